@@ -1,0 +1,144 @@
+package agent
+
+import (
+	"context"
+	"io/fs"
+	"time"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
+)
+
+// FS is the workspace's files as the user sees them: an editor's unsaved text wins over the disk.
+// Paths are absolute. Errors wrap [fs.ErrNotExist], [fs.ErrPermission] and [fs.ErrInvalid] where they fit.
+type FS interface {
+	// ReadFile returns a whole file.
+	ReadFile(ctx context.Context, path string) ([]byte, error)
+	// WriteFile replaces a whole file, creating it and its parents.
+	WriteFile(ctx context.Context, path string, data []byte) error
+	// Stat follows symbolic links. A file that exists only as an unsaved buffer may be unknown to it.
+	Stat(ctx context.Context, path string) (fs.FileInfo, error)
+	// ReadDir lists a directory of the disk, sorted by name.
+	ReadDir(ctx context.Context, path string) ([]fs.DirEntry, error)
+}
+
+// Terminal runs shell commands where the user can watch them.
+type Terminal interface {
+	// Start begins cmd and returns at once. ctx bounds the start only; the caller must Release the execution
+	// on every path.
+	Start(ctx context.Context, cmd Command) (Execution, error)
+}
+
+// Command is one shell command line.
+type Command struct {
+	// Line is given to the user's shell.
+	Line string
+	// Dir is the absolute working directory.
+	Dir string
+	// Env is added to the environment, as "NAME=value".
+	Env []string
+	// OutputLimit is how many bytes of output are kept, from the end. If zero, [DefaultOutputLimit].
+	OutputLimit int
+	// PTY asks for a pseudo-terminal. An editor's terminal always has one.
+	PTY bool
+	// OnOutput, if set, is called with output as it comes, never concurrently, until Wait returns. An
+	// editor's terminal shows its output itself and never calls it.
+	OnOutput func([]byte)
+}
+
+// DefaultOutputLimit is how many bytes of a command's output are kept.
+const DefaultOutputLimit = 50 << 10
+
+// Execution is a running or ended command.
+type Execution interface {
+	// TerminalID is the editor's id of the terminal, to embed in a tool call; empty for a local child.
+	TerminalID() string
+	// Wait returns when the command has ended. When ctx ends first it returns ctx's cause and the command runs
+	// on; the caller kills it.
+	Wait(ctx context.Context) (ExitStatus, error)
+	// Output returns what the command has printed so far, cut from the start to the limit.
+	Output(ctx context.Context) (Output, error)
+	// Kill ends the command and its children. The execution stays valid for Output and Wait.
+	Kill(ctx context.Context) error
+	// Release kills what still runs and frees the terminal. It may be called twice.
+	Release(ctx context.Context) error
+}
+
+// ExitStatus is how a command ended: by Code, or by Signal when that is not empty.
+type ExitStatus struct {
+	Code   int
+	Signal string
+}
+
+// Output is what a command printed.
+type Output struct {
+	Text string
+	// Truncated reports that the start was cut off.
+	Truncated bool
+	// Total is how many bytes were printed in all; zero where the editor does not tell.
+	Total int64
+}
+
+// Programs runs helper programs of the tools' own, out of the user's sight: ripgrep, for one. The environment
+// is scrubbed of provider keys.
+type Programs interface {
+	// LookPath returns the absolute path of the program called name, or an error that wraps [fs.ErrNotExist].
+	LookPath(name string) (string, error)
+	// Output runs a program to its end and returns its standard output, at most limit bytes of it. A program
+	// that prints more is killed; that is no error. A non-zero exit is an [*ExitError].
+	Output(ctx context.Context, prog Program, limit int) ([]byte, error)
+}
+
+// Program is a call of a helper program.
+type Program struct {
+	Path  string
+	Args  []string
+	Dir   string
+	Stdin []byte
+}
+
+// An ExitError is a helper program that failed.
+type ExitError struct {
+	Program string
+	Code    int
+	// Stderr is the end of what the program printed there.
+	Stderr string
+}
+
+func (e *ExitError) Error() string { return e.Program + ": " + e.Stderr }
+
+// Approver asks the user.
+type Approver interface {
+	// Approve puts one question and waits for the answer without a limit other than ctx. It returns
+	// [Cancelled] when the user wants the whole turn to stop. An answer that makes no sense is [RejectOnce].
+	Approve(ctx context.Context, q Question) (Decision, error)
+}
+
+// Question asks for leave to take one step.
+type Question struct {
+	// ToolCallID names the tool call that the step belongs to; it has been announced before the question.
+	ToolCallID string
+	// Title is the step in a few words: the command, or "Delete /w/a.go".
+	Title string
+	Kind  ToolKind
+	// Input is the tool call's input.
+	Input     jsonx.Raw
+	Content   []Content
+	Locations []Location
+	// Always says what an "always" answer covers, for the option's label: "git status commands".
+	Always string
+}
+
+// Decision is a user's answer to a [Question].
+type Decision int
+
+// The answers. The zero value denies.
+const (
+	RejectOnce Decision = iota
+	RejectAlways
+	AllowOnce
+	AllowAlways
+	Cancelled
+)
+
+// Clock gives the time; nil fields of options that hold one mean [time.Now].
+type Clock func() time.Time

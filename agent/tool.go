@@ -1,0 +1,212 @@
+package agent
+
+import (
+	"context"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/providers"
+)
+
+// ToolKind classes a tool for display, in ACP's words.
+type ToolKind string
+
+// The kinds.
+const (
+	KindRead       ToolKind = "read"
+	KindEdit       ToolKind = "edit"
+	KindDelete     ToolKind = "delete"
+	KindMove       ToolKind = "move"
+	KindSearch     ToolKind = "search"
+	KindExecute    ToolKind = "execute"
+	KindThink      ToolKind = "think"
+	KindFetch      ToolKind = "fetch"
+	KindSwitchMode ToolKind = "switch_mode"
+	KindOther      ToolKind = "other"
+)
+
+// A Tool is something that a model can ask for. It is safe for concurrent use and belongs to no session: what a
+// call works on comes with the [Call].
+type Tool interface {
+	// Spec describes the tool. It returns the same value every time.
+	Spec() *ToolSpec
+	// Plan looks at a call's input before it runs: what to show, and what the call would do, for the approval
+	// policy. An error is a result for the model (bad input); nothing runs then.
+	Plan(call *Call) (*CallPlan, error)
+	// Run does the work. An error is a failed result that the model sees; it must read as help for the model.
+	Run(ctx context.Context, call *Call) (*Result, error)
+}
+
+// ToolSpec is what is known of a tool without a call.
+type ToolSpec struct {
+	Name string
+	// Description is what the model is told.
+	Description string
+	Kind        ToolKind
+	// Schema is the JSON Schema of the input.
+	Schema jsonx.Raw
+	// Exclusive tools run alone in their session; the others of one model answer run side by side.
+	Exclusive bool
+}
+
+// Call is one call of a tool, with all that it may touch.
+type Call struct {
+	ID    string
+	Name  string
+	Input jsonx.Raw
+	// Decoded is Input in the tool's own input type; it is set before Plan and Run by [NewTool].
+	Decoded any
+
+	Workspace Workspace
+	FS        FS
+	Terminal  Terminal
+	Programs  Programs
+	// Update reports progress while the call runs. It never blocks on the user.
+	Update func(Progress)
+	// SetPlan replaces the session's plan.
+	SetPlan func([]PlanEntry)
+	// Artifacts keeps output that is too long for the model; nil where the session keeps none.
+	Artifacts Artifacts
+}
+
+// Artifacts stores full outputs of a session.
+type Artifacts interface {
+	// Put stores data and returns the URL ("artifact://3") that the read tool resolves.
+	Put(ctx context.Context, tool string, data []byte) (url string, err error)
+	// Get returns what Put stored.
+	Get(ctx context.Context, url string) ([]byte, error)
+}
+
+// Workspace is where a session works.
+type Workspace struct {
+	// Cwd is absolute and clean. It is the first root and the base of relative paths.
+	Cwd string
+	// Additional are further roots, absolute and clean.
+	Additional []string
+}
+
+// CallPlan is what a call is about to do.
+type CallPlan struct {
+	// Title is the call in a few words. If empty, the tool's name.
+	Title     string
+	Locations []Location
+	// Content is shown with the call before it runs: a command line, a diff preview.
+	Content []Content
+	// Effects are what the approval policy decides on; empty for a call that only reads inside the roots.
+	Effects []Effect
+}
+
+// Effect is one thing that a call does to the world.
+type Effect struct {
+	Action Action
+	// Path is what is read, changed or removed; absolute. Empty for a command.
+	Path string
+	// Command is the shell command line, for [ActionCommand].
+	Command string
+	// Title describes the effect in a question; if empty, the call's title.
+	Title string
+}
+
+// Action classes an [Effect] for the approval policy.
+type Action int
+
+// The actions.
+const (
+	ActionRead Action = iota
+	ActionEdit
+	ActionDelete
+	ActionMove
+	ActionCommand
+	ActionNetwork
+	ActionMCP
+)
+
+// Progress is a report from a running call. Zero fields say nothing.
+type Progress struct {
+	// Content replaces what is shown.
+	Content []Content
+	// Text is output to append to what was shown before.
+	Text string
+	// TerminalID embeds an editor's terminal.
+	TerminalID string
+}
+
+// Result is what a call came to.
+type Result struct {
+	// Text is for the model, already bounded.
+	Text string
+	// Images go to the model beside the text.
+	Images []providers.Image
+	// Content is for the editor. If nil, Text is shown.
+	Content   []Content
+	Locations []Location
+	// Raw is structured output for the editor (rawOutput); any JSON value, small.
+	Raw any
+	// IsError marks a failure that still carries Content.
+	IsError bool
+}
+
+// Content is one block that an editor shows: [TextContent], [ImageContent], [DiffContent], [TerminalContent]
+// or [LinkContent].
+type Content interface{ isContent() }
+
+// TextContent is text, as Markdown.
+type TextContent struct{ Text string }
+
+// ImageContent is a picture.
+type ImageContent struct{ Image providers.Image }
+
+// DiffContent is a change of one file.
+type DiffContent struct {
+	// Path is absolute.
+	Path string
+	// Old is the whole text before; nil for a new file only.
+	Old *string
+	New string
+}
+
+// TerminalContent shows an editor's terminal.
+type TerminalContent struct{ TerminalID string }
+
+// LinkContent points at a resource.
+type LinkContent struct{ URI, Name string }
+
+func (TextContent) isContent()     {}
+func (ImageContent) isContent()    {}
+func (DiffContent) isContent()     {}
+func (TerminalContent) isContent() {}
+func (LinkContent) isContent()     {}
+
+// Location is a place in a file that a call works on.
+type Location struct {
+	// Path is absolute.
+	Path string
+	// Line is 1-based; zero for the whole file.
+	Line int
+}
+
+// PlanEntry is one step of the model's plan.
+type PlanEntry struct {
+	Content  string
+	Priority PlanPriority
+	Status   PlanStatus
+}
+
+// PlanPriority is how much a step matters.
+type PlanPriority string
+
+// The priorities.
+const (
+	PriorityHigh   PlanPriority = "high"
+	PriorityMedium PlanPriority = "medium"
+	PriorityLow    PlanPriority = "low"
+)
+
+// PlanStatus is how far a step is.
+type PlanStatus string
+
+// The statuses.
+const (
+	PlanPending    PlanStatus = "pending"
+	PlanInProgress PlanStatus = "in_progress"
+	PlanCompleted  PlanStatus = "completed"
+)

@@ -1,0 +1,39 @@
+package jsonx
+
+import (
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Decoder reads JSON tokens and values; a custom unmarshaler gets one.
+type Decoder = jsontext.Decoder
+
+// Encoder writes JSON tokens and values; a custom marshaler gets one.
+type Encoder = jsontext.Encoder
+
+// WithUnmarshalers decodes the types that the given functions name by those functions: the way to decode a
+// field whose static type is an interface.
+func WithUnmarshalers(u ...*json.Unmarshalers) Options {
+	return json.WithUnmarshalers(json.JoinUnmarshalers(u...))
+}
+
+// UnmarshalFunc decodes values of type T from their encoded form. T may be an interface type.
+func UnmarshalFunc[T any](fn func(data []byte) (T, error)) *json.Unmarshalers {
+	return json.UnmarshalFromFunc(func(dec *jsontext.Decoder, v *T) error {
+		data, err := dec.ReadValue()
+		if err != nil {
+			return err
+		}
+		got, err := fn(data)
+		if err != nil {
+			return err
+		}
+		*v = got
+		return nil
+	})
+}
+
+// IsNull reports whether raw is absent or the JSON null.
+func IsNull(raw Raw) bool {
+	return len(raw) == 0 || raw.Kind() == 'n'
+}

@@ -1,0 +1,77 @@
+package providers
+
+import (
+	"fmt"
+	"time"
+)
+
+// ErrorKind is what a caller decides by: try again, sign in, shorten the conversation, or tell the user.
+type ErrorKind string
+
+// The kinds. The strings go to the editor as data.kind.
+const (
+	// KindAuth: the key is missing, wrong or expired.
+	KindAuth ErrorKind = "auth"
+	// KindRateLimit: too many requests for now.
+	KindRateLimit ErrorKind = "rate_limit"
+	// KindQuota: the account's credit or plan is used up.
+	KindQuota ErrorKind = "quota"
+	// KindOverloaded: the provider has no capacity for the moment.
+	KindOverloaded ErrorKind = "overloaded"
+	// KindServer: the provider failed.
+	KindServer ErrorKind = "server"
+	// KindNetwork: the provider could not be reached, or the connection broke.
+	KindNetwork ErrorKind = "network"
+	// KindTimeout: nothing came for too long.
+	KindTimeout ErrorKind = "timeout"
+	// KindContextOverflow: the conversation does not fit the model's window.
+	KindContextOverflow ErrorKind = "context_overflow"
+	// KindInvalid: the provider refused the request as malformed.
+	KindInvalid ErrorKind = "invalid_request"
+	// KindModel: there is no such model, or this key may not use it.
+	KindModel ErrorKind = "model"
+	// KindProtocol: the provider answered what its API does not allow.
+	KindProtocol ErrorKind = "protocol"
+)
+
+// An Error is a failed model call, classified. Its text is for the user and holds no secret.
+type Error struct {
+	Kind     ErrorKind
+	Provider string
+	Model    string
+	// Status is the HTTP status; zero where there was none.
+	Status int
+	// Message is what went wrong, in the provider's words where it had any.
+	Message string
+	// RetryAfter is how long the provider asks to wait; zero where it does not say.
+	RetryAfter time.Duration
+	// ResetsAt is when a limit ends; zero where the provider does not say.
+	ResetsAt time.Time
+	// RequestID is the provider's name for the call; empty where it gave none.
+	RequestID string
+	Err       error
+}
+
+func (e *Error) Error() string {
+	s := e.Provider
+	if e.Model != "" {
+		s += "/" + e.Model
+	}
+	s += ": " + e.Message
+	if e.Status != 0 {
+		s += fmt.Sprintf(" (HTTP %d)", e.Status)
+	}
+	return s
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// Retryable reports whether the same request may succeed later without anybody doing anything.
+func (e *Error) Retryable() bool {
+	switch e.Kind {
+	case KindRateLimit, KindOverloaded, KindServer, KindNetwork, KindTimeout, KindProtocol:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,26 @@
+package providers
+
+// Event is one thing that a model says while it streams: [TextDelta], [ThinkingDelta], [ToolCallStart],
+// [ToolCallDelta] or [Done].
+type Event interface{ isEvent() }
+
+// TextDelta is more text. Text is never empty.
+type TextDelta struct{ Text string }
+
+// ThinkingDelta is more reasoning. Text is never empty.
+type ThinkingDelta struct{ Text string }
+
+// ToolCallStart announces a tool call whose input is about to stream.
+type ToolCallStart struct{ ID, Name string }
+
+// ToolCallDelta is more of the input of the call named by ID. Input is a fragment of JSON text.
+type ToolCallDelta struct{ ID, Input string }
+
+// Done ends a stream that succeeded. Message is the whole answer, with its stop reason and usage.
+type Done struct{ Message Message }
+
+func (TextDelta) isEvent()     {}
+func (ThinkingDelta) isEvent() {}
+func (ToolCallStart) isEvent() {}
+func (ToolCallDelta) isEvent() {}
+func (Done) isEvent()          {}
