@@ -1,0 +1,150 @@
+package frame
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+)
+
+// Headers is a block of header lines with Content-Length, a blank line, and as many bytes of message: the base
+// protocol of LSP and DAP. Other headers are accepted and ignored. Lines that are no header at all are skipped,
+// because some servers print a banner or a warning before they speak.
+var Headers Framing = headers{}
+
+type headers struct{}
+
+func (headers) String() string { return "headers" }
+
+func (headers) Append(dst, msg []byte) []byte {
+	dst = append(dst, "Content-Length: "...)
+	dst = strconv.AppendInt(dst, int64(len(msg)), 10)
+	dst = append(dst, "\r\n\r\n"...)
+	return append(dst, msg...)
+}
+
+func (headers) NewReader(r io.Reader, max int) Reader {
+	if max <= 0 {
+		max = DefaultMaxSize
+	}
+	return &headerReader{r: bufio.NewReaderSize(r, 64<<10), max: max}
+}
+
+type headerReader struct {
+	r   *bufio.Reader
+	max int
+	buf []byte
+}
+
+// maxHeaderLine bounds one header line; what is longer is garbage and skipped.
+const maxHeaderLine = 8 << 10
+
+func (h *headerReader) Read() ([]byte, error) {
+	size, err := h.header()
+	if err != nil {
+		return nil, err
+	}
+	if size > int64(h.max) {
+		if _, err := io.CopyN(io.Discard, h.r, size); err != nil {
+			return nil, unexpected(err)
+		}
+		return nil, &TooLongError{Size: size, Max: h.max}
+	}
+	if cap(h.buf) < int(size) || cap(h.buf) > keepBuffer {
+		h.buf = make([]byte, 0, size)
+	}
+	h.buf = h.buf[:size]
+	if _, err := io.ReadFull(h.r, h.buf); err != nil {
+		return nil, unexpected(err)
+	}
+	return h.buf, nil
+}
+
+// header reads one header block and returns the value of its Content-Length.
+func (h *headerReader) header() (int64, error) {
+	size, inBlock := int64(-1), false
+	var bad error
+	for {
+		line, err := h.line()
+		if err != nil {
+			if inBlock {
+				return 0, unexpected(err)
+			}
+			return 0, err
+		}
+		if len(line) == 0 {
+			switch {
+			case !inBlock:
+				continue // a blank line between messages
+			case bad != nil:
+				return 0, bad
+			case size < 0:
+				return 0, &HeaderError{Reason: "no Content-Length"}
+			default:
+				return size, nil
+			}
+		}
+		name, value, ok := bytes.Cut(line, []byte(":"))
+		if !ok || !isToken(name) {
+			continue // not a header: output that strayed into the stream
+		}
+		if !bytes.EqualFold(name, []byte("Content-Length")) {
+			// "WARNING: …" looks like a header too. Only a block that has Content-Length counts as one.
+			inBlock = inBlock || isKnownHeader(name)
+			continue
+		}
+		inBlock = true
+		n, err := strconv.ParseInt(string(bytes.TrimSpace(value)), 10, 64)
+		switch {
+		case err != nil || n < 0:
+			bad = &HeaderError{Reason: fmt.Sprintf("Content-Length is %.40q", bytes.TrimSpace(value))}
+		case size >= 0 && size != n:
+			bad = &HeaderError{Reason: "two different Content-Length headers"}
+		default:
+			size = n
+		}
+	}
+}
+
+// line returns the next line without its end. A line over maxHeaderLine comes back cut.
+func (h *headerReader) line() ([]byte, error) {
+	line, err := h.r.ReadSlice('\n')
+	if errors.Is(err, bufio.ErrBufferFull) {
+		line = append([]byte(nil), line[:maxHeaderLine]...)
+		for errors.Is(err, bufio.ErrBufferFull) {
+			_, err = h.r.ReadSlice('\n')
+		}
+	}
+	if err != nil {
+		if errors.Is(err, io.EOF) && len(bytes.TrimSpace(line)) > 0 {
+			return nil, io.ErrUnexpectedEOF
+		}
+		return nil, err
+	}
+	return bytes.TrimRight(line, "\r\n"), nil
+}
+
+func isKnownHeader(name []byte) bool {
+	return bytes.EqualFold(name, []byte("Content-Type"))
+}
+
+func isToken(name []byte) bool {
+	if len(name) == 0 {
+		return false
+	}
+	for _, c := range name {
+		if c <= ' ' || c >= 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+func unexpected(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}

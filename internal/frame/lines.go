@@ -1,0 +1,86 @@
+package frame
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+)
+
+// Lines is one message a line. A message holds no newline of its own. Blank lines are passed over, and a carriage
+// return before the newline is dropped.
+var Lines Framing = lines{}
+
+type lines struct{}
+
+func (lines) String() string { return "lines" }
+
+func (lines) Append(dst, msg []byte) []byte {
+	return append(append(dst, msg...), '\n')
+}
+
+func (lines) NewReader(r io.Reader, max int) Reader {
+	if max <= 0 {
+		max = DefaultMaxSize
+	}
+	return &lineReader{r: bufio.NewReaderSize(r, 64<<10), max: max}
+}
+
+type lineReader struct {
+	r   *bufio.Reader
+	max int
+	buf []byte // a line that did not fit into r's buffer
+}
+
+// keepBuffer is the largest buffer that a reader keeps between two messages: one huge message must not hold its
+// memory for the rest of the day.
+const keepBuffer = 1 << 20
+
+func (l *lineReader) Read() ([]byte, error) {
+	for {
+		line, err := l.line()
+		if err != nil {
+			return nil, err
+		}
+		if line = bytes.TrimSpace(line); len(line) > 0 {
+			return line, nil
+		}
+	}
+}
+
+func (l *lineReader) line() ([]byte, error) {
+	chunk, err := l.r.ReadSlice('\n')
+	if err == nil {
+		if len(chunk)-1 > l.max {
+			return nil, &TooLongError{Size: int64(len(chunk) - 1), Max: l.max}
+		}
+		return chunk, nil
+	}
+	if cap(l.buf) > keepBuffer {
+		l.buf = nil
+	}
+	l.buf = append(l.buf[:0], chunk...)
+	size := int64(len(chunk))
+	for errors.Is(err, bufio.ErrBufferFull) {
+		chunk, err = l.r.ReadSlice('\n')
+		size += int64(len(chunk))
+		if size <= int64(l.max)+1 {
+			l.buf = append(l.buf, chunk...)
+		}
+	}
+	switch {
+	case err == nil:
+		if size-1 > int64(l.max) {
+			return nil, &TooLongError{Size: size - 1, Max: l.max}
+		}
+		return l.buf, nil
+	case errors.Is(err, io.EOF):
+		// A last line without its newline: the writer died inside it, or it is blank.
+		if size > int64(len(l.buf)) || len(bytes.TrimSpace(l.buf)) > 0 {
+			return nil, io.ErrUnexpectedEOF
+		}
+		return nil, io.EOF
+	default:
+		return nil, err
+	}
+}

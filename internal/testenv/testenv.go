@@ -1,0 +1,93 @@
+// Package testenv says what a test needs from the machine and checks what it leaves behind.
+package testenv
+
+import (
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// StrictVariable names the environment variable that turns a skip into a failure. CI sets it.
+const StrictVariable = "GJC_CI_STRICT"
+
+// Update reports whether the test run was asked to rewrite golden files (-update).
+func Update() bool { return *update }
+
+var update = flag.Bool("update", false, "rewrite golden files")
+
+// Skip skips the test because the machine lacks something, or fails it where [StrictVariable] is set.
+func Skip(t testing.TB, format string, args ...any) {
+	t.Helper()
+	if os.Getenv(StrictVariable) != "" {
+		t.Fatalf("missing in a strict run: "+format, args...)
+	}
+	t.Skipf(format, args...)
+}
+
+// NeedsTool returns the path of the program called name. Without it the test skips, or fails in a strict run.
+func NeedsTool(t testing.TB, name string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		Skip(t, "%s is not on PATH", name)
+	}
+	return path
+}
+
+// NeedsInterop returns the directory with the interop clients' node_modules. Where "npm ci" has not been run
+// there the test skips, or fails in a strict run.
+func NeedsInterop(t testing.TB) string {
+	t.Helper()
+	dir := filepath.Join(ModuleRoot(t), "testdata", "interop")
+	if _, err := os.Stat(filepath.Join(dir, "node_modules")); err != nil {
+		Skip(t, "no node_modules in testdata/interop; run npm ci there")
+	}
+	return dir
+}
+
+// ModuleRoot returns the directory of the module's go.mod.
+func ModuleRoot(t testing.TB) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			t.Fatal("the test does not run inside the module")
+		}
+		dir = parent
+	}
+}
+
+// NoLeaks fails the test if it ends with more goroutines than it began with. Call it first, so that it runs
+// behind every other clean-up. It does not go with parallel tests.
+func NoLeaks(t testing.TB) {
+	t.Helper()
+	ignore := goleak.IgnoreCurrent()
+	t.Cleanup(func() {
+		if t.Failed() {
+			return // the failure left things open; its own message says more
+		}
+		if err := goleak.Find(ignore); err != nil {
+			t.Errorf("goroutines left behind:\n%s", trim(err.Error()))
+		}
+	})
+}
+
+func trim(s string) string {
+	const most = 8 << 10
+	if len(s) > most {
+		return s[:most] + "…"
+	}
+	return strings.TrimSpace(s)
+}
