@@ -1,0 +1,157 @@
+package offline
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
+)
+
+type object = map[string]any
+
+// one makes an input with the whole argument as its only member.
+func one(member string) func(string) (any, error) {
+	return func(args string) (any, error) {
+		if args == "" {
+			return nil, errUsage
+		}
+		return object{member: args}, nil
+	}
+}
+
+func readInput(args string) (any, error) {
+	path, rest := cutPath(args)
+	if path == "" || rest != "" {
+		return nil, errUsage
+	}
+	return object{"path": path}, nil
+}
+
+func writeInput(args string) (any, error) {
+	path, text := cutPath(args)
+	if path == "" {
+		return nil, errUsage
+	}
+	return object{"path": path, "content": unescape(text)}, nil
+}
+
+func editInput(args string) (any, error) {
+	path, rest := cutPath(args)
+	before, after, ok := strings.Cut(rest, " => ")
+	if !ok {
+		// "OLD =>" with nothing behind it deletes OLD.
+		before, ok = strings.CutSuffix(strings.TrimRight(rest, " "), " =>")
+	}
+	if path == "" || !ok || before == "" {
+		return nil, errUsage
+	}
+	return object{"path": path, "edits": []any{object{"old_text": unescape(before), "new_text": unescape(after)}}}, nil
+}
+
+func findInput(args string) (any, error) {
+	if args == "" {
+		return nil, errUsage
+	}
+	return object{"paths": []string{args}}, nil
+}
+
+func planInput(args string) (any, error) {
+	todos := []any{}
+	for step := range strings.SplitSeq(args, ";") {
+		step = strings.TrimSpace(step)
+		if step == "" {
+			continue
+		}
+		// "[x] step" is done and "[>] step" is being worked on.
+		status := "pending"
+		if s, ok := strings.CutPrefix(step, "[x] "); ok {
+			step, status = s, "completed"
+		} else if s, ok := strings.CutPrefix(step, "[>] "); ok {
+			step, status = s, "in_progress"
+		}
+		todos = append(todos, object{"content": step, "status": status, "priority": "medium"})
+	}
+	if len(todos) == 0 {
+		return nil, errUsage
+	}
+	return object{"todos": todos}, nil
+}
+
+func askInput(args string) (any, error) {
+	var options []any
+	question := ""
+	for i, part := range strings.Split(args, "|") {
+		part = strings.TrimSpace(part)
+		switch {
+		case i == 0:
+			question = part
+		case part != "":
+			options = append(options, object{"label": part})
+		}
+	}
+	if question == "" {
+		return nil, errUsage
+	}
+	if options == nil {
+		options = []any{object{"label": "Yes"}, object{"label": "No"}}
+	}
+	return object{"questions": []any{object{"id": "question", "question": question, "options": options}}}, nil
+}
+
+// actionInput reads "ACTION", then a JSON object or words "name=value". A value that is JSON is taken as JSON; a word
+// without "=" is the path.
+func actionInput(args string) (any, error) {
+	action, rest := cutWord(args)
+	if action == "" {
+		return nil, errUsage
+	}
+	input := object{}
+	if strings.HasPrefix(rest, "{") {
+		if err := jsonx.Unmarshal([]byte(rest), &input); err != nil {
+			return nil, err
+		}
+		rest = ""
+	}
+	input["action"] = action
+	for rest != "" {
+		var word string
+		word, rest = cutPath(rest)
+		name, value, ok := strings.Cut(word, "=")
+		if !ok {
+			input["path"] = word
+			continue
+		}
+		if jsonx.Valid([]byte(value)) {
+			input[name] = jsonx.Raw(value)
+		} else {
+			input[name] = value
+		}
+	}
+	return input, nil
+}
+
+// cutWord splits off the first word. The rest keeps its inner and trailing space.
+func cutWord(s string) (word, rest string) {
+	s = strings.TrimLeft(s, " \t")
+	i := strings.IndexAny(s, " \t")
+	if i < 0 {
+		return s, ""
+	}
+	return s[:i], strings.TrimLeft(s[i:], " \t")
+}
+
+// cutPath is cutWord for a word that may stand in double quotes, as a path with spaces does.
+func cutPath(s string) (path, rest string) {
+	s = strings.TrimLeft(s, " \t")
+	if q, err := strconv.QuotedPrefix(s); err == nil && q[0] == '"' {
+		if path, err = strconv.Unquote(q); err == nil {
+			return path, strings.TrimLeft(s[len(q):], " \t")
+		}
+	}
+	return cutWord(s)
+}
+
+var escapes = strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\\`, `\`)
+
+// unescape turns \n and \t into a newline and a tab, and \\ into one backslash.
+func unescape(s string) string { return escapes.Replace(s) }

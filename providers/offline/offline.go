@@ -1,0 +1,282 @@
+// Package offline is the model for those who have none: no network, no key, always there. It explains how to add a
+// real model, and it runs tools on request, so that every path of the product can be tried and tested.
+//
+// It reads the last message of the user. A line that begins with "!" is a command; [Commands] returns the list. Each
+// command that calls a tool is one answer of the model; the next request, with the tool's result, gets the next line.
+package offline
+
+import (
+	"context"
+	"hash/fnv"
+	"iter"
+	"strconv"
+	"strings"
+
+	"github.com/gajae-code/gjc/providers"
+)
+
+// API is the wire format's name in [providers.ModelInfo].
+const API = "offline"
+
+// Info describes the one model of this package.
+func Info() providers.ModelInfo {
+	return providers.ModelInfo{
+		Provider: "offline", ID: "demo", Name: "Offline demo (no model configured)", API: API,
+		ContextWindow: 200_000, MaxOutput: 64_000, Images: true,
+		Thinking: []providers.ThinkingLevel{providers.ThinkingLow, providers.ThinkingMedium, providers.ThinkingHigh},
+	}
+}
+
+// Model is offline/demo. What it says depends on nothing but the request.
+type Model struct{ info providers.ModelInfo }
+
+var _ providers.Model = (*Model)(nil)
+
+// New returns the model.
+func New() *Model { return &Model{info: Info()} }
+
+// Open is the package's [providers.Factory].
+func Open(cfg providers.Config) (providers.Model, error) {
+	m := New()
+	if cfg.Info.ID != "" {
+		m.info = cfg.Info
+	}
+	return m, nil
+}
+
+// Info describes the model.
+func (m *Model) Info() providers.ModelInfo { return m.info }
+
+// Stream answers req. It ends with ctx's cause when ctx ends first.
+func (m *Model) Stream(ctx context.Context, req *providers.Request) iter.Seq2[providers.Event, error] {
+	return func(yield func(providers.Event, error) bool) {
+		a := &answer{ctx: ctx, req: req, yield: yield, info: m.info, stop: providers.StopEnd}
+		a.run()
+	}
+}
+
+// answer is one response under way.
+type answer struct {
+	ctx   context.Context // of the one Stream call that this answer lives in
+	req   *providers.Request
+	yield func(providers.Event, error) bool
+	info  providers.ModelInfo
+	build providers.Builder
+	stop  providers.StopReason
+	ended bool
+}
+
+func (a *answer) run() {
+	turn := readTurn(a.req.Messages)
+	if len(turn.commands) == 0 {
+		a.say(explanation())
+		a.done()
+		return
+	}
+	for _, c := range turn.commands[min(turn.next, len(turn.commands)):] {
+		a.command(turn, c)
+		if a.ended {
+			return
+		}
+	}
+	a.text(turn.summary())
+	a.done()
+}
+
+// send yields one event. It reports whether the answer goes on.
+func (a *answer) send(ev providers.Event) bool {
+	if a.ended {
+		return false
+	}
+	if a.ctx.Err() != nil {
+		a.fail(context.Cause(a.ctx))
+		return false
+	}
+	a.build.Add(ev)
+	if !a.yield(ev, nil) {
+		a.ended = true
+	}
+	return !a.ended
+}
+
+func (a *answer) fail(err error) {
+	if !a.ended {
+		a.ended = true
+		a.yield(nil, err)
+	}
+}
+
+func (a *answer) done() {
+	if a.ended {
+		return
+	}
+	if a.ctx.Err() != nil {
+		a.fail(context.Cause(a.ctx))
+		return
+	}
+	a.ended = true
+	m := a.build.Message()
+	m.API, m.Provider, m.Model, m.StopReason = a.info.API, a.info.Provider, a.info.ID, a.stop
+	m.Usage = usage(a.req, &m)
+	a.yield(providers.Done{Message: m}, nil)
+}
+
+// text sends s as one delta.
+func (a *answer) text(s string) {
+	if s != "" {
+		a.send(providers.TextDelta{Text: s})
+	}
+}
+
+// say sends s word by word, as a model would.
+func (a *answer) say(s string) {
+	for s != "" {
+		n := len(s)
+		if i := strings.IndexAny(s, " \n"); i >= 0 {
+			n = i + 1
+		}
+		if !a.send(providers.TextDelta{Text: s[:n]}) {
+			return
+		}
+		s = s[n:]
+	}
+}
+
+// call asks for a tool and ends the answer.
+func (a *answer) call(id, tool string, input []byte) {
+	if !a.send(providers.ToolCallStart{ID: id, Name: tool}) {
+		return
+	}
+	// Two pieces, so that whoever reads the stream has to put them together.
+	half := len(input) / 2
+	for _, piece := range [][]byte{input[:half], input[half:]} {
+		if len(piece) > 0 && !a.send(providers.ToolCallDelta{ID: id, Input: string(piece)}) {
+			return
+		}
+	}
+	a.stop = providers.StopTools
+	a.done()
+}
+
+// turn is what the conversation says about where the commands stand.
+type turn struct {
+	text     string
+	commands []command
+	// next is the index of the first command that has not run.
+	next int
+	// id begins the ids of this turn's tool calls.
+	id      string
+	results []*providers.Message
+}
+
+// readTurn finds the last message of the user and what happened since.
+func readTurn(messages []providers.Message) *turn {
+	last := len(messages) - 1
+	for last >= 0 && messages[last].Role != providers.RoleUser {
+		last--
+	}
+	if last < 0 {
+		return &turn{}
+	}
+	user := &messages[last]
+	t := &turn{text: userText(user)}
+	t.commands = parse(t.text)
+	// The id must differ between two turns with the same text, and stay the same within one turn.
+	h := fnv.New64a()
+	h.Write([]byte(t.text))
+	h.Write(strconv.AppendInt(strconv.AppendInt(nil, int64(last), 36), user.Time.UnixNano(), 36))
+	t.id = "demo_" + strconv.FormatUint(h.Sum64(), 36) + "_"
+	for i := range messages[last+1:] {
+		m := &messages[last+1+i]
+		if m.Role == providers.RoleTool {
+			t.results = append(t.results, m)
+		}
+		for _, c := range m.ToolCalls() {
+			rest, mine := strings.CutPrefix(c.ID, t.id)
+			if n, err := strconv.Atoi(rest); mine && err == nil && n >= t.next {
+				t.next = n + 1
+			}
+		}
+	}
+	return t
+}
+
+func userText(m *providers.Message) string {
+	var lines []string
+	for _, p := range m.Parts {
+		if t, ok := p.(providers.Text); ok {
+			lines = append(lines, t.Text)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// summary closes a turn whose commands have all run.
+func (t *turn) summary() string {
+	failed := 0
+	var s strings.Builder
+	for _, r := range t.results {
+		if r.IsError {
+			failed++
+			s.WriteString("\n- " + r.ToolName + " failed: " + firstLine(r.Text()))
+		}
+	}
+	switch n := len(t.results); {
+	case n == 0:
+		return "\nDone."
+	case failed == 0:
+		return "\nDone: " + count(n, "tool call") + ", all of them succeeded."
+	default:
+		return "\nDone: " + count(n, "tool call") + ", " + strconv.Itoa(failed) + " of them failed:" + s.String()
+	}
+}
+
+func firstLine(s string) string {
+	s = strings.TrimSpace(s)
+	// A shell's exit line stands last and says the most.
+	if i := strings.LastIndex(s, "Command exited with code "); i >= 0 {
+		s = s[i:]
+	}
+	s, _, _ = strings.Cut(s, "\n")
+	const most = 200
+	if r := []rune(s); len(r) > most {
+		s = string(r[:most]) + "…"
+	}
+	return s
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return strconv.Itoa(n) + " " + what + "s"
+}
+
+// usage estimates tokens at four bytes each; nobody pays for them.
+func usage(req *providers.Request, m *providers.Message) providers.Usage {
+	in := len(req.System)
+	for i := range req.Messages {
+		in += size(&req.Messages[i])
+	}
+	for _, t := range req.Tools {
+		in += len(t.Name) + len(t.Description) + len(t.Schema)
+	}
+	return providers.Usage{Input: in/4 + 1, Output: size(m)/4 + 1}
+}
+
+func size(m *providers.Message) int {
+	n := 0
+	for _, p := range m.Parts {
+		switch p := p.(type) {
+		case providers.Text:
+			n += len(p.Text)
+		case providers.Thinking:
+			n += len(p.Text)
+		case providers.ToolCall:
+			n += len(p.Name) + len(p.Input)
+		case providers.Image:
+			n += 4 * 1000
+		}
+	}
+	return n
+}

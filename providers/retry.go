@@ -1,0 +1,86 @@
+package providers
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+)
+
+// RetryPolicy says when a failed model call is worth another try, and how long to wait before it. The zero value
+// is a good policy.
+type RetryPolicy struct {
+	// Attempts is how often a request is sent in all. If zero, 6.
+	Attempts int
+	// Base is the wait before the second attempt; it doubles from there. If zero, one second.
+	Base time.Duration
+	// Max bounds a wait that the provider did not ask for. If zero, 30 seconds.
+	Max time.Duration
+	// MaxAsked bounds a wait that the provider asked for: a longer one is not waited for, the error goes to the
+	// user at once. If zero, five minutes.
+	MaxAsked time.Duration
+	// Jitter returns a number in [0, 1) that spreads the waits. If nil, a random one.
+	Jitter func() float64
+	// Now is the clock for limits with an end time. If nil, [time.Now].
+	Now func() time.Time
+}
+
+// Next says whether to send the request again after its failed-th failure in a row (1 for the first), and after
+// which wait. A nil error, the end of a context and every error that is no [*Error] are not tried again.
+func (p RetryPolicy) Next(failed int, err error) (wait time.Duration, again bool) {
+	e, ok := errors.AsType[*Error](err)
+	if !ok || !e.Retryable() || failed >= orDefault(p.Attempts, 6) {
+		return 0, false
+	}
+	if asked := p.asked(e); asked > 0 {
+		return asked, asked <= orDefault(p.MaxAsked, 5*time.Minute)
+	}
+	most := orDefault(p.Max, 30*time.Second)
+	wait = orDefault(p.Base, time.Second)
+	for range failed - 1 {
+		if wait >= most {
+			break
+		}
+		wait *= 2
+	}
+	jitter := p.Jitter
+	if jitter == nil {
+		jitter = rand.Float64
+	}
+	// Half of the wait is fixed, so that no jitter makes it useless; the other half spreads the clients.
+	wait = min(wait, most)
+	return wait/2 + time.Duration(jitter()*float64(wait/2)), true
+}
+
+// Wait waits for d. It returns ctx's cause when ctx ends first.
+func (p RetryPolicy) Wait(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (p RetryPolicy) asked(e *Error) time.Duration {
+	if e.RetryAfter > 0 {
+		return e.RetryAfter
+	}
+	if e.ResetsAt.IsZero() {
+		return 0
+	}
+	now := p.Now
+	if now == nil {
+		now = time.Now
+	}
+	return e.ResetsAt.Sub(now())
+}
+
+func orDefault[T int | time.Duration](v, zero T) T {
+	if v == 0 {
+		return zero
+	}
+	return v
+}
