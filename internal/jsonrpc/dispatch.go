@@ -1,0 +1,159 @@
+package jsonrpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/gajae-code/gjc/internal/bug"
+)
+
+// inboundContext is the context of one request. It carries the request for [AfterResponse].
+type inboundContext struct {
+	context.Context
+	in *inbound
+}
+
+type inboundKey struct{}
+
+func (c *inboundContext) Value(key any) any {
+	if _, ok := key.(inboundKey); ok {
+		return c.in
+	}
+	return c.Context.Value(key)
+}
+
+// AfterResponse makes fn run right behind the response to the request that ctx belongs to: what fn sends follows
+// the response on the wire. It is to be called from that request's handler, before its [Reply] returns; elsewhere
+// it does nothing. fn must not block.
+func AfterResponse(ctx context.Context, fn func()) {
+	if in, ok := ctx.Value(inboundKey{}).(*inbound); ok {
+		in.after = append(in.after, fn)
+	}
+}
+
+// RequestID returns the id of the request that ctx belongs to, or the zero ID.
+func RequestID(ctx context.Context) ID {
+	if in, ok := ctx.Value(inboundKey{}).(*inbound); ok {
+		return in.req.ID
+	}
+	return ID{}
+}
+
+// dispatch runs the ordered phase of every handler, in the order of the wire.
+func (c *Conn) dispatch() {
+	var items []inboxItem
+	for {
+		var ok bool
+		if items, ok = c.inbox.take(items); !ok {
+			return
+		}
+		for _, it := range items {
+			if it.call != nil {
+				close(it.call.done)
+				continue
+			}
+			c.handle(it.msg)
+		}
+	}
+}
+
+// handle runs both phases of a handler. It runs on the dispatcher.
+func (c *Conn) handle(in *inbound) {
+	if in.req.IsNotification() {
+		// Also behind the end of the stream: the peer sent it before it went.
+		reply, err := c.ordered(in)
+		if err != nil && c.opts.Dropped != nil {
+			c.opts.Dropped(fmt.Errorf("%s: %w", in.req.Method, err))
+		}
+		if reply == nil {
+			c.update(func(s *connState) { s.handlers-- })
+			return
+		}
+		go func() {
+			_, _ = c.concurrent(in, reply) // a notification has no answer
+			c.update(func(s *connState) { s.handlers-- })
+		}()
+		return
+	}
+	if in.ctx.Err() != nil {
+		c.answer(in, nil, context.Cause(in.ctx))
+		return
+	}
+	reply, err := c.ordered(in)
+	switch {
+	case err != nil && reply != nil:
+		c.answer(in, nil, bug.Errorf("%s: the handler gave both a reply and an error: %w", in.req.Method, err))
+	case err != nil:
+		c.answer(in, nil, err)
+	case reply == nil:
+		c.answer(in, nil, bug.Errorf("%s: the handler gave neither a reply nor an error", in.req.Method))
+	default:
+		go func() {
+			result, err := c.concurrent(in, reply)
+			if err != nil && result != nil {
+				err = bug.Errorf("%s: the handler gave both a result and an error: %w", in.req.Method, err)
+			}
+			c.answer(in, result, err)
+		}()
+	}
+}
+
+// answer sends the response, then what was put behind it, and forgets the request.
+func (c *Conn) answer(in *inbound, result any, err error) {
+	var rerr *Error
+	if err != nil {
+		result = nil
+		rerr = c.opts.MapError(err)
+	}
+	// The id is free again before the peer can see the answer.
+	c.update(func(s *connState) { delete(s.incoming, in.req.ID.key()) })
+	c.respond(in.req.ID, result, rerr)
+	for _, fn := range in.after {
+		fn()
+	}
+	in.cancel(nil)
+	c.update(func(s *connState) { s.handlers-- })
+}
+
+func (c *Conn) ordered(in *inbound) (reply Reply, err error) {
+	if c.opts.Handler == nil {
+		return nil, fmt.Errorf("%w: %s", ErrMethodNotFound, in.req.Method)
+	}
+	defer c.recover(in, &err)
+	return c.opts.Handler.Handle(in.ctx, in.req)
+}
+
+func (c *Conn) concurrent(in *inbound, reply Reply) (result any, err error) {
+	defer c.recover(in, &err)
+	return reply()
+}
+
+// recover turns a panic of a handler into an internal error: one bad request must not take down the sessions of
+// a whole day. Nowhere else is a panic recovered.
+func (c *Conn) recover(in *inbound, err *error) {
+	v := recover()
+	if v == nil {
+		return
+	}
+	if c.opts.Panicked != nil {
+		c.opts.Panicked(in.req.Method, v, debug.Stack())
+	}
+	*err = fmt.Errorf("%w: %s panicked: %v", ErrInternal, in.req.Method, v)
+}
+
+// WireError is the edge where errors become codes: the code and data of the first [*Error] in err's tree, under
+// err's whole text; -32800 for a cancelled context; -32603 for the rest. It returns nil for nil.
+func WireError(err error) *Error {
+	if err == nil {
+		return nil
+	}
+	if e, ok := errors.AsType[*Error](err); ok && e != nil {
+		return &Error{Code: e.Code, Message: err.Error(), Data: e.Data}
+	}
+	if errors.Is(err, ErrPeerCancelled) || errors.Is(err, context.Canceled) {
+		return &Error{Code: CodeCancelled, Message: err.Error()}
+	}
+	return &Error{Code: CodeInternalError, Message: err.Error()}
+}

@@ -1,0 +1,209 @@
+// Package jsonrpc is a symmetric JSON-RPC 2.0 connection over any framing (https://www.jsonrpc.org/specification).
+// ACP, LSP and, for its framing, MCP share it. It knows no protocol: which methods exist, and what they mean, is
+// its caller's.
+package jsonrpc
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
+)
+
+// Request is an inbound request, or a notification where ID is the zero value.
+type Request struct {
+	ID     ID
+	Method string
+	// Params is the parameter object as it came; nil where it was absent or null.
+	Params jsonx.Raw
+}
+
+// IsNotification reports that no response is wanted.
+func (r *Request) IsNotification() bool { return !r.ID.IsValid() }
+
+// Code is a JSON-RPC error code.
+type Code int64
+
+// The codes of JSON-RPC 2.0, and the one that LSP and ACP share for cancellation.
+const (
+	CodeParseError     Code = -32700
+	CodeInvalidRequest Code = -32600
+	CodeMethodNotFound Code = -32601
+	CodeInvalidParams  Code = -32602
+	CodeInternalError  Code = -32603
+	CodeCancelled      Code = -32800
+)
+
+// Error is a JSON-RPC error object. Wrap one with %w to keep its code under a fuller text.
+type Error struct {
+	Code    Code      `json:"code"`
+	Message string    `json:"message"`
+	Data    jsonx.Raw `json:"data,omitzero"`
+}
+
+func (e *Error) Error() string { return e.Message }
+
+// Is matches errors of the same code.
+func (e *Error) Is(target error) bool {
+	t, ok := target.(*Error)
+	return ok && t != nil && e != nil && t.Code == e.Code
+}
+
+// The standard errors, to be wrapped.
+var (
+	ErrParse          = &Error{Code: CodeParseError, Message: "parse error"}
+	ErrInvalidRequest = &Error{Code: CodeInvalidRequest, Message: "invalid request"}
+	ErrMethodNotFound = &Error{Code: CodeMethodNotFound, Message: "method not found"}
+	ErrInvalidParams  = &Error{Code: CodeInvalidParams, Message: "invalid params"}
+	ErrInternal       = &Error{Code: CodeInternalError, Message: "internal error"}
+	ErrCancelled      = &Error{Code: CodeCancelled, Message: "request cancelled"}
+)
+
+var (
+	// ErrClosed is the cause of everything that ends because the connection was closed on our side.
+	ErrClosed = errors.New("connection closed")
+	// ErrPeerGone is the cause of everything that ends because the peer closed its side or broke the stream.
+	ErrPeerGone = errors.New("peer is gone")
+	// ErrPeerCancelled is the cause of a request's context when the peer cancelled that request.
+	ErrPeerCancelled = errors.New("cancelled by the peer")
+)
+
+// message is the wire form of everything inbound. A nil member is absent.
+type message struct {
+	version, id, method, params, result, err jsonx.Raw
+}
+
+func (m *message) set(name []byte, value jsonx.Raw) error {
+	switch string(name) {
+	case "jsonrpc":
+		m.version = value
+	case "id":
+		m.id = value
+	case "method":
+		m.method = value
+	case "params":
+		m.params = value
+	case "result":
+		m.result = value
+	case "error":
+		m.err = value
+	}
+	return nil
+}
+
+// inboundError is an inbound message that cannot be used; id is what to answer to.
+type inboundError struct {
+	id  ID
+	err error
+	// dropped marks what is not worth an answer: a response that fits nothing.
+	dropped bool
+}
+
+// decodeMessage sorts one frame into a request or a response. What it returns aliases data.
+func decodeMessage(data []byte) (*Request, *response, *inboundError) {
+	invalid := func(id ID, format string, args ...any) (*Request, *response, *inboundError) {
+		return nil, nil, &inboundError{id: id, err: fmt.Errorf("%w: "+format, append([]any{ErrInvalidRequest}, args...)...)}
+	}
+	var m message
+	if err := jsonx.ReadObject(data, m.set); err != nil {
+		if derr, ok := errors.AsType[*jsonx.DecodeError](err); ok && derr.Syntax {
+			return nil, nil, &inboundError{err: fmt.Errorf("%w: %w", ErrParse, err)}
+		}
+		if data[0] == '[' {
+			return invalid(ID{}, "batches are not supported, send one message at a time")
+		}
+		return invalid(ID{}, "%w", err)
+	}
+	var id ID
+	if m.id != nil {
+		if err := id.UnmarshalJSON(m.id); err != nil {
+			return invalid(ID{}, "%w", err)
+		}
+	}
+	if string(m.version) != `"2.0"` && (m.method != nil || m.id == nil) {
+		// A response is settled whatever it calls its version: a caller waits for it.
+		return invalid(id, `"jsonrpc" must be "2.0"`)
+	}
+	if m.method != nil {
+		var method string
+		if err := jsonx.Unmarshal(m.method, &method); err != nil || method == "" {
+			return invalid(id, "the method must be a string that is not empty")
+		}
+		if m.result != nil || m.err != nil {
+			return invalid(id, "a message has either a method or a result")
+		}
+		if jsonx.IsNull(m.params) {
+			m.params = nil
+		} else if k := m.params.Kind(); k != '{' && k != '[' {
+			return invalid(id, "params must be an object")
+		}
+		return &Request{ID: id, Method: method, Params: m.params}, nil, nil
+	}
+	if m.result == nil && m.err == nil {
+		return invalid(id, "neither a method nor a result nor an error")
+	}
+	if !id.IsValid() {
+		return nil, nil, &inboundError{err: errors.New("a response without an id"), dropped: true}
+	}
+	resp := &response{id: id, result: m.result}
+	switch {
+	case !jsonx.IsNull(m.err):
+		resp.err = new(Error)
+		if err := jsonx.Unmarshal(m.err, resp.err); err != nil {
+			resp.err = &Error{Code: CodeInternalError, Message: "the peer sent a malformed error", Data: m.err}
+		} else if !jsonx.IsNull(m.result) {
+			resp.err = &Error{Code: CodeInternalError, Message: "the peer sent both a result and an error: " + resp.err.Message}
+		}
+	case m.result == nil:
+		resp.result = jsonx.Raw("null")
+	}
+	return nil, resp, nil
+}
+
+// response is an inbound answer to a call of ours.
+type response struct {
+	id     ID
+	result jsonx.Raw
+	err    *Error
+}
+
+// appendRequest appends the wire form of a request, or of a notification where id is the zero value.
+func appendRequest(dst []byte, id ID, method string, params any) ([]byte, error) {
+	dst = append(dst, `{"jsonrpc":"2.0"`...)
+	if id.IsValid() {
+		dst = append(dst, `,"id":`...)
+		dst = id.append(dst)
+	}
+	dst = append(dst, `,"method":`...)
+	dst = jsonx.AppendString(dst, method)
+	if params != nil {
+		dst = append(dst, `,"params":`...)
+		var err error
+		if dst, err = jsonx.Append(dst, params); err != nil {
+			return dst, fmt.Errorf("encoding the params of %s: %w", method, err)
+		}
+	}
+	return append(dst, '}'), nil
+}
+
+// appendResponse appends the wire form of a response.
+func appendResponse(dst []byte, id ID, result any, rerr *Error) ([]byte, error) {
+	dst = append(dst, `{"jsonrpc":"2.0","id":`...)
+	if id.IsValid() {
+		dst = id.append(dst)
+	} else {
+		dst = append(dst, "null"...)
+	}
+	var err error
+	switch {
+	case rerr != nil:
+		dst = append(dst, `,"error":`...)
+		dst, err = jsonx.Append(dst, rerr)
+	case result == nil:
+		dst = append(dst, `,"result":null`...)
+	default:
+		dst = append(dst, `,"result":`...)
+		dst, err = jsonx.Append(dst, result)
+	}
+	return append(dst, '}'), err
+}

@@ -1,0 +1,205 @@
+package jsonrpc
+
+import (
+	"context"
+	"io"
+	"sync"
+
+	"github.com/gajae-code/gjc/internal/frame"
+)
+
+// Mergeable is the params of a notification that can absorb the next one while both wait for a slow peer, as
+// streamed text does.
+type Mergeable interface {
+	// Merge takes next into the receiver and reports whether it could. The connection never uses next again then.
+	Merge(next Mergeable) bool
+}
+
+// outgoing is one queued message: framed bytes, or a notification that is encoded when its turn comes.
+type outgoing struct {
+	framed *[]byte
+	method string
+	params Mergeable
+}
+
+// outbox is the one way out: a FIFO, drained by one goroutine that owns the writer. No lock is held across a
+// Write, so a peer that stops reading blocks nobody but the writer.
+type outbox struct {
+	framing frame.Framing
+	limit   int
+
+	mu     sync.Mutex // guards the fields below
+	items  []outgoing
+	bytes  int
+	closed bool
+	room   chan struct{} // closed when bytes falls under limit again; nil while nobody waits
+
+	wake chan struct{}
+}
+
+func newOutbox(framing frame.Framing, limit int) *outbox {
+	return &outbox{framing: framing, limit: limit, wake: make(chan struct{}, 1)}
+}
+
+// buffers recycles the memory of encoded messages.
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
+
+// maxPooled is the largest buffer worth keeping.
+const maxPooled = 64 << 10
+
+func recycle(b *[]byte) {
+	if cap(*b) <= maxPooled {
+		buffers.Put(b)
+	}
+}
+
+// put queues one encoded message and reports whether the box still took it. It copies msg.
+func (o *outbox) put(msg []byte) bool {
+	buf := buffers.Get().(*[]byte)
+	*buf = o.framing.Append((*buf)[:0], msg)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closed {
+		return false
+	}
+	o.items = append(o.items, outgoing{framed: buf})
+	o.bytes += len(*buf)
+	o.signal()
+	return true
+}
+
+// putMergeable queues a notification, or merges it into the one at the end of the queue.
+func (o *outbox) putMergeable(method string, params Mergeable) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closed {
+		return false
+	}
+	if n := len(o.items); n > 0 {
+		if last := &o.items[n-1]; last.params != nil && last.method == method && last.params.Merge(params) {
+			return true
+		}
+	}
+	o.items = append(o.items, outgoing{method: method, params: params})
+	o.signal()
+	return true
+}
+
+// wait blocks while more than the limit is queued.
+func (o *outbox) wait(ctx context.Context) error {
+	for {
+		o.mu.Lock()
+		if o.bytes <= o.limit || o.closed {
+			o.mu.Unlock()
+			return nil
+		}
+		if o.room == nil {
+			o.room = make(chan struct{})
+		}
+		room := o.room
+		o.mu.Unlock()
+		select {
+		case <-room:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+func (o *outbox) close() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.closed = true
+	o.release()
+	o.signal()
+}
+
+func (o *outbox) release() {
+	if o.room != nil {
+		close(o.room)
+		o.room = nil
+	}
+}
+
+func (o *outbox) signal() {
+	select {
+	case o.wake <- struct{}{}:
+	default:
+	}
+}
+
+// maxWrite is about how much goes into one Write: many small messages share a system call.
+const maxWrite = 64 << 10
+
+// drain writes until the box is closed and empty, or until a write fails.
+func (o *outbox) drain(w io.Writer, trace func(Direction, []byte), encodeFailed func(method string, err error)) error {
+	var items []outgoing
+	var buf, one []byte
+	for {
+		o.mu.Lock()
+		next, closed := o.items, o.closed
+		if len(next) > 0 {
+			o.items = items[:0]
+		}
+		o.mu.Unlock()
+		if len(next) == 0 {
+			if closed {
+				return nil
+			}
+			<-o.wake
+			continue
+		}
+		items = next
+		for i := range items {
+			it := &items[i]
+			start := len(buf)
+			if it.params != nil {
+				var err error
+				if one, err = appendRequest(one[:0], ID{}, it.method, it.params); err != nil {
+					encodeFailed(it.method, err)
+					continue
+				}
+				buf = o.framing.Append(buf, one)
+			} else {
+				buf = append(buf, *it.framed...)
+			}
+			if trace != nil {
+				trace(Sent, buf[start:])
+			}
+			if len(buf) >= maxWrite || i == len(items)-1 {
+				if _, err := w.Write(buf); err != nil {
+					return err
+				}
+				if cap(buf) > 4*maxWrite {
+					buf = nil
+				}
+				buf = buf[:0]
+			}
+		}
+		if len(buf) > 0 { // the last item could not be encoded
+			if _, err := w.Write(buf); err != nil {
+				return err
+			}
+			buf = buf[:0]
+		}
+		o.written(items)
+	}
+}
+
+// written gives back the memory and the room of items.
+func (o *outbox) written(items []outgoing) {
+	n := 0
+	for i := range items {
+		if b := items[i].framed; b != nil {
+			n += len(*b)
+			recycle(b)
+		}
+		items[i] = outgoing{}
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.bytes -= n
+	if o.bytes <= o.limit {
+		o.release()
+	}
+}
