@@ -1,0 +1,23 @@
+//go:build unix
+
+package proc
+
+import "syscall"
+
+// What waitid calls the ways to end.
+const (
+	codeExited = 1
+	codeKilled = 2
+	codeDumped = 3
+)
+
+func (i *childInfo) state() ExitState {
+	switch i.code {
+	case codeExited:
+		return ExitState{Code: int(i.status)}
+	case codeKilled, codeDumped:
+		return signaled(syscall.Signal(i.status))
+	default:
+		return ExitState{Code: -1}
+	}
+}

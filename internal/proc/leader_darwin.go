@@ -1,0 +1,38 @@
+package proc
+
+import (
+	"syscall"
+	"unsafe"
+)
+
+// dieWithParent does nothing: this system can not tie a child to its parent.
+func dieWithParent(*syscall.SysProcAttr) {}
+
+// childInfo is siginfo_t as far as waitid fills it.
+type childInfo struct {
+	_      [2]int32 // signal, errno
+	code   int32
+	_      [2]int32 // pid, uid
+	status int32
+	_      [104]byte
+}
+
+func waitNoReap(pid int) (ExitState, error) {
+	const (
+		idTypePID = 1
+		exited    = 0x4
+		noWait    = 0x20
+	)
+	var info childInfo
+	for {
+		_, _, errno := syscall.Syscall6(syscall.SYS_WAITID, idTypePID, uintptr(pid),
+			uintptr(unsafe.Pointer(&info)), exited|noWait, 0, 0)
+		switch errno {
+		case 0:
+			return info.state(), nil
+		case syscall.EINTR:
+		default:
+			return ExitState{}, errno
+		}
+	}
+}
