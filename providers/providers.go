@@ -33,7 +33,8 @@ type Request struct {
 	Tools []Tool
 	// MaxTokens caps the answer. If zero, the model's own limit holds.
 	MaxTokens int
-	// Thinking is the reasoning effort; the zero value is [ThinkingOff].
+	// Thinking is the reasoning effort; the empty level is [ThinkingOff]. A level that the model does not know is
+	// clamped as [ModelInfo.ClampThinking] says.
 	Thinking ThinkingLevel
 	// SessionID ties requests of one session together where an API can use that for caching. Optional.
 	SessionID string
@@ -59,6 +60,8 @@ const (
 
 // Message is one step of a conversation.
 type Message struct {
+	// ID is the name under which an editor was shown the message; empty for one that it never saw.
+	ID   string
 	Role Role
 	// Parts is what was said. A user message holds [Text] and [Image]; an assistant message [Text], [Thinking]
 	// and [ToolCall]; a tool message [Text] and [Image].
@@ -206,6 +209,8 @@ type ModelInfo struct {
 	MaxOutput     int
 	// Thinking lists the levels that the model knows beside off; empty for a model that cannot reason.
 	Thinking []ThinkingLevel
+	// ThinkingMode says how the levels go over the wire. If empty, [ThinkingEffort].
+	ThinkingMode ThinkingMode
 	// Images reports that the model takes pictures.
 	Images bool
 	// Cost is in US dollars per million tokens; zero where unknown.
