@@ -93,9 +93,37 @@ func Valid(data []byte) bool {
 	return Raw(data).IsValid(jsontext.AllowInvalidUTF8(true))
 }
 
+// Mismatch reports that the value dec read last, of the given kind, is not a want ("string", "object"). It is for
+// custom unmarshalers, which must have read or skipped the whole value.
+func Mismatch(dec *Decoder, kind Kind, want string) *DecodeError {
+	return NewMismatch(string(dec.StackPointer()), kind, want)
+}
+
+// NewMismatch is [Mismatch] for a value that was found at pointer without a decoder.
+func NewMismatch(pointer string, kind Kind, want string) *DecodeError {
+	return &DecodeError{Pointer: pointer, Reason: kindName(kind) + " does not fit " + want}
+}
+
+// Invalid reports that the value dec read last is not acceptable, for the given reason.
+func Invalid(dec *Decoder, reason string) *DecodeError {
+	return &DecodeError{Pointer: string(dec.StackPointer()), Reason: reason}
+}
+
+// Within returns err as seen from the value that holds the decoded one at pointer. An error that is not a
+// [*DecodeError] becomes one.
+func Within(pointer string, err error) *DecodeError {
+	inner, ok := errors.AsType[*DecodeError](err)
+	if !ok {
+		return &DecodeError{Pointer: pointer, Reason: err.Error(), err: err}
+	}
+	outer := *inner
+	outer.Pointer = pointer + inner.Pointer
+	return &outer
+}
+
 func decodeError(err error) error {
-	if sem, ok := errors.AsType[*json.SemanticError](err); ok {
-		return &DecodeError{Pointer: string(sem.JSONPointer), Reason: semanticReason(sem), err: err}
+	if own, ok := errors.AsType[*DecodeError](err); ok {
+		return own // from a custom unmarshaler, which knows the place better than the engine
 	}
 	if syn, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
 		reason := "not valid JSON"
@@ -110,6 +138,9 @@ func decodeError(err error) error {
 			Reason: fmt.Sprintf("%s (byte %d)", reason, syn.ByteOffset), err: err,
 		}
 	}
+	if sem, ok := errors.AsType[*json.SemanticError](err); ok {
+		return &DecodeError{Pointer: string(sem.JSONPointer), Reason: semanticReason(sem), err: err}
+	}
 	return &DecodeError{Syntax: errors.Is(err, io.EOF), Reason: err.Error(), err: err}
 }
 
@@ -121,20 +152,23 @@ func semanticReason(e *json.SemanticError) string {
 	if e.GoType != nil {
 		want = e.GoType.String()
 	}
-	kind := "this value"
-	switch e.JSONKind {
+	return kindName(e.JSONKind) + " does not fit " + want
+}
+
+func kindName(kind Kind) string {
+	switch kind {
 	case 'n':
-		kind = "null"
+		return "null"
 	case 't', 'f':
-		kind = "a boolean"
+		return "a boolean"
 	case '"':
-		kind = "a string"
+		return "a string"
 	case '0':
-		kind = "a number"
+		return "a number"
 	case '{':
-		kind = "an object"
+		return "an object"
 	case '[':
-		kind = "an array"
+		return "an array"
 	}
-	return fmt.Sprintf("%s does not fit %s", kind, want)
+	return "this value"
 }

@@ -1,0 +1,90 @@
+package main
+
+// skipped are the definitions that become no Go type, with the reason.
+var skipped = map[string]string{
+	"AgentRequest":       "JSON-RPC envelope; internal/jsonrpc has it",
+	"AgentResponse":      "JSON-RPC envelope; internal/jsonrpc has it",
+	"AgentNotification":  "JSON-RPC envelope; internal/jsonrpc has it",
+	"ClientRequest":      "JSON-RPC envelope; internal/jsonrpc has it",
+	"ClientResponse":     "JSON-RPC envelope; internal/jsonrpc has it",
+	"ClientNotification": "JSON-RPC envelope; internal/jsonrpc has it",
+	"ProxyRequest":       "JSON-RPC envelope; internal/jsonrpc has it",
+	"ProxyResponse":      "JSON-RPC envelope; internal/jsonrpc has it",
+	"ProxyNotification":  "JSON-RPC envelope; internal/jsonrpc has it",
+}
+
+// byHand are the definitions whose Go type package acp writes by hand.
+var byHand = map[string]goType{
+	"RequestId":               {name: "RequestID", zero: "", read: "readRequestID", put: "putRequestID", kind: kindOther},
+	"ElicitationContentValue": handUnion("ElicitationContentValue"),
+	"SessionConfigSelectOptions": handUnion(
+		"SessionConfigSelectOptions",
+	),
+}
+
+// patches are the types whose nullable members tell null from omitted.
+var patches = map[string]bool{
+	"ToolCallUpdate": true, "SessionInfoUpdate": true, "SubagentUpdate": true, "CompactionUpdate": true,
+	"SessionMessage": true,
+}
+
+// pointers are the optional strings for which the empty string means something.
+var pointers = map[string]bool{"Diff.oldText": true, "StringPropertySchema.default": true}
+
+// flattened are the objects whose union is plain enough to be optional members of the object.
+var flattened = map[string]bool{"IdleStateUpdate": true, "MessageMcpResponse": true}
+
+// fieldTypes gives members a definition that the schema does not name.
+var fieldTypes = map[string]string{"IdleStateUpdate.stopReason": "StopReason"}
+
+// writeWhen replaces the condition under which an optional member is written.
+var writeWhen = map[string]string{"MessageMcpResponse.result": "v.Error == nil"}
+
+// An inline is a union whose members stand among those of the object that has it.
+type inline struct {
+	field string // of the object
+	union string // Go name
+	// hand marks a union that package acp writes by hand.
+	hand bool
+}
+
+var inlines = map[string]inline{
+	"SessionConfigOption":           {field: "Kind", union: "SessionConfigOptionKind"},
+	"CreateElicitationRequest":      {field: "Mode", union: "ElicitationMode"},
+	"CreateElicitationResponse":     {field: "Action", union: "ElicitationAction"},
+	"ElicitationFormMode":           {field: "Scope", union: "ElicitationScope"},
+	"ElicitationUrlMode":            {field: "Scope", union: "ElicitationScope"},
+	"SetSessionConfigOptionRequest": {field: "Value", union: "SessionConfigOptionValue", hand: true},
+}
+
+// variantNames names the variants that have no type of their own, by union and discriminator.
+var variantNames = map[string]string{
+	"SessionUpdate/user_message_chunk":   "UserMessageChunk",
+	"SessionUpdate/agent_message_chunk":  "AgentMessageChunk",
+	"SessionUpdate/agent_thought_chunk":  "AgentThoughtChunk",
+	"RequestPermissionOutcome/cancelled": "CancelledPermissionOutcome",
+	"ElicitationAction/decline":          "ElicitationDeclineAction",
+	"ElicitationAction/cancel":           "ElicitationCancelAction",
+}
+
+// byKey tells the variants of a union apart by a member that only they have: schema name of the variant to member.
+var byKey = map[string]string{
+	"TextResourceContents": "text", "BlobResourceContents": "blob", "UnstructuredCommandInput": "hint",
+	"ElicitationSessionScope": "sessionId", "ElicitationRequestScope": "requestId",
+}
+
+// closed are the unions without a variant for what is not known.
+var closed = map[string]bool{"ElicitationScope": true}
+
+// methodNames gives the Go method for params whose name does not say it.
+var methodNames = map[string]string{"SessionNotification": "SessionUpdate"}
+
+// unknownNames gives the Go type for what a union does not know, where the usual name is taken by a variant.
+var unknownNames = map[string]string{"StateUpdate": "OtherStateUpdate"}
+
+func unknownName(union string) string {
+	if name := unknownNames[union]; name != "" {
+		return name
+	}
+	return "Unknown" + union
+}

@@ -1,0 +1,37 @@
+package acp
+
+import (
+	"fmt"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
+)
+
+// Meta is the extension space that nearly every protocol object has under "_meta". Values are kept as they came.
+// Keys with a vendor prefix ("example.com/x") cannot clash.
+type Meta map[string]jsonx.Raw
+
+// Set stores the JSON form of v under key, making the map if need be.
+func (m *Meta) Set(key string, v any) error {
+	raw, err := jsonx.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("encode _meta %q: %w", key, err)
+	}
+	if *m == nil {
+		*m = Meta{}
+	}
+	(*m)[key] = raw
+	return nil
+}
+
+// Get decodes the value under key into v. It reports false, and leaves v alone, when there is none; the error is
+// about a value that does not fit v.
+func (m Meta) Get(key string, v any) (bool, error) {
+	raw, ok := m[key]
+	if !ok {
+		return false, nil
+	}
+	if err := jsonx.Unmarshal(raw, v); err != nil {
+		return true, fmt.Errorf("decode _meta %q: %w", key, err)
+	}
+	return true, nil
+}
