@@ -1,0 +1,170 @@
+package sessions
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
+)
+
+// envelope is what every entry has.
+type envelope struct {
+	Type      Kind    `json:"type"`
+	ID        string  `json:"id"`
+	ParentID  *string `json:"parentId"`
+	Timestamp string  `json:"timestamp"`
+}
+
+func (v *envelope) base() Base {
+	b := Base{ID: v.ID, Time: parseTime(v.Timestamp)}
+	if v.ParentID != nil {
+		b.ParentID = *v.ParentID
+	}
+	return b
+}
+
+func (b Base) envelope(kind Kind) envelope {
+	v := envelope{Type: kind, ID: b.ID, Timestamp: formatTime(b.Time)}
+	if b.ParentID != "" {
+		v.ParentID = &b.ParentID
+	}
+	return v
+}
+
+// encodeEntry returns e as a line without the newline.
+func encodeEntry(e Entry) ([]byte, error) {
+	body, err := encodeBody(e)
+	if err != nil {
+		return nil, fmt.Errorf("encoding a %s entry: %w", e.Kind(), err)
+	}
+	line, err := jsonx.Marshal(e.Ref().envelope(e.Kind()))
+	if err != nil {
+		return nil, err
+	}
+	return joinObjects(line, body), nil
+}
+
+// joinObjects makes one object of two that share no member.
+func joinObjects(a, b []byte) []byte {
+	if len(b) <= len("{}") {
+		return a
+	}
+	a[len(a)-1] = ','
+	return append(a, b[1:]...)
+}
+
+func encodeBody(e Entry) ([]byte, error) {
+	switch e := e.(type) {
+	case MessageEntry:
+		m, err := encodeMessage(&e.Message)
+		if err != nil {
+			return nil, err
+		}
+		return jsonx.Marshal(struct {
+			Message any `json:"message"`
+		}{m})
+	case CustomMessage:
+		content, err := encodeParts(e.Parts)
+		if err != nil {
+			return nil, err
+		}
+		return jsonx.Marshal(wireCustomMessage{
+			CustomType: e.CustomType, Content: content, Display: e.Display, Details: e.Details,
+			Attribution: e.Attribution,
+		})
+	case Unknown:
+		return nil, errors.New("its shape is not known")
+	default:
+		return jsonx.Marshal(e)
+	}
+}
+
+type wireCustomMessage struct {
+	CustomType  string    `json:"customType"`
+	Content     any       `json:"content"`
+	Display     bool      `json:"display"`
+	Details     jsonx.Raw `json:"details,omitzero"`
+	Attribution string    `json:"attribution,omitzero"`
+}
+
+// decoder decodes the entries of one file.
+type decoder struct {
+	// blob returns the bytes behind a "blob:" reference.
+	blob func(ref string) ([]byte, error)
+	// notice is told what could not be read and was left out.
+	notice func(format string, args ...any)
+}
+
+// entry decodes a line whose envelope is known. A body that does not fit its kind makes an [Unknown].
+func (d *decoder) entry(v *envelope, line []byte) Entry {
+	base := v.base()
+	e, err := d.body(v.Type, line, base)
+	if err != nil {
+		d.notice("entry %s (%s) has an unknown shape and is left out: %v", v.ID, v.Type, err)
+	}
+	if e == nil {
+		e = Unknown{Type: v.Type, Raw: append(jsonx.Raw(nil), line...)}
+	}
+	return e.withRef(base)
+}
+
+func (d *decoder) body(kind Kind, line []byte, base Base) (Entry, error) {
+	switch kind {
+	case KindMessage:
+		return d.messageEntry(line, base)
+	case KindCustomMessage:
+		return d.customMessage(line)
+	case KindModelChange:
+		return decodeBody[ModelChange](line)
+	case KindThinkingChange:
+		return decodeBody[ThinkingChange](line)
+	case KindModeChange:
+		return decodeBody[ModeChange](line)
+	case KindCompaction:
+		return decodeBody[Compaction](line)
+	case KindBranchSummary:
+		return decodeBody[BranchSummary](line)
+	case KindCustom:
+		return decodeBody[Custom](line)
+	case KindLabel:
+		return decodeBody[Label](line)
+	case KindSessionInit:
+		return decodeBody[SessionInit](line)
+	case KindServiceTierChange:
+		return decodeBody[ServiceTierChange](line)
+	case KindRuleInjection:
+		return decodeBody[RuleInjection](line)
+	case KindToolSelection:
+		return decodeBody[ToolSelection](line)
+	default:
+		return nil, nil
+	}
+}
+
+func decodeBody[T Entry](line []byte) (Entry, error) {
+	var e T
+	if err := jsonx.Unmarshal(line, &e); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+func (d *decoder) customMessage(line []byte) (Entry, error) {
+	var w struct {
+		CustomType  string    `json:"customType"`
+		Content     jsonx.Raw `json:"content"`
+		Display     bool      `json:"display"`
+		Details     jsonx.Raw `json:"details"`
+		Attribution string    `json:"attribution"`
+	}
+	if err := jsonx.Unmarshal(line, &w); err != nil {
+		return nil, err
+	}
+	parts, err := d.parts(w.Content)
+	if err != nil {
+		return nil, err
+	}
+	return CustomMessage{
+		CustomType: w.CustomType, Parts: parts, Display: w.Display, Details: w.Details, Attribution: w.Attribution,
+	}, nil
+}

@@ -1,0 +1,270 @@
+package sessions
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/providers"
+)
+
+// CustomTitle is the type of the [Custom] entries that hold a session's title.
+const CustomTitle = "gjc.title"
+
+// Log is an open session. It is safe for concurrent use. Close it, so that others may open it.
+type Log struct {
+	store  *Store
+	path   string
+	header Header
+	unlock func()
+
+	mu       sync.Mutex // guards what follows; held across the write of one line
+	file     File       // nil for a view
+	size     int64      // of the file, as far as this log knows
+	unended  bool       // the last line lacks its newline
+	entries  []Entry
+	parents  []int          // of each entry; -1 for a root
+	byID     map[string]int // the last entry of that id
+	notices  []string
+	writeErr error // the first one; latched
+	closed   bool
+}
+
+// fill takes over what was read. It links the tree: a parent stands before its child, so there are no cycles.
+func (l *Log) fill(c *content) {
+	l.header, l.notices, l.unended = c.header, c.notices, c.unended
+	l.byID = make(map[string]int, len(c.entries))
+	l.entries = make([]Entry, 0, len(c.entries)+16)
+	l.parents = make([]int, 0, len(c.entries)+16)
+	for _, e := range c.entries {
+		if ref := e.Ref(); ref.ParentID != "" {
+			if _, ok := l.byID[ref.ParentID]; !ok {
+				l.notices = append(l.notices, fmt.Sprintf(
+					"entry %s follows %s, which is not in the file; what came before it is not reachable", ref.ID, ref.ParentID,
+				))
+			}
+		}
+		l.link(e)
+	}
+}
+
+func (l *Log) link(e Entry) {
+	ref := e.Ref()
+	parent := -1
+	if i, ok := l.byID[ref.ParentID]; ok {
+		parent = i
+	}
+	l.byID[ref.ID] = len(l.entries)
+	l.entries = append(l.entries, e)
+	l.parents = append(l.parents, parent)
+}
+
+// Header returns the file's first line.
+func (l *Log) Header() Header { return l.header }
+
+// ID returns the session's id.
+func (l *Log) ID() string { return l.header.ID }
+
+// Path returns the session file.
+func (l *Log) Path() string { return l.path }
+
+// ArtifactDir returns the directory for files that belong to the session. It need not exist yet.
+func (l *Log) ArtifactDir() string { return artifactDir(l.path) }
+
+func artifactDir(path string) string { return strings.TrimSuffix(path, fileSuffix) }
+
+// Notices returns what the user should know about how the file was read: what a crash cut off, what was left out.
+func (l *Log) Notices() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.notices)
+}
+
+// AppendMessage appends m and returns the id of its entry. A zero m.Time becomes now in the file. The log keeps m's
+// parts: they must not be changed any more.
+func (l *Log) AppendMessage(m *providers.Message) (entryID string, err error) {
+	kept := *m
+	if kept.Time.IsZero() {
+		kept.Time = l.store.now()
+	}
+	return l.Append(MessageEntry{Message: kept})
+}
+
+// Append appends e behind the last entry and returns the id that it got; e's own place in the tree is ignored. When
+// Append returns nil the line is in the file, and on the disk as [StoreOptions].Sync says.
+//
+// The first failed write is the last: what is in the file stays whole, and from then on every Append fails with an
+// error that wraps [ErrReadOnly] and that first error.
+func (l *Log) Append(e Entry) (string, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.writableLocked(); err != nil {
+		return "", err
+	}
+	ref := Base{ID: l.newIDLocked(), Time: l.store.now()}
+	if n := len(l.entries); n > 0 {
+		ref.ParentID = l.entries[n-1].Ref().ID
+	}
+	if m, ok := e.(MessageEntry); ok {
+		m.Role = fileRole(m.Message.Role)
+		e = m
+	}
+	e = e.withRef(ref)
+	text, err := encodeEntry(e)
+	if err != nil {
+		return "", err
+	}
+	if l.unended {
+		text = append([]byte{'\n'}, text...)
+	}
+	if err := l.writeLocked(append(text, '\n'), l.store.opts.Sync.covers(e.Kind())); err != nil {
+		l.writeErr = fmt.Errorf("%w: %w", ErrReadOnly, err)
+		return "", l.writeErr
+	}
+	l.unended = false
+	l.link(e)
+	return ref.ID, nil
+}
+
+func fileRole(r providers.Role) string {
+	if r == providers.RoleTool {
+		return roleToolResult
+	}
+	return string(r)
+}
+
+func (l *Log) writableLocked() error {
+	switch {
+	case l.closed:
+		return ErrClosed
+	case l.writeErr != nil:
+		return l.writeErr
+	case l.file == nil:
+		return fmt.Errorf("%w: it was opened to be read", ErrReadOnly)
+	default:
+		return nil
+	}
+}
+
+// writeLocked appends text in one write.
+func (l *Log) writeLocked(text []byte, sync bool) error {
+	info, err := l.file.Stat()
+	if err != nil {
+		return err
+	}
+	if info.Size() != l.size {
+		return fmt.Errorf("%s was changed by another program; open the session again", l.path)
+	}
+	n, err := l.file.Write(text)
+	if err == nil && n < len(text) {
+		err = io.ErrShortWrite
+	}
+	if err != nil {
+		l.takeBackLocked(n, &err)
+		return err
+	}
+	l.size += int64(n)
+	if sync {
+		return l.file.Sync()
+	}
+	return nil
+}
+
+// takeBackLocked removes the n bytes that a failed write left. Should that fail too, the torn line is dropped when the
+// file is opened again.
+func (l *Log) takeBackLocked(n int, err *error) {
+	if n <= 0 {
+		return
+	}
+	info, statErr := l.file.Stat()
+	if statErr != nil || info.Size() != l.size+int64(n) {
+		return
+	}
+	if cut := l.file.Truncate(l.size); cut != nil {
+		*err = errors.Join(*err, cut)
+	}
+}
+
+// newIDLocked returns an entry id that the file does not have.
+func (l *Log) newIDLocked() string {
+	for {
+		var b [4]byte
+		_, _ = rand.Read(b[:]) // never fails
+		id := hex.EncodeToString(b[:])
+		if _, taken := l.byID[id]; !taken {
+			return id
+		}
+	}
+}
+
+// titleData is the data of a [CustomTitle] entry.
+type titleData struct {
+	Title  string `json:"title"`
+	Source string `json:"source,omitzero"`
+}
+
+// SetTitle names the session. source is "auto" or "user". The name goes into an entry; the header stays as it is.
+func (l *Log) SetTitle(title, source string) error {
+	data, err := jsonx.Marshal(titleData{title, source})
+	if err != nil {
+		return err
+	}
+	if _, err := l.Append(Custom{CustomType: CustomTitle, Data: data}); err != nil {
+		return err
+	}
+	// The list reads titles from there. It can do without.
+	_ = writeTitleFile(l.path, data)
+	return nil
+}
+
+// Entries returns all entries of the file, oldest first, those of left branches too.
+func (l *Log) Entries() []Entry {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.entries)
+}
+
+// Err returns the error that made the log read-only, or nil.
+func (l *Log) Err() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.writeErr
+}
+
+// Close closes the file and lets others open the session. It may be called twice.
+func (l *Log) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return nil
+	}
+	l.closed = true
+	if l.file == nil {
+		return nil
+	}
+	err := l.file.Close()
+	l.unlock()
+	return err
+}
+
+// File is what a log needs of an open file. [*os.File] is one.
+type File interface {
+	io.Writer
+	Stat() (os.FileInfo, error)
+	Truncate(size int64) error
+	Sync() error
+	Close() error
+}
+
+func (s *Store) now() time.Time {
+	// Files hold milliseconds; memory should hold the same.
+	return s.opts.Clock().UTC().Truncate(time.Millisecond)
+}

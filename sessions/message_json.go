@@ -1,0 +1,331 @@
+package sessions
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/providers"
+)
+
+// The roles of messages in files. The member messageId, which holds [providers.Message].ID, is ours alone.
+const (
+	roleUser       = "user"
+	roleAssistant  = "assistant"
+	roleToolResult = "toolResult"
+)
+
+type wireUserMessage struct {
+	Role      string      `json:"role"`
+	Content   []wireBlock `json:"content"`
+	Timestamp int64       `json:"timestamp"`
+	MessageID string      `json:"messageId,omitzero"`
+}
+
+type wireAssistantMessage struct {
+	Role         string      `json:"role"`
+	Content      []wireBlock `json:"content"`
+	API          string      `json:"api"`
+	Provider     string      `json:"provider"`
+	Model        string      `json:"model"`
+	Usage        wireUsage   `json:"usage"`
+	StopReason   string      `json:"stopReason"`
+	ErrorMessage string      `json:"errorMessage,omitzero"`
+	Timestamp    int64       `json:"timestamp"`
+	MessageID    string      `json:"messageId,omitzero"`
+}
+
+type wireToolResult struct {
+	Role       string      `json:"role"`
+	ToolCallID string      `json:"toolCallId"`
+	ToolName   string      `json:"toolName"`
+	Content    []wireBlock `json:"content"`
+	Details    jsonx.Raw   `json:"details,omitzero"`
+	IsError    bool        `json:"isError"`
+	Timestamp  int64       `json:"timestamp"`
+	MessageID  string      `json:"messageId,omitzero"`
+}
+
+type wireUsage struct {
+	Input           int      `json:"input"`
+	Output          int      `json:"output"`
+	CacheRead       int      `json:"cacheRead"`
+	CacheWrite      int      `json:"cacheWrite"`
+	TotalTokens     int      `json:"totalTokens"`
+	ReasoningTokens int      `json:"reasoningTokens,omitzero"`
+	Cost            wireCost `json:"cost"`
+}
+
+// wireCost is there because other programs expect it. Prices are not known here.
+type wireCost struct {
+	Input      float64 `json:"input"`
+	Output     float64 `json:"output"`
+	CacheRead  float64 `json:"cacheRead"`
+	CacheWrite float64 `json:"cacheWrite"`
+	Total      float64 `json:"total"`
+}
+
+// wireBlock is any content block. Members that a type must have even when they are empty are pointers.
+type wireBlock struct {
+	Type              string    `json:"type"`
+	Text              *string   `json:"text,omitzero"`
+	TextSignature     string    `json:"textSignature,omitzero"`
+	Thinking          *string   `json:"thinking,omitzero"`
+	ThinkingSignature string    `json:"thinkingSignature,omitzero"`
+	Data              *string   `json:"data,omitzero"`
+	MIMEType          string    `json:"mimeType,omitzero"`
+	ID                *string   `json:"id,omitzero"`
+	Name              *string   `json:"name,omitzero"`
+	Arguments         jsonx.Raw `json:"arguments,omitzero"`
+}
+
+func encodeMessage(m *providers.Message) (any, error) {
+	content, err := encodeParts(m.Parts)
+	if err != nil {
+		return nil, err
+	}
+	ms := m.Time.UnixMilli()
+	switch m.Role {
+	case providers.RoleUser:
+		return wireUserMessage{Role: roleUser, MessageID: m.ID, Content: content, Timestamp: ms}, nil
+	case providers.RoleAssistant:
+		u := m.Usage
+		return wireAssistantMessage{
+			Role: roleAssistant, MessageID: m.ID, Content: content, API: m.API, Provider: m.Provider, Model: m.Model,
+			Usage: wireUsage{
+				Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite,
+				TotalTokens: u.Context(), ReasoningTokens: u.Thinking,
+			},
+			StopReason: string(m.StopReason), ErrorMessage: m.Error, Timestamp: ms,
+		}, nil
+	case providers.RoleTool:
+		if len(m.Details) > 0 && !jsonx.Valid(m.Details) {
+			return nil, errors.New("the details of a tool result must be JSON")
+		}
+		return wireToolResult{
+			Role: roleToolResult, MessageID: m.ID, ToolCallID: m.ToolCallID, ToolName: m.ToolName, Content: content,
+			Details: m.Details, IsError: m.IsError, Timestamp: ms,
+		}, nil
+	default:
+		return nil, fmt.Errorf("unknown role %q", m.Role)
+	}
+}
+
+func encodeParts(parts []providers.Part) ([]wireBlock, error) {
+	blocks := make([]wireBlock, 0, len(parts))
+	for _, p := range parts {
+		var b wireBlock
+		switch p := p.(type) {
+		case providers.Text:
+			b = wireBlock{Type: "text", Text: &p.Text, TextSignature: p.Signature}
+		case providers.Thinking:
+			if p.Redacted {
+				b = wireBlock{Type: "redactedThinking", Data: &p.Signature}
+			} else {
+				b = wireBlock{Type: "thinking", Thinking: &p.Text, ThinkingSignature: p.Signature}
+			}
+		case providers.Image:
+			b = wireBlock{
+				Type: "image", Data: new(base64.StdEncoding.EncodeToString(p.Data)), MIMEType: p.MIMEType,
+			}
+		case providers.ToolCall:
+			arguments, err := encodeArguments(p.Input)
+			if err != nil {
+				return nil, err
+			}
+			b = wireBlock{Type: "toolCall", ID: &p.ID, Name: &p.Name, Arguments: arguments}
+		default:
+			return nil, fmt.Errorf("unknown message part %T", p)
+		}
+		blocks = append(blocks, b)
+	}
+	return blocks, nil
+}
+
+// encodeArguments keeps what is not an object (a model can break off) as a JSON string of the text.
+func encodeArguments(input jsonx.Raw) (jsonx.Raw, error) {
+	switch {
+	case len(input) == 0:
+		return jsonx.Raw("{}"), nil
+	case input.Kind() == '{' && jsonx.Valid(input):
+		return input, nil
+	default:
+		return jsonx.Marshal(string(input))
+	}
+}
+
+// wireMessage is any message as it may stand in a file.
+type wireMessage struct {
+	Role         string    `json:"role"`
+	Content      jsonx.Raw `json:"content"`
+	Timestamp    jsonx.Raw `json:"timestamp"`
+	API          string    `json:"api"`
+	Provider     string    `json:"provider"`
+	Model        string    `json:"model"`
+	StopReason   string    `json:"stopReason"`
+	ErrorMessage string    `json:"errorMessage"`
+	Usage        jsonx.Raw `json:"usage"`
+	ToolCallID   string    `json:"toolCallId"`
+	ToolName     string    `json:"toolName"`
+	Details      jsonx.Raw `json:"details"`
+	IsError      bool      `json:"isError"`
+	MessageID    string    `json:"messageId"`
+}
+
+func (d *decoder) messageEntry(line []byte, base Base) (Entry, error) {
+	var outer struct {
+		Message jsonx.Raw `json:"message"`
+	}
+	if err := jsonx.Unmarshal(line, &outer); err != nil {
+		return nil, err
+	}
+	var w wireMessage
+	if err := jsonx.Unmarshal(outer.Message, &w); err != nil {
+		return nil, err
+	}
+	m := providers.Message{ID: w.MessageID, Role: providers.RoleUser, Time: parseMillis(w.Timestamp, base.Time)}
+	e := MessageEntry{Role: w.Role}
+	switch w.Role {
+	case roleUser, "developer", "custom", "hookMessage":
+	case roleAssistant:
+		m.Role, m.API, m.Provider, m.Model = providers.RoleAssistant, w.API, w.Provider, w.Model
+		m.StopReason, m.Error = providers.StopReason(w.StopReason), w.ErrorMessage
+		m.Usage = decodeUsage(w.Usage)
+	case roleToolResult:
+		m.Role, m.ToolCallID, m.ToolName, m.IsError = providers.RoleTool, w.ToolCallID, w.ToolName, w.IsError
+		m.Details = w.Details
+	default:
+		parts, hidden, err := d.foreignMessage(w.Role, outer.Message)
+		if err != nil {
+			return nil, err
+		}
+		m.Parts, e.Hidden = parts, hidden
+		e.Message = m
+		return e, nil
+	}
+	parts, err := d.parts(w.Content)
+	if err != nil {
+		return nil, err
+	}
+	m.Parts = parts
+	e.Message = m
+	return e, nil
+}
+
+// decodeUsage is lenient: a count is not worth a message.
+func decodeUsage(raw jsonx.Raw) providers.Usage {
+	var w struct {
+		Input           float64 `json:"input"`
+		Output          float64 `json:"output"`
+		CacheRead       float64 `json:"cacheRead"`
+		CacheWrite      float64 `json:"cacheWrite"`
+		ReasoningTokens float64 `json:"reasoningTokens"`
+	}
+	if jsonx.IsNull(raw) || jsonx.Unmarshal(raw, &w) != nil {
+		return providers.Usage{}
+	}
+	return providers.Usage{
+		Input: int(w.Input), Output: int(w.Output), CacheRead: int(w.CacheRead), CacheWrite: int(w.CacheWrite),
+		Thinking: int(w.ReasoningTokens),
+	}
+}
+
+func parseMillis(raw jsonx.Raw, otherwise time.Time) time.Time {
+	var ms float64
+	if jsonx.IsNull(raw) || jsonx.Unmarshal(raw, &ms) != nil || ms <= 0 || ms > 1<<53 {
+		return otherwise
+	}
+	return time.UnixMilli(int64(ms)).UTC()
+}
+
+// readBlock is wireBlock as other programs and older versions may have written it.
+type readBlock struct {
+	Type              string    `json:"type"`
+	Text              string    `json:"text"`
+	TextSignature     string    `json:"textSignature"`
+	Thinking          string    `json:"thinking"`
+	ThinkingSignature string    `json:"thinkingSignature"`
+	Redacted          bool      `json:"redacted"`
+	Data              string    `json:"data"`
+	MIMEType          string    `json:"mimeType"`
+	ID                string    `json:"id"`
+	Name              string    `json:"name"`
+	Arguments         jsonx.Raw `json:"arguments"`
+	Input             jsonx.Raw `json:"input"`
+}
+
+// parts decodes content: a string, or a list of blocks. Blocks of unknown types are left out with a notice.
+func (d *decoder) parts(content jsonx.Raw) ([]providers.Part, error) {
+	if jsonx.IsNull(content) {
+		return nil, nil
+	}
+	if content.Kind() == '"' {
+		var s string
+		if err := jsonx.Unmarshal(content, &s); err != nil {
+			return nil, err
+		}
+		return []providers.Part{providers.Text{Text: s}}, nil
+	}
+	var blocks []readBlock
+	if err := jsonx.Unmarshal(content, &blocks); err != nil {
+		return nil, err
+	}
+	parts := make([]providers.Part, 0, len(blocks))
+	for i := range blocks {
+		if p := d.part(&blocks[i]); p != nil {
+			parts = append(parts, p)
+		}
+	}
+	return parts, nil
+}
+
+func (d *decoder) part(b *readBlock) providers.Part {
+	switch b.Type {
+	case "text":
+		return providers.Text{Text: b.Text, Signature: b.TextSignature}
+	case "thinking":
+		return providers.Thinking{Text: b.Thinking, Signature: b.ThinkingSignature, Redacted: b.Redacted}
+	case "redactedThinking":
+		return providers.Thinking{Signature: b.Data, Redacted: true}
+	case "image":
+		return d.image(b)
+	case "toolCall", "tool_use":
+		return providers.ToolCall{ID: b.ID, Name: b.Name, Input: decodeArguments(b)}
+	default:
+		d.notice("a content block of the unknown type %q is left out", b.Type)
+		return nil
+	}
+}
+
+func decodeArguments(b *readBlock) jsonx.Raw {
+	raw := b.Arguments
+	if jsonx.IsNull(raw) {
+		raw = b.Input
+	}
+	if jsonx.IsNull(raw) {
+		return jsonx.Raw("{}")
+	}
+	var s string
+	if raw.Kind() == '"' && jsonx.Unmarshal(raw, &s) == nil {
+		return jsonx.Raw(s)
+	}
+	return raw
+}
+
+func (d *decoder) image(b *readBlock) providers.Part {
+	var data []byte
+	var err error
+	if strings.HasPrefix(b.Data, blobPrefix) {
+		data, err = d.blob(b.Data)
+	} else {
+		data, err = base64.StdEncoding.DecodeString(b.Data)
+	}
+	if err != nil {
+		d.notice("an image is lost: %v", err)
+		return providers.Text{Text: "[an image that is no longer stored]"}
+	}
+	return providers.Image{MIMEType: b.MIMEType, Data: data}
+}

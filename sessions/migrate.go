@@ -1,0 +1,104 @@
+package sessions
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
+)
+
+// migrate brings the lines of a file of an older version, header included, to the present one, members that it does
+// not know included. On an error bad is the line at fault.
+//
+// Version 1 had no tree: entries get ids by their place, so that they are the same each time, and each follows the
+// one before it. Version 2 had the role "hookMessage" for "custom".
+func migrate(lines []line, version int) (out []line, bad int, err error) {
+	out = make([]line, 0, len(lines))
+	for i, l := range lines {
+		var m map[string]jsonx.Raw
+		if err := jsonx.Unmarshal(l.text, &m); err != nil {
+			return nil, l.no, err
+		}
+		if i == 0 {
+			m["version"] = jsonx.Raw(fmt.Sprint(Version))
+		} else {
+			if version < 2 {
+				if err := plant(m, i); err != nil {
+					return nil, l.no, err
+				}
+			}
+			if err := renameHookMessage(m); err != nil {
+				return nil, l.no, err
+			}
+		}
+		text, err := orderedObject(m, "type", "version", "id", "parentId", "timestamp")
+		if err != nil {
+			return nil, l.no, err
+		}
+		out = append(out, line{text: text, no: l.no})
+	}
+	return out, 0, nil
+}
+
+// plant puts the entry at the given place of a version 1 file into a tree. Place 0 is the header.
+func plant(m map[string]jsonx.Raw, place int) error {
+	id := func(place int) jsonx.Raw { return jsonx.Raw(fmt.Sprintf("%q", fmt.Sprintf("%08x", place))) }
+	m["id"], m["parentId"] = id(place), jsonx.Raw("null")
+	if place > 1 {
+		m["parentId"] = id(place - 1)
+	}
+	raw, ok := m["firstKeptEntryIndex"]
+	if !ok {
+		return nil
+	}
+	var index float64
+	if err := jsonx.Unmarshal(raw, &index); err != nil {
+		return errors.New("firstKeptEntryIndex: " + err.Error())
+	}
+	delete(m, "firstKeptEntryIndex")
+	if index >= 1 && int(index) < place {
+		m["firstKeptEntryId"] = id(int(index))
+	}
+	return nil
+}
+
+func renameHookMessage(m map[string]jsonx.Raw) error {
+	raw := m["message"]
+	if raw.Kind() != '{' {
+		return nil
+	}
+	var message map[string]jsonx.Raw
+	if err := jsonx.Unmarshal(raw, &message); err != nil {
+		return err
+	}
+	if string(message["role"]) != `"hookMessage"` {
+		return nil
+	}
+	message["role"] = jsonx.Raw(`"custom"`)
+	text, err := orderedObject(message, "role")
+	m["message"] = text
+	return err
+}
+
+// orderedObject encodes m with the named members first, for the people who read the file.
+func orderedObject(m map[string]jsonx.Raw, first ...string) ([]byte, error) {
+	head := []byte{'{'}
+	rest := maps.Clone(m)
+	for _, name := range first {
+		if raw, ok := rest[name]; ok {
+			head = append(jsonx.AppendString(head, name), ':')
+			head = append(append(head, raw...), ',')
+			delete(rest, name)
+		}
+	}
+	tail, err := jsonx.Marshal(rest)
+	if err != nil {
+		return nil, err
+	}
+	head[max(len(head)-1, 0)] = '}'
+	if len(head) == 1 {
+		return tail, nil
+	}
+	return joinObjects(head, tail), nil
+}

@@ -1,0 +1,57 @@
+// Package sessions keeps conversations on disk: one JSON Lines file for each session, a header line and then a tree
+// of entries, in the format of the product's version 3, so that older installations and this one read each other's
+// files.
+//
+// A file is only ever appended to, one write for each line, so that a crash between any two bytes costs at most the
+// last line. A [Store] is a directory of them, a [Log] is one that is open.
+package sessions
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Errors of this package. More may be known of them: see [CorruptError] and [LockedError].
+var (
+	// ErrNotFound: there is no session with that id.
+	ErrNotFound = errors.New("session not found")
+	// ErrLocked: another process has the session open for writing.
+	ErrLocked = errors.New("session is in use")
+	// ErrReadOnly: the log takes no more entries, because a write failed or because it was opened by [Store.View].
+	ErrReadOnly = errors.New("session can not be written any more")
+	// ErrClosed: the log is closed.
+	ErrClosed = errors.New("session is closed")
+	// ErrBadCursor: the cursor does not come from [Store.List].
+	ErrBadCursor = errors.New("unknown list cursor; start again without one")
+)
+
+// A CorruptError is a file that is not a session file, or is damaged elsewhere than at its very end. It is left as it
+// is: nothing here writes to it.
+type CorruptError struct {
+	Path string
+	// Line is 1-based.
+	Line   int
+	Reason string
+}
+
+func (e *CorruptError) Error() string {
+	return fmt.Sprintf("%s, line %d: %s; the file was left as it is, repair it or move it away", e.Path, e.Line, e.Reason)
+}
+
+// A LockedError names who has a session open. It is an [ErrLocked].
+type LockedError struct {
+	Path string
+	// PID is the owner's process id; zero where it could not be found out.
+	PID int
+}
+
+func (e *LockedError) Error() string {
+	owner := "another process"
+	if e.PID != 0 {
+		owner = fmt.Sprintf("process %d", e.PID)
+	}
+	return fmt.Sprintf("%s: %v by %s; close it there first", e.Path, ErrLocked, owner)
+}
+
+// Is reports whether target is [ErrLocked].
+func (e *LockedError) Is(target error) bool { return target == ErrLocked }

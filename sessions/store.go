@@ -1,0 +1,334 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+const (
+	fileSuffix = ".jsonl"
+	filePerm   = 0o600
+	dirPerm    = 0o700
+)
+
+// SyncPolicy says which lines are on the disk, and not only handed to the system, before an append returns. A killed
+// process loses nothing either way; a power cut can cost what was not synced.
+type SyncPolicy int
+
+// The policies.
+const (
+	// SyncMessages syncs the header and every message.
+	SyncMessages SyncPolicy = iota
+	// SyncAll syncs every line.
+	SyncAll
+	// SyncNever leaves it to the system.
+	SyncNever
+)
+
+func (p SyncPolicy) covers(k Kind) bool {
+	return p == SyncAll || p == SyncMessages && (k == KindMessage || k == KindCustomMessage || k == KindCompaction)
+}
+
+// StoreOptions adjusts a [Store]. Every field is optional.
+type StoreOptions struct {
+	// Home and TempDir are absolute; the names of session directories are made shorter by them. If empty, they are not.
+	Home    string
+	TempDir string
+	// BlobDir is where files of older versions keep large images. If empty, "blobs" beside the store's directory.
+	BlobDir string
+	// Sync says what is on the disk when an append returns. If zero, [SyncMessages].
+	Sync SyncPolicy
+	// Clock gives the time. If nil, [time.Now].
+	Clock func() time.Time
+	// NewID makes session ids. If nil, they are version 7 UUIDs, which sort by time.
+	NewID func() string
+	// OpenFile opens the file that a log appends to. If nil, [os.OpenFile].
+	OpenFile func(name string, flag int, perm os.FileMode) (File, error)
+}
+
+// Store is a directory of sessions. Several processes may use the same one. It is safe for concurrent use.
+type Store struct {
+	dir  string
+	opts StoreOptions
+}
+
+// NewStore returns the store in dir, which need not exist. It does no I/O.
+func NewStore(dir string, opts *StoreOptions) *Store {
+	s := &Store{dir: dir}
+	if opts != nil {
+		s.opts = *opts
+	}
+	if s.opts.BlobDir == "" {
+		s.opts.BlobDir = filepath.Join(filepath.Dir(dir), "blobs")
+	}
+	if s.opts.Clock == nil {
+		s.opts.Clock = time.Now
+	}
+	if s.opts.NewID == nil {
+		s.opts.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
+	}
+	if s.opts.OpenFile == nil {
+		s.opts.OpenFile = func(name string, flag int, perm os.FileMode) (File, error) {
+			return os.OpenFile(name, flag, perm)
+		}
+	}
+	return s
+}
+
+// Dir returns the store's directory.
+func (s *Store) Dir() string { return s.dir }
+
+// Create begins a session: its file with the header line is there when Create returns. The caller closes the log.
+func (s *Store) Create(ctx context.Context, h Header) (*Log, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if !filepath.IsAbs(h.Cwd) {
+		return nil, fmt.Errorf("a session's working directory must be an absolute path, not %q", h.Cwd)
+	}
+	h.Version = Version
+	if h.ID == "" {
+		h.ID = s.opts.NewID()
+	}
+	if err := checkID(h.ID); err != nil {
+		return nil, err
+	}
+	if h.Time.IsZero() {
+		h.Time = s.now()
+	}
+	dir := filepath.Join(s.dir, dirName(filepath.Clean(h.Cwd), s.opts.Home, s.opts.TempDir))
+	if err := os.MkdirAll(dir, dirPerm); err != nil {
+		return nil, fmt.Errorf("creating the session directory: %w", err)
+	}
+	l := &Log{store: s, path: filepath.Join(dir, fileName(h.Time, h.ID)), header: h, byID: make(map[string]int)}
+	if err := s.begin(l, dir); err != nil {
+		return nil, fmt.Errorf("creating session %s: %w", h.ID, err)
+	}
+	return l, nil
+}
+
+// begin writes the header. On an error nothing is left.
+func (s *Store) begin(l *Log, dir string) (err error) {
+	text, err := l.header.encode()
+	if err != nil {
+		return err
+	}
+	if l.unlock, err = lock(l.path); err != nil {
+		return err
+	}
+	l.file, err = s.opts.OpenFile(l.path, os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, filePerm)
+	if err != nil {
+		l.unlock()
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = l.file.Close()
+			_ = os.Remove(l.path)
+			l.unlock()
+		}
+	}()
+	sync := s.opts.Sync != SyncNever
+	if err := l.writeLocked(append(text, '\n'), sync); err != nil {
+		return err
+	}
+	if sync {
+		return syncDir(dir)
+	}
+	return nil
+}
+
+func fileName(t time.Time, id string) string {
+	return strings.NewReplacer(":", "-", ".", "-").Replace(formatTime(t)) + "_" + id + fileSuffix
+}
+
+// checkID keeps ids from leading out of the store.
+func checkID(id string) error {
+	if id == "" || len(id) > 128 || strings.Trim(id, ".") == "" || strings.ContainsAny(id, "/\\:*?\"<>|\x00\n") {
+		return fmt.Errorf("%w: %.140q is not a session id", ErrNotFound, id)
+	}
+	return nil
+}
+
+// Open opens a session to be continued, wherever it was started. The caller closes the log. Its errors are
+// [ErrNotFound], [*CorruptError], [*LockedError] and those of the file system. What a crash left of a last line is cut
+// off; a file of an older version is rewritten, and its original kept beside it with the suffix ".bak".
+func (s *Store) Open(ctx context.Context, id string) (*Log, error) {
+	path, err := s.find(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	unlock, err := lock(path)
+	if err != nil {
+		return nil, err
+	}
+	l, err := s.open(path, id)
+	if err != nil {
+		unlock()
+		return nil, err
+	}
+	l.unlock = unlock
+	l.repairTitleFile()
+	return l, nil
+}
+
+func (s *Store) open(path, id string) (_ *Log, err error) {
+	l, c, size, err := s.read(path, id)
+	if err != nil {
+		return nil, err
+	}
+	if c.migrated != nil {
+		backup, err := rewrite(path, c.migrated)
+		if err != nil {
+			return nil, fmt.Errorf("bringing %s to version %d: %w", path, Version, err)
+		}
+		l.notices = append(l.notices, fmt.Sprintf(
+			"the session was of version %d and is now of version %d; the old file is %s", c.header.Version, Version, backup,
+		))
+		size, c.keep, l.unended = int64(len(c.migrated)), int64(len(c.migrated)), false
+	}
+	l.file, err = s.opts.OpenFile(path, os.O_WRONLY|os.O_APPEND, filePerm)
+	if err != nil {
+		return nil, fmt.Errorf("opening session %s: %w", id, err)
+	}
+	l.size = size
+	if c.keep < size {
+		if err := l.cutTo(c.keep); err != nil {
+			_ = l.file.Close()
+			return nil, fmt.Errorf("cutting off the torn end of %s: %w", path, err)
+		}
+	}
+	return l, nil
+}
+
+// cutTo removes what follows the whole lines, unless the file has changed since it was read.
+func (l *Log) cutTo(keep int64) error {
+	info, err := l.file.Stat()
+	if err != nil {
+		return err
+	}
+	if info.Size() != l.size {
+		return errors.New("another program writes to it; try again")
+	}
+	if err := l.file.Truncate(keep); err != nil {
+		return err
+	}
+	l.size = keep
+	return nil
+}
+
+// View opens a session to be read: it takes no lock, changes nothing on disk, and its log takes no entries.
+func (s *Store) View(ctx context.Context, id string) (*Log, error) {
+	path, err := s.find(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	l, _, _, err := s.read(path, id)
+	return l, err
+}
+
+func (s *Store) read(path, id string) (*Log, *content, int64, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, nil, 0, fmt.Errorf("reading session %s: %w", id, err)
+	}
+	c, err := load(path, data, func(ref string) ([]byte, error) { return readBlob(s.opts.BlobDir, ref) })
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	if c.header.ID != id {
+		return nil, nil, 0, &CorruptError{
+			Path: path, Line: 1, Reason: fmt.Sprintf("the header belongs to session %.140q", c.header.ID),
+		}
+	}
+	l := &Log{store: s, path: path}
+	l.fill(c)
+	return l, c, int64(len(data)), nil
+}
+
+// find returns the file of a session; of several (a copied directory) the one that was written last.
+func (s *Store) find(ctx context.Context, id string) (string, error) {
+	if err := checkID(id); err != nil {
+		return "", err
+	}
+	dirs, err := s.dirs()
+	if err != nil {
+		return "", err
+	}
+	var found string
+	var newest time.Time
+	for _, dir := range dirs {
+		if ctx.Err() != nil {
+			return "", context.Cause(ctx)
+		}
+		files, err := os.ReadDir(dir)
+		if err != nil {
+			continue // gone since, or not ours to read
+		}
+		for _, f := range files {
+			if !strings.HasSuffix(f.Name(), "_"+id+fileSuffix) || !f.Type().IsRegular() {
+				continue
+			}
+			info, err := f.Info()
+			if err == nil && (found == "" || info.ModTime().After(newest)) {
+				found, newest = filepath.Join(dir, f.Name()), info.ModTime()
+			}
+		}
+	}
+	if found == "" {
+		return "", fmt.Errorf("%w: %s", ErrNotFound, id)
+	}
+	return found, nil
+}
+
+// dirs returns the directories that may hold session files.
+func (s *Store) dirs() ([]string, error) {
+	entries, err := os.ReadDir(s.dir)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+		return nil, fmt.Errorf("reading the session directory: %w", err)
+	}
+	dirs := make([]string, 0, len(entries))
+	for _, e := range entries {
+		if e.IsDir() {
+			dirs = append(dirs, filepath.Join(s.dir, e.Name()))
+		}
+	}
+	return dirs, nil
+}
+
+// Delete removes a session with everything that belongs to it. It fails with [ErrNotFound], and with a
+// [*LockedError] while the session is open, in this process or in another.
+func (s *Store) Delete(ctx context.Context, id string) error {
+	path, err := s.find(ctx, id)
+	if err != nil {
+		return err
+	}
+	unlock, err := lock(path)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := os.Remove(path); err != nil {
+		return fmt.Errorf("deleting session %s: %w", id, err)
+	}
+	errs := []error{os.RemoveAll(artifactDir(path))}
+	backups, _ := filepath.Glob(escapeGlob(path) + ".*" + backupSuffix)
+	for _, b := range backups {
+		errs = append(errs, os.Remove(b))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("deleting what belongs to session %s: %w", id, err)
+	}
+	return nil
+}
