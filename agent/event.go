@@ -1,0 +1,114 @@
+package agent
+
+import (
+	"time"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
+)
+
+// Event is one thing that happened in a session, for whoever shows it. A [Session] tells its events in order, and
+// [Replay] tells those of a stored conversation in the same words.
+type Event interface{ isEvent() }
+
+// MessageDelta is more of a message. Text is never empty. Deltas of one message share its id, text and thought
+// alike; a new id is a new message.
+type MessageDelta struct {
+	MessageID string
+	Speaker   Speaker
+	Text      string
+	// Content is set instead of Text for a piece of a replayed user message that is no text.
+	Content Content
+}
+
+// Speaker says whose words a [MessageDelta] has.
+type Speaker uint8
+
+// The speakers.
+const (
+	SpeakerUser Speaker = iota
+	SpeakerAgent
+	SpeakerThought
+)
+
+// ToolStarted announces a tool call. It is pending: it may still have to be approved.
+type ToolStarted struct {
+	CallID    string
+	Name      string
+	Title     string
+	Kind      ToolKind
+	Input     jsonx.Raw
+	Content   []Content
+	Locations []Location
+}
+
+// ToolProgress tells how a call goes on. Nil fields have not changed.
+type ToolProgress struct {
+	CallID string
+	// Running reports that the call runs now.
+	Running bool
+	// Content is all that is shown for the call by now; nil if that has not changed.
+	Content []Content
+	// Output is text that was added to the call's output, for a client that appends it itself.
+	Output string
+}
+
+// ToolEnded is the end of a call. Each started call ends exactly once, within its turn.
+type ToolEnded struct {
+	CallID    string
+	Failed    bool
+	Content   []Content
+	Locations []Location
+	// Raw is the call's structured output; nil for none.
+	Raw jsonx.Raw
+}
+
+// PlanChanged carries the whole plan.
+type PlanChanged struct{ Entries []PlanEntry }
+
+// UsageChanged tells how full the model's window is.
+type UsageChanged struct {
+	// Used and Size are in tokens of the current context.
+	Used, Size int
+	// CostUSD is what the session has cost so far; zero where prices are unknown.
+	CostUSD float64
+}
+
+// InfoChanged tells the session's title and when it was last used.
+type InfoChanged struct {
+	Title     string
+	UpdatedAt time.Time
+}
+
+// ModeChanged tells a change of mode that the editor did not make itself.
+type ModeChanged struct{ Mode Mode }
+
+// ConfigChanged tells that some option has another value, or other values to choose from, now.
+type ConfigChanged struct{}
+
+// Noticed is a line for the user about something that concerns the session.
+type Noticed struct {
+	Severity Severity
+	Title    string
+	Detail   string
+}
+
+// Severity grades a [Noticed].
+type Severity string
+
+// The severities.
+const (
+	SeverityInfo    Severity = "info"
+	SeverityWarning Severity = "warning"
+	SeverityError   Severity = "error"
+)
+
+func (MessageDelta) isEvent()  {}
+func (ToolStarted) isEvent()   {}
+func (ToolProgress) isEvent()  {}
+func (ToolEnded) isEvent()     {}
+func (PlanChanged) isEvent()   {}
+func (UsageChanged) isEvent()  {}
+func (InfoChanged) isEvent()   {}
+func (ModeChanged) isEvent()   {}
+func (ConfigChanged) isEvent() {}
+func (Noticed) isEvent()       {}

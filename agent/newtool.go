@@ -1,0 +1,127 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/gajae-code/gjc/internal/bug"
+	"github.com/gajae-code/gjc/internal/jsonx"
+)
+
+// ToolFuncs is a tool whose input decodes into In, a struct with json and jsonschema tags. Members without
+// omitempty or omitzero are required.
+type ToolFuncs[In any] struct {
+	Name        string
+	Description string
+	Kind        ToolKind
+	Exclusive   bool
+	// Plan is as in [Tool]; nil for a call without effects and a plain title.
+	Plan func(call *Call, in *In) (*CallPlan, error)
+	// Run is as in [Tool]. Required.
+	Run func(ctx context.Context, call *Call, in *In) (*Result, error)
+}
+
+// NewTool makes a tool from typed functions. Its schema is derived from In when it is first asked for.
+func NewTool[In any](f ToolFuncs[In]) Tool {
+	return &typedTool[In]{funcs: f, spec: sync.OnceValue(func() *ToolSpec {
+		schema, err := jsonschema.For[In](nil)
+		var raw jsonx.Raw
+		if err == nil {
+			raw, err = jsonx.Marshal(schema)
+		}
+		if err != nil {
+			bug.Reportf("the schema of tool %s: %v", f.Name, err)
+		}
+		return &ToolSpec{Name: f.Name, Description: f.Description, Kind: f.Kind, Schema: raw, Exclusive: f.Exclusive}
+	})}
+}
+
+type typedTool[In any] struct {
+	funcs ToolFuncs[In]
+	spec  func() *ToolSpec
+}
+
+func (t *typedTool[In]) Spec() *ToolSpec { return t.spec() }
+
+func (t *typedTool[In]) Plan(call *Call) (*CallPlan, error) {
+	in, err := t.decode(call)
+	if err != nil {
+		return nil, err
+	}
+	if t.funcs.Plan == nil {
+		return new(CallPlan), nil
+	}
+	return t.funcs.Plan(call, in)
+}
+
+func (t *typedTool[In]) Run(ctx context.Context, call *Call) (*Result, error) {
+	in, err := t.decode(call)
+	if err != nil {
+		return nil, err
+	}
+	return t.funcs.Run(ctx, call, in)
+}
+
+// ErrBadInput is wrapped by every complaint about a tool call's input.
+var ErrBadInput = errors.New("invalid tool input")
+
+func (t *typedTool[In]) decode(call *Call) (*In, error) {
+	if in, ok := call.Decoded.(*In); ok {
+		return in, nil
+	}
+	in := new(In)
+	raw := call.Input
+	if len(raw) == 0 {
+		raw = jsonx.Raw("{}")
+	}
+	if err := jsonx.Unmarshal(raw, in, jsonx.Strict()); err != nil {
+		return nil, fmt.Errorf("%w for %s: %w (it takes %s)", ErrBadInput, t.funcs.Name, err, memberNames(reflect.TypeFor[In]()))
+	}
+	var absent []string
+	for _, name := range requiredMembers(reflect.TypeFor[In]()) {
+		if !hasMember(raw, name) {
+			absent = append(absent, name)
+		}
+	}
+	if len(absent) > 0 {
+		return nil, fmt.Errorf("%w for %s: %s missing (it takes %s)", ErrBadInput, t.funcs.Name,
+			strings.Join(absent, ", "), memberNames(reflect.TypeFor[In]()))
+	}
+	call.Decoded = in
+	return in, nil
+}
+
+func hasMember(raw jsonx.Raw, name string) bool {
+	found := false
+	err := jsonx.ReadObject(raw, func(n []byte, v jsonx.Raw) error {
+		found = found || string(n) == name && !jsonx.IsNull(v)
+		return nil
+	})
+	return err == nil && found
+}
+
+func memberNames(t reflect.Type) string {
+	var names []string
+	for f := range t.Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		names = append(names, name)
+	}
+	return strings.Join(names, ", ")
+}
+
+func requiredMembers(t reflect.Type) []string {
+	var names []string
+	for f := range t.Fields() {
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if !strings.Contains(options, "omit") {
+			names = append(names, name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,59 @@
+package agent
+
+import (
+	"fmt"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
+)
+
+// planTool is the tool whose calls carry the plan.
+const planTool = "todo_write"
+
+// PlanInput is the input of the todo_write tool: the whole list each time.
+type PlanInput struct {
+	Todos []PlanTodo `json:"todos" jsonschema:"the whole plan, every step, in order"`
+}
+
+// PlanTodo is one step in a [PlanInput].
+type PlanTodo struct {
+	Content  string `json:"content" jsonschema:"what to do, in a few words"`
+	Status   string `json:"status,omitzero" jsonschema:"pending, in_progress or completed; pending if absent"`
+	Priority string `json:"priority,omitzero" jsonschema:"high, medium or low; medium if absent"`
+}
+
+// Entries checks the input and returns it as a plan.
+func (p *PlanInput) Entries() ([]PlanEntry, error) {
+	entries := make([]PlanEntry, 0, len(p.Todos))
+	for i, t := range p.Todos {
+		e := PlanEntry{Content: t.Content, Status: PlanPending, Priority: PriorityMedium}
+		if t.Content == "" {
+			return nil, fmt.Errorf("%w: todo %d has no content", ErrBadInput, i+1)
+		}
+		switch s := PlanStatus(t.Status); s {
+		case "":
+		case PlanPending, PlanInProgress, PlanCompleted:
+			e.Status = s
+		default:
+			return nil, fmt.Errorf("%w: todo %d: the status is %q; it must be pending, in_progress or completed", ErrBadInput, i+1, t.Status)
+		}
+		switch p := PlanPriority(t.Priority); p {
+		case "":
+		case PriorityHigh, PriorityMedium, PriorityLow:
+			e.Priority = p
+		default:
+			return nil, fmt.Errorf("%w: todo %d: the priority is %q; it must be high, medium or low", ErrBadInput, i+1, t.Priority)
+		}
+		entries = append(entries, e)
+	}
+	return entries, nil
+}
+
+// PlanFromInput reads the plan out of a stored todo_write call, of ours or in the phases of the original product.
+func PlanFromInput(input jsonx.Raw) ([]PlanEntry, bool) {
+	var in PlanInput
+	if err := jsonx.Unmarshal(input, &in); err != nil || in.Todos == nil {
+		return nil, false
+	}
+	entries, err := in.Entries()
+	return entries, err == nil
+}

@@ -1,0 +1,360 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"sync"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/providers"
+)
+
+// maxParallel is how many shared tools run side by side.
+const maxParallel = 8
+
+// runTools runs the calls of one answer and returns their results in order. Shared tools run side by side; an
+// exclusive one waits for those before it and runs alone. When ctx ends, every call still gets a result.
+func (t *Turn) runTools(ctx context.Context, calls []providers.ToolCall) []*providers.Message {
+	results := make([]*providers.Message, len(calls))
+	var running sync.WaitGroup
+	defer running.Wait()
+	slots := make(chan struct{}, maxParallel)
+	for i, c := range calls {
+		exclusive := t.exclusive(c.Name)
+		if exclusive {
+			running.Wait()
+		}
+		slots <- struct{}{}
+		running.Go(func() {
+			defer func() { <-slots }()
+			results[i] = t.runTool(ctx, c)
+		})
+		if exclusive {
+			running.Wait()
+		}
+	}
+	running.Wait()
+	return results
+}
+
+func (t *Turn) exclusive(name string) bool {
+	tool := t.session.tool(name)
+	return tool != nil && tool.Spec().Exclusive
+}
+
+func (s *Session) tool(name string) Tool {
+	for _, tool := range s.opts.Tools {
+		if tool.Spec().Name == name {
+			return tool
+		}
+	}
+	return nil
+}
+
+// refuseCalls gives every call a failed result without running it.
+func (t *Turn) refuseCalls(calls []providers.ToolCall, why string) []*providers.Message {
+	var results []*providers.Message
+	for _, c := range calls {
+		run := &toolRun{turn: t, call: c}
+		run.announce(nil)
+		results = append(results, run.fail(errors.New(why)))
+	}
+	return results
+}
+
+// toolRun is one call on its way.
+type toolRun struct {
+	turn *Turn
+	call providers.ToolCall
+	tool Tool
+	// plan is never nil once announced.
+	plan *CallPlan
+
+	mu      sync.Mutex // guards shown
+	shown   []Content  // what the editor shows by now
+	output  strings.Builder
+	details details
+}
+
+func (t *Turn) runTool(ctx context.Context, c providers.ToolCall) (result *providers.Message) {
+	s := t.session
+	run := &toolRun{turn: t, call: c, tool: s.tool(c.Name)}
+	defer func() {
+		// A tool call is a request of the model's: its panic is its failure, not the process's.
+		if v := recover(); v != nil {
+			if s.opts.Panicked != nil {
+				s.opts.Panicked(c.Name, v, debug.Stack())
+			}
+			result = run.fail(fmt.Errorf("internal error in the tool %s: %v", c.Name, v))
+		}
+	}()
+	if run.tool == nil {
+		run.announce(nil)
+		return run.fail(fmt.Errorf("%w: there is no tool called %q; there are %s", ErrBadInput, c.Name, s.toolNames()))
+	}
+	input, err := validInput(c)
+	if err != nil {
+		run.announce(nil)
+		return run.fail(err)
+	}
+	call := run.newCall(input)
+	plan, err := run.tool.Plan(call)
+	run.announce(plan)
+	if err != nil {
+		return run.fail(err)
+	}
+	if err := run.approve(ctx); err != nil {
+		return run.fail(err)
+	}
+	if ctx.Err() != nil {
+		return run.fail(context.Cause(ctx))
+	}
+	t.emit(ToolProgress{CallID: c.ID, Running: true})
+	res, err := run.tool.Run(ctx, call)
+	switch {
+	case err != nil:
+		return run.fail(run.explain(ctx, err))
+	case res == nil:
+		return run.fail(fmt.Errorf("internal error: the tool %s gave no result", c.Name))
+	default:
+		return run.end(res)
+	}
+}
+
+// explain words a tool's error: a cancelled call should not look like a broken one.
+func (r *toolRun) explain(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil && (errors.Is(err, cause) || errors.Is(err, context.Canceled)) {
+		return cause
+	}
+	return err
+}
+
+func (s *Session) toolNames() string {
+	var names []string
+	for _, tool := range s.opts.Tools {
+		names = append(names, tool.Spec().Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+func (r *toolRun) newCall(input jsonx.Raw) *Call {
+	t, o := r.turn, &r.turn.session.opts
+	return &Call{
+		ID: r.call.ID, Name: r.call.Name, Input: input,
+		Workspace: o.Workspace, FS: o.FS, Terminal: o.Terminal, Programs: o.Programs, Artifacts: o.Artifacts,
+		Update: r.update,
+		SetPlan: func(entries []PlanEntry) {
+			t.emit(PlanChanged{Entries: entries})
+		},
+	}
+}
+
+// announce tells of the call before anything is done for it.
+func (r *toolRun) announce(plan *CallPlan) {
+	if plan == nil {
+		plan = new(CallPlan)
+	}
+	if plan.Title == "" {
+		plan.Title = r.call.Name
+	}
+	r.plan = plan
+	kind := KindOther
+	if r.tool != nil {
+		kind = r.tool.Spec().Kind
+	}
+	r.shown = plan.Content
+	r.details = details{Title: plan.Title, Kind: kind}
+	input := r.call.Input
+	if len(input) == 0 || !jsonx.Valid(input) {
+		input, _ = jsonx.Marshal(string(input)) // a string always encodes
+	}
+	r.turn.emit(ToolStarted{
+		CallID: r.call.ID, Name: r.call.Name, Title: plan.Title, Kind: kind, Input: input,
+		Content: plan.Content, Locations: plan.Locations,
+	})
+}
+
+// update tells progress of the running call.
+func (r *toolRun) update(p Progress) {
+	r.mu.Lock()
+	if p.Content != nil {
+		r.shown = p.Content
+	}
+	if p.TerminalID != "" {
+		r.shown = append(r.shown[:len(r.shown):len(r.shown)], TerminalContent{p.TerminalID})
+	}
+	ev := ToolProgress{CallID: r.call.ID, Running: true, Output: p.Text}
+	if p.Content != nil || p.TerminalID != "" {
+		ev.Content = r.shown
+	}
+	if p.Text != "" {
+		r.output.WriteString(p.Text)
+		ev.Content = append(r.shown[:len(r.shown):len(r.shown)], TextContent{cutMiddle(r.output.String(), maxShown)})
+	}
+	r.mu.Unlock()
+	r.turn.emit(ev)
+}
+
+// maxShown bounds one text block for the editor. The whole is in the result for the model, or in an artifact.
+const maxShown = 16 << 10
+
+// end tells a call's result and returns what the model gets.
+func (r *toolRun) end(res *Result) *providers.Message {
+	ev := ToolEnded{CallID: r.call.ID, Failed: res.IsError, Content: res.Content, Locations: res.Locations}
+	if ev.Content == nil {
+		ev.Content = r.closing(res.Text)
+		for _, img := range res.Images {
+			ev.Content = append(ev.Content, ImageContent{img})
+		}
+	}
+	for i, c := range ev.Content {
+		if text, ok := c.(TextContent); ok {
+			ev.Content[i] = TextContent{cutMiddle(text.Text, maxShown)}
+		}
+	}
+	if ev.Locations == nil {
+		ev.Locations = r.plan.Locations
+	}
+	if res.Raw != nil {
+		if raw, err := jsonx.Marshal(res.Raw); err == nil && len(raw) <= maxShown {
+			ev.Raw = raw
+		}
+	}
+	r.details.Content, r.details.Locations, r.details.Raw = ev.Content, ev.Locations, ev.Raw
+	r.turn.emit(ev)
+	msg := toolMessage(r.call, res.Text, res.IsError)
+	if res.Text == "" {
+		msg.Parts = []providers.Part{providers.Text{Text: "(no output)"}}
+	}
+	for _, img := range res.Images {
+		msg.Parts = append(msg.Parts, img)
+	}
+	msg.Details = r.details.encode()
+	return &msg
+}
+
+// closing is what the editor shows for a call whose result is only text: what it showed before, and the text.
+func (r *toolRun) closing(text string) []Content {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	content := append([]Content(nil), r.shown...)
+	if text != "" {
+		content = append(content, TextContent{text})
+	}
+	return content
+}
+
+// fail ends a call with an error that the model and the user see.
+func (r *toolRun) fail(err error) *providers.Message {
+	return r.end(&Result{Text: err.Error(), IsError: true, Content: r.closing(err.Error())})
+}
+
+// approve settles whether the call may run.
+func (r *toolRun) approve(ctx context.Context) error {
+	for i := range r.plan.Effects {
+		if err := r.approveEffect(ctx, &r.plan.Effects[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ErrRejected is wrapped by the result of a call that the user did not allow.
+var ErrRejected = errors.New("rejected by the user")
+
+func (r *toolRun) approveEffect(ctx context.Context, e *Effect) error {
+	s := r.turn.session
+	verdict, reason := allow, ""
+	look := func() error {
+		return r.turn.do(func(st *state) error {
+			verdict, reason = judge(st.mode, &s.opts.Workspace, e)
+			if verdict == ask {
+				if allowed, known := st.grants.lookup(r.call.Name, e); known && allowed {
+					verdict = allow
+				} else if known {
+					verdict, reason = deny, fmt.Sprintf("%v (always, for %s)", ErrRejected, scopeLabel(r.call.Name, &s.opts.Workspace, e))
+				}
+			}
+			return nil
+		})
+	}
+	if err := look(); err != nil {
+		return err
+	}
+	if verdict == ask {
+		// One question at a time: some editors hang on two. An answer may settle the next question too.
+		select {
+		case s.asking <- struct{}{}:
+			defer func() { <-s.asking }()
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		if err := look(); err != nil {
+			return err
+		}
+	}
+	switch verdict {
+	case allow:
+		return nil
+	case deny:
+		return errors.New(reason)
+	default:
+		return r.question(ctx, e)
+	}
+}
+
+// question asks the user about one effect.
+func (r *toolRun) question(ctx context.Context, e *Effect) error {
+	s := r.turn.session
+	title := e.Title
+	if title == "" {
+		title = r.plan.Title
+	}
+	kind := r.tool.Spec().Kind
+	switch e.Action {
+	case ActionDelete:
+		kind = KindDelete
+	case ActionMove:
+		kind = KindMove
+	default:
+	}
+	decision, err := s.opts.Approver.Approve(ctx, Question{
+		ToolCallID: r.call.ID, Title: title, Kind: kind, Input: r.call.Input,
+		Content: r.plan.Content, Locations: r.plan.Locations, Always: scopeLabel(r.call.Name, &s.opts.Workspace, e),
+	})
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("asking for permission: %w; the call did not run", err)
+	}
+	if decision == AllowAlways || decision == RejectAlways {
+		if err := r.turn.do(func(st *state) error {
+			st.grants.remember(r.call.Name, e, decision == AllowAlways)
+			return nil
+		}); err != nil {
+			return err
+		}
+	}
+	switch decision {
+	case AllowOnce, AllowAlways:
+		return nil
+	case Cancelled:
+		r.turn.Cancel()
+		return ErrCancelled
+	default:
+		return fmt.Errorf("%w: %s", ErrRejected, title)
+	}
+}
+
+// cutMiddle shortens s to about max bytes, keeping both ends.
+func cutMiddle(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	head, tail := s[:most/2], s[len(s)-most/2:]
+	return strings.ToValidUTF8(head, "") + fmt.Sprintf("\n… %d bytes left out …\n", len(s)-most) + strings.ToValidUTF8(tail, "")
+}

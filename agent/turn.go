@@ -1,0 +1,401 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/gajae-code/gjc/internal/bug"
+	"github.com/gajae-code/gjc/providers"
+)
+
+// StopReason says why a turn ended, in ACP's words.
+type StopReason string
+
+// The stop reasons of a turn.
+const (
+	StopEndTurn         StopReason = "end_turn"
+	StopMaxTokens       StopReason = "max_tokens"
+	StopMaxTurnRequests StopReason = "max_turn_requests"
+	StopRefusal         StopReason = "refusal"
+	StopCancelled       StopReason = "cancelled"
+)
+
+// TurnResult is how a turn ended. Err is set instead of Stop for a turn that failed; it wraps a
+// [*providers.Error] or an error of the session's log.
+type TurnResult struct {
+	Stop  StopReason
+	Usage providers.Usage
+	Err   error
+}
+
+// Turn is one prompt and all that follows from it.
+type Turn struct {
+	session *Session
+	prompt  []providers.Part
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+
+	done   chan struct{} // closed when result is set
+	result TurnResult
+
+	// Of the actor: whether the turn has been told to stop, its open tool calls in order, and the log's leaf
+	// before the prompt.
+	cancelling bool
+	overstay   *time.Timer
+	open       []string
+	before     string
+	historyLen int
+}
+
+// Prompt queues a turn with what the user said. It returns at once; turns run one after the other in the order of
+// the calls.
+func (s *Session) Prompt(parts []providers.Part) *Turn {
+	t := &Turn{session: s, prompt: parts, done: make(chan struct{})}
+	t.ctx, t.cancel = context.WithCancelCause(s.ctx)
+	queued := s.box.post(func() {
+		if s.st.closing {
+			t.finish(TurnResult{Err: ErrSessionClosed})
+			return
+		}
+		s.st.waiting = append(s.st.waiting, t)
+		s.next(&s.st)
+	})
+	if !queued {
+		t.finish(TurnResult{Err: ErrSessionClosed})
+	}
+	return t
+}
+
+// Wait returns how the turn ended. When ctx ends first it cancels the turn and goes on waiting for its end, which
+// is bounded by Options.CancelGrace.
+func (t *Turn) Wait(ctx context.Context) TurnResult {
+	select {
+	case <-t.done:
+	case <-ctx.Done():
+		t.Cancel()
+		<-t.done
+	}
+	return t.result
+}
+
+// Cancel ends this turn, running or waiting. It returns at once.
+func (t *Turn) Cancel() {
+	s := t.session
+	s.do(func(st *state) error {
+		if st.turn == t {
+			s.cancelTurn(st, t, ErrCancelled)
+			return nil
+		}
+		for i, w := range st.waiting {
+			if w == t {
+				st.waiting = append(st.waiting[:i:i], st.waiting[i+1:]...)
+				t.finish(TurnResult{Stop: StopCancelled})
+				break
+			}
+		}
+		return nil
+	})
+}
+
+// finish settles the turn, once. It runs on the actor, or before the actor knows of the turn.
+func (t *Turn) finish(r TurnResult) {
+	t.result = r
+	t.cancel(nil)
+	close(t.done)
+}
+
+// next starts the next waiting turn if none runs. It runs on the actor.
+func (s *Session) next(st *state) {
+	if st.turn != nil || len(st.waiting) == 0 {
+		return
+	}
+	t := st.waiting[0]
+	st.waiting = st.waiting[1:]
+	st.turn = t
+	t.before, t.historyLen = s.opts.Log.Leaf(), len(st.history)
+	go func() {
+		r := t.run()
+		s.do(func(st *state) error {
+			s.turnOver(st, t, r)
+			return nil
+		})
+	}()
+}
+
+// turnOver takes note of a turn's end and starts the next one. It runs on the actor.
+func (s *Session) turnOver(st *state, t *Turn, r TurnResult) {
+	if st.turn != t {
+		return // disowned before
+	}
+	if t.overstay != nil {
+		t.overstay.Stop()
+	}
+	if t.cancelling && r.Err != nil {
+		r = TurnResult{Stop: StopCancelled, Usage: r.Usage}
+	}
+	if len(t.open) > 0 && r.Stop != StopCancelled {
+		bug.Reportf("a turn ended with %d open tool calls", len(t.open))
+	}
+	s.endOpenCalls(t, "The turn is over.")
+	if r.Stop == StopRefusal {
+		// The refused prompt and what followed stays out of the next one.
+		if err := s.opts.Log.Rewind(t.before); err == nil {
+			st.history = st.history[:t.historyLen]
+		}
+	}
+	s.tellInfo(st)
+	st.turn = nil
+	t.finish(r)
+	if st.closing {
+		s.box.close()
+		return
+	}
+	s.next(st)
+}
+
+// cancelTurn tells the running turn to stop and bounds how long that may take. It runs on the actor.
+func (s *Session) cancelTurn(st *state, t *Turn, cause error) {
+	if t.cancelling {
+		return
+	}
+	t.cancelling = true
+	t.cancel(cause)
+	t.overstay = time.AfterFunc(s.opts.CancelGrace, func() {
+		s.do(func(st *state) error {
+			if st.turn == t {
+				s.abandon(st, t)
+			}
+			return nil
+		})
+	})
+}
+
+// abandon disowns a turn that did not stop in time. It runs on the actor.
+func (s *Session) abandon(st *state, t *Turn) {
+	t.cancelling = true
+	t.cancel(ErrCancelled)
+	s.turnOver(st, t, TurnResult{Stop: StopCancelled})
+}
+
+// endOpenCalls brings every open call of t to its terminal status. It runs on the actor.
+func (s *Session) endOpenCalls(t *Turn, why string) {
+	for _, id := range t.open {
+		s.emit(ToolEnded{CallID: id, Failed: true, Content: []Content{TextContent{why}}})
+	}
+	t.open = nil
+}
+
+// errTurnOver tells a turn's goroutine that the turn has been disowned.
+var errTurnOver = errors.New("the turn is over")
+
+// do runs fn on the actor and waits, unless the turn is over.
+func (t *Turn) do(fn func(st *state) error) error {
+	return t.session.do(func(st *state) error {
+		if st.turn != t {
+			return errTurnOver
+		}
+		return fn(st)
+	})()
+}
+
+// emit tells an event of this turn, unless it is over.
+func (t *Turn) emit(ev Event) {
+	_ = t.do(func(*state) error { // a turn that is over has nothing to tell
+		switch ev := ev.(type) {
+		case ToolStarted:
+			t.open = append(t.open, ev.CallID)
+		case ToolEnded:
+			if !t.closeCall(ev.CallID) {
+				return nil
+			}
+		case ToolProgress:
+			if !t.isOpen(ev.CallID) {
+				return nil
+			}
+		default:
+		}
+		t.session.emit(ev)
+		return nil
+	})
+}
+
+func (t *Turn) isOpen(id string) bool {
+	for _, open := range t.open {
+		if open == id {
+			return true
+		}
+	}
+	return false
+}
+
+func (t *Turn) closeCall(id string) bool {
+	for i, open := range t.open {
+		if open == id {
+			t.open = append(t.open[:i], t.open[i+1:]...)
+			return true
+		}
+	}
+	return false
+}
+
+// record makes messages durable and part of the conversation.
+func (t *Turn) record(msgs ...*providers.Message) error {
+	return t.do(func(st *state) error {
+		for _, m := range msgs {
+			if m.Time.IsZero() {
+				m.Time = t.session.opts.Clock()
+			}
+			if _, err := t.session.opts.Log.AppendMessage(m); err != nil {
+				return fmt.Errorf("saving the conversation: %w", err)
+			}
+			st.history = append(st.history, *m)
+		}
+		return nil
+	})
+}
+
+// run is the turn. It runs in a goroutine of its own.
+func (t *Turn) run() (r TurnResult) {
+	defer func() {
+		if v := recover(); v != nil {
+			if t.session.opts.Panicked != nil {
+				t.session.opts.Panicked("turn", v, debug.Stack())
+			}
+			r = TurnResult{Err: fmt.Errorf("internal error in the turn: %v", v)}
+		}
+	}()
+	s := t.session
+	user := &providers.Message{ID: s.opts.NewID(), Role: providers.RoleUser, Parts: t.prompt}
+	if err := t.record(user); err != nil {
+		return t.ended(err, r.Usage)
+	}
+	t.title(user)
+	for range s.opts.MaxRequests {
+		msg, err := t.ask(t.ctx)
+		if msg != nil {
+			r.Usage = r.Usage.Add(msg.Usage)
+		}
+		if err != nil {
+			return t.failed(msg, err, r.Usage)
+		}
+		if err := t.record(msg); err != nil {
+			return t.ended(err, r.Usage)
+		}
+		t.tellUsage(msg)
+		calls := msg.ToolCalls()
+		if len(calls) == 0 {
+			return TurnResult{Stop: stopReason(msg.StopReason), Usage: r.Usage}
+		}
+		var results []*providers.Message
+		if msg.StopReason == providers.StopLength || msg.StopReason == providers.StopRefusal {
+			results = t.refuseCalls(calls, "The answer was cut off before this call was complete; it did not run.")
+		} else {
+			results = t.runTools(t.ctx, calls)
+		}
+		if err := t.record(results...); err != nil {
+			return t.ended(err, r.Usage)
+		}
+		switch {
+		case t.ctx.Err() != nil:
+			return TurnResult{Stop: StopCancelled, Usage: r.Usage}
+		case msg.StopReason == providers.StopLength || msg.StopReason == providers.StopRefusal:
+			return TurnResult{Stop: stopReason(msg.StopReason), Usage: r.Usage}
+		}
+	}
+	return TurnResult{Stop: StopMaxTurnRequests, Usage: r.Usage}
+}
+
+// ended is the result of a turn that can not go on because of err.
+func (t *Turn) ended(err error, usage providers.Usage) TurnResult {
+	if t.ctx.Err() != nil || errors.Is(err, errTurnOver) {
+		return TurnResult{Stop: StopCancelled, Usage: usage}
+	}
+	return TurnResult{Err: err, Usage: usage}
+}
+
+// failed ends a turn whose model call broke off. What the user has seen of the answer is kept.
+func (t *Turn) failed(partial *providers.Message, err error, usage providers.Usage) TurnResult {
+	if partial != nil && len(partial.Parts) > 0 {
+		// A call that streamed in part never ran and is not worth keeping.
+		kept := partial.Parts[:0:0]
+		for _, p := range partial.Parts {
+			if _, isCall := p.(providers.ToolCall); !isCall {
+				kept = append(kept, p)
+			}
+		}
+		partial.Parts = kept
+		partial.StopReason, partial.Error = providers.StopError, err.Error()
+		if t.ctx.Err() != nil {
+			partial.StopReason, partial.Error = providers.StopAborted, context.Cause(t.ctx).Error()
+		}
+		if len(kept) > 0 {
+			if rerr := t.record(partial); rerr != nil {
+				err = errors.Join(err, rerr)
+			}
+		}
+	}
+	return t.ended(err, usage)
+}
+
+func stopReason(r providers.StopReason) StopReason {
+	switch r {
+	case providers.StopLength:
+		return StopMaxTokens
+	case providers.StopRefusal:
+		return StopRefusal
+	default:
+		return StopEndTurn
+	}
+}
+
+func (t *Turn) tellUsage(msg *providers.Message) {
+	_ = t.do(func(st *state) error {
+		st.usage = msg.Usage
+		st.cost += st.model.Cost.Of(msg.Usage)
+		if used := msg.Usage.Context(); used > 0 {
+			t.session.emit(UsageChanged{Used: used, Size: st.model.ContextWindow, CostUSD: st.cost})
+		}
+		return nil
+	})
+}
+
+// title names a session by its first prompt.
+func (t *Turn) title(user *providers.Message) {
+	_ = t.do(func(st *state) error {
+		title := quickTitle(user.Text())
+		if st.title != "" || title == "" {
+			return nil
+		}
+		st.title = title
+		// A title that is not saved is no loss: the listing derives the same one.
+		_ = t.session.opts.Log.SetTitle(title, "auto")
+		t.session.tellInfo(st)
+		return nil
+	})
+}
+
+// maxTitle is how many characters of a prompt make a title.
+const maxTitle = 60
+
+func quickTitle(text string) string {
+	for line := range strings.Lines(text) {
+		line = strings.Join(strings.Fields(line), " ")
+		if line == "" {
+			continue
+		}
+		if utf8.RuneCountInString(line) <= maxTitle {
+			return line
+		}
+		cut := string([]rune(line)[:maxTitle])
+		if i := strings.LastIndexByte(cut, ' '); i > maxTitle/2 {
+			cut = cut[:i]
+		}
+		return cut + "…"
+	}
+	return ""
+}
