@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"syscall"
+	"time"
 
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
@@ -15,15 +16,16 @@ import (
 
 // leader is the child that leads the group. Who calls kill and terminate makes sure that it is not reaped.
 type leader struct {
-	cmd *exec.Cmd
-	pty bool
+	cmd  *exec.Cmd
+	pty  bool
+	send func(pid int, sig syscall.Signal) error // [unix.Kill], but for tests
 }
 
 func (l *leader) prepare(cmd *exec.Cmd, pty bool) {
 	// A session of its own makes the child lead a new group too.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: !pty, Setsid: pty, Setctty: pty}
 	dieWithParent(cmd.SysProcAttr)
-	l.cmd, l.pty = cmd, pty
+	l.cmd, l.pty, l.send = cmd, pty, unix.Kill
 }
 
 func (l *leader) start() error { return l.cmd.Start() }
@@ -73,10 +75,24 @@ func (l *leader) terminate() error {
 }
 
 func (l *leader) signal(sig unix.Signal) error {
-	if err := unix.Kill(-l.pid(), sig); err != nil && !errors.Is(err, unix.ESRCH) {
+	if err := l.send(-l.pid(), sig); err != nil && !errors.Is(err, unix.ESRCH) {
 		return fmt.Errorf("sending %s to process group %d: %w", unix.SignalName(sig), l.pid(), err)
 	}
 	return nil
+}
+
+// settle waits, for a moment, until the killed rest of the group has ended. There is no event for that: the rest are
+// not our children. Zombies that nobody reaps, as in containers without an init, are not waited for much longer.
+func (l *leader) settle() {
+	const step, limit = time.Millisecond, 50 * time.Millisecond
+	var waited time.Duration
+	tick := time.NewTicker(step)
+	defer tick.Stop()
+	// Signal 0 reaches nobody, so it does no harm should the id be another group's by now.
+	for unix.Kill(-l.pid(), 0) == nil && waited < limit {
+		<-tick.C
+		waited += step
+	}
 }
 
 func exitState(s *os.ProcessState) ExitState {

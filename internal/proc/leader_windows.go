@@ -90,6 +90,9 @@ func (l *leader) reap(seen ExitState) ExitState {
 	return seen
 }
 
+// settle has nothing to wait for: ending a job ends all of it.
+func (l *leader) settle() {}
+
 func (l *leader) kill() error { return windows.TerminateJobObject(l.job, 1) }
 
 // terminate fails: a process without a console of ours can not be asked to end.

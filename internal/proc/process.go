@@ -204,7 +204,7 @@ func (p *Process) own(started chan<- error) {
 		runtime.UnlockOSThread()
 		p.closeFiles(p.ours)
 		p.finish(ExitState{Code: -1})
-		started <- err
+		started <- p.explain(err)
 		return
 	}
 	var pumps sync.WaitGroup
@@ -226,6 +226,7 @@ func (p *Process) own(started chan<- error) {
 	state = p.leader.reap(state)
 	p.phase = phaseReaped
 	p.mu.Unlock()
+	p.leader.settle()
 
 	if p.stdin != nil {
 		_ = p.stdin.Close()
@@ -233,6 +234,17 @@ func (p *Process) own(started chan<- error) {
 	p.endStreams()
 	pumps.Wait()
 	p.finish(state)
+}
+
+// explain says which of the two paths of a start was the wrong one; the system's error does not.
+func (p *Process) explain(err error) error {
+	if p.opts.Dir == "" {
+		return err
+	}
+	if _, statErr := os.Stat(p.opts.Dir); statErr != nil {
+		return fmt.Errorf("in its working directory: %w", statErr)
+	}
+	return err
 }
 
 // drain reads on for a while where background children of the ended leader hold the output open.

@@ -1,0 +1,159 @@
+//go:build unix
+
+package proc_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/gajae-code/gjc/internal/proc"
+)
+
+// fakeVariable names the fake that a re-executed test binary plays.
+const fakeVariable = "GJC_PROC_FAKE"
+
+// fakes are the child programs of the tests. Their arguments are the test binary's.
+var fakes = map[string]func(args []string){
+	// echo copies stdin to stdout and ends with it.
+	"echo": func([]string) { _, _ = io.Copy(os.Stdout, os.Stdin) },
+	// fail complains and exits with code 3.
+	"fail": func([]string) {
+		fmt.Fprintln(os.Stderr, "no such flag")
+		os.Exit(3)
+	},
+	// quit ends with code 7 when a line comes, not at end of file.
+	"quit": func([]string) {
+		fmt.Println("ready")
+		if _, err := bufio.NewReader(os.Stdin).ReadString('\n'); err == nil {
+			os.Exit(7)
+		}
+		block()
+	},
+	// deaf never reads, and ends by SIGTERM alone.
+	"deaf": func([]string) {
+		fmt.Println("ready")
+		block()
+	},
+	// stubborn ends by SIGKILL alone.
+	"stubborn": func([]string) {
+		signal.Ignore(syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT)
+		fmt.Println("ready")
+		block()
+	},
+	// parent starts the named fake as a child that holds on to stdout, prints its process id, and ends. A second
+	// argument lets the child out of the process group.
+	"parent": func(args []string) {
+		cmd := exec.Command(self())
+		cmd.Env = fakeEnv(args[0])
+		cmd.Stdout = os.Stdout
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: len(args) > 1}
+		if err := cmd.Start(); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		fmt.Println(cmd.Process.Pid)
+	},
+	// chatter writes for ever.
+	"chatter": func([]string) {
+		signal.Ignore(syscall.SIGPIPE)
+		line := []byte(strings.Repeat("x", 1023) + "\n")
+		for {
+			if _, err := os.Stdout.Write(line); err != nil {
+				os.Exit(4)
+			}
+		}
+	},
+	// print writes as many bytes as it is told to.
+	"print": func(args []string) {
+		var n int
+		_, _ = fmt.Sscan(args[0], &n)
+		_, _ = io.Copy(os.Stdout, io.LimitReader(zeros{}, int64(n)))
+	},
+	// both writes to stdout and stderr by turns.
+	"both": func([]string) {
+		for i := range 5 {
+			fmt.Fprintln(os.Stdout, "out", i)
+			fmt.Fprintln(os.Stderr, "err", i)
+		}
+	},
+	// terminal tells the size of its terminal and reads it to the end.
+	"terminal": func([]string) {
+		size, err := unix.IoctlGetWinsize(1, unix.TIOCGWINSZ)
+		if err != nil {
+			fmt.Println("no terminal:", err)
+			os.Exit(1)
+		}
+		fmt.Printf("terminal %dx%d\n", size.Col, size.Row)
+		in := bufio.NewScanner(os.Stdin)
+		for in.Scan() {
+			fmt.Printf("read %q\n", in.Text())
+		}
+	},
+	// shell ignores SIGTERM, as an interactive shell does.
+	"shell": func([]string) {
+		signal.Ignore(syscall.SIGTERM)
+		fmt.Println("ready")
+		block()
+	},
+	"env": func([]string) { fmt.Println(strings.Join(os.Environ(), "\n")) },
+	// supervisor owns a stubborn child through the package under test and is killed for it.
+	"supervisor": func([]string) {
+		p, err := proc.Start(context.Background(), &proc.Options{Path: self(), Env: fakeEnv("stubborn")})
+		if err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		fmt.Println(p.PID())
+		block()
+	},
+}
+
+// block waits for the signal that ends the process. A timer keeps the runtime from calling that a deadlock, and a
+// stray fake from staying for ever.
+func block() { <-time.After(time.Hour) }
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = '0'
+	}
+	return len(p), nil
+}
+
+func TestMain(m *testing.M) {
+	if name := os.Getenv(fakeVariable); name != "" {
+		fake, ok := fakes[name]
+		if !ok {
+			fmt.Fprintln(os.Stderr, "no such fake:", name)
+			os.Exit(99)
+		}
+		fake(os.Args[1:])
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func self() string {
+	path, err := os.Executable()
+	if err != nil {
+		panic(err)
+	}
+	return path
+}
+
+func fakeEnv(name string) []string {
+	// A race-enabled binary sleeps for a second before it exits, unless told otherwise.
+	return proc.Environ(os.Environ(), fakeVariable+"="+name, "GORACE=atexit_sleep_ms=0")
+}

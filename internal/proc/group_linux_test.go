@@ -1,0 +1,363 @@
+package proc_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/gajae-code/gjc/internal/proc"
+)
+
+// The tests of this file look at the process table.
+
+// processState returns the state letter and the group of a process; ok is false when there is none.
+func processState(pid int) (state byte, group int, ok bool) {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return 0, 0, false
+	}
+	// pid (name) state ppid pgrp …; the name may hold anything.
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	group, _ = strconv.Atoi(fields[2])
+	return fields[0][0], group, true
+}
+
+// alive reports that a process runs: a zombie does not.
+func alive(pid int) bool {
+	state, _, ok := processState(pid)
+	return ok && state != 'Z' && state != 'X'
+}
+
+// membersOf returns the processes of a group that run.
+func membersOf(t *testing.T, group int) (pids []int) {
+	t.Helper()
+	dirs, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range dirs {
+		pid, _ := strconv.Atoi(filepath.Base(dir))
+		if _, g, ok := processState(pid); ok && g == group && alive(pid) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// untilGone waits until a process, of whoever, has ended.
+func untilGone(t *testing.T, pid int) {
+	t.Helper()
+	fd, err := unix.PidfdOpen(pid, 0)
+	if errors.Is(err, unix.ESRCH) {
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	deadline := time.Now().Add(patience)
+	for {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(time.Until(deadline).Milliseconds()))
+		if n > 0 {
+			return
+		}
+		if err != nil && !errors.Is(err, unix.EINTR) || time.Now().After(deadline) {
+			_ = unix.Kill(pid, unix.SIGKILL)
+			t.Fatalf("process %d is still there (%v)", pid, err)
+		}
+	}
+}
+
+func atoi(t *testing.T, s string) int {
+	t.Helper()
+	n, err := strconv.Atoi(strings.TrimSpace(s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func TestWait_BackgroundChildHoldsTheOutput(t *testing.T) {
+	noLeaks(t)
+	out := new(sink)
+	p := start(t, "parent", proc.Options{Args: []string{"stubborn"}, Stdout: out, DrainQuiet: 20 * time.Millisecond})
+	if state := wait(t, p); !state.Success() {
+		t.Errorf("state = %v", state)
+	}
+	first, _, _ := strings.Cut(out.close(), "\n")
+	if pid := atoi(t, first); alive(pid) {
+		t.Errorf("background process %d is still there", pid)
+	}
+	if pids := membersOf(t, p.PID()); len(pids) > 0 {
+		t.Errorf("still in the group: %v", pids)
+	}
+}
+
+func TestWait_BackgroundChildThatWritesOnIsCutOff(t *testing.T) {
+	noLeaks(t)
+	out := new(sink)
+	p := start(t, "parent", proc.Options{
+		Args: []string{"chatter"}, Stdout: out, DrainQuiet: time.Hour, DrainMax: 30 * time.Millisecond,
+	})
+	wait(t, p)
+	out.close()
+	if pids := membersOf(t, p.PID()); len(pids) > 0 {
+		t.Errorf("still in the group: %v", pids)
+	}
+}
+
+func TestWait_PipeReaderSeesTheEndDespiteABackgroundChild(t *testing.T) {
+	noLeaks(t)
+	p := start(t, "parent", proc.Options{Args: []string{"stubborn"}})
+	got, err := io.ReadAll(p.Stdout())
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, _, _ := strings.Cut(string(got), "\n")
+	untilGone(t, atoi(t, first))
+	wait(t, p)
+}
+
+func TestWait_ProcessThatLeftTheGroupHoldsTheOutput(t *testing.T) {
+	for _, mode := range []string{"writer", "pipe"} {
+		for _, fake := range []string{"stubborn", "chatter"} {
+			t.Run(mode+" "+fake, func(t *testing.T) {
+				noLeaks(t)
+				o := proc.Options{
+					Args: []string{fake, "setsid"}, DrainQuiet: 20 * time.Millisecond, DrainMax: 40 * time.Millisecond,
+				}
+				out := new(sink)
+				if mode == "writer" {
+					o.Stdout = out
+				}
+				p := start(t, "parent", o)
+				var text string
+				if mode == "writer" {
+					wait(t, p)
+					text = out.close()
+				} else {
+					got, err := io.ReadAll(p.Stdout())
+					if err != nil {
+						t.Error(err)
+					}
+					text = string(got)
+					wait(t, p)
+				}
+				// The process id may stand behind lines of the chatter.
+				for line := range strings.Lines(text) {
+					if pid, err := strconv.Atoi(strings.TrimSpace(line)); err == nil {
+						_ = unix.Kill(pid, unix.SIGKILL)
+						untilGone(t, pid)
+						return
+					}
+				}
+				t.Error("no process id in the output")
+			})
+		}
+	}
+}
+
+func TestKeepBackground_RunsOnUntilKill(t *testing.T) {
+	for _, end := range []string{"kill", "shutdown", "group"} {
+		t.Run(end, func(t *testing.T) {
+			noLeaks(t)
+			out := new(sink)
+			g := proc.NewGroup(nil)
+			p, err := g.Start(t.Context(), &proc.Options{
+				Path: self(), Env: fakeEnv("parent"), Args: []string{"stubborn"}, Stdout: out,
+				DrainQuiet: 20 * time.Millisecond, KeepBackground: true,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if state := wait(t, p); !state.Success() {
+				t.Errorf("state = %v", state)
+			}
+			first, _, _ := strings.Cut(out.close(), "\n")
+			pid := atoi(t, first)
+			if !alive(pid) {
+				t.Errorf("background process %d is gone", pid)
+			}
+			// The zombie keeps the group's id from being given away.
+			if state, _, ok := processState(p.PID()); !ok || state != 'Z' {
+				t.Errorf("the leader's state is %q, %v; want a zombie", state, ok)
+			}
+			if n := g.Len(); n != 1 {
+				t.Errorf("the group has %d children, want 1", n)
+			}
+			switch end {
+			case "kill":
+				p.Kill() // does not wait
+				untilGone(t, pid)
+			case "shutdown":
+				if err := p.Shutdown(t.Context(), nil); err != nil {
+					t.Error(err)
+				}
+			}
+			if err := g.Close(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if alive(pid) {
+				t.Errorf("background process %d is still there", pid)
+			}
+			if _, _, ok := processState(p.PID()); ok {
+				t.Error("the leader was not reaped")
+			}
+			if out.late {
+				t.Error("the writer was called after Done")
+			}
+		})
+	}
+}
+
+func TestGroup_CloseLeavesNothing(t *testing.T) {
+	noLeaks(t)
+	program := proc.NewGroup(nil)
+	session := proc.NewGroup(program)
+	var leaders []int
+	for i, fake := range []string{"stubborn", "deaf", "echo", "chatter", "parent", "stubborn"} {
+		g := program
+		if i%2 == 0 {
+			g = session
+		}
+		p, err := g.Start(t.Context(), &proc.Options{
+			Path: self(), Env: fakeEnv(fake), Args: []string{"stubborn"}, Stdin: true, Stdout: io.Discard,
+			Grace: 20 * time.Millisecond, KeepBackground: true,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		leaders = append(leaders, p.PID())
+	}
+	if n := program.Len(); n != 6 {
+		t.Errorf("the program has %d children, want 6", n)
+	}
+	if n := session.Len(); n != 3 {
+		t.Errorf("the session has %d children, want 3", n)
+	}
+	if err := session.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if n := program.Len(); n != 3 {
+		t.Errorf("the program has %d children behind the session's end, want 3", n)
+	}
+	if err := program.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	for _, pid := range leaders {
+		if pids := membersOf(t, pid); len(pids) > 0 {
+			t.Errorf("still in group %d: %v", pid, pids)
+		}
+	}
+	for _, g := range []*proc.Group{program, session} {
+		if _, err := g.Start(t.Context(), &proc.Options{Path: self()}); !errors.Is(err, os.ErrClosed) {
+			t.Errorf("start after Close: err = %v", err)
+		}
+		if err := g.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestGroup_SessionOfAClosedProgramStartsNothing(t *testing.T) {
+	program := proc.NewGroup(nil)
+	session := proc.NewGroup(program)
+	if err := program.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := session.Start(t.Context(), &proc.Options{Path: self()}); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("err = %v", err)
+	}
+}
+
+func TestGroup_CloseRacesStart(t *testing.T) {
+	noLeaks(t)
+	for range 20 {
+		g := proc.NewGroup(nil)
+		pids := make(chan int, 8)
+		for range cap(pids) {
+			go func() {
+				ctx, cancel := context.WithCancel(t.Context())
+				go cancel() // before, during or after the start
+				p, err := g.Start(ctx, &proc.Options{Path: self(), Env: fakeEnv("stubborn"), Stdout: io.Discard})
+				if err != nil {
+					pids <- 0
+					return
+				}
+				pids <- p.PID()
+			}()
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := g.Close(ctx); err != nil {
+			t.Error(err)
+		}
+		if n := g.Len(); n != 0 {
+			t.Errorf("%d children are left", n)
+		}
+		for range cap(pids) {
+			if pid := <-pids; pid != 0 && alive(pid) {
+				t.Errorf("process %d is still there", pid)
+			}
+		}
+	}
+}
+
+func TestChildDiesWithItsKilledParent(t *testing.T) {
+	p := start(t, "supervisor", proc.Options{})
+	child := atoi(t, readLine(t, p.Stdout()))
+	if !alive(child) {
+		t.Fatalf("child %d does not run", child)
+	}
+	if _, group, _ := processState(child); group == p.PID() {
+		t.Fatal("the child is in its parent's group; the test shows nothing")
+	}
+	if err := unix.Kill(p.PID(), unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	untilGone(t, child)
+}
+
+// A child must not die because the thread that started it did.
+func TestChildOutlivesTheCallersThread(t *testing.T) {
+	noLeaks(t)
+	started := make(chan *proc.Process)
+	go func() {
+		// A goroutine that ends while it is locked takes its thread with it.
+		runtime.LockOSThread()
+		p, err := proc.Start(context.Background(), &proc.Options{Path: self(), Env: fakeEnv("echo"), Stdin: true})
+		if err != nil {
+			t.Error(err)
+			close(started)
+			return
+		}
+		started <- p
+	}()
+	p := <-started
+	if p == nil {
+		return
+	}
+	for range 3 {
+		if _, err := io.WriteString(p.Stdin(), "alive\n"); err != nil {
+			t.Fatal(err)
+		}
+		readLine(t, p.Stdout())
+	}
+	if err := p.Shutdown(t.Context(), nil); err != nil {
+		t.Error(err)
+	}
+	if state := wait(t, p); !state.Success() {
+		t.Errorf("state = %v", state)
+	}
+	_ = p.Stdout().Close()
+}

@@ -1,0 +1,104 @@
+//go:build unix
+
+package proc_test
+
+import (
+	"context"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gajae-code/gjc/internal/proc"
+	"github.com/gajae-code/gjc/internal/testenv"
+)
+
+// patience is how long a test waits for what must come before it fails.
+const patience = 20 * time.Second
+
+// start starts a fake under the test: it is gone when the test ends, and so is every goroutine of it.
+func start(t *testing.T, fake string, o proc.Options) *proc.Process {
+	t.Helper()
+	o.Path = self()
+	if o.Env == nil {
+		o.Env = fakeEnv(fake)
+	}
+	p, err := proc.Start(t.Context(), &o)
+	if err != nil {
+		t.Fatalf("starting %s: %v", fake, err)
+	}
+	t.Cleanup(func() {
+		p.Kill()
+		if err := p.Shutdown(context.Background(), nil); err != nil {
+			t.Error(err)
+		}
+		if p.Stdout() != nil {
+			_ = p.Stdout().Close()
+		}
+	})
+	return p
+}
+
+// wait returns how p ended.
+func wait(t *testing.T, p *proc.Process) proc.ExitState {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	state, err := p.Wait(ctx)
+	if err != nil {
+		t.Fatalf("process %d did not end: %v", p.PID(), err)
+	}
+	return state
+}
+
+// readLine returns the next line of p's stdout without its newline.
+func readLine(t *testing.T, r io.Reader) string {
+	t.Helper()
+	var line []byte
+	var b [1]byte
+	for {
+		if _, err := io.ReadFull(r, b[:]); err != nil {
+			t.Fatalf("reading a line, after %q: %v", line, err)
+		}
+		if b[0] == '\n' {
+			return strings.TrimSpace(string(line))
+		}
+		line = append(line, b[0])
+	}
+}
+
+// sink collects output and notes when it was called too late or side by side.
+type sink struct {
+	mu     sync.Mutex
+	b      strings.Builder
+	closed bool
+	late   bool
+	lines  chan string // gets the text whenever it ends a line; may be nil
+}
+
+func (s *sink) Write(p []byte) (int, error) {
+	if !s.mu.TryLock() {
+		panic("two writes at once")
+	}
+	defer s.mu.Unlock()
+	s.late = s.late || s.closed
+	s.b.Write(p)
+	if s.lines != nil && strings.HasSuffix(s.b.String(), "\n") {
+		select {
+		case s.lines <- s.b.String():
+		default:
+		}
+	}
+	return len(p), nil
+}
+
+// close returns what was written. Writes from now on are late.
+func (s *sink) close() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	return s.b.String()
+}
+
+func noLeaks(t *testing.T) { testenv.NoLeaks(t) }

@@ -1,0 +1,69 @@
+package proc_test
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/gajae-code/gjc/internal/proc"
+)
+
+func TestTail_KeepsTheEnd(t *testing.T) {
+	for _, test := range []struct {
+		limit     int
+		writes    []string
+		want      string
+		truncated bool
+	}{
+		{8, nil, "", false},
+		{8, []string{"abc"}, "abc", false},
+		{8, []string{"abcd", "efgh"}, "abcdefgh", false},
+		{8, []string{"abcd", "efgh", "i"}, "bcdefghi", true},
+		{4, []string{"abcdefghi"}, "fghi", true},
+		{4, []string{"ab", "cdefghijk", "l"}, "ijkl", true},
+		{4, []string{"xxé", "é"}, "éé", true},
+		{3, []string{"éé"}, "é", true},               // the first byte is half a letter
+		{3, []string{"🦐"}, "", true},                 // not even one letter fits
+		{5, []string{"\x80\x80"}, "\x80\x80", false}, // not ours to repair
+		{0, []string{"abc"}, "", true},
+	} {
+		tail := proc.NewTail(test.limit)
+		total := 0
+		for _, w := range test.writes {
+			if n, err := tail.Write([]byte(w)); n != len(w) || err != nil {
+				t.Fatalf("Write(%q) = %d, %v", w, n, err)
+			}
+			total += len(w)
+		}
+		if got := tail.String(); got != test.want {
+			t.Errorf("limit %d, writes %q: got %q, want %q", test.limit, test.writes, got, test.want)
+		}
+		if tail.Truncated() != test.truncated || tail.Total() != int64(total) {
+			t.Errorf("limit %d, writes %q: truncated %v of %d", test.limit, test.writes, tail.Truncated(), tail.Total())
+		}
+	}
+}
+
+func FuzzTail(f *testing.F) {
+	f.Add(4, "ab|cdé|f")
+	f.Add(1, "é|é")
+	f.Fuzz(func(t *testing.T, limit int, script string) {
+		limit = min(max(limit, 0), 64)
+		tail := proc.NewTail(limit)
+		var all string
+		for part := range strings.SplitSeq(script, "|") {
+			_, _ = tail.Write([]byte(part))
+			all += part
+		}
+		got := tail.String()
+		if !strings.HasSuffix(all, got) || len(got) > limit {
+			t.Fatalf("limit %d, %q: got %q", limit, all, got)
+		}
+		if min(limit, len(all))-len(got) >= utf8.UTFMax {
+			t.Fatalf("limit %d, %q: got only %q", limit, all, got)
+		}
+		if utf8.ValidString(all) && !utf8.ValidString(got) {
+			t.Fatalf("limit %d: %q is not UTF-8", limit, got)
+		}
+	})
+}
