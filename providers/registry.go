@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -159,7 +158,14 @@ func (r *Registry) readModelsFile(path string) error {
 }
 
 // variableName tells the name of an environment variable from a key.
-var variableName = regexp.MustCompile(`^[A-Z][A-Z0-9_]*$`)
+func variableName(s string) bool {
+	for i, c := range []byte(s) {
+		if (c < 'A' || c > 'Z') && (i == 0 || c != '_' && (c < '0' || c > '9')) {
+			return false
+		}
+	}
+	return s != ""
+}
 
 func (r *Registry) addFileProvider(p *fileProvider) {
 	a := r.access[p.name]
@@ -177,7 +183,7 @@ func (r *Registry) addFileProvider(p *fileProvider) {
 	}
 	switch {
 	case p.APIKey == "":
-	case variableName.MatchString(p.APIKey):
+	case variableName(p.APIKey):
 		a.keyEnv = append([]string{p.APIKey}, a.keyEnv...)
 	default:
 		a.key = p.APIKey

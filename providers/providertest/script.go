@@ -7,6 +7,7 @@ package providertest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -33,7 +34,10 @@ type (
 	stopAction  struct{ reason providers.StopReason }
 	usageAction struct{ usage providers.Usage }
 	errAction   struct{ err error }
-	holdAction  struct{ gate *Gate }
+	holdAction  struct {
+		gate   *Gate
+		silent bool
+	}
 	checkAction struct{ fn func(*providers.Request) }
 )
 
@@ -93,7 +97,10 @@ func NewGate() *Gate {
 }
 
 // Hold is the action of waiting at the gate. The end of the stream's context ends the wait, with its cause.
-func (g *Gate) Hold() Action { return holdAction{g} }
+func (g *Gate) Hold() Action { return holdAction{gate: g} }
+
+// HoldAll is [Gate.Hold], and a [Server] that has sent nothing yet sends not even the head of its response.
+func (g *Gate) HoldAll() Action { return holdAction{gate: g, silent: true} }
 
 // Reached is closed when a model has come to the gate.
 func (g *Gate) Reached() <-chan struct{} { return g.reached }
@@ -250,6 +257,9 @@ func (s *Script) play(ctx context.Context, req *providers.Request, step Step, yi
 			}
 		case errAction:
 			yield(nil, a.err)
+			return
+		case wireAction:
+			yield(nil, errors.New("providertest: only a Server can do that"))
 			return
 		}
 		if !ok {

@@ -1,0 +1,238 @@
+package anthropic
+
+import (
+	"errors"
+	"io"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/providers/internal/wire"
+)
+
+// event is the union of the stream's events, flat, with the members that are used.
+type event struct {
+	Type         string    `json:"type"`
+	Index        int       `json:"index"`
+	Delta        delta     `json:"delta"`
+	ContentBlock block     `json:"content_block"`
+	Message      start     `json:"message"`
+	Usage        usage     `json:"usage"`
+	Error        jsonx.Raw `json:"error"`
+}
+
+type delta struct {
+	Type        string `json:"type"`
+	Text        string `json:"text"`
+	Thinking    string `json:"thinking"`
+	PartialJSON string `json:"partial_json"`
+	Signature   string `json:"signature"`
+	StopReason  string `json:"stop_reason"`
+}
+
+type block struct {
+	Type      string    `json:"type"`
+	ID        string    `json:"id"`
+	Name      string    `json:"name"`
+	Text      string    `json:"text"`
+	Thinking  string    `json:"thinking"`
+	Signature string    `json:"signature"`
+	Data      string    `json:"data"`
+	Input     jsonx.Raw `json:"input"`
+}
+
+type start struct {
+	Usage usage `json:"usage"`
+}
+
+// usage has pointers because later events leave out what earlier ones told.
+type usage struct {
+	Input      *int `json:"input_tokens"`
+	Output     *int `json:"output_tokens"`
+	CacheRead  *int `json:"cache_read_input_tokens"`
+	CacheWrite *int `json:"cache_creation_input_tokens"`
+	Details    *struct {
+		Thinking int `json:"thinking_tokens"`
+	} `json:"output_tokens_details"`
+}
+
+// answer is one response being read.
+type answer struct {
+	model  *Model
+	stream *wire.Stream
+	yield  func(providers.Event, error) bool
+
+	build providers.Builder
+	// open is what the content blocks under way are, by index.
+	open  map[int]openBlock
+	usage providers.Usage
+	stop  string
+}
+
+type openBlock struct {
+	kind string
+	id   string // of a tool call
+	// input reports that the call's input has begun to stream.
+	input bool
+	// whole is the input that came with the call's start.
+	whole jsonx.Raw
+}
+
+func (a *answer) run() {
+	a.open = map[int]openBlock{}
+	for {
+		ev, err := a.stream.Next()
+		if errors.Is(err, io.EOF) {
+			err = a.stream.CutOff()
+		}
+		if err != nil {
+			a.yield(nil, err)
+			return
+		}
+		more, err := a.event(ev)
+		if err != nil {
+			a.yield(nil, err)
+			return
+		}
+		if !more {
+			return
+		}
+	}
+}
+
+// event takes in one event. It reports whether to read on.
+func (a *answer) event(raw wire.Event) (more bool, err error) {
+	if raw.Name == "ping" {
+		return true, nil
+	}
+	var ev event
+	if err := jsonx.Unmarshal(raw.Data, &ev); err != nil {
+		return false, a.stream.BadEvent(err)
+	}
+	switch ev.Type {
+	case "content_block_delta":
+		return a.delta(&ev), nil
+	case "content_block_start":
+		return a.start(&ev), nil
+	case "content_block_stop":
+		return a.blockEnd(ev.Index), nil
+	case "message_start":
+		a.count(&ev.Message.Usage)
+	case "message_delta":
+		a.count(&ev.Usage)
+		if ev.Delta.StopReason != "" {
+			a.stop = ev.Delta.StopReason
+		}
+	case "message_stop":
+		a.stream.End()
+		a.done()
+		return false, nil
+	case "error":
+		return false, a.stream.EventError(ev.Error)
+	case "":
+		if !jsonx.IsNull(ev.Error) {
+			return false, a.stream.EventError(ev.Error)
+		}
+		return false, a.stream.BadEvent(errors.New("it has no type"))
+	}
+	return true, nil // newer events are none of our business
+}
+
+func (a *answer) send(ev providers.Event) bool {
+	a.build.Add(ev)
+	return a.yield(ev, nil)
+}
+
+func (a *answer) start(ev *event) bool {
+	b := &ev.ContentBlock
+	a.open[ev.Index] = openBlock{kind: b.Type, id: b.ID, whole: b.Input}
+	switch b.Type {
+	case "text":
+		a.build.Break()
+		return b.Text == "" || a.send(providers.TextDelta{Text: b.Text})
+	case "thinking":
+		a.build.Break()
+		if b.Thinking != "" && !a.send(providers.ThinkingDelta{Text: b.Thinking}) {
+			return false
+		}
+		if b.Signature != "" {
+			a.build.SignThinking(b.Signature)
+		}
+	case "redacted_thinking":
+		a.build.Redacted(b.Data)
+	case "tool_use":
+		return a.send(providers.ToolCallStart{ID: b.ID, Name: b.Name})
+	}
+	return true
+}
+
+func (a *answer) delta(ev *event) bool {
+	d := &ev.Delta
+	switch d.Type {
+	case "text_delta":
+		return d.Text == "" || a.send(providers.TextDelta{Text: d.Text})
+	case "thinking_delta":
+		return d.Thinking == "" || a.send(providers.ThinkingDelta{Text: d.Thinking})
+	case "signature_delta":
+		a.build.SignThinking(d.Signature)
+	case "input_json_delta":
+		b := a.open[ev.Index]
+		if b.kind != "tool_use" || d.PartialJSON == "" {
+			return true
+		}
+		if !b.input {
+			b.input = true
+			a.open[ev.Index] = b
+		}
+		return a.send(providers.ToolCallDelta{ID: b.id, Input: d.PartialJSON})
+	}
+	return true
+}
+
+// blockEnd closes a block. The input of a call that did not stream came with its start.
+func (a *answer) blockEnd(index int) bool {
+	b := a.open[index]
+	delete(a.open, index)
+	if b.kind == "tool_use" && !b.input && !jsonx.IsNull(b.whole) && string(b.whole) != "{}" {
+		return a.send(providers.ToolCallDelta{ID: b.id, Input: string(b.whole)})
+	}
+	return true
+}
+
+func (a *answer) count(u *usage) {
+	set := func(to, from *int) {
+		if from != nil {
+			*to = *from
+		}
+	}
+	set(&a.usage.Input, u.Input)
+	set(&a.usage.Output, u.Output)
+	set(&a.usage.CacheRead, u.CacheRead)
+	set(&a.usage.CacheWrite, u.CacheWrite)
+	if u.Details != nil {
+		a.usage.Thinking = u.Details.Thinking
+	}
+}
+
+func (a *answer) done() {
+	info := &a.model.cfg.Info
+	m := a.build.Message()
+	m.API, m.Provider, m.Model, m.Usage = info.API, info.Provider, info.ID, a.usage
+	m.StopReason = a.stopReason()
+	a.yield(providers.Done{Message: m}, nil)
+}
+
+func (a *answer) stopReason() providers.StopReason {
+	switch a.stop {
+	case "max_tokens", "model_context_window_exceeded":
+		return providers.StopLength
+	case "refusal":
+		return providers.StopRefusal
+	case "tool_use":
+		return providers.StopTools
+	}
+	// end_turn, stop_sequence, pause_turn, and what is yet to come. Calls want results, whatever the reason.
+	if a.build.Calls() > 0 {
+		return providers.StopTools
+	}
+	return providers.StopEnd
+}

@@ -1,0 +1,336 @@
+package providertest
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/providers"
+)
+
+// wireAction is something that only a [Server] can do.
+type wireAction struct {
+	raw    string
+	status int
+	header map[string]string
+	drop   bool
+	quit   bool
+	bytes  bool
+}
+
+func (wireAction) isAction() {}
+
+// Raw writes s to the response as it is, in the middle of the stream or instead of it.
+func Raw(s string) Action { return wireAction{raw: s} }
+
+// Status answers with an HTTP status and body instead of a stream. Header may be nil.
+func Status(code int, body string, header map[string]string) Action {
+	return wireAction{status: code, raw: body, header: header}
+}
+
+// RawText says text whose bytes stand in the stream as they are, valid UTF-8 or not. It must need no escapes.
+func RawText(text string) Action { return wireAction{raw: text, bytes: true} }
+
+// Quit ends the response in good order, in the middle of the answer.
+func Quit() Action { return wireAction{quit: true} }
+
+// Drop breaks the connection.
+func Drop() Action { return wireAction{drop: true} }
+
+// Recorded is one request that a [Server] got.
+type Recorded struct {
+	Path   string
+	Header http.Header
+	Body   jsonx.Raw
+}
+
+// Server plays steps over HTTP on a loopback port: to POST /v1/messages in the format of Anthropic's messages API,
+// to POST /v1/chat/completions in that of OpenAI's chat completions. [Fail] before anything else becomes an HTTP
+// status, later an error event. It is safe for concurrent use; the requests take the steps in the order in which
+// they come.
+type Server struct {
+	http         *httptest.Server
+	disconnected chan struct{}
+
+	mu       sync.Mutex // guards all below
+	steps    []Step
+	fallback func(Recorded) Step
+	requests []Recorded
+	conns    int
+}
+
+// NewServer starts a server. The caller must Close it.
+func NewServer(steps ...Step) *Server {
+	s := &Server{steps: steps, disconnected: make(chan struct{}, 1024)}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/messages", func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, &anthropicWriter{}) })
+	mux.HandleFunc("POST /v1/chat/completions", func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, &openAIWriter{}) })
+	s.http = httptest.NewUnstartedServer(mux)
+	s.http.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.conns++
+		}
+	}
+	s.http.Start()
+	return s
+}
+
+// Close ends all connections and waits for them. Open every gate first.
+func (s *Server) Close() {
+	s.http.CloseClientConnections()
+	s.http.Close()
+}
+
+// AnthropicURL is the base URL for the messages API.
+func (s *Server) AnthropicURL() string { return s.http.URL }
+
+// OpenAIURL is the base URL for chat completions.
+func (s *Server) OpenAIURL() string { return s.http.URL + "/v1" }
+
+// Disconnected gets a value for each request whose client left before the step was over.
+func (s *Server) Disconnected() <-chan struct{} { return s.disconnected }
+
+// Add puts steps behind those that are left.
+func (s *Server) Add(steps ...Step) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.steps = append(s.steps, steps...)
+}
+
+// Else answers the requests for which no step is left. fn may be called concurrently.
+func (s *Server) Else(fn func(Recorded) Step) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fallback = fn
+}
+
+// Requests returns the requests so far, oldest first.
+func (s *Server) Requests() []Recorded {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.requests)
+}
+
+// Connections returns how many connections clients have made.
+func (s *Server) Connections() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.conns
+}
+
+func (s *Server) next(r Recorded) (Step, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requests = append(s.requests, r)
+	if len(s.steps) > 0 {
+		step := s.steps[0]
+		s.steps = s.steps[1:]
+		return step, true
+	}
+	if s.fallback != nil {
+		return s.fallback(r), true
+	}
+	return nil, false
+}
+
+// eventWriter puts a step into the words of one API. Each method appends to the response.
+type eventWriter interface {
+	begin(b []byte) []byte
+	text(b []byte, text string) []byte
+	rawText(b []byte, text string) []byte
+	think(b []byte, text, signature string) []byte
+	call(b []byte, id, name string) []byte
+	input(b []byte, piece string) []byte
+	end(b []byte, stop providers.StopReason, usage providers.Usage) []byte
+	fail(b []byte, message string, kind providers.ErrorKind) []byte
+	failBody(message string, kind providers.ErrorKind) string
+}
+
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, ew eventWriter) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	step, ok := s.next(Recorded{Path: r.URL.Path, Header: r.Header.Clone(), Body: body})
+	if !ok {
+		http.Error(w, ew.failBody("the script has no step for this request", providers.KindInvalid), http.StatusBadRequest)
+		return
+	}
+	p := &player{w: w, ctx: r.Context(), ew: ew, usage: providers.Usage{Input: 10, Output: 5}}
+	p.play(step)
+	if r.Context().Err() != nil {
+		s.disconnected <- struct{}{}
+	}
+}
+
+// player plays one step to one response.
+type player struct {
+	w     http.ResponseWriter
+	ctx   context.Context // of the request that this player lives in
+	ew    eventWriter
+	buf   []byte
+	begun bool
+	stop  providers.StopReason
+	usage providers.Usage
+}
+
+func (p *player) play(step Step) {
+	// The usage goes out with the first event.
+	for _, a := range step {
+		if u, ok := a.(usageAction); ok {
+			p.usage = u.usage
+		}
+	}
+	if w, ok := p.ew.(*anthropicWriter); ok {
+		w.usage = p.usage
+	}
+	for _, a := range step {
+		if !p.action(a) {
+			return
+		}
+	}
+	p.begin()
+	if p.stop == "" {
+		p.stop = providers.StopEnd
+	}
+	p.buf = p.ew.end(p.buf, p.stop, p.usage)
+	p.flush()
+}
+
+// action does one thing. It reports whether the step goes on.
+func (p *player) action(a Action) bool {
+	switch a := a.(type) {
+	case textAction:
+		p.begin()
+		p.buf = p.ew.text(p.buf, a.text)
+	case thinkAction:
+		p.begin()
+		p.buf = p.ew.think(p.buf, a.text, a.signature)
+	case callAction:
+		p.begin()
+		p.buf = p.ew.call(p.buf, a.id, a.name)
+		for _, piece := range a.pieces {
+			p.buf = p.ew.input(p.buf, piece)
+		}
+		if p.stop == "" {
+			p.stop = providers.StopTools
+		}
+	case stopAction:
+		p.stop = a.reason
+	case holdAction:
+		if !a.silent {
+			p.begin()
+			p.flush()
+		}
+		return a.gate.Wait(p.ctx) == nil
+	case errAction:
+		p.fail(a.err)
+		return false
+	case wireAction:
+		return p.wire(a)
+	case usageAction, checkAction:
+		return true
+	}
+	return p.flush()
+}
+
+func (p *player) wire(a wireAction) bool {
+	switch {
+	case a.drop:
+		p.begin()
+		p.flush()
+		panic(http.ErrAbortHandler) // the server's way to break the connection without a word
+	case a.quit:
+		p.begin()
+		p.flush()
+		return false
+	case a.bytes:
+		p.begin()
+		p.buf = p.ew.rawText(p.buf, a.raw)
+		return p.flush()
+	case a.status != 0:
+		p.w.Header().Set("Content-Type", "application/json")
+		for name, value := range a.header {
+			p.w.Header().Set(name, value)
+		}
+		p.w.WriteHeader(a.status)
+		_, _ = io.WriteString(p.w, a.raw)
+		return false
+	}
+	p.header()
+	p.begun = true
+	p.buf = append(p.buf, a.raw...)
+	return p.flush()
+}
+
+func (p *player) header() {
+	if !p.begun {
+		p.w.Header().Set("Content-Type", "text/event-stream")
+		p.w.Header().Set("Request-Id", "req_test")
+	}
+}
+
+func (p *player) begin() {
+	if !p.begun {
+		p.header()
+		p.begun = true
+		p.buf = p.ew.begin(p.buf)
+	}
+}
+
+func (p *player) flush() bool {
+	if len(p.buf) > 0 {
+		if _, err := p.w.Write(p.buf); err != nil {
+			return false
+		}
+		p.buf = p.buf[:0]
+	}
+	return http.NewResponseController(p.w).Flush() == nil
+}
+
+// statuses are the HTTP statuses of the kinds.
+var statuses = map[providers.ErrorKind]int{
+	providers.KindAuth: 401, providers.KindRateLimit: 429, providers.KindQuota: 402, providers.KindOverloaded: 529,
+	providers.KindServer: 500, providers.KindTimeout: 504, providers.KindContextOverflow: 400, providers.KindInvalid: 400,
+	providers.KindModel: 404, providers.KindNetwork: 502, providers.KindProtocol: 500,
+}
+
+func (p *player) fail(err error) {
+	e, ok := err.(*providers.Error) //nolint:errorlint // a script holds the error itself
+	if !ok {
+		e = &providers.Error{Kind: providers.KindServer, Message: err.Error()}
+	}
+	message := e.Message
+	if e.Kind == providers.KindContextOverflow {
+		message = "prompt is too long: " + message
+	}
+	if p.begun {
+		p.buf = p.ew.fail(p.buf, message, e.Kind)
+		p.flush()
+		return
+	}
+	status := e.Status
+	if status == 0 {
+		status = statuses[e.Kind]
+	}
+	p.w.Header().Set("Content-Type", "application/json")
+	if e.RetryAfter > 0 {
+		p.w.Header().Set("Retry-After", strconv.FormatFloat(e.RetryAfter.Seconds(), 'f', -1, 64))
+	}
+	if !e.ResetsAt.IsZero() {
+		p.w.Header().Set("Anthropic-Ratelimit-Requests-Remaining", "0")
+		p.w.Header().Set("Anthropic-Ratelimit-Requests-Reset", e.ResetsAt.UTC().Format(time.RFC3339))
+	}
+	p.w.WriteHeader(status)
+	fmt.Fprint(p.w, p.ew.failBody(message, e.Kind))
+}
