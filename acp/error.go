@@ -2,10 +2,16 @@ package acp
 
 import "fmt"
 
-// Error lets an Error be returned as one.
+// Error returns the message: what a peer is to read is what a log should say.
 func (e *Error) Error() string {
 	if e.Message == "" {
 		return fmt.Sprintf("error %d", e.Code)
 	}
-	return fmt.Sprintf("%s (%d)", e.Message, e.Code)
+	return e.Message
+}
+
+// Is matches errors of the same code.
+func (e *Error) Is(target error) bool {
+	t, ok := target.(*Error)
+	return ok && t != nil && e != nil && t.Code == e.Code
 }

@@ -3702,7 +3702,7 @@ func (v *HTTPHeader) fields(w *writer) {
 // IdleStateUpdate says that a session waits for a prompt. Unstable.
 type IdleStateUpdate struct {
 	Usage *Usage `json:"usage,omitzero"`
-	// Why the last turn ended; may also be "error".
+	// Why the last turn ended; may also be "error". Members that belong to a reason not known here are dropped.
 	StopReason StopReason `json:"stopReason,omitzero"`
 	// What went wrong, where the stop reason is "error".
 	Error *Error `json:"error,omitzero"`

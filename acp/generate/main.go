@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // sdkVersion is the version of the npm package that testdata/interop pins.
@@ -54,10 +55,16 @@ func generate(schemaDir string) (map[string][]byte, error) {
 		"unions_gen.go":  emitUnions,
 		"enums_gen.go":   emitEnums,
 		"methods_gen.go": emitMethods,
+
+		"registry_gen_test.go": emitRegistry,
 	} {
 		e := &emitter{}
 		emit(m, e)
-		text, err := e.file(s)
+		pkg := "acp"
+		if strings.HasSuffix(name, "_test.go") {
+			pkg = "acp_test"
+		}
+		text, err := e.file(s, pkg)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}

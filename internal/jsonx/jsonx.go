@@ -37,6 +37,9 @@ type DecodeError struct {
 	// Reason is what is wrong there, in one clause.
 	Reason string
 	err    error
+	// placed says that Pointer counts from the root of the decoder that is at work, so that nothing is to be put
+	// before it on the way out.
+	placed bool
 }
 
 func (e *DecodeError) Error() string {
@@ -96,7 +99,7 @@ func Valid(data []byte) bool {
 // Mismatch reports that the value dec read last, of the given kind, is not a want ("string", "object"). It is for
 // custom unmarshalers, which must have read or skipped the whole value.
 func Mismatch(dec *Decoder, kind Kind, want string) *DecodeError {
-	return NewMismatch(string(dec.StackPointer()), kind, want)
+	return Invalid(dec, kindName(kind)+" does not fit "+want)
 }
 
 // NewMismatch is [Mismatch] for a value that was found at pointer without a decoder.
@@ -106,24 +109,31 @@ func NewMismatch(pointer string, kind Kind, want string) *DecodeError {
 
 // Invalid reports that the value dec read last is not acceptable, for the given reason.
 func Invalid(dec *Decoder, reason string) *DecodeError {
-	return &DecodeError{Pointer: string(dec.StackPointer()), Reason: reason}
+	return &DecodeError{Pointer: string(dec.StackPointer()), Reason: reason, placed: true}
 }
 
 // Within returns err as seen from the value that holds the decoded one at pointer. An error that is not a
-// [*DecodeError] becomes one.
+// [*DecodeError] becomes one. A custom unmarshaler that hands a part of its value to [Unmarshal] puts the decoder's
+// StackPointer before the error.
 func Within(pointer string, err error) *DecodeError {
 	inner, ok := errors.AsType[*DecodeError](err)
 	if !ok {
-		return &DecodeError{Pointer: pointer, Reason: err.Error(), err: err}
+		return &DecodeError{Pointer: pointer, Reason: err.Error(), err: err, placed: true}
 	}
 	outer := *inner
-	outer.Pointer = pointer + inner.Pointer
+	outer.Pointer, outer.placed = pointer+inner.Pointer, true
 	return &outer
 }
 
 func decodeError(err error) error {
 	if own, ok := errors.AsType[*DecodeError](err); ok {
-		return own // from a custom unmarshaler, which knows the place better than the engine
+		// From a custom unmarshaler. It knows the place, or the place within the value that it was given.
+		found := *own
+		if sem, ok := errors.AsType[*json.SemanticError](err); ok && !own.placed {
+			found.Pointer = string(sem.JSONPointer) + own.Pointer
+		}
+		found.placed = false
+		return &found
 	}
 	if syn, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
 		reason := "not valid JSON"

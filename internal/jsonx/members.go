@@ -3,6 +3,7 @@ package jsonx
 import (
 	"bytes"
 	"iter"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -60,7 +61,7 @@ func unquoteName(quoted []byte) []byte {
 	if len(quoted) < 2 {
 		return nil
 	}
-	if bytes.IndexByte(quoted, '\\') < 0 {
+	if bytes.IndexByte(quoted, '\\') < 0 && utf8.Valid(quoted) {
 		return quoted[1 : len(quoted)-1]
 	}
 	name, _ := jsontext.AppendUnquote(nil, quoted)
