@@ -3,6 +3,7 @@ package acp
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
@@ -111,7 +112,7 @@ type variant interface{ put(w *writer) }
 
 func putVariant[T variant](w *writer, v T) {
 	if any(v) == nil {
-		w.fail(fmt.Errorf("acp: a %T that must be set is nil", &v))
+		w.fail(fmt.Errorf("%v must be set, but is nil", reflect.TypeFor[T]()))
 		return
 	}
 	v.put(w)
@@ -122,7 +123,7 @@ type inlineVariant interface{ members(w *writer) }
 
 func putMembers[T inlineVariant](w *writer, v T) {
 	if any(v) == nil {
-		w.fail(fmt.Errorf("acp: a %T that must be set is nil", &v))
+		w.fail(fmt.Errorf("%v must be set, but is nil", reflect.TypeFor[T]()))
 		return
 	}
 	v.members(w)

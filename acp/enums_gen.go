@@ -21,8 +21,7 @@ const (
 // Known reports whether x is one of the constants above.
 func (x AuthState) Known() bool {
 	switch x {
-	case
-		AuthStateAuthenticated,
+	case AuthStateAuthenticated,
 		AuthStateUnauthenticated,
 		AuthStateNotRequired,
 		AuthStateUnknown:
@@ -48,8 +47,7 @@ const (
 // Known reports whether x is one of the constants above.
 func (x CompactionStatus) Known() bool {
 	switch x {
-	case
-		CompactionStatusInProgress,
+	case CompactionStatusInProgress,
 		CompactionStatusCompleted,
 		CompactionStatusFailed,
 		CompactionStatusCancelled:
@@ -72,8 +70,7 @@ const (
 // Known reports whether x is one of the constants above.
 func (x ElicitationSchemaType) Known() bool {
 	switch x {
-	case
-		ElicitationSchemaTypeObject:
+	case ElicitationSchemaTypeObject:
 		return true
 	}
 	return false
@@ -97,8 +94,7 @@ const (
 // Known reports whether x is one of the constants above.
 func (x ErrorCode) Known() bool {
 	switch x {
-	case
-		ErrorCodeParseError,
+	case ErrorCodeParseError,
 		ErrorCodeInvalidRequest,
 		ErrorCodeMethodNotFound,
 		ErrorCodeInvalidParams,
@@ -126,8 +122,7 @@ const (
 // Known reports whether x is one of the constants above.
 func (x LLMProtocol) Known() bool {
 	switch x {
-	case
-		LLMProtocolAnthropic,
+	case LLMProtocolAnthropic,
 		LLMProtocolOpenAI,
 		LLMProtocolAzure,
 		LLMProtocolVertex,
@@ -159,8 +154,7 @@ const (
 // Known reports whether x is one of the constants above.
 func (x NoticeSeverity) Known() bool {
 	switch x {
-	case
-		NoticeSeverityInfo,
+	case NoticeSeverityInfo,
 		NoticeSeverityWarning,
 		NoticeSeverityError:
 		return true
@@ -185,8 +179,7 @@ const (
 // Known reports whether x is one of the constants above.
 func (x PermissionOptionKind) Known() bool {
 	switch x {
-	case
-		PermissionOptionKindAllowOnce,
+	case PermissionOptionKindAllowOnce,
 		PermissionOptionKindAllowAlways,
 		PermissionOptionKindRejectOnce,
 		PermissionOptionKindRejectAlways:
@@ -208,8 +201,7 @@ const (
 // Known reports whether x is one of the constants above.
 func (x PlanEntryPriority) Known() bool {
 	switch x {
-	case
-		PlanEntryPriorityHigh,
+	case PlanEntryPriorityHigh,
 		PlanEntryPriorityMedium,
 		PlanEntryPriorityLow:
 		return true
@@ -230,8 +222,7 @@ const (
 // Known reports whether x is one of the constants above.
 func (x PlanEntryStatus) Known() bool {
 	switch x {
-	case
-		PlanEntryStatusPending,
+	case PlanEntryStatusPending,
 		PlanEntryStatusInProgress,
 		PlanEntryStatusCompleted:
 		return true
@@ -260,9 +251,7 @@ const (
 // Known reports whether x is one of the constants above.
 func (x Role) Known() bool {
 	switch x {
-	case
-		RoleAssistant,
-		RoleUser:
+	case RoleAssistant, RoleUser:
 		return true
 	}
 	return false
@@ -281,8 +270,7 @@ const (
 // Known reports whether x is one of the constants above.
 func (x SessionArchiveFilter) Known() bool {
 	switch x {
-	case
-		SessionArchiveFilterExclude,
+	case SessionArchiveFilterExclude,
 		SessionArchiveFilterInclude,
 		SessionArchiveFilterOnly:
 		return true
@@ -311,8 +299,7 @@ const (
 // Known reports whether x is one of the constants above.
 func (x SessionConfigOptionCategory) Known() bool {
 	switch x {
-	case
-		SessionConfigOptionCategoryMode,
+	case SessionConfigOptionCategoryMode,
 		SessionConfigOptionCategoryModel,
 		SessionConfigOptionCategoryModelConfig,
 		SessionConfigOptionCategoryThoughtLevel:
@@ -342,9 +329,7 @@ const (
 // Known reports whether x is one of the constants above.
 func (x SessionStatus) Known() bool {
 	switch x {
-	case
-		SessionStatusOpen,
-		SessionStatusSaved:
+	case SessionStatusOpen, SessionStatusSaved:
 		return true
 	}
 	return false
@@ -365,8 +350,7 @@ const (
 // Known reports whether x is one of the constants above.
 func (x StopReason) Known() bool {
 	switch x {
-	case
-		StopReasonEndTurn,
+	case StopReasonEndTurn,
 		StopReasonMaxTokens,
 		StopReasonMaxTurnRequests,
 		StopReasonRefusal,
@@ -390,8 +374,7 @@ const (
 // Known reports whether x is one of the constants above.
 func (x StringFormat) Known() bool {
 	switch x {
-	case
-		StringFormatEmail,
+	case StringFormatEmail,
 		StringFormatURI,
 		StringFormatDate,
 		StringFormatDateTime:
@@ -412,9 +395,7 @@ const (
 // Known reports whether x is one of the constants above.
 func (x SystemPromptMode) Known() bool {
 	switch x {
-	case
-		SystemPromptModeAppend,
-		SystemPromptModeOverride:
+	case SystemPromptModeAppend, SystemPromptModeOverride:
 		return true
 	}
 	return false
@@ -440,8 +421,7 @@ const (
 // Known reports whether x is one of the constants above.
 func (x ToolCallStatus) Known() bool {
 	switch x {
-	case
-		ToolCallStatusPending,
+	case ToolCallStatusPending,
 		ToolCallStatusInProgress,
 		ToolCallStatusCompleted,
 		ToolCallStatusFailed:
@@ -470,8 +450,7 @@ const (
 // Known reports whether x is one of the constants above.
 func (x ToolKind) Known() bool {
 	switch x {
-	case
-		ToolKindRead,
+	case ToolKindRead,
 		ToolKindEdit,
 		ToolKindDelete,
 		ToolKindMove,

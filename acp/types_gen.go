@@ -1372,8 +1372,7 @@ func (v *CancelRequestNotification) fields(w *writer) {
 }
 
 // CancelledPermissionOutcome says that the turn was cancelled before the user decided.
-type CancelledPermissionOutcome struct {
-}
+type CancelledPermissionOutcome struct{}
 
 // UnmarshalJSON decodes v with [encoding/json].
 func (v *CancelledPermissionOutcome) UnmarshalJSON(data []byte) error {
@@ -1653,8 +1652,7 @@ func (v *CloseSessionResponse) fields(w *writer) {
 }
 
 // CompactionCapabilities says that the client shows compactions.
-type CompactionCapabilities struct {
-}
+type CompactionCapabilities struct{}
 
 // UnmarshalJSON decodes v with [encoding/json].
 func (v *CompactionCapabilities) UnmarshalJSON(data []byte) error { return jsonx.Unmarshal(data, v) }
@@ -2676,8 +2674,7 @@ func (v *ElicitationAcceptAction) fields(w *writer) {
 }
 
 // ElicitationCancelAction says that the user closed the question without an answer.
-type ElicitationCancelAction struct {
-}
+type ElicitationCancelAction struct{}
 
 // UnmarshalJSON decodes v with [encoding/json].
 func (v *ElicitationCancelAction) UnmarshalJSON(data []byte) error { return jsonx.Unmarshal(data, v) }
@@ -2771,8 +2768,7 @@ func (v *ElicitationCapabilities) fields(w *writer) {
 }
 
 // ElicitationDeclineAction says that the user refused to answer.
-type ElicitationDeclineAction struct {
-}
+type ElicitationDeclineAction struct{}
 
 // UnmarshalJSON decodes v with [encoding/json].
 func (v *ElicitationDeclineAction) UnmarshalJSON(data []byte) error { return jsonx.Unmarshal(data, v) }
@@ -5492,8 +5488,7 @@ func (v *Notice) fields(w *writer) {
 }
 
 // NoticeCapabilities says that the client shows notices.
-type NoticeCapabilities struct {
-}
+type NoticeCapabilities struct{}
 
 // UnmarshalJSON decodes v with [encoding/json].
 func (v *NoticeCapabilities) UnmarshalJSON(data []byte) error { return jsonx.Unmarshal(data, v) }

@@ -1,5 +1,7 @@
 package main
 
+import "strings"
+
 func emitEnums(m *model, e *emitter) {
 	for _, en := range m.enums {
 		e.doc("", en.name+" "+en.doc)
@@ -13,14 +15,15 @@ func emitEnums(m *model, e *emitter) {
 		}
 		e.p(")\n")
 		e.p("// Known reports whether x is one of the constants above.")
-		e.p("func (x %s) Known() bool {\nswitch x {\ncase", en.name)
-		for i, v := range en.values {
-			sep := ","
-			if i == len(en.values)-1 {
-				sep = ":"
-			}
-			e.p("%s%s", v.name, sep)
+		var names []string
+		for _, v := range en.values {
+			names = append(names, v.name)
 		}
+		sep := ", "
+		if len(strings.Join(names, sep)) > 50 { // gofumpt wants short cases on one line
+			sep = ",\n"
+		}
+		e.p("func (x %s) Known() bool {\nswitch x {\ncase %s:", en.name, strings.Join(names, sep))
 		e.p("return true\n}\nreturn false\n}\n")
 	}
 }

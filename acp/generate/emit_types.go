@@ -19,6 +19,8 @@ func emitStruct(e *emitter, st *structType) {
 	e.doc("", st.name+" "+st.doc)
 	if st.payload != "" {
 		e.p("type %s %s\n", st.name, st.payload)
+	} else if len(st.fields) == 0 && st.inline == nil {
+		e.p("type %s struct{}\n", st.name)
 	} else {
 		e.p("type %s struct {", st.name)
 		emitFields(e, st)
