@@ -19,6 +19,9 @@ type FS interface {
 	Stat(ctx context.Context, path string) (fs.FileInfo, error)
 	// ReadDir lists a directory of the disk, sorted by name.
 	ReadDir(ctx context.Context, path string) ([]fs.DirEntry, error)
+	// RealPath resolves the symbolic links in path, as far as path exists. It is what the approval policy judges
+	// by.
+	RealPath(path string) string
 }
 
 // Terminal runs shell commands where the user can watch them.

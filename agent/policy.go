@@ -15,10 +15,9 @@ const (
 	deny
 )
 
-// judge decides on one effect under a mode (the table is in docs/security.md). The reason is for the model and set
-// with deny only.
-func judge(mode Mode, ws *Workspace, e *Effect) (v verdict, reason string) {
-	outside := e.Path != "" && !ws.Contains(e.Path)
+// judge decides on one effect under a mode (the table is in docs/security.md); outside says that it reaches outside the
+// roots. The reason is for the model and set with deny only.
+func judge(mode Mode, e *Effect, outside bool) (v verdict, reason string) {
 	if mode == ModePlan && e.Action != ActionRead {
 		return deny, "plan mode changes nothing: describe the step in your plan instead, or ask the user to leave plan mode"
 	}
@@ -41,7 +40,22 @@ func judge(mode Mode, ws *Workspace, e *Effect) (v verdict, reason string) {
 	}
 }
 
-// Contains reports whether path lies in one of the roots. It is lexical: symbolic links are the bridge's matter.
+// outside reports whether an effect reaches outside the roots, by its path or through a symbolic link on it.
+func outside(ws *Workspace, e *Effect, realPath func(string) string) bool {
+	if e.Path == "" {
+		return false
+	}
+	if !ws.Contains(e.Path) {
+		return true
+	}
+	real := Workspace{Cwd: realPath(ws.Cwd)}
+	for _, root := range ws.Additional {
+		real.Additional = append(real.Additional, realPath(root))
+	}
+	return !real.Contains(realPath(e.Path))
+}
+
+// Contains reports whether path lies in one of the roots. It is lexical and knows nothing of symbolic links.
 func (w *Workspace) Contains(path string) bool {
 	if within(w.Cwd, path) {
 		return true

@@ -31,7 +31,7 @@ func TestJudge(t *testing.T) {
 	for _, tt := range tests {
 		var got []string
 		for _, m := range []Mode{ModeDefault, ModeStrict, ModePlan, ModeAuto} {
-			v, reason := judge(m, ws, &tt.effect)
+			v, reason := judge(m, &tt.effect, outside(ws, &tt.effect, func(p string) string { return p }))
 			got = append(got, [...]string{"allow", "ask", "deny"}[v])
 			if (v == deny) != (reason != "") {
 				t.Errorf("%+v in %s: verdict %d with reason %q", tt.effect, m, v, reason)
@@ -123,5 +123,26 @@ func TestGrants(t *testing.T) {
 	g.remember("mcp__a_b", &Effect{Action: ActionMCP}, true)
 	if _, known := g.lookup("mcp__a_c", &Effect{Action: ActionMCP}); known {
 		t.Error("a grant for one tool covers another")
+	}
+}
+
+// A link inside the workspace that leads out of it does not make what is behind it part of the workspace.
+func TestOutside_FollowsLinks(t *testing.T) {
+	ws := &Workspace{Cwd: "/w/p"}
+	real := func(p string) string {
+		if rest, ok := strings.CutPrefix(p, "/w/p"); ok {
+			p = "/mnt/p" + rest // the root itself may be reached through a link
+		}
+		if rest, ok := strings.CutPrefix(p, "/mnt/p/link"); ok {
+			p = "/etc" + rest
+		}
+		return p
+	}
+	for path, want := range map[string]bool{
+		"/w/p/a.go": false, "/w/p/link/passwd": true, "/mnt/p/a.go": true, "/etc/passwd": true,
+	} {
+		if got := outside(ws, &Effect{Action: ActionRead, Path: path}, real); got != want {
+			t.Errorf("%s: outside = %v, want %v", path, got, want)
+		}
 	}
 }

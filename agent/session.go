@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/sessions"
 )
 
 var (
@@ -26,9 +27,7 @@ type Models interface {
 // Log keeps a session's history; [*sessions.Log] is one. Its methods return when the entry is durable.
 type Log interface {
 	AppendMessage(m *providers.Message) (id string, err error)
-	AppendModel(ref string) error
-	AppendThinking(level string) error
-	AppendMode(mode string) error
+	Append(e sessions.Entry) (id string, err error)
 	SetTitle(title, source string) error
 	// Rewind makes the next entry follow the one named id; empty for the very beginning.
 	Rewind(id string) error
@@ -142,6 +141,9 @@ func New(opts Options) *Session {
 			title: opts.Title, plan: opts.Plan, history: opts.History, updated: opts.Clock(),
 		},
 	}
+	if n := len(opts.History); n > 0 && !opts.History[n-1].Time.IsZero() {
+		s.st.updated = opts.History[n-1].Time
+	}
 	s.ctx, s.end = context.WithCancelCause(context.Background())
 	go func() {
 		defer close(s.done)
@@ -199,7 +201,7 @@ func (s *Session) SetMode(mode Mode) Pending {
 		if st.mode == mode {
 			return nil
 		}
-		if err := s.opts.Log.AppendMode(string(mode)); err != nil {
+		if _, err := s.opts.Log.Append(sessions.ModeChange{Mode: string(mode)}); err != nil {
 			return err
 		}
 		st.mode = mode
@@ -216,7 +218,7 @@ func (s *Session) SetModel(info providers.ModelInfo, level providers.ThinkingLev
 		}
 		level = info.ClampThinking(level)
 		if info.Ref() != st.model.Ref() {
-			if err := s.opts.Log.AppendModel(info.Ref()); err != nil {
+			if _, err := s.opts.Log.Append(sessions.ModelChange{Model: info.Ref()}); err != nil {
 				return err
 			}
 			st.model = info
@@ -247,7 +249,7 @@ func (s *Session) setThinking(st *state, level providers.ThinkingLevel) error {
 	if level == st.thinking {
 		return nil
 	}
-	if err := s.opts.Log.AppendThinking(string(level)); err != nil {
+	if _, err := s.opts.Log.Append(sessions.ThinkingChange{Level: level}); err != nil {
 		return err
 	}
 	st.thinking = level

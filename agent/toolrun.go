@@ -268,9 +268,10 @@ var ErrRejected = errors.New("rejected by the user")
 func (r *toolRun) approveEffect(ctx context.Context, e *Effect) error {
 	s := r.turn.session
 	verdict, reason := allow, ""
+	out := outside(&s.opts.Workspace, e, s.opts.FS.RealPath)
 	look := func() error {
 		return r.turn.do(func(st *state) error {
-			verdict, reason = judge(st.mode, &s.opts.Workspace, e)
+			verdict, reason = judge(st.mode, e, out)
 			if verdict == ask {
 				if allowed, known := st.grants.lookup(r.call.Name, e); known && allowed {
 					verdict = allow

@@ -106,13 +106,19 @@ func (l *Log) AppendMessage(m *providers.Message) (entryID string, err error) {
 func (l *Log) Append(e Entry) (string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	leaf := ""
+	if n := len(l.entries); n > 0 {
+		leaf = l.entries[n-1].Ref().ID
+	}
+	return l.appendLocked(e, leaf)
+}
+
+// appendLocked appends e as a child of the entry called parent; empty for a root.
+func (l *Log) appendLocked(e Entry, parent string) (string, error) {
 	if err := l.writableLocked(); err != nil {
 		return "", err
 	}
-	ref := Base{ID: l.newIDLocked(), Time: l.store.now()}
-	if n := len(l.entries); n > 0 {
-		ref.ParentID = l.entries[n-1].Ref().ID
-	}
+	ref := Base{ID: l.newIDLocked(), Time: l.store.now(), ParentID: parent}
 	if m, ok := e.(MessageEntry); ok {
 		m.Role = fileRole(m.Message.Role)
 		e = m

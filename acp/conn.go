@@ -1,0 +1,119 @@
+package acp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/gajae-code/gjc/internal/frame"
+	"github.com/gajae-code/gjc/internal/jsonrpc"
+	"github.com/gajae-code/gjc/internal/jsonx"
+)
+
+// ConnOptions configures either end of a connection. The zero value is good.
+type ConnOptions struct {
+	// Closer is closed when the connection ends, to free a blocked read.
+	Closer io.Closer
+	// MaxMessageSize caps an inbound line in bytes. If zero, 64 MiB.
+	MaxMessageSize int
+	// Trace, if set, sees every line in both directions; sent says which. The bytes are valid during the call.
+	Trace func(sent bool, line []byte)
+	// Dropped, if set, is told of inbound messages that could not be used.
+	Dropped func(reason error)
+	// Panicked, if set, is told of a panic in a handler. The peer gets -32603 either way.
+	Panicked func(method string, value any, stack []byte)
+	// MapError turns a handler's error into what goes on the wire, for errors that are not an [*Error] already.
+	// If nil, or if it returns nil, they become -32603 under their own text.
+	MapError func(error) *Error
+	// Ext handles requests and notifications whose names begin with "_"; a nil result is {}. If nil, the requests
+	// get -32601.
+	Ext func(ctx context.Context, method string, params jsonx.Raw) (any, error)
+}
+
+// conn is what both ends share.
+type conn struct{ rpc *jsonrpc.Conn }
+
+// Call sends a request and decodes its result. It returns an [*Error] for an error answer, and ctx's cause when ctx
+// ends first; the peer is told then ("$/cancel_request").
+func (c *conn) Call(ctx context.Context, method string, params, result any) error {
+	err := c.rpc.Call(ctx, method, params, result)
+	if e, ok := errors.AsType[*jsonrpc.Error](err); ok {
+		return &Error{Code: ErrorCode(e.Code), Message: e.Message, Data: e.Data}
+	}
+	return err
+}
+
+// Notify sends a notification. It is on its way, in the order of the calls, when Notify returns.
+func (c *conn) Notify(ctx context.Context, method string, params any) error {
+	return c.rpc.Notify(ctx, method, params)
+}
+
+// Done is closed when the connection has ended and its handlers have returned.
+func (c *conn) Done() <-chan struct{} { return c.rpc.Done() }
+
+// Closing is closed when the connection begins to end.
+func (c *conn) Closing() <-chan struct{} { return c.rpc.Closing() }
+
+// Err returns why the connection ended, or nil.
+func (c *conn) Err() error { return c.rpc.Err() }
+
+// Close ends the connection: handlers are cancelled, what is queued is written.
+func (c *conn) Close() error { return c.rpc.Close() }
+
+// Shutdown refuses new requests, waits for the running ones until ctx ends, and closes.
+func (c *conn) Shutdown(ctx context.Context) error { return c.rpc.Shutdown(ctx) }
+
+// IsGone reports whether err means that the connection has ended, on either side.
+func IsGone(err error) bool { return jsonrpc.IsGone(err) }
+
+func (o *ConnOptions) rpc(h jsonrpc.Handler) jsonrpc.Options {
+	opts := jsonrpc.Options{
+		Framing: frame.Lines, Handler: h, Closer: o.Closer, MaxMessageSize: o.MaxMessageSize,
+		CancelMethod: MethodCancelRequest.Name, CancelParam: "requestId",
+		Dropped: o.Dropped, Panicked: o.Panicked, MapError: o.wireError,
+	}
+	if trace := o.Trace; trace != nil {
+		opts.Trace = func(dir jsonrpc.Direction, line []byte) { trace(dir == jsonrpc.Sent, line) }
+	}
+	return opts
+}
+
+// wireError is where errors become codes. A cancellation keeps its code whatever the handler made of it.
+func (o *ConnOptions) wireError(err error) *jsonrpc.Error {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return &jsonrpc.Error{Code: jsonrpc.Code(e.Code), Message: err.Error(), Data: e.Data}
+	}
+	if e, ok := errors.AsType[*ParamsError](err); ok {
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: e.Error()}
+	}
+	if o.MapError != nil && !errors.Is(err, jsonrpc.ErrPeerCancelled) {
+		if e := o.MapError(err); e != nil {
+			return &jsonrpc.Error{Code: jsonrpc.Code(e.Code), Message: e.Message, Data: e.Data}
+		}
+	}
+	return jsonrpc.WireError(err)
+}
+
+// ext serves an extension method. It is ordered like everything else; the handler runs behind the dispatcher.
+func (o *ConnOptions) ext(ctx context.Context, req *jsonrpc.Request) (jsonrpc.Reply, error) {
+	if o.Ext == nil || !strings.HasPrefix(req.Method, "_") {
+		return nil, notFound(req.Method)
+	}
+	return func() (any, error) {
+		result, err := o.Ext(ctx, req.Method, req.Params)
+		if err == nil && result == nil {
+			result = struct{}{}
+		}
+		return result, err
+	}, nil
+}
+
+func notFound(method string) error {
+	return &Error{Code: ErrorCodeMethodNotFound, Message: fmt.Sprintf("method not found: %s", method)}
+}
+
+// AfterResponse makes fn run right behind the response to the request that ctx belongs to, so that what fn sends
+// follows it on the wire. It is to be called from that request's handler.
+func AfterResponse(ctx context.Context, fn func()) { jsonrpc.AfterResponse(ctx, fn) }

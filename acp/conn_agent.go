@@ -1,0 +1,58 @@
+package acp
+
+import (
+	"context"
+	"io"
+
+	"github.com/gajae-code/gjc/internal/jsonrpc"
+)
+
+// AgentConn is the agent's end of a connection: it serves an [Agent] and calls the client. The typed methods in
+// methods_gen.go take it as their [Caller].
+type AgentConn struct{ conn }
+
+var _ Caller = (*AgentConn)(nil)
+
+// NewAgentConn starts serving what a client sends on r, answering on w. make is given the connection and returns the
+// agent; nothing is read before it has returned. The connection closes when ctx ends.
+func NewAgentConn(ctx context.Context, r io.Reader, w io.Writer, opts *ConnOptions, newAgent func(*AgentConn) Agent) *AgentConn {
+	if opts == nil {
+		opts = new(ConnOptions)
+	}
+	c := new(AgentConn)
+	h := &agentHandler{opts: opts, agent: newAgent(c)}
+	c.rpc = jsonrpc.NewConn(ctx, r, w, opts.rpc(h))
+	return c
+}
+
+type agentHandler struct {
+	opts  *ConnOptions
+	agent Agent
+}
+
+func (h *agentHandler) Handle(ctx context.Context, req *jsonrpc.Request) (jsonrpc.Reply, error) {
+	if req.IsNotification() {
+		if handle, ok := agentNotifications[req.Method]; ok {
+			return nil, handle(ctx, h.agent, req.Params)
+		}
+		return h.opts.ext(ctx, req)
+	}
+	handle, ok := agentRequests[req.Method]
+	if !ok {
+		return h.opts.ext(ctx, req)
+	}
+	reply, err := handle(ctx, h.agent, req.Params)
+	if err != nil {
+		return nil, err
+	}
+	return reply, nil
+}
+
+// Update sends a session/update. A text chunk may be merged into the one before it while the client is behind; the
+// connection owns n from here on.
+func (c *AgentConn) Update(ctx context.Context, n *SessionNotification) error {
+	if m, ok := newChunk(n); ok {
+		return c.rpc.NotifyMergeable(ctx, MethodSessionUpdate.Name, m)
+	}
+	return c.rpc.Notify(ctx, MethodSessionUpdate.Name, n)
+}

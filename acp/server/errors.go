@@ -1,0 +1,76 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/sessions"
+)
+
+// invalidParams is a -32602. The text tells the client's author what to send instead.
+func invalidParams(format string, args ...any) error {
+	return &acp.Error{Code: acp.ErrorCodeInvalidParams, Message: fmt.Sprintf(format, args...)}
+}
+
+// errorData is the data of an error that is not about the protocol.
+type errorData struct {
+	Kind      string `json:"kind"`
+	Retryable bool   `json:"retryable"`
+	// ResetsAt is an RFC 3339 time.
+	ResetsAt  string `json:"resetsAt,omitzero"`
+	SessionID string `json:"sessionId,omitzero"`
+}
+
+func withData(code acp.ErrorCode, message string, data errorData) *acp.Error {
+	raw, err := jsonx.Marshal(data)
+	if err != nil {
+		raw = nil
+	}
+	return &acp.Error{Code: code, Message: message, Data: raw}
+}
+
+func unknownSession(id acp.SessionID) error {
+	return withData(acp.ErrorCodeResourceNotFound, fmt.Sprintf("there is no session %q; session/list tells which there are", id),
+		errorData{Kind: "session_not_found", SessionID: string(id)})
+}
+
+// wireError maps the errors of the packages below to codes. It is the one place that does.
+func wireError(err error) *acp.Error {
+	if e, ok := errors.AsType[*providers.Error](err); ok {
+		data := errorData{Kind: string(e.Kind), Retryable: e.Retryable()}
+		if !e.ResetsAt.IsZero() {
+			data.ResetsAt = e.ResetsAt.UTC().Format(time.RFC3339)
+		}
+		code := acp.ErrorCodeInternalError
+		if e.Kind == providers.KindAuth {
+			code = acp.ErrorCodeAuthenticationRequired
+		}
+		return withData(code, err.Error(), data)
+	}
+	if e, ok := errors.AsType[*sessions.CorruptError](err); ok {
+		return withData(acp.ErrorCodeInternalError, e.Error(), errorData{Kind: "session_corrupt"})
+	}
+	for _, m := range []struct {
+		is   error
+		code acp.ErrorCode
+		kind string
+	}{
+		{sessions.ErrNotFound, acp.ErrorCodeResourceNotFound, "session_not_found"},
+		{sessions.ErrLocked, acp.ErrorCodeInternalError, "session_locked"},
+		{sessions.ErrReadOnly, acp.ErrorCodeInternalError, "storage"},
+		{sessions.ErrBadCursor, acp.ErrorCodeInvalidParams, "cursor"},
+		{agent.ErrUnknownMode, acp.ErrorCodeInvalidParams, "mode"},
+		{agent.ErrThinkingLevel, acp.ErrorCodeInvalidParams, "thinking"},
+		{agent.ErrSessionClosed, acp.ErrorCodeResourceNotFound, "session_closed"},
+	} {
+		if errors.Is(err, m.is) {
+			return withData(m.code, err.Error(), errorData{Kind: m.kind})
+		}
+	}
+	return nil
+}

@@ -1,0 +1,70 @@
+package server
+
+import (
+	"context"
+	"sync"
+
+	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/agent"
+)
+
+// outlet is a session's way to the client: events go in, session updates come out. A client rejects updates for a
+// session id that it has not heard of, so a new session's outlet keeps them until its response is on the wire.
+type outlet struct {
+	conn    *acp.AgentConn
+	id      acp.SessionID
+	notices bool
+	// ctx ends with the session. A client that does not read holds up its own session, no longer than that.
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+
+	mu   sync.Mutex // guards open and kept
+	open bool
+	kept []acp.SessionUpdate
+}
+
+func newOutlet(conn *acp.AgentConn, id acp.SessionID, notices bool) *outlet {
+	o := &outlet{conn: conn, id: id, notices: notices}
+	o.ctx, o.cancel = context.WithCancelCause(context.Background())
+	return o
+}
+
+// emit is an agent session's Emit.
+func (o *outlet) emit(ev agent.Event) {
+	for _, u := range updates(ev, o.notices) {
+		o.send(u)
+	}
+}
+
+// send sends one update, or keeps it until the outlet opens.
+func (o *outlet) send(u acp.SessionUpdate) {
+	o.mu.Lock()
+	if !o.open {
+		o.kept = append(o.kept, u)
+		o.mu.Unlock()
+		return
+	}
+	o.mu.Unlock()
+	o.write(u)
+}
+
+// write puts an update on the wire whether the outlet is open or not: a replay precedes its response.
+func (o *outlet) write(u acp.SessionUpdate) {
+	// The one error is that nobody is there to hear it.
+	_ = o.conn.Update(o.ctx, &acp.SessionNotification{SessionID: o.id, Update: u})
+}
+
+// release opens the outlet behind what was kept. It runs right behind the session's response.
+func (o *outlet) release(first ...acp.SessionUpdate) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.open {
+		return
+	}
+	for _, u := range append(first, o.kept...) {
+		o.write(u)
+	}
+	o.kept, o.open = nil, true
+}
+
+func (o *outlet) close() { o.cancel(agent.ErrSessionClosed) }

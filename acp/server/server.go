@@ -1,0 +1,141 @@
+// Package server is the agent's side of ACP: it maps an editor's session lifecycle to agent sessions, and what
+// happens in them to session updates.
+//
+// There is one file for each group of methods. A method does as little as it can: it checks, finds its session, and
+// calls one function below.
+package server
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/bridges"
+	"github.com/gajae-code/gjc/internal/proc"
+	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/sessions"
+)
+
+// Models is the models there are; [*providers.Registry] is one.
+type Models interface {
+	agent.Models
+	// Load reads the configuration, once. It does not use the network.
+	Load(ctx context.Context) error
+	// Models lists the models that can be used.
+	Models() []providers.ModelInfo
+	// Default returns the model of a new session.
+	Default() (providers.ModelInfo, bool)
+}
+
+// Options configures a [Server].
+type Options struct {
+	// Version is the program's version. Required.
+	Version string
+	// Store keeps the sessions. Required.
+	Store *sessions.Store
+	// Models is required.
+	Models Models
+	// Tools returns the tools of a session, in order. Required.
+	Tools func() []agent.Tool
+	// Local is what a session falls back to where the editor cannot help. Required.
+	Local bridges.Local
+	// NewID makes unique ids. Required.
+	NewID func() string
+	// OS names the operating system. Required.
+	OS string
+	// Model is the model of new sessions as "provider/id[:level]". If empty, the registry's default.
+	Model string
+	// Log gets what happens. The zero Logger discards.
+	Log zerolog.Logger
+	// Trace, if set, sees every line of the protocol.
+	Trace func(sent bool, line []byte)
+	// MaxMessageSize caps an inbound line in bytes. If zero, 64 MiB.
+	MaxMessageSize int
+	// CancelGrace is how long a cancelled turn may clean up. If zero, [agent.DefaultCancelGrace].
+	CancelGrace time.Duration
+	// Retry says when a failed model call is tried again.
+	Retry providers.RetryPolicy
+}
+
+// closeGrace is how long sessions and their children may take to end when the editor is gone. Together with the
+// connection's own grace it stays within the two seconds that an editor can expect.
+const closeGrace = 800 * time.Millisecond
+
+// Server serves one editor. It implements [acp.Agent].
+type Server struct {
+	opts Options
+	conn *acp.AgentConn
+	log  zerolog.Logger
+	// children are all child processes of all sessions.
+	children *proc.Group
+
+	mu     sync.Mutex // guards client, caps, sessions
+	client *acp.InitializeRequest
+	// sessions are the live ones and those that are being made.
+	sessions map[acp.SessionID]*entry
+	closing  bool
+}
+
+var _ acp.Agent = (*Server)(nil)
+
+// Serve serves an editor that speaks on r and listens on w, until it goes away (which is no error) or ctx ends. When
+// it returns, every session is closed and every child process is gone. closer, which may be nil, is closed to free a
+// blocked read of r.
+func Serve(ctx context.Context, r io.Reader, w io.Writer, closer io.Closer, opts Options) error {
+	s := &Server{
+		opts: opts, log: opts.Log, children: proc.NewGroup(nil),
+		sessions: make(map[acp.SessionID]*entry),
+	}
+	conn := acp.NewAgentConn(ctx, r, w, &acp.ConnOptions{
+		Closer: closer, MaxMessageSize: opts.MaxMessageSize, Trace: opts.Trace,
+		MapError: wireError,
+		Dropped:  func(err error) { s.log.Warn().Err(err).Msg("inbound message dropped") },
+		Panicked: s.panicked,
+	}, func(c *acp.AgentConn) acp.Agent {
+		s.conn = c
+		return s
+	})
+	<-conn.Closing()
+	s.log.Info().AnErr("cause", conn.Err()).Msg("closing")
+	s.close()
+	<-conn.Done()
+	if err := conn.Err(); err != nil && !acp.IsGone(err) && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
+
+// close ends every session and child.
+func (s *Server) close() {
+	ctx, cancel := context.WithTimeoutCause(context.Background(), closeGrace, errors.New("the editor is gone"))
+	defer cancel()
+	s.mu.Lock()
+	s.closing = true
+	entries := s.sessions
+	s.sessions = make(map[acp.SessionID]*entry)
+	s.mu.Unlock()
+	var all sync.WaitGroup
+	for _, e := range entries {
+		all.Go(func() {
+			if err := e.close(ctx); err != nil {
+				s.log.Warn().Err(err).Msg("closing a session")
+			}
+		})
+	}
+	all.Wait()
+	ctx, cancel = context.WithTimeoutCause(context.Background(), closeGrace, errors.New("the editor is gone"))
+	defer cancel()
+	if err := s.children.Close(ctx); err != nil {
+		s.log.Warn().Err(err).Msg("ending child processes")
+	}
+}
+
+func (s *Server) panicked(where string, value any, stack []byte) {
+	s.log.Error().Str("in", where).Interface("panic", value).Bytes("stack", stack).Msg("panic")
+}

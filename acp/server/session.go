@@ -1,0 +1,312 @@
+package server
+
+import (
+	"context"
+	"path/filepath"
+	"time"
+
+	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/bridges"
+	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/sessions"
+)
+
+// workspace checks the directories of a request.
+func workspace(cwd string, additional []string) (agent.Workspace, error) {
+	if !filepath.IsAbs(cwd) {
+		return agent.Workspace{}, invalidParams("cwd must be absolute: %q", cwd)
+	}
+	ws := agent.Workspace{Cwd: filepath.Clean(cwd)}
+	for _, dir := range additional {
+		if !filepath.IsAbs(dir) {
+			return agent.Workspace{}, invalidParams("an additional directory must be absolute: %q", dir)
+		}
+		ws.Additional = append(ws.Additional, filepath.Clean(dir))
+	}
+	return ws, nil
+}
+
+// NewSession creates a session: its file, its actor, and the entry that the client's further calls find.
+func (s *Server) NewSession(ctx context.Context, p *acp.NewSessionRequest) (acp.Reply[acp.NewSessionResponse], error) {
+	if err := s.initialized(); err != nil {
+		return nil, err
+	}
+	ws, err := workspace(p.Cwd, p.AdditionalDirectories)
+	if err != nil {
+		return nil, err
+	}
+	return func() (*acp.NewSessionResponse, error) {
+		info, level, err := s.firstModel(ctx)
+		if err != nil {
+			return nil, err
+		}
+		log, err := s.opts.Store.Create(ctx, sessions.Header{Cwd: ws.Cwd, AdditionalDirectories: ws.Additional})
+		if err != nil {
+			return nil, err
+		}
+		e, _, err := s.enter(acp.SessionID(log.ID()))
+		if err != nil {
+			_ = log.Close() // the server is closing; the file has its header and no more
+			return nil, err
+		}
+		session := s.build(e, log, ws, agent.Options{Model: info, Thinking: level, Mode: agent.ModeDefault})
+		e.settle(session, nil)
+		snap, err := session.Snapshot()
+		if err != nil {
+			return nil, err
+		}
+		s.notice(e, p.MCPServers)
+		acp.AfterResponse(ctx, func() { e.out.release(commandsUpdate()) })
+		return &acp.NewSessionResponse{
+			SessionID: e.id, Modes: modeState(snap.Mode), ConfigOptions: s.configOptions(&snap),
+		}, nil
+	}, nil
+}
+
+// firstModel returns the model that a new session begins with.
+func (s *Server) firstModel(ctx context.Context) (providers.ModelInfo, providers.ThinkingLevel, error) {
+	if err := s.opts.Models.Load(ctx); err != nil {
+		// The built-in models work without the file; its fault is told in the session.
+		s.log.Warn().Err(err).Msg("loading models")
+	}
+	if s.opts.Model != "" {
+		return s.opts.Models.Find(s.opts.Model)
+	}
+	info, ok := s.opts.Models.Default()
+	if !ok {
+		return providers.ModelInfo{}, "", &acp.Error{Code: acp.ErrorCodeAuthenticationRequired, Message: "no model can be used: add a key"}
+	}
+	return info, providers.ThinkingOff, nil
+}
+
+// build starts the actor of a session. What opts leaves open is filled in.
+func (s *Server) build(e *entry, log *sessions.Log, ws agent.Workspace, opts agent.Options) *agent.Session {
+	b := bridges.New(bridges.Options{
+		Client: s.conn, Capabilities: s.capabilities(), SessionID: e.id, Workspace: ws,
+		Children: s.children, Local: s.opts.Local,
+	})
+	opts.ID, opts.Workspace, opts.Log = log.ID(), ws, log
+	opts.FS, opts.Terminal, opts.Programs, opts.Approver = b.FS, b.Terminal, b.Programs, b.Approver
+	opts.Models, opts.Tools = s.opts.Models, s.opts.Tools()
+	opts.Artifacts = sessions.NewArtifacts(log.ArtifactDir())
+	opts.Emit, opts.NewID, opts.OS = e.out.emit, s.opts.NewID, s.opts.OS
+	opts.Retry, opts.CancelGrace, opts.Panicked = s.opts.Retry, s.opts.CancelGrace, s.panicked
+	return agent.New(opts)
+}
+
+// notice tells what a new session's user should know at once.
+func (s *Server) notice(e *entry, servers []acp.MCPServer) {
+	for _, m := range servers {
+		e.out.emit(agent.Noticed{
+			Severity: agent.SeverityWarning,
+			Title:    "The MCP server " + mcpName(m) + " was not started: this version has no MCP client yet.",
+		})
+	}
+	if err := s.opts.Models.Load(context.Background()); err != nil {
+		e.out.emit(agent.Noticed{Severity: agent.SeverityWarning, Title: "The model configuration has an error; the built-in models work.", Detail: err.Error()})
+	}
+}
+
+func mcpName(m acp.MCPServer) string {
+	switch m := m.(type) {
+	case *acp.MCPServerStdio:
+		return m.Name
+	case *acp.MCPServerHTTP:
+		return m.Name
+	case *acp.MCPServerSSE:
+		return m.Name
+	default:
+		return "of an unknown kind"
+	}
+}
+
+// LoadSession opens a stored session and replays all of it before it answers.
+func (s *Server) LoadSession(ctx context.Context, p *acp.LoadSessionRequest) (acp.Reply[acp.LoadSessionResponse], error) {
+	reopen, err := s.reopen(ctx, p.SessionID, p.Cwd, p.AdditionalDirectories, p.MCPServers)
+	if err != nil {
+		return nil, err
+	}
+	return func() (*acp.LoadSessionResponse, error) {
+		e, session, err := reopen()
+		if err != nil {
+			return nil, err
+		}
+		history, err := session.Context()
+		if err != nil {
+			return nil, err
+		}
+		for ev := range agent.Replay(history, session.Workspace(), s.opts.Tools(), s.opts.NewID) {
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
+			for _, u := range updates(ev, false) {
+				e.out.write(u)
+			}
+		}
+		snap, err := session.Snapshot()
+		if err != nil {
+			return nil, err
+		}
+		return &acp.LoadSessionResponse{Modes: modeState(snap.Mode), ConfigOptions: s.configOptions(&snap)}, nil
+	}, nil
+}
+
+// ResumeSession opens a stored session and replays nothing.
+func (s *Server) ResumeSession(ctx context.Context, p *acp.ResumeSessionRequest) (acp.Reply[acp.ResumeSessionResponse], error) {
+	reopen, err := s.reopen(ctx, p.SessionID, p.Cwd, p.AdditionalDirectories, p.MCPServers)
+	if err != nil {
+		return nil, err
+	}
+	return func() (*acp.ResumeSessionResponse, error) {
+		_, session, err := reopen()
+		if err != nil {
+			return nil, err
+		}
+		snap, err := session.Snapshot()
+		if err != nil {
+			return nil, err
+		}
+		return &acp.ResumeSessionResponse{Modes: modeState(snap.Mode), ConfigOptions: s.configOptions(&snap)}, nil
+	}, nil
+}
+
+// reopen enters a session at once, so that what the client sends behind the request finds it, and returns how to
+// open it. A session that is live already is taken as it is.
+func (s *Server) reopen(
+	ctx context.Context, id acp.SessionID, cwd string, additional []string, servers []acp.MCPServer,
+) (func() (*entry, *agent.Session, error), error) {
+	if err := s.initialized(); err != nil {
+		return nil, err
+	}
+	ws, err := workspace(cwd, additional)
+	if err != nil {
+		return nil, err
+	}
+	e, added, err := s.enter(id)
+	if err != nil {
+		return nil, err
+	}
+	return func() (*entry, *agent.Session, error) {
+		if !added {
+			<-e.done
+			if e.err != nil {
+				return nil, nil, e.err
+			}
+			if live := e.session.Workspace().Cwd; live != ws.Cwd {
+				return nil, nil, invalidParams("session %s is open in %s, not in %s; close it first", id, live, ws.Cwd)
+			}
+			return e, e.session, nil
+		}
+		session, notices, err := s.open(ctx, e, ws)
+		if err != nil {
+			// Forgotten before it settles, so that the next attempt begins anew.
+			s.leave(e)
+			e.settle(nil, err)
+			return nil, nil, err
+		}
+		for _, n := range notices {
+			e.out.emit(agent.Noticed{Severity: agent.SeverityWarning, Title: n})
+		}
+		s.notice(e, servers)
+		snap, err := session.Snapshot()
+		if err != nil {
+			return nil, nil, err
+		}
+		acp.AfterResponse(ctx, func() {
+			e.out.release(commandsUpdate(), infoUpdate(snap.Title, snap.UpdatedAt))
+		})
+		e.settle(session, nil)
+		return e, session, nil
+	}, nil
+}
+
+// open builds a session from its file.
+func (s *Server) open(ctx context.Context, e *entry, ws agent.Workspace) (*agent.Session, []string, error) {
+	log, err := s.opts.Store.Open(ctx, string(e.id))
+	if err != nil {
+		return nil, nil, err
+	}
+	state := log.State()
+	opts := agent.Options{
+		History: log.Messages(), Title: state.Title, Mode: agent.ModeDefault, Thinking: state.Thinking,
+	}
+	for i := len(opts.History) - 1; i >= 0 && opts.Plan == nil; i-- {
+		for _, c := range opts.History[i].ToolCalls() {
+			if plan, ok := agent.PlanFromInput(c.Input); ok && c.Name == "todo_write" {
+				opts.Plan = plan
+			}
+		}
+	}
+	notices := log.Notices()
+	if mode, err := agent.ParseMode(state.Mode); err == nil {
+		opts.Mode = mode
+	}
+	opts.Model, _, err = s.firstModel(ctx)
+	if state.Model != "" && s.opts.Model == "" {
+		info, _, ferr := s.opts.Models.Find(state.Model)
+		switch {
+		case ferr == nil:
+			opts.Model, err = info, nil
+		case err == nil:
+			notices = append(notices, "The session's model "+state.Model+" cannot be used now; it goes on with "+opts.Model.Ref()+".")
+		}
+	}
+	if err != nil {
+		_ = log.Close() // nothing was written
+		return nil, nil, err
+	}
+	return s.build(e, log, ws, opts), notices, nil
+}
+
+// CloseSession cancels what runs and frees the session. An unknown one is closed already.
+func (s *Server) CloseSession(ctx context.Context, p *acp.CloseSessionRequest) (acp.Reply[acp.CloseSessionResponse], error) {
+	e, err := s.lookup(p.SessionID)
+	if err != nil {
+		if err := s.initialized(); err != nil {
+			return nil, err
+		}
+		return acp.Done[acp.CloseSessionResponse](nil), nil
+	}
+	s.leave(e)
+	return func() (*acp.CloseSessionResponse, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sessionCloseTimeout)
+		defer cancel()
+		if err := e.close(ctx); err != nil {
+			return nil, err
+		}
+		return &acp.CloseSessionResponse{}, nil
+	}, nil
+}
+
+// sessionCloseTimeout bounds how long a turn may clean up when its session is closed.
+const sessionCloseTimeout = 5 * time.Second
+
+// ListSessions lists the stored sessions that hold a message, the latest first.
+func (s *Server) ListSessions(ctx context.Context, p *acp.ListSessionsRequest) (acp.Reply[acp.ListSessionsResponse], error) {
+	if err := s.initialized(); err != nil {
+		return nil, err
+	}
+	if p.Cwd != "" && !filepath.IsAbs(p.Cwd) {
+		return nil, invalidParams("cwd must be absolute: %q", p.Cwd)
+	}
+	return func() (*acp.ListSessionsResponse, error) {
+		opts := sessions.ListOptions{Cursor: p.Cursor}
+		if p.Cwd != "" {
+			opts.Cwd = filepath.Clean(p.Cwd)
+		}
+		page, err := s.opts.Store.List(ctx, opts)
+		if err != nil {
+			return nil, err
+		}
+		resp := &acp.ListSessionsResponse{NextCursor: page.Next}
+		for _, i := range page.Sessions {
+			info := acp.SessionInfo{
+				SessionID: acp.SessionID(i.ID), Cwd: i.Cwd, AdditionalDirectories: i.AdditionalDirectories,
+				Title: i.Title, UpdatedAt: formatTime(i.UpdatedAt),
+			}
+			resp.Sessions = append(resp.Sessions, info)
+		}
+		return resp, nil
+	}, nil
+}

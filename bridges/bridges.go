@@ -1,0 +1,96 @@
+// Package bridges gives an agent session the world as its editor has it: files, terminals, approval. Each bridge goes
+// through the ACP client where that has the capability and falls back to this machine where it has not. There is one
+// test suite for both sides of each.
+package bridges
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/internal/proc"
+)
+
+// Local is what this machine offers. Only cmd knows it.
+type Local struct {
+	// Shell runs command lines. Required.
+	Shell Shell
+	// Env is the process's environment; children get it without provider keys. Required.
+	Env []string
+}
+
+// Shell is how a command line becomes a process: Path, Args, and the line as the last argument.
+type Shell struct {
+	// Path is absolute.
+	Path string
+	Args []string
+}
+
+// FindShell returns the shell to run commands with: preferred if it is one that takes -c, else the system's.
+func FindShell(preferred string) Shell {
+	if runtime.GOOS == "windows" {
+		if filepath.IsAbs(preferred) {
+			return Shell{Path: preferred, Args: []string{"/d", "/s", "/c"}}
+		}
+		return Shell{Path: `C:\Windows\System32\cmd.exe`, Args: []string{"/d", "/s", "/c"}}
+	}
+	// fish, nu and the like do not read what models write.
+	for _, path := range []string{preferred, "/bin/bash", "/usr/bin/bash", "/bin/sh"} {
+		switch filepath.Base(path) {
+		case "bash", "zsh", "sh", "dash", "ksh":
+		default:
+			continue
+		}
+		if info, err := os.Stat(path); err == nil && filepath.IsAbs(path) && !info.IsDir() {
+			return Shell{Path: path, Args: []string{"-c"}}
+		}
+	}
+	return Shell{Path: "/bin/sh", Args: []string{"-c"}}
+}
+
+// Options says for which session the bridges are. All fields are required.
+type Options struct {
+	// Client calls the editor.
+	Client acp.Caller
+	// Capabilities is what the editor advertised. What it did not is never called.
+	Capabilities acp.ClientCapabilities
+	SessionID    acp.SessionID
+	Workspace    agent.Workspace
+	// Children owns the local processes.
+	Children *proc.Group
+	Local    Local
+}
+
+// Set is the bridges of one session.
+type Set struct {
+	FS       agent.FS
+	Terminal agent.Terminal
+	Programs agent.Programs
+	Approver agent.Approver
+}
+
+// New returns the bridges of a session. It does no I/O.
+func New(o Options) Set {
+	programs := &LocalPrograms{Children: o.Children, Local: o.Local}
+	set := Set{
+		FS:       LocalFS{},
+		Terminal: &LocalTerminal{Children: o.Children, Local: o.Local},
+		Programs: programs,
+		Approver: &ClientApprover{client: o.Client, session: o.SessionID},
+	}
+	if fs := o.Capabilities.FS; fs.ReadTextFile || fs.WriteTextFile {
+		set.FS = &ClientFS{
+			client: o.Client, session: o.SessionID, workspace: o.Workspace,
+			reads: fs.ReadTextFile, writes: fs.WriteTextFile,
+		}
+	}
+	if o.Capabilities.Terminal {
+		set.Terminal = &ClientTerminal{client: o.Client, session: o.SessionID, local: set.Terminal, shell: o.Local.Shell}
+	}
+	return set
+}
+
+// quietEnv keeps programs from waiting for a person.
+var quietEnv = []string{"PAGER=cat", "GIT_PAGER=cat", "GIT_EDITOR=true", "GIT_TERMINAL_PROMPT=0"}

@@ -1,0 +1,100 @@
+package bridges
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"unicode/utf8"
+
+	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/agent"
+)
+
+// ClientFS is the editor's files: text as it stands in the editor, saved or not. What an editor does not handle
+// (binary files, what lies outside its roots, directories) is the disk's.
+type ClientFS struct {
+	LocalFS
+	client        acp.Caller
+	session       acp.SessionID
+	workspace     agent.Workspace
+	reads, writes bool
+}
+
+var _ agent.FS = (*ClientFS)(nil)
+
+// ReadFile implements [agent.FS].
+func (c *ClientFS) ReadFile(ctx context.Context, path string) ([]byte, error) {
+	if !c.reads || !c.workspace.Contains(path) || isBinary(path) {
+		return c.LocalFS.ReadFile(ctx, path)
+	}
+	resp, err := acp.MethodFSReadTextFile.Call(ctx, c.client, &acp.ReadTextFileRequest{SessionID: c.session, Path: path})
+	if err == nil {
+		return []byte(resp.Content), nil
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if e, ok := errors.AsType[*acp.Error](err); ok {
+		if e.Code == acp.ErrorCodeMethodNotFound || e.Code == acp.ErrorCodeResourceNotFound {
+			return c.LocalFS.ReadFile(ctx, path)
+		}
+		// Editors have no agreed code for a file that is nowhere.
+		if _, serr := os.Stat(path); errors.Is(serr, fs.ErrNotExist) {
+			return nil, &fs.PathError{Op: "read", Path: path, Err: fs.ErrNotExist}
+		}
+	}
+	return nil, fmt.Errorf("the editor could not read %s: %w", path, err)
+}
+
+// WriteFile implements [agent.FS]. There is no fallback inside the editor's roots: the user would not see the change.
+func (c *ClientFS) WriteFile(ctx context.Context, path string, data []byte) error {
+	if !c.writes || !c.workspace.Contains(path) || !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 {
+		return c.LocalFS.WriteFile(ctx, path, data)
+	}
+	// Not every editor makes the directories.
+	if err := makeParents(path); err != nil {
+		return err
+	}
+	_, err := acp.MethodFSWriteTextFile.Call(ctx, c.client, &acp.WriteTextFileRequest{
+		SessionID: c.session, Path: path, Content: string(data),
+	})
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return fmt.Errorf("the editor could not write %s: %w", path, err)
+}
+
+// sniffSize is how much of a file is looked at to tell text from binary.
+const sniffSize = 8 << 10
+
+// isBinary reports whether the file on disk is no text. One that is not there may be a new buffer.
+func isBinary(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = f.Close() }() // read only
+	buf := make([]byte, sniffSize)
+	n, err := io.ReadFull(f, buf)
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
+		return true // a directory or a device: not the editor's
+	}
+	head := buf[:n]
+	if bytes.IndexByte(head, 0) >= 0 {
+		return true
+	}
+	// The last character may be cut by the sniff.
+	for cut := 0; cut < utf8.UTFMax && cut <= len(head); cut++ {
+		if utf8.Valid(head[:len(head)-cut]) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,141 @@
+package bridges
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/agent"
+)
+
+// ClientTerminal runs commands in the editor's terminals.
+type ClientTerminal struct {
+	client  acp.Caller
+	session acp.SessionID
+	shell   Shell
+	// local serves where the editor turns out to have no terminals after all.
+	local agent.Terminal
+}
+
+var _ agent.Terminal = (*ClientTerminal)(nil)
+
+// releaseTimeout bounds the calls that clean up: they must happen though the turn has ended, and must not hang on an
+// editor that does not answer.
+const releaseTimeout = 3 * time.Second
+
+// Start implements [agent.Terminal].
+func (c *ClientTerminal) Start(ctx context.Context, cmd agent.Command) (agent.Execution, error) {
+	limit := int64(cmd.OutputLimit)
+	if limit == 0 {
+		limit = agent.DefaultOutputLimit
+	}
+	req := &acp.CreateTerminalRequest{
+		SessionID: c.session, Command: c.shell.Path, Args: append(c.shell.Args[:len(c.shell.Args):len(c.shell.Args)], cmd.Line),
+		Cwd: cmd.Dir, OutputByteLimit: &limit,
+	}
+	for _, kv := range append(quietEnv[:len(quietEnv):len(quietEnv)], cmd.Env...) {
+		name, value, _ := strings.Cut(kv, "=")
+		req.Env = append(req.Env, acp.EnvVariable{Name: name, Value: value})
+	}
+	// The create call is not cut off in the middle: an id that comes too late would be a terminal that nobody
+	// releases.
+	type created struct {
+		resp *acp.CreateTerminalResponse
+		err  error
+	}
+	done := make(chan created, 1)
+	go func() {
+		resp, err := acp.MethodTerminalCreate.Call(context.WithoutCancel(ctx), c.client, req)
+		done <- created{resp, err}
+	}()
+	select {
+	case r := <-done:
+		if r.err != nil {
+			if errors.Is(r.err, &acp.Error{Code: acp.ErrorCodeMethodNotFound}) {
+				return c.local.Start(ctx, cmd)
+			}
+			return nil, fmt.Errorf("the editor could not start a terminal: %w", r.err)
+		}
+		return &clientExecution{client: c.client, session: c.session, id: r.resp.TerminalID}, nil
+	case <-ctx.Done():
+		go func() { // ends when the editor answers or the connection closes
+			if r := <-done; r.err == nil {
+				late := &clientExecution{client: c.client, session: c.session, id: r.resp.TerminalID}
+				_ = late.Release(context.Background()) // the turn is over; there is nobody to tell
+			}
+		}()
+		return nil, context.Cause(ctx)
+	}
+}
+
+// clientExecution is one terminal of the editor.
+type clientExecution struct {
+	client  acp.Caller
+	session acp.SessionID
+	id      acp.TerminalID
+
+	release    sync.Once
+	releaseErr error
+}
+
+var _ agent.Execution = (*clientExecution)(nil)
+
+func (e *clientExecution) TerminalID() string { return string(e.id) }
+
+func (e *clientExecution) Wait(ctx context.Context) (agent.ExitStatus, error) {
+	resp, err := acp.MethodTerminalWaitForExit.Call(ctx, e.client, &acp.WaitForTerminalExitRequest{SessionID: e.session, TerminalID: e.id})
+	if err != nil {
+		if ctx.Err() != nil {
+			return agent.ExitStatus{}, context.Cause(ctx)
+		}
+		return agent.ExitStatus{}, fmt.Errorf("waiting for the editor's terminal: %w", err)
+	}
+	return exitStatus(resp.ExitCode, resp.Signal), nil
+}
+
+// killedCode is the exit code that stands for a command that ended without one.
+const killedCode = 137
+
+func exitStatus[N ~int | ~int64 | ~uint32](code *N, signal string) agent.ExitStatus {
+	if code == nil {
+		return agent.ExitStatus{Code: killedCode, Signal: signal}
+	}
+	return agent.ExitStatus{Code: int(*code), Signal: signal}
+}
+
+func (e *clientExecution) Output(ctx context.Context) (agent.Output, error) {
+	resp, err := acp.MethodTerminalOutput.Call(ctx, e.client, &acp.TerminalOutputRequest{SessionID: e.session, TerminalID: e.id})
+	if err != nil {
+		if ctx.Err() != nil {
+			return agent.Output{}, context.Cause(ctx)
+		}
+		return agent.Output{}, fmt.Errorf("reading the editor's terminal: %w", err)
+	}
+	return agent.Output{Text: resp.Output, Truncated: resp.Truncated}, nil
+}
+
+func (e *clientExecution) Kill(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
+	defer cancel()
+	_, err := acp.MethodTerminalKill.Call(ctx, e.client, &acp.KillTerminalRequest{SessionID: e.session, TerminalID: e.id})
+	if err != nil {
+		return fmt.Errorf("killing the editor's terminal: %w", err)
+	}
+	return nil
+}
+
+func (e *clientExecution) Release(ctx context.Context) error {
+	e.release.Do(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
+		defer cancel()
+		_, err := acp.MethodTerminalRelease.Call(ctx, e.client, &acp.ReleaseTerminalRequest{SessionID: e.session, TerminalID: e.id})
+		if err != nil {
+			e.releaseErr = fmt.Errorf("releasing the editor's terminal: %w", err)
+		}
+	})
+	return e.releaseErr
+}

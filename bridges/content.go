@@ -1,0 +1,51 @@
+package bridges
+
+import (
+	"encoding/base64"
+
+	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/agent"
+)
+
+// ToolContent maps what a tool call shows.
+func ToolContent(content []agent.Content) []acp.ToolCallContent {
+	out := make([]acp.ToolCallContent, 0, len(content))
+	for _, c := range content {
+		switch c := c.(type) {
+		case agent.DiffContent:
+			out = append(out, &acp.Diff{Path: c.Path, OldText: c.Old, NewText: c.New})
+		case agent.TerminalContent:
+			out = append(out, &acp.Terminal{TerminalID: acp.TerminalID(c.TerminalID)})
+		default:
+			out = append(out, &acp.Content{Content: ContentBlock(c)})
+		}
+	}
+	return out
+}
+
+// ContentBlock maps content that is neither a diff nor a terminal.
+func ContentBlock(c agent.Content) acp.ContentBlock {
+	switch c := c.(type) {
+	case agent.ImageContent:
+		return &acp.ImageContent{MIMEType: c.Image.MIMEType, Data: base64.StdEncoding.EncodeToString(c.Image.Data)}
+	case agent.LinkContent:
+		return &acp.ResourceLink{URI: c.URI, Name: c.Name}
+	case agent.TextContent:
+		return &acp.TextContent{Text: c.Text}
+	default:
+		return &acp.TextContent{}
+	}
+}
+
+// ToolLocations maps the places that a tool call works on.
+func ToolLocations(places []agent.Location) []acp.ToolCallLocation {
+	out := make([]acp.ToolCallLocation, 0, len(places))
+	for _, p := range places {
+		l := acp.ToolCallLocation{Path: p.Path}
+		if p.Line > 0 {
+			l.Line = new(p.Line)
+		}
+		out = append(out, l)
+	}
+	return out
+}

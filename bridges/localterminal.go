@@ -1,0 +1,81 @@
+package bridges
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/internal/proc"
+)
+
+// LocalTerminal runs commands as children of this process.
+type LocalTerminal struct {
+	Children *proc.Group
+	Local    Local
+}
+
+var _ agent.Terminal = (*LocalTerminal)(nil)
+
+// Start implements [agent.Terminal].
+func (l *LocalTerminal) Start(ctx context.Context, cmd agent.Command) (agent.Execution, error) {
+	limit := cmd.OutputLimit
+	if limit == 0 {
+		limit = agent.DefaultOutputLimit
+	}
+	sink := &outputSink{tail: proc.NewTail(limit), live: cmd.OnOutput}
+	p, err := l.Children.Start(ctx, &proc.Options{
+		Path: l.Local.Shell.Path, Args: append(l.Local.Shell.Args[:len(l.Local.Shell.Args):len(l.Local.Shell.Args)], cmd.Line),
+		Dir: cmd.Dir, Env: proc.Environ(l.Local.Env, append(quietEnv[:len(quietEnv):len(quietEnv)], cmd.Env...)...),
+		Stdout: sink, MergeStderr: true, PTY: cmd.PTY,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("starting the command: %w", err)
+	}
+	return &localExecution{process: p, tail: sink.tail}, nil
+}
+
+// outputSink keeps the end of the output and hands it on as it comes.
+type outputSink struct {
+	tail *proc.Tail
+	live func([]byte)
+}
+
+func (o *outputSink) Write(b []byte) (int, error) {
+	if o.live != nil {
+		o.live(b)
+	}
+	return o.tail.Write(b)
+}
+
+type localExecution struct {
+	process *proc.Process
+	tail    *proc.Tail
+}
+
+var _ agent.Execution = (*localExecution)(nil)
+
+func (e *localExecution) TerminalID() string { return "" }
+
+func (e *localExecution) Wait(ctx context.Context) (agent.ExitStatus, error) {
+	state, err := e.process.Wait(ctx)
+	if err != nil {
+		return agent.ExitStatus{}, err
+	}
+	return agent.ExitStatus{Code: state.Code, Signal: state.Signal}, nil
+}
+
+func (e *localExecution) Output(context.Context) (agent.Output, error) {
+	return agent.Output{Text: e.tail.String(), Truncated: e.tail.Truncated(), Total: e.tail.Total()}, nil
+}
+
+func (e *localExecution) Kill(ctx context.Context) error {
+	e.process.Kill()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
+	defer cancel()
+	if _, err := e.process.Wait(ctx); err != nil {
+		return fmt.Errorf("the command does not end: %w", err)
+	}
+	return nil
+}
+
+func (e *localExecution) Release(ctx context.Context) error { return e.Kill(ctx) }
