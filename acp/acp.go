@@ -10,7 +10,9 @@
 //   - A member that the schema calls forgiving is dropped when its value has the wrong type, and a forgiving array
 //     loses only its bad items.
 //   - A union is an interface that only pointers to its variants satisfy (and the few variants that are no objects, by
-//     value). A variant that this package does not know is kept as it came in an UnknownX.
+//     value). A variant that this package does not know is kept as it came in an UnknownX. A variant that is written by
+//     itself includes its discriminator, so that the union's Decode function reads it back; as a plain member, such as
+//     the tool call of a permission request, it does not.
 //   - A name the protocol gives a value, such as a tool kind, is a string type. Values from newer peers are kept; Known
 //     tells them apart.
 //
