@@ -10,3 +10,5 @@ import (
 var target = providertest.Target{Open: anthropic.Open, URL: (*providertest.Server).AnthropicURL, Signature: "sig"}
 
 func TestSuite(t *testing.T) { providertest.Suite(t, target) }
+
+func BenchmarkModel(b *testing.B) { providertest.Bench(b, target) }

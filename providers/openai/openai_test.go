@@ -10,3 +10,5 @@ import (
 var target = providertest.Target{Open: openai.Open, URL: (*providertest.Server).OpenAIURL, Signature: "reasoning_content"}
 
 func TestSuite(t *testing.T) { providertest.Suite(t, target) }
+
+func BenchmarkModel(b *testing.B) { providertest.Bench(b, target) }
