@@ -30,6 +30,9 @@ func newStore(t testing.TB, adjust ...func(*sessions.StoreOptions)) *sessions.St
 	return sessions.NewStore(filepath.Join(t.TempDir(), "agent", "sessions"), &o)
 }
 
+// unsynced spares tests that look at no power cut the time.
+func unsynced(o *sessions.StoreOptions) { o.Sync = sessions.SyncNever }
+
 func create(t testing.TB, s *sessions.Store) *sessions.Log {
 	t.Helper()
 	l, err := s.Create(t.Context(), sessions.Header{Cwd: "/w/demo"})

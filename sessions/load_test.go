@@ -258,7 +258,7 @@ func FuzzLoad(f *testing.F) {
 	f.Add([]byte(header3 + `{"type":"compaction","id":"a","parentId":"a","firstKeptEntryId":"a"}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		const id = "x"
-		s := newStore(t)
+		s := newStore(t, unsynced)
 		// Whatever the header says, the file is to be found under one id.
 		first, rest, ok := strings.Cut(string(data), "\n")
 		for _, old := range []string{"0190a000-0000-7000-8000-000000000001", "0190a000-0000-7000-8000-000000000002", "0190a000-0000-7000-8000-000000000003"} {

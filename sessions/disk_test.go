@@ -1,0 +1,212 @@
+package sessions_test
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/gajae-code/gjc/sessions"
+)
+
+var errBroken = errors.New("the disk is broken")
+
+// disk opens files that take room bytes in all and then fail with ENOSPC, writing what still fits.
+type disk struct {
+	room      int
+	truncates bool // whether Truncate works
+	syncErr   error
+	syncs     int
+	writes    int
+}
+
+func (d *disk) open(name string, flag int, perm os.FileMode) (sessions.File, error) {
+	f, err := os.OpenFile(name, flag, perm)
+	if err != nil {
+		return nil, err
+	}
+	return &diskFile{f, d}, nil
+}
+
+type diskFile struct {
+	*os.File
+	disk *disk
+}
+
+func (f *diskFile) Write(p []byte) (int, error) {
+	f.disk.writes++
+	fits := min(len(p), f.disk.room)
+	n, err := f.File.Write(p[:fits])
+	f.disk.room -= n
+	if err == nil && n < len(p) {
+		err = syscall.ENOSPC
+	}
+	return n, err
+}
+
+func (f *diskFile) Truncate(size int64) error {
+	if !f.disk.truncates {
+		return errBroken
+	}
+	return f.File.Truncate(size)
+}
+
+func (f *diskFile) Sync() error {
+	f.disk.syncs++
+	return f.disk.syncErr
+}
+
+func withDisk(d *disk) func(*sessions.StoreOptions) {
+	return func(o *sessions.StoreOptions) { o.OpenFile = d.open }
+}
+
+func TestFullDisk_KeepsWholeLinesAndLatches(t *testing.T) {
+	for _, truncates := range []bool{true, false} {
+		for room := 0; room < 420; room += 7 {
+			d := &disk{room: 1 << 20, truncates: truncates}
+			s := newStore(t, withDisk(d))
+			l := create(t, s)
+			first := appendMessage(t, l, user("before"))
+			before := readFile(t, l.Path())
+			d.room = room
+
+			var failed error
+			kept := 0
+			for failed == nil {
+				if _, err := l.AppendMessage(new(user("a message"))); err != nil {
+					failed = err
+				} else {
+					kept++
+				}
+			}
+			if !errors.Is(failed, sessions.ErrReadOnly) || !errors.Is(failed, syscall.ENOSPC) {
+				t.Fatalf("room %d: err = %v", room, failed)
+			}
+			d.room = 1 << 20 // room again, but who knows what is missing by now
+			if _, err := l.AppendMessage(new(user("later"))); err == nil || err.Error() != failed.Error() {
+				t.Fatalf("room %d: the error did not stay: %v", room, err)
+			}
+			if err := l.SetTitle("t", "user"); !errors.Is(err, sessions.ErrReadOnly) || l.Err() == nil {
+				t.Fatalf("room %d: SetTitle: %v", room, err)
+			}
+			if n := len(l.Messages()); n != 1+kept {
+				t.Fatalf("room %d: %d messages in memory, want %d", room, n, 1+kept)
+			}
+			got := readFile(t, l.Path())
+			if !strings.HasPrefix(got, before) || truncates && (lines(got) != 2+kept || !strings.HasSuffix(got, "\n")) {
+				t.Fatalf("room %d: the file is %q", room, got)
+			}
+			closeLog(t, l)
+
+			d.truncates = true
+			l = open(t, s, l.ID())
+			if got := l.Entries(); len(got) != 1+kept || got[0].Ref().ID != first {
+				t.Fatalf("room %d: %d entries, want %d", room, len(got), 1+kept)
+			}
+			appendMessage(t, l, user("writable again"))
+		}
+	}
+}
+
+func TestFullDisk_CreateLeavesNothing(t *testing.T) {
+	for room := range 90 { // a header needs more
+		d := &disk{room: room, truncates: true}
+		s := newStore(t, withDisk(d))
+		if _, err := s.Create(t.Context(), sessions.Header{Cwd: "/w/demo"}); !errors.Is(err, syscall.ENOSPC) {
+			t.Fatalf("room %d: err = %v", room, err)
+		}
+		left, err := os.ReadDir(s.Dir() + "/--w-demo--")
+		if err != nil || len(left) > 0 {
+			t.Fatalf("room %d: left %v, %v", room, left, err)
+		}
+	}
+}
+
+func TestSync_FailureLatches(t *testing.T) {
+	d := &disk{room: 1 << 20, truncates: true}
+	s := newStore(t, withDisk(d))
+	l := create(t, s)
+	d.syncErr = errBroken
+	if _, err := l.AppendMessage(new(user("x"))); !errors.Is(err, errBroken) || !errors.Is(err, sessions.ErrReadOnly) {
+		t.Errorf("err = %v", err)
+	}
+	d.syncErr = nil
+	if _, err := l.AppendMessage(new(user("x"))); !errors.Is(err, errBroken) {
+		t.Errorf("the error did not stay: %v", err)
+	}
+}
+
+func TestSync_Policies(t *testing.T) {
+	for policy, want := range map[sessions.SyncPolicy]int{
+		sessions.SyncMessages: 3, // header, message, compaction
+		sessions.SyncAll:      5,
+		sessions.SyncNever:    0,
+	} {
+		d := &disk{room: 1 << 20, truncates: true}
+		s := newStore(t, withDisk(d), func(o *sessions.StoreOptions) { o.Sync = policy })
+		l := create(t, s)
+		appendMessage(t, l, user("x"))
+		appendEntry(t, l, sessions.Compaction{Summary: "s"})
+		appendEntry(t, l, sessions.ModeChange{Mode: "plan"})
+		if err := l.SetTitle("t", "user"); err != nil {
+			t.Fatal(err)
+		}
+		if d.syncs != want {
+			t.Errorf("policy %d: %d syncs, want %d", policy, d.syncs, want)
+		}
+		if d.writes != 5 {
+			t.Errorf("policy %d: %d writes for five lines", policy, d.writes)
+		}
+	}
+}
+
+func TestAppend_NoticesAnotherWriter(t *testing.T) {
+	s := newStore(t)
+	l := create(t, s)
+	appendMessage(t, l, user("ours"))
+	f, err := os.OpenFile(l.Path(), os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteString(entryLine("f0000001", "", "theirs")); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.AppendMessage(new(user("lost"))); !errors.Is(err, sessions.ErrReadOnly) || !strings.Contains(err.Error(), "another program") {
+		t.Errorf("err = %v", err)
+	}
+	closeLog(t, l)
+	l = open(t, s, l.ID())
+	if got := len(l.Entries()); got != 2 {
+		t.Errorf("%d entries, want 2", got)
+	}
+	appendMessage(t, l, user("fine again"))
+}
+
+func TestAppend_FromManyGoroutines(t *testing.T) {
+	s := newStore(t, func(o *sessions.StoreOptions) { o.Sync, o.Clock = sessions.SyncNever, nil })
+	l := create(t, s)
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 25 {
+				if _, err := l.AppendMessage(new(user("x"))); err != nil {
+					t.Error(err)
+				}
+				_, _, _, _ = l.Messages(), l.State(), l.Entries(), l.Notices()
+			}
+		})
+	}
+	wg.Wait()
+	closeLog(t, l)
+	if _, err := l.AppendMessage(new(user("x"))); !errors.Is(err, sessions.ErrClosed) {
+		t.Errorf("append after Close: %v", err)
+	}
+	if got := len(open(t, s, l.ID()).Messages()); got != 200 {
+		t.Errorf("%d messages, want 200", got)
+	}
+}
