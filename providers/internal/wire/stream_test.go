@@ -1,0 +1,208 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gajae-code/gjc/providers"
+)
+
+// open makes a stream of body.
+func open(t testing.TB, ctx context.Context, body io.Reader, kind string) *Stream {
+	t.Helper()
+	cfg := &providers.Config{Info: providers.ModelInfo{Provider: "p", ID: "m"}}
+	s, err := Open(ctx, cfg, func(_ context.Context, res **http.Response) error {
+		*res = &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {kind}}, Body: io.NopCloser(body)}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func events(s *Stream) (list []string, err error) {
+	for {
+		ev, err := s.Next()
+		if err != nil {
+			return list, err
+		}
+		list = append(list, ev.Name+"|"+string(ev.Data))
+	}
+}
+
+func TestStream_Events(t *testing.T) {
+	long := strings.Repeat("x", 50_000)
+	for _, test := range []struct {
+		body string
+		want []string
+	}{
+		{"", nil},
+		{"data: a\n\n", []string{"|a"}},
+		{"data:a\r\n\r\ndata:  b\r\n\r\n", []string{"|a", "| b"}},
+		{"event: x\ndata: a\ndata: b\n\n", []string{"x|a\nb"}},
+		{": comment\n\nevent: ping\n\ndata: a\nid: 7\nretry: 1\n\n", []string{"|a"}},
+		{"data: a", []string{"|a"}},
+		{"data: a\n", []string{"|a"}},
+		{"data\n\ndata:\n\ndata: b\n\n", []string{"|b"}},
+		{"\n\n\ndata: " + long + "\n\ndata: b\n\n", []string{"|" + long, "|b"}},
+	} {
+		s := open(t, t.Context(), strings.NewReader(test.body), "text/event-stream; charset=utf-8")
+		got, err := events(s)
+		if diff := cmp.Diff(test.want, got); diff != "" || !errors.Is(err, io.EOF) {
+			t.Errorf("%.40q: err %v (-want +got):\n%s", test.body, err, diff)
+		}
+		s.Close()
+	}
+	s := open(t, t.Context(), strings.NewReader(`{"a":1}`), "application/json")
+	defer s.Close()
+	if got, err := events(s); !cmp.Equal(got, []string{`|{"a":1}`}) || !errors.Is(err, io.EOF) {
+		t.Errorf("one JSON value: %v, %v", got, err)
+	}
+}
+
+// endless is an event that never ends.
+type endless struct{ begun bool }
+
+func (e *endless) Read(p []byte) (int, error) {
+	n := 0
+	if !e.begun {
+		e.begun = true
+		n = copy(p, "data: ")
+	}
+	for i := n; i < len(p); i++ {
+		p[i] = 'x'
+	}
+	return len(p), nil
+}
+
+func TestStream_BoundsAnEvent(t *testing.T) {
+	s := open(t, t.Context(), &endless{}, "text/event-stream")
+	defer s.Close()
+	_, err := s.Next()
+	if e, ok := errors.AsType[*providers.Error](err); !ok || e.Kind != providers.KindProtocol {
+		t.Errorf("err = %v", err)
+	}
+}
+
+func TestStream_StallsAfterTheDefault(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := &providers.Config{Info: providers.ModelInfo{Provider: "p", ID: "m"}}
+		r, w := io.Pipe()
+		s, err := Open(t.Context(), cfg, func(ctx context.Context, res **http.Response) error {
+			context.AfterFunc(ctx, func() { _ = r.CloseWithError(ctx.Err()) }) // as a body of net/http does
+			*res = &http.Response{StatusCode: 200, Body: r}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		go func() {
+			for range 3 {
+				time.Sleep(providers.DefaultStallTimeout - time.Second) // slow, and no stall
+				_, _ = io.WriteString(w, ": still here\n")
+			}
+			_, _ = io.WriteString(w, "data: a\n\n")
+		}()
+		if ev, err := s.Next(); err != nil || string(ev.Data) != "a" {
+			t.Fatalf("%q, %v", ev.Data, err)
+		}
+		time.Sleep(10 * providers.DefaultStallTimeout) // a slow reader is no stall either
+		start := time.Now()
+		_, err = s.Next()
+		if e, ok := errors.AsType[*providers.Error](err); !ok || e.Kind != providers.KindTimeout || time.Since(start) != providers.DefaultStallTimeout {
+			t.Errorf("err = %v after %v", err, time.Since(start))
+		}
+	})
+}
+
+func TestKindOf(t *testing.T) {
+	for _, test := range []struct {
+		status int
+		body   string
+		want   providers.ErrorKind
+	}{
+		{400, `{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 210000 tokens > 200000 maximum"}}`, providers.KindContextOverflow},
+		{400, `{"error":{"message":"This model's maximum context length is 8192 tokens.","type":"invalid_request_error","code":"context_length_exceeded"}}`, providers.KindContextOverflow},
+		{400, `{"error":{"code":400,"message":"the request exceeds the available context size","type":"exceed_context_size_error"}}`, providers.KindContextOverflow},
+		{413, `{"type":"error","error":{"type":"request_too_large","message":"Request exceeds the maximum size"}}`, providers.KindContextOverflow},
+		{400, `{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low"}}`, providers.KindQuota},
+		{429, `{"error":{"message":"You exceeded your current quota","type":"insufficient_quota","code":"insufficient_quota"}}`, providers.KindQuota},
+		{429, `{"error":{"message":"Rate limit reached","type":"tokens","code":"rate_limit_exceeded"}}`, providers.KindRateLimit},
+		{429, `slow down`, providers.KindRateLimit},
+		{403, `{"type":"error","error":{"type":"permission_error","message":"no"}}`, providers.KindAuth},
+		{404, `{"error":"model 'x' not found, try pulling it first"}`, providers.KindModel},
+		{404, `404 page not found`, providers.KindModel},
+		{422, `{"detail":[{"loc":["body"],"msg":"field required"}]}`, providers.KindInvalid},
+		{400, `{"object":"error","message":"bad thing"}`, providers.KindInvalid},
+		{500, ``, providers.KindServer},
+		{504, `{}`, providers.KindTimeout},
+		{529, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`, providers.KindOverloaded},
+	} {
+		e := classify(&providers.Config{}, test.status, parseBody([]byte(test.body)))
+		if e.Kind != test.want || e.Message == "" {
+			t.Errorf("%d %s: %s %q, want %s", test.status, test.body, e.Kind, e.Message, test.want)
+		}
+	}
+}
+
+func TestRetryAfter(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for _, test := range []struct {
+		header http.Header
+		want   time.Duration
+	}{
+		{http.Header{}, 0},
+		{http.Header{"Retry-After": {"7"}}, 7 * time.Second},
+		{http.Header{"Retry-After": {"0.5"}}, 500 * time.Millisecond},
+		{http.Header{"Retry-After": {"7"}, "Retry-After-Ms": {"250"}}, 250 * time.Millisecond},
+		{http.Header{"Retry-After": {now.Add(time.Minute).Format(http.TimeFormat)}}, time.Minute},
+		{http.Header{"Retry-After": {now.Add(-time.Minute).Format(http.TimeFormat)}}, 0},
+		{http.Header{"Retry-After": {"soon"}}, 0},
+		{http.Header{"Retry-After": {"-3"}}, 0},
+	} {
+		if got, _ := retryAfter(test.header, now); got != test.want {
+			t.Errorf("%v: %v, want %v", test.header, got, test.want)
+		}
+	}
+}
+
+func FuzzStream(f *testing.F) {
+	f.Add("event: x\r\ndata: {\"a\":1}\r\n\r\n: c\ndata:b")
+	f.Add("data: a\ndata: b\n\n\n")
+	f.Fuzz(func(t *testing.T, body string) {
+		s := open(t, t.Context(), strings.NewReader(body), "text/event-stream")
+		defer s.Close()
+		list, err := events(s)
+		if !errors.Is(err, io.EOF) {
+			t.Errorf("err = %v", err)
+		}
+		n := 0
+		for _, ev := range list {
+			n += len(ev)
+		}
+		if n > 2*len(body)+len(list) {
+			t.Errorf("%d bytes came out of %d", n, len(body))
+		}
+	})
+}
+
+func FuzzErrorBody(f *testing.F) {
+	f.Add(400, []byte(`{"error":{"message":"x","type":"y","code":1}}`))
+	f.Add(500, []byte(`<html>`))
+	f.Add(429, []byte(`{"error":["x"],"message":3}`))
+	f.Fuzz(func(t *testing.T, status int, body []byte) {
+		if e := classify(&providers.Config{}, status, parseBody(body)); e.Kind == "" || e.Message == "" {
+			t.Errorf("%+v", e)
+		}
+	})
+}
