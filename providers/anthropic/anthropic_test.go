@@ -16,6 +16,8 @@ var target = providertest.Target{Open: anthropic.Open, URL: (*providertest.Serve
 
 func TestSuite(t *testing.T) { providertest.Suite(t, target) }
 
+func TestModel_Allocations(t *testing.T) { providertest.AllocBudget(t, target, 2.2) }
+
 func BenchmarkModel(b *testing.B) { providertest.Bench(b, target) }
 
 // fake is a model that talks to server.

@@ -17,6 +17,8 @@ var target = providertest.Target{Open: openai.Open, URL: (*providertest.Server).
 
 func TestSuite(t *testing.T) { providertest.Suite(t, target) }
 
+func TestModel_Allocations(t *testing.T) { providertest.AllocBudget(t, target, 5.2) }
+
 func BenchmarkModel(b *testing.B) { providertest.Bench(b, target) }
 
 // fake is a model that talks to server.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gajae-code/gjc/internal/testenv"
 	"github.com/gajae-code/gjc/providers"
 )
 
@@ -19,26 +20,51 @@ func Bench(b *testing.B, target Target) {
 		{"5000Deltas", Repeat(5000, func(int) Action { return Text("a few more words ") })},
 	} {
 		b.Run(bench.name, func(b *testing.B) {
-			server := NewServer()
-			defer server.Close()
-			cfg := providers.Config{
-				Info: providers.ModelInfo{Provider: "test", ID: "m1"}, BaseURL: target.URL(server),
-				HTTPClient: &http.Client{Transport: canned(bench.step)},
-			}
-			model, err := target.Open(cfg)
-			if err != nil {
-				b.Fatal(err)
-			}
+			model := target.canned(b, bench.step)
 			b.ReportAllocs()
 			for b.Loop() {
-				for _, err := range model.Stream(b.Context(), hello()) {
-					if err != nil {
-						b.Fatal(err)
-					}
-				}
+				drain(b, model)
 			}
 		})
 	}
+}
+
+// AllocBudget fails the test if the model makes more than most allocations for one delta of text.
+func AllocBudget(t *testing.T, target Target, most float64) {
+	t.Helper()
+	if testenv.Race {
+		t.Skip("the race detector allocates too")
+	}
+	const n = 1000
+	model := target.canned(t, Repeat(n, func(int) Action { return Text("a few more words ") }))
+	rest := target.canned(t, Step{Text("x")})
+	all := testing.AllocsPerRun(5, func() { drain(t, model) })
+	all -= testing.AllocsPerRun(5, func() { drain(t, rest) })
+	if got := all / n; got > most {
+		t.Errorf("%.2f allocations a delta, want at most %.2f", got, most)
+	}
+}
+
+func drain(t testing.TB, model providers.Model) {
+	for _, err := range model.Stream(t.Context(), hello()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// canned returns a model whose every answer is step, from memory.
+func (target Target) canned(t testing.TB, step Step) providers.Model {
+	server := NewServer()
+	defer server.Close() // only its URL is used
+	model, err := target.Open(providers.Config{
+		Info: providers.ModelInfo{Provider: "test", ID: "m1"}, BaseURL: target.URL(server),
+		HTTPClient: &http.Client{Transport: canned(step)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return model
 }
 
 // canned answers every request with the same step.

@@ -27,7 +27,7 @@ type Target struct {
 }
 
 // testKey is the API key in all tests of the suite; no error may show it.
-const testKey = "sk-test-0123456789abcdef"
+const testKey = "opaque.0123456789abcdef" // unlike a key in form
 
 // fixture is a server and a model that talks to it.
 type fixture struct {
