@@ -1,0 +1,101 @@
+package tools
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/gajae-code/gjc/agent"
+)
+
+// textFile is a file's text as it was read.
+type textFile struct {
+	text     string
+	encoding encoding
+}
+
+// openText reads a file to change. Errors say why it cannot be changed; one for a file that is not there wraps
+// [fs.ErrNotExist].
+func openText(ctx context.Context, call *agent.Call, path string) (*textFile, error) {
+	name := display(&call.Workspace, path)
+	switch info, err := call.FS.Stat(ctx, path); {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%s cannot be changed: %w", name, reason(err))
+	case err != nil: // it may still be a new file in the editor that was never saved
+	case info.IsDir():
+		return nil, fmt.Errorf("%s is a directory; give the path of a file in it", name)
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is a device, a pipe or a socket, not a file that can be changed", name)
+	case info.Size() > maxReadFile:
+		return nil, fmt.Errorf("%s has %s, too much to change with this tool; use a command", name, size(info.Size()))
+	}
+	data, err := call.FS.ReadFile(ctx, path)
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be read: %w", name, reason(err))
+	}
+	text, enc, err := decodeText(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be changed with this tool: %w", name, err)
+	}
+	return &textFile{text, enc}, nil
+}
+
+// change is one write of one file.
+type change struct {
+	call *agent.Call
+	path string
+	// old is nil for a new file.
+	old *textFile
+	// now is the text that is there after the write; it may differ from what was written when the editor
+	// formats on save.
+	now   string
+	notes []string
+}
+
+// write writes data, which encodes text, and looks at what the editor made of it.
+func (c *change) write(ctx context.Context, data []byte, text string) error {
+	name := display(&c.call.Workspace, c.path)
+	if err := c.call.FS.WriteFile(ctx, c.path, data); err != nil {
+		return fmt.Errorf("%s cannot be written: %w", name, reason(err))
+	}
+	c.now = text
+	// The write is done: a failure from here on is a remark at most.
+	data, err := c.call.FS.ReadFile(ctx, c.path)
+	if err != nil {
+		c.notes = append(c.notes, fmt.Sprintf("The file could not be read again: %v", reason(err)))
+		return nil
+	}
+	if now, _, err := decodeText(data); err == nil && now != text {
+		c.now = now
+		if lineFeeds(now) != lineFeeds(text) {
+			c.notes = append(c.notes, "The editor changed the text on saving, by formatting perhaps; read the file before the next edit.")
+		}
+	}
+	return nil
+}
+
+func (c *change) diff() agent.DiffContent {
+	d := agent.DiffContent{Path: c.path, New: c.now}
+	if c.old != nil {
+		d.Old = &c.old.text
+	}
+	return d
+}
+
+// firstLine is the first line that is different now, 1-based.
+func (c *change) firstLine() int {
+	if c.old == nil {
+		return 1
+	}
+	old := c.old.text
+	same := 0
+	for same < min(len(old), len(c.now)) && old[same] == c.now[same] {
+		same++
+	}
+	if same == len(c.now) && same > 0 { // lines were cut off the end
+		return strings.Count(c.now[:same-1], "\n") + 1
+	}
+	return strings.Count(c.now[:same], "\n") + 1
+}

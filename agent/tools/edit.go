@@ -1,0 +1,123 @@
+package tools
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/aymanbagabas/go-udiff"
+
+	"github.com/gajae-code/gjc/agent"
+)
+
+//go:embed edit.md
+var editText string
+
+// maxDiff bounds in bytes the diff that the model gets.
+const maxDiff = 8 << 10
+
+type editInput struct {
+	Path  string     `json:"path" jsonschema:"the file, relative to the working directory or absolute"`
+	Edits []textEdit `json:"edits" jsonschema:"the replacements, in order"`
+}
+
+type textEdit struct {
+	OldText string `json:"old_text" jsonschema:"the exact text to replace; unique in the file unless all is true"`
+	NewText string `json:"new_text" jsonschema:"the text to put in its place; empty to delete"`
+	All     bool   `json:"all,omitzero" jsonschema:"replace every occurrence"`
+}
+
+func edit() agent.Tool {
+	return agent.NewTool(agent.ToolFuncs[editInput]{
+		Name: "edit", Description: markdown(editText), Kind: agent.KindEdit, Exclusive: true,
+		Plan: func(call *agent.Call, in *editInput) (*agent.CallPlan, error) {
+			path, err := changePath(call, "edit", in.Path)
+			if err == nil {
+				err = checkEdits(in.Edits)
+			}
+			if err != nil {
+				return nil, err
+			}
+			return &agent.CallPlan{
+				Title:     "Edit " + display(&call.Workspace, path),
+				Locations: []agent.Location{{Path: path}},
+				Effects:   []agent.Effect{{Action: agent.ActionEdit, Path: path}},
+			}, nil
+		},
+		Run: runEdit,
+	})
+}
+
+// checkEdits refuses edits that are wrong whatever the file holds.
+func checkEdits(edits []textEdit) error {
+	if len(edits) == 0 {
+		return fmt.Errorf("%w for edit: edits is empty", agent.ErrBadInput)
+	}
+	for i := range edits {
+		switch e := &edits[i]; {
+		case e.OldText == "":
+			return fmt.Errorf("%w for edit: %sold_text is empty; to make a file or replace all of one, use write", agent.ErrBadInput, editName(edits, i))
+		case strings.ContainsRune(e.NewText, 0):
+			return fmt.Errorf("%w for edit: %snew_text has a zero byte", agent.ErrBadInput, editName(edits, i))
+		case lineFeeds(e.OldText) == lineFeeds(e.NewText):
+			return fmt.Errorf("%w for edit: %sold_text and new_text are the same", agent.ErrBadInput, editName(edits, i))
+		}
+	}
+	return nil
+}
+
+// editName says which of several edits is meant.
+func editName(edits []textEdit, i int) string {
+	if len(edits) == 1 {
+		return ""
+	}
+	return fmt.Sprintf("edit %d of %d: ", i+1, len(edits))
+}
+
+func runEdit(ctx context.Context, call *agent.Call, in *editInput) (*agent.Result, error) {
+	path, err := changePath(call, "edit", in.Path)
+	if err == nil {
+		err = checkEdits(in.Edits)
+	}
+	if err != nil {
+		return nil, err
+	}
+	name := display(&call.Workspace, path)
+	old, err := openText(ctx, call, path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, missing(ctx, call, path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	text, err := applyEdits(name, old.text, in.Edits)
+	if err != nil {
+		return nil, err
+	}
+	c := change{call: call, path: path, old: old}
+	if err := c.write(ctx, encodeText(text, old.encoding), text); err != nil {
+		return nil, err
+	}
+	return &agent.Result{
+		Text:      joinNotes("Edited "+name+".\n"+shortDiff(name, lineFeeds(old.text), lineFeeds(c.now)), c.notes),
+		Content:   []agent.Content{c.diff()},
+		Locations: []agent.Location{{Path: path, Line: c.firstLine()}},
+	}, nil
+}
+
+// shortDiff is a unified diff without the file header, within maxDiff.
+func shortDiff(name, from, to string) string {
+	diff := udiff.Unified(name, name, from, to)
+	if _, body, ok := strings.Cut(diff, "\n+++ "); ok {
+		_, diff, _ = strings.Cut(body, "\n")
+	}
+	if len(diff) <= maxDiff {
+		return diff
+	}
+	cut := cutBytes(diff, maxDiff)
+	cut = cut[:strings.LastIndexByte(cut, '\n')+1]
+	return cut + fmt.Sprintf("… %s left out of the diff", count(strings.Count(diff[len(cut):], "\n"), "line"))
+}

@@ -1,0 +1,244 @@
+package tools
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/gajae-code/gjc/agent"
+)
+
+//go:embed find.md
+var findText string
+
+// Limits of the find tool.
+const (
+	findLimit      = 1000
+	findTimeout    = 5.0 // seconds
+	minFindTimeout = 0.5
+	maxFindTimeout = 60.0
+)
+
+type findInput struct {
+	Paths     []string `json:"paths" jsonschema:"globs, relative to the working directory or absolute: src/**/*.go"`
+	Hidden    *bool    `json:"hidden,omitzero" jsonschema:"include names that start with a dot; true if absent"`
+	Gitignore *bool    `json:"gitignore,omitzero" jsonschema:"leave out what ignore files name; true if absent"`
+	Limit     int      `json:"limit,omitzero" jsonschema:"most results; 1000 if absent"`
+	Timeout   float64  `json:"timeout,omitzero" jsonschema:"seconds, 0.5 to 60; 5 if absent"`
+}
+
+func find() agent.Tool {
+	return agent.NewTool(agent.ToolFuncs[findInput]{
+		Name: "find", Description: markdown(findText), Kind: agent.KindSearch,
+		Plan: planFind, Run: runFind,
+	})
+}
+
+func planFind(call *agent.Call, in *findInput) (*agent.CallPlan, error) {
+	globs, err := findGlobs(context.Background(), call, in) // a Stat of the disk; there is no context to plan under
+	if err != nil {
+		return nil, err
+	}
+	return &agent.CallPlan{Title: "Find " + strings.Join(in.Paths, ", "), Effects: globEffects(globs)}, nil
+}
+
+// globPath is a glob taken apart: what lies below base and matches pattern.
+type globPath struct {
+	// base is an existing file or directory, absolute.
+	base string
+	// pattern is relative to base, in slash form; empty for base itself.
+	pattern string
+	file    bool
+}
+
+func globEffects(globs []globPath) []agent.Effect {
+	var effects []agent.Effect
+	for _, g := range globs {
+		effects = append(effects, agent.Effect{Action: agent.ActionRead, Path: g.base})
+	}
+	return effects
+}
+
+// match reports whether path, which lies below base, matches.
+func (g *globPath) match(path string) bool {
+	rel, err := filepath.Rel(g.base, path)
+	return err == nil && (g.pattern == "" || doublestar.MatchUnvalidated(g.pattern, filepath.ToSlash(rel)))
+}
+
+// splitGlob takes an absolute glob apart.
+func splitGlob(ctx context.Context, call *agent.Call, input string) (globPath, error) {
+	path := call.Workspace.Resolve(input)
+	info, err := call.FS.Stat(ctx, path)
+	if err == nil {
+		return globPath{base: path, file: !info.IsDir()}, nil
+	}
+	if !hasMeta(input) {
+		return globPath{base: path}, reason(err)
+	}
+	base, pattern := doublestar.SplitPattern(filepath.ToSlash(path))
+	if !doublestar.ValidatePattern(pattern) {
+		return globPath{}, fmt.Errorf("%w: %q is no valid glob: a bracket or brace is not closed", agent.ErrBadInput, input)
+	}
+	g := globPath{base: filepath.FromSlash(base), pattern: pattern}
+	if info, err = call.FS.Stat(ctx, g.base); err != nil {
+		return g, reason(err)
+	}
+	if !info.IsDir() {
+		return g, errors.New("it is a file")
+	}
+	return g, nil
+}
+
+func hasMeta(glob string) bool { return strings.ContainsAny(glob, `*?[{`) }
+
+// findGlobs takes the patterns of a call apart.
+func findGlobs(ctx context.Context, call *agent.Call, in *findInput) ([]globPath, error) {
+	if len(in.Paths) == 0 {
+		return nil, fmt.Errorf("%w for find: paths is empty; give at least one glob", agent.ErrBadInput)
+	}
+	if in.Limit < 0 {
+		return nil, fmt.Errorf("%w for find: limit is %d; it must be at least 1", agent.ErrBadInput, in.Limit)
+	}
+	var globs []globPath
+	for _, p := range in.Paths {
+		if strings.TrimSpace(p) == "" {
+			return nil, fmt.Errorf("%w for find: a path is empty", agent.ErrBadInput)
+		}
+		input := p
+		if bare := strings.TrimSuffix(p, "/"); !strings.ContainsAny(bare, `/\`) && bare != "." && bare != ".." && bare != "**" {
+			if _, err := call.FS.Stat(ctx, call.Workspace.Resolve(p)); err != nil {
+				input = "**/" + bare
+			}
+		}
+		g, err := splitGlob(ctx, call, input)
+		switch {
+		case errors.Is(err, agent.ErrBadInput):
+			return nil, err
+		case err != nil && g.pattern == "":
+			return nil, fmt.Errorf("%s: %w; find takes globs such as **/%s", p, err, filepath.Base(p))
+		case err != nil:
+			return nil, fmt.Errorf("%s: the directory %s cannot be searched: %w", p, display(&call.Workspace, g.base), err)
+		}
+		globs = append(globs, g)
+	}
+	return globs, nil
+}
+
+// errFindTimeout ends a walk that takes too long.
+var errFindTimeout = errors.New("the time for find is over")
+
+func runFind(ctx context.Context, call *agent.Call, in *findInput) (*agent.Result, error) {
+	globs, err := findGlobs(ctx, call, in)
+	if err != nil {
+		return nil, err
+	}
+	seconds := findTimeout
+	if in.Timeout != 0 {
+		seconds = min(max(in.Timeout, minFindTimeout), maxFindTimeout)
+	}
+	f := finder{
+		call: call, limit: findLimit, seen: make(map[string]bool),
+		walker: &walker{fs: call.FS, hidden: in.Hidden == nil || *in.Hidden, ignore: in.Gitignore == nil || *in.Gitignore},
+	}
+	if in.Limit > 0 {
+		f.limit = in.Limit
+	}
+	walkCtx, cancel := context.WithTimeoutCause(ctx, time.Duration(seconds*float64(time.Second)), errFindTimeout)
+	defer cancel()
+	for i := range globs {
+		if err := f.find(walkCtx, &globs[i]); err != nil {
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
+			if !errors.Is(err, errFindTimeout) && !errors.Is(err, context.DeadlineExceeded) {
+				return nil, fmt.Errorf("%s cannot be searched: %w", display(&call.Workspace, globs[i].base), reason(err))
+			}
+			f.notes = append(f.notes, fmt.Sprintf("Not everything was looked at: find stopped after %g seconds. "+
+				"Narrow the pattern, or give a longer timeout.", seconds))
+			break
+		}
+	}
+	return f.result(), nil
+}
+
+// finder collects what matches.
+type finder struct {
+	call   *agent.Call
+	walker *walker
+	limit  int
+	seen   map[string]bool
+	found  []foundEntry
+	notes  []string
+}
+
+type foundEntry struct {
+	path     string
+	modified time.Time
+	dir      bool
+}
+
+func (f *finder) find(ctx context.Context, g *globPath) error {
+	if g.file {
+		info, err := f.call.FS.Stat(ctx, g.base)
+		if err == nil {
+			f.add(g.base, info, false)
+		}
+		return err
+	}
+	deep := strings.Contains(g.pattern, "**") || g.pattern == ""
+	depth := strings.Count(g.pattern, "/")
+	base := len(slashPrefix(g.base))
+	return f.walker.walk(ctx, g.base, func(path string, d fs.DirEntry) error {
+		if g.match(path) {
+			if info, err := d.Info(); err == nil { // else it is gone again
+				f.add(path, info, d.IsDir())
+			}
+		}
+		if d.IsDir() && !deep && strings.Count(filepath.ToSlash(path)[base:], "/") >= depth {
+			return fs.SkipDir
+		}
+		return nil
+	})
+}
+
+func (f *finder) add(path string, info fs.FileInfo, dir bool) {
+	if !f.seen[path] {
+		f.seen[path] = true
+		f.found = append(f.found, foundEntry{path, info.ModTime(), dir})
+	}
+}
+
+func (f *finder) result() *agent.Result {
+	slices.SortFunc(f.found, func(a, b foundEntry) int {
+		if c := b.modified.Compare(a.modified); c != 0 {
+			return c
+		}
+		return comparePaths(a.path, b.path)
+	})
+	var b strings.Builder
+	shown := 0
+	for _, e := range f.found {
+		line := display(&f.call.Workspace, e.path)
+		if e.dir {
+			line += "/"
+		}
+		if shown == f.limit || b.Len()+len(line) >= maxText {
+			f.notes = append(f.notes, fmt.Sprintf("%d of %s; narrow the pattern, or raise limit", shown, count(len(f.found), "result")))
+			break
+		}
+		b.WriteString(line + "\n")
+		shown++
+	}
+	if len(f.found) == 0 {
+		b.WriteString("Nothing matches.")
+	}
+	return &agent.Result{Text: joinNotes(b.String(), f.notes)}
+}

@@ -1,0 +1,144 @@
+package tools
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gajae-code/gjc/agent"
+)
+
+// selector is the part of a read path behind the colon: which lines to show, and whether to show them bare.
+// The zero value is the whole file.
+type selector struct {
+	// ranges are sorted and do not touch.
+	ranges []lineRange
+	raw    bool
+}
+
+// lineRange is a run of lines, 1-based and inclusive. A last of zero is the end of the file.
+type lineRange struct{ first, last int }
+
+// splitSelector splits a path from the selector behind it. Without one, sel is the zero value and base is path. An
+// error is a selector that cannot be meant: line 0, an end before the start.
+func splitSelector(path string) (base string, sel selector, err error) {
+	base = path
+	var parts []string
+	for len(parts) < 2 {
+		i := strings.LastIndexByte(base, ':')
+		if i <= 0 || !selectorLike(base[i+1:]) {
+			break
+		}
+		parts = append([]string{base[i+1:]}, parts...)
+		base = base[:i]
+	}
+	if len(parts) == 2 && parts[0] != "raw" && parts[1] != "raw" {
+		if !plainNumber(parts[0]) || !plainNumber(parts[1]) {
+			return path, selector{}, fmt.Errorf("%w: %q has two line ranges; join them with a comma, as in %s:1-5,20-30",
+				agent.ErrBadInput, path, base)
+		}
+		parts = parts[:1] // file:line:column, as compilers print it
+	}
+	for _, part := range parts {
+		if part == "raw" {
+			sel.raw = true
+			continue
+		}
+		if sel.ranges, err = parseRanges(part); err != nil {
+			return path, selector{}, fmt.Errorf("%w: the line selector %q: %w", agent.ErrBadInput, part, err)
+		}
+	}
+	return base, sel, nil
+}
+
+// selectorLike reports whether s can only be a selector, right or wrong: "raw", or digits and what joins them.
+func selectorLike(s string) bool {
+	if s == "raw" {
+		return true
+	}
+	digits := strings.Trim(s, "0123456789Ll+-,")
+	return digits == "" && strings.ContainsAny(s, "0123456789")
+}
+
+func plainNumber(s string) bool {
+	return s != "" && strings.Trim(s, "0123456789") == ""
+}
+
+func parseRanges(list string) ([]lineRange, error) {
+	var ranges []lineRange
+	for item := range strings.SplitSeq(list, ",") {
+		r, err := parseRange(item)
+		if err != nil {
+			return nil, err
+		}
+		ranges = append(ranges, r)
+	}
+	return mergeRanges(ranges), nil
+}
+
+func parseRange(item string) (lineRange, error) {
+	end := strings.IndexAny(item, "+-")
+	if end < 0 {
+		first, err := parseLine(item)
+		return lineRange{first: first}, err
+	}
+	first, err := parseLine(item[:end])
+	if err != nil {
+		return lineRange{}, err
+	}
+	rest := item[end+1:]
+	if item[end] == '+' {
+		n, err := strconv.Atoi(rest)
+		if err != nil || n > maxLine {
+			return lineRange{}, fmt.Errorf("%q is no number of lines", rest)
+		}
+		if n < 1 {
+			return lineRange{}, fmt.Errorf("it asks for %d lines; ask for at least 1", n)
+		}
+		return lineRange{first, first + n - 1}, nil
+	}
+	if rest == "" {
+		return lineRange{first: first}, nil
+	}
+	last, err := parseLine(rest)
+	if err != nil {
+		return lineRange{}, err
+	}
+	if last < first {
+		return lineRange{}, fmt.Errorf("it ends at line %d, before it starts at line %d", last, first)
+	}
+	return lineRange{first, last}, nil
+}
+
+// maxLine is beyond any file; sums of two stay far from overflow on every platform.
+const maxLine = 1 << 29
+
+func parseLine(s string) (int, error) {
+	n, err := strconv.Atoi(strings.TrimLeft(s, "Ll"))
+	switch {
+	case err != nil || n > maxLine:
+		return 0, fmt.Errorf("%q is no line number", s)
+	case n < 1:
+		return 0, fmt.Errorf("there is no line %d; lines count from 1", n)
+	default:
+		return n, nil
+	}
+}
+
+// mergeRanges sorts ranges and joins those that overlap or touch.
+func mergeRanges(ranges []lineRange) []lineRange {
+	slices.SortFunc(ranges, func(a, b lineRange) int { return cmp.Compare(a.first, b.first) })
+	merged := ranges[:0]
+	for _, r := range ranges {
+		if n := len(merged); n > 0 && (merged[n-1].last == 0 || r.first <= merged[n-1].last+1) {
+			if merged[n-1].last != 0 && (r.last == 0 || r.last > merged[n-1].last) {
+				merged[n-1].last = r.last
+			}
+			continue
+		}
+		merged = append(merged, r)
+	}
+	return merged
+}

@@ -1,0 +1,246 @@
+// Package toolstest gives the tools a world to be tested in: a disk with an editor's buffers over it, terminals that
+// follow a script, and a call that records what a tool reports.
+package toolstest
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/internal/jsonx"
+)
+
+// World is what the calls of one test share. Its zero value has no working directory; see [NewWorld].
+type World struct {
+	// Dir is the working directory, a fresh one.
+	Dir       string
+	FS        *FS
+	Terminal  agent.Terminal
+	Programs  agent.Programs
+	Artifacts *Artifacts
+	// Additional are further roots.
+	Additional []string
+
+	mu       sync.Mutex // guards what follows
+	progress []agent.Progress
+	plan     []agent.PlanEntry
+}
+
+// NewWorld makes a world over a temporary directory with files, named by paths in slash form.
+func NewWorld(t testing.TB, files map[string]string) *World {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &World{Dir: dir, FS: &FS{Buffers: make(map[string]string)}, Artifacts: new(Artifacts)}
+	for name, text := range files {
+		w.Put(t, name, text)
+	}
+	return w
+}
+
+// Path makes a path in slash form absolute.
+func (w *World) Path(name string) string { return filepath.Join(w.Dir, filepath.FromSlash(name)) }
+
+// Put writes a file to the disk.
+func (w *World) Put(t testing.TB, name, text string) {
+	t.Helper()
+	path := w.Path(name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Disk reads a file from the disk.
+func (w *World) Disk(t testing.TB, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(w.Path(name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// Call makes a call of a tool with input, which is JSON text or a value to encode.
+func (w *World) Call(t testing.TB, tool string, input any) *agent.Call {
+	t.Helper()
+	raw, isText := input.(string)
+	if !isText {
+		data, err := jsonx.Marshal(input)
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw = string(data)
+	}
+	return &agent.Call{
+		ID: "call", Name: tool, Input: jsonx.Raw(raw),
+		Workspace: agent.Workspace{Cwd: w.Dir, Additional: w.Additional},
+		FS:        w.FS, Terminal: w.Terminal, Programs: w.Programs, Artifacts: w.Artifacts,
+		Update: func(p agent.Progress) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.progress = append(w.progress, p)
+		},
+		SetPlan: func(entries []agent.PlanEntry) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.plan = entries
+		},
+	}
+}
+
+// Progress returns what was reported so far.
+func (w *World) Progress() []agent.Progress {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return append([]agent.Progress(nil), w.progress...)
+}
+
+// Plan returns the plan that was set last.
+func (w *World) Plan() []agent.PlanEntry {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.plan
+}
+
+// Do plans and runs a call as a session does. The error is the first of the two steps'.
+func Do(ctx context.Context, tool agent.Tool, call *agent.Call) (*agent.CallPlan, *agent.Result, error) {
+	plan, err := tool.Plan(call)
+	if err != nil {
+		return nil, nil, err
+	}
+	res, err := tool.Run(ctx, call)
+	return plan, res, err
+}
+
+// FS is the disk with an editor's buffers over it. It is not for concurrent writes.
+type FS struct {
+	// Buffers are texts that the editor has, by absolute path; they win over the disk.
+	Buffers map[string]string
+	// Saved, if set, is what an editor makes of a text that is written.
+	Saved func(path, text string) string
+	// Fail, if set, is asked before each operation ("read", "write", "stat", "readdir").
+	Fail func(op, path string) error
+	// Reads and Writes are the paths in order.
+	Reads, Writes []string
+
+	mu sync.Mutex // guards Reads
+}
+
+var _ agent.FS = (*FS)(nil)
+
+func (f *FS) fail(ctx context.Context, op, path string) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if f.Fail != nil {
+		return f.Fail(op, path)
+	}
+	return nil
+}
+
+// ReadFile implements [agent.FS].
+func (f *FS) ReadFile(ctx context.Context, path string) ([]byte, error) {
+	if err := f.fail(ctx, "read", path); err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.Reads = append(f.Reads, path)
+	if text, ok := f.Buffers[path]; ok {
+		return []byte(text), nil
+	}
+	return os.ReadFile(path)
+}
+
+// WriteFile implements [agent.FS].
+func (f *FS) WriteFile(ctx context.Context, path string, data []byte) error {
+	if err := f.fail(ctx, "write", path); err != nil {
+		return err
+	}
+	f.Writes = append(f.Writes, path)
+	if f.Saved != nil {
+		data = []byte(f.Saved(path, string(data)))
+	}
+	if _, ok := f.Buffers[path]; ok {
+		f.Buffers[path] = string(data)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return err
+	}
+	return os.WriteFile(path, data, 0o666)
+}
+
+// Stat implements [agent.FS].
+func (f *FS) Stat(ctx context.Context, path string) (fs.FileInfo, error) {
+	if err := f.fail(ctx, "stat", path); err != nil {
+		return nil, err
+	}
+	return os.Stat(path)
+}
+
+// ReadDir implements [agent.FS].
+func (f *FS) ReadDir(ctx context.Context, path string) ([]fs.DirEntry, error) {
+	if err := f.fail(ctx, "readdir", path); err != nil {
+		return nil, err
+	}
+	return os.ReadDir(path)
+}
+
+// RealPath implements [agent.FS].
+func (f *FS) RealPath(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
+}
+
+// Artifacts keeps outputs in memory.
+type Artifacts struct {
+	// Fail, if set, is what Put and Get return.
+	Fail error
+
+	stored [][]byte
+}
+
+var _ agent.Artifacts = (*Artifacts)(nil)
+
+// Put implements [agent.Artifacts].
+func (a *Artifacts) Put(_ context.Context, _ string, data []byte) (string, error) {
+	if a.Fail != nil {
+		return "", a.Fail
+	}
+	a.stored = append(a.stored, data)
+	return "artifact://" + string(rune('0'+len(a.stored))), nil
+}
+
+// Get implements [agent.Artifacts].
+func (a *Artifacts) Get(_ context.Context, url string) ([]byte, error) {
+	if a.Fail != nil {
+		return nil, a.Fail
+	}
+	for i, data := range a.stored {
+		if url == "artifact://"+string(rune('1'+i)) {
+			return data, nil
+		}
+	}
+	return nil, fs.ErrNotExist
+}
+
+// Same fails the test if got is not want.
+func Same[T any](t testing.TB, what string, got, want T) {
+	t.Helper()
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("%s (-want +got):\n%s", what, d)
+	}
+}

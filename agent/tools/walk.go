@@ -1,0 +1,118 @@
+package tools
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"github.com/gajae-code/gjc/agent"
+)
+
+// walker goes through directories in the order of the entries' names, without following symbolic links. It never
+// goes into .git.
+type walker struct {
+	fs interface {
+		ReadDir(ctx context.Context, path string) ([]fs.DirEntry, error)
+	}
+	// hidden includes what starts with a dot.
+	hidden bool
+	// ignore keeps out what ignore files name.
+	ignore bool
+}
+
+// newWalker returns a walker that shows all but what is ignored.
+func newWalker(call *agent.Call) *walker {
+	return &walker{fs: call.FS, hidden: true, ignore: true}
+}
+
+// walk calls visit for everything below root, which must be a directory. visit may return [fs.SkipDir] to stay out
+// of a directory, or [fs.SkipAll] to end the walk. Directories that cannot be read are passed over, except root.
+func (w *walker) walk(ctx context.Context, root string, visit func(path string, d fs.DirEntry) error) error {
+	var rules *ignoreRules
+	if w.ignore {
+		rules = rulesAbove(root)
+	}
+	entries, err := w.fs.ReadDir(ctx, root)
+	if err != nil {
+		return err
+	}
+	err = w.walkEntries(ctx, root, entries, rules, visit)
+	if errors.Is(err, fs.SkipAll) {
+		return nil
+	}
+	return err
+}
+
+func (w *walker) walkEntries(ctx context.Context, dir string, entries []fs.DirEntry, rules *ignoreRules, visit func(string, fs.DirEntry) error) error {
+	if w.ignore {
+		rules = dirRules(dir, entries, rules)
+	}
+	prefix := slashPrefix(dir)
+	for _, e := range entries {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		name := e.Name()
+		if name == ".git" || !w.hidden && strings.HasPrefix(name, ".") || rules != nil && rules.match(prefix+name, e.IsDir()) {
+			continue
+		}
+		path := filepath.Join(dir, name)
+		if err := visit(path, e); err != nil {
+			if errors.Is(err, fs.SkipDir) {
+				continue
+			}
+			return err
+		}
+		if !e.IsDir() {
+			continue
+		}
+		below, err := w.fs.ReadDir(ctx, path)
+		if err != nil {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			continue // one that may not be read hides nothing else
+		}
+		if err := w.walkEntries(ctx, path, below, rules, visit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dirRules returns the rules inside dir, which holds entries, where rules hold above. A repository inside another
+// has rules of its own.
+func dirRules(dir string, entries []fs.DirEntry, rules *ignoreRules) *ignoreRules {
+	var names []string
+	for _, e := range entries {
+		switch e.Name() {
+		case ".git":
+			rules = repositoryRules(dir)
+		case ".gitignore", ".ignore", ".rgignore":
+			names = append(names, e.Name()) // in the order of ignoreFiles, as entries are sorted
+		}
+	}
+	if names == nil {
+		return rules
+	}
+	return rulesFrom(dir, names, rules)
+}
+
+// comparePaths orders paths as a walk does: by the names, element by element.
+func comparePaths(a, b string) int {
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] {
+			switch {
+			case a[i] == filepath.Separator:
+				return -1
+			case b[i] == filepath.Separator:
+				return 1
+			default:
+				return int(a[i]) - int(b[i])
+			}
+		}
+	}
+	return len(a) - len(b)
+}

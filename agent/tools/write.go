@@ -1,0 +1,101 @@
+package tools
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/gajae-code/gjc/agent"
+)
+
+//go:embed write.md
+var writeText string
+
+type writeInput struct {
+	Path    string `json:"path" jsonschema:"the file, relative to the working directory or absolute"`
+	Content string `json:"content" jsonschema:"the complete text of the file"`
+}
+
+func write() agent.Tool {
+	return agent.NewTool(agent.ToolFuncs[writeInput]{
+		Name: "write", Description: markdown(writeText), Kind: agent.KindEdit, Exclusive: true,
+		Plan: func(call *agent.Call, in *writeInput) (*agent.CallPlan, error) {
+			path, err := changePath(call, "write", in.Path)
+			if err != nil {
+				return nil, err
+			}
+			return &agent.CallPlan{
+				Title:     "Write " + display(&call.Workspace, path),
+				Locations: []agent.Location{{Path: path}},
+				Effects:   []agent.Effect{{Action: agent.ActionEdit, Path: path}},
+			}, nil
+		},
+		Run: runWrite,
+	})
+}
+
+// changePath checks the path of a file to change and makes it absolute.
+func changePath(call *agent.Call, tool, input string) (string, error) {
+	if strings.TrimSpace(input) == "" {
+		return "", fmt.Errorf("%w for %s: path is empty", agent.ErrBadInput, tool)
+	}
+	if strings.HasSuffix(input, "/") {
+		return "", fmt.Errorf("%w for %s: %s names a directory; path must be a file", agent.ErrBadInput, tool, input)
+	}
+	if strings.Contains(input, "://") {
+		return "", fmt.Errorf("%w for %s: %s is an address; path must be a file", agent.ErrBadInput, tool, input)
+	}
+	if strings.ContainsRune(input, 0) {
+		return "", fmt.Errorf("%w for %s: path has a zero byte", agent.ErrBadInput, tool)
+	}
+	return call.Workspace.Resolve(input), nil
+}
+
+func runWrite(ctx context.Context, call *agent.Call, in *writeInput) (*agent.Result, error) {
+	path, err := changePath(call, "write", in.Path)
+	if err != nil {
+		return nil, err
+	}
+	name := display(&call.Workspace, path)
+	if strings.ContainsRune(in.Content, 0) {
+		return nil, fmt.Errorf("%w for write: the content has zero bytes; write is for text", agent.ErrBadInput)
+	}
+	old, err := openText(ctx, call, path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	content, enc := in.Content, plainUTF8
+	var notes []string
+	if old != nil {
+		enc = old.encoding
+		if lineEnd(old.text) == "\r\n" && !strings.Contains(content, "\r") {
+			content = strings.ReplaceAll(content, "\n", "\r\n")
+			notes = append(notes, "The file keeps its CRLF line ends.")
+		}
+		if enc != plainUTF8 {
+			content = strings.TrimPrefix(content, utf8BOM)
+			notes = append(notes, "The file stays "+enc.String()+".")
+		}
+		if content == old.text {
+			return &agent.Result{Text: name + " has this text already; nothing changed."}, nil
+		}
+	}
+	data := encodeText(content, enc)
+	c := change{call: call, path: path, old: old}
+	if err := c.write(ctx, data, content); err != nil {
+		return nil, err
+	}
+	verb := "created"
+	if old != nil {
+		verb = "replaced"
+	}
+	text := fmt.Sprintf("Wrote %s to %s (%s).", count(len(data), "byte"), name, verb)
+	return &agent.Result{
+		Text:      joinNotes(text, append(notes, c.notes...)),
+		Content:   []agent.Content{c.diff()},
+		Locations: []agent.Location{{Path: path, Line: c.firstLine()}},
+	}, nil
+}
