@@ -1,4 +1,8 @@
 package sessions
 
-// DirName is the name of a session directory.
-var DirName = dirName
+var (
+	// DirName is the name of a session directory.
+	DirName = dirName
+	// Lock locks a session file.
+	Lock = lock
+)

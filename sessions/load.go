@@ -73,18 +73,15 @@ func load(path string, data []byte, blob func(ref string) ([]byte, error)) (*con
 // split cuts data into lines and sets aside what a crash left at the end: a line without its newline that is not
 // whole, or the zero bytes that some file systems leave after a power cut. Empty lines are skipped.
 func (c *content) split(data []byte) []line {
-	whole := bytes.TrimRight(data, "\x00")
-	lines := make([]line, 0, bytes.Count(whole, []byte{'\n'})+1)
-	no := 0
-	for rest := whole; len(rest) > 0; {
-		no++
+	lines := make([]line, 0, bytes.Count(data, []byte{'\n'})+1)
+	for rest, no := data, 1; len(rest) > 0; no++ {
 		text, after, ended := bytes.Cut(rest, []byte{'\n'})
 		// A line that was cut is never a JSON object, so one without its newline may still be whole.
-		if !ended && (len(data) > len(whole) || !isObject(text)) {
+		if !ended && !isObject(text) {
 			break
 		}
 		c.unended = !ended
-		c.keep = int64(len(whole) - len(after))
+		c.keep = int64(len(data) - len(after))
 		rest = after
 		if text = bytes.TrimSpace(text); len(text) > 0 {
 			lines = append(lines, line{text: text, no: no})

@@ -58,11 +58,22 @@ var fakes = map[string]func(args []string){
 		cmd.Env = fakeEnv(args[0])
 		cmd.Stdout = os.Stdout
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: len(args) > 1}
-		if err := cmd.Start(); err != nil {
+		// Its end, which is ours, is the signal for latecomer.
+		stdin, _, err := os.Pipe()
+		if err == nil {
+			cmd.Stdin = stdin
+			err = cmd.Start()
+		}
+		if err != nil {
 			fmt.Println(err)
 			os.Exit(1)
 		}
 		fmt.Println(cmd.Process.Pid)
+	},
+	// latecomer prints a line when its parent has ended.
+	"latecomer": func([]string) {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		fmt.Println("late")
 	},
 	// chatter writes for ever.
 	"chatter": func([]string) {
@@ -111,6 +122,11 @@ var fakes = map[string]func(args []string){
 	"supervisor": func([]string) {
 		p, err := proc.Start(context.Background(), &proc.Options{Path: self(), Env: fakeEnv("stubborn")})
 		if err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		// Not before it has written to a pipe that is about to break.
+		if _, err := bufio.NewReader(p.Stdout()).ReadString('\n'); err != nil {
 			fmt.Println(err)
 			os.Exit(1)
 		}

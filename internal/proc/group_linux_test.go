@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -113,6 +114,18 @@ func TestWait_BackgroundChildThatWritesOnIsCutOff(t *testing.T) {
 	out.close()
 	if pids := membersOf(t, p.PID()); len(pids) > 0 {
 		t.Errorf("still in the group: %v", pids)
+	}
+}
+
+func TestWait_OutputBehindTheLeadersEndIsKept(t *testing.T) {
+	noLeaks(t)
+	out := new(sink)
+	p := start(t, "parent", proc.Options{
+		Args: []string{"latecomer"}, Stdout: out, DrainQuiet: patience, DrainMax: patience,
+	})
+	wait(t, p)
+	if got := out.close(); !strings.HasSuffix(got, "\nlate\n") {
+		t.Errorf("output = %q", got)
 	}
 }
 
@@ -311,6 +324,40 @@ func TestGroup_CloseRacesStart(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestStart_ContextThatEndsMeanwhileLeavesNoChild(t *testing.T) {
+	noLeaks(t)
+	for range 200 {
+		ctx, cancel := context.WithCancel(t.Context())
+		go cancel()
+		p, err := proc.Start(ctx, &proc.Options{Path: self(), Env: fakeEnv("stubborn"), Stdout: io.Discard})
+		if err == nil {
+			if err := p.Shutdown(ctx, nil); err != nil {
+				t.Error(err)
+			}
+		}
+		cancel()
+	}
+	for _, pid := range childrenOf(t, os.Getpid()) {
+		untilGone(t, pid)
+	}
+}
+
+// childrenOf returns the processes that a process has started.
+func childrenOf(t *testing.T, parent int) (pids []int) {
+	t.Helper()
+	lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", parent))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, list := range lists {
+		text, _ := os.ReadFile(list)
+		for pid := range strings.FieldsSeq(string(text)) {
+			pids = append(pids, atoi(t, pid))
+		}
+	}
+	return pids
 }
 
 func TestChildDiesWithItsKilledParent(t *testing.T) {
