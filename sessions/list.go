@@ -193,7 +193,7 @@ func readHead(c *candidate) *Info {
 	if err != nil {
 		return nil
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	info := &Info{UpdatedAt: c.updated, Size: c.size, Path: c.path}
 	r := bufio.NewReaderSize(f, headSize)
 	text, err := r.ReadBytes('\n')
@@ -228,16 +228,17 @@ func scanHead(r *bufio.Reader, info *Info, read int) (prompt, title string) {
 		text, err := r.ReadBytes('\n')
 		read += len(text)
 		if v, ok := peek(text); ok {
-			switch {
-			case v.Type == KindMessage:
+			switch v.Type {
+			case KindMessage:
 				info.Messages++
 				if prompt == "" {
 					prompt = promptOf(d.entry(&v, text))
 				}
-			case v.Type == KindCustom:
+			case KindCustom:
 				if t, ok := titleOf(d.entry(&v, text)); ok {
 					title = t.Title
 				}
+			default:
 			}
 		}
 		if err != nil {

@@ -74,7 +74,7 @@ func lockOwner(name string) int {
 	if err != nil {
 		return 0
 	}
-	defer r.Close()
+	defer func() { _ = r.Close() }()
 	var b [32]byte
 	n, _ := r.ReadAt(b[:], 1)
 	pid, _, _ := strings.Cut(string(b[:n]), "\n")

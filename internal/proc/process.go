@@ -360,6 +360,7 @@ func (p *Process) Kill() {
 		p.killed = true
 	case phaseRunning:
 		_ = p.leader.kill()
+	case phaseReaped:
 	}
 }
 
