@@ -33,6 +33,7 @@ func NewTool[In any](f ToolFuncs[In]) Tool {
 		schema, err := jsonschema.For[In](nil)
 		var raw jsonx.Raw
 		if err == nil {
+			dropNull(schema)
 			raw, err = jsonx.Marshal(schema)
 		}
 		if err != nil {
@@ -40,6 +41,22 @@ func NewTool[In any](f ToolFuncs[In]) Tool {
 		}
 		return &ToolSpec{Name: f.Name, Description: f.Description, Kind: f.Kind, Schema: raw, Exclusive: f.Exclusive}
 	})}
+}
+
+// dropNull takes "null" out of a schema's types. It stands there for Go's nil, which the models need not know of; not
+// every provider takes more than one type.
+func dropNull(s *jsonschema.Schema) {
+	if s == nil {
+		return
+	}
+	if len(s.Types) == 2 && s.Types[0] == "null" {
+		s.Type, s.Types = s.Types[1], nil
+	}
+	for _, p := range s.Properties {
+		dropNull(p)
+	}
+	dropNull(s.Items)
+	dropNull(s.AdditionalProperties)
 }
 
 type typedTool[In any] struct {

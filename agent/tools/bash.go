@@ -268,4 +268,26 @@ func (r *bashRun) result(out bashOutput, last string, raw bashRaw) *agent.Result
 	return &agent.Result{Text: text, Content: content, Raw: raw, IsError: last != ""}
 }
 
-func signalCode(string) int { return 137 }
+// signalCode is the exit code by which shells tell of a signal: 128 and its number.
+func signalCode(name string) int {
+	switch strings.TrimPrefix(name, "SIG") {
+	case "HUP":
+		return 129
+	case "INT":
+		return 130
+	case "QUIT":
+		return 131
+	case "ABRT":
+		return 134
+	case "FPE":
+		return 136
+	case "SEGV":
+		return 139
+	case "PIPE":
+		return 141
+	case "TERM":
+		return 143
+	default: // KILL, and what is rare
+		return 137
+	}
+}

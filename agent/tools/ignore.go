@@ -91,6 +91,9 @@ func parseIgnoreLine(line string) (rule ignoreRule, ok bool) {
 	}
 	// Braces mean themselves in ignore files.
 	rule.glob = strings.NewReplacer("{", `\{`, "}", `\}`, `\{`, `\{`, `\}`, `\}`, `\\`, `\\`).Replace(line)
+	for strings.Contains(rule.glob, "***") {
+		rule.glob = strings.ReplaceAll(rule.glob, "***", "**")
+	}
 	if strings.HasSuffix(rule.glob, "/**") {
 		rule.glob += "/*" // all that is inside, but not the directory itself
 	}

@@ -23,6 +23,7 @@ type World struct {
 	FS        *FS
 	Terminal  agent.Terminal
 	Programs  agent.Programs
+	// Artifacts is nil where the session keeps no outputs.
 	Artifacts *Artifacts
 	// Additional are further roots.
 	Additional []string
@@ -82,10 +83,10 @@ func (w *World) Call(t testing.TB, tool string, input any) *agent.Call {
 		}
 		raw = string(data)
 	}
-	return &agent.Call{
+	call := &agent.Call{
 		ID: "call", Name: tool, Input: jsonx.Raw(raw),
 		Workspace: agent.Workspace{Cwd: w.Dir, Additional: w.Additional},
-		FS:        w.FS, Terminal: w.Terminal, Programs: w.Programs, Artifacts: w.Artifacts,
+		FS:        w.FS, Terminal: w.Terminal, Programs: w.Programs,
 		Update: func(p agent.Progress) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
@@ -97,6 +98,10 @@ func (w *World) Call(t testing.TB, tool string, input any) *agent.Call {
 			w.plan = entries
 		},
 	}
+	if w.Artifacts != nil {
+		call.Artifacts = w.Artifacts
+	}
+	return call
 }
 
 // Progress returns what was reported so far.
