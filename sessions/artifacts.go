@@ -68,8 +68,11 @@ func (a *Artifacts) Get(ctx context.Context, url string) ([]byte, error) {
 	if !ok || err != nil || n < 1 {
 		return nil, fmt.Errorf("%q is no artifact; they are called %s1, %s2 and so on: %w", url, ArtifactScheme, ArtifactScheme, fs.ErrNotExist)
 	}
-	names, err := filepath.Glob(filepath.Join(escapeGlob(a.dir), strconv.Itoa(n)+".*.log"))
-	if err != nil || len(names) == 0 {
+	names, err := namesLike(a.dir, strconv.Itoa(n)+".", ".log")
+	if err != nil {
+		return nil, err
+	}
+	if len(names) == 0 {
 		return nil, fmt.Errorf("there is no artifact %s: %w", url, fs.ErrNotExist)
 	}
 	return os.ReadFile(names[0])

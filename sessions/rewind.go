@@ -1,5 +1,7 @@
 package sessions
 
+import "fmt"
+
 // customRewind is the type of the [Custom] entries that [Log.Rewind] leaves.
 const customRewind = "gjc.rewind"
 
@@ -15,10 +17,13 @@ func (l *Log) Leaf() string {
 
 // Rewind makes the conversation go on from the entry called id, or from the beginning where id is empty: what came
 // behind it stays in the file as a branch of its own. It leaves an entry, because the last one of a file is where a
-// session stands.
+// session stands. An id that is not in the file gives an [ErrNotFound].
 func (l *Log) Rewind(id string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if _, ok := l.byID[id]; !ok && id != "" {
+		return fmt.Errorf("%w: it has no entry %.80q", ErrNotFound, id)
+	}
 	_, err := l.appendLocked(Custom{CustomType: customRewind}, id)
 	return err
 }

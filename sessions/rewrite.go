@@ -69,6 +69,19 @@ func keepCopy(path string) (string, error) {
 	}
 }
 
-func escapeGlob(path string) string {
-	return strings.NewReplacer(`[`, `\[`, `*`, `\*`, `?`, `\?`).Replace(path)
+// namesLike returns the paths of the files in dir whose names begin and end so. A directory that is not there has
+// none. [filepath.Glob] is no help: dir may hold its special characters, and Windows has no way to quote them.
+func namesLike(dir, prefix, suffix string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var paths []string
+	for _, e := range entries {
+		name := e.Name()
+		if len(name) >= len(prefix)+len(suffix) && strings.HasPrefix(name, prefix) && strings.HasSuffix(name, suffix) {
+			paths = append(paths, filepath.Join(dir, name))
+		}
+	}
+	return paths, nil
 }

@@ -13,7 +13,7 @@ import (
 
 // Errors of this package. More may be known of them: see [CorruptError] and [LockedError].
 var (
-	// ErrNotFound: there is no session with that id.
+	// ErrNotFound: there is no session, or no entry, with that id.
 	ErrNotFound = errors.New("session not found")
 	// ErrLocked: another process has the session open for writing.
 	ErrLocked = errors.New("session is in use")

@@ -322,8 +322,8 @@ func (s *Store) Delete(ctx context.Context, id string) error {
 	if err := os.Remove(path); err != nil {
 		return fmt.Errorf("deleting session %s: %w", id, err)
 	}
-	errs := []error{os.RemoveAll(artifactDir(path))}
-	backups, _ := filepath.Glob(escapeGlob(path) + ".*" + backupSuffix)
+	backups, err := namesLike(filepath.Dir(path), filepath.Base(path)+".", backupSuffix)
+	errs := []error{err, os.RemoveAll(artifactDir(path))}
 	for _, b := range backups {
 		errs = append(errs, os.Remove(b))
 	}
