@@ -11,19 +11,24 @@ import (
 // details is what the editor was shown of a tool call. It is stored with the result, so that a loaded session
 // looks like the live one.
 type details struct {
-	Title     string
-	Kind      ToolKind
-	Content   []Content
-	Locations []Location
-	Raw       jsonx.Raw
+	Title string
+	Kind  ToolKind
+	// Start and StartLocations are what was shown before the call ran.
+	Start          []Content
+	StartLocations []Location
+	Content        []Content
+	Locations      []Location
+	Raw            jsonx.Raw
 }
 
 type detailsJSON struct {
-	Title     string         `json:"title"`
-	Kind      ToolKind       `json:"kind"`
-	Content   []contentJSON  `json:"content,omitzero"`
-	Locations []locationJSON `json:"locations,omitzero"`
-	Raw       jsonx.Raw      `json:"raw,omitzero"`
+	Title          string         `json:"title"`
+	Kind           ToolKind       `json:"kind"`
+	Start          []contentJSON  `json:"start,omitzero"`
+	StartLocations []locationJSON `json:"startLocations,omitzero"`
+	Content        []contentJSON  `json:"content,omitzero"`
+	Locations      []locationJSON `json:"locations,omitzero"`
+	Raw            jsonx.Raw      `json:"raw,omitzero"`
 }
 
 type contentJSON struct {
@@ -45,59 +50,88 @@ type locationJSON struct {
 }
 
 func (d *details) encode() jsonx.Raw {
-	out := detailsJSON{Title: d.Title, Kind: d.Kind, Raw: d.Raw}
-	for _, l := range d.Locations {
-		out.Locations = append(out.Locations, locationJSON{l.Path, l.Line})
-	}
-	for _, c := range d.Content {
-		switch c := c.(type) {
-		case TextContent:
-			out.Content = append(out.Content, contentJSON{Type: "text", Text: c.Text})
-		case DiffContent:
-			out.Content = append(out.Content, contentJSON{Type: "diff", Path: c.Path, Old: c.Old, New: c.New})
-		case TerminalContent:
-			out.Content = append(out.Content, contentJSON{Type: "terminal", Terminal: c.TerminalID})
-		case LinkContent:
-			out.Content = append(out.Content, contentJSON{Type: "link", URI: c.URI, Name: c.Name})
-		case ImageContent:
-			out.Content = append(out.Content, contentJSON{
-				Type: "image", MIMEType: c.Image.MIMEType, Data: base64.StdEncoding.EncodeToString(c.Image.Data),
-			})
-		}
-	}
-	raw, err := jsonx.Marshal(out)
+	raw, err := jsonx.Marshal(detailsJSON{
+		Title: d.Title, Kind: d.Kind, Raw: d.Raw,
+		Start: encodeContent(d.Start), StartLocations: encodeLocations(d.StartLocations),
+		Content: encodeContent(d.Content), Locations: encodeLocations(d.Locations),
+	})
 	if err != nil {
 		bug.Reportf("the details of a tool call do not encode: %v", err)
 	}
 	return raw
 }
 
-// decodeDetails reads what encode wrote. Details of another program give false.
-func decodeDetails(raw jsonx.Raw) (details, bool) {
+func encodeLocations(places []Location) []locationJSON {
+	var out []locationJSON
+	for _, l := range places {
+		out = append(out, locationJSON(l))
+	}
+	return out
+}
+
+func encodeContent(content []Content) []contentJSON {
+	var out []contentJSON
+	for _, c := range content {
+		switch c := c.(type) {
+		case TextContent:
+			out = append(out, contentJSON{Type: "text", Text: c.Text})
+		case DiffContent:
+			out = append(out, contentJSON{Type: "diff", Path: c.Path, Old: c.Old, New: c.New})
+		case TerminalContent:
+			out = append(out, contentJSON{Type: "terminal", Terminal: c.TerminalID})
+		case LinkContent:
+			out = append(out, contentJSON{Type: "link", URI: c.URI, Name: c.Name})
+		case ImageContent:
+			out = append(out, contentJSON{
+				Type: "image", MIMEType: c.Image.MIMEType, Data: base64.StdEncoding.EncodeToString(c.Image.Data),
+			})
+		}
+	}
+	return out
+}
+
+// decodeDetails reads what encode wrote; printed is the result's text, which stands for a terminal that is gone with
+// the process that had it. Details of another program give false.
+func decodeDetails(raw jsonx.Raw, printed string) (details, bool) {
 	var in detailsJSON
 	if len(raw) == 0 || jsonx.Unmarshal(raw, &in) != nil || in.Title == "" {
 		return details{}, false
 	}
-	d := details{Title: in.Title, Kind: in.Kind, Raw: in.Raw}
-	for _, l := range in.Locations {
-		d.Locations = append(d.Locations, Location(l))
+	return details{
+		Title: in.Title, Kind: in.Kind, Raw: in.Raw,
+		Start: decodeContent(in.Start, ""), StartLocations: decodeLocations(in.StartLocations),
+		Content: decodeContent(in.Content, printed), Locations: decodeLocations(in.Locations),
+	}, true
+}
+
+func decodeLocations(places []locationJSON) []Location {
+	var out []Location
+	for _, l := range places {
+		out = append(out, Location(l))
 	}
-	for _, c := range in.Content {
+	return out
+}
+
+func decodeContent(content []contentJSON, printed string) []Content {
+	var out []Content
+	for _, c := range content {
 		switch c.Type {
 		case "text":
-			d.Content = append(d.Content, TextContent{c.Text})
+			out = append(out, TextContent{c.Text})
 		case "diff":
-			d.Content = append(d.Content, DiffContent{c.Path, c.Old, c.New})
+			out = append(out, DiffContent{c.Path, c.Old, c.New})
 		case "terminal":
-			// The terminal is gone with the process that had it; what it printed is in the result's text.
+			if printed != "" {
+				out = append(out, TextContent{cutMiddle(printed, maxShown)})
+			}
 		case "link":
-			d.Content = append(d.Content, LinkContent{c.URI, c.Name})
+			out = append(out, LinkContent{c.URI, c.Name})
 		case "image":
 			data, err := base64.StdEncoding.DecodeString(c.Data)
 			if err == nil {
-				d.Content = append(d.Content, ImageContent{providers.Image{MIMEType: c.MIMEType, Data: data}})
+				out = append(out, ImageContent{providers.Image{MIMEType: c.MIMEType, Data: data}})
 			}
 		}
 	}
-	return d, true
+	return out
 }

@@ -1,15 +1,20 @@
 package agent
 
 import (
+	"iter"
+
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/providers"
 )
 
-// Replay yields the events of a stored conversation, as they looked live. Tools serve to describe calls whose
-// stored result does not say how they looked, such as those of files that another program wrote.
-func Replay(history []providers.Message, ws Workspace, tools []Tool, newID func() string) func(yield func(Event) bool) {
+// Replay returns the events of the conversation so far, as they looked live.
+func (s *Session) Replay() (iter.Seq[Event], error) {
+	history, err := s.Context()
+	if err != nil {
+		return nil, err
+	}
 	return func(yield func(Event) bool) {
-		r := &replay{ws: ws, tools: tools, yield: yield, results: make(map[string]*providers.Message)}
+		r := &replay{session: s, yield: yield, results: make(map[string]*providers.Message), told: make(map[string]bool)}
 		for i := range history {
 			if m := &history[i]; m.Role == providers.RoleTool {
 				r.results[m.ToolCallID] = m
@@ -18,18 +23,17 @@ func Replay(history []providers.Message, ws Workspace, tools []Tool, newID func(
 		for i := range history {
 			m := history[i]
 			if m.ID == "" {
-				m.ID = newID()
+				m.ID = s.opts.NewID()
 			}
 			if !r.message(&m) {
 				return
 			}
 		}
-	}
+	}, nil
 }
 
 type replay struct {
-	ws      Workspace
-	tools   []Tool
+	session *Session
 	yield   func(Event) bool
 	results map[string]*providers.Message
 	told    map[string]bool
@@ -97,44 +101,37 @@ func (r *replay) assistant(m *providers.Message) bool {
 
 // call tells a call and its end. A call without a result was cut off.
 func (r *replay) call(c providers.ToolCall, result *providers.Message) bool {
-	if r.told == nil {
-		r.told = make(map[string]bool)
-	}
 	r.told[c.ID] = true
 	started := ToolStarted{CallID: c.ID, Name: c.Name, Title: c.Name, Kind: KindOther, Input: c.Input}
-	if tool := findTool(r.tools, c.Name); tool != nil {
-		started.Kind = tool.Spec().Kind
-		if input, err := validInput(c); err == nil {
-			if plan, err := tool.Plan(&Call{ID: c.ID, Name: c.Name, Input: input, Workspace: r.ws}); err == nil && plan != nil {
-				started.Content, started.Locations = plan.Content, plan.Locations
-				if plan.Title != "" {
-					started.Title = plan.Title
-				}
-			}
-		}
-	}
 	if len(started.Input) == 0 || !jsonx.Valid(started.Input) {
 		started.Input, _ = jsonx.Marshal(string(started.Input)) // a string always encodes
 	}
-	ended := ToolEnded{CallID: c.ID, Failed: true, Locations: started.Locations}
-	if result == nil {
-		ended.Content = append(started.Content[:len(started.Content):len(started.Content)], TextContent{"The call was interrupted."})
-		return r.yield(started) && r.yield(ended)
+	ended := ToolEnded{CallID: c.ID, Failed: true}
+	var d details
+	known := false
+	if result != nil {
+		ended.Failed = result.IsError
+		d, known = decodeDetails(result.Details, result.Text())
 	}
-	ended.Failed = result.IsError
-	if d, ok := decodeDetails(result.Details); ok {
-		started.Title, started.Kind = d.Title, d.Kind
+	if known {
+		started.Title, started.Kind, started.Content, started.Locations = d.Title, d.Kind, d.Start, d.StartLocations
 		ended.Content, ended.Locations, ended.Raw = d.Content, d.Locations, d.Raw
 	} else {
-		ended.Content = started.Content[:len(started.Content):len(started.Content)]
-		if text := result.Text(); text != "" {
-			ended.Content = append(ended.Content, TextContent{cutMiddle(text, maxShown)})
+		r.describe(&started, c)
+		text := "The call was interrupted."
+		if result != nil {
+			text = cutMiddle(result.Text(), maxShown)
 		}
+		ended.Content = append([]Content(nil), started.Content...)
+		if text != "" {
+			ended.Content = append(ended.Content, TextContent{text})
+		}
+		ended.Locations = started.Locations
 	}
 	if !r.yield(started) || !r.yield(ended) {
 		return false
 	}
-	if c.Name == planTool && !result.IsError {
+	if c.Name == planTool && result != nil && !result.IsError {
 		if entries, ok := PlanFromInput(c.Input); ok {
 			return r.yield(PlanChanged{Entries: entries})
 		}
@@ -142,11 +139,24 @@ func (r *replay) call(c providers.ToolCall, result *providers.Message) bool {
 	return true
 }
 
-func findTool(tools []Tool, name string) Tool {
-	for _, t := range tools {
-		if t.Spec().Name == name {
-			return t
-		}
+// describe makes up how a call looked of which only the input is known, as in files that another program wrote.
+func (r *replay) describe(started *ToolStarted, c providers.ToolCall) {
+	tool := r.session.tool(c.Name)
+	if tool == nil {
+		return
 	}
-	return nil
+	started.Kind = tool.Spec().Kind
+	input, err := validInput(c)
+	if err != nil {
+		return
+	}
+	run := &toolRun{turn: &Turn{session: r.session}, call: c, tool: tool}
+	plan, err := tool.Plan(run.newCall(input))
+	if err != nil || plan == nil {
+		return
+	}
+	started.Content, started.Locations = plan.Content, plan.Locations
+	if plan.Title != "" {
+		started.Title = plan.Title
+	}
 }

@@ -166,7 +166,7 @@ func (r *toolRun) announce(plan *CallPlan) {
 		kind = r.tool.Spec().Kind
 	}
 	r.shown = plan.Content
-	r.details = details{Title: plan.Title, Kind: kind}
+	r.details = details{Title: plan.Title, Kind: kind, Start: plan.Content, StartLocations: plan.Locations}
 	input := r.call.Input
 	if len(input) == 0 || !jsonx.Valid(input) {
 		input, _ = jsonx.Marshal(string(input)) // a string always encodes

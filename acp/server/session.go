@@ -132,11 +132,11 @@ func (s *Server) LoadSession(ctx context.Context, p *acp.LoadSessionRequest) (ac
 		if err != nil {
 			return nil, err
 		}
-		history, err := session.Context()
+		events, err := session.Replay()
 		if err != nil {
 			return nil, err
 		}
-		for ev := range agent.Replay(history, session.Workspace(), s.opts.Tools(), s.opts.NewID) {
+		for ev := range events {
 			if ctx.Err() != nil {
 				return nil, context.Cause(ctx)
 			}

@@ -1,0 +1,277 @@
+// Package acptest is an editor without a screen: an ACP client with files, terminals and permission answers, that
+// remembers all it is told. The tests drive agents with it, in memory or as child processes, and so does "gjc demo".
+package acptest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/internal/proc"
+)
+
+// EditorOptions configures an [Editor]. The zero value is an editor with files, terminals, and a user who allows
+// everything once.
+type EditorOptions struct {
+	// Capabilities is what the editor advertises. If nil, [AllCapabilities].
+	Capabilities *acp.ClientCapabilities
+	// Info is who the editor says it is. If nil, acptest.
+	Info *acp.Implementation
+	// Permission answers questions. If nil, every one is answered "allow_once".
+	Permission func(ctx context.Context, p *acp.RequestPermissionRequest) (*acp.RequestPermissionResponse, error)
+	// Updated, if set, sees every update when it comes, one at a time, in order.
+	Updated func(*acp.SessionNotification)
+	// Requested, if set, sees every request of the agent's when it comes; an error is the answer.
+	Requested func(method string, params any) error
+	// Env is the environment of terminals.
+	Env []string
+	// Trace sees every line; sent ones are the editor's.
+	Trace func(sent bool, line []byte)
+}
+
+// AllCapabilities is what an editor can advertise.
+func AllCapabilities() *acp.ClientCapabilities {
+	return &acp.ClientCapabilities{
+		FS: acp.FileSystemCapabilities{ReadTextFile: true, WriteTextFile: true}, Terminal: true,
+		Session: &acp.ClientSessionCapabilities{Notices: &acp.NoticeCapabilities{}},
+	}
+}
+
+// Editor is the client. Its exported methods may be called from any goroutine. Close it.
+type Editor struct {
+	Conn *acp.ClientConn
+
+	opts     EditorOptions
+	children *proc.Group
+
+	mu        sync.Mutex // guards the fields below
+	buffers   map[string]string
+	terminals map[acp.TerminalID]*terminal
+	released  map[acp.TerminalID]*terminal
+	created   int
+	updates   []acp.SessionNotification
+	calls     []string
+	changed   chan struct{} // closed and replaced when updates or calls grow
+}
+
+var _ acp.Client = (*Editor)(nil)
+
+// NewEditor starts an editor whose agent speaks on r and listens on w. closer is closed with the connection.
+func NewEditor(ctx context.Context, r io.Reader, w io.Writer, closer io.Closer, opts EditorOptions) *Editor {
+	if opts.Capabilities == nil {
+		opts.Capabilities = AllCapabilities()
+	}
+	if opts.Info == nil {
+		opts.Info = &acp.Implementation{Name: "acptest", Version: "1"}
+	}
+	e := &Editor{
+		opts: opts, children: proc.NewGroup(nil), changed: make(chan struct{}),
+		buffers: make(map[string]string), terminals: make(map[acp.TerminalID]*terminal),
+		released: make(map[acp.TerminalID]*terminal),
+	}
+	e.Conn = acp.NewClientConn(ctx, r, w, &acp.ConnOptions{Closer: closer, Trace: opts.Trace}, func(*acp.ClientConn) acp.Client { return e })
+	return e
+}
+
+// Close ends the connection and every terminal.
+func (e *Editor) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	return errors.Join(e.Conn.Close(), e.children.Close(ctx))
+}
+
+// Initialize says hello.
+func (e *Editor) Initialize(ctx context.Context) (*acp.InitializeResponse, error) {
+	return acp.MethodInitialize.Call(ctx, e.Conn, &acp.InitializeRequest{
+		ProtocolVersion: 1, ClientCapabilities: *e.opts.Capabilities, ClientInfo: e.opts.Info,
+	})
+}
+
+// NewSession opens a session in cwd.
+func (e *Editor) NewSession(ctx context.Context, cwd string) (*acp.NewSessionResponse, error) {
+	return acp.MethodSessionNew.Call(ctx, e.Conn, &acp.NewSessionRequest{Cwd: cwd})
+}
+
+// Prompt sends text and waits for the end of the turn. By then every update of the turn has been seen.
+func (e *Editor) Prompt(ctx context.Context, id acp.SessionID, text string) (*acp.PromptResponse, error) {
+	return acp.MethodSessionPrompt.Call(ctx, e.Conn, &acp.PromptRequest{
+		SessionID: id, Prompt: []acp.ContentBlock{&acp.TextContent{Text: text}},
+	})
+}
+
+// Open sets the text of a buffer that is not saved. The agent reads it instead of the disk.
+func (e *Editor) Open(path, text string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.buffers[path] = text
+}
+
+// Updates returns the updates so far of one session, or of all where id is empty.
+func (e *Editor) Updates(id acp.SessionID) []acp.SessionUpdate {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var updates []acp.SessionUpdate
+	for _, n := range e.updates {
+		if id == "" || n.SessionID == id {
+			updates = append(updates, n.Update)
+		}
+	}
+	return updates
+}
+
+// Calls returns the methods that the agent has called so far, without the updates.
+func (e *Editor) Calls() []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.calls)
+}
+
+// OpenTerminals returns how many terminals have not been released.
+func (e *Editor) OpenTerminals() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.terminals)
+}
+
+// Text returns what the agent has said in a session, without its thoughts.
+func (e *Editor) Text(id acp.SessionID) string {
+	var s strings.Builder
+	for _, u := range e.Updates(id) {
+		if c, ok := u.(*acp.AgentMessageChunk); ok {
+			if t, ok := c.Content.(*acp.TextContent); ok {
+				s.WriteString(t.Text)
+			}
+		}
+	}
+	return s.String()
+}
+
+// note records a call of the agent's.
+func (e *Editor) note(method string, params any) error {
+	e.mu.Lock()
+	e.calls = append(e.calls, method)
+	e.wakeLocked()
+	e.mu.Unlock()
+	if e.opts.Requested != nil {
+		return e.opts.Requested(method, params)
+	}
+	return nil
+}
+
+func (e *Editor) wakeLocked() {
+	close(e.changed)
+	e.changed = make(chan struct{})
+}
+
+// SessionUpdate implements [acp.Client].
+func (e *Editor) SessionUpdate(_ context.Context, p *acp.SessionNotification) error {
+	e.mu.Lock()
+	e.updates = append(e.updates, *p)
+	e.wakeLocked()
+	e.mu.Unlock()
+	if e.opts.Updated != nil {
+		e.opts.Updated(p)
+	}
+	return nil
+}
+
+// ReadTextFile implements [acp.Client]: an open buffer, else the disk.
+func (e *Editor) ReadTextFile(_ context.Context, p *acp.ReadTextFileRequest) (*acp.ReadTextFileResponse, error) {
+	if err := e.note(acp.MethodFSReadTextFile.Name, p); err != nil {
+		return nil, err
+	}
+	if !filepath.IsAbs(p.Path) {
+		return nil, &acp.Error{Code: acp.ErrorCodeInvalidParams, Message: "path must be absolute"}
+	}
+	e.mu.Lock()
+	text, open := e.buffers[p.Path]
+	e.mu.Unlock()
+	if !open {
+		data, err := os.ReadFile(p.Path)
+		if err != nil {
+			return nil, &acp.Error{Code: acp.ErrorCodeResourceNotFound, Message: err.Error()}
+		}
+		text = string(data)
+	}
+	return &acp.ReadTextFileResponse{Content: lines(text, p.Line, p.Limit)}, nil
+}
+
+func lines[N ~int | ~int64](text string, from, limit *N) string {
+	if from == nil && limit == nil {
+		return text
+	}
+	all := strings.SplitAfter(text, "\n")
+	begin := 0
+	if from != nil {
+		begin = min(max(int(*from)-1, 0), len(all))
+	}
+	end := len(all)
+	if limit != nil {
+		end = min(begin+int(*limit), len(all))
+	}
+	return strings.Join(all[begin:end], "")
+}
+
+// WriteTextFile implements [acp.Client]: to the disk, and to the buffer if one is open.
+func (e *Editor) WriteTextFile(_ context.Context, p *acp.WriteTextFileRequest) (*acp.WriteTextFileResponse, error) {
+	if err := e.note(acp.MethodFSWriteTextFile.Name, p); err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	if _, open := e.buffers[p.Path]; open {
+		e.buffers[p.Path] = p.Content
+	}
+	e.mu.Unlock()
+	if err := os.WriteFile(p.Path, []byte(p.Content), 0o666); err != nil {
+		return nil, err
+	}
+	return nil, nil
+}
+
+// RequestPermission implements [acp.Client].
+func (e *Editor) RequestPermission(ctx context.Context, p *acp.RequestPermissionRequest) (*acp.RequestPermissionResponse, error) {
+	if err := e.note(acp.MethodSessionRequestPermission.Name, p); err != nil {
+		return nil, err
+	}
+	if e.opts.Permission != nil {
+		return e.opts.Permission(ctx, p)
+	}
+	return Choose("allow_once"), nil
+}
+
+// Choose is the answer that picks one option.
+func Choose(id acp.PermissionOptionID) *acp.RequestPermissionResponse {
+	return &acp.RequestPermissionResponse{Outcome: &acp.SelectedPermissionOutcome{OptionID: id}}
+}
+
+func unsupported(method string) error {
+	return &acp.Error{Code: acp.ErrorCodeMethodNotFound, Message: fmt.Sprintf("method not found: %s", method)}
+}
+
+// AuthStatusUpdate implements [acp.Client].
+func (e *Editor) AuthStatusUpdate(context.Context, *acp.AuthStatusUpdateNotification) error {
+	return nil
+}
+
+// CompleteElicitation implements [acp.Client].
+func (e *Editor) CompleteElicitation(context.Context, *acp.CompleteElicitationNotification) error {
+	return nil
+}
+
+// CreateElicitation implements [acp.Client]; it is not supported.
+func (e *Editor) CreateElicitation(context.Context, *acp.CreateElicitationRequest) (*acp.CreateElicitationResponse, error) {
+	return nil, unsupported(acp.MethodElicitationCreate.Name)
+}
+
+// MessageMCP implements [acp.Client]; it is not supported.
+func (e *Editor) MessageMCP(context.Context, *acp.MessageMCPRequest) (*acp.MessageMCPResponse, error) {
+	return nil, unsupported(acp.MethodMCPMessage.Name)
+}

@@ -1,0 +1,337 @@
+// Package gjc holds the tests of the repository's shape.
+package gjc
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/gajae-code/gjc/"
+
+// layers says which of our packages each package may import, besides those below it in the same folder. It is the
+// direction of docs/architecture.md; a package that does not stand here fails the test.
+var layers = map[string][]string{
+	"internal/bug":           {},
+	"internal/frame":         {},
+	"internal/jsonx":         {},
+	"internal/proc":          {},
+	"internal/testenv":       {},
+	"internal/jsonrpc":       {"internal/bug", "internal/frame", "internal/jsonx"},
+	"acp":                    {"internal/frame", "internal/jsonrpc", "internal/jsonx"},
+	"acp/generate":           {"internal/jsonx"},
+	"providers":              {"internal/bug", "internal/jsonx"},
+	"providers/anthropic":    {"internal/bug", "internal/jsonx", "providers", "providers/internal"},
+	"providers/openai":       {"internal/bug", "internal/jsonx", "providers", "providers/internal"},
+	"providers/offline":      {"internal/bug", "internal/jsonx", "providers"},
+	"providers/providertest": {"internal/jsonx", "internal/testenv", "providers"},
+	"sessions":               {"internal/bug", "internal/jsonx", "providers"},
+	"agent":                  {"internal/bug", "internal/jsonx", "providers", "sessions"},
+	"agent/tools":            {"agent", "internal/bug", "internal/jsonx", "providers"},
+	"bridges":                {"acp", "agent", "internal/bug", "internal/jsonx", "internal/proc"},
+	"acp/server":             {"acp", "agent", "bridges", "internal/bug", "internal/jsonx", "internal/proc", "providers", "sessions"},
+	"acp/acptest":            {"acp", "internal/proc", "internal/jsonx"},
+	"cmd/gjc":                {"*"},
+	"cmd/bench":              {"*"},
+	"cmd/checksize":          {},
+}
+
+type listed struct {
+	ImportPath string
+	Dir        string
+	GoFiles    []string
+	Imports    []string
+}
+
+// list runs go list over our packages, for one operating system.
+func list(t *testing.T) []listed {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Dir,GoFiles,Imports", "./...")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, stderr.String())
+	}
+	var all []listed
+	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p listed
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			return all
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+}
+
+func TestImportDirection(t *testing.T) {
+	for _, p := range list(t) {
+		name := strings.TrimPrefix(p.ImportPath, module)
+		if len(p.GoFiles) == 0 || strings.Contains(name, "/testdata/") {
+			continue
+		}
+		allowed, known := layers[name]
+		if !known {
+			t.Errorf("package %s is not in the layers table (and not in docs/architecture.md?)", name)
+			continue
+		}
+		for _, imp := range p.Imports {
+			dep, ours := strings.CutPrefix(imp, module)
+			if ours && !slices.Contains(allowed, dep) && !slices.Contains(allowed, "*") {
+				t.Errorf("%s imports %s, which its layer does not allow", name, dep)
+			}
+		}
+	}
+}
+
+// forbidden are imports that only some packages may have, with the reason.
+var forbidden = []struct {
+	path   string
+	except []string
+	why    string
+}{
+	{"os/exec", []string{"internal/proc", "bridges", "cmd/gjc", "cmd/bench", "cmd/checksize", "acp/acptest", "internal/testenv", "acp/generate"}, "children belong to internal/proc"},
+	{"text/template", nil, "it switches off the linker's dead-code elimination"},
+	{"html/template", nil, "it switches off the linker's dead-code elimination"},
+	{"testing", []string{"internal/testenv", "providers/providertest"}, "the product does not link the test framework"},
+	{"log", nil, "logs are zerolog"},
+	{"log/slog", nil, "logs are zerolog"},
+	{"encoding/json", []string{"acp", "acp/generate", "cmd/bench", "cmd/checksize"}, "JSON goes through internal/jsonx"},
+}
+
+func TestForbiddenImports(t *testing.T) {
+	for _, p := range list(t) {
+		name := strings.TrimPrefix(p.ImportPath, module)
+		for _, f := range forbidden {
+			if slices.Contains(p.Imports, f.path) && !slices.Contains(f.except, name) {
+				t.Errorf("%s imports %s: %s", name, f.path, f.why)
+			}
+		}
+	}
+}
+
+// sources calls fn for each hand-written Go file that is not a test.
+func sources(t *testing.T, fn func(path string, text []byte)) {
+	t.Helper()
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == "node_modules" || d.Name() == ".git" || d.Name() == "testdata"):
+			return filepath.SkipDir
+		case d.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_gen.go") || strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		fn(filepath.ToSlash(path), text)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestFileLength(t *testing.T) {
+	const most = 600
+	sources(t, func(path string, text []byte) {
+		if n := bytes.Count(text, []byte("\n")); n > most {
+			t.Errorf("%s has %d lines; split it by what it holds (at most %d)", path, n, most)
+		}
+	})
+}
+
+// outside is how the process's surroundings are reached; only cmd may.
+var outside = regexp.MustCompile(`\bos\.(Stdout|Stdin|Stderr|Args|Getenv|LookupEnv|Environ|Getwd)\b`)
+
+func TestSurroundingsOnlyInCmd(t *testing.T) {
+	sources(t, func(path string, text []byte) {
+		if strings.HasPrefix(path, "cmd/") || strings.HasPrefix(path, "internal/testenv/") || strings.HasPrefix(path, "acp/generate/") {
+			return
+		}
+		for i, line := range strings.Split(string(text), "\n") {
+			if code, _, _ := strings.Cut(line, "//"); outside.MatchString(code) {
+				t.Errorf("%s:%d reaches %s; only cmd may, and passes it on", path, i+1, outside.FindString(code))
+			}
+		}
+	})
+}
+
+func TestOnePackageComment(t *testing.T) {
+	comments := make(map[string][]string)
+	packages := make(map[string]bool)
+	sources(t, func(path string, text []byte) {
+		f, err := parser.ParseFile(token.NewFileSet(), path, text, parser.ParseComments|parser.PackageClauseOnly)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		dir := filepath.Dir(path)
+		packages[dir] = true
+		if f.Doc != nil {
+			comments[dir] = append(comments[dir], path)
+			first := strings.Fields(f.Doc.Text())
+			if len(first) < 2 || first[0] != "Package" && first[0] != "Command" {
+				t.Errorf("%s: the package comment begins with %q", path, strings.Join(first[:min(2, len(first))], " "))
+			}
+		}
+	})
+	for dir := range packages {
+		if n := len(comments[dir]); n != 1 {
+			t.Errorf("package %s has %d package comments (%s), want 1", dir, n, strings.Join(comments[dir], ", "))
+		}
+	}
+}
+
+func TestMainIsShort(t *testing.T) {
+	text, err := os.ReadFile("cmd/gjc/main.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := bytes.Count(text, []byte("\n")); n > 60 {
+		t.Errorf("cmd/gjc/main.go has %d lines, at most 60", n)
+	}
+}
+
+// TestNoPackageState looks for variables that two sessions could share: package-level maps, slices and channels that
+// some function assigns to.
+func TestNoPackageState(t *testing.T) {
+	sources(t, func(path string, text []byte) {
+		if strings.HasPrefix(path, "internal/bug/") || strings.HasPrefix(path, "acp/generate/") {
+			return // the table of bugs belongs to the program, and the generator is one
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), path, text, 0)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		vars := make(map[string]bool)
+		for _, d := range f.Decls {
+			g, ok := d.(*ast.GenDecl)
+			if !ok || g.Tok != token.VAR {
+				continue
+			}
+			for _, s := range g.Specs {
+				for _, n := range s.(*ast.ValueSpec).Names {
+					vars[n.Name] = true
+				}
+			}
+		}
+		for _, d := range f.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if !ok || fn.Body == nil {
+				continue
+			}
+			local := make(map[string]bool)
+			ast.Inspect(fn, func(n ast.Node) bool {
+				switch n := n.(type) {
+				case *ast.AssignStmt:
+					for _, l := range n.Lhs {
+						id, ok := l.(*ast.Ident)
+						switch {
+						case !ok:
+						case n.Tok == token.DEFINE:
+							local[id.Name] = true
+						case vars[id.Name] && !local[id.Name]:
+							t.Errorf("%s: %s assigns to the package variable %s", path, fn.Name.Name, id.Name)
+						}
+					}
+				case *ast.ValueSpec:
+					for _, id := range n.Names {
+						local[id.Name] = true
+					}
+				case *ast.Field:
+					for _, id := range n.Names {
+						local[id.Name] = true
+					}
+				}
+				return true
+			})
+		}
+	})
+}
+
+func TestGoMod(t *testing.T) {
+	for _, path := range []string{"go.mod", "tools/go.mod"} {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if regexp.MustCompile(`(?m)^replace\b`).Match(text) {
+			t.Errorf("%s has a replace directive", path)
+		}
+	}
+	deps, err := os.ReadFile("docs/dependencies.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mod, err := os.ReadFile("go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(mod)) {
+		fields := strings.Fields(strings.TrimPrefix(strings.TrimSpace(line), "require "))
+		if len(fields) == 2 && strings.Contains(fields[0], ".") && strings.HasPrefix(fields[1], "v") && !bytes.Contains(deps, []byte(fields[0])) {
+			t.Errorf("docs/dependencies.md has no line for %s", fields[0])
+		}
+	}
+}
+
+// TestArchitectureDocument holds docs/architecture.md to the packages that there are.
+func TestArchitectureDocument(t *testing.T) {
+	text, err := os.ReadFile("docs/architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range layers {
+		if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
+			continue // a package of a later part
+		}
+		if !bytes.Contains(text, []byte("`"+name+"`")) {
+			t.Errorf("docs/architecture.md does not name `%s`", name)
+		}
+	}
+}
+
+// TestNoForeignTraces looks for what must not be in the repository: paths of a machine, hosts of registries.
+func TestNoForeignTraces(t *testing.T) {
+	bad := regexp.MustCompile(`/root/|/home/[a-z]+/|proxy\.golang\.org|registry\.npmjs\.org|deb\.debian\.org|"resolved":`)
+	out, err := exec.CommandContext(t.Context(), "git", "ls-files", "-z").Output()
+	if err != nil {
+		t.Skipf("not a git checkout: %v", err)
+	}
+	for path := range strings.SplitSeq(strings.TrimRight(string(out), "\x00"), "\x00") {
+		if path == "arch_test.go" || path == "" {
+			continue
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			continue // deleted and not yet committed
+		}
+		s := bufio.NewScanner(f)
+		s.Buffer(nil, 4<<20)
+		for n := 1; s.Scan(); n++ {
+			if m := bad.FindString(s.Text()); m != "" {
+				t.Errorf("%s:%s: %q", path, strconv.Itoa(n), m)
+			}
+		}
+		_ = f.Close() // read only
+	}
+}

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"github.com/gajae-code/gjc/acp/server"
+	"github.com/gajae-code/gjc/agent/tools"
+	"github.com/gajae-code/gjc/internal/bug"
+)
+
+func newACP(h *host, opts *options) *cobra.Command {
+	return &cobra.Command{
+		Use:   "acp",
+		Short: "Serve an editor over the Agent Client Protocol on stdin and stdout",
+		Args:  usageArgs(cobra.NoArgs),
+		RunE:  func(cmd *cobra.Command, _ []string) error { return serve(cmd.Context(), h, opts) },
+	}
+}
+
+// serve is "gjc acp". It ends without an error when the editor closes stdin, or when ctx ends.
+func serve(ctx context.Context, h *host, opts *options) error {
+	// Collecting earlier than usual keeps the process small; it waits for a model nearly all the time.
+	debug.SetGCPercent(60)
+	protocol, err := takeStdout(h)
+	if err != nil {
+		return fmt.Errorf("taking over stdout: %w", err)
+	}
+	log, closeLog, err := newLogger(h.stderr, opts)
+	if err != nil {
+		return err
+	}
+	defer closeLog()
+	trace, closeTrace, err := newTrace(opts.rpcLog)
+	if err != nil {
+		return err
+	}
+	defer closeTrace()
+	dir, err := h.agentDir(opts.agentDir)
+	if err != nil {
+		return err
+	}
+	bug.Handle(func(r bug.Report) {
+		log.Error().Str("site", r.Site).Str("stack", r.Stack).Msg("bug: " + r.Message)
+	})
+	models := h.registry(dir, opts.apiKey, func(note string) { log.Warn().Msg(note) })
+	defer models.Close()
+	err = server.Serve(ctx, h.stdin, protocol, nil, server.Options{
+		Version: version(), Store: h.store(dir), Models: models, Tools: tools.All, Local: h.local(),
+		NewID: uuid.NewString, OS: runtime.GOOS, Model: opts.model, Log: log, Trace: trace,
+	})
+	if ctx.Err() != nil {
+		return nil // a signal: everything is down in good order
+	}
+	return err
+}
+
+// takeStdout returns the process's stdout for the protocol alone, and points the descriptor that everything else
+// knows as stdout at stderr: nothing, not even a child or a panic, can write into the protocol then.
+func takeStdout(h *host) (*os.File, error) {
+	protocol, err := divertStdout(h.stdout, h.stderr)
+	if err != nil {
+		return nil, err
+	}
+	os.Stdout = os.Stderr
+	return protocol, nil
+}

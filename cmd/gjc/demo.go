@@ -1,0 +1,273 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/acp/acptest"
+	"github.com/gajae-code/gjc/internal/proc"
+)
+
+func newDemo(h *host, _ *options) *cobra.Command {
+	keep := false
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Show an editor session with the offline model, in a scratch workspace",
+		Long: "demo starts \"gjc acp\" as an editor does, over pipes, in a scratch git workspace, and drives the offline model " +
+			"through reading, searching, editing, running, asking, cancelling, closing and loading. It needs git and Go, no network and no key.",
+		Args: usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return runDemo(cmd.Context(), h, keep) },
+	}
+	cmd.Flags().BoolVar(&keep, "keep", false, "leave the workspace and the session files behind")
+	return cmd
+}
+
+// demoTimeout bounds the whole demonstration: a hang is a failure too.
+const demoTimeout = 3 * time.Minute
+
+// demo is one run.
+type demo struct {
+	*screen
+	root, work string
+	env        []string
+	agent      *acptest.Agent
+	session    acp.SessionID
+	failed     []string
+	passed     int
+
+	// answer is how the user answers the next question.
+	answer acp.PermissionOptionID
+	asked  []string
+}
+
+func runDemo(ctx context.Context, h *host, keep bool) (err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, demoTimeout, errors.New("the demo takes too long"))
+	defer cancel()
+	root, err := os.MkdirTemp("", "gjc-demo-")
+	if err != nil {
+		return err
+	}
+	if root, err = filepath.EvalSymlinks(root); err != nil {
+		return err
+	}
+	d := &demo{screen: &screen{out: h.stdout, root: filepath.Join(root, "calc")}, root: root, work: filepath.Join(root, "calc")}
+	if !keep {
+		defer func() { err = errors.Join(err, os.RemoveAll(root)) }()
+	}
+	// The child has no keys, so the offline model answers, and its sessions stay in the scratch directory.
+	d.env = proc.Environ(h.env, "GJC_CODING_AGENT_DIR="+filepath.Join(root, "agent"), "GIT_CONFIG_GLOBAL="+os.DevNull, "GOFLAGS=-buildvcs=false", "GOWORK=off")
+	if err := d.makeWorkspace(ctx); err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	d.say("gjc demo: an editor and \"gjc acp\", over pipes, in %s\n", d.work)
+	if err := d.play(ctx, self); err != nil {
+		return err
+	}
+	if len(d.failed) > 0 {
+		d.say("\n%d of %d checks failed:", len(d.failed), d.passed+len(d.failed))
+		for _, f := range d.failed {
+			d.say("  - %s", f)
+		}
+		return errTold
+	}
+	d.say("\nAll %d checks passed.", d.passed)
+	if keep {
+		d.say("Kept: %s", root)
+	}
+	return nil
+}
+
+// check notes whether something happened that had to.
+func (d *demo) check(ok bool, format string, args ...any) {
+	what := fmt.Sprintf(format, args...)
+	if ok {
+		d.passed++
+		return
+	}
+	d.failed = append(d.failed, what)
+	d.say("  !! not so: %s", what)
+}
+
+// play is the whole session.
+func (d *demo) play(ctx context.Context, self string) error {
+	begin := time.Now()
+	agent, err := acptest.Start(ctx, acptest.ProcessOptions{Path: self, Args: []string{"acp"}, Dir: d.root, Env: d.env}, acptest.EditorOptions{
+		Info: &acp.Implementation{Name: "gjc-demo", Version: version()}, Env: d.env,
+		Updated: func(n *acp.SessionNotification) { d.show(n.Update) },
+		Permission: func(_ context.Context, p *acp.RequestPermissionRequest) (*acp.RequestPermissionResponse, error) {
+			title := p.ToolCall.Title.Or("")
+			d.asked = append(d.asked, title)
+			d.say("  ?  May it: %s  →  %s", title, d.answer)
+			return acptest.Choose(d.answer), nil
+		},
+	})
+	if err != nil {
+		return err
+	}
+	d.agent = agent
+	d.printed = agent.Printed
+	defer func() {
+		agent.Process.Kill()
+		_ = agent.Close()
+	}()
+	init, err := agent.Initialize(ctx)
+	if err != nil {
+		return err
+	}
+	d.step(begin, "initialize", "%s %s, protocol %d", init.AgentInfo.Name, init.AgentInfo.Version, init.ProtocolVersion)
+	d.check(init.AgentCapabilities.LoadSession, "the agent can load sessions")
+
+	begin = time.Now()
+	session, err := agent.NewSession(ctx, d.work)
+	if err != nil {
+		return err
+	}
+	d.session = session.SessionID
+	d.step(begin, "session/new", "%d config options, mode %s", len(session.ConfigOptions), session.Modes.CurrentModeID)
+
+	for _, scene := range []func(context.Context) error{
+		d.look, d.testRed, d.fix, d.unsaved, d.refuse, d.cancel, d.reload,
+	} {
+		if err := scene(ctx); err != nil {
+			return err
+		}
+	}
+	begin = time.Now()
+	state, err := agent.Stop(ctx)
+	if err != nil {
+		return err
+	}
+	d.step(begin, "stdin closed", "the agent ended: %v", state)
+	d.check(state.Success(), "the agent exits 0 when its editor is gone")
+	d.check(agent.OpenTerminals() == 0, "every terminal was released")
+	return nil
+}
+
+// prompt sends one prompt and prints what comes of it.
+func (d *demo) prompt(ctx context.Context, lines ...string) (acp.StopReason, error) {
+	text := strings.Join(lines, "\n")
+	d.say("\n>  %s", strings.ReplaceAll(text, "\n", "\n   "))
+	begin := time.Now()
+	resp, err := d.agent.Prompt(ctx, d.session, text)
+	if err != nil {
+		return "", err
+	}
+	d.flush()
+	d.step(begin, "session/prompt", "%s", resp.StopReason)
+	return resp.StopReason, nil
+}
+
+func (d *demo) look(ctx context.Context) error {
+	stop, err := d.prompt(ctx,
+		"Please fix the failing test.",
+		"!plan Read the code; Run the tests; Fix the bug; Run the tests again",
+		"!read calc.go", "!search func \\w+\\(", "!find **/*.go")
+	if err != nil {
+		return err
+	}
+	d.check(stop == acp.StopReasonEndTurn, "the turn ends")
+	d.check(d.plan == 4, "the plan has 4 steps, not %d", d.plan)
+	d.check(d.completed("read") == 1 && d.completed("search") == 2, "a read, a search and a find completed")
+	d.check(count(d.agent.Calls(), acp.MethodFSReadTextFile.Name) > 0, "the file was read through the editor")
+	return nil
+}
+
+func (d *demo) testRed(ctx context.Context) error {
+	d.answer = "allow_always"
+	_, err := d.prompt(ctx, "!bash go test ./...")
+	d.check(len(d.asked) == 1, "the command was asked for, once")
+	d.check(d.ended[acp.ToolCallStatusFailed] == 1, "the tests are red")
+	d.check(count(d.agent.Calls(), acp.MethodTerminalCreate.Name) == 1, "the command ran in the editor's terminal")
+	return err
+}
+
+func (d *demo) fix(ctx context.Context) error {
+	_, err := d.prompt(ctx, "!edit calc.go return a - b => return a + b", "!bash go test ./...")
+	d.check(len(d.asked) == 1, "the answer \"always\" was remembered")
+	d.check(d.diffs == 1, "the edit was shown as a diff")
+	d.check(d.completed("execute") == 1, "the tests are green")
+	text, rerr := os.ReadFile(filepath.Join(d.work, "calc.go"))
+	d.check(rerr == nil && strings.Contains(string(text), "return a + b"), "the file was changed")
+	return err
+}
+
+func (d *demo) unsaved(ctx context.Context) error {
+	d.agent.Open(filepath.Join(d.work, "NOTES.md"), "This line is typed and not saved.\n")
+	d.say("\n   (The user types into NOTES.md and does not save.)")
+	_, err := d.prompt(ctx, "!read NOTES.md")
+	d.check(strings.Contains(d.shown.String(), "typed and not saved"), "the agent read the unsaved buffer")
+	return err
+}
+
+func (d *demo) refuse(ctx context.Context) error {
+	d.answer = "reject_once"
+	asked, failed := len(d.asked), d.ended[acp.ToolCallStatusFailed]
+	stop, err := d.prompt(ctx, "!bash rm -rf .git")
+	d.check(len(d.asked) == asked+1, "another command was asked for")
+	d.check(d.ended[acp.ToolCallStatusFailed] == failed+1 && stop == acp.StopReasonEndTurn, "the refused command did not run, the turn went on")
+	_, serr := os.Stat(filepath.Join(d.work, ".git"))
+	d.check(serr == nil, ".git is still there")
+	return err
+}
+
+func (d *demo) cancel(ctx context.Context) error {
+	d.answer = "allow_once"
+	waits := count(d.agent.Calls(), acp.MethodTerminalWaitForExit.Name)
+	go func() { // ends with the prompt below
+		err := d.agent.Await(ctx, d.session, acptest.Called(acp.MethodTerminalWaitForExit.Name, waits+1))
+		if err == nil {
+			_ = acp.MethodSessionCancel.Notify(ctx, d.agent.Conn, &acp.CancelNotification{SessionID: d.session})
+		}
+	}()
+	begin := time.Now()
+	stop, err := d.prompt(ctx, "!bash sleep 60")
+	d.check(stop == acp.StopReasonCancelled, "the cancelled turn says so, not %q", stop)
+	d.check(time.Since(begin) < 30*time.Second, "the command was stopped")
+	return err
+}
+
+// reload closes the session, finds it in the list, and loads it.
+func (d *demo) reload(ctx context.Context) error {
+	live := d.tally(d.agent.Updates(d.session))
+	begin := time.Now()
+	if _, err := acp.MethodSessionClose.Call(ctx, d.agent.Conn, &acp.CloseSessionRequest{SessionID: d.session}); err != nil {
+		return err
+	}
+	d.say("")
+	d.step(begin, "session/close", "")
+	begin = time.Now()
+	list, err := acp.MethodSessionList.Call(ctx, d.agent.Conn, &acp.ListSessionsRequest{Cwd: d.work})
+	if err != nil {
+		return err
+	}
+	title := ""
+	if len(list.Sessions) == 1 && list.Sessions[0].SessionID == d.session {
+		title = list.Sessions[0].Title
+	}
+	d.step(begin, "session/list", "%d session, %q", len(list.Sessions), title)
+	d.check(title != "", "the session is listed, with a title")
+
+	d.quiet = true
+	seen := len(d.agent.Updates(d.session))
+	begin = time.Now()
+	if _, err := acp.MethodSessionLoad.Call(ctx, d.agent.Conn, &acp.LoadSessionRequest{SessionID: d.session, Cwd: d.work}); err != nil {
+		return err
+	}
+	replayed := d.tally(d.agent.Updates(d.session)[seen:])
+	d.step(begin, "session/load", "%d tool calls and %d diffs replayed", replayed.tools, replayed.diffs)
+	d.check(replayed.tools == live.tools && replayed.diffs == live.diffs && replayed.text == live.text, "the loaded session looks like the live one: %+v, not %+v", live, replayed)
+	d.quiet = false
+	return nil
+}

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/sessions"
+)
+
+// finding is one thing that doctor looked at.
+type finding struct {
+	// State is "ok", "warning" or "problem".
+	State string `json:"state"`
+	What  string `json:"what"`
+	// Detail is what was found, and what to do about it.
+	Detail string `json:"detail"`
+}
+
+func newDoctor(h *host, opts *options) *cobra.Command {
+	asJSON := false
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Check this machine's setup",
+		Args:  usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			found := examine(cmd.Context(), h, opts)
+			if asJSON {
+				text, err := jsonx.Marshal(found)
+				if err != nil {
+					return err
+				}
+				if _, err := fmt.Fprintf(h.stdout, "%s\n", text); err != nil {
+					return err
+				}
+			} else {
+				for _, f := range found {
+					fmt.Fprintf(h.stdout, "%-8s %-14s %s\n", f.State, f.What, f.Detail)
+				}
+			}
+			for _, f := range found {
+				if f.State == "problem" {
+					return errTold
+				}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// examine looks at everything that a session needs. It changes nothing.
+func examine(ctx context.Context, h *host, opts *options) []finding {
+	var all []finding
+	add := func(state, what, format string, args ...any) {
+		all = append(all, finding{state, what, fmt.Sprintf(format, args...)})
+	}
+	add("ok", "version", "%s", version())
+	dir, err := h.agentDir(opts.agentDir)
+	if err != nil {
+		add("problem", "agent dir", "%v", err)
+		return all
+	}
+	switch info, err := os.Stat(dir); {
+	case errors.Is(err, fs.ErrNotExist):
+		add("ok", "agent dir", "%s (made with the first session)", dir)
+	case err != nil:
+		add("problem", "agent dir", "%v", err)
+	case !info.IsDir():
+		add("problem", "agent dir", "%s is not a directory; move it away or pass --agent-dir", dir)
+	default:
+		if err := writable(dir); err != nil {
+			add("problem", "agent dir", "%v; sessions cannot be saved there", err)
+		} else {
+			add("ok", "agent dir", "%s", dir)
+		}
+	}
+	models := h.registry(dir, opts.apiKey, func(note string) { add("warning", "keys", "%s", note) })
+	defer models.Close()
+	if err := models.Load(ctx); err != nil {
+		add("problem", "models", "%v", err)
+	}
+	usable := models.Models()
+	if preferred, ok := models.Default(); ok {
+		add("ok", "models", "%d can be used; new sessions begin with %s", len(usable), preferred.Ref())
+	}
+	if len(usable) <= 1 {
+		add("warning", "keys", "no key was found: only the offline model answers. Set ANTHROPIC_API_KEY or OPENAI_API_KEY, or write %s", filepath.Join(dir, "models.yml"))
+	}
+	if opts.model != "" {
+		if _, _, err := models.Find(opts.model); err != nil {
+			add("problem", "--model", "%v", err)
+		}
+	}
+	shell := h.local().Shell
+	if _, err := os.Stat(shell.Path); err != nil {
+		add("problem", "shell", "%v", err)
+	} else {
+		add("ok", "shell", "%s", shell.Path)
+	}
+	for _, tool := range []struct{ name, without string }{
+		{"git", "the demo needs it"},
+		{"rg", "searching uses gjc's own engine, which is slower"},
+	} {
+		if path, err := exec.LookPath(tool.name); err != nil {
+			add("warning", tool.name, "not on PATH: %s", tool.without)
+		} else {
+			add("ok", tool.name, "%s", path)
+		}
+	}
+	page, err := h.store(dir).List(ctx, sessions.ListOptions{Limit: 1})
+	switch {
+	case err != nil:
+		add("problem", "sessions", "%v", err)
+	case len(page.Sessions) == 0:
+		add("ok", "sessions", "none yet")
+	default:
+		add("ok", "sessions", "the latest is %q of %s", page.Sessions[0].Title, page.Sessions[0].UpdatedAt.Format("2006-01-02 15:04"))
+	}
+	return all
+}
+
+// writable makes and removes a file.
+func writable(dir string) error {
+	f, err := os.CreateTemp(dir, ".doctor-*")
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}

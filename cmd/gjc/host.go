@@ -1,0 +1,98 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/gajae-code/gjc/bridges"
+	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/providers/anthropic"
+	"github.com/gajae-code/gjc/providers/offline"
+	"github.com/gajae-code/gjc/providers/openai"
+	"github.com/gajae-code/gjc/sessions"
+)
+
+// host is the process's surroundings: nothing outside this package looks at them.
+type host struct {
+	args                  []string
+	env                   []string
+	stdin, stdout, stderr *os.File
+}
+
+// getenv reads the environment.
+func (h *host) getenv(name string) string {
+	value := ""
+	for _, kv := range h.env {
+		if n, v, ok := strings.Cut(kv, "="); ok && n == name {
+			value = v
+		}
+	}
+	return value
+}
+
+// home returns the user's home directory.
+func (h *host) home() (string, error) {
+	name := "HOME"
+	if runtime.GOOS == "windows" {
+		name = "USERPROFILE"
+	}
+	if home := h.getenv(name); filepath.IsAbs(home) {
+		return filepath.Clean(home), nil
+	}
+	return "", fmt.Errorf("%s does not name a directory; set it, or pass --agent-dir", name)
+}
+
+// agentDir returns the directory of gjc's own files: flag, else GJC_CODING_AGENT_DIR, else gjc in the XDG data
+// directory if that is there, else .gjc/agent in the home directory. It need not exist.
+func (h *host) agentDir(flag string) (string, error) {
+	for _, dir := range []string{flag, h.getenv("GJC_CODING_AGENT_DIR")} {
+		if dir != "" {
+			return filepath.Abs(dir)
+		}
+	}
+	if data := h.getenv("XDG_DATA_HOME"); filepath.IsAbs(data) {
+		dir := filepath.Join(data, "gjc")
+		if info, err := os.Stat(dir); err == nil && info.IsDir() {
+			return dir, nil
+		} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+	}
+	home, err := h.home()
+	if err != nil {
+		return "", err
+	}
+	config := h.getenv("GJC_CONFIG_DIR")
+	if config == "" {
+		config = ".gjc"
+	}
+	return filepath.Join(home, config, "agent"), nil
+}
+
+// registry returns the models and keys. It does no I/O.
+func (h *host) registry(agentDir, apiKey string, notice func(string)) *providers.Registry {
+	return providers.NewRegistry(providers.RegistryOptions{
+		AgentDir: agentDir, APIKey: apiKey, Getenv: h.getenv, Notice: notice, Fallback: offline.Info(),
+		Factories: map[string]providers.Factory{
+			anthropic.API: anthropic.Open,
+			openai.API:    openai.Open,
+			offline.API:   offline.Open,
+		},
+	})
+}
+
+// store returns the sessions. It does no I/O.
+func (h *host) store(agentDir string) *sessions.Store {
+	home, _ := h.home() // without one, directory names are longer
+	return sessions.NewStore(filepath.Join(agentDir, "sessions"), &sessions.StoreOptions{Home: home, TempDir: os.TempDir()})
+}
+
+// local returns what sessions fall back to where the editor cannot help.
+func (h *host) local() bridges.Local {
+	return bridges.Local{Shell: bridges.FindShell(h.getenv("SHELL")), Env: h.env}
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+// options are the flags that several commands share.
+type options struct {
+	mode     string
+	model    string
+	apiKey   string
+	agentDir string
+	logFile  string
+	logLevel string
+	rpcLog   string
+	noLSP    bool
+}
+
+// execute runs the command line and returns the exit code: 0, 1 for a failure, 2 for a wrong call.
+func execute(ctx context.Context, h *host) int {
+	var opts options
+	root := newRoot(h, &opts)
+	root.SetArgs(h.args)
+	root.SetIn(h.stdin)
+	root.SetOut(h.stdout)
+	root.SetErr(h.stderr)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return 0
+	}
+	if !errors.Is(err, errTold) {
+		fmt.Fprintf(h.stderr, "gjc: %v\n", err)
+	}
+	if errors.Is(err, errUsage) {
+		return 2
+	}
+	return 1
+}
+
+var (
+	// errUsage is wrapped by complaints about the command line.
+	errUsage = errors.New("wrong call")
+	// errTold says that the failure is on the screen already.
+	errTold = errors.New("failed")
+)
+
+func newRoot(h *host, opts *options) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "gjc",
+		Short:         "gjc is a coding agent that lives behind your editor",
+		Long:          "gjc is a coding agent that lives behind your editor. The editor starts \"gjc acp\" and speaks the Agent Client Protocol with it.",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			switch opts.mode {
+			case "acp":
+				return serve(cmd.Context(), h, opts)
+			case "":
+				return cmd.Help()
+			default:
+				return fmt.Errorf("%w: unknown mode %q; there is \"acp\"", errUsage, opts.mode)
+			}
+		},
+	}
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fmt.Errorf("%w: %w", errUsage, err) })
+	f := root.PersistentFlags()
+	f.StringVar(&opts.model, "model", "", "model of new sessions, as provider/id[:level]")
+	f.StringVar(&opts.apiKey, "api-key", "", "API key, before every other source")
+	f.StringVar(&opts.agentDir, "agent-dir", "", "directory of gjc's own files")
+	f.StringVar(&opts.logFile, "log-file", "", "write the log there instead of to stderr")
+	f.StringVar(&opts.logLevel, "log-level", "warn", "trace, debug, info, warn, error or off")
+	f.StringVar(&opts.rpcLog, "rpc-log", "", "write every protocol message to this file")
+	f.BoolVar(&opts.noLSP, "no-lsp", false, "start no language servers")
+	root.Flags().StringVar(&opts.mode, "mode", "", "\"acp\" is the same as the command acp")
+	root.AddCommand(newACP(h, opts), newDemo(h, opts), newDoctor(h, opts), newModels(h, opts), newVersion(h))
+	return root
+}
+
+func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return fmt.Errorf("%w: %w", errUsage, err)
+		}
+		return nil
+	}
+}

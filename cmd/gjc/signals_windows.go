@@ -1,0 +1,6 @@
+package main
+
+import "os"
+
+// endSignals end the program in good order.
+var endSignals = []os.Signal{os.Interrupt}
