@@ -110,7 +110,7 @@ func planBash(call *agent.Call, in *bashInput) (*agent.CallPlan, error) {
 		Content: shownCommand(in.Command),
 		Effects: []agent.Effect{{Action: agent.ActionCommand, Command: c.line, Title: title}},
 	}
-	if !call.Workspace.Contains(c.dir) || call.FS.RealPath(c.dir) != call.FS.RealPath(call.Workspace.Cwd) {
+	if c.dir != call.Workspace.Cwd {
 		plan.Effects = append(plan.Effects, agent.Effect{Action: agent.ActionRead, Path: c.dir, Title: "Run a command in " + c.dir})
 	}
 	return plan, nil

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/gajae-code/gjc/agent"
 )
@@ -54,6 +55,9 @@ func (l *liveOutput) write(b []byte) {
 	l.total += int64(len(b))
 	l.full = append(l.full, b[:min(len(b), maxArtifact-len(l.full))]...)
 	l.pending = append(l.pending, b...)
+	if len(l.pending) > maxLive {
+		l.reported = maxLive // too fast to show it all
+	}
 	if over := len(l.pending) - liveTail; l.reported >= maxLive && over > 0 {
 		l.pending = append(l.pending[:0], l.pending[over:]...)
 	}
@@ -79,19 +83,35 @@ func (l *liveOutput) report() {
 	if len(l.pending) == 0 {
 		return
 	}
-	text := plainOutput(strings.ToValidUTF8(string(l.pending), "\uFFFD"))
+	whole := len(l.pending) - brokenRune(l.pending)
+	text := plainOutput(strings.ToValidUTF8(string(l.pending[:whole]), "\uFFFD"))
 	l.last = time.Now()
 	if l.reported < maxLive {
-		l.reported += len(l.pending)
-		l.pending = l.pending[:0]
-		l.update(agent.Progress{Text: text})
+		l.reported += whole
+		l.pending = append(l.pending[:0], l.pending[whole:]...)
+		if text != "" {
+			l.update(agent.Progress{Text: text})
+		}
 		return
 	}
 	content := append([]agent.Content(nil), l.shown...)
 	l.update(agent.Progress{Content: append(content, agent.TextContent{Text: "…" + text})})
 }
 
-// close reports what is left and ends the reports.
+// brokenRune is how many bytes at the end of b are the start of a character whose rest has yet to come.
+func brokenRune(b []byte) int {
+	for n := 1; n < utf8.UTFMax && n <= len(b); n++ {
+		if last := b[len(b)-n]; utf8.RuneStart(last) {
+			if utf8.FullRune(b[len(b)-n:]) {
+				return 0
+			}
+			return n
+		}
+	}
+	return 0
+}
+
+// close ends the reports. What was not reported yet comes with the result.
 func (l *liveOutput) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

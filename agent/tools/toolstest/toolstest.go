@@ -19,10 +19,10 @@ import (
 // World is what the calls of one test share. Its zero value has no working directory; see [NewWorld].
 type World struct {
 	// Dir is the working directory, a fresh one.
-	Dir       string
-	FS        *FS
-	Terminal  agent.Terminal
-	Programs  agent.Programs
+	Dir      string
+	FS       *FS
+	Terminal agent.Terminal
+	Programs agent.Programs
 	// Artifacts is nil where the session keeps no outputs.
 	Artifacts *Artifacts
 	// Additional are further roots.
