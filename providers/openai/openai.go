@@ -1,8 +1,8 @@
 // Package openai speaks OpenAI's chat completions API, to OpenAI and to every server that is compatible with it:
 // Ollama, LM Studio, llama.cpp, vLLM, OpenRouter and others.
 //
-// Requests are built from the SDK's types and sent by the SDK's client. The chunks of the stream are decoded here: the
-// SDK takes several times as long for a chunk, and knows nothing of what other servers add to it.
+// It has a client of its own: OpenAI's SDK makes the binary half as large again, takes several times as long for a
+// chunk of the stream, and knows nothing of what other servers add to it (docs/design/openai-client.md).
 package openai
 
 import (
@@ -11,9 +11,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-
-	sdk "github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/option"
 
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/providers/internal/wire"
@@ -24,13 +21,15 @@ const API = "openai-completions"
 
 const (
 	officialHost   = "api.openai.com"
-	defaultBaseURL = "https://" + officialHost + "/v1/"
+	defaultBaseURL = "https://" + officialHost + "/v1"
 )
 
 // Model is one model behind the chat completions API.
 type Model struct {
-	cfg    providers.Config
-	client sdk.Client
+	cfg     providers.Config
+	client  *http.Client
+	address string      // that requests are posted to
+	header  http.Header // of every request
 	// official reports that OpenAI itself is at the other end, who takes what others do not.
 	official bool
 }
@@ -49,28 +48,24 @@ func New(cfg providers.Config) (*Model, error) {
 			Message: "the base URL is not a URL: " + cfg.BaseURL, Err: err,
 		}
 	}
-	u.Path = strings.TrimRight(u.Path, "/") + "/"
-	cfg.BaseURL = u.String()
-	if cfg.HTTPClient == nil {
-		cfg.HTTPClient = providers.NewHTTPClient()
-	}
 	if cfg.Info.API == "" {
 		cfg.Info.API = API
 	}
-	opts := []option.RequestOption{
-		option.WithBaseURL(cfg.BaseURL),
-		option.WithHTTPClient(cfg.HTTPClient),
-		option.WithMaxRetries(0), // trying again is the caller's business
-		option.WithHeader("User-Agent", "gjc"),
+	u.Path = strings.TrimRight(u.Path, "/") + "/chat/completions"
+	if u.RawPath != "" {
+		u.RawPath = strings.TrimRight(u.RawPath, "/") + "/chat/completions"
 	}
+	header := http.Header{}
 	if cfg.APIKey != "" {
-		opts = append(opts, option.WithAPIKey(cfg.APIKey))
+		header.Set("Authorization", "Bearer "+cfg.APIKey)
 	}
 	for name, value := range cfg.Headers {
-		opts = append(opts, option.WithHeader(name, value))
+		header.Set(name, value)
 	}
-	// Not NewClient: it reads the environment and links every service of the SDK.
-	return &Model{cfg: cfg, client: sdk.Client{Options: opts}, official: u.Hostname() == officialHost}, nil
+	return &Model{
+		cfg: cfg, client: wire.Client(&cfg), address: u.String(), header: header,
+		official: u.Hostname() == officialHost,
+	}, nil
 }
 
 // Open is the package's [providers.Factory].
@@ -87,9 +82,7 @@ func (m *Model) Stream(ctx context.Context, req *providers.Request) iter.Seq2[pr
 			yield(nil, wire.Errorf(&m.cfg, providers.KindInvalid, "encoding the request: %v", err))
 			return
 		}
-		s, err := wire.Open(ctx, &m.cfg, func(ctx context.Context, res **http.Response) error {
-			return m.client.Post(ctx, "chat/completions", body, res, option.WithHeader("Accept", "text/event-stream"))
-		})
+		s, err := wire.Open(ctx, &m.cfg, wire.Post(m.client, m.address, m.header, body))
 		if err != nil {
 			yield(nil, err)
 			return

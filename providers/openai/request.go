@@ -1,32 +1,84 @@
 package openai
 
 import (
-	"bytes"
 	"encoding/base64"
-	"encoding/json"
-
-	sdk "github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/packages/param"
-	"github.com/openai/openai-go/v3/shared"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/providers"
 )
 
+// request is the body of a request. The members here and below stand in the order of the wire, and keep it: the same
+// conversation must be the same bytes.
+type request struct {
+	Stream              bool          `json:"stream"`
+	Messages            []message     `json:"messages"`
+	Model               string        `json:"model"`
+	MaxCompletionTokens int           `json:"max_completion_tokens,omitzero"`
+	MaxTokens           int           `json:"max_tokens,omitzero"`
+	PromptCacheKey      string        `json:"prompt_cache_key,omitzero"`
+	ReasoningEffort     string        `json:"reasoning_effort,omitzero"`
+	StreamOptions       streamOptions `json:"stream_options"`
+	Tools               []tool        `json:"tools,omitzero"`
+}
+
+type streamOptions struct {
+	IncludeUsage bool `json:"include_usage"`
+}
+
+// message is one message of any role.
+type message struct {
+	// Content is a string or a []part; nil for an answer that only calls tools.
+	Content    any        `json:"content,omitzero"`
+	ToolCalls  []toolCall `json:"tool_calls,omitzero"`
+	ToolCallID string     `json:"tool_call_id,omitzero"`
+	Role       string     `json:"role"`
+	// Servers that send their reasoning in a member of its own want it back between tool calls.
+	ReasoningContent string `json:"reasoning_content,omitzero"`
+	Reasoning        string `json:"reasoning,omitzero"`
+}
+
+// part is a piece of a user's message: text or an image.
+type part struct {
+	Text     string    `json:"text,omitzero"`
+	ImageURL *imageURL `json:"image_url,omitzero"`
+	Type     string    `json:"type"`
+}
+
+type imageURL struct {
+	URL string `json:"url"`
+}
+
+type toolCall struct {
+	ID       string `json:"id"`
+	Function called `json:"function"`
+	Type     string `json:"type"`
+}
+
+type called struct {
+	Arguments string `json:"arguments"` // JSON in a string
+	Name      string `json:"name"`
+}
+
+type tool struct {
+	Function function `json:"function"`
+	Type     string   `json:"type"`
+}
+
+type function struct {
+	Name        string    `json:"name"`
+	Description string    `json:"description,omitzero"`
+	Parameters  jsonx.Raw `json:"parameters"` // a JSON Schema
+}
+
 // encode writes the body of a request. What two requests have in common at their start is the same byte for byte, so
 // that prompt caches hold, OpenAI's as well as the one in a local server's memory.
 func (m *Model) encode(req *providers.Request) ([]byte, error) {
-	p := sdk.ChatCompletionNewParams{
-		Model:         m.cfg.Info.ID,
-		Messages:      m.messages(req),
-		StreamOptions: sdk.ChatCompletionStreamOptionsParam{IncludeUsage: sdk.Bool(true)},
+	r := request{
+		Stream: true, Messages: m.messages(req), Model: m.cfg.Info.ID,
+		ReasoningEffort: m.effort(req.Thinking), StreamOptions: streamOptions{IncludeUsage: true},
 	}
 	for i := range req.Tools {
-		t, err := tool(&req.Tools[i])
-		if err != nil {
-			return nil, err
-		}
-		p.Tools = append(p.Tools, t)
+		r.Tools = append(r.Tools, describe(&req.Tools[i]))
 	}
 	if most := req.MaxTokens; most > 0 {
 		if m.cfg.Info.MaxOutput > 0 {
@@ -34,133 +86,124 @@ func (m *Model) encode(req *providers.Request) ([]byte, error) {
 		}
 		// OpenAI's reasoning models refuse the old name; the other servers know it best.
 		if m.official {
-			p.MaxCompletionTokens = sdk.Int(int64(most))
+			r.MaxCompletionTokens = most
 		} else {
-			p.MaxTokens = sdk.Int(int64(most))
+			r.MaxTokens = most
 		}
 	}
-	if m.official && req.SessionID != "" {
-		p.PromptCacheKey = sdk.String(req.SessionID)
+	if m.official {
+		r.PromptCacheKey = req.SessionID
 	}
-	p.ReasoningEffort = m.effort(req.Thinking)
-	body, err := p.MarshalJSON()
-	if err != nil {
-		return nil, err
-	}
-	return append([]byte(`{"stream":true,`), bytes.TrimPrefix(body, []byte("{"))...), nil
+	return jsonx.Marshal(&r)
 }
 
-func (m *Model) effort(want providers.ThinkingLevel) shared.ReasoningEffort {
+func (m *Model) effort(want providers.ThinkingLevel) string {
 	info := &m.cfg.Info
 	level := info.ClampThinking(want)
 	if level != providers.ThinkingOff {
-		return shared.ReasoningEffort(level)
+		return string(level)
 	}
 	switch {
 	case info.ThinkingMode == providers.ThinkingEffortNone:
-		return shared.ReasoningEffortNone
+		return "none"
 	case info.ThinkingMode == providers.ThinkingEffortAlways && len(info.Thinking) > 0:
-		return shared.ReasoningEffort(info.Thinking[0])
+		return string(info.Thinking[0])
 	}
 	return ""
 }
 
-// function is a tool on the wire. The SDK's type would sort the schema's members.
-type function struct {
-	Name        string    `json:"name"`
-	Description string    `json:"description,omitzero"`
-	Parameters  jsonx.Raw `json:"parameters"`
-}
-
-func tool(t *providers.Tool) (sdk.ChatCompletionToolUnionParam, error) {
+func describe(t *providers.Tool) tool {
 	f := function{Name: t.Name, Description: t.Description, Parameters: t.Schema}
 	if jsonx.IsNull(f.Parameters) {
 		f.Parameters = jsonx.Raw(`{"type":"object","properties":{}}`)
 	}
-	raw, err := jsonx.Marshal(f)
-	if err != nil {
-		return sdk.ChatCompletionToolUnionParam{}, err
-	}
-	return sdk.ChatCompletionFunctionTool(param.Override[shared.FunctionDefinitionParam](json.RawMessage(raw))), nil
+	return tool{Function: f, Type: "function"}
 }
 
 // messages maps the conversation.
-func (m *Model) messages(req *providers.Request) []sdk.ChatCompletionMessageParamUnion {
-	var out []sdk.ChatCompletionMessageParamUnion
+func (m *Model) messages(req *providers.Request) []message {
+	out := make([]message, 0, len(req.Messages)+1)
 	if req.System != "" {
-		out = append(out, sdk.SystemMessage(req.System))
+		out = append(out, message{Content: req.System, Role: "system"})
 	}
 	// Images of tool results wait until all results of the answer are out: the results must follow it directly, and
 	// they hold text alone.
-	var images []sdk.ChatCompletionContentPartUnionParam
+	var images []part
 	for i := range req.Messages {
 		msg := &req.Messages[i]
 		if msg.Role != providers.RoleTool && images != nil {
-			out = append(out, sdk.UserMessage(images))
+			out = append(out, message{Content: images, Role: "user"})
 			images = nil
 		}
 		switch msg.Role {
 		case providers.RoleUser:
-			out = append(out, m.user(msg)...)
+			if said, ok := m.user(msg); ok {
+				out = append(out, said)
+			}
 		case providers.RoleAssistant:
-			out = append(out, m.assistant(msg)...)
+			if said, ok := m.assistant(msg); ok {
+				out = append(out, said)
+			}
 		case providers.RoleTool:
 			text, shown := m.result(msg)
-			out = append(out, sdk.ToolMessage(text, msg.ToolCallID))
+			out = append(out, message{Content: text, ToolCallID: msg.ToolCallID, Role: "tool"})
 			if shown != nil {
-				images = append(images, sdk.TextContentPart("Images from the result of "+msg.ToolName+":"))
+				images = append(images, textPart("Images from the result of "+msg.ToolName+":"))
 				images = append(images, shown...)
 			}
 		}
 	}
 	if images != nil {
-		out = append(out, sdk.UserMessage(images))
+		out = append(out, message{Content: images, Role: "user"})
 	}
 	return out
 }
 
-func (m *Model) user(msg *providers.Message) []sdk.ChatCompletionMessageParamUnion {
-	var parts []sdk.ChatCompletionContentPartUnionParam
+func (m *Model) user(msg *providers.Message) (said message, ok bool) {
+	var parts []part
 	pictures := false
-	for _, part := range msg.Parts {
-		switch part := part.(type) {
+	for _, p := range msg.Parts {
+		switch p := p.(type) {
 		case providers.Text:
-			if part.Text != "" {
-				parts = append(parts, sdk.TextContentPart(part.Text))
+			if p.Text != "" {
+				parts = append(parts, textPart(p.Text))
 			}
 		case providers.Image:
 			if m.cfg.Info.Images {
-				parts = append(parts, image(part))
+				parts = append(parts, imagePart(p))
 				pictures = true
 			} else {
-				parts = append(parts, sdk.TextContentPart(imageOmitted))
+				parts = append(parts, textPart(imageOmitted))
 			}
 		}
 	}
 	switch {
 	case len(parts) == 0:
-		return nil
+		return message{}, false
 	case len(parts) == 1 && !pictures:
 		// A plain string: some servers take nothing else.
-		return []sdk.ChatCompletionMessageParamUnion{sdk.UserMessage(parts[0].OfText.Text)}
+		return message{Content: parts[0].Text, Role: "user"}, true
 	}
-	return []sdk.ChatCompletionMessageParamUnion{sdk.UserMessage(parts)}
+	return message{Content: parts, Role: "user"}, true
 }
 
 const imageOmitted = "[an image was here; this model takes no images]"
 
-func image(img providers.Image) sdk.ChatCompletionContentPartUnionParam {
-	return sdk.ImageContentPart(sdk.ChatCompletionContentPartImageImageURLParam{
-		URL: "data:" + img.MIMEType + ";base64," + base64.StdEncoding.EncodeToString(img.Data),
-	})
+func textPart(text string) part { return part{Text: text, Type: "text"} }
+
+func imagePart(img providers.Image) part {
+	return part{
+		ImageURL: &imageURL{URL: "data:" + img.MIMEType + ";base64," + base64.StdEncoding.EncodeToString(img.Data)},
+		Type:     "image_url",
+	}
 }
 
-func (m *Model) result(msg *providers.Message) (text string, shown []sdk.ChatCompletionContentPartUnionParam) {
+func (m *Model) result(msg *providers.Message) (text string, shown []part) {
 	text = msg.Text()
-	for _, part := range msg.Parts {
-		if img, ok := part.(providers.Image); ok {
+	for _, p := range msg.Parts {
+		if img, ok := p.(providers.Image); ok {
 			if m.cfg.Info.Images {
-				shown = append(shown, image(img))
+				shown = append(shown, imagePart(img))
 			} else {
 				text += imageOmitted
 			}
@@ -177,39 +220,38 @@ func (m *Model) result(msg *providers.Message) (text string, shown []sdk.ChatCom
 	return text, shown
 }
 
-func (m *Model) assistant(msg *providers.Message) []sdk.ChatCompletionMessageParamUnion {
-	var p sdk.ChatCompletionAssistantMessageParam
+func (m *Model) assistant(msg *providers.Message) (out message, ok bool) {
 	var thought, member string
-	for _, part := range msg.Parts {
-		switch part := part.(type) {
+	for _, p := range msg.Parts {
+		switch p := p.(type) {
 		case providers.Thinking:
-			if part.Signature == memberContent || part.Signature == memberReasoning {
-				thought += part.Text
-				member = part.Signature
+			if p.Signature == memberContent || p.Signature == memberReasoning {
+				thought += p.Text
+				member = p.Signature
 			}
 		case providers.ToolCall:
-			p.ToolCalls = append(p.ToolCalls, sdk.ChatCompletionMessageToolCallUnionParam{
-				OfFunction: &sdk.ChatCompletionMessageFunctionToolCallParam{
-					ID: part.ID,
-					Function: sdk.ChatCompletionMessageFunctionToolCallFunctionParam{
-						Name: part.Name, Arguments: string(toolInput(part.Input)),
-					},
-				},
+			out.ToolCalls = append(out.ToolCalls, toolCall{
+				ID: p.ID, Function: called{Arguments: string(toolInput(p.Input)), Name: p.Name}, Type: "function",
 			})
 		}
 	}
 	text := msg.Text()
-	if text == "" && len(p.ToolCalls) == 0 {
-		return nil
+	if text == "" && len(out.ToolCalls) == 0 {
+		return message{}, false
 	}
+	out.Role = "assistant"
 	if text != "" {
-		p.Content.OfString = sdk.String(text)
+		out.Content = text
 	}
-	// Servers that send their reasoning in a member of its own want it back between tool calls.
-	if thought != "" && msg.Provider == m.cfg.Info.Provider && msg.Model == m.cfg.Info.ID {
-		p.SetExtraFields(map[string]any{member: thought})
+	if msg.Provider == m.cfg.Info.Provider && msg.Model == m.cfg.Info.ID {
+		switch member {
+		case memberContent:
+			out.ReasoningContent = thought
+		case memberReasoning:
+			out.Reasoning = thought
+		}
 	}
-	return []sdk.ChatCompletionMessageParamUnion{{OfAssistant: &p}}
+	return out, true
 }
 
 // The members that hold reasoning. Their name is kept as the signature of the thinking.

@@ -47,6 +47,9 @@ func redactOne(s, secret string) string {
 
 // networkError classifies a request that got no response.
 func networkError(cfg *providers.Config, err error) error {
+	if r, ok := errors.AsType[*redirectError](err); ok {
+		return Errorf(cfg, providers.KindInvalid, "%s", r.Error())
+	}
 	kind, text := providers.KindNetwork, err.Error()
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		if u.Timeout() {

@@ -59,21 +59,26 @@ func Open(ctx context.Context, cfg *providers.Config, post func(ctx context.Cont
 		cancel()
 		return nil, context.Cause(ctx)
 	}
+	limit := cfg.StallTimeout
+	if limit == 0 {
+		limit = providers.DefaultStallTimeout
+	}
 	if res != nil && res.StatusCode >= 400 {
-		// The body says more than the SDK's error, which needs it to be JSON.
-		data, _ := io.ReadAll(io.LimitReader(res.Body, maxErrorBody))
+		// The body says more than an SDK's error, which needs it to be JSON. What came before it broke is enough.
+		stall := newStallReader(res.Body, limit, cancel)
+		data, _ := io.ReadAll(io.LimitReader(stall, maxErrorBody))
+		stall.stop()
 		closeBody(res)
 		cancel()
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		return nil, statusError(cfg, res, data)
 	}
 	if err != nil {
 		closeBody(res)
 		cancel()
 		return nil, networkError(cfg, err)
-	}
-	limit := cfg.StallTimeout
-	if limit == 0 {
-		limit = providers.DefaultStallTimeout
 	}
 	s := &Stream{
 		cfg: cfg, parent: ctx, cancel: cancel, body: res.Body,
