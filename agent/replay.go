@@ -128,15 +128,15 @@ func (r *replay) call(c providers.ToolCall, result *providers.Message) bool {
 		}
 		ended.Locations = started.Locations
 	}
-	if !r.yield(started) || !r.yield(ended) {
+	if !r.yield(started) {
 		return false
 	}
 	if c.Name == planTool && result != nil && !result.IsError {
-		if entries, ok := PlanFromInput(c.Input); ok {
-			return r.yield(PlanChanged{Entries: entries})
+		if entries, ok := PlanFromInput(c.Input); ok && !r.yield(PlanChanged{Entries: entries}) {
+			return false
 		}
 	}
-	return true
+	return r.yield(ended)
 }
 
 // describe makes up how a call looked of which only the input is known, as in files that another program wrote.

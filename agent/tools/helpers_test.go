@@ -3,10 +3,13 @@ package tools_test
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os/exec"
+	"strconv"
 	"testing"
+	"unicode/utf16"
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/tools"
@@ -77,4 +80,26 @@ func (p ripgrepOnly) Output(ctx context.Context, prog agent.Program, limit int) 
 		return out, &agent.ExitError{Program: "rg", Code: exit.ExitCode(), Stderr: stderr.String()}
 	}
 	return out[:min(len(out), limit)], err
+}
+
+func fuzzWorld(t testing.TB) *toolstest.World {
+	return toolstest.NewWorld(t, map[string]string{"a.txt": "a\n"})
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+func utf16LE(text string) string {
+	b := []byte{0xFF, 0xFE}
+	for _, u := range utf16.Encode([]rune(text)) {
+		b = binary.LittleEndian.AppendUint16(b, u)
+	}
+	return string(b)
+}
+
+func fromUTF16LE(s string) string {
+	var units []uint16
+	for i := 0; i+1 < len(s); i += 2 {
+		units = append(units, binary.LittleEndian.Uint16([]byte(s[i:])))
+	}
+	return string(utf16.Decode(units))
 }

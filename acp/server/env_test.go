@@ -1,0 +1,211 @@
+package server_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/acp/acptest"
+	"github.com/gajae-code/gjc/acp/server"
+	"github.com/gajae-code/gjc/agent/tools"
+	"github.com/gajae-code/gjc/bridges"
+	"github.com/gajae-code/gjc/internal/testenv"
+	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/providers/offline"
+	"github.com/gajae-code/gjc/providers/providertest"
+	"github.com/gajae-code/gjc/sessions"
+)
+
+// models is a registry of fixed models, by reference; the first is the default.
+type models struct {
+	list []providers.Model
+	err  error
+}
+
+func (m *models) Load(context.Context) error { return m.err }
+
+func (m *models) Models() []providers.ModelInfo {
+	var infos []providers.ModelInfo
+	for _, model := range m.list {
+		infos = append(infos, model.Info())
+	}
+	return infos
+}
+
+func (m *models) Default() (providers.ModelInfo, bool) { return m.list[0].Info(), true }
+
+func (m *models) Find(ref string) (providers.ModelInfo, providers.ThinkingLevel, error) {
+	for _, model := range m.list {
+		if info := model.Info(); info.Ref() == ref {
+			return info, "", nil
+		}
+	}
+	return providers.ModelInfo{}, "", &providers.Error{Kind: providers.KindModel, Provider: "test", Message: "no model " + ref}
+}
+
+func (m *models) Open(info providers.ModelInfo) (providers.Model, error) {
+	for _, model := range m.list {
+		if model.Info().Ref() == info.Ref() {
+			return model, nil
+		}
+	}
+	return nil, errors.New("no such model")
+}
+
+// env is a server and an editor, in memory.
+type env struct {
+	*acptest.Editor
+	t    *testing.T
+	dir  string // the workspace
+	done chan error
+	stop func() // breaks the wire
+
+	mu      sync.Mutex
+	cancels int // $/cancel_request that came from the agent
+}
+
+// config changes what start makes.
+type config struct {
+	server server.Options
+	editor acptest.EditorOptions
+	store  sessions.StoreOptions
+	agent  string // the agent directory
+}
+
+// start starts a server with the offline model and an editor that has initialized.
+func start(t *testing.T, change ...func(*config)) *env {
+	t.Helper()
+	testenv.NoLeaks(t)
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &env{t: t, dir: dir, done: make(chan error, 1)}
+	c := &config{agent: t.TempDir()}
+	c.server = server.Options{
+		Version: "test", Models: &models{list: []providers.Model{offline.New()}}, Tools: tools.All, NewID: uuid.NewString, OS: "linux",
+		Local: bridges.Local{Shell: bridges.FindShell(""), Env: os.Environ()},
+	}
+	c.editor = acptest.EditorOptions{Env: os.Environ()}
+	for _, fn := range change {
+		fn(c)
+	}
+	if c.server.Store == nil {
+		c.server.Store = sessions.NewStore(filepath.Join(c.agent, "sessions"), &c.store)
+	}
+	a, b := net.Pipe()
+	e.stop = func() { _ = a.Close() }
+	go func() { e.done <- server.Serve(context.Background(), b, b, b, c.server) }()
+	trace := c.editor.Trace
+	c.editor.Trace = func(sent bool, line []byte) {
+		if !sent && isCancel(line) {
+			e.mu.Lock()
+			e.cancels++
+			e.mu.Unlock()
+		}
+		if trace != nil {
+			trace(sent, line)
+		}
+	}
+	e.Editor = acptest.NewEditor(t.Context(), a, a, a, c.editor)
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Errorf("closing the editor: %v", err)
+		}
+		e.wantServed()
+	})
+	if _, err := e.Initialize(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func isCancel(line []byte) bool {
+	return string(line) != "" && containsAll(string(line), `"method":"$/cancel_request"`)
+}
+
+// wantServed waits for the server's end.
+func (e *env) wantServed() {
+	e.t.Helper()
+	select {
+	case err := <-e.done:
+		if err != nil {
+			e.t.Errorf("Serve: %v", err)
+		}
+		e.done <- nil
+	case <-time.After(10 * time.Second):
+		e.t.Fatal("the server does not end though its editor is gone")
+	}
+}
+
+// session opens a session in the workspace.
+func (e *env) session() acp.SessionID {
+	e.t.Helper()
+	resp, err := e.NewSession(e.t.Context(), e.dir)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	return resp.SessionID
+}
+
+// say prompts and wants the turn to end with stop.
+func (e *env) say(id acp.SessionID, text string, stop acp.StopReason) {
+	e.t.Helper()
+	resp, err := e.Prompt(e.t.Context(), id, text)
+	if err != nil {
+		e.t.Fatalf("prompt %q: %v", text, err)
+	}
+	if resp.StopReason != stop {
+		e.t.Errorf("prompt %q stopped with %s, want %s", text, resp.StopReason, stop)
+	}
+}
+
+// await waits for an expectation, with a deadline that only a hang reaches.
+func (e *env) await(id acp.SessionID, want acptest.Expectation) {
+	e.t.Helper()
+	ctx, cancel := context.WithTimeoutCause(e.t.Context(), 20*time.Second, errors.New("nothing came for 20 s"))
+	defer cancel()
+	if err := e.Await(ctx, id, want); err != nil {
+		e.t.Fatal(err)
+	}
+}
+
+func (e *env) write(name, text string) string {
+	e.t.Helper()
+	path := filepath.Join(e.dir, name)
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		e.t.Fatal(err)
+	}
+	return path
+}
+
+// wantCode checks an error answer.
+func wantCode(t *testing.T, err error, code acp.ErrorCode, parts ...string) {
+	t.Helper()
+	e, ok := errors.AsType[*acp.Error](err)
+	if !ok {
+		t.Errorf("got %v, want an error with code %d", err, code)
+		return
+	}
+	if e.Code != code || !containsAll(e.Message, parts...) {
+		t.Errorf("got %d %q, want %d with %q", e.Code, e.Message, code, parts)
+	}
+}
+
+func scripted(steps ...providertest.Step) func(*config) {
+	return func(c *config) {
+		info := providers.ModelInfo{Provider: "test", ID: "script", ContextWindow: 100_000, Thinking: []providers.ThinkingLevel{"low", "high"}}
+		c.server.Models = &models{list: []providers.Model{providertest.NewScript(info, steps...), providertest.NewScript(providers.ModelInfo{Provider: "test", ID: "plain"})}}
+	}
+}
+
+var _ io.Closer = (*acptest.Editor)(nil)

@@ -1,0 +1,142 @@
+package tools_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/tools/toolstest"
+	"github.com/gajae-code/gjc/internal/testenv"
+)
+
+// Each case is an archive: a comment that says why, the workspace's files, and calls. A file "call TOOL …" holds the
+// input, the file "result" behind it what came out. Files "after PATH" are what the disk has in the end.
+//
+// Lines of the comment can give files what an archive cannot hold: "crlf PATH", "bom PATH", "utf16 PATH",
+// "nofinal PATH" (no line feed at the end), "buffer PATH" (the editor has this text, the disk has not).
+func TestCases(t *testing.T) {
+	paths, err := filepath.Glob(filepath.Join("testdata", "cases", "*.txtar"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no cases: %v", err)
+	}
+	for _, path := range paths {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) { runCase(t, path) })
+	}
+}
+
+func runCase(t *testing.T, path string) {
+	archive, err := txtar.ParseFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := toolstest.NewWorld(t, nil)
+	for _, f := range archive.Files {
+		if kind, _, _ := strings.Cut(f.Name, " "); kind == "call" || kind == "result" || kind == "after" {
+			continue
+		}
+		text, buffer := dress(string(archive.Comment), f.Name, string(f.Data))
+		if buffer {
+			w.FS.Buffers[w.Path(f.Name)] = text
+		} else {
+			w.Put(t, f.Name, text)
+		}
+	}
+	got := ""
+	for i := range archive.Files {
+		f := &archive.Files[i]
+		kind, rest, _ := strings.Cut(f.Name, " ")
+		switch kind {
+		case "call":
+			name, _, _ := strings.Cut(rest, " ")
+			got = caseResult(t, w, name, string(f.Data))
+		case "result":
+			check(t, f, got)
+		case "after":
+			check(t, f, undress(string(archive.Comment), rest, w.Disk(t, rest)))
+		}
+	}
+	if testenv.Update() {
+		if err := os.WriteFile(path, txtar.Format(archive), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func check(t *testing.T, f *txtar.File, got string) {
+	t.Helper()
+	if !strings.HasSuffix(got, "\n") {
+		got += "\n"
+	}
+	if testenv.Update() {
+		f.Data = []byte(got)
+	}
+	if d := cmp.Diff(string(f.Data), got); d != "" {
+		t.Errorf("%s (-want +got):\n%s", f.Name, d)
+	}
+}
+
+func caseResult(t *testing.T, w *toolstest.World, name, in string) string {
+	_, res, err := toolstest.Do(t.Context(), tool(t, name), w.Call(t, name, in))
+	if err != nil {
+		return "error: " + strings.ReplaceAll(err.Error(), w.Dir, "$W")
+	}
+	text := res.Text
+	for _, c := range res.Content {
+		if d, ok := c.(agent.DiffContent); ok && d.Old == nil {
+			text += "\n(diff: a new file)"
+		}
+	}
+	for _, loc := range res.Locations {
+		if loc.Line > 0 {
+			rel, err := filepath.Rel(w.Dir, loc.Path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text += "\n(at " + filepath.ToSlash(rel) + ":" + itoa(loc.Line) + ")"
+		}
+	}
+	return strings.ReplaceAll(text, w.Dir, "$W")
+}
+
+// dress gives a file what the comment says of it.
+func dress(comment, name, text string) (dressed string, buffer bool) {
+	for line := range strings.Lines(comment) {
+		what, path, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if path != name {
+			continue
+		}
+		switch what {
+		case "crlf":
+			text = strings.ReplaceAll(text, "\n", "\r\n")
+		case "nofinal":
+			text = strings.TrimSuffix(text, "\n")
+		case "bom":
+			text = "\xEF\xBB\xBF" + text
+		case "utf16":
+			text = utf16LE(text)
+		case "buffer":
+			buffer = true
+		}
+	}
+	return text, buffer
+}
+
+// undress makes visible what an archive cannot hold.
+func undress(comment, name, text string) string {
+	for line := range strings.Lines(comment) {
+		if strings.TrimSpace(line) == "utf16 "+name {
+			text = fromUTF16LE(text)
+		}
+	}
+	text = strings.ReplaceAll(text, "\r", "<CR>")
+	text = strings.ReplaceAll(text, "\uFEFF", "<BOM>")
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		text += "<EOF>"
+	}
+	return text
+}
