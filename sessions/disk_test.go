@@ -140,7 +140,7 @@ func TestSync_FailureLatches(t *testing.T) {
 
 func TestSync_Policies(t *testing.T) {
 	for policy, want := range map[sessions.SyncPolicy]int{
-		sessions.SyncMessages: 3, // header, message, compaction
+		sessions.SyncMessages: 2, // message (with the header before it), compaction
 		sessions.SyncAll:      5,
 		sessions.SyncNever:    0,
 	} {

@@ -29,6 +29,7 @@ type Log struct {
 	mu       sync.Mutex // guards what follows; held across the write of one line
 	file     File       // nil for a view
 	size     int64      // of the file, as far as this log knows
+	newIn    string     // the directory whose new entry is not synced yet; empty for none
 	unended  bool       // the last line lacks its newline
 	entries  []Entry
 	parents  []int          // of each entry; -1 for a root
@@ -178,8 +179,17 @@ func (l *Log) writeLocked(text []byte, sync bool) error {
 		return err
 	}
 	l.size += int64(n)
-	if sync {
-		return l.file.Sync()
+	if !sync {
+		return nil
+	}
+	if err := l.file.Sync(); err != nil {
+		return err
+	}
+	if l.newIn != "" {
+		if err := syncDir(l.newIn); err != nil {
+			return err
+		}
+		l.newIn = ""
 	}
 	return nil
 }

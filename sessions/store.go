@@ -25,7 +25,8 @@ type SyncPolicy int
 
 // The policies.
 const (
-	// SyncMessages syncs the header and every message.
+	// SyncMessages syncs every message, and with the first one all that came before it. A session without a message is
+	// nothing that a power cut could cost anybody.
 	SyncMessages SyncPolicy = iota
 	// SyncAll syncs every line.
 	SyncAll
@@ -136,14 +137,8 @@ func (s *Store) begin(l *Log, dir string) (err error) {
 			l.unlock()
 		}
 	}()
-	sync := s.opts.Sync != SyncNever
-	if err := l.writeLocked(append(text, '\n'), sync); err != nil {
-		return err
-	}
-	if sync {
-		return syncDir(dir)
-	}
-	return nil
+	l.newIn = dir
+	return l.writeLocked(append(text, '\n'), s.opts.Sync == SyncAll)
 }
 
 func fileName(t time.Time, id string) string {

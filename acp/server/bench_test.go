@@ -1,0 +1,75 @@
+package server_test
+
+import (
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/gajae-code/gjc/acp/acptest"
+	"github.com/gajae-code/gjc/acp/server"
+	"github.com/gajae-code/gjc/agent/tools"
+	"github.com/gajae-code/gjc/bridges"
+	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/providers/providertest"
+	"github.com/gajae-code/gjc/sessions"
+)
+
+// benchEditor is an editor on a server whose model speaks steps.
+func benchEditor(b *testing.B, steps ...providertest.Step) *acptest.Editor {
+	b.Helper()
+	x, y := net.Pipe()
+	info := providers.ModelInfo{Provider: "test", ID: "script", ContextWindow: 1000}
+	done := make(chan error, 1)
+	go func() {
+		done <- server.Serve(context.Background(), y, y, y, server.Options{
+			Version: "bench", Store: sessions.NewStore(filepath.Join(b.TempDir(), "sessions"), nil),
+			Models: &models{list: []providers.Model{providertest.NewScript(info, steps...)}}, Tools: tools.All, NewID: uuid.NewString,
+			OS: "linux", Local: bridges.Local{Shell: bridges.FindShell(""), Env: os.Environ()},
+		})
+	}()
+	e := acptest.NewEditor(context.Background(), x, x, x, acptest.EditorOptions{})
+	if _, err := e.Initialize(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		_ = e.Close()
+		if err := <-done; err != nil {
+			b.Error(err)
+		}
+	})
+	return e
+}
+
+func BenchmarkNewSession(b *testing.B) {
+	e := benchEditor(b)
+	dir := b.TempDir()
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := e.NewSession(b.Context(), dir); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkStream5000Deltas(b *testing.B) {
+	long := providertest.Repeat(5000, func(int) providertest.Action { return providertest.Text("word ") })
+	var steps []providertest.Step
+	for range 2000 {
+		steps = append(steps, long)
+	}
+	e := benchEditor(b, steps...)
+	s, err := e.NewSession(b.Context(), b.TempDir())
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := e.Prompt(b.Context(), s.SessionID, "go"); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/acp/acptest"
+	"github.com/gajae-code/gjc/internal/proc"
+	"github.com/gajae-code/gjc/providers/providertest"
+)
+
+// deltas is how many pieces the long answer has.
+const deltas = 5000
+
+// sessions is how many sessions are opened at once.
+const sessions = 10
+
+// steps are what a round measures, with the aims in milliseconds and megabytes on a machine with two cores.
+var steps = []struct {
+	name        string
+	aim, memory float64
+}{
+	{"spawn to initialize", 10, 0},
+	{"session/new", 2, 20},
+	{"prompt to first chunk", 5, 0},
+	{"5,000 deltas", 60, 28},
+	{"tool call in the client's terminal", 0, 0},
+	{"ten sessions", 10, 3},
+}
+
+// round starts one gjc and takes it through every step.
+func round(ctx context.Context, binary, dir string) (_ []measure, err error) {
+	work := filepath.Join(dir, "work")
+	if err := os.MkdirAll(work, 0o755); err != nil {
+		return nil, err
+	}
+	model := providertest.NewServer(
+		providertest.Step{providertest.Text("hi")}, // warms the connection up
+		providertest.Step{providertest.Text("first"), providertest.Text("second")},
+		providertest.Repeat(deltas, func(i int) providertest.Action { return providertest.Text("word" + strconv.Itoa(i) + " ") }),
+		providertest.Step{providertest.Call("c1", "bash", `{"command":"true"}`)},
+		providertest.Step{providertest.Text("done")},
+	)
+	defer model.Close()
+	env := proc.Environ(os.Environ(), "GJC_CODING_AGENT_DIR="+filepath.Join(dir, "agent"),
+		"ANTHROPIC_API_KEY=sk-ant-bench", "ANTHROPIC_BASE_URL="+model.AnthropicURL())
+
+	first := make(chan time.Time, 1)
+	begin := time.Now()
+	agent, err := acptest.Start(ctx, acptest.ProcessOptions{
+		Path: binary, Args: []string{"acp", "--model", benchModel}, Dir: work, Env: env,
+	}, acptest.EditorOptions{Updated: func(n *acp.SessionNotification) {
+		if _, ok := n.Update.(*acp.AgentMessageChunk); ok {
+			select {
+			case first <- time.Now():
+			default:
+			}
+		}
+	}})
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("%w\n%s", err, agent.Process.Stderr())
+		}
+		agent.Process.Kill()
+		_ = agent.Close() // the measuring is over
+	}()
+	var all []measure
+	take := func(begin time.Time) {
+		all = append(all, measure{time.Since(begin), memory(agent.Process.PID())})
+	}
+	if _, err := agent.Initialize(ctx); err != nil {
+		return nil, err
+	}
+	take(begin)
+
+	begin = time.Now()
+	session, err := agent.NewSession(ctx, work)
+	if err != nil {
+		return nil, err
+	}
+	take(begin)
+	id := session.SessionID
+
+	if _, err := agent.Prompt(ctx, id, "hello"); err != nil {
+		return nil, err
+	}
+	<-first
+	begin = time.Now()
+	if _, err := agent.Prompt(ctx, id, "hello"); err != nil {
+		return nil, err
+	}
+	all = append(all, measure{(<-first).Sub(begin), memory(agent.Process.PID())})
+
+	begin = time.Now()
+	if _, err := agent.Prompt(ctx, id, "speak"); err != nil {
+		return nil, err
+	}
+	take(begin)
+
+	begin = time.Now()
+	if _, err := agent.Prompt(ctx, id, "run"); err != nil {
+		return nil, err
+	}
+	take(begin)
+
+	before := memory(agent.Process.PID())
+	begin = time.Now()
+	for range sessions {
+		if _, err := agent.NewSession(ctx, work); err != nil {
+			return nil, err
+		}
+	}
+	took := time.Since(begin)
+	all = append(all, measure{took, max(0, memory(agent.Process.PID())-before) / sessions})
+	if got := len(model.Requests()); got != 5 {
+		return nil, fmt.Errorf("the model got %d requests, want 5", got)
+	}
+	return all, nil
+}
+
+// benchModel is any model of the catalogue; what it says comes from the scripted server.
+const benchModel = "anthropic/claude-sonnet-5-5"
+
+// memory returns a process's proportional set size in MB, or 0 where the system does not tell.
+func memory(pid int) float64 {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
+	if err != nil {
+		return 0
+	}
+	for line := range bytes.Lines(text) {
+		if fields := bytes.Fields(line); len(fields) == 3 && string(fields[0]) == "Pss:" {
+			kb, err := strconv.ParseFloat(string(fields[1]), 64)
+			if err == nil {
+				return kb / 1024
+			}
+		}
+	}
+	return 0
+}
