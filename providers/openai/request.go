@@ -28,10 +28,11 @@ type streamOptions struct {
 // message is one message of any role.
 type message struct {
 	// Content is a string or a []part; nil for an answer that only calls tools.
-	Content    any        `json:"content,omitzero"`
-	ToolCalls  []toolCall `json:"tool_calls,omitzero"`
-	ToolCallID string     `json:"tool_call_id,omitzero"`
-	Role       string     `json:"role"`
+	Content   any        `json:"content,omitzero"`
+	ToolCalls []toolCall `json:"tool_calls,omitzero"`
+	// ToolCallID is set in a result, where it is required even if the call had no name.
+	ToolCallID *string `json:"tool_call_id,omitzero"`
+	Role       string  `json:"role"`
 	// Servers that send their reasoning in a member of its own want it back between tool calls.
 	ReasoningContent string `json:"reasoning_content,omitzero"`
 	Reasoning        string `json:"reasoning,omitzero"`
@@ -146,7 +147,7 @@ func (m *Model) messages(req *providers.Request) []message {
 			}
 		case providers.RoleTool:
 			text, shown := m.result(msg)
-			out = append(out, message{Content: text, ToolCallID: msg.ToolCallID, Role: "tool"})
+			out = append(out, message{Content: text, ToolCallID: &msg.ToolCallID, Role: "tool"})
 			if shown != nil {
 				images = append(images, textPart("Images from the result of "+msg.ToolName+":"))
 				images = append(images, shown...)
