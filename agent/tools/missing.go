@@ -37,13 +37,19 @@ func missing(ctx context.Context, call *agent.Call, path string) error {
 	}
 	switch len(near) {
 	case 0:
-		return fmt.Errorf("%s does not exist; find can look for it: %w", name, fs.ErrNotExist)
+		return &missingError{name + " does not exist; find can look for it"}
 	case 1:
-		return fmt.Errorf("%s does not exist; did you mean %s? %w", name, near[0], fs.ErrNotExist)
+		return &missingError{name + " does not exist; did you mean " + near[0] + "?"}
 	default:
-		return fmt.Errorf("%s does not exist; did you mean one of %s? %w", name, strings.Join(near, ", "), fs.ErrNotExist)
+		return &missingError{name + " does not exist; did you mean one of " + strings.Join(near, ", ") + "?"}
 	}
 }
+
+// missingError is a file that is not there. It wraps [fs.ErrNotExist], whose own words would say it a second time.
+type missingError struct{ text string }
+
+func (e *missingError) Error() string { return e.text }
+func (e *missingError) Unwrap() error { return fs.ErrNotExist }
 
 // nearest looks in the working directory for files whose path ends as path does, else for files of the same name,
 // else for names that differ little.

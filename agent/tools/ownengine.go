@@ -139,7 +139,7 @@ func newLineMatcher(req *searchRequest) (*lineMatcher, error) {
 	m := &lineMatcher{line: line, perFile: req.perFile}
 	if tree, err := syntax.Parse(flags+req.pattern, syntax.Perl); err == nil {
 		if has(tree, func(re *syntax.Regexp) bool { return re.Op == syntax.OpLiteral && slices.Contains(re.Rune, '\n') }) {
-			return nil, fmt.Errorf("%w: search works line by line, so a pattern with a line feed finds nothing; search for one of the lines", errPattern)
+			return nil, fmt.Errorf("%w: search works line by line, so a pattern with a line feed finds nothing; search for one of the lines", agent.ErrBadInput)
 		}
 		if !has(tree, func(re *syntax.Regexp) bool { return re.Op == syntax.OpBeginText || re.Op == syntax.OpEndText }) {
 			m.anywhere = line

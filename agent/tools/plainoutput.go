@@ -1,6 +1,9 @@
 package tools
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // plainOutput takes out of a terminal's output what is not text: escape sequences, control characters, and what a
 // carriage return overwrote.
@@ -22,12 +25,8 @@ func plainOutput(s string) string {
 				out = out[:line]
 			}
 		case c == '\b':
-			if len(out) > line {
-				out = out[:len(out)-1]
-				for len(out) > line && out[len(out)-1]&0xC0 == 0x80 {
-					out = out[:len(out)-1]
-				}
-			}
+			_, n := utf8.DecodeLastRune(out[line:])
+			out = out[:len(out)-n]
 			i++
 		case c == '\n':
 			out = append(out, c)

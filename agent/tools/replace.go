@@ -1,10 +1,11 @@
 package tools
 
 import (
+	"errors"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
-
-	"github.com/gajae-code/gjc/agent"
 )
 
 // applyEdits applies edits to text one after the other and returns the result. Texts are compared with line ends as
@@ -15,11 +16,10 @@ func applyEdits(name, text string, edits []textEdit) (string, error) {
 	for i := range edits {
 		next, err := applyEdit(now, &edits[i], eol)
 		if err != nil {
-			rest := ""
 			if len(edits) > 1 {
-				rest = " No edit was applied."
+				return "", fmt.Errorf("%s: no edit was applied, because of edit %d of %d: %w", name, i+1, len(edits), err)
 			}
-			return "", fmt.Errorf("%s: %s%w%s", name, editName(edits, i), err, rest)
+			return "", fmt.Errorf("%s: %w", name, err)
 		}
 		now = next
 	}
@@ -114,37 +114,58 @@ const maxPlaces = 8
 
 func lineNumbers(text string, places []int) string {
 	var b strings.Builder
-	b.WriteString("lines ")
-	line, from := 1, 0
-	for i, at := range places {
-		if i == maxPlaces {
+	line, from, named := 1, 0, 0
+	for _, at := range places {
+		lines := strings.Count(text[from:at], "\n")
+		line += lines
+		from = at
+		if lines == 0 && named > 0 {
+			continue // the same line again
+		}
+		if named == maxPlaces {
 			b.WriteString(" and more")
 			break
 		}
-		line += strings.Count(text[from:at], "\n")
-		from = at
-		if i > 0 {
+		if named > 0 {
 			b.WriteString(", ")
 		}
 		fmt.Fprint(&b, line)
+		named++
 	}
-	return b.String()
+	if named == 1 {
+		return "line " + b.String()
+	}
+	return "lines " + b.String()
 }
+
+// errNoMatch is wrapped by the complaint that old_text is not in a file.
+var errNoMatch = errors.New("old_text is not in the file")
+
+// numbered matches a line as the read tool shows it.
+var numbered = regexp.MustCompile(`^ *[0-9]+\|`)
+
+// maxNearestLines is how many lines of a file are shown for an edit that does not match.
+const maxNearestLines = 30
 
 // notFound explains why old is not in text, with the lines that come nearest.
 func notFound(text, old, replacement string) error {
-	hint := ""
-	if replacement != "" && strings.Contains(replacement, old) == false && strings.Contains(text, replacement) {
-		hint = " new_text is in the file already: was this edit made before?"
+	var hints []string
+	if trimmed := strings.TrimSpace(replacement); len(trimmed) >= 8 && !strings.Contains(replacement, old) && strings.Contains(text, replacement) {
+		hints = append(hints, "new_text is there already: was this edit made before?")
+	}
+	if !slices.ContainsFunc(splitLines(old), func(l string) bool { return !numbered.MatchString(l) }) {
+		hints = append(hints, "Leave out the line numbers that read puts before the lines.")
 	}
 	at, n, why := nearestLines(text, old)
 	if n == 0 {
-		return fmt.Errorf("%w: old_text is not in the file, and no line is like it.%s Read the file again", agent.ErrBadInput, hint)
+		hints = append(hints, "No line is like it: read the file again.")
+		return fmt.Errorf("%w. %s", errNoMatch, strings.Join(hints, " "))
 	}
+	hints = append(hints, why+":")
 	lines := splitLines(text)
 	var b strings.Builder
-	for i := at; i < at+min(n, 30); i++ {
+	for i := at; i < at+min(n, maxNearestLines); i++ {
 		fmt.Fprintf(&b, "\n%5d|%s", i+1, cutLine(lines[i], maxColumns))
 	}
-	return fmt.Errorf("%w: old_text is not in the file.%s %s:%s\n", agent.ErrBadInput, hint, why, b.String())
+	return fmt.Errorf("%w. %s%s", errNoMatch, strings.Join(hints, " "), b.String())
 }

@@ -2,6 +2,7 @@ package tools
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -118,6 +119,8 @@ const maxLine = 1 << 29
 func parseLine(s string) (int, error) {
 	n, err := strconv.Atoi(strings.TrimLeft(s, "Ll"))
 	switch {
+	case s == "":
+		return 0, errors.New("a line number is missing")
 	case err != nil || n > maxLine:
 		return 0, fmt.Errorf("%q is no line number", s)
 	case n < 1:

@@ -36,7 +36,7 @@ func (w *window) show(ranges []lineRange) {
 	var fit []lineRange
 	for _, r := range ranges {
 		if r.first > total {
-			w.notes = append(w.notes, fmt.Sprintf("Line %d is behind the end: %s has %s.", r.first, w.name, count(total, "line")))
+			w.notes = append(w.notes, fmt.Sprintf("Line %d is beyond the end: %s has %s.", r.first, w.name, count(total, "line")))
 			continue
 		}
 		if r.last == 0 || r.last > total {
