@@ -178,6 +178,9 @@ type Snapshot struct {
 	Title     string
 	UpdatedAt time.Time
 	Plan      []PlanEntry
+	// Usage is that of the last model call, CostUSD the price of all of them; zero where unknown.
+	Usage   providers.Usage
+	CostUSD float64
 	// Busy reports that a turn runs or waits.
 	Busy bool
 }
@@ -188,7 +191,7 @@ func (s *Session) Snapshot() (Snapshot, error) {
 	err := s.do(func(st *state) error {
 		snap = Snapshot{
 			Mode: st.mode, Model: st.model, Thinking: st.thinking, Title: st.title, UpdatedAt: st.updated,
-			Plan: st.plan, Busy: st.turn != nil || len(st.waiting) > 0,
+			Plan: st.plan, Usage: st.usage, CostUSD: st.cost, Busy: st.turn != nil || len(st.waiting) > 0,
 		}
 		return nil
 	})()

@@ -37,6 +37,8 @@ type TurnResult struct {
 type Turn struct {
 	session *Session
 	prompt  []providers.Part
+	// local, if set, answers without a model.
+	local func(Snapshot) string
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 
@@ -55,7 +57,16 @@ type Turn struct {
 // Prompt queues a turn with what the user said. It returns at once; turns run one after the other in the order of
 // the calls.
 func (s *Session) Prompt(parts []providers.Part) *Turn {
-	t := &Turn{session: s, prompt: parts, done: make(chan struct{})}
+	return s.queue(&Turn{session: s, prompt: parts, done: make(chan struct{})})
+}
+
+// Answer queues a turn that says what answer returns, in its place behind the turns before it. No model is asked, and
+// the conversation does not remember it.
+func (s *Session) Answer(answer func(Snapshot) string) *Turn {
+	return s.queue(&Turn{session: s, local: answer, done: make(chan struct{})})
+}
+
+func (s *Session) queue(t *Turn) *Turn {
 	t.ctx, t.cancel = context.WithCancelCause(s.ctx)
 	queued := s.box.post(func() {
 		if s.st.closing {
@@ -270,6 +281,9 @@ func (t *Turn) run() (r TurnResult) {
 		}
 	}()
 	s := t.session
+	if t.local != nil {
+		return t.answer()
+	}
 	user := &providers.Message{ID: s.opts.NewID(), Role: providers.RoleUser, Parts: t.prompt}
 	if err := t.record(user); err != nil {
 		return t.ended(err, r.Usage)
@@ -308,6 +322,18 @@ func (t *Turn) run() (r TurnResult) {
 		}
 	}
 	return TurnResult{Stop: StopMaxTurnRequests, Usage: r.Usage}
+}
+
+// answer is the turn of [Session.Answer].
+func (t *Turn) answer() TurnResult {
+	snap, err := t.session.Snapshot()
+	if err != nil {
+		return t.ended(err, providers.Usage{})
+	}
+	if text := t.local(snap); text != "" {
+		t.emit(MessageDelta{MessageID: t.session.opts.NewID(), Speaker: SpeakerAgent, Text: text})
+	}
+	return TurnResult{Stop: StopEndTurn}
 }
 
 // ended is the result of a turn that can not go on because of err.

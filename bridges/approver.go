@@ -27,17 +27,21 @@ func (a *ClientApprover) Approve(ctx context.Context, q agent.Question) (agent.D
 	if q.Always != "" {
 		always = " (" + q.Always + ")"
 	}
+	call := acp.ToolCallUpdate{
+		ToolCallID: acp.ToolCallID(q.ToolCallID),
+		Title:      acp.Value(cut(q.Title, maxTitle)),
+		Kind:       acp.Value(acp.ToolKind(q.Kind)),
+		Status:     acp.Value(acp.ToolCallStatusPending),
+		RawInput:   q.Input,
+	}
+	if content := ToolContent(q.Content); content != nil {
+		call.Content = acp.Value(content)
+	}
+	if places := ToolLocations(q.Locations); places != nil {
+		call.Locations = acp.Value(places)
+	}
 	resp, err := acp.MethodSessionRequestPermission.Call(ctx, a.client, &acp.RequestPermissionRequest{
-		SessionID: a.session,
-		ToolCall: acp.ToolCallUpdate{
-			ToolCallID: acp.ToolCallID(q.ToolCallID),
-			Title:      acp.Value(cut(q.Title, maxTitle)),
-			Kind:       acp.Value(acp.ToolKind(q.Kind)),
-			Status:     acp.Value(acp.ToolCallStatusPending),
-			RawInput:   q.Input,
-			Content:    acp.Value(ToolContent(q.Content)),
-			Locations:  acp.Value(ToolLocations(q.Locations)),
-		},
+		SessionID: a.session, ToolCall: call,
 		Options: []acp.PermissionOption{
 			{OptionID: "allow_once", Name: "Allow once", Kind: acp.PermissionOptionKindAllowOnce},
 			{OptionID: "allow_always", Name: "Always allow" + always, Kind: acp.PermissionOptionKindAllowAlways},

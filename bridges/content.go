@@ -7,9 +7,9 @@ import (
 	"github.com/gajae-code/gjc/agent"
 )
 
-// ToolContent maps what a tool call shows.
+// ToolContent maps what a tool call shows; nil for nothing.
 func ToolContent(content []agent.Content) []acp.ToolCallContent {
-	out := make([]acp.ToolCallContent, 0, len(content))
+	var out []acp.ToolCallContent
 	for _, c := range content {
 		switch c := c.(type) {
 		case agent.DiffContent:
@@ -37,9 +37,9 @@ func ContentBlock(c agent.Content) acp.ContentBlock {
 	}
 }
 
-// ToolLocations maps the places that a tool call works on.
+// ToolLocations maps the places that a tool call works on; nil for none.
 func ToolLocations(places []agent.Location) []acp.ToolCallLocation {
-	out := make([]acp.ToolCallLocation, 0, len(places))
+	var out []acp.ToolCallLocation
 	for _, p := range places {
 		l := acp.ToolCallLocation{Path: p.Path}
 		if p.Line > 0 {

@@ -19,7 +19,7 @@ func (s *Server) Prompt(ctx context.Context, p *acp.PromptRequest) (acp.Reply[ac
 	if err != nil {
 		return nil, err
 	}
-	parts, err := promptParts(p.Prompt)
+	begin, err := turnOf(p.Prompt)
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +33,7 @@ func (s *Server) Prompt(ctx context.Context, p *acp.PromptRequest) (acp.Reply[ac
 			begun <- started{err: err}
 			return
 		}
-		begun <- started{turn: session.Prompt(parts)}
+		begun <- started{turn: begin(session)}
 	})
 	return func() (*acp.PromptResponse, error) {
 		b := <-begun
@@ -46,6 +46,18 @@ func (s *Server) Prompt(ctx context.Context, p *acp.PromptRequest) (acp.Reply[ac
 		}
 		return &acp.PromptResponse{StopReason: acp.StopReason(r.Stop)}, nil
 	}, nil
+}
+
+// turnOf returns what queues the turn that a prompt asks for: a slash command's answer, or the model's.
+func turnOf(blocks []acp.ContentBlock) (func(*agent.Session) *agent.Turn, error) {
+	if c, ok := commandOf(blocks); ok {
+		return func(s *agent.Session) *agent.Turn { return s.Answer(c.answer) }, nil
+	}
+	parts, err := promptParts(blocks)
+	if err != nil {
+		return nil, err
+	}
+	return func(s *agent.Session) *agent.Turn { return s.Prompt(parts) }, nil
 }
 
 // Cancel ends the turn that runs and those that wait. For a session that is not there, or idle, it does nothing.

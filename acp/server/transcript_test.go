@@ -1,0 +1,186 @@
+package server_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/tools/txtar"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gajae-code/gjc/acp/server"
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/tools"
+	"github.com/gajae-code/gjc/bridges"
+	"github.com/gajae-code/gjc/internal/testenv"
+	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/providers/offline"
+	"github.com/gajae-code/gjc/sessions"
+)
+
+// Each transcript in testdata/transcripts is a conversation on the wire. Its sections come in turns: "client" holds the
+// lines that an editor sends, "agent" all that comes back until nothing moves any more. What changes from run to run
+// is replaced: $CWD is the workspace, $SESSION the first session's id, $ID1 and so on other ids, $TIME a time, $PID a
+// process. The text in front says why the transcript exists. "go test ./acp/server -run Transcripts -update" writes
+// the agent's sections anew.
+func TestTranscripts(t *testing.T) {
+	files, err := filepath.Glob("testdata/transcripts/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no transcripts: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			archive, err := txtar.ParseFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			dir := t.TempDir()
+			if dir, err = filepath.EvalSymlinks(dir); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Test(t, func(t *testing.T) { play(t, archive, dir) })
+			if testenv.Update() {
+				if err := os.WriteFile(file, txtar.Format(archive), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// play runs one transcript in a bubble.
+func play(t *testing.T, archive *txtar.Archive, dir string) {
+	work := filepath.Join(dir, "work")
+	if err := os.MkdirAll(work, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range archive.Files {
+		if name, ok := strings.CutPrefix(f.Name, "work/"); ok {
+			if err := os.WriteFile(filepath.Join(work, name), f.Data, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	ids := 0
+	a, b := net.Pipe()
+	done := make(chan error, 1)
+	go func() {
+		done <- server.Serve(context.Background(), b, b, b, server.Options{
+			Version: "1.2.3", Store: sessions.NewStore(filepath.Join(dir, "agent", "sessions"), nil),
+			Models: &models{list: []providers.Model{offline.New()}},
+			Tools:  func() []agent.Tool { return tools.All() },
+			NewID:  func() string { ids++; return fmt.Sprintf("msg-%d", ids) }, OS: "linux",
+			Local: bridges.Local{Shell: bridges.Shell{Path: "/bin/sh", Args: []string{"-c"}}, Env: []string{"PATH=/usr/bin:/bin"}},
+		})
+	}()
+	lines := make(chan string, 10_000)
+	go func() {
+		defer close(lines)
+		s := bufio.NewScanner(a)
+		s.Buffer(nil, 1<<20)
+		for s.Scan() {
+			lines <- s.Text()
+		}
+	}()
+	n := newNames(work)
+	for i := range archive.Files {
+		f := &archive.Files[i]
+		switch {
+		case f.Name == "client":
+			for line := range strings.Lines(string(f.Data)) {
+				if _, err := io.WriteString(a, n.restore(line)); err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+			}
+		case f.Name == "agent":
+			synctest.Wait()
+			var got strings.Builder
+		drain:
+			for {
+				select {
+				case line := <-lines:
+					got.WriteString(n.replace(line) + "\n")
+				default:
+					break drain
+				}
+			}
+			if testenv.Update() {
+				f.Data = []byte(got.String())
+			} else if diff := cmp.Diff(strings.Split(string(f.Data), "\n"), strings.Split(got.String(), "\n")); diff != "" {
+				t.Errorf("section %d (-want +got):\n%s", i+1, diff)
+			}
+		case strings.HasPrefix(f.Name, "sleep "):
+			d, err := time.ParseDuration(strings.TrimPrefix(f.Name, "sleep "))
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(d) // fake time
+		}
+	}
+	_ = a.Close()
+	if err := <-done; err != nil {
+		t.Errorf("Serve: %v", err)
+	}
+	for range lines {
+	}
+}
+
+// names gives what changes from run to run a name, in the order of its first use.
+type names struct {
+	work  string
+	known map[string]string
+	order []string
+	uuids int
+}
+
+var (
+	uuidPattern = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+	demoPattern = regexp.MustCompile(`demo_[0-9a-z]+_`)
+	timePattern = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z`)
+)
+
+func newNames(work string) *names {
+	return &names{work: work, known: make(map[string]string)}
+}
+
+func (n *names) name(value, name string) string {
+	if known, ok := n.known[value]; ok {
+		return known
+	}
+	n.known[value] = name
+	n.order = append(n.order, value)
+	return name
+}
+
+func (n *names) replace(line string) string {
+	line = strings.ReplaceAll(line, n.work, "$CWD")
+	line = timePattern.ReplaceAllString(line, "$$TIME")
+	line = demoPattern.ReplaceAllString(line, "call_")
+	return uuidPattern.ReplaceAllStringFunc(line, func(id string) string {
+		if _, ok := n.known[id]; !ok {
+			n.uuids++
+		}
+		if n.uuids == 1 {
+			return n.name(id, "$SESSION")
+		}
+		return n.name(id, fmt.Sprintf("$ID%d", n.uuids-1))
+	})
+}
+
+func (n *names) restore(line string) string {
+	for _, value := range n.order {
+		line = strings.ReplaceAll(line, n.known[value], value)
+	}
+	return strings.ReplaceAll(line, "$CWD", n.work)
+}
