@@ -30,8 +30,8 @@ import (
 
 // Each transcript in testdata/transcripts is a conversation on the wire. Its sections come in turns: "client" holds the
 // lines that an editor sends, "agent" all that comes back until nothing moves any more. What changes from run to run
-// is replaced: $CWD is the workspace, $SESSION the first session's id, $ID1 and so on other ids, $TIME a time, $PID a
-// process. The text in front says why the transcript exists. "go test ./acp/server -run Transcripts -update" writes
+// is replaced: $CWD is the workspace, $SESSION the first session's id, $ID1 and so on other ids, $TIME a time, $N a
+// number of tokens. The text in front says why the transcript exists. "go test ./acp/server -run Transcripts -update" writes
 // the agent's sections anew.
 func TestTranscripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/transcripts/*.txtar")
@@ -105,19 +105,20 @@ func play(t *testing.T, archive *txtar.Archive, dir string) {
 			}
 		case f.Name == "agent":
 			synctest.Wait()
-			var got strings.Builder
+			var said []string
 		drain:
 			for {
 				select {
 				case line := <-lines:
-					got.WriteString(n.replace(line) + "\n")
+					said = joinChunk(said, n.replace(line))
 				default:
 					break drain
 				}
 			}
+			got := strings.Join(append(said, ""), "\n")
 			if testenv.Update() {
-				f.Data = []byte(got.String())
-			} else if diff := cmp.Diff(strings.Split(string(f.Data), "\n"), strings.Split(got.String(), "\n")); diff != "" {
+				f.Data = []byte(got)
+			} else if diff := cmp.Diff(strings.Split(string(f.Data), "\n"), strings.Split(got, "\n")); diff != "" {
 				t.Errorf("section %d (-want +got):\n%s", i+1, diff)
 			}
 		case strings.HasPrefix(f.Name, "sleep "):
@@ -136,6 +137,23 @@ func play(t *testing.T, archive *txtar.Archive, dir string) {
 	}
 }
 
+// chunkPattern is a piece of text of a message.
+var chunkPattern = regexp.MustCompile(`^(\{"jsonrpc":"2.0","method":"session/update","params":\{"sessionId":"[^"]*","update":\{"sessionUpdate":"agent_(?:message|thought)_chunk","content":\{"type":"text","text":")(.*)("\},"messageId":"[^"]*"\}\}\})$`)
+
+// joinChunk appends a line, joining pieces of one message: how a text is cut depends on how far the reader is.
+func joinChunk(lines []string, line string) []string {
+	m := chunkPattern.FindStringSubmatch(line)
+	if m == nil || len(lines) == 0 {
+		return append(lines, line)
+	}
+	last := chunkPattern.FindStringSubmatch(lines[len(lines)-1])
+	if last == nil || last[1] != m[1] || last[3] != m[3] {
+		return append(lines, line)
+	}
+	lines[len(lines)-1] = m[1] + last[2] + m[2] + m[3]
+	return lines
+}
+
 // names gives what changes from run to run a name, in the order of its first use.
 type names struct {
 	work  string
@@ -147,6 +165,7 @@ type names struct {
 var (
 	uuidPattern = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 	demoPattern = regexp.MustCompile(`demo_[0-9a-z]+_`)
+	usedPattern = regexp.MustCompile(`"used":\d+`) // the prompt has the workspace's path in it
 	timePattern = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z`)
 )
 
@@ -166,6 +185,7 @@ func (n *names) name(value, name string) string {
 func (n *names) replace(line string) string {
 	line = strings.ReplaceAll(line, n.work, "$CWD")
 	line = timePattern.ReplaceAllString(line, "$$TIME")
+	line = usedPattern.ReplaceAllString(line, `"used":$$N`)
 	line = demoPattern.ReplaceAllString(line, "call_")
 	return uuidPattern.ReplaceAllStringFunc(line, func(id string) string {
 		if _, ok := n.known[id]; !ok {
