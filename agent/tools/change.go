@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+	"time"
 
 	"github.com/gajae-code/gjc/agent"
 )
@@ -40,6 +41,30 @@ func openText(ctx context.Context, call *agent.Call, path string) (*textFile, er
 		return nil, fmt.Errorf("%s cannot be changed with this tool: %w", name, err)
 	}
 	return &textFile{text, enc}, nil
+}
+
+// Bounds of a preview.
+const (
+	previewTime = 2 * time.Second
+	// maxPreview bounds both texts of a preview together, in bytes. A larger change is shown once it is made.
+	maxPreview = 256 << 10
+)
+
+// preview is the diff of a change before it is made, so that the user can see what is asked for. Where it cannot be
+// told there is none: the call itself will say why. apply gets nil for a file that is not there.
+func preview(call *agent.Call, path string, apply func(old *textFile) (string, error)) []agent.Content {
+	ctx, cancel := context.WithTimeout(context.Background(), previewTime) // there is no context to plan under
+	defer cancel()
+	old, err := openText(ctx, call, path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	text, err := apply(old)
+	if err != nil || old != nil && (len(old.text)+len(text) > maxPreview || text == old.text) || len(text) > maxPreview {
+		return nil
+	}
+	c := change{path: path, old: old, now: text}
+	return []agent.Content{c.diff()}
 }
 
 // change is one write of one file.

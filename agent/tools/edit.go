@@ -44,7 +44,13 @@ func edit() agent.Tool {
 			return &agent.CallPlan{
 				Title:     "Edit " + display(&call.Workspace, path),
 				Locations: []agent.Location{{Path: path}},
-				Effects:   []agent.Effect{{Action: agent.ActionEdit, Path: path}},
+				Content: preview(call, path, func(old *textFile) (string, error) {
+					if old == nil {
+						return "", fs.ErrNotExist
+					}
+					return applyEdits("", old.text, in.Edits)
+				}),
+				Effects: []agent.Effect{{Action: agent.ActionEdit, Path: path}},
 			}, nil
 		},
 		Run: runEdit,

@@ -83,11 +83,17 @@ func splitGlob(ctx context.Context, call *agent.Call, input string) (globPath, e
 	if !hasMeta(input) {
 		return globPath{base: path}, reason(err)
 	}
-	base, pattern := doublestar.SplitPattern(filepath.ToSlash(path))
+	// The directories above may have names that look like globs.
+	root := call.Workspace.Cwd
+	rel, rerr := filepath.Rel(root, path)
+	if rerr != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+		root, rel = "", path
+	}
+	base, pattern := doublestar.SplitPattern(filepath.ToSlash(rel))
 	if !doublestar.ValidatePattern(pattern) {
 		return globPath{}, fmt.Errorf("%w: %q is no valid glob: a bracket or brace is not closed", agent.ErrBadInput, input)
 	}
-	g := globPath{base: filepath.FromSlash(base), pattern: pattern}
+	g := globPath{base: filepath.Join(root, filepath.FromSlash(base)), pattern: pattern}
 	if info, err = call.FS.Stat(ctx, g.base); err != nil {
 		return g, reason(err)
 	}

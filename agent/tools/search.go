@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	"github.com/gajae-code/gjc/agent"
@@ -224,7 +223,12 @@ func (f *fileHits) format(ws *agent.Workspace) string {
 		fmt.Fprintf(&b, "%5d%c%s\n", l.number, sign, cutLine(l.text, maxMatchLine))
 	}
 	if f.more {
-		fmt.Fprintf(&b, "   … more matches in this file; search %s alone to see up to %d\n", filepath.Base(f.path), oneFileMatches)
+		b.WriteString("   … more matches in this file; ")
+		if f.matches < oneFileMatches {
+			fmt.Fprintf(&b, "search %s alone to see up to %d\n", display(ws, f.path), oneFileMatches)
+		} else {
+			b.WriteString("narrow the pattern, or read the file\n")
+		}
 	}
 	return b.String()
 }

@@ -30,7 +30,11 @@ func write() agent.Tool {
 			return &agent.CallPlan{
 				Title:     "Write " + display(&call.Workspace, path),
 				Locations: []agent.Location{{Path: path}},
-				Effects:   []agent.Effect{{Action: agent.ActionEdit, Path: path}},
+				Content: preview(call, path, func(old *textFile) (string, error) {
+					text, _, _ := replacement(old, in.Content)
+					return text, nil
+				}),
+				Effects: []agent.Effect{{Action: agent.ActionEdit, Path: path}},
 			}, nil
 		},
 		Run: runWrite,
@@ -67,21 +71,9 @@ func runWrite(ctx context.Context, call *agent.Call, in *writeInput) (*agent.Res
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	content, enc := in.Content, plainUTF8
-	var notes []string
-	if old != nil {
-		enc = old.encoding
-		if lineEnd(old.text) == "\r\n" && !strings.Contains(content, "\r") {
-			content = strings.ReplaceAll(content, "\n", "\r\n")
-			notes = append(notes, "The file keeps its CRLF line ends.")
-		}
-		if enc != plainUTF8 {
-			content = strings.TrimPrefix(content, utf8BOM)
-			notes = append(notes, "The file stays "+enc.String()+".")
-		}
-		if content == old.text {
-			return &agent.Result{Text: name + " has this text already; nothing changed."}, nil
-		}
+	content, enc, notes := replacement(old, in.Content)
+	if old != nil && content == old.text {
+		return &agent.Result{Text: name + " has this text already; nothing changed."}, nil
 	}
 	data := encodeText(content, enc)
 	c := change{call: call, path: path, old: old}
@@ -98,4 +90,22 @@ func runWrite(ctx context.Context, call *agent.Call, in *writeInput) (*agent.Res
 		Content:   []agent.Content{c.diff()},
 		Locations: []agent.Location{{Path: path, Line: c.firstLine()}},
 	}, nil
+}
+
+// replacement is the text to put in place of old, which is nil for a new file. An existing file keeps its encoding and
+// its CRLF line ends: the read tool shows neither, so the model cannot give them back, and a file that changes in
+// every line is never what was asked for.
+func replacement(old *textFile, content string) (text string, enc encoding, notes []string) {
+	if old == nil {
+		return content, plainUTF8, nil
+	}
+	if lineEnd(old.text) == "\r\n" && !strings.Contains(content, "\r") {
+		content = strings.ReplaceAll(content, "\n", "\r\n")
+		notes = append(notes, "The file keeps its CRLF line ends.")
+	}
+	if old.encoding != plainUTF8 {
+		content = strings.TrimPrefix(content, utf8BOM)
+		notes = append(notes, "The file stays "+old.encoding.String()+".")
+	}
+	return content, old.encoding, notes
 }

@@ -1,0 +1,102 @@
+package tools_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"testing"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/tools/toolstest"
+)
+
+// brokenRipgrep is an rg that fails in some way.
+type brokenRipgrep struct {
+	out string
+	err error
+}
+
+func (brokenRipgrep) LookPath(string) (string, error) { return "/bin/rg", nil }
+
+func (b brokenRipgrep) Output(context.Context, agent.Program, int) ([]byte, error) {
+	return []byte(b.out), b.err
+}
+
+// A ripgrep that does not do its work must not cost the model its search.
+func TestSearchWithoutRipgrep(t *testing.T) {
+	w := toolstest.NewWorld(t, map[string]string{"a.txt": "needle\n"})
+	for name, programs := range map[string]agent.Programs{
+		"absent":          nil,
+		"does not start":  brokenRipgrep{err: errors.New("exec format error")},
+		"crashes":         brokenRipgrep{err: &agent.ExitError{Program: "rg", Code: 139}},
+		"old":             brokenRipgrep{err: &agent.ExitError{Program: "rg", Code: 2, Stderr: "unrecognized flag --crlf"}},
+		"prints nonsense": brokenRipgrep{out: "a.txt:1:needle\n"},
+	} {
+		w.Programs = programs
+		toolstest.Same(t, name, run(t, w, "search", input{"pattern": "needle"}).Text, "a.txt\n    1:needle")
+	}
+	w.Programs = brokenRipgrep{err: &agent.ExitError{Program: "rg", Code: 1}}
+	toolstest.Same(t, "finds nothing", run(t, w, "search", input{"pattern": "needle"}).Text, "No matches.")
+}
+
+func TestSearchPlan(t *testing.T) {
+	w := toolstest.NewWorld(t, map[string]string{"d/a.txt": "needle\n"})
+	p := plan(t, w, "search", input{"pattern": "needle"})
+	toolstest.Same(t, "title", p.Title, "Search needle")
+	toolstest.Same(t, "effects", p.Effects, []agent.Effect{{Action: agent.ActionRead, Path: w.Dir}})
+	p = plan(t, w, "search", input{"pattern": "needle", "paths": []string{"d/*.txt", ".."}})
+	toolstest.Same(t, "title", p.Title, "Search needle in d/*.txt, ..")
+	toolstest.Same(t, "effects", p.Effects, []agent.Effect{{Action: agent.ActionRead, Path: w.Path("d")}, {Action: agent.ActionRead, Path: w.Path("..")}})
+}
+
+// Search works on the disk and must not ask the editor for every file.
+func TestSearchAsksTheEditorForNothing(t *testing.T) {
+	w := toolstest.NewWorld(t, map[string]string{"a.txt": "needle\n"})
+	w.FS.Buffers[w.Path("a.txt")] = "not here\n"
+	toolstest.Same(t, "text", run(t, w, "search", input{"pattern": "needle"}).Text, "a.txt\n    1:needle")
+	if w.FS.Reads != nil {
+		t.Errorf("reads: %v", w.FS.Reads)
+	}
+}
+
+func TestSearchLimits(t *testing.T) {
+	files := map[string]string{"many.txt": strings.Repeat("needle\n", 300)}
+	for i := range 45 {
+		files[fmt.Sprintf("f%02d.txt", i)] = "needle\n"
+	}
+	w := toolstest.NewWorld(t, files)
+	res := run(t, w, "search", input{"pattern": "needle"})
+	if len(res.Locations) != 20 || !strings.HasSuffix(res.Text, "[Files 1 to 20 of 46 with matches. Go on with skip: 20]") {
+		t.Errorf("%d locations, %q", len(res.Locations), res.Text[len(res.Text)-100:])
+	}
+	res = run(t, w, "search", input{"pattern": "needle", "skip": 40})
+	if n := strings.Count(res.Text, ":needle\n"); len(res.Locations) != 6 || n != 5+20 || !strings.Contains(res.Text, "more matches in this file") {
+		t.Errorf("%d locations, %d matches: %s", len(res.Locations), n, res.Text)
+	}
+	res = run(t, w, "search", input{"pattern": "needle", "paths": []string{"many.txt"}})
+	if n := strings.Count(res.Text, ":needle\n"); n != 200 || !strings.Contains(res.Text, "more matches in this file") {
+		t.Errorf("%d matches in one file", n)
+	}
+	for i := range 20 {
+		w.Put(t, fmt.Sprintf("wide/%02d.txt", i), strings.Repeat("needle "+strings.Repeat("x", 2000)+"\n", 20))
+	}
+	text := run(t, w, "search", input{"pattern": "needle", "paths": []string{"wide"}}).Text
+	if len(text) > 52<<10 || !strings.Contains(text, "Files 1 to 2 of 20 with matches. Go on with skip: 2") {
+		t.Errorf("wide lines: %d bytes, %q", len(text), text[len(text)-100:])
+	}
+	if !strings.Contains(text, "… [983 more characters]") {
+		t.Error("the lines are not cut")
+	}
+}
+
+func TestSearchMissingPath(t *testing.T) {
+	w := toolstest.NewWorld(t, map[string]string{"src/a.txt": "x"})
+	if err := fails(t, w, "search", input{"pattern": "x", "paths": []string{"a.txt"}}); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "did you mean src/a.txt?") {
+		t.Errorf("%v", err)
+	}
+	// A comma in a name is no list.
+	w.Put(t, "a,b.txt", "x\n")
+	toolstest.Same(t, "text", run(t, w, "search", input{"pattern": "x", "paths": []string{"a,b.txt"}}).Text, "a,b.txt\n    1:x")
+}
