@@ -26,10 +26,8 @@ const (
 
 // Model is one model behind the chat completions API.
 type Model struct {
-	cfg     providers.Config
-	client  *http.Client
-	address string      // that requests are posted to
-	header  http.Header // of every request
+	cfg      providers.Config
+	endpoint *wire.Endpoint
 	// official reports that OpenAI itself is at the other end, who takes what others do not.
 	official bool
 }
@@ -62,10 +60,9 @@ func New(cfg providers.Config) (*Model, error) {
 	for name, value := range cfg.Headers {
 		header.Set(name, value)
 	}
-	return &Model{
-		cfg: cfg, client: wire.Client(&cfg), address: u.String(), header: header,
-		official: u.Hostname() == officialHost,
-	}, nil
+	m := &Model{cfg: cfg, official: u.Hostname() == officialHost}
+	m.endpoint = wire.NewEndpoint(&m.cfg, u.String(), header)
+	return m, nil
 }
 
 // Open is the package's [providers.Factory].
@@ -82,7 +79,7 @@ func (m *Model) Stream(ctx context.Context, req *providers.Request) iter.Seq2[pr
 			yield(nil, wire.Errorf(&m.cfg, providers.KindInvalid, "encoding the request: %v", err))
 			return
 		}
-		s, err := wire.Open(ctx, &m.cfg, wire.Post(m.client, m.address, m.header, body))
+		s, err := m.endpoint.Post(ctx, body)
 		if err != nil {
 			yield(nil, err)
 			return

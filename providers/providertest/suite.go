@@ -3,7 +3,6 @@ package providertest
 import (
 	"context"
 	"errors"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -553,6 +552,6 @@ func testNoKeyInErrors(t *testing.T, target Target) {
 		}
 	}
 	if got := f.server.Requests()[0].Header; got.Get("X-Gateway") != secret || !strings.Contains(got.Get("X-Api-Key")+got.Get("Authorization"), testKey) {
-		t.Errorf("headers = %v", http.Header(got))
+		t.Errorf("headers = %v", got)
 	}
 }

@@ -19,14 +19,14 @@ import (
 func post(t *testing.T, cfg *providers.Config, address string) error {
 	t.Helper()
 	header := http.Header{"X-Gateway": {"a-secret"}}
-	s, err := Open(t.Context(), cfg, Post(Client(cfg), address, header, []byte(`{"a":1}`)))
+	s, err := NewEndpoint(cfg, address, header).Post(t.Context(), []byte(`{"a":1}`))
 	if err == nil {
 		s.Close()
 	}
 	return err
 }
 
-func TestPost_Redirects(t *testing.T) {
+func TestEndpoint_Redirects(t *testing.T) {
 	testenv.NoLeaks(t)
 	var strayed int
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { strayed++ }))
