@@ -63,9 +63,12 @@ type Options struct {
 	Retry providers.RetryPolicy
 }
 
-// closeGrace is how long sessions and their children may take to end when the editor is gone. Together with the
-// connection's own grace it stays within the two seconds that an editor can expect.
+// closeGrace is how long sessions may take to end, and again their children. Together with the connection's end it stays
+// within the two seconds that an editor can expect.
 const closeGrace = 800 * time.Millisecond
+
+// serveGrace is how long all of the end may take.
+const serveGrace = 2*closeGrace + 200*time.Millisecond
 
 // Server serves one editor. It implements [acp.Agent].
 type Server struct {
@@ -92,7 +95,9 @@ func Serve(ctx context.Context, r io.Reader, w io.Writer, closer io.Closer, opts
 		opts: opts, log: opts.Log, children: proc.NewGroup(nil),
 		sessions: make(map[acp.SessionID]*entry),
 	}
-	conn := acp.NewAgentConn(ctx, r, w, &acp.ConnOptions{
+	// The connection outlives ctx: while sessions close, the editor is still told to release their terminals, and what
+	// the turns come to.
+	conn := acp.NewAgentConn(context.WithoutCancel(ctx), r, w, &acp.ConnOptions{
 		Closer: closer, MaxMessageSize: opts.MaxMessageSize, Trace: opts.Trace,
 		MapError: wireError,
 		Dropped:  func(err error) { s.log.Warn().Err(err).Msg("inbound message dropped") },
@@ -101,10 +106,22 @@ func Serve(ctx context.Context, r io.Reader, w io.Writer, closer io.Closer, opts
 		s.conn = c
 		return s
 	})
-	<-conn.Closing()
-	s.log.Info().AnErr("cause", conn.Err()).Msg("closing")
+	select {
+	case <-conn.Closing():
+	case <-ctx.Done():
+	}
+	s.log.Info().AnErr("cause", errors.Join(conn.Err(), context.Cause(ctx))).Msg("closing")
+	begin := time.Now()
 	s.close()
-	<-conn.Done()
+	closed := make(chan struct{})
+	go func() { // ends with the connection, which bounds its own end
+		defer close(closed)
+		_ = conn.Close()
+	}()
+	select {
+	case <-closed:
+	case <-time.After(serveGrace - time.Since(begin)): // an editor that is there and does not read
+	}
 	if err := conn.Err(); err != nil && !acp.IsGone(err) && !errors.Is(err, context.Canceled) {
 		return err
 	}
