@@ -57,6 +57,11 @@ func decodeText(data []byte) (string, encoding, error) {
 	}
 }
 
+// isUTF16 reports whether data starts as UTF-16 with a byte order mark does.
+func isUTF16(data []byte) bool {
+	return bytes.HasPrefix(data, []byte("\xFF\xFE")) || bytes.HasPrefix(data, []byte("\xFE\xFF"))
+}
+
 func decodeUTF8(data []byte) (string, error) {
 	if bytes.IndexByte(data, 0) >= 0 {
 		return "", errBinary

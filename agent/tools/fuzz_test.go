@@ -179,7 +179,7 @@ func FuzzRustPattern(f *testing.F) {
 
 // The fast way through a file must find the lines that trying each line finds.
 func FuzzMatchingLines(f *testing.F) {
-	for _, s := range []string{"a", "^a", "a$", "^$", `\s+`, `a\s*b`, "[^a]b", `\bab\b`, "x*", "(a|b)c?", `\Aa`, `a\z`, "(?i)A", "a|^"} {
+	for _, s := range []string{"a", "^a", "a$", "^$", `\s+`, `a\s*b`, "[^a]b", `\bab\b`, "x*", "(a|b)c?", `\Aa`, `a\z`, "(?i)A", "a|^", "a+b", "(ab)*a", "(ab){2,}", "[ab]ab?", `\bab`} {
 		f.Add(s, "a\nab\n\nb a\nba")
 		f.Add(s, "\n\n")
 	}
@@ -189,7 +189,7 @@ func FuzzMatchingLines(f *testing.F) {
 			return
 		}
 		slow := *m
-		slow.anywhere = nil
+		slow.anywhere, slow.literal = nil, ""
 		got, want := m.matchingLines(text), slow.matchingLines(text)
 		if len(got) != len(want) {
 			t.Fatalf("%q in %q: %v, want %v", pattern, text, got, want)

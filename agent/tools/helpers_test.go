@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"os/exec"
 	"strconv"
 	"testing"
@@ -75,11 +76,23 @@ func (p ripgrepOnly) Output(ctx context.Context, prog agent.Program, limit int) 
 	cmd.Dir = prog.Dir
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	out, err := io.ReadAll(io.LimitReader(stdout, int64(limit)))
+	full := len(out) == limit
+	if full {
+		_ = cmd.Process.Kill() // it may have ended
+	}
+	werr := cmd.Wait()
+	if exit, ok := errors.AsType[*exec.ExitError](werr); ok && !full {
 		return out, &agent.ExitError{Program: "rg", Code: exit.ExitCode(), Stderr: stderr.String()}
 	}
-	return out[:min(len(out), limit)], err
+	return out, err
 }
 
 func fuzzWorld(t testing.TB) *toolstest.World {

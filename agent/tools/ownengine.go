@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"unicode/utf8"
 
 	"github.com/gajae-code/gjc/agent"
 )
@@ -24,7 +26,7 @@ var _ searchEngine = (*ownEngine)(nil)
 // searchBatch is how many files are searched before the matches are counted.
 const searchBatch = 256
 
-func (e *ownEngine) search(ctx context.Context, req *searchRequest) ([]fileHits, error) {
+func (e *ownEngine) search(ctx context.Context, req *searchRequest) (*searchResult, error) {
 	matcher, err := newLineMatcher(req)
 	if err != nil {
 		return nil, err
@@ -33,15 +35,10 @@ func (e *ownEngine) search(ctx context.Context, req *searchRequest) ([]fileHits,
 	if err != nil {
 		return nil, err
 	}
-	var found []fileHits
-	matches := 0
+	found := new(searchResult)
 	for batch := range slices.Chunk(paths, searchBatch) {
 		for _, hits := range searchFiles(ctx, batch, explicit, matcher) {
-			if hits == nil {
-				continue
-			}
-			found = append(found, *hits)
-			if matches += hits.matches; matches >= maxMatches {
+			if hits != nil && !found.add(*hits) {
 				return found, nil
 			}
 		}
@@ -118,7 +115,9 @@ type lineMatcher struct {
 	// anywhere is matched against what is left of a file, to get to the next line of interest fast; nil if that
 	// could miss some.
 	anywhere *regexp.Regexp
-	perFile  int
+	// literal is a text that every match holds, which is faster still to look for; empty if there is none.
+	literal string
+	perFile int
 }
 
 // errPattern is wrapped by complaints about a pattern.
@@ -144,6 +143,7 @@ func newLineMatcher(req *searchRequest) (*lineMatcher, error) {
 		if !has(tree, func(re *syntax.Regexp) bool { return re.Op == syntax.OpBeginText || re.Op == syntax.OpEndText }) {
 			m.anywhere = line
 		}
+		m.literal = requiredLiteral(tree)
 	}
 	return m, nil
 }
@@ -156,8 +156,39 @@ func has(re *syntax.Regexp, is func(*syntax.Regexp) bool) bool {
 	return is(re) || slices.ContainsFunc(re.Sub, func(sub *syntax.Regexp) bool { return has(sub, is) })
 }
 
+// requiredLiteral returns the longest text that re has in each of its matches.
+func requiredLiteral(re *syntax.Regexp) string {
+	switch re.Op {
+	case syntax.OpLiteral:
+		if re.Flags&syntax.FoldCase != 0 || slices.Contains(re.Rune, utf8.RuneError) {
+			return ""
+		}
+		return string(re.Rune)
+	case syntax.OpCapture, syntax.OpPlus:
+		return requiredLiteral(re.Sub[0])
+	case syntax.OpRepeat:
+		if re.Min > 0 {
+			return requiredLiteral(re.Sub[0])
+		}
+		return ""
+	case syntax.OpConcat:
+		longest := ""
+		for _, sub := range re.Sub {
+			if s := requiredLiteral(sub); len(s) > len(longest) {
+				longest = s
+			}
+		}
+		return longest
+	default:
+		return ""
+	}
+}
+
 // searchFile returns the matches in a file, or nil if there are none or the file is binary.
 func (m *lineMatcher) searchFile(path string, data []byte) *fileHits {
+	if m.literal != "" && !isUTF16(data) && !bytes.Contains(data, []byte(m.literal)) {
+		return nil
+	}
 	text, ok := searchable(data)
 	if !ok {
 		return nil
@@ -193,15 +224,13 @@ func (m *lineMatcher) matchingLines(text string) []lineSpan {
 	number, at := 1, 0
 	for at < len(text) && len(found) <= m.perFile {
 		start := at
-		if m.anywhere != nil {
-			loc := m.anywhere.FindStringIndex(text[at:])
-			if loc == nil {
-				break
-			}
-			if i := strings.LastIndexByte(text[at:at+loc[0]], '\n'); i >= 0 {
-				start = at + i + 1
-				number += strings.Count(text[at:start], "\n")
-			}
+		next := m.next(text[at:])
+		if next < 0 {
+			break
+		}
+		if i := strings.LastIndexByte(text[at:at+next], '\n'); i >= 0 {
+			start = at + i + 1
+			number += strings.Count(text[at:start], "\n")
 		}
 		if start >= len(text) {
 			break // an empty match behind the last line feed
@@ -217,6 +246,20 @@ func (m *lineMatcher) matchingLines(text string) []lineSpan {
 		at = end + 1
 	}
 	return found
+}
+
+// next returns a place in text, which starts a line, before which no line matches; -1 if none does at all.
+func (m *lineMatcher) next(text string) int {
+	if m.literal != "" {
+		return strings.Index(text, m.literal)
+	}
+	if m.anywhere == nil {
+		return 0
+	}
+	if loc := m.anywhere.FindStringIndex(text); loc != nil {
+		return loc[0]
+	}
+	return -1
 }
 
 // linesAround returns the matches with the lines around them.

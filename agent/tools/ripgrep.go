@@ -26,39 +26,60 @@ type ripgrep struct {
 
 var _ searchEngine = (*ripgrep)(nil)
 
-// maxRipgrepOutput bounds what is read of one run, in bytes.
-const maxRipgrepOutput = 16 << 20
+// Bounds of what is read of a run, in bytes: of one in parallel, and of one in order.
+const (
+	maxParallelOutput = 2 << 20
+	maxOrderedOutput  = 8 << 20
+)
 
-func (r *ripgrep) search(ctx context.Context, req *searchRequest) ([]fileHits, error) {
-	var found []fileHits
+func (r *ripgrep) search(ctx context.Context, req *searchRequest) (*searchResult, error) {
+	var files []fileHits
+	stopped := false
 	for i := range req.scopes {
-		files, err := r.scope(ctx, req, &req.scopes[i])
+		found, err := r.scope(ctx, req, &req.scopes[i])
 		if err != nil {
 			return nil, err
 		}
-		found = append(found, files...)
+		files = append(files, found.files...)
+		stopped = stopped || found.stopped
 	}
-	slices.SortStableFunc(found, func(a, b fileHits) int { return comparePaths(a.path, b.path) })
-	found = slices.CompactFunc(found, func(a, b fileHits) bool { return a.path == b.path })
-	return capped(found), nil
+	if len(req.scopes) > 1 {
+		slices.SortStableFunc(files, func(a, b fileHits) int { return comparePaths(a.path, b.path) })
+		files = slices.CompactFunc(files, func(a, b fileHits) bool { return a.path == b.path })
+	}
+	all := new(searchResult)
+	for _, f := range files {
+		if !all.add(f) {
+			break
+		}
+	}
+	all.stopped = all.stopped || stopped
+	return all, nil
 }
 
-// scope searches one file or directory. It runs in parallel first; where that gives more than can be read, what was
-// read is a matter of chance, and a second run goes in order.
-func (r *ripgrep) scope(ctx context.Context, req *searchRequest, g *globPath) ([]fileHits, error) {
+// scope searches one file or directory. It runs in parallel first; where that gives more than is read, what was read
+// is a matter of chance, and a second run goes in order.
+func (r *ripgrep) scope(ctx context.Context, req *searchRequest, g *globPath) (*searchResult, error) {
 	args := r.args(req, g)
-	out, err := r.output(ctx, args)
-	if err == nil && len(out) >= maxRipgrepOutput {
-		out, err = r.output(ctx, append([]string{"--sort=path"}, args...))
+	limit := maxParallelOutput
+	out, err := r.output(ctx, args, limit)
+	ordered := err == nil && len(out) >= limit
+	if ordered {
+		limit = maxOrderedOutput
+		out, err = r.output(ctx, append([]string{"--sort=path"}, args...), limit)
 	}
 	if err != nil {
 		return nil, err
 	}
-	files, err := ripgrepFiles(out, req.perFile)
-	if err != nil {
+	reader := ripgrepReader{perFile: req.perFile, scope: g, ordered: ordered}
+	if err := reader.read(out); err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(files, func(f fileHits) bool { return !g.file && (hiddenBelow(g.base, f.path) || !g.match(f.path)) }), nil
+	if !ordered {
+		slices.SortFunc(reader.found.files, func(a, b fileHits) int { return comparePaths(a.path, b.path) })
+	}
+	reader.found.stopped = reader.found.stopped || len(out) >= limit
+	return &reader.found, nil
 }
 
 func (r *ripgrep) args(req *searchRequest, g *globPath) []string {
@@ -92,8 +113,8 @@ func (r *ripgrep) args(req *searchRequest, g *globPath) []string {
 var simpleGlob = regexp.MustCompile(`^\*?[A-Za-z0-9_.-]+$`)
 
 // output runs rg. That nothing was found is no error.
-func (r *ripgrep) output(ctx context.Context, args []string) ([]byte, error) {
-	out, err := r.programs.Output(ctx, agent.Program{Path: r.path, Args: args, Dir: r.dir}, maxRipgrepOutput)
+func (r *ripgrep) output(ctx context.Context, args []string, limit int) ([]byte, error) {
+	out, err := r.programs.Output(ctx, agent.Program{Path: r.path, Args: args, Dir: r.dir}, limit)
 	exit, failed := errors.AsType[*agent.ExitError](err)
 	switch {
 	case !failed:
@@ -138,33 +159,59 @@ func (t *ripgrepText) String() string {
 	return t.Text
 }
 
-// ripgrepFiles reads rg's output. A last line that was cut off is left out.
-func ripgrepFiles(out []byte, perFile int) ([]fileHits, error) {
-	var files []fileHits
-	var lines []hitLine
+// ripgrepReader reads rg's output.
+type ripgrepReader struct {
+	perFile int
+	scope   *globPath
+	// ordered reports that the files come in order, so that reading can stop at maxMatches.
+	ordered bool
+
+	found searchResult
+	lines []hitLine
+}
+
+// read reads out. A last line that was cut off is left out.
+func (r *ripgrepReader) read(out []byte) error {
 	for {
 		line, rest, whole := bytes.Cut(out, []byte("\n"))
 		if !whole {
-			return files, nil
+			return nil
 		}
 		out = rest
 		var e ripgrepEvent
 		if err := jsonx.Unmarshal(line, &e); err != nil {
-			return nil, fmt.Errorf("ripgrep's output makes no sense: %w", err)
+			return fmt.Errorf("ripgrep's output makes no sense: %w", err)
 		}
 		switch e.Type {
 		case "begin":
-			lines = lines[:0]
+			r.lines = r.lines[:0]
 		case "match", "context":
 			text := strings.TrimSuffix(strings.TrimSuffix(e.Data.Lines.String(), "\n"), "\r")
-			lines = append(lines, hitLine{number: e.Data.LineNumber, text: text, match: e.Type == "match"})
+			r.lines = append(r.lines, hitLine{number: e.Data.LineNumber, text: text, match: e.Type == "match"})
 		case "end":
-			if hits := pickLines(lines, perFile); hits != nil && e.Data.BinaryOffset == nil {
-				hits.path = filepath.Clean(e.Data.Path.String())
-				files = append(files, *hits)
+			if more := r.end(&e); !more {
+				return nil
 			}
 		}
 	}
+}
+
+// end takes in the file that has ended and reports whether to go on.
+func (r *ripgrepReader) end(e *ripgrepEvent) bool {
+	path := filepath.Clean(e.Data.Path.String())
+	if e.Data.BinaryOffset != nil || !r.scope.file && (hiddenBelow(r.scope.base, path) || !r.scope.match(path)) {
+		return true
+	}
+	hits := pickLines(r.lines, r.perFile)
+	if hits == nil {
+		return true
+	}
+	hits.path = path
+	if r.ordered {
+		return r.found.add(*hits)
+	}
+	r.found.files = append(r.found.files, *hits)
+	return true
 }
 
 // pickLines keeps the first perFile matches and what is around them.

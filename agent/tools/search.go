@@ -117,10 +117,19 @@ type hitLine struct {
 	match  bool
 }
 
-// A searchEngine finds lines. The files come in the order of [comparePaths], each once; a search may stop at
-// maxMatches.
+// searchResult is what an engine found.
+type searchResult struct {
+	// files are in the order of [comparePaths], each once.
+	files []fileHits
+	// stopped reports that the search ended before it had seen everything, at maxMatches as a rule.
+	stopped bool
+
+	matches int
+}
+
+// A searchEngine finds lines.
 type searchEngine interface {
-	search(ctx context.Context, req *searchRequest) ([]fileHits, error)
+	search(ctx context.Context, req *searchRequest) (*searchResult, error)
 }
 
 func runSearch(ctx context.Context, call *agent.Call, in *searchInput) (*agent.Result, error) {
@@ -135,11 +144,11 @@ func runSearch(ctx context.Context, call *agent.Call, in *searchInput) (*agent.R
 	if len(scopes) == 1 && scopes[0].file {
 		req.perFile = oneFileMatches
 	}
-	files, err := runEngines(ctx, call, req)
+	found, err := runEngines(ctx, call, req)
 	if err != nil {
 		return nil, err
 	}
-	text, shown := formatHits(&call.Workspace, files, in.Skip)
+	text, shown := formatHits(&call.Workspace, found, in.Skip)
 	res := &agent.Result{Text: text}
 	for _, f := range shown {
 		res.Locations = append(res.Locations, agent.Location{Path: f.path, Line: f.firstMatch()})
@@ -148,12 +157,12 @@ func runSearch(ctx context.Context, call *agent.Call, in *searchInput) (*agent.R
 }
 
 // runEngines searches with ripgrep where it is installed and able, and with our own engine otherwise.
-func runEngines(ctx context.Context, call *agent.Call, req *searchRequest) ([]fileHits, error) {
+func runEngines(ctx context.Context, call *agent.Call, req *searchRequest) (*searchResult, error) {
 	if call.Programs != nil {
 		if path, err := call.Programs.LookPath("rg"); err == nil {
-			files, err := (&ripgrep{programs: call.Programs, path: path, dir: call.Workspace.Cwd}).search(ctx, req)
+			found, err := (&ripgrep{programs: call.Programs, path: path, dir: call.Workspace.Cwd}).search(ctx, req)
 			if err == nil || ctx.Err() != nil {
-				return files, err
+				return found, err
 			}
 		}
 	}
@@ -170,16 +179,13 @@ func (f *fileHits) firstMatch() int {
 }
 
 // formatHits is one page of results for the model, and the files on it.
-func formatHits(ws *agent.Workspace, files []fileHits, skip int) (string, []fileHits) {
+func formatHits(ws *agent.Workspace, found *searchResult, skip int) (string, []fileHits) {
+	files := found.files
 	if len(files) == 0 {
 		return "No matches.", nil
 	}
 	if skip >= len(files) {
 		return fmt.Sprintf("No more matches: skip is %d, and there are %s with matches.", skip, count(len(files), "file")), nil
-	}
-	matches := 0
-	for _, f := range files {
-		matches += f.matches
 	}
 	page := files[skip:min(len(files), skip+filesPerPage)]
 	var b strings.Builder
@@ -203,8 +209,8 @@ func formatHits(ws *agent.Workspace, files []fileHits, skip int) (string, []file
 		}
 		notes = append(notes, note)
 	}
-	if matches >= maxMatches {
-		notes = append(notes, fmt.Sprintf("The search stopped at %d matches; there may be more. Narrow the pattern or the paths.", maxMatches))
+	if found.stopped {
+		notes = append(notes, fmt.Sprintf("The search stopped at %s; there may be more. Narrow the pattern or the paths.", count(found.matches, "match")))
 	}
 	return joinNotes(b.String(), notes), page[:shown]
 }
@@ -233,13 +239,10 @@ func (f *fileHits) format(ws *agent.Workspace) string {
 	return b.String()
 }
 
-// capped cuts files, which are in order, where maxMatches is reached.
-func capped(files []fileHits) []fileHits {
-	matches := 0
-	for i := range files {
-		if matches += files[i].matches; matches >= maxMatches {
-			return files[:i+1]
-		}
-	}
-	return files
+// add appends a file and reports whether the search goes on.
+func (r *searchResult) add(f fileHits) bool {
+	r.files = append(r.files, f)
+	r.matches += f.matches
+	r.stopped = r.stopped || r.matches >= maxMatches
+	return !r.stopped
 }
