@@ -18,6 +18,22 @@ type ClientApprover struct {
 
 var _ agent.Approver = (*ClientApprover)(nil)
 
+// LocalApprover is for a session with nobody to ask: what needs leave does not run.
+type LocalApprover struct{}
+
+var _ agent.Approver = LocalApprover{}
+
+// ErrNobody is the answer of a [LocalApprover].
+var ErrNobody = errors.New("there is nobody to ask for permission")
+
+// Approve implements [agent.Approver].
+func (LocalApprover) Approve(ctx context.Context, _ agent.Question) (agent.Decision, error) {
+	if ctx.Err() != nil {
+		return agent.RejectOnce, context.Cause(ctx)
+	}
+	return agent.RejectOnce, ErrNobody
+}
+
 // maxTitle bounds a question's title in characters; the content has the whole.
 const maxTitle = 80
 
@@ -52,6 +68,9 @@ func (a *ClientApprover) Approve(ctx context.Context, q agent.Question) (agent.D
 	if err != nil {
 		if ctx.Err() != nil {
 			return agent.RejectOnce, context.Cause(ctx)
+		}
+		if errors.Is(err, &acp.Error{Code: acp.ErrorCodeMethodNotFound}) {
+			return LocalApprover{}.Approve(ctx, q)
 		}
 		if _, malformed := errors.AsType[*jsonx.DecodeError](err); malformed {
 			return agent.RejectOnce, fmt.Errorf("the editor's answer makes no sense: %w", err)

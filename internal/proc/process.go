@@ -233,6 +233,7 @@ func (p *Process) own(started chan<- error) {
 	}
 	p.endStreams()
 	pumps.Wait()
+	p.group.remove(p) // before anybody can see that it is done
 	p.finish(state)
 }
 

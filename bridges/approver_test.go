@@ -1,0 +1,93 @@
+package bridges_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/acp/acptest"
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/bridges"
+	"github.com/gajae-code/gjc/internal/jsonx"
+)
+
+var question = agent.Question{
+	ToolCallID: "c1", Title: "rm -rf " + strings.Repeat("very/", 40) + "deep", Kind: agent.KindExecute, Input: jsonx.Raw(`{"command":"x"}`),
+	Content: []agent.Content{agent.TextContent{Text: "$ rm"}}, Locations: []agent.Location{{Path: "/w/a", Line: 3}}, Always: "rm commands",
+}
+
+// TestApprover is what every [agent.Approver] does: without a clear yes it is no, and it does not outlive its context.
+func TestApprover(t *testing.T) {
+	silent := start(t, acptest.AllCapabilities(), func(o *acptest.EditorOptions) {
+		o.Permission = func(ctx context.Context, _ *acp.RequestPermissionRequest) (*acp.RequestPermissionResponse, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+	})
+	for name, a := range map[string]agent.Approver{"editor": silent.Approver, "local": bridges.LocalApprover{}} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			cause := errors.New("the turn is over")
+			cancel(cause)
+			d, err := a.Approve(ctx, question)
+			if d != agent.RejectOnce || !errors.Is(err, cause) {
+				t.Errorf("decision %v, %v", d, err)
+			}
+		})
+	}
+	if d, err := (bridges.LocalApprover{}).Approve(t.Context(), question); d != agent.RejectOnce || !errors.Is(err, bridges.ErrNobody) {
+		t.Errorf("nobody decided %v, %v", d, err)
+	}
+}
+
+func TestClientApprover_Answers(t *testing.T) {
+	var answer *acp.RequestPermissionResponse
+	var fail error
+	var got *acp.RequestPermissionRequest
+	e := start(t, acptest.AllCapabilities(), func(o *acptest.EditorOptions) {
+		o.Permission = func(_ context.Context, p *acp.RequestPermissionRequest) (*acp.RequestPermissionResponse, error) {
+			got = p
+			return answer, fail
+		}
+	})
+	for _, tt := range []struct {
+		name   string
+		answer *acp.RequestPermissionResponse
+		fail   error
+		want   agent.Decision
+		err    string
+	}{
+		{"allow once", acptest.Choose("allow_once"), nil, agent.AllowOnce, ""},
+		{"allow always", acptest.Choose("allow_always"), nil, agent.AllowAlways, ""},
+		{"reject once", acptest.Choose("reject_once"), nil, agent.RejectOnce, ""},
+		{"reject always", acptest.Choose("reject_always"), nil, agent.RejectAlways, ""},
+		{"cancelled", &acp.RequestPermissionResponse{Outcome: &acp.CancelledPermissionOutcome{}}, nil, agent.Cancelled, ""},
+		{"unknown option", acptest.Choose("allow_typo"), nil, agent.RejectOnce, `"allow_typo", which was not offered`},
+		{"unknown outcome", &acp.RequestPermissionResponse{Outcome: &acp.UnknownRequestPermissionOutcome{Type: "maybe", Raw: jsonx.Raw(`{"outcome":"maybe"}`)}}, nil, agent.RejectOnce, "neither"},
+		{"error", nil, &acp.Error{Code: -32603, Message: "no window"}, agent.RejectOnce, "no window"},
+		{"not supported", nil, &acp.Error{Code: -32601, Message: "what?"}, agent.RejectOnce, "nobody to ask"},
+	} {
+		answer, fail = tt.answer, tt.fail
+		d, err := e.Approver.Approve(t.Context(), question)
+		if d != tt.want || (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
+			t.Errorf("%s: decision %v, %v", tt.name, d, err)
+		}
+	}
+	title := got.ToolCall.Title.Or("")
+	if len([]rune(title)) != 80 || !strings.HasSuffix(title, "…") || got.ToolCall.Kind.Or("") != acp.ToolKindExecute ||
+		got.ToolCall.Status.Or("") != acp.ToolCallStatusPending || string(got.ToolCall.RawInput) != `{"command":"x"}` {
+		t.Errorf("tool call %+v", got.ToolCall)
+	}
+	var names []string
+	for _, o := range got.Options {
+		if string(o.OptionID) != string(o.Kind) {
+			t.Errorf("option %+v", o)
+		}
+		names = append(names, o.Name)
+	}
+	if strings.Join(names, "; ") != "Allow once; Always allow (rm commands); Reject; Always reject (rm commands)" {
+		t.Errorf("options %q", names)
+	}
+}

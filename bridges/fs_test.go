@@ -1,0 +1,222 @@
+package bridges_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/acp/acptest"
+	"github.com/gajae-code/gjc/bridges"
+)
+
+// TestFS is what every [agent.FS] does.
+func TestFS(t *testing.T) {
+	implementations(t, func(t *testing.T, start func(*testing.T) *env) {
+		t.Run("round trip", func(t *testing.T) {
+			e := start(t)
+			for _, text := range []string{"", "one\n", "no newline", "crlf\r\nlines\r\n", "\ufeffbom\n", "日本 \U0001f600\n", strings.Repeat("x", 1<<20)} {
+				path := e.path("new/deep/file.txt")
+				if err := e.FS.WriteFile(t.Context(), path, []byte(text)); err != nil {
+					t.Fatal(err)
+				}
+				got, err := e.FS.ReadFile(t.Context(), path)
+				if err != nil || string(got) != text {
+					t.Errorf("read %.40q, %v; want %.40q", got, err, text)
+				}
+				if disk, err := os.ReadFile(path); err != nil || string(disk) != text {
+					t.Errorf("the disk holds %.40q, %v", disk, err)
+				}
+			}
+		})
+		t.Run("binary", func(t *testing.T) {
+			e := start(t)
+			for _, data := range []string{"\x00\x01\x02", "caf\xe9 latin", "\xff\xfeU\x00T\x00"} {
+				path := e.path("file.bin")
+				if err := e.FS.WriteFile(t.Context(), path, []byte(data)); err != nil {
+					t.Fatal(err)
+				}
+				if got, err := e.FS.ReadFile(t.Context(), path); err != nil || string(got) != data {
+					t.Errorf("read %q, %v; want %q", got, err, data)
+				}
+			}
+			for _, call := range e.editor.Calls() {
+				t.Errorf("the editor was asked for a binary file: %s", call)
+			}
+		})
+		t.Run("missing", func(t *testing.T) {
+			e := start(t)
+			if _, err := e.FS.ReadFile(t.Context(), e.path("none")); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("err = %v, want one that is fs.ErrNotExist", err)
+			}
+			if _, err := e.FS.Stat(t.Context(), e.path("none")); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("Stat: %v", err)
+			}
+			if _, err := e.FS.ReadFile(t.Context(), e.dir); err == nil {
+				t.Error("a directory was read")
+			}
+			if err := e.FS.WriteFile(t.Context(), e.dir, []byte("x")); err == nil {
+				t.Error("a directory was written")
+			}
+		})
+		t.Run("outside the roots is local", func(t *testing.T) {
+			e := start(t)
+			path := filepath.Join(filepath.Dir(e.dir), "beside.txt")
+			if err := e.FS.WriteFile(t.Context(), path, []byte("x")); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := e.FS.ReadFile(t.Context(), path); err != nil || string(got) != "x" {
+				t.Errorf("read %q, %v", got, err)
+			}
+			if calls := e.editor.Calls(); len(calls) > 0 {
+				t.Errorf("the editor was asked: %v", calls)
+			}
+		})
+		t.Run("permissions and links stay", func(t *testing.T) {
+			if runtime.GOOS == "windows" {
+				t.Skip("permissions of this system are of another kind")
+			}
+			e := start(t)
+			script := e.put("run.sh", "#!/bin/sh\n")
+			if err := os.Chmod(script, 0o750); err != nil {
+				t.Fatal(err)
+			}
+			link := e.path("link.sh")
+			if err := os.Symlink("run.sh", link); err != nil {
+				t.Fatal(err)
+			}
+			if err := e.FS.WriteFile(t.Context(), link, []byte("#!/bin/sh\necho\n")); err != nil {
+				t.Fatal(err)
+			}
+			info, err := os.Stat(script)
+			if err != nil || info.Mode().Perm() != 0o750 {
+				t.Errorf("mode %v, %v", info.Mode(), err)
+			}
+			if target, err := os.Readlink(link); err != nil || target != "run.sh" {
+				t.Errorf("the link became %q, %v", target, err)
+			}
+		})
+		t.Run("directories and real paths", func(t *testing.T) {
+			e := start(t)
+			e.put("b", "")
+			e.put("a", "")
+			entries, err := e.FS.ReadDir(t.Context(), e.dir)
+			var names []string
+			for _, entry := range entries {
+				names = append(names, entry.Name())
+			}
+			if diff := cmp.Diff([]string{"a", "b"}, names); diff != "" || err != nil {
+				t.Errorf("%v (-want +got):\n%s", err, diff)
+			}
+			if err := os.Symlink(filepath.Dir(e.dir), e.path("out")); err != nil {
+				t.Skipf("no links here: %v", err)
+			}
+			for path, want := range map[string]string{
+				e.path("a"): e.path("a"), e.path("out/x/y"): filepath.Join(filepath.Dir(e.dir), "x/y"), e.path("none/x"): e.path("none/x"),
+			} {
+				if got := e.FS.RealPath(path); got != want {
+					t.Errorf("RealPath(%s) = %s, want %s", path, got, want)
+				}
+			}
+		})
+		t.Run("ended context", func(t *testing.T) {
+			e := start(t)
+			path := e.put("a", "x")
+			cause := errors.New("stop now")
+			ctx, cancel := context.WithCancelCause(t.Context())
+			cancel(cause)
+			if _, err := e.FS.ReadFile(ctx, path); !errors.Is(err, cause) {
+				t.Errorf("read: %v", err)
+			}
+			if err := e.FS.WriteFile(ctx, path, []byte("y")); !errors.Is(err, cause) {
+				t.Errorf("write: %v", err)
+			}
+		})
+	})
+}
+
+// What only an editor has: unsaved text, also of files that are not on the disk.
+func TestClientFS_BuffersWin(t *testing.T) {
+	e := start(t, acptest.AllCapabilities())
+	path := e.put("a.txt", "disk\n")
+	e.editor.Open(path, "editor\n")
+	e.editor.Open(e.path("new.txt"), "never saved\n")
+	for name, want := range map[string]string{"a.txt": "editor\n", "new.txt": "never saved\n"} {
+		if got, err := e.FS.ReadFile(t.Context(), e.path(name)); err != nil || string(got) != want {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+}
+
+// An editor's error is told, except where it means that the disk has to do.
+func TestClientFS_Errors(t *testing.T) {
+	var fail error
+	e := start(t, acptest.AllCapabilities(), func(o *acptest.EditorOptions) {
+		o.Requested = func(string, any) error { return fail }
+	})
+	path := e.put("a.txt", "disk\n")
+	for _, tt := range []struct {
+		code acp.ErrorCode
+		path string
+		want string
+		err  error
+	}{
+		{acp.ErrorCodeMethodNotFound, path, "disk\n", nil},
+		{acp.ErrorCodeResourceNotFound, path, "disk\n", nil},
+		{acp.ErrorCodeInternalError, path, "", &acp.Error{Code: acp.ErrorCodeInternalError}},
+		{acp.ErrorCodeInternalError, e.path("none"), "", fs.ErrNotExist},
+		{acp.ErrorCodeResourceNotFound, e.path("none"), "", fs.ErrNotExist},
+	} {
+		fail = &acp.Error{Code: tt.code, Message: "the editor says no"}
+		got, err := e.FS.ReadFile(t.Context(), tt.path)
+		if string(got) != tt.want || !errors.Is(err, tt.err) || (err == nil) != (tt.err == nil) {
+			t.Errorf("%d on %s: %q, %v", tt.code, filepath.Base(tt.path), got, err)
+		}
+		// A write never goes behind the editor's back.
+		if err := e.FS.WriteFile(t.Context(), path, []byte("changed")); err == nil || !strings.Contains(err.Error(), "the editor says no") {
+			t.Errorf("write: %v", err)
+		}
+	}
+	if disk, err := os.ReadFile(path); err != nil || string(disk) != "disk\n" {
+		t.Errorf("the disk holds %q, %v", disk, err)
+	}
+}
+
+// An editor that can only read, or only write, is asked for that alone.
+func TestClientFS_HalfCapabilities(t *testing.T) {
+	for _, reads := range []bool{true, false} {
+		caps := &acp.ClientCapabilities{FS: acp.FileSystemCapabilities{ReadTextFile: reads, WriteTextFile: !reads}}
+		e := start(t, caps)
+		path := e.put("a.txt", "x\n")
+		if _, err := e.FS.ReadFile(t.Context(), path); err != nil {
+			t.Error(err)
+		}
+		if err := e.FS.WriteFile(t.Context(), path, []byte("y\n")); err != nil {
+			t.Error(err)
+		}
+		want := []string{"fs/write_text_file"}
+		if reads {
+			want = []string{"fs/read_text_file"}
+		}
+		if diff := cmp.Diff(want, e.editor.Calls()); diff != "" {
+			t.Errorf("calls (-want +got):\n%s", diff)
+		}
+	}
+}
+
+func TestLocalFS_ReadOnlyFileStays(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a")
+	if err := os.WriteFile(path, []byte("x"), 0o444); err != nil {
+		t.Fatal(err)
+	}
+	if err := (bridges.LocalFS{}).WriteFile(t.Context(), path, []byte("y")); !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("err = %v", err)
+	}
+}

@@ -1,0 +1,229 @@
+package bridges_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/acp/acptest"
+	"github.com/gajae-code/gjc/agent"
+)
+
+// runCommand runs a line to its end and returns its status and output.
+func (e *env) runCommand(cmd agent.Command) (agent.ExitStatus, agent.Output) {
+	e.t.Helper()
+	if cmd.Dir == "" {
+		cmd.Dir = e.dir
+	}
+	x, err := e.Terminal.Start(e.t.Context(), cmd)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	defer func() {
+		if err := x.Release(e.t.Context()); err != nil {
+			e.t.Error(err)
+		}
+	}()
+	ctx, cancel := context.WithTimeoutCause(e.t.Context(), 20*time.Second, errors.New("the command hangs"))
+	defer cancel()
+	status, err := x.Wait(ctx)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	out, err := x.Output(ctx)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	return status, out
+}
+
+// TestTerminal is what every [agent.Terminal] does.
+func TestTerminal(t *testing.T) {
+	implementations(t, func(t *testing.T, start func(*testing.T) *env) {
+		t.Run("output and exit code", func(t *testing.T) {
+			e := start(t)
+			status, out := e.runCommand(agent.Command{Line: "echo out; echo err >&2; pwd; exit 3"})
+			if status.Code != 3 || status.Signal != "" || out.Text != "out\nerr\n"+e.dir+"\n" || out.Truncated {
+				t.Errorf("status %+v, output %+v", status, out)
+			}
+		})
+		t.Run("environment", func(t *testing.T) {
+			e := start(t)
+			_, out := e.runCommand(agent.Command{Line: "echo $A $PAGER", Env: []string{"A=two words"}})
+			if out.Text != "two words cat\n" {
+				t.Errorf("output %q", out.Text)
+			}
+		})
+		t.Run("the end of long output is kept", func(t *testing.T) {
+			e := start(t)
+			_, out := e.runCommand(agent.Command{Line: "i=0; while [ $i -lt 2000 ]; do echo äöü $i; i=$((i+1)); done", OutputLimit: 1001})
+			if !out.Truncated || len(out.Text) > 1001 || !strings.HasSuffix(out.Text, "äöü 1999\n") || !strings.HasPrefix(strings.ToValidUTF8(out.Text, "!"), out.Text[:1]) {
+				t.Errorf("truncated %v, %d bytes: %q…", out.Truncated, len(out.Text), out.Text[:20])
+			}
+			if strings.ToValidUTF8(out.Text, "") != out.Text {
+				t.Error("the output was cut inside a character")
+			}
+		})
+		t.Run("signal", func(t *testing.T) {
+			e := start(t)
+			status, _ := e.runCommand(agent.Command{Line: "kill -9 $$"})
+			if status.Signal == "" || status.Code == 0 {
+				t.Errorf("status %+v", status)
+			}
+		})
+		t.Run("kill takes the children along", func(t *testing.T) {
+			e := start(t)
+			x, err := e.Terminal.Start(t.Context(), agent.Command{Line: "trap '' TERM; echo up; sleep 600 & sleep 600", Dir: e.dir})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancelCause(t.Context())
+			enough := errors.New("enough")
+			cancel(enough)
+			if _, err := x.Wait(ctx); !errors.Is(err, enough) {
+				t.Errorf("Wait: %v", err)
+			}
+			if err := x.Kill(ctx); err != nil { // an ended context does not keep it from cleaning up
+				t.Error(err)
+			}
+			if status, err := x.Wait(t.Context()); err != nil || status.Code == 0 && status.Signal == "" {
+				t.Errorf("after Kill: %+v, %v", status, err)
+			}
+			for range 2 {
+				if err := x.Release(ctx); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+		t.Run("release ends what runs", func(t *testing.T) {
+			e := start(t)
+			x, err := e.Terminal.Start(t.Context(), agent.Command{Line: "sleep 600", Dir: e.dir})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := x.Release(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+		t.Run("wrong directory", func(t *testing.T) {
+			e := start(t)
+			if x, err := e.Terminal.Start(t.Context(), agent.Command{Line: "true", Dir: e.path("none")}); err == nil {
+				_ = x.Release(t.Context())
+				t.Error("a command started in a directory that does not exist")
+			}
+		})
+		t.Run("ended context", func(t *testing.T) {
+			e := start(t)
+			cause := errors.New("stop now")
+			ctx, cancel := context.WithCancelCause(t.Context())
+			cancel(cause)
+			x, err := e.Terminal.Start(ctx, agent.Command{Line: "sleep 600", Dir: e.dir})
+			if err == nil {
+				_ = x.Release(t.Context())
+			} else if !errors.Is(err, cause) {
+				t.Errorf("err = %v", err)
+			}
+			// A terminal that came too late is released by itself.
+			if x == nil && e.Terminal != nil {
+				waitFor(t, func() bool { return e.editor.OpenTerminals() == 0 }, e.editor)
+			}
+		})
+	})
+}
+
+// waitFor waits until ok holds, looking again whenever the editor is called.
+func waitFor(t *testing.T, ok func() bool, e *acptest.Editor) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	err := e.Await(ctx, "", func([]acp.SessionUpdate, []string) acptest.Verdict {
+		if ok() {
+			return acptest.Met
+		}
+		return acptest.Unmet
+	})
+	if err != nil && !ok() {
+		t.Fatal(err)
+	}
+}
+
+// A local command streams its output and gets no provider keys.
+func TestLocalTerminal(t *testing.T) {
+	e := start(t, &acp.ClientCapabilities{})
+	var live strings.Builder
+	_, out := e.runCommand(agent.Command{
+		Line: "echo one; echo key=$ANTHROPIC_API_KEY.", OnOutput: func(b []byte) { live.Write(b) },
+	})
+	if out.Text != "one\nkey=.\n" || live.String() != out.Text || out.Total != int64(len(out.Text)) {
+		t.Errorf("output %+v, live %q", out, live.String())
+	}
+	if len(e.editor.Calls()) > 0 {
+		t.Errorf("the editor was asked: %v", e.editor.Calls())
+	}
+	_, out = e.runCommand(agent.Command{Line: "test -t 1 && echo terminal", PTY: true})
+	if !strings.Contains(out.Text, "terminal") {
+		t.Errorf("no pseudo-terminal: %q", out.Text)
+	}
+}
+
+// An editor that advertises terminals and has none is no obstacle.
+func TestClientTerminal_FallsBack(t *testing.T) {
+	e := start(t, acptest.AllCapabilities(), func(o *acptest.EditorOptions) {
+		o.Requested = func(string, any) error { return &acp.Error{Code: acp.ErrorCodeMethodNotFound, Message: "no"} }
+	})
+	if _, out := e.runCommand(agent.Command{Line: "echo here"}); out.Text != "here\n" {
+		t.Errorf("output %q", out.Text)
+	}
+}
+
+// The command is the shell, the line its argument: editors start programs, not lines.
+func TestClientTerminal_Request(t *testing.T) {
+	var req *acp.CreateTerminalRequest
+	e := start(t, acptest.AllCapabilities(), func(o *acptest.EditorOptions) {
+		o.Requested = func(_ string, p any) error {
+			if r, ok := p.(*acp.CreateTerminalRequest); ok {
+				req = r
+			}
+			return nil
+		}
+	})
+	e.runCommand(agent.Command{Line: "echo 'a b' | cat"})
+	if req == nil || req.Command != "/bin/sh" || len(req.Args) != 2 || req.Args[0] != "-c" || req.Args[1] != "echo 'a b' | cat" ||
+		req.Cwd != e.dir || req.OutputByteLimit == nil || *req.OutputByteLimit != agent.DefaultOutputLimit {
+		t.Errorf("request %+v", req)
+	}
+}
+
+func TestPrograms(t *testing.T) {
+	e := start(t, acptest.AllCapabilities())
+	sh, err := e.Programs.LookPath("sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(line string, stdin []byte, limit int) ([]byte, error) {
+		return e.Programs.Output(t.Context(), agent.Program{Path: sh, Args: []string{"-c", line}, Dir: e.dir, Stdin: stdin}, limit)
+	}
+	if out, err := run("cat; pwd; echo noise >&2; echo $ANTHROPIC_API_KEY", []byte("in\n"), 1<<20); err != nil || string(out) != "in\n"+e.dir+"\n\n" {
+		t.Errorf("output %q, %v", out, err)
+	}
+	out, err := run("echo out; echo why >&2; exit 4", nil, 1<<20)
+	exit, ok := errors.AsType[*agent.ExitError](err)
+	if !ok || exit.Code != 4 || !strings.Contains(exit.Stderr, "why") || string(out) != "out\n" {
+		t.Errorf("output %q, %v", out, err)
+	}
+	if out, err := run("while :; do echo xxxxxxxxx; done", nil, 1000); err != nil || len(out) != 1000 {
+		t.Errorf("%d bytes, %v", len(out), err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cause := errors.New("enough")
+	cancel(cause)
+	if _, err := e.Programs.Output(ctx, agent.Program{Path: sh, Args: []string{"-c", "sleep 600"}}, 10); !errors.Is(err, cause) {
+		t.Errorf("err = %v", err)
+	}
+	if len(e.editor.Calls()) > 0 {
+		t.Errorf("helper programs are seen by the editor: %v", e.editor.Calls())
+	}
+}
