@@ -28,6 +28,7 @@ func newACP(h *host, opts *options) *cobra.Command {
 func serve(ctx context.Context, h *host, opts *options) error {
 	// Collecting earlier than usual keeps the process small; it waits for a model nearly all the time.
 	debug.SetGCPercent(60)
+	surviveBrokenPipes()
 	protocol, err := takeStdout(h)
 	if err != nil {
 		return fmt.Errorf("taking over stdout: %w", err)
