@@ -1,0 +1,85 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"go.uber.org/goleak"
+)
+
+// asGJC names the environment variable that makes the test binary gjc. Unlike a name in PATH it also holds for the
+// process that "gjc demo" starts.
+const asGJC = "GJC_TEST_AS_GJC"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asGJC) != "" {
+		makeNoiseOnSignals()
+		os.Exit(run())
+	}
+	testscript.Main(leakChecked{m}, map[string]func(){
+		"gjc": func() { os.Exit(run()) },
+		// sh has no way to print its environment with the values that hold newlines.
+		"printargs": func() { fmt.Println(os.Args[1:]) },
+	})
+}
+
+// leakChecked looks for goroutines behind all tests, because most of them run in parallel.
+type leakChecked struct{ *testing.M }
+
+func (m leakChecked) Run() int {
+	code := m.M.Run()
+	if code != 0 {
+		return code
+	}
+	if err := goleak.Find(); err != nil {
+		fmt.Fprintln(os.Stderr, "goroutines left behind:", err)
+		return 1
+	}
+	return 0
+}
+
+// self returns the path of the test binary, which is gjc in an environment from [environment].
+func self(t *testing.T) string {
+	t.Helper()
+	path, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// environment returns an environment for gjc with a home directory of its own, no keys, and extra.
+func environment(home string, extra ...string) []string {
+	env := []string{
+		asGJC + "=1", "PATH=" + os.Getenv("PATH"), "HOME=" + home, "USERPROFILE=" + home, "SHELL=/bin/sh",
+		"TMPDIR=" + os.TempDir(), "TMP=" + os.TempDir(), "TEMP=" + os.TempDir(),
+	}
+	if runtime.GOOS == "windows" {
+		env = append(env, "SystemRoot="+os.Getenv("SystemRoot"), "ComSpec="+os.Getenv("ComSpec"), "PATHEXT="+os.Getenv("PATHEXT"))
+	}
+	return append(env, extra...)
+}
+
+// tempDir is t.TempDir without symbolic links, as an editor gives directories.
+func tempDir(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func writeFile(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}

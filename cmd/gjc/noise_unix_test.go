@@ -1,0 +1,27 @@
+//go:build unix
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// makeNoiseOnSignals makes the process print to stdout in every way that code of ours or of a library could: SIGUSR1
+// by the os package, by the descriptor, and by the runtime; SIGUSR2 by a panic that nobody recovers.
+func makeNoiseOnSignals() {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGUSR1, syscall.SIGUSR2)
+	go func() { // ends with the process
+		for s := range signals {
+			if s == syscall.SIGUSR2 {
+				panic("noise: panic")
+			}
+			fmt.Fprintln(os.Stdout, "noise: os.Stdout")
+			_, _ = syscall.Write(1, []byte("noise: descriptor 1\n"))
+			println("noise: println")
+		}
+	}()
+}

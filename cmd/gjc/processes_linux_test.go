@@ -1,0 +1,72 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// marked returns the processes whose environment holds mark, by id, with their command lines. A zombie has no
+// environment and does not count.
+func marked(t *testing.T, mark string) map[int]string {
+	t.Helper()
+	found := make(map[int]string)
+	dirs, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range dirs {
+		env, err := os.ReadFile(filepath.Join(dir, "environ"))
+		if err != nil || !bytes.Contains(env, []byte(mark)) {
+			continue // it has ended, or is another user's
+		}
+		line, err := os.ReadFile(filepath.Join(dir, "cmdline"))
+		if err != nil {
+			continue
+		}
+		pid, err := strconv.Atoi(filepath.Base(dir))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found[pid] = string(bytes.ReplaceAll(line, []byte{0}, []byte(" ")))
+	}
+	return found
+}
+
+// wantNoneLeft looks into the process table.
+func wantNoneLeft(t *testing.T, mark string) {
+	t.Helper()
+	for pid, line := range marked(t, mark) {
+		t.Errorf("process %d is left: %s", pid, line)
+		_ = unix.Kill(pid, unix.SIGKILL)
+	}
+}
+
+// wantGone waits until a process that is no child of ours has ended.
+func wantGone(t *testing.T, pid int) {
+	t.Helper()
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err == unix.ESRCH {
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	begin := time.Now()
+	for time.Since(begin) < hang {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 1000)
+		if n > 0 {
+			return
+		}
+		if err != nil && err != unix.EINTR {
+			t.Fatal(err)
+		}
+	}
+	t.Errorf("process %d is still there", pid)
+}

@@ -1,0 +1,113 @@
+//go:build unix
+
+package main
+
+import (
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// Nothing but the protocol reaches stdout: not what a child prints, not what one writes to the descriptor that it
+// inherits or to that of its parent, not what the process itself prints.
+func TestStdout_IsTheProtocolsAlone(t *testing.T) {
+	t.Parallel()
+	p := startPeer(t, peerOptions{})
+	p.initialize(nil)
+	id := p.session("auto")
+	for _, command := range []string{
+		`echo '{"jsonrpc":"2.0","method":"noise: child"}'`,
+		`echo 'noise: child on stderr' >&2`,
+		`test -e /proc/self/fd || exit 0; echo 'noise: the parent' >/proc/$PPID/fd/1`,
+		`for fd in /proc/self/fd/* /dev/fd/*; do case "$fd" in */[012]) ;; *) echo 'noise: inherited' 2>/dev/null >"$fd";; esac; done; true`,
+	} {
+		// p.read fails the test on any line that is not the protocol's, and the rules on one that is out of place.
+		m, _ := p.answer(p.prompt(id, "!bash "+command))
+		if m.Error != nil {
+			t.Errorf("%s: %s", command, m.line)
+		}
+	}
+	if err := p.cmd.Process.Signal(syscall.SIGUSR1); err != nil {
+		t.Fatal(err)
+	}
+	p.say(id, "fine")
+	p.stop()
+	<-p.drained
+	for _, want := range []string{"noise: os.Stdout", "noise: descriptor 1", "noise: println"} {
+		if !strings.Contains(p.told.String(), want) {
+			t.Errorf("%q is not on stderr", want)
+		}
+	}
+}
+
+// A panic ends the process, and what it prints goes to stderr.
+func TestStdout_Panic(t *testing.T) {
+	t.Parallel()
+	p := startPeer(t, peerOptions{})
+	p.initialize(nil)
+	if err := p.cmd.Process.Signal(syscall.SIGUSR2); err != nil {
+		t.Fatal(err)
+	}
+	<-p.ended
+	if rest := p.rest(); len(rest) > 0 {
+		t.Errorf("on stdout: %v", lines(rest))
+	}
+	if p.cmd.ProcessState.ExitCode() != 2 || !strings.Contains(p.told.String(), "noise: panic") {
+		t.Errorf("ended with %v", p.err)
+	}
+}
+
+// initialize needs nothing of the machine, and touches nothing.
+func TestInitialize_WithoutAnything(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		env  []string
+	}{
+		{"no home", []string{"HOME=/nonexistent/home"}},
+		{"empty home", nil},
+		{"unusable agent directory", []string{"GJC_CODING_AGENT_DIR=/dev/null/agent"}},
+		{"no path", []string{"PATH="}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			p := startPeer(t, peerOptions{env: append(tt.env, "TMPDIR="+t.TempDir())})
+			m, before := p.answer(p.request("initialize", object{"protocolVersion": 1, "clientCapabilities": object{}}))
+			if len(before) > 0 {
+				t.Errorf("before the first answer came %v", lines(before))
+			}
+			var resp struct {
+				ProtocolVersion   int
+				AgentCapabilities struct{ LoadSession bool }
+			}
+			if err := json.Unmarshal(m.Result, &resp); err != nil || resp.ProtocolVersion != 1 || !resp.AgentCapabilities.LoadSession {
+				t.Errorf("initialize: %s", m.line)
+			}
+			p.stop()
+			for _, dir := range []string{p.home, p.cmd.Dir, p.work} {
+				wantEmpty(t, dir)
+			}
+			<-p.drained
+			if s := p.told.String(); s != "" {
+				t.Errorf("stderr: %s", s)
+			}
+		})
+	}
+}
+
+func wantEmpty(t *testing.T, dir string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if err == nil && path != dir {
+			t.Errorf("%s was made", path)
+		}
+		return err
+	})
+	if err != nil && !os.IsNotExist(err) {
+		t.Error(err)
+	}
+}

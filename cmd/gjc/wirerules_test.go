@@ -1,0 +1,131 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// rules are the protocol's rules of order that a schema cannot say: no word of a session before the editor knows it,
+// nothing of a turn outside of it, and every tool call ends in its turn.
+type rules struct{ sessions map[string]*sessionRules }
+
+type sessionRules struct {
+	// known says that the editor has heard of the session, or named it itself.
+	known bool
+	// busy counts the prompts and loads that are open.
+	busy int
+	// calls has the tool calls, and whether they have ended.
+	calls map[string]bool
+}
+
+func newRules() rules { return rules{sessions: make(map[string]*sessionRules)} }
+
+func (r rules) session(id string) *sessionRules {
+	s := r.sessions[id]
+	if s == nil {
+		s = &sessionRules{calls: make(map[string]bool)}
+		r.sessions[id] = s
+	}
+	return s
+}
+
+// asks notes a request of the editor's.
+func (r rules) asks(a asked) {
+	switch a.method {
+	case "session/load":
+		r.session(a.SessionID).known = true
+		r.session(a.SessionID).busy++
+	case "session/resume":
+		r.session(a.SessionID).known = true
+	case "session/prompt":
+		r.session(a.SessionID).busy++
+	}
+}
+
+// answered notes an answer of gjc's; an error has no result.
+func (r rules) answered(a asked, result json.RawMessage) error {
+	switch a.method {
+	case "session/new":
+		var resp struct {
+			SessionID string `json:"sessionId"`
+		}
+		if err := json.Unmarshal(result, &resp); result != nil && err != nil {
+			return err
+		}
+		if result != nil {
+			r.session(resp.SessionID).known = true
+		}
+	case "session/load", "session/prompt":
+		s := r.session(a.SessionID)
+		s.busy--
+		for id, ended := range s.calls {
+			if !ended && s.busy == 0 {
+				return fmt.Errorf("%s is answered, but the tool call %s is left open", a.method, id)
+			}
+		}
+	}
+	return nil
+}
+
+// request checks a request of gjc's.
+func (r rules) request(method string, params json.RawMessage) error {
+	var p struct {
+		SessionID string `json:"sessionId"`
+		ToolCall  struct {
+			ToolCallID string `json:"toolCallId"`
+		} `json:"toolCall"`
+	}
+	if err := json.Unmarshal(params, &p); err != nil {
+		return err
+	}
+	s := r.session(p.SessionID)
+	if !s.known {
+		return fmt.Errorf("%s for the session %q, which the editor does not know", method, p.SessionID)
+	}
+	if id := p.ToolCall.ToolCallID; id != "" {
+		if ended, known := s.calls[id]; !known || ended {
+			return fmt.Errorf("%s for the tool call %q, which is not open", method, id)
+		}
+	}
+	return nil
+}
+
+// notification checks a notification of gjc's.
+func (r rules) notification(method string, params json.RawMessage) error {
+	if method != "session/update" {
+		return nil
+	}
+	var p struct {
+		SessionID string `json:"sessionId"`
+		Update    struct {
+			SessionUpdate string `json:"sessionUpdate"`
+			ToolCallID    string `json:"toolCallId"`
+			Status        string `json:"status"`
+		} `json:"update"`
+	}
+	if err := json.Unmarshal(params, &p); err != nil {
+		return err
+	}
+	u := p.Update
+	s := r.session(p.SessionID)
+	if !s.known {
+		return fmt.Errorf("%s for the session %q, which the editor does not know", u.SessionUpdate, p.SessionID)
+	}
+	ended := u.Status == "completed" || u.Status == "failed"
+	switch u.SessionUpdate {
+	case "user_message_chunk", "agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update", "plan":
+		if s.busy == 0 {
+			return fmt.Errorf("a %s while there is no turn", u.SessionUpdate)
+		}
+	}
+	switch u.SessionUpdate {
+	case "tool_call":
+		s.calls[u.ToolCallID] = ended
+	case "tool_call_update":
+		if was, known := s.calls[u.ToolCallID]; !known || was {
+			return fmt.Errorf("an update of the tool call %q, which is not open", u.ToolCallID)
+		}
+		s.calls[u.ToolCallID] = ended
+	}
+	return nil
+}
