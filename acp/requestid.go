@@ -35,8 +35,9 @@ func (id RequestID) Value() any {
 		return id.num
 	case idString:
 		return id.text
+	default:
+		return nil
 	}
-	return nil
 }
 
 // IsNull reports whether the id is null.
@@ -49,8 +50,9 @@ func (id RequestID) String() string {
 		return strconv.FormatInt(id.num, 10)
 	case idString:
 		return string(jsonx.AppendString(nil, id.text))
+	default:
+		return "null"
 	}
-	return "null"
 }
 
 // MarshalJSON writes the id.

@@ -55,7 +55,7 @@ func (l *memoryLog) AppendMessage(m *providers.Message) (string, error) {
 }
 
 func (l *memoryLog) Append(e sessions.Entry) (string, error) { return l.add(string(e.Kind())) }
-func (l *memoryLog) SetTitle(title, _ string) error { _, err := l.add("title:" + title); return err }
+func (l *memoryLog) SetTitle(title, _ string) error          { _, err := l.add("title:" + title); return err }
 
 func (l *memoryLog) Rewind(id string) error { _, err := l.add("rewind:" + id); return err }
 
@@ -186,9 +186,10 @@ func (w *world) wantStory(want ...string) {
 // noFiles is a workspace without files.
 type noFiles struct{}
 
-func (noFiles) ReadFile(context.Context, string) ([]byte, error)       { return nil, fs.ErrNotExist }
-func (noFiles) WriteFile(context.Context, string, []byte) error        { return fs.ErrPermission }
-func (noFiles) Stat(context.Context, string) (os.FileInfo, error)      { return nil, fs.ErrNotExist }
+func (noFiles) ReadFile(context.Context, string) ([]byte, error) { return nil, fs.ErrNotExist }
+func (noFiles) WriteFile(context.Context, string, []byte) error  { return fs.ErrPermission }
+func (noFiles) Stat(context.Context, string) (os.FileInfo, error) { return nil, fs.ErrNotExist }
+
 func (noFiles) ReadDir(context.Context, string) ([]os.DirEntry, error) { return nil, fs.ErrNotExist }
 func (noFiles) RealPath(p string) string                               { return p }
 

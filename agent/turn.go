@@ -38,9 +38,9 @@ type Turn struct {
 	session *Session
 	prompt  []providers.Part
 	// local, if set, answers without a model.
-	local func(Snapshot) string
-	ctx     context.Context
-	cancel  context.CancelCauseFunc
+	local  func(Snapshot) string
+	ctx    context.Context
+	cancel context.CancelCauseFunc
 
 	done   chan struct{} // closed when result is set
 	result TurnResult

@@ -106,7 +106,7 @@ func (f *credentialFile) save() error {
 	if err != nil {
 		return fmt.Errorf("saving credentials: %w", err)
 	}
-	defer os.Remove(tmp.Name()) // fails when the rename has worked
+	defer func() { _ = os.Remove(tmp.Name()) }() // fails when the rename has worked
 	_, err = tmp.Write(append(data, '\n'))
 	err = errors.Join(err, tmp.Sync(), tmp.Close())
 	if err == nil {

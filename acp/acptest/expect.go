@@ -99,6 +99,7 @@ func ToolStatus(id acp.ToolCallID, status acp.ToolCallStatus) Expectation {
 				return Met
 			case acp.ToolCallStatusCompleted, acp.ToolCallStatusFailed:
 				return Unmeetable
+			case acp.ToolCallStatusPending, acp.ToolCallStatusInProgress:
 			}
 		}
 		return Unmet

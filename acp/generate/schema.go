@@ -153,15 +153,6 @@ func (n *node) notNull() (*node, bool) {
 	return n, false
 }
 
-func (n *node) requires(name string) bool {
-	for _, r := range n.Required {
-		if r == name {
-			return true
-		}
-	}
-	return false
-}
-
 // constant returns the text of a string const.
 func (n *node) constant() string {
 	var s string

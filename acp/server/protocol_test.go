@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -46,7 +47,7 @@ Served: the agent answers it. Called: the agent calls it, where the client adver
 			}
 			status = "served"
 			err := e.Conn.Call(t.Context(), m.Name, m.NewParams(), nil)
-			if wire, ok := err.(*acp.Error); ok && wire.Code == acp.ErrorCodeMethodNotFound {
+			if errors.Is(err, &acp.Error{Code: acp.ErrorCodeMethodNotFound}) {
 				status = "not served"
 			}
 		case m.Name == acp.MethodSessionCancel.Name, m.Name == acp.MethodCancelRequest.Name:

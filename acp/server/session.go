@@ -56,7 +56,7 @@ func (s *Server) NewSession(ctx context.Context, p *acp.NewSessionRequest) (acp.
 		if err != nil {
 			return nil, err
 		}
-		s.notice(e, p.MCPServers)
+		s.notice(ctx, e, p.MCPServers)
 		acp.AfterResponse(ctx, func() { e.out.release(commandsUpdate()) })
 		return &acp.NewSessionResponse{
 			SessionID: e.id, Modes: modeState(snap.Mode), ConfigOptions: s.configOptions(&snap),
@@ -96,14 +96,14 @@ func (s *Server) build(e *entry, log *sessions.Log, ws agent.Workspace, opts age
 }
 
 // notice tells what a new session's user should know at once.
-func (s *Server) notice(e *entry, servers []acp.MCPServer) {
+func (s *Server) notice(ctx context.Context, e *entry, servers []acp.MCPServer) {
 	for _, m := range servers {
 		e.out.emit(agent.Noticed{
 			Severity: agent.SeverityWarning,
 			Title:    "The MCP server " + mcpName(m) + " was not started: this version has no MCP client yet.",
 		})
 	}
-	if err := s.opts.Models.Load(context.Background()); err != nil {
+	if err := s.opts.Models.Load(ctx); err != nil {
 		e.out.emit(agent.Noticed{Severity: agent.SeverityWarning, Title: "The model configuration has an error; the built-in models work.", Detail: err.Error()})
 	}
 }
@@ -208,7 +208,7 @@ func (s *Server) reopen(
 		for _, n := range notices {
 			e.out.emit(agent.Noticed{Severity: agent.SeverityWarning, Title: n})
 		}
-		s.notice(e, servers)
+		s.notice(ctx, e, servers)
 		snap, err := session.Snapshot()
 		if err != nil {
 			return nil, nil, err

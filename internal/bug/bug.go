@@ -69,7 +69,7 @@ func report(message string) {
 	if handler == nil {
 		panic("bug: " + message)
 	}
-	if first && handler != nil {
+	if first {
 		buf := make([]byte, 16<<10)
 		handler(Report{Site: site, Message: message, Stack: string(buf[:runtime.Stack(buf, false)])})
 	}

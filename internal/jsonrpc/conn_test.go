@@ -10,7 +10,8 @@ import (
 func unmarshal(data []byte, v any) error { return jsonx.Unmarshal(data, v) }
 
 func TestConn_CallsAndErrors(t *testing.T) {
-	runSteps(t,
+	runSteps(
+		t,
 		call{method: "echo", params: arg{Name: "hi"}, want: "hi"},
 		call{method: "nope", fails: "method not found: nope"},
 		call{method: "fail", params: arg{N: -32002}, fails: "as you wish"},
@@ -35,7 +36,8 @@ func TestConn_OrderOfNotificationsAndCalls(t *testing.T) {
 }
 
 func TestConn_RequestsRunSideBySide(t *testing.T) {
-	runSteps(t,
+	runSteps(
+		t,
 		async{"a", "wait", arg{Name: "a"}},
 		async{"b", "wait", arg{Name: "b"}},
 		call{method: "echo", params: arg{Name: "through"}, want: "through"},
@@ -47,7 +49,8 @@ func TestConn_RequestsRunSideBySide(t *testing.T) {
 }
 
 func TestConn_CancelReachesTheHandlerAndOnlyIt(t *testing.T) {
-	runSteps(t,
+	runSteps(
+		t,
 		async{"a", "wait", arg{Name: "a"}},
 		async{"b", "wait", arg{Name: "b"}},
 		settle{},
@@ -81,14 +84,16 @@ func TestConn_CallBackFromAHandler(t *testing.T) {
 }
 
 func TestConn_PanicIsAnErrorAndTheConnectionLives(t *testing.T) {
-	runSteps(t,
+	runSteps(
+		t,
 		call{method: "panic", fails: "panicked: boom"},
 		call{method: "echo", params: arg{Name: "still here"}, want: "still here"},
 	)
 }
 
 func TestConn_CloseFailsPendingCalls(t *testing.T) {
-	runSteps(t,
+	runSteps(
+		t,
 		async{"a", "wait", arg{Name: "a"}},
 		settle{},
 		closeSide{"client"},
@@ -98,7 +103,8 @@ func TestConn_CloseFailsPendingCalls(t *testing.T) {
 }
 
 func TestConn_PeerCloseCancelsHandlersAndFailsCalls(t *testing.T) {
-	runSteps(t,
+	runSteps(
+		t,
 		async{"a", "wait", arg{Name: "a"}},
 		settle{},
 		closeSide{"cut"},
@@ -109,7 +115,8 @@ func TestConn_PeerCloseCancelsHandlersAndFailsCalls(t *testing.T) {
 }
 
 func TestConn_ServerCloseAnswersWhatRuns(t *testing.T) {
-	runSteps(t,
+	runSteps(
+		t,
 		async{"a", "wait", arg{Name: "a"}},
 		settle{},
 		closeSide{"server"},
@@ -118,7 +125,8 @@ func TestConn_ServerCloseAnswersWhatRuns(t *testing.T) {
 }
 
 func TestConn_ShutdownDrains(t *testing.T) {
-	runSteps(t,
+	runSteps(
+		t,
 		async{"a", "wait", arg{Name: "a"}},
 		async{"b", "back", arg{Name: "echoed"}},
 		shutdownServer{},
