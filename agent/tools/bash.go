@@ -140,11 +140,11 @@ func runBash(ctx context.Context, call *agent.Call, in *bashInput) (*agent.Resul
 	}
 	switch info, err := call.FS.Stat(ctx, c.dir); {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("Working directory does not exist: %s", c.dir) //nolint:staticcheck // the wording is the product's
+		return nil, fmt.Errorf("Working directory does not exist: %s", c.dir)
 	case err != nil:
 		return nil, fmt.Errorf("the working directory %s cannot be used: %w", c.dir, reason(err))
 	case !info.IsDir():
-		return nil, fmt.Errorf("Working directory is not a directory: %s", c.dir) //nolint:staticcheck // the wording is the product's
+		return nil, fmt.Errorf("Working directory is not a directory: %s", c.dir)
 	}
 	r := &bashRun{call: call, command: c, shown: shownCommand(in.Command)}
 	return r.run(ctx, in.PTY)

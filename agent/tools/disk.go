@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"errors"
 	"io"
 	"os"
 )
@@ -22,14 +23,14 @@ func (disk) readFile(path string, limit int64) ([]byte, error) {
 	}
 	data := make([]byte, info.Size()+1)
 	n, err := io.ReadFull(f, data)
-	switch err {
-	case io.EOF, io.ErrUnexpectedEOF:
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return data[:n], nil
-	case nil: // it has grown meanwhile
+	case err != nil:
+		return nil, err
+	default: // it has grown meanwhile
 		rest, err := io.ReadAll(io.LimitReader(f, limit))
 		return append(data, rest...), err
-	default:
-		return nil, err
 	}
 }
 

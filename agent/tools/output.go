@@ -32,8 +32,7 @@ type liveOutput struct {
 	shown  []agent.Content
 
 	mu       sync.Mutex // guards what follows
-	head     []byte
-	full     []byte // up to maxArtifact
+	full     []byte     // up to maxArtifact
 	total    int64
 	pending  []byte
 	reported int
