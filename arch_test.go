@@ -26,28 +26,30 @@ const module = "github.com/gajae-code/gjc/"
 // layers says which of our packages each package may import, besides those below it in the same folder. It is the
 // direction of docs/architecture.md; a package that does not stand here fails the test.
 var layers = map[string][]string{
-	"internal/bug":           {},
-	"internal/frame":         {},
-	"internal/jsonx":         {},
-	"internal/proc":          {},
-	"internal/testenv":       {},
-	"internal/jsonrpc":       {"internal/bug", "internal/frame", "internal/jsonx"},
-	"acp":                    {"internal/frame", "internal/jsonrpc", "internal/jsonx"},
-	"acp/generate":           {"internal/jsonx"},
-	"providers":              {"internal/bug", "internal/jsonx"},
-	"providers/anthropic":    {"internal/bug", "internal/jsonx", "providers", "providers/internal"},
-	"providers/openai":       {"internal/bug", "internal/jsonx", "providers", "providers/internal"},
-	"providers/offline":      {"internal/bug", "internal/jsonx", "providers"},
-	"providers/providertest": {"internal/jsonx", "internal/testenv", "providers"},
-	"sessions":               {"internal/bug", "internal/jsonx", "providers"},
-	"agent":                  {"internal/bug", "internal/jsonx", "providers", "sessions"},
-	"agent/tools":            {"agent", "internal/bug", "internal/jsonx", "providers"},
-	"bridges":                {"acp", "agent", "internal/bug", "internal/jsonx", "internal/proc"},
-	"acp/server":             {"acp", "agent", "bridges", "internal/bug", "internal/jsonx", "internal/proc", "providers", "sessions"},
-	"acp/acptest":            {"acp", "internal/proc", "internal/jsonx"},
-	"cmd/gjc":                {"*"},
-	"cmd/bench":              {"*"},
-	"cmd/checksize":          {},
+	"internal/bug":            {},
+	"internal/frame":          {},
+	"internal/jsonx":          {},
+	"internal/proc":           {},
+	"internal/testenv":        {},
+	"internal/jsonrpc":        {"internal/bug", "internal/frame", "internal/jsonx"},
+	"acp":                     {"internal/frame", "internal/jsonrpc", "internal/jsonx"},
+	"acp/generate":            {"internal/jsonx"},
+	"providers":               {"internal/bug", "internal/jsonx"},
+	"providers/internal/wire": {"internal/jsonx", "providers"},
+	"providers/anthropic":     {"internal/bug", "internal/jsonx", "providers", "providers/internal/wire"},
+	"providers/openai":        {"internal/bug", "internal/jsonx", "providers", "providers/internal/wire"},
+	"providers/offline":       {"internal/bug", "internal/jsonx", "providers"},
+	"providers/providertest":  {"internal/jsonx", "internal/testenv", "providers"},
+	"sessions":                {"internal/bug", "internal/jsonx", "providers"},
+	"agent":                   {"internal/bug", "internal/jsonx", "providers", "sessions"},
+	"agent/tools":             {"agent", "internal/bug", "internal/jsonx", "providers"},
+	"agent/tools/toolstest":   {"agent", "internal/jsonx", "providers"},
+	"bridges":                 {"acp", "agent", "internal/bug", "internal/jsonx", "internal/proc"},
+	"acp/server":              {"acp", "agent", "bridges", "internal/bug", "internal/jsonx", "internal/proc", "providers", "sessions"},
+	"acp/acptest":             {"acp", "internal/proc", "internal/jsonx"},
+	"cmd/gjc":                 {"*"},
+	"cmd/bench":               {"*"},
+	"cmd/checksize":           {},
 }
 
 type listed struct {
@@ -108,10 +110,10 @@ var forbidden = []struct {
 	{"os/exec", []string{"internal/proc", "bridges", "cmd/gjc", "cmd/bench", "cmd/checksize", "acp/acptest", "internal/testenv", "acp/generate"}, "children belong to internal/proc"},
 	{"text/template", nil, "it switches off the linker's dead-code elimination"},
 	{"html/template", nil, "it switches off the linker's dead-code elimination"},
-	{"testing", []string{"internal/testenv", "providers/providertest"}, "the product does not link the test framework"},
+	{"testing", []string{"internal/testenv", "providers/providertest", "agent/tools/toolstest"}, "the product does not link the test framework"},
 	{"log", nil, "logs are zerolog"},
 	{"log/slog", nil, "logs are zerolog"},
-	{"encoding/json", []string{"acp", "acp/generate", "cmd/bench", "cmd/checksize"}, "JSON goes through internal/jsonx"},
+	{"encoding/json", []string{"acp", "acp/generate", "providers/anthropic"}, "JSON goes through internal/jsonx; the SDK's types want the other"},
 }
 
 func TestForbiddenImports(t *testing.T) {
@@ -230,7 +232,7 @@ func TestNoPackageState(t *testing.T) {
 			}
 			for _, s := range g.Specs {
 				for _, n := range s.(*ast.ValueSpec).Names {
-					vars[n.Name] = true
+					vars[n.Name] = n.Name != "_"
 				}
 			}
 		}
@@ -312,7 +314,7 @@ func TestArchitectureDocument(t *testing.T) {
 
 // TestNoForeignTraces looks for what must not be in the repository: paths of a machine, hosts of registries.
 func TestNoForeignTraces(t *testing.T) {
-	bad := regexp.MustCompile(`/root/|/home/[a-z]+/|proxy\.golang\.org|registry\.npmjs\.org|deb\.debian\.org|"resolved":`)
+	bad := regexp.MustCompile(`/root/|/home/[a-z]{2,}/|proxy\.golang\.org|registry\.npmjs\.org|deb\.debian\.org|"resolved":`)
 	out, err := exec.CommandContext(t.Context(), "git", "ls-files", "-z").Output()
 	if err != nil {
 		t.Skipf("not a git checkout: %v", err)

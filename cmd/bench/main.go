@@ -37,6 +37,7 @@ func run(ctx context.Context, rounds int, binary string) (err error) {
 	if binary == "" {
 		binary = filepath.Join(dir, "gjc")
 		build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", binary, "./cmd/gjc")
+		build.Env = append(os.Environ(), "CGO_ENABLED=0")
 		build.Stderr = os.Stderr
 		if err := build.Run(); err != nil {
 			return fmt.Errorf("building gjc: %w", err)

@@ -39,6 +39,7 @@ func run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	binary := filepath.Join(dir, "gjc")
 	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w -dumpdep", "-o", binary, "./cmd/gjc")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	var deps bytes.Buffer
 	build.Stderr = &deps
 	if err := build.Run(); err != nil {
