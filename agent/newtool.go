@@ -22,7 +22,7 @@ type ToolFuncs[In any] struct {
 	Kind        ToolKind
 	Exclusive   bool
 	// Plan is as in [Tool]; nil for a call without effects and a plain title.
-	Plan func(call *Call, in *In) (*CallPlan, error)
+	Plan func(ctx context.Context, call *Call, in *In) (*CallPlan, error)
 	// Run is as in [Tool]. Required.
 	Run func(ctx context.Context, call *Call, in *In) (*Result, error)
 }
@@ -66,7 +66,7 @@ type typedTool[In any] struct {
 
 func (t *typedTool[In]) Spec() *ToolSpec { return t.spec() }
 
-func (t *typedTool[In]) Plan(call *Call) (*CallPlan, error) {
+func (t *typedTool[In]) Plan(ctx context.Context, call *Call) (*CallPlan, error) {
 	in, err := t.decode(call)
 	if err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func (t *typedTool[In]) Plan(call *Call) (*CallPlan, error) {
 	if t.funcs.Plan == nil {
 		return new(CallPlan), nil
 	}
-	return t.funcs.Plan(call, in)
+	return t.funcs.Plan(ctx, call, in)
 }
 
 func (t *typedTool[In]) Run(ctx context.Context, call *Call) (*Result, error) {

@@ -151,7 +151,7 @@ func (r *replay) describe(started *ToolStarted, c providers.ToolCall) {
 		return
 	}
 	run := &toolRun{turn: &Turn{session: r.session}, call: c, tool: tool}
-	plan, err := tool.Plan(run.newCall(input))
+	plan, err := tool.Plan(r.session.ctx, run.newCall(input))
 	if err != nil || plan == nil {
 		return
 	}

@@ -186,8 +186,8 @@ func (w *world) wantStory(want ...string) {
 // noFiles is a workspace without files.
 type noFiles struct{}
 
-func (noFiles) ReadFile(context.Context, string) ([]byte, error) { return nil, fs.ErrNotExist }
-func (noFiles) WriteFile(context.Context, string, []byte) error  { return fs.ErrPermission }
+func (noFiles) ReadFile(context.Context, string) ([]byte, error)  { return nil, fs.ErrNotExist }
+func (noFiles) WriteFile(context.Context, string, []byte) error   { return fs.ErrPermission }
 func (noFiles) Stat(context.Context, string) (os.FileInfo, error) { return nil, fs.ErrNotExist }
 
 func (noFiles) ReadDir(context.Context, string) ([]os.DirEntry, error) { return nil, fs.ErrNotExist }
@@ -202,7 +202,7 @@ type input struct {
 func testTool(name string, exclusive bool, effects []agent.Effect, fn func(ctx context.Context, in *input) (*agent.Result, error)) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[input]{
 		Name: name, Kind: agent.KindOther, Exclusive: exclusive,
-		Plan: func(_ *agent.Call, in *input) (*agent.CallPlan, error) {
+		Plan: func(_ context.Context, _ *agent.Call, in *input) (*agent.CallPlan, error) {
 			return &agent.CallPlan{Title: name + " " + in.Say, Effects: effects}, nil
 		},
 		Run: func(ctx context.Context, _ *agent.Call, in *input) (*agent.Result, error) { return fn(ctx, in) },

@@ -31,7 +31,7 @@ type Tool interface {
 	Spec() *ToolSpec
 	// Plan looks at a call's input before it runs: what to show, and what the call would do, for the approval
 	// policy. An error is a result for the model (bad input); nothing runs then.
-	Plan(call *Call) (*CallPlan, error)
+	Plan(ctx context.Context, call *Call) (*CallPlan, error)
 	// Run does the work. An error is a failed result that the model sees; it must read as help for the model.
 	Run(ctx context.Context, call *Call) (*Result, error)
 }

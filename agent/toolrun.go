@@ -101,7 +101,7 @@ func (t *Turn) runTool(ctx context.Context, c providers.ToolCall) (result *provi
 		return run.fail(err)
 	}
 	call := run.newCall(input)
-	plan, err := run.tool.Plan(call)
+	plan, err := run.tool.Plan(ctx, call)
 	run.announce(plan)
 	if err != nil {
 		return run.fail(err)

@@ -99,7 +99,7 @@ func variableName(s string) bool {
 	return s != ""
 }
 
-func planBash(call *agent.Call, in *bashInput) (*agent.CallPlan, error) {
+func planBash(_ context.Context, call *agent.Call, in *bashInput) (*agent.CallPlan, error) {
 	c, err := newBashCommand(call, in)
 	if err != nil {
 		return nil, err

@@ -52,8 +52,8 @@ const (
 
 // preview is the diff of a change before it is made, so that the user can see what is asked for. Where it cannot be
 // told there is none: the call itself will say why. apply gets nil for a file that is not there.
-func preview(call *agent.Call, path string, apply func(old *textFile) (string, error)) []agent.Content {
-	ctx, cancel := context.WithTimeout(context.Background(), previewTime) // there is no context to plan under
+func preview(ctx context.Context, call *agent.Call, path string, apply func(old *textFile) (string, error)) []agent.Content {
+	ctx, cancel := context.WithTimeout(ctx, previewTime)
 	defer cancel()
 	old, err := openText(ctx, call, path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

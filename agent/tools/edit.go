@@ -33,7 +33,7 @@ type textEdit struct {
 func edit() agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[editInput]{
 		Name: "edit", Description: markdown(editText), Kind: agent.KindEdit, Exclusive: true,
-		Plan: func(call *agent.Call, in *editInput) (*agent.CallPlan, error) {
+		Plan: func(ctx context.Context, call *agent.Call, in *editInput) (*agent.CallPlan, error) {
 			path, err := changePath(call, "edit", in.Path)
 			if err == nil {
 				err = checkEdits(in.Edits)
@@ -44,7 +44,7 @@ func edit() agent.Tool {
 			return &agent.CallPlan{
 				Title:     "Edit " + display(&call.Workspace, path),
 				Locations: []agent.Location{{Path: path}},
-				Content: preview(call, path, func(old *textFile) (string, error) {
+				Content: preview(ctx, call, path, func(old *textFile) (string, error) {
 					if old == nil {
 						return "", fs.ErrNotExist
 					}

@@ -42,8 +42,8 @@ func find() agent.Tool {
 	})
 }
 
-func planFind(call *agent.Call, in *findInput) (*agent.CallPlan, error) {
-	globs, err := findGlobs(context.Background(), call, in) // a Stat of the disk; there is no context to plan under
+func planFind(ctx context.Context, call *agent.Call, in *findInput) (*agent.CallPlan, error) {
+	globs, err := findGlobs(ctx, call, in)
 	if err != nil {
 		return nil, err
 	}

@@ -71,8 +71,8 @@ func resolveTarget(ctx context.Context, call *agent.Call, input string) (*target
 	return &target{call.Workspace.Resolve(base), sel}, nil
 }
 
-func planRead(call *agent.Call, in *readInput) (*agent.CallPlan, error) {
-	t, err := resolveTarget(context.Background(), call, in.Path) // a Stat of the disk; there is no context to plan under
+func planRead(ctx context.Context, call *agent.Call, in *readInput) (*agent.CallPlan, error) {
+	t, err := resolveTarget(ctx, call, in.Path)
 	if err != nil {
 		return nil, err
 	}

@@ -45,8 +45,8 @@ func search() agent.Tool {
 	})
 }
 
-func planSearch(call *agent.Call, in *searchInput) (*agent.CallPlan, error) {
-	scopes, err := searchScopes(context.Background(), call, in) // a Stat of the disk; there is no context to plan under
+func planSearch(ctx context.Context, call *agent.Call, in *searchInput) (*agent.CallPlan, error) {
+	scopes, err := searchScopes(ctx, call, in)
 	if err != nil {
 		return nil, err
 	}

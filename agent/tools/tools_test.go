@@ -155,7 +155,7 @@ func FuzzInputs(f *testing.F) {
 		w := fuzzWorld(t)
 		for _, tool := range tools.All() {
 			// Any input gives a plan or an error, never a panic.
-			p, err := tool.Plan(w.Call(t, tool.Spec().Name, in))
+			p, err := tool.Plan(t.Context(), w.Call(t, tool.Spec().Name, in))
 			if err == nil && p == nil {
 				t.Errorf("%s: neither a plan nor an error", tool.Spec().Name)
 			}

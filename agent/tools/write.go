@@ -22,7 +22,7 @@ type writeInput struct {
 func write() agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[writeInput]{
 		Name: "write", Description: markdown(writeText), Kind: agent.KindEdit, Exclusive: true,
-		Plan: func(call *agent.Call, in *writeInput) (*agent.CallPlan, error) {
+		Plan: func(ctx context.Context, call *agent.Call, in *writeInput) (*agent.CallPlan, error) {
 			path, err := changePath(call, "write", in.Path)
 			if err != nil {
 				return nil, err
@@ -30,7 +30,7 @@ func write() agent.Tool {
 			return &agent.CallPlan{
 				Title:     "Write " + display(&call.Workspace, path),
 				Locations: []agent.Location{{Path: path}},
-				Content: preview(call, path, func(old *textFile) (string, error) {
+				Content: preview(ctx, call, path, func(old *textFile) (string, error) {
 					text, _, _ := replacement(old, in.Content)
 					return text, nil
 				}),

@@ -120,7 +120,7 @@ func (w *World) Plan() []agent.PlanEntry {
 
 // Do plans and runs a call as a session does. The error is the first of the two steps'.
 func Do(ctx context.Context, tool agent.Tool, call *agent.Call) (*agent.CallPlan, *agent.Result, error) {
-	plan, err := tool.Plan(call)
+	plan, err := tool.Plan(ctx, call)
 	if err != nil {
 		return nil, nil, err
 	}
