@@ -18,9 +18,13 @@ type outlet struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 
-	mu   sync.Mutex // guards open and kept
+	mu   sync.Mutex // guards the fields below
 	open bool
 	kept []acp.SessionUpdate
+	// turns counts the prompts that are not answered. Outside of them a client takes no words for the session: a
+	// notice that has to become words waits in later.
+	turns int
+	later []acp.SessionUpdate
 }
 
 func newOutlet(conn *acp.AgentConn, id acp.SessionID, notices bool) *outlet {
@@ -31,9 +35,49 @@ func newOutlet(conn *acp.AgentConn, id acp.SessionID, notices bool) *outlet {
 
 // emit is an agent session's Emit.
 func (o *outlet) emit(ev agent.Event) {
-	for _, u := range updates(ev, o.notices) {
+	all := updates(ev, o.notices)
+	if _, ok := ev.(agent.Noticed); ok && !o.notices && o.wait(all) {
+		return
+	}
+	for _, u := range all {
 		o.send(u)
 	}
+}
+
+// wait puts words off to the next turn, unless there is one.
+func (o *outlet) wait(words []acp.SessionUpdate) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.turns > 0 {
+		return false
+	}
+	o.later = append(o.later, words...)
+	return true
+}
+
+// beginTurn opens a turn on the wire with the words that have waited for it.
+func (o *outlet) beginTurn() {
+	o.mu.Lock()
+	o.turns++
+	o.mu.Unlock()
+	for _, u := range o.takeLater() {
+		o.send(u)
+	}
+}
+
+// endTurn comes before the prompt's response.
+func (o *outlet) endTurn() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.turns--
+}
+
+func (o *outlet) takeLater() []acp.SessionUpdate {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	words := o.later
+	o.later = nil
+	return words
 }
 
 // send sends one update, or keeps it until the outlet opens.

@@ -33,6 +33,7 @@ func (s *Server) Prompt(ctx context.Context, p *acp.PromptRequest) (acp.Reply[ac
 			begun <- started{err: err}
 			return
 		}
+		e.out.beginTurn()
 		begun <- started{turn: begin(session)}
 	})
 	return func() (*acp.PromptResponse, error) {
@@ -41,6 +42,7 @@ func (s *Server) Prompt(ctx context.Context, p *acp.PromptRequest) (acp.Reply[ac
 			return nil, b.err
 		}
 		r := b.turn.Wait(ctx)
+		e.out.endTurn()
 		if r.Err != nil {
 			return nil, r.Err
 		}

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/gajae-code/gjc/acp"
@@ -14,18 +15,21 @@ import (
 
 // workspace checks the directories of a request.
 func workspace(cwd string, additional []string) (agent.Workspace, error) {
-	if !filepath.IsAbs(cwd) {
+	if !usable(cwd) {
 		return agent.Workspace{}, invalidParams("cwd must be absolute: %q", cwd)
 	}
 	ws := agent.Workspace{Cwd: filepath.Clean(cwd)}
 	for _, dir := range additional {
-		if !filepath.IsAbs(dir) {
+		if !usable(dir) {
 			return agent.Workspace{}, invalidParams("an additional directory must be absolute: %q", dir)
 		}
 		ws.Additional = append(ws.Additional, filepath.Clean(dir))
 	}
 	return ws, nil
 }
+
+// usable reports whether a path is absolute and can be one: no file system takes a zero byte.
+func usable(path string) bool { return filepath.IsAbs(path) && !strings.Contains(path, "\x00") }
 
 // NewSession creates a session: its file, its actor, and the entry that the client's further calls find.
 func (s *Server) NewSession(ctx context.Context, p *acp.NewSessionRequest) (acp.Reply[acp.NewSessionResponse], error) {
@@ -143,6 +147,9 @@ func (s *Server) LoadSession(ctx context.Context, p *acp.LoadSessionRequest) (ac
 			for _, u := range updates(ev, false) {
 				e.out.write(u)
 			}
+		}
+		for _, u := range e.out.takeLater() {
+			e.out.write(u)
 		}
 		snap, err := session.Snapshot()
 		if err != nil {
