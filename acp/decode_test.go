@@ -19,7 +19,7 @@ func TestFaultsNameTheirPlace(t *testing.T) {
 		want string
 	}{
 		{"wrong type", `{"cwd":1,"mcpServers":[]}`, new(acp.NewSessionRequest), "/cwd: a number does not fit string"},
-		{"missing", `{"cwd":"/"}`, new(acp.NewSessionRequest), "/mcpServers: the member is missing"},
+		{"missing", `{"mcpServers":[]}`, new(acp.NewSessionRequest), "/cwd: the member is missing"},
 		{"null", `{"cwd":null,"mcpServers":[]}`, new(acp.NewSessionRequest), "/cwd: null does not fit string"},
 		{"whole", `[]`, new(acp.NewSessionRequest), "an array does not fit object"},
 		{"whole null", `null`, new(acp.NewSessionRequest), "null does not fit object"},

@@ -4429,13 +4429,13 @@ func (v *LoadSessionRequest) UnmarshalJSONFrom(dec *jsonx.Decoder) error {
 	for ok := o.open(dec, false); ok && o.next(); {
 		switch string(o.name) {
 		case "mcpServers":
-			o.must(0, readNullAsZero(dec, &v.MCPServers, list(readMCPServer)))
+			o.may(readNullAsZero(dec, &v.MCPServers, list(readMCPServer)))
 		case "cwd":
-			o.must(1, readString[string](dec, &v.Cwd))
+			o.must(0, readString[string](dec, &v.Cwd))
 		case "additionalDirectories":
 			o.may(readNullAsZero(dec, &v.AdditionalDirectories, list(readString[string])))
 		case "sessionId":
-			o.must(2, readString[SessionID](dec, &v.SessionID))
+			o.must(1, readString[SessionID](dec, &v.SessionID))
 		case "systemPrompt":
 			o.may(readPointer(dec, &v.SystemPrompt, readObject[SystemPrompt]))
 		case "_meta":
@@ -4444,7 +4444,7 @@ func (v *LoadSessionRequest) UnmarshalJSONFrom(dec *jsonx.Decoder) error {
 			o.skip()
 		}
 	}
-	return o.close("mcpServers", "cwd", "sessionId")
+	return o.close("cwd", "sessionId")
 }
 
 // MarshalJSON encodes v with [encoding/json].
@@ -5319,7 +5319,7 @@ func (v *NewSessionRequest) UnmarshalJSONFrom(dec *jsonx.Decoder) error {
 		case "additionalDirectories":
 			o.may(readNullAsZero(dec, &v.AdditionalDirectories, list(readString[string])))
 		case "mcpServers":
-			o.must(1, readNullAsZero(dec, &v.MCPServers, list(readMCPServer)))
+			o.may(readNullAsZero(dec, &v.MCPServers, list(readMCPServer)))
 		case "systemPrompt":
 			o.may(readPointer(dec, &v.SystemPrompt, readObject[SystemPrompt]))
 		case "_meta":
@@ -5328,7 +5328,7 @@ func (v *NewSessionRequest) UnmarshalJSONFrom(dec *jsonx.Decoder) error {
 			o.skip()
 		}
 	}
-	return o.close("cwd", "mcpServers")
+	return o.close("cwd")
 }
 
 // MarshalJSON encodes v with [encoding/json].

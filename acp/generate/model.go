@@ -203,6 +203,9 @@ func (m *model) addStruct(d named) error {
 		if err != nil {
 			return err
 		}
+		if tolerated[d.Name+"."+p.Name] {
+			f.required = false
+		}
 		st.fields = append(st.fields, f)
 	}
 	if in, ok := inlines[d.Name]; ok {

@@ -22,6 +22,10 @@ var byHand = map[string]goType{
 	),
 }
 
+// tolerated are required members that are written always and may be missing from what is read: clients in use leave
+// them out, and an empty value is what they mean.
+var tolerated = map[string]bool{"NewSessionRequest.mcpServers": true, "LoadSessionRequest.mcpServers": true}
+
 // patches are the types whose nullable members tell null from omitted.
 var patches = map[string]bool{
 	"ToolCallUpdate": true, "SessionInfoUpdate": true, "SubagentUpdate": true, "CompactionUpdate": true,

@@ -1,0 +1,97 @@
+package agent_test
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/providers/providertest"
+)
+
+// fewFiles is a workspace with the given files. Asked is what was read.
+type fewFiles struct {
+	noFiles
+	files map[string]string
+	asked []string
+}
+
+func (f *fewFiles) Stat(_ context.Context, path string) (os.FileInfo, error) {
+	if _, ok := f.files[path]; !ok {
+		return nil, fs.ErrNotExist
+	}
+	return fileInfo(path), nil
+}
+
+func (f *fewFiles) ReadFile(_ context.Context, path string) ([]byte, error) {
+	f.asked = append(f.asked, path)
+	return []byte(f.files[path]), nil
+}
+
+type fileInfo string
+
+func (f fileInfo) Name() string     { return filepath.Base(string(f)) }
+func (fileInfo) Size() int64        { return 1 }
+func (fileInfo) Mode() os.FileMode  { return 0o644 }
+func (fileInfo) ModTime() time.Time { return time.Time{} }
+func (fileInfo) IsDir() bool        { return false }
+func (fileInfo) Sys() any           { return nil }
+
+// The system prompt has the nearest AGENTS.md, through the editor's files, and all that a model must know of where it
+// is; it is the same for every request of a day.
+func TestSystemPrompt(t *testing.T) {
+	files := &fewFiles{files: map[string]string{
+		"/w/p/AGENTS.md": "Use tabs.", "/w/AGENTS.md": "Use spaces.", "/AGENTS.md": "Nothing.",
+	}}
+	var prompts []string
+	keep := providertest.Check(func(req *providers.Request) { prompts = append(prompts, req.System) })
+	run(t, func(o *agent.Options) {
+		o.Workspace = agent.Workspace{Cwd: "/w/p/src", Additional: []string{"/lib"}}
+		o.FS, o.OS = files, "plan9"
+		o.Clock = func() time.Time { return time.Now() }
+	}, func(w *world) {
+		w.prompt("one")
+		time.Sleep(time.Hour) // fake time
+		w.prompt("two")
+	}, providertest.Step{keep, providertest.Text("ok")}, providertest.Step{keep, providertest.Text("ok")})
+	for _, want := range []string{
+		"Use tabs.", "from /w/p/AGENTS.md", "Working directory: /w/p/src", "Further directories: /lib", "Operating system: plan9",
+		"Date: 2000-01-01", "Tools: echo",
+	} {
+		if !strings.Contains(prompts[0], want) {
+			t.Errorf("no %q in the system prompt:\n%s", want, prompts[0])
+		}
+	}
+	if strings.Contains(prompts[0], "Use spaces.") || strings.Contains(prompts[0], "{{") {
+		t.Errorf("the system prompt has more than it should:\n%s", prompts[0])
+	}
+	if prompts[0] != prompts[1] {
+		t.Error("the system prompt of a later request differs; the prompt cache is lost")
+	}
+	for _, path := range files.asked {
+		if path != "/w/p/AGENTS.md" {
+			t.Errorf("the editor was asked for %s", path)
+		}
+	}
+}
+
+// A model without eyes is told that there was an image, and so is the user's conversation kept.
+func TestConversation_WithoutImages(t *testing.T) {
+	run(t, nil, func(w *world) {
+		w.session.Prompt([]providers.Part{providers.Text{Text: "look"}, providers.Image{MIMEType: "image/png", Data: []byte{1}}}).Wait(w.t.Context())
+	}, providertest.Step{providertest.Check(func(req *providers.Request) {
+		if got := req.Messages[0].Text(); got != "look[An image was here. This model cannot see images.]" {
+			t.Errorf("the model got %q", got)
+		}
+		for _, p := range req.Messages[0].Parts {
+			if _, isImage := p.(providers.Image); isImage {
+				t.Error("the model got the image")
+			}
+		}
+	}), providertest.Text("ok")})
+}
