@@ -22,8 +22,6 @@ func TestMain(m *testing.M) {
 	}
 	testscript.Main(leakChecked{m}, map[string]func(){
 		"gjc": func() { os.Exit(run()) },
-		// sh has no way to print its environment with the values that hold newlines.
-		"printargs": func() { fmt.Println(os.Args[1:]) },
 	})
 }
 

@@ -1,0 +1,277 @@
+package main
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/acp/acptest"
+	"github.com/gajae-code/gjc/internal/testenv"
+)
+
+// Every message that gjc sends fits the official schema, closed, and the rules of order: through every command of the
+// offline model, every mode and option, loading, cancelling and errors, to an editor that can do everything and to one
+// that can do nothing.
+func TestConformance(t *testing.T) {
+	testenv.NeedsInterop(t)
+	t.Parallel()
+	for _, tt := range []struct {
+		name         string
+		capabilities *acp.ClientCapabilities
+		// kinds are what must have been seen.
+		kinds []string
+	}{
+		{"full editor", nil, []string{
+			"notice", "fs/read_text_file", "fs/write_text_file", "terminal/create", "terminal/output", "terminal/wait_for_exit",
+			"terminal/kill", "terminal/release",
+		}},
+		{"bare editor", &acp.ClientCapabilities{}, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s := startScenario(t, tt.capabilities)
+			s.turns()
+			s.modesAndOptions()
+			s.errors()
+			s.reopen()
+			s.stop()
+			for _, kind := range append(
+				tt.kinds,
+				"initialize", "authenticate", "session/new", "session/list", "session/load", "session/resume", "session/prompt",
+				"session/close", "session/set_mode", "session/set_config_option", "error", "session/request_permission",
+				"$/cancel_request",
+				"user_message_chunk", "agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update", "plan",
+				"available_commands_update", "current_mode_update", "config_option_update", "session_info_update", "usage_update",
+			) {
+				if s.check.seen(kind) == 0 {
+					t.Errorf("no %s was sent: the test does not cover it", kind)
+				}
+			}
+		})
+	}
+}
+
+// scenario is a whole session with an acptest editor over a real pipe.
+type scenario struct {
+	*acptest.Agent
+	t     *testing.T
+	ctx   context.Context
+	check *wireCheck
+	work  string
+	id    acp.SessionID
+	// answer is how the user answers the next questions; empty for not at all.
+	answer acp.PermissionOptionID
+}
+
+func startScenario(t *testing.T, capabilities *acp.ClientCapabilities) *scenario {
+	t.Helper()
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 2*hang, errors.New("the scenario hangs"))
+	t.Cleanup(cancel)
+	home := tempDir(t)
+	// A file with a fault makes gjc tell a notice.
+	writeFile(t, filepath.Join(home, ".gjc", "agent", "models.yml"), "providers: 7\n")
+	s := &scenario{t: t, ctx: ctx, check: newWireCheck(t), work: tempDir(t), answer: "allow_once"}
+	var err error
+	s.Agent, err = acptest.Start(ctx, acptest.ProcessOptions{Path: self(t), Args: []string{"acp"}, Dir: home, Env: environment(home)}, acptest.EditorOptions{
+		Capabilities: capabilities, Trace: s.check.trace,
+		Permission: func(ctx context.Context, _ *acp.RequestPermissionRequest) (*acp.RequestPermissionResponse, error) {
+			if s.answer == "" {
+				<-ctx.Done()
+				return nil, context.Cause(ctx)
+			}
+			return acptest.Choose(s.answer), nil
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		s.Process.Kill()
+		_ = s.Close()
+		if t.Failed() {
+			t.Logf("stderr: %s", s.Process.Stderr())
+		}
+	})
+	if _, err := s.Initialize(ctx); err != nil {
+		t.Fatal(err)
+	}
+	must(s, acp.MethodAuthenticate, &acp.AuthenticateRequest{MethodID: "agent"})
+	s.id = must(s, acp.MethodSessionNew, &acp.NewSessionRequest{Cwd: s.work, MCPServers: []acp.MCPServer{
+		&acp.MCPServerStdio{Name: "docs", Command: "/nonexistent/docs"},
+	}}).SessionID
+	return s
+}
+
+// must calls a method that has to succeed.
+func must[P, R any](s *scenario, m acp.RequestMethod[P, R], p *P) *R {
+	s.t.Helper()
+	r, err := m.Call(s.ctx, s.Conn, p)
+	if err != nil {
+		s.t.Fatalf("%s: %v", m.Name, err)
+	}
+	return r
+}
+
+// wantError calls a method that has to fail with a code.
+func wantError[P, R any](s *scenario, m acp.RequestMethod[P, R], p *P, code acp.ErrorCode) {
+	s.t.Helper()
+	_, err := m.Call(s.ctx, s.Conn, p)
+	if e, ok := errors.AsType[*acp.Error](err); !ok || e.Code != code {
+		s.t.Errorf("%s: got %v, want code %d", m.Name, err, code)
+	}
+}
+
+// say prompts; the turn has to end with stop.
+func (s *scenario) say(stop acp.StopReason, blocks ...acp.ContentBlock) {
+	s.t.Helper()
+	r := must(s, acp.MethodSessionPrompt, &acp.PromptRequest{SessionID: s.id, Prompt: blocks})
+	if r.StopReason != stop {
+		s.t.Errorf("%v stopped with %s, want %s", blocks[0], r.StopReason, stop)
+	}
+}
+
+func text(t string) acp.ContentBlock { return &acp.TextContent{Text: t} }
+
+func (s *scenario) turns() {
+	writeFile(s.t, filepath.Join(s.work, "a.txt"), "one\ntwo\nthree\n")
+	writeFile(s.t, filepath.Join(s.work, "AGENTS.md"), "Be brief.\n")
+	outside := filepath.Join(tempDir(s.t), "outside.txt")
+	writeFile(s.t, outside, "outside\n")
+	for _, prompt := range []string{
+		"hello", "/help", "/session", "/nosuch thing",
+		"!think deep\n!say words", "!say 500", "!plan a; b; c",
+		"!read a.txt", "!read a.txt:2+1", "!read missing.txt", "!read " + outside, "!read .",
+		"!write new/b.txt hello", "!edit a.txt two => 2", "!edit a.txt nothing => x", "!search t.o", "!search [", "!find **/*.txt",
+		"!bash echo out; echo err >&2", "!bash exit 3", "!bash printf '\\377\\000\\033[31mred'", "!bash yes | head -c 300000",
+		"!ask Which? | A | B", "!mcp docs_x {}", "!lsp hover", "!nonsense",
+		"!read a.txt\n!read AGENTS.md\n!bash cat a.txt\n!plan d",
+	} {
+		s.say(acp.StopReasonEndTurn, text(prompt))
+	}
+	s.say(
+		acp.StopReasonEndTurn,
+		text("look at these"),
+		&acp.ImageContent{MIMEType: "image/png", Data: base64.StdEncoding.EncodeToString([]byte("\x89PNG\r\n\x1a\n"))},
+		&acp.ResourceLink{Name: "a.txt", URI: "file://" + filepath.ToSlash(s.work) + "/a.txt"},
+		&acp.EmbeddedResource{Resource: &acp.TextResourceContents{URI: "file:///x/y.txt", Text: "embedded"}},
+	)
+	s.say(acp.StopReasonMaxTokens, text("!stop length"))
+	s.say(acp.StopReasonRefusal, text("!stop refusal"))
+	s.answer = "reject_once"
+	s.say(acp.StopReasonEndTurn, text("!bash rm -rf /nonexistent"))
+	s.answer = "allow_once"
+
+	s.cancelled("!think first\n!wait", acptest.Update[*acp.AgentThoughtChunk](nil))
+	begun := acptest.Update(func(u *acp.ToolCallUpdate) bool { return u.Status.Or("") == acp.ToolCallStatusInProgress })
+	s.cancelled("!bash echo begun; sleep 600", begun)
+	s.answer = ""
+	s.cancelled("!bash touch never", acptest.Called(acp.MethodSessionRequestPermission.Name, count(s.Calls(), acp.MethodSessionRequestPermission.Name)+1))
+	s.answer = "allow_once"
+}
+
+// cancelled cancels a turn when something has come since its beginning.
+func (s *scenario) cancelled(prompt string, when acptest.Expectation) {
+	s.t.Helper()
+	seen := len(s.Updates(s.id))
+	done := make(chan error, 1)
+	go func() {
+		r, err := s.Prompt(s.ctx, s.id, prompt)
+		if err == nil && r.StopReason != acp.StopReasonCancelled {
+			err = errors.New("stopped with " + string(r.StopReason))
+		}
+		done <- err
+	}()
+	err := s.Await(s.ctx, s.id, func(updates []acp.SessionUpdate, calls []string) acptest.Verdict {
+		return when(updates[seen:], calls)
+	})
+	if err != nil {
+		s.t.Fatalf("%s: %v", prompt, err)
+	}
+	if err := acp.MethodSessionCancel.Notify(s.ctx, s.Conn, &acp.CancelNotification{SessionID: s.id}); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		s.t.Errorf("%s: %v", prompt, err)
+	}
+}
+
+func (s *scenario) modesAndOptions() {
+	live := must(s, acp.MethodSessionLoad, &acp.LoadSessionRequest{SessionID: s.id, Cwd: s.work})
+	for _, mode := range live.Modes.AvailableModes {
+		must(s, acp.MethodSessionSetMode, &acp.SetSessionModeRequest{SessionID: s.id, ModeID: mode.ID})
+		s.say(acp.StopReasonEndTurn, text("!edit a.txt one => one\n!bash true\n!read a.txt"))
+	}
+	for _, option := range live.ConfigOptions {
+		for _, value := range option.Kind.(*acp.SessionConfigSelect).Options.(acp.SessionConfigUngroupedOptions) {
+			r := must(s, acp.MethodSessionSetConfigOption, &acp.SetSessionConfigOptionRequest{SessionID: s.id, ConfigID: option.ID, Value: value.Value})
+			for _, o := range r.ConfigOptions {
+				if got := o.Kind.(*acp.SessionConfigSelect).CurrentValue; o.ID == option.ID && got != value.Value {
+					s.t.Errorf("%s = %s after it was set to %s", o.ID, got, value.Value)
+				}
+			}
+		}
+	}
+	must(s, acp.MethodSessionSetMode, &acp.SetSessionModeRequest{SessionID: s.id, ModeID: "default"})
+}
+
+func (s *scenario) errors() {
+	for _, kind := range []string{"auth", "quota", "context_overflow", "invalid_request", "model"} {
+		code := acp.ErrorCodeInternalError
+		if kind == "auth" {
+			code = acp.ErrorCodeAuthenticationRequired
+		}
+		wantError(s, acp.MethodSessionPrompt, &acp.PromptRequest{SessionID: s.id, Prompt: []acp.ContentBlock{text("!fail " + kind)}}, code)
+	}
+	wantError(s, acp.MethodSessionPrompt, &acp.PromptRequest{SessionID: "nobody", Prompt: []acp.ContentBlock{text("x")}}, acp.ErrorCodeResourceNotFound)
+	wantError(s, acp.MethodSessionPrompt, &acp.PromptRequest{SessionID: s.id}, acp.ErrorCodeInvalidParams)
+	wantError(s, acp.MethodSessionNew, &acp.NewSessionRequest{Cwd: "relative"}, acp.ErrorCodeInvalidParams)
+	wantError(s, acp.MethodSessionLoad, &acp.LoadSessionRequest{SessionID: "nobody", Cwd: s.work}, acp.ErrorCodeResourceNotFound)
+	wantError(s, acp.MethodSessionResume, &acp.ResumeSessionRequest{SessionID: "nobody", Cwd: s.work}, acp.ErrorCodeResourceNotFound)
+	wantError(s, acp.MethodSessionSetMode, &acp.SetSessionModeRequest{SessionID: s.id, ModeID: "x"}, acp.ErrorCodeInvalidParams)
+	wantError(s, acp.MethodSessionList, &acp.ListSessionsRequest{Cursor: "x"}, acp.ErrorCodeInvalidParams)
+	wantError(s, acp.MethodAuthenticate, &acp.AuthenticateRequest{MethodID: "x"}, acp.ErrorCodeInvalidParams)
+	wantError(s, acp.MethodSessionFork, &acp.ForkSessionRequest{SessionID: s.id, Cwd: s.work}, acp.ErrorCodeMethodNotFound)
+}
+
+func (s *scenario) reopen() {
+	end := func() {
+		must(s, acp.MethodSessionClose, &acp.CloseSessionRequest{SessionID: s.id})
+		must(s, acp.MethodSessionClose, &acp.CloseSessionRequest{SessionID: s.id}) // once more is no fault
+	}
+	other := must(s, acp.MethodSessionNew, &acp.NewSessionRequest{Cwd: s.work, AdditionalDirectories: []string{tempDir(s.t)}})
+	list := must(s, acp.MethodSessionList, &acp.ListSessionsRequest{})
+	if len(list.Sessions) != 1 || list.Sessions[0].SessionID != s.id {
+		s.t.Errorf("the list has %+v; the session %s without a message does not belong there", list.Sessions, other.SessionID)
+	}
+	if list := must(s, acp.MethodSessionList, &acp.ListSessionsRequest{Cwd: tempDir(s.t)}); len(list.Sessions) != 0 {
+		s.t.Errorf("another directory has %+v", list.Sessions)
+	}
+	end()
+	wantError(s, acp.MethodSessionPrompt, &acp.PromptRequest{SessionID: s.id, Prompt: []acp.ContentBlock{text("x")}}, acp.ErrorCodeResourceNotFound)
+	must(s, acp.MethodSessionResume, &acp.ResumeSessionRequest{SessionID: s.id, Cwd: s.work})
+	s.say(acp.StopReasonEndTurn, text("!say resumed"))
+	end()
+	must(s, acp.MethodSessionLoad, &acp.LoadSessionRequest{SessionID: s.id, Cwd: s.work})
+	s.say(acp.StopReasonEndTurn, text("!say loaded"))
+}
+
+func (s *scenario) stop() {
+	s.t.Helper()
+	if n := s.OpenTerminals(); n != 0 {
+		s.t.Errorf("%d terminals are not released", n)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), hang)
+	defer cancel()
+	begin := time.Now()
+	state, err := s.Stop(ctx)
+	if err != nil || !state.Success() {
+		s.t.Errorf("gjc ended with %v, %v", state, err)
+	}
+	if took := time.Since(begin); took > exitLimit {
+		s.t.Errorf("gjc took %v to end", took)
+	}
+}
