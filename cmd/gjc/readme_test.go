@@ -1,0 +1,71 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gajae-code/gjc/internal/testenv"
+)
+
+// What differs from run to run in the demo's transcript: times, the scratch directory, versions.
+var (
+	timing  = regexp.MustCompile(`(?m)^ *\d+\.\d ms `)
+	seconds = regexp.MustCompile(`\d+\.\d+s\b`)
+	scratch = regexp.MustCompile(`\S*gjc-demo-\d+`)
+	build   = regexp.MustCompile(`gjc (v\S+|\d+\.\d+\.\d+\S*),`)
+	cached  = regexp.MustCompile(`\(cached\)`)
+)
+
+// steady makes two transcripts comparable.
+func steady(s string) string {
+	s = timing.ReplaceAllString(s, "      0.0 ms ")
+	s = cached.ReplaceAllString(s, "0.000s")
+	s = seconds.ReplaceAllString(s, "0.000s")
+	s = scratch.ReplaceAllString(s, "/tmp/gjc-demo")
+	return build.ReplaceAllString(s, "gjc VERSION,")
+}
+
+// TestREADME_Demo holds the transcript in the README to what the demo prints. -update rewrites it.
+func TestREADME_Demo(t *testing.T) {
+	t.Parallel()
+	testenv.NeedsTool(t, "git")
+	testenv.NeedsTool(t, "go")
+	home := tempDir(t)
+	cmd := exec.CommandContext(t.Context(), self(t), "demo")
+	cache, err := exec.CommandContext(t.Context(), "go", "env", "GOCACHE").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Env = environment(home, "GOCACHE="+strings.TrimSpace(string(cache)))
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("gjc demo: %v\n%s", err, out)
+	}
+	path := filepath.Join(testenv.ModuleRoot(t), "README.md")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok1 := strings.Cut(string(text), "```console\n$ go run ./cmd/gjc demo\n")
+	shown, after, ok2 := strings.Cut(rest, "```\n")
+	if !ok1 || !ok2 {
+		t.Fatal("the README has no transcript of the demo")
+	}
+	if testenv.Update() {
+		transcript := scratch.ReplaceAllString(build.ReplaceAllString(string(out), "gjc 0.1.0,"), "/tmp/gjc-demo")
+		text := before + "```console\n$ go run ./cmd/gjc demo\n" + transcript + "```\n" + after
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(strings.Split(steady(shown), "\n"), strings.Split(steady(string(out)), "\n")); diff != "" {
+		t.Errorf("the README's transcript (-README +demo), run with -update:\n%s", diff)
+	}
+}
