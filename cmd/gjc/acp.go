@@ -50,7 +50,7 @@ func serve(ctx context.Context, h *host, opts *options) error {
 	bug.Handle(func(r bug.Report) {
 		log.Error().Str("site", r.Site).Str("stack", r.Stack).Msg("bug: " + r.Message)
 	})
-	models := h.registry(dir, opts.apiKey, func(note string) { log.Warn().Msg(note) })
+	models := h.registry(dir, opts, func(note string) { log.Warn().Msg(note) })
 	defer models.Close()
 	err = server.Serve(ctx, h.stdin, protocol, nil, server.Options{
 		Version: version(), Store: h.store(dir), Models: models, Tools: tools.All, Local: h.local(),

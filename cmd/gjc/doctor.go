@@ -83,7 +83,7 @@ func examine(ctx context.Context, h *host, opts *options) []finding {
 			add("ok", "agent dir", "%s", dir)
 		}
 	}
-	models := h.registry(dir, opts.apiKey, func(note string) { add("warning", "keys", "%s", note) })
+	models := h.registry(dir, opts, func(note string) { add("warning", "keys", "%s", note) })
 	defer models.Close()
 	if err := models.Load(ctx); err != nil {
 		add("problem", "models", "%v", err)

@@ -74,10 +74,16 @@ func (h *host) agentDir(flag string) (string, error) {
 	return filepath.Join(home, config, "agent"), nil
 }
 
-// registry returns the models and keys. It does no I/O.
-func (h *host) registry(agentDir, apiKey string, notice func(string)) *providers.Registry {
+// registry returns the models and keys. It does no I/O. The key of the command line is for the provider of the model
+// of the command line, if there is one.
+func (h *host) registry(agentDir string, opts *options, notice func(string)) *providers.Registry {
+	provider, _, ok := strings.Cut(opts.model, "/")
+	if !ok {
+		provider = ""
+	}
 	return providers.NewRegistry(providers.RegistryOptions{
-		AgentDir: agentDir, APIKey: apiKey, Getenv: h.getenv, Notice: notice, Fallback: offline.Info(),
+		AgentDir: agentDir, APIKey: opts.apiKey, APIKeyProvider: provider, Getenv: h.getenv, Notice: notice,
+		Fallback: offline.Info(),
 		Factories: map[string]providers.Factory{
 			anthropic.API: anthropic.Open,
 			openai.API:    openai.Open,

@@ -19,7 +19,7 @@ func newModels(h *host, opts *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			models := h.registry(dir, opts.apiKey, func(note string) { fmt.Fprintln(h.stderr, "note:", note) })
+			models := h.registry(dir, opts, func(note string) { fmt.Fprintln(h.stderr, "note:", note) })
 			defer models.Close()
 			loadErr := models.Load(cmd.Context())
 			list := models.Models()
