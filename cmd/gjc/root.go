@@ -78,7 +78,7 @@ func newRoot(h *host, opts *options) *cobra.Command {
 	f.StringVar(&opts.rpcLog, "rpc-log", "", "write every protocol message to this file")
 	f.BoolVar(&opts.noLSP, "no-lsp", false, "start no language servers")
 	root.Flags().StringVar(&opts.mode, "mode", "", "\"acp\" is the same as the command acp")
-	root.AddCommand(newACP(h, opts), newDemo(h, opts), newDoctor(h, opts), newModels(h, opts), newVersion(h))
+	root.AddCommand(newACP(h, opts), newDemo(h, opts), newDoctor(h, opts), newLogin(h, opts), newLogout(h, opts), newModels(h, opts), newVersion(h))
 	return root
 }
 
