@@ -49,8 +49,8 @@ func fill(t testing.TB, v reflect.Value, round int, words map[reflect.Type]strin
 	}
 	switch v.Kind() {
 	case reflect.Struct:
-		for i := range v.NumField() {
-			fill(t, v.Field(i), round, words)
+		for _, field := range v.Fields() {
+			fill(t, field, round, words)
 		}
 		if r, ok := v.Addr().Interface().(*acp.MessageMCPResponse); ok { // has only one of the two
 			if round%2 == 0 {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -286,9 +287,7 @@ func (s *officialSchema) exampleOf(n map[string]any, round int, full bool) any {
 	isScalar := false
 	merge := func(v any) {
 		if m, ok := v.(map[string]any); ok {
-			for name, value := range m {
-				out[name] = value
-			}
+			maps.Copy(out, m)
 			return
 		}
 		scalar, isScalar = v, true

@@ -8,6 +8,7 @@ package providers
 import (
 	"context"
 	"iter"
+	"strings"
 	"time"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
@@ -88,13 +89,13 @@ type Message struct {
 
 // Text returns the message's text parts, joined.
 func (m *Message) Text() string {
-	var s string
+	var s strings.Builder
 	for _, p := range m.Parts {
 		if t, ok := p.(Text); ok {
-			s += t.Text
+			s.WriteString(t.Text)
 		}
 	}
-	return s
+	return s.String()
 }
 
 // ToolCalls returns the calls that an assistant message makes, in order.

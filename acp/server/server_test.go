@@ -582,14 +582,14 @@ func TestSessionsAreIsolated(t *testing.T) {
 		}
 	}
 	for i, id := range ids {
-		thought := ""
+		var thought strings.Builder
 		for _, u := range e.Updates(id) {
 			if c, ok := u.(*acp.AgentThoughtChunk); ok {
-				thought += c.Content.(*acp.TextContent).Text
+				thought.WriteString(c.Content.(*acp.TextContent).Text)
 			}
 		}
-		if want := "session " + string(rune('a'+i)); !strings.Contains(thought, want) {
-			t.Errorf("session %d thought %q", i, thought)
+		if want := "session " + string(rune('a'+i)); !strings.Contains(thought.String(), want) {
+			t.Errorf("session %d thought %q", i, thought.String())
 		}
 	}
 }

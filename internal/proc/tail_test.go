@@ -50,19 +50,19 @@ func FuzzTail(f *testing.F) {
 	f.Fuzz(func(t *testing.T, limit int, script string) {
 		limit = min(max(limit, 0), 64)
 		tail := proc.NewTail(limit)
-		var all string
+		var all strings.Builder
 		for part := range strings.SplitSeq(script, "|") {
 			_, _ = tail.Write([]byte(part))
-			all += part
+			all.WriteString(part)
 		}
 		got := tail.String()
-		if !strings.HasSuffix(all, got) || len(got) > limit {
-			t.Fatalf("limit %d, %q: got %q", limit, all, got)
+		if !strings.HasSuffix(all.String(), got) || len(got) > limit {
+			t.Fatalf("limit %d, %q: got %q", limit, all.String(), got)
 		}
-		if min(limit, len(all))-len(got) >= utf8.UTFMax {
-			t.Fatalf("limit %d, %q: got only %q", limit, all, got)
+		if min(limit, len(all.String()))-len(got) >= utf8.UTFMax {
+			t.Fatalf("limit %d, %q: got only %q", limit, all.String(), got)
 		}
-		if utf8.ValidString(all) && !utf8.ValidString(got) {
+		if utf8.ValidString(all.String()) && !utf8.ValidString(got) {
 			t.Fatalf("limit %d: %q is not UTF-8", limit, got)
 		}
 	})

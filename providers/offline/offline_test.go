@@ -96,7 +96,7 @@ func TestModel_CommandMakesToolInput(t *testing.T) {
 func TestModel_OneCallPerAnswerThenSummary(t *testing.T) {
 	req := request("!read a\n!think hm\n!bash false\n!say done soon\n!find *")
 	ids := map[string]bool{}
-	var said string
+	var said strings.Builder
 	results := []struct {
 		text  string
 		error bool
@@ -114,7 +114,7 @@ func TestModel_OneCallPerAnswerThenSummary(t *testing.T) {
 			t.Errorf("the id %q came twice", calls[0].ID)
 		}
 		ids[calls[0].ID] = true
-		said += m.Text()
+		said.WriteString(m.Text())
 		result := providertest.ResultOf(calls[0], results[i].text)
 		result.IsError = results[i].error
 		req.Messages = append(req.Messages, m, result)
@@ -123,8 +123,8 @@ func TestModel_OneCallPerAnswerThenSummary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(said, "done soon") {
-		t.Errorf("said %q, want what !say told", said)
+	if !strings.Contains(said.String(), "done soon") {
+		t.Errorf("said %q, want what !say told", said.String())
 	}
 	for _, want := range []string{"3 tool calls", "1 of them failed", "bash failed: Command exited with code 1"} {
 		if !strings.Contains(m.Text(), want) {

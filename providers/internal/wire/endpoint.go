@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"context"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -33,9 +34,7 @@ func (e *Endpoint) Post(ctx context.Context, body []byte) (*Stream, error) {
 		}
 		req.Header.Set("Content-Type", "application/json")
 		req.Header.Set("User-Agent", "gjc")
-		for name, values := range e.header {
-			req.Header[name] = values
-		}
+		maps.Copy(req.Header, e.header)
 		req.Header.Set("Accept", "text/event-stream")
 		*res, err = e.client.Do(req) //nolint:bodyclose // Open and its Stream close it
 		return err
