@@ -167,7 +167,7 @@ func wantEmptyExcept(t *testing.T, dir string, names ...string) {
 	for _, path := range all {
 		got = append(got, filepath.Base(path))
 	}
-	if diff := cmp.Diff(names, got); diff != "" {
+	if diff := cmp.Diff(append([]string{}, names...), got); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
 }

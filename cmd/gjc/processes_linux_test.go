@@ -70,3 +70,12 @@ func wantGone(t *testing.T, pid int) {
 	}
 	t.Errorf("process %d is still there", pid)
 }
+
+// wantAllGone waits until the processes whose environment holds mark, which are no children of ours, have ended.
+func wantAllGone(t *testing.T, mark string) {
+	t.Helper()
+	for pid := range marked(t, mark) {
+		wantGone(t, pid)
+	}
+	wantNoneLeft(t, mark)
+}
