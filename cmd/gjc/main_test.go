@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -79,5 +80,19 @@ func writeFile(t *testing.T, path, text string) {
 	}
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// wantEmpty fails if there is anything below dir, which need not exist.
+func wantEmpty(t *testing.T, dir string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if err == nil && path != dir {
+			t.Errorf("%s was made", path)
+		}
+		return err
+	})
+	if err != nil && !os.IsNotExist(err) {
+		t.Error(err)
 	}
 }

@@ -85,6 +85,7 @@ func (b *buffer) String() string {
 
 // peerOptions says how gjc is started. The zero value is "gjc acp" without any key.
 type peerOptions struct {
+	path string   // of the program; if empty, the test binary
 	args []string // behind acp
 	env  []string
 	home string
@@ -96,13 +97,16 @@ func startPeer(t *testing.T, opts peerOptions) *peer {
 	if opts.home == "" {
 		opts.home = tempDir(t)
 	}
+	if opts.path == "" {
+		opts.path = self(t)
+	}
 	p := &peer{
 		t: t, in: make(chan message, 1<<16), told: new(buffer), ended: make(chan struct{}), drained: make(chan struct{}), home: opts.home,
 		work: tempDir(t), check: newWireCheck(t),
 	}
 	// The process's own directory must not matter to sessions.
 	p.cmd = &exec.Cmd{
-		Path: self(t), Args: append([]string{"gjc", "acp"}, opts.args...), Env: environment(opts.home, opts.env...), Dir: t.TempDir(),
+		Path: opts.path, Args: append([]string{"gjc", "acp"}, opts.args...), Env: environment(opts.home, opts.env...), Dir: t.TempDir(),
 	}
 	var err error
 	if p.stdin, err = p.cmd.StdinPipe(); err != nil {

@@ -4,9 +4,6 @@ package main
 
 import (
 	"encoding/json"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -96,18 +93,5 @@ func TestInitialize_WithoutAnything(t *testing.T) {
 				t.Errorf("stderr: %s", s)
 			}
 		})
-	}
-}
-
-func wantEmpty(t *testing.T, dir string) {
-	t.Helper()
-	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
-		if err == nil && path != dir {
-			t.Errorf("%s was made", path)
-		}
-		return err
-	})
-	if err != nil && !os.IsNotExist(err) {
-		t.Error(err)
 	}
 }

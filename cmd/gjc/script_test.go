@@ -1,0 +1,46 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/gajae-code/gjc/internal/testenv"
+)
+
+// The command line, as scripts. Each begins with a home directory of its own, without keys.
+func TestScripts(t *testing.T) {
+	goCache, err := goEnv()
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir:           filepath.Join("testdata", "script"),
+		UpdateScripts: testenv.Update(),
+		Setup: func(env *testscript.Env) error {
+			home := filepath.Join(env.WorkDir, "home")
+			env.Setenv("HOME", home)
+			env.Setenv("USERPROFILE", home)
+			env.Setenv(asGJC, "1")
+			env.Setenv("SHELL", "/bin/sh")
+			// The demo's tests need not compile the standard library anew.
+			for _, kv := range goCache {
+				env.Vars = append(env.Vars, kv)
+			}
+			return os.MkdirAll(home, 0o755)
+		},
+	})
+}
+
+func goEnv() ([]string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return nil, err
+	}
+	if dir := os.Getenv("GOCACHE"); dir != "" {
+		return []string{"GOCACHE=" + dir}, nil
+	}
+	return []string{"GOCACHE=" + filepath.Join(cache, "go-build")}, nil
+}
