@@ -23,20 +23,38 @@ var withSubcommand = map[string]bool{
 	"task": true, "terraform": true, "uv": true, "yarn": true, "zig": true,
 }
 
-// runsOthers are programs that run what their arguments say, and shells: to allow one by name would allow all.
+// runsOthers are programs that run what their arguments say, and shells: to allow one by name would allow all. The
+// number of a version behind a name does not count.
 var runsOthers = map[string]bool{
-	"sh": true, "bash": true, "zsh": true, "dash": true, "fish": true, "ksh": true, "eval": true, "exec": true, "source": true,
-	".": true, "env": true, "sudo": true, "doas": true, "su": true, "xargs": true, "nohup": true, "time": true,
-	"timeout": true, "nice": true, "command": true, "builtin": true, "parallel": true, "watch": true, "ssh": true,
-	"python": true, "python3": true, "node": true, "perl": true, "ruby": true, "php": true, "awk": true, "find": true,
-	"strace": true, "setsid": true, "stdbuf": true, "flock": true, "busybox": true, "trap": true,
+	"sh": true, "bash": true, "zsh": true, "dash": true, "fish": true, "ksh": true, "csh": true, "tcsh": true, "ash": true,
+	"pwsh": true, "powershell": true, "cmd": true, "eval": true, "exec": true, "source": true, ".": true, "alias": true,
+	"hash": true, "command": true, "builtin": true, "trap": true, "noglob": true, "nocorrect": true, "-": true,
+	"env": true, "sudo": true, "doas": true, "su": true, "runuser": true, "chroot": true, "unshare": true, "nsenter": true,
+	"xargs": true, "parallel": true, "nohup": true, "time": true, "timeout": true, "nice": true, "ionice": true,
+	"taskset": true, "setsid": true, "stdbuf": true, "flock": true, "watch": true, "entr": true, "script": true,
+	"strace": true, "ltrace": true, "gdb": true, "lldb": true, "busybox": true, "toybox": true, "tmux": true, "screen": true,
+	"ssh": true, "rsync": true, "at": true, "batch": true, "crontab": true, "direnv": true, "nix": true, "nix-shell": true,
+	"python": true, "pypy": true, "ipython": true, "node": true, "nodejs": true, "tsx": true, "ts-node": true, "perl": true,
+	"ruby": true, "php": true, "lua": true, "tclsh": true, "expect": true, "osascript": true, "awk": true, "gawk": true,
+	"mawk": true, "nawk": true, "sed": true, "gsed": true, "ed": true, "ex": true, "vi": true, "vim": true, "nvim": true,
+	"emacs": true, "find": true, "fd": true, "fdfind": true, "tar": true,
+}
+
+// subcommandRunsOthers are the same, one word further in.
+var subcommandRunsOthers = map[string]bool{
+	"bun x": true, "bun exec": true, "bun run": true, "bundle exec": true, "cargo run": true, "composer exec": true,
+	"deno eval": true, "deno run": true, "docker exec": true, "docker run": true, "git bisect": true,
+	"git difftool": true, "git filter-branch": true, "git mergetool": true, "git rebase": true, "git submodule": true,
+	"go run": true, "go tool": true, "kubectl exec": true, "kubectl run": true, "mix run": true, "npm exec": true, "npm x": true,
+	"pnpm dlx": true, "pnpm exec": true, "podman exec": true, "podman run": true, "poetry run": true, "rails runner": true,
+	"uv run": true, "uv tool": true, "yarn dlx": true, "yarn exec": true,
 }
 
 // commandScopes parses line as shell and returns the scope of each simple command in it. A line that is not plain
 // (substitutions, redirections into files, assignments, functions, programs that run others) is one scope of its
 // own, because a program's name does not tell what it would do.
 func commandScopes(line string) []commandScope {
-	exact := []commandScope{{text: strings.TrimSpace(line), whole: true}}
+	exact := wholeLine(line)
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(line), "")
 	if err != nil {
 		return exact
@@ -52,6 +70,10 @@ func commandScopes(line string) []commandScope {
 		return exact
 	}
 	return scopes
+}
+
+func wholeLine(line string) []commandScope {
+	return []commandScope{{text: strings.TrimSpace(line), whole: true}}
 }
 
 func addScopes(scopes []commandScope, stmt *syntax.Stmt) ([]commandScope, bool) {
@@ -78,13 +100,14 @@ func addScopes(scopes []commandScope, stmt *syntax.Stmt) ([]commandScope, bool) 
 			}
 			words = append(words, w.Lit())
 		}
-		name := words[0]
-		if name == "" || runsOthers[name[strings.LastIndexByte(name, '/')+1:]] {
+		name, base := words[0], programName(words[0])
+		if !plainName(name) || runsOthers[base] || runsOthers[strings.TrimRight(base, "0123456789.")] {
 			return nil, false
 		}
-		if withSubcommand[name] && len(words) > 1 {
-			if words[1] == "" || strings.HasPrefix(words[1], "-") {
-				return nil, false // a flag first: "git -c alias.x=!sh x"
+		if withSubcommand[base] && len(words) > 1 {
+			// No flag: "git -c alias.x=!sh x".
+			if !plainName(words[1]) || strings.HasPrefix(words[1], "-") || subcommandRunsOthers[base+" "+words[1]] {
+				return nil, false
 			}
 			name += " " + words[1]
 		}
@@ -97,10 +120,30 @@ func addScopes(scopes []commandScope, stmt *syntax.Stmt) ([]commandScope, bool) 
 	}
 }
 
+// programName is what a program is called without its place. Some file systems do not tell "SH" from "sh".
+func programName(name string) string {
+	return strings.ToLower(name[strings.LastIndexByte(name, '/')+1:])
+}
+
+// plainName reports whether every shell reads s as it stands there: without quotes, globs, braces and backslashes.
+func plainName(s string) bool {
+	for _, r := range s {
+		switch {
+		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', strings.ContainsRune("/._-+~@:,", r):
+		default:
+			return false
+		}
+	}
+	return s != ""
+}
+
 // harmless reports whether a redirection writes nothing: 2>&1, < file, > /dev/null.
 func harmless(r *syntax.Redirect) bool {
 	switch r.Op {
-	case syntax.DplOut, syntax.DplIn, syntax.RdrIn:
+	case syntax.DplOut, syntax.DplIn:
+		// With a name in place of the number, ">&" writes to a file.
+		return r.Word.Lit() == "-" || r.Word.Lit() != "" && strings.Trim(r.Word.Lit(), "0123456789") == ""
+	case syntax.RdrIn:
 		return plain(r.Word)
 	case syntax.RdrOut, syntax.AppOut, syntax.RdrAll, syntax.AppAll:
 		return r.Word.Lit() == "/dev/null"
@@ -109,15 +152,28 @@ func harmless(r *syntax.Redirect) bool {
 	}
 }
 
-// plain reports whether a word holds nothing that the shell would run.
+// plain reports whether a word holds nothing that a shell would run, and nothing that one shell reads as bash does and
+// another differently: dash does not know $'…', and a glob's parentheses can hold commands in zsh.
 func plain(w *syntax.Word) bool {
 	ok := true
 	syntax.Walk(w, func(n syntax.Node) bool {
-		switch n.(type) {
-		case *syntax.CmdSubst, *syntax.ProcSubst, *syntax.ArithmExp:
+		switch n := n.(type) {
+		case *syntax.CmdSubst, *syntax.ProcSubst, *syntax.ArithmExp, *syntax.ExtGlob:
 			ok = false
+		case *syntax.SglQuoted:
+			ok = ok && !n.Dollar
+		case *syntax.DblQuoted:
+			ok = ok && !n.Dollar
+		case *syntax.ParamExp:
+			ok = ok && onlyName(n)
 		}
 		return ok
 	})
 	return ok
+}
+
+// onlyName reports whether a parameter is only named: an operator or an index can make a shell run what the value says.
+func onlyName(p *syntax.ParamExp) bool {
+	return p.Param != nil && !p.Excl && !p.Length && !p.Width && p.Index == nil && p.Slice == nil && p.Repl == nil &&
+		p.Names == 0 && p.Exp == nil
 }

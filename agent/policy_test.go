@@ -1,7 +1,10 @@
 package agent
 
 import (
+	"context"
 	"fmt"
+	"io/fs"
+	"os"
 	"strings"
 	"testing"
 
@@ -31,7 +34,7 @@ func TestJudge(t *testing.T) {
 	for _, tt := range tests {
 		var got []string
 		for _, m := range []Mode{ModeDefault, ModeStrict, ModePlan, ModeAuto} {
-			v, reason := judge(m, &tt.effect, outside(ws, &tt.effect, func(p string) string { return p }))
+			v, reason := judge(m, &tt.effect, outside(ws, ws, tt.effect.Path, tt.effect.Path))
 			got = append(got, [...]string{"allow", "ask", "deny"}[v])
 			if (v == deny) != (reason != "") {
 				t.Errorf("%+v in %s: verdict %d with reason %q", tt.effect, m, v, reason)
@@ -73,6 +76,42 @@ func TestCommandScopes(t *testing.T) {
 		{"ls 'unclosed", []string{"=ls 'unclosed"}},
 		{"cat <<E\nx\nE", []string{"=cat <<E\nx\nE"}},
 		{"", []string{"="}},
+		// bash writes a file here; it only looks like the joining of two streams.
+		{"echo key >&keys", []string{"=echo key >&keys"}},
+		{"ls 2>&-", []string{"ls"}},
+		// dash ends the quote at its second mark and runs rm.
+		{`echo $'\' ; rm x #'`, []string{`=echo $'\' ; rm x #'`}},
+		{`echo $"a"`, []string{`=echo $"a"`}},
+		// zsh runs code in a glob's qualifiers.
+		{"ls *(e:id:)", []string{"=ls *(e:id:)"}},
+		{"echo ${HOME} $1 $?", []string{"echo"}},
+		{"echo ${x:-y}", []string{"=echo ${x:-y}"}},
+		{"echo ${x@P}", []string{"=echo ${x@P}"}},
+		{"echo ${x[1]}", []string{"=echo ${x[1]}"}},
+		// A name that the shell reads differently from how it stands there.
+		{`\sh -c id`, []string{`=\sh -c id`}},
+		{`s\h -c id`, []string{`=s\h -c id`}},
+		{"{sh,-c,id}", []string{"={sh,-c,id}"}},
+		{"/bin/s? -c id", []string{"=/bin/s? -c id"}},
+		{`git pu\sh`, []string{`=git pu\sh`}},
+		{"git {push,x}", []string{"=git {push,x}"}},
+		{"./run.sh x", []string{"./run.sh"}},
+		{"~/bin/tool x", []string{"~/bin/tool"}},
+		// Programs that run others, by any name.
+		{"/usr/bin/git push", []string{"/usr/bin/git push"}},
+		{"/usr/bin/git -c alias.x='!sh' x", []string{"=/usr/bin/git -c alias.x='!sh' x"}},
+		{"python3.12 -c x", []string{"=python3.12 -c x"}},
+		{"/bin/SH -c id", []string{"=/bin/SH -c id"}},
+		{"sed s/a/b/e x", []string{"=sed s/a/b/e x"}},
+		{"fd -x rm", []string{"=fd -x rm"}},
+		{"alias ls=rm", []string{"=alias ls=rm"}},
+		{"noglob rm x", []string{"=noglob rm x"}},
+		{"uv run rm x", []string{"=uv run rm x"}},
+		{"npm exec rm", []string{"=npm exec rm"}},
+		{"npm run build", []string{"npm run"}},
+		{"docker exec c rm x", []string{"=docker exec c rm x"}},
+		{"git rebase -x id", []string{"=git rebase -x id"}},
+		{"go run ./cmd/x", []string{"=go run ./cmd/x"}},
 	}
 	for _, tt := range tests {
 		var got []string
@@ -91,45 +130,124 @@ func TestCommandScopes(t *testing.T) {
 func TestGrants(t *testing.T) {
 	var g grants
 	command := func(line string) *Effect { return &Effect{Action: ActionCommand, Command: line} }
+	scoped := func(tool string, e *Effect) *scope {
+		s := scopeOf(t.Context(), tool, e, links{}, "linux")
+		return &s
+	}
 	check := func(e *Effect, want string) {
 		t.Helper()
-		allowed, known := g.lookup("bash", e)
+		allowed, known := g.lookup(scoped("bash", e))
 		if got := fmt.Sprint(allowed && known, known); got != want {
 			t.Errorf("%+v: allowed and known = %s, want %s", *e, got, want)
 		}
 	}
 	check(command("git status"), "false false")
-	g.remember("bash", command("git status"), true)
+	g.remember(scoped("bash", command("git status")), true)
 	check(command("git status -s"), "true true")
 	check(command("git push"), "false false")
 	check(command("git status && git push"), "false false")
 	check(command("git statusx"), "false false")
 	check(command("git status; $(git push)"), "false false")
-	g.remember("bash", command("git push --force"), false)
+	g.remember(scoped("bash", command("git push --force")), false)
 	check(command("git status && git push"), "false true")
-	g.remember("bash", command("cat > out"), true)
+	g.remember(scoped("bash", command("cat > out")), true)
 	check(command("cat > out"), "true true")
 	check(command("cat > other"), "false false")
 
 	outside := &Effect{Action: ActionEdit, Path: "/other/dir/a.go"}
-	g.remember("edit", outside, true)
+	g.remember(scoped("edit", outside), true)
 	check(&Effect{Action: ActionEdit, Path: "/other/dir/sub/b.go"}, "true true")
 	check(&Effect{Action: ActionEdit, Path: "/other/b.go"}, "false false")
 	check(&Effect{Action: ActionEdit, Path: "/other/dir-2/b.go"}, "false false")
 	check(&Effect{Action: ActionDelete, Path: "/other/dir/a.go"}, "false false")
-	g.remember("edit", &Effect{Action: ActionEdit, Path: "/other/dir/keys/k"}, false)
+	g.remember(scoped("edit", &Effect{Action: ActionEdit, Path: "/other/dir/keys/k"}), false)
 	check(&Effect{Action: ActionEdit, Path: "/other/dir/keys/k2"}, "false true")
 
-	g.remember("mcp__a_b", &Effect{Action: ActionMCP}, true)
-	if _, known := g.lookup("mcp__a_c", &Effect{Action: ActionMCP}); known {
+	g.remember(scoped("mcp__a_b", &Effect{Action: ActionMCP}), true)
+	if _, known := g.lookup(scoped("mcp__a_c", &Effect{Action: ActionMCP})); known {
 		t.Error("a grant for one tool covers another")
 	}
 }
 
+// links is a file system with directories whose names end in "/", and links.
+type links map[string]string
+
+func (links) ReadFile(context.Context, string) ([]byte, error)       { return nil, fs.ErrNotExist }
+func (links) WriteFile(context.Context, string, []byte) error        { return fs.ErrPermission }
+func (links) ReadDir(context.Context, string) ([]fs.DirEntry, error) { return nil, fs.ErrNotExist }
+
+func (l links) Stat(_ context.Context, path string) (fs.FileInfo, error) {
+	if _, ok := l[path+"/"]; ok {
+		return os.Stat(os.TempDir())
+	}
+	return nil, fs.ErrNotExist
+}
+
+func (l links) RealPath(path string) string {
+	for from, to := range l {
+		if within(from, path) && to != "" {
+			return to + strings.TrimPrefix(path, from)
+		}
+	}
+	return path
+}
+
+// An answer covers the directory that was asked for and not the one above, and ends where a link leads elsewhere.
+func TestGrants_Places(t *testing.T) {
+	files := links{"/lib/": "", "/other/link": "/secret", "/w/p/note": "/etc/note"}
+	scoped := func(a Action, path string) *scope {
+		s := scopeOf(t.Context(), "read", &Effect{Action: a, Path: path}, files, "linux")
+		return &s
+	}
+	ws := &Workspace{Cwd: "/w/p"}
+	var g grants
+	for _, tt := range []struct {
+		path, label string
+		in, out     []string
+	}{
+		{"/lib", "reading in /lib", []string{"/lib/a", "/lib/b/c"}, []string{"/usr/a", "/a"}},
+		{"/other/a", "reading in /other", []string{"/other/b"}, []string{"/other/link/key"}},
+		{"/w/p/note", "reading in /etc", []string{"/etc/other"}, []string{"/w/p/a"}},
+	} {
+		s := scoped(ActionRead, tt.path)
+		if got := s.label(ws); got != tt.label {
+			t.Errorf("%s: the answer covers %q, want %q", tt.path, got, tt.label)
+		}
+		g.remember(s, true)
+		for _, path := range tt.in {
+			if allowed, known := g.lookup(scoped(ActionRead, path)); !allowed || !known {
+				t.Errorf("%s does not cover %s", tt.path, path)
+			}
+		}
+		for _, path := range tt.out {
+			if _, known := g.lookup(scoped(ActionRead, path)); known {
+				t.Errorf("%s covers %s", tt.path, path)
+			}
+		}
+	}
+}
+
+// cmd.exe knows no single quotes: what a POSIX shell takes for one word are three commands there.
+func TestScope_Windows(t *testing.T) {
+	e := &Effect{Action: ActionCommand, Command: "git status '& del x &'"}
+	s := scopeOf(t.Context(), "bash", e, links{}, "windows")
+	if got := s.label(&Workspace{}); got != "this exact command" {
+		t.Errorf("an answer to %q covers %s", e.Command, got)
+	}
+}
+
+// realFiles is links with a rule of its own.
+type realFiles struct {
+	links
+	real func(string) string
+}
+
+func (f realFiles) RealPath(path string) string { return f.real(path) }
+
 // A link inside the workspace that leads out of it does not make what is behind it part of the workspace.
 func TestOutside_FollowsLinks(t *testing.T) {
 	ws := &Workspace{Cwd: "/w/p"}
-	real := func(p string) string {
+	files := realFiles{real: func(p string) string {
 		if rest, ok := strings.CutPrefix(p, "/w/p"); ok {
 			p = "/mnt/p" + rest // the root itself may be reached through a link
 		}
@@ -137,11 +255,11 @@ func TestOutside_FollowsLinks(t *testing.T) {
 			p = "/etc" + rest
 		}
 		return p
-	}
+	}}
 	for path, want := range map[string]bool{
 		"/w/p/a.go": false, "/w/p/link/passwd": true, "/mnt/p/a.go": true, "/etc/passwd": true,
 	} {
-		if got := outside(ws, &Effect{Action: ActionRead, Path: path}, real); got != want {
+		if got := outside(ws, ws.real(files), path, files.RealPath(path)); got != want {
 			t.Errorf("%s: outside = %v, want %v", path, got, want)
 		}
 	}

@@ -268,15 +268,18 @@ var ErrRejected = errors.New("rejected by the user")
 func (r *toolRun) approveEffect(ctx context.Context, e *Effect) error {
 	s := r.turn.session
 	verdict, reason := allow, ""
-	out := outside(&s.opts.Workspace, e, s.opts.FS.RealPath)
+	sc := scopeOf(ctx, r.call.Name, e, s.opts.FS, s.opts.OS)
+	roots := s.opts.Workspace.real(s.opts.FS)
+	sc.outside = outside(&s.opts.Workspace, roots, e.Path, sc.path)
+	sc.name = sc.label(roots)
 	look := func() error {
 		return r.turn.do(func(st *state) error {
-			verdict, reason = judge(st.mode, e, out)
+			verdict, reason = judge(st.mode, e, sc.outside)
 			if verdict == ask {
-				if allowed, known := st.grants.lookup(r.call.Name, e); known && allowed {
+				if allowed, known := st.grants.lookup(&sc); known && allowed {
 					verdict = allow
 				} else if known {
-					verdict, reason = deny, fmt.Sprintf("%v (always, for %s)", ErrRejected, scopeLabel(r.call.Name, &s.opts.Workspace, e))
+					verdict, reason = deny, fmt.Sprintf("%v (always, for %s)", ErrRejected, sc.name)
 				}
 			}
 			return nil
@@ -296,6 +299,9 @@ func (r *toolRun) approveEffect(ctx context.Context, e *Effect) error {
 		if err := look(); err != nil {
 			return err
 		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx) // the answer before this one ended the turn
+		}
 	}
 	switch verdict {
 	case allow:
@@ -303,16 +309,19 @@ func (r *toolRun) approveEffect(ctx context.Context, e *Effect) error {
 	case deny:
 		return errors.New(reason)
 	default:
-		return r.question(ctx, e)
+		return r.question(ctx, e, &sc)
 	}
 }
 
 // question asks the user about one effect.
-func (r *toolRun) question(ctx context.Context, e *Effect) error {
+func (r *toolRun) question(ctx context.Context, e *Effect, sc *scope) error {
 	s := r.turn.session
 	title := e.Title
 	if title == "" {
 		title = r.plan.Title
+	}
+	if sc.outside && s.opts.Workspace.Contains(e.Path) {
+		title += " → " + sc.path // a link leads out of the workspace
 	}
 	kind := r.tool.Spec().Kind
 	switch e.Action {
@@ -324,7 +333,7 @@ func (r *toolRun) question(ctx context.Context, e *Effect) error {
 	}
 	decision, err := s.opts.Approver.Approve(ctx, Question{
 		ToolCallID: r.call.ID, Title: title, Kind: kind, Input: r.call.Input,
-		Content: r.plan.Content, Locations: r.plan.Locations, Always: scopeLabel(r.call.Name, &s.opts.Workspace, e),
+		Content: r.plan.Content, Locations: r.plan.Locations, Always: sc.name,
 	})
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -334,7 +343,7 @@ func (r *toolRun) question(ctx context.Context, e *Effect) error {
 	}
 	if decision == AllowAlways || decision == RejectAlways {
 		if err := r.turn.do(func(st *state) error {
-			st.grants.remember(r.call.Name, e, decision == AllowAlways)
+			st.grants.remember(sc, decision == AllowAlways)
 			return nil
 		}); err != nil {
 			return err

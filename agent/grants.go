@@ -1,0 +1,146 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+)
+
+// scope is what an "always" answer to an effect covers: the commands of a line, a directory, or a tool.
+type scope struct {
+	action   Action
+	commands []commandScope
+	// path is the effect's, behind all symbolic links: a link must not lead a grant to another place. dir is the
+	// directory that it is in, or path itself if that is one. Both are empty for what is not about a file.
+	path, dir string
+	// outside says that path is not in the roots.
+	outside bool
+	tool    string
+	// name is what the user reads of it.
+	name string
+}
+
+// scopeOf returns the scope of one effect of a tool. Lines for the shell of the operating system called "windows" are
+// not taken apart: it does not read them as POSIX shells do.
+func scopeOf(ctx context.Context, tool string, e *Effect, files FS, system string) scope {
+	s := scope{action: e.Action, tool: tool}
+	switch {
+	case e.Action == ActionCommand && system == "windows":
+		s.commands = wholeLine(e.Command)
+	case e.Action == ActionCommand:
+		s.commands = commandScopes(e.Command)
+	case e.Path != "":
+		s.path = files.RealPath(e.Path)
+		s.dir = filepath.Dir(s.path)
+		if info, err := files.Stat(ctx, s.path); err == nil && info.IsDir() {
+			s.dir = s.path
+		}
+	}
+	return s
+}
+
+// label says what the scope is, for the option of an "always" answer; roots are the real ones.
+func (s *scope) label(roots *Workspace) string {
+	switch {
+	case s.action == ActionCommand:
+		var names []string
+		for _, c := range s.commands {
+			if c.whole {
+				return "this exact command"
+			}
+			names = append(names, c.text)
+		}
+		return strings.Join(names, ", ") + " commands"
+	case s.dir != "":
+		return fmt.Sprintf("%s in %s", actionVerb(s.action), roots.Display(s.dir))
+	default:
+		return s.tool
+	}
+}
+
+func actionVerb(a Action) string {
+	switch a {
+	case ActionRead:
+		return "reading"
+	case ActionEdit:
+		return "edits"
+	case ActionDelete:
+		return "deleting"
+	case ActionMove:
+		return "moving"
+	default:
+		return "this"
+	}
+}
+
+// grants are the answers that a user gave with "always", for one session.
+type grants struct {
+	commands []commandGrant
+	places   []placeGrant
+	tools    map[string]bool // tool name → allowed
+}
+
+type commandGrant struct {
+	commandScope
+	allowed bool
+}
+
+type placeGrant struct {
+	action  Action
+	dir     string
+	allowed bool
+}
+
+// lookup returns the remembered answer for what s covers, if there is one.
+func (g *grants) lookup(s *scope) (allowed, known bool) {
+	switch {
+	case s.action == ActionCommand:
+		return g.lookupCommands(s.commands)
+	case s.path != "":
+		for i := len(g.places) - 1; i >= 0; i-- {
+			if p := g.places[i]; p.action == s.action && within(p.dir, s.path) {
+				return p.allowed, true
+			}
+		}
+	default:
+		allowed, known = g.tools[s.tool]
+	}
+	return allowed, known
+}
+
+// lookupCommands allows a line when every command in it is allowed, and denies it when any is denied.
+func (g *grants) lookupCommands(line []commandScope) (allowed, known bool) {
+	left := len(line)
+	for _, want := range line {
+		for i := len(g.commands) - 1; i >= 0; i-- {
+			have := g.commands[i]
+			if have.commandScope != want {
+				continue
+			}
+			if !have.allowed {
+				return false, true
+			}
+			left--
+			break
+		}
+	}
+	return true, left == 0 && len(line) > 0
+}
+
+// remember keeps an "always" answer for what s covers.
+func (g *grants) remember(s *scope, allowed bool) {
+	switch {
+	case s.action == ActionCommand:
+		for _, c := range s.commands {
+			g.commands = append(g.commands, commandGrant{c, allowed})
+		}
+	case s.path != "":
+		g.places = append(g.places, placeGrant{s.action, s.dir, allowed})
+	default:
+		if g.tools == nil {
+			g.tools = make(map[string]bool)
+		}
+		g.tools[s.tool] = allowed
+	}
+}
