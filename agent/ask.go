@@ -44,6 +44,7 @@ func (t *Turn) request(ctx context.Context) (providers.Model, *providers.Request
 	s := t.session
 	var snap state
 	if err := t.do(func(st *state) error {
+		t.model = st.model
 		snap = *st
 		snap.history = append([]providers.Message(nil), st.history...)
 		return nil

@@ -46,7 +46,9 @@ func (s *Session) instructions(ctx context.Context) (path, text string) {
 	for dir := s.opts.Workspace.Cwd; ; dir = filepath.Dir(dir) {
 		path = filepath.Join(dir, "AGENTS.md")
 		// Stat is local and cheap; the editor is asked only for a file that is there.
-		if info, err := s.opts.FS.Stat(ctx, path); err == nil && !info.IsDir() {
+		// A link to elsewhere would send a file to the model that nobody was asked about.
+		info, err := s.opts.FS.Stat(ctx, path)
+		if err == nil && info.Mode().IsRegular() && within(s.opts.FS.RealPath(dir), s.opts.FS.RealPath(path)) {
 			data, err := s.opts.FS.ReadFile(ctx, path)
 			if err == nil {
 				return path, cutMiddle(strings.TrimSpace(strings.ToValidUTF8(string(data), "\ufffd")), maxInstructions)

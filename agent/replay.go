@@ -1,9 +1,10 @@
 package agent
 
 import (
+	"context"
+	"io/fs"
 	"iter"
 
-	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/providers"
 )
 
@@ -102,10 +103,7 @@ func (r *replay) assistant(m *providers.Message) bool {
 // call tells a call and its end. A call without a result was cut off.
 func (r *replay) call(c providers.ToolCall, result *providers.Message) bool {
 	r.told[c.ID] = true
-	started := ToolStarted{CallID: c.ID, Name: c.Name, Title: c.Name, Kind: KindOther, Input: c.Input}
-	if len(started.Input) == 0 || !jsonx.Valid(started.Input) {
-		started.Input, _ = jsonx.Marshal(string(started.Input)) // a string always encodes
-	}
+	started := ToolStarted{CallID: c.ID, Name: c.Name, Title: c.Name, Kind: KindOther, Input: shownInput(c.Input)}
 	ended := ToolEnded{CallID: c.ID, Failed: true}
 	var d details
 	known := false
@@ -151,12 +149,22 @@ func (r *replay) describe(started *ToolStarted, c providers.ToolCall) {
 		return
 	}
 	run := &toolRun{turn: &Turn{session: r.session}, call: c, tool: tool}
-	plan, err := tool.Plan(r.session.ctx, run.newCall(input))
+	call := run.newCall(input)
+	call.FS = pastFiles{call.FS}
+	plan, err := tool.Plan(r.session.ctx, call)
 	if err != nil || plan == nil {
 		return
 	}
-	started.Content, started.Locations = plan.Content, plan.Locations
+	started.Content, started.Locations = shownContent(plan.Content), plan.Locations
 	if plan.Title != "" {
 		started.Title = plan.Title
 	}
 }
+
+// pastFiles are the files of a call that ran long ago. Nobody knows what was in them; what is there today does not show
+// it, and an editor need not answer before its session/load is answered.
+type pastFiles struct{ FS }
+
+func (pastFiles) ReadFile(context.Context, string) ([]byte, error)       { return nil, fs.ErrPermission }
+func (pastFiles) Stat(context.Context, string) (fs.FileInfo, error)      { return nil, fs.ErrPermission }
+func (pastFiles) ReadDir(context.Context, string) ([]fs.DirEntry, error) { return nil, fs.ErrPermission }

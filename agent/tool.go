@@ -159,7 +159,8 @@ type ImageContent struct{ Image providers.Image }
 type DiffContent struct {
 	// Path is absolute.
 	Path string
-	// Old is the whole text before; nil for a new file only.
+	// Old is the text before; nil for a new file only. Tools give whole texts; of a large file, events carry the
+	// changed part with some lines around it.
 	Old *string
 	New string
 }

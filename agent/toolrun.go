@@ -88,6 +88,9 @@ func (t *Turn) runTool(ctx context.Context, c providers.ToolCall) (result *provi
 			if s.opts.Panicked != nil {
 				s.opts.Panicked(c.Name, v, debug.Stack())
 			}
+			if run.plan == nil {
+				run.announce(nil)
+			}
 			result = run.fail(fmt.Errorf("internal error in the tool %s: %v", c.Name, v))
 		}
 	}()
@@ -160,20 +163,17 @@ func (r *toolRun) announce(plan *CallPlan) {
 	if plan.Title == "" {
 		plan.Title = r.call.Name
 	}
+	plan.Title = cutTitle(plan.Title)
 	r.plan = plan
 	kind := KindOther
 	if r.tool != nil {
 		kind = r.tool.Spec().Kind
 	}
-	r.shown = plan.Content
-	r.details = details{Title: plan.Title, Kind: kind, Start: plan.Content, StartLocations: plan.Locations}
-	input := r.call.Input
-	if len(input) == 0 || !jsonx.Valid(input) {
-		input, _ = jsonx.Marshal(string(input)) // a string always encodes
-	}
+	r.shown = shownContent(plan.Content)
+	r.details = details{Title: plan.Title, Kind: kind, Start: r.shown, StartLocations: plan.Locations}
 	r.turn.emit(ToolStarted{
-		CallID: r.call.ID, Name: r.call.Name, Title: plan.Title, Kind: kind, Input: input,
-		Content: plan.Content, Locations: plan.Locations,
+		CallID: r.call.ID, Name: r.call.Name, Title: plan.Title, Kind: kind, Input: shownInput(r.call.Input),
+		Content: r.shown, Locations: plan.Locations,
 	})
 }
 
@@ -181,7 +181,7 @@ func (r *toolRun) announce(plan *CallPlan) {
 func (r *toolRun) update(p Progress) {
 	r.mu.Lock()
 	if p.Content != nil {
-		r.shown = p.Content
+		r.shown = shownContent(p.Content)
 	}
 	if p.TerminalID != "" {
 		r.shown = append(r.shown[:len(r.shown):len(r.shown)], TerminalContent{p.TerminalID})
@@ -198,9 +198,6 @@ func (r *toolRun) update(p Progress) {
 	r.turn.emit(ev)
 }
 
-// maxShown bounds one text block for the editor. The whole is in the result for the model, or in an artifact.
-const maxShown = 16 << 10
-
 // end tells a call's result and returns what the model gets.
 func (r *toolRun) end(res *Result) *providers.Message {
 	ev := ToolEnded{CallID: r.call.ID, Failed: res.IsError, Content: res.Content, Locations: res.Locations}
@@ -210,11 +207,7 @@ func (r *toolRun) end(res *Result) *providers.Message {
 			ev.Content = append(ev.Content, ImageContent{img})
 		}
 	}
-	for i, c := range ev.Content {
-		if text, ok := c.(TextContent); ok {
-			ev.Content[i] = TextContent{cutMiddle(text.Text, maxShown)}
-		}
-	}
+	ev.Content = shownContent(ev.Content)
 	if ev.Locations == nil {
 		ev.Locations = r.plan.Locations
 	}
@@ -332,8 +325,9 @@ func (r *toolRun) question(ctx context.Context, e *Effect, sc *scope) error {
 	default:
 	}
 	decision, err := s.opts.Approver.Approve(ctx, Question{
+		// The user decides on the whole of it: nothing is cut but the unchanged text around a change.
 		ToolCallID: r.call.ID, Title: title, Kind: kind, Input: r.call.Input,
-		Content: r.plan.Content, Locations: r.plan.Locations, Always: sc.name,
+		Content: excerpts(r.plan.Content), Locations: r.plan.Locations, Always: sc.name,
 	})
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -358,13 +352,4 @@ func (r *toolRun) question(ctx context.Context, e *Effect, sc *scope) error {
 	default:
 		return fmt.Errorf("%w: %s", ErrRejected, title)
 	}
-}
-
-// cutMiddle shortens s to about max bytes, keeping both ends.
-func cutMiddle(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	head, tail := s[:most/2], s[len(s)-most/2:]
-	return strings.ToValidUTF8(head, "") + fmt.Sprintf("\n… %d bytes left out …\n", len(s)-most) + strings.ToValidUTF8(tail, "")
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gajae-code/gjc/internal/bug"
 	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/sessions"
 )
 
 // StopReason says why a turn ended, in ACP's words.
@@ -45,13 +46,22 @@ type Turn struct {
 	done   chan struct{} // closed when result is set
 	result TurnResult
 
-	// Of the actor: whether the turn has been told to stop, its open tool calls in order, and the log's leaf
-	// before the prompt.
+	// Of the actor: whether the turn has been told to stop, its open tool calls in order, the model of its last
+	// request, and how the session stood before the prompt.
 	cancelling bool
 	overstay   *time.Timer
 	open       []string
-	before     string
-	historyLen int
+	model      providers.ModelInfo
+	before     checkpoint
+}
+
+// checkpoint is a place in a session to go back to.
+type checkpoint struct {
+	leaf     string // of the log
+	messages int
+	mode     Mode
+	model    string
+	thinking providers.ThinkingLevel
 }
 
 // Prompt queues a turn with what the user said. It returns at once; turns run one after the other in the order of
@@ -128,7 +138,7 @@ func (s *Session) next(st *state) {
 	t := st.waiting[0]
 	st.waiting = st.waiting[1:]
 	st.turn = t
-	t.before, t.historyLen = s.opts.Log.Leaf(), len(st.history)
+	t.before = checkpoint{s.opts.Log.Leaf(), len(st.history), st.mode, st.model.Ref(), st.thinking}
 	go func() {
 		r := t.run()
 		s.do(func(st *state) error {
@@ -146,18 +156,17 @@ func (s *Session) turnOver(st *state, t *Turn, r TurnResult) {
 	if t.overstay != nil {
 		t.overstay.Stop()
 	}
-	if t.cancelling && r.Err != nil {
-		r = TurnResult{Stop: StopCancelled, Usage: r.Usage}
-	}
-	if len(t.open) > 0 && r.Stop != StopCancelled {
+	if len(t.open) > 0 && !t.cancelling {
 		bug.Reportf("a turn ended with %d open tool calls", len(t.open))
 	}
 	s.endOpenCalls(t, "The turn is over.")
 	if r.Stop == StopRefusal {
 		// The refused prompt and what followed stays out of the next one.
-		if err := s.opts.Log.Rewind(t.before); err == nil {
-			st.history = st.history[:t.historyLen]
-		}
+		s.goBack(st, t.before)
+	}
+	if t.cancelling {
+		// Also where the end and the cancellation crossed: who cancels waits for this answer.
+		r = TurnResult{Stop: StopCancelled, Usage: r.Usage}
 	}
 	s.tellInfo(st)
 	st.turn = nil
@@ -167,6 +176,25 @@ func (s *Session) turnOver(st *state, t *Turn, r TurnResult) {
 		return
 	}
 	s.next(st)
+}
+
+// goBack takes back the conversation since c, but not what was chosen since. It runs on the actor.
+func (s *Session) goBack(st *state, c checkpoint) {
+	log := s.opts.Log
+	if log.Rewind(c.leaf) != nil {
+		return // a log that cannot be written refuses the next prompt too
+	}
+	st.history = st.history[:c.messages]
+	// The choices stand in the branch that was left. A failure is the next prompt's.
+	if st.mode != c.mode {
+		_, _ = log.Append(sessions.ModeChange{Mode: string(st.mode)})
+	}
+	if st.model.Ref() != c.model {
+		_, _ = log.Append(sessions.ModelChange{Model: st.model.Ref()})
+	}
+	if st.thinking != c.thinking {
+		_, _ = log.Append(sessions.ThinkingChange{Level: st.thinking})
+	}
 }
 
 // cancelTurn tells the running turn to stop and bounds how long that may take. It runs on the actor.
@@ -382,9 +410,9 @@ func stopReason(r providers.StopReason) StopReason {
 func (t *Turn) tellUsage(msg *providers.Message) {
 	_ = t.do(func(st *state) error {
 		st.usage = msg.Usage
-		st.cost += st.model.Cost.Of(msg.Usage)
+		st.cost += t.model.Cost.Of(msg.Usage)
 		if used := msg.Usage.Context(); used > 0 {
-			t.session.emit(UsageChanged{Used: used, Size: st.model.ContextWindow, CostUSD: st.cost})
+			t.session.emit(UsageChanged{Used: used, Size: t.model.ContextWindow, CostUSD: st.cost})
 		}
 		return nil
 	})

@@ -1,0 +1,134 @@
+package agent
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
+)
+
+// What an editor is sent of a call is bounded: many clients cannot take a line of more than 64 KiB. The whole is in the
+// result for the model, or in an artifact.
+const (
+	// maxShown bounds one text block, and a call's input, in bytes.
+	maxShown = 16 << 10
+	// maxCallTitle bounds a call's title, in characters.
+	maxCallTitle = 200
+	// maxShownString bounds one text in an input that is too long.
+	maxShownString = 1 << 10
+	// maxWholeDiff is how long both texts of a diff may be together to be shown whole, in bytes. Of a longer one the
+	// changed part is shown, however long that is: it is what the user has to see.
+	maxWholeDiff = 16 << 10
+	// diffContext is how many lines are shown before and behind the changed part.
+	diffContext = 10
+)
+
+// shownContent is content as an editor is sent it.
+func shownContent(content []Content) []Content {
+	out := excerpts(content)
+	for i, c := range out {
+		if text, ok := c.(TextContent); ok {
+			out[i] = TextContent{cutMiddle(text.Text, maxShown)}
+		}
+	}
+	return out
+}
+
+// excerpts is content with its long diffs cut down to what they change.
+func excerpts(content []Content) []Content {
+	if content == nil {
+		return nil
+	}
+	out := make([]Content, len(content))
+	for i, c := range content {
+		if d, ok := c.(DiffContent); ok {
+			c = excerpt(d)
+		}
+		out[i] = c
+	}
+	return out
+}
+
+// excerpt cuts the lines that both texts of a long diff begin and end with, but for a few.
+func excerpt(d DiffContent) DiffContent {
+	if d.Old == nil || len(*d.Old)+len(d.New) <= maxWholeDiff {
+		return d
+	}
+	before, after := *d.Old, d.New
+	head := strings.LastIndexByte(before[:commonPrefix(before, after)], '\n') + 1
+	for range diffContext {
+		head = strings.LastIndexByte(before[:max(head-1, 0)], '\n') + 1
+	}
+	before, after = before[head:], after[head:]
+	tail := commonSuffix(before, after)
+	kept := before[len(before)-tail:]
+	for range diffContext + 1 {
+		_, kept, _ = strings.Cut(kept, "\n")
+	}
+	before, after = before[:len(before)-len(kept)], after[:len(after)-len(kept)]
+	return DiffContent{Path: d.Path, Old: &before, New: after}
+}
+
+func commonPrefix(a, b string) int {
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+func commonSuffix(a, b string) int {
+	n := 0
+	for n < min(len(a), len(b)) && a[len(a)-1-n] == b[len(b)-1-n] {
+		n++
+	}
+	return n
+}
+
+// shownInput is a call's input as an editor is sent it: JSON, its long texts cut. What is not JSON becomes a string.
+func shownInput(input jsonx.Raw) jsonx.Raw {
+	if len(input) > 0 && len(input) <= maxShown && jsonx.Valid(input) {
+		return input
+	}
+	var v any
+	if len(input) > 0 && jsonx.Unmarshal(input, &v) == nil {
+		if short, err := jsonx.Marshal(cutStrings(v)); err == nil && len(short) <= maxShown {
+			return short
+		}
+	}
+	text, _ := jsonx.Marshal(cutMiddle(string(input), maxShown)) // a string always encodes
+	return text
+}
+
+func cutStrings(v any) any {
+	switch v := v.(type) {
+	case string:
+		return cutMiddle(v, maxShownString)
+	case []any:
+		for i := range v {
+			v[i] = cutStrings(v[i])
+		}
+	case map[string]any:
+		for name := range v {
+			v[name] = cutStrings(v[name])
+		}
+	}
+	return v
+}
+
+func cutTitle(s string) string {
+	if utf8.RuneCountInString(s) <= maxCallTitle {
+		return s
+	}
+	return string([]rune(s)[:maxCallTitle-1]) + "…"
+}
+
+// cutMiddle shortens s to about most bytes, keeping both ends.
+func cutMiddle(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	head, tail := s[:most/2], s[len(s)-most/2:]
+	return strings.ToValidUTF8(head, "") + fmt.Sprintf("\n… %d bytes left out …\n", len(s)-most) + strings.ToValidUTF8(tail, "")
+}
