@@ -165,6 +165,10 @@ func (r *replay) describe(started *ToolStarted, c providers.ToolCall) {
 // it, and an editor need not answer before its session/load is answered.
 type pastFiles struct{ FS }
 
-func (pastFiles) ReadFile(context.Context, string) ([]byte, error)       { return nil, fs.ErrPermission }
-func (pastFiles) Stat(context.Context, string) (fs.FileInfo, error)      { return nil, fs.ErrPermission }
-func (pastFiles) ReadDir(context.Context, string) ([]fs.DirEntry, error) { return nil, fs.ErrPermission }
+func (pastFiles) ReadFile(context.Context, string) ([]byte, error) { return nil, fs.ErrPermission }
+
+func (pastFiles) Stat(context.Context, string) (fs.FileInfo, error) { return nil, fs.ErrPermission }
+
+func (pastFiles) ReadDir(context.Context, string) ([]fs.DirEntry, error) {
+	return nil, fs.ErrPermission
+}
