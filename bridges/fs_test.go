@@ -220,3 +220,35 @@ func TestLocalFS_ReadOnlyFileStays(t *testing.T) {
 		t.Errorf("err = %v", err)
 	}
 }
+
+// What a write would reach decides, also where a link leads to what is not there yet.
+func TestLocalFS_RealPath(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := func(name string) string { return filepath.Join(dir, filepath.FromSlash(name)) }
+	if err := os.MkdirAll(in("w/sub"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(in("out/deep"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, target := range map[string]string{
+		"w/dir": in("out"), "w/none": in("out/none"), "w/up": "../out/none", "w/twice": "none", "w/nodir": in("gone/a"),
+		"w/loop": "loop", "w/here": "sub/new",
+		"w/deep": in("out/deep"), "w/crooked": "deep/../none",
+	} {
+		if err := os.Symlink(target, in(name)); err != nil {
+			t.Skipf("no symbolic links here: %v", err)
+		}
+	}
+	for path, want := range map[string]string{
+		"w/sub/a": "w/sub/a", "w/dir/a/b": "out/a/b", "w/none": "out/none", "w/up": "out/none", "w/twice": "out/none",
+		"w/nodir": "gone/a", "w/nodir/b": "gone/a/b", "w/loop": "w/loop", "w/here": "w/sub/new", "w/crooked": "out/none", "w/sub/../dir/a": "out/a",
+	} {
+		if got := (bridges.LocalFS{}).RealPath(in(path)); got != in(want) {
+			t.Errorf("RealPath(%s) = %s, want %s", path, got, in(want))
+		}
+	}
+}

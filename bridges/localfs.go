@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/google/renameio/v2/maybe"
 
@@ -69,18 +70,55 @@ func (LocalFS) ReadDir(ctx context.Context, path string) ([]fs.DirEntry, error) 
 	return os.ReadDir(path)
 }
 
-// RealPath implements [agent.FS].
+// maxLinks bounds how many links RealPath follows by itself, as the kernel does.
+const maxLinks = 40
+
+// RealPath implements [agent.FS]. A link to what is not there yet counts: a write would go through it.
 func (LocalFS) RealPath(path string) string {
-	rest := ""
-	for dir := filepath.Clean(path); ; {
-		if real, err := filepath.EvalSymlinks(dir); err == nil {
-			return filepath.Join(real, rest)
-		}
-		parent := filepath.Dir(dir)
-		if parent == dir {
-			return filepath.Clean(path)
-		}
-		rest = filepath.Join(filepath.Base(dir), rest)
-		dir = parent
+	path = filepath.Clean(path)
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
 	}
+	return walkLinks(path)
+}
+
+// walkLinks follows the links in path one by one, as the kernel does on a write. Nothing in path need exist.
+func walkLinks(path string) string {
+	const most = 40 // links; more are a circle, through which nothing can be written
+	at, rest := rootOf(path)
+	links := 0
+	for len(rest) > 0 {
+		name := rest[0]
+		rest = rest[1:]
+		switch name {
+		case "", ".":
+			continue
+		case "..":
+			at = filepath.Dir(at)
+			continue
+		}
+		next := filepath.Join(at, name)
+		target, err := os.Readlink(next)
+		if err != nil || links == most {
+			at = next
+			continue
+		}
+		links++
+		names := splitPath(target)
+		if filepath.IsAbs(target) {
+			at, names = rootOf(target)
+		}
+		rest = append(names, rest...)
+	}
+	return at
+}
+
+// rootOf splits an absolute path into its root and the names behind it.
+func rootOf(path string) (root string, names []string) {
+	volume := filepath.VolumeName(path)
+	return volume + string(filepath.Separator), splitPath(path[len(volume):])
+}
+
+func splitPath(path string) []string {
+	return strings.Split(filepath.ToSlash(path), "/")
 }
