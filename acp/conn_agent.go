@@ -20,17 +20,21 @@ func NewAgentConn(ctx context.Context, r io.Reader, w io.Writer, opts *ConnOptio
 		opts = new(ConnOptions)
 	}
 	c := new(AgentConn)
-	h := &agentHandler{opts: opts, agent: newAgent(c)}
+	h := &agentHandler{opts: opts, agent: newAgent(c), ready: make(chan struct{})}
 	c.rpc = jsonrpc.NewConn(ctx, r, w, opts.rpc(h))
+	close(h.ready)
 	return c
 }
 
 type agentHandler struct {
 	opts  *ConnOptions
 	agent Agent
+	// ready is closed when the connection that the agent was given can be used. The first request may be there before.
+	ready chan struct{}
 }
 
 func (h *agentHandler) Handle(ctx context.Context, req *jsonrpc.Request) (jsonrpc.Reply, error) {
+	<-h.ready
 	if req.IsNotification() {
 		if handle, ok := agentNotifications[req.Method]; ok {
 			return nil, handle(ctx, h.agent, req.Params)

@@ -22,19 +22,23 @@ func NewClientConn(ctx context.Context, r io.Reader, w io.Writer, opts *ConnOpti
 		opts = new(ConnOptions)
 	}
 	c := new(ClientConn)
-	h := &clientHandler{opts: opts, client: newClient(c)}
+	h := &clientHandler{opts: opts, client: newClient(c), ready: make(chan struct{})}
 	rpc := opts.rpc(h)
 	rpc.HandleFirst = true
 	c.rpc = jsonrpc.NewConn(ctx, r, w, rpc)
+	close(h.ready)
 	return c
 }
 
 type clientHandler struct {
 	opts   *ConnOptions
 	client Client
+	// ready is closed when the connection that the client was given can be used.
+	ready chan struct{}
 }
 
 func (h *clientHandler) Handle(ctx context.Context, req *jsonrpc.Request) (jsonrpc.Reply, error) {
+	<-h.ready
 	if req.IsNotification() {
 		if handle, ok := clientNotifications[req.Method]; ok {
 			return nil, handle(ctx, h.client, req.Params)
