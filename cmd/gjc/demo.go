@@ -105,8 +105,14 @@ func (d *demo) play(ctx context.Context, self string) error {
 	begin := time.Now()
 	agent, err := acptest.Start(ctx, acptest.ProcessOptions{Path: self, Args: []string{"acp"}, Dir: d.root, Env: d.env}, acptest.EditorOptions{
 		Info: &acp.Implementation{Name: "gjc-demo", Version: version()}, Env: d.env,
-		Updated: func(n *acp.SessionNotification) { d.show(n.Update) },
+		Updated: func(n *acp.SessionNotification) {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			d.show(n.Update)
+		},
 		Permission: func(_ context.Context, p *acp.RequestPermissionRequest) (*acp.RequestPermissionResponse, error) {
+			d.mu.Lock()
+			defer d.mu.Unlock()
 			title := p.ToolCall.Title.Or("")
 			d.asked = append(d.asked, title)
 			d.say("  ?  May it: %s  →  %s", title, d.answer)
@@ -164,7 +170,9 @@ func (d *demo) prompt(ctx context.Context, lines ...string) (acp.StopReason, err
 	if err != nil {
 		return "", err
 	}
+	d.mu.Lock()
 	d.flush()
+	d.mu.Unlock()
 	d.step(begin, "session/prompt", "%s", resp.StopReason)
 	return resp.StopReason, nil
 }
@@ -259,7 +267,7 @@ func (d *demo) reload(ctx context.Context) error {
 	d.step(begin, "session/list", "%d session, %q", len(list.Sessions), title)
 	d.check(title != "", "the session is listed, with a title")
 
-	d.quiet = true
+	d.hush(true)
 	seen := len(d.agent.Updates(d.session))
 	begin = time.Now()
 	if _, err := acp.MethodSessionLoad.Call(ctx, d.agent.Conn, &acp.LoadSessionRequest{SessionID: d.session, Cwd: d.work}); err != nil {
@@ -268,6 +276,6 @@ func (d *demo) reload(ctx context.Context) error {
 	replayed := d.tally(d.agent.Updates(d.session)[seen:])
 	d.step(begin, "session/load", "%d tool calls and %d diffs replayed", replayed.tools, replayed.diffs)
 	d.check(replayed.tools == live.tools && replayed.diffs == live.diffs && replayed.text == live.text, "the loaded session looks like the live one: %+v, not %+v", live, replayed)
-	d.quiet = false
+	d.hush(false)
 	return nil
 }

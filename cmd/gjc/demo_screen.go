@@ -5,6 +5,7 @@ import (
 	"io"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/aymanbagabas/go-udiff"
@@ -12,9 +13,10 @@ import (
 	"github.com/gajae-code/gjc/acp"
 )
 
-// screen prints what an editor would show. It is used by one goroutine at a time: the connection's dispatcher, or the
-// demo while no prompt runs.
+// screen prints what an editor would show. What it counts may be read when a prompt has been answered.
 type screen struct {
+	// mu is held while something is shown: updates come whenever the agent likes, questions beside them.
+	mu   sync.Mutex
 	out  io.Writer
 	root string
 	// quiet stops the printing of updates, not the counting.
@@ -44,7 +46,14 @@ func (s *screen) step(begin time.Time, method, format string, args ...any) {
 
 func (s *screen) completed(kind acp.ToolKind) int { return s.done[kind] }
 
-// show prints one update.
+// hush sets quiet.
+func (s *screen) hush(quiet bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.quiet = quiet
+}
+
+// show prints one update. mu is held.
 func (s *screen) show(u acp.SessionUpdate) {
 	if s.kinds == nil {
 		s.kinds, s.title = make(map[acp.ToolCallID]acp.ToolKind), make(map[acp.ToolCallID]string)
