@@ -167,7 +167,10 @@ func (s *scenario) turns() {
 
 	s.cancelled("!think first\n!wait", acptest.Update[*acp.AgentThoughtChunk](nil))
 	begun := acptest.Update(func(u *acp.ToolCallUpdate) bool { return u.Status.Or("") == acp.ToolCallStatusInProgress })
-	s.cancelled("!bash echo begun; sleep 600", begun)
+	if n := count(s.Calls(), acp.MethodTerminalWaitForExit.Name); n > 0 {
+		begun = acptest.Called(acp.MethodTerminalWaitForExit.Name, n+1)
+	}
+	s.cancelled("!bash sleep 600", begun)
 	s.answer = ""
 	s.cancelled("!bash touch never", acptest.Called(acp.MethodSessionRequestPermission.Name, count(s.Calls(), acp.MethodSessionRequestPermission.Name)+1))
 	s.answer = "allow_once"

@@ -12,7 +12,7 @@ import (
 // last entry that was written.
 func TestKilled(t *testing.T) {
 	t.Parallel()
-	const mark = "GJC_TEST_MARK=TestKilled"
+	mark := markOf(t)
 	p := startPeer(t, peerOptions{env: []string{mark}})
 	p.initialize(nil)
 	id := p.session("auto")

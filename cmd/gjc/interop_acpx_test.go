@@ -26,7 +26,7 @@ type acpx struct {
 func newACPX(t *testing.T) *acpx {
 	t.Helper()
 	x := &acpx{t: t, home: tempDir(t), work: tempDir(t)}
-	x.env = environment(x.home, "GJC_TEST_MARK="+t.Name())
+	x.env = environment(x.home, markOf(t))
 	x.program = filepath.Join(testenv.NeedsInterop(t), "node_modules", "acpx", "dist", "cli.js")
 	if strings.ContainsAny(self(t)+x.home, " '\"") {
 		testenv.Skip(t, "acpx splits the agent's command at blanks, and the directory for temporary files has one")
@@ -38,8 +38,7 @@ func newACPX(t *testing.T) *acpx {
 func (x *acpx) log() string { return filepath.Join(x.home, "rpc.log") }
 
 func (x *acpx) args(args ...string) []string {
-	// A session's background process, which holds the agent, ends a second after its last command.
-	return append([]string{x.program, "--agent", x.agent, "--cwd", x.work, "--ttl", "1", "--timeout", "60"}, args...)
+	return append([]string{x.program, "--agent", x.agent, "--cwd", x.work, "--ttl", "60", "--timeout", "60"}, args...)
 }
 
 // run runs one command, which has to end with code.
@@ -118,7 +117,8 @@ func TestInterop_ACPX_Session(t *testing.T) {
 	x.wantLog("session/set_config_option", 2)
 	x.wantLog("session/resume", 1)
 	x.wantLog("session/close", 1)
-	wantAllGone(t, "GJC_TEST_MARK="+t.Name())
+	// With the session its background process ends, and the agent that it held.
+	wantAllGone(t, markOf(t))
 }
 
 // cancel begins a turn that waits, and ends it from another process.

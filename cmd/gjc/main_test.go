@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -56,11 +57,18 @@ func environment(home string, extra ...string) []string {
 	env := []string{
 		asGJC + "=1", "PATH=" + os.Getenv("PATH"), "HOME=" + home, "USERPROFILE=" + home, "SHELL=/bin/sh",
 		"TMPDIR=" + os.TempDir(), "TMP=" + os.TempDir(), "TEMP=" + os.TempDir(),
+		// By default the race detector waits a second at each process's end, for races that come late.
+		"GORACE=atexit_sleep_ms=20",
 	}
 	if runtime.GOOS == "windows" {
 		env = append(env, "SystemRoot="+os.Getenv("SystemRoot"), "ComSpec="+os.Getenv("ComSpec"), "PATHEXT="+os.Getenv("PATHEXT"))
 	}
 	return append(env, extra...)
+}
+
+// markOf returns an environment variable by which the processes of a test are found, in this run of it alone.
+func markOf(t *testing.T) string {
+	return fmt.Sprintf("GJC_TEST_MARK=%d_%s;", os.Getpid(), strings.ReplaceAll(t.Name(), " ", "_"))
 }
 
 // tempDir is t.TempDir without symbolic links, as an editor gives directories.

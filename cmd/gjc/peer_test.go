@@ -180,7 +180,7 @@ func (p *peer) read(r io.Reader) {
 		p.deaf.Unlock() //nolint:staticcheck // it is a gate
 		line, err := lines.ReadBytes('\n')
 		if err != nil {
-			if len(line) > 0 {
+			if len(line) > 0 && !errors.Is(err, os.ErrClosed) {
 				p.t.Errorf("stdout ends inside a line: %.200s", line)
 			}
 			return

@@ -111,7 +111,7 @@ func TestShutdown(t *testing.T) {
 		for _, e := range ends {
 			t.Run(s.name+"/"+e.name, func(t *testing.T) {
 				t.Parallel()
-				mark := "GJC_TEST_MARK=" + strings.ReplaceAll(t.Name(), " ", "_")
+				mark := markOf(t)
 				// The log makes the end tell more, also where nobody hears it.
 				p := startPeer(t, peerOptions{env: []string{mark}, args: []string{"--log-level", "debug"}})
 				s.reach(p)
