@@ -26,9 +26,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv(asGJC, "1")
 			env.Setenv("SHELL", "/bin/sh")
 			// The demo's tests need not compile the standard library anew.
-			for _, kv := range goCache {
-				env.Vars = append(env.Vars, kv)
-			}
+			env.Vars = append(env.Vars, goCache...)
 			return os.MkdirAll(home, 0o755)
 		},
 	})
