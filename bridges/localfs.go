@@ -70,9 +70,6 @@ func (LocalFS) ReadDir(ctx context.Context, path string) ([]fs.DirEntry, error) 
 	return os.ReadDir(path)
 }
 
-// maxLinks bounds how many links RealPath follows by itself, as the kernel does.
-const maxLinks = 40
-
 // RealPath implements [agent.FS]. A link to what is not there yet counts: a write would go through it.
 func (LocalFS) RealPath(path string) string {
 	path = filepath.Clean(path)
