@@ -408,3 +408,17 @@ func TestConn_StrangeAnswers(t *testing.T) {
 		})
 	}
 }
+
+// Who has given up before the call does not reach the peer: a cancelled write must not be written.
+func TestConn_CallOfAnEndedContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := startRaw(t, nil)
+		cause := errors.New("given up")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(cause)
+		if err := p.conn.Call(ctx, "write", nil, nil); !errors.Is(err, cause) {
+			t.Errorf("err = %v", err)
+		}
+		p.want()
+	})
+}

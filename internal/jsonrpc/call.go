@@ -41,8 +41,12 @@ func (c *Conn) Go(method string, params any) *Call {
 	return call
 }
 
-// Call sends a request and waits for its answer, which it decodes into result unless that is nil.
+// Call sends a request and waits for its answer, which it decodes into result unless that is nil. When ctx has ended
+// already it sends nothing.
 func (c *Conn) Call(ctx context.Context, method string, params, result any) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("%s: %w", method, context.Cause(ctx))
+	}
 	return c.Go(method, params).Await(ctx, result)
 }
 
