@@ -203,6 +203,7 @@ func (p *Process) own(started chan<- error) {
 	if err != nil {
 		runtime.UnlockOSThread()
 		p.closeFiles(p.ours)
+		p.group.remove(p) // before the caller knows
 		p.finish(ExitState{Code: -1})
 		started <- p.explain(err)
 		return
