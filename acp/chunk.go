@@ -48,10 +48,13 @@ func newChunk(n *SessionNotification) (*chunk, bool) {
 	return c, true
 }
 
+// maxMerged bounds the text of a merged chunk in bytes: many clients cannot take a line of more than 64 KiB.
+const maxMerged = 32 << 10
+
 // Merge implements [jsonrpc.Mergeable].
 func (c *chunk) Merge(next jsonrpc.Mergeable) bool {
 	o, ok := next.(*chunk)
-	if !ok || o.kind != c.kind || o.n.SessionID != c.n.SessionID || o.content.MessageID != c.content.MessageID {
+	if !ok || len(c.text.Text)+c.more.Len()+len(o.text.Text) > maxMerged || o.kind != c.kind || o.n.SessionID != c.n.SessionID || o.content.MessageID != c.content.MessageID {
 		return false
 	}
 	c.more.WriteString(o.text.Text)

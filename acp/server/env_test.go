@@ -81,15 +81,9 @@ type config struct {
 	agent  string // the agent directory
 }
 
-// start starts a server with the offline model and an editor that has initialized.
-func start(t *testing.T, change ...func(*config)) *env {
+// newConfig is a server with the offline model.
+func newConfig(t *testing.T, change ...func(*config)) *config {
 	t.Helper()
-	testenv.NoLeaks(t)
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	e := &env{t: t, dir: dir, done: make(chan error, 1)}
 	c := &config{agent: t.TempDir()}
 	c.server = server.Options{
 		Version: "test", Models: &models{list: []providers.Model{offline.New()}}, Tools: tools.All, NewID: uuid.NewString, OS: "linux",
@@ -102,6 +96,19 @@ func start(t *testing.T, change ...func(*config)) *env {
 	if c.server.Store == nil {
 		c.server.Store = sessions.NewStore(filepath.Join(c.agent, "sessions"), &c.store)
 	}
+	return c
+}
+
+// start starts a server with the offline model and an editor that has initialized.
+func start(t *testing.T, change ...func(*config)) *env {
+	t.Helper()
+	testenv.NoLeaks(t)
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &env{t: t, dir: dir, done: make(chan error, 1)}
+	c := newConfig(t, change...)
 	a, b := net.Pipe()
 	e.stop = func() { _ = a.Close() }
 	go func() { e.done <- server.Serve(context.Background(), b, b, b, c.server) }()

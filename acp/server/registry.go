@@ -19,13 +19,20 @@ type entry struct {
 	err     error // why it never became ready
 	session *agent.Session
 	waiting []func(*agent.Session, error)
-	closed  bool
 
 	done chan struct{} // closed when ready
+
+	// before, if not nil, is closed when the session's former entry, which is being closed, has let go of its file.
+	before   <-chan struct{}
+	closing  sync.Once
+	gone     chan struct{} // closed when the session is closed
+	closeErr error         // of gone
+
+	replaying sync.Mutex // held while a replay is written: two at once would mix
 }
 
 func newEntry(id acp.SessionID, out *outlet) *entry {
-	return &entry{id: id, out: out, done: make(chan struct{})}
+	return &entry{id: id, out: out, done: make(chan struct{}), gone: make(chan struct{})}
 }
 
 // then calls fn with the session, at once if it is ready, else when it is. Calls keep their order.
@@ -64,24 +71,35 @@ func (e *entry) settle(session *agent.Session, err error) {
 	}
 }
 
-// close ends the session, waiting for one that is still being made.
+// close ends the session and waits for that. One that is still being made is closed as soon as it is made, also when
+// ctx ends before.
 func (e *entry) close(ctx context.Context) error {
+	e.closing.Do(func() {
+		go func() { // ends when the session is made, or is known not to be, and is closed
+			defer close(e.gone)
+			<-e.done
+			if e.session == nil {
+				return
+			}
+			// A client that does not read holds up the session's events; it must not hold up its end.
+			stop := context.AfterFunc(ctx, e.out.close)
+			defer stop()
+			e.closeErr = e.session.Close(ctx)
+			e.out.close()
+		}()
+	})
+	select {
+	case <-e.gone:
+		return e.closeErr
+	case <-ctx.Done():
+	}
 	select {
 	case <-e.done:
-	case <-ctx.Done():
+		<-e.gone // ctx bounds it
+		return e.closeErr
+	default:
 		return context.Cause(ctx)
 	}
-	e.mu.Lock()
-	session := e.session
-	again := e.closed
-	e.closed = true
-	e.mu.Unlock()
-	if session == nil || again {
-		return nil
-	}
-	err := session.Close(ctx)
-	e.out.close()
-	return err
 }
 
 // lookup returns the live session with an id.
@@ -109,6 +127,9 @@ func (s *Server) enter(id acp.SessionID) (e *entry, added bool, err error) {
 		return e, false, nil
 	}
 	e = newEntry(id, newOutlet(s.conn, id, s.clientNotices()))
+	if former := s.leaving[id]; former != nil {
+		e.before = former.gone
+	}
 	s.sessions[id] = e
 	return e, true, nil
 }
@@ -119,11 +140,27 @@ func (s *Server) clientNotices() bool {
 	return session != nil && session.Notices != nil
 }
 
-// leave forgets an entry.
-func (s *Server) leave(e *entry) {
+// forget takes an entry out that never became a session.
+func (s *Server) forget(e *entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.sessions[e.id] == e {
 		delete(s.sessions, e.id)
 	}
+}
+
+// leave takes an entry out that is to be closed. A new one of the same id waits for it.
+func (s *Server) leave(e *entry) {
+	s.forget(e)
+	s.mu.Lock()
+	s.leaving[e.id] = e
+	s.mu.Unlock()
+	go func() { // ends with the session
+		<-e.gone
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.leaving[e.id] == e {
+			delete(s.leaving, e.id)
+		}
+	}()
 }

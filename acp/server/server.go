@@ -9,6 +9,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -78,11 +80,11 @@ type Server struct {
 	// children are all child processes of all sessions.
 	children *proc.Group
 
-	mu     sync.Mutex // guards client, caps, sessions
+	mu     sync.Mutex // guards the fields below
 	client *acp.InitializeRequest
-	// sessions are the live ones and those that are being made.
-	sessions map[acp.SessionID]*entry
-	closing  bool
+	// sessions are the live ones and those that are being made, leaving those that are being closed.
+	sessions, leaving map[acp.SessionID]*entry
+	closing           bool
 }
 
 var _ acp.Agent = (*Server)(nil)
@@ -93,7 +95,7 @@ var _ acp.Agent = (*Server)(nil)
 func Serve(ctx context.Context, r io.Reader, w io.Writer, closer io.Closer, opts Options) error {
 	s := &Server{
 		opts: opts, log: opts.Log, children: proc.NewGroup(nil),
-		sessions: make(map[acp.SessionID]*entry),
+		sessions: make(map[acp.SessionID]*entry), leaving: make(map[acp.SessionID]*entry),
 	}
 	// The connection outlives ctx: while sessions close, the editor is still told to release their terminals, and what
 	// the turns come to.
@@ -134,8 +136,9 @@ func (s *Server) close() {
 	defer cancel()
 	s.mu.Lock()
 	s.closing = true
-	entries := s.sessions
-	s.sessions = make(map[acp.SessionID]*entry)
+	entries := slices.Collect(maps.Values(s.sessions))
+	entries = slices.AppendSeq(entries, maps.Values(s.leaving))
+	clear(s.sessions)
 	s.mu.Unlock()
 	var all sync.WaitGroup
 	for _, e := range entries {

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -131,27 +132,16 @@ func (s *Server) LoadSession(ctx context.Context, p *acp.LoadSessionRequest) (ac
 	if err != nil {
 		return nil, err
 	}
-	return func() (*acp.LoadSessionResponse, error) {
-		e, session, err := reopen()
+	return func() (_ *acp.LoadSessionResponse, err error) {
+		o, err := reopen()
 		if err != nil {
 			return nil, err
 		}
-		events, err := session.Replay()
-		if err != nil {
+		defer func() { s.failed(o, err) }()
+		if err := o.replay(ctx); err != nil {
 			return nil, err
 		}
-		for ev := range events {
-			if ctx.Err() != nil {
-				return nil, context.Cause(ctx)
-			}
-			for _, u := range updates(ev, false) {
-				e.out.write(u)
-			}
-		}
-		for _, u := range e.out.takeLater() {
-			e.out.write(u)
-		}
-		snap, err := session.Snapshot()
+		snap, err := o.session.Snapshot()
 		if err != nil {
 			return nil, err
 		}
@@ -165,12 +155,13 @@ func (s *Server) ResumeSession(ctx context.Context, p *acp.ResumeSessionRequest)
 	if err != nil {
 		return nil, err
 	}
-	return func() (*acp.ResumeSessionResponse, error) {
-		_, session, err := reopen()
+	return func() (_ *acp.ResumeSessionResponse, err error) {
+		o, err := reopen()
 		if err != nil {
 			return nil, err
 		}
-		snap, err := session.Snapshot()
+		defer func() { s.failed(o, err) }()
+		snap, err := o.session.Snapshot()
 		if err != nil {
 			return nil, err
 		}
@@ -178,11 +169,43 @@ func (s *Server) ResumeSession(ctx context.Context, p *acp.ResumeSessionRequest)
 	}, nil
 }
 
+// reopened is a session that a request has opened, or has found open.
+type reopened struct {
+	*entry
+	session *agent.Session
+	// fresh says that the request opened it, err why the request failed after all: the session is closed again then.
+	fresh bool
+	err   error
+}
+
+// replay tells the client all of the conversation.
+func (o *reopened) replay(ctx context.Context) error {
+	o.replaying.Lock()
+	defer o.replaying.Unlock()
+	events, err := o.session.Replay()
+	if err != nil {
+		return err
+	}
+	for ev := range events {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		for _, u := range updates(ev, false) {
+			o.out.write(u)
+		}
+	}
+	for _, u := range o.out.takeLater() {
+		o.out.write(u)
+	}
+	return nil
+}
+
 // reopen enters a session at once, so that what the client sends behind the request finds it, and returns how to
-// open it. A session that is live already is taken as it is.
+// open it. What was sent behind the request begins behind its response. A session that is live already is taken as it
+// is.
 func (s *Server) reopen(
 	ctx context.Context, id acp.SessionID, cwd string, additional []string, servers []acp.MCPServer,
-) (func() (*entry, *agent.Session, error), error) {
+) (func() (*reopened, error), error) {
 	if err := s.initialized(); err != nil {
 		return nil, err
 	}
@@ -194,42 +217,75 @@ func (s *Server) reopen(
 	if err != nil {
 		return nil, err
 	}
-	return func() (*entry, *agent.Session, error) {
-		if !added {
-			<-e.done
-			if e.err != nil {
-				return nil, nil, e.err
-			}
-			if live := e.session.Workspace().Cwd; live != ws.Cwd {
-				return nil, nil, invalidParams("session %s is open in %s, not in %s; close it first", id, live, ws.Cwd)
-			}
-			return e, e.session, nil
-		}
+	if !added {
+		return func() (*reopened, error) { return e.reuse(ctx, ws) }, nil
+	}
+	return func() (*reopened, error) {
 		session, notices, err := s.open(ctx, e, ws)
 		if err != nil {
 			// Forgotten before it settles, so that the next attempt begins anew.
-			s.leave(e)
+			s.forget(e)
 			e.settle(nil, err)
-			return nil, nil, err
+			return nil, err
 		}
 		for _, n := range notices {
 			e.out.emit(agent.Noticed{Severity: agent.SeverityWarning, Title: n})
 		}
 		s.notice(ctx, e, servers)
-		snap, err := session.Snapshot()
-		if err != nil {
-			return nil, nil, err
-		}
-		acp.AfterResponse(ctx, func() {
-			e.out.release(commandsUpdate(), infoUpdate(snap.Title, snap.UpdatedAt))
-		})
-		e.settle(session, nil)
-		return e, session, nil
+		o := &reopened{entry: e, session: session, fresh: true}
+		acp.AfterResponse(ctx, func() { s.settleReopened(o) })
+		return o, nil
 	}, nil
+}
+
+// failed takes note of why a request that has reopened a session was not answered with it; nil for success. A session
+// that it found open stays open.
+func (s *Server) failed(o *reopened, err error) {
+	if err != nil && o.fresh {
+		o.err = err
+		s.leave(o.entry) // before the client can try again
+	}
+}
+
+// settleReopened makes a session usable, or takes it back, once the response is on its way.
+func (s *Server) settleReopened(o *reopened) {
+	if o.err != nil {
+		o.settle(o.session, nil)
+		_ = o.close(context.Background()) // no turn has begun; the client has been told why
+		return
+	}
+	if snap, err := o.session.Snapshot(); err == nil {
+		o.out.release(commandsUpdate(), infoUpdate(snap.Title, snap.UpdatedAt))
+	}
+	o.settle(o.session, nil)
+}
+
+// reuse takes a session that is live, or will be soon.
+func (e *entry) reuse(ctx context.Context, ws agent.Workspace) (*reopened, error) {
+	select {
+	case <-e.done:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	if e.err != nil {
+		return nil, e.err
+	}
+	if live := e.session.Workspace(); live.Cwd != ws.Cwd || !slices.Equal(live.Additional, ws.Additional) {
+		return nil, invalidParams("session %s is open in %s with the additional directories %q; close it first to open it elsewhere", e.id, live.Cwd, live.Additional)
+	}
+	acp.AfterResponse(ctx, func() { e.out.send(commandsUpdate()) })
+	return &reopened{entry: e, session: e.session}, nil
 }
 
 // open builds a session from its file.
 func (s *Server) open(ctx context.Context, e *entry, ws agent.Workspace) (*agent.Session, []string, error) {
+	if e.before != nil {
+		select {
+		case <-e.before:
+		case <-ctx.Done():
+			return nil, nil, context.Cause(ctx)
+		}
+	}
 	log, err := s.opts.Store.Open(ctx, string(e.id))
 	if err != nil {
 		return nil, nil, err

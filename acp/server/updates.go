@@ -3,6 +3,7 @@ package server
 import (
 	"fmt"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 
@@ -16,7 +17,14 @@ import (
 func updates(ev agent.Event, notices bool) []acp.SessionUpdate {
 	switch ev := ev.(type) {
 	case agent.MessageDelta:
-		return []acp.SessionUpdate{messageUpdate(ev)}
+		var all []acp.SessionUpdate
+		for len(ev.Text) > maxChunk {
+			first := ev
+			first.Text = ev.Text[:runeStart(ev.Text, maxChunk)]
+			ev.Text = ev.Text[len(first.Text):]
+			all = append(all, messageUpdate(first))
+		}
+		return append(all, messageUpdate(ev))
 	case agent.ToolStarted:
 		return []acp.SessionUpdate{&acp.ToolCall{
 			ToolCallID: acp.ToolCallID(ev.CallID), Title: ev.Title, Name: ev.Name, Kind: acp.ToolKind(ev.Kind),
@@ -66,6 +74,19 @@ func updates(ev agent.Event, notices bool) []acp.SessionUpdate {
 	default:
 		return nil
 	}
+}
+
+// maxChunk bounds the text of one update in bytes: many clients cannot take a line of more than 64 KiB.
+const maxChunk = 32 << 10
+
+// runeStart is the last place in s, not behind at, where a character begins.
+func runeStart(s string, at int) int {
+	for back := range min(at, utf8.UTFMax) {
+		if utf8.RuneStart(s[at-back]) {
+			return at - back
+		}
+	}
+	return at // no text at all
 }
 
 func messageUpdate(ev agent.MessageDelta) acp.SessionUpdate {
