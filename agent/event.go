@@ -48,8 +48,6 @@ type ToolProgress struct {
 	Running bool
 	// Content is all that is shown for the call by now; nil if that has not changed.
 	Content []Content
-	// Output is text that was added to the call's output, for a client that appends it itself.
-	Output string
 }
 
 // ToolEnded is the end of a call. Each started call ends exactly once, within its turn.
@@ -79,12 +77,6 @@ type InfoChanged struct {
 	UpdatedAt time.Time
 }
 
-// ModeChanged tells a change of mode that the editor did not make itself.
-type ModeChanged struct{ Mode Mode }
-
-// ConfigChanged tells that some option has another value, or other values to choose from, now.
-type ConfigChanged struct{}
-
 // Noticed is a line for the user about something that concerns the session.
 type Noticed struct {
 	Severity Severity
@@ -102,13 +94,11 @@ const (
 	SeverityError   Severity = "error"
 )
 
-func (MessageDelta) isEvent()  {}
-func (ToolStarted) isEvent()   {}
-func (ToolProgress) isEvent()  {}
-func (ToolEnded) isEvent()     {}
-func (PlanChanged) isEvent()   {}
-func (UsageChanged) isEvent()  {}
-func (InfoChanged) isEvent()   {}
-func (ModeChanged) isEvent()   {}
-func (ConfigChanged) isEvent() {}
-func (Noticed) isEvent()       {}
+func (MessageDelta) isEvent() {}
+func (ToolStarted) isEvent()  {}
+func (ToolProgress) isEvent() {}
+func (ToolEnded) isEvent()    {}
+func (PlanChanged) isEvent()  {}
+func (UsageChanged) isEvent() {}
+func (InfoChanged) isEvent()  {}
+func (Noticed) isEvent()      {}

@@ -186,7 +186,7 @@ func (r *toolRun) update(p Progress) {
 	if p.TerminalID != "" {
 		r.shown = append(r.shown[:len(r.shown):len(r.shown)], TerminalContent{p.TerminalID})
 	}
-	ev := ToolProgress{CallID: r.call.ID, Running: true, Output: p.Text}
+	ev := ToolProgress{CallID: r.call.ID, Running: true}
 	if p.Content != nil || p.TerminalID != "" {
 		ev.Content = r.shown
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/agent"
@@ -32,7 +33,12 @@ type Shell struct {
 func FindShell(preferred string) Shell {
 	if runtime.GOOS == "windows" {
 		if filepath.IsAbs(preferred) {
-			return Shell{Path: preferred, Args: []string{"/d", "/s", "/c"}}
+			switch strings.TrimSuffix(strings.ToLower(filepath.Base(preferred)), ".exe") {
+			case "bash", "zsh", "sh":
+				return Shell{Path: preferred, Args: []string{"-c"}}
+			case "cmd":
+				return Shell{Path: preferred, Args: []string{"/d", "/s", "/c"}}
+			}
 		}
 		return Shell{Path: `C:\Windows\System32\cmd.exe`, Args: []string{"/d", "/s", "/c"}}
 	}

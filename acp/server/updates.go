@@ -67,8 +67,6 @@ func updates(ev agent.Event, notices bool) []acp.SessionUpdate {
 		return []acp.SessionUpdate{u}
 	case agent.InfoChanged:
 		return []acp.SessionUpdate{infoUpdate(ev.Title, ev.UpdatedAt)}
-	case agent.ModeChanged:
-		return []acp.SessionUpdate{&acp.CurrentModeUpdate{CurrentModeID: acp.SessionModeID(ev.Mode)}}
 	case agent.Noticed:
 		return []acp.SessionUpdate{noticeUpdate(ev, notices)}
 	default:

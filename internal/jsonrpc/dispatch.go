@@ -33,14 +33,6 @@ func AfterResponse(ctx context.Context, fn func()) {
 	}
 }
 
-// RequestID returns the id of the request that ctx belongs to, or the zero ID.
-func RequestID(ctx context.Context) ID {
-	if in, ok := ctx.Value(inboundKey{}).(*inbound); ok {
-		return in.req.ID
-	}
-	return ID{}
-}
-
 // dispatch runs the ordered phase of every handler, in the order of the wire.
 func (c *Conn) dispatch() {
 	var items []inboxItem

@@ -173,6 +173,9 @@ func (o *outbox) drain(w io.Writer, trace func(Direction, []byte), encodeFailed 
 				if cap(buf) > 4*maxWrite {
 					buf = nil
 				}
+				if cap(one) > 4*maxWrite {
+					one = nil
+				}
 				buf = buf[:0]
 			}
 		}
