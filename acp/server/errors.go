@@ -47,7 +47,8 @@ func wireError(err error) *acp.Error {
 			data.ResetsAt = e.ResetsAt.UTC().Format(time.RFC3339)
 		}
 		code := acp.ErrorCodeInternalError
-		if e.Kind == providers.KindAuth {
+		// A key that is there and wrong is no case for the client's login: only a missing one is.
+		if e.Kind == providers.KindAuth && e.Status == 0 {
 			code = acp.ErrorCodeAuthenticationRequired
 		}
 		return withData(code, err.Error(), data)

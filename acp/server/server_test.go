@@ -598,13 +598,16 @@ func TestSessionsAreIsolated(t *testing.T) {
 func TestProviderErrors(t *testing.T) {
 	resets := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	e := start(t, scripted(
+		providertest.Step{providertest.Fail(&providers.Error{Kind: providers.KindAuth, Provider: "test", Message: "there is no key"})},
 		providertest.Step{providertest.Fail(&providers.Error{Kind: providers.KindAuth, Provider: "test", Message: "the key is wrong", Status: 401})},
 		providertest.Step{providertest.Fail(&providers.Error{Kind: providers.KindQuota, Provider: "test", Message: "used up", ResetsAt: resets})},
 		providertest.Step{providertest.Text("fine")},
 	))
 	id := e.session()
-	_, err := e.Prompt(t.Context(), id, "one")
-	wantCode(t, err, acp.ErrorCodeAuthenticationRequired, "the key is wrong")
+	_, err := e.Prompt(t.Context(), id, "none")
+	wantCode(t, err, acp.ErrorCodeAuthenticationRequired, "there is no key")
+	_, err = e.Prompt(t.Context(), id, "one")
+	wantCode(t, err, acp.ErrorCodeInternalError, "the key is wrong")
 	_, err = e.Prompt(t.Context(), id, "two")
 	wantCode(t, err, acp.ErrorCodeInternalError, "used up")
 	var data struct {

@@ -104,11 +104,12 @@ func planBash(_ context.Context, call *agent.Call, in *bashInput) (*agent.CallPl
 	if err != nil {
 		return nil, err
 	}
-	title := commandTitle(in.Command)
+	// A variable can make any program run another one (BASH_ENV, PAGER), so what is asked for and remembered has them.
+	title := commandTitle(c.assignments() + in.Command)
 	plan := &agent.CallPlan{
 		Title:   title,
-		Content: shownCommand(in.Command),
-		Effects: []agent.Effect{{Action: agent.ActionCommand, Command: c.line, Title: title}},
+		Content: c.shown(in.Command),
+		Effects: []agent.Effect{{Action: agent.ActionCommand, Command: c.assignments() + c.line, Title: title}},
 	}
 	if c.dir != call.Workspace.Cwd {
 		plan.Effects = append(plan.Effects, agent.Effect{Action: agent.ActionRead, Path: c.dir, Title: "Run a command in " + c.dir})
@@ -116,8 +117,19 @@ func planBash(_ context.Context, call *agent.Call, in *bashInput) (*agent.CallPl
 	return plan, nil
 }
 
-func shownCommand(command string) []agent.Content {
-	return []agent.Content{agent.TextContent{Text: "$ " + strings.TrimSpace(command)}}
+// assignments is the environment of the call as a shell would be given it, with a blank behind it; empty for none.
+func (c *bashCommand) assignments() string {
+	var s strings.Builder
+	for _, kv := range c.env {
+		name, value, _ := strings.Cut(kv, "=")
+		s.WriteString(name + "='" + strings.ReplaceAll(value, "'", `'\''`) + "' ")
+	}
+	return s.String()
+}
+
+// shown is the command as the editor shows it.
+func (c *bashCommand) shown(command string) []agent.Content {
+	return []agent.Content{agent.TextContent{Text: "$ " + c.assignments() + strings.TrimSpace(command)}}
 }
 
 // commandTitle is the command's first line, cut.
@@ -146,7 +158,7 @@ func runBash(ctx context.Context, call *agent.Call, in *bashInput) (*agent.Resul
 	case !info.IsDir():
 		return nil, fmt.Errorf("Working directory is not a directory: %s", c.dir)
 	}
-	r := &bashRun{call: call, command: c, shown: shownCommand(in.Command)}
+	r := &bashRun{call: call, command: c, shown: c.shown(in.Command)}
 	return r.run(ctx, in.PTY)
 }
 

@@ -351,3 +351,14 @@ func TestBashRefuses(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// A call's variables are part of what is asked for: one like BASH_ENV makes a harmless command run another.
+func TestBashPlan_NamesTheEnvironment(t *testing.T) {
+	w := bashWorld(t, &toolstest.Terminal{})
+	p := plan(t, w, "bash", input{"command": "git status", "env": map[string]string{"BASH_ENV": "it's evil.sh", "A": "1"}})
+	const want = `A='1' BASH_ENV='it'\''s evil.sh' git status`
+	if p.Effects[0].Command != want || p.Title != want {
+		t.Errorf("effect %q, title %q; want %q", p.Effects[0].Command, p.Title, want)
+	}
+	toolstest.Same(t, "content", p.Content, []agent.Content{agent.TextContent{Text: "$ " + want}})
+}

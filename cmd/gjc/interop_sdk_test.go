@@ -20,6 +20,13 @@ func node(t *testing.T, env []string, dir string, args ...string) (stdout string
 	program := testenv.NeedsTool(t, "node")
 	ctx, cancel := context.WithTimeout(t.Context(), 2*hang)
 	defer cancel()
+	version, err := exec.CommandContext(ctx, program, "--version").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if major, _, _ := strings.Cut(strings.TrimPrefix(string(version), "v"), "."); len(major) < 2 || major < "20" {
+		testenv.Skip(t, "the clients need node 20 or newer, and this is %s", version)
+	}
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Env, cmd.Dir, cmd.WaitDelay = env, dir, hang
 	var out, told bytes.Buffer

@@ -17,7 +17,6 @@ type options struct {
 	logFile  string
 	logLevel string
 	rpcLog   string
-	noLSP    bool
 }
 
 // execute runs the command line and returns the exit code: 0, 1 for a failure, 2 for a wrong call.
@@ -76,7 +75,6 @@ func newRoot(h *host, opts *options) *cobra.Command {
 	f.StringVar(&opts.logFile, "log-file", "", "write the log there instead of to stderr")
 	f.StringVar(&opts.logLevel, "log-level", "warn", "trace, debug, info, warn, error or off")
 	f.StringVar(&opts.rpcLog, "rpc-log", "", "write every protocol message to this file")
-	f.BoolVar(&opts.noLSP, "no-lsp", false, "start no language servers")
 	root.Flags().StringVar(&opts.mode, "mode", "", "\"acp\" is the same as the command acp")
 	root.AddCommand(newACP(h, opts), newDemo(h, opts), newDoctor(h, opts), newLogin(h, opts), newLogout(h, opts), newModels(h, opts), newVersion(h))
 	return root

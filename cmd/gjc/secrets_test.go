@@ -49,11 +49,19 @@ func TestSecrets(t *testing.T) {
 	if m, _ := p.answer(p.prompt(id, "go")); m.Error != nil {
 		t.Errorf("the prompt got %s", m.line)
 	}
-	for _, code := range []int{-32000, -32603} {
+	for _, code := range []int{-32603, -32603} { // a wrong key, a broken request
 		if m, _ := p.answer(p.prompt(id, "again")); m.Error == nil || m.Error.Code != code {
 			t.Errorf("the failing prompt got %s, want code %d", m.line, code)
 		}
 	}
+	// The editor's terminals get no keys either.
+	model.Add(providertest.Step{providertest.Call("c2", "bash", `{"command":"env"}`)}, providertest.Step{providertest.Text("done")})
+	p.initialize(withTerminals)
+	prompt := p.prompt(p.session("auto"), "go")
+	create := p.called("terminal/create")
+	wantNoSecret(t, secret, "terminal/create", create.line)
+	p.send(`{"jsonrpc":"2.0","id":` + string(create.ID) + `,"error":{"code":-32603,"message":"no terminal today"}}`)
+	p.answer(prompt)
 	p.call("session/close", object{"sessionId": id})
 	p.call("session/load", object{"sessionId": id, "cwd": p.work, "mcpServers": []any{}})
 	p.stop()
