@@ -144,6 +144,15 @@ func New(opts Options) *Session {
 	if n := len(opts.History); n > 0 && !opts.History[n-1].Time.IsZero() {
 		s.st.updated = opts.History[n-1].Time
 	}
+	for _, m := range opts.History {
+		if m.Role != providers.RoleAssistant || m.Usage == (providers.Usage{}) {
+			continue
+		}
+		s.st.usage = m.Usage
+		if m.Provider == opts.Model.Provider && m.Model == opts.Model.ID {
+			s.st.cost += opts.Model.Cost.Of(m.Usage)
+		}
+	}
 	s.ctx, s.end = context.WithCancelCause(context.Background())
 	go func() {
 		defer close(s.done)

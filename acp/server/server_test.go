@@ -497,7 +497,7 @@ func TestLoadAndResume(t *testing.T) {
 	}
 	for _, u := range e.Updates(id)[seen:] {
 		switch u.(type) {
-		case *acp.AvailableCommandsUpdate, *acp.SessionInfoUpdate:
+		case *acp.AvailableCommandsUpdate, *acp.SessionInfoUpdate, *acp.UsageUpdate:
 		default:
 			t.Errorf("resume replayed a %T", u)
 		}

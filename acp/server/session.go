@@ -255,7 +255,11 @@ func (s *Server) settleReopened(o *reopened) {
 		return
 	}
 	if snap, err := o.session.Snapshot(); err == nil {
-		o.out.release(commandsUpdate(), infoUpdate(snap.Title, snap.UpdatedAt))
+		first := []acp.SessionUpdate{commandsUpdate(), infoUpdate(snap.Title, snap.UpdatedAt)}
+		if used := snap.Usage.Context(); used > 0 {
+			first = append(first, updates(agent.UsageChanged{Used: used, Size: snap.Model.ContextWindow, CostUSD: snap.CostUSD}, true)...)
+		}
+		o.out.release(first...)
 	}
 	o.settle(o.session, nil)
 }
