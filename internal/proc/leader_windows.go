@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strings"
 	"syscall"
 	"unsafe"
 
@@ -23,8 +25,19 @@ func (l *leader) prepare(cmd *exec.Cmd, _ bool) {
 	// has no console would open one on the user's screen.
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		CreationFlags: windows.CREATE_SUSPENDED | windows.CREATE_NO_WINDOW | windows.CREATE_NEW_PROCESS_GROUP,
+		CmdLine:       shellCommandLine(cmd),
 	}
 	l.cmd = cmd
+}
+
+// shellCommandLine is the command line of a cmd.exe that runs a line; empty for any other program, whose arguments the
+// usual rules quote. With /s, cmd.exe takes what stands between the first quote and the last as it is.
+func shellCommandLine(cmd *exec.Cmd) string {
+	n := len(cmd.Args)
+	if n < 3 || !strings.EqualFold(filepath.Base(cmd.Path), "cmd.exe") || !strings.EqualFold(cmd.Args[n-2], "/c") {
+		return ""
+	}
+	return syscall.EscapeArg(cmd.Path) + " " + strings.Join(cmd.Args[1:n-1], " ") + ` "` + cmd.Args[n-1] + `"`
 }
 
 func (l *leader) start() error {
