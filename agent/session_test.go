@@ -44,14 +44,15 @@ func (l *memoryLog) add(what string) (string, error) {
 }
 
 func (l *memoryLog) AppendMessage(m *providers.Message) (string, error) {
-	what := string(m.Role) + ":" + m.Text()
+	var what strings.Builder
+	what.WriteString(string(m.Role) + ":" + m.Text())
 	for _, c := range m.ToolCalls() {
-		what += " +" + c.Name
+		what.WriteString(" +" + c.Name)
 	}
 	if m.IsError {
-		what += " (error)"
+		what.WriteString(" (error)")
 	}
-	return l.add(what)
+	return l.add(what.String())
 }
 
 func (l *memoryLog) Append(e sessions.Entry) (string, error) { return l.add(string(e.Kind())) }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -264,12 +265,7 @@ func (t *Turn) emit(ev Event) {
 }
 
 func (t *Turn) isOpen(id string) bool {
-	for _, open := range t.open {
-		if open == id {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(t.open, id)
 }
 
 func (t *Turn) closeCall(id string) bool {

@@ -184,16 +184,16 @@ func TestBashStreams(t *testing.T) {
 		go func() { done <- run(t, w, "bash", input{"command": "x"}) }()
 		time.Sleep(5 * time.Second) // of the bubble's clock
 		synctest.Wait()
-		text := ""
+		var text strings.Builder
 		reports := w.Progress()
 		for _, p := range reports {
-			text += p.Text
+			text.WriteString(p.Text)
 		}
 		if len(reports) < 5 || len(reports) > 13 {
 			t.Errorf("%d reports in one second and a bit", len(reports))
 		}
-		if !strings.HasPrefix(text, "000 é\n001 é\n") || !strings.HasSuffix(text, "999 é\nwaiting…") {
-			t.Errorf("reported so far: %.40q … %q", text, text[max(0, len(text)-40):])
+		if !strings.HasPrefix(text.String(), "000 é\n001 é\n") || !strings.HasSuffix(text.String(), "999 é\nwaiting…") {
+			t.Errorf("reported so far: %.40q … %q", text.String(), text.String()[max(0, len(text.String())-40):])
 		}
 		if res := <-done; !strings.HasSuffix(res.Text, "999 é\nwaiting…é end") {
 			t.Errorf("result: %q", res.Text[len(res.Text)-40:])

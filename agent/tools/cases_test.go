@@ -85,10 +85,11 @@ func caseResult(t *testing.T, w *toolstest.World, name, in string) string {
 	if err != nil {
 		return "error: " + strings.ReplaceAll(err.Error(), w.Dir, "$W")
 	}
-	text := res.Text
+	var text strings.Builder
+	text.WriteString(res.Text)
 	for _, c := range res.Content {
 		if d, ok := c.(agent.DiffContent); ok && d.Old == nil {
-			text += "\n(diff: a new file)"
+			text.WriteString("\n(diff: a new file)")
 		}
 	}
 	for _, loc := range res.Locations {
@@ -97,10 +98,10 @@ func caseResult(t *testing.T, w *toolstest.World, name, in string) string {
 			if err != nil {
 				t.Fatal(err)
 			}
-			text += "\n(at " + filepath.ToSlash(rel) + ":" + itoa(loc.Line) + ")"
+			text.WriteString("\n(at " + filepath.ToSlash(rel) + ":" + itoa(loc.Line) + ")")
 		}
 	}
-	return strings.ReplaceAll(text, w.Dir, "$W")
+	return strings.ReplaceAll(text.String(), w.Dir, "$W")
 }
 
 // dress gives a file what the comment says of it.

@@ -164,15 +164,16 @@ func searchWith(t testing.TB, w *toolstest.World, in input, rg string) string {
 	if err != nil {
 		return "error: " + err.Error()
 	}
-	text := res.Text
+	var text strings.Builder
+	text.WriteString(res.Text)
 	for _, loc := range res.Locations {
 		rel, err := filepath.Rel(w.Dir, loc.Path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		text += fmt.Sprintf("\n@%s:%d", rel, loc.Line)
+		text.WriteString(fmt.Sprintf("\n@%s:%d", rel, loc.Line))
 	}
-	return text
+	return text.String()
 }
 
 // The cap must fall on the same match, whichever order ripgrep works in.

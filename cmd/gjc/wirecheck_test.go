@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -308,10 +309,8 @@ func hasMembers(defs map[string]any, schema any, path []string) bool {
 	}
 	if ref, ok := s["$ref"].(string); ok {
 		name := strings.TrimPrefix(ref, "#/$defs/")
-		for _, p := range path {
-			if p == name {
-				return false
-			}
+		if slices.Contains(path, name) {
+			return false
 		}
 		if hasMembers(defs, defs[name], append(path, name)) {
 			return true
