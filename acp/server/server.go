@@ -102,7 +102,7 @@ func Serve(ctx context.Context, r io.Reader, w io.Writer, closer io.Closer, opts
 	conn := acp.NewAgentConn(context.WithoutCancel(ctx), r, w, &acp.ConnOptions{
 		Closer: closer, MaxMessageSize: opts.MaxMessageSize, Trace: opts.Trace,
 		MapError: wireError,
-		Dropped:  func(err error) { s.log.Warn().Err(err).Msg("inbound message dropped") },
+		Dropped:  func(err error) { s.log.Debug().Err(err).Msg("inbound message dropped") },
 		Panicked: s.panicked,
 	}, func(c *acp.AgentConn) acp.Agent {
 		s.conn = c

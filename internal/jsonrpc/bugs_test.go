@@ -422,3 +422,39 @@ func TestConn_CallOfAnEndedContext(t *testing.T) {
 		p.want()
 	})
 }
+
+// What a peer asks before it closes its side is answered, if that does not take long; what does is cancelled.
+func TestConn_AnswersBehindTheEndOfInput(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &machine{locks: make(map[string]chan struct{})}
+		in, toConn := io.Pipe()
+		fromConn, out := io.Pipe()
+		conn := jsonrpc.NewConn(t.Context(), in, out, options(frame.Lines, m, out))
+		got := make(chan []byte, 1)
+		go func() {
+			all, err := io.ReadAll(fromConn)
+			if err != nil {
+				t.Error(err)
+			}
+			got <- all
+		}()
+		if _, err := io.WriteString(toConn, `{"jsonrpc":"2.0","id":1,"method":"echo","params":{"name":"first"}}
+{"jsonrpc":"2.0","id":2,"method":"wait","params":{"name":"never"}}
+{"jsonrpc":"2.0","id":3,"method":"echo","params":{"name":"last"}}
+`); err != nil {
+			t.Fatal(err)
+		}
+		_ = toConn.Close()
+		begin := time.Now()
+		all := string(<-got)
+		if d := time.Since(begin); d > time.Second {
+			t.Errorf("the end took %v of fake time", d)
+		}
+		for _, want := range []string{`"id":1,"result":"first"`, `"id":3,"result":"last"`, `"id":2,"error":{"code":-32603,"message":"waiting for never: peer is gone"}`} {
+			if !strings.Contains(all, want) {
+				t.Errorf("no %s in\n%s", want, all)
+			}
+		}
+		<-conn.Done()
+	})
+}

@@ -98,6 +98,8 @@ type connState struct {
 	handlers int
 	// draining refuses new requests; the connection ends when handlers is zero.
 	draining bool
+	// inputOver says that the peer has closed its side; the connection ends when handlers is zero, or soon.
+	inputOver bool
 	// cause is why the connection ended; nil while it lives.
 	cause error
 	// forced stops waiting for handlers.
@@ -200,15 +202,20 @@ func (c *Conn) update(change func(*connState)) {
 	if s.handlers < 0 {
 		panic("jsonrpc: more handlers ended than began")
 	}
-	if s.draining && s.handlers == 0 && s.cause == nil {
-		c.endLocked(ErrClosed)
+	if s.handlers == 0 && s.cause == nil {
+		switch {
+		case s.inputOver:
+			c.endLocked(ErrPeerGone)
+		case s.draining:
+			c.endLocked(ErrClosed)
+		}
 	}
 	if s.cause != nil && (s.handlers == 0 || s.forced) && !s.flushing {
 		// Nobody is left who would answer: let the writer finish.
 		s.flushing = true
 		c.inbox.close()
 		c.outbox.close()
-		c.restartTimer(s, func() { c.update(func(s *connState) { s.written = true }) })
+		c.restartTimer(s, c.opts.CloseGrace, func() { c.update(func(s *connState) { s.written = true }) })
 	}
 	if s.flushing && s.written && !s.finished {
 		s.finished = true
@@ -240,14 +247,14 @@ func (c *Conn) endLocked(cause error) {
 		delete(s.outgoing, id)
 		call.settle(nil, fmt.Errorf("%s: %w", call.method, cause))
 	}
-	c.restartTimer(s, func() { c.update(func(s *connState) { s.forced = true }) })
+	c.restartTimer(s, c.opts.CloseGrace, func() { c.update(func(s *connState) { s.forced = true }) })
 }
 
-func (c *Conn) restartTimer(s *connState, fn func()) {
+func (c *Conn) restartTimer(s *connState, d time.Duration, fn func()) {
 	if s.timer != nil {
 		s.timer.Stop()
 	}
-	s.timer = time.AfterFunc(c.opts.CloseGrace, fn)
+	s.timer = time.AfterFunc(d, fn)
 }
 
 func (c *Conn) write(w io.Writer) {
@@ -273,13 +280,27 @@ func (c *Conn) read(r frame.Reader) {
 		case frame.Recoverable(err):
 			c.refuse(&inboundError{err: fmt.Errorf("%w: %w", ErrInvalidRequest, err)})
 		case errors.Is(err, io.EOF):
-			c.end(ErrPeerGone)
+			c.inputOver()
 			return
 		default:
 			c.end(fmt.Errorf("%w: reading: %w", ErrPeerGone, err))
 			return
 		}
 	}
+}
+
+// answerGrace is how long what the peer asked before it closed its side may go on: "echo request | program" wants an
+// answer, but nobody waits for a long one.
+const answerGrace = 100 * time.Millisecond
+
+// inputOver takes note that the peer closed its side between two messages.
+func (c *Conn) inputOver() {
+	c.update(func(s *connState) {
+		s.inputOver = true
+		if s.cause == nil && s.handlers > 0 {
+			c.restartTimer(s, answerGrace, func() { c.end(ErrPeerGone) })
+		}
+	})
 }
 
 // receive sorts one inbound message. It runs on the reader.

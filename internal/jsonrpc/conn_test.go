@@ -3,6 +3,7 @@ package jsonrpc_test
 import (
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
@@ -109,7 +110,7 @@ func TestConn_PeerCloseCancelsHandlersAndFailsCalls(t *testing.T) {
 		settle{},
 		closeSide{"cut"},
 		collect{name: "a", fails: "peer is gone"},
-		settle{},
+		pass{time.Second},
 		causes{"peer is gone"},
 	)
 }
@@ -138,6 +139,14 @@ func TestConn_ShutdownDrains(t *testing.T) {
 		settle{},
 		serverDone{},
 	)
+}
+
+// pass lets fake time pass.
+type pass struct{ d time.Duration }
+
+func (s pass) run(*testing.T, *env) {
+	time.Sleep(s.d)
+	synctest.Wait()
 }
 
 type shutdownServer struct{}

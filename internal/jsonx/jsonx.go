@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -46,8 +47,16 @@ func (e *DecodeError) Error() string {
 	if e.Pointer == "" {
 		return e.Reason
 	}
-	return e.Pointer + ": " + e.Reason
+	p := e.Pointer
+	if len(p) > maxPointer {
+		// A pointer into a very deep value is no help to anybody.
+		p = strings.ToValidUTF8(p[:maxPointer], "") + "…"
+	}
+	return p + ": " + e.Reason
 }
+
+// maxPointer is how much of a pointer an error's text has, in bytes.
+const maxPointer = 200
 
 func (e *DecodeError) Unwrap() error { return e.err }
 
