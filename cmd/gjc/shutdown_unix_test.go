@@ -66,6 +66,7 @@ var stages = []stage{
 		p.prompt(id, "!say 1000000")
 		p.until("the beginning", func(m message) bool { return strings.Contains(m.line, "agent_message_chunk") })
 		p.deaf.Lock()
+		p.wasDeaf.Store(true)
 		p.t.Cleanup(p.deaf.Unlock)
 	}},
 	{name: "two sessions", child: true, reach: func(p *peer) {
