@@ -337,3 +337,34 @@ func TestNoForeignTraces(t *testing.T) {
 		_ = f.Close() // read only
 	}
 }
+
+// TestBugClasses checks that every test which docs/design/bug-classes.md names exists in the package that it names.
+func TestBugClasses(t *testing.T) {
+	text, err := os.ReadFile("docs/design/bug-classes.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := regexp.MustCompile("`([a-z/]+)`((?:,? (?:Test|Fuzz)\\w+)+)").FindAllStringSubmatch(string(text), -1)
+	if len(named) < 15 {
+		t.Fatalf("the document names tests in %d places; has its form changed?", len(named))
+	}
+	for _, m := range named {
+		files, err := filepath.Glob(filepath.Join(m[1], "*_test.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []byte
+		for _, f := range files {
+			text, err := os.ReadFile(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, text...)
+		}
+		for name := range strings.FieldsFuncSeq(m[2], func(r rune) bool { return r == ' ' || r == ',' }) {
+			if !bytes.Contains(all, []byte("func "+name+"(")) {
+				t.Errorf("%s has no %s", m[1], name)
+			}
+		}
+	}
+}
