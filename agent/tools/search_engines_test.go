@@ -171,7 +171,7 @@ func searchWith(t testing.TB, w *toolstest.World, in input, rg string) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text.WriteString(fmt.Sprintf("\n@%s:%d", rel, loc.Line))
+		fmt.Fprintf(&text, "\n@%s:%d", rel, loc.Line)
 	}
 	return text.String()
 }
