@@ -14,9 +14,10 @@ func main() {
 
 // run is main with an exit code; the script tests call it too.
 func run() int {
+	// Signals stay caught until the process is gone: one that comes when the end is near must not make it a bad one.
+	// Only behind a first signal does a second end the process at once.
 	ctx, stop := signal.NotifyContext(context.Background(), endSignals...)
-	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	context.AfterFunc(ctx, stop)
 	return execute(ctx, &host{
 		args: os.Args[1:], env: os.Environ(), stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
 	})
