@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"time"
 
 	"github.com/gajae-code/gjc/internal/proc"
 )
@@ -39,8 +40,14 @@ func (d *demo) makeWorkspace(ctx context.Context) error {
 	if err := os.MkdirAll(d.work, 0o755); err != nil {
 		return err
 	}
+	written := time.Now()
 	for name, text := range demoFiles {
-		if err := os.WriteFile(filepath.Join(d.work, name), []byte(text), 0o644); err != nil {
+		path := filepath.Join(d.work, name)
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			return err
+		}
+		// One time for all: what lists files by age shows them in the same order each time.
+		if err := os.Chtimes(path, written, written); err != nil {
 			return err
 		}
 	}
