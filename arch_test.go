@@ -19,6 +19,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/gajae-code/gjc/internal/testenv"
 )
 
 const module = "github.com/gajae-code/gjc/"
@@ -326,7 +328,7 @@ func TestNoForeignTraces(t *testing.T) {
 		`|/home/[a-z]{2,}/|\b(?:proxy|registry|deb)\.[a-z]+\.(?:org|com|net)\b|"resolved":`)
 	out, err := exec.CommandContext(t.Context(), "git", "ls-files", "-z").Output()
 	if err != nil {
-		t.Skipf("not a git checkout: %v", err)
+		testenv.Skip(t, "not a git checkout: %v", err)
 	}
 	for path := range strings.SplitSeq(strings.TrimRight(string(out), "\x00"), "\x00") {
 		if path == "" || path == "arch_test.go" {

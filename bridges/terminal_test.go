@@ -60,7 +60,7 @@ func TestTerminal(t *testing.T) {
 		t.Run("the end of long output is kept", func(t *testing.T) {
 			e := start(t)
 			_, out := e.runCommand(agent.Command{Line: "i=0; while [ $i -lt 2000 ]; do echo äöü $i; i=$((i+1)); done", OutputLimit: 1001})
-			if !out.Truncated || len(out.Text) > 1001 || !strings.HasSuffix(out.Text, "äöü 1999\n") || !strings.HasPrefix(strings.ToValidUTF8(out.Text, "!"), out.Text[:1]) {
+			if !out.Truncated || len(out.Text) > 1001 || !strings.HasSuffix(out.Text, "äöü 1999\n") {
 				t.Errorf("truncated %v, %d bytes: %q…", out.Truncated, len(out.Text), out.Text[:20])
 			}
 			if strings.ToValidUTF8(out.Text, "") != out.Text {

@@ -3,7 +3,6 @@ package server_test
 import (
 	"context"
 	"errors"
-	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -214,5 +213,3 @@ func scripted(steps ...providertest.Step) func(*config) {
 		c.server.Models = &models{list: []providers.Model{providertest.NewScript(info, steps...), providertest.NewScript(providers.ModelInfo{Provider: "test", ID: "plain"})}}
 	}
 }
-
-var _ io.Closer = (*acptest.Editor)(nil)

@@ -535,29 +535,6 @@ func shape(updates []acp.SessionUpdate) []string {
 	return lines
 }
 
-// What a client sends behind session/load without waiting for it finds the session.
-func TestLoad_Pipelined(t *testing.T) {
-	e := start(t)
-	id := e.session()
-	e.say(id, "!say 2", acp.StopReasonEndTurn)
-	if _, err := acp.MethodSessionClose.Call(t.Context(), e.Conn, &acp.CloseSessionRequest{SessionID: id}); err != nil {
-		t.Fatal(err)
-	}
-	results := make(chan error, 3)
-	for _, call := range []func() error{
-		func() error {
-			_, err := acp.MethodSessionLoad.Call(t.Context(), e.Conn, &acp.LoadSessionRequest{SessionID: id, Cwd: e.dir})
-			return err
-		},
-	} {
-		go func() { results <- call() }()
-	}
-	if err := <-results; err != nil {
-		t.Fatal(err)
-	}
-	e.say(id, "!say 2", acp.StopReasonEndTurn)
-}
-
 // Ten sessions at once do not get into each other's way.
 func TestSessionsAreIsolated(t *testing.T) {
 	e := start(t)

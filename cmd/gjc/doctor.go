@@ -108,7 +108,7 @@ func examine(ctx context.Context, h *host, opts *options) []finding {
 	}
 	for _, tool := range []struct{ name, without string }{
 		{"git", "the demo needs it"},
-		{"rg", "searching uses gjc's own engine, which is slower"},
+		{"rg", "the search tool uses its own engine, with the same output"},
 	} {
 		if path, err := exec.LookPath(tool.name); err != nil {
 			add("warning", tool.name, "not on PATH: %s", tool.without)
