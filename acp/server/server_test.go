@@ -602,3 +602,20 @@ func TestProviderErrors(t *testing.T) {
 		t.Errorf("the agent said %q", got)
 	}
 }
+
+// A turn makes 200 model requests and no more, and says so on the wire.
+func TestMaxTurnRequests(t *testing.T) {
+	e := start(t)
+	e.write("a.txt", "one\n")
+	id := e.session()
+	e.say(id, strings.Repeat("!read a.txt\n", 250), acp.StopReasonMaxTurnRequests)
+	calls := 0
+	for _, u := range e.Updates(id) {
+		if _, ok := u.(*acp.ToolCall); ok {
+			calls++
+		}
+	}
+	if calls != 200 {
+		t.Errorf("the turn made %d requests", calls)
+	}
+}
