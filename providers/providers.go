@@ -37,6 +37,8 @@ type Request struct {
 	// Thinking is the reasoning effort; the empty level is [ThinkingOff]. A level that the model does not know is
 	// clamped as [ModelInfo.ClampThinking] says.
 	Thinking ThinkingLevel
+	// ServiceTier is one of the model's ServiceTiers; empty for the provider's default.
+	ServiceTier string
 	// SessionID ties requests of one session together where an API can use that for caching. Optional.
 	SessionID string
 }
@@ -214,6 +216,8 @@ type ModelInfo struct {
 	ThinkingMode ThinkingMode
 	// Images reports that the model takes pictures.
 	Images bool
+	// ServiceTiers lists the tiers that requests can ask for, cheapest first; empty for a model that has none.
+	ServiceTiers []string
 	// Cost is in US dollars per million tokens; zero where unknown.
 	Cost Cost
 }
