@@ -17,9 +17,14 @@ type State struct {
 	Mode string
 	// ModeData is what the last [ModeChange] carried.
 	ModeData jsonx.Raw
-	// Title is the last title that was set in any branch, else the header's.
+	// Title is the last title that was set in any branch, else the header's. Once the user has set one, those that
+	// were made automatically count no more.
 	Title       string
 	TitleSource string
+	// Directories are the further roots that were last set in any branch, else the header's.
+	Directories []string
+	// SystemPrompt is what the client gave last, in any branch; zero for none.
+	SystemPrompt SystemPrompt
 	// ServiceTier is a JSON string; nil for the default.
 	ServiceTier jsonx.Raw
 	// MCPTools is the last [ToolSelection]; nil for none.
@@ -101,9 +106,9 @@ func userMessage(b Base, text string) providers.Message {
 func (l *Log) State() State {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s := State{Thinking: providers.ThinkingOff, Title: l.header.Title, TitleSource: l.header.TitleSource}
+	s := State{Thinking: providers.ThinkingOff}
 	answered := ""
-	for _, e := range l.branchLocked() {
+	for _, e := range l.historyLocked() {
 		switch e := e.(type) {
 		case ModelChange:
 			if e.Role == "" || e.Role == "default" {
@@ -134,20 +139,23 @@ func (l *Log) State() State {
 	if s.Model == "" {
 		s.Model = answered
 	}
-	for _, e := range slices.Backward(l.entries) {
-		if t, ok := titleOf(e); ok {
-			s.Title, s.TitleSource = t.Title, t.Source
-			break
-		}
-	}
+	about := l.aboutLocked()
+	s.Title, s.TitleSource = about.title.Title, about.title.Source
+	s.Directories, s.SystemPrompt = about.directories, about.systemPrompt
 	return s
 }
 
-func titleOf(e Entry) (titleData, bool) {
-	c, ok := e.(Custom)
-	if !ok || c.CustomType != CustomTitle {
-		return titleData{}, false
+// historyLocked is the active branch and, where it begins with a [Log.Clear], what was before that.
+func (l *Log) historyLocked() []Entry {
+	var history []Entry
+	for i := len(l.entries) - 1; i >= 0; {
+		history = append(history, l.entries[i])
+		if l.parents[i] < 0 && isClear(l.entries[i]) {
+			i-- // a clear stands right behind the leaf of its time
+		} else {
+			i = l.parents[i]
+		}
 	}
-	var t titleData
-	return t, jsonx.Unmarshal(c.Data, &t) == nil
+	slices.Reverse(history)
+	return history
 }

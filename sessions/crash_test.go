@@ -29,6 +29,12 @@ func TestMain(m *testing.M) {
 		writer(os.Args[1], os.Args[2])
 	case "holder":
 		holder(os.Args[1], os.Args[2])
+	case "stepper":
+		stepper(os.Args[1], os.Args[2])
+	case "forker":
+		forker(os.Args[1], os.Args[2])
+	case "archiver":
+		archiver(os.Args[1], os.Args[2])
 	}
 }
 
@@ -59,8 +65,63 @@ func holder(dir, id string) {
 	_, _ = io.Copy(io.Discard, os.Stdin)
 }
 
+// stepper appends ten messages for each line of its stdin.
+func stepper(dir, id string) {
+	l, err := sessions.NewStore(dir, &sessions.StoreOptions{Sync: sessions.SyncNever}).Open(context.Background(), id)
+	if err != nil {
+		fmt.Println("error:", err)
+		os.Exit(1)
+	}
+	fmt.Println("open")
+	n := len(l.Messages())
+	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+		for range 10 {
+			m := user(fmt.Sprintf("%d %s", n, strings.Repeat("x", rand.IntN(20_000))))
+			if _, err := l.AppendMessage(&m); err != nil {
+				fmt.Println("error:", err)
+				os.Exit(1)
+			}
+			n++
+		}
+	}
+}
+
+// forker forks for ever and tells each fork once it is there.
+func forker(dir, id string) {
+	s := sessions.NewStore(dir, &sessions.StoreOptions{Sync: sessions.SyncNever})
+	for {
+		l, err := s.Fork(context.Background(), id, sessions.ForkOptions{Cwd: "/w/fork", AdditionalDirectories: []string{"/w/lib"}})
+		if err != nil {
+			fmt.Println("error:", err)
+			os.Exit(1)
+		}
+		_ = l.Close()
+		fmt.Println(l.ID())
+	}
+}
+
+// archiver archives for ever and tells each time.
+func archiver(dir, id string) {
+	s := sessions.NewStore(dir, nil)
+	for {
+		for _, do := range []func(context.Context, string) error{s.Archive, s.Unarchive} {
+			if err := do(context.Background(), id); err != nil {
+				fmt.Println("error:", err)
+				os.Exit(1)
+			}
+		}
+		fmt.Println("ok")
+	}
+}
+
 // fake starts a fake and returns it with its output. It is dead when the test ends.
 func fake(t *testing.T, name string, args ...string) (*exec.Cmd, *bufio.Reader) {
+	t.Helper()
+	cmd, _, out := fakeWithInput(t, name, args...)
+	return cmd, out
+}
+
+func fakeWithInput(t *testing.T, name string, args ...string) (*exec.Cmd, io.Writer, *bufio.Reader) {
 	t.Helper()
 	path, err := os.Executable()
 	if err != nil {
@@ -68,7 +129,8 @@ func fake(t *testing.T, name string, args ...string) (*exec.Cmd, *bufio.Reader) 
 	}
 	cmd := exec.CommandContext(t.Context(), path, args...)
 	cmd.Env = append(os.Environ(), fakeVariable+"="+name)
-	if _, err := cmd.StdinPipe(); err != nil {
+	in, err := cmd.StdinPipe()
+	if err != nil {
 		t.Fatal(err)
 	}
 	out, err := cmd.StdoutPipe()
@@ -78,7 +140,7 @@ func fake(t *testing.T, name string, args ...string) (*exec.Cmd, *bufio.Reader) 
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	return cmd, bufio.NewReader(out)
+	return cmd, in, bufio.NewReader(out)
 }
 
 func TestCrash_CutAtEveryByteKeepsTheLinesBefore(t *testing.T) {

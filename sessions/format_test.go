@@ -139,8 +139,13 @@ func TestFile_IsTheProductsFormat(t *testing.T) {
 	for _, e := range everyEntry() {
 		appendEntry(t, l, e)
 	}
-	if err := l.SetTitle("New", "auto"); err != nil {
-		t.Fatal(err)
+	for _, err := range []error{
+		l.SetTitle("New", "user"), l.SetDirectories([]string{"/w/other"}), l.SetDirectories(nil),
+		l.SetSystemPrompt("append", "Be brief."), l.Clear(), l.SetSystemPrompt("append", ""),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 	got := anyID.ReplaceAllString(readFile(t, l.Path()), `"$1":"<id>"`)
 	golden := filepath.Join("testdata", "written.golden.jsonl")

@@ -6,7 +6,9 @@ import (
 	"cmp"
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -38,6 +40,22 @@ type ListOptions struct {
 	Cursor string
 	// Limit is the size of a page. If zero, [DefaultListLimit].
 	Limit int
+	// Archived says what to do with archived sessions. If zero, [ArchivedExclude].
+	Archived ArchivedFilter
+}
+
+// ArchivedFilter selects sessions by whether they are archived.
+type ArchivedFilter int
+
+// The filters.
+const (
+	ArchivedExclude ArchivedFilter = iota
+	ArchivedInclude
+	ArchivedOnly
+)
+
+func (f ArchivedFilter) takes(archived bool) bool {
+	return f == ArchivedInclude || archived == (f == ArchivedOnly)
 }
 
 // Page is a part of the list, the session that was written last first.
@@ -49,9 +67,13 @@ type Page struct {
 
 // Info is what the list knows of a session.
 type Info struct {
-	ID                    string
-	Cwd                   string
+	ID  string
+	Cwd string
+	// AdditionalDirectories are those that were last set, else the header's.
 	AdditionalDirectories []string
+	// ParentSession is the header's: the id or the path of the session that this one was forked from.
+	ParentSession string
+	Archived      bool
 	// Title is the last title that was set, else the header's, else the first line of the first prompt.
 	Title     string
 	UpdatedAt time.Time
@@ -68,7 +90,7 @@ type candidate struct {
 	path    string
 	updated time.Time
 	size    int64
-	titled  bool // there is an artifact directory, which may hold a title
+	beside  bool // there is an artifact directory, which may hold files about the session
 }
 
 // List returns the sessions that hold a message. It reads the beginnings of as many files as a page needs, and leaves
@@ -98,7 +120,7 @@ func (s *Store) List(ctx context.Context, opts ListOptions) (Page, error) {
 		}
 		batch := candidates[:min(len(candidates), opts.Limit+1-len(page.Sessions))]
 		candidates = candidates[len(batch):]
-		for _, info := range readHeads(batch) {
+		for _, info := range readHeads(batch, opts.Archived) {
 			if info == nil || opts.Cwd != "" && !samePath(info.Cwd, opts.Cwd) {
 				continue
 			}
@@ -146,7 +168,7 @@ func (s *Store) candidates(ctx context.Context, cwd string) ([]candidate, error)
 			if info, err := e.Info(); err == nil {
 				all = append(all, candidate{
 					path: filepath.Join(dir, name), updated: info.ModTime(), size: info.Size(),
-					titled: withDir[strings.TrimSuffix(name, fileSuffix)],
+					beside: withDir[strings.TrimSuffix(name, fileSuffix)],
 				})
 			}
 		}
@@ -169,14 +191,20 @@ func samePath(a, b string) bool {
 }
 
 // readHeads reads each file's head; nil stands for one that the list leaves out.
-func readHeads(batch []candidate) []*Info {
+func readHeads(batch []candidate, archived ArchivedFilter) []*Info {
 	infos := make([]*Info, len(batch))
 	next := make(chan int)
 	var wg sync.WaitGroup
 	for range min(listWorkers, len(batch)) {
 		wg.Go(func() {
 			for i := range next {
-				infos[i] = readHead(&batch[i])
+				c := &batch[i]
+				if !archived.takes(c.archived()) {
+					continue
+				}
+				if info, err := readHead(c); err == nil && info.Messages != 0 {
+					infos[i] = info
+				}
 			}
 		})
 	}
@@ -188,38 +216,39 @@ func readHeads(batch []candidate) []*Info {
 	return infos
 }
 
-func readHead(c *candidate) *Info {
+// readHead reads what the list tells. Its errors are [*CorruptError] and those of the file system.
+func readHead(c *candidate) (*Info, error) {
 	f, err := os.Open(c.path)
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	defer func() { _ = f.Close() }()
 	info := &Info{UpdatedAt: c.updated, Size: c.size, Path: c.path}
 	r := bufio.NewReaderSize(f, headSize)
 	text, err := r.ReadBytes('\n')
-	if err != nil {
-		return nil
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
 	}
 	h, err := decodeHeader(text)
 	if err != nil {
-		return nil
+		return nil, &CorruptError{Path: c.path, Line: 1, Reason: err.Error()}
 	}
-	info.ID, info.Cwd, info.AdditionalDirectories = h.ID, h.Cwd, h.AdditionalDirectories
-	info.CreatedAt, info.Title = h.Time, h.Title
-	prompt, title := scanHead(r, info, len(text))
-	if info.Messages == 0 {
-		return nil
+	info.ID, info.Cwd, info.ParentSession, info.CreatedAt = h.ID, h.Cwd, h.ParentSession, h.Time
+	about := aboutHeader(&h)
+	prompt, whole := scanHead(r, info, len(text), &about)
+	if c.beside {
+		info.Archived = c.archived()
+		if !whole {
+			readBeside(c.path, &about)
+		}
 	}
-	if title == "" && c.titled {
-		title = readTitleFile(c.path)
-	}
-	info.Title = cmp.Or(title, info.Title, prompt)
-	return info
+	info.Title, info.AdditionalDirectories = cmp.Or(about.title.Title, prompt), about.directories
+	return info, nil
 }
 
 // scanHead reads entries behind a header of the given size: to the end of a small file, else until the first prompt is
-// known. It sets info.Messages, and returns a title only where it has seen all there are.
-func scanHead(r *bufio.Reader, info *Info, read int) (prompt, title string) {
+// known. It sets info.Messages and adds to about what it comes by; whole reports that it has seen all.
+func scanHead(r *bufio.Reader, info *Info, read int, about *about) (prompt string, whole bool) {
 	d := &decoder{
 		blob:   func(string) ([]byte, error) { return nil, os.ErrNotExist },
 		notice: func(string, ...any) {},
@@ -235,18 +264,16 @@ func scanHead(r *bufio.Reader, info *Info, read int) (prompt, title string) {
 					prompt = promptOf(d.entry(&v, text))
 				}
 			case KindCustom:
-				if t, ok := titleOf(d.entry(&v, text)); ok {
-					title = t.Title
-				}
+				about.add(d.entry(&v, text))
 			default:
 			}
 		}
 		if err != nil {
-			return prompt, title
+			return prompt, true
 		}
 		if info.Size > headSize && info.Messages > 0 && (prompt != "" || read > headMax) {
 			info.Messages = -1
-			return prompt, ""
+			return prompt, false
 		}
 	}
 }
@@ -288,4 +315,26 @@ func parseCursor(s string) (candidate, error) {
 		return candidate{}, ErrBadCursor
 	}
 	return candidate{path: name, updated: time.Unix(0, nanos)}, nil
+}
+
+// Info returns what the list knows of one session, archived or not, with or without messages. Its errors are
+// [ErrNotFound], [*CorruptError] and those of the file system.
+func (s *Store) Info(ctx context.Context, id string) (Info, error) {
+	path, err := s.find(ctx, id)
+	if err != nil {
+		return Info{}, err
+	}
+	stat, err := os.Stat(path)
+	if err != nil {
+		return Info{}, fmt.Errorf("reading session %s: %w", id, err)
+	}
+	_, err = os.Stat(artifactDir(path))
+	info, err := readHead(&candidate{path: path, updated: stat.ModTime(), size: stat.Size(), beside: err == nil})
+	if err != nil {
+		return Info{}, err
+	}
+	if info.ID != id {
+		return Info{}, wrongHeader(path, info.ID)
+	}
+	return *info, nil
 }

@@ -12,12 +12,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/providers"
 )
-
-// CustomTitle is the type of the [Custom] entries that hold a session's title.
-const CustomTitle = "gjc.title"
 
 // Log is an open session. It is safe for concurrent use. Close it, so that others may open it.
 type Log struct {
@@ -107,11 +103,14 @@ func (l *Log) AppendMessage(m *providers.Message) (entryID string, err error) {
 func (l *Log) Append(e Entry) (string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	leaf := ""
+	return l.appendLocked(e, l.leafLocked())
+}
+
+func (l *Log) leafLocked() string {
 	if n := len(l.entries); n > 0 {
-		leaf = l.entries[n-1].Ref().ID
+		return l.entries[n-1].Ref().ID
 	}
-	return l.appendLocked(e, leaf)
+	return ""
 }
 
 // appendLocked appends e as a child of the entry called parent; empty for a root.
@@ -219,26 +218,6 @@ func (l *Log) newIDLocked() string {
 			return id
 		}
 	}
-}
-
-// titleData is the data of a [CustomTitle] entry.
-type titleData struct {
-	Title  string `json:"title"`
-	Source string `json:"source,omitzero"`
-}
-
-// SetTitle names the session. source is "auto" or "user". The name goes into an entry; the header stays as it is.
-func (l *Log) SetTitle(title, source string) error {
-	data, err := jsonx.Marshal(titleData{title, source})
-	if err != nil {
-		return err
-	}
-	if _, err := l.Append(Custom{CustomType: CustomTitle, Data: data}); err != nil {
-		return err
-	}
-	// The list reads titles from there. It can do without.
-	_ = writeTitleFile(l.path, data)
-	return nil
 }
 
 // Entries returns all entries of the file, oldest first, those of left branches too.

@@ -1,18 +1,21 @@
 package sessions
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
-// customRewind is the type of the [Custom] entries that [Log.Rewind] leaves.
-const customRewind = "gjc.rewind"
+// The types of the [Custom] entries that [Log.Rewind] and [Log.Clear] leave. Other programs know the second one.
+const (
+	customRewind = "gjc.rewind"
+	customClear  = "context_clear"
+)
 
 // Leaf returns the id of the last entry, which the next one follows; empty for a session without entries.
 func (l *Log) Leaf() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if n := len(l.entries); n > 0 {
-		return l.entries[n-1].Ref().ID
-	}
-	return ""
+	return l.leafLocked()
 }
 
 // Rewind makes the conversation go on from the entry called id, or from the beginning where id is empty: what came
@@ -26,4 +29,29 @@ func (l *Log) Rewind(id string) error {
 	}
 	_, err := l.appendLocked(Custom{CustomType: customRewind}, id)
 	return err
+}
+
+// Clear empties the conversation: [Log.Messages] and [Log.Branch] begin anew behind it. What was said stays in the
+// file, and the model, the mode and all else that [Log.State] tells stay as they are. Where there is nothing to clear
+// it does nothing.
+func (l *Log) Clear() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !slices.ContainsFunc(l.branchLocked(), inContext) {
+		return l.writableLocked()
+	}
+	_, err := l.appendLocked(Custom{CustomType: customClear}, "")
+	return err
+}
+
+// inContext reports whether a model sees anything of e.
+func inContext(e Entry) bool {
+	_, compacted := e.(Compaction)
+	_, message := contextMessage(e)
+	return compacted || message
+}
+
+func isClear(e Entry) bool {
+	c, ok := e.(Custom)
+	return ok && c.CustomType == customClear
 }

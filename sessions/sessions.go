@@ -21,6 +21,10 @@ var (
 	ErrReadOnly = errors.New("session can not be written any more")
 	// ErrClosed: the log is closed.
 	ErrClosed = errors.New("session is closed")
+	// ErrNothingToFork: the session that was to be forked holds no message.
+	ErrNothingToFork = errors.New("session has no message yet, so there is nothing to fork")
+	// ErrUserTitle: an automatic title was refused, because the user has given the session one.
+	ErrUserTitle = errors.New("session was named by the user, so an automatic title is not taken")
 	// ErrBadCursor: the cursor does not come from [Store.List].
 	ErrBadCursor = errors.New("unknown list cursor; start again without one")
 )

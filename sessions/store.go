@@ -171,7 +171,7 @@ func (s *Store) Open(ctx context.Context, id string) (*Log, error) {
 		return nil, err
 	}
 	l.unlock = unlock
-	l.repairTitleFile()
+	l.repairBeside()
 	return l, nil
 }
 
@@ -235,18 +235,26 @@ func (s *Store) read(path, id string) (*Log, *content, int64, error) {
 	if err != nil {
 		return nil, nil, 0, fmt.Errorf("reading session %s: %w", id, err)
 	}
+	l, c, err := s.parse(path, id, data)
+	return l, c, int64(len(data)), err
+}
+
+// parse makes a log of the session file at path. It writes nothing, and the log has no file.
+func (s *Store) parse(path, id string, data []byte) (*Log, *content, error) {
 	c, err := load(path, data, func(ref string) ([]byte, error) { return readBlob(s.opts.BlobDir, ref) })
 	if err != nil {
-		return nil, nil, 0, err
+		return nil, nil, err
 	}
 	if c.header.ID != id {
-		return nil, nil, 0, &CorruptError{
-			Path: path, Line: 1, Reason: fmt.Sprintf("the header belongs to session %.140q", c.header.ID),
-		}
+		return nil, nil, wrongHeader(path, c.header.ID)
 	}
 	l := &Log{store: s, path: path}
 	l.fill(c)
-	return l, c, int64(len(data)), nil
+	return l, c, nil
+}
+
+func wrongHeader(path, id string) error {
+	return &CorruptError{Path: path, Line: 1, Reason: fmt.Sprintf("the header belongs to session %.140q", id)}
 }
 
 // find returns the file of a session; of several (a copied directory) the one that was written last.

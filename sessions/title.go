@@ -1,45 +1,67 @@
 package sessions
 
 import (
-	"os"
-	"path/filepath"
-	"slices"
+	"context"
+	"errors"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// titleFile is a copy of a session's title in its artifact directory, where the list finds it without reading the
-// whole session. The truth is the session file's last title entry.
-const titleFile = "title.json"
+// CustomTitle is the type of the [Custom] entries that hold a session's title.
+const CustomTitle = "gjc.title"
 
-func writeTitleFile(path string, data []byte) error {
-	dir := artifactDir(path)
-	if err := os.MkdirAll(dir, dirPerm); err != nil {
+// Who has made a title.
+const (
+	titleAuto = "auto"
+	titleUser = "user"
+)
+
+// titleData is the data of a [CustomTitle] entry.
+type titleData struct {
+	Title  string `json:"title"`
+	Source string `json:"source,omitzero"`
+}
+
+// gives reports whether t gives way to next: a title of the user's does only to another one of the user's.
+func (t titleData) gives(next titleData) bool {
+	return t.Source != titleUser || t.Title == "" || next.Source == titleUser
+}
+
+// SetTitle names the session. source is "auto" or "user". An automatic title never replaces one of the user's: it is
+// refused with [ErrUserTitle]. An empty title of the user's takes the name away. The name goes into an entry; the
+// header stays as it is.
+func (l *Log) SetTitle(title, source string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	next := titleData{title, source}
+	if !l.aboutLocked().title.gives(next) {
+		return ErrUserTitle
+	}
+	return l.tellLocked(CustomTitle, titleFile, next)
+}
+
+// SetTitle names a session, with "user" as the source. It opens the session for that, so it fails as [Store.Open]
+// does: with a [*LockedError] while the session is open, here or in another process. [Log.SetTitle] is for one that
+// is open here.
+func (s *Store) SetTitle(ctx context.Context, id, title string) error {
+	l, err := s.Open(ctx, id)
+	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(dir, titleFile), data, filePerm)
+	return errors.Join(l.SetTitle(title, titleUser), l.Close())
 }
 
-func readTitleFile(path string) string {
-	data, err := os.ReadFile(filepath.Join(artifactDir(path), titleFile))
+// tellLocked appends state of the session as a [Custom] entry and copies it into the file for the list.
+func (l *Log) tellLocked(customType, file string, value any) error {
+	data, err := jsonx.Marshal(value)
 	if err != nil {
-		return ""
+		return err
 	}
-	var t titleData
-	if jsonx.Unmarshal(data, &t) != nil {
-		return ""
+	if _, err := l.appendLocked(Custom{CustomType: customType, Data: data}, l.leafLocked()); err != nil {
+		return err
 	}
-	return t.Title
-}
-
-// repairTitleFile writes the copy anew where a crash or another program has left it behind.
-func (l *Log) repairTitleFile() {
-	for _, e := range slices.Backward(l.entries) {
-		if t, ok := titleOf(e); ok {
-			if readTitleFile(l.path) != t.Title {
-				_ = writeTitleFile(l.path, e.(Custom).Data)
-			}
-			return
-		}
+	if file != "" {
+		_ = writeBeside(l.path, file, data) // the list can do without
 	}
+	return nil
 }
