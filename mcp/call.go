@@ -1,0 +1,198 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
+)
+
+// CallOptions adjusts one call. The zero value is fine.
+type CallOptions struct {
+	// Progress gets what the server reports while the call runs, one report at a time. It must not block.
+	Progress func(Progress)
+	// Meta goes with the request as its _meta: a trace context (traceparent, tracestate, baggage), for one.
+	Meta map[string]any
+}
+
+// activeCall is a call that the server may report on.
+type activeCall struct {
+	progress func(Progress)
+	alive    func()
+}
+
+// Call runs a tool with the given input, an object. An error is a call of which no result came: a refusal of the
+// server's (a [*ServerError]), a lost connection with the end of its stderr, or ctx's cause, at once, when ctx ends; the
+// server is told then. A tool's own failure is a result with IsError. A call that has not reached the server is tried
+// once more on a new connection.
+func (s *Set) Call(ctx context.Context, tool *Tool, input jsonx.Raw, opts *CallOptions) (*Result, error) {
+	if opts == nil {
+		opts = new(CallOptions)
+	}
+	if len(input) == 0 {
+		input = jsonx.Raw("{}")
+	}
+	params := func() *sdk.CallToolParams {
+		return &sdk.CallToolParams{Name: tool.Remote, Arguments: rawJSON(input), Meta: maps.Clone(opts.Meta)}
+	}
+	var result *Result
+	err := tool.server.request(ctx, opts.Progress, func(ctx context.Context, c *connection, token string) error {
+		p := params()
+		p.SetProgressToken(token)
+		res, err := c.session.CallTool(ctx, p)
+		if elicitations, ok := wantsVisit(err); ok && c.visit(ctx, elicitations) {
+			res, err = c.session.CallTool(ctx, p)
+		}
+		if err != nil {
+			return err
+		}
+		result = newResult(res)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	tool.checkOutput(result)
+	return result, nil
+}
+
+// rawJSON is JSON that passes through the SDK as it is.
+type rawJSON []byte
+
+// MarshalJSON implements json.Marshaler.
+func (r rawJSON) MarshalJSON() ([]byte, error) { return r, nil }
+
+// request makes one request on the server's connection, bounded by silence. It is tried once more where the server can
+// not have seen it.
+func (s *server) request(ctx context.Context, progress func(Progress),
+	do func(ctx context.Context, c *connection, token string) error,
+) error {
+	for attempt := 0; ; attempt++ {
+		c, err := s.live(ctx)
+		if err != nil {
+			return err
+		}
+		err = c.request(ctx, progress, do)
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case s.set.ctx.Err() != nil:
+			return ErrClosed
+		case attempt > 0 || !unsent(err):
+			return c.failure(err)
+		}
+		c.recover(ctx)
+	}
+}
+
+// recover waits until a connection that could not take a request is replaced, or has had a moment to come back.
+func (c *connection) recover(ctx context.Context) {
+	backoff := c.server.set.opts.Backoff
+	if len(backoff) == 0 {
+		return
+	}
+	t := time.NewTimer(backoff[0])
+	defer t.Stop()
+	select {
+	case <-c.dead:
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
+// unsent reports that the server has not seen the request.
+func unsent(err error) bool {
+	if errors.Is(err, sdk.ErrConnectionClosed) || errors.Is(err, sdk.ErrSessionMissing) || errors.Is(err, errNotSent) {
+		return true
+	}
+	op, ok := errors.AsType[*net.OpError](err)
+	return ok && op.Op == "dial"
+}
+
+func (c *connection) request(ctx context.Context, progress func(Progress),
+	do func(ctx context.Context, c *connection, token string) error,
+) error {
+	ctx, cancel := c.within(ctx)
+	defer cancel(nil)
+	limit := c.server.set.opts.CallTimeout
+	silence := time.AfterFunc(limit, func() {
+		cancel(fmt.Errorf("the MCP server %s gave no sign of life for %s", c.server.label(), limit))
+	})
+	defer silence.Stop()
+	c.mu.Lock()
+	c.nextCall++
+	token := "gjc-" + strconv.FormatInt(c.nextCall, 10)
+	c.calls[token] = &activeCall{progress: progress, alive: func() { silence.Reset(limit) }}
+	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		delete(c.calls, token)
+		c.mu.Unlock()
+	}()
+	err := do(ctx, c, token)
+	if err != nil && ctx.Err() != nil && !c.isDead() {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// progressed hands a report to the call that it is about.
+func (c *connection) progressed(_ context.Context, req *sdk.ProgressNotificationClientRequest) {
+	p := req.Params
+	if p == nil {
+		return
+	}
+	token, _ := p.ProgressToken.(string)
+	c.mu.Lock()
+	call := c.calls[token]
+	c.mu.Unlock()
+	if call == nil {
+		return
+	}
+	call.alive()
+	if call.progress != nil {
+		call.progress(Progress{Message: head(p.Message, 1000), Done: p.Progress, Total: p.Total})
+	}
+}
+
+// A ServerError is a server's refusal of a request, in its own words.
+type ServerError struct {
+	Server  string
+	Code    int64
+	Message string
+}
+
+func (e *ServerError) Error() string {
+	return fmt.Sprintf("the MCP server %s refused: %s (%d)", e.Server, e.Message, e.Code)
+}
+
+// failure words the error of a request.
+func (c *connection) failure(err error) error {
+	s := c.server
+	if wire, ok := errors.AsType[*jsonrpc.Error](err); ok && !errors.Is(err, sdk.ErrConnectionClosed) {
+		return &ServerError{Server: s.label(), Code: wire.Code, Message: s.secrets.text(head(wire.Message, 4<<10))}
+	}
+	if c.broken(err) {
+		return fmt.Errorf("the connection to the MCP server %s was lost during the call; it is not known whether it took effect: %w",
+			s.label(), c.explain(err))
+	}
+	if c.http != nil {
+		err = c.http.explain(err)
+	}
+	return fmt.Errorf("the MCP server %s: %w", s.label(), s.secrets.error(err))
+}
+
+// broken reports that the connection is over, or about to be.
+func (c *connection) broken(err error) bool {
+	return c.isDead() || errors.Is(err, errOutputEnded) || errors.Is(err, errEnded) || errors.Is(err, sdk.ErrConnectionClosed)
+}

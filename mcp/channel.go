@@ -1,0 +1,160 @@
+package mcp
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
+)
+
+// Channel carries MCP requests to servers that live with whoever made the set: the editor, over ACP's mcp/message.
+// It knows requests of ours and their outcome, and notifications about a request that is active, which come in through
+// [Set.ChannelNotification]. Servers have no way to ask anything over it but in a result (as the protocol without a
+// handshake does), and our notifications have none at all: a request is cancelled by the end of its context.
+type Channel interface {
+	// Request makes one MCP request of the server and waits for its outcome: a result, which may be JSON null, or the
+	// server's error. err is a failure of the channel itself. It returns soon after ctx has ended. params are absent
+	// if nil.
+	Request(ctx context.Context, serverID, requestID, method string, params jsonx.Raw) (
+		result jsonx.Raw, refusal *ChannelError, err error)
+}
+
+// ChannelError is an MCP server's error.
+type ChannelError struct {
+	Code    int64
+	Message string
+	// Data is absent if nil.
+	Data jsonx.Raw
+}
+
+func (c *connection) connectChannel(context.Context) (sdk.Connection, error) {
+	conn := &channelConn{
+		channel: c.server.set.opts.Channel, server: c.server.spec.Channel.ID, life: c.ctx,
+		active: make(map[string]bool), more: make(chan struct{}, 1), closed: make(chan struct{}),
+		prefix: strconv.Itoa(c.server.index) + "-" + strconv.FormatInt(c.server.lives.Add(1), 10) + "-",
+	}
+	c.raw = conn
+	c.server.channel.Store(conn)
+	return conn, nil
+}
+
+// maxQueued bounds what a channel connection holds for its reader. The reader is never slow; a peer that sends faster
+// than a machine can read loses notifications.
+const maxQueued = 10_000
+
+// channelConn is a connection over a [Channel]. Each active request has a goroutine, which ends with the request.
+type channelConn struct {
+	channel Channel
+	server  string
+	life    context.Context
+	// prefix makes request ids of one connection differ from those of the others.
+	prefix string
+	wg     sync.WaitGroup
+
+	mu     sync.Mutex // guards what follows
+	active map[string]bool
+	queue  []jsonrpc.Message
+	more   chan struct{} // gets a token when the queue is not empty
+
+	closing sync.Once
+	closed  chan struct{}
+}
+
+// SessionID is for HTTP only.
+func (c *channelConn) SessionID() string { return "" }
+
+func (c *channelConn) Read(ctx context.Context) (jsonrpc.Message, error) {
+	for {
+		c.mu.Lock()
+		if len(c.queue) > 0 {
+			msg := c.queue[0]
+			c.queue = c.queue[1:]
+			c.mu.Unlock()
+			return msg, nil
+		}
+		c.mu.Unlock()
+		select {
+		case <-c.more:
+		case <-c.closed:
+			return nil, io.EOF
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// Write begins a request. What the channel can not carry is dropped: notifications, of which "cancelled" is said by
+// the end of the request's context and the others are not needed, and answers, because there are no questions.
+func (c *channelConn) Write(ctx context.Context, msg jsonrpc.Message) error {
+	req, ok := msg.(*jsonrpc.Request)
+	if !ok || !req.IsCall() {
+		return nil
+	}
+	id := c.prefix + fmt.Sprint(req.ID.Raw())
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	select {
+	case <-c.closed:
+		return fmt.Errorf("%w: %w", errNotSent, io.ErrClosedPipe)
+	default:
+	}
+	c.active[id] = true
+	c.wg.Go(func() { c.request(ctx, id, req) })
+	return nil
+}
+
+func (c *channelConn) request(ctx context.Context, id string, req *jsonrpc.Request) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(c.life, func() { cancel(context.Cause(c.life)) })()
+	result, refusal, err := c.channel.Request(ctx, c.server, id, req.Method, jsonx.Raw(req.Params))
+	answer := &jsonrpc.Response{ID: req.ID}
+	switch {
+	case err != nil:
+		answer.Error = fmt.Errorf("the editor's channel: %w", err)
+	case refusal != nil:
+		answer.Error = &jsonrpc.Error{Code: refusal.Code, Message: refusal.Message, Data: []byte(refusal.Data)}
+	case len(result) == 0:
+		answer.Result = []byte("null")
+	default:
+		answer.Result = []byte(result)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.active, id)
+	c.push(answer)
+}
+
+// notification queues a notification about an active request.
+func (c *channelConn) notification(id, method string, params jsonx.Raw) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.active[id] && len(c.queue) < maxQueued {
+		c.push(&jsonrpc.Request{Method: method, Params: []byte(params.Clone())})
+	}
+}
+
+// push is called with mu held.
+func (c *channelConn) push(msg jsonrpc.Message) {
+	c.queue = append(c.queue, msg)
+	select {
+	case c.more <- struct{}{}:
+	default:
+	}
+}
+
+// Close ends Read and refuses new requests. Those that are active end with the connection's life.
+func (c *channelConn) Close() error {
+	c.closing.Do(func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		close(c.closed)
+	})
+	return nil
+}

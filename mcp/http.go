@@ -1,0 +1,200 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+const (
+	// maxErrorBody bounds what is read of the body of an HTTP error, in bytes.
+	maxErrorBody = 64 << 10
+	maxRedirects = 5
+)
+
+// connectHTTP speaks Streamable HTTP, or the older SSE with its two endpoints.
+func (c *connection) connectHTTP(ctx context.Context) (sdk.Connection, error) {
+	spec, o := c.server.spec.HTTP, &c.server.set.opts
+	c.http = newHTTPClient(c.ctx, spec, o)
+	client := &http.Client{Transport: c.http, CheckRedirect: c.http.redirect}
+	var transport sdk.Transport
+	if spec.SSE {
+		transport = &sdk.SSEClientTransport{Endpoint: spec.URL, HTTPClient: client, MaxEventSize: o.MaxMessage}
+	} else {
+		transport = &sdk.StreamableClientTransport{Endpoint: spec.URL, HTTPClient: client, MaxEventSize: o.MaxMessage}
+	}
+	conn, err := transport.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c.raw = conn
+	return conn, nil
+}
+
+// httpClient is the HTTP side of one connection to one server: a transport that is nobody else's, the server's headers
+// for its own origin, bounds, and an end to everything with the connection's life.
+type httpClient struct {
+	life    context.Context
+	base    http.RoundTripper
+	origin  *url.URL
+	headers []Header
+	max     int64
+	sse     bool
+
+	streams sync.WaitGroup
+
+	mu     sync.Mutex // guards what follows
+	status string     // the last HTTP error
+}
+
+func newHTTPClient(life context.Context, spec *HTTP, o *Options) *httpClient {
+	base := http.DefaultTransport
+	if o.HTTPClient != nil && o.HTTPClient.Transport != nil {
+		base = o.HTTPClient.Transport
+	}
+	if t, ok := base.(*http.Transport); ok {
+		base = t.Clone()
+	}
+	origin, _ := url.Parse(spec.URL) // checked by NewSet
+	return &httpClient{life: life, base: base, origin: origin, headers: spec.Headers, max: int64(o.MaxMessage), sse: spec.SSE}
+}
+
+// close lets go of the idle connections. The others have ended with the life.
+func (h *httpClient) close() {
+	h.streams.Wait()
+	if t, ok := h.base.(*http.Transport); ok {
+		t.CloseIdleConnections()
+	}
+}
+
+// errForeign is a request to another origin than the configured one. The server's headers, its secrets among them,
+// would go there, or the user's data without them.
+var errForeign = errors.New("the server points to another host")
+
+// RoundTrip implements [http.RoundTripper].
+func (h *httpClient) RoundTrip(req *http.Request) (*http.Response, error) {
+	if !h.own(req.URL) {
+		return nil, fmt.Errorf("%w (%s); configure that URL if you trust it", errForeign, req.URL.Host)
+	}
+	ctx, cancel := context.WithCancelCause(req.Context())
+	stop := context.AfterFunc(h.life, func() { cancel(context.Cause(h.life)) })
+	done := func() {
+		stop()
+		cancel(nil)
+	}
+	req = req.Clone(ctx)
+	h.addHeaders(req)
+	resp, err := h.base.RoundTrip(req)
+	if err != nil {
+		done()
+		return nil, err
+	}
+	h.note(resp, req)
+	limit := h.max
+	switch {
+	case resp.StatusCode >= 400:
+		limit = maxErrorBody
+	case strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream"):
+		limit = 0 // a stream has no end; its events are bounded by who reads them
+	}
+	resp.Body = &body{ReadCloser: resp.Body, limit: limit, done: done}
+	return resp, nil
+}
+
+// own reports whether u is the configured origin, or the same host with TLS.
+func (h *httpClient) own(u *url.URL) bool {
+	if strings.EqualFold(u.Host, h.origin.Host) && u.Scheme == h.origin.Scheme {
+		return true
+	}
+	return h.origin.Scheme == "http" && u.Scheme == "https" && strings.EqualFold(u.Hostname(), h.origin.Hostname())
+}
+
+// redirect is the redirect policy: the same origin, and not such as would turn a POST into a GET.
+func (h *httpClient) redirect(req *http.Request, via []*http.Request) error {
+	switch {
+	case !h.own(req.URL):
+		return fmt.Errorf("%w (%s); configure that URL if you trust it", errForeign, req.URL.Host)
+	case req.Method != via[0].Method:
+		return errors.New("the server redirects in a way that loses the request; configure the URL that it points to")
+	case len(via) >= maxRedirects:
+		return fmt.Errorf("the server redirects more than %d times", maxRedirects)
+	}
+	return nil
+}
+
+// addHeaders sets the user's headers. Those that the protocol depends on are not the user's to change.
+func (h *httpClient) addHeaders(req *http.Request) {
+	set := make(map[string]bool, len(h.headers))
+	for _, header := range h.headers {
+		switch name := http.CanonicalHeaderKey(header.Name); {
+		case name == "Host":
+			req.Host = header.Value
+		case name == "Accept" || name == "Content-Type" || name == "Content-Length" || name == "Transfer-Encoding" ||
+			name == "Connection" || name == "Last-Event-Id" || strings.HasPrefix(name, "Mcp-"):
+		case set[name]:
+			req.Header.Add(name, header.Value)
+		default:
+			set[name] = true
+			req.Header.Set(name, header.Value)
+		}
+	}
+}
+
+// note keeps an HTTP error for [httpClient.explain]. The optional stream of Streamable HTTP is refused by many a server
+// that is fine.
+func (h *httpClient) note(resp *http.Response, req *http.Request) {
+	if req.Method != http.MethodPost && !h.sse {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.status = ""
+	if resp.StatusCode >= 400 {
+		h.status = head(resp.Status, 100)
+	}
+}
+
+// explain adds the last HTTP error to err, and takes the URL, whose query may be a secret, out of it.
+func (h *httpClient) explain(err error) error {
+	h.mu.Lock()
+	status := h.status
+	h.mu.Unlock()
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		err = &redacted{strings.ReplaceAll(err.Error(), u.URL, h.origin.Scheme+"://"+h.origin.Host), err}
+	}
+	if status != "" {
+		return fmt.Errorf("%w (the last answer was HTTP %s)", err, status)
+	}
+	return err
+}
+
+// body is a response's body with a limit, which frees its request's context when it is closed.
+type body struct {
+	io.ReadCloser
+	limit int64 // zero for none
+	read  int64
+	once  sync.Once
+	done  func()
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.read += int64(n)
+	if b.limit > 0 && b.read > b.limit {
+		return n, fmt.Errorf("the answer is over the limit of %d bytes", b.limit)
+	}
+	return n, err
+}
+
+func (b *body) Close() error {
+	err := b.ReadCloser.Close()
+	b.once.Do(b.done)
+	return err
+}

@@ -1,0 +1,216 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// listKind is a set of lists that a server offers.
+type listKind uint32
+
+const (
+	listTools listKind = 1 << iota
+	listPrompts
+	listResources
+	listAll = listTools | listPrompts | listResources
+)
+
+const (
+	// maxPages and maxListed bound one list: a server may page for ever.
+	maxPages  = 200
+	maxListed = 2000
+)
+
+// listAgain notes that a list is stale. The owner reads it when it has time; many changes become one reading.
+func (c *connection) listAgain(kind listKind) {
+	c.stale.Or(uint32(kind))
+	select {
+	case c.relist <- struct{}{}:
+	default:
+	}
+}
+
+// list reads what the server offers, as far as it says that it has such. A list that fails keeps its old state. The
+// error of the tools matters most and is told first.
+func (c *connection) list(ctx context.Context, kinds listKind) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, c.server.set.opts.InitTimeout,
+		fmt.Errorf("the lists did not come within %s", c.server.set.opts.InitTimeout))
+	defer cancel()
+	ctx, stop := c.within(ctx)
+	defer stop(nil)
+	caps := new(sdk.ServerCapabilities)
+	if init := c.session.InitializeResult(); init != nil && init.Capabilities != nil {
+		caps = init.Capabilities
+	}
+	var errs [4]error
+	var wg sync.WaitGroup
+	read := func(i int, wanted bool, fn func(context.Context) error) {
+		if wanted {
+			wg.Go(func() { errs[i] = fn(ctx) })
+		}
+	}
+	read(0, kinds&listTools != 0 && caps.Tools != nil, c.listTools)
+	read(1, kinds&listPrompts != 0 && caps.Prompts != nil, c.listPrompts)
+	read(2, kinds&listResources != 0 && caps.Resources != nil, c.listResources)
+	read(3, kinds&listResources != 0 && caps.Resources != nil, c.listTemplates)
+	wg.Wait()
+	for i, err := range errs {
+		if wire, ok := errors.AsType[*jsonrpc.Error](err); ok && wire.Code == jsonrpc.CodeMethodNotFound {
+			errs[i] = nil // it has no such list after all
+		}
+		if errs[i] != nil && ctx.Err() != nil && !c.isDead() {
+			errs[i] = context.Cause(ctx)
+		}
+	}
+	if err := errors.Join(errs[:]...); err != nil {
+		if c.isDead() {
+			err = c.deathCause()
+		}
+		return c.explain(err)
+	}
+	return nil
+}
+
+func (c *connection) listTools(ctx context.Context) error {
+	found, err := pages(ctx, func(cursor string) ([]*sdk.Tool, string, error) {
+		res, err := c.session.ListTools(ctx, &sdk.ListToolsParams{Cursor: cursor})
+		if err != nil {
+			return nil, "", err
+		}
+		return res.Tools, res.NextCursor, nil
+	})
+	c.told("tools", err)
+	if err != nil && !errors.Is(err, errEndlessList) {
+		return err
+	}
+	tools := c.server.adopt(found)
+	c.keep(func(l *lists) { l.tools = tools })
+	return nil
+}
+
+func (c *connection) listPrompts(ctx context.Context) error {
+	found, err := pages(ctx, func(cursor string) ([]*sdk.Prompt, string, error) {
+		res, err := c.session.ListPrompts(ctx, &sdk.ListPromptsParams{Cursor: cursor})
+		if err != nil {
+			return nil, "", err
+		}
+		return res.Prompts, res.NextCursor, nil
+	})
+	c.told("prompts", err)
+	if err != nil && !errors.Is(err, errEndlessList) {
+		return err
+	}
+	var prompts []Prompt
+	for _, p := range found {
+		if p != nil && p.Name != "" {
+			prompts = append(prompts, newPrompt(c.server.spec.Name, p))
+		}
+	}
+	sortBy(prompts, func(p Prompt) string { return p.Name })
+	c.keep(func(l *lists) { l.prompts = prompts })
+	return nil
+}
+
+func (c *connection) listResources(ctx context.Context) error {
+	found, err := pages(ctx, func(cursor string) ([]*sdk.Resource, string, error) {
+		res, err := c.session.ListResources(ctx, &sdk.ListResourcesParams{Cursor: cursor})
+		if err != nil {
+			return nil, "", err
+		}
+		return res.Resources, res.NextCursor, nil
+	})
+	c.told("resources", err)
+	if err != nil && !errors.Is(err, errEndlessList) {
+		return err
+	}
+	var resources []Resource
+	for _, r := range found {
+		if r != nil && r.URI != "" {
+			resources = append(resources, Resource{
+				Server: c.server.spec.Name, URI: r.URI, Name: r.Name, Title: r.Title,
+				Description: head(r.Description, maxDescription), MIMEType: r.MIMEType, Size: r.Size,
+			})
+		}
+	}
+	c.keep(func(l *lists) { l.resources = resources })
+	return nil
+}
+
+func (c *connection) listTemplates(ctx context.Context) error {
+	found, err := pages(ctx, func(cursor string) ([]*sdk.ResourceTemplate, string, error) {
+		res, err := c.session.ListResourceTemplates(ctx, &sdk.ListResourceTemplatesParams{Cursor: cursor})
+		if err != nil {
+			return nil, "", err
+		}
+		return res.ResourceTemplates, res.NextCursor, nil
+	})
+	c.told("resource templates", err)
+	if err != nil && !errors.Is(err, errEndlessList) {
+		return err
+	}
+	var templates []ResourceTemplate
+	for _, r := range found {
+		if r != nil && r.URITemplate != "" {
+			templates = append(templates, ResourceTemplate{
+				Server: c.server.spec.Name, URITemplate: r.URITemplate, Name: r.Name, Title: r.Title,
+				Description: head(r.Description, maxDescription), MIMEType: r.MIMEType,
+			})
+		}
+	}
+	c.keep(func(l *lists) { l.templates = templates })
+	return nil
+}
+
+// keep changes the server's lists.
+func (c *connection) keep(change func(*lists)) {
+	c.server.mu.Lock()
+	defer c.server.mu.Unlock()
+	change(&c.server.lists)
+}
+
+// told gives notice of a list that was cut.
+func (c *connection) told(what string, err error) {
+	if errors.Is(err, errEndlessList) {
+		c.server.notice("lists its "+what+" without an end; the rest is left out", err)
+	}
+}
+
+// errEndlessList is wrapped by the error of a list that goes round in circles or is too long. What was read is good.
+var errEndlessList = errors.New("the list does not end")
+
+// pages reads all pages of a list.
+func pages[T any](ctx context.Context, fetch func(cursor string) (page []T, next string, err error)) ([]T, error) {
+	var all []T
+	cursor, seen := "", map[string]bool{"": true}
+	for range maxPages {
+		page, next, err := fetch(cursor)
+		if err != nil {
+			return all, err
+		}
+		all = append(all, page...)
+		switch {
+		case next == "":
+			return all[:min(len(all), maxListed)], tooMany(len(all))
+		case seen[next]:
+			return all, fmt.Errorf("%w: the cursor %q came twice", errEndlessList, head(next, 80))
+		case len(all) > maxListed:
+			return all[:maxListed], tooMany(len(all))
+		case ctx.Err() != nil:
+			return all, context.Cause(ctx)
+		}
+		seen[next], cursor = true, next
+	}
+	return all, fmt.Errorf("%w: more than %d pages", errEndlessList, maxPages)
+}
+
+func tooMany(n int) error {
+	if n > maxListed {
+		return fmt.Errorf("%w: more than %d entries", errEndlessList, maxListed)
+	}
+	return nil
+}

@@ -1,0 +1,47 @@
+package mcp
+
+import (
+	"context"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Resource is something that a server has to read.
+type Resource struct {
+	Server                   string
+	URI                      string
+	Name, Title, Description string
+	MIMEType                 string
+	// Size is in bytes; zero if unknown.
+	Size int64
+}
+
+// ResourceTemplate is a pattern (RFC 6570) of the URIs of resources.
+type ResourceTemplate struct {
+	Server                   string
+	URITemplate              string
+	Name, Title, Description string
+	MIMEType                 string
+}
+
+// ReadResource reads a resource of the server called server. Its errors are those of [Set.Call].
+func (s *Set) ReadResource(ctx context.Context, server, uri string) (*Result, error) {
+	srv, err := s.server(server)
+	if err != nil {
+		return nil, err
+	}
+	var result *Result
+	err = srv.request(ctx, nil, func(ctx context.Context, c *connection, _ string) error {
+		res, err := c.session.ReadResource(ctx, &sdk.ReadResourceParams{URI: uri})
+		if err != nil {
+			return err
+		}
+		b := new(resultBuilder)
+		for _, r := range res.Contents {
+			b.resource(r, len(res.Contents) == 1)
+		}
+		result = b.result()
+		return nil
+	})
+	return result, err
+}

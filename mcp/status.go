@@ -1,0 +1,101 @@
+package mcp
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// State is how a server is.
+type State string
+
+// The states.
+const (
+	// StateWaiting is before [Set.Start].
+	StateWaiting State = "waiting"
+	// StateConnecting is while the server starts up.
+	StateConnecting State = "connecting"
+	StateConnected  State = "connected"
+	// StateRetrying is between two attempts.
+	StateRetrying State = "retrying"
+	// StateFailed is given up, until [Set.Reconnect].
+	StateFailed State = "failed"
+	StateClosed State = "closed"
+)
+
+// ServerStatus is how one server is.
+type ServerStatus struct {
+	Name  string
+	State State
+	// Transport is "stdio", "http", "sse" or "acp"; empty for an entry that names none.
+	Transport string
+	// Protocol is the version of the protocol that was agreed on; empty unless connected.
+	Protocol string
+	// Stateless reports that the server speaks a protocol without a handshake.
+	Stateless bool
+	// Info is what the server calls itself, with its version.
+	Info string
+
+	Tools, Prompts, Resources, Templates int
+
+	// LastError is the last failure, also after a recovery; empty for none.
+	LastError string
+	// Stderr is the end of what a stdio server printed there, also after its end.
+	Stderr string
+}
+
+func (s *server) status() ServerStatus {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := ServerStatus{Name: s.spec.Name, State: s.state, Transport: transportKind(&s.spec)}
+	if s.lastErr != nil {
+		st.LastError = s.lastErr.Error()
+	}
+	if s.stderr != nil {
+		st.Stderr = s.secrets.text(strings.TrimSpace(s.stderr.String()))
+	}
+	if s.state != StateConnected {
+		return st
+	}
+	st.Protocol, st.Stateless, st.Info = s.conn.protocol, s.conn.stateless, s.conn.info
+	st.Tools, st.Prompts = len(s.lists.tools), len(s.lists.prompts)
+	st.Resources, st.Templates = len(s.lists.resources), len(s.lists.templates)
+	return st
+}
+
+func transportKind(s *Server) string {
+	switch {
+	case s.Stdio != nil:
+		return "stdio"
+	case s.HTTP != nil && s.HTTP.SSE:
+		return "sse"
+	case s.HTTP != nil:
+		return "http"
+	case s.Channel != nil:
+		return "acp"
+	default:
+		return ""
+	}
+}
+
+// tail returns the end of s, at most most bytes and from the start of a line where there is one.
+func tail(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	s = s[len(s)-most:]
+	if i := strings.IndexByte(s, '\n'); i >= 0 && i < len(s)/2 {
+		return s[i+1:]
+	}
+	return strings.ToValidUTF8(s, "")
+}
+
+// head returns the start of s, at most most bytes, marked where it is cut.
+func head(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	for most > 0 && !utf8.RuneStart(s[most]) {
+		most--
+	}
+	return s[:most] + "…"
+}

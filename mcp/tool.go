@@ -1,0 +1,152 @@
+package mcp
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
+)
+
+// maxDescription bounds what a server can say of one thing to the model, in bytes.
+const maxDescription = 8 << 10
+
+// Tool is a tool of a connected server. It is never changed; a list that changes brings new ones.
+type Tool struct {
+	// Name is what the model knows it by: "mcp__<server>_<tool>", at most 64 of a-z, 0-9 and _. It stays the same for
+	// the life of the set.
+	Name string
+	// Server and Remote are the server's name and its own name for the tool.
+	Server, Remote string
+	// Title is for people, and never empty.
+	Title       string
+	Description string
+	// Schema is the JSON Schema of the input: an object's, of a form that the model APIs take. It may say less than the
+	// server's own, which [Tool.Validate] goes by.
+	Schema jsonx.Raw
+
+	// What the server says of the tool in so many words. A claim is no proof.
+	ReadOnly, Destructive, Idempotent, OpenWorld bool
+
+	server *server
+	input  func() *jsonschema.Resolved // nil where the schema can not be resolved
+	output func() *jsonschema.Resolved // nil without a schema too
+	// liar is done when it was told that results do not fit the output schema.
+	liar sync.Once
+}
+
+// Validate checks input against the server's schema. A schema that can not be resolved accepts everything: the server
+// will complain itself.
+func (t *Tool) Validate(input jsonx.Raw) error {
+	schema := t.input()
+	if schema == nil {
+		return nil
+	}
+	v := map[string]any{}
+	if !jsonx.IsNull(input) {
+		if err := jsonx.Unmarshal(input, &v); err != nil {
+			return err
+		}
+	}
+	return schema.Validate(v)
+}
+
+// adopt makes tools of what the server lists, leaves out what can not be used, and tells of that.
+func (s *server) adopt(found []*sdk.Tool) []*Tool {
+	var tools []*Tool
+	var odd []string
+	remote := make(map[string]bool, len(found))
+	for i, f := range found {
+		switch {
+		case f == nil || strings.TrimSpace(f.Name) == "":
+			odd = append(odd, fmt.Sprintf("tool %d has no name and is left out", i+1))
+			continue
+		case remote[f.Name]:
+			odd = append(odd, fmt.Sprintf("the tool %s is listed twice", head(f.Name, 80)))
+			continue
+		}
+		remote[f.Name] = true
+		tool, err := s.newTool(f)
+		if err != nil {
+			odd = append(odd, fmt.Sprintf("the tool %s: %v", head(f.Name, 80), err))
+		}
+		var clash string
+		tool.Name, clash = s.set.names.name(s.index, s.spec.Name, f.Name)
+		if clash != "" {
+			s.notice(fmt.Sprintf("has a tool whose name is taken: %s is called %s here", clash, tool.Name), nil)
+		}
+		tools = append(tools, tool)
+	}
+	s.set.names.forget(s.index, 2*maxListed, remote)
+	s.complain(odd)
+	return sortBy(tools, func(t *Tool) string { return t.Name })
+}
+
+// complain tells of odd tools: once for each set of complaints, because a list may be read often.
+func (s *server) complain(odd []string) {
+	s.mu.Lock()
+	all := strings.Join(odd[:min(len(odd), 10)], "\n")
+	again := all == s.odd
+	s.odd = all
+	s.mu.Unlock()
+	if all != "" && !again {
+		s.notice("offers tools that are not as they should be", errors.New(all))
+	}
+}
+
+// newTool makes a tool. An error says what was wrong with it and mended.
+func (s *server) newTool(f *sdk.Tool) (*Tool, error) {
+	t := &Tool{
+		Server: s.spec.Name, Remote: f.Name, Title: f.Title, Description: head(f.Description, maxDescription),
+		server: s,
+	}
+	if a := f.Annotations; a != nil {
+		if t.Title == "" {
+			t.Title = a.Title
+		}
+		t.ReadOnly, t.Idempotent = a.ReadOnlyHint, a.IdempotentHint
+		t.Destructive = !a.ReadOnlyHint && a.DestructiveHint != nil && *a.DestructiveHint
+		t.OpenWorld = a.OpenWorldHint != nil && *a.OpenWorldHint
+	}
+	if strings.TrimSpace(t.Title) == "" {
+		t.Title = f.Name
+	}
+	t.Title = head(strings.Join(strings.Fields(t.Title), " "), 100)
+	var err error
+	if t.Schema, err = modelSchema(f.InputSchema); err != nil {
+		t.input = func() *jsonschema.Resolved { return nil }
+	} else {
+		t.input = resolver(f.InputSchema)
+	}
+	t.output = resolver(f.OutputSchema)
+	if len(f.Description) > maxDescription {
+		err = errors.Join(err, fmt.Errorf("its description of %d bytes is cut", len(f.Description)))
+	}
+	return t, err
+}
+
+// resolver prepares a schema when it is first needed. References to other documents are not followed.
+func resolver(schema any) func() *jsonschema.Resolved {
+	return sync.OnceValue(func() *jsonschema.Resolved {
+		if schema == nil {
+			return nil
+		}
+		raw, err := jsonx.Marshal(schema)
+		if err != nil || len(raw) > maxSchema {
+			return nil
+		}
+		s := new(jsonschema.Schema)
+		if s.UnmarshalJSON(raw) != nil {
+			return nil
+		}
+		resolved, err := s.Resolve(nil)
+		if err != nil {
+			return nil
+		}
+		return resolved
+	})
+}
