@@ -57,7 +57,11 @@ func BenchmarkOpen10k(b *testing.B) {
 	closeLog(b, l)
 	b.SetBytes(int64(len(readFile(b, l.Path()))))
 	for b.Loop() {
-		closeLog(b, open(b, s, l.ID()))
+		l := open(b, s, l.ID())
+		if n := len(l.Messages()); n != 10_000 {
+			b.Fatal(n)
+		}
+		closeLog(b, l)
 	}
 }
 

@@ -58,6 +58,10 @@ func load(path string, data []byte, blob func(ref string) ([]byte, error)) (*con
 	c.entries = make([]Entry, 0, len(lines)-1)
 	for _, l := range lines[1:] {
 		d.notice = func(format string, args ...any) { c.notice("line %d: "+format, append([]any{l.no}, args...)...) }
+		if e, ok := d.plainMessage(l.text); ok {
+			c.entries = append(c.entries, e)
+			continue
+		}
 		var v envelope
 		if err := jsonx.Unmarshal(l.text, &v); err != nil {
 			return nil, corrupt(l.no, err.Error())

@@ -215,18 +215,25 @@ func (d *decoder) messageEntry(line []byte, base Base) (Entry, error) {
 	return e, nil
 }
 
+// readUsage is wireUsage as other programs may have written it.
+type readUsage struct {
+	Input           float64 `json:"input"`
+	Output          float64 `json:"output"`
+	CacheRead       float64 `json:"cacheRead"`
+	CacheWrite      float64 `json:"cacheWrite"`
+	ReasoningTokens float64 `json:"reasoningTokens"`
+}
+
 // decodeUsage is lenient: a count is not worth a message.
 func decodeUsage(raw jsonx.Raw) providers.Usage {
-	var w struct {
-		Input           float64 `json:"input"`
-		Output          float64 `json:"output"`
-		CacheRead       float64 `json:"cacheRead"`
-		CacheWrite      float64 `json:"cacheWrite"`
-		ReasoningTokens float64 `json:"reasoningTokens"`
-	}
+	var w readUsage
 	if jsonx.IsNull(raw) || jsonx.Unmarshal(raw, &w) != nil {
 		return providers.Usage{}
 	}
+	return w.usage()
+}
+
+func (w *readUsage) usage() providers.Usage {
 	return providers.Usage{
 		Input: int(w.Input), Output: int(w.Output), CacheRead: int(w.CacheRead), CacheWrite: int(w.CacheWrite),
 		Thinking: int(w.ReasoningTokens),
@@ -235,7 +242,14 @@ func decodeUsage(raw jsonx.Raw) providers.Usage {
 
 func parseMillis(raw jsonx.Raw, otherwise time.Time) time.Time {
 	var ms float64
-	if jsonx.IsNull(raw) || jsonx.Unmarshal(raw, &ms) != nil || ms <= 0 || ms > 1<<53 {
+	if jsonx.IsNull(raw) || jsonx.Unmarshal(raw, &ms) != nil {
+		return otherwise
+	}
+	return millis(ms, otherwise)
+}
+
+func millis(ms float64, otherwise time.Time) time.Time {
+	if ms <= 0 || ms > 1<<53 {
 		return otherwise
 	}
 	return time.UnixMilli(int64(ms)).UTC()
@@ -273,13 +287,17 @@ func (d *decoder) parts(content jsonx.Raw) ([]providers.Part, error) {
 	if err := jsonx.Unmarshal(content, &blocks); err != nil {
 		return nil, err
 	}
+	return d.blocks(blocks), nil
+}
+
+func (d *decoder) blocks(blocks []readBlock) []providers.Part {
 	parts := make([]providers.Part, 0, len(blocks))
 	for i := range blocks {
 		if p := d.part(&blocks[i]); p != nil {
 			parts = append(parts, p)
 		}
 	}
-	return parts, nil
+	return parts
 }
 
 func (d *decoder) part(b *readBlock) providers.Part {
