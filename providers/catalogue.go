@@ -9,7 +9,8 @@ import (
 
 // The built-in models, in the order in which they are offered; the first of a provider is its default. The prices
 // are those for short prompts: some models cost more for a prompt over 100,000 or 272,000 tokens. OpenAI's models
-// list no levels because its chat completions API takes no reasoning effort beside tools; they are told "none".
+// list no levels because its chat completions API takes no reasoning effort beside tools; they are told "none". Prices
+// are those of the default service tier.
 //
 //go:embed catalogue.json
 var catalogueJSON []byte
@@ -36,6 +37,7 @@ type catalogueModel struct {
 	Images       bool            `json:"images"`
 	Thinking     []ThinkingLevel `json:"thinking"`
 	ThinkingMode ThinkingMode    `json:"thinking_mode"`
+	ServiceTiers []string        `json:"service_tiers"`
 	Cost         struct {
 		Input      float64 `json:"input"`
 		Output     float64 `json:"output"`
@@ -48,7 +50,7 @@ func (m *catalogueModel) info(p *catalogueProvider) ModelInfo {
 	return ModelInfo{
 		Provider: p.Name, ID: m.ID, Name: m.Name, API: p.API,
 		ContextWindow: m.Window, MaxOutput: m.Output, Images: m.Images,
-		Thinking: m.Thinking, ThinkingMode: m.ThinkingMode,
+		Thinking: m.Thinking, ThinkingMode: m.ThinkingMode, ServiceTiers: m.ServiceTiers,
 		Cost: Cost{Input: m.Cost.Input, Output: m.Cost.Output, CacheRead: m.Cost.CacheRead, CacheWrite: m.Cost.CacheWrite},
 	}
 }

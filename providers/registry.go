@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"maps"
 	"net/http"
 	"os"
@@ -13,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
 // RegistryOptions says where a [Registry] finds models and keys.
@@ -52,6 +55,10 @@ type Registry struct {
 	file   *credentialFile
 	opened map[string]Model
 	client *http.Client
+	// routes are what [Registry.SetProvider] has put in the place of the access of a provider; they outlive a reload.
+	routes map[string]*route
+	// disabled are the providers that [Registry.DisableProvider] has taken away.
+	disabled map[string]bool
 }
 
 // access is how one provider is reached.
@@ -75,7 +82,7 @@ func NewRegistry(opts RegistryOptions) *Registry {
 	if opts.Notice == nil {
 		opts.Notice = func(string) {}
 	}
-	return &Registry{opts: opts}
+	return &Registry{opts: opts, routes: map[string]*route{}, disabled: map[string]bool{}}
 }
 
 // Load reads models.yml and auth.json, once. Its errors are of type [*ConfigError] or come from the file system;
@@ -228,7 +235,18 @@ func (r *Registry) All() []ModelInfo {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	_ = r.loadLocked() // Load reports it
-	return slices.Clone(r.models)
+	return r.modelsLocked()
+}
+
+// modelsLocked returns the models of the providers that are not disabled, with the API that they are reached by.
+func (r *Registry) modelsLocked() []ModelInfo {
+	models := make([]ModelInfo, 0, len(r.models))
+	for i := range r.models {
+		if m := r.models[i]; !r.disabled[m.Provider] {
+			models = append(models, r.routedLocked(m))
+		}
+	}
+	return models
 }
 
 // Models returns the models that can be used: those whose provider has a key or needs none, in the order of
@@ -237,13 +255,10 @@ func (r *Registry) Models() []ModelInfo {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	_ = r.loadLocked()
-	usable := make([]ModelInfo, 0, len(r.models))
-	for i := range r.models {
-		if _, source := r.keyLocked(r.models[i].Provider); source != "" {
-			usable = append(usable, r.models[i])
-		}
-	}
-	return usable
+	return slices.DeleteFunc(r.modelsLocked(), func(m ModelInfo) bool {
+		_, source := r.keyLocked(m.Provider)
+		return source == ""
+	})
 }
 
 // Default returns the model of a session that names none: the first of [Registry.Models]. That is Anthropic's
@@ -262,6 +277,12 @@ func (r *Registry) Open(info ModelInfo) (Model, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	_ = r.loadLocked()
+	if r.disabled[info.Provider] {
+		return nil, &Error{
+			Kind: KindModel, Provider: info.Provider, Model: info.ID, Message: "the provider is disabled; choose another model",
+		}
+	}
+	info = r.routedLocked(info)
 	if m := r.opened[info.Ref()]; m != nil {
 		return m, nil
 	}
@@ -285,7 +306,9 @@ func (r *Registry) Open(info ModelInfo) (Model, error) {
 		}
 	}
 	cfg := Config{Info: info, APIKey: key, HTTPClient: r.client, StallTimeout: r.opts.StallTimeout}
-	if a := r.access[info.Provider]; a != nil {
+	if to := r.routes[info.Provider]; to != nil {
+		cfg.BaseURL, cfg.Headers = to.baseURL, maps.Clone(to.headers)
+	} else if a := r.access[info.Provider]; a != nil {
 		cfg.BaseURL = a.baseURL
 		cfg.Headers = maps.Clone(a.headers)
 		for name, value := range a.modelHeaders[info.ID] {
@@ -316,7 +339,8 @@ func (r *Registry) Close() {
 func (r *Registry) HasCredentials(provider string) bool { return r.CredentialSource(provider) != "" }
 
 // CredentialSource says where the provider's key comes from, for people: "--api-key", "auth.json", "environment
-// NAME", "models.yml", or "none needed". It is empty where there is no key.
+// NAME", "models.yml", "editor" for what came with [Registry.SetProvider], or "none needed". It is empty where there
+// is no key.
 func (r *Registry) CredentialSource(provider string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -326,30 +350,50 @@ func (r *Registry) CredentialSource(provider string) string {
 }
 
 func (r *Registry) keyLocked(provider string) (key, source string) {
-	if r.opts.APIKey != "" && provider == r.keyProvider() {
-		return r.opts.APIKey, "--api-key"
-	}
-	if r.file != nil {
-		if key := r.file.key(provider); key != "" {
-			return key, "auth.json"
+	if to := r.routes[provider]; to != nil && !to.ownKeys {
+		if to.authorized() {
+			return "", sourceEditor
 		}
+		return "", sourceNone
 	}
-	a := r.access[provider]
-	if a == nil {
-		return "", ""
+	for key, source := range r.keysLocked(provider) {
+		return key, source
 	}
-	for _, name := range a.keyEnv {
-		if key := r.opts.Getenv(name); key != "" {
-			return key, "environment " + name
-		}
-	}
-	switch {
-	case a.key != "":
-		return a.key, "models.yml"
-	case a.keyless:
-		return "", "none needed"
+	if a := r.access[provider]; a != nil && a.keyless {
+		return "", sourceNone
 	}
 	return "", ""
+}
+
+const (
+	sourceEditor = "editor"
+	sourceNone   = "none needed"
+)
+
+// keysLocked yields the keys of a provider, and where each comes from; the first one counts.
+func (r *Registry) keysLocked(provider string) iter.Seq2[string, string] {
+	return func(yield func(key, source string) bool) {
+		if r.opts.APIKey != "" && provider == r.keyProvider() && !yield(r.opts.APIKey, "--api-key") {
+			return
+		}
+		if r.file != nil {
+			if key := r.file.key(provider); key != "" && !yield(key, "auth.json") {
+				return
+			}
+		}
+		a := r.access[provider]
+		if a == nil {
+			return
+		}
+		for _, name := range a.keyEnv {
+			if key := r.opts.Getenv(name); key != "" && !yield(key, "environment "+name) {
+				return
+			}
+		}
+		if a.key != "" {
+			yield(a.key, "models.yml")
+		}
+	}
 }
 
 func (r *Registry) keyProvider() string {
@@ -402,11 +446,14 @@ func (r *Registry) changeCredentials(change func(*credentialFile) error) error {
 	if err != nil {
 		return err
 	}
+	before := maps.Clone(file.entries)
 	if err := change(file); err != nil {
 		return err
 	}
-	if err := file.save(); err != nil {
-		return err
+	if !maps.EqualFunc(before, file.entries, func(a, b jsonx.Raw) bool { return string(a) == string(b) }) {
+		if err := file.save(); err != nil {
+			return err
+		}
 	}
 	r.file = file
 	clear(r.opened) // the models hold the old key

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -135,6 +136,9 @@ func TestCatalogue_IsComplete(t *testing.T) {
 			if _, ok := providers.ParseThinkingLevel(string(level)); !ok || level == providers.ThinkingOff {
 				t.Errorf("%s: level %q", m.Ref(), level)
 			}
+		}
+		if (len(m.ServiceTiers) > 0) != (m.Provider == "openai") || len(m.ServiceTiers) > 0 && !slices.Contains(m.ServiceTiers, "default") {
+			t.Errorf("%s: service tiers %q", m.Ref(), m.ServiceTiers)
 		}
 		if m.Provider == "anthropic" && len(m.Thinking) == 0 {
 			t.Errorf("%s has no levels", m.Ref())

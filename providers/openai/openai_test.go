@@ -323,3 +323,25 @@ func TestNew_BaseURL(t *testing.T) {
 		t.Error("a base URL without a host is taken")
 	}
 }
+
+func TestModel_ServiceTier(t *testing.T) {
+	for _, test := range []struct {
+		tiers []string
+		ask   string
+		want  string
+	}{
+		{[]string{"flex", "default"}, "flex", `"flex"`},
+		{[]string{"flex", "default"}, "", ``},
+		{[]string{"default"}, "flex", ``},
+		{nil, "flex", ``},
+		{nil, "", ``},
+	} {
+		server, m := fake(t, providers.ModelInfo{ServiceTiers: test.tiers}, providertest.Step{})
+		req := hello()
+		req.ServiceTier = test.ask
+		run(t, m, req)
+		if got := string(body(t, server, 0)["service_tier"]); got != test.want {
+			t.Errorf("%q of %q: sent %s", test.ask, test.tiers, got)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"encoding/base64"
+	"slices"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/providers"
@@ -17,6 +18,7 @@ type request struct {
 	MaxTokens           int           `json:"max_tokens,omitzero"`
 	PromptCacheKey      string        `json:"prompt_cache_key,omitzero"`
 	ReasoningEffort     string        `json:"reasoning_effort,omitzero"`
+	ServiceTier         string        `json:"service_tier,omitzero"`
 	StreamOptions       streamOptions `json:"stream_options"`
 	Tools               []tool        `json:"tools,omitzero"`
 }
@@ -94,6 +96,10 @@ func (m *Model) encode(req *providers.Request) ([]byte, error) {
 	}
 	if m.official {
 		r.PromptCacheKey = req.SessionID
+	}
+	// A tier that the model does not have is an error there, and to other servers the member may be one.
+	if slices.Contains(m.cfg.Info.ServiceTiers, req.ServiceTier) {
+		r.ServiceTier = req.ServiceTier
 	}
 	return jsonx.Marshal(&r)
 }
