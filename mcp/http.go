@@ -83,6 +83,9 @@ func (h *httpClient) RoundTrip(req *http.Request) (*http.Response, error) {
 	if !h.own(req.URL) {
 		return nil, fmt.Errorf("%w (%s); configure that URL if you trust it", errForeign, req.URL.Host)
 	}
+	if req.Method == http.MethodGet && !h.sse && req.Header.Get("Last-Event-ID") == "" {
+		return h.standing(req), nil
+	}
 	ctx, cancel := context.WithCancelCause(req.Context())
 	stop := context.AfterFunc(h.life, func() { cancel(context.Cause(h.life)) })
 	done := func() {

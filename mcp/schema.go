@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
@@ -122,7 +123,10 @@ func cleanKeyword(keyword string, value any, depth int) (any, bool) {
 	case "enum":
 		list, ok := value.([]any)
 		return value, ok && len(list) > 0
-	case "title", "description", "pattern", "format", "$ref", "$id", "$schema", "$anchor":
+	case "$ref", "$dynamicRef":
+		ref, ok := value.(string)
+		return value, ok && strings.HasPrefix(ref, "#") // nobody follows references to other documents
+	case "title", "description", "pattern", "format", "$id", "$schema", "$anchor":
 		_, ok := value.(string)
 		return value, ok
 	case "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength", "minItems",

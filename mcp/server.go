@@ -181,7 +181,7 @@ func (s *server) settle() {
 }
 
 func (s *server) notice(what string, err error) {
-	n := Notice{Server: s.spec.Name, Text: s.secrets.text(fmt.Sprintf("The MCP server %s %s.", s.label(), what))}
+	n := Notice{Server: s.spec.Name, Text: fmt.Sprintf("The MCP server %s %s.", s.label(), s.secrets.text(what))}
 	if err != nil {
 		n.Detail = s.secrets.text(err.Error())
 	}

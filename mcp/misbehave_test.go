@@ -1,0 +1,267 @@
+package mcp_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/mcp"
+)
+
+func TestSet_ServerThatHangsUpOverTheNewProtocol(t *testing.T) {
+	set := start(t, mcp.Options{}, fake(t, "strict")).connected()
+	if st := set.Status()[0]; st.Stateless || st.Protocol != handshake {
+		t.Errorf("status %+v", st)
+	}
+	if n := set.told(); len(n) != 0 {
+		t.Errorf("notices: %v", n)
+	}
+}
+
+func TestSet_ServerThatIgnoresTheNewProtocol(t *testing.T) {
+	set := start(t, mcp.Options{InitTimeout: 3 * time.Second}, fake(t, "silent")).connected()
+	if got := set.says("silent", "run", "{}"); got != "ran run" {
+		t.Errorf("run says %q", got)
+	}
+}
+
+func TestSet_ServerThatHangs(t *testing.T) {
+	set := start(t, mcp.Options{InitTimeout: 100 * time.Millisecond, Backoff: []time.Duration{time.Millisecond}},
+		fake(t, "hang"), fake(t, "junk")).ready()
+	set.until("it is given up", func() bool { return set.Status()[0].State == mcp.StateFailed })
+	st := set.Status()[0]
+	if !strings.Contains(st.LastError, "did not answer within 100ms") {
+		t.Errorf("last error %q", st.LastError)
+	}
+	if _, err := set.ReadResource(t.Context(), "hang", "x://y"); !errors.Is(err, mcp.ErrUnavailable) {
+		t.Errorf("err = %v", err)
+	}
+	if n := set.wasTold("hang", "not available"); n != 1 {
+		t.Errorf("told %d times that it is not available: %v", n, set.told())
+	}
+	if n := set.wasTold("hang", "given up after 2 attempts"); n != 1 {
+		t.Errorf("told %d times that it was given up: %v", n, set.told())
+	}
+	// One bad server is nobody else's business.
+	set.until("the other server is connected", func() bool { return set.Status()[1].State == mcp.StateConnected })
+}
+
+func TestSet_ServerThatCrashes(t *testing.T) {
+	set := start(t, mcp.Options{}, fake(t, "crash", "KIT_SECRET=s3cr3t-value"))
+	set.until("it is given up", func() bool { return set.Status()[0].State == mcp.StateFailed })
+	st := set.Status()[0]
+	if !strings.Contains(st.LastError, "exited with code 3") || !strings.Contains(st.LastError, "no licence for [hidden]") {
+		t.Errorf("last error %q", st.LastError)
+	}
+	for _, text := range append(set.told(), st.LastError, st.Stderr) {
+		if strings.Contains(text, "s3cr3t") {
+			t.Errorf("a value of the environment got out: %q", text)
+		}
+	}
+	if set.wasTold("given up after 3 attempts") != 1 {
+		t.Errorf("notices: %v", set.told())
+	}
+	if err := set.Reconnect(t.Context(), "crash"); !errors.Is(err, mcp.ErrUnavailable) {
+		t.Errorf("reconnect: %v", err)
+	}
+}
+
+func TestSet_ServerThatPrintsJunk(t *testing.T) {
+	set := start(t, mcp.Options{}, fake(t, "junk")).connected()
+	for range 30 {
+		if got := set.says("junk", "run", "{}"); got != "ran run" {
+			t.Fatalf("run says %q", got)
+		}
+	}
+	if n := set.wasTold("prints other things"); n != 1 {
+		t.Errorf("told %d times: %v", n, set.told())
+	}
+}
+
+func TestSet_ServerThatDiesInACall(t *testing.T) {
+	set := start(t, mcp.Options{}, fake(t, "die", "KIT_SECRET=s3cr3t-value")).connected()
+	_, err := set.call("die", "run", "{}")
+	if err == nil {
+		t.Fatal("the call succeeded")
+	}
+	for _, want := range []string{"lost during the call", "exited with code 7", "panic: out of cheese; the key is [hidden]"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("the error lacks %q: %v", want, err)
+		}
+	}
+	set.until("it is connected again", func() bool { return set.wasTold("connected again") == 1 })
+	if set.wasTold("not available") != 1 {
+		t.Errorf("notices: %v", set.told())
+	}
+}
+
+func TestSet_ServerThatAnswersTooMuch(t *testing.T) {
+	set := start(t, mcp.Options{}, fake(t, "huge")).connected()
+	_, err := set.call("huge", "run", "{}")
+	if err == nil || !strings.Contains(err.Error(), "over the limit of "+strconv.Itoa(mcp.DefaultMaxMessage)) {
+		t.Errorf("err = %v", err)
+	}
+	if got := set.says("huge", "again", "{}"); got != "still here" {
+		t.Errorf("again says %q", got)
+	}
+	if n := set.told(); len(n) != 0 {
+		t.Errorf("the connection was lost: %v", n)
+	}
+}
+
+func TestSet_ServerThatLies(t *testing.T) {
+	set := start(t, mcp.Options{}, fake(t, "liar")).connected()
+	const open = `{"properties":{},"type":"object"}`
+	want := map[string]string{
+		"list_schema": `{"type":"object"}`, "no_schema": `{"type":"object"}`, "string_type": `{"type":"object"}`,
+		"bad_types":  `{"properties":{"a":{"description":"an a"},"b":{}},"type":"object"}`,
+		"choice":     `{"properties":{"x":{"type":"string"},"y":{"type":"string"}},"type":"object"}`,
+		"remote_ref": `{"properties":{"z":{}},"type":"object"}`,
+		"long":       open, "promise": open,
+	}
+	got := make(map[string]string)
+	for _, tool := range set.Tools() {
+		got[tool.Remote] = string(tool.Schema)
+		if len(tool.Description) > 9<<10 {
+			t.Errorf("%s has a description of %d bytes", tool.Name, len(tool.Description))
+		}
+		if err := tool.Validate(jsonx.Raw(`{"x":"1"}`)); err != nil {
+			t.Errorf("%s: %v", tool.Name, err)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("schemas (-want +got):\n%s", diff)
+	}
+	for _, complaint := range []string{"tool 1 has no name", "list_schema: its input schema is not an object", "long: its description of 1000000 bytes"} {
+		if set.wasTold("not as they should be", complaint) != 1 {
+			t.Errorf("not told of %q: %v", complaint, set.told())
+		}
+	}
+	for range 2 {
+		if got := set.says("liar", "promise", "{}"); got != `{"n":"many"}` {
+			t.Errorf("promise says %q", got)
+		}
+	}
+	if set.wasTold("mcp__liar_promise", "do not fit its output schema") != 1 {
+		t.Errorf("notices: %v", set.told())
+	}
+}
+
+func TestSet_ServerWhoseListsNeverEnd(t *testing.T) {
+	set := start(t, mcp.Options{}, fake(t, "pages"), fake(t, "endless")).connected()
+	set.until("both are told of", func() bool {
+		return set.wasTold("server pages", "without an end") == 1 && set.wasTold("endless", "without an end") == 1
+	})
+	if got := set.says("pages", "run", "{}"); got != "ran run" {
+		t.Errorf("run says %q", got)
+	}
+}
+
+func TestSet_ServerThatFloodsStderr(t *testing.T) {
+	set := start(t, mcp.Options{}, fake(t, "flood")).connected()
+	if got := set.says("flood", "run", "{}"); got != "dry" {
+		t.Errorf("run says %q", got)
+	}
+	if n := len(set.Status()[0].Stderr); n == 0 || n > 32<<10 {
+		t.Errorf("%d bytes of stderr are kept", n)
+	}
+}
+
+func TestSet_ServerThatAsks(t *testing.T) {
+	set := start(t, mcp.Options{}, fake(t, "asks")).connected()
+	if got := set.says("asks", "run", "{}"); got != "ok -32601 -32601" {
+		t.Errorf("ping, sampling and an unknown request were answered %q", got)
+	}
+}
+
+func TestSet_ServerThatIsDeaf(t *testing.T) {
+	set := start(t, mcp.Options{CallTimeout: 50 * time.Millisecond}, fake(t, "deaf")).connected()
+	for range 3 { // more than the pipe holds
+		_, err := set.Call(t.Context(), set.tool("deaf", "run"), jsonx.Raw(`{"x":"`+strings.Repeat("z", 100_000)+`"}`), nil)
+		if err == nil || !strings.Contains(err.Error(), "no sign of life for 50ms") {
+			t.Fatalf("err = %v", err)
+		}
+	}
+}
+
+func TestSet_CloseWithCallsUnderWay(t *testing.T) {
+	set := start(t, mcp.Options{}, fake(t, "kit-stateless"), fake(t, "kit-handshake")).connected()
+	failed := make(chan error, 2)
+	for _, st := range set.Status() {
+		begun := make(chan struct{})
+		go func() {
+			_, err := set.Call(context.Background(), set.tool(st.Name, "wait"), nil,
+				&mcp.CallOptions{Progress: func(mcp.Progress) { close(begun) }})
+			failed <- err
+		}()
+		<-begun
+	}
+	set.close()
+	for range 2 {
+		if err := <-failed; !errors.Is(err, mcp.ErrClosed) {
+			t.Errorf("err = %v", err)
+		}
+	}
+	if _, err := set.ReadResource(t.Context(), "kit-stateless", "kit://a"); !errors.Is(err, mcp.ErrClosed) {
+		t.Errorf("err = %v", err)
+	}
+	if err := set.Reconnect(t.Context(), "kit-stateless"); !errors.Is(err, mcp.ErrClosed) {
+		t.Errorf("reconnect: %v", err)
+	}
+}
+
+func TestSet_CloseWhileConnecting(t *testing.T) {
+	set := start(t, mcp.Options{}, fake(t, "hang"), fake(t, "kit-stateless"), fake(t, "crash"))
+	set.close()
+	for _, st := range set.Status() {
+		if st.State != mcp.StateClosed {
+			t.Errorf("%s is %s", st.Name, st.State)
+		}
+	}
+}
+
+func TestSet_CloseEndsWhatDoesNotWantTo(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no signals to ignore")
+	}
+	set := start(t, mcp.Options{}, fake(t, "stubborn"), fake(t, "forks")).connected()
+	pids := strings.Fields(set.says("stubborn", "run", "{}") + " " + set.says("forks", "run", "{}"))
+	if len(pids) != 3 {
+		t.Fatalf("pids %v", pids)
+	}
+	set.close()
+	for _, pid := range pids {
+		if runtime.GOOS == "linux" && processLives(pid) {
+			t.Errorf("process %s is left", pid)
+		}
+	}
+}
+
+func TestSet_CloseIsBounded(t *testing.T) {
+	set := start(t, mcp.Options{}, fake(t, "stubborn")).connected()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	enough := errors.New("no time")
+	cancel(enough)
+	if err := set.Close(ctx); err != nil && !errors.Is(err, enough) {
+		t.Errorf("err = %v", err)
+	}
+}
+
+// processLives reports whether the process exists and is no zombie.
+func processLives(pid string) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%s/stat", pid))
+	if err != nil {
+		return false
+	}
+	_, state, _ := strings.Cut(string(stat), ") ")
+	return !strings.HasPrefix(state, "Z")
+}
