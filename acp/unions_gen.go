@@ -418,6 +418,9 @@ func DecodeMCPServer(raw jsonx.Raw) (MCPServer, error) {
 	if err != nil {
 		return nil, err
 	}
+	if jsonx.Lookup(raw, "command") != nil && jsonx.Lookup(raw, "url") != nil {
+		return &UnknownMCPServer{Type: tag, Raw: raw.Clone()}, nil
+	}
 	switch tag {
 	case "http":
 		return decodeVariant[MCPServerHTTP](raw)

@@ -19,7 +19,7 @@ import (
 // A tool whose Plan panics fails its call, and nothing else.
 func TestTurn_PlanPanics(t *testing.T) {
 	run(t, func(o *agent.Options) {
-		o.Tools = []agent.Tool{agent.NewTool(agent.ToolFuncs[input]{
+		o.Tools = agent.Tools{agent.NewTool(agent.ToolFuncs[input]{
 			Name: "broken",
 			Plan: func(context.Context, *agent.Call, *input) (*agent.CallPlan, error) { panic("oops") },
 			Run:  func(context.Context, *agent.Call, *input) (*agent.Result, error) { return nil, errors.New("ran") },
@@ -149,7 +149,7 @@ func TestReplay_AsksForNoFiles(t *testing.T) {
 	files := new(editorFiles)
 	run(t, func(o *agent.Options) {
 		o.FS = files
-		o.Tools = []agent.Tool{agent.NewTool(agent.ToolFuncs[input]{
+		o.Tools = agent.Tools{agent.NewTool(agent.ToolFuncs[input]{
 			Name: "peek",
 			Plan: func(ctx context.Context, call *agent.Call, _ *input) (*agent.CallPlan, error) {
 				_, err := call.FS.ReadFile(ctx, "/w/a")
@@ -161,11 +161,15 @@ func TestReplay_AsksForNoFiles(t *testing.T) {
 			},
 			Run: func(context.Context, *agent.Call, *input) (*agent.Result, error) { return nil, nil },
 		})}
-		o.History = []providers.Message{
+	}, func(w *world) {
+		for _, m := range []providers.Message{
 			{Role: providers.RoleAssistant, Parts: []providers.Part{providers.ToolCall{ID: "c1", Name: "peek", Input: []byte(`{}`)}}},
 			{Role: providers.RoleTool, ToolCallID: "c1", Parts: []providers.Part{providers.Text{Text: "saw"}}},
+		} {
+			if _, err := w.log.AppendMessage(&m); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}, func(w *world) {
 		events, err := w.session.Replay()
 		if err != nil {
 			t.Fatal(err)
@@ -187,7 +191,7 @@ func TestTool_HugeDiffAndInput(t *testing.T) {
 	before := strings.Repeat(line, 5000) + "old\n" + strings.Repeat(line, 5000)
 	after := strings.Repeat(line, 5000) + "new\n" + strings.Repeat(line, 5000)
 	run(t, func(o *agent.Options) {
-		o.Tools = []agent.Tool{testTool("change", true, nil, func(context.Context, *input) (*agent.Result, error) {
+		o.Tools = agent.Tools{testTool("change", true, nil, func(context.Context, *input) (*agent.Result, error) {
 			return &agent.Result{Text: "done", Content: []agent.Content{agent.DiffContent{Path: "/w/a", Old: &before, New: after}}}, nil
 		})}
 	}, func(w *world) {

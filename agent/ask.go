@@ -44,6 +44,9 @@ func (t *Turn) request(ctx context.Context) (providers.Model, *providers.Request
 	s := t.session
 	var snap state
 	if err := t.do(func(st *state) error {
+		if err := s.takeSteers(st, t); err != nil {
+			return err
+		}
 		t.model = st.model
 		snap = *st
 		snap.history = append([]providers.Message(nil), st.history...)
@@ -55,13 +58,14 @@ func (t *Turn) request(ctx context.Context) (providers.Model, *providers.Request
 	if err != nil {
 		return nil, nil, err
 	}
+	t.tools = s.opts.Tools.Tools()
 	req := &providers.Request{
-		System:    s.systemPrompt(ctx, &snap),
-		Messages:  conversation(snap.history, snap.model.Images),
-		Thinking:  snap.thinking,
+		System:   s.systemPrompt(ctx, &snap, t.tools),
+		Messages: conversation(snap.history, snap.model.Images),
+		Thinking: snap.thinking, ServiceTier: snap.tier,
 		SessionID: s.opts.ID,
 	}
-	for _, tool := range s.opts.Tools {
+	for _, tool := range t.tools {
 		spec := tool.Spec()
 		req.Tools = append(req.Tools, providers.Tool{Name: spec.Name, Description: spec.Description, Schema: spec.Schema})
 	}

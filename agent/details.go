@@ -19,6 +19,7 @@ type details struct {
 	Content        []Content
 	Locations      []Location
 	Raw            jsonx.Raw
+	Say            string
 }
 
 type detailsJSON struct {
@@ -29,6 +30,7 @@ type detailsJSON struct {
 	Content        []contentJSON  `json:"content,omitzero"`
 	Locations      []locationJSON `json:"locations,omitzero"`
 	Raw            jsonx.Raw      `json:"raw,omitzero"`
+	Say            string         `json:"say,omitzero"`
 }
 
 type contentJSON struct {
@@ -51,7 +53,7 @@ type locationJSON struct {
 
 func (d *details) encode() jsonx.Raw {
 	raw, err := jsonx.Marshal(detailsJSON{
-		Title: d.Title, Kind: d.Kind, Raw: d.Raw,
+		Title: d.Title, Kind: d.Kind, Raw: d.Raw, Say: d.Say,
 		Start: encodeContent(d.Start), StartLocations: encodeLocations(d.StartLocations),
 		Content: encodeContent(d.Content), Locations: encodeLocations(d.Locations),
 	})
@@ -98,7 +100,7 @@ func decodeDetails(raw jsonx.Raw, printed string) (details, bool) {
 		return details{}, false
 	}
 	return details{
-		Title: in.Title, Kind: in.Kind, Raw: in.Raw,
+		Title: in.Title, Kind: in.Kind, Raw: in.Raw, Say: in.Say,
 		Start: decodeContent(in.Start, ""), StartLocations: decodeLocations(in.StartLocations),
 		Content: decodeContent(in.Content, printed), Locations: decodeLocations(in.Locations),
 	}, true

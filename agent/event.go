@@ -48,6 +48,8 @@ type ToolProgress struct {
 	Running bool
 	// Content is all that is shown for the call by now; nil if that has not changed.
 	Content []Content
+	// Output is what a command has printed since the last report of it; it is part of Content too.
+	Output string
 }
 
 // ToolEnded is the end of a call. Each started call ends exactly once, within its turn.
@@ -93,6 +95,45 @@ const (
 	SeverityWarning Severity = "warning"
 	SeverityError   Severity = "error"
 )
+
+// CompactionChanged tells how far a compaction is. Its summary comes as [CompactionDelta] in between, or, in a replay,
+// whole with the end.
+type CompactionChanged struct {
+	ID     string
+	Status CompactionStatus
+	// Summary is set in a replay.
+	Summary string
+	// Error says why it failed.
+	Error string
+}
+
+// CompactionDelta is more of a compaction's summary.
+type CompactionDelta struct{ ID, Text string }
+
+// CompactionStatus is how far a compaction is, in ACP's words.
+type CompactionStatus string
+
+// The statuses.
+const (
+	CompactionRunning   CompactionStatus = "in_progress"
+	CompactionCompleted CompactionStatus = "completed"
+	CompactionFailed    CompactionStatus = "failed"
+	CompactionCancelled CompactionStatus = "cancelled"
+)
+
+// SubagentChanged tells of a child session: first that it is there, then what it does. Its own events go to the
+// surroundings that [Options.Subagent] has given it.
+type SubagentChanged struct {
+	Subagent
+	// Running says that it works; else it has ended, with Stop, or with Err for a failure.
+	Running bool
+	Stop    StopReason
+	Err     error
+}
+
+func (CompactionChanged) isEvent() {}
+func (CompactionDelta) isEvent()   {}
+func (SubagentChanged) isEvent()   {}
 
 func (MessageDelta) isEvent() {}
 func (ToolStarted) isEvent()  {}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"sync"
 )
 
 // scope is what an "always" answer to an effect covers: the commands of a line, a directory, or a tool.
@@ -74,8 +75,9 @@ func actionVerb(a Action) string {
 	}
 }
 
-// grants are the answers that a user gave with "always", for one session.
+// grants are the answers that a user gave with "always", for one session and its children.
 type grants struct {
+	mu       sync.Mutex // guards the fields below
 	commands []commandGrant
 	places   []placeGrant
 	tools    map[string]bool // tool name → allowed
@@ -94,6 +96,8 @@ type placeGrant struct {
 
 // lookup returns the remembered answer for what s covers, if there is one.
 func (g *grants) lookup(s *scope) (allowed, known bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	switch {
 	case s.action == ActionCommand:
 		return g.lookupCommands(s.commands)
@@ -130,6 +134,8 @@ func (g *grants) lookupCommands(line []commandScope) (allowed, known bool) {
 
 // remember keeps an "always" answer for what s covers.
 func (g *grants) remember(s *scope, allowed bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	switch {
 	case s.action == ActionCommand:
 		for _, c := range s.commands {

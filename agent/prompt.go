@@ -14,9 +14,16 @@ var promptTemplate string
 // maxInstructions bounds what a workspace's AGENTS.md adds to every request.
 const maxInstructions = 32 << 10
 
+// SystemPrompt is what a client wants the model to be told. The zero value is nothing.
+type SystemPrompt struct {
+	Text string
+	// Override puts Text in the place of gjc's own prompt; else it stands behind it.
+	Override bool
+}
+
 // systemPrompt assembles the system prompt. It has the day but not the time, so that the prompt caches of a day's
 // requests hold.
-func (s *Session) systemPrompt(ctx context.Context, st *state) string {
+func (s *Session) systemPrompt(ctx context.Context, st *state, tools []Tool) string {
 	ws := &s.opts.Workspace
 	roots := ""
 	if len(ws.Additional) > 0 {
@@ -30,15 +37,24 @@ func (s *Session) systemPrompt(ctx context.Context, st *state) string {
 	if path, text := s.instructions(ctx); text != "" {
 		instructions = "\nThe workspace's own instructions, from " + path + ":\n\n" + text + "\n"
 	}
-	return strings.TrimSpace(strings.NewReplacer(
+	own := s.opts.SystemPrompt
+	if own.Override && own.Text != "" {
+		// Where the work is and what may be done is nothing that a client's words can change.
+		return strings.TrimSpace(own.Text) + "\n\nWorking directory: " + ws.Cwd + "\n" + roots + mode
+	}
+	prompt := strings.TrimSpace(strings.NewReplacer(
 		"{{cwd}}", ws.Cwd,
 		"{{roots}}", roots,
 		"{{os}}", s.opts.OS,
 		"{{date}}", s.opts.Clock().Format(time.DateOnly),
-		"{{tools}}", s.toolNames(),
+		"{{tools}}", strings.Join(names(tools), ", "),
 		"{{mode}}", mode,
 		"{{instructions}}", instructions,
 	).Replace(promptTemplate))
+	if own.Text != "" {
+		prompt += "\n\n" + strings.TrimSpace(own.Text)
+	}
+	return prompt
 }
 
 // instructions returns the nearest AGENTS.md from the working directory upward.

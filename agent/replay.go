@@ -5,32 +5,64 @@ import (
 	"io/fs"
 	"iter"
 
+	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/sessions"
 )
 
-// Replay returns the events of the conversation so far, as they looked live.
+// Replay returns the events of the conversation so far, as they looked live: all of it, also what was compacted since.
 func (s *Session) Replay() (iter.Seq[Event], error) {
-	history, err := s.Context()
-	if err != nil {
+	var branch []sessions.Entry
+	if err := s.do(func(*state) error {
+		branch = s.opts.Log.Branch()
+		return nil
+	})(); err != nil {
 		return nil, err
 	}
 	return func(yield func(Event) bool) {
-		r := &replay{session: s, yield: yield, results: make(map[string]*providers.Message), told: make(map[string]bool)}
-		for i := range history {
-			if m := &history[i]; m.Role == providers.RoleTool {
-				r.results[m.ToolCallID] = m
+		r := &replay{
+			session: s, yield: yield, tools: s.opts.Tools.Tools(),
+			results: make(map[string]*providers.Message), told: make(map[string]bool),
+		}
+		for _, e := range branch {
+			if m, ok := e.(sessions.MessageEntry); ok && m.Message.Role == providers.RoleTool {
+				r.results[m.Message.ToolCallID] = &m.Message
 			}
 		}
-		for i := range history {
-			m := history[i]
-			if m.ID == "" {
-				m.ID = s.opts.NewID()
-			}
-			if !r.message(&m) {
+		for _, e := range branch {
+			if !r.entry(e) {
 				return
 			}
 		}
 	}, nil
+}
+
+func (r *replay) entry(e sessions.Entry) bool {
+	var m providers.Message
+	switch e := e.(type) {
+	case sessions.MessageEntry:
+		if e.Hidden {
+			return true
+		}
+		m = e.Message
+	case sessions.CustomMessage:
+		m = providers.Message{Role: providers.RoleUser, Parts: e.Parts, Time: e.Time}
+	case sessions.BranchSummary:
+		m = providers.Message{Role: providers.RoleUser, Parts: []providers.Part{providers.Text{Text: e.Summary}}, Time: e.Time}
+	case sessions.Custom:
+		if e.CustomType == customShown && jsonx.Unmarshal(e.Data, &r.shown) != nil {
+			r.shown = ""
+		}
+		return true
+	case sessions.Compaction:
+		return r.yield(CompactionChanged{ID: r.session.opts.NewID(), Status: CompactionCompleted, Summary: e.Summary})
+	default:
+		return true
+	}
+	if m.ID == "" {
+		m.ID = r.session.opts.NewID()
+	}
+	return r.message(&m)
 }
 
 type replay struct {
@@ -38,6 +70,9 @@ type replay struct {
 	yield   func(Event) bool
 	results map[string]*providers.Message
 	told    map[string]bool
+	tools   []Tool
+	// shown is what the next user message is shown as; empty for its own text.
+	shown string
 }
 
 func (r *replay) message(m *providers.Message) bool {
@@ -57,11 +92,16 @@ func (r *replay) message(m *providers.Message) bool {
 }
 
 func (r *replay) user(m *providers.Message) bool {
+	shown := r.shown
+	r.shown = ""
+	if shown != "" && !r.yield(MessageDelta{MessageID: m.ID, Speaker: SpeakerUser, Text: shown}) {
+		return false
+	}
 	for _, p := range m.Parts {
 		ev := MessageDelta{MessageID: m.ID, Speaker: SpeakerUser}
 		switch p := p.(type) {
 		case providers.Text:
-			if p.Text == "" {
+			if p.Text == "" || shown != "" {
 				continue
 			}
 			ev.Text = p.Text
@@ -134,12 +174,15 @@ func (r *replay) call(c providers.ToolCall, result *providers.Message) bool {
 			return false
 		}
 	}
-	return r.yield(ended)
+	if !r.yield(ended) {
+		return false
+	}
+	return d.Say == "" || r.yield(MessageDelta{MessageID: c.ID + saidSuffix, Speaker: SpeakerAgent, Text: d.Say})
 }
 
 // describe makes up how a call looked of which only the input is known, as in files that another program wrote.
 func (r *replay) describe(started *ToolStarted, c providers.ToolCall) {
-	tool := r.session.tool(c.Name)
+	tool := find(r.tools, c.Name)
 	if tool == nil {
 		return
 	}

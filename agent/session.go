@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/sessions"
 )
@@ -33,6 +36,12 @@ type Log interface {
 	Rewind(id string) error
 	// Leaf returns the id of the entry that the next one follows; empty for none.
 	Leaf() string
+	// Clear makes the conversation begin anew: nothing before is part of Messages any more.
+	Clear() error
+	// Messages returns the conversation as a model is to see it, with summaries for what was compacted.
+	Messages() []providers.Message
+	// Branch returns all entries of the conversation, what was compacted too, the first one first.
+	Branch() []sessions.Entry
 	Close() error
 }
 
@@ -45,13 +54,19 @@ type Options struct {
 	Terminal Terminal
 	Programs Programs
 	Approver Approver
+	// Elicitor is optional.
+	Elicitor Elicitor
 	// Artifacts is optional.
 	Artifacts Artifacts
+	// Subagent gives a child session its surroundings; with nil, tools can start none.
+	Subagent func(Subagent) Surroundings
 
 	Models Models
 	Log    Log
-	// Tools are offered to the model in this order.
-	Tools []Tool
+	// Tools are offered to the model. If nil, there are none.
+	Tools Toolbox
+	// SystemPrompt is what the client wants the model to be told. Optional.
+	SystemPrompt SystemPrompt
 
 	// History is what was said before, of a loaded session.
 	History []providers.Message
@@ -61,7 +76,9 @@ type Options struct {
 
 	Model    providers.ModelInfo
 	Thinking providers.ThinkingLevel
-	Mode     Mode
+	// ServiceTier is one of Model.ServiceTiers; empty for the provider's default.
+	ServiceTier string
+	Mode        Mode
 
 	// Emit is told every event, in order, by one goroutine. It may block for a slow editor; the turn waits then.
 	Emit func(Event)
@@ -101,6 +118,7 @@ type Session struct {
 	done chan struct{} // closed when the actor has ended
 
 	asking chan struct{} // holds a token while a question to the user is open: one at a time
+	grants *grants       // shared with child sessions, like asking
 
 	st state // the actor's alone
 }
@@ -110,23 +128,28 @@ type state struct {
 	mode     Mode
 	model    providers.ModelInfo
 	thinking providers.ThinkingLevel
+	tier     string
 	title    string
 	updated  time.Time
 	plan     []PlanEntry
 	history  []providers.Message
 	usage    providers.Usage // of the last model call
 	cost     float64
-	grants   grants
 
 	turn    *Turn // the running one
 	waiting []*Turn
-	closing bool
+	// children are the sessions that the running turn has started.
+	children []*Session
+	closing  bool
 }
 
 // New starts a session. The caller must Close it.
 func New(opts Options) *Session {
 	if opts.Clock == nil {
 		opts.Clock = time.Now
+	}
+	if opts.Tools == nil {
+		opts.Tools = Tools(nil)
 	}
 	if opts.MaxRequests == 0 {
 		opts.MaxRequests = DefaultMaxRequests
@@ -135,10 +158,10 @@ func New(opts Options) *Session {
 		opts.CancelGrace = DefaultCancelGrace
 	}
 	s := &Session{
-		opts: opts, box: newMailbox(), done: make(chan struct{}), asking: make(chan struct{}, 1),
+		opts: opts, box: newMailbox(), done: make(chan struct{}), asking: make(chan struct{}, 1), grants: new(grants),
 		st: state{
 			mode: opts.Mode, model: opts.Model, thinking: opts.Model.ClampThinking(opts.Thinking),
-			title: opts.Title, plan: opts.Plan, history: opts.History, updated: opts.Clock(),
+			title: opts.Title, plan: opts.Plan, tier: opts.ServiceTier, history: opts.History, updated: opts.Clock(),
 		},
 	}
 	if n := len(opts.History); n > 0 && !opts.History[n-1].Time.IsZero() {
@@ -181,15 +204,19 @@ func (s *Session) do(fn func(st *state) error) Pending {
 
 // Snapshot is the session's state at one moment.
 type Snapshot struct {
-	Mode      Mode
-	Model     providers.ModelInfo
-	Thinking  providers.ThinkingLevel
-	Title     string
-	UpdatedAt time.Time
-	Plan      []PlanEntry
+	Mode     Mode
+	Model    providers.ModelInfo
+	Thinking providers.ThinkingLevel
+	// ServiceTier is empty for the provider's default.
+	ServiceTier string
+	Title       string
+	UpdatedAt   time.Time
+	Plan        []PlanEntry
 	// Usage is that of the last model call, CostUSD the price of all of them; zero where unknown.
 	Usage   providers.Usage
 	CostUSD float64
+	// Messages counts those of the conversation.
+	Messages int
 	// Busy reports that a turn runs or waits.
 	Busy bool
 }
@@ -199,8 +226,8 @@ func (s *Session) Snapshot() (Snapshot, error) {
 	var snap Snapshot
 	err := s.do(func(st *state) error {
 		snap = Snapshot{
-			Mode: st.mode, Model: st.model, Thinking: st.thinking, Title: st.title, UpdatedAt: st.updated,
-			Plan: st.plan, Usage: st.usage, CostUSD: st.cost, Busy: st.turn != nil || len(st.waiting) > 0,
+			Mode: st.mode, Model: st.model, Thinking: st.thinking, ServiceTier: st.tier, Title: st.title, UpdatedAt: st.updated,
+			Plan: st.plan, Usage: st.usage, CostUSD: st.cost, Messages: len(st.history), Busy: st.turn != nil || len(st.waiting) > 0,
 		}
 		return nil
 	})()
@@ -217,6 +244,9 @@ func (s *Session) SetMode(mode Mode) Pending {
 			return err
 		}
 		st.mode = mode
+		for _, child := range st.children {
+			child.SetMode(mode) // what it still does is judged by it
+		}
 		return nil
 	})
 }
@@ -235,8 +265,77 @@ func (s *Session) SetModel(info providers.ModelInfo, level providers.ThinkingLev
 			}
 			st.model = info
 		}
+		if !slices.Contains(info.ServiceTiers, st.tier) {
+			if err := s.setTier(st, ""); err != nil {
+				return err
+			}
+		}
 		return s.setThinking(st, level)
 	})
+}
+
+// ErrServiceTier is wrapped by the error for a service tier that the model does not have.
+var ErrServiceTier = errors.New("unknown service tier")
+
+// SetServiceTier changes the service tier, from the next model request on; empty for the provider's default.
+func (s *Session) SetServiceTier(tier string) Pending {
+	return s.do(func(st *state) error {
+		if tier != "" && !slices.Contains(st.model.ServiceTiers, tier) {
+			return fmt.Errorf("%w %q for %s; it has %v", ErrServiceTier, tier, st.model.Ref(), st.model.ServiceTiers)
+		}
+		return s.setTier(st, tier)
+	})
+}
+
+func (s *Session) setTier(st *state, tier string) error {
+	if st.tier == tier {
+		return nil
+	}
+	change := sessions.ServiceTierChange{}
+	if tier != "" {
+		raw, err := jsonx.Marshal(tier)
+		if err != nil {
+			return err
+		}
+		change.ServiceTier = raw
+	}
+	if _, err := s.opts.Log.Append(change); err != nil {
+		return err
+	}
+	st.tier = tier
+	return nil
+}
+
+// ErrEmptyTitle is returned for a title without a word.
+var ErrEmptyTitle = errors.New("a title needs at least one word")
+
+// SetTitle names the session as the user wants it, on one line and no longer than [MaxTitle], and returns the title
+// that it got when the pending change is done. No automatic title replaces it. It does not tell an event: the caller
+// knows.
+func (s *Session) SetTitle(title string) (string, Pending) {
+	title = CleanTitle(title)
+	return title, s.do(func(st *state) error {
+		if title == "" {
+			return ErrEmptyTitle
+		}
+		if err := s.opts.Log.SetTitle(title, "user"); err != nil {
+			return err
+		}
+		st.title, st.updated = title, s.opts.Clock()
+		return nil
+	})
+}
+
+// MaxTitle is how long a title may be, in characters.
+const MaxTitle = 200
+
+// CleanTitle puts a title on one line and cuts it to [MaxTitle].
+func CleanTitle(title string) string {
+	title = strings.Join(strings.Fields(strings.ToValidUTF8(title, "\uFFFD")), " ")
+	if r := []rune(title); len(r) > MaxTitle {
+		title = string(r[:MaxTitle-1]) + "…"
+	}
+	return title
 }
 
 // ErrThinkingLevel is wrapped by the error for a level that the model does not have.
@@ -322,6 +421,51 @@ func (s *Session) Context() ([]providers.Message, error) {
 		return nil
 	})()
 	return history, err
+}
+
+// Transcript returns all messages of the conversation that are for people, also those that were compacted since.
+func (s *Session) Transcript() ([]providers.Message, error) {
+	var all []providers.Message
+	err := s.do(func(*state) error {
+		for _, e := range s.opts.Log.Branch() {
+			if m, ok := e.(sessions.MessageEntry); ok && !m.Hidden {
+				all = append(all, m.Message)
+			}
+		}
+		return nil
+	})()
+	return all, err
+}
+
+// ContextUse is what fills a model's window, in tokens. But for Used and Size all are estimates.
+type ContextUse struct {
+	// Used is what the last request filled; zero where that is not known. Size is the window's.
+	Used, Size int
+	// System, Tools and Conversation are what the next request will have.
+	System, Tools, Conversation int
+	ToolCount, Messages         int
+}
+
+// ContextUse tells what fills the model's window.
+func (s *Session) ContextUse(ctx context.Context) (ContextUse, error) {
+	var snap state
+	if err := s.do(func(st *state) error {
+		snap = *st
+		snap.history = append([]providers.Message(nil), st.history...)
+		return nil
+	})(); err != nil {
+		return ContextUse{}, err
+	}
+	tools := s.opts.Tools.Tools()
+	use := ContextUse{
+		Used: snap.usage.Context(), Size: snap.model.ContextWindow, Conversation: estimate(snap.history),
+		ToolCount: len(tools), Messages: len(snap.history), System: tokens(len(s.systemPrompt(ctx, &snap, tools))),
+	}
+	for _, tool := range tools {
+		spec := tool.Spec()
+		use.Tools += tokens(len(spec.Name) + len(spec.Description) + len(spec.Schema))
+	}
+	return use, nil
 }
 
 // emit tells one event. It runs on the actor.

@@ -25,6 +25,7 @@ import (
 type memoryLog struct {
 	mu      sync.Mutex
 	entries []string
+	kept    []sessions.Entry // of each entry; nil for what is none
 	leaf    int
 	failAt  int // the append that fails, counted from 1; zero for none
 	closed  bool
@@ -32,13 +33,14 @@ type memoryLog struct {
 
 var errDiskFull = errors.New("no space left on device")
 
-func (l *memoryLog) add(what string) (string, error) {
+func (l *memoryLog) add(what string, e sessions.Entry) (string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.failAt > 0 && len(l.entries)+1 >= l.failAt {
 		return "", errDiskFull
 	}
 	l.entries = append(l.entries, what)
+	l.kept = append(l.kept, e)
 	l.leaf = len(l.entries)
 	return fmt.Sprint(l.leaf), nil
 }
@@ -52,13 +54,52 @@ func (l *memoryLog) AppendMessage(m *providers.Message) (string, error) {
 	if m.IsError {
 		what.WriteString(" (error)")
 	}
-	return l.add(what.String())
+	return l.add(what.String(), sessions.MessageEntry{Message: *m})
 }
 
-func (l *memoryLog) Append(e sessions.Entry) (string, error) { return l.add(string(e.Kind())) }
-func (l *memoryLog) SetTitle(title, _ string) error          { _, err := l.add("title:" + title); return err }
+func (l *memoryLog) Append(e sessions.Entry) (string, error) { return l.add(string(e.Kind()), e) }
 
-func (l *memoryLog) Rewind(id string) error { _, err := l.add("rewind:" + id); return err }
+func (l *memoryLog) SetTitle(title, source string) error {
+	what := "title:" + title
+	if source != "auto" {
+		what += " by " + source
+	}
+	_, err := l.add(what, nil)
+	return err
+}
+
+func (l *memoryLog) Rewind(id string) error { _, err := l.add("rewind:"+id, nil); return err }
+
+func (l *memoryLog) Clear() error { _, err := l.add("clear", nil); return err }
+
+// Branch is all that was appended behind the last clear; rewinding is not looked at.
+func (l *memoryLog) Branch() []sessions.Entry {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var all []sessions.Entry
+	for i, e := range l.kept {
+		switch {
+		case l.entries[i] == "clear":
+			all = nil
+		case e != nil:
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+func (l *memoryLog) Messages() []providers.Message {
+	var all []providers.Message
+	for _, e := range l.Branch() {
+		switch e := e.(type) {
+		case sessions.MessageEntry:
+			all = append(all, e.Message)
+		case sessions.Compaction:
+			all = []providers.Message{{Role: providers.RoleUser, Parts: []providers.Part{providers.Text{Text: "Summary: " + e.Summary}}}}
+		}
+	}
+	return all
+}
 
 func (l *memoryLog) Leaf() string {
 	l.mu.Lock()
@@ -224,7 +265,7 @@ func run(t *testing.T, change func(*agent.Options), fn func(w *world), steps ...
 		ids := 0
 		opts := agent.Options{
 			ID: "s1", Workspace: agent.Workspace{Cwd: "/w"}, FS: noFiles{}, Approver: w, Models: w, Log: w.log,
-			Tools: []agent.Tool{echoTool()}, Model: info, Mode: agent.ModeDefault, Emit: w.emit, OS: "linux",
+			Tools: agent.Tools{echoTool()}, Model: info, Mode: agent.ModeDefault, Emit: w.emit, OS: "linux",
 			NewID: func() string { ids++; return fmt.Sprintf("m%d", ids) },
 		}
 		if change != nil {
@@ -325,7 +366,7 @@ func TestTurn_RefusalIsTakenBack(t *testing.T) {
 func TestTurn_BadCallsAreResults(t *testing.T) {
 	run(
 		t, func(o *agent.Options) {
-			o.Tools = append(o.Tools, testTool("boom", false, nil, func(context.Context, *input) (*agent.Result, error) { panic("kaboom") }))
+			o.Tools = append(o.Tools.(agent.Tools), testTool("boom", false, nil, func(context.Context, *input) (*agent.Result, error) { panic("kaboom") }))
 		}, func(w *world) {
 			w.prompt("go")
 			var fails []string
@@ -382,7 +423,7 @@ func TestTurn_SharedSideBySideExclusiveAlone(t *testing.T) {
 		}
 	}
 	run(t, func(o *agent.Options) {
-		o.Tools = []agent.Tool{testTool("shared", false, nil, work(false)), testTool("alone", true, nil, work(true))}
+		o.Tools = agent.Tools{testTool("shared", false, nil, work(false)), testTool("alone", true, nil, work(true))}
 	}, func(w *world) {
 		begin := time.Now()
 		w.prompt("go")
@@ -468,7 +509,7 @@ func TestCancel(t *testing.T) {
 		{
 			name: "while a tool runs",
 			tools: func(ended chan<- error) []agent.Tool {
-				return []agent.Tool{testTool("wait", false, nil, func(ctx context.Context, _ *input) (*agent.Result, error) {
+				return agent.Tools{testTool("wait", false, nil, func(ctx context.Context, _ *input) (*agent.Result, error) {
 					<-ctx.Done()
 					ended <- context.Cause(ctx)
 					return nil, ctx.Err()
@@ -481,7 +522,7 @@ func TestCancel(t *testing.T) {
 		{
 			name: "while a question is open",
 			tools: func(chan<- error) []agent.Tool {
-				return []agent.Tool{testTool("cmd", true, []agent.Effect{{Action: agent.ActionCommand, Command: "ls"}}, nil)}
+				return agent.Tools{testTool("cmd", true, []agent.Effect{{Action: agent.ActionCommand, Command: "ls"}}, nil)}
 			},
 			steps: func(*providertest.Gate) providertest.Step {
 				return providertest.Step{providertest.Call("c1", "cmd", `{}`)}
@@ -495,7 +536,7 @@ func TestCancel(t *testing.T) {
 			run(t, func(o *agent.Options) {
 				ended = make(chan error, 2)
 				if tt.tools != nil {
-					o.Tools = tt.tools(ended)
+					o.Tools = agent.Tools(tt.tools(ended))
 				}
 			}, func(w *world) {
 				w.speak(tt.steps(providertest.NewGate()), providertest.Step{providertest.Check(complete(t)), providertest.Text("fine")})
@@ -546,7 +587,7 @@ func TestCancel_Overstay(t *testing.T) {
 	var release chan struct{}
 	run(t, func(o *agent.Options) {
 		release = make(chan struct{})
-		o.Tools = []agent.Tool{testTool("stuck", false, nil, func(context.Context, *input) (*agent.Result, error) {
+		o.Tools = agent.Tools{testTool("stuck", false, nil, func(context.Context, *input) (*agent.Result, error) {
 			<-release
 			return &agent.Result{Text: "late"}, nil
 		})}
@@ -585,7 +626,7 @@ func TestApproval(t *testing.T) {
 	ran := 0
 	tools := func(o *agent.Options) {
 		ran = 0
-		o.Tools = []agent.Tool{testTool("cmd", true, command, func(context.Context, *input) (*agent.Result, error) {
+		o.Tools = agent.Tools{testTool("cmd", true, command, func(context.Context, *input) (*agent.Result, error) {
 			ran++
 			return &agent.Result{Text: "ran"}, nil
 		})}
@@ -632,7 +673,7 @@ func TestApproval_OneAtATime(t *testing.T) {
 	open := 0
 	run(t, func(o *agent.Options) {
 		effect := []agent.Effect{{Action: agent.ActionRead, Path: "/etc/hosts"}}
-		o.Tools = []agent.Tool{testTool("peek", false, effect, func(context.Context, *input) (*agent.Result, error) {
+		o.Tools = agent.Tools{testTool("peek", false, effect, func(context.Context, *input) (*agent.Result, error) {
 			return &agent.Result{Text: "seen"}, nil
 		})}
 	}, func(w *world) {
@@ -656,7 +697,7 @@ func TestApproval_OneAtATime(t *testing.T) {
 func TestPlanMode(t *testing.T) {
 	run(t, func(o *agent.Options) {
 		o.Mode = agent.ModePlan
-		o.Tools = []agent.Tool{testTool("edit", true, []agent.Effect{{Action: agent.ActionEdit, Path: "/w/a"}}, nil)}
+		o.Tools = agent.Tools{testTool("edit", true, []agent.Effect{{Action: agent.ActionEdit, Path: "/w/a"}}, nil)}
 	}, func(w *world) {
 		w.prompt("go")
 		if all := strings.Join(w.story(), "\n"); !strings.Contains(all, "fail c1: plan mode changes nothing") || len(w.asked) > 0 {
@@ -757,7 +798,7 @@ func TestReplay_LooksLikeTheLiveSession(t *testing.T) {
 			}, nil
 		})
 		fail := testTool("fail", false, nil, func(context.Context, *input) (*agent.Result, error) { return nil, errors.New("broken") })
-		o.Tools = append(o.Tools, diff, fail)
+		o.Tools = append(o.Tools.(agent.Tools), diff, fail)
 	}, func(w *world) {
 		w.prompt("go")
 		events, err := w.session.Replay()

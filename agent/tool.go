@@ -60,12 +60,16 @@ type Call struct {
 	FS        FS
 	Terminal  Terminal
 	Programs  Programs
+	// Elicitor asks the user; nil where nobody can be asked.
+	Elicitor Elicitor
 	// Update reports progress while the call runs. It never blocks on the user.
 	Update func(Progress)
 	// SetPlan replaces the session's plan.
 	SetPlan func([]PlanEntry)
 	// Artifacts keeps output that is too long for the model; nil where the session keeps none.
 	Artifacts Artifacts
+	// Task runs a child session to its end; nil where there can be none.
+	Task func(ctx context.Context, task Task) (TaskResult, error)
 }
 
 // Artifacts stores full outputs of a session.
@@ -143,6 +147,10 @@ type Result struct {
 	Raw any
 	// IsError marks a failure that still carries Content.
 	IsError bool
+	// Say is said to the user behind the call, where a tool call may be folded away.
+	Say string
+	// EndTurn ends the turn behind the calls of this answer: the next word is the user's.
+	EndTurn bool
 }
 
 // Content is one block that an editor shows: [TextContent], [ImageContent], [DiffContent], [TerminalContent]

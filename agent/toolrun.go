@@ -41,17 +41,8 @@ func (t *Turn) runTools(ctx context.Context, calls []providers.ToolCall) []*prov
 }
 
 func (t *Turn) exclusive(name string) bool {
-	tool := t.session.tool(name)
+	tool := find(t.tools, name)
 	return tool != nil && tool.Spec().Exclusive
-}
-
-func (s *Session) tool(name string) Tool {
-	for _, tool := range s.opts.Tools {
-		if tool.Spec().Name == name {
-			return tool
-		}
-	}
-	return nil
 }
 
 // refuseCalls gives every call a failed result without running it.
@@ -81,7 +72,7 @@ type toolRun struct {
 
 func (t *Turn) runTool(ctx context.Context, c providers.ToolCall) (result *providers.Message) {
 	s := t.session
-	run := &toolRun{turn: t, call: c, tool: s.tool(c.Name)}
+	run := &toolRun{turn: t, call: c, tool: find(t.tools, c.Name)}
 	defer func() {
 		// A tool call is a request of the model's: its panic is its failure, not the process's.
 		if v := recover(); v != nil {
@@ -96,7 +87,7 @@ func (t *Turn) runTool(ctx context.Context, c providers.ToolCall) (result *provi
 	}()
 	if run.tool == nil {
 		run.announce(nil)
-		return run.fail(fmt.Errorf("%w: there is no tool called %q; there are %s", ErrBadInput, c.Name, s.toolNames()))
+		return run.fail(fmt.Errorf("%w: there is no tool called %q; there are %s", ErrBadInput, c.Name, strings.Join(names(t.tools), ", ")))
 	}
 	input, err := validInput(c)
 	if err != nil {
@@ -135,23 +126,17 @@ func (r *toolRun) explain(ctx context.Context, err error) error {
 	return err
 }
 
-func (s *Session) toolNames() string {
-	var names []string
-	for _, tool := range s.opts.Tools {
-		names = append(names, tool.Spec().Name)
-	}
-	return strings.Join(names, ", ")
-}
-
 func (r *toolRun) newCall(input jsonx.Raw) *Call {
 	t, o := r.turn, &r.turn.session.opts
 	return &Call{
 		ID: r.call.ID, Name: r.call.Name, Input: input,
 		Workspace: o.Workspace, FS: o.FS, Terminal: o.Terminal, Programs: o.Programs, Artifacts: o.Artifacts,
-		Update: r.update,
+		Elicitor: t.session.Elicitor(),
+		Update:   r.update,
 		SetPlan: func(entries []PlanEntry) {
 			t.emit(PlanChanged{Entries: entries})
 		},
+		Task: r.task(),
 	}
 }
 
@@ -191,6 +176,7 @@ func (r *toolRun) update(p Progress) {
 		ev.Content = r.shown
 	}
 	if p.Text != "" {
+		ev.Output = p.Text
 		r.output.WriteString(p.Text)
 		ev.Content = append(r.shown[:len(r.shown):len(r.shown)], TextContent{cutMiddle(r.output.String(), maxShown)})
 	}
@@ -216,7 +202,7 @@ func (r *toolRun) end(res *Result) *providers.Message {
 			ev.Raw = raw
 		}
 	}
-	r.details.Content, r.details.Locations, r.details.Raw = ev.Content, ev.Locations, ev.Raw
+	r.details.Content, r.details.Locations, r.details.Raw, r.details.Say = ev.Content, ev.Locations, ev.Raw, res.Say
 	r.turn.emit(ev)
 	msg := toolMessage(r.call, res.Text, res.IsError)
 	if res.Text == "" {
@@ -225,9 +211,21 @@ func (r *toolRun) end(res *Result) *providers.Message {
 	for _, img := range res.Images {
 		msg.Parts = append(msg.Parts, img)
 	}
+	if res.Say != "" {
+		r.turn.emit(MessageDelta{MessageID: r.call.ID + saidSuffix, Speaker: SpeakerAgent, Text: res.Say})
+	}
+	if res.EndTurn {
+		_ = r.turn.do(func(*state) error { // a turn that is over needs no end
+			r.turn.ending = true
+			return nil
+		})
+	}
 	msg.Details = r.details.encode()
 	return &msg
 }
+
+// saidSuffix makes the id of a message that a call says from the call's.
+const saidSuffix = "-said"
 
 // closing is what the editor shows for a call whose result is only text: what it showed before, and the text.
 func (r *toolRun) closing(text string) []Content {
@@ -269,7 +267,7 @@ func (r *toolRun) approveEffect(ctx context.Context, e *Effect) error {
 		return r.turn.do(func(st *state) error {
 			verdict, reason = judge(st.mode, e, sc.outside)
 			if verdict == ask {
-				if allowed, known := st.grants.lookup(&sc); known && allowed {
+				if allowed, known := s.grants.lookup(&sc); known && allowed {
 					verdict = allow
 				} else if known {
 					verdict, reason = deny, fmt.Sprintf("%v (always, for %s)", ErrRejected, sc.name)
@@ -282,13 +280,12 @@ func (r *toolRun) approveEffect(ctx context.Context, e *Effect) error {
 		return err
 	}
 	if verdict == ask {
-		// One question at a time: some editors hang on two. An answer may settle the next question too.
-		select {
-		case s.asking <- struct{}{}:
-			defer func() { <-s.asking }()
-		case <-ctx.Done():
-			return context.Cause(ctx)
+		// An answer may settle the next question too.
+		done, err := s.ask(ctx)
+		if err != nil {
+			return err
 		}
+		defer done()
 		if err := look(); err != nil {
 			return err
 		}
@@ -303,6 +300,16 @@ func (r *toolRun) approveEffect(ctx context.Context, e *Effect) error {
 		return errors.New(reason)
 	default:
 		return r.question(ctx, e, &sc)
+	}
+}
+
+// ask waits for its turn to ask the user something: some editors hang on two questions at once. done must be called.
+func (s *Session) ask(ctx context.Context) (done func(), err error) {
+	select {
+	case s.asking <- struct{}{}:
+		return func() { <-s.asking }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
 	}
 }
 
@@ -336,12 +343,7 @@ func (r *toolRun) question(ctx context.Context, e *Effect, sc *scope) error {
 		return fmt.Errorf("asking for permission: %w; the call did not run", err)
 	}
 	if decision == AllowAlways || decision == RejectAlways {
-		if err := r.turn.do(func(st *state) error {
-			st.grants.remember(sc, decision == AllowAlways)
-			return nil
-		}); err != nil {
-			return err
-		}
+		s.grants.remember(sc, decision == AllowAlways)
 	}
 	switch decision {
 	case AllowOnce, AllowAlways:

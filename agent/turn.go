@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/gajae-code/gjc/internal/bug"
+	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/sessions"
 )
@@ -39,13 +40,18 @@ type TurnResult struct {
 type Turn struct {
 	session *Session
 	prompt  []providers.Part
-	// local, if set, answers without a model.
-	local  func(Snapshot) string
+	// prepare, if set, makes the prompt.
+	prepare func(context.Context, *Turn) (Prepared, error)
+	// local, if set, answers instead of a model.
+	local  func(context.Context, *Turn) error
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 
 	done   chan struct{} // closed when result is set
 	result TurnResult
+
+	// tools are those of the last request. They are the turn's goroutine's.
+	tools []Tool
 
 	// Of the actor: whether the turn has been told to stop, its open tool calls in order, the model of its last
 	// request, and how the session stood before the prompt.
@@ -54,6 +60,11 @@ type Turn struct {
 	open       []string
 	model      providers.ModelInfo
 	before     checkpoint
+	// steers is what was steered into the turn and has not been taken yet; closed says that it takes no more.
+	steers [][]providers.Part
+	closed bool
+	// ending says that a tool has asked for the turn's end.
+	ending bool
 }
 
 // checkpoint is a place in a session to go back to.
@@ -71,10 +82,23 @@ func (s *Session) Prompt(parts []providers.Part) *Turn {
 	return s.queue(&Turn{session: s, prompt: parts, done: make(chan struct{})})
 }
 
-// Answer queues a turn that says what answer returns, in its place behind the turns before it. No model is asked, and
-// the conversation does not remember it.
-func (s *Session) Answer(answer func(Snapshot) string) *Turn {
-	return s.queue(&Turn{session: s, local: answer, done: make(chan struct{})})
+// Prepared is a prompt that had to be made first: a slash command's.
+type Prepared struct {
+	Parts []providers.Part
+	// Shown is what the user typed; a replay shows it instead of the text that was made of it.
+	Shown string
+}
+
+// PromptWith queues a turn whose prompt prepare makes when the turn's time has come. An error of prepare is the
+// turn's; with no parts the turn ends at once.
+func (s *Session) PromptWith(prepare func(ctx context.Context, t *Turn) (Prepared, error)) *Turn {
+	return s.queue(&Turn{session: s, prepare: prepare, done: make(chan struct{})})
+}
+
+// Answer queues a turn that fn makes, in its place behind the turns before it. The conversation does not remember what
+// fn says with [Turn.Say]. An error of fn is the turn's.
+func (s *Session) Answer(fn func(ctx context.Context, t *Turn) error) *Turn {
+	return s.queue(&Turn{session: s, local: fn, done: make(chan struct{})})
 }
 
 func (s *Session) queue(t *Turn) *Turn {
@@ -161,6 +185,8 @@ func (s *Session) turnOver(st *state, t *Turn, r TurnResult) {
 		bug.Reportf("a turn ended with %d open tool calls", len(t.open))
 	}
 	s.endOpenCalls(t, "The turn is over.")
+	// What was steered in too late is not lost: the next turn sees it. A log that fails here fails the next prompt too.
+	_ = s.takeSteers(st, t)
 	if r.Stop == StopRefusal {
 		// The refused prompt and what followed stays out of the next one.
 		s.goBack(st, t.before)
@@ -308,11 +334,26 @@ func (t *Turn) run() (r TurnResult) {
 	if t.local != nil {
 		return t.answer()
 	}
+	shown := ""
+	if t.prepare != nil {
+		p, err := t.prepare(t.ctx, t)
+		if err != nil || len(p.Parts) == 0 {
+			return t.ended(err, r.Usage)
+		}
+		t.prompt, shown = p.Parts, p.Shown
+	}
 	user := &providers.Message{ID: s.opts.NewID(), Role: providers.RoleUser, Parts: t.prompt}
+	if err := t.recordShown(shown); err != nil {
+		return t.ended(err, r.Usage)
+	}
 	if err := t.record(user); err != nil {
 		return t.ended(err, r.Usage)
 	}
-	t.title(user)
+	if shown == "" {
+		shown = user.Text()
+	}
+	t.title(shown)
+	t.settle()
 	for range s.opts.MaxRequests {
 		msg, err := t.ask(t.ctx)
 		if msg != nil {
@@ -327,7 +368,10 @@ func (t *Turn) run() (r TurnResult) {
 		t.tellUsage(msg)
 		calls := msg.ToolCalls()
 		if len(calls) == 0 {
-			return TurnResult{Stop: stopReason(msg.StopReason), Usage: r.Usage}
+			if stop := stopReason(msg.StopReason); stop != StopEndTurn || !t.steered() {
+				return TurnResult{Stop: stop, Usage: r.Usage}
+			}
+			continue
 		}
 		var results []*providers.Message
 		if msg.StopReason == providers.StopLength || msg.StopReason == providers.StopRefusal {
@@ -343,6 +387,8 @@ func (t *Turn) run() (r TurnResult) {
 			return TurnResult{Stop: StopCancelled, Usage: r.Usage}
 		case msg.StopReason == providers.StopLength || msg.StopReason == providers.StopRefusal:
 			return TurnResult{Stop: stopReason(msg.StopReason), Usage: r.Usage}
+		case t.ending:
+			return TurnResult{Stop: StopEndTurn, Usage: r.Usage}
 		}
 	}
 	return TurnResult{Stop: StopMaxTurnRequests, Usage: r.Usage}
@@ -350,22 +396,73 @@ func (t *Turn) run() (r TurnResult) {
 
 // answer is the turn of [Session.Answer].
 func (t *Turn) answer() TurnResult {
-	snap, err := t.session.Snapshot()
-	if err != nil {
+	if err := t.local(t.ctx, t); err != nil {
 		return t.ended(err, providers.Usage{})
-	}
-	if text := t.local(snap); text != "" {
-		t.emit(MessageDelta{MessageID: t.session.opts.NewID(), Speaker: SpeakerAgent, Text: text})
 	}
 	return TurnResult{Stop: StopEndTurn}
 }
 
-// ended is the result of a turn that can not go on because of err.
+// Say tells the user something that is not part of the conversation. It is for the function that [Session.Answer]
+// runs.
+func (t *Turn) Say(text string) {
+	if text != "" {
+		t.emit(MessageDelta{MessageID: t.session.opts.NewID(), Speaker: SpeakerAgent, Text: text})
+	}
+}
+
+// Clear begins the conversation anew. The session, its title and its choices stay. It is for the function that
+// [Session.Answer] runs.
+func (t *Turn) Clear() error {
+	return t.do(func(st *state) error {
+		if err := t.session.opts.Log.Clear(); err != nil {
+			return err
+		}
+		st.history, st.usage = nil, providers.Usage{}
+		if st.plan != nil {
+			t.session.emit(PlanChanged{Entries: []PlanEntry{}})
+			st.plan = nil
+		}
+		t.session.emit(UsageChanged{Used: 0, Size: st.model.ContextWindow, CostUSD: st.cost})
+		return nil
+	})
+}
+
+// settle waits for tools that are on their way, within bounds.
+func (t *Turn) settle() {
+	ctx, cancel := context.WithTimeout(t.ctx, settleTools)
+	defer cancel()
+	t.session.opts.Tools.Settle(ctx)
+}
+
+// ended is the result of a turn that does not go on, because of err if that is not nil.
 func (t *Turn) ended(err error, usage providers.Usage) TurnResult {
 	if t.ctx.Err() != nil || errors.Is(err, errTurnOver) {
 		return TurnResult{Stop: StopCancelled, Usage: usage}
 	}
+	if err == nil {
+		return TurnResult{Stop: StopEndTurn, Usage: usage}
+	}
 	return TurnResult{Err: err, Usage: usage}
+}
+
+// customShown is the type of the entry before a user message that was made of what the entry says.
+const customShown = "gjc.shown"
+
+// recordShown keeps what the user typed, if the prompt is something else.
+func (t *Turn) recordShown(text string) error {
+	if text == "" {
+		return nil
+	}
+	raw, err := jsonx.Marshal(text)
+	if err != nil {
+		return err
+	}
+	return t.do(func(*state) error {
+		if _, err := t.session.opts.Log.Append(sessions.Custom{CustomType: customShown, Data: raw}); err != nil {
+			return fmt.Errorf("saving the conversation: %w", err)
+		}
+		return nil
+	})
 }
 
 // failed ends a turn whose model call broke off. What the user has seen of the answer is kept.
@@ -415,9 +512,9 @@ func (t *Turn) tellUsage(msg *providers.Message) {
 }
 
 // title names a session by its first prompt.
-func (t *Turn) title(user *providers.Message) {
+func (t *Turn) title(prompt string) {
 	_ = t.do(func(st *state) error {
-		title := quickTitle(user.Text())
+		title := quickTitle(prompt)
 		if st.title != "" || title == "" {
 			return nil
 		}

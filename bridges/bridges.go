@@ -75,6 +75,7 @@ type Set struct {
 	Terminal agent.Terminal
 	Programs agent.Programs
 	Approver agent.Approver
+	Elicitor agent.Elicitor
 }
 
 // New returns the bridges of a session. It does no I/O.
@@ -86,6 +87,11 @@ func New(o Options) Set {
 		Programs: programs,
 		Approver: &ClientApprover{client: o.Client, session: o.SessionID},
 	}
+	elicitor := &ClientElicitor{client: o.Client, session: o.SessionID}
+	if e := o.Capabilities.Elicitation; e != nil {
+		elicitor.forms, elicitor.urls = e.Form != nil, e.URL != nil
+	}
+	set.Elicitor = elicitor
 	if fs := o.Capabilities.FS; fs.ReadTextFile || fs.WriteTextFile {
 		set.FS = &ClientFS{
 			client: o.Client, session: o.SessionID, workspace: o.Workspace,

@@ -84,6 +84,10 @@ func emitByKey(e *emitter, u *unionType) {
 func emitByTag(e *emitter, u *unionType) {
 	e.p("tag, err := discriminator(raw, %q)", u.tagName)
 	e.p("if err != nil {\nreturn nil, err\n}")
+	if pair, ok := conflicts[u.name]; ok {
+		e.p("if jsonx.Lookup(raw, %q) != nil && jsonx.Lookup(raw, %q) != nil {", pair[0], pair[1])
+		e.p("return &%s{Type: tag, Raw: raw.Clone()}, nil\n}", unknownName(u.name))
+	}
 	e.p("switch tag {")
 	for _, v := range u.variants {
 		e.p("case %q:\nreturn decodeVariant[%s](raw)", v.tag, v.name)

@@ -77,6 +77,10 @@ var byKey = map[string]string{
 	"ElicitationSessionScope": "sessionId", "ElicitationRequestScope": "requestId",
 }
 
+// conflicts are members, by union, that no variant has both of. What has is none of the variants: to pick one would be
+// to guess.
+var conflicts = map[string][2]string{"MCPServer": {"command", "url"}}
+
 // closed are the unions without a variant for what is not known.
 var closed = map[string]bool{"ElicitationScope": true}
 

@@ -1,0 +1,115 @@
+package agent
+
+import (
+	"context"
+	"errors"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
+)
+
+// Elicitor asks the user for more than leave: a choice, or values. Its methods wait without a limit other than ctx.
+type Elicitor interface {
+	// Form puts a form. It fails with [ErrNoElicitation] where the editor has none.
+	Form(ctx context.Context, f Form) (FormAnswer, error)
+	// URL sends the user to a page, for what must not go through a form: secrets, payments, sign-ins. The answer
+	// is only whether the user agrees to go there. It fails with [ErrNoElicitation] where the editor cannot.
+	URL(ctx context.Context, u URLRequest) (ElicitAction, error)
+	// Completed tells that what a URL was for has happened.
+	Completed(ctx context.Context, id string) error
+	// Choose offers options where there are no forms, and returns the index of the one that was chosen. It fails
+	// with [ErrNoElicitation] where that cannot be asked either.
+	Choose(ctx context.Context, c Choice) (index int, action ElicitAction, err error)
+	// Forms and URLs say what the editor has.
+	Forms() bool
+	URLs() bool
+}
+
+// ErrNoElicitation is returned where the editor has no way to ask.
+var ErrNoElicitation = errors.New("the editor cannot ask the user for this")
+
+// Form is a flat form.
+type Form struct {
+	// ToolCallID names the tool call that asks; empty for none. It has been announced before.
+	ToolCallID string
+	Message    string
+	// Schema is the JSON Schema of the answer in the subset that ACP and MCP share: an object with properties of
+	// plain types. It must never ask for a secret.
+	Schema jsonx.Raw
+}
+
+// FormAnswer is what came of a form. Content is set, and has been held against the schema, for [ElicitAccept].
+type FormAnswer struct {
+	Action  ElicitAction
+	Content jsonx.Raw
+}
+
+// URLRequest is a page for the user to go to.
+type URLRequest struct {
+	ToolCallID string
+	// ID is unique among the open ones of the session.
+	ID      string
+	Message string
+	URL     string
+}
+
+// Choice offers options, one of which is taken.
+type Choice struct {
+	ToolCallID string
+	Title      string
+	Options    []string
+}
+
+// ElicitAction is what the user did with a question. The zero value is the one to assume of an answer that makes no
+// sense.
+type ElicitAction int
+
+// The actions.
+const (
+	// ElicitCancel is a question that was closed without an answer.
+	ElicitCancel ElicitAction = iota
+	// ElicitDecline is a no.
+	ElicitDecline
+	ElicitAccept
+)
+
+// Elicitor returns the session's way to ask the user: one question at a time, with those for leave. It is nil where
+// nobody can be asked.
+func (s *Session) Elicitor() Elicitor {
+	if s.opts.Elicitor == nil {
+		return nil
+	}
+	return queuedElicitor{s.opts.Elicitor, s}
+}
+
+// queuedElicitor waits for its turn to ask.
+type queuedElicitor struct {
+	Elicitor
+	session *Session
+}
+
+func (q queuedElicitor) Form(ctx context.Context, f Form) (FormAnswer, error) {
+	done, err := q.session.ask(ctx)
+	if err != nil {
+		return FormAnswer{}, err
+	}
+	defer done()
+	return q.Elicitor.Form(ctx, f)
+}
+
+func (q queuedElicitor) URL(ctx context.Context, u URLRequest) (ElicitAction, error) {
+	done, err := q.session.ask(ctx)
+	if err != nil {
+		return ElicitCancel, err
+	}
+	defer done()
+	return q.Elicitor.URL(ctx, u)
+}
+
+func (q queuedElicitor) Choose(ctx context.Context, c Choice) (int, ElicitAction, error) {
+	done, err := q.session.ask(ctx)
+	if err != nil {
+		return 0, ElicitCancel, err
+	}
+	defer done()
+	return q.Elicitor.Choose(ctx, c)
+}

@@ -1,0 +1,170 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/gajae-code/gjc/providers"
+)
+
+// Subagent names a child session: one that a tool call of another session has started, and that ends with it. It has
+// its own conversation, which nobody keeps.
+type Subagent struct {
+	// ID is the child's session id.
+	ID string
+	// CallID is the tool call of the parent's.
+	CallID string
+	Title  string
+}
+
+// Surroundings is what a child session has instead of its parent's.
+type Surroundings struct {
+	FS       FS
+	Terminal Terminal
+	Programs Programs
+	Approver Approver
+	Elicitor Elicitor
+	// Emit is told the child's events. They come in the order of the parent's.
+	Emit func(Event)
+}
+
+// TaskTool is the name of the tool that starts child sessions. Children do not get it.
+const TaskTool = "task"
+
+// Task is what a child session has to do.
+type Task struct {
+	Title  string
+	Prompt string
+}
+
+// TaskResult is what it came to.
+type TaskResult struct {
+	// Text is the child's last answer.
+	Text  string
+	Stop  StopReason
+	Usage providers.Usage
+}
+
+// task is [Call.Task].
+func (r *toolRun) task() func(context.Context, Task) (TaskResult, error) {
+	if r.turn.session.opts.Subagent == nil {
+		return nil
+	}
+	return r.runTask
+}
+
+// errTaskCancelled says that the user ended a child session, and nothing else.
+var errTaskCancelled = errors.New("the user cancelled this task")
+
+func (r *toolRun) runTask(ctx context.Context, task Task) (TaskResult, error) {
+	t, s := r.turn, r.turn.session
+	about := Subagent{ID: s.opts.NewID(), CallID: r.call.ID, Title: task.Title}
+	around := s.opts.Subagent(about)
+	opts := s.opts
+	opts.ID, opts.Title, opts.History, opts.Plan, opts.Subagent = about.ID, task.Title, nil, nil, nil
+	opts.Log, opts.Tools = newMemoryLog(), childTools{s.opts.Tools}
+	opts.FS, opts.Terminal, opts.Programs = around.FS, around.Terminal, around.Programs
+	opts.Approver, opts.Elicitor = childApprover{around.Approver, t}, around.Elicitor
+	opts.Emit = func(ev Event) {
+		_ = t.do(func(*state) error { // a turn that is over has nothing to tell
+			around.Emit(ev)
+			return nil
+		})
+	}
+	var child *Session
+	if err := t.do(func(st *state) error {
+		opts.Model, opts.Thinking, opts.Mode, opts.ServiceTier = st.model, st.thinking, st.mode, st.tier
+		child = New(opts)
+		child.asking, child.grants = s.asking, s.grants
+		st.children = append(st.children, child)
+		s.emit(SubagentChanged{Subagent: about, Running: true})
+		return nil
+	}); err != nil {
+		return TaskResult{}, err
+	}
+	result := child.Prompt([]providers.Part{providers.Text{Text: task.Prompt}}).Wait(ctx)
+	text, cost := child.summary()
+	closeCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.opts.CancelGrace)
+	defer cancel()
+	err := child.Close(closeCtx)
+	_ = t.do(func(st *state) error { // a turn that is over has told the child's end with its own
+		st.dropChild(child)
+		st.cost += cost
+		s.emit(SubagentChanged{Subagent: about, Stop: result.Stop, Err: result.Err})
+		return nil
+	})
+	switch {
+	case ctx.Err() != nil:
+		return TaskResult{}, context.Cause(ctx)
+	case result.Err != nil:
+		return TaskResult{}, fmt.Errorf("the task failed: %w", result.Err)
+	case result.Stop == StopCancelled:
+		return TaskResult{}, errTaskCancelled
+	case err != nil:
+		return TaskResult{}, fmt.Errorf("ending the task: %w", err)
+	}
+	return TaskResult{Text: text, Stop: result.Stop, Usage: result.Usage}, nil
+}
+
+func (st *state) dropChild(child *Session) {
+	for i, c := range st.children {
+		if c == child {
+			st.children = append(st.children[:i:i], st.children[i+1:]...)
+			return
+		}
+	}
+}
+
+// summary returns the session's last words and what it has cost.
+func (s *Session) summary() (text string, cost float64) {
+	_ = s.do(func(st *state) error { // a closed session has nothing to say
+		cost = st.cost
+		for i := len(st.history) - 1; i >= 0 && text == ""; i-- {
+			if m := &st.history[i]; m.Role == providers.RoleAssistant {
+				text = m.Text()
+			}
+		}
+		return nil
+	})()
+	return text, cost
+}
+
+// CancelChild ends the work of the child session of that id, if there is one. It does not wait for that.
+func (s *Session) CancelChild(id string) {
+	s.do(func(st *state) error {
+		for _, child := range st.children {
+			if child.ID() == id {
+				child.Cancel()
+			}
+		}
+		return nil
+	})
+}
+
+// childTools are a parent's tools without the one that starts children.
+type childTools struct{ Toolbox }
+
+func (c childTools) Tools() []Tool {
+	var tools []Tool
+	for _, tool := range c.Toolbox.Tools() {
+		if tool.Spec().Name != TaskTool {
+			tools = append(tools, tool)
+		}
+	}
+	return tools
+}
+
+// childApprover lets a user who stops a child's turn stop the whole.
+type childApprover struct {
+	Approver
+	parent *Turn
+}
+
+func (a childApprover) Approve(ctx context.Context, q Question) (Decision, error) {
+	decision, err := a.Approver.Approve(ctx, q)
+	if err == nil && decision == Cancelled {
+		a.parent.Cancel()
+	}
+	return decision, err
+}

@@ -1,0 +1,261 @@
+package bridges
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/internal/jsonx"
+)
+
+// ClientElicitor asks through the editor, in the modes that it advertised.
+type ClientElicitor struct {
+	client      acp.Caller
+	session     acp.SessionID
+	forms, urls bool
+}
+
+var _ agent.Elicitor = (*ClientElicitor)(nil)
+
+// LocalElicitor is for a session with nobody to ask.
+type LocalElicitor struct{}
+
+var _ agent.Elicitor = LocalElicitor{}
+
+// Form implements [agent.Elicitor].
+func (LocalElicitor) Form(ctx context.Context, _ agent.Form) (agent.FormAnswer, error) {
+	return agent.FormAnswer{}, nobody(ctx)
+}
+
+// URL implements [agent.Elicitor].
+func (LocalElicitor) URL(ctx context.Context, _ agent.URLRequest) (agent.ElicitAction, error) {
+	return agent.ElicitCancel, nobody(ctx)
+}
+
+// Completed implements [agent.Elicitor].
+func (LocalElicitor) Completed(context.Context, string) error { return nil }
+
+// Choose implements [agent.Elicitor].
+func (LocalElicitor) Choose(ctx context.Context, _ agent.Choice) (int, agent.ElicitAction, error) {
+	return 0, agent.ElicitCancel, nobody(ctx)
+}
+
+// Forms implements [agent.Elicitor].
+func (LocalElicitor) Forms() bool { return false }
+
+// URLs implements [agent.Elicitor].
+func (LocalElicitor) URLs() bool { return false }
+
+func nobody(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return agent.ErrNoElicitation
+}
+
+// Forms implements [agent.Elicitor].
+func (e *ClientElicitor) Forms() bool { return e.forms }
+
+// URLs implements [agent.Elicitor].
+func (e *ClientElicitor) URLs() bool { return e.urls }
+
+// ErrSecretForm is returned for a form that asks for a secret. The protocol wants a URL for that.
+var ErrSecretForm = errors.New("a form must not ask for a secret; it has to be entered on a page of its own, or with gjc login")
+
+// secretWords returns what tells a field for a secret. Compiling it costs more than a start-up should.
+var secretWords = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)\b(pass ?(word|wd|phrase|code)|secret|credentials?|api ?keys?|token|private ?key|cvv|cvc|otp|pin ?code)\b`)
+})
+
+// asksSecret returns the text field of a schema that is for a secret.
+func asksSecret(schema *acp.ElicitationSchema) (string, bool) {
+	for name, p := range schema.Properties {
+		s, ok := p.(*acp.StringPropertySchema)
+		if !ok || len(s.Enum) > 0 || len(s.OneOf) > 0 {
+			continue // a choice shows what it asks for
+		}
+		if secretWords().MatchString(spaced(name)) || secretWords().MatchString(s.Title) {
+			return name, true
+		}
+	}
+	return "", false
+}
+
+// spaced takes a name like apiKey or api_key apart.
+func spaced(name string) string {
+	var words strings.Builder
+	lower := false
+	for _, r := range name {
+		switch {
+		case r == '_' || r == '-' || r == '.':
+			words.WriteByte(' ')
+		case lower && unicode.IsUpper(r):
+			words.WriteString(" " + string(r))
+		default:
+			words.WriteRune(r)
+		}
+		lower = unicode.IsLower(r) || unicode.IsDigit(r)
+	}
+	return words.String()
+}
+
+// Form implements [agent.Elicitor].
+func (e *ClientElicitor) Form(ctx context.Context, f agent.Form) (agent.FormAnswer, error) {
+	if !e.forms {
+		return agent.FormAnswer{}, nobody(ctx)
+	}
+	var schema acp.ElicitationSchema
+	if err := jsonx.Unmarshal(f.Schema, &schema); err != nil {
+		return agent.FormAnswer{}, fmt.Errorf("the form's schema is not one that an editor can show: %w", err)
+	}
+	if name, ok := asksSecret(&schema); ok {
+		return agent.FormAnswer{}, fmt.Errorf("%w (field %q)", ErrSecretForm, name)
+	}
+	action, err := e.create(ctx, f.Message, &acp.ElicitationFormMode{RequestedSchema: schema, Scope: e.scope(f.ToolCallID)})
+	if err != nil {
+		return agent.FormAnswer{}, err
+	}
+	accepted, ok := action.(*acp.ElicitationAcceptAction)
+	if !ok {
+		return agent.FormAnswer{Action: elicitAction(action)}, nil
+	}
+	if accepted.Content == nil {
+		accepted.Content = map[string]acp.ElicitationContentValue{}
+	}
+	content, err := jsonx.Marshal(accepted.Content)
+	if err != nil {
+		return agent.FormAnswer{}, err
+	}
+	if err := matches(f.Schema, content); err != nil {
+		return agent.FormAnswer{}, fmt.Errorf("the editor's answer does not fit the form: %w", err)
+	}
+	return agent.FormAnswer{Action: agent.ElicitAccept, Content: content}, nil
+}
+
+// matches holds an answer against the schema: an editor's word for it is not enough.
+func matches(rawSchema, content jsonx.Raw) error {
+	var schema jsonschema.Schema
+	if err := jsonx.Unmarshal(rawSchema, &schema); err != nil {
+		return err
+	}
+	resolved, err := schema.Resolve(nil)
+	if err != nil {
+		return err
+	}
+	var value any
+	if err := jsonx.Unmarshal(content, &value); err != nil {
+		return err
+	}
+	return resolved.Validate(value)
+}
+
+// URL implements [agent.Elicitor].
+func (e *ClientElicitor) URL(ctx context.Context, u agent.URLRequest) (agent.ElicitAction, error) {
+	if !e.urls {
+		return agent.ElicitCancel, nobody(ctx)
+	}
+	action, err := e.create(ctx, u.Message, &acp.ElicitationURLMode{
+		ElicitationID: acp.ElicitationID(u.ID), URL: u.URL, Scope: e.scope(u.ToolCallID),
+	})
+	if err != nil {
+		return agent.ElicitCancel, err
+	}
+	return elicitAction(action), nil
+}
+
+// Completed implements [agent.Elicitor].
+func (e *ClientElicitor) Completed(ctx context.Context, id string) error {
+	if !e.urls {
+		return nil
+	}
+	return acp.MethodElicitationComplete.Notify(ctx, e.client, &acp.CompleteElicitationNotification{ElicitationID: acp.ElicitationID(id)})
+}
+
+func (e *ClientElicitor) scope(call string) acp.ElicitationScope {
+	return &acp.ElicitationSessionScope{SessionID: e.session, ToolCallID: acp.ToolCallID(call)}
+}
+
+func (e *ClientElicitor) create(ctx context.Context, message string, mode acp.ElicitationMode) (acp.ElicitationAction, error) {
+	resp, err := acp.MethodElicitationCreate.Call(ctx, e.client, &acp.CreateElicitationRequest{Message: message, Mode: mode})
+	switch {
+	case err == nil:
+		return resp.Action, nil
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case errors.Is(err, &acp.Error{Code: acp.ErrorCodeMethodNotFound}):
+		return nil, agent.ErrNoElicitation
+	}
+	if _, malformed := errors.AsType[*jsonx.DecodeError](err); malformed {
+		return nil, fmt.Errorf("the editor's answer makes no sense: %w", err)
+	}
+	return nil, fmt.Errorf("the editor could not ask: %w", err)
+}
+
+// elicitAction reads an answer. What is not clearly one of them is a question that nobody has answered.
+func elicitAction(action acp.ElicitationAction) agent.ElicitAction {
+	switch action.(type) {
+	case *acp.ElicitationAcceptAction:
+		return agent.ElicitAccept
+	case *acp.ElicitationDeclineAction:
+		return agent.ElicitDecline
+	default:
+		return agent.ElicitCancel
+	}
+}
+
+// Choose implements [agent.Elicitor]: every editor can put options, if only those of a permission request.
+func (e *ClientElicitor) Choose(ctx context.Context, c agent.Choice) (int, agent.ElicitAction, error) {
+	req := &acp.RequestPermissionRequest{
+		SessionID: e.session,
+		ToolCall: acp.ToolCallUpdate{
+			ToolCallID: acp.ToolCallID(c.ToolCallID), Title: acp.Value(cut(c.Title, maxChoiceTitle)),
+			Content: acp.Value([]acp.ToolCallContent{&acp.Content{Content: &acp.TextContent{Text: c.Title}}}),
+		},
+	}
+	for i, o := range c.Options {
+		req.Options = append(req.Options, acp.PermissionOption{
+			OptionID: acp.PermissionOptionID(optionPrefix + strconv.Itoa(i)), Name: o, Kind: acp.PermissionOptionKindAllowOnce,
+		})
+	}
+	req.Options = append(req.Options, acp.PermissionOption{OptionID: optionNone, Name: "None of these", Kind: acp.PermissionOptionKindRejectOnce})
+	resp, err := acp.MethodSessionRequestPermission.Call(ctx, e.client, req)
+	if err != nil {
+		if ctx.Err() != nil {
+			return 0, agent.ElicitCancel, context.Cause(ctx)
+		}
+		if errors.Is(err, &acp.Error{Code: acp.ErrorCodeMethodNotFound}) {
+			return 0, agent.ElicitCancel, agent.ErrNoElicitation
+		}
+		return 0, agent.ElicitCancel, fmt.Errorf("the editor could not ask: %w", err)
+	}
+	chosen, ok := resp.Outcome.(*acp.SelectedPermissionOutcome)
+	if !ok {
+		return 0, agent.ElicitCancel, nil
+	}
+	if chosen.OptionID == optionNone {
+		return 0, agent.ElicitDecline, nil
+	}
+	i, err := strconv.Atoi(strings.TrimPrefix(string(chosen.OptionID), optionPrefix))
+	if err != nil || i < 0 || i >= len(c.Options) {
+		return 0, agent.ElicitCancel, fmt.Errorf("the editor chose the option %q, which was not offered", chosen.OptionID)
+	}
+	return i, agent.ElicitAccept, nil
+}
+
+// The ids of a choice's options.
+const (
+	optionPrefix                        = "option_"
+	optionNone   acp.PermissionOptionID = "none"
+)
+
+// maxChoiceTitle bounds a choice's title in characters; the content has the whole.
+const maxChoiceTitle = 200
