@@ -1,0 +1,235 @@
+package conformance
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// The capabilities of the clients that the suite plays.
+var (
+	// bare is a client that can do nothing.
+	bare = object{}
+	// withFiles, withTerminals and withForms are clients with one thing.
+	withFiles     = object{"fs": object{"readTextFile": true, "writeTextFile": true}}
+	withTerminals = object{"terminal": true}
+	withForms     = object{"elicitation": object{"form": object{}}}
+	// full is a client with all of the stable protocol.
+	full = object{
+		"fs": object{"readTextFile": true, "writeTextFile": true}, "terminal": true,
+		"auth":        object{"terminal": true},
+		"elicitation": object{"form": object{}, "url": object{}},
+		"session":     object{"configOptions": object{"boolean": object{}}, "notices": object{}, "compaction": object{}},
+	}
+)
+
+// client is what a peer answers with, when a check does not answer itself: files from the disk, terminals that run
+// nothing, the user's consent.
+type client struct {
+	p *peer
+
+	mu        sync.Mutex        // guards what follows
+	files     map[string]string // what the editor's buffers have instead of the disk
+	terminals map[string]*terminal
+	// hold keeps commands running until they are killed or released.
+	hold bool
+}
+
+// terminal is one of the client's. Its command is not run.
+type terminal struct {
+	running, killed, released bool
+	waiting                   []*message // open terminal/wait_for_exit requests
+}
+
+func (c *client) init(p *peer) {
+	c.p, c.files, c.terminals = p, make(map[string]string), make(map[string]*terminal)
+	p.on("session/request_permission", func(m *message) { p.permit(m, "allow_once", "allow_always") })
+}
+
+// advertise sets the handlers that go with capabilities.
+func (c *client) advertise(capabilities object) {
+	p := c.p
+	if at(capabilities, "fs", "readTextFile") == true {
+		p.on("fs/read_text_file", c.readFile)
+	}
+	if at(capabilities, "fs", "writeTextFile") == true {
+		p.on("fs/write_text_file", c.writeFile)
+	}
+	if at(capabilities, "terminal") == true {
+		p.on("terminal/create", c.createTerminal)
+		p.on("terminal/output", c.withTerminal((*client).output))
+		p.on("terminal/wait_for_exit", c.withTerminal((*client).waitForExit))
+		p.on("terminal/kill", c.withTerminal((*client).kill))
+		p.on("terminal/release", c.withTerminal((*client).release))
+	}
+	if has(capabilities, "elicitation") {
+		p.on("elicitation/create", func(m *message) { p.reply(m, object{"action": "accept", "content": fillForm(m.params)}) })
+	}
+}
+
+// permit answers a permission request with the first option of one of the kinds, or with cancelled.
+func (p *peer) permit(m *message, kinds ...string) {
+	for _, kind := range kinds {
+		for _, o := range list(m.params, "options") {
+			if str(o, "kind") == kind {
+				p.reply(m, selected(str(o, "optionId")))
+				return
+			}
+		}
+	}
+	p.reply(m, cancelledOutcome)
+}
+
+func selected(id string) object {
+	return object{"outcome": object{"outcome": "selected", "optionId": id}}
+}
+
+var cancelledOutcome = object{"outcome": object{"outcome": "cancelled"}}
+
+func (c *client) readFile(m *message) {
+	path := str(m.params, "path")
+	c.mu.Lock()
+	text, ok := c.files[path]
+	c.mu.Unlock()
+	if !ok {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			c.p.replyError(m, -32002, "there is no file "+path)
+			return
+		}
+		text = string(data)
+	}
+	lines := strings.SplitAfter(text, "\n")
+	if line, ok := at(m.params, "line").(float64); ok && line > 1 {
+		lines = lines[min(int(line)-1, len(lines)):]
+	}
+	if limit, ok := at(m.params, "limit").(float64); ok && limit >= 0 {
+		lines = lines[:min(int(limit), len(lines))]
+	}
+	c.p.reply(m, object{"content": strings.Join(lines, "")})
+}
+
+func (c *client) writeFile(m *message) {
+	path := str(m.params, "path")
+	// Only in the check's own workspace: what an agent asks for is not trusted.
+	if rel, err := filepath.Rel(c.p.work, path); err != nil || !filepath.IsLocal(rel) {
+		c.p.replyError(m, -32602, "the file is outside of the workspace")
+		return
+	}
+	err := os.MkdirAll(filepath.Dir(path), 0o777)
+	if err == nil {
+		err = os.WriteFile(path, []byte(str(m.params, "content")), 0o666)
+	}
+	if err != nil {
+		c.p.replyError(m, -32603, err.Error())
+		return
+	}
+	c.p.reply(m, object{})
+}
+
+// buffer gives a file another text than the disk's, as an unsaved buffer has.
+func (c *client) buffer(path, text string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.files[path] = text
+}
+
+// holdCommands keeps commands running until they are killed.
+func (c *client) holdCommands() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.hold = true
+}
+
+func (c *client) createTerminal(m *message) {
+	c.mu.Lock()
+	id := "term-" + strconv.Itoa(len(c.terminals)+1)
+	c.terminals[id] = &terminal{running: c.hold}
+	c.mu.Unlock()
+	c.p.reply(m, object{"terminalId": id})
+}
+
+// withTerminal finds the terminal of a request; a released one is gone.
+func (c *client) withTerminal(do func(*client, *message, *terminal)) func(*message) {
+	return func(m *message) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		t := c.terminals[str(m.params, "terminalId")]
+		if t == nil || t.released {
+			c.p.replyError(m, -32002, "there is no such terminal")
+			return
+		}
+		do(c, m, t)
+	}
+}
+
+func (t *terminal) exit() object {
+	if t.killed {
+		return object{"exitCode": nil, "signal": "SIGKILL"}
+	}
+	return object{"exitCode": 0, "signal": nil}
+}
+
+func (c *client) output(m *message, t *terminal) {
+	r := object{"output": "ok\n", "truncated": false}
+	if !t.running {
+		r["exitStatus"] = t.exit()
+	}
+	c.p.reply(m, r)
+}
+
+func (c *client) waitForExit(m *message, t *terminal) {
+	if t.running {
+		t.waiting = append(t.waiting, m)
+		return
+	}
+	c.p.reply(m, t.exit())
+}
+
+func (c *client) end(t *terminal) {
+	if t.running {
+		t.running, t.killed = false, true
+	}
+	for _, m := range t.waiting {
+		c.p.reply(m, t.exit())
+	}
+	t.waiting = nil
+}
+
+func (c *client) kill(m *message, t *terminal) {
+	c.end(t)
+	c.p.reply(m, object{})
+}
+
+func (c *client) release(m *message, t *terminal) {
+	c.end(t)
+	t.released = true
+	c.p.reply(m, object{})
+}
+
+// fillForm makes an answer that fits a form.
+func fillForm(params any) object {
+	content := object{}
+	properties, _ := at(params, "requestedSchema", "properties").(map[string]any)
+	for name, p := range properties {
+		switch str(p, "type") {
+		case "boolean":
+			content[name] = true
+		case "integer", "number":
+			content[name] = 1
+			if low, ok := at(p, "minimum").(float64); ok {
+				content[name] = low
+			}
+		case "array":
+			content[name] = []any{}
+			if v := cmpOr(str(p, "items", "enum", 0), str(p, "items", "anyOf", 0, "const")); v != "" {
+				content[name] = []any{v}
+			}
+		default:
+			content[name] = cmpOr(cmpOr(str(p, "enum", 0), str(p, "oneOf", 0, "const")), "conformance")
+		}
+	}
+	return content
+}

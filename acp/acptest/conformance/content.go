@@ -1,0 +1,78 @@
+package conformance
+
+// A picture of one pixel, and a sound of no length.
+const (
+	onePixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+	noSound  = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQAAAAA="
+)
+
+// accepts makes a check that a prompt may have a block.
+func accepts(block func(p *peer) object) func(*trial) {
+	return func(t *trial) {
+		p, id := t.session(bare)
+		p.begin(id, object{"type": "text", "text": t.prompt(PurposeImage)}, block(p)).stop()
+	}
+}
+
+// gated makes a check that a prompt may have a block if a capability is advertised, and else is refused with -32602.
+func gated(capability string, block func(p *peer) object) func(*trial) {
+	return func(t *trial) {
+		p, id := t.session(bare)
+		m := p.begin(id, object{"type": "text", "text": t.prompt(PurposeImage)}, block(p)).answer()
+		switch advertised := p.advertises("promptCapabilities", capability); {
+		case advertised && m.err != nil:
+			t.failAt(m, "the prompt capability %s is advertised, and the prompt got %v", capability, m.err)
+		case !advertised:
+			p.failsWith(m, "content that is not advertised ("+capability+")", codeParams)
+		}
+		p.purpose(id, PurposeSay, "text", "alive").stop()
+	}
+}
+
+func fileURI(p *peer) string { return "file:///" + trimSlash(p.work) + "/linked.txt" }
+
+func trimSlash(path string) string {
+	for path != "" && path[0] == '/' {
+		path = path[1:]
+	}
+	return path
+}
+
+var contentChecks = []Check{
+	{"content.text", TierMust, "Several text blocks are one prompt.", pageContent, accepts(func(*peer) object { return object{"type": "text", "text": "more"} })},
+	{"content.annotations", TierMust, "A block may have annotations.", pageContent, accepts(func(*peer) object {
+		return object{"type": "text", "text": "more", "annotations": object{"audience": []any{"user"}, "priority": 0.5, "lastModified": nil}}
+	})},
+	{"content.resource-link", TierMust, "A prompt may have resource links.", pageContent, accepts(func(p *peer) object {
+		p.file("linked.txt", "linked\n")
+		return object{"type": "resource_link", "name": "linked.txt", "uri": fileURI(p)}
+	})},
+	{"content.resource-link.full", TierMust, "A resource link may have all of its members.", pageContent, accepts(func(p *peer) object {
+		return object{"type": "resource_link", "name": "x", "uri": "https://example.com/x?y=z#w", "title": "X", "description": "a page", "mimeType": "text/html", "size": 7}
+	})},
+	{"content.resource-link.missing", TierMust, "A resource link to what is not there does not end the turn with an error.", pageContent, accepts(func(p *peer) object {
+		return object{"type": "resource_link", "name": "gone.txt", "uri": fileURI(p) + ".gone"}
+	})},
+	{"content.image", TierMust, "Images are taken if promptCapabilities.image is advertised, and else refused with -32602.", pageContent, gated("image", func(*peer) object {
+		return object{"type": "image", "mimeType": "image/png", "data": onePixel}
+	})},
+	{"content.audio", TierMust, "Audio is taken if promptCapabilities.audio is advertised, and else refused with -32602.", pageContent, gated("audio", func(*peer) object {
+		return object{"type": "audio", "mimeType": "audio/wav", "data": noSound}
+	})},
+	{"content.embedded", TierMust, "Embedded text is taken if promptCapabilities.embeddedContext is advertised, and else refused with -32602.", pageContent, gated("embeddedContext", func(p *peer) object {
+		return object{"type": "resource", "resource": object{"uri": fileURI(p), "text": "embedded", "mimeType": "text/plain"}}
+	})},
+	{"content.embedded-blob", TierCapability, "Embedded bytes are taken if promptCapabilities.embeddedContext is advertised.", pageContent, func(t *trial) {
+		p, id := t.session(bare)
+		p.needs("promptCapabilities", "embeddedContext")
+		p.begin(id, object{"type": "text", "text": t.prompt(PurposeImage)},
+			object{"type": "resource", "resource": object{"uri": "file:///pixel.png", "blob": onePixel, "mimeType": "image/png"}}).stop()
+	}},
+	{"content.image.broken", TierShould, "An image that is not base64 is refused with -32602.", pageContent, func(t *trial) {
+		p, id := t.session(bare)
+		p.needs("promptCapabilities", "image")
+		p.failsWith(p.begin(id, object{"type": "text", "text": "x"}, object{"type": "image", "mimeType": "image/png", "data": "%%%"}).answer(), "a broken image", codeParams)
+	}},
+	{"content.image.incomplete", TierMust, "An image without data is refused with -32602.", pageContent, refusesPrompt([]any{object{"type": "image", "mimeType": "image/png"}}, codeParams)},
+	{"content.resource-link.incomplete", TierMust, "A resource link without a URI is refused with -32602.", pageContent, refusesPrompt([]any{object{"type": "resource_link", "name": "x"}}, codeParams)},
+}

@@ -1,0 +1,119 @@
+package conformance
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A processInfo is one process of this machine.
+type processInfo struct {
+	pid, parent, group int
+	start              string // tells two processes with one id apart
+	command            string
+	marked             bool // its environment has the trial's mark
+	zombie             bool
+}
+
+// errNoTable says that this system's processes can not be listed.
+var errNoTable = errors.New("the process table can not be read here")
+
+// family returns the living processes that come from the agent: its descendants, its process group, and those that
+// have the trial's mark in their environment.
+func (p *peer) family() ([]processInfo, error) {
+	mark := ""
+	for _, e := range p.env {
+		if strings.HasPrefix(e, markVariable+"=") {
+			mark = e
+		}
+	}
+	all, err := processes(mark)
+	if err != nil {
+		return nil, err
+	}
+	pid := p.child.PID()
+	ours := map[int]bool{pid: true}
+	for grown := true; grown; {
+		grown = false
+		for _, i := range all {
+			if !ours[i.pid] && (ours[i.parent] || i.group == pid || i.marked) {
+				ours[i.pid], grown = true, true
+			}
+		}
+	}
+	return slices.DeleteFunc(all, func(i processInfo) bool { return !ours[i.pid] || i.pid == pid || i.zombie }), nil
+}
+
+// descendants returns the agent's processes as they are now. Where they can not be listed the check is skipped.
+func descendants(p *peer) []processInfo {
+	found, err := p.family()
+	if err != nil || p.child.PID() == 0 {
+		p.t.skipAs(ReasonNotPossible, "%v", cmpErr(err))
+	}
+	return found
+}
+
+func cmpErr(err error) error {
+	if err == nil {
+		return errNoTable
+	}
+	return err
+}
+
+// leavesNothing wants all that came from the agent to be gone. before is what was there when it was asked to end: those
+// may have got another parent.
+func (p *peer) leavesNothing(before []processInfo) {
+	p.gone(func(left processInfo) bool { return true }, before)
+}
+
+// leavesOnly wants all that came from the agent to be gone, but what was there before.
+func (p *peer) leavesOnly(before []processInfo) {
+	p.gone(func(left processInfo) bool {
+		return !slices.ContainsFunc(before, func(b processInfo) bool { return b.pid == left.pid && b.start == left.start })
+	}, nil)
+}
+
+// gone looks until nothing is left that counts, for as long as an agent may take to end.
+func (p *peer) gone(counts func(processInfo) bool, before []processInfo) {
+	limit := time.NewTimer(p.t.suite.opts.ExitWithin)
+	defer limit.Stop()
+	again := time.NewTicker(10 * time.Millisecond)
+	defer again.Stop()
+	for {
+		left := slices.DeleteFunc(p.left(before), func(i processInfo) bool { return !counts(i) })
+		if len(left) == 0 {
+			return
+		}
+		select {
+		case <-again.C:
+		case <-limit.C:
+			var names []string
+			for _, i := range left {
+				names = append(names, fmt.Sprintf("%d %s", i.pid, i.command))
+			}
+			p.t.failf("processes are left behind: %s", strings.Join(names, "; "))
+		case <-p.t.ctx.Done():
+			p.t.failf("processes are left behind")
+		}
+	}
+}
+
+func (p *peer) left(before []processInfo) []processInfo {
+	found, err := p.family()
+	if err != nil {
+		p.t.skipAs(ReasonNotPossible, "%v", err)
+	}
+	all, err := processes("")
+	if err != nil {
+		p.t.skipAs(ReasonNotPossible, "%v", err)
+	}
+	for _, b := range before {
+		same := func(i processInfo) bool { return i.pid == b.pid && i.start == b.start }
+		if slices.ContainsFunc(all, func(i processInfo) bool { return same(i) && !i.zombie }) && !slices.ContainsFunc(found, same) {
+			found = append(found, b)
+		}
+	}
+	return found
+}

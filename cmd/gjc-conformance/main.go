@@ -1,0 +1,173 @@
+// Command gjc-conformance holds any ACP agent to version 1 of the protocol:
+//
+//	gjc-conformance [flags] -- <agent command>
+//
+// It exits with code 0 if the agent is conformant, 1 if it is not, 2 for a wrong call. See docs/conformance.md.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gajae-code/gjc/acp/acptest/conformance"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err := run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr)
+	switch {
+	case err == nil:
+	case errors.Is(err, errNotConformant):
+		stop()
+		os.Exit(1)
+	default:
+		fmt.Fprintln(os.Stderr, "gjc-conformance:", err)
+		stop()
+		os.Exit(2)
+	}
+}
+
+// errNotConformant is the one error that is about the agent.
+var errNotConformant = errors.New("the agent is not conformant")
+
+// flags are the command line's.
+type flags struct {
+	prompts, run, json, home string
+	list, strict, quiet      bool
+	options                  conformance.Options
+}
+
+func run(ctx context.Context, args, env []string, stdout, stderr io.Writer) error {
+	var f flags
+	cmd := &cobra.Command{
+		Use:   "gjc-conformance [flags] -- <agent command>",
+		Short: "Hold an ACP agent to the protocol",
+		Long: "Starts the agent's command, talks to it over stdin and stdout as clients do, good ones and bad ones, and\n" +
+			"reports which requirements of the Agent Client Protocol, version 1, it meets.",
+		Example:       "  gjc-conformance --prompts gjc -- gjc acp --model offline/demo\n  gjc-conformance --run '^cancel' -- my-agent --acp",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE: func(cmd *cobra.Command, command []string) error {
+			f.options.Env = env
+			return f.check(cmd.Context(), command, stdout, stderr)
+		},
+	}
+	set := cmd.Flags()
+	set.SetInterspersed(false)
+	set.StringVar(&f.prompts, "prompts", "", `what makes the agent's model do things: a YAML or JSON file by purpose, or "gjc"; default: plain English`)
+	set.StringVar(&f.run, "run", "", "run only the checks whose id matches this regular expression")
+	set.StringVar(&f.json, "json", "", `write the report as JSON to this file, or to stdout for "-"`)
+	set.StringVar(&f.home, "home", "", "home directory for the agent, which else gets empty ones; for credentials that live there")
+	set.BoolVar(&f.list, "list", false, "list the checks and run none")
+	set.BoolVar(&f.options.Strict, "strict", false, "a check that could not be tried fails, unless the agent does not advertise its part")
+	set.BoolVar(&f.quiet, "quiet", false, "print only what did not pass")
+	set.IntVar(&f.options.Parallel, "parallel", 0, "how many checks run at once; default: one for each processor")
+	set.DurationVar(&f.options.Timeout, "timeout", time.Minute, "how long one check may take")
+	set.DurationVar(&f.options.ExitWithin, "exit-within", 2*time.Second, "how long the agent may take to end")
+	cmd.SetArgs(args)
+	cmd.SetOut(stdout)
+	cmd.SetErr(stderr)
+	return cmd.ExecuteContext(ctx)
+}
+
+func (f *flags) check(ctx context.Context, command []string, stdout, stderr io.Writer) error {
+	if f.run != "" {
+		re, err := regexp.Compile(f.run)
+		if err != nil {
+			return fmt.Errorf("--run: %w", err)
+		}
+		f.options.Select = re
+	}
+	if f.list {
+		return list(f.options.Select, stdout)
+	}
+	if len(command) == 0 {
+		return errors.New("no agent to check: give its command behind --")
+	}
+	if err := f.complete(command); err != nil {
+		return err
+	}
+	report, err := conformance.Run(ctx, f.options)
+	if err != nil {
+		return err
+	}
+	text := stdout
+	if f.json == "-" {
+		text = stderr
+	}
+	if err := f.write(report, text, stdout); err != nil {
+		return err
+	}
+	if !report.Conformant {
+		return errNotConformant
+	}
+	return nil
+}
+
+// complete resolves what the options need from this machine.
+func (f *flags) complete(command []string) error {
+	path, err := exec.LookPath(command[0])
+	if err == nil {
+		path, err = filepath.Abs(path)
+	}
+	if err != nil {
+		return fmt.Errorf("the agent: %w", err)
+	}
+	f.options.Command = append([]string{path}, command[1:]...)
+	if f.home != "" {
+		if f.options.Home, err = filepath.Abs(f.home); err != nil {
+			return fmt.Errorf("--home: %w", err)
+		}
+	}
+	if f.prompts != "" {
+		f.options.Prompts, err = conformance.ReadPrompts(f.prompts)
+	}
+	return err
+}
+
+func list(selected *regexp.Regexp, w io.Writer) error {
+	none := true
+	for _, c := range conformance.Checks() {
+		if selected != nil && !selected.MatchString(c.ID) {
+			continue
+		}
+		none = false
+		if _, err := fmt.Fprintln(w, c.String()); err != nil {
+			return err
+		}
+	}
+	if none {
+		return conformance.ErrNoChecks
+	}
+	return nil
+}
+
+// write writes the report: as text, and as JSON where that is asked for.
+func (f *flags) write(report *conformance.Report, text, stdout io.Writer) error {
+	if err := report.WriteText(text, f.quiet); err != nil {
+		return err
+	}
+	switch f.json {
+	case "":
+		return nil
+	case "-":
+		return report.WriteJSON(stdout)
+	}
+	file, err := os.Create(f.json)
+	if err != nil {
+		return fmt.Errorf("--json: %w", err)
+	}
+	return errors.Join(report.WriteJSON(file), file.Close())
+}
