@@ -112,6 +112,12 @@ func (w *watched) until(what string, cond func() bool) {
 	}
 }
 
+// givenUp waits for the notice that a server was given up.
+func (w *watched) givenUp(server string) {
+	w.t.Helper()
+	w.until("it is given up", func() bool { return w.wasTold("server "+server, "given up") == 1 })
+}
+
 func (w *watched) told() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -37,7 +37,7 @@ func TestSet_ServerThatIgnoresTheNewProtocol(t *testing.T) {
 func TestSet_ServerThatHangs(t *testing.T) {
 	set := start(t, mcp.Options{InitTimeout: 100 * time.Millisecond, Backoff: []time.Duration{time.Millisecond}},
 		fake(t, "hang"), fake(t, "junk")).ready()
-	set.until("it is given up", func() bool { return set.Status()[0].State == mcp.StateFailed })
+	set.givenUp("")
 	st := set.Status()[0]
 	if !strings.Contains(st.LastError, "did not answer within 100ms") {
 		t.Errorf("last error %q", st.LastError)
@@ -57,7 +57,7 @@ func TestSet_ServerThatHangs(t *testing.T) {
 
 func TestSet_ServerThatCrashes(t *testing.T) {
 	set := start(t, mcp.Options{}, fake(t, "crash", "KIT_SECRET=s3cr3t-value"))
-	set.until("it is given up", func() bool { return set.Status()[0].State == mcp.StateFailed })
+	set.givenUp("")
 	st := set.Status()[0]
 	if !strings.Contains(st.LastError, "exited with code 3") || !strings.Contains(st.LastError, "no licence for [hidden]") {
 		t.Errorf("last error %q", st.LastError)

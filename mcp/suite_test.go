@@ -23,8 +23,9 @@ import (
 // way is a transport in one generation of the protocol.
 type way struct {
 	transport, version string
-	// pushes says that the server can tell of a changed list.
-	pushes bool
+	// twoWay says that the server can speak on its own: the editor's channel carries what is about an active request of
+	// ours only, and servers with a handshake have no request that stays open.
+	twoWay bool
 	// server sets a kit up.
 	server func(t *testing.T, opts *mcp.Options, version string) mcp.Server
 }
@@ -75,9 +76,19 @@ func channelKit(t *testing.T, opts *mcp.Options, version string) mcp.Server {
 	return mcp.Server{Name: "kit", Channel: &mcp.ChannelServer{ID: "srv-1"}}
 }
 
+func twoWay(w way) bool { return w.twoWay }
+
 // each runs fn over every way.
 func each(t *testing.T, fn func(t *testing.T, w way, opts *mcp.Options, open func() *watched)) {
+	eachThat(t, func(way) bool { return true }, fn)
+}
+
+// eachThat runs fn over every way that can do what is tested.
+func eachThat(t *testing.T, can func(way) bool, fn func(t *testing.T, w way, opts *mcp.Options, open func() *watched)) {
 	for _, w := range ways {
+		if !can(w) {
+			continue
+		}
 		t.Run(w.transport+"/"+w.version, func(t *testing.T) {
 			opts := new(mcp.Options)
 			fn(t, w, opts, func() *watched {
@@ -179,10 +190,7 @@ func TestSet_Call_ProgressAndCancel(t *testing.T) {
 }
 
 func TestSet_Questions(t *testing.T) {
-	each(t, func(t *testing.T, w way, opts *mcp.Options, open func() *watched) {
-		if w.transport == "acp" && w.version == handshake {
-			t.Skip("the channel has no way for a server to ask")
-		}
+	eachThat(t, twoWay, func(t *testing.T, _ way, opts *mcp.Options, open func() *watched) {
 		var asked []mcp.ElicitRequest
 		opts.Elicit = func(_ context.Context, r mcp.ElicitRequest) (mcp.ElicitResult, error) {
 			asked = append(asked, r)
@@ -214,10 +222,7 @@ func TestSet_Questions(t *testing.T) {
 }
 
 func TestSet_Questions_WrongAnswer(t *testing.T) {
-	each(t, func(t *testing.T, w way, opts *mcp.Options, open func() *watched) {
-		if w.transport == "acp" && w.version == handshake {
-			t.Skip("the channel has no way for a server to ask")
-		}
+	eachThat(t, twoWay, func(t *testing.T, _ way, opts *mcp.Options, open func() *watched) {
 		opts.Elicit = func(context.Context, mcp.ElicitRequest) (mcp.ElicitResult, error) {
 			return mcp.ElicitResult{Action: "accept", Content: jsonx.Raw(`{"n":"seven"}`)}, nil
 		}
@@ -232,10 +237,7 @@ func TestSet_Questions_WrongAnswer(t *testing.T) {
 }
 
 func TestSet_ToolsChange(t *testing.T) {
-	each(t, func(t *testing.T, w way, _ *mcp.Options, open func() *watched) {
-		if !w.pushes {
-			t.Skip("the channel carries notifications about an active request only")
-		}
+	eachThat(t, twoWay, func(t *testing.T, _ way, _ *mcp.Options, open func() *watched) {
 		set := open()
 		echo := set.tool("kit", "echo")
 		set.says("kit", "grow", "{}")
@@ -288,10 +290,7 @@ func TestSet_PromptsAndResources(t *testing.T) {
 }
 
 func TestSet_Reconnect(t *testing.T) {
-	each(t, func(t *testing.T, w way, _ *mcp.Options, open func() *watched) {
-		if w.transport == "acp" {
-			t.Skip("the fake channel has one life")
-		}
+	eachThat(t, twoWay, func(t *testing.T, _ way, _ *mcp.Options, open func() *watched) {
 		set := open()
 		if err := set.Reconnect(t.Context(), "kit"); err != nil {
 			t.Fatal(err)

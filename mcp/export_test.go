@@ -1,0 +1,60 @@
+package mcp
+
+import (
+	"io"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
+)
+
+// ToolName is toolName.
+func ToolName(server, tool string) string { return toolName(server, tool) }
+
+// Names is a set's table of names.
+type Names struct{ n *names }
+
+// NewNames returns an empty table.
+func NewNames() Names { return Names{newNames()} }
+
+// Name is names.name.
+func (n Names) Name(server int, serverName, tool string) (name, clash string) {
+	return n.n.name(server, serverName, tool)
+}
+
+// Forget is names.forget.
+func (n Names) Forget(server, most int, keep map[string]bool) { n.n.forget(server, most, keep) }
+
+// Held is how many names are given.
+func (n Names) Held() int { return len(n.n.given) }
+
+// NewResult is newResult.
+func NewResult(res *sdk.CallToolResult) *Result { return newResult(res) }
+
+// ModelSchema is modelSchema.
+func ModelSchema(schema any) (jsonx.Raw, error) { return modelSchema(schema) }
+
+// A Line is what the line reader gives.
+type Line struct {
+	Text string
+	// Size is set for a line that is too long, and ID when it tells which request it answers.
+	Size int64
+	ID   int64
+}
+
+// ReadLines reads all lines of r.
+func ReadLines(r io.Reader, max int) (all []Line, err error) {
+	lines := newLineReader(r, max)
+	for {
+		line, long, err := lines.next()
+		switch {
+		case err != nil:
+			return all, err
+		case long != nil:
+			id, _ := long.answers()
+			all = append(all, Line{Size: long.size, ID: id})
+		default:
+			all = append(all, Line{Text: string(line)})
+		}
+	}
+}
