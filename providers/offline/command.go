@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/providers"
@@ -66,9 +67,13 @@ var inputs = map[string]toolInput{
 	"search": {"search", "!search RE", false, one("pattern")},
 	"find":   {"find", "!find GLOB", false, findInput},
 	"plan":   {"todo_write", "!plan A; B", false, planInput},
-	"ask":    {"ask", "!ask Q | A | B", true, askInput},
+	"todo":   {"todo_write", "!todo A; B", false, planInput},
+	"ask":    {"ask", "!ask Q | A | B", true, askInput(false)},
+	"choose": {"ask", "!choose Q | A | B", true, askInput(true)},
+	"task":   {"task", "!task TEXT", true, taskInput},
 	"lsp":    {"lsp", "!lsp ACTION [name=value …]", true, actionInput},
 	"debug":  {"debug", "!debug ACTION [name=value …]", true, actionInput},
+	"mcpres": {"mcp_read_resource", "!mcpres SERVER URI", true, resourceInput},
 }
 
 // command runs one command: it says something, asks for a tool, or ends the answer.
@@ -91,6 +96,10 @@ func (a *answer) command(t *turn, c command) {
 		a.stopCommand(c.args)
 	case "fail":
 		a.failCommand(c.args)
+	case "usage":
+		a.usageCommand(c.args)
+	case "sleep":
+		a.sleepCommand(c.args)
 	case "wait":
 		<-a.ctx.Done()
 		a.fail(context.Cause(a.ctx))
@@ -151,6 +160,34 @@ func (a *answer) sayCommand(args string) {
 var words = [...]string{
 	"This ", "text ", "comes ", "from ", "the ", "offline ", "model; ", "it ", "has ", "as ", "many ", "words ", "as ", "were ",
 	"asked ", "for. ",
+}
+
+// usageCommand makes the answer say that its request had so many tokens.
+func (a *answer) usageCommand(args string) {
+	n, err := strconv.Atoi(args)
+	if err != nil || n < 0 {
+		a.text("!usage: " + errUsage.Error() + ". Use: !usage N\n")
+		return
+	}
+	a.input = &n
+}
+
+const longestSleep = 10 * time.Minute
+
+func (a *answer) sleepCommand(args string) {
+	ms, err := strconv.Atoi(args)
+	wait := time.Duration(ms) * time.Millisecond
+	if err != nil || wait < 0 || wait > longestSleep {
+		a.text("!sleep: " + errUsage.Error() + ". Use: !sleep MS, at most " + strconv.Itoa(int(longestSleep.Milliseconds())) + "\n")
+		return
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-a.ctx.Done():
+		a.fail(context.Cause(a.ctx))
+	}
 }
 
 func (a *answer) stopCommand(args string) {

@@ -77,25 +77,48 @@ func planInput(args string) (any, error) {
 	return object{"todos": todos}, nil
 }
 
-func askInput(args string) (any, error) {
-	var options []any
-	question := ""
-	for i, part := range strings.Split(args, "|") {
-		part = strings.TrimSpace(part)
-		switch {
-		case i == 0:
-			question = part
-		case part != "":
-			options = append(options, object{"label": part})
+// askInput reads "Q | A | B". A question alone is one for Yes or No; one with a bar and no answers behind it can be
+// answered with any words.
+func askInput(multi bool) func(args string) (any, error) {
+	return func(args string) (any, error) {
+		question, answers, choice := strings.Cut(args, "|")
+		question = strings.TrimSpace(question)
+		if question == "" {
+			return nil, errUsage
 		}
+		if !choice {
+			answers = "Yes | No"
+		}
+		options := []any{}
+		for part := range strings.SplitSeq(answers, "|") {
+			if part = strings.TrimSpace(part); part != "" {
+				options = append(options, object{"label": part})
+			}
+		}
+		q := object{"id": "question", "question": question, "options": options}
+		if multi {
+			q["multi"] = true
+		}
+		return object{"questions": []any{q}}, nil
 	}
-	if question == "" {
+}
+
+// taskInput gives the helper the whole text, which may hold commands for its own model, and shows the first line.
+func taskInput(args string) (any, error) {
+	prompt := strings.TrimSpace(unescape(args))
+	if prompt == "" {
 		return nil, errUsage
 	}
-	if options == nil {
-		options = []any{object{"label": "Yes"}, object{"label": "No"}}
+	description, _, _ := strings.Cut(prompt, "\n")
+	return object{"description": description, "prompt": prompt}, nil
+}
+
+func resourceInput(args string) (any, error) {
+	server, uri := cutWord(args)
+	if server == "" || uri == "" {
+		return nil, errUsage
 	}
-	return object{"questions": []any{object{"id": "question", "question": question, "options": options}}}, nil
+	return object{"server": server, "uri": strings.TrimRight(uri, " \t")}, nil
 }
 
 // actionInput reads "ACTION", then a JSON object or words "name=value". A value that is JSON is taken as JSON; a word

@@ -3,6 +3,9 @@
 //
 // It reads the last message of the user. A line that begins with "!" is a command; [Commands] returns the list. Each
 // command that calls a tool is one answer of the model; the next request, with the tool's result, gets the next line.
+//
+// A request to compact a conversation (a system prompt with the word "compaction", and a last message of the user that
+// begins with "Summarise") gets a summary: it counts the messages and names the first prompt. Commands in it do not run.
 package offline
 
 import (
@@ -64,10 +67,17 @@ type answer struct {
 	build providers.Builder
 	stop  providers.StopReason
 	ended bool
+	// input is how many tokens the request shall have had; nil for an estimate.
+	input *int
 }
 
 func (a *answer) run() {
 	turn := readTurn(a.req.Messages)
+	if strings.HasPrefix(turn.text, "Summarise") && strings.Contains(a.req.System, "compaction") {
+		a.say(summaryOf(a.req.Messages))
+		a.done()
+		return
+	}
 	if len(turn.commands) == 0 {
 		a.say(explanation())
 		a.done()
@@ -118,6 +128,9 @@ func (a *answer) done() {
 	m := a.build.Message()
 	m.API, m.Provider, m.Model, m.StopReason = a.info.API, a.info.Provider, a.info.ID, a.stop
 	m.Usage = usage(a.req, &m)
+	if a.input != nil {
+		m.Usage.Input = *a.input
+	}
 	a.yield(providers.Done{Message: m}, nil)
 }
 
@@ -241,6 +254,26 @@ func firstLine(s string) string {
 	const most = 200
 	if r := []rune(s); len(r) > most {
 		s = string(r[:most]) + "…"
+	}
+	return s
+}
+
+// summaryOf is the summary of a conversation whose last message asks for it.
+func summaryOf(messages []providers.Message) string {
+	messages = messages[:max(len(messages)-1, 0)]
+	said, first := 0, ""
+	for i := range messages {
+		m := &messages[i]
+		if m.Role != providers.RoleUser {
+			continue
+		}
+		if said++; first == "" {
+			first = firstLine(userText(m))
+		}
+	}
+	s := "The conversation had " + count(len(messages), "message") + ", " + strconv.Itoa(said) + " of them from the user."
+	if first != "" {
+		s += " It began with: " + first
 	}
 	return s
 }

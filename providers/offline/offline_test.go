@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -59,6 +61,21 @@ func TestModel_CommandMakesToolInput(t *testing.T) {
 			`!ask Which one? | A | B`, "ask",
 			`{"questions":[{"id":"question","options":[{"label":"A"},{"label":"B"}],"question":"Which one?"}]}`,
 		},
+		{
+			`!ask Go on?`, "ask",
+			`{"questions":[{"id":"question","options":[{"label":"Yes"},{"label":"No"}],"question":"Go on?"}]}`,
+		},
+		{`!ask Your name? |`, "ask", `{"questions":[{"id":"question","options":[],"question":"Your name?"}]}`},
+		{
+			`!choose Which ones? | A || B |`, "ask",
+			`{"questions":[{"id":"question","multi":true,"options":[{"label":"A"},{"label":"B"}],"question":"Which ones?"}]}`,
+		},
+		{
+			`!todo [>] fix`, "todo_write",
+			`{"todos":[{"content":"fix","priority":"medium","status":"in_progress"}]}`,
+		},
+		{`!task look around\n!read a.go`, "task", `{"description":"look around","prompt":"look around\n!read a.go"}`},
+		{`!mcpres db demo://static/a b `, "mcp_read_resource", `{"server":"db","uri":"demo://static/a b"}`},
 		{`!lsp definition main.go line=12 symbol=Add`, "lsp", `{"action":"definition","line":12,"path":"main.go","symbol":"Add"}`},
 		{`!debug launch {"program":"./cmd"}`, "debug", `{"action":"launch","program":"./cmd"}`},
 		{`!mcp mcp__db_query {"sql": "select 1"}`, "mcp__db_query", `{"sql": "select 1"}`},
@@ -66,7 +83,7 @@ func TestModel_CommandMakesToolInput(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.line, func(t *testing.T) {
-			m, events, err := answer(t, request("Please:\n"+test.line+"\r\n", "ask", "lsp", "debug", "mcp__db_query"))
+			m, events, err := answer(t, request("Please:\n"+test.line+"\r\n", "ask", "lsp", "debug", "task", "mcp_read_resource", "mcp__db_query"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -159,8 +176,9 @@ func TestModel_WithoutCommandsExplains(t *testing.T) {
 
 func TestModel_SaysWhatItCanNotDo(t *testing.T) {
 	for _, line := range []string{
-		"!ask Q | A", "!lsp hover", "!debug launch", "!mcp nothing {}", "!mcp", "!dance", "!read", "!read a b", "!edit a b",
-		"!edit a  => b", "!plan ;", "!stop now", "!fail never", "!lsp",
+		"!ask Q | A", "!lsp hover", "!debug launch", "!mcp nothing {}", "!mcp", "!mcpres a b", "!task x", "!choose Q", "!dance", "!read", "!read a b", "!edit a b",
+		"!edit a  => b", "!plan ;", "!stop now", "!fail never", "!lsp", "!sleep", "!sleep -1", "!sleep 600001", "!sleep x",
+		"!usage", "!usage -1", "!usage x",
 	} {
 		m, _, err := answer(t, request(line))
 		if err != nil {
@@ -218,6 +236,81 @@ func TestModel_WaitEndsWithTheContext(t *testing.T) {
 	}
 	if !errors.Is(got, cause) {
 		t.Errorf("err = %v, want the cause", got)
+	}
+}
+
+func TestModel_SleepsBetweenCommands(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		m, _, err := answer(t, request("!sleep 250\n!say hello\n!sleep 1000\n!read a"))
+		if err != nil || len(m.ToolCalls()) != 1 || !strings.Contains(m.Text(), "hello") {
+			t.Errorf("%v, %v", m, err)
+		}
+		if took := time.Since(begun); took != 1250*time.Millisecond {
+			t.Errorf("it took %v", took)
+		}
+		cause := errors.New("enough")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Second, func() { cancel(cause) })
+		var got error
+		for ev, err := range offline.New().Stream(ctx, request("!sleep 60000\n!say never")) {
+			if ev != nil {
+				t.Errorf("event %v", ev)
+			}
+			got = err
+		}
+		if took := time.Since(begun); !errors.Is(got, cause) || took != 2250*time.Millisecond {
+			t.Errorf("err = %v after %v", got, took)
+		}
+	})
+}
+
+func TestModel_Usage(t *testing.T) {
+	for text, want := range map[string]int{"!usage 150000": 150_000, "!usage 0\n!read a": 0, "!say 3": 2} {
+		m, _, err := answer(t, request(text))
+		if err != nil || m.Usage.Input != want || m.Usage.Output == 0 {
+			t.Errorf("%s: usage %+v, %v; want %d", text, m.Usage, err, want)
+		}
+	}
+}
+
+func TestModel_Compaction(t *testing.T) {
+	const prompt = "Summarise the conversation.\n\nKeep above all:\n!read a"
+	req := request("fix the test\nplease")
+	req.System = "You write the compaction of a conversation."
+	req.Messages = append(req.Messages, providers.Message{Role: providers.RoleAssistant, Parts: []providers.Part{providers.Text{Text: "ok"}}},
+		providertest.User("thanks"), providertest.User(prompt))
+	m, _, err := answer(t, req)
+	const want = "The conversation had 3 messages, 2 of them from the user. It began with: fix the test"
+	if err != nil || m.Text() != want || m.StopReason != providers.StopEnd || len(m.ToolCalls()) != 0 {
+		t.Errorf("%q, %v, want %q", m.Text(), err, want)
+	}
+	req.Messages = req.Messages[3:]
+	if m, _, err := answer(t, req); err != nil || m.Text() != "The conversation had 0 messages, 0 of them from the user." {
+		t.Errorf("of nothing: %q, %v", m.Text(), err)
+	}
+	req.System = "You are a coding agent."
+	if m, _, err := answer(t, req); err != nil || len(m.ToolCalls()) != 1 {
+		t.Errorf("a prompt that only begins so: %q, %v", m.Text(), err)
+	}
+}
+
+// The list is what the user sees, so it has every command.
+func TestCommands_AreAllListed(t *testing.T) {
+	for _, name := range offline.CommandNames() {
+		if !strings.Contains(offline.Commands(), "!"+name) {
+			t.Errorf("!%s is not in the list", name)
+		}
+	}
+	for line := range strings.Lines(offline.Commands()) {
+		name, _, _ := strings.Cut(strings.TrimPrefix(line, "!"), " ")
+		if name == "wait" {
+			continue // for ever
+		}
+		m, _, err := answer(t, request("!"+name+" 1", "ask", "task", "lsp", "debug", "mcp_read_resource"))
+		if strings.Contains(m.Text(), "There is no command") {
+			t.Errorf("!%s is listed: %v, %v", name, m.Text(), err)
+		}
 	}
 }
 
