@@ -27,6 +27,11 @@ type EditorOptions struct {
 	Info *acp.Implementation
 	// Permission answers questions. If nil, every one is answered "allow_once".
 	Permission func(ctx context.Context, p *acp.RequestPermissionRequest) (*acp.RequestPermissionResponse, error)
+	// Elicit answers forms and URLs. If nil, forms are filled with what they propose, or the first that fits, and
+	// URLs are agreed to.
+	Elicit func(ctx context.Context, p *acp.CreateElicitationRequest) (*acp.CreateElicitationResponse, error)
+	// MCP serves the MCP servers that the editor has for the agent. If nil, there are none.
+	MCP func(ctx context.Context, p *acp.MessageMCPRequest) (*acp.MessageMCPResponse, error)
 	// Updated, if set, sees every update when it comes, one at a time, in order.
 	Updated func(*acp.SessionNotification)
 	// Requested, if set, sees every request of the agent's when it comes; an error is the answer.
@@ -37,12 +42,24 @@ type EditorOptions struct {
 	Trace func(sent bool, line []byte)
 }
 
-// AllCapabilities is what an editor can advertise.
+// AllCapabilities is what an editor can advertise in the stable protocol.
 func AllCapabilities() *acp.ClientCapabilities {
 	return &acp.ClientCapabilities{
 		FS: acp.FileSystemCapabilities{ReadTextFile: true, WriteTextFile: true}, Terminal: true,
-		Session: &acp.ClientSessionCapabilities{Notices: &acp.NoticeCapabilities{}},
+		Session: &acp.ClientSessionCapabilities{
+			Notices: &acp.NoticeCapabilities{}, Compaction: &acp.CompactionCapabilities{},
+			ConfigOptions: &acp.SessionConfigOptionsCapabilities{Boolean: &acp.BooleanConfigOptionCapabilities{}},
+		},
+		Auth:        acp.AuthCapabilities{Terminal: true},
+		Elicitation: &acp.ElicitationCapabilities{Form: &acp.ElicitationFormCapabilities{}, URL: &acp.ElicitationURLCapabilities{}},
 	}
+}
+
+// UnstableCapabilities is [AllCapabilities] and what the protocol has not settled yet.
+func UnstableCapabilities() *acp.ClientCapabilities {
+	c := AllCapabilities()
+	c.Plan, c.Subagents = &acp.PlanCapabilities{}, &acp.SubagentCapabilities{}
+	return c
 }
 
 // Editor is the client. Its exported methods may be called from any goroutine. Close it.
@@ -259,19 +276,4 @@ func unsupported(method string) error {
 // AuthStatusUpdate implements [acp.Client].
 func (e *Editor) AuthStatusUpdate(context.Context, *acp.AuthStatusUpdateNotification) error {
 	return nil
-}
-
-// CompleteElicitation implements [acp.Client].
-func (e *Editor) CompleteElicitation(context.Context, *acp.CompleteElicitationNotification) error {
-	return nil
-}
-
-// CreateElicitation implements [acp.Client]; it is not supported.
-func (e *Editor) CreateElicitation(context.Context, *acp.CreateElicitationRequest) (*acp.CreateElicitationResponse, error) {
-	return nil, unsupported(acp.MethodElicitationCreate.Name)
-}
-
-// MessageMCP implements [acp.Client]; it is not supported.
-func (e *Editor) MessageMCP(context.Context, *acp.MessageMCPRequest) (*acp.MessageMCPResponse, error) {
-	return nil, unsupported(acp.MethodMCPMessage.Name)
 }

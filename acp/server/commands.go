@@ -1,84 +1,139 @@
 package server
 
 import (
-	"fmt"
+	"context"
+	"slices"
 	"strings"
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/providers"
 )
 
-// command is a slash command that the server answers itself. Its name stands at the very start of a prompt's first
-// text block.
+// command is a slash command of gjc's own. Its name stands at the very start of a prompt's first text block.
 type command struct {
 	name, description string
-	answer            func(snap agent.Snapshot) string
+	// hint says what can stand behind the name; empty for nothing.
+	hint string
+	// Of the next two one is set. run does the command; what it says is no part of the conversation. prompt makes a
+	// prompt for the model.
+	run    func(*commandCall) error
+	prompt func(*commandCall) (agent.Prepared, error)
 }
 
-// commands lists the slash commands in the order to offer them.
-func commands() []command {
+// commandCall is one use of a command, in its place among the turns of the session.
+type commandCall struct {
+	context.Context
+	server  *Server
+	entry   *entry
+	session *agent.Session
+	turn    *agent.Turn
+	// typed is the command as the user wrote it, args what stands behind its name.
+	typed, args string
+	// rest is what the prompt had beside its first text.
+	rest []providers.Part
+}
+
+// ownCommands lists gjc's commands in the order to offer them.
+func ownCommands() []command {
 	return []command{
-		{"help", "What you can type and what the modes mean", help},
-		{"session", "This session: model, mode, context, cost", describeSession},
+		{name: "help", description: "What you can type and what the modes mean", run: help},
+		{name: "model", description: "Show or change the model", hint: "[provider/id[:level]]", run: changeModel},
+		{name: "mode", description: "Show or change the mode", hint: "[default|strict|plan|auto]", run: changeMode},
+		{name: "thinking", description: "Show or change how much the model reasons", hint: "[level]", run: changeThinking},
+		{name: "plan", description: "Go into plan mode, where nothing is changed", hint: "[what to plan]", prompt: planPrompt},
+		{name: "compact", description: "Replace the conversation by a summary, to make room", hint: "[what to keep]", run: compact},
+		{name: "clear", description: "Begin the conversation anew, in the same session", run: clearContext},
+		{name: "context", description: "How full the model's window is, and of what", run: describeContext},
+		{name: "usage", description: "Tokens and cost of this session", run: describeUsage},
+		{name: "session", description: "This session: title, directories, model, mode", run: describeSession},
+		{name: "rename", description: "Name this session", hint: "<title>", run: rename},
+		{name: "fork", description: "Copy this session into a new one", run: forkHere},
+		{name: "export", description: "Write the conversation to a file, .md or .html", hint: "[path]", run: export},
+		{name: "dump", description: "Show the conversation as text", run: dump},
+		{name: "todo", description: "Show the plan", run: describePlan},
+		{name: "mcp", description: "Show the MCP servers and their tools, or connect one anew", hint: "[tools [server] | reconnect <server>]", run: mcpCommand},
+		{name: "lsp", description: "Show the language servers", run: noneYet("No language server is running in this session.")},
+		{name: "debug", description: "Show the debug sessions", run: noneYet("No debug session is running.")},
+		{name: "jobs", description: "Show background jobs", run: noneYet("There are no background jobs.")},
 	}
 }
 
-// commandsUpdate tells which slash commands there are. The list is complete each time.
-func commandsUpdate() acp.SessionUpdate {
-	u := &acp.AvailableCommandsUpdate{AvailableCommands: []acp.AvailableCommand{}}
-	for _, c := range commands() {
-		u.AvailableCommands = append(u.AvailableCommands, acp.AvailableCommand{Name: c.name, Description: c.description})
+func noneYet(text string) func(*commandCall) error {
+	return func(c *commandCall) error {
+		c.turn.Say(text + "\n")
+		return nil
 	}
-	return u
 }
 
-// commandOf returns the command that a prompt is, if it is one.
-func commandOf(blocks []acp.ContentBlock) (command, bool) {
+// typedCommand takes a prompt apart that begins with a slash and a name. Only the first block counts: what a file or
+// another text has at its start is no command.
+func typedCommand(blocks []acp.ContentBlock) (name, args, typed string, ok bool) {
 	if len(blocks) == 0 {
-		return command{}, false
+		return "", "", "", false
 	}
 	text, ok := blocks[0].(*acp.TextContent)
 	if !ok || !strings.HasPrefix(text.Text, "/") {
-		return command{}, false
+		return "", "", "", false
 	}
-	name, _, _ := strings.Cut(strings.TrimPrefix(text.Text, "/"), " ")
-	name = strings.TrimSpace(name)
-	for _, c := range commands() {
-		if c.name == name {
-			return c, true
+	typed = strings.TrimSpace(text.Text)
+	name = strings.TrimPrefix(typed, "/")
+	if i := strings.IndexAny(name, " \t\r\n"); i >= 0 {
+		name, args = name[:i], strings.TrimSpace(name[i:])
+	}
+	// Paths begin with a slash too, but no command has another one in its name.
+	return name, args, typed, name != "" && !strings.Contains(name, "/")
+}
+
+// turnOf returns what queues the turn that a prompt asks for: a slash command's, or the model's.
+func (s *Server) turnOf(ctx context.Context, e *entry, blocks []acp.ContentBlock) (func(*agent.Session) *agent.Turn, error) {
+	name, args, typed, isCommand := typedCommand(blocks)
+	if !isCommand {
+		parts, err := promptParts(blocks)
+		if err != nil {
+			return nil, err
+		}
+		return func(session *agent.Session) *agent.Turn { return session.Prompt(parts) }, nil
+	}
+	var rest []providers.Part
+	if len(blocks) > 1 {
+		var err error
+		if rest, err = promptParts(blocks[1:]); err != nil {
+			return nil, err
 		}
 	}
-	return command{}, false
+	call := func(ctx context.Context, session *agent.Session, turn *agent.Turn) *commandCall {
+		return &commandCall{ctx, s, e, session, turn, typed, args, rest}
+	}
+	own := ownCommands()
+	at := slices.IndexFunc(own, func(c command) bool { return c.name == name })
+	return func(session *agent.Session) *agent.Turn {
+		if at >= 0 && own[at].run != nil {
+			return session.Answer(func(ctx context.Context, t *agent.Turn) error { return own[at].run(call(ctx, session, t)) })
+		}
+		return session.PromptWith(func(ctx context.Context, t *agent.Turn) (agent.Prepared, error) {
+			c := call(ctx, session, t)
+			if at >= 0 {
+				return own[at].prompt(c)
+			}
+			return s.expand(c, name)
+		})
+	}, nil
 }
 
-func help(agent.Snapshot) string {
-	var s strings.Builder
-	s.WriteString("Commands:\n")
-	for _, c := range commands() {
-		fmt.Fprintf(&s, "- `/%s`: %s\n", c.name, c.description)
-	}
-	s.WriteString("\nModes:\n")
-	for _, m := range agent.Modes() {
-		fmt.Fprintf(&s, "- %s: %s\n", m.Name, m.Description)
-	}
-	return s.String()
+// parts is a prompt of text and what else the user's prompt had.
+func (c *commandCall) parts(text string) []providers.Part {
+	return append([]providers.Part{providers.Text{Text: text}}, c.rest...)
 }
 
-func describeSession(snap agent.Snapshot) string {
-	var s strings.Builder
-	fmt.Fprintf(&s, "- Title: %s\n- Model: %s, thinking %s\n- Mode: %s\n", orNone(snap.Title), snap.Model.Ref(), snap.Thinking, snap.Mode)
-	if used := snap.Usage.Context(); used > 0 {
-		fmt.Fprintf(&s, "- Context: %d of %d tokens\n", used, snap.Model.ContextWindow)
+// say tells the user something, or that it went wrong. A failed command is no failed turn.
+func (c *commandCall) say(text string, err error) error {
+	if err != nil {
+		if c.Err() != nil {
+			return context.Cause(c)
+		}
+		text = "/" + strings.TrimPrefix(strings.Fields(c.typed)[0], "/") + ": " + err.Error()
 	}
-	if snap.CostUSD > 0 {
-		fmt.Fprintf(&s, "- Cost: $%.4f\n", snap.CostUSD)
-	}
-	return s.String()
-}
-
-func orNone(s string) string {
-	if s == "" {
-		return "(none)"
-	}
-	return s
+	c.turn.Say(strings.TrimRight(text, "\n") + "\n")
+	return nil
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -14,10 +15,16 @@ const (
 	optionMode     acp.SessionConfigID = "mode"
 	optionModel    acp.SessionConfigID = "model"
 	optionThinking acp.SessionConfigID = "thinking"
+	optionTier     acp.SessionConfigID = "service_tier"
+	optionThoughts acp.SessionConfigID = "show_thinking"
 )
 
-// configOptions lists every option with its current value, most important first.
-func (s *Server) configOptions(snap *agent.Snapshot) []acp.SessionConfigOption {
+// tierDefault is the value of the service tier for the provider's own choice.
+const tierDefault = "default"
+
+// configOptions lists every option with its current value, most important first. A switch is listed for clients only
+// that know switches.
+func (s *Server) configOptions(e *entry, snap *agent.Snapshot) []acp.SessionConfigOption {
 	var modes, models, levels acp.SessionConfigUngroupedOptions
 	for _, m := range agent.Modes() {
 		modes = append(modes, acp.SessionConfigSelectOption{Value: acp.SessionConfigValueID(m.ID), Name: m.Name, Description: m.Description})
@@ -32,12 +39,12 @@ func (s *Server) configOptions(snap *agent.Snapshot) []acp.SessionConfigOption {
 		models = append(models, modelOption(snap.Model))
 	}
 	for _, l := range agent.ThinkingLevels(snap.Model) {
-		levels = append(levels, acp.SessionConfigSelectOption{Value: acp.SessionConfigValueID(l), Name: levelName(l)})
+		levels = append(levels, acp.SessionConfigSelectOption{Value: acp.SessionConfigValueID(l), Name: capitalised(string(l))})
 	}
 	sel := func(current string, options acp.SessionConfigUngroupedOptions) *acp.SessionConfigSelect {
 		return &acp.SessionConfigSelect{CurrentValue: acp.SessionConfigValueID(current), Options: options}
 	}
-	return []acp.SessionConfigOption{
+	options := []acp.SessionConfigOption{
 		{
 			ID: optionMode, Name: "Mode", Description: "What may be done without asking",
 			Category: acp.SessionConfigOptionCategoryMode, Kind: sel(string(snap.Mode), modes),
@@ -51,17 +58,36 @@ func (s *Server) configOptions(snap *agent.Snapshot) []acp.SessionConfigOption {
 			Category: acp.SessionConfigOptionCategoryThoughtLevel, Kind: sel(string(snap.Thinking), levels),
 		},
 	}
+	if tiers := snap.Model.ServiceTiers; len(tiers) > 0 {
+		values := acp.SessionConfigUngroupedOptions{{Value: tierDefault, Name: "Default", Description: "The provider chooses"}}
+		for _, t := range tiers {
+			if t != tierDefault {
+				values = append(values, acp.SessionConfigSelectOption{Value: acp.SessionConfigValueID(t), Name: capitalised(t)})
+			}
+		}
+		options = append(options, acp.SessionConfigOption{
+			ID: optionTier, Name: "Service tier", Description: "How fast the provider answers, and at what price",
+			Category: acp.SessionConfigOptionCategoryModelConfig, Kind: sel(cmp.Or(snap.ServiceTier, tierDefault), values),
+		})
+	}
+	if e.out.booleans {
+		options = append(options, acp.SessionConfigOption{
+			ID: optionThoughts, Name: "Show thinking", Description: "Whether the model's reasoning is shown while it comes",
+			Kind: &acp.SessionConfigBoolean{CurrentValue: !e.out.hidesThoughts()},
+		})
+	}
+	return options
 }
 
 func modelOption(m providers.ModelInfo) acp.SessionConfigSelectOption {
 	return acp.SessionConfigSelectOption{Value: acp.SessionConfigValueID(m.Ref()), Name: m.DisplayName(), Description: m.Provider}
 }
 
-func levelName(l providers.ThinkingLevel) string {
-	if l == "" {
+func capitalised(word string) string {
+	if word == "" {
 		return ""
 	}
-	return strings.ToUpper(string(l[:1])) + string(l[1:])
+	return strings.ToUpper(word[:1]) + word[1:]
 }
 
 func modeState(current agent.Mode) *acp.SessionModeState {
@@ -93,7 +119,7 @@ func (s *Server) SetSessionMode(_ context.Context, p *acp.SetSessionModeRequest)
 		if err != nil {
 			return nil, err
 		}
-		e.out.send(&acp.ConfigOptionUpdate{ConfigOptions: s.configOptions(&snap)})
+		e.out.send(&acp.ConfigOptionUpdate{ConfigOptions: s.configOptions(e, &snap)})
 		return &acp.SetSessionModeResponse{}, nil
 	}, nil
 }
@@ -104,11 +130,7 @@ func (s *Server) SetSessionConfigOption(_ context.Context, p *acp.SetSessionConf
 	if err != nil {
 		return nil, err
 	}
-	value, ok := p.Value.(acp.SessionConfigValueID)
-	if !ok {
-		return nil, invalidParams("the option %q takes one of its values, not a boolean", p.ConfigID)
-	}
-	set, err := s.setter(p.ConfigID, string(value))
+	set, err := s.setter(e, p.ConfigID, p.Value)
 	if err != nil {
 		return nil, err
 	}
@@ -126,13 +148,30 @@ func (s *Server) SetSessionConfigOption(_ context.Context, p *acp.SetSessionConf
 			// The mode is shown in two places; the other one has not heard.
 			e.out.send(&acp.CurrentModeUpdate{CurrentModeID: acp.SessionModeID(snap.Mode)})
 		}
-		return &acp.SetSessionConfigOptionResponse{ConfigOptions: s.configOptions(&snap)}, nil
+		return &acp.SetSessionConfigOptionResponse{ConfigOptions: s.configOptions(e, &snap)}, nil
 	}, nil
 }
 
 // setter returns the change that gives option id a value.
-func (s *Server) setter(id acp.SessionConfigID, value string) (func(*agent.Session) agent.Pending, error) {
-	switch id {
+func (s *Server) setter(e *entry, id acp.SessionConfigID, v acp.SessionConfigOptionValue) (func(*agent.Session) agent.Pending, error) {
+	if id == optionThoughts && e.out.booleans {
+		on, ok := v.(acp.SessionConfigBoolValue)
+		if !ok {
+			return nil, invalidParams("the option %q is a switch: it takes true or false, with type boolean", id)
+		}
+		return func(*agent.Session) agent.Pending {
+			e.out.hideThoughts(!bool(on))
+			return func() error { return nil }
+		}, nil
+	}
+	if !isOption(id) {
+		return nil, invalidParams("unknown config option %q; there are %s, %s, %s and, for models that have it, %s", id, optionMode, optionModel, optionThinking, optionTier)
+	}
+	selected, ok := v.(acp.SessionConfigValueID)
+	if !ok {
+		return nil, invalidParams("the option %q takes one of its values, not a boolean", id)
+	}
+	switch value := string(selected); id {
 	case optionMode:
 		mode, err := agent.ParseMode(value)
 		if err != nil {
@@ -142,18 +181,45 @@ func (s *Server) setter(id acp.SessionConfigID, value string) (func(*agent.Sessi
 	case optionModel:
 		info, level, err := s.opts.Models.Find(value)
 		if err != nil {
-			return nil, invalidParams("%v", err)
+			return nil, invalidParams("%v; the option lists %s", err, s.modelRefs())
 		}
 		return func(session *agent.Session) agent.Pending { return session.SetModel(info, level) }, nil
-	case optionThinking:
+	case optionTier:
+		if value == tierDefault {
+			value = ""
+		}
+		return func(session *agent.Session) agent.Pending { return session.SetServiceTier(value) }, nil
+	default:
 		level, ok := providers.ParseThinkingLevel(value)
 		if !ok {
-			return nil, invalidParams("unknown thinking level %q; the option lists those of the model", value)
+			// The session's model knows which there are.
+			return func(session *agent.Session) agent.Pending { return session.SetThinking(providers.ThinkingLevel(value)) }, nil
 		}
 		return func(session *agent.Session) agent.Pending { return session.SetThinking(level) }, nil
-	default:
-		return nil, invalidParams("unknown config option %q; there are %s, %s, %s", id, optionMode, optionModel, optionThinking)
 	}
+}
+
+func isOption(id acp.SessionConfigID) bool {
+	switch id {
+	case optionMode, optionModel, optionThinking, optionTier:
+		return true
+	default:
+		return false
+	}
+}
+
+// maxNamedModels bounds how many models an error lists.
+const maxNamedModels = 20
+
+func (s *Server) modelRefs() string {
+	var all []string
+	for _, m := range s.opts.Models.Models() {
+		all = append(all, m.Ref())
+	}
+	if len(all) > maxNamedModels {
+		all = append(all[:maxNamedModels], "…")
+	}
+	return strings.Join(all, ", ")
 }
 
 // queue hands a change to the session, in the order of the calls, and returns how to wait for it.

@@ -60,6 +60,20 @@ func (m *models) Open(info providers.ModelInfo) (providers.Model, error) {
 	return nil, errors.New("no such model")
 }
 
+func (m *models) Reload(ctx context.Context) error { return m.Load(ctx) }
+
+func (m *models) Accounts() []providers.Account { return nil }
+
+func (m *models) Logout() error { return nil }
+
+func (m *models) Providers() []providers.ProviderState { return nil }
+
+func (m *models) SetProvider(string, string, string, map[string]string) error {
+	return providers.ErrUnknownProvider
+}
+
+func (m *models) DisableProvider(string) error { return nil }
+
 // env is a server and an editor, in memory.
 type env struct {
 	*acptest.Editor

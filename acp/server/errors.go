@@ -67,6 +67,9 @@ func wireError(err error) *acp.Error {
 		{sessions.ErrBadCursor, acp.ErrorCodeInvalidParams, "cursor"},
 		{agent.ErrUnknownMode, acp.ErrorCodeInvalidParams, "mode"},
 		{agent.ErrThinkingLevel, acp.ErrorCodeInvalidParams, "thinking"},
+		{agent.ErrServiceTier, acp.ErrorCodeInvalidParams, "service_tier"},
+		{agent.ErrEmptyTitle, acp.ErrorCodeInvalidParams, "title"},
+		{sessions.ErrNothingToFork, acp.ErrorCodeInvalidParams, "nothing_to_fork"},
 		{agent.ErrSessionClosed, acp.ErrorCodeResourceNotFound, "session_closed"},
 	} {
 		if errors.Is(err, m.is) {

@@ -9,10 +9,6 @@ import (
 // protocolVersion is the version of ACP that the server speaks.
 const protocolVersion = 1
 
-// authAgent is the authentication method that needs nothing from the client: credentials come from the command
-// line, the agent directory, the environment or models.yml, and without any the offline model answers.
-const authAgent = "agent"
-
 // Initialize does no I/O: no models, no credentials, no session directory, no child.
 func (s *Server) Initialize(_ context.Context, p *acp.InitializeRequest) (acp.Reply[acp.InitializeResponse], error) {
 	s.mu.Lock()
@@ -28,29 +24,44 @@ func (s *Server) Initialize(_ context.Context, p *acp.InitializeRequest) (acp.Re
 		AgentCapabilities: acp.AgentCapabilities{
 			LoadSession:        true,
 			PromptCapabilities: acp.PromptCapabilities{Image: true, EmbeddedContext: true},
+			MCPCapabilities:    acp.MCPCapabilities{HTTP: true, SSE: true, ACP: true},
 			SessionCapabilities: acp.SessionCapabilities{
 				List:                  &acp.SessionListCapabilities{},
+				Delete:                &acp.SessionDeleteCapabilities{},
 				Resume:                &acp.SessionResumeCapabilities{},
 				Close:                 &acp.SessionCloseCapabilities{},
 				AdditionalDirectories: &acp.SessionAdditionalDirectoriesCapabilities{},
+				Fork:                  &acp.SessionForkCapabilities{},
+				Archive:               &acp.SessionArchiveCapabilities{},
+				Status:                &acp.SessionStatusCapabilities{},
+				Title:                 &acp.SessionTitleCapabilities{},
+				SystemPrompt: &acp.SessionSystemPromptCapabilities{
+					Mode: &acp.SessionSystemPromptModeCapabilities{Override: &acp.SessionSystemPromptOverrideCapabilities{}},
+				},
 			},
+			Auth:      acp.AgentAuthCapabilities{Logout: &acp.LogoutCapabilities{}, Status: &acp.AuthStatusCapabilities{}},
+			Providers: &acp.ProvidersCapabilities{},
+			Meta:      extensionMeta(),
 		},
-		AuthMethods: []acp.AuthMethod{&acp.AuthMethodAgent{
-			ID: authAgent, Name: "Keys of this machine",
-			Description: "Uses the API keys in the agent directory, the environment or models.yml. Without one, an offline model explains how to add it.",
-		}},
+		AuthMethods: s.authMethods(&p.ClientCapabilities),
+		Meta:        steeringMeta(),
 	}), nil
 }
 
-// Authenticate accepts the agent's own method. Nothing has to be done for it.
-func (s *Server) Authenticate(_ context.Context, p *acp.AuthenticateRequest) (acp.Reply[acp.AuthenticateResponse], error) {
-	if err := s.initialized(); err != nil {
-		return nil, err
-	}
-	if p.MethodID != authAgent {
-		return nil, invalidParams("unknown authentication method %q; there is %q", p.MethodID, authAgent)
-	}
-	return acp.Done[acp.AuthenticateResponse](nil), nil
+// extensionMeta names the methods beyond the protocol.
+func extensionMeta() (m acp.Meta) {
+	setMeta(&m, "gjc", struct {
+		Methods []string `json:"methods"`
+	}{extensionMethods()})
+	return m
+}
+
+// steeringMeta says that "_session/steering" works, in the place where other agents say it.
+func steeringMeta() (m acp.Meta) {
+	setMeta(&m, "steering", struct {
+		Supported bool `json:"supported"`
+	}{true})
+	return m
 }
 
 // initialized refuses what comes before initialize.

@@ -11,12 +11,15 @@ import (
 // outlet is a session's way to the client: events go in, session updates come out. A client rejects updates for a
 // session id that it has not heard of, so a new session's outlet keeps them until its response is on the wire.
 type outlet struct {
-	conn    *acp.AgentConn
-	id      acp.SessionID
-	notices bool
+	conn *acp.AgentConn
+	id   acp.SessionID
+	features
 	// ctx ends with the session. A client that does not read holds up its own session, no longer than that.
 	ctx    context.Context
 	cancel context.CancelCauseFunc
+
+	mapping sync.Mutex // held while an event is mapped and sent: a child's come beside its parent's
+	mapper  *mapper
 
 	mu   sync.Mutex // guards the fields below
 	open bool
@@ -25,23 +28,43 @@ type outlet struct {
 	// notice that has to become words waits in later.
 	turns int
 	later []acp.SessionUpdate
+	// silent leaves the model's reasoning out.
+	silent bool
 }
 
-func newOutlet(conn *acp.AgentConn, id acp.SessionID, notices bool) *outlet {
-	o := &outlet{conn: conn, id: id, notices: notices}
+func newOutlet(conn *acp.AgentConn, id acp.SessionID, f features) *outlet {
+	o := &outlet{conn: conn, id: id, features: f, mapper: newMapper(f)}
 	o.ctx, o.cancel = context.WithCancelCause(context.Background())
 	return o
 }
 
 // emit is an agent session's Emit.
 func (o *outlet) emit(ev agent.Event) {
-	all := updates(ev, o.notices)
+	if m, ok := ev.(agent.MessageDelta); ok && m.Speaker == agent.SpeakerThought && o.hidesThoughts() {
+		return
+	}
+	o.mapping.Lock()
+	defer o.mapping.Unlock()
+	all := o.mapper.updates(ev)
 	if _, ok := ev.(agent.Noticed); ok && !o.notices && o.wait(all) {
 		return
 	}
 	for _, u := range all {
 		o.send(u)
 	}
+}
+
+// hideThoughts leaves the model's reasoning out from now on, or shows it again.
+func (o *outlet) hideThoughts(hide bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.silent = hide
+}
+
+func (o *outlet) hidesThoughts() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.silent
 }
 
 // wait puts words off to the next turn, unless there is one.
@@ -93,9 +116,12 @@ func (o *outlet) send(u acp.SessionUpdate) {
 }
 
 // write puts an update on the wire whether the outlet is open or not: a replay precedes its response.
-func (o *outlet) write(u acp.SessionUpdate) {
+func (o *outlet) write(u acp.SessionUpdate) { o.writeAs(o.id, u) }
+
+// writeAs is write for a child of the session.
+func (o *outlet) writeAs(id acp.SessionID, u acp.SessionUpdate) {
 	// The one error is that nobody is there to hear it.
-	_ = o.conn.Update(o.ctx, &acp.SessionNotification{SessionID: o.id, Update: u})
+	_ = o.conn.Update(o.ctx, &acp.SessionNotification{SessionID: id, Update: u})
 }
 
 // release opens the outlet behind what was kept. It runs right behind the session's response.

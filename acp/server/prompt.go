@@ -19,7 +19,7 @@ func (s *Server) Prompt(ctx context.Context, p *acp.PromptRequest) (acp.Reply[ac
 	if err != nil {
 		return nil, err
 	}
-	begin, err := turnOf(p.Prompt)
+	begin, err := s.turnOf(ctx, e, p.Prompt)
 	if err != nil {
 		return nil, err
 	}
@@ -43,29 +43,27 @@ func (s *Server) Prompt(ctx context.Context, p *acp.PromptRequest) (acp.Reply[ac
 		}
 		r := b.turn.Wait(ctx)
 		e.out.endTurn()
+		if session := e.ready(); session != nil {
+			acp.AfterResponse(ctx, func() { s.refresh(e, session) })
+		}
 		if r.Err != nil {
 			return nil, r.Err
 		}
-		return &acp.PromptResponse{StopReason: acp.StopReason(r.Stop)}, nil
+		return &acp.PromptResponse{StopReason: acp.StopReason(r.Stop), Usage: usage(r.Usage)}, nil
 	}, nil
-}
-
-// turnOf returns what queues the turn that a prompt asks for: a slash command's answer, or the model's.
-func turnOf(blocks []acp.ContentBlock) (func(*agent.Session) *agent.Turn, error) {
-	if c, ok := commandOf(blocks); ok {
-		return func(s *agent.Session) *agent.Turn { return s.Answer(c.answer) }, nil
-	}
-	parts, err := promptParts(blocks)
-	if err != nil {
-		return nil, err
-	}
-	return func(s *agent.Session) *agent.Turn { return s.Prompt(parts) }, nil
 }
 
 // Cancel ends the turn that runs and those that wait. For a session that is not there, or idle, it does nothing.
 func (s *Server) Cancel(_ context.Context, p *acp.CancelNotification) error {
 	e, err := s.lookup(p.SessionID)
 	if err != nil {
+		for _, e := range s.entries() { // a child's, perhaps
+			e.then(func(session *agent.Session, err error) {
+				if err == nil {
+					session.CancelChild(string(p.SessionID))
+				}
+			})
+		}
 		return err
 	}
 	e.then(func(session *agent.Session, err error) {
@@ -74,6 +72,26 @@ func (s *Server) Cancel(_ context.Context, p *acp.CancelNotification) error {
 		}
 	})
 	return nil
+}
+
+// usage is what the model calls of one turn came to; nil for none.
+func usage(u providers.Usage) *acp.Usage {
+	if u == (providers.Usage{}) {
+		return nil
+	}
+	out := &acp.Usage{
+		InputTokens: int64(u.Input), OutputTokens: int64(u.Output),
+		TotalTokens: int64(u.Input + u.Output + u.CacheRead + u.CacheWrite),
+	}
+	for _, part := range []struct {
+		n  int
+		to **int64
+	}{{u.Thinking, &out.ThoughtTokens}, {u.CacheRead, &out.CachedReadTokens}, {u.CacheWrite, &out.CachedWriteTokens}} {
+		if part.n > 0 {
+			*part.to = new(int64(part.n))
+		}
+	}
+	return out
 }
 
 // promptParts turns prompt blocks into what a model is sent: one text, with the images beside it.
@@ -152,7 +170,7 @@ func resource(r *acp.EmbeddedResource) (text string, img *providers.Image, err e
 		if path, ok := filePath(c.URI); ok {
 			place = path
 		}
-		return fmt.Sprintf("<file path=%q>\n%s\n</file>", place, c.Text), nil, nil
+		return embeddedText(place, c.Text), nil, nil
 	case *acp.BlobResourceContents:
 		if strings.HasPrefix(c.MIMEType, "image/") {
 			image, err := image(c.MIMEType, c.Blob)
@@ -162,6 +180,11 @@ func resource(r *acp.EmbeddedResource) (text string, img *providers.Image, err e
 	default:
 		return "", nil, fmt.Errorf("the embedded resource is neither text nor a blob")
 	}
+}
+
+// embeddedText is a file's text as part of a prompt.
+func embeddedText(place, text string) string {
+	return fmt.Sprintf("<file path=%q>\n%s\n</file>", place, text)
 }
 
 // filePath returns the path of a file URI.

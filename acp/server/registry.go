@@ -2,6 +2,9 @@ package server
 
 import (
 	"context"
+	"errors"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/gajae-code/gjc/acp"
@@ -15,10 +18,17 @@ type entry struct {
 	out *outlet
 
 	mu      sync.Mutex // guards the fields below
-	ready   bool
+	settled bool
 	err     error // why it never became ready
 	session *agent.Session
 	waiting []func(*agent.Session, error)
+
+	added       added
+	advertising sync.Mutex // held while commands are compared and told
+
+	// box and files are set before it is ready, and never again.
+	box   *toolbox
+	files agent.FS
 
 	done chan struct{} // closed when ready
 
@@ -38,7 +48,7 @@ func newEntry(id acp.SessionID, out *outlet) *entry {
 // then calls fn with the session, at once if it is ready, else when it is. Calls keep their order.
 func (e *entry) then(fn func(*agent.Session, error)) {
 	e.mu.Lock()
-	if !e.ready {
+	if !e.settled {
 		e.waiting = append(e.waiting, fn)
 		e.mu.Unlock()
 		return
@@ -59,7 +69,7 @@ func (e *entry) settle(session *agent.Session, err error) {
 		e.waiting = nil
 		if len(waiting) == 0 {
 			// Only now may others go past the queue.
-			e.ready = true
+			e.settled = true
 			e.mu.Unlock()
 			close(e.done)
 			return
@@ -86,6 +96,9 @@ func (e *entry) close(ctx context.Context) error {
 			defer stop()
 			e.closeErr = e.session.Close(ctx)
 			e.out.close()
+			if set := e.box.close(); set != nil {
+				e.closeErr = errors.Join(e.closeErr, set.Close(ctx))
+			}
 		}()
 	})
 	select {
@@ -100,6 +113,43 @@ func (e *entry) close(ctx context.Context) error {
 	default:
 		return context.Cause(ctx)
 	}
+}
+
+// toolbox returns the session's tools, or nil while it is being made.
+func (e *entry) toolbox() *toolbox {
+	select {
+	case <-e.done:
+		return e.box
+	default:
+		return nil
+	}
+}
+
+// ready returns the session, or nil while it is being made or where it could not be.
+func (e *entry) ready() *agent.Session {
+	select {
+	case <-e.done:
+		return e.session
+	default:
+		return nil
+	}
+}
+
+// wait returns the session when it is made.
+func (e *entry) wait(ctx context.Context) (*agent.Session, error) {
+	select {
+	case <-e.done:
+		return e.session, e.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// entries returns the sessions that are open.
+func (s *Server) entries() []*entry {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Values(s.sessions))
 }
 
 // lookup returns the live session with an id.
@@ -126,18 +176,12 @@ func (s *Server) enter(id acp.SessionID) (e *entry, added bool, err error) {
 	if e := s.sessions[id]; e != nil {
 		return e, false, nil
 	}
-	e = newEntry(id, newOutlet(s.conn, id, s.clientNotices()))
+	e = newEntry(id, newOutlet(s.conn, id, featuresOf(&s.client.ClientCapabilities)))
 	if former := s.leaving[id]; former != nil {
 		e.before = former.gone
 	}
 	s.sessions[id] = e
 	return e, true, nil
-}
-
-// clientNotices reports whether the client takes notice updates. s.mu is held.
-func (s *Server) clientNotices() bool {
-	session := s.client.ClientCapabilities.Session
-	return session != nil && session.Notices != nil
 }
 
 // forget takes an entry out that never became a session.

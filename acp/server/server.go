@@ -20,6 +20,7 @@ import (
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/bridges"
 	"github.com/gajae-code/gjc/internal/proc"
+	"github.com/gajae-code/gjc/mcp"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/sessions"
 )
@@ -33,6 +34,15 @@ type Models interface {
 	Models() []providers.ModelInfo
 	// Default returns the model of a new session.
 	Default() (providers.ModelInfo, bool)
+	// Reload reads the configuration again.
+	Reload(ctx context.Context) error
+	// Accounts lists the keys there are, without the keys. Logout forgets those that gjc has stored.
+	Accounts() []providers.Account
+	Logout() error
+	// Providers tells where requests go; SetProvider and DisableProvider change that for this process.
+	Providers() []providers.ProviderState
+	SetProvider(id, apiType, baseURL string, headers map[string]string) error
+	DisableProvider(id string) error
 }
 
 // Options configures a [Server].
@@ -45,6 +55,12 @@ type Options struct {
 	Models Models
 	// Tools returns the tools of a session, in order. Required.
 	Tools func() []agent.Tool
+	// MCPServers returns the MCP servers of the user's own configuration, for every session. Optional.
+	MCPServers func() ([]mcp.Server, error)
+	// Login is the command line that asks for a key on a terminal: the program, and its arguments. Optional.
+	Login []string
+	// UserDir holds the user's own slash commands and skills. If empty, there are none.
+	UserDir string
 	// Local is what a session falls back to where the editor cannot help. Required.
 	Local bridges.Local
 	// NewID makes unique ids. Required.
@@ -85,6 +101,9 @@ type Server struct {
 	// sessions are the live ones and those that are being made, leaving those that are being closed.
 	sessions, leaving map[acp.SessionID]*entry
 	closing           bool
+
+	// ending are the sets of MCP servers that sessions have let go of and that are not gone yet.
+	ending sync.WaitGroup
 }
 
 var _ acp.Agent = (*Server)(nil)
@@ -101,7 +120,7 @@ func Serve(ctx context.Context, r io.Reader, w io.Writer, closer io.Closer, opts
 	// the turns come to.
 	conn := acp.NewAgentConn(context.WithoutCancel(ctx), r, w, &acp.ConnOptions{
 		Closer: closer, MaxMessageSize: opts.MaxMessageSize, Trace: opts.Trace,
-		MapError: wireError,
+		MapError: wireError, Ext: s.extension,
 		Dropped:  func(err error) { s.log.Debug().Err(err).Msg("inbound message dropped") },
 		Panicked: s.panicked,
 	}, func(c *acp.AgentConn) acp.Agent {
@@ -149,10 +168,24 @@ func (s *Server) close() {
 		})
 	}
 	all.Wait()
+	s.waitEnding(ctx)
 	ctx, cancel = context.WithTimeoutCause(context.Background(), closeGrace, errors.New("the editor is gone"))
 	defer cancel()
 	if err := s.children.Close(ctx); err != nil {
 		s.log.Warn().Err(err).Msg("ending child processes")
+	}
+}
+
+// waitEnding waits for what sessions have let go of before.
+func (s *Server) waitEnding(ctx context.Context) {
+	gone := make(chan struct{})
+	go func() { // ends with them, and each of them is bounded
+		defer close(gone)
+		s.ending.Wait()
+	}()
+	select {
+	case <-gone:
+	case <-ctx.Done():
 	}
 }
 

@@ -165,7 +165,8 @@ type names struct {
 var (
 	uuidPattern = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 	demoPattern = regexp.MustCompile(`demo_[0-9a-z]+_`)
-	usedPattern = regexp.MustCompile(`"used":\d+`) // the prompt has the workspace's path in it
+	// The prompt has the workspace's path in it.
+	usedPattern = regexp.MustCompile(`"(used|totalTokens|inputTokens)":\d+`)
 	timePattern = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z`)
 )
 
@@ -185,7 +186,7 @@ func (n *names) name(value, name string) string {
 func (n *names) replace(line string) string {
 	line = strings.ReplaceAll(line, n.work, "$CWD")
 	line = timePattern.ReplaceAllString(line, "$$TIME")
-	line = usedPattern.ReplaceAllString(line, `"used":$$N`)
+	line = usedPattern.ReplaceAllString(line, `"$1":$$N`)
 	line = demoPattern.ReplaceAllString(line, "call_")
 	return uuidPattern.ReplaceAllStringFunc(line, func(id string) string {
 		if _, ok := n.known[id]; !ok {

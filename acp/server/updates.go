@@ -12,9 +12,43 @@ import (
 	"github.com/gajae-code/gjc/bridges"
 )
 
-// updates maps one event to what the client is told. Live and replayed sessions go through here alike. A client that
-// takes no notices gets them as text.
-func updates(ev agent.Event, notices bool) []acp.SessionUpdate {
+// features are what a client takes beyond the plain updates.
+type features struct {
+	notices, compaction, plans, subagents, booleans bool
+	// output is the member of _meta in which the client takes a command's output; empty for none. It is set for
+	// clients without terminals of their own only.
+	output string
+}
+
+func featuresOf(c *acp.ClientCapabilities) features {
+	f := features{plans: c.Plan != nil, subagents: c.Subagents != nil}
+	if s := c.Session; s != nil {
+		f.notices, f.compaction = s.Notices != nil, s.Compaction != nil
+		f.booleans = s.ConfigOptions != nil && s.ConfigOptions.Boolean != nil
+	}
+	if !c.Terminal {
+		for _, name := range []string{metaOutputDelta, metaOutput} {
+			var on bool
+			if ok, err := c.Meta.Get(name, &on); ok && err == nil && on {
+				f.output = name
+				break
+			}
+		}
+	}
+	return f
+}
+
+// mapper turns a session's events into what the client is told. Live and replayed sessions go through it alike. Its
+// caller has one event at a time.
+type mapper struct {
+	features
+	// printing are the commands whose output goes through _meta, by call.
+	printing map[string]*printing
+}
+
+func newMapper(f features) *mapper { return &mapper{features: f, printing: make(map[string]*printing)} }
+
+func (m *mapper) updates(ev agent.Event) []acp.SessionUpdate {
 	switch ev := ev.(type) {
 	case agent.MessageDelta:
 		var all []acp.SessionUpdate
@@ -26,36 +60,22 @@ func updates(ev agent.Event, notices bool) []acp.SessionUpdate {
 		}
 		return append(all, messageUpdate(ev))
 	case agent.ToolStarted:
-		return []acp.SessionUpdate{&acp.ToolCall{
-			ToolCallID: acp.ToolCallID(ev.CallID), Title: ev.Title, Name: ev.Name, Kind: acp.ToolKind(ev.Kind),
-			Status: acp.ToolCallStatusPending, Content: bridges.ToolContent(ev.Content), Locations: bridges.ToolLocations(ev.Locations),
-			RawInput: ev.Input,
-		}}
+		return []acp.SessionUpdate{toolCall(ev)}
 	case agent.ToolProgress:
-		u := &acp.ToolCallUpdate{ToolCallID: acp.ToolCallID(ev.CallID)}
-		if ev.Running {
-			u.Status = acp.Value(acp.ToolCallStatusInProgress)
-		}
-		if ev.Content != nil {
-			u.Content = acp.Value(bridges.ToolContent(ev.Content))
-		}
-		return []acp.SessionUpdate{u}
+		return m.progress(ev)
 	case agent.ToolEnded:
-		u := &acp.ToolCallUpdate{
-			ToolCallID: acp.ToolCallID(ev.CallID), Status: acp.Value(acp.ToolCallStatusCompleted), RawOutput: ev.Raw,
-		}
-		if ev.Failed {
-			u.Status = acp.Value(acp.ToolCallStatusFailed)
-		}
-		if ev.Content != nil {
-			u.Content = acp.Value(bridges.ToolContent(ev.Content))
-		}
-		if ev.Locations != nil {
-			u.Locations = acp.Value(bridges.ToolLocations(ev.Locations))
-		}
-		return []acp.SessionUpdate{u}
+		return m.ended(ev)
 	case agent.PlanChanged:
-		return []acp.SessionUpdate{planUpdate(ev.Entries)}
+		return []acp.SessionUpdate{m.plan(ev.Entries)}
+	case agent.CompactionChanged:
+		return m.compacted(ev)
+	case agent.CompactionDelta:
+		if !m.compaction {
+			return nil
+		}
+		return []acp.SessionUpdate{&acp.CompactionSummaryChunk{CompactionID: acp.CompactionID(ev.ID), Content: &acp.TextContent{Text: ev.Text}}}
+	case agent.SubagentChanged:
+		return m.subagent(ev)
 	case agent.UsageChanged:
 		if ev.Size == 0 {
 			return nil // an unknown window cannot be shown
@@ -68,7 +88,7 @@ func updates(ev agent.Event, notices bool) []acp.SessionUpdate {
 	case agent.InfoChanged:
 		return []acp.SessionUpdate{infoUpdate(ev.Title, ev.UpdatedAt)}
 	case agent.Noticed:
-		return []acp.SessionUpdate{noticeUpdate(ev, notices)}
+		return []acp.SessionUpdate{noticeUpdate(ev, m.notices)}
 	default:
 		return nil
 	}
@@ -123,14 +143,82 @@ func noticeUpdate(ev agent.Noticed, notices bool) acp.SessionUpdate {
 	}
 }
 
-func planUpdate(entries []agent.PlanEntry) acp.SessionUpdate {
-	p := &acp.Plan{Entries: make([]acp.PlanEntry, 0, len(entries))}
+func toolCall(ev agent.ToolStarted) *acp.ToolCall {
+	return &acp.ToolCall{
+		ToolCallID: acp.ToolCallID(ev.CallID), Title: ev.Title, Name: ev.Name, Kind: acp.ToolKind(ev.Kind),
+		Status: acp.ToolCallStatusPending, Content: bridges.ToolContent(ev.Content), Locations: bridges.ToolLocations(ev.Locations),
+		RawInput: ev.Input,
+	}
+}
+
+func toolProgress(ev agent.ToolProgress) *acp.ToolCallUpdate {
+	u := &acp.ToolCallUpdate{ToolCallID: acp.ToolCallID(ev.CallID)}
+	if ev.Running {
+		u.Status = acp.Value(acp.ToolCallStatusInProgress)
+	}
+	if ev.Content != nil {
+		u.Content = acp.Value(bridges.ToolContent(ev.Content))
+	}
+	return u
+}
+
+func toolEnded(ev agent.ToolEnded) *acp.ToolCallUpdate {
+	u := &acp.ToolCallUpdate{
+		ToolCallID: acp.ToolCallID(ev.CallID), Status: acp.Value(acp.ToolCallStatusCompleted), RawOutput: ev.Raw,
+	}
+	if ev.Failed {
+		u.Status = acp.Value(acp.ToolCallStatusFailed)
+	}
+	if ev.Content != nil {
+		u.Content = acp.Value(bridges.ToolContent(ev.Content))
+	}
+	if ev.Locations != nil {
+		u.Locations = acp.Value(bridges.ToolLocations(ev.Locations))
+	}
+	return u
+}
+
+// planID names the one plan that a session has.
+const planID acp.PlanID = "plan"
+
+// plan tells the whole plan. An empty one is taken away where the client knows how.
+func (m *mapper) plan(entries []agent.PlanEntry) acp.SessionUpdate {
+	all := make([]acp.PlanEntry, 0, len(entries))
 	for _, e := range entries {
-		p.Entries = append(p.Entries, acp.PlanEntry{
+		all = append(all, acp.PlanEntry{
 			Content: e.Content, Priority: acp.PlanEntryPriority(e.Priority), Status: acp.PlanEntryStatus(e.Status),
 		})
 	}
-	return p
+	switch {
+	case !m.plans:
+		return &acp.Plan{Entries: all}
+	case len(all) == 0:
+		return &acp.PlanRemoved{PlanID: planID}
+	default:
+		return &acp.PlanUpdate{Plan: &acp.PlanItems{PlanID: planID, Entries: all}}
+	}
+}
+
+// compacted tells how far a compaction is. A client that does not take that is told, in a replay, where it was; live,
+// the command that asked for it says so.
+func (m *mapper) compacted(ev agent.CompactionChanged) []acp.SessionUpdate {
+	if !m.compaction {
+		if ev.Summary == "" {
+			return nil
+		}
+		return []acp.SessionUpdate{&acp.AgentMessageChunk{
+			MessageID: acp.MessageID(ev.ID),
+			Content:   &acp.TextContent{Text: "[The conversation so far was compacted; the model goes on from a summary.]\n\n"},
+		}}
+	}
+	u := &acp.CompactionUpdate{CompactionID: acp.CompactionID(ev.ID), Status: acp.CompactionStatus(ev.Status)}
+	if ev.Summary != "" {
+		u.Summary = acp.Value([]acp.ContentBlock{&acp.TextContent{Text: ev.Summary}})
+	}
+	if ev.Error != "" {
+		u.Error = acp.Value(ev.Error)
+	}
+	return []acp.SessionUpdate{u}
 }
 
 func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z07:00") }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/gajae-code/gjc/acp/server"
 	"github.com/gajae-code/gjc/agent/tools"
 	"github.com/gajae-code/gjc/internal/bug"
+	"github.com/gajae-code/gjc/mcp"
 )
 
 func newACP(h *host, opts *options) *cobra.Command {
@@ -55,11 +57,32 @@ func serve(ctx context.Context, h *host, opts *options) error {
 	err = server.Serve(ctx, h.stdin, protocol, nil, server.Options{
 		Version: version(), Store: h.store(dir), Models: models, Tools: tools.All, Local: h.local(),
 		NewID: uuid.NewString, OS: runtime.GOOS, Model: opts.model, Log: log, Trace: trace,
+		UserDir: dir, Login: h.loginCommand(opts), MCPServers: func() ([]mcp.Server, error) {
+			// Read when a session begins: an error is told there, and initialize does no I/O.
+			cfg, err := readConfig(dir, opts.configs)
+			if err != nil || !cfg.MCP.Discover {
+				return nil, err
+			}
+			return readMCPServers(filepath.Join(dir, "mcp.json"))
+		},
 	})
 	if ctx.Err() != nil {
 		return nil // a signal: everything is down in good order
 	}
 	return err
+}
+
+// loginCommand is the command line that asks for a key on a terminal, for editors that are told it whole.
+func (h *host) loginCommand(opts *options) []string {
+	program, err := os.Executable()
+	if err != nil {
+		return nil // the method is not offered then
+	}
+	command := []string{program, "acp", server.TerminalAuthFlag}
+	if opts.agentDir != "" {
+		command = append(command, "--agent-dir", opts.agentDir)
+	}
+	return command
 }
 
 // takeStdout returns the process's stdout for the protocol alone, and points the descriptor that everything else

@@ -27,9 +27,10 @@ func TestConformance(t *testing.T) {
 	}{
 		{"full editor", nil, []string{
 			"notice", "fs/read_text_file", "fs/write_text_file", "terminal/create", "terminal/output", "terminal/wait_for_exit",
-			"terminal/kill", "terminal/release",
+			"terminal/kill", "terminal/release", "elicitation/create", "compaction_update", "compaction_summary_chunk",
 		}},
-		{"bare editor", &acp.ClientCapabilities{}, nil},
+		{"unstable editor", acptest.UnstableCapabilities(), []string{"plan_update", "subagent_update"}},
+		{"bare editor", &acp.ClientCapabilities{}, []string{"plan"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -37,6 +38,7 @@ func TestConformance(t *testing.T) {
 			s.turns()
 			s.modesAndOptions()
 			s.errors()
+			s.manage()
 			s.reopen()
 			s.stop()
 			for _, kind := range append(
@@ -44,7 +46,9 @@ func TestConformance(t *testing.T) {
 				"initialize", "authenticate", "session/new", "session/list", "session/load", "session/resume", "session/prompt",
 				"session/close", "session/set_mode", "session/set_config_option", "error", "session/request_permission",
 				"$/cancel_request",
-				"user_message_chunk", "agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update", "plan",
+				"user_message_chunk", "agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update",
+				"session/fork", "session/archive", "session/unarchive", "session/status", "session/set_title", "session/delete",
+				"auth/status", "logout", "providers/list", "providers/set", "providers/disable",
 				"available_commands_update", "current_mode_update", "config_option_update", "session_info_update", "usage_update",
 			) {
 				if s.check.seen(kind) == 0 {
@@ -209,11 +213,22 @@ func (s *scenario) modesAndOptions() {
 		s.say(acp.StopReasonEndTurn, text("!edit a.txt one => one\n!bash true\n!read a.txt"))
 	}
 	for _, option := range live.ConfigOptions {
+		if _, isSwitch := option.Kind.(*acp.SessionConfigBoolean); isSwitch {
+			for _, on := range []bool{false, true} {
+				r := must(s, acp.MethodSessionSetConfigOption, &acp.SetSessionConfigOptionRequest{SessionID: s.id, ConfigID: option.ID, Value: acp.SessionConfigBoolValue(on)})
+				for _, o := range r.ConfigOptions {
+					if b, ok := o.Kind.(*acp.SessionConfigBoolean); ok && o.ID == option.ID && b.CurrentValue != on {
+						s.t.Errorf("%s = %v after it was set to %v", o.ID, b.CurrentValue, on)
+					}
+				}
+			}
+			continue
+		}
 		for _, value := range option.Kind.(*acp.SessionConfigSelect).Options.(acp.SessionConfigUngroupedOptions) {
 			r := must(s, acp.MethodSessionSetConfigOption, &acp.SetSessionConfigOptionRequest{SessionID: s.id, ConfigID: option.ID, Value: value.Value})
 			for _, o := range r.ConfigOptions {
-				if got := o.Kind.(*acp.SessionConfigSelect).CurrentValue; o.ID == option.ID && got != value.Value {
-					s.t.Errorf("%s = %s after it was set to %s", o.ID, got, value.Value)
+				if sel, ok := o.Kind.(*acp.SessionConfigSelect); ok && o.ID == option.ID && sel.CurrentValue != value.Value {
+					s.t.Errorf("%s = %s after it was set to %s", o.ID, sel.CurrentValue, value.Value)
 				}
 			}
 		}
@@ -237,7 +252,39 @@ func (s *scenario) errors() {
 	wantError(s, acp.MethodSessionSetMode, &acp.SetSessionModeRequest{SessionID: s.id, ModeID: "x"}, acp.ErrorCodeInvalidParams)
 	wantError(s, acp.MethodSessionList, &acp.ListSessionsRequest{Cursor: "x"}, acp.ErrorCodeInvalidParams)
 	wantError(s, acp.MethodAuthenticate, &acp.AuthenticateRequest{MethodID: "x"}, acp.ErrorCodeInvalidParams)
-	wantError(s, acp.MethodSessionFork, &acp.ForkSessionRequest{SessionID: s.id, Cwd: s.work}, acp.ErrorCodeMethodNotFound)
+	wantError(s, acp.MethodSessionFork, &acp.ForkSessionRequest{SessionID: "nobody", Cwd: s.work}, acp.ErrorCodeResourceNotFound)
+}
+
+// manage goes through what is about sessions as a whole, and through every slash command.
+func (s *scenario) manage() {
+	for _, command := range []string{
+		"help", "model", "model offline/demo", "model none/such", "mode", "mode plan", "mode default", "mode x", "thinking", "thinking high", "thinking x",
+		"plan", "mode default", "context", "usage", "session", "rename A new name", "rename", "fork", "export out.md", "export out.html", "export out.md",
+		"dump", "todo", "mcp", "mcp tools", "mcp x", "lsp", "debug", "jobs", "compact", "clear", "compact", "dump", "nothing-like-it",
+	} {
+		s.say(acp.StopReasonEndTurn, text("/"+command))
+	}
+	s.say(acp.StopReasonEndTurn, text("!ask Which? | A | B"))
+	s.say(acp.StopReasonEndTurn, text("!task !read a.txt"))
+	s.say(acp.StopReasonEndTurn, text("!say to fork"))
+	fork := must(s, acp.MethodSessionFork, &acp.ForkSessionRequest{SessionID: s.id, Cwd: s.work})
+	must(s, acp.MethodSessionStatus, &acp.SessionStatusRequest{SessionID: fork.SessionID})
+	must(s, acp.MethodSessionSetTitle, &acp.SetSessionTitleRequest{SessionID: fork.SessionID, Title: "The fork"})
+	must(s, acp.MethodSessionArchive, &acp.ArchiveSessionRequest{SessionID: fork.SessionID})
+	must(s, acp.MethodSessionUnarchive, &acp.UnarchiveSessionRequest{SessionID: fork.SessionID})
+	for _, info := range must(s, acp.MethodSessionList, &acp.ListSessionsRequest{Archived: acp.SessionArchiveFilterInclude}).Sessions {
+		if info.SessionID != s.id {
+			must(s, acp.MethodSessionDelete, &acp.DeleteSessionRequest{SessionID: info.SessionID})
+		}
+	}
+	must(s, acp.MethodAuthStatus, &acp.AuthStatusRequest{})
+	must(s, acp.MethodLogout, &acp.LogoutRequest{})
+	for _, p := range must(s, acp.MethodProvidersList, &acp.ListProvidersRequest{}).Providers {
+		if !p.Required {
+			must(s, acp.MethodProvidersSet, &acp.SetProviderRequest{ProviderID: p.ProviderID, ApiType: p.Supported[0], BaseURL: "http://127.0.0.1:1"})
+			must(s, acp.MethodProvidersDisable, &acp.DisableProviderRequest{ProviderID: p.ProviderID})
+		}
+	}
 }
 
 func (s *scenario) reopen() {

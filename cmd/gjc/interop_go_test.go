@@ -275,8 +275,14 @@ func TestInterop_GoSDK(t *testing.T) {
 	wantCode("relative cwd", err, invalidParams)
 	_, err = conn.Prompt(ctx, sdk.PromptRequest{SessionId: "nobody", Prompt: []sdk.ContentBlock{sdk.TextBlock("x")}})
 	wantCode("unknown session", err, notFound)
-	_, err = conn.UnstableForkSession(ctx, sdk.UnstableForkSessionRequest{SessionId: id, Cwd: work})
-	wantCode("fork", err, methodNotFound)
+	_, err = conn.UnstableForkSession(ctx, sdk.UnstableForkSessionRequest{SessionId: "nobody", Cwd: work})
+	wantCode("fork of an unknown session", err, notFound)
+	elsewhere := tempDir(t)
+	fork, err := conn.UnstableForkSession(ctx, sdk.UnstableForkSessionRequest{SessionId: id, Cwd: elsewhere})
+	fatal("session/fork", err)
+	if fork.SessionId == id || fork.SessionId == "" {
+		t.Errorf("the fork is %q", fork.SessionId)
+	}
 	_, err = conn.CallExtension(ctx, "_nobody/has", map[string]any{})
 	wantCode("extension", err, methodNotFound)
 

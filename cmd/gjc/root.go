@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/gajae-code/gjc/acp/server"
 )
 
 // options are the flags that several commands share.
@@ -17,6 +20,9 @@ type options struct {
 	logFile  string
 	logLevel string
 	rpcLog   string
+	configs  []string
+	// terminalAuth turns any call into the login.
+	terminalAuth bool
 }
 
 // execute runs the command line and returns the exit code: 0, 1 for a failure, 2 for a wrong call.
@@ -75,8 +81,20 @@ func newRoot(h *host, opts *options) *cobra.Command {
 	f.StringVar(&opts.logFile, "log-file", "", "write the log there instead of to stderr")
 	f.StringVar(&opts.logLevel, "log-level", "warn", "trace, debug, info, warn, error or off")
 	f.StringVar(&opts.rpcLog, "rpc-log", "", "write every protocol message to this file")
+	f.StringArrayVar(&opts.configs, "config", nil, "read this file over config.yml; may be given several times")
+	f.BoolVar(&opts.terminalAuth, strings.TrimPrefix(server.TerminalAuthFlag, "--"), false, "ask for an API key on this terminal and end")
 	root.Flags().StringVar(&opts.mode, "mode", "", "\"acp\" is the same as the command acp")
 	root.AddCommand(newACP(h, opts), newDemo(h, opts), newDoctor(h, opts), newLogin(h, opts), newLogout(h, opts), newModels(h, opts), newVersion(h))
+	for _, cmd := range append(root.Commands(), root) {
+		// Editors add the flag to whatever they start the agent with.
+		run := cmd.RunE
+		cmd.RunE = func(cmd *cobra.Command, args []string) error {
+			if opts.terminalAuth {
+				return login(h, opts, "")
+			}
+			return run(cmd, args)
+		}
+	}
 	return root
 }
 

@@ -34,6 +34,8 @@ type wireCheck struct {
 type asked struct {
 	method    string
 	SessionID string `json:"sessionId"`
+	// ClientCapabilities are those of initialize.
+	ClientCapabilities capabilities `json:"clientCapabilities"`
 }
 
 // envelope is a message of either side.
@@ -71,7 +73,7 @@ func (c *wireCheck) sent(line []byte) {
 		return
 	}
 	a := asked{method: m.Method}
-	_ = json.Unmarshal(m.Params, &a)
+	_ = json.Unmarshal(m.Params, &a) // it may be anything
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if m.ID != nil {
@@ -159,7 +161,7 @@ func (c *wireCheck) validate(what string, schema *jsonschema.Schema, value json.
 		return nil
 	}
 	if schema == nil {
-		return fmt.Errorf("the stable protocol knows no %s", what)
+		return fmt.Errorf("the protocol knows no %s", what)
 	}
 	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(value))
 	if err != nil {
@@ -197,8 +199,9 @@ func (c *wireCheck) replay(path string) {
 	}
 }
 
-// wireSchema is the stable official schema, with all objects closed: a member that the schema does not know is an
-// error, since strict clients reject it.
+// wireSchema is the official schema with its unstable parts, all objects closed: a member that the schema does not know
+// is an error, since strict clients reject it. That nothing unstable goes to a client that has not asked for it is for
+// the rules.
 type wireSchema struct {
 	byMethod map[[2]string]*jsonschema.Schema
 }
@@ -217,7 +220,7 @@ var loadWireSchema = func() func(root string) (*wireSchema, error) {
 	var err error
 	return func(root string) (*wireSchema, error) {
 		once.Do(func() {
-			path := filepath.Join(root, "testdata", "interop", "node_modules", "@agentclientprotocol", "sdk", "schema", "v1", "schema.json")
+			path := filepath.Join(root, "testdata", "interop", "node_modules", "@agentclientprotocol", "sdk", "schema", "v1", "schema.unstable.json")
 			var data []byte
 			if data, err = os.ReadFile(path); os.IsNotExist(err) {
 				err = nil // the tests that are about the schema skip; the others go on without it
@@ -353,7 +356,9 @@ func TestWireCheck(t *testing.T) {
 		{"meta", []string{`{"jsonrpc":"2.0","id":1,"result":{"sessionId":"s","_meta":{"gjc":1}}}`}, ""},
 		{"deep member of our own", []string{known, update(`{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"x","gjc":1}}`)}, "gjc"},
 		{"unknown update", []string{known, update(`{"sessionUpdate":"gjc"}`)}, "schema"},
-		{"unstable update", []string{known, update(`{"sessionUpdate":"plan_removed","id":"x"}`)}, "schema"},
+		{"malformed unstable update", []string{known, update(`{"sessionUpdate":"plan_removed","id":"x"}`)}, "schema"},
+		{"update that was not asked for", []string{known, update(`{"sessionUpdate":"plan_removed","planId":"x"}`)}, "was not advertised"},
+		{"notice that was not asked for", []string{known, update(`{"sessionUpdate":"notice","severity":"info","title":"x"}`)}, "was not advertised"},
 		{"bad enum", []string{known, update(`{"sessionUpdate":"plan","entries":[{"content":"x","priority":"urgent","status":"pending"}]}`)}, "schema"},
 		{"raw input", []string{known, update(`{"sessionUpdate":"tool_call","toolCallId":"t","title":"x","rawInput":{"any":{"thing":1}}}`)}, ""},
 		{"unknown method", []string{`{"jsonrpc":"2.0","method":"gjc/x","params":{}}`}, "gjc/x"},

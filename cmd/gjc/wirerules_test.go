@@ -7,7 +7,51 @@ import (
 
 // rules are the protocol's rules of order that a schema cannot say: no word of a session before the editor knows it,
 // nothing of a turn outside of it, and every tool call ends in its turn.
-type rules struct{ sessions map[string]*sessionRules }
+type rules struct {
+	sessions map[string]*sessionRules
+	client   *capabilities
+}
+
+// capabilities are those of a client that allow updates and requests.
+type capabilities struct {
+	FS struct {
+		ReadTextFile, WriteTextFile bool
+	}
+	Terminal bool
+	Session  *struct {
+		Notices, Compaction json.RawMessage
+	}
+	Plan, Subagents json.RawMessage
+	Elicitation     *struct {
+		Form, URL json.RawMessage
+	}
+}
+
+func given(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
+
+// allows reports whether the client has asked for an update or a request, by its name.
+func (c *capabilities) allows(name string) bool {
+	switch name {
+	case "fs/read_text_file":
+		return c.FS.ReadTextFile
+	case "fs/write_text_file":
+		return c.FS.WriteTextFile
+	case "terminal/create", "terminal/output", "terminal/wait_for_exit", "terminal/kill", "terminal/release":
+		return c.Terminal
+	case "elicitation/create":
+		return c.Elicitation != nil && (given(c.Elicitation.Form) || given(c.Elicitation.URL))
+	case "notice":
+		return c.Session != nil && given(c.Session.Notices)
+	case "compaction_update", "compaction_summary_chunk":
+		return c.Session != nil && given(c.Session.Compaction)
+	case "plan_update", "plan_removed":
+		return given(c.Plan)
+	case "subagent_update", "session_message", "session_message_chunk":
+		return given(c.Subagents)
+	default:
+		return true
+	}
+}
 
 type sessionRules struct {
 	// known says that the editor has heard of the session, or named it itself.
@@ -18,7 +62,9 @@ type sessionRules struct {
 	calls map[string]bool
 }
 
-func newRules() rules { return rules{sessions: make(map[string]*sessionRules)} }
+func newRules() rules {
+	return rules{sessions: make(map[string]*sessionRules), client: new(capabilities)}
+}
 
 func (r rules) session(id string) *sessionRules {
 	s := r.sessions[id]
@@ -32,6 +78,8 @@ func (r rules) session(id string) *sessionRules {
 // asks notes a request of the editor's.
 func (r rules) asks(a asked) {
 	switch a.method {
+	case "initialize":
+		*r.client = a.ClientCapabilities
 	case "session/load":
 		r.session(a.SessionID).known = true
 		r.session(a.SessionID).busy++
@@ -45,7 +93,7 @@ func (r rules) asks(a asked) {
 // answered notes an answer of gjc's; an error has no result.
 func (r rules) answered(a asked, result json.RawMessage) error {
 	switch a.method {
-	case "session/new":
+	case "session/new", "session/fork":
 		var resp struct {
 			SessionID string `json:"sessionId"`
 		}
@@ -78,6 +126,12 @@ func (r rules) request(method string, params json.RawMessage) error {
 	if err := json.Unmarshal(params, &p); err != nil {
 		return err
 	}
+	if !r.client.allows(method) {
+		return fmt.Errorf("%s was not advertised by the editor", method)
+	}
+	if method == "mcp/message" {
+		return nil // it is about a server, not a session
+	}
 	s := r.session(p.SessionID)
 	if !s.known {
 		return fmt.Errorf("%s for the session %q, which the editor does not know", method, p.SessionID)
@@ -101,12 +155,16 @@ func (r rules) notification(method string, params json.RawMessage) error {
 			SessionUpdate string `json:"sessionUpdate"`
 			ToolCallID    string `json:"toolCallId"`
 			Status        string `json:"status"`
+			SessionID     string `json:"sessionId"` // of a child
 		} `json:"update"`
 	}
 	if err := json.Unmarshal(params, &p); err != nil {
 		return err
 	}
 	u := p.Update
+	if !r.client.allows(u.SessionUpdate) {
+		return fmt.Errorf("%s was not advertised by the editor", u.SessionUpdate)
+	}
 	s := r.session(p.SessionID)
 	if !s.known {
 		return fmt.Errorf("%s for the session %q, which the editor does not know", u.SessionUpdate, p.SessionID)
@@ -119,6 +177,9 @@ func (r rules) notification(method string, params json.RawMessage) error {
 		}
 	}
 	switch u.SessionUpdate {
+	case "subagent_update":
+		child := r.session(u.SessionID)
+		child.known, child.busy = true, 1 // it may speak as long as its parent's turn goes on
 	case "tool_call":
 		s.calls[u.ToolCallID] = ended
 	case "tool_call_update":

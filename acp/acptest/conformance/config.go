@@ -123,6 +123,7 @@ var configChecks = []Check{
 		p, _, id, o := t.optioned(bare)
 		value := o.other()
 		p.call(setOption, o.set(id, value))
+		p.settle()
 		from := p.now()
 		p.fails(setOption, o.set(id, "no-such-value"))
 		p.settle()

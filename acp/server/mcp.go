@@ -1,0 +1,240 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/tools"
+	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/mcp"
+)
+
+// toolbox is the tools of one session: gjc's own, and those of the MCP servers that the client has passed for it.
+type toolbox struct {
+	own []agent.Tool
+
+	mu      sync.Mutex // guards the fields below
+	used    bool       // whether there has been a list at all
+	closed  bool
+	servers []acp.MCPServer
+	set     *mcp.Set // nil for no servers
+}
+
+var _ agent.Toolbox = (*toolbox)(nil)
+
+// Settle implements [agent.Toolbox].
+func (b *toolbox) Settle(ctx context.Context) {
+	if set := b.current(); set != nil {
+		_ = set.Ready(ctx) // what is not there in time comes later
+	}
+}
+
+// Tools implements [agent.Toolbox].
+func (b *toolbox) Tools() []agent.Tool {
+	set := b.current()
+	if set == nil {
+		return b.own
+	}
+	return append(b.own[:len(b.own):len(b.own)], tools.MCP(set)...)
+}
+
+func (b *toolbox) current() *mcp.Set {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.set
+}
+
+// use makes servers the session's, and returns the set to start and the one to end; nil for none, and for both where
+// servers are the same as before.
+func (b *toolbox) use(servers []acp.MCPServer, build func() *mcp.Set) (begin, end *mcp.Set) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed || b.used && sameServers(b.servers, servers) {
+		return nil, nil
+	}
+	b.used = true
+	end = b.set
+	b.servers, b.set = servers, nil
+	if begin = build(); begin != nil {
+		b.set = begin
+	}
+	return begin, end
+}
+
+// close takes no more servers, and returns the set to end; nil for none.
+func (b *toolbox) close() *mcp.Set {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed = true
+	return b.set
+}
+
+func sameServers(a, b []acp.MCPServer) bool {
+	return slices.EqualFunc(a, b, func(x, y acp.MCPServer) bool {
+		one, err := jsonx.Marshal(x)
+		two, err2 := jsonx.Marshal(y)
+		return err == nil && err2 == nil && string(one) == string(two)
+	})
+}
+
+// connectMCP makes servers those of the session, and ends the former ones. It starts nothing that its caller would
+// have to wait for.
+func (s *Server) connectMCP(e *entry, session *agent.Session, servers []acp.MCPServer) {
+	begin, end := e.box.use(servers, func() *mcp.Set { return s.newMCP(e, session, servers) })
+	if end != nil {
+		s.ending.Go(func() { s.endMCP(end) })
+	}
+	if begin != nil {
+		begin.Start()
+	}
+}
+
+// endMCP ends servers, within the time that closing a session may take.
+func (s *Server) endMCP(set *mcp.Set) {
+	ctx, cancel := context.WithTimeoutCause(context.Background(), sessionCloseTimeout, agent.ErrSessionClosed)
+	defer cancel()
+	if err := set.Close(ctx); err != nil {
+		s.log.Warn().Err(err).Msg("ending MCP servers")
+	}
+}
+
+// newMCP makes the set of a session's servers: those of the client, then those of the user's own configuration whose
+// names the client has not taken. It is nil for none.
+func (s *Server) newMCP(e *entry, session *agent.Session, servers []acp.MCPServer) *mcp.Set {
+	specs := mcpServers(servers)
+	if s.opts.MCPServers != nil {
+		own, err := s.opts.MCPServers()
+		if err != nil {
+			e.out.emit(agent.Noticed{Severity: agent.SeverityWarning, Title: "The configuration has an error; the MCP servers that it names are not used.", Detail: err.Error()})
+		}
+		for _, spec := range own {
+			if !slices.ContainsFunc(specs, func(c mcp.Server) bool { return strings.EqualFold(c.Name, spec.Name) }) {
+				specs = append(specs, spec)
+			}
+		}
+	}
+	if len(specs) == 0 {
+		return nil
+	}
+	ws := session.Workspace()
+	opts := mcp.Options{
+		Cwd: ws.Cwd, Roots: ws.Additional, Children: s.children, Env: s.opts.Local.Env, Version: s.opts.Version,
+		Channel: mcpChannel{s.conn}, Log: s.log,
+		Changed: func() { s.advertise(e) },
+		Notice: func(n mcp.Notice) {
+			e.out.emit(agent.Noticed{Severity: agent.SeverityWarning, Title: n.Text, Detail: n.Detail})
+		},
+	}
+	if asker := session.Elicitor(); asker != nil && (asker.Forms() || asker.URLs()) {
+		opts.Elicit = func(ctx context.Context, req mcp.ElicitRequest) (mcp.ElicitResult, error) {
+			return elicitMCP(ctx, asker, req)
+		}
+		opts.ElicitationComplete = func(_, id string) {
+			_ = asker.Completed(context.WithoutCancel(e.out.ctx), id) // the client is gone otherwise
+		}
+	}
+	return mcp.NewSet(opts, specs)
+}
+
+// mcpServers puts the client's list into the words of package mcp. What makes no sense stays in it, so that the user is
+// told.
+func mcpServers(servers []acp.MCPServer) []mcp.Server {
+	var specs []mcp.Server
+	headers := func(list []acp.HTTPHeader) (out []mcp.Header) {
+		for _, h := range list {
+			out = append(out, mcp.Header{Name: h.Name, Value: h.Value})
+		}
+		return out
+	}
+	for _, server := range servers {
+		var spec mcp.Server
+		switch m := server.(type) {
+		case *acp.MCPServerStdio:
+			spec.Name, spec.Stdio = m.Name, &mcp.Stdio{Command: m.Command, Args: m.Args}
+			for _, v := range m.Env {
+				spec.Stdio.Env = append(spec.Stdio.Env, v.Name+"="+v.Value)
+			}
+		case *acp.MCPServerHTTP:
+			spec.Name, spec.HTTP = m.Name, &mcp.HTTP{URL: m.URL, Headers: headers(m.Headers)}
+		case *acp.MCPServerSSE:
+			spec.Name, spec.HTTP = m.Name, &mcp.HTTP{URL: m.URL, Headers: headers(m.Headers), SSE: true}
+		case *acp.MCPServerACP:
+			spec.Name, spec.Channel = m.Name, &mcp.ChannelServer{ID: string(m.ServerID)}
+		case *acp.UnknownMCPServer:
+			// Of an unknown type, or with a command and a URL: the set says so in the session.
+			_ = jsonx.Unmarshal(jsonx.Lookup(m.Raw, "name"), &spec.Name)
+			if jsonx.Lookup(m.Raw, "command") != nil {
+				spec.Stdio, spec.HTTP = &mcp.Stdio{}, &mcp.HTTP{}
+			}
+		}
+		specs = append(specs, spec)
+	}
+	return specs
+}
+
+// elicitMCP passes a server's question on to the user. The secrets that a form must not ask for are a refusal.
+func elicitMCP(ctx context.Context, asker agent.Elicitor, req mcp.ElicitRequest) (mcp.ElicitResult, error) {
+	message := req.Server + ": " + req.Message
+	if req.Mode == "url" {
+		action, err := asker.URL(ctx, agent.URLRequest{ID: req.ID, Message: message, URL: req.URL})
+		return mcp.ElicitResult{Action: elicitWord(action)}, err
+	}
+	answer, err := asker.Form(ctx, agent.Form{Message: message, Schema: req.Schema})
+	if err != nil {
+		return mcp.ElicitResult{}, err
+	}
+	return mcp.ElicitResult{Action: elicitWord(answer.Action), Content: answer.Content}, nil
+}
+
+func elicitWord(a agent.ElicitAction) string {
+	switch a {
+	case agent.ElicitAccept:
+		return "accept"
+	case agent.ElicitDecline:
+		return "decline"
+	default:
+		return "cancel"
+	}
+}
+
+// mcpChannel carries MCP over the editor's connection, with mcp/message.
+type mcpChannel struct{ conn *acp.AgentConn }
+
+// Request implements [mcp.Channel].
+func (c mcpChannel) Request(ctx context.Context, serverID, requestID, method string, params jsonx.Raw) (jsonx.Raw, *mcp.ChannelError, error) {
+	resp, err := acp.MethodMCPMessage.Call(ctx, c.conn, &acp.MessageMCPRequest{
+		ServerID: acp.MCPServerACPID(serverID), RequestID: acp.MCPRequestID(requestID), Method: method, Params: params,
+	})
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, nil, context.Cause(ctx)
+	case errors.Is(err, &acp.Error{Code: acp.ErrorCodeMethodNotFound}):
+		return nil, nil, errors.New("the editor does not carry MCP messages (mcp/message)")
+	case err != nil:
+		return nil, nil, err
+	case resp.Error != nil:
+		return nil, &mcp.ChannelError{Code: int64(resp.Error.Code), Message: resp.Error.Message, Data: resp.Error.Data}, nil
+	default:
+		return resp.Result, nil, nil
+	}
+}
+
+// MessageMCP takes a notification about an inner request that is open. It is for whichever session has that server.
+func (s *Server) MessageMCP(_ context.Context, p *acp.MessageMCPNotification) error {
+	if err := s.initialized(); err != nil {
+		return err
+	}
+	for _, e := range s.entries() {
+		if box := e.toolbox(); box != nil {
+			if set := box.current(); set != nil {
+				set.ChannelNotification(string(p.ServerID), string(p.RequestID), p.Method, p.Params)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,117 @@
+package server
+
+import (
+	"strings"
+
+	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/internal/jsonx"
+)
+
+// Clients without terminals of their own can still show one for a command that gjc runs itself. They say so in their
+// _meta, and get the output as it comes in that of the tool call's updates. There are two spellings in use; the data
+// of both is what to append.
+const (
+	metaOutput      = "terminal_output"
+	metaOutputDelta = "terminal_output_delta"
+	metaInfo        = "terminal_info"
+	metaExit        = "terminal_exit"
+)
+
+type (
+	terminalInfo struct {
+		TerminalID string `json:"terminal_id"`
+	}
+	terminalData struct {
+		TerminalID string `json:"terminal_id"`
+		Data       string `json:"data"`
+	}
+	terminalExit struct {
+		TerminalID string  `json:"terminal_id"`
+		ExitCode   *int    `json:"exit_code"`
+		Signal     *string `json:"signal"`
+	}
+)
+
+// printing is a command whose output goes through _meta.
+type printing struct {
+	// shown is what stands beside the terminal.
+	shown []agent.Content
+	// cut says that there was more output than is shown as it comes.
+	cut bool
+}
+
+// progress tells how a call goes on.
+func (m *mapper) progress(ev agent.ToolProgress) []acp.SessionUpdate {
+	if m.output == "" {
+		return []acp.SessionUpdate{toolProgress(ev)}
+	}
+	p := m.printing[ev.CallID]
+	if p == nil && ev.Output == "" {
+		return []acp.SessionUpdate{toolProgress(ev)}
+	}
+	var all []acp.SessionUpdate
+	if p == nil {
+		p = &printing{shown: ev.Content[:max(len(ev.Content)-1, 0)]} // the last is the output
+		m.printing[ev.CallID] = p
+		u := toolProgress(agent.ToolProgress{CallID: ev.CallID, Running: true, Content: p.content(ev.CallID)})
+		setMeta(&u.Meta, metaInfo, terminalInfo{ev.CallID})
+		all = append(all, u)
+	}
+	if ev.Output == "" {
+		p.cut = true
+		return all
+	}
+	u := &acp.ToolCallUpdate{ToolCallID: acp.ToolCallID(ev.CallID)}
+	setMeta(&u.Meta, m.output, terminalData{ev.CallID, terminalText(ev.Output)})
+	return append(all, u)
+}
+
+// content is what the call shows: its terminal, behind what stood there before.
+func (p *printing) content(call string) []agent.Content {
+	return append(p.shown[:len(p.shown):len(p.shown)], agent.TerminalContent{TerminalID: call})
+}
+
+// ended tells the end of a call, and of its terminal.
+func (m *mapper) ended(ev agent.ToolEnded) []acp.SessionUpdate {
+	p := m.printing[ev.CallID]
+	if p == nil {
+		return []acp.SessionUpdate{toolEnded(ev)}
+	}
+	delete(m.printing, ev.CallID)
+	var all []acp.SessionUpdate
+	if text, last := lastText(ev.Content); p.cut && last {
+		u := &acp.ToolCallUpdate{ToolCallID: acp.ToolCallID(ev.CallID)}
+		setMeta(&u.Meta, m.output, terminalData{ev.CallID, terminalText("\n…\n" + text)})
+		all = append(all, u)
+	}
+	exit := terminalExit{TerminalID: ev.CallID}
+	var raw struct {
+		ExitCode *int   `json:"exitCode"`
+		Signal   string `json:"signal"`
+	}
+	if jsonx.Unmarshal(ev.Raw, &raw) == nil {
+		exit.ExitCode = raw.ExitCode
+		if raw.Signal != "" {
+			exit.Signal = &raw.Signal
+		}
+	}
+	ev.Content = p.content(ev.CallID)
+	u := toolEnded(ev)
+	setMeta(&u.Meta, metaExit, exit)
+	return append(all, u)
+}
+
+func lastText(content []agent.Content) (string, bool) {
+	if len(content) == 0 {
+		return "", false
+	}
+	t, ok := content[len(content)-1].(agent.TextContent)
+	return t.Text, ok
+}
+
+// terminalText is text as a terminal takes it.
+func terminalText(s string) string { return strings.ReplaceAll(s, "\n", "\r\n") }
+
+// setMeta puts v into m. Only what cannot be encoded fails, and nothing here is that.
+func setMeta(m *acp.Meta, key string, v any) { _ = m.Set(key, v) }
