@@ -1,0 +1,324 @@
+package conformance
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
+)
+
+// A fake is a small agent that does everything right, but for one defect at most.
+type fake struct {
+	defect *defect
+	store  string // where sessions are kept
+	out    io.Writer
+	stderr io.Writer
+	// command runs what takes long, until it is over or ctx ends.
+	command func(ctx context.Context) error
+	ctx     context.Context // of the agent's life
+	end     context.CancelCauseFunc
+	turns   sync.WaitGroup
+
+	mu       sync.Mutex // guards what follows, and writing
+	client   any        // the client's capabilities
+	started  bool
+	next     int
+	pending  map[string]chan *message
+	sessions map[string]*fakeSession
+	memory   map[string]any // of a defect
+}
+
+// errDied ends a fake as a crash does.
+var errDied = errors.New("died")
+
+func newFake(d *defect, out, stderr io.Writer, env []string) *fake {
+	f := &fake{
+		defect: d, out: out, stderr: stderr, store: storeOf(env),
+		pending: make(map[string]chan *message), sessions: make(map[string]*fakeSession), memory: make(map[string]any),
+	}
+	f.ctx, f.end = context.WithCancelCause(context.Background())
+	return f
+}
+
+// serve speaks until the input ends, and returns the exit code.
+func (f *fake) serve(in io.Reader) int {
+	if f.is("talks-first") {
+		f.write([]byte(`{"jsonrpc":"2.0","method":"_hello","params":{}}`))
+	}
+	lines := make(chan []byte)
+	go func() { // ends with the input, which the caller closes
+		defer close(lines)
+		r := bufio.NewReader(in)
+		for {
+			line, err := r.ReadBytes('\n')
+			if len(line) > 0 && err == nil {
+				select {
+				case lines <- line:
+				case <-f.ctx.Done():
+					return
+				}
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	for {
+		select {
+		case line, ok := <-lines:
+			if !ok {
+				if f.defect != nil && f.defect.eof != nil {
+					return f.defect.eof(f)
+				}
+				return f.stop()
+			}
+			f.line(line)
+		case <-f.ctx.Done():
+			f.turns.Wait()
+			return 3
+		}
+	}
+}
+
+// stop ends all turns.
+func (f *fake) stop() int {
+	f.end(nil)
+	f.turns.Wait()
+	return 0
+}
+
+func (f *fake) is(name string) bool { return f.defect != nil && f.defect.name == name }
+
+// hang is how a defect stops at a place for good.
+func (f *fake) hang() { <-f.ctx.Done() }
+
+func (f *fake) die() { f.end(errDied) }
+
+func (f *fake) line(line []byte) {
+	if f.defect != nil && f.defect.line != nil && f.defect.line(f, line) {
+		return
+	}
+	trimmed := bytes.TrimSpace(line)
+	if len(trimmed) == 0 {
+		return
+	}
+	var v any
+	if err := jsonx.Unmarshal(trimmed, &v); err != nil {
+		f.fail("null", codeParse, err.Error())
+		return
+	}
+	m := readMessage(trimmed)
+	switch {
+	case m.value == nil:
+		f.fail("null", codeInvalidRequest, "no object")
+		return
+	case m.method == "" && (m.hasResult || has(m.value, "error")):
+		f.answered(m)
+		return
+	}
+	_, named := m.value["method"].(string)
+	if m.id != "" && !strings.ContainsAny(m.id[:1], `"-0123456789n`) || !named {
+		f.fail("null", codeInvalidRequest, "no request")
+		return
+	}
+	if f.defect != nil && f.defect.in != nil && f.defect.in(f, m) {
+		return
+	}
+	f.handle(m)
+}
+
+func (f *fake) answered(m *message) {
+	f.mu.Lock()
+	waiting := f.pending[m.id]
+	delete(f.pending, m.id)
+	f.mu.Unlock()
+	if waiting != nil {
+		waiting <- m
+	}
+}
+
+// send writes a message.
+func (f *fake) send(m object) {
+	m["jsonrpc"] = "2.0"
+	if f.defect != nil && f.defect.out != nil && !f.defect.out(f, m) {
+		return
+	}
+	f.write(encode(m))
+}
+
+func (f *fake) write(line []byte) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.defect != nil && f.defect.raw != nil {
+		line = f.defect.raw(line)
+	}
+	_, _ = f.out.Write(append(line, '\n'))
+}
+
+func (f *fake) reply(m *message, result any) { f.replyTo(m.id, result) }
+
+func (f *fake) replyTo(id string, result any) {
+	if id != "" {
+		f.send(object{"id": jsonx.Raw(id), "result": result})
+	}
+}
+
+func (f *fake) fail(id string, code int, text string) {
+	if id != "" {
+		f.send(object{"id": jsonx.Raw(id), "error": object{"code": code, "message": text}})
+	}
+}
+
+func (f *fake) refuse(m *message, code int, text string) { f.fail(m.id, code, text) }
+
+func (f *fake) notify(method string, params any) { f.send(object{"method": method, "params": params}) }
+
+// ask calls the client. When ctx ends first the request is withdrawn.
+func (f *fake) ask(ctx context.Context, method string, params object) (any, error) {
+	f.mu.Lock()
+	f.next++
+	id := `"a` + strconv.Itoa(f.next) + `"`
+	waiting := make(chan *message, 1)
+	f.pending[id] = waiting
+	f.mu.Unlock()
+	f.send(object{"id": jsonx.Raw(id), "method": method, "params": params})
+	done := ctx.Done()
+	if f.is("waits-for-" + strings.ReplaceAll(method, "/", "-")) {
+		done = f.ctx.Done()
+	}
+	select {
+	case m := <-waiting:
+		if m.err != nil || !m.hasResult {
+			return nil, fmt.Errorf("the client refused %s", method)
+		}
+		return m.result, nil
+	case <-done:
+		f.notify("$/cancel_request", object{"requestId": jsonx.Raw(id)})
+		if method == "terminal/create" {
+			f.turns.Go(func() { // a terminal that comes late is released
+				select {
+				case m := <-waiting:
+					if id := str(m.result, "terminalId"); id != "" && !f.is("forgets-late-terminal") {
+						_, _ = f.ask(f.ctx, "terminal/release", object{"sessionId": params["sessionId"], "terminalId": id})
+					}
+				case <-f.ctx.Done():
+				}
+			})
+		}
+		return nil, context.Cause(ctx)
+	}
+}
+
+// can reports a capability of the client's.
+func (f *fake) can(path ...any) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	v := at(f.client, path...)
+	_, isObject := v.(map[string]any)
+	return v == true || isObject
+}
+
+func (f *fake) handle(m *message) {
+	params, isObject := m.params.(map[string]any)
+	if m.params != nil && !isObject {
+		f.refuse(m, codeParams, "the parameters must be an object")
+		return
+	}
+	if m.id == "" {
+		f.notified(m)
+		return
+	}
+	if m.method != "initialize" && !f.started && m.method[:min(1, len(m.method))] != "_" {
+		f.refuse(m, codeInvalidRequest, "initialize must come first")
+		return
+	}
+	handlers := map[string]func(*message, object){
+		"initialize": f.initialize, "authenticate": f.authenticate, "logout": f.empty,
+		"session/new": f.newSession, "session/load": f.load, "session/resume": f.resume, "session/list": f.list,
+		"session/close": f.close, "session/delete": f.remove, "session/prompt": f.prompt,
+		"session/set_mode": f.setMode, "session/set_config_option": f.setOption,
+	}
+	handler := handlers[m.method]
+	if handler == nil {
+		f.refuse(m, codeMethod, "no method "+m.method)
+		return
+	}
+	handler(m, params)
+}
+
+func (f *fake) notified(m *message) {
+	switch m.method {
+	case "session/cancel":
+		if s := f.session(m.session()); s != nil {
+			s.cancel()
+		}
+	case "$/cancel_request":
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		for _, s := range f.sessions {
+			s.cancelRequest(string(encode(at(m.params, "requestId"))))
+		}
+	}
+}
+
+func (f *fake) initialize(m *message, params object) {
+	if _, ok := params["protocolVersion"].(float64); !ok {
+		f.refuse(m, codeParams, "protocolVersion is missing")
+		return
+	}
+	f.mu.Lock()
+	f.client, f.started = params["clientCapabilities"], true
+	f.mu.Unlock()
+	methods := []any{object{"id": "key", "name": "A key"}}
+	if f.can("auth", "terminal") {
+		methods = append(methods, object{"id": "login", "name": "Log in", "type": "terminal", "args": []any{"login"}, "env": object{}})
+	}
+	f.reply(m, object{
+		"protocolVersion": 1, "authMethods": methods,
+		"agentInfo": object{"name": "fake", "title": "Fake", "version": "1.0"},
+		"agentCapabilities": object{
+			"loadSession":        true,
+			"promptCapabilities": object{"image": true, "audio": true, "embeddedContext": true},
+			"mcpCapabilities":    object{"http": false, "sse": false},
+			"auth":               object{"logout": object{}},
+			"sessionCapabilities": object{
+				"list": object{}, "resume": object{}, "close": object{}, "delete": object{}, "additionalDirectories": object{},
+			},
+		},
+	})
+}
+
+func (f *fake) authenticate(m *message, params object) {
+	if params["methodId"] != "key" {
+		f.refuse(m, codeParams, "no such method")
+		return
+	}
+	f.reply(m, object{})
+}
+
+func (f *fake) empty(m *message, _ object) { f.reply(m, object{}) }
+
+// home returns the directory that an environment names as home.
+func homeOf(env []string) string {
+	for _, e := range env {
+		if home, ok := strings.CutPrefix(e, "HOME="); ok {
+			return home
+		}
+	}
+	return ""
+}
+
+func storeOf(env []string) string {
+	dir := filepath.Join(homeOf(env), ".fake")
+	_ = os.MkdirAll(dir, 0o777)
+	return dir
+}
