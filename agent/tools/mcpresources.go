@@ -57,21 +57,27 @@ func listMCPResources(set *mcp.Set, server string) string {
 	for _, r := range set.Resources() {
 		line(r.Server, r.URI, r.Name, r.Title, r.MIMEType, r.Description)
 	}
-	templates := set.ResourceTemplates()
-	if len(templates) > 0 {
-		b.WriteString("Templates (fill in what is in braces):\n")
-	}
-	for _, r := range templates {
-		line(r.Server, r.URITemplate, r.Name, r.Title, r.MIMEType, r.Description)
+	for _, r := range set.ResourceTemplates() {
+		line(r.Server, r.URITemplate+" (template: fill in what is in braces)", r.Name, r.Title, r.MIMEType, r.Description)
 	}
 	text := b.String()
 	if text == "" {
-		return "There are no resources."
+		return "There are no resources. Servers with resources: " + strings.Join(resourceServers(set), ", ")
 	}
 	if len(text) > maxText {
 		text = cutBytes(text, maxText) + "\n… there are more; name a server to see only its own."
 	}
 	return text
+}
+
+func resourceServers(set *mcp.Set) []string {
+	var names []string
+	for _, st := range set.Status() {
+		if st.Resources+st.Templates > 0 {
+			names = append(names, st.Name)
+		}
+	}
+	return names
 }
 
 func mcpReadResource(set *mcp.Set) agent.Tool {
