@@ -68,7 +68,7 @@ func TestErrors(t *testing.T) {
 		{"chats of a relative directory", "_gjc/chats/byCwd", m{"cwd": "x"}, -32602, []string{"absolute"}},
 		{"extension without its underscore", "gjc/usage", m{}, -32601, []string{"gjc/usage"}},
 		{"extension that is none", "_gjc/extensions/toggle", m{"providerId": "x", "enabled": true}, -32602, []string{`"x"`}},
-		{"boolean option that was not offered", "session/set_config_option", m{"sessionId": id, "configId": "show_thinking", "value": true, "type": "boolean"}, -32602, []string{"unknown config option"}},
+		{"switch with a word", "session/set_config_option", m{"sessionId": id, "configId": "show_thinking", "value": "yes"}, -32602, []string{"switch"}},
 		{"service tier that the model lacks", "session/set_config_option", m{"sessionId": id, "configId": "service_tier", "value": "flex"}, -32602, []string{"flex"}},
 		{"relative cwd", "session/new", m{"cwd": "src", "mcpServers": []any{}}, -32602, []string{"cwd must be absolute", `"src"`}},
 		{"no cwd", "session/new", m{"mcpServers": []any{}}, -32602, []string{"cwd"}},
@@ -191,7 +191,7 @@ func TestModesAndOptions(t *testing.T) {
 	}
 	// Another model has other levels; the complete list comes back.
 	options := set("model", "test/plain")
-	if current(t, options, "model") != "test/plain" || current(t, options, "thinking") != "off" || len(options) != 3 {
+	if current(t, options, "model") != "test/plain" || current(t, options, "thinking") != "off" || len(options) != 4 {
 		t.Errorf("options %+v", options)
 	}
 	if ups = e.Updates(id)[seen:]; len(ups) != 0 {
@@ -504,7 +504,7 @@ func TestLoadAndResume(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if resp.Modes == nil || len(resp.ConfigOptions) != 3 {
+	if resp.Modes == nil || len(resp.ConfigOptions) != 4 {
 		t.Errorf("load answered %+v", resp)
 	}
 	if diff := cmp.Diff(shape(live), shape(other.Updates(id))); diff != "" {

@@ -110,13 +110,14 @@ func brokenRune(b []byte) int {
 	return 0
 }
 
-// close ends the reports. What was not reported yet comes with the result.
+// close reports what was not reported yet, and nothing more: the editor may show the pieces and not the result.
 func (l *liveOutput) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
 		return
 	}
+	l.report()
 	l.closed = true
 	if l.timer != nil {
 		l.timer.Stop()
