@@ -2,9 +2,9 @@ package mcp
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"io"
-	"strconv"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -37,7 +37,7 @@ func (c *connection) connectChannel(context.Context) (sdk.Connection, error) {
 	conn := &channelConn{
 		channel: c.server.set.opts.Channel, server: c.server.spec.Channel.ID, life: c.ctx,
 		active: make(map[string]bool), more: make(chan struct{}, 1), closed: make(chan struct{}),
-		prefix: strconv.Itoa(c.server.index) + "-" + strconv.FormatInt(c.server.lives.Add(1), 10) + "-",
+		prefix: rand.Text() + "-",
 	}
 	c.raw = conn
 	c.server.channel.Store(conn)
@@ -53,7 +53,8 @@ type channelConn struct {
 	channel Channel
 	server  string
 	life    context.Context
-	// prefix makes request ids of one connection differ from those of the others.
+	// prefix makes request ids of one connection differ from those of all others, in other sets too: two sessions may
+	// have the same server.
 	prefix string
 	wg     sync.WaitGroup
 

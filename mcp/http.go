@@ -23,6 +23,7 @@ const (
 func (c *connection) connectHTTP(ctx context.Context) (sdk.Connection, error) {
 	spec, o := c.server.spec.HTTP, &c.server.set.opts
 	c.http = newHTTPClient(c.ctx, spec, o)
+	c.http.reopened = func() { c.listAgain(listAll) }
 	client := &http.Client{Transport: c.http, CheckRedirect: c.http.redirect}
 	var transport sdk.Transport
 	if spec.SSE {
@@ -47,6 +48,8 @@ type httpClient struct {
 	headers []Header
 	max     int64
 	sse     bool
+	// reopened is told that a stream of the server's news was broken for a while.
+	reopened func()
 
 	streams sync.WaitGroup
 
@@ -84,7 +87,7 @@ func (h *httpClient) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, fmt.Errorf("%w (%s); configure that URL if you trust it", errForeign, req.URL.Host)
 	}
 	if req.Method == http.MethodGet && !h.sse && req.Header.Get("Last-Event-ID") == "" {
-		return h.standing(req), nil
+		return h.standing(req, nil), nil
 	}
 	ctx, cancel := context.WithCancelCause(req.Context())
 	stop := context.AfterFunc(h.life, func() { cancel(context.Cause(h.life)) })
@@ -92,9 +95,9 @@ func (h *httpClient) RoundTrip(req *http.Request) (*http.Response, error) {
 		stop()
 		cancel(nil)
 	}
-	req = req.Clone(ctx)
-	h.addHeaders(req)
-	resp, err := h.base.RoundTrip(req)
+	ours := req.Clone(ctx)
+	h.addHeaders(ours)
+	resp, err := h.base.RoundTrip(ours)
 	if err != nil {
 		done()
 		return nil, err
@@ -108,6 +111,9 @@ func (h *httpClient) RoundTrip(req *http.Request) (*http.Response, error) {
 		limit = 0 // a stream has no end; its events are bounded by who reads them
 	}
 	resp.Body = &body{ReadCloser: resp.Body, limit: limit, done: done}
+	if req.Header.Get("Mcp-Method") == "subscriptions/listen" && isStream(resp) {
+		return h.standing(req, resp), nil
+	}
 	return resp, nil
 }
 

@@ -2,11 +2,13 @@ package mcp_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -324,5 +326,79 @@ func TestHTTP_SSEStreamBreaks(t *testing.T) {
 	set.until("it is connected again", func() bool { return set.wasTold("connected again") == 1 })
 	if got := set.says("web", "echo", `{"text":"on"}`); got != "on" {
 		t.Errorf("echo says %q", got)
+	}
+}
+
+// TestHTTP_SubscriptionBreaks ends the stream of the stateless protocol's subscription and changes the tools before it
+// is there again.
+func TestHTTP_SubscriptionBreaks(t *testing.T) {
+	k := newKit("kit", stateless)
+	kit := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return k.server },
+		&sdk.StreamableHTTPOptions{Stateless: true, PropagateRequestCancellation: true})
+	var subscriptions atomic.Int32
+	broke := make(chan struct{})
+	srv := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Mcp-Method") == "subscriptions/listen" && subscriptions.Add(1) == 1 {
+			ctx, cancel := context.WithCancel(r.Context())
+			defer cancel()
+			time.AfterFunc(50*time.Millisecond, cancel)
+			kit.ServeHTTP(w, r.WithContext(ctx))
+			k.server.RemoveTools("echo")
+			close(broke)
+			return
+		}
+		kit.ServeHTTP(w, r)
+	})
+	set := start(t, mcp.Options{}, overHTTP(srv.URL)).connected()
+	<-broke
+	set.until("the change is seen", func() bool {
+		return !slices.ContainsFunc(set.Tools(), func(tool *mcp.Tool) bool { return tool.Remote == "echo" })
+	})
+	set.says("web", "grow", "{}")
+	set.until("the next change is seen", func() bool {
+		return slices.ContainsFunc(set.Tools(), func(tool *mcp.Tool) bool { return tool.Remote == "grown" })
+	})
+	if n := subscriptions.Load(); n != 2 {
+		t.Errorf("%d subscriptions", n)
+	}
+	if n := set.told(); len(n) != 0 {
+		t.Errorf("notices: %v", n)
+	}
+}
+
+// TestHTTP_VisitBeforeTheCall has a server that wants the user at a URL before it does anything.
+func TestHTTP_VisitBeforeTheCall(t *testing.T) {
+	server := sdk.NewServer(&sdk.Implementation{Name: "gate"}, &sdk.ServerOptions{SupportedProtocolVersions: []string{handshake}})
+	visited := make(chan struct{})
+	server.AddTool(&sdk.Tool{Name: "enter", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		select {
+		case <-visited:
+			return text("come in"), nil
+		default:
+			go func() {
+				<-visited
+				_ = r.Session.NotifyElicitationComplete(context.Background(), &sdk.ElicitationCompleteParams{ElicitationID: "e7"})
+			}()
+			return nil, sdk.URLElicitationRequiredError([]*sdk.ElicitParams{{Mode: "url", Message: "Pay", URL: "https://pay.invalid/", ElicitationID: "e7"}})
+		}
+	})
+	srv := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil))
+	t.Cleanup(srv.Close)
+	completed := make(chan string, 1)
+	set := start(t, mcp.Options{
+		Elicit: func(_ context.Context, r mcp.ElicitRequest) (mcp.ElicitResult, error) {
+			if r.Mode != "url" || r.URL != "https://pay.invalid/" || r.ID != "e7" || r.Server != "web" {
+				t.Errorf("asked %+v", r)
+			}
+			close(visited)
+			return mcp.ElicitResult{Action: "accept"}, nil
+		},
+		ElicitationComplete: func(server, id string) { completed <- server + " " + id },
+	}, overHTTP(srv.URL)).connected()
+	if got := set.says("web", "enter", "{}"); got != "come in" {
+		t.Errorf("enter says %q", got)
+	}
+	if got := <-completed; got != "web e7" {
+		t.Errorf("completed %q", got)
 	}
 }

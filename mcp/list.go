@@ -35,8 +35,8 @@ func (c *connection) listAgain(kind listKind) {
 	}
 }
 
-// list reads what the server offers, as far as it says that it has such. A list that fails keeps its old state. The
-// error of the tools matters most and is told first.
+// list reads what the server offers, as far as it says that it has such. A list that fails keeps its old state. Only the
+// error of the tools is returned; the others are told.
 func (c *connection) list(ctx context.Context, kinds listKind) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.server.set.opts.InitTimeout,
 		fmt.Errorf("the lists did not come within %s", c.server.set.opts.InitTimeout))
@@ -47,6 +47,17 @@ func (c *connection) list(ctx context.Context, kinds listKind) error {
 	if init := c.session.InitializeResult(); init != nil && init.Capabilities != nil {
 		caps = init.Capabilities
 	}
+	c.keep(func(l *lists) {
+		if caps.Tools == nil {
+			l.tools = nil
+		}
+		if caps.Prompts == nil {
+			l.prompts = nil
+		}
+		if caps.Resources == nil {
+			l.resources, l.templates = nil, nil
+		}
+	})
 	var errs [4]error
 	var wg sync.WaitGroup
 	read := func(i int, wanted bool, fn func(context.Context) error) {
@@ -67,11 +78,14 @@ func (c *connection) list(ctx context.Context, kinds listKind) error {
 			errs[i] = context.Cause(ctx)
 		}
 	}
-	if err := errors.Join(errs[:]...); err != nil {
-		if c.isDead() {
-			err = c.deathCause()
-		}
-		return c.explain(err)
+	if c.isDead() {
+		return c.explain(c.deathCause())
+	}
+	if err := errors.Join(errs[1:]...); err != nil {
+		c.server.notice("did not list all that it offers", c.explain(err))
+	}
+	if errs[0] != nil {
+		return c.explain(errs[0])
 	}
 	return nil
 }

@@ -33,7 +33,6 @@ type server struct {
 	wake chan struct{}
 	// channel is the connection over the editor's channel, for its notifications.
 	channel atomic.Pointer[channelConn]
-	lives   atomic.Int64 // connections so far
 
 	mu      sync.Mutex // guards what follows
 	state   State
@@ -43,6 +42,7 @@ type server struct {
 	lists   lists
 	stderr  *proc.Tail
 	odd     string // the last complaints about its tools
+	strayed bool   // the user was told of stray output
 	// legacy is set when the server broke the connection over the stateless protocol.
 	legacy bool
 }
@@ -152,7 +152,7 @@ func (s *server) serve(ctx context.Context, c *connection, recovered bool) error
 				if c.isDead() || ctx.Err() != nil {
 					continue
 				}
-				s.notice("did not list what it offers", err)
+				s.notice("did not list its tools", err)
 			}
 			s.set.changed()
 		}

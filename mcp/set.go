@@ -132,23 +132,24 @@ func (s *Set) server(name string) (*server, error) {
 	return nil, fmt.Errorf("there is no MCP server called %q", name)
 }
 
-// Tools returns what the connected servers offer now, in the order of the servers and then by name. The tools are
-// shared: they must not be changed.
+// Tools returns what the servers offer now, in the order of the servers and then by name. A server that has lost its
+// connection still offers what it had, until it is given up: a call waits for it. The tools are shared: they must not be
+// changed.
 func (s *Set) Tools() []*Tool {
 	return collect(s, func(l *lists) []*Tool { return l.tools })
 }
 
-// Prompts returns the prompts of the connected servers.
+// Prompts returns the prompts of the servers, under the rules of [Set.Tools].
 func (s *Set) Prompts() []Prompt {
 	return collect(s, func(l *lists) []Prompt { return l.prompts })
 }
 
-// Resources returns the resources of the connected servers.
+// Resources returns the resources of the servers, under the rules of [Set.Tools].
 func (s *Set) Resources() []Resource {
 	return collect(s, func(l *lists) []Resource { return l.resources })
 }
 
-// ResourceTemplates returns the resource templates of the connected servers.
+// ResourceTemplates returns the resource templates of the servers, under the rules of [Set.Tools].
 func (s *Set) ResourceTemplates() []ResourceTemplate {
 	return collect(s, func(l *lists) []ResourceTemplate { return l.templates })
 }
@@ -157,7 +158,7 @@ func collect[T any](s *Set, of func(*lists) []T) []T {
 	var all []T
 	for _, srv := range s.servers {
 		srv.mu.Lock()
-		if srv.state == StateConnected {
+		if srv.offers() {
 			all = append(all, of(&srv.lists)...)
 		}
 		srv.mu.Unlock()
@@ -203,6 +204,11 @@ func (s *Set) notice(n Notice) {
 	s.tellMu.Lock()
 	defer s.tellMu.Unlock()
 	s.opts.Notice(n)
+}
+
+// offers reports that the server's lists count. It is called with mu held.
+func (s *server) offers() bool {
+	return s.state == StateConnected || s.state == StateConnecting || s.state == StateRetrying
 }
 
 // lists is what a server offers.

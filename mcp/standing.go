@@ -18,15 +18,16 @@ const (
 	maxStandingWait = time.Minute
 )
 
-// standing answers the request for the optional stream of Streamable HTTP, on which a server speaks first. The answer is
-// a body without an end, fed by one goroutine: it opens the stream again whenever it breaks, which the proxies in
-// between do every minute, from the last event on. So neither a server that is slow to begin it, nor one that does not
-// have it, nor one that closes it often is taken for broken.
-func (h *httpClient) standing(req *http.Request) *http.Response {
+// standing answers the request for a stream on which a server speaks first: the optional one of Streamable HTTP, and the
+// subscription of the stateless protocol, whose first answer is given. The answer is a body without an end, fed by one
+// goroutine: it opens the stream again whenever it breaks, which the proxies in between do every minute, from the last
+// event on where there are such. So neither a server that is slow to begin it, nor one that does not have it, nor one
+// that closes it often is taken for broken.
+func (h *httpClient) standing(req *http.Request, first *http.Response) *http.Response {
 	ctx, cancel := context.WithCancelCause(req.Context())
 	stop := context.AfterFunc(h.life, func() { cancel(context.Cause(h.life)) })
 	r, w := io.Pipe()
-	s := &standingStream{client: h, req: req, out: w, wait: standingWait}
+	s := &standingStream{client: h, req: req, first: first, out: w, wait: standingWait}
 	h.streams.Go(func() {
 		defer stop()
 		_ = w.CloseWithError(s.run(ctx))
@@ -41,9 +42,11 @@ func (h *httpClient) standing(req *http.Request) *http.Response {
 type standingStream struct {
 	client *httpClient
 	req    *http.Request
+	first  *http.Response // an answer that is there already
 	out    io.Writer
 	last   string        // the id of the last event
 	wait   time.Duration // before the next opening, as the server wants it
+	opened int
 }
 
 // run feeds the body until ctx ends.
@@ -74,23 +77,48 @@ func (s *standingStream) run(ctx context.Context) error {
 
 // once opens the stream and copies it until it breaks. wanted is false when it is of no use to try again.
 func (s *standingStream) once(ctx context.Context) (opened, wanted bool) {
-	req := s.req.Clone(ctx)
-	s.client.addHeaders(req)
-	if s.last != "" {
-		req.Header.Set("Last-Event-ID", s.last)
-	}
-	resp, err := s.client.base.RoundTrip(req)
+	resp, err := s.open(ctx)
 	if err != nil {
 		return false, true
 	}
+	// The body of a first answer does not know of ctx.
+	stop := context.AfterFunc(ctx, func() { _ = resp.Body.Close() })
+	defer stop()
 	defer func() { _ = resp.Body.Close() }()
 	switch {
 	case resp.StatusCode >= 500 || resp.StatusCode == http.StatusTooManyRequests:
 		return false, true
-	case resp.StatusCode != http.StatusOK, !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream"):
+	case !isStream(resp):
 		return false, false
 	}
+	if s.opened++; s.opened > 1 && s.client.reopened != nil {
+		s.client.reopened()
+	}
 	return true, s.copy(resp.Body)
+}
+
+func (s *standingStream) open(ctx context.Context) (*http.Response, error) {
+	if first := s.first; first != nil {
+		s.first = nil
+		return first, nil
+	}
+	req := s.req.Clone(ctx)
+	if s.req.GetBody != nil {
+		again, err := s.req.GetBody()
+		if err != nil {
+			return nil, err
+		}
+		req.Body = again
+	}
+	s.client.addHeaders(req)
+	if s.last != "" {
+		req.Header.Set("Last-Event-ID", s.last)
+	}
+	return s.client.base.RoundTrip(req)
+}
+
+func isStream(resp *http.Response) bool {
+	return resp.StatusCode == http.StatusOK && strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream")
 }
 
 // copy passes whole events on: one that the stream breaks in must not reach the reader, as its rest never comes.

@@ -53,12 +53,13 @@ func (s *server) status() ServerStatus {
 	if s.stderr != nil {
 		st.Stderr = s.secrets.text(strings.TrimSpace(s.stderr.String()))
 	}
-	if s.state != StateConnected {
-		return st
+	if s.offers() {
+		st.Tools, st.Prompts = len(s.lists.tools), len(s.lists.prompts)
+		st.Resources, st.Templates = len(s.lists.resources), len(s.lists.templates)
 	}
-	st.Protocol, st.Stateless, st.Info = s.conn.protocol, s.conn.stateless, s.conn.info
-	st.Tools, st.Prompts = len(s.lists.tools), len(s.lists.prompts)
-	st.Resources, st.Templates = len(s.lists.resources), len(s.lists.templates)
+	if s.state == StateConnected {
+		st.Protocol, st.Stateless, st.Info = s.conn.protocol, s.conn.stateless, s.conn.info
+	}
 	return st
 }
 

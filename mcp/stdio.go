@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -43,10 +44,14 @@ func (c *connection) connectStdio(ctx context.Context) (sdk.Connection, error) {
 // maxJunk is how many stray lines of one connection are logged.
 const maxJunk = 20
 
-// junk tells of output that is no message: the user once for each connection, the log a few times.
+// junk tells of output that is no message: the user once, the log a few times for each connection.
 func (c *connection) junk(n int, line string) {
-	line = c.server.secrets.text(head(line, 200))
-	if n == 1 {
+	line = c.server.secrets.text(head(strings.ToValidUTF8(line, "\uFFFD"), 200))
+	c.server.mu.Lock()
+	first := !c.server.strayed
+	c.server.strayed = true
+	c.server.mu.Unlock()
+	if first {
 		c.server.notice("prints other things than MCP messages on its standard output; they are skipped", errors.New(line))
 	}
 	if n <= maxJunk {
