@@ -106,7 +106,7 @@ func (s *Server) steer(ctx context.Context, p *steerParams) (any, error) {
 	}
 	e.out.beginTurn()
 	turn := session.Prompt(parts)
-	s.ending.Go(func() { // ends with the turn, which ends with the session
+	s.background(func() { // ends with the turn, which ends with the session
 		if r := turn.Wait(context.Background()); r.Err != nil {
 			e.out.emit(agent.Noticed{Severity: agent.SeverityError, Title: "The turn failed.", Detail: r.Err.Error()})
 		}

@@ -87,7 +87,9 @@ func sameServers(a, b []acp.MCPServer) bool {
 func (s *Server) connectMCP(e *entry, session *agent.Session, servers []acp.MCPServer) {
 	begin, end := e.box.use(servers, func() *mcp.Set { return s.newMCP(e, session, servers) })
 	if end != nil {
-		s.ending.Go(func() { s.endMCP(end) })
+		if !s.background(func() { s.endMCP(end) }) {
+			s.endMCP(end)
+		}
 	}
 	if begin != nil {
 		begin.Start()

@@ -102,8 +102,8 @@ type Server struct {
 	sessions, leaving map[acp.SessionID]*entry
 	closing           bool
 
-	// ending are the sets of MCP servers that sessions have let go of and that are not gone yet.
-	ending sync.WaitGroup
+	// tasks is the work that no request waits for; see background.
+	tasks sync.WaitGroup
 }
 
 var _ acp.Agent = (*Server)(nil)
@@ -168,7 +168,7 @@ func (s *Server) close() {
 		})
 	}
 	all.Wait()
-	s.waitEnding(ctx)
+	s.waitTasks(ctx)
 	ctx, cancel = context.WithTimeoutCause(context.Background(), closeGrace, errors.New("the editor is gone"))
 	defer cancel()
 	if err := s.children.Close(ctx); err != nil {
@@ -176,12 +176,24 @@ func (s *Server) close() {
 	}
 }
 
-// waitEnding waits for what sessions have let go of before.
-func (s *Server) waitEnding(ctx context.Context) {
+// background runs fn in a goroutine that the server's end waits for, and that must end by itself. It reports false, and
+// runs nothing, once the server is closing.
+func (s *Server) background(fn func()) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closing {
+		return false
+	}
+	s.tasks.Go(fn)
+	return true
+}
+
+// waitTasks waits for the background's work.
+func (s *Server) waitTasks(ctx context.Context) {
 	gone := make(chan struct{})
-	go func() { // ends with them, and each of them is bounded
+	go func() { // ends with the tasks, each of which is bounded
 		defer close(gone)
-		s.ending.Wait()
+		s.tasks.Wait()
 	}()
 	select {
 	case <-gone:

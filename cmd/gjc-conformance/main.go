@@ -75,7 +75,7 @@ func run(ctx context.Context, args, env []string, stdout, stderr io.Writer) erro
 	set.BoolVar(&f.quiet, "quiet", false, "print only what did not pass")
 	set.IntVar(&f.options.Parallel, "parallel", 0, "how many checks run at once; default: one for each processor")
 	set.DurationVar(&f.options.Timeout, "timeout", time.Minute, "how long one check may take")
-	set.DurationVar(&f.options.ExitWithin, "exit-within", 2*time.Second, "how long the agent may take to end")
+	set.DurationVar(&f.options.Patience, "patience", 2*time.Second, "how long the agent may take for what should happen at once: to end, to cancel")
 	cmd.SetArgs(args)
 	cmd.SetOut(stdout)
 	cmd.SetErr(stderr)

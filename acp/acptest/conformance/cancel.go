@@ -99,13 +99,13 @@ var cancelChecks = []Check{
 	}},
 	{"cancel.unknown", TierMust, "A session/cancel for an unknown session is ignored.", pageCancellation, ignoresCancel(ref("no-such-session"))},
 	{"cancel.malformed", TierMust, "A session/cancel without a session is ignored.", pageCancellation, ignoresCancel(object{})},
-	{"cancel.soon", TierShould, "A cancelled turn is answered within two seconds.", pageCancellation, func(t *trial) {
+	{"cancel.soon", TierShould, "A cancelled turn is answered soon.", pageCancellation, func(t *trial) {
 		p, id := t.session(bare)
 		u := p.purpose(id, PurposeLong)
 		u.running()
 		begin := time.Now()
 		u.cancels()
-		if took := time.Since(begin); took > 2*time.Second {
+		if took := time.Since(begin); took > t.suite.opts.Patience {
 			t.failf("the answer took %v", took)
 		}
 	}},

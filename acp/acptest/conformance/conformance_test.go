@@ -13,7 +13,7 @@ import (
 func fakeOptions(selected *regexp.Regexp) Options {
 	return Options{
 		Prompts: GJCPrompts(), Select: selected, Parallel: 4, Timeout: 20 * time.Second, Quiet: 10 * time.Millisecond,
-		ExitWithin: 10 * time.Second, Strict: true,
+		Patience: 10 * time.Second, Strict: true,
 	}
 }
 

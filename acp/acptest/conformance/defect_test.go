@@ -1,5 +1,13 @@
 package conformance
 
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
+)
+
 // A defect is the one thing that a fake does wrong, and the checks that must notice.
 type defect struct {
 	name  string
@@ -8,6 +16,8 @@ type defect struct {
 	process bool
 	// hangs says that the checks notice by waiting.
 	hangs bool
+	// broad says that much else fails too.
+	broad bool
 
 	line   func(f *fake, line []byte) bool // sees each line first; true if that is all
 	in     func(f *fake, m *message) bool  // sees each request and notification first
@@ -16,6 +26,7 @@ type defect struct {
 	eof    func(f *fake) int               // what happens at the end of the input
 	allows func(t *fakeTurn, result any, err error) bool
 	form   func(t *fakeTurn, result any, err error)
+	assume []any // a capability of the client's that the fake takes for granted
 }
 
 func findDefect(name string) *defect {
@@ -27,4 +38,166 @@ func findDefect(name string) *defect {
 	return nil
 }
 
-func defects() []defect { return nil }
+func defects() []defect {
+	return slices.Concat(wireDefects(), setupDefects(), sessionDefects(), turnDefects(), toolDefects(), optionDefects(), clientDefects(), schemaDefects(), exitDefects())
+}
+
+// ids splits the ids of checks.
+func ids(s string) []string { return strings.Fields(s) }
+
+// line ends the agent, or else reacts, on lines that match.
+func onLine(match func(line string) bool, do func(f *fake, line []byte)) func(*fake, []byte) bool {
+	return func(f *fake, line []byte) bool {
+		if !match(string(line)) {
+			return false
+		}
+		do(f, line)
+		return true
+	}
+}
+
+func containing(text string) func(string) bool {
+	return func(line string) bool { return strings.Contains(line, text) }
+}
+
+func dies(f *fake, _ []byte)    { f.die() }
+func ignores(_ *fake, _ []byte) {}
+
+// errs answers a line with an error, with id null.
+func errs(code int) func(*fake, []byte) {
+	return func(f *fake, _ []byte) { f.fail("null", code, "wrong") }
+}
+
+// on reacts to a method where match says so; true from do keeps it from its handler.
+func on(method string, match func(m *message) bool, do func(f *fake, m *message) bool) func(*fake, *message) bool {
+	return func(f *fake, m *message) bool {
+		return (method == "" || m.method == method) && match(m) && do(f, m)
+	}
+}
+
+func always(*message) bool { return true }
+
+func param(path ...any) func(*message) bool {
+	return func(m *message) bool { return at(m.params, path...) != nil }
+}
+
+func paramHas(name string) func(*message) bool {
+	return func(m *message) bool { return has(m.params, name) }
+}
+
+func not(match func(*message) bool) func(*message) bool {
+	return func(m *message) bool { return !match(m) }
+}
+
+func within(text string) func(*message) bool {
+	return func(m *message) bool { return strings.Contains(string(m.line), text) }
+}
+
+func dying(f *fake, _ *message) bool { f.die(); return true }
+func deaf(*fake, *message) bool      { return true }
+
+// refusing answers with an error, replying with a result.
+func refusing(code int) func(*fake, *message) bool {
+	return func(f *fake, m *message) bool { f.refuse(m, code, "no"); return true }
+}
+
+func replying(result any) func(*fake, *message) bool {
+	return func(f *fake, m *message) bool { f.reply(m, result); return true }
+}
+
+// noting answers a notification with an error.
+func noting(f *fake, _ *message) bool { f.fail("null", codeParams, "wrong"); return true }
+
+// setting changes a parameter and goes on.
+func setting(name string, value any) func(*fake, *message) bool {
+	return func(_ *fake, m *message) bool {
+		if params, ok := m.params.(map[string]any); ok {
+			params[name] = value
+		}
+		return false
+	}
+}
+
+// onUpdate changes the updates of a kind; false from change drops one.
+func onUpdate(kind string, change func(u object) bool) func(*fake, object) bool {
+	return func(_ *fake, m object) bool {
+		u, ok := at(m, "params", "update").(map[string]any)
+		return !ok || kind != "" && u["sessionUpdate"] != kind || change(u)
+	}
+}
+
+func dropped(object) bool { return false }
+
+func set(name string, value any) func(object) bool {
+	return func(o object) bool { o[name] = value; return true }
+}
+
+func cut(name string) func(object) bool {
+	return func(o object) bool { delete(o, name); return true }
+}
+
+// onResult changes the results of a method.
+func onResult(method string, change func(r object) bool) func(*fake, object) bool {
+	return func(f *fake, m object) bool {
+		r, ok := m["result"].(map[string]any)
+		f.mu.Lock()
+		asked := f.asked[string(bytes.TrimSpace(rawID(m)))]
+		f.mu.Unlock()
+		return !ok || asked != method || change(r)
+	}
+}
+
+func rawID(m object) []byte {
+	raw, _ := m["id"].(jsonx.Raw)
+	return raw
+}
+
+// onCall changes the parameters of the agent's own requests.
+func onCall(method string, change func(p object) bool) func(*fake, object) bool {
+	return func(_ *fake, m object) bool {
+		p, ok := m["params"].(map[string]any)
+		return !ok || m["method"] != method || change(p)
+	}
+}
+
+// after sends more behind each message that match takes.
+func after(match func(m object) bool, more func(f *fake, m object) object) func(*fake, object) bool {
+	return func(f *fake, m object) bool {
+		if match(m) {
+			f.write(encode(m))
+			f.write(encode(with(more(f, m), "jsonrpc", "2.0")))
+			return false
+		}
+		return true
+	}
+}
+
+func isUpdate(kind string) func(object) bool {
+	return func(m object) bool { return str(m, "params", "update", "sessionUpdate") == kind }
+}
+
+func isCall(method string) func(object) bool {
+	return func(m object) bool { return m["method"] == method }
+}
+
+// entries applies a change to each element of a list in an object.
+func each(name string, change func(o object) bool) func(object) bool {
+	return func(o object) bool {
+		for _, e := range list(o, name) {
+			if e, ok := e.(map[string]any); ok {
+				change(e)
+			}
+		}
+		return true
+	}
+}
+
+// inside applies a change to an object in an object.
+func inside(name string, change func(o object) bool) func(object) bool {
+	return func(o object) bool {
+		if inner, ok := o[name].(map[string]any); ok {
+			change(inner)
+		}
+		return true
+	}
+}

@@ -32,7 +32,7 @@ func (p *peer) endsWell() {
 	if !state.Success() {
 		p.t.failf("the agent %v", state)
 	}
-	if limit := p.t.suite.opts.ExitWithin; took > limit {
+	if limit := p.t.suite.opts.Patience; took > limit {
 		p.t.failf("the agent took %v to end, more than %v", took.Round(time.Millisecond), limit)
 	}
 }
@@ -147,7 +147,7 @@ var exitChecks = []Check{
 		u.p.pause()
 		u.p.closeStdin()
 		_, took := u.p.exits()
-		if took > u.p.t.suite.opts.ExitWithin {
+		if took > u.p.t.suite.opts.Patience {
 			t.failf("the agent took %v to end", took.Round(time.Millisecond))
 		}
 	}},
@@ -166,7 +166,7 @@ func signalled(prepare func(*trial) *peer) func(*trial) {
 		p := prepare(t)
 		before := descendants(p)
 		p.terminate()
-		if _, took := p.exits(); took > t.suite.opts.ExitWithin {
+		if _, took := p.exits(); took > t.suite.opts.Patience {
 			t.failf("the agent took %v to end", took.Round(time.Millisecond))
 		}
 		p.leavesNothing(before)

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -34,7 +35,9 @@ type fake struct {
 	next     int
 	pending  map[string]chan *message
 	sessions map[string]*fakeSession
-	memory   map[string]any // of a defect
+	memory   sync.Map          // of a defect
+	asked    map[string]string // the methods of requests
+	lock     chan struct{}     // of a defect
 }
 
 // errDied ends a fake as a crash does.
@@ -43,7 +46,8 @@ var errDied = errors.New("died")
 func newFake(d *defect, out, stderr io.Writer, env []string) *fake {
 	f := &fake{
 		defect: d, out: out, stderr: stderr, store: storeOf(env),
-		pending: make(map[string]chan *message), sessions: make(map[string]*fakeSession), memory: make(map[string]any),
+		pending: make(map[string]chan *message), sessions: make(map[string]*fakeSession),
+		asked: make(map[string]string), lock: make(chan struct{}, 1),
 	}
 	f.ctx, f.end = context.WithCancelCause(context.Background())
 	return f
@@ -58,6 +62,10 @@ func (f *fake) serve(in io.Reader) int {
 	go func() { // ends with the input, which the caller closes
 		defer close(lines)
 		r := bufio.NewReader(in)
+		if f.is("reads-are-messages") || f.is("one-message-a-read") {
+			f.readChunks(in, lines)
+			return
+		}
 		for {
 			line, err := r.ReadBytes('\n')
 			if len(line) > 0 && err == nil {
@@ -89,11 +97,47 @@ func (f *fake) serve(in io.Reader) int {
 	}
 }
 
+// readChunks takes what comes in one read for one message, or for several of which only the first counts.
+func (f *fake) readChunks(in io.Reader, lines chan<- []byte) {
+	buf := make([]byte, 1<<20)
+	for {
+		n, err := in.Read(buf)
+		for i, line := range bytes.Split(bytes.TrimSuffix(buf[:n], []byte("\n")), []byte("\n")) {
+			if i > 0 && f.is("one-message-a-read") || n == 0 {
+				break
+			}
+			select {
+			case lines <- bytes.Clone(line):
+			case <-f.ctx.Done():
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
 // stop ends all turns.
 func (f *fake) stop() int {
 	f.end(nil)
 	f.turns.Wait()
 	return 0
+}
+
+// note and noted are the memory of a defect.
+func (f *fake) note(key string, v any) { f.memory.Store(key, v) }
+
+func (f *fake) noted(key string) any {
+	v, _ := f.memory.Load(key)
+	return v
+}
+
+// count counts what a defect counts.
+func (f *fake) count(key string) int {
+	n, _ := f.noted(key).(int)
+	f.note(key, n+1)
+	return n + 1
 }
 
 func (f *fake) is(name string) bool { return f.defect != nil && f.defect.name == name }
@@ -117,6 +161,11 @@ func (f *fake) line(line []byte) {
 		return
 	}
 	m := readMessage(trimmed)
+	if m.isRequest() {
+		f.mu.Lock()
+		f.asked[m.id] = m.method
+		f.mu.Unlock()
+	}
 	switch {
 	case m.value == nil:
 		f.fail("null", codeInvalidRequest, "no object")
@@ -149,8 +198,18 @@ func (f *fake) answered(m *message) {
 // send writes a message.
 func (f *fake) send(m object) {
 	m["jsonrpc"] = "2.0"
-	if f.defect != nil && f.defect.out != nil && !f.defect.out(f, m) {
-		return
+	if f.defect != nil && f.defect.out != nil {
+		id, named := m["id"]
+		var copied object
+		if err := jsonx.Unmarshal(encode(m), &copied); err != nil {
+			panic(err)
+		}
+		if m = copied; named {
+			m["id"] = id // with all its digits
+		}
+		if !f.defect.out(f, m) {
+			return
+		}
 	}
 	f.write(encode(m))
 }
@@ -187,6 +246,9 @@ func (f *fake) ask(ctx context.Context, method string, params object) (any, erro
 	f.mu.Lock()
 	f.next++
 	id := `"a` + strconv.Itoa(f.next) + `"`
+	if f.is("one-id") {
+		id = `"a"`
+	}
 	waiting := make(chan *message, 1)
 	f.pending[id] = waiting
 	f.mu.Unlock()
@@ -220,6 +282,9 @@ func (f *fake) ask(ctx context.Context, method string, params object) (any, erro
 
 // can reports a capability of the client's.
 func (f *fake) can(path ...any) bool {
+	if f.defect != nil && f.defect.assume != nil && slices.Equal(f.defect.assume, path) {
+		return true
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	v := at(f.client, path...)
@@ -237,7 +302,7 @@ func (f *fake) handle(m *message) {
 		f.notified(m)
 		return
 	}
-	if m.method != "initialize" && !f.started && m.method[:min(1, len(m.method))] != "_" {
+	if m.method != "initialize" && !f.started && !f.is("no-order") && m.method[:min(1, len(m.method))] != "_" {
 		f.refuse(m, codeInvalidRequest, "initialize must come first")
 		return
 	}
@@ -279,7 +344,7 @@ func (f *fake) initialize(m *message, params object) {
 	f.client, f.started = params["clientCapabilities"], true
 	f.mu.Unlock()
 	methods := []any{object{"id": "key", "name": "A key"}}
-	if f.can("auth", "terminal") {
+	if f.can("auth", "terminal") || f.is("terminal-for-all") {
 		methods = append(methods, object{"id": "login", "name": "Log in", "type": "terminal", "args": []any{"login"}, "env": object{}})
 	}
 	f.reply(m, object{

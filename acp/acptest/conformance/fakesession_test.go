@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -110,11 +111,17 @@ func (f *fake) newSession(m *message, params object) {
 	}
 	f.mu.Lock()
 	f.next++
+	if f.is("first-cwd") {
+		first, _ := f.noted("cwd").(string)
+		cwd = cmpOr(first, cwd)
+		f.note("cwd", cwd)
+	}
 	s := &fakeSession{
 		f: f, ID: strconv.FormatInt(time.Now().UnixNano(), 36) + "-" + strconv.Itoa(f.next), Cwd: cwd,
 		Dirs: list(params, "additionalDirectories"), Values: map[string]any{"mode": "ask", "model": "small", "thinking": "off", "verbose": false},
 	}
 	f.sessions[s.ID] = s
+	f.note("own "+s.ID, true)
 	f.mu.Unlock()
 	r := s.state()
 	r["sessionId"] = s.ID
@@ -142,7 +149,10 @@ func (f *fake) reopen(m *message, params object) *fakeSession {
 	if s == nil {
 		s = f.stored(id)
 	}
-	if s == nil {
+	if s == nil && (f.is("knows-all") || f.is("follows-paths") && strings.Contains(id, "/")) {
+		s = &fakeSession{f: f, ID: id, Values: map[string]any{"mode": "ask", "model": "small", "thinking": "off", "verbose": false}}
+	}
+	if s == nil || f.noted("hidden") == id {
 		f.refuse(m, codeNotFound, "no session "+id)
 		return nil
 	}
@@ -159,7 +169,19 @@ func (f *fake) load(m *message, params object) {
 		return
 	}
 	replay := func() {
-		for _, u := range slices.Clone(s.Replay) {
+		stored := slices.Clone(s.Replay)
+		if f.is("replays-backwards") {
+			slices.Reverse(stored)
+		}
+		if f.is("replays-all") {
+			files, _ := filepath.Glob(filepath.Join(f.store, "*.json"))
+			for _, path := range files {
+				if other := f.stored(strings.TrimSuffix(filepath.Base(path), ".json")); other != nil && other.ID != s.ID {
+					stored = append(stored, other.Replay...)
+				}
+			}
+		}
+		for _, u := range stored {
 			f.notify("session/update", object{"sessionId": s.ID, "update": u})
 		}
 	}
@@ -170,12 +192,25 @@ func (f *fake) load(m *message, params object) {
 	}
 	replay()
 	f.reply(m, s.state())
-	f.commands(s)
+	if f.is("load-opens-nothing") {
+		f.shut(s.ID)
+	}
+	if !f.is("load-without-commands") {
+		f.commands(s)
+	}
 }
 
 func (f *fake) resume(m *message, params object) {
 	if s := f.reopen(m, params); s != nil {
+		if f.is("resume-replays") {
+			for _, u := range slices.Clone(s.Replay) {
+				f.notify("session/update", object{"sessionId": s.ID, "update": u})
+			}
+		}
 		f.reply(m, s.state())
+		if f.is("resume-opens-nothing") {
+			f.shut(s.ID)
+		}
 		f.commands(s)
 	}
 }
@@ -186,7 +221,8 @@ func (f *fake) list(m *message, params object) {
 	var all []any
 	for _, path := range files {
 		s := f.stored(strings.TrimSuffix(filepath.Base(path), ".json"))
-		if s == nil || params["cwd"] != nil && params["cwd"] != s.Cwd {
+		filtered := params["cwd"] != nil && params["cwd"] != s.Cwd && !f.is("lists-all")
+		if s == nil || filtered || f.noted("hidden") == s.ID || f.is("lists-own") && f.noted("own "+s.ID) == nil {
 			continue
 		}
 		all = append(all, object{
@@ -197,6 +233,9 @@ func (f *fake) list(m *message, params object) {
 	if cursor, ok := params["cursor"].(string); ok {
 		rest, issued := strings.CutPrefix(cursor, "after:")
 		n, err := strconv.Atoi(rest)
+		if f.is("any-cursor") {
+			issued, n, err = true, max(n, 0), nil
+		}
 		if !issued || err != nil || n > len(all) {
 			f.refuse(m, codeParams, "the cursor was never issued")
 			return
@@ -207,13 +246,30 @@ func (f *fake) list(m *message, params object) {
 	r := object{"sessions": append([]any{}, all[begin:min(begin+page, len(all))]...)}
 	if begin+page < len(all) {
 		r["nextCursor"] = "after:" + strconv.Itoa(begin+page)
+		if f.is("page-skips") {
+			r["nextCursor"] = "after:" + strconv.Itoa(begin+page+1)
+		}
 	}
 	f.reply(m, r)
 }
 
 func (f *fake) close(m *message, params object) {
 	id, _ := params["sessionId"].(string)
-	f.shut(id)
+	switch {
+	case f.is("close-leaves-open"):
+		if s := f.session(id); s != nil {
+			s.cancel()
+		}
+	case f.is("close-closes-all"):
+		for other := range f.sessions {
+			f.shut(other)
+		}
+	default:
+		f.shut(id)
+	}
+	if f.is("close-deletes") {
+		_ = os.Remove(f.file(id))
+	}
 	f.reply(m, object{})
 }
 
@@ -222,19 +278,38 @@ func (f *fake) shut(id string) {
 	if s == nil {
 		return
 	}
-	s.cancel()
 	s.mu.Lock()
 	s.closed = true
+	s.mu.Unlock()
+	s.cancel()
+	s.mu.Lock()
 	s.mu.Unlock()
 	f.mu.Lock()
 	delete(f.sessions, id)
 	f.mu.Unlock()
 }
 
+func (s *fakeSession) isClosed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed
+}
+
 func (f *fake) remove(m *message, params object) {
 	id, _ := params["sessionId"].(string)
-	f.shut(id)
-	if !strings.ContainsAny(id, "/\\.") {
+	if !f.is("delete-leaves-open") {
+		f.shut(id)
+	}
+	switch {
+	case f.is("delete-deletes-all"):
+		files, _ := filepath.Glob(filepath.Join(f.store, "*.json"))
+		for _, path := range files {
+			_ = os.Remove(path)
+		}
+	case f.is("delete-does-nothing"):
+	case f.is("delete-hides"):
+		f.note("hidden", id)
+	case !strings.ContainsAny(id, "/\\."):
 		_ = os.Remove(f.file(id))
 	}
 	f.reply(m, object{})
@@ -310,6 +385,14 @@ func (f *fake) setMode(m *message, params object) {
 	default:
 		s.set("mode", mode)
 		f.reply(m, object{})
+		if f.is("mode-for-all") {
+			f.mu.Lock()
+			others := slices.Collect(maps.Values(f.sessions))
+			f.mu.Unlock()
+			for _, o := range others {
+				o.update("current_mode_update", object{"currentModeId": mode})
+			}
+		}
 		s.update("config_option_update", object{"configOptions": s.options()})
 	}
 }
@@ -330,6 +413,15 @@ func (f *fake) setOption(m *message, params object) {
 		return
 	}
 	s.set(id, value)
+	if f.is("options-for-all") {
+		f.mu.Lock()
+		others := slices.Collect(maps.Values(f.sessions))
+		f.mu.Unlock()
+		for _, o := range others {
+			o.set(id, value)
+			o.update("config_option_update", object{"configOptions": o.options()})
+		}
+	}
 	f.reply(m, object{"configOptions": s.options()})
 	if id == "mode" {
 		s.update("current_mode_update", object{"currentModeId": value})

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 func (f *fake) prompt(m *message, params object) {
@@ -50,8 +51,15 @@ func (f *fake) prompt(m *message, params object) {
 	s.mu.Unlock()
 	f.turns.Go(func() {
 		defer close(over)
+		if f.is("one-turn-at-a-time") {
+			f.lock <- struct{}{}
+			defer func() { <-f.lock }()
+		}
 		if before != nil {
 			<-before
+			if f.is("drops-second") || f.is("drops-cancelled") && t.ctx.Err() != nil {
+				return
+			}
 		}
 		t.run(strings.Join(texts, "\n"))
 	})
@@ -74,7 +82,7 @@ func (t *fakeTurn) run(text string) {
 	f, s := t.f, t.s
 	t.open, t.stop = make(map[string]bool), "end_turn"
 	if t.ctx.Err() == nil {
-		t.update("user_message_chunk", text, "u", false)
+		t.update("user_message_chunk", text, "u", f.is("echoes"))
 		for line := range strings.Lines(text) {
 			t.line(strings.TrimRight(line, "\n"))
 			if t.ctx.Err() != nil || t.failure != "" {
@@ -83,6 +91,9 @@ func (t *fakeTurn) run(text string) {
 		}
 	}
 	for id := range t.open {
+		if f.is("cancel-leaves-tools") {
+			break
+		}
 		t.tool(id, object{"status": "failed"})
 	}
 	s.mu.Lock()
@@ -98,17 +109,30 @@ func (t *fakeTurn) run(text string) {
 	s.update("usage_update", object{"used": 10, "size": 1000, "cost": object{"amount": 0.5, "currency": "USD"}})
 	s.update("session_info_update", object{"title": "A talk"})
 	switch {
+	case cause != nil && f.is("permission-cancel-is-error") && f.noted("asking") != nil:
+		f.fail(t.request, -32603, "cancelled")
+	case cause != nil && (f.is("cancel-is-end-turn") || f.is("close-is-end-turn") && s.isClosed()):
+		f.replyTo(t.request, object{"stopReason": "end_turn"})
+	case cause != nil && s.isClosed() && f.is("delete-drops-turn"):
 	case cause != nil:
+		if f.is("slow-cancel") {
+			slow := time.NewTimer(time.Second)
+			select {
+			case <-slow.C:
+			case <-f.ctx.Done():
+			}
+		}
 		f.replyTo(t.request, object{"stopReason": "cancelled"})
 	case t.failure != "":
 		f.fail(t.request, -32603, t.failure)
 	default:
 		f.replyTo(t.request, object{"stopReason": t.stop})
 	}
-	if f.is("cancels-next") && cause != nil {
-		f.mu.Lock()
-		f.memory["cancel-next"] = true
-		f.mu.Unlock()
+	if f.is("late-chunk") {
+		t.say("too late")
+	}
+	if f.is("forgets-after-cancel") && cause != nil || f.is("forgets-after-failure") && t.failure != "" {
+		f.shut(s.ID)
 	}
 }
 
@@ -135,10 +159,9 @@ func (t *fakeTurn) line(line string) {
 	case "!think":
 		t.update("agent_thought_chunk", args, "t", true)
 	case "!wait":
-		if t.f.is("slow-cancel") {
-			t.f.hang()
+		if !t.f.is("buffers") {
+			<-t.ctx.Done()
 		}
-		<-t.ctx.Done()
 	case "!read":
 		t.read(args)
 	case "!write":
@@ -209,6 +232,8 @@ func textContent(text string) []any {
 func (t *fakeTurn) end(id, text string, err error) {
 	switch {
 	case t.ctx.Err() != nil:
+	case err != nil && t.f.is("tool-error-ends-turn"):
+		t.failure = err.Error()
 	case err != nil:
 		t.tool(id, object{"status": "failed", "content": textContent(err.Error())})
 	default:
@@ -228,6 +253,9 @@ func (t *fakeTurn) load(path string) (string, error) {
 	}
 	text, ok := at(r, "content").(string)
 	if !ok {
+		if t.f.is("dies-of-malformed") {
+			t.f.die()
+		}
 		return "", errors.New("the client's answer makes no sense")
 	}
 	return text, nil
@@ -235,6 +263,9 @@ func (t *fakeTurn) load(path string) (string, error) {
 
 func (t *fakeTurn) read(file string) {
 	path := filepath.Join(t.s.Cwd, file)
+	if t.f.is("own-cwd") {
+		path = filepath.Join(t.f.store, file)
+	}
 	id := t.begin("read", "Read "+file, object{"locations": []any{object{"path": path, "line": 1}}})
 	t.tool(id, object{"status": "in_progress"})
 	text, err := t.load(path)
@@ -283,8 +314,8 @@ func (t *fakeTurn) allowed(id string) bool {
 		object{"optionId": "yes", "name": "Yes", "kind": "allow_once"}, object{"optionId": "always", "name": "Always", "kind": "allow_always"},
 		object{"optionId": "no", "name": "No", "kind": "reject_once"},
 	}
-	ctx := t.ctx
-	r, err := t.f.ask(ctx, permission, object{"sessionId": t.s.ID, "toolCall": object{"toolCallId": id}, "options": options})
+	t.f.note("asking", true)
+	r, err := t.f.ask(t.ctx, permission, object{"sessionId": t.s.ID, "toolCall": object{"toolCallId": id}, "options": options})
 	if allow := t.f.defect; allow != nil && allow.allows != nil {
 		return allow.allows(t, r, err)
 	}
@@ -327,9 +358,6 @@ func (t *fakeTurn) local(line string) error {
 		return os.WriteFile(filepath.Join(t.s.Cwd, words[3]), []byte(words[1]+"\n"), 0o666)
 	}
 	ctx := t.ctx
-	if t.f.is("slow-command-cancel") {
-		ctx = t.f.ctx
-	}
 	return t.f.command(ctx)
 }
 
@@ -340,9 +368,15 @@ func (t *fakeTurn) inTerminal(id, line string) {
 	})
 	terminal, ok := at(r, "terminalId").(string)
 	if err == nil && !ok {
+		if f.is("dies-of-malformed") {
+			f.die()
+		}
 		err = errors.New("the client's answer makes no sense")
 	}
 	if err != nil {
+		if f.is("no-terminal-no-matter") {
+			err = nil
+		}
 		t.end(id, "", err)
 		return
 	}
@@ -359,7 +393,11 @@ func (t *fakeTurn) inTerminal(id, line string) {
 			}
 		}()
 	} else if !f.is("never-releases") {
-		defer release()
+		defer func() {
+			if !t.s.isClosed() || !f.is("close-leaves-terminal") {
+				release()
+			}
+		}()
 	}
 	exit, err := f.ask(t.ctx, "terminal/wait_for_exit", with(about, "sessionId", t.s.ID))
 	if err != nil {

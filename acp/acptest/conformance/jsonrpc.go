@@ -144,18 +144,6 @@ var jsonrpcChecks = []Check{
 			return false, ""
 		}
 	})},
-	{"jsonrpc.response.every", TierMust, "Every request is answered.", pageJSONRPC, watch("request", func(tr *tour) look {
-		return func(m *message) (bool, string) {
-			if !m.sent || !m.isRequest() {
-				return false, ""
-			}
-			c := call{id: m.id}
-			if tr.p.find(m.index, func(a *message) bool { return !a.sent && c.answeredBy(a) }) == nil && tr.cut == "" {
-				return true, "the request is not answered"
-			}
-			return true, ""
-		}
-	})},
 	{"jsonrpc.response.result-xor-error", TierMust, "A response has either a result or an error.", pageJSONRPC, watchOne("response", func(m *message) (bool, string) {
 		if m.value == nil || m.method != "" {
 			return false, ""

@@ -77,7 +77,7 @@ func (p *peer) leavesOnly(before []processInfo) {
 
 // gone looks until nothing is left that counts, for as long as an agent may take to end.
 func (p *peer) gone(counts func(processInfo) bool, before []processInfo) {
-	limit := time.NewTimer(p.t.suite.opts.ExitWithin)
+	limit := time.NewTimer(p.t.suite.opts.Patience)
 	defer limit.Stop()
 	again := time.NewTicker(10 * time.Millisecond)
 	defer again.Stop()

@@ -31,8 +31,8 @@ type Options struct {
 	Parallel int
 	// Timeout bounds each check. If zero, 60 seconds, which is meant for a real model.
 	Timeout time.Duration
-	// ExitWithin is how long an agent may take to end. If zero, 2 seconds.
-	ExitWithin time.Duration
+	// Patience is how long an agent may take for what should happen at once: to end, to cancel. If zero, 2 seconds.
+	Patience time.Duration
 	// Quiet is how long silence is waited for where something must not come. If zero, 150 milliseconds.
 	Quiet time.Duration
 	// Strict makes a failure of a check that was skipped because what it is about did not happen.
@@ -49,7 +49,7 @@ func (o *Options) setDefaults() {
 		o.Parallel = runtime.GOMAXPROCS(0)
 	}
 	setDefault(&o.Timeout, 60*time.Second)
-	setDefault(&o.ExitWithin, 2*time.Second)
+	setDefault(&o.Patience, 2*time.Second)
 	setDefault(&o.Quiet, 150*time.Millisecond)
 }
 
