@@ -131,6 +131,14 @@ func (e *Editor) Open(path, text string) {
 	e.buffers[path] = text
 }
 
+// Buffer returns the text of a buffer that is open, or was written.
+func (e *Editor) Buffer(path string) (string, bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	text, ok := e.buffers[path]
+	return text, ok
+}
+
 // Updates returns the updates so far of one session, or of all where id is empty.
 func (e *Editor) Updates(id acp.SessionID) []acp.SessionUpdate {
 	e.mu.Lock()

@@ -52,3 +52,45 @@ func TestConformantFake(t *testing.T) {
 		})
 	}
 }
+
+// Every check fails for at least one agent that breaks the rule.
+func TestDefects(t *testing.T) {
+	tripped := make(map[string]string)
+	for _, d := range defects() {
+		for _, id := range d.trips {
+			tripped[id] = d.name
+		}
+	}
+	for _, c := range Checks() {
+		if tripped[c.ID] == "" {
+			t.Errorf("no defect trips %s: the check may be unable to fail", c.ID)
+		}
+		delete(tripped, c.ID)
+	}
+	for id, name := range tripped {
+		t.Errorf("the defect %s trips %s, which there is not", name, id)
+	}
+	for _, d := range defects() {
+		t.Run(d.name, func(t *testing.T) {
+			t.Parallel()
+			start := fakeInside(&d)
+			if d.process {
+				start = fakeProcess(t, d.name)
+			}
+			opts := fakeOptions(exact(d.trips))
+			opts.Strict, opts.Patience = false, 300*time.Millisecond
+			if d.hangs {
+				opts.Timeout = 2 * time.Second
+			}
+			report, err := run(t.Context(), opts, start)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range report.Results {
+				if r.Status != StatusFailed && r.Reason != ReasonNotPossible {
+					t.Errorf("%s %s: %s", r.ID, r.Status, r.Detail)
+				}
+			}
+		})
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
@@ -141,6 +142,16 @@ func (f *fake) count(key string) int {
 }
 
 func (f *fake) is(name string) bool { return f.defect != nil && f.defect.name == name }
+
+// pause is how a defect is slow.
+func (f *fake) pause() {
+	slow := time.NewTimer(time.Second)
+	defer slow.Stop()
+	select {
+	case <-slow.C:
+	case <-f.ctx.Done():
+	}
+}
 
 // hang is how a defect stops at a place for good.
 func (f *fake) hang() { <-f.ctx.Done() }

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 )
 
 func (f *fake) prompt(m *message, params object) {
@@ -116,11 +115,7 @@ func (t *fakeTurn) run(text string) {
 	case cause != nil && s.isClosed() && f.is("delete-drops-turn"):
 	case cause != nil:
 		if f.is("slow-cancel") {
-			slow := time.NewTimer(time.Second)
-			select {
-			case <-slow.C:
-			case <-f.ctx.Done():
-			}
+			f.pause()
 		}
 		f.replyTo(t.request, object{"stopReason": "cancelled"})
 	case t.failure != "":
@@ -311,7 +306,8 @@ func (t *fakeTurn) write(title, file string, change func(string, bool) (string, 
 // allowed asks the user.
 func (t *fakeTurn) allowed(id string) bool {
 	options := []any{
-		object{"optionId": "yes", "name": "Yes", "kind": "allow_once"}, object{"optionId": "always", "name": "Always", "kind": "allow_always"},
+		object{"optionId": "yes", "name": "Yes", "kind": "allow_once"},
+		object{"optionId": "always", "name": "Always", "kind": "allow_always"},
 		object{"optionId": "no", "name": "No", "kind": "reject_once"},
 	}
 	t.f.note("asking", true)

@@ -1,0 +1,151 @@
+package bridges_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/bridges"
+	"github.com/gajae-code/gjc/internal/jsonx"
+)
+
+// asker is a client that answers every question alike.
+type asker struct {
+	action  acp.ElicitationAction
+	outcome acp.RequestPermissionOutcome
+	err     error
+	got     any
+}
+
+func (a *asker) Call(ctx context.Context, method string, params, result any) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	a.got = params
+	if a.err != nil {
+		return a.err
+	}
+	switch r := result.(type) {
+	case *acp.CreateElicitationResponse:
+		r.Action = a.action
+	case *acp.RequestPermissionResponse:
+		r.Outcome = a.outcome
+	}
+	return nil
+}
+
+func (a *asker) Notify(_ context.Context, _ string, params any) error {
+	a.got = params
+	return nil
+}
+
+func elicitorOf(client acp.Caller, c *acp.ElicitationCapabilities) agent.Elicitor {
+	return bridges.New(bridges.Options{Client: client, Capabilities: acp.ClientCapabilities{Elicitation: c}, SessionID: "s"}).Elicitor
+}
+
+const oneText = `{"type":"object","properties":{"value":{"type":"string"}},"required":["value"]}`
+
+// Both elicitors: one who cannot ask says so in every mode, and heeds a context that has ended.
+func TestElicitor_NobodyToAsk(t *testing.T) {
+	for name, e := range map[string]agent.Elicitor{
+		"local":       bridges.LocalElicitor{},
+		"no modes":    elicitorOf(&asker{err: &acp.Error{Code: acp.ErrorCodeMethodNotFound}}, &acp.ElicitationCapabilities{}),
+		"not at all":  elicitorOf(&asker{err: &acp.Error{Code: acp.ErrorCodeMethodNotFound}}, nil),
+		"not in fact": elicitorOf(&asker{err: &acp.Error{Code: acp.ErrorCodeMethodNotFound}}, &acp.ElicitationCapabilities{Form: &acp.ElicitationFormCapabilities{}, URL: &acp.ElicitationURLCapabilities{}}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx := t.Context()
+			if _, err := e.Form(ctx, agent.Form{Message: "?", Schema: jsonx.Raw(oneText)}); !errors.Is(err, agent.ErrNoElicitation) {
+				t.Errorf("Form: %v", err)
+			}
+			if _, err := e.URL(ctx, agent.URLRequest{ID: "1", URL: "https://example.com"}); !errors.Is(err, agent.ErrNoElicitation) {
+				t.Errorf("URL: %v", err)
+			}
+			if _, _, err := e.Choose(ctx, agent.Choice{Options: []string{"a"}}); !errors.Is(err, agent.ErrNoElicitation) {
+				t.Errorf("Choose: %v", err)
+			}
+			cause := errors.New("over")
+			ended, cancel := context.WithCancelCause(ctx)
+			cancel(cause)
+			if _, _, err := e.Choose(ended, agent.Choice{Options: []string{"a"}}); !errors.Is(err, cause) {
+				t.Errorf("Choose with an ended context: %v", err)
+			}
+		})
+	}
+}
+
+func TestClientElicitor_Form(t *testing.T) {
+	both := &acp.ElicitationCapabilities{Form: &acp.ElicitationFormCapabilities{}}
+	accept := func(v acp.ElicitationContentValue) acp.ElicitationAction {
+		return &acp.ElicitationAcceptAction{Content: map[string]acp.ElicitationContentValue{"value": v}}
+	}
+	tests := []struct {
+		name   string
+		schema string
+		client *asker
+		action agent.ElicitAction
+		want   string // the content, or what the error says
+	}{
+		{"accept", oneText, &asker{action: accept(acp.ElicitationString("x"))}, agent.ElicitAccept, `{"value":"x"}`},
+		{"decline", oneText, &asker{action: &acp.ElicitationDeclineAction{}}, agent.ElicitDecline, ""},
+		{"cancel", oneText, &asker{action: &acp.ElicitationCancelAction{}}, agent.ElicitCancel, ""},
+		{"unknown action", oneText, &asker{action: &acp.UnknownElicitationAction{Type: "shrug"}}, agent.ElicitCancel, ""},
+		{"no answer", oneText, &asker{}, agent.ElicitCancel, ""},
+		{"wrong type", oneText, &asker{action: accept(acp.ElicitationBoolean(true))}, agent.ElicitCancel, "does not fit the form"},
+		{"missing value", oneText, &asker{action: &acp.ElicitationAcceptAction{}}, agent.ElicitCancel, "does not fit the form"},
+		{"not a choice", `{"type":"object","properties":{"value":{"type":"string","enum":["a","b"]}}}`, &asker{action: accept(acp.ElicitationString("c"))}, agent.ElicitCancel, "does not fit the form"},
+		{"too small", `{"type":"object","properties":{"value":{"type":"integer","minimum":3}}}`, &asker{action: accept(acp.ElicitationInteger(2))}, agent.ElicitCancel, "does not fit the form"},
+		{"whole number", `{"type":"object","properties":{"value":{"type":"integer","minimum":3}}}`, &asker{action: accept(acp.ElicitationInteger(3))}, agent.ElicitAccept, `{"value":3}`},
+		{"schema of lies", `{"type":"object","properties":7}`, &asker{}, agent.ElicitCancel, "not one that an editor can show"},
+		{"failing editor", oneText, &asker{err: &acp.Error{Code: acp.ErrorCodeInternalError, Message: "broken"}}, agent.ElicitCancel, "broken"},
+		{"password", `{"type":"object","properties":{"password":{"type":"string"}}}`, &asker{}, agent.ElicitCancel, "secret"},
+		{"apiKey", `{"type":"object","properties":{"apiKey":{"type":"string"}}}`, &asker{}, agent.ElicitCancel, "secret"},
+		{"github_token", `{"type":"object","properties":{"github_token":{"type":"string"}}}`, &asker{}, agent.ElicitCancel, "secret"},
+		{"titled secret", `{"type":"object","properties":{"value":{"type":"string","title":"Your passphrase"}}}`, &asker{}, agent.ElicitCancel, "secret"},
+		{"max_tokens is none", `{"type":"object","properties":{"max_tokens":{"type":"integer"}}}`, &asker{action: &acp.ElicitationDeclineAction{}}, agent.ElicitDecline, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := elicitorOf(tt.client, both).Form(t.Context(), agent.Form{ToolCallID: "c", Message: "?", Schema: jsonx.Raw(tt.schema)})
+			if got.Action != tt.action {
+				t.Errorf("action %v, want %v (%v)", got.Action, tt.action, err)
+			}
+			if err != nil && (tt.want == "" || !strings.Contains(err.Error(), tt.want)) {
+				t.Errorf("error %v, want %q", err, tt.want)
+			}
+			if err == nil && string(got.Content) != tt.want {
+				t.Errorf("content %s, want %q", got.Content, tt.want)
+			}
+			if strings.Contains(tt.want, "secret") && tt.client.got != nil {
+				t.Error("the form was shown")
+			}
+		})
+	}
+}
+
+// Only what was offered is a choice.
+func TestClientElicitor_Choose(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		outcome acp.RequestPermissionOutcome
+		index   int
+		action  agent.ElicitAction
+		fails   bool
+	}{
+		{"second", &acp.SelectedPermissionOutcome{OptionID: "option_1"}, 1, agent.ElicitAccept, false},
+		{"none", &acp.SelectedPermissionOutcome{OptionID: "none"}, 0, agent.ElicitDecline, false},
+		{"cancelled", &acp.CancelledPermissionOutcome{}, 0, agent.ElicitCancel, false},
+		{"out of range", &acp.SelectedPermissionOutcome{OptionID: "option_2"}, 0, agent.ElicitCancel, true},
+		{"invented", &acp.SelectedPermissionOutcome{OptionID: "allow_once"}, 0, agent.ElicitCancel, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			i, action, err := elicitorOf(&asker{outcome: tt.outcome}, nil).Choose(t.Context(), agent.Choice{Title: "?", Options: []string{"a", "b"}})
+			if i != tt.index || action != tt.action || (err != nil) != tt.fails {
+				t.Errorf("got %d, %v, %v", i, action, err)
+			}
+		})
+	}
+}
