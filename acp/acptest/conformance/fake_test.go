@@ -93,7 +93,10 @@ func (f *fake) serve(in io.Reader) int {
 			f.line(line)
 		case <-f.ctx.Done():
 			f.turns.Wait()
-			return 3
+			if errors.Is(context.Cause(f.ctx), errDied) {
+				return 3
+			}
+			return 0
 		}
 	}
 }

@@ -76,14 +76,8 @@ func (p *peer) wake() {
 
 func (p *peer) read() {
 	defer close(p.readerDone)
-	lines := bufio.NewReaderSize(p.child.Stdout(), 64<<10)
+	lines := bufio.NewReaderSize(pausable{p}, 64<<10)
 	for {
-		p.mu.Lock()
-		gate := p.paused
-		p.mu.Unlock()
-		if gate != nil {
-			<-gate
-		}
 		line, err := lines.ReadBytes('\n')
 		if len(line) > 0 {
 			whole := bytes.HasSuffix(line, []byte("\n"))
@@ -101,6 +95,19 @@ func (p *peer) read() {
 			return
 		}
 	}
+}
+
+// pausable reads the agent's stdout, but not while the peer is paused.
+type pausable struct{ p *peer }
+
+func (g pausable) Read(b []byte) (int, error) {
+	g.p.mu.Lock()
+	gate := g.p.paused
+	g.p.mu.Unlock()
+	if gate != nil {
+		<-gate
+	}
+	return g.p.child.Stdout().Read(b)
 }
 
 func (p *peer) received(m *message) {

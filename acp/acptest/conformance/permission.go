@@ -149,22 +149,16 @@ var permissionChecks = []Check{
 			t.failAt(m, "the second answer was taken")
 		}
 	}},
-	{"permission.one-at-a-time", TierShould, "There is one open permission request for a session at a time.", pageTools, watch("permission request", func(*tour) look {
-		open := make(map[string]string)
-		return func(m *message) (bool, string) {
-			switch {
-			case m.sent && m.isResponse():
-				delete(open, m.id)
-			case !m.sent && m.method == permission:
-				for _, session := range open {
-					if session == m.session() {
-						return true, "there are two open permission requests for the session"
-					}
+	{"permission.one-at-a-time", TierShould, "There is one open permission request for a session at a time.", pageTools, func(t *trial) {
+		u, _ := t.asking(bare)
+		u.p.settle()
+		n := 0
+		for _, m := range u.p.messages(u.index) {
+			if !m.sent && m.method == permission {
+				if n++; n > 1 {
+					t.failAt(m, "there are two open permission requests for the session")
 				}
-				open[m.id] = m.session()
-				return true, ""
 			}
-			return false, ""
 		}
-	})},
+	}},
 }
