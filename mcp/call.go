@@ -140,10 +140,16 @@ func (c *connection) request(ctx context.Context, progress func(Progress),
 		c.mu.Unlock()
 	}()
 	err := do(ctx, c, token)
-	if err != nil && ctx.Err() != nil && !c.isDead() {
+	switch {
+	case err == nil || ctx.Err() == nil:
+		return err
+	case !c.isDead():
 		return context.Cause(ctx)
+	case errors.Is(err, context.Canceled):
+		return c.deathCause() // it ended the context before it reached the call
+	default:
+		return err
 	}
-	return err
 }
 
 // progressed hands a report to the call that it is about.

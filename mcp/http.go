@@ -98,6 +98,14 @@ func (h *httpClient) RoundTrip(req *http.Request) (*http.Response, error) {
 	ours := req.Clone(ctx)
 	h.addHeaders(ours)
 	resp, err := h.base.RoundTrip(ours)
+	listens := req.Header.Get("Mcp-Method") == "subscriptions/listen"
+	if listens && (err != nil || passes(resp)) {
+		if err == nil {
+			_ = resp.Body.Close()
+		}
+		done()
+		return h.standing(req, nil), nil // nobody but the stream itself would try again
+	}
 	if err != nil {
 		done()
 		return nil, err
@@ -111,7 +119,7 @@ func (h *httpClient) RoundTrip(req *http.Request) (*http.Response, error) {
 		limit = 0 // a stream has no end; its events are bounded by who reads them
 	}
 	resp.Body = &body{ReadCloser: resp.Body, limit: limit, done: done}
-	if req.Header.Get("Mcp-Method") == "subscriptions/listen" && isStream(resp) {
+	if listens && isStream(resp) {
 		return h.standing(req, resp), nil
 	}
 	return resp, nil

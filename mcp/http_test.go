@@ -341,8 +341,7 @@ func TestHTTP_SubscriptionBreaks(t *testing.T) {
 		if r.Header.Get("Mcp-Method") == "subscriptions/listen" && subscriptions.Add(1) == 1 {
 			ctx, cancel := context.WithCancel(r.Context())
 			defer cancel()
-			time.AfterFunc(50*time.Millisecond, cancel)
-			kit.ServeHTTP(w, r.WithContext(ctx))
+			kit.ServeHTTP(&cutAfterWrite{w, cancel}, r.WithContext(ctx)) // behind the acknowledgement
 			k.server.RemoveTools("echo")
 			close(broke)
 			return
@@ -365,6 +364,19 @@ func TestHTTP_SubscriptionBreaks(t *testing.T) {
 		t.Errorf("notices: %v", n)
 	}
 }
+
+// cutAfterWrite is a response that is cut behind its first write.
+type cutAfterWrite struct {
+	http.ResponseWriter
+	cut func()
+}
+
+func (c *cutAfterWrite) Write(b []byte) (int, error) {
+	defer c.cut()
+	return c.ResponseWriter.Write(b)
+}
+
+func (c *cutAfterWrite) Flush() { c.ResponseWriter.(http.Flusher).Flush() }
 
 // TestHTTP_VisitBeforeTheCall has a server that wants the user at a URL before it does anything.
 func TestHTTP_VisitBeforeTheCall(t *testing.T) {

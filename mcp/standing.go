@@ -86,7 +86,7 @@ func (s *standingStream) once(ctx context.Context) (opened, wanted bool) {
 	defer stop()
 	defer func() { _ = resp.Body.Close() }()
 	switch {
-	case resp.StatusCode >= 500 || resp.StatusCode == http.StatusTooManyRequests:
+	case passes(resp):
 		return false, true
 	case !isStream(resp):
 		return false, false
@@ -115,6 +115,11 @@ func (s *standingStream) open(ctx context.Context) (*http.Response, error) {
 		req.Header.Set("Last-Event-ID", s.last)
 	}
 	return s.client.base.RoundTrip(req)
+}
+
+// passes reports a failure that may be over soon.
+func passes(resp *http.Response) bool {
+	return resp.StatusCode >= 500 || resp.StatusCode == http.StatusTooManyRequests
 }
 
 func isStream(resp *http.Response) bool {

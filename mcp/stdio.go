@@ -28,7 +28,8 @@ func (c *connection) connectStdio(ctx context.Context) (sdk.Connection, error) {
 	if o.Children != nil {
 		start = o.Children.Start
 	}
-	p, err := start(ctx, &proc.Options{Path: path, Args: spec.Args, Dir: o.Cwd, Env: env, Stdin: true})
+	// A start that is cut off would leave a child that nobody waits for.
+	p, err := start(context.WithoutCancel(ctx), &proc.Options{Path: path, Args: spec.Args, Dir: o.Cwd, Env: env, Stdin: true})
 	if err != nil {
 		return nil, err
 	}
