@@ -50,6 +50,9 @@ func (c *conn) Notify(ctx context.Context, method string, params any) error {
 	return c.rpc.Notify(ctx, method, params)
 }
 
+// Flush waits until what was sent before has been written, or the connection ends, or ctx does.
+func (c *conn) Flush(ctx context.Context) error { return c.rpc.Flush(ctx) }
+
 // Done is closed when the connection has ended and its handlers have returned.
 func (c *conn) Done() <-chan struct{} { return c.rpc.Done() }
 

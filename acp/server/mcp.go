@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/agent"
@@ -91,10 +92,20 @@ func (s *Server) connectMCP(e *entry, session *agent.Session, servers []acp.MCPS
 			s.endMCP(end)
 		}
 	}
-	if begin != nil {
-		begin.Start()
+	if begin == nil {
+		return
 	}
+	// Starting processes must not keep the response from the client: it goes first, if the client reads.
+	s.background(func() {
+		ctx, cancel := context.WithTimeout(e.out.ctx, startBehind)
+		defer cancel()
+		_ = s.conn.Flush(ctx)
+		begin.Start()
+	})
 }
+
+// startBehind is how long MCP servers wait for the response before them to be written.
+const startBehind = 100 * time.Millisecond
 
 // endMCP ends servers, within the time that closing a session may take.
 func (s *Server) endMCP(set *mcp.Set) {

@@ -17,6 +17,13 @@ import (
 )
 
 func main() {
+	if os.Getenv(serverVariable) != "" {
+		if err := serveMCP(context.Background()); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	rounds := flag.Int("rounds", 15, "how often to measure; the table has medians")
 	binary := flag.String("binary", "", "measure this gjc instead of building one")
 	flag.Parse()
@@ -45,15 +52,21 @@ func run(ctx context.Context, rounds int, binary string) (err error) {
 	}
 	results := make([][]measure, len(steps))
 	for n := range rounds {
-		one, err := round(ctx, binary, filepath.Join(dir, fmt.Sprint(n)))
-		if err != nil {
-			return fmt.Errorf("round %d: %w", n+1, err)
+		at := filepath.Join(dir, fmt.Sprint(n))
+		var one []measure
+		for _, part := range []func(context.Context, string, string) ([]measure, error){round, servers, load, cancels} {
+			measured, err := part(ctx, binary, at)
+			if err != nil {
+				return fmt.Errorf("round %d: %w", n+1, err)
+			}
+			one = append(one, measured...)
 		}
 		for i, m := range one {
 			results[i] = append(results[i], m)
 		}
 	}
 	w := tabwriter.NewWriter(os.Stdout, 0, 8, 2, ' ', tabwriter.AlignRight)
+	defer fmt.Printf("Replay: %.0f MB/s on the wire (aim ≥ %d).\n", median(results[loadStep], func(m measure) float64 { return m.rate }), minReplay)
 	fmt.Fprintf(w, "step\tmedian\tfastest\taim\tmemory\taim\t\n")
 	for i, s := range steps {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t\n", s.name, ms(median(results[i], func(m measure) float64 { return m.took.Seconds() * 1000 })),
@@ -70,6 +83,8 @@ func run(ctx context.Context, rounds int, binary string) (err error) {
 type measure struct {
 	took   time.Duration
 	memory float64
+	// rate is in MB/s, of a step that is about one.
+	rate float64
 }
 
 func median(all []measure, of func(measure) float64) float64 {

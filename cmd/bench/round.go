@@ -18,8 +18,8 @@ import (
 // deltas is how many pieces the long answer has.
 const deltas = 5000
 
-// sessions is how many sessions are opened at once.
-const sessions = 10
+// manySessions is how many sessions are opened at once.
+const manySessions = 10
 
 // steps are what a round measures, with the aims in milliseconds and megabytes on a machine with two cores.
 var steps = []struct {
@@ -32,7 +32,24 @@ var steps = []struct {
 	{"5,000 deltas", 60, 28},
 	{"tool call in the client's terminal", 0, 0},
 	{"ten sessions", 10, 3},
+	// Of servers.
+	{"session/new without MCP servers", 2, 0},
+	{"session/new with 1 MCP server", 2, 0},
+	{"session/new with 5 MCP servers", 2, 0},
+	{"first prompt with 5 MCP servers", 0, 0},
+	{"ten sessions prompting at once", 0, 0},
+	// Of load.
+	{"session/load of 10,000 entries", 0, 0},
+	// Of cancels.
+	{"cancel of a model that streams", 5, 0},
+	{"cancel until a command is gone", 50, 0},
 }
+
+// loadStep is the step that has a rate, minReplay the least of it, in MB/s.
+const (
+	loadStep  = 11
+	minReplay = 50
+)
 
 // round starts one gjc and takes it through every step.
 func round(ctx context.Context, binary, dir string) (_ []measure, err error) {
@@ -75,7 +92,7 @@ func round(ctx context.Context, binary, dir string) (_ []measure, err error) {
 	}()
 	var all []measure
 	take := func(begin time.Time) {
-		all = append(all, measure{time.Since(begin), memory(agent.Process.PID())})
+		all = append(all, measure{took: time.Since(begin), memory: memory(agent.Process.PID())})
 	}
 	if _, err := agent.Initialize(ctx); err != nil {
 		return nil, err
@@ -98,7 +115,7 @@ func round(ctx context.Context, binary, dir string) (_ []measure, err error) {
 	if _, err := agent.Prompt(ctx, id, "hello"); err != nil {
 		return nil, err
 	}
-	all = append(all, measure{(<-first).Sub(begin), memory(agent.Process.PID())})
+	all = append(all, measure{took: (<-first).Sub(begin), memory: memory(agent.Process.PID())})
 
 	begin = time.Now()
 	if _, err := agent.Prompt(ctx, id, "speak"); err != nil {
@@ -114,13 +131,13 @@ func round(ctx context.Context, binary, dir string) (_ []measure, err error) {
 
 	before := memory(agent.Process.PID())
 	begin = time.Now()
-	for range sessions {
+	for range manySessions {
 		if _, err := agent.NewSession(ctx, work); err != nil {
 			return nil, err
 		}
 	}
 	took := time.Since(begin)
-	all = append(all, measure{took, max(0, memory(agent.Process.PID())-before) / sessions})
+	all = append(all, measure{took: took, memory: max(0, memory(agent.Process.PID())-before) / manySessions})
 	if got := len(model.Requests()); got != 5 {
 		return nil, fmt.Errorf("the model got %d requests, want 5", got)
 	}

@@ -131,6 +131,9 @@ func (c *Conn) NotifyMergeable(ctx context.Context, method string, params Mergea
 	return nil
 }
 
+// Flush waits until what was sent before has been written, or the connection ends, or ctx does.
+func (c *Conn) Flush(ctx context.Context) error { return c.outbox.flush(ctx) }
+
 func (c *Conn) send(id ID, method string, params any) error {
 	buf := buffers.Get().(*[]byte)
 	defer recycle(buf)

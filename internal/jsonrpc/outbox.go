@@ -33,6 +33,9 @@ type outbox struct {
 	bytes  int
 	closed bool
 	room   chan struct{} // closed when bytes falls under limit again; nil while nobody waits
+	// taken counts the items that were ever put, out those of them that are written.
+	taken, out uint64
+	progress   chan struct{} // closed when out grows; nil while nobody waits
 
 	wake chan struct{}
 }
@@ -63,6 +66,7 @@ func (o *outbox) put(msg []byte) bool {
 		return false
 	}
 	o.items = append(o.items, outgoing{framed: buf})
+	o.taken++
 	o.bytes += len(*buf)
 	o.signal()
 	return true
@@ -81,6 +85,7 @@ func (o *outbox) putMergeable(method string, params Mergeable) bool {
 		}
 	}
 	o.items = append(o.items, outgoing{method: method, params: params})
+	o.taken++
 	o.signal()
 	return true
 }
@@ -106,12 +111,46 @@ func (o *outbox) wait(ctx context.Context) error {
 	}
 }
 
+// flush waits until what was put before is written.
+func (o *outbox) flush(ctx context.Context) error {
+	o.mu.Lock()
+	target := o.taken
+	o.mu.Unlock()
+	for {
+		o.mu.Lock()
+		if o.out >= target || o.closed {
+			o.mu.Unlock()
+			return nil
+		}
+		if o.progress == nil {
+			o.progress = make(chan struct{})
+		}
+		progress := o.progress
+		o.mu.Unlock()
+		select {
+		case <-progress:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
 func (o *outbox) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.closed = true
+	o.advance(0)
 	o.release()
 	o.signal()
+}
+
+// advance takes note of n more written items.
+func (o *outbox) advance(n int) {
+	o.out += uint64(n)
+	if o.progress != nil {
+		close(o.progress)
+		o.progress = nil
+	}
 }
 
 func (o *outbox) release() {
@@ -202,6 +241,7 @@ func (o *outbox) written(items []outgoing) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.bytes -= n
+	o.advance(len(items))
 	if o.bytes <= o.limit {
 		o.release()
 	}

@@ -1,0 +1,159 @@
+package acptest
+
+import (
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gajae-code/gjc/acp"
+)
+
+// Profile is an editor as it presents itself to an agent, and what it cannot stand. The facts are from the editors'
+// documentation, sources and issue trackers; the editors themselves are not run. docs/editors.md names what is assumed.
+type Profile struct {
+	Name string
+	Info *acp.Implementation
+	// Capabilities is what the editor advertises. Nothing else may be used.
+	Capabilities *acp.ClientCapabilities
+	// Timeout is how long the editor waits for the answer to anything but a prompt. Zero is for as long as it takes.
+	Timeout time.Duration
+	// Resumes says that the editor goes back to a session with session/resume, where an agent has it.
+	Resumes bool
+	// Sandbox says that the editor refuses files and terminals outside the directory of their session.
+	Sandbox bool
+
+	// Of what it cannot stand: a message that its decoder does not know, something of a turn outside of turns, and a
+	// question while another one is open.
+	closedDecoder, needsTurns, oneQuestion bool
+}
+
+// Profiles returns the known editors. Each call makes new ones.
+func Profiles() []Profile {
+	files := acp.FileSystemCapabilities{ReadTextFile: true, WriteTextFile: true}
+	zed := func() *acp.ClientCapabilities {
+		return &acp.ClientCapabilities{
+			FS: files, Terminal: true,
+			Auth:        acp.AuthCapabilities{Terminal: true},
+			Session:     &acp.ClientSessionCapabilities{ConfigOptions: &acp.SessionConfigOptionsCapabilities{Boolean: &acp.BooleanConfigOptionCapabilities{}}},
+			Elicitation: &acp.ElicitationCapabilities{Form: &acp.ElicitationFormCapabilities{}, URL: &acp.ElicitationURLCapabilities{}},
+			Meta:        acp.Meta{"terminal_output": []byte("true"), "terminal-auth": []byte("true")},
+		}
+	}
+	beta := zed()
+	beta.Session.Compaction, beta.Session.Notices = &acp.CompactionCapabilities{}, &acp.NoticeCapabilities{}
+	return []Profile{
+		{Name: "zed", Info: &acp.Implementation{Name: "zed", Version: "1.18.0"}, Capabilities: zed()},
+		{Name: "zed-beta", Info: &acp.Implementation{Name: "zed", Version: "1.18.0"}, Capabilities: beta},
+		{
+			Name: "jetbrains", Info: &acp.Implementation{Name: "JetBrains", Version: "2026.1"},
+			Capabilities: &acp.ClientCapabilities{FS: files}, closedDecoder: true,
+		},
+		{
+			Name: "codecompanion", Info: &acp.Implementation{Name: "CodeCompanion.nvim", Version: "1.0.0"},
+			Capabilities: &acp.ClientCapabilities{FS: files}, Timeout: 20 * time.Second, oneQuestion: true,
+		},
+		{
+			Name: "agent-shell", Info: &acp.Implementation{Name: "agent-shell", Version: "0.1.0"},
+			Capabilities: &acp.ClientCapabilities{FS: files}, needsTurns: true,
+		},
+		{
+			Name: "acpx", Info: &acp.Implementation{Name: "acpx", Version: "0.19.1"},
+			Capabilities: &acp.ClientCapabilities{FS: files, Terminal: true}, Resumes: true, Sandbox: true,
+		},
+		{Name: "minimal", Capabilities: &acp.ClientCapabilities{}},
+	}
+}
+
+// Editor makes opts those of this editor: who it is, what it can do, and what it refuses. Each line that the editor
+// could not stand is given to fault, which may be called from two goroutines.
+func (p *Profile) Editor(opts EditorOptions, fault func(err error, line []byte)) EditorOptions {
+	w := p.Watch()
+	opts.Capabilities = p.Capabilities
+	opts.Info = p.Info
+	if opts.Info == nil {
+		opts.Info = &acp.Implementation{Name: p.Name, Version: "1"}
+	}
+	trace := opts.Trace
+	opts.Trace = func(sent bool, line []byte) {
+		if trace != nil {
+			trace(sent, line)
+		}
+		if err := w.Line(sent, line); err != nil {
+			fault(err, line)
+		}
+	}
+	if requested := opts.Requested; p.Sandbox {
+		opts.Requested = func(method string, params any) error {
+			if err := w.sandboxed(params); err != nil {
+				return err
+			}
+			if requested != nil {
+				return requested(method, params)
+			}
+			return nil
+		}
+	}
+	return opts
+}
+
+// Watch sees every line between an editor and an agent, and tells which of the agent's the editor could not stand.
+// Make one with [Profile.Watch] for each connection.
+type Watch struct {
+	profile *Profile
+
+	mu sync.Mutex // guards the fields below
+	// asked has the editor's open requests by the text of their ids.
+	asked map[string]asked
+	// questions has the ids of the agent's questions that are open.
+	questions map[string]bool
+	sessions  map[acp.SessionID]*watched
+}
+
+// asked is a request of the editor's.
+type asked struct {
+	method  string
+	session acp.SessionID
+	cwd     string
+}
+
+// watched is a session that the editor knows.
+type watched struct {
+	cwd string
+	// turns counts the prompts and loads that are not answered.
+	turns int
+}
+
+// Watch returns a new watch for a connection of this editor.
+func (p *Profile) Watch() *Watch {
+	return &Watch{profile: p, asked: make(map[string]asked), questions: make(map[string]bool), sessions: make(map[acp.SessionID]*watched)}
+}
+
+// sandboxed refuses what lies outside the session's directory.
+func (w *Watch) sandboxed(params any) error {
+	var id acp.SessionID
+	var path string
+	switch p := params.(type) {
+	case *acp.ReadTextFileRequest:
+		id, path = p.SessionID, p.Path
+	case *acp.WriteTextFileRequest:
+		id, path = p.SessionID, p.Path
+	case *acp.CreateTerminalRequest:
+		if p.Cwd == "" {
+			return nil
+		}
+		id, path = p.SessionID, p.Cwd
+	default:
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := w.sessions[id]
+	if s == nil {
+		return &acp.Error{Code: acp.ErrorCodeInvalidParams, Message: "there is no session " + string(id)}
+	}
+	if rel, err := filepath.Rel(s.cwd, path); err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+		return &acp.Error{Code: acp.ErrorCodeInternalError, Message: "the path is outside of the session's directory: " + path}
+	}
+	return nil
+}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/acp/acptest"
+)
+
+// cancels measures how soon a turn ends that is cancelled: to the response while a model streams, and to the end of the
+// process while a command runs.
+func cancels(ctx context.Context, binary, dir string) ([]measure, error) {
+	chunk := make(chan struct{}, 1)
+	agent, work, err := startOffline(ctx, binary, filepath.Join(dir, "cancel"), acptest.EditorOptions{
+		Capabilities: &acp.ClientCapabilities{}, // commands are gjc's own children then
+		Updated: func(n *acp.SessionNotification) {
+			if _, ok := n.Update.(*acp.AgentMessageChunk); ok {
+				select {
+				case chunk <- struct{}{}:
+				default:
+				}
+			}
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer end(agent)
+	session, err := agent.NewSession(ctx, work)
+	if err != nil {
+		return nil, err
+	}
+	id := session.SessionID
+	prompt := func(text string) <-chan error {
+		done := make(chan error, 1)
+		go func() {
+			resp, err := agent.Prompt(ctx, id, text)
+			if err == nil && resp.StopReason != acp.StopReasonCancelled {
+				err = fmt.Errorf("the turn ended with %s", resp.StopReason)
+			}
+			done <- err
+		}()
+		return done
+	}
+	cancel := func() error {
+		return acp.MethodSessionCancel.Notify(ctx, agent.Conn, &acp.CancelNotification{SessionID: id})
+	}
+	done := prompt("!say 1000000")
+	<-chunk
+	begin := time.Now()
+	if err := cancel(); err != nil {
+		return nil, err
+	}
+	if err := <-done; err != nil {
+		return nil, err
+	}
+	all := []measure{{took: time.Since(begin)}}
+
+	pidFile := filepath.Join(work, "pid")
+	done = prompt("!bash echo $$ > " + pidFile + "; exec sleep 600")
+	pid, err := readPID(ctx, pidFile)
+	if err != nil {
+		return nil, err
+	}
+	begin = time.Now()
+	if err := cancel(); err != nil {
+		return nil, err
+	}
+	for alive(pid) {
+		time.Sleep(100 * time.Microsecond)
+	}
+	all = append(all, measure{took: time.Since(begin)})
+	return all, <-done
+}
+
+// readPID waits for a command to say its process id.
+func readPID(ctx context.Context, path string) (int, error) {
+	for ctx.Err() == nil {
+		data, err := os.ReadFile(path)
+		if text, whole := strings.CutSuffix(string(data), "\n"); err == nil && whole {
+			return strconv.Atoi(text)
+		}
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return 0, err
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return 0, context.Cause(ctx)
+}
+
+// alive reports whether a process is there and no zombie. Only Linux tells; elsewhere it is gone at once.
+func alive(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
+	}
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	return !strings.HasPrefix(rest, "Z")
+}
