@@ -1,6 +1,7 @@
 package mcp_test
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"strings"
@@ -49,4 +50,30 @@ func TestReadLines(t *testing.T) {
 			}
 		})
 	}
+}
+
+// FuzzReadLines checks the reader against a split of the whole.
+func FuzzReadLines(f *testing.F) {
+	f.Add([]byte("a\n\n{\"id\":1}\nb"))
+	f.Add([]byte(strings.Repeat("long ", 40) + "\n\"id\":5}\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		const limit = 64
+		got, err := mcp.ReadLines(iotest.OneByteReader(strings.NewReader(string(data))), limit)
+		if !errors.Is(err, io.EOF) {
+			t.Fatal(err)
+		}
+		want := strings.Split(string(data), "\n")
+		want = want[:len(want)-1] // torn, or empty
+		if len(got) != len(want) {
+			t.Fatalf("%d lines, want %d", len(got), len(want))
+		}
+		for i, line := range want {
+			switch {
+			case len(line) > limit && got[i].Size != int64(len(line)):
+				t.Fatalf("line %d has size %d, want %d", i, got[i].Size, len(line))
+			case len(line) <= limit && got[i].Text != string(bytes.TrimSpace([]byte(line))):
+				t.Fatalf("line %d is %q, want %q", i, got[i].Text, line)
+			}
+		}
+	})
 }
