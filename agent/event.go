@@ -125,8 +125,9 @@ const (
 // surroundings that [Options.Subagent] has given it.
 type SubagentChanged struct {
 	Subagent
-	// Running says that it works; else it has ended, with Stop, or with Err for a failure.
+	// Running says that it works, on Prompt; else it has ended, with Stop, or with Err for a failure.
 	Running bool
+	Prompt  string
 	Stop    StopReason
 	Err     error
 }

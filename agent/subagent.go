@@ -78,7 +78,7 @@ func (r *toolRun) runTask(ctx context.Context, task Task) (TaskResult, error) {
 		child = New(opts)
 		child.asking, child.grants = s.asking, s.grants
 		st.children = append(st.children, child)
-		s.emit(SubagentChanged{Subagent: about, Running: true})
+		s.emit(SubagentChanged{Subagent: about, Running: true, Prompt: task.Prompt})
 		return nil
 	}); err != nil {
 		return TaskResult{}, err

@@ -20,6 +20,17 @@ type Local struct {
 	Shell Shell
 	// Env is the process's environment; children get it without provider keys. Required.
 	Env []string
+	// LoginEnv, if set, returns the environment to use in Env's place. It may take a moment at its first call: a
+	// process that a desktop has started asks a login shell for the PATH.
+	LoginEnv func() []string
+}
+
+// Environ returns the environment of children, still with provider keys.
+func (l *Local) Environ() []string {
+	if l.LoginEnv != nil {
+		return l.LoginEnv()
+	}
+	return l.Env
 }
 
 // Shell is how a command line becomes a process: Path, Args, and the line as the last argument.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/exec"
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/internal/proc"
@@ -20,7 +19,9 @@ type LocalPrograms struct {
 var _ agent.Programs = (*LocalPrograms)(nil)
 
 // LookPath implements [agent.Programs].
-func (*LocalPrograms) LookPath(name string) (string, error) { return exec.LookPath(name) }
+func (l *LocalPrograms) LookPath(name string) (string, error) {
+	return proc.LookPath(name, l.Local.Environ())
+}
 
 // errEnough ends a program that has said enough.
 var errEnough = errors.New("output limit reached")
@@ -29,7 +30,7 @@ var errEnough = errors.New("output limit reached")
 func (l *LocalPrograms) Output(ctx context.Context, prog agent.Program, limit int) ([]byte, error) {
 	out := &limitedBuffer{limit: limit}
 	p, err := l.Children.Start(ctx, &proc.Options{
-		Path: prog.Path, Args: prog.Args, Dir: prog.Dir, Env: proc.Environ(l.Local.Env), Stdin: prog.Stdin != nil, Stdout: out,
+		Path: prog.Path, Args: prog.Args, Dir: prog.Dir, Env: proc.Environ(l.Local.Environ()), Stdin: prog.Stdin != nil, Stdout: out,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("starting %s: %w", prog.Path, err)

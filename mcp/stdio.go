@@ -20,7 +20,7 @@ import (
 func (c *connection) connectStdio(ctx context.Context) (sdk.Connection, error) {
 	o, spec := &c.server.set.opts, c.server.spec.Stdio
 	env := proc.Environ(o.Env, spec.Env...)
-	path, err := lookPath(spec.Command, env)
+	path, err := proc.LookPath(spec.Command, env)
 	if err != nil {
 		return nil, err
 	}

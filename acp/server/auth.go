@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"slices"
 
 	"github.com/gajae-code/gjc/acp"
 )
@@ -65,13 +66,14 @@ func (s *Server) Authenticate(ctx context.Context, p *acp.AuthenticateRequest) (
 		if err := s.opts.Models.Reload(ctx); err != nil {
 			s.log.Warn().Err(err).Msg("loading models") // told in each session; the built-in models work
 		}
+		acp.AfterResponse(ctx, s.tellAuth)
 		return &acp.AuthenticateResponse{}, nil
 	}, nil
 }
 
 // Logout forgets the stored keys. Keys of the environment and of models.yml are not gjc's to take away. Open sessions
 // stay: their next prompt finds no key.
-func (s *Server) Logout(_ context.Context, _ *acp.LogoutRequest) (acp.Reply[acp.LogoutResponse], error) {
+func (s *Server) Logout(ctx context.Context, _ *acp.LogoutRequest) (acp.Reply[acp.LogoutResponse], error) {
 	if err := s.initialized(); err != nil {
 		return nil, err
 	}
@@ -79,6 +81,7 @@ func (s *Server) Logout(_ context.Context, _ *acp.LogoutRequest) (acp.Reply[acp.
 		if err := s.opts.Models.Logout(); err != nil {
 			return nil, err
 		}
+		acp.AfterResponse(ctx, s.tellAuth)
 		return &acp.LogoutResponse{}, nil
 	}, nil
 }
@@ -92,11 +95,37 @@ func (s *Server) AuthStatus(ctx context.Context, _ *acp.AuthStatusRequest) (acp.
 		if err := s.opts.Models.Load(ctx); err != nil {
 			s.log.Warn().Err(err).Msg("loading models") // told in each session; the built-in models work
 		}
-		resp := &acp.AuthStatusResponse{State: acp.AuthStateNotRequired}
-		for _, a := range s.opts.Models.Accounts() {
-			resp.State = acp.AuthStateAuthenticated
-			resp.Accounts = append(resp.Accounts, acp.AuthAccount{Label: a.Label, Active: new(a.Active)})
-		}
+		resp := s.authStatus()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.authTold = resp
 		return resp, nil
 	}, nil
+}
+
+func (s *Server) authStatus() *acp.AuthStatusResponse {
+	resp := &acp.AuthStatusResponse{State: acp.AuthStateNotRequired}
+	for _, a := range s.opts.Models.Accounts() {
+		resp.State = acp.AuthStateAuthenticated
+		resp.Accounts = append(resp.Accounts, acp.AuthAccount{Label: a.Label, Active: new(a.Active)})
+	}
+	return resp
+}
+
+// tellAuth tells a client that has asked for the status before that it is another one now.
+func (s *Server) tellAuth() {
+	now := s.authStatus()
+	s.mu.Lock()
+	before := s.authTold
+	if before != nil {
+		s.authTold = now
+	}
+	s.mu.Unlock()
+	if before == nil || before.State == now.State && slices.EqualFunc(before.Accounts, now.Accounts, func(a, b acp.AuthAccount) bool {
+		return a.Label == b.Label && *a.Active == *b.Active
+	}) {
+		return
+	}
+	// The one error is that nobody is there to hear it.
+	_ = acp.MethodAuthStatusUpdate.Notify(context.Background(), s.conn, &acp.AuthStatusUpdateNotification{State: now.State, Accounts: now.Accounts})
 }

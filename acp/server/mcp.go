@@ -24,12 +24,23 @@ type toolbox struct {
 	closed  bool
 	servers []acp.MCPServer
 	set     *mcp.Set // nil for no servers
+	// building is closed when the set for servers is there; nil if it is.
+	building chan struct{}
 }
 
 var _ agent.Toolbox = (*toolbox)(nil)
 
 // Settle implements [agent.Toolbox].
 func (b *toolbox) Settle(ctx context.Context) {
+	b.mu.Lock()
+	building := b.building
+	b.mu.Unlock()
+	if building != nil {
+		select {
+		case <-building:
+		case <-ctx.Done():
+		}
+	}
 	if set := b.current(); set != nil {
 		_ = set.Ready(ctx) // what is not there in time comes later
 	}
@@ -50,21 +61,39 @@ func (b *toolbox) current() *mcp.Set {
 	return b.set
 }
 
-// use makes servers the session's, and returns the set to start and the one to end; nil for none, and for both where
-// servers are the same as before.
-func (b *toolbox) use(servers []acp.MCPServer, build func() *mcp.Set) (begin, end *mcp.Set) {
+// use makes servers the session's, and returns the set to end; nil for none. It reports whether there is a set to be
+// made: the caller calls put then, whatever happens.
+func (b *toolbox) use(servers []acp.MCPServer) (end *mcp.Set, build bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed || b.used && sameServers(b.servers, servers) {
-		return nil, nil
+		return nil, false
 	}
-	b.used = true
 	end = b.set
-	b.servers, b.set = servers, nil
-	if begin = build(); begin != nil {
-		b.set = begin
+	b.used, b.servers, b.set = true, servers, nil
+	if b.building == nil {
+		b.building = make(chan struct{})
 	}
-	return begin, end
+	return end, true
+}
+
+// put makes set the one for servers, unless the session has got others meanwhile, or is closed. It reports whether it
+// did.
+func (b *toolbox) put(servers []acp.MCPServer, set *mcp.Set) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !sameServers(b.servers, servers) {
+		return false // who has put the others closes building
+	}
+	if b.building != nil {
+		close(b.building)
+		b.building = nil
+	}
+	if b.closed {
+		return false
+	}
+	b.set = set
+	return true
 }
 
 // close takes no more servers, and returns the set to end; nil for none.
@@ -86,22 +115,31 @@ func sameServers(a, b []acp.MCPServer) bool {
 // connectMCP makes servers those of the session, and ends the former ones. It starts nothing that its caller would
 // have to wait for.
 func (s *Server) connectMCP(e *entry, session *agent.Session, servers []acp.MCPServer) {
-	begin, end := e.box.use(servers, func() *mcp.Set { return s.newMCP(e, session, servers) })
+	end, build := e.box.use(servers)
 	if end != nil {
 		if !s.background(func() { s.endMCP(end) }) {
 			s.endMCP(end)
 		}
 	}
-	if begin == nil {
+	if !build {
+		return
+	}
+	if len(servers) == 0 && s.opts.MCPServers == nil {
+		e.box.put(servers, nil)
 		return
 	}
 	// Starting processes must not keep the response from the client: it goes first, if the client reads.
-	s.background(func() {
+	if !s.background(func() {
 		ctx, cancel := context.WithTimeout(e.out.ctx, startBehind)
 		defer cancel()
 		_ = s.conn.Flush(ctx)
-		begin.Start()
-	})
+		set := s.newMCP(e, session, servers)
+		if e.box.put(servers, set) && set != nil {
+			set.Start()
+		}
+	}) {
+		e.box.put(servers, nil)
+	}
 }
 
 // startBehind is how long MCP servers wait for the response before them to be written.
@@ -136,7 +174,7 @@ func (s *Server) newMCP(e *entry, session *agent.Session, servers []acp.MCPServe
 	}
 	ws := session.Workspace()
 	opts := mcp.Options{
-		Cwd: ws.Cwd, Roots: ws.Additional, Children: s.children, Env: s.opts.Local.Env, Version: s.opts.Version,
+		Cwd: ws.Cwd, Roots: ws.Additional, Children: s.children, Env: s.opts.Local.Environ(), Version: s.opts.Version,
 		Channel: mcpChannel{s.conn}, Log: s.log,
 		Changed: func() { s.advertise(e) },
 		Notice: func(n mcp.Notice) {

@@ -52,6 +52,9 @@ func (o *outlet) emit(ev agent.Event) {
 	for _, u := range all {
 		o.send(u)
 	}
+	if child, ok := ev.(agent.SubagentChanged); ok && child.Running && o.subagents {
+		o.writeAs(acp.SessionID(child.ID), instruction(o.id, &child))
+	}
 }
 
 // hideThoughts leaves the model's reasoning out from now on, or shows it again.

@@ -98,6 +98,8 @@ type Server struct {
 
 	mu     sync.Mutex // guards the fields below
 	client *acp.InitializeRequest
+	// authTold is the status that the client was told last; nil if it has never asked.
+	authTold *acp.AuthStatusResponse
 	// sessions are the live ones and those that are being made, leaving those that are being closed.
 	sessions, leaving map[acp.SessionID]*entry
 	closing           bool

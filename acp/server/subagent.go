@@ -30,6 +30,14 @@ func (m *mapper) subagent(ev agent.SubagentChanged) []acp.SessionUpdate {
 	return []acp.SessionUpdate{u}
 }
 
+// instruction is what a child session begins with: its parent's message.
+func instruction(parent acp.SessionID, ev *agent.SubagentChanged) acp.SessionUpdate {
+	return &acp.SessionMessage{
+		MessageID: acp.MessageID(ev.CallID + "-task"), SenderSessionID: acp.Value(parent), RecipientSessionID: acp.Value(acp.SessionID(ev.ID)),
+		Content: acp.Value([]acp.ContentBlock{&acp.TextContent{Text: ev.Prompt}}),
+	}
+}
+
 // surroundings gives a child session what it works with. A client that knows child sessions has one of its own for it;
 // to any other the child's calls are calls of the parent's session, under names that tell them apart.
 func (s *Server) surroundings(e *entry, ws agent.Workspace, parent bridges.Set, about agent.Subagent) agent.Surroundings {

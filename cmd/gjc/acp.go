@@ -55,7 +55,7 @@ func serve(ctx context.Context, h *host, opts *options) error {
 	models := h.registry(dir, opts, func(note string) { log.Warn().Msg(note) })
 	defer models.Close()
 	err = server.Serve(ctx, h.stdin, protocol, nil, server.Options{
-		Version: version(), Store: h.store(dir), Models: models, Tools: tools.All, Local: h.local(),
+		Version: version(), Store: h.store(dir), Models: models, Tools: tools.All, Local: h.local(ctx),
 		NewID: uuid.NewString, OS: runtime.GOOS, Model: opts.model, Log: log, Trace: trace,
 		UserDir: dir, Login: h.loginCommand(opts), MCPServers: func() ([]mcp.Server, error) {
 			// Read when a session begins: an error is told there, and initialize does no I/O.

@@ -100,7 +100,7 @@ func examine(ctx context.Context, h *host, opts *options) []finding {
 			add("problem", "--model", "%v", err)
 		}
 	}
-	shell := h.local().Shell
+	shell := h.local(ctx).Shell
 	if _, err := os.Stat(shell.Path); err != nil {
 		add("problem", "shell", "%v", err)
 	} else {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 
 	"github.com/gajae-code/gjc/bridges"
 	"github.com/gajae-code/gjc/providers"
@@ -99,6 +101,10 @@ func (h *host) store(agentDir string) *sessions.Store {
 }
 
 // local returns what sessions fall back to where the editor cannot help.
-func (h *host) local() bridges.Local {
-	return bridges.Local{Shell: bridges.FindShell(h.getenv("SHELL")), Env: h.env}
+func (h *host) local(ctx context.Context) bridges.Local {
+	local := bridges.Local{Shell: bridges.FindShell(h.getenv("SHELL")), Env: h.env}
+	if h.fromDesktop() {
+		local.LoginEnv = sync.OnceValue(func() []string { return h.loginEnv(ctx) })
+	}
+	return local
 }

@@ -1,4 +1,4 @@
-package mcp
+package proc
 
 import (
 	"fmt"
@@ -9,21 +9,23 @@ import (
 	"strings"
 )
 
-// lookPath returns the absolute path of a command: itself if it is absolute, and otherwise what the PATH of env, the
+// LookPath returns the absolute path of a command: itself if it is absolute, and otherwise what the PATH of env, the
 // child's environment, has of that name. Relative places on PATH are passed over, as they would depend on the workspace.
-func lookPath(command string, env []string) (string, error) {
+// Where there is none the error wraps [fs.ErrNotExist] and names the PATH.
+func LookPath(command string, env []string) (string, error) {
 	if filepath.IsAbs(command) {
 		return executable(command, extensions(env))
 	}
-	for _, dir := range filepath.SplitList(variable(env, "PATH")) {
+	path := variable(env, "PATH")
+	for _, dir := range filepath.SplitList(path) {
 		if !filepath.IsAbs(dir) {
 			continue
 		}
-		if path, err := executable(filepath.Join(dir, command), extensions(env)); err == nil {
-			return path, nil
+		if found, err := executable(filepath.Join(dir, command), extensions(env)); err == nil {
+			return found, nil
 		}
 	}
-	return "", fmt.Errorf("the program %q is not on the server's PATH: %w", command, fs.ErrNotExist)
+	return "", fmt.Errorf("the program %q is not on the PATH %q: %w", command, path, fs.ErrNotExist)
 }
 
 // executable returns path, with the first extension that makes it a program.

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gajae-code/gjc/internal/proc"
+)
+
+// loginTimeout bounds a login shell's start: some print a novel, or wait for a network.
+const loginTimeout = 3 * time.Second
+
+// maxLoginEnv bounds what is read of a login shell, in bytes.
+const maxLoginEnv = 1 << 20
+
+// loginMark stands before the environment in a login shell's output, behind whatever its profile prints.
+const loginMark = "gjc-login-environment"
+
+// fromDesktop reports whether the process was started by no shell: editors that a desktop starts have the PATH of the
+// desktop, without what the user's profile adds.
+func (h *host) fromDesktop() bool {
+	return runtime.GOOS != "windows" && h.getenv("SHLVL") == ""
+}
+
+// loginEnv returns the environment for children: the process's, with the PATH of the user's login shell and the usual
+// places of programs behind it. The shell runs without a terminal and without input, and what it prints is read as data.
+func (h *host) loginEnv(ctx context.Context) []string {
+	dirs := filepath.SplitList(h.loginPath(ctx))
+	dirs = append(dirs, filepath.SplitList(h.getenv("PATH"))...)
+	if home, err := h.home(); err == nil {
+		for _, dir := range []string{".local/bin", "bin", ".cargo/bin", "go/bin", ".bun/bin", ".deno/bin", ".volta/bin"} {
+			dirs = append(dirs, filepath.Join(home, filepath.FromSlash(dir)))
+		}
+	}
+	dirs = append(dirs, "/opt/homebrew/bin", "/usr/local/bin", "/usr/local/go/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin")
+	var path []string
+	for _, dir := range dirs {
+		if info, err := os.Stat(dir); filepath.IsAbs(dir) && !slices.Contains(path, dir) && err == nil && info.IsDir() {
+			path = append(path, dir)
+		}
+	}
+	env := slices.DeleteFunc(slices.Clone(h.env), func(kv string) bool { return strings.HasPrefix(kv, "PATH=") })
+	return append(env, "PATH="+strings.Join(path, string(os.PathListSeparator)))
+}
+
+// loginPath is the PATH that the user's login shell sets up; empty where it does not tell in time.
+func (h *host) loginPath(ctx context.Context) string {
+	shell := h.getenv("SHELL")
+	if !filepath.IsAbs(shell) {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, loginTimeout)
+	defer cancel()
+	var out capped
+	// fish, zsh, bash and sh all read this line alike.
+	p, err := proc.Start(ctx, &proc.Options{
+		Path: shell, Args: []string{"-l", "-c", "printf '%s' " + loginMark + "; command env"}, Dir: "/", Env: h.env, Stdout: &out,
+	})
+	if err != nil {
+		return ""
+	}
+	if _, err := p.Wait(ctx); err != nil {
+		p.Kill()
+		<-p.Done()
+		return ""
+	}
+	_, env, found := bytes.Cut(out.data, []byte(loginMark))
+	if !found {
+		return ""
+	}
+	for line := range bytes.Lines(env) {
+		if path, ok := bytes.CutPrefix(bytes.TrimRight(line, "\r\n"), []byte("PATH=")); ok {
+			return string(path)
+		}
+	}
+	return ""
+}
+
+// capped keeps the start of what is written to it.
+type capped struct{ data []byte }
+
+func (c *capped) Write(p []byte) (int, error) {
+	c.data = append(c.data, p[:min(len(p), maxLoginEnv-len(c.data))]...)
+	return len(p), nil
+}
