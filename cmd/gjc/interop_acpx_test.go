@@ -121,6 +121,36 @@ func TestInterop_ACPX_Session(t *testing.T) {
 	wantAllGone(t, markOf(t))
 }
 
+// acpx also hands MCP servers on, goes back to a session by its id, and types what the user types.
+func TestInterop_ACPX_More(t *testing.T) {
+	t.Parallel()
+	program, script := mcpServer(t, "server-everything")
+	x := newACPX(t)
+	servers, err := json.Marshal(object{"mcpServers": []any{object{
+		"name": "everything", "command": program, "args": []any{script, "stdio"}, "env": []any{object{"name": "WHO", "value": "by acpx"}},
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := filepath.Join(x.home, "mcp.json")
+	writeFile(t, config, string(servers))
+	x.wants([]string{"[tool] everything: Echo Tool (completed)", "Echo: over acpx", "by acpx", "[done] end_turn"},
+		"--mcp-config", config, "--approve-all", "exec", `!mcp echo {"message":"over acpx"}`+"\n!mcp get_env {}")
+	x.wants([]string{"/compact", "[done] end_turn"}, "--model", "offline/demo", "exec", "/help")
+
+	id := strings.TrimSpace(x.run(0, "--format", "quiet", "sessions", "new", "--name", "one"))
+	x.wants([]string{"first"}, "prompt", "-s", "one", "!say first")
+	x.wants(nil, "sessions", "close", "one")
+	if again := strings.TrimSpace(x.run(0, "--format", "quiet", "sessions", "new", "--name", "two", "--resume-session", id)); again != id {
+		t.Errorf("acpx went back to the session %s and got %s", id, again)
+	}
+	x.wants([]string{"!say first"}, "--approve-all", "prompt", "-s", "two", "/dump")
+	x.wants(nil, "sessions", "close", "two")
+	wantEmptyExcept(t, x.work)
+	x.wantLog("session/resume", 2)
+	wantAllGone(t, markOf(t))
+}
+
 // cancel begins a turn that waits, and ends it from another process.
 func (x *acpx) cancel() {
 	x.t.Helper()

@@ -155,6 +155,55 @@ func goTools(updates []sdk.SessionUpdate) (tools []string, text string) {
 	return tools, text
 }
 
+// startGoClient starts gjc with an editor on it. client wraps what serves gjc's calls, if it is given; stop closes
+// stdin and wants gjc to end well.
+func startGoClient(
+	t *testing.T, home string, answer sdk.PermissionOptionKind, client func(*goClient) sdk.Client, args ...string,
+) (c *goClient, conn *sdk.ClientSideConnection, stop func()) {
+	t.Helper()
+	told := new(buffer)
+	cmd := &exec.Cmd{
+		Path: self(t), Args: append([]string{"gjc", "acp"}, args...), Env: environment(home), Dir: home, Stderr: told, WaitDelay: hang,
+	}
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, w := pipe(t)
+	cmd.Stdout = w
+	err = cmd.Start()
+	_ = w.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = stdout.Close()
+		if t.Failed() {
+			t.Logf("stderr: %s", told)
+		}
+	})
+	c = &goClient{t: t, answer: answer, terminals: make(map[string]*goTerminal)}
+	serves := sdk.Client(c)
+	if client != nil {
+		serves = client(c)
+	}
+	conn = sdk.NewClientSideConnection(serves, stdin, stdout)
+	conn.SetLogger(slog.New(slog.DiscardHandler))
+	return c, conn, func() {
+		t.Helper()
+		if err := stdin.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := <-ended; err != nil {
+			t.Errorf("gjc ended with %v", err)
+		}
+		<-conn.Done()
+	}
+}
+
 // Coder's Go SDK, which is behind the schema, drives the program through a whole session.
 func TestInterop_GoSDK(t *testing.T) {
 	t.Parallel()
@@ -164,34 +213,7 @@ func TestInterop_GoSDK(t *testing.T) {
 	log := filepath.Join(home, "rpc.log")
 	writeFile(t, filepath.Join(work, "a.txt"), "one\n")
 
-	told := new(buffer)
-	cmd := &exec.Cmd{
-		Path: self(t), Args: []string{"gjc", "acp", "--rpc-log", log}, Env: environment(home), Dir: home, Stderr: told, WaitDelay: hang,
-	}
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	stdout, w := pipe(t)
-	defer stdout.Close()
-	cmd.Stdout = w
-	err = cmd.Start()
-	_ = w.Close()
-	if err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	defer func() {
-		_ = cmd.Process.Kill()
-		if t.Failed() {
-			t.Logf("stderr: %s", told)
-		}
-	}()
-
-	c := &goClient{t: t, answer: sdk.PermissionOptionKindAllowOnce, terminals: make(map[string]*goTerminal)}
-	conn := sdk.NewClientSideConnection(c, stdin, stdout)
-	conn.SetLogger(slog.New(slog.DiscardHandler))
+	c, conn, stop := startGoClient(t, home, sdk.PermissionOptionKindAllowOnce, nil, "--rpc-log", log)
 	fatal := func(what string, err error) {
 		t.Helper()
 		if err != nil {
@@ -234,8 +256,8 @@ func TestInterop_GoSDK(t *testing.T) {
 		return r.StopReason, tools, said
 	}
 
-	stop, tools, said := prompt("!think hm\n!plan look; change\n!read a.txt\n!edit a.txt one => two\n!bash cat a.txt")
-	equal("stop reason", stop, sdk.StopReasonEndTurn)
+	reason, tools, said := prompt("!think hm\n!plan look; change\n!read a.txt\n!edit a.txt one => two\n!bash cat a.txt")
+	equal("stop reason", reason, sdk.StopReasonEndTurn)
 	work1 := []string{"Update the plan completed", "Read a.txt completed", "Edit a.txt completed", "cat a.txt completed"}
 	equal("tools", tools, work1)
 	if data, err := os.ReadFile(filepath.Join(work, "a.txt")); err != nil || string(data) != "two\n" {
@@ -257,8 +279,8 @@ func TestInterop_GoSDK(t *testing.T) {
 		case <-ctx.Done():
 		}
 	}()
-	stop, tools, _ = prompt("!bash exec sleep 600")
-	equal("cancelled", stop, sdk.StopReasonCancelled)
+	reason, tools, _ = prompt("!bash exec sleep 600")
+	equal("cancelled", reason, sdk.StopReasonCancelled)
 	equal("cancelled tools", tools, []string{"exec sleep 600 failed"})
 
 	_, err = conn.SetSessionMode(ctx, sdk.SetSessionModeRequest{SessionId: id, ModeId: "plan"})
@@ -312,13 +334,7 @@ func TestInterop_GoSDK(t *testing.T) {
 		<-terminal.exited
 	}
 	equal("questions", c.asked, 3)
-	if err := stdin.Close(); err != nil {
-		t.Error(err)
-	}
-	if err := <-ended; err != nil {
-		t.Errorf("gjc ended with %v", err)
-	}
-	<-conn.Done()
+	stop()
 	newWireCheck(t).replay(log)
 	wantEmptyExcept(t, work, "a.txt")
 }
