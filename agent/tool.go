@@ -60,6 +60,8 @@ type Call struct {
 	FS        FS
 	Terminal  Terminal
 	Programs  Programs
+	// Trace is that of the prompt; nil for none.
+	Trace Trace
 	// Elicitor asks the user; nil where nobody can be asked.
 	Elicitor Elicitor
 	// Update reports progress while the call runs. It never blocks on the user.

@@ -131,8 +131,8 @@ func (r *toolRun) newCall(input jsonx.Raw) *Call {
 	return &Call{
 		ID: r.call.ID, Name: r.call.Name, Input: input,
 		Workspace: o.Workspace, FS: o.FS, Terminal: o.Terminal, Programs: o.Programs, Artifacts: o.Artifacts,
-		Elicitor: t.session.Elicitor(),
-		Update:   r.update,
+		Elicitor: t.session.Elicitor(), Trace: t.trace,
+		Update: r.update,
 		SetPlan: func(entries []PlanEntry) {
 			t.emit(PlanChanged{Entries: entries})
 		},

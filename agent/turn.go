@@ -40,6 +40,7 @@ type TurnResult struct {
 type Turn struct {
 	session *Session
 	prompt  []providers.Part
+	trace   Trace
 	// prepare, if set, makes the prompt.
 	prepare func(context.Context, *Turn) (Prepared, error)
 	// local, if set, answers instead of a model.
@@ -76,10 +77,16 @@ type checkpoint struct {
 	thinking providers.ThinkingLevel
 }
 
+// Trace is the W3C trace context of a prompt (traceparent, tracestate, baggage), for what its calls ask of others.
+type Trace map[string]string
+
 // Prompt queues a turn with what the user said. It returns at once; turns run one after the other in the order of
 // the calls.
-func (s *Session) Prompt(parts []providers.Part) *Turn {
-	return s.queue(&Turn{session: s, prompt: parts, done: make(chan struct{})})
+func (s *Session) Prompt(parts []providers.Part) *Turn { return s.PromptTraced(parts, nil) }
+
+// PromptTraced is [Session.Prompt] for a prompt that is part of a trace.
+func (s *Session) PromptTraced(parts []providers.Part, trace Trace) *Turn {
+	return s.queue(&Turn{session: s, prompt: parts, trace: trace, done: make(chan struct{})})
 }
 
 // Prepared is a prompt that had to be made first: a slash command's.

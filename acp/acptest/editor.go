@@ -282,6 +282,6 @@ func unsupported(method string) error {
 }
 
 // AuthStatusUpdate implements [acp.Client].
-func (e *Editor) AuthStatusUpdate(context.Context, *acp.AuthStatusUpdateNotification) error {
-	return nil
+func (e *Editor) AuthStatusUpdate(_ context.Context, p *acp.AuthStatusUpdateNotification) error {
+	return e.note(acp.MethodAuthStatusUpdate.Name, p)
 }

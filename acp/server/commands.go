@@ -86,14 +86,16 @@ func typedCommand(blocks []acp.ContentBlock) (name, args, typed string, ok bool)
 }
 
 // turnOf returns what queues the turn that a prompt asks for: a slash command's, or the model's.
-func (s *Server) turnOf(ctx context.Context, e *entry, blocks []acp.ContentBlock) (func(*agent.Session) *agent.Turn, error) {
+func (s *Server) turnOf(e *entry, p *acp.PromptRequest) (func(*agent.Session) *agent.Turn, error) {
+	blocks := p.Prompt
 	name, args, typed, isCommand := typedCommand(blocks)
 	if !isCommand {
 		parts, err := promptParts(blocks)
 		if err != nil {
 			return nil, err
 		}
-		return func(session *agent.Session) *agent.Turn { return session.Prompt(parts) }, nil
+		trace := traceOf(p.Meta)
+		return func(session *agent.Session) *agent.Turn { return session.PromptTraced(parts, trace) }, nil
 	}
 	var rest []providers.Part
 	if len(blocks) > 1 {
@@ -119,6 +121,21 @@ func (s *Server) turnOf(ctx context.Context, e *entry, blocks []acp.ContentBlock
 			return s.expand(c, name)
 		})
 	}, nil
+}
+
+// traceOf returns the W3C trace context in a request's _meta.
+func traceOf(m acp.Meta) agent.Trace {
+	var trace agent.Trace
+	for _, key := range []string{"traceparent", "tracestate", "baggage"} {
+		var value string
+		if ok, err := m.Get(key, &value); ok && err == nil {
+			if trace == nil {
+				trace = make(agent.Trace)
+			}
+			trace[key] = value
+		}
+	}
+	return trace
 }
 
 // parts is a prompt of text and what else the user's prompt had.

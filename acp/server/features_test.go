@@ -12,6 +12,7 @@ import (
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/acp/acptest"
 	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/providers/offline"
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
@@ -517,5 +518,47 @@ func TestAuthMethods(t *testing.T) {
 			wantCode(t, e.Conn.Call(t.Context(), "authenticate", obj{"methodId": "terminal"}, nil), acp.ErrorCodeInvalidParams, "client")
 			call[struct{}](e, "authenticate", obj{"methodId": "agent"})
 		})
+	}
+}
+
+// A client that has asked for the status is told when it changes; one that has not, is not.
+func TestAuthStatus_Changes(t *testing.T) {
+	for _, asks := range []bool{true, false} {
+		e := start(t, func(c *config) {
+			registry := providers.NewRegistry(providers.RegistryOptions{
+				AgentDir: c.agent, Fallback: offline.Info(), Factories: map[string]providers.Factory{offline.API: offline.Open, "anthropic-messages": offline.Open},
+			})
+			if err := registry.SetCredential("anthropic", "sk-ant-secret-of-the-test"); err != nil {
+				t.Fatal(err)
+			}
+			c.server.Models = registry
+		})
+		if asks {
+			st := call[acp.AuthStatusResponse](e, "auth/status", obj{})
+			if st.State != acp.AuthStateAuthenticated || len(st.Accounts) != 1 || st.Accounts[0].Active == nil || !*st.Accounts[0].Active {
+				t.Errorf("with a key: %+v", st)
+			}
+			if raw, _ := json.Marshal(st); strings.Contains(string(raw), "secret-of-the-test") {
+				t.Errorf("the status has the key: %s", raw)
+			}
+		}
+		call[struct{}](e, "logout", obj{})
+		call[struct{}](e, "logout", obj{}) // nothing changes any more
+		if st := call[acp.AuthStatusResponse](e, "auth/status", obj{}); st.State != acp.AuthStateNotRequired || len(st.Accounts) > 0 {
+			t.Errorf("without a key: %+v", st)
+		}
+		want := 0
+		if asks {
+			want = 1
+		}
+		n := 0
+		for _, method := range e.Calls() {
+			if method == "auth/status_update" {
+				n++
+			}
+		}
+		if n != want {
+			t.Errorf("a client that asks (%v) was told %d times", asks, n)
+		}
 	}
 }

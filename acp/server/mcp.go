@@ -112,33 +112,37 @@ func sameServers(a, b []acp.MCPServer) bool {
 	})
 }
 
-// connectMCP makes servers those of the session, and ends the former ones. It starts nothing that its caller would
-// have to wait for.
-func (s *Server) connectMCP(e *entry, session *agent.Session, servers []acp.MCPServer) {
+// connectMCP makes servers those of the session, so that a prompt that comes next waits for them, and returns what
+// starts them and ends the former ones. That is for behind the response, and must be called: it starts nothing that its
+// caller would have to wait for.
+func (s *Server) connectMCP(e *entry, servers []acp.MCPServer) func(*agent.Session) {
 	end, build := e.box.use(servers)
-	if end != nil {
-		if !s.background(func() { s.endMCP(end) }) {
+	return func(session *agent.Session) {
+		if end != nil && !s.background(func() { s.endMCP(end) }) {
 			s.endMCP(end)
 		}
-	}
-	if !build {
-		return
-	}
-	if len(servers) == 0 && s.opts.MCPServers == nil {
-		e.box.put(servers, nil)
-		return
-	}
-	// Starting processes must not keep the response from the client: it goes first, if the client reads.
-	if !s.background(func() {
-		ctx, cancel := context.WithTimeout(e.out.ctx, startBehind)
-		defer cancel()
-		_ = s.conn.Flush(ctx)
-		set := s.newMCP(e, session, servers)
-		if e.box.put(servers, set) && set != nil {
-			set.Start()
+		if !build {
+			return
 		}
-	}) {
-		e.box.put(servers, nil)
+		if len(servers) == 0 && s.opts.MCPServers == nil {
+			e.box.put(servers, nil)
+			return
+		}
+		if !s.background(func() { s.startMCP(e, session, servers) }) {
+			e.box.put(servers, nil)
+		}
+	}
+}
+
+// startMCP starts a session's servers. That must not keep the response before them from the client: it goes first, if
+// the client reads.
+func (s *Server) startMCP(e *entry, session *agent.Session, servers []acp.MCPServer) {
+	ctx, cancel := context.WithTimeout(e.out.ctx, startBehind)
+	defer cancel()
+	_ = s.conn.Flush(ctx)
+	set := s.newMCP(e, session, servers)
+	if e.box.put(servers, set) && set != nil {
+		set.Start()
 	}
 }
 

@@ -252,3 +252,24 @@ func TestMCP_FirstRequestHasTheTools(t *testing.T) {
 		t.Error("the first request lacks the server's tools")
 	}
 }
+
+// The trace context of a prompt goes on to the calls that it leads to.
+func TestMCP_TraceContext(t *testing.T) {
+	got := make(chan any, 1)
+	srv := httpServer(t, func(server *sdk.Server) {
+		sdk.AddTool(server, &sdk.Tool{Name: "traced", Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true}},
+			func(_ context.Context, req *sdk.CallToolRequest, _ struct{}) (*sdk.CallToolResult, any, error) {
+				got <- req.Params.Meta["traceparent"]
+				return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "ok"}}}, nil, nil
+			})
+	})
+	e := start(t)
+	id := call[acp.NewSessionResponse](e, "session/new", obj{"cwd": e.dir, "mcpServers": []any{httpSpec("db", srv.URL, "ann")}}).SessionID
+	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	call[struct{}](e, "session/prompt", obj{
+		"sessionId": id, "prompt": []any{obj{"type": "text", "text": "!mcp traced {}"}}, "_meta": obj{"traceparent": parent, "other": 1},
+	})
+	if v := <-got; v != parent {
+		t.Errorf("the server got the trace parent %v", v)
+	}
+}

@@ -19,7 +19,7 @@ func (s *Server) Prompt(ctx context.Context, p *acp.PromptRequest) (acp.Reply[ac
 	if err != nil {
 		return nil, err
 	}
-	begin, err := s.turnOf(ctx, e, p.Prompt)
+	begin, err := s.turnOf(e, p)
 	if err != nil {
 		return nil, err
 	}

@@ -120,7 +120,8 @@ func (s *Server) reopen(ctx context.Context, id acp.SessionID, want *wanted) (fu
 		}
 		s.notice(ctx, e)
 		o := &reopened{entry: e, session: session, fresh: true}
-		acp.AfterResponse(ctx, func() { s.settleReopened(o, want.servers) })
+		connect := s.connectMCP(e, want.servers)
+		acp.AfterResponse(ctx, func() { s.settleReopened(o, connect) })
 		return o, nil
 	}, nil
 }
@@ -135,7 +136,7 @@ func (s *Server) failed(o *reopened, err error) {
 }
 
 // settleReopened makes a session usable, or takes it back, once the response is on its way.
-func (s *Server) settleReopened(o *reopened, servers []acp.MCPServer) {
+func (s *Server) settleReopened(o *reopened, connect func(*agent.Session)) {
 	if o.err != nil {
 		o.settle(o.session, nil)
 		_ = o.close(context.Background()) // no turn has begun; the client has been told why
@@ -144,7 +145,7 @@ func (s *Server) settleReopened(o *reopened, servers []acp.MCPServer) {
 	if snap, err := o.session.Snapshot(); err == nil {
 		o.out.release(s.first(o.entry, &snap)...)
 	}
-	s.connectMCP(o.entry, o.session, servers)
+	connect(o.session)
 	o.settle(o.session, nil)
 }
 
@@ -178,9 +179,10 @@ func (s *Server) reuse(ctx context.Context, e *entry, want *wanted) (*reopened, 
 	if want.prompt != nil {
 		return nil, invalidParams("session %s is open; close it first to give it another system prompt", e.id)
 	}
+	connect := s.connectMCP(e, want.servers)
 	acp.AfterResponse(ctx, func() {
 		e.out.send(s.commandsUpdate(e))
-		s.connectMCP(e, e.session, want.servers)
+		connect(e.session)
 	})
 	return &reopened{entry: e, session: e.session}, nil
 }

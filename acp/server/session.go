@@ -115,9 +115,10 @@ func (s *Server) begin(ctx context.Context, log *sessions.Log, want *wanted, opt
 		return nil, nil, err
 	}
 	s.notice(ctx, e)
+	connect := s.connectMCP(e, want.servers)
 	acp.AfterResponse(ctx, func() {
 		e.out.release(s.first(e, &snap)...)
-		s.connectMCP(e, session, want.servers)
+		connect(session)
 	})
 	return e, &snap, nil
 }

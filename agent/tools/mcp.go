@@ -76,7 +76,7 @@ func (t *mcpTool) Plan(_ context.Context, call *agent.Call) (*agent.CallPlan, er
 }
 
 func (t *mcpTool) Run(ctx context.Context, call *agent.Call) (*agent.Result, error) {
-	res, err := t.set.Call(ctx, t.tool, call.Input, &mcp.CallOptions{Progress: mcpProgress(call.Update)})
+	res, err := t.set.Call(ctx, t.tool, call.Input, &mcp.CallOptions{Progress: mcpProgress(call.Update), Meta: mcpTrace(call.Trace)})
 	if err != nil {
 		return nil, err
 	}
@@ -174,4 +174,16 @@ func addMCPPart(out *agent.Result, part mcp.Part) {
 			text(fmt.Sprintf("[Binary data: %s, %s]", p.MIMEType, size(int64(len(p.Data)))))
 		}
 	}
+}
+
+// mcpTrace is the trace context of a prompt as a server gets it.
+func mcpTrace(trace agent.Trace) map[string]any {
+	if len(trace) == 0 {
+		return nil
+	}
+	meta := make(map[string]any, len(trace))
+	for k, v := range trace {
+		meta[k] = v
+	}
+	return meta
 }
