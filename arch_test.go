@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -353,33 +354,45 @@ func TestNoForeignTraces(t *testing.T) {
 	}
 }
 
-// TestBugClasses checks that every test which docs/design/bug-classes.md names exists in the package that it names.
-func TestBugClasses(t *testing.T) {
-	text, err := os.ReadFile("docs/design/bug-classes.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	named := regexp.MustCompile("`([a-z/]+)`((?:,? (?:Test|Fuzz)\\w+)+)").FindAllStringSubmatch(string(text), -1)
-	if len(named) < 15 {
-		t.Fatalf("the document names tests in %d places; has its form changed?", len(named))
-	}
-	for _, m := range named {
-		files, err := filepath.Glob(filepath.Join(m[1], "*_test.go"))
+// TestNamedTests checks that every test which a document names exists in the package that it names.
+func TestNamedTests(t *testing.T) {
+	for document, least := range map[string]int{"docs/design/bug-classes.md": 15, "docs/protocol.md": 90} {
+		text, err := os.ReadFile(document)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var all []byte
-		for _, f := range files {
-			text, err := os.ReadFile(f)
+		named := regexp.MustCompile("`([a-z/-]+)`((?:,? (?:Test|Fuzz)\\w+)+)").FindAllStringSubmatch(string(text), -1)
+		if len(named) < least {
+			t.Fatalf("%s names tests in %d places; has its form changed?", document, len(named))
+		}
+		for _, m := range named {
+			files, err := filepath.Glob(filepath.Join(m[1], "*_test.go"))
 			if err != nil {
 				t.Fatal(err)
 			}
-			all = append(all, text...)
-		}
-		for name := range strings.FieldsFuncSeq(m[2], func(r rune) bool { return r == ' ' || r == ',' }) {
-			if !bytes.Contains(all, []byte("func "+name+"(")) {
-				t.Errorf("%s has no %s", m[1], name)
+			var all []byte
+			for _, f := range files {
+				text, err := os.ReadFile(f)
+				if err != nil {
+					t.Fatal(err)
+				}
+				all = append(all, text...)
 			}
+			for name := range strings.FieldsFuncSeq(m[2], func(r rune) bool { return r == ' ' || r == ',' }) {
+				if !bytes.Contains(all, []byte("func "+name+"(")) {
+					t.Errorf("%s: %s has no %s", document, m[1], name)
+				}
+			}
+		}
+	}
+	// The 49 classes of docs/protocol.md each have a line.
+	text, err := os.ReadFile("docs/protocol.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range 49 {
+		if line := regexp.MustCompile(fmt.Sprintf(`(?m)^\| %d \| .+ \| .+ \|$`, n+1)); !line.Match(text) {
+			t.Errorf("docs/protocol.md has no line %d of what users report", n+1)
 		}
 	}
 }

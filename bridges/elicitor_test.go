@@ -149,3 +149,31 @@ func TestClientElicitor_Choose(t *testing.T) {
 		})
 	}
 }
+
+// Only a client that has pages is told that what they were for is done.
+func TestClientElicitor_URL(t *testing.T) {
+	client := &asker{action: &acp.ElicitationAcceptAction{}}
+	e := elicitorOf(client, &acp.ElicitationCapabilities{URL: &acp.ElicitationURLCapabilities{}})
+	action, err := e.URL(t.Context(), agent.URLRequest{ToolCallID: "c", ID: "7", Message: "Sign in", URL: "https://example.com/in"})
+	if err != nil || action != agent.ElicitAccept {
+		t.Errorf("got %v, %v", action, err)
+	}
+	req := client.got.(*acp.CreateElicitationRequest)
+	if mode, ok := req.Mode.(*acp.ElicitationURLMode); !ok || mode.URL != "https://example.com/in" || mode.ElicitationID != "7" {
+		t.Errorf("asked %+v", req.Mode)
+	}
+	if err := e.Completed(t.Context(), "7"); err != nil {
+		t.Error(err)
+	}
+	if done, ok := client.got.(*acp.CompleteElicitationNotification); !ok || done.ElicitationID != "7" {
+		t.Errorf("told %+v", client.got)
+	}
+	// A form is not put to a client that has none, not even in the place of a page.
+	if _, err := e.Form(t.Context(), agent.Form{Message: "?", Schema: jsonx.Raw(oneText)}); !errors.Is(err, agent.ErrNoElicitation) {
+		t.Errorf("a form: %v", err)
+	}
+	other := &asker{}
+	if err := elicitorOf(other, nil).Completed(t.Context(), "7"); err != nil || other.got != nil {
+		t.Errorf("a client without pages was told %+v, %v", other.got, err)
+	}
+}

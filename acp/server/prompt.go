@@ -194,8 +194,10 @@ func filePath(uri string) (string, bool) {
 		return "", false
 	}
 	path := u.Path
-	// file:///C:/x has the path /C:/x.
-	if len(path) > 2 && path[0] == '/' && path[2] == ':' {
+	switch {
+	case u.Host != "" && u.Host != "localhost": // a share: \\host\path on Windows
+		path = "//" + u.Host + path
+	case len(path) > 2 && path[0] == '/' && path[2] == ':': // file:///C:/x has the path /C:/x
 		path = path[1:]
 	}
 	return filepath.FromSlash(path), true

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -17,62 +18,123 @@ import (
 
 // called are the client's methods that the agent calls, each only where the client advertises it.
 var called = []string{
-	"fs/read_text_file", "fs/write_text_file", "session/request_permission", "session/update", "terminal/create",
-	"terminal/kill", "terminal/output", "terminal/release", "terminal/wait_for_exit",
+	"auth/status_update", "elicitation/complete", "elicitation/create", "fs/read_text_file", "fs/write_text_file", "mcp/message",
+	"session/request_permission", "session/update", "terminal/create", "terminal/kill", "terminal/output", "terminal/release",
+	"terminal/wait_for_exit",
 }
 
-// TestProtocolDocument holds docs/protocol.md to the method table and to what the server answers. -update rewrites it.
+// byHand is where the part of docs/protocol.md begins that is written by hand.
+const byHand = "\n## Beyond the protocol\n"
+
+// TestProtocolDocument holds docs/protocol.md to the method table, to the schema's updates and to what the server
+// answers. -update rewrites the tables.
 func TestProtocolDocument(t *testing.T) {
-	e := start(t)
 	var doc strings.Builder
 	doc.WriteString(`# Protocol
 
-ACP version 1, every method of the schema in @agentclientprotocol/sdk 2.4.0. The table is made from the method table and from what the built server answers (` + "`go test ./acp/server -run ProtocolDocument -update`" + `).
+ACP version 1, every method and update of the schema in @agentclientprotocol/sdk 2.4.0, its unstable parts too. The two tables are made from the method table, the schema and what the server answers (` + "`go test ./acp/server -run ProtocolDocument -update`" + `); the tests that they name exist (` + "`go test .`" + `). A client that asks for another version is answered with 1.
 
-Served: the agent answers it. Called: the agent calls it, where the client advertises it. Not served methods are answered -32601; unknown notifications are ignored.
+## Methods
 
-| Method | Kind | Handled by | Schema | gjc |
-|---|---|---|---|---|
+Served: the agent answers it. Called: the agent calls it, if the condition holds. Refused: answered -32601. Methods that do not stand here are refused, unknown notifications ignored; that holds for next edit suggestions (nes/*), document/* and proxies.
+
+| Method | Kind | Handled by | Schema | gjc | If | Shown by |
+|---|---|---|---|---|---|---|
 `)
+	methodTable(t, &doc)
+	doc.WriteString(`
+## Updates
+
+| session/update | gjc | If | Shown by |
+|---|---|---|---|
+`)
+	updateTable(t, &doc)
+	path := filepath.Join(testenv.ModuleRoot(t), "docs", "protocol.md")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	have, rest, found := strings.Cut(string(data), byHand)
+	if !found {
+		t.Fatalf("%s has no section %q", path, byHand)
+	}
+	if testenv.Update() {
+		if err := os.WriteFile(path, []byte(doc.String()+byHand+rest), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(have, doc.String()); diff != "" {
+		t.Errorf("docs/protocol.md (-have +want), run with -update:\n%s", diff)
+	}
+}
+
+func methodTable(t *testing.T, doc *strings.Builder) {
+	e := start(t)
+	seen := make(map[string]bool)
 	for _, m := range acp.Methods() {
-		stability, status := "stable", "–"
+		stability, status := "stable", "refused"
 		if m.Unstable {
 			stability = "unstable"
 		}
 		switch {
 		case m.Side == acp.SideAgent && m.Kind == acp.KindRequest:
-			if m.Name == "session/close" || m.Name == "initialize" {
-				status = "served" // their effect on this test would be in the way
-				break
-			}
 			status = "served"
+			if m.Name == "session/close" || m.Name == "initialize" {
+				break // their effect on this test would be in the way
+			}
 			err := e.Conn.Call(t.Context(), m.Name, m.NewParams(), nil)
 			if errors.Is(err, &acp.Error{Code: acp.ErrorCodeMethodNotFound}) {
-				status = "not served"
+				status = "refused"
 			}
-		case m.Name == acp.MethodSessionCancel.Name, m.Name == acp.MethodCancelRequest.Name:
+		case m.Name == acp.MethodSessionCancel.Name, m.Name == acp.MethodCancelRequest.Name, m.Side == acp.SideAgent:
 			status = "served"
-		case m.Side == acp.SideAgent:
-			status = "ignored"
 		case slices.Contains(called, m.Name) && m.Side == acp.SideClient:
 			status = "called"
 		case m.Side == acp.SideClient:
 			status = "not called"
+		case m.Kind == acp.KindNotification:
+			status = "ignored"
 		}
-		fmt.Fprintf(&doc, "| `%s` | %s | %s | %s | %s |\n", m.Name, m.Kind, m.Side, stability, status)
-	}
-	path := filepath.Join(testenv.ModuleRoot(t), "docs", "protocol.md")
-	if testenv.Update() {
-		if err := os.WriteFile(path, []byte(doc.String()), 0o644); err != nil {
-			t.Fatal(err)
+		key := m.Name
+		if m.Side == acp.SideAgent && key == "mcp/message" {
+			key += " notification"
 		}
-		return
+		r, ok := methodRows[key]
+		if !ok {
+			t.Errorf("there is no row for %s", key)
+		}
+		seen[key] = true
+		fmt.Fprintf(doc, "| `%s` | %s | %s | %s | %s | %s | %s |\n", m.Name, m.Kind, m.Side, stability, status, r.when, r.tests)
 	}
-	have, err := os.ReadFile(path)
+	for key := range methodRows {
+		if !seen[key] {
+			t.Errorf("there is a row for %s, which is no method", key)
+		}
+	}
+}
+
+// updateTable takes the kinds of updates from the generated decoder.
+func updateTable(t *testing.T, doc *strings.Builder) {
+	code, err := os.ReadFile(filepath.Join(testenv.ModuleRoot(t), "acp", "unions_gen.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(string(have), doc.String()); diff != "" {
-		t.Errorf("docs/protocol.md (-have +want), run with -update:\n%s", diff)
+	_, decoder, _ := strings.Cut(string(code), "func DecodeSessionUpdate(")
+	decoder, _, _ = strings.Cut(decoder, "\n}\n")
+	found := regexp.MustCompile(`case "(\w+)":`).FindAllStringSubmatch(decoder, -1)
+	if len(found) != len(updateRows) {
+		t.Errorf("the schema has %d updates, there are rows for %d", len(found), len(updateRows))
+	}
+	for _, f := range found {
+		r, ok := updateRows[f[1]]
+		if !ok {
+			t.Errorf("there is no row for %s", f[1])
+		}
+		status := "sent"
+		if r.tests == "" {
+			status = "not sent"
+		}
+		fmt.Fprintf(doc, "| `%s` | %s | %s | %s |\n", f[1], status, r.when, r.tests)
 	}
 }

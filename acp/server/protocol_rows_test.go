@@ -1,0 +1,76 @@
+package server_test
+
+// row is what docs/protocol.md says of a method or an update beside what is found out.
+type row struct {
+	// when is the capability of the client that it depends on, or what else; empty for always.
+	when string
+	// tests name the tests that show it, as "`package` TestName, TestName".
+	tests string
+}
+
+// methodRows has a row for each method, by name; the one of a notification has "notification" behind it where there is a
+// request of that name.
+var methodRows = map[string]row{
+	"$/cancel_request":           {"", "`cmd/gjc` TestCancelRequest; `internal/jsonrpc` TestConn_CancelReachesTheHandlerAndOnlyIt; `acp/server` TestCancel_WithAnOpenQuestion"},
+	"auth/status":                {"", "`acp/server` TestAuthStatus_Changes"},
+	"auth/status_update":         {"the client has asked for auth/status", "`acp/server` TestAuthStatus_Changes"},
+	"authenticate":               {"", "`acp/server` TestAuthMethods, TestErrors"},
+	"elicitation/complete":       {"elicitation.url; an MCP server says that what its URL was for is done", "`mcp` TestSet_Questions; `bridges` TestClientElicitor_URL"},
+	"elicitation/create":         {"elicitation.form, elicitation.url, each for itself", "`acp/server` TestAsk, TestMCP_Elicitation; `bridges` TestClientElicitor_Form"},
+	"fs/read_text_file":          {"fs.readTextFile; files in the roots", "`acp/server` TestFilesThroughTheEditor, TestWithoutCapabilities; `bridges` TestClientFS_BuffersWin"},
+	"fs/write_text_file":         {"fs.writeTextFile; files in the roots", "`acp/server` TestFilesThroughTheEditor; `bridges` TestClientFS_HalfCapabilities"},
+	"initialize":                 {"", "`cmd/gjc` TestInitialize_WithoutAnything; `acp` TestProtocolVersionIsNeverAFault; `acp/server` TestTranscripts"},
+	"logout":                     {"", "`acp/server` TestAuthStatus_Changes; `providers` TestLogout"},
+	"mcp/message":                {"the client has passed a server of type acp", "`acp/server` TestMCP_OverACP"},
+	"mcp/message notification":   {"", "`acp/server` TestMCP_OverACP; `mcp` TestSet_Call_ProgressAndCancel"},
+	"providers/disable":          {"", "`providers` TestDisableProvider; `cmd/gjc` TestConformance"},
+	"providers/list":             {"", "`providers` TestProviders; `cmd/gjc` TestConformance"},
+	"providers/set":              {"", "`providers` TestSetProvider_ReplacesTheWholeConfiguration; `acp/server` TestErrors"},
+	"proxy/initialize":           {"", "`acp/server` TestErrors"},
+	"proxy/successor":            {"", "`acp/server` TestErrors"},
+	"session/archive":            {"", "`acp/server` TestArchive_HidesAndComesBack"},
+	"session/cancel":             {"", "`acp/server` TestCancel_WithARunningCommand, TestTranscripts; `agent` TestCancel"},
+	"session/close":              {"", "`acp/server` TestLoad_WhileItCloses, TestErrors"},
+	"session/delete":             {"", "`acp/server` TestDeleteSession_IsIdempotent, TestDeleteSession_InATurn"},
+	"session/fork":               {"", "`acp/server` TestFork_GoesItsOwnWay; `sessions` TestFork_BetweenProcesses"},
+	"session/list":               {"", "`sessions` TestList_PagesHoldTheirPlace, TestList_BadCursors; `acp/server` TestLoadAndResume"},
+	"session/load":               {"", "`acp/server` TestLoadAndResume, TestLoad_PromptBehindIt; `agent` TestReplay_LooksLikeTheLiveSession"},
+	"session/new":                {"", "`acp/server` TestOrder, TestErrors, TestAdditionalDirectories_FollowTheLastRequest"},
+	"session/prompt":             {"", "`acp/server` TestOrder, TestTranscripts, TestPromptUsage; `agent` TestTurn_QueueIsFIFO"},
+	"session/request_permission": {"", "`agent` TestApproval, TestApproval_OneAtATime; `bridges` TestClientApprover_Answers; `cmd/gjc` TestUnansweredPermission"},
+	"session/resume":             {"", "`acp/server` TestLoadAndResume"},
+	"session/set_config_option":  {"", "`acp/server` TestModesAndOptions, TestBooleanOption, TestErrors"},
+	"session/set_mode":           {"", "`acp/server` TestModesAndOptions"},
+	"session/set_title":          {"", "`acp/server` TestSetTitle"},
+	"session/status":             {"", "`acp/server` TestSessionStatus"},
+	"session/unarchive":          {"", "`acp/server` TestArchive_HidesAndComesBack"},
+	"session/update":             {"", "the next table"},
+	"terminal/create":            {"terminal", "`bridges` TestTerminal, TestClientTerminal_Request"},
+	"terminal/kill":              {"terminal", "`acp/server` TestCancel_WithARunningCommand"},
+	"terminal/output":            {"terminal", "`bridges` TestTerminal"},
+	"terminal/release":           {"terminal", "`acp/server` TestCancel_WithARunningCommand, TestTerminalFails"},
+	"terminal/wait_for_exit":     {"terminal", "`bridges` TestTerminal"},
+}
+
+// updateRows has a row for each kind of session/update.
+var updateRows = map[string]row{
+	"user_message_chunk":        {"replay; the client shows live what it has sent itself", "`acp/server` TestLoadAndResume, TestCommands_Files"},
+	"agent_message_chunk":       {"", "`acp/server` TestOrder, TestLongTextIsSplit"},
+	"agent_thought_chunk":       {"", "`acp/server` TestBooleanOption; `agent` TestTurn_TextToolText"},
+	"tool_call":                 {"", "`acp/server` TestTranscripts; `agent` TestTurn_BadCallsAreResults"},
+	"tool_call_update":          {"", "`acp/server` TestTranscripts, TestTerminalOutputMeta"},
+	"plan":                      {"the client has no plan capability", "`acp/server` TestTranscripts; `cmd/gjc` TestConformance"},
+	"plan_update":               {"plan", "`acp/server` TestPlanUpdates"},
+	"plan_removed":              {"plan", "`acp/server` TestPlanUpdates"},
+	"available_commands_update": {"", "`acp/server` TestOrder, TestCommands_Files, TestMCP_Prompts"},
+	"current_mode_update":       {"the mode was changed by something else than session/set_mode", "`acp/server` TestModesAndOptions, TestCommands"},
+	"config_option_update":      {"an option was changed by something else than session/set_config_option", "`acp/server` TestModesAndOptions, TestCommands"},
+	"session_info_update":       {"", "`acp/server` TestTranscripts, TestCommands"},
+	"usage_update":              {"the model's window is known", "`acp/server` TestTranscripts; `agent` TestUsage_OfTheModelThatAnswered"},
+	"notice":                    {"session.notices; else the words come in the next turn", "`acp/server` TestMCP_BadServers, TestCommands_BadFile"},
+	"compaction_update":         {"session.compaction; else a line in the replay", "`acp/server` TestCompaction_IsShown, TestCompaction_Failures"},
+	"compaction_summary_chunk":  {"session.compaction", "`acp/server` TestCompaction_Failures"},
+	"subagent_update":           {"subagents; else the child's calls are the parent's", "`acp/server` TestSubagents, TestSubagents_Cancel"},
+	"session_message":           {"subagents", "`acp/server` TestSubagents"},
+	"session_message_chunk":     {"never: a message to a child is whole at once", ""},
+}
