@@ -1,0 +1,129 @@
+package main
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/gajae-code/gjc/acp"
+)
+
+// Entries that make no sense: a line for each, and the good one beside them works.
+func TestMCP_BadEntries(t *testing.T) {
+	t.Parallel()
+	h := startMCPHost(t, tempDir(t))
+	both := h.fakeServer("both")
+	both["url"] = "http://127.0.0.1:1/mcp"
+	id := h.open(
+		h.fakeServer("good"), h.fakeServer("good"), h.fakeServer(""), both,
+		object{"name": "nowhere", "command": "/nonexistent/program", "args": []any{}, "env": []any{}},
+		object{"type": "http", "name": "closed", "url": "http://127.0.0.1:1/mcp", "headers": []any{}},
+		object{"type": "http", "name": "odd", "url": "ftp://127.0.0.1/x", "headers": []any{}},
+		object{"type": "pigeon", "name": "pigeon", "url": "http://127.0.0.1:1/"},
+		object{"type": "acp", "name": "inside", "serverId": "s1"},
+	)
+	if call := h.prompt(id, "!mcp mcp__good_who {}").only(t); call.Status != "completed" {
+		t.Errorf("the good server: %+v", call)
+	}
+	h.told(id, "two servers called", "good")
+	h.told(id, "no name")
+	h.told(id, "both", "a command and a URL")
+	h.told(id, "nowhere")
+	h.told(id, "closed")
+	h.told(id, "odd", "http://")
+	h.told(id, "pigeon")
+	h.told(id, "inside")
+	h.alive(id)
+	for name, servers := range map[string]any{
+		"a string": "x", "an object": object{"name": "x"}, "a list of strings": []any{"x"}, "a name alone": []any{object{"name": "x"}},
+	} {
+		err := h.Conn.Call(h.ctx, "session/new", object{"cwd": h.work, "mcpServers": servers}, nil)
+		if e, ok := errors.AsType[*acp.Error](err); !ok || e.Code != acp.ErrorCodeInvalidParams || !strings.Contains(e.Message, "mcpServers") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	// Some clients leave the list out.
+	var resp acp.NewSessionResponse
+	if err := h.Conn.Call(h.ctx, "session/new", object{"cwd": h.work}, &resp); err != nil {
+		t.Error(err)
+	} else {
+		h.alive(resp.SessionID)
+	}
+	h.stop()
+}
+
+// Servers that behave badly, each in a session of its own: a line or a failed call, and the session lives.
+func TestMCP_BadServers(t *testing.T) {
+	t.Parallel()
+	h := startMCPHost(t, tempDir(t))
+	fine := func(id acp.SessionID, tool, want string) {
+		t.Helper()
+		if call := h.prompt(id, "!mcp "+tool+" {}").only(t); call.Status != "completed" || !strings.Contains(call.Text, want) {
+			t.Errorf("%s: %+v, want %q", tool, call, want)
+		}
+	}
+	broken := func(id acp.SessionID, tool string, parts ...string) {
+		t.Helper()
+		call := h.prompt(id, "!mcp "+tool+" {}").only(t)
+		for _, part := range append(parts, "") {
+			if call.Status != "failed" || !strings.Contains(call.Text, part) {
+				t.Errorf("%s: %s %.500q, want a failure with %q", tool, call.Status, call.Text, part)
+			}
+		}
+	}
+
+	junk := h.open(h.fakeServer("junk"))
+	fine(junk, "run", "ran run")
+	h.told(junk, "junk", "prints other things")
+	h.alive(junk)
+
+	// It is waited for, but not for ever, and it holds up nobody else.
+	hangs := h.open(h.fakeServer("hang"), h.fakeServer("good"))
+	fine(hangs, "run", "ran run")
+	if o := h.prompt(hangs, "/mcp"); !strings.Contains(o.words, "hang (stdio): connecting") {
+		t.Errorf("/mcp says %q", o.words)
+	}
+	h.alive(hangs)
+	h.close(hangs)
+
+	dies := h.open(h.fakeServer("die"))
+	broken(dies, "run", "lost during the call", "exited with code 7", "out of cheese")
+	h.told(dies, "die", "not available")
+	h.told(dies, "die", "connected again")
+	fine(dies, "who", "pid")
+	h.alive(dies)
+
+	huge := h.open(h.fakeServer("huge"))
+	broken(huge, "run", "over the limit")
+	fine(huge, "who", "pid")
+	h.alive(huge)
+
+	liar := h.open(h.fakeServer("liar"))
+	fine(liar, "run", "ran run")
+	fine(liar, "list", "ran list")
+	fine(liar, "wrong", "ran wrong")
+	fine(liar, "promise", "many")
+	h.told(liar, "liar", "not as they should be")
+	h.told(liar, "promise", "do not fit its output schema")
+	h.alive(liar)
+
+	grows := h.open(h.fakeServer("grow"))
+	if o := h.prompt(grows, "!mcp grown {}"); len(o.calls) != 0 || !strings.Contains(o.words, "no tool called grown") {
+		t.Errorf("before it has grown: %+v", o)
+	}
+	fine(grows, "run", "grew")
+	// The new list comes behind a notification: asking for it a few times waits for it.
+	for o := h.prompt(grows, "/mcp tools"); !strings.Contains(o.words, "grown"); o = h.prompt(grows, "/mcp tools") {
+	}
+	fine(grows, "grown", "grew")
+	if o := h.prompt(grows, "!mcp run {}"); len(o.calls) != 0 {
+		t.Errorf("a tool that is gone was called: %+v", o)
+	}
+	h.alive(grows)
+
+	waits := h.open(h.fakeServer("wait"))
+	h.stopsCall(waits, "!mcp run {}")
+	fine(waits, "who", "pid")
+	h.alive(waits)
+	h.stop()
+}
