@@ -268,6 +268,7 @@ func run(t *testing.T, change func(*agent.Options), fn func(w *world), steps ...
 			Tools: agent.Tools{echoTool()}, Model: info, Mode: agent.ModeDefault, Emit: w.emit, OS: "linux",
 			NewID: func() string { ids++; return fmt.Sprintf("m%d", ids) },
 		}
+		opts.Subagent = around(w)
 		if change != nil {
 			change(&opts)
 		}

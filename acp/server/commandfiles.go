@@ -123,6 +123,7 @@ func commandKeys(list []acp.AvailableCommand) []string {
 // refresh looks for changed command files in the background and tells of them.
 func (s *Server) refresh(e *entry, session *agent.Session) {
 	s.background(func() { // ends when the files are read, or with the session
+		s.flush(e) // a response that waits is more urgent
 		s.commandFiles(e.out.ctx, e, session)
 		s.advertise(e)
 	})

@@ -146,7 +146,6 @@ func TestCommands_Files(t *testing.T) {
 	})
 	put(t, filepath.Join(e.dir, ".gjc", "commands", "shared.md"), "the project's")
 	id := e.session()
-	e.say(id, "hello", acp.StopReasonEndTurn) // the files are read behind the first turn at the latest
 	has := func(want ...string) acptest.Expectation {
 		return acptest.Update(func(u *acp.AvailableCommandsUpdate) bool {
 			for _, w := range want {
@@ -158,6 +157,7 @@ func TestCommands_Files(t *testing.T) {
 		})
 	}
 	e.await(id, has("help", "review", "shared", "skill:poet"))
+	e.say(id, "hello", acp.StopReasonEndTurn)
 	asked := func() string {
 		reqs := script.Requests()
 		m := reqs[len(reqs)-1].Messages

@@ -137,17 +137,22 @@ func (s *Server) connectMCP(e *entry, servers []acp.MCPServer) func(*agent.Sessi
 // startMCP starts a session's servers. That must not keep the response before them from the client: it goes first, if
 // the client reads.
 func (s *Server) startMCP(e *entry, session *agent.Session, servers []acp.MCPServer) {
-	ctx, cancel := context.WithTimeout(e.out.ctx, startBehind)
-	defer cancel()
-	_ = s.conn.Flush(ctx)
+	s.flush(e)
 	set := s.newMCP(e, session, servers)
 	if e.box.put(servers, set) && set != nil {
 		set.Start()
 	}
 }
 
-// startBehind is how long MCP servers wait for the response before them to be written.
-const startBehind = 100 * time.Millisecond
+// flush waits until what the client was sent before is on its way, if the client reads.
+func (s *Server) flush(e *entry) {
+	ctx, cancel := context.WithTimeout(e.out.ctx, flushTimeout)
+	defer cancel()
+	_ = s.conn.Flush(ctx)
+}
+
+// flushTimeout is how long the background gives way to a client that does not read.
+const flushTimeout = 100 * time.Millisecond
 
 // endMCP ends servers, within the time that closing a session may take.
 func (s *Server) endMCP(set *mcp.Set) {

@@ -119,6 +119,7 @@ func (s *Server) begin(ctx context.Context, log *sessions.Log, want *wanted, opt
 	acp.AfterResponse(ctx, func() {
 		e.out.release(s.first(e, &snap)...)
 		connect(session)
+		s.refresh(e, session)
 	})
 	return e, &snap, nil
 }

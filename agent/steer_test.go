@@ -1,0 +1,229 @@
+package agent_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/providers/providertest"
+	"github.com/gajae-code/gjc/sessions"
+)
+
+func words(text string) []providers.Part { return []providers.Part{providers.Text{Text: text}} }
+
+// What is steered in while the model speaks its last words makes the turn go on; behind the turn nothing is taken.
+func TestSteer_AtTheEnd(t *testing.T) {
+	run(t, nil, func(w *world) {
+		gate := providertest.NewGate()
+		w.script.Add(
+			providertest.Step{providertest.Text("done?"), gate.Hold()},
+			providertest.Step{providertest.Text("done.")},
+		)
+		turn := w.session.Prompt(words("begin"))
+		synctest.Wait()
+		if ok, err := w.session.Steer(words("one")); !ok || err != nil {
+			t.Errorf("into a model that speaks: %v, %v", ok, err)
+		}
+		gate.Open()
+		if r := turn.Wait(w.t.Context()); r.Stop != agent.StopEndTurn {
+			t.Errorf("result %+v", r)
+		}
+		if ok, err := w.session.Steer(words("late")); ok || err != nil {
+			t.Errorf("into no turn: %v, %v", ok, err)
+		}
+		var users []string
+		for _, m := range w.script.Requests()[1].Messages {
+			if m.Role == providers.RoleUser {
+				users = append(users, m.Text())
+			}
+		}
+		if got := strings.Join(users, ","); got != "begin,one" {
+			t.Errorf("the second request has the user's %q", got)
+		}
+	})
+}
+
+// A turn that answers a command takes nothing in.
+func TestSteer_NotIntoACommand(t *testing.T) {
+	run(t, nil, func(w *world) {
+		release := make(chan struct{})
+		turn := w.session.Answer(func(_ context.Context, turn *agent.Turn) error {
+			<-release
+			turn.Say("answer")
+			return nil
+		})
+		synctest.Wait()
+		if ok, _ := w.session.Steer(words("x")); ok {
+			t.Error("a command was steered")
+		}
+		close(release)
+		turn.Wait(w.t.Context())
+		w.wantStory("agent: answer", "info ")
+	})
+}
+
+// A log that cannot be written ends the turn that was steered, with its error.
+func TestSteer_DiskFull(t *testing.T) {
+	run(t, nil, func(w *world) {
+		gate := providertest.NewGate()
+		w.script.Add(providertest.Step{providertest.Text("done?"), gate.Hold()}, providertest.Step{providertest.Text("never")})
+		turn := w.session.Prompt(words("begin"))
+		synctest.Wait()
+		if ok, _ := w.session.Steer(words("one")); !ok {
+			t.Error("not taken")
+		}
+		w.log.mu.Lock()
+		w.log.failAt = len(w.log.entries) + 2 // behind the answer
+		w.log.mu.Unlock()
+		gate.Open()
+		if r := turn.Wait(w.t.Context()); !errors.Is(r.Err, errDiskFull) {
+			t.Errorf("result %+v", r)
+		}
+	})
+}
+
+// around is the surroundings of child sessions in a test.
+func around(w *world) func(agent.Subagent) agent.Surroundings {
+	return func(about agent.Subagent) agent.Surroundings {
+		return agent.Surroundings{FS: noFiles{}, Approver: w, Emit: func(ev agent.Event) {
+			if m, ok := ev.(agent.MessageDelta); ok {
+				m.MessageID = about.Title + m.MessageID
+				ev = m
+			}
+			w.emit(ev)
+		}}
+	}
+}
+
+// taskTool starts a child for each call.
+func taskTool() agent.Tool {
+	return agent.NewTool(agent.ToolFuncs[input]{
+		Name: agent.TaskTool, Kind: agent.KindOther,
+		Run: func(ctx context.Context, call *agent.Call, in *input) (*agent.Result, error) {
+			done, err := call.Task(ctx, agent.Task{Title: in.Say, Prompt: "do " + in.Say})
+			if err != nil {
+				return nil, err
+			}
+			return &agent.Result{Text: "child: " + done.Text}, nil
+		},
+	})
+}
+
+// A child has the tools but the one that makes children, its own conversation, and its parent's remembered answers; a
+// change of the parent's mode is its own.
+func TestSubagent(t *testing.T) {
+	effect := []agent.Effect{{Action: agent.ActionMCP, Title: "touch"}}
+	touched := 0
+	run(t, func(o *agent.Options) {
+		o.Tools = agent.Tools{taskTool(), testTool("touch", true, effect, func(context.Context, *input) (*agent.Result, error) {
+			touched++
+			return &agent.Result{Text: "touched"}, nil
+		})}
+	}, func(w *world) {
+		gate := providertest.NewGate()
+		w.script.Add(
+			providertest.Step{providertest.Call("c1", "task", `{"say":"it"}`)},
+			providertest.Step{providertest.Call("c2", "touch", `{}`)},
+			providertest.Step{providertest.Call("c3", "touch", `{}`)},
+			providertest.Step{providertest.Text("hm"), gate.Hold(), providertest.Call("c4", "touch", `{}`)},
+			providertest.Step{providertest.Text("the report")},
+			providertest.Step{providertest.Text("done")},
+		)
+		w.answer = func(context.Context, agent.Question) (agent.Decision, error) { return agent.AllowAlways, nil }
+		turn := w.session.Prompt(words("go"))
+		synctest.Wait() // the child has touched twice, and its model holds
+		if len(w.asked) != 1 || touched != 2 {
+			t.Errorf("asked %d times, touched %d", len(w.asked), touched)
+		}
+		if err := w.session.SetMode(agent.ModePlan)(); err != nil {
+			t.Fatal(err)
+		}
+		gate.Open()
+		if r := turn.Wait(w.t.Context()); r.Stop != agent.StopEndTurn || r.Err != nil {
+			t.Errorf("result %+v", r)
+		}
+		if touched != 2 {
+			t.Error("the child changes things though its parent is in plan mode")
+		}
+		reqs := w.script.Requests()
+		child := reqs[1]
+		if len(child.Tools) != 1 || child.Tools[0].Name != "touch" || child.Messages[0].Text() != "do it" || len(child.Messages) != 1 {
+			t.Errorf("the child's request: tools %v, messages %+v", child.Tools, child.Messages)
+		}
+		last := reqs[len(reqs)-1].Messages
+		if got := last[len(last)-1].Text(); got != "child: the report" {
+			t.Errorf("the parent got %q", got)
+		}
+		for _, line := range w.log.all() {
+			if strings.Contains(line, "do it") {
+				t.Errorf("the parent's log has the child's %q", line)
+			}
+		}
+	})
+}
+
+// A cancelled parent takes its child with it, and a child that fails is a failed call.
+func TestSubagent_Ends(t *testing.T) {
+	run(t, func(o *agent.Options) { o.Tools = agent.Tools{taskTool()} }, func(w *world) {
+		gate := providertest.NewGate()
+		defer gate.Open()
+		w.script.Add(
+			providertest.Step{providertest.Call("c1", "task", `{"say":"it"}`)},
+			providertest.Step{providertest.Text("hm"), gate.HoldAll()},
+		)
+		turn := w.session.Prompt(words("go"))
+		synctest.Wait()
+		w.session.Cancel()
+		if r := turn.Wait(w.t.Context()); r.Stop != agent.StopCancelled {
+			t.Errorf("result %+v", r)
+		}
+	})
+	run(t, func(o *agent.Options) { o.Tools = agent.Tools{taskTool()} }, func(w *world) {
+		w.prompt("go")
+		last := w.script.Requests()[2].Messages
+		if m := last[len(last)-1]; !m.IsError || !strings.Contains(m.Text(), "the task failed") {
+			t.Errorf("the parent got %+v", m)
+		}
+	},
+		providertest.Step{providertest.Call("c1", "task", `{"say":"it"}`)},
+		providertest.Step{providertest.Fail(&providers.Error{Kind: providers.KindInvalid, Provider: "test", Message: "no"})},
+		providertest.Step{providertest.Text("done")},
+	)
+}
+
+// What was compacted, cleared and shown otherwise is replayed as it was seen.
+func TestReplay_OfWhatCommandsDid(t *testing.T) {
+	run(t, nil, func(w *world) {
+		for _, e := range []sessions.Entry{
+			sessions.MessageEntry{Message: providers.Message{ID: "m1", Role: providers.RoleUser, Parts: words("before")}},
+			sessions.Compaction{Summary: "SUM"},
+			sessions.Custom{CustomType: "gjc.shown", Data: []byte(`"/review x"`)},
+			sessions.MessageEntry{Message: providers.Message{ID: "m2", Role: providers.RoleUser, Parts: words("a long text")}},
+			sessions.MessageEntry{Message: providers.Message{ID: "m3", Role: providers.RoleUser, Parts: words("after")}},
+		} {
+			if _, err := w.log.Append(e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		events, err := w.session.Replay()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for ev := range events {
+			switch ev := ev.(type) {
+			case agent.MessageDelta:
+				got = append(got, ev.MessageID+" "+ev.Text)
+			case agent.CompactionChanged:
+				got = append(got, string(ev.Status)+" "+ev.Summary)
+			}
+		}
+		if s := strings.Join(got, "|"); s != "m1 before|completed SUM|m2 /review x|m3 after" {
+			t.Errorf("replayed %q", s)
+		}
+	})
+}
