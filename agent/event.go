@@ -48,7 +48,8 @@ type ToolProgress struct {
 	Running bool
 	// Content is all that is shown for the call by now; nil if that has not changed.
 	Content []Content
-	// Output is what a command has printed since the last report of it; it is part of Content too.
+	// Output is what a command has printed since the last report of it; it is part of Content too. Other tools' words
+	// are in Content alone.
 	Output string
 }
 

@@ -176,7 +176,9 @@ func (r *toolRun) update(p Progress) {
 		ev.Content = r.shown
 	}
 	if p.Text != "" {
-		ev.Output = p.Text
+		if r.details.Kind == KindExecute {
+			ev.Output = p.Text
+		}
 		r.output.WriteString(p.Text)
 		ev.Content = append(r.shown[:len(r.shown):len(r.shown)], TextContent{cutMiddle(r.output.String(), maxShown)})
 	}

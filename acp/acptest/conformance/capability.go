@@ -8,7 +8,7 @@ import (
 // never makes a check that a client without a capability is spared a method. The model is made to do what would use it.
 func never(methods ...string) func(*trial) {
 	return func(t *trial) {
-		tr := t.tour("bare")
+		tr := t.toured("bare")
 		for _, m := range tr.p.messages(0) {
 			for _, method := range methods {
 				if !m.sent && m.method == method {
@@ -22,7 +22,7 @@ func never(methods ...string) func(*trial) {
 // neverUpdates makes a check that a client is spared a kind of update that it did not ask for.
 func neverUpdates(tour string, kinds ...string) func(*trial) {
 	return func(t *trial) {
-		tr := t.tour(tour)
+		tr := t.toured(tour)
 		for _, m := range tr.p.messages(0) {
 			got, _ := m.update()
 			for _, kind := range kinds {
@@ -66,7 +66,7 @@ var clientChecks = []Check{
 		}
 	}},
 	{"client.no-terminal-content", TierMust, "A client without terminals is not shown any.", pageTerminals, func(t *trial) {
-		tr := t.tour("bare")
+		tr := t.toured("bare")
 		for _, m := range tr.p.messages(0) {
 			_, body := m.update()
 			for _, c := range list(body, "content") {

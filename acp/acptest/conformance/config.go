@@ -180,7 +180,7 @@ var configChecks = []Check{
 		}
 	})},
 	{"config.boolean.only-if-advertised", TierMust, "Boolean options are told only to clients that take them.", pageConfig, func(t *trial) {
-		tr := t.tour("bare")
+		tr := t.toured("bare")
 		for _, m := range tr.p.messages(0) {
 			_, body := m.update()
 			for _, o := range slices.Concat(options(m.result), options(body)) {

@@ -85,7 +85,7 @@ var extensionChecks = []Check{
 		p, id := t.session(bare)
 		p.begin(id, object{"type": "text", "text": t.prompt(PurposeSay, "text", "member"), "futureMember": 7}).stop()
 	}},
-	{"extension.members.own", TierMust, "The agent adds no members of its own to the protocol's objects, but in _meta.", pageExtension, watchSchema(fullSchema(), "", func(err error) bool {
+	{"extension.members.own", TierMust, "The agent adds no members of its own to the protocol's objects, but in _meta.", pageExtension, watchSchema(fullSchema(), "", "", func(err error) bool {
 		return strings.Contains(err.Error(), "knows no such member")
 	})},
 	{"extension.members.envelope-own", TierMust, "The agent adds no members of its own to messages.", pageExtension, watchOne("message", func(m *message) (bool, string) {

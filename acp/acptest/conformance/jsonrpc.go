@@ -83,10 +83,11 @@ func refuses(method, params string, codes ...int) func(*trial) {
 	return func(t *trial) {
 		p := t.agent(bare)
 		from := p.now()
+		member := "" // params is of all runs
 		if params != "" {
-			params = `,"params":` + params
+			member = `,"params":` + params
 		}
-		p.sendf(`{"jsonrpc":"2.0","id":"refused","method":%s%s}`, encode(method), params)
+		p.sendf(`{"jsonrpc":"2.0","id":"refused","method":%s%s}`, encode(method), member)
 		m := p.wait(from, "the answer to "+method, func(m *message) bool { return m.isResponse() && (m.id == `"refused"` || m.id == "null") })
 		p.failsWith(m, method, codes...)
 		p.lives()

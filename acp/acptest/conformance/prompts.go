@@ -58,7 +58,7 @@ func GJCPrompts() Prompts {
 	return Prompts{
 		PurposeSay:         "!say {text}",
 		PurposeThink:       "!think {text}\n!say {text}",
-		PurposeLong:        "!say 300\n!wait",
+		PurposeLong:        "!say 300\n!think and on\n!say 300\n!wait",
 		PurposeRead:        "!read {file}",
 		PurposeWrite:       "!write {file} {text}",
 		PurposeEdit:        "!edit {file} {old} => {text}",

@@ -103,12 +103,37 @@ func run(ctx context.Context, opts Options, start startFunc) (_ *Report, err err
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	s := &suite{ctx: ctx, opts: opts, start: start, dir: dir, tours: newTours()}
 	report := &Report{Command: opts.Command, Results: make([]Result, len(checks))}
-	if err := s.all(ctx, checks, report.Results); err != nil {
+	mute, err := s.mute(ctx)
+	switch {
+	case err != nil:
+	case mute != nil:
+		for i, c := range checks {
+			report.Results[i] = Result{Check: c, Status: StatusSkipped, Reason: ReasonNotPossible, Detail: "the agent does not answer initialize"}
+		}
+		mute.Check, mute.Tier = checks[0], TierMust // whatever the first check is about
+		report.Results[0] = *mute
+	default:
+		err = s.all(ctx, checks, report.Results)
+	}
+	if err != nil {
 		return nil, err
 	}
 	report.Agent = s.name
 	report.count()
 	return report, nil
+}
+
+// mute finds out that an agent does not answer initialize, so that it has one failure and not hundreds. Any answer
+// will do.
+func (s *suite) mute(ctx context.Context) (*Result, error) {
+	t, err := s.try(ctx, s.opts.Timeout, "first", func(t *trial) {
+		p := t.start()
+		p.response(p.request("initialize", initializeParams(1, bare)))
+	})
+	if err != nil || t.result.Status == StatusPassed {
+		return nil, err
+	}
+	return &t.result, nil
 }
 
 // all runs the checks, some at a time, and keeps their order.

@@ -47,6 +47,15 @@ func (t *trial) tour(name string) *tour {
 	return tr
 }
 
+// toured is tour for what must not be seen, which tells nothing where there was no session.
+func (t *trial) toured(name string) *tour {
+	tr := t.tour(name)
+	if len(tr.sessions) == 0 {
+		t.notSeen("%s", tr.missing("session"))
+	}
+	return tr
+}
+
 // missing is why a tour may lack something.
 func (tr *tour) missing(what string) string {
 	if tr.cut != "" {
