@@ -262,7 +262,7 @@ func TestRegistry_Icon(t *testing.T) {
 
 // What the registry's own check does with each agent: in an empty home and without keys, the first line on stdout is
 // the answer, and there is a way to sign in that the registry takes.
-func TestRegistry_AuthCheck(t *testing.T) {
+func TestRegistry(t *testing.T) {
 	t.Parallel()
 	home := tempDir(t)
 	env := []string{asGJC + "=1", "TERM=dumb", "HOME=" + home, "GORACE=atexit_sleep_ms=20"}
