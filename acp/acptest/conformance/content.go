@@ -14,19 +14,37 @@ func accepts(block func(p *peer) object) func(*trial) {
 	}
 }
 
-// gated makes a check that a prompt may have a block if a capability is advertised, and else is refused with -32602.
+// gated makes a check that a prompt may have a block if a capability is advertised.
 func gated(capability string, block func(p *peer) object) func(*trial) {
 	return func(t *trial) {
 		p, id := t.session(bare)
-		m := p.begin(id, object{"type": "text", "text": t.prompt(PurposeImage)}, block(p)).answer()
-		switch advertised := p.advertises("promptCapabilities", capability); {
-		case advertised && m.err != nil:
-			t.failAt(m, "the prompt capability %s is advertised, and the prompt got %v", capability, m.err)
-		case !advertised:
+		p.needs("promptCapabilities", capability)
+		p.begin(id, object{"type": "text", "text": t.prompt(PurposeImage)}, block(p)).stop()
+	}
+}
+
+// unadvertised makes a check that a prompt with a block is refused unless a capability is advertised.
+func unadvertised(capability string, block func(p *peer) object) func(*trial) {
+	return func(t *trial) {
+		p, id := t.session(bare)
+		if !p.advertises("promptCapabilities", capability) {
+			m := p.begin(id, object{"type": "text", "text": t.prompt(PurposeImage)}, block(p)).answer()
 			p.failsWith(m, "content that is not advertised ("+capability+")", codeParams)
 		}
 		p.purpose(id, PurposeSay, "text", "alive").stop()
 	}
+}
+
+func imageBlock(*peer) object {
+	return object{"type": "image", "mimeType": "image/png", "data": onePixel}
+}
+
+func audioBlock(*peer) object {
+	return object{"type": "audio", "mimeType": "audio/wav", "data": noSound}
+}
+
+func embeddedBlock(p *peer) object {
+	return object{"type": "resource", "resource": object{"uri": fileURI(p), "text": "embedded", "mimeType": "text/plain"}}
 }
 
 func fileURI(p *peer) string { return "file:///" + trimSlash(p.work) + "/linked.txt" }
@@ -53,15 +71,12 @@ var contentChecks = []Check{
 	{"content.resource-link.missing", TierMust, "A resource link to what is not there does not end the turn with an error.", pageContent, accepts(func(p *peer) object {
 		return object{"type": "resource_link", "name": "gone.txt", "uri": fileURI(p) + ".gone"}
 	})},
-	{"content.image", TierMust, "Images are taken if promptCapabilities.image is advertised, and else refused with -32602.", pageContent, gated("image", func(*peer) object {
-		return object{"type": "image", "mimeType": "image/png", "data": onePixel}
-	})},
-	{"content.audio", TierMust, "Audio is taken if promptCapabilities.audio is advertised, and else refused with -32602.", pageContent, gated("audio", func(*peer) object {
-		return object{"type": "audio", "mimeType": "audio/wav", "data": noSound}
-	})},
-	{"content.embedded", TierMust, "Embedded text is taken if promptCapabilities.embeddedContext is advertised, and else refused with -32602.", pageContent, gated("embeddedContext", func(p *peer) object {
-		return object{"type": "resource", "resource": object{"uri": fileURI(p), "text": "embedded", "mimeType": "text/plain"}}
-	})},
+	{"content.image", TierCapability, "Images are taken if promptCapabilities.image is advertised.", pageContent, gated("image", imageBlock)},
+	{"content.image.unadvertised", TierShould, "Images are refused with -32602 unless promptCapabilities.image is advertised.", pageContent, unadvertised("image", imageBlock)},
+	{"content.audio", TierCapability, "Audio is taken if promptCapabilities.audio is advertised.", pageContent, gated("audio", audioBlock)},
+	{"content.audio.unadvertised", TierShould, "Audio is refused with -32602 unless promptCapabilities.audio is advertised.", pageContent, unadvertised("audio", audioBlock)},
+	{"content.embedded", TierCapability, "Embedded text is taken if promptCapabilities.embeddedContext is advertised.", pageContent, gated("embeddedContext", embeddedBlock)},
+	{"content.embedded.unadvertised", TierShould, "Embedded text is refused with -32602 unless promptCapabilities.embeddedContext is advertised.", pageContent, unadvertised("embeddedContext", embeddedBlock)},
 	{"content.embedded-blob", TierCapability, "Embedded bytes are taken if promptCapabilities.embeddedContext is advertised.", pageContent, func(t *trial) {
 		p, id := t.session(bare)
 		p.needs("promptCapabilities", "embeddedContext")

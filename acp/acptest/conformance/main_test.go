@@ -78,7 +78,8 @@ func fakeProcess(t testing.TB, defect string) startFunc {
 	}
 	start := processStarter([]string{self})
 	return func(ctx context.Context, dir string, env []string) (child, error) {
-		return start(ctx, dir, append(env, fakeVariable+"="+defect))
+		// By default the race detector waits a second at the end of a process.
+		return start(ctx, dir, append(env, fakeVariable+"="+defect, "GORACE=atexit_sleep_ms=20"))
 	}
 }
 
