@@ -317,8 +317,7 @@ func TestHTTP_CallIsBoundedBySilence(t *testing.T) {
 func TestHTTP_SSEStreamBreaks(t *testing.T) {
 	k := newKit("kit", handshake)
 	sse := sdk.NewSSEHandler(func(*http.Request) *sdk.Server { return k.server }, nil)
-	var srv *httptest.Server
-	srv = serve(t, sse.ServeHTTP)
+	srv := serve(t, sse.ServeHTTP)
 	server := overHTTP(srv.URL)
 	server.HTTP.SSE = true
 	set := start(t, mcp.Options{}, server).connected()

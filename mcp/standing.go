@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"strconv"
@@ -137,7 +138,7 @@ func (s *standingStream) copy(from io.Reader) bool {
 		if int64(len(event)) > s.client.max {
 			return true // begin anew
 		}
-		if err == bufio.ErrBufferFull {
+		if errors.Is(err, bufio.ErrBufferFull) {
 			continue
 		}
 		if err != nil {
