@@ -1,0 +1,50 @@
+package server
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/mcp"
+)
+
+// What is taken as a command begins with a slash and a name of one word; nothing of what was typed is lost.
+func FuzzTypedCommand(f *testing.F) {
+	for _, s := range []string{"/help", "/model  a/b:low ", "/", "//", "/usr/bin", "/a\tb\nc", " /help", "/\u00a0x", "/x y/z", "\xff/"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		name, args, typed, ok := typedCommand([]acp.ContentBlock{&acp.TextContent{Text: text}})
+		if !ok {
+			return
+		}
+		if name == "" || strings.ContainsAny(name, "/ \t\r\n") || !strings.HasPrefix(text, "/"+name) {
+			t.Errorf("%q is the command %q", text, name)
+		}
+		if typed != strings.TrimSpace(text) || !strings.HasSuffix(typed, args) {
+			t.Errorf("%q was typed as %q with %q", text, typed, args)
+		}
+	})
+}
+
+// The words behind a prompt's command go to its arguments, each to one; a required one is there or missed.
+func FuzzPromptArguments(f *testing.F) {
+	p := &mcp.Prompt{Server: "s", Name: "p", Arguments: []mcp.PromptArgument{{Name: "a", Required: true}, {Name: "b"}}}
+	for _, s := range []string{"", "x", "x y z", "b=1 x", "a=1 b=2", "a= x", `"x y" z`, "'", "=", "c=1"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, typed string) {
+		args, err := promptArguments(p, typed)
+		if err != nil {
+			return
+		}
+		if _, ok := args["a"]; !ok {
+			t.Errorf("%q gives %q, without the required argument", typed, args)
+		}
+		for name := range args {
+			if name != "a" && name != "b" {
+				t.Errorf("%q gives %q", typed, args)
+			}
+		}
+	})
+}
