@@ -58,6 +58,7 @@ func TestConformantFake(t *testing.T) {
 
 // Every check fails for at least one agent that breaks the rule.
 func TestDefects(t *testing.T) {
+	testenv.NoLeaks(t)
 	tripped := make(map[string]string)
 	for _, d := range defects() {
 		for _, id := range d.trips {
@@ -97,7 +98,7 @@ func tryDefect(t *testing.T, d *defect) {
 	opts := fakeOptions(exact(d.trips))
 	opts.Strict, opts.Patience = false, 300*time.Millisecond
 	if d.hangs {
-		opts.Timeout = 2 * time.Second
+		opts.Timeout = time.Second
 	}
 	if *exhaustive {
 		opts.Select = nil

@@ -16,7 +16,7 @@ func exitDefects() []defect {
 			f.turns.Wait()
 			return f.stop()
 		}},
-		{name: "stays", hangs: true, trips: ids("exit.eof.at-start exit.eof.idle exit.eof.half-a-line exit.orphans.idle"), eof: func(f *fake) int {
+		{name: "stays", hangs: true, broad: true, trips: ids("exit.eof.at-start exit.eof.idle exit.eof.half-a-line exit.orphans.idle"), eof: func(f *fake) int {
 			f.hang()
 			return 0
 		}},

@@ -1,6 +1,8 @@
 package conformance
 
 import (
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -135,13 +137,17 @@ func sessionDefects() []defect {
 
 		{name: "first-cwd", trips: ids("isolation.cwd")},
 		{name: "one-turn-at-a-time", trips: ids("isolation.turns"), hangs: true},
-		{name: "cancels-all", trips: ids("isolation.cancel"), in: on("session/cancel", always, func(f *fake, _ *message) bool {
+		{name: "cancels-all", trips: ids("isolation.cancel"), in: on("session/cancel", always, func(f *fake, m *message) bool {
 			f.mu.Lock()
-			defer f.mu.Unlock()
-			for _, s := range f.sessions {
-				s.cancel()
+			all := slices.Collect(maps.Values(f.sessions))
+			f.mu.Unlock()
+			for _, s := range all {
+				if s.ID != m.session() {
+					s.cancel()
+					s.over()
+				}
 			}
-			return true
+			return false
 		})},
 		{name: "last-session", trips: ids("isolation.updates"), in: on("session/new", always, func(f *fake, _ *message) bool {
 			f.note("newest", true)

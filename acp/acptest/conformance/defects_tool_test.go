@@ -101,7 +101,7 @@ func toolDefects() []defect {
 			p["options"] = list(p, "options")[:2]
 			return true
 		})},
-		{name: "runs-first", trips: ids("permission.waits")},
+		{name: "runs-first", trips: ids("permission.waits"), broad: true},
 		{name: "allowed-in-vain", trips: ids("permission.allow")},
 		allowing("permission.reject", func(r any, _ error) bool { return str(r, "outcome", "optionId") == "no" }),
 		{name: "rejection-ends-session", trips: ids("permission.reject.goes-on"), allows: func(t *fakeTurn, r any, err error) bool {

@@ -108,7 +108,7 @@ func turnDefects() []defect {
 			return true
 		}},
 
-		{name: "no-early-cancel", trips: ids("cancel.at-once"), hangs: true, in: func(f *fake, m *message) bool {
+		{name: "no-early-cancel", trips: ids("cancel.at-once"), hangs: true, broad: true, in: func(f *fake, m *message) bool {
 			early := m.method == "session/cancel" && f.noted("last") == "session/prompt"
 			f.note("last", m.method)
 			return early

@@ -42,6 +42,16 @@ func (s *fakeSession) cancel() {
 	}
 }
 
+// over waits for the end of the turns that there are now.
+func (s *fakeSession) over() {
+	s.mu.Lock()
+	last := s.tail
+	s.mu.Unlock()
+	if last != nil {
+		<-last
+	}
+}
+
 func (s *fakeSession) cancelRequest(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -44,7 +44,7 @@ func (f *fake) prompt(m *message, params object) {
 	t.ctx, t.cancel = context.WithCancelCause(f.ctx)
 	over := make(chan struct{})
 	s.mu.Lock()
-	before := s.tail
+	before, second := s.tail, len(s.queue) > 0
 	s.tail = over
 	s.queue = append(s.queue, t)
 	s.mu.Unlock()
@@ -56,7 +56,7 @@ func (f *fake) prompt(m *message, params object) {
 		}
 		if before != nil {
 			<-before
-			if f.is("drops-second") || f.is("drops-cancelled") && t.ctx.Err() != nil {
+			if f.is("drops-second") && second || f.is("drops-cancelled") && t.ctx.Err() != nil {
 				return
 			}
 		}
