@@ -45,7 +45,7 @@ var errNotConformant = errors.New("the agent is not conformant")
 // flags are the command line's.
 type flags struct {
 	prompts, run, json, home string
-	list, strict, quiet      bool
+	list, quiet              bool
 	options                  conformance.Options
 }
 

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -43,7 +44,7 @@ type terminal struct {
 	waiting                   []*message // open terminal/wait_for_exit requests
 }
 
-func (c *client) init(p *peer) {
+func (c *client) ready(p *peer) {
 	c.p, c.files, c.terminals = p, make(map[string]string), make(map[string]*terminal)
 	p.on("session/request_permission", func(m *message) { p.permit(m, "allow_once", "allow_always") })
 }
@@ -224,11 +225,11 @@ func fillForm(params any) object {
 			}
 		case "array":
 			content[name] = []any{}
-			if v := cmpOr(str(p, "items", "enum", 0), str(p, "items", "anyOf", 0, "const")); v != "" {
+			if v := cmp.Or(str(p, "items", "enum", 0), str(p, "items", "anyOf", 0, "const")); v != "" {
 				content[name] = []any{v}
 			}
 		default:
-			content[name] = cmpOr(cmpOr(str(p, "enum", 0), str(p, "oneOf", 0, "const")), "conformance")
+			content[name] = cmp.Or(cmp.Or(str(p, "enum", 0), str(p, "oneOf", 0, "const")), "conformance")
 		}
 	}
 	return content

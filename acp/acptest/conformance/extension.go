@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"maps"
 	"strings"
 )
 
@@ -14,10 +15,8 @@ func meta() object {
 
 // with returns an object with more members.
 func with(o object, name string, value any) object {
-	more := object{name: value}
-	for n, v := range o {
-		more[n] = v
-	}
+	more := maps.Clone(o)
+	more[name] = value
 	return more
 }
 

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"os"
@@ -123,7 +124,7 @@ func (f *fake) newSession(m *message, params object) {
 	f.next++
 	if f.is("first-cwd") {
 		first, _ := f.noted("cwd").(string)
-		cwd = cmpOr(first, cwd)
+		cwd = cmp.Or(first, cwd)
 		f.note("cwd", cwd)
 	}
 	s := &fakeSession{
@@ -292,8 +293,6 @@ func (f *fake) shut(id string) {
 	s.closed = true
 	s.mu.Unlock()
 	s.cancel()
-	s.mu.Lock()
-	s.mu.Unlock()
 	f.mu.Lock()
 	delete(f.sessions, id)
 	f.mu.Unlock()

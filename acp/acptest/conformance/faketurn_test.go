@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -203,9 +204,7 @@ func (t *fakeTurn) begin(kind, title string, more object) string {
 	t.calls++
 	id := "call-" + strings.Trim(t.request, `"`) + "-" + strconv.Itoa(t.calls)
 	body := object{"toolCallId": id, "title": title, "kind": kind, "status": "pending", "rawInput": object{"title": title}}
-	for n, v := range more {
-		body[n] = v
-	}
+	maps.Copy(body, more)
 	t.open[id] = true
 	t.s.update("tool_call", body)
 	return id

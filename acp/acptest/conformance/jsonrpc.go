@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -35,7 +36,7 @@ func survives(line string, codes ...int) func(*trial) {
 		m := p.wait(from, "the answer to "+line, func(m *message) bool { return m.isResponse() })
 		p.failsWith(m, line, codes...)
 		if m.id != "null" {
-			t.failAt(m, "the answer to a line without a readable id has the id %s, not null", cmpOr(m.id, "(none)"))
+			t.failAt(m, "the answer to a line without a readable id has the id %s, not null", cmp.Or(m.id, "(none)"))
 		}
 		p.lives()
 	}
@@ -140,7 +141,7 @@ var jsonrpcChecks = []Check{
 			case m.sent && m.isRequest():
 				asked[m.id] = true
 			case !m.sent && m.isResponse():
-				return true, map[bool]string{true: "a response has the id " + cmpOr(m.id, "(none)") + ", which nobody has asked with"}[!asked[m.id]]
+				return true, map[bool]string{true: "a response has the id " + cmp.Or(m.id, "(none)") + ", which nobody has asked with"}[!asked[m.id]]
 			}
 			return false, ""
 		}

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -50,12 +51,12 @@ func readMessage(line []byte) *message {
 	}
 	var v any
 	if err := jsonx.Unmarshal(line, &v); err != nil {
-		m.fault = cmpOr(m.fault, "it is not JSON: "+err.Error())
+		m.fault = cmp.Or(m.fault, "it is not JSON: "+err.Error())
 		return m
 	}
 	object, ok := v.(map[string]any)
 	if !ok {
-		m.fault = cmpOr(m.fault, "it is not an object")
+		m.fault = cmp.Or(m.fault, "it is not an object")
 		return m
 	}
 	m.value = object
@@ -71,15 +72,8 @@ func readMessage(line []byte) *message {
 	return m
 }
 
-func cmpOr(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
-}
+func (m *message) isRequest() bool { return m.method != "" && m.id != "" }
 
-func (m *message) isRequest() bool      { return m.method != "" && m.id != "" }
-func (m *message) isNotification() bool { return m.method != "" && m.id == "" }
 func (m *message) isResponse() bool {
 	return m.value != nil && m.method == "" && (m.hasResult || m.value["error"] != nil)
 }

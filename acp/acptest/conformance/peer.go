@@ -49,7 +49,7 @@ func newPeer(t *trial, c child, env []string, work string) *peer {
 		readerDone: make(chan struct{}), writerDone: make(chan struct{}),
 		changed: make(chan struct{}), handlers: make(map[string]func(*message)),
 	}
-	p.client.init(p)
+	p.ready(p)
 	go p.read()
 	go p.write()
 	return p

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -94,7 +95,7 @@ var promptChecks = []Check{
 				return false, ""
 			}
 			role, _, _ := strings.Cut(kind, "_")
-			if was := cmpOr(roles[m.session()+id], role); was != role {
+			if was := cmp.Or(roles[m.session()+id], role); was != role {
 				return true, fmt.Sprintf("the message id %q is that of the %s and that of the %s", id, was, role)
 			}
 			roles[m.session()+id] = role

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -113,7 +114,7 @@ func (r *Report) WriteText(w io.Writer, onlyFailed bool) error {
 		verdict = "NOT conformant"
 	}
 	fmt.Fprintf(&b, "\n%s: %s: %d passed, %d failed, %d warnings, %d skipped\n",
-		cmpOr(r.Agent, strings.Join(r.Command, " ")), verdict, r.Passed, r.Failed, r.Warnings, r.Skipped)
+		cmp.Or(r.Agent, strings.Join(r.Command, " ")), verdict, r.Passed, r.Failed, r.Warnings, r.Skipped)
 	_, err := io.WriteString(w, strings.TrimPrefix(b.String(), "\n"))
 	return err
 }

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -8,7 +9,7 @@ import (
 // watchSchema makes a check of what the agent sends against the schema: of what is called only, or of everything but
 // what is called except. A complaint counts if count says so.
 func watchSchema(s schema, only, except string, count func(error) bool) func(*trial) {
-	return watch(cmpOr(only, "message"), func(*tour) look {
+	return watch(cmp.Or(only, "message"), func(*tour) look {
 		asked := make(map[string]string)
 		return func(m *message) (bool, string) {
 			if m.sent {

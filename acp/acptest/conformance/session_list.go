@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"maps"
 	"path/filepath"
 	"slices"
 	"time"
@@ -22,9 +23,7 @@ func (p *peer) sessions(params object) []any {
 		}
 		seen[cursor] = true
 		next := object{"cursor": cursor}
-		for name, v := range params {
-			next[name] = v
-		}
+		maps.Copy(next, params)
 		params = next
 		params["cursor"] = cursor
 	}

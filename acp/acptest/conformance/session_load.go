@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -10,11 +11,6 @@ type story struct {
 	p           *peer
 	id          string
 	first, tool *turn
-}
-
-func (t *trial) story(capabilities object) *story {
-	p, id := t.session(capabilities)
-	return p.tell(id)
 }
 
 func (p *peer) tell(id string) *story {
@@ -47,7 +43,7 @@ func (t *trial) loaded() (*story, *peer, []*message) {
 	return s, p, p.messages(c.index)[:m.index-c.index]
 }
 
-// storyFor is story for an agent with a capability.
+// storyFor has the conversation with an agent that has a capability.
 func (t *trial) storyFor(path ...string) *story {
 	p := t.agent(full)
 	p.needs(path...)
@@ -197,7 +193,7 @@ func refusesReopening(method, id, cwd string, capability ...any) func(*trial) {
 			}
 		}
 		p.needs(path...)
-		p.fails(method, again(id, cmpOr(cwd, p.work)), codes...)
+		p.fails(method, again(id, cmp.Or(cwd, p.work)), codes...)
 		p.lives()
 	}
 }

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -186,7 +187,7 @@ func (s *suite) named(result any) {
 	name := strings.TrimSpace(str(result, "agentInfo", "name") + " " + str(result, "agentInfo", "version"))
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.name = cmpOr(s.name, name)
+	s.name = cmp.Or(s.name, name)
 }
 
 // markVariable is in the environment of an agent, and so in that of what it leaves behind.

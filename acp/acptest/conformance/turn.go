@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -145,7 +146,7 @@ type toolCall struct {
 	state  object // the members as they are now
 }
 
-func (c *toolCall) status() string { return cmpOr(str(c.state, "status"), "pending") }
+func (c *toolCall) status() string { return cmp.Or(str(c.state, "status"), "pending") }
 
 func (c *toolCall) String() string {
 	return fmt.Sprintf("the tool call %q (%s)", c.id, str(c.state, "title"))

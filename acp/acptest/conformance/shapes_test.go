@@ -185,11 +185,11 @@ func goText(d *shape) string {
 		add("least", fmt.Sprintf("new(%.1f)", *d.least))
 	}
 	if d.members != nil {
-		items := ""
+		var items strings.Builder
 		for _, name := range slices.Sorted(maps.Keys(d.members)) {
-			items += fmt.Sprintf("%q: %s,\n", name, goText(d.members[name]))
+			fmt.Fprintf(&items, "%q: %s,\n", name, goText(d.members[name]))
 		}
-		add("members", "map[string]*shape{\n"+items+"}")
+		add("members", "map[string]*shape{\n"+items.String()+"}")
 	}
 	if d.required != nil {
 		add("required", fmt.Sprintf("%#v", d.required))
