@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"regexp"
@@ -21,6 +20,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gajae-code/gjc/acp/acptest/conformance"
+	"github.com/gajae-code/gjc/internal/proc"
 )
 
 func main() {
@@ -118,10 +118,14 @@ func (f *flags) check(ctx context.Context, command []string, stdout, stderr io.W
 
 // complete resolves what the options need from this machine.
 func (f *flags) complete(command []string) error {
-	path, err := exec.LookPath(command[0])
-	if err == nil {
-		path, err = filepath.Abs(path)
+	name := command[0]
+	if filepath.Base(name) != name { // a path is taken from here, as a shell does
+		var err error
+		if name, err = filepath.Abs(name); err != nil {
+			return fmt.Errorf("the agent: %w", err)
+		}
 	}
+	path, err := proc.LookPath(name, f.options.Env)
 	if err != nil {
 		return fmt.Errorf("the agent: %w", err)
 	}

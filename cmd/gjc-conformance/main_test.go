@@ -53,6 +53,8 @@ func TestExitCodes(t *testing.T) {
 		{"help", []string{"--help"}, 0, "--prompts"},
 		{"not conformant", []string{"--run", `^init\.`, "--", agent}, 1, "NOT conformant"},
 		{"no command", nil, 2, "give its command behind --"},
+		{"not on PATH", []string{"--", "no-such-agent"}, 2, "not on the PATH"},
+		{"relative path", []string{"--run", `^init\.`, "--", "./no-such-agent"}, 2, "no such file"},
 		{"no such program", []string{"--", filepath.Join(t.TempDir(), "nothing")}, 2, "no such file"},
 		{"no such check", []string{"--run", "^nothing$", "--", agent}, 2, "no check has such an id"},
 		{"no such check to list", []string{"--list", "--run", "^nothing$"}, 2, "no check has such an id"},
