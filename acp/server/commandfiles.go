@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/agent"
@@ -134,6 +135,12 @@ func (s *Server) expand(c *commandCall, name string) (agent.Prepared, error) {
 	if text, ok := s.commandFiles(c, c.entry, c.session).Expand(name, c.args); ok {
 		return agent.Prepared{Parts: c.parts(text), Shown: c.typed}, nil
 	}
+	if !strings.HasPrefix(name, promptPrefix) {
+		return agent.Prepared{Parts: c.parts(c.typed)}, nil
+	}
+	ctx, cancel := context.WithTimeout(c, promptWait)
+	defer cancel()
+	c.entry.box.Settle(ctx) // the server of a prompt may be on its way
 	if set := c.entry.box.current(); set != nil {
 		for _, p := range set.Prompts() {
 			if promptName(&p) == name {
@@ -144,10 +151,17 @@ func (s *Server) expand(c *commandCall, name string) (agent.Prepared, error) {
 	return agent.Prepared{Parts: c.parts(c.typed)}, nil
 }
 
+// promptPrefix begins the names of commands that are prompts of MCP servers; promptWait is how long one of them waits
+// for a server that has yet to come.
+const (
+	promptPrefix = "mcp:"
+	promptWait   = 2 * time.Second
+)
+
 // promptName is the command for a prompt of an MCP server.
 func promptName(p *mcp.Prompt) string {
 	clean := func(s string) string { return strings.Join(strings.FieldsFunc(s, notInName), "-") }
-	return "mcp:" + clean(p.Server) + ":" + clean(p.Name)
+	return promptPrefix + clean(p.Server) + ":" + clean(p.Name)
 }
 
 func notInName(r rune) bool { return r <= ' ' || r == '/' || r == ':' || r == 0x7f }

@@ -213,7 +213,7 @@ func export(c *commandCall) error {
 }
 
 func mcpCommand(c *commandCall) error {
-	set := c.entry.box.current()
+	set := c.entry.box.built(c)
 	verb, name, _ := strings.Cut(c.args, " ")
 	name = strings.TrimSpace(name)
 	switch {

@@ -30,8 +30,8 @@ type toolbox struct {
 
 var _ agent.Toolbox = (*toolbox)(nil)
 
-// Settle implements [agent.Toolbox].
-func (b *toolbox) Settle(ctx context.Context) {
+// built waits until the set of the session's servers is there, and returns it; nil for none.
+func (b *toolbox) built(ctx context.Context) *mcp.Set {
 	b.mu.Lock()
 	building := b.building
 	b.mu.Unlock()
@@ -41,7 +41,12 @@ func (b *toolbox) Settle(ctx context.Context) {
 		case <-ctx.Done():
 		}
 	}
-	if set := b.current(); set != nil {
+	return b.current()
+}
+
+// Settle implements [agent.Toolbox].
+func (b *toolbox) Settle(ctx context.Context) {
+	if set := b.built(ctx); set != nil {
 		_ = set.Ready(ctx) // what is not there in time comes later
 	}
 }

@@ -167,6 +167,28 @@ func TestMCP_Prompts(t *testing.T) {
 	}
 }
 
+// A command that is about servers waits for those that are on their way.
+func TestMCP_CommandsWaitForServers(t *testing.T) {
+	srv := httpServer(t, nil)
+	var script *providertest.Script
+	e := start(t, scripted(providertest.Step{providertest.Text("hi")}), func(c *config) {
+		script = c.server.Models.(*models).list[0].(*providertest.Script)
+	})
+	for range 20 {
+		id := call[acp.NewSessionResponse](e, "session/new", obj{"cwd": e.dir, "mcpServers": []any{httpSpec("db", srv.URL, "ann")}}).SessionID
+		e.say(id, "/mcp", acp.StopReasonEndTurn)
+		if got := e.Text(id); !strings.Contains(got, "db (http)") {
+			t.Fatalf("/mcp told %q", got)
+		}
+		call[struct{}](e, "session/close", obj{"sessionId": id})
+	}
+	id := call[acp.NewSessionResponse](e, "session/new", obj{"cwd": e.dir, "mcpServers": []any{httpSpec("db", srv.URL, "ann")}}).SessionID
+	e.say(id, "/mcp:db:greet you", acp.StopReasonEndTurn)
+	if got := script.Requests()[0].Messages[0].Text(); got != "Say hello to you" {
+		t.Errorf("the model was asked %q", got)
+	}
+}
+
 // A server's question goes to the user of its session; one for a secret does not go into a form.
 func TestMCP_Elicitation(t *testing.T) {
 	var asked []string

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/user"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -45,6 +46,10 @@ func (h *host) home() (string, error) {
 	}
 	if home := h.getenv(name); filepath.IsAbs(home) {
 		return filepath.Clean(home), nil
+	}
+	// Some editors start agents with next to no environment.
+	if u, err := user.Current(); err == nil && filepath.IsAbs(u.HomeDir) {
+		return filepath.Clean(u.HomeDir), nil
 	}
 	return "", fmt.Errorf("%s does not name a directory; set it, or pass --agent-dir", name)
 }
