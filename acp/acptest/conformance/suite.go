@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -67,9 +66,7 @@ type suite struct {
 	start startFunc
 	dir   string // for everything
 	tours map[string]*tour
-
-	mu   sync.Mutex // guards what follows
-	name string     // of the agent
+	name  string // of the agent; set before the first check
 }
 
 // ErrNoChecks says that Options.Select picks nothing.
@@ -129,7 +126,7 @@ func run(ctx context.Context, opts Options, start startFunc) (_ *Report, err err
 func (s *suite) mute(ctx context.Context) (*Result, error) {
 	t, err := s.try(ctx, s.opts.Timeout, "first", func(t *trial) {
 		p := t.start()
-		p.response(p.request("initialize", initializeParams(1, bare)))
+		s.named(p.response(p.request("initialize", initializeParams(1, bare))).result)
 	})
 	if err != nil || t.result.Status == StatusPassed {
 		return nil, err
@@ -171,9 +168,6 @@ func (s *suite) one(ctx context.Context, c *Check) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	for _, p := range t.peers {
-		s.named(p.result)
-	}
 	r := t.result
 	r.Check = *c
 	if s.opts.Strict && r.Reason == ReasonNotSeen {
@@ -184,10 +178,7 @@ func (s *suite) one(ctx context.Context, c *Check) (Result, error) {
 
 // named notes what the agent calls itself.
 func (s *suite) named(result any) {
-	name := strings.TrimSpace(str(result, "agentInfo", "name") + " " + str(result, "agentInfo", "version"))
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.name = cmp.Or(s.name, name)
+	s.name = strings.TrimSpace(str(result, "agentInfo", "name") + " " + str(result, "agentInfo", "version"))
 }
 
 // markVariable is in the environment of an agent, and so in that of what it leaves behind.
