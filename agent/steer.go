@@ -1,24 +1,51 @@
 package agent
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/gajae-code/gjc/providers"
 )
 
+// Steered is what became of words for the running turn.
+type Steered struct {
+	// Injected says that the running turn takes them.
+	Injected bool
+	// Turn is the one that was begun with them instead, if that was asked for; nil for none.
+	Turn *Turn
+}
+
 // Steer gives the running turn more to go on: the model sees it with its next request, the latest when it has
 // finished its answer. It reports false, and does nothing, if no turn runs that could still take it.
 func (s *Session) Steer(parts []providers.Part) (injected bool, err error) {
-	err = s.do(func(st *state) error {
-		t := st.turn
-		if t == nil || t.cancelling || t.closed || t.local != nil {
+	done, err := s.QueueSteer(parts, false)()
+	return done.Injected, err
+}
+
+// QueueSteer is [Session.Steer] in the order of the calls, like [Session.Prompt]: it returns at once, and what it
+// returns waits. With orPrompt a turn is queued where none can take the words.
+func (s *Session) QueueSteer(parts []providers.Part, orPrompt bool) func() (Steered, error) {
+	var result Steered
+	pending := s.do(func(st *state) error {
+		if t := st.turn; t != nil && !t.cancelling && !t.closed && t.local == nil {
+			result.Injected = true
+			t.steers = append(t.steers, parts)
 			return nil
 		}
-		injected = true
-		t.steers = append(t.steers, parts)
+		if !orPrompt || st.closing {
+			return nil
+		}
+		t := &Turn{session: s, prompt: parts, done: make(chan struct{})}
+		t.ctx, t.cancel = context.WithCancelCause(s.ctx)
+		result.Turn = t
+		st.waiting = append(st.waiting, t)
+		s.next(st)
 		return nil
-	})()
-	return injected, err
+	})
+	return func() (Steered, error) {
+		err := pending()
+		return result, err
+	}
 }
 
 // takeSteers makes what was steered into t part of the conversation. It runs on the actor.

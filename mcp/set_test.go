@@ -73,7 +73,7 @@ func TestSet_ProgramOnThePathOfItsEnvironment(t *testing.T) {
 
 	server.Stdio.Command = "no-such-server"
 	set := start(t, mcp.Options{}, server).ready()
-	if st := set.Status()[0]; !strings.Contains(st.LastError, `"no-such-server" is not on the server's PATH`) {
+	if st := set.Status()[0]; !strings.Contains(st.LastError, `"no-such-server" is not on the PATH`) {
 		t.Errorf("last error %q", st.LastError)
 	}
 }
