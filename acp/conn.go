@@ -27,9 +27,10 @@ type ConnOptions struct {
 	// MapError turns a handler's error into what goes on the wire, for errors that are not an [*Error] already.
 	// If nil, or if it returns nil, they become -32603 under their own text.
 	MapError func(error) *Error
-	// Ext handles requests and notifications whose names begin with "_"; a nil result is {}. If nil, the requests
-	// get -32601.
-	Ext func(ctx context.Context, method string, params jsonx.Raw) (any, error)
+	// Ext handles requests and notifications whose names begin with "_". Like any handler it runs in the order of the
+	// wire and must not block; what it returns runs behind it, beside others, and makes the result: nil is {}. If Ext
+	// is nil, the requests get -32601.
+	Ext func(ctx context.Context, method string, params jsonx.Raw) (func() (any, error), error)
 }
 
 // conn is what both ends share.
@@ -99,13 +100,20 @@ func (o *ConnOptions) wireError(err error) *jsonrpc.Error {
 	return jsonrpc.WireError(err)
 }
 
-// ext serves an extension method. It is ordered like everything else; the handler runs behind the dispatcher.
+// ext serves an extension method.
 func (o *ConnOptions) ext(ctx context.Context, req *jsonrpc.Request) (jsonrpc.Reply, error) {
 	if o.Ext == nil || !strings.HasPrefix(req.Method, "_") {
 		return nil, notFound(req.Method)
 	}
+	reply, err := o.Ext(ctx, req.Method, req.Params)
+	if err != nil {
+		return nil, err
+	}
 	return func() (any, error) {
-		result, err := o.Ext(ctx, req.Method, req.Params)
+		if reply == nil {
+			return struct{}{}, nil
+		}
+		result, err := reply()
 		if err == nil && result == nil {
 			result = struct{}{}
 		}

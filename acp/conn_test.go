@@ -162,11 +162,11 @@ func TestConn_Errors(t *testing.T) {
 				return &acp.Error{Code: -32050, Message: "refill"}
 			}
 			return nil
-		}, Ext: func(_ context.Context, method string, params jsonx.Raw) (any, error) {
+		}, Ext: func(_ context.Context, method string, params jsonx.Raw) (func() (any, error), error) {
 			if method == "_test/none" {
 				return nil, nil
 			}
-			return map[string]jsonx.Raw{method: params}, nil
+			return func() (any, error) { return map[string]jsonx.Raw{method: params}, nil }, nil
 		}})
 		prompt := func() error {
 			_, err := acp.MethodSessionPrompt.Call(t.Context(), client, &acp.PromptRequest{SessionID: "s"})

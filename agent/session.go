@@ -3,12 +3,9 @@ package agent
 import (
 	"context"
 	"errors"
-	"fmt"
-	"slices"
 	"strings"
 	"time"
 
-	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/sessions"
 )
@@ -225,85 +222,10 @@ type Snapshot struct {
 func (s *Session) Snapshot() (Snapshot, error) {
 	var snap Snapshot
 	err := s.do(func(st *state) error {
-		snap = Snapshot{
-			Mode: st.mode, Model: st.model, Thinking: st.thinking, ServiceTier: st.tier, Title: st.title, UpdatedAt: st.updated,
-			Plan: st.plan, Usage: st.usage, CostUSD: st.cost, Messages: len(st.history), Busy: st.turn != nil || len(st.waiting) > 0,
-		}
+		snap = st.snapshot()
 		return nil
 	})()
 	return snap, err
-}
-
-// SetMode changes the mode. It does not tell an event: the caller knows.
-func (s *Session) SetMode(mode Mode) Pending {
-	return s.do(func(st *state) error {
-		if st.mode == mode {
-			return nil
-		}
-		if _, err := s.opts.Log.Append(sessions.ModeChange{Mode: string(mode)}); err != nil {
-			return err
-		}
-		st.mode = mode
-		for _, child := range st.children {
-			child.SetMode(mode) // what it still does is judged by it
-		}
-		return nil
-	})
-}
-
-// SetModel changes the model, from the next model request on. The thinking level is kept as far as the new model
-// knows it.
-func (s *Session) SetModel(info providers.ModelInfo, level providers.ThinkingLevel) Pending {
-	return s.do(func(st *state) error {
-		if level == "" {
-			level = st.thinking
-		}
-		level = info.ClampThinking(level)
-		if info.Ref() != st.model.Ref() {
-			if _, err := s.opts.Log.Append(sessions.ModelChange{Model: info.Ref()}); err != nil {
-				return err
-			}
-			st.model = info
-		}
-		if !slices.Contains(info.ServiceTiers, st.tier) {
-			if err := s.setTier(st, ""); err != nil {
-				return err
-			}
-		}
-		return s.setThinking(st, level)
-	})
-}
-
-// ErrServiceTier is wrapped by the error for a service tier that the model does not have.
-var ErrServiceTier = errors.New("unknown service tier")
-
-// SetServiceTier changes the service tier, from the next model request on; empty for the provider's default.
-func (s *Session) SetServiceTier(tier string) Pending {
-	return s.do(func(st *state) error {
-		if tier != "" && !slices.Contains(st.model.ServiceTiers, tier) {
-			return fmt.Errorf("%w %q for %s; it has %v", ErrServiceTier, tier, st.model.Ref(), st.model.ServiceTiers)
-		}
-		return s.setTier(st, tier)
-	})
-}
-
-func (s *Session) setTier(st *state, tier string) error {
-	if st.tier == tier {
-		return nil
-	}
-	change := sessions.ServiceTierChange{}
-	if tier != "" {
-		raw, err := jsonx.Marshal(tier)
-		if err != nil {
-			return err
-		}
-		change.ServiceTier = raw
-	}
-	if _, err := s.opts.Log.Append(change); err != nil {
-		return err
-	}
-	st.tier = tier
-	return nil
 }
 
 // ErrEmptyTitle is returned for a title without a word.
@@ -336,35 +258,6 @@ func CleanTitle(title string) string {
 		title = string(r[:MaxTitle-1]) + "…"
 	}
 	return title
-}
-
-// ErrThinkingLevel is wrapped by the error for a level that the model does not have.
-var ErrThinkingLevel = errors.New("unknown thinking level")
-
-// SetThinking changes the thinking level, from the next model request on.
-func (s *Session) SetThinking(level providers.ThinkingLevel) Pending {
-	return s.do(func(st *state) error {
-		if got := st.model.ClampThinking(level); got != level {
-			return fmt.Errorf("%w %q for %s; it has %v", ErrThinkingLevel, level, st.model.Ref(), ThinkingLevels(st.model))
-		}
-		return s.setThinking(st, level)
-	})
-}
-
-// ThinkingLevels lists the levels that a model can be set to, off first.
-func ThinkingLevels(info providers.ModelInfo) []providers.ThinkingLevel {
-	return append([]providers.ThinkingLevel{providers.ThinkingOff}, info.Thinking...)
-}
-
-func (s *Session) setThinking(st *state, level providers.ThinkingLevel) error {
-	if level == st.thinking {
-		return nil
-	}
-	if _, err := s.opts.Log.Append(sessions.ThinkingChange{Level: level}); err != nil {
-		return err
-	}
-	st.thinking = level
-	return nil
 }
 
 // Cancel ends the turn that runs and those that wait now. Turns that are queued later are not touched.

@@ -66,7 +66,7 @@ func (s *Server) Authenticate(ctx context.Context, p *acp.AuthenticateRequest) (
 		if err := s.opts.Models.Reload(ctx); err != nil {
 			s.log.Warn().Err(err).Msg("loading models") // told in each session; the built-in models work
 		}
-		acp.AfterResponse(ctx, s.tellAuth)
+		acp.AfterResponse(ctx, s.keysChanged)
 		return &acp.AuthenticateResponse{}, nil
 	}, nil
 }
@@ -81,7 +81,7 @@ func (s *Server) Logout(ctx context.Context, _ *acp.LogoutRequest) (acp.Reply[ac
 		if err := s.opts.Models.Logout(); err != nil {
 			return nil, err
 		}
-		acp.AfterResponse(ctx, s.tellAuth)
+		acp.AfterResponse(ctx, s.keysChanged)
 		return &acp.LogoutResponse{}, nil
 	}, nil
 }
@@ -110,6 +110,12 @@ func (s *Server) authStatus() *acp.AuthStatusResponse {
 		resp.Accounts = append(resp.Accounts, acp.AuthAccount{Label: a.Label, Active: new(a.Active)})
 	}
 	return resp
+}
+
+// keysChanged tells what other keys mean: other models, another status.
+func (s *Server) keysChanged() {
+	s.tellOptions()
+	s.tellAuth()
 }
 
 // tellAuth tells a client that has asked for the status before that it is another one now.

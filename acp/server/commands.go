@@ -90,7 +90,7 @@ func (s *Server) turnOf(e *entry, p *acp.PromptRequest) (func(*agent.Session) *a
 	blocks := p.Prompt
 	name, args, typed, isCommand := typedCommand(blocks)
 	if !isCommand {
-		parts, err := promptParts(blocks)
+		parts, err := promptParts(blocks, 0)
 		if err != nil {
 			return nil, err
 		}
@@ -100,7 +100,7 @@ func (s *Server) turnOf(e *entry, p *acp.PromptRequest) (func(*agent.Session) *a
 	var rest []providers.Part
 	if len(blocks) > 1 {
 		var err error
-		if rest, err = promptParts(blocks[1:]); err != nil {
+		if rest, err = promptParts(blocks[1:], 1); err != nil {
 			return nil, err
 		}
 	}

@@ -9,17 +9,24 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// changed tells the client what a command has changed: it has heard of none of it.
-func (c *commandCall) changed(mode bool) error {
-	snap, err := c.session.Snapshot()
+// change makes a change and tells the client of it, which has heard of none of it. It returns what holds then.
+func (c *commandCall) change(change agent.Change) (*agent.Snapshot, error) {
+	var snap agent.Snapshot
+	before, err := c.session.Snapshot()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if mode {
-		c.entry.out.send(&acp.CurrentModeUpdate{CurrentModeID: acp.SessionModeID(snap.Mode)})
-	}
-	c.entry.out.send(&acp.ConfigOptionUpdate{ConfigOptions: c.server.configOptions(c.entry, &snap)})
-	return nil
+	err = c.session.Change(change, func(now agent.Snapshot, changed bool) {
+		snap = now
+		if !changed {
+			return
+		}
+		if now.Mode != before.Mode {
+			c.entry.out.send(&acp.CurrentModeUpdate{CurrentModeID: acp.SessionModeID(now.Mode)})
+		}
+		c.entry.out.send(&acp.ConfigOptionUpdate{ConfigOptions: c.server.configOptions(c.entry, &now)})
+	})()
+	return &snap, err
 }
 
 func changeModel(c *commandCall) error {
@@ -36,16 +43,14 @@ func changeModel(c *commandCall) error {
 		return c.say(s.String(), nil)
 	}
 	info, level, err := c.server.opts.Models.Find(c.args)
-	if err == nil {
-		err = c.session.SetModel(info, level)()
+	if err != nil {
+		return c.say("", err)
 	}
-	if err == nil {
-		err = c.changed(false)
+	now, err := c.change(agent.ToModel(info, level))
+	if err != nil {
+		return c.say("", err)
 	}
-	if err == nil {
-		snap, err = c.session.Snapshot()
-	}
-	return c.say(fmt.Sprintf("The model is now `%s`, thinking %s.", snap.Model.Ref(), snap.Thinking), err)
+	return c.say(fmt.Sprintf("The model is now `%s`, thinking %s.", now.Model.Ref(), now.Thinking), nil)
 }
 
 func changeMode(c *commandCall) error {
@@ -58,16 +63,9 @@ func changeMode(c *commandCall) error {
 	}
 	mode, err := agent.ParseMode(c.args)
 	if err == nil {
-		err = c.setMode(mode)
+		_, err = c.change(agent.ToMode(mode))
 	}
 	return c.say(fmt.Sprintf("The mode is now %s.", mode), err)
-}
-
-func (c *commandCall) setMode(mode agent.Mode) error {
-	if err := c.session.SetMode(mode)(); err != nil {
-		return err
-	}
-	return c.changed(true)
 }
 
 func modeList() string {
@@ -90,10 +88,7 @@ func changeThinking(c *commandCall) error {
 	if !ok {
 		return c.say("", fmt.Errorf("%w %q; %s has %s", agent.ErrThinkingLevel, c.args, snap.Model.Ref(), levelList(snap.Model)))
 	}
-	err = c.session.SetThinking(level)()
-	if err == nil {
-		err = c.changed(false)
-	}
+	_, err = c.change(agent.ToThinking(level))
 	return c.say(fmt.Sprintf("Thinking is now %s.", level), err)
 }
 
@@ -107,7 +102,7 @@ func levelList(m providers.ModelInfo) string {
 
 // planPrompt goes into plan mode and, with a text, prompts in it.
 func planPrompt(c *commandCall) (agent.Prepared, error) {
-	if err := c.setMode(agent.ModePlan); err != nil {
+	if _, err := c.change(agent.ToMode(agent.ModePlan)); err != nil {
 		return agent.Prepared{}, c.say("", err)
 	}
 	if c.args == "" && len(c.rest) == 0 {

@@ -57,7 +57,7 @@ func TestCommands(t *testing.T) {
 		{"/help", []string{"`/model [provider/id[:level]]`", "- plan:", "/export"}, nil},
 		{"/model", []string{"`offline/demo`", "There are"}, nil},
 		{"/model none/such", []string{"none/such"}, nil},
-		{"/model offline/demo", []string{"now `offline/demo`"}, []string{"config_option_update"}},
+		{"/model offline/demo", []string{"now `offline/demo`"}, nil},
 		{"/mode", []string{"The mode is default", "- strict:"}, nil},
 		{"/mode strict", []string{"now strict"}, []string{"current_mode_update", "config_option_update"}},
 		{"/mode sideways", []string{"sideways", "default, strict, plan, auto"}, nil},

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"strings"
+	"sync"
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/agent"
@@ -100,7 +101,7 @@ func modeState(current agent.Mode) *acp.SessionModeState {
 
 // SetSessionMode changes the mode. The client knows of its own change, so only the config option of the same meaning
 // is told.
-func (s *Server) SetSessionMode(_ context.Context, p *acp.SetSessionModeRequest) (acp.Reply[acp.SetSessionModeResponse], error) {
+func (s *Server) SetSessionMode(ctx context.Context, p *acp.SetSessionModeRequest) (acp.Reply[acp.SetSessionModeResponse], error) {
 	e, err := s.lookup(p.SessionID)
 	if err != nil {
 		return nil, err
@@ -109,23 +110,21 @@ func (s *Server) SetSessionMode(_ context.Context, p *acp.SetSessionModeRequest)
 	if err != nil {
 		return nil, err
 	}
-	change := e.queue(func(session *agent.Session) agent.Pending { return session.SetMode(mode) })
+	done := e.change(agent.ToMode(mode), func(snap *agent.Snapshot, changed bool) {
+		if changed {
+			e.out.send(&acp.ConfigOptionUpdate{ConfigOptions: s.configOptions(e, snap)})
+		}
+	})
 	return func() (*acp.SetSessionModeResponse, error) {
-		session, err := change()
-		if err != nil {
+		if _, err := done(ctx); err != nil {
 			return nil, err
 		}
-		snap, err := session.Snapshot()
-		if err != nil {
-			return nil, err
-		}
-		e.out.send(&acp.ConfigOptionUpdate{ConfigOptions: s.configOptions(e, &snap)})
 		return &acp.SetSessionModeResponse{}, nil
 	}, nil
 }
 
 // SetSessionConfigOption changes one option and answers with all of them: one may change what another offers.
-func (s *Server) SetSessionConfigOption(_ context.Context, p *acp.SetSessionConfigOptionRequest) (acp.Reply[acp.SetSessionConfigOptionResponse], error) {
+func (s *Server) SetSessionConfigOption(ctx context.Context, p *acp.SetSessionConfigOptionRequest) (acp.Reply[acp.SetSessionConfigOptionResponse], error) {
 	e, err := s.lookup(p.SessionID)
 	if err != nil {
 		return nil, err
@@ -134,35 +133,38 @@ func (s *Server) SetSessionConfigOption(_ context.Context, p *acp.SetSessionConf
 	if err != nil {
 		return nil, err
 	}
-	change := e.queue(set)
-	return func() (*acp.SetSessionConfigOptionResponse, error) {
-		session, err := change()
-		if err != nil {
-			return nil, err
+	done := e.change(set.change, func(snap *agent.Snapshot, changed bool) {
+		if set.then != nil {
+			set.then()
 		}
-		snap, err := session.Snapshot()
-		if err != nil {
-			return nil, err
-		}
-		if p.ConfigID == optionMode {
+		if p.ConfigID == optionMode && changed {
 			// The mode is shown in two places; the other one has not heard.
 			e.out.send(&acp.CurrentModeUpdate{CurrentModeID: acp.SessionModeID(snap.Mode)})
 		}
-		return &acp.SetSessionConfigOptionResponse{ConfigOptions: s.configOptions(e, &snap)}, nil
+	})
+	return func() (*acp.SetSessionConfigOptionResponse, error) {
+		snap, err := done(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return &acp.SetSessionConfigOptionResponse{ConfigOptions: s.configOptions(e, snap)}, nil
 	}, nil
 }
 
+// setting is what a config option is set to: a change of the session, or something else.
+type setting struct {
+	change agent.Change
+	then   func()
+}
+
 // setter returns the change that gives option id a value.
-func (s *Server) setter(e *entry, id acp.SessionConfigID, v acp.SessionConfigOptionValue) (func(*agent.Session) agent.Pending, error) {
+func (s *Server) setter(e *entry, id acp.SessionConfigID, v acp.SessionConfigOptionValue) (*setting, error) {
 	if id == optionThoughts && e.out.booleans {
 		on, ok := v.(acp.SessionConfigBoolValue)
 		if !ok {
 			return nil, invalidParams("the option %q is a switch: it takes true or false, with type boolean", id)
 		}
-		return func(*agent.Session) agent.Pending {
-			e.out.hideThoughts(!bool(on))
-			return func() error { return nil }
-		}, nil
+		return &setting{then: func() { e.out.hideThoughts(!bool(on)) }}, nil
 	}
 	if !isOption(id) {
 		return nil, invalidParams("unknown config option %q; there are %s, %s, %s and, for models that have it, %s", id, optionMode, optionModel, optionThinking, optionTier)
@@ -177,25 +179,25 @@ func (s *Server) setter(e *entry, id acp.SessionConfigID, v acp.SessionConfigOpt
 		if err != nil {
 			return nil, err
 		}
-		return func(session *agent.Session) agent.Pending { return session.SetMode(mode) }, nil
+		return &setting{change: agent.ToMode(mode)}, nil
 	case optionModel:
 		info, level, err := s.opts.Models.Find(value)
 		if err != nil {
 			return nil, invalidParams("%v; the option lists %s", err, s.modelRefs())
 		}
-		return func(session *agent.Session) agent.Pending { return session.SetModel(info, level) }, nil
+		return &setting{change: agent.ToModel(info, level)}, nil
 	case optionTier:
 		if value == tierDefault {
 			value = ""
 		}
-		return func(session *agent.Session) agent.Pending { return session.SetServiceTier(value) }, nil
+		return &setting{change: agent.ToServiceTier(value)}, nil
 	default:
 		level, ok := providers.ParseThinkingLevel(value)
 		if !ok {
 			// The session's model knows which there are.
-			return func(session *agent.Session) agent.Pending { return session.SetThinking(providers.ThinkingLevel(value)) }, nil
+			level = providers.ThinkingLevel(value)
 		}
-		return func(session *agent.Session) agent.Pending { return session.SetThinking(level) }, nil
+		return &setting{change: agent.ToThinking(level)}, nil
 	}
 }
 
@@ -220,6 +222,48 @@ func (s *Server) modelRefs() string {
 		all = append(all[:maxNamedModels], "…")
 	}
 	return strings.Join(all, ", ")
+}
+
+// change hands a change to the session, in the order of the calls, and returns how to wait for it. then runs in the same
+// step of the session as the change, so that what it tells is never older than what was told before. The answers to
+// changes go out in the order of the changes too: the last one that a client gets is the one that holds.
+func (e *entry) change(c agent.Change, then func(snap *agent.Snapshot, changed bool)) func(context.Context) (*agent.Snapshot, error) {
+	var snap agent.Snapshot
+	wait := e.queue(func(session *agent.Session) agent.Pending {
+		return session.Change(c, func(now agent.Snapshot, changed bool) {
+			snap = now
+			then(&now, changed)
+		})
+	})
+	turn, done := e.answers.join()
+	return func(ctx context.Context) (*agent.Snapshot, error) {
+		_, err := wait()
+		select {
+		case <-turn:
+		case <-ctx.Done():
+		}
+		acp.AfterResponse(ctx, done)
+		return &snap, err
+	}
+}
+
+// line lets those who have joined it go one behind the other.
+type line struct {
+	mu   sync.Mutex
+	last chan struct{} // closed when the last one has gone; nil for nobody
+}
+
+// join returns a channel that is closed when those before have gone, and what to call to go. It must be called.
+func (l *line) join() (turn <-chan struct{}, done func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	before, mine := l.last, make(chan struct{})
+	if before == nil {
+		before = make(chan struct{})
+		close(before)
+	}
+	l.last = mine
+	return before, sync.OnceFunc(func() { close(mine) })
 }
 
 // queue hands a change to the session, in the order of the calls, and returns how to wait for it.

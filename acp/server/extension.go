@@ -15,9 +15,9 @@ import (
 )
 
 // extensions are the methods beyond the protocol, by name. docs/protocol.md describes them.
-func (s *Server) extensions() map[string]func(context.Context, jsonx.Raw) (any, error) {
-	return map[string]func(context.Context, jsonx.Raw) (any, error){
-		"_session/steering":      served(s.steer),
+func (s *Server) extensions() map[string]extension {
+	return map[string]extension{
+		"_session/steering":      ordered(s.steer),
 		"_gjc/sessions/listAll":  served(s.listAll),
 		"_gjc/projects/list":     served(s.projects),
 		"_gjc/chats/byCwd":       served(s.chatsByCwd),
@@ -27,6 +27,9 @@ func (s *Server) extensions() map[string]func(context.Context, jsonx.Raw) (any, 
 	}
 }
 
+// extension handles one method, in two halves like every handler.
+type extension func(context.Context, jsonx.Raw) (func() (any, error), error)
+
 // extensionMethods lists their names.
 func extensionMethods() []string {
 	return slices.Sorted(maps.Keys((*Server)(nil).extensions()))
@@ -34,7 +37,7 @@ func extensionMethods() []string {
 
 // extension serves the requests whose names begin with an underscore. Those that are not known are answered -32601,
 // and as notifications ignored.
-func (s *Server) extension(ctx context.Context, method string, params jsonx.Raw) (any, error) {
+func (s *Server) extension(ctx context.Context, method string, params jsonx.Raw) (func() (any, error), error) {
 	handler := s.extensions()[method]
 	if handler == nil {
 		return nil, &acp.Error{Code: acp.ErrorCodeMethodNotFound, Message: "method not found: " + method}
@@ -45,9 +48,9 @@ func (s *Server) extension(ctx context.Context, method string, params jsonx.Raw)
 	return handler(ctx, params)
 }
 
-// served decodes params for a handler. Absent ones are an empty object.
-func served[P any](handler func(context.Context, *P) (any, error)) func(context.Context, jsonx.Raw) (any, error) {
-	return func(ctx context.Context, raw jsonx.Raw) (any, error) {
+// ordered decodes params for a handler whose first half runs in the order of the wire. Absent ones are an empty object.
+func ordered[P any](handler func(context.Context, *P) (func() (any, error), error)) extension {
+	return func(ctx context.Context, raw jsonx.Raw) (func() (any, error), error) {
 		p := new(P)
 		if len(raw) > 0 && !jsonx.IsNull(raw) {
 			if err := jsonx.Unmarshal(raw, p); err != nil {
@@ -56,6 +59,13 @@ func served[P any](handler func(context.Context, *P) (any, error)) func(context.
 		}
 		return handler(ctx, p)
 	}
+}
+
+// served is for a handler whose place in the order does not matter.
+func served[P any](handler func(context.Context, *P) (any, error)) extension {
+	return ordered(func(ctx context.Context, p *P) (func() (any, error), error) {
+		return func() (any, error) { return handler(ctx, p) }, nil
+	})
 }
 
 type steerParams struct {
@@ -75,7 +85,7 @@ type steerResult struct {
 
 // steer is "_session/steering", as other agents have it: it gives the running turn more to go on. Without a running
 // turn the client is told to prompt, if it has said that it can; else a turn begins that nobody waits for.
-func (s *Server) steer(ctx context.Context, p *steerParams) (any, error) {
+func (s *Server) steer(_ context.Context, p *steerParams) (func() (any, error), error) {
 	e, err := s.lookup(p.SessionID)
 	if err != nil {
 		return nil, err
@@ -88,31 +98,48 @@ func (s *Server) steer(ctx context.Context, p *steerParams) (any, error) {
 		}
 		blocks = append(blocks, block)
 	}
-	parts, err := promptParts(blocks)
+	parts, err := promptParts(blocks, 0)
 	if err != nil {
 		return nil, err
 	}
-	session, err := e.wait(ctx)
-	if err != nil {
-		return nil, err
+	orPrompt := p.Meta.Steering.IdleBehavior != "promptRequired"
+	type queued struct {
+		wait func() (agent.Steered, error)
+		err  error
 	}
-	switch injected, err := session.Steer(parts); {
-	case err != nil:
-		return nil, err
-	case injected:
-		return steerResult{Outcome: "injected"}, nil
-	case p.Meta.Steering.IdleBehavior == "promptRequired":
-		return steerResult{Outcome: "promptRequired", Reason: "noRunningTurn"}, nil
-	}
-	e.out.beginTurn()
-	turn := session.Prompt(parts)
-	s.background(func() { // ends with the turn, which ends with the session
-		if r := turn.Wait(context.Background()); r.Err != nil {
-			e.out.emit(agent.Noticed{Severity: agent.SeverityError, Title: "The turn failed.", Detail: r.Err.Error()})
+	taken := make(chan queued, 1)
+	e.then(func(session *agent.Session, err error) {
+		if err != nil {
+			taken <- queued{err: err}
+			return
 		}
-		e.out.endTurn()
+		taken <- queued{wait: session.QueueSteer(parts, orPrompt)}
 	})
-	return steerResult{Outcome: "startedNewTurn"}, nil
+	return func() (any, error) {
+		q := <-taken
+		if q.err != nil {
+			return nil, q.err
+		}
+		done, err := q.wait()
+		switch {
+		case err != nil:
+			return nil, err
+		case done.Injected:
+			return steerResult{Outcome: "injected"}, nil
+		case done.Turn == nil:
+			return steerResult{Outcome: "promptRequired", Reason: "noRunningTurn"}, nil
+		}
+		e.out.beginTurn()
+		if !s.background(func() { // ends with the turn, which ends with the session
+			if r := done.Turn.Wait(context.Background()); r.Err != nil {
+				e.out.emit(agent.Noticed{Severity: agent.SeverityError, Title: "The turn failed.", Detail: r.Err.Error()})
+			}
+			e.out.endTurn()
+		}) {
+			e.out.endTurn()
+		}
+		return steerResult{Outcome: "startedNewTurn"}, nil
+	}, nil
 }
 
 // A listed session of the extension methods: that of session/list.

@@ -20,7 +20,7 @@ type toolbox struct {
 	own []agent.Tool
 
 	mu      sync.Mutex // guards the fields below
-	used    bool       // whether there has been a list at all
+	lists   int        // counts the lists of servers that there have been
 	closed  bool
 	servers []acp.MCPServer
 	set     *mcp.Set // nil for no servers
@@ -66,29 +66,30 @@ func (b *toolbox) current() *mcp.Set {
 	return b.set
 }
 
-// use makes servers the session's, and returns the set to end; nil for none. It reports whether there is a set to be
-// made: the caller calls put then, whatever happens.
-func (b *toolbox) use(servers []acp.MCPServer) (end *mcp.Set, build bool) {
+// use makes servers the session's, and returns the set to end; nil for none. list is what put is to be called with,
+// whatever happens; zero where there is nothing to be put.
+func (b *toolbox) use(servers []acp.MCPServer) (end *mcp.Set, list int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.closed || b.used && sameServers(b.servers, servers) {
-		return nil, false
+	if b.closed || b.lists > 0 && sameServers(b.servers, servers) {
+		return nil, 0
 	}
 	end = b.set
-	b.used, b.servers, b.set = true, servers, nil
+	b.lists++
+	b.servers, b.set = servers, nil
 	if b.building == nil {
 		b.building = make(chan struct{})
 	}
-	return end, true
+	return end, b.lists
 }
 
-// put makes set the one for servers, unless the session has got others meanwhile, or is closed. It reports whether it
+// put makes set that of a list, unless the session has got another list meanwhile, or is closed. It reports whether it
 // did.
-func (b *toolbox) put(servers []acp.MCPServer, set *mcp.Set) bool {
+func (b *toolbox) put(list int, set *mcp.Set) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !sameServers(b.servers, servers) {
-		return false // who has put the others closes building
+	if b.lists != list {
+		return false // the one of the newer list closes building
 	}
 	if b.building != nil {
 		close(b.building)
@@ -121,30 +122,30 @@ func sameServers(a, b []acp.MCPServer) bool {
 // starts them and ends the former ones. That is for behind the response, and must be called: it starts nothing that its
 // caller would have to wait for.
 func (s *Server) connectMCP(e *entry, servers []acp.MCPServer) func(*agent.Session) {
-	end, build := e.box.use(servers)
+	end, list := e.box.use(servers)
 	return func(session *agent.Session) {
 		if end != nil && !s.background(func() { s.endMCP(end) }) {
 			s.endMCP(end)
 		}
-		if !build {
+		if list == 0 {
 			return
 		}
 		if len(servers) == 0 && s.opts.MCPServers == nil {
-			e.box.put(servers, nil)
+			e.box.put(list, nil)
 			return
 		}
-		if !s.background(func() { s.startMCP(e, session, servers) }) {
-			e.box.put(servers, nil)
+		if !s.background(func() { s.startMCP(e, session, list, servers) }) {
+			e.box.put(list, nil)
 		}
 	}
 }
 
 // startMCP starts a session's servers. That must not keep the response before them from the client: it goes first, if
 // the client reads.
-func (s *Server) startMCP(e *entry, session *agent.Session, servers []acp.MCPServer) {
+func (s *Server) startMCP(e *entry, session *agent.Session, list int, servers []acp.MCPServer) {
 	s.flush(e)
 	set := s.newMCP(e, session, servers)
-	if e.box.put(servers, set) && set != nil {
+	if e.box.put(list, set) && set != nil {
 		set.Start()
 	}
 }

@@ -94,11 +94,13 @@ func usage(u providers.Usage) *acp.Usage {
 	return out
 }
 
-// promptParts turns prompt blocks into what a model is sent: one text, with the images beside it.
-func promptParts(blocks []acp.ContentBlock) ([]providers.Part, error) {
+// promptParts turns prompt blocks into what a model is sent: one text, with the images beside it. first is the number of
+// the first block, for errors.
+func promptParts(blocks []acp.ContentBlock, first int) ([]providers.Part, error) {
 	var texts []string
 	var parts []providers.Part
 	for i, b := range blocks {
+		i += first
 		switch b := b.(type) {
 		case *acp.TextContent:
 			texts = append(texts, b.Text)

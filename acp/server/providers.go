@@ -6,6 +6,7 @@ import (
 	"net/url"
 
 	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/providers"
 )
 
@@ -66,7 +67,7 @@ func (s *Server) DisableProvider(_ context.Context, p *acp.DisableProviderReques
 
 // providerError words what was wrong with a request.
 func providerError(err error) error {
-	for _, is := range []error{providers.ErrUnknownProvider, providers.ErrUnsupportedAPI, providers.ErrRequiredProvider} {
+	for _, is := range []error{providers.ErrUnknownProvider, providers.ErrUnsupportedAPI, providers.ErrInvalidProvider, providers.ErrRequiredProvider} {
 		if errors.Is(err, is) {
 			return invalidParams("%v", err)
 		}
@@ -81,8 +82,8 @@ func (s *Server) tellOptions() {
 		if session == nil {
 			continue
 		}
-		if snap, err := session.Snapshot(); err == nil {
+		session.Change(agent.Change{}, func(snap agent.Snapshot, _ bool) {
 			e.out.send(&acp.ConfigOptionUpdate{ConfigOptions: s.configOptions(e, &snap)})
-		}
+		})
 	}
 }

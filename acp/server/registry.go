@@ -23,6 +23,7 @@ type entry struct {
 	session *agent.Session
 	waiting []func(*agent.Session, error)
 
+	answers     line // the answers to changes of what the session is set to
 	added       added
 	advertising sync.Mutex // held while commands are compared and told
 
@@ -35,14 +36,22 @@ type entry struct {
 	// before, if not nil, is closed when the session's former entry, which is being closed, has let go of its file.
 	before   <-chan struct{}
 	closing  sync.Once
-	gone     chan struct{} // closed when the session is closed
+	gone     chan struct{} // closed when the session is closed, and what was to follow is done
 	closeErr error         // of gone
+	// hurry ends endCtx, which bounds the closing: with the first context of those who wait for it.
+	endCtx context.Context
+	hurry  context.CancelCauseFunc
+	// finish runs when the session is closed, before gone; finished says that it is too late for one. Both are under mu.
+	finish   func()
+	finished bool
 
 	replaying sync.Mutex // held while a replay is written: two at once would mix
 }
 
 func newEntry(id acp.SessionID, out *outlet) *entry {
-	return &entry{id: id, out: out, done: make(chan struct{}), gone: make(chan struct{})}
+	e := &entry{id: id, out: out, done: make(chan struct{}), gone: make(chan struct{})}
+	e.endCtx, e.hurry = context.WithCancelCause(context.Background())
+	return e
 }
 
 // then calls fn with the session, at once if it is ready, else when it is. Calls keep their order.
@@ -82,25 +91,24 @@ func (e *entry) settle(session *agent.Session, err error) {
 }
 
 // close ends the session and waits for that. One that is still being made is closed as soon as it is made, also when
-// ctx ends before.
+// ctx ends before. Of several calls the context that ends first counts.
 func (e *entry) close(ctx context.Context) error {
 	e.closing.Do(func() {
 		go func() { // ends when the session is made, or is known not to be, and is closed
 			defer close(e.gone)
 			<-e.done
-			if e.session == nil {
-				return
-			}
-			// A client that does not read holds up the session's events; it must not hold up its end.
-			stop := context.AfterFunc(ctx, e.out.close)
-			defer stop()
-			e.closeErr = e.session.Close(ctx)
-			e.out.close()
-			if set := e.box.close(); set != nil {
-				e.closeErr = errors.Join(e.closeErr, set.Close(ctx))
+			e.closeErr = e.end()
+			e.mu.Lock()
+			finish := e.finish
+			e.finished = true
+			e.mu.Unlock()
+			if finish != nil {
+				finish()
 			}
 		}()
 	})
+	stop := context.AfterFunc(ctx, func() { e.hurry(context.Cause(ctx)) })
+	defer stop()
 	select {
 	case <-e.gone:
 		return e.closeErr
@@ -108,11 +116,39 @@ func (e *entry) close(ctx context.Context) error {
 	}
 	select {
 	case <-e.done:
-		<-e.gone // ctx bounds it
+		<-e.gone // endCtx bounds it
 		return e.closeErr
 	default:
 		return context.Cause(ctx)
 	}
+}
+
+// end ends what the entry has.
+func (e *entry) end() error {
+	if e.session == nil {
+		return nil
+	}
+	// A client that does not read holds up the session's events; it must not hold up its end.
+	stop := context.AfterFunc(e.endCtx, e.out.close)
+	defer stop()
+	err := e.session.Close(e.endCtx)
+	e.out.close()
+	if set := e.box.close(); set != nil {
+		err = errors.Join(err, set.Close(e.endCtx))
+	}
+	return err
+}
+
+// thenFinish makes fn run when the session is closed, before another of the same id can be opened. It reports false
+// where it is too late for that.
+func (e *entry) thenFinish(fn func()) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.finished || e.finish != nil {
+		return false
+	}
+	e.finish = fn
+	return true
 }
 
 // toolbox returns the session's tools, or nil while it is being made.

@@ -11,21 +11,30 @@ import (
 
 // The methods here are about sessions that need not be open.
 
-// free ends a session that may be open, as session/close does, and returns how to wait for that. Requests that come
-// later do not find it.
-func (s *Server) free(id acp.SessionID) func(context.Context) error {
+// retire ends a session that may be open, as session/close does, and does something to its file then. It returns how
+// to wait for that. Requests that come later do not find the session; one that opens it waits until it is done.
+func (s *Server) retire(id acp.SessionID, do func() error) func(context.Context) error {
 	s.mu.Lock()
 	e, leaving := s.sessions[id], s.leaving[id]
 	s.mu.Unlock()
 	if e != nil {
 		s.leave(e)
 	} else if e = leaving; e == nil {
-		return func(context.Context) error { return nil }
+		return func(context.Context) error { return do() }
 	}
+	var result error
+	last := e.thenFinish(func() { result = do() })
 	return func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sessionCloseTimeout)
 		defer cancel()
-		return e.close(ctx)
+		if err := e.close(ctx); err != nil {
+			s.log.Warn().Err(err).Msg("closing a session") // what is done to its file tells whether that matters
+		}
+		if !last {
+			return do()
+		}
+		<-e.gone
+		return result
 	}
 }
 
@@ -34,12 +43,12 @@ func (s *Server) DeleteSession(ctx context.Context, p *acp.DeleteSessionRequest)
 	if err := s.initialized(); err != nil {
 		return nil, err
 	}
-	closed := s.free(p.SessionID)
+	deleted := s.retire(p.SessionID, func() error {
+		return s.opts.Store.Delete(context.WithoutCancel(ctx), string(p.SessionID))
+	})
 	return func() (*acp.DeleteSessionResponse, error) {
-		if err := closed(ctx); err != nil {
-			s.log.Warn().Err(err).Msg("closing a session to delete it") // deleting tells whether that matters
-		}
-		if err := s.opts.Store.Delete(ctx, string(p.SessionID)); err != nil && !errors.Is(err, sessions.ErrNotFound) {
+		err := deleted(ctx)
+		if err != nil && !errors.Is(err, sessions.ErrNotFound) {
 			return nil, err
 		}
 		return &acp.DeleteSessionResponse{}, nil
@@ -51,12 +60,11 @@ func (s *Server) ArchiveSession(ctx context.Context, p *acp.ArchiveSessionReques
 	if err := s.initialized(); err != nil {
 		return nil, err
 	}
-	closed := s.free(p.SessionID)
+	archived := s.retire(p.SessionID, func() error {
+		return s.opts.Store.Archive(context.WithoutCancel(ctx), string(p.SessionID))
+	})
 	return func() (*acp.ArchiveSessionResponse, error) {
-		if err := closed(ctx); err != nil {
-			return nil, err
-		}
-		if err := s.opts.Store.Archive(ctx, string(p.SessionID)); err != nil {
+		if err := archived(ctx); err != nil {
 			return nil, err
 		}
 		return &acp.ArchiveSessionResponse{}, nil

@@ -60,7 +60,7 @@ func serve(ctx context.Context, h *host, opts *options) error {
 		UserDir: dir, Login: h.loginCommand(opts), MCPServers: func() ([]mcp.Server, error) {
 			// Read when a session begins: an error is told there, and initialize does no I/O.
 			cfg, err := readConfig(dir, opts.configs)
-			if err != nil || !cfg.MCP.Discover {
+			if err != nil || !cfg.discoverMCP {
 				return nil, err
 			}
 			return readMCPServers(filepath.Join(dir, "mcp.json"))

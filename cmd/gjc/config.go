@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -16,16 +14,15 @@ import (
 	"github.com/gajae-code/gjc/mcp"
 )
 
-// config is config.yml: the one of the agent directory, then those of --config, each over the ones before it.
-// docs/configuration.md describes it.
+// config is what gjc takes from config.yml: the one of the agent directory, then those of --config, each over the ones
+// before it. docs/configuration.md describes it. The file may hold more, which is for other programs.
 type config struct {
-	MCP struct {
-		// Discover gives every session the servers of mcp.json in the agent directory, beside those of the editor.
-		Discover bool `yaml:"discover"`
-	} `yaml:"mcp"`
+	// discoverMCP gives every session the servers of mcp.json in the agent directory, beside those of the editor.
+	discoverMCP bool
 }
 
-// readConfig reads the configuration. Only a file of the agent directory may be absent.
+// readConfig reads the configuration. Only a file of the agent directory may be absent. No error quotes a file: there
+// may be secrets in it.
 func readConfig(agentDir string, overlays []string) (*config, error) {
 	c := new(config)
 	own := filepath.Join(agentDir, "config.yml")
@@ -37,12 +34,43 @@ func readConfig(agentDir string, overlays []string) (*config, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading the configuration: %w", err)
 		}
-		// Decoding into what is there keeps what the file does not name.
-		if err := yaml.NewDecoder(bytes.NewReader(data), yaml.Strict()).Decode(c); err != nil && !errors.Is(err, io.EOF) {
-			return nil, fmt.Errorf("%s: %s", path, yaml.FormatError(err, false, true))
+		if err := c.merge(path, data); err != nil {
+			return nil, err
 		}
 	}
 	return c, nil
+}
+
+// merge takes what a file says over what c has.
+func (c *config) merge(path string, data []byte) error {
+	var file struct {
+		MCP any `yaml:"mcp"`
+	}
+	if err := yaml.Unmarshal(data, &file); err != nil {
+		line := 1
+		if e, ok := errors.AsType[yaml.Error](err); ok && e.GetToken() != nil {
+			line = e.GetToken().Position.Line
+		}
+		return fmt.Errorf("%s:%d: the file is not YAML with a mapping of settings", path, line)
+	}
+	if file.MCP == nil {
+		return nil
+	}
+	section, ok := file.MCP.(map[string]any)
+	if !ok {
+		return fmt.Errorf("%s: mcp: must be a mapping, like {discover: true}", path)
+	}
+	for _, key := range sortedKeys(section) {
+		on, ok := section[key].(bool)
+		switch {
+		case key != "discover":
+			return fmt.Errorf("%s: mcp.%s: there is no such setting; there is discover", path, key)
+		case !ok:
+			return fmt.Errorf("%s: mcp.discover: must be true or false", path)
+		}
+		c.discoverMCP = on
+	}
+	return nil
 }
 
 // mcpFile is mcp.json, in the shape that other programs use too.

@@ -1,0 +1,167 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/sessions"
+)
+
+// A Change changes what a session is set to. Make one with [ToMode], [ToModel], [ToThinking] or [ToServiceTier].
+type Change struct {
+	apply func(*Session, *state) error
+}
+
+// Change queues a change. then, if it is not nil, runs behind it, in the same step of the session: with what the session
+// is set to now, and whether anything has changed. It must not wait for the session. With a failed change it is not
+// called, and the session is as it was.
+func (s *Session) Change(c Change, then func(snap Snapshot, changed bool)) Pending {
+	return s.do(func(st *state) error {
+		before := st.settings()
+		if c.apply != nil {
+			if err := c.apply(s, st); err != nil {
+				return err
+			}
+		}
+		if then != nil {
+			then(st.snapshot(), st.settings() != before)
+		}
+		return nil
+	})
+}
+
+// settings is what a [Change] can change.
+type settings struct {
+	mode     Mode
+	model    string
+	thinking providers.ThinkingLevel
+	tier     string
+}
+
+func (st *state) settings() settings {
+	return settings{st.mode, st.model.Ref(), st.thinking, st.tier}
+}
+
+func (st *state) snapshot() Snapshot {
+	return Snapshot{
+		Mode: st.mode, Model: st.model, Thinking: st.thinking, ServiceTier: st.tier, Title: st.title, UpdatedAt: st.updated,
+		Plan: st.plan, Usage: st.usage, CostUSD: st.cost, Messages: len(st.history), Busy: st.turn != nil || len(st.waiting) > 0,
+	}
+}
+
+// ToMode changes the mode, for what is judged from now on.
+func ToMode(mode Mode) Change {
+	return Change{func(s *Session, st *state) error {
+		if st.mode == mode {
+			return nil
+		}
+		if _, err := s.opts.Log.Append(sessions.ModeChange{Mode: string(mode)}); err != nil {
+			return err
+		}
+		st.mode = mode
+		for _, child := range st.children {
+			child.SetMode(mode) // what it still does is judged by it
+		}
+		return nil
+	}}
+}
+
+// ToModel changes the model, from the next model request on. The thinking level is kept as far as the new model knows
+// it, unless level says another.
+func ToModel(info providers.ModelInfo, level providers.ThinkingLevel) Change {
+	return Change{func(s *Session, st *state) error {
+		if level == "" {
+			level = st.thinking
+		}
+		level = info.ClampThinking(level)
+		if info.Ref() != st.model.Ref() {
+			if _, err := s.opts.Log.Append(sessions.ModelChange{Model: info.Ref()}); err != nil {
+				return err
+			}
+			st.model = info
+		}
+		if !slices.Contains(info.ServiceTiers, st.tier) {
+			if err := s.setTier(st, ""); err != nil {
+				return err
+			}
+		}
+		return s.setThinking(st, level)
+	}}
+}
+
+// ErrThinkingLevel is wrapped by the error for a level that the model does not have.
+var ErrThinkingLevel = errors.New("unknown thinking level")
+
+// ToThinking changes the thinking level, from the next model request on.
+func ToThinking(level providers.ThinkingLevel) Change {
+	return Change{func(s *Session, st *state) error {
+		if got := st.model.ClampThinking(level); got != level {
+			return fmt.Errorf("%w %q for %s; it has %v", ErrThinkingLevel, level, st.model.Ref(), ThinkingLevels(st.model))
+		}
+		return s.setThinking(st, level)
+	}}
+}
+
+// ErrServiceTier is wrapped by the error for a service tier that the model does not have.
+var ErrServiceTier = errors.New("unknown service tier")
+
+// ToServiceTier changes the service tier, from the next model request on; empty for the provider's default.
+func ToServiceTier(tier string) Change {
+	return Change{func(s *Session, st *state) error {
+		if tier != "" && !slices.Contains(st.model.ServiceTiers, tier) {
+			return fmt.Errorf("%w %q for %s; it has %v", ErrServiceTier, tier, st.model.Ref(), st.model.ServiceTiers)
+		}
+		return s.setTier(st, tier)
+	}}
+}
+
+// SetMode is [Session.Change] with [ToMode].
+func (s *Session) SetMode(mode Mode) Pending { return s.Change(ToMode(mode), nil) }
+
+// SetModel is [Session.Change] with [ToModel].
+func (s *Session) SetModel(info providers.ModelInfo, level providers.ThinkingLevel) Pending {
+	return s.Change(ToModel(info, level), nil)
+}
+
+// SetThinking is [Session.Change] with [ToThinking].
+func (s *Session) SetThinking(level providers.ThinkingLevel) Pending {
+	return s.Change(ToThinking(level), nil)
+}
+
+// ThinkingLevels lists the levels that a model can be set to, off first.
+func ThinkingLevels(info providers.ModelInfo) []providers.ThinkingLevel {
+	return append([]providers.ThinkingLevel{providers.ThinkingOff}, info.Thinking...)
+}
+
+func (s *Session) setThinking(st *state, level providers.ThinkingLevel) error {
+	if level == st.thinking {
+		return nil
+	}
+	if _, err := s.opts.Log.Append(sessions.ThinkingChange{Level: level}); err != nil {
+		return err
+	}
+	st.thinking = level
+	return nil
+}
+
+func (s *Session) setTier(st *state, tier string) error {
+	if st.tier == tier {
+		return nil
+	}
+	change := sessions.ServiceTierChange{}
+	if tier != "" {
+		raw, err := jsonx.Marshal(tier)
+		if err != nil {
+			return err
+		}
+		change.ServiceTier = raw
+	}
+	if _, err := s.opts.Log.Append(change); err != nil {
+		return err
+	}
+	st.tier = tier
+	return nil
+}
