@@ -47,6 +47,7 @@ func (t *Turn) request(ctx context.Context) (providers.Model, *providers.Request
 		if err := s.takeSteers(st, t); err != nil {
 			return err
 		}
+		t.closed = t.closed || t.last
 		t.model = st.model
 		snap = *st
 		snap.history = append([]providers.Message(nil), st.history...)

@@ -16,7 +16,8 @@ type Steered struct {
 }
 
 // Steer gives the running turn more to go on: the model sees it with its next request, the latest when it has
-// finished its answer. It reports false, and does nothing, if no turn runs that could still take it.
+// finished its answer. It reports false, and does nothing, if no turn runs that could still answer it: the last request
+// that the turn may make is on its way, its prompt is yet to be made, or it is ending.
 func (s *Session) Steer(parts []providers.Part) (injected bool, err error) {
 	done, err := s.QueueSteer(parts, false)()
 	return done.Injected, err
@@ -61,13 +62,25 @@ func (s *Session) takeSteers(st *state, t *Turn) error {
 	return nil
 }
 
-// steered reports whether the turn has to go on for what was steered into it. If not, it takes no more.
-func (t *Turn) steered() bool {
+// goesOn reports whether a turn that would end with stop has to go on for what was steered into it. If not, it takes no
+// more, from the same moment on. Behind a refusal the turn is over in any case: what was not taken is left to the next.
+func (t *Turn) goesOn(stop StopReason) bool {
 	more := false
 	_ = t.do(func(*state) error { // a turn that is over takes no more either
-		more = len(t.steers) > 0
+		more = len(t.steers) > 0 && !t.cancelling && (stop == StopEndTurn || stop == StopMaxTokens)
 		t.closed = !more
+		if more {
+			t.ending = false
+		}
 		return nil
 	})
 	return more
+}
+
+// openToSteers lets the turn be steered. Before that nothing says that it will come to a model request at all.
+func (t *Turn) openToSteers() {
+	_ = t.do(func(*state) error { // a turn that is over stays closed
+		t.closed = false
+		return nil
+	})
 }

@@ -86,6 +86,138 @@ func TestSteer_DiskFull(t *testing.T) {
 	})
 }
 
+// users returns what the user says in a request, each message behind a comma.
+func users(req *providers.Request) string {
+	var all []string
+	for _, m := range req.Messages {
+		if m.Role == providers.RoleUser {
+			all = append(all, m.Text())
+		}
+	}
+	return strings.Join(all, ",")
+}
+
+// A turn that would end goes on for what was steered into it, where an answer can still come of it.
+func TestSteer_IsAnswered(t *testing.T) {
+	ends := func(o *agent.Options) {
+		o.Tools = agent.Tools{testTool("end", true, nil, func(context.Context, *input) (*agent.Result, error) {
+			return &agent.Result{Text: "asked", Say: "Which?", EndTurn: true}, nil
+		})}
+	}
+	for _, tt := range []struct {
+		name   string
+		change func(*agent.Options)
+		first  []providertest.Action
+	}{
+		{"cut off", nil, []providertest.Action{providertest.Stop(providers.StopLength)}},
+		{"cut off in a call", nil, []providertest.Action{providertest.Call("c1", "echo", `{}`), providertest.Stop(providers.StopLength)}},
+		{"a tool ends the turn", ends, []providertest.Action{providertest.Call("c1", "end", `{}`)}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			run(t, tt.change, func(w *world) {
+				gate := providertest.NewGate()
+				w.script.Add(append(providertest.Step{providertest.Text("x"), gate.Hold()}, tt.first...), providertest.Step{providertest.Text("fine")})
+				turn := w.session.Prompt(words("begin"))
+				synctest.Wait()
+				if ok, err := w.session.Steer(words("one")); !ok || err != nil {
+					t.Fatalf("steered %v, %v", ok, err)
+				}
+				gate.Open()
+				if r := turn.Wait(w.t.Context()); r.Stop != agent.StopEndTurn || r.Err != nil {
+					t.Errorf("result %+v", r)
+				}
+				if reqs := w.script.Requests(); len(reqs) != 2 || users(reqs[1]) != "begin,one" {
+					t.Errorf("%d requests, the last with %q", len(reqs), users(reqs[len(reqs)-1]))
+				}
+			})
+		})
+	}
+}
+
+// What is steered into a turn that cannot answer any more stays for the next one, also behind a refusal.
+func TestSteer_IsKept(t *testing.T) {
+	for name, last := range map[string][]providertest.Action{
+		"refusal":        {providertest.Stop(providers.StopRefusal)},
+		"refusal, calls": {providertest.Call("c1", "echo", `{}`), providertest.Stop(providers.StopRefusal)},
+		"failure":        {providertest.Fail(&providers.Error{Kind: providers.KindAuth, Provider: "test", Message: "no"})},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run(t, nil, func(w *world) {
+				gate := providertest.NewGate()
+				w.script.Add(append(providertest.Step{gate.Hold()}, last...), providertest.Step{providertest.Text("fine")})
+				turn := w.session.Prompt(words("begin"))
+				synctest.Wait()
+				if ok, err := w.session.Steer(words("one")); !ok || err != nil {
+					t.Fatalf("steered %v, %v", ok, err)
+				}
+				gate.Open()
+				turn.Wait(w.t.Context())
+				w.prompt("two")
+				reqs := w.script.Requests()
+				if got := users(reqs[len(reqs)-1]); len(reqs) != 2 || !strings.HasSuffix(got, "one,two") {
+					t.Errorf("%d requests, the last with %q", len(reqs), got)
+				}
+			})
+		})
+	}
+}
+
+// A turn takes nothing in that it could not answer: during the last request that it may make, and as long as its prompt
+// is yet to be made.
+func TestSteer_NotTaken(t *testing.T) {
+	run(t, func(o *agent.Options) { o.MaxRequests = 2 }, func(w *world) {
+		first, last := providertest.NewGate(), providertest.NewGate()
+		w.script.Add(
+			providertest.Step{first.Hold(), providertest.Call("c1", "echo", `{}`)},
+			providertest.Step{last.Hold(), providertest.Call("c2", "echo", `{}`)},
+		)
+		turn := w.session.Prompt(words("begin"))
+		synctest.Wait()
+		if ok, _ := w.session.Steer(words("one")); !ok {
+			t.Error("not taken before the last request")
+		}
+		first.Open()
+		synctest.Wait()
+		if ok, _ := w.session.Steer(words("two")); ok {
+			t.Error("taken during the last request")
+		}
+		last.Open()
+		if r := turn.Wait(w.t.Context()); r.Stop != agent.StopMaxTurnRequests {
+			t.Errorf("result %+v", r)
+		}
+	})
+	for name, fails := range map[string]error{"failing": errors.New("no such file"), "empty": nil} {
+		t.Run(name, func(t *testing.T) {
+			run(t, nil, func(w *world) {
+				release := make(chan struct{})
+				turn := w.session.PromptWith(func(context.Context, *agent.Turn) (agent.Prepared, error) {
+					<-release
+					return agent.Prepared{}, fails
+				})
+				synctest.Wait()
+				if ok, _ := w.session.Steer(words("x")); ok {
+					t.Error("a prompt that is yet to be made was steered")
+				}
+				close(release)
+				turn.Wait(w.t.Context())
+			})
+		})
+	}
+	run(t, nil, func(w *world) {
+		gate := providertest.NewGate()
+		w.script.Add(providertest.Step{gate.Hold()}, providertest.Step{providertest.Text("fine")})
+		turn := w.session.PromptWith(func(context.Context, *agent.Turn) (agent.Prepared, error) {
+			return agent.Prepared{Parts: words("made")}, nil
+		})
+		synctest.Wait()
+		if ok, _ := w.session.Steer(words("x")); !ok {
+			t.Error("a prompt that was made is not steered")
+		}
+		gate.Open()
+		turn.Wait(w.t.Context())
+	})
+}
+
 // around is the surroundings of child sessions in a test.
 func around(w *world) func(agent.Subagent) agent.Surroundings {
 	return func(about agent.Subagent) agent.Surroundings {
@@ -182,13 +314,14 @@ func TestSubagent_Ends(t *testing.T) {
 			t.Errorf("result %+v", r)
 		}
 	})
-	run(t, func(o *agent.Options) { o.Tools = agent.Tools{taskTool()} }, func(w *world) {
-		w.prompt("go")
-		last := w.script.Requests()[2].Messages
-		if m := last[len(last)-1]; !m.IsError || !strings.Contains(m.Text(), "the task failed") {
-			t.Errorf("the parent got %+v", m)
-		}
-	},
+	run(
+		t, func(o *agent.Options) { o.Tools = agent.Tools{taskTool()} }, func(w *world) {
+			w.prompt("go")
+			last := w.script.Requests()[2].Messages
+			if m := last[len(last)-1]; !m.IsError || !strings.Contains(m.Text(), "the task failed") {
+				t.Errorf("the parent got %+v", m)
+			}
+		},
 		providertest.Step{providertest.Call("c1", "task", `{"say":"it"}`)},
 		providertest.Step{providertest.Fail(&providers.Error{Kind: providers.KindInvalid, Provider: "test", Message: "no"})},
 		providertest.Step{providertest.Text("done")},

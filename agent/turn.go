@@ -66,6 +66,8 @@ type Turn struct {
 	closed bool
 	// ending says that a tool has asked for the turn's end.
 	ending bool
+	// last says that no request may come behind the one that is on its way. It is the turn's goroutine's.
+	last bool
 }
 
 // checkpoint is a place in a session to go back to.
@@ -99,7 +101,7 @@ type Prepared struct {
 // PromptWith queues a turn whose prompt prepare makes when the turn's time has come. An error of prepare is the
 // turn's; with no parts the turn ends at once.
 func (s *Session) PromptWith(prepare func(ctx context.Context, t *Turn) (Prepared, error)) *Turn {
-	return s.queue(&Turn{session: s, prepare: prepare, done: make(chan struct{})})
+	return s.queue(&Turn{session: s, prepare: prepare, closed: true, done: make(chan struct{})})
 }
 
 // Answer queues a turn that fn makes, in its place behind the turns before it. The conversation does not remember what
@@ -192,12 +194,13 @@ func (s *Session) turnOver(st *state, t *Turn, r TurnResult) {
 		bug.Reportf("a turn ended with %d open tool calls", len(t.open))
 	}
 	s.endOpenCalls(t, "The turn is over.")
-	// What was steered in too late is not lost: the next turn sees it. A log that fails here fails the next prompt too.
-	_ = s.takeSteers(st, t)
 	if r.Stop == StopRefusal {
 		// The refused prompt and what followed stays out of the next one.
 		s.goBack(st, t.before)
 	}
+	// What was steered in and never asked is not lost: the next turn sees it. A log that fails here fails the next prompt
+	// too.
+	_ = s.takeSteers(st, t)
 	if t.cancelling {
 		// Also where the end and the cancellation crossed: who cancels waits for this answer.
 		r = TurnResult{Stop: StopCancelled, Usage: r.Usage}
@@ -348,6 +351,7 @@ func (t *Turn) run() (r TurnResult) {
 			return t.ended(err, r.Usage)
 		}
 		t.prompt, shown = p.Parts, p.Shown
+		t.openToSteers()
 	}
 	user := &providers.Message{ID: s.opts.NewID(), Role: providers.RoleUser, Parts: t.prompt}
 	if err := t.recordShown(shown); err != nil {
@@ -361,7 +365,8 @@ func (t *Turn) run() (r TurnResult) {
 	}
 	t.title(shown)
 	t.settle()
-	for range s.opts.MaxRequests {
+	for left := s.opts.MaxRequests; left > 0; left-- {
+		t.last = left == 1
 		msg, err := t.ask(t.ctx)
 		if msg != nil {
 			r.Usage = r.Usage.Add(msg.Usage)
@@ -373,29 +378,24 @@ func (t *Turn) run() (r TurnResult) {
 			return t.ended(err, r.Usage)
 		}
 		t.tellUsage(msg)
-		calls := msg.ToolCalls()
-		if len(calls) == 0 {
-			if stop := stopReason(msg.StopReason); stop != StopEndTurn || !t.steered() {
-				return TurnResult{Stop: stop, Usage: r.Usage}
+		stop, over := stopReason(msg.StopReason), true
+		if calls := msg.ToolCalls(); len(calls) > 0 {
+			var results []*providers.Message
+			if stop == StopEndTurn {
+				results = t.runTools(t.ctx, calls)
+				over = t.ending
+			} else {
+				results = t.refuseCalls(calls, "The answer was cut off before this call was complete; it did not run.")
 			}
-			continue
+			if err := t.record(results...); err != nil {
+				return t.ended(err, r.Usage)
+			}
+			if t.ctx.Err() != nil {
+				return TurnResult{Stop: StopCancelled, Usage: r.Usage}
+			}
 		}
-		var results []*providers.Message
-		if msg.StopReason == providers.StopLength || msg.StopReason == providers.StopRefusal {
-			results = t.refuseCalls(calls, "The answer was cut off before this call was complete; it did not run.")
-		} else {
-			results = t.runTools(t.ctx, calls)
-		}
-		if err := t.record(results...); err != nil {
-			return t.ended(err, r.Usage)
-		}
-		switch {
-		case t.ctx.Err() != nil:
-			return TurnResult{Stop: StopCancelled, Usage: r.Usage}
-		case msg.StopReason == providers.StopLength || msg.StopReason == providers.StopRefusal:
-			return TurnResult{Stop: stopReason(msg.StopReason), Usage: r.Usage}
-		case t.ending:
-			return TurnResult{Stop: StopEndTurn, Usage: r.Usage}
+		if over && !t.goesOn(stop) {
+			return TurnResult{Stop: stop, Usage: r.Usage}
 		}
 	}
 	return TurnResult{Stop: StopMaxTurnRequests, Usage: r.Usage}
@@ -443,6 +443,7 @@ func (t *Turn) settle() {
 
 // ended is the result of a turn that does not go on, because of err if that is not nil.
 func (t *Turn) ended(err error, usage providers.Usage) TurnResult {
+	t.goesOn("")
 	if t.ctx.Err() != nil || errors.Is(err, errTurnOver) {
 		return TurnResult{Stop: StopCancelled, Usage: usage}
 	}
