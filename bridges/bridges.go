@@ -4,6 +4,7 @@
 package bridges
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -20,15 +21,15 @@ type Local struct {
 	Shell Shell
 	// Env is the process's environment; children get it without provider keys. Required.
 	Env []string
-	// LoginEnv, if set, returns the environment to use in Env's place. It may take a moment at its first call: a
-	// process that a desktop has started asks a login shell for the PATH.
-	LoginEnv func() []string
+	// LoginEnv, if set, returns the environment to use in Env's place. It may take a moment at its first call, but not
+	// longer than ctx: a process that a desktop has started asks a login shell for the PATH.
+	LoginEnv func(ctx context.Context) []string
 }
 
 // Environ returns the environment of children, still with provider keys.
-func (l *Local) Environ() []string {
+func (l *Local) Environ(ctx context.Context) []string {
 	if l.LoginEnv != nil {
-		return l.LoginEnv()
+		return l.LoginEnv(ctx)
 	}
 	return l.Env
 }

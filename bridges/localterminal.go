@@ -25,7 +25,7 @@ func (l *LocalTerminal) Start(ctx context.Context, cmd agent.Command) (agent.Exe
 	sink := &outputSink{tail: proc.NewTail(limit), live: cmd.OnOutput}
 	p, err := l.Children.Start(ctx, &proc.Options{
 		Path: l.Local.Shell.Path, Args: append(l.Local.Shell.Args[:len(l.Local.Shell.Args):len(l.Local.Shell.Args)], cmd.Line),
-		Dir: cmd.Dir, Env: proc.Environ(l.Local.Environ(), append(quietEnv[:len(quietEnv):len(quietEnv)], cmd.Env...)...),
+		Dir: cmd.Dir, Env: proc.Environ(l.Local.Environ(ctx), append(quietEnv[:len(quietEnv):len(quietEnv)], cmd.Env...)...),
 		Stdout: sink, MergeStderr: true, PTY: cmd.PTY,
 	})
 	if err != nil {

@@ -20,7 +20,7 @@ var _ agent.Programs = (*LocalPrograms)(nil)
 
 // LookPath implements [agent.Programs].
 func (l *LocalPrograms) LookPath(name string) (string, error) {
-	return proc.LookPath(name, l.Local.Environ())
+	return proc.LookPath(name, l.Local.Environ(context.Background()))
 }
 
 // errEnough ends a program that has said enough.
@@ -30,7 +30,7 @@ var errEnough = errors.New("output limit reached")
 func (l *LocalPrograms) Output(ctx context.Context, prog agent.Program, limit int) ([]byte, error) {
 	out := &limitedBuffer{limit: limit}
 	p, err := l.Children.Start(ctx, &proc.Options{
-		Path: prog.Path, Args: prog.Args, Dir: prog.Dir, Env: proc.Environ(l.Local.Environ()), Stdin: prog.Stdin != nil, Stdout: out,
+		Path: prog.Path, Args: prog.Args, Dir: prog.Dir, Env: proc.Environ(l.Local.Environ(ctx)), Stdin: prog.Stdin != nil, Stdout: out,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("starting %s: %w", prog.Path, err)

@@ -56,6 +56,23 @@ func (s *Server) commandFiles(ctx context.Context, e *entry, session *agent.Sess
 	return set
 }
 
+// Bounds of what is advertised of commands that are not gjc's own: many clients cannot take a line of more than 64 KiB.
+// What is left out of the list can be typed all the same.
+const (
+	maxAdvertised  = 40 << 10 // bytes in all
+	maxDescription = 200      // characters
+	maxCommandName = 100
+)
+
+// clip puts a text on one line and cuts it.
+func clip(text string, most int) string {
+	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "\uFFFD")), " ")
+	if r := []rune(text); len(r) > most {
+		return string(r[:most-1]) + "…"
+	}
+	return text
+}
+
 // addedCommands lists what is known by now beside gjc's own commands. One of the same name is left out.
 func (s *Server) addedCommands(e *entry) []acp.AvailableCommand {
 	taken := make(map[string]bool)
@@ -63,10 +80,13 @@ func (s *Server) addedCommands(e *entry) []acp.AvailableCommand {
 		taken[c.name] = true
 	}
 	var all []acp.AvailableCommand
+	room := maxAdvertised
 	add := func(name, description, hint string) {
-		if !taken[name] {
+		c := availableCommand(clip(name, maxCommandName), clip(description, maxDescription), clip(hint, maxDescription))
+		room -= len(c.Name) + len(c.Description) + len(hint) + 64
+		if !taken[name] && room >= 0 {
 			taken[name] = true
-			all = append(all, availableCommand(name, description, hint))
+			all = append(all, c)
 		}
 	}
 	e.added.mu.Lock()

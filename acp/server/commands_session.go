@@ -197,6 +197,9 @@ func export(c *commandCall) error {
 		path = "gjc-session-" + c.session.ID() + ".md"
 	}
 	path = ws.Resolve(path)
+	if real := c.entry.files.RealPath(path); !ws.Contains(path) || !within(c.entry.files, &ws, real) {
+		return c.say("", fmt.Errorf("%s is not in the session's directories; name a file that is", path))
+	}
 	if _, err := c.entry.files.Stat(c, path); err == nil {
 		return c.say("", fmt.Errorf("%s is there already; name another file", path))
 	} else if !errors.Is(err, fs.ErrNotExist) {
@@ -210,6 +213,15 @@ func export(c *commandCall) error {
 		return c.say("", fmt.Errorf("exporting the session failed: %w", err))
 	}
 	return c.say("Session exported to: "+path, nil)
+}
+
+// within reports whether a path behind all links lies in the roots behind theirs.
+func within(files agent.FS, ws *agent.Workspace, real string) bool {
+	roots := agent.Workspace{Cwd: files.RealPath(ws.Cwd)}
+	for _, dir := range ws.Additional {
+		roots.Additional = append(roots.Additional, files.RealPath(dir))
+	}
+	return roots.Contains(real)
 }
 
 func mcpCommand(c *commandCall) error {

@@ -173,18 +173,21 @@ func TestMCP_CommandsWaitForServers(t *testing.T) {
 	var script *providertest.Script
 	e := start(t, scripted(providertest.Step{providertest.Text("hi")}), func(c *config) {
 		script = c.server.Models.(*models).list[0].(*providertest.Script)
+		script.Else(func(*providers.Request) providertest.Step { return providertest.Step{providertest.Text("hi")} })
 	})
-	for range 20 {
+	for range 10 {
 		id := call[acp.NewSessionResponse](e, "session/new", obj{"cwd": e.dir, "mcpServers": []any{httpSpec("db", srv.URL, "ann")}}).SessionID
 		e.say(id, "/mcp", acp.StopReasonEndTurn)
 		if got := e.Text(id); !strings.Contains(got, "db (http)") {
 			t.Fatalf("/mcp told %q", got)
 		}
+		e.say(id, "wait for it", acp.StopReasonEndTurn) // a server whose client goes while it connects keeps its session
 		call[struct{}](e, "session/close", obj{"sessionId": id})
 	}
 	id := call[acp.NewSessionResponse](e, "session/new", obj{"cwd": e.dir, "mcpServers": []any{httpSpec("db", srv.URL, "ann")}}).SessionID
 	e.say(id, "/mcp:db:greet you", acp.StopReasonEndTurn)
-	if got := script.Requests()[0].Messages[0].Text(); got != "Say hello to you" {
+	reqs := script.Requests()
+	if got := reqs[len(reqs)-1].Messages[0].Text(); got != "Say hello to you" {
 		t.Errorf("the model was asked %q", got)
 	}
 }
@@ -293,5 +296,68 @@ func TestMCP_TraceContext(t *testing.T) {
 	})
 	if v := <-got; v != parent {
 		t.Errorf("the server got the trace parent %v", v)
+	}
+}
+
+// Of three loads at once the last list counts, and nothing of the others stays.
+func TestMCP_LoadsInARow(t *testing.T) {
+	var mu sync.Mutex
+	users := make(map[string]int)
+	srv := httpServer(t, nil)
+	counted := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		users[r.Header.Get("X-User")]++
+		mu.Unlock()
+		srv.Config.Handler.ServeHTTP(w, r)
+	}))
+	defer counted.Close()
+	e := start(t)
+	id := e.session()
+	for range 10 {
+		var all sync.WaitGroup
+		for _, user := range []string{"ann", "bob", "ann"} {
+			sent := make(chan struct{})
+			all.Go(func() {
+				close(sent)
+				call[struct{}](e, "session/load", obj{"sessionId": id, "cwd": e.dir, "mcpServers": []any{httpSpec("db", counted.URL, user)}})
+			})
+			<-sent
+		}
+		all.Wait()
+		e.say(id, "!mcp whoami {}", acp.StopReasonEndTurn)
+	}
+	call[struct{}](e, "session/close", obj{"sessionId": id})
+	mu.Lock()
+	defer mu.Unlock()
+	if users["ann"] == 0 {
+		t.Error("the server that counts was never asked")
+	}
+}
+
+// What servers say of their prompts cannot make a line that clients do not take.
+func TestMCP_ManyPrompts(t *testing.T) {
+	longest := 0
+	srv := httpServer(t, func(server *sdk.Server) {
+		for i := range 1500 {
+			server.AddPrompt(&sdk.Prompt{Name: fmt.Sprintf("prompt%d", i), Description: strings.Repeat("very long ", 800)},
+				func(context.Context, *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) { return nil, nil })
+		}
+	})
+	e := start(t, func(c *config) {
+		c.editor.Trace = func(sent bool, line []byte) {
+			if !sent {
+				longest = max(longest, len(line))
+			}
+		}
+	})
+	id := call[acp.NewSessionResponse](e, "session/new", obj{"cwd": e.dir, "mcpServers": []any{httpSpec("db", srv.URL, "ann")}}).SessionID
+	e.await(id, acptest.Update(func(u *acp.AvailableCommandsUpdate) bool {
+		return slices.ContainsFunc(u.AvailableCommands, func(c acp.AvailableCommand) bool { return strings.HasPrefix(c.Name, "mcp:") })
+	}))
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if longest > 64<<10 {
+		t.Errorf("the longest line has %d bytes", longest)
 	}
 }

@@ -72,6 +72,7 @@ func TestBadInput(t *testing.T) {
 		{"nested meta", `{"jsonrpc":"2.0","id":7,"method":"session/list","params":{"_meta":{"x":` + deep(5000) + `}}}`, []answered{{"7", 0, ""}}},
 		{"HTTP", "POST / HTTP/1.1\r\nContent-Type: application/json\r\n\r", []answered{{"null", parseError, ""}, {"null", parseError, ""}}},
 		{"Content-Length", "Content-Length: 2\r\n\r\n{}", []answered{{"null", parseError, ""}, {"null", invalidRequest, ""}}},
+		{"a member twice, and an id", `{"jsonrpc":"2.0","id":7,"method":"session/list","params":{"cwd":"/a","cwd":"/b"}}`, []answered{{"7", invalidRequest, ""}}},
 		{"duplicate members", `{"jsonrpc":"2.0","id":7,"id":8,"method":"session/list"}`, []answered{{"null", invalidRequest, ""}}},
 	}, s)
 	p.badInput("messages", &id, []badInput{

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
 
 	"github.com/gajae-code/gjc/bridges"
 	"github.com/gajae-code/gjc/providers"
@@ -109,7 +108,7 @@ func (h *host) store(agentDir string) *sessions.Store {
 func (h *host) local(ctx context.Context) bridges.Local {
 	local := bridges.Local{Shell: bridges.FindShell(h.getenv("SHELL")), Env: h.env}
 	if h.fromDesktop() {
-		local.LoginEnv = sync.OnceValue(func() []string { return h.loginEnv(ctx) })
+		local.LoginEnv = h.loginEnvOnce(ctx)
 	}
 	return local
 }

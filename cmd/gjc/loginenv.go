@@ -1,13 +1,13 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/gajae-code/gjc/internal/proc"
@@ -19,13 +19,35 @@ const loginTimeout = 3 * time.Second
 // maxLoginEnv bounds what is read of a login shell, in bytes.
 const maxLoginEnv = 1 << 20
 
-// loginMark stands before the environment in a login shell's output, behind whatever its profile prints.
-const loginMark = "gjc-login-environment"
+// loginMark stands before and behind the PATH in a login shell's output, whatever its profile prints.
+const loginMark = "gjc-login-path"
 
 // fromDesktop reports whether the process was started by no shell: editors that a desktop starts have the PATH of the
 // desktop, without what the user's profile adds.
 func (h *host) fromDesktop() bool {
 	return runtime.GOOS != "windows" && h.getenv("SHLVL") == ""
+}
+
+// loginEnvOnce returns how to get the login environment, which is asked for once, at the first call. Who cannot wait for
+// it gets the process's own.
+func (h *host) loginEnvOnce(life context.Context) func(context.Context) []string {
+	var once sync.Once
+	var env []string
+	known := make(chan struct{})
+	return func(ctx context.Context) []string {
+		once.Do(func() {
+			go func() { // ends with the shell, which loginTimeout and life bound
+				defer close(known)
+				env = h.loginEnv(life)
+			}()
+		})
+		select {
+		case <-known:
+			return env
+		case <-ctx.Done():
+			return h.env
+		}
+	}
 }
 
 // loginEnv returns the environment for children: the process's, with the PATH of the user's login shell and the usual
@@ -60,7 +82,7 @@ func (h *host) loginPath(ctx context.Context) string {
 	var out capped
 	// fish, zsh, bash and sh all read this line alike.
 	p, err := proc.Start(ctx, &proc.Options{
-		Path: shell, Args: []string{"-l", "-c", "printf '%s' " + loginMark + "; command env"}, Dir: "/", Env: h.env, Stdout: &out,
+		Path: shell, Args: []string{"-l", "-c", `printf '` + loginMark + `%s` + loginMark + `' "$PATH"`}, Dir: "/", Env: h.env, Stdout: &out,
 	})
 	if err != nil {
 		return ""
@@ -70,16 +92,12 @@ func (h *host) loginPath(ctx context.Context) string {
 		<-p.Done()
 		return ""
 	}
-	_, env, found := bytes.Cut(out.data, []byte(loginMark))
+	_, path, _ := strings.Cut(string(out.data), loginMark)
+	path, _, found := strings.Cut(path, loginMark)
 	if !found {
 		return ""
 	}
-	for line := range bytes.Lines(env) {
-		if path, ok := bytes.CutPrefix(bytes.TrimRight(line, "\r\n"), []byte("PATH=")); ok {
-			return string(path)
-		}
-	}
-	return ""
+	return path
 }
 
 // capped keeps the start of what is written to it.

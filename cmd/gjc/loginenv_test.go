@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -36,6 +37,7 @@ PATH=` + tools + `:/usr/bin:/bin; SECRET=sk-x; export PATH SECRET
 	}{
 		{"plain", shell(run + `eval "$3"`), true},
 		{"noisy profile", shell(run + "echo PATH=/wrong; echo welcome\n" + `eval "$3"`), true},
+		{"variable of several lines", shell(run + "X='a\nPATH=/wrong'; export X\n" + `eval "$3"`), true},
 		{"failing", shell("exit 3"), false},
 		{"none", "", false},
 		{"relative", "sh", false},
@@ -70,5 +72,26 @@ PATH=` + tools + `:/usr/bin:/bin; SECRET=sk-x; export PATH SECRET
 	}
 	if (&host{env: []string{"SHLVL=1"}}).fromDesktop() {
 		t.Error("a process with SHLVL was not started by a shell?")
+	}
+}
+
+// Who cannot wait for a shell that hangs goes on without it.
+func TestLoginEnv_ShellHangs(t *testing.T) {
+	testenv.NoLeaks(t)
+	path := filepath.Join(t.TempDir(), "shell")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\nexec sleep 600\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	life, end := context.WithCancel(t.Context())
+	h := &host{env: []string{"SHELL=" + path, "PATH=/usr/bin"}}
+	env := h.loginEnvOnce(life)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if got := env(ctx); len(got) != 2 || got[1] != "PATH=/usr/bin" {
+		t.Errorf("environment %q", got)
+	}
+	end()
+	if got := env(t.Context()); len(got) != 2 {
+		t.Errorf("environment %q", got)
 	}
 }

@@ -112,7 +112,7 @@ func decodeMessage(data []byte) (*Request, *response, *inboundError) {
 		if data[0] == '[' {
 			return invalid(ID{}, "batches are not supported, send one message at a time")
 		}
-		return invalid(ID{}, "%w", err)
+		return invalid(idOfBroken(data, err), "%w", err)
 	}
 	var id ID
 	if m.id != nil {
@@ -206,4 +206,18 @@ func appendResponse(dst []byte, id ID, result any, rerr *Error) ([]byte, error) 
 		dst, err = jsonx.Append(dst, result)
 	}
 	return append(dst, '}'), err
+}
+
+// idOfBroken returns the id of a request with a member that is there twice: who sent it waits for an answer. It is
+// none where the id itself is in doubt, and for what is no request.
+func idOfBroken(data []byte, err error) (id ID) {
+	derr, ok := errors.AsType[*jsonx.DecodeError](err)
+	if !ok || derr.Pointer == "/id" || derr.Pointer == "/method" || jsonx.Lookup(data, "method") == nil {
+		return ID{}
+	}
+	raw := jsonx.Lookup(data, "id")
+	if raw == nil || id.UnmarshalJSON(raw) != nil {
+		return ID{}
+	}
+	return id
 }
