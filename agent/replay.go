@@ -10,11 +10,19 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// Replay returns the events of the conversation so far, as they looked live: all of it, also what was compacted since.
+// Replay returns the events of the conversation so far, as they looked live: all of it, also what was compacted since. A
+// call that runs is told as far as it is; what it tells from then on comes behind, because the session stands still
+// while such a call is told. So the loop over the events must not ask the session for anything.
 func (s *Session) Replay() (iter.Seq[Event], error) {
 	var branch []sessions.Entry
-	if err := s.do(func(*state) error {
+	live := make(map[string]bool)
+	if err := s.do(func(st *state) error {
 		branch = s.opts.Log.Branch()
+		if st.turn != nil {
+			for _, c := range st.turn.calls {
+				live[c.id] = true
+			}
+		}
 		return nil
 	})(); err != nil {
 		return nil, err
@@ -22,19 +30,53 @@ func (s *Session) Replay() (iter.Seq[Event], error) {
 	return func(yield func(Event) bool) {
 		r := &replay{
 			session: s, yield: yield, tools: s.opts.Tools.Tools(),
-			results: make(map[string]*providers.Message), told: make(map[string]bool),
+			told: make(map[string]bool),
 		}
-		for _, e := range branch {
-			if m, ok := e.(sessions.MessageEntry); ok && m.Message.Role == providers.RoleTool {
-				r.results[m.Message.ToolCallID] = &m.Message
+		last := -1
+		for i, e := range branch {
+			if m, ok := e.(sessions.MessageEntry); ok && m.Message.Role == providers.RoleAssistant {
+				last = i
 			}
 		}
-		for _, e := range branch {
+		for i, e := range branch {
+			if i == last {
+				r.live = live
+			}
+			r.answers(branch[i:])
 			if !r.entry(e) {
 				return
 			}
 		}
 	}, nil
+}
+
+// answers takes note of the results of the calls in the answer that entries begin with, if it is one. Some models give
+// calls the same ids over and over.
+func (r *replay) answers(entries []sessions.Entry) {
+	if m, ok := entries[0].(sessions.MessageEntry); !ok || m.Message.Role != providers.RoleAssistant {
+		return
+	}
+	r.results = make(map[string][]*providers.Message)
+	for _, e := range entries[1:] {
+		m, ok := e.(sessions.MessageEntry)
+		switch {
+		case !ok:
+		case m.Message.Role == providers.RoleTool:
+			r.results[m.Message.ToolCallID] = append(r.results[m.Message.ToolCallID], &m.Message)
+		case m.Message.Role == providers.RoleAssistant:
+			return
+		}
+	}
+}
+
+// result takes the next result of a call of that id; nil for none.
+func (r *replay) result(id string) *providers.Message {
+	all := r.results[id]
+	if len(all) == 0 {
+		return nil
+	}
+	r.results[id] = all[1:]
+	return all[0]
 }
 
 func (r *replay) entry(e sessions.Entry) bool {
@@ -68,9 +110,11 @@ func (r *replay) entry(e sessions.Entry) bool {
 type replay struct {
 	session *Session
 	yield   func(Event) bool
-	results map[string]*providers.Message
+	results map[string][]*providers.Message // of the answer that is told
 	told    map[string]bool
 	tools   []Tool
+	// live are the calls of the last answer that had no result when the replay began.
+	live map[string]bool
 	// shown is what the next user message is shown as; empty for its own text.
 	shown string
 }
@@ -130,7 +174,11 @@ func (r *replay) assistant(m *providers.Message) bool {
 				ok = r.yield(MessageDelta{MessageID: m.ID, Speaker: SpeakerThought, Text: p.Text})
 			}
 		case providers.ToolCall:
-			ok = r.call(p, r.results[p.ID])
+			if r.live[p.ID] {
+				ok = r.liveCall(p)
+			} else {
+				ok = r.call(p, r.result(p.ID))
+			}
 		default:
 		}
 		if !ok {
@@ -138,6 +186,54 @@ func (r *replay) assistant(m *providers.Message) bool {
 		}
 	}
 	return true
+}
+
+// liveCall tells of a call that was live when the replay began, as far as it is now.
+func (r *replay) liveCall(c providers.ToolCall) bool {
+	s := r.session
+	var now *liveCall
+	var result *providers.Message
+	release, err := s.hold(func(st *state) {
+		if st.turn != nil {
+			if live := st.turn.live(c.ID); live != nil {
+				now = new(*live)
+				return
+			}
+		}
+		for _, e := range s.opts.Log.Branch() {
+			if m, ok := e.(sessions.MessageEntry); ok && m.Message.Role == providers.RoleTool && m.Message.ToolCallID == c.ID {
+				result = &m.Message
+			}
+		}
+	})
+	if err == nil {
+		defer release()
+	}
+	if now == nil {
+		return r.call(c, result)
+	}
+	r.told[c.ID] = true
+	switch {
+	case now.started == nil:
+		return true // it tells that itself in a moment
+	case !r.yield(*now.started):
+		return false
+	case now.ended == nil:
+		return now.progress == nil || r.yield(*now.progress)
+	}
+	if !r.plan(c, now.ended.Failed) || !r.yield(*now.ended) {
+		return false
+	}
+	return now.said == nil || r.yield(*now.said)
+}
+
+// plan tells the plan that a call has made.
+func (r *replay) plan(c providers.ToolCall, failed bool) bool {
+	if c.Name != planTool || failed {
+		return true
+	}
+	entries, ok := PlanFromInput(c.Input)
+	return !ok || r.yield(PlanChanged{Entries: entries})
 }
 
 // call tells a call and its end. A call without a result was cut off.
@@ -169,12 +265,7 @@ func (r *replay) call(c providers.ToolCall, result *providers.Message) bool {
 	if !r.yield(started) {
 		return false
 	}
-	if c.Name == planTool && result != nil && !result.IsError {
-		if entries, ok := PlanFromInput(c.Input); ok && !r.yield(PlanChanged{Entries: entries}) {
-			return false
-		}
-	}
-	if !r.yield(ended) {
+	if !r.plan(c, result == nil || result.IsError) || !r.yield(ended) {
 		return false
 	}
 	return d.Say == "" || r.yield(MessageDelta{MessageID: c.ID + saidSuffix, Speaker: SpeakerAgent, Text: d.Say})

@@ -199,6 +199,20 @@ func (s *Session) do(fn func(st *state) error) Pending {
 	return func() error { return <-result }
 }
 
+// hold runs fn on the actor, which then stands still until release is called: meanwhile the session tells nothing.
+func (s *Session) hold(fn func(st *state)) (release func(), err error) {
+	ran, released := make(chan struct{}), make(chan struct{})
+	if !s.box.post(func() {
+		fn(&s.st)
+		close(ran)
+		<-released
+	}) {
+		return nil, ErrSessionClosed
+	}
+	<-ran
+	return func() { close(released) }, nil
+}
+
 // Snapshot is the session's state at one moment.
 type Snapshot struct {
 	Mode     Mode

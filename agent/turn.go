@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -54,11 +53,11 @@ type Turn struct {
 	// tools are those of the last request. They are the turn's goroutine's.
 	tools []Tool
 
-	// Of the actor: whether the turn has been told to stop, its open tool calls in order, the model of its last
-	// request, and how the session stood before the prompt.
+	// Of the actor: whether the turn has been told to stop, its tool calls without a result in order, the model of its
+	// last request, and how the session stood before the prompt.
 	cancelling bool
 	overstay   *time.Timer
-	open       []string
+	calls      []*liveCall
 	model      providers.ModelInfo
 	before     checkpoint
 	// steers is what was steered into the turn and has not been taken yet; closed says that it takes no more.
@@ -190,8 +189,8 @@ func (s *Session) turnOver(st *state, t *Turn, r TurnResult) {
 	if t.overstay != nil {
 		t.overstay.Stop()
 	}
-	if len(t.open) > 0 && !t.cancelling {
-		bug.Reportf("a turn ended with %d open tool calls", len(t.open))
+	if n := t.openCalls(); n > 0 && !t.cancelling {
+		bug.Reportf("a turn ended with %d open tool calls", n)
 	}
 	s.endOpenCalls(t, "The turn is over.")
 	if r.Stop == StopRefusal {
@@ -258,14 +257,6 @@ func (s *Session) abandon(st *state, t *Turn) {
 	s.turnOver(st, t, TurnResult{Stop: StopCancelled})
 }
 
-// endOpenCalls brings every open call of t to its terminal status. It runs on the actor.
-func (s *Session) endOpenCalls(t *Turn, why string) {
-	for _, id := range t.open {
-		s.emit(ToolEnded{CallID: id, Failed: true, Content: []Content{TextContent{why}}})
-	}
-	t.open = nil
-}
-
 // errTurnOver tells a turn's goroutine that the turn has been disowned.
 var errTurnOver = errors.New("the turn is over")
 
@@ -282,36 +273,11 @@ func (t *Turn) do(fn func(st *state) error) error {
 // emit tells an event of this turn, unless it is over.
 func (t *Turn) emit(ev Event) {
 	_ = t.do(func(*state) error { // a turn that is over has nothing to tell
-		switch ev := ev.(type) {
-		case ToolStarted:
-			t.open = append(t.open, ev.CallID)
-		case ToolEnded:
-			if !t.closeCall(ev.CallID) {
-				return nil
-			}
-		case ToolProgress:
-			if !t.isOpen(ev.CallID) {
-				return nil
-			}
-		default:
+		if t.note(ev) {
+			t.session.emit(ev)
 		}
-		t.session.emit(ev)
 		return nil
 	})
-}
-
-func (t *Turn) isOpen(id string) bool {
-	return slices.Contains(t.open, id)
-}
-
-func (t *Turn) closeCall(id string) bool {
-	for i, open := range t.open {
-		if open == id {
-			t.open = append(t.open[:i], t.open[i+1:]...)
-			return true
-		}
-	}
-	return false
 }
 
 // record makes messages durable and part of the conversation.
@@ -325,6 +291,7 @@ func (t *Turn) record(msgs ...*providers.Message) error {
 				return fmt.Errorf("saving the conversation: %w", err)
 			}
 			st.history = append(st.history, *m)
+			t.recorded(m)
 		}
 		return nil
 	})

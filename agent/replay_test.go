@@ -1,0 +1,141 @@
+package agent_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/providers/providertest"
+)
+
+// replayed is the story that a replay tells.
+func replayed(w *world) []string {
+	w.t.Helper()
+	events, err := w.session.Replay()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	again := new(world)
+	for ev := range events {
+		again.emit(ev)
+	}
+	return again.story()
+}
+
+// A replay during tool calls tells each as far as it is: what has ended with its end, what runs without one, what waits
+// not at all. What follows live fits behind it.
+func TestReplay_OfRunningCalls(t *testing.T) {
+	var release chan struct{}
+	run(t, func(o *agent.Options) {
+		release = make(chan struct{})
+		slow := func(ctx context.Context, in *input) (*agent.Result, error) {
+			<-release
+			return &agent.Result{Text: "slow " + in.Say}, nil
+		}
+		reports := agent.NewTool(agent.ToolFuncs[input]{
+			Name: "reports", Kind: agent.KindOther,
+			Run: func(_ context.Context, call *agent.Call, _ *input) (*agent.Result, error) {
+				call.Update(agent.Progress{Text: "half"})
+				<-release
+				return &agent.Result{Text: "whole"}, nil
+			},
+		})
+		o.Tools = agent.Tools{echoTool(), reports, testTool("slow", false, nil, slow), testTool("alone", true, nil, slow)}
+	}, func(w *world) {
+		w.script.Add(
+			providertest.Step{providertest.Call("c1", "echo", `{"say":"x"}`)},
+			providertest.Step{
+				providertest.Call("c1", "echo", `{"say":"y"}`), providertest.Call("c2", "slow", `{"say":"a"}`),
+				providertest.Call("c3", "reports", `{}`), providertest.Call("c4", "alone", `{"say":"b"}`),
+			},
+			providertest.Step{providertest.Text("done")},
+		)
+		turn := w.session.Prompt(words("go"))
+		synctest.Wait()
+		got := replayed(w)
+		want := []string{
+			"user: go", "start c1 echo x", "end c1: x",
+			"start c1 echo y", "end c1: y", "start c2 slow a", "run c2", "start c3 reports", "run c3",
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("during the calls (-want +got):\n%s", diff)
+		}
+		close(release)
+		turn.Wait(w.t.Context())
+		want = append(want[:6:6], "end c2: slow a", "start c3 reports", "end c3: whole", "start c4 alone b", "end c4: slow b", "agent: done")
+		if diff := cmp.Diff(want, replayed(w)); diff != "" {
+			t.Errorf("behind the turn (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// What a running call tells while a replay is on its way comes behind what the replay tells of it.
+func TestReplay_HoldsTheSessionStill(t *testing.T) {
+	var release chan struct{}
+	run(t, func(o *agent.Options) {
+		release = make(chan struct{})
+		o.Tools = agent.Tools{testTool("slow", false, nil, func(context.Context, *input) (*agent.Result, error) {
+			<-release
+			return &agent.Result{Text: "done"}, nil
+		})}
+	}, func(w *world) {
+		w.script.Add(providertest.Step{providertest.Call("c1", "slow", `{}`)}, providertest.Step{providertest.Text("ok")})
+		turn := w.session.Prompt(words("go"))
+		synctest.Wait()
+		events, err := w.session.Replay()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var told []string
+		for ev := range events {
+			switch ev.(type) {
+			case agent.ToolStarted:
+				close(release)
+				synctest.Wait() // the tool has returned
+				told = append(told, "start")
+			case agent.ToolProgress:
+				told = append(told, "run")
+			case agent.ToolEnded:
+				told = append(told, "end")
+			default:
+				continue
+			}
+			if slices.Contains(w.story(), "end c1: done") {
+				t.Errorf("the call's end is told before the replay's %v", told)
+			}
+		}
+		if diff := cmp.Diff([]string{"start", "run"}, told); diff != "" {
+			t.Errorf("replayed (-want +got):\n%s", diff)
+		}
+		turn.Wait(w.t.Context())
+	})
+	// The call is over before the replay comes to it.
+	run(t, func(o *agent.Options) {
+		release = make(chan struct{})
+		o.Tools = agent.Tools{testTool("slow", false, nil, func(context.Context, *input) (*agent.Result, error) {
+			<-release
+			return &agent.Result{Text: "done"}, nil
+		})}
+	}, func(w *world) {
+		w.script.Add(providertest.Step{providertest.Call("c1", "slow", `{}`)}, providertest.Step{providertest.Text("ok")})
+		turn := w.session.Prompt(words("go"))
+		synctest.Wait()
+		events, err := w.session.Replay()
+		if err != nil {
+			t.Fatal(err)
+		}
+		close(release)
+		turn.Wait(w.t.Context())
+		again := new(world)
+		for ev := range events {
+			again.emit(ev)
+		}
+		if diff := cmp.Diff([]string{"user: go", "start c1 slow ", "end c1: done"}, again.story()); diff != "" {
+			t.Errorf("replayed (-want +got):\n%s", diff)
+		}
+	})
+}
