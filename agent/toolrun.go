@@ -100,13 +100,9 @@ func (t *Turn) runTool(ctx context.Context, c providers.ToolCall) (result *provi
 	if err != nil {
 		return run.fail(err)
 	}
-	if err := run.approve(ctx); err != nil {
+	if err := run.start(ctx); err != nil {
 		return run.fail(err)
 	}
-	if ctx.Err() != nil {
-		return run.fail(context.Cause(ctx))
-	}
-	t.emit(ToolProgress{CallID: c.ID, Running: true})
 	res, err := run.tool.Run(ctx, call)
 	switch {
 	case err != nil:
@@ -245,20 +241,42 @@ func (r *toolRun) fail(err error) *providers.Message {
 	return r.end(&Result{Text: err.Error(), IsError: true, Content: r.closing(err.Error())})
 }
 
-// approve settles whether the call may run.
-func (r *toolRun) approve(ctx context.Context) error {
-	for i := range r.plan.Effects {
-		if err := r.approveEffect(ctx, &r.plan.Effects[i]); err != nil {
+// start settles whether the call may run, and tells that it does. A question takes its time: where the mode has changed
+// meanwhile, all is judged anew, but for what the user has said yes to.
+func (r *toolRun) start(ctx context.Context) error {
+	t := r.turn
+	answered := make([]bool, len(r.plan.Effects))
+	var mode Mode
+	if err := t.do(func(st *state) error { mode = st.mode; return nil }); err != nil {
+		return err
+	}
+	for {
+		for i := range r.plan.Effects {
+			if err := r.approveEffect(ctx, &r.plan.Effects[i], &answered[i]); err != nil {
+				return err
+			}
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		changed := false
+		if err := t.do(func(st *state) error {
+			changed, mode = st.mode != mode, st.mode
+			if ev := (ToolProgress{CallID: r.call.ID, Running: true}); !changed && t.note(ev) {
+				t.session.emit(ev) // in this step: a change of the mode that is answered comes before or behind it
+			}
+			return nil
+		}); err != nil || !changed {
 			return err
 		}
 	}
-	return nil
 }
 
 // ErrRejected is wrapped by the result of a call that the user did not allow.
 var ErrRejected = errors.New("rejected by the user")
 
-func (r *toolRun) approveEffect(ctx context.Context, e *Effect) error {
+// approveEffect settles one effect. answered says that the user has said yes to it, now or before.
+func (r *toolRun) approveEffect(ctx context.Context, e *Effect, answered *bool) error {
 	s := r.turn.session
 	verdict, reason := allow, ""
 	sc := scopeOf(ctx, r.call.Name, e, s.opts.FS, s.opts.OS)
@@ -268,6 +286,9 @@ func (r *toolRun) approveEffect(ctx context.Context, e *Effect) error {
 	look := func() error {
 		return r.turn.do(func(st *state) error {
 			verdict, reason = judge(st.mode, e, sc.outside)
+			if verdict == ask && *answered {
+				verdict = allow
+			}
 			if verdict == ask {
 				if allowed, known := s.grants.lookup(&sc); known && allowed {
 					verdict = allow
@@ -301,7 +322,9 @@ func (r *toolRun) approveEffect(ctx context.Context, e *Effect) error {
 	case deny:
 		return errors.New(reason)
 	default:
-		return r.question(ctx, e, &sc)
+		err := r.question(ctx, e, &sc)
+		*answered = err == nil
+		return err
 	}
 }
 

@@ -1,0 +1,70 @@
+package agent_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/providers/providertest"
+)
+
+// A change of the mode while a question is open counts, whatever the answer: in the session, and in a child of it.
+func TestMode_ChangesWhileAQuestionIsOpen(t *testing.T) {
+	command := []agent.Effect{{Action: agent.ActionMCP, Title: "touch"}}
+	two := []agent.Effect{{Action: agent.ActionMCP, Title: "touch"}, {Action: agent.ActionRead, Path: "/etc/hosts"}}
+	edit := []agent.Effect{{Action: agent.ActionEdit, Path: "/w/a"}, {Action: agent.ActionRead, Path: "/etc/hosts"}}
+	for _, tt := range []struct {
+		name     string
+		from, to agent.Mode
+		effects  []agent.Effect
+		child    bool
+		at       int // the question behind which the mode has changed
+		ran      bool
+		asked    int
+	}{
+		{"allowed in plan mode", agent.ModeDefault, agent.ModePlan, command, false, 1, false, 1},
+		{"allowed in a child's plan mode", agent.ModeDefault, agent.ModePlan, command, true, 1, false, 1},
+		{"allowed before plan mode", agent.ModeDefault, agent.ModePlan, two, false, 2, false, 2},
+		{"not asked before strict mode", agent.ModeDefault, agent.ModeStrict, edit, false, 1, true, 2},
+		{"asked once", agent.ModeDefault, agent.ModeStrict, two, false, 2, true, 2},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			ran := false
+			run(t, func(o *agent.Options) {
+				o.Mode = tt.from
+				o.Tools = agent.Tools{taskTool(), testTool("touch", true, tt.effects, func(context.Context, *input) (*agent.Result, error) {
+					ran = true
+					return &agent.Result{Text: "touched"}, nil
+				})}
+			}, func(w *world) {
+				if tt.child {
+					w.script.Add(providertest.Step{providertest.Call("c0", "task", `{"say":"it"}`)})
+				}
+				w.script.Add(providertest.Step{providertest.Call("c1", "touch", `{}`)}, providertest.Step{providertest.Text("a")}, providertest.Step{providertest.Text("b")})
+				answer := make(chan struct{})
+				n := 0
+				w.answer = func(context.Context, agent.Question) (agent.Decision, error) {
+					if n++; n == tt.at {
+						<-answer
+					}
+					return agent.AllowAlways, nil
+				}
+				turn := w.session.Prompt(words("go"))
+				synctest.Wait()
+				if err := w.session.SetMode(tt.to)(); err != nil {
+					t.Fatal(err)
+				}
+				close(answer)
+				if r := turn.Wait(w.t.Context()); r.Stop != agent.StopEndTurn || r.Err != nil {
+					t.Errorf("result %+v", r)
+				}
+				story := strings.Join(w.story(), "\n")
+				if ran != tt.ran || n != tt.asked || strings.Contains(story, "run c1") != tt.ran {
+					t.Errorf("ran %v after %d questions, want %v after %d\n%s", ran, n, tt.ran, tt.asked, story)
+				}
+			})
+		})
+	}
+}
