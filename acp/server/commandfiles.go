@@ -94,6 +94,9 @@ func (s *Server) addedCommands(e *entry) []acp.AvailableCommand {
 	e.added.mu.Unlock()
 	if files != nil {
 		for _, c := range files.Commands() {
+			if !s.enabled(c.Name) {
+				continue
+			}
 			add(c.Name, c.Description, c.Hint)
 		}
 	}
@@ -152,7 +155,7 @@ func (s *Server) refresh(e *entry, session *agent.Session) {
 
 // expand makes the prompt of a command that is not gjc's own. What is none is a prompt as it stands.
 func (s *Server) expand(c *commandCall, name string) (agent.Prepared, error) {
-	if text, ok := s.commandFiles(c, c.entry, c.session).Expand(name, c.args); ok {
+	if text, ok := s.commandFiles(c, c.entry, c.session).Expand(name, c.args); ok && s.enabled(name) {
 		return agent.Prepared{Parts: c.parts(text), Shown: c.typed}, nil
 	}
 	if !strings.HasPrefix(name, promptPrefix) {

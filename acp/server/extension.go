@@ -281,15 +281,39 @@ func (s *Server) listExtensions(ctx context.Context, p *struct {
 		if strings.HasPrefix(c.Name, "skill:") {
 			kind = "skill"
 		}
-		result.Extensions = append(result.Extensions, extensionInfo{c.Name, kind, c.Name, c.Description, true})
+		result.Extensions = append(result.Extensions, extensionInfo{c.Name, kind, c.Name, c.Description, s.enabled(c.Name)})
 	}
 	return result, nil
 }
 
+// toggleExtension switches a command file or a skill off or on, by its command's name, as long as the process lives.
 func (s *Server) toggleExtension(_ context.Context, p *struct {
 	ProviderID string `json:"providerId"`
 	Enabled    *bool  `json:"enabled"`
 },
 ) (any, error) {
-	return nil, invalidParams("there is no extension %q that can be switched; command files and skills are removed by removing the file", p.ProviderID)
+	if p.ProviderID == "" || p.Enabled == nil {
+		return nil, invalidParams("providerId and enabled must be there")
+	}
+	s.mu.Lock()
+	if s.disabled == nil {
+		s.disabled = make(map[string]bool)
+	}
+	s.disabled[p.ProviderID] = !*p.Enabled
+	s.mu.Unlock()
+	for _, e := range s.entries() {
+		if e.ready() != nil {
+			s.advertise(e)
+		}
+	}
+	return struct {
+		Enabled bool `json:"enabled"`
+	}{*p.Enabled}, nil
+}
+
+// enabled reports whether a command file or skill has not been switched off.
+func (s *Server) enabled(name string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.disabled[name]
 }

@@ -3,10 +3,12 @@ package server_test
 import (
 	"encoding/json"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/acp/acptest"
 )
 
 // The extension methods tell what is there, and no secrets.
@@ -54,5 +56,29 @@ func TestExtensions(t *testing.T) {
 				t.Errorf("%s %v: %s has %q", tt.method, tt.params, got, n)
 			}
 		}
+	}
+	// One that is switched off is no command any more, in every session.
+	has := func(want bool) acptest.Expectation {
+		return acptest.Update(func(u *acp.AvailableCommandsUpdate) bool {
+			return want == slices.ContainsFunc(u.AvailableCommands, func(c acp.AvailableCommand) bool { return c.Name == "mine" })
+		})
+	}
+	e.await(a, has(true))
+	from := len(e.Updates(a))
+	if got := ask("_gjc/extensions/toggle", obj{"providerId": "mine", "enabled": false}); got != `{"enabled":false}` {
+		t.Errorf("toggled: %s", got)
+	}
+	e.await(a, has(false))
+	for _, u := range e.Updates(a)[from:] {
+		if u, ok := u.(*acp.AvailableCommandsUpdate); ok && slices.ContainsFunc(u.AvailableCommands, func(c acp.AvailableCommand) bool { return c.Name == "mine" }) {
+			t.Error("it is still advertised")
+		}
+	}
+	if got := ask("_gjc/extensions", obj{}); !strings.Contains(got, `"enabled":false`) {
+		t.Errorf("extensions: %s", got)
+	}
+	ask("_gjc/extensions/toggle", obj{"providerId": "mine", "enabled": true})
+	if got := ask("_gjc/extensions", obj{}); strings.Contains(got, `"enabled":false`) {
+		t.Errorf("extensions: %s", got)
 	}
 }

@@ -103,6 +103,8 @@ type Server struct {
 	// sessions are the live ones and those that are being made, leaving those that are being closed.
 	sessions, leaving map[acp.SessionID]*entry
 	closing           bool
+	// disabled are the command files and skills that were switched off, by the names of their commands.
+	disabled map[string]bool
 
 	// tasks is the work that no request waits for; see background.
 	tasks sync.WaitGroup
