@@ -63,7 +63,7 @@ func ToMode(mode Mode) Change {
 		}
 		st.mode = mode
 		for _, child := range st.children {
-			child.SetMode(mode) // what it still does is judged by it
+			child.session.SetMode(mode) // what it still does is judged by it
 		}
 		return nil
 	}}

@@ -136,7 +136,7 @@ type state struct {
 	turn    *Turn // the running one
 	waiting []*Turn
 	// children are the sessions that the running turn has started.
-	children []*Session
+	children []*child
 	closing  bool
 }
 

@@ -3,9 +3,11 @@ package agent_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/providers"
@@ -326,6 +328,57 @@ func TestSubagent_Ends(t *testing.T) {
 		providertest.Step{providertest.Fail(&providers.Error{Kind: providers.KindInvalid, Provider: "test", Message: "no"})},
 		providertest.Step{providertest.Text("done")},
 	)
+}
+
+// A child that does not stop is ended with the turn that has started it: its calls, the child, the call that it belongs
+// to. What it does later is not told, and it is closed when it comes to its end.
+func TestSubagent_DoesNotStop(t *testing.T) {
+	run(t, func(o *agent.Options) {
+		o.Tools = agent.Tools{taskTool(), testTool("stuck", true, nil, func(context.Context, *input) (*agent.Result, error) {
+			time.Sleep(time.Hour) // fake time; deaf to its context
+			return &agent.Result{Text: "late"}, nil
+		})}
+	}, func(w *world) {
+		w.script.Add(
+			providertest.Step{providertest.Call("c1", "task", `{"say":"it"}`)},
+			providertest.Step{providertest.Call("c2", "stuck", `{}`)},
+			providertest.Step{providertest.Text("next")},
+		)
+		turn := w.session.Prompt(words("go"))
+		synctest.Wait()
+		w.session.Cancel()
+		if r := turn.Wait(w.t.Context()); r.Stop != agent.StopCancelled {
+			t.Errorf("result %+v", r)
+		}
+		var ends []string
+		w.mu.Lock()
+		for _, ev := range w.events {
+			switch ev := ev.(type) {
+			case agent.ToolEnded:
+				ends = append(ends, ev.CallID)
+			case agent.SubagentChanged:
+				ends = append(ends, fmt.Sprintf("child %v %s", ev.Running, ev.Stop))
+			}
+		}
+		told := len(w.events)
+		w.mu.Unlock()
+		if got := strings.Join(ends, ","); got != "child true ,c2,child false cancelled,c1" {
+			t.Errorf("told %s", got)
+		}
+		if err := w.session.SetMode(agent.ModePlan)(); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(2 * time.Hour)
+		synctest.Wait()
+		w.mu.Lock()
+		if len(w.events) != told {
+			t.Errorf("told later: %+v", w.events[told:])
+		}
+		w.mu.Unlock()
+		if r := w.prompt("again"); r.Stop != agent.StopEndTurn {
+			t.Errorf("the next turn: %+v", r)
+		}
+	})
 }
 
 // What was compacted, cleared and shown otherwise is replayed as it was seen.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/gajae-code/gjc/providers"
 )
@@ -66,30 +67,31 @@ func (r *toolRun) runTask(ctx context.Context, task Task) (TaskResult, error) {
 	opts.Log, opts.Tools = newMemoryLog(), childTools{s.opts.Tools}
 	opts.FS, opts.Terminal, opts.Programs = around.FS, around.Terminal, around.Programs
 	opts.Approver, opts.Elicitor = childApprover{around.Approver, t}, around.Elicitor
+	kept := &child{about: about, emit: around.Emit}
 	opts.Emit = func(ev Event) {
 		_ = t.do(func(*state) error { // a turn that is over has nothing to tell
-			around.Emit(ev)
+			kept.tell(ev)
 			return nil
 		})
 	}
-	var child *Session
 	if err := t.do(func(st *state) error {
 		opts.Model, opts.Thinking, opts.Mode, opts.ServiceTier = st.model, st.thinking, st.mode, st.tier
-		child = New(opts)
-		child.asking, child.grants = s.asking, s.grants
-		st.children = append(st.children, child)
+		kept.session = New(opts)
+		kept.session.asking, kept.session.grants = s.asking, s.grants
+		st.children = append(st.children, kept)
 		s.emit(SubagentChanged{Subagent: about, Running: true, Prompt: task.Prompt})
 		return nil
 	}); err != nil {
 		return TaskResult{}, err
 	}
+	child := kept.session
 	result := child.Prompt([]providers.Part{providers.Text{Text: task.Prompt}}).Wait(ctx)
 	text, cost := child.summary()
 	closeCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.opts.CancelGrace)
 	defer cancel()
 	err := child.Close(closeCtx)
 	_ = t.do(func(st *state) error { // a turn that is over has told the child's end with its own
-		st.dropChild(child)
+		st.dropChild(kept)
 		st.cost += cost
 		s.emit(SubagentChanged{Subagent: about, Stop: result.Stop, Err: result.Err})
 		return nil
@@ -107,12 +109,43 @@ func (r *toolRun) runTask(ctx context.Context, task Task) (TaskResult, error) {
 	return TaskResult{Text: text, Stop: result.Stop, Usage: result.Usage}, nil
 }
 
-func (st *state) dropChild(child *Session) {
-	for i, c := range st.children {
-		if c == child {
-			st.children = append(st.children[:i:i], st.children[i+1:]...)
-			return
+// child is a child session as its parent knows it. Its fields are the parent's actor's. The goroutine of the call that
+// has started it closes it, within the child's own grace, also when the parent's turn is over by then.
+type child struct {
+	session *Session
+	about   Subagent
+	emit    func(Event)
+	open    []string // the calls of the child that have no end
+}
+
+// tell tells an event of the child's.
+func (c *child) tell(ev Event) {
+	switch ev := ev.(type) {
+	case ToolStarted:
+		c.open = append(c.open, ev.CallID)
+	case ToolEnded:
+		if i := slices.Index(c.open, ev.CallID); i >= 0 {
+			c.open = slices.Delete(c.open, i, i+1)
 		}
+	default:
+	}
+	c.emit(ev)
+}
+
+// endChildren tells the end of the children that the turn leaves behind: they do not stop in time. It runs on the actor.
+func (s *Session) endChildren(st *state, why string) {
+	for _, c := range st.children {
+		for len(c.open) > 0 {
+			c.tell(ToolEnded{CallID: c.open[0], Failed: true, Content: []Content{TextContent{why}}})
+		}
+		s.emit(SubagentChanged{Subagent: c.about, Stop: StopCancelled})
+	}
+	st.children = nil
+}
+
+func (st *state) dropChild(c *child) {
+	if i := slices.Index(st.children, c); i >= 0 {
+		st.children = slices.Delete(st.children, i, i+1)
 	}
 }
 
@@ -134,8 +167,8 @@ func (s *Session) summary() (text string, cost float64) {
 func (s *Session) CancelChild(id string) {
 	s.do(func(st *state) error {
 		for _, child := range st.children {
-			if child.ID() == id {
-				child.Cancel()
+			if child.about.ID == id {
+				child.session.Cancel()
 			}
 		}
 		return nil

@@ -192,6 +192,7 @@ func (s *Session) turnOver(st *state, t *Turn, r TurnResult) {
 	if n := t.openCalls(); n > 0 && !t.cancelling {
 		bug.Reportf("a turn ended with %d open tool calls", n)
 	}
+	s.endChildren(st, "The turn is over.")
 	s.endOpenCalls(t, "The turn is over.")
 	if r.Stop == StopRefusal {
 		// The refused prompt and what followed stays out of the next one.
