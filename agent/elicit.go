@@ -17,7 +17,7 @@ type Elicitor interface {
 	// Completed tells that what a URL was for has happened.
 	Completed(ctx context.Context, id string) error
 	// Choose offers options where there are no forms, and returns the index of the one that was chosen. It fails
-	// with [ErrNoElicitation] where that cannot be asked either.
+	// with [ErrNoElicitation] where that cannot be asked either. [ElicitStop] is an answer of its alone.
 	Choose(ctx context.Context, c Choice) (index int, action ElicitAction, err error)
 	// Forms and URLs say what the editor has.
 	Forms() bool
@@ -70,6 +70,9 @@ const (
 	// ElicitDecline is a no.
 	ElicitDecline
 	ElicitAccept
+	// ElicitStop is a question in whose place the user has cancelled the whole turn. Tools need not know it: the turn's
+	// Elicitor ends the turn and fails.
+	ElicitStop
 )
 
 // Elicitor returns the session's way to ask the user: one question at a time, with those for leave. It is nil where
@@ -112,4 +115,28 @@ func (q queuedElicitor) Choose(ctx context.Context, c Choice) (int, ElicitAction
 	}
 	defer done()
 	return q.Elicitor.Choose(ctx, c)
+}
+
+// turnElicitor is what the calls of a turn ask with.
+type turnElicitor struct {
+	Elicitor
+	turn *Turn
+}
+
+func (e turnElicitor) Choose(ctx context.Context, c Choice) (int, ElicitAction, error) {
+	i, action, err := e.Elicitor.Choose(ctx, c)
+	if err == nil && action == ElicitStop {
+		e.turn.Cancel()
+		return 0, ElicitStop, ErrCancelled
+	}
+	return i, action, err
+}
+
+// elicitor is [Call.Elicitor].
+func (t *Turn) elicitor() Elicitor {
+	asker := t.session.Elicitor()
+	if asker == nil {
+		return nil
+	}
+	return turnElicitor{asker, t}
 }

@@ -67,6 +67,9 @@ func (r *toolRun) runTask(ctx context.Context, task Task) (TaskResult, error) {
 	opts.Log, opts.Tools = newMemoryLog(), childTools{s.opts.Tools}
 	opts.FS, opts.Terminal, opts.Programs = around.FS, around.Terminal, around.Programs
 	opts.Approver, opts.Elicitor = childApprover{around.Approver, t}, around.Elicitor
+	if around.Elicitor != nil {
+		opts.Elicitor = childElicitor{around.Elicitor, t}
+	}
 	kept := &child{about: about, emit: around.Emit}
 	opts.Emit = func(ev Event) {
 		_ = t.do(func(*state) error { // a turn that is over has nothing to tell
@@ -200,4 +203,18 @@ func (a childApprover) Approve(ctx context.Context, q Question) (Decision, error
 		a.parent.Cancel()
 	}
 	return decision, err
+}
+
+// childElicitor does the same for a choice.
+type childElicitor struct {
+	Elicitor
+	parent *Turn
+}
+
+func (e childElicitor) Choose(ctx context.Context, c Choice) (int, ElicitAction, error) {
+	i, action, err := e.Elicitor.Choose(ctx, c)
+	if err == nil && action == ElicitStop {
+		e.parent.Cancel()
+	}
+	return i, action, err
 }

@@ -237,6 +237,10 @@ func (e *ClientElicitor) Choose(ctx context.Context, c agent.Choice) (int, agent
 		}
 		return 0, agent.ElicitCancel, fmt.Errorf("the editor could not ask: %w", err)
 	}
+	if _, stop := resp.Outcome.(*acp.CancelledPermissionOutcome); stop {
+		// A permission request has no way to be closed: this is how an editor answers it when the turn is cancelled.
+		return 0, agent.ElicitStop, nil
+	}
 	chosen, ok := resp.Outcome.(*acp.SelectedPermissionOutcome)
 	if !ok {
 		return 0, agent.ElicitCancel, nil

@@ -137,7 +137,8 @@ func TestClientElicitor_Choose(t *testing.T) {
 	}{
 		{"second", &acp.SelectedPermissionOutcome{OptionID: "option_1"}, 1, agent.ElicitAccept, false},
 		{"none", &acp.SelectedPermissionOutcome{OptionID: "none"}, 0, agent.ElicitDecline, false},
-		{"cancelled", &acp.CancelledPermissionOutcome{}, 0, agent.ElicitCancel, false},
+		{"cancelled", &acp.CancelledPermissionOutcome{}, 0, agent.ElicitStop, false},
+		{"unknown", &acp.UnknownRequestPermissionOutcome{}, 0, agent.ElicitCancel, false},
 		{"out of range", &acp.SelectedPermissionOutcome{OptionID: "option_2"}, 0, agent.ElicitCancel, true},
 		{"invented", &acp.SelectedPermissionOutcome{OptionID: "allow_once"}, 0, agent.ElicitCancel, true},
 	} {
