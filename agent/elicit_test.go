@@ -70,3 +70,43 @@ func TestElicitor_StopEndsTheTurn(t *testing.T) {
 		})
 	}
 }
+
+// A child that can put its question to nobody ends with it, and its parent gets it.
+func TestSubagent_Asks(t *testing.T) {
+	child := false
+	run(
+		t, func(o *agent.Options) {
+			o.Tools = agent.Tools{
+				agent.NewTool(agent.ToolFuncs[input]{
+					Name: agent.TaskTool, Kind: agent.KindOther,
+					Run: func(ctx context.Context, call *agent.Call, _ *input) (*agent.Result, error) {
+						done, err := call.Task(ctx, agent.Task{Title: "it", Prompt: "do it"})
+						if err != nil {
+							return nil, err
+						}
+						return &agent.Result{Text: done.Text + " / " + done.Question + " / " + string(done.Stop)}, nil
+					},
+				}),
+				agent.NewTool(agent.ToolFuncs[input]{
+					Name: "ask", Kind: agent.KindOther, Exclusive: true,
+					Run: func(_ context.Context, call *agent.Call, in *input) (*agent.Result, error) {
+						child = call.Child
+						return &agent.Result{Text: "asked", Say: in.Say, EndTurn: true}, nil
+					},
+				}),
+			}
+		}, func(w *world) {
+			if r := w.prompt("go"); r.Stop != agent.StopEndTurn || r.Err != nil {
+				t.Errorf("result %+v", r)
+			}
+			reqs := w.script.Requests()
+			last := reqs[len(reqs)-1].Messages
+			if got := last[len(last)-1].Text(); got != "I wonder. / Which?\nAnd why? / end_turn" || !child {
+				t.Errorf("the parent got %q; the child's call is one of a child: %v", got, child)
+			}
+		},
+		providertest.Step{providertest.Call("c1", "task", `{}`)},
+		providertest.Step{providertest.Text("I wonder."), providertest.Call("c2", "ask", `{"say":"Which?"}`), providertest.Call("c3", "ask", `{"say":"And why?"}`)},
+		providertest.Step{providertest.Text("done")},
+	)
+}

@@ -116,6 +116,7 @@ type Session struct {
 
 	asking chan struct{} // holds a token while a question to the user is open: one at a time
 	grants *grants       // shared with child sessions, like asking
+	child  bool          // whether it is one
 
 	st state // the actor's alone
 }
@@ -138,6 +139,8 @@ type state struct {
 	// children are the sessions that the running turn has started.
 	children []*child
 	closing  bool
+	// question is what calls said that ended the turn; of a child.
+	question string
 }
 
 // New starts a session. The caller must Close it.

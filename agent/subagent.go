@@ -42,9 +42,11 @@ type Task struct {
 // TaskResult is what it came to.
 type TaskResult struct {
 	// Text is the child's last answer.
-	Text  string
-	Stop  StopReason
-	Usage providers.Usage
+	Text string
+	// Question is what the child needs to know, if it ended with a question that it could not put to the user.
+	Question string
+	Stop     StopReason
+	Usage    providers.Usage
 }
 
 // task is [Call.Task].
@@ -80,7 +82,7 @@ func (r *toolRun) runTask(ctx context.Context, task Task) (TaskResult, error) {
 	if err := t.do(func(st *state) error {
 		opts.Model, opts.Thinking, opts.Mode, opts.ServiceTier = st.model, st.thinking, st.mode, st.tier
 		kept.session = New(opts)
-		kept.session.asking, kept.session.grants = s.asking, s.grants
+		kept.session.asking, kept.session.grants, kept.session.child = s.asking, s.grants, true
 		st.children = append(st.children, kept)
 		s.emit(SubagentChanged{Subagent: about, Running: true, Prompt: task.Prompt})
 		return nil
@@ -89,7 +91,7 @@ func (r *toolRun) runTask(ctx context.Context, task Task) (TaskResult, error) {
 	}
 	child := kept.session
 	result := child.Prompt([]providers.Part{providers.Text{Text: task.Prompt}}).Wait(ctx)
-	text, cost := child.summary()
+	text, question, cost := child.summary()
 	closeCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.opts.CancelGrace)
 	defer cancel()
 	err := child.Close(closeCtx)
@@ -109,7 +111,7 @@ func (r *toolRun) runTask(ctx context.Context, task Task) (TaskResult, error) {
 	case err != nil:
 		return TaskResult{}, fmt.Errorf("ending the task: %w", err)
 	}
-	return TaskResult{Text: text, Stop: result.Stop, Usage: result.Usage}, nil
+	return TaskResult{Text: text, Question: question, Stop: result.Stop, Usage: result.Usage}, nil
 }
 
 // child is a child session as its parent knows it. Its fields are the parent's actor's. The goroutine of the call that
@@ -152,10 +154,10 @@ func (st *state) dropChild(c *child) {
 	}
 }
 
-// summary returns the session's last words and what it has cost.
-func (s *Session) summary() (text string, cost float64) {
+// summary returns the session's last words, the question that it ended with, and what it has cost.
+func (s *Session) summary() (text, question string, cost float64) {
 	_ = s.do(func(st *state) error { // a closed session has nothing to say
-		cost = st.cost
+		question, cost = st.question, st.cost
 		for i := len(st.history) - 1; i >= 0 && text == ""; i-- {
 			if m := &st.history[i]; m.Role == providers.RoleAssistant {
 				text = m.Text()
@@ -163,7 +165,7 @@ func (s *Session) summary() (text string, cost float64) {
 		}
 		return nil
 	})()
-	return text, cost
+	return text, question, cost
 }
 
 // CancelChild ends the work of the child session of that id, if there is one. It does not wait for that.

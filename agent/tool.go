@@ -70,6 +70,9 @@ type Call struct {
 	SetPlan func([]PlanEntry)
 	// Artifacts keeps output that is too long for the model; nil where the session keeps none.
 	Artifacts Artifacts
+	// Child says that the session is another's child: its user sees nothing of what it says, its parent gets the last of
+	// it. What a call of a child says with [Result.Say] while it ends the turn is a question to the parent.
+	Child bool
 	// Task runs a child session to its end; nil where there can be none.
 	Task func(ctx context.Context, task Task) (TaskResult, error)
 }

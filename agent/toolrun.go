@@ -132,7 +132,7 @@ func (r *toolRun) newCall(input jsonx.Raw) *Call {
 		SetPlan: func(entries []PlanEntry) {
 			t.emit(PlanChanged{Entries: entries})
 		},
-		Task: r.task(),
+		Child: t.session.child, Task: r.task(),
 	}
 }
 
@@ -213,8 +213,11 @@ func (r *toolRun) end(res *Result) *providers.Message {
 		r.turn.emit(MessageDelta{MessageID: r.call.ID + saidSuffix, Speaker: SpeakerAgent, Text: res.Say})
 	}
 	if res.EndTurn {
-		_ = r.turn.do(func(*state) error { // a turn that is over needs no end
+		_ = r.turn.do(func(st *state) error { // a turn that is over needs no end
 			r.turn.ending = true
+			if r.turn.session.child {
+				st.question = strings.TrimSpace(st.question + "\n" + res.Say)
+			}
 			return nil
 		})
 	}

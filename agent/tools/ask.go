@@ -90,7 +90,7 @@ func questionText(in *askInput) string {
 
 func runAsk(ctx context.Context, call *agent.Call, in *askInput) (*agent.Result, error) {
 	if call.Elicitor == nil {
-		return askAsText(in), nil
+		return askAsText(call, in), nil
 	}
 	var answers []string
 	var err error
@@ -100,11 +100,11 @@ func runAsk(ctx context.Context, call *agent.Call, in *askInput) (*agent.Result,
 	case single:
 		answers, err = askChoice(ctx, call, &in.Questions[0])
 	default:
-		return askAsText(in), nil
+		return askAsText(call, in), nil
 	}
 	switch {
 	case errors.Is(err, agent.ErrNoElicitation):
-		return askAsText(in), nil
+		return askAsText(call, in), nil
 	case err != nil:
 		return nil, err
 	}
@@ -122,13 +122,14 @@ func runAsk(ctx context.Context, call *agent.Call, in *askInput) (*agent.Result,
 	return &agent.Result{Text: strings.Join(lines, "\n")}, nil
 }
 
-// askAsText ends the turn with the question: the answer is what the user says next.
-func askAsText(in *askInput) *agent.Result {
-	text := questionText(in)
-	return &agent.Result{
-		Text: "The question was put to the user as text. The answer is the next message.",
-		Say:  text, EndTurn: true,
+// askAsText ends the turn with the question: the answer is what the user says next. A child's user does not see what it
+// says: its parent gets the question.
+func askAsText(call *agent.Call, in *askInput) *agent.Result {
+	said := "The question was put to the user as text. The answer is the next message."
+	if call.Child {
+		said = "The user cannot be asked from here: the question is your report, and your work ends with it."
 	}
+	return &agent.Result{Text: said, Say: questionText(in), EndTurn: true}
 }
 
 var (

@@ -44,6 +44,10 @@ func runTask(ctx context.Context, call *agent.Call, in *taskInput) (*agent.Resul
 	}
 	text := strings.TrimSpace(done.Text)
 	switch {
+	case done.Question != "":
+		// First, so that a long report does not cut it off.
+		text = strings.TrimSpace("The helper needs an answer: " + done.Question +
+			"\n\n[It has ended, and nobody has seen the question. Ask the user, or answer it yourself where you can; then give the work to a new helper, with the answer.]\n\n" + text)
 	case done.Stop != agent.StopEndTurn:
 		text = strings.TrimSpace(text + fmt.Sprintf("\n\n[The helper stopped early: %s.]", done.Stop))
 	case text == "":
