@@ -135,11 +135,20 @@ func (e *ClientElicitor) Form(ctx context.Context, f agent.Form) (agent.FormAnsw
 	if err != nil {
 		return agent.FormAnswer{}, err
 	}
+	if len(content) > maxAnswer {
+		return agent.FormAnswer{}, fmt.Errorf("%w: it has %d bytes, and at most %d are taken", ErrLongAnswer, len(content), maxAnswer)
+	}
 	if err := matches(f.Schema, content); err != nil {
 		return agent.FormAnswer{}, fmt.Errorf("the editor's answer does not fit the form: %w", err)
 	}
 	return agent.FormAnswer{Action: agent.ElicitAccept, Content: content}, nil
 }
+
+// ErrLongAnswer is wrapped by the error for an answer to a form that is too long for a form.
+var ErrLongAnswer = errors.New("the answer to the form is too long; put a long text into a file and name that")
+
+// maxAnswer bounds the answer to a form, in bytes of JSON.
+const maxAnswer = 1 << 20
 
 // matches holds an answer against the schema: an editor's word for it is not enough.
 func matches(rawSchema, content jsonx.Raw) error {

@@ -108,6 +108,9 @@ func runAsk(ctx context.Context, call *agent.Call, in *askInput) (*agent.Result,
 	case err != nil:
 		return nil, err
 	}
+	for i := range answers {
+		answers[i] = boundAnswer(ctx, call, answers[i])
+	}
 	if len(in.Questions) == 1 {
 		return &agent.Result{Text: "The user answered: " + answers[0]}, nil
 	}
@@ -120,6 +123,23 @@ func runAsk(ctx context.Context, call *agent.Call, in *askInput) (*agent.Result,
 		lines = append(lines, name+": "+answers[i])
 	}
 	return &agent.Result{Text: strings.Join(lines, "\n")}, nil
+}
+
+// maxAnswer bounds what the model gets of one answer, in bytes.
+const maxAnswer = 16 << 10
+
+// boundAnswer cuts an answer that is too long for the conversation; the whole of it is kept where that is possible.
+func boundAnswer(ctx context.Context, call *agent.Call, answer string) string {
+	if len(answer) <= maxAnswer {
+		return answer
+	}
+	note := fmt.Sprintf("\n[The answer was cut off; it has %d bytes.", len(answer))
+	if call.Artifacts != nil {
+		if url, err := call.Artifacts.Put(ctx, "ask", []byte(answer[:min(len(answer), maxArtifact)])); err == nil {
+			note += " The whole: " + url
+		}
+	}
+	return cutBytes(answer, maxAnswer) + note + "]"
 }
 
 // askAsText ends the turn with the question: the answer is what the user says next. A child's user does not see what it

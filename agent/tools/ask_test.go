@@ -2,8 +2,10 @@ package tools_test
 
 import (
 	"context"
+	"io/fs"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/tools/toolstest"
@@ -38,3 +40,48 @@ func TestTask_Question(t *testing.T) {
 		t.Errorf("the parent gets %.200q", res.Text)
 	}
 }
+
+// answerer is an editor that answers every form with content.
+type answerer struct {
+	agent.Elicitor
+	content string
+}
+
+func (answerer) Forms() bool { return true }
+
+func (a answerer) Form(context.Context, agent.Form) (agent.FormAnswer, error) {
+	return agent.FormAnswer{Action: agent.ElicitAccept, Content: []byte(a.content)}, nil
+}
+
+// A long answer is cut for the model, and kept where there is a place for it.
+func TestAsk_LongAnswer(t *testing.T) {
+	long := strings.Repeat("é", 20<<10)
+	for _, kept := range []bool{false, true} {
+		w := toolstest.NewWorld(t, nil)
+		call := w.Call(t, "ask", input{"questions": []input{{"question": "Which text?"}}})
+		call.Elicitor = answerer{content: `{"value":"` + long + `"}`}
+		var whole keptArtifact
+		if kept {
+			call.Artifacts = &whole
+		}
+		_, res, err := toolstest.Do(t.Context(), tool(t, "ask"), call)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(res.Text); n > 17<<10 || n < 15<<10 || !strings.Contains(res.Text, "it has 40960 bytes") || !utf8.ValidString(res.Text) {
+			t.Errorf("kept %v: %d bytes, the end %q", kept, n, res.Text[n-100:])
+		}
+		if strings.Contains(res.Text, "artifact://7") != kept || (whole.data == long) != kept {
+			t.Errorf("kept %v: the end %q, kept are %d bytes", kept, res.Text[len(res.Text)-100:], len(whole.data))
+		}
+	}
+}
+
+type keptArtifact struct{ data string }
+
+func (k *keptArtifact) Put(_ context.Context, _ string, data []byte) (string, error) {
+	k.data = string(data)
+	return "artifact://7", nil
+}
+
+func (k *keptArtifact) Get(context.Context, string) ([]byte, error) { return nil, fs.ErrNotExist }
