@@ -25,8 +25,29 @@ type CallOptions struct {
 
 // activeCall is a call that the server may report on.
 type activeCall struct {
+	token    string
 	progress func(Progress)
-	alive    func()
+	limit    time.Duration // of silence
+	silence  *time.Timer
+	asking   int // open questions, while which the silence is the user's
+}
+
+// The methods below are called with the connection's mu held.
+
+func (a *activeCall) alive() {
+	if a.asking == 0 {
+		a.silence.Reset(a.limit)
+	}
+}
+
+func (a *activeCall) pause() {
+	a.asking++
+	a.silence.Stop()
+}
+
+func (a *activeCall) resume() {
+	a.asking--
+	a.alive()
 }
 
 // Call runs a tool with the given input, an object. An error is a call of which no result came: a refusal of the
@@ -44,18 +65,24 @@ func (s *Set) Call(ctx context.Context, tool *Tool, input jsonx.Raw, opts *CallO
 		return &sdk.CallToolParams{Name: tool.Remote, Arguments: rawJSON(input), Meta: maps.Clone(opts.Meta)}
 	}
 	var result *Result
-	err := tool.server.request(ctx, opts.Progress, func(ctx context.Context, c *connection, token string) error {
-		p := params()
-		p.SetProgressToken(token)
-		res, err := c.session.CallTool(ctx, p)
-		if elicitations, ok := wantsVisit(err); ok && c.visit(ctx, elicitations) {
-			res, err = c.session.CallTool(ctx, p)
-		}
-		if err != nil {
-			return err
-		}
-		result = newResult(res)
-		return nil
+	err := tool.server.request(ctx, opts.Progress, func(ctx context.Context, c *connection, call *activeCall) error {
+		return c.rounds(ctx, call, func(answers sdk.InputResponseMap, state string) (sdk.InputRequestMap, string, error) {
+			p := params()
+			p.SetProgressToken(call.token)
+			p.InputResponses, p.RequestState = answers, state
+			res, err := c.session.CallTool(ctx, p)
+			if elicitations, ok := wantsVisit(err); ok && c.visit(ctx, call, elicitations) {
+				res, err = c.session.CallTool(ctx, p)
+			}
+			if err != nil {
+				return nil, "", err
+			}
+			if res.InputRequests != nil {
+				return res.InputRequests, res.RequestState, nil
+			}
+			result = newResult(res)
+			return nil, "", nil
+		})
 	})
 	if err != nil {
 		return nil, err
@@ -73,7 +100,7 @@ func (r rawJSON) MarshalJSON() ([]byte, error) { return r, nil }
 // request makes one request on the server's connection, bounded by silence. It is tried once more where the server can
 // not have seen it.
 func (s *server) request(ctx context.Context, progress func(Progress),
-	do func(ctx context.Context, c *connection, token string) error,
+	do func(ctx context.Context, c *connection, call *activeCall) error,
 ) error {
 	for attempt := 0; ; attempt++ {
 		c, err := s.live(ctx)
@@ -120,26 +147,26 @@ func unsent(err error) bool {
 }
 
 func (c *connection) request(ctx context.Context, progress func(Progress),
-	do func(ctx context.Context, c *connection, token string) error,
+	do func(ctx context.Context, c *connection, call *activeCall) error,
 ) error {
 	ctx, cancel := c.within(ctx)
 	defer cancel(nil)
-	limit := c.server.set.opts.CallTimeout
-	silence := time.AfterFunc(limit, func() {
-		cancel(fmt.Errorf("the MCP server %s gave no sign of life for %s", c.server.label(), limit))
-	})
-	defer silence.Stop()
+	call := &activeCall{progress: progress, limit: c.server.set.opts.CallTimeout}
 	c.mu.Lock()
 	c.nextCall++
-	token := "gjc-" + strconv.FormatInt(c.nextCall, 10)
-	c.calls[token] = &activeCall{progress: progress, alive: func() { silence.Reset(limit) }}
-	c.mu.Unlock()
-	defer func() {
+	call.token = "gjc-" + strconv.FormatInt(c.nextCall, 10)
+	call.silence = time.AfterFunc(call.limit, func() {
 		c.mu.Lock()
-		delete(c.calls, token)
+		silent := call.asking == 0
 		c.mu.Unlock()
-	}()
-	err := do(ctx, c, token)
+		if silent {
+			cancel(fmt.Errorf("the MCP server %s gave no sign of life for %s", c.server.label(), call.limit))
+		}
+	})
+	c.calls[call.token] = call
+	c.mu.Unlock()
+	defer c.ended(call)
+	err := c.guarded(ctx, call, do)
 	switch {
 	case err == nil || ctx.Err() == nil:
 		return err
@@ -152,21 +179,37 @@ func (c *connection) request(ctx context.Context, progress func(Progress),
 	}
 }
 
-// progressed hands a report to the call that it is about.
-func (c *connection) progressed(_ context.Context, req *sdk.ProgressNotificationClientRequest) {
-	p := req.Params
-	if p == nil {
-		return
+// guarded makes the request. The SDK decodes what the server answers here.
+func (c *connection) guarded(ctx context.Context, call *activeCall,
+	do func(ctx context.Context, c *connection, call *activeCall) error,
+) (err error) {
+	defer c.rescue("the answer", &err)
+	return do(ctx, c, call)
+}
+
+// ended takes a call off the list, and with the last of its calls a question.
+func (c *connection) ended(call *activeCall) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.calls, call.token)
+	for q := range c.questions {
+		if delete(q.calls, call); len(q.calls) == 0 {
+			q.end(errNobodyWaits)
+		}
 	}
+	call.silence.Stop()
+}
+
+// progressed hands a report to the call that it is about.
+func (c *connection) progressed(p *sdk.ProgressNotificationParams) {
 	token, _ := p.ProgressToken.(string)
 	c.mu.Lock()
 	call := c.calls[token]
-	c.mu.Unlock()
-	if call == nil {
-		return
+	if call != nil {
+		call.alive()
 	}
-	call.alive()
-	if call.progress != nil {
+	c.mu.Unlock()
+	if call != nil && call.progress != nil {
 		call.progress(Progress{Message: head(p.Message, 1000), Done: p.Progress, Total: p.Total})
 	}
 }

@@ -7,10 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
 // client makes the protocol's client side for one connection.
@@ -28,19 +25,22 @@ func (c *connection) client() *sdk.Client {
 		ResourceListChangedHandler: func(context.Context, *sdk.ResourceListChangedRequest) {
 			c.listAgain(listResources)
 		},
-		ProgressNotificationHandler: c.progressed,
+		// Questions in results are answered by rounds, which knows the call that they belong to.
+		MultiRoundTrip: &sdk.MultiRoundTripOptions{Disabled: true},
 	}
 	if o.Elicit != nil {
-		opts.Capabilities.Elicitation = &sdk.ElicitationCapabilities{
-			Form: &sdk.FormElicitationCapabilities{}, URL: &sdk.URLElicitationCapabilities{},
+		opts.Capabilities.Elicitation = new(sdk.ElicitationCapabilities)
+		if o.ElicitForms {
+			opts.Capabilities.Elicitation.Form = &sdk.FormElicitationCapabilities{}
 		}
-		opts.ElicitationHandler = c.elicited
-		opts.ElicitationCompleteHandler = c.elicitationComplete
+		if o.ElicitURLs {
+			opts.Capabilities.Elicitation.URL = &sdk.URLElicitationCapabilities{}
+		}
 	}
 	client := sdk.NewClient(&sdk.Implementation{Name: "gjc", Version: o.Version}, opts)
 	client.AddRoots(roots(o)...)
 	client.AddSendingMiddleware(boundDiscover(o.InitTimeout / 3))
-	client.AddReceivingMiddleware(refuseSampling)
+	client.AddReceivingMiddleware(c.receive)
 	return client
 }
 
@@ -56,16 +56,6 @@ func boundDiscover(limit time.Duration) sdk.Middleware {
 			defer cancel()
 			return next(ctx, method, req)
 		}
-	}
-}
-
-// refuseSampling answers as one who does not know the method: gjc's models work for its user only.
-func refuseSampling(next sdk.MethodHandler) sdk.MethodHandler {
-	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
-		if method == "sampling/createMessage" {
-			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "sampling is not offered"}
-		}
-		return next(ctx, method, req)
 	}
 }
 
@@ -86,54 +76,6 @@ func fileURI(path string) string {
 		path = "/" + path // C:/dir
 	}
 	return (&url.URL{Scheme: "file", Path: path}).String()
-}
-
-// elicited passes a server's question on to the user.
-func (c *connection) elicited(ctx context.Context, req *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
-	ctx, cancel := c.within(ctx)
-	defer cancel(nil)
-	p := req.Params
-	question := ElicitRequest{Server: c.server.spec.Name, Mode: p.Mode, Message: p.Message, URL: p.URL, ID: p.ElicitationID}
-	if question.Mode == "" {
-		question.Mode = "form"
-	}
-	if p.RequestedSchema != nil {
-		raw, err := jsonx.Marshal(p.RequestedSchema)
-		if err != nil {
-			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "requestedSchema: " + err.Error()}
-		}
-		question.Schema = raw
-	}
-	answer, err := c.server.set.opts.Elicit(ctx, question)
-	if err != nil {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the user can not be asked: " + err.Error()}
-	}
-	res := &sdk.ElicitResult{Action: answer.Action}
-	if answer.Action == "accept" && question.Mode == "form" {
-		res.Content = map[string]any{}
-		if !jsonx.IsNull(answer.Content) {
-			if err := jsonx.Unmarshal(answer.Content, &res.Content); err != nil {
-				return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the user's answer is no object: " + err.Error()}
-			}
-		}
-	}
-	return res, nil
-}
-
-func (c *connection) elicitationComplete(_ context.Context, req *sdk.ElicitationCompleteNotificationRequest) {
-	if req.Params == nil {
-		return
-	}
-	id := req.Params.ElicitationID
-	c.mu.Lock()
-	if done, ok := c.visited[id]; ok {
-		delete(c.visited, id)
-		close(done)
-	}
-	c.mu.Unlock()
-	if told := c.server.set.opts.ElicitationComplete; told != nil {
-		told(c.server.spec.Name, id)
-	}
 }
 
 // within returns ctx, ended by the end of the connection's work too.

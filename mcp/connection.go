@@ -51,10 +51,13 @@ type connection struct {
 	relist chan struct{}
 	stale  atomic.Uint32 // listKind bits
 
-	mu       sync.Mutex // guards what follows
-	calls    map[string]*activeCall
-	nextCall int64
-	visited  map[string]chan struct{} // URLs that the user is sent to, by elicitation id
+	panicked atomic.Bool // the user was told of one
+
+	mu        sync.Mutex // guards what follows
+	calls     map[string]*activeCall
+	nextCall  int64
+	questions map[*question]bool // open
+	asked     []*askedURL        // URLs that the user was sent to, the oldest first
 }
 
 // dial connects to the server: first as the newest protocol wants it and, where the server takes that as a reason to
@@ -86,7 +89,7 @@ var (
 func (s *server) dialVersion(ctx context.Context, version string) (*connection, error) {
 	c := &connection{
 		server: s, dead: make(chan struct{}), relist: make(chan struct{}, 1),
-		calls: make(map[string]*activeCall), visited: make(map[string]chan struct{}),
+		calls: make(map[string]*activeCall), questions: make(map[*question]bool),
 	}
 	c.ctx, c.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	c.work, c.rest = context.WithCancelCause(c.ctx)
@@ -95,7 +98,7 @@ func (s *server) dialVersion(ctx context.Context, version string) (*connection, 
 	watchdog := time.AfterFunc(timeout, func() {
 		c.cancel(fmt.Errorf("it did not answer within %s", timeout))
 	})
-	session, err := c.client().Connect(c.ctx, c.transport(), &sdk.ClientSessionOptions{ProtocolVersion: version})
+	session, err := c.connect(version)
 	watchdog.Stop()
 	if session != nil {
 		c.session = session
@@ -118,6 +121,12 @@ func (s *server) dialVersion(ctx context.Context, version string) (*connection, 
 		}
 	}
 	return c, nil
+}
+
+// connect begins the session.
+func (c *connection) connect(version string) (session *sdk.ClientSession, err error) {
+	defer c.rescue("the start", &err)
+	return c.client().Connect(c.ctx, c.transport(), &sdk.ClientSessionOptions{ProtocolVersion: version})
 }
 
 // watch tells of the end of the session. It ends with the session, which end sees to.

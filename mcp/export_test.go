@@ -34,6 +34,22 @@ func NewResult(res *sdk.CallToolResult) *Result { return newResult(res) }
 // ModelSchema is modelSchema.
 func ModelSchema(schema any) (jsonx.Raw, error) { return modelSchema(schema) }
 
+// CheckSchema checks a value against a schema. unchecked says why nothing can be checked against it.
+func CheckSchema(schema, value any, size int) (unchecked, err error) {
+	k, err := newChecker(schema)
+	if err != nil {
+		return err, nil
+	}
+	return nil, k.validate(value, size)
+}
+
+// The reasons why a schema is not checked.
+var (
+	ErrSchemaLoops = errSchemaLoops
+	ErrSchemaHeavy = errSchemaHeavy
+	ErrSchemaOdd   = errSchemaOdd
+)
+
 // A Line is what the line reader gives.
 type Line struct {
 	Text string

@@ -60,6 +60,7 @@ var fakes = map[string]func(){
 		for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
 		}
 	},
+	"puppet": runPuppet,
 	// crash dies at once.
 	"crash": func() {
 		fmt.Fprintln(os.Stderr, "no licence for", os.Getenv("KIT_SECRET"))

@@ -395,12 +395,13 @@ func TestHTTP_VisitBeforeTheCall(t *testing.T) {
 	})
 	srv := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil))
 	t.Cleanup(srv.Close)
-	completed := make(chan string, 1)
+	asked, completed := make(chan string, 1), make(chan string, 1)
 	set := start(t, mcp.Options{
 		Elicit: func(_ context.Context, r mcp.ElicitRequest) (mcp.ElicitResult, error) {
-			if r.Mode != "url" || r.URL != "https://pay.invalid/" || r.ID != "e7" || r.Server != "web" {
+			if r.Mode != "url" || r.URL != "https://pay.invalid/" || r.ID == "e7" || r.Server != "web" {
 				t.Errorf("asked %+v", r)
 			}
+			asked <- "web " + r.ID
 			close(visited)
 			return mcp.ElicitResult{Action: "accept"}, nil
 		},
@@ -409,7 +410,7 @@ func TestHTTP_VisitBeforeTheCall(t *testing.T) {
 	if got := set.says("web", "enter", "{}"); got != "come in" {
 		t.Errorf("enter says %q", got)
 	}
-	if got := <-completed; got != "web e7" {
-		t.Errorf("completed %q", got)
+	if got, want := <-completed, <-asked; got != want {
+		t.Errorf("completed %q, want %q", got, want)
 	}
 }

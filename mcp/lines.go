@@ -81,6 +81,11 @@ func (l *lineReader) next() (line []byte, long *longLine, err error) {
 	}
 }
 
+// ends is a line as if it were too long.
+func ends(line []byte) *longLine {
+	return &longLine{size: int64(len(line)), head: line[:min(lineEnds, len(line))], tail: line[max(0, len(line)-lineEnds):]}
+}
+
 // The two places where servers put the id: right behind "jsonrpc", or last.
 const (
 	idAtHead = `^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d+)\s*,\s*"(?:jsonrpc|result|error)"`

@@ -62,7 +62,10 @@ func (c *connection) list(ctx context.Context, kinds listKind) error {
 	var wg sync.WaitGroup
 	read := func(i int, wanted bool, fn func(context.Context) error) {
 		if wanted {
-			wg.Go(func() { errs[i] = fn(ctx) })
+			wg.Go(func() {
+				defer c.rescue("a list", &errs[i])
+				errs[i] = fn(ctx)
+			})
 		}
 	}
 	read(0, kinds&listTools != 0 && caps.Tools != nil, c.listTools)

@@ -85,9 +85,14 @@ type Options struct {
 	// Channel carries the messages of [ChannelServer] entries. If nil, these fail.
 	Channel Channel
 
-	// Elicit answers a server's question to the user. If nil, servers are told that nobody can be asked.
+	// Elicit answers a server's question to the user. Its context ends with the calls of that server that were open when
+	// it asked. If nil, servers are told that nobody can be asked.
 	Elicit func(ctx context.Context, req ElicitRequest) (ElicitResult, error)
-	// ElicitationComplete is told that what the user was asked to do at a URL is done. Optional.
+	// ElicitForms and ElicitURLs say what Elicit can ask: servers are told so, and a question of the other mode is
+	// refused. If neither is set, both are.
+	ElicitForms, ElicitURLs bool
+	// ElicitationComplete is told that what the user was asked to do at a URL is done, with the ID that Elicit got.
+	// Optional.
 	ElicitationComplete func(server, elicitationID string)
 	// Changed is told that tools, prompts, resources or a status have changed. Optional.
 	Changed func()
@@ -122,6 +127,9 @@ func (o Options) withDefaults() Options {
 	if o.MaxMessage == 0 {
 		o.MaxMessage = DefaultMaxMessage
 	}
+	if !o.ElicitForms && !o.ElicitURLs {
+		o.ElicitForms, o.ElicitURLs = true, true
+	}
 	if o.Backoff == nil {
 		o.Backoff = []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second}
 	}
@@ -146,7 +154,8 @@ type ElicitRequest struct {
 	Message string
 	// Schema describes the answer of a form: an object with flat properties.
 	Schema jsonx.Raw
-	// URL and ID are set in mode "url".
+	// URL and ID are set in mode "url". The URL is absolute, with the scheme http or https. The ID is the set's own and
+	// no other question's, in no other set either.
 	URL string
 	ID  string
 }

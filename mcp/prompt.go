@@ -53,8 +53,17 @@ func (s *Set) GetPrompt(ctx context.Context, server, name string, args map[strin
 		return nil, err
 	}
 	var result *PromptResult
-	err = srv.request(ctx, nil, func(ctx context.Context, c *connection, _ string) error {
-		res, err := c.session.GetPrompt(ctx, &sdk.GetPromptParams{Name: name, Arguments: args})
+	err = srv.request(ctx, nil, func(ctx context.Context, c *connection, call *activeCall) error {
+		var res *sdk.GetPromptResult
+		err := c.rounds(ctx, call, func(answers sdk.InputResponseMap, state string) (_ sdk.InputRequestMap, _ string, err error) {
+			res, err = c.session.GetPrompt(ctx, &sdk.GetPromptParams{
+				Name: name, Arguments: args, InputResponses: answers, RequestState: state,
+			})
+			if err != nil {
+				return nil, "", err
+			}
+			return res.InputRequests, res.RequestState, nil
+		})
 		if err != nil {
 			return err
 		}

@@ -31,8 +31,15 @@ func (s *Set) ReadResource(ctx context.Context, server, uri string) (*Result, er
 		return nil, err
 	}
 	var result *Result
-	err = srv.request(ctx, nil, func(ctx context.Context, c *connection, _ string) error {
-		res, err := c.session.ReadResource(ctx, &sdk.ReadResourceParams{URI: uri})
+	err = srv.request(ctx, nil, func(ctx context.Context, c *connection, call *activeCall) error {
+		var res *sdk.ReadResourceResult
+		err := c.rounds(ctx, call, func(answers sdk.InputResponseMap, state string) (_ sdk.InputRequestMap, _ string, err error) {
+			res, err = c.session.ReadResource(ctx, &sdk.ReadResourceParams{URI: uri, InputResponses: answers, RequestState: state})
+			if err != nil {
+				return nil, "", err
+			}
+			return res.InputRequests, res.RequestState, nil
+		})
 		if err != nil {
 			return err
 		}

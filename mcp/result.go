@@ -233,18 +233,14 @@ func clip(s string) string {
 // checkOutput tells, once, of a tool whose structured results are not what it promised. The result is used all the
 // same: the model can read it.
 func (t *Tool) checkOutput(r *Result) {
-	if r.IsError || r.Structured == nil {
-		return
-	}
-	schema := t.output()
-	if schema == nil {
+	if r.IsError || r.Structured == nil || t.output == nil {
 		return
 	}
 	var v any
 	if jsonx.Unmarshal(r.Structured, &v) != nil {
 		return
 	}
-	if err := schema.Validate(v); err != nil {
+	if err := t.output.validate(v, len(r.Structured)); err != nil {
 		t.liar.Do(func() {
 			t.server.notice(fmt.Sprintf("has a tool, %s, whose results do not fit its output schema", t.Name), err)
 		})

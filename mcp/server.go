@@ -33,6 +33,8 @@ type server struct {
 	wake chan struct{}
 	// channel is the connection over the editor's channel, for its notifications.
 	channel atomic.Pointer[channelConn]
+	// unasked is set when the user was told of questions that belong to no call.
+	unasked atomic.Bool
 
 	mu      sync.Mutex // guards what follows
 	state   State

@@ -194,6 +194,10 @@ func (s *stdioConn) read() {
 			if err != nil {
 				junk++
 				s.junk(junk, string(line[:min(len(line), 300)]))
+				if id, ok := ends(line).answers(); ok && len(messages) == 0 {
+					// Whoever waits for it would wait for ever.
+					s.deliver(unreadable(id, err))
+				}
 			}
 			for _, msg := range messages {
 				s.deliver(msg)
@@ -217,6 +221,14 @@ func (s *stdioConn) deliver(msg jsonrpc.Message) {
 	case s.incoming <- msg:
 	case <-s.closed:
 	}
+}
+
+// unreadable is the answer that stands for one that is no message.
+func unreadable(id int64, err error) jsonrpc.Message {
+	rid, _ := jsonrpc.MakeID(float64(id)) // a number is always an id
+	return &jsonrpc.Response{ID: rid, Error: &jsonrpc.Error{
+		Code: jsonrpc.CodeParseError, Message: "the server's answer can not be read: " + head(err.Error(), 300),
+	}}
 }
 
 // tooLong is the answer that stands for one over the limit.

@@ -193,6 +193,12 @@ func TestSet_Questions(t *testing.T) {
 	eachThat(t, twoWay, func(t *testing.T, _ way, opts *mcp.Options, open func() *watched) {
 		var asked []mcp.ElicitRequest
 		opts.Elicit = func(_ context.Context, r mcp.ElicitRequest) (mcp.ElicitResult, error) {
+			if r.Mode == "url" {
+				if r.ID == "" || r.ID == "e1" {
+					t.Errorf("the id is the server's: %q", r.ID)
+				}
+				r.ID = ""
+			}
 			asked = append(asked, r)
 			return mcp.ElicitResult{Action: "accept", Content: jsonx.Raw(`{"n":7}`)}, nil
 		}
@@ -207,7 +213,7 @@ func TestSet_Questions(t *testing.T) {
 		}
 		want := []mcp.ElicitRequest{
 			{Server: "kit", Mode: "form", Message: "Which?", Schema: jsonx.Raw(`{"properties":{"n":{"type":"integer"}},"type":"object"}`)},
-			{Server: "kit", Mode: "url", Message: "Log in", URL: "https://login.invalid/", ID: "e1"},
+			{Server: "kit", Mode: "url", Message: "Log in", URL: "https://login.invalid/"},
 		}
 		if diff := cmp.Diff(want, asked); diff != "" {
 			t.Errorf("asked (-want +got):\n%s", diff)

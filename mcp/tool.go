@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/google/jsonschema-go/jsonschema"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
@@ -33,17 +32,16 @@ type Tool struct {
 	ReadOnly, Destructive, Idempotent, OpenWorld bool
 
 	server *server
-	input  func() *jsonschema.Resolved // nil where the schema can not be resolved
-	output func() *jsonschema.Resolved // nil without a schema too
+	input  *checker // nil where the schema can not be checked
+	output *checker // nil without a schema too
 	// liar is done when it was told that results do not fit the output schema.
 	liar sync.Once
 }
 
-// Validate checks input against the server's schema. A schema that can not be resolved accepts everything: the server
-// will complain itself.
+// Validate checks input against the server's schema. A schema that can not be resolved, or not checked in a short time,
+// accepts everything: the server will complain itself.
 func (t *Tool) Validate(input jsonx.Raw) error {
-	schema := t.input()
-	if schema == nil {
+	if t.input == nil {
 		return nil
 	}
 	v := map[string]any{}
@@ -52,7 +50,7 @@ func (t *Tool) Validate(input jsonx.Raw) error {
 			return err
 		}
 	}
-	return schema.Validate(v)
+	return t.input.validate(v, len(input))
 }
 
 // adopt makes tools of what the server lists, leaves out what can not be used, and tells of that.
@@ -117,36 +115,29 @@ func (s *server) newTool(f *sdk.Tool) (*Tool, error) {
 	}
 	t.Title = head(strings.Join(strings.Fields(t.Title), " "), 100)
 	var err error
-	if t.Schema, err = modelSchema(f.InputSchema); err != nil {
-		t.input = func() *jsonschema.Resolved { return nil }
-	} else {
-		t.input = resolver(f.InputSchema)
+	if t.Schema, err = modelSchema(f.InputSchema); err == nil {
+		t.input, err = toldChecker("input", f.InputSchema)
+		if errors.Is(err, errSchemaLoops) {
+			t.Schema = jsonx.Raw(anyObject) // no model API takes it either
+		}
 	}
-	t.output = resolver(f.OutputSchema)
+	var odd error
+	t.output, odd = toldChecker("output", f.OutputSchema)
+	err = errors.Join(err, odd)
 	if len(f.Description) > maxDescription {
 		err = errors.Join(err, fmt.Errorf("its description of %d bytes is cut", len(f.Description)))
 	}
 	return t, err
 }
 
-// resolver prepares a schema when it is first needed. References to other documents are not followed.
-func resolver(schema any) func() *jsonschema.Resolved {
-	return sync.OnceValue(func() *jsonschema.Resolved {
-		if schema == nil {
-			return nil
-		}
-		raw, err := jsonx.Marshal(schema)
-		if err != nil || len(raw) > maxSchema {
-			return nil
-		}
-		s := new(jsonschema.Schema)
-		if s.UnmarshalJSON(raw) != nil {
-			return nil
-		}
-		resolved, err := s.Resolve(nil)
-		if err != nil {
-			return nil
-		}
-		return resolved
-	})
+// toldChecker makes a checker where that is possible. The error is for the user, who need not know of what is common.
+func toldChecker(what string, schema any) (*checker, error) {
+	if schema == nil {
+		return nil, nil
+	}
+	k, err := newChecker(schema)
+	if errors.Is(err, errSchemaLoops) || errors.Is(err, errSchemaHeavy) {
+		return nil, fmt.Errorf("its %s schema %w; values are not checked against it", what, err)
+	}
+	return k, nil
 }

@@ -27,7 +27,7 @@ func wantsVisit(err error) ([]elicitation, bool) {
 	var data struct {
 		Elicitations []elicitation `json:"elicitations"`
 	}
-	if jsonx.Unmarshal(wire.Data, &data) != nil || len(data.Elicitations) == 0 {
+	if jsonx.Unmarshal(wire.Data, &data) != nil || len(data.Elicitations) == 0 || len(data.Elicitations) > maxQuestions {
 		return nil, false
 	}
 	for _, e := range data.Elicitations {
@@ -40,38 +40,29 @@ func wantsVisit(err error) ([]elicitation, bool) {
 
 // visit asks the user to visit the URLs and waits until the server has seen them there. It reports whether all of it
 // was done.
-func (c *connection) visit(ctx context.Context, elicitations []elicitation) bool {
-	ask := c.server.set.opts.Elicit
-	if ask == nil {
+func (c *connection) visit(ctx context.Context, call *activeCall, elicitations []elicitation) bool {
+	if c.server.set.opts.Elicit == nil {
 		return false
 	}
-	var waits []chan struct{}
-	for _, e := range elicitations {
-		// Waited for from before the question on: the user may be fast.
-		done := make(chan struct{})
-		c.mu.Lock()
-		c.visited[e.ID] = done
-		c.mu.Unlock()
-		waits = append(waits, done)
-	}
+	var all []*askedURL
 	defer func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		for _, e := range elicitations {
-			delete(c.visited, e.ID)
+		for _, asked := range all {
+			c.forget(asked)
 		}
 	}()
 	for _, e := range elicitations {
-		answer, err := ask(ctx, ElicitRequest{
-			Server: c.server.spec.Name, Mode: "url", Message: e.Message, URL: e.URL, ID: e.ID,
-		})
-		if err != nil || answer.Action != "accept" {
+		asked, answer, err := c.askURL(ctx, call, &sdk.ElicitParams{Mode: "url", Message: e.Message, URL: e.URL, ElicitationID: e.ID})
+		if err != nil {
+			return false
+		}
+		all = append(all, asked)
+		if answer.Action != "accept" {
 			return false
 		}
 	}
-	for _, done := range waits {
+	for _, asked := range all {
 		select {
-		case <-done:
+		case <-asked.done:
 		case <-ctx.Done():
 			return false
 		}

@@ -1,0 +1,231 @@
+package mcp_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/mcp"
+)
+
+// A puppet is a server that says what its caller wants: the tool "say" prints the lines of its input before it
+// answers. Its tools besides that one are those of puppetTools, a JSON array. What it is answered is put into the
+// result of the tool "heard".
+const puppetTools = "PUPPET_TOOLS"
+
+// puppetMessage is a message to a puppet.
+type puppetMessage struct {
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+	Params struct {
+		Name            string          `json:"name"`
+		ProtocolVersion string          `json:"protocolVersion"`
+		Arguments       json.RawMessage `json:"arguments"`
+		Meta            struct {
+			Token string `json:"progressToken"`
+		} `json:"_meta"`
+	} `json:"params"`
+	raw json.RawMessage
+}
+
+// says is the input of "say".
+type says struct {
+	Lines []string `json:"lines,omitempty"`
+	// Mute leaves out the answer, and Answer is one of its own.
+	Mute   bool            `json:"mute,omitempty"`
+	Answer json.RawMessage `json:"answer,omitempty"`
+}
+
+// puppet answers one message with lines.
+type puppet struct {
+	tools []any
+	mu    sync.Mutex
+	heard []string
+}
+
+func newPuppet(tools string) *puppet {
+	p := &puppet{tools: []any{
+		map[string]any{"name": "say", "inputSchema": map[string]any{"type": "object"}},
+		map[string]any{"name": "heard", "inputSchema": map[string]any{"type": "object"}},
+	}}
+	var more []any
+	_ = json.Unmarshal([]byte(tools), &more)
+	p.tools = append(p.tools, more...)
+	return p
+}
+
+func (p *puppet) answer(m *puppetMessage) []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	encode := func(v any) string { b, _ := json.Marshal(v); return string(b) }
+	result := func(v any) string { return encode(map[string]any{"jsonrpc": "2.0", "id": m.ID, "result": v}) }
+	switch {
+	case m.ID == nil:
+		if m.Method == "notifications/cancelled" {
+			p.heard = append(p.heard, string(m.raw))
+		}
+		return nil
+	case m.Method == "":
+		p.heard = append(p.heard, string(m.raw))
+		return nil
+	}
+	switch m.Method {
+	case "initialize":
+		return []string{result(map[string]any{
+			"protocolVersion": m.Params.ProtocolVersion, "serverInfo": map[string]any{"name": "puppet", "version": "0"},
+			"capabilities": map[string]any{"tools": map[string]any{"listChanged": true}},
+		})}
+	case "tools/list":
+		return []string{result(map[string]any{"tools": p.tools})}
+	case "tools/call":
+		switch m.Params.Name {
+		case "say":
+			var in says
+			_ = json.Unmarshal(m.Params.Arguments, &in)
+			lines := in.Lines
+			for i, l := range lines {
+				lines[i] = strings.NewReplacer("$TOKEN", m.Params.Meta.Token, "$ID", string(m.ID)).Replace(l)
+			}
+			switch {
+			case in.Mute:
+				return lines
+			case in.Answer != nil:
+				return append(lines, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, in.Answer))
+			}
+			return append(lines, result(textResult("said")))
+		case "heard":
+			return []string{result(textResult(strings.Join(p.heard, "\n")))}
+		default:
+			return []string{result(map[string]any{
+				"content": []any{}, "structuredContent": map[string]any{"x": "y", "n": 1},
+			})}
+		}
+	}
+	return []string{encode(map[string]any{"jsonrpc": "2.0", "id": m.ID, "error": map[string]any{"code": -32601, "message": "Method not found"}})}
+}
+
+func puppetDecode(raw []byte) *puppetMessage {
+	m := &puppetMessage{raw: raw}
+	_ = json.Unmarshal(raw, m)
+	return m
+}
+
+// runPuppet is the puppet as a process.
+func runPuppet() {
+	p := newPuppet(os.Getenv(puppetTools))
+	for in := json.NewDecoder(os.Stdin); ; {
+		var raw json.RawMessage
+		if in.Decode(&raw) != nil {
+			return
+		}
+		for _, line := range p.answer(puppetDecode(raw)) {
+			fmt.Println(line)
+		}
+	}
+}
+
+// webPuppet is the puppet behind a URL: it answers with streams.
+func webPuppet(t testing.TB, tools string) mcp.Server {
+	p := newPuppet(tools)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodPost {
+			http.Error(w, "no", http.StatusMethodNotAllowed)
+			return
+		}
+		raw, _ := io.ReadAll(r.Body)
+		m := puppetDecode(raw)
+		lines := p.answer(m)
+		if m.ID == nil || m.Method == "" {
+			w.WriteHeader(http.StatusAccepted)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		for _, line := range lines {
+			fmt.Fprintf(w, "event: message\ndata: %s\n\n", strings.ReplaceAll(line, "\n", "\ndata: "))
+		}
+	}))
+	t.Cleanup(srv.Close)
+	return mcp.Server{Name: "puppet", HTTP: &mcp.HTTP{URL: srv.URL}}
+}
+
+// channelPuppet is the puppet behind the editor's channel. Its lines are notifications about the call.
+type channelPuppet struct {
+	p   *puppet
+	set func() *mcp.Set
+}
+
+func (c *channelPuppet) Request(_ context.Context, server, request, method string, params jsonx.Raw) (jsonx.Raw, *mcp.ChannelError, error) {
+	raw := fmt.Sprintf(`{"id":1,"method":%q,"params":%s}`, method, params)
+	lines := c.p.answer(puppetDecode([]byte(raw)))
+	var answer struct {
+		Result jsonx.Raw         `json:"result"`
+		Error  *mcp.ChannelError `json:"error"`
+	}
+	for i, line := range lines {
+		if i < len(lines)-1 {
+			var note struct {
+				Method string    `json:"method"`
+				Params jsonx.Raw `json:"params"`
+			}
+			_ = json.Unmarshal([]byte(line), &note)
+			c.set().ChannelNotification(server, request, note.Method, note.Params)
+			continue
+		}
+		_ = json.Unmarshal([]byte(line), &answer)
+	}
+	return answer.Result, answer.Error, nil
+}
+
+// eachPuppet runs a test with the puppet over each transport.
+func eachPuppet(t *testing.T, tools string, run func(t *testing.T, open func(testing.TB, mcp.Options) *watched)) {
+	t.Run("stdio", func(t *testing.T) {
+		run(t, func(t testing.TB, o mcp.Options) *watched {
+			return start(t, o, fake(t, "puppet", puppetTools+"="+tools)).connected()
+		})
+	})
+	t.Run("http", func(t *testing.T) {
+		server := webPuppet(t, tools)
+		run(t, func(t testing.TB, o mcp.Options) *watched { return start(t, o, server).connected() })
+	})
+	t.Run("acp", func(t *testing.T) {
+		run(t, func(t testing.TB, o mcp.Options) *watched { return startChannelPuppet(t, o, tools).connected() })
+	})
+}
+
+// startChannelPuppet starts the puppet behind the editor's channel, and more servers.
+func startChannelPuppet(t testing.TB, o mcp.Options, tools string, more ...mcp.Server) *watched {
+	ready := make(chan *mcp.Set, 1)
+	set := sync.OnceValue(func() *mcp.Set { return <-ready })
+	o.Channel = &channelPuppet{newPuppet(tools), set}
+	w := start(t, o, append(more, mcp.Server{Name: "puppet", Channel: &mcp.ChannelServer{ID: "p"}})...)
+	ready <- w.Set
+	return w
+}
+
+// say has the puppet print lines.
+func (w *watched) say(s says) (*mcp.Result, error) { return w.sayTo("puppet", s) }
+
+// sayTo has the puppet called server print lines. It is for fuzz targets too, where the fuzz test's own methods are not to be called.
+func (w *watched) sayTo(server string, s says) (*mcp.Result, error) {
+	raw, err := json.Marshal(s)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeoutCause(context.Background(), patience, errors.New("the call took too long"))
+	defer cancel()
+	for _, tool := range w.Tools() {
+		if tool.Server == server && tool.Remote == "say" {
+			return w.Call(ctx, tool, raw, nil)
+		}
+	}
+	return nil, errors.New("there is no puppet")
+}
