@@ -4,11 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
-	"sync"
-	"unicode"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -71,41 +70,20 @@ func (e *ClientElicitor) URLs() bool { return e.urls }
 // ErrSecretForm is returned for a form that asks for a secret. The protocol wants a URL for that.
 var ErrSecretForm = errors.New("a form must not ask for a secret; it has to be entered on a page of its own, or with gjc login")
 
-// secretWords returns what tells a field for a secret. Compiling it costs more than a start-up should.
-var secretWords = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)\b(pass ?(word|wd|phrase|code)|secret|credentials?|api ?keys?|token|private ?key|cvv|cvc|otp|pin ?code)\b`)
-})
-
-// asksSecret returns the text field of a schema that is for a secret.
-func asksSecret(schema *acp.ElicitationSchema) (string, bool) {
-	for name, p := range schema.Properties {
-		s, ok := p.(*acp.StringPropertySchema)
+// asksSecret returns the text field of a form that is for a secret, by its own words or by those of the form.
+func asksSecret(message string, schema *acp.ElicitationSchema) (string, bool) {
+	asked := agent.AsksSecret(message) || agent.AsksSecret(schema.Title) || agent.AsksSecret(schema.Description)
+	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
+		s, ok := schema.Properties[name].(*acp.StringPropertySchema)
 		if !ok || len(s.Enum) > 0 || len(s.OneOf) > 0 {
 			continue // a choice shows what it asks for
 		}
-		if secretWords().MatchString(spaced(name)) || secretWords().MatchString(s.Title) {
+		// A date or an address is none.
+		if agent.NamesSecret(name) || agent.AsksSecret(s.Title) || agent.AsksSecret(s.Description) || s.Format == "password" || asked && s.Format == "" {
 			return name, true
 		}
 	}
 	return "", false
-}
-
-// spaced takes a name like apiKey or api_key apart.
-func spaced(name string) string {
-	var words strings.Builder
-	lower := false
-	for _, r := range name {
-		switch {
-		case r == '_' || r == '-' || r == '.':
-			words.WriteByte(' ')
-		case lower && unicode.IsUpper(r):
-			words.WriteString(" " + string(r))
-		default:
-			words.WriteRune(r)
-		}
-		lower = unicode.IsLower(r) || unicode.IsDigit(r)
-	}
-	return words.String()
 }
 
 // Form implements [agent.Elicitor].
@@ -117,7 +95,7 @@ func (e *ClientElicitor) Form(ctx context.Context, f agent.Form) (agent.FormAnsw
 	if err := jsonx.Unmarshal(f.Schema, &schema); err != nil {
 		return agent.FormAnswer{}, fmt.Errorf("the form's schema is not one that an editor can show: %w", err)
 	}
-	if name, ok := asksSecret(&schema); ok {
+	if name, ok := asksSecret(f.Message, &schema); ok {
 		return agent.FormAnswer{}, fmt.Errorf("%w (field %q)", ErrSecretForm, name)
 	}
 	action, err := e.create(ctx, f.Message, &acp.ElicitationFormMode{RequestedSchema: schema, Scope: e.scope(f.ToolCallID)})

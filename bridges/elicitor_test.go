@@ -127,6 +127,39 @@ func TestClientElicitor_Form(t *testing.T) {
 	}
 }
 
+// A form is for a secret by what its message, its fields' titles and descriptions, or their names say; where there is
+// nothing to type in there is no secret.
+func TestClientElicitor_SecretForms(t *testing.T) {
+	const text = `{"type":"object","properties":{"value":{"type":"string"}}}`
+	for _, tt := range []struct {
+		name, message, schema string
+		refused               bool
+	}{
+		{"message", "db: Please type your database password", text, true},
+		{"key in the message", "What is your AWS secret access key?", text, true},
+		{"description", "Connect", `{"type":"object","properties":{"value":{"type":"string","description":"Your API key"}}}`, true},
+		{"of the form", "Connect", `{"type":"object","description":"Enter your password","properties":{"value":{"type":"string"}}}`, true},
+		{"title", "Connect", `{"type":"object","properties":{"value":{"type":"string","title":"GitHub token"}}}`, true},
+		{"format", "Connect", `{"type":"object","properties":{"value":{"type":"string","format":"password"}}}`, true},
+		{"beside a choice", "Enter your password", `{"type":"object","properties":{"a":{"type":"string","enum":["x"]},"b":{"type":"string"}}}`, true},
+		{"choice", "What is your password hint? Enter your password kind", `{"type":"object","properties":{"value":{"type":"string","enum":["a","b"]}}}`, false},
+		{"yes or no", "Enter your password", `{"type":"object","properties":{"value":{"type":"boolean"}}}`, false},
+		{"number", "Enter the PIN", `{"type":"object","properties":{"value":{"type":"integer"}}}`, false},
+		{"date", "When does your API key expire? Enter your API key", `{"type":"object","properties":{"value":{"type":"string","format":"date"}}}`, false},
+		{"limit", "What is the token limit?", `{"type":"object","properties":{"maxTokens":{"type":"string","description":"The most tokens of an answer"}}}`, false},
+		{"policy", "Which password policy?", `{"type":"object","properties":{"password_policy":{"type":"string","title":"Password policy"}}}`, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			client := &asker{action: &acp.ElicitationDeclineAction{}}
+			_, err := elicitorOf(client, &acp.ElicitationCapabilities{Form: &acp.ElicitationFormCapabilities{}}).
+				Form(t.Context(), agent.Form{Message: tt.message, Schema: jsonx.Raw(tt.schema)})
+			if errors.Is(err, bridges.ErrSecretForm) != tt.refused || (client.got == nil) != tt.refused {
+				t.Errorf("error %v, shown %v", err, client.got != nil)
+			}
+		})
+	}
+}
+
 // Only what was offered is a choice.
 func TestClientElicitor_Choose(t *testing.T) {
 	for _, tt := range []struct {

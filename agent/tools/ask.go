@@ -56,6 +56,9 @@ func planAsk(_ context.Context, _ *agent.Call, in *askInput) (*agent.CallPlan, e
 		if strings.TrimSpace(q.Question) == "" {
 			return nil, fmt.Errorf("%w for ask: question %d is empty", agent.ErrBadInput, i+1)
 		}
+		if agent.AsksSecret(q.Question) {
+			return nil, fmt.Errorf("question %d: %w", i+1, errAskSecret)
+		}
 		if len(q.Options) > maxOptions {
 			return nil, fmt.Errorf("%w for ask: question %d has %d options; at most %d can be shown", agent.ErrBadInput, i+1, len(q.Options), maxOptions)
 		}
@@ -153,6 +156,7 @@ func askAsText(call *agent.Call, in *askInput) *agent.Result {
 }
 
 var (
+	errAskSecret   = errors.New("a secret must not be asked for: what the user types here is sent to the model and kept in the session. Say what is needed and where it belongs, let the user set it (with gjc login, in an environment variable, in a file that you do not read), and have them say when that is done")
 	errAskDeclined = errors.New("the user does not want to answer this; go on without it, or stop and say what you need")
 	errAskClosed   = errors.New("the user closed the question without an answer; do not ask it again, go on without it or stop")
 )

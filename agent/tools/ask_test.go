@@ -85,3 +85,20 @@ func (k *keptArtifact) Put(_ context.Context, _ string, data []byte) (string, er
 }
 
 func (k *keptArtifact) Get(context.Context, string) ([]byte, error) { return nil, fs.ErrNotExist }
+
+// A secret is not asked for, in a form, as a choice, or in words.
+func TestAsk_Secrets(t *testing.T) {
+	for question, refused := range map[string]bool{
+		"What is your AWS secret access key?": true, "Please type your database password.": true,
+		"Which password policy?": false, "What is the token limit?": false,
+	} {
+		for name, options := range map[string][]input{"free": nil, "options": {{"label": "a"}, {"label": "b"}}} {
+			_, err := tool(t, "ask").Plan(t.Context(), toolstest.NewWorld(t, nil).Call(t, "ask", input{"questions": []input{
+				{"question": "Which port?"}, {"question": question, "options": options},
+			}}))
+			if (err != nil) != refused || refused && !strings.Contains(err.Error(), "gjc login") {
+				t.Errorf("%s, %s: %v", question, name, err)
+			}
+		}
+	}
+}

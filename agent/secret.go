@@ -1,0 +1,271 @@
+package agent
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// wordSet is words, each between blanks: it costs nothing as long as nobody asks.
+type wordSet string
+
+func (s wordSet) has(word string) bool {
+	return word != "" && strings.Contains(string(s), " "+word+" ")
+}
+
+// AsksSecret reports whether words that a user is shown ask to type a secret: a password, a key, a token. It looks for
+// the secret and for the asking, so that words about secrets ("max tokens", "which password policy") pass. It guesses,
+// and guesses in favour of the one who asks only where a secret is not named.
+func AsksSecret(text string) bool {
+	named := false
+	for _, clause := range clauses(text) {
+		words := secretWords(clause)
+		for i := range words {
+			n := secretAt(words, i)
+			if n == 0 {
+				continue
+			}
+			named = true
+			if asksFor(words, i, i+n) {
+				return true
+			}
+		}
+		if named && asksForIt(words) {
+			return true
+		}
+	}
+	return false
+}
+
+// NamesSecret reports whether the name of a field, such as "api_key", is that of a secret.
+func NamesSecret(name string) bool {
+	words := secretWords(spaced(name))
+	for i := range words {
+		if secretAt(words, i) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// spaced takes a name like apiKey apart.
+func spaced(name string) string {
+	var words strings.Builder
+	runes := []rune(name)
+	for i, r := range runes {
+		if i > 0 && unicode.IsUpper(r) && (!unicode.IsUpper(runes[i-1]) || i+1 < len(runes) && unicode.IsLower(runes[i+1])) {
+			words.WriteByte(' ')
+		}
+		words.WriteRune(r)
+	}
+	return words.String()
+}
+
+// clauses takes a text apart where one thought ends.
+func clauses(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(".?!;:\n()", r) })
+}
+
+// secretWords are the words of a text in lower case, without what stands around them.
+func secretWords(text string) []string {
+	words := strings.FieldsFunc(strings.ToLower(strings.ReplaceAll(text, "’", "'")), func(r rune) bool {
+		return r != '\'' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	})
+	out := make([]string, 0, len(words)+1)
+	for _, w := range words {
+		// "what's" is two words, "user's" is one.
+		if base, ok := strings.CutSuffix(w, "'s"); ok && (base == "what" || base == "here") {
+			out = append(out, base, "is")
+			continue
+		}
+		if w = strings.Trim(w, "'"); w != "" {
+			out = append(out, strings.TrimSuffix(w, "'s"))
+		}
+	}
+	return out
+}
+
+// secrets are what a user must not be made to type.
+const secrets wordSet = " password passwords passwd passphrase passcode pwd pin secret secrets credential credentials apikey token otp " +
+	"cvv cvc ssn "
+
+// longSecrets are those of more than one word, each between bars.
+const longSecrets = "|pass word|pass phrase|pass code|pin code|api key|api keys|api tokens|access key|access keys|access tokens|" +
+	"auth tokens|secret key|secret access key|private key|ssh key|signing key|encryption key|verification code|" +
+	"security code|authentication code|one time code|2fa code|mfa code|recovery code|recovery phrase|seed phrase|card number|" +
+	"social security number|login details|"
+
+// aboutSecret are words that, behind the name of a secret, make it something else: a password policy.
+const aboutSecret wordSet = " limit limits count counts budget usage policy policies rule rules length hash hashes hashing field fields " +
+	"manager managers reset resets santa name names store stores storage vault type types rotation expiry " +
+	"expiration lifetime ttl format provider providers bucket buckets page form prompt flow strength " +
+	"validation validator generator column columns input box file files path paths location variable variables " +
+	"config configuration management scanning scanner detection handling requirements service refresh window " +
+	"size price cost auth authentication based protection encryption parser stream garden sauce ingredient id " +
+	"ids family model agent handshake header headers helper endpoint protected sharing logic checks check " +
+	"support class module table test tests screen dialog option options pair pairs number numbers message " +
+	"project "
+
+// secretOnly are the words that may stand behind "secret" where it is a noun.
+const secretOnly wordSet = " for of to in from here below now please and or so that which you is should value string phrase code word " +
+	"key token access again twice used on at with "
+
+// countsTokens are words in front of "token" that mean the pieces of a text, or one of a parser's.
+const countsTokens wordSet = " max maximum min minimum per each every prompt input output completion next special stop eos separator " +
+	"syntax first last current total placeholder design cancellation csrf "
+
+// secretAt returns how many words of a secret's name begin at words[i]; zero for none.
+func secretAt(words []string, i int) int {
+	n := min(3, len(words)-i)
+	for n > 1 && !strings.Contains(longSecrets, "|"+strings.Join(words[i:i+n], " ")+"|") {
+		n--
+	}
+	if n == 1 && !secrets.has(words[i]) {
+		return 0
+	}
+	before, behind := "", ""
+	if i > 0 {
+		before = words[i-1]
+	}
+	if i+n < len(words) {
+		behind = strings.Trim(words[i+n], "0123456789")
+	}
+	switch {
+	case aboutSecret.has(behind),
+		words[i] == "token" && countsTokens.has(before),
+		words[i] == "pin" && n == 1 && behind != "" && !secretOnly.has(behind), // "pin the version"
+		words[i] == "secret" && n == 1 && behind != "" && !secretOnly.has(behind):
+		return 0
+	}
+	// "the path to the key", "the name of the secret"
+	for j := max(0, i-4); j < i-1; j++ {
+		of := words[j+1] == "of" || words[j+1] == "to" || words[j+1] == "for"
+		if of && aboutSecret.has(words[j]) && !contains(words[j+2:i], asking) {
+			return 0
+		}
+	}
+	return n
+}
+
+const (
+	// asking are what one says to be given something.
+	asking wordSet = " enter type provide paste give tell send share input supply submit insert reveal disclose specify fill " +
+		"write confirm need needs require requires want know "
+	// offering begins questions for a yes or a no.
+	offering wordSet = " should shall do does did is are was were has have had am which how where why when who whether if "
+	// elsewhere turns what is asked for into something about the secret, behind the asking.
+	elsewhere wordSet = " how where whether if when why who of to by between without than instead whose "
+	// naming are what may stand in front of a secret where it is only named, as on a label.
+	notNaming wordSet = " rotate store hash use keep encrypt change add remove delete rename update fix support skip check create " +
+		"generate validate test read load save hide mask show print log parse count using with without no not " +
+		"never i we it will can must could would should about where how invalid wrong missing bad expired "
+	// polite may stand in front of everything.
+	polite wordSet = " and so ok okay then please now first next also finally again hi hello "
+	// tail are what can follow a name on a label.
+	tail wordSet = " for of to on in from with at again please used required needed "
+)
+
+// asksFor reports whether a clause asks for the secret that is named in words[from:to].
+func asksFor(words []string, from, to int) bool {
+	before := words[:from]
+	for len(before) > 0 && polite.has(before[0]) {
+		before = before[1:]
+	}
+	first, second, third := at(before, 0), at(before, 1), at(before, 2)
+	switch {
+	case offering.has(first):
+		return false
+	case first == "can" || first == "could" || first == "would" || first == "will" || first == "may":
+		// "Can you give me the password", "may I have your password"; not "can the password be empty".
+		if second != "you" && (third != "have" && third != "get" && third != "ask") {
+			return false
+		}
+		if second != "you" {
+			return !contains(before[3:], elsewhere)
+		}
+	case first == "what":
+		switch second {
+		case "is", "are", "was", "were":
+			return !contains(withoutObject(before[2:]), elsewhere+" for in with that ")
+		case "should", "shall", "will", "must":
+			return at(words, to) == "be" && !contains(before[2:], elsewhere)
+		default:
+			// "What password should I use?"
+			return len(before) <= 3 && !contains(before[1:], elsewhere)
+		}
+	}
+	for i := range before {
+		if asks(before, i) && len(before)-i <= 9 && !contains(withoutObject(before[i+1:]), elsewhere) {
+			return true
+		}
+	}
+	return onLabel(before, words[to:])
+}
+
+// asks reports whether words[i] asks the user for what follows it.
+func asks(words []string, i int) bool {
+	w, before, behind := words[i], at(words, i-1), at(words, i+1)
+	if !asking.has(w) || i > 1 && slices.Contains(words[:i], "not") {
+		return false
+	}
+	switch before {
+	case "not", "don't", "never", "without":
+		return false
+	case "you", "users", "user", "they", "it":
+		return i == 2 && before == "you" // "can you give me"; "after you type" tells
+	}
+	switch w {
+	case "need", "needs", "require", "requires", "want":
+		return before == "i" || before == "we" || slices.Contains(words[i:], "your")
+	case "send", "share", "give", "tell":
+		return behind == "me" || behind == "us" || behind == "your"
+	}
+	return true
+}
+
+// withoutObject leaves out what stands between an asking verb and what is asked for: "to know", "me the value of", "in".
+func withoutObject(words []string) []string {
+	if at(words, 0) == "to" { // "I need to know the password"
+		words = words[1:]
+	}
+	for i := 1; i < len(words); i++ {
+		if words[i] == "of" && (words[i-1] == "value" || words[i-1] == "text" || words[i-1] == "contents" || words[i-1] == "content") {
+			return words[i+1:]
+		}
+	}
+	return words
+}
+
+// onLabel reports whether a clause is but the name of a secret: "Database password", "Token for the API".
+func onLabel(before, behind []string) bool {
+	if len(before) > 4 || len(behind) > 0 && !tail.has(behind[0]) {
+		return false
+	}
+	for i, w := range before {
+		if notNaming.has(w) || i > 0 && (w == "the" || w == "a" || w == "an") || i == 0 && offering.has(w) {
+			return false
+		}
+	}
+	return true
+}
+
+// asksForIt reports whether a clause asks for something that was named before: "Type it below."
+func asksForIt(words []string) bool {
+	for i, w := range words {
+		if (w == "it" || w == "them") && i > 0 && asking.has(words[i-1]) {
+			return i == 1 || !contains(words[:i-1], offering+notNaming)
+		}
+	}
+	return false
+}
+
+func contains(words []string, set wordSet) bool {
+	return slices.ContainsFunc(words, set.has)
+}
+
+func at(words []string, i int) string {
+	if i < 0 || i >= len(words) {
+		return ""
+	}
+	return words[i]
+}
