@@ -171,16 +171,6 @@ func (e *entry) ready() *agent.Session {
 	}
 }
 
-// wait returns the session when it is made.
-func (e *entry) wait(ctx context.Context) (*agent.Session, error) {
-	select {
-	case <-e.done:
-		return e.session, e.err
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-}
-
 // entries returns the sessions that are open.
 func (s *Server) entries() []*entry {
 	s.mu.Lock()
