@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -81,6 +82,8 @@ type grants struct {
 	commands []commandGrant
 	places   []placeGrant
 	tools    map[string]bool // tool name → allowed
+	// forgotten counts calls of forget: an answer to a question from before one is good for that question alone.
+	forgotten int
 }
 
 type commandGrant struct {
@@ -132,8 +135,26 @@ func (g *grants) lookupCommands(line []commandScope) (allowed, known bool) {
 	return true, left == 0 && len(line) > 0
 }
 
-// remember keeps an "always" answer for what s covers.
-func (g *grants) remember(s *scope, allowed bool) {
+// ForgetGrants forgets the "always" answers for the tools whose names drop reports, in the session and its children: what
+// is behind a name can change, as with the tools of an MCP server. A question that is open counts for its call alone.
+// drop must not call the session.
+func (s *Session) ForgetGrants(drop func(tool string) bool) { s.grants.forget(drop) }
+
+func (g *grants) forget(drop func(tool string) bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.forgotten++
+	maps.DeleteFunc(g.tools, func(tool string, _ bool) bool { return drop(tool) })
+}
+
+func (g *grants) generation() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.forgotten
+}
+
+// remember keeps an "always" answer for what s covers, to a question that was put in the generation asked.
+func (g *grants) remember(s *scope, allowed bool, asked int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
@@ -143,7 +164,7 @@ func (g *grants) remember(s *scope, allowed bool) {
 		}
 	case s.path != "":
 		g.places = append(g.places, placeGrant{s.action, s.dir, allowed})
-	default:
+	case asked == g.forgotten:
 		if g.tools == nil {
 			g.tools = make(map[string]bool)
 		}

@@ -68,3 +68,37 @@ func TestMode_ChangesWhileAQuestionIsOpen(t *testing.T) {
 		})
 	}
 }
+
+// A grant for a tool is forgotten by name; others stay. An answer to a question from before that counts once.
+func TestForgetGrants(t *testing.T) {
+	tool := func(name string) agent.Tool {
+		effects := []agent.Effect{{Action: agent.ActionMCP, Title: name}}
+		return testTool(name, true, effects, func(context.Context, *input) (*agent.Result, error) { return &agent.Result{Text: "ok"}, nil })
+	}
+	run(t, func(o *agent.Options) { o.Tools = agent.Tools{tool("mcp__a"), tool("mcp__b")} }, func(w *world) {
+		both := func() {
+			w.script.Add(providertest.Step{providertest.Call("1", "mcp__a", `{}`), providertest.Call("2", "mcp__b", `{}`)}, providertest.Step{providertest.Text("ok")})
+			w.prompt("go")
+		}
+		forget := func() { w.session.ForgetGrants(func(tool string) bool { return tool == "mcp__a" }) }
+		w.answer = func(context.Context, agent.Question) (agent.Decision, error) { return agent.AllowAlways, nil }
+		both()
+		both()
+		if len(w.asked) != 2 {
+			t.Errorf("asked %d times before", len(w.asked))
+		}
+		forget()
+		w.answer = func(context.Context, agent.Question) (agent.Decision, error) {
+			forget() // while the question is open
+			return agent.AllowAlways, nil
+		}
+		both()
+		if len(w.asked) != 3 || w.asked[2].Title != "mcp__a" {
+			t.Errorf("asked %d times, last about %s", len(w.asked), w.asked[len(w.asked)-1].Title)
+		}
+		both()
+		if len(w.asked) != 4 {
+			t.Errorf("asked %d times in all: the answer from before is remembered", len(w.asked))
+		}
+	})
+}

@@ -142,28 +142,28 @@ func TestGrants(t *testing.T) {
 		}
 	}
 	check(command("git status"), "false false")
-	g.remember(scoped("bash", command("git status")), true)
+	g.remember(scoped("bash", command("git status")), true, 0)
 	check(command("git status -s"), "true true")
 	check(command("git push"), "false false")
 	check(command("git status && git push"), "false false")
 	check(command("git statusx"), "false false")
 	check(command("git status; $(git push)"), "false false")
-	g.remember(scoped("bash", command("git push --force")), false)
+	g.remember(scoped("bash", command("git push --force")), false, 0)
 	check(command("git status && git push"), "false true")
-	g.remember(scoped("bash", command("cat > out")), true)
+	g.remember(scoped("bash", command("cat > out")), true, 0)
 	check(command("cat > out"), "true true")
 	check(command("cat > other"), "false false")
 
 	outside := &Effect{Action: ActionEdit, Path: "/other/dir/a.go"}
-	g.remember(scoped("edit", outside), true)
+	g.remember(scoped("edit", outside), true, 0)
 	check(&Effect{Action: ActionEdit, Path: "/other/dir/sub/b.go"}, "true true")
 	check(&Effect{Action: ActionEdit, Path: "/other/b.go"}, "false false")
 	check(&Effect{Action: ActionEdit, Path: "/other/dir-2/b.go"}, "false false")
 	check(&Effect{Action: ActionDelete, Path: "/other/dir/a.go"}, "false false")
-	g.remember(scoped("edit", &Effect{Action: ActionEdit, Path: "/other/dir/keys/k"}), false)
+	g.remember(scoped("edit", &Effect{Action: ActionEdit, Path: "/other/dir/keys/k"}), false, 0)
 	check(&Effect{Action: ActionEdit, Path: "/other/dir/keys/k2"}, "false true")
 
-	g.remember(scoped("mcp__a_b", &Effect{Action: ActionMCP}), true)
+	g.remember(scoped("mcp__a_b", &Effect{Action: ActionMCP}), true, 0)
 	if _, known := g.lookup(scoped("mcp__a_c", &Effect{Action: ActionMCP})); known {
 		t.Error("a grant for one tool covers another")
 	}
@@ -213,7 +213,7 @@ func TestGrants_Places(t *testing.T) {
 		if got := s.label(ws); got != tt.label {
 			t.Errorf("%s: the answer covers %q, want %q", tt.path, got, tt.label)
 		}
-		g.remember(s, true)
+		g.remember(s, true, 0)
 		for _, path := range tt.in {
 			if allowed, known := g.lookup(scoped(ActionRead, path)); !allowed || !known {
 				t.Errorf("%s does not cover %s", tt.path, path)

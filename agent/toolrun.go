@@ -359,6 +359,7 @@ func (r *toolRun) question(ctx context.Context, e *Effect, sc *scope) error {
 		kind = KindMove
 	default:
 	}
+	asked := s.grants.generation()
 	decision, err := s.opts.Approver.Approve(ctx, Question{
 		// The user decides on the whole of it: nothing is cut but the unchanged text around a change.
 		ToolCallID: r.call.ID, Title: title, Kind: kind, Input: r.call.Input,
@@ -371,7 +372,7 @@ func (r *toolRun) question(ctx context.Context, e *Effect, sc *scope) error {
 		return fmt.Errorf("asking for permission: %w; the call did not run", err)
 	}
 	if decision == AllowAlways || decision == RejectAlways {
-		s.grants.remember(sc, decision == AllowAlways)
+		s.grants.remember(sc, decision == AllowAlways, asked)
 	}
 	switch decision {
 	case AllowOnce, AllowAlways:
