@@ -14,7 +14,6 @@ import (
 // ask makes one model request and tells what the model says while it speaks. A failure that may pass is tried
 // again, visibly. With an error comes what was said before it, if anything.
 func (t *Turn) ask(ctx context.Context) (*providers.Message, error) {
-	policy := t.session.opts.Retry
 	for failed := 1; ; failed++ {
 		model, req, err := t.request(ctx)
 		if err != nil {
@@ -24,19 +23,26 @@ func (t *Turn) ask(ctx context.Context) (*providers.Message, error) {
 		if err == nil || ctx.Err() != nil {
 			return msg, err
 		}
-		wait, again := policy.Next(failed, err)
-		if !again {
-			return msg, err
-		}
-		t.emit(Noticed{
-			Severity: SeverityWarning,
-			Title:    fmt.Sprintf("The model call failed; trying again in %s.", wait.Round(100*time.Millisecond)),
-			Detail:   err.Error(),
-		})
-		if werr := policy.Wait(ctx, wait); werr != nil {
+		if !t.again(ctx, failed, err) {
 			return msg, err
 		}
 	}
+}
+
+// again waits for the next attempt of a model call that has failed for the failed-th time, and says so. It reports false
+// if there is none.
+func (t *Turn) again(ctx context.Context, failed int, err error) bool {
+	policy := t.session.opts.Retry
+	wait, again := policy.Next(failed, err)
+	if !again {
+		return false
+	}
+	t.emit(Noticed{
+		Severity: SeverityWarning,
+		Title:    fmt.Sprintf("The model call failed; trying again in %s.", wait.Round(100*time.Millisecond)),
+		Detail:   err.Error(),
+	})
+	return policy.Wait(ctx, wait) == nil
 }
 
 // request assembles the next request from the session's state.

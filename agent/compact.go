@@ -4,6 +4,8 @@ import (
 	"context"
 	_ "embed"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/gajae-code/gjc/providers"
@@ -36,28 +38,31 @@ func (t *Turn) Compact(ctx context.Context, focus string) (Compaction, error) {
 	if len(req.Messages) < 2 {
 		return Compaction{}, ErrNothingToCompact
 	}
-	t.emit(CompactionChanged{ID: id, Status: CompactionRunning})
-	done, err := t.compact(ctx, id, model, req, focus)
+	w := &summaryWriter{turn: t, id: id, model: model, ask: summaryRequest(focus)}
+	t.emit(CompactionChanged{ID: w.id, Status: CompactionRunning})
+	done, err := t.compact(ctx, w, req)
 	switch {
 	case err == nil:
-		t.emit(CompactionChanged{ID: id, Status: CompactionCompleted})
+		t.emit(CompactionChanged{ID: w.id, Status: CompactionCompleted})
 	case ctx.Err() != nil:
-		t.emit(CompactionChanged{ID: id, Status: CompactionCancelled})
+		t.emit(CompactionChanged{ID: w.id, Status: CompactionCancelled})
 		err = context.Cause(ctx)
 	default:
-		t.emit(CompactionChanged{ID: id, Status: CompactionFailed, Error: err.Error()})
+		t.emit(CompactionChanged{ID: w.id, Status: CompactionFailed, Error: err.Error()})
 	}
 	return done, err
 }
 
-func (t *Turn) compact(ctx context.Context, id string, model providers.Model, req *providers.Request, focus string) (Compaction, error) {
+func summaryRequest(focus string) string {
 	ask := "Summarise the conversation so far as the compaction instructions say."
 	if focus = strings.TrimSpace(focus); focus != "" {
 		ask += "\n\nKeep above all: " + focus
 	}
-	req.System, req.Tools, req.Thinking = strings.TrimSpace(compactPrompt), nil, providers.ThinkingOff
-	req.Messages = append(asText(req.Messages), providers.Message{Role: providers.RoleUser, Parts: []providers.Part{providers.Text{Text: ask}}})
-	summary, usage, err := t.summarise(ctx, id, model, req)
+	return ask
+}
+
+func (t *Turn) compact(ctx context.Context, w *summaryWriter, req *providers.Request) (Compaction, error) {
+	summary, err := w.write(ctx, req)
 	if err != nil {
 		return Compaction{}, err
 	}
@@ -68,7 +73,6 @@ func (t *Turn) compact(ctx context.Context, id string, model providers.Model, re
 			return err
 		}
 		st.history = t.session.opts.Log.Messages()
-		st.cost += t.model.Cost.Of(usage)
 		c.After = estimate(st.history)
 		st.usage = providers.Usage{Input: c.After}
 		t.session.emit(UsageChanged{Used: c.After, Size: t.model.ContextWindow, CostUSD: st.cost})
@@ -77,28 +81,82 @@ func (t *Turn) compact(ctx context.Context, id string, model providers.Model, re
 	return c, err
 }
 
-// summarise asks the model for the summary and tells it while it comes.
-func (t *Turn) summarise(ctx context.Context, id string, model providers.Model, req *providers.Request) (string, providers.Usage, error) {
-	for ev, err := range model.Stream(ctx, req) {
+// summaryWriter asks a model for the summary of a conversation.
+type summaryWriter struct {
+	turn  *Turn
+	id    string // of the compaction
+	model providers.Model
+	ask   string
+	// told says that some of a summary has been told under id.
+	told bool
+}
+
+// write asks until there is a summary. A failure that may pass is tried again, visibly, as with every model call; a
+// conversation that is too long is asked about with less of it.
+func (w *summaryWriter) write(ctx context.Context, req *providers.Request) (string, error) {
+	history := asText(req.Messages)
+	req.System, req.Tools, req.Thinking = strings.TrimSpace(compactPrompt), nil, providers.ThinkingOff
+	info := w.model.Info()
+	room := summaryRoom(&info) - len(req.System) - len(w.ask)
+	failed := 0
+	for {
+		req.Messages = append(slices.Clip(fit(history, room)), userText(w.ask))
+		summary, err := w.stream(ctx, req)
+		if err == nil || ctx.Err() != nil {
+			return summary, err
+		}
+		if perr, ok := errors.AsType[*providers.Error](err); ok && perr.Kind == providers.KindContextOverflow && room > minSummaryRoom {
+			room = min(room, size(history)) / 2
+		} else if failed++; !w.turn.again(ctx, failed, err) {
+			return "", err
+		}
+		w.anew(err)
+	}
+}
+
+// anew begins another compaction where some of a summary has been told: what was told cannot be taken back.
+func (w *summaryWriter) anew(err error) {
+	if !w.told {
+		return
+	}
+	w.turn.emit(CompactionChanged{ID: w.id, Status: CompactionFailed, Error: err.Error()})
+	w.id, w.told = w.turn.session.opts.NewID(), false
+	w.turn.emit(CompactionChanged{ID: w.id, Status: CompactionRunning})
+}
+
+// stream makes one request and tells the summary while it comes.
+func (w *summaryWriter) stream(ctx context.Context, req *providers.Request) (string, error) {
+	for ev, err := range w.model.Stream(ctx, req) {
 		if err != nil {
-			return "", providers.Usage{}, modelError(ctx, err)
+			return "", modelError(ctx, err)
 		}
 		switch ev := ev.(type) {
 		case providers.TextDelta:
-			t.emit(CompactionDelta{ID: id, Text: ev.Text})
+			w.told = true
+			w.turn.emit(CompactionDelta{ID: w.id, Text: ev.Text})
 		case providers.Done:
+			w.turn.spend(ev.Message.Usage)
 			text := strings.TrimSpace(ev.Message.Text())
 			if text == "" {
-				return "", ev.Message.Usage, errors.New("the model gave an empty summary; try again, or with another model")
+				return "", errors.New("the model gave an empty summary; try again, or with another model")
 			}
 			if ev.Message.StopReason != providers.StopEnd {
-				return "", ev.Message.Usage, errors.New("the model did not finish the summary (" + string(ev.Message.StopReason) + "); try again, or with another model")
+				return "", errors.New("the model did not finish the summary (" + string(ev.Message.StopReason) + "); try again, or with another model")
 			}
-			return text, ev.Message.Usage, nil
+			return text, nil
 		default:
 		}
 	}
-	return "", providers.Usage{}, errors.New("the model gave no summary; try again")
+	return "", errors.New("the model gave no summary; try again")
+}
+
+// spend takes note of what a summary has used, whether it was of use or not.
+func (t *Turn) spend(usage providers.Usage) {
+	t.spent = t.spent.Add(usage)
+	_ = t.do(func(st *state) error { // a turn that is over is not counted any more
+		st.cost += t.model.Cost.Of(usage)
+		return nil
+	})
 }
 
 // asText turns tool calls and their results into words: a request without tools must not have any.
@@ -122,14 +180,82 @@ func asText(history []providers.Message) []providers.Message {
 			parts = []providers.Part{providers.Text{Text: "[result of " + m.ToolName + ": " + cutMiddle(m.Text(), maxCompactCall) + "]"}}
 		}
 		if len(parts) > 0 {
-			out = append(out, providers.Message{Role: m.Role, Parts: parts})
+			m = providers.Message{Role: m.Role, Parts: parts}
+			if text := m.Text(); len(text) > maxCompactText {
+				m.Parts = []providers.Part{providers.Text{Text: cutMiddle(text, maxCompactText)}}
+			}
+			out = append(out, m)
 		}
 	}
 	return out
 }
 
-// maxCompactCall bounds what a summary's writer sees of one call's input or result, in bytes.
-const maxCompactCall = 4 << 10
+const (
+	// maxCompactCall bounds what a summary's writer sees of one call's input or result, in bytes.
+	maxCompactCall = 4 << 10
+	// maxCompactText bounds what it sees of one message.
+	maxCompactText = 32 << 10
+	// minSummaryRoom is the least of a conversation that is worth a summary, in bytes.
+	minSummaryRoom = 1 << 10
+	// unknownWindow is what the window of a model is taken for that does not tell, in tokens.
+	unknownWindow = 32_000
+)
+
+// summaryRoom is how much of a conversation a model can be sent for a summary, in bytes. A token has four of them as a
+// rule of thumb, and less in code and in many languages; a quarter of the window is left for the summary.
+func summaryRoom(info *providers.ModelInfo) int {
+	window := info.ContextWindow
+	if window <= 0 {
+		window = unknownWindow
+	}
+	return window * 3 * 3 / 4
+}
+
+func userText(text string) providers.Message {
+	return providers.Message{Role: providers.RoleUser, Parts: []providers.Part{providers.Text{Text: text}}}
+}
+
+// size counts the bytes of a conversation of texts.
+func size(history []providers.Message) int {
+	n := 0
+	for i := range history {
+		n += len(history[i].Text())
+	}
+	return n
+}
+
+// fit makes a conversation of texts fit into room bytes. The oldest messages are left out, with a note, but for the very
+// first: it has what the user wants, or the summary of what was before.
+func fit(history []providers.Message, room int) []providers.Message {
+	room = max(room, minSummaryRoom)
+	if size(history) <= room || len(history) == 0 {
+		return history
+	}
+	cut := func(m providers.Message, most int) providers.Message {
+		return providers.Message{Role: m.Role, Parts: []providers.Part{providers.Text{Text: cutMiddle(m.Text(), most)}}}
+	}
+	first := cut(history[0], room/4)
+	room -= len(first.Text())
+	from := len(history)
+	for from > 1 {
+		n := len(history[from-1].Text())
+		if n > room && from < len(history) {
+			break
+		}
+		room -= n
+		from--
+	}
+	kept := history[from:]
+	out := []providers.Message{first}
+	if from > 1 {
+		out = append(out, userText(fmt.Sprintf("[%d older messages are left out here: they do not fit.]", from-1)))
+	}
+	if len(kept) > 0 && room < 0 { // the last one alone is too long
+		last := kept[len(kept)-1]
+		return append(out, cut(last, len(last.Text())+room))
+	}
+	return append(out, kept...)
+}
 
 // estimate guesses how many tokens a conversation has. Four bytes make one, as a rule of thumb.
 func estimate(history []providers.Message) int {

@@ -65,6 +65,8 @@ type Turn struct {
 	closed bool
 	// ending says that a tool has asked for the turn's end.
 	ending bool
+	// spent is what summaries have used. It is the turn's goroutine's.
+	spent providers.Usage
 	// last says that no request may come behind the one that is on its way. It is the turn's goroutine's.
 	last bool
 }
@@ -372,9 +374,9 @@ func (t *Turn) run() (r TurnResult) {
 // answer is the turn of [Session.Answer].
 func (t *Turn) answer() TurnResult {
 	if err := t.local(t.ctx, t); err != nil {
-		return t.ended(err, providers.Usage{})
+		return t.ended(err, t.spent)
 	}
-	return TurnResult{Stop: StopEndTurn}
+	return TurnResult{Stop: StopEndTurn, Usage: t.spent}
 }
 
 // Say tells the user something that is not part of the conversation. It is for the function that [Session.Answer]
