@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/sessions"
 )
 
 // planTool is the tool whose calls carry the plan.
@@ -57,3 +59,34 @@ func PlanFromInput(input jsonx.Raw) ([]PlanEntry, bool) {
 	entries, err := in.Entries()
 	return entries, err == nil
 }
+
+// PlanOf returns the plan that a conversation ended with, also where it was compacted since; nil for none. The branch is
+// the conversation's entries, as of [Log.Branch].
+func PlanOf(branch []sessions.Entry) []PlanEntry {
+	var plan []PlanEntry
+	asked := make(map[string][]PlanEntry) // calls of the last answer whose result is yet to come
+	for _, e := range branch {
+		if c, ok := e.(sessions.Custom); ok && c.CustomType == customClear {
+			plan = nil
+		}
+		m, ok := e.(sessions.MessageEntry)
+		switch {
+		case !ok:
+		case m.Message.Role == providers.RoleAssistant:
+			clear(asked)
+			for _, c := range m.Message.ToolCalls() {
+				if entries, ok := PlanFromInput(c.Input); ok && c.Name == planTool {
+					asked[c.ID] = entries
+				}
+			}
+		case m.Message.Role == providers.RoleTool && !m.Message.IsError:
+			if entries, ok := asked[m.Message.ToolCallID]; ok {
+				plan = entries
+			}
+		}
+	}
+	return plan
+}
+
+// customClear is the type of the entry that [Log.Clear] leaves.
+const customClear = "context_clear"

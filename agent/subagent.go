@@ -90,7 +90,7 @@ func (r *toolRun) runTask(ctx context.Context, task Task) (TaskResult, error) {
 		return TaskResult{}, err
 	}
 	child := kept.session
-	result := child.Prompt([]providers.Part{providers.Text{Text: task.Prompt}}).Wait(ctx)
+	result := child.PromptTraced([]providers.Part{providers.Text{Text: task.Prompt}}, t.trace).Wait(ctx)
 	text, question, cost := child.summary()
 	closeCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.opts.CancelGrace)
 	defer cancel()

@@ -102,14 +102,27 @@ type Prepared struct {
 // PromptWith queues a turn whose prompt prepare makes when the turn's time has come. An error of prepare is the
 // turn's; with no parts the turn ends at once.
 func (s *Session) PromptWith(prepare func(ctx context.Context, t *Turn) (Prepared, error)) *Turn {
-	return s.queue(&Turn{session: s, prepare: prepare, closed: true, done: make(chan struct{})})
+	return s.PromptWithTraced(prepare, nil)
+}
+
+// PromptWithTraced is [Session.PromptWith] for a prompt that is part of a trace.
+func (s *Session) PromptWithTraced(prepare func(ctx context.Context, t *Turn) (Prepared, error), trace Trace) *Turn {
+	return s.queue(&Turn{session: s, prepare: prepare, trace: trace, closed: true, done: make(chan struct{})})
 }
 
 // Answer queues a turn that fn makes, in its place behind the turns before it. The conversation does not remember what
 // fn says with [Turn.Say]. An error of fn is the turn's.
 func (s *Session) Answer(fn func(ctx context.Context, t *Turn) error) *Turn {
-	return s.queue(&Turn{session: s, local: fn, done: make(chan struct{})})
+	return s.AnswerTraced(fn, nil)
 }
+
+// AnswerTraced is [Session.Answer] for a prompt that is part of a trace; [Turn.Trace] has it.
+func (s *Session) AnswerTraced(fn func(ctx context.Context, t *Turn) error, trace Trace) *Turn {
+	return s.queue(&Turn{session: s, local: fn, trace: trace, done: make(chan struct{})})
+}
+
+// Trace returns the trace that the prompt is part of; nil for none.
+func (t *Turn) Trace() Trace { return t.trace }
 
 func (s *Session) queue(t *Turn) *Turn {
 	t.ctx, t.cancel = context.WithCancelCause(s.ctx)

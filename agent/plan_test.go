@@ -1,0 +1,108 @@
+package agent_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/providers/providertest"
+	"github.com/gajae-code/gjc/sessions"
+)
+
+func wrote(id, name, input string) sessions.Entry {
+	return sessions.MessageEntry{Message: providers.Message{
+		Role: providers.RoleAssistant, Parts: []providers.Part{providers.ToolCall{ID: id, Name: name, Input: []byte(input)}},
+	}}
+}
+
+func came(id string, failed bool) sessions.Entry {
+	return sessions.MessageEntry{Message: providers.Message{Role: providers.RoleTool, ToolCallID: id, IsError: failed, Parts: words("ok")}}
+}
+
+func TestPlanOf(t *testing.T) {
+	const one, two = `{"todos":[{"content":"one"}]}`, `{"todos":[{"content":"two"}]}`
+	for _, tt := range []struct {
+		name   string
+		branch []sessions.Entry
+		want   string
+	}{
+		{"nothing", nil, ""},
+		{"one", []sessions.Entry{wrote("1", "todo_write", one), came("1", false)}, "one"},
+		{"the last", []sessions.Entry{wrote("1", "todo_write", one), came("1", false), wrote("2", "todo_write", two), came("2", false)}, "two"},
+		{"the same id again", []sessions.Entry{wrote("1", "todo_write", one), came("1", false), wrote("1", "todo_write", two), came("1", false)}, "two"},
+		{"failed", []sessions.Entry{wrote("1", "todo_write", one), came("1", false), wrote("2", "todo_write", two), came("2", true)}, "one"},
+		{"interrupted", []sessions.Entry{wrote("1", "todo_write", one), came("1", false), wrote("2", "todo_write", two)}, "one"},
+		{"interrupted, then another call", []sessions.Entry{wrote("1", "todo_write", one), wrote("1", "read", `{}`), came("1", false)}, ""},
+		{"other tool", []sessions.Entry{wrote("1", "other", one), came("1", false)}, ""},
+		{"compacted", []sessions.Entry{wrote("1", "todo_write", one), came("1", false), sessions.Compaction{Summary: "s"}}, "one"},
+		{"cleared", []sessions.Entry{wrote("1", "todo_write", one), came("1", false), sessions.Custom{CustomType: "context_clear"}}, ""},
+		{"emptied", []sessions.Entry{wrote("1", "todo_write", one), came("1", false), wrote("2", "todo_write", `{"todos":[]}`), came("2", false)}, ""},
+	} {
+		got := ""
+		for _, e := range agent.PlanOf(tt.branch) {
+			got += e.Content
+		}
+		if got != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+// A log that was compacted, and cleared, as it is on the disk.
+func TestPlanOf_Log(t *testing.T) {
+	store := sessions.NewStore(t.TempDir(), nil)
+	log, err := store.Create(t.Context(), sessions.Header{Cwd: "/w"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = log.Close() }()
+	for _, e := range []sessions.Entry{wrote("1", "todo_write", `{"todos":[{"content":"one"}]}`), came("1", false)} {
+		m := e.(sessions.MessageEntry).Message
+		if _, err := log.AppendMessage(&m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := log.Append(sessions.Compaction{Summary: "s"}); err != nil {
+		t.Fatal(err)
+	}
+	if plan := agent.PlanOf(log.Branch()); len(plan) != 1 {
+		t.Errorf("compacted: %+v", plan)
+	}
+	if err := log.Clear(); err != nil {
+		t.Fatal(err)
+	}
+	if plan := agent.PlanOf(log.Branch()); plan != nil {
+		t.Errorf("cleared: %+v", plan)
+	}
+}
+
+// A command's calls belong to the trace of its prompt.
+func TestTrace_OfCommands(t *testing.T) {
+	trace := agent.Trace{"traceparent": "00-1-2-01"}
+	var seen []agent.Trace
+	run(t, func(o *agent.Options) {
+		o.Tools = agent.Tools{agent.NewTool(agent.ToolFuncs[input]{
+			Name: "look", Kind: agent.KindOther,
+			Run: func(_ context.Context, call *agent.Call, _ *input) (*agent.Result, error) {
+				seen = append(seen, call.Trace)
+				return &agent.Result{Text: "ok"}, nil
+			},
+		})}
+	}, func(w *world) {
+		w.session.PromptWithTraced(func(_ context.Context, turn *agent.Turn) (agent.Prepared, error) {
+			seen = append(seen, turn.Trace())
+			return agent.Prepared{Parts: words("made")}, nil
+		}, trace).Wait(w.t.Context())
+		w.session.AnswerTraced(func(_ context.Context, turn *agent.Turn) error {
+			seen = append(seen, turn.Trace())
+			return nil
+		}, trace).Wait(w.t.Context())
+		if diff := cmp.Diff([]agent.Trace{trace, trace, trace}, seen); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+	},
+		providertest.Step{providertest.Call("c1", "look", `{}`)}, providertest.Step{providertest.Text("done")})
+}
