@@ -20,6 +20,9 @@ type details struct {
 	Locations      []Location
 	Raw            jsonx.Raw
 	Say            string
+	// Calls are those of the child sessions that the call has started, the first ones; CallCount counts all.
+	Calls     []nestedCall
+	CallCount int
 }
 
 type detailsJSON struct {
@@ -31,6 +34,8 @@ type detailsJSON struct {
 	Locations      []locationJSON `json:"locations,omitzero"`
 	Raw            jsonx.Raw      `json:"raw,omitzero"`
 	Say            string         `json:"say,omitzero"`
+	Calls          []nestedCall   `json:"calls,omitzero"`
+	CallCount      int            `json:"callCount,omitzero"`
 }
 
 type contentJSON struct {
@@ -53,7 +58,7 @@ type locationJSON struct {
 
 func (d *details) encode() jsonx.Raw {
 	raw, err := jsonx.Marshal(detailsJSON{
-		Title: d.Title, Kind: d.Kind, Raw: d.Raw, Say: d.Say,
+		Title: d.Title, Kind: d.Kind, Raw: d.Raw, Say: d.Say, Calls: d.Calls, CallCount: d.CallCount,
 		Start: encodeContent(d.Start), StartLocations: encodeLocations(d.StartLocations),
 		Content: encodeContent(d.Content), Locations: encodeLocations(d.Locations),
 	})
@@ -100,7 +105,7 @@ func decodeDetails(raw jsonx.Raw, printed string) (details, bool) {
 		return details{}, false
 	}
 	return details{
-		Title: in.Title, Kind: in.Kind, Raw: in.Raw, Say: in.Say,
+		Title: in.Title, Kind: in.Kind, Raw: in.Raw, Say: in.Say, Calls: in.Calls, CallCount: in.CallCount,
 		Start: decodeContent(in.Start, ""), StartLocations: decodeLocations(in.StartLocations),
 		Content: decodeContent(in.Content, printed), Locations: decodeLocations(in.Locations),
 	}, true

@@ -249,7 +249,7 @@ func (r *replay) call(c providers.ToolCall, result *providers.Message) bool {
 	}
 	if known {
 		started.Title, started.Kind, started.Content, started.Locations = d.Title, d.Kind, d.Start, d.StartLocations
-		ended.Content, ended.Locations, ended.Raw = d.Content, d.Locations, d.Raw
+		ended.Content, ended.Locations, ended.Raw = append(d.Content, d.nestedContent()...), d.Locations, d.Raw
 	} else {
 		r.describe(&started, c)
 		text := "The call was interrupted."

@@ -2,7 +2,9 @@ package agent_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -138,4 +140,54 @@ func TestReplay_HoldsTheSessionStill(t *testing.T) {
 			t.Errorf("replayed (-want +got):\n%s", diff)
 		}
 	})
+}
+
+// What a child has called is shown with the call that has started it, live and in a replay alike.
+func TestReplay_OfChildren(t *testing.T) {
+	for _, tt := range []struct {
+		calls int
+		want  []string
+	}{
+		{0, []string{"start c1 task", "end c1: child: the report"}},
+		{1, []string{"start c1 task", "end c1: child: the report: 1 call:\n- echo 0 ✓"}},
+		{3, []string{"start c1 task", "end c1: child: the report: 3 calls:\n- echo 0 ✓\n- echo 1 ✓\n- nope ✗"}},
+		{60, nil},
+	} {
+		t.Run(fmt.Sprint(tt.calls), func(t *testing.T) {
+			run(t, func(o *agent.Options) { o.Tools = append(o.Tools.(agent.Tools), taskTool()) }, func(w *world) {
+				w.script.Add(providertest.Step{providertest.Call("c1", "task", `{"say":"it"}`)})
+				for i := range tt.calls {
+					name := "echo"
+					if i == 2 {
+						name = "nope"
+					}
+					w.script.Add(providertest.Step{providertest.Call("n", name, fmt.Sprintf(`{"say":"%d"}`, i))})
+				}
+				w.script.Add(providertest.Step{providertest.Text("the report")}, providertest.Step{providertest.Text("done")})
+				if r := w.prompt("go"); r.Stop != agent.StopEndTurn {
+					t.Fatalf("result %+v", r)
+				}
+				ofTask := func(story []string) (kept []string) {
+					for _, line := range story {
+						if strings.HasPrefix(line, "start c1") || strings.HasPrefix(line, "end c1") {
+							kept = append(kept, line)
+						}
+					}
+					return kept
+				}
+				live, again := ofTask(w.story()), ofTask(replayed(w))
+				if diff := cmp.Diff(live, again); diff != "" {
+					t.Errorf("replayed (-live +replayed):\n%s", diff)
+				}
+				if tt.want == nil {
+					end := live[len(live)-1]
+					if n := strings.Count(end, "\n- "); n != 51 || !strings.Contains(end, "60 calls:") || !strings.HasSuffix(end, "\n- and 10 more") {
+						t.Errorf("%d lines: %s", n, end)
+					}
+				} else if diff := cmp.Diff(tt.want, live); diff != "" {
+					t.Errorf("told (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
 }

@@ -76,6 +76,7 @@ func (r *toolRun) runTask(ctx context.Context, task Task) (TaskResult, error) {
 	opts.Emit = func(ev Event) {
 		_ = t.do(func(*state) error { // a turn that is over has nothing to tell
 			kept.tell(ev)
+			r.nested(about.ID, ev)
 			return nil
 		})
 	}

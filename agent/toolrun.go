@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 
@@ -64,7 +65,7 @@ type toolRun struct {
 	// plan is never nil once announced.
 	plan *CallPlan
 
-	mu      sync.Mutex // guards shown
+	mu      sync.Mutex // guards shown, and the calls in details
 	shown   []Content  // what the editor shows by now
 	output  strings.Builder
 	details details
@@ -200,7 +201,12 @@ func (r *toolRun) end(res *Result) *providers.Message {
 			ev.Raw = raw
 		}
 	}
+	r.mu.Lock()
 	r.details.Content, r.details.Locations, r.details.Raw, r.details.Say = ev.Content, ev.Locations, ev.Raw, res.Say
+	d := r.details
+	d.Calls = slices.Clone(d.Calls)
+	r.mu.Unlock()
+	ev.Content = append(ev.Content[:len(ev.Content):len(ev.Content)], d.nestedContent()...)
 	r.turn.emit(ev)
 	msg := toolMessage(r.call, res.Text, res.IsError)
 	if res.Text == "" {
@@ -221,7 +227,7 @@ func (r *toolRun) end(res *Result) *providers.Message {
 			return nil
 		})
 	}
-	msg.Details = r.details.encode()
+	msg.Details = d.encode()
 	return &msg
 }
 

@@ -1,0 +1,88 @@
+package agent
+
+import (
+	"fmt"
+	"strings"
+)
+
+// nestedCall is what is kept of a child session's call, with the call that has started the child. The child's own
+// conversation is not kept, and so neither are its calls.
+type nestedCall struct {
+	ID     string       `json:"-"`
+	Title  string       `json:"title"`
+	Kind   ToolKind     `json:"kind"`
+	Status nestedStatus `json:"status"`
+}
+
+// nestedStatus is how a call has ended, in ACP's words.
+type nestedStatus string
+
+const (
+	nestedPending   nestedStatus = "pending" // it has not ended
+	nestedCompleted nestedStatus = "completed"
+	nestedFailed    nestedStatus = "failed"
+)
+
+// Limits of what is kept of the calls of children.
+const (
+	maxNested      = 50
+	maxNestedTitle = 80 // in characters
+)
+
+// nested takes note of a call of the child named so. Children of one call can run side by side.
+func (r *toolRun) nested(child string, ev Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch ev := ev.(type) {
+	case ToolStarted:
+		if r.details.CallCount++; len(r.details.Calls) < maxNested {
+			r.details.Calls = append(r.details.Calls, nestedCall{child + "/" + ev.CallID, nestedTitle(ev.Title), ev.Kind, nestedPending})
+		}
+	case ToolEnded:
+		for i := range r.details.Calls {
+			if c := &r.details.Calls[i]; c.ID == child+"/"+ev.CallID && c.Status == nestedPending {
+				if c.Status = nestedCompleted; ev.Failed {
+					c.Status = nestedFailed
+				}
+				return
+			}
+		}
+	default:
+	}
+}
+
+func nestedTitle(title string) string {
+	title = strings.Join(strings.Fields(title), " ")
+	if r := []rune(title); len(r) > maxNestedTitle {
+		title = string(r[:maxNestedTitle-1]) + "…"
+	}
+	return title
+}
+
+// nestedContent is what is shown of the calls of children, at the end of the call that has started them; nil for none.
+func (d *details) nestedContent() []Content {
+	if len(d.Calls) == 0 {
+		return nil
+	}
+	var s strings.Builder
+	noun := "calls"
+	if d.CallCount == 1 {
+		noun = "call"
+	}
+	fmt.Fprintf(&s, "%d %s:\n", d.CallCount, noun)
+	for _, c := range d.Calls {
+		mark := "…"
+		switch c.Status {
+		case nestedCompleted:
+			mark = "✓"
+		case nestedFailed:
+			mark = "✗"
+		default:
+		}
+		fmt.Fprintf(&s, "- %s %s\n", c.Title, mark)
+	}
+	if more := d.CallCount - len(d.Calls); more > 0 {
+		fmt.Fprintf(&s, "- and %d more\n", more)
+	}
+	return []Content{TextContent{strings.TrimSpace(s.String())}}
+}
