@@ -55,6 +55,8 @@ type httpClient struct {
 
 	mu     sync.Mutex // guards what follows
 	status string     // the last HTTP error
+	// refused is a request of the SDK's that was not made. What the SDK makes of it does not always say so.
+	refused error
 }
 
 func newHTTPClient(life context.Context, spec *HTTP, o *Options) *httpClient {
@@ -84,7 +86,11 @@ var errForeign = errors.New("the server points to another host")
 // RoundTrip implements [http.RoundTripper].
 func (h *httpClient) RoundTrip(req *http.Request) (*http.Response, error) {
 	if !h.own(req.URL) {
-		return nil, fmt.Errorf("%w (%s); configure that URL if you trust it", errForeign, req.URL.Host)
+		err := fmt.Errorf("%w (%s); configure that URL if you trust it", errForeign, req.URL.Host)
+		h.mu.Lock()
+		h.refused = err
+		h.mu.Unlock()
+		return nil, err
 	}
 	if req.Method == http.MethodGet && !h.sse && req.Header.Get("Last-Event-ID") == "" {
 		return h.standing(req, nil), nil
@@ -181,8 +187,11 @@ func (h *httpClient) note(resp *http.Response, req *http.Request) {
 // explain adds the last HTTP error to err, and takes the URL, whose query may be a secret, out of it.
 func (h *httpClient) explain(err error) error {
 	h.mu.Lock()
-	status := h.status
+	status, refused := h.status, h.refused
 	h.mu.Unlock()
+	if refused != nil && !errors.Is(err, errForeign) {
+		err = fmt.Errorf("%w: %w", refused, err)
+	}
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = &redacted{strings.ReplaceAll(err.Error(), u.URL, h.origin.Scheme+"://"+h.origin.Host), err}
 	}

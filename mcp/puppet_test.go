@@ -18,9 +18,12 @@ import (
 )
 
 // A puppet is a server that says what its caller wants: the tool "say" prints the lines of its input before it
-// answers. Its tools besides that one are those of puppetTools, a JSON array. What it is answered is put into the
+// answers. It prints those of puppetLists before each list of tools. Its tools besides that one are those of puppetTools, a JSON array. What it is answered is put into the
 // result of the tool "heard".
-const puppetTools = "PUPPET_TOOLS"
+const (
+	puppetTools = "PUPPET_TOOLS"
+	puppetLists = "PUPPET_LISTS"
+)
 
 // puppetMessage is a message to a puppet.
 type puppetMessage struct {
@@ -30,6 +33,7 @@ type puppetMessage struct {
 		Name            string          `json:"name"`
 		ProtocolVersion string          `json:"protocolVersion"`
 		Arguments       json.RawMessage `json:"arguments"`
+		InputResponses  json.RawMessage `json:"inputResponses"`
 		Meta            struct {
 			Token string `json:"progressToken"`
 		} `json:"_meta"`
@@ -48,6 +52,7 @@ type says struct {
 // puppet answers one message with lines.
 type puppet struct {
 	tools []any
+	lists []string
 	mu    sync.Mutex
 	heard []string
 }
@@ -80,12 +85,13 @@ func (p *puppet) answer(m *puppetMessage) []string {
 	}
 	switch m.Method {
 	case "initialize":
+		p.heard = append(p.heard, string(m.raw))
 		return []string{result(map[string]any{
 			"protocolVersion": m.Params.ProtocolVersion, "serverInfo": map[string]any{"name": "puppet", "version": "0"},
 			"capabilities": map[string]any{"tools": map[string]any{"listChanged": true}},
 		})}
 	case "tools/list":
-		return []string{result(map[string]any{"tools": p.tools})}
+		return append(p.lists[:len(p.lists):len(p.lists)], result(map[string]any{"tools": p.tools}))
 	case "tools/call":
 		switch m.Params.Name {
 		case "say":
@@ -96,6 +102,8 @@ func (p *puppet) answer(m *puppetMessage) []string {
 				lines[i] = strings.NewReplacer("$TOKEN", m.Params.Meta.Token, "$ID", string(m.ID)).Replace(l)
 			}
 			switch {
+			case m.Params.InputResponses != nil:
+				return []string{result(textResult(string(m.Params.InputResponses)))}
 			case in.Mute:
 				return lines
 			case in.Answer != nil:
@@ -122,6 +130,9 @@ func puppetDecode(raw []byte) *puppetMessage {
 // runPuppet is the puppet as a process.
 func runPuppet() {
 	p := newPuppet(os.Getenv(puppetTools))
+	if lists := os.Getenv(puppetLists); lists != "" {
+		p.lists = strings.Split(lists, "\n")
+	}
 	for in := json.NewDecoder(os.Stdin); ; {
 		var raw json.RawMessage
 		if in.Decode(&raw) != nil {
@@ -151,6 +162,10 @@ func webPuppet(t testing.TB, tools string) mcp.Server {
 		w.Header().Set("Content-Type", "text/event-stream")
 		for _, line := range lines {
 			fmt.Fprintf(w, "event: message\ndata: %s\n\n", strings.ReplaceAll(line, "\n", "\ndata: "))
+		}
+		w.(http.Flusher).Flush()
+		if strings.Contains(string(m.Params.Arguments), `"mute":true`) && !strings.Contains(string(raw), "$ID") {
+			<-r.Context().Done() // the end of the stream would be an answer too
 		}
 	}))
 	t.Cleanup(srv.Close)
