@@ -87,14 +87,13 @@ func typedCommand(blocks []acp.ContentBlock) (name, args, typed string, ok bool)
 
 // turnOf returns what queues the turn that a prompt asks for: a slash command's, or the model's.
 func (s *Server) turnOf(e *entry, p *acp.PromptRequest) (func(*agent.Session) *agent.Turn, error) {
-	blocks := p.Prompt
+	blocks, trace := p.Prompt, traceOf(p.Meta)
 	name, args, typed, isCommand := typedCommand(blocks)
 	if !isCommand {
 		parts, err := promptParts(blocks, 0)
 		if err != nil {
 			return nil, err
 		}
-		trace := traceOf(p.Meta)
 		return func(session *agent.Session) *agent.Turn { return session.PromptTraced(parts, trace) }, nil
 	}
 	var rest []providers.Part
@@ -111,15 +110,15 @@ func (s *Server) turnOf(e *entry, p *acp.PromptRequest) (func(*agent.Session) *a
 	at := slices.IndexFunc(own, func(c command) bool { return c.name == name })
 	return func(session *agent.Session) *agent.Turn {
 		if at >= 0 && own[at].run != nil {
-			return session.Answer(func(ctx context.Context, t *agent.Turn) error { return own[at].run(call(ctx, session, t)) })
+			return session.AnswerTraced(func(ctx context.Context, t *agent.Turn) error { return own[at].run(call(ctx, session, t)) }, trace)
 		}
-		return session.PromptWith(func(ctx context.Context, t *agent.Turn) (agent.Prepared, error) {
+		return session.PromptWithTraced(func(ctx context.Context, t *agent.Turn) (agent.Prepared, error) {
 			c := call(ctx, session, t)
 			if at >= 0 {
 				return own[at].prompt(c)
 			}
 			return s.expand(c, name)
-		})
+		}, trace)
 	}, nil
 }
 

@@ -130,6 +130,7 @@ func (s *Server) connectMCP(e *entry, servers []acp.MCPServer) func(*agent.Sessi
 		if list == 0 {
 			return
 		}
+		session.ForgetGrants(tools.IsMCP) // they were for the former servers
 		if len(servers) == 0 && s.opts.MCPServers == nil {
 			e.box.put(list, nil)
 			return
@@ -197,6 +198,7 @@ func (s *Server) newMCP(e *entry, session *agent.Session, servers []acp.MCPServe
 		},
 	}
 	if asker := session.Elicitor(); asker != nil && (asker.Forms() || asker.URLs()) {
+		opts.ElicitForms, opts.ElicitURLs = asker.Forms(), asker.URLs()
 		opts.Elicit = func(ctx context.Context, req mcp.ElicitRequest) (mcp.ElicitResult, error) {
 			return elicitMCP(ctx, asker, req)
 		}

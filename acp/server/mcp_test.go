@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -296,6 +297,42 @@ func TestMCP_TraceContext(t *testing.T) {
 	})
 	if v := <-got; v != parent {
 		t.Errorf("the server got the trace parent %v", v)
+	}
+	put(t, filepath.Join(e.dir, ".gjc", "commands", "again.md"), "!mcp traced {}")
+	call[struct{}](e, "session/prompt", obj{
+		"sessionId": id, "prompt": []any{obj{"type": "text", "text": "/again"}}, "_meta": obj{"traceparent": parent},
+	})
+	if v := <-got; v != parent {
+		t.Errorf("from a command the server got the trace parent %v", v)
+	}
+}
+
+// What was allowed for ever was allowed to a server, not to its name.
+func TestMCP_GrantsEndWithTheServers(t *testing.T) {
+	srv := httpServer(t, nil)
+	asked := 0
+	e := start(t, func(c *config) {
+		c.editor.Permission = func(context.Context, *acp.RequestPermissionRequest) (*acp.RequestPermissionResponse, error) {
+			asked++
+			return acptest.Choose("allow_always"), nil
+		}
+	})
+	load := func(user string, id acp.SessionID) {
+		call[struct{}](e, "session/load", obj{"sessionId": id, "cwd": e.dir, "mcpServers": []any{httpSpec("db", srv.URL, user)}})
+	}
+	id := e.session()
+	load("ann", id)
+	e.say(id, "!mcp drop {}", acp.StopReasonEndTurn)
+	e.say(id, "!mcp drop {}", acp.StopReasonEndTurn)
+	load("ann", id) // the same servers
+	e.say(id, "!mcp drop {}", acp.StopReasonEndTurn)
+	if asked != 1 {
+		t.Errorf("asked %d times, want once", asked)
+	}
+	load("bob", id)
+	e.say(id, "!mcp drop {}", acp.StopReasonEndTurn)
+	if asked != 2 {
+		t.Errorf("asked %d times, want again for another server of the name", asked)
 	}
 }
 

@@ -219,13 +219,7 @@ func (s *Server) stored(ctx context.Context, log *sessions.Log) (agent.Options, 
 	state := log.State()
 	opts := agent.Options{
 		History: log.Messages(), Title: state.Title, Mode: agent.ModeDefault, Thinking: state.Thinking,
-	}
-	for i := len(opts.History) - 1; i >= 0 && opts.Plan == nil; i-- {
-		for _, c := range opts.History[i].ToolCalls() {
-			if plan, ok := agent.PlanFromInput(c.Input); ok && c.Name == "todo_write" {
-				opts.Plan = plan
-			}
-		}
+		Plan: agent.PlanOf(log.Branch()),
 	}
 	notices := log.Notices()
 	if mode, err := agent.ParseMode(state.Mode); err == nil {
