@@ -49,7 +49,7 @@ func TestMode_ChangesWhileAQuestionIsOpen(t *testing.T) {
 					if n++; n == tt.at {
 						<-answer
 					}
-					return agent.AllowAlways, nil
+					return agent.AllowOnce, nil
 				}
 				turn := w.session.Prompt(words("go"))
 				synctest.Wait()

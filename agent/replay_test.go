@@ -191,3 +191,23 @@ func TestReplay_OfChildren(t *testing.T) {
 		})
 	}
 }
+
+// Some models give the calls of one answer the same id: each starts and ends all the same.
+func TestReplay_OfCallsWithOneID(t *testing.T) {
+	run(t, nil, func(w *world) {
+		w.prompt("go")
+		for name, story := range map[string][]string{"live": w.story(), "replayed": replayed(w)} {
+			n := 0
+			for _, line := range story {
+				if strings.HasPrefix(line, "start c1") || strings.HasPrefix(line, "end c1") {
+					n++
+				}
+			}
+			if n != 4 {
+				t.Errorf("%s: %q", name, story)
+			}
+		}
+	},
+		providertest.Step{providertest.Call("c1", "echo", `{"say":"a"}`), providertest.Call("c1", "echo", `{"say":"b"}`)},
+		providertest.Step{providertest.Text("done")})
+}

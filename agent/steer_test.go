@@ -118,7 +118,8 @@ func TestSteer_IsAnswered(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			run(t, tt.change, func(w *world) {
 				gate := providertest.NewGate()
-				w.script.Add(append(providertest.Step{providertest.Text("x"), gate.Hold()}, tt.first...), providertest.Step{providertest.Text("fine")})
+				w.script.Add(append(providertest.Step{providertest.Text("x"), gate.Hold()}, tt.first...),
+					providertest.Step{providertest.Call("c9", "unknown", `{}`)}, providertest.Step{providertest.Text("fine")})
 				turn := w.session.Prompt(words("begin"))
 				synctest.Wait()
 				if ok, err := w.session.Steer(words("one")); !ok || err != nil {
@@ -128,7 +129,7 @@ func TestSteer_IsAnswered(t *testing.T) {
 				if r := turn.Wait(w.t.Context()); r.Stop != agent.StopEndTurn || r.Err != nil {
 					t.Errorf("result %+v", r)
 				}
-				if reqs := w.script.Requests(); len(reqs) != 2 || users(reqs[1]) != "begin,one" {
+				if reqs := w.script.Requests(); len(reqs) != 3 || users(reqs[1]) != "begin,one" {
 					t.Errorf("%d requests, the last with %q", len(reqs), users(reqs[len(reqs)-1]))
 				}
 			})
@@ -377,6 +378,43 @@ func TestSubagent_DoesNotStop(t *testing.T) {
 		w.mu.Unlock()
 		if r := w.prompt("again"); r.Stop != agent.StopEndTurn {
 			t.Errorf("the next turn: %+v", r)
+		}
+	})
+}
+
+// The same where the parent gives up on its turn before the child gives up on its own.
+func TestSubagent_LeftBehind(t *testing.T) {
+	run(t, func(o *agent.Options) {
+		o.Tools = agent.Tools{taskTool(), testTool("stuck", true, nil, func(context.Context, *input) (*agent.Result, error) {
+			time.Sleep(time.Hour) // fake time; deaf to its context
+			return &agent.Result{Text: "late"}, nil
+		})}
+	}, func(w *world) {
+		w.script.Add(providertest.Step{providertest.Call("c1", "task", `{"say":"it"}`)}, providertest.Step{providertest.Call("c2", "stuck", `{}`)})
+		turn := w.session.Prompt(words("go"))
+		synctest.Wait()
+		now, cancel := context.WithCancel(w.t.Context())
+		cancel()
+		if err := w.session.Close(now); err != nil {
+			t.Error(err)
+		}
+		if r := turn.Wait(w.t.Context()); r.Stop != agent.StopCancelled {
+			t.Errorf("result %+v", r)
+		}
+		time.Sleep(2 * time.Hour) // the bubble sees it if something of the child is left
+		var ends []string
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		for _, ev := range w.events {
+			switch ev := ev.(type) {
+			case agent.ToolEnded:
+				ends = append(ends, ev.CallID)
+			case agent.SubagentChanged:
+				ends = append(ends, fmt.Sprintf("child %v %s", ev.Running, ev.Stop))
+			}
+		}
+		if got := strings.Join(ends, ","); got != "child true ,c2,child false cancelled,c1" {
+			t.Errorf("told %s", got)
 		}
 	})
 }
