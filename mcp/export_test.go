@@ -50,6 +50,24 @@ var (
 	ErrSchemaOdd   = errSchemaOdd
 )
 
+// Fairly is fairly.
+func Fairly[T any](all [][]T, most, room int, weight func(T) int) (taken []T, left []int) {
+	return fairly(all, most, room, weight)
+}
+
+// NewPrompt is newPrompt of encoded JSON.
+func NewPrompt(server, encoded string) (Prompt, bool) {
+	var p *sdk.Prompt
+	_ = jsonx.Unmarshal([]byte(encoded), &p)
+	return newPrompt(server, p)
+}
+
+// NoticeRate is noticeRate.
+type NoticeRate struct{ r noticeRate }
+
+// Take is noticeRate.take.
+func (n *NoticeRate) Take() (ok, first bool) { return n.r.take() }
+
 // A Line is what the line reader gives.
 type Line struct {
 	Text string

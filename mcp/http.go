@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -17,6 +18,9 @@ const (
 	// maxErrorBody bounds what is read of the body of an HTTP error, in bytes.
 	maxErrorBody = 64 << 10
 	maxRedirects = 5
+	// maxExchanges bounds what is under way with one server at once: a server that asks without an end, and takes no
+	// answer, would use up the process's sockets.
+	maxExchanges = 256
 )
 
 // connectHTTP speaks Streamable HTTP, or the older SSE with its two endpoints.
@@ -51,7 +55,8 @@ type httpClient struct {
 	// reopened is told that a stream of the server's news was broken for a while.
 	reopened func()
 
-	streams sync.WaitGroup
+	streams   sync.WaitGroup
+	exchanges atomic.Int32
 
 	mu     sync.Mutex // guards what follows
 	status string     // the last HTTP error
@@ -98,8 +103,13 @@ func (h *httpClient) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
 	stop := context.AfterFunc(h.life, func() { cancel(context.Cause(h.life)) })
 	done := func() {
+		h.exchanges.Add(-1)
 		stop()
 		cancel(nil)
+	}
+	if h.exchanges.Add(1) > maxExchanges {
+		done()
+		return nil, fmt.Errorf("more than %d requests and answers are under way with the server", maxExchanges)
 	}
 	ours := req.Clone(ctx)
 	h.addHeaders(ours)

@@ -21,9 +21,10 @@ const (
 )
 
 const (
-	// maxPages and maxListed bound one list: a server may page for ever.
-	maxPages  = 200
-	maxListed = 2000
+	// maxPages, maxListed and maxListBytes bound one list: a server may page for ever.
+	maxPages     = 200
+	maxListed    = 2000
+	maxListBytes = 16 << 20
 )
 
 // listAgain notes that a list is stale. The owner reads it when it has time; many changes become one reading.
@@ -94,7 +95,9 @@ func (c *connection) list(ctx context.Context, kinds listKind) error {
 }
 
 func (c *connection) listTools(ctx context.Context) error {
-	found, err := pages(ctx, func(cursor string) ([]*sdk.Tool, string, error) {
+	found, err := pages(ctx, func(t *sdk.Tool) int {
+		return len(t.Name) + len(t.Description) + weight(t.InputSchema) + weight(t.OutputSchema)
+	}, func(cursor string) ([]*sdk.Tool, string, error) {
 		res, err := c.session.ListTools(ctx, &sdk.ListToolsParams{Cursor: cursor})
 		if err != nil {
 			return nil, "", err
@@ -111,7 +114,9 @@ func (c *connection) listTools(ctx context.Context) error {
 }
 
 func (c *connection) listPrompts(ctx context.Context) error {
-	found, err := pages(ctx, func(cursor string) ([]*sdk.Prompt, string, error) {
+	found, err := pages(ctx, func(p *sdk.Prompt) int {
+		return len(p.Name) + len(p.Description) + 100*len(p.Arguments)
+	}, func(cursor string) ([]*sdk.Prompt, string, error) {
 		res, err := c.session.ListPrompts(ctx, &sdk.ListPromptsParams{Cursor: cursor})
 		if err != nil {
 			return nil, "", err
@@ -124,8 +129,8 @@ func (c *connection) listPrompts(ctx context.Context) error {
 	}
 	var prompts []Prompt
 	for _, p := range found {
-		if p != nil && p.Name != "" {
-			prompts = append(prompts, newPrompt(c.server.spec.Name, p))
+		if prompt, ok := newPrompt(c.server.spec.Name, p); ok {
+			prompts = append(prompts, prompt)
 		}
 	}
 	sortBy(prompts, func(p Prompt) string { return p.Name })
@@ -134,7 +139,9 @@ func (c *connection) listPrompts(ctx context.Context) error {
 }
 
 func (c *connection) listResources(ctx context.Context) error {
-	found, err := pages(ctx, func(cursor string) ([]*sdk.Resource, string, error) {
+	found, err := pages(ctx, func(r *sdk.Resource) int {
+		return len(r.URI) + len(r.Name) + len(r.Description)
+	}, func(cursor string) ([]*sdk.Resource, string, error) {
 		res, err := c.session.ListResources(ctx, &sdk.ListResourcesParams{Cursor: cursor})
 		if err != nil {
 			return nil, "", err
@@ -147,10 +154,10 @@ func (c *connection) listResources(ctx context.Context) error {
 	}
 	var resources []Resource
 	for _, r := range found {
-		if r != nil && r.URI != "" {
+		if r != nil && r.URI != "" && len(r.URI) <= maxURI {
 			resources = append(resources, Resource{
-				Server: c.server.spec.Name, URI: r.URI, Name: r.Name, Title: r.Title,
-				Description: head(r.Description, maxDescription), MIMEType: r.MIMEType, Size: r.Size,
+				Server: c.server.spec.Name, URI: r.URI, Name: oneLine(r.Name, 100), Title: oneLine(r.Title, 100),
+				Description: oneLine(r.Description, maxLine), MIMEType: oneLine(r.MIMEType, 100), Size: r.Size,
 			})
 		}
 	}
@@ -159,7 +166,9 @@ func (c *connection) listResources(ctx context.Context) error {
 }
 
 func (c *connection) listTemplates(ctx context.Context) error {
-	found, err := pages(ctx, func(cursor string) ([]*sdk.ResourceTemplate, string, error) {
+	found, err := pages(ctx, func(r *sdk.ResourceTemplate) int {
+		return len(r.URITemplate) + len(r.Name) + len(r.Description)
+	}, func(cursor string) ([]*sdk.ResourceTemplate, string, error) {
 		res, err := c.session.ListResourceTemplates(ctx, &sdk.ListResourceTemplatesParams{Cursor: cursor})
 		if err != nil {
 			return nil, "", err
@@ -172,10 +181,10 @@ func (c *connection) listTemplates(ctx context.Context) error {
 	}
 	var templates []ResourceTemplate
 	for _, r := range found {
-		if r != nil && r.URITemplate != "" {
+		if r != nil && r.URITemplate != "" && len(r.URITemplate) <= maxURI {
 			templates = append(templates, ResourceTemplate{
-				Server: c.server.spec.Name, URITemplate: r.URITemplate, Name: r.Name, Title: r.Title,
-				Description: head(r.Description, maxDescription), MIMEType: r.MIMEType,
+				Server: c.server.spec.Name, URITemplate: r.URITemplate, Name: oneLine(r.Name, 100), Title: oneLine(r.Title, 100),
+				Description: oneLine(r.Description, maxLine), MIMEType: oneLine(r.MIMEType, 100),
 			})
 		}
 	}
@@ -200,23 +209,34 @@ func (c *connection) told(what string, err error) {
 // errEndlessList is wrapped by the error of a list that goes round in circles or is too long. What was read is good.
 var errEndlessList = errors.New("the list does not end")
 
-// pages reads all pages of a list.
-func pages[T any](ctx context.Context, fetch func(cursor string) (page []T, next string, err error)) ([]T, error) {
-	var all []T
-	cursor, seen := "", map[string]bool{"": true}
+// pages reads all pages of a list, as far as they are within the limits.
+func pages[T any](ctx context.Context, weigh func(*T) int,
+	fetch func(cursor string) (page []*T, next string, err error),
+) ([]*T, error) {
+	var all []*T
+	cursor, seen, size := "", map[string]bool{"": true}, 0
 	for range maxPages {
 		page, next, err := fetch(cursor)
 		if err != nil {
 			return all, err
 		}
-		all = append(all, page...)
+		for _, one := range page {
+			if one != nil {
+				size += weigh(one)
+			}
+			switch {
+			case len(all) >= maxListed:
+				return all, fmt.Errorf("%w: more than %d entries", errEndlessList, maxListed)
+			case size > maxListBytes:
+				return all, fmt.Errorf("%w: more than %d MB", errEndlessList, maxListBytes>>20)
+			}
+			all = append(all, one)
+		}
 		switch {
 		case next == "":
-			return all[:min(len(all), maxListed)], tooMany(len(all))
+			return all, nil
 		case seen[next]:
 			return all, fmt.Errorf("%w: the cursor %q came twice", errEndlessList, head(next, 80))
-		case len(all) > maxListed:
-			return all[:maxListed], tooMany(len(all))
 		case ctx.Err() != nil:
 			return all, context.Cause(ctx)
 		}
@@ -225,9 +245,21 @@ func pages[T any](ctx context.Context, fetch func(cursor string) (page []T, next
 	return all, fmt.Errorf("%w: more than %d pages", errEndlessList, maxPages)
 }
 
-func tooMany(n int) error {
-	if n > maxListed {
-		return fmt.Errorf("%w: more than %d entries", errEndlessList, maxListed)
+// weight is about how many bytes a decoded value takes.
+func weight(value any) int {
+	const each = 16
+	size := each
+	switch v := value.(type) {
+	case string:
+		size += len(v)
+	case map[string]any:
+		for name, m := range v {
+			size += len(name) + weight(m)
+		}
+	case []any:
+		for _, m := range v {
+			size += weight(m)
+		}
 	}
-	return nil
+	return size
 }

@@ -138,7 +138,7 @@ func (o Options) withDefaults() Options {
 
 // Notice is something that a user should see.
 type Notice struct {
-	// Server is the name of the server it is about.
+	// Server is the name of the server it is about; empty for all of them.
 	Server string
 	// Text is one sentence.
 	Text string

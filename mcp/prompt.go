@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -16,7 +17,9 @@ type Prompt struct {
 // PromptArgument is a gap in a [Prompt].
 type PromptArgument struct {
 	Name, Title, Description string
-	Required                 bool
+	// Hint is the name as a line for people, at most 40 characters.
+	Hint     string
+	Required bool
 }
 
 // PromptResult is a prompt with its gaps filled.
@@ -32,18 +35,45 @@ type PromptMessage struct {
 	Parts []Part
 }
 
-func newPrompt(server string, p *sdk.Prompt) Prompt {
+const (
+	// maxLine bounds a description of a prompt or resource, and maxHint the name of a prompt's argument as it is shown,
+	// in characters.
+	maxLine = 300
+	maxHint = 40
+	// maxArguments bounds the gaps of a prompt.
+	maxArguments = 50
+)
+
+// newPrompt makes a prompt of what a server lists. It reports false for one that can not be used.
+func newPrompt(server string, p *sdk.Prompt) (Prompt, bool) {
+	if p == nil || p.Name == "" || len(p.Name) > maxRemote || len(p.Arguments) > maxArguments {
+		return Prompt{}, false
+	}
 	prompt := Prompt{
-		Server: server, Name: p.Name, Title: head(p.Title, 100), Description: head(p.Description, maxDescription),
+		Server: server, Name: p.Name, Title: oneLine(p.Title, 100), Description: oneLine(p.Description, maxLine),
 	}
 	for _, a := range p.Arguments {
-		if a != nil && a.Name != "" {
+		switch {
+		case a == nil || a.Name == "":
+		case len(a.Name) > maxRemote:
+			return Prompt{}, false // it could not be filled
+		default:
 			prompt.Arguments = append(prompt.Arguments, PromptArgument{
-				Name: a.Name, Title: head(a.Title, 100), Description: head(a.Description, maxDescription), Required: a.Required,
+				Name: a.Name, Title: oneLine(a.Title, 100), Description: oneLine(a.Description, maxLine),
+				Hint: oneLine(a.Name, maxHint), Required: a.Required,
 			})
 		}
 	}
-	return prompt
+	return prompt, true
+}
+
+// oneLine is a text as one line of at most most characters, marked where it is cut.
+func oneLine(s string, most int) string {
+	s = strings.Join(strings.Fields(strings.ToValidUTF8(head(s, 16*most), "\uFFFD")), " ")
+	if runes := []rune(s); len(runes) > most {
+		return string(runes[:most-1]) + "…"
+	}
+	return s
 }
 
 // GetPrompt fills a prompt of the server called server. Its errors are those of [Set.Call].

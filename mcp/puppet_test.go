@@ -55,6 +55,8 @@ type puppet struct {
 	lists []string
 	mu    sync.Mutex
 	heard []string
+	// listed is how often the tools were listed.
+	listed int
 }
 
 func newPuppet(tools string) *puppet {
@@ -91,6 +93,7 @@ func (p *puppet) answer(m *puppetMessage) []string {
 			"capabilities": map[string]any{"tools": map[string]any{"listChanged": true}},
 		})}
 	case "tools/list":
+		p.listed++
 		return append(p.lists[:len(p.lists):len(p.lists)], result(map[string]any{"tools": p.tools}))
 	case "tools/call":
 		switch m.Params.Name {

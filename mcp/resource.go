@@ -48,6 +48,8 @@ func (s *Set) ReadResource(ctx context.Context, server, uri string) (*Result, er
 			b.resource(r, len(res.Contents) == 1)
 		}
 		result = b.result()
+		// The SDK keeps each result for as long as the connection lives.
+		res.Contents, res.TTLMs = nil, 0
 		return nil
 	})
 	return result, err

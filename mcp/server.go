@@ -47,6 +47,7 @@ type server struct {
 	strayed bool   // the user was told of stray output
 	// legacy is set when the server broke the connection over the stateless protocol.
 	legacy bool
+	rate   noticeRate
 }
 
 func newServer(set *Set, spec Server, invalid error) *server {
@@ -73,7 +74,7 @@ var errReconnect = errors.New("the server is being reconnected")
 func (s *server) run() {
 	ctx := s.set.ctx
 	if err, ok := errors.AsType[*invalidError](s.lastErr); ok {
-		s.notice("can not be used: "+err.Error(), nil)
+		s.tell("can not be used: "+err.Error(), nil)
 		s.settle()
 		s.set.changed()
 		return
@@ -114,13 +115,14 @@ func (s *server) pause(ctx context.Context, err error, failures int) bool {
 		again = t.C
 		s.move(StateRetrying, err, nil)
 		if failures == 1 {
-			s.notice("is not available; trying again", err)
+			s.tell("is not available; trying again", err)
 		}
 	} else {
 		s.move(StateFailed, err, nil)
-		s.notice(fmt.Sprintf("was given up after %d attempts", failures), err)
+		s.tell(fmt.Sprintf("was given up after %d attempts", failures), err)
 	}
 	s.settle()
+	s.set.noteCuts()
 	select {
 	case <-again:
 		return true
@@ -138,9 +140,11 @@ func (s *server) serve(ctx context.Context, c *connection, recovered bool) error
 	}
 	s.move(StateConnected, nil, c)
 	if recovered {
-		s.notice("is connected again", nil)
+		s.tell("is connected again", nil)
 	}
 	s.settle()
+	s.set.noteCuts()
+	var again relists
 	for {
 		select {
 		case <-ctx.Done():
@@ -150,13 +154,18 @@ func (s *server) serve(ctx context.Context, c *connection, recovered bool) error
 		case <-c.dead:
 			return c.explain(c.deathCause())
 		case <-c.relist:
+			again.want()
+		case <-again.due:
 			if err := c.list(ctx, listKind(c.stale.Swap(0))); err != nil {
 				if c.isDead() || ctx.Err() != nil {
+					again.done()
 					continue
 				}
 				s.notice("did not list its tools", err)
 			}
+			again.done()
 			s.set.changed()
+			s.set.noteCuts()
 		}
 	}
 }
@@ -182,12 +191,34 @@ func (s *server) settle() {
 	}
 }
 
+// notice tells the user of something that the server can set off again and again, which is therefore bounded.
 func (s *server) notice(what string, err error) {
+	s.mu.Lock()
+	ok, first := s.rate.take()
+	s.mu.Unlock()
+	switch {
+	case ok:
+		s.tell(what, err)
+	case first:
+		s.tell("gives cause for more notices than anybody can read; the others are in the log", nil)
+	default:
+		n := s.worded(what, err)
+		s.set.opts.Log.Info().Str("server", n.Server).Str("detail", n.Detail).Msg("mcp: " + n.Text)
+	}
+}
+
+// tell tells the user of a change of the server's state. How often there can be one is bounded by Backoff.
+func (s *server) tell(what string, err error) { s.set.notice(s.worded(what, err)) }
+
+// maxDetail bounds what a notice quotes, in bytes.
+const maxDetail = 8 << 10
+
+func (s *server) worded(what string, err error) Notice {
 	n := Notice{Server: s.spec.Name, Text: fmt.Sprintf("The MCP server %s %s.", s.label(), s.secrets.text(what))}
 	if err != nil {
-		n.Detail = s.secrets.text(err.Error())
+		n.Detail = head(s.secrets.text(err.Error()), maxDetail)
 	}
-	s.set.notice(n)
+	return n
 }
 
 // label is the server's name for people.

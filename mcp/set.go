@@ -30,6 +30,7 @@ type Set struct {
 	started bool
 	closed  bool
 	bye     context.Context // bounds the ends of the connections once closed
+	cuts    string          // what the user was told is left out
 }
 
 // ErrClosed is wrapped by the error of every call on a set that is closed.
@@ -139,9 +140,11 @@ func (s *Set) Tools() []*Tool {
 	return collect(s, func(l *lists) []*Tool { return l.tools })
 }
 
-// Prompts returns the prompts of the servers, under the rules of [Set.Tools].
+// Prompts returns the prompts of the servers, under the rules of [Set.Tools], but at most [MaxPrompts], for which the
+// servers take turns.
 func (s *Set) Prompts() []Prompt {
-	return collect(s, func(l *lists) []Prompt { return l.prompts })
+	prompts, _ := s.offeredPrompts()
+	return prompts
 }
 
 // Resources returns the resources of the servers, under the rules of [Set.Tools].
@@ -154,17 +157,7 @@ func (s *Set) ResourceTemplates() []ResourceTemplate {
 	return collect(s, func(l *lists) []ResourceTemplate { return l.templates })
 }
 
-func collect[T any](s *Set, of func(*lists) []T) []T {
-	var all []T
-	for _, srv := range s.servers {
-		srv.mu.Lock()
-		if srv.offers() {
-			all = append(all, of(&srv.lists)...)
-		}
-		srv.mu.Unlock()
-	}
-	return all
-}
+func collect[T any](s *Set, of func(*lists) []T) []T { return slices.Concat(each(s, of)...) }
 
 // Status returns how each server is, in the order of the servers.
 func (s *Set) Status() []ServerStatus {

@@ -71,6 +71,7 @@ type stdioConn struct {
 
 	incoming chan jsonrpc.Message
 	outgoing chan *outLine
+	asked    atomic.Int32  // requests of the server without an answer
 	eof      atomic.Bool   // the server has closed its output
 	over     chan struct{} // closed when the reader has ended; err is set then
 	err      error
@@ -117,6 +118,9 @@ func (s *stdioConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 
 // Write returns when the message is in the pipe. If ctx ends first, the message may still get there, whole.
 func (s *stdioConn) Write(ctx context.Context, msg jsonrpc.Message) error {
+	if _, ok := msg.(*jsonrpc.Response); ok {
+		defer s.asked.Add(-1)
+	}
 	data, err := jsonrpc.EncodeMessage(msg)
 	if err != nil {
 		return fmt.Errorf("encoding a message: %w", err)
@@ -216,7 +220,17 @@ func (s *stdioConn) end(err error) {
 // errOutputEnded is the read error of a server that has ended or closed its output.
 var errOutputEnded = errors.New("the server closed its output")
 
+// maxUnanswered is how many requests of a server may wait for an answer. One that asks without an end and does not read
+// would fill the memory with answers.
+const maxUnanswered = 256
+
 func (s *stdioConn) deliver(msg jsonrpc.Message) {
+	if req, ok := msg.(*jsonrpc.Request); ok && req.IsCall() {
+		if s.asked.Load() >= maxUnanswered {
+			return
+		}
+		s.asked.Add(1)
+	}
 	select {
 	case s.incoming <- msg:
 	case <-s.closed:

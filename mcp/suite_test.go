@@ -267,7 +267,7 @@ func TestSet_ToolsChange(t *testing.T) {
 func TestSet_PromptsAndResources(t *testing.T) {
 	each(t, func(t *testing.T, _ way, _ *mcp.Options, open func() *watched) {
 		set := open()
-		want := []mcp.Prompt{{Server: "kit", Name: "greet", Description: "Greets.", Arguments: []mcp.PromptArgument{{Name: "who", Required: true}}}}
+		want := []mcp.Prompt{{Server: "kit", Name: "greet", Description: "Greets.", Arguments: []mcp.PromptArgument{{Name: "who", Hint: "who", Required: true}}}}
 		if diff := cmp.Diff(want, set.Prompts()); diff != "" {
 			t.Errorf("prompts (-want +got):\n%s", diff)
 		}

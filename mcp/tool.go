@@ -14,6 +14,12 @@ import (
 // maxDescription bounds what a server can say of one thing to the model, in bytes.
 const maxDescription = 8 << 10
 
+// maxRemote bounds a server's own name for a tool or a prompt, and maxURI a resource's address, in bytes.
+const (
+	maxRemote = 256
+	maxURI    = 4 << 10
+)
+
 // Tool is a tool of a connected server. It is never changed; a list that changes brings new ones.
 type Tool struct {
 	// Name is what the model knows it by: "mcp__<server>_<tool>", at most 64 of a-z, 0-9 and _. It stays the same for
@@ -62,6 +68,9 @@ func (s *server) adopt(found []*sdk.Tool) []*Tool {
 		switch {
 		case f == nil || strings.TrimSpace(f.Name) == "":
 			odd = append(odd, fmt.Sprintf("tool %d has no name and is left out", i+1))
+			continue
+		case len(f.Name) > maxRemote:
+			odd = append(odd, fmt.Sprintf("the tool %s has a name of %d bytes and is left out", head(f.Name, 80), len(f.Name)))
 			continue
 		case remote[f.Name]:
 			odd = append(odd, fmt.Sprintf("the tool %s is listed twice", head(f.Name, 80)))

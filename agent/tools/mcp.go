@@ -11,11 +11,11 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// MCP returns the tools that the servers of set offer now, and two for their resources where they have such. Each call
-// takes a new snapshot; a tool of an old one still runs while its server has it.
+// MCP returns the tools that the servers of set offer now, as far as a model can be shown them, and two for their
+// resources where they have such. Each call takes a new snapshot; a tool of an old one still runs while its server has it.
 func MCP(set *mcp.Set) []agent.Tool {
 	var all []agent.Tool
-	for _, t := range set.Tools() {
+	for _, t := range set.Offered() {
 		all = append(all, newMCPTool(set, t))
 	}
 	if len(set.Resources()) > 0 || len(set.ResourceTemplates()) > 0 {
