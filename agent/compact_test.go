@@ -138,20 +138,20 @@ func TestCompact_OfTooMuch(t *testing.T) {
 					t.Fatalf("%+v, %v", done, err)
 				}
 				req := w.script.Requests()[0]
-				all := ""
+				var all strings.Builder
 				for i := range req.Messages {
-					all += req.Messages[i].Text()
+					all.WriteString(req.Messages[i].Text())
 				}
 				last := len(tt.messages) - 1
 				for _, want := range []string{"<0>", "</0>", fmt.Sprintf("<%d>", last), fmt.Sprintf("</%d>", last), "Summarise", tt.left} {
-					if !strings.Contains(all, want) {
+					if !strings.Contains(all.String(), want) {
 						t.Errorf("the request has no %q", want)
 					}
 				}
 				if n := size(req); n > tt.most {
 					t.Errorf("the request has %d bytes in %d messages", n, len(req.Messages))
 				}
-				if tt.left == "" && strings.Contains(all, "are left out here") {
+				if tt.left == "" && strings.Contains(all.String(), "are left out here") {
 					t.Error("messages are left out")
 				}
 			})

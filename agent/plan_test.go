@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -41,12 +42,12 @@ func TestPlanOf(t *testing.T) {
 		{"cleared", []sessions.Entry{wrote("1", "todo_write", one), came("1", false), sessions.Custom{CustomType: "context_clear"}}, ""},
 		{"emptied", []sessions.Entry{wrote("1", "todo_write", one), came("1", false), wrote("2", "todo_write", `{"todos":[]}`), came("2", false)}, ""},
 	} {
-		got := ""
+		var got strings.Builder
 		for _, e := range agent.PlanOf(tt.branch) {
-			got += e.Content
+			got.WriteString(e.Content)
 		}
-		if got != tt.want {
-			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
+		if got.String() != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.name, got.String(), tt.want)
 		}
 	}
 }

@@ -212,7 +212,7 @@ func TestTerminalOutputMeta(t *testing.T) {
 		e := start(t, as(c))
 		id := e.session()
 		e.say(id, "!bash printf 'one\\ntwo\\n'; exit 3", acp.StopReasonEndTurn)
-		var output string
+		var output strings.Builder
 		var info, exited bool
 		for _, u := range e.Updates(id) {
 			u, ok := u.(*acp.ToolCallUpdate)
@@ -225,7 +225,7 @@ func TestTerminalOutputMeta(t *testing.T) {
 				ExitCode   *int   `json:"exit_code"`
 			}
 			if ok, err := u.Meta.Get(key, &data); ok && err == nil {
-				output += data.Data
+				output.WriteString(data.Data)
 			}
 			if ok, err := u.Meta.Get("terminal_info", &data); ok && err == nil {
 				info = data.TerminalID == string(u.ToolCallID)
@@ -234,8 +234,8 @@ func TestTerminalOutputMeta(t *testing.T) {
 				exited = data.ExitCode != nil && *data.ExitCode == 3
 			}
 		}
-		if output != "one\r\ntwo\r\n" || !info || !exited {
-			t.Errorf("%s: output %q, info %v, exit %v", key, output, info, exited)
+		if output.String() != "one\r\ntwo\r\n" || !info || !exited {
+			t.Errorf("%s: output %q, info %v, exit %v", key, output.String(), info, exited)
 		}
 	}
 }
