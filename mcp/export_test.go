@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"context"
 	"io"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -67,6 +68,19 @@ type NoticeRate struct{ r noticeRate }
 
 // Take is noticeRate.take.
 func (n *NoticeRate) Take() (ok, first bool) { return n.r.take() }
+
+// ReadRequests reads all messages of r, answers none of the requests, and returns how many there were.
+func ReadRequests(r io.ReadCloser, w io.WriteCloser) (n int) {
+	conn := newStdioConn(r, w, DefaultMaxMessage, func(int, string) {})
+	defer conn.wg.Wait()
+	defer func() { _ = conn.Close() }()
+	for {
+		if _, err := conn.Read(context.Background()); err != nil {
+			return n
+		}
+		n++
+	}
+}
 
 // A Line is what the line reader gives.
 type Line struct {

@@ -3,6 +3,7 @@ package mcp_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 
@@ -90,6 +91,16 @@ func TestReceive_OddResults(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestReceive_Unanswered has a server ask without an end, and take no answer.
+func TestReceive_Unanswered(t *testing.T) {
+	r, w := io.Pipe()
+	n := mcp.ReadRequests(io.NopCloser(strings.NewReader(strings.Repeat(`{"jsonrpc":"2.0","id":1,"method":"ping"}`+"\n", 10_000))), w)
+	if n != 256 {
+		t.Errorf("%d requests wait for an answer", n)
+	}
+	_ = r.Close()
 }
 
 // FuzzReceive feeds whatever a server may print to a set, which must live on, and so must its server or a new one.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -260,6 +261,19 @@ func TestMCP_Snapshot(t *testing.T) {
 	}
 	set := mcpSet(t, func(s *sdk.Server) { sdkTool(s, &sdk.Tool{Name: "only"}, &sdk.CallToolResult{}) })
 	if got := tools.MCP(set); len(got) != 1 || got[0].Spec().Description != "only" {
+		t.Errorf("%d tools", len(got))
+	}
+}
+
+// TestMCP_Many checks that a model is not shown more tools than its API takes.
+func TestMCP_Many(t *testing.T) {
+	set := mcpSet(t, func(s *sdk.Server) {
+		for i := range 300 {
+			sdkTool(s, &sdk.Tool{Name: fmt.Sprintf("t%03d", i)}, &sdk.CallToolResult{})
+		}
+	})
+	got := tools.MCP(set)
+	if len(got) != mcp.MaxOffered || got[0].Spec().Name != "mcp__web_t000" {
 		t.Errorf("%d tools", len(got))
 	}
 }
