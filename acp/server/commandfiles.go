@@ -202,9 +202,9 @@ func promptHint(p *mcp.Prompt) string {
 	var all []string
 	for _, a := range p.Arguments {
 		if a.Required {
-			all = append(all, "<"+a.Name+">")
+			all = append(all, "<"+a.Hint+">")
 		} else {
-			all = append(all, "["+a.Name+"]")
+			all = append(all, "["+a.Hint+"]")
 		}
 	}
 	return strings.Join(all, " ")
@@ -296,6 +296,9 @@ func mcpStatus(set *mcp.Set) string {
 			s.WriteString("\n  " + strings.ReplaceAll(st.LastError, "\n", "\n  "))
 		}
 		s.WriteString("\n")
+	}
+	for _, cut := range set.Cuts() {
+		fmt.Fprintf(&s, "- %s has more than a model or an editor can be shown: %d tools and %d prompts are left out\n", cut.Server, cut.Tools, cut.Prompts)
 	}
 	return s.String()
 }
