@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -373,7 +374,7 @@ func TestMCP_LoadsInARow(t *testing.T) {
 
 // What servers say of their prompts cannot make a line that clients do not take.
 func TestMCP_ManyPrompts(t *testing.T) {
-	longest := 0
+	var longest atomic.Int64
 	srv := httpServer(t, func(server *sdk.Server) {
 		for i := range 1500 {
 			server.AddPrompt(&sdk.Prompt{Name: fmt.Sprintf("prompt%d", i), Description: strings.Repeat("very long ", 800)},
@@ -382,8 +383,8 @@ func TestMCP_ManyPrompts(t *testing.T) {
 	})
 	e := start(t, func(c *config) {
 		c.editor.Trace = func(sent bool, line []byte) {
-			if !sent {
-				longest = max(longest, len(line))
+			if n := int64(len(line)); !sent && n > longest.Load() {
+				longest.Store(n) // one line at a time
 			}
 		}
 	})
@@ -394,7 +395,7 @@ func TestMCP_ManyPrompts(t *testing.T) {
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if longest > 64<<10 {
-		t.Errorf("the longest line has %d bytes", longest)
+	if n := longest.Load(); n > 64<<10 {
+		t.Errorf("the longest line has %d bytes", n)
 	}
 }
