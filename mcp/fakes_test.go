@@ -193,7 +193,7 @@ func (r *rawServer) run() {
 		}
 	}
 	var waiting json.RawMessage // the call that waits for the answers to asks
-	var answers []string
+	answers := make(map[string]string)
 	page := 0
 	for {
 		var m struct {
@@ -210,13 +210,13 @@ func (r *rawServer) run() {
 			return
 		}
 		if m.Method == "" { // an answer to one of ours
+			answers[string(m.ID)] = "ok"
 			if m.Error != nil {
-				answers = append(answers, fmt.Sprint(m.Error.Code))
-			} else {
-				answers = append(answers, "ok")
+				answers[string(m.ID)] = fmt.Sprint(m.Error.Code)
 			}
 			if len(answers) == 3 {
-				_ = out.Encode(map[string]any{"jsonrpc": "2.0", "id": waiting, "result": textResult(strings.Join(answers, " "))})
+				text := answers["100"] + " " + answers["101"] + " " + answers["102"]
+				_ = out.Encode(map[string]any{"jsonrpc": "2.0", "id": waiting, "result": textResult(text)})
 			}
 			continue
 		}
