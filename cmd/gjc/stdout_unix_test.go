@@ -4,6 +4,7 @@ package main
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -30,10 +31,17 @@ func TestStdout_IsTheProtocolsAlone(t *testing.T) {
 	if err := p.cmd.Process.Signal(syscall.SIGUSR1); err != nil {
 		t.Fatal(err)
 	}
-	p.say(id, "fine")
+	noises := []string{"noise: os.Stdout", "noise: descriptor 1", "noise: println"}
+	// The noise comes when the signal is handled, beside whatever gjc does.
+	for range 500 {
+		p.say(id, "fine")
+		if told := p.told.String(); !slices.ContainsFunc(noises, func(want string) bool { return !strings.Contains(told, want) }) {
+			break
+		}
+	}
 	p.stop()
 	<-p.drained
-	for _, want := range []string{"noise: os.Stdout", "noise: descriptor 1", "noise: println"} {
+	for _, want := range noises {
 		if !strings.Contains(p.told.String(), want) {
 			t.Errorf("%q is not on stderr", want)
 		}
