@@ -44,6 +44,7 @@ var layers = map[string][]string{
 	"providers/offline":       {"internal/bug", "internal/jsonx", "providers"},
 	"providers/providertest":  {"internal/jsonx", "internal/testenv", "providers"},
 	"sessions":                {"internal/bug", "internal/jsonx", "providers"},
+	"lsp":                     {},
 	"mcp":                     {"internal/bug", "internal/jsonx", "internal/proc"},
 	"agent":                   {"internal/bug", "internal/jsonx", "providers", "sessions"},
 	"agent/commands":          {"internal/jsonx"},

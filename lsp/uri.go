@@ -1,0 +1,76 @@
+package lsp
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+)
+
+// ErrNotAFile is wrapped by the error for a URI that names no file of this machine.
+var ErrNotAFile = errors.New("not a file URI")
+
+// FileURI returns the URI of an absolute path, of the form that the operating system called goos writes. Everything that
+// a URI does not take as it is, is percent-encoded; servers that compare URIs as text do so with what they were given.
+func FileURI(path, goos string) string {
+	host := ""
+	if goos == "windows" {
+		path = strings.ReplaceAll(path, `\`, "/")
+		path = strings.TrimPrefix(path, "//?/") // a long path
+		if rest, unc := strings.CutPrefix(path, "UNC/"); unc {
+			path = "//" + rest
+		}
+		if rest, share := strings.CutPrefix(path, "//"); share {
+			host, path, _ = strings.Cut(rest, "/")
+			path = "/" + path
+		} else {
+			if len(path) > 1 && path[1] == ':' { // drive letters have no case; most servers write them small
+				path = strings.ToLower(path[:1]) + path[1:]
+			}
+			path = "/" + path
+		}
+	}
+	return "file://" + escape(host, "") + escape(path, "/")
+}
+
+// escape percent-encodes s, but for the unreserved characters and those in keep.
+func escape(s, keep string) string {
+	const hex = "0123456789ABCDEF"
+	var b strings.Builder
+	for _, c := range []byte(s) {
+		switch {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', strings.IndexByte("-._~", c) >= 0, strings.IndexByte(keep, c) >= 0:
+			b.WriteByte(c)
+		default:
+			b.WriteString("%" + string(hex[c>>4]) + string(hex[c&15]))
+		}
+	}
+	return b.String()
+}
+
+// FilePath returns the path that a file URI names, in the form of the operating system called goos. Encoded and plain
+// characters, and both cases of a drive letter, are the same.
+func FilePath(uri, goos string) (string, error) {
+	u, err := url.Parse(uri)
+	if err != nil || !strings.EqualFold(u.Scheme, "file") || u.Path == "" {
+		return "", fmt.Errorf("%w: %q", ErrNotAFile, uri)
+	}
+	path := u.Path
+	if strings.ContainsRune(path, 0) {
+		return "", fmt.Errorf("%w: %q has a zero byte", ErrNotAFile, uri)
+	}
+	local := u.Host == "" || strings.EqualFold(u.Host, "localhost")
+	if goos != "windows" {
+		if !local {
+			return "", fmt.Errorf("%w: %q is on the host %s", ErrNotAFile, uri, u.Host)
+		}
+		return path, nil
+	}
+	if !local {
+		return `\\` + u.Host + strings.ReplaceAll(path, "/", `\`), nil
+	}
+	if len(path) > 2 && path[0] == '/' && path[2] == ':' {
+		path = strings.ToUpper(path[1:2]) + path[2:]
+	}
+	return strings.ReplaceAll(path, "/", `\`), nil
+}
