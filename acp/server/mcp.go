@@ -21,6 +21,7 @@ type toolbox struct {
 
 	mu      sync.Mutex // guards the fields below
 	lists   int        // counts the lists of servers that there have been
+	asked   int64      // the place on the wire of the request that brought the last one
 	closed  bool
 	servers []acp.MCPServer
 	set     *mcp.Set // nil for no servers
@@ -66,12 +67,17 @@ func (b *toolbox) current() *mcp.Set {
 	return b.set
 }
 
-// use makes servers the session's, and returns the set to end; nil for none. list is what put is to be called with,
-// whatever happens; zero where there is nothing to be put.
-func (b *toolbox) use(servers []acp.MCPServer) (end *mcp.Set, list int) {
+// use makes servers the session's, unless a request behind the one that brings them has brought others already, and
+// returns the set to end; nil for none. list is what put is to be called with, whatever happens; zero where there is
+// nothing to be put.
+func (b *toolbox) use(asked int64, servers []acp.MCPServer) (end *mcp.Set, list int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.closed || b.lists > 0 && sameServers(b.servers, servers) {
+	if b.closed || asked < b.asked {
+		return nil, 0
+	}
+	b.asked = asked
+	if b.lists > 0 && sameServers(b.servers, servers) {
 		return nil, 0
 	}
 	end = b.set
@@ -118,11 +124,12 @@ func sameServers(a, b []acp.MCPServer) bool {
 	})
 }
 
-// connectMCP makes servers those of the session, so that a prompt that comes next waits for them, and returns what
+// connectMCP makes the wanted servers those of the session, so that a prompt that comes next waits for them, and returns what
 // starts them and ends the former ones. That is for behind the response, and must be called: it starts nothing that its
 // caller would have to wait for.
-func (s *Server) connectMCP(e *entry, servers []acp.MCPServer) func(*agent.Session) {
-	end, list := e.box.use(servers)
+func (s *Server) connectMCP(e *entry, want *wanted) func(*agent.Session) {
+	servers := want.servers
+	end, list := e.box.use(want.asked, servers)
 	return func(session *agent.Session) {
 		if end != nil && !s.background(func() { s.endMCP(end) }) {
 			s.endMCP(end)

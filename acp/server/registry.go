@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/agent"
@@ -23,7 +24,8 @@ type entry struct {
 	session *agent.Session
 	waiting []func(*agent.Session, error)
 
-	answers     line // the answers to changes of what the session is set to
+	asked       atomic.Int64 // counts the requests that opened it or found it open, in the order of the wire
+	answers     line         // the answers to changes of what the session is set to
 	added       added
 	advertising sync.Mutex // held while commands are compared and told
 

@@ -104,6 +104,7 @@ func (s *Server) reopen(ctx context.Context, id acp.SessionID, want *wanted) (fu
 	if err != nil {
 		return nil, err
 	}
+	want.asked = e.asked.Add(1)
 	if !added {
 		return func() (*reopened, error) { return s.reuse(ctx, e, want) }, nil
 	}
@@ -120,7 +121,7 @@ func (s *Server) reopen(ctx context.Context, id acp.SessionID, want *wanted) (fu
 		}
 		s.notice(ctx, e)
 		o := &reopened{entry: e, session: session, fresh: true}
-		connect := s.connectMCP(e, want.servers)
+		connect := s.connectMCP(e, want)
 		acp.AfterResponse(ctx, func() { s.settleReopened(o, connect) })
 		return o, nil
 	}, nil
@@ -180,7 +181,7 @@ func (s *Server) reuse(ctx context.Context, e *entry, want *wanted) (*reopened, 
 	if want.prompt != nil {
 		return nil, invalidParams("session %s is open; close it first to give it another system prompt", e.id)
 	}
-	connect := s.connectMCP(e, want.servers)
+	connect := s.connectMCP(e, want)
 	acp.AfterResponse(ctx, func() {
 		e.out.send(s.commandsUpdate(e))
 		connect(e.session)

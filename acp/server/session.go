@@ -18,6 +18,7 @@ type wanted struct {
 	agent.Workspace
 	servers []acp.MCPServer
 	prompt  *acp.SystemPrompt // nil for none
+	asked   int64             // the request's place among those for an open session
 }
 
 // newWanted checks what a request says.
@@ -115,7 +116,7 @@ func (s *Server) begin(ctx context.Context, log *sessions.Log, want *wanted, opt
 		return nil, nil, err
 	}
 	s.notice(ctx, e)
-	connect := s.connectMCP(e, want.servers)
+	connect := s.connectMCP(e, want)
 	acp.AfterResponse(ctx, func() {
 		e.out.release(s.first(e, &snap)...)
 		connect(session)
