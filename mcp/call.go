@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -30,7 +31,12 @@ type activeCall struct {
 	limit    time.Duration // of silence
 	silence  *time.Timer
 	asking   int // open questions, while which the silence is the user's
+	// posted is set when an HTTP request was made for it.
+	posted atomic.Bool
 }
+
+// callKey is where the context of a request has its [activeCall].
+type callKey struct{}
 
 // The methods below are called with the connection's mu held.
 
@@ -118,17 +124,25 @@ func (s *server) request(ctx context.Context, progress func(Progress),
 		case attempt > 0 || !unsent(err):
 			return c.failure(err)
 		}
-		c.recover(ctx)
+		c.recover(ctx, err)
 	}
 }
 
-// recover waits until a connection that could not take a request is replaced, or has had a moment to come back.
-func (c *connection) recover(ctx context.Context) {
-	backoff := c.server.set.opts.Backoff
-	if len(backoff) == 0 {
-		return
+// closingSettles is how long a session that takes no requests any more may take to be over.
+const closingSettles = 5 * time.Second
+
+// recover waits until a connection that could not take a request is over, or has had a moment to come back where err
+// leaves that open.
+func (c *connection) recover(ctx context.Context, err error) {
+	moment := closingSettles
+	if !errors.Is(err, sdk.ErrConnectionClosed) && !errors.Is(err, errNotSent) {
+		backoff := c.server.set.opts.Backoff
+		if len(backoff) == 0 {
+			return
+		}
+		moment = backoff[0]
 	}
-	t := time.NewTimer(backoff[0])
+	t := time.NewTimer(moment)
 	defer t.Stop()
 	select {
 	case <-c.dead:
@@ -166,12 +180,17 @@ func (c *connection) request(ctx context.Context, progress func(Progress),
 	c.calls[call.token] = call
 	c.mu.Unlock()
 	defer c.ended(call)
-	err := c.guarded(ctx, call, do)
+	err := c.guarded(context.WithValue(ctx, callKey{}, call), call, do)
 	switch {
-	case err == nil || ctx.Err() == nil:
-		return err
-	case !c.isDead():
+	case err == nil:
+		return nil
+	case ctx.Err() != nil && !c.isDead():
 		return context.Cause(ctx)
+	case c.http != nil && !call.posted.Load():
+		// What is sent on a broken connection fails with what broke it.
+		return fmt.Errorf("%w: %w", errNotSent, err)
+	case ctx.Err() == nil:
+		return err
 	case errors.Is(err, context.Canceled):
 		return c.deathCause() // it ended the context before it reached the call
 	default:

@@ -90,6 +90,9 @@ var errForeign = errors.New("the server points to another host")
 
 // RoundTrip implements [http.RoundTripper].
 func (h *httpClient) RoundTrip(req *http.Request) (*http.Response, error) {
+	if call, ok := req.Context().Value(callKey{}).(*activeCall); ok {
+		call.posted.Store(true)
+	}
 	if !h.own(req.URL) {
 		err := fmt.Errorf("%w (%s); configure that URL if you trust it", errForeign, req.URL.Host)
 		h.mu.Lock()
