@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gajae-code/gjc/lsp"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/sessions"
 )
@@ -53,6 +54,8 @@ type Options struct {
 	Approver Approver
 	// Elicitor is optional.
 	Elicitor Elicitor
+	// Languages are the language servers; nil for none. They are their owner's to close.
+	Languages *lsp.Workspace
 	// Artifacts is optional.
 	Artifacts Artifacts
 	// Subagent gives a child session its surroundings; with nil, tools can start none.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/gajae-code/gjc/lsp"
 	"github.com/gajae-code/gjc/providers"
 )
 
@@ -26,6 +27,8 @@ type Surroundings struct {
 	Programs Programs
 	Approver Approver
 	Elicitor Elicitor
+	// Languages are the language servers; nil for none.
+	Languages *lsp.Workspace
 	// Emit is told the child's events. They come in the order of the parent's.
 	Emit func(Event)
 }
@@ -67,7 +70,7 @@ func (r *toolRun) runTask(ctx context.Context, task Task) (TaskResult, error) {
 	opts := s.opts
 	opts.ID, opts.Title, opts.History, opts.Plan, opts.Subagent = about.ID, task.Title, nil, nil, nil
 	opts.Log, opts.Tools = newMemoryLog(), childTools{s.opts.Tools}
-	opts.FS, opts.Terminal, opts.Programs = around.FS, around.Terminal, around.Programs
+	opts.FS, opts.Terminal, opts.Programs, opts.Languages = around.FS, around.Terminal, around.Programs, around.Languages
 	opts.Approver, opts.Elicitor = childApprover{around.Approver, t}, around.Elicitor
 	if around.Elicitor != nil {
 		opts.Elicitor = childElicitor{around.Elicitor, t}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/lsp"
 	"github.com/gajae-code/gjc/providers"
 )
 
@@ -60,6 +61,8 @@ type Call struct {
 	FS        FS
 	Terminal  Terminal
 	Programs  Programs
+	// Languages are the language servers; nil for none.
+	Languages *lsp.Workspace
 	// Trace is that of the prompt; nil for none.
 	Trace Trace
 	// Elicitor asks the user; nil where nobody can be asked.

@@ -128,6 +128,7 @@ func (r *toolRun) newCall(input jsonx.Raw) *Call {
 	return &Call{
 		ID: r.call.ID, Name: r.call.Name, Input: input,
 		Workspace: o.Workspace, FS: o.FS, Terminal: o.Terminal, Programs: o.Programs, Artifacts: o.Artifacts,
+		Languages: o.Languages,
 		Elicitor: t.elicitor(), Trace: t.trace,
 		Update: r.update,
 		SetPlan: func(entries []PlanEntry) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/lsp"
 )
 
 // World is what the calls of one test share. Its zero value has no working directory; see [NewWorld].
@@ -23,6 +24,8 @@ type World struct {
 	FS       *FS
 	Terminal agent.Terminal
 	Programs agent.Programs
+	// Languages are nil where there are no language servers.
+	Languages *lsp.Workspace
 	// Artifacts is nil where the session keeps no outputs.
 	Artifacts *Artifacts
 	// Additional are further roots.
@@ -86,7 +89,7 @@ func (w *World) Call(t testing.TB, tool string, input any) *agent.Call {
 	call := &agent.Call{
 		ID: "call", Name: tool, Input: jsonx.Raw(raw),
 		Workspace: agent.Workspace{Cwd: w.Dir, Additional: w.Additional},
-		FS:        w.FS, Terminal: w.Terminal, Programs: w.Programs,
+		FS:        w.FS, Terminal: w.Terminal, Programs: w.Programs, Languages: w.Languages,
 		Update: func(p agent.Progress) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
