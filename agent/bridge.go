@@ -15,6 +15,11 @@ type FS interface {
 	ReadFile(ctx context.Context, path string) ([]byte, error)
 	// WriteFile replaces a whole file, creating it and its parents.
 	WriteFile(ctx context.Context, path string, data []byte) error
+	// Remove removes a file, or a directory with all that is in it. A symbolic link goes itself, not what it leads to.
+	Remove(ctx context.Context, path string) error
+	// Rename moves a file or a directory, making the parents of to. What is at to is never replaced: an error that wraps
+	// [fs.ErrExist]. A symbolic link moves itself. Text that an editor has not saved goes along, as the new place's.
+	Rename(ctx context.Context, from, to string) error
 	// Stat follows symbolic links. A file that exists only as an unsaved buffer may be unknown to it.
 	Stat(ctx context.Context, path string) (fs.FileInfo, error)
 	// ReadDir lists a directory of the disk, sorted by name.

@@ -174,6 +174,8 @@ type links map[string]string
 
 func (links) ReadFile(context.Context, string) ([]byte, error)       { return nil, fs.ErrNotExist }
 func (links) WriteFile(context.Context, string, []byte) error        { return fs.ErrPermission }
+func (links) Remove(context.Context, string) error                   { return fs.ErrNotExist }
+func (links) Rename(context.Context, string, string) error           { return fs.ErrNotExist }
 func (links) ReadDir(context.Context, string) ([]fs.DirEntry, error) { return nil, fs.ErrNotExist }
 
 func (l links) Stat(_ context.Context, path string) (fs.FileInfo, error) {

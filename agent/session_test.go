@@ -230,6 +230,8 @@ type noFiles struct{}
 
 func (noFiles) ReadFile(context.Context, string) ([]byte, error)  { return nil, fs.ErrNotExist }
 func (noFiles) WriteFile(context.Context, string, []byte) error   { return fs.ErrPermission }
+func (noFiles) Remove(context.Context, string) error              { return fs.ErrNotExist }
+func (noFiles) Rename(context.Context, string, string) error      { return fs.ErrNotExist }
 func (noFiles) Stat(context.Context, string) (os.FileInfo, error) { return nil, fs.ErrNotExist }
 
 func (noFiles) ReadDir(context.Context, string) ([]os.DirEntry, error) { return nil, fs.ErrNotExist }

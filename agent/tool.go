@@ -56,6 +56,9 @@ type Call struct {
 	Input jsonx.Raw
 	// Decoded is Input in the tool's own input type; it is set before Plan and Run by [NewTool].
 	Decoded any
+	// Prepared is what Plan worked out for Run, for a tool whose effects are known only from the work itself. Run must
+	// look whether it still holds: the user may have taken a while to answer.
+	Prepared any
 
 	Workspace Workspace
 	FS        FS

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"unicode/utf8"
 
 	"github.com/gajae-code/gjc/acp"
@@ -69,6 +70,53 @@ func (c *ClientFS) WriteFile(ctx context.Context, path string, data []byte) erro
 		return context.Cause(ctx)
 	}
 	return fmt.Errorf("the editor could not write %s: %w", path, err)
+}
+
+// maxUnsaved bounds how many files of a directory that moves are looked at for unsaved text.
+const maxUnsaved = 1000
+
+// Rename implements [agent.FS]. The protocol has no method for it: it is the disk that moves, and the editor finds out by
+// itself. What it has not saved is saved before, so that no text stays behind at the old place; in a directory that holds
+// for the first [maxUnsaved] files.
+func (c *ClientFS) Rename(ctx context.Context, from, to string) error {
+	if c.reads && c.writes && c.workspace.Contains(from) {
+		if err := c.saveUnder(ctx, from); err != nil {
+			return err
+		}
+	}
+	return c.LocalFS.Rename(ctx, from, to)
+}
+
+// saveUnder saves the text of a file, or of the files in a directory, where the editor's is another than the disk's.
+func (c *ClientFS) saveUnder(ctx context.Context, root string) error {
+	looked := 0
+	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && d.Name() == ".git" || d.IsDir() && d.Name() == "node_modules":
+			return fs.SkipDir
+		case !d.Type().IsRegular() || isBinary(path):
+			return nil
+		}
+		if looked++; looked > maxUnsaved {
+			return fs.SkipAll
+		}
+		disk, err := c.LocalFS.ReadFile(ctx, path)
+		if err != nil {
+			return err
+		}
+		text, err := c.ReadFile(ctx, path)
+		if err != nil || bytes.Equal(bare(disk), bare(text)) {
+			return err
+		}
+		return c.WriteFile(ctx, path, text)
+	})
+}
+
+// bare is a text without what some editors leave out: carriage returns and the byte order mark.
+func bare(text []byte) []byte {
+	return bytes.ReplaceAll(bytes.TrimPrefix(text, []byte("\ufeff")), []byte("\r\n"), []byte("\n"))
 }
 
 // sniffSize is how much of a file is looked at to tell text from binary.

@@ -83,6 +83,9 @@ func (e *env) path(name string) string { return filepath.Join(e.dir, name) }
 
 func (e *env) put(name, text string) string {
 	e.t.Helper()
+	if err := os.MkdirAll(filepath.Dir(e.path(name)), 0o777); err != nil {
+		e.t.Fatal(err)
+	}
 	if err := os.WriteFile(e.path(name), []byte(text), 0o644); err != nil {
 		e.t.Fatal(err)
 	}

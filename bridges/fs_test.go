@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -103,6 +104,56 @@ func TestFS(t *testing.T) {
 				t.Errorf("the link became %q, %v", target, err)
 			}
 		})
+		t.Run("rename", func(t *testing.T) {
+			e := start(t)
+			e.put("dir/a.txt", "a\n")
+			e.put("dir/sub/b.txt", "b\n")
+			e.put("there.txt", "there\n")
+			if err := e.FS.Rename(t.Context(), e.path("dir"), e.path("new/deep/dir")); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := e.FS.ReadFile(t.Context(), e.path("new/deep/dir/sub/b.txt")); err != nil || string(got) != "b\n" {
+				t.Errorf("after the move %q, %v", got, err)
+			}
+			if _, err := e.FS.Stat(t.Context(), e.path("dir")); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("the old place: %v", err)
+			}
+			if err := e.FS.Rename(t.Context(), e.path("new/deep/dir/a.txt"), e.path("there.txt")); !errors.Is(err, fs.ErrExist) {
+				t.Errorf("onto a file: %v, want one that is fs.ErrExist", err)
+			}
+			if got, err := os.ReadFile(e.path("there.txt")); err != nil || string(got) != "there\n" {
+				t.Errorf("the file that was there holds %q, %v", got, err)
+			}
+			if err := e.FS.Rename(t.Context(), e.path("none"), e.path("b.txt")); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("what is not there: %v", err)
+			}
+		})
+		t.Run("remove", func(t *testing.T) {
+			e := start(t)
+			file := e.put("a.txt", "a\n")
+			e.put("dir/sub/b.txt", "b\n")
+			kept := e.put("kept.txt", "kept\n")
+			for _, path := range []string{file, e.path("dir")} {
+				if err := e.FS.Remove(t.Context(), path); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+					t.Errorf("%s: %v", path, err)
+				}
+				if err := e.FS.Remove(t.Context(), path); !errors.Is(err, fs.ErrNotExist) {
+					t.Errorf("a second time: %v", err)
+				}
+			}
+			if err := os.Symlink(kept, e.path("link")); err != nil {
+				t.Skipf("no links here: %v", err)
+			}
+			if err := e.FS.Remove(t.Context(), e.path("link")); err != nil {
+				t.Error(err)
+			}
+			if _, err := os.Stat(kept); err != nil {
+				t.Errorf("what the link led to: %v", err)
+			}
+		})
 		t.Run("directories and real paths", func(t *testing.T) {
 			e := start(t)
 			e.put("b", "")
@@ -138,6 +189,15 @@ func TestFS(t *testing.T) {
 			if err := e.FS.WriteFile(ctx, path, []byte("y")); !errors.Is(err, cause) {
 				t.Errorf("write: %v", err)
 			}
+			if err := e.FS.Rename(ctx, path, path+"2"); !errors.Is(err, cause) {
+				t.Errorf("rename: %v", err)
+			}
+			if err := e.FS.Remove(ctx, path); !errors.Is(err, cause) {
+				t.Errorf("remove: %v", err)
+			}
+			if _, err := os.Stat(path); err != nil {
+				t.Error(err)
+			}
 		})
 	})
 }
@@ -152,6 +212,25 @@ func TestClientFS_BuffersWin(t *testing.T) {
 		if got, err := e.FS.ReadFile(t.Context(), e.path(name)); err != nil || string(got) != want {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
+	}
+}
+
+// What an editor has not saved moves with its file.
+func TestClientFS_RenameTakesUnsavedText(t *testing.T) {
+	e := start(t, acptest.AllCapabilities())
+	open := e.put("dir/open.txt", "disk\n")
+	e.put("dir/other.txt", "other\n")
+	e.editor.Open(open, "unsaved\n")
+	if err := e.FS.Rename(t.Context(), e.path("dir"), e.path("moved")); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"moved/open.txt": "unsaved\n", "moved/other.txt": "other\n"} {
+		if got, err := os.ReadFile(e.path(name)); err != nil || string(got) != want {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+	if writes := slices.DeleteFunc(e.editor.Calls(), func(c string) bool { return c != "fs/write_text_file" }); len(writes) != 1 {
+		t.Errorf("%d files were saved, want the unsaved one alone", len(writes))
 	}
 }
 

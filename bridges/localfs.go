@@ -54,6 +54,36 @@ func makeParents(path string) error {
 	return os.MkdirAll(filepath.Dir(path), 0o777)
 }
 
+// Remove implements [agent.FS].
+func (LocalFS) Remove(ctx context.Context, path string) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if _, err := os.Lstat(path); err != nil {
+		return err // RemoveAll would say nothing
+	}
+	return os.RemoveAll(path)
+}
+
+// Rename implements [agent.FS].
+func (LocalFS) Rename(ctx context.Context, from, to string) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	old, err := os.Lstat(from)
+	if err != nil {
+		return err
+	}
+	// Where case does not count, a.go and A.go are one file, and may change places.
+	if there, err := os.Lstat(to); err == nil && !os.SameFile(old, there) {
+		return &fs.PathError{Op: "rename", Path: to, Err: fs.ErrExist}
+	}
+	if err := makeParents(to); err != nil {
+		return err
+	}
+	return os.Rename(from, to)
+}
+
 // Stat implements [agent.FS].
 func (LocalFS) Stat(ctx context.Context, path string) (fs.FileInfo, error) {
 	if ctx.Err() != nil {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -137,7 +138,7 @@ type FS struct {
 	Buffers map[string]string
 	// Saved, if set, is what an editor makes of a text that is written.
 	Saved func(path, text string) string
-	// Fail, if set, is asked before each operation ("read", "write", "stat", "readdir").
+	// Fail, if set, is asked before each operation ("read", "write", "remove", "rename", "stat", "readdir").
 	Fail func(op, path string) error
 	// Reads and Writes are the paths in order.
 	Reads, Writes []string
@@ -187,6 +188,39 @@ func (f *FS) WriteFile(ctx context.Context, path string, data []byte) error {
 		return err
 	}
 	return os.WriteFile(path, data, 0o666)
+}
+
+// Remove implements [agent.FS].
+func (f *FS) Remove(ctx context.Context, path string) error {
+	if err := f.fail(ctx, "remove", path); err != nil {
+		return err
+	}
+	if _, err := os.Lstat(path); err != nil {
+		return err
+	}
+	return os.RemoveAll(path)
+}
+
+// Rename implements [agent.FS]. Buffers of what moves are saved and closed.
+func (f *FS) Rename(ctx context.Context, from, to string) error {
+	if err := f.fail(ctx, "rename", from); err != nil {
+		return err
+	}
+	for path, text := range f.Buffers {
+		if path == from || strings.HasPrefix(path, from+string(filepath.Separator)) {
+			if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+				return err
+			}
+			delete(f.Buffers, path)
+		}
+	}
+	if _, err := os.Lstat(to); err == nil {
+		return &fs.PathError{Op: "rename", Path: to, Err: fs.ErrExist}
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
+		return err
+	}
+	return os.Rename(from, to)
 }
 
 // Stat implements [agent.FS].
