@@ -1,0 +1,385 @@
+package lsp
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"go.lsp.dev/protocol"
+)
+
+// FileKind is what is at a path.
+type FileKind int
+
+// The kinds.
+const (
+	NoFile FileKind = iota
+	PlainFile
+	Directory
+)
+
+// EditSurroundings are what a [WorkspaceEdit] is planned against.
+type EditSurroundings struct {
+	// Encoding is how the server counts characters.
+	Encoding Encoding
+	// GOOS is the operating system whose paths the URIs name.
+	GOOS string
+	// Kind says what is at a path. Required.
+	Kind func(path string) (FileKind, error)
+	// Read returns the text of a file as the server has it. Required.
+	Read func(path string) (string, error)
+	// Version is that of the document that the server has for a path; ok is false where it has none. Optional.
+	Version func(path string) (version int32, ok bool)
+}
+
+// OperationKind is what a [FileOperation] does.
+type OperationKind int
+
+// The kinds.
+const (
+	// WriteFile puts the text New in the place of Old, in the file Path.
+	WriteFile OperationKind = iota
+	// MakeFile makes the file Path with the text New; nothing is there before.
+	MakeFile
+	// MoveFile moves Path to NewPath, where nothing is before.
+	MoveFile
+	// RemoveFile removes Path, with what is in it.
+	RemoveFile
+)
+
+// FileOperation is one step of a plan. Its paths are absolute and clean.
+type FileOperation struct {
+	Kind     OperationKind
+	Path     string
+	NewPath  string
+	Old, New string
+	// Directory says that what is moved or removed is one, Recursive that it may have something in it.
+	Directory, Recursive bool
+	// Edits counts the edits that make New of Old.
+	Edits int
+}
+
+// Paths are those that the operation changes.
+func (o *FileOperation) Paths() []string {
+	if o.Kind == MoveFile {
+		return []string{o.Path, o.NewPath}
+	}
+	return []string{o.Path}
+}
+
+// Errors of a plan.
+var (
+	// ErrEditVersion is for an edit that was made for another text than the one that is there.
+	ErrEditVersion = errors.New("the edit is for another version of the text")
+	// ErrEditTarget is for a step whose file is not there, is there already, or is of the wrong kind.
+	ErrEditTarget = errors.New("the edit does not fit the files")
+)
+
+// Plan says what is to be done to the files, step by step. It changes nothing. Each step sees those before it: a file that
+// is made can be edited, and one that is renamed can be edited under both its names. Edits of one file after each other are
+// one operation; edits that change nothing are none.
+func (w *WorkspaceEdit) Plan(s EditSurroundings) ([]FileOperation, error) {
+	if w == nil {
+		return nil, nil
+	}
+	p := &planner{EditSurroundings: s, written: make(map[string]int)}
+	for _, c := range w.Changes {
+		var err error
+		switch c := c.(type) {
+		case *TextDocumentEdit:
+			err = p.edit(c)
+		case *CreateFile:
+			err = p.create(c)
+		case *RenameFile:
+			err = p.rename(c)
+		case *DeleteFile:
+			err = p.remove(c)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return slices.DeleteFunc(p.ops, func(o FileOperation) bool { return o.Kind == WriteFile && o.Old == o.New }), nil
+}
+
+// planner is a plan on its way. The files are what Kind and Read say, with ops done to them.
+type planner struct {
+	EditSurroundings
+	ops []FileOperation
+	// written has the last operation that wrote a path, moved those that moved or removed something.
+	written map[string]int
+	moved   []int
+}
+
+// look says what is at a path behind all operations. at is the one that wrote it, or -1; origin is its path before all
+// operations, where it had one.
+func (p *planner) look(path string) (kind FileKind, at int, origin string, err error) {
+	for i := len(p.moved) - 1; i >= 0; i-- {
+		if w, ok := p.written[path]; ok && w > p.moved[i] {
+			return PlainFile, w, "", nil
+		}
+		if p.parentOfWritten(path, p.moved[i]) {
+			return Directory, -1, "", nil
+		}
+		o := &p.ops[p.moved[i]]
+		if o.Kind == MoveFile {
+			if rest, ok := p.under(o.NewPath, path); ok {
+				path = o.Path + rest
+				continue
+			}
+		}
+		if _, ok := p.under(o.Path, path); ok {
+			return NoFile, -1, "", nil
+		}
+	}
+	if w, ok := p.written[path]; ok {
+		return PlainFile, w, "", nil
+	}
+	if p.parentOfWritten(path, -1) {
+		return Directory, -1, "", nil
+	}
+	kind, err = p.Kind(path)
+	return kind, -1, path, err
+}
+
+// parentOfWritten reports whether a file that was made behind the operation after lies in the directory path.
+func (p *planner) parentOfWritten(path string, after int) bool {
+	for i := after + 1; i < len(p.ops); i++ {
+		if o := &p.ops[i]; o.Kind == MakeFile {
+			if rest, ok := p.under(path, o.Path); ok && rest != "" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// under reports whether path is root or lies in it, and what comes behind root.
+func (p *planner) under(root, path string) (rest string, ok bool) {
+	rest, ok = strings.CutPrefix(path, root)
+	separator := byte('/')
+	if p.GOOS == "windows" {
+		separator = '\\'
+	}
+	return rest, ok && (rest == "" || rest[0] == separator || root[len(root)-1] == separator)
+}
+
+func (p *planner) path(uri string) (string, error) {
+	name, err := FilePath(uri, p.GOOS)
+	if err != nil {
+		return "", err
+	}
+	clean := cleanPath(name, p.GOOS)
+	if clean == "" {
+		return "", fmt.Errorf("%w: %q has no absolute path", ErrNotAFile, uri)
+	}
+	return clean, nil
+}
+
+// cleanPath takes "." and ".." out of an absolute path; it is empty for one that is not absolute.
+func cleanPath(name, goos string) string {
+	if goos != "windows" {
+		if !strings.HasPrefix(name, "/") {
+			return ""
+		}
+		return path.Clean(name)
+	}
+	slashed, volume := strings.ReplaceAll(name, `\`, "/"), ""
+	switch {
+	case strings.HasPrefix(slashed, "//"):
+		host, rest, _ := strings.Cut(slashed[2:], "/")
+		share, rest, ok := strings.Cut(rest, "/")
+		if host == "" || share == "" || !ok {
+			return ""
+		}
+		volume, slashed = `\\`+host+`\`+share, "/"+rest
+	case len(slashed) > 2 && slashed[1:3] == ":/":
+		volume, slashed = slashed[:2], slashed[2:]
+	default:
+		return ""
+	}
+	return volume + strings.ReplaceAll(path.Clean(slashed), "/", `\`)
+}
+
+// text is that of the file at path, as look found it.
+func (p *planner) text(at int, origin string) (string, error) {
+	if at >= 0 {
+		return p.ops[at].New, nil
+	}
+	return p.Read(origin)
+}
+
+func (p *planner) edit(c *TextDocumentEdit) error {
+	path, err := p.path(c.URI)
+	if err != nil {
+		return err
+	}
+	kind, at, origin, err := p.look(path)
+	if err == nil && kind == NoFile {
+		path, kind, at, origin, err = p.renamedTo(path)
+	}
+	switch {
+	case err != nil:
+		return err
+	case kind == NoFile:
+		return &fs.PathError{Op: "edit", Path: path, Err: fs.ErrNotExist}
+	case kind == Directory:
+		return fmt.Errorf("%w: %s is a directory, and its text is to be edited", ErrEditTarget, path)
+	}
+	if c.Version != nil && p.Version != nil && at < 0 {
+		if have, ok := p.Version(origin); ok && have != *c.Version {
+			return fmt.Errorf("%w: %s was at %d when the server made it, and is at %d now; ask again", ErrEditVersion, path, *c.Version, have)
+		}
+	}
+	old, err := p.text(at, origin)
+	if err != nil {
+		return err
+	}
+	now, err := NewText(old).Apply(withLineEnds(old, c.Edits), p.Encoding)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if at >= 0 && p.ops[at].Path == path {
+		p.ops[at].New = now
+		p.ops[at].Edits += len(c.Edits)
+		return nil
+	}
+	p.written[path] = len(p.ops)
+	p.ops = append(p.ops, FileOperation{Kind: WriteFile, Path: path, Old: old, New: now, Edits: len(c.Edits)})
+	return nil
+}
+
+// renamedTo follows a path that is gone to where it was renamed.
+func (p *planner) renamedTo(gone string) (path string, kind FileKind, at int, origin string, err error) {
+	for _, i := range p.moved {
+		if o := &p.ops[i]; o.Kind == MoveFile {
+			if rest, ok := p.under(o.Path, gone); ok {
+				gone = o.NewPath + rest
+			}
+		}
+	}
+	kind, at, origin, err = p.look(gone)
+	return gone, kind, at, origin, err
+}
+
+// withLineEnds gives new text the line ends of the document that it goes into. Servers write LF whatever the document
+// has, and editors do the same as this.
+func withLineEnds(text string, edits []protocol.TextEdit) []protocol.TextEdit {
+	feeds, pairs := strings.Count(text, "\n"), strings.Count(text, "\r\n")
+	if feeds == 0 {
+		return edits
+	}
+	out := slices.Clone(edits)
+	for i := range out {
+		plain := strings.ReplaceAll(out[i].NewText, "\r\n", "\n")
+		if pairs > feeds-pairs {
+			plain = strings.ReplaceAll(plain, "\n", "\r\n")
+		}
+		out[i].NewText = plain
+	}
+	return out
+}
+
+func (p *planner) create(c *CreateFile) error {
+	path, err := p.path(c.URI)
+	if err != nil {
+		return err
+	}
+	kind, at, origin, err := p.look(path)
+	switch {
+	case err != nil:
+		return err
+	case kind == NoFile:
+		p.written[path] = len(p.ops)
+		p.ops = append(p.ops, FileOperation{Kind: MakeFile, Path: path})
+		return nil
+	case kind == PlainFile && c.Overwrite:
+		old, err := p.text(at, origin)
+		if err != nil {
+			return err
+		}
+		if at >= 0 && p.ops[at].Path == path {
+			p.ops[at].New = ""
+			return nil
+		}
+		p.written[path] = len(p.ops)
+		p.ops = append(p.ops, FileOperation{Kind: WriteFile, Path: path, Old: old, Edits: 1})
+		return nil
+	case c.IgnoreIfExists:
+		return nil
+	default:
+		return fmt.Errorf("%w: %s is to be created, and is there already", ErrEditTarget, path)
+	}
+}
+
+func (p *planner) rename(c *RenameFile) error {
+	from, err := p.path(c.OldURI)
+	if err != nil {
+		return err
+	}
+	to, err := p.path(c.NewURI)
+	if err != nil {
+		return err
+	}
+	if from == to {
+		return nil
+	}
+	kind, _, _, err := p.look(from)
+	if err != nil {
+		return err
+	}
+	if kind == NoFile {
+		return &fs.PathError{Op: "rename", Path: from, Err: fs.ErrNotExist}
+	}
+	if _, inside := p.under(from, to); inside {
+		return fmt.Errorf("%w: %s is to be moved into itself, to %s", ErrEditTarget, from, to)
+	}
+	there, _, _, err := p.look(to)
+	switch {
+	case err != nil:
+		return err
+	case there == NoFile:
+	case c.Overwrite:
+		if _, inside := p.under(to, from); inside {
+			return fmt.Errorf("%w: %s is to take the place of %s, in which it is", ErrEditTarget, from, to)
+		}
+		p.move(FileOperation{Kind: RemoveFile, Path: to, Directory: there == Directory, Recursive: true})
+	case c.IgnoreIfExists:
+		return nil
+	default:
+		return fmt.Errorf("%w: %s is to be renamed to %s, which is there already", ErrEditTarget, from, to)
+	}
+	p.move(FileOperation{Kind: MoveFile, Path: from, NewPath: to, Directory: kind == Directory})
+	return nil
+}
+
+func (p *planner) remove(c *DeleteFile) error {
+	path, err := p.path(c.URI)
+	if err != nil {
+		return err
+	}
+	kind, at, origin, err := p.look(path)
+	switch {
+	case err != nil:
+		return err
+	case kind == NoFile && c.IgnoreIfNotExists:
+		return nil
+	case kind == NoFile:
+		return &fs.PathError{Op: "delete", Path: path, Err: fs.ErrNotExist}
+	}
+	o := FileOperation{Kind: RemoveFile, Path: path, Directory: kind == Directory, Recursive: c.Recursive}
+	if kind == PlainFile {
+		// The text is for people; a file that has none can still be removed.
+		o.Old, _ = p.text(at, origin)
+	}
+	p.move(o)
+	return nil
+}
+
+func (p *planner) move(o FileOperation) {
+	p.moved = append(p.moved, len(p.ops))
+	p.ops = append(p.ops, o)
+}
