@@ -122,7 +122,7 @@ func resourceInput(args string) (any, error) {
 }
 
 // actionInput reads "ACTION", then a JSON object or words "name=value". A value that is JSON is taken as JSON; a word
-// without "=" is the path.
+// without "=" is the file.
 func actionInput(args string) (any, error) {
 	action, rest := cutWord(args)
 	if action == "" {
@@ -141,7 +141,7 @@ func actionInput(args string) (any, error) {
 		word, rest = cutPath(rest)
 		name, value, ok := strings.Cut(word, "=")
 		if !ok {
-			input["path"] = word
+			input["file"] = word
 			continue
 		}
 		if jsonx.Valid([]byte(value)) {

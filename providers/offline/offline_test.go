@@ -76,7 +76,7 @@ func TestModel_CommandMakesToolInput(t *testing.T) {
 		},
 		{`!task look around\n!read a.go`, "task", `{"description":"look around","prompt":"look around\n!read a.go"}`},
 		{`!mcpres db demo://static/a b `, "mcp_read_resource", `{"server":"db","uri":"demo://static/a b"}`},
-		{`!lsp definition main.go line=12 symbol=Add`, "lsp", `{"action":"definition","line":12,"path":"main.go","symbol":"Add"}`},
+		{`!lsp definition main.go line=12 symbol=Add`, "lsp", `{"action":"definition","file":"main.go","line":12,"symbol":"Add"}`},
 		{`!debug launch {"program":"./cmd"}`, "debug", `{"action":"launch","program":"./cmd"}`},
 		{`!mcp mcp__db_query {"sql": "select 1"}`, "mcp__db_query", `{"sql": "select 1"}`},
 		{`!mcp query`, "mcp__db_query", `{}`},
