@@ -1,0 +1,85 @@
+package trust
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// Session is a store with answers over it that hold for one session only. It is safe for concurrent use.
+type Session struct {
+	store *Store
+
+	mu      sync.Mutex // guards what is below
+	answers []Entry
+	changes int
+}
+
+// NewSession returns a session without answers of its own. Without a store nothing is remembered beyond it.
+func NewSession(store *Store) *Session { return &Session{store: store} }
+
+// Look says what is known of a subject. What was answered for this session comes first.
+func (s *Session) Look(sub *Subject) (Verdict, error) {
+	own := s.own(sub)
+	if own.State != Unknown || s.store == nil {
+		return own, nil
+	}
+	kept, err := s.store.Look(sub)
+	if kept.State == Unknown && len(kept.Changed) == 0 {
+		return own, err
+	}
+	return kept, err
+}
+
+func (s *Session) own(sub *Subject) Verdict {
+	path := Canonical(sub.Path)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if i := find(s.answers, path); i >= 0 {
+		return s.answers[i].judge(sub)
+	}
+	return Verdict{}
+}
+
+// Answer takes the user's answer for a subject: for good, or for this session. Where keeping it fails, it holds for this
+// session, and the error says why.
+func (s *Session) Answer(ctx context.Context, sub *Subject, state State, remember bool) error {
+	path := Canonical(sub.Path)
+	var err error
+	if remember {
+		err = errors.New("there is no place to remember the answer; it holds for this session")
+		if s.store != nil {
+			err = s.store.Set(ctx, sub, state)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.changes++
+	i := find(s.answers, path)
+	if remember && err == nil {
+		if i >= 0 { // the newer word counts
+			s.answers = append(s.answers[:i], s.answers[i+1:]...)
+		}
+		return nil
+	}
+	if i < 0 {
+		s.answers = append(s.answers, Entry{Path: path})
+		i = len(s.answers) - 1
+	}
+	s.answers[i].record(sub, state, time.Now())
+	return err
+}
+
+// Stamp changes when any answer does, here or in another process.
+func (s *Session) Stamp() string {
+	s.mu.Lock()
+	n := s.changes
+	s.mu.Unlock()
+	stamp := strconv.Itoa(n)
+	if s.store != nil {
+		stamp += " " + s.store.Stamp()
+	}
+	return stamp
+}

@@ -1,0 +1,224 @@
+package trust
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
+)
+
+// FileError is a trust file that can not be understood. Nothing is trusted then, and the file is left as it is.
+type FileError struct {
+	Path, Reason string
+}
+
+func (e *FileError) Error() string {
+	return fmt.Sprintf("%s: %s; no workspace is trusted until you mend it or move it away", e.Path, e.Reason)
+}
+
+// Store keeps answers in a file, which other processes may write too. It is safe for concurrent use and holds nothing in
+// memory.
+type Store struct {
+	path string
+}
+
+// Open returns the store in a file, which need not exist. It does no I/O.
+func Open(path string) *Store { return &Store{path: path} }
+
+// Path is the file.
+func (s *Store) Path() string { return s.path }
+
+// fileVersion is the one version of the format that there is.
+const fileVersion = 1
+
+type storedFile struct {
+	Version    int     `json:"version"`
+	Workspaces []Entry `json:"workspaces"`
+}
+
+// decode reads a trust file strictly in what it means, so that no slip can pass for an answer.
+func decode(data []byte) ([]Entry, error) {
+	var f storedFile
+	if err := jsonx.Unmarshal(data, &f); err != nil {
+		return nil, err
+	}
+	if f.Version != fileVersion {
+		return nil, fmt.Errorf("has version %d; this program knows version %d", f.Version, fileVersion)
+	}
+	for i := range f.Workspaces {
+		e := &f.Workspaces[i]
+		switch {
+		case e.State != Trusted && e.State != Denied:
+			return nil, fmt.Errorf("workspace %d has the state %q, not trusted or denied", i+1, e.State)
+		case e.Path == "":
+			return nil, fmt.Errorf("workspace %d has no path", i+1)
+		case slices.ContainsFunc(f.Workspaces[:i], func(o Entry) bool { return o.Path == e.Path }):
+			return nil, fmt.Errorf("workspace %q is there twice", e.Path)
+		}
+	}
+	return f.Workspaces, nil
+}
+
+func (s *Store) read() ([]Entry, error) {
+	data, err := os.ReadFile(s.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading which workspaces are trusted: %w", err)
+	}
+	list, err := decode(data)
+	if err != nil {
+		return nil, &FileError{Path: s.path, Reason: err.Error()}
+	}
+	return list, nil
+}
+
+// find returns the index of a workspace, or -1.
+func find(list []Entry, path string) int {
+	return slices.IndexFunc(list, func(e Entry) bool { return samePath(e.Path, path, runtime.GOOS) })
+}
+
+// Look says what is known of a subject. With an error nothing is.
+func (s *Store) Look(sub *Subject) (Verdict, error) {
+	list, err := s.read()
+	if err != nil {
+		return Verdict{}, err
+	}
+	if i := find(list, Canonical(sub.Path)); i >= 0 {
+		return list[i].judge(sub), nil
+	}
+	return Verdict{}, nil
+}
+
+// List returns all answers, by path.
+func (s *Store) List() ([]Entry, error) {
+	list, err := s.read()
+	slices.SortFunc(list, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
+	return list, err
+}
+
+// Set keeps an answer, which must not be Unknown: that is what Revoke is for.
+func (s *Store) Set(ctx context.Context, sub *Subject, state State) error {
+	if state != Trusted && state != Denied {
+		return fmt.Errorf("%q is no answer", state)
+	}
+	if !filepath.IsAbs(sub.Path) {
+		return fmt.Errorf("the workspace %q is not an absolute path", sub.Path)
+	}
+	path := Canonical(sub.Path)
+	return s.change(ctx, func(list []Entry) ([]Entry, bool) {
+		i := find(list, path)
+		if i < 0 {
+			list = append(list, Entry{Path: path})
+			i = len(list) - 1
+		}
+		list[i].record(sub, state, time.Now())
+		return list, true
+	})
+}
+
+// Revoke forgets the answer for a workspace, and reports whether there was one.
+func (s *Store) Revoke(ctx context.Context, path string) (was bool, err error) {
+	names := []string{Canonical(path), filepath.Clean(path)} // the directory may be gone, or a link by now
+	err = s.change(ctx, func(list []Entry) ([]Entry, bool) {
+		list = slices.DeleteFunc(list, func(e Entry) bool {
+			hit := find([]Entry{e}, names[0]) >= 0 || find([]Entry{e}, names[1]) >= 0
+			was = was || hit
+			return hit
+		})
+		return list, was
+	})
+	return was && err == nil, err
+}
+
+// RevokeAll forgets all answers and returns how many there were.
+func (s *Store) RevokeAll(ctx context.Context) (n int, err error) {
+	err = s.change(ctx, func(list []Entry) ([]Entry, bool) {
+		n = len(list)
+		return nil, n > 0
+	})
+	return n, err
+}
+
+// Stamp changes when the file does. It costs one look at the file's metadata.
+func (s *Store) Stamp() string {
+	info, err := os.Stat(s.path)
+	if err != nil {
+		return "none"
+	}
+	return fmt.Sprintf("%d %d", info.ModTime().UnixNano(), info.Size())
+}
+
+// lockWait bounds how long another process may hold the file; it takes milliseconds.
+const lockWait = 5 * time.Second
+
+// change rewrites the file in one step, with the right to do so among processes. fn says whether it changed anything.
+func (s *Store) change(ctx context.Context, fn func([]Entry) ([]Entry, bool)) error {
+	dir := filepath.Dir(s.path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("saving which workspaces are trusted: %w", err)
+	}
+	unlock, err := s.lock(ctx)
+	if err != nil {
+		return fmt.Errorf("saving which workspaces are trusted: %w", err)
+	}
+	defer unlock()
+	list, err := s.read()
+	if err != nil {
+		return err
+	}
+	list, changed := fn(list)
+	if !changed {
+		return nil
+	}
+	if err := s.write(list); err != nil {
+		return fmt.Errorf("saving which workspaces are trusted: %w", err)
+	}
+	return nil
+}
+
+// lock takes an advisory lock on a file beside the store. The file stays: it could not go without a race.
+func (s *Store) lock(ctx context.Context) (unlock func(), err error) {
+	f := flock.New(s.path+".lock", flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))
+	ctx, cancel := context.WithTimeoutCause(ctx, lockWait, errors.New("another process holds the lock for too long"))
+	defer cancel()
+	switch _, err := f.TryLockContext(ctx, 5*time.Millisecond); {
+	case err == nil:
+		return func() { _ = f.Close() }, nil
+	case errors.Is(err, errors.ErrUnsupported):
+		return func() {}, nil // a file system without locks
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("locking %s.lock: %w", s.path, context.Cause(ctx))
+	default:
+		return nil, err
+	}
+}
+
+func (s *Store) write(list []Entry) error {
+	data, err := jsonx.Marshal(storedFile{Version: fileVersion, Workspaces: list})
+	if err != nil {
+		return err
+	}
+	// CreateTemp makes the file with mode 0600.
+	tmp, err := os.CreateTemp(filepath.Dir(s.path), ".trust-*.json")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(tmp.Name()) }() // fails when the rename has worked
+	_, err = tmp.Write(append(data, '\n'))
+	if err = errors.Join(err, tmp.Sync(), tmp.Close()); err != nil {
+		return err
+	}
+	return os.Rename(tmp.Name(), s.path)
+}

@@ -1,0 +1,139 @@
+package config
+
+import (
+	"context"
+	"errors"
+	"io"
+	"path/filepath"
+	"time"
+
+	"github.com/gajae-code/gjc/internal/proc"
+	"github.com/gajae-code/gjc/lsp"
+)
+
+const (
+	rustAnalyzer = "rust-analyzer"
+	// probeTime bounds the question to lspmux, probeAge is how long its answer counts.
+	probeTime = time.Second
+	probeAge  = 5 * time.Minute
+)
+
+// Lspmux is what is known of lspmux, a program that lets several editors share one rust-analyzer.
+type Lspmux struct {
+	// Path is the program; empty where there is none, or no configuration of it, or where it is turned off.
+	Path string
+	// Running says that its server answered.
+	Running bool
+	// Why says what is missing where it does not run.
+	Why string
+}
+
+// String is a line for people.
+func (m Lspmux) String() string {
+	switch {
+	case m.Running:
+		return "lspmux runs; rust-analyzer is shared through it"
+	case m.Path != "":
+		return "lspmux is there and not used: " + m.Why
+	default:
+		return "lspmux is not used: " + m.Why
+	}
+}
+
+// wrap returns the server as it is reached through lspmux. The path must be absolute: lspmux looks at no PATH.
+func (m Lspmux) wrap(s *lsp.Spec) *lsp.Spec {
+	wrapped := *s
+	wrapped.Path = m.Path
+	wrapped.Args = []string{"client", "--server-path", s.Path}
+	if len(s.Args) > 0 {
+		wrapped.Args = append(append(wrapped.Args, "--"), s.Args...)
+	}
+	return &wrapped
+}
+
+// lspmux asks lspmux and keeps the answer. It belongs to the holder of the catalog's turn.
+type lspmux struct {
+	opts  *Options
+	known Lspmux
+	asked time.Time
+}
+
+func (m *lspmux) status(ctx context.Context, env []string) Lspmux {
+	if !m.asked.IsZero() && time.Since(m.asked) < probeAge {
+		return m.known
+	}
+	known := m.look(ctx, env)
+	if ctx.Err() != nil {
+		return known // half an answer is not kept
+	}
+	m.known, m.asked = known, time.Now()
+	return known
+}
+
+func (m *lspmux) look(ctx context.Context, env []string) Lspmux {
+	get := func(name string) string { return variable(env, name, m.opts.GOOS) }
+	for _, name := range []string{"GJC_DISABLE_LSPMUX", "PI_DISABLE_LSPMUX"} {
+		if get(name) == "1" {
+			return Lspmux{Why: name + "=1 turns it off"}
+		}
+	}
+	path, err := m.opts.LookPath("lspmux", env)
+	if err != nil || !filepath.IsAbs(path) {
+		return Lspmux{Why: "it is not on PATH"}
+	}
+	file := lspmuxConfig(m.opts.GOOS, m.opts.Home, get)
+	if file == "" || !isFile(file) {
+		return Lspmux{Why: "it has no configuration (" + file + ")"}
+	}
+	err = m.probe(ctx, path, env)
+	if err != nil {
+		return Lspmux{Path: path, Why: err.Error()}
+	}
+	return Lspmux{Path: path, Running: true}
+}
+
+var errProbe = errors.New("lspmux status did not answer within a second")
+
+// probe runs lspmux status, which fails where no server of it listens.
+func (m *lspmux) probe(ctx context.Context, path string, env []string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, probeTime, errProbe)
+	defer cancel()
+	start := proc.Start
+	if m.opts.Children != nil {
+		start = m.opts.Children.Start
+	}
+	p, err := start(ctx, &proc.Options{Path: path, Args: []string{"status"}, Env: proc.Environ(env), Dir: m.opts.Home, Stdout: io.Discard})
+	if err != nil {
+		return err
+	}
+	if _, err = p.Wait(ctx); err != nil {
+		p.Kill()
+		<-p.Done()
+		return err
+	}
+	return p.Err()
+}
+
+// lspmuxConfig is where lspmux looks for its configuration.
+func lspmuxConfig(goos, home string, getenv func(string) string) string {
+	switch goos {
+	case "windows":
+		if dir := getenv("APPDATA"); dir != "" {
+			return filepath.Join(dir, "lspmux", "config", "config.toml")
+		}
+		return ""
+	case "darwin":
+		if home == "" {
+			return ""
+		}
+		return filepath.Join(home, "Library", "Application Support", "lspmux", "config.toml")
+	}
+	dir := getenv("XDG_CONFIG_HOME")
+	if !filepath.IsAbs(dir) {
+		if home == "" {
+			return ""
+		}
+		dir = filepath.Join(home, ".config")
+	}
+	return filepath.Join(dir, "lspmux", "config.toml")
+}

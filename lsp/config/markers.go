@@ -1,0 +1,70 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+)
+
+// directory is what a directory holds, by name.
+type directory map[string]bool
+
+// readNames lists a directory; one that is not there is empty.
+func readNames(dir string) directory {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = f.Close() }()
+	names, _ := f.Readdirnames(-1) // what could be read counts
+	all := make(directory, len(names))
+	for _, name := range names {
+		all[name] = true
+	}
+	return all
+}
+
+// hasMarker reports whether one of the markers is in dir. A marker may be a path and have wildcards in each of its parts;
+// ** is no more than one part. list gives the names in a directory.
+func hasMarker(dir string, markers []string, goos string, list func(string) directory) bool {
+	return slices.ContainsFunc(markers, func(m string) bool {
+		return hasPath(dir, strings.Split(filepath.ToSlash(m), "/"), goos, list)
+	})
+}
+
+func hasPath(dir string, parts []string, goos string, list func(string) directory) bool {
+	for len(parts) > 1 && (parts[0] == "." || parts[0] == "") {
+		parts = parts[1:]
+	}
+	last := len(parts) == 1
+	names := list(dir)
+	if names[parts[0]] && (last || hasPath(filepath.Join(dir, parts[0]), parts[1:], goos, list)) {
+		return true
+	}
+	// These systems do not tell a from A, so a name that is written otherwise has to be looked for.
+	fold := goos == "windows" || goos == "darwin"
+	if !fold && !strings.ContainsAny(parts[0], "*?[{") {
+		return false
+	}
+	for name := range names {
+		if matchName(parts[0], name, fold) && (last || hasPath(filepath.Join(dir, name), parts[1:], goos, list)) {
+			return true
+		}
+	}
+	return false
+}
+
+// matchName matches one part of a marker; a pattern that is none is a name.
+func matchName(pattern, name string, fold bool) bool {
+	if fold {
+		pattern, name = strings.ToLower(pattern), strings.ToLower(name)
+	}
+	if pattern == name {
+		return true
+	}
+	ok, err := doublestar.Match(pattern, name)
+	return err == nil && ok
+}

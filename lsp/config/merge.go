@@ -1,0 +1,159 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gajae-code/gjc/lsp"
+)
+
+// definition is a server after all files were put over one another.
+type definition struct {
+	name   string
+	custom bool // not among the defaults
+	rank   int
+	fields map[string]value
+	at     string // where a file mentions it last
+}
+
+// merge puts files over the defaults, those that count less first. A server's field counts as a whole, but objects are
+// merged member by member.
+func merge(files []*file) (defs []*definition, problems []string) {
+	byName := make(map[string]*definition)
+	var builtin []string
+	for i, s := range defaults().servers {
+		d := &definition{name: s.name, rank: 2 * i, fields: maps.Clone(s.fields)}
+		byName[s.name] = d
+		builtin = append(builtin, s.name)
+		defs = append(defs, d)
+	}
+	for first, second := range ahead {
+		byName[first].rank = byName[second].rank - 1
+	}
+	for _, f := range files {
+		for _, s := range f.servers {
+			d := byName[s.name]
+			if d == nil {
+				d = &definition{name: s.name, custom: true, rank: len(defs), fields: make(map[string]value)}
+				byName[s.name] = d
+				defs = append(defs, d)
+			}
+			d.at = f.at(s.line)
+			for name, v := range s.fields {
+				if lower, ok := d.fields[name]; ok {
+					v.node = v.over(lower.node)
+				}
+				d.fields[name] = v
+			}
+		}
+	}
+	defs = slices.DeleteFunc(defs, func(d *definition) bool {
+		var missing []string
+		for _, name := range []string{"command", "fileTypes", "rootMarkers"} {
+			if _, ok := d.fields[name]; !ok {
+				missing = append(missing, name)
+			}
+		}
+		if len(missing) == 0 {
+			return false
+		}
+		if !d.disabled() {
+			problems = append(problems, fmt.Sprintf("%s: server %s is none of the known ones, so it needs command, fileTypes and rootMarkers; it lacks %s%s",
+				d.at, quote(d.name), strings.Join(missing, " and "), meant(d.name, builtin)))
+		}
+		return true
+	})
+	// The user's own servers come first: who writes one wants it.
+	slices.SortStableFunc(defs, func(a, b *definition) int {
+		if a.custom != b.custom {
+			if a.custom {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Compare(a.rank, b.rank)
+	})
+	return defs, problems
+}
+
+func (d *definition) texts(name string) []string { return d.fields[name].strings() }
+
+func (d *definition) isTrue(name string) bool {
+	v, ok := d.fields[name]
+	return ok && v.text == "true"
+}
+
+func (d *definition) disabled() bool { return d.isTrue("disabled") }
+
+func (d *definition) linter() bool { return d.isTrue("isLinter") }
+
+func (d *definition) command() string { return d.fields["command"].text }
+
+// spec returns the server as package lsp wants it, with the program at path.
+func (d *definition) spec(program string) *lsp.Spec {
+	s := &lsp.Spec{
+		Name: d.name, Path: program, Args: d.texts("args"), FileTypes: d.texts("fileTypes"), RootMarkers: d.texts("rootMarkers"),
+		InitOptions: d.fields["initOptions"].json(), Settings: d.fields["settings"].json(), Linter: d.linter(),
+	}
+	if v, ok := d.fields["warmupTimeoutMs"]; ok {
+		s.Warmup, _ = milliseconds(v.node)
+		s.Warmup = max(s.Warmup, time.Millisecond)
+	}
+	if v, ok := d.fields["extensionToLanguage"]; ok {
+		s.LanguageIDs = make(map[string]string)
+		for _, m := range v.members {
+			s.LanguageIDs[m.name] = m.value.text
+		}
+	}
+	if v, ok := d.fields["capabilities"]; ok {
+		s.Capabilities = make(map[string]bool)
+		for _, m := range v.members {
+			s.Capabilities[m.name] = m.value.text == "true"
+		}
+	}
+	return s
+}
+
+// takes reports whether a server with these file types is for a file of this name: by the end of the name where a type
+// begins with a dot, in any case, and else by the whole name.
+func takes(fileTypes []string, base string) bool {
+	return slices.ContainsFunc(fileTypes, func(t string) bool {
+		if !strings.HasPrefix(t, ".") {
+			return t == base
+		}
+		return len(base) >= len(t) && strings.EqualFold(base[len(base)-len(t):], t)
+	})
+}
+
+// within returns the path of a file below a directory, with slashes, as the operating system called goos compares paths.
+func within(dir, file, goos string) (rel string, ok bool) {
+	if goos == "windows" {
+		dir, file = slashed(dir), slashed(file)
+	}
+	dir, file = path.Clean(dir), path.Clean(file)
+	same := func(a, b string) bool { return a == b || goos == "windows" && strings.EqualFold(a, b) }
+	if same(dir, file) {
+		return "", true
+	}
+	if !strings.HasSuffix(dir, "/") { // the root of a file system
+		dir += "/"
+	}
+	if len(file) > len(dir) && same(file[:len(dir)], dir) {
+		return file[len(dir):], true
+	}
+	return "", false
+}
+
+// slashed is a Windows path with slashes and without the prefix of long paths.
+func slashed(p string) string {
+	p = strings.ReplaceAll(p, `\`, "/")
+	if rest, ok := strings.CutPrefix(p, "//?/UNC/"); ok {
+		return "//" + rest
+	}
+	return strings.TrimPrefix(p, "//?/")
+}

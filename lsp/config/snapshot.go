@@ -1,0 +1,351 @@
+package config
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gajae-code/gjc/internal/trust"
+	"github.com/gajae-code/gjc/lsp"
+)
+
+// snapshot is everything as it was read at one time. What it lists and finds it keeps.
+type snapshot struct {
+	opts       *Options
+	env        []string
+	stamp      string // of the answers about trust
+	read       time.Time
+	workspaces []*workspace
+	problems   []string
+	idle       time.Duration
+	// trustError is why no answer could be read.
+	trustError error
+
+	dirs     map[string]directory
+	programs map[string]found
+	specs    map[string]*lsp.Spec
+	wrapped  map[string]*lsp.Spec
+}
+
+// workspace is one root with its own configuration.
+type workspace struct {
+	root string
+	// defs are the servers as they hold now, all those that there would be with trust.
+	defs, all []*definition
+	// files need trust; ignored are those of them that do not have it.
+	files, ignored []*file
+	// programs are those of the project that would be run with trust, as paths below root.
+	programs                      []string
+	filesTrusted, programsTrusted bool
+	state                         trust.State
+}
+
+// subject is the workspace as the user is asked about it.
+func (ws *workspace) subject() *trust.Subject {
+	sub := &trust.Subject{Path: ws.root, Programs: slices.Sorted(slices.Values(ws.programs))}
+	for _, f := range ws.files {
+		sub.Files = append(sub.Files, f.trustFile())
+	}
+	return sub
+}
+
+// how says why the workspace's own things are not used, and what the user can do.
+func (ws *workspace) how() string {
+	if ws.state == trust.Denied {
+		return "you have denied this workspace to run commands of its own; \"gjc trust add " + ws.root + "\" allows it"
+	}
+	return "the workspace is not trusted yet; trust it when the editor asks, or with \"gjc trust add " + ws.root + "\""
+}
+
+func newSnapshot(opts *Options, env []string) *snapshot {
+	s := &snapshot{
+		opts: opts, env: env, read: time.Now(),
+		dirs: make(map[string]directory), programs: make(map[string]found),
+		specs: make(map[string]*lsp.Spec), wrapped: make(map[string]*lsp.Spec),
+	}
+	seen := make(map[string]bool)
+	var user []*file
+	for _, p := range userPlaces(opts.Home, opts.AgentDir) {
+		user = append(user, readPlace(p, seen)...)
+	}
+	s.tell(user)
+	for _, root := range opts.Roots {
+		var own []*file
+		for _, p := range projectPlaces(root) {
+			own = append(own, readPlace(p, seen)...)
+		}
+		s.tell(own)
+		s.workspaces = append(s.workspaces, s.newWorkspace(root, user, own))
+	}
+	return s
+}
+
+// tell takes over the problems of files.
+func (s *snapshot) tell(files []*file) {
+	for _, f := range files {
+		s.problems = append(s.problems, f.problems...)
+	}
+}
+
+func (s *snapshot) newWorkspace(root string, user, own []*file) *workspace {
+	ws := &workspace{root: root}
+	for _, f := range own {
+		if len(f.runs) > 0 {
+			ws.files = append(ws.files, f)
+		}
+	}
+	files := ws.subject()
+	ws.filesTrusted = files.Empty()
+	if !files.Empty() {
+		verdict := s.ask(files)
+		ws.filesTrusted, ws.state = verdict.State == trust.Trusted, verdict.State
+	}
+	// Which programs there are is found out as they are looked for; the answer does not depend on it.
+	files.Programs = []string{"any"}
+	verdict := s.ask(files)
+	ws.programsTrusted = verdict.State == trust.Trusted
+	if len(ws.files) == 0 {
+		ws.state = verdict.State
+	}
+	used := own
+	if !ws.filesTrusted {
+		ws.ignored = ws.files
+		used = slices.DeleteFunc(slices.Clone(own), func(f *file) bool { return slices.Contains(ws.files, f) })
+	}
+	var problems []string
+	ws.all, problems = merge(append(slices.Clone(user), own...))
+	ws.defs = ws.all
+	if !ws.filesTrusted {
+		ws.defs, problems = merge(append(slices.Clone(user), used...))
+	}
+	for _, p := range problems {
+		if !slices.Contains(s.problems, p) { // the user's files are merged for each root
+			s.problems = append(s.problems, p)
+		}
+	}
+	if len(s.workspaces) == 0 { // servers are shared among roots, so the first root speaks for all
+		for _, f := range append(slices.Clone(user), used...) {
+			if f.idle != nil {
+				s.idle = *f.idle
+			}
+		}
+	}
+	return ws
+}
+
+func (s *snapshot) ask(sub *trust.Subject) trust.Verdict {
+	v, err := s.opts.Trust.Look(sub)
+	if err != nil {
+		s.trustError = err
+	}
+	return v
+}
+
+// list gives the names in a directory.
+func (s *snapshot) list(dir string) directory {
+	names, ok := s.dirs[dir]
+	if !ok {
+		names = readNames(dir)
+		s.dirs[dir] = names
+	}
+	return names
+}
+
+// usable is a server that can be used, and where.
+type usable struct {
+	def  *definition
+	ws   *workspace
+	root string
+	spec *lsp.Spec
+}
+
+func linterOrder(u usable) int {
+	if u.spec.Linter {
+		return 1
+	}
+	return 0
+}
+
+// workspaceOf returns the innermost root that contains a file, or nil.
+func (s *snapshot) workspaceOf(file string) *workspace {
+	var best *workspace
+	for _, ws := range s.workspaces {
+		if _, in := within(ws.root, file, s.opts.GOOS); in && (best == nil || len(ws.root) > len(best.root)) {
+			best = ws
+		}
+	}
+	return best
+}
+
+// forFile returns the servers for a file, those that know types first.
+func (s *snapshot) forFile(file string) []usable {
+	ws := s.workspaceOf(file)
+	if ws == nil {
+		return nil
+	}
+	base := filepath.Base(file)
+	return s.choose(ws, func(d *definition) string {
+		if !takes(d.texts("fileTypes"), base) {
+			return ""
+		}
+		return s.markedRoot(ws, d, filepath.Dir(file))
+	})
+}
+
+// forRoot returns the servers that have a marker in the workspace's root itself.
+func (s *snapshot) forRoot(ws *workspace) []usable {
+	return s.choose(ws, func(d *definition) string {
+		if s.marked(ws.root, d) {
+			return ws.root
+		}
+		return ""
+	})
+}
+
+func (s *snapshot) marked(dir string, d *definition) bool {
+	return hasMarker(dir, d.texts("rootMarkers"), s.opts.GOOS, s.list)
+}
+
+// markedRoot returns the directory to run a server in for files in dir: the workspace's root if it has a marker, else the
+// nearest directory above the file that has one, else "".
+func (s *snapshot) markedRoot(ws *workspace, d *definition, dir string) string {
+	if s.marked(ws.root, d) {
+		return ws.root
+	}
+	for {
+		rel, in := within(ws.root, dir, s.opts.GOOS)
+		if !in || rel == "" {
+			return ""
+		}
+		if s.marked(dir, d) {
+			return dir
+		}
+		dir = filepath.Dir(dir)
+	}
+}
+
+// choose returns the usable servers among those that rootOf has a directory for.
+func (s *snapshot) choose(ws *workspace, rootOf func(*definition) string) []usable {
+	var all []usable
+	if !ws.filesTrusted {
+		// What the servers of the project's files would run is part of the question.
+		for _, d := range ws.all {
+			if root := rootOf(d); root != "" && !d.disabled() {
+				s.note(ws, s.find(d.command(), root, ws))
+			}
+		}
+	}
+	for _, d := range ws.defs {
+		root := rootOf(d)
+		if root == "" || d.disabled() || d.foreign() != "" {
+			continue
+		}
+		if program, _ := s.program(ws, d, root); program != "" {
+			all = append(all, usable{def: d, ws: ws, root: root, spec: s.spec(ws, d, root, program)})
+		}
+	}
+	all = slices.DeleteFunc(slices.Clone(all), func(u usable) bool { return superseding(u, all) != "" })
+	slices.SortStableFunc(all, func(a, b usable) int { return linterOrder(a) - linterOrder(b) })
+	return all
+}
+
+// superseding returns the name of the server in all that makes u superfluous, or "".
+func superseding(u usable, all []usable) string {
+	for _, o := range all {
+		if o.def != u.def && slices.Contains(o.def.texts("supersedes"), u.def.name) && !slices.Contains(u.def.texts("supersedes"), o.def.name) {
+			return o.def.name
+		}
+	}
+	return ""
+}
+
+// foreign says why a server can not be one, or "".
+func (d *definition) foreign() string {
+	if args := d.texts("args"); len(args) > 0 {
+		return notLSP[d.command()+" "+args[0]]
+	}
+	return ""
+}
+
+// program returns the program of a server, or why there is none.
+func (s *snapshot) program(ws *workspace, d *definition, root string) (program, why string) {
+	f := s.find(d.command(), root, ws)
+	s.note(ws, f)
+	switch {
+	case f.local != "" && ws.programsTrusted:
+		return f.local, ""
+	case f.path != "":
+		return f.path, ""
+	case f.local != "":
+		return "", fmt.Sprintf("%s is a program of the project's own and is not run, because %s", f.local, ws.how())
+	default:
+		return "", f.why
+	}
+}
+
+// note remembers a program of the project for the question about trust.
+func (s *snapshot) note(ws *workspace, f found) {
+	if f.local == "" {
+		return
+	}
+	rel, in := within(ws.root, f.local, s.opts.GOOS)
+	if !in {
+		rel = f.local
+	}
+	if !slices.Contains(ws.programs, rel) {
+		ws.programs = append(ws.programs, rel)
+	}
+}
+
+// spec returns the same pointer for the same server as long as the snapshot lives.
+func (s *snapshot) spec(ws *workspace, d *definition, root, program string) *lsp.Spec {
+	key := strings.Join([]string{ws.root, d.name, root, program}, "\x00")
+	if have, ok := s.specs[key]; ok {
+		return have
+	}
+	made := d.spec(program)
+	s.specs[key] = made
+	return made
+}
+
+// unused tells why servers are not used, those first that lack least.
+func (s *snapshot) unused(used []usable) []lsp.Unused {
+	var lists [5][]lsp.Unused
+	told := make(map[string]bool)
+	for _, ws := range s.workspaces {
+		ready := s.forRoot(ws)
+		for _, d := range ws.defs {
+			if told[d.name] || slices.ContainsFunc(used, func(u usable) bool { return u.def.name == d.name }) {
+				continue
+			}
+			told[d.name] = true
+			rank, why := s.reason(ws, d, ready)
+			lists[rank] = append(lists[rank], lsp.Unused{Name: d.name, Why: why})
+		}
+	}
+	return slices.Concat(lists[:]...)
+}
+
+// reason says why a server is not used in a workspace's root, and how near to use it is.
+func (s *snapshot) reason(ws *workspace, d *definition, ready []usable) (rank int, why string) {
+	if d.disabled() {
+		return 3, "turned off in " + d.fields["disabled"].at
+	}
+	markers := d.texts("rootMarkers")
+	if !s.marked(ws.root, d) {
+		return 4, fmt.Sprintf("none of %s is in %s; a file below a directory that has one starts it", strings.Join(shorten(markers, 6), ", "), ws.root)
+	}
+	if why := d.foreign(); why != "" {
+		return 2, why
+	}
+	program, why := s.program(ws, d, ws.root)
+	if program == "" {
+		return 0, why
+	}
+	if by := superseding(usable{def: d}, ready); by != "" {
+		return 1, by + " is used in its place"
+	}
+	return 0, "it is not used here" // another root's server of the same name has its file types
+}

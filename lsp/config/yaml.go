@@ -1,0 +1,166 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+)
+
+// parseYAML reads a YAML file. An empty one is nil.
+func parseYAML(data []byte) (*node, error) {
+	file, err := parser.ParseBytes(data, 0)
+	if err != nil {
+		f := faultf(1, "the file is not YAML")
+		if y, ok := errors.AsType[yaml.Error](err); ok {
+			f.text += ": " + y.GetMessage()
+			if t := y.GetToken(); t != nil {
+				f.line = t.Position.Line
+			}
+		}
+		return nil, f
+	}
+	var body ast.Node
+	for _, doc := range file.Docs {
+		switch {
+		case doc.Body == nil:
+		case body != nil:
+			return nil, faultf(lineOf(doc.Body), "there is a second document; a configuration is one")
+		default:
+			body = doc.Body
+		}
+	}
+	if body == nil {
+		return nil, nil
+	}
+	r := yamlReader{anchors: make(map[string]*node)}
+	n, err := r.value(body)
+	if err == nil && n.kind == null {
+		return nil, nil
+	}
+	return n, err
+}
+
+func lineOf(n ast.Node) int {
+	if t := n.GetToken(); t != nil && t.Position != nil {
+		return t.Position.Line
+	}
+	return 1
+}
+
+type yamlReader struct {
+	anchors map[string]*node
+	depth   int
+}
+
+func (r *yamlReader) value(in ast.Node) (*node, error) {
+	if r.depth++; r.depth > 1000 {
+		return nil, faultf(lineOf(in), "the file is nested too deeply")
+	}
+	defer func() { r.depth-- }()
+	if in == nil {
+		return &node{line: 1, size: 1}, nil
+	}
+	n := &node{line: lineOf(in)}
+	switch in := in.(type) {
+	case *ast.NullNode:
+	case *ast.BoolNode:
+		n.kind, n.text = boolean, fmt.Sprint(in.Value)
+	case *ast.IntegerNode:
+		n.kind, n.text = number, fmt.Sprint(in.Value)
+	case *ast.FloatNode:
+		s, ok := float(in.Value)
+		if !ok {
+			return nil, faultf(n.line, "the number is too large")
+		}
+		n.kind, n.text = number, s
+	case *ast.StringNode:
+		n.kind, n.text = text, in.Value
+	case *ast.LiteralNode:
+		n.kind, n.text = text, in.Value.Value
+	case *ast.SequenceNode:
+		n.kind = list
+		for _, v := range in.Values {
+			item, err := r.value(v)
+			if err != nil {
+				return nil, err
+			}
+			n.list = append(n.list, item)
+		}
+	case *ast.MappingNode:
+		n.kind = object
+		if err := r.members(n, in.Values); err != nil {
+			return nil, err
+		}
+	case *ast.MappingValueNode:
+		n.kind, n.line = object, lineOf(in.Key)
+		if err := r.members(n, []*ast.MappingValueNode{in}); err != nil {
+			return nil, err
+		}
+	case *ast.AnchorNode:
+		v, err := r.value(in.Value)
+		if err == nil && in.Name != nil {
+			r.anchors[in.Name.GetToken().Value] = v
+		}
+		return v, err
+	case *ast.AliasNode:
+		name := in.Value.GetToken().Value
+		if v, ok := r.anchors[name]; ok {
+			return v, nil
+		}
+		return nil, faultf(n.line, "there is no anchor &%s before this", name)
+	case *ast.TagNode:
+		v, err := r.value(in.Value)
+		if err == nil && in.Start.Value == "!!str" && v.kind != list && v.kind != object {
+			return &node{line: v.line, kind: text, text: in.Value.GetToken().Value, size: 1}, nil
+		}
+		return v, err
+	default:
+		return nil, faultf(n.line, "a value like this can not stand here")
+	}
+	return n, n.measure()
+}
+
+func (r *yamlReader) members(n *node, values []*ast.MappingValueNode) error {
+	var merged []*node
+	for _, mv := range values {
+		value, err := r.value(mv.Value)
+		if err != nil {
+			return err
+		}
+		if mv.Key.IsMergeKey() {
+			if value.kind == list {
+				merged = append(merged, value.list...)
+			} else {
+				merged = append(merged, value)
+			}
+			continue
+		}
+		m := member{line: lineOf(mv.Key), value: value}
+		switch key := mv.Key.(type) {
+		case *ast.StringNode:
+			m.name = key.Value
+		case *ast.MappingKeyNode, *ast.AnchorNode, *ast.AliasNode, *ast.TagNode:
+			return faultf(m.line, "a name like this can not stand here")
+		default:
+			m.name = key.GetToken().Value
+		}
+		if n.member(m.name) != nil {
+			return faultf(m.line, "%q is there twice", m.name)
+		}
+		n.members = append(n.members, m)
+	}
+	for _, from := range merged {
+		if from.kind != object {
+			return faultf(from.line, "only a mapping can be merged with <<")
+		}
+		for _, m := range from.members {
+			if n.member(m.name) == nil {
+				n.members = append(n.members, m)
+			}
+		}
+	}
+	return nil
+}
