@@ -123,8 +123,8 @@ func DecodeTextEdits(raw jsonx.Raw) ([]protocol.TextEdit, error) {
 	return decodeEdits(wire)
 }
 
-// wireChange has the members of all kinds of a document change.
-type wireChange struct {
+// wireDocumentChange has the members of all kinds of a document change.
+type wireDocumentChange struct {
 	Kind         string `json:"kind"`
 	TextDocument struct {
 		URI     string   `json:"uri"`
@@ -142,7 +142,7 @@ type wireChange struct {
 	} `json:"options"`
 }
 
-func (c *wireChange) change() (DocumentChange, error) {
+func (c *wireDocumentChange) change() (DocumentChange, error) {
 	o := c.Options
 	switch c.Kind {
 	case "":
@@ -175,7 +175,7 @@ func DecodeWorkspaceEdit(raw jsonx.Raw) (*WorkspaceEdit, error) {
 	}
 	var wire struct {
 		Changes         map[string][]wireEdit `json:"changes"`
-		DocumentChanges []wireChange          `json:"documentChanges"`
+		DocumentChanges []wireDocumentChange          `json:"documentChanges"`
 	}
 	if err := jsonx.Unmarshal(raw, &wire); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrBadEdit, err)
