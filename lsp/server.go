@@ -2,10 +2,13 @@ package lsp
 
 import (
 	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
-	"go.lsp.dev/protocol"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/proc"
@@ -38,43 +41,76 @@ type ServerOptions struct {
 	Notice func(text, detail string)
 }
 
-// ServerState is where a server is in its life.
-type ServerState string
-
-// The states.
-const (
-	StateIdle       ServerState = "idle" // not started yet, or ended for being idle
-	StateStarting   ServerState = "starting"
-	StateReady      ServerState = "ready"
-	StateRestarting ServerState = "restarting"
-	StateFailed     ServerState = "failed"
-	StateClosed     ServerState = "closed"
-)
-
-// ServerStatus is a snapshot of a server, for people.
-type ServerStatus struct {
-	Name, Root string
-	Command    []string
-	State      ServerState
-	PID        int    // zero while there is no process
-	Info       string // name and version as the server tells them
-	Encoding   Encoding
-	Started    time.Time // of the present process
-	Restarts   int
-	Documents  int
-	Progress   []string // what it is busy with
-	LastError  string
-	Log        string // the end of its stderr and of its log messages
-}
-
 // Server is one language server for all who use it. Its process starts at the first need, is started anew when it dies,
 // with the documents that are open, and can end while nobody uses it. All methods are safe for concurrent use.
+//
+// Its goroutines, all of which have ended when Close returns: one for each attempt to start the process, one that watches
+// the process that runs, those of the connection to it, and for a short time those that close documents nobody holds.
 type Server struct {
 	opts ServerOptions
+	// ctx ends with Close.
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	work   sync.WaitGroup // grows only while mu is held and the server is not closed
+	log    *proc.Tail
+	slots  chan struct{} // one for each request under way
+	// executing is held by the Execute that runs.
+	executing chan struct{}
+	docs      *documents
+
+	mu        sync.Mutex // guards what follows; docs.mu may be taken while it is held, not the other way round
+	state     ServerState
+	last      *life    // the present or the most recent process
+	attempt   *attempt // the start that is under way
+	failures  int      // starts and lives in a row that came to nothing
+	notBefore time.Time
+	lastErr   error
+	starts    int
+	folders   []string
+	notices   noticeRate
+	apply     *applier // where the edits of the server go while Execute runs
 }
 
+const (
+	// maxRequests is how many requests may be under way at once; more wait. A server works on one or a few at a time.
+	maxRequests = 64
+	// maxLog bounds the log of a server, in bytes.
+	maxLog = 64 << 10
+
+	defaultRequestTimeout = 30 * time.Second
+	defaultMaxMessage     = 64 << 20
+	// maxClose bounds the end of a process; closeStep is what each step of its ladder has of that.
+	maxClose  = time.Second
+	closeStep = 250 * time.Millisecond
+	// stableAfter is how long a process must have lived for its death to begin the attempts anew.
+	stableAfter = time.Minute
+)
+
 // NewServer returns a server. It starts nothing. The caller must Close it.
-func NewServer(opts ServerOptions) *Server { return &Server{opts: opts} }
+func NewServer(opts ServerOptions) *Server {
+	if opts.RequestTimeout <= 0 {
+		opts.RequestTimeout = defaultRequestTimeout
+	}
+	if opts.Backoff == nil {
+		opts.Backoff = []time.Duration{250 * time.Millisecond, time.Second, 4 * time.Second}
+	}
+	if opts.MaxMessage <= 0 {
+		opts.MaxMessage = defaultMaxMessage
+	}
+	if opts.Notice == nil {
+		opts.Notice = func(string, string) {}
+	}
+	s := &Server{
+		opts: opts, state: StateIdle, log: proc.NewTail(maxLog),
+		slots: make(chan struct{}, maxRequests), executing: make(chan struct{}, 1),
+	}
+	s.ctx, s.cancel = context.WithCancelCause(context.Background())
+	s.docs = newDocuments(s)
+	for _, dir := range opts.Folders {
+		s.addFolderLocked(dir)
+	}
+	return s
+}
 
 // Name is the server's name in the configuration.
 func (s *Server) Name() string { return s.opts.Spec.Name }
@@ -84,96 +120,152 @@ func (s *Server) Spec() *Spec { return s.opts.Spec }
 
 // Start brings the server up and waits until it has answered initialize, or ctx ends. An error says what the user can
 // do.
-func (s *Server) Start(ctx context.Context) error { panic("todo") }
+func (s *Server) Start(ctx context.Context) error {
+	_, err := s.ready(ctx)
+	return err
+}
 
-// Settled waits until the server has ended the work that it told of with progress tokens (loading the project, as a
-// rule), for most at most, or until ctx ends. It reports whether the server is at rest.
-func (s *Server) Settled(ctx context.Context, most time.Duration) bool { panic("todo") }
-
-// Status returns a snapshot.
-func (s *Server) Status() ServerStatus { panic("todo") }
+// running returns the process that is ready, or nil.
+func (s *Server) running() *life {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.state != StateReady || s.last.isOver() {
+		return nil
+	}
+	return s.last
+}
 
 // Capabilities returns what the server said that it can do, as it said it; nil before it did.
-func (s *Server) Capabilities() jsonx.Raw { panic("todo") }
+func (s *Server) Capabilities() jsonx.Raw {
+	if l := s.running(); l != nil {
+		return l.caps.raw
+	}
+	return nil
+}
 
 // Encoding is how the server counts characters; UTF-16 before it said so.
-func (s *Server) Encoding() Encoding { panic("todo") }
+func (s *Server) Encoding() Encoding {
+	if l := s.running(); l != nil {
+		return l.encoding
+	}
+	return UTF16
+}
 
 // Supports reports whether the server takes a method for a file, by its capabilities and what it registered since. path
 // is empty for methods of the workspace. It is false before the server is ready.
-func (s *Server) Supports(method, path string) bool { panic("todo") }
-
-// Call makes a request and decodes the result into result, which may be nil or a *[jsonx.Raw]. It starts the server where
-// it does not run. An error is a *[ResponseError] of the server, a lost process with the end of its stderr
-// ([ErrServerDied]), [ErrTimeout], or ctx's cause; the server is told of a call that nobody waits for any more.
-func (s *Server) Call(ctx context.Context, method string, params, result any) error { panic("todo") }
-
-// Notify sends a notification, if the server runs.
-func (s *Server) Notify(ctx context.Context, method string, params any) error { panic("todo") }
-
-// Hold opens a document with a text, or brings it to that text, and keeps it so until the returned document is released:
-// who comes with another text waits. The same text may be held many times at once. Released documents stay open, for the
-// next, until they have not been held for a while.
-func (s *Server) Hold(ctx context.Context, path, text string) (*Document, error) { panic("todo") }
-
-// Document is a text that a server has, held by a caller.
-type Document struct {
-	Server  *Server
-	Path    string
-	URI     protocol.DocumentURI
-	Version int32
-	Text    *Text
+func (s *Server) Supports(method, path string) bool {
+	l := s.running()
+	return l != nil && len(l.providers(method, path)) > 0
 }
 
-// Release lets go of the document. It may be called twice.
-func (d *Document) Release() { panic("todo") }
-
-// Save tells the server that the document's text is on disk now (didSave, with the text where it wants that).
-func (d *Document) Save(ctx context.Context) error { panic("todo") }
-
-// Diagnostics returns the problems of the document's text: pulled where the server offers that, else as published for this
-// version or a later one. It waits for them until ctx ends. fresh is false where the server has not spoken for this version by then;
-// what it said before is returned then. The ranges are in the server's own encoding.
-func (d *Document) Diagnostics(ctx context.Context) (list []protocol.Diagnostic, fresh bool, err error) { panic("todo") }
-
-// Published returns what the server last published for a file, nil for never.
-func (s *Server) Published(path string) []protocol.Diagnostic { panic("todo") }
-
-// PullWorkspace asks for the problems of the whole workspace (workspace/diagnostic), by file. ok is false where the server does
-// not offer that.
-func (s *Server) PullWorkspace(ctx context.Context) (byPath map[string][]protocol.Diagnostic, ok bool, err error) {
-	panic("todo")
+// AddFolders makes directories workspace folders. It reports whether the server knows them now or takes them when it
+// starts; one that runs and can not take them needs another process for them.
+func (s *Server) AddFolders(ctx context.Context, folders []string) bool {
+	s.mu.Lock()
+	a := s.attempt
+	s.mu.Unlock()
+	if a != nil { // it may have been told its folders, or not
+		select {
+		case <-a.done:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known := slices.Clone(s.folders)
+	for _, dir := range folders {
+		s.addFolderLocked(dir)
+	}
+	added := s.folders[len(known):]
+	if s.state == StateClosed || len(added) == 0 {
+		return s.state != StateClosed
+	}
+	if s.state != StateReady || s.last.isOver() {
+		return true
+	}
+	if !s.last.takesFolders() {
+		s.folders = known
+		return false
+	}
+	if err := s.last.tryNotify("workspace/didChangeWorkspaceFolders", folderChange{Event: folderEvent{Added: s.last.workspaceFolders(added)}}); err != nil {
+		s.folders = known
+		return false
+	}
+	return true
 }
 
-// FileEvent is a change of a file on disk.
-type FileEvent struct {
-	Path string
-	Type protocol.FileChangeType
+func (s *Server) addFolderLocked(dir string) {
+	dir = filepath.Clean(dir)
+	if dir != filepath.Clean(s.opts.Root) && !slices.Contains(s.folders, dir) {
+		s.folders = append(s.folders, dir)
+	}
 }
-
-// FilesChanged tells the server of files that changed on disk, of those that it watches (workspace/didChangeWatchedFiles). A
-// document that was removed is closed. It starts nothing.
-func (s *Server) FilesChanged(ctx context.Context, events []FileEvent) { panic("todo") }
-
-// Execute runs a command of the server's (workspace/executeCommand). Edits that the server applies meanwhile
-// (workspace/applyEdit) go to apply, one at a time; without a running Execute they are refused.
-func (s *Server) Execute(ctx context.Context, command *protocol.Command, apply func(ctx context.Context, label string, edit *WorkspaceEdit) error) (jsonx.Raw, error) {
-	panic("todo")
-}
-
-// AddFolders makes directories workspace folders. It reports whether the server knows them now or takes them when it starts.
-func (s *Server) AddFolders(ctx context.Context, folders []string) bool { panic("todo") }
 
 // Reload has the server read its project and its settings anew: by its own request where it has one, by
-// workspace/didChangeConfiguration, or by a restart.
-func (s *Server) Reload(ctx context.Context) error { panic("todo") }
+// workspace/didChangeConfiguration where it cares for that, or by a restart.
+func (s *Server) Reload(ctx context.Context) error {
+	l, err := s.ready(ctx)
+	if err != nil {
+		return err
+	}
+	if l.isRustAnalyzer() {
+		if err := s.Call(ctx, "rust-analyzer/reloadWorkspace", nil, nil); err == nil || ctx.Err() != nil {
+			return err
+		}
+	}
+	if l.caresForSettings() {
+		return s.Notify(ctx, "workspace/didChangeConfiguration", settingsChange{Settings: s.settings()})
+	}
+	return s.Restart(ctx)
+}
 
 // Restart ends the process, if there is one, and starts another.
-func (s *Server) Restart(ctx context.Context) error { panic("todo") }
+func (s *Server) Restart(ctx context.Context) error {
+	if err := s.stop(ctx); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.failures, s.notBefore = 0, time.Time{}
+	if s.state == StateFailed || s.state == StateRestarting {
+		s.state = StateIdle
+	}
+	s.mu.Unlock()
+	return s.Start(ctx)
+}
 
 // Rest ends the process until the next need. The documents that are open then are opened again.
-func (s *Server) Rest(ctx context.Context) { panic("todo") }
+func (s *Server) Rest(ctx context.Context) { _ = s.stop(ctx) }
 
 // Close ends the server: shutdown, exit, and what else it takes, within ctx and never longer than a second. Calls that wait
-// fail.
-func (s *Server) Close(ctx context.Context) error { panic("todo") }
+// fail. It may be called twice.
+func (s *Server) Close(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, maxClose, errors.New("the server did not end in time"))
+	defer cancel()
+	s.mu.Lock()
+	l := s.last
+	if s.state != StateClosed {
+		s.state = StateClosed
+		if l != nil {
+			l.want(ErrClosed)
+		}
+		s.cancel(ErrClosed)
+	}
+	s.mu.Unlock()
+	s.docs.close()
+	var err error
+	if l != nil {
+		err = l.end(ctx, true)
+	}
+	ended := make(chan struct{})
+	go func() { // ends with the server's goroutines
+		defer close(ended)
+		s.work.Wait()
+	}()
+	select {
+	case <-ended:
+	case <-ctx.Done():
+		err = errors.Join(err, context.Cause(ctx))
+	}
+	return err
+}

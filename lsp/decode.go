@@ -1,0 +1,330 @@
+package lsp
+
+import (
+	"math"
+	"strconv"
+	"unicode/utf8"
+
+	"go.lsp.dev/protocol"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
+)
+
+// This file decodes diagnostics by hand: servers send many thousand of them at once, and one with a fault must not cost
+// the others. Values that do not fit are left at zero.
+
+const (
+	// maxDiagnostics bounds those of one file.
+	maxDiagnostics = 20_000
+	// maxData bounds what of a diagnostic is kept for the server alone, in bytes.
+	maxData = 64 << 10
+	// maxRelated bounds the places that one diagnostic refers to.
+	maxRelated = 100
+)
+
+// cursor walks JSON that has been checked.
+type cursor struct {
+	raw jsonx.Raw
+	at  int
+}
+
+func (c *cursor) space() {
+	for c.at < len(c.raw) {
+		switch c.raw[c.at] {
+		case ' ', '\n', '\t', '\r':
+			c.at++
+		default:
+			return
+		}
+	}
+}
+
+// kind is the first byte of the value that comes.
+func (c *cursor) kind() byte {
+	c.space()
+	if c.at < len(c.raw) {
+		return c.raw[c.at]
+	}
+	return 0
+}
+
+// skip passes over the value that comes and returns it.
+func (c *cursor) skip() jsonx.Raw {
+	c.space()
+	start, depth := c.at, 0
+	for c.at < len(c.raw) {
+		switch c.raw[c.at] {
+		case '"':
+			c.quoted()
+			if depth == 0 {
+				return c.raw[start:c.at]
+			}
+			continue
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth == 0 { // the end of what the value, a number or a word, is in
+				return c.raw[start:c.at]
+			}
+			if depth--; depth == 0 {
+				c.at++
+				return c.raw[start:c.at]
+			}
+		case ',', ' ', '\n', '\t', '\r':
+			if depth == 0 {
+				return c.raw[start:c.at]
+			}
+		}
+		c.at++
+	}
+	return c.raw[start:]
+}
+
+// quoted passes over a string and returns it with its quotes.
+func (c *cursor) quoted() jsonx.Raw {
+	start := c.at
+	for c.at++; c.at < len(c.raw); c.at++ {
+		switch c.raw[c.at] {
+		case '\\':
+			c.at++
+		case '"':
+			c.at++
+			return c.raw[start:c.at]
+		}
+	}
+	return c.raw[start:]
+}
+
+// members calls fn for each member of the object that comes; fn must pass over the value. What is no object is skipped.
+func (c *cursor) members(fn func(name []byte)) {
+	if c.kind() != '{' {
+		c.skip()
+		return
+	}
+	c.at++
+	for c.kind() == '"' {
+		name := c.quoted()
+		c.space()
+		c.at++ // the colon
+		fn(name[1:max(1, len(name)-1)])
+		if c.kind() == ',' {
+			c.at++
+		}
+	}
+	c.at++
+}
+
+// items calls fn for each item of the array that comes; fn must pass over it.
+func (c *cursor) items(fn func()) {
+	if c.kind() != '[' {
+		c.skip()
+		return
+	}
+	c.at++
+	for c.kind() != ']' && c.at < len(c.raw) {
+		fn()
+		if c.kind() == ',' {
+			c.at++
+		}
+	}
+	c.at++
+}
+
+func (c *cursor) text() string {
+	if c.kind() != '"' {
+		c.skip()
+		return ""
+	}
+	q := c.quoted()
+	if len(q) < 2 {
+		return ""
+	}
+	plain := q[1 : len(q)-1]
+	for _, b := range plain {
+		if b == '\\' || b >= utf8.RuneSelf {
+			return text(q)
+		}
+	}
+	return string(plain)
+}
+
+// number is a whole number from 0 on; what is beyond it is the end of the range.
+func (c *cursor) number() uint32 {
+	v := c.skip()
+	if n, err := strconv.ParseUint(string(v), 10, 32); err == nil {
+		return uint32(n)
+	}
+	f, err := strconv.ParseFloat(string(v), 64)
+	switch {
+	case err != nil || !(f > 0):
+		return 0
+	case f >= math.MaxUint32:
+		return math.MaxUint32
+	default:
+		return uint32(f)
+	}
+}
+
+func (c *cursor) position() (p protocol.Position) {
+	c.members(func(name []byte) {
+		switch string(name) {
+		case "line":
+			p.Line = c.number()
+		case "character":
+			p.Character = c.number()
+		default:
+			c.skip()
+		}
+	})
+	return p
+}
+
+func (c *cursor) span() (r protocol.Range) {
+	c.members(func(name []byte) {
+		switch string(name) {
+		case "start":
+			r.Start = c.position()
+		case "end":
+			r.End = c.position()
+		default:
+			c.skip()
+		}
+	})
+	return r
+}
+
+// code is a number or a string.
+func (c *cursor) code() any {
+	if c.kind() == '"' {
+		return c.text()
+	}
+	v := c.skip()
+	if n, err := strconv.ParseInt(string(v), 10, 32); err == nil {
+		return int32(n)
+	}
+	if jsonx.IsNull(v) || v[0] == '{' || v[0] == '[' {
+		return nil
+	}
+	return string(v)
+}
+
+func (c *cursor) diagnostic() (d protocol.Diagnostic) {
+	c.members(func(name []byte) {
+		switch string(name) {
+		case "range":
+			d.Range = c.span()
+		case "severity":
+			d.Severity = protocol.DiagnosticSeverity(c.number())
+		case "code":
+			d.Code = c.code()
+		case "codeDescription":
+			c.members(func(name []byte) {
+				if string(name) != "href" {
+					c.skip()
+				} else if href := c.text(); href != "" {
+					d.CodeDescription = &protocol.CodeDescription{Href: protocol.URI(href)}
+				}
+			})
+		case "source":
+			d.Source = c.text()
+		case "message":
+			d.Message = c.message()
+		case "tags":
+			c.items(func() { d.Tags = append(d.Tags, protocol.DiagnosticTag(c.number())) })
+		case "relatedInformation":
+			c.items(func() {
+				if r := c.related(); len(d.RelatedInformation) < maxRelated {
+					d.RelatedInformation = append(d.RelatedInformation, r)
+				}
+			})
+		case "data":
+			if v := c.skip(); len(v) <= maxData && !jsonx.IsNull(v) {
+				d.Data = v.Clone()
+			}
+		default:
+			c.skip()
+		}
+	})
+	if d.Severity > protocol.DiagnosticSeverityHint {
+		d.Severity = protocol.DiagnosticSeverityHint
+	}
+	return d
+}
+
+// message is text, or since 3.18 marked-up text.
+func (c *cursor) message() string {
+	if c.kind() != '{' {
+		return c.text()
+	}
+	value := ""
+	c.members(func(name []byte) {
+		if string(name) == "value" {
+			value = c.text()
+		} else {
+			c.skip()
+		}
+	})
+	return value
+}
+
+func (c *cursor) related() (r protocol.DiagnosticRelatedInformation) {
+	c.members(func(name []byte) {
+		switch string(name) {
+		case "location":
+			c.members(func(name []byte) {
+				switch string(name) {
+				case "uri":
+					r.Location.URI = protocol.DocumentURI(c.text())
+				case "range":
+					r.Location.Range = c.span()
+				default:
+					c.skip()
+				}
+			})
+		case "message":
+			r.Message = c.message()
+		default:
+			c.skip()
+		}
+	})
+	return r
+}
+
+func (c *cursor) diagnostics() []protocol.Diagnostic {
+	list := []protocol.Diagnostic{}
+	c.items(func() {
+		if c.kind() != '{' || len(list) >= maxDiagnostics {
+			c.skip()
+			return
+		}
+		list = append(list, c.diagnostic())
+	})
+	return list
+}
+
+// decodeDiagnostics reads an array of diagnostics. It is never nil.
+func decodeDiagnostics(raw jsonx.Raw) []protocol.Diagnostic {
+	c := cursor{raw: raw}
+	return c.diagnostics()
+}
+
+// decodePublication reads the params of textDocument/publishDiagnostics.
+func decodePublication(params jsonx.Raw) (uri string, version int32, versioned bool, list []protocol.Diagnostic) {
+	list = []protocol.Diagnostic{}
+	c := cursor{raw: params}
+	c.members(func(name []byte) {
+		switch string(name) {
+		case "uri":
+			uri = c.text()
+		case "version":
+			if n, err := strconv.ParseInt(string(c.skip()), 10, 32); err == nil {
+				version, versioned = int32(n), true
+			}
+		case "diagnostics":
+			list = c.diagnostics()
+		default:
+			c.skip()
+		}
+	})
+	return uri, version, versioned, list
+}

@@ -1,0 +1,73 @@
+package lsp
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/gajae-code/gjc/internal/jsonrpc"
+	"github.com/gajae-code/gjc/internal/jsonx"
+)
+
+var (
+	// ErrServerDied is wrapped by the error of what was under way when the process was lost.
+	ErrServerDied = errors.New("the language server died")
+	// ErrServerFailed is wrapped by the error for a server that is not started any more, until Restart.
+	ErrServerFailed = errors.New("the language server was given up")
+	// ErrTimeout is wrapped by the error of a request that was not answered within ServerOptions.RequestTimeout.
+	ErrTimeout = errors.New("the language server did not answer in time")
+	// ErrClosed is wrapped by the errors of a server that was closed.
+	ErrClosed = errors.New("the language server is closed")
+	// errStopped ends what was under way when Rest or Restart ended the process.
+	errStopped = errors.New("the language server was stopped")
+)
+
+// The error codes of the protocol that this package looks at.
+const (
+	codeServerCancelled = -32802
+	codeContentModified = -32801
+	codeRequestFailed   = -32803
+)
+
+// ResponseError is a request that the server answered with an error.
+type ResponseError struct {
+	Server, Method string
+	Code           int64
+	Message        string
+	Data           jsonx.Raw
+}
+
+func (e *ResponseError) Error() string {
+	message := e.Message
+	if message == "" {
+		message = fmt.Sprintf("error %d", e.Code)
+	}
+	return fmt.Sprintf("%s: %s: %s", e.Server, e.Method, message)
+}
+
+// isCode reports whether err is an answer of the server with one of the codes.
+func isCode(err error, codes ...int64) bool {
+	e, ok := errors.AsType[*ResponseError](err)
+	if !ok {
+		return false
+	}
+	for _, c := range codes {
+		if e.Code == c {
+			return true
+		}
+	}
+	return false
+}
+
+// callError puts the error of a request into this package's words.
+func (l *life) callError(method string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if e, ok := errors.AsType[*jsonrpc.Error](err); ok {
+		return &ResponseError{Server: l.server.Name(), Method: method, Code: int64(e.Code), Message: clip(e.Message, maxText), Data: e.Data}
+	}
+	if jsonrpc.IsGone(err) {
+		return fmt.Errorf("%s: %s: %w", l.server.Name(), method, l.death())
+	}
+	return fmt.Errorf("%s: %w", l.server.Name(), err)
+}

@@ -1,0 +1,243 @@
+package lsp
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
+)
+
+// capabilities are those of a server, as it said them.
+type capabilities struct{ raw jsonx.Raw }
+
+// at returns the capability at a path of names with dots between them, nil for none.
+func (c capabilities) at(path string) jsonx.Raw {
+	raw := c.raw
+	for name := range strings.SplitSeq(path, ".") {
+		if raw = jsonx.Lookup(raw, name); raw == nil {
+			return nil
+		}
+	}
+	return raw
+}
+
+// provider says where a server tells that it takes a method.
+type provider struct {
+	// capability is the path of its static capability.
+	capability string
+	// registered is the method that it is registered under, where that is another one.
+	registered string
+	// option is the member of the options that must be on too.
+	option string
+}
+
+// providerOf returns where method is told of. A method that is not known can be registered only.
+func providerOf(method string) provider {
+	switch method {
+	case "textDocument/formatting":
+		return provider{capability: "documentFormattingProvider"}
+	case "textDocument/rangeFormatting":
+		return provider{capability: "documentRangeFormattingProvider"}
+	case "textDocument/onTypeFormatting":
+		return provider{capability: "documentOnTypeFormattingProvider"}
+	case "textDocument/prepareRename":
+		return provider{"renameProvider", "textDocument/rename", "prepareProvider"}
+	case "textDocument/documentColor":
+		return provider{capability: "colorProvider"}
+	case "textDocument/diagnostic":
+		return provider{capability: "diagnosticProvider"}
+	case "workspace/diagnostic":
+		return provider{"diagnosticProvider", "textDocument/diagnostic", "workspaceDiagnostics"}
+	case "workspace/symbol":
+		return provider{capability: "workspaceSymbolProvider"}
+	case "workspaceSymbol/resolve":
+		return provider{"workspaceSymbolProvider", "workspace/symbol", "resolveProvider"}
+	case "workspace/executeCommand":
+		return provider{capability: "executeCommandProvider"}
+	case "callHierarchy/incomingCalls", "callHierarchy/outgoingCalls", "textDocument/prepareCallHierarchy":
+		return provider{capability: "callHierarchyProvider", registered: "textDocument/prepareCallHierarchy"}
+	case "typeHierarchy/supertypes", "typeHierarchy/subtypes", "textDocument/prepareTypeHierarchy":
+		return provider{capability: "typeHierarchyProvider", registered: "textDocument/prepareTypeHierarchy"}
+	case "textDocument/semanticTokens/full":
+		return provider{"semanticTokensProvider", "textDocument/semanticTokens", "full"}
+	case "textDocument/semanticTokens/range":
+		return provider{"semanticTokensProvider", "textDocument/semanticTokens", "range"}
+	case "textDocument/didSave":
+		return provider{capability: "textDocumentSync.save"}
+	case "workspace/willCreateFiles", "workspace/didCreateFiles", "workspace/willRenameFiles", "workspace/didRenameFiles",
+		"workspace/willDeleteFiles", "workspace/didDeleteFiles":
+		name := strings.TrimPrefix(method, "workspace/")
+		return provider{capability: "workspace.fileOperations." + strings.TrimSuffix(name, "Files")}
+	}
+	scope, name, _ := strings.Cut(method, "/")
+	switch {
+	case name == "resolve": // "codeAction/resolve"
+		return provider{scope + "Provider", "textDocument/" + scope, "resolveProvider"}
+	case scope == "textDocument": // "textDocument/hover"
+		return provider{capability: name + "Provider"}
+	default:
+		return provider{}
+	}
+}
+
+// registration is what a server registered while it ran.
+type registration struct {
+	method  string
+	options jsonx.Raw
+	// watchers are those of workspace/didChangeWatchedFiles.
+	watchers []watcher
+}
+
+const (
+	// maxRegistrations bounds what a server can register, and maxWatchers the globs of one registration.
+	maxRegistrations = 2000
+	maxWatchers      = 2000
+)
+
+// registry has the registrations of a process.
+type registry struct {
+	mu   sync.Mutex // guards byID
+	byID map[string]*registration
+}
+
+func (r *registry) add(id, method string, options jsonx.Raw) error {
+	reg := &registration{method: method, options: options.Clone()}
+	if method == "workspace/didChangeWatchedFiles" {
+		var err error
+		if reg.watchers, err = newWatchers(options); err != nil {
+			return err
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.byID == nil {
+		r.byID = make(map[string]*registration)
+	}
+	if r.byID[id] == nil && len(r.byID) >= maxRegistrations {
+		return fmt.Errorf("there are %d registrations already", maxRegistrations)
+	}
+	r.byID[id] = reg
+	return nil
+}
+
+func (r *registry) remove(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.byID, id)
+}
+
+// of returns the registrations of a method, in the order of their ids.
+func (r *registry) of(method string) []*registration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	found := make(map[string]*registration)
+	for id, reg := range r.byID {
+		if reg.method == method {
+			found[id] = reg
+		}
+	}
+	return sorted(found)
+}
+
+func (r *registry) has(method string) bool { return len(r.of(method)) > 0 }
+
+// providers returns the options of all that says that the server takes a method for a file; none is no. path is empty for
+// what is not about one file.
+func (l *life) providers(method, path string) []jsonx.Raw {
+	p := providerOf(method)
+	var list []jsonx.Raw
+	add := func(options jsonx.Raw) {
+		if p.option != "" && !isOn(jsonx.Lookup(options, p.option)) {
+			return
+		}
+		if path != "" && !l.selects(options, path) {
+			return
+		}
+		list = append(list, options)
+	}
+	if p.capability != "" {
+		if options := l.caps.at(p.capability); isOn(options) {
+			add(options)
+		}
+	}
+	registered := method
+	if p.registered != "" {
+		registered = p.registered
+	}
+	for _, reg := range l.registry.of(registered) {
+		add(reg.options)
+	}
+	return list
+}
+
+// selects reports whether options are for a file: by their documentSelector, or the filters of a file operation.
+func (l *life) selects(options jsonx.Raw, path string) bool {
+	if filters := jsonx.Lookup(options, "filters"); filters.Kind() == '[' {
+		return anyItem(filters, func(f jsonx.Raw) bool { return matchesFileOperation(f, path) })
+	}
+	selector := jsonx.Lookup(options, "documentSelector")
+	if selector.Kind() != '[' {
+		return true // for all that the server is for
+	}
+	return anyItem(selector, func(f jsonx.Raw) bool { return l.matchesFilter(f, path) })
+}
+
+// matchesFilter reports whether a document filter is for a file.
+func (l *life) matchesFilter(filter jsonx.Raw, path string) bool {
+	if filter.Kind() == '"' {
+		return text(filter) == l.server.languageID(path)
+	}
+	if filter.Kind() != '{' || jsonx.Lookup(filter, "notebook") != nil {
+		return false
+	}
+	if language := text(jsonx.Lookup(filter, "language")); language != "" && language != "*" && language != l.server.languageID(path) {
+		return false
+	}
+	if scheme := text(jsonx.Lookup(filter, "scheme")); scheme != "" && scheme != "*" && scheme != "file" {
+		return false
+	}
+	if pattern := jsonx.Lookup(filter, "pattern"); !jsonx.IsNull(pattern) {
+		w, ok := newWatcher(pattern)
+		return ok && w.matches(path, l.server.roots())
+	}
+	return true
+}
+
+// matchesFileOperation reports whether a FileOperationFilter is for a file or directory.
+func matchesFileOperation(filter jsonx.Raw, path string) bool {
+	if scheme := text(jsonx.Lookup(filter, "scheme")); scheme != "" && scheme != "file" {
+		return false
+	}
+	pattern := jsonx.Lookup(filter, "pattern")
+	if kind := text(jsonx.Lookup(pattern, "matches")); kind != "" {
+		info, err := os.Stat(path)
+		if err == nil && info.IsDir() != (kind == "folder") {
+			return false
+		}
+	}
+	glob, path := text(jsonx.Lookup(pattern, "glob")), filepath.ToSlash(path)
+	if isOn(jsonx.Lookup(jsonx.Lookup(pattern, "options"), "ignoreCase")) {
+		glob, path = strings.ToLower(glob), strings.ToLower(path)
+	}
+	ok, err := doublestar.Match(glob, path)
+	return err == nil && ok
+}
+
+// anyItem reports whether fn is true for an item of a JSON array.
+func anyItem(array jsonx.Raw, fn func(jsonx.Raw) bool) bool {
+	var items []jsonx.Raw
+	if jsonx.Unmarshal(array, &items) != nil {
+		return false
+	}
+	for _, item := range items {
+		if fn(item) {
+			return true
+		}
+	}
+	return false
+}
