@@ -175,7 +175,7 @@ func DecodeWorkspaceEdit(raw jsonx.Raw) (*WorkspaceEdit, error) {
 	}
 	var wire struct {
 		Changes         map[string][]wireEdit `json:"changes"`
-		DocumentChanges []wireDocumentChange          `json:"documentChanges"`
+		DocumentChanges []wireDocumentChange  `json:"documentChanges"`
 	}
 	if err := jsonx.Unmarshal(raw, &wire); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrBadEdit, err)

@@ -1,0 +1,342 @@
+package tools
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"go.lsp.dev/protocol"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/lsp"
+)
+
+// workspaceChange is a change of many files: all of it is made, or nothing. It goes through the same files as every other
+// write, so that the user sees each text change in the editor.
+type workspaceChange struct {
+	call *agent.Call
+	ops  []lsp.FileOperation
+	// undo are the steps that put back what was done so far, in the order of what was done.
+	undo []undoStep
+	// aside are removed files and directories, moved out of the way until all is done.
+	aside []string
+
+	// content, locations and notes are for the result.
+	content   []agent.Content
+	locations []agent.Location
+	notes     []string
+	// before are the texts of the files that there were, changed the files that have another text now, events what else
+	// happened to files; for the language servers.
+	before  map[string]string
+	changed []string
+	events  []lsp.FileEvent
+}
+
+// undoStep puts one thing back.
+type undoStep struct {
+	what string
+	do   func(ctx context.Context) error
+}
+
+const (
+	// undoTime bounds putting back what was done.
+	undoTime = 20 * time.Second
+	// maxShownDiffs bounds the texts of all diffs of one change, in bytes. Files beyond that are only named.
+	maxShownDiffs = 4 << 20
+	// maxFollowed bounds the places of a result that an editor can follow.
+	maxFollowed = 50
+)
+
+// errStale is wrapped by the error for a file that is not as it was when the edit was made for it.
+var errStale = errors.New("the file has changed since the edit was worked out")
+
+// applyOperations makes the changes. On an error all is as it was, or the error says what is not.
+func applyOperations(ctx context.Context, call *agent.Call, ops []lsp.FileOperation) (*workspaceChange, error) {
+	w := &workspaceChange{call: call, ops: ops, before: make(map[string]string)}
+	if err := w.check(ctx); err != nil {
+		return nil, fmt.Errorf("nothing was changed: %w", err)
+	}
+	for i := range ops {
+		err := context.Cause(ctx)
+		if err == nil {
+			err = w.step(ctx, &ops[i])
+		}
+		if err != nil {
+			return nil, w.rollback(ctx, err)
+		}
+	}
+	w.sweep(ctx)
+	return w, nil
+}
+
+// check looks at the files that are changed before anything else is done to them, so that most failures come before the
+// first change.
+func (w *workspaceChange) check(ctx context.Context) error {
+	for i := range w.ops {
+		o := &w.ops[i]
+		if o.Kind != lsp.WriteFile || slices.ContainsFunc(w.ops[:i], func(p lsp.FileOperation) bool { return touches(&p, o.Path) }) {
+			continue
+		}
+		if _, err := w.open(ctx, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// touches reports whether an operation is about path, or a directory above it.
+func touches(o *lsp.FileOperation, path string) bool {
+	return slices.ContainsFunc(o.Paths(), func(p string) bool {
+		return p == path || strings.HasPrefix(path, strings.TrimSuffix(p, string(filepath.Separator))+string(filepath.Separator))
+	})
+}
+
+// open reads the file of a write, which must be as it was planned.
+func (w *workspaceChange) open(ctx context.Context, o *lsp.FileOperation) (*textFile, error) {
+	file, err := openText(ctx, w.call, o.Path)
+	if err != nil {
+		return nil, err
+	}
+	if file.text != o.Old {
+		return nil, fmt.Errorf("%s: %w; call the tool again", w.name(o.Path), errStale)
+	}
+	return file, nil
+}
+
+func (w *workspaceChange) name(path string) string { return display(&w.call.Workspace, path) }
+
+func (w *workspaceChange) step(ctx context.Context, o *lsp.FileOperation) error {
+	switch o.Kind {
+	case lsp.WriteFile:
+		return w.write(ctx, o)
+	case lsp.MakeFile:
+		return w.create(ctx, o)
+	case lsp.MoveFile:
+		return w.move(ctx, o)
+	default:
+		return w.remove(ctx, o)
+	}
+}
+
+func (w *workspaceChange) later(what string, do func(ctx context.Context) error) {
+	w.undo = append(w.undo, undoStep{what, do})
+}
+
+func (w *workspaceChange) write(ctx context.Context, o *lsp.FileOperation) error {
+	old, err := w.open(ctx, o)
+	if err != nil {
+		return err
+	}
+	if _, known := w.before[o.Path]; !known {
+		w.before[o.Path] = old.text
+	}
+	w.later("the text of "+w.name(o.Path), func(ctx context.Context) error {
+		// A write that failed may have changed the file all the same.
+		data := encodeText(old.text, old.encoding)
+		if now, err := w.call.FS.ReadFile(ctx, o.Path); err == nil && string(now) == string(data) {
+			return nil
+		}
+		return w.call.FS.WriteFile(ctx, o.Path, data)
+	})
+	c := change{call: w.call, path: o.Path, old: old}
+	if err := c.write(ctx, encodeText(o.New, old.encoding), o.New); err != nil {
+		return err
+	}
+	w.wrote(&c)
+	return nil
+}
+
+// wrote takes a written file into the result.
+func (w *workspaceChange) wrote(c *change) {
+	w.content = append(w.content, c.diff())
+	w.locate(c.path, c.firstLine())
+	for _, n := range c.notes {
+		w.notes = append(w.notes, w.name(c.path)+": "+n)
+	}
+	if !slices.Contains(w.changed, c.path) {
+		w.changed = append(w.changed, c.path)
+	}
+}
+
+func (w *workspaceChange) locate(path string, line int) {
+	if len(w.locations) < maxFollowed {
+		w.locations = append(w.locations, agent.Location{Path: path, Line: line})
+	}
+}
+
+func (w *workspaceChange) create(ctx context.Context, o *lsp.FileOperation) error {
+	switch kind, err := fileKind(ctx, w.call, o.Path); {
+	case err != nil:
+		return err
+	case kind != lsp.NoFile:
+		return fmt.Errorf("%s was to be created, and is there already", w.name(o.Path))
+	}
+	w.parents(ctx, o.Path)
+	w.later("the new file "+w.name(o.Path), func(ctx context.Context) error {
+		if err := w.call.FS.Remove(ctx, o.Path); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	})
+	c := change{call: w.call, path: o.Path}
+	if err := c.write(ctx, []byte(o.New), o.New); err != nil {
+		return err
+	}
+	w.wrote(&c)
+	return nil
+}
+
+// parents has the directories that a step is about to make removed if all is put back.
+func (w *workspaceChange) parents(ctx context.Context, path string) {
+	var missing []string
+	for dir := filepath.Dir(path); dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if _, err := w.call.FS.Stat(ctx, dir); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		missing = append(missing, dir)
+	}
+	for _, dir := range slices.Backward(missing) {
+		w.later("the new directory "+w.name(dir), func(ctx context.Context) error {
+			entries, err := w.call.FS.ReadDir(ctx, dir)
+			switch {
+			case errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) > 0:
+				return nil
+			case err != nil:
+				return err
+			}
+			return w.call.FS.Remove(ctx, dir)
+		})
+	}
+}
+
+func (w *workspaceChange) move(ctx context.Context, o *lsp.FileOperation) error {
+	w.parents(ctx, o.NewPath)
+	if err := w.call.FS.Rename(ctx, o.Path, o.NewPath); err != nil {
+		return fmt.Errorf("%s cannot be renamed to %s: %w", w.name(o.Path), w.name(o.NewPath), linkReason(err))
+	}
+	w.later("the name of "+w.name(o.Path), func(ctx context.Context) error {
+		return w.call.FS.Rename(ctx, o.NewPath, o.Path)
+	})
+	w.content = append(w.content, agent.TextContent{Text: fmt.Sprintf("Renamed `%s` to `%s`.", w.name(o.Path), w.name(o.NewPath))})
+	w.locate(o.NewPath, 0)
+	w.events = append(w.events, lsp.FileEvent{Path: o.Path, Type: protocol.FileChangeTypeDeleted})
+	for i, path := range w.changed { // the text is elsewhere now
+		if rest, ok := strings.CutPrefix(path, o.Path); ok && (rest == "" || rest[0] == filepath.Separator) {
+			w.changed[i] = o.NewPath + rest
+			if text, known := w.before[path]; known {
+				w.before[w.changed[i]] = text
+				delete(w.before, path)
+			}
+		}
+	}
+	if o.Directory {
+		w.events = append(w.events, lsp.FileEvent{Path: o.NewPath, Type: protocol.FileChangeTypeCreated})
+	} else if !slices.Contains(w.changed, o.NewPath) {
+		w.changed = append(w.changed, o.NewPath)
+	}
+	return nil
+}
+
+// linkReason is [reason] for errors that name two paths.
+func linkReason(err error) error {
+	if le, ok := errors.AsType[*os.LinkError](err); ok {
+		return le.Err
+	}
+	return reason(err)
+}
+
+func (w *workspaceChange) remove(ctx context.Context, o *lsp.FileOperation) error {
+	if o.Directory && !o.Recursive {
+		entries, err := w.call.FS.ReadDir(ctx, o.Path)
+		if err != nil {
+			return fmt.Errorf("%s cannot be deleted: %w", w.name(o.Path), reason(err))
+		}
+		if len(entries) > 0 {
+			return fmt.Errorf("%s was to be deleted, and is a directory that is not empty", w.name(o.Path))
+		}
+	}
+	aside := filepath.Join(filepath.Dir(o.Path), ".gjc-removed-"+rand.Text()[:8])
+	if err := w.call.FS.Rename(ctx, o.Path, aside); err != nil {
+		return fmt.Errorf("%s cannot be deleted: %w", w.name(o.Path), linkReason(err))
+	}
+	w.aside = append(w.aside, aside)
+	w.later(w.name(o.Path)+", which lies at "+w.name(aside)+" now", func(ctx context.Context) error {
+		return w.call.FS.Rename(ctx, aside, o.Path)
+	})
+	if o.Directory || o.Old == "" {
+		w.content = append(w.content, agent.TextContent{Text: fmt.Sprintf("Deleted `%s`.", w.name(o.Path))})
+	} else {
+		w.content = append(w.content, agent.DiffContent{Path: o.Path, Old: &o.Old})
+	}
+	w.events = append(w.events, lsp.FileEvent{Path: o.Path, Type: protocol.FileChangeTypeDeleted})
+	w.changed = slices.DeleteFunc(w.changed, func(path string) bool { return touches(o, path) })
+	return nil
+}
+
+// sweep ends the change: what was removed is gone now.
+func (w *workspaceChange) sweep(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
+	defer cancel()
+	for _, path := range w.aside {
+		if err := w.call.FS.Remove(ctx, path); err != nil {
+			w.notes = append(w.notes, fmt.Sprintf("What was deleted is still there as %s, because it could not be removed: %v", w.name(path), reason(err)))
+		}
+	}
+	size := 0
+	for i, c := range w.content {
+		d, ok := c.(agent.DiffContent)
+		if !ok {
+			continue
+		}
+		size += len(d.New)
+		if d.Old != nil {
+			size += len(*d.Old)
+		}
+		if size > maxShownDiffs {
+			w.content[i] = agent.TextContent{Text: fmt.Sprintf("Changed `%s`.", w.name(d.Path))}
+		}
+	}
+}
+
+// rollback puts back what was done before err, and says so.
+func (w *workspaceChange) rollback(ctx context.Context, err error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
+	defer cancel()
+	var left []string
+	for _, u := range slices.Backward(w.undo) {
+		if uerr := u.do(ctx); uerr != nil {
+			left = append(left, fmt.Sprintf("%s (%v)", u.what, reason(uerr)))
+		}
+	}
+	if len(left) > 0 {
+		return fmt.Errorf("%w\nThe changes before it were undone, but these could not be put back: %s", err, strings.Join(left, "; "))
+	}
+	return fmt.Errorf("%w\nAll changes were undone; the files are as they were", err)
+}
+
+// fileKind says what is at a path, for the editor: a text that was never saved is a file.
+func fileKind(ctx context.Context, call *agent.Call, path string) (lsp.FileKind, error) {
+	switch info, err := call.FS.Stat(ctx, path); {
+	case err == nil && info.IsDir():
+		return lsp.Directory, nil
+	case err == nil:
+		return lsp.PlainFile, nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return lsp.NoFile, fmt.Errorf("%s: %w", display(&call.Workspace, path), reason(err))
+	}
+	switch _, err := call.FS.ReadFile(ctx, path); {
+	case err == nil:
+		return lsp.PlainFile, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return lsp.NoFile, nil
+	default:
+		return lsp.NoFile, fmt.Errorf("%s: %w", display(&call.Workspace, path), reason(err))
+	}
+}
