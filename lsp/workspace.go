@@ -2,33 +2,16 @@ package lsp
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"sync"
 	"time"
-
-	"github.com/rs/zerolog"
-	"go.lsp.dev/protocol"
-
-	"github.com/gajae-code/gjc/internal/proc"
+	"unicode/utf16"
+	"unicode/utf8"
 )
-
-// ManagerOptions says where servers run.
-type ManagerOptions struct {
-	// Children owns the processes. Required.
-	Children *proc.Group
-	// Env returns the environment of servers, still with provider keys. Required.
-	Env func(ctx context.Context) []string
-	// Version is that of gjc.
-	Version string
-	Log     zerolog.Logger
-}
-
-// Manager has the language servers of the process: one for each command and root, however many workspaces use it.
-type Manager struct{}
-
-// NewManager returns a manager. It starts nothing. The caller must Close it.
-func NewManager(opts ManagerOptions) *Manager { panic("todo") }
-
-// Close ends all servers, within ctx and never longer than a second.
-func (m *Manager) Close(ctx context.Context) error { panic("todo") }
 
 // WorkspaceOptions says what one session has of the servers.
 type WorkspaceOptions struct {
@@ -40,79 +23,324 @@ type WorkspaceOptions struct {
 	ReadFile func(ctx context.Context, path string) ([]byte, error)
 	// Notice gets what the user should know. It must not block.
 	Notice func(text, detail string)
+	// OnWrite is what is done when a tool writes a file.
+	OnWrite OnWrite
+}
+
+// OnWrite is what is done when a tool changes a file.
+type OnWrite struct {
+	// Format has the server format what the write tool writes, before it does.
+	Format bool
+	// DiagnoseWrites and DiagnoseEdits report what the servers say of the new text.
+	DiagnoseWrites, DiagnoseEdits bool
 }
 
 // Workspace is the language servers as one session sees them. All methods are safe for concurrent use.
-type Workspace struct{}
+type Workspace struct {
+	opts    WorkspaceOptions
+	manager *Manager
+	ctx     context.Context // ends with Close
+	cancel  context.CancelCauseFunc
+	tree    tree
+
+	mu   sync.Mutex // guards what follows
+	used map[string]*usage
+	late lateReports
+	told map[string]string // failures of servers that a report has told of
+}
+
+// usage is a server that the workspace has used, and what it has given it.
+type usage struct {
+	server *Server
+	spec   string
+	root   string
+	// texts are the documents that the server has from this workspace, by path.
+	texts map[string]string
+}
 
 // Open returns a workspace. It does no I/O. The caller must Close it.
-func (m *Manager) Open(opts WorkspaceOptions) *Workspace { panic("todo") }
+func (m *Manager) Open(opts WorkspaceOptions) *Workspace {
+	w := &Workspace{opts: opts, manager: m, used: make(map[string]*usage), told: make(map[string]string)}
+	w.ctx, w.cancel = context.WithCancelCause(m.ctx)
+	w.tree.roots = opts.Roots
+	return w
+}
 
 // Close gives the servers back; those that nobody else uses end in the background.
-func (w *Workspace) Close() { panic("todo") }
+func (w *Workspace) Close() {
+	w.cancel(ErrClosed)
+	w.manager.leave(w)
+}
+
+// Catalog is the workspace's.
+func (w *Workspace) Catalog() Catalog { return w.opts.Catalog }
+
+// OnWrite is what is to be done when a tool changes a file.
+func (w *Workspace) OnWrite() OnWrite { return w.opts.OnWrite }
 
 // Servers returns the servers for a file, the ones that know types before the linters. It starts none: the first call of
 // one does.
-func (w *Workspace) Servers(ctx context.Context, path string) ([]*Server, error) { panic("todo") }
+func (w *Workspace) Servers(ctx context.Context, path string) ([]*Server, error) {
+	candidates, err := w.opts.Catalog.For(ctx, path)
+	if err != nil || len(candidates) == 0 {
+		return nil, err
+	}
+	list, err := w.opts.Catalog.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return w.use(ctx, candidates, list)
+}
 
 // All returns the servers of the whole workspace, and what the catalog says of them. It starts none.
-func (w *Workspace) All(ctx context.Context) ([]*Server, *Listing, error) { panic("todo") }
-
-// Catalog is the workspace's.
-func (w *Workspace) Catalog() Catalog { panic("todo") }
-
-// Hold gives a server the text of a file as the session sees it, and keeps it so until the document is released. An error
-// may wrap [io/fs.ErrNotExist].
-func (w *Workspace) Hold(ctx context.Context, s *Server, path string) (*Document, error) { panic("todo") }
-
-// Place is a position for people: line and character (code point), both from 1.
-type Place struct{ Line, Column int }
-
-// Severity is the protocol's, from 1 (error) to 4 (hint). Zero, where a server says nothing, counts as an error.
-type Severity = protocol.DiagnosticSeverity
-
-// Diagnostic is a problem that a server tells.
-type Diagnostic struct {
-	Path       string
-	Start, End Place
-	Severity   Severity
-	Message    string
-	Source     string
-	Code       string
-	Server     string
-	// New says that it was not there before the change that the report is about.
-	New bool
+func (w *Workspace) All(ctx context.Context) ([]*Server, *Listing, error) {
+	list, err := w.opts.Catalog.List(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	servers, err := w.use(ctx, list.Servers, list)
+	if err != nil {
+		return nil, nil, err
+	}
+	w.mu.Lock()
+	for _, u := range w.used { // those of directories below the roots
+		if !slices.Contains(servers, u.server) {
+			servers = append(servers, u.server)
+		}
+	}
+	w.mu.Unlock()
+	return servers, list, nil
 }
 
-// Report is what the servers say of a file.
-type Report struct {
-	Path string
-	// Diagnostics are without duplicates; new ones first, then by severity and place.
-	Diagnostics []Diagnostic
-	// Servers are the names of those that were asked.
-	Servers []string
-	// Silent are servers that have not spoken for the text in time, Failed those that could not be asked, with the reason.
-	Silent []string
-	Failed map[string]string
+// Active returns the servers that the workspace has used so far.
+func (w *Workspace) Active() []*Server {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var list []*Server
+	for _, key := range slices.Sorted(maps.Keys(w.used)) {
+		list = append(list, w.used[key].server)
+	}
+	return list
 }
 
-// Diagnostics asks all servers for the problems of a file's text as it is now, and waits for each until ctx ends.
-func (w *Workspace) Diagnostics(ctx context.Context, path string) (*Report, error) { panic("todo") }
+// use turns candidates into servers.
+func (w *Workspace) use(ctx context.Context, candidates []Candidate, list *Listing) ([]*Server, error) {
+	var servers []*Server
+	for _, c := range candidates {
+		s, err := w.server(ctx, c, list)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(servers, s) {
+			servers = append(servers, s)
+		}
+	}
+	return servers, nil
+}
 
-// Before notes what is known of files before they are changed, and after the change makes the report: see [Edit.Report].
-func (w *Workspace) Before(paths ...string) *Edit { panic("todo") }
+// server returns the server of a candidate. One for another root of the session is the first root's server, if there is
+// one that takes more than one root.
+func (w *Workspace) server(ctx context.Context, c Candidate, list *Listing) (*Server, error) {
+	folders := []string{}
+	switch at := slices.Index(w.opts.Roots, c.Root); {
+	case at == 0:
+		folders = w.opts.Roots[1:]
+	case at > 0:
+		first := slices.IndexFunc(list.Servers, func(o Candidate) bool {
+			return o.Spec.Name == c.Spec.Name && o.Root == w.opts.Roots[0]
+		})
+		if first >= 0 {
+			s, err := w.server(ctx, list.Servers[first], list)
+			if err != nil || s.AddFolders(ctx, []string{c.Root}) {
+				return s, err
+			}
+		}
+	}
+	key := c.identity()
+	w.mu.Lock()
+	u := w.used[key]
+	w.mu.Unlock()
+	s, err := w.manager.use(ctx, w, &c, folders, list.Idle)
+	if err != nil {
+		return nil, err
+	}
+	if u != nil && u.server == s {
+		return s, nil
+	}
+	if len(folders) > 0 {
+		s.AddFolders(ctx, folders) // where it does not take them, files there get a server of their own
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if u := w.used[key]; u == nil || u.server != s {
+		w.used[key] = &usage{
+			server: s, spec: c.Spec.Name, root: c.Root, texts: make(map[string]string),
+		}
+	}
+	return s, nil
+}
 
-// Edit is a change of files that is being made.
-type Edit struct{}
+// usageOf returns what the workspace has given a server; nil for a server that it does not use.
+func (w *Workspace) usageOf(s *Server) *usage {
+	for _, u := range w.used {
+		if u.server == s {
+			return u
+		}
+	}
+	return nil
+}
 
-// Report gives the servers the new texts, tells them that they are saved, and returns what they say: a report for each
-// file that has servers, new problems marked. It waits for most at most; what comes later than that comes with
-// [Workspace.Late].
-func (e *Edit) Report(ctx context.Context, most time.Duration, events ...FileEvent) []*Report { panic("todo") }
+// maxDocument bounds a document, in bytes.
+const maxDocument = 16 << 20
 
-// Late returns the reports that came too late for their edits, once.
-func (w *Workspace) Late() []*Report { panic("todo") }
+// read returns a file's text as the session sees it.
+func (w *Workspace) read(ctx context.Context, path string) (string, error) {
+	data, err := w.opts.ReadFile(ctx, path)
+	if err != nil {
+		return "", err
+	}
+	if len(data) > maxDocument {
+		return "", fmt.Errorf("%s has %d MB; language servers get files of up to %d MB", path, len(data)>>20, maxDocument>>20)
+	}
+	return decode(path, data)
+}
 
-// Changed tells the servers that files were made, changed or removed, by a command for one: open documents get the new
-// text. It starts no server and waits for nothing.
-func (w *Workspace) Changed(events ...FileEvent) { panic("todo") }
+// decode drops the byte order mark, which is no part of a document's text.
+func decode(path string, data []byte) (string, error) {
+	switch {
+	case len(data) >= 3 && string(data[:3]) == "\xEF\xBB\xBF":
+		data = data[3:]
+	case len(data) >= 2 && len(data)%2 == 0 && (data[0] == 0xFF && data[1] == 0xFE || data[0] == 0xFE && data[1] == 0xFF):
+		units := make([]uint16, 0, len(data)/2-1)
+		for i := 2; i < len(data); i += 2 {
+			lo, hi := data[i], data[i+1]
+			if data[0] == 0xFE {
+				lo, hi = hi, lo
+			}
+			units = append(units, uint16(hi)<<8|uint16(lo))
+		}
+		return string(utf16.Decode(units)), nil
+	}
+	if !utf8.Valid(data) {
+		return "", fmt.Errorf("%s is no text that a language server can read", path)
+	}
+	return string(data), nil
+}
+
+// Hold gives a server the text of a file as the session sees it, and keeps it so until the document is released. The other
+// documents that the server has from this session are brought up to date with it. An error may wrap [fs.ErrNotExist].
+func (w *Workspace) Hold(ctx context.Context, s *Server, path string) (*Document, error) {
+	text, err := w.read(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	w.Refresh(ctx)
+	return w.hold(ctx, s, path, text)
+}
+
+func (w *Workspace) hold(ctx context.Context, s *Server, path, text string) (*Document, error) {
+	doc, err := s.Hold(ctx, path, text)
+	if err != nil {
+		return nil, err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if u := w.usageOf(s); u != nil {
+		u.texts[path] = text
+		if len(u.texts) > maxFollowed {
+			for other := range u.texts { // any one: the server closes it in its time
+				if other != path {
+					delete(u.texts, other)
+					break
+				}
+			}
+		}
+	}
+	return doc, nil
+}
+
+// maxFollowed bounds the documents of a server that are looked at before each use.
+const maxFollowed = 100
+
+// Refresh brings what the servers have up to date: the documents that they have from this session, as the editor shows
+// them now, and the files that changed on disk by other hands. It starts no server.
+func (w *Workspace) Refresh(ctx context.Context) {
+	w.rescan(ctx, rescanAfter)
+	type stale struct {
+		server     *Server
+		path, text string
+	}
+	w.mu.Lock()
+	given := make(map[string][]stale)
+	for _, u := range w.used {
+		for path, text := range u.texts {
+			given[path] = append(given[path], stale{u.server, path, text})
+		}
+	}
+	w.mu.Unlock()
+	var reading sync.WaitGroup
+	slots := make(chan struct{}, 8)
+	for path, docs := range given {
+		slots <- struct{}{}
+		reading.Go(func() {
+			defer func() { <-slots }()
+			now, err := w.read(ctx, path)
+			for _, d := range docs {
+				switch {
+				case errors.Is(err, fs.ErrNotExist):
+					w.forget(d.server, path)
+					d.server.FilesChanged(ctx, []FileEvent{{path, FileDeleted}})
+				case err == nil && now != d.text && d.server.Status().State == StateReady:
+					if doc, err := w.hold(ctx, d.server, path, now); err == nil {
+						doc.Release()
+					}
+				}
+			}
+		})
+	}
+	reading.Wait()
+}
+
+// forget takes a document off what a server has from the workspace.
+func (w *Workspace) forget(s *Server, path string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if u := w.usageOf(s); u != nil {
+		delete(u.texts, path)
+	}
+}
+
+// Changed tells the servers that files were made, changed or removed. Without events, something may have changed: a
+// command ran, for one; then the roots are looked through. It starts no server, and the work is done in the background.
+func (w *Workspace) Changed(events ...FileEvent) {
+	w.manager.background(func() {
+		ctx, cancel := context.WithTimeout(w.ctx, 10*time.Second)
+		defer cancel()
+		if len(events) == 0 {
+			w.rescan(ctx, 0)
+		} else {
+			w.tell(ctx, events)
+		}
+		w.Refresh(ctx)
+	})
+}
+
+// tell passes changes on to the servers and the catalog.
+func (w *Workspace) tell(ctx context.Context, events []FileEvent) {
+	paths := make([]string, 0, len(events))
+	for _, e := range events {
+		paths = append(paths, e.Path)
+	}
+	w.opts.Catalog.Changed(paths)
+	w.tree.note(events)
+	for _, s := range w.Active() {
+		s.FilesChanged(ctx, events)
+	}
+	for _, e := range events {
+		if e.Type == FileDeleted {
+			for _, s := range w.Active() {
+				w.forget(s, e.Path)
+			}
+		}
+	}
+}

@@ -1,0 +1,452 @@
+package lsp
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"go.lsp.dev/protocol"
+)
+
+// Place is a position for people: line and character (code point), both from 1.
+type Place struct{ Line, Column int }
+
+// NewPlace is what a position in a text is to people.
+func NewPlace(text *Text, p protocol.Position, e Encoding) Place {
+	at := text.Position(text.Offset(p, e), UTF32)
+	return Place{int(at.Line) + 1, int(at.Character) + 1}
+}
+
+func (p Place) compare(o Place) int {
+	return cmp.Or(cmp.Compare(p.Line, o.Line), cmp.Compare(p.Column, o.Column))
+}
+
+// Severity is how bad a [Diagnostic] is, in the protocol's numbers.
+type Severity int
+
+// The severities.
+const (
+	SeverityError Severity = iota + 1
+	SeverityWarning
+	SeverityInformation
+	SeverityHint
+)
+
+// Diagnostic is a problem that a server tells.
+type Diagnostic struct {
+	Path       string
+	Start, End Place
+	// Severity is an error where the server says nothing.
+	Severity Severity
+	Message  string
+	Source   string
+	Code     string
+	Server   string
+	// New says that it was not there before the change that the report is about.
+	New bool
+}
+
+// NewDiagnostics puts what a server says of a text into words for people.
+func NewDiagnostics(server, path string, text *Text, e Encoding, list []protocol.Diagnostic) []Diagnostic {
+	out := make([]Diagnostic, 0, len(list))
+	for i := range list {
+		d := &list[i]
+		code := ""
+		switch c := d.Code.(type) {
+		case nil:
+		case string:
+			code = c
+		case float64:
+			code = fmt.Sprintf("%g", c)
+		default:
+			code = fmt.Sprint(c)
+		}
+		severity := Severity(d.Severity)
+		if severity < SeverityError || severity > SeverityHint {
+			severity = SeverityError
+		}
+		out = append(out, Diagnostic{
+			Path: path, Start: NewPlace(text, d.Range.Start, e), End: NewPlace(text, d.Range.End, e), Severity: severity,
+			Message: d.Message, Source: d.Source, Code: code, Server: server,
+		})
+	}
+	return out
+}
+
+// Report is what the servers say of a file.
+type Report struct {
+	Path string
+	// Diagnostics are without duplicates; new ones first, then by severity and place.
+	Diagnostics []Diagnostic
+	// Servers are the names of those that were asked.
+	Servers []string
+	// Silent are servers that have not spoken for the text in time.
+	Silent []string
+	// Failed are servers that could not be asked, with the reason.
+	Failed map[string]string
+}
+
+// sort puts the diagnostics in order and drops what two servers say alike.
+func (r *Report) sort() {
+	slices.SortStableFunc(r.Diagnostics, func(a, b Diagnostic) int {
+		switch {
+		case a.New != b.New && a.New:
+			return -1
+		case a.New != b.New:
+			return 1
+		}
+		return cmp.Or(cmp.Compare(a.Severity, b.Severity), a.Start.compare(b.Start), a.End.compare(b.End), strings.Compare(a.Message, b.Message))
+	})
+	type key struct {
+		start, end Place
+		message    string
+	}
+	seen := make(map[key]bool, len(r.Diagnostics))
+	r.Diagnostics = slices.DeleteFunc(r.Diagnostics, func(d Diagnostic) bool {
+		k := key{d.Start, d.End, d.Message}
+		twice := seen[k]
+		seen[k] = true
+		return twice
+	})
+	slices.Sort(r.Silent)
+}
+
+// answer is what one server says of one text.
+type answer struct {
+	server string
+	list   []Diagnostic
+	fresh  bool
+	err    error
+}
+
+// ask has one server look at a text, and waits for what it says until ctx ends. saved says that the text has just been
+// written.
+func (w *Workspace) ask(ctx context.Context, s *Server, path, text string, saved bool) answer {
+	a := answer{server: s.Name()}
+	doc, err := w.hold(ctx, s, path, text)
+	if err != nil {
+		a.err = err
+		return a
+	}
+	defer doc.Release()
+	if saved {
+		if err := doc.Save(ctx); err != nil {
+			a.err = err
+			return a
+		}
+	}
+	list, fresh, err := doc.Diagnostics(ctx)
+	if err != nil {
+		a.err = err
+		return a
+	}
+	a.fresh = fresh
+	a.list = NewDiagnostics(a.server, path, doc.Text, s.Encoding(), list)
+	return a
+}
+
+// add takes an answer into the report.
+func (r *Report) add(a *answer) {
+	r.Servers = append(r.Servers, a.server)
+	switch {
+	case a.err != nil && (errors.Is(a.err, context.DeadlineExceeded) || errors.Is(a.err, ErrTimeout)):
+		r.Silent = append(r.Silent, a.server)
+	case a.err != nil:
+		if r.Failed == nil {
+			r.Failed = make(map[string]string)
+		}
+		r.Failed[a.server] = a.err.Error()
+	case !a.fresh:
+		r.Silent = append(r.Silent, a.server)
+	default:
+		r.Diagnostics = append(r.Diagnostics, a.list...)
+	}
+}
+
+// Diagnostics asks all servers for the problems of a file's text as it is now, and waits for each until ctx ends. A
+// report without servers means that there are none for the file.
+func (w *Workspace) Diagnostics(ctx context.Context, path string) (*Report, error) {
+	servers, err := w.Servers(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	r := &Report{Path: path}
+	if len(servers) == 0 {
+		return r, nil
+	}
+	text, err := w.read(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	w.Refresh(ctx)
+	for _, a := range each(servers, func(s *Server) answer { return w.ask(ctx, s, path, text, false) }) {
+		r.add(&a)
+	}
+	if ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return nil, context.Cause(ctx)
+	}
+	r.sort()
+	return r, nil
+}
+
+// each runs fn for all servers side by side and returns what it returns, in their order.
+func each[T any](servers []*Server, fn func(*Server) T) []T {
+	out := make([]T, len(servers))
+	var running sync.WaitGroup
+	for i, s := range servers {
+		running.Go(func() { out[i] = fn(s) })
+	}
+	running.Wait()
+	return out
+}
+
+// Edit is a change of files that is being made.
+type Edit struct {
+	w      *Workspace
+	before map[string]string // texts, of the files that were there
+}
+
+// Before is about a change of files: texts are those of the files that there were before, by path, without byte order
+// marks.
+func (w *Workspace) Before(texts map[string]string) *Edit { return &Edit{w: w, before: texts} }
+
+const (
+	// baselineShare is which part of the time a report may take to learn what was wrong before the change.
+	baselineShare = 4
+	// lateWait is how long a server that was silent is listened to.
+	lateWait = 25 * time.Second
+	// maxEdited bounds the files of one change that are reported on.
+	maxEdited = 20
+)
+
+// edited is one changed file on its way to a report.
+type edited struct {
+	path          string
+	before, after string
+	created       bool
+	servers       []*Server
+	baseline      []answer // by server
+	report        *Report
+}
+
+// Report gives the servers the new texts of the changed files, says that they are saved, and returns what the servers
+// say: a report for each file that has servers. It waits for most at most; what a silent server says behind that comes
+// with [Workspace.Late]. events are changes of other kinds: files removed or renamed.
+func (e *Edit) Report(ctx context.Context, most time.Duration, paths []string, events ...FileEvent) []*Report {
+	w := e.w
+	deadline, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	var files []*edited
+	for _, path := range paths {
+		before, was := e.before[path]
+		kind := FileCreated
+		if was {
+			kind = FileChanged
+		}
+		events = append(events, FileEvent{path, kind})
+		after, err := w.read(deadline, path)
+		if err != nil || len(files) == maxEdited {
+			continue
+		}
+		if servers, err := w.Servers(deadline, path); err == nil && len(servers) > 0 {
+			files = append(files, &edited{path: path, before: before, after: after, created: !was, servers: servers})
+		}
+	}
+	all := func(step func(*edited)) {
+		var running sync.WaitGroup
+		for _, f := range files {
+			running.Go(func() { step(f) })
+		}
+		running.Wait()
+	}
+	// What was wrong before is asked first: then the servers have the old text still.
+	share, done := context.WithTimeout(deadline, most/baselineShare)
+	all(func(f *edited) {
+		f.baseline = each(f.servers, func(s *Server) answer {
+			if f.created {
+				return answer{fresh: true}
+			}
+			return w.ask(share, s, f.path, f.before, false)
+		})
+	})
+	done()
+	w.tell(deadline, events)
+	all(func(f *edited) { w.diagnose(ctx, deadline, f) })
+	w.Refresh(deadline)
+	var reports []*Report
+	for _, f := range files {
+		reports = append(reports, f.report)
+	}
+	return reports
+}
+
+// diagnose asks the servers of a changed file for the problems of its new text.
+func (w *Workspace) diagnose(ctx, deadline context.Context, f *edited) {
+	answers := each(f.servers, func(s *Server) answer { return w.ask(deadline, s, f.path, f.after, true) })
+	f.report = &Report{Path: f.path}
+	for i := range answers {
+		a, base := &answers[i], f.baseline[i]
+		if base.err == nil && base.fresh {
+			markNew(base.list, a.list, f.before, f.after)
+		}
+		f.report.add(a)
+		if a.err == nil && !a.fresh || errors.Is(a.err, context.DeadlineExceeded) && ctx.Err() == nil {
+			w.listen(f, i)
+		}
+	}
+	w.once(f.report)
+	f.report.sort()
+}
+
+// once drops failures that a report has told of before: the user knows, and the model can not help it.
+func (w *Workspace) once(r *Report) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	maps.DeleteFunc(r.Failed, func(server, why string) bool {
+		if w.told[server] == why {
+			return true
+		}
+		w.told[server] = why
+		return false
+	})
+}
+
+// markNew marks what was not there before a change. A problem that only moved is an old one: places behind the change
+// are compared as the change has moved them, and what is left by what is said.
+func markNew(before, after []Diagnostic, old, now string) {
+	type key struct {
+		line     int
+		message  string
+		code     string
+		severity Severity
+	}
+	first, last, shift := changedLines(old, now)
+	exact, loose := make(map[key]int), make(map[key]int)
+	for _, d := range before {
+		line := d.Start.Line
+		switch {
+		case line > last:
+			line += shift
+		case line >= first:
+			line = 0 // in what was changed
+		}
+		exact[key{line, d.Message, d.Code, d.Severity}]++
+		loose[key{0, d.Message, d.Code, d.Severity}]++
+	}
+	left := make([]*Diagnostic, 0, len(after))
+	for i := range after {
+		d := &after[i]
+		k, l := key{d.Start.Line, d.Message, d.Code, d.Severity}, key{0, d.Message, d.Code, d.Severity}
+		if exact[k] > 0 {
+			exact[k]--
+			loose[l]--
+			continue
+		}
+		left = append(left, d)
+	}
+	for _, d := range left {
+		l := key{0, d.Message, d.Code, d.Severity}
+		if loose[l] > 0 {
+			loose[l]--
+			continue
+		}
+		d.New = true
+	}
+}
+
+// changedLines returns the lines of old that a change touched, from 1, and by how many lines those behind them moved.
+func changedLines(old, now string) (first, last, shift int) {
+	a, b := strings.Split(old, "\n"), strings.Split(now, "\n")
+	head := 0
+	for head < min(len(a), len(b)) && a[head] == b[head] {
+		head++
+	}
+	tail := 0
+	for tail < min(len(a), len(b))-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
+		tail++
+	}
+	return head + 1, len(a) - tail, len(b) - len(a)
+}
+
+// lateReports are what came too late for their edits.
+type lateReports struct {
+	waiting map[string]context.CancelFunc // by server and path
+	reports []*Report
+}
+
+// maxLate bounds the late reports that are kept.
+const maxLate = 20
+
+// listen waits in the background for what a silent server has to say of a changed file. The next change of the file ends
+// that.
+func (w *Workspace) listen(f *edited, server int) {
+	s, base := f.servers[server], f.baseline[server]
+	key := s.Name() + "\x00" + f.path
+	ctx, cancel := context.WithTimeout(w.ctx, lateWait)
+	w.mu.Lock()
+	if w.late.waiting == nil {
+		w.late.waiting = make(map[string]context.CancelFunc)
+	}
+	if end := w.late.waiting[key]; end != nil {
+		end()
+	}
+	w.late.waiting[key] = cancel
+	w.mu.Unlock()
+	started := w.manager.background(func() {
+		defer cancel()
+		a := w.overhear(ctx, s, f.path, f.after)
+		if a.err != nil || !a.fresh || ctx.Err() != nil {
+			return
+		}
+		if now, err := w.read(ctx, f.path); err != nil || now != f.after {
+			return // it is about a text that is gone
+		}
+		if base.err == nil && base.fresh {
+			markNew(base.list, a.list, f.before, f.after)
+		}
+		r := &Report{Path: f.path}
+		r.add(&a)
+		r.sort()
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if len(w.late.reports) < maxLate {
+			w.late.reports = append(w.late.reports, r)
+		}
+	})
+	if !started {
+		cancel()
+	}
+}
+
+// overhear waits for what a server says of a text without keeping the document from others.
+func (w *Workspace) overhear(ctx context.Context, s *Server, path, text string) answer {
+	a := answer{server: s.Name()}
+	doc, err := w.hold(ctx, s, path, text)
+	if err != nil {
+		a.err = err
+		return a
+	}
+	doc.Release()
+	list, fresh, err := doc.Diagnostics(ctx)
+	if err != nil {
+		a.err = err
+		return a
+	}
+	a.fresh, a.list = fresh, NewDiagnostics(a.server, path, doc.Text, s.Encoding(), list)
+	return a
+}
+
+// Late returns the reports that came too late for their edits, once each.
+func (w *Workspace) Late() []*Report {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	late := w.late.reports
+	w.late.reports = nil
+	return late
+}
