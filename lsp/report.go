@@ -265,6 +265,7 @@ func (e *Edit) Report(ctx context.Context, most time.Duration, paths []string, e
 		}
 		running.Wait()
 	}
+	elsewhere := w.notePublished(files)
 	// What was wrong before is asked first: then the servers have the old text still.
 	share, done := context.WithTimeout(deadline, most/baselineShare)
 	all(func(f *edited) {
@@ -282,6 +283,79 @@ func (e *Edit) Report(ctx context.Context, most time.Duration, paths []string, e
 	var reports []*Report
 	for _, f := range files {
 		reports = append(reports, f.report)
+	}
+	return append(reports, w.elsewhere(deadline, elsewhere, files)...)
+}
+
+const (
+	// elsewhereQuiet is how long a server must have been silent for its news of other files to be complete, and
+	// elsewhereWait how long that is waited for.
+	elsewhereQuiet = 40 * time.Millisecond
+	elsewhereWait  = 400 * time.Millisecond
+	// maxElsewhere bounds the other files that a change is reported to have broken.
+	maxElsewhere = 10
+)
+
+// notePublished notes what the servers of changed files have said of all files.
+func (w *Workspace) notePublished(files []*edited) map[*Server]published {
+	noted := make(map[*Server]published)
+	for _, f := range files {
+		for _, s := range f.servers {
+			if _, twice := noted[s]; !twice {
+				noted[s] = s.published()
+			}
+		}
+	}
+	return noted
+}
+
+// elsewhere reports the problems that a change has made in files that it did not touch, as far as servers tell of
+// themselves.
+func (w *Workspace) elsewhere(ctx context.Context, noted map[*Server]published, changed []*edited) []*Report {
+	touched := make(map[string]bool, len(changed))
+	for _, f := range changed {
+		touched[pathKey(f.path)] = true
+	}
+	var servers []*Server
+	for s, before := range noted {
+		if len(s.publishedSince(before)) > 0 {
+			servers = append(servers, s)
+		}
+	}
+	short, cancel := context.WithTimeout(ctx, elsewhereWait)
+	defer cancel()
+	var reports []*Report
+	for _, found := range each(servers, func(s *Server) []*Report {
+		s.quiet(short, elsewhereQuiet)
+		return w.broken(ctx, s, noted[s], touched)
+	}) {
+		reports = append(reports, found...)
+	}
+	slices.SortFunc(reports, func(a, b *Report) int { return strings.Compare(a.Path, b.Path) })
+	return reports[:min(len(reports), maxElsewhere)]
+}
+
+// broken reports the new errors and warnings that one server has published of files that are not among those touched.
+func (w *Workspace) broken(ctx context.Context, s *Server, before published, touched map[string]bool) []*Report {
+	var reports []*Report
+	for path, now := range s.publishedSince(before) {
+		if touched[pathKey(path)] || len(now) == 0 || len(reports) == maxElsewhere {
+			continue
+		}
+		content, err := w.read(ctx, path)
+		if err != nil {
+			continue
+		}
+		text := NewText(content)
+		list := NewDiagnostics(s.Name(), path, text, s.Encoding(), now)
+		markNew(NewDiagnostics(s.Name(), path, text, s.Encoding(), before.files[path]), list, content, content)
+		list = slices.DeleteFunc(list, func(d Diagnostic) bool { return !d.New || d.Severity > SeverityWarning })
+		if len(list) == 0 {
+			continue
+		}
+		r := &Report{Path: path, Servers: []string{s.Name()}, Diagnostics: list}
+		r.sort()
+		reports = append(reports, r)
 	}
 	return reports
 }

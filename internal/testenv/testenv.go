@@ -50,6 +50,30 @@ func NeedsInterop(t testing.TB) string {
 	return dir
 }
 
+// NeedsGopls returns the path of gopls, of the version in tools/go.mod, which is built if need be.
+func NeedsGopls(t testing.TB) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), NeedsTool(t, "go"), "tool", "-modfile="+filepath.Join(ModuleRoot(t), "tools", "go.mod"), "-n", "gopls")
+	cmd.Dir = ModuleRoot(t)
+	out, err := cmd.Output()
+	if err != nil {
+		Skip(t, "gopls can not be built: %v", err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// NeedsLanguageServers returns the directory with the programs of the language servers that are npm packages. Where
+// "npm ci" has not been run the test skips, or fails in a strict run.
+func NeedsLanguageServers(t testing.TB) string {
+	t.Helper()
+	dir := filepath.Join(ModuleRoot(t), "testdata", "lsp", "node_modules", ".bin")
+	if _, err := os.Stat(dir); err != nil {
+		Skip(t, "no node_modules in testdata/lsp; run npm ci there")
+	}
+	NeedsTool(t, "node")
+	return dir
+}
+
 // ModuleRoot returns the directory of the module's go.mod.
 func ModuleRoot(t testing.TB) string {
 	t.Helper()
