@@ -50,7 +50,7 @@ var layers = map[string][]string{
 	"mcp":                     {"internal/bug", "internal/jsonx", "internal/proc"},
 	"agent":                   {"internal/bug", "internal/jsonx", "lsp", "providers", "sessions"},
 	"agent/commands":          {"internal/jsonx"},
-	"agent/tools":             {"agent", "internal/bug", "internal/jsonx", "lsp", "mcp", "providers"},
+	"agent/tools":             {"agent", "internal/bug", "internal/jsonx", "internal/trust", "lsp", "mcp", "providers"},
 	"agent/tools/toolstest":   {"agent", "internal/jsonx", "lsp", "providers"},
 	"bridges":                 {"acp", "agent", "internal/bug", "internal/jsonx", "internal/proc"},
 	"acp/server":              {"acp", "agent", "agent/commands", "agent/tools", "bridges", "internal/bug", "internal/jsonx", "internal/proc", "lsp", "mcp", "providers", "sessions"},

@@ -65,7 +65,7 @@ func (t *Turn) request(ctx context.Context) (providers.Model, *providers.Request
 	if err != nil {
 		return nil, nil, err
 	}
-	t.tools = s.opts.Tools.Tools()
+	t.tools = s.offered()
 	req := &providers.Request{
 		System:   s.systemPrompt(ctx, &snap, t.tools),
 		Messages: conversation(snap.history, snap.model.Images),

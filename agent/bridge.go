@@ -146,6 +146,8 @@ const (
 	AllowOnce
 	AllowAlways
 	Cancelled
+	// Unasked is the outcome of a [Consent] that was not needed any more. No user answers so.
+	Unasked
 )
 
 // Clock gives the time; nil fields of options that hold one mean [time.Now].

@@ -21,6 +21,7 @@ type ToolFuncs[In any] struct {
 	Description string
 	Kind        ToolKind
 	Exclusive   bool
+	Languages   bool
 	// Plan is as in [Tool]; nil for a call without effects and a plain title.
 	Plan func(ctx context.Context, call *Call, in *In) (*CallPlan, error)
 	// Run is as in [Tool]. Required.
@@ -39,7 +40,7 @@ func NewTool[In any](f ToolFuncs[In]) Tool {
 		if err != nil {
 			bug.Reportf("the schema of tool %s: %v", f.Name, err)
 		}
-		return &ToolSpec{Name: f.Name, Description: f.Description, Kind: f.Kind, Schema: raw, Exclusive: f.Exclusive}
+		return &ToolSpec{Name: f.Name, Description: f.Description, Kind: f.Kind, Schema: raw, Exclusive: f.Exclusive, Languages: f.Languages}
 	})}
 }
 

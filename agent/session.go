@@ -369,7 +369,7 @@ func (s *Session) ContextUse(ctx context.Context) (ContextUse, error) {
 	})(); err != nil {
 		return ContextUse{}, err
 	}
-	tools := s.opts.Tools.Tools()
+	tools := s.offered()
 	use := ContextUse{
 		Used: snap.usage.Context(), Size: snap.model.ContextWindow, Conversation: estimate(snap.history),
 		ToolCount: len(tools), Messages: len(snap.history), System: tokens(len(s.systemPrompt(ctx, &snap, tools))),

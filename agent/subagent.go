@@ -99,6 +99,9 @@ func (r *toolRun) runTask(ctx context.Context, task Task) (TaskResult, error) {
 	closeCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.opts.CancelGrace)
 	defer cancel()
 	err := child.Close(closeCtx)
+	if s.opts.Languages != nil {
+		s.opts.Languages.Changed() // whatever the child did
+	}
 	_ = t.do(func(st *state) error { // a turn that is over has told the child's end with its own
 		st.dropChild(kept)
 		st.cost += cost

@@ -47,6 +47,8 @@ type ToolSpec struct {
 	Schema jsonx.Raw
 	// Exclusive tools run alone in their session; the others of one model answer run side by side.
 	Exclusive bool
+	// Languages tools are for language servers: a session without has them not.
+	Languages bool
 }
 
 // Call is one call of a tool, with all that it may touch.
@@ -70,6 +72,9 @@ type Call struct {
 	Trace Trace
 	// Elicitor asks the user; nil where nobody can be asked.
 	Elicitor Elicitor
+	// Consent asks the user for leave to something that only a running call finds out about. What the call is known to do
+	// belongs into its plan's effects instead. It is nil where nobody can be asked.
+	Consent func(context.Context, Consent) (Decision, error)
 	// Update reports progress while the call runs. It never blocks on the user.
 	Update func(Progress)
 	// SetPlan replaces the session's plan.

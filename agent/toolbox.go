@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -26,6 +27,15 @@ func (t Tools) Tools() []Tool { return t }
 
 // settleTools bounds how long the first model request of a turn waits for tools that are on their way.
 const settleTools = 2 * time.Second
+
+// offered are the tools of the session that it has what they need for.
+func (s *Session) offered() []Tool {
+	tools := s.opts.Tools.Tools()
+	if s.opts.Languages == nil {
+		tools = slices.DeleteFunc(slices.Clone(tools), func(t Tool) bool { return t.Spec().Languages })
+	}
+	return tools
+}
 
 // find returns the tool of that name, or nil.
 func find(tools []Tool, name string) Tool {

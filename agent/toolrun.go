@@ -129,8 +129,9 @@ func (r *toolRun) newCall(input jsonx.Raw) *Call {
 		ID: r.call.ID, Name: r.call.Name, Input: input,
 		Workspace: o.Workspace, FS: o.FS, Terminal: o.Terminal, Programs: o.Programs, Artifacts: o.Artifacts,
 		Languages: o.Languages,
-		Elicitor: t.elicitor(), Trace: t.trace,
-		Update: r.update,
+		Elicitor:  t.elicitor(), Trace: t.trace,
+		Update:  r.update,
+		Consent: r.consent,
 		SetPlan: func(entries []PlanEntry) {
 			t.emit(PlanChanged{Entries: entries})
 		},

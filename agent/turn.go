@@ -336,6 +336,7 @@ func (t *Turn) run() (r TurnResult) {
 		t.prompt, shown = p.Parts, p.Shown
 		t.openToSteers()
 	}
+	shown = t.withLate(shown)
 	user := &providers.Message{ID: s.opts.NewID(), Role: providers.RoleUser, Parts: t.prompt}
 	if err := t.recordShown(shown); err != nil {
 		return t.ended(err, r.Usage)
@@ -366,6 +367,7 @@ func (t *Turn) run() (r TurnResult) {
 			var results []*providers.Message
 			if stop == StopEndTurn {
 				results = t.runTools(t.ctx, calls)
+				t.addLate(results)
 				over = t.ending
 			} else {
 				results = t.refuseCalls(calls, "The answer was cut off before this call was complete; it did not run.")
