@@ -9,7 +9,6 @@ package config
 import (
 	"context"
 	"fmt"
-	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -45,6 +44,9 @@ type Options struct {
 // DefaultMaxAge is short enough for a server that the user has just installed.
 const DefaultMaxAge = 30 * time.Second
 
+// listAge is how old a list may be: the user asks for it to see whether something has helped, and tools ask for it too.
+const listAge = 2 * time.Second
+
 // Catalog is the [lsp.Catalog] of configuration files. It reads at the first use, and again when [Catalog.Changed] tells
 // of a file that matters, when an answer about trust changes, and when what it knows is old. It starts no goroutine and
 // needs no Close.
@@ -59,8 +61,9 @@ type Catalog struct {
 	// visited are files that were asked for, one for each directory and type.
 	visited []string
 
-	mu      sync.Mutex // guards pending
+	mu      sync.Mutex // guards what is below
 	pending []string   // paths that Changed told of and nobody has looked at yet
+	stale   bool       // everything is to be read anew
 }
 
 var _ lsp.Catalog = (*Catalog)(nil)
@@ -107,24 +110,27 @@ func (c *Catalog) leave() { <-c.turn }
 // mostPending bounds the paths that Changed keeps; with more everything is read anew.
 const mostPending = 4096
 
-// Changed implements [lsp.Catalog]. It only takes note.
+// Changed implements [lsp.Catalog]. It only takes note. No paths at all mean that anything may have changed.
 func (c *Catalog) Changed(paths []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.pending) <= mostPending {
+	if len(paths) == 0 || len(c.pending)+len(paths) > mostPending {
+		c.stale, c.pending = true, nil
+	}
+	if !c.stale {
 		c.pending = append(c.pending, paths...)
 	}
 }
 
-// snapshot returns what is known of the files now. The caller has the turn.
-func (c *Catalog) snapshot(ctx context.Context, fresh bool) *snapshot {
+// snapshot returns what is known of the files, which is no older than maxAge. The caller has the turn.
+func (c *Catalog) snapshot(ctx context.Context, maxAge time.Duration) *snapshot {
 	c.mu.Lock()
-	changed := c.pending
-	c.pending = nil
+	changed, stale := c.pending, c.stale
+	c.pending, c.stale = nil, false
 	c.mu.Unlock()
 	stamp := c.opts.Trust.Stamp()
 	s := c.current
-	if s == nil || fresh || s.stamp != stamp || time.Since(s.read) >= c.opts.MaxAge || len(changed) > mostPending || slices.ContainsFunc(changed, s.concerns) {
+	if s == nil || stale || s.stamp != stamp || time.Since(s.read) >= maxAge || slices.ContainsFunc(changed, s.concerns) {
 		s = newSnapshot(&c.opts, c.opts.Env(ctx))
 		s.stamp = stamp
 		c.current = s
@@ -157,7 +163,7 @@ func (c *Catalog) For(ctx context.Context, file string) ([]lsp.Candidate, error)
 		return nil, err
 	}
 	defer c.leave()
-	s := c.snapshot(ctx, false)
+	s := c.snapshot(ctx, c.opts.MaxAge)
 	usable := s.forFile(file)
 	c.visit(file)
 	list := make([]lsp.Candidate, len(usable))
@@ -189,14 +195,14 @@ func (c *Catalog) start(ctx context.Context, s *snapshot, u usable) *lsp.Spec {
 	return wrapped
 }
 
-// List implements [lsp.Catalog]. It reads everything anew. Servers for directories below a root are among it once a file
+// List implements [lsp.Catalog]. What it tells is no older than two seconds. Servers for directories below a root are among it once a file
 // there was asked for.
 func (c *Catalog) List(ctx context.Context) (*lsp.Listing, error) {
 	if err := c.enter(ctx); err != nil {
 		return nil, err
 	}
 	defer c.leave()
-	s := c.snapshot(ctx, true)
+	s := c.snapshot(ctx, min(listAge, c.opts.MaxAge))
 	l := &lsp.Listing{Problems: slices.Clone(s.problems), Idle: s.idle}
 	var all []usable
 	for _, ws := range s.workspaces {
@@ -228,26 +234,49 @@ func (c *Catalog) Untrusted(ctx context.Context) (*trust.Subject, error) {
 		return nil, err
 	}
 	defer c.leave()
-	s := c.snapshot(ctx, false)
-	for _, file := range c.visited {
-		s.forFile(file) // finds the programs of the directory
-	}
+	s := c.snapshot(ctx, c.opts.MaxAge)
 	for _, ws := range s.workspaces {
-		s.forRoot(ws)
-		sub := ws.subject()
-		if sub.Empty() {
-			continue
-		}
-		verdict, err := c.opts.Trust.Look(sub)
-		if err != nil {
-			return nil, err
-		}
-		if verdict.State == trust.Unknown {
-			sub.Changed = verdict.Changed
-			return sub, nil
+		if sub, err := c.question(s, ws); sub != nil || err != nil {
+			return sub, err
 		}
 	}
 	return nil, nil
+}
+
+// UntrustedFor is [Catalog.Untrusted] for the work with one file: it is nil too where trust would change nothing for that
+// file, so that nobody is asked about eslint for a README.
+func (c *Catalog) UntrustedFor(ctx context.Context, file string) (*trust.Subject, error) {
+	if err := c.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer c.leave()
+	s := c.snapshot(ctx, c.opts.MaxAge)
+	ws := s.workspaceOf(file)
+	if ws == nil || !s.matters(ws, file) {
+		return nil, nil
+	}
+	c.visit(file)
+	return c.question(s, ws)
+}
+
+// question returns a workspace as the user is to be asked about it, or nil.
+func (c *Catalog) question(s *snapshot, ws *workspace) (*trust.Subject, error) {
+	s.forRoot(ws)
+	for _, file := range c.visited {
+		if s.workspaceOf(file) == ws {
+			s.forFile(file) // finds the programs of the file's directory
+		}
+	}
+	sub := ws.subject()
+	if sub.Empty() {
+		return nil, nil
+	}
+	verdict, err := c.opts.Trust.Look(sub)
+	if err != nil || verdict.State != trust.Unknown {
+		return nil, err
+	}
+	sub.Changed = verdict.Changed
+	return sub, nil
 }
 
 // Answer takes the user's answer for a subject from [Catalog.Untrusted]: for good, or for this session. Where keeping it
@@ -290,42 +319,4 @@ func shorten(list []string, most int) []string {
 		return list
 	}
 	return append(slices.Clone(list[:most]), fmt.Sprintf("and %d more", len(list)-most))
-}
-
-// concerns reports whether a change of a file can make a snapshot wrong.
-func (s *snapshot) concerns(file string) bool {
-	file = filepath.Clean(file)
-	base := filepath.Base(file)
-	if slices.Contains(FileNames(), base) {
-		return true
-	}
-	fold := s.opts.GOOS == "windows" || s.opts.GOOS == "darwin"
-	for _, ws := range s.workspaces {
-		rel, in := within(ws.root, file, s.opts.GOOS)
-		if !in {
-			// The file may be a directory above.
-			if _, above := within(file, ws.root, s.opts.GOOS); above {
-				return true
-			}
-			continue
-		}
-		for _, dir := range localDirs(s.opts.GOOS) {
-			first, _, _ := strings.Cut(dir, "/")
-			if base == first || strings.Contains("/"+rel, "/"+dir+"/") || strings.HasSuffix("/"+rel, "/"+dir) {
-				return true
-			}
-		}
-		for _, d := range ws.all {
-			for _, m := range d.texts("rootMarkers") {
-				for part := range strings.SplitSeq(path.Clean(filepath.ToSlash(m)), "/") {
-					if matchName(part, base, fold) {
-						return true
-					}
-				}
-			}
-		}
-	}
-	// A directory that came or went took along what was in it.
-	_, listed := s.dirs[file]
-	return listed
 }

@@ -35,28 +35,50 @@ func TestParse(t *testing.T) {
 	}{
 		{"wrapped", "lsp.json", `{"servers": {"gopls": {"args": ["-v"]}}, "idleTimeoutMs": 300000}`, all{"gopls": {"args": `["-v"]`}}, "5m0s", nil},
 		{"flat", "lsp.json", `{"gopls": {"disabled": true}, "idleTimeoutMs": 0, "$schema": "x"}`, all{"gopls": {"disabled": "true"}}, "0s", nil},
-		{"YAML", "lsp.yaml", "servers:\n  gopls:\n    settings:\n      gopls: {gofumpt: false, n: 1.5, s: '1', none: ~}\n    args:\n    - -v\n    - \"8\"\nidleTimeoutMs: 1500\n",
-			all{"gopls": {"settings": `{"gopls":{"gofumpt":false,"n":1.5,"s":"1","none":null}}`, "args": `["-v","8"]`}}, "1.5s", nil},
-		{"anchors", ".lsp.yml", "a: &a\n  command: x\n  settings: &s {deep: [1]}\nb:\n  <<: *a\n  command: y\n  initOptions: *s\n",
-			all{"a": {"command": `"x"`, "settings": `{"deep":[1]}`}, "b": {"command": `"y"`, "settings": `{"deep":[1]}`, "initOptions": `{"deep":[1]}`}}, "", nil},
+		{
+			"YAML", "lsp.yaml", "servers:\n  gopls:\n    settings:\n      gopls: {gofumpt: false, n: 1.5, s: '1', none: ~}\n    args:\n    - -v\n    - \"8\"\nidleTimeoutMs: 1500\n",
+			all{"gopls": {"settings": `{"gopls":{"gofumpt":false,"n":1.5,"s":"1","none":null}}`, "args": `["-v","8"]`}},
+			"1.5s", nil,
+		},
+		{
+			"anchors", ".lsp.yml", "a: &a\n  command: x\n  settings: &s {deep: [1]}\nb:\n  <<: *a\n  command: y\n  initOptions: *s\n",
+			all{"a": {"command": `"x"`, "settings": `{"deep":[1]}`}, "b": {"command": `"y"`, "settings": `{"deep":[1]}`, "initOptions": `{"deep":[1]}`}},
+			"", nil,
+		},
 		{"block text", "lsp.yaml", "a:\n  command: !!str 5\n  settings:\n    x: |\n      one\n      two\n", all{"a": {"command": `"5"`, "settings": `{"x":"one\ntwo\n"}`}}, "", nil},
 		{"empty", "lsp.json", " \n", all{}, "", nil},
 		{"empty YAML", "lsp.yml", "# nothing\n", all{}, "", nil},
 		{"byte order mark", "lsp.json", "\ufeff{}", all{}, "", nil},
-		{"every field", "lsp.json", `{"x": {"command": "c", "args": [], "fileTypes": [".x"], "rootMarkers": ["x"], "initOptions": {}, "settings": {}, "disabled": false,
+		{
+			"every field", "lsp.json", `{"x": {"command": "c", "args": [], "fileTypes": [".x"], "rootMarkers": ["x"], "initOptions": {}, "settings": {}, "disabled": false,
 			"warmupTimeoutMs": 2.5, "isLinter": true, "capabilities": {"ssr": false}, "supersedes": ["y"], "extensionToLanguage": {".x": "ex"}}}`,
-			all{"x": {"command": `"c"`, "args": "[]", "fileTypes": `[".x"]`, "rootMarkers": `["x"]`, "initOptions": "{}", "settings": "{}", "disabled": "false",
-				"warmupTimeoutMs": "2.5", "isLinter": "true", "capabilities": `{"ssr":false}`, "supersedes": `["y"]`, "extensionToLanguage": `{".x":"ex"}`}}, "", nil},
+			all{"x": {
+				"command": `"c"`, "args": "[]", "fileTypes": `[".x"]`, "rootMarkers": `["x"]`, "initOptions": "{}", "settings": "{}", "disabled": "false",
+				"warmupTimeoutMs": "2.5", "isLinter": "true", "capabilities": `{"ssr":false}`, "supersedes": `["y"]`, "extensionToLanguage": `{".x":"ex"}`,
+			}},
+			"", nil,
+		},
 
-		{"unknown field", "lsp.json", "{\"servers\": {\n\"gopls\": {\n\"rootMarker\": [\"x\"],\n\"args\": [\"-v\"]}}}", all{"gopls": {"args": `["-v"]`}}, "",
-			[]string{`:3: unknown field "rootMarker" of server "gopls"; did you mean "rootMarkers"?`}},
-		{"unknown field, other case", "lsp.yaml", "gopls:\n  Settings: {}\n  zzz: 1\n", all{"gopls": {}}, "",
-			[]string{`:2: unknown field "Settings" of server "gopls"; did you mean "settings"?`, `:3: unknown field "zzz" of server "gopls"`}},
+		{
+			"unknown field", "lsp.json", "{\"servers\": {\n\"gopls\": {\n\"rootMarker\": [\"x\"],\n\"args\": [\"-v\"]}}}",
+			all{"gopls": {"args": `["-v"]`}},
+			"",
+			[]string{`:3: unknown field "rootMarker" of server "gopls"; did you mean "rootMarkers"?`},
+		},
+		{
+			"unknown field, other case", "lsp.yaml", "gopls:\n  Settings: {}\n  zzz: 1\n",
+			all{"gopls": {}},
+			"",
+			[]string{`:2: unknown field "Settings" of server "gopls"; did you mean "settings"?`, `:3: unknown field "zzz" of server "gopls"`},
+		},
 		{"unknown field at the top", "lsp.json", "{\"servers\": {},\n\"idleTimeout\": 5}", all{}, "", []string{`:2: unknown field "idleTimeout"; did you mean "idleTimeoutMs"?; servers stand below "servers"`}},
 		{"unknown field at the flat top", "lsp.json", "{\n\"idleTimeoutMS\": 5}", all{}, "", []string{`:2: unknown field "idleTimeoutMS"; did you mean "idleTimeoutMs"?`}},
 		{"wrong wrapper", "lsp.json", `{"server": {"gopls": {}}}`, all{}, "", []string{`:1: unknown field "server"; did you mean "servers"?`}},
-		{"wrong types", "lsp.yaml", "servers:\n  gopls:\n    args: -v\n    disabled: yes\n    command: [x]\n    warmupTimeoutMs: 0\n    fileTypes: []\n    rootMarkers: ['']\n    settings: null\n    capabilities: {ssr: 1, srr: true}\n    extensionToLanguage: {.x: 1}\n    isLinter: true\nidleTimeoutMs: -1\n",
-			all{"gopls": {"isLinter": "true"}}, "", []string{
+		{
+			"wrong types", "lsp.yaml", "servers:\n  gopls:\n    args: -v\n    disabled: yes\n    command: [x]\n    warmupTimeoutMs: 0\n    fileTypes: []\n    rootMarkers: ['']\n    settings: null\n    capabilities: {ssr: 1, srr: true}\n    extensionToLanguage: {.x: 1}\n    isLinter: true\nidleTimeoutMs: -1\n",
+			all{"gopls": {"isLinter": "true"}},
+			"",
+			[]string{
 				`:3: args of server "gopls" must be a list of strings, not a string; it is not used`,
 				`:4: disabled of server "gopls" must be true or false, not a string; it is not used`,
 				`:5: command of server "gopls" must be a string that is not empty; it is not used`,
@@ -67,13 +89,26 @@ func TestParse(t *testing.T) {
 				`:10: capabilities of server "gopls" must be a mapping of names to true or false; it is not used`,
 				`:11: extensionToLanguage of server "gopls" must be a mapping of names to strings; it is not used`,
 				`:13: idleTimeoutMs must be a number of milliseconds, or 0 for never; it is not used`,
-			}},
-		{"unknown capability", "lsp.json", `{"rust-analyzer": {"capabilities": {"srr": true}}}`, all{"rust-analyzer": {"capabilities": `{"srr":true}`}}, "",
-			[]string{`:1: unknown capability "srr" of server "rust-analyzer"; did you mean "ssr"?`}},
-		{"misplaced", "lsp.json", `{"a": {"idleTimeoutMs": 1, "resolvedCommand": "x"}}`, all{"a": {}}, "",
-			[]string{`:1: idleTimeoutMs holds for all servers; it stands at the top of the file`, `:1: "a".resolvedCommand is found out at run time; leave it out`}},
-		{"server is no mapping", "lsp.json", "{\n\"eslint\": false, \"gopls\": {\"args\": []}}", all{"gopls": {"args": "[]"}}, "",
-			[]string{`:2: server "eslint" must be a mapping, not a boolean; to turn a server off, say disabled: true in it`}},
+			},
+		},
+		{
+			"unknown capability", "lsp.json", `{"rust-analyzer": {"capabilities": {"srr": true}}}`,
+			all{"rust-analyzer": {"capabilities": `{"srr":true}`}},
+			"",
+			[]string{`:1: unknown capability "srr" of server "rust-analyzer"; did you mean "ssr"?`},
+		},
+		{
+			"misplaced", "lsp.json", `{"a": {"idleTimeoutMs": 1, "resolvedCommand": "x"}}`,
+			all{"a": {}},
+			"",
+			[]string{`:1: idleTimeoutMs holds for all servers; it stands at the top of the file`, `:1: "a".resolvedCommand is found out at run time; leave it out`},
+		},
+		{
+			"server is no mapping", "lsp.json", "{\n\"eslint\": false, \"gopls\": {\"args\": []}}",
+			all{"gopls": {"args": "[]"}},
+			"",
+			[]string{`:2: server "eslint" must be a mapping, not a boolean; to turn a server off, say disabled: true in it`},
+		},
 		{"servers is no mapping", "lsp.yaml", "servers:\n  - gopls\n", all{}, "", []string{`:1: servers must be a mapping of names to settings, not a list`}},
 		{"a list", "lsp.json", "[]", all{}, "", []string{":1: the file must be a mapping of server names to settings, not a list; it is not used"}},
 		{"comment", "lsp.json", "{\n  // mine\n  \"gopls\": {}}", all{}, "", []string{":2: JSON has no comments; YAML has (lsp.yaml); nothing of the file is used"}},
@@ -166,7 +201,7 @@ func TestReadPlace_Odd(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	f.Add(string(defaultsJSON), true)
+	f.Add(`{"servers": {"x": {"command": "c", "args": ["-v"], "settings": {"n": [1e3, null]}}}, "idleTimeoutMs": 5}`, true)
 	f.Add("a: &a\n  command: x\nb:\n  <<: *a\n  args: [1, 'x', ~]\n", false)
 	f.Add("servers: {gopls: {settings: {a: |\n   x\n}}}", false)
 	f.Add("? [a]\n: b\n", false)

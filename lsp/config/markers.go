@@ -45,8 +45,8 @@ func hasPath(dir string, parts []string, goos string, list func(string) director
 		return true
 	}
 	// These systems do not tell a from A, so a name that is written otherwise has to be looked for.
-	fold := goos == "windows" || goos == "darwin"
-	if !fold && !strings.ContainsAny(parts[0], "*?[{") {
+	fold := folds(goos)
+	if !fold && !isPattern(parts[0]) {
 		return false
 	}
 	for name := range names {
@@ -56,6 +56,11 @@ func hasPath(dir string, parts []string, goos string, list func(string) director
 	}
 	return false
 }
+
+// folds reports whether names that differ in case only are the same, as a rule.
+func folds(goos string) bool { return goos == "windows" || goos == "darwin" }
+
+func isPattern(name string) bool { return strings.ContainsAny(name, "*?[{") }
 
 // matchName matches one part of a marker; a pattern that is none is a name.
 func matchName(pattern, name string, fold bool) bool {

@@ -18,8 +18,12 @@ type definition struct {
 	custom bool // not among the defaults
 	rank   int
 	fields map[string]value
-	at     string // where a file mentions it last
+	at     string   // where a file mentions it last
+	files  []string // the paths of all files that mention it
 }
+
+// from reports whether a file says something of the server.
+func (d *definition) from(f *file) bool { return slices.Contains(d.files, f.path) }
 
 // merge puts files over the defaults, those that count less first. A server's field counts as a whole, but objects are
 // merged member by member.
@@ -43,7 +47,7 @@ func merge(files []*file) (defs []*definition, problems []string) {
 				byName[s.name] = d
 				defs = append(defs, d)
 			}
-			d.at = f.at(s.line)
+			d.at, d.files = f.at(s.line), append(d.files, f.path)
 			for name, v := range s.fields {
 				if lower, ok := d.fields[name]; ok {
 					v.node = v.over(lower.node)

@@ -23,6 +23,10 @@ type snapshot struct {
 	// trustError is why no answer could be read.
 	trustError error
 
+	// markers are the names in all root markers, globs those with wildcards; folded where the system folds names.
+	markers map[string]bool
+	globs   []string
+
 	dirs     map[string]directory
 	programs map[string]found
 	specs    map[string]*lsp.Spec
@@ -62,7 +66,7 @@ func (ws *workspace) how() string {
 func newSnapshot(opts *Options, env []string) *snapshot {
 	s := &snapshot{
 		opts: opts, env: env, read: time.Now(),
-		dirs: make(map[string]directory), programs: make(map[string]found),
+		markers: make(map[string]bool), dirs: make(map[string]directory), programs: make(map[string]found),
 		specs: make(map[string]*lsp.Spec), wrapped: make(map[string]*lsp.Spec),
 	}
 	seen := make(map[string]bool)
@@ -77,9 +81,65 @@ func newSnapshot(opts *Options, env []string) *snapshot {
 			own = append(own, readPlace(p, seen)...)
 		}
 		s.tell(own)
-		s.workspaces = append(s.workspaces, s.newWorkspace(root, user, own))
+		ws := s.newWorkspace(root, user, own)
+		s.workspaces = append(s.workspaces, ws)
+		for _, d := range ws.all {
+			s.watch(d.texts("rootMarkers"))
+		}
 	}
 	return s
+}
+
+// watch remembers the names in root markers.
+func (s *snapshot) watch(markers []string) {
+	for _, m := range markers {
+		for part := range strings.SplitSeq(filepath.ToSlash(m), "/") {
+			if folds(s.opts.GOOS) {
+				part = strings.ToLower(part)
+			}
+			if !isPattern(part) {
+				s.markers[part] = true
+			} else if !slices.Contains(s.globs, part) {
+				s.globs = append(s.globs, part)
+			}
+		}
+	}
+}
+
+// concerns reports whether a change of a file can make the snapshot wrong.
+func (s *snapshot) concerns(file string) bool {
+	file = filepath.Clean(file)
+	base := filepath.Base(file)
+	if slices.Contains(FileNames(), base) {
+		return true
+	}
+	for _, ws := range s.workspaces {
+		rel, in := within(ws.root, file, s.opts.GOOS)
+		if !in {
+			// The file may be a directory above.
+			if _, above := within(file, ws.root, s.opts.GOOS); above {
+				return true
+			}
+			continue
+		}
+		name := base
+		if folds(s.opts.GOOS) {
+			name, rel = strings.ToLower(name), strings.ToLower(rel)
+		}
+		if s.markers[name] || slices.ContainsFunc(s.globs, func(g string) bool { return matchName(g, name, false) }) {
+			return true
+		}
+		for _, dir := range localDirs(s.opts.GOOS) {
+			dir = strings.ToLower(dir)
+			first, _, _ := strings.Cut(dir, "/")
+			if name == first || strings.Contains("/"+rel+"/", "/"+dir+"/") {
+				return true
+			}
+		}
+	}
+	// A directory that came or went took along what was in it.
+	_, listed := s.dirs[file]
+	return listed
 }
 
 // tell takes over the problems of files.
@@ -249,6 +309,18 @@ func (s *snapshot) choose(ws *workspace, rootOf func(*definition) string) []usab
 	all = slices.DeleteFunc(slices.Clone(all), func(u usable) bool { return superseding(u, all) != "" })
 	slices.SortStableFunc(all, func(a, b usable) int { return linterOrder(a) - linterOrder(b) })
 	return all
+}
+
+// matters reports whether trust would change anything about the servers for a file.
+func (s *snapshot) matters(ws *workspace, file string) bool {
+	base := filepath.Base(file)
+	return slices.ContainsFunc(ws.all, func(d *definition) bool {
+		if d.disabled() || !takes(d.texts("fileTypes"), base) {
+			return false
+		}
+		root := s.markedRoot(ws, d, filepath.Dir(file))
+		return root != "" && (!ws.programsTrusted && s.find(d.command(), root, ws).local != "" || slices.ContainsFunc(ws.ignored, d.from))
+	})
 }
 
 // superseding returns the name of the server in all that makes u superfluous, or "".

@@ -1,0 +1,159 @@
+package config_test
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gajae-code/gjc/internal/proc"
+	"github.com/gajae-code/gjc/internal/testenv"
+	"github.com/gajae-code/gjc/lsp/config"
+)
+
+// asLspmux names the environment variable that makes the test binary lspmux, by what it does.
+const asLspmux = "GJC_TEST_LSPMUX"
+
+func TestMain(m *testing.M) {
+	if does := os.Getenv(asLspmux); does != "" {
+		if log := os.Getenv("GJC_TEST_LOG"); log != "" {
+			f, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+			if err != nil {
+				os.Exit(9)
+			}
+			fmt.Fprintln(f, os.Args[1:])
+			f.Close()
+		}
+		switch does {
+		case "hangs":
+			select {}
+		case "fails":
+			fmt.Fprintln(os.Stderr, "connection refused")
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func TestLspmux(t *testing.T) {
+	testenv.NoLeaks(t)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name, does  string
+		missing     string // what is not there
+		env         string
+		runs, there bool
+		says        string
+	}{
+		{name: "runs", does: "runs", runs: true, there: true, says: "lspmux runs"},
+		{name: "does not run", does: "fails", there: true, says: "connection refused"},
+		{name: "hangs", does: "hangs", there: true, says: "did not answer"},
+		{name: "not on PATH", does: "runs", missing: "program", says: "not on PATH"},
+		{name: "no configuration", does: "runs", missing: "config", says: "no configuration"},
+		{name: "turned off", does: "runs", env: "GJC_DISABLE_LSPMUX=1", says: "GJC_DISABLE_LSPMUX=1 turns it off"},
+		{name: "turned off by the old name", does: "runs", env: "PI_DISABLE_LSPMUX=1", says: "PI_DISABLE_LSPMUX=1 turns it off"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m := newMachine(t, "rust-analyzer")
+			m.write("Cargo.toml", "")
+			configDir := filepath.Join(m.home, "config")
+			home := m.home
+			switch runtime.GOOS {
+			case "darwin":
+				configDir = filepath.Join(home, "Library", "Application Support")
+			case "windows":
+				configDir = filepath.Join(configDir, "x") // APPDATA\lspmux\config
+			}
+			log := filepath.Join(m.home, "log")
+			env := []string{asLspmux + "=" + tt.does, "GJC_TEST_LOG=" + log, "XDG_CONFIG_HOME=" + configDir, "APPDATA=" + configDir, tt.env, "GORACE=atexit_sleep_ms=0", "SystemRoot=" + os.Getenv("SystemRoot")}
+			if tt.missing != "config" {
+				file := filepath.Join(configDir, "lspmux", "config.toml")
+				if runtime.GOOS == "windows" {
+					file = filepath.Join(configDir, "lspmux", "config", "config.toml")
+				}
+				if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(file, nil, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			children := proc.NewGroup(nil)
+			defer children.Close(t.Context())
+			c := config.New(config.Options{
+				Roots: []string{m.root}, Home: home, Children: children, Env: func(context.Context) []string { return env },
+				LookPath: func(command string, _ []string) (string, error) {
+					switch {
+					case command == "lspmux" && tt.missing != "program":
+						return self, nil
+					case command == "rust-analyzer":
+						return usr("rust-analyzer"), nil
+					}
+					return "", fs.ErrNotExist
+				},
+			})
+			ra := spec(t, c, m.path("x.rs"), "rust-analyzer")
+			if tt.runs {
+				if ra.Path != self || !slices.Equal(ra.Args, []string{"client", "--server-path", usr("rust-analyzer")}) || !ra.Capabilities["ssr"] {
+					t.Errorf("%s %q", ra.Path, ra.Args)
+				}
+			} else if ra.Path != usr("rust-analyzer") || len(ra.Args) > 0 {
+				t.Errorf("%s %q", ra.Path, ra.Args)
+			}
+			if again := spec(t, c, m.path("x.rs"), "rust-analyzer"); again != ra {
+				t.Error("one server has two specs")
+			}
+			status, err := c.Lspmux(t.Context())
+			if err != nil || status.Running != tt.runs || (status.Path != "") != tt.there || !strings.Contains(status.String(), tt.says) {
+				t.Errorf("%+v (%s), %v", status, status, err)
+			}
+			// However often it matters, the question is put once.
+			text, _ := os.ReadFile(log)
+			if n := strings.Count(string(text), "[status]"); n != strings.Count(string(text), "\n") || (n == 1) != tt.there {
+				t.Errorf("lspmux was run with %q", text)
+			}
+			if children.Len() > 0 {
+				t.Error("the probe lives on")
+			}
+		})
+	}
+}
+
+// A server that is installed later is found without a word from anybody, soon.
+func TestCatalog_MaxAge(t *testing.T) {
+	m := newMachine(t)
+	m.write("go.mod", "")
+	synctest.Test(t, func(t *testing.T) {
+		m.t = t
+		var onPath []string
+		c := config.New(config.Options{Roots: []string{m.root}, LookPath: func(command string, _ []string) (string, error) {
+			if slices.Contains(onPath, command) {
+				return usr(command), nil
+			}
+			return "", fs.ErrNotExist
+		}})
+		if got := m.forFile(c, "x.go"); got != "" {
+			t.Errorf("got %q", got)
+		}
+		onPath = []string{"gopls"}
+		time.Sleep(config.DefaultMaxAge - 1)
+		if got := m.forFile(c, "x.go"); got != "" {
+			t.Errorf("got %q: read anew too early", got)
+		}
+		time.Sleep(1)
+		if got := m.forFile(c, "x.go"); got != "gopls" {
+			t.Errorf("got %q", got)
+		}
+	})
+}
