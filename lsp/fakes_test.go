@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, "the script can not be read:", err)
 		os.Exit(2)
 	}
-	(&fake{script: s, docs: make(map[string]*fakeDoc), answers: make(map[string]chan json.RawMessage)}).run()
+	(&fake{script: s, docs: make(map[string]*fakeDoc), answers: make(map[string]chan json.RawMessage), last: make(map[string]json.RawMessage)}).run()
 }
 
 // script is what a fake server does differently from a good one.
@@ -74,6 +74,7 @@ type fake struct {
 	mu      sync.Mutex
 	docs    map[string]*fakeDoc
 	seen    []string
+	last    map[string]json.RawMessage
 	answers map[string]chan json.RawMessage
 	held    []func()
 	asked   int
@@ -155,6 +156,7 @@ func (f *fake) take(m *fakeMessage) {
 	}
 	f.mu.Lock()
 	f.seen = append(f.seen, m.Method)
+	f.last[m.Method] = m.Params
 	f.mu.Unlock()
 	if f.misbehaves() {
 		switch m.Method {
@@ -260,8 +262,12 @@ func (f *fake) answer(m *fakeMessage) (any, *rpcError) {
 		return nil, nil
 	case "test/echo":
 		return m.Params, nil
-	case "test/params": // what initialize had is in the environment of nobody else
-		return os.Args, nil
+	case "test/last":
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		return f.last[p.Method], nil
+	case "test/args":
+		return os.Args[1:], nil
 	case "test/pid":
 		return os.Getpid(), nil
 	case "test/seen":

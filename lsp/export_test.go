@@ -1,0 +1,57 @@
+package lsp
+
+import (
+	"slices"
+
+	"go.lsp.dev/protocol"
+)
+
+// Waiting returns how many wait for a document.
+func (s *Server) Waiting(path string) int {
+	s.docs.mu.Lock()
+	defer s.docs.mu.Unlock()
+	if d := s.docs.byKey[pathKey(path)]; d != nil {
+		return len(d.queue)
+	}
+	return 0
+}
+
+// Difference is what is sent for a change.
+func Difference(old, now string, e Encoding) (*protocol.Range, string) {
+	c := difference(NewText(old), NewText(now), e)
+	return c.Range, c.Text
+}
+
+// Clock is the documents of a server without its process.
+type Clock struct{ ds *documents }
+
+func NewClock() *Clock { return &Clock{newDocuments(nil)} }
+
+// Open makes a held document; held reports whether it still is one.
+func (c *Clock) Open(key string) (held func() bool) {
+	d := &document{key: key, path: key, holders: 1, text: NewText(""), in: &life{}}
+	d.in.want(errStopped)
+	c.ds.mu.Lock()
+	defer c.ds.mu.Unlock()
+	c.ds.byKey[key] = d
+	return func() bool { return d.holders == 1 }
+}
+
+// Let releases it.
+func (c *Clock) Let(key string) {
+	c.ds.mu.Lock()
+	defer c.ds.mu.Unlock()
+	c.ds.letGoLocked(c.ds.byKey[key])
+}
+
+// List returns the open documents.
+func (c *Clock) List() []string {
+	c.ds.mu.Lock()
+	defer c.ds.mu.Unlock()
+	var list []string
+	for key := range c.ds.byKey {
+		list = append(list, key)
+	}
+	slices.Sort(list)
+	return list
+}
