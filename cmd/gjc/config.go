@@ -7,10 +7,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/goccy/go-yaml"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/lsp"
 	"github.com/gajae-code/gjc/mcp"
 )
 
@@ -19,12 +21,41 @@ import (
 type config struct {
 	// discoverMCP gives every session the servers of mcp.json in the agent directory, beside those of the editor.
 	discoverMCP bool
+	lsp         lspSettings
+}
+
+// lspSettings is the section lsp.
+type lspSettings struct {
+	// enabled gives sessions language servers.
+	enabled bool
+	// formatOnWrite has them format what the write tool writes.
+	formatOnWrite bool
+	// diagnosticsOnWrite and diagnosticsOnEdit report what they say of a changed file.
+	diagnosticsOnWrite, diagnosticsOnEdit bool
+}
+
+// onWrite is what is done when a tool changes a file.
+func (s *lspSettings) onWrite() lsp.OnWrite {
+	return lsp.OnWrite{Format: s.formatOnWrite, DiagnoseWrites: s.diagnosticsOnWrite, DiagnoseEdits: s.diagnosticsOnEdit}
+}
+
+// switches are the settings by section and name. All of them are true or false.
+func (c *config) switches() map[string]map[string]*bool {
+	return map[string]map[string]*bool{
+		"mcp": {"discover": &c.discoverMCP},
+		"lsp": {
+			"enabled":            &c.lsp.enabled,
+			"formatOnWrite":      &c.lsp.formatOnWrite,
+			"diagnosticsOnWrite": &c.lsp.diagnosticsOnWrite,
+			"diagnosticsOnEdit":  &c.lsp.diagnosticsOnEdit,
+		},
+	}
 }
 
 // readConfig reads the configuration. Only a file of the agent directory may be absent. No error quotes a file: there
 // may be secrets in it.
 func readConfig(agentDir string, overlays []string) (*config, error) {
-	c := new(config)
+	c := &config{lsp: lspSettings{enabled: true, diagnosticsOnWrite: true, diagnosticsOnEdit: true}}
 	own := filepath.Join(agentDir, "config.yml")
 	for _, path := range append([]string{own}, overlays...) {
 		data, err := os.ReadFile(path)
@@ -43,9 +74,7 @@ func readConfig(agentDir string, overlays []string) (*config, error) {
 
 // merge takes what a file says over what c has.
 func (c *config) merge(path string, data []byte) error {
-	var file struct {
-		MCP any `yaml:"mcp"`
-	}
+	var file map[string]any
 	if err := yaml.Unmarshal(data, &file); err != nil {
 		line := 1
 		if e, ok := errors.AsType[yaml.Error](err); ok && e.GetToken() != nil {
@@ -53,22 +82,27 @@ func (c *config) merge(path string, data []byte) error {
 		}
 		return fmt.Errorf("%s:%d: the file is not YAML with a mapping of settings", path, line)
 	}
-	if file.MCP == nil {
-		return nil
-	}
-	section, ok := file.MCP.(map[string]any)
-	if !ok {
-		return fmt.Errorf("%s: mcp: must be a mapping, like {discover: true}", path)
-	}
-	for _, key := range sortedKeys(section) {
-		on, ok := section[key].(bool)
-		switch {
-		case key != "discover":
-			return fmt.Errorf("%s: mcp.%s: there is no such setting; there is discover", path, key)
-		case !ok:
-			return fmt.Errorf("%s: mcp.discover: must be true or false", path)
+	sections := c.switches()
+	for _, name := range sortedKeys(sections) {
+		if file[name] == nil {
+			continue
 		}
-		c.discoverMCP = on
+		known := sections[name]
+		section, ok := file[name].(map[string]any)
+		if !ok {
+			return fmt.Errorf("%s: %s: must be a mapping, like {%s: true}", path, name, sortedKeys(known)[0])
+		}
+		for _, key := range sortedKeys(section) {
+			on, isBool := section[key].(bool)
+			switch setting := known[key]; {
+			case setting == nil:
+				return fmt.Errorf("%s: %s.%s: there is no such setting; there is %s", path, name, key, strings.Join(sortedKeys(known), ", "))
+			case !isBool:
+				return fmt.Errorf("%s: %s.%s: must be true or false", path, name, key)
+			default:
+				*setting = on
+			}
+		}
 	}
 	return nil
 }

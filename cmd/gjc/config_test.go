@@ -25,6 +25,7 @@ func TestReadConfig(t *testing.T) {
 		{"no mapping", "mcp: sk-SECRET", "", false, "mcp: must be a mapping"},
 		{"broken", "a: 1\nb: [sk-SECRET\nc: 2", "", false, "config.yml:"},
 		{"a list", "- sk-SECRET", "", false, "config.yml:"},
+		{"number as a name", "1: x\nmcp: {discover: true}", "", true, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -57,5 +58,41 @@ func TestReadConfig(t *testing.T) {
 	}
 	if _, err := readConfig(t.TempDir(), []string{"/no/such/file.yml"}); err == nil {
 		t.Error("an overlay that is not there is no error")
+	}
+}
+
+func TestReadConfig_LSP(t *testing.T) {
+	defaults := lspSettings{enabled: true, diagnosticsOnWrite: true, diagnosticsOnEdit: true}
+	for _, tt := range []struct {
+		own, overlay string
+		want         lspSettings
+		fails        string
+	}{
+		{"", "", defaults, ""},
+		{"mcp: {discover: true}\nlsp:\n", "", defaults, ""},
+		{"lsp: {enabled: false, formatOnWrite: true, diagnosticsOnWrite: false, diagnosticsOnEdit: false}", "", lspSettings{formatOnWrite: true}, ""},
+		{"lsp: {enabled: false}", "lsp: {enabled: true, diagnosticsOnEdit: false}", lspSettings{enabled: true, diagnosticsOnWrite: true}, ""},
+		{"lsp: {format: true}", "", lspSettings{}, "lsp.format: there is no such setting; there is diagnosticsOnEdit, diagnosticsOnWrite, enabled, formatOnWrite"},
+		{"lsp: {enabled: 1}", "", lspSettings{}, "lsp.enabled: must be true or false"},
+		{"lsp: true", "", lspSettings{}, "lsp: must be a mapping"},
+	} {
+		dir := t.TempDir()
+		writeFile(t, filepath.Join(dir, "config.yml"), tt.own)
+		writeFile(t, filepath.Join(dir, "more.yml"), tt.overlay)
+		c, err := readConfig(dir, []string{filepath.Join(dir, "more.yml")})
+		switch {
+		case tt.fails == "" && err != nil:
+			t.Errorf("%s: %v", tt.own, err)
+		case tt.fails != "":
+			if err == nil || !strings.Contains(err.Error(), tt.fails) {
+				t.Errorf("%s: %v", tt.own, err)
+			}
+		case c.lsp != tt.want:
+			t.Errorf("%s: %+v", tt.own, c.lsp)
+		}
+	}
+	on := (&lspSettings{formatOnWrite: true, diagnosticsOnEdit: true}).onWrite()
+	if !on.Format || on.DiagnoseWrites || !on.DiagnoseEdits {
+		t.Errorf("%+v", on)
 	}
 }

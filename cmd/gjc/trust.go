@@ -1,0 +1,162 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/trust"
+	lspconfig "github.com/gajae-code/gjc/lsp/config"
+)
+
+// trustFile is where the answers about workspaces are.
+func trustFile(agentDir string) string { return filepath.Join(agentDir, "trust.json") }
+
+func newTrust(h *host, opts *options) *cobra.Command {
+	asJSON := false
+	cmd := &cobra.Command{
+		Use:   "trust",
+		Short: "List the workspaces that may run commands of their own",
+		Long: "A workspace can name programs in its own files: language servers in lsp.json, programs in node_modules/.bin. gjc runs them after you have allowed it, " +
+			"and asks again when one of the files says something else. trust lists your answers.",
+		Args: usageArgs(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error {
+			store, _, err := h.trustStore(opts)
+			if err != nil {
+				return err
+			}
+			entries, err := store.List()
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				text, err := jsonx.Marshal(entries)
+				if err != nil {
+					return err
+				}
+				_, err = fmt.Fprintf(h.stdout, "%s\n", text)
+				return err
+			}
+			if len(entries) == 0 {
+				_, err := fmt.Fprintln(h.stdout, "There are no answers yet. gjc asks when a workspace names programs of its own.")
+				return err
+			}
+			w := tabwriter.NewWriter(h.stdout, 0, 8, 2, ' ', 0)
+			fmt.Fprintln(w, "STATE\tWHEN\tWORKSPACE\tFOR")
+			for _, e := range entries {
+				var what []string
+				for _, f := range e.Files {
+					what = append(what, f.Name)
+				}
+				if e.Programs {
+					what = append(what, "programs in the workspace")
+				}
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", e.State, e.When.Local().Format("2006-01-02 15:04"), trust.Printable(e.Path), trust.Printable(strings.Join(what, ", ")))
+			}
+			return w.Flush()
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.AddCommand(newTrustAdd(h, opts), newTrustRevoke(h, opts))
+	return cmd
+}
+
+func (h *host) trustStore(opts *options) (store *trust.Store, agentDir string, err error) {
+	agentDir, err = h.agentDir(opts.agentDir)
+	if err != nil {
+		return nil, "", err
+	}
+	return trust.Open(trustFile(agentDir)), agentDir, nil
+}
+
+func newTrustAdd(h *host, opts *options) *cobra.Command {
+	return &cobra.Command{
+		Use:   "add [directory]",
+		Short: "Let a workspace run commands of its own, as its files are now",
+		Long:  "add allows what a session in the directory (this one, unless another is named) would ask for: the files that name programs, as they are now, and the programs in the workspace itself.",
+		Args:  usageArgs(cobra.MaximumNArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir, err := filepath.Abs(strings.Join(args, ""))
+			if err != nil {
+				return err
+			}
+			if info, err := os.Stat(dir); err != nil {
+				return err
+			} else if !info.IsDir() {
+				return fmt.Errorf("%s is not a directory; name that of the workspace", dir)
+			}
+			store, agentDir, err := h.trustStore(opts)
+			if err != nil {
+				return err
+			}
+			home, _ := h.home() // without one there are no files in it
+			local := h.local(cmd.Context())
+			// A catalog without answers asks for all there is.
+			found, err := lspconfig.New(lspconfig.Options{
+				Roots: []string{dir}, Home: home, AgentDir: agentDir, Env: local.Environ,
+			}).Untrusted(cmd.Context())
+			if err != nil {
+				return err
+			}
+			sub := &trust.Subject{Path: dir}
+			if found != nil {
+				sub = found
+			}
+			if len(sub.Programs) == 0 {
+				sub.Programs = []string{"none now; those that come are trusted too"}
+			}
+			if err := store.Set(cmd.Context(), sub, trust.Trusted); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(h.stdout, "%s is trusted:\n  %s\n", trust.Printable(trust.Canonical(dir)), strings.Join(sub.Describe(), "\n  "))
+			return err
+		},
+	}
+}
+
+func newTrustRevoke(h *host, opts *options) *cobra.Command {
+	all := false
+	cmd := &cobra.Command{
+		Use:   "revoke directory",
+		Short: "Forget the answer for a workspace",
+		Long:  "revoke forgets the answer for a workspace, yes or no, or with --all every answer. gjc asks again at the next need. What runs already goes on until its session ends.",
+		Args:  usageArgs(cobra.MaximumNArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if all == (len(args) > 0) {
+				return fmt.Errorf("%w: name a directory, or say --all", errUsage)
+			}
+			store, _, err := h.trustStore(opts)
+			if err != nil {
+				return err
+			}
+			if all {
+				n, err := store.RevokeAll(cmd.Context())
+				if err != nil {
+					return err
+				}
+				_, err = fmt.Fprintf(h.stdout, "Answers forgotten: %d.\n", n)
+				return err
+			}
+			dir, err := filepath.Abs(args[0])
+			if err != nil {
+				return err
+			}
+			switch was, err := store.Revoke(cmd.Context(), dir); {
+			case err != nil:
+				return err
+			case !was:
+				return errors.New("there is no answer for " + trust.Printable(dir) + `; "gjc trust" lists them`)
+			}
+			_, err = fmt.Fprintf(h.stdout, "The answer for %s is forgotten.\n", trust.Printable(dir))
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "forget all answers")
+	return cmd
+}
