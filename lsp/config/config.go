@@ -60,6 +60,9 @@ type Catalog struct {
 	current *snapshot
 	// visited are files that were asked for, one for each directory and type.
 	visited []string
+	// direct are the rust-analyzers that were handed out as they are, by program and root: one that may run is not
+	// doubled when lspmux comes up later.
+	direct map[string]bool
 
 	mu      sync.Mutex // guards what is below
 	pending []string   // paths that Changed told of and nobody has looked at yet
@@ -90,7 +93,7 @@ func New(opts Options) *Catalog {
 		roots[i] = filepath.Clean(r)
 	}
 	opts.Roots = roots
-	c := &Catalog{opts: opts, turn: make(chan struct{}, 1)}
+	c := &Catalog{opts: opts, turn: make(chan struct{}, 1), direct: make(map[string]bool)}
 	c.mux = &lspmux{opts: &c.opts}
 	return c
 }
@@ -130,6 +133,9 @@ func (c *Catalog) snapshot(ctx context.Context, maxAge time.Duration) *snapshot 
 	c.mu.Unlock()
 	stamp := c.opts.Trust.Stamp()
 	s := c.current
+	if stale {
+		clear(c.direct)
+	}
 	if s == nil || stale || s.stamp != stamp || time.Since(s.read) >= maxAge || slices.ContainsFunc(changed, s.concerns) {
 		s = newSnapshot(&c.opts, c.opts.Env(ctx))
 		s.stamp = stamp
@@ -182,11 +188,15 @@ func (c *Catalog) start(ctx context.Context, s *snapshot, u usable) *lsp.Spec {
 	if u.spec.Name != rustAnalyzer {
 		return u.spec
 	}
-	status := c.mux.status(ctx, s.env)
-	if !status.Running {
+	key := u.spec.Path + "\x00" + u.root
+	if c.direct[key] {
 		return u.spec
 	}
-	key := u.spec.Path + "\x00" + u.root
+	status := c.mux.status(ctx, s.env)
+	if !status.Running {
+		c.direct[key] = true
+		return u.spec
+	}
 	if wrapped, ok := s.wrapped[key]; ok {
 		return wrapped
 	}
@@ -297,11 +307,10 @@ func (c *Catalog) Lspmux(ctx context.Context) (Lspmux, error) {
 // distrust tells what of the project is not used for lack of trust.
 func (s *snapshot) distrust() []string {
 	var all []string
+	if s.trustError != nil {
+		all = append(all, s.trustError.Error())
+	}
 	for _, ws := range s.workspaces {
-		if s.trustError != nil {
-			all = append(all, s.trustError.Error())
-			s.trustError = nil
-		}
 		if !ws.filesTrusted {
 			for _, f := range ws.ignored {
 				all = append(all, fmt.Sprintf("%s: not used, because %s", f.path, ws.how()))

@@ -65,44 +65,7 @@ func TestLspmux(t *testing.T) {
 		{name: "turned off by the old name", does: "runs", env: "PI_DISABLE_LSPMUX=1", says: "PI_DISABLE_LSPMUX=1 turns it off"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			m := newMachine(t, "rust-analyzer")
-			m.write("Cargo.toml", "")
-			configDir := filepath.Join(m.home, "config")
-			home := m.home
-			switch runtime.GOOS {
-			case "darwin":
-				configDir = filepath.Join(home, "Library", "Application Support")
-			case "windows":
-				configDir = filepath.Join(configDir, "x") // APPDATA\lspmux\config
-			}
-			log := filepath.Join(m.home, "log")
-			env := []string{asLspmux + "=" + tt.does, "GJC_TEST_LOG=" + log, "XDG_CONFIG_HOME=" + configDir, "APPDATA=" + configDir, tt.env, "GORACE=atexit_sleep_ms=0", "SystemRoot=" + os.Getenv("SystemRoot")}
-			if tt.missing != "config" {
-				file := filepath.Join(configDir, "lspmux", "config.toml")
-				if runtime.GOOS == "windows" {
-					file = filepath.Join(configDir, "lspmux", "config", "config.toml")
-				}
-				if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(file, nil, 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			children := proc.NewGroup(nil)
-			defer children.Close(t.Context())
-			c := config.New(config.Options{
-				Roots: []string{m.root}, Home: home, Children: children, Env: func(context.Context) []string { return env },
-				LookPath: func(command string, _ []string) (string, error) {
-					switch {
-					case command == "lspmux" && tt.missing != "program":
-						return self, nil
-					case command == "rust-analyzer":
-						return usr("rust-analyzer"), nil
-					}
-					return "", fs.ErrNotExist
-				},
-			})
+			m, c, log, children := muxMachine(t, tt.missing, func() []string { return []string{asLspmux + "=" + tt.does, tt.env} })
 			ra := spec(t, c, m.path("x.rs"), "rust-analyzer")
 			if tt.runs {
 				if ra.Path != self || !slices.Equal(ra.Args, []string{"client", "--server-path", usr("rust-analyzer")}) || !ra.Capabilities["ssr"] {
@@ -128,6 +91,75 @@ func TestLspmux(t *testing.T) {
 			}
 		})
 	}
+}
+
+// muxMachine is a machine with rust-analyzer and lspmux, which is the test binary and writes its arguments to log.
+func muxMachine(t *testing.T, missing string, env func() []string) (m *machine, c *config.Catalog, log string, children *proc.Group) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m = newMachine(t, "rust-analyzer")
+	m.write("Cargo.toml", "")
+	dir := filepath.Join(m.home, "config")
+	file := filepath.Join(dir, "lspmux", "config.toml")
+	switch runtime.GOOS {
+	case "darwin":
+		file = filepath.Join(m.home, "Library", "Application Support", "lspmux", "config.toml")
+	case "windows":
+		file = filepath.Join(dir, "lspmux", "config", "config.toml")
+	}
+	if missing != "config" {
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	log = filepath.Join(m.home, "log")
+	children = proc.NewGroup(nil)
+	t.Cleanup(func() { children.Close(context.Background()) })
+	base := []string{"GJC_TEST_LOG=" + log, "XDG_CONFIG_HOME=" + dir, "APPDATA=" + dir, "GORACE=atexit_sleep_ms=0", "SystemRoot=" + os.Getenv("SystemRoot")}
+	c = config.New(config.Options{
+		Roots: []string{m.root}, Home: m.home, Children: children,
+		Env: func(context.Context) []string { return append(base[:len(base):len(base)], env()...) },
+		LookPath: func(command string, _ []string) (string, error) {
+			switch {
+			case command == "lspmux" && missing != "program":
+				return self, nil
+			case command == "rust-analyzer":
+				return usr("rust-analyzer"), nil
+			}
+			return "", fs.ErrNotExist
+		},
+	})
+	return m, c, log, children
+}
+
+// An lspmux that comes up later does not double a rust-analyzer that may run; one that goes away is not called again.
+func TestLspmux_ComesAndGoes(t *testing.T) {
+	does := "fails"
+	synctest.Test(t, func(t *testing.T) {
+		m, c, _, _ := muxMachine(t, "", func() []string { return []string{asLspmux + "=" + does} })
+		check := func(what string, shared bool) {
+			t.Helper()
+			if got := spec(t, c, m.path("x.rs"), "rust-analyzer"); (len(got.Args) > 0) != shared {
+				t.Errorf("%s: %s %q", what, got.Path, got.Args)
+			}
+		}
+		check("not there", false)
+		does = "runs"
+		time.Sleep(6 * time.Minute)
+		check("there too late", false)
+		c.Changed(nil)
+		check("there behind a restart", true)
+		does = "fails"
+		check("gone just now", true)
+		time.Sleep(6 * time.Minute)
+		check("gone", false)
+	})
 }
 
 // A server that is installed later is found without a word from anybody, soon.
