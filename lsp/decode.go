@@ -1,8 +1,10 @@
 package lsp
 
 import (
+	"bytes"
 	"math"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"go.lsp.dev/protocol"
@@ -20,12 +22,17 @@ const (
 	maxData = 64 << 10
 	// maxRelated bounds the places that one diagnostic refers to.
 	maxRelated = 100
+	// bytesEach is about what a diagnostic has.
+	bytesEach = 256
 )
 
 // cursor walks JSON that has been checked.
 type cursor struct {
 	raw jsonx.Raw
 	at  int
+	// What is the same in most diagnostics of a list is kept once.
+	source, codeText string
+	description      *protocol.CodeDescription
 }
 
 func (c *cursor) space() {
@@ -83,15 +90,21 @@ func (c *cursor) skip() jsonx.Raw {
 // quoted passes over a string and returns it with its quotes.
 func (c *cursor) quoted() jsonx.Raw {
 	start := c.at
-	for c.at++; c.at < len(c.raw); c.at++ {
-		switch c.raw[c.at] {
-		case '\\':
-			c.at++
-		case '"':
-			c.at++
+	for c.at++; c.at < len(c.raw); {
+		n := bytes.IndexByte(c.raw[c.at:], '"')
+		if n < 0 {
+			break
+		}
+		c.at += n + 1
+		escapes := 0
+		for i := c.at - 2; i > start && c.raw[i] == '\\'; i-- {
+			escapes++
+		}
+		if escapes%2 == 0 {
 			return c.raw[start:c.at]
 		}
 	}
+	c.at = len(c.raw)
 	return c.raw[start:]
 }
 
@@ -148,6 +161,17 @@ func (c *cursor) text() string {
 	return string(plain)
 }
 
+// same is text that is as a rule the text last.
+func (c *cursor) same(last *string) string {
+	if n := len(*last); c.kind() == '"' && n > 0 && len(c.raw)-c.at > n+1 && c.raw[c.at+n+1] == '"' && string(c.raw[c.at+1:c.at+n+1]) == *last &&
+		strings.IndexByte(*last, '\\') < 0 && strings.IndexByte(*last, '"') < 0 {
+		c.at += n + 2
+		return *last
+	}
+	*last = c.text()
+	return *last
+}
+
 // number is a whole number from 0 on; what is beyond it is the end of the range.
 func (c *cursor) number() uint32 {
 	v := c.skip()
@@ -196,7 +220,7 @@ func (c *cursor) span() (r protocol.Range) {
 // code is a number or a string.
 func (c *cursor) code() any {
 	if c.kind() == '"' {
-		return c.text()
+		return c.same(&c.codeText)
 	}
 	v := c.skip()
 	if n, err := strconv.ParseInt(string(v), 10, 32); err == nil {
@@ -221,12 +245,12 @@ func (c *cursor) diagnostic() (d protocol.Diagnostic) {
 			c.members(func(name []byte) {
 				if string(name) != "href" {
 					c.skip()
-				} else if href := c.text(); href != "" {
-					d.CodeDescription = &protocol.CodeDescription{Href: protocol.URI(href)}
+				} else {
+					d.CodeDescription = c.describe()
 				}
 			})
 		case "source":
-			d.Source = c.text()
+			d.Source = c.same(&c.source)
 		case "message":
 			d.Message = c.message()
 		case "tags":
@@ -249,6 +273,21 @@ func (c *cursor) diagnostic() (d protocol.Diagnostic) {
 		d.Severity = protocol.DiagnosticSeverityHint
 	}
 	return d
+}
+
+func (c *cursor) describe() *protocol.CodeDescription {
+	last := ""
+	if c.description != nil {
+		last = string(c.description.Href)
+	}
+	before := last
+	switch href := c.same(&last); {
+	case href == "":
+		return nil
+	case href != before || c.description == nil:
+		c.description = &protocol.CodeDescription{Href: protocol.URI(href)}
+	}
+	return c.description
 }
 
 // message is text, or since 3.18 marked-up text.
@@ -291,7 +330,7 @@ func (c *cursor) related() (r protocol.DiagnosticRelatedInformation) {
 }
 
 func (c *cursor) diagnostics() []protocol.Diagnostic {
-	list := []protocol.Diagnostic{}
+	list := make([]protocol.Diagnostic, 0, min(maxDiagnostics, (len(c.raw)-c.at)/bytesEach+1))
 	c.items(func() {
 		if c.kind() != '{' || len(list) >= maxDiagnostics {
 			c.skip()

@@ -241,7 +241,7 @@ func (s *Server) Published(path string) []protocol.Diagnostic {
 	if p == nil || p.pushed == nil && p.pulled == nil {
 		return nil
 	}
-	list := make([]protocol.Diagnostic, 0, len(p.pushed))
+	list := []protocol.Diagnostic{}
 	for _, one := range sorted(p.pulled) {
 		list = mergeDiagnostics(list, one.list)
 	}
@@ -250,8 +250,11 @@ func (s *Server) Published(path string) []protocol.Diagnostic {
 
 // mergeDiagnostics adds to a what of b is not there.
 func mergeDiagnostics(a, b []protocol.Diagnostic) []protocol.Diagnostic {
-	if len(b) == 0 {
+	switch {
+	case len(b) == 0:
 		return a
+	case len(a) == 0:
+		return slices.Clone(b)
 	}
 	type key struct {
 		at            protocol.Range
@@ -264,7 +267,7 @@ func mergeDiagnostics(a, b []protocol.Diagnostic) []protocol.Diagnostic {
 	}
 	a = slices.Clip(a)
 	for i := range b {
-		if len(seen) == 0 || !seen[keyOf(&b[i])] {
+		if !seen[keyOf(&b[i])] {
 			a = append(a, b[i])
 		}
 	}

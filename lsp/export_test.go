@@ -1,9 +1,12 @@
 package lsp
 
 import (
+	"fmt"
 	"slices"
 
 	"go.lsp.dev/protocol"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
 // Waiting returns how many wait for a document.
@@ -54,4 +57,33 @@ func (c *Clock) List() []string {
 	}
 	slices.Sort(list)
 	return list
+}
+
+// DecodePublication reads textDocument/publishDiagnostics.
+func DecodePublication(raw []byte) (uri string, list []protocol.Diagnostic) {
+	uri, _, _, list = decodePublication(raw)
+	return uri, list
+}
+
+// ToldSize returns what is kept of publications of one size for so many files.
+func ToldSize(size, files int) (kept, bytes int) {
+	t := newTold()
+	for i := range files {
+		t.touchLocked(fmt.Sprint("/", i), size)
+	}
+	return len(t.files), t.size
+}
+
+// NewPublisher returns what takes a message with publishDiagnostics as the connection does: checked first, then decoded.
+func NewPublisher() func(message []byte) int {
+	s := NewServer(ServerOptions{Spec: &Spec{}})
+	return func(message []byte) int {
+		_ = jsonx.ReadObject(message, func(name []byte, value jsonx.Raw) error {
+			if string(name) == "params" {
+				s.docs.publish(nil, value)
+			}
+			return nil
+		})
+		return len(s.Published("/w/a.go"))
+	}
 }

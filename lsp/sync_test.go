@@ -13,10 +13,22 @@ import (
 // The change that is sent makes the old text the new one, by the tests' own reading of positions, in each encoding.
 func FuzzDifference(f *testing.F) {
 	for _, s := range [][2]string{
-		{"", "a"}, {"a", ""}, {"abc", "abc"}, {"a\r\nb", "a\nb"}, {"a\rb", "a\r\nb"}, {"a\r\nb", "a\rb"}, {"\r\n\r\n", "\r\n"},
-		{"x𝄞y", "x𝄢y"}, {"ä", "ö"}, {"aXa", "aXaXa"}, {"\n\n\n", "\n\n"}, {"e\u0301", "e\u0300"}, {"𝄞𝄞", "𝄞"},
+		{"", "a"},
+		{"a", ""},
+		{"abc", "abc"},
+		{"a\r\nb", "a\nb"},
+		{"a\rb", "a\r\nb"},
+		{"a\r\nb", "a\rb"},
+		{"\r\n\r\n", "\r\n"},
+		{"x𝄞y", "x𝄢y"},
+		{"ä", "ö"},
+		{"aXa", "aXaXa"},
+		{"\n\n\n", "\n\n"},
+		{"e\u0301", "e\u0300"},
+		{"𝄞𝄞", "𝄞"},
 		{strings.Repeat("a", 200), strings.Repeat("a", 100) + "b" + strings.Repeat("a", 99)},
-		{"a\xffb", "a\xffc"}, {"\xffx\ny", "\xffx\nz"},
+		{"a\xffb", "a\xffc"},
+		{"\xffx\ny", "\xffx\nz"},
 	} {
 		f.Add(s[0], s[1])
 	}
