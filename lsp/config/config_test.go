@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -617,6 +618,40 @@ func TestCatalog_Lazy(t *testing.T) {
 	if _, err := c.List(t.Context()); err != nil || !asked {
 		t.Errorf("%v, %v", err, asked)
 	}
+}
+
+// Everything may be asked at once, while files and answers change.
+func TestCatalog_Concurrent(t *testing.T) {
+	m := newMachine(t, "gopls")
+	m.write("go.mod", "")
+	m.write("lsp.json", `{"gopls": {"args": ["theirs"]}}`)
+	c := m.open()
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			for range 20 {
+				if list, err := c.For(t.Context(), m.path("x.go")); err != nil || len(list) != 1 {
+					t.Errorf("%+v, %v", list, err)
+				}
+				if l, err := c.List(t.Context()); err != nil || len(l.Servers) != 1 {
+					t.Errorf("%+v, %v", l, err)
+				}
+				if i == 0 {
+					c.Changed([]string{m.path("lsp.json")})
+				}
+				sub, err := c.Untrusted(t.Context())
+				if err != nil {
+					t.Error(err)
+				}
+				if sub != nil && i == 1 {
+					if err := c.Answer(t.Context(), sub, trust.Trusted, false); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		})
+	}
+	all.Wait()
 }
 
 func BenchmarkFor(b *testing.B) {
