@@ -2,6 +2,9 @@ package lsp
 
 import (
 	"context"
+	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
@@ -39,9 +42,24 @@ type Candidate struct {
 	Root string
 }
 
+// Takes reports whether one of the file types (see [Spec]) is that of a file. Extensions are the same in any case.
+func Takes(fileTypes []string, path string) bool {
+	base := filepath.Base(path)
+	return slices.ContainsFunc(fileTypes, func(t string) bool {
+		if !strings.HasPrefix(t, ".") {
+			return t == base
+		}
+		return len(base) >= len(t) && strings.EqualFold(base[len(base)-len(t):], t)
+	})
+}
+
 // Unused is a server that is configured and can not be used, with the reason in words for the user.
 type Unused struct {
 	Name, Why string
+	// FileTypes are those of its [Spec].
+	FileTypes []string
+	// Elsewhere says that the workspace has nothing of its kind, as far as its root tells, so that nobody misses it.
+	Elsewhere bool
 }
 
 // Listing is what a [Catalog] knows of a workspace.

@@ -686,3 +686,40 @@ func BenchmarkFor(b *testing.B) {
 		}
 	})
 }
+
+// An editor may be open on a part of a repository: what marks a project may lie above. It counts within the repository.
+func TestCatalog_MarkerAboveTheRoot(t *testing.T) {
+	m := newMachine(t, "gopls", "yaml-language-server")
+	m.write("go.mod", "")
+	m.write("part/inner/x.go", "")
+	c := m.open(m.path("part/inner"))
+	if got := m.forFile(c, "part/inner/x.go"); got != "" {
+		t.Errorf("outside of a repository: %q", got)
+	}
+	m.write(".git/HEAD", "")
+	c = m.open(m.path("part/inner"))
+	if got := m.forFile(c, "part/inner/x.go"); got != "gopls@part/inner" {
+		t.Errorf("in a repository: %q", got)
+	}
+	m.write("part/.git", "gitdir: elsewhere")
+	c = m.open(m.path("part/inner"))
+	if got := m.forFile(c, "part/inner/x.go"); got != "" {
+		t.Errorf("above the repository: %q", got)
+	}
+	// What only version control speaks for is not missed; what the project is made of is.
+	missed := map[string]bool{}
+	for _, u := range m.list(newMachine(t).with(map[string]string{".git/HEAD": "", "go.mod": ""}).open()).Unused {
+		missed[u.Name] = !u.Elsewhere
+	}
+	if !missed["gopls"] || missed["vimls"] || missed["rust-analyzer"] {
+		t.Errorf("missed: %v", missed)
+	}
+}
+
+// with makes files in the workspace.
+func (m *machine) with(files map[string]string) *machine {
+	for name, text := range files {
+		m.write(name, text)
+	}
+	return m
+}

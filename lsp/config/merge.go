@@ -123,17 +123,6 @@ func (d *definition) spec(program string) *lsp.Spec {
 	return s
 }
 
-// takes reports whether a server with these file types is for a file of this name: by the end of the name where a type
-// begins with a dot, in any case, and else by the whole name.
-func takes(fileTypes []string, base string) bool {
-	return slices.ContainsFunc(fileTypes, func(t string) bool {
-		if !strings.HasPrefix(t, ".") {
-			return t == base
-		}
-		return len(base) >= len(t) && strings.EqualFold(base[len(base)-len(t):], t)
-	})
-}
-
 // within returns the path of a file below a directory, with slashes, as the operating system called goos compares paths.
 func within(dir, file, goos string) (rel string, ok bool) {
 	if goos == "windows" {

@@ -247,7 +247,7 @@ func (s *snapshot) forFile(file string) []usable {
 	}
 	base := filepath.Base(file)
 	return s.choose(ws, func(d *definition) string {
-		if !takes(d.texts("fileTypes"), base) {
+		if !lsp.Takes(d.texts("fileTypes"), base) {
 			return ""
 		}
 		return s.markedRoot(ws, d, filepath.Dir(file))
@@ -257,7 +257,7 @@ func (s *snapshot) forFile(file string) []usable {
 // forRoot returns the servers that have a marker in the workspace's root itself.
 func (s *snapshot) forRoot(ws *workspace) []usable {
 	return s.choose(ws, func(d *definition) string {
-		if s.marked(ws.root, d) {
+		if s.rootMarked(ws, d) {
 			return ws.root
 		}
 		return ""
@@ -268,10 +268,41 @@ func (s *snapshot) marked(dir string, d *definition) bool {
 	return hasMarker(dir, d.texts("rootMarkers"), s.opts.GOOS, s.list)
 }
 
+// rootMarked reports whether a workspace's root has a marker, or lies in a repository that has one above it: an editor may
+// be open on a part of a project. The server looks for the rest itself; it runs in the root in either case.
+func (s *snapshot) rootMarked(ws *workspace, d *definition) bool {
+	if s.marked(ws.root, d) {
+		return true
+	}
+	for _, dir := range s.above(ws.root) {
+		if s.marked(dir, d) {
+			return true
+		}
+	}
+	return false
+}
+
+// above returns the directories between dir and the top of the repository that it lies in, both but dir; none where dir
+// is the top, or in no repository.
+func (s *snapshot) above(dir string) []string {
+	var dirs []string
+	for at := dir; ; {
+		if s.list(at)[".git"] {
+			return dirs
+		}
+		parent := filepath.Dir(at)
+		if parent == at {
+			return nil
+		}
+		at = parent
+		dirs = append(dirs, at)
+	}
+}
+
 // markedRoot returns the directory to run a server in for files in dir: the workspace's root if it has a marker, else the
 // nearest directory above the file that has one, else "".
 func (s *snapshot) markedRoot(ws *workspace, d *definition, dir string) string {
-	if s.marked(ws.root, d) {
+	if s.rootMarked(ws, d) {
 		return ws.root
 	}
 	for {
@@ -315,7 +346,7 @@ func (s *snapshot) choose(ws *workspace, rootOf func(*definition) string) []usab
 func (s *snapshot) matters(ws *workspace, file string) bool {
 	base := filepath.Base(file)
 	return slices.ContainsFunc(ws.all, func(d *definition) bool {
-		if d.disabled() || !takes(d.texts("fileTypes"), base) {
+		if d.disabled() || !lsp.Takes(d.texts("fileTypes"), base) {
 			return false
 		}
 		root := s.markedRoot(ws, d, filepath.Dir(file))
@@ -394,11 +425,22 @@ func (s *snapshot) unused(used []usable) []lsp.Unused {
 			}
 			told[d.name] = true
 			rank, why := s.reason(ws, d, ready)
-			lists[rank] = append(lists[rank], lsp.Unused{Name: d.name, Why: why})
+			lists[rank] = append(lists[rank], lsp.Unused{
+				Name: d.name, Why: why, FileTypes: d.texts("fileTypes"), Elsewhere: rank == unmarked || rank == 0 && s.onlyVersioned(ws, d),
+			})
 		}
 	}
 	return slices.Concat(lists[:]...)
 }
+
+// onlyVersioned reports whether all that speaks for a server is that the workspace is under version control.
+func (s *snapshot) onlyVersioned(ws *workspace, d *definition) bool {
+	markers := slices.DeleteFunc(slices.Clone(d.texts("rootMarkers")), func(m string) bool { return m == ".git" })
+	return !hasMarker(ws.root, markers, s.opts.GOOS, s.list)
+}
+
+// unmarked is the rank of servers of which a workspace has no root marker.
+const unmarked = 4
 
 // reason says why a server is not used in a workspace's root, and how near to use it is.
 func (s *snapshot) reason(ws *workspace, d *definition, ready []usable) (rank int, why string) {
@@ -406,8 +448,8 @@ func (s *snapshot) reason(ws *workspace, d *definition, ready []usable) (rank in
 		return 3, "turned off in " + d.fields["disabled"].at
 	}
 	markers := d.texts("rootMarkers")
-	if !s.marked(ws.root, d) {
-		return 4, fmt.Sprintf("none of %s is in %s; a file below a directory that has one starts it", strings.Join(shorten(markers, 6), ", "), ws.root)
+	if !s.rootMarked(ws, d) {
+		return unmarked, fmt.Sprintf("none of %s is in %s; a file below a directory that has one starts it", strings.Join(shorten(markers, 6), ", "), ws.root)
 	}
 	if why := d.foreign(); why != "" {
 		return 2, why
