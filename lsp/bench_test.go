@@ -40,7 +40,7 @@ func BenchmarkServer_ChangeOf1MB(b *testing.B) {
 
 // The budget is 20 ms.
 func BenchmarkPublish10000(b *testing.B) {
-	one := `{"range":{"start":{"line":%d,"character":8},"end":{"line":%d,"character":14}},"severity":1,"code":"UndeclaredName","codeDescription":{"href":"https://pkg.go.dev/golang.org/x/tools/internal/typesinternal#UndeclaredName"},"source":"compiler","message":"undefined: something%d","data":{"fix":%d},"relatedInformation":[{"location":{"uri":"file:///w/a.go","range":{"start":{"line":1,"character":2},"end":{"line":1,"character":5}}},"message":"other declaration"}]}`
+	one := `{"range":{"start":{"line":%d,"character":8},"end":{"line":%d,"character":14}},"severity":1,"code":"UndeclaredName","codeDescription":{"href":"https://pkg.go.dev/golang.org/x/tools/internal/typesinternal#UndeclaredName"},"source":"compiler","message":"undefined: something%d","data":{"fix":%d}}`
 	list := make([]string, 10_000)
 	for i := range list {
 		list[i] = fmt.Sprintf(one, i, i, i, i)

@@ -77,7 +77,12 @@ type applier struct {
 	apply func(ctx context.Context, label string, edit *WorkspaceEdit) error
 	turn  sync.Mutex // one edit at a time
 	work  sync.WaitGroup
+	// waiting counts the edits that are not made yet. It is guarded by the server's mu.
+	waiting int
 }
+
+// maxWaiting bounds those.
+const maxWaiting = 16
 
 // Execute runs a command of the server's (workspace/executeCommand). Edits that the server applies meanwhile
 // (workspace/applyEdit) go to apply, one at a time; without a running Execute they are refused. There is one Execute at a
@@ -111,14 +116,22 @@ func (s *Server) applyEdit(ctx context.Context, params jsonx.Raw) applyEditResul
 	refuse := func(why string) applyEditResult { return applyEditResult{FailureReason: why} }
 	s.mu.Lock()
 	a := s.apply
-	if a != nil {
-		a.work.Add(1) // while mu is held: Execute takes a away before it waits
-	}
-	s.mu.Unlock()
-	if a == nil {
+	if a == nil || a.waiting >= maxWaiting {
+		s.mu.Unlock()
+		if a != nil {
+			return refuse("too many edits at once")
+		}
 		return refuse("nothing was asked of the server that an edit would belong to")
 	}
-	defer a.work.Done()
+	a.waiting++
+	a.work.Add(1) // while mu is held: Execute takes a away before it waits
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		a.waiting--
+		s.mu.Unlock()
+		a.work.Done()
+	}()
 	edit, err := DecodeWorkspaceEdit(jsonx.Lookup(params, "edit"))
 	if err != nil {
 		return refuse(err.Error())

@@ -197,3 +197,16 @@ func TestServer_StopsAndStartsAtOnce(t *testing.T) {
 		t.Errorf("%d processes", n)
 	}
 }
+
+// A process that closes its output, or breaks off inside a message, is lost too.
+func TestServer_OutputEnds(t *testing.T) {
+	s := start(t, script{Stubborn: true}, nil)
+	first := ask[int](s, "test/pid", nil)
+	err := s.Call(in(t), "test/closeout", nil, nil)
+	if !errors.Is(err, lsp.ErrServerDied) {
+		t.Errorf("the call: %v", err)
+	}
+	if ask[int](s, "test/pid", nil) == first || s.children.Len() != 1 {
+		t.Errorf("%d processes", s.children.Len())
+	}
+}

@@ -1,7 +1,6 @@
 package lsp
 
 import (
-	"bytes"
 	"math"
 	"strconv"
 	"strings"
@@ -22,6 +21,7 @@ const (
 	maxData = 64 << 10
 	// maxRelated bounds the places that one diagnostic refers to.
 	maxRelated = 100
+	maxTags    = 16
 	// bytesEach is about what a diagnostic has.
 	bytesEach = 256
 )
@@ -36,6 +36,9 @@ type cursor struct {
 }
 
 func (c *cursor) space() {
+	if c.at < len(c.raw) && c.raw[c.at] > ' ' {
+		return
+	}
 	for c.at < len(c.raw) {
 		switch c.raw[c.at] {
 		case ' ', '\n', '\t', '\r':
@@ -91,18 +94,15 @@ func (c *cursor) skip() jsonx.Raw {
 func (c *cursor) quoted() jsonx.Raw {
 	start := c.at
 	for c.at++; c.at < len(c.raw); {
-		n := bytes.IndexByte(c.raw[c.at:], '"')
-		if n < 0 {
-			break
-		}
-		c.at += n + 1
-		escapes := 0
-		for i := c.at - 2; i > start && c.raw[i] == '\\'; i-- {
-			escapes++
-		}
-		if escapes%2 == 0 {
+		switch c.raw[c.at] {
+		case '\\':
+			c.at += 2
+			continue
+		case '"':
+			c.at++
 			return c.raw[start:c.at]
 		}
+		c.at++
 	}
 	c.at = len(c.raw)
 	return c.raw[start:]
@@ -232,7 +232,7 @@ func (c *cursor) code() any {
 	return string(v)
 }
 
-func (c *cursor) diagnostic() (d protocol.Diagnostic) {
+func (c *cursor) diagnostic(d *protocol.Diagnostic) {
 	c.members(func(name []byte) {
 		switch string(name) {
 		case "range":
@@ -254,7 +254,11 @@ func (c *cursor) diagnostic() (d protocol.Diagnostic) {
 		case "message":
 			d.Message = c.message()
 		case "tags":
-			c.items(func() { d.Tags = append(d.Tags, protocol.DiagnosticTag(c.number())) })
+			c.items(func() {
+				if tag := protocol.DiagnosticTag(c.number()); len(d.Tags) < maxTags {
+					d.Tags = append(d.Tags, tag)
+				}
+			})
 		case "relatedInformation":
 			c.items(func() {
 				if r := c.related(); len(d.RelatedInformation) < maxRelated {
@@ -263,7 +267,7 @@ func (c *cursor) diagnostic() (d protocol.Diagnostic) {
 			})
 		case "data":
 			if v := c.skip(); len(v) <= maxData && !jsonx.IsNull(v) {
-				d.Data = v.Clone()
+				d.Data = v // a part of raw, the size of which is what is kept account of
 			}
 		default:
 			c.skip()
@@ -272,7 +276,6 @@ func (c *cursor) diagnostic() (d protocol.Diagnostic) {
 	if d.Severity > protocol.DiagnosticSeverityHint {
 		d.Severity = protocol.DiagnosticSeverityHint
 	}
-	return d
 }
 
 func (c *cursor) describe() *protocol.CodeDescription {
@@ -336,7 +339,8 @@ func (c *cursor) diagnostics() []protocol.Diagnostic {
 			c.skip()
 			return
 		}
-		list = append(list, c.diagnostic())
+		list = append(list, protocol.Diagnostic{})
+		c.diagnostic(&list[len(list)-1])
 	})
 	return list
 }

@@ -81,6 +81,12 @@ func TestDiagnostics_SameTextAgain(t *testing.T) {
 			t.Errorf("%v, %v, %v", list, fresh, err)
 		}
 		d.Release()
+		// A change that did not get through to the server makes no difference.
+		ended, cancel := context.WithCancel(in(t))
+		cancel()
+		if _, err := s.Hold(ended, d.Path, "something else"); err == nil {
+			t.Error("held behind the end of its context")
+		}
 	}
 }
 

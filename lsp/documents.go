@@ -56,9 +56,10 @@ type document struct {
 	version int32
 	holders int
 	queue   []*waiter
-	// in is the process that has it open, with the text sent; nil where none does.
-	in   *life
-	sent *Text
+	// in is the process that has it open, with the text sent under the version sentAs; nil where none does.
+	in     *life
+	sent   *Text
+	sentAs int32
 	// written is the version that has reached the process, and since the number of publications that were there then.
 	written int32
 	since   uint64
@@ -243,15 +244,16 @@ func (ds *documents) syncLocked(l *life, d *document) error {
 	method, params := "", any(nil)
 	switch {
 	case d.in == l && (d.sent == d.text || d.sent.content == d.text.content):
+		d.version = d.sentAs // a change between the two may never have been sent
 		return nil
 	case !l.sync.openClose:
-		d.in, d.sent, d.written, d.since = l, d.text, d.version, ds.told.count
+		d.in, d.sent, d.sentAs, d.written, d.since = l, d.text, d.version, d.version, ds.told.count
 		return nil
 	case d.in != l:
 		method = methodOpen
 		params = didOpen{documentItem{URI: d.uri, LanguageID: ds.server.languageID(d.path), Version: d.version, Text: d.text.content}}
 	case l.sync.change == syncNone: // it reads the file on disk, or looks at what it was opened with
-		d.sent, d.written, d.since = d.text, d.version, ds.told.count
+		d.sent, d.sentAs, d.written, d.since = d.text, d.version, d.version, ds.told.count
 		return nil
 	default:
 		method = methodChange
@@ -266,7 +268,7 @@ func (ds *documents) syncLocked(l *life, d *document) error {
 		l.unexpect()
 		return err
 	}
-	d.in, d.sent = l, d.text
+	d.in, d.sent, d.sentAs = l, d.text, d.version
 	return nil
 }
 

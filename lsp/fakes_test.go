@@ -313,6 +313,8 @@ func (f *fake) answer(m *fakeMessage) (any, *rpcError) {
 		return nil, &rpcError{Code: -32803, Message: "can not be done", Data: 5}
 	case "test/crash":
 		f.crash()
+	case "test/closeout": // lives on without a voice
+		_ = os.Stdout.Close()
 	case "workspace/executeCommand":
 		if p.Command == "edit" {
 			return f.ask("workspace/applyEdit", map[string]any{"label": "an edit", "edit": p.Arguments[0]}), nil

@@ -137,7 +137,7 @@ func (l *life) introduce(result jsonx.Raw) error {
 	}
 	l.caps = capabilities{raw: caps}
 	if info := jsonx.Lookup(result, "serverInfo"); info.Kind() == '{' {
-		l.info = clip(strings.TrimSpace(text(jsonx.Lookup(info, "name"))+" "+text(jsonx.Lookup(info, "version"))), 100)
+		l.info = clip(strings.TrimSpace(text(jsonx.Lookup(info, "name"))+" "+versionOf(text(jsonx.Lookup(info, "version")))), 100)
 	}
 	switch e := Encoding(text(jsonx.Lookup(caps, "positionEncoding"))); e {
 	case UTF8, UTF16, UTF32:
@@ -149,6 +149,20 @@ func (l *life) introduce(result jsonx.Raw) error {
 	}
 	l.sync = newSyncOptions(jsonx.Lookup(caps, "textDocumentSync"))
 	return nil
+}
+
+// versionOf is a server's version for people. That of gopls is the JSON of its whole build information.
+func versionOf(version string) string {
+	raw := jsonx.Raw(version)
+	if raw.Kind() != '{' || !jsonx.Valid(raw) {
+		return version
+	}
+	for _, v := range []jsonx.Raw{jsonx.Lookup(raw, "Version"), jsonx.Lookup(jsonx.Lookup(raw, "Main"), "Version")} {
+		if text(v) != "" {
+			return text(v)
+		}
+	}
+	return ""
 }
 
 // workspaceFolders are directories as the protocol has them.

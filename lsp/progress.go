@@ -10,8 +10,9 @@ import (
 )
 
 const (
-	// maxProgress bounds the work that a server can tell of at once.
+	// maxProgress bounds the work that a server can tell of at once, and maxToken the names of it, in bytes.
 	maxProgress = 256
+	maxToken    = 1 << 10
 	// firstProgress is how long behind its start a server is waited for to tell of its work, and betweenProgress how long
 	// after one piece of work for the next.
 	firstProgress   = 300 * time.Millisecond
@@ -43,7 +44,7 @@ func (p *progress) set(token, title string) {
 	defer p.mu.Unlock()
 	t := p.active[token]
 	if t == nil {
-		if len(p.active) >= maxProgress || token == "" {
+		if len(p.active) >= maxProgress || token == "" || len(token) > maxToken {
 			return
 		}
 		t = &task{}

@@ -127,6 +127,14 @@ func (ds *documents) pulled(l *life, path, identifier string, report *diagnostic
 	return list, ok
 }
 
+// resultID is the name of the answer, if it is of a length to be kept.
+func (r *diagnosticReport) resultID() string {
+	if len(r.ResultID) > maxText {
+		return ""
+	}
+	return r.ResultID
+}
+
 // keepLocked keeps a report and returns its list. The documents' mu is held.
 func (t *told) keepLocked(l *life, path, identifier string, report *diagnosticReport) ([]protocol.Diagnostic, bool) {
 	before := t.previousLocked(l, path, identifier)
@@ -134,9 +142,9 @@ func (t *told) keepLocked(l *life, path, identifier string, report *diagnosticRe
 		if before.in == nil {
 			return nil, false
 		}
-		before.resultID = clip(report.ResultID, maxText)
+		before.resultID = report.resultID()
 	} else {
-		before = pulled{resultID: clip(report.ResultID, maxText), list: decodeDiagnostics(report.Items), in: l}
+		before = pulled{resultID: report.resultID(), list: decodeDiagnostics(report.Items), in: l}
 	}
 	p := t.getLocked(pathKey(path))
 	size := len(report.Items)

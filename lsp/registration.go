@@ -94,16 +94,21 @@ type registration struct {
 }
 
 const (
-	// maxRegistrations bounds what a server can register, and maxWatchers the globs of one registration.
+	// maxRegistrations bounds what a server can register, maxWatchers the globs of one registration, and maxRegistered the
+	// bytes of all.
 	maxRegistrations = 2000
 	maxWatchers      = 2000
+	maxRegistered    = 16 << 20
 )
 
 // registry has the registrations of a process.
 type registry struct {
-	mu   sync.Mutex // guards byID
+	mu   sync.Mutex // guards what follows
 	byID map[string]*registration
+	size int
 }
+
+func (r *registration) size(id string) int { return len(id) + len(r.method) + len(r.options) }
 
 func (r *registry) add(id, method string, options jsonx.Raw) error {
 	reg := &registration{method: method, options: options.Clone()}
@@ -121,14 +126,24 @@ func (r *registry) add(id, method string, options jsonx.Raw) error {
 	if r.byID[id] == nil && len(r.byID) >= maxRegistrations {
 		return fmt.Errorf("there are %d registrations already", maxRegistrations)
 	}
-	r.byID[id] = reg
+	size := r.size + reg.size(id)
+	if old := r.byID[id]; old != nil {
+		size -= old.size(id)
+	}
+	if size > maxRegistered {
+		return fmt.Errorf("the registrations have more than %d bytes", maxRegistered)
+	}
+	r.byID[id], r.size = reg, size
 	return nil
 }
 
 func (r *registry) remove(id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.byID, id)
+	if old := r.byID[id]; old != nil {
+		r.size -= old.size(id)
+		delete(r.byID, id)
+	}
 }
 
 // of returns the registrations of a method, in the order of their ids.
