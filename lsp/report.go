@@ -125,30 +125,43 @@ type answer struct {
 	err    error
 }
 
-// ask has one server look at a text, and waits for what it says until ctx ends. saved says that the text has just been
-// written.
-func (w *Workspace) ask(ctx context.Context, s *Server, path, text string, saved bool) answer {
-	a := answer{server: s.Name()}
+// take gives a server a text, and says that it is saved where it has just been written. The document must be released.
+func (w *Workspace) take(ctx context.Context, s *Server, path, text string, saved bool) (*Document, error) {
 	doc, err := w.hold(ctx, s, path, text)
 	if err != nil {
-		a.err = err
-		return a
+		return nil, err
 	}
-	defer doc.Release()
 	if saved {
 		if err := doc.Save(ctx); err != nil {
-			a.err = err
-			return a
+			doc.Release()
+			return nil, err
 		}
+	}
+	return doc, nil
+}
+
+// hear waits for what a server says of a document, until ctx ends. err is why the server has not got it, or nil.
+func hear(ctx context.Context, s *Server, path string, doc *Document, err error) answer {
+	a := answer{server: s.Name(), err: err}
+	if err != nil {
+		return a
 	}
 	list, fresh, err := doc.Diagnostics(ctx)
 	if err != nil {
 		a.err = err
 		return a
 	}
-	a.fresh = fresh
-	a.list = NewDiagnostics(a.server, path, doc.Text, s.Encoding(), list)
+	a.fresh, a.list = fresh, NewDiagnostics(a.server, path, doc.Text, s.Encoding(), list)
 	return a
+}
+
+// ask has one server look at a text, and waits for what it says until ctx ends.
+func (w *Workspace) ask(ctx context.Context, s *Server, path, text string) answer {
+	doc, err := w.take(ctx, s, path, text, false)
+	if err == nil {
+		defer doc.Release()
+	}
+	return hear(ctx, s, path, doc, err)
 }
 
 // add takes an answer into the report.
@@ -185,7 +198,7 @@ func (w *Workspace) Diagnostics(ctx context.Context, path string) (*Report, erro
 		return nil, err
 	}
 	w.Refresh(ctx)
-	for _, a := range each(servers, func(s *Server) answer { return w.ask(ctx, s, path, text, false) }) {
+	for _, a := range each(servers, func(s *Server) answer { return w.ask(ctx, s, path, text) }) {
 		r.add(&a)
 	}
 	if ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
@@ -232,6 +245,7 @@ type edited struct {
 	created       bool
 	servers       []*Server
 	baseline      []answer // by server
+	answers       []answer // likewise
 	report        *Report
 }
 
@@ -273,12 +287,12 @@ func (e *Edit) Report(ctx context.Context, most time.Duration, paths []string, e
 			if f.created {
 				return answer{fresh: true}
 			}
-			return w.ask(share, s, f.path, f.before, false)
+			return w.ask(share, s, f.path, f.before)
 		})
 	})
 	done()
 	w.tell(deadline, events)
-	all(func(f *edited) { w.diagnose(ctx, deadline, f) })
+	w.diagnose(ctx, deadline, files)
 	w.Refresh(deadline)
 	var reports []*Report
 	for _, f := range files {
@@ -360,22 +374,67 @@ func (w *Workspace) broken(ctx context.Context, s *Server, before published, tou
 	return reports
 }
 
-// diagnose asks the servers of a changed file for the problems of its new text.
-func (w *Workspace) diagnose(ctx, deadline context.Context, f *edited) {
-	answers := each(f.servers, func(s *Server) answer { return w.ask(deadline, s, f.path, f.after, true) })
-	f.report = &Report{Path: f.path}
-	for i := range answers {
-		a, base := &answers[i], f.baseline[i]
-		if base.err == nil && base.fresh {
-			markNew(base.list, a.list, f.before, f.after)
-		}
-		f.report.add(a)
-		if a.err == nil && !a.fresh || errors.Is(a.err, context.DeadlineExceeded) && ctx.Err() == nil {
-			w.listen(f, i)
+// settleChange is how long a server must have been silent behind the answer for several files that changed at once: what
+// it said of one may be from before it had the others.
+const settleChange = 150 * time.Millisecond
+
+// diagnose asks the servers of the changed files for the problems of their new texts. Each server has all of the texts
+// before it is listened to.
+func (w *Workspace) diagnose(ctx, deadline context.Context, files []*edited) {
+	// Always in one order, so that two changes of the same files do not wait for each other.
+	slices.SortFunc(files, func(a, b *edited) int { return strings.Compare(a.path, b.path) })
+	type use struct {
+		file *edited
+		at   int // in the file's servers
+		doc  *Document
+		err  error
+	}
+	byServer := make(map[*Server][]*use)
+	var servers []*Server
+	for _, f := range files {
+		f.report, f.answers = &Report{Path: f.path}, make([]answer, len(f.servers))
+		for i, s := range f.servers {
+			if byServer[s] == nil {
+				servers = append(servers, s)
+			}
+			byServer[s] = append(byServer[s], &use{file: f, at: i})
 		}
 	}
-	w.once(f.report)
-	f.report.sort()
+	each(servers, func(s *Server) struct{} {
+		uses := byServer[s]
+		for _, u := range uses {
+			if u.doc, u.err = w.take(deadline, s, u.file.path, u.file.after, true); u.err == nil {
+				defer u.doc.Release()
+			}
+		}
+		var hearing sync.WaitGroup
+		hearAll := func() {
+			for _, u := range uses {
+				hearing.Go(func() { u.file.answers[u.at] = hear(deadline, s, u.file.path, u.doc, u.err) })
+			}
+			hearing.Wait()
+		}
+		hearAll()
+		if len(uses) > 1 && deadline.Err() == nil && !s.Supports("textDocument/diagnostic", uses[0].file.path) {
+			s.quiet(deadline, settleChange)
+			hearAll()
+		}
+		return struct{}{}
+	})
+	for _, f := range files {
+		for i := range f.answers {
+			a, base := &f.answers[i], f.baseline[i]
+			if base.err == nil && base.fresh {
+				markNew(base.list, a.list, f.before, f.after)
+			}
+			f.report.add(a)
+			if a.err == nil && !a.fresh || errors.Is(a.err, context.DeadlineExceeded) && ctx.Err() == nil {
+				w.listen(f, i)
+			}
+		}
+		w.once(f.report)
+		f.report.sort()
+	}
 }
 
 // once drops failures that a report has told of before: the user knows, and the model can not help it.
@@ -500,20 +559,11 @@ func (w *Workspace) listen(f *edited, server int) {
 
 // overhear waits for what a server says of a text without keeping the document from others.
 func (w *Workspace) overhear(ctx context.Context, s *Server, path, text string) answer {
-	a := answer{server: s.Name()}
-	doc, err := w.hold(ctx, s, path, text)
-	if err != nil {
-		a.err = err
-		return a
+	doc, err := w.take(ctx, s, path, text, false)
+	if err == nil {
+		doc.Release()
 	}
-	doc.Release()
-	list, fresh, err := doc.Diagnostics(ctx)
-	if err != nil {
-		a.err = err
-		return a
-	}
-	a.fresh, a.list = fresh, NewDiagnostics(a.server, path, doc.Text, s.Encoding(), list)
-	return a
+	return hear(ctx, s, path, doc, err)
 }
 
 // Late returns the reports that came too late for their edits, once each.

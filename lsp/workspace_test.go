@@ -53,7 +53,7 @@ func TestWorkspace_Gopls(t *testing.T) {
 	}
 	write("go.mod", "module example.com/m\n\ngo 1.24\n")
 	one := "package m\n\nfunc One() int { return 1 }\n"
-	write("a.go", one)
+	a := write("a.go", one)
 	b := write("b.go", "package m\n\nvar two = One() + One()\n")
 	group := proc.NewGroup(nil)
 	m := lsp.NewManager(lsp.ManagerOptions{Children: group, Env: func(context.Context) []string { return os.Environ() }, Version: "test"})
@@ -105,6 +105,18 @@ b.go: 2 errors (2 new)
   3:11 [error] [new] [compiler] undefined: One (UndeclaredName)
   3:19 [error] [new] [compiler] undefined: One (UndeclaredName)`)
 	step("a.go", renamed, one, "a.go: no problems (gopls)")
+	// Two files at once.
+	twice := strings.ReplaceAll(two, "One", "Eins")
+	write("a.go", renamed)
+	write("b.go", twice)
+	if d := cmp.Diff("a.go: no problems (gopls)\nb.go: no problems (gopls)", report(map[string]string{a: one, b: two}, a, b)); d != "" {
+		t.Errorf("two files: -want +got:\n%s", d)
+	}
+	write("a.go", one)
+	write("b.go", two)
+	if d := cmp.Diff("a.go: no problems (gopls)\nb.go: no problems (gopls)", report(map[string]string{a: renamed, b: twice}, a, b)); d != "" {
+		t.Errorf("two files: -want +got:\n%s", d)
+	}
 	step("b.go", two, two+"\nvar three = Three\n", `b.go: 1 error (1 new)
   5:13 [error] [new] [compiler] undefined: Three (UndeclaredName)`)
 	step("c.go", "", "package m\n\nconst Three = 3\n", "c.go: no problems (gopls)")
