@@ -60,3 +60,34 @@ func (s *Server) quiet(ctx context.Context, d time.Duration) {
 		}
 	}
 }
+
+// next waits until the server publishes again for the document's version, behind what it has published by now, and returns
+// that. ok is false when ctx ends first or the document has another version.
+func (d *Document) next(ctx context.Context) (list []protocol.Diagnostic, ok bool) {
+	ds := d.Server.docs
+	key := pathKey(d.Path)
+	first, began := uint64(0), false
+	for {
+		ds.mu.Lock()
+		p, moved := ds.told.getLocked(key), ds.told.moved
+		fresh := d.doc.freshLocked(p, d.Version) && d.doc.version == d.Version
+		if fresh && !began {
+			first, began = p.nth, true
+		}
+		if fresh && p.nth > first {
+			list = p.pushed
+			ds.mu.Unlock()
+			return list, true
+		}
+		other := d.doc.version != d.Version
+		ds.mu.Unlock()
+		if other {
+			return nil, false
+		}
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return nil, false
+		}
+	}
+}

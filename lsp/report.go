@@ -291,6 +291,11 @@ func (e *Edit) Report(ctx context.Context, most time.Duration, paths []string, e
 		})
 	})
 	done()
+	for _, f := range files {
+		for i, s := range f.servers {
+			f.baseline[i].join(elsewhere[s], f, s)
+		}
+	}
 	w.tell(deadline, events)
 	w.diagnose(ctx, deadline, files)
 	w.Refresh(deadline)
@@ -428,7 +433,7 @@ func (w *Workspace) diagnose(ctx, deadline context.Context, files []*edited) {
 				markNew(base.list, a.list, f.before, f.after)
 			}
 			f.report.add(a)
-			if a.err == nil && !a.fresh || errors.Is(a.err, context.DeadlineExceeded) && ctx.Err() == nil {
+			if ctx.Err() == nil && (a.err == nil || errors.Is(a.err, context.DeadlineExceeded)) {
 				w.listen(f, i)
 			}
 		}
@@ -516,10 +521,13 @@ type lateReports struct {
 // maxLate bounds the late reports that are kept.
 const maxLate = 20
 
-// listen waits in the background for what a silent server has to say of a changed file. The next change of the file ends
-// that.
-func (w *Workspace) listen(f *edited, server int) {
-	s, base := f.servers[server], f.baseline[server]
+// listen waits in the background for what a server has to say of a changed file behind the report: its first word, where it
+// was silent, and what it finds when it looks a second time. The next change of the file ends that.
+func (w *Workspace) listen(f *edited, at int) {
+	s, base, heard := f.servers[at], f.baseline[at], f.answers[at]
+	if base.err != nil || !base.fresh {
+		base.list = nil
+	}
 	key := s.Name() + "\x00" + f.path
 	ctx, cancel := context.WithTimeout(w.ctx, lateWait)
 	w.mu.Lock()
@@ -533,15 +541,25 @@ func (w *Workspace) listen(f *edited, server int) {
 	w.mu.Unlock()
 	started := w.manager.background(func() {
 		defer cancel()
-		a := w.overhear(ctx, s, f.path, f.after)
+		a, first := w.overhear(ctx, s, f, heard.fresh)
 		if a.err != nil || !a.fresh || ctx.Err() != nil {
 			return
 		}
 		if now, err := w.read(ctx, f.path); err != nil || now != f.after {
 			return // it is about a text that is gone
 		}
-		if base.err == nil && base.fresh {
-			markNew(base.list, a.list, f.before, f.after)
+		markNew(base.list, a.list, f.before, f.after)
+		if !first {
+			// What was told is told, and what is only advice is not worth a second word.
+			told := slices.Clone(a.list)
+			markNew(heard.list, told, f.after, f.after)
+			for i := range a.list {
+				a.list[i].New = a.list[i].New && told[i].New
+			}
+			a.list = slices.DeleteFunc(a.list, func(d Diagnostic) bool { return !d.New || d.Severity > SeverityWarning })
+			if len(a.list) == 0 {
+				return
+			}
 		}
 		r := &Report{Path: f.path}
 		r.add(&a)
@@ -557,13 +575,32 @@ func (w *Workspace) listen(f *edited, server int) {
 	}
 }
 
-// overhear waits for what a server says of a text without keeping the document from others.
-func (w *Workspace) overhear(ctx context.Context, s *Server, path, text string) answer {
-	doc, err := w.take(ctx, s, path, text, false)
-	if err == nil {
-		doc.Release()
+// overhear waits for what a server says of a changed file, without keeping the document from others: for its first word, or
+// for the next where it has spoken.
+func (w *Workspace) overhear(ctx context.Context, s *Server, f *edited, spoken bool) (a answer, first bool) {
+	doc, err := w.take(ctx, s, f.path, f.after, false)
+	if err != nil {
+		return answer{server: s.Name(), err: err}, true
 	}
-	return hear(ctx, s, path, doc, err)
+	doc.Release()
+	if !spoken {
+		return hear(ctx, s, f.path, doc, nil), true
+	}
+	short, cancel := context.WithTimeout(ctx, secondLook)
+	defer cancel()
+	list, ok := doc.next(short)
+	return answer{server: s.Name(), fresh: ok, list: NewDiagnostics(s.Name(), f.path, doc.Text, s.Encoding(), list)}, false
+}
+
+// secondLook is how long a server may take to look at a text again behind its first word.
+const secondLook = 5 * time.Second
+
+// join takes what a server had published of a file before the change, where that is more: some look twice, and the second
+// look is not over when the first is.
+func (a *answer) join(before published, f *edited, s *Server) {
+	if known := before.files[f.path]; a.err == nil && len(known) > len(a.list) && !f.created {
+		a.list = NewDiagnostics(s.Name(), f.path, NewText(f.before), s.Encoding(), known)
+	}
 }
 
 // Late returns the reports that came too late for their edits, once each.
