@@ -76,7 +76,7 @@ func TestCommands(t *testing.T) {
 		{"/export sub/talk.md", []string{"Session exported to: " + out}, nil},
 		{"/export sub/talk.md", []string{"there already"}, nil},
 		{"/mcp", []string{"no MCP servers"}, nil},
-		{"/lsp", []string{"No language server"}, nil},
+		{"/lsp", []string{"There are no language servers in this session"}, nil},
 		{"/debug", []string{"No debug session"}, nil},
 		{"/jobs", []string{"no background jobs"}, nil},
 		{"/fork", []string{"Forked into session"}, nil},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/lsp"
 )
 
 // entry is one live session, or one that is being made: what the client asks of it before it is ready waits, in
@@ -29,9 +30,11 @@ type entry struct {
 	added       added
 	advertising sync.Mutex // held while commands are compared and told
 
-	// box and files are set before it is ready, and never again.
-	box   *toolbox
-	files agent.FS
+	// These are set before it is ready, and never again.
+	box          *toolbox
+	files        agent.FS
+	languages    *lsp.Workspace // nil for none
+	languagesErr error          // of their configuration
 
 	done chan struct{} // closed when ready
 
@@ -135,6 +138,9 @@ func (e *entry) end() error {
 	defer stop()
 	err := e.session.Close(e.endCtx)
 	e.out.close()
+	if e.languages != nil {
+		e.languages.Close()
+	}
 	if set := e.box.close(); set != nil {
 		err = errors.Join(err, set.Close(e.endCtx))
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/bridges"
 	"github.com/gajae-code/gjc/internal/proc"
+	"github.com/gajae-code/gjc/lsp"
 	"github.com/gajae-code/gjc/mcp"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/sessions"
@@ -57,6 +58,9 @@ type Options struct {
 	Tools func() []agent.Tool
 	// MCPServers returns the MCP servers of the user's own configuration, for every session. Optional.
 	MCPServers func() ([]mcp.Server, error)
+	// Languages tells of the language servers of a session with these directories, the working directory first. It does
+	// little I/O and no more. Optional: without it there are none.
+	Languages func(roots []string) (Languages, error)
 	// Login is the command line that asks for a key on a terminal: the program, and its arguments. Optional.
 	Login []string
 	// UserDir holds the user's own slash commands and skills. If empty, there are none.
@@ -95,6 +99,8 @@ type Server struct {
 	log  zerolog.Logger
 	// children are all child processes of all sessions.
 	children *proc.Group
+	// languages are the language servers of all sessions.
+	languages *lsp.Manager
 
 	mu     sync.Mutex // guards the fields below
 	client *acp.InitializeRequest
@@ -120,6 +126,7 @@ func Serve(ctx context.Context, r io.Reader, w io.Writer, closer io.Closer, opts
 		opts: opts, log: opts.Log, children: proc.NewGroup(nil),
 		sessions: make(map[acp.SessionID]*entry), leaving: make(map[acp.SessionID]*entry),
 	}
+	s.languages = lsp.NewManager(lsp.ManagerOptions{Children: s.children, Env: opts.Local.Environ, Version: opts.Version, Log: opts.Log})
 	// The connection outlives ctx: while sessions close, the editor is still told to release their terminals, and what
 	// the turns come to.
 	conn := acp.NewAgentConn(context.WithoutCancel(ctx), r, w, &acp.ConnOptions{
@@ -171,6 +178,11 @@ func (s *Server) close() {
 			}
 		})
 	}
+	all.Go(func() {
+		if err := s.languages.Close(ctx); err != nil {
+			s.log.Warn().Err(err).Msg("ending language servers")
+		}
+	})
 	all.Wait()
 	s.waitTasks(ctx)
 	ctx, cancel = context.WithTimeoutCause(context.Background(), closeGrace, errors.New("the editor is gone"))

@@ -159,7 +159,8 @@ func (s *Server) build(e *entry, log *sessions.Log, want *wanted, opts agent.Opt
 		Children: s.children, Local: s.opts.Local,
 	})
 	e.box = &toolbox{own: s.opts.Tools()}
-	e.files = b.FS
+	e.files, e.languages = b.FS, s.openLanguages(e, want.Workspace, b.FS)
+	opts.Languages = e.languages
 	opts.ID, opts.Workspace, opts.Log = log.ID(), want.Workspace, log
 	opts.FS, opts.Terminal, opts.Programs, opts.Approver, opts.Elicitor = b.FS, b.Terminal, b.Programs, b.Approver, b.Elicitor
 	opts.Models, opts.Tools = s.opts.Models, e.box
@@ -174,6 +175,9 @@ func (s *Server) build(e *entry, log *sessions.Log, want *wanted, opts agent.Opt
 func (s *Server) notice(ctx context.Context, e *entry) {
 	if err := s.opts.Models.Load(ctx); err != nil {
 		e.out.emit(agent.Noticed{Severity: agent.SeverityWarning, Title: "The model configuration has an error; the built-in models work.", Detail: err.Error()})
+	}
+	if err := e.languagesErr; err != nil {
+		e.out.emit(agent.Noticed{Severity: agent.SeverityWarning, Title: "The configuration of language servers has an error.", Detail: err.Error()})
 	}
 }
 

@@ -159,6 +159,9 @@ func runBash(ctx context.Context, call *agent.Call, in *bashInput) (*agent.Resul
 		return nil, fmt.Errorf("Working directory is not a directory: %s", c.dir)
 	}
 	r := &bashRun{call: call, command: c, shown: c.shown(in.Command)}
+	if call.Languages != nil {
+		defer call.Languages.Changed() // whatever the command did
+	}
 	return r.run(ctx, in.PTY)
 }
 

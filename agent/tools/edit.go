@@ -99,6 +99,11 @@ func runEdit(ctx context.Context, call *agent.Call, in *editInput) (*agent.Resul
 	if err != nil {
 		return nil, err
 	}
+	if reportsEdits(call) {
+		if _, err := trustWorkspace(ctx, call, path); err != nil {
+			return nil, err
+		}
+	}
 	text, err := applyEdits(name, old.text, in.Edits)
 	if err != nil {
 		return nil, err
@@ -107,11 +112,13 @@ func runEdit(ctx context.Context, call *agent.Call, in *editInput) (*agent.Resul
 	if err := c.write(ctx, encodeText(text, old.encoding), text); err != nil {
 		return nil, err
 	}
-	return &agent.Result{
+	res := &agent.Result{
 		Text:      joinNotes("Edited "+name+".\n"+shortDiff(name, lineFeeds(old.text), lineFeeds(c.now)), c.notes),
 		Content:   []agent.Content{c.diff()},
 		Locations: []agent.Location{{Path: path, Line: c.firstLine()}},
-	}, nil
+	}
+	diagnoseChange(ctx, &c, res, reportsEdits(call))
+	return res, nil
 }
 
 // shortDiff is a unified diff without the file header, within maxDiff.

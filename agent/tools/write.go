@@ -71,9 +71,17 @@ func runWrite(ctx context.Context, call *agent.Call, in *writeInput) (*agent.Res
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
+	if reportsWrites(call) || formatsWrites(call) {
+		if _, err := trustWorkspace(ctx, call, path); err != nil {
+			return nil, err
+		}
+	}
 	content, enc, notes := replacement(old, in.Content)
 	if old != nil && content == old.text {
 		return &agent.Result{Text: name + " has this text already; nothing changed."}, nil
+	}
+	if formatted, note := formatWrite(ctx, call, path, content); note != "" {
+		content, notes = formatted, append(notes, note)
 	}
 	data := encodeText(content, enc)
 	c := change{call: call, path: path, old: old}
@@ -85,11 +93,13 @@ func runWrite(ctx context.Context, call *agent.Call, in *writeInput) (*agent.Res
 		verb = "replaced"
 	}
 	text := fmt.Sprintf("Wrote %s to %s (%s).", count(len(data), "byte"), name, verb)
-	return &agent.Result{
+	res := &agent.Result{
 		Text:      joinNotes(text, append(notes, c.notes...)),
 		Content:   []agent.Content{c.diff()},
 		Locations: []agent.Location{{Path: path, Line: c.firstLine()}},
-	}, nil
+	}
+	diagnoseChange(ctx, &c, res, reportsWrites(call))
+	return res, nil
 }
 
 // replacement is the text to put in place of old, which is nil for a new file. An existing file keeps its encoding and

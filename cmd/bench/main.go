@@ -51,6 +51,10 @@ func run(ctx context.Context, rounds int, binary string) (err error) {
 		}
 	}
 	results := make([][]measure, len(steps))
+	warm, err := languages(ctx, binary, dir, rounds)
+	if err != nil {
+		return fmt.Errorf("language servers: %w", err)
+	}
 	for n := range rounds {
 		at := filepath.Join(dir, fmt.Sprint(n))
 		var one []measure
@@ -61,6 +65,7 @@ func run(ctx context.Context, rounds int, binary string) (err error) {
 			}
 			one = append(one, measured...)
 		}
+		one = append(one, warm[n]...)
 		for i, m := range one {
 			results[i] = append(results[i], m)
 		}

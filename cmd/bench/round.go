@@ -43,6 +43,10 @@ var steps = []struct {
 	// Of cancels.
 	{"cancel of a model that streams", 5, 0},
 	{"cancel until a command is gone", 50, 0},
+	// Of languages.
+	{"edit to diagnostics of gopls, broken", 500, 0},
+	{"edit to diagnostics of gopls, mended", 500, 0},
+	{"definition by gopls", 0, 0},
 }
 
 // loadStep is the step that has a rate, minReplay the least of it, in MB/s.

@@ -27,12 +27,12 @@ func serveMCP(ctx context.Context) error {
 }
 
 // startOffline starts gjc with its offline model.
-func startOffline(ctx context.Context, binary, dir string, opts acptest.EditorOptions) (*acptest.Agent, string, error) {
+func startOffline(ctx context.Context, binary, dir string, opts acptest.EditorOptions, extra ...string) (*acptest.Agent, string, error) {
 	work := filepath.Join(dir, "work")
 	if err := os.MkdirAll(work, 0o755); err != nil {
 		return nil, "", err
 	}
-	env := proc.Environ(os.Environ(), "GJC_CODING_AGENT_DIR="+filepath.Join(dir, "agent"))
+	env := proc.Environ(os.Environ(), append(extra, "GJC_CODING_AGENT_DIR="+filepath.Join(dir, "agent"))...)
 	agent, err := acptest.Start(ctx, acptest.ProcessOptions{Path: binary, Args: []string{"acp", "--model", "offline/demo"}, Dir: work, Env: env}, opts)
 	if err != nil {
 		return nil, "", err

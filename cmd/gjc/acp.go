@@ -54,9 +54,11 @@ func serve(ctx context.Context, h *host, opts *options) error {
 	})
 	models := h.registry(dir, opts, func(note string) { log.Warn().Msg(note) })
 	defer models.Close()
+	local := h.local(ctx)
 	err = server.Serve(ctx, h.stdin, protocol, nil, server.Options{
-		Version: version(), Store: h.store(dir), Models: models, Tools: tools.All, Local: h.local(ctx),
-		NewID: uuid.NewString, OS: runtime.GOOS, Model: opts.model, Log: log, Trace: trace,
+		Version: version(), Store: h.store(dir), Models: models, Tools: tools.All, Local: local,
+		Languages: h.languages(dir, opts, &local),
+		NewID:     uuid.NewString, OS: runtime.GOOS, Model: opts.model, Log: log, Trace: trace,
 		UserDir: dir, Login: h.loginCommand(opts), MCPServers: func() ([]mcp.Server, error) {
 			// Read when a session begins: an error is told there, and initialize does no I/O.
 			cfg, err := readConfig(dir, opts.configs)

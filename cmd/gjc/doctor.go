@@ -116,6 +116,7 @@ func examine(ctx context.Context, h *host, opts *options) []finding {
 			add("ok", tool.name, "%s", path)
 		}
 	}
+	examineLanguages(ctx, h, opts, dir, add)
 	page, err := h.store(dir).List(ctx, sessions.ListOptions{Limit: 1})
 	switch {
 	case err != nil:

@@ -21,6 +21,7 @@ type options struct {
 	logLevel string
 	rpcLog   string
 	configs  []string
+	noLSP    bool
 	// terminalAuth turns any call into the login.
 	terminalAuth bool
 }
@@ -82,6 +83,7 @@ func newRoot(h *host, opts *options) *cobra.Command {
 	f.StringVar(&opts.logLevel, "log-level", "warn", "trace, debug, info, warn, error or off")
 	f.StringVar(&opts.rpcLog, "rpc-log", "", "write every protocol message to this file")
 	f.StringArrayVar(&opts.configs, "config", nil, "read this file over config.yml; may be given several times")
+	f.BoolVar(&opts.noLSP, "no-lsp", false, "use no language servers")
 	f.BoolVar(&opts.terminalAuth, strings.TrimPrefix(server.TerminalAuthFlag, "--"), false, "ask for an API key on this terminal and end")
 	root.Flags().StringVar(&opts.mode, "mode", "", "\"acp\" is the same as the command acp")
 	root.AddCommand(newACP(h, opts), newDemo(h, opts), newDoctor(h, opts), newLogin(h, opts), newLogout(h, opts), newModels(h, opts), newTrust(h, opts), newVersion(h))

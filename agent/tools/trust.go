@@ -1,0 +1,69 @@
+package tools
+
+import (
+	"context"
+	"strings"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/internal/trust"
+	"github.com/gajae-code/gjc/lsp"
+)
+
+// trusting is a catalog of language servers that leaves out what the user has not said yes to.
+type trusting interface {
+	lsp.Catalog
+	Untrusted(ctx context.Context) (*trust.Subject, error)
+	UntrustedFor(ctx context.Context, file string) (*trust.Subject, error)
+	Answer(ctx context.Context, sub *trust.Subject, state trust.State, remember bool) error
+}
+
+// trustWorkspace asks the user whether language servers that the workspace's own files name may be started: those for a
+// file, or all where path is empty. It asks once. asked says that it did; whatever the answer is, the call goes on. It fails
+// only where the turn ends.
+func trustWorkspace(ctx context.Context, call *agent.Call, path string) (asked bool, err error) {
+	if call.Languages == nil || call.Consent == nil {
+		return false, nil
+	}
+	catalog, ok := call.Languages.Catalog().(trusting)
+	if !ok {
+		return false, nil
+	}
+	untrusted := func() (*trust.Subject, error) {
+		if path == "" {
+			return catalog.Untrusted(ctx)
+		}
+		return catalog.UntrustedFor(ctx, path)
+	}
+	sub, err := untrusted()
+	if err != nil || sub == nil || sub.Empty() {
+		return false, context.Cause(ctx) // a store that cannot be read trusts nothing; the listing says so
+	}
+	decision, err := call.Consent(ctx, agent.Consent{
+		Title: "Trust this workspace to start its own language servers?",
+		Text: "Files of this workspace name programs that gjc would start:\n\n" + strings.Join(sub.Describe(), "\n") +
+			"\n\nAllow only if you trust where they come from. Without it, the built-in configuration and programs on PATH are used.",
+		Always: "until these files change",
+		Needed: func() bool {
+			now, err := untrusted()
+			return err == nil && now != nil && !now.Empty()
+		},
+	})
+	if err != nil {
+		return false, context.Cause(ctx)
+	}
+	state, remember := trust.Denied, false
+	switch decision {
+	case agent.AllowAlways:
+		state, remember = trust.Trusted, true
+	case agent.AllowOnce:
+		state = trust.Trusted
+	case agent.RejectAlways:
+		remember = true
+	case agent.Unasked:
+		return false, nil
+	default:
+	}
+	// An answer that can not be kept holds for the session all the same.
+	_ = catalog.Answer(ctx, sub, state, remember)
+	return true, context.Cause(ctx)
+}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/acp/acptest"
+)
+
+// languages measures gopls over a copy of this repository: an edit up to the end of its tool call, which has the
+// diagnostics, and a definition. There is one gjc and one gopls for all rounds, and the first calls do not count: it is
+// the warm server that is measured.
+func languages(ctx context.Context, binary, dir string, rounds int) ([][]measure, error) {
+	gopls, err := output(ctx, "", "go", "tool", "-modfile=tools/go.mod", "-n", "gopls")
+	if err != nil {
+		return nil, err
+	}
+	bin := filepath.Join(dir, "bin")
+	if err := os.MkdirAll(bin, 0o755); err != nil {
+		return nil, err
+	}
+	if err := os.Symlink(gopls, filepath.Join(bin, "gopls")); err != nil {
+		return nil, err
+	}
+	work := filepath.Join(dir, "repository")
+	if _, err := output(ctx, "", "git", "clone", "--quiet", "--local", ".", work); err != nil {
+		return nil, err
+	}
+	var ended *acp.ToolCallUpdate
+	agent, _, err := startOffline(ctx, binary, filepath.Join(dir, "languages"), acptest.EditorOptions{
+		Updated: func(n *acp.SessionNotification) {
+			if u, ok := n.Update.(*acp.ToolCallUpdate); ok {
+				if _, has := u.Content.Get(); has {
+					ended = u
+				}
+			}
+		},
+	}, "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	if err != nil {
+		return nil, err
+	}
+	defer end(agent)
+	session, err := agent.NewSession(ctx, work)
+	if err != nil {
+		return nil, err
+	}
+	call := func(prompt, want string) (measure, error) {
+		begin := time.Now()
+		if _, err := agent.Prompt(ctx, session.SessionID, prompt); err != nil {
+			return measure{}, err
+		}
+		took := time.Since(begin)
+		text := ""
+		if ended != nil {
+			content, _ := ended.Content.Get()
+			for _, c := range content {
+				if inner, ok := c.(*acp.Content); ok {
+					if t, ok := inner.Content.(*acp.TextContent); ok {
+						text += t.Text
+					}
+				}
+			}
+		}
+		if !strings.Contains(text, want) {
+			return measure{}, fmt.Errorf("%s: no %q in %.500s", prompt, want, text)
+		}
+		return measure{took: took}, nil
+	}
+	const file = "acp/server/languages.go"
+	breaks := `!edit ` + file + ` func noSuchServer( => func noSuchServerX(`
+	mends := `!edit ` + file + ` func noSuchServerX( => func noSuchServer(`
+	asks := `!lsp definition ` + file + ` line=45 symbol=Workspace`
+	// The project is loaded, and everything checked once.
+	for _, prompt := range []string{"!lsp diagnostics " + file + " timeout=60", breaks, mends} {
+		if _, err := agent.Prompt(ctx, session.SessionID, prompt); err != nil {
+			return nil, err
+		}
+	}
+	var all [][]measure
+	for range rounds {
+		broke, err := call(breaks, "undefined: noSuchServer")
+		if err != nil {
+			return nil, err
+		}
+		mended, err := call(mends, "no problems")
+		if err != nil {
+			return nil, err
+		}
+		asked, err := call(asks, "definition")
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, []measure{broke, mended, asked})
+	}
+	return all, nil
+}
+
+func output(ctx context.Context, dir, name string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir = dir
+	out, err := cmd.Output()
+	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
+		err = fmt.Errorf("%s: %w: %s", name, err, failed.Stderr)
+	}
+	return strings.TrimSpace(string(out)), err
+}

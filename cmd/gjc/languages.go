@@ -1,0 +1,35 @@
+package main
+
+import (
+	"path/filepath"
+
+	"github.com/gajae-code/gjc/acp/server"
+	"github.com/gajae-code/gjc/bridges"
+	"github.com/gajae-code/gjc/internal/trust"
+	lspconfig "github.com/gajae-code/gjc/lsp/config"
+)
+
+// languages returns what tells a session of its language servers; nil for none.
+func (h *host) languages(agentDir string, opts *options, local *bridges.Local) func(roots []string) (server.Languages, error) {
+	if opts.noLSP {
+		return nil
+	}
+	store := trust.Open(filepath.Join(agentDir, "trust.json"))
+	return func(roots []string) (server.Languages, error) {
+		cfg, err := readConfig(agentDir, opts.configs)
+		if err != nil {
+			return server.Languages{}, err
+		}
+		if !cfg.lsp.enabled {
+			return server.Languages{}, nil
+		}
+		return server.Languages{
+			Catalog: lspconfig.New(h.catalogOptions(agentDir, roots, local, trust.NewSession(store))), OnWrite: cfg.lsp.onWrite(),
+		}, nil
+	}
+}
+
+func (h *host) catalogOptions(agentDir string, roots []string, local *bridges.Local, answers *trust.Session) lspconfig.Options {
+	home, _ := h.home() // without one there are no files in it
+	return lspconfig.Options{Roots: roots, Home: home, AgentDir: agentDir, Env: local.Environ, Trust: answers}
+}
