@@ -107,7 +107,9 @@ type Workspace struct {
 // CallPlan is what a call is about to do.
 type CallPlan struct {
 	// Title is the call in a few words. If empty, the tool's name.
-	Title     string
+	Title string
+	// Kind classes this call where it is of another kind than most of the tool's. If empty, the tool's.
+	Kind      ToolKind
 	Locations []Location
 	// Content is shown with the call before it runs: a command line, a diff preview.
 	Content []Content

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -151,7 +152,7 @@ func (r *toolRun) announce(plan *CallPlan) {
 	r.plan = plan
 	kind := KindOther
 	if r.tool != nil {
-		kind = r.tool.Spec().Kind
+		kind = cmp.Or(plan.Kind, r.tool.Spec().Kind)
 	}
 	r.shown = shownContent(plan.Content)
 	r.details = details{Title: plan.Title, Kind: kind, Start: r.shown, StartLocations: plan.Locations}
@@ -359,7 +360,7 @@ func (r *toolRun) question(ctx context.Context, e *Effect, sc *scope) error {
 	if sc.outside && s.opts.Workspace.Contains(e.Path) {
 		title += " → " + sc.path // a link leads out of the workspace
 	}
-	kind := r.tool.Spec().Kind
+	kind := cmp.Or(r.plan.Kind, r.tool.Spec().Kind)
 	switch e.Action {
 	case ActionDelete:
 		kind = KindDelete

@@ -480,6 +480,7 @@ func markNew(before, after []Diagnostic, old, now string) {
 	left := make([]*Diagnostic, 0, len(after))
 	for i := range after {
 		d := &after[i]
+		d.New = false
 		k, l := key{d.Start.Line, d.Message, d.Code, d.Severity}, key{0, d.Message, d.Code, d.Severity}
 		if exact[k] > 0 {
 			exact[k]--

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"go.lsp.dev/protocol"
 
@@ -188,6 +189,7 @@ func DecodeWorkspaceEdit(raw jsonx.Raw) (*WorkspaceEdit, error) {
 		w.Changes = append(w.Changes, c)
 	}
 	if len(w.Changes) > 0 {
+		w.sortTexts()
 		return w, nil
 	}
 	var uris []string
@@ -203,4 +205,17 @@ func DecodeWorkspaceEdit(raw jsonx.Raw) (*WorkspaceEdit, error) {
 		w.Changes = append(w.Changes, &TextDocumentEdit{URI: uri, Edits: edits})
 	}
 	return w, nil
+}
+
+// sortTexts puts an edit that only changes texts in the order of its files: some servers have another one each time. The
+// edits of one document keep theirs.
+func (w *WorkspaceEdit) sortTexts() {
+	for _, c := range w.Changes {
+		if _, ok := c.(*TextDocumentEdit); !ok {
+			return // the order of other steps means something
+		}
+	}
+	slices.SortStableFunc(w.Changes, func(a, b DocumentChange) int {
+		return strings.Compare(a.(*TextDocumentEdit).URI, b.(*TextDocumentEdit).URI)
+	})
 }

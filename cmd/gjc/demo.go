@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -22,7 +23,8 @@ func newDemo(h *host, _ *options) *cobra.Command {
 		Use:   "demo",
 		Short: "Show an editor session with the offline model, in a scratch workspace",
 		Long: "demo starts \"gjc acp\" as an editor does, over pipes, in a scratch git workspace, and drives the offline model " +
-			"through reading, searching, editing, running, asking, cancelling, closing and loading. It needs git and Go, no network and no key.",
+			"through reading, searching, editing, diagnostics, renaming, running, asking, cancelling, closing and loading. It needs git and Go, " +
+			"for the language server gopls, no network and no key.",
 		Args: usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return runDemo(cmd.Context(), h, keep) },
 	}
@@ -144,7 +146,7 @@ func (d *demo) play(ctx context.Context, self string) error {
 	d.step(begin, "session/new", "%d config options, mode %s", len(session.ConfigOptions), session.Modes.CurrentModeID)
 
 	for _, scene := range []func(context.Context) error{
-		d.look, d.testRed, d.fix, d.unsaved, d.refuse, d.cancel, d.reload,
+		d.look, d.testRed, d.fix, d.languages, d.unsaved, d.refuse, d.cancel, d.reload,
 	} {
 		if err := scene(ctx); err != nil {
 			return err
@@ -208,6 +210,28 @@ func (d *demo) fix(ctx context.Context) error {
 	d.check(d.completed("execute") == 1, "the tests are green")
 	text, rerr := os.ReadFile(filepath.Join(d.work, "calc.go"))
 	d.check(rerr == nil && strings.Contains(string(text), "return a + b"), "the file was changed")
+	return err
+}
+
+// languages needs gopls, which not every machine has.
+func (d *demo) languages(ctx context.Context) error {
+	if _, err := exec.LookPath("gopls"); err != nil {
+		d.say("\n   (gopls is not on PATH, so diagnostics and a rename are not shown. To get it: go install golang.org/x/tools/gopls@latest)")
+		return nil
+	}
+	if _, err := d.prompt(ctx, "!edit calc.go return a + b => return a + c"); err != nil {
+		return err
+	}
+	d.check(strings.Contains(d.shown.String(), "undefined: c"), "the language server's diagnostics are behind the edit")
+	shown, diffs := d.shown.Len(), d.diffs
+	_, err := d.prompt(ctx, "!edit calc.go return a + c => return a + b", "!lsp rename calc.go line=5 symbol=Add new_name=Sum", "!bash go test ./...")
+	d.check(strings.Contains(d.shown.String()[shown:], "no problems"), "the mended file has no problems")
+	d.check(d.diffs == diffs+3, "the rename was shown as the diffs of two files")
+	for name, want := range map[string]string{"calc.go": "func Sum(", "calc_test.go": "got := Sum("} {
+		text, rerr := os.ReadFile(filepath.Join(d.work, name))
+		d.check(rerr == nil && strings.Contains(string(text), want), "%s has the new name", name)
+	}
+	d.check(d.completed("execute") == 2, "the tests are green under the new name")
 	return err
 }
 

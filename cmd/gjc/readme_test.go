@@ -42,7 +42,7 @@ func TestREADME_Demo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd.Env = environment(home, "GOCACHE="+strings.TrimSpace(string(cache)))
+	cmd.Env = environment(home, "GOCACHE="+strings.TrimSpace(string(cache)), "PATH="+goplsDir(t)+string(os.PathListSeparator)+os.Getenv("PATH"))
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("gjc demo: %v\n%s", err, out)
@@ -68,4 +68,14 @@ func TestREADME_Demo(t *testing.T) {
 	if diff := cmp.Diff(strings.Split(steady(shown), "\n"), strings.Split(steady(string(out)), "\n")); diff != "" {
 		t.Errorf("the README's transcript (-README +demo), run with -update:\n%s", diff)
 	}
+}
+
+// goplsDir returns a directory for PATH with gopls in it and nothing else.
+func goplsDir(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.Symlink(testenv.NeedsGopls(t), filepath.Join(dir, "gopls")); err != nil {
+		testenv.Skip(t, "no symbolic links: %v", err)
+	}
+	return dir
 }
