@@ -15,7 +15,7 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-var toolOrder = []string{"read", "write", "edit", "bash", "search", "find", "todo_write", "ask", "task"}
+var toolOrder = []string{"read", "write", "edit", "bash", "search", "find", "lsp", "todo_write", "ask", "task"}
 
 func TestAll(t *testing.T) {
 	var names []string
@@ -26,7 +26,7 @@ func TestAll(t *testing.T) {
 		t.Errorf("-want +got:\n%s", d)
 	}
 	for _, name := range toolOrder {
-		exclusive := name == "write" || name == "edit" || name == "bash" || name == "ask"
+		exclusive := name == "write" || name == "edit" || name == "bash" || name == "ask" || name == "lsp"
 		if tool(t, name).Spec().Exclusive != exclusive {
 			t.Errorf("%s: exclusive is %v", name, !exclusive)
 		}

@@ -1,0 +1,489 @@
+package tools
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/lsp"
+)
+
+//go:embed lsp.md
+var lspText string
+
+// Limits of the lsp tool.
+const (
+	lspTimeout    = 20.0 // seconds
+	minLSPTimeout = 5.0
+	maxLSPTimeout = 60.0
+	// settleTime bounds the wait for a server that loads the project.
+	settleTime = 15 * time.Second
+)
+
+type lspInput struct {
+	Action    string  `json:"action" jsonschema:"diagnostics, definition, type_definition, implementation, references, hover, signature, symbols, call_hierarchy, type_hierarchy, rename, rename_file, code_actions, format, inlay_hints, folding, status, capabilities, reload or request"`
+	File      string  `json:"file,omitzero" jsonschema:"path; for diagnostics a glob too; * for the workspace"`
+	Line      int     `json:"line,omitzero" jsonschema:"line of the symbol, from 1"`
+	Symbol    string  `json:"symbol,omitzero" jsonschema:"name on that line; name#2 for the second occurrence on it"`
+	Query     string  `json:"query,omitzero" jsonschema:"symbols: what to look for; code_actions: kind filter, or the action to apply; request: the LSP method"`
+	NewName   string  `json:"new_name,omitzero" jsonschema:"rename: the new name; rename_file: the new path"`
+	Apply     *bool   `json:"apply,omitzero" jsonschema:"false shows a rename, rename_file or format without making it; true applies a code action"`
+	Direction string  `json:"direction,omitzero" jsonschema:"call_hierarchy: incoming, outgoing or both; type_hierarchy: supertypes, subtypes or both"`
+	Payload   string  `json:"payload,omitzero" jsonschema:"request: the parameters as JSON text"`
+	Timeout   float64 `json:"timeout,omitzero" jsonschema:"seconds, 5 to 60; 20 if absent"`
+}
+
+// lspTool is the tool of the language servers. It is exclusive, because some of its actions change files: an edit is worked
+// out from texts that no other call may change meanwhile. Its kind is that of most of its actions.
+func lspTool() agent.Tool {
+	return agent.NewTool(agent.ToolFuncs[lspInput]{
+		Name: "lsp", Description: markdown(lspText), Kind: agent.KindSearch, Exclusive: true, Languages: true,
+		Plan: planLSP, Run: runLSP,
+	})
+}
+
+// lspAction is what one value of action does.
+type lspAction struct {
+	// title has a verb for %s.
+	title string
+	// file says that the action is about one file, which must be there.
+	file bool
+	// symbol says that the action makes no sense without one.
+	symbol bool
+	// plan adds to the plan of an action that does more than read; nil for none.
+	plan func(ctx context.Context, c *lspCall, plan *agent.CallPlan) error
+	run  func(ctx context.Context, c *lspCall) (*agent.Result, error)
+}
+
+// lspActions lists the actions in the order of the description.
+func lspActions() []string {
+	return []string{
+		"diagnostics", "definition", "type_definition", "implementation", "references", "hover", "signature", "symbols", "call_hierarchy",
+		"type_hierarchy", "rename", "rename_file", "code_actions", "format", "inlay_hints", "folding", "status", "capabilities",
+		"reload", "request",
+	}
+}
+
+func newLSPAction(name string) (lspAction, bool) {
+	switch name {
+	case "diagnostics":
+		return lspAction{title: "Diagnostics of %s", plan: planDiagnostics, run: runDiagnostics}, true
+	case "definition":
+		return lspAction{title: "Definition of %s", file: true, symbol: true, run: runDefinition}, true
+	case "type_definition":
+		return lspAction{title: "Type definition of %s", file: true, run: runDefinition}, true
+	case "implementation":
+		return lspAction{title: "Implementations of %s", file: true, run: runDefinition}, true
+	case "references":
+		return lspAction{title: "References to %s", file: true, symbol: true, run: runReferences}, true
+	case "hover":
+		return lspAction{title: "Documentation of %s", file: true, run: runHover}, true
+	case "signature":
+		return lspAction{title: "Signature of %s", file: true, run: runSignature}, true
+	case "symbols":
+		return lspAction{title: "Symbols of %s", run: runSymbols}, true
+	case "call_hierarchy":
+		return lspAction{title: "Calls of %s", file: true, run: runCallHierarchy}, true
+	case "type_hierarchy":
+		return lspAction{title: "Types around %s", file: true, run: runTypeHierarchy}, true
+	case "rename":
+		return lspAction{title: "Rename %s", file: true, symbol: true, plan: planRename, run: runEditAction}, true
+	case "rename_file":
+		return lspAction{title: "Rename %s", plan: planRenameFile, run: runEditAction}, true
+	case "code_actions":
+		return lspAction{title: "Code actions of %s", file: true, plan: planCodeActions, run: runCodeActions}, true
+	case "format":
+		return lspAction{title: "Format %s", file: true, plan: planFormat, run: runEditAction}, true
+	case "inlay_hints":
+		return lspAction{title: "Inlay hints of %s", file: true, run: runInlayHints}, true
+	case "folding":
+		return lspAction{title: "Folding ranges of %s", file: true, run: runFolding}, true
+	case "status":
+		return lspAction{title: "Status of language servers", run: runLSPStatus}, true
+	case "capabilities":
+		return lspAction{title: "Capabilities of language servers", run: runCapabilities}, true
+	case "reload":
+		return lspAction{title: "Reload language servers", run: runReload}, true
+	case "request":
+		return lspAction{title: "LSP request %s", plan: planRequest, run: runRequest}, true
+	default:
+		return lspAction{}, false
+	}
+}
+
+// lspCall is a call of the tool on its way.
+type lspCall struct {
+	call   *agent.Call
+	in     *lspInput
+	action lspAction
+	w      *lsp.Workspace
+	// path is the file, absolute; empty for none and for "*".
+	path string
+	// asked is the server that is being waited for.
+	asked string
+	// consented says that the user was just asked about the workspace's own servers.
+	consented bool
+	notes     []string
+	places
+}
+
+// errLSPTimeout ends the wait for the servers.
+var errLSPTimeout = errors.New("the time for the language servers is over")
+
+func newLSPCall(call *agent.Call, in *lspInput) (*lspCall, error) {
+	action, ok := newLSPAction(in.Action)
+	if !ok {
+		return nil, fmt.Errorf("%w for lsp: there is no action %q; there are %s", agent.ErrBadInput, in.Action, strings.Join(lspActions(), ", "))
+	}
+	c := &lspCall{call: call, in: in, action: action, w: call.Languages, places: places{call: call}}
+	switch {
+	case c.w == nil:
+		return nil, errors.New("this session has no language servers; use search, read and the project's own tools instead")
+	case in.Line < 0:
+		return nil, fmt.Errorf("%w for lsp: line is %d; lines count from 1", agent.ErrBadInput, in.Line)
+	case strings.ContainsRune(in.File+in.NewName, 0):
+		return nil, fmt.Errorf("%w for lsp: a path has a zero byte", agent.ErrBadInput)
+	}
+	if in.Symbol = strings.TrimSpace(in.Symbol); strings.ContainsAny(in.Symbol, "\r\n") {
+		return nil, fmt.Errorf("%w for lsp: symbol has several lines; give one name", agent.ErrBadInput)
+	}
+	if file := strings.TrimSpace(in.File); file != "" && file != "*" {
+		if strings.Contains(file, "://") {
+			return nil, fmt.Errorf("%w for lsp: %s is an address; file must be a path", agent.ErrBadInput, file)
+		}
+		c.path = call.Workspace.Resolve(file)
+	}
+	if action.file && c.path == "" {
+		return nil, errors.New("Error: file parameter required. Use `*` for workspace scope where supported.")
+	}
+	if action.symbol && in.Symbol == "" {
+		return nil, fmt.Errorf("%w for lsp: symbol is required for project-aware %s; give the name at that place, as it stands there", agent.ErrBadInput, in.Action)
+	}
+	return c, nil
+}
+
+// within runs fn with the time that the call gives the servers.
+func (c *lspCall) within(ctx context.Context, fn func(ctx context.Context) error) error {
+	seconds := lspTimeout
+	if c.in.Timeout != 0 {
+		seconds = min(max(c.in.Timeout, minLSPTimeout), maxLSPTimeout)
+	}
+	limited, cancel := context.WithTimeoutCause(ctx, time.Duration(seconds*float64(time.Second)), errLSPTimeout)
+	defer cancel()
+	err := fn(limited)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case limited.Err() != nil || errors.Is(err, lsp.ErrTimeout):
+		on := ""
+		if c.asked != "" {
+			on = " on " + c.asked
+		}
+		return fmt.Errorf("LSP %s timed out after %gs%s. The server may still be loading the project: try again, with a longer timeout (up to %g) if need be; the action status tells what it is doing",
+			c.in.Action, seconds, on, maxLSPTimeout)
+	}
+	if re, ok := errors.AsType[*lsp.ResponseError](err); ok {
+		return fmt.Errorf("LSP error: %w", re)
+	}
+	return err
+}
+
+// title is the call in a few words.
+func (c *lspCall) title() string {
+	if !strings.Contains(c.action.title, "%s") {
+		return c.action.title
+	}
+	about := "the workspace"
+	switch {
+	case c.in.Action == "request":
+		about = c.in.Query
+	case c.path != "" && c.in.Symbol != "":
+		about = c.in.Symbol + " in " + c.name(c.path)
+	case c.path != "" && c.in.Line > 0:
+		about = fmt.Sprintf("%s:%d", c.name(c.path), c.in.Line)
+	case c.path != "":
+		about = c.name(c.path)
+	case c.in.Query != "":
+		about = fmt.Sprintf("the workspace that match %q", c.in.Query)
+	}
+	title := fmt.Sprintf(c.action.title, about)
+	if c.in.NewName != "" && strings.HasPrefix(c.in.Action, "rename") {
+		title += " to " + c.in.NewName
+	}
+	return title
+}
+
+func planLSP(ctx context.Context, call *agent.Call, in *lspInput) (*agent.CallPlan, error) {
+	c, err := newLSPCall(call, in)
+	if err != nil {
+		return nil, err
+	}
+	plan := &agent.CallPlan{Title: c.title()}
+	if c.path != "" && !isGlob(c.in.File) {
+		plan.Locations = []agent.Location{{Path: c.path, Line: in.Line}}
+		plan.Effects = []agent.Effect{{Action: agent.ActionRead, Path: c.path}}
+	}
+	if c.action.plan == nil {
+		return plan, nil
+	}
+	err = c.within(ctx, func(ctx context.Context) error { return c.action.plan(ctx, c, plan) })
+	if none, ok := errors.AsType[*noServerError](err); ok && call.Consent != nil {
+		// Perhaps there is one that the user has not been asked about. Nobody can be asked before the call is told of.
+		call.Prepared = prepared(&unplanned{none})
+		return plan, nil
+	}
+	return plan, err
+}
+
+func runLSP(ctx context.Context, call *agent.Call, in *lspInput) (*agent.Result, error) {
+	c, err := newLSPCall(call, in)
+	if err != nil {
+		return nil, err
+	}
+	if c.action.file {
+		if err := c.present(ctx); err != nil {
+			return nil, err
+		}
+	}
+	asked, err := trustWorkspace(ctx, call, c.path)
+	if err != nil {
+		return nil, err
+	}
+	c.consented = asked
+	if e, ok := call.Prepared.(prepared); ok {
+		return e.run(ctx, c) // it has its own times
+	}
+	var res *agent.Result
+	err = c.within(ctx, func(ctx context.Context) error {
+		var err error
+		res, err = c.action.run(ctx, c)
+		return err
+	})
+	return res, err
+}
+
+// prepared is what planning left to be done.
+type prepared interface {
+	run(ctx context.Context, c *lspCall) (*agent.Result, error)
+}
+
+// unplanned is an edit that no server could be asked for.
+type unplanned struct{ why *noServerError }
+
+func (u *unplanned) run(_ context.Context, c *lspCall) (*agent.Result, error) {
+	if c.consented {
+		return nil, errors.New("the user was asked just now whether this workspace's own language servers may run; call the tool again")
+	}
+	return nil, u.why
+}
+
+// present complains about a file that is not there or that is no file.
+func (c *lspCall) present(ctx context.Context) error {
+	kind, err := fileKind(ctx, c.call, c.path)
+	switch {
+	case err != nil:
+		return err
+	case kind == lsp.Directory:
+		return fmt.Errorf("%s is a directory; give the path of a file in it", c.name(c.path))
+	case kind == lsp.NoFile:
+		err := missing(ctx, c.call, c.path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return &missingError{"File not found: " + err.Error()}
+		}
+		return err
+	}
+	return nil
+}
+
+func (c *lspCall) name(path string) string { return display(&c.call.Workspace, path) }
+
+// result is text for the model, within its bounds; what does not fit is kept as an artifact.
+func (c *lspCall) result(ctx context.Context, text string) *agent.Result {
+	text = strings.TrimRight(text, "\n")
+	notes := c.notes
+	if lines := strings.Count(text, "\n") + 1; len(text) > maxText || lines > maxLines {
+		full := text
+		text = cutBytes(text, maxText)
+		for at, n := range lineStarts(text) {
+			if n == maxLines {
+				text = text[:at]
+				break
+			}
+		}
+		text = text[:max(strings.LastIndexByte(text, '\n'), 0)]
+		note := fmt.Sprintf("%s left out.", count(lines-strings.Count(text, "\n")-1, "line"))
+		if c.call.Artifacts != nil {
+			if url, err := c.call.Artifacts.Put(ctx, "lsp", []byte(cutBytes(full, maxArtifact))); err == nil {
+				note += " All of it is in " + url + "; read takes line ranges of it."
+			}
+		}
+		notes = append([]string{note}, notes...)
+	}
+	return &agent.Result{Text: joinNotes(text, notes), Locations: c.followed}
+}
+
+// lineStarts yields where each line begins, and its number from 0.
+func lineStarts(text string) func(yield func(at, n int) bool) {
+	return func(yield func(at, n int) bool) {
+		at, n := 0, 0
+		for line := range strings.Lines(text) {
+			if !yield(at, n) {
+				return
+			}
+			at += len(line)
+			n++
+		}
+	}
+}
+
+// servers returns those for the file that the action can ask: all, or only those that know types. An error says why there
+// are none.
+func (c *lspCall) servers(ctx context.Context, linters bool) ([]*lsp.Server, error) {
+	servers, err := c.w.Servers(ctx, c.path)
+	if err != nil {
+		return nil, err
+	}
+	if !linters {
+		servers = slices.DeleteFunc(slices.Clone(servers), func(s *lsp.Server) bool { return s.Spec().Linter })
+	}
+	if len(servers) == 0 {
+		return nil, c.noServer(ctx, "No language server found for "+c.name(c.path))
+	}
+	return servers, nil
+}
+
+// maxReasons bounds how many servers that are not used are listed with their reasons.
+const maxReasons = 8
+
+// noServer says that there is none, and why: nothing is known then, which is not the same as that all is well.
+func (c *lspCall) noServer(ctx context.Context, text string) error {
+	_, list, err := c.w.All(ctx)
+	if err != nil {
+		return err
+	}
+	var b strings.Builder
+	b.WriteString(text + "; nothing is known about it.")
+	shown := 0
+	for _, u := range list.Unused {
+		if shown++; shown > maxReasons {
+			break
+		}
+		fmt.Fprintf(&b, "\n- %s: %s", u.Name, u.Why)
+	}
+	for _, p := range list.Problems {
+		b.WriteString("\n! " + p)
+	}
+	return &noServerError{b.String()}
+}
+
+// noServerError is that no server can be asked.
+type noServerError struct{ text string }
+
+func (e *noServerError) Error() string { return e.text }
+
+// ask runs fn for each of the servers that takes method for the file, with the document held there. What a server answers
+// with an error, and what it can not do, becomes a note as long as another one has answered; else it is the error.
+func (c *lspCall) ask(ctx context.Context, servers []*lsp.Server, method string, fn func(ctx context.Context, s *lsp.Server, doc *lsp.Document) error) error {
+	var failed []error
+	answered := 0
+	for _, s := range servers {
+		c.asked = s.Name()
+		err := c.askOne(ctx, s, method, fn)
+		switch {
+		case err == nil:
+			answered++
+			c.asked = ""
+		case ctx.Err() != nil:
+			return err
+		default:
+			failed = append(failed, err)
+		}
+	}
+	if answered == 0 {
+		return joinOnce(failed)
+	}
+	for _, err := range failed {
+		if _, lacks := errors.AsType[*lackError](err); !lacks {
+			c.notes = append(c.notes, err.Error())
+		}
+	}
+	return nil
+}
+
+// joinOnce is [errors.Join] for errors of which several say the same.
+func joinOnce(errs []error) error {
+	said := make(map[string]bool)
+	return errors.Join(slices.DeleteFunc(errs, func(err error) bool {
+		twice := said[err.Error()]
+		said[err.Error()] = true
+		return twice
+	})...)
+}
+
+// lackError is a server that does not do what is asked.
+type lackError struct{ server, method string }
+
+func (e *lackError) Error() string {
+	return fmt.Sprintf("%s does not support %s; the action capabilities shows what it can do", e.server, e.method)
+}
+
+func (c *lspCall) askOne(ctx context.Context, s *lsp.Server, method string, fn func(ctx context.Context, s *lsp.Server, doc *lsp.Document) error) error {
+	if err := s.Start(ctx); err != nil {
+		return err
+	}
+	if !s.Supports(method, c.path) {
+		return &lackError{s.Name(), method}
+	}
+	doc, err := c.w.Hold(ctx, s, c.path)
+	if err != nil {
+		return c.holdError(err)
+	}
+	defer doc.Release()
+	c.settle(ctx, s)
+	return fn(ctx, s, doc)
+}
+
+// holdError is for a file that no server can be given: gone since it was looked at, for one.
+func (c *lspCall) holdError(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return &missingError{"File not found: " + c.name(c.path) + " does not exist any more"}
+	}
+	return err
+}
+
+// settle waits for a server that loads the project, as far as the time of the call allows to ask it anything afterwards.
+func (c *lspCall) settle(ctx context.Context, s *lsp.Server) {
+	most := settleTime
+	if end, ok := ctx.Deadline(); ok {
+		most = min(most, time.Until(end)*3/4)
+	}
+	if !s.Settled(ctx, most) {
+		c.notes = append(c.notes, s.Name()+" is still loading the project; this may not be all that it knows.")
+	}
+}
+
+// inside reports whether a path is in the roots, by its name and behind all links.
+func inside(call *agent.Call, path string) bool {
+	if !call.Workspace.Contains(path) {
+		return false
+	}
+	real := agent.Workspace{Cwd: call.FS.RealPath(call.Workspace.Cwd)}
+	for _, root := range call.Workspace.Additional {
+		real.Additional = append(real.Additional, call.FS.RealPath(root))
+	}
+	return real.Contains(call.FS.RealPath(path))
+}
+
+// uriOf and pathOf are the URIs of this machine.
+func uriOf(path string) string { return lsp.FileURI(path, runtime.GOOS) }
+
+func pathOf(uri string) (string, error) { return lsp.FilePath(uri, runtime.GOOS) }

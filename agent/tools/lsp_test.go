@@ -1,0 +1,364 @@
+package tools_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/tools/toolstest"
+	"github.com/gajae-code/gjc/lsp"
+)
+
+func uri(path string) string { return lsp.FileURI(path, runtime.GOOS) }
+
+type object = map[string]any
+
+// span is a range of one line.
+func span(line, from, to int) object {
+	return object{"start": object{"line": line, "character": from}, "end": object{"line": line, "character": to}}
+}
+
+func at(name string, line, from, to int) object {
+	return object{"uri": "file://$W/" + name, "range": span(line, from, to)}
+}
+
+func provides(names ...string) map[string]any {
+	caps := make(map[string]any)
+	for _, name := range names {
+		caps[name] = true
+	}
+	return caps
+}
+
+// All forms of an answer, and what two servers say alike; a linter is not asked.
+func TestLSP_Definitions(t *testing.T) {
+	outside := filepath.Join(filepath.Dir(t.TempDir()), "outside.x")
+	w := toolstest.NewWorld(t, map[string]string{"a.x": "zero\n𝄞 one\ntwo\n", "b.x": "first\n"})
+	specs := []*lsp.Spec{
+		fakeSpec(t, w, "one", fakeScript{Capabilities: provides("definitionProvider", "typeDefinitionProvider"), Answers: map[string][]any{
+			"textDocument/definition":     {[]any{at("a.x", 1, 3, 6), object{"targetUri": "file://$W/b.x", "targetRange": span(0, 0, 5), "targetSelectionRange": span(0, 2, 3)}}},
+			"textDocument/typeDefinition": {at("b.x", 0, 0, 1)},
+		}}),
+		fakeSpec(t, w, "two", fakeScript{Encoding: "utf-8", Capabilities: provides("definitionProvider", "implementationProvider"), Answers: map[string][]any{
+			"textDocument/definition": {[]any{at("a.x", 1, 5, 8), object{"uri": uri(outside), "range": span(4, 0, 1)}, object{"uri": "jdt://contents/x", "range": span(0, 0, 1)}}},
+		}}),
+		fakeSpec(t, w, "linter", fakeScript{Capabilities: provides("definitionProvider"), Answers: map[string][]any{"textDocument/definition": {at("b.x", 0, 4, 5)}}}),
+	}
+	specs[2].Linter = true
+	withServers(t, w, &fixedServers{specs: specs}, os.Environ())
+	res := run(t, w, "lsp", input{"action": "definition", "file": "a.x", "line": 2, "symbol": "one"})
+	toolstest.Same(t, "definitions", strings.ReplaceAll(res.Text, outside, "OUTSIDE"), `Found 4 definitions:
+OUTSIDE:5:1
+a.x:2:3
+  1: zero
+  2: 𝄞 one
+  3: two
+b.x:1:3
+  1: first
+jdt://contents/x:1:1`)
+	toolstest.Same(t, "locations", res.Locations, []agent.Location{{Path: outside, Line: 5}, {Path: w.Path("a.x"), Line: 2}, {Path: w.Path("b.x"), Line: 1}})
+	// The position goes to each server in its own units.
+	if h := heardBy(t, specs[0]); !strings.Contains(h, `"position":{"line":1,"character":3}`) {
+		t.Errorf("the server with UTF-16 heard\n%s", h)
+	}
+	if h := heardBy(t, specs[1]); !strings.Contains(h, `"position":{"line":1,"character":5}`) {
+		t.Errorf("the server with UTF-8 heard\n%s", h)
+	}
+	if _, err := os.Stat(filepath.Join(filepath.Dir(specs[2].Args[1]), "heard")); err == nil {
+		t.Error("the linter was started")
+	}
+
+	res = run(t, w, "lsp", input{"action": "type_definition", "file": "a.x", "line": 2, "symbol": "one"})
+	wants(t, res.Text, "Found 1 type definition:\nb.x:1:1")
+	res = run(t, w, "lsp", input{"action": "implementation", "file": "a.x", "line": 2, "symbol": "one"})
+	wants(t, res.Text, "No implementation found")
+	err := fails(t, w, "lsp", input{"action": "hover", "file": "a.x", "line": 2, "symbol": "one"})
+	wants(t, err.Error(), "one does not support textDocument/hover", "two does not support textDocument/hover")
+}
+
+// A server that is behind with its index is asked again.
+func TestLSP_ReferencesAreRetried(t *testing.T) {
+	w, _ := fakeWorld(t, map[string]string{"a.x": "name name\n"}, fakeScript{Capabilities: provides("referencesProvider"), Answers: map[string][]any{
+		"textDocument/references": {nil, []any{at("a.x", 0, 0, 4)}, []any{at("a.x", 0, 0, 4), at("a.x", 0, 5, 9)}},
+	}})
+	res := run(t, w, "lsp", input{"action": "references", "file": "a.x", "line": 1, "symbol": "name"})
+	wants(t, res.Text, "Found 2 references:\na.x:1:1\n", "a.x:1:6\n")
+}
+
+func TestLSP_ManyReferences(t *testing.T) {
+	var list []any
+	for n := range 60 {
+		list = append(list, at("a.x", n, 0, 1))
+	}
+	w, _ := fakeWorld(t, map[string]string{"a.x": strings.Repeat("x\n", 60)}, fakeScript{Capabilities: provides("referencesProvider"), Answers: map[string][]any{"textDocument/references": {list}}})
+	res := run(t, w, "lsp", input{"action": "references", "file": "a.x", "line": 1, "symbol": "x"})
+	wants(t, res.Text, "Found 60 references:\na.x:1:1\n  1: x\n  2: x\n", "a.x:50:1\n  49: x\n  50: x\n  51: x\n... 10 additional reference(s) shown without context\na.x:51:1\na.x:52:1\n")
+	if len(res.Locations) != 50 {
+		t.Errorf("%d locations", len(res.Locations))
+	}
+}
+
+// Servers that do not answer, die or refuse.
+func TestLSP_ServersThatFail(t *testing.T) {
+	for _, tt := range []struct {
+		answer any
+		says   []string
+	}{
+		{"hang", []string{"LSP hover timed out after 5s on fake."}},
+		{"die", []string{"the fake server dies on textDocument/hover"}},
+		{"error no package for file", []string{"LSP error: fake: textDocument/hover: no package for file"}},
+	} {
+		t.Run(fmt.Sprint(tt.answer), func(t *testing.T) {
+			t.Parallel()
+			w, _ := fakeWorld(t, map[string]string{"a.x": "x\n"}, fakeScript{Capabilities: provides("hoverProvider"), Answers: map[string][]any{"textDocument/hover": {tt.answer}}})
+			err := fails(t, w, "lsp", input{"action": "hover", "file": "a.x", "line": 1, "timeout": 1})
+			wants(t, err.Error(), tt.says...)
+		})
+	}
+}
+
+func TestLSP_NoServers(t *testing.T) {
+	w := toolstest.NewWorld(t, map[string]string{"a.x": "x\n"})
+	withServers(t, w, &fixedServers{unused: []lsp.Unused{{Name: "xls", Why: "xls is not installed; npm install -g xls"}}}, nil)
+	err := fails(t, w, "lsp", input{"action": "diagnostics", "file": "a.x"})
+	toolstest.Same(t, "error", err.Error(), "No language server found for a.x; nothing is known about it.\n- xls: xls is not installed; npm install -g xls")
+	res := run(t, w, "lsp", input{"action": "status"})
+	wants(t, res.Text, "No language servers configured for this project\n\nNot used:\n- xls: xls is not installed")
+	err = fails(t, w, "lsp", input{"action": "diagnostics", "file": "*"})
+	wants(t, err.Error(), "Cannot detect project type. ")
+	res = run(t, w, "lsp", input{"action": "diagnostics", "file": "*.y"})
+	wants(t, res.Text, "No files matched pattern: *.y")
+	w.Languages = nil
+	err = fails(t, w, "lsp", input{"action": "status"})
+	wants(t, err.Error(), "this session has no language servers")
+}
+
+// A rename of a server that moves files too, with positions in UTF-16.
+func TestLSP_RenameWithFiles(t *testing.T) {
+	edit := object{"documentChanges": []any{
+		object{"textDocument": object{"uri": "file://$W/a.x", "version": nil}, "edits": []any{object{"range": span(0, 3, 6), "newText": "two"}}},
+		object{"kind": "rename", "oldUri": "file://$W/one.x", "newUri": "file://$W/two.x"},
+		object{"textDocument": object{"uri": "file://$W/two.x"}, "edits": []any{object{"range": span(0, 0, 3), "newText": "two"}}},
+		object{"kind": "create", "uri": "file://$W/new.x"},
+		object{"kind": "delete", "uri": "file://$W/old.x"},
+	}}
+	w, _ := fakeWorld(t, map[string]string{"a.x": "\ufeff𝄞 one\r\nend\r\n", "one.x": "one\n", "old.x": "old\n"}, fakeScript{
+		Capabilities: provides("renameProvider"), Answers: map[string][]any{"textDocument/rename": {edit}},
+	})
+	before := tree(t, w)
+	in := input{"action": "rename", "file": "a.x", "line": 1, "symbol": "one", "new_name": "two", "apply": false}
+	res := lspEdits(t, w, in)
+	wants(t, res.Text, "Rename preview:\n  a.x: 1 edit\n  RENAME one.x → two.x\n  two.x: 1 edit\n  CREATE new.x\n  DELETE old.x\n")
+	toolstest.Same(t, "the disk", tree(t, w), before)
+	delete(in, "apply")
+	res = lspEdits(t, w, in,
+		agent.Effect{Action: agent.ActionMove, Path: w.Path("one.x")}, agent.Effect{Action: agent.ActionDelete, Path: w.Path("old.x")},
+		agent.Effect{Action: agent.ActionEdit, Path: w.Dir})
+	wants(t, res.Text, "Applied rename:\n  a.x: 1 edit\n  RENAME one.x → two.x\n")
+	toolstest.Same(t, "the disk", tree(t, w), map[string]string{"a.x": "\ufeff𝄞 two\r\nend\r\n", "two.x": "two\n", "new.x": ""})
+}
+
+// What is outside of the roots is an effect of its own: the policy asks for it. So is what a link leads to.
+func TestLSP_RenameOutside(t *testing.T) {
+	outside := filepath.Join(t.TempDir(), "o.x")
+	if err := os.WriteFile(outside, []byte("one\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	edits := []any{object{"range": span(0, 0, 3), "newText": "two"}}
+	w := toolstest.NewWorld(t, map[string]string{"a.x": "one\n"})
+	if err := os.Symlink(outside, w.Path("link.x")); err != nil {
+		t.Skipf("no links here: %v", err)
+	}
+	spec := fakeSpec(t, w, "fake", fakeScript{Capabilities: provides("renameProvider"), Answers: map[string][]any{
+		"textDocument/rename": {object{"changes": object{"file://$W/a.x": edits, uri(outside): edits}}, object{"changes": object{"file://$W/link.x": edits}}},
+	}})
+	withServers(t, w, &fixedServers{specs: []*lsp.Spec{spec}}, os.Environ())
+	in := input{"action": "rename", "file": "a.x", "line": 1, "symbol": "one", "new_name": "two", "apply": true}
+	p := plan(t, w, "lsp", in)
+	toolstest.Same(t, "effects", len(p.Effects), 3)
+	toolstest.Same(t, "the one outside", p.Effects[1], agent.Effect{Action: agent.ActionEdit, Path: outside, Title: "Rename one in a.x to two: edit " + outside})
+	p = plan(t, w, "lsp", in)
+	toolstest.Same(t, "the one behind the link", p.Effects[1].Path, w.Path("link.x"))
+}
+
+func TestLSP_RenameRefused(t *testing.T) {
+	for _, tt := range []struct {
+		prepare any
+		says    string
+	}{
+		{nil, "fake refuses to rename one: there is nothing at that place that can be renamed"},
+		{"error it is a keyword", "fake refuses to rename one: it is a keyword"},
+	} {
+		w, _ := fakeWorld(t, map[string]string{"a.x": "one\n"}, fakeScript{
+			Capabilities: object{"renameProvider": object{"prepareProvider": true}}, Answers: map[string][]any{"textDocument/prepareRename": {tt.prepare}},
+		})
+		err := fails(t, w, "lsp", input{"action": "rename", "file": "a.x", "line": 1, "symbol": "one", "new_name": "two"})
+		wants(t, err.Error(), tt.says)
+	}
+	w, _ := fakeWorld(t, map[string]string{"a.x": "one\n"}, fakeScript{Capabilities: provides("renameProvider")})
+	res := run(t, w, "lsp", input{"action": "rename", "file": "a.x", "line": 1, "symbol": "one", "new_name": "two"})
+	toolstest.Same(t, "text", res.Text, "Rename returned no edits")
+}
+
+// A server makes its edit from the disk; where the editor has unsaved text it is asked again.
+func TestLSP_RenameKnowsUnsavedText(t *testing.T) {
+	edit := func(line int) object {
+		return object{"changes": object{"file://$W/a.x": []any{object{"range": span(0, 0, 3), "newText": "two"}}, "file://$W/b.x": []any{object{"range": span(line, 0, 3), "newText": "two"}}}}
+	}
+	w, spec := fakeWorld(t, map[string]string{"a.x": "one\n", "b.x": "one\n"}, fakeScript{
+		Capabilities: provides("renameProvider"), Answers: map[string][]any{"textDocument/rename": {edit(0), edit(1)}},
+	})
+	w.FS.Buffers[w.Path("b.x")] = "unsaved\none\n"
+	lspEdits(t, w, input{"action": "rename", "file": "a.x", "line": 1, "symbol": "one", "new_name": "two"}, agent.Effect{Action: agent.ActionEdit, Path: w.Dir})
+	toolstest.Same(t, "b.x", w.FS.Buffers[w.Path("b.x")], "unsaved\ntwo\n")
+	wants(t, heardBy(t, spec), `"text":"unsaved\none\n"`)
+}
+
+// The edits of two servers for one rename of a file are joined; of what both change, the first one's counts.
+func TestLSP_RenameFileOfTwoServers(t *testing.T) {
+	filters := func(glob string) object {
+		return object{"workspace": object{"fileOperations": object{
+			"willRename": object{"filters": []any{object{"scheme": "file", "pattern": object{"glob": glob}}}},
+			"didRename":  object{"filters": []any{object{"pattern": object{"glob": "**/*.x", "matches": "file"}}}},
+		}}}
+	}
+	w := toolstest.NewWorld(t, map[string]string{"dir/a.x": "a\n", "dir/b.y": "b\n", "use.x": "𝄞 dir/a dir/b\n"})
+	specs := []*lsp.Spec{
+		fakeSpec(t, w, "one", fakeScript{Capabilities: filters("**/*.x"), Answers: map[string][]any{
+			"workspace/willRenameFiles": {object{"changes": object{"file://$W/use.x": []any{object{"range": span(0, 3, 6), "newText": "new"}}}}},
+		}}),
+		fakeSpec(t, w, "two", fakeScript{Encoding: "utf-8", Capabilities: filters("**/dir"), Answers: map[string][]any{
+			"workspace/willRenameFiles": {object{"changes": object{"file://$W/use.x": []any{object{"range": span(0, 5, 8), "newText": "NEW"}, object{"range": span(0, 11, 14), "newText": "new"}}}}},
+		}}),
+		fakeSpec(t, w, "three", fakeScript{Capabilities: filters("**/*.x"), Answers: map[string][]any{"workspace/willRenameFiles": {"error not now"}}}),
+		fakeSpec(t, w, "four", fakeScript{}),
+	}
+	withServers(t, w, &fixedServers{specs: specs}, os.Environ())
+	res := lspEdits(t, w, input{"action": "rename_file", "file": "dir", "new_name": "new"},
+		agent.Effect{Action: agent.ActionMove, Path: w.Path("dir")}, agent.Effect{Action: agent.ActionEdit, Path: w.Path("use.x")})
+	toolstest.Same(t, "the disk", tree(t, w), map[string]string{"new/": "", "new/a.x": "a\n", "new/b.y": "b\n", "use.x": "𝄞 new/a new/b\n"})
+	wants(t, res.Text, "  use.x: 2 edits\n  RENAME dir → new\n", "[Server notes:\nthree: workspace/willRenameFiles: not now]", "[1 edit of further servers were left out")
+	wants(t, heardBy(t, specs[0]), `"files":[{"oldUri":"`+uri(w.Path("dir/a.x"))+`","newUri":"`+uri(w.Path("new/a.x"))+`"}]`, `"method":"workspace/didRenameFiles"`)
+	wants(t, heardBy(t, specs[1]), `"files":[{"oldUri":"`+uri(w.Path("dir"))+`","newUri":"`+uri(w.Path("new"))+`"}]`)
+	if h := heardBy(t, specs[3]); strings.Contains(h, "RenameFiles") {
+		t.Errorf("a server that wants no renames heard\n%s", h)
+	}
+}
+
+func TestLSP_CodeActions(t *testing.T) {
+	edits := object{"changes": object{"file://$W/a.x": []any{object{"range": span(0, 0, 1), "newText": "Y"}}}}
+	diagnostic := object{"range": span(0, 0, 1), "message": "x is wrong", "data": object{"id": 7}}
+	actions := []any{
+		object{"title": "Fix it", "kind": "quickfix", "isPreferred": true, "edit": edits},
+		object{"title": "Fix it later", "kind": "quickfix", "data": 3},
+		object{"title": "Melt it", "kind": "refactor", "disabled": object{"reason": "too cold"}},
+		object{"title": "Run it", "command": "run.it", "arguments": []any{1, object{"deep": true}}},
+		object{"title": "Nothing", "kind": "source.nothing"},
+	}
+	script := fakeScript{
+		Capabilities: object{"codeActionProvider": object{"resolveProvider": true}, "executeCommandProvider": object{"commands": []any{"run.it"}}, "diagnosticProvider": object{"interFileDependencies": false, "workspaceDiagnostics": false}},
+		Answers: map[string][]any{
+			"textDocument/codeAction": {actions}, "codeAction/resolve": {object{"title": "Fix it later", "edit": edits}},
+			"textDocument/diagnostic":  {object{"kind": "full", "items": []any{diagnostic, object{"range": span(1, 0, 1), "message": "elsewhere"}}}},
+			"workspace/executeCommand": {object{"done": true}},
+		},
+		Applies: []any{edits, object{"documentChanges": []any{object{"kind": "create", "uri": "file:///nowhere/else.x"}}}},
+	}
+	files := map[string]string{"a.x": "x\nx\n"}
+	w, spec := fakeWorld(t, files, script)
+	res := run(t, w, "lsp", input{"action": "code_actions", "file": "a.x", "line": 1})
+	wants(t, res.Text, "5 code actions:\n1. [quickfix] Fix it (preferred) (fake)\n2. [quickfix] Fix it later (fake)\n3. [refactor] Melt it (fake) (disabled: too cold)\n4. Run it (fake)\n")
+	h := heardBy(t, spec)
+	wants(t, h, `{"data":{"id":7},"message":"x is wrong","range":{"start":{"line":0,"character":0},"end":{"line":0,"character":1}}}`, `"range":{"start":{"line":0,"character":0},"end":{"line":0,"character":1}}`)
+	if strings.Contains(h, "elsewhere") {
+		t.Error("problems of other lines go along")
+	}
+
+	file := agent.Effect{Action: agent.ActionEdit, Path: w.Path("a.x")}
+	lspEdits(t, w, input{"action": "code_actions", "file": "a.x", "line": 1, "apply": true, "query": "1"}, file)
+	toolstest.Same(t, "a.x", w.Disk(t, "a.x"), "Y\nx\n")
+	w.Put(t, "a.x", files["a.x"])
+	lspEdits(t, w, input{"action": "code_actions", "file": "a.x", "line": 1, "apply": true, "query": "it later"}, file)
+	toolstest.Same(t, "a.x after resolve", w.Disk(t, "a.x"), "Y\nx\n")
+	wants(t, heardBy(t, spec), `"method":"codeAction/resolve","params":{"data":3,"kind":"quickfix","title":"Fix it later"}`)
+
+	w.Put(t, "a.x", files["a.x"])
+	res = lspEdits(t, w, input{"action": "code_actions", "file": "a.x", "line": 1, "apply": true, "query": "run"}, file, agent.Effect{Action: agent.ActionCommand})
+	wants(t, res.Text, `Applied "Run it":`, "  a.x: 1 edit\n", `fake answered: {"done":true}`)
+	toolstest.Same(t, "a.x after the command", w.Disk(t, "a.x"), "Y\nx\n")
+	wants(t, heardBy(t, spec), `"command":"run.it","arguments":[1,{"deep":true}]`, `"applied":true`, "else.x is outside of the workspace")
+
+	for query, says := range map[string]string{
+		"melt": `the action "Melt it" is disabled: too cold`, "9": `No code action matches "9"`, "noth": `Action "Nothing" has no workspace edit or command to apply`,
+		"t": "code actions match \"t\"; give the number of one:\n1. ", "": "needs query",
+	} {
+		err := fails(t, w, "lsp", input{"action": "code_actions", "file": "a.x", "line": 1, "apply": true, "query": query})
+		wants(t, err.Error(), says)
+	}
+}
+
+// A method that may do anything asks like a command, each call for itself.
+func TestLSP_RequestEffects(t *testing.T) {
+	w, _ := fakeWorld(t, map[string]string{"a.x": "x\n"}, fakeScript{})
+	for query, asks := range map[string]bool{
+		"textDocument/hover": false, "workspace/symbol": false, "codeAction/resolve": false,
+		"workspace/executeCommand": true, "workspace/willRenameFiles": true, "rust-analyzer/runFlycheck": true, "textDocument/didSave": true,
+	} {
+		p := plan(t, w, "lsp", input{"action": "request", "query": query, "payload": `{"a":"it's"}`})
+		if asked := len(p.Effects) == 1 && p.Effects[0].Action == agent.ActionCommand; asked != asks {
+			t.Errorf("%s: effects %+v", query, p.Effects)
+		}
+	}
+	err := fails(t, w, "lsp", input{"action": "request", "query": "shutdown"})
+	wants(t, err.Error(), "shutdown is sent by gjc itself")
+}
+
+// Problems of the whole workspace, from a server that offers them: no checker is run then.
+func TestLSP_WorkspaceDiagnostics(t *testing.T) {
+	w, _ := fakeWorld(t, map[string]string{"a.x": "𝄞x\n", "go.mod": "module m\n"}, fakeScript{
+		Capabilities: object{"diagnosticProvider": object{"interFileDependencies": true, "workspaceDiagnostics": true}},
+		Answers: map[string][]any{"workspace/diagnostic": {object{"items": []any{
+			object{"kind": "full", "uri": "file://$W/a.x", "version": nil, "items": []any{object{"range": span(0, 2, 3), "severity": 1, "message": "no such x", "code": 7}}},
+		}}}},
+	})
+	p := plan(t, w, "lsp", input{"action": "diagnostics", "file": "*"})
+	toolstest.Same(t, "effects", p.Effects, nil)
+	res := run(t, w, "lsp", input{"action": "diagnostics", "file": "*"})
+	wants(t, res.Text, "Workspace diagnostics of the language servers:\na.x: 1 error\n  1:2 [error] no such x (7)")
+	toolstest.Same(t, "locations", res.Locations, []agent.Location{{Path: w.Path("a.x"), Line: 1}})
+}
+
+// A server that does not tell is not one that finds nothing.
+func TestLSP_SilentServer(t *testing.T) {
+	w, _ := fakeWorld(t, map[string]string{"a.x": "x\n"}, fakeScript{Silent: true})
+	res := run(t, w, "lsp", input{"action": "diagnostics", "file": "a.x", "timeout": 5})
+	if strings.Contains(res.Text, "no problems") {
+		t.Errorf("it says %q", res.Text)
+	}
+	wants(t, res.Text, "fake has not answered in time")
+}
+
+// What is too long for the model is kept.
+func TestLSP_LongAnswer(t *testing.T) {
+	w, _ := fakeWorld(t, map[string]string{"a.x": "x\n"}, fakeScript{Capabilities: provides("hoverProvider"), Answers: map[string][]any{
+		"textDocument/hover": {object{"contents": []any{object{"language": "x", "value": "x"}, strings.Repeat("long line\n", 10_000)}}},
+	}})
+	res := run(t, w, "lsp", input{"action": "hover", "file": "a.x", "line": 1})
+	if len(res.Text) > 52<<10 || !strings.HasPrefix(res.Text, "```x\nx\n```\n\nlong line\n") {
+		t.Errorf("%d bytes: %.60q", len(res.Text), res.Text)
+	}
+	wants(t, res.Text, "lines left out. All of it is in artifact://1; read takes line ranges of it.]")
+}
+
+// The file goes while the server works.
+func TestLSP_FileIsDeletedMeanwhile(t *testing.T) {
+	edit := object{"changes": object{"file://$W/a.x": []any{object{"range": span(0, 0, 1), "newText": "y"}}, "file://$W/gone.x": []any{object{"range": span(0, 0, 1), "newText": "y"}}}}
+	w, _ := fakeWorld(t, map[string]string{"a.x": "x\n"}, fakeScript{Capabilities: provides("renameProvider"), Answers: map[string][]any{"textDocument/rename": {edit}}})
+	err := fails(t, w, "lsp", input{"action": "rename", "file": "a.x", "line": 1, "symbol": "x", "new_name": "y"})
+	wants(t, err.Error(), "gone.x: file does not exist")
+	toolstest.Same(t, "the disk", tree(t, w), map[string]string{"a.x": "x\n"})
+}
