@@ -46,6 +46,7 @@ func TestDiagnostics_OnlyThoseOfTheText(t *testing.T) {
 			}
 			d.Release()
 			d = s.hold("a b+c.go", "BUG 2")
+			ask[any](s, "test/echo", 1) // so that the text has reached it
 			// What it said of the text before is no news of this one.
 			if list, fresh, err := d.Diagnostics(shortly(t)); len(list) != 1 || list[0].Message != "a bug: BUG 1" || fresh || err != nil {
 				t.Errorf("of the text before: %v, %v, %v", list, fresh, err)

@@ -162,15 +162,27 @@ func TestExecute_Edits(t *testing.T) {
 	}
 	// One that is cut off while its edit is being made waits for that edit.
 	ctx, cancel := context.WithCancel(in(t))
-	made := false
-	_, err := s.Execute(ctx, &protocol.Command{Command: "edit", Arguments: []any{jsonx.Raw(edit)}}, func(ctx context.Context, _ string, _ *lsp.WorkspaceEdit) error {
-		cancel()
-		<-ctx.Done()
-		made = true
-		return nil
-	})
-	if !errors.Is(err, context.Canceled) || !made {
-		t.Errorf("%v, %v", err, made)
+	release, returned := make(chan struct{}), make(chan error, 1)
+	begun := make(chan struct{})
+	go func() {
+		_, err := s.Execute(ctx, &protocol.Command{Command: "edit", Arguments: []any{jsonx.Raw(edit)}}, func(ctx context.Context, _ string, _ *lsp.WorkspaceEdit) error {
+			close(begun)
+			<-ctx.Done()
+			<-release
+			return nil
+		})
+		returned <- err
+	}()
+	<-begun
+	cancel()
+	select {
+	case err := <-returned:
+		t.Errorf("it returned in the middle of an edit: %v", err)
+	case <-time.After(50 * time.Millisecond):
+	}
+	close(release)
+	if err := <-returned; !errors.Is(err, context.Canceled) {
+		t.Error(err)
 	}
 }
 
