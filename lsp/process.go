@@ -20,6 +20,8 @@ import (
 const (
 	// stderrInError is how much of a server's complaints an error quotes, in bytes.
 	stderrInError = 2 << 10
+	// shutdownAnswer is how long a server may take to answer shutdown before it is sent exit.
+	shutdownAnswer = 150 * time.Millisecond
 	// exitSettles is how long the exit status of a process whose output has ended is waited for.
 	exitSettles = 250 * time.Millisecond
 	// handlerGrace is how long the end of a connection waits for handlers that do not heed their context.
@@ -192,9 +194,10 @@ func (l *life) end(ctx context.Context, polite bool) error {
 		var goodbye func(context.Context) error
 		if polite {
 			goodbye = func(ctx context.Context) error {
-				if err := l.conn.Call(ctx, "shutdown", nil, nil); err != nil {
-					return err
-				}
+				// A server that is busy answers late. It is told to go in any case, which is kinder than a signal.
+				answer, cancel := context.WithTimeout(ctx, shutdownAnswer)
+				_ = l.conn.Call(answer, "shutdown", nil, nil)
+				cancel()
 				if err := l.conn.Notify(ctx, "exit", nil); err != nil {
 					return err
 				}
