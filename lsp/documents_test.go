@@ -118,7 +118,7 @@ func TestHold_TwoSessions(t *testing.T) {
 				}
 				list, fresh, err := d.Diagnostics(in(t))
 				if err != nil || !fresh || len(list) != 1 || list[0].Message != fmt.Sprintf("a bug: BUG %d of %d", n, i) {
-					err = fmt.Errorf("session %d sees %v, %v, %v", i, list, fresh, err)
+					err = fmt.Errorf("session %d sees %v, %v: %w", i, list, fresh, err)
 				}
 				d.Release()
 				if err != nil {

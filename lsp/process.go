@@ -85,7 +85,7 @@ func (s *Server) launch(ctx context.Context) (*life, error) {
 		Path: spec.Path, Args: args, Dir: s.opts.Root, Env: s.opts.Env, Stdin: true, Stderr: s.log, Grace: closeStep,
 	})
 	if err != nil {
-		return nil, s.startError(hint(err))
+		return nil, s.startError(s.hint(err))
 	}
 	l := s.newLife(p)
 	if err := l.initialize(ctx); err != nil {
@@ -104,7 +104,7 @@ func (s *Server) launch(ctx context.Context) (*life, error) {
 
 // startError words what kept the server from starting, for people.
 func (s *Server) startError(err error) error {
-	if cause := errors.Is(err, errStopped) || errors.Is(err, ErrClosed); cause {
+	if errors.Is(err, errStopped) || errors.Is(err, ErrClosed) {
 		return err
 	}
 	spec := s.opts.Spec
@@ -112,7 +112,10 @@ func (s *Server) startError(err error) error {
 }
 
 // hint adds to the failure of a start what the user can do about it.
-func hint(err error) error {
+func (s *Server) hint(err error) error {
+	if _, gone := os.Stat(s.opts.Root); gone != nil {
+		return fmt.Errorf("%w; the directory that it belongs to can not be used", err)
+	}
 	switch {
 	case errors.Is(err, os.ErrClosed):
 		return err

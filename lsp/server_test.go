@@ -101,7 +101,7 @@ func TestServer_StartsThatFail(t *testing.T) {
 	}{
 		{"missing", script{}, func(o *lsp.ServerOptions) { o.Spec.Path = "/nowhere/server" }, []string{"fake", "/nowhere/server", "install it"}},
 		{"not executable", script{}, func(o *lsp.ServerOptions) { o.Spec.Path = plain }, []string{plain, "make it executable"}},
-		{"no root", script{}, func(o *lsp.ServerOptions) { o.Root = "/nowhere/root" }, []string{"/nowhere/root", "working directory"}},
+		{"no root", script{}, func(o *lsp.ServerOptions) { o.Root = "/nowhere/root" }, []string{"/nowhere/root", "the directory that it belongs to"}},
 		{"exits", script{CrashOn: "initialize"}, nil, []string{"could not be started", "exited with code 7", "out of cheese", "--stdio"}},
 		{"hangs", script{HangOn: "initialize", Stderr: "thinking"}, func(o *lsp.ServerOptions) { o.Spec.Warmup = 100 * time.Millisecond }, []string{"did not answer initialize within 100ms", "thinking"}},
 		{"garbage", script{Garbage: true}, func(o *lsp.ServerOptions) { o.Spec.Warmup = 100 * time.Millisecond }, []string{"did not answer", "a long story"}},

@@ -22,15 +22,15 @@ func (s *Server) ready(ctx context.Context) (*life, error) {
 			return nil, fmt.Errorf("%s: %w", s.Name(), context.Cause(ctx))
 		}
 		s.mu.Lock()
-		switch {
-		case s.state == StateClosed:
+		switch s.state {
+		case StateClosed:
 			s.mu.Unlock()
 			return nil, fmt.Errorf("%s: %w", s.Name(), ErrClosed)
-		case s.state == StateFailed:
+		case StateFailed:
 			err := s.lastErr
 			s.mu.Unlock()
 			return nil, fmt.Errorf("%w, /lsp restart tries again: %w", ErrServerFailed, err)
-		case s.state == StateReady:
+		case StateReady:
 			l := s.last
 			s.mu.Unlock()
 			if !l.isOver() {
@@ -41,6 +41,7 @@ func (s *Server) ready(ctx context.Context) (*life, error) {
 			case <-ctx.Done():
 			}
 			continue
+		case StateIdle, StateStarting, StateRestarting:
 		}
 		a := s.needLocked()
 		s.mu.Unlock()
