@@ -1,6 +1,7 @@
 package lsp
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -87,3 +88,9 @@ func NewPublisher() func(message []byte) int {
 		return len(s.Published("/w/a.go"))
 	}
 }
+
+// Rescan looks at the roots and tells the servers, in full.
+func (w *Workspace) Rescan(ctx context.Context) { w.rescan(ctx, 0) }
+
+// Tell passes changes on.
+func (w *Workspace) Tell(ctx context.Context, events []FileEvent) { w.tell(ctx, events) }

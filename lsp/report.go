@@ -448,6 +448,7 @@ func (w *Workspace) once(r *Report) {
 	defer w.mu.Unlock()
 	maps.DeleteFunc(r.Failed, func(server, why string) bool {
 		if w.told[server] == why {
+			r.Servers = slices.DeleteFunc(r.Servers, func(name string) bool { return name == server })
 			return true
 		}
 		w.told[server] = why

@@ -135,14 +135,13 @@ func (w *Workspace) rescan(ctx context.Context, age time.Duration) {
 		t.looking, looking = done, done
 		t.mu.Unlock()
 		look := func() {
-			events := t.look(w.ctx)
+			if events := t.look(w.ctx); len(events) > 0 {
+				w.tell(w.ctx, events)
+			}
 			t.mu.Lock()
 			t.looking = nil
 			t.mu.Unlock()
 			close(done)
-			if len(events) > 0 {
-				w.tell(w.ctx, events)
-			}
 		}
 		if !w.manager.background(look) {
 			return
