@@ -3,6 +3,7 @@ package lsp
 import (
 	"fmt"
 	"sort"
+	"strings"
 	"unicode/utf8"
 
 	"go.lsp.dev/protocol"
@@ -30,7 +31,18 @@ type Text struct {
 
 // NewText takes a document apart. Lines end with LF, CRLF or CR, as the protocol has it.
 func NewText(content string) *Text {
-	t := &Text{content: content, starts: []int{0}}
+	returns := strings.Count(content, "\r")
+	t := &Text{content: content, starts: make([]int, 1, 1+strings.Count(content, "\n")+returns)}
+	if returns == 0 { // as nearly all documents; a megabyte of them is taken apart at each change
+		for i := 0; ; {
+			n := strings.IndexByte(content[i:], '\n')
+			if n < 0 {
+				return t
+			}
+			i += n + 1
+			t.starts = append(t.starts, i)
+		}
+	}
 	for i := 0; i < len(content); i++ {
 		switch content[i] {
 		case '\r':

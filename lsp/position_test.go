@@ -1,6 +1,7 @@
 package lsp_test
 
 import (
+	"strings"
 	"testing"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -94,4 +95,19 @@ func FuzzPositions(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Texts with and without CR are taken apart in two ways; both find the same lines.
+func TestText_LinesOfBothKinds(t *testing.T) {
+	for _, s := range []string{"", "\n", "a", "a\n", "\n\na\n\n", "ä\n𝄞"} {
+		plain, other := lsp.NewText(s), lsp.NewText(strings.ReplaceAll(s, "\n", "\r\n"))
+		if plain.Lines() != other.Lines() || plain.Lines() != strings.Count(s, "\n")+1 {
+			t.Fatalf("%q: %d and %d lines", s, plain.Lines(), other.Lines())
+		}
+		for n, line := range strings.Split(s, "\n") {
+			if plain.Line(n) != line || other.Line(n) != line {
+				t.Errorf("%q: line %d is %q and %q", s, n, plain.Line(n), other.Line(n))
+			}
+		}
+	}
 }
