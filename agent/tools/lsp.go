@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/lsp"
 )
 
@@ -228,7 +229,7 @@ func planLSP(ctx context.Context, call *agent.Call, in *lspInput) (*agent.CallPl
 		return nil, err
 	}
 	plan := &agent.CallPlan{Title: c.title()}
-	if c.path != "" && !isGlob(c.in.File) {
+	if c.path != "" && (in.Action != "diagnostics" || !isGlob(in.File)) {
 		plan.Locations = []agent.Location{{Path: c.path, Line: in.Line}}
 		plan.Effects = []agent.Effect{{Action: agent.ActionRead, Path: c.path}}
 	}
@@ -319,8 +320,10 @@ func (c *lspCall) result(ctx context.Context, text string) *agent.Result {
 				break
 			}
 		}
-		text = text[:max(strings.LastIndexByte(text, '\n'), 0)]
-		note := fmt.Sprintf("%s left out.", count(lines-strings.Count(text, "\n")-1, "line"))
+		if i := strings.LastIndexByte(text, '\n'); i > 0 {
+			text = text[:i]
+		}
+		note := fmt.Sprintf("%s left out.", size(int64(len(full)-len(text))))
 		if c.call.Artifacts != nil {
 			if url, err := c.call.Artifacts.Put(ctx, "lsp", []byte(cutBytes(full, maxArtifact))); err == nil {
 				note += " All of it is in " + url + "; read takes line ranges of it."
@@ -374,10 +377,12 @@ func (c *lspCall) noServer(ctx context.Context, text string) error {
 	b.WriteString(text + "; nothing is known about it.")
 	shown := 0
 	for _, u := range list.Unused {
-		if shown++; shown > maxReasons {
-			break
+		switch {
+		case c.path != "" && !lsp.Takes(u.FileTypes, c.path) || c.path == "" && u.Elsewhere:
+		case shown < maxReasons:
+			shown++
+			fmt.Fprintf(&b, "\n- %s: %s", u.Name, u.Why)
 		}
-		fmt.Fprintf(&b, "\n- %s: %s", u.Name, u.Why)
 	}
 	for _, p := range list.Problems {
 		b.WriteString("\n! " + p)
@@ -467,7 +472,49 @@ func (c *lspCall) settle(ctx context.Context, s *lsp.Server) {
 		most = min(most, time.Until(end)*3/4)
 	}
 	if !s.Settled(ctx, most) {
-		c.notes = append(c.notes, s.Name()+" is still loading the project; this may not be all that it knows.")
+		c.note(s.Name() + " is still loading the project; this may not be all that it knows.")
+	}
+}
+
+const (
+	// codeContentModified is the answer of a server whose work was overtaken by a change, codeServerCancelled that of one
+	// that has given up for now. Both may be asked again.
+	codeContentModified = -32801
+	codeServerCancelled = -32802
+	overtakenTries      = 4
+	overtakenPause      = 250 * time.Millisecond
+)
+
+// request is [lsp.Server.Call], again where the server says that its answer would be old.
+func (c *lspCall) request(ctx context.Context, s *lsp.Server, method string, params any, result *jsonx.Raw) error {
+	for try := 1; ; try++ {
+		err := s.Call(ctx, method, params, result)
+		re, ok := errors.AsType[*lsp.ResponseError](err)
+		if !ok || try == overtakenTries || re.Code != codeContentModified && re.Code != codeServerCancelled {
+			return err
+		}
+		if err := pause(ctx, overtakenPause); err != nil {
+			return err
+		}
+	}
+}
+
+// pause waits, for most as long as ctx lives.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// note adds a remark to the result, once.
+func (c *lspCall) note(text string) {
+	if text != "" && !slices.Contains(c.notes, text) {
+		c.notes = append(c.notes, text)
 	}
 }
 

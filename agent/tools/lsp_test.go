@@ -113,7 +113,6 @@ func TestLSP_ServersThatFail(t *testing.T) {
 		{"error no package for file", []string{"LSP error: fake: textDocument/hover: no package for file"}},
 	} {
 		t.Run(fmt.Sprint(tt.answer), func(t *testing.T) {
-			t.Parallel()
 			w, _ := fakeWorld(t, map[string]string{"a.x": "x\n"}, fakeScript{Capabilities: provides("hoverProvider"), Answers: map[string][]any{"textDocument/hover": {tt.answer}}})
 			err := fails(t, w, "lsp", input{"action": "hover", "file": "a.x", "line": 1, "timeout": 1})
 			wants(t, err.Error(), tt.says...)
@@ -123,11 +122,14 @@ func TestLSP_ServersThatFail(t *testing.T) {
 
 func TestLSP_NoServers(t *testing.T) {
 	w := toolstest.NewWorld(t, map[string]string{"a.x": "x\n"})
-	withServers(t, w, &fixedServers{unused: []lsp.Unused{{Name: "xls", Why: "xls is not installed; npm install -g xls"}}}, nil)
+	withServers(t, w, &fixedServers{unused: []lsp.Unused{{Name: "xls", Why: "xls is not installed; npm install -g xls", FileTypes: []string{".x"}}, {Name: "yls", Why: "there is nothing for it", FileTypes: []string{".y"}, Elsewhere: true}}}, nil)
 	err := fails(t, w, "lsp", input{"action": "diagnostics", "file": "a.x"})
 	toolstest.Same(t, "error", err.Error(), "No language server found for a.x; nothing is known about it.\n- xls: xls is not installed; npm install -g xls")
 	res := run(t, w, "lsp", input{"action": "status"})
 	wants(t, res.Text, "No language servers configured for this project\n\nNot used:\n- xls: xls is not installed")
+	if strings.Contains(res.Text, "yls") {
+		t.Errorf("it tells of a server that nobody misses:\n%s", res.Text)
+	}
 	err = fails(t, w, "lsp", input{"action": "diagnostics", "file": "*"})
 	wants(t, err.Error(), "Cannot detect project type. ")
 	res = run(t, w, "lsp", input{"action": "diagnostics", "file": "*.y"})
@@ -293,7 +295,7 @@ func TestLSP_CodeActions(t *testing.T) {
 	wants(t, heardBy(t, spec), `"command":"run.it","arguments":[1,{"deep":true}]`, `"applied":true`, "else.x is outside of the workspace")
 
 	for query, says := range map[string]string{
-		"melt": `the action "Melt it" is disabled: too cold`, "9": `No code action matches "9"`, "noth": `Action "Nothing" has no workspace edit or command to apply`,
+		"melt": `the action "Melt it" is disabled: too cold`, "9": `No code action matches "9"`, "othing": `Action "Nothing" has no workspace edit or command to apply`,
 		"t": "code actions match \"t\"; give the number of one:\n1. ", "": "needs query",
 	} {
 		err := fails(t, w, "lsp", input{"action": "code_actions", "file": "a.x", "line": 1, "apply": true, "query": query})
@@ -351,7 +353,7 @@ func TestLSP_LongAnswer(t *testing.T) {
 	if len(res.Text) > 52<<10 || !strings.HasPrefix(res.Text, "```x\nx\n```\n\nlong line\n") {
 		t.Errorf("%d bytes: %.60q", len(res.Text), res.Text)
 	}
-	wants(t, res.Text, "lines left out. All of it is in artifact://1; read takes line ranges of it.]")
+	wants(t, res.Text, "KiB left out. All of it is in artifact://1; read takes line ranges of it.]")
 }
 
 // The file goes while the server works.
@@ -361,4 +363,28 @@ func TestLSP_FileIsDeletedMeanwhile(t *testing.T) {
 	err := fails(t, w, "lsp", input{"action": "rename", "file": "a.x", "line": 1, "symbol": "x", "new_name": "y"})
 	wants(t, err.Error(), "gone.x: file does not exist")
 	toolstest.Same(t, "the disk", tree(t, w), map[string]string{"a.x": "x\n"})
+}
+
+// A server that was overtaken by a change is asked again.
+func TestLSP_Overtaken(t *testing.T) {
+	w, _ := fakeWorld(t, map[string]string{"a.x": "x\n"}, fakeScript{Capabilities: provides("hoverProvider"), Answers: map[string][]any{
+		"textDocument/hover": {"overtaken", object{"contents": "by now"}},
+	}})
+	res := run(t, w, "lsp", input{"action": "hover", "file": "a.x", "line": 1})
+	toolstest.Same(t, "text", res.Text, "by now")
+}
+
+// A name that looks like a glob is one file for all actions, and asked for as such.
+func TestLSP_NamesLikeGlobs(t *testing.T) {
+	w, _ := fakeWorld(t, map[string]string{"[id].x": "x\n", "i.x": "x\n"}, fakeScript{Capabilities: provides("hoverProvider"), Answers: map[string][]any{
+		"textDocument/hover": {object{"contents": "here"}},
+	}})
+	for _, action := range []string{"hover", "diagnostics"} {
+		p := plan(t, w, "lsp", input{"action": action, "file": "[id].x", "line": 1})
+		toolstest.Same(t, "effects", p.Effects, []agent.Effect{{Action: agent.ActionRead, Path: w.Path("[id].x")}})
+	}
+	res := run(t, w, "lsp", input{"action": "hover", "file": "[id].x", "line": 1})
+	toolstest.Same(t, "hover", res.Text, "here")
+	res = run(t, w, "lsp", input{"action": "diagnostics", "file": "[id].x"})
+	toolstest.Same(t, "diagnostics", res.Text, "[id].x: no problems (fake)")
 }

@@ -121,7 +121,7 @@ func (c *lspCall) codeActions(ctx context.Context) ([]codeAction, error) {
 		params := documentParams(doc)
 		params["range"], params["context"] = rng, about
 		var raw jsonx.Raw
-		if err := s.Call(ctx, method, params, &raw); err != nil {
+		if err := c.request(ctx, s, method, params, &raw); err != nil {
 			return err
 		}
 		found, err := decodeCodeActions(raw, s)
@@ -169,7 +169,7 @@ func (c *lspCall) actionRange(doc *lsp.Document) (protocol.Range, error) {
 	if err != nil {
 		return protocol.Range{}, err
 	}
-	c.guessed(at)
+	c.note(at.note)
 	from, to := at.offset, at.end
 	if c.in.Symbol == "" {
 		from = lineStart(doc.Text, at.line)
@@ -306,7 +306,7 @@ func (p *preparedAction) resolve(ctx context.Context, c *lspCall, a *codeAction)
 	defer doc.Release()
 	if isNull(a.Edit) && !a.bare && s.Supports("codeAction/resolve", c.path) {
 		var raw jsonx.Raw
-		if err := s.Call(ctx, "codeAction/resolve", a.raw, &raw); err != nil {
+		if err := c.request(ctx, s, "codeAction/resolve", a.raw, &raw); err != nil {
 			if p.command, _ = a.command(); p.command == nil {
 				return err
 			}

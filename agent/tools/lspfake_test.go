@@ -147,6 +147,8 @@ func (f *fakeServer) take(r *bufio.Reader, raw []byte) (done bool, err error) {
 		return false, nil
 	case text == "die":
 		return true, fmt.Errorf("the fake server dies on %s", m.Method)
+	case text == "overtaken":
+		return false, f.send(map[string]any{"id": m.ID, "error": map[string]any{"code": -32801, "message": "content modified"}})
 	case strings.HasPrefix(text, "error "):
 		return false, f.send(map[string]any{"id": m.ID, "error": map[string]any{"code": -32803, "message": text[len("error "):]}})
 	}

@@ -23,7 +23,7 @@ func planFormat(ctx context.Context, c *lspCall, plan *agent.CallPlan) error {
 		params := documentParams(doc)
 		params["options"] = lsp.FormattingOptions(doc.Text.String())
 		var raw jsonx.Raw
-		if err := s.Call(ctx, method, params, &raw); err != nil {
+		if err := c.request(ctx, s, method, params, &raw); err != nil {
 			return err
 		}
 		edits, err := lsp.DecodeTextEdits(raw)

@@ -46,6 +46,7 @@ func (*fixedServers) Changed([]string) {}
 // withServers gives a world language servers, which end with the test.
 func withServers(t testing.TB, w *toolstest.World, catalog *fixedServers, env []string) {
 	t.Helper()
+	testenv.NoLeaks(t)
 	catalog.root = w.Dir
 	group := proc.NewGroup(nil)
 	manager := lsp.NewManager(lsp.ManagerOptions{

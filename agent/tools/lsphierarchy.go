@@ -152,9 +152,9 @@ func runHierarchy(ctx context.Context, c *lspCall, h *hierarchy) (*agent.Result,
 		if err != nil {
 			return err
 		}
-		c.guessed(at)
+		c.note(at.note)
 		var raw jsonx.Raw
-		if err := s.Call(ctx, h.prepare, positionParams(doc, at.position(doc)), &raw); err != nil {
+		if err := c.request(ctx, s, h.prepare, positionParams(doc, at.position(doc)), &raw); err != nil {
 			return err
 		}
 		roots, err := decodeItems(raw)
@@ -188,7 +188,7 @@ func runHierarchy(ctx context.Context, c *lspCall, h *hierarchy) (*agent.Result,
 // branch writes one direction of one item.
 func (c *lspCall) branch(ctx context.Context, b *strings.Builder, s *lsp.Server, h *hierarchy, n int, item jsonx.Raw) error {
 	var raw jsonx.Raw
-	if err := s.Call(ctx, h.methods[n], map[string]any{"item": item}, &raw); err != nil {
+	if err := c.request(ctx, s, h.methods[n], map[string]any{"item": item}, &raw); err != nil {
 		return err
 	}
 	entries, err := h.entries(raw)

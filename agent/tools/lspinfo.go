@@ -26,10 +26,10 @@ func runHover(ctx context.Context, c *lspCall) (*agent.Result, error) {
 		if err != nil {
 			return err
 		}
-		c.guessed(at)
+		c.note(at.note)
 		c.follow(&place{path: c.path, at: lsp.Place{Line: at.line + 1}})
 		var raw jsonx.Raw
-		if err := s.Call(ctx, method, positionParams(doc, at.position(doc)), &raw); err != nil {
+		if err := c.request(ctx, s, method, positionParams(doc, at.position(doc)), &raw); err != nil {
 			return err
 		}
 		if text := markup(jsonx.Lookup(raw, "contents")); text != "" && !slices.Contains(texts, text) {
@@ -72,7 +72,7 @@ func runSignature(ctx context.Context, c *lspCall) (*agent.Result, error) {
 		if err != nil {
 			return err
 		}
-		c.guessed(at)
+		c.note(at.note)
 		c.follow(&place{path: c.path, at: lsp.Place{Line: at.line + 1}})
 		// Servers tell of a call whose arguments the position is in: behind the parenthesis, for the name of a function.
 		for _, offset := range []int{behindParenthesis(doc.Text, at), at.offset} {
@@ -80,7 +80,7 @@ func runSignature(ctx context.Context, c *lspCall) (*agent.Result, error) {
 				continue
 			}
 			var raw jsonx.Raw
-			if err := s.Call(ctx, method, positionParams(doc, doc.Text.Position(offset, s.Encoding())), &raw); err != nil {
+			if err := c.request(ctx, s, method, positionParams(doc, doc.Text.Position(offset, s.Encoding())), &raw); err != nil {
 				return err
 			}
 			help, err := decodeList[signatureHelp](raw)
@@ -210,13 +210,13 @@ func runInlayHints(ctx context.Context, c *lspCall) (*agent.Result, error) {
 			if err != nil {
 				return err
 			}
-			c.guessed(at)
+			c.note(at.note)
 			from, to = at.line, min(at.line+hintLines, to)
 		}
 		params := documentParams(doc)
 		params["range"] = protocol.Range{Start: protocol.Position{Line: uint32(from)}, End: protocol.Position{Line: uint32(to)}}
 		var raw jsonx.Raw
-		if err := s.Call(ctx, method, params, &raw); err != nil {
+		if err := c.request(ctx, s, method, params, &raw); err != nil {
 			return err
 		}
 		list, err := decodeList[inlayHint](raw)
@@ -268,7 +268,7 @@ func runFolding(ctx context.Context, c *lspCall) (*agent.Result, error) {
 			return nil // one server's are enough
 		}
 		var raw jsonx.Raw
-		if err := s.Call(ctx, method, documentParams(doc), &raw); err != nil {
+		if err := c.request(ctx, s, method, documentParams(doc), &raw); err != nil {
 			return err
 		}
 		list, err := decodeList[struct {

@@ -35,9 +35,9 @@ func runDefinition(ctx context.Context, c *lspCall) (*agent.Result, error) {
 		if err != nil {
 			return err
 		}
-		c.guessed(at)
+		c.note(at.note)
 		var raw jsonx.Raw
-		if err := s.Call(ctx, method, positionParams(doc, at.position(doc)), &raw); err != nil {
+		if err := c.request(ctx, s, method, positionParams(doc, at.position(doc)), &raw); err != nil {
 			return err
 		}
 		found, err := decodeSites(raw, s.Encoding())
@@ -71,18 +71,6 @@ func plural(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// guessed tells once what was guessed of a place.
-func (c *lspCall) guessed(at *spot) {
-	for _, n := range c.notes {
-		if n == at.note {
-			return
-		}
-	}
-	if at.note != "" {
-		c.notes = append(c.notes, at.note)
-	}
-}
-
 // Servers that are behind with their index find nothing, or the declaration alone.
 const (
 	referenceTries = 3
@@ -101,12 +89,12 @@ func runReferences(ctx context.Context, c *lspCall) (*agent.Result, error) {
 		if err != nil {
 			return err
 		}
-		c.guessed(at)
+		c.note(at.note)
 		params := positionParams(doc, at.position(doc))
 		params["context"] = map[string]any{"includeDeclaration": true}
 		for try := 1; ; try++ {
 			var raw jsonx.Raw
-			if err := s.Call(ctx, method, params, &raw); err != nil {
+			if err := c.request(ctx, s, method, params, &raw); err != nil {
 				return err
 			}
 			found, err := decodeSites(raw, s.Encoding())
@@ -114,12 +102,8 @@ func runReferences(ctx context.Context, c *lspCall) (*agent.Result, error) {
 				sites = append(sites, found...)
 				return err
 			}
-			timer := time.NewTimer(referencePause)
-			select {
-			case <-timer.C:
-			case <-ctx.Done():
-				timer.Stop()
-				return context.Cause(ctx)
+			if err := pause(ctx, referencePause); err != nil {
+				return err
 			}
 			c.settle(ctx, s)
 		}

@@ -52,7 +52,7 @@ func planRename(ctx context.Context, c *lspCall, plan *agent.CallPlan) error {
 		if err != nil {
 			return err
 		}
-		c.guessed(at)
+		c.note(at.note)
 		position := positionParams(doc, at.position(doc))
 		if s.Supports("textDocument/prepareRename", c.path) {
 			if err := c.mayRename(ctx, s, position); err != nil {
@@ -61,7 +61,7 @@ func planRename(ctx context.Context, c *lspCall, plan *agent.CallPlan) error {
 		}
 		position["newName"] = name
 		_, ops, err := c.workOut(ctx, s, []*lsp.Document{doc}, func(ctx context.Context) (*lsp.WorkspaceEdit, error) {
-			return callEdit(ctx, s, "textDocument/rename", position)
+			return c.callEdit(ctx, s, "textDocument/rename", position)
 		})
 		if err != nil {
 			return err
@@ -79,9 +79,9 @@ func planRename(ctx context.Context, c *lspCall, plan *agent.CallPlan) error {
 }
 
 // callEdit makes a request that is answered with a WorkspaceEdit.
-func callEdit(ctx context.Context, s *lsp.Server, method string, params any) (*lsp.WorkspaceEdit, error) {
+func (c *lspCall) callEdit(ctx context.Context, s *lsp.Server, method string, params any) (*lsp.WorkspaceEdit, error) {
 	var raw jsonx.Raw
-	if err := s.Call(ctx, method, params, &raw); err != nil {
+	if err := c.request(ctx, s, method, params, &raw); err != nil {
 		return nil, err
 	}
 	return lsp.DecodeWorkspaceEdit(raw)
@@ -90,7 +90,7 @@ func callEdit(ctx context.Context, s *lsp.Server, method string, params any) (*l
 // mayRename asks whether there is something to rename.
 func (c *lspCall) mayRename(ctx context.Context, s *lsp.Server, position map[string]any) error {
 	var raw jsonx.Raw
-	err := s.Call(ctx, "textDocument/prepareRename", position, &raw)
+	err := c.request(ctx, s, "textDocument/prepareRename", position, &raw)
 	if re, ok := errors.AsType[*lsp.ResponseError](err); ok {
 		return fmt.Errorf("%s refuses to rename %s: %s", s.Name(), c.in.Symbol, re.Message)
 	}
@@ -268,7 +268,7 @@ func (r *fileRename) ask(ctx context.Context, s *lsp.Server) (*lsp.WorkspaceEdit
 	r.call.w.Refresh(ctx)
 	r.call.settle(ctx, s)
 	edit, _, err := r.call.workOut(ctx, s, nil, func(ctx context.Context) (*lsp.WorkspaceEdit, error) {
-		return callEdit(ctx, s, "workspace/willRenameFiles", map[string]any{"files": files})
+		return r.call.callEdit(ctx, s, "workspace/willRenameFiles", map[string]any{"files": files})
 	})
 	return edit, err
 }

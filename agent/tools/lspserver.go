@@ -30,14 +30,10 @@ func runLSPStatus(ctx context.Context, c *lspCall) (*agent.Result, error) {
 	for _, s := range servers {
 		c.writeStatus(&b, s.Status(), s.Spec().Linter)
 	}
-	shown := 0
-	for _, u := range list.Unused {
-		if shown == 0 {
+	missed := slices.DeleteFunc(slices.Clone(list.Unused), func(u lsp.Unused) bool { return u.Elsewhere })
+	for i, u := range missed {
+		if i == 0 {
 			b.WriteString("\nNot used:\n")
-		}
-		if shown++; shown > maxReasons {
-			fmt.Fprintf(&b, "- … and %d more\n", len(list.Unused)-maxReasons)
-			break
 		}
 		fmt.Fprintf(&b, "- %s: %s\n", u.Name, u.Why)
 	}
@@ -262,7 +258,7 @@ func runRequest(ctx context.Context, c *lspCall) (*agent.Result, error) {
 		if err != nil {
 			return nil, err
 		}
-		c.guessed(at)
+		c.note(at.note)
 		params = positionParams(doc, at.position(doc))
 	case doc != nil:
 		params = documentParams(doc)
@@ -270,7 +266,7 @@ func runRequest(ctx context.Context, c *lspCall) (*agent.Result, error) {
 		params = struct{}{}
 	}
 	var raw jsonx.Raw
-	if err := s.Call(ctx, method, params, &raw); err != nil {
+	if err := c.request(ctx, s, method, params, &raw); err != nil {
 		if re, ok := errors.AsType[*lsp.ResponseError](err); ok {
 			return nil, fmt.Errorf("LSP error from %s on %s: %s", s.Name(), method, re.Message)
 		}

@@ -46,7 +46,7 @@ func runSymbols(ctx context.Context, c *lspCall) (*agent.Result, error) {
 			return nil // one server's outline is enough
 		}
 		var raw jsonx.Raw
-		if err := s.Call(ctx, method, documentParams(doc), &raw); err != nil {
+		if err := c.request(ctx, s, method, documentParams(doc), &raw); err != nil {
 			return err
 		}
 		list, err := decodeList[lspSymbol](raw)
@@ -102,7 +102,6 @@ type foundSymbol struct {
 }
 
 func runWorkspaceSymbols(ctx context.Context, c *lspCall) (*agent.Result, error) {
-	const method = "workspace/symbol"
 	if c.in.Query == "" {
 		return nil, fmt.Errorf("Error: query parameter required for workspace symbol search")
 	}
@@ -175,7 +174,7 @@ func workspaceSymbols(ctx context.Context, c *lspCall, s *lsp.Server) ([]lspSymb
 	c.w.Refresh(ctx)
 	c.settle(ctx, s)
 	var raw jsonx.Raw
-	if err := s.Call(ctx, method, map[string]any{"query": c.in.Query}, &raw); err != nil {
+	if err := c.request(ctx, s, method, map[string]any{"query": c.in.Query}, &raw); err != nil {
 		return nil, err
 	}
 	return decodeList[lspSymbol](raw)

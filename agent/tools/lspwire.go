@@ -29,10 +29,6 @@ type lspRange struct {
 	End   lspPosition `json:"end"`
 }
 
-func (r lspRange) rng() protocol.Range {
-	return protocol.Range{Start: r.Start.position(), End: r.End.position()}
-}
-
 // lspLocation is a Location or a LocationLink. A WorkspaceSymbol's has a URI alone.
 type lspLocation struct {
 	URI             string    `json:"uri"`
