@@ -105,6 +105,11 @@ func lspStatus(c *commandCall, w *lsp.Workspace) error {
 			fmt.Fprintf(&b, "  - last error: %s\n", strings.ReplaceAll(st.LastError, "\n", "\n    "))
 		}
 	}
+	if mux, ok := w.Catalog().(interface{ LspmuxStatus(context.Context) string }); ok {
+		if line := mux.LspmuxStatus(c); line != "" {
+			b.WriteString("\n" + line + "\n")
+		}
+	}
 	writeUnused(&b, list)
 	return c.say(strings.TrimSuffix(b.String(), "\n"), nil)
 }

@@ -295,6 +295,15 @@ func (c *Catalog) Answer(ctx context.Context, sub *trust.Subject, state trust.St
 	return c.opts.Trust.Answer(ctx, sub, state, remember)
 }
 
+// LspmuxStatus is a line for people about lspmux; empty where it is not installed, or turned off.
+func (c *Catalog) LspmuxStatus(ctx context.Context) string {
+	m, err := c.Lspmux(ctx)
+	if err != nil || m.Path == "" {
+		return ""
+	}
+	return m.String()
+}
+
 // Lspmux tells whether rust-analyzer is shared by way of lspmux. It looks at most once in five minutes.
 func (c *Catalog) Lspmux(ctx context.Context) (Lspmux, error) {
 	if err := c.enter(ctx); err != nil {

@@ -1,0 +1,103 @@
+package lsp
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+// lateReports are what came too late for their edits.
+type lateReports struct {
+	waiting map[string]context.CancelFunc // by server and path
+	reports []*Report
+}
+
+// maxLate bounds the late reports that are kept.
+const maxLate = 20
+
+// listen waits in the background for what a server has to say of a changed file behind the report: its first word, where it
+// was silent, and what it finds when it looks a second time. The next change of the file ends that.
+func (w *Workspace) listen(f *edited, at int) {
+	s, base, heard := f.servers[at], f.baseline[at], f.answers[at]
+	if base.err != nil || !base.fresh {
+		base.list = nil
+	}
+	key := s.Name() + "\x00" + f.path
+	ctx, cancel := context.WithTimeout(w.ctx, lateWait)
+	w.mu.Lock()
+	if w.late.waiting == nil {
+		w.late.waiting = make(map[string]context.CancelFunc)
+	}
+	if end := w.late.waiting[key]; end != nil {
+		end()
+	}
+	w.late.waiting[key] = cancel
+	w.mu.Unlock()
+	started := w.manager.background(func() {
+		defer cancel()
+		a, first := w.overhear(ctx, s, f, heard.fresh)
+		if a.err != nil || !a.fresh || ctx.Err() != nil {
+			return
+		}
+		if now, err := w.read(ctx, f.path); err != nil || now != f.after {
+			return // it is about a text that is gone
+		}
+		markNew(base.list, a.list, f.before, f.after)
+		if !first {
+			// What was told is told, and what is only advice is not worth a second word.
+			told := slices.Clone(a.list)
+			markNew(heard.list, told, f.after, f.after)
+			for i := range a.list {
+				a.list[i].New = a.list[i].New && told[i].New
+			}
+			a.list = slices.DeleteFunc(a.list, func(d Diagnostic) bool { return !d.New || d.Severity > SeverityWarning })
+			if len(a.list) == 0 {
+				return
+			}
+		}
+		r := &Report{Path: f.path}
+		r.add(&a)
+		r.sort()
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if len(w.late.reports) < maxLate {
+			w.late.reports = append(w.late.reports, r)
+		}
+	})
+	if !started {
+		cancel()
+	}
+}
+
+// overhear waits for what a server says of a changed file, without keeping the document from others: for its first word, or
+// for the next where it has spoken.
+func (w *Workspace) overhear(ctx context.Context, s *Server, f *edited, spoken bool) (a answer, first bool) {
+	doc, err := w.take(ctx, s, f.path, f.after, false)
+	if err != nil {
+		return answer{server: s.Name(), err: err}, true
+	}
+	doc.Release()
+	if !spoken {
+		return hear(ctx, s, f.path, doc, nil), true
+	}
+	short, cancel := context.WithTimeout(ctx, secondLook)
+	defer cancel()
+	list, ok := doc.next(short)
+	return answer{server: s.Name(), fresh: ok, list: NewDiagnostics(s.Name(), f.path, doc.Text, s.Encoding(), list)}, false
+}
+
+const (
+	// lateWait is how long a server that was silent is listened to.
+	lateWait = 25 * time.Second
+	// secondLook is how long a server may take to look at a text again behind its first word.
+	secondLook = 5 * time.Second
+)
+
+// Late returns the reports that came too late for their edits, once each.
+func (w *Workspace) Late() []*Report {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	late := w.late.reports
+	w.late.reports = nil
+	return late
+}
