@@ -99,3 +99,24 @@ func BenchmarkEditMiss(b *testing.B) {
 		}
 	}
 }
+
+// The budget of a warm call of the tool lsp is 1 ms over the server's own time: "tool" less "request".
+func BenchmarkLSP_Hover(b *testing.B) {
+	w, _ := fakeWorld(b, map[string]string{"a.x": "package a\n\nfunc Add() {}\n"}, fakeScript{
+		Capabilities: provides("hoverProvider"),
+		Answers:      map[string][]any{"textDocument/hover": {object{"contents": "func Add()"}}},
+	})
+	in := input{"action": "hover", "file": "a.x", "line": 3, "symbol": "Add"}
+	if _, err := tool(b, "lsp").Run(b.Context(), w.Call(b, "lsp", in)); err != nil {
+		b.Fatal(err)
+	}
+	b.Run("tool", func(b *testing.B) { benchTool(b, w, "lsp", in) })
+	b.Run("request", func(b *testing.B) {
+		s := w.Languages.Active()[0]
+		for b.Loop() {
+			if err := s.Call(b.Context(), "textDocument/hover", map[string]any{"textDocument": map[string]any{"uri": uri(w.Path("a.x"))}}, nil); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
