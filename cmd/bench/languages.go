@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -76,7 +77,7 @@ func languages(ctx context.Context, binary, dir string, rounds int) ([][]measure
 	const file = "acp/server/languages.go"
 	breaks := `!edit ` + file + ` func noSuchServer( => func noSuchServerX(`
 	mends := `!edit ` + file + ` func noSuchServerX( => func noSuchServer(`
-	asks := `!lsp definition ` + file + ` line=45 symbol=Workspace`
+	asks := `!lsp definition ` + file + ` symbol=Workspace`
 	// The project is loaded, and everything checked once.
 	for _, prompt := range []string{"!lsp diagnostics " + file + " timeout=60", breaks, mends} {
 		if _, err := agent.Prompt(ctx, session.SessionID, prompt); err != nil {
@@ -99,7 +100,37 @@ func languages(ctx context.Context, binary, dir string, rounds int) ([][]measure
 		}
 		all = append(all, []measure{broke, mended, asked})
 	}
+	// Late diagnostics are listened to for some seconds; then nothing is left to do.
+	time.Sleep(idleBehind)
+	for i := range all {
+		before := processorTime(agent.Process.PID())
+		time.Sleep(idleFor)
+		all[i] = append(all[i], measure{took: processorTime(agent.Process.PID()) - before})
+	}
 	return all, nil
+}
+
+// idleBehind is how long a session may be busy with itself behind its last prompt, idleFor how long it is watched then.
+const (
+	idleBehind = 6 * time.Second
+	idleFor    = 200 * time.Millisecond
+)
+
+// processorTime is how much a process has computed so far, in all its threads; zero where the system does not tell.
+func processorTime(pid int) time.Duration {
+	paths, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid)) // a fixed pattern
+	var sum time.Duration
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			continue // the thread has ended
+		}
+		first, _, _ := strings.Cut(string(data), " ")
+		if ns, err := strconv.ParseInt(first, 10, 64); err == nil {
+			sum += time.Duration(ns)
+		}
+	}
+	return sum
 }
 
 func output(ctx context.Context, dir, name string, args ...string) (string, error) {

@@ -47,6 +47,7 @@ var steps = []struct {
 	{"edit to diagnostics of gopls, broken", 500, 0},
 	{"edit to diagnostics of gopls, mended", 500, 0},
 	{"definition by gopls", 0, 0},
+	{"computing in 200 ms, idle, gopls running", 0.5, 0},
 }
 
 // loadStep is the step that has a rate, minReplay the least of it, in MB/s.
