@@ -48,6 +48,8 @@ type ToolProgress struct {
 	Running bool
 	// Content is all that is shown for the call by now; nil if that has not changed.
 	Content []Content
+	// Locations are all places of the call by now; nil if they have not changed.
+	Locations []Location
 	// Output is what a command has printed since the last report of it; it is part of Content too. Other tools' words
 	// are in Content alone.
 	Output string

@@ -49,11 +49,14 @@ func (t *Turn) note(ev Event) bool {
 		if c == nil {
 			return false
 		}
-		last := ToolProgress{CallID: c.id, Running: ev.Running, Content: ev.Content}
+		last := ToolProgress{CallID: c.id, Running: ev.Running, Content: ev.Content, Locations: ev.Locations}
 		if c.progress != nil {
 			last.Running = last.Running || c.progress.Running
 			if last.Content == nil {
 				last.Content = c.progress.Content
+			}
+			if last.Locations == nil {
+				last.Locations = c.progress.Locations
 			}
 		}
 		c.progress = &last

@@ -115,6 +115,9 @@ type CallPlan struct {
 	Content []Content
 	// Effects are what the approval policy decides on; empty for a call that only reads inside the roots.
 	Effects []Effect
+	// Complete, if set, fills in Effects, Content and Locations where that takes time, because a server has to be asked, for
+	// one. The call has been told of by then, so it may ask for consent. An error is a result for the model.
+	Complete func(ctx context.Context) error
 }
 
 // Effect is one thing that a call does to the world.

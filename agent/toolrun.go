@@ -102,6 +102,12 @@ func (t *Turn) runTool(ctx context.Context, c providers.ToolCall) (result *provi
 	if err != nil {
 		return run.fail(err)
 	}
+	if plan != nil && plan.Complete != nil {
+		if err := plan.Complete(ctx); err != nil {
+			return run.fail(run.explain(ctx, err))
+		}
+		run.completed()
+	}
 	if err := run.start(ctx); err != nil {
 		return run.fail(err)
 	}
@@ -160,6 +166,15 @@ func (r *toolRun) announce(plan *CallPlan) {
 		CallID: r.call.ID, Name: r.call.Name, Title: plan.Title, Kind: kind, Input: shownInput(r.call.Input),
 		Content: r.shown, Locations: plan.Locations,
 	})
+}
+
+// completed tells what the plan has got since the call was announced.
+func (r *toolRun) completed() {
+	r.mu.Lock()
+	r.shown = shownContent(r.plan.Content)
+	r.details.Start, r.details.StartLocations = r.shown, r.plan.Locations
+	r.mu.Unlock()
+	r.turn.emit(ToolProgress{CallID: r.call.ID, Content: r.shown, Locations: r.plan.Locations})
 }
 
 // update tells progress of the running call.

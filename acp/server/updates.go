@@ -159,6 +159,9 @@ func toolProgress(ev agent.ToolProgress) *acp.ToolCallUpdate {
 	if ev.Content != nil {
 		u.Content = acp.Value(bridges.ToolContent(ev.Content))
 	}
+	if ev.Locations != nil {
+		u.Locations = acp.Value(bridges.ToolLocations(ev.Locations))
+	}
 	return u
 }
 

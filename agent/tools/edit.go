@@ -100,7 +100,7 @@ func runEdit(ctx context.Context, call *agent.Call, in *editInput) (*agent.Resul
 		return nil, err
 	}
 	if reportsEdits(call) {
-		if _, err := trustWorkspace(ctx, call, path); err != nil {
+		if err := trustWorkspace(ctx, call, path); err != nil {
 			return nil, err
 		}
 	}

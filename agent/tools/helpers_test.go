@@ -54,7 +54,7 @@ func fails(t testing.TB, w *toolstest.World, name string, in any) error {
 // plan plans a call that must be well formed.
 func plan(t testing.TB, w *toolstest.World, name string, in any) *agent.CallPlan {
 	t.Helper()
-	p, err := tool(t, name).Plan(t.Context(), w.Call(t, name, in))
+	p, err := toolstest.Plan(t.Context(), tool(t, name), w.Call(t, name, in))
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}

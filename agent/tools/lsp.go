@@ -55,6 +55,8 @@ type lspAction struct {
 	file bool
 	// symbol says that the action makes no sense without one.
 	symbol bool
+	// edits says that it changes files, if it is not told to only show how.
+	edits bool
 	// plan adds to the plan of an action that does more than read; nil for none.
 	plan func(ctx context.Context, c *lspCall, plan *agent.CallPlan) error
 	run  func(ctx context.Context, c *lspCall) (*agent.Result, error)
@@ -92,13 +94,13 @@ func newLSPAction(name string) (lspAction, bool) {
 	case "type_hierarchy":
 		return lspAction{title: "Types around %s", file: true, run: runTypeHierarchy}, true
 	case "rename":
-		return lspAction{title: "Rename %s", file: true, symbol: true, plan: planRename, run: runEditAction}, true
+		return lspAction{title: "Rename %s", file: true, symbol: true, edits: true, plan: planRename, run: runEditAction}, true
 	case "rename_file":
-		return lspAction{title: "Rename %s", plan: planRenameFile, run: runEditAction}, true
+		return lspAction{title: "Rename %s", edits: true, plan: planRenameFile, run: runEditAction}, true
 	case "code_actions":
 		return lspAction{title: "Code actions of %s", file: true, plan: planCodeActions, run: runCodeActions}, true
 	case "format":
-		return lspAction{title: "Format %s", file: true, plan: planFormat, run: runEditAction}, true
+		return lspAction{title: "Format %s", file: true, edits: true, plan: planFormat, run: runEditAction}, true
 	case "inlay_hints":
 		return lspAction{title: "Inlay hints of %s", file: true, run: runInlayHints}, true
 	case "folding":
@@ -126,9 +128,7 @@ type lspCall struct {
 	path string
 	// asked is the server that is being waited for.
 	asked string
-	// consented says that the user was just asked about the workspace's own servers.
-	consented bool
-	notes     []string
+	notes []string
 	places
 }
 
@@ -233,13 +233,16 @@ func planLSP(ctx context.Context, call *agent.Call, in *lspInput) (*agent.CallPl
 	if c.action.plan == nil {
 		return plan, nil
 	}
-	err = c.within(ctx, func(ctx context.Context) error { return c.action.plan(ctx, c, plan) })
-	if none, ok := errors.AsType[*noServerError](err); ok && call.Consent != nil {
-		// Perhaps there is one that the user has not been asked about. Nobody can be asked before the call is told of.
-		call.Prepared = prepared(&unplanned{none})
-		return plan, nil
+	if c.action.edits && (in.Apply == nil || *in.Apply) {
+		plan.Kind = agent.KindEdit
 	}
-	return plan, err
+	plan.Complete = func(ctx context.Context) error {
+		if err := trustWorkspace(ctx, call, c.path); err != nil {
+			return err
+		}
+		return c.within(ctx, func(ctx context.Context) error { return c.action.plan(ctx, c, plan) })
+	}
+	return plan, nil
 }
 
 func runLSP(ctx context.Context, call *agent.Call, in *lspInput) (*agent.Result, error) {
@@ -252,11 +255,11 @@ func runLSP(ctx context.Context, call *agent.Call, in *lspInput) (*agent.Result,
 			return nil, err
 		}
 	}
-	asked, err := trustWorkspace(ctx, call, c.path)
-	if err != nil {
-		return nil, err
+	if in.Action != "status" { // which starts none
+		if err := trustWorkspace(ctx, call, c.path); err != nil {
+			return nil, err
+		}
 	}
-	c.consented = asked
 	if e, ok := call.Prepared.(prepared); ok {
 		return e.run(ctx, c) // it has its own times
 	}
@@ -272,16 +275,6 @@ func runLSP(ctx context.Context, call *agent.Call, in *lspInput) (*agent.Result,
 // prepared is what planning left to be done.
 type prepared interface {
 	run(ctx context.Context, c *lspCall) (*agent.Result, error)
-}
-
-// unplanned is an edit that no server could be asked for.
-type unplanned struct{ why *noServerError }
-
-func (u *unplanned) run(_ context.Context, c *lspCall) (*agent.Result, error) {
-	if c.consented {
-		return nil, errors.New("the user was asked just now whether this workspace's own language servers may run; call the tool again")
-	}
-	return nil, u.why
 }
 
 // present complains about a file that is not there or that is no file.

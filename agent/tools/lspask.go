@@ -54,13 +54,8 @@ func (c *lspCall) noServer(ctx context.Context, text string) error {
 	for _, p := range list.Problems {
 		b.WriteString("\n! " + p)
 	}
-	return &noServerError{b.String()}
+	return errors.New(b.String())
 }
-
-// noServerError is that no server can be asked.
-type noServerError struct{ text string }
-
-func (e *noServerError) Error() string { return e.text }
 
 // ask runs fn for each of the servers that takes method for the file, with the document held there. What a server answers
 // with an error, and what it can not do, becomes a note as long as another one has answered; else it is the error.

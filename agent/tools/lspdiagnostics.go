@@ -322,7 +322,7 @@ func planWorkspaceDiagnostics(ctx context.Context, c *lspCall, plan *agent.CallP
 		return c.noServer(ctx, "Cannot detect project type. There is no checker to run for the workspace (Cargo.toml, tsconfig.json, go.mod, pyproject.toml), and no language server")
 	}
 	if ok && !pulls && (c.in.Apply == nil || *c.in.Apply) {
-		w.check, plan.Kind = check, agent.KindExecute
+		w.check = check
 		plan.Content = []agent.Content{agent.TextContent{Text: "$ " + check.line}}
 		plan.Effects = append(plan.Effects, agent.Effect{Action: agent.ActionCommand, Command: check.line, Title: check.line})
 	}

@@ -41,7 +41,6 @@ func (c *lspCall) prepare(plan *agent.CallPlan, e *preparedEdit) {
 	if e.preview || len(e.ops) == 0 {
 		return
 	}
-	plan.Kind = agent.KindEdit
 	plan.Effects = append(plan.Effects, c.effects(plan.Title, e.ops)...)
 	plan.Content = c.previewDiffs(e.ops)
 	plan.Locations = changedPlaces(e.ops)

@@ -301,7 +301,7 @@ func TestLSP_GoplsRename(t *testing.T) {
 func TestLSP_GoplsStaleEdit(t *testing.T) {
 	w := gopls(t)
 	call := w.Call(t, "lsp", input{"action": "rename", "file": "main.go", "line": 11, "symbol": "list", "new_name": "shapes", "timeout": 60})
-	if _, err := tool(t, "lsp").Plan(t.Context(), call); err != nil {
+	if _, err := toolstest.Plan(t.Context(), tool(t, "lsp"), call); err != nil {
 		t.Fatal(err)
 	}
 	w.Put(t, "main.go", "package main\n")

@@ -18,15 +18,14 @@ type trusting interface {
 }
 
 // trustWorkspace asks the user whether language servers that the workspace's own files name may be started: those for a
-// file, or all where path is empty. It asks once. asked says that it did; whatever the answer is, the call goes on. It fails
-// only where the turn ends.
-func trustWorkspace(ctx context.Context, call *agent.Call, path string) (asked bool, err error) {
+// file, or all where path is empty. It asks once; whatever the answer is, the call goes on. It fails only where the turn ends.
+func trustWorkspace(ctx context.Context, call *agent.Call, path string) error {
 	if call.Languages == nil || call.Consent == nil {
-		return false, nil
+		return nil
 	}
 	catalog, ok := call.Languages.Catalog().(trusting)
 	if !ok {
-		return false, nil
+		return nil
 	}
 	untrusted := func() (*trust.Subject, error) {
 		if path == "" {
@@ -36,7 +35,7 @@ func trustWorkspace(ctx context.Context, call *agent.Call, path string) (asked b
 	}
 	sub, err := untrusted()
 	if err != nil || sub == nil || sub.Empty() {
-		return false, context.Cause(ctx) // a store that cannot be read trusts nothing; the listing says so
+		return context.Cause(ctx) // a store that cannot be read trusts nothing; the listing says so
 	}
 	decision, err := call.Consent(ctx, agent.Consent{
 		Title: "Trust this workspace to start its own language servers?",
@@ -49,7 +48,7 @@ func trustWorkspace(ctx context.Context, call *agent.Call, path string) (asked b
 		},
 	})
 	if err != nil {
-		return false, context.Cause(ctx)
+		return context.Cause(ctx)
 	}
 	state, remember := trust.Denied, false
 	switch decision {
@@ -60,10 +59,10 @@ func trustWorkspace(ctx context.Context, call *agent.Call, path string) (asked b
 	case agent.RejectAlways:
 		remember = true
 	case agent.Unasked:
-		return false, nil
+		return nil
 	default:
 	}
 	// An answer that can not be kept holds for the session all the same.
 	_ = catalog.Answer(ctx, sub, state, remember)
-	return true, context.Cause(ctx)
+	return context.Cause(ctx)
 }

@@ -72,7 +72,7 @@ func runWrite(ctx context.Context, call *agent.Call, in *writeInput) (*agent.Res
 		return nil, err
 	}
 	if reportsWrites(call) || formatsWrites(call) {
-		if _, err := trustWorkspace(ctx, call, path); err != nil {
+		if err := trustWorkspace(ctx, call, path); err != nil {
 			return nil, err
 		}
 	}

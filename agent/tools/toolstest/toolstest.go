@@ -124,12 +124,21 @@ func (w *World) Plan() []agent.PlanEntry {
 
 // Do plans and runs a call as a session does. The error is the first of the two steps'.
 func Do(ctx context.Context, tool agent.Tool, call *agent.Call) (*agent.CallPlan, *agent.Result, error) {
-	plan, err := tool.Plan(ctx, call)
+	plan, err := Plan(ctx, tool, call)
 	if err != nil {
 		return nil, nil, err
 	}
 	res, err := tool.Run(ctx, call)
 	return plan, res, err
+}
+
+// Plan plans a call, in full.
+func Plan(ctx context.Context, tool agent.Tool, call *agent.Call) (*agent.CallPlan, error) {
+	plan, err := tool.Plan(ctx, call)
+	if err == nil && plan.Complete != nil {
+		err = plan.Complete(ctx)
+	}
+	return plan, err
 }
 
 // FS is the disk with an editor's buffers over it. It is not for concurrent writes.
