@@ -3,6 +3,7 @@ package lsp
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/gajae-code/gjc/internal/jsonrpc"
 	"github.com/gajae-code/gjc/internal/jsonx"
@@ -50,12 +51,7 @@ func isCode(err error, codes ...int64) bool {
 	if !ok {
 		return false
 	}
-	for _, c := range codes {
-		if e.Code == c {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(codes, e.Code)
 }
 
 // callError puts the error of a request into this package's words.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/textproto"
 	"os"
 	"os/signal"
@@ -253,9 +254,7 @@ func (f *fake) answer(m *fakeMessage) (any, *rpcError) {
 			f.early = append(f.early, f.ask("fake/unknown", nil))
 		}
 		caps := map[string]any{"textDocumentSync": map[string]any{"openClose": true, "change": 2, "save": map[string]any{"includeText": true}}, "hoverProvider": true}
-		for k, v := range f.script.Capabilities {
-			caps[k] = v
-		}
+		maps.Copy(caps, f.script.Capabilities)
 		f.encoding, _ = caps["positionEncoding"].(string)
 		return map[string]any{"capabilities": caps, "serverInfo": map[string]any{"name": "fake", "version": "1.2"}}, nil
 	case "shutdown":

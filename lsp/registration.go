@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -249,10 +250,5 @@ func anyItem(array jsonx.Raw, fn func(jsonx.Raw) bool) bool {
 	if jsonx.Unmarshal(array, &items) != nil {
 		return false
 	}
-	for _, item := range items {
-		if fn(item) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(items, fn)
 }

@@ -94,7 +94,7 @@ func (k *kitchen) session(change ...func(*lsp.WorkspaceOptions)) *editor {
 		c(&opts)
 	}
 	e.Workspace = k.Open(opts)
-	k.t.Cleanup(e.Workspace.Close)
+	k.t.Cleanup(e.Close)
 	return e
 }
 
@@ -157,14 +157,14 @@ func TestManager_SharesServers(t *testing.T) {
 	if d := has(t, s, path); d.Opened != 1 || d.Version != 1 {
 		t.Errorf("the document was opened %d times, version %d", d.Opened, d.Version)
 	}
-	one.Workspace.Close()
+	one.Close()
 	if r, err := two.Diagnostics(in(t), path); err != nil || len(r.Silent) > 0 {
 		t.Errorf("behind the end of the other session: %+v, %v", r, err)
 	}
 	if _, err := one.Servers(in(t), path); err == nil {
 		t.Error("a closed session gets servers")
 	}
-	two.Workspace.Close()
+	two.Close()
 	if list := k.Status(); len(list) > 0 {
 		t.Errorf("servers without users are known: %+v", list)
 	}
@@ -269,7 +269,8 @@ func TestWorkspace_FindsWhatOthersChanged(t *testing.T) {
 	}
 	d.Release()
 	if err := s.Call(in(t), "test/ask", map[string]any{"method": "client/registerCapability", "params": json.RawMessage(
-		`{"registrations":[{"id":"w","method":"workspace/didChangeWatchedFiles","registerOptions":{"watchers":[{"globPattern":"**/*.txt"}]}}]}`)}, nil); err != nil {
+		`{"registrations":[{"id":"w","method":"workspace/didChangeWatchedFiles","registerOptions":{"watchers":[{"globPattern":"**/*.txt"}]}}]}`,
+	)}, nil); err != nil {
 		t.Fatal(err)
 	}
 	e.Rescan(in(t))

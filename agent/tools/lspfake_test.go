@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -108,9 +109,7 @@ func (f *fakeServer) take(r *bufio.Reader, raw []byte) (done bool, err error) {
 		if f.script.Encoding != "" {
 			caps["positionEncoding"] = f.script.Encoding
 		}
-		for name, value := range f.script.Capabilities {
-			caps[name] = value
-		}
+		maps.Copy(caps, f.script.Capabilities)
 		return false, f.send(map[string]any{"id": m.ID, "result": map[string]any{"capabilities": caps, "serverInfo": map[string]any{"name": "fake", "version": "1"}}})
 	case m.Method == "shutdown":
 		return false, f.send(map[string]any{"id": m.ID, "result": nil})

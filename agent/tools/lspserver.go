@@ -185,11 +185,12 @@ func planRequest(_ context.Context, c *lspCall, plan *agent.CallPlan) error {
 // line begins with exec, so that an "always" is for this very request: the policy takes a line that may run anything as
 // a whole.
 func serverEffect(title string, words ...string) agent.Effect {
-	line := "exec"
+	var line strings.Builder
+	line.WriteString("exec")
 	for _, w := range words {
-		line += " '" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		line.WriteString(" '" + strings.ReplaceAll(w, "'", `'\''`) + "'")
 	}
-	return agent.Effect{Action: agent.ActionCommand, Command: line, Title: title}
+	return agent.Effect{Action: agent.ActionCommand, Command: line.String(), Title: title}
 }
 
 func payloadError(payload string) error {

@@ -58,19 +58,19 @@ func languages(ctx context.Context, binary, dir string, rounds int) ([][]measure
 			return measure{}, err
 		}
 		took := time.Since(begin)
-		text := ""
+		var text strings.Builder
 		if ended != nil {
 			content, _ := ended.Content.Get()
 			for _, c := range content {
 				if inner, ok := c.(*acp.Content); ok {
 					if t, ok := inner.Content.(*acp.TextContent); ok {
-						text += t.Text
+						text.WriteString(t.Text)
 					}
 				}
 			}
 		}
-		if !strings.Contains(text, want) {
-			return measure{}, fmt.Errorf("%s: no %q in %.500s", prompt, want, text)
+		if !strings.Contains(text.String(), want) {
+			return measure{}, fmt.Errorf("%s: no %q in %.500s", prompt, want, text.String())
 		}
 		return measure{took: took}, nil
 	}
