@@ -1,0 +1,257 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/acp/acptest"
+)
+
+// readingActions and changingActions are the actions of the tool lsp, in the order in which a real server is asked for them.
+func readingActions() []string {
+	return []string{
+		"diagnostics", "definition", "type_definition", "implementation", "references", "hover", "signature", "symbols",
+		"call_hierarchy", "type_hierarchy", "inlay_hints", "folding", "capabilities", "request", "status", "reload",
+	}
+}
+
+func changingActions() []string { return []string{"code_actions", "format", "rename", "rename_file"} }
+
+// languageServer is a real server over a small project.
+type languageServer struct {
+	name string
+	// env returns what gjc and the server need in their environment.
+	env func(t *testing.T) []string
+	// home are files of the user's home directory, files those of the project.
+	home, files map[string]string
+	// prepare makes what files can not be; optional.
+	prepare func(t *testing.T, work string)
+	// file is broken by putting bad in place of good, which makes the problem.
+	file, good, bad, problem string
+	// asks has one or more for each action.
+	asks map[string][]languageAsk
+}
+
+// languageAsk is a call of the tool and what the user must see of it.
+type languageAsk struct {
+	// args stand behind the action's name.
+	args      string
+	want, not []string
+	// fails says that the call fails; the text says why.
+	fails bool
+	// lacks is a method that the server has not: the call fails, and says so.
+	lacks string
+	// files are those that the call leaves, whole.
+	files map[string]string
+}
+
+// asks is one call.
+func asks(args string, want ...string) []languageAsk { return []languageAsk{{args: args, want: want}} }
+
+// refuses is one call that fails.
+func refuses(args string, want ...string) []languageAsk {
+	return []languageAsk{{args: args, want: want, fails: true}}
+}
+
+// lacks is one call that needs a method that the server has not.
+func lacks(args, method string) []languageAsk { return []languageAsk{{args: args, lacks: method}} }
+
+// changes is one call that leaves files, given as name and text in turn.
+func changes(args, want string, files ...string) []languageAsk {
+	a := languageAsk{args: args, want: []string{want}, files: make(map[string]string)}
+	for i := 0; i < len(files); i += 2 {
+		a.files[files[i]] = files[i+1]
+	}
+	return []languageAsk{a}
+}
+
+// run takes a server through its life: a problem made, told and mended, every action, a crash on the way, and the end.
+func (s *languageServer) run(t *testing.T) {
+	mark := markOf(t)
+	h := startLanguages(t, s.home, append(s.env(t), mark)...)
+	for name, text := range s.files {
+		writeFile(t, filepath.Join(h.work, filepath.FromSlash(name)), text)
+	}
+	if s.prepare != nil {
+		s.prepare(t, h.work)
+	}
+	id := h.open()
+	look := func(t *testing.T, want string) {
+		t.Helper()
+		h.ask(t, id, "!lsp diagnostics "+s.file+" timeout=60", languageAsk{want: []string{"**" + s.file + "**: " + want}})
+	}
+	ask := func(t *testing.T, action string) {
+		t.Helper()
+		if len(s.asks[action]) == 0 {
+			t.Fatal("nothing is asked")
+		}
+		for _, a := range s.asks[action] {
+			if a.lacks != "" {
+				a.want, a.fails = []string{s.name + " does not support " + a.lacks}, true
+			}
+			h.ask(t, id, "!lsp "+action+" "+a.args, a)
+		}
+	}
+	t.Run("start", func(t *testing.T) {
+		look(t, "no problems")
+		h.ask(t, id, "!lsp status", languageAsk{want: []string{"- " + s.name + ": ready"}})
+	})
+	t.Run("problem", func(t *testing.T) {
+		h.ask(t, id, "!edit "+s.file+" "+s.good+" => "+s.bad, languageAsk{want: []string{s.problem, "[new]"}})
+		h.ask(t, id, "!lsp diagnostics "+s.file, languageAsk{want: []string{s.problem}})
+	})
+	t.Run("mended", func(t *testing.T) {
+		h.ask(t, id, "!edit "+s.file+" "+s.bad+" => "+s.good, languageAsk{want: []string{s.file + ": no problems (" + s.name + ")"}})
+		look(t, "no problems")
+	})
+	for _, action := range readingActions() {
+		t.Run(action, func(t *testing.T) { ask(t, action) })
+	}
+	t.Run("crash", func(t *testing.T) {
+		h.kill(t, id)
+		for _, action := range []string{"references", "hover", "symbols"} {
+			ask(t, action)
+		}
+		look(t, "no problems")
+		h.ask(t, id, "!lsp status", languageAsk{want: []string{"- " + s.name + ": ready", "restarted ", "ended by SIGKILL"}})
+		h.ask(t, id, "!edit "+s.file+" "+s.good+" => "+s.bad, languageAsk{want: []string{s.problem}})
+		h.ask(t, id, "!edit "+s.file+" "+s.bad+" => "+s.good, languageAsk{want: []string{s.file + ": no problems (" + s.name + ")"}})
+	})
+	for _, action := range changingActions() {
+		t.Run(action, func(t *testing.T) { ask(t, action) })
+	}
+	t.Run("end", func(t *testing.T) {
+		h.t = t
+		h.stop()
+		wantNoneLeft(t, mark)
+	})
+}
+
+// languageHost is gjc with an editor that says yes.
+type languageHost struct{ *mcpHost }
+
+func startLanguages(t *testing.T, files map[string]string, env ...string) *languageHost {
+	t.Helper()
+	home := tempDir(t)
+	for name, text := range files {
+		writeFile(t, filepath.Join(home, filepath.FromSlash(name)), text)
+	}
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 10*hang, errors.New("the session hangs"))
+	t.Cleanup(cancel)
+	h := &languageHost{&mcpHost{home: home, scenario: &scenario{t: t, ctx: ctx, check: newWireCheck(t), work: tempDir(t)}}}
+	capabilities := acptest.AllCapabilities()
+	capabilities.Terminal = false
+	var err error
+	h.Agent, err = acptest.Start(ctx, acptest.ProcessOptions{Path: self(t), Args: []string{"acp"}, Dir: home, Env: environment(home, env...)}, acptest.EditorOptions{
+		Capabilities: capabilities, Trace: h.check.trace,
+		Permission: func(context.Context, *acp.RequestPermissionRequest) (*acp.RequestPermissionResponse, error) {
+			return acptest.Choose("allow_once"), nil
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		h.Process.Kill()
+		_ = h.Close()
+		if t.Failed() {
+			t.Logf("stderr: %s", h.Process.Stderr())
+		}
+	})
+	if _, err := h.Initialize(ctx); err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// ask makes one call and looks at what the user sees of it. Output that depends on where the project is has W in place of
+// its directory.
+func (h *languageHost) ask(t *testing.T, id acp.SessionID, prompt string, want languageAsk) toolCall {
+	t.Helper()
+	o := h.prompt(id, prompt)
+	if len(o.calls) != 1 {
+		t.Fatalf("%s: %d calls; it says %q", prompt, len(o.calls), o.words)
+	}
+	call := o.calls[0]
+	text := strings.ReplaceAll(call.Text, h.work, "W")
+	if failed := call.Status != "completed"; failed != want.fails {
+		t.Errorf("%s: %s\n%s", prompt, call.Status, text)
+		return call
+	}
+	for _, part := range want.want {
+		if !strings.Contains(text, part) {
+			t.Errorf("%s: no %q in:\n%s", prompt, part, text)
+		}
+	}
+	for _, part := range want.not {
+		if strings.Contains(text, part) {
+			t.Errorf("%s: %q in:\n%s", prompt, part, text)
+		}
+	}
+	for name, now := range want.files {
+		data, err := os.ReadFile(filepath.Join(h.work, filepath.FromSlash(name)))
+		if err != nil || string(data) != now {
+			t.Errorf("%s: %s: %v\n%s\nThe call says:\n%s", prompt, name, err, cmp.Diff(now, string(data)), text)
+		}
+	}
+	return call
+}
+
+var pidPattern = regexp.MustCompile(`pid (\d+)`)
+
+// kill kills the servers of a session without a warning, and waits until they are gone.
+func (h *languageHost) kill(t *testing.T, id acp.SessionID) {
+	t.Helper()
+	status := h.prompt(id, "!lsp status").only(t)
+	pids := pidPattern.FindAllStringSubmatch(status.Text, -1)
+	if len(pids) == 0 {
+		t.Fatalf("no process in %s", status.Text)
+	}
+	for _, m := range pids {
+		pid, err := strconv.Atoi(m[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := os.FindProcess(pid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		wantGone(t, pid)
+	}
+}
+
+// Every server has something for every action, if only that it has not got it.
+func TestLanguageServers_Complete(t *testing.T) {
+	for _, s := range languageServers() {
+		if want, got := slices.Sorted(slices.Values(slices.Concat(readingActions(), changingActions()))), slices.Sorted(maps.Keys(s.asks)); !slices.Equal(got, want) {
+			t.Errorf("%s: asked for %v, want %v", s.name, got, want)
+		}
+	}
+}
+
+func TestLanguageServers(t *testing.T) {
+	for _, s := range languageServers() {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			s.run(t)
+		})
+	}
+}
+
+func languageServers() []*languageServer {
+	return []*languageServer{goServer(), typescriptServer(), pythonServer(), cServer(), bashServer(), yamlServer(), htmlServer(), cssServer(), jsonServer(), eslintServer()}
+}

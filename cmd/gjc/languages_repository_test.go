@@ -1,0 +1,94 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gajae-code/gjc/internal/testenv"
+)
+
+// copyModule copies the files of this module, those that git knows or would take, and returns their names.
+func copyModule(t *testing.T, to string) []string {
+	t.Helper()
+	root := testenv.ModuleRoot(t)
+	cmd := exec.CommandContext(t.Context(), testenv.NeedsTool(t, "git"), "ls-files", "--cached", "--others", "--exclude-standard", "-z")
+	cmd.Dir = root
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for name := range bytes.SplitSeq(bytes.TrimSuffix(out, []byte{0}), []byte{0}) {
+		name := string(name)
+		from := filepath.Join(root, filepath.FromSlash(name))
+		if info, err := os.Lstat(from); err != nil || !info.Mode().IsRegular() {
+			continue // removed and not committed, or a link
+		}
+		data, err := os.ReadFile(from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		writeFile(t, filepath.Join(to, filepath.FromSlash(name)), string(data))
+		names = append(names, name)
+	}
+	return names
+}
+
+// sourceOf returns the place of text in one of the names, as the tool lsp writes places.
+func sourceOf(t *testing.T, dir string, names []string, text string) (file string, line, column int) {
+	t.Helper()
+	for _, name := range names {
+		data, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if before, _, found := strings.Cut(string(data), text); found {
+			return name, strings.Count(before, "\n") + 1, len(before) - strings.LastIndex(before, "\n")
+		}
+	}
+	t.Fatalf("there is no %q", text)
+	return "", 0, 0
+}
+
+// This repository is the workspace: many packages, and what one of them breaks in others.
+func TestLanguageServers_Repository(t *testing.T) {
+	t.Parallel()
+	mark := markOf(t)
+	// By default gopls looks a second later at the packages that a change breaks.
+	home := map[string]string{".gjc/agent/lsp.json": `{"gopls": {"settings": {"gopls": {"diagnosticsDelay": "0s"}}}}`}
+	h := startLanguages(t, home, append(goServerEnv(t), mark)...)
+	names := copyModule(t, h.work)
+	var tools []string
+	for _, name := range names {
+		if strings.HasPrefix(name, "agent/tools/") && strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") {
+			tools = append(tools, name)
+		}
+	}
+	const defines = "lsp/uri.go"
+	_, defined, _ := sourceOf(t, h.work, []string{defines}, "func FileURI(")
+	uses, used, _ := sourceOf(t, h.work, tools, "lsp.FileURI(")
+	_, _, column := sourceOf(t, h.work, []string{uses}, "lsp.FileURI(")
+	column += len("lsp.")
+
+	id := h.open()
+	h.ask(t, id, "!lsp diagnostics "+defines+" timeout=60", languageAsk{want: []string{"**" + defines + "**: "}, not: []string{"not known", " error"}})
+	h.ask(t, id, fmt.Sprintf("!lsp definition %s line=%d symbol=FileURI", uses, used), languageAsk{want: []string{fmt.Sprintf("Found 1 definition:\n%s:%d:6\n", defines, defined)}})
+	h.ask(t, id, fmt.Sprintf("!lsp references %s line=%d symbol=FileURI", defines, defined), languageAsk{
+		want: []string{fmt.Sprintf("%s:%d:6\n", defines, defined), fmt.Sprintf("%s:%d:%d\n", uses, used, column), "lsp/uri_test.go:"},
+	})
+	h.ask(t, id, "!lsp symbols query=FileURI", languageAsk{
+		want: []string{fmt.Sprintf("function FileURI (github.com/gajae-code/gjc/lsp) %s:%d:6\n", defines, defined)},
+	})
+	broken := fmt.Sprintf("%d:%d [error] [new] [compiler] undefined: lsp.FileURI (UndeclaredImportedName)", used, column)
+	h.ask(t, id, "!edit "+defines+" func FileURI( => func FileURL(", languageAsk{want: []string{defines + ": ", uses + ": ", broken}})
+	h.ask(t, id, "!lsp diagnostics "+uses, languageAsk{want: []string{"undefined: lsp.FileURI"}})
+	h.ask(t, id, "!edit "+defines+" func FileURL( => func FileURI(", languageAsk{want: []string{defines + ": "}, not: []string{"undefined", "not answered"}})
+	h.ask(t, id, "!lsp diagnostics "+uses, languageAsk{want: []string{"**" + uses + "**: "}, not: []string{"not known", "undefined"}})
+	h.stop()
+	wantNoneLeft(t, mark)
+}
