@@ -18,6 +18,10 @@ import (
 const asGJC = "GJC_TEST_AS_GJC"
 
 func TestMain(m *testing.M) {
+	if len(os.Args) == 3 && os.Args[1] == fakeLanguageServer {
+		runFakeLanguageServer(os.Args[2])
+		return
+	}
 	if os.Getenv(asGJC) != "" {
 		makeNoiseOnSignals()
 		os.Exit(run())
