@@ -70,8 +70,8 @@ func main() {
 	)
 	return &languageServer{
 		name: "gopls", env: goServerEnv,
-		// Hints are off by default.
-		home: map[string]string{".gjc/agent/lsp.json": `{"gopls": {"settings": {"gopls": {"hints": {"parameterNames": true}}}}}`},
+		// By default there are no hints, and problems of several changed files are told a second later.
+		home: map[string]string{".gjc/agent/lsp.json": `{"gopls": {"settings": {"gopls": {"hints": {"parameterNames": true}, "diagnosticsDelay": "0s"}}}}`},
 		files: map[string]string{
 			"go.mod": "module example.com/calc\n\ngo 1.24\n", "shape/shape.go": square, "main.go": main,
 			"fill.go":   "package main\n\nimport \"example.com/calc/shape\"\n\nvar _ = shape.Square{}\n",

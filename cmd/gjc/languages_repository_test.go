@@ -90,5 +90,5 @@ func TestLanguageServers_Repository(t *testing.T) {
 	h.ask(t, id, "!edit "+defines+" func FileURL( => func FileURI(", languageAsk{want: []string{defines + ": "}, not: []string{"undefined", "not answered"}})
 	h.ask(t, id, "!lsp diagnostics "+uses, languageAsk{want: []string{"**" + uses + "**: "}, not: []string{"not known", "undefined"}})
 	h.stop()
-	wantNoneLeft(t, mark)
+	wantAllGone(t, mark)
 }
