@@ -54,6 +54,19 @@ type languageAsk struct {
 	lacks string
 	// files are those that the call leaves, whole.
 	files map[string]string
+	// or is what counts where the call fails against fails, or the other way round: versions of a server differ.
+	or *languageAsk
+}
+
+// of has the words of what the server lacks in their place.
+func (a languageAsk) of(server string) languageAsk {
+	if a.lacks != "" {
+		a.want, a.fails = []string{server + " does not support " + a.lacks}, true
+	}
+	if a.or != nil {
+		a.or = new(a.or.of(server))
+	}
+	return a
 }
 
 // asks is one call.
@@ -66,6 +79,12 @@ func refuses(args string, want ...string) []languageAsk {
 
 // lacks is one call that needs a method that the server has not.
 func lacks(args, method string) []languageAsk { return []languageAsk{{args: args, lacks: method}} }
+
+// either is one call that ends in one of two ways.
+func either(a, b []languageAsk) []languageAsk {
+	a[0].or = &b[0]
+	return a
+}
 
 // changes is one call that leaves files, given as name and text in turn.
 func changes(args, want string, files ...string) []languageAsk {
@@ -97,10 +116,7 @@ func (s *languageServer) run(t *testing.T) {
 			t.Fatal("nothing is asked")
 		}
 		for _, a := range s.asks[action] {
-			if a.lacks != "" {
-				a.want, a.fails = []string{s.name + " does not support " + a.lacks}, true
-			}
-			h.ask(t, id, "!lsp "+action+" "+a.args, a)
+			h.ask(t, id, "!lsp "+action+" "+a.args, a.of(s.name))
 		}
 	}
 	t.Run("start", func(t *testing.T) {
@@ -147,6 +163,7 @@ func startLanguages(t *testing.T, files map[string]string, env ...string) *langu
 	for name, text := range files {
 		writeFile(t, filepath.Join(home, filepath.FromSlash(name)), text)
 	}
+	env = append(env, "SHLVL=1") // PATH counts as it is, without that of a login shell before it
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 10*hang, errors.New("the session hangs"))
 	t.Cleanup(cancel)
 	h := &languageHost{&mcpHost{home: home, scenario: &scenario{t: t, ctx: ctx, check: newWireCheck(t), work: tempDir(t)}}}
@@ -185,7 +202,11 @@ func (h *languageHost) ask(t *testing.T, id acp.SessionID, prompt string, want l
 	}
 	call := o.calls[0]
 	text := strings.ReplaceAll(call.Text, h.work, "W")
-	if failed := call.Status != "completed"; failed != want.fails {
+	failed := call.Status != "completed"
+	if failed != want.fails && want.or != nil {
+		want = *want.or
+	}
+	if failed != want.fails {
 		t.Errorf("%s: %s\n%s", prompt, call.Status, text)
 		return call
 	}

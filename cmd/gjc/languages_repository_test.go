@@ -59,8 +59,8 @@ func sourceOf(t *testing.T, dir string, names []string, text string) (file strin
 func TestLanguageServers_Repository(t *testing.T) {
 	t.Parallel()
 	mark := markOf(t)
-	// By default gopls looks a second later at the packages that a change breaks.
-	home := map[string]string{".gjc/agent/lsp.json": `{"gopls": {"settings": {"gopls": {"diagnosticsDelay": "0s"}}}}`}
+	// By default gopls looks a second later at the packages that a change breaks, and for longer at matters of style.
+	home := map[string]string{".gjc/agent/lsp.json": `{"gopls": {"settings": {"gopls": {"diagnosticsDelay": "0s", "staticcheck": false}}}}`}
 	h := startLanguages(t, home, append(goServerEnv(t), mark)...)
 	names := copyModule(t, h.work)
 	var tools []string
@@ -84,6 +84,7 @@ func TestLanguageServers_Repository(t *testing.T) {
 	h.ask(t, id, "!lsp symbols query=FileURI", languageAsk{
 		want: []string{fmt.Sprintf("function FileURI (github.com/gajae-code/gjc/lsp) %s:%d:6\n", defines, defined)},
 	})
+	h.ask(t, id, "!lsp diagnostics "+uses+" timeout=60", languageAsk{want: []string{"**" + uses + "**: "}, not: []string{"not known", " error"}})
 	broken := fmt.Sprintf("%d:%d [error] [new] [compiler] undefined: lsp.FileURI (UndeclaredImportedName)", used, column)
 	h.ask(t, id, "!edit "+defines+" func FileURI( => func FileURL(", languageAsk{want: []string{defines + ": ", uses + ": ", broken}})
 	h.ask(t, id, "!lsp diagnostics "+uses, languageAsk{want: []string{"undefined: lsp.FileURI"}})
