@@ -147,6 +147,9 @@ func (d *document) freshLocked(p *publication, version int32) bool {
 // by then; what it said before is returned then. The ranges are in the server's own encoding.
 func (d *Document) Diagnostics(ctx context.Context) (list []protocol.Diagnostic, fresh bool, err error) {
 	for {
+		if d.outdated() {
+			return nil, false, nil // of a text that is not the server's any more nothing can be known
+		}
 		l, err := d.Server.ready(ctx)
 		if err != nil {
 			return d.said(ctx, err)
@@ -154,7 +157,7 @@ func (d *Document) Diagnostics(ctx context.Context) (list []protocol.Diagnostic,
 		if identifiers := l.identifiers("textDocument/diagnostic", d.Path); len(identifiers) > 0 {
 			pulled, err := d.pull(ctx, l, identifiers)
 			if err == nil {
-				return d.merge(pulled), true, nil
+				return d.merge(pulled), !d.outdated(), nil
 			}
 			if !errors.Is(err, ErrServerDied) && !errors.Is(err, errStopped) {
 				return d.said(ctx, err)
@@ -168,6 +171,14 @@ func (d *Document) Diagnostics(ctx context.Context) (list []protocol.Diagnostic,
 			return d.said(ctx, nil)
 		}
 	}
+}
+
+// outdated reports whether the server has got another text since, which takes a released document.
+func (d *Document) outdated() bool {
+	ds := d.Server.docs
+	ds.mu.Lock()
+	defer ds.mu.Unlock()
+	return d.released && d.doc.version != d.Version
 }
 
 // said returns what was said before, for who could not wait.
@@ -186,6 +197,10 @@ func (d *Document) await(ctx context.Context, l *life) (list []protocol.Diagnost
 		ds.mu.Lock()
 		p, moved := ds.told.getLocked(key), ds.told.moved
 		fresh := d.doc.freshLocked(p, d.Version)
+		if d.released && d.doc.version != d.Version {
+			ds.mu.Unlock()
+			return nil, false
+		}
 		var wait time.Duration
 		if fresh {
 			list = p.pushed

@@ -20,6 +20,8 @@ const (
 	// maxUnheld is how many documents nobody holds stay open, and unheldFor for how long.
 	maxUnheld = 200
 	unheldFor = 5 * time.Minute
+	// maxPast bounds the closed documents whose versions are remembered.
+	maxPast = 20_000
 )
 
 // Document is a text that a server has, held by a caller.
@@ -40,6 +42,8 @@ type documents struct {
 
 	mu    sync.Mutex // guards what follows, and all documents; held while changes are queued, so that they keep their order
 	byKey map[string]*document
+	// past has the last versions of documents that were closed: what is still said of those must not count for the next.
+	past map[string]int32
 	// handed counts the Documents that are not released.
 	handed int
 	// timer closes those that were not held for long. It is nil while there are none.
@@ -81,7 +85,7 @@ type sentChange struct {
 }
 
 func newDocuments(s *Server) *documents {
-	return &documents{server: s, byKey: make(map[string]*document), told: newTold()}
+	return &documents{server: s, byKey: make(map[string]*document), past: make(map[string]int32), told: newTold()}
 }
 
 // Hold opens a document with a text, or brings it to that text, and keeps it so until the returned document is released:
@@ -120,7 +124,7 @@ func (ds *documents) lease(ctx context.Context, path, content string) (*document
 	ds.mu.Lock()
 	d := ds.byKey[key]
 	if d == nil {
-		d = &document{key: key, path: path, uri: uriOf(path)}
+		d = &document{key: key, path: path, uri: uriOf(path), version: ds.past[key]}
 		ds.byKey[key] = d
 	}
 	if len(d.queue) == 0 && (d.holders == 0 || d.text.content == content) {
@@ -196,6 +200,41 @@ func (ds *documents) letGoLocked(d *document) {
 		return
 	}
 	ds.thinLocked()
+}
+
+// openText is a document as the server has it, or shall have it.
+type openText struct{ path, text string }
+
+// openTexts are the documents that the server has.
+func (s *Server) openTexts() []openText {
+	ds := s.docs
+	ds.mu.Lock()
+	defer ds.mu.Unlock()
+	all := make([]openText, 0, len(ds.byKey))
+	for _, d := range ds.byKey {
+		if d.in != nil && d.text != nil {
+			all = append(all, openText{d.path, d.text.content})
+		}
+	}
+	return all
+}
+
+// offer brings an open document to a text, unless somebody works on it with another one. It waits for nobody.
+func (s *Server) offer(path, content string) {
+	l := s.running()
+	if l == nil {
+		return
+	}
+	text := NewText(content)
+	ds := s.docs
+	ds.mu.Lock()
+	defer ds.mu.Unlock()
+	d := ds.byKey[pathKey(filepath.Clean(path))]
+	if d == nil || d.in != l || d.holders > 0 || len(d.queue) > 0 {
+		return
+	}
+	d.setLocked(text)
+	_ = ds.syncLocked(l, d) // one that is behind gets it with the next use
 }
 
 // Release lets go of the document. It may be called twice.
@@ -328,6 +367,10 @@ func (ds *documents) open(l *life) int {
 // closeLocked forgets a document and closes it where a process has it open. ds.mu is held, and nobody holds d.
 func (ds *documents) closeLocked(d *document) {
 	delete(ds.byKey, d.key)
+	if len(ds.past) >= maxPast {
+		clear(ds.past)
+	}
+	ds.past[d.key] = d.version
 	if l := d.in; l != nil && l.sync.openClose && !l.isOver() {
 		if err := l.tryNotify(methodClose, didClose{documentID{d.uri}}); err != nil && !jsonrpc.IsGone(err) {
 			ds.server.logf("[gjc] %s was not closed: %v", d.path, err)

@@ -94,3 +94,13 @@ func (w *Workspace) Rescan(ctx context.Context) { w.rescan(ctx, 0) }
 
 // Tell passes changes on.
 func (w *Workspace) Tell(ctx context.Context, events []FileEvent) { w.tell(ctx, events) }
+
+// Listening is how many late words are waited for.
+func (w *Workspace) Listening() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.late.waiting)
+}
+
+// Drained waits for what Close did not.
+func (m *Manager) Drained(context.Context) { m.work.Wait() }

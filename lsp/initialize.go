@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
@@ -102,8 +103,9 @@ const clientCapabilities = `{
 func (l *life) initialize(ctx context.Context) error {
 	s := l.server
 	s.mu.Lock()
-	folders := l.workspaceFolders(append([]string{s.opts.Root}, s.folders...))
+	l.folders = slices.Clone(s.folders)
 	s.mu.Unlock()
+	folders := l.workspaceFolders(append([]string{s.opts.Root}, l.folders...))
 	params := initializeParams{
 		ProcessID: os.Getpid(), ClientInfo: clientInfo{"gjc", s.opts.Version}, RootPath: s.opts.Root, RootURI: uriOf(s.opts.Root),
 		Capabilities: jsonx.Raw(clientCapabilities), InitOptions: s.opts.Spec.InitOptions, WorkspaceFolders: folders, Trace: "off",
@@ -172,15 +174,6 @@ func (l *life) workspaceFolders(dirs []string) []workspaceFolder {
 		list = append(list, workspaceFolder{URI: uriOf(dir), Name: filepath.Base(dir)})
 	}
 	return list
-}
-
-// takesFolders reports whether the server wants to know of new workspace folders.
-func (l *life) takesFolders() bool {
-	if l.registry.has("workspace/didChangeWorkspaceFolders") {
-		return true
-	}
-	folders := jsonx.Lookup(jsonx.Lookup(l.caps.raw, "workspace"), "workspaceFolders")
-	return isOn(jsonx.Lookup(folders, "supported")) && isOn(jsonx.Lookup(folders, "changeNotifications"))
 }
 
 // settings are those of the configuration, null for none.

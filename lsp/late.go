@@ -8,9 +8,12 @@ import (
 
 // lateReports are what came too late for their edits.
 type lateReports struct {
-	waiting map[string]context.CancelFunc // by server and path
+	waiting map[string]*listener // by server and path
 	reports []*Report
 }
+
+// listener is one who waits for late words.
+type listener struct{ end context.CancelFunc }
 
 // maxLate bounds the late reports that are kept.
 const maxLate = 20
@@ -24,17 +27,26 @@ func (w *Workspace) listen(f *edited, at int) {
 	}
 	key := s.Name() + "\x00" + f.path
 	ctx, cancel := context.WithTimeout(w.ctx, lateWait)
+	here := &listener{cancel}
 	w.mu.Lock()
 	if w.late.waiting == nil {
-		w.late.waiting = make(map[string]context.CancelFunc)
+		w.late.waiting = make(map[string]*listener)
 	}
-	if end := w.late.waiting[key]; end != nil {
-		end()
+	if former := w.late.waiting[key]; former != nil {
+		former.end()
 	}
-	w.late.waiting[key] = cancel
+	w.late.waiting[key] = here
 	w.mu.Unlock()
+	over := func() {
+		cancel()
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.late.waiting[key] == here {
+			delete(w.late.waiting, key)
+		}
+	}
 	started := w.manager.background(func() {
-		defer cancel()
+		defer over()
 		a, first := w.overhear(ctx, s, f, heard.fresh)
 		if a.err != nil || !a.fresh || ctx.Err() != nil {
 			return
@@ -65,7 +77,7 @@ func (w *Workspace) listen(f *edited, at int) {
 		}
 	})
 	if !started {
-		cancel()
+		over()
 	}
 }
 

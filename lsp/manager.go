@@ -74,7 +74,15 @@ func (m *Manager) Close(ctx context.Context) error {
 		ending.Go(func() { errs[i] = s.Close(ctx) })
 	}
 	ending.Wait()
-	m.work.Wait() // all of it ends with m.ctx
+	rest := make(chan struct{})
+	go func() { // all of it ends with m.ctx, but for what a file system holds up
+		defer close(rest)
+		m.work.Wait()
+	}()
+	select {
+	case <-rest:
+	case <-ctx.Done():
+	}
 	return errors.Join(errs...)
 }
 
@@ -133,21 +141,38 @@ func (m *Manager) use(ctx context.Context, w *Workspace, c *Candidate, folders [
 		m.servers[key] = sh
 	}
 	if !sh.users[w] {
+		if len(sh.users) == 0 || idle <= 0 {
+			sh.idle = idle
+		} else if sh.idle > 0 {
+			sh.idle = max(sh.idle, idle)
+		}
 		sh.users[w] = true
-		sh.idle = max(sh.idle, idle)
 	}
-	sh.used()
+	m.usedLocked(sh)
 	return sh.server, nil
 }
 
-// used puts off the rest of a server that is idle. The manager's mu is held.
-func (sh *shared) used() {
+// usedLocked puts off the rest of a server that is idle. m.mu is held.
+func (m *Manager) usedLocked(sh *shared) {
 	switch {
 	case sh.idle <= 0:
 	case sh.rest == nil:
-		sh.rest = time.AfterFunc(sh.idle, func() { sh.server.Rest(context.Background()) })
+		sh.rest = time.AfterFunc(sh.idle, func() { m.rest(sh) })
 	default:
 		sh.rest.Reset(sh.idle)
+	}
+}
+
+// rest ends the process of a server that was idle for long. One that somebody waits for is not.
+func (m *Manager) rest(sh *shared) {
+	m.mu.Lock()
+	busy := sh.server.busy()
+	if busy && !m.closed {
+		sh.rest.Reset(sh.idle)
+	}
+	m.mu.Unlock()
+	if !busy {
+		sh.server.Rest(context.Background())
 	}
 }
 
@@ -172,19 +197,29 @@ func (m *Manager) notice(sh *shared, text, detail string) {
 	}
 }
 
-// leave takes w off its servers. Those that nobody else uses end in the background.
-func (m *Manager) leave(w *Workspace) {
+// leave takes w off its servers, or off one of them if that is not nil. Those that nobody else uses end in the background;
+// the others lose the directories that only w had.
+func (m *Manager) leave(w *Workspace, one *Server) {
 	m.mu.Lock()
 	var ending []*Server
 	for key, sh := range m.servers {
-		if !sh.users[w] {
+		if !sh.users[w] || one != nil && sh.server != one {
 			continue
 		}
 		if delete(sh.users, w); len(sh.users) == 0 {
 			sh.stopTimer()
 			delete(m.servers, key)
 			ending = append(ending, sh.server)
+			continue
 		}
+		sh.server.RemoveFolders(slices.DeleteFunc(slices.Clone(w.opts.Roots), func(dir string) bool {
+			for other := range sh.users {
+				if slices.Contains(other.opts.Roots, dir) {
+					return true
+				}
+			}
+			return false
+		}))
 	}
 	m.mu.Unlock()
 	for _, s := range ending {

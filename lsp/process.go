@@ -38,6 +38,8 @@ type life struct {
 	// nowait has ended: with it Conn.Notify sends at once or not at all.
 	nowait context.Context
 
+	// folders are those besides the root that initialize has told.
+	folders []string
 	// What initialize brought; not changed behind it.
 	info     string
 	caps     capabilities

@@ -27,7 +27,7 @@ func (s *Server) published() published {
 	return all
 }
 
-// publishedSince returns what the server has published since.
+// publishedSince returns what the server has published since, of open documents only what is about their present text.
 func (s *Server) publishedSince(before published) map[string][]protocol.Diagnostic {
 	ds := s.docs
 	ds.mu.Lock()
@@ -35,9 +35,13 @@ func (s *Server) publishedSince(before published) map[string][]protocol.Diagnost
 	files := make(map[string][]protocol.Diagnostic)
 	for e := ds.told.order.Front(); e != nil; e = e.Next() {
 		p := e.Value.(*publication)
-		if p.pushed != nil && p.nth > before.count {
-			files[p.path] = p.pushed
+		if p.pushed == nil || p.nth <= before.count {
+			continue
 		}
+		if d := ds.byKey[p.key]; d != nil && d.in != nil && !d.freshLocked(p, d.version) {
+			continue
+		}
+		files[p.path] = p.pushed
 	}
 	return files
 }

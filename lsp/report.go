@@ -90,6 +90,8 @@ type Report struct {
 	Silent []string
 	// Failed are servers that could not be asked, with the reason.
 	Failed map[string]string
+	// Unlooked are further files of a change that nobody was asked about, because there are too many.
+	Unlooked []string
 }
 
 // sort puts the diagnostics in order and drops what two servers say alike.
@@ -255,6 +257,8 @@ func (e *Edit) Report(ctx context.Context, most time.Duration, paths []string, e
 	deadline, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	var files []*edited
+	var unlooked []string
+	var failed []*Report
 	for _, path := range paths {
 		before, was := e.before[path]
 		kind := FileCreated
@@ -262,13 +266,23 @@ func (e *Edit) Report(ctx context.Context, most time.Duration, paths []string, e
 			kind = FileChanged
 		}
 		events = append(events, FileEvent{path, kind})
-		after, err := w.read(deadline, path)
-		if err != nil || len(files) == maxEdited {
+		servers, err := w.Servers(deadline, path)
+		if err == nil && len(servers) == 0 {
 			continue
 		}
-		if servers, err := w.Servers(deadline, path); err == nil && len(servers) > 0 {
-			files = append(files, &edited{path: path, before: before, after: after, created: !was, servers: servers})
+		if len(files) == maxEdited {
+			unlooked = append(unlooked, path)
+			continue
 		}
+		after := ""
+		if err == nil {
+			after, err = w.read(deadline, path)
+		}
+		if err != nil {
+			failed = append(failed, &Report{Path: path, Failed: map[string]string{"the file": err.Error()}})
+			continue
+		}
+		files = append(files, &edited{path: path, before: before, after: after, created: !was, servers: servers})
 	}
 	all := func(step func(*edited)) {
 		var running sync.WaitGroup
@@ -296,12 +310,16 @@ func (e *Edit) Report(ctx context.Context, most time.Duration, paths []string, e
 	}
 	w.tell(deadline, events)
 	w.diagnose(ctx, deadline, files)
-	w.Refresh(deadline)
+	broken := w.elsewhere(deadline, elsewhere, files)
 	var reports []*Report
 	for _, f := range files {
 		reports = append(reports, f.report)
 	}
-	return append(reports, w.elsewhere(deadline, elsewhere, files)...)
+	reports = append(reports, failed...)
+	if len(unlooked) > 0 {
+		reports = append(reports, &Report{Path: unlooked[0], Unlooked: unlooked})
+	}
+	return append(reports, broken...)
 }
 
 const (
@@ -354,14 +372,18 @@ func (w *Workspace) elsewhere(ctx context.Context, noted map[*Server]published, 
 
 // broken reports the new errors and warnings that one server has published of files that are not among those touched.
 func (w *Workspace) broken(ctx context.Context, s *Server, before published, touched map[string]bool) []*Report {
+	opened := make(map[string]*string)
+	for _, d := range s.openTexts() {
+		opened[d.path] = &d.text
+	}
 	var reports []*Report
 	for path, now := range s.publishedSince(before) {
-		if touched[pathKey(path)] || len(now) == 0 || len(reports) == maxElsewhere {
+		if touched[pathKey(path)] || len(now) == 0 || len(reports) == maxElsewhere || !w.inside(path) {
 			continue
 		}
 		content, err := w.read(ctx, path)
-		if err != nil {
-			continue
+		if err != nil || opened[path] != nil && *opened[path] != content {
+			continue // it is about a text of another session's
 		}
 		text := NewText(content)
 		list := NewDiagnostics(s.Name(), path, text, s.Encoding(), now)

@@ -108,6 +108,9 @@ func ReportText(reports []*Report, display func(path string) string, most int) s
 		case heard > 0:
 			fmt.Fprintf(&b, "%s: no problems (%s)\n", name, strings.Join(r.heard(), ", "))
 		}
+		if n := len(r.Unlooked); n > 0 {
+			fmt.Fprintf(&b, "%d more changed files were not looked at, from %s on; nothing is known about them.\n", n, name)
+		}
 		for _, server := range r.Silent {
 			fmt.Fprintf(&b, "%s: %s has not answered in time; whether there are problems is not known yet.\n", name, server)
 		}

@@ -19,7 +19,7 @@ import (
 )
 
 func TestRequests_Answers(t *testing.T) {
-	s := start(t, script{}, func(o *lsp.ServerOptions) {
+	s := start(t, script{Capabilities: manyRoots()}, func(o *lsp.ServerOptions) {
 		o.Spec.Settings = jsonx.Raw(`{"fake":{"a":1,"deep":{"b":[2]}},"x.y":3,"off":false,"null":null}`)
 		o.Folders = []string{"/other folder"}
 	})
@@ -322,8 +322,13 @@ func TestFilesChanged(t *testing.T) {
 	}
 }
 
+// manyRoots are the capabilities of a server that is told its folders when it starts.
+func manyRoots() map[string]any {
+	return map[string]any{"workspace": map[string]any{"workspaceFolders": map[string]any{"supported": true}}}
+}
+
 func TestAddFolders(t *testing.T) {
-	s := start(t, script{}, nil)
+	s := start(t, script{Capabilities: manyRoots()}, nil)
 	if !s.AddFolders(in(t), []string{"/early"}) {
 		t.Error("before the start")
 	}
@@ -340,9 +345,50 @@ func TestAddFolders(t *testing.T) {
 	if !s.AddFolders(in(t), []string{"/late"}) {
 		t.Error("it takes folders now")
 	}
-	got := ask[json.RawMessage](s, "test/last", map[string]string{"method": "workspace/didChangeWorkspaceFolders"})
-	if string(got) != `{"event":{"added":[{"uri":"file:///late","name":"late"}],"removed":[]}}` {
+	last := func() string {
+		return string(ask[json.RawMessage](s, "test/last", map[string]string{"method": "workspace/didChangeWorkspaceFolders"}))
+	}
+	if got := last(); got != `{"event":{"added":[{"uri":"file:///late","name":"late"}],"removed":[]}}` {
 		t.Errorf("%s", got)
+	}
+	s.RemoveFolders([]string{"/early", "/never", s.root})
+	if got := last(); got != `{"event":{"added":[],"removed":[{"uri":"file:///early","name":"early"}]}}` {
+		t.Errorf("%s", got)
+	}
+	if got := s.asked("workspace/workspaceFolders", "null"); strings.Contains(got, "early") || !strings.Contains(got, "late") {
+		t.Error(got)
+	}
+}
+
+// Nobody waits for a start to know what the server takes; one that knows no folders has its root alone, whatever it was
+// made with.
+func TestAddFolders_WhileItStarts(t *testing.T) {
+	s := start(t, script{HangOn: "initialize", Once: filepath.Join(t.TempDir(), "once")}, func(o *lsp.ServerOptions) { o.Folders = []string{"/other"} })
+	starting := make(chan error, 1)
+	ctx, cancel := context.WithCancel(in(t))
+	go func() { starting <- s.Start(ctx) }()
+	for s.Status().State != lsp.StateStarting {
+		if in(t).Err() != nil {
+			t.Fatal("it does not start")
+		}
+	}
+	if !s.AddFolders(in(t), []string{"/late"}) {
+		t.Error("while it starts")
+	}
+	cancel()
+	<-starting
+}
+
+func TestAddFolders_KnownBefore(t *testing.T) {
+	plain := start(t, script{}, func(o *lsp.ServerOptions) { o.Folders = []string{"/other"} })
+	if err := plain.Start(in(t)); err != nil {
+		t.Fatal(err)
+	}
+	if plain.AddFolders(in(t), []string{"/other"}) {
+		t.Error("a server without folders has one")
+	}
+	if got := plain.asked("workspace/workspaceFolders", "null"); strings.Contains(got, "other") {
+		t.Error(got)
 	}
 }
 

@@ -3,8 +3,6 @@ package lsp
 import (
 	"context"
 	"errors"
-	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
@@ -135,6 +133,9 @@ func (s *Server) running() *life {
 	return s.last
 }
 
+// busy reports whether somebody waits for the server, or holds a document.
+func (s *Server) busy() bool { return len(s.slots) > 0 || s.docs.held() }
+
 // Capabilities returns what the server said that it can do, as it said it; nil before it did.
 func (s *Server) Capabilities() jsonx.Raw {
 	if l := s.running(); l != nil {
@@ -156,50 +157,6 @@ func (s *Server) Encoding() Encoding {
 func (s *Server) Supports(method, path string) bool {
 	l := s.running()
 	return l != nil && len(l.providers(method, path)) > 0
-}
-
-// AddFolders makes directories workspace folders. It reports whether the server knows them now or takes them when it
-// starts; one that runs and can not take them needs another process for them.
-func (s *Server) AddFolders(ctx context.Context, folders []string) bool {
-	s.mu.Lock()
-	a := s.attempt
-	s.mu.Unlock()
-	if a != nil { // it may have been told its folders, or not
-		select {
-		case <-a.done:
-		case <-ctx.Done():
-			return false
-		}
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	known := slices.Clone(s.folders)
-	for _, dir := range folders {
-		s.addFolderLocked(dir)
-	}
-	added := s.folders[len(known):]
-	if s.state == StateClosed || len(added) == 0 {
-		return s.state != StateClosed
-	}
-	if s.state != StateReady || s.last.isOver() {
-		return true
-	}
-	if !s.last.takesFolders() {
-		s.folders = known
-		return false
-	}
-	if err := s.last.tryNotify("workspace/didChangeWorkspaceFolders", folderChange{Event: folderEvent{Added: s.last.workspaceFolders(added)}}); err != nil {
-		s.folders = known
-		return false
-	}
-	return true
-}
-
-func (s *Server) addFolderLocked(dir string) {
-	dir = filepath.Clean(dir)
-	if dir != filepath.Clean(s.opts.Root) && !slices.Contains(s.folders, dir) {
-		s.folders = append(s.folders, dir)
-	}
 }
 
 // Reload has the server read its project and its settings anew: by its own request where it has one, by

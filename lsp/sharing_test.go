@@ -78,6 +78,8 @@ type editor struct {
 	mu      sync.Mutex
 	buffers map[string]string
 	notices []string
+	// onRead, if set, is called with each path that is read.
+	onRead func(path string)
 }
 
 func (k *kitchen) session(change ...func(*lsp.WorkspaceOptions)) *editor {
@@ -101,7 +103,11 @@ func (k *kitchen) session(change ...func(*lsp.WorkspaceOptions)) *editor {
 func (e *editor) read(_ context.Context, path string) ([]byte, error) {
 	e.mu.Lock()
 	text, open := e.buffers[path]
+	onRead := e.onRead
 	e.mu.Unlock()
+	if onRead != nil {
+		onRead(path)
+	}
 	if open {
 		return []byte(text), nil
 	}

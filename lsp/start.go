@@ -106,6 +106,7 @@ func (s *Server) try(ctx context.Context, a *attempt) {
 		a.err = fmt.Errorf("%s: %w", s.Name(), ErrClosed)
 	case err == nil:
 		s.state, s.last = StateReady, l
+		s.settleFoldersLocked(l)
 	case errors.Is(err, errStopped):
 		s.state = StateIdle
 	default:

@@ -2,6 +2,7 @@ package lsp
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -41,6 +42,7 @@ type tree struct {
 
 	mu      sync.Mutex // guards what follows
 	files   map[string]stamp
+	noted   map[string]bool // what was noted since the present look began
 	looked  time.Time
 	looking chan struct{} // closed when the present look is over; nil for none
 }
@@ -54,8 +56,12 @@ var skipped = map[string]bool{
 // look walks the roots and returns what is different from the last time; nothing the first time.
 func (t *tree) look(ctx context.Context) []FileEvent {
 	now := make(map[string]stamp)
+	t.mu.Lock()
+	t.noted = make(map[string]bool)
+	t.mu.Unlock()
 	for _, root := range t.roots {
-		_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		// A root may be a link, which is followed this way.
+		_ = filepath.WalkDir(root+string(filepath.Separator)+".", func(path string, d fs.DirEntry, err error) error {
 			switch {
 			case ctx.Err() != nil || len(now) >= maxTree:
 				return filepath.SkipAll
@@ -65,7 +71,7 @@ func (t *tree) look(ctx context.Context) []FileEvent {
 				}
 				return nil
 			case d.IsDir():
-				if path != root && skipped[d.Name()] {
+				if skipped[d.Name()] {
 					return filepath.SkipDir
 				}
 			case d.Type().IsRegular():
@@ -82,7 +88,14 @@ func (t *tree) look(ctx context.Context) []FileEvent {
 		return nil // half a look would make deletions of what it has not seen
 	}
 	before := t.files
-	t.files, t.looked = now, time.Now()
+	for path := range t.noted { // it may have been looked at before or behind the change
+		if s, there := before[path]; there {
+			now[path] = s
+		} else {
+			delete(now, path)
+		}
+	}
+	t.files, t.looked, t.noted = now, time.Now(), nil
 	if before == nil {
 		return nil
 	}
@@ -96,12 +109,18 @@ func (t *tree) look(ctx context.Context) []FileEvent {
 	}
 	if len(now) < maxTree {
 		for path := range before {
-			if _, there := now[path]; !there {
+			if _, there := now[path]; !there && !exists(path) {
 				events = append(events, FileEvent{path, FileDeleted})
 			}
 		}
 	}
 	return events
+}
+
+// exists reports whether a file is there that a look has not found: what could not be read is not gone.
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // note takes over changes that are known, so that the next look does not find them again.
@@ -112,6 +131,9 @@ func (t *tree) note(events []FileEvent) {
 		return
 	}
 	for _, e := range events {
+		if t.noted != nil {
+			t.noted[e.Path] = true
+		}
 		if info, err := os.Stat(e.Path); err == nil && info.Mode().IsRegular() {
 			t.files[e.Path] = stamp{info.Size(), info.ModTime()}
 		} else {

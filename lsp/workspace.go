@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -49,13 +50,12 @@ type Workspace struct {
 	told map[string]string // failures of servers that a report has told of
 }
 
-// usage is a server that the workspace has used, and what it has given it.
+// usage is a server that the workspace uses, under the name and root that it has in the catalog.
 type usage struct {
-	server *Server
-	spec   string
-	root   string
-	// texts are the documents that the server has from this workspace, by path.
-	texts map[string]string
+	server     *Server
+	name, root string
+	// given are documents that the server has got for this workspace.
+	given map[string]bool
 }
 
 // Open returns a workspace. It does no I/O. The caller must Close it.
@@ -69,7 +69,7 @@ func (m *Manager) Open(opts WorkspaceOptions) *Workspace {
 // Close gives the servers back; those that nobody else uses end in the background.
 func (w *Workspace) Close() {
 	w.cancel(ErrClosed)
-	w.manager.leave(w)
+	w.manager.leave(w, nil)
 }
 
 // Catalog is the workspace's.
@@ -170,12 +170,18 @@ func (w *Workspace) server(ctx context.Context, c Candidate, list *Listing) (*Se
 	if len(folders) > 0 {
 		s.AddFolders(ctx, folders) // where it does not take them, files there get a server of their own
 	}
+	var former []*Server
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	if u := w.used[key]; u == nil || u.server != s {
-		w.used[key] = &usage{
-			server: s, spec: c.Spec.Name, root: c.Root, texts: make(map[string]string),
+	for other, u := range w.used {
+		if other != key && u.name == c.Spec.Name && u.root == c.Root { // it is configured otherwise now
+			former = append(former, u.server)
+			delete(w.used, other)
 		}
+	}
+	w.used[key] = &usage{server: s, name: c.Spec.Name, root: c.Root, given: make(map[string]bool)}
+	w.mu.Unlock()
+	for _, s := range former {
+		w.manager.leave(w, s)
 	}
 	return s, nil
 }
@@ -246,41 +252,37 @@ func (w *Workspace) hold(ctx context.Context, s *Server, path, text string) (*Do
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if u := w.usageOf(s); u != nil {
-		u.texts[path] = text
-		if len(u.texts) > maxFollowed {
-			for other := range u.texts { // any one: the server closes it in its time
-				if other != path {
-					delete(u.texts, other)
-					break
-				}
-			}
+		if len(u.given) >= maxGiven {
+			clear(u.given)
 		}
+		u.given[path] = true
 	}
 	return doc, nil
 }
 
-// maxFollowed bounds the documents of a server that are looked at before each use.
-const maxFollowed = 100
+// maxGiven bounds the documents outside of the roots that are looked at before each use.
+const maxGiven = 1000
 
-// Refresh brings what the servers have up to date: the documents that they have from this session, as the editor shows
-// them now, and the files that changed on disk by other hands. It starts no server.
+// Refresh brings what the servers have up to date: the documents that they have open, whoever has opened them, as this
+// session's editor shows them now, and the files that changed on disk by other hands. It starts no server, and leaves alone
+// what another session is working on.
 func (w *Workspace) Refresh(ctx context.Context) {
 	w.rescan(ctx, rescanAfter)
 	type stale struct {
-		server     *Server
-		path, text string
+		server *Server
+		text   string
 	}
-	w.mu.Lock()
-	given := make(map[string][]stale)
-	for _, u := range w.used {
-		for path, text := range u.texts {
-			given[path] = append(given[path], stale{u.server, path, text})
+	opened := make(map[string][]stale)
+	for _, s := range w.Active() {
+		for _, d := range s.openTexts() {
+			if w.sees(s, d.path) {
+				opened[d.path] = append(opened[d.path], stale{s, d.text})
+			}
 		}
 	}
-	w.mu.Unlock()
 	var reading sync.WaitGroup
 	slots := make(chan struct{}, 8)
-	for path, docs := range given {
+	for path, docs := range opened {
 		slots <- struct{}{}
 		reading.Go(func() {
 			defer func() { <-slots }()
@@ -288,12 +290,9 @@ func (w *Workspace) Refresh(ctx context.Context) {
 			for _, d := range docs {
 				switch {
 				case errors.Is(err, fs.ErrNotExist):
-					w.forget(d.server, path)
 					d.server.FilesChanged(ctx, []FileEvent{{path, FileDeleted}})
-				case err == nil && now != d.text && d.server.Status().State == StateReady:
-					if doc, err := w.hold(ctx, d.server, path, now); err == nil {
-						doc.Release()
-					}
+				case err == nil && now != d.text:
+					d.server.offer(path, now)
 				}
 			}
 		})
@@ -301,13 +300,23 @@ func (w *Workspace) Refresh(ctx context.Context) {
 	reading.Wait()
 }
 
-// forget takes a document off what a server has from the workspace.
-func (w *Workspace) forget(s *Server, path string) {
+// sees reports whether a document of a server is this session's to look at: in its roots, or given by it.
+func (w *Workspace) sees(s *Server, path string) bool {
+	if w.inside(path) {
+		return true
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if u := w.usageOf(s); u != nil {
-		delete(u.texts, path)
-	}
+	u := w.usageOf(s)
+	return u != nil && u.given[path]
+}
+
+// inside reports whether a path lies in the session's roots.
+func (w *Workspace) inside(path string) bool {
+	return slices.ContainsFunc(w.opts.Roots, func(root string) bool {
+		rel, err := filepath.Rel(root, path)
+		return err == nil && filepath.IsLocal(rel)
+	})
 }
 
 // Changed tells the servers that files were made, changed or removed. Without events, something may have changed: a
@@ -335,12 +344,5 @@ func (w *Workspace) tell(ctx context.Context, events []FileEvent) {
 	w.tree.note(events)
 	for _, s := range w.Active() {
 		s.FilesChanged(ctx, events)
-	}
-	for _, e := range events {
-		if e.Type == FileDeleted {
-			for _, s := range w.Active() {
-				w.forget(s, e.Path)
-			}
-		}
 	}
 }
