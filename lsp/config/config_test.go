@@ -178,7 +178,7 @@ func TestCatalog_For(t *testing.T) {
 		{"dot file", []string{"vim-language-server"}, []string{".git/HEAD"}, ".vimrc", "vimls"},
 		{"glob marker", []string{"haskell-language-server-wrapper"}, []string{"x.cabal"}, "Main.hs", "hls"},
 		{"marker that is a path", []string{"prisma-language-server"}, []string{"prisma/schema.prisma"}, "x.prisma", "prismals"},
-		{"linters last", js, []string{"package.json", "biome.json", "eslint.config.js"}, "x.ts", "typescript-language-server biome eslint"},
+		{"linters last", js, []string{"package.json", "biome.json"}, "x.ts", "typescript-language-server biome"},
 		{"Deno where its marks are", js, []string{"package.json", "deno.json"}, "x.ts", "denols typescript-language-server"},
 		{"superseded", []string{"csharp-ls", "omnisharp"}, []string{"x.sln"}, "X.cs", "csharp-ls"},
 		{"not superseded where the other is missing", []string{"omnisharp"}, []string{"x.sln"}, "X.cs", "omnisharp"},
@@ -240,7 +240,7 @@ func TestCatalog_Order(t *testing.T) {
 	n := 0
 	for _, p := range places {
 		for _, name := range names {
-			m.write(p+name, fmt.Sprintf(`{"gopls": {"settings": {"s%d": 0, "s%d": 1, "list": [%d]}, "args": ["%d"]}, "idleTimeoutMs": %d}`, n+1, n, n, n, n+1))
+			m.write(p+name, fmt.Sprintf(`{"gopls": {"settings": {"s%d": 0, "s%d": 1, "list": [%d]}, "args": ["%d"]}, "idleTimeoutMs": %d}`, n+1, n, n, n, 10_001+n))
 			n++
 		}
 	}
@@ -262,7 +262,7 @@ func TestCatalog_Order(t *testing.T) {
 	if !strings.Contains(settings, fmt.Sprintf(`"list":[%d]`, n-1)) || !strings.Contains(settings, `"gofumpt":true`) || !slices.Equal(s.Args, []string{fmt.Sprint(n - 1)}) {
 		t.Errorf("settings %s, arguments %q", settings, s.Args)
 	}
-	if l := m.list(c); l.Idle.Milliseconds() != int64(n) || len(l.Problems) > 0 {
+	if l := m.list(c); l.Idle.Milliseconds() != int64(10_000+n) || len(l.Problems) > 0 {
 		t.Errorf("idle %v, problems %q", l.Idle, l.Problems)
 	}
 }
@@ -272,7 +272,7 @@ func TestCatalog_List(t *testing.T) {
 	for _, f := range []string{"go.mod", "x.sln", "Package.swift", "crate/Cargo.toml", "package.json"} {
 		m.write(f, "")
 	}
-	user := m.write("~/lsp.json", "{\n\"clangd\": {\"disabled\": true}, \"idleTimeoutMs\": 5}")
+	user := m.write("~/lsp.json", "{\n\"clangd\": {\"disabled\": true}, \"idleTimeoutMs\": 50000}")
 	c := m.open()
 	l := m.list(c)
 	if got := m.names(l.Servers); got != "gopls csharp-ls" {
@@ -290,7 +290,7 @@ func TestCatalog_List(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
-	if len(l.Servers)+len(l.Unused) != 53 || l.Idle.Milliseconds() != 5 || len(l.Problems) > 0 {
+	if len(l.Servers)+len(l.Unused) != 53 || l.Idle.Milliseconds() != 50_000 || len(l.Problems) > 0 {
 		t.Errorf("%d servers, %d unused, idle %v, problems %q", len(l.Servers), len(l.Unused), l.Idle, l.Problems)
 	}
 	if l.Unused[0].Name == "zls" {

@@ -74,8 +74,11 @@ type value struct {
 	at string
 }
 
-// mostBytes bounds a configuration file.
-const mostBytes = 1 << 20
+// mostBytes bounds a configuration file, mostProblems what is told of one.
+const (
+	mostBytes    = 1 << 20
+	mostProblems = 50
+)
 
 // readPlace reads the files of a place, those that count less first. seen has the paths that were read already: a session
 // in the home directory must not take the user's own files for a project's.
@@ -148,6 +151,12 @@ func (f *file) parse() {
 }
 
 func (f *file) problem(line int, format string, args ...any) {
+	if len(f.problems) >= mostProblems {
+		if len(f.problems) == mostProblems {
+			f.problems = append(f.problems, f.at(line)+": and from here on more is wrong")
+		}
+		return
+	}
 	f.problems = append(f.problems, fmt.Sprintf("%s:%d: ", f.path, line)+fmt.Sprintf(format, args...))
 }
 
@@ -158,16 +167,27 @@ const (
 	keySchema  = "$schema"
 )
 
+// leastIdle is the shortest time after which an unused server may be ended: one that is started for each step is slower
+// than none.
+const leastIdle = 10 * time.Second
+
 func (f *file) top(top *node) {
 	wrapped := top.member(keyServers) != nil
 	for _, m := range top.members {
 		switch {
 		case m.name == keySchema:
 		case m.name == keyIdle:
-			if idle, ok := milliseconds(m.value); ok && idle >= 0 {
+			idle, ok := milliseconds(m.value)
+			switch {
+			case !ok || idle < 0 || idle > 0 && idle < leastIdle:
+				f.problem(m.line, "%s must be a number of milliseconds, at least %d, or 0 for never; it is not used", keyIdle, leastIdle.Milliseconds())
+			default:
 				f.idle = &idle
-			} else {
-				f.problem(m.line, "%s must be a number of milliseconds, or 0 for never; it is not used", keyIdle)
+				how := "never"
+				if idle > 0 {
+					how = "after " + idle.String()
+				}
+				f.runs = append(f.runs, "servers that nobody uses are ended "+how)
 			}
 		case m.name == keyServers:
 			if m.value.kind != object {

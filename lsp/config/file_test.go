@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -36,9 +37,9 @@ func TestParse(t *testing.T) {
 		{"wrapped", "lsp.json", `{"servers": {"gopls": {"args": ["-v"]}}, "idleTimeoutMs": 300000}`, all{"gopls": {"args": `["-v"]`}}, "5m0s", nil},
 		{"flat", "lsp.json", `{"gopls": {"disabled": true}, "idleTimeoutMs": 0, "$schema": "x"}`, all{"gopls": {"disabled": "true"}}, "0s", nil},
 		{
-			"YAML", "lsp.yaml", "servers:\n  gopls:\n    settings:\n      gopls: {gofumpt: false, n: 1.5, s: '1', none: ~}\n    args:\n    - -v\n    - \"8\"\nidleTimeoutMs: 1500\n",
+			"YAML", "lsp.yaml", "servers:\n  gopls:\n    settings:\n      gopls: {gofumpt: false, n: 1.5, s: '1', none: ~}\n    args:\n    - -v\n    - \"8\"\nidleTimeoutMs: 15000.5\n",
 			all{"gopls": {"settings": `{"gopls":{"gofumpt":false,"n":1.5,"s":"1","none":null}}`, "args": `["-v","8"]`}},
-			"1.5s", nil,
+			"15.0005s", nil,
 		},
 		{
 			"anchors", ".lsp.yml", "a: &a\n  command: x\n  settings: &s {deep: [1]}\nb:\n  <<: *a\n  command: y\n  initOptions: *s\n",
@@ -88,7 +89,7 @@ func TestParse(t *testing.T) {
 				`:9: settings of server "gopls" must be a mapping, not null; it is not used`,
 				`:10: capabilities of server "gopls" must be a mapping of names to true or false; it is not used`,
 				`:11: extensionToLanguage of server "gopls" must be a mapping of names to strings; it is not used`,
-				`:13: idleTimeoutMs must be a number of milliseconds, or 0 for never; it is not used`,
+				`:13: idleTimeoutMs must be a number of milliseconds, at least 10000, or 0 for never; it is not used`,
 			},
 		},
 		{
@@ -116,6 +117,7 @@ func TestParse(t *testing.T) {
 		{"trailing comma", "lsp.json", "{\"gopls\": {\n\"args\": [],\n}}", all{}, "", []string{":3: the file is not JSON"}},
 		{"cut off", "lsp.json", "{\"gopls\":\n\n{\"args\": [", all{}, "", []string{":3: the file is not JSON"}},
 		{"twice", "lsp.json", "{\"gopls\": {},\n\"gopls\": {}}", all{}, "", []string{"the file is not JSON: "}},
+		{"short idle", "lsp.json", `{"idleTimeoutMs": 9999.9}`, all{}, "", []string{":1: idleTimeoutMs must be a number of milliseconds, at least 10000, or 0 for never; it is not used"}},
 		{"two values", "lsp.json", "{}\n{}", all{}, "", []string{": there is more behind the JSON value"}},
 		{"not YAML", "lsp.yaml", "a: 1\nb: [x\nc: 2\n", all{}, "", []string{"the file is not YAML"}},
 		{"tab", "lsp.yaml", "gopls:\n\targs: []\n", all{}, "", []string{":2: the file is not YAML"}},
@@ -166,6 +168,61 @@ func TestParse_Bomb(t *testing.T) {
 	}
 }
 
+// A project's file is read before anybody trusts it, so one that would take much time or memory is refused first.
+func TestParse_TooMuch(t *testing.T) {
+	var keys, levels strings.Builder
+	for i := range mostEntries + 1 {
+		fmt.Fprintf(&keys, "k%d: 1\n", i)
+	}
+	for i := range mostDepth + 1 {
+		levels.WriteString(strings.Repeat(" ", i) + "a:\n")
+	}
+	for name, tt := range map[string]struct{ text, want string }{
+		"large":                   {strings.Repeat("#", mostYAML+1), ":1: a YAML file may have 64 KiB; write a larger one as JSON"},
+		"lists in lists":          {strings.Repeat("[", 32_000), ":1: the file is nested more than 100 deep"},
+		"mappings in mappings":    {"a: 1\nb:" + strings.Repeat("{a: ", 16_000), ":2: the file is nested more than 100 deep"},
+		"hidden lists":            {strings.Repeat("[ # ]\n ']' ,", 1000), "the file is nested more than 100 deep"},
+		"block lists on one line": {strings.Repeat("- ", 30_000), ":1: the file is nested more than 100 deep"},
+		"keys of keys":            {strings.Repeat("? ", 30_000), ":1: the file is nested more than 100 deep"},
+		"anchors":                 {strings.Repeat("&a ", 20_000), ":1: the file is nested more than 100 deep"},
+		"blocks":                  {levels.String(), ":101: the file is nested more than 100 deep"},
+		"keys":                    {keys.String(), ":4001: the file has more than 4000 entries"},
+		"items":                   {"a:\n" + strings.Repeat("- 1\n", mostEntries+1), "the file has more than 4000 entries"},
+		"flow":                    {"{" + strings.Repeat("a,", mostEntries+1) + "}", "the file has more than 4000 entries"},
+		"long aliases":            {"a: &a " + strings.Repeat("x", 30_000) + "\nb:\n" + strings.Repeat("- *a\n", mostEntries-10), "the file is too large"},
+	} {
+		f := &file{path: "lsp.yaml", data: []byte(tt.text)}
+		f.parse()
+		if len(f.problems) != 1 || !strings.Contains(f.problems[0], tt.want) {
+			t.Errorf("%s: problems %.200q, want %q", name, f.problems, tt.want)
+		}
+	}
+	// What is allowed is read.
+	var most strings.Builder
+	most.WriteString("gopls:\n  settings:\n")
+	for i := range mostEntries - 10 {
+		fmt.Fprintf(&most, "    k%d: 1\n", i)
+	}
+	f := &file{path: "lsp.yaml", data: []byte(most.String())}
+	if f.parse(); len(f.problems) > 0 || len(f.servers[0].fields["settings"].members) != mostEntries-10 {
+		t.Errorf("problems %q", f.problems)
+	}
+	// Very many faults are told as some.
+	f = &file{path: "lsp.json", data: []byte("{" + strings.Repeat(" ", 3) + `"a": {` + strings.Join(numbered(5000), ",") + "}}")}
+	if f.parse(); len(f.problems) != mostProblems+1 {
+		t.Errorf("%d problems", len(f.problems))
+	}
+}
+
+// numbered are so many members of an object.
+func numbered(n int) []string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = fmt.Sprintf(`"k%d": 1`, i)
+	}
+	return all
+}
+
 // What a file can make run is told for the question about trust; what can do no harm needs none.
 func TestRuns(t *testing.T) {
 	for _, tt := range []struct{ text, want string }{
@@ -175,7 +232,9 @@ func TestRuns(t *testing.T) {
 		{`{"a": {"initOptions": {"x": 1}}}`, `server "a" has initOptions: {"x":1}`},
 		{`{"a": {"fileTypes": [".x"], "rootMarkers": ["."]}}`, `server "a" has fileTypes: .x|server "a" has rootMarkers: .`},
 		{`{"a": {"disabled": false}}`, `server "a" is turned on`},
-		{`{"a": {"disabled": true, "isLinter": true, "warmupTimeoutMs": 1, "capabilities": {"ssr": true}, "supersedes": ["b"], "extensionToLanguage": {".x": "y"}}, "idleTimeoutMs": 1}`, ""},
+		{`{"a": {"disabled": true, "isLinter": true, "warmupTimeoutMs": 1, "capabilities": {"ssr": true}, "supersedes": ["b"], "extensionToLanguage": {".x": "y"}}}`, ""},
+		{`{"idleTimeoutMs": 10000}`, `servers that nobody uses are ended after 10s`},
+		{`{"idleTimeoutMs": 0}`, `servers that nobody uses are ended never`},
 	} {
 		f := &file{path: "lsp.json", data: []byte(tt.text)}
 		f.parse()

@@ -77,15 +77,15 @@ func (m *lspmux) look(ctx context.Context, env []string) Lspmux {
 			return Lspmux{Why: name + "=1 turns it off"}
 		}
 	}
-	path, err := m.opts.LookPath("lspmux", env)
-	if err != nil || !filepath.IsAbs(path) {
-		return Lspmux{Why: "it is not on PATH"}
+	path := m.opts.onPath("lspmux", env).outside
+	if path == "" {
+		return Lspmux{Why: "it is not on PATH, or only in the project"}
 	}
 	file := lspmuxConfig(m.opts.GOOS, m.opts.Home, get)
 	if file == "" || !isFile(file) {
 		return Lspmux{Why: "it has no configuration (" + file + ")"}
 	}
-	err = m.probe(ctx, path, env)
+	err := m.probe(ctx, path, env)
 	if err != nil {
 		return Lspmux{Path: path, Why: err.Error()}
 	}

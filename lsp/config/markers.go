@@ -14,6 +14,10 @@ type directory map[string]bool
 
 // readNames lists a directory; one that is not there is empty.
 func readNames(dir string) directory {
+	// Opening a pipe of that name would never end.
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return nil
+	}
 	f, err := os.Open(dir)
 	if err != nil {
 		return nil

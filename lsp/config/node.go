@@ -20,7 +20,7 @@ type node struct {
 	text    string
 	list    []*node
 	members []member
-	// size counts this node and all below it, so that YAML's aliases can not make a small file large.
+	// size counts this node and all below it, a long text as several, so that YAML's aliases can not make a small file large.
 	size int
 }
 
@@ -62,12 +62,13 @@ const mostNodes = 200_000
 
 // measure sets the node's size.
 func (n *node) measure() error {
-	n.size = 1
+	const unit = 32 // bytes of text that count as a node
+	n.size = 1 + len(n.text)/unit
 	for _, v := range n.list {
 		n.size += v.size
 	}
 	for _, m := range n.members {
-		n.size += m.value.size
+		n.size += m.value.size + len(m.name)/unit
 	}
 	if n.size > mostNodes {
 		return faultf(n.line, "the file is too large")
@@ -141,14 +142,13 @@ func (n *node) over(lower *node) *node {
 	}
 	merged := &node{line: n.line, kind: object, size: n.size + lower.size}
 	merged.members = append(merged.members, lower.members...)
+	places := make(map[string]int, len(lower.members)) // a file may have very many
+	for i := range lower.members {
+		places[lower.members[i].name] = i
+	}
 	for _, m := range n.members {
-		at := -1
-		for i := range lower.members {
-			if lower.members[i].name == m.name {
-				at = i
-			}
-		}
-		if at < 0 {
+		at, ok := places[m.name]
+		if !ok {
 			merged.members = append(merged.members, m)
 			continue
 		}

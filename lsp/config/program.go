@@ -64,8 +64,11 @@ func variable(env []string, name, goos string) string {
 
 // found is where a command was found.
 type found struct {
-	// local is a program of the project's own, absolute, and path the one of the machine. Either may be empty.
-	local, path string
+	// local is a program of a project's own, absolute, of is the workspace that it belongs to, and path is the one of the
+	// machine. local and path may be empty.
+	local string
+	of    *workspace
+	path  string
 	// why says what is wrong where both are empty.
 	why string
 }
@@ -96,13 +99,13 @@ func (s *snapshot) look(command, root string, ws *workspace) found {
 			if !isProgram(name, goos) {
 				continue
 			}
-			if _, in := within(ws.root, name, goos); in {
-				return found{local: name}
+			if of := s.ownerOf(name); of != nil {
+				return found{local: name, of: of}
 			}
 			if filepath.IsAbs(command) {
 				return found{path: name}
 			}
-			return found{local: name} // a way out of the workspace is still the project's word
+			return found{local: name, of: ws} // a way out of the workspace is still the project's word
 		}
 		return found{why: "the program " + quote(command) + " is not there or can not be run"}
 	}
@@ -114,14 +117,15 @@ func (s *snapshot) look(command, root string, ws *workspace) found {
 			}
 			for _, name := range names {
 				if p := filepath.Join(dir, filepath.FromSlash(sub), name); f.local == "" && isProgram(p, goos) {
-					f.local = p
+					f.local, f.of = p, ws
 				}
 			}
 		}
 	}
-	p, err := s.opts.LookPath(command, s.env)
-	if err == nil && filepath.IsAbs(p) {
-		f.path = p
+	hits := s.opts.onPath(command, s.env)
+	f.path = hits.outside
+	if f.local == "" && hits.inside != "" {
+		f.local, f.of = hits.inside, s.ownerOf(hits.inside)
 	}
 	if f.local == "" && f.path == "" {
 		f.why = "the program " + quote(command) + " was not found: it is neither in the project (" + strings.Join(localDirs(goos), ", ") + ") nor on PATH"

@@ -40,7 +40,7 @@ type workspace struct {
 	defs, all []*definition
 	// files need trust; ignored are those of them that do not have it.
 	files, ignored []*file
-	// programs are those of the project that would be run with trust, as paths below root.
+	// programs are those of the project that would be run with trust, and what servers would load, as paths below root.
 	programs                      []string
 	filesTrusted, programsTrusted bool
 	state                         trust.State
@@ -85,6 +85,7 @@ func newSnapshot(opts *Options, env []string) *snapshot {
 		s.workspaces = append(s.workspaces, ws)
 		for _, d := range ws.all {
 			s.watch(d.texts("rootMarkers"))
+			s.watch(d.loads())
 		}
 	}
 	return s
@@ -246,7 +247,7 @@ func (s *snapshot) forFile(file string) []usable {
 		return nil
 	}
 	base := filepath.Base(file)
-	return s.choose(ws, func(d *definition) string {
+	return s.choose(ws, filepath.Dir(file), func(d *definition) string {
 		if !lsp.Takes(d.texts("fileTypes"), base) {
 			return ""
 		}
@@ -256,7 +257,7 @@ func (s *snapshot) forFile(file string) []usable {
 
 // forRoot returns the servers that have a marker in the workspace's root itself.
 func (s *snapshot) forRoot(ws *workspace) []usable {
-	return s.choose(ws, func(d *definition) string {
+	return s.choose(ws, ws.root, func(d *definition) string {
 		if s.rootMarked(ws, d) {
 			return ws.root
 		}
@@ -317,14 +318,14 @@ func (s *snapshot) markedRoot(ws *workspace, d *definition, dir string) string {
 	}
 }
 
-// choose returns the usable servers among those that rootOf has a directory for.
-func (s *snapshot) choose(ws *workspace, rootOf func(*definition) string) []usable {
+// choose returns the servers that are usable for work in dir among those that rootOf has a directory for.
+func (s *snapshot) choose(ws *workspace, dir string, rootOf func(*definition) string) []usable {
 	var all []usable
 	if !ws.filesTrusted {
 		// What the servers of the project's files would run is part of the question.
 		for _, d := range ws.all {
 			if root := rootOf(d); root != "" && !d.disabled() {
-				s.note(ws, s.find(d.command(), root, ws))
+				s.note(s.find(d.command(), root, ws))
 			}
 		}
 	}
@@ -333,8 +334,8 @@ func (s *snapshot) choose(ws *workspace, rootOf func(*definition) string) []usab
 		if root == "" || d.disabled() || d.foreign() != "" {
 			continue
 		}
-		if program, _ := s.program(ws, d, root); program != "" {
-			all = append(all, usable{def: d, ws: ws, root: root, spec: s.spec(ws, d, root, program)})
+		if spec, _ := s.spec(ws, d, root, dir); spec != nil {
+			all = append(all, usable{def: d, ws: ws, root: root, spec: spec})
 		}
 	}
 	all = slices.DeleteFunc(slices.Clone(all), func(u usable) bool { return superseding(u, all) != "" })
@@ -350,7 +351,12 @@ func (s *snapshot) matters(ws *workspace, file string) bool {
 			return false
 		}
 		root := s.markedRoot(ws, d, filepath.Dir(file))
-		return root != "" && (!ws.programsTrusted && s.find(d.command(), root, ws).local != "" || slices.ContainsFunc(ws.ignored, d.from))
+		if root == "" {
+			return false
+		}
+		f := s.find(d.command(), root, ws)
+		return f.local != "" && !f.of.programsTrusted || slices.ContainsFunc(ws.ignored, d.from) ||
+			f.path != "" && !ws.programsTrusted && s.loaded(ws, d, s.loadsFrom(d, root, filepath.Dir(file))) != ""
 	})
 }
 
@@ -375,42 +381,79 @@ func (d *definition) foreign() string {
 // program returns the program of a server, or why there is none.
 func (s *snapshot) program(ws *workspace, d *definition, root string) (program, why string) {
 	f := s.find(d.command(), root, ws)
-	s.note(ws, f)
+	s.note(f)
 	switch {
-	case f.local != "" && ws.programsTrusted:
+	case f.local != "" && f.of.programsTrusted:
 		return f.local, ""
 	case f.path != "":
 		return f.path, ""
 	case f.local != "":
-		return "", fmt.Sprintf("%s is a program of the project's own and is not run, because %s", f.local, ws.how())
+		return "", fmt.Sprintf("%s is a program of the project's own and is not run, because %s", f.local, f.of.how())
 	default:
 		return "", f.why
 	}
 }
 
-// note remembers a program of the project for the question about trust.
-func (s *snapshot) note(ws *workspace, f found) {
-	if f.local == "" {
-		return
+// note remembers a program of a project for the question about trust.
+func (s *snapshot) note(f found) {
+	if f.local != "" {
+		s.noteIn(f.of, f.local)
 	}
-	rel, in := within(ws.root, f.local, s.opts.GOOS)
+}
+
+func (s *snapshot) noteIn(ws *workspace, path string) {
+	rel, in := within(ws.root, path, s.opts.GOOS)
 	if !in {
-		rel = f.local
+		rel = path
 	}
 	if !slices.Contains(ws.programs, rel) {
 		ws.programs = append(ws.programs, rel)
 	}
 }
 
-// spec returns the same pointer for the same server as long as the snapshot lives.
-func (s *snapshot) spec(ws *workspace, d *definition, root, program string) *lsp.Spec {
+// ownerOf returns the workspace that a file lies in, or nil.
+func (s *snapshot) ownerOf(file string) *workspace {
+	root := s.opts.owner(file)
+	for _, ws := range s.workspaces {
+		if ws.root == root {
+			return ws
+		}
+	}
+	return nil
+}
+
+// loadsFrom is the directory that a server begins to look in for what it loads, for work in dir. TypeScript's is the same
+// for all files, as it looks once.
+func (s *snapshot) loadsFrom(d *definition, root, dir string) string {
+	if slices.Equal(d.loads(), loadsProject[typescriptServer]) {
+		return root
+	}
+	return dir
+}
+
+// spec returns a server as it can be used for work in dir, or why it can not. It is the same pointer for the same server
+// as long as the snapshot lives.
+func (s *snapshot) spec(ws *workspace, d *definition, root, dir string) (spec *lsp.Spec, why string) {
+	program, why := s.program(ws, d, root)
+	if program == "" {
+		return nil, why
+	}
 	key := strings.Join([]string{ws.root, d.name, root, program}, "\x00")
+	if !ws.programsTrusted {
+		if loaded := s.loaded(ws, d, s.loadsFrom(d, root, dir)); loaded != "" {
+			s.noteIn(ws, loaded)
+			if d, why = s.without(ws, d, program, loaded); d == nil {
+				return nil, why
+			}
+			key += "\x00without"
+		}
+	}
 	if have, ok := s.specs[key]; ok {
-		return have
+		return have, ""
 	}
 	made := d.spec(program)
 	s.specs[key] = made
-	return made
+	return made, ""
 }
 
 // unused tells why servers are not used, those first that lack least.
@@ -454,8 +497,8 @@ func (s *snapshot) reason(ws *workspace, d *definition, ready []usable) (rank in
 	if why := d.foreign(); why != "" {
 		return 2, why
 	}
-	program, why := s.program(ws, d, ws.root)
-	if program == "" {
+	spec, why := s.spec(ws, d, ws.root, ws.root)
+	if spec == nil {
 		return 0, why
 	}
 	if by := superseding(usable{def: d}, ready); by != "" {

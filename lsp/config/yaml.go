@@ -6,11 +6,60 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
 )
+
+// The parser takes time and memory by the square of how much there is and how deep it is nested, and the files of a
+// project are read before anybody has trusted it. So what is parsed is bounded; what is found to be too much is not.
+const (
+	mostYAML    = 64 << 10 // bytes
+	mostDepth   = 100      // mappings and lists in one another
+	mostEntries = 4000     // of all mappings and lists
+)
+
+// bounded looks at a file's tokens, which is quick whatever they are, before they are parsed.
+func bounded(data []byte) error {
+	if len(data) > mostYAML {
+		return faultf(1, "a YAML file may have %d KiB; write a larger one as JSON (lsp.json)", mostYAML>>10)
+	}
+	flow, entries := 0, 0
+	var columns []int // of what the blocks around a token begin with
+	for _, t := range lexer.Tokenize(string(data)) {
+		switch t.Type {
+		case token.SequenceStartType, token.MappingStartType:
+			flow++
+		case token.SequenceEndType, token.MappingEndType:
+			flow = max(flow-1, 0)
+		case token.MappingValueType, token.CollectEntryType, token.SequenceEntryType:
+			entries++
+		case token.CommentType:
+			continue
+		default:
+		}
+		if flow == 0 && t.Type != token.MappingValueType {
+			at := t.Position.Column
+			for len(columns) > 0 && columns[len(columns)-1] >= at {
+				columns = columns[:len(columns)-1]
+			}
+			columns = append(columns, at)
+		}
+		if flow+len(columns) > mostDepth {
+			return faultf(t.Position.Line, "the file is nested more than %d deep", mostDepth)
+		}
+		if entries > mostEntries {
+			return faultf(t.Position.Line, "the file has more than %d entries", mostEntries)
+		}
+	}
+	return nil
+}
 
 // parseYAML reads a YAML file. An empty one is nil.
 func parseYAML(data []byte) (*node, error) {
+	if err := bounded(data); err != nil {
+		return nil, err
+	}
 	file, err := parser.ParseBytes(data, 0)
 	if err != nil {
 		f := faultf(1, "the file is not YAML")
@@ -56,7 +105,7 @@ type yamlReader struct {
 }
 
 func (r *yamlReader) value(in ast.Node) (*node, error) {
-	if r.depth++; r.depth > 1000 {
+	if r.depth++; r.depth > 2*mostDepth {
 		return nil, faultf(lineOf(in), "the file is nested too deeply")
 	}
 	defer func() { r.depth-- }()
@@ -125,6 +174,7 @@ func (r *yamlReader) value(in ast.Node) (*node, error) {
 
 func (r *yamlReader) members(n *node, values []*ast.MappingValueNode) error {
 	var merged []*node
+	have := make(map[string]bool)
 	for _, mv := range values {
 		value, err := r.value(mv.Value)
 		if err != nil {
@@ -147,9 +197,10 @@ func (r *yamlReader) members(n *node, values []*ast.MappingValueNode) error {
 		default:
 			m.name = key.GetToken().Value
 		}
-		if n.member(m.name) != nil {
+		if have[m.name] {
 			return faultf(m.line, "%q is there twice", m.name)
 		}
+		have[m.name] = true
 		n.members = append(n.members, m)
 	}
 	for _, from := range merged {
@@ -157,7 +208,8 @@ func (r *yamlReader) members(n *node, values []*ast.MappingValueNode) error {
 			return faultf(from.line, "only a mapping can be merged with <<")
 		}
 		for _, m := range from.members {
-			if n.member(m.name) == nil {
+			if !have[m.name] {
+				have[m.name] = true
 				n.members = append(n.members, m)
 			}
 		}
