@@ -134,7 +134,12 @@ func (s *Server) running() *life {
 }
 
 // busy reports whether somebody waits for the server, or holds a document.
-func (s *Server) busy() bool { return len(s.slots) > 0 || s.docs.held() }
+func (s *Server) busy() bool {
+	s.mu.Lock()
+	starting := s.attempt != nil
+	s.mu.Unlock()
+	return starting || len(s.slots) > 0 || s.docs.held()
+}
 
 // Capabilities returns what the server said that it can do, as it said it; nil before it did.
 func (s *Server) Capabilities() jsonx.Raw {

@@ -121,7 +121,7 @@ func (s *Server) try(ctx context.Context, a *attempt) {
 	s.mu.Unlock()
 	close(a.done)
 	if notice != "" {
-		s.opts.Notice(notice, clip(err.Error(), maxText))
+		s.opts.Notice(notice, "")
 	}
 }
 
@@ -132,16 +132,28 @@ func (s *Server) failLocked(err error) (notice string) {
 	s.lastErr = err
 	if s.failures > len(s.opts.Backoff) {
 		s.state = StateFailed
-		return fmt.Sprintf("The language server %s was given up after %d attempts. /lsp restart tries again.", s.Name(), s.failures)
+		return s.warn("was given up after %d attempts. /lsp shows why, /lsp restart tries again.", s.failures)
 	}
 	s.state, s.notBefore = StateRestarting, time.Now().Add(s.opts.Backoff[s.failures-1])
 	if s.docs.held() {
 		s.needLocked()
 	}
 	if s.failures == 1 {
-		return fmt.Sprintf("The language server %s is not available; trying again.", s.Name())
+		return s.warn("is not available; trying again. /lsp shows why.")
 	}
 	return ""
+}
+
+// optional is a server that many have as a part of something else and that does not start as often as not. Nobody is
+// warned of that.
+const optional = "rust-analyzer"
+
+// warn words what the user is told of a failure: not the server's own words, which are for those who ask for them.
+func (s *Server) warn(format string, args ...any) string {
+	if s.Name() == optional && s.last == nil {
+		return ""
+	}
+	return "The language server " + s.Name() + " " + fmt.Sprintf(format, args...)
 }
 
 // watch takes note of the end of a process.
@@ -172,7 +184,7 @@ func (s *Server) watch(l *life) {
 	s.mu.Unlock()
 	s.docs.wake()
 	if notice != "" {
-		s.opts.Notice(notice, clip(err.Error(), maxText))
+		s.opts.Notice(notice, "")
 	}
 }
 
