@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -16,6 +17,8 @@ type scope struct {
 	// path is the effect's, behind all symbolic links: a link must not lead a grant to another place. dir is the
 	// directory that it is in, or path itself if that is one. Both are empty for what is not about a file.
 	path, dir string
+	// given is the effect's path as it stands there.
+	given string
 	// outside says that path is not in the roots.
 	outside bool
 	tool    string
@@ -40,6 +43,40 @@ func scopeOf(ctx context.Context, tool string, e *Effect, files FS, system strin
 		}
 	}
 	return s
+}
+
+// each returns the effect's parts: itself for each of its paths.
+func (e *Effect) each() []Effect {
+	if len(e.Paths) == 0 {
+		return []Effect{*e}
+	}
+	parts := make([]Effect, len(e.Paths))
+	for i, path := range e.Paths {
+		parts[i] = *e
+		parts[i].Path, parts[i].Paths = path, nil
+	}
+	return parts
+}
+
+// maxNamed bounds the directories that the option of an "always" answer names.
+const maxNamed = 5
+
+// labelAll is the label of all scopes of one question.
+func labelAll(scopes []*scope, roots *Workspace) string {
+	if len(scopes) == 1 {
+		return scopes[0].name
+	}
+	var dirs []string
+	for _, s := range scopes {
+		if dir := roots.Display(s.dir); !slices.Contains(dirs, dir) {
+			dirs = append(dirs, dir)
+		}
+	}
+	label := actionVerb(scopes[0].action) + " in " + strings.Join(dirs[:min(len(dirs), maxNamed)], ", ")
+	if more := len(dirs) - maxNamed; more > 0 {
+		label += fmt.Sprintf(" and %d more directories of these files", more)
+	}
+	return label
 }
 
 // label says what the scope is, for the option of an "always" answer; roots are the real ones.
@@ -163,7 +200,9 @@ func (g *grants) remember(s *scope, allowed bool, asked int) {
 			g.commands = append(g.commands, commandGrant{c, allowed})
 		}
 	case s.path != "":
-		g.places = append(g.places, placeGrant{s.action, s.dir, allowed})
+		if p := (placeGrant{s.action, s.dir, allowed}); len(g.places) == 0 || g.places[len(g.places)-1] != p {
+			g.places = append(g.places, p)
+		}
 	case asked == g.forgotten:
 		if g.tools == nil {
 			g.tools = make(map[string]bool)

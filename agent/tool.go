@@ -125,6 +125,9 @@ type Effect struct {
 	Action Action
 	// Path is what is read, changed or removed; absolute. Empty for a command.
 	Path string
+	// Paths are several in the place of Path, for what the user should be asked about once. Each is judged by itself: one
+	// that may not be touched forbids all.
+	Paths []string
 	// Command is the shell command line, for [ActionCommand].
 	Command string
 	// Title describes the effect in a question; if empty, the call's title.

@@ -305,22 +305,42 @@ var ErrRejected = errors.New("rejected by the user")
 // approveEffect settles one effect. answered says that the user has said yes to it, now or before.
 func (r *toolRun) approveEffect(ctx context.Context, e *Effect, answered *bool) error {
 	s := r.turn.session
-	verdict, reason := allow, ""
-	sc := scopeOf(ctx, r.call.Name, e, s.opts.FS, s.opts.OS)
+	parts := e.each()
+	scopes := make([]scope, len(parts))
 	roots := s.opts.Workspace.real(s.opts.FS)
-	sc.outside = outside(&s.opts.Workspace, roots, e.Path, sc.path)
-	sc.name = sc.label(roots)
+	for i := range parts {
+		sc := scopeOf(ctx, r.call.Name, &parts[i], s.opts.FS, s.opts.OS)
+		sc.outside = outside(&s.opts.Workspace, roots, parts[i].Path, sc.path)
+		sc.given = parts[i].Path
+		sc.name = sc.label(roots)
+		scopes[i] = sc
+	}
+	var verdict verdict
+	var reason string
+	var open []*scope // what there is to ask about
 	look := func() error {
 		return r.turn.do(func(st *state) error {
-			verdict, reason = judge(st.mode, e, sc.outside)
-			if verdict == ask && *answered {
-				verdict = allow
-			}
-			if verdict == ask {
-				if allowed, known := s.grants.lookup(&sc); known && allowed {
-					verdict = allow
-				} else if known {
-					verdict, reason = deny, fmt.Sprintf("%v (always, for %s)", ErrRejected, sc.name)
+			verdict, reason, open = allow, "", nil
+			for i := range parts {
+				v, why := judge(st.mode, &parts[i], scopes[i].outside)
+				if v == ask && *answered {
+					v = allow
+				}
+				if v == ask {
+					if allowed, known := s.grants.lookup(&scopes[i]); known && allowed {
+						v = allow
+					} else if known {
+						v, why = deny, fmt.Sprintf("%v (always, for %s)", ErrRejected, scopes[i].name)
+					}
+				}
+				switch v {
+				case deny:
+					verdict, reason = deny, why
+					return nil
+				case ask:
+					verdict = ask
+					open = append(open, &scopes[i])
+				default:
 				}
 			}
 			return nil
@@ -349,7 +369,7 @@ func (r *toolRun) approveEffect(ctx context.Context, e *Effect, answered *bool) 
 	case deny:
 		return errors.New(reason)
 	default:
-		err := r.question(ctx, e, &sc)
+		err := r.question(ctx, e, open, labelAll(open, roots))
 		*answered = err == nil
 		return err
 	}
@@ -365,15 +385,18 @@ func (s *Session) ask(ctx context.Context) (done func(), err error) {
 	}
 }
 
-// question asks the user about one effect.
-func (r *toolRun) question(ctx context.Context, e *Effect, sc *scope) error {
+// question asks the user about one effect; open are the parts of it that need an answer, always says what one for all
+// times covers.
+func (r *toolRun) question(ctx context.Context, e *Effect, open []*scope, always string) error {
 	s := r.turn.session
 	title := e.Title
 	if title == "" {
 		title = r.plan.Title
 	}
-	if sc.outside && s.opts.Workspace.Contains(e.Path) {
-		title += " → " + sc.path // a link leads out of the workspace
+	for _, sc := range open {
+		if sc.outside && s.opts.Workspace.Contains(sc.given) {
+			title += " → " + sc.path // a link leads out of the workspace
+		}
 	}
 	kind := cmp.Or(r.plan.Kind, r.tool.Spec().Kind)
 	switch e.Action {
@@ -387,7 +410,7 @@ func (r *toolRun) question(ctx context.Context, e *Effect, sc *scope) error {
 	decision, err := s.opts.Approver.Approve(ctx, Question{
 		// The user decides on the whole of it: nothing is cut but the unchanged text around a change.
 		ToolCallID: r.call.ID, Title: title, Kind: kind, Input: r.call.Input,
-		Content: excerpts(r.plan.Content), Locations: r.plan.Locations, Always: sc.name,
+		Content: excerpts(r.plan.Content), Locations: r.plan.Locations, Always: always,
 	})
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -396,7 +419,9 @@ func (r *toolRun) question(ctx context.Context, e *Effect, sc *scope) error {
 		return fmt.Errorf("asking for permission: %w; the call did not run", err)
 	}
 	if decision == AllowAlways || decision == RejectAlways {
-		s.grants.remember(sc, decision == AllowAlways, asked)
+		for _, sc := range open {
+			s.grants.remember(sc, decision == AllowAlways, asked)
+		}
 	}
 	switch decision {
 	case AllowOnce, AllowAlways:

@@ -1,0 +1,102 @@
+package agent_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/providers/providertest"
+)
+
+// An effect on several paths is one question, and each path is judged: a remembered no for one of them forbids all, and
+// an answer for all times covers the directories of these files and nothing above.
+func TestApproval_SeveralPaths(t *testing.T) {
+	edits := func(name string, paths ...string) agent.Tool {
+		e := agent.Effect{Action: agent.ActionEdit, Title: name}
+		if e.Paths = paths; len(paths) == 1 {
+			e.Path, e.Paths = paths[0], nil
+		}
+		return testTool(name, true, []agent.Effect{e}, func(context.Context, *input) (*agent.Result, error) {
+			return &agent.Result{Text: "ran " + name}, nil
+		})
+	}
+	for _, tt := range []struct {
+		name    string
+		mode    agent.Mode
+		calls   agent.Tools
+		answers []agent.Decision
+		always  []string // what each question says
+		ran     string
+		text    string
+	}{
+		{
+			"a rejected one among allowed ones", agent.ModeStrict,
+			agent.Tools{edits("a", "/w/sub/a"), edits("b", "/w/secrets/x"), edits("c", "/w/sub/b", "/w/secrets/x")},
+			[]agent.Decision{agent.AllowAlways, agent.RejectAlways},
+			[]string{"edits in sub", "edits in secrets"},
+			"a", "rejected by the user (always, for edits in secrets)",
+		},
+		{
+			"always is for these directories", agent.ModeStrict,
+			agent.Tools{edits("a", "/w/x/1", "/w/x/2", "/w/y/1"), edits("b", "/w/x/3", "/w/y/4"), edits("c", "/w/1"), edits("d", "/w/z/1", "/w/x/1")},
+			[]agent.Decision{agent.AllowAlways, agent.RejectOnce, agent.AllowOnce},
+			[]string{"edits in x, y", "edits in .", "edits in z"},
+			"abd", "rejected by the user: c",
+		},
+		{
+			"rejecting always is for all of them", agent.ModeStrict,
+			agent.Tools{edits("a", "/w/x/1", "/w/y/1"), edits("b", "/w/y/2")},
+			[]agent.Decision{agent.RejectAlways},
+			[]string{"edits in x, y"},
+			"", "rejected by the user (always, for edits in y)",
+		},
+		{
+			"one outside", agent.ModeDefault,
+			agent.Tools{edits("a", "/w/x/1", "/other/2"), edits("b", "/w/x/1", "/w/y/1")},
+			[]agent.Decision{agent.AllowOnce},
+			[]string{"edits in /other"},
+			"ab", "ran b",
+		},
+		{
+			"plan mode", agent.ModePlan, agent.Tools{edits("a", "/w/x/1", "/w/y/1")}, nil, nil, "", "plan mode changes nothing",
+		},
+		{
+			"many directories", agent.ModeStrict,
+			agent.Tools{edits("a", "/w/1/a", "/w/2/a", "/w/3/a", "/w/4/a", "/w/5/a", "/w/6/a", "/w/7/a")},
+			[]agent.Decision{agent.AllowOnce},
+			[]string{"edits in 1, 2, 3, 4, 5 and 2 more directories of these files"},
+			"a", "ran a",
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			run(t, func(o *agent.Options) { o.Mode, o.Tools = tt.mode, tt.calls }, func(w *world) {
+				w.answer = func(context.Context, agent.Question) (agent.Decision, error) {
+					if len(w.asked) > len(tt.answers) {
+						t.Fatalf("asked about %q", w.asked[len(w.asked)-1].Always)
+					}
+					return tt.answers[len(w.asked)-1], nil
+				}
+				for i, tool := range tt.calls {
+					w.script.Add(providertest.Step{providertest.Call(string(rune('1'+i)), tool.Spec().Name, `{}`)})
+				}
+				w.script.Add(providertest.Step{providertest.Text("ok")})
+				w.prompt("go")
+				var always []string
+				for _, q := range w.asked {
+					always = append(always, q.Always)
+				}
+				story := strings.Join(w.story(), "\n")
+				ran := ""
+				for _, tool := range tt.calls {
+					if strings.Contains(story, "ran "+tool.Spec().Name) {
+						ran += tool.Spec().Name
+					}
+				}
+				if strings.Join(always, "|") != strings.Join(tt.always, "|") || ran != tt.ran || !strings.Contains(story, tt.text) {
+					t.Errorf("asked about %q, ran %q\n%s", always, ran, story)
+				}
+			})
+		})
+	}
+}
