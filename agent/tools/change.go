@@ -43,6 +43,26 @@ func openText(ctx context.Context, call *agent.Call, path string) (*textFile, er
 	return &textFile{text, enc}, nil
 }
 
+// errStale is wrapped by the error for a file that is not as it was when the edit was made for it.
+var errStale = errors.New("the file has changed since the edit was worked out")
+
+// unchanged fails if the text of a file is not old any more, which is nil for a file that was not there. It is for what
+// took a while since the file was read.
+func unchanged(ctx context.Context, call *agent.Call, path string, old *textFile) error {
+	now, err := openText(ctx, call, path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if (now == nil) != (old == nil) || now != nil && *now != *old {
+		return staleError(call, path)
+	}
+	return nil
+}
+
+func staleError(call *agent.Call, path string) error {
+	return fmt.Errorf("%s: %w; call the tool again", display(&call.Workspace, path), errStale)
+}
+
 // Bounds of a preview.
 const (
 	previewTime = 2 * time.Second

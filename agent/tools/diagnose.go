@@ -79,12 +79,9 @@ const maxDiagnosed = 20
 // formatTime bounds how long a language server may format what is to be written.
 const formatTime = 2 * time.Second
 
-// formatWrite has a language server format what is about to be written, if the user wants that. The note says what came
+// formatWrite has a language server format what is about to be written. The note says what came
 // of it; it is empty where nothing did.
 func formatWrite(ctx context.Context, call *agent.Call, path, text string) (formatted, note string) {
-	if !formatsWrites(call) {
-		return text, ""
-	}
 	ctx, cancel := context.WithTimeout(ctx, formatTime)
 	defer cancel()
 	formatted, server, err := call.Languages.Format(ctx, path, text)

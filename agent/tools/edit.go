@@ -92,17 +92,17 @@ func runEdit(ctx context.Context, call *agent.Call, in *editInput) (*agent.Resul
 		return nil, err
 	}
 	name := display(&call.Workspace, path)
+	if reportsEdits(call) { // before the file is read: the user may type while the question is open
+		if err := trustWorkspace(ctx, call, path); err != nil {
+			return nil, err
+		}
+	}
 	old, err := openText(ctx, call, path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, missing(ctx, call, path)
 	}
 	if err != nil {
 		return nil, err
-	}
-	if reportsEdits(call) {
-		if err := trustWorkspace(ctx, call, path); err != nil {
-			return nil, err
-		}
 	}
 	text, err := applyEdits(name, old.text, in.Edits)
 	if err != nil {

@@ -17,7 +17,7 @@ type Applied struct {
 
 // ApplyOperations is applyOperations for tests.
 func ApplyOperations(ctx context.Context, call *agent.Call, ops []lsp.FileOperation) (*Applied, error) {
-	w, err := applyOperations(ctx, call, ops)
+	w, err := applyOperations(ctx, call, ops, seenFiles(ctx, call, ops))
 	if err != nil {
 		return nil, err
 	}

@@ -159,7 +159,7 @@ func TestLSP_RenameWithFiles(t *testing.T) {
 	delete(in, "apply")
 	res = lspEdits(t, w, in,
 		agent.Effect{Action: agent.ActionMove, Path: w.Path("one.x")}, agent.Effect{Action: agent.ActionDelete, Path: w.Path("old.x")},
-		agent.Effect{Action: agent.ActionEdit, Path: w.Dir})
+		agent.Effect{Action: agent.ActionEdit, Paths: []string{w.Path("a.x"), w.Path("new.x"), w.Path("two.x")}})
 	wants(t, res.Text, "Applied rename:\n  a.x: 1 edit\n  RENAME one.x → two.x\n")
 	toolstest.Same(t, "the disk", tree(t, w), map[string]string{"a.x": "\ufeff𝄞 two\r\nend\r\n", "two.x": "two\n", "new.x": ""})
 }
@@ -215,7 +215,8 @@ func TestLSP_RenameKnowsUnsavedText(t *testing.T) {
 		Capabilities: provides("renameProvider"), Answers: map[string][]any{"textDocument/rename": {edit(0), edit(1)}},
 	})
 	w.FS.Buffers[w.Path("b.x")] = "unsaved\none\n"
-	lspEdits(t, w, input{"action": "rename", "file": "a.x", "line": 1, "symbol": "one", "new_name": "two"}, agent.Effect{Action: agent.ActionEdit, Path: w.Dir})
+	lspEdits(t, w, input{"action": "rename", "file": "a.x", "line": 1, "symbol": "one", "new_name": "two"},
+		agent.Effect{Action: agent.ActionEdit, Paths: []string{w.Path("a.x"), w.Path("b.x")}})
 	toolstest.Same(t, "b.x", w.FS.Buffers[w.Path("b.x")], "unsaved\ntwo\n")
 	wants(t, heardBy(t, spec), `"text":"unsaved\none\n"`)
 }

@@ -107,7 +107,7 @@ func (c *lspCall) askOne(ctx context.Context, s *lsp.Server, method string, fn f
 	if err := s.Start(ctx); err != nil {
 		return err
 	}
-	if !s.Supports(method, c.path) {
+	if !s.Supports(method, c.path) && !formatsUnsaid(s, method) {
 		return &lackError{s.Name(), method}
 	}
 	doc, err := c.w.Hold(ctx, s, c.path)
@@ -116,7 +116,15 @@ func (c *lspCall) askOne(ctx context.Context, s *lsp.Server, method string, fn f
 	}
 	defer doc.Release()
 	c.settle(ctx, s)
-	return fn(ctx, s, doc)
+	return lacking(fn(ctx, s, doc))
+}
+
+// lacking makes a lackError of the answer of a server that does not know a method, whatever it says of its capabilities.
+func lacking(err error) error {
+	if re, ok := errors.AsType[*lsp.ResponseError](err); ok && re.Code == codeMethodNotFound {
+		return &lackError{re.Server, re.Method}
+	}
+	return err
 }
 
 // holdError is for a file that no server can be given: gone since it was looked at, for one.
@@ -139,6 +147,8 @@ func (c *lspCall) settle(ctx context.Context, s *lsp.Server) {
 }
 
 const (
+	// codeMethodNotFound is JSON-RPC's.
+	codeMethodNotFound = -32601
 	// codeContentModified is the answer of a server whose work was overtaken by a change, codeServerCancelled that of one
 	// that has given up for now. Both may be asked again.
 	codeContentModified = -32801

@@ -86,8 +86,21 @@ func isKind(query string) bool {
 	return slices.Contains([]string{"quickfix", "refactor", "source", "notebook"}, head) && !strings.ContainsAny(query, " \t")
 }
 
-// diagnosedTime bounds the wait for the problems that actions may be fixes for.
-const diagnosedTime = 5 * time.Second
+// diagnosed is what a server says of a document, for which it waits up to half of the call's time: actions are fixes for
+// that. Where the server has not said it by then, a note tells so.
+func (c *lspCall) diagnosed(ctx context.Context, doc *lsp.Document) []protocol.Diagnostic {
+	most := settleTime
+	if end, ok := ctx.Deadline(); ok {
+		most = min(most, time.Until(end)/2)
+	}
+	limited, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	list, fresh, err := doc.Diagnostics(limited)
+	if !fresh || err != nil {
+		c.note(fmt.Sprintf("%s has not told the problems of %s yet; there may be more for them.", doc.Server.Name(), c.name(doc.Path)))
+	}
+	return list
+}
 
 // codeActions asks all servers for what they offer at the place of the call: the symbol, else the line, else the file.
 func (c *lspCall) codeActions(ctx context.Context) ([]codeAction, error) {
@@ -102,11 +115,9 @@ func (c *lspCall) codeActions(ctx context.Context) ([]codeAction, error) {
 		if err != nil {
 			return err
 		}
-		limited, cancel := context.WithTimeout(ctx, diagnosedTime)
-		list, _, err := doc.Diagnostics(limited)
-		cancel()
-		if err != nil && ctx.Err() != nil {
-			return err
+		list := c.diagnosed(ctx, doc)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
 		}
 		problems := []map[string]any{}
 		for i := range list {
@@ -279,7 +290,7 @@ func planCodeActions(ctx context.Context, c *lspCall, plan *agent.CallPlan) erro
 	if len(p.edit.ops) == 0 && p.command == nil {
 		return fmt.Errorf("Action %q has no workspace edit or command to apply", a.Title)
 	}
-	c.prepare(plan, &p.edit)
+	c.prepare(ctx, plan, &p.edit)
 	c.call.Prepared = prepared(p)
 	if p.command != nil {
 		plan.Effects = append(plan.Effects, agent.Effect{Action: agent.ActionEdit, Path: c.path, Title: plan.Title},
@@ -314,12 +325,31 @@ func (p *preparedAction) resolve(ctx context.Context, c *lspCall, a *codeAction)
 			a.Edit, a.Command = resolved[0].Edit, resolved[0].Command
 		}
 	}
-	if p.command, err = a.command(); err != nil || isNull(a.Edit) {
+	if p.command, err = a.command(); err != nil {
 		return err
 	}
-	edit, err := lsp.DecodeWorkspaceEdit(a.Edit)
-	if err != nil {
-		return err
+	edit := new(lsp.WorkspaceEdit)
+	if !isNull(a.Edit) {
+		if edit, err = lsp.DecodeWorkspaceEdit(a.Edit); err != nil {
+			return err
+		}
+	}
+	if p.command != nil && !runsCommand(s, p.command.Command) {
+		more, err := editOfCommand(p.command)
+		switch {
+		case err != nil:
+			return err
+		case more != nil:
+			edit.Changes = append(edit.Changes, more.Changes...)
+		case edit.Empty():
+			return fmt.Errorf("%q needs %s, a command of an editor's, which %s does not run itself; make the change with edit", a.Title, p.command.Command, s.Name())
+		default:
+			p.edit.notes = append(p.edit.notes, fmt.Sprintf("Behind the edit the action has %s, a command of an editor's, which was not run.", p.command.Command))
+		}
+		p.command = nil
+	}
+	if edit.Empty() {
+		return nil
 	}
 	p.edit.ops, err = edit.Plan(c.surroundings(ctx, s.Encoding(), map[string]*lsp.Document{c.path: doc}))
 	return err
@@ -335,7 +365,7 @@ func (p *preparedAction) run(ctx context.Context, c *lspCall) (*agent.Result, er
 	all := &workspaceChange{call: c.call, before: make(map[string]string)}
 	text := "Applied " + p.edit.what + ":\n"
 	if len(p.edit.ops) > 0 {
-		done, err := applyOperations(ctx, c.call, p.edit.ops)
+		done, err := applyOperations(ctx, c.call, p.edit.ops, p.edit.seen)
 		if err != nil {
 			return nil, err
 		}
@@ -378,7 +408,7 @@ func (c *lspCall) execute(ctx context.Context, s *lsp.Server, command *protocol.
 					}
 				}
 			}
-			done, err := applyOperations(ctx, c.call, ops)
+			done, err := applyOperations(ctx, c.call, ops, nil)
 			if err != nil {
 				return err
 			}

@@ -20,6 +20,8 @@ type preparedEdit struct {
 	// what it is, for "Applied rename:".
 	what string
 	ops  []lsp.FileOperation
+	// seen are the files that ops remove, as they were when the edit was planned.
+	seen map[string][]byte
 	// none is what there is to say where nothing is to be done.
 	none string
 	// preview shows the edit and does not make it.
@@ -34,24 +36,25 @@ type preparedEdit struct {
 }
 
 // prepare takes an edit into the plan of its call: what it changes, for the policy, and the diffs, for the user.
-func (c *lspCall) prepare(plan *agent.CallPlan, e *preparedEdit) {
+func (c *lspCall) prepare(ctx context.Context, plan *agent.CallPlan, e *preparedEdit) {
 	e.notes = append(e.notes, c.notes...)
 	e.preview = e.preview || c.in.Apply != nil && !*c.in.Apply
 	c.call.Prepared = prepared(e)
 	if e.preview || len(e.ops) == 0 {
 		return
 	}
+	e.seen = seenFiles(ctx, c.call, e.ops)
 	plan.Effects = append(plan.Effects, c.effects(plan.Title, e.ops)...)
 	plan.Content = c.previewDiffs(e.ops)
 	plan.Locations = changedPlaces(e.ops)
 }
 
-// effects is what operations do, for the policy. Edits inside the roots are one effect, of the directory that has all of
-// them: nobody wants to be asked for each file of a rename. What is outside is asked for one by one.
+// effects is what operations do, for the policy. Edits inside a root are one effect with all their paths: nobody wants to
+// be asked for each file of a rename. What is outside is asked for one by one.
 func (c *lspCall) effects(title string, ops []lsp.FileOperation) []agent.Effect {
 	var effects []agent.Effect
 	add := func(e agent.Effect) {
-		if !slices.Contains(effects, e) {
+		if !slices.ContainsFunc(effects, func(o agent.Effect) bool { return o.Action == e.Action && o.Path == e.Path && o.Title == e.Title }) {
 			effects = append(effects, e)
 		}
 	}
@@ -76,25 +79,25 @@ func (c *lspCall) effects(title string, ops []lsp.FileOperation) []agent.Effect 
 		}
 	}
 	slices.Sort(edited)
-	switch edited = slices.Compact(edited); len(edited) {
-	case 0:
-	case 1:
-		add(agent.Effect{Action: agent.ActionEdit, Path: edited[0], Title: title})
-	default:
-		add(agent.Effect{Action: agent.ActionEdit, Path: commonDirectory(edited), Title: fmt.Sprintf("%s (%s)", title, count(len(edited), "file"))})
-	}
-	return effects
-}
-
-// commonDirectory is the deepest directory that has all paths.
-func commonDirectory(paths []string) string {
-	dir := filepath.Dir(paths[0])
-	for _, path := range paths[1:] {
-		for dir != filepath.Dir(dir) && !strings.HasPrefix(path, strings.TrimSuffix(dir, string(filepath.Separator))+string(filepath.Separator)) {
-			dir = filepath.Dir(dir)
+	edited = slices.Compact(edited)
+	for _, root := range append([]string{c.call.Workspace.Cwd}, c.call.Workspace.Additional...) {
+		var here, elsewhere []string
+		for _, path := range edited {
+			if (&agent.Workspace{Cwd: root}).Contains(path) {
+				here = append(here, path)
+			} else {
+				elsewhere = append(elsewhere, path)
+			}
+		}
+		switch edited = elsewhere; len(here) {
+		case 0:
+		case 1:
+			add(agent.Effect{Action: agent.ActionEdit, Path: here[0], Title: title})
+		default:
+			effects = append(effects, agent.Effect{Action: agent.ActionEdit, Paths: here, Title: fmt.Sprintf("%s (%s)", title, count(len(here), "file"))})
 		}
 	}
-	return dir
+	return effects
 }
 
 // previewDiffs is the edit as the user sees it before it is made, within bounds.
@@ -193,7 +196,7 @@ func (e *preparedEdit) run(ctx context.Context, c *lspCall) (*agent.Result, erro
 		res.Content, res.Locations = c.previewDiffs(e.ops), changedPlaces(e.ops)
 		return res, nil
 	}
-	done, err := applyOperations(ctx, c.call, e.ops)
+	done, err := applyOperations(ctx, c.call, e.ops, e.seen)
 	if err != nil {
 		return nil, err
 	}

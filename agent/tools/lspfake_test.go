@@ -37,7 +37,7 @@ type fakeScript struct {
 	// Capabilities are further ones.
 	Capabilities map[string]any `json:"capabilities"`
 	// Answers are the results of a method, one for each call in turn; the last one stays. A string "hang" or "die" is done,
-	// one that begins with "error " answered as an error.
+	// "unknown" answered as a method that there is not, one that begins with "error " answered as an error.
 	Answers map[string][]any `json:"answers"`
 	// Applies are the edits that it asks the client to apply during workspace/executeCommand.
 	Applies []any `json:"applies"`
@@ -146,6 +146,8 @@ func (f *fakeServer) take(r *bufio.Reader, raw []byte) (done bool, err error) {
 		return false, nil
 	case text == "die":
 		return true, fmt.Errorf("the fake server dies on %s", m.Method)
+	case text == "unknown":
+		return false, f.send(map[string]any{"id": m.ID, "error": map[string]any{"code": -32601, "message": "method not found"}})
 	case text == "overtaken":
 		return false, f.send(map[string]any{"id": m.ID, "error": map[string]any{"code": -32801, "message": "content modified"}})
 	case strings.HasPrefix(text, "error "):

@@ -8,6 +8,13 @@ import (
 	"github.com/gajae-code/gjc/lsp"
 )
 
+// formatsUnsaid reports whether a server takes textDocument/formatting without saying so: that of ESLint does, as soon as its
+// setting "format" is on.
+func formatsUnsaid(s *lsp.Server, method string) bool {
+	spec := s.Spec()
+	return method == "textDocument/formatting" && spec.Linter && jsonx.Lookup(spec.Settings, "format").String() == "true"
+}
+
 // planFormat has the first server that formats do so, in the way in which the file is indented already.
 func planFormat(ctx context.Context, c *lspCall, plan *agent.CallPlan) error {
 	const method = "textDocument/formatting"
@@ -20,6 +27,9 @@ func planFormat(ctx context.Context, c *lspCall, plan *agent.CallPlan) error {
 	}
 	e := &preparedEdit{what: "format", diffs: true}
 	err = c.first(ctx, servers, method, func(ctx context.Context, s *lsp.Server, doc *lsp.Document) error {
+		if !s.Supports(method, c.path) {
+			c.diagnosed(ctx, doc) // it mends what it has found
+		}
 		params := documentParams(doc)
 		params["options"] = lsp.FormattingOptions(doc.Text.String())
 		var raw jsonx.Raw
@@ -41,6 +51,6 @@ func planFormat(ctx context.Context, c *lspCall, plan *agent.CallPlan) error {
 	if err != nil {
 		return err
 	}
-	c.prepare(plan, e)
+	c.prepare(ctx, plan, e)
 	return nil
 }

@@ -249,7 +249,7 @@ func lspEdits(t *testing.T, w *toolstest.World, in input, effects ...agent.Effec
 	got := []agent.Effect{}
 	for _, e := range p.Effects {
 		if e.Action != agent.ActionRead {
-			got = append(got, agent.Effect{Action: e.Action, Path: e.Path})
+			got = append(got, agent.Effect{Action: e.Action, Path: e.Path, Paths: e.Paths})
 		}
 	}
 	if len(effects) == 0 {
@@ -271,7 +271,7 @@ func TestLSP_GoplsRename(t *testing.T) {
 	toolstest.Same(t, "the disk behind a preview", w.Disk(t, "shape/shape.go"), goModule["shape/shape.go"])
 
 	delete(in, "apply")
-	res = lspEdits(t, w, in, agent.Effect{Action: agent.ActionEdit, Path: w.Dir})
+	res = lspEdits(t, w, in, agent.Effect{Action: agent.ActionEdit, Paths: []string{w.Path("helper.go"), w.Path("main.go"), w.Path("shape/shape.go")}})
 	wants(t, res.Text, "Applied rename:\n", "  helper.go: 1 edit\n", "  main.go: 2 edits\n", "Diagnostics:\n")
 	for name, n := range map[string]int{"main.go": 2, "helper.go": 1} {
 		text := w.FS.Buffers[w.Path(name)]

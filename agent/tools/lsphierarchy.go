@@ -2,6 +2,7 @@ package tools
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -169,7 +170,12 @@ func runHierarchy(ctx context.Context, c *lspCall, h *hierarchy) (*agent.Result,
 				if !slices.Contains(wanted, direction) {
 					continue
 				}
-				if err := c.branch(ctx, &b, s, h, n, roots[i].raw); err != nil {
+				err := lacking(c.branch(ctx, &b, s, h, n, roots[i].raw))
+				if lack, ok := errors.AsType[*lackError](err); ok && len(wanted) > 1 { // the other one is worth telling
+					fmt.Fprintf(&b, "  %s: not known, %s does not support %s\n", h.headlines[n], lack.server, lack.method)
+					continue
+				}
+				if err != nil {
 					return err
 				}
 			}

@@ -74,7 +74,7 @@ func planRename(ctx context.Context, c *lspCall, plan *agent.CallPlan) error {
 	if err != nil {
 		return err
 	}
-	c.prepare(plan, e)
+	c.prepare(ctx, plan, e)
 	return nil
 }
 
@@ -91,6 +91,9 @@ func (c *lspCall) callEdit(ctx context.Context, s *lsp.Server, method string, pa
 func (c *lspCall) mayRename(ctx context.Context, s *lsp.Server, position map[string]any) error {
 	var raw jsonx.Raw
 	err := c.request(ctx, s, "textDocument/prepareRename", position, &raw)
+	if _, lacks := errors.AsType[*lackError](lacking(err)); lacks {
+		return nil // it renames without
+	}
 	if re, ok := errors.AsType[*lsp.ResponseError](err); ok {
 		return fmt.Errorf("%s refuses to rename %s: %s", s.Name(), c.in.Symbol, re.Message)
 	}
@@ -151,7 +154,7 @@ func planRenameFile(ctx context.Context, c *lspCall, plan *agent.CallPlan) error
 	if r.discarded > 0 {
 		e.notes = append(e.notes, count(r.discarded, "edit")+" of further servers were left out, because another server changes the same text.")
 	}
-	c.prepare(plan, e)
+	c.prepare(ctx, plan, e)
 	return nil
 }
 

@@ -1,11 +1,13 @@
 package tools
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,6 +25,9 @@ import (
 type workspaceChange struct {
 	call *agent.Call
 	ops  []lsp.FileOperation
+	// seen has the files to remove as the plan saw them, written what the files hold that this change has written.
+	seen    map[string][]byte
+	written map[string]string
 	// undo are the steps that put back what was done so far, in the order of what was done.
 	undo []undoStep
 	// aside are removed files and directories, moved out of the way until all is done.
@@ -54,12 +59,10 @@ const (
 	maxFollowed = 50
 )
 
-// errStale is wrapped by the error for a file that is not as it was when the edit was made for it.
-var errStale = errors.New("the file has changed since the edit was worked out")
-
-// applyOperations makes the changes. On an error all is as it was, or the error says what is not.
-func applyOperations(ctx context.Context, call *agent.Call, ops []lsp.FileOperation) (*workspaceChange, error) {
-	w := &workspaceChange{call: call, ops: ops, before: make(map[string]string)}
+// applyOperations makes the changes. On an error all is as it was, or the error says what is not. seen is what [seenFiles]
+// found when the operations were planned; nil where nothing could happen since.
+func applyOperations(ctx context.Context, call *agent.Call, ops []lsp.FileOperation, seen map[string][]byte) (*workspaceChange, error) {
+	w := &workspaceChange{call: call, ops: ops, seen: seen, written: make(map[string]string), before: make(map[string]string)}
 	if err := w.check(ctx); err != nil {
 		return nil, fmt.Errorf("nothing was changed: %w", err)
 	}
@@ -81,12 +84,78 @@ func applyOperations(ctx context.Context, call *agent.Call, ops []lsp.FileOperat
 func (w *workspaceChange) check(ctx context.Context) error {
 	for i := range w.ops {
 		o := &w.ops[i]
-		if o.Kind != lsp.WriteFile || slices.ContainsFunc(w.ops[:i], func(p lsp.FileOperation) bool { return touches(&p, o.Path) }) {
+		if slices.ContainsFunc(w.ops[:i], func(p lsp.FileOperation) bool { return touches(&p, o.Path) }) {
 			continue
 		}
-		if _, err := w.open(ctx, o); err != nil {
+		var err error
+		switch o.Kind {
+		case lsp.WriteFile:
+			_, err = w.open(ctx, o)
+		case lsp.RemoveFile:
+			err = w.asSeen(ctx, o)
+		default:
+		}
+		if err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// seenFiles are the files that operations remove, as they are now, in the editor if they are open there: so that nothing
+// is removed that nobody has seen. A file that no operation before touches, and that cannot be read or is too large, is
+// not known.
+func seenFiles(ctx context.Context, call *agent.Call, ops []lsp.FileOperation) map[string][]byte {
+	seen := make(map[string][]byte)
+	for i := range ops {
+		o := &ops[i]
+		if o.Kind != lsp.RemoveFile || o.Directory || slices.ContainsFunc(ops[:i], func(p lsp.FileOperation) bool { return touches(&p, o.Path) }) {
+			continue
+		}
+		if data, err := readSeen(ctx, call, o.Path); err == nil {
+			seen[o.Path] = data
+		}
+	}
+	return seen
+}
+
+// readSeen reads a file of any kind of content, within the bounds of what is compared.
+func readSeen(ctx context.Context, call *agent.Call, path string) ([]byte, error) {
+	if info, err := call.FS.Stat(ctx, path); err == nil && (info.Size() > maxReadFile || !info.Mode().IsRegular()) {
+		return nil, errors.ErrUnsupported
+	}
+	data, err := call.FS.ReadFile(ctx, path)
+	if data == nil && err == nil {
+		data = []byte{}
+	}
+	return data, err
+}
+
+// asSeen fails if a file that is to be removed holds something else than the plan saw, or this change wrote into it. What
+// the plan could not read it cannot tell.
+func (w *workspaceChange) asSeen(ctx context.Context, o *lsp.FileOperation) error {
+	if o.Directory {
+		return nil
+	}
+	seen, known := w.seen[o.Path]
+	text, written := w.written[o.Path]
+	if !written {
+		text = o.Old
+	}
+	if !known && !written && o.Old == "" {
+		return nil
+	}
+	data, err := readSeen(ctx, w.call, o.Path)
+	if err != nil {
+		return fmt.Errorf("%s was to be deleted, and whether it is as it was cannot be told: %w", w.name(o.Path), reason(err))
+	}
+	same := !known || bytes.Equal(seen, data)
+	if same && (written || o.Old != "") { // the text of the plan is what the user was shown
+		now, _, err := decodeText(data)
+		same = err == nil && now == text
+	}
+	if !same {
+		return fmt.Errorf("%s was to be deleted: %w; look at it and call the tool again", w.name(o.Path), errStale)
 	}
 	return nil
 }
@@ -105,7 +174,7 @@ func (w *workspaceChange) open(ctx context.Context, o *lsp.FileOperation) (*text
 		return nil, err
 	}
 	if file.text != o.Old {
-		return nil, fmt.Errorf("%s: %w; call the tool again", w.name(o.Path), errStale)
+		return nil, staleError(w.call, o.Path)
 	}
 	return file, nil
 }
@@ -155,6 +224,7 @@ func (w *workspaceChange) write(ctx context.Context, o *lsp.FileOperation) error
 
 // wrote takes a written file into the result.
 func (w *workspaceChange) wrote(c *change) {
+	w.written[c.path] = c.now
 	w.content = append(w.content, c.diff())
 	w.locate(c.path, c.firstLine())
 	for _, n := range c.notes {
@@ -227,6 +297,12 @@ func (w *workspaceChange) move(ctx context.Context, o *lsp.FileOperation) error 
 	w.content = append(w.content, agent.TextContent{Text: fmt.Sprintf("Renamed `%s` to `%s`.", w.name(o.Path), w.name(o.NewPath))})
 	w.locate(o.NewPath, 0)
 	w.events = append(w.events, lsp.FileEvent{Path: o.Path, Type: protocol.FileChangeTypeDeleted})
+	for path, text := range maps.Clone(w.written) {
+		if rest, ok := strings.CutPrefix(path, o.Path); ok && (rest == "" || rest[0] == filepath.Separator) {
+			delete(w.written, path)
+			w.written[o.NewPath+rest] = text
+		}
+	}
 	for i, path := range w.changed { // the text is elsewhere now
 		if rest, ok := strings.CutPrefix(path, o.Path); ok && (rest == "" || rest[0] == filepath.Separator) {
 			w.changed[i] = o.NewPath + rest
@@ -262,6 +338,9 @@ func (w *workspaceChange) remove(ctx context.Context, o *lsp.FileOperation) erro
 			return fmt.Errorf("%s was to be deleted, and is a directory that is not empty", w.name(o.Path))
 		}
 	}
+	if err := w.asSeen(ctx, o); err != nil {
+		return err
+	}
 	aside := filepath.Join(filepath.Dir(o.Path), ".gjc-removed-"+rand.Text()[:8])
 	if err := w.call.FS.Rename(ctx, o.Path, aside); err != nil {
 		return fmt.Errorf("%s cannot be deleted: %w", w.name(o.Path), linkReason(err))
@@ -277,6 +356,7 @@ func (w *workspaceChange) remove(ctx context.Context, o *lsp.FileOperation) erro
 	}
 	w.events = append(w.events, lsp.FileEvent{Path: o.Path, Type: protocol.FileChangeTypeDeleted})
 	w.changed = slices.DeleteFunc(w.changed, func(path string) bool { return touches(o, path) })
+	maps.DeleteFunc(w.written, func(path, _ string) bool { return touches(o, path) })
 	return nil
 }
 

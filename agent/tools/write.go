@@ -67,21 +67,26 @@ func runWrite(ctx context.Context, call *agent.Call, in *writeInput) (*agent.Res
 	if strings.ContainsRune(in.Content, 0) {
 		return nil, fmt.Errorf("%w for write: the content has zero bytes; write is for text", agent.ErrBadInput)
 	}
-	old, err := openText(ctx, call, path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	if reportsWrites(call) || formatsWrites(call) {
+	if reportsWrites(call) || formatsWrites(call) { // before the file is read: the user may type while the question is open
 		if err := trustWorkspace(ctx, call, path); err != nil {
 			return nil, err
 		}
+	}
+	old, err := openText(ctx, call, path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
 	}
 	content, enc, notes := replacement(old, in.Content)
 	if old != nil && content == old.text {
 		return &agent.Result{Text: name + " has this text already; nothing changed."}, nil
 	}
-	if formatted, note := formatWrite(ctx, call, path, content); note != "" {
-		content, notes = formatted, append(notes, note)
+	if formatsWrites(call) {
+		if formatted, note := formatWrite(ctx, call, path, content); note != "" {
+			content, notes = formatted, append(notes, note)
+		}
+		if err := unchanged(ctx, call, path, old); err != nil {
+			return nil, err
+		}
 	}
 	data := encodeText(content, enc)
 	c := change{call: call, path: path, old: old}
