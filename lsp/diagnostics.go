@@ -164,6 +164,11 @@ func (d *Document) Diagnostics(ctx context.Context) (list []protocol.Diagnostic,
 			}
 			continue
 		}
+		if l.hasTSServer() {
+			if list, ok := d.askTSServer(ctx, l); ok {
+				return list, !d.outdated(), nil
+			}
+		}
 		if list, ok := d.await(ctx, l); ok {
 			return list, true, nil
 		}
@@ -189,7 +194,8 @@ func (d *Document) said(ctx context.Context, err error) ([]protocol.Diagnostic, 
 	return d.Server.Published(d.Path), false, err
 }
 
-// await waits for a publication for the document's text. ok is false when ctx or the process ended.
+// await waits for a publication for the document's text. ok is false when ctx or the process ended, or the server has
+// registered to be asked instead.
 func (d *Document) await(ctx context.Context, l *life) (list []protocol.Diagnostic, ok bool) {
 	ds := d.Server.docs
 	key := pathKey(d.Path)
@@ -232,6 +238,8 @@ func (d *Document) await(ctx context.Context, l *life) (list []protocol.Diagnost
 			return slices.Clone(list), true // its last word so far
 		case l.isOver() || ctx.Err() != nil:
 			return nil, false
+		case !fresh && len(l.identifiers("textDocument/diagnostic", d.Path)) > 0:
+			return nil, false // it wants to be asked now
 		}
 	}
 }

@@ -344,6 +344,18 @@ func (ds *documents) reopen(ctx context.Context, l *life) error {
 	return nil
 }
 
+// waiting reports whether there are documents to be opened again.
+func (ds *documents) waiting() bool {
+	ds.mu.Lock()
+	defer ds.mu.Unlock()
+	for _, d := range ds.byKey {
+		if d.in != nil {
+			return true
+		}
+	}
+	return false
+}
+
 // held reports whether somebody holds a document.
 func (ds *documents) held() bool {
 	ds.mu.Lock()

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
@@ -128,6 +129,9 @@ func (l *life) initialize(ctx context.Context) error {
 			return err
 		}
 	}
+	if s.docs.waiting() {
+		l.awaitConfigured(ctx)
+	}
 	return s.docs.reopen(ctx, l)
 }
 
@@ -168,6 +172,21 @@ func versionOf(version string) string {
 }
 
 // workspaceFolders are directories as the protocol has them.
+// configureWait is how long documents wait for a server to ask for its configuration. Some forget what they are given
+// before they have that.
+const configureWait = 200 * time.Millisecond
+
+func (l *life) awaitConfigured(ctx context.Context) {
+	t := time.NewTimer(configureWait)
+	defer t.Stop()
+	select {
+	case <-l.configured:
+	case <-t.C:
+	case <-l.conn.Closing():
+	case <-ctx.Done():
+	}
+}
+
 func (l *life) workspaceFolders(dirs []string) []workspaceFolder {
 	list := make([]workspaceFolder, 0, len(dirs))
 	for _, dir := range dirs {

@@ -46,15 +46,18 @@ type life struct {
 	encoding Encoding
 	sync     syncOptions
 
-	over      chan struct{} // closed when process and connection have ended
-	noted     chan struct{} // closed when the server has taken note of that
-	ended     sync.Once
-	endErr    error
-	owed      atomic.Int64 // answers that the server has not read yet
-	progress  *progress
-	asked     atomic.Bool // it asked for its configuration
-	registry  registry
-	described atomic.Pointer[string] // how the process ended
+	over     chan struct{} // closed when process and connection have ended
+	noted    chan struct{} // closed when the server has taken note of that
+	ended    sync.Once
+	endErr   error
+	owed     atomic.Int64 // answers that the server has not read yet
+	progress *progress
+	asked    atomic.Bool // it asked for its configuration
+	// configured is closed when it has been answered that, by settled.
+	configured chan struct{}
+	settled    sync.Once
+	registry   registry
+	described  atomic.Pointer[string] // how the process ended
 
 	mu   sync.Mutex
 	stop error // why the end is wanted; nil where it is not
@@ -135,7 +138,7 @@ func (s *Server) newLife(p *proc.Process) *life {
 	cancel()
 	l := &life{
 		server: s, proc: p, started: time.Now(), nowait: nowait, encoding: UTF16,
-		over: make(chan struct{}), noted: make(chan struct{}), progress: newProgress(),
+		over: make(chan struct{}), noted: make(chan struct{}), configured: make(chan struct{}), progress: newProgress(),
 		framing: &framing{stray: func(line string) { s.logf("[stdout] %s", line) }},
 	}
 	l.conn = jsonrpc.NewConn(context.Background(), p.Stdout(), p.Stdin(), jsonrpc.Options{

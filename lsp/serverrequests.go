@@ -118,6 +118,7 @@ func (l *life) register(raw jsonx.Raw) error {
 			return fmt.Errorf("%s: %w", r.Method, err)
 		}
 	}
+	l.server.docs.wake() // who waits for problems may ask for them now
 	return nil
 }
 

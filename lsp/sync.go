@@ -145,7 +145,9 @@ func (l *life) trace(dir jsonrpc.Direction, data []byte) {
 			l.server.docs.wrote(l, c)
 		}
 	case strings.HasPrefix(start, answerOnWire) && !isRequest(start[len(answerOnWire):]):
-		l.owed.Add(-1)
+		if l.owed.Add(-1) == 0 && l.asked.Load() {
+			l.settled.Do(func() { close(l.configured) })
+		}
 	}
 }
 
