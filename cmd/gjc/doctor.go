@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -31,7 +32,10 @@ func newDoctor(h *host, opts *options) *cobra.Command {
 		Short: "Check this machine's setup",
 		Args:  usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			found := examine(cmd.Context(), h, opts)
+			found, err := waitFor(cmd.Context(), func() []finding { return examine(cmd.Context(), h, opts) })
+			if err != nil {
+				return err
+			}
 			if asJSON {
 				text, err := jsonx.Marshal(found)
 				if err != nil {
@@ -55,6 +59,28 @@ func newDoctor(h *host, opts *options) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
+}
+
+// endTime is how long doctor's children may take to end behind a signal.
+const endTime = 2 * time.Second
+
+// waitFor returns what look finds, or ctx's cause. A look that does not heed ctx, into a file system that hangs, is left
+// behind: the process is about to end.
+func waitFor(ctx context.Context, look func() []finding) ([]finding, error) {
+	done := make(chan []finding, 1)
+	go func() { done <- look() }()
+	select {
+	case found := <-done:
+		return found, nil
+	case <-ctx.Done():
+	}
+	late := time.NewTimer(endTime)
+	defer late.Stop()
+	select {
+	case <-done:
+	case <-late.C:
+	}
+	return nil, context.Cause(ctx)
 }
 
 // examine looks at everything that a session needs. It changes nothing.

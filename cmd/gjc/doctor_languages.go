@@ -3,10 +3,10 @@ package main
 import (
 	"context"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
@@ -16,8 +16,12 @@ import (
 	lspconfig "github.com/gajae-code/gjc/lsp/config"
 )
 
-// versionTime bounds how long a language server may take to tell its version.
-const versionTime = 3 * time.Second
+const (
+	// versionTime bounds how long the language servers may take to tell their versions, all together.
+	versionTime = 3 * time.Second
+	// versionBytes is how much of what a server prints is looked at.
+	versionBytes = 64 << 10
+)
 
 // examineLanguages looks at the language servers of the working directory.
 func examineLanguages(ctx context.Context, h *host, opts *options, dir string, add func(state, what, format string, args ...any)) {
@@ -48,12 +52,17 @@ func examineLanguages(ctx context.Context, h *host, opts *options, dir string, a
 	for _, p := range list.Problems {
 		add("warning", "lsp", "%s", p)
 	}
-	for _, c := range list.Servers {
-		version := languageVersion(ctx, c.Spec, local.Environ(ctx))
-		if version == "" {
-			version = "of a version that it does not tell"
+	env, err := catalog.Environ(ctx)
+	if err != nil {
+		add("problem", "lsp", "%v", err)
+		return
+	}
+	versions := languageVersions(ctx, list.Servers, env, h.neutralDir())
+	for i, c := range list.Servers {
+		if versions[i] == "" {
+			versions[i] = "of a version that it does not tell"
 		}
-		add("ok", "lsp", "%s %s: %s", c.Spec.Name, version, c.Spec.Path)
+		add("ok", "lsp", "%s %s: %s", c.Spec.Name, versions[i], c.Spec.Path)
 	}
 	others := 0
 	for _, u := range list.Unused {
@@ -70,24 +79,64 @@ func examineLanguages(ctx context.Context, h *host, opts *options, dir string, a
 
 var versionPattern = regexp.MustCompile(`v?\d+\.\d+[\w.+-]*`)
 
-// languageVersion asks a server for its version; empty where it has no way to tell.
-func languageVersion(ctx context.Context, spec *lsp.Spec, env []string) string {
-	if v := packageVersion(spec.Path); v != "" {
-		return v
-	}
+// languageVersions asks servers for their versions, side by side; empty where one has no way to tell. They run in dir, and
+// nothing of them is left behind.
+func languageVersions(ctx context.Context, servers []lsp.Candidate, env []string, dir string) []string {
 	ctx, cancel := context.WithTimeout(ctx, versionTime)
-	defer cancel()
+	children := proc.NewGroup(nil)
+	versions := make([]string, len(servers))
+	var all sync.WaitGroup
+	for i, c := range servers {
+		all.Go(func() {
+			if versions[i] = packageVersion(c.Spec.Path); versions[i] == "" {
+				versions[i] = languageVersion(ctx, children, c.Spec, env, dir)
+			}
+		})
+	}
+	all.Wait()
+	cancel() // what is left now is killed at once
+	_ = children.Close(ctx)
+	return versions
+}
+
+func languageVersion(ctx context.Context, children *proc.Group, spec *lsp.Spec, env []string, dir string) string {
 	arg := "--version"
 	if spec.Name == "gopls" {
 		arg = "version"
 	}
-	cmd := exec.CommandContext(ctx, spec.Path, arg)
-	cmd.Env, cmd.WaitDelay = proc.Environ(env), time.Second
-	out, err := cmd.CombinedOutput()
+	out := &head{most: versionBytes}
+	p, err := children.Start(ctx, &proc.Options{Path: spec.Path, Args: []string{arg}, Dir: dir, Env: proc.Environ(env), Stdout: out, MergeStderr: true})
 	if err != nil {
 		return ""
 	}
-	return versionPattern.FindString(string(out))
+	// Without an end the output still grows.
+	if state, err := p.Wait(ctx); err != nil || !state.Success() {
+		return ""
+	}
+	return versionPattern.FindString(string(out.text))
+}
+
+// head keeps the beginning of what is written.
+type head struct {
+	text []byte
+	most int
+}
+
+func (h *head) Write(b []byte) (int, error) {
+	h.text = append(h.text, b[:min(len(b), h.most-len(h.text))]...)
+	return len(b), nil
+}
+
+// neutralDir is a directory that is not the project's, for programs that look around: the home directory, or the top of
+// the file system.
+func (h *host) neutralDir() string {
+	home, err := h.home()
+	if err == nil {
+		if info, err := os.Stat(home); err == nil && info.IsDir() {
+			return home
+		}
+	}
+	return filepath.VolumeName(os.TempDir()) + string(filepath.Separator)
 }
 
 // packageVersion is that of the npm package which a program is part of: most of those servers do not tell it themselves.
@@ -97,7 +146,12 @@ func packageVersion(path string) string {
 		return ""
 	}
 	for dir := filepath.Dir(real); strings.Contains(filepath.ToSlash(dir), "/node_modules/"); dir = filepath.Dir(dir) {
-		data, err := os.ReadFile(filepath.Join(dir, "package.json"))
+		file := filepath.Join(dir, "package.json")
+		// A pipe of that name would never end.
+		if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() || info.Size() > 1<<20 {
+			continue
+		}
+		data, err := os.ReadFile(file)
 		if err != nil {
 			continue
 		}

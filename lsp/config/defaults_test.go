@@ -63,6 +63,18 @@ func TestDefaults(t *testing.T) {
 	if got := string(def("typescript-language-server").spec("/t").InitOptions); !strings.Contains(got, `"hostInfo":"gjc-coding-agent"`) {
 		t.Errorf("typescript-language-server has the options %s", got)
 	}
+	// The server throws where one of these is missing.
+	for _, name := range strings.Fields("validate run packageManager useESLintClass experimental codeAction codeActionOnSave format nodePath onIgnoredFiles options problems quiet rulesCustomizations") {
+		if def("eslint").fields["settings"].member(name) == nil {
+			t.Errorf("eslint has no setting %s", name)
+		}
+	}
+	// What servers load is said of servers that there are.
+	for command := range loadsProject {
+		if !slices.ContainsFunc(defs, func(d *definition) bool { return d.command() == command }) {
+			t.Errorf("nobody runs %s", command)
+		}
+	}
 	if s := def("gopls").spec("/g"); !slices.Equal(s.Args, []string{"serve"}) || !slices.Equal(s.FileTypes, []string{".go", ".mod", ".sum"}) || s.Warmup != 0 || s.Linter {
 		t.Errorf("gopls: %+v", s)
 	}

@@ -1,9 +1,34 @@
 package config
 
 import (
+	"context"
 	"path/filepath"
 	"strings"
 )
+
+// Environ returns the environment for programs that run beside the servers: without the places on PATH that are relative
+// or lie in a root that is not trusted, so that a script finds no interpreter there.
+func (c *Catalog) Environ(ctx context.Context) ([]string, error) {
+	if err := c.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer c.leave()
+	s := c.snapshot(ctx, c.opts.MaxAge)
+	var kept []string
+	for _, entry := range filepath.SplitList(variable(s.env, "PATH", c.opts.GOOS)) {
+		if !filepath.IsAbs(entry) {
+			continue
+		}
+		if of := s.ownerOf(entry); of == nil || of.programsTrusted {
+			kept = append(kept, entry)
+		}
+	}
+	return withPath(s.env, kept), nil
+}
+
+func withPath(env, entries []string) []string {
+	return append(env[:len(env):len(env)], "PATH="+strings.Join(entries, string(filepath.ListSeparator)))
+}
 
 // owner returns the innermost root that a file lies in, or "": by its name, or by where the links on its way or its
 // directory's lead.
@@ -70,5 +95,5 @@ func withoutDir(env []string, dir, goos string) (rest []string, less bool) {
 			kept = append(kept, entry)
 		}
 	}
-	return append(env[:len(env):len(env)], "PATH="+strings.Join(kept, string(filepath.ListSeparator))), less
+	return withPath(env, kept), less
 }

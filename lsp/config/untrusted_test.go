@@ -159,6 +159,28 @@ func TestCatalog_PathInAnotherRoot(t *testing.T) {
 	}
 }
 
+// Programs that look for others find none in a project that is not trusted.
+func TestCatalog_Environ(t *testing.T) {
+	m, c := pathMachine(t, "tools/.", "", ".", "tools", "~/bin")
+	m.write("tools/node", "")
+	path := func() string {
+		env, err := c.Environ(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.TrimPrefix(env[len(env)-1], "PATH=")
+	}
+	if got := path(); got != m.path("~/bin") {
+		t.Errorf("without trust PATH is %q", got)
+	}
+	if err := m.trust.Answer(t.Context(), &trust.Subject{Path: m.root, Programs: []string{"any"}}, trust.Trusted, false); err != nil {
+		t.Fatal(err)
+	}
+	if got := path(); got != m.path("tools")+string(os.PathListSeparator)+m.path("~/bin") {
+		t.Errorf("with trust PATH is %q", got)
+	}
+}
+
 // lspmux is never that of the project.
 func TestLspmux_InTheWorkspace(t *testing.T) {
 	m, c := pathMachine(t, "tools/.")

@@ -1,0 +1,114 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// doctor is "gjc doctor" in work, with the programs in bin on PATH before all others.
+func doctor(t *testing.T, home, work, bin string, env ...string) (cmd *exec.Cmd, out *bytes.Buffer) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), hang)
+	t.Cleanup(cancel)
+	out = new(bytes.Buffer)
+	cmd = exec.CommandContext(ctx, self(t), "doctor")
+	cmd.Dir, cmd.Stdout, cmd.Stderr = work, out, out
+	cmd.Env = environment(home, append(env, "SHLVL=1", "PATH="+bin+":"+os.Getenv("PATH"))...)
+	return cmd, out
+}
+
+func script(t *testing.T, path, text string) {
+	t.Helper()
+	writeFile(t, path, "#!/bin/sh\n"+text+"\n")
+	if err := os.Chmod(path, 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Servers are asked for their versions away from the project, with nothing of it on PATH, and leave nothing behind.
+func TestDoctor_Versions(t *testing.T) {
+	t.Parallel()
+	home, work, mark := tempDir(t), tempDir(t), markOf(t)
+	bin, seen := filepath.Join(home, "bin"), filepath.Join(home, "seen")
+	for name, text := range map[string]string{
+		"gopls":                `pwd > ` + seen + `; echo "$PATH" >> ` + seen + `; sleep 600 & echo v9.8.7`,
+		"pylsp":                `trap '' TERM HUP; sleep 600 & echo v1.2.3; sleep 601`,
+		"clangd":               `(trap '' TERM; sleep 602) & wait`,
+		"bash-language-server": `exec yes v4.5.6`,
+		"zls":                  `echo v6.5.4`,
+	} {
+		script(t, filepath.Join(bin, name), text)
+	}
+	for _, name := range []string{"go.mod", "setup.py", "Makefile", "build.zig", ".git/HEAD"} {
+		writeFile(t, filepath.Join(work, name), "")
+	}
+	cmd, out := doctor(t, home, work, bin, mark)
+	cmd.Env = append(cmd.Env, "PATH="+filepath.Join(work, "tools")+"::"+bin+":"+os.Getenv("PATH"))
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, want := range []string{
+		"gopls v9.8.7: ", "zls v6.5.4: ", "pylsp of a version that it does not tell: ", "clangd of a version that it does not tell: ", "bashls of a version that it does not tell: ",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is missing in\n%s", want, out)
+		}
+	}
+	data, err := os.ReadFile(seen)
+	if err != nil || strings.Contains(string(data), work) || strings.Contains(string(data), "::") || !strings.HasPrefix(string(data), home+"\n") {
+		t.Errorf("gopls has seen %q, %v", data, err)
+	}
+	wantNoneLeft(t, mark)
+}
+
+// A signal ends doctor, also where reading a file hangs.
+func TestDoctor_Signal(t *testing.T) {
+	t.Parallel()
+	home, work := tempDir(t), tempDir(t)
+	pipe := filepath.Join(home, ".gjc", "agent", "config.yml")
+	if err := os.MkdirAll(filepath.Dir(pipe), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd, out := doctor(t, home, work, home)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	w, err := os.OpenFile(pipe, os.O_WRONLY, 0) // waits for the reader
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	if status := cmd.ProcessState.Sys().(syscall.WaitStatus); !status.Exited() || status.ExitStatus() != 1 || !strings.Contains(out.String(), "gjc: ") {
+		t.Errorf("%v: %s", cmd.ProcessState, out)
+	}
+}
+
+// A pipe in the project keeps doctor from nothing.
+func TestDoctor_Pipes(t *testing.T) {
+	t.Parallel()
+	home, work := tempDir(t), tempDir(t)
+	for _, name := range []string{"bin", "lsp.json", "node_modules"} {
+		if err := syscall.Mkfifo(filepath.Join(work, name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd, out := doctor(t, home, work, home)
+	if err := cmd.Run(); err != nil || !strings.Contains(out.String(), "lsp.json: this is no regular file") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
