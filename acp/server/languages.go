@@ -17,6 +17,8 @@ type Languages struct {
 	// Catalog knows the servers; nil for none.
 	Catalog lsp.Catalog
 	OnWrite lsp.OnWrite
+	// Subagents says that helper agents have them too.
+	Subagents bool
 }
 
 // openLanguages gives a session its language servers. It starts none. It is nil where there shall be none.
@@ -31,6 +33,7 @@ func (s *Server) openLanguages(e *entry, ws agent.Workspace, files agent.FS) *ls
 	if lang.Catalog == nil {
 		return nil
 	}
+	e.subagentLanguages = lang.Subagents
 	return s.languages.Open(lsp.WorkspaceOptions{
 		Roots: append([]string{ws.Cwd}, ws.Additional...), Catalog: lang.Catalog, OnWrite: lang.OnWrite,
 		ReadFile: func(ctx context.Context, path string) ([]byte, error) {

@@ -35,6 +35,8 @@ type entry struct {
 	files        agent.FS
 	languages    *lsp.Workspace // nil for none
 	languagesErr error          // of their configuration
+	// subagentLanguages says that child sessions have the language servers too.
+	subagentLanguages bool
 
 	done chan struct{} // closed when ready
 

@@ -42,6 +42,9 @@ func instruction(parent acp.SessionID, ev *agent.SubagentChanged) acp.SessionUpd
 // to any other the child's calls are calls of the parent's session, under names that tell them apart.
 func (s *Server) surroundings(e *entry, ws agent.Workspace, parent bridges.Set, about agent.Subagent) agent.Surroundings {
 	around := agent.Surroundings{FS: parent.FS, Terminal: parent.Terminal, Programs: parent.Programs}
+	if e.subagentLanguages {
+		around.Languages = e.languages
+	}
 	if !e.out.subagents {
 		names := callNames{about.CallID + "/"}
 		around.Approver = namedApprover{parent.Approver, names}

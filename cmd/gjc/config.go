@@ -32,6 +32,8 @@ type lspSettings struct {
 	formatOnWrite bool
 	// diagnosticsOnWrite and diagnosticsOnEdit report what they say of a changed file.
 	diagnosticsOnWrite, diagnosticsOnEdit bool
+	// subagents gives them to helper agents too; it is enableLsp of the section task.
+	subagents bool
 }
 
 // onWrite is what is done when a tool changes a file.
@@ -49,6 +51,7 @@ func (c *config) switches() map[string]map[string]*bool {
 			"diagnosticsOnWrite": &c.lsp.diagnosticsOnWrite,
 			"diagnosticsOnEdit":  &c.lsp.diagnosticsOnEdit,
 		},
+		"task": {"enableLsp": &c.lsp.subagents},
 	}
 }
 

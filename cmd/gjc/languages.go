@@ -25,6 +25,7 @@ func (h *host) languages(agentDir string, opts *options, local *bridges.Local) f
 		}
 		return server.Languages{
 			Catalog: lspconfig.New(h.catalogOptions(agentDir, roots, local, trust.NewSession(store))), OnWrite: cfg.lsp.onWrite(),
+			Subagents: cfg.lsp.subagents,
 		}, nil
 	}
 }

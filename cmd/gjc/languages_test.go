@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -109,6 +110,29 @@ func (h *languageHost) has(t *testing.T, text, part string, not bool) {
 	part = strings.TrimPrefix(part, "-")
 	if strings.Contains(text, part) == not {
 		t.Errorf("%q in %q: %v", part, text, !not)
+	}
+}
+
+// Helper agents have no language servers, unless the user wants that; what they change is known to their parent's.
+func TestLanguages_Subagents(t *testing.T) {
+	t.Parallel()
+	for _, on := range []bool{false, true} {
+		files := fakeLanguages(t, "good")
+		if on {
+			files[".gjc/agent/config.yml"] = "task: {enableLsp: true}"
+		}
+		h := startLanguagesWith(t, files, nil).mark()
+		id := h.open()
+		o := h.prompt(id, `!task !write a.txt BUG`)
+		told := false
+		for _, c := range o.calls {
+			told = told || strings.Contains(c.Text, "a bug")
+		}
+		if told != on {
+			t.Errorf("with task.enableLsp %v the child is told: %v; %+v", on, told, o)
+		}
+		h.ask(t, id, "!lsp diagnostics a.txt", languageAsk{want: []string{"a bug"}})
+		h.stop()
 	}
 }
 
@@ -256,8 +280,8 @@ func TestLanguages_Trust(t *testing.T) {
 	writeFile(t, config, languageConfig(t, "good", `"settings": {"a": 1}`))
 	answer = "reject_always"
 	h.prompt(id, "!bash true") // the look behind a command finds the change
-	for len(titles) < 3 && h.ctx.Err() == nil {
-		h.ask(t, id, "!edit a.txt BUG => BUG BUG", languageAsk{})
+	for n := 0; len(titles) < 3 && h.ctx.Err() == nil; n++ {
+		h.ask(t, id, fmt.Sprintf("!write a.txt BUG %d", n), languageAsk{})
 	}
 	asked(3)
 	h.stop()
