@@ -23,7 +23,7 @@ func newTrust(h *host, opts *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trust",
 		Short: "List the workspaces that may run commands of their own",
-		Long: "A workspace can name programs in its own files: language servers in lsp.json, programs in node_modules/.bin. gjc runs them after you have allowed it, " +
+		Long: "A workspace can name programs in its own files: language servers in lsp.json, programs in node_modules/.bin, code that a language server loads (eslint, TypeScript). gjc runs them after you have allowed it, " +
 			"and asks again when one of the files says something else. trust lists your answers.",
 		Args: usageArgs(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {

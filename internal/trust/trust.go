@@ -45,8 +45,8 @@ type Subject struct {
 	Path string
 	// Files name commands.
 	Files []File
-	// Programs are programs that lie in the workspace itself, as paths below it; they are trusted all together, present
-	// and future ones.
+	// Programs are programs that lie in the workspace itself, and code there that programs from elsewhere would load, as
+	// paths below it; they are trusted all together, present and future ones.
 	Programs []string
 	// Changed names what is not as it was when the user last answered. It is for people; nobody compares it.
 	Changed []string
