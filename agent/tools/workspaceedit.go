@@ -103,8 +103,8 @@ func (w *workspaceChange) check(ctx context.Context) error {
 }
 
 // seenFiles are the files that operations remove, as they are now, in the editor if they are open there: so that nothing
-// is removed that nobody has seen. A file that no operation before touches, and that cannot be read or is too large, is
-// not known.
+// is removed that nobody has seen. A file that an operation before touches, that cannot be read, or that is too large is not
+// known.
 func seenFiles(ctx context.Context, call *agent.Call, ops []lsp.FileOperation) map[string][]byte {
 	seen := make(map[string][]byte)
 	for i := range ops {
