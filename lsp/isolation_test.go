@@ -379,3 +379,23 @@ func TestManager_CloseIsBounded(t *testing.T) {
 	}
 	k.Drained(in(t))
 }
+
+// What a change breaks elsewhere may be found later than the problems of the changed file itself.
+func TestEdit_LateElsewhere(t *testing.T) {
+	k := newKitchen(t, script{Publish: "versioned"})
+	a, b := k.write("a.txt", "fine\n"), k.write("b.txt", "b\n")
+	e := k.session()
+	s := e.server(t, a)
+	text := lsp.ReportText(e.Before(map[string]string{a: "old\n"}).Report(in(t), patience, []string{a}), filepath.Base, 50)
+	if text != "a.txt: no problems (fake)" {
+		t.Errorf("at once: %s", text)
+	}
+	say(t, s, b, 0, "BUG by the change")
+	var late []*lsp.Report
+	for ctx := in(t); late == nil && ctx.Err() == nil; {
+		late = e.Late()
+	}
+	if text := lsp.ReportText(late, filepath.Base, 50); text != "b.txt: 1 error (1 new)\n  1:1 [error] [new] [fake] a bug: BUG by the change (12)" {
+		t.Errorf("late: %s", text)
+	}
+}

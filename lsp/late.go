@@ -25,26 +25,7 @@ func (w *Workspace) listen(f *edited, at int) {
 	if base.err != nil || !base.fresh {
 		base.list = nil
 	}
-	key := s.Name() + "\x00" + f.path
-	ctx, cancel := context.WithTimeout(w.ctx, lateWait)
-	here := &listener{cancel}
-	w.mu.Lock()
-	if w.late.waiting == nil {
-		w.late.waiting = make(map[string]*listener)
-	}
-	if former := w.late.waiting[key]; former != nil {
-		former.end()
-	}
-	w.late.waiting[key] = here
-	w.mu.Unlock()
-	over := func() {
-		cancel()
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		if w.late.waiting[key] == here {
-			delete(w.late.waiting, key)
-		}
-	}
+	ctx, over := w.listens(s.Name()+"\x00"+f.path, lateWait)
 	started := w.manager.background(func() {
 		defer over()
 		a, first := w.overhear(ctx, s, f, heard.fresh)
@@ -74,6 +55,56 @@ func (w *Workspace) listen(f *edited, at int) {
 		defer w.mu.Unlock()
 		if len(w.late.reports) < maxLate {
 			w.late.reports = append(w.late.reports, r)
+		}
+	})
+	if !started {
+		over()
+	}
+}
+
+// listens begins to wait for late words about something, in place of who did so before. over must be called.
+func (w *Workspace) listens(about string, most time.Duration) (ctx context.Context, over func()) {
+	ctx, cancel := context.WithTimeout(w.ctx, most)
+	here := &listener{cancel}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.late.waiting == nil {
+		w.late.waiting = make(map[string]*listener)
+	}
+	if former := w.late.waiting[about]; former != nil {
+		former.end()
+	}
+	w.late.waiting[about] = here
+	return ctx, func() {
+		cancel()
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.late.waiting[about] == here {
+			delete(w.late.waiting, about)
+		}
+	}
+}
+
+// listenElsewhere waits in the background for what a server finds in files that a change did not touch, behind what it has
+// published by now. The next change ends that.
+func (w *Workspace) listenElsewhere(s *Server, touched map[string]bool) {
+	heard := s.published()
+	ctx, over := w.listens(s.Name()+"\x00", secondLook)
+	started := w.manager.background(func() {
+		defer over()
+		for ctx.Err() == nil {
+			s.quiet(ctx, elsewhereQuiet)
+			moved := s.moved()
+			if reports := w.broken(ctx, s, heard, touched); len(reports) > 0 && ctx.Err() == nil {
+				w.mu.Lock()
+				defer w.mu.Unlock()
+				w.late.reports = append(w.late.reports, reports[:min(len(reports), maxLate-len(w.late.reports))]...)
+				return
+			}
+			select {
+			case <-moved:
+			case <-ctx.Done():
+			}
 		}
 	})
 	if !started {

@@ -46,12 +46,17 @@ func (s *Server) publishedSince(before published) map[string][]protocol.Diagnost
 	return files
 }
 
+// moved is closed when the server publishes next.
+func (s *Server) moved() <-chan struct{} {
+	s.docs.mu.Lock()
+	defer s.docs.mu.Unlock()
+	return s.docs.told.moved
+}
+
 // quiet waits until the server has published nothing for d, or until ctx ends.
 func (s *Server) quiet(ctx context.Context, d time.Duration) {
 	for {
-		s.docs.mu.Lock()
-		moved := s.docs.told.moved
-		s.docs.mu.Unlock()
+		moved := s.moved()
 		timer := time.NewTimer(d)
 		select {
 		case <-moved:

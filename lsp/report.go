@@ -359,6 +359,11 @@ func (w *Workspace) elsewhere(ctx context.Context, noted map[*Server]published, 
 	}
 	short, cancel := context.WithTimeout(ctx, elsewhereWait)
 	defer cancel()
+	if ctx.Err() == nil {
+		for s := range noted {
+			defer w.listenElsewhere(s, touched)
+		}
+	}
 	var reports []*Report
 	for _, found := range each(servers, func(s *Server) []*Report {
 		s.quiet(short, elsewhereQuiet)
@@ -370,7 +375,7 @@ func (w *Workspace) elsewhere(ctx context.Context, noted map[*Server]published, 
 	return reports[:min(len(reports), maxElsewhere)]
 }
 
-// broken reports the new errors and warnings that one server has published of files that are not among those touched.
+// broken reports the new errors that one server has published of files that are not among those touched.
 func (w *Workspace) broken(ctx context.Context, s *Server, before published, touched map[string]bool) []*Report {
 	opened := make(map[string]*string)
 	for _, d := range s.openTexts() {
@@ -388,7 +393,7 @@ func (w *Workspace) broken(ctx context.Context, s *Server, before published, tou
 		text := NewText(content)
 		list := NewDiagnostics(s.Name(), path, text, s.Encoding(), now)
 		markNew(NewDiagnostics(s.Name(), path, text, s.Encoding(), before.files[path]), list, content, content)
-		list = slices.DeleteFunc(list, func(d Diagnostic) bool { return !d.New || d.Severity > SeverityWarning })
+		list = slices.DeleteFunc(list, func(d Diagnostic) bool { return !d.New || d.Severity > SeverityError })
 		if len(list) == 0 {
 			continue
 		}
