@@ -123,7 +123,10 @@ func (c *Candidate) identity() string {
 
 // use returns the server for a candidate, which it makes where there is none, and counts w among its users.
 func (m *Manager) use(ctx context.Context, w *Workspace, c *Candidate, folders []string, idle time.Duration) (*Server, error) {
-	env := m.opts.Env(ctx) // may ask a login shell
+	env, err := w.environ(ctx)
+	if err != nil {
+		return nil, err
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed || w.ctx.Err() != nil {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -467,18 +466,17 @@ func (w *Workspace) diagnose(ctx, deadline context.Context, files []*edited) {
 	}
 }
 
-// once drops failures that a report has told of before: the user knows, and the model can not help it.
+// once shortens failures that a report has told of before.
 func (w *Workspace) once(r *Report) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	maps.DeleteFunc(r.Failed, func(server, why string) bool {
+	for server, why := range r.Failed {
 		if w.told[server] == why {
-			r.Servers = slices.DeleteFunc(r.Servers, func(name string) bool { return name == server })
-			return true
+			r.Failed[server] = "as before"
+		} else {
+			w.told[server] = why
 		}
-		w.told[server] = why
-		return false
-	})
+	}
 }
 
 // markNew marks what was not there before a change. A problem that only moved is an old one: places behind the change

@@ -186,6 +186,16 @@ func (w *Workspace) server(ctx context.Context, c Candidate, list *Listing) (*Se
 	return s, nil
 }
 
+// environ is the environment of the session's servers. A catalog that knows what the user trusts may leave something out.
+func (w *Workspace) environ(ctx context.Context) ([]string, error) {
+	if c, ok := w.opts.Catalog.(interface {
+		Environ(ctx context.Context) ([]string, error)
+	}); ok {
+		return c.Environ(ctx)
+	}
+	return w.manager.opts.Env(ctx), nil // may ask a login shell
+}
+
 // usageOf returns what the workspace has given a server; nil for a server that it does not use.
 func (w *Workspace) usageOf(s *Server) *usage {
 	for _, u := range w.used {

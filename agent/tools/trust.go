@@ -39,7 +39,7 @@ func trustWorkspace(ctx context.Context, call *agent.Call, path string) error {
 	}
 	decision, err := call.Consent(ctx, agent.Consent{
 		Title: "Trust this workspace to start its own language servers?",
-		Text: "Files of this workspace name programs that gjc would start:\n\n" + strings.Join(sub.Describe(), "\n") +
+		Text: "Files of this workspace name programs that gjc would start, or code that language servers would load:\n\n" + strings.Join(sub.Describe(), "\n") +
 			"\n\nAllow only if you trust where they come from. Without it, the built-in configuration and programs on PATH are used.",
 		Always: "until these files change",
 		Needed: func() bool {

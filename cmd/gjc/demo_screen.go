@@ -170,6 +170,10 @@ func (s *screen) tally(updates []acp.SessionUpdate) tally {
 		case *acp.ToolCall:
 			t.tools++
 		case *acp.ToolCallUpdate:
+			status, _ := u.Status.Get()
+			if status != acp.ToolCallStatusCompleted && status != acp.ToolCallStatusFailed {
+				continue // a replay has no more than what came of the call
+			}
 			content, _ := u.Content.Get()
 			for _, c := range content {
 				if _, ok := c.(*acp.Diff); ok {
