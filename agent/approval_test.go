@@ -87,14 +87,14 @@ func TestApproval_SeveralPaths(t *testing.T) {
 					always = append(always, q.Always)
 				}
 				story := strings.Join(w.story(), "\n")
-				ran := ""
+				var ran strings.Builder
 				for _, tool := range tt.calls {
 					if strings.Contains(story, "ran "+tool.Spec().Name) {
-						ran += tool.Spec().Name
+						ran.WriteString(tool.Spec().Name)
 					}
 				}
-				if strings.Join(always, "|") != strings.Join(tt.always, "|") || ran != tt.ran || !strings.Contains(story, tt.text) {
-					t.Errorf("asked about %q, ran %q\n%s", always, ran, story)
+				if strings.Join(always, "|") != strings.Join(tt.always, "|") || ran.String() != tt.ran || !strings.Contains(story, tt.text) {
+					t.Errorf("asked about %q, ran %q\n%s", always, ran.String(), story)
 				}
 			})
 		})

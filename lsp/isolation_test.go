@@ -250,7 +250,8 @@ func TestWorkspace_LinkedRoot(t *testing.T) {
 	s := e.server(t, a)
 	e.hold(t, s, a)
 	if err := s.Call(in(t), "test/ask", map[string]any{"method": "client/registerCapability", "params": json.RawMessage(
-		`{"registrations":[{"id":"w","method":"workspace/didChangeWatchedFiles","registerOptions":{"watchers":[{"globPattern":"**/*.txt"}]}}]}`)}, nil); err != nil {
+		`{"registrations":[{"id":"w","method":"workspace/didChangeWatchedFiles","registerOptions":{"watchers":[{"globPattern":"**/*.txt"}]}}]}`,
+	)}, nil); err != nil {
 		t.Fatal(err)
 	}
 	e.Rescan(in(t))

@@ -1,6 +1,7 @@
 package tools_test
 
 import (
+	"maps"
 	"os"
 	"testing"
 
@@ -24,9 +25,7 @@ func TestLSP_UnknownMethods(t *testing.T) {
 	})
 	place := func(action string, more input) input {
 		in := input{"action": action, "file": "a.x", "line": 1, "symbol": "one"}
-		for k, v := range more {
-			in[k] = v
-		}
+		maps.Copy(in, more)
 		return in
 	}
 	res := run(t, w, "lsp", place("call_hierarchy", nil))

@@ -64,7 +64,7 @@ func TestDefaults(t *testing.T) {
 		t.Errorf("typescript-language-server has the options %s", got)
 	}
 	// The server throws where one of these is missing.
-	for _, name := range strings.Fields("validate run packageManager useESLintClass experimental codeAction codeActionOnSave format nodePath onIgnoredFiles options problems quiet rulesCustomizations") {
+	for name := range strings.FieldsSeq("validate run packageManager useESLintClass experimental codeAction codeActionOnSave format nodePath onIgnoredFiles options problems quiet rulesCustomizations") {
 		if def("eslint").fields["settings"].member(name) == nil {
 			t.Errorf("eslint has no setting %s", name)
 		}

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -121,9 +122,7 @@ func (s *snapshot) without(ws *workspace, d *definition, program, loaded string)
 	}
 	made := *d
 	made.fields = make(map[string]value, len(d.fields)+1)
-	for name, v := range d.fields {
-		made.fields[name] = v
-	}
+	maps.Copy(made.fields, d.fields)
 	made.fields["initOptions"] = value{options, ""}
 	return &made, ""
 }
