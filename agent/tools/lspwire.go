@@ -3,6 +3,7 @@ package tools
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"strings"
 
 	"go.lsp.dev/protocol"
@@ -100,7 +101,12 @@ func decodeSites(raw jsonx.Raw, e lsp.Encoding) ([]site, error) {
 }
 
 // markup is the text of MarkupContent, MarkedString, or an array of those, with blank lines between.
-func markup(raw jsonx.Raw) string {
+func markup(raw jsonx.Raw) string { return dataImage.ReplaceAllString(plainMarkup(raw), "") }
+
+// dataImage is a picture within the text, which says nothing to a model and is long.
+var dataImage = regexp.MustCompile(`!\[[^\]]*\]\(data:[^)]*\)`)
+
+func plainMarkup(raw jsonx.Raw) string {
 	switch raw.Kind() {
 	case '"':
 		var s string
@@ -123,7 +129,7 @@ func markup(raw jsonx.Raw) string {
 		_ = jsonx.Unmarshal(raw, &list) // it is an array
 		var parts []string
 		for _, one := range list {
-			if text := markup(one); text != "" {
+			if text := plainMarkup(one); text != "" {
 				parts = append(parts, text)
 			}
 		}
