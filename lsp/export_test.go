@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"go.lsp.dev/protocol"
 
@@ -104,3 +105,21 @@ func (w *Workspace) Listening() int {
 
 // Drained waits for what Close did not.
 func (m *Manager) Drained(context.Context) { m.work.Wait() }
+
+// Status tells of all servers, by name and root.
+func (m *Manager) Status() []ServerStatus {
+	m.mu.Lock()
+	var all []*Server
+	for _, sh := range m.servers {
+		all = append(all, sh.server)
+	}
+	m.mu.Unlock()
+	list := make([]ServerStatus, 0, len(all))
+	for _, s := range all {
+		list = append(list, s.Status())
+	}
+	slices.SortFunc(list, func(a, b ServerStatus) int {
+		return strings.Compare(a.Name+"\x00"+a.Root, b.Name+"\x00"+b.Root)
+	})
+	return list
+}

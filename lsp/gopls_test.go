@@ -2,7 +2,6 @@ package lsp_test
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -17,29 +16,8 @@ import (
 	"github.com/gajae-code/gjc/lsp"
 )
 
-// gopls returns the path of the gopls that tools/go.mod names.
-func gopls(t *testing.T) string {
-	t.Helper()
-	goTool := testenv.NeedsTool(t, "go")
-	cmd := exec.CommandContext(t.Context(), goTool, "tool", "-n", "-modfile="+filepath.Join("tools", "go.mod"), "gopls")
-	cmd.Dir = testenv.ModuleRoot(t)
-	out, err := cmd.Output()
-	if err != nil {
-		testenv.Skip(t, "go tool gopls: %v", err)
-	}
-	path := strings.TrimSpace(string(out))
-	if _, err := os.Stat(path); err != nil { // -n names it, a run builds it
-		cmd = exec.CommandContext(t.Context(), goTool, "tool", "-modfile="+filepath.Join("tools", "go.mod"), "gopls", "version")
-		cmd.Dir = testenv.ModuleRoot(t)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			testenv.Skip(t, "go tool gopls: %v: %s", err, out)
-		}
-	}
-	return path
-}
-
 func TestGopls(t *testing.T) {
-	path := gopls(t)
+	path := testenv.NeedsGopls(t)
 	testenv.NoLeaks(t)
 	root, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {

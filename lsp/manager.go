@@ -86,24 +86,6 @@ func (m *Manager) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Status tells of all servers, by name and root.
-func (m *Manager) Status() []ServerStatus {
-	m.mu.Lock()
-	var all []*Server
-	for _, sh := range m.servers {
-		all = append(all, sh.server)
-	}
-	m.mu.Unlock()
-	list := make([]ServerStatus, 0, len(all))
-	for _, s := range all {
-		list = append(list, s.Status())
-	}
-	slices.SortFunc(list, func(a, b ServerStatus) int {
-		return strings.Compare(a.Name+"\x00"+a.Root, b.Name+"\x00"+b.Root)
-	})
-	return list
-}
-
 // background runs work that ends with the manager. It reports false when that is over.
 func (m *Manager) background(fn func()) bool {
 	m.mu.Lock()

@@ -54,7 +54,10 @@ var skipped = map[string]bool{
 }
 
 // look walks the roots and returns what is different from the last time; nothing the first time.
-func (t *tree) look(ctx context.Context) []FileEvent {
+func (t *tree) look(ctx context.Context) []FileEvent { return t.settle(ctx, t.walk(ctx)) }
+
+// walk returns the files that are there.
+func (t *tree) walk(ctx context.Context) map[string]stamp {
 	now := make(map[string]stamp)
 	t.mu.Lock()
 	t.noted = make(map[string]bool)
@@ -82,6 +85,11 @@ func (t *tree) look(ctx context.Context) []FileEvent {
 			return nil
 		})
 	}
+	return now
+}
+
+// settle makes what a walk has found the state to compare with, and returns what is different from the one before.
+func (t *tree) settle(ctx context.Context, now map[string]stamp) []FileEvent {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if ctx.Err() != nil {

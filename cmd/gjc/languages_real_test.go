@@ -1,8 +1,6 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"maps"
 	"os"
 	"path/filepath"
@@ -15,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gajae-code/gjc/acp"
-	"github.com/gajae-code/gjc/acp/acptest"
 )
 
 // readingActions and changingActions are the actions of the tool lsp, in the order in which a real server is asked for them.
@@ -159,37 +156,7 @@ type languageHost struct{ *mcpHost }
 
 func startLanguages(t *testing.T, files map[string]string, env ...string) *languageHost {
 	t.Helper()
-	home := tempDir(t)
-	for name, text := range files {
-		writeFile(t, filepath.Join(home, filepath.FromSlash(name)), text)
-	}
-	env = append(env, "SHLVL=1") // PATH counts as it is, without that of a login shell before it
-	ctx, cancel := context.WithTimeoutCause(t.Context(), 10*hang, errors.New("the session hangs"))
-	t.Cleanup(cancel)
-	h := &languageHost{&mcpHost{home: home, scenario: &scenario{t: t, ctx: ctx, check: newWireCheck(t), work: tempDir(t)}}}
-	capabilities := acptest.AllCapabilities()
-	capabilities.Terminal = false
-	var err error
-	h.Agent, err = acptest.Start(ctx, acptest.ProcessOptions{Path: self(t), Args: []string{"acp"}, Dir: home, Env: environment(home, env...)}, acptest.EditorOptions{
-		Capabilities: capabilities, Trace: h.check.trace,
-		Permission: func(context.Context, *acp.RequestPermissionRequest) (*acp.RequestPermissionResponse, error) {
-			return acptest.Choose("allow_once"), nil
-		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		h.Process.Kill()
-		_ = h.Close()
-		if t.Failed() {
-			t.Logf("stderr: %s", h.Process.Stderr())
-		}
-	})
-	if _, err := h.Initialize(ctx); err != nil {
-		t.Fatal(err)
-	}
-	return h
+	return startLanguagesWith(t, files, nil, env...)
 }
 
 // ask makes one call and looks at what the user sees of it. Output that depends on where the project is has W in place of
