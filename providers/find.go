@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/gajae-code/gjc/internal/typo"
 )
 
 // A NotFoundError says that no model goes by a name, or several do.
@@ -81,7 +83,7 @@ func near(all []ModelInfo, ref string) []string {
 	var list []scored
 	for i := range all {
 		have, id := strings.ToLower(all[i].Ref()), strings.ToLower(all[i].ID)
-		score := min(distance(want, have), distance(want, id), distance(wantID, id))
+		score := min(typo.Distance(want, have), typo.Distance(want, id), typo.Distance(wantID, id))
 		if strings.Contains(have, want) || strings.Contains(id, wantID) {
 			score = 0
 		}
@@ -95,25 +97,4 @@ func near(all []ModelInfo, ref string) []string {
 		refs = append(refs, s.ref)
 	}
 	return refs
-}
-
-// distance is how many bytes must be put in, taken out or changed to turn a into b.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j+1]+1, row[j]+1)
-		}
-	}
-	return row[len(b)]
 }

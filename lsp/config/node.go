@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/typo"
 )
 
 // node is a value of a configuration file, JSON or YAML, with the place where it stands.
@@ -271,30 +272,9 @@ func float(f float64) (string, bool) {
 func near(s string, known []string) string {
 	best, least := "", 3
 	for _, k := range known {
-		if d := distance(strings.ToLower(s), strings.ToLower(k)); d < least && d < len(k)/2+1 {
+		if d := typo.Distance(strings.ToLower(s), strings.ToLower(k)); d < least && d < len(k)/2+1 {
 			best, least = k, d
 		}
 	}
 	return best
-}
-
-// distance counts the insertions, removals and replacements between two names.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, diagonal+1)
-		}
-	}
-	return row[len(b)]
 }
