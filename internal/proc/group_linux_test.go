@@ -88,6 +88,18 @@ func atoi(t *testing.T, s string) int {
 	return n
 }
 
+// printedPID returns the process id that the fake parent printed. The child's lines stand before it or behind it.
+func printedPID(t *testing.T, text string) int {
+	t.Helper()
+	for line := range strings.Lines(text) {
+		if pid, err := strconv.Atoi(strings.TrimSpace(line)); err == nil {
+			return pid
+		}
+	}
+	t.Fatalf("no process id in %.200q", text)
+	return 0
+}
+
 func TestWait_BackgroundChildHoldsTheOutput(t *testing.T) {
 	noLeaks(t)
 	out := new(sink)
@@ -95,8 +107,7 @@ func TestWait_BackgroundChildHoldsTheOutput(t *testing.T) {
 	if state := wait(t, p); !state.Success() {
 		t.Errorf("state = %v", state)
 	}
-	first, _, _ := strings.Cut(out.close(), "\n")
-	if pid := atoi(t, first); alive(pid) {
+	if pid := printedPID(t, out.close()); alive(pid) {
 		t.Errorf("background process %d is still there", pid)
 	}
 	if pids := membersOf(t, p.PID()); len(pids) > 0 {
@@ -136,8 +147,7 @@ func TestWait_PipeReaderSeesTheEndDespiteABackgroundChild(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, _, _ := strings.Cut(string(got), "\n")
-	untilGone(t, atoi(t, first))
+	untilGone(t, printedPID(t, string(got)))
 	wait(t, p)
 }
 
@@ -166,15 +176,9 @@ func TestWait_ProcessThatLeftTheGroupHoldsTheOutput(t *testing.T) {
 					text = string(got)
 					wait(t, p)
 				}
-				// The process id may stand behind lines of the chatter.
-				for line := range strings.Lines(text) {
-					if pid, err := strconv.Atoi(strings.TrimSpace(line)); err == nil {
-						_ = unix.Kill(pid, unix.SIGKILL)
-						untilGone(t, pid)
-						return
-					}
-				}
-				t.Error("no process id in the output")
+				pid := printedPID(t, text)
+				_ = unix.Kill(pid, unix.SIGKILL)
+				untilGone(t, pid)
 			})
 		}
 	}
@@ -196,8 +200,7 @@ func TestKeepBackground_RunsOnUntilKill(t *testing.T) {
 			if state := wait(t, p); !state.Success() {
 				t.Errorf("state = %v", state)
 			}
-			first, _, _ := strings.Cut(out.close(), "\n")
-			pid := atoi(t, first)
+			pid := printedPID(t, out.close())
 			if !alive(pid) {
 				t.Errorf("background process %d is gone", pid)
 			}
