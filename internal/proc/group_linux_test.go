@@ -79,6 +79,18 @@ func untilGone(t *testing.T, pid int) {
 	}
 }
 
+// untilGroupGone waits until no process of a group runs. They have been killed by then, but who is killed needs a moment on
+// a processor to die, and nobody can wait for the children of a child.
+func untilGroupGone(t *testing.T, group int) {
+	t.Helper()
+	for _, pid := range membersOf(t, group) {
+		untilGone(t, pid)
+	}
+	if pids := membersOf(t, group); len(pids) > 0 {
+		t.Errorf("still in group %d: %v", group, pids)
+	}
+}
+
 func atoi(t *testing.T, s string) int {
 	t.Helper()
 	n, err := strconv.Atoi(strings.TrimSpace(s))
@@ -107,12 +119,8 @@ func TestWait_BackgroundChildHoldsTheOutput(t *testing.T) {
 	if state := wait(t, p); !state.Success() {
 		t.Errorf("state = %v", state)
 	}
-	if pid := printedPID(t, out.close()); alive(pid) {
-		t.Errorf("background process %d is still there", pid)
-	}
-	if pids := membersOf(t, p.PID()); len(pids) > 0 {
-		t.Errorf("still in the group: %v", pids)
-	}
+	untilGone(t, printedPID(t, out.close()))
+	untilGroupGone(t, p.PID())
 }
 
 func TestWait_BackgroundChildThatWritesOnIsCutOff(t *testing.T) {
@@ -123,9 +131,7 @@ func TestWait_BackgroundChildThatWritesOnIsCutOff(t *testing.T) {
 	})
 	wait(t, p)
 	out.close()
-	if pids := membersOf(t, p.PID()); len(pids) > 0 {
-		t.Errorf("still in the group: %v", pids)
-	}
+	untilGroupGone(t, p.PID())
 }
 
 func TestWait_OutputBehindTheLeadersEndIsKept(t *testing.T) {
@@ -184,6 +190,26 @@ func TestWait_ProcessThatLeftTheGroupHoldsTheOutput(t *testing.T) {
 	}
 }
 
+// However short the wait for more is, what the leader has printed is kept: that it was not read yet is the machine's doing.
+func TestWait_KeepsWhatWasPrintedInTheShortestTime(t *testing.T) {
+	for _, keep := range []bool{false, true} {
+		for _, setsid := range [][]string{{"stubborn"}, {"stubborn", "setsid"}} {
+			t.Run(fmt.Sprint(keep, setsid), func(t *testing.T) {
+				noLeaks(t)
+				for range 10 {
+					out := new(sink)
+					p := start(t, "parent", proc.Options{Args: setsid, Stdout: out, DrainQuiet: time.Nanosecond, KeepBackground: keep})
+					wait(t, p)
+					pid := printedPID(t, out.close())
+					p.Kill()
+					_ = unix.Kill(pid, unix.SIGKILL)
+					untilGone(t, pid)
+				}
+			})
+		}
+	}
+}
+
 func TestKeepBackground_RunsOnUntilKill(t *testing.T) {
 	for _, end := range []string{"kill", "shutdown", "group"} {
 		t.Run(end, func(t *testing.T) {
@@ -223,9 +249,7 @@ func TestKeepBackground_RunsOnUntilKill(t *testing.T) {
 			if err := g.Close(t.Context()); err != nil {
 				t.Error(err)
 			}
-			if alive(pid) {
-				t.Errorf("background process %d is still there", pid)
-			}
+			untilGone(t, pid)
 			if _, _, ok := processState(p.PID()); ok {
 				t.Error("the leader was not reaped")
 			}
@@ -271,9 +295,7 @@ func TestGroup_CloseLeavesNothing(t *testing.T) {
 		t.Error(err)
 	}
 	for _, pid := range leaders {
-		if pids := membersOf(t, pid); len(pids) > 0 {
-			t.Errorf("still in group %d: %v", pid, pids)
-		}
+		untilGroupGone(t, pid)
 	}
 	for _, g := range []*proc.Group{program, session} {
 		if _, err := g.Start(t.Context(), &proc.Options{Path: self()}); !errors.Is(err, os.ErrClosed) {

@@ -15,7 +15,7 @@ import (
 )
 
 // patience is how long a test waits for what must come before it fails.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // start starts a fake under the test: it is gone when the test ends, and so is every goroutine of it.
 func start(t *testing.T, fake string, o proc.Options) *proc.Process {

@@ -263,12 +263,34 @@ func (p *Process) drain() {
 			case <-p.active:
 				quiet.Reset(p.opts.DrainQuiet)
 			case <-quiet.C:
+				if p.opts.KeepBackground {
+					p.catchUp(limit.C)
+				}
 				return
 			case <-limit.C:
 				return
 			case <-p.hurry:
 				return
 			}
+		}
+	}
+}
+
+// catchUp waits for the pumps to have carried what the leader has printed, where they go on behind its end: that nothing
+// came for a while may be for want of a processor.
+func (p *Process) catchUp(limit <-chan time.Time) {
+	for _, u := range p.pumps {
+		empty := u.stream.empty()
+		if empty == nil {
+			continue
+		}
+		select {
+		case <-empty:
+		case <-u.ended:
+		case <-limit:
+			return
+		case <-p.hurry:
+			return
 		}
 	}
 }

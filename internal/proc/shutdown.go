@@ -28,7 +28,7 @@ func (p *Process) Shutdown(ctx context.Context, goodbye func(context.Context) er
 		}
 	}
 	p.Kill()
-	t := time.NewTimer(p.opts.Grace + 2*p.opts.DrainQuiet)
+	t := time.NewTimer(max(p.opts.Grace, killGrace) + 2*p.opts.DrainQuiet)
 	defer t.Stop()
 	select {
 	case <-p.gone:
@@ -37,6 +37,10 @@ func (p *Process) Shutdown(ctx context.Context, goodbye func(context.Context) er
 	}
 	return fmt.Errorf("%s (process %d) is still there after it was killed", p.name, p.PID())
 }
+
+// killGrace is how long a process has at least for dying by a kill, however short Options.Grace is: nothing but the system
+// can keep it from that, and on a busy machine it takes its time.
+const killGrace = 2 * time.Second
 
 // climb reports that the caller is the first.
 func (p *Process) climb() bool {

@@ -39,7 +39,7 @@ func TestShutdown_EachRungEndsWhatTheOnesBeforeDoNot(t *testing.T) {
 		{"closed stdin after a goodbye that failed", "echo", never, true, func(*proc.Process) func(context.Context) error {
 			return func(context.Context) error { return errors.New("no connection") }
 		}, proc.ExitState{}},
-		{"closed stdin after a goodbye that hangs", "echo", time.Second, true, func(*proc.Process) func(context.Context) error {
+		{"closed stdin after a goodbye that hangs", "echo", 2 * time.Second, true, func(*proc.Process) func(context.Context) error {
 			return func(ctx context.Context) error { <-ctx.Done(); return context.Cause(ctx) }
 		}, proc.ExitState{}},
 		{"TERM at once without stdin", "deaf", never, false, nil, proc.ExitState{Code: -1, Signal: "SIGTERM"}},
@@ -50,9 +50,12 @@ func TestShutdown_EachRungEndsWhatTheOnesBeforeDoNot(t *testing.T) {
 			noLeaks(t)
 			o := proc.Options{Stdin: test.stdin, Grace: test.grace}
 			p := start(t, test.fake, o)
-			if test.fake != "echo" {
-				readLine(t, p.Stdout())
+			if test.fake == "echo" { // it says that it is up when it is spoken to
+				if _, err := io.WriteString(p.Stdin(), "ready\n"); err != nil {
+					t.Fatal(err)
+				}
 			}
+			readLine(t, p.Stdout())
 			var goodbye func(context.Context) error
 			if test.goodbye != nil {
 				goodbye = test.goodbye(p)

@@ -21,6 +21,7 @@ type stream struct {
 	quiet time.Duration
 	over  atomic.Bool
 	rest  atomic.Int64
+	asked atomic.Pointer[chan struct{}] // by empty
 }
 
 func newStream(f *os.File, quiet time.Duration) *stream {
@@ -30,25 +31,57 @@ func newStream(f *os.File, quiet time.Duration) *stream {
 }
 
 func (s *stream) Read(p []byte) (int, error) {
-	if s.over.Load() {
-		if s.rest.Load() <= 0 {
-			return 0, s.eof()
+	for {
+		over := s.over.Load()
+		if over {
+			if s.rest.Load() <= 0 {
+				return 0, s.eof()
+			}
+			_ = s.f.SetReadDeadline(time.Now().Add(s.quiet))
 		}
-		_ = s.f.SetReadDeadline(time.Now().Add(s.quiet))
+		var n int
+		var err error
+		asked := s.asked.Load()
+		if asked == nil {
+			n, err = s.f.Read(p)
+		}
+		if asked != nil || errors.Is(err, os.ErrDeadlineExceeded) {
+			// That the time is over does not say that nothing has come: on a busy machine nobody may have looked.
+			n, err = readNow(s.f, p)
+			if n == 0 && errors.Is(err, os.ErrDeadlineExceeded) {
+				if asked != nil {
+					s.asked.Store(nil)
+					close(*asked)
+				}
+				if !over {
+					continue
+				}
+			}
+		}
+		if over {
+			s.rest.Add(-int64(n))
+		}
+		switch {
+		case err == nil || n > 0:
+			return n, nil
+		case err == io.EOF, errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, os.ErrClosed),
+			errors.Is(err, syscall.EIO): // what Linux says when a terminal has lost its last user
+			return 0, s.eof()
+		default:
+			return 0, err
+		}
 	}
-	n, err := s.f.Read(p)
-	if s.over.Load() {
-		s.rest.Add(-int64(n))
+}
+
+// empty returns a channel that is closed when the reader has asked for more with nothing there, so that all that came
+// before this call has been dealt with. It is nil where the system has no deadlines (Windows). It is called once.
+func (s *stream) empty() <-chan struct{} {
+	asked := make(chan struct{})
+	s.asked.Store(&asked)
+	if err := s.f.SetReadDeadline(time.Unix(1, 0)); err != nil { // a Read that waits looks again
+		return nil
 	}
-	switch {
-	case err == nil || n > 0:
-		return n, nil
-	case err == io.EOF, errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, os.ErrClosed),
-		errors.Is(err, syscall.EIO): // what Linux says when a terminal has lost its last user
-		return 0, s.eof()
-	default:
-		return 0, err
-	}
+	return asked
 }
 
 func (s *stream) eof() error {

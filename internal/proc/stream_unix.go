@@ -1,0 +1,41 @@
+//go:build unix
+
+package proc
+
+import (
+	"io"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// readNow reads what is there, without waiting and whatever the deadline was, which it takes away. Where nothing is
+// there the error is [os.ErrDeadlineExceeded].
+func readNow(f *os.File, p []byte) (n int, err error) {
+	if err := f.SetReadDeadline(time.Time{}); err != nil {
+		return 0, err
+	}
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	rawErr := raw.Read(func(fd uintptr) bool {
+		for {
+			if n, err = unix.Read(int(fd), p); err != unix.EINTR {
+				return true
+			}
+		}
+	})
+	switch {
+	case rawErr != nil:
+		return 0, rawErr
+	case err == unix.EAGAIN:
+		return 0, os.ErrDeadlineExceeded
+	case err != nil:
+		return 0, err
+	case n == 0:
+		return 0, io.EOF
+	}
+	return n, nil
+}
