@@ -433,3 +433,17 @@ func TestChildOutlivesTheCallersThread(t *testing.T) {
 	}
 	_ = p.Stdout().Close()
 }
+
+func TestMark_ReachesWhatLeftTheGroup(t *testing.T) {
+	noLeaks(t)
+	out := new(sink)
+	p := start(t, "parent", proc.Options{
+		Args: []string{"stubborn", "setsid"}, Stdout: out, DrainQuiet: 20 * time.Millisecond, Mark: "test-" + strconv.Itoa(os.Getpid()),
+	})
+	wait(t, p)
+	pid := printedPID(t, out.close())
+	if alive(pid) {
+		_ = unix.Kill(pid, unix.SIGKILL)
+		t.Errorf("process %d, which left the group, is still there", pid)
+	}
+}

@@ -4,7 +4,7 @@
 // Each child leads its own process group (on Windows: a job object), so that it ends together with what it started.
 // A child ends by a ladder of bounded steps ([Process.Shutdown]), a [Group] ends many at once, and a child whose
 // parent is killed without a chance to clean up dies too where the system allows that (Linux, Windows). What leaves
-// its group on purpose (setsid, a daemon) is out of reach.
+// its group on purpose (setsid, a daemon) is out of reach, but where [Options.Mark] holds it.
 package proc
 
 import (
@@ -62,6 +62,11 @@ type Options struct {
 	PTY bool
 	// Cols and Rows are the size of the pseudo-terminal. If zero, [DefaultCols] and [DefaultRows].
 	Cols, Rows int
+
+	// Mark, if set, is put into the environment of the child, and with its group all processes of this user are killed that
+	// have it there: debuggees and daemons leave the group of what has started them. It must be used for nothing else. On
+	// other systems than Linux, macOS and Windows it does nothing.
+	Mark string
 
 	// Grace bounds each step of [Process.Shutdown]. If zero, [DefaultGrace].
 	Grace time.Duration

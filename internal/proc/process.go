@@ -109,6 +109,9 @@ func (p *Process) connect() error {
 	if cmd.Env == nil {
 		cmd.Env = []string{}
 	}
+	if o.Mark != "" {
+		cmd.Env = append(cmd.Env[:len(cmd.Env):len(cmd.Env)], MarkEnv(o.Mark))
+	}
 	p.leader.prepare(cmd, o.PTY)
 	if o.PTY {
 		return p.connectPTY(cmd)
@@ -228,6 +231,9 @@ func (p *Process) own(started chan<- error) {
 	p.phase = phaseReaped
 	p.mu.Unlock()
 	p.leader.settle()
+	if p.opts.Mark != "" {
+		sweep(p.opts.Mark)
+	}
 
 	if p.stdin != nil {
 		_ = p.stdin.Close()
