@@ -22,8 +22,9 @@ const (
 	lastWithHandshake = "2025-11-25"
 	// stderrInError is how much of a server's complaints an error quotes, in bytes.
 	stderrInError = 2 << 10
-	// exitSettles is how long the exit status of a process whose output has ended is waited for.
-	exitSettles = 250 * time.Millisecond
+	// exitSettles is how long the exit status of a process whose output has ended is waited for. It comes at once, but for a
+	// busy machine and a process that has closed its output only.
+	exitSettles = 2 * time.Second
 )
 
 // connection is one life of a server: from the start of its process or the first request up to its end.
@@ -163,6 +164,7 @@ func (c *connection) explain(err error) error {
 			select {
 			case <-p.Done():
 			case <-settle.C:
+			case <-c.server.set.ctx.Done():
 			}
 		}
 		select {

@@ -262,10 +262,10 @@ func TestElicit_TimeOfTheUser(t *testing.T) {
 
 // TestElicit_TimeOfTheUser_Asked is the same for a question that the server asks on its own.
 func TestElicit_TimeOfTheUser_Asked(t *testing.T) {
-	const limit = 500 * time.Millisecond
+	const limit, thinks = 2 * time.Second, 3 * time.Second
 	set := start(t, mcp.Options{CallTimeout: limit, Elicit: func(ctx context.Context, _ mcp.ElicitRequest) (mcp.ElicitResult, error) {
 		select {
-		case <-time.After(3 * limit):
+		case <-time.After(thinks):
 			return mcp.ElicitResult{Action: "accept"}, nil
 		case <-ctx.Done():
 			return mcp.ElicitResult{}, context.Cause(ctx)
@@ -276,7 +276,7 @@ func TestElicit_TimeOfTheUser_Asked(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "no sign of life") {
 		t.Errorf("err = %v", err)
 	}
-	if took := time.Since(begun); took < 3*limit {
+	if took := time.Since(begun); took < thinks {
 		t.Errorf("the user had %s", took)
 	}
 	if got := set.says("puppet", "heard", "{}"); !strings.Contains(got, `"action":"accept"`) {

@@ -15,7 +15,7 @@ import (
 )
 
 // patience bounds every wait of a test that goes well in no time.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // watched is a set with what it told.
 type watched struct {

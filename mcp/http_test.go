@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -61,9 +62,13 @@ func TestHTTP_RefusedForWantOfAKey(t *testing.T) {
 }
 
 func TestHTTP_NobodyThere(t *testing.T) {
-	srv := httptest.NewServer(http.NotFoundHandler())
-	url := srv.URL
-	srv.Close()
+	// The near end of a connection has a port that nobody listens on, and that nobody else is given.
+	conn, err := net.Dial("tcp", serve(t, http.NotFound).Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	url := "http://" + conn.LocalAddr().String()
 	for _, sse := range []bool{false, true} {
 		server := overHTTP(url + "/?key=q-secret-q")
 		server.HTTP.SSE = sse

@@ -3,7 +3,6 @@ package mcp_test
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -163,12 +162,7 @@ func TestRealServer_Filesystem(t *testing.T) {
 // serveReal runs a real server on a free port of the loopback and returns its URL.
 func serveReal(t *testing.T, node, script, transport string) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := l.Addr().(*net.TCPAddr).Port
-	_ = l.Close()
+	port := testenv.FreePort(t)
 	said := make(lineWaiter, 1)
 	p, err := proc.Start(t.Context(), &proc.Options{
 		Path: node, Args: []string{script, transport}, Stderr: said, Stdout: said,

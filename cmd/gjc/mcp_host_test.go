@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -40,12 +39,7 @@ func stdioServer(name, command string, args []string, env ...string) object {
 // serveMCP runs a real server on a free port of the loopback and returns its URL.
 func serveMCP(t *testing.T, program, script, transport string) string {
 	t.Helper()
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := l.Addr().(*net.TCPAddr).Port
-	_ = l.Close()
+	port := testenv.FreePort(t)
 	cmd := exec.CommandContext(t.Context(), program, script, transport)
 	cmd.Env = []string{fmt.Sprintf("PORT=%d", port), "PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}
 	cmd.WaitDelay = hang
