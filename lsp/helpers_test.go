@@ -18,7 +18,7 @@ import (
 )
 
 // patience bounds every wait of a test that goes well in no time.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // server is a server under test with what it told.
 type server struct {

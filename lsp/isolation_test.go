@@ -102,8 +102,16 @@ func TestIsolation_Late(t *testing.T) {
 	one, two := k.session(), k.session()
 	s := one.server(t, a)
 	two.server(t, a)
-	if r := one.Before(nil).Report(in(t), 50*time.Millisecond, []string{a}); len(r) != 1 || len(r[0].Silent) != 1 {
+	if err := s.Start(in(t)); err != nil {
+		t.Fatal(err)
+	}
+	if r := one.Before(nil).Report(in(t), 500*time.Millisecond, []string{a}); len(r) != 1 || len(r[0].Silent) != 1 {
 		t.Fatalf("the server has spoken: %+v", r)
+	}
+	for ctx := in(t); has(t, s, a).Opened == 0; { // what one listens for is about its own text
+		if ctx.Err() != nil {
+			t.Fatal("the server does not get the text")
+		}
 	}
 	two.types(a, "BUG of two\n")
 	d, err := two.Hold(in(t), s, a)

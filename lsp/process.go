@@ -22,8 +22,9 @@ const (
 	stderrInError = 2 << 10
 	// shutdownAnswer is how long a server may take to answer shutdown before it is sent exit.
 	shutdownAnswer = 150 * time.Millisecond
-	// exitSettles is how long the exit status of a process whose output has ended is waited for.
-	exitSettles = 250 * time.Millisecond
+	// exitSettles is how long the exit status of a process whose output has ended is waited for. It comes at once, but for a
+	// busy machine and a process that has closed its output only.
+	exitSettles = 2 * time.Second
 	// handlerGrace is how long the end of a connection waits for handlers that do not heed their context.
 	handlerGrace = 200 * time.Millisecond
 )

@@ -347,11 +347,23 @@ func TestEdit_LateDiagnostics(t *testing.T) {
 	path := k.write("a.txt", "BUG\n")
 	e := k.session()
 	s := e.server(t, path)
+	if err := s.Start(in(t)); err != nil {
+		t.Fatal(err)
+	}
 	report := func(most time.Duration) []*lsp.Report {
 		t.Helper()
 		return e.Before(nil).Report(in(t), most, []string{path})
 	}
-	got := report(50 * time.Millisecond)
+	// What the server is released to say is of the texts that have reached it.
+	reaches := func(text string) {
+		t.Helper()
+		for ctx := in(t); has(t, s, path).Text != text; {
+			if ctx.Err() != nil {
+				t.Fatalf("the server does not get %q", text)
+			}
+		}
+	}
+	got := report(500 * time.Millisecond)
 	if len(got) != 1 || !slices.Equal(got[0].Silent, []string{"fake"}) || len(got[0].Diagnostics) > 0 {
 		t.Fatalf("the report of a silent server: %+v", got)
 	}
@@ -361,6 +373,7 @@ func TestEdit_LateDiagnostics(t *testing.T) {
 	if late := e.Late(); late != nil {
 		t.Fatalf("before the server has spoken: %+v", late)
 	}
+	reaches("BUG\n")
 	if err := s.Call(in(t), "test/release", nil, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -376,9 +389,11 @@ func TestEdit_LateDiagnostics(t *testing.T) {
 	}
 	// The second change makes what is said of the first one worthless.
 	k.write("a.txt", "BUG 1\n")
-	report(50 * time.Millisecond)
+	report(500 * time.Millisecond)
+	reaches("BUG 1\n")
 	k.write("a.txt", "fine\n")
-	report(50 * time.Millisecond)
+	report(500 * time.Millisecond)
+	reaches("fine\n")
 	if err := s.Call(in(t), "test/release", nil, nil); err != nil {
 		t.Fatal(err)
 	}

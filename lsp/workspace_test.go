@@ -70,7 +70,7 @@ func TestWorkspace_Gopls(t *testing.T) {
 		ReadFile: func(_ context.Context, path string) ([]byte, error) { return os.ReadFile(path) },
 	})
 	defer w.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	display := func(path string) string { return filepath.Base(path) }
 	report := func(before map[string]string, paths ...string) string {
@@ -84,7 +84,16 @@ func TestWorkspace_Gopls(t *testing.T) {
 			before[path] = old
 		}
 		write(name, now)
-		if d := cmp.Diff(want, report(before, path)); d != "" {
+		got := report(before, path)
+		if !strings.Contains(got, "\n") && strings.Contains(want, "no problems (gopls)\n") {
+			// What it finds elsewhere comes late where the machine is busy.
+			var late []*lsp.Report
+			for late == nil && ctx.Err() == nil {
+				late = w.Late()
+			}
+			got += "\n" + lsp.ReportText(late, display, 50)
+		}
+		if d := cmp.Diff(want, got); d != "" {
 			t.Errorf("%s: -want +got:\n%s", name, d)
 		}
 	}
@@ -120,8 +129,12 @@ b.go: 2 errors (2 new)
 	step("b.go", two, two+"\nvar three = Three\n", `b.go: 1 error (1 new)
   5:13 [error] [new] [compiler] undefined: Three (UndeclaredName)`)
 	step("c.go", "", "package m\n\nconst Three = 3\n", "c.go: no problems (gopls)")
-	if r, err := w.Diagnostics(ctx, b); err != nil || len(r.Diagnostics) > 0 || len(r.Silent) > 0 {
-		t.Errorf("b.go, mended by c.go: %+v, %v", r, err)
+	for mended := false; !mended; { // it may say so behind what it says of c.go
+		r, err := w.Diagnostics(ctx, b)
+		if err != nil || len(r.Silent) > 0 || ctx.Err() != nil {
+			t.Fatalf("b.go, mended by c.go: %+v, %v", r, err)
+		}
+		mended = len(r.Diagnostics) == 0
 	}
 	// A change by other hands.
 	if err := os.Remove(filepath.Join(dir, "c.go")); err != nil {

@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -192,7 +191,7 @@ func (c *Catalog) start(ctx context.Context, s *snapshot, u usable) *lsp.Spec {
 	if c.direct[key] {
 		return u.spec
 	}
-	status := c.mux.status(ctx, s.env)
+	status := c.mux.status(ctx, s.View)
 	if !status.Running {
 		c.direct[key] = true
 		return u.spec
@@ -215,12 +214,12 @@ func (c *Catalog) List(ctx context.Context) (*lsp.Listing, error) {
 	s := c.snapshot(ctx, min(listAge, c.opts.MaxAge))
 	l := &lsp.Listing{Problems: slices.Clone(s.problems), Idle: s.idle}
 	var all []usable
-	for _, ws := range s.workspaces {
+	for _, ws := range s.projects {
 		all = append(all, s.forRoot(ws)...)
 	}
 	for _, file := range c.visited {
 		for _, u := range s.forFile(file) {
-			if !slices.ContainsFunc(all, func(o usable) bool { return o.def.name == u.def.name && o.root == u.root }) {
+			if !slices.ContainsFunc(all, func(o usable) bool { return o.def.Name == u.def.Name && o.root == u.root }) {
 				all = append(all, u)
 			}
 		}
@@ -245,7 +244,7 @@ func (c *Catalog) Untrusted(ctx context.Context) (*trust.Subject, error) {
 	}
 	defer c.leave()
 	s := c.snapshot(ctx, c.opts.MaxAge)
-	for _, ws := range s.workspaces {
+	for _, ws := range s.projects {
 		if sub, err := c.question(s, ws); sub != nil || err != nil {
 			return sub, err
 		}
@@ -261,7 +260,7 @@ func (c *Catalog) UntrustedFor(ctx context.Context, file string) (*trust.Subject
 	}
 	defer c.leave()
 	s := c.snapshot(ctx, c.opts.MaxAge)
-	ws := s.workspaceOf(file)
+	ws := s.projectOf(file)
 	if ws == nil || !s.matters(ws, file) {
 		return nil, nil
 	}
@@ -270,23 +269,14 @@ func (c *Catalog) UntrustedFor(ctx context.Context, file string) (*trust.Subject
 }
 
 // question returns a workspace as the user is to be asked about it, or nil.
-func (c *Catalog) question(s *snapshot, ws *workspace) (*trust.Subject, error) {
+func (c *Catalog) question(s *snapshot, ws *project) (*trust.Subject, error) {
 	s.forRoot(ws)
 	for _, file := range c.visited {
-		if s.workspaceOf(file) == ws {
+		if s.projectOf(file) == ws {
 			s.forFile(file) // finds the programs of the file's directory
 		}
 	}
-	sub := ws.subject()
-	if sub.Empty() {
-		return nil, nil
-	}
-	verdict, err := c.opts.Trust.Look(sub)
-	if err != nil || verdict.State != trust.Unknown {
-		return nil, err
-	}
-	sub.Changed = verdict.Changed
-	return sub, nil
+	return ws.Question(c.opts.Trust)
 }
 
 // Answer takes the user's answer for a subject from [Catalog.Untrusted]: for good, or for this session. Where keeping it
@@ -310,7 +300,7 @@ func (c *Catalog) Lspmux(ctx context.Context) (Lspmux, error) {
 		return Lspmux{}, err
 	}
 	defer c.leave()
-	return c.mux.status(ctx, c.opts.Env(ctx)), nil
+	return c.mux.status(ctx, c.opts.view(c.opts.Env(ctx))), nil
 }
 
 // distrust tells what of the project is not used for lack of trust.
@@ -319,22 +309,18 @@ func (s *snapshot) distrust() []string {
 	if s.trustError != nil {
 		all = append(all, s.trustError.Error())
 	}
-	for _, ws := range s.workspaces {
-		if !ws.filesTrusted {
-			for _, f := range ws.ignored {
-				all = append(all, fmt.Sprintf("%s: not used, because %s", f.path, ws.how()))
-			}
-		}
-		if !ws.programsTrusted && len(ws.programs) > 0 {
-			all = append(all, fmt.Sprintf("%s: programs of the project's own (%s) are not run, because %s", ws.root, strings.Join(shorten(ws.programs, 3), ", "), ws.how()))
-		}
+	for _, ws := range s.projects {
+		all = append(all, ws.Distrust()...)
 	}
 	return all
 }
 
-func shorten(list []string, most int) []string {
-	if len(list) <= most {
-		return list
+// Environ returns the environment for programs that run beside the servers: without the places on PATH that are relative
+// or lie in a root that is not trusted, so that a script finds no interpreter there.
+func (c *Catalog) Environ(ctx context.Context) ([]string, error) {
+	if err := c.enter(ctx); err != nil {
+		return nil, err
 	}
-	return append(slices.Clone(list[:most]), fmt.Sprintf("and %d more", len(list)-most))
+	defer c.leave()
+	return c.snapshot(ctx, c.opts.MaxAge).Environ(), nil
 }

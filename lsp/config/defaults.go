@@ -3,6 +3,8 @@ package config
 import (
 	_ "embed"
 	"sync"
+
+	"github.com/gajae-code/gjc/internal/configfile"
 )
 
 // defaultsJSON has the servers that gjc knows by itself, in the form of a configuration file.
@@ -12,7 +14,7 @@ var defaultsJSON []byte
 
 // defaults are the servers of the embedded file, in its order. They are never changed.
 var defaults = sync.OnceValue(func() *file {
-	f := &file{path: "defaults.json", data: defaultsJSON}
+	f := &file{File: &configfile.File{Path: "defaults.json", Data: defaultsJSON}}
 	f.parse()
 	return f
 })

@@ -19,15 +19,15 @@ const names = `rust-analyzer tlaplus clangd zls gopls typescript-language-server
 
 func TestDefaults(t *testing.T) {
 	f := defaults()
-	if len(f.problems) > 0 {
-		t.Errorf("problems %q", f.problems)
+	if len(f.Problems) > 0 {
+		t.Errorf("problems %q", f.Problems)
 	}
 	var got []string
-	for _, s := range f.servers {
-		got = append(got, s.name)
+	for _, s := range f.Entries {
+		got = append(got, s.Name)
 		for _, required := range []string{"command", "fileTypes", "rootMarkers"} {
-			if _, ok := s.fields[required]; !ok {
-				t.Errorf("%s has no %s", s.name, required)
+			if _, ok := s.Fields[required]; !ok {
+				t.Errorf("%s has no %s", s.Name, required)
 			}
 		}
 	}
@@ -40,7 +40,7 @@ func TestDefaults(t *testing.T) {
 		t.Errorf("%d definitions, %q", len(defs), problems)
 	}
 	at := func(name string) int {
-		return slices.IndexFunc(defs, func(d *definition) bool { return d.name == name })
+		return slices.IndexFunc(defs, func(d *definition) bool { return d.Name == name })
 	}
 	def := func(name string) *definition { return defs[at(name)] }
 
@@ -48,13 +48,13 @@ func TestDefaults(t *testing.T) {
 	if rust.Warmup != 30*time.Second || string(rust.Settings) != `{"rust-analyzer":{"checkOnSave":false}}` || !rust.Capabilities["ssr"] || len(rust.Capabilities) != 5 || string(rust.InitOptions) != "{}" {
 		t.Errorf("rust-analyzer: %+v, settings %s", rust, rust.Settings)
 	}
-	if got := def("csharp-ls").texts("supersedes"); !slices.Equal(got, []string{"omnisharp"}) {
+	if got := def("csharp-ls").Strings("supersedes"); !slices.Equal(got, []string{"omnisharp"}) {
 		t.Errorf("csharp-ls supersedes %q", got)
 	}
 	if got := def("omnisharp").spec("/o").Args; !slices.Equal(got, []string{"-z", "--hostPID", "$PID", "--encoding", "utf-8", "--languageserver"}) {
 		t.Errorf("omnisharp has the arguments %q", got)
 	}
-	if got := def("dockerls").texts("fileTypes"); !slices.Equal(got, []string{".dockerfile", "Dockerfile"}) {
+	if got := def("dockerls").Strings("fileTypes"); !slices.Equal(got, []string{".dockerfile", "Dockerfile"}) {
 		t.Errorf("dockerls has the file types %q", got)
 	}
 	if got := string(def("bashls").spec("/b").Settings); got != `{"bashIde":{"globPattern":"*@(.sh|.inc|.bash|.command)"}}` {
@@ -65,7 +65,7 @@ func TestDefaults(t *testing.T) {
 	}
 	// The server throws where one of these is missing.
 	for name := range strings.FieldsSeq("validate run packageManager useESLintClass experimental codeAction codeActionOnSave format nodePath onIgnoredFiles options problems quiet rulesCustomizations") {
-		if def("eslint").fields["settings"].member(name) == nil {
+		if def("eslint").Fields["settings"].Member(name) == nil {
 			t.Errorf("eslint has no setting %s", name)
 		}
 	}
@@ -80,8 +80,8 @@ func TestDefaults(t *testing.T) {
 	}
 	linters := []string{"biome", "eslint", "ruff", "rubocop", "swiftlint"}
 	for _, d := range defs {
-		if d.linter() != slices.Contains(linters, d.name) {
-			t.Errorf("%s: linter is %v", d.name, d.linter())
+		if d.linter() != slices.Contains(linters, d.Name) {
+			t.Errorf("%s: linter is %v", d.Name, d.linter())
 		}
 	}
 	for first, second := range ahead {

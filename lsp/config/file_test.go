@@ -1,28 +1,34 @@
 package config
 
 import (
-	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gajae-code/gjc/internal/configfile"
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
 // fields are a file's servers as JSON, for comparison.
 func fields(f *file) map[string]map[string]string {
 	all := make(map[string]map[string]string)
-	for _, s := range f.servers {
-		all[s.name] = make(map[string]string)
-		for name, v := range s.fields {
-			all[s.name][name] = string(v.append(nil))
+	for _, s := range f.Entries {
+		all[s.Name] = make(map[string]string)
+		for name, v := range s.Fields {
+			all[s.Name][name] = jsonText(v)
 		}
 	}
 	return all
+}
+
+// jsonText is a value as JSON, also where it is null.
+func jsonText(v configfile.Value) string {
+	if v.Kind == configfile.Null {
+		return "null"
+	}
+	return string(v.JSON())
 }
 
 // What is wrong is told with its line and, where it can be guessed, what was meant; the rest of the file holds.
@@ -112,7 +118,7 @@ func TestParse(t *testing.T) {
 		},
 		{"servers is no mapping", "lsp.yaml", "servers:\n  - gopls\n", all{}, "", []string{`:1: servers must be a mapping of names to settings, not a list`}},
 		{"a list", "lsp.json", "[]", all{}, "", []string{":1: the file must be a mapping of server names to settings, not a list; it is not used"}},
-		{"comment", "lsp.json", "{\n  // mine\n  \"gopls\": {}}", all{}, "", []string{":2: JSON has no comments; YAML has (lsp.yaml); nothing of the file is used"}},
+		{"comment", "lsp.json", "{\n  // mine\n  \"gopls\": {}}", all{}, "", []string{":2: JSON has no comments; YAML has; nothing of the file is used"}},
 		{"comment behind a value", "lsp.json", "{\n\"gopls\": {} /* mine */ }", all{}, "", []string{":2: JSON has no comments"}},
 		{"trailing comma", "lsp.json", "{\"gopls\": {\n\"args\": [],\n}}", all{}, "", []string{":3: the file is not JSON"}},
 		{"cut off", "lsp.json", "{\"gopls\":\n\n{\"args\": [", all{}, "", []string{":3: the file is not JSON"}},
@@ -128,7 +134,7 @@ func TestParse(t *testing.T) {
 		{"forged line", "lsp.json", `{"a\nlsp.json:9: fine": {"b\u001b[2J": 1}}`, all{"a\nlsp.json:9: fine": {}}, "", []string{`:1: unknown field "b\x1b[2J" of server "a\nlsp.json:9: fine"`}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			f := &file{path: tt.file, data: []byte(tt.text)}
+			f := &file{File: &configfile.File{Path: tt.file, Data: []byte(tt.text)}}
 			f.parse()
 			if diff := cmp.Diff(tt.want, fields(f)); diff != "" {
 				t.Errorf("servers (-want +got):\n%s", diff)
@@ -140,87 +146,16 @@ func TestParse(t *testing.T) {
 			if idle != tt.idle {
 				t.Errorf("idle is %q, want %q", idle, tt.idle)
 			}
-			if len(f.problems) != len(tt.problems) {
-				t.Fatalf("problems %q, want %q", f.problems, tt.problems)
+			if len(f.Problems) != len(tt.problems) {
+				t.Fatalf("problems %q, want %q", f.Problems, tt.problems)
 			}
-			for i, p := range f.problems {
+			for i, p := range f.Problems {
 				if !strings.HasPrefix(p, tt.file+":") || !strings.Contains(p, tt.problems[i]) || strings.ContainsAny(p, "\n\x1b") {
 					t.Errorf("problem %q, want %q", p, tt.problems[i])
 				}
 			}
 		})
 	}
-}
-
-// A small file whose aliases multiply is refused before anything is written out.
-func TestParse_Bomb(t *testing.T) {
-	var b strings.Builder
-	b.WriteString("x0: &x0 {a: 1}\n")
-	for i := range 60 {
-		n := string(rune('0'+i%10)) + strings.Repeat("y", i/10)
-		next := string(rune('0'+(i+1)%10)) + strings.Repeat("y", (i+1)/10)
-		b.WriteString("x" + next + ": &x" + next + " {a: *x" + n + ", b: *x" + n + "}\n")
-	}
-	f := &file{path: "lsp.yaml", data: []byte(b.String())}
-	f.parse()
-	if len(f.problems) != 1 || !strings.Contains(f.problems[0], "too large") {
-		t.Errorf("problems %q", f.problems)
-	}
-}
-
-// A project's file is read before anybody trusts it, so one that would take much time or memory is refused first.
-func TestParse_TooMuch(t *testing.T) {
-	var keys, levels strings.Builder
-	for i := range mostEntries + 1 {
-		fmt.Fprintf(&keys, "k%d: 1\n", i)
-	}
-	for i := range mostDepth + 1 {
-		levels.WriteString(strings.Repeat(" ", i) + "a:\n")
-	}
-	for name, tt := range map[string]struct{ text, want string }{
-		"large":                   {strings.Repeat("#", mostYAML+1), ":1: a YAML file may have 64 KiB; write a larger one as JSON"},
-		"lists in lists":          {strings.Repeat("[", 32_000), ":1: the file is nested more than 100 deep"},
-		"mappings in mappings":    {"a: 1\nb:" + strings.Repeat("{a: ", 16_000), ":2: the file is nested more than 100 deep"},
-		"hidden lists":            {strings.Repeat("[ # ]\n ']' ,", 1000), "the file is nested more than 100 deep"},
-		"block lists on one line": {strings.Repeat("- ", 30_000), ":1: the file is nested more than 100 deep"},
-		"keys of keys":            {strings.Repeat("? ", 30_000), ":1: the file is nested more than 100 deep"},
-		"anchors":                 {strings.Repeat("&a ", 20_000), ":1: the file is nested more than 100 deep"},
-		"blocks":                  {levels.String(), ":101: the file is nested more than 100 deep"},
-		"keys":                    {keys.String(), ":4001: the file has more than 4000 entries"},
-		"items":                   {"a:\n" + strings.Repeat("- 1\n", mostEntries+1), "the file has more than 4000 entries"},
-		"flow":                    {"{" + strings.Repeat("a,", mostEntries+1) + "}", "the file has more than 4000 entries"},
-		"long aliases":            {"a: &a " + strings.Repeat("x", 30_000) + "\nb:\n" + strings.Repeat("- *a\n", mostEntries-10), "the file is too large"},
-	} {
-		f := &file{path: "lsp.yaml", data: []byte(tt.text)}
-		f.parse()
-		if len(f.problems) != 1 || !strings.Contains(f.problems[0], tt.want) {
-			t.Errorf("%s: problems %.200q, want %q", name, f.problems, tt.want)
-		}
-	}
-	// What is allowed is read.
-	var most strings.Builder
-	most.WriteString("gopls:\n  settings:\n")
-	for i := range mostEntries - 10 {
-		fmt.Fprintf(&most, "    k%d: 1\n", i)
-	}
-	f := &file{path: "lsp.yaml", data: []byte(most.String())}
-	if f.parse(); len(f.problems) > 0 || len(f.servers[0].fields["settings"].members) != mostEntries-10 {
-		t.Errorf("problems %q", f.problems)
-	}
-	// Very many faults are told as some.
-	f = &file{path: "lsp.json", data: []byte("{" + strings.Repeat(" ", 3) + `"a": {` + strings.Join(numbered(5000), ",") + "}}")}
-	if f.parse(); len(f.problems) != mostProblems+1 {
-		t.Errorf("%d problems", len(f.problems))
-	}
-}
-
-// numbered are so many members of an object.
-func numbered(n int) []string {
-	all := make([]string, n)
-	for i := range all {
-		all[i] = fmt.Sprintf(`"k%d": 1`, i)
-	}
-	return all
 }
 
 // What a file can make run is told for the question about trust; what can do no harm needs none.
@@ -236,26 +171,11 @@ func TestRuns(t *testing.T) {
 		{`{"idleTimeoutMs": 10000}`, `servers that nobody uses are ended after 10s`},
 		{`{"idleTimeoutMs": 0}`, `servers that nobody uses are ended never`},
 	} {
-		f := &file{path: "lsp.json", data: []byte(tt.text)}
+		f := &file{File: &configfile.File{Path: "lsp.json", Data: []byte(tt.text)}}
 		f.parse()
-		if got := strings.Join(f.runs, "|"); got != tt.want || len(f.problems) > 0 {
-			t.Errorf("%s: %q, want %q; problems %q", tt.text, got, tt.want, f.problems)
+		if got := strings.Join(f.Runs, "|"); got != tt.want || len(f.Problems) > 0 {
+			t.Errorf("%s: %q, want %q; problems %q", tt.text, got, tt.want, f.Problems)
 		}
-	}
-}
-
-// Whatever lies there under the name of a configuration file, reading comes to an end and says what is the matter.
-func TestReadPlace_Odd(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "lsp.json"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "lsp.yaml"), make([]byte, mostBytes+1), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	files := readPlace(place{dir: dir, project: true}, map[string]bool{})
-	if len(files) != 2 || !strings.Contains(files[0].problems[0], "larger than") || !strings.Contains(files[1].problems[0], "no regular file") {
-		t.Errorf("got %+v", files)
 	}
 }
 
@@ -269,15 +189,15 @@ func FuzzParse(f *testing.F) {
 		if isJSON {
 			name = "lsp.json"
 		}
-		c := &file{path: name, data: []byte(data)}
+		c := &file{File: &configfile.File{Path: name, Data: []byte(data)}}
 		c.parse()
-		for _, p := range c.problems {
+		for _, p := range c.Problems {
 			rest, ok := strings.CutPrefix(p, name+":")
 			if !ok || rest == "" || rest[0] < '1' || rest[0] > '9' {
 				t.Errorf("problem without a line: %q", p)
 			}
 		}
-		defs, _ := merge([]*file{c})
+		defs, _ := merge([]*configfile.File{c.File})
 		for _, d := range defs {
 			spec := d.spec("/x")
 			for _, raw := range []jsonx.Raw{spec.Settings, spec.InitOptions} {

@@ -8,6 +8,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/gajae-code/gjc/internal/configfile"
+	"github.com/gajae-code/gjc/internal/workspace"
 )
 
 const (
@@ -42,25 +45,25 @@ func (d *definition) loads() []string {
 
 // loaded returns what of the project a server would load for work in dir, absolute, or "". Such things are looked for as
 // the servers do it: from the directory upwards, here to the top of the repository.
-func (s *snapshot) loaded(ws *workspace, d *definition, dir string) string {
+func (s *snapshot) loaded(ws *project, d *definition, dir string) string {
 	markers := d.loads()
 	if len(markers) == 0 {
 		return ""
 	}
-	dirs := s.upwards(ws.root, dir)
-	if r := real(ws.root); r != ws.root || real(dir) != dir { // some servers follow links first
-		dirs = append(dirs, s.upwards(r, real(dir))...)
+	dirs := s.upwards(ws.Root, dir)
+	if r := workspace.Real(ws.Root); r != ws.Root || workspace.Real(dir) != dir { // some servers follow links first
+		dirs = append(dirs, s.upwards(r, workspace.Real(dir))...)
 	}
 	for _, at := range dirs {
 		for _, m := range markers {
-			if !hasMarker(at, []string{m}, s.opts.GOOS, s.list) {
+			if !s.Marked(at, []string{m}) {
 				continue
 			}
 			path := filepath.Join(at, filepath.FromSlash(m))
-			if isPattern(m) {
+			if workspace.IsPattern(m) {
 				var names []string
-				for name := range s.list(at) {
-					if matchName(m, name, folds(s.opts.GOOS)) {
+				for name := range s.List(at) {
+					if workspace.MatchName(m, name, workspace.Folds(s.GOOS)) {
 						names = append(names, name)
 					}
 				}
@@ -79,19 +82,19 @@ func (s *snapshot) loaded(ws *workspace, d *definition, dir string) string {
 func (s *snapshot) upwards(root, dir string) []string {
 	dirs := []string{dir}
 	for at := dir; ; {
-		rel, in := within(root, at, s.opts.GOOS)
+		rel, in := workspace.Within(root, at, s.GOOS)
 		if !in || rel == "" {
 			break
 		}
 		at = filepath.Dir(at)
 		dirs = append(dirs, at)
 	}
-	return append(dirs, s.above(root)...)
+	return append(dirs, s.Above(root)...)
 }
 
 // choosesPath reports whether a toolchain file may choose a directory. A name may be written with escapes.
 func choosesPath(file string) bool {
-	if !isFile(file) {
+	if !workspace.IsFile(file) {
 		return false // a pipe would never end
 	}
 	f, err := os.Open(file)
@@ -104,8 +107,8 @@ func choosesPath(file string) bool {
 }
 
 // without returns a definition that loads nothing of the project, or why there is none. loaded is what it would load.
-func (s *snapshot) without(ws *workspace, d *definition, program, loaded string) (harmless *definition, why string) {
-	why = fmt.Sprintf("it would run %s, which is the project's own, and is not used, because %s", loaded, ws.how())
+func (s *snapshot) without(ws *project, d *definition, program, loaded string) (harmless *definition, why string) {
+	why = fmt.Sprintf("it would run %s, which is the project's own, and is not used, because %s", loaded, ws.How())
 	if len(d.loads()) == 0 || !slices.Equal(d.loads(), loadsProject[typescriptServer]) {
 		return nil, why
 	}
@@ -113,18 +116,17 @@ func (s *snapshot) without(ws *workspace, d *definition, program, loaded string)
 	if lib == "" {
 		return nil, why + "; it needs no trust where there is a TypeScript outside of the project: npm install -g typescript"
 	}
-	leaf := func(name string, value *node) *node {
-		return &node{kind: object, members: []member{{name: name, value: value}}}
+	leaf := func(name string, value *configfile.Node) *configfile.Node {
+		return &configfile.Node{Kind: configfile.Object, Members: []configfile.Member{{Name: name, Value: value}}}
 	}
-	options := leaf("tsserver", leaf("path", &node{kind: text, text: lib}))
-	if configured, ok := d.fields["initOptions"]; ok {
-		options = options.over(configured.node)
+	options := leaf("tsserver", leaf("path", &configfile.Node{Kind: configfile.Text, Text: lib}))
+	if configured, ok := d.Fields["initOptions"]; ok {
+		options = options.Over(configured.Node)
 	}
-	made := *d
-	made.fields = make(map[string]value, len(d.fields)+1)
-	maps.Copy(made.fields, d.fields)
-	made.fields["initOptions"] = value{options, ""}
-	return &made, ""
+	made := *d.Definition
+	made.Fields = maps.Clone(d.Fields)
+	made.Fields["initOptions"] = configfile.Value{Node: options}
+	return &definition{&made, d.rank}, ""
 }
 
 // typescript returns the tsserver.js outside of all roots for a server: what its configuration says, what stands beside
@@ -134,15 +136,15 @@ func (s *snapshot) typescript(d *definition, program string) string {
 		if !filepath.IsAbs(path) {
 			return ""
 		}
-		if path = real(path); filepath.Base(path) != "tsserver.js" || !isFile(path) || s.opts.owner(path) != "" {
+		if path = workspace.Real(path); filepath.Base(path) != "tsserver.js" || !workspace.IsFile(path) || s.Owner(path) != "" {
 			return ""
 		}
 		return path
 	}
-	if configured, ok := d.fields["initOptions"]; ok {
-		if ts := configured.member("tsserver"); ts != nil {
-			if at := ts.member("path"); at != nil && at.kind == text {
-				for _, path := range []string{at.text, filepath.Join(at.text, "tsserver.js"), filepath.Join(at.text, "lib", "tsserver.js")} {
+	if configured, ok := d.Fields["initOptions"]; ok {
+		if ts := configured.Member("tsserver"); ts != nil {
+			if at := ts.Member("path"); at != nil && at.Kind == configfile.Text {
+				for _, path := range []string{at.Text, filepath.Join(at.Text, "tsserver.js"), filepath.Join(at.Text, "lib", "tsserver.js")} {
 					if path = usable(path); path != "" {
 						return path
 					}
@@ -150,7 +152,7 @@ func (s *snapshot) typescript(d *definition, program string) string {
 			}
 		}
 	}
-	for dir := filepath.Dir(real(program)); ; dir = filepath.Dir(dir) {
+	for dir := filepath.Dir(workspace.Real(program)); ; dir = filepath.Dir(dir) {
 		if path := usable(filepath.Join(dir, "node_modules", filepath.FromSlash(tsserver))); path != "" {
 			return path
 		}
@@ -158,12 +160,12 @@ func (s *snapshot) typescript(d *definition, program string) string {
 			break
 		}
 	}
-	tsc := s.opts.onPath("tsc", s.env).outside
+	tsc := s.OnPath("tsc").Outside
 	if tsc == "" {
 		return ""
 	}
 	if path := usable(filepath.Join(filepath.Dir(tsc), "node_modules", filepath.FromSlash(tsserver))); path != "" {
 		return path // npm on Windows
 	}
-	return usable(filepath.Join(filepath.Dir(filepath.Dir(real(tsc))), "lib", "tsserver.js"))
+	return usable(filepath.Join(filepath.Dir(filepath.Dir(workspace.Real(tsc))), "lib", "tsserver.js"))
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/gajae-code/gjc/internal/proc"
+	"github.com/gajae-code/gjc/internal/workspace"
 	"github.com/gajae-code/gjc/lsp"
 )
 
@@ -58,11 +59,11 @@ type lspmux struct {
 	asked time.Time
 }
 
-func (m *lspmux) status(ctx context.Context, env []string) Lspmux {
+func (m *lspmux) status(ctx context.Context, view *workspace.View) Lspmux {
 	if !m.asked.IsZero() && time.Since(m.asked) < probeAge {
 		return m.known
 	}
-	known := m.look(ctx, env)
+	known := m.look(ctx, view)
 	if ctx.Err() != nil {
 		return known // half an answer is not kept
 	}
@@ -70,22 +71,22 @@ func (m *lspmux) status(ctx context.Context, env []string) Lspmux {
 	return known
 }
 
-func (m *lspmux) look(ctx context.Context, env []string) Lspmux {
-	get := func(name string) string { return variable(env, name, m.opts.GOOS) }
+func (m *lspmux) look(ctx context.Context, view *workspace.View) Lspmux {
+	get := func(name string) string { return workspace.Variable(view.Env, name, m.opts.GOOS) }
 	for _, name := range []string{"GJC_DISABLE_LSPMUX", "PI_DISABLE_LSPMUX"} {
 		if get(name) == "1" {
 			return Lspmux{Why: name + "=1 turns it off"}
 		}
 	}
-	path := m.opts.onPath("lspmux", env).outside
+	path := view.OnPath("lspmux").Outside
 	if path == "" {
 		return Lspmux{Why: "it is not on PATH, or only in the project"}
 	}
 	file := lspmuxConfig(m.opts.GOOS, m.opts.Home, get)
-	if file == "" || !isFile(file) {
+	if file == "" || !workspace.IsFile(file) {
 		return Lspmux{Why: "it has no configuration (" + file + ")"}
 	}
-	err := m.probe(ctx, path, env)
+	err := m.probe(ctx, path, view.Env)
 	if err != nil {
 		return Lspmux{Path: path, Why: err.Error()}
 	}
