@@ -1,0 +1,104 @@
+package configfile
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gajae-code/gjc/internal/trust"
+	"github.com/gajae-code/gjc/internal/typo"
+)
+
+// FieldType is what a field's value must be. It is told as the end of "… must be".
+type FieldType string
+
+// The types of fields.
+const (
+	AString     FieldType = "a string that is not empty"
+	ABoolean    FieldType = "true or false"
+	ADuration   FieldType = "a number of milliseconds above 0"
+	StringList  FieldType = "a list of strings"
+	SomeStrings FieldType = "a list of at least one string, none of them empty"
+	AnObject    FieldType = "a mapping"
+	Booleans    FieldType = "a mapping of names to true or false"
+	Texts       FieldType = "a mapping of names to strings"
+)
+
+// Check returns "" for a value of the type, and otherwise what it must be.
+func (t FieldType) Check(n *Node) string {
+	ok := false
+	each := func(k Kind) bool {
+		return !slices.ContainsFunc(n.List, func(v *Node) bool { return v.Kind != k }) &&
+			!slices.ContainsFunc(n.Members, func(m Member) bool { return m.Value.Kind != k })
+	}
+	switch t {
+	case AString:
+		ok = n.Kind == Text && n.Text != ""
+	case ABoolean:
+		ok = n.Kind == Boolean
+	case ADuration:
+		d, is := Milliseconds(n)
+		ok = is && d > 0
+	case StringList:
+		ok = n.Kind == List && each(Text)
+	case SomeStrings:
+		ok = n.Kind == List && each(Text) && len(n.List) > 0 && !slices.Contains(n.Strings(), "")
+	case AnObject:
+		ok = n.Kind == Object
+	case Booleans:
+		ok = n.Kind == Object && each(Boolean)
+	case Texts:
+		ok = n.Kind == Object && each(Text)
+	}
+	if ok {
+		return ""
+	}
+	if n.Kind == List || n.Kind == Object {
+		return string(t) // the kind may well be right, and something in it wrong
+	}
+	return string(t) + ", not " + n.Kind.String()
+}
+
+// Milliseconds reads a whole or broken number of milliseconds, of at most a year.
+func Milliseconds(n *Node) (time.Duration, bool) {
+	if n.Kind != Number {
+		return 0, false
+	}
+	ms, err := strconv.ParseFloat(n.Text, 64)
+	if err != nil || ms > 366*24*3600*1000 || ms < -1 {
+		return 0, false
+	}
+	return time.Duration(ms * float64(time.Millisecond)), true
+}
+
+// Quote returns s in quotes as [trust.Printable] writes it.
+func Quote(s string) string { return `"` + trust.Printable(s) + `"` }
+
+// Meant is the end of a complaint about a name that is none of the known ones: which of them was probably meant, if any.
+func Meant(name string, known []string) string {
+	if k := Near(name, known); k != "" {
+		return fmt.Sprintf("; did you mean %q?", k)
+	}
+	return ""
+}
+
+// Near returns the name among known that s was probably meant to be, or "".
+func Near(s string, known []string) string {
+	best, least := "", 3
+	for _, k := range known {
+		if d := typo.Distance(strings.ToLower(s), strings.ToLower(k)); d < least && d < len(k)/2+1 {
+			best, least = k, d
+		}
+	}
+	return best
+}
+
+// Shorten returns the first of a list, and how many there are besides.
+func Shorten(list []string, most int) []string {
+	if len(list) <= most {
+		return list
+	}
+	return append(slices.Clone(list[:most]), fmt.Sprintf("and %d more", len(list)-most))
+}

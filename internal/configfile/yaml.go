@@ -1,0 +1,218 @@
+package configfile
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+)
+
+// The parser takes time and memory by the square of how much there is and how deep it is nested, and the files of a
+// project are read before anybody has trusted it. So what is parsed is bounded; what is found to be too much is not.
+const (
+	mostYAML    = 64 << 10 // bytes
+	mostDepth   = 100      // mappings and lists in one another
+	mostEntries = 4000     // of all mappings and lists
+)
+
+// bounded looks at a file's tokens, which is quick whatever they are, before they are parsed.
+func bounded(data []byte) error {
+	if len(data) > mostYAML {
+		return faultf(1, "a YAML file may have %d KiB; write a larger one as JSON", mostYAML>>10)
+	}
+	flow, entries := 0, 0
+	var columns []int // of what the blocks around a token begin with
+	for _, t := range lexer.Tokenize(string(data)) {
+		switch t.Type {
+		case token.SequenceStartType, token.MappingStartType:
+			flow++
+		case token.SequenceEndType, token.MappingEndType:
+			flow = max(flow-1, 0)
+		case token.MappingValueType, token.CollectEntryType, token.SequenceEntryType:
+			entries++
+		case token.CommentType:
+			continue
+		default:
+		}
+		if flow == 0 && t.Type != token.MappingValueType {
+			at := t.Position.Column
+			for len(columns) > 0 && columns[len(columns)-1] >= at {
+				columns = columns[:len(columns)-1]
+			}
+			columns = append(columns, at)
+		}
+		if flow+len(columns) > mostDepth {
+			return faultf(t.Position.Line, "the file is nested more than %d deep", mostDepth)
+		}
+		if entries > mostEntries {
+			return faultf(t.Position.Line, "the file has more than %d entries", mostEntries)
+		}
+	}
+	return nil
+}
+
+// ParseYAML reads a YAML file. An empty one is nil. Its errors are of type [*Fault].
+func ParseYAML(data []byte) (*Node, error) {
+	if err := bounded(data); err != nil {
+		return nil, err
+	}
+	file, err := parser.ParseBytes(data, 0)
+	if err != nil {
+		f := faultf(1, "the file is not YAML")
+		if y, ok := errors.AsType[yaml.Error](err); ok {
+			f.Text += ": " + y.GetMessage()
+			if t := y.GetToken(); t != nil {
+				f.Line = t.Position.Line
+			}
+		}
+		return nil, f
+	}
+	var body ast.Node
+	for _, doc := range file.Docs {
+		switch {
+		case doc.Body == nil:
+		case body != nil:
+			return nil, faultf(lineOf(doc.Body), "there is a second document; a configuration is one")
+		default:
+			body = doc.Body
+		}
+	}
+	if body == nil {
+		return nil, nil
+	}
+	r := yamlReader{anchors: make(map[string]*Node)}
+	n, err := r.value(body)
+	if err == nil && n.Kind == Null {
+		return nil, nil
+	}
+	return n, err
+}
+
+func lineOf(n ast.Node) int {
+	if t := n.GetToken(); t != nil && t.Position != nil {
+		return t.Position.Line
+	}
+	return 1
+}
+
+type yamlReader struct {
+	anchors map[string]*Node
+	depth   int
+}
+
+func (r *yamlReader) value(in ast.Node) (*Node, error) {
+	if r.depth++; r.depth > 2*mostDepth {
+		return nil, faultf(lineOf(in), "the file is nested too deeply")
+	}
+	defer func() { r.depth-- }()
+	if in == nil {
+		return &Node{Line: 1, size: 1}, nil
+	}
+	n := &Node{Line: lineOf(in)}
+	switch in := in.(type) {
+	case *ast.NullNode:
+	case *ast.BoolNode:
+		n.Kind, n.Text = Boolean, fmt.Sprint(in.Value)
+	case *ast.IntegerNode:
+		n.Kind, n.Text = Number, fmt.Sprint(in.Value)
+	case *ast.FloatNode:
+		s, ok := float(in.Value)
+		if !ok {
+			return nil, faultf(n.Line, "the number is too large")
+		}
+		n.Kind, n.Text = Number, s
+	case *ast.StringNode:
+		n.Kind, n.Text = Text, in.Value
+	case *ast.LiteralNode:
+		n.Kind, n.Text = Text, in.Value.Value
+	case *ast.SequenceNode:
+		n.Kind = List
+		for _, v := range in.Values {
+			item, err := r.value(v)
+			if err != nil {
+				return nil, err
+			}
+			n.List = append(n.List, item)
+		}
+	case *ast.MappingNode:
+		n.Kind = Object
+		if err := r.members(n, in.Values); err != nil {
+			return nil, err
+		}
+	case *ast.MappingValueNode:
+		n.Kind, n.Line = Object, lineOf(in.Key)
+		if err := r.members(n, []*ast.MappingValueNode{in}); err != nil {
+			return nil, err
+		}
+	case *ast.AnchorNode:
+		v, err := r.value(in.Value)
+		if err == nil && in.Name != nil {
+			r.anchors[in.Name.GetToken().Value] = v
+		}
+		return v, err
+	case *ast.AliasNode:
+		name := in.Value.GetToken().Value
+		if v, ok := r.anchors[name]; ok {
+			return v, nil
+		}
+		return nil, faultf(n.Line, "there is no anchor &%s before this", name)
+	case *ast.TagNode:
+		v, err := r.value(in.Value)
+		if err == nil && in.Start.Value == "!!str" && v.Kind != List && v.Kind != Object {
+			return &Node{Line: v.Line, Kind: Text, Text: in.Value.GetToken().Value, size: 1}, nil
+		}
+		return v, err
+	default:
+		return nil, faultf(n.Line, "a value like this can not stand here")
+	}
+	return n, n.measure()
+}
+
+func (r *yamlReader) members(n *Node, values []*ast.MappingValueNode) error {
+	var merged []*Node
+	have := make(map[string]bool)
+	for _, mv := range values {
+		value, err := r.value(mv.Value)
+		if err != nil {
+			return err
+		}
+		if mv.Key.IsMergeKey() {
+			if value.Kind == List {
+				merged = append(merged, value.List...)
+			} else {
+				merged = append(merged, value)
+			}
+			continue
+		}
+		m := Member{Line: lineOf(mv.Key), Value: value}
+		switch key := mv.Key.(type) {
+		case *ast.StringNode:
+			m.Name = key.Value
+		case *ast.MappingKeyNode, *ast.AnchorNode, *ast.AliasNode, *ast.TagNode:
+			return faultf(m.Line, "a name like this can not stand here")
+		default:
+			m.Name = key.GetToken().Value
+		}
+		if have[m.Name] {
+			return faultf(m.Line, "%q is there twice", m.Name)
+		}
+		have[m.Name] = true
+		n.Members = append(n.Members, m)
+	}
+	for _, from := range merged {
+		if from.Kind != Object {
+			return faultf(from.Line, "only a mapping can be merged with <<")
+		}
+		for _, m := range from.Members {
+			if !have[m.Name] {
+				have[m.Name] = true
+				n.Members = append(n.Members, m)
+			}
+		}
+	}
+	return nil
+}

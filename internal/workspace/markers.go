@@ -1,0 +1,80 @@
+package workspace
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+)
+
+// Directory is what a directory holds, by name.
+type Directory map[string]bool
+
+// readNames lists a directory; one that is not there is empty.
+func readNames(dir string) Directory {
+	// Opening a pipe of that name would never end.
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return nil
+	}
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = f.Close() }()
+	names, _ := f.Readdirnames(-1) // what could be read counts
+	all := make(Directory, len(names))
+	for _, name := range names {
+		all[name] = true
+	}
+	return all
+}
+
+// HasMarker reports whether one of the markers is in dir. A marker may be a path and have wildcards in each of its parts;
+// ** is no more than one part. list gives the names in a directory.
+func HasMarker(dir string, markers []string, goos string, list func(string) Directory) bool {
+	return slices.ContainsFunc(markers, func(m string) bool {
+		return hasPath(dir, strings.Split(filepath.ToSlash(m), "/"), goos, list)
+	})
+}
+
+func hasPath(dir string, parts []string, goos string, list func(string) Directory) bool {
+	for len(parts) > 1 && (parts[0] == "." || parts[0] == "") {
+		parts = parts[1:]
+	}
+	last := len(parts) == 1
+	names := list(dir)
+	if names[parts[0]] && (last || hasPath(filepath.Join(dir, parts[0]), parts[1:], goos, list)) {
+		return true
+	}
+	// These systems do not tell a from A, so a name that is written otherwise has to be looked for.
+	fold := Folds(goos)
+	if !fold && !IsPattern(parts[0]) {
+		return false
+	}
+	for name := range names {
+		if MatchName(parts[0], name, fold) && (last || hasPath(filepath.Join(dir, name), parts[1:], goos, list)) {
+			return true
+		}
+	}
+	return false
+}
+
+// Folds reports whether names that differ in case only are the same, as a rule.
+func Folds(goos string) bool { return goos == "windows" || goos == "darwin" }
+
+// IsPattern reports whether a part of a marker has wildcards.
+func IsPattern(name string) bool { return strings.ContainsAny(name, "*?[{") }
+
+// MatchName matches one part of a marker; a pattern that is none is a name.
+func MatchName(pattern, name string, fold bool) bool {
+	if fold {
+		pattern, name = strings.ToLower(pattern), strings.ToLower(name)
+	}
+	if pattern == name {
+		return true
+	}
+	ok, err := doublestar.Match(pattern, name)
+	return err == nil && ok
+}

@@ -1,0 +1,207 @@
+package workspace
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// LocalDirs are where projects keep programs of their own, below their root, with slashes.
+func LocalDirs(goos string) []string {
+	if goos == "windows" {
+		return []string{"node_modules/.bin", ".venv/Scripts", "venv/Scripts", ".env/Scripts", "vendor/bundle/bin", "bin"}
+	}
+	return []string{"node_modules/.bin", ".venv/bin", "venv/bin", ".env/bin", "vendor/bundle/bin", "bin"}
+}
+
+// ProgramNames are the files that a command may be. pathext is the variable of that name, which counts on Windows only.
+func ProgramNames(command, goos, pathext string) []string {
+	if goos != "windows" {
+		return []string{command}
+	}
+	if pathext == "" {
+		pathext = ".COM;.EXE;.BAT;.CMD"
+	}
+	var names []string
+	for ext := range strings.SplitSeq(strings.ToLower(pathext), ";") {
+		if ext == "" {
+			continue
+		}
+		if strings.HasSuffix(strings.ToLower(command), ext) {
+			return []string{command}
+		}
+		names = append(names, command+ext)
+	}
+	return names
+}
+
+// IsProgram reports whether a file can be run.
+func IsProgram(path, goos string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && (goos == "windows" || info.Mode()&0o111 != 0)
+}
+
+// IsFile reports whether there is a regular file.
+func IsFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// hasSeparator reports whether a command is a path and not a name.
+func hasSeparator(command, goos string) bool {
+	return strings.Contains(command, "/") || goos == "windows" && strings.Contains(command, `\`)
+}
+
+// Variable reads an environment; the last value counts.
+func Variable(env []string, name, goos string) string {
+	for i := len(env) - 1; i >= 0; i-- {
+		k, v, _ := strings.Cut(env[i], "=")
+		if k == name || goos == "windows" && strings.EqualFold(k, name) {
+			return v
+		}
+	}
+	return ""
+}
+
+// Found is where a command was found.
+type Found struct {
+	// Local is a program of a workspace's own, absolute, Of is the root that it belongs to, and Path is the one of the
+	// machine. Local and Path may be empty.
+	Local, Of, Path string
+	// Why says what is wrong where both are empty.
+	Why string
+}
+
+// Find looks for a command: as an absolute path, as a path below the root ws, or as a name in the project's own directories,
+// those of dir before those of ws, and on PATH.
+func (v *View) Find(command, dir, ws string) Found {
+	key := command + "\x00" + dir + "\x00" + ws
+	if f, ok := v.programs[key]; ok {
+		return f
+	}
+	if v.programs == nil {
+		v.programs = make(map[string]Found)
+	}
+	f := v.find(command, dir, ws)
+	v.programs[key] = f
+	return f
+}
+
+func (v *View) find(command, dir, ws string) Found {
+	names := v.names(command)
+	if rest, ok := strings.CutPrefix(command, "~/"); ok && v.Home != "" {
+		command = filepath.Join(v.Home, rest)
+		names = v.names(command)
+	}
+	if filepath.IsAbs(command) || hasSeparator(command, v.GOOS) {
+		for _, name := range names {
+			if !filepath.IsAbs(name) {
+				name = filepath.Join(ws, filepath.FromSlash(name))
+			}
+			if !IsProgram(name, v.GOOS) {
+				continue
+			}
+			if of := v.Owner(name); of != "" {
+				return Found{Local: name, Of: of}
+			}
+			if filepath.IsAbs(command) {
+				return Found{Path: name}
+			}
+			return Found{Local: name, Of: ws} // a way out of the workspace is still the project's word
+		}
+		return Found{Why: "the program " + quote(command) + " is not there or can not be run"}
+	}
+	var f Found
+	for _, at := range []string{dir, ws} {
+		for _, sub := range LocalDirs(v.GOOS) {
+			if f.Local != "" || len(v.List(filepath.Join(at, filepath.FromSlash(sub)))) == 0 {
+				continue
+			}
+			for _, name := range names {
+				if p := filepath.Join(at, filepath.FromSlash(sub), name); f.Local == "" && IsProgram(p, v.GOOS) {
+					f.Local, f.Of = p, ws
+				}
+			}
+		}
+	}
+	hits := v.OnPath(command)
+	f.Path = hits.Outside
+	if f.Local == "" && hits.Inside != "" {
+		f.Local, f.Of = hits.Inside, v.Owner(hits.Inside)
+	}
+	if f.Local == "" && f.Path == "" {
+		f.Why = "the program " + quote(command) + " was not found: it is neither in the project (" + strings.Join(LocalDirs(v.GOOS), ", ") + ") nor on PATH"
+	}
+	return f
+}
+
+func (v *View) names(command string) []string {
+	return ProgramNames(command, v.GOOS, Variable(v.Env, "PATHEXT", v.GOOS))
+}
+
+// Hits is what a PATH has of a name.
+type Hits struct {
+	// Inside is a program that lies in a root and comes before Outside, which lies in none. Either may be empty.
+	Inside, Outside string
+}
+
+// OnPath looks for a command on PATH. Tools put directories of a project there (direnv, npx), so that a hit alone says
+// nothing about whose program it is.
+func (v *View) OnPath(command string) Hits {
+	var h Hits
+	for env := v.Env; ; {
+		p, err := v.LookPath(command, env)
+		if err != nil || !filepath.IsAbs(p) {
+			return h
+		}
+		if v.Owner(p) == "" {
+			h.Outside = p
+			return h
+		}
+		if h.Inside == "" {
+			h.Inside = p
+		}
+		rest, less := withoutDir(env, filepath.Dir(p), v.GOOS)
+		if !less {
+			return h
+		}
+		env = rest
+	}
+}
+
+// Environ returns the environment for programs that run in the workspaces: without the places on PATH that are relative or
+// lie in a root that is not trusted, so that a script finds no interpreter there.
+func (v *View) Environ() []string {
+	return withPath(v.Env, v.PathDirs())
+}
+
+// PathDirs are the places of such a PATH.
+func (v *View) PathDirs() []string {
+	var kept []string
+	for _, entry := range filepath.SplitList(Variable(v.Env, "PATH", v.GOOS)) {
+		if !filepath.IsAbs(entry) {
+			continue
+		}
+		if of := v.Owner(entry); of == "" || v.Trusts(of) {
+			kept = append(kept, entry)
+		}
+	}
+	return kept
+}
+
+// withoutDir returns an environment without a directory on its PATH, and whether it was there.
+func withoutDir(env []string, dir, goos string) (rest []string, less bool) {
+	var kept []string
+	for _, entry := range filepath.SplitList(Variable(env, "PATH", goos)) {
+		if rel, in := Within(dir, entry, goos); in && rel == "" {
+			less = true
+		} else {
+			kept = append(kept, entry)
+		}
+	}
+	return withPath(env, kept), less
+}
+
+func withPath(env, entries []string) []string {
+	return append(env[:len(env):len(env)], "PATH="+strings.Join(entries, string(filepath.ListSeparator)))
+}
