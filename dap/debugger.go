@@ -2,7 +2,13 @@ package dap
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -92,6 +98,219 @@ const (
 	MaxSessions = 4
 	// DefaultIdle is after how long an unused session is ended.
 	DefaultIdle = 10 * time.Minute
+
+	// keptSessions is how many sessions that have ended are remembered.
+	keptSessions        = 8
+	defaultRequest      = 30 * time.Second
+	maxClose            = 1500 * time.Millisecond
+	closeDisconnect     = 400 * time.Millisecond
+	terminateDisconnect = 2 * time.Second
 )
 
-var errNotYet = errors.New("not built yet")
+// Debugger has the debug sessions of one gjc session. It is safe for concurrent use.
+type Debugger struct {
+	opts Options
+	// mark begins the marks of all processes of this debugger.
+	mark string
+
+	// handles is the last number that a frame or a variable got.
+	handles atomic.Int64
+	work    workers
+
+	mu       sync.Mutex // guards what follows; the lock of a tree may be taken while it is held, not the other way round
+	closed   bool
+	starts   int
+	sessions []*Session
+	current  *Session
+	planned  []Breakpoint
+}
+
+// workers are goroutines that somebody waits for.
+type workers struct {
+	mu     sync.Mutex // guards closed, and that all grows only before
+	closed bool
+	all    sync.WaitGroup
+}
+
+// start runs fn, unless close was called.
+func (w *workers) start(fn func()) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.closed {
+		w.all.Go(fn)
+	}
+	return !w.closed
+}
+
+// close starts nothing any more and returns a channel that is closed when all have ended.
+func (w *workers) close() <-chan struct{} {
+	w.mu.Lock()
+	w.closed = true
+	w.mu.Unlock()
+	ended := make(chan struct{})
+	go func() { // ends with them
+		defer close(ended)
+		w.all.Wait()
+	}()
+	return ended
+}
+
+// NewDebugger returns a debugger without sessions. It starts nothing. The caller must Close it.
+func NewDebugger(opts Options) *Debugger {
+	if opts.Idle <= 0 {
+		opts.Idle = DefaultIdle
+	}
+	if opts.RequestTimeout <= 0 {
+		opts.RequestTimeout = defaultRequest
+	}
+	if opts.Notice == nil {
+		opts.Notice = func(string) {}
+	}
+	return &Debugger{opts: opts, mark: rand.Text()}
+}
+
+// Start starts an adapter, or connects to one, and begins a session with the breakpoints that are planned. It returns when
+// the adapter has answered initialize; launching, configuring and running go on by themselves, and [Session.Wait] tells how
+// they went. Where Start fails nothing is left.
+func (d *Debugger) Start(ctx context.Context, st *Start) (*Session, error) {
+	d.mu.Lock()
+	if d.closed {
+		d.mu.Unlock()
+		return nil, ErrClosed
+	}
+	var open []*Session
+	for _, s := range d.sessions {
+		if s.State() != StateTerminated {
+			open = append(open, s)
+		}
+	}
+	if len(open) >= MaxSessions {
+		d.mu.Unlock()
+		return nil, fmt.Errorf("Debug session %s is still active. Terminate it before launching another.", open[0].id) //nolint:staticcheck // the model reads it as it is
+	}
+	d.starts++
+	s := newSession(d, fmt.Sprintf("debug-%d", d.starts), st)
+	s.tree.breakpoints = slices.Clone(d.planned)
+	d.sessions = append(d.sessions, s)
+	d.mu.Unlock()
+
+	if err := s.begin(ctx); err != nil {
+		d.mu.Lock()
+		d.sessions = slices.DeleteFunc(d.sessions, func(o *Session) bool { return o == s })
+		d.mu.Unlock()
+		return nil, err
+	}
+	d.mu.Lock()
+	d.planned = nil
+	d.current = s
+	d.forgetLocked()
+	d.mu.Unlock()
+	return s, nil
+}
+
+// forgetLocked forgets the oldest sessions that have ended.
+func (d *Debugger) forgetLocked() {
+	ended := 0
+	for _, s := range slices.Backward(d.sessions) {
+		if s.State() != StateTerminated {
+			continue
+		}
+		if ended++; ended > keptSessions && s != d.current {
+			d.sessions = slices.DeleteFunc(d.sessions, func(o *Session) bool { return o == s })
+		}
+	}
+}
+
+// Sessions returns the sessions without their children, the oldest first: those that are open and the last few that have
+// ended.
+func (d *Debugger) Sessions() []*Session {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.sessions)
+}
+
+// Find returns the session of that id; for an empty id the open one that was used last, or the last one that has ended.
+// Where there is none the error is [ErrNoSession], or names those that there are.
+func (d *Debugger) Find(id string) (*Session, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.sessions) == 0 {
+		return nil, ErrNoSession
+	}
+	if id == "" {
+		if d.current != nil && d.current.State() != StateTerminated {
+			return d.current, nil
+		}
+		for _, s := range slices.Backward(d.sessions) {
+			if s.State() != StateTerminated {
+				return s, nil
+			}
+		}
+		if d.current != nil {
+			return d.current, nil
+		}
+		return d.sessions[len(d.sessions)-1], nil
+	}
+	var names []string
+	for _, root := range d.sessions {
+		for _, s := range root.family() {
+			if s.id == id {
+				d.current = root
+				return s, nil
+			}
+			names = append(names, s.id)
+		}
+	}
+	return nil, fmt.Errorf("there is no debug session %q; there are %s", id, strings.Join(names, ", "))
+}
+
+// Plan keeps a breakpoint for the next session to start; Unplan forgets it. Both return those that are planned then.
+func (d *Debugger) Plan(b Breakpoint) []Breakpoint {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.planned = put(d.planned, b)
+	return slices.Clone(d.planned)
+}
+
+// Unplan is told of in [Debugger.Plan]. It compares places alone.
+func (d *Debugger) Unplan(b Breakpoint) []Breakpoint {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.planned = slices.DeleteFunc(d.planned, func(o Breakpoint) bool { return o.same(&b) })
+	return slices.Clone(d.planned)
+}
+
+// Planned returns the breakpoints for the next session.
+func (d *Debugger) Planned() []Breakpoint {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.planned)
+}
+
+// Close ends all sessions, with their programs, within ctx and never longer than two seconds. It may be called twice.
+func (d *Debugger) Close(ctx context.Context) error {
+	d.mu.Lock()
+	d.closed = true
+	sessions := slices.Clone(d.sessions)
+	d.mu.Unlock()
+	ctx, cancel := context.WithTimeoutCause(ctx, maxClose, errors.New("the debug adapters did not end in time"))
+	defer cancel()
+	errs := make([]error, len(sessions))
+	var all sync.WaitGroup
+	for i, s := range sessions {
+		all.Go(func() { errs[i] = s.finish(ctx, ErrClosed, finishing{kill: true, disconnect: closeDisconnect}) })
+	}
+	all.Wait()
+	select {
+	case <-d.work.close():
+	case <-ctx.Done():
+		errs = append(errs, context.Cause(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// nextHandle returns a number that no frame or variable has had.
+func (d *Debugger) nextHandle() int { return int(d.handles.Add(1)) }
+
+// issued reports whether a handle was ever given out.
+func (d *Debugger) issued(handle int) bool { return handle > 0 && int64(handle) <= d.handles.Load() }

@@ -2,6 +2,11 @@ package dap
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
 
 	godap "github.com/google/go-dap"
 
@@ -11,238 +16,332 @@ import (
 // Session is one debuggee and its adapter. Its methods are safe for concurrent use; they fail with an error that wraps
 // [ErrTerminated] once it has ended. On a session with child sessions they are about the child that stopped last, unless
 // the session itself stands still.
-type Session struct{}
+//
+// Its goroutines, all of which have ended when [Debugger.Close] returns, belong to its life (see there).
+type Session struct {
+	debugger *Debugger
+	id       string
+	start    *Start
+	parent   *Session // nil for the root
+	tree     *tree
 
-// NewDebugger returns a debugger without sessions. It starts nothing. The caller must Close it.
-func NewDebugger(opts Options) *Debugger { return nil }
+	// What follows is guarded by tree.mu.
+	life     *life // the present or the last one
+	state    State
+	children []*Session
+	born     int // how many children there have been
+	caps     capabilities
+	stop     *Stop // nil where the program does not stand still
+	// stopSeq is the number of the stop in the tree.
+	stopSeq  int
+	handles  handles
+	threads  map[int]bool // those that are known; true for one that stands still
+	exitCode *int
+	ended    error // see Snapshot.Ended
+	failure  error // why the launch or attach failed
+	pid      int
+	shot     *shot // what was asked for the present stop
+	events   []Event
+	// again is what the program wants to be started anew with; nil where it does not.
+	again jsonx.Raw
+	// restarting says that the end of the life is not that of the session.
+	restarting bool
+}
 
-// Debugger has the debug sessions of one gjc session. It is safe for concurrent use.
-type Debugger struct{}
+// tree is what a session and its child sessions have in common.
+type tree struct {
+	mu      sync.Mutex
+	changed chan struct{} // closed, and made anew, at each change that somebody may wait for
+	root    *Session
+	focus   *Session // the one that stopped last or was let go last; nil for none
+	stops   int      // how many stops there have been
+	// waitFrom is the number of stops that there had been when the program was let go last.
+	waitFrom  int
+	output    output
+	observers []*observer
 
-// Start starts an adapter, or connects to one, and begins a session with the breakpoints that are planned. It returns when
-// the adapter has answered initialize; launching, configuring and running go on by themselves, and [Session.Wait] tells how
-// they went. Where Start fails nothing is left.
-func (d *Debugger) Start(ctx context.Context, s *Start) (*Session, error) { return nil, errNotYet }
+	breakpoints []Breakpoint
+	// chosen says that the exception breakpoints are those among breakpoints, and not the adapter's own choice.
+	chosen bool
+	// setting is held by who sends breakpoints: lists of one file must come in order.
+	setting chan struct{}
 
-// Sessions returns the sessions without their children, the oldest first: those that are open and the last few that have
-// ended.
-func (d *Debugger) Sessions() []*Session { return nil }
+	seen seen
 
-// Find returns the session of that id; for an empty id the open one that was used last, or the last one that has ended.
-// Where there is none the error is [ErrNoSession], or names those that there are.
-func (d *Debugger) Find(id string) (*Session, error) { return nil, ErrNoSession }
+	using int
+	idle  *time.Timer
+}
 
-// Plan keeps a breakpoint for the next session to start; Unplan forgets it. Both return those that are planned then.
-func (d *Debugger) Plan(b Breakpoint) []Breakpoint { return nil }
+type observer struct{ Observer }
 
-// Unplan is told of in [Debugger.Plan]. It compares places alone.
-func (d *Debugger) Unplan(b Breakpoint) []Breakpoint { return nil }
+// Event is an event that gjc knows no use for.
+type Event struct {
+	Name string
+	// Body is cut off after 4 KiB, and then no JSON any more.
+	Body string
+}
 
-// Planned returns the breakpoints for the next session.
-func (d *Debugger) Planned() []Breakpoint { return nil }
+const (
+	maxEvents    = 32
+	maxEventBody = 4 << 10
+)
 
-// Close ends all sessions, with their programs. It may be called twice.
-func (d *Debugger) Close(ctx context.Context) error { return nil }
+func newSession(d *Debugger, id string, st *Start) *Session {
+	s := &Session{debugger: d, id: id, start: st, state: StateLaunching, threads: make(map[int]bool)}
+	s.tree = &tree{changed: make(chan struct{}), root: s, setting: make(chan struct{}, 1)}
+	return s
+}
+
+// newChildLocked returns a child session that has not begun. tree.mu is held.
+func (s *Session) newChildLocked(st *Start) *Session {
+	s.born++
+	c := &Session{
+		debugger: s.debugger, id: fmt.Sprintf("%s.%d", s.id, s.born), start: st, parent: s, tree: s.tree, state: StateLaunching,
+		threads: make(map[int]bool),
+	}
+	s.children = append(s.children, c)
+	return c
+}
+
+// announceLocked wakes those who wait for a change. tree.mu is held.
+func (t *tree) announceLocked() {
+	close(t.changed)
+	t.changed = make(chan struct{})
+}
+
+// family returns the session and all below it.
+func (s *Session) family() []*Session {
+	s.tree.mu.Lock()
+	defer s.tree.mu.Unlock()
+	return s.familyLocked()
+}
+
+func (s *Session) familyLocked() []*Session {
+	all := []*Session{s}
+	for _, c := range s.children {
+		all = append(all, c.familyLocked()...)
+	}
+	return all
+}
+
+// targetLocked returns the session that a call on s is about. tree.mu is held.
+func (s *Session) targetLocked() *Session {
+	if s.state == StateStopped || len(s.children) == 0 {
+		return s
+	}
+	family := s.familyLocked()
+	if f := s.tree.focus; f != nil && f.state != StateTerminated && slices.Contains(family, f) {
+		return f
+	}
+	for _, c := range slices.Backward(family) {
+		if c.state == StateStopped {
+			return c
+		}
+	}
+	for _, c := range slices.Backward(family) {
+		if c.state != StateTerminated {
+			return c
+		}
+	}
+	return s
+}
 
 // ID is "debug-1"; that of a child session is "debug-1.1".
-func (s *Session) ID() string { return "" }
+func (s *Session) ID() string { return s.id }
 
-// State is where the session is in its life.
-func (s *Session) State() State { return "" }
+// State is where the session is in its life; that of a session with children is theirs while they live.
+func (s *Session) State() State {
+	s.tree.mu.Lock()
+	defer s.tree.mu.Unlock()
+	return s.stateLocked()
+}
+
+func (s *Session) stateLocked() State {
+	if s.state == StateTerminated {
+		return s.state
+	}
+	return s.targetLocked().state
+}
 
 // Capabilities are what the adapter said that it can do.
-func (s *Session) Capabilities() godap.Capabilities { return godap.Capabilities{} }
+func (s *Session) Capabilities() godap.Capabilities {
+	s.tree.mu.Lock()
+	defer s.tree.mu.Unlock()
+	return s.targetLocked().caps.Capabilities
+}
 
 // ExceptionFilters are the kinds of exceptions that the adapter can stop at.
-func (s *Session) ExceptionFilters() []godap.ExceptionBreakpointsFilter { return nil }
+func (s *Session) ExceptionFilters() []godap.ExceptionBreakpointsFilter {
+	return s.Capabilities().ExceptionBreakpointFilters
+}
+
+// Events returns the last events of the adapter that gjc knows no use for.
+func (s *Session) Events() []Event {
+	s.tree.mu.Lock()
+	defer s.tree.mu.Unlock()
+	return slices.Clone(s.targetLocked().events)
+}
 
 // Observe shows the observer what happens until release is called. Several may look on.
-func (s *Session) Observe(o Observer) (release func()) { return func() {} }
+func (s *Session) Observe(o Observer) (release func()) {
+	t, entry := s.tree, &observer{o}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.observers = append(slices.Clone(t.observers), entry)
+	return func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.observers = slices.DeleteFunc(slices.Clone(t.observers), func(o *observer) bool { return o == entry })
+	}
+}
+
+// use keeps the session from being ended for want of use until release is called.
+func (s *Session) use() (release func()) {
+	t := s.tree
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.using++
+	if t.idle != nil {
+		t.idle.Stop()
+	}
+	return func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if t.using--; t.using == 0 {
+			t.restLocked()
+		}
+	}
+}
+
+// restLocked begins to count the time without use. tree.mu is held.
+func (t *tree) restLocked() {
+	if t.root.state == StateTerminated || t.using > 0 {
+		return
+	}
+	idle := t.root.debugger.opts.Idle
+	if t.idle == nil {
+		t.idle = time.AfterFunc(idle, t.expire)
+		return
+	}
+	t.idle.Reset(idle)
+}
+
+// expire ends a session that nobody has used for long.
+func (t *tree) expire() {
+	d := t.root.debugger
+	t.mu.Lock()
+	used := t.using > 0 || t.root.state == StateTerminated
+	t.mu.Unlock()
+	if used {
+		return
+	}
+	d.work.start(func() {
+		why := fmt.Errorf("nobody used it for %s", d.opts.Idle)
+		ctx, cancel := context.WithTimeout(context.Background(), 2*terminateDisconnect)
+		defer cancel()
+		if err := t.root.finish(ctx, why, finishing{kill: t.root.start.Request == "launch", disconnect: terminateDisconnect}); err != nil {
+			d.opts.Log.Error().Str("session", t.root.id).Err(err).Msg("dap: a session can not be ended")
+		}
+		d.opts.Notice(fmt.Sprintf("The debug session %s (%s) was ended: %s.", t.root.id, t.root.start.Program, why))
+	})
+}
 
 // Wait waits until the program stands still or the session has ended. Its error is that of a launch or attach that failed,
 // or ctx's cause; the session lives on in the second case. How a session ended otherwise is in its snapshot.
-func (s *Session) Wait(ctx context.Context) error { return errNotYet }
-
-// Snapshot tells how things are. It takes the output that came since the last one with it, and compares the variables of
-// the top frame with those of the last stop.
-func (s *Session) Snapshot(ctx context.Context) (*Snapshot, error) { return nil, errNotYet }
-
-// Peek is a snapshot without requests to the adapter, which takes nothing with it.
-func (s *Session) Peek() *Snapshot { return nil }
-
-// Output returns what was printed and is still kept, the last 128 KiB; dropped is how many bytes there were before.
-func (s *Session) Output(ctx context.Context) (text string, dropped int64) { return "", 0 }
-
-// Resume is a way to let the program run on.
-type Resume struct {
-	// Command is continue, next, stepIn, stepOut, stepBack, reverseContinue, goto or restartFrame.
-	Command string
-	// Thread is the thread's id; zero for the one that stopped.
-	Thread int
-	// Target is a target's id (stepIn, goto); Frame a frame's handle (restartFrame), zero for the top.
-	Target, Frame int
-	// Granularity is statement, line or instruction, for steps; empty for the adapter's default.
-	Granularity string
-	// Single asks for this thread alone to run.
-	Single bool
+func (s *Session) Wait(ctx context.Context) error {
+	defer s.use()()
+	t := s.tree
+	for {
+		t.mu.Lock()
+		over := t.root.state == StateTerminated || s.state == StateTerminated
+		failure := s.failure
+		still := t.stops > t.waitFrom && s.targetLocked().state == StateStopped
+		changed := t.changed
+		t.mu.Unlock()
+		switch {
+		case over:
+			return failure
+		case still:
+			s.dropTemporary(ctx)
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
 }
-
-// Resume lets the program run on and returns when the adapter has said yes; [Session.Wait] waits for the next stop. Frames
-// and variables are stale from here on.
-func (s *Session) Resume(ctx context.Context, r Resume) error { return errNotYet }
-
-// Pause asks a running program to stop; Wait waits for that. Zero stands for any thread.
-func (s *Session) Pause(ctx context.Context, thread int) error { return errNotYet }
-
-// Restart starts the program anew, by the adapter's own request or by ending it and starting it as before.
-func (s *Session) Restart(ctx context.Context) error { return errNotYet }
 
 // Terminate ends the program and the adapter. A program that was attached to is let go, unless kill says otherwise. It
 // returns when nothing is left, and may be called twice.
-func (s *Session) Terminate(ctx context.Context, kill bool) error { return nil }
-
-// Threads returns the threads.
-func (s *Session) Threads(ctx context.Context) ([]Thread, error) { return nil, errNotYet }
-
-// StackTrace returns levels frames of a thread from start on, and how many there are where the adapter tells (else 0).
-// Thread zero is the one that stopped; levels zero stands for 20.
-func (s *Session) StackTrace(ctx context.Context, thread, start, levels int) (frames []Frame, total int, err error) {
-	return nil, 0, errNotYet
+func (s *Session) Terminate(ctx context.Context, kill bool) error {
+	defer s.use()()
+	return s.finish(ctx, nil, finishing{
+		kill: kill || s.start.Request == "launch", terminate: true, disconnect: terminateDisconnect,
+	})
 }
 
-// Scopes returns the scopes of a frame; zero is the top one.
-func (s *Session) Scopes(ctx context.Context, frame int) ([]Scope, error) { return nil, errNotYet }
-
-// Page asks for a part of a variable's children.
-type Page struct {
-	// Filter is "indexed" or "named"; empty for both.
-	Filter string
-	// Start and Count are a part; Count zero stands for [DefaultCount].
-	Start, Count int
+// current returns the life to ask, of the session that a call is about.
+func (s *Session) current() (*Session, *life, error) {
+	s.tree.mu.Lock()
+	defer s.tree.mu.Unlock()
+	t := s.targetLocked()
+	l, err := t.usableLocked()
+	return t, l, err
 }
 
-// DefaultCount is how many variables are asked for at once.
-const DefaultCount = 200
-
-// Variables returns what is in a scope or a variable. More says that there are others behind the page, as far as is known.
-func (s *Session) Variables(ctx context.Context, ref int, p Page) (list []Variable, more bool, err error) {
-	return nil, false, errNotYet
+func (s *Session) usableLocked() (*life, error) {
+	switch {
+	case s.state == StateTerminated && s.ended != nil:
+		return nil, fmt.Errorf("%w: %w. Launch the program again to go on", ErrTerminated, s.ended)
+	case s.state == StateTerminated:
+		return nil, fmt.Errorf("%w: the program has ended. Launch it again to go on", ErrTerminated)
+	case s.life == nil || s.state == StateLaunching:
+		return nil, fmt.Errorf("%w: the adapter is not ready yet. Wait for it with continue", errLaunching)
+	}
+	return s.life, nil
 }
 
-// Evaluate evaluates an expression in a frame; zero is the top one, where the program stands still. Context is the
-// protocol's: watch, repl, hover, clipboard, variables.
-func (s *Session) Evaluate(ctx context.Context, expression, context string, frame int) (*Variable, error) {
-	return nil, errNotYet
+var errLaunching = errors.New("the debug session is still launching")
+
+// still is current for what needs a program that stands still.
+func (s *Session) still() (*Session, *life, error) {
+	s.tree.mu.Lock()
+	defer s.tree.mu.Unlock()
+	t := s.targetLocked()
+	l, err := t.usableLocked()
+	if err == nil && t.state != StateStopped {
+		err = fmt.Errorf("%w. Use pause first, or wait for the next stop", ErrRunning)
+	}
+	return t, l, err
 }
 
-// SetVariable changes a variable in a scope or a variable, by name.
-func (s *Session) SetVariable(ctx context.Context, ref int, name, value string) (*Variable, error) {
-	return nil, errNotYet
-}
-
-// SetExpression changes what an assignable expression stands for.
-func (s *Session) SetExpression(ctx context.Context, expression, value string, frame int) (*Variable, error) {
-	return nil, errNotYet
-}
-
-// Completions returns what could follow in text at column, from 1, in UTF-16 units.
-func (s *Session) Completions(ctx context.Context, text string, column, frame int) ([]godap.CompletionItem, error) {
-	return nil, errNotYet
-}
-
-// ExceptionInfo tells of the exception that a thread stopped for; zero is the thread that stopped.
-func (s *Session) ExceptionInfo(ctx context.Context, thread int) (*godap.ExceptionInfoResponseBody, error) {
-	return nil, errNotYet
-}
-
-// Source returns the text of a frame's source: from the adapter where it keeps it, else from the disk.
-func (s *Session) Source(ctx context.Context, frame int) (text, name string, err error) {
-	return "", "", errNotYet
-}
-
-// SourceText returns the text of a source that only the adapter has, by its reference.
-func (s *Session) SourceText(ctx context.Context, reference int) (string, error) { return "", errNotYet }
-
-// Modules returns modules from start on; count zero is all.
-func (s *Session) Modules(ctx context.Context, start, count int) (list []godap.Module, total int, err error) {
-	return nil, 0, errNotYet
-}
-
-// LoadedSources returns the sources that the program has loaded.
-func (s *Session) LoadedSources(ctx context.Context) ([]godap.Source, error) { return nil, errNotYet }
-
-// Memory is a part of the program's memory.
-type Memory struct {
-	// Address is where it begins, as the adapter writes it.
-	Address string
-	Data    []byte
-	// Unreadable is how many bytes behind it can not be read.
-	Unreadable int
-}
-
-// ReadMemory reads count bytes, offset bytes behind a reference.
-func (s *Session) ReadMemory(ctx context.Context, reference string, offset, count int) (*Memory, error) {
-	return nil, errNotYet
-}
-
-// WriteMemory writes data and returns how many bytes were written. Partial allows fewer than all.
-func (s *Session) WriteMemory(ctx context.Context, reference string, offset int, data []byte, partial bool) (int, error) {
-	return 0, errNotYet
-}
-
-// Disassemble is which instructions to show.
-type Disassemble struct {
-	// Reference is where; empty for the current instruction.
-	Reference string
-	// Offset is in bytes, InstructionOffset in instructions; Count is how many instructions.
-	Offset, InstructionOffset, Count int
-	// Symbols asks for names.
-	Symbols bool
-}
-
-// Disassemble returns instructions.
-func (s *Session) Disassemble(ctx context.Context, d Disassemble) ([]godap.DisassembledInstruction, error) {
-	return nil, errNotYet
-}
-
-// GotoTargets returns where [Session.Resume] with goto can go to, for a line of a file.
-func (s *Session) GotoTargets(ctx context.Context, path string, line int) ([]godap.GotoTarget, error) {
-	return nil, errNotYet
-}
-
-// StepInTargets returns which functions [Session.Resume] with stepIn can go into, in a frame; zero is the top one.
-func (s *Session) StepInTargets(ctx context.Context, frame int) ([]godap.StepInTarget, error) {
-	return nil, errNotYet
-}
-
-// SetBreakpoint sets a breakpoint, or gives the one that is at the place other conditions, and returns all of the same file
-// or kind as they are then. In a program that has not started yet it becomes known with the others.
-func (s *Session) SetBreakpoint(ctx context.Context, b Breakpoint) ([]Breakpoint, error) {
-	return nil, errNotYet
-}
-
-// RemoveBreakpoint removes the breakpoint at the place of b, and returns the others of the same file or kind.
-func (s *Session) RemoveBreakpoint(ctx context.Context, b Breakpoint) ([]Breakpoint, error) {
-	return nil, errNotYet
-}
-
-// Breakpoints returns all breakpoints.
-func (s *Session) Breakpoints() []Breakpoint { return nil }
-
-// DataBreakpointInfo tells whether there can be a data breakpoint for a variable (of a scope or variable ref), or, with ref
-// zero, for an expression in a frame. The data id is empty where there can not; the description says why.
-func (s *Session) DataBreakpointInfo(ctx context.Context, name string, ref, frame int) (*DataInfo, error) {
-	return nil, errNotYet
-}
-
-// DataInfo is an adapter's answer to [Session.DataBreakpointInfo].
-type DataInfo struct {
-	ID, Description string
-	AccessTypes     []string
-	Persistent      bool
+// do makes a request of a life.
+func (l *life) do(ctx context.Context, command string, arguments, body any) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, l.session.debugger.opts.RequestTimeout, fmt.Errorf("%w: %s", ErrTimeout, command))
+	defer cancel()
+	return l.explain(l.client.do(ctx, command, arguments, body))
 }
 
 // Custom makes any request. Frames and variables in its arguments and its answer are the adapter's own numbers.
 func (s *Session) Custom(ctx context.Context, command string, arguments jsonx.Raw) (jsonx.Raw, error) {
-	return nil, errNotYet
+	defer s.use()()
+	switch command {
+	case "initialize", "launch", "attach", "configurationDone", "disconnect", "terminate", "restart", "continue", "next", "stepIn",
+		"stepOut", "stepBack", "reverseContinue", "goto", "restartFrame", "setBreakpoints", "setFunctionBreakpoints",
+		"setExceptionBreakpoints", "setDataBreakpoints", "setInstructionBreakpoints":
+		return nil, fmt.Errorf("%s is sent by gjc itself: there is an action for it", command)
+	}
+	_, l, err := s.current()
+	if err != nil {
+		return nil, err
+	}
+	var args any
+	if len(arguments) > 0 {
+		args = arguments
+	}
+	var body jsonx.Raw
+	err = l.do(ctx, command, args, &body)
+	return body, err
 }

@@ -1,0 +1,435 @@
+package dap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	godap "github.com/google/go-dap"
+)
+
+const (
+	// defaultLevels is how many frames are asked for where nobody says.
+	defaultLevels = 20
+	// maxValue bounds a value that is kept, in bytes. Adapters may send megabytes for one string.
+	maxValue = 16 << 10
+	// DefaultCount is how many variables are asked for at once.
+	DefaultCount = 200
+)
+
+// Threads returns the threads.
+func (s *Session) Threads(ctx context.Context) ([]Thread, error) {
+	defer s.use()()
+	t, l, err := s.current()
+	if err != nil {
+		return nil, err
+	}
+	var body godap.ThreadsResponseBody
+	if err := l.do(ctx, "threads", nil, &body); err != nil {
+		return nil, err
+	}
+	s.tree.mu.Lock()
+	defer s.tree.mu.Unlock()
+	list := make([]Thread, 0, len(body.Threads))
+	for _, th := range body.Threads {
+		still := t.state == StateStopped
+		if still {
+			if stopped, known := t.threads[th.Id]; known && t.stop != nil && th.Id != t.stop.Thread {
+				still = stopped
+			}
+		}
+		list = append(list, Thread{ID: th.Id, Name: valid(th.Name), Stopped: still})
+	}
+	return list, nil
+}
+
+// StackTrace returns levels frames of a thread from start on, and how many there are where the adapter tells (else 0).
+// Thread zero is the one that stopped; levels zero stands for 20.
+func (s *Session) StackTrace(ctx context.Context, thread, start, levels int) (frames []Frame, total int, err error) {
+	defer s.use()()
+	t, l, err := s.still()
+	if err != nil {
+		return nil, 0, err
+	}
+	return t.stackTrace(ctx, l, thread, start, levels)
+}
+
+func (s *Session) stackTrace(ctx context.Context, l *life, thread, start, levels int) (frames []Frame, total int, err error) {
+	if levels <= 0 {
+		levels = defaultLevels
+	}
+	s.tree.mu.Lock()
+	stop := s.stop
+	s.tree.mu.Unlock()
+	if thread == 0 && stop != nil {
+		thread = stop.Thread
+	}
+	if thread == 0 {
+		if thread, err = s.anyThread(ctx); err != nil {
+			return nil, 0, err
+		}
+	}
+	var body godap.StackTraceResponseBody
+	if err := l.do(ctx, "stackTrace", &godap.StackTraceArguments{ThreadId: thread, StartFrame: start, Levels: levels}, &body); err != nil {
+		return nil, 0, err
+	}
+	s.tree.mu.Lock()
+	defer s.tree.mu.Unlock()
+	if s.stop != stop || s.stop == nil {
+		return nil, 0, errRanOn
+	}
+	for i := range body.StackFrames {
+		if len(frames) == levels { // an adapter may send all it has
+			break
+		}
+		frames = append(frames, s.frameLocked(&body.StackFrames[i], thread))
+	}
+	return frames, body.TotalFrames, nil
+}
+
+var errRanOn = fmt.Errorf("%w: it ran on meanwhile. Wait for the next stop", ErrRunning)
+
+func (s *Session) frameLocked(f *godap.StackFrame, thread int) Frame {
+	out := Frame{
+		ID: s.frameHandle(f.Id, thread), Name: valid(f.Name), Source: f.Source, Line: f.Line, Column: f.Column,
+		InstructionPointer: f.InstructionPointerReference, Thread: thread, CanRestart: f.CanRestart,
+		Subtle: f.PresentationHint == "subtle" || f.PresentationHint == "label",
+	}
+	if f.Source != nil && f.Source.SourceReference == 0 && filepath.IsAbs(f.Source.Path) {
+		out.Path = filepath.Clean(f.Source.Path)
+	}
+	return out
+}
+
+// top returns the top frame of the thread that stopped, which is asked for once at each stop.
+func (s *Session) top(ctx context.Context) (*Frame, error) {
+	_, l, err := s.still()
+	if err != nil {
+		return nil, err
+	}
+	s.tree.mu.Lock()
+	shot := s.shot
+	s.tree.mu.Unlock()
+	if shot == nil {
+		return nil, errRanOn
+	}
+	return shot.frame.get(ctx, func() (*Frame, error) {
+		frames, _, err := s.stackTrace(ctx, l, 0, 0, 1)
+		if err != nil {
+			return nil, err
+		}
+		if len(frames) == 0 {
+			return nil, errNoFrame
+		}
+		return &frames[0], nil
+	})
+}
+
+var errNoFrame = errors.New("No active stack frame. Run stack_trace first or supply frame_id.") //nolint:staticcheck // the model reads it as it is
+
+// rawFrame returns what the adapter calls a frame; zero is the top one.
+func (s *Session) rawFrame(ctx context.Context, frame int) (int, error) {
+	if frame == 0 {
+		top, err := s.top(ctx)
+		if err != nil {
+			return 0, err
+		}
+		frame = top.ID
+	}
+	s.tree.mu.Lock()
+	defer s.tree.mu.Unlock()
+	h, err := s.raw(frame, true)
+	return h.raw, err
+}
+
+func (s *Session) rawRef(ref int) (int, error) {
+	s.tree.mu.Lock()
+	defer s.tree.mu.Unlock()
+	h, err := s.raw(ref, false)
+	return h.raw, err
+}
+
+// Scopes returns the scopes of a frame; zero is the top one.
+func (s *Session) Scopes(ctx context.Context, frame int) ([]Scope, error) {
+	defer s.use()()
+	t, l, err := s.still()
+	if err != nil {
+		return nil, err
+	}
+	raw, err := t.rawFrame(ctx, frame)
+	if err != nil {
+		return nil, err
+	}
+	var body godap.ScopesResponseBody
+	if err := l.do(ctx, "scopes", &godap.ScopesArguments{FrameId: raw}, &body); err != nil {
+		return nil, err
+	}
+	s.tree.mu.Lock()
+	defer s.tree.mu.Unlock()
+	list := make([]Scope, 0, len(body.Scopes))
+	for _, sc := range body.Scopes {
+		list = append(list, Scope{
+			Name: valid(sc.Name), Hint: sc.PresentationHint, Ref: t.refHandle(sc.VariablesReference), Named: sc.NamedVariables,
+			Indexed: sc.IndexedVariables, Expensive: sc.Expensive,
+		})
+	}
+	return list, nil
+}
+
+// Page asks for a part of a variable's children.
+type Page struct {
+	// Filter is "indexed" or "named"; empty for both.
+	Filter string
+	// Start and Count are a part; Count zero stands for [DefaultCount].
+	Start, Count int
+}
+
+// Variables returns what is in a scope or a variable. More says that there are others behind the page, as far as is known.
+func (s *Session) Variables(ctx context.Context, ref int, p Page) (list []Variable, more bool, err error) {
+	defer s.use()()
+	t, l, err := s.still()
+	if err != nil {
+		return nil, false, err
+	}
+	raw, err := t.rawRef(ref)
+	if err != nil {
+		return nil, false, err
+	}
+	if p.Count <= 0 {
+		p.Count = DefaultCount
+	}
+	var body godap.VariablesResponseBody
+	args := &godap.VariablesArguments{VariablesReference: raw, Filter: p.Filter, Start: p.Start, Count: p.Count}
+	if err := l.do(ctx, "variables", args, &body); err != nil {
+		return nil, false, err
+	}
+	vars := body.Variables
+	if len(vars) > p.Count { // an adapter that knows no pages sends all there is, or all there is of the other kind
+		if p.Start > 0 && len(vars) > p.Start {
+			vars = vars[p.Start:]
+		}
+		more = len(vars) > p.Count
+		vars = vars[:min(len(vars), p.Count)]
+	} else {
+		more = len(vars) == p.Count
+	}
+	s.tree.mu.Lock()
+	defer s.tree.mu.Unlock()
+	list = make([]Variable, 0, len(vars))
+	for i := range vars {
+		list = append(list, t.variableLocked(&vars[i]))
+	}
+	return list, more, nil
+}
+
+func (s *Session) variableLocked(v *godap.Variable) Variable {
+	return Variable{
+		Name: cut(v.Name), Value: cut(v.Value), Type: cut(v.Type), Ref: s.refHandle(v.VariablesReference), Named: v.NamedVariables,
+		Indexed: v.IndexedVariables, EvaluateName: v.EvaluateName, MemoryReference: v.MemoryReference, Hint: v.PresentationHint,
+	}
+}
+
+// cut bounds a value.
+func cut(text string) string {
+	if len(text) <= maxValue {
+		return valid(text)
+	}
+	return valid(text[:maxValue]) + fmt.Sprintf("… [%d bytes more]", len(text)-maxValue)
+}
+
+// Evaluate evaluates an expression in a frame; zero is the top one, where the program stands still. Context is the
+// protocol's: watch, repl, hover, clipboard, variables.
+func (s *Session) Evaluate(ctx context.Context, expression, context string, frame int) (*Variable, error) {
+	defer s.use()()
+	t, l, err := s.current()
+	if err != nil {
+		return nil, err
+	}
+	args := &godap.EvaluateArguments{Expression: expression, Context: context}
+	s.tree.mu.Lock()
+	state := t.state
+	s.tree.mu.Unlock()
+	switch {
+	case state == StateStopped:
+		if args.FrameId, err = t.rawFrame(ctx, frame); err != nil && (frame != 0 || !errors.Is(err, errNoFrame)) {
+			return nil, err
+		}
+	case frame != 0 || context != "repl":
+		return nil, fmt.Errorf("%w. Use pause first, or wait for the next stop", ErrRunning)
+	}
+	var body godap.EvaluateResponseBody
+	if err := l.do(ctx, "evaluate", args, &body); err != nil {
+		return nil, err
+	}
+	s.tree.mu.Lock()
+	defer s.tree.mu.Unlock()
+	return &Variable{
+		Name: expression, Value: cut(body.Result), Type: cut(body.Type), Ref: t.refHandle(body.VariablesReference), Named: body.NamedVariables,
+		Indexed: body.IndexedVariables, MemoryReference: body.MemoryReference, Hint: body.PresentationHint,
+	}, nil
+}
+
+// SetVariable changes a variable in a scope or a variable, by name.
+func (s *Session) SetVariable(ctx context.Context, ref int, name, value string) (*Variable, error) {
+	defer s.use()()
+	t, l, err := s.still()
+	if err != nil {
+		return nil, err
+	}
+	if !s.Capabilities().SupportsSetVariable {
+		return nil, unsupported("setting variables")
+	}
+	raw, err := t.rawRef(ref)
+	if err != nil {
+		return nil, err
+	}
+	var body godap.SetVariableResponseBody
+	if err := l.do(ctx, "setVariable", &godap.SetVariableArguments{VariablesReference: raw, Name: name, Value: value}, &body); err != nil {
+		return nil, err
+	}
+	s.tree.mu.Lock()
+	defer s.tree.mu.Unlock()
+	t.forgetVariables()
+	return &Variable{
+		Name: name, Value: cut(body.Value), Type: cut(body.Type), Ref: t.refHandle(body.VariablesReference), Named: body.NamedVariables,
+		Indexed: body.IndexedVariables,
+	}, nil
+}
+
+// SetExpression changes what an assignable expression stands for.
+func (s *Session) SetExpression(ctx context.Context, expression, value string, frame int) (*Variable, error) {
+	defer s.use()()
+	t, l, err := s.still()
+	if err != nil {
+		return nil, err
+	}
+	if !s.Capabilities().SupportsSetExpression {
+		return nil, unsupported("setting expressions")
+	}
+	raw, err := t.rawFrame(ctx, frame)
+	if err != nil {
+		return nil, err
+	}
+	var body godap.SetExpressionResponseBody
+	if err := l.do(ctx, "setExpression", &godap.SetExpressionArguments{Expression: expression, Value: value, FrameId: raw}, &body); err != nil {
+		return nil, err
+	}
+	s.tree.mu.Lock()
+	defer s.tree.mu.Unlock()
+	t.forgetVariables()
+	return &Variable{
+		Name: expression, Value: cut(body.Value), Type: cut(body.Type), Ref: t.refHandle(body.VariablesReference), Named: body.NamedVariables,
+		Indexed: body.IndexedVariables,
+	}, nil
+}
+
+// Completions returns what could follow in text at column, from 1, in UTF-16 units.
+func (s *Session) Completions(ctx context.Context, text string, column, frame int) ([]godap.CompletionItem, error) {
+	defer s.use()()
+	t, l, err := s.still()
+	if err != nil {
+		return nil, err
+	}
+	if !s.Capabilities().SupportsCompletionsRequest {
+		return nil, unsupported("completions")
+	}
+	raw, err := t.rawFrame(ctx, frame)
+	if err != nil {
+		return nil, err
+	}
+	var body godap.CompletionsResponseBody
+	err = l.do(ctx, "completions", &godap.CompletionsArguments{FrameId: raw, Text: text, Column: column}, &body)
+	return body.Targets, err
+}
+
+// ExceptionInfo tells of the exception that a thread stopped for; zero is the thread that stopped.
+func (s *Session) ExceptionInfo(ctx context.Context, thread int) (*godap.ExceptionInfoResponseBody, error) {
+	defer s.use()()
+	t, l, err := s.still()
+	if err != nil {
+		return nil, err
+	}
+	if !s.Capabilities().SupportsExceptionInfoRequest {
+		return nil, unsupported("exception info")
+	}
+	s.tree.mu.Lock()
+	if thread == 0 && t.stop != nil {
+		thread = t.stop.Thread
+	}
+	s.tree.mu.Unlock()
+	var body godap.ExceptionInfoResponseBody
+	if err := l.do(ctx, "exceptionInfo", &godap.ExceptionInfoArguments{ThreadId: thread}, &body); err != nil {
+		return nil, err
+	}
+	return &body, nil
+}
+
+// Modules returns modules from start on; count zero is all.
+func (s *Session) Modules(ctx context.Context, start, count int) (list []godap.Module, total int, err error) {
+	defer s.use()()
+	_, l, err := s.current()
+	if err != nil {
+		return nil, 0, err
+	}
+	if !s.Capabilities().SupportsModulesRequest {
+		return nil, 0, unsupported("module introspection")
+	}
+	var body godap.ModulesResponseBody
+	if err := l.do(ctx, "modules", &godap.ModulesArguments{StartModule: start, ModuleCount: count}, &body); err != nil {
+		return nil, 0, err
+	}
+	return body.Modules, body.TotalModules, nil
+}
+
+// LoadedSources returns the sources that the program has loaded.
+func (s *Session) LoadedSources(ctx context.Context) ([]godap.Source, error) {
+	defer s.use()()
+	_, l, err := s.current()
+	if err != nil {
+		return nil, err
+	}
+	if !s.Capabilities().SupportsLoadedSourcesRequest {
+		return nil, unsupported("loaded sources")
+	}
+	var body godap.LoadedSourcesResponseBody
+	err = l.do(ctx, "loadedSources", nil, &body)
+	return body.Sources, err
+}
+
+// GotoTargets returns where [Session.Resume] with goto can go to, for a line of a file.
+func (s *Session) GotoTargets(ctx context.Context, path string, line int) ([]godap.GotoTarget, error) {
+	defer s.use()()
+	_, l, err := s.still()
+	if err != nil {
+		return nil, err
+	}
+	if !s.Capabilities().SupportsGotoTargetsRequest {
+		return nil, unsupported("goto")
+	}
+	var body godap.GotoTargetsResponseBody
+	err = l.do(ctx, "gotoTargets", &godap.GotoTargetsArguments{Source: source(path), Line: line}, &body)
+	return body.Targets, err
+}
+
+// StepInTargets returns which functions [Session.Resume] with stepIn can go into, in a frame; zero is the top one.
+func (s *Session) StepInTargets(ctx context.Context, frame int) ([]godap.StepInTarget, error) {
+	defer s.use()()
+	t, l, err := s.still()
+	if err != nil {
+		return nil, err
+	}
+	if !s.Capabilities().SupportsStepInTargetsRequest {
+		return nil, unsupported("step-in targets")
+	}
+	raw, err := t.rawFrame(ctx, frame)
+	if err != nil {
+		return nil, err
+	}
+	var body godap.StepInTargetsResponseBody
+	err = l.do(ctx, "stepInTargets", &godap.StepInTargetsArguments{FrameId: raw}, &body)
+	return body.Targets, err
+}
+
+// source names a file to an adapter.
+func source(path string) godap.Source { return godap.Source{Name: filepath.Base(path), Path: path} }

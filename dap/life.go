@@ -1,0 +1,540 @@
+package dap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"strings"
+	"sync"
+	"time"
+
+	godap "github.com/google/go-dap"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
+)
+
+const (
+	defaultInitialize = 30 * time.Second
+	maxMessage        = 64 << 20
+	// exitSettles is how long the exit status of a process whose output has ended is waited for.
+	exitSettles = 250 * time.Millisecond
+	// terminatedAfter is how long an adapter that told of the program's exit may take to say that it is done.
+	terminatedAfter = time.Second
+	// politeTerminate is how long a program may take to heed terminate.
+	politeTerminate = 500 * time.Millisecond
+	// exitByItself is how long an adapter may take to end after its disconnect.
+	exitByItself = 300 * time.Millisecond
+)
+
+// life is one adapter of a session, from its start to its end; a restart may give a session another.
+//
+// Its goroutines: watch, which tidies up and ends last; configure, which brings the program to where it runs; those of the
+// client.
+type life struct {
+	session *Session
+	link    *link
+	client  *client
+	mark    string
+
+	initialized chan struct{} // closed by the event of that name
+	once        sync.Once
+	// leave is closed when the end is wanted.
+	leave chan struct{}
+	left  sync.Once
+	gone  chan struct{} // closed when nothing is left
+
+	// What follows is guarded by the tree's mu.
+	why        error // why the end is wanted; nil where the program ended, or the user wants it
+	wanted     bool
+	finishing  finishing
+	terminated chan struct{} // closed by the event of that name
+	over       bool          // it came
+	again      jsonx.Raw     // its restart
+	configured bool          // the adapter knows all breakpoints
+	terminals  []Terminal
+}
+
+// finishing is how a session is to be ended.
+type finishing struct {
+	// kill says that the program ends too.
+	kill bool
+	// terminate has the program asked first, where the adapter can do that.
+	terminate bool
+	// disconnect bounds the adapter's goodbye.
+	disconnect time.Duration
+}
+
+// begin starts or finds the adapter and initializes it. What follows goes on by itself.
+func (s *Session) begin(ctx context.Context) error {
+	d := s.debugger
+	l := &life{
+		session: s, mark: d.mark + "-" + s.id, initialized: make(chan struct{}), leave: make(chan struct{}),
+		gone: make(chan struct{}), terminated: make(chan struct{}), finishing: finishing{kill: s.start.Request == "launch", disconnect: terminateDisconnect},
+	}
+	link, err := d.connect(ctx, s.start, l.mark, func(category string) io.Writer { return &printed{l, category} })
+	if err != nil {
+		return err
+	}
+	l.link = link
+	l.client = newClient(clientOptions{
+		reader: link.reader, writer: link.writer, closer: link.closer, max: maxMessage,
+		event: l.event, reverse: l.reverse, dropped: l.dropped,
+		cancels: func() bool { return s.Capabilities().SupportsCancelRequest },
+	})
+	if err := l.initialize(ctx); err != nil {
+		err = l.explainStart(err)
+		l.abandon()
+		return err
+	}
+	s.tree.mu.Lock()
+	s.life, s.state, s.failure, s.ended, s.exitCode, s.stop, s.shot = l, StateLaunching, nil, nil, nil, nil, nil
+	s.threads = make(map[int]bool)
+	s.tree.waitFrom = s.tree.stops
+	s.tree.mu.Unlock()
+	if !d.work.start(l.watch) {
+		l.abandon()
+		return ErrClosed
+	}
+	d.work.start(l.configure) // if it does not begin, the end is near
+	return nil
+}
+
+// abandon ends an adapter that nothing was done with.
+func (l *life) abandon() {
+	if p := l.link.proc; p != nil {
+		p.Kill()
+		<-p.Done()
+	}
+	l.client.close()
+}
+
+// printed is what an adapter prints beside the protocol.
+type printed struct {
+	life     *life
+	category string
+}
+
+func (p *printed) Write(b []byte) (int, error) {
+	text := string(b)
+	if !strings.HasPrefix(text, "DAP server listening at:") { // dlv tells everybody
+		p.life.print(p.category, text)
+	}
+	return len(b), nil
+}
+
+func (l *life) initialize(ctx context.Context) error {
+	s := l.session
+	spec := s.start.Adapter
+	slow, id := time.Duration(0), "gjc"
+	if spec != nil {
+		slow, id = spec.Slow, spec.Name
+		if spec.AdapterID != "" {
+			id = spec.AdapterID
+		}
+	}
+	if slow <= 0 {
+		slow = defaultInitialize
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, slow, fmt.Errorf("it did not answer initialize within %s", slow))
+	defer cancel()
+	var raw jsonx.Raw
+	err := l.client.do(ctx, "initialize", &initializeArguments{
+		InitializeRequestArguments: godap.InitializeRequestArguments{
+			ClientID: "gjc", ClientName: "Gajae Code", AdapterID: id, Locale: "en-US", LinesStartAt1: true, ColumnsStartAt1: true,
+			PathFormat: "path", SupportsVariableType: true, SupportsVariablePaging: true,
+			SupportsRunInTerminalRequest: s.debugger.opts.RunInTerminal != nil, SupportsMemoryReferences: true,
+			SupportsProgressReporting: true, SupportsInvalidatedEvent: true,
+		},
+		SupportsStartDebuggingRequest: true,
+	}, &raw)
+	if err != nil {
+		return err
+	}
+	caps, err := newCapabilities(raw)
+	if err != nil {
+		return fmt.Errorf("its answer to initialize can not be understood: %w", err)
+	}
+	s.tree.mu.Lock()
+	s.caps = caps
+	s.tree.mu.Unlock()
+	return nil
+}
+
+// initializeArguments has what go-dap does not know yet.
+type initializeArguments struct {
+	godap.InitializeRequestArguments
+	SupportsStartDebuggingRequest bool `json:"supportsStartDebuggingRequest"`
+}
+
+// configure launches or attaches, tells the adapter the breakpoints when it is ready for them, and lets the program run.
+func (l *life) configure() {
+	s := l.session
+	ctx := l.client.ctx // launching takes as long as it takes: a program may have to be built
+	launched := make(chan error, 1)
+	go func() { // ends with the client
+		launched <- l.client.do(ctx, s.start.Request, l.arguments(), nil)
+	}()
+	var err error
+	answered := false
+	for ready := false; !ready && err == nil; {
+		select {
+		case <-l.initialized:
+			ready = true
+		case err = <-launched:
+			answered, launched = true, nil
+		case <-ctx.Done():
+			err = context.Cause(ctx)
+		}
+	}
+	if err == nil {
+		configured := l.tellBreakpoints(ctx)
+		if !answered {
+			err = <-launched
+		}
+		switch {
+		case err != nil && configured != nil && !errors.Is(configured, err) && !errors.Is(configured, errHungUp):
+			err = fmt.Errorf("%w (and it was not configured: %w)", err, configured)
+		case err == nil:
+			err = configured
+		}
+	}
+	if err != nil {
+		l.fail(err)
+		return
+	}
+	s.tree.mu.Lock()
+	if s.life == l && s.state == StateConfiguring {
+		s.state = StateRunning
+	}
+	s.tree.restLocked()
+	s.tree.announceLocked()
+	s.tree.mu.Unlock()
+}
+
+// arguments are those of the request launch or attach.
+func (l *life) arguments() map[string]any {
+	s := l.session
+	args := s.start.Arguments
+	if args == nil {
+		args = map[string]any{}
+	}
+	s.tree.mu.Lock()
+	again := s.again
+	s.tree.mu.Unlock()
+	if len(again) == 0 {
+		return args
+	}
+	args = maps.Clone(args)
+	args["__restart"] = again
+	return args
+}
+
+// fail ends a session whose program was not launched or attached to.
+func (l *life) fail(err error) {
+	s := l.session
+	l.client.mu.Lock()
+	lost := l.client.err != nil
+	l.client.mu.Unlock()
+	if lost {
+		err = l.death()
+	}
+	s.tree.mu.Lock()
+	wanted := l.wanted
+	if !wanted {
+		text := err.Error()
+		if out := lastLines(s.tree.output.since(0), stderrInError); out != "" && !strings.Contains(text, out) {
+			err = fmt.Errorf("%w\nOutput:\n%s", err, out)
+		}
+		s.failure = fmt.Errorf("%s failed: %w", s.start.Request, err)
+		s.ended = s.failure
+	}
+	s.tree.mu.Unlock()
+	l.quit(nil)
+}
+
+// quit has watch end the life.
+func (l *life) quit(how *finishing) {
+	l.session.tree.mu.Lock()
+	if how != nil {
+		l.finishing = *how
+	}
+	l.session.tree.mu.Unlock()
+	l.left.Do(func() { close(l.leave) })
+}
+
+// finish ends the session and waits for that. why is nil where the user wants it.
+func (s *Session) finish(ctx context.Context, why error, how finishing) error {
+	s.tree.mu.Lock()
+	l := s.life
+	if l == nil || s.state == StateTerminated {
+		s.tree.mu.Unlock()
+		return nil
+	}
+	if !l.wanted {
+		l.wanted, l.why = true, why
+		if s.ended == nil {
+			s.ended = why
+		}
+	}
+	s.tree.mu.Unlock()
+	l.quit(&how)
+	select {
+	case <-l.gone:
+		return nil
+	case <-ctx.Done():
+		// Nobody may be left behind, however short of time the caller is.
+		if p := l.link.proc; p != nil {
+			p.Kill()
+		}
+		l.client.end(errHungUp)
+	}
+	t := time.NewTimer(maxClose)
+	defer t.Stop()
+	select {
+	case <-l.gone:
+		return nil
+	case <-t.C:
+		return fmt.Errorf("the debug adapter of %s does not end: %w", s.id, context.Cause(ctx))
+	}
+}
+
+// watch waits for the end of the life, whatever brings it, and tidies up.
+func (l *life) watch() {
+	var exited <-chan struct{}
+	if l.link.proc != nil {
+		exited = l.link.proc.Done()
+	}
+	select {
+	case <-l.leave:
+	case <-l.client.over:
+	case <-exited:
+		// What it said last may still be on its way.
+		t := time.NewTimer(exitSettles)
+		select {
+		case <-l.client.over:
+		case <-l.leave:
+		case <-t.C:
+		}
+		t.Stop()
+	}
+	s := l.session
+	s.tree.mu.Lock()
+	wanted, over, how := l.wanted, l.over, l.finishing
+	failed := s.failure != nil
+	children := append([]*Session(nil), s.children...)
+	s.tree.mu.Unlock()
+	if !wanted && !over && !failed {
+		err := l.death()
+		s.tree.mu.Lock()
+		if s.ended == nil {
+			s.ended = err
+		}
+		s.tree.mu.Unlock()
+	}
+	var all sync.WaitGroup
+	for _, c := range children {
+		all.Go(func() {
+			ctx, cancel := context.WithTimeout(context.Background(), how.disconnect)
+			defer cancel()
+			_ = c.finish(ctx, errParentEnded, finishing{kill: how.kill, disconnect: how.disconnect}) // told of by its own adapter
+		})
+	}
+	all.Wait()
+	l.bye(how)
+	l.release()
+	if p := l.link.proc; p != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), 4*adapterGrace)
+		if err := p.Shutdown(ctx, nil); err != nil {
+			s.debugger.opts.Log.Error().Str("session", s.id).Err(err).Msg("dap: an adapter can not be killed")
+		}
+		cancel()
+	}
+	l.client.close()
+	l.conclude()
+}
+
+var errParentEnded = errors.New("the session that it belongs to has ended")
+
+// bye says goodbye to an adapter that can still be talked to.
+func (l *life) bye(how finishing) {
+	s := l.session
+	if l.client.lost() != nil {
+		return
+	}
+	s.tree.mu.Lock()
+	caps, over := s.caps, l.over
+	s.tree.mu.Unlock()
+	ctx, cancel := context.WithTimeout(l.client.ctx, how.disconnect)
+	defer cancel()
+	if how.terminate && how.kill && !over && caps.SupportsTerminateRequest {
+		patience, cancel := context.WithTimeout(ctx, politeTerminate)
+		if l.client.do(patience, "terminate", &godap.TerminateArguments{}, nil) == nil {
+			select {
+			case <-l.terminated:
+			case <-patience.Done():
+			}
+		}
+		cancel()
+	}
+	_ = l.client.do(ctx, "disconnect", &disconnectArguments{TerminateDebuggee: how.kill}, nil) // it is ended in any case
+	if p := l.link.proc; p != nil {
+		t := time.NewTimer(exitByItself)
+		defer t.Stop()
+		select {
+		case <-p.Done():
+		case <-t.C:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// disconnectArguments tell of the debuggee in any case: what an adapter takes for granted depends on how it came to it.
+type disconnectArguments struct {
+	TerminateDebuggee bool `json:"terminateDebuggee"`
+}
+
+// release ends what runs in terminals.
+func (l *life) release() {
+	l.session.tree.mu.Lock()
+	terminals := l.terminals
+	l.terminals = nil
+	l.session.tree.mu.Unlock()
+	var all sync.WaitGroup
+	for _, t := range terminals {
+		all.Go(func() {
+			ctx, cancel := context.WithTimeout(context.Background(), maxClose)
+			defer cancel()
+			if text, err := t.Output(ctx); err == nil && text != "" {
+				l.session.tree.replaceTerminal(text)
+			}
+			if err := t.Release(ctx); err != nil {
+				l.session.debugger.opts.Log.Warn().Str("session", l.session.id).Err(err).Msg("dap: a terminal can not be released")
+			}
+		})
+	}
+	all.Wait()
+}
+
+// conclude publishes the end.
+func (l *life) conclude() {
+	s := l.session
+	t := s.tree
+	t.mu.Lock()
+	s.stop, s.shot = nil, nil
+	s.handles.reset()
+	s.state = StateTerminated
+	if s.restarting {
+		s.state = StateLaunching
+	}
+	again := len(l.again) > 0 && !l.wanted && s.failure == nil
+	if t.root == s && !again && !s.restarting && t.idle != nil {
+		t.idle.Stop()
+	}
+	if again {
+		s.state = StateLaunching
+	}
+	close(l.gone)
+	t.announceLocked()
+	t.mu.Unlock()
+	if again {
+		s.relaunch(l.again)
+	}
+}
+
+// relaunch starts the adapter anew, as it has asked for.
+func (s *Session) relaunch(data jsonx.Raw) {
+	started := s.debugger.work.start(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), defaultConnect+defaultInitialize)
+		defer cancel()
+		s.tree.mu.Lock()
+		s.again = data
+		s.tree.mu.Unlock()
+		if err := s.begin(ctx); err != nil {
+			s.lose(fmt.Errorf("it could not be started again: %w", err))
+		}
+	})
+	if !started {
+		s.lose(ErrClosed)
+	}
+}
+
+// lose makes a session without an adapter an ended one.
+func (s *Session) lose(err error) {
+	s.tree.mu.Lock()
+	defer s.tree.mu.Unlock()
+	s.state, s.ended = StateTerminated, err
+	s.tree.announceLocked()
+}
+
+// death is why what was under way has failed, where the adapter is gone.
+func (l *life) death() error {
+	s := l.session
+	s.tree.mu.Lock()
+	wanted, why, over := l.wanted, l.why, l.over
+	s.tree.mu.Unlock()
+	switch {
+	case wanted && why != nil:
+		return fmt.Errorf("%w: %w", ErrTerminated, why)
+	case wanted, over:
+		return ErrTerminated
+	}
+	return fmt.Errorf("%w: %s", ErrAdapterDied, l.describe())
+}
+
+// describe says how the adapter ended.
+func (l *life) describe() string {
+	p := l.link.proc
+	if p == nil {
+		return "it closed the connection"
+	}
+	settle := time.NewTimer(exitSettles)
+	defer settle.Stop()
+	text := "it closed the connection"
+	select {
+	case <-p.Done():
+		state, _ := p.Wait(context.Background()) // it has ended
+		text = "its process " + state.String()
+	case <-settle.C:
+	}
+	if c := complaints(p); c != "" {
+		text += "; its stderr ends:\n" + c
+	}
+	return text
+}
+
+// explain words the end of the connection.
+func (l *life) explain(err error) error {
+	if err == nil || l.client.lost() == nil {
+		return err
+	}
+	if _, ok := errors.AsType[*RequestError](err); ok {
+		return err
+	}
+	if errors.Is(err, l.client.lost()) {
+		return l.death()
+	}
+	return err
+}
+
+// explainStart words why an adapter was not initialized.
+func (l *life) explainStart(err error) error {
+	name, path := "debug adapter", l.link.address
+	if spec := l.session.start.Adapter; spec != nil && l.session.start.Address == "" {
+		name, path = "debug adapter "+spec.Name, strings.Join(append([]string{spec.Path}, spec.Args...), " ")
+	}
+	switch lost := l.client.lost(); {
+	case lost != nil && errors.Is(err, lost):
+		err = errors.New(l.describe())
+	case l.link.proc != nil:
+		if c := complaints(l.link.proc); c != "" {
+			err = fmt.Errorf("%w; its stderr ends:\n%s", err, c)
+		}
+	}
+	return fmt.Errorf("the %s (%s) could not be started: %w", name, path, err)
+}
+
+func (l *life) dropped(err error) {
+	l.session.debugger.opts.Log.Debug().Str("session", l.session.id).Err(err).Msg("dap: a message was dropped")
+}
