@@ -38,14 +38,12 @@ func (b *Breakpoint) together(o *Breakpoint) bool {
 	return b.Kind == o.Kind && (b.Kind != SourceBreakpoint || filepath.Clean(b.Path) == filepath.Clean(o.Path))
 }
 
-// put adds a breakpoint, or puts it in the place of the one that is there. A temporary one yields to another.
+// put adds a breakpoint, or puts it in the place of the one that is there.
 func put(list []Breakpoint, b Breakpoint) []Breakpoint {
 	for i := range list {
-		if list[i].same(&b) {
-			if !b.Temporary || list[i].Temporary {
-				b.ID, b.Verified, b.Message, b.ActualPath, b.ActualLine = list[i].ID, list[i].Verified, list[i].Message, list[i].ActualPath, list[i].ActualLine
-				list[i] = b
-			}
+		if o := &list[i]; o.same(&b) {
+			b.ID, b.Verified, b.Message, b.ActualPath, b.ActualLine = o.ID, o.Verified, o.Message, o.ActualPath, o.ActualLine
+			list[i] = b
 			return list
 		}
 	}
@@ -69,22 +67,16 @@ func (s *Session) SetBreakpoint(ctx context.Context, b Breakpoint) ([]Breakpoint
 	})
 }
 
-// RemoveBreakpoint removes the breakpoint at the place of b, and returns the others of the same file or kind.
+// RemoveBreakpoint removes the breakpoint at the place of b, and returns the others of the same file or kind. Where there is
+// none it returns those that there are.
 func (s *Session) RemoveBreakpoint(ctx context.Context, b Breakpoint) ([]Breakpoint, error) {
 	defer s.use()()
 	return s.change(ctx, &b, func(list []Breakpoint) ([]Breakpoint, error) {
-		n := len(list)
-		list = slices.DeleteFunc(list, func(o Breakpoint) bool {
+		return slices.DeleteFunc(list, func(o Breakpoint) bool {
 			return o.same(&b) || b.Kind == SourceBreakpoint && b.Column == 0 && o.together(&b) && o.Line == b.Line
-		})
-		if len(list) == n {
-			return nil, errNoBreakpoint
-		}
-		return list, nil
+		}), nil
 	})
 }
-
-var errNoBreakpoint = errors.New("there is no such breakpoint; the action breakpoints lists them all")
 
 // SetExceptionBreakpoints has the program stop at these kinds of exceptions (see [Session.ExceptionFilters]) and at no
 // others. The adapter's own choice holds before.

@@ -156,9 +156,11 @@ type Snapshot struct {
 	State   State
 	// Pending says that the adapter waits for configurationDone: breakpoints can be set, then the program is let go.
 	Pending bool
-	// Stop, Frame and what follows are set where the program stands still.
+	// Stop, Frame and what follows are set where the program stands still. Frame is the nearest one in the user's own code;
+	// Top is the one above all, and set only where that is another.
 	Stop      *Stop
 	Frame     *Frame
+	Top       *Frame
 	Lines     []SourceLine
 	Exception *godap.ExceptionInfoResponseBody
 	// Variables are those of the frame, at most [MaxSnapshotVariables]; Changes are against the last stop in this

@@ -73,13 +73,13 @@ type Start struct {
 	Arguments map[string]any
 	// Dir is where the adapter runs, absolute. Required.
 	Dir string
+	// Roots are the directories of the user's own code, absolute. If none, Dir.
+	Roots []string
 	// Program is what is debugged, for people.
 	Program string
 	// Address is that of an adapter that is there already ("127.0.0.1:4711", or the path of a Unix socket with "unix:"
 	// before it). No process is started then.
 	Address string
-	// Restartable says that the program may be started again when it asks for it (terminated event with restart).
-	Restartable bool
 }
 
 // Observer sees what happens in a session while a call is about it. Its methods must not block.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	godap "github.com/google/go-dap"
 )
@@ -102,8 +103,17 @@ func (s *Session) frameLocked(f *godap.StackFrame, thread int) Frame {
 	return out
 }
 
-// top returns the top frame of the thread that stopped, which is asked for once at each stop.
-func (s *Session) top(ctx context.Context) (*Frame, error) {
+// active returns the frame that calls are about which name none.
+func (s *Session) active(ctx context.Context) (*Frame, error) {
+	at, err := s.at(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return at.frame, nil
+}
+
+// at returns where the program stands still, which is asked for once at each stop.
+func (s *Session) at(ctx context.Context) (*place, error) {
 	_, l, err := s.still()
 	if err != nil {
 		return nil, err
@@ -114,7 +124,7 @@ func (s *Session) top(ctx context.Context) (*Frame, error) {
 	if shot == nil {
 		return nil, errRanOn
 	}
-	return shot.frame.get(ctx, func() (*Frame, error) {
+	return shot.place.get(func() (*place, error) {
 		frames, _, err := s.stackTrace(ctx, l, 0, 0, 1)
 		if err != nil {
 			return nil, err
@@ -122,20 +132,44 @@ func (s *Session) top(ctx context.Context) (*Frame, error) {
 		if len(frames) == 0 {
 			return nil, errNoFrame
 		}
-		return &frames[0], nil
+		top := &frames[0]
+		if s.own(top) {
+			return &place{frame: top}, nil
+		}
+		frames, _, err = s.stackTrace(ctx, l, 0, 0, defaultLevels)
+		if err == nil {
+			for i := range frames {
+				if f := &frames[i]; s.own(f) && !f.Subtle {
+					return &place{frame: f, top: top}, nil
+				}
+			}
+		}
+		return &place{frame: top}, nil
+	})
+}
+
+// own reports whether a frame is in the user's own code.
+func (s *Session) own(f *Frame) bool {
+	roots := s.start.Roots
+	if len(roots) == 0 {
+		roots = []string{s.start.Dir}
+	}
+	return f.Path != "" && slices.ContainsFunc(roots, func(root string) bool {
+		rel, err := filepath.Rel(root, f.Path)
+		return err == nil && filepath.IsLocal(rel)
 	})
 }
 
 var errNoFrame = errors.New("No active stack frame. Run stack_trace first or supply frame_id.") //nolint:staticcheck // the model reads it as it is
 
-// rawFrame returns what the adapter calls a frame; zero is the top one.
+// rawFrame returns what the adapter calls a frame; zero is the active one (see [Snapshot]).
 func (s *Session) rawFrame(ctx context.Context, frame int) (int, error) {
 	if frame == 0 {
-		top, err := s.top(ctx)
+		f, err := s.active(ctx)
 		if err != nil {
 			return 0, err
 		}
-		frame = top.ID
+		frame = f.ID
 	}
 	s.tree.mu.Lock()
 	defer s.tree.mu.Unlock()
@@ -150,7 +184,7 @@ func (s *Session) rawRef(ref int) (int, error) {
 	return h.raw, err
 }
 
-// Scopes returns the scopes of a frame; zero is the top one.
+// Scopes returns the scopes of a frame; zero is the active one (see [Snapshot]).
 func (s *Session) Scopes(ctx context.Context, frame int) ([]Scope, error) {
 	defer s.use()()
 	t, l, err := s.still()
@@ -238,7 +272,7 @@ func cut(text string) string {
 	return valid(text[:maxValue]) + fmt.Sprintf("… [%d bytes more]", len(text)-maxValue)
 }
 
-// Evaluate evaluates an expression in a frame; zero is the top one, where the program stands still. Context is the
+// Evaluate evaluates an expression in a frame; zero is the active one (see [Snapshot]), where the program stands still. Context is the
 // protocol's: watch, repl, hover, clipboard, variables.
 func (s *Session) Evaluate(ctx context.Context, expression, context string, frame int) (*Variable, error) {
 	defer s.use()()
@@ -412,7 +446,7 @@ func (s *Session) GotoTargets(ctx context.Context, path string, line int) ([]god
 	return body.Targets, err
 }
 
-// StepInTargets returns which functions [Session.Resume] with stepIn can go into, in a frame; zero is the top one.
+// StepInTargets returns which functions [Session.Resume] with stepIn can go into, in a frame; zero is the active one (see [Snapshot]).
 func (s *Session) StepInTargets(ctx context.Context, frame int) ([]godap.StepInTarget, error) {
 	defer s.use()()
 	t, l, err := s.still()

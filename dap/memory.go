@@ -95,11 +95,11 @@ func (s *Session) Disassemble(ctx context.Context, d Disassemble) ([]godap.Disas
 		return nil, unsupported("disassembly")
 	}
 	if d.Reference == "" {
-		top, err := t.top(ctx)
+		f, err := t.active(ctx)
 		if err != nil {
 			return nil, err
 		}
-		if d.Reference = top.InstructionPointer; d.Reference == "" {
+		if d.Reference = f.InstructionPointer; d.Reference == "" {
 			return nil, errors.New("the adapter does not tell the address of the current instruction; give memory_reference")
 		}
 	}

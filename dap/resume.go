@@ -136,11 +136,11 @@ func (s *Session) resumeArguments(ctx context.Context, r *Resume) (*resumeArgume
 		}
 		frame := r.Frame
 		if frame == 0 {
-			top, err := s.top(ctx)
+			f, err := s.active(ctx)
 			if err != nil {
 				return nil, err
 			}
-			frame = top.ID
+			frame = f.ID
 		}
 		s.tree.mu.Lock()
 		h, err := s.raw(frame, true)

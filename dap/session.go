@@ -182,12 +182,24 @@ func (s *Session) Events() []Event {
 	return slices.Clone(s.targetLocked().events)
 }
 
-// Observe shows the observer what happens until release is called. Several may look on.
+// Observe shows the observer what happens until release is called. Several may look on. It is told at once of the terminals
+// that there are.
 func (s *Session) Observe(o Observer) (release func()) {
 	t, entry := s.tree, &observer{o}
 	t.mu.Lock()
-	defer t.mu.Unlock()
 	t.observers = append(slices.Clone(t.observers), entry)
+	var terminals []Terminal
+	for _, f := range t.root.familyLocked() {
+		if f.life != nil {
+			terminals = append(terminals, f.life.terminals...)
+		}
+	}
+	t.mu.Unlock()
+	for _, term := range terminals {
+		if o.Terminal != nil && term.ID() != "" {
+			o.Terminal(term.ID())
+		}
+	}
 	return func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()

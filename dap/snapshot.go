@@ -11,7 +11,7 @@ import (
 // shot is what was asked of the adapter for one stop. Its answers are shared by all who ask.
 type shot struct {
 	stop      *Stop
-	frame     once[*Frame]
+	place     once[*place]
 	vars      once[*localVariables]
 	exception once[*godap.ExceptionInfoResponseBody]
 	// compared is what the variables were at the last stop in the same function; nil where there was none.
@@ -20,6 +20,13 @@ type shot struct {
 }
 
 func newShot(stop *Stop) *shot { return &shot{stop: stop} }
+
+// place is where a program stands still.
+type place struct {
+	// frame is what calls that name no frame are about: the top one, or the nearest one of the user's own code where that is
+	// somewhere in a library or the runtime. top is set only in the second case.
+	frame, top *Frame
+}
 
 // drop forgets what may have changed without the program running on.
 func (s *shot) drop() { s.vars.drop() }
@@ -34,7 +41,7 @@ type once[T any] struct {
 	drops int
 }
 
-func (o *once[T]) get(_ context.Context, fn func() (T, error)) (T, error) {
+func (o *once[T]) get(fn func() (T, error)) (T, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.stale.Lock()
@@ -99,12 +106,12 @@ func (t *tree) remember(s *shot) {
 	if s == nil {
 		return
 	}
-	frame, ok := s.frame.known()
+	at, ok := s.place.known()
 	vars, known := s.vars.known()
-	if !ok || !known || frame == nil || vars == nil {
+	if !ok || !known || at == nil || vars == nil {
 		return
 	}
-	key := functionKey(frame)
+	key := functionKey(at.frame)
 	if t.seen.functions == nil {
 		t.seen.functions = make(map[string]map[string]string)
 	}
@@ -133,20 +140,23 @@ func (s *Session) Snapshot(ctx context.Context) (*Snapshot, error) {
 	l := t.life
 	s.tree.mu.Unlock()
 	var notes []string
-	var frame *Frame
+	var frame, top *Frame
 	var vars *localVariables
 	var exception *godap.ExceptionInfoResponseBody
 	if still && shot != nil {
 		var all sync.WaitGroup
 		if shot.stop.Reason == "exception" && s.Capabilities().SupportsExceptionInfoRequest {
 			all.Go(func() {
-				exception, _ = shot.exception.get(ctx, func() (*godap.ExceptionInfoResponseBody, error) { return t.ExceptionInfo(ctx, 0) })
+				exception, _ = shot.exception.get(func() (*godap.ExceptionInfoResponseBody, error) { return t.ExceptionInfo(ctx, 0) })
 			})
 		}
-		var err error
-		if frame, err = t.top(ctx); err != nil {
+		at, err := t.at(ctx)
+		if err == nil {
+			frame, top = at.frame, at.top
+		}
+		if err != nil {
 			notes = append(notes, "No frame: "+err.Error())
-		} else if vars, err = shot.vars.get(ctx, func() (*localVariables, error) { return t.locals(ctx, l, frame) }); err != nil {
+		} else if vars, err = shot.vars.get(func() (*localVariables, error) { return t.locals(ctx, l, frame) }); err != nil {
 			notes = append(notes, "No variables: "+err.Error())
 		}
 		all.Wait()
@@ -166,7 +176,7 @@ func (s *Session) Snapshot(ctx context.Context) (*Snapshot, error) {
 			shot.looked, shot.compared = true, s.tree.seen.functions[functionKey(frame)]
 			observers = s.tree.observers
 		}
-		snap.Frame, snap.Exception = frame, exception
+		snap.Frame, snap.Top, snap.Exception = frame, top, exception
 		if vars != nil {
 			snap.Variables, snap.More = vars.list, vars.more
 			snap.Compared = shot.compared != nil
@@ -229,8 +239,8 @@ func (s *Session) peekLocked(target bool) *Snapshot {
 			snap.Notes = append(snap.Notes, "The child session "+t.id+" stands still.")
 		}
 		if shot := t.shot; shot != nil {
-			if frame, ok := shot.frame.known(); ok {
-				snap.Frame = frame
+			if at, ok := shot.place.known(); ok {
+				snap.Frame, snap.Top = at.frame, at.top
 			}
 		}
 	}
@@ -265,7 +275,7 @@ func (s *Session) locals(ctx context.Context, _ *life, frame *Frame) (*localVari
 			return nil, errs[i]
 		}
 		for _, v := range list {
-			if v.Value == "" && v.EvaluateName == "" && strings.HasSuffix(v.Name, " variables") {
+			if v.Value == "" && v.Type == "" && strings.HasSuffix(v.Name, " variables") {
 				continue // a group of debugpy's
 			}
 			if len(out.list) >= MaxSnapshotVariables {

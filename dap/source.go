@@ -34,11 +34,11 @@ func (s *Session) Source(ctx context.Context, frame int) (text, name string, err
 		return "", "", err
 	}
 	if frame == 0 {
-		top, err := t.top(ctx)
+		f, err := t.active(ctx)
 		if err != nil {
 			return "", "", err
 		}
-		frame = top.ID
+		frame = f.ID
 	}
 	s.tree.mu.Lock()
 	h, err := t.raw(frame, true)
