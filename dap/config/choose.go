@@ -1,0 +1,268 @@
+package config
+
+import (
+	"context"
+	"debug/buildinfo"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/gajae-code/gjc/dap"
+	"github.com/gajae-code/gjc/internal/configfile"
+)
+
+// choose returns the adapter for what is wanted: the first one of the candidates that can be used.
+func (s *snapshot) choose(ctx context.Context, w dap.Wanted) (*dap.Spec, error) {
+	ws := s.projectFor(w)
+	failed := &NotFoundError{Adapter: w.Adapter, Program: w.Program}
+	candidates := s.candidates(w, ws, ws.defs)
+	for _, d := range candidates {
+		spec, why := s.spec(ctx, ws, d)
+		if spec != nil {
+			return spec, nil
+		}
+		failed.Missing = append(failed.Missing, dap.Unused{Name: d.Name, Why: why, FileTypes: d.Strings("fileTypes")})
+	}
+	var names []string
+	for _, d := range ws.defs {
+		names = append(names, d.Name)
+		if spec, _ := s.spec(ctx, ws, d); spec != nil {
+			failed.Installed = append(failed.Installed, d.Name)
+		}
+	}
+	if failed.Unknown = w.Adapter != "" && len(candidates) == 0; failed.Unknown {
+		failed.Hint = configfile.Near(w.Adapter, names)
+	}
+	return nil, failed
+}
+
+// candidates returns those of the definitions that fit, the best first.
+func (s *snapshot) candidates(w dap.Wanted, ws *project, defs []*definition) []*definition {
+	if w.Adapter != "" {
+		return named(w.Adapter, defs)
+	}
+	r := &ranking{s: s, defs: defs, depth: make(map[*definition]int)}
+	dir := w.Dir
+	if dir == "" {
+		dir = ws.Root
+	}
+	r.measure(ws, dir)
+	switch {
+	case w.Attach && w.Remote:
+		r.attachPort()
+	case w.Attach:
+		r.attachProcess(w.PID)
+	default:
+		r.launch(w.Program)
+	}
+	return r.list
+}
+
+// named returns the adapter of a name, or those that launch.json knows by it.
+func named(name string, defs []*definition) []*definition {
+	for _, same := range []func(a, b string) bool{func(a, b string) bool { return a == b }, strings.EqualFold} {
+		if i := slices.IndexFunc(defs, func(d *definition) bool { return same(d.Name, name) }); i >= 0 {
+			return defs[i : i+1]
+		}
+	}
+	return ofType(name, defs)
+}
+
+// ofType returns the adapters that launch.json knows by a type, those first for which it is the first one.
+func ofType(name string, defs []*definition) []*definition {
+	all := slices.DeleteFunc(slices.Clone(defs), func(d *definition) bool { return !slices.Contains(d.Strings("types"), name) })
+	place := func(d *definition) int { return slices.Index(d.Strings("types"), name) }
+	slices.SortStableFunc(all, func(a, b *definition) int { return place(a) - place(b) })
+	return all
+}
+
+// ranking puts adapters into the order of how well they fit.
+type ranking struct {
+	s    *snapshot
+	defs []*definition
+	// depth is how far up the next root marker of an adapter is; adapters without one are not in it.
+	depth map[*definition]int
+	list  []*definition
+}
+
+// measure looks for root markers in dir and above, up to the root and on to the top of its repository.
+func (r *ranking) measure(ws *project, dir string) {
+	dirs := []string{filepath.Clean(dir)}
+	if r.s.RootOf(dirs[0]) == ws.Root && ws.Root != "" {
+		for at := dirs[0]; at != ws.Root && filepath.Dir(at) != at; {
+			at = filepath.Dir(at)
+			dirs = append(dirs, at)
+		}
+		dirs = append(dirs, r.s.Above(ws.Root)...)
+	} else {
+		dirs = append(dirs, r.s.Above(dirs[0])...)
+	}
+	for _, d := range r.defs {
+		markers := d.markers()
+		if i := slices.IndexFunc(dirs, func(dir string) bool { return len(markers) > 0 && r.s.Marked(dir, markers) }); i >= 0 {
+			r.depth[d] = i
+		}
+	}
+}
+
+// add puts the adapters for which fits is true behind the others: those with the nearest root markers first.
+func (r *ranking) add(fits func(*definition) bool) {
+	var more []*definition
+	for _, d := range r.defs {
+		if fits(d) && !slices.Contains(r.list, d) {
+			more = append(more, d)
+		}
+	}
+	far := func(d *definition) int {
+		if n, ok := r.depth[d]; ok {
+			return n
+		}
+		return 1 << 30
+	}
+	slices.SortStableFunc(more, func(a, b *definition) int { return far(a) - far(b) })
+	r.list = append(r.list, more...)
+}
+
+// natives puts the native debuggers behind the others, in their own order: they fit each program equally well.
+func (r *ranking) natives(fits func(*definition) bool) {
+	for _, d := range r.defs {
+		if d.native() && fits(d) && !slices.Contains(r.list, d) {
+			r.list = append(r.list, d)
+		}
+	}
+}
+
+func (r *ranking) marked(d *definition) bool { _, ok := r.depth[d]; return ok }
+
+func always(*definition) bool { return true }
+
+func speaks(language string) func(*definition) bool {
+	return func(d *definition) bool { return d.speaks(language) }
+}
+
+func (r *ranking) launch(program string) {
+	if program == "" {
+		r.add(r.marked)
+		return
+	}
+	info, err := os.Stat(program)
+	if err == nil && info.IsDir() {
+		if hasGo(r.s.List(program)) {
+			r.add(speaks("go"))
+		}
+		r.add(func(d *definition) bool { return r.marked(d) && !d.native() })
+		return
+	}
+	base := program
+	if file, _, ok := strings.Cut(program, "::"); ok { // a test of pytest
+		base = file
+	}
+	base = filepath.Base(base)
+	if r.add(func(d *definition) bool { return d.takes(base) }); len(r.list) > 0 {
+		return
+	}
+	if language := languageOf(program); language != "" {
+		r.add(speaks(language))
+	}
+	if compiled(base) {
+		r.natives(always)
+		return
+	}
+	r.add(r.marked)
+	r.natives(always)
+}
+
+func hasGo(names map[string]bool) bool {
+	for name := range names {
+		if strings.HasSuffix(name, ".go") {
+			return true
+		}
+	}
+	return false
+}
+
+// compiled reports whether a file of that name is what a compiler makes, as a rule.
+func compiled(base string) bool {
+	switch strings.ToLower(filepath.Ext(base)) {
+	case "", ".exe", ".out", ".bin", ".elf", ".so", ".dylib", ".test":
+		return true
+	default:
+		return false
+	}
+}
+
+// languageOf returns the language of a program without an ending that tells it: that of a Go binary, and of a script by its
+// first line; else "".
+func languageOf(program string) string {
+	f, err := os.Open(program)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = f.Close() }()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	line := make([]byte, 256)
+	n, _ := f.Read(line) // an empty file has no language
+	if text, script := strings.CutPrefix(string(line[:n]), "#!"); script {
+		text, _, _ = strings.Cut(text, "\n")
+		for word := range strings.FieldsSeq(text) {
+			if language := interpreterLanguage(filepath.Base(word)); language != "" {
+				return language
+			}
+		}
+		return ""
+	}
+	if _, err := buildinfo.Read(f); err == nil {
+		return "go"
+	}
+	return ""
+}
+
+// interpreterLanguage is the language that an interpreter of that name runs, or "".
+func interpreterLanguage(base string) string {
+	base = strings.TrimSuffix(strings.ToLower(base), ".exe")
+	for prefix, language := range map[string]string{
+		"python": "python", "pypy": "python", "ruby": "ruby", "node": "javascript", "php": "php", "bash": "bash", "dotnet": "csharp", "dart": "dart",
+	} {
+		if rest, ok := strings.CutPrefix(base, prefix); ok && strings.Trim(rest, "0123456789.") == "" {
+			return language
+		}
+	}
+	return ""
+}
+
+// attachPort prefers debugpy, unless root markers speak for others alone.
+func (r *ranking) attachPort() {
+	can := func(d *definition) bool { return len(d.Lacking("remoteForm")) == 0 }
+	python := func(d *definition) bool { return can(d) && d.kind() == kindDebugpy }
+	r.add(func(d *definition) bool { return python(d) && r.marked(d) })
+	r.add(func(d *definition) bool { return can(d) && r.marked(d) && !d.native() })
+	r.natives(func(d *definition) bool { return can(d) && r.marked(d) })
+	r.add(python)
+	r.add(func(d *definition) bool { return can(d) && !d.native() })
+	r.natives(can)
+}
+
+// attachProcess goes by the program of the process, and by root markers where that is not known.
+func (r *ranking) attachProcess(pid int) {
+	can := func(d *definition) bool { return len(d.Lacking("processForm")) == 0 }
+	path := ""
+	if pid > 0 {
+		path, _ = r.s.opts.Executable(pid) // where it is not known the markers count
+	}
+	if path == "" {
+		r.add(func(d *definition) bool { return can(d) && r.marked(d) && !d.native() })
+		r.natives(can)
+		return
+	}
+	language := interpreterLanguage(filepath.Base(path))
+	if language == "" {
+		language = languageOf(path)
+	}
+	if language != "" {
+		r.add(func(d *definition) bool { return can(d) && d.speaks(language) })
+	}
+	r.natives(can)
+}

@@ -1,0 +1,168 @@
+package config
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/gajae-code/gjc/dap"
+	"github.com/gajae-code/gjc/internal/configfile"
+)
+
+// FileNames are the names of a configuration file, those that count more first.
+func FileNames() []string { return configfile.Names("dap") }
+
+// fieldTypes are the fields of an adapter. It is never changed.
+var fieldTypes = map[string]configfile.FieldType{
+	"command":           configfile.AString,
+	"args":              configfile.StringList,
+	"alternatives":      configfile.StringList,
+	"env":               configfile.Texts,
+	"connectMode":       configfile.AString,
+	"adapterID":         configfile.AString,
+	"kind":              configfile.AString,
+	"native":            configfile.ABoolean,
+	"languages":         configfile.StringList,
+	"fileTypes":         configfile.StringList,
+	"rootMarkers":       configfile.StringList,
+	"types":             configfile.StringList,
+	"launchDefaults":    configfile.AnObject,
+	"attachDefaults":    configfile.AnObject,
+	"terminalArguments": configfile.AnObject,
+	"launchForm":        configfile.AnObject,
+	"coreForm":          configfile.AnObject,
+	"processForm":       configfile.AnObject,
+	"remoteForm":        configfile.AnObject,
+	"listenForm":        configfile.AnObject,
+	"remoteDial":        configfile.ABoolean,
+	"stopOnEntry":       configfile.StringList,
+	"startTimeoutMs":    configfile.ADuration,
+	"install":           configfile.AString,
+	"disabled":          configfile.ABoolean,
+}
+
+func fieldNames() []string { return slices.Sorted(maps.Keys(fieldTypes)) }
+
+// harmless are fields that change nothing in what runs.
+var harmless = []string{"languages", "startTimeoutMs", "install"}
+
+func connectModes() []string {
+	return []string{string(dap.ConnectStdio), string(dap.ConnectSocket), string(dap.ConnectDial), string(dap.ConnectListen)}
+}
+
+// readPlace reads the files of a place, those that count less first.
+func readPlace(p configfile.Place, seen map[string]bool) []*configfile.File {
+	files := configfile.ReadPlace(p, FileNames(), seen)
+	for _, f := range files {
+		if f.Data != nil {
+			parse(f)
+		}
+	}
+	return files
+}
+
+// The names at the top of a file.
+const (
+	keyAdapters = "adapters"
+	keySchema   = "$schema"
+)
+
+// parse reads the file's data.
+func parse(f *configfile.File) {
+	top := f.Parse("adapter names")
+	if top == nil {
+		return
+	}
+	wrapped := top.Member(keyAdapters) != nil
+	for _, m := range top.Members {
+		switch {
+		case m.Name == keySchema:
+		case m.Name == keyAdapters:
+			if m.Value.Kind != configfile.Object {
+				f.Problem(m.Line, "adapters must be a mapping of names to settings, not %s", m.Value.Kind)
+				continue
+			}
+			for _, a := range m.Value.Members {
+				parseAdapter(f, a)
+			}
+		case wrapped:
+			f.Problem(m.Line, "unknown field %s%s; adapters stand below \"adapters\"", configfile.Quote(m.Name), configfile.Meant(m.Name, []string{keySchema}))
+		case m.Value.Kind == configfile.Object && configfile.Near(m.Name, []string{keyAdapters}) != "" && onlyObjects(m.Value):
+			f.Problem(m.Line, "unknown field %s; did you mean \"adapters\"?", configfile.Quote(m.Name))
+		default:
+			parseAdapter(f, m)
+		}
+	}
+}
+
+func onlyObjects(n *configfile.Node) bool {
+	return len(n.Members) > 0 && !slices.ContainsFunc(n.Members, func(m configfile.Member) bool { return m.Value.Kind != configfile.Object })
+}
+
+// parseAdapter reads one adapter of the file. What is wrong in it is told and left out.
+func parseAdapter(f *configfile.File, m configfile.Member) {
+	if m.Value.Kind != configfile.Object {
+		f.Problem(m.Line, "adapter %s must be a mapping, not %s; to turn an adapter off, say disabled: true in it", configfile.Quote(m.Name), m.Value.Kind)
+		return
+	}
+	e := configfile.Entry{Name: m.Name, Line: m.Line, Fields: make(map[string]configfile.Value)}
+	for _, field := range m.Value.Members {
+		want, known := fieldTypes[field.Name]
+		if !known {
+			f.Problem(field.Line, "unknown field %s of adapter %s%s", configfile.Quote(field.Name), configfile.Quote(m.Name), configfile.Meant(field.Name, fieldNames()))
+			continue
+		}
+		reason := want.Check(field.Value)
+		if reason == "" && field.Name == "connectMode" {
+			reason = oneOf(field.Value.Text, connectModes())
+		}
+		if reason == "" && field.Name == "kind" {
+			reason = oneOf(field.Value.Text, kinds())
+		}
+		if reason != "" {
+			f.Problem(field.Line, "%s of adapter %s must be %s; it is not used", field.Name, configfile.Quote(m.Name), reason)
+			continue
+		}
+		e.Fields[field.Name] = configfile.Value{Node: field.Value, At: f.At(field.Line)}
+		if run := runs(m.Name, field, m.Value); run != "" {
+			f.Runs = append(f.Runs, run)
+		}
+	}
+	f.Entries = append(f.Entries, e)
+}
+
+// oneOf returns "" for a text among the known ones, and otherwise what it must be.
+func oneOf(text string, known []string) string {
+	if slices.Contains(known, text) {
+		return ""
+	}
+	return "one of " + strings.Join(known, ", ") + ", not " + configfile.Quote(text) + configfile.Meant(text, known)
+}
+
+// runs says what a field can make run, for people, or "" where it can do no harm. Arguments of requests are among it because
+// many adapters take commands in them, and so is everything that has an adapter chosen which would not be chosen otherwise.
+func runs(name string, field configfile.Member, all *configfile.Node) string {
+	who := "adapter " + configfile.Quote(name)
+	switch {
+	case field.Name == "command":
+		words := []string{field.Value.Text}
+		if args := all.Member("args"); args != nil && fieldTypes["args"].Check(args) == "" {
+			words = append(words, args.Strings()...)
+		}
+		return who + " runs: " + strings.Join(words, " ")
+	case field.Name == "args":
+		if all.Member("command") != nil {
+			return ""
+		}
+		return who + " has the arguments: " + strings.Join(field.Value.Strings(), " ")
+	case field.Name == "disabled":
+		if field.Value.Text == "false" {
+			return who + " is turned on"
+		}
+		return ""
+	case slices.Contains(harmless, field.Name):
+		return ""
+	default:
+		return who + " has " + field.Name + ": " + string(field.Value.JSON())
+	}
+}

@@ -1,0 +1,56 @@
+package config
+
+import (
+	"path/filepath"
+	"strings"
+
+	"github.com/gajae-code/gjc/dap"
+)
+
+// A NotFoundError says that there is no adapter to use. Its text is a sentence for the model and the user.
+type NotFoundError struct {
+	// Adapter is the name that was asked for; empty where any would have done.
+	Adapter string
+	// Program is what was to be debugged.
+	Program string
+	// Unknown says that no adapter has that name; Hint is the name that may have been meant.
+	Unknown bool
+	Hint    string
+	// Missing are the adapters that would fit, with what they lack.
+	Missing []dap.Unused
+	// Installed are the names of the adapters that can be used.
+	Installed []string
+}
+
+func (e *NotFoundError) Error() string {
+	var b strings.Builder
+	switch {
+	case e.Unknown:
+		b.WriteString("There is no debugger adapter called " + `"` + e.Adapter + `"` + ".")
+		if e.Hint != "" {
+			b.WriteString(` Did you mean "` + e.Hint + `"?`)
+		}
+	case e.Adapter != "":
+		b.WriteString("The debugger adapter " + e.Adapter + " can not be used.")
+	default:
+		b.WriteString("No debugger adapter available.")
+	}
+	installed := "none"
+	if len(e.Installed) > 0 {
+		installed = strings.Join(e.Installed, ", ")
+	}
+	b.WriteString(" Installed adapters: " + installed + ".")
+	if len(e.Missing) > 0 && e.Adapter == "" && e.Program != "" {
+		b.WriteString(" For " + filepath.Base(e.Program) + ":")
+	}
+	for i, m := range e.Missing {
+		if i > 0 {
+			b.WriteString(";")
+		}
+		b.WriteString(" " + m.Name + ": " + m.Why)
+	}
+	if len(e.Missing) > 0 {
+		b.WriteString(".")
+	}
+	return b.String()
+}
