@@ -10,10 +10,12 @@ import (
 	"sync"
 )
 
-// scope is what an "always" answer to an effect covers: the commands of a line, a directory, or a tool.
+// scope is what an "always" answer to an effect covers: the commands of a line, a directory, what is debugged, or a tool.
 type scope struct {
 	action   Action
 	commands []commandScope
+	// subject and covers are the effect's, for [ActionDebug].
+	subject, covers string
 	// path is the effect's, behind all symbolic links: a link must not lead a grant to another place. dir is the
 	// directory that it is in, or path itself if that is one. Both are empty for what is not about a file.
 	path, dir string
@@ -29,7 +31,7 @@ type scope struct {
 // scopeOf returns the scope of one effect of a tool. Lines for the shell of the operating system called "windows" are
 // not taken apart: it does not read them as POSIX shells do.
 func scopeOf(ctx context.Context, tool string, e *Effect, files FS, system string) scope {
-	s := scope{action: e.Action, tool: tool}
+	s := scope{action: e.Action, tool: tool, subject: e.Subject, covers: e.Covers}
 	switch {
 	case e.Action == ActionCommand && system == "windows":
 		s.commands = wholeLine(e.Command)
@@ -91,6 +93,10 @@ func (s *scope) label(roots *Workspace) string {
 			names = append(names, c.text)
 		}
 		return strings.Join(names, ", ") + " commands"
+	case s.action == ActionDebug && s.covers != "":
+		return s.covers
+	case s.action == ActionDebug:
+		return "this exact step"
 	case s.dir != "":
 		return fmt.Sprintf("%s in %s", actionVerb(s.action), roots.Display(s.dir))
 	default:
@@ -119,6 +125,7 @@ type grants struct {
 	commands []commandGrant
 	places   []placeGrant
 	tools    map[string]bool // tool name → allowed
+	subjects map[string]bool // subject of [ActionDebug] → allowed
 	// forgotten counts calls of forget: an answer to a question from before one is good for that question alone.
 	forgotten int
 }
@@ -141,6 +148,9 @@ func (g *grants) lookup(s *scope) (allowed, known bool) {
 	switch {
 	case s.action == ActionCommand:
 		return g.lookupCommands(s.commands)
+	case s.action == ActionDebug:
+		allowed, known = g.subjects[s.subject]
+		return allowed, known && s.subject != ""
 	case s.path != "":
 		for i := len(g.places) - 1; i >= 0; i-- {
 			if p := g.places[i]; p.action == s.action && within(p.dir, s.path) {
@@ -199,6 +209,11 @@ func (g *grants) remember(s *scope, allowed bool, asked int) {
 		for _, c := range s.commands {
 			g.commands = append(g.commands, commandGrant{c, allowed})
 		}
+	case s.action == ActionDebug:
+		if g.subjects == nil {
+			g.subjects = make(map[string]bool)
+		}
+		g.subjects[s.subject] = allowed
 	case s.path != "":
 		if p := (placeGrant{s.action, s.dir, allowed}); len(g.places) == 0 || g.places[len(g.places)-1] != p {
 			g.places = append(g.places, p)

@@ -22,6 +22,7 @@ type ToolFuncs[In any] struct {
 	Kind        ToolKind
 	Exclusive   bool
 	Languages   bool
+	Debugger    bool
 	// Plan is as in [Tool]; nil for a call without effects and a plain title.
 	Plan func(ctx context.Context, call *Call, in *In) (*CallPlan, error)
 	// Run is as in [Tool]. Required.
@@ -40,7 +41,10 @@ func NewTool[In any](f ToolFuncs[In]) Tool {
 		if err != nil {
 			bug.Reportf("the schema of tool %s: %v", f.Name, err)
 		}
-		return &ToolSpec{Name: f.Name, Description: f.Description, Kind: f.Kind, Schema: raw, Exclusive: f.Exclusive, Languages: f.Languages}
+		return &ToolSpec{
+			Name: f.Name, Description: f.Description, Kind: f.Kind, Schema: raw,
+			Exclusive: f.Exclusive, Languages: f.Languages, Debugger: f.Debugger,
+		}
 	})}
 }
 

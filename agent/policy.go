@@ -24,7 +24,7 @@ func judge(mode Mode, e *Effect, outside bool) (v verdict, reason string) {
 		return ask, ""
 	}
 	switch e.Action {
-	case ActionRead:
+	case ActionRead, ActionResume:
 		return allow, ""
 	case ActionEdit:
 		if mode == ModeStrict {

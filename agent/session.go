@@ -56,6 +56,8 @@ type Options struct {
 	Elicitor Elicitor
 	// Languages are the language servers; nil for none. They are their owner's to close.
 	Languages *lsp.Workspace
+	// Debugger is what programs are debugged with; nil for none. It is its owner's to close. Child sessions have none.
+	Debugger *Debugger
 	// Artifacts is optional.
 	Artifacts Artifacts
 	// Subagent gives a child session its surroundings; with nil, tools can start none.

@@ -70,6 +70,7 @@ func (r *toolRun) runTask(ctx context.Context, task Task) (TaskResult, error) {
 	opts := s.opts
 	opts.ID, opts.Title, opts.History, opts.Plan, opts.Subagent = about.ID, task.Title, nil, nil, nil
 	opts.Log, opts.Tools = newMemoryLog(), childTools{s.opts.Tools}
+	opts.Debugger = nil // the program under it is the parent's: one of them at a time drives it
 	opts.FS, opts.Terminal, opts.Programs, opts.Languages = around.FS, around.Terminal, around.Programs, around.Languages
 	opts.Approver, opts.Elicitor = childApprover{around.Approver, t}, around.Elicitor
 	if around.Elicitor != nil {

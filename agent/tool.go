@@ -49,6 +49,8 @@ type ToolSpec struct {
 	Exclusive bool
 	// Languages tools are for language servers: a session without has them not.
 	Languages bool
+	// Debugger tools are for debugging programs: a session without a debugger has them not.
+	Debugger bool
 }
 
 // Call is one call of a tool, with all that it may touch.
@@ -68,6 +70,8 @@ type Call struct {
 	Programs  Programs
 	// Languages are the language servers; nil for none.
 	Languages *lsp.Workspace
+	// Debugger is what programs are debugged with; nil for none.
+	Debugger *Debugger
 	// Trace is that of the prompt; nil for none.
 	Trace Trace
 	// Elicitor asks the user; nil where nobody can be asked.
@@ -130,6 +134,9 @@ type Effect struct {
 	Paths []string
 	// Command is the shell command line, for [ActionCommand].
 	Command string
+	// Subject is what exactly is debugged or done there, for [ActionDebug]. An "always" answer is remembered for the same
+	// subject alone; without one it is good for this once. Covers says in words what that is.
+	Subject, Covers string
 	// Title describes the effect in a question; if empty, the call's title.
 	Title string
 }
@@ -146,6 +153,11 @@ const (
 	ActionCommand
 	ActionNetwork
 	ActionMCP
+	// ActionDebug starts a program under a debugger, or does with it what the debugger would not do by itself: it asks as a
+	// command does. Path, if set, is the program.
+	ActionDebug
+	// ActionResume lets a program run on that was allowed to run.
+	ActionResume
 )
 
 // Progress is a report from a running call. Zero fields say nothing.
@@ -156,6 +168,8 @@ type Progress struct {
 	Text string
 	// TerminalID embeds an editor's terminal.
 	TerminalID string
+	// Locations replace those of the call, so that the editor follows.
+	Locations []Location
 }
 
 // Result is what a call came to.

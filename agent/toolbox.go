@@ -31,10 +31,13 @@ const settleTools = 2 * time.Second
 // offered are the tools of the session that it has what they need for.
 func (s *Session) offered() []Tool {
 	tools := s.opts.Tools.Tools()
-	if s.opts.Languages == nil {
-		tools = slices.DeleteFunc(slices.Clone(tools), func(t Tool) bool { return t.Spec().Languages })
+	if s.opts.Languages != nil && s.opts.Debugger != nil {
+		return tools
 	}
-	return tools
+	return slices.DeleteFunc(slices.Clone(tools), func(t Tool) bool {
+		spec := t.Spec()
+		return spec.Languages && s.opts.Languages == nil || spec.Debugger && s.opts.Debugger == nil
+	})
 }
 
 // find returns the tool of that name, or nil.

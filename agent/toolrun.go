@@ -103,6 +103,9 @@ func (t *Turn) runTool(ctx context.Context, c providers.ToolCall) (result *provi
 		return run.fail(err)
 	}
 	if plan != nil && plan.Complete != nil {
+		if err := run.refused(); err != nil {
+			return run.fail(err)
+		}
 		if err := plan.Complete(ctx); err != nil {
 			return run.fail(run.explain(ctx, err))
 		}
@@ -135,8 +138,8 @@ func (r *toolRun) newCall(input jsonx.Raw) *Call {
 	return &Call{
 		ID: r.call.ID, Name: r.call.Name, Input: input,
 		Workspace: o.Workspace, FS: o.FS, Terminal: o.Terminal, Programs: o.Programs, Artifacts: o.Artifacts,
-		Languages: o.Languages,
-		Elicitor:  t.elicitor(), Trace: t.trace,
+		Languages: o.Languages, Debugger: o.Debugger,
+		Elicitor: t.elicitor(), Trace: t.trace,
 		Update:  r.update,
 		Consent: r.consent,
 		SetPlan: func(entries []PlanEntry) {
@@ -186,7 +189,7 @@ func (r *toolRun) update(p Progress) {
 	if p.TerminalID != "" {
 		r.shown = append(r.shown[:len(r.shown):len(r.shown)], TerminalContent{p.TerminalID})
 	}
-	ev := ToolProgress{CallID: r.call.ID, Running: true}
+	ev := ToolProgress{CallID: r.call.ID, Running: true, Locations: p.Locations}
 	if p.Content != nil || p.TerminalID != "" {
 		ev.Content = r.shown
 	}
@@ -266,6 +269,20 @@ func (r *toolRun) closing(text string) []Content {
 // fail ends a call with an error that the model and the user see.
 func (r *toolRun) fail(err error) *providers.Message {
 	return r.end(&Result{Text: err.Error(), IsError: true, Content: r.closing(err.Error())})
+}
+
+// refused says why the mode does not allow what the call is known to do, before anything is asked or worked out for it.
+func (r *toolRun) refused() error {
+	var mode Mode
+	if err := r.turn.do(func(st *state) error { mode = st.mode; return nil }); err != nil {
+		return err
+	}
+	for i := range r.plan.Effects {
+		if v, why := judge(mode, &r.plan.Effects[i], false); v == deny {
+			return errors.New(why)
+		}
+	}
+	return nil
 }
 
 // start settles whether the call may run, and tells that it does. A question takes its time: where the mode has changed

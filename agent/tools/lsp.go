@@ -299,41 +299,5 @@ func (c *lspCall) name(path string) string { return display(&c.call.Workspace, p
 
 // result is text for the model, within its bounds; what does not fit is kept as an artifact.
 func (c *lspCall) result(ctx context.Context, text string) *agent.Result {
-	text = strings.TrimRight(text, "\n")
-	notes := c.notes
-	if lines := strings.Count(text, "\n") + 1; len(text) > maxText || lines > maxLines {
-		full := text
-		text = cutBytes(text, maxText)
-		for at, n := range lineStarts(text) {
-			if n == maxLines {
-				text = text[:at]
-				break
-			}
-		}
-		if i := strings.LastIndexByte(text, '\n'); i > 0 {
-			text = text[:i]
-		}
-		note := fmt.Sprintf("%s left out.", size(int64(len(full)-len(text))))
-		if c.call.Artifacts != nil {
-			if url, err := c.call.Artifacts.Put(ctx, "lsp", []byte(cutBytes(full, maxArtifact))); err == nil {
-				note += " All of it is in " + url + "; read takes line ranges of it."
-			}
-		}
-		notes = append([]string{note}, notes...)
-	}
-	return &agent.Result{Text: joinNotes(text, notes), Locations: c.followed}
-}
-
-// lineStarts yields where each line begins, and its number from 0.
-func lineStarts(text string) func(yield func(at, n int) bool) {
-	return func(yield func(at, n int) bool) {
-		at, n := 0, 0
-		for line := range strings.Lines(text) {
-			if !yield(at, n) {
-				return
-			}
-			at += len(line)
-			n++
-		}
-	}
+	return &agent.Result{Text: boundedText(ctx, c.call, "lsp", text, c.notes), Locations: c.followed}
 }

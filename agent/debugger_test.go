@@ -1,0 +1,148 @@
+package agent_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/providers/providertest"
+)
+
+// An answer to a debugger's question is for one subject: it opens no other, no command, and no other tool's.
+func TestApproval_Debugger(t *testing.T) {
+	debug := func(name, subject string) agent.Tool {
+		return testTool(name, true, []agent.Effect{{Action: agent.ActionDebug, Subject: subject, Covers: "launches of " + subject, Title: name}}, ran(name))
+	}
+	command := testTool("cmd", true, []agent.Effect{{Action: agent.ActionCommand, Command: "app", Title: "cmd"}}, ran("cmd"))
+	bare := testTool("bare", true, []agent.Effect{{Action: agent.ActionDebug, Title: "bare"}}, ran("bare"))
+	outside := testTool("out", true, []agent.Effect{{Action: agent.ActionDebug, Path: "/bin/sh", Subject: "sh", Covers: "launches of sh", Title: "out"}}, ran("out"))
+	resume := testTool("resume", true, []agent.Effect{{Action: agent.ActionResume}}, ran("resume"))
+	for _, tt := range []struct {
+		name    string
+		mode    agent.Mode
+		calls   agent.Tools
+		answers []agent.Decision
+		always  []string
+		ran     string
+	}{
+		{"asks as a command", agent.ModeDefault, agent.Tools{debug("a", "app")}, []agent.Decision{agent.RejectOnce}, []string{"launches of app"}, ""},
+		{"strict asks", agent.ModeStrict, agent.Tools{debug("a", "app")}, []agent.Decision{agent.AllowOnce}, []string{"launches of app"}, "a"},
+		{"auto does not", agent.ModeAuto, agent.Tools{debug("a", "app"), resume}, nil, nil, "a resume"},
+		{"auto asks outside of the roots", agent.ModeAuto, agent.Tools{outside}, []agent.Decision{agent.RejectOnce}, []string{"launches of sh"}, ""},
+		{"outside of the roots it is one question", agent.ModeDefault, agent.Tools{outside}, []agent.Decision{agent.AllowOnce}, []string{"launches of sh"}, "out"},
+		{"plan refuses", agent.ModePlan, agent.Tools{debug("a", "app"), resume, outside}, nil, nil, ""},
+		{"to run on asks nowhere", agent.ModeStrict, agent.Tools{resume}, nil, nil, "resume"},
+		{
+			"always is for the subject", agent.ModeDefault, agent.Tools{debug("a", "app"), debug("b", "app"), debug("c", "other"), command},
+			[]agent.Decision{agent.AllowAlways, agent.RejectOnce, agent.RejectOnce}, []string{"launches of app", "launches of other", "app commands"}, "a b",
+		},
+		{
+			"never is for the subject", agent.ModeDefault, agent.Tools{debug("a", "app"), debug("b", "app"), debug("c", "other")},
+			[]agent.Decision{agent.RejectAlways, agent.AllowOnce}, []string{"launches of app", "launches of other"}, "c",
+		},
+		{
+			"without a subject nothing is remembered", agent.ModeDefault, agent.Tools{bare, bare, debug("a", "app")},
+			[]agent.Decision{agent.AllowAlways, agent.AllowAlways, agent.RejectOnce}, []string{"this exact step", "this exact step", "launches of app"}, "bare bare",
+		},
+		{
+			"a command's answer is no debugger's", agent.ModeDefault, agent.Tools{command, debug("a", "app")},
+			[]agent.Decision{agent.AllowAlways, agent.RejectOnce}, []string{"app commands", "launches of app"}, "cmd",
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			run(t, func(o *agent.Options) { o.Mode, o.Tools = tt.mode, tt.calls }, func(w *world) {
+				w.answer = func(context.Context, agent.Question) (agent.Decision, error) {
+					if len(w.asked) > len(tt.answers) {
+						t.Fatalf("asked about %q", w.asked[len(w.asked)-1].Always)
+					}
+					return tt.answers[len(w.asked)-1], nil
+				}
+				for i, tool := range tt.calls {
+					w.script.Add(providertest.Step{providertest.Call(string(rune('1'+i)), tool.Spec().Name, `{}`)})
+				}
+				w.script.Add(providertest.Step{providertest.Text("ok")})
+				w.prompt("go")
+				var always, did []string
+				for _, q := range w.asked {
+					always = append(always, q.Always)
+				}
+				for _, line := range w.story() {
+					if _, what, ok := strings.Cut(line, ": ran "); ok {
+						did = append(did, what)
+					}
+				}
+				if strings.Join(always, "|") != strings.Join(tt.always, "|") || strings.Join(did, " ") != tt.ran {
+					t.Errorf("asked about %q, ran %q\n%s", always, did, strings.Join(w.story(), "\n"))
+				}
+			})
+		})
+	}
+}
+
+func ran(name string) func(context.Context, *input) (*agent.Result, error) {
+	return func(context.Context, *input) (*agent.Result, error) { return &agent.Result{Text: "ran " + name}, nil }
+}
+
+// What the mode does not allow is refused before anything is worked out or asked for it.
+func TestToolRun_RefusedBeforeItIsWorkedOut(t *testing.T) {
+	run(t, func(o *agent.Options) {
+		o.Mode = agent.ModePlan
+		o.Tools = agent.Tools{agent.NewTool(agent.ToolFuncs[input]{
+			Name: "debug", Kind: agent.KindExecute,
+			Plan: func(_ context.Context, call *agent.Call, _ *input) (*agent.CallPlan, error) {
+				return &agent.CallPlan{
+					Title: "Debug", Effects: []agent.Effect{{Action: agent.ActionDebug}},
+					Complete: func(ctx context.Context) error {
+						t.Error("it was worked out")
+						_, err := call.Consent(ctx, agent.Consent{Title: "Trust it?"})
+						return err
+					},
+				}, nil
+			},
+			Run: func(context.Context, *agent.Call, *input) (*agent.Result, error) { return nil, nil }, //nolint:nilnil // never run
+		})}
+	}, func(w *world) {
+		w.prompt("go")
+		if all := strings.Join(w.story(), "\n"); !strings.Contains(all, "plan mode changes nothing") || len(w.asked) != 0 {
+			t.Errorf("%d questions\n%s", len(w.asked), all)
+		}
+	}, providertest.Step{providertest.Call("c1", "debug", `{}`)}, providertest.Step{providertest.Text("ok")})
+}
+
+// The tool of the debugger is there where a debugger is, and a call of it has it; children have none.
+func TestOffered_Debugger(t *testing.T) {
+	for _, there := range []bool{false, true} {
+		debugger := new(agent.Debugger)
+		run(t, func(o *agent.Options) {
+			if there {
+				o.Debugger = debugger
+			}
+			o.Tools = agent.Tools{
+				agent.NewTool(agent.ToolFuncs[input]{Name: "debug", Debugger: true, Run: func(_ context.Context, call *agent.Call, _ *input) (*agent.Result, error) {
+					if call.Debugger != debugger {
+						t.Errorf("the call has %v", call.Debugger)
+					}
+					return &agent.Result{Text: "ran"}, nil
+				}}),
+				agent.NewTool(agent.ToolFuncs[input]{Name: "lsp", Languages: true, Run: func(context.Context, *agent.Call, *input) (*agent.Result, error) {
+					return &agent.Result{Text: "ran"}, nil
+				}}),
+				testTool("other", false, nil, nil),
+			}
+		}, func(w *world) {
+			w.prompt("go")
+			var names []string
+			for _, tool := range w.script.Requests()[0].Tools {
+				names = append(names, tool.Name)
+			}
+			want := "other"
+			if there {
+				want = "debug other"
+			}
+			if strings.Join(names, " ") != want {
+				t.Errorf("offered: %v", names)
+			}
+		}, providertest.Step{providertest.Call("c1", "debug", `{}`)}, providertest.Step{providertest.Text("ok")})
+	}
+}
