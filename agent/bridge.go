@@ -36,10 +36,12 @@ type Terminal interface {
 	Start(ctx context.Context, cmd Command) (Execution, error)
 }
 
-// Command is one shell command line.
+// Command is one shell command line, or one program.
 type Command struct {
 	// Line is given to the user's shell.
 	Line string
+	// Args, if set, are a program and its arguments, run as they are in the place of Line.
+	Args []string
 	// Dir is the absolute working directory.
 	Dir string
 	// Env is added to the environment, as "NAME=value".
@@ -60,6 +62,8 @@ const DefaultOutputLimit = 50 << 10
 type Execution interface {
 	// TerminalID is the editor's id of the terminal, to embed in a tool call; empty for a local child.
 	TerminalID() string
+	// PID is the process id; zero where it is not known.
+	PID() int
 	// Wait returns when the command has ended. When ctx ends first it returns ctx's cause and the command runs
 	// on; the caller kills it.
 	Wait(ctx context.Context) (ExitStatus, error)

@@ -37,6 +37,9 @@ func (c *ClientTerminal) Start(ctx context.Context, cmd agent.Command) (agent.Ex
 		SessionID: c.session, Command: c.shell.Path, Args: append(c.shell.Args[:len(c.shell.Args):len(c.shell.Args)], cmd.Line),
 		Cwd: cmd.Dir, OutputByteLimit: &limit,
 	}
+	if len(cmd.Args) > 0 {
+		req.Command, req.Args = cmd.Args[0], cmd.Args[1:]
+	}
 	for _, kv := range append(quietEnv[:len(quietEnv):len(quietEnv)], cmd.Env...) {
 		name, value, _ := strings.Cut(kv, "=")
 		req.Env = append(req.Env, acp.EnvVariable{Name: name, Value: value})
@@ -85,6 +88,8 @@ type clientExecution struct {
 var _ agent.Execution = (*clientExecution)(nil)
 
 func (e *clientExecution) TerminalID() string { return string(e.id) }
+
+func (e *clientExecution) PID() int { return 0 } // ACP does not tell it
 
 func (e *clientExecution) Wait(ctx context.Context) (agent.ExitStatus, error) {
 	resp, err := acp.MethodTerminalWaitForExit.Call(ctx, e.client, &acp.WaitForTerminalExitRequest{SessionID: e.session, TerminalID: e.id})

@@ -3,6 +3,8 @@ package bridges
 import (
 	"context"
 	"fmt"
+	"path/filepath"
+	"strings"
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/internal/proc"
@@ -22,16 +24,34 @@ func (l *LocalTerminal) Start(ctx context.Context, cmd agent.Command) (agent.Exe
 	if limit == 0 {
 		limit = agent.DefaultOutputLimit
 	}
+	env := proc.Environ(l.Local.Environ(ctx), append(quietEnv[:len(quietEnv):len(quietEnv)], cmd.Env...)...)
+	path, args := l.Local.Shell.Path, append(l.Local.Shell.Args[:len(l.Local.Shell.Args):len(l.Local.Shell.Args)], cmd.Line)
+	if len(cmd.Args) > 0 {
+		var err error
+		if path, err = program(cmd.Args[0], cmd.Dir, env); err != nil {
+			return nil, fmt.Errorf("starting the command: %w", err)
+		}
+		args = cmd.Args[1:]
+	}
 	sink := &outputSink{tail: proc.NewTail(limit), live: cmd.OnOutput}
 	p, err := l.Children.Start(ctx, &proc.Options{
-		Path: l.Local.Shell.Path, Args: append(l.Local.Shell.Args[:len(l.Local.Shell.Args):len(l.Local.Shell.Args)], cmd.Line),
-		Dir: cmd.Dir, Env: proc.Environ(l.Local.Environ(ctx), append(quietEnv[:len(quietEnv):len(quietEnv)], cmd.Env...)...),
-		Stdout: sink, MergeStderr: true, PTY: cmd.PTY,
+		Path: path, Args: args, Dir: cmd.Dir, Env: env, Stdout: sink, MergeStderr: true, PTY: cmd.PTY,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("starting the command: %w", err)
 	}
 	return &localExecution{process: p, tail: sink.tail}, nil
+}
+
+// program finds a program as a shell in that directory would.
+func program(name, dir string, env []string) (string, error) {
+	if filepath.IsAbs(name) {
+		return name, nil
+	}
+	if strings.ContainsRune(name, filepath.Separator) || strings.ContainsRune(name, '/') {
+		return filepath.Join(dir, name), nil
+	}
+	return proc.LookPath(name, env)
 }
 
 // outputSink keeps the end of the output and hands it on as it comes.
@@ -55,6 +75,8 @@ type localExecution struct {
 var _ agent.Execution = (*localExecution)(nil)
 
 func (e *localExecution) TerminalID() string { return "" }
+
+func (e *localExecution) PID() int { return e.process.PID() }
 
 func (e *localExecution) Wait(ctx context.Context) (agent.ExitStatus, error) {
 	state, err := e.process.Wait(ctx)

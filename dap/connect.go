@@ -88,7 +88,7 @@ func (d *Debugger) launch(ctx context.Context, st *Start, mark string, prints pr
 		return nil, err
 	}
 	o := &proc.Options{
-		Path: spec.Path, Args: args, Dir: st.Dir, Env: proc.Environ(d.environ(ctx), quiet...), Mark: mark, Grace: adapterGrace,
+		Path: spec.Path, Args: args, Dir: st.Dir, Env: proc.Environ(d.environ(ctx), append(quiet(), spec.Env...)...), Mark: mark, Grace: adapterGrace,
 	}
 	if w.stdio {
 		o.Stdin = true
@@ -122,7 +122,9 @@ func (d *Debugger) launch(ctx context.Context, st *Start, mark string, prints pr
 }
 
 // quiet keeps what adapters start from waiting for a person, or painting for one.
-var quiet = []string{"PAGER=cat", "GIT_PAGER=cat", "GIT_TERMINAL_PROMPT=0", "PYTHONUNBUFFERED=1"} //nolint:gochecknoglobals // never changed
+func quiet() []string {
+	return []string{"PAGER=cat", "GIT_PAGER=cat", "GIT_TERMINAL_PROMPT=0", "PYTHONUNBUFFERED=1"}
+}
 
 func (d *Debugger) environ(ctx context.Context) []string {
 	if d.opts.Env == nil {

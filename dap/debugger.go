@@ -287,7 +287,7 @@ func (d *Debugger) Planned() []Breakpoint {
 	return slices.Clone(d.planned)
 }
 
-// Close ends all sessions, with their programs, within ctx and never longer than two seconds. It may be called twice.
+// Close ends all sessions, with the programs that were launched, within ctx and never longer than two seconds. It may be called twice.
 func (d *Debugger) Close(ctx context.Context) error {
 	d.mu.Lock()
 	d.closed = true
@@ -298,7 +298,7 @@ func (d *Debugger) Close(ctx context.Context) error {
 	errs := make([]error, len(sessions))
 	var all sync.WaitGroup
 	for i, s := range sessions {
-		all.Go(func() { errs[i] = s.finish(ctx, ErrClosed, finishing{kill: true, disconnect: closeDisconnect}) })
+		all.Go(func() { errs[i] = s.finish(ctx, ErrClosed, finishing{kill: s.start.Request == "launch", disconnect: closeDisconnect}) })
 	}
 	all.Wait()
 	select {

@@ -33,8 +33,10 @@ type entry struct {
 	// These are set before it is ready, and never again.
 	box          *toolbox
 	files        agent.FS
-	languages    *lsp.Workspace // nil for none
-	languagesErr error          // of their configuration
+	languages    *lsp.Workspace  // nil for none
+	languagesErr error           // of their configuration
+	debugger     *agent.Debugger // nil for none
+	debuggerErr  error           // of its configuration
 	// subagentLanguages says that child sessions have the language servers too.
 	subagentLanguages bool
 
@@ -139,6 +141,9 @@ func (e *entry) end() error {
 	stop := context.AfterFunc(e.endCtx, e.out.close)
 	defer stop()
 	err := e.session.Close(e.endCtx)
+	if e.debugger != nil {
+		err = errors.Join(err, e.debugger.Sessions.Close(e.endCtx))
+	}
 	e.out.close()
 	if e.languages != nil {
 		e.languages.Close()

@@ -61,6 +61,9 @@ type Options struct {
 	// Languages tells of the language servers of a session with these directories, the working directory first. It does
 	// little I/O and no more. Optional: without it there are none.
 	Languages func(roots []string) (Languages, error)
+	// Debugging tells of the debug adapters of a session with these directories, the working directory first. It does no
+	// more than Languages. Optional: without it there are none.
+	Debugging func(roots []string) (Debugging, error)
 	// Login is the command line that asks for a key on a terminal: the program, and its arguments. Optional.
 	Login []string
 	// UserDir holds the user's own slash commands and skills. If empty, there are none.

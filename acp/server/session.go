@@ -161,6 +161,8 @@ func (s *Server) build(e *entry, log *sessions.Log, want *wanted, opts agent.Opt
 	e.box = &toolbox{own: s.opts.Tools()}
 	e.files, e.languages = b.FS, s.openLanguages(e, want.Workspace, b.FS)
 	opts.Languages = e.languages
+	e.debugger = s.openDebugger(e, want.Workspace, b.Terminal)
+	opts.Debugger = e.debugger
 	opts.ID, opts.Workspace, opts.Log = log.ID(), want.Workspace, log
 	opts.FS, opts.Terminal, opts.Programs, opts.Approver, opts.Elicitor = b.FS, b.Terminal, b.Programs, b.Approver, b.Elicitor
 	opts.Models, opts.Tools = s.opts.Models, e.box
@@ -178,6 +180,9 @@ func (s *Server) notice(ctx context.Context, e *entry) {
 	}
 	if err := e.languagesErr; err != nil {
 		e.out.emit(agent.Noticed{Severity: agent.SeverityWarning, Title: "The configuration of language servers has an error.", Detail: err.Error()})
+	}
+	if err := e.debuggerErr; err != nil {
+		e.out.emit(agent.Noticed{Severity: agent.SeverityWarning, Title: "The configuration of debug adapters has an error.", Detail: err.Error()})
 	}
 }
 

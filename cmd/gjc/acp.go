@@ -58,6 +58,7 @@ func serve(ctx context.Context, h *host, opts *options) error {
 	err = server.Serve(ctx, h.stdin, protocol, nil, server.Options{
 		Version: version(), Store: h.store(dir), Models: models, Tools: tools.All, Local: local,
 		Languages: h.languages(dir, opts, &local),
+		Debugging: h.debugging(dir, opts, &local),
 		NewID:     uuid.NewString, OS: runtime.GOOS, Model: opts.model, Log: log, Trace: trace,
 		UserDir: dir, Login: h.loginCommand(opts), MCPServers: func() ([]mcp.Server, error) {
 			// Read when a session begins: an error is told there, and initialize does no I/O.

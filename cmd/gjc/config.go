@@ -22,6 +22,13 @@ type config struct {
 	// discoverMCP gives every session the servers of mcp.json in the agent directory, beside those of the editor.
 	discoverMCP bool
 	lsp         lspSettings
+	debug       debugSettings
+}
+
+// debugSettings is the section debug.
+type debugSettings struct {
+	// enabled gives sessions a debugger.
+	enabled bool
 }
 
 // lspSettings is the section lsp.
@@ -51,14 +58,15 @@ func (c *config) switches() map[string]map[string]*bool {
 			"diagnosticsOnWrite": &c.lsp.diagnosticsOnWrite,
 			"diagnosticsOnEdit":  &c.lsp.diagnosticsOnEdit,
 		},
-		"task": {"enableLsp": &c.lsp.subagents},
+		"debug": {"enabled": &c.debug.enabled},
+		"task":  {"enableLsp": &c.lsp.subagents},
 	}
 }
 
 // readConfig reads the configuration. Only a file of the agent directory may be absent. No error quotes a file: there
 // may be secrets in it.
 func readConfig(agentDir string, overlays []string) (*config, error) {
-	c := &config{lsp: lspSettings{enabled: true, diagnosticsOnWrite: true, diagnosticsOnEdit: true}}
+	c := &config{lsp: lspSettings{enabled: true, diagnosticsOnWrite: true, diagnosticsOnEdit: true}, debug: debugSettings{enabled: true}}
 	own := filepath.Join(agentDir, "config.yml")
 	for _, path := range append([]string{own}, overlays...) {
 		data, err := os.ReadFile(path)

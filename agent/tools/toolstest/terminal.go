@@ -105,6 +105,8 @@ func (e *execution) print(onOutput func([]byte)) {
 
 func (e *execution) TerminalID() string { return e.terminal.ID }
 
+func (e *execution) PID() int { return 0 }
+
 func (e *execution) Wait(ctx context.Context) (agent.ExitStatus, error) {
 	if err := e.terminal.called("wait"); err != nil {
 		return agent.ExitStatus{}, err
