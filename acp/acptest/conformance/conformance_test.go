@@ -12,11 +12,12 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// options are for a fake: it needs no time to think.
+// options are for a fake: it needs no time to think, but the machine may be busy. What comes behind its answers comes within
+// Quiet.
 func fakeOptions(selected *regexp.Regexp) Options {
 	return Options{
-		Prompts: GJCPrompts(), Select: selected, Parallel: 4, Timeout: 20 * time.Second, Quiet: 10 * time.Millisecond,
-		Patience: 10 * time.Second, Strict: true,
+		Prompts: GJCPrompts(), Select: selected, Parallel: 8, Timeout: 2 * time.Minute, Quiet: 300 * time.Millisecond,
+		Patience: time.Minute, Strict: true,
 	}
 }
 
@@ -96,7 +97,7 @@ func tryDefect(t *testing.T, d *defect) {
 		start = fakeProcess(t, d.name)
 	}
 	opts := fakeOptions(exact(d.trips))
-	opts.Strict, opts.Patience = false, 300*time.Millisecond
+	opts.Strict, opts.Patience, opts.Timeout = false, 300*time.Millisecond, 20*time.Second
 	if d.hangs {
 		opts.Timeout = time.Second
 	}
