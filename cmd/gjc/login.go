@@ -48,8 +48,7 @@ func login(h *host, opts *options, provider string) error {
 	default:
 		provider = defaultProvider
 	}
-	fmt.Fprintf(h.stderr, "API key for %s: ", provider)
-	key, err := readSecret(h, in)
+	key, err := readSecret(h, in, fmt.Sprintf("API key for %s: ", provider))
 	if err != nil {
 		return err
 	}
@@ -123,8 +122,12 @@ func credentials(h *host, opts *options, args []string) (*providers.Registry, st
 }
 
 // readSecret reads one line, without an echo where stdin is a terminal.
-func readSecret(h *host, in *bufio.Reader) (string, error) {
+func readSecret(h *host, in *bufio.Reader, prompt string) (string, error) {
 	if fd := int(h.stdin.Fd()); term.IsTerminal(fd) && in.Buffered() == 0 {
+		// Before the prompt: who is quick would see the key otherwise.
+		show := hideInput(fd)
+		defer show()
+		fmt.Fprint(h.stderr, prompt)
 		key, err := term.ReadPassword(fd)
 		fmt.Fprintln(h.stderr)
 		if err != nil {
@@ -132,6 +135,7 @@ func readSecret(h *host, in *bufio.Reader) (string, error) {
 		}
 		return strings.TrimSpace(string(key)), nil
 	}
+	fmt.Fprint(h.stderr, prompt)
 	line, err := in.ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
 		return "", fmt.Errorf("reading the key: %w", err)
