@@ -321,7 +321,5 @@ func (s *scenario) stop() {
 	if err != nil || !state.Success() {
 		s.t.Errorf("gjc ended with %v, %v", state, err)
 	}
-	if took := time.Since(begin); took > exitLimit {
-		s.t.Errorf("gjc took %v to end", took)
-	}
+	wantExitInTime(s.t, time.Since(begin))
 }

@@ -27,6 +27,10 @@ func doctor(t *testing.T, home, work, bin string, env ...string) (cmd *exec.Cmd,
 
 func script(t *testing.T, path, text string) {
 	t.Helper()
+	// A test beside this one that starts a process while the file is open for writing hands it on to that process for a
+	// moment, in which the script can not be run ("text file busy").
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	writeFile(t, path, "#!/bin/sh\n"+text+"\n")
 	if err := os.Chmod(path, 0o755); err != nil {
 		t.Fatal(err)

@@ -22,6 +22,7 @@ func TestMCP_BadEntries(t *testing.T) {
 		object{"type": "pigeon", "name": "pigeon", "url": "http://127.0.0.1:1/"},
 		object{"type": "acp", "name": "inside", "serverId": "s1"},
 	)
+	h.connected(id, "good")
 	if call := h.prompt(id, "!mcp mcp__good_who {}").only(t); call.Status != "completed" {
 		t.Errorf("the good server: %+v", call)
 	}
@@ -72,13 +73,20 @@ func TestMCP_BadServers(t *testing.T) {
 		}
 	}
 
-	junk := h.open(h.fakeServer("junk"))
+	// The model waits for a server's start as long as a user would like, which may be too short on a busy machine.
+	open := func(name string, others ...any) acp.SessionID {
+		t.Helper()
+		id := h.open(append(others, h.fakeServer(name))...)
+		h.connected(id, name)
+		return id
+	}
+	junk := open("junk")
 	fine(junk, "run", "ran run")
 	h.told(junk, "junk", "prints other things")
 	h.alive(junk)
 
 	// It is waited for, but not for ever, and it holds up nobody else.
-	hangs := h.open(h.fakeServer("hang"), h.fakeServer("good"))
+	hangs := open("good", h.fakeServer("hang"))
 	fine(hangs, "run", "ran run")
 	if o := h.prompt(hangs, "/mcp"); !strings.Contains(o.words, "hang (stdio): connecting") {
 		t.Errorf("/mcp says %q", o.words)
@@ -86,19 +94,19 @@ func TestMCP_BadServers(t *testing.T) {
 	h.alive(hangs)
 	h.close(hangs)
 
-	dies := h.open(h.fakeServer("die"))
+	dies := open("die")
 	broken(dies, "run", "lost during the call", "exited with code 7", "out of cheese")
 	h.told(dies, "die", "not available")
 	h.told(dies, "die", "connected again")
 	fine(dies, "who", "pid")
 	h.alive(dies)
 
-	huge := h.open(h.fakeServer("huge"))
+	huge := open("huge")
 	broken(huge, "run", "over the limit")
 	fine(huge, "who", "pid")
 	h.alive(huge)
 
-	liar := h.open(h.fakeServer("liar"))
+	liar := open("liar")
 	fine(liar, "run", "ran run")
 	fine(liar, "list", "ran list")
 	fine(liar, "wrong", "ran wrong")
@@ -107,7 +115,7 @@ func TestMCP_BadServers(t *testing.T) {
 	h.told(liar, "promise", "do not fit its output schema")
 	h.alive(liar)
 
-	grows := h.open(h.fakeServer("grow"))
+	grows := open("grow")
 	if o := h.prompt(grows, "!mcp grown {}"); len(o.calls) != 0 || !strings.Contains(o.words, "no tool called grown") {
 		t.Errorf("before it has grown: %+v", o)
 	}
@@ -121,7 +129,7 @@ func TestMCP_BadServers(t *testing.T) {
 	}
 	h.alive(grows)
 
-	waits := h.open(h.fakeServer("wait"))
+	waits := open("wait")
 	h.stopsCall(waits, "!mcp run {}")
 	fine(waits, "who", "pid")
 	h.alive(waits)

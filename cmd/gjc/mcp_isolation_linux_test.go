@@ -50,6 +50,7 @@ func TestMCP_SessionsAreIsolated(t *testing.T) {
 	says := func(id acp.SessionID, who string, not ...string) {
 		t.Helper()
 		h.connected(id, "everything")
+		h.connected(id, "fake")
 		env := h.prompt(id, "!mcp mcp__everything_get_env {}").only(t)
 		fake := h.prompt(id, "!mcp mcp__fake_who {}").only(t)
 		for _, call := range []toolCall{env, fake} {
@@ -209,6 +210,7 @@ func TestMCP_EditorIsGone(t *testing.T) {
 		}},
 		{"in a call", func(h *mcpHost) {
 			id := h.open(h.fakeServer("wait"))
+			h.connected(id, "wait")
 			go func() { _, _ = h.Prompt(h.ctx, id, "!mcp run {}") }() // it ends with the connection
 			err := h.Await(h.ctx, id, acptest.Update(func(u *acp.ToolCallUpdate) bool {
 				content, _ := u.Content.Get()
