@@ -124,18 +124,19 @@ func TestInterop_ACPX_Session(t *testing.T) {
 // acpx also hands MCP servers on, goes back to a session by its id, and types what the user types.
 func TestInterop_ACPX_More(t *testing.T) {
 	t.Parallel()
-	program, script := mcpServer(t, "server-everything")
 	x := newACPX(t)
+	// A prompt of exec is the first of its session, and does not wait for long: the server is one that starts quickly.
 	servers, err := json.Marshal(object{"mcpServers": []any{object{
-		"name": "everything", "command": program, "args": []any{script, "stdio"}, "env": []any{object{"name": "WHO", "value": "by acpx"}},
+		"name": "pocket", "command": self(t), "args": []any{},
+		"env": []any{object{"name": asMCP, "value": "plain"}, object{"name": "WHO", "value": "by acpx"}},
 	}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	config := filepath.Join(x.home, "mcp.json")
 	writeFile(t, config, string(servers))
-	x.wants([]string{"[tool] everything: Echo Tool (completed)", "Echo: over acpx", "by acpx", "[done] end_turn"},
-		"--mcp-config", config, "--approve-all", "exec", `!mcp echo {"message":"over acpx"}`+"\n!mcp get_env {}")
+	x.wants([]string{"[tool] pocket: run (completed)", "ran run", "who by acpx", "[done] end_turn"},
+		"--mcp-config", config, "--approve-all", "exec", "!mcp run {}\n!mcp who {}")
 	x.wants([]string{"/compact", "[done] end_turn"}, "--model", "offline/demo", "exec", "/help")
 
 	id := strings.TrimSpace(x.run(0, "--format", "quiet", "sessions", "new", "--name", "one"))

@@ -37,6 +37,10 @@ func TestMCP_Discovery(t *testing.T) {
 			}
 			h := startMCPHost(t, home)
 			id := h.open(stdioServer("shared", self(t), []string{}, asMCP+"=plain", "WHO=of the editor"))
+			h.connected(id, "shared")
+			if tt.found {
+				h.connected(id, "own")
+			}
 			if call := h.prompt(id, "!mcp mcp__shared_who {}").only(t); !strings.HasSuffix(call.Text, "who of the editor") {
 				t.Errorf("shared: %+v", call)
 			}
