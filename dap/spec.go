@@ -78,6 +78,8 @@ type Forms struct {
 type Unused struct {
 	Name, Why string
 	FileTypes []string
+	// Elsewhere says that nothing in the workspace's root speaks for the adapter, and nobody has configured it.
+	Elsewhere bool
 }
 
 // Listing is what a [Catalog] knows of a workspace.

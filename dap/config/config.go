@@ -158,7 +158,9 @@ func (c *Catalog) List(ctx context.Context) (*dap.Listing, error) {
 			}
 			spec, why := s.spec(ctx, ws, d)
 			if spec == nil {
-				l.Unused = append(l.Unused, dap.Unused{Name: d.Name, Why: why, FileTypes: d.Strings("fileTypes")})
+				l.Unused = append(l.Unused, dap.Unused{
+					Name: d.Name, Why: why, FileTypes: d.Strings("fileTypes"), Elsewhere: len(d.Files) == 0 && !s.MarkedRoot(ws.Root, d.markers()),
+				})
 			} else {
 				l.Adapters = append(l.Adapters, spec)
 			}

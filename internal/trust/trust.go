@@ -4,6 +4,7 @@
 package trust
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"path/filepath"
@@ -54,6 +55,18 @@ type Subject struct {
 
 // Empty reports that there is nothing to trust.
 func (s *Subject) Empty() bool { return len(s.Files) == 0 && len(s.Programs) == 0 }
+
+// Merge returns a subject with what both have, for one question about the same workspace. Either may be nil.
+func Merge(a, b *Subject) *Subject {
+	if a == nil || b == nil {
+		return cmp.Or(a, b)
+	}
+	merged := *a
+	merged.Files = slices.Concat(a.Files, b.Files)
+	merged.Programs = slices.Compact(slices.Sorted(slices.Values(slices.Concat(a.Programs, b.Programs))))
+	merged.Changed = slices.Concat(a.Changed, b.Changed)
+	return &merged
+}
 
 // Describe says in lines of plain text what trust would allow. Nothing in it can move a terminal's cursor or begin a line
 // of its own.

@@ -1,0 +1,112 @@
+package config
+
+import (
+	"path/filepath"
+	"strings"
+
+	"github.com/gajae-code/gjc/internal/configfile"
+)
+
+// pathMembers are members of a configuration that are paths of the workspace where they are not absolute.
+var pathMembers = []string{"program", "cwd", "script", "coreFile", "coreFilePath", "projectRoot", "projectDir"}
+
+// absolute makes the paths of a configuration absolute: editors take them from the workspace's directory.
+func (r *resolver) absolute(arguments map[string]any) {
+	for _, name := range pathMembers {
+		if path, ok := arguments[name].(string); ok && path != "" {
+			arguments[name] = r.path(path)
+		}
+	}
+}
+
+func (r *resolver) path(path string) string {
+	if rest, ok := strings.CutPrefix(path, "~/"); ok && r.home != "" {
+		return filepath.Join(r.home, rest)
+	}
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(r.root, path)
+}
+
+// envFile puts the files that envFile names under the arguments' environment.
+func (r *resolver) envFile(arguments map[string]any) {
+	var files []string
+	switch v := arguments["envFile"].(type) {
+	case string:
+		files = []string{v}
+	case []any:
+		for _, f := range v {
+			if text, ok := f.(string); ok {
+				files = append(files, text)
+			}
+		}
+	}
+	delete(arguments, "envFile")
+	merged := make(map[string]any)
+	for _, name := range files {
+		if name == "" {
+			continue
+		}
+		f := &configfile.File{Path: r.path(name)}
+		switch {
+		case !f.Read():
+			r.notes = append(r.notes, "envFile "+f.Path+" is not there")
+		case f.Data == nil:
+			r.notes = append(r.notes, f.Problems...)
+		default:
+			for name, value := range parseEnv(f) {
+				merged[name] = value
+			}
+			r.notes = append(r.notes, f.Problems...)
+		}
+	}
+	if len(merged) == 0 {
+		return
+	}
+	if env, ok := arguments["env"].(map[string]any); ok {
+		for name, value := range env {
+			merged[name] = value
+		}
+	}
+	arguments["env"] = merged
+}
+
+// parseEnv reads lines of the form NAME=value. A value may stand in quotes; what begins with # is a comment.
+func parseEnv(f *configfile.File) map[string]string {
+	all := make(map[string]string)
+	line := 0
+	for text := range strings.Lines(strings.TrimPrefix(string(f.Data), "\ufeff")) {
+		line++
+		text = strings.TrimSpace(text)
+		if text == "" || text[0] == '#' {
+			continue
+		}
+		text = strings.TrimSpace(strings.TrimPrefix(text, "export "))
+		name, value, ok := strings.Cut(text, "=")
+		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+		if !ok || name == "" || strings.ContainsAny(name, " \t\"'\x00") || strings.Contains(value, "\x00") {
+			f.Problem(line, "this is no NAME=value; it is not used")
+			continue
+		}
+		all[name] = envValue(value)
+	}
+	return all
+}
+
+// envValue takes a value out of its quotes; without any, a comment ends it.
+func envValue(value string) string {
+	if len(value) >= 2 && (value[0] == '"' || value[0] == '\'') {
+		if end := strings.LastIndexByte(value[1:], value[0]); end >= 0 {
+			inner := value[1 : 1+end]
+			if value[0] == '"' {
+				inner = strings.NewReplacer(`\n`, "\n", `\"`, `"`, `\\`, `\`).Replace(inner)
+			}
+			return inner
+		}
+	}
+	if before, _, comment := strings.Cut(value, " #"); comment {
+		return strings.TrimSpace(before)
+	}
+	return value
+}

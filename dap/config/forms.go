@@ -1,0 +1,213 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/gajae-code/gjc/internal/proc"
+)
+
+// expand returns a form (see [dap.Forms]) with its placeholders filled in. A placeholder alone becomes the value itself; a
+// member whose value is not there, and an element of a list, is left out.
+func expand(form any, values map[string]any) (filled any, ok bool) {
+	switch form := form.(type) {
+	case string:
+		return expandText(form, values)
+	case map[string]any:
+		all := make(map[string]any, len(form))
+		for name, part := range form {
+			if v, ok := expand(part, values); ok {
+				all[name] = v
+			}
+		}
+		return all, true
+	case []any:
+		all := make([]any, 0, len(form))
+		for _, part := range form {
+			if v, ok := expand(part, values); ok {
+				all = append(all, v)
+			}
+		}
+		return all, true
+	default:
+		return form, true
+	}
+}
+
+func expandText(text string, values map[string]any) (any, bool) {
+	if name, ok := strings.CutPrefix(text, "${"); ok && strings.Index(name, "}") == len(name)-1 {
+		v, there := values[name[:len(name)-1]]
+		return v, there
+	}
+	var b strings.Builder
+	for {
+		before, rest, found := strings.Cut(text, "${")
+		b.WriteString(before)
+		if !found {
+			return b.String(), true
+		}
+		name, rest, closed := strings.Cut(rest, "}")
+		v, there := values[name]
+		if !closed || !there {
+			return nil, false
+		}
+		fmt.Fprint(&b, v)
+		text = rest
+	}
+}
+
+// formValues are the values for a launch.
+func formValues(program string, args []string, dir string, env map[string]string) map[string]any {
+	values := make(map[string]any)
+	text := func(name, value string) {
+		if value != "" {
+			values[name] = value
+		}
+	}
+	text("program", program)
+	text("dir", dir)
+	if len(args) > 0 {
+		values["args"] = anyList(args)
+		values["argsText"] = joinWords(args)
+	}
+	if len(env) > 0 {
+		object, list, pairs := make(map[string]any, len(env)), []any{}, []any{}
+		for _, name := range slices.Sorted(maps.Keys(env)) {
+			object[name] = env[name]
+			list = append(list, name+"="+env[name])
+			pairs = append(pairs, map[string]any{"name": name, "value": env[name]})
+		}
+		values["env"], values["envList"], values["envPairs"] = object, list, pairs
+	}
+	return values
+}
+
+func anyList(list []string) []any {
+	all := make([]any, len(list))
+	for i, s := range list {
+		all[i] = s
+	}
+	return all
+}
+
+// joinWords writes words as a shell reads them.
+func joinWords(words []string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		if w != "" && !strings.ContainsAny(w, " \t\n\"'\\$`&|;<>()*?[]#~!{}") {
+			quoted[i] = w
+		} else {
+			quoted[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(quoted, " ")
+}
+
+// splitWords reads words as a shell does, without anything but quotes.
+func splitWords(text string) []string {
+	var all []string
+	var word strings.Builder
+	in, quote := false, rune(0)
+	escaped := false
+	for _, r := range text {
+		switch {
+		case escaped:
+			word.WriteRune(r)
+			escaped = false
+		case r == '\\' && quote != '\'':
+			escaped, in = true, true
+		case quote != 0:
+			if r == quote {
+				quote = 0
+			} else {
+				word.WriteRune(r)
+			}
+		case r == '"' || r == '\'':
+			quote, in = r, true
+		case r == ' ' || r == '\t' || r == '\n' || r == '\r':
+			if in {
+				all = append(all, word.String())
+				word.Reset()
+				in = false
+			}
+		default:
+			word.WriteRune(r)
+			in = true
+		}
+	}
+	if in {
+		all = append(all, word.String())
+	}
+	return all
+}
+
+// clone copies a value of arguments with all that is in it.
+func clone(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		all := make(map[string]any, len(v))
+		for name, part := range v {
+			all[name] = clone(part)
+		}
+		return all
+	case []any:
+		all := make([]any, len(v))
+		for i, part := range v {
+			all[i] = clone(part)
+		}
+		return all
+	default:
+		return v
+	}
+}
+
+func cloneMap(m map[string]any) map[string]any {
+	if m == nil {
+		return make(map[string]any)
+	}
+	return clone(m).(map[string]any)
+}
+
+// scrub takes the variables out of an argument env that no child may have, whatever its form is, and returns their names.
+func scrub(arguments map[string]any) (names []string) {
+	secret := func(name string) bool {
+		if proc.IsSecretVariable(name) {
+			names = append(names, name)
+			return true
+		}
+		return false
+	}
+	for _, key := range []string{"env", "environment"} {
+		switch env := arguments[key].(type) {
+		case map[string]any:
+			maps.DeleteFunc(env, func(name string, _ any) bool { return secret(name) })
+		case map[string]string:
+			kept := maps.Clone(env)
+			maps.DeleteFunc(kept, func(name, _ string) bool { return secret(name) })
+			arguments[key] = kept
+		case []any:
+			arguments[key] = slices.DeleteFunc(env, func(v any) bool {
+				switch v := v.(type) {
+				case string:
+					name, _, _ := strings.Cut(v, "=")
+					return secret(name)
+				case map[string]any:
+					name, _ := v["name"].(string)
+					return secret(name)
+				default:
+					return false
+				}
+			})
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// secretEntry reports whether an entry of an environment is one that no child may have.
+func secretEntry(entry string) bool {
+	name, _, _ := strings.Cut(entry, "=")
+	return proc.IsSecretVariable(name)
+}

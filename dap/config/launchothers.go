@@ -1,0 +1,209 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// launchNative turns away sources, which these debuggers do not build.
+func launchNative(p *preparation) error {
+	base := filepath.Base(p.Launch.Program)
+	if ext := strings.ToLower(filepath.Ext(base)); ext != "" && slices.Contains(p.Adapter.FileTypes, ext) {
+		return fmt.Errorf("%s is source code, and %s debugs what is built from it: build it with debug information (for C and C++ -g -O0, for Rust the dev profile) and name the binary", p.Launch.Program, p.Adapter.Name)
+	}
+	return nil
+}
+
+// launchPython fills in modules and tests.
+func launchPython(p *preparation) error {
+	program := p.Launch.Program
+	if _, ok := p.Extra["module"]; ok {
+		delete(p.Arguments, "program")
+		if p.Start.Program == "" {
+			p.Start.Program = fmt.Sprint("module ", p.Extra["module"])
+		}
+		return nil
+	}
+	file, _, test := strings.Cut(program, "::")
+	if !test && p.Mode != "test" {
+		if info, err := os.Stat(program); err == nil && info.IsDir() {
+			if _, err := os.Stat(filepath.Join(program, "__main__.py")); err != nil {
+				return fmt.Errorf("%s is a directory without __main__.py; name a file of it, or a module with arguments {\"module\": …}", program)
+			}
+		}
+		return nil
+	}
+	if _, err := os.Stat(file); err != nil {
+		return fmt.Errorf("there is no test to debug: %w", err)
+	}
+	delete(p.Arguments, "program")
+	p.Arguments["module"] = "pytest"
+	p.Arguments["args"] = anyList(append([]string{program}, p.Args...))
+	return nil
+}
+
+// launchJS tells what node needs for TypeScript.
+func launchJS(p *preparation) error {
+	switch filepath.Ext(p.Launch.Program) {
+	case ".ts", ".tsx", ".mts", ".cts":
+		if _, ok := p.Extra["runtimeExecutable"]; !ok {
+			p.notef("node runs TypeScript by itself from version 22.18 on; else name what runs it with arguments {\"runtimeExecutable\": \"tsx\"}, or the JavaScript that was built from it")
+		}
+	}
+	if p.Mode == "test" {
+		p.Arguments["runtimeArgs"] = []any{"--test"}
+	}
+	return nil
+}
+
+// launchDotnet finds the assembly that was built from a project or a source file.
+func launchDotnet(p *preparation) error {
+	program := p.Launch.Program
+	info, err := os.Stat(program)
+	if err != nil {
+		return fmt.Errorf("there is no program to debug: %w", err)
+	}
+	source := []string{".cs", ".csx", ".fs", ".fsx", ".csproj", ".fsproj", ".sln"}
+	if !info.IsDir() && !slices.Contains(source, strings.ToLower(filepath.Ext(program))) {
+		return nil
+	}
+	dir := program
+	if !info.IsDir() {
+		dir = filepath.Dir(program)
+	}
+	for {
+		projects, _ := filepath.Glob(filepath.Join(escapeGlob(dir), "*.[cf]sproj")) // the pattern is sound
+		if len(projects) == 1 {
+			name := strings.TrimSuffix(filepath.Base(projects[0]), filepath.Ext(projects[0])) + ".dll"
+			built, _ := filepath.Glob(filepath.Join(escapeGlob(dir), "bin", "Debug", "*", escapeGlob(name))) // as above
+			if len(built) == 0 {
+				return fmt.Errorf(`%s is not built yet: run "dotnet build", or name the .dll`, projects[0])
+			}
+			newest := slices.MaxFunc(built, func(a, b string) int { return cmp.Compare(modified(a), modified(b)) })
+			p.Arguments["program"] = newest
+			p.notef("the program is %s, as it was built last", newest)
+			return nil
+		}
+		if up := filepath.Dir(dir); dir != p.Launch.Dir && up != dir && len(projects) == 0 {
+			dir = up
+			continue
+		}
+		return fmt.Errorf(`%s is no program: run "dotnet build" and name the .dll (bin/Debug/…)`, program)
+	}
+}
+
+func modified(path string) int64 {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0
+	}
+	return info.ModTime().UnixNano()
+}
+
+var kotlinPackage = regexp.MustCompile(`(?m)^\s*package\s+([\w.]+)`)
+
+// launchKotlin names the class that a file's main function is in.
+func launchKotlin(p *preparation) error {
+	if p.Arguments["projectRoot"] == "" {
+		p.Arguments["projectRoot"] = p.Launch.Dir
+	}
+	if p.Launch.Program == "" {
+		return nil
+	}
+	base := strings.TrimSuffix(filepath.Base(p.Launch.Program), filepath.Ext(p.Launch.Program))
+	if base == "" {
+		return fmt.Errorf("%s is no Kotlin file", p.Launch.Program)
+	}
+	class := strings.ToUpper(base[:1]) + base[1:] + "Kt"
+	if m := kotlinPackage.FindStringSubmatch(beginning(p.Launch.Program)); m != nil {
+		class = m[1] + "." + class
+	}
+	p.Arguments["mainClass"] = class
+	p.notef("the main class is %s; the project must be built", class)
+	return nil
+}
+
+// launchRuby puts the program into the adapter's command line: rdbg runs it itself.
+func launchRuby(p *preparation) error {
+	words := []string{"ruby"}
+	if strings.HasSuffix(p.Launch.Program, "_spec.rb") || p.Mode == "test" && strings.Contains(p.Launch.Program, "spec") {
+		words = []string{"rspec"}
+	}
+	if command, ok := p.Extra["command"].(string); ok {
+		words = splitWords(command)
+	}
+	if bundler, _ := p.Extra["useBundler"].(bool); bundler && words[0] != "bundle" {
+		words = append([]string{"bundle", "exec"}, words...)
+	}
+	script := p.Launch.Program
+	if s, ok := p.Extra["script"].(string); ok {
+		script = s
+	}
+	if script == "" && len(words) < 2 {
+		return fmt.Errorf("rdbg needs a program")
+	}
+	if script != "" {
+		words = append(words, script)
+	}
+	spec := *p.Adapter
+	spec.Args = slices.Concat(spec.Args, words, p.Args)
+	for name, value := range p.Env {
+		spec.Env = append(spec.Env, name+"="+value)
+	}
+	if env, ok := p.Extra["env"].(map[string]any); ok {
+		for name, value := range env {
+			spec.Env = append(spec.Env, fmt.Sprint(name, "=", value))
+		}
+	}
+	spec.Env = slices.DeleteFunc(spec.Env, secretEntry)
+	slices.Sort(spec.Env)
+	p.Adapter = &spec
+	if dir, ok := p.Extra["cwd"].(string); ok && filepath.IsAbs(dir) {
+		p.Start.Dir = dir
+	}
+	if p.StopOnEntry != nil && *p.StopOnEntry {
+		// It lets a launched program run on, and only leaves one alone that it was attached to.
+		p.Arguments["request"], p.Arguments["nonstop"] = "attach", false
+	}
+	return nil
+}
+
+// launchBash fills in the arguments once more, as one text.
+func launchBash(p *preparation) error {
+	if len(p.Args) > 0 {
+		p.Arguments["argsString"] = joinWords(p.Args)
+	}
+	return nil
+}
+
+// launchDart chooses the adapter for tests.
+func launchDart(p *preparation) error {
+	if p.Mode == "test" || strings.HasSuffix(p.Launch.Program, "_test.dart") {
+		spec := *p.Adapter
+		spec.Args = append(slices.Clone(spec.Args), "--test")
+		p.Adapter = &spec
+	}
+	return nil
+}
+
+// launchElixir makes a mix task of a script or a test.
+func launchElixir(p *preparation) error {
+	switch program := p.Launch.Program; {
+	case program == "":
+		return nil
+	case p.Mode == "test" || strings.HasSuffix(program, "_test.exs"):
+		p.Arguments["task"] = "test"
+		p.Arguments["taskArgs"] = anyList(append([]string{program}, p.Args...))
+		p.Arguments["requireFiles"] = []any{"test/**/test_helper.exs", "test/**/*_test.exs"}
+	case strings.HasSuffix(program, ".exs"):
+		p.Arguments["taskArgs"] = anyList(append([]string{program}, p.Args...))
+	default:
+		p.Arguments["taskArgs"] = anyList(p.Args)
+	}
+	return nil
+}

@@ -1,0 +1,335 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"net"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gajae-code/gjc/dap"
+	"github.com/gajae-code/gjc/internal/configfile"
+	"github.com/gajae-code/gjc/internal/jsonx"
+)
+
+// PrepareConfiguration returns how to start a configuration of launch.json with the adapter that was found for it. What
+// editors know of the adapter, and the adapter does not, is put into its own words.
+func PrepareConfiguration(spec *dap.Spec, c *Configuration) (*Prepared, error) {
+	p := &Prepared{Start: dap.Start{Adapter: spec, Request: c.Request, Dir: c.Root, Arguments: make(map[string]any)}, Notes: slices.Clone(c.Notes)}
+	defaults := spec.LaunchDefaults
+	if c.Request == "attach" {
+		defaults = spec.AttachDefaults
+	}
+	own := cloneMap(c.Arguments)
+	maps.Copy(p.Arguments, cloneMap(defaults))
+	for _, name := range spec.Forms.StopOnEntry { // a configuration says so where it wants that
+		delete(p.Arguments, name)
+	}
+	maps.Copy(p.Arguments, own)
+	if spec.Kind == kindJS {
+		p.Arguments["type"], p.Arguments["name"] = jsType(c.Type), c.Name
+	}
+	p.Arguments["request"] = c.Request
+	for _, name := range []string{"port", "processId", "pid"} {
+		if text, ok := p.Arguments[name].(string); ok {
+			if n, err := strconv.Atoi(text); err == nil {
+				p.Arguments[name] = n // an input gives text
+			}
+		}
+	}
+	if dir, ok := p.Arguments["cwd"].(string); ok && filepath.IsAbs(dir) && c.Request == "launch" {
+		p.Dir = dir
+	} else if _, ok := p.Arguments["cwd"]; !ok && c.Request == "launch" && spec.Kind != kindDlv {
+		p.Arguments["cwd"] = c.Root
+	}
+	p.Program, _ = p.Arguments["program"].(string)
+	if text, ok := p.Arguments["args"].(string); ok {
+		p.Arguments["args"] = anyList(splitWords(text))
+	}
+	if err := p.translate(c); err != nil {
+		return nil, fmt.Errorf("%s:%d: configuration %s: %w", c.File, c.Line, configfile.Quote(c.Name), err)
+	}
+	if server, ok := number(p.Arguments["debugServer"]); ok {
+		p.Address = net.JoinHostPort("127.0.0.1", strconv.Itoa(server))
+		delete(p.Arguments, "debugServer")
+	}
+	if p.Program == "" {
+		p.Program = c.Name
+	}
+	p.finish(nil)
+	return p, nil
+}
+
+func (p *Prepared) translate(c *Configuration) error {
+	switch p.Adapter.Kind {
+	case kindDlv:
+		return p.translateGo(c)
+	case kindDebugpy:
+		p.translatePython()
+	case kindRdbg:
+		return p.translateRuby(c)
+	case kindGDB, kindLLDB, kindCodeLLDB:
+		return p.translateNative(c)
+	}
+	return nil
+}
+
+// translateGo does what the editor's extension does before dlv is asked.
+func (p *Prepared) translateGo(c *Configuration) error {
+	for _, name := range []string{"console", "dlvToolPath", "dlvFlags", "apiVersion", "showLog", "logOutput", "trace", "hideSystemGoroutines"} {
+		if _, ok := p.Arguments[name]; ok && (name == "console" || name == "dlvToolPath" || name == "dlvFlags") {
+			p.notef("%s is the editor's and not used", name)
+		}
+		if name != "hideSystemGoroutines" {
+			delete(p.Arguments, name)
+		}
+	}
+	if c.Request == "attach" {
+		mode, _ := c.Arguments["mode"].(string)
+		port, there := number(p.Arguments["port"])
+		if mode == "remote" || mode == "" && there {
+			if !there {
+				return fmt.Errorf("mode remote needs a port")
+			}
+			host, _ := p.Arguments["host"].(string)
+			if host == "" {
+				host = "127.0.0.1"
+			}
+			p.Arguments["mode"], p.Address = "remote", net.JoinHostPort(host, strconv.Itoa(port))
+		}
+		delete(p.Arguments, "host")
+		delete(p.Arguments, "port")
+		return nil
+	}
+	mode, _ := c.Arguments["mode"].(string)
+	if mode == "core" || mode == "replay" {
+		return nil
+	}
+	target, mode, err := goTarget(p.Program, mode)
+	if err != nil {
+		return err
+	}
+	p.Arguments["mode"], p.Arguments["program"] = mode, target
+	if mode == "exec" {
+		return nil
+	}
+	dir := target
+	if strings.HasSuffix(target, ".go") {
+		dir = filepath.Dir(target)
+	}
+	if _, ok := p.Arguments["dlvCwd"]; !ok {
+		p.Arguments["dlvCwd"] = dir
+	}
+	if _, ok := p.Arguments["cwd"]; !ok {
+		p.Arguments["cwd"] = dir // as the editor's extension has it
+	}
+	return nil
+}
+
+// translatePython writes older names in the newer way.
+func (p *Prepared) translatePython() {
+	if python, ok := p.Arguments["pythonPath"]; ok {
+		delete(p.Arguments, "pythonPath")
+		if _, ok := p.Arguments["python"]; !ok {
+			p.Arguments["python"] = python
+		}
+	}
+	if python, ok := p.Arguments["python"].(string); ok {
+		p.Arguments["python"] = []any{python}
+	}
+	if p.Request == "attach" { // host and port at the top are of the first versions
+		if port, ok := number(p.Arguments["port"]); ok && p.Arguments["connect"] == nil && p.Arguments["listen"] == nil {
+			host, _ := p.Arguments["host"].(string)
+			if host == "" {
+				host = "127.0.0.1"
+			}
+			p.Arguments["connect"] = map[string]any{"host": host, "port": port}
+			delete(p.Arguments, "host")
+			delete(p.Arguments, "port")
+		}
+	}
+	if module, ok := p.Arguments["module"].(string); ok && p.Program == "" {
+		p.Program = "module " + module
+	}
+}
+
+// translateRuby makes the adapter's command line, or the address to connect to.
+func (p *Prepared) translateRuby(c *Configuration) error {
+	if c.Request == "attach" {
+		place, _ := p.Arguments["debugPort"].(string)
+		if port, ok := number(p.Arguments["debugPort"]); ok {
+			place = strconv.Itoa(port)
+		}
+		switch _, err := strconv.Atoi(place); {
+		case place == "":
+			return fmt.Errorf("debugPort must say where the program listens (a port, host:port or a socket)")
+		case err == nil:
+			p.Address = net.JoinHostPort("127.0.0.1", place)
+		case filepath.IsAbs(place):
+			p.Address = "unix:" + place
+		default:
+			p.Address = place
+		}
+		return nil
+	}
+	script, _ := p.Arguments["script"].(string)
+	var args []string
+	if list, ok := p.Arguments["args"].([]any); ok {
+		for _, a := range list {
+			args = append(args, fmt.Sprint(a))
+		}
+	}
+	made, err := PrepareLaunch(p.Adapter, Launch{Program: script, Args: args, Dir: p.Dir, Extra: p.Arguments})
+	if err != nil {
+		return err
+	}
+	p.Start, p.Notes = made.Start, append(p.Notes, made.Notes...)
+	return nil
+}
+
+// miMembers are members for Microsoft's debugger that others have no use for.
+var miMembers = []string{
+	"MIMode", "miDebuggerPath", "miDebuggerArgs", "miDebuggerServerAddress", "externalConsole", "setupCommands", "customLaunchSetupCommands",
+	"launchCompleteCommand", "visualizerFile", "showDisplayString", "additionalSOLibSearchPath", "stopAtEntry", "environment", "logging", "targetArchitecture", "useExtendedRemote", "symbolLoadInfo",
+}
+
+// translateNative puts what cppdbg knows into the words of gdb and lldb.
+func (p *Prepared) translateNative(c *Configuration) error {
+	kind := p.Adapter.Kind
+	env := make(map[string]string)
+	switch list := p.Arguments["environment"].(type) {
+	case []any:
+		for _, v := range list {
+			if pair, ok := v.(map[string]any); ok {
+				env[fmt.Sprint(pair["name"])] = fmt.Sprint(pair["value"])
+			}
+		}
+	}
+	if object, ok := p.Arguments["env"].(map[string]any); ok {
+		for name, value := range object {
+			if value != nil {
+				env[name] = fmt.Sprint(value)
+			}
+		}
+	}
+	if filled, ok := expand(p.Adapter.Forms.Launch["env"], formValues("", nil, "", env)); ok && filled != nil {
+		p.Arguments["env"] = filled
+	}
+	if stop, ok := p.Arguments["stopAtEntry"].(bool); ok {
+		for _, name := range p.Adapter.Forms.StopOnEntry {
+			p.Arguments[name] = stop
+		}
+	}
+	if pid, ok := number(p.Arguments["processId"]); ok {
+		p.Arguments["pid"] = pid
+		delete(p.Arguments, "processId")
+	}
+	if core, ok := p.Arguments["coreDumpPath"].(string); ok {
+		p.Arguments["coreFile"], p.Request = core, "attach"
+		p.Arguments["request"] = "attach"
+		delete(p.Arguments, "coreDumpPath")
+	}
+	if server, ok := p.Arguments["miDebuggerServerAddress"].(string); ok && server != "" {
+		host, port, err := net.SplitHostPort(server)
+		n, bad := strconv.Atoi(port)
+		if err != nil || bad != nil {
+			return fmt.Errorf("miDebuggerServerAddress must be host:port, not %s", configfile.Quote(server))
+		}
+		values := map[string]any{"host": host, "port": n}
+		if p.Program != "" {
+			values["program"] = p.Program
+		}
+		p.over(p.Adapter.Forms.Remote, values)
+		p.Request, p.Arguments["request"] = "attach", "attach"
+	}
+	if commands := miCommands(p.Arguments["setupCommands"]); len(commands) > 0 {
+		if kind == kindGDB || !strings.Contains(fmt.Sprint(c.Arguments["MIMode"]), "lldb") {
+			p.notef("setupCommands are for gdb's other interface and not used: %s", strings.Join(commands, "; "))
+		} else {
+			p.Arguments["initCommands"] = anyList(commands)
+		}
+	}
+	if path, ok := p.Arguments["miDebuggerPath"].(string); ok && path != "" {
+		p.notef("miDebuggerPath is not used; the debugger is %s", p.Adapter.Path)
+	}
+	if _, ok := p.Arguments["cargo"]; ok {
+		return fmt.Errorf(`cargo has the editor build the program: build it with bash ("cargo build", "cargo test --no-run") and launch the binary`)
+	}
+	for _, name := range miMembers {
+		delete(p.Arguments, name)
+	}
+	return nil
+}
+
+// miCommands are the texts of commands in setupCommands.
+func miCommands(v any) []string {
+	list, _ := v.([]any)
+	var all []string
+	for _, item := range list {
+		if m, ok := item.(map[string]any); ok {
+			if text, ok := m["text"].(string); ok {
+				all = append(all, text)
+			}
+		}
+	}
+	return all
+}
+
+// jsType is the adapter's own word for a type of launch.json.
+func jsType(name string) string {
+	switch name {
+	case "node", "node2":
+		return "pwa-node"
+	case "chrome":
+		return "pwa-chrome"
+	case "msedge":
+		return "pwa-msedge"
+	default:
+		return name
+	}
+}
+
+// number returns a whole number.
+func number(v any) (int, bool) {
+	switch v := v.(type) {
+	case int:
+		return v, true
+	case int64:
+		return int(v), true
+	case float64:
+		return int(v), v == float64(int(v))
+	case string:
+		n, err := strconv.Atoi(v)
+		return n, err == nil
+	default:
+		return 0, false
+	}
+}
+
+// running are arguments that make something run, or change what runs, with the adapters that we know.
+var running = []string{
+	"python", "pythonPath", "pythonArgs", "debugLauncherPath", "runtimeExecutable", "runtimeArgs", "runtimeVersion", "command", "useBundler", "rdbgPath", "toolArgs",
+	"initCommands", "preRunCommands", "postRunCommands", "launchCommands", "attachCommands", "stopCommands", "exitCommands", "terminateCommands", "targetCreateCommands",
+	"processCreateCommands", "setupCommands", "customLaunchSetupCommands", "sourceInitFile", "debuggerRoot", "miDebuggerPath", "miDebuggerArgs", "buildFlags", "backend", "output",
+	"dlvCwd", "env", "environment", "pathBash", "pathBashdb", "pathBashdbLib", "pathCat", "pathMkfifo", "pathPkill", "killBehavior", "code",
+	"cargo", "debugServer", "sudo", "launcher",
+}
+
+// Runs says for people what arguments of a launch or an attach make run, or change in what runs, besides the program, its
+// arguments and its module: one line for each. It is to be shown where the user is asked.
+func Runs(arguments map[string]any) []string {
+	var lines []string
+	for _, name := range slices.Sorted(maps.Keys(arguments)) {
+		if !slices.Contains(running, name) {
+			continue
+		}
+		text, err := jsonx.Marshal(arguments[name])
+		if err != nil {
+			text = []byte(fmt.Sprint(arguments[name]))
+		}
+		lines = append(lines, name+": "+string(text))
+	}
+	return lines
+}

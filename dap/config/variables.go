@@ -1,0 +1,294 @@
+package config
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/gajae-code/gjc/internal/configfile"
+	"github.com/gajae-code/gjc/internal/proc"
+	"github.com/gajae-code/gjc/internal/workspace"
+)
+
+// resolver fills in the variables of one configuration.
+type resolver struct {
+	Resolve
+	goos, root, home string
+	roots            []string
+	env              []string
+	// inputs is the list of questions in the file; nil for none. answers are those that were given, by id.
+	inputs  *configfile.Node
+	answers map[string]string
+
+	notes, secrets []string
+	// faults are why the configuration can not be used.
+	faults []error
+}
+
+// interpreterCommands stand for the interpreter that the editor has chosen; the adapter's own is good in its place.
+var interpreterCommands = []string{"${command:python.interpreterPath}", "${command:python.getSelectedInterpreter}"}
+
+// value returns a value with its variables filled in; it is not ok where there is to be none.
+func (r *resolver) value(ctx context.Context, n *configfile.Node) (v any, ok bool) {
+	switch n.Kind {
+	case configfile.Text:
+		switch {
+		case slices.Contains(interpreterCommands, n.Text):
+			r.notes = append(r.notes, "the editor's Python interpreter is not known here; the debug adapter's is used")
+			return nil, false
+		case r.PID > 0 && picksProcess(n.Text):
+			return r.PID, true
+		}
+		return r.text(ctx, n.Text), true
+	case configfile.List:
+		all := make([]any, 0, len(n.List))
+		for _, part := range n.List {
+			if v, ok := r.value(ctx, part); ok {
+				all = append(all, v)
+			}
+		}
+		return all, true
+	case configfile.Object:
+		all := make(map[string]any, len(n.Members))
+		for _, m := range n.Members {
+			if v, ok := r.value(ctx, m.Value); ok {
+				all[m.Name] = v
+			}
+		}
+		return all, true
+	default:
+		return n.Any(), true
+	}
+}
+
+// picksProcess reports whether a text is a command by which the editor lets the user pick a process.
+func picksProcess(text string) bool {
+	name, ok := strings.CutPrefix(text, "${command:")
+	name = strings.ToLower(name)
+	return ok && strings.HasSuffix(name, "}") && strings.Contains(name, "pick") && strings.Contains(name, "process") && strings.Count(text, "${") == 1
+}
+
+// text fills in the variables of a text. What they stand for is not looked at again.
+func (r *resolver) text(ctx context.Context, text string) string {
+	var b strings.Builder
+	for {
+		before, rest, found := strings.Cut(text, "${")
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		name, after, closed := strings.Cut(rest, "}")
+		if !closed {
+			b.WriteString("${" + rest)
+			return b.String()
+		}
+		v, err := r.variable(ctx, name)
+		if err != nil {
+			r.faults = append(r.faults, err)
+		}
+		b.WriteString(v)
+		text = after
+	}
+}
+
+// plainVariables are the names of variables without a colon, for did-you-mean.
+func plainVariables() []string {
+	return []string{
+		"workspaceFolder", "workspaceFolderBasename", "workspaceRoot", "file", "fileBasename", "fileBasenameNoExtension", "fileDirname", "fileDirnameBasename",
+		"fileExtname", "fileWorkspaceFolder", "fileWorkspaceFolderBasename", "relativeFile", "relativeFileDirname", "cwd", "pathSeparator", "userHome",
+	}
+}
+
+func (r *resolver) variable(ctx context.Context, name string) (string, error) {
+	kind, of, _ := strings.Cut(name, ":")
+	if strings.HasPrefix(kind, "file") || strings.HasPrefix(kind, "relativeFile") {
+		return r.fileVariable(kind, name)
+	}
+	switch kind {
+	case "workspaceFolder", "workspaceRoot", "workspaceFolderBasename":
+		root := r.root
+		if of != "" {
+			i := slices.IndexFunc(r.roots, func(dir string) bool { return filepath.Base(dir) == of })
+			if i < 0 {
+				return "", fmt.Errorf("${%s}: no directory of the workspace is called %s", name, configfile.Quote(of))
+			}
+			root = r.roots[i]
+		}
+		if kind == "workspaceFolderBasename" {
+			return filepath.Base(root), nil
+		}
+		return root, nil
+	case "cwd":
+		if r.Dir != "" {
+			return r.Dir, nil
+		}
+		return r.root, nil
+	case "userHome":
+		if r.home == "" {
+			return "", errors.New("${userHome}: the home directory is not known")
+		}
+		return r.home, nil
+	case "pathSeparator", "/":
+		if r.goos == "windows" {
+			return `\`, nil
+		}
+		return "/", nil
+	case "env":
+		if proc.IsSecretVariable(of) {
+			r.notes = append(r.notes, "${env:"+of+"} is empty: programs do not get gjc's own keys")
+			return "", nil
+		}
+		return workspace.Variable(r.env, of, r.goos), nil
+	case "config":
+		return "", fmt.Errorf("${%s} is a setting of the editor, which is not known here; write its value into launch.json, or launch with the arguments themselves", name)
+	case "command":
+		if lower := strings.ToLower(of); strings.Contains(lower, "pick") && strings.Contains(lower, "process") {
+			if r.PID > 0 {
+				return fmt.Sprint(r.PID), nil
+			}
+			return "", fmt.Errorf("${%s} asks which process to attach to: pass its pid", name)
+		}
+		return "", fmt.Errorf("${%s} is a command of the editor, which can not be run here; write what it returns into launch.json, or launch with the arguments themselves", name)
+	case "input":
+		return r.input(ctx, of)
+	case "selectedText", "lineNumber", "columnNumber", "execPath", "defaultBuildTask", "extensionInstallFolder":
+		return "", fmt.Errorf("${%s} is about the editor's window and not known here; write its value into launch.json, or launch with the arguments themselves", name)
+	default:
+		return "", fmt.Errorf("${%s} is no variable of launch.json%s", configfile.Quote(name), configfile.Meant(kind, plainVariables()))
+	}
+}
+
+// fileVariable returns a variable about the file.
+func (r *resolver) fileVariable(kind, name string) (string, error) {
+	if !slices.Contains(plainVariables(), kind) {
+		return "", fmt.Errorf("${%s} is no variable of launch.json%s", configfile.Quote(name), configfile.Meant(kind, plainVariables()))
+	}
+	if r.File == "" {
+		return "", fmt.Errorf("${%s} is about the file that is open in the editor: pass it as file", name)
+	}
+	base := filepath.Base(r.File)
+	relative := func(path string) string {
+		if rel, err := filepath.Rel(r.root, path); err == nil {
+			return rel
+		}
+		return path
+	}
+	folder := r.root
+	for _, root := range r.roots {
+		if _, in := workspace.Within(root, r.File, r.goos); in && len(root) > len(folder) {
+			folder = root
+		}
+	}
+	switch kind {
+	case "fileBasename":
+		return base, nil
+	case "fileBasenameNoExtension":
+		return strings.TrimSuffix(base, filepath.Ext(base)), nil
+	case "fileDirname":
+		return filepath.Dir(r.File), nil
+	case "fileDirnameBasename":
+		return filepath.Base(filepath.Dir(r.File)), nil
+	case "fileExtname":
+		return filepath.Ext(base), nil
+	case "fileWorkspaceFolder":
+		return folder, nil
+	case "fileWorkspaceFolderBasename":
+		return filepath.Base(folder), nil
+	case "relativeFile":
+		return relative(r.File), nil
+	case "relativeFileDirname":
+		return relative(filepath.Dir(r.File)), nil
+	default:
+		return r.File, nil
+	}
+}
+
+// input asks the user, once for each id.
+func (r *resolver) input(ctx context.Context, id string) (string, error) {
+	if answer, ok := r.answers[id]; ok {
+		return answer, nil
+	}
+	in, err := r.question(id)
+	if err != nil {
+		return "", err
+	}
+	if len(r.faults) > 0 {
+		return "", nil // nobody is asked for what can not be used anyway
+	}
+	if r.Ask == nil {
+		return "", fmt.Errorf("${input:%s} has to be asked the user (%s), who can not be asked here; launch with the arguments themselves", id, configfile.Quote(in.Description))
+	}
+	answer, err := r.Ask(ctx, in)
+	if err != nil {
+		return "", fmt.Errorf("${input:%s}: %w", id, err)
+	}
+	if in.Password && answer != "" {
+		r.secrets = append(r.secrets, answer)
+	}
+	r.answers[id] = answer
+	return answer, nil
+}
+
+// question returns the input of an id as it stands in the file.
+func (r *resolver) question(id string) (Input, error) {
+	var ids []string
+	if r.inputs != nil {
+		for _, n := range r.inputs.List {
+			text := func(name string) string {
+				if v := n.Member(name); v != nil && v.Kind == configfile.Text {
+					return v.Text
+				}
+				return ""
+			}
+			ids = append(ids, text("id"))
+			if text("id") != id {
+				continue
+			}
+			in := Input{ID: id, Description: text("description"), Default: text("default"), Password: n.Member("password").True()}
+			if in.Description == "" {
+				in.Description = id
+			}
+			switch kind := text("type"); kind {
+			case "promptString":
+			case "pickString":
+				in.Options = inputOptions(n.Member("options"))
+				if len(in.Options) == 0 {
+					return in, fmt.Errorf("${input:%s} has no options to choose from (line %d)", id, n.Line)
+				}
+			case "command":
+				return in, fmt.Errorf("${input:%s} is a command of the editor, which can not be run here; launch with the arguments themselves", id)
+			default:
+				return in, fmt.Errorf("${input:%s} has the type %s, which is none of promptString and pickString (line %d)", id, configfile.Quote(kind), n.Line)
+			}
+			return in, nil
+		}
+	}
+	return Input{}, fmt.Errorf("${input:%s} is not among the inputs of launch.json%s", id, configfile.Meant(id, ids))
+}
+
+func inputOptions(n *configfile.Node) []InputOption {
+	if n == nil {
+		return nil
+	}
+	var all []InputOption
+	for _, o := range n.List {
+		switch o.Kind {
+		case configfile.Text:
+			all = append(all, InputOption{o.Text, o.Text})
+		case configfile.Object:
+			value, label := o.Member("value"), o.Member("label")
+			if value == nil || value.Kind != configfile.Text {
+				continue
+			}
+			if label == nil || label.Text == "" {
+				label = value
+			}
+			all = append(all, InputOption{label.Text, value.Text})
+		default:
+		}
+	}
+	return all
+}
