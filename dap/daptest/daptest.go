@@ -1,0 +1,434 @@
+// Package daptest is a debug adapter under the control of a test: it says what the test wants it to say, when it wants it.
+// It runs in the test's process ([Listen]), or as a process of its own that passes everything on to the test ([Process]):
+// the test binary, re-executed.
+package daptest
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gajae-code/gjc/dap"
+	"github.com/gajae-code/gjc/internal/frame"
+	"github.com/gajae-code/gjc/internal/jsonx"
+)
+
+// patience bounds every wait of a test, for a machine that is busy.
+const patience = 60 * time.Second
+
+// variable has the address of the test in the environment of the process.
+const variable = "GJC_DAPTEST"
+
+// Main plays the adapter's process and does not return, if this is one. Call it first in TestMain.
+func Main() {
+	address := os.Getenv(variable)
+	if address == "" {
+		return
+	}
+	conn, err := net.Dial("unix", address)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	}
+	from, to, err := streams(os.Args[1:])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	}
+	go func() {
+		_, _ = io.Copy(conn, from)
+		_ = conn.(*net.UnixConn).CloseWrite()
+	}()
+	// What the test says comes in records: a kind, and a message in the framing of the protocol.
+	in := frame.Headers.NewReader(conn, 1<<30)
+	for {
+		record, err := in.Read()
+		if err != nil {
+			os.Exit(0)
+		}
+		switch kind, data := record[0], record[1:]; kind {
+		case recordOut:
+			_, _ = to.Write(data)
+		case recordErr:
+			_, _ = os.Stderr.Write(data)
+		case recordExit:
+			os.Exit(int(data[0]))
+		case recordSpawn:
+			if err := spawn(); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+			}
+		}
+	}
+}
+
+// streams are those of the protocol: stdin and stdout, or a connection that the arguments ask for, as those of real adapters
+// do: --listen=unix:PATH, --port=N (listens there), --client-addr=ADDRESS (dials), --never (neither).
+func streams(args []string) (io.Reader, io.Writer, error) {
+	for _, arg := range args {
+		name, value, _ := strings.Cut(arg, "=")
+		var l net.Listener
+		var err error
+		switch name {
+		case "--listen":
+			l, err = net.Listen("unix", strings.TrimPrefix(value, "unix:"))
+		case "--port":
+			l, err = net.Listen("tcp", "127.0.0.1:"+value)
+		case "--client-addr":
+			conn, err := net.Dial("tcp", value)
+			return conn, conn, err
+		case "--never":
+			select {}
+		default:
+			continue
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		conn, err := l.Accept()
+		return conn, conn, err
+	}
+	return os.Stdin, os.Stdout, nil
+}
+
+// The kinds of records.
+const (
+	recordOut   = 'o'
+	recordErr   = 'e'
+	recordExit  = 'x'
+	recordSpawn = 's'
+)
+
+// Adapter is an adapter in the hands of a test. Its methods fail the test when something does not come in time. They are
+// for the test's goroutine, and for handlers.
+type Adapter struct {
+	t        testing.TB
+	listener net.Listener
+	// relayed says that what is written goes to a process in records.
+	relayed bool
+
+	connected chan struct{} // closed when conn is set
+	conn      net.Conn
+	requests  chan *Request
+	gone      chan struct{} // closed when the client has hung up
+
+	mu       sync.Mutex // guards what follows
+	seq      int
+	handlers map[string]func(*Request)
+	seen     []string
+	answers  map[int]chan *Answer
+}
+
+// Request is a request of the client.
+type Request struct {
+	Seq       int       `json:"seq"`
+	Type      string    `json:"type"`
+	Command   string    `json:"command"`
+	Arguments jsonx.Raw `json:"arguments"`
+	// The members of an answer to a request of the adapter.
+	RequestSeq int       `json:"request_seq"`
+	Success    bool      `json:"success"`
+	Message    string    `json:"message"`
+	Body       jsonx.Raw `json:"body"`
+
+	adapter *Adapter
+}
+
+// Answer is the client's answer to a request of the adapter.
+type Answer struct {
+	Success bool
+	Message string
+	Body    jsonx.Raw
+}
+
+// Listen returns an adapter that listens, and the address for [dap.Start].
+func Listen(t testing.TB) (a *Adapter, address string) {
+	a = newAdapter(t)
+	return a, "unix:" + a.listener.Addr().String()
+}
+
+// Process returns an adapter that speaks over the stdin and stdout of a process, and how to start that.
+func Process(t testing.TB) (*Adapter, *dap.Spec) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := newAdapter(t)
+	a.relayed = true
+	return a, &dap.Spec{
+		Name: "fake", Path: self, Connect: dap.ConnectStdio, Env: []string{variable + "=" + a.listener.Addr().String()},
+	}
+}
+
+func newAdapter(t testing.TB) *Adapter {
+	dir, err := os.MkdirTemp("", "dt") // short: there is little room in the address of a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	l, err := net.Listen("unix", filepath.Join(dir, "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &Adapter{
+		t: t, listener: l, connected: make(chan struct{}), requests: make(chan *Request, 10000), gone: make(chan struct{}),
+		handlers: make(map[string]func(*Request)), answers: make(map[int]chan *Answer),
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		a.serve()
+	}()
+	t.Cleanup(func() {
+		_ = l.Close()
+		a.Hangup()
+		<-done
+	})
+	return a
+}
+
+func (a *Adapter) serve() {
+	defer close(a.gone)
+	conn, err := a.listener.Accept()
+	if err != nil {
+		return
+	}
+	a.mu.Lock()
+	a.conn = conn
+	a.mu.Unlock()
+	close(a.connected)
+	in := frame.Headers.NewReader(conn, 1<<30)
+	for {
+		data, err := in.Read()
+		if err != nil {
+			return
+		}
+		r := &Request{adapter: a}
+		if err := jsonx.Unmarshal(append([]byte(nil), data...), r); err != nil {
+			a.t.Errorf("the client sent %q: %v", data, err)
+			return
+		}
+		if r.Type == "response" {
+			a.mu.Lock()
+			ch := a.answers[r.RequestSeq]
+			delete(a.answers, r.RequestSeq)
+			a.mu.Unlock()
+			if ch == nil {
+				a.t.Errorf("the client answered %d, which was not asked, or was answered before", r.RequestSeq)
+				continue
+			}
+			ch <- &Answer{Success: r.Success, Message: r.Message, Body: r.Body}
+			continue
+		}
+		a.mu.Lock()
+		a.seen = append(a.seen, r.Command)
+		handler := a.handlers[r.Command]
+		a.mu.Unlock()
+		if handler != nil {
+			handler(r)
+			continue
+		}
+		a.requests <- r
+	}
+}
+
+// Hangup ends the connection; a process behind it ends too.
+func (a *Adapter) Hangup() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.conn != nil {
+		_ = a.conn.Close()
+	}
+}
+
+// Gone waits until the client has hung up.
+func (a *Adapter) Gone() {
+	a.t.Helper()
+	a.await(a.gone, "the client to hang up")
+}
+
+func (a *Adapter) await(ch <-chan struct{}, what string) {
+	a.t.Helper()
+	limit := time.NewTimer(patience)
+	defer limit.Stop()
+	select {
+	case <-ch:
+	case <-limit.C:
+		a.t.Fatalf("waiting for %s; requests so far: %v", what, a.Seen())
+	}
+}
+
+// Seen returns the commands of all requests so far, in order.
+func (a *Adapter) Seen() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return append([]string(nil), a.seen...)
+}
+
+// Handle answers requests of a command by fn from now on, in the order in which they come. Expect does not see them.
+func (a *Adapter) Handle(command string, fn func(*Request)) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.handlers[command] = fn
+}
+
+// Reply has requests of a command answered with body.
+func (a *Adapter) Reply(command string, body any) {
+	a.Handle(command, func(r *Request) { r.Respond(body) })
+}
+
+// Expect waits for the next request that no handler has taken, which must be of that command.
+func (a *Adapter) Expect(command string) *Request {
+	a.t.Helper()
+	r := a.next(command)
+	if r.Command != command {
+		a.t.Fatalf("the client asked %s %s, want %s", r.Command, r.Arguments, command)
+	}
+	return r
+}
+
+// ExpectAll waits for one request of each command, in any order.
+func (a *Adapter) ExpectAll(commands ...string) map[string]*Request {
+	a.t.Helper()
+	got := make(map[string]*Request)
+	for range commands {
+		r := a.next(fmt.Sprint(commands))
+		got[r.Command] = r
+	}
+	for _, c := range commands {
+		if got[c] == nil {
+			a.t.Fatalf("the client did not ask %s", c)
+		}
+	}
+	return got
+}
+
+func (a *Adapter) next(what string) *Request {
+	a.t.Helper()
+	limit := time.NewTimer(patience)
+	defer limit.Stop()
+	select {
+	case r := <-a.requests:
+		return r
+	case <-limit.C:
+		a.t.Fatalf("waiting for %s; requests so far: %v", what, a.Seen())
+		return nil
+	}
+}
+
+// ExpectNone fails the test for requests that have come and that nobody has expected.
+func (a *Adapter) ExpectNone() {
+	a.t.Helper()
+	select {
+	case r := <-a.requests:
+		a.t.Errorf("the client asked %s %s", r.Command, r.Arguments)
+	default:
+	}
+}
+
+// Decode decodes the arguments.
+func (r *Request) Decode(v any) {
+	r.adapter.t.Helper()
+	if err := jsonx.Unmarshal(r.Arguments, v); err != nil {
+		r.adapter.t.Errorf("arguments of %s: %v", r.Command, err)
+	}
+}
+
+// Respond answers the request. Body may be nil.
+func (r *Request) Respond(body any) {
+	r.adapter.message(map[string]any{"type": "response", "request_seq": r.Seq, "success": true, "command": r.Command}, "body", body)
+}
+
+// Refuse answers the request with an error.
+func (r *Request) Refuse(message string) {
+	r.adapter.message(map[string]any{"type": "response", "request_seq": r.Seq, "success": false, "command": r.Command, "message": message}, "", nil)
+}
+
+// Event tells the client something.
+func (a *Adapter) Event(name string, body any) {
+	a.message(map[string]any{"type": "event", "event": name}, "body", body)
+}
+
+// Ask makes a request of the client and waits for its answer.
+func (a *Adapter) Ask(command string, arguments any) *Answer {
+	a.t.Helper()
+	ch := a.AskLater(command, arguments)
+	limit := time.NewTimer(patience)
+	defer limit.Stop()
+	select {
+	case answer := <-ch:
+		return answer
+	case <-limit.C:
+		a.t.Fatalf("the client did not answer %s", command)
+		return nil
+	}
+}
+
+// AskLater makes a request of the client and returns where the answer comes.
+func (a *Adapter) AskLater(command string, arguments any) <-chan *Answer {
+	a.mu.Lock()
+	ch := make(chan *Answer, 1)
+	a.answers[a.seq+1] = ch
+	a.mu.Unlock()
+	a.message(map[string]any{"type": "request", "command": command}, "arguments", arguments)
+	return ch
+}
+
+func (a *Adapter) message(m map[string]any, name string, value any) {
+	if value != nil {
+		m[name] = value
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.seq++
+	m["seq"] = a.seq
+	data, err := jsonx.Marshal(m)
+	if err != nil {
+		a.t.Errorf("encoding a message: %v", err)
+		return
+	}
+	a.writeLocked(frame.Headers.Append(nil, data))
+}
+
+// Raw writes bytes as they are, for what no adapter should say.
+func (a *Adapter) Raw(data []byte) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.writeLocked(data)
+}
+
+func (a *Adapter) writeLocked(data []byte) {
+	if a.relayed {
+		data = frame.Headers.Append(nil, append([]byte{recordOut}, data...))
+	}
+	if a.conn != nil {
+		_, _ = a.conn.Write(data) // the client may have gone
+	}
+}
+
+// Complain has the process print to stderr.
+func (a *Adapter) Complain(text string) { a.record(recordErr, []byte(text)) }
+
+// Exit ends the process.
+func (a *Adapter) Exit(code int) { a.record(recordExit, []byte{byte(code)}) }
+
+// Spawn has the process start another one, in a session of its own, which lives until it is killed: a debuggee.
+func (a *Adapter) Spawn() { a.record(recordSpawn, nil) }
+
+func (a *Adapter) record(kind byte, data []byte) {
+	a.await(a.connected, "the process")
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	_, _ = a.conn.Write(frame.Headers.Append(nil, append([]byte{kind}, data...)))
+}
+
+// Connected waits for the client.
+func (a *Adapter) Connected() {
+	a.t.Helper()
+	a.await(a.connected, "the client")
+}

@@ -1,0 +1,5 @@
+package daptest
+
+import "errors"
+
+func spawn() error { return errors.ErrUnsupported }

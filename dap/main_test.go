@@ -1,0 +1,107 @@
+package dap_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/gajae-code/gjc/dap"
+	"github.com/gajae-code/gjc/dap/daptest"
+	"github.com/gajae-code/gjc/internal/proc"
+	"github.com/gajae-code/gjc/internal/testenv"
+)
+
+func TestMain(m *testing.M) {
+	daptest.Main()
+	os.Exit(m.Run())
+}
+
+// patience bounds every wait of a test, for a machine that is busy.
+const patience = 60 * time.Second
+
+func within(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// newDebugger returns a debugger that is closed with the test, when nothing may be left.
+func newDebugger(t *testing.T, opts dap.Options) *dap.Debugger {
+	t.Helper()
+	testenv.NoLeaks(t)
+	children := proc.NewGroup(nil)
+	opts.Children = children
+	if opts.Env == nil {
+		opts.Env = func(context.Context) []string { return os.Environ() }
+	}
+	d := dap.NewDebugger(opts)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		if err := d.Close(ctx); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+		if n := children.Len(); n != 0 {
+			t.Errorf("%d processes are left", n)
+		}
+		_ = children.Close(ctx)
+	})
+	return d
+}
+
+// source writes a file of twenty lines and returns its path.
+func source(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "main.x")
+	text := ""
+	for i := range 20 {
+		text += "line " + string(rune('a'+i)) + "\n"
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// begin starts a session with an adapter that plays a program, and waits until it stands at its beginning.
+func begin(t *testing.T, opts dap.Options, change ...func(*daptest.Program)) (*dap.Debugger, *dap.Session, *daptest.Program) {
+	t.Helper()
+	d := newDebugger(t, opts)
+	a, address := daptest.Listen(t)
+	p := daptest.NewProgram(a, source(t), daptest.All())
+	for _, fn := range change {
+		fn(p)
+	}
+	s, err := d.Start(within(t), &dap.Start{Request: "launch", Address: address, Dir: filepath.Dir(p.Path), Program: p.Path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Wait(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	return d, s, p
+}
+
+// snapshot returns a snapshot, which must be to be had.
+func snapshot(t *testing.T, s *dap.Session) *dap.Snapshot {
+	t.Helper()
+	snap, err := s.Snapshot(within(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return snap
+}
+
+// resume lets the program run on and waits for the next stop.
+func resume(t *testing.T, s *dap.Session, command string) {
+	t.Helper()
+	if err := s.Resume(within(t), dap.Resume{Command: command}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Wait(within(t)); err != nil {
+		t.Fatal(err)
+	}
+}
