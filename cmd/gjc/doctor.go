@@ -143,6 +143,7 @@ func examine(ctx context.Context, h *host, opts *options) []finding {
 		}
 	}
 	examineLanguages(ctx, h, opts, dir, add)
+	examineAdapters(ctx, h, opts, dir, add)
 	page, err := h.store(dir).List(ctx, sessions.ListOptions{Limit: 1})
 	switch {
 	case err != nil:

@@ -104,8 +104,13 @@ func languageVersion(ctx context.Context, children *proc.Group, spec *lsp.Spec, 
 	if spec.Name == "gopls" {
 		arg = "version"
 	}
+	return programVersion(ctx, children, spec.Path, []string{arg}, env, dir)
+}
+
+// programVersion runs a program that is to tell its version, in dir; empty where it does not in time.
+func programVersion(ctx context.Context, children *proc.Group, path string, args, env []string, dir string) string {
 	out := &head{most: versionBytes}
-	p, err := children.Start(ctx, &proc.Options{Path: spec.Path, Args: []string{arg}, Dir: dir, Env: proc.Environ(env), Stdout: out, MergeStderr: true})
+	p, err := children.Start(ctx, &proc.Options{Path: path, Args: args, Dir: dir, Env: proc.Environ(env), Stdout: out, MergeStderr: true})
 	if err != nil {
 		return ""
 	}

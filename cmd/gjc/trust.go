@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	dapconfig "github.com/gajae-code/gjc/dap/config"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/trust"
 	lspconfig "github.com/gajae-code/gjc/lsp/config"
@@ -23,7 +25,7 @@ func newTrust(h *host, opts *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trust",
 		Short: "List the workspaces that may run commands of their own",
-		Long: "A workspace can name programs in its own files: language servers in lsp.json, programs in node_modules/.bin, code that a language server loads (eslint, TypeScript). gjc runs them after you have allowed it, " +
+		Long: "A workspace can name programs in its own files: language servers in lsp.json, debug adapters in dap.json, programs in node_modules/.bin, code that a language server loads (eslint, TypeScript). gjc runs them after you have allowed it, " +
 			"and asks again when one of the files says something else. trust lists your answers.",
 		Args: usageArgs(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
@@ -98,16 +100,19 @@ func newTrustAdd(h *host, opts *options) *cobra.Command {
 			home, _ := h.home() // without one there are no files in it
 			local := h.local(cmd.Context())
 			// A catalog without answers asks for all there is.
-			found, err := lspconfig.New(lspconfig.Options{
+			servers, err := lspconfig.New(lspconfig.Options{
 				Roots: []string{dir}, Home: home, AgentDir: agentDir, Env: local.Environ,
 			}).Untrusted(cmd.Context())
 			if err != nil {
 				return err
 			}
-			sub := &trust.Subject{Path: dir}
-			if found != nil {
-				sub = found
+			adapters, err := dapconfig.New(dapconfig.Options{
+				Roots: []string{dir}, Home: home, AgentDir: agentDir, Env: local.Environ,
+			}).Untrusted(cmd.Context())
+			if err != nil {
+				return err
 			}
+			sub := cmp.Or(trust.Merge(servers, adapters), &trust.Subject{Path: dir})
 			if len(sub.Programs) == 0 {
 				sub.Programs = []string{"none now; those that come are trusted too"}
 			}

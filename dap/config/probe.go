@@ -151,7 +151,7 @@ func (p *prober) debugpy(ctx context.Context, path, root string, env []string) (
 		return "", fmt.Sprintf("%s can not import debugpy: %s", path, a.why)
 	}
 	if program = strings.TrimSpace(a.text); !filepath.IsAbs(program) {
-		return path, ""
+		return "", fmt.Sprintf("%s did not tell whether it has debugpy", path)
 	}
 	return program, ""
 }
