@@ -175,21 +175,37 @@ func newAdapter(t testing.TB) *Adapter {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &Adapter{
-		t: t, listener: l, connected: make(chan struct{}), requests: make(chan *Request, 10000), gone: make(chan struct{}),
-		handlers: make(map[string]func(*Request)), answers: make(map[int]chan *Answer),
-	}
+	a := newScript(t, l)
+	a.run()
+	return a
+}
+
+// run takes the next client of the listener.
+func (a *Adapter) run() {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		a.serve()
 	}()
-	t.Cleanup(func() {
-		_ = l.Close()
+	a.t.Cleanup(func() {
+		_ = a.listener.Close()
 		a.Hangup()
 		<-done
 	})
-	return a
+}
+
+// Next returns an adapter for the next client that comes to the same address: a child session.
+func (a *Adapter) Next(t testing.TB) *Adapter {
+	b := newScript(t, a.listener)
+	b.run()
+	return b
+}
+
+func newScript(t testing.TB, l net.Listener) *Adapter {
+	return &Adapter{
+		t: t, listener: l, connected: make(chan struct{}), requests: make(chan *Request, 10000), gone: make(chan struct{}),
+		handlers: make(map[string]func(*Request)), answers: make(map[int]chan *Answer),
+	}
 }
 
 func (a *Adapter) serve() {

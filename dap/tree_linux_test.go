@@ -1,0 +1,91 @@
+package dap_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/gajae-code/gjc/dap"
+	"github.com/gajae-code/gjc/dap/daptest"
+)
+
+// processesWith returns the processes that have an entry in their environment, but for this one.
+func processesWith(t *testing.T, entry string) (pids []int) {
+	t.Helper()
+	dirs, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range dirs {
+		pid, _ := strconv.Atoi(filepath.Base(dir))
+		env, err := os.ReadFile(filepath.Join(dir, "environ"))
+		if err == nil && pid != os.Getpid() && bytes.Contains(env, []byte(entry+"\x00")) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// until waits for a number of such processes.
+func until(t *testing.T, entry string, n int) []int {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(patience); ; {
+		pids := processesWith(t, entry)
+		if len(pids) == n {
+			return pids
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("processes: %v, want %d", pids, n)
+		}
+		<-tick.C
+	}
+}
+
+// The debuggee is in a session of its own, as debuggers start it. However the debug session ends, it is gone.
+func TestProcessTree_IsGone(t *testing.T) {
+	for _, how := range []string{"terminate", "close", "kill the adapter", "adapter ends", "idle"} {
+		t.Run(how, func(t *testing.T) {
+			opts := dap.Options{}
+			if how == "idle" {
+				opts.Idle = time.Second
+			}
+			d := newDebugger(t, opts)
+			a, spec := daptest.Process(t)
+			p := daptest.NewProgram(a, source(t), daptest.All())
+			s, err := d.Start(within(t), &dap.Start{Adapter: spec, Request: "launch", Dir: filepath.Dir(p.Path)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Wait(within(t)); err != nil {
+				t.Fatal(err)
+			}
+			a.Spawn()
+			pids := until(t, spec.Env[0], 2)
+			switch how {
+			case "terminate":
+				err = s.Terminate(within(t), true)
+			case "close":
+				err = d.Close(within(t))
+			case "kill the adapter":
+				for _, pid := range pids {
+					if exe, _ := os.Readlink("/proc/" + strconv.Itoa(pid) + "/exe"); exe == spec.Path {
+						err = unix.Kill(pid, unix.SIGKILL)
+					}
+				}
+			case "adapter ends":
+				a.Exit(0)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			until(t, spec.Env[0], 0)
+		})
+	}
+}
