@@ -56,7 +56,7 @@ var layers = map[string][]string{
 	"mcp":                     {"internal/bug", "internal/jsonx", "internal/proc"},
 	"agent":                   {"dap", "internal/bug", "internal/jsonx", "lsp", "providers", "sessions"},
 	"agent/commands":          {"internal/jsonx"},
-	"agent/tools":             {"agent", "dap", "internal/bug", "internal/jsonx", "internal/trust", "lsp", "mcp", "providers"},
+	"agent/tools":             {"agent", "dap", "dap/config", "internal/bug", "internal/jsonx", "internal/trust", "lsp", "mcp", "providers"},
 	"agent/tools/toolstest":   {"agent", "internal/jsonx", "lsp", "providers"},
 	"bridges":                 {"acp", "agent", "internal/bug", "internal/jsonx", "internal/proc"},
 	"acp/server":              {"acp", "agent", "agent/commands", "agent/tools", "bridges", "dap", "internal/bug", "internal/jsonx", "internal/proc", "lsp", "mcp", "providers", "sessions"},

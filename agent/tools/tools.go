@@ -1,4 +1,4 @@
-// Package tools holds the tools that a model gets: read, write, edit, bash, search, find, lsp, todo_write, ask and task. Each is a
+// Package tools holds the tools that a model gets: read, write, edit, bash, search, find, lsp, debug, todo_write, ask and task. Each is a
 // pair of files, the code and the text for the model (.md). They touch the world only through what a call brings
 // (files, terminal, programs); only search's own engine and the ignore files read the disk directly, see [disk].
 package tools
@@ -12,7 +12,7 @@ import (
 
 // All returns the tools in the order in which a model is told of them.
 func All() []agent.Tool {
-	return []agent.Tool{read(), write(), edit(), bash(), search(), find(), lspTool(), todoWrite(), ask(), task()}
+	return []agent.Tool{read(), write(), edit(), bash(), search(), find(), lspTool(), debugTool(), todoWrite(), ask(), task()}
 }
 
 // Limits that several tools share.

@@ -27,23 +27,43 @@ func trustWorkspace(ctx context.Context, call *agent.Call, path string) error {
 	if !ok {
 		return nil
 	}
-	untrusted := func() (*trust.Subject, error) {
-		if path == "" {
-			return catalog.Untrusted(ctx)
-		}
-		return catalog.UntrustedFor(ctx, path)
+	return askTrust(ctx, call, trustQuestion{
+		title: "Trust this workspace to start its own language servers?",
+		text:  "Files of this workspace name programs that gjc would start, or code that language servers would load:",
+		untrusted: func() (*trust.Subject, error) {
+			if path == "" {
+				return catalog.Untrusted(ctx)
+			}
+			return catalog.UntrustedFor(ctx, path)
+		},
+		answer: catalog.Answer,
+	})
+}
+
+// trustQuestion asks whether programs that a workspace's own files name may be started.
+type trustQuestion struct {
+	title, text string
+	// untrusted returns what there is to ask about; nil for nothing. answer takes what came of it.
+	untrusted func() (*trust.Subject, error)
+	answer    func(ctx context.Context, sub *trust.Subject, state trust.State, remember bool) error
+}
+
+// askTrust asks once; whatever the answer is, the call goes on. It fails only where the turn ends.
+func askTrust(ctx context.Context, call *agent.Call, q trustQuestion) error {
+	if call.Consent == nil {
+		return nil
 	}
-	sub, err := untrusted()
+	sub, err := q.untrusted()
 	if err != nil || sub == nil || sub.Empty() {
 		return context.Cause(ctx) // a store that cannot be read trusts nothing; the listing says so
 	}
 	decision, err := call.Consent(ctx, agent.Consent{
-		Title: "Trust this workspace to start its own language servers?",
-		Text: "Files of this workspace name programs that gjc would start, or code that language servers would load:\n\n" + strings.Join(sub.Describe(), "\n") +
+		Title: q.title,
+		Text: q.text + "\n\n" + strings.Join(sub.Describe(), "\n") +
 			"\n\nAllow only if you trust where they come from. Without it, the built-in configuration and programs on PATH are used.",
 		Always: "until these files change",
 		Needed: func() bool {
-			now, err := untrusted()
+			now, err := q.untrusted()
 			return err == nil && now != nil && !now.Empty()
 		},
 	})
@@ -63,6 +83,6 @@ func trustWorkspace(ctx context.Context, call *agent.Call, path string) error {
 	default:
 	}
 	// An answer that can not be kept holds for the session all the same.
-	_ = catalog.Answer(ctx, sub, state, remember)
+	_ = q.answer(ctx, sub, state, remember)
 	return context.Cause(ctx)
 }

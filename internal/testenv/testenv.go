@@ -54,11 +54,22 @@ func NeedsInterop(t testing.TB) string {
 // NeedsGopls returns the path of gopls, of the version in tools/go.mod, which is built if need be.
 func NeedsGopls(t testing.TB) string {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), NeedsTool(t, "go"), "tool", "-modfile="+filepath.Join(ModuleRoot(t), "tools", "go.mod"), "-n", "gopls")
+	return goTool(t, "gopls")
+}
+
+// NeedsDelve returns the path of dlv, of the version in tools/go.mod, which is built if need be.
+func NeedsDelve(t testing.TB) string {
+	t.Helper()
+	return goTool(t, "dlv")
+}
+
+func goTool(t testing.TB, name string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), NeedsTool(t, "go"), "tool", "-modfile="+filepath.Join(ModuleRoot(t), "tools", "go.mod"), "-n", name)
 	cmd.Dir = ModuleRoot(t)
 	out, err := cmd.Output()
 	if err != nil {
-		Skip(t, "gopls can not be built: %v", err)
+		Skip(t, "%s can not be built: %v", name, err)
 	}
 	return strings.TrimSpace(string(out))
 }
