@@ -59,7 +59,7 @@ func start(t *testing.T, caps *acp.ClientCapabilities, change ...func(*acptest.E
 		if n := children.Len(); n > 0 {
 			t.Errorf("%d local children are left", n)
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := children.Close(ctx); err != nil {
 			t.Error(err)

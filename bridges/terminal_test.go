@@ -27,7 +27,7 @@ func (e *env) runCommand(cmd agent.Command) (agent.ExitStatus, agent.Output) {
 			e.t.Error(err)
 		}
 	}()
-	ctx, cancel := context.WithTimeoutCause(e.t.Context(), 20*time.Second, errors.New("the command hangs"))
+	ctx, cancel := context.WithTimeoutCause(e.t.Context(), time.Minute, errors.New("the command hangs"))
 	defer cancel()
 	status, err := x.Wait(ctx)
 	if err != nil {
@@ -137,7 +137,7 @@ func TestTerminal(t *testing.T) {
 // waitFor waits until ok holds, looking again whenever the editor is called.
 func waitFor(t *testing.T, ok func() bool, e *acptest.Editor) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	err := e.Await(ctx, "", func([]acp.SessionUpdate, []string) acptest.Verdict {
 		if ok() {

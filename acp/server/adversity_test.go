@@ -65,7 +65,7 @@ func begin(t *testing.T, ctx context.Context, c *config, dir string) (w *wire, i
 	t.Helper()
 	a, b := net.Pipe()
 	t.Cleanup(func() { _ = a.Close() })
-	_ = a.SetDeadline(time.Now().Add(time.Minute)) // only a hang reaches it
+	_ = a.SetDeadline(time.Now().Add(3 * time.Minute)) // only a hang reaches it
 	result := make(chan error, 1)
 	go func() { result <- server.Serve(ctx, b, b, b, c.server) }()
 	w = &wire{t: t, conn: a, in: bufio.NewReader(a)}
@@ -115,7 +115,7 @@ func TestServe_EndsThoughTheEditorDoesNotRead(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("the server does not end")
 	}
 	_ = w.conn.Close()

@@ -162,7 +162,7 @@ func (e *env) wantServed() {
 			e.t.Errorf("Serve: %v", err)
 		}
 		e.done <- nil
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		e.t.Fatal("the server does not end though its editor is gone")
 	}
 }
@@ -192,7 +192,7 @@ func (e *env) say(id acp.SessionID, text string, stop acp.StopReason) {
 // await waits for an expectation, with a deadline that only a hang reaches.
 func (e *env) await(id acp.SessionID, want acptest.Expectation) {
 	e.t.Helper()
-	ctx, cancel := context.WithTimeoutCause(e.t.Context(), 20*time.Second, errors.New("nothing came for 20 s"))
+	ctx, cancel := context.WithTimeoutCause(e.t.Context(), time.Minute, errors.New("nothing came for a minute"))
 	defer cancel()
 	if err := e.Await(ctx, id, want); err != nil {
 		e.t.Fatal(err)

@@ -57,7 +57,7 @@ func withServers(t testing.TB, w *toolstest.World, catalog *fixedServers, env []
 	})
 	w.Languages = languages
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		languages.Close()
 		if err := manager.Close(ctx); err != nil {

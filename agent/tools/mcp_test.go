@@ -40,7 +40,7 @@ func mcpSet(t *testing.T, add func(*sdk.Server)) *mcp.Set {
 		}
 	})
 	set.Start()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if err := set.Ready(ctx); err != nil {
 		t.Fatal(err)

@@ -64,7 +64,7 @@ func TestLspmux(t *testing.T) {
 		{name: "turned off", does: "runs", env: "GJC_DISABLE_LSPMUX=1", says: "GJC_DISABLE_LSPMUX=1 turns it off"},
 		{name: "turned off by the old name", does: "runs", env: "PI_DISABLE_LSPMUX=1", says: "PI_DISABLE_LSPMUX=1 turns it off"},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
+		try := func(t *testing.T) {
 			m, c, log, children := muxMachine(t, tt.missing, func() []string { return []string{asLspmux + "=" + tt.does, tt.env} })
 			ra := spec(t, c, m.path("x.rs"), "rust-analyzer")
 			if tt.runs {
@@ -83,12 +83,22 @@ func TestLspmux(t *testing.T) {
 			}
 			// However often it matters, the question is put once.
 			text, _ := os.ReadFile(log)
-			if n := strings.Count(string(text), "[status]"); n != strings.Count(string(text), "\n") || (n == 1) != tt.there {
+			n := strings.Count(string(text), "[status]")
+			early := tt.does == "hangs" && n == 0 // it was ended before it came so far
+			if n != strings.Count(string(text), "\n") || (n == 1) != tt.there && !early {
 				t.Errorf("lspmux was run with %q", text)
 			}
 			if children.Len() > 0 {
 				t.Error("the probe lives on")
 			}
+		}
+		t.Run(tt.name, func(t *testing.T) {
+			if tt.does == "hangs" {
+				try(t)
+				return
+			}
+			// In a bubble the second that the question may take does not pass while a process starts, however long that takes.
+			synctest.Test(t, try)
 		})
 	}
 }
