@@ -46,7 +46,9 @@ func (l *life) event(name string, body jsonx.Raw) {
 		var b godap.ExitedEventBody
 		l.decode(body, &b)
 		s.exitCode = &b.ExitCode
-		time.AfterFunc(terminatedAfter, func() { l.quitAfterExit() })
+		if l.exit == nil {
+			l.exit = time.AfterFunc(terminatedAfter, l.quitAfterExit)
+		}
 	case "terminated":
 		var b struct {
 			Restart jsonx.Raw `json:"restart"`

@@ -54,6 +54,7 @@ type life struct {
 	again      jsonx.Raw     // its restart
 	configured bool          // the adapter knows all breakpoints
 	terminals  []Terminal
+	exit       *time.Timer // waits for the adapter that has told of the program's exit
 }
 
 // finishing is how a session is to be ended.
@@ -422,6 +423,9 @@ func (l *life) conclude() {
 	s := l.session
 	t := s.tree
 	t.mu.Lock()
+	if l.exit != nil {
+		l.exit.Stop()
+	}
 	s.stop, s.shot = nil, nil
 	s.handles.reset()
 	s.state = StateTerminated
