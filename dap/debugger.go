@@ -298,7 +298,9 @@ func (d *Debugger) Close(ctx context.Context) error {
 	errs := make([]error, len(sessions))
 	var all sync.WaitGroup
 	for i, s := range sessions {
-		all.Go(func() { errs[i] = s.finish(ctx, ErrClosed, finishing{kill: s.start.Request == "launch", disconnect: closeDisconnect}) })
+		all.Go(func() {
+			errs[i] = s.finish(ctx, ErrClosed, finishing{kill: s.start.Request == "launch", disconnect: closeDisconnect})
+		})
 	}
 	all.Wait()
 	select {

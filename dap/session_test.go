@@ -564,7 +564,10 @@ func TestRestart(t *testing.T) {
 			t.Fatal(err)
 		}
 		spec.Env = second.Env
-		p.Handle("continue", func(r *daptest.Request) { r.Respond(nil); p.Event("terminated", map[string]any{"restart": map[string]any{"port": 5}}) })
+		p.Handle("continue", func(r *daptest.Request) {
+			r.Respond(nil)
+			p.Event("terminated", map[string]any{"restart": map[string]any{"port": 5}})
+		})
 		resume(t, s, "continue")
 		if got := <-launched; got != `{"__restart":{"port":5},"a":1}` {
 			t.Errorf("launch = %s", got)

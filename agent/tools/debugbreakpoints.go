@@ -99,7 +99,7 @@ func (c *debugCall) planned(ctx context.Context, b *dap.Breakpoint, all []dap.Br
 	}
 	text := c.listText(b, list, true)
 	if len(list) > 0 {
-		text += "There is no session yet: they are kept for the next launch.\n"
+		text += "No session is open: they are kept for the next launch.\n"
 	}
 	return c.result(ctx, text)
 }

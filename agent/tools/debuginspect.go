@@ -179,7 +179,7 @@ func opaque(v *dap.Variable) bool {
 
 func (c *debugCall) inspectedText(f *inspected, n int) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "#%d %s\n", n, c.frameText(&f.frame))
+	fmt.Fprintf(&b, "#%d %s [frame_id=%d]\n", n, c.frameText(&f.frame), f.frame.ID)
 	if f.err != nil {
 		fmt.Fprintf(&b, "  (no scopes: %s)\n", oneLine(f.err.Error(), maxShownValue))
 	}
@@ -217,7 +217,7 @@ func (c *debugCall) inspectedText(f *inspected, n int) string {
 
 // frameText is a frame on one line.
 func (c *debugCall) frameText(f *dap.Frame) string {
-	text := fmt.Sprintf("[frame_id=%d] %s", f.ID, f.Name)
+	text := f.Name
 	switch {
 	case f.Path != "":
 		text += " @ " + c.place(f.Path, f.Line, f.Column)
@@ -238,7 +238,7 @@ func runStackTrace(ctx context.Context, c *debugCall) (*agent.Result, error) {
 	b.WriteString("Stack trace:\n")
 	for i := range frames {
 		f := &frames[i]
-		fmt.Fprintf(&b, "- #%d %s", f.ID, strings.TrimPrefix(c.frameText(f), fmt.Sprintf("[frame_id=%d] ", f.ID)))
+		fmt.Fprintf(&b, "- #%d %s", f.ID, c.frameText(f))
 		if f.CanRestart && f.Subtle {
 			b.WriteString(" (subtle)")
 		}

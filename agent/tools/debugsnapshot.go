@@ -87,6 +87,8 @@ func (c *debugCall) outcome(s, at *dap.Snapshot, verb string) string {
 		return ""
 	case at.Stop != nil && at.Frame == nil:
 		return verb + " stopped; there is no stack."
+	case at.Stop != nil && at.Top != nil:
+		return fmt.Sprintf("%s stopped in %s, called at %s.", verb, c.frameText(at.Top), c.place(at.Frame.Path, at.Frame.Line, at.Frame.Column))
 	case at.Stop != nil && at.Frame.Path == "":
 		return fmt.Sprintf("%s stopped in %s, which has no source on disk.", verb, at.Frame.Name)
 	case at.Stop != nil:
@@ -144,6 +146,9 @@ func (c *debugCall) writeStop(b *strings.Builder, s *dap.Snapshot, full bool) {
 	}
 	if e := s.Exception; e != nil {
 		fmt.Fprintf(b, "Exception: %s\n", oneLine(strings.TrimSuffix(e.ExceptionId+": "+e.Description, ": "), maxColumns))
+	}
+	if s.Top != nil && full {
+		fmt.Fprintf(b, "Top frame: %s\n", c.frameText(s.Top))
 	}
 	if f := s.Frame; f != nil {
 		fmt.Fprintf(b, "Frame: %s", f.Name)

@@ -18,7 +18,9 @@ import (
 type located struct {
 	path  string
 	notes []string
-	why   string
+	// launch are defaults for launches that come of where the program is.
+	launch map[string]any
+	why    string
 }
 
 // locate looks for an adapter's program. What lies in a project it uses only with trust, and notes for the question.
@@ -197,18 +199,18 @@ func (s *snapshot) python(ctx context.Context, ws *project) located {
 			all = append(all, path)
 		}
 	}
-	var untrusted string
+	var own, untrusted string
 	for _, name := range interpreters(s.GOOS) {
 		f := s.Find(name, ws.Root, ws.Root)
 		if f.Local != "" && s.Trusts(f.Of) {
 			add(f.Local)
+			own = cmp.Or(own, f.Local)
 		} else if untrusted == "" {
 			untrusted = f.Local
 		}
 	}
 	for _, name := range interpreters(s.GOOS) {
-		found, _ := s.Every(name)
-		for _, path := range found {
+		for _, path := range s.Every(name) {
 			add(path)
 		}
 	}
@@ -225,7 +227,11 @@ func (s *snapshot) python(ctx context.Context, ws *project) located {
 			continue
 		}
 		at = located{path: program}
-		if len(without) > 0 {
+		switch {
+		case len(without) > 0 && without[0] == own:
+			at.launch = map[string]any{"python": []any{own}}
+			at.notes = append(at.notes, fmt.Sprintf("debugpy is that of %s, as the project's %s can not import it; programs run in the project's", path, own))
+		case len(without) > 0:
 			at.notes = append(at.notes, fmt.Sprintf("debugpy is that of %s, as %s can not import it; programs run in %s too, unless the argument python names another one (or: %s -m pip install debugpy)", path, without[0], path, without[0]))
 		}
 		break

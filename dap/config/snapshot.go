@@ -2,6 +2,7 @@ package config
 
 import (
 	"context"
+	"maps"
 	"path/filepath"
 	"slices"
 	"time"
@@ -160,5 +161,9 @@ func (s *snapshot) newSpec(ctx context.Context, ws *project, d *definition) (spe
 	}
 	spec = d.spec(at.path, s.GOOS)
 	spec.Notes = at.notes
+	if at.launch != nil {
+		spec.LaunchDefaults = cloneMap(spec.LaunchDefaults)
+		maps.Copy(spec.LaunchDefaults, at.launch)
+	}
 	return spec, ""
 }

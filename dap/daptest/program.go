@@ -70,7 +70,8 @@ func NewProgram(a *Adapter, path string, caps godap.Capabilities) *Program {
 	})
 	a.Handle("variables", func(r *Request) {
 		r.Respond(godap.VariablesResponseBody{Variables: []godap.Variable{
-			{Name: "line", Value: fmt.Sprint(p.line), Type: "int"}, {Name: "same", Value: "1", Type: "int"},
+			{Name: "line", Value: fmt.Sprint(p.line), Type: "int"},
+			{Name: "same", Value: "1", Type: "int"},
 			{Name: "list", Value: "[]", Type: "list", VariablesReference: 1001, IndexedVariables: 3},
 		}})
 	})

@@ -207,21 +207,20 @@ func withPath(env, entries []string) []string {
 }
 
 // Every returns all programs of a name on PATH that lie in no root, or in one whose programs may be run, in the order of
-// PATH. Skipped are those that the others are there without.
-func (v *View) Every(command string) (all, skipped []string) {
+// PATH.
+func (v *View) Every(command string) []string {
+	var all []string
 	for env := v.Env; ; {
 		p, err := v.LookPath(command, env)
 		if err != nil || !filepath.IsAbs(p) {
-			return all, skipped
+			return all
 		}
 		if of := v.Owner(p); of == "" || v.Trusts(of) {
 			all = append(all, p)
-		} else {
-			skipped = append(skipped, p)
 		}
 		rest, less := withoutDir(env, filepath.Dir(p), v.GOOS)
 		if !less {
-			return all, skipped
+			return all
 		}
 		env = rest
 	}

@@ -27,6 +27,8 @@ type World struct {
 	Programs agent.Programs
 	// Languages are nil where there are no language servers.
 	Languages *lsp.Workspace
+	// Debugger is nil where there is none.
+	Debugger *agent.Debugger
 	// Artifacts is nil where the session keeps no outputs.
 	Artifacts *Artifacts
 	// Additional are further roots.
@@ -90,7 +92,7 @@ func (w *World) Call(t testing.TB, tool string, input any) *agent.Call {
 	call := &agent.Call{
 		ID: "call", Name: tool, Input: jsonx.Raw(raw),
 		Workspace: agent.Workspace{Cwd: w.Dir, Additional: w.Additional},
-		FS:        w.FS, Terminal: w.Terminal, Programs: w.Programs, Languages: w.Languages,
+		FS:        w.FS, Terminal: w.Terminal, Programs: w.Programs, Languages: w.Languages, Debugger: w.Debugger,
 		Update: func(p agent.Progress) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
