@@ -34,6 +34,8 @@ type Options struct {
 	LookPath func(command string, env []string) (string, error)
 	// Executable returns the program of a process. If nil, it is known on Linux only.
 	Executable func(pid int) (string, error)
+	// Top is the directory that well-known places of programs (/usr/lib/llvm-19/bin) begin at. If empty, that of the system.
+	Top string
 	// MaxAge bounds how long what was read is taken for granted. If zero, [DefaultMaxAge].
 	MaxAge time.Duration
 }
@@ -69,6 +71,9 @@ func New(opts Options) *Catalog {
 	}
 	if opts.LookPath == nil {
 		opts.LookPath = proc.LookPath
+	}
+	if opts.Top == "" {
+		opts.Top = "/"
 	}
 	if opts.MaxAge == 0 {
 		opts.MaxAge = DefaultMaxAge

@@ -105,10 +105,10 @@ func (s *snapshot) alternative(pattern string) string {
 		name, rest, _ := strings.Cut(pattern[1:], "/")
 		tops, pattern = filepath.SplitList(workspace.Variable(s.Env, name, s.GOOS)), rest
 	default:
-		tops, pattern = []string{"/"}, strings.TrimPrefix(pattern, "/")
+		tops, pattern = []string{s.opts.Top}, strings.TrimPrefix(pattern, "/")
 	}
 	for _, top := range tops {
-		if !filepath.IsAbs(top) {
+		if !filepath.IsAbs(top) && top != "/" {
 			continue // the variable is not set, or depends on where one is
 		}
 		dirs := []string{top}
