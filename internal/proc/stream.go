@@ -64,7 +64,7 @@ func (s *stream) Read(p []byte) (int, error) {
 		switch {
 		case err == nil || n > 0:
 			return n, nil
-		case err == io.EOF, errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, os.ErrClosed),
+		case errors.Is(err, io.EOF), errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, os.ErrClosed),
 			errors.Is(err, syscall.EIO): // what Linux says when a terminal has lost its last user
 			return 0, s.eof()
 		default:

@@ -3,6 +3,7 @@
 package proc
 
 import (
+	"errors"
 	"io"
 	"os"
 	"time"
@@ -22,7 +23,7 @@ func readNow(f *os.File, p []byte) (n int, err error) {
 	}
 	rawErr := raw.Read(func(fd uintptr) bool {
 		for {
-			if n, err = unix.Read(int(fd), p); err != unix.EINTR {
+			if n, err = unix.Read(int(fd), p); !errors.Is(err, unix.EINTR) {
 				return true
 			}
 		}
@@ -30,7 +31,7 @@ func readNow(f *os.File, p []byte) (n int, err error) {
 	switch {
 	case rawErr != nil:
 		return 0, rawErr
-	case err == unix.EAGAIN:
+	case errors.Is(err, unix.EAGAIN):
 		return 0, os.ErrDeadlineExceeded
 	case err != nil:
 		return 0, err
