@@ -41,6 +41,8 @@ type Frame struct {
 	Subtle bool
 	// CanRestart says that restart_frame may work on it.
 	CanRestart bool
+	// Own says that it is in the user's own code ([Start.Roots]).
+	Own bool
 }
 
 // Scope is a group of variables of a frame.

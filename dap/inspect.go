@@ -100,6 +100,7 @@ func (s *Session) frameLocked(f *godap.StackFrame, thread int) Frame {
 	if f.Source != nil && f.Source.SourceReference == 0 && filepath.IsAbs(f.Source.Path) {
 		out.Path = filepath.Clean(f.Source.Path)
 	}
+	out.Own = s.own(out.Path)
 	return out
 }
 
@@ -133,13 +134,13 @@ func (s *Session) at(ctx context.Context) (*place, error) {
 			return nil, errNoFrame
 		}
 		top := &frames[0]
-		if s.own(top) {
+		if top.Own {
 			return &place{frame: top}, nil
 		}
 		frames, _, err = s.stackTrace(ctx, l, 0, 0, defaultLevels)
 		if err == nil {
 			for i := range frames {
-				if f := &frames[i]; s.own(f) && !f.Subtle {
+				if f := &frames[i]; f.Own && !f.Subtle {
 					return &place{frame: f, top: top}, nil
 				}
 			}
@@ -148,14 +149,14 @@ func (s *Session) at(ctx context.Context) (*place, error) {
 	})
 }
 
-// own reports whether a frame is in the user's own code.
-func (s *Session) own(f *Frame) bool {
+// own reports whether a file is the user's own code.
+func (s *Session) own(path string) bool {
 	roots := s.start.Roots
 	if len(roots) == 0 {
 		roots = []string{s.start.Dir}
 	}
-	return f.Path != "" && slices.ContainsFunc(roots, func(root string) bool {
-		rel, err := filepath.Rel(root, f.Path)
+	return path != "" && slices.ContainsFunc(roots, func(root string) bool {
+		rel, err := filepath.Rel(root, path)
 		return err == nil && filepath.IsLocal(rel)
 	})
 }
