@@ -427,7 +427,7 @@ func testBroken(t *testing.T, target Target) {
 
 func testStall(t *testing.T, target Target) {
 	gate := NewGate()
-	f := target.start(t, func(cfg *providers.Config) { cfg.StallTimeout = 20 * time.Millisecond }, Step{Text("so far"), gate.Hold()})
+	f := target.start(t, func(cfg *providers.Config) { cfg.StallTimeout = 2 * time.Second }, Step{Text("so far"), gate.Hold()})
 	defer gate.Open()
 	_, events, err := f.ask(t.Context(), hello())
 	if e, ok := errors.AsType[*providers.Error](err); !ok || e.Kind != providers.KindTimeout || len(events) != 1 {
