@@ -37,7 +37,8 @@ func (g *Group) Len() int {
 }
 
 // Close ends all children side by side, each by [Process.Shutdown] without a goodbye, and refuses new ones. It returns
-// when nothing is left: within three times the longest Grace, or soon after ctx has ended, whichever comes first.
+// when nothing is left: within three times the longest Grace, or soon after ctx has ended, whichever comes first. What does
+// not die of a kill is waited for two seconds longer.
 // It may be called twice.
 func (g *Group) Close(ctx context.Context) error {
 	g.mu.Lock()
