@@ -92,11 +92,14 @@ func anyList(list []string) []any {
 	return all
 }
 
+// plainBytes mean nothing to a shell.
+const plainBytes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%"
+
 // joinWords writes words as a shell reads them.
 func joinWords(words []string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {
-		if w != "" && !strings.ContainsAny(w, " \t\n\"'\\$`&|;<>()*?[]#~!{}") {
+		if w != "" && strings.Trim(w, plainBytes) == "" {
 			quoted[i] = w
 		} else {
 			quoted[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"

@@ -137,7 +137,7 @@ func launchRuby(p *preparation) error {
 	if command, ok := p.Extra["command"].(string); ok {
 		words = splitWords(command)
 	}
-	if bundler, _ := p.Extra["useBundler"].(bool); bundler && words[0] != "bundle" {
+	if bundler, _ := p.Extra["useBundler"].(bool); bundler && !slices.Contains(words, "bundle") {
 		words = append([]string{"bundle", "exec"}, words...)
 	}
 	script := p.Launch.Program

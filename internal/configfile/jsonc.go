@@ -15,11 +15,12 @@ func ParseJSONC(data []byte) (*Node, error) {
 // plainJSON returns the data with spaces in place of comments and of commas that nothing follows.
 func plainJSON(data []byte) ([]byte, error) {
 	data = bytes.Clone(data)
-	comma := -1 // the last comma behind which there was nothing but space so far
+	comma := -1       // the last comma behind a value, with nothing but space behind it so far
+	last := byte('[') // the last thing that was not space
 	for i := 0; i < len(data); i++ {
 		switch c := data[i]; {
 		case c == '"':
-			comma = -1
+			comma, last = -1, c
 			i = stringEnd(data, i)
 		case c == '/' && i+1 < len(data) && (data[i+1] == '/' || data[i+1] == '*'):
 			end := commentEnd(data, i)
@@ -33,14 +34,18 @@ func plainJSON(data []byte) ([]byte, error) {
 			}
 			i--
 		case c == ',':
-			comma = i
+			comma = -1
+			if last != '[' && last != '{' && last != ',' {
+				comma = i
+			}
+			last = c
 		case c == '}' || c == ']':
 			if comma >= 0 {
 				data[comma] = ' '
 			}
-			comma = -1
+			comma, last = -1, c
 		case c != ' ' && c != '\t' && c != '\r' && c != '\n':
-			comma = -1
+			comma, last = -1, c
 		}
 	}
 	return data, nil
