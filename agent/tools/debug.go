@@ -35,7 +35,7 @@ type debugInput struct {
 	Cwd           string            `json:"cwd,omitzero" jsonschema:"launch: directory to run in"`
 	Env           map[string]string `json:"env,omitzero" jsonschema:"launch: environment variables to set"`
 	Mode          string            `json:"mode,omitzero" jsonschema:"launch: debug, test, exec or core; the one that fits if absent"`
-	StopOnEntry   *bool             `json:"stop_on_entry,omitzero" jsonschema:"launch: stop at the first line; if absent true, or false where breakpoints are set"`
+	StopOnEntry   *bool             `json:"stop_on_entry,omitzero" jsonschema:"launch, attach: stop at once; if absent true, or false where breakpoints are set"`
 	Terminal      bool              `json:"terminal,omitzero" jsonschema:"launch: run in the user's terminal, for programs that read from it"`
 	Core          string            `json:"core,omitzero" jsonschema:"launch: core file to look at"`
 	Adapter       string            `json:"adapter,omitzero" jsonschema:"debug adapter, such as dlv, debugpy, lldb-dap; the one that fits if absent"`

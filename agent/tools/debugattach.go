@@ -31,7 +31,7 @@ func (c *debugCall) planAttach(ctx context.Context, dir string, extra map[string
 	case in.Listen && in.Port == 0:
 		return nil, required("port", "attach with listen")
 	}
-	a := dapconfig.Attach{PID: in.PID, Host: in.Host, Port: in.Port, Listen: in.Listen, Dir: dir, StopOnEntry: in.StopOnEntry, Extra: extra}
+	a := dapconfig.Attach{PID: in.PID, Host: in.Host, Port: in.Port, Listen: in.Listen, Dir: dir, StopOnEntry: c.stopOnEntry(), Extra: extra}
 	st := new(debugStart)
 	if in.Program != "" {
 		st.program = c.call.Workspace.Resolve(in.Program)

@@ -92,6 +92,8 @@ func (c *debugCall) instead() string {
 	}
 }
 
+const noDebugInfo = `The program has no debug information: build it with -g (Go: go build -gcflags="all=-N -l", without -ldflags -s -w), then launch again`
+
 // failureHint knows what adapters say when something else has to be done first.
 func failureHint(text string) string {
 	lower := strings.ToLower(text)
@@ -105,7 +107,7 @@ func failureHint(text string) string {
 	}
 	switch {
 	case has("no debug info", "could not open debug info", "debug symbols", "no symbol table", "without debug", "stripped"):
-		return `The program has no debug information: build it with -g (Go: go build -gcflags="all=-N -l", without -ldflags -s -w), then launch again`
+		return noDebugInfo
 	case has("operation not permitted", "ptrace", "could not attach", "not allowed to attach", "attach failed"):
 		return "The system may not allow it (Linux: /proc/sys/kernel/yama/ptrace_scope): launch the program under the debugger instead of attaching"
 	case has("address already in use", "bind:", "eaddrinuse"):

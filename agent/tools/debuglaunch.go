@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/dap"
@@ -61,6 +62,7 @@ func (c *debugCall) planStart(ctx context.Context, plan *agent.CallPlan, prep *d
 	if err != nil {
 		return err
 	}
+	st.start.Roots = append([]string{c.call.Workspace.Cwd}, c.call.Workspace.Additional...)
 	prep.start = st
 	plan.Effects, err = c.startEffects(st, dir, plan.Title)
 	if err != nil {
@@ -363,10 +365,12 @@ func (c *debugCall) start(ctx context.Context, st *debugStart) (*agent.Result, e
 	c.session = s
 	c.observe(s)
 	c.notes = append(c.notes, st.notes...)
-	err = s.Wait(ctx)
+	err = c.firstStop(ctx, st)
 	switch {
 	case c.turn.Err() != nil:
 		return nil, context.Cause(c.turn)
+	case errors.Is(err, errAttached):
+		return c.tell(ctx, "Attach", true)
 	case err != nil && ctx.Err() == nil:
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
 		defer cancel()
@@ -376,7 +380,38 @@ func (c *debugCall) start(ctx context.Context, st *debugStart) (*agent.Result, e
 		return c.stillRunning("", true)
 	}
 	c.noteBreakpoints()
+	if out, _ := s.Output(ctx); strings.Contains(strings.ToLower(out), "no debug info") {
+		c.notes = append(c.notes, noDebugInfo+".")
+	}
+	if snap := s.Peek(); st.start.Request == "launch" && snap.Stop != nil && snap.Stop.Reason == "entry" {
+		c.notes = append(c.notes, "It stands before its own first line: set breakpoints and continue, or use run_to.")
+	}
 	return c.tell(ctx, "", true)
+}
+
+// attachTime is how long a program that was attached to, and that nothing is to stop, is waited for.
+const attachTime = 3 * time.Second
+
+// errAttached says that a program runs on under the debugger.
+var errAttached = errors.New("the program that was attached to runs on")
+
+// firstStop waits for the first stop, or for the end.
+func (c *debugCall) firstStop(ctx context.Context, st *debugStart) error {
+	if st.start.Request != "attach" || len(c.session.Breakpoints()) > 0 {
+		return c.session.Wait(ctx)
+	}
+	for {
+		short, cancel := context.WithTimeout(ctx, attachTime)
+		err := c.session.Wait(short)
+		over := short.Err() != nil
+		cancel()
+		switch {
+		case err == nil || !over || ctx.Err() != nil:
+			return err
+		case c.session.State() == dap.StateRunning:
+			return errAttached
+		}
+	}
 }
 
 // noteBreakpoints tells of those that were set before the launch and are not where they were wanted.

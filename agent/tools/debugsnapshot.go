@@ -63,7 +63,7 @@ func (c *debugCall) snapshotText(s *dap.Snapshot, verb string, full bool) string
 		fmt.Fprintf(&b, "Session: %s\n", at.ID)
 	}
 	c.writeStop(&b, at, full)
-	writeVariables(&b, at)
+	writeVariables(&b, at, full)
 	c.writeOutput(&b, s)
 	if s.ExitCode != nil && (full || verb == "") {
 		fmt.Fprintf(&b, "Exit code: %d\n", *s.ExitCode)
@@ -186,11 +186,11 @@ func tidySource(line string) string {
 }
 
 // writeVariables shows what has changed, or all variables where there is nothing to compare them with.
-func writeVariables(b *strings.Builder, s *dap.Snapshot) {
+func writeVariables(b *strings.Builder, s *dap.Snapshot, all bool) {
 	if s.Frame == nil {
 		return
 	}
-	if s.Compared {
+	if s.Compared && !all {
 		if len(s.Changes) == 0 {
 			b.WriteString("Changed since the last stop: nothing\n")
 			return

@@ -1,0 +1,166 @@
+package tools_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/tools/toolstest"
+	"github.com/gajae-code/gjc/dap"
+	dapconfig "github.com/gajae-code/gjc/dap/config"
+	"github.com/gajae-code/gjc/internal/proc"
+	"github.com/gajae-code/gjc/internal/testenv"
+)
+
+// withDebugger gives a world a debugger, which ends with the test. Programs are looked for in path.
+func withDebugger(t testing.TB, w *toolstest.World, path string) {
+	t.Helper()
+	testenv.NoLeaks(t)
+	env := append(os.Environ(), "PATH="+path, "GOFLAGS=-mod=mod", "GOPROXY=off", "GOTELEMETRY=off")
+	group := proc.NewGroup(nil)
+	environ := func(context.Context) []string { return env }
+	w.Debugger = &agent.Debugger{
+		Adapters: dapconfig.New(dapconfig.Options{Roots: []string{w.Dir}, Env: environ, Children: group}),
+		Sessions: dap.NewDebugger(dap.Options{Children: group, Env: environ}),
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		if err := w.Debugger.Sessions.Close(ctx); err != nil {
+			t.Errorf("closing the debugger: %v", err)
+		}
+		group.Close(ctx)
+	})
+}
+
+// buggy is a module whose Total leaves out the last number.
+var buggy = map[string]string{
+	"go.mod": "module example.com/m\n\ngo 1.24\n",
+	"main.go": `package main
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"example.com/m/sum"
+)
+
+type account struct {
+	Name   string
+	Points []int
+}
+
+func main() {
+	fmt.Println("begin")
+	if len(os.Args) > 1 && os.Args[1] == "loop" {
+		for n := 0; ; n++ {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	a := account{Name: "ann", Points: []int{1, 2, 3}}
+	total := sum.Total(a.Points)
+	fmt.Println(a.Name, total)
+	if len(os.Args) > 1 && os.Args[1] == "panic" {
+		panic("boom")
+	}
+	os.Exit(3)
+}
+`,
+	"sum/sum.go": `package sum
+
+// Total adds numbers.
+func Total(list []int) int {
+	total := 0
+	for i := 0; i < len(list)-1; i++ {
+		total += list[i]
+	}
+	return total
+}
+`,
+	"sum/sum_test.go": `package sum
+
+import "testing"
+
+func TestTotal(t *testing.T) {
+	if got := Total([]int{1, 2, 3}); got != 6 {
+		t.Errorf("got %d", got)
+	}
+}
+`,
+}
+
+func delve(t testing.TB) *toolstest.World {
+	t.Helper()
+	dlv := testenv.NeedsDelve(t)
+	w := toolstest.NewWorld(t, buggy)
+	withDebugger(t, w, filepath.Dir(dlv)+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	return w
+}
+
+// debug makes a call that must not fail, and returns its text.
+func debug(t testing.TB, w *toolstest.World, action string, in input) string {
+	t.Helper()
+	return debugResult(t, w, action, in).Text
+}
+
+func debugResult(t testing.TB, w *toolstest.World, action string, in input) *agent.Result {
+	t.Helper()
+	return run(t, w, "debug", withAction(action, in))
+}
+
+func debugFails(t testing.TB, w *toolstest.World, action string, in input) string {
+	t.Helper()
+	return fails(t, w, "debug", withAction(action, in)).Error()
+}
+
+func withAction(action string, in input) input {
+	all := input{"action": action}
+	for k, v := range in {
+		all[k] = v
+	}
+	if all["timeout"] == nil {
+		all["timeout"] = 120 // a cold cache, and a busy machine
+	}
+	return all
+}
+
+// The planted bug is found through the tool alone.
+func TestDebug_DelveFindsTheBug(t *testing.T) {
+	w := delve(t)
+	show := func(action string, in input) string {
+		t.Helper()
+		text := debug(t, w, action, in)
+		t.Logf("== %s %v\n%s", action, in, text)
+		return text
+	}
+	wants(t, show("set_breakpoint", input{"file": "main.go", "line": 24}), "Breakpoints for main.go:", "- line 24: kept for the next launch")
+	res := debugResult(t, w, "launch", input{"program": "."})
+	t.Log(res.Text)
+	wants(t, res.Text, "Session: debug-1", "Adapter: dlv", "Status: stopped", "Stop reason: breakpoint", "Frame: main.main", "Location: main.go:24", "→ 24", "a = ", "begin")
+	if len(res.Locations) == 0 || res.Locations[0] != (agent.Location{Path: w.Path("main.go"), Line: 24}) {
+		t.Errorf("locations: %+v", res.Locations)
+	}
+	wants(t, show("step_in", nil), "Step in stopped at sum/sum.go:4", "Frame: sum.Total")
+	wants(t, show("run_to", input{"file": "sum/sum.go", "line": 9}), "Run to line stopped at sum/sum.go:9", "total", "3")
+	if text := show("breakpoints", nil); strings.Contains(text, "line 9") {
+		t.Error("the breakpoint of run_to is still there")
+	}
+	wants(t, show("inspect", input{"depth": 2}), "#0 ", "sum.Total", "total = 3", "#1 ", "main.main", "Name")
+	wants(t, show("stack_trace", input{"levels": 2}), "Stack trace:", "sum.Total @ sum/sum.go:9", "main.main @ main.go:24", "more frame")
+	wants(t, show("evaluate", input{"expression": "total + list[2]"}), "Result: 6", "Type: int")
+	wants(t, show("step_out", nil), "Step out stopped at main.go:24")
+	wants(t, show("step_over", nil), "Step over stopped at main.go:25", "Changed since the last stop:", "total")
+	wants(t, show("threads", nil), "- 1: ")
+	wants(t, show("continue", nil), "Program terminated with exit code 3", "ann 3")
+	wants(t, show("sessions", nil), "Session: debug-1", "Status: terminated")
+	wants(t, show("output", nil), "begin", "ann 3")
+	wants(t, debugFails(t, w, "stack_trace", nil), "No active debug session. Launch or attach first.", "exit code 3")
+	wants(t, show("restart", nil), "Location: main.go:24")
+	wants(t, show("terminate", nil), "Debug session terminated.")
+	wants(t, show("terminate", nil), "No debug session to terminate.")
+}

@@ -1,0 +1,239 @@
+package tools_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/tools/toolstest"
+	"github.com/gajae-code/gjc/dap"
+	"github.com/gajae-code/gjc/internal/testenv"
+)
+
+// stoppedAt launches the module and stops at a line of main.go.
+func stoppedAt(t testing.TB, w *toolstest.World, line int, args ...string) {
+	t.Helper()
+	debug(t, w, "set_breakpoint", input{"file": "main.go", "line": line})
+	wants2(t, debug(t, w, "launch", input{"program": "main.go", "args": args}), "Location: main.go:"+itoa(line))
+}
+
+func wants2(t testing.TB, text string, parts ...string) {
+	t.Helper()
+	for _, p := range parts {
+		if !strings.Contains(text, p) {
+			t.Fatalf("no %q in:\n%s", p, text)
+		}
+	}
+}
+
+func TestDebug_DelveBreakpoints(t *testing.T) {
+	w := delve(t)
+	for _, call := range []struct {
+		action string
+		in     input
+		wants  []string
+	}{
+		{"launch", input{"program": ".", "args": []string{}}, []string{"Stop reason: entry"}},
+		{"set_breakpoint", input{"file": "sum/sum.go", "line": 7, "condition": "i == 1"}, []string{"Breakpoints for sum/sum.go:", "- line 7: verified if i == 1"}},
+		{"continue", nil, []string{"Continue stopped at sum/sum.go:7", "i = 1", "Stop reason: breakpoint"}},
+		{"remove_breakpoint", input{"file": "sum/sum.go", "line": 7}, []string{"Breakpoints for sum/sum.go:\n(none)"}},
+		{"remove_breakpoint", input{"file": "sum/sum.go", "line": 7}, []string{"There was none"}},
+		{"set_breakpoint", input{"file": "sum/sum.go", "line": 2}, []string{"- line 2: pending", "could not find"}},
+		{"remove_breakpoint", input{"file": "sum/sum.go", "line": 2}, []string{"(none)"}},
+		{"set_breakpoint", input{"file": "main.go", "line": 25, "log_message": "total is {total}"}, []string{`- line 25: verified logs "total is {total}"`}},
+		{"set_breakpoint", input{"function": "os.Exit"}, []string{"Function breakpoints:", "- os.Exit: verified"}},
+		{"continue", nil, []string{"os.Exit", "total is 3", "called at main.go:29"}},
+		{"breakpoints", nil, []string{"- line 25: verified", "- os.Exit", "Exception breakpoints:"}},
+		{"set_exception_breakpoints", nil, []string{"Exception filters:", "- unrecovered-panic", "[on]"}},
+		{"set_exception_breakpoints", input{"filters": []string{}}, []string{"Exception breakpoints:\n(none)"}},
+		{"terminate", nil, []string{"Debug session terminated."}},
+		{"breakpoints", nil, []string{"No breakpoints."}},
+	} {
+		text := debug(t, w, call.action, call.in)
+		t.Logf("== %s %v\n%s", call.action, call.in, text)
+		wants(t, text, call.wants...)
+	}
+}
+
+func TestDebug_DelveHitConditionAndTests(t *testing.T) {
+	w := delve(t)
+	debug(t, w, "set_breakpoint", input{"file": "sum/sum.go", "line": 7, "hit_condition": "== 2"})
+	text := debug(t, w, "launch", input{"program": "sum", "mode": "test", "args": []string{"-test.run", "TestTotal"}})
+	wants2(t, text, "Location: sum/sum.go:7", "i = 1")
+	wants(t, debug(t, w, "continue", nil), "Program terminated with exit code 1", "got 3")
+}
+
+func TestDebug_DelveValues(t *testing.T) {
+	w := delve(t)
+	stoppedAt(t, w, 25)
+	scopes := debug(t, w, "scopes", nil)
+	wants2(t, scopes, "- Locals: ref=", "expensive=no")
+	var ref int
+	if _, rest, ok := strings.Cut(scopes, "Locals: ref="); ok {
+		for _, d := range rest {
+			if d < '0' || d > '9' {
+				break
+			}
+			ref = ref*10 + int(d-'0')
+		}
+	}
+	wants(t, debug(t, w, "variables", input{"scope_id": ref}), "- a = main.account {", "[ref=", "- total = 3 (int)")
+	wants(t, debug(t, w, "variables", input{"scope_id": ref, "count": 1, "offset": 1}), "total")
+	wants(t, debug(t, w, "set_variable", input{"scope_id": ref, "name": "total", "value": "6"}), "Set: total = 6")
+	wants(t, debug(t, w, "evaluate", input{"expression": "a.Points[1] * total"}), "Result: 12")
+	wants(t, debug(t, w, "evaluate", input{"expression": "a"}), "Result: main.account {", "Variables ref: ")
+	wants(t, debugFails(t, w, "evaluate", input{"expression": "totl"}), "totl", "In scope: a, total.")
+	wants(t, debug(t, w, "evaluate", input{"expression": "len(a.Points)"}), "Result: 3")
+	wants(t, debug(t, w, "disassemble", input{"instruction_count": 4}), "→ 0x", "main.go:25:")
+	wants(t, debug(t, w, "custom_request", input{"command": "threads"}), "threads response:", `"threads": [`)
+	wants(t, debugFails(t, w, "custom_request", input{"command": "nonsense", "arguments": input{"a": 1}}), "nonsense")
+	stale := ref
+	wants(t, debug(t, w, "step_over", nil), "ann 6")
+	wants(t, debugFails(t, w, "variables", input{"variable_ref": stale}), "earlier stop", "run stack_trace and scopes again")
+	wants(t, debugFails(t, w, "variables", input{"variable_ref": 99999}), "none of that number", "scope_id")
+	for action, what := range map[string]string{"modules": "module introspection", "loaded_sources": "loaded sources", "step_back": "", "restart_frame": "", "goto_targets": "", "completions": "", "write_memory": "memory writes", "data_breakpoint_info": "data breakpoints", "step_in_targets": "", "set_expression": ""} {
+		in := input{"expression": "total", "value": "1", "file": "main.go", "line": 25, "name": "total", "memory_reference": "0x1", "data": "AA=="}
+		text := debugFails(t, w, action, in)
+		t.Logf("%s: %s", action, text)
+		wants(t, text, "Current adapter does not support "+what)
+	}
+}
+
+// A program that runs on outlives the call's time; it can be paused, and another launch goes beside it.
+func TestDebug_DelveRunsOn(t *testing.T) {
+	w := delve(t)
+	debug(t, w, "launch", input{"program": ".", "args": []string{"loop"}, "timeout": 120})
+	wants(t, debug(t, w, "continue", input{"timeout": 5}), "Program is still running after 5s. Use pause to interrupt and inspect state.")
+	wants(t, debugFails(t, w, "stack_trace", nil), "the program is running", "pause")
+	wants(t, debugFails(t, w, "run_to", input{"file": "main.go", "line": 25}), "the program is running")
+	wants(t, debug(t, w, "set_breakpoint", input{"file": "main.go", "line": 20}), "- line 20: verified")
+	wants(t, debug(t, w, "continue", nil), "Continue stopped at main.go:20")
+	wants(t, debug(t, w, "remove_breakpoint", input{"file": "main.go", "line": 20}), "(none)")
+	wants(t, debug(t, w, "run_to", input{"file": "main.go", "line": 25, "timeout": 5}), "Program is still running after 5s", "The breakpoint for run_to is removed")
+	wants(t, debug(t, w, "pause", nil), "Program paused")
+	wants(t, debug(t, w, "breakpoints", nil), "Exception breakpoints:")
+	if text := debug(t, w, "breakpoints", nil); strings.Contains(text, "line 25") {
+		t.Errorf("the breakpoint of run_to is still there:\n%s", text)
+	}
+	for range dap.MaxSessions - 1 {
+		debug(t, w, "launch", input{"program": "."})
+	}
+	wants(t, debugFails(t, w, "launch", input{"program": "."}), "Debug session debug-1 is still active. Terminate it before launching another.")
+	wants(t, debug(t, w, "terminate", input{"session": "debug-1"}), "Session: debug-1", "Debug session terminated.")
+}
+
+// run_to says where the program stopped in its place, leaves a breakpoint of the user's as it was, and runs nothing where
+// there is no code.
+func TestDebug_DelveRunTo(t *testing.T) {
+	w := delve(t)
+	stoppedAt(t, w, 23)
+	debug(t, w, "set_breakpoint", input{"file": "sum/sum.go", "line": 5})
+	debug(t, w, "set_breakpoint", input{"file": "main.go", "line": 25, "condition": "total == 99"})
+	wants(t, debug(t, w, "run_to", input{"file": "main.go", "line": 25}), "It stopped elsewhere before it came to main.go:25.", "Run to line stopped at sum/sum.go:5")
+	wants(t, debug(t, w, "run_to", input{"file": "main.go", "line": 25}), "Run to line stopped at main.go:25.")
+	wants(t, debug(t, w, "breakpoints", nil), "- line 25: verified if total == 99", "- line 23: verified")
+	wants(t, debugFails(t, w, "run_to", input{"file": "sum/sum.go", "line": 2}), "there is no code at sum/sum.go:2", "Nothing was run.")
+	wants(t, debug(t, w, "run_to", input{"file": "sum/sum.go", "line": 9}), "The program ended before it came to sum/sum.go:9.")
+}
+
+func TestDebug_DelveStopsAtAPanic(t *testing.T) {
+	w := delve(t)
+	debug(t, w, "set_breakpoint", input{"file": "main.go", "line": 16})
+	debug(t, w, "launch", input{"program": ".", "args": []string{"panic"}})
+	text := debug(t, w, "continue", nil)
+	t.Log(text)
+	wants(t, text, "Stop reason: exception", "boom", "main.go:27")
+	wants(t, debug(t, w, "exception_info", nil), "boom")
+}
+
+// A turn that is cancelled leaves nothing of the program behind.
+func TestDebug_DelveCancelled(t *testing.T) {
+	w := delve(t)
+	debug(t, w, "launch", input{"program": ".", "args": []string{"loop"}})
+	ctx, cancel := context.WithCancelCause(t.Context())
+	call := w.Call(t, "debug", withAction("continue", nil))
+	if _, err := toolstest.Plan(ctx, tool(t, "debug"), call); err != nil {
+		t.Fatal(err)
+	}
+	pid := w.Debugger.Sessions.Sessions()[0].Peek().PID
+	go func() { // ends when the program runs
+		for w.Debugger.Sessions.Sessions()[0].State() == dap.StateStopped {
+			time.Sleep(time.Millisecond)
+		}
+		cancel(agent.ErrCancelled)
+	}()
+	res, err := tool(t, "debug").Run(ctx, call)
+	if err != nil || !res.IsError || !strings.Contains(res.Text, "cancelled by the user; debug session debug-1 was terminated") {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	if p, err := os.FindProcess(pid); err == nil && pid != 0 {
+		if err := p.Signal(syscall.Signal(0)); err == nil {
+			t.Errorf("process %d is still there", pid)
+		}
+	}
+}
+
+func TestDebug_DelveBadLaunches(t *testing.T) {
+	w := delve(t)
+	w.Put(t, "broken/broken.go", "package main\n\nfunc main() { undefined() }\n")
+	w.Put(t, "text.txt", "no program\n")
+	wants(t, debugFails(t, w, "launch", input{"program": "mian.go"}), "launch program not found", "did you mean main.go?")
+	wants(t, debugFails(t, w, "launch", input{"program": "broken"}), "launch failed", "undefined: undefined", "Fix what the compiler says")
+	wants(t, debugFails(t, w, "launch", input{"program": ".", "cwd": "nowhere"}), "Working directory does not exist")
+	wants(t, debugFails(t, w, "launch", input{"program": ".", "adapter": "dlw"}), `There is no debugger adapter called "dlw"`, `Did you mean "dlv"?`)
+	wants(t, debugFails(t, w, "launch", input{"program": ".", "mode": "fast"}), `dlv has no mode "fast"`)
+	wants(t, debugFails(t, w, "launch", input{"program": ".", "core": "core.1"}), "core.1 does not exist")
+	wants(t, debugFails(t, w, "attach", input{"pid": 1 << 22}), "there is no process 4194304")
+	wants(t, debugFails(t, w, "attach", input{"pid": os.Getpid()}), "gjc itself")
+	wants(t, debugFails(t, w, "attach", input{"pid": 1, "port": 2}), "either pid or port")
+	wants(t, debug(t, w, "launch", input{"program": "."}), "It stands before its own first line")
+	debug(t, w, "terminate", nil)
+	if open := w.Debugger.Sessions.Sessions(); len(open) > 2 {
+		t.Errorf("%d sessions", len(open))
+	}
+	strip := exec.CommandContext(t.Context(), testenv.NeedsTool(t, "go"), "build", "-ldflags=-s -w", "-o", w.Path("stripped"), ".")
+	strip.Dir = w.Dir
+	if out, err := strip.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	text := debug(t, w, "launch", input{"program": "stripped"})
+	wants(t, text, "no debug information", `-gcflags="all=-N -l"`)
+}
+
+func TestDebug_DelveAttach(t *testing.T) {
+	w := delve(t)
+	build := exec.CommandContext(t.Context(), testenv.NeedsTool(t, "go"), "build", "-gcflags=all=-N -l", "-o", w.Path("loop"), ".")
+	build.Dir = w.Dir
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	cmd := exec.CommandContext(t.Context(), w.Path("loop"), "loop")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}()
+	_, res, err := toolstest.Do(t.Context(), tool(t, "debug"), w.Call(t, "debug", withAction("attach", input{"pid": cmd.Process.Pid, "adapter": "dlv"})))
+	if err != nil {
+		if strings.Contains(err.Error(), "ptrace") || errors.Is(err, os.ErrPermission) {
+			testenv.Skip(t, "no leave to attach: %v", err)
+		}
+		t.Fatal(err)
+	}
+	t.Log(res.Text)
+	wants(t, res.Text, "Session: debug-1", "Adapter: dlv")
+	wants(t, debug(t, w, "run_to", input{"file": "main.go", "line": 20}), "Run to line stopped at main.go:20")
+	wants(t, debug(t, w, "evaluate", input{"expression": "n > 0"}), "Result: true")
+	wants(t, debug(t, w, "terminate", nil), "Debug session terminated.")
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Errorf("the program that was attached to is gone: %v", err)
+	}
+}
