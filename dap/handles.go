@@ -1,6 +1,10 @@
 package dap
 
-import "fmt"
+import (
+	"fmt"
+
+	godap "github.com/google/go-dap"
+)
 
 // handles maps numbers of ours to the adapter's for frames and variables. Adapters begin anew with theirs at each stop, so
 // that an old one would silently mean something else; ours are used once.
@@ -11,9 +15,11 @@ type handles struct {
 }
 
 type handle struct {
-	raw    int
-	frame  bool
-	thread int
+	raw   int
+	frame bool
+	// name, path and source are those of a frame.
+	name, path string
+	source     *godap.Source
 }
 
 // maxHandles bounds the handles of one stop.
@@ -22,8 +28,8 @@ const maxHandles = 1 << 20
 func (h *handles) reset() { *h = handles{} }
 
 // frameHandle returns the handle of a frame. tree.mu is held.
-func (s *Session) frameHandle(raw, thread int) int {
-	return s.handle(&s.handles.frames, handle{raw: raw, frame: true, thread: thread})
+func (s *Session) frameHandle(raw int, f *Frame) int {
+	return s.handle(&s.handles.frames, handle{raw: raw, frame: true, name: f.Name, path: f.Path, source: f.Source})
 }
 
 // refHandle returns the handle of a variablesReference; zero for zero. tree.mu is held.

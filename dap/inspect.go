@@ -93,7 +93,7 @@ var errRanOn = fmt.Errorf("%w: it ran on meanwhile. Wait for the next stop", Err
 
 func (s *Session) frameLocked(f *godap.StackFrame, thread int) Frame {
 	out := Frame{
-		ID: s.frameHandle(f.Id, thread), Name: valid(f.Name), Source: f.Source, Line: f.Line, Column: f.Column,
+		Name: valid(f.Name), Source: f.Source, Line: f.Line, Column: f.Column,
 		InstructionPointer: f.InstructionPointerReference, Thread: thread, CanRestart: f.CanRestart,
 		Subtle: f.PresentationHint == "subtle" || f.PresentationHint == "label",
 	}
@@ -101,6 +101,7 @@ func (s *Session) frameLocked(f *godap.StackFrame, thread int) Frame {
 		out.Path = filepath.Clean(f.Source.Path)
 	}
 	out.Own = s.own(out.Path)
+	out.ID = s.frameHandle(f.Id, &out)
 	return out
 }
 

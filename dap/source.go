@@ -46,29 +46,17 @@ func (s *Session) Source(ctx context.Context, frame int) (text, name string, err
 	if err != nil {
 		return "", "", err
 	}
-	frames, _, err := t.stackTrace(ctx, l, h.thread, 0, maxLevels)
-	if err != nil {
-		return "", "", err
+	switch {
+	case h.source == nil:
+		return "", "", fmt.Errorf("the frame %s has no source", h.name)
+	case h.path != "":
+		text, err := readSource(h.path)
+		return text, h.path, err
+	default:
+		text, err := l.source(ctx, h.source)
+		return text, h.source.Name, err
 	}
-	for i := range frames {
-		f := &frames[i]
-		switch {
-		case f.ID != frame:
-		case f.Source == nil:
-			return "", "", fmt.Errorf("the frame %s has no source", f.Name)
-		case f.Path != "":
-			text, err := readSource(f.Path)
-			return text, f.Path, err
-		default:
-			text, err := l.source(ctx, f.Source)
-			return text, f.Source.Name, err
-		}
-	}
-	return "", "", fmt.Errorf("frame %d is not in its stack any more", frame)
 }
-
-// maxLevels is how deep a stack is looked at.
-const maxLevels = 1000
 
 // SourceText returns the text of a source that only the adapter has, by its reference.
 func (s *Session) SourceText(ctx context.Context, reference int) (string, error) {
