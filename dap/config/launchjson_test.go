@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -344,51 +343,4 @@ func TestRuns(t *testing.T) {
 	if diff := cmp.Diff([]string{`env: {"LD_PRELOAD":"x"}`, `initCommands: ["shell rm"]`}, got); diff != "" {
 		t.Error(diff)
 	}
-}
-
-// Whatever stands in launch.json, reading it comes to an end, and what is made of it can be sent.
-func FuzzConfiguration(f *testing.F) {
-	f.Add(launchJSON(`"a": "${workspaceFolder}/${env:X}${input:port}", "envFile": ".env", "linux": {"a": [1]},`))
-	f.Add(`{"configurations": [{"name": "x", "type": "cppdbg", "request": "launch", "MIMode": "lldb", "environment": [{"name": 1}], "setupCommands": [{}], "args": "'", "debugServer": 1.5}]}`)
-	f.Add(`{"configurations": [{"name": "x", "type": "rdbg", "request": "launch", "script": "${file}", "command": "", "env": {"A": null}}]}`)
-	f.Add(`{"configurations": [{"name": "x", "type": "go", "request": "attach", "port": "1", "mode": 5}], "inputs": 5}`)
-	root := f.TempDir()
-	if err := os.MkdirAll(filepath.Join(root, ".vscode"), 0o755); err != nil {
-		f.Fatal(err)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		if err := os.WriteFile(filepath.Join(root, ".vscode", "launch.json"), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		c := config.New(config.Options{Roots: []string{root}, Home: root, Top: root})
-		list, problems, err := c.Configurations(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, p := range problems {
-			if !strings.HasPrefix(p, root) {
-				t.Errorf("problem without a place: %q", p)
-			}
-		}
-		for _, s := range list {
-			made, err := c.Configuration(t.Context(), s.Name, config.Resolve{
-				File: filepath.Join(root, "a.go"), PID: 5, Ask: func(context.Context, config.Input) (string, error) { return "${file}", nil },
-			})
-			if err != nil {
-				continue
-			}
-			for _, kind := range []string{"dlv", "debugpy", "rdbg", "lldb-dap", "js-debug-adapter", ""} {
-				p, err := config.PrepareConfiguration(&dap.Spec{Name: kind, Kind: kind}, made)
-				if err != nil {
-					continue
-				}
-				if _, err := json.Marshal(p.Arguments); err != nil {
-					t.Error(err)
-				}
-				if p.Request != "launch" && p.Request != "attach" {
-					t.Errorf("the request is %q", p.Request)
-				}
-			}
-		}
-	})
 }
