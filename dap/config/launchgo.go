@@ -13,14 +13,14 @@ import (
 
 // launchGo fills in what dlv does: build and debug a package, its tests, or a binary.
 func launchGo(p *preparation) error {
-	if p.Core != "" {
+	if p.want.Core != "" {
 		return nil
 	}
-	program, mode := p.Launch.Program, p.Mode
+	program, mode := p.want.Program, p.want.Mode
 	if mode == "" {
-		mode, _ = p.Extra["mode"].(string)
+		mode, _ = p.want.Extra["mode"].(string)
 	}
-	if extra, ok := p.Extra["program"].(string); ok && filepath.IsAbs(extra) {
+	if extra, ok := p.want.Extra["program"].(string); ok && filepath.IsAbs(extra) {
 		program = extra
 	}
 	if mode == "replay" {
@@ -42,12 +42,12 @@ func launchGo(p *preparation) error {
 	}
 	// The module is that of the directory, which may be another one than that of the workspace.
 	p.Arguments["dlvCwd"] = dir
-	if p.TempDir != "" {
-		p.Arguments["output"] = filepath.Join(p.TempDir, "gjc-debug-"+rand.Text()+exeSuffix(p.Adapter.Path))
+	if p.want.TempDir != "" {
+		p.Arguments["output"] = filepath.Join(p.want.TempDir, "gjc-debug-"+rand.Text()+exeSuffix(p.Adapter.Path))
 	}
 	if mode == "test" {
 		p.Arguments["cwd"] = dir
-		if args, changed := testFlags(p.Args); changed {
+		if args, changed := testFlags(p.want.Args); changed {
 			p.Arguments["args"] = anyList(args)
 			p.notef("the arguments are those of a test binary: %s", joinWords(args))
 		}

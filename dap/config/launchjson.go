@@ -113,11 +113,7 @@ func readLaunch(root, goos string) (entries []launchEntry, problems []string) {
 func parseLaunch(f *configfile.File, root, goos string) []launchEntry {
 	top, err := configfile.ParseJSONC(f.Data)
 	if err != nil {
-		line, reason := 1, err.Error()
-		if e, ok := err.(*configfile.Fault); ok { //nolint:errorlint // the reader returns it as it is
-			line, reason = e.Line, e.Text
-		}
-		f.Problem(line, "%s; nothing of the file is used", reason)
+		f.Broken(err)
 		return nil
 	}
 	if top == nil {

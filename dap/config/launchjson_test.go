@@ -302,8 +302,8 @@ func TestPrepareConfiguration(t *testing.T) {
 			})
 			var p *config.Prepared
 			if err == nil {
-				spec := &dap.Spec{}
-				if spec, err = c.Find(t.Context(), dap.Wanted{Adapter: made.Adapter}); err != nil {
+				spec, missing := c.Find(t.Context(), dap.Wanted{Adapter: made.Adapter})
+				if missing != nil {
 					spec = debugpySpec(t) // there is none on this machine
 				}
 				p, err = config.PrepareConfiguration(spec, made)

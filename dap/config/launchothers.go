@@ -12,25 +12,25 @@ import (
 
 // launchNative turns away sources, which these debuggers do not build.
 func launchNative(p *preparation) error {
-	base := filepath.Base(p.Launch.Program)
+	base := filepath.Base(p.want.Program)
 	if ext := strings.ToLower(filepath.Ext(base)); ext != "" && slices.Contains(p.Adapter.FileTypes, ext) {
-		return fmt.Errorf("%s is source code, and %s debugs what is built from it: build it with debug information (for C and C++ -g -O0, for Rust the dev profile) and name the binary", p.Launch.Program, p.Adapter.Name)
+		return fmt.Errorf("%s is source code, and %s debugs what is built from it: build it with debug information (for C and C++ -g -O0, for Rust the dev profile) and name the binary", p.want.Program, p.Adapter.Name)
 	}
 	return nil
 }
 
 // launchPython fills in modules and tests.
 func launchPython(p *preparation) error {
-	program := p.Launch.Program
-	if _, ok := p.Extra["module"]; ok {
+	program := p.want.Program
+	if _, ok := p.want.Extra["module"]; ok {
 		delete(p.Arguments, "program")
-		if p.Start.Program == "" {
-			p.Start.Program = fmt.Sprint("module ", p.Extra["module"])
+		if p.Program == "" {
+			p.Program = fmt.Sprint("module ", p.want.Extra["module"])
 		}
 		return nil
 	}
 	file, _, test := strings.Cut(program, "::")
-	if !test && p.Mode != "test" {
+	if !test && p.want.Mode != "test" {
 		if info, err := os.Stat(program); err == nil && info.IsDir() {
 			if _, err := os.Stat(filepath.Join(program, "__main__.py")); err != nil {
 				return fmt.Errorf("%s is a directory without __main__.py; name a file of it, or a module with arguments {\"module\": …}", program)
@@ -43,19 +43,19 @@ func launchPython(p *preparation) error {
 	}
 	delete(p.Arguments, "program")
 	p.Arguments["module"] = "pytest"
-	p.Arguments["args"] = anyList(append([]string{program}, p.Args...))
+	p.Arguments["args"] = anyList(append([]string{program}, p.want.Args...))
 	return nil
 }
 
 // launchJS tells what node needs for TypeScript.
 func launchJS(p *preparation) error {
-	switch filepath.Ext(p.Launch.Program) {
+	switch filepath.Ext(p.want.Program) {
 	case ".ts", ".tsx", ".mts", ".cts":
-		if _, ok := p.Extra["runtimeExecutable"]; !ok {
+		if _, ok := p.want.Extra["runtimeExecutable"]; !ok {
 			p.notef("node runs TypeScript by itself from version 22.18 on; else name what runs it with arguments {\"runtimeExecutable\": \"tsx\"}, or the JavaScript that was built from it")
 		}
 	}
-	if p.Mode == "test" {
+	if p.want.Mode == "test" {
 		p.Arguments["runtimeArgs"] = []any{"--test"}
 	}
 	return nil
@@ -63,7 +63,7 @@ func launchJS(p *preparation) error {
 
 // launchDotnet finds the assembly that was built from a project or a source file.
 func launchDotnet(p *preparation) error {
-	program := p.Launch.Program
+	program := p.want.Program
 	info, err := os.Stat(program)
 	if err != nil {
 		return fmt.Errorf("there is no program to debug: %w", err)
@@ -89,7 +89,7 @@ func launchDotnet(p *preparation) error {
 			p.notef("the program is %s, as it was built last", newest)
 			return nil
 		}
-		if up := filepath.Dir(dir); dir != p.Launch.Dir && up != dir && len(projects) == 0 {
+		if up := filepath.Dir(dir); dir != p.want.Dir && up != dir && len(projects) == 0 {
 			dir = up
 			continue
 		}
@@ -110,17 +110,17 @@ var kotlinPackage = regexp.MustCompile(`(?m)^\s*package\s+([\w.]+)`)
 // launchKotlin names the class that a file's main function is in.
 func launchKotlin(p *preparation) error {
 	if p.Arguments["projectRoot"] == "" {
-		p.Arguments["projectRoot"] = p.Launch.Dir
+		p.Arguments["projectRoot"] = p.want.Dir
 	}
-	if p.Launch.Program == "" {
+	if p.want.Program == "" {
 		return nil
 	}
-	base := strings.TrimSuffix(filepath.Base(p.Launch.Program), filepath.Ext(p.Launch.Program))
+	base := strings.TrimSuffix(filepath.Base(p.want.Program), filepath.Ext(p.want.Program))
 	if base == "" {
-		return fmt.Errorf("%s is no Kotlin file", p.Launch.Program)
+		return fmt.Errorf("%s is no Kotlin file", p.want.Program)
 	}
 	class := strings.ToUpper(base[:1]) + base[1:] + "Kt"
-	if m := kotlinPackage.FindStringSubmatch(beginning(p.Launch.Program)); m != nil {
+	if m := kotlinPackage.FindStringSubmatch(beginning(p.want.Program)); m != nil {
 		class = m[1] + "." + class
 	}
 	p.Arguments["mainClass"] = class
@@ -131,17 +131,17 @@ func launchKotlin(p *preparation) error {
 // launchRuby puts the program into the adapter's command line: rdbg runs it itself.
 func launchRuby(p *preparation) error {
 	words := []string{"ruby"}
-	if strings.HasSuffix(p.Launch.Program, "_spec.rb") || p.Mode == "test" && strings.Contains(p.Launch.Program, "spec") {
+	if strings.HasSuffix(p.want.Program, "_spec.rb") || p.want.Mode == "test" && strings.Contains(p.want.Program, "spec") {
 		words = []string{"rspec"}
 	}
-	if command, ok := p.Extra["command"].(string); ok {
+	if command, ok := p.want.Extra["command"].(string); ok {
 		words = splitWords(command)
 	}
-	if bundler, _ := p.Extra["useBundler"].(bool); bundler && !slices.Contains(words, "bundle") {
+	if bundler, _ := p.want.Extra["useBundler"].(bool); bundler && !slices.Contains(words, "bundle") {
 		words = append([]string{"bundle", "exec"}, words...)
 	}
-	script := p.Launch.Program
-	if s, ok := p.Extra["script"].(string); ok {
+	script := p.want.Program
+	if s, ok := p.want.Extra["script"].(string); ok {
 		script = s
 	}
 	if script == "" && len(words) < 2 {
@@ -151,11 +151,11 @@ func launchRuby(p *preparation) error {
 		words = append(words, script)
 	}
 	spec := *p.Adapter
-	spec.Args = slices.Concat(spec.Args, words, p.Args)
-	for name, value := range p.Env {
+	spec.Args = slices.Concat(spec.Args, words, p.want.Args)
+	for name, value := range p.want.Env {
 		spec.Env = append(spec.Env, name+"="+value)
 	}
-	if env, ok := p.Extra["env"].(map[string]any); ok {
+	if env, ok := p.want.Extra["env"].(map[string]any); ok {
 		for name, value := range env {
 			spec.Env = append(spec.Env, fmt.Sprint(name, "=", value))
 		}
@@ -163,10 +163,10 @@ func launchRuby(p *preparation) error {
 	spec.Env = slices.DeleteFunc(spec.Env, secretEntry)
 	slices.Sort(spec.Env)
 	p.Adapter = &spec
-	if dir, ok := p.Extra["cwd"].(string); ok && filepath.IsAbs(dir) {
-		p.Start.Dir = dir
+	if dir, ok := p.want.Extra["cwd"].(string); ok && filepath.IsAbs(dir) {
+		p.Dir = dir
 	}
-	if p.StopOnEntry != nil && *p.StopOnEntry {
+	if p.want.StopOnEntry != nil && *p.want.StopOnEntry {
 		// It lets a launched program run on, and only leaves one alone that it was attached to.
 		p.Arguments["request"], p.Arguments["nonstop"] = "attach", false
 	}
@@ -175,15 +175,15 @@ func launchRuby(p *preparation) error {
 
 // launchBash fills in the arguments once more, as one text.
 func launchBash(p *preparation) error {
-	if len(p.Args) > 0 {
-		p.Arguments["argsString"] = joinWords(p.Args)
+	if len(p.want.Args) > 0 {
+		p.Arguments["argsString"] = joinWords(p.want.Args)
 	}
 	return nil
 }
 
 // launchDart chooses the adapter for tests.
 func launchDart(p *preparation) error {
-	if p.Mode == "test" || strings.HasSuffix(p.Launch.Program, "_test.dart") {
+	if p.want.Mode == "test" || strings.HasSuffix(p.want.Program, "_test.dart") {
 		spec := *p.Adapter
 		spec.Args = append(slices.Clone(spec.Args), "--test")
 		p.Adapter = &spec
@@ -193,17 +193,17 @@ func launchDart(p *preparation) error {
 
 // launchElixir makes a mix task of a script or a test.
 func launchElixir(p *preparation) error {
-	switch program := p.Launch.Program; {
+	switch program := p.want.Program; {
 	case program == "":
 		return nil
-	case p.Mode == "test" || strings.HasSuffix(program, "_test.exs"):
+	case p.want.Mode == "test" || strings.HasSuffix(program, "_test.exs"):
 		p.Arguments["task"] = "test"
-		p.Arguments["taskArgs"] = anyList(append([]string{program}, p.Args...))
+		p.Arguments["taskArgs"] = anyList(append([]string{program}, p.want.Args...))
 		p.Arguments["requireFiles"] = []any{"test/**/test_helper.exs", "test/**/*_test.exs"}
 	case strings.HasSuffix(program, ".exs"):
-		p.Arguments["taskArgs"] = anyList(append([]string{program}, p.Args...))
+		p.Arguments["taskArgs"] = anyList(append([]string{program}, p.want.Args...))
 	default:
-		p.Arguments["taskArgs"] = anyList(p.Args)
+		p.Arguments["taskArgs"] = anyList(p.want.Args)
 	}
 	return nil
 }

@@ -68,8 +68,8 @@ func (p *Prepared) notef(format string, args ...any) {
 
 // preparation is a launch as it comes about.
 type preparation struct {
-	Launch
 	*Prepared
+	want Launch
 }
 
 // launchers know more of some kinds of adapters than their forms say. It is never changed.
@@ -98,7 +98,7 @@ func PrepareLaunch(spec *dap.Spec, l Launch) (*Prepared, error) {
 	if l.Program != "" && !filepath.IsAbs(file) {
 		return nil, fmt.Errorf("the program %q is not an absolute path", l.Program)
 	}
-	p := &preparation{l, &Prepared{Start: dap.Start{
+	p := &preparation{want: l, Prepared: &Prepared{Start: dap.Start{
 		Adapter: spec, Request: "launch", Arguments: cloneMap(spec.LaunchDefaults), Dir: l.Dir, Program: l.Program,
 	}}}
 	form := spec.Forms.Launch

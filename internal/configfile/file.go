@@ -135,11 +135,7 @@ func (f *File) Parse(what string) *Node {
 	}
 	top, err := read(f.Data)
 	if err != nil {
-		line, reason := 1, err.Error()
-		if e, ok := err.(*Fault); ok { //nolint:errorlint // the readers return it as it is
-			line, reason = e.Line, e.Text
-		}
-		f.Problem(line, "%s; nothing of the file is used", reason)
+		f.Broken(err)
 		return nil
 	}
 	if top == nil {
@@ -150,6 +146,15 @@ func (f *File) Parse(what string) *Node {
 		return nil
 	}
 	return top
+}
+
+// Broken takes down an error of a reader, because of which nothing of the file is used.
+func (f *File) Broken(err error) {
+	line, reason := 1, err.Error()
+	if e, ok := err.(*LineError); ok { //nolint:errorlint // the readers return it as it is
+		line, reason = e.Line, e.Text
+	}
+	f.Problem(line, "%s; nothing of the file is used", reason)
 }
 
 // Problem takes down what is wrong at a line.

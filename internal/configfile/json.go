@@ -10,7 +10,7 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// ParseJSON reads a JSON file. An empty one is nil. Its errors are of type [*Fault].
+// ParseJSON reads a JSON file. An empty one is nil. Its errors are of type [*LineError].
 func ParseJSON(data []byte) (*Node, error) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if len(bytes.TrimSpace(data)) == 0 {
@@ -26,7 +26,7 @@ func ParseJSON(data []byte) (*Node, error) {
 			return nil, faultf(p.at(), "there is more behind the JSON value")
 		}
 	}
-	if _, ours := errors.AsType[*Fault](err); ours {
+	if _, ours := errors.AsType[*LineError](err); ours {
 		return nil, err
 	}
 	return nil, p.broken()

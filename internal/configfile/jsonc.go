@@ -3,7 +3,7 @@ package configfile
 import "bytes"
 
 // ParseJSONC reads JSON with comments and with commas behind the last member, as editors have it. An empty file is nil. Its
-// errors are of type [*Fault], and lines are those of the file.
+// errors are of type [*LineError], and lines are those of the file.
 func ParseJSONC(data []byte) (*Node, error) {
 	plain, err := plainJSON(data)
 	if err != nil {

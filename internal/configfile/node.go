@@ -46,16 +46,16 @@ func (k Kind) String() string {
 	return [...]string{"null", "a boolean", "a number", "a string", "a list", "a mapping"}[k]
 }
 
-// Fault is what is wrong at a line of a file.
-type Fault struct {
+// A LineError is what is wrong at a line of a file.
+type LineError struct {
 	Line int
 	Text string
 }
 
-func (f *Fault) Error() string { return fmt.Sprintf("line %d: %s", f.Line, f.Text) }
+func (e *LineError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Text) }
 
-func faultf(line int, format string, args ...any) *Fault {
-	return &Fault{max(line, 1), fmt.Sprintf(format, args...)}
+func faultf(line int, format string, args ...any) *LineError {
+	return &LineError{max(line, 1), fmt.Sprintf(format, args...)}
 }
 
 // mostNodes bounds one file with its aliases written out.

@@ -55,7 +55,7 @@ func bounded(data []byte) error {
 	return nil
 }
 
-// ParseYAML reads a YAML file. An empty one is nil. Its errors are of type [*Fault].
+// ParseYAML reads a YAML file. An empty one is nil. Its errors are of type [*LineError].
 func ParseYAML(data []byte) (*Node, error) {
 	if err := bounded(data); err != nil {
 		return nil, err
