@@ -52,7 +52,7 @@ func start(t testing.TB, s script, change func(*lsp.ServerOptions)) *server {
 	sv := &server{t: t, root: root, children: proc.NewGroup(nil), told: make(chan struct{}, 1)}
 	opts := lsp.ServerOptions{
 		Spec: &lsp.Spec{Name: "fake", Path: self}, Root: root, Children: sv.children, Version: "0.1",
-		Env:     append(proc.Environ(os.Environ()), fakeVariable+"="+string(raw)),
+		Env:     fakeEnv(raw),
 		Backoff: []time.Duration{time.Millisecond, 2 * time.Millisecond, 3 * time.Millisecond},
 		Notice: func(text, detail string) {
 			sv.mu.Lock()
@@ -77,6 +77,12 @@ func start(t testing.TB, s script, change func(*lsp.ServerOptions)) *server {
 		}
 	})
 	return sv
+}
+
+// fakeEnv is the environment of a fake. A race-enabled binary sleeps for a second before it exits, unless told otherwise, and
+// a server's end is bounded by one.
+func fakeEnv(script []byte) []string {
+	return proc.Environ(os.Environ(), fakeVariable+"="+string(script), "GORACE=atexit_sleep_ms=0")
 }
 
 // in bounds what should take no time.

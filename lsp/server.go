@@ -80,6 +80,8 @@ const (
 	// maxClose bounds the end of a process; closeStep is what each step of its ladder has of that.
 	maxClose  = time.Second
 	closeStep = 250 * time.Millisecond
+	// closeSettles is how long goroutines may take, on a busy machine, to see that their process has been killed.
+	closeSettles = time.Second
 	// stableAfter is how long a process must have lived for its death to begin the attempts anew.
 	stableAfter = time.Minute
 )
@@ -199,8 +201,8 @@ func (s *Server) Restart(ctx context.Context) error {
 // Rest ends the process until the next need. The documents that are open then are opened again.
 func (s *Server) Rest(ctx context.Context) { _ = s.stop(ctx) }
 
-// Close ends the server: shutdown, exit, and what else it takes, within ctx and never longer than a second. Calls that wait
-// fail. It may be called twice.
+// Close ends the server: shutdown, exit, and what else it takes, within ctx and never longer than a second, behind which the
+// process is killed. Calls that wait fail. It may be called twice.
 func (s *Server) Close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, maxClose, errors.New("the server did not end in time"))
 	defer cancel()
@@ -226,7 +228,15 @@ func (s *Server) Close(ctx context.Context) error {
 	}()
 	select {
 	case <-ended:
+		return err
 	case <-ctx.Done():
+	}
+	// The process has been killed by now, and what is left only has to take note of that.
+	settle := time.NewTimer(closeSettles)
+	defer settle.Stop()
+	select {
+	case <-ended:
+	case <-settle.C:
 		err = errors.Join(err, context.Cause(ctx))
 	}
 	return err

@@ -47,7 +47,7 @@ func newKitchen(t testing.TB, s script) *kitchen {
 	group := proc.NewGroup(nil)
 	k := &kitchen{t: t, dir: dir, spec: &lsp.Spec{Name: "fake", Path: self, FileTypes: []string{".txt"}}}
 	k.Manager = lsp.NewManager(lsp.ManagerOptions{Children: group, Version: "test", Env: func(context.Context) []string {
-		return append(proc.Environ(os.Environ()), fakeVariable+"="+string(raw))
+		return fakeEnv(raw)
 	}})
 	t.Cleanup(func() {
 		if err := k.Close(context.Background()); err != nil {
