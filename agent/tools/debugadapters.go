@@ -96,23 +96,17 @@ func (c *debugCall) askInput(ctx context.Context, in dapconfig.Input) (string, e
 }
 
 func (c *debugCall) askInputForm(ctx context.Context, message, about string, in *dapconfig.Input) (string, error) {
-	property := map[string]any{"type": "string", "title": about}
+	field := formField{Type: "string", Title: about}
 	if in.Default != "" {
-		property["default"] = in.Default
+		field.Default = in.Default
 	}
-	if len(in.Options) > 0 {
-		labels := make([]string, len(in.Options))
-		for i, o := range in.Options {
-			labels[i] = o.Label
-			if o.Value == in.Default {
-				property["default"] = o.Label
-			}
+	for _, o := range in.Options {
+		field.Enum = append(field.Enum, o.Label)
+		if o.Value == in.Default {
+			field.Default = o.Label
 		}
-		property["enum"] = labels
 	}
-	schema, err := jsonx.Marshal(map[string]any{
-		"type": "object", "properties": map[string]any{"value": property}, "required": []string{"value"},
-	})
+	schema, err := jsonx.Marshal(formSchema{Type: "object", Properties: map[string]formField{"value": field}, Required: []string{"value"}})
 	if err != nil {
 		return "", err
 	}

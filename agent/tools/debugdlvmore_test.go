@@ -5,6 +5,8 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -74,15 +76,7 @@ func TestDebug_DelveValues(t *testing.T) {
 	stoppedAt(t, w, 25)
 	scopes := debug(t, w, "scopes", nil)
 	wants2(t, scopes, "- Locals: ref=", "expensive=no")
-	var ref int
-	if _, rest, ok := strings.Cut(scopes, "Locals: ref="); ok {
-		for _, d := range rest {
-			if d < '0' || d > '9' {
-				break
-			}
-			ref = ref*10 + int(d-'0')
-		}
-	}
+	ref := refOf(t, scopes)
 	wants(t, debug(t, w, "variables", input{"scope_id": ref}), "- a = main.account {", "[ref=", "- total = 3 (int)")
 	wants(t, debug(t, w, "variables", input{"scope_id": ref, "count": 1, "offset": 1}), "total")
 	wants(t, debug(t, w, "set_variable", input{"scope_id": ref, "name": "total", "value": "6"}), "Set: total = 6")
@@ -93,11 +87,18 @@ func TestDebug_DelveValues(t *testing.T) {
 	wants(t, debug(t, w, "disassemble", input{"instruction_count": 4}), "→ 0x", "main.go:25:")
 	wants(t, debug(t, w, "custom_request", input{"command": "threads"}), "threads response:", `"threads": [`)
 	wants(t, debugFails(t, w, "custom_request", input{"command": "nonsense", "arguments": input{"a": 1}}), "nonsense")
+	wants(t, debugFails(t, w, "read_memory", input{"memory_reference": "0x1", "count": 8}), "(mem=…)")
+	parts := debug(t, w, "variables", input{"variable_ref": refOf(t, debug(t, w, "evaluate", input{"expression": "a"}))})
+	_, at, _ := strings.Cut(parts[strings.Index(parts, "Points"):], "mem=")
+	at, _, _ = strings.Cut(at, "]")
+	wants(t, debug(t, w, "read_memory", input{"memory_reference": at, "count": 3}), "  01 00 00 ", "|...|")
+	wants(t, debug(t, w, "write_memory", input{"memory_reference": at, "data": "Kg=="}), "Memory write completed.\nBytes written: 1")
+	wants(t, debug(t, w, "evaluate", input{"expression": "a.Points[0]"}), "Result: 42")
 	stale := ref
 	wants(t, debug(t, w, "step_over", nil), "ann 6")
 	wants(t, debugFails(t, w, "variables", input{"variable_ref": stale}), "earlier stop", "run stack_trace and scopes again")
 	wants(t, debugFails(t, w, "variables", input{"variable_ref": 99999}), "none of that number", "scope_id")
-	for action, what := range map[string]string{"modules": "module introspection", "loaded_sources": "loaded sources", "step_back": "", "restart_frame": "", "goto_targets": "", "completions": "", "write_memory": "memory writes", "data_breakpoint_info": "data breakpoints", "step_in_targets": "", "set_expression": ""} {
+	for action, what := range map[string]string{"modules": "module introspection", "loaded_sources": "loaded sources", "step_back": "", "restart_frame": "", "goto_targets": "", "completions": "", "step_in_targets": "", "set_expression": ""} {
 		in := input{"expression": "total", "value": "1", "file": "main.go", "line": 25, "name": "total", "memory_reference": "0x1", "data": "AA=="}
 		text := debugFails(t, w, action, in)
 		t.Logf("%s: %s", action, text)
@@ -236,4 +237,31 @@ func TestDebug_DelveAttach(t *testing.T) {
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Errorf("the program that was attached to is gone: %v", err)
 	}
+}
+
+func TestDebug_DelveWatchesAVariable(t *testing.T) {
+	w := delve(t)
+	debug(t, w, "set_breakpoint", input{"file": "sum/sum.go", "line": 6})
+	debug(t, w, "launch", input{"program": "."})
+	info := debug(t, w, "data_breakpoint_info", input{"name": "total"})
+	wants2(t, info, "Data ID: ", "Access types: ", "write", "Persistent: no")
+	_, id, _ := strings.Cut(info, "Data ID: ")
+	id, _, _ = strings.Cut(id, "\n")
+	wants(t, debug(t, w, "set_data_breakpoint", input{"data_id": id, "access_type": "write"}), "Data breakpoints:", ": verified on write")
+	wants(t, debug(t, w, "continue", nil), "Continue stopped at sum/sum.go:", "total", "Stop reason: data breakpoint")
+	wants(t, debug(t, w, "remove_data_breakpoint", input{"data_id": id}), "Data breakpoints:\n(none)")
+}
+
+// refOf is the first ref in a text.
+func refOf(t testing.TB, text string) int {
+	t.Helper()
+	m := regexp.MustCompile(`ref(?:=|: )(\d+)`).FindStringSubmatch(text)
+	if m == nil {
+		t.Fatalf("no ref in:\n%s", text)
+	}
+	n, err := strconv.Atoi(m[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }

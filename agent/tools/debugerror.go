@@ -118,6 +118,8 @@ func failureHint(text string) string {
 		return "The process has ended: look for its id anew"
 	case has("permission denied", "exec format error", "not an executable", "is not executable"):
 		return "It is no program for this machine, or not executable: build it, or give its source or package"
+	case has("memoryreference", "memory reference"):
+		return "variables (mem=…) and evaluate tell the memory references that there are: give one of those"
 	case has("build error", "failed to build", "could not build"):
 		return "Fix what the compiler says and launch again"
 	default:

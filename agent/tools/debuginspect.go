@@ -310,7 +310,11 @@ func runVariables(ctx context.Context, c *debugCall) (*agent.Result, error) {
 	var b strings.Builder
 	for i := range list {
 		v := &list[i]
-		b.WriteString("- " + valueText(v.Name, v.Value, v.Type, v.Ref) + "\n")
+		b.WriteString("- " + valueText(v.Name, v.Value, v.Type, v.Ref))
+		if v.MemoryReference != "" {
+			b.WriteString(" [mem=" + v.MemoryReference + "]")
+		}
+		b.WriteString("\n")
 	}
 	switch {
 	case len(list) == 0 && c.in.Offset > 0:

@@ -30,6 +30,8 @@ type debugStart struct {
 	plain bool
 	mode  string
 	shown []string
+	// secrets are not to be shown.
+	secrets []string
 }
 
 // roomForMore complains where there are as many sessions as there may be.
@@ -258,7 +260,7 @@ func (c *debugCall) planConfiguration(ctx context.Context, extra map[string]any)
 		return nil, err
 	}
 	file, _ := nodeID(program)
-	st := &debugStart{start: prepared.Start, notes: slices.Concat(cfg.Notes, prepared.Notes), program: file}
+	st := &debugStart{start: prepared.Start, notes: prepared.Notes, program: file, secrets: cfg.Secrets}
 	st.shown = append(st.shown, fmt.Sprintf("Configuration: %s, %s", cfg.Name, c.place(cfg.File, cfg.Line, 0)))
 	for _, what := range cfg.Runs {
 		st.shown = append(st.shown, "It also runs: "+what)
@@ -325,7 +327,13 @@ func (c *debugCall) startText(st *debugStart) (string, error) {
 		}
 		fmt.Fprintf(&b, "Arguments of the adapter:\n%s\n", raw)
 	}
-	return strings.TrimRight(b.String(), "\n"), nil
+	text := strings.TrimRight(b.String(), "\n")
+	for _, secret := range st.secrets {
+		if secret != "" {
+			text = strings.ReplaceAll(text, secret, "…")
+		}
+	}
+	return text, nil
 }
 
 // maskEnv is arguments with the names of environment variables alone: a configuration may take secrets from files.
