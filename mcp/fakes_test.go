@@ -266,5 +266,8 @@ func fake(t testing.TB, name string, env ...string) mcp.Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return mcp.Server{Name: name, Stdio: &mcp.Stdio{Command: self, Env: append([]string{fakeVariable + "=" + name}, env...)}}
+	return mcp.Server{Name: name, Stdio: &mcp.Stdio{Command: self, Env: append([]string{
+		// A race-enabled binary sleeps for a second before it exits, unless told otherwise.
+		fakeVariable + "=" + name, "GORACE=atexit_sleep_ms=0",
+	}, env...)}}
 }

@@ -48,6 +48,8 @@ func withServers(t testing.TB, w *toolstest.World, catalog *fixedServers, env []
 	t.Helper()
 	testenv.NoLeaks(t)
 	catalog.root = w.Dir
+	// A race-enabled fake sleeps for a second before it exits, unless told otherwise, and a server's end is bounded by one.
+	env = append(env[:len(env):len(env)], "GORACE=atexit_sleep_ms=0")
 	group := proc.NewGroup(nil)
 	manager := lsp.NewManager(lsp.ManagerOptions{
 		Children: group, Env: func(context.Context) []string { return env }, Version: "test",
