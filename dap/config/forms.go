@@ -146,7 +146,7 @@ func splitWords(text string) []string {
 	return all
 }
 
-// clone copies a value of arguments with all that is in it.
+// clone copies a value of arguments with all that is in it. Lists and maps of strings become those of any values.
 func clone(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -159,6 +159,14 @@ func clone(v any) any {
 		all := make([]any, len(v))
 		for i, part := range v {
 			all[i] = clone(part)
+		}
+		return all
+	case []string:
+		return anyList(v)
+	case map[string]string:
+		all := make(map[string]any, len(v))
+		for name, value := range v {
+			all[name] = value
 		}
 		return all
 	default:
@@ -186,10 +194,6 @@ func scrub(arguments map[string]any) (names []string) {
 		switch env := arguments[key].(type) {
 		case map[string]any:
 			maps.DeleteFunc(env, func(name string, _ any) bool { return secret(name) })
-		case map[string]string:
-			kept := maps.Clone(env)
-			maps.DeleteFunc(kept, func(name, _ string) bool { return secret(name) })
-			arguments[key] = kept
 		case []any:
 			arguments[key] = slices.DeleteFunc(env, func(v any) bool {
 				switch v := v.(type) {

@@ -150,6 +150,11 @@ func (p *Prepared) translatePython() {
 			delete(p.Arguments, "port")
 		}
 	}
+	if strings.Contains(p.Program, "::") { // a test of pytest
+		args, _ := p.Arguments["args"].([]any)
+		p.Arguments["module"], p.Arguments["args"] = "pytest", append([]any{p.Program}, args...)
+		delete(p.Arguments, "program")
+	}
 	if module, ok := p.Arguments["module"].(string); ok && p.Program == "" {
 		p.Program = "module " + module
 	}
