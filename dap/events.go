@@ -34,6 +34,11 @@ func (l *life) event(name string, body jsonx.Raw) {
 	switch name {
 	case "initialized":
 		l.once.Do(func() { close(l.initialized) })
+		if l.configured { // behind a restart, all is to be said again
+			l.restarting, s.exitCode = false, nil
+			s.state = StateConfiguring
+			s.debugger.work.start(l.configureAgain)
+		}
 	case "stopped":
 		var b godap.StoppedEventBody
 		l.decode(body, &b)
@@ -46,7 +51,7 @@ func (l *life) event(name string, body jsonx.Raw) {
 		var b godap.ExitedEventBody
 		l.decode(body, &b)
 		s.exitCode = &b.ExitCode
-		if l.exit == nil {
+		if l.exit == nil && !l.restarting {
 			l.exit = time.AfterFunc(terminatedAfter, l.quitAfterExit)
 		}
 	case "terminated":
@@ -142,6 +147,7 @@ func (s *Session) stoppedLocked(l *life, b *godap.StoppedEventBody) {
 		}
 		return
 	}
+	l.restarting = false
 	s.state = StateStopped
 	s.stop = &Stop{
 		Reason: b.Reason, Description: valid(b.Description), Text: valid(b.Text), Thread: b.ThreadId, Breakpoints: b.HitBreakpointIds,

@@ -53,6 +53,7 @@ type life struct {
 	over       bool          // it came
 	again      jsonx.Raw     // its restart
 	configured bool          // the adapter knows all breakpoints
+	restarting bool          // it was asked to start the program anew: the end of the old one is not that of the session
 	terminals  []Terminal
 	exit       *time.Timer // waits for the adapter that has told of the program's exit
 }
@@ -205,13 +206,28 @@ func (l *life) configure() {
 		l.fail(err)
 		return
 	}
+	l.runs()
+}
+
+// configureAgain tells the adapter the breakpoints when it has started the program anew.
+func (l *life) configureAgain() {
+	if err := l.tellBreakpoints(l.client.ctx); err != nil {
+		l.fail(err)
+		return
+	}
+	l.runs()
+}
+
+// runs takes note that the program was let go for the first time.
+func (l *life) runs() {
+	s := l.session
 	s.tree.mu.Lock()
+	defer s.tree.mu.Unlock()
 	if s.life == l && s.state == StateConfiguring {
 		s.state = StateRunning
 	}
 	s.tree.restLocked()
 	s.tree.announceLocked()
-	s.tree.mu.Unlock()
 }
 
 // arguments are those of the request launch or attach.
@@ -432,7 +448,8 @@ func (l *life) conclude() {
 	if s.restarting {
 		s.state = StateLaunching
 	}
-	again := len(l.again) > 0 && !l.wanted && s.failure == nil
+	// An adapter that ends where it was to start the program anew could not do that; a new one can.
+	again := !l.wanted && s.failure == nil && (len(l.again) > 0 || l.restarting && s.start.Request == "launch" && s.start.Address == "")
 	if t.root == s && !again && !s.restarting && t.idle != nil {
 		t.idle.Stop()
 	}

@@ -215,9 +215,19 @@ func (s *Session) Restart(ctx context.Context) error {
 		root.runsLocked(0, true)
 	}
 	root.restarting = !byRequest
+	if byRequest {
+		l.restarting = true
+		root.exitCode = nil
+	}
 	s.tree.mu.Unlock()
 	if byRequest {
-		return l.do(ctx, "restart", map[string]any{"arguments": root.start.Arguments}, nil)
+		err := l.do(ctx, "restart", map[string]any{"arguments": root.start.Arguments}, nil)
+		if err != nil {
+			s.tree.mu.Lock()
+			l.restarting = false
+			s.tree.mu.Unlock()
+		}
+		return err
 	}
 	err := error(nil)
 	if !ended {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -515,6 +516,31 @@ func TestRestart(t *testing.T) {
 			t.Errorf("state = %s", s.State())
 		}
 	})
+	// As dlv does it: the old program's end is told, and the adapter wants all breakpoints again.
+	t.Run("by request, with a new configuration", func(t *testing.T) {
+		_, s, p := begin(t, dap.Options{})
+		if _, err := s.SetBreakpoint(within(t), dap.Breakpoint{Kind: dap.SourceBreakpoint, Path: p.Path, Line: 5}); err != nil {
+			t.Fatal(err)
+		}
+		p.Handle("restart", func(r *daptest.Request) {
+			r.Respond(nil)
+			p.Event("exited", map[string]any{"exitCode": 9})
+			p.Event("initialized", nil)
+		})
+		before := len(p.Seen())
+		if err := s.Restart(within(t)); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Wait(within(t)); err != nil {
+			t.Fatal(err)
+		}
+		if got := p.Seen()[before:]; !slices.Contains(got, "setBreakpoints") || got[len(got)-1] != "configurationDone" {
+			t.Errorf("requests = %v", got)
+		}
+		if snap := snapshot(t, s); snap.State != dap.StateStopped || snap.Stop.Reason != "entry" || snap.ExitCode != nil {
+			t.Errorf("snapshot = %+v", snap)
+		}
+	})
 	t.Run("by a new adapter", func(t *testing.T) {
 		d := newDebugger(t, dap.Options{})
 		a, spec := daptest.Process(t)
@@ -547,6 +573,33 @@ func TestRestart(t *testing.T) {
 		if got := strings.Join(b.Seen(), " "); !strings.Contains(got, "setBreakpoints") {
 			t.Errorf("the breakpoints are gone: %s", got)
 		}
+	})
+	// As dlv does it with a binary that it was to build anew.
+	t.Run("by request, in vain", func(t *testing.T) {
+		d := newDebugger(t, dap.Options{})
+		a, spec := daptest.Process(t)
+		p := daptest.NewProgram(a, source(t), daptest.All())
+		b, second := daptest.Process(t)
+		daptest.NewProgram(b, p.Path, daptest.All())
+		s, err := d.Start(within(t), &dap.Start{Adapter: spec, Request: "launch", Dir: filepath.Dir(p.Path)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Wait(within(t)); err != nil {
+			t.Fatal(err)
+		}
+		spec.Env = second.Env
+		p.Handle("restart", func(r *daptest.Request) { r.Respond(nil); r.Refuse("can not rebuild"); p.End(0) })
+		if err := s.Restart(within(t)); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Wait(within(t)); err != nil {
+			t.Fatal(err)
+		}
+		if snap := snapshot(t, s); snap.State != dap.StateStopped || snap.ExitCode != nil {
+			t.Errorf("snapshot = %+v", snap)
+		}
+		a.Gone()
 	})
 	t.Run("as the adapter asks for", func(t *testing.T) {
 		d := newDebugger(t, dap.Options{})
