@@ -14,8 +14,14 @@ import (
 // goServerEnv is an environment with gopls on PATH, and with the caches of this machine: those of a new home are empty.
 func goServerEnv(t *testing.T) []string {
 	t.Helper()
+	return goBuildEnv(t, "gopls", testenv.NeedsGopls(t))
+}
+
+// goBuildEnv is an environment in which Go programs can be built, with a program on PATH.
+func goBuildEnv(t *testing.T, name, path string) []string {
+	t.Helper()
 	bin := t.TempDir()
-	if err := os.Symlink(testenv.NeedsGopls(t), filepath.Join(bin, "gopls")); err != nil {
+	if err := os.Symlink(path, filepath.Join(bin, name)); err != nil {
 		t.Fatal(err)
 	}
 	env := []string{"PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH"), "GOFLAGS=", "GOWORK=off"}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -90,4 +91,38 @@ func wantAllGone(t *testing.T, mark string) {
 		wantGone(t, pid)
 	}
 	wantNoneLeft(t, mark)
+}
+
+// killMarked kills the processes of a name whose environment holds mark, and waits until they are gone.
+func killMarked(t *testing.T, mark, name string) {
+	t.Helper()
+	killed := false
+	for pid, line := range marked(t, mark) {
+		if strings.Contains(line, name) && !isGjc(line) {
+			killed = true
+			if err := unix.Kill(pid, unix.SIGKILL); err != nil {
+				t.Error(err)
+			}
+			wantGone(t, pid)
+		}
+	}
+	if !killed {
+		t.Fatalf("no process called %s in %v", name, marked(t, mark))
+	}
+}
+
+// isGjc reports whether a command line is that of gjc, which is the test binary.
+func isGjc(line string) bool {
+	_, args, _ := strings.Cut(line, " ")
+	return strings.HasPrefix(args, "acp")
+}
+
+// wantOnlyGjc waits until nothing is left of what gjc has started.
+func wantOnlyGjc(t *testing.T, mark string) {
+	t.Helper()
+	for pid, line := range marked(t, mark) {
+		if !isGjc(line) && !isGone(t, pid, dying) {
+			t.Errorf("process %d is left: %s", pid, line)
+		}
+	}
 }

@@ -1,0 +1,225 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/tools"
+	"github.com/gajae-code/gjc/internal/jsonx"
+)
+
+// debugHost is gjc with an editor that says yes, and a program to debug.
+type debugHost struct {
+	*languageHost
+	id acp.SessionID
+	// saved are parts of results that later calls name as ${name}.
+	saved map[string]string
+}
+
+// startDebugger starts gjc in a directory with files, with one session.
+func startDebugger(t *testing.T, files map[string]string, env ...string) *debugHost {
+	t.Helper()
+	h := &debugHost{languageHost: startLanguages(t, nil, env...), saved: make(map[string]string)}
+	for name, text := range files {
+		writeFile(t, filepath.Join(h.work, filepath.FromSlash(name)), text)
+	}
+	h.id = h.open()
+	return h
+}
+
+// debugStep is one call of the tool debug and what the user must see of it.
+type debugStep struct {
+	// do is the action and what stands behind it. ${name} is what an earlier step saved.
+	do        string
+	want, not []string
+	// fails says that the call fails; the text says why.
+	fails bool
+	// save names parts of the result by patterns with one group.
+	save map[string]string
+	// until repeats the call, at most fifty times, until the result has this.
+	until string
+	// or is what counts where the call fails against fails, or the other way round: versions of an adapter differ.
+	or *debugStep
+}
+
+// does is a call that succeeds.
+func does(do string, want ...string) debugStep { return debugStep{do: do, want: want} }
+
+// fails is a call that fails.
+func fails(do string, want ...string) debugStep { return debugStep{do: do, want: want, fails: true} }
+
+// saving is a call whose result has something for later ones: name and pattern.
+func saving(do, name, pattern string, want ...string) debugStep {
+	return debugStep{do: do, want: want, save: map[string]string{name: pattern}}
+}
+
+// unsupported is a call of what an adapter has not got.
+func unsupported(do, what string) debugStep {
+	return fails(do, "Current adapter does not support "+what)
+}
+
+func (h *debugHost) do(t *testing.T, step debugStep) string {
+	t.Helper()
+	fill := func(text string) string {
+		for name, value := range h.saved {
+			text = strings.ReplaceAll(text, "${"+name+"}", value)
+		}
+		return text
+	}
+	do := fill(step.do)
+	ask := languageAsk{not: step.not, fails: step.fails}
+	for _, want := range step.want {
+		ask.want = append(ask.want, fill(want))
+	}
+	if step.or != nil {
+		ask.or = &languageAsk{want: step.or.want, not: step.or.not, fails: step.or.fails}
+	}
+	if step.until != "" {
+		ask.want = nil
+	}
+	text := ""
+	for range 50 {
+		text = strings.ReplaceAll(h.ask(t, h.id, "!debug "+do, ask).Text, h.work, "W")
+		if step.until == "" || strings.Contains(text, step.until) {
+			break
+		}
+	}
+	if step.until != "" && !strings.Contains(text, step.until) {
+		t.Errorf("%s: no %q in the last of the results:\n%s", do, step.until, text)
+	}
+	for name, pattern := range step.save {
+		m := regexp.MustCompile(pattern).FindStringSubmatch(text)
+		if m == nil {
+			t.Fatalf("%s: nothing like %s in:\n%s", do, pattern, text)
+		}
+		h.saved[name] = m[1]
+	}
+	return text
+}
+
+// action is the name of a step's action.
+func (s debugStep) action() string {
+	name, _, _ := strings.Cut(s.do, " ")
+	return name
+}
+
+// debugAdapter is a real adapter with a program.
+type debugAdapter struct {
+	name string
+	// env returns what gjc and the adapter need in their environment, or skips the test.
+	env func(t *testing.T) []string
+	// files are those of the project; prepare builds what has to be built.
+	files   map[string]string
+	prepare func(t *testing.T, work string)
+	// hunt finds the planted bug, with nothing but the tool. steps are the other actions.
+	hunt, steps []debugStep
+	// states bring the adapter to a state, in which it is killed: by name.
+	states map[string][]debugStep
+	// process is the name of the adapter's executable, to be killed.
+	process string
+}
+
+func debugAdapters() []*debugAdapter { return []*debugAdapter{goAdapter()} }
+
+// Every adapter is asked for every action, if only to say that it has not got it.
+func TestDebugAdapters_Complete(t *testing.T) {
+	for _, a := range debugAdapters() {
+		var asked []string
+		for _, s := range slices.Concat(a.hunt, a.steps) {
+			asked = append(asked, s.action())
+		}
+		for _, action := range debugActions(t) {
+			if !slices.Contains(asked, action) {
+				t.Errorf("%s is not asked for %s", a.name, action)
+			}
+		}
+	}
+}
+
+func TestDebugAdapters(t *testing.T) {
+	// More at once would measure the machine.
+	slots := make(chan struct{}, 2)
+	for _, a := range debugAdapters() {
+		t.Run(a.name, func(t *testing.T) {
+			t.Parallel()
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			a.run(t)
+		})
+	}
+}
+
+func (a *debugAdapter) start(t *testing.T, env ...string) *debugHost {
+	t.Helper()
+	h := startDebugger(t, a.files, append(a.env(t), env...)...)
+	if a.prepare != nil {
+		a.prepare(t, h.work)
+	}
+	return h
+}
+
+func (a *debugAdapter) run(t *testing.T) {
+	mark := markOf(t)
+	h := a.start(t, mark)
+	for name, steps := range map[string][]debugStep{"hunt": a.hunt} {
+		t.Run(name, func(t *testing.T) { h.all(t, steps) })
+	}
+	t.Run("actions", func(t *testing.T) { h.all(t, a.steps) })
+	t.Run("end", func(t *testing.T) {
+		h.t = t
+		h.stop()
+		wantNoneLeft(t, mark)
+	})
+	for name, steps := range a.states {
+		t.Run("kill/"+name, func(t *testing.T) { a.killed(t, steps) })
+	}
+}
+
+func (h *debugHost) all(t *testing.T, steps []debugStep) {
+	t.Helper()
+	for _, s := range steps {
+		if h.do(t, s); t.Failed() {
+			t.Fatalf("stopped behind %s", s.do)
+		}
+	}
+}
+
+// killed brings the adapter to a state, kills it, and looks at what is left: nothing but words.
+func (a *debugAdapter) killed(t *testing.T, steps []debugStep) {
+	mark := markOf(t)
+	h := a.start(t, mark)
+	h.all(t, steps)
+	killMarked(t, mark, a.process)
+	h.do(t, debugStep{do: "sessions", until: "Status: terminated", want: []string{"debug adapter died"}})
+	h.do(t, debugStep{do: "stack_trace", fails: true, want: []string{"debug adapter died"}})
+	wantOnlyGjc(t, mark)
+	h.do(t, does("restart timeout=5", "Session: debug-"))
+	h.do(t, does("terminate", "Debug session terminated."))
+	h.t = t
+	h.stop()
+	wantNoneLeft(t, mark)
+}
+
+// debugActions are the actions of the tool, in its own words.
+func debugActions(t *testing.T) []string {
+	t.Helper()
+	for _, tool := range tools.All() {
+		if tool.Spec().Name != "debug" {
+			continue
+		}
+		_, err := tool.Plan(t.Context(), &agent.Call{Input: jsonx.Raw(`{"action": "?"}`), Debugger: new(agent.Debugger)})
+		_, list, ok := strings.Cut(fmt.Sprint(err), "there are ")
+		if !ok {
+			t.Fatalf("the tool does not list its actions: %v", err)
+		}
+		return strings.Split(list, ", ")
+	}
+	t.Fatal("there is no tool debug")
+	return nil
+}
