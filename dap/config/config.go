@@ -155,23 +155,30 @@ func (c *Catalog) List(ctx context.Context) (*dap.Listing, error) {
 	}
 	defer c.leave()
 	l := &dap.Listing{Problems: slices.Clone(s.problems)}
-	told := make(map[string]bool)
+	told := make(map[string]int) // the places of those that can not be used in the roots that were looked at
 	for _, ws := range s.projects {
 		for _, d := range ws.defs {
-			if told[d.Name] {
+			at, known := told[d.Name]
+			if known && at < 0 {
 				continue
 			}
 			spec, why := s.spec(ctx, ws, d)
-			if spec == nil {
+			switch {
+			case spec != nil:
+				l.Adapters = append(l.Adapters, spec)
+				told[d.Name] = -1
+				if known {
+					l.Unused[at].Name = ""
+				}
+			case !known:
+				told[d.Name] = len(l.Unused)
 				l.Unused = append(l.Unused, dap.Unused{
 					Name: d.Name, Why: why, FileTypes: d.Strings("fileTypes"), Elsewhere: len(d.Files) == 0 && !s.MarkedRoot(ws.Root, d.markers()),
 				})
-			} else {
-				l.Adapters = append(l.Adapters, spec)
 			}
-			told[d.Name] = true
 		}
 	}
+	l.Unused = slices.DeleteFunc(l.Unused, func(u dap.Unused) bool { return u.Name == "" })
 	l.Problems = append(l.Problems, s.distrust()...)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)

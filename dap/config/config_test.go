@@ -373,6 +373,29 @@ func TestCatalog_Cancelled(t *testing.T) {
 	}
 }
 
+// What can be used in one root is no adapter that can not be used, whatever the others say.
+func TestCatalog_Roots(t *testing.T) {
+	m := newMachine(t, "dlv", "rdbg")
+	other := filepath.Join(m.root, "..", "other")
+	if err := os.MkdirAll(other, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	m.write("dap.json", `{"dlv": {"disabled": true}}`)
+	opts := m.options()
+	opts.Roots = append(opts.Roots, other)
+	c := config.New(opts)
+	l := m.list(c)
+	if got := names(l); got != "rdbg dlv" || why(l, "dlv") != "" || len(l.Unused) != 12 {
+		t.Errorf("adapters %s, %d others", got, len(l.Unused))
+	}
+	if spec, err := c.Find(t.Context(), dap.Wanted{Program: filepath.Join(filepath.Clean(other), "a.go")}); err != nil || spec.Name != "dlv" {
+		t.Errorf("%v, %v", spec, err)
+	}
+	if spec, err := c.Find(t.Context(), dap.Wanted{Program: m.path("a.go")}); err == nil {
+		t.Errorf("%v", spec)
+	}
+}
+
 // Without a root there are the defaults and the user's own files.
 func TestCatalog_NoRoots(t *testing.T) {
 	m := newMachine(t, "dlv")

@@ -98,14 +98,17 @@ func (s *snapshot) alternative(pattern string) string {
 		return s.highest(pattern, s.PathDirs())
 	}
 	var tops []string
-	switch {
+	pattern = filepath.ToSlash(pattern)
+	switch volume := filepath.VolumeName(pattern); {
 	case strings.HasPrefix(pattern, "~/"):
 		tops, pattern = []string{s.Home}, pattern[2:]
 	case strings.HasPrefix(pattern, "$"):
 		name, rest, _ := strings.Cut(pattern[1:], "/")
 		tops, pattern = filepath.SplitList(workspace.Variable(s.Env, name, s.GOOS)), rest
-	default:
-		tops, pattern = []string{s.opts.Top}, strings.TrimPrefix(pattern, "/")
+	case volume != "":
+		tops, pattern = []string{volume + "/"}, strings.TrimPrefix(pattern[len(volume):], "/")
+	case pattern[0] == '/':
+		tops, pattern = []string{s.opts.Top}, pattern[1:]
 	}
 	for _, top := range tops {
 		if !filepath.IsAbs(top) && top != "/" {

@@ -204,7 +204,18 @@ func TestLocate_NamedCommand(t *testing.T) {
 	m.write("~/dap.json", `{"lldb-dap": {"command": "my-lldb"}, "debugpy": {"command": "~/own/python"}}`)
 	m.script("~/own/python", hasDebugpy)
 	m.script("~/a/python3", hasDebugpy)
+	m.write("~/opt/other-3/bin/dlv", "")
+	m.write("~/.gjc/agent/dap.json", `{"dlv": {"alternatives": ["./dlv", "/opt/other-*/bin/dlv"]}}`)
+	m.write("dlv", "")
 	c := m.real("~/a", "/usr/none")
+	if spec, err := c.Find(t.Context(), dap.Wanted{Adapter: "dlv"}); err == nil {
+		t.Errorf("found %s", spec.Path)
+	}
+	m.write("~/top/opt/other-3/bin/dlv", "")
+	c.Changed(nil)
+	if spec, err := c.Find(t.Context(), dap.Wanted{Adapter: "dlv"}); err != nil || spec.Path != m.path("~/top/opt/other-3/bin/dlv") {
+		t.Errorf("%+v, %v", spec, err)
+	}
 	if spec, err := c.Find(t.Context(), dap.Wanted{Adapter: "lldb-dap"}); err == nil {
 		t.Errorf("found %s", spec.Path)
 	}

@@ -350,3 +350,18 @@ func TestSubject_Describe(t *testing.T) {
 		t.Error("empty")
 	}
 }
+
+func TestMerge(t *testing.T) {
+	if got := trust.Merge(nil, nil); got != nil {
+		t.Errorf("nothing and nothing is %+v", got)
+	}
+	a := &trust.Subject{Path: "/w", Files: []trust.File{trust.NewFile("a", nil)}, Programs: []string{"p", "q"}, Changed: []string{"a"}}
+	b := &trust.Subject{Path: "/w", Files: []trust.File{trust.NewFile("b", nil)}, Programs: []string{"o", "q"}}
+	if trust.Merge(a, nil) != a || trust.Merge(nil, b) != b {
+		t.Error("one alone is not itself")
+	}
+	got := trust.Merge(a, b)
+	if len(got.Files) != 2 || !slices.Equal(got.Programs, []string{"o", "p", "q"}) || !slices.Equal(got.Changed, []string{"a"}) || len(a.Files) != 1 || len(a.Programs) != 2 {
+		t.Errorf("%+v, %+v", got, a)
+	}
+}
