@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -264,4 +265,79 @@ func refOf(t testing.TB, text string) int {
 		t.Fatal(err)
 	}
 	return n
+}
+
+// chooser is an editor that can let the user choose, and no more.
+type chooser struct {
+	agent.Elicitor
+	take  int
+	asked *[]agent.Choice
+}
+
+func (chooser) Forms() bool { return false }
+
+func (c chooser) Choose(_ context.Context, choice agent.Choice) (int, agent.ElicitAction, error) {
+	*c.asked = append(*c.asked, choice)
+	return c.take, agent.ElicitAccept, nil
+}
+
+// A configuration of launch.json is launched by name; its inputs are asked, and the question shows all of it.
+func TestDebug_DelveConfiguration(t *testing.T) {
+	w := delve(t)
+	w.Put(t, ".vscode/launch.json", `{
+	// the editor's
+	"configurations": [{
+		"name": "Run it", "type": "go", "request": "launch", "mode": "debug", "program": "${workspaceFolder}",
+		"args": ["${input:how}"], "env": {"SECRET_LIKE": "value1"}
+	}],
+	"inputs": [{"id": "how", "type": "pickString", "description": "How to end", "options": ["panic", "exit"]}]
+}`)
+	debug(t, w, "set_breakpoint", input{"file": "main.go", "line": 26})
+	var asked []agent.Choice
+	call := w.Call(t, "debug", withAction("launch", input{"configuration": "Run it"}))
+	call.Elicitor = chooser{take: 0, asked: &asked}
+	p, res, err := toolstest.Do(t.Context(), tool(t, "debug"), call)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wants(t, res.Text, "Adapter: dlv", "Location: main.go:26")
+	shown := p.Content[0].(agent.TextContent).Text
+	wants(t, shown, "Configuration: Run it, .vscode/launch.json:", `"args": [`, "panic", `"SECRET_LIKE": "…"`)
+	if len(asked) != 1 || !strings.Contains(asked[0].Title, "How to end") || len(asked[0].Options) != 2 {
+		t.Errorf("asked %+v", asked)
+	}
+	if len(p.Effects) != 1 || p.Effects[0].Covers != "this exact launch" {
+		t.Errorf("effects: %+v", p.Effects)
+	}
+	wants(t, debug(t, w, "step_over", nil), "main.go:27")
+	wants(t, debugFails(t, w, "launch", input{"configuration": "run ti"}), `There is no configuration "run ti"`, "Run it")
+	wants(t, debugFails(t, w, "launch", input{"configuration": "Run it"}), "how")
+}
+
+// An adapter that the workspace names is used with the user's leave only.
+func TestDebug_AsksForTrust(t *testing.T) {
+	dlv := testenv.NeedsDelve(t)
+	for _, answer := range []agent.Decision{agent.AllowOnce, agent.RejectOnce} {
+		w := toolstest.NewWorld(t, buggy)
+		w.Put(t, "dap.json", `{"adapters": {"mine": {"kind": "dlv", "command": "`+filepath.ToSlash(dlv)+`", "args": ["dap"], "connectMode": "socket"}}}`)
+		withDebugger(t, w, os.Getenv("PATH"))
+		var asked []agent.Consent
+		call := w.Call(t, "debug", withAction("launch", input{"program": ".", "adapter": "mine"}))
+		call.Consent = func(_ context.Context, c agent.Consent) (agent.Decision, error) {
+			asked = append(asked, c)
+			return answer, nil
+		}
+		_, res, err := toolstest.Do(t.Context(), tool(t, "debug"), call)
+		if len(asked) != 1 || !strings.Contains(asked[0].Text, "mine") {
+			t.Fatalf("asked %+v (%v)", asked, err)
+		}
+		if answer == agent.AllowOnce {
+			if err != nil {
+				t.Fatal(err)
+			}
+			wants(t, res.Text, "Adapter: mine")
+		} else if err == nil || !strings.Contains(err.Error(), `"mine"`) && !strings.Contains(err.Error(), "mine") {
+			t.Errorf("without trust: %v", err)
+		}
+	}
 }

@@ -167,11 +167,14 @@ func (c *debugCall) launchable(ctx context.Context, path string) (isDir bool, er
 }
 
 func (c *debugCall) directory(path string) error {
-	return fmt.Errorf("launch program resolves to a directory: %s. Give the source file or the binary to run", c.place(path, 0, 0))
+	return fmt.Errorf("launch program resolves to a directory: %s. Give the source file or the binary to run", path)
 }
 
 // takesDirectories reports whether a program can be a package's or a project's directory.
 func takesDirectories(spec *dap.Spec) bool {
+	if spec.Kind == "dlv" || spec.Kind == "debugpy" {
+		return true
+	}
 	return slices.ContainsFunc(spec.Languages, func(l string) bool {
 		return slices.Contains([]string{"go", "python", "csharp", "fsharp", "dart", "kotlin", "elixir"}, l)
 	})

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/gajae-code/gjc/agent/tools/toolstest"
+	"github.com/gajae-code/gjc/dap/daptest"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/lsp"
 )
@@ -20,6 +21,7 @@ import (
 const fakeServerArg = "-fake-language-server"
 
 func TestMain(m *testing.M) {
+	daptest.Main()
 	if len(os.Args) == 3 && os.Args[1] == fakeServerArg {
 		if err := runFakeServer(os.Args[2], os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)
