@@ -63,6 +63,37 @@ func NeedsDelve(t testing.TB) string {
 	return goTool(t, "dlv")
 }
 
+// NeedsDebugpy returns the first Python on PATH that has debugpy. Without one the test skips, or fails in a strict run.
+func NeedsDebugpy(t testing.TB) string {
+	t.Helper()
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		for _, name := range []string{"python3", "python"} {
+			path, err := exec.LookPath(filepath.Join(dir, name))
+			if err == nil && exec.CommandContext(t.Context(), path, "-c", "import debugpy").Run() == nil {
+				return path
+			}
+		}
+	}
+	Skip(t, "no Python on PATH has debugpy")
+	return ""
+}
+
+// NeedsLLDB returns the path of lldb-dap, also where a version is in its name. Without it the test skips, or fails in a strict
+// run.
+func NeedsLLDB(t testing.TB) string {
+	t.Helper()
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		names, _ := filepath.Glob(filepath.Join(dir, "lldb-dap-[0-9]*")) // the pattern is right
+		for _, name := range append([]string{filepath.Join(dir, "lldb-dap")}, names...) {
+			if path, err := exec.LookPath(name); err == nil {
+				return path
+			}
+		}
+	}
+	Skip(t, "lldb-dap is not on PATH")
+	return ""
+}
+
 func goTool(t testing.TB, name string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), NeedsTool(t, "go"), "tool", "-modfile="+filepath.Join(ModuleRoot(t), "tools", "go.mod"), "-n", name)
