@@ -122,8 +122,16 @@ func debugStatus(c *commandCall, d *agent.Debugger) error {
 	}
 	if len(list.Unused) > 0 {
 		b.WriteString("\nNot used:\n")
+		others := 0
 		for _, u := range list.Unused {
+			if u.Elsewhere {
+				others++
+				continue
+			}
 			fmt.Fprintf(&b, "- %s: %s\n", u.Name, u.Why)
+		}
+		if others > 0 {
+			fmt.Fprintf(&b, "- %d more are for projects of other kinds.\n", others)
 		}
 	}
 	if len(list.Problems) > 0 {

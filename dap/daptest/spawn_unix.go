@@ -3,7 +3,6 @@
 package daptest
 
 import (
-	"os"
 	"os/exec"
 	"syscall"
 )
@@ -11,7 +10,6 @@ import (
 // spawn starts a debuggee that leads a session of its own, as debuggers have them.
 func spawn() error {
 	cmd := exec.Command("/bin/sleep", "1000")
-	cmd.Env = os.Environ()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	return cmd.Start()
 }
