@@ -213,6 +213,9 @@ func (d *Document) await(ctx context.Context, l *life) (list []protocol.Diagnost
 			if !p.versioned {
 				wait = time.Until(p.at.Add(quietAfter))
 			}
+			if d.patient {
+				wait = max(wait, ds.settlesLocked(key, p.at))
+			}
 		}
 		ds.mu.Unlock()
 		if fresh && wait <= 0 {

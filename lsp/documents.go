@@ -34,6 +34,8 @@ type Document struct {
 
 	doc      *document
 	released bool // guarded by the documents' mu
+	// patient says that what the server said before another file changed does not count yet.
+	patient bool
 }
 
 // documents are what a server has open, or had when it ended, and what it says of files.
@@ -50,6 +52,9 @@ type documents struct {
 	timer  *time.Timer
 	closed bool
 	told   told
+	// changed has when the server was told last of changes, by file, as long as that matters; the empty key stands for files
+	// that others have changed.
+	changed map[string]time.Time
 }
 
 // document is one file. There is one text at a time; who comes with another waits in the queue.

@@ -156,10 +156,12 @@ func hear(ctx context.Context, s *Server, path string, doc *Document, err error)
 	return a
 }
 
-// ask has one server look at a text, and waits for what it says until ctx ends.
-func (w *Workspace) ask(ctx context.Context, s *Server, path, text string) answer {
+// ask has one server look at a text, and waits for what it says until ctx ends. A patient one waits, too, for what the server
+// may still say because another file has changed.
+func (w *Workspace) ask(ctx context.Context, s *Server, path, text string, patient bool) answer {
 	doc, err := w.take(ctx, s, path, text, false)
 	if err == nil {
+		doc.patient = patient
 		defer doc.Release()
 	}
 	return hear(ctx, s, path, doc, err)
@@ -199,7 +201,7 @@ func (w *Workspace) Diagnostics(ctx context.Context, path string) (*Report, erro
 		return nil, err
 	}
 	w.Refresh(ctx)
-	for _, a := range each(servers, func(s *Server) answer { return w.ask(ctx, s, path, text) }) {
+	for _, a := range each(servers, func(s *Server) answer { return w.ask(ctx, s, path, text, true) }) {
 		r.add(&a)
 	}
 	if ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
@@ -298,7 +300,7 @@ func (e *Edit) Report(ctx context.Context, most time.Duration, paths []string, e
 			if f.created {
 				return answer{fresh: true}
 			}
-			return w.ask(share, s, f.path, f.before)
+			return w.ask(share, s, f.path, f.before, false)
 		})
 	})
 	done()

@@ -2,7 +2,9 @@ package lsp
 
 import (
 	"bytes"
+	"maps"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"go.lsp.dev/protocol"
@@ -165,4 +167,39 @@ func (ds *documents) wrote(l *life, c sentChange) {
 	if c.doc.in == l {
 		c.doc.written, c.doc.since = c.version, ds.told.count
 	}
+	if c.version > 1 {
+		ds.noteChangeLocked(c.doc.key)
+	}
+}
+
+// dependentsAfter is how long a server may take to look again at files that depend on a changed one: gopls waits a second.
+const dependentsAfter = 1500 * time.Millisecond
+
+// noteChange takes note of changes by others.
+func (ds *documents) noteChange() {
+	ds.mu.Lock()
+	defer ds.mu.Unlock()
+	ds.noteChangeLocked("")
+}
+
+// noteChangeLocked takes note of a change. ds.mu is held.
+func (ds *documents) noteChangeLocked(key string) {
+	now := time.Now()
+	maps.DeleteFunc(ds.changed, func(_ string, at time.Time) bool { return now.Sub(at) >= dependentsAfter })
+	if ds.changed == nil {
+		ds.changed = make(map[string]time.Time)
+	}
+	ds.changed[key] = now
+}
+
+// settlesLocked returns how much longer what was published of a file at a time may be outdated by a change of another one. ds.mu
+// is held.
+func (ds *documents) settlesLocked(key string, published time.Time) time.Duration {
+	var wait time.Duration
+	for other, at := range ds.changed {
+		if other != key && at.After(published) {
+			wait = max(wait, time.Until(at.Add(dependentsAfter)))
+		}
+	}
+	return wait
 }

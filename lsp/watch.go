@@ -37,6 +37,7 @@ func (s *Server) FilesChanged(ctx context.Context, events []FileEvent) {
 	if len(watchers) == 0 {
 		return
 	}
+	s.docs.noteChange()
 	roots := s.roots()
 	var changes []watchedFile
 	for _, e := range events {

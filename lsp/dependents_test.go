@@ -1,0 +1,44 @@
+package lsp_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gajae-code/gjc/lsp"
+)
+
+// A server looks at the files that depend on a changed one a while after the change. Who asks for their problems meanwhile
+// is not told what was so before.
+func TestDiagnostics_OfADependentFile(t *testing.T) {
+	k := newKitchen(t, script{Publish: "versioned"})
+	a, b := k.write("a.txt", "fine\n"), k.write("b.txt", "fine\n")
+	one := k.session()
+	s := one.server(t, a)
+	if r, err := one.Diagnostics(in(t), a); err != nil || len(r.Diagnostics) > 0 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	one.hold(t, s, a)
+	one.hold(t, s, b)
+	one.types(b, "another text\n")
+	one.hold(t, s, b)
+	asked := make(chan *lsp.Report)
+	go func() {
+		r, err := one.Diagnostics(in(t), a)
+		if err != nil {
+			t.Error(err)
+		}
+		asked <- r
+	}()
+	// The answers to these requests come when the question for problems is on its way.
+	for range 20 {
+		if err := s.Call(in(t), "test/pid", nil, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	say(t, s, a, 1, "BUG by b.txt\n")
+	r := <-asked
+	if text := lsp.ReportText([]*lsp.Report{r}, filepath.Base, 50); !strings.Contains(text, "1 error") {
+		t.Errorf("the report is that of before: %s", text)
+	}
+}
