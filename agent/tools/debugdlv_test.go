@@ -141,7 +141,7 @@ func TestDebug_DelveFindsTheBug(t *testing.T) {
 	wants(t, show("set_breakpoint", input{"file": "main.go", "line": 24}), "Breakpoints for main.go:", "- line 24: kept for the next launch")
 	res := debugResult(t, w, "launch", input{"program": "."})
 	t.Log(res.Text)
-	wants(t, res.Text, "Session: debug-1", "Adapter: dlv", "Status: stopped", "Stop reason: breakpoint", "Frame: main.main", "Location: main.go:24", "→ 24", "a = ", "begin")
+	wants(t, res.Text, "Session: debug-1", "Adapter: dlv", "Status: stopped", "Stop reason: breakpoint", "Frame: main.main", "Location: main.go:24", "→ 24", "a = ")
 	if len(res.Locations) == 0 || res.Locations[0] != (agent.Location{Path: w.Path("main.go"), Line: 24}) {
 		t.Errorf("locations: %+v", res.Locations)
 	}

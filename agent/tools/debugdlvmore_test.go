@@ -96,7 +96,7 @@ func TestDebug_DelveValues(t *testing.T) {
 	wants(t, debug(t, w, "write_memory", input{"memory_reference": at, "data": "Kg=="}), "Memory write completed.\nBytes written: 1")
 	wants(t, debug(t, w, "evaluate", input{"expression": "a.Points[0]"}), "Result: 42")
 	stale := ref
-	wants(t, debug(t, w, "step_over", nil), "ann 6")
+	wants(t, debug(t, w, "step_over", nil), "Step over stopped at main.go:26")
 	wants(t, debugFails(t, w, "variables", input{"variable_ref": stale}), "earlier stop", "run stack_trace and scopes again")
 	wants(t, debugFails(t, w, "variables", input{"variable_ref": 99999}), "none of that number", "scope_id")
 	for action, what := range map[string]string{"modules": "module introspection", "loaded_sources": "loaded sources", "step_back": "", "restart_frame": "", "goto_targets": "", "completions": "", "step_in_targets": "", "set_expression": ""} {
@@ -105,6 +105,16 @@ func TestDebug_DelveValues(t *testing.T) {
 		t.Logf("%s: %s", action, text)
 		wants(t, text, "Current adapter does not support "+what)
 	}
+}
+
+// What was set is what the program goes on with.
+func TestDebug_DelveSetVariable(t *testing.T) {
+	w := delve(t)
+	stoppedAt(t, w, 25)
+	ref := refOf(t, debug(t, w, "scopes", nil))
+	debug(t, w, "set_variable", input{"scope_id": ref, "name": "total", "value": "6"})
+	wants(t, debug(t, w, "continue", nil), "Program terminated with exit code 3")
+	wants(t, debug(t, w, "output", nil), "ann 6")
 }
 
 // A program that runs on outlives the call's time; it can be paused, and another launch goes beside it.

@@ -326,7 +326,7 @@ func TestDebug_Parameters(t *testing.T) {
 			t.Errorf("%s %v: %s", tt.action, tt.in, got)
 		}
 	}
-	p.World.Debugger = nil
+	p.Debugger = nil
 	wants(t, call("threads", nil), "this session has no debugger")
 }
 
