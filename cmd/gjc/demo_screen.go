@@ -134,7 +134,7 @@ func (s *screen) toolUpdate(u *acp.ToolCallUpdate) {
 }
 
 // maxLines is how much of one output is printed.
-const maxLines = 14
+const maxLines = 20
 
 func (s *screen) indent(text string) {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")

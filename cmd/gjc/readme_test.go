@@ -20,6 +20,10 @@ var (
 	scratch = regexp.MustCompile(`\S*gjc-demo-\d+`)
 	build   = regexp.MustCompile(`gjc (v\S+|\d+\.\d+\.\d+\S*),`)
 	cached  = regexp.MustCompile(`\(cached\)`)
+	process = regexp.MustCompile(`PID: \d+`)
+	pointer = regexp.MustCompile(`0x[0-9a-f]{4,}`)
+	routine = regexp.MustCompile(`thread \d+`)
+	adapter = regexp.MustCompile(`[^\s(]*/dlv dap`)
 )
 
 // steady makes two transcripts comparable.
@@ -28,6 +32,10 @@ func steady(s string) string {
 	s = cached.ReplaceAllString(s, "0.000s")
 	s = seconds.ReplaceAllString(s, "0.000s")
 	s = scratch.ReplaceAllString(s, "/tmp/gjc-demo")
+	s = process.ReplaceAllString(s, "PID: 1")
+	s = pointer.ReplaceAllString(s, "0x1000")
+	s = routine.ReplaceAllString(s, "thread 1")
+	s = adapter.ReplaceAllString(s, "dlv dap")
 	return build.ReplaceAllString(s, "gjc VERSION,")
 }
 
@@ -42,7 +50,7 @@ func TestREADME_Demo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd.Env = environment(home, "GOCACHE="+strings.TrimSpace(string(cache)), "PATH="+goplsDir(t)+string(os.PathListSeparator)+os.Getenv("PATH"), "GOPLSCACHE="+warmGopls(t))
+	cmd.Env = environment(home, "GOCACHE="+strings.TrimSpace(string(cache)), "PATH="+programs(t)+string(os.PathListSeparator)+os.Getenv("PATH"), "GOPLSCACHE="+warmGopls(t))
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("gjc demo: %v\n%s", err, out)
@@ -59,6 +67,7 @@ func TestREADME_Demo(t *testing.T) {
 	}
 	if testenv.Update() {
 		transcript := scratch.ReplaceAllString(build.ReplaceAllString(string(out), "gjc 0.1.0,"), "/tmp/gjc-demo")
+		transcript = adapter.ReplaceAllString(transcript, "~/go/bin/dlv dap")
 		text := before + "```console\n$ go run ./cmd/gjc demo\n" + transcript + "```\n" + after
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -85,12 +94,14 @@ func warmGopls(t *testing.T) string {
 	return cache
 }
 
-// goplsDir returns a directory for PATH with gopls in it and nothing else.
-func goplsDir(t *testing.T) string {
+// programs returns a directory with gopls and dlv.
+func programs(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.Symlink(testenv.NeedsGopls(t), filepath.Join(dir, "gopls")); err != nil {
-		testenv.Skip(t, "no symbolic links: %v", err)
+	for name, path := range map[string]string{"gopls": testenv.NeedsGopls(t), "dlv": testenv.NeedsDelve(t)} {
+		if err := os.Symlink(path, filepath.Join(dir, name)); err != nil {
+			testenv.Skip(t, "no symbolic links: %v", err)
+		}
 	}
 	return dir
 }
