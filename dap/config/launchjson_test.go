@@ -250,7 +250,11 @@ func TestPrepareConfiguration(t *testing.T) {
 				t.Errorf("program %q", p.Program)
 			}
 		}},
-		{"an old attach of Python", `"type": "python", "request": "attach", "host": "localhost", "port": 5678`, 0, `{"connect":{"host":"localhost","port":5678},"justMyCode":false,"request":"attach"}`, nil},
+		{"an old attach of Python", `"type": "python", "request": "attach", "host": "localhost", "port": 5678`, 0, `{"connect":{"host":"localhost","port":5678},"justMyCode":false,"request":"attach"}`, func(t *testing.T, _ *machine, p *config.Prepared) {
+			if p.Address != "localhost:5678" { // where the program's own adapter listens
+				t.Errorf("the address is %q", p.Address)
+			}
+		}},
 		{"cppdbg", `"type": "cppdbg", "request": "launch", "program": "${workspaceFolder}/prog", "MIMode": "gdb", "miDebuggerPath": "/usr/bin/gdb", "environment": [{"name": "A", "value": "1"}], "stopAtEntry": true, "externalConsole": false, "setupCommands": [{"text": "-enable-pretty-printing"}]`, 0, `{"cwd":"W","env":["A=1"],"program":"W/prog","request":"launch","stopOnEntry":true}`, func(t *testing.T, _ *machine, p *config.Prepared) {
 			if got := strings.Join(p.Notes, "\n"); p.Adapter.Name != "lldb-dap" || !strings.Contains(got, "setupCommands are for gdb's other interface") || !strings.Contains(got, "miDebuggerPath is not used") {
 				t.Errorf("%s, notes %q", p.Adapter.Name, p.Notes)

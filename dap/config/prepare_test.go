@@ -100,16 +100,16 @@ func TestPrepareLaunch(t *testing.T) {
 			}
 		}},
 
-		{"Python", "debugpy", Launch{Program: "a.py", Args: []string{"x"}, Terminal: true}, `{"args":["x"],"console":"integratedTerminal","cwd":"W","justMyCode":false,"program":"W/a.py","request":"launch","stopOnEntry":true}`, nil},
-		{"a Python test", "debugpy", Launch{Program: "tests/test_a.py::TestX::test_y", Args: []string{"-q"}}, `{"args":["W/tests/test_a.py::TestX::test_y","-q"],"console":"internalConsole","cwd":"W","justMyCode":false,"module":"pytest","request":"launch","stopOnEntry":true}`, nil},
-		{"Python tests", "debugpy", Launch{Program: "tests", Mode: "test"}, `{"args":["W/tests"],"console":"internalConsole","cwd":"W","justMyCode":false,"module":"pytest","request":"launch","stopOnEntry":true}`, nil},
+		{"Python", "debugpy", Launch{Program: "a.py", Args: []string{"x"}, Terminal: true}, `{"args":["x"],"console":"integratedTerminal","cwd":"W","justMyCode":false,"program":"W/a.py","request":"launch","stopOnEntry":true,"subProcess":false}`, nil},
+		{"a Python test", "debugpy", Launch{Program: "tests/test_a.py::TestX::test_y", Args: []string{"-q"}}, `{"args":["W/tests/test_a.py::TestX::test_y","-q"],"console":"internalConsole","cwd":"W","justMyCode":false,"module":"pytest","request":"launch","stopOnEntry":true,"subProcess":false}`, nil},
+		{"Python tests", "debugpy", Launch{Program: "tests", Mode: "test"}, `{"args":["W/tests"],"console":"internalConsole","cwd":"W","justMyCode":false,"module":"pytest","request":"launch","stopOnEntry":true,"subProcess":false}`, nil},
 		{"a Python test that is not there", "debugpy", Launch{Program: "tests/none.py::test_x"}, "!there is no test to debug", nil},
-		{"a Python module", "debugpy", Launch{Args: []string{"x"}, Extra: map[string]any{"module": "http.server"}}, `{"args":["x"],"console":"internalConsole","cwd":"W","justMyCode":false,"module":"http.server","request":"launch","stopOnEntry":true}`, func(t *testing.T, p *Prepared, _ string) {
+		{"a Python module", "debugpy", Launch{Args: []string{"x"}, Extra: map[string]any{"module": "http.server"}}, `{"args":["x"],"console":"internalConsole","cwd":"W","justMyCode":false,"module":"http.server","request":"launch","stopOnEntry":true,"subProcess":false}`, func(t *testing.T, p *Prepared, _ string) {
 			if p.Program != "module http.server" {
 				t.Errorf("program %q", p.Program)
 			}
 		}},
-		{"a Python package", "debugpy", Launch{Program: "app"}, `{"console":"internalConsole","cwd":"W","justMyCode":false,"program":"W/app","request":"launch","stopOnEntry":true}`, nil},
+		{"a Python package", "debugpy", Launch{Program: "app"}, `{"console":"internalConsole","cwd":"W","justMyCode":false,"program":"W/app","request":"launch","stopOnEntry":true,"subProcess":false}`, nil},
 		{"no Python package", "debugpy", Launch{Program: "empty"}, "!W/empty is a directory without __main__.py", nil},
 
 		{"lldb-dap", "lldb-dap", Launch{Program: "bin/prog", Args: []string{"x"}, Env: map[string]string{"B": "2", "A": "1"}, Terminal: true}, `{"args":["x"],"cwd":"W","env":["A=1","B=2"],"program":"W/bin/prog","request":"launch","runInTerminal":true,"stopOnEntry":true}`, nil},
@@ -211,7 +211,7 @@ func TestPrepareAttach(t *testing.T) {
 		{"a process of Go, stopped", "dlv", Attach{PID: 7, StopOnEntry: &yes}, `{"mode":"local","processId":7,"request":"attach","stopOnEntry":true}`, ""},
 		{"dlv elsewhere", "dlv", Attach{Host: "::1", Port: 4000}, `{"mode":"remote","request":"attach"}`, "[::1]:4000"},
 		{"a process of Python", "debugpy", Attach{PID: 7}, `{"justMyCode":false,"processId":7,"request":"attach"}`, ""},
-		{"a port of Python", "debugpy", Attach{Port: 5678}, `{"connect":{"host":"127.0.0.1","port":5678},"justMyCode":false,"request":"attach"}`, ""},
+		{"a port of Python", "debugpy", Attach{Port: 5678}, `{"connect":{"host":"127.0.0.1","port":5678},"justMyCode":false,"request":"attach"}`, "127.0.0.1:5678"},
 		{"Python that connects", "debugpy", Attach{Port: 5678, Listen: true}, `{"justMyCode":false,"listen":{"host":"127.0.0.1","port":5678},"request":"attach"}`, ""},
 		{"lldb-dap", "lldb-dap", Attach{PID: 7, Program: "/x"}, `{"pid":7,"program":"/x","request":"attach"}`, ""},
 		{"gdbserver", "lldb-dap", Attach{Port: 1234}, `{"attachCommands":["gdb-remote 127.0.0.1:1234"],"request":"attach"}`, ""},

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net"
@@ -148,6 +149,12 @@ func (p *Prepared) translatePython() {
 			p.Arguments["connect"] = map[string]any{"host": host, "port": port}
 			delete(p.Arguments, "host")
 			delete(p.Arguments, "port")
+		}
+	}
+	if at, ok := p.Arguments["connect"].(map[string]any); ok && p.Request == "attach" { // the program has an adapter of its own, which listens there
+		if port, ok := number(at["port"]); ok {
+			host, _ := at["host"].(string)
+			p.Address = net.JoinHostPort(cmp.Or(host, "127.0.0.1"), strconv.Itoa(port))
 		}
 	}
 	if strings.Contains(p.Program, "::") { // a test of pytest
