@@ -43,6 +43,9 @@ func (c *debugCall) explain(ctx context.Context, err error) error {
 		return err
 	default:
 		hint := failureHint(text)
+		if hint == "" && c.in.PID != 0 && strings.Contains(text, "attach failed") {
+			hint = noAttach
+		}
 		if hint == "" {
 			return err
 		}
@@ -94,6 +97,8 @@ func (c *debugCall) instead() string {
 
 const noDebugInfo = `The program has no debug information: build it with -g (Go: go build -gcflags="all=-N -l", without -ldflags -s -w), then launch again`
 
+const noAttach = "The system may not allow it (Linux: /proc/sys/kernel/yama/ptrace_scope): launch the program under the debugger instead of attaching"
+
 // failureHint knows what adapters say when something else has to be done first.
 func failureHint(text string) string {
 	lower := strings.ToLower(text)
@@ -108,8 +113,8 @@ func failureHint(text string) string {
 	switch {
 	case has("no debug info", "could not open debug info", "debug symbols", "no symbol table", "without debug", "stripped"):
 		return noDebugInfo
-	case has("operation not permitted", "ptrace", "could not attach", "not allowed to attach", "attach failed"):
-		return "The system may not allow it (Linux: /proc/sys/kernel/yama/ptrace_scope): launch the program under the debugger instead of attaching"
+	case has("operation not permitted", "ptrace", "could not attach", "not allowed to attach"):
+		return noAttach
 	case has("address already in use", "bind:", "eaddrinuse"):
 		return "The port is taken: give another one, or end what uses it"
 	case has("connection refused", "econnrefused"):
