@@ -158,3 +158,25 @@ func TestOffered_Debugger(t *testing.T) {
 		}, providertest.Step{providertest.Call("c1", "debug", `{}`)}, providertest.Step{providertest.Text("ok")})
 	}
 }
+
+// Where a program stops while a call runs is told, so that the editor follows.
+func TestToolRun_ProgressHasLocations(t *testing.T) {
+	at := []agent.Location{{Path: "/w/a.go", Line: 7}}
+	run(t, func(o *agent.Options) {
+		o.Tools = agent.Tools{agent.NewTool(agent.ToolFuncs[input]{
+			Name: "debug", Kind: agent.KindExecute,
+			Run: func(_ context.Context, call *agent.Call, _ *input) (*agent.Result, error) {
+				call.Update(agent.Progress{Locations: at})
+				return &agent.Result{Text: "ok"}, nil
+			},
+		})}
+	}, func(w *world) {
+		w.prompt("go")
+		for _, ev := range w.events {
+			if p, ok := ev.(agent.ToolProgress); ok && len(p.Locations) == 1 && p.Locations[0] == at[0] {
+				return
+			}
+		}
+		t.Errorf("not told:\n%s", strings.Join(w.story(), "\n"))
+	}, providertest.Step{providertest.Call("c1", "debug", `{}`)}, providertest.Step{providertest.Text("ok")})
+}

@@ -297,9 +297,13 @@ func (c *debugCall) find() error {
 // observe shows the user what the program prints and where it stops, as long as the call runs.
 func (c *debugCall) observe(s *dap.Session) {
 	c.live = newLiveOutput(c.call.Update, nil)
+	terminal := func(id string) { c.call.Update(agent.Progress{TerminalID: id}) }
+	if !c.action.starts && !c.action.resumes {
+		terminal = nil // nothing happens there
+	}
 	release := s.Observe(dap.Observer{
 		Output:   func(_, text string) { c.live.write([]byte(text)) },
-		Terminal: func(id string) { c.call.Update(agent.Progress{TerminalID: id}) },
+		Terminal: terminal,
 		Location: func(path string, line int) {
 			c.call.Update(agent.Progress{Locations: []agent.Location{{Path: path, Line: line}}})
 		},

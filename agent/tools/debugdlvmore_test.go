@@ -86,6 +86,7 @@ func TestDebug_DelveValues(t *testing.T) {
 	wants(t, debugFails(t, w, "evaluate", input{"expression": "totl"}), "totl", "In scope: a, total.")
 	wants(t, debug(t, w, "evaluate", input{"expression": "len(a.Points)"}), "Result: 3")
 	wants(t, debug(t, w, "disassemble", input{"instruction_count": 4}), "→ 0x", "main.go:25:")
+	wants(t, debug(t, w, "source", nil), "main.go:\npackage main")
 	wants(t, debug(t, w, "custom_request", input{"command": "threads"}), "threads response:", `"threads": [`)
 	wants(t, debugFails(t, w, "custom_request", input{"command": "nonsense", "arguments": input{"a": 1}}), "nonsense")
 	wants(t, debugFails(t, w, "read_memory", input{"memory_reference": "0x1", "count": 8}), "(mem=…)")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -49,7 +50,7 @@ func (c *debugCall) sideEffects(bare bool) []sideEffect {
 	condition("hit condition", in.HitCondition, plainHits(in.HitCondition))
 	condition("log message", in.LogMessage, plainLog(in.LogMessage, bare))
 	for _, filter := range in.Filters {
-		if text := in.Conditions[filter]; !plainTypes(text) {
+		if text := in.Conditions[filter]; !plainTypes(text, bare) {
 			condition("condition for "+filter, text, plainExpression(text, bare))
 		}
 	}
@@ -103,9 +104,17 @@ func (c *debugCall) sideEffects(bare bool) []sideEffect {
 	return list
 }
 
-// plainTypes reports whether a condition is a list of exceptions' types, as some adapters want it.
-func plainTypes(text string) bool {
-	return !strings.ContainsFunc(text, func(r rune) bool { return !identifierPart(r) && !strings.ContainsRune(" ,.:!", r) }) && !strings.HasPrefix(strings.TrimSpace(text), "!")
+// typeNames is a list of exceptions' types, as some adapters want it for a condition.
+var typeNames = regexp.MustCompile(`^\s*[A-Z_a-z][\w.:]*(\s*,\s*[A-Z_a-z][\w.:]*)*\s*$`)
+
+// constants is the same where other names can be calls.
+var constants = regexp.MustCompile(`^\s*[A-Z][\w:]*(\s*,\s*[A-Z][\w:]*)*\s*$`)
+
+func plainTypes(text string, bareCalls bool) bool {
+	if bareCalls {
+		return constants.MatchString(text)
+	}
+	return typeNames.MatchString(text)
 }
 
 // sideEffect makes one. What it is remembered by has the program in it, so that it is for no other.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -88,7 +89,11 @@ func effects(t *testing.T, w *toolstest.World, action string, in input) []string
 	for _, e := range plan(t, w, "debug", withAction(action, in)).Effects {
 		switch e.Action {
 		case agent.ActionDebug:
-			list = append(list, "debug: "+e.Covers)
+			text := "debug: " + e.Covers
+			if strings.HasPrefix(e.Path, "/bin/") {
+				text += " of " + e.Path
+			}
+			list = append(list, text)
 		case agent.ActionResume:
 			list = append(list, "resume")
 		case agent.ActionRead:
@@ -116,7 +121,8 @@ func TestDebug_Effects(t *testing.T) {
 		{"launch", input{"program": "main.x", "env": input{"LD_PRELOAD": "/tmp/x.so"}}, []string{"debug: this exact launch"}},
 		{"launch", input{"program": "main.x", "arguments": input{"initCommands": []string{"shell ls"}}}, []string{"debug: this exact launch"}},
 		{"launch", input{"program": "main.x", "cwd": "/"}, []string{"debug: launches of main.x with fake", "read /"}},
-		{"launch", input{"program": "/bin/sh", "args": []string{"-c", "ls"}}, []string{"debug: this exact launch"}},
+		{"launch", input{"program": "/bin/sh", "args": []string{"-c", "ls"}}, []string{"debug: this exact launch of /bin/sh"}},
+		{"launch", input{"program": "main.x", "arguments": input{"program": "/bin/sh", "cwd": "/"}}, []string{"debug: this exact launch of /bin/sh", "read /"}},
 		{"attach", input{"port": 1}, []string{"debug: this exact attach"}},
 		{"sessions", nil, nil},
 		{"output", nil, nil},
@@ -132,6 +138,7 @@ func TestDebug_Effects(t *testing.T) {
 		{"breakpoints", nil, nil},
 		{"set_exception_breakpoints", input{"filters": []string{"raised"}, "conditions": input{"raised": "ValueError, KeyError"}}, nil},
 		{"set_exception_breakpoints", input{"filters": []string{"raised"}, "conditions": input{"raised": "f()"}}, []string{exact}},
+		{"set_exception_breakpoints", input{"filters": []string{"raised"}, "conditions": input{"raised": "shell ls"}}, []string{exact}},
 		{"set_instruction_breakpoint", input{"instruction_reference": "0x1000"}, nil},
 		{"set_instruction_breakpoint", input{"instruction_reference": "f()"}, []string{exact}},
 		{"remove_instruction_breakpoint", input{"instruction_reference": "0x1000"}, nil},
@@ -481,4 +488,53 @@ func TestDebug_AdapterDies(t *testing.T) {
 	text := debugFails(t, p.World, "threads", nil)
 	wants(t, text, "the debug adapter died", "launch it again")
 	wants(t, debugFails(t, p.World, "step_over", nil), "No active debug session. Launch or attach first. The last one, debug-1, has ended: Program terminated: the debug adapter died")
+}
+
+// However much there is in the frames, inspect stays small, and opens what does not show what is in it.
+func TestDebug_InspectIsBounded(t *testing.T) {
+	p := play(t)
+	p.Handle("stackTrace", func(r *daptest.Request) {
+		var args godap.StackTraceArguments
+		r.Decode(&args)
+		var body godap.StackTraceResponseBody
+		for n := range min(max(args.Levels, 1), 50) {
+			body.StackFrames = append(body.StackFrames, godap.StackFrame{Id: n + 1, Name: fmt.Sprintf("f%d", n), Source: &godap.Source{Path: p.Program.Path}, Line: 1 + n, Column: 1})
+		}
+		body.TotalFrames = 50
+		r.Respond(body)
+	})
+	p.Handle("scopes", func(r *daptest.Request) {
+		r.Respond(godap.ScopesResponseBody{Scopes: []godap.Scope{
+			{Name: "Locals", VariablesReference: 10}, {Name: "Globals", VariablesReference: 11}, {Name: "Heap", VariablesReference: 12, Expensive: true},
+		}})
+	})
+	var mu sync.Mutex
+	asked := make(map[int]int)
+	p.Handle("variables", func(r *daptest.Request) {
+		var args godap.VariablesArguments
+		r.Decode(&args)
+		mu.Lock()
+		asked[args.VariablesReference]++
+		mu.Unlock()
+		if args.VariablesReference == 20 {
+			r.Respond(godap.VariablesResponseBody{Variables: []godap.Variable{{Name: "inner", Value: "7"}}})
+			return
+		}
+		body := godap.VariablesResponseBody{Variables: []godap.Variable{{Name: "object", Value: "<Object at 0x1>", VariablesReference: 20}, {Name: "shown", Value: "T {A: 1}", VariablesReference: 21}}}
+		for n := range 300 {
+			body.Variables = append(body.Variables, godap.Variable{Name: fmt.Sprint("v", n), Value: strings.Repeat("x", 10000)})
+		}
+		r.Respond(body)
+	})
+	p.launch(t)
+	text := debug(t, p.World, "inspect", input{"depth": 10})
+	if len(text) > 13<<10 {
+		t.Errorf("%d bytes", len(text))
+	}
+	wants(t, text, "#0 f0 @ main.x:1", "- object = <Object at 0x1> [ref=", "      inner = 7", "- shown = T {A: 1}", "Globals: not shown [ref=", "left out: scopes with their frame_id shows them")
+	mu.Lock()
+	defer mu.Unlock()
+	if asked[11] > 0 || asked[12] > 0 || asked[21] > 0 {
+		t.Errorf("asked for %v", asked)
+	}
 }

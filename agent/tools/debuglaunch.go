@@ -30,6 +30,8 @@ type debugStart struct {
 	plain bool
 	mode  string
 	shown []string
+	// dir is where the program runs, if that is not where the adapter does.
+	dir string
 	// secrets are not to be shown.
 	secrets []string
 }
@@ -65,6 +67,7 @@ func (c *debugCall) planStart(ctx context.Context, plan *agent.CallPlan, prep *d
 		return err
 	}
 	st.start.Roots = append([]string{c.call.Workspace.Cwd}, c.call.Workspace.Additional...)
+	st.look()
 	prep.start = st
 	plan.Effects, err = c.startEffects(st, dir, plan.Title)
 	if err != nil {
@@ -76,6 +79,25 @@ func (c *debugCall) planStart(ctx context.Context, plan *agent.CallPlan, prep *d
 		plan.Locations = []agent.Location{{Path: st.program}}
 	}
 	return err
+}
+
+// look takes the program and the directory from the arguments, where something has put others there.
+func (st *debugStart) look() {
+	abs := func(name string) string {
+		path, _ := st.start.Arguments[name].(string)
+		if path != "" && !filepath.IsAbs(path) && strings.ContainsAny(path, `/\`) {
+			path = filepath.Join(st.start.Dir, path)
+		}
+		if !filepath.IsAbs(path) {
+			return ""
+		}
+		file, _ := nodeID(filepath.Clean(path))
+		return file
+	}
+	if program := abs("program"); program != "" && !st.plain {
+		st.program = program
+	}
+	st.dir = abs("cwd")
 }
 
 // startDir is the directory to run in.
@@ -289,8 +311,9 @@ func (c *debugCall) startEffects(st *debugStart, dir, title string) ([]agent.Eff
 		}
 	}
 	effects := []agent.Effect{e}
-	for _, path := range []string{dir, c.in.Core} {
-		if path != "" && path != c.call.Workspace.Cwd {
+	paths := []string{dir, c.in.Core, st.dir}
+	for i, path := range paths {
+		if path != "" && path != c.call.Workspace.Cwd && !slices.Contains(paths[:i], path) {
 			path = c.call.Workspace.Resolve(path)
 			effects = append(effects, agent.Effect{Action: agent.ActionRead, Path: path, Title: "Debug in " + path})
 		}
