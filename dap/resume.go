@@ -197,16 +197,22 @@ func (s *Session) anyThread(ctx context.Context) (int, error) {
 
 var errNoThreads = errors.New("Debugger reported no threads.") //nolint:staticcheck // the model reads it as it is
 
-// Restart starts the program anew, by the adapter's own request or by ending it and starting it as before.
+// Restart starts the program anew, by the adapter's own request or by ending it and starting it as before. One that has ended
+// takes the breakpoints that are planned (see [Debugger.Plan]) with those that it had.
 func (s *Session) Restart(ctx context.Context) error {
 	defer s.use()()
-	root := s.tree.root
+	root, planned := s.tree.root, s.debugger.Planned()
 	s.tree.mu.Lock()
 	l, state, caps := root.life, root.state, root.caps
 	ended := state == StateTerminated
 	if root.start.Address != "" && ended {
 		s.tree.mu.Unlock()
 		return fmt.Errorf("%w: the adapter at %s is not gjc's to start again; attach to it", ErrTerminated, root.start.Address)
+	}
+	if ended {
+		for _, b := range planned {
+			s.tree.breakpoints = put(s.tree.breakpoints, b)
+		}
 	}
 	s.tree.waitFrom = s.tree.stops
 	byRequest := caps.SupportsRestartRequest && !ended && l != nil && l.configured
@@ -239,6 +245,11 @@ func (s *Session) Restart(ctx context.Context) error {
 	}
 	if err == nil {
 		err = root.begin(ctx)
+	}
+	if err == nil && ended {
+		for _, b := range planned {
+			s.debugger.Unplan(b)
+		}
 	}
 	s.tree.mu.Lock()
 	root.restarting = false

@@ -150,22 +150,13 @@ func runPause(ctx context.Context, c *debugCall) (*agent.Result, error) {
 	return res, nil
 }
 
-// runRestart starts the program anew; breakpoints that were set since it has ended come along.
+// runRestart starts the program anew.
 func runRestart(ctx context.Context, c *debugCall) (*agent.Result, error) {
 	if c.session == nil {
 		return nil, dap.ErrNoSession
 	}
-	ended := c.session.State() == dap.StateTerminated
 	if err := c.session.Restart(ctx); err != nil {
 		return nil, err
-	}
-	if ended {
-		for _, b := range c.d.Planned() {
-			if _, err := c.session.SetBreakpoint(ctx, b); err != nil {
-				c.notes = append(c.notes, "A breakpoint was not set: "+err.Error())
-			}
-			c.d.Unplan(b)
-		}
 	}
 	return c.wait(ctx, "Restart", true)
 }
