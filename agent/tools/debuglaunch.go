@@ -414,9 +414,6 @@ func (c *debugCall) start(ctx context.Context, st *debugStart) (*agent.Result, e
 		return c.stillRunning("", true)
 	}
 	c.noteBreakpoints()
-	if out, _ := s.Output(ctx); strings.Contains(strings.ToLower(out), "no debug info") {
-		c.notes = append(c.notes, noDebugInfo+".")
-	}
 	if snap := s.Peek(); st.start.Request == "launch" && snap.Stop != nil && snap.Stop.Reason == "entry" {
 		c.notes = append(c.notes, "It stands before its own first line: set breakpoints and continue, or use run_to.")
 	}

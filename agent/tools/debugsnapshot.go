@@ -29,6 +29,9 @@ func (c *debugCall) tell(ctx context.Context, verb string, full bool) (*agent.Re
 		snap = c.session.Peek() // what is known is better than nothing
 		c.notes = append(c.notes, "Not all could be asked of the adapter: "+err.Error())
 	}
+	if full && strings.Contains(strings.ToLower(snap.Output), "no debug info") {
+		c.notes = append(c.notes, noDebugInfo+".")
+	}
 	text := c.snapshotText(snap, verb, full)
 	if at := standing(snap); at.Frame != nil {
 		c.follow(at.Frame.Path, at.Frame.Line)

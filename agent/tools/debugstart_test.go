@@ -1,0 +1,24 @@
+package tools_test
+
+import (
+	"testing"
+
+	"github.com/gajae-code/gjc/dap/daptest"
+)
+
+// What the program has printed before its first stop, or its end, is told with that.
+func TestDebug_LaunchTellsOutput(t *testing.T) {
+	p := play(t)
+	p.Handle("configurationDone", func(r *daptest.Request) {
+		p.Event("output", map[string]any{"category": "stdout", "output": "on my way\nwarning: main.x has no debug info\n"})
+		r.Respond(nil)
+		p.Stop("breakpoint")
+	})
+	wants2(t, debug(t, p.World, "launch", input{"program": "main.x"}), "Output since the last stop:\non my way\n", "build it with -g")
+	p.Handle("continue", func(r *daptest.Request) {
+		r.Respond(nil)
+		p.Event("output", map[string]any{"category": "stdout", "output": "bye\n"})
+		p.End(0)
+	})
+	wants2(t, debug(t, p.World, "continue", nil), "Output since the last stop:\nbye", "Program terminated with exit code 0.")
+}
