@@ -618,40 +618,6 @@ func TestRestart(t *testing.T) {
 		}
 		a.Gone()
 	})
-	// What was planned since the end is there before the program runs.
-	t.Run("of a program that has ended", func(t *testing.T) {
-		d, s, p := begin(t, dap.Options{})
-		if err := s.Terminate(within(t), true); err != nil {
-			t.Fatal(err)
-		}
-		d.Plan(dap.Breakpoint{Kind: dap.SourceBreakpoint, Path: p.Path, Line: 7})
-		b, second := daptest.Process(t)
-		daptest.NewProgram(b, p.Path, daptest.All())
-		lines := make(chan int, 9)
-		b.Handle("setBreakpoints", func(r *daptest.Request) {
-			var args godap.SetBreakpointsArguments
-			r.Decode(&args)
-			for _, b := range args.Breakpoints {
-				lines <- b.Line
-			}
-			r.Respond(nil)
-		})
-		b.Handle("configurationDone", func(r *daptest.Request) {
-			lines <- 0
-			r.Respond(nil)
-			b.Event("stopped", map[string]any{"reason": "entry", "threadId": 1})
-		})
-		s.Peek().Start.Adapter.Env = second.Env
-		if err := s.Restart(within(t)); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Wait(within(t)); err != nil {
-			t.Fatal(err)
-		}
-		if line, done := <-lines, <-lines; line != 7 || done != 0 || len(d.Planned()) > 0 {
-			t.Errorf("line %d, then %d; planned %v", line, done, d.Planned())
-		}
-	})
 	t.Run("as the adapter asks for", func(t *testing.T) {
 		d := newDebugger(t, dap.Options{})
 		a, spec := daptest.Process(t)
