@@ -58,19 +58,8 @@ func languages(ctx context.Context, binary, dir string, rounds int) ([][]measure
 			return measure{}, err
 		}
 		took := time.Since(begin)
-		var text strings.Builder
-		if ended != nil {
-			content, _ := ended.Content.Get()
-			for _, c := range content {
-				if inner, ok := c.(*acp.Content); ok {
-					if t, ok := inner.Content.(*acp.TextContent); ok {
-						text.WriteString(t.Text)
-					}
-				}
-			}
-		}
-		if !strings.Contains(text.String(), want) {
-			return measure{}, fmt.Errorf("%s: no %q in %.500s", prompt, want, text.String())
+		if text := textOf(ended); !strings.Contains(text, want) {
+			return measure{}, fmt.Errorf("%s: no %q in %.500s", prompt, want, text)
 		}
 		return measure{took: took}, nil
 	}

@@ -55,6 +55,10 @@ func run(ctx context.Context, rounds int, binary string) (err error) {
 	if err != nil {
 		return fmt.Errorf("language servers: %w", err)
 	}
+	debugged, err := debugging(ctx, binary, dir, rounds)
+	if err != nil {
+		return fmt.Errorf("debug adapters: %w", err)
+	}
 	for n := range rounds {
 		at := filepath.Join(dir, fmt.Sprint(n))
 		var one []measure
@@ -66,6 +70,7 @@ func run(ctx context.Context, rounds int, binary string) (err error) {
 			one = append(one, measured...)
 		}
 		one = append(one, warm[n]...)
+		one = append(one, debugged[n]...)
 		for i, m := range one {
 			results[i] = append(results[i], m)
 		}

@@ -48,6 +48,12 @@ var steps = []struct {
 	{"edit to diagnostics of gopls, mended", 500, 0},
 	{"definition by gopls", 0, 0},
 	{"computing in 200 ms, idle, gopls running", 0.5, 0},
+	// Of debugging.
+	{"debug launch of a binary by dlv, to a breakpoint", 0, 0},
+	{"debug step by dlv with its snapshot", 0, 0},
+	{"debug expression by dlv", 0, 0},
+	{"debug call that asks the adapter nothing", 0, 0},
+	{"debug terminate", 0, 0},
 }
 
 // loadStep is the step that has a rate, minReplay the least of it, in MB/s.
