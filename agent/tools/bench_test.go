@@ -120,3 +120,23 @@ func BenchmarkLSP_Hover(b *testing.B) {
 		}
 	})
 }
+
+// The budget of a call of the tool debug is 1 ms a request over the adapter's own time: "tool" less "request". A step makes
+// four requests.
+func BenchmarkDebug(b *testing.B) {
+	p := play(b)
+	p.launch(b)
+	b.Run("tool", func(b *testing.B) { benchTool(b, p.World, "debug", input{"action": "threads"}) })
+	b.Run("request", func(b *testing.B) {
+		s, err := p.Debugger.Sessions.Find("")
+		if err != nil {
+			b.Fatal(err)
+		}
+		for b.Loop() {
+			if _, err := s.Custom(b.Context(), "threads", nil); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("step", func(b *testing.B) { benchTool(b, p.World, "debug", input{"action": "step_over"}) })
+}

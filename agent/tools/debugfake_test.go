@@ -44,7 +44,7 @@ type played struct {
 }
 
 // play makes one. The program is main.x.
-func play(t *testing.T, languages ...string) *played {
+func play(t testing.TB, languages ...string) *played {
 	t.Helper()
 	testenv.NoLeaks(t)
 	var text strings.Builder
@@ -77,7 +77,7 @@ func play(t *testing.T, languages ...string) *played {
 }
 
 // launch begins a session, which stands still then.
-func (p *played) launch(t *testing.T) {
+func (p *played) launch(t testing.TB) {
 	t.Helper()
 	wants2(t, debug(t, p.World, "launch", input{"program": "main.x"}), "Session: debug-1", "Adapter: fake", "Stop reason: entry", "Location: main.x:1:1")
 }
