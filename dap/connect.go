@@ -83,7 +83,7 @@ func (d *Debugger) launch(ctx context.Context, st *Start, mark string, prints pr
 	spec := st.Adapter
 	w := &waiting{goos: runtime.GOOS}
 	defer w.tidy()
-	args, err := w.prepare(spec)
+	args, err := w.prepare(ctx, spec)
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +170,7 @@ type waiting struct {
 }
 
 // prepare makes the arguments of the adapter.
-func (w *waiting) prepare(spec *Spec) (args []string, err error) {
+func (w *waiting) prepare(ctx context.Context, spec *Spec) (args []string, err error) {
 	var port, socket string
 	switch spec.Connect {
 	case ConnectStdio, "":
@@ -178,7 +178,7 @@ func (w *waiting) prepare(spec *Spec) (args []string, err error) {
 		return spec.Args, nil
 	case ConnectSocket:
 		if w.goos == "windows" {
-			if err := w.listen(); err != nil {
+			if err := w.listen(ctx); err != nil {
 				return nil, err
 			}
 			return append(spec.Args[:len(spec.Args):len(spec.Args)], "--client-addr="+w.listener.Addr().String()), nil
@@ -196,7 +196,7 @@ func (w *waiting) prepare(spec *Spec) (args []string, err error) {
 			break
 		}
 		// The port is free now. Who takes it before the adapter does makes that fail, and tell so.
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 		if err != nil {
 			return nil, err
 		}
@@ -204,7 +204,7 @@ func (w *waiting) prepare(spec *Spec) (args []string, err error) {
 		_ = l.Close()
 		_, port, _ = net.SplitHostPort(w.address)
 	case ConnectListen:
-		if err := w.listen(); err != nil {
+		if err := w.listen(ctx); err != nil {
 			return nil, err
 		}
 		_, port, _ = net.SplitHostPort(w.listener.Addr().String())
@@ -227,8 +227,8 @@ func uses(args []string, token string) bool {
 	return false
 }
 
-func (w *waiting) listen() (err error) {
-	w.listener, err = net.Listen("tcp", "127.0.0.1:0")
+func (w *waiting) listen(ctx context.Context) (err error) {
+	w.listener, err = new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	return err
 }
 

@@ -186,7 +186,7 @@ func (d *Debugger) Start(ctx context.Context, st *Start) (*Session, error) {
 	}
 	if len(open) >= MaxSessions {
 		d.mu.Unlock()
-		return nil, fmt.Errorf("Debug session %s is still active. Terminate it before launching another.", open[0].id) //nolint:staticcheck // the model reads it as it is
+		return nil, fmt.Errorf("Debug session %s is still active. Terminate it before launching another.", open[0].id)
 	}
 	d.starts++
 	s := newSession(d, fmt.Sprintf("debug-%d", d.starts), st)

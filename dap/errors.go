@@ -8,7 +8,7 @@ import (
 
 var (
 	// ErrNoSession is for a call without a session that it could be about.
-	ErrNoSession = errors.New("No active debug session. Launch or attach first.") //nolint:staticcheck // the model reads it as it is
+	ErrNoSession = errors.New("No active debug session. Launch or attach first.")
 	// ErrStale is wrapped by the error for a frame or variable of an earlier stop.
 	ErrStale = errors.New("it belongs to an earlier stop")
 	// ErrUnknownHandle is wrapped by the error for a frame or variable that never was.
@@ -16,7 +16,7 @@ var (
 	// ErrRunning is wrapped by the error for what needs a program that stands still.
 	ErrRunning = errors.New("the program is running")
 	// ErrUnsupported is wrapped by the error for what the adapter can not do.
-	ErrUnsupported = errors.New("Current adapter does not support") //nolint:staticcheck // as above
+	ErrUnsupported = errors.New("Current adapter does not support")
 	// ErrTerminated is wrapped by the error for what a session can not do any more.
 	ErrTerminated = errors.New("the debug session has ended")
 	// ErrAdapterDied is wrapped by the error of what was under way when the adapter was lost.
@@ -45,7 +45,7 @@ func (e *RequestError) Error() string {
 
 // unsupported says what the adapter lacks, in a few words ("data breakpoints").
 func unsupported(what string) error {
-	return fmt.Errorf("%w %s.", ErrUnsupported, what) //nolint:staticcheck // a sentence for the model
+	return fmt.Errorf("%w %s.", ErrUnsupported, what)
 }
 
 // lastLines is the end of a text, of whole lines and at most most bytes.

@@ -75,7 +75,9 @@ func (l *life) event(name string, body jsonx.Raw) {
 		case b.Reason == "exited":
 			delete(s.threads, b.ThreadId)
 		case len(s.threads) < maxThreads:
-			s.threads[b.ThreadId] = s.threads[b.ThreadId]
+			if _, known := s.threads[b.ThreadId]; !known {
+				s.threads[b.ThreadId] = false
+			}
 		}
 	case "process":
 		var b godap.ProcessEventBody

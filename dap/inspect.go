@@ -162,7 +162,7 @@ func (s *Session) own(path string) bool {
 	})
 }
 
-var errNoFrame = errors.New("No active stack frame. Run stack_trace first or supply frame_id.") //nolint:staticcheck // the model reads it as it is
+var errNoFrame = errors.New("No active stack frame. Run stack_trace first or supply frame_id.")
 
 // rawFrame returns what the adapter calls a frame; zero is the active one (see [Snapshot]).
 func (s *Session) rawFrame(ctx context.Context, frame int) (int, error) {

@@ -195,7 +195,7 @@ func (s *Session) anyThread(ctx context.Context) (int, error) {
 	return threads[0].ID, nil
 }
 
-var errNoThreads = errors.New("Debugger reported no threads.") //nolint:staticcheck // the model reads it as it is
+var errNoThreads = errors.New("Debugger reported no threads.")
 
 // Restart starts the program anew, by the adapter's own request or by ending it and starting it as before. One that has ended
 // takes the breakpoints that are planned (see [Debugger.Plan]) with those that it had.

@@ -84,7 +84,7 @@ func readSource(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer f.Close()
+	defer f.Close() //nolint:errcheck // it was only read
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
 		return "", errors.Join(err, fmt.Errorf("%s is no file", path))
 	}
@@ -103,7 +103,7 @@ func linesAround(path string, line int) []SourceLine {
 	if err != nil {
 		return nil
 	}
-	defer f.Close()
+	defer f.Close() //nolint:errcheck // it was only read
 	return scanLines(f, line)
 }
 

@@ -4,6 +4,7 @@
 package daptest
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -31,7 +32,7 @@ func Main() {
 	if address == "" {
 		return
 	}
-	conn, err := net.Dial("unix", address)
+	conn, err := new(net.Dialer).DialContext(context.Background(), "unix", address)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(2)
@@ -76,11 +77,11 @@ func streams(args []string) (io.Reader, io.Writer, error) {
 		var err error
 		switch name {
 		case "--listen":
-			l, err = net.Listen("unix", strings.TrimPrefix(value, "unix:"))
+			l, err = new(net.ListenConfig).Listen(context.Background(), "unix", strings.TrimPrefix(value, "unix:"))
 		case "--port":
-			l, err = net.Listen("tcp", "127.0.0.1:"+value)
+			l, err = new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:"+value)
 		case "--client-addr":
-			conn, err := net.Dial("tcp", value)
+			conn, err := new(net.Dialer).DialContext(context.Background(), "tcp", value)
 			return conn, conn, err
 		case "--never":
 			select {}
@@ -166,12 +167,12 @@ func Process(t testing.TB) (*Adapter, *dap.Spec) {
 }
 
 func newAdapter(t testing.TB) *Adapter {
-	dir, err := os.MkdirTemp("", "dt") // short: there is little room in the address of a socket
+	dir, err := os.MkdirTemp("", "dt") //nolint:usetesting // short: there is little room in the address of a socket
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	l, err := net.Listen("unix", filepath.Join(dir, "s"))
+	l, err := new(net.ListenConfig).Listen(t.Context(), "unix", filepath.Join(dir, "s"))
 	if err != nil {
 		t.Fatal(err)
 	}

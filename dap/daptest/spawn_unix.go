@@ -3,13 +3,14 @@
 package daptest
 
 import (
+	"context"
 	"os/exec"
 	"syscall"
 )
 
 // spawn starts a debuggee that leads a session of its own, as debuggers have them.
 func spawn() error {
-	cmd := exec.Command("/bin/sleep", "1000")
+	cmd := exec.CommandContext(context.Background(), "/bin/sleep", "1000")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	return cmd.Start()
 }
