@@ -250,6 +250,9 @@ func (l *life) tell(ctx context.Context, b *Breakpoint) error {
 	s.tree.mu.Lock()
 	list, caps := s.tree.groupLocked(b), s.caps
 	s.tree.mu.Unlock()
+	if b.Kind != ExceptionBreakpoint && caps.take(&Breakpoint{Kind: b.Kind}) != nil {
+		return nil // it has none of them, and may not answer a request that it does not know
+	}
 	command, args := request(list, b, &caps)
 	var body struct {
 		Breakpoints []godap.Breakpoint `json:"breakpoints"`

@@ -2,6 +2,7 @@ package dap_test
 
 import (
 	"errors"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -364,5 +365,38 @@ func TestSource_OfTheAdapter(t *testing.T) {
 	text, name, err := s.Source(within(t), 0)
 	if err != nil || name != "generated" || !strings.HasPrefix(text, "one\n") {
 		t.Errorf("source = %q, %q, %v", text, name, err)
+	}
+}
+
+// An adapter is not told of the end of a breakpoint of a kind that it does not know: some never answer then.
+func TestRemoveBreakpoint_Unsupported(t *testing.T) {
+	d := newDebugger(t, dap.Options{})
+	d.Plan(dap.Breakpoint{Kind: dap.FunctionBreakpoint, Function: "f"})
+	a, address := daptest.Listen(t)
+	p := daptest.NewProgram(a, source(t), godap.Capabilities{SupportsConfigurationDoneRequest: true})
+	s, err := d.Start(within(t), &dap.Start{Request: "launch", Address: address, Dir: filepath.Dir(p.Path)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Wait(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	if list := s.Breakpoints(); len(list) != 1 || list[0].Verified || list[0].Message == "" {
+		t.Errorf("breakpoints = %+v", list)
+	}
+	for _, b := range []dap.Breakpoint{
+		{Kind: dap.FunctionBreakpoint, Function: "f"}, {Kind: dap.InstructionBreakpoint, Instruction: "0x1"}, {Kind: dap.DataBreakpoint, DataID: "x"},
+	} {
+		if list, err := s.RemoveBreakpoint(within(t), b); err != nil || len(list) != 0 {
+			t.Errorf("%s: %+v, %v", b.Kind, list, err)
+		}
+	}
+	for _, command := range p.Seen() {
+		if strings.HasPrefix(command, "set") {
+			t.Errorf("the adapter was asked for %s", command)
+		}
+	}
+	if list := s.Breakpoints(); len(list) != 0 {
+		t.Errorf("breakpoints are left: %+v", list)
 	}
 }
