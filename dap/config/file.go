@@ -151,7 +151,8 @@ func runs(name string, field configfile.Member, all *configfile.Node) string {
 		}
 		return who + " runs: " + strings.Join(words, " ")
 	case field.Name == "args":
-		if all.Member("command") != nil {
+		// A command that is not used tells nothing of them.
+		if command := all.Member("command"); command != nil && fieldTypes["command"].Check(command) == "" {
 			return ""
 		}
 		return who + " has the arguments: " + strings.Join(field.Value.Strings(), " ")

@@ -110,6 +110,14 @@ func TestRunsOfFiles(t *testing.T) {
 	}
 }
 
+// Arguments are told of where the command beside them is not used, and they are.
+func TestRunsOfFiles_ArgumentsBesideABrokenCommand(t *testing.T) {
+	f := parsed("dap.json", `{"debugpy": {"command": 5, "args": ["-c", "evil()"]}}`)
+	if diff := cmp.Diff([]string{`adapter "debugpy" has the arguments: -c evil()`}, f.Runs); diff != "" || len(f.Problems) != 1 {
+		t.Errorf("(-want +got):\n%s\nproblems %q", diff, f.Problems)
+	}
+}
+
 // Every field either needs trust or is among those that are known to do no harm.
 func TestRunsOfFiles_AllFields(t *testing.T) {
 	for _, name := range fieldNames() {

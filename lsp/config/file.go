@@ -148,7 +148,8 @@ func (f *file) run(name string, field configfile.Member, all *configfile.Node) s
 		}
 		return who + " runs: " + strings.Join(words, " ")
 	case "args":
-		if all.Member("command") != nil {
+		// A command that is not used tells nothing of them.
+		if command := all.Member("command"); command != nil && fieldTypes["command"].Check(command) == "" {
 			return ""
 		}
 		return who + " has the arguments: " + strings.Join(field.Value.Strings(), " ")

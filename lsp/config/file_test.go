@@ -179,6 +179,15 @@ func TestRuns(t *testing.T) {
 	}
 }
 
+// Arguments are told of where the command beside them is not used, and they are.
+func TestRuns_ArgumentsBesideABrokenCommand(t *testing.T) {
+	f := &file{File: &configfile.File{Path: "lsp.json", Data: []byte(`{"gopls": {"command": 5, "args": ["-evil"]}}`)}}
+	f.parse()
+	if got := strings.Join(f.Runs, "|"); got != `server "gopls" has the arguments: -evil` || len(f.Problems) != 1 {
+		t.Errorf("%q; problems %q", got, f.Problems)
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	f.Add(`{"servers": {"x": {"command": "c", "args": ["-v"], "settings": {"n": [1e3, null]}}}, "idleTimeoutMs": 5}`, true)
 	f.Add("a: &a\n  command: x\nb:\n  <<: *a\n  args: [1, 'x', ~]\n", false)
