@@ -59,7 +59,7 @@ type debugInput struct {
 	ScopeID     int    `json:"scope_id,omitzero" jsonschema:"scope, from scopes (ref)"`
 	VariableRef int    `json:"variable_ref,omitzero" jsonschema:"variable with others in it (ref)"`
 	Name        string `json:"name,omitzero" jsonschema:"variable, for set_variable and data_breakpoint_info"`
-	Value       string `json:"value,omitzero" jsonschema:"set_variable, set_expression: new value"`
+	Value       scalar `json:"value,omitzero" jsonschema:"set_variable, set_expression: new value"`
 	Expression  string `json:"expression,omitzero" jsonschema:"evaluate, set_expression; completions: text to complete"`
 	Context     string `json:"context,omitzero" jsonschema:"evaluate: watch, repl, hover, variables or clipboard"`
 	Column      int    `json:"column,omitzero" jsonschema:"completions: where in the text, from 1; its end if absent"`
@@ -104,6 +104,22 @@ func (j *jsonText) UnmarshalJSON(data []byte) error {
 	}
 	*j = jsonText(strings.TrimSpace(text))
 	return nil
+}
+
+// scalar is a text that a model may give as a number or a truth value too.
+type scalar string
+
+// UnmarshalJSON implements the decoding of [jsonx].
+func (s *scalar) UnmarshalJSON(data []byte) error {
+	switch raw := jsonx.Raw(data); raw.Kind() {
+	case '"':
+		return jsonx.Unmarshal(raw, (*string)(s))
+	case '{', '[':
+		return errors.New("it must be a text or a number")
+	default:
+		*s = scalar(data)
+		return nil
+	}
 }
 
 // debugTool is the tool of the debugger. Calls of one answer keep their order: each is about where the last one stopped.
@@ -171,7 +187,7 @@ func newDebugCall(call *agent.Call, in *debugInput) (*debugCall, error) {
 		}
 	}
 	for _, text := range append([]string{
-		in.Program, in.Cwd, in.Core, in.File, in.Function, in.Condition, in.HitCondition, in.LogMessage, in.Expression, in.Value, in.Name, in.Host, in.MemoryReference, in.InstructionReference,
+		in.Program, in.Cwd, in.Core, in.File, in.Function, in.Condition, in.HitCondition, in.LogMessage, in.Expression, string(in.Value), in.Name, in.Host, in.MemoryReference, in.InstructionReference,
 	}, in.Args...) {
 		if strings.ContainsRune(text, 0) {
 			return nil, fmt.Errorf("%w for debug: there is a zero byte in %q", agent.ErrBadInput, cutLine(text, maxShownColumns))

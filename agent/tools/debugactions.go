@@ -107,7 +107,9 @@ func needsDataID() parameter {
 }
 
 // Values may be empty, but they have to be meant.
-func needsValue() parameter { return needs("value", func(in *debugInput) string { return in.Value }) }
+func needsValue() parameter {
+	return needs("value", func(in *debugInput) string { return string(in.Value) })
+}
 
 // What an action is about, for its title.
 func aboutPlace(c *debugCall) string {
@@ -205,7 +207,7 @@ func (c *debugCall) title() string {
 		title += " " + about
 	}
 	if c.in.Action == "set_variable" || c.in.Action == "set_expression" {
-		title += " = " + commandTitle(c.in.Value)
+		title += " = " + commandTitle(string(c.in.Value))
 	}
 	return title
 }

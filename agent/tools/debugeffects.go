@@ -72,8 +72,8 @@ func (c *debugCall) sideEffects(bare bool) []sideEffect {
 		if in.Action == "set_expression" {
 			target, plain = in.Expression, plainExpression(in.Expression, bare)
 		}
-		shown := target + " = " + in.Value
-		if plain && plainExpression(in.Value, bare) {
+		shown := target + " = " + string(in.Value)
+		if plain && plainExpression(string(in.Value), bare) {
 			list = append(list, c.sideEffect(c.title(), shown, "changes of variables of "+c.programName(), "variables"))
 		} else {
 			exact(c.title(), shown)

@@ -298,14 +298,20 @@ func (c *debugCall) startEffects(st *debugStart, dir, title string) ([]agent.Eff
 	e := agent.Effect{Action: agent.ActionDebug, Path: st.program, Title: title, Covers: "this exact " + st.start.Request}
 	real := c.call.FS.RealPath(st.program)
 	if st.plain && c.call.Workspace.Contains(st.program) && real != "" {
-		e.Subject = fmt.Sprintf("launch %q %q %q %q", st.start.Adapter.Path, st.start.Adapter.Args, st.mode, real)
+		a := st.start.Adapter
+		e.Subject = fmt.Sprintf("launch %q %q %q %q %q %q %q", a.Name, a.Path, a.Args, a.Env, a.LaunchDefaults, st.mode, real)
 		e.Covers = fmt.Sprintf("launches of %s with %s", display(&c.call.Workspace, st.program), st.start.Adapter.Name)
 	} else {
-		args, err := jsonx.Marshal(st.start.Arguments)
+		arguments := maps.Clone(st.start.Arguments)
+		if c.in.Arguments == "" && c.in.Configuration == "" {
+			delete(arguments, "output") // where a program is built is chosen anew each time
+		}
+		args, err := jsonx.Marshal(arguments)
 		if err != nil {
 			return nil, fmt.Errorf("%w for debug: the arguments can not be sent: %w", agent.ErrBadInput, err)
 		}
-		e.Subject = fmt.Sprintf("exact %q %q %q %q %q %s", st.start.Adapter.Path, st.start.Adapter.Args, st.start.Address, st.start.Request, dir, args)
+		a := st.start.Adapter
+		e.Subject = fmt.Sprintf("exact %q %q %q %q %q %q %q %s", a.Name, a.Path, a.Args, a.Env, st.start.Address, st.start.Request, dir, args)
 		if c.in.PID != 0 {
 			e.Subject += " " + processIdentity(c.in.PID) // ids are used again
 		}

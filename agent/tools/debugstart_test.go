@@ -1,6 +1,7 @@
 package tools_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/gajae-code/gjc/dap/daptest"
@@ -21,4 +22,17 @@ func TestDebug_LaunchTellsOutput(t *testing.T) {
 		p.End(0)
 	})
 	wants2(t, debug(t, p.World, "continue", nil), "Output since the last stop:\nbye", "Program terminated with exit code 0.")
+}
+
+// Models give numbers where texts are meant.
+func TestDebug_ValueAsANumber(t *testing.T) {
+	p := play(t)
+	p.launch(t)
+	got := make(chan string, 1)
+	p.Handle("setExpression", func(r *daptest.Request) { got <- string(r.Arguments); r.Respond(map[string]any{"value": "5"}) })
+	wants(t, debug(t, p.World, "set_expression", input{"expression": "line", "value": 5}), "line = 5")
+	if args := <-got; !strings.Contains(args, `"value":"5"`) {
+		t.Errorf("arguments = %s", args)
+	}
+	wants(t, debugFails(t, p.World, "set_expression", input{"expression": "line", "value": []int{5}}), "it must be a text or a number")
 }

@@ -95,7 +95,7 @@ func (c *debugCall) inScope(ctx context.Context, err error) error {
 }
 
 func runSetVariable(ctx context.Context, c *debugCall) (*agent.Result, error) {
-	v, err := c.session.SetVariable(ctx, c.ref(), c.in.Name, c.in.Value)
+	v, err := c.session.SetVariable(ctx, c.ref(), c.in.Name, string(c.in.Value))
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func runSetVariable(ctx context.Context, c *debugCall) (*agent.Result, error) {
 }
 
 func runSetExpression(ctx context.Context, c *debugCall) (*agent.Result, error) {
-	v, err := c.session.SetExpression(ctx, c.in.Expression, c.in.Value, c.in.FrameID)
+	v, err := c.session.SetExpression(ctx, c.in.Expression, string(c.in.Value), c.in.FrameID)
 	if err != nil {
 		return nil, c.inScope(ctx, err)
 	}
