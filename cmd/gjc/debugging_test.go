@@ -121,11 +121,17 @@ type debugAdapter struct {
 	hunt, steps []debugStep
 	// states bring the adapter to a state, in which it is killed: by name.
 	states map[string][]debugStep
-	// process is the name of the adapter's executable, to be killed.
+	// process is part of the adapter's command line, by which it is found to be killed.
 	process string
+	// behind sets a breakpoint behind that, which the program comes to when it is started again. Without one it is waited for in
+	// vain.
+	behind string
 }
 
-func debugAdapters() []*debugAdapter { return []*debugAdapter{goAdapter()} }
+// launching is the state of a session whose adapter does not come to a program to debug.
+const launching = "launching"
+
+func debugAdapters() []*debugAdapter { return []*debugAdapter{goAdapter(), pythonAdapter()} }
 
 // Every adapter is asked for every action, if only to say that it has not got it.
 func TestDebugAdapters_Complete(t *testing.T) {
@@ -177,7 +183,7 @@ func (a *debugAdapter) run(t *testing.T) {
 		wantNoneLeft(t, mark)
 	})
 	for name, steps := range a.states {
-		t.Run("kill/"+name, func(t *testing.T) { a.killed(t, steps) })
+		t.Run("kill/"+name, func(t *testing.T) { a.killed(t, name, steps) })
 	}
 }
 
@@ -191,7 +197,7 @@ func (h *debugHost) all(t *testing.T, steps []debugStep) {
 }
 
 // killed brings the adapter to a state, kills it, and looks at what is left: nothing but words.
-func (a *debugAdapter) killed(t *testing.T, steps []debugStep) {
+func (a *debugAdapter) killed(t *testing.T, state string, steps []debugStep) {
 	mark := markOf(t)
 	h := a.start(t, mark)
 	h.all(t, steps)
@@ -199,7 +205,14 @@ func (a *debugAdapter) killed(t *testing.T, steps []debugStep) {
 	h.do(t, debugStep{do: "sessions", until: "Status: terminated", want: []string{"debug adapter died"}})
 	h.do(t, debugStep{do: "stack_trace", fails: true, want: []string{"debug adapter died"}})
 	wantOnlyGjc(t, mark)
-	h.do(t, does("restart timeout=5", "Session: debug-"))
+	timeout := "5"
+	if a.behind != "" {
+		h.do(t, does(a.behind, "kept for the next launch"))
+		if timeout = "120"; state == launching { // once more
+			timeout = "15"
+		}
+	}
+	h.do(t, does("restart timeout="+timeout, "Session: debug-"))
 	h.do(t, does("terminate", "Debug session terminated."))
 	h.t = t
 	h.stop()
