@@ -18,8 +18,11 @@ import (
 const (
 	defaultInitialize = 30 * time.Second
 	maxMessage        = 64 << 20
-	// exitSettles is how long the exit status of a process whose output has ended is waited for.
-	exitSettles = 250 * time.Millisecond
+	// exitSettles is how long the exit status of a process whose output has ended is waited for: it is as good as there, but
+	// for a machine that is busy.
+	exitSettles = 2 * time.Second
+	// lastWords is how long what an adapter has said before its end may be on its way.
+	lastWords = 250 * time.Millisecond
 	// terminatedAfter is how long an adapter that told of the program's exit may take to say that it is done.
 	terminatedAfter = time.Second
 	// politeTerminate is how long a program may take to heed terminate.
@@ -268,6 +271,9 @@ func (l *life) fail(err error) {
 		s.ended = s.failure
 	}
 	s.tree.mu.Unlock()
+	if !wanted && s.tree.root == s {
+		s.debugger.planAgain(s)
+	}
 	l.quit(nil)
 }
 
@@ -328,7 +334,7 @@ func (l *life) watch() {
 	case <-l.client.over:
 	case <-exited:
 		// What it said last may still be on its way.
-		t := time.NewTimer(exitSettles)
+		t := time.NewTimer(lastWords)
 		select {
 		case <-l.client.over:
 		case <-l.leave:

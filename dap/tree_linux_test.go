@@ -54,7 +54,7 @@ func TestProcessTree_IsGone(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			opts := dap.Options{}
 			if how == "idle" {
-				opts.Idle = time.Second
+				opts.Idle = 5 * time.Second
 			}
 			d := newDebugger(t, opts)
 			a, spec := daptest.Process(t)
@@ -66,8 +66,21 @@ func TestProcessTree_IsGone(t *testing.T) {
 			if err := s.Wait(within(t)); err != nil {
 				t.Fatal(err)
 			}
+			// The session is used until the debuggee is there.
+			asked := make(chan *daptest.Request, 1)
+			p.Handle("evaluate", func(r *daptest.Request) { asked <- r })
+			done := make(chan error, 1)
+			go func() {
+				_, err := s.Evaluate(within(t), "x", "watch", 0)
+				done <- err
+			}()
+			r := <-asked
 			a.Spawn()
 			pids := until(t, spec.Env[0], 2)
+			r.Respond(map[string]any{"result": "1"})
+			if err := <-done; err != nil {
+				t.Fatal(err)
+			}
 			switch how {
 			case "terminate":
 				err = s.Terminate(within(t), true)

@@ -171,7 +171,8 @@ func goAdapter() *debugAdapter {
 			does("sessions", "Session: debug-", "Status: stopped"),
 			does("continue timeout=60", "Program terminated with exit code 0.", "3_accounts"),
 			// A program that runs on is paused.
-			does(`launch {"program": "bank", "args": ["wait"], "stop_on_entry": false, "timeout": 5}`, "Status: running"),
+			does(`launch {"program": "bank", "args": ["wait"], "stop_on_entry": false, "timeout": 5}`, "Session: debug-"),
+			{do: "sessions", until: "Status: running"},
 			fails("stack_trace", "the program is running"),
 			does("pause", "Program paused at main.go:42"),
 			does("continue timeout=5", "Program is still running after 5s. Use pause to interrupt and inspect state."),
@@ -182,7 +183,10 @@ func goAdapter() *debugAdapter {
 			// The compiler never comes to an end.
 			"launching": {does(`launch {"program": ".", "timeout": 5, "arguments": {"buildFlags": ["-toolexec", "sh -c 'sleep 600' x"]}}`, "Status: launching")},
 			"stopped": {does("launch program=bank mode=exec", "Status: stopped")},
-			"running": {does(`launch {"program": "bank", "args": ["wait"], "stop_on_entry": false, "timeout": 5}`, "Status: running")},
+			"running": {
+				does(`launch {"program": "bank", "args": ["wait"], "stop_on_entry": false, "timeout": 5}`, "Session: debug-1"),
+				{do: "sessions", until: "Status: running"},
+			},
 		},
 	}
 }

@@ -73,3 +73,26 @@ func TestDebugger_AttachToGo(t *testing.T) {
 		t.Error("the program that was attached to has gone with gjc")
 	}
 }
+
+// A core file is looked at where the program died, and not run.
+func TestDebugger_CoreOfGo(t *testing.T) {
+	t.Parallel()
+	a := goAdapter()
+	mark := markOf(t)
+	h := a.start(t, mark)
+	writeFile(t, filepath.Join(h.work, "dump.txt"), "break main.greet\ncontinue\ndump core.bank\nexit\n")
+	cmd := exec.CommandContext(t.Context(), testenv.NeedsDelve(t), "exec", "./bank", "--init", "dump.txt", "--allow-non-terminal-interactive=true")
+	cmd.Dir = h.work
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if _, err := os.Stat(filepath.Join(h.work, "core.bank")); err != nil {
+		testenv.Skip(t, "dlv makes no core file here: %v", err)
+	}
+	h.do(t, does("launch program=bank core=core.bank", "Adapter: dlv", "Status: stopped"))
+	h.do(t, does("threads", "main.greet"))
+	h.do(t, does("inspect", "#0 "))
+	h.do(t, does("terminate", "Debug session terminated."))
+	h.stop()
+	wantNoneLeft(t, mark)
+}
