@@ -182,7 +182,7 @@ func goAdapter() *debugAdapter {
 		states: map[string][]debugStep{
 			// The compiler never comes to an end.
 			"launching": {does(`launch {"program": ".", "timeout": 5, "arguments": {"buildFlags": ["-toolexec", "sh -c 'sleep 600' x"]}}`, "Status: launching")},
-			"stopped": {does("launch program=bank mode=exec", "Status: stopped")},
+			"stopped":   {does("launch program=bank mode=exec", "Status: stopped")},
 			"running": {
 				does(`launch {"program": "bank", "args": ["wait"], "stop_on_entry": false, "timeout": 5}`, "Session: debug-1"),
 				{do: "sessions", until: "Status: running"},
