@@ -347,7 +347,7 @@ func (c *debugCall) cancelled(ctx context.Context) *agent.Result {
 
 // result is text for the model, within its bounds; what does not fit is kept as an artifact.
 func (c *debugCall) result(ctx context.Context, text string) *agent.Result {
-	return &agent.Result{Text: boundedText(ctx, c.call, "debug", text, c.notes), Locations: c.followed}
+	return &agent.Result{Text: visible(boundedText(ctx, c.call, "debug", text, c.notes)), Locations: c.followed}
 }
 
 func (c *debugCall) follow(path string, line int) {

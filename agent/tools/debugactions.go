@@ -209,7 +209,7 @@ func (c *debugCall) title() string {
 	if c.in.Action == "set_variable" || c.in.Action == "set_expression" {
 		title += " = " + commandTitle(string(c.in.Value))
 	}
-	return title
+	return visibleLine(title)
 }
 
 func aboutInstruction(c *debugCall) string {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 
 	"github.com/gajae-code/gjc/agent"
@@ -41,11 +42,8 @@ func (c *debugCall) planAttach(ctx context.Context, dir string, extra map[string
 		a.Program = st.program
 	}
 	if in.PID != 0 {
-		if err := c.attachable(in.PID); err != nil {
+		if err := c.attachable(in.PID); err != nil { // before anything is asked about an adapter for it
 			return nil, err
-		}
-		if line := processCommand(in.PID); line != "" {
-			st.shown = append(st.shown, fmt.Sprintf("Process %d: %s", in.PID, cutLine(line, maxColumns)))
 		}
 	}
 	spec, err := c.adapter(ctx, dap.Wanted{Adapter: in.Adapter, Program: st.program, Dir: dir, Attach: true, Remote: in.Port != 0, PID: in.PID})
@@ -60,12 +58,37 @@ func (c *debugCall) planAttach(ctx context.Context, dir string, extra map[string
 	return st, nil
 }
 
+// processes looks at the processes that a start would attach to: the call may name one, and so may a configuration or the
+// arguments.
+func (c *debugCall) processes(st *debugStart) error {
+	if st.start.Request != "attach" {
+		return nil
+	}
+	for _, name := range []string{"processId", "pid"} {
+		pid, err := strconv.Atoi(fmt.Sprint(st.start.Arguments[name]))
+		if n, ok := st.start.Arguments[name].(float64); ok {
+			pid, err = int(n), nil
+		}
+		if err != nil || pid <= 0 {
+			continue
+		}
+		if err := c.attachable(pid); err != nil {
+			return err
+		}
+		st.identity += " " + processIdentity(pid)
+		if line := processCommand(pid); line != "" {
+			st.shown = append(st.shown, fmt.Sprintf("Process %d: %s", pid, cutLine(line, maxColumns)))
+		}
+	}
+	return nil
+}
+
 // attachable complains about a process that is not there, or not the user's own.
 func (c *debugCall) attachable(pid int) error {
 	switch {
 	case pid == os.Getpid():
 		return fmt.Errorf("process %d is gjc itself, which can not debug itself", pid)
-	case pid == os.Getppid():
+	case slices.Contains(ancestors(), pid):
 		return fmt.Errorf("process %d is the one that has started gjc: it would stand still, and gjc with it", pid)
 	}
 	return ownProcess(pid)

@@ -68,7 +68,7 @@ func (c *debugCall) sideEffects(bare bool) []sideEffect {
 			exact(c.title(), "Evaluate for a data breakpoint:\n"+in.Name)
 		}
 	case "set_variable", "set_expression":
-		target, plain := in.Name, true
+		target, plain := in.Name, plainExpression(in.Name, false) // some adapters make one text of name and value, and run it
 		if in.Action == "set_expression" {
 			target, plain = in.Expression, plainExpression(in.Expression, bare)
 		}
@@ -125,7 +125,7 @@ func (c *debugCall) sideEffect(title, shown, covers, subject string) sideEffect 
 	} else {
 		subject = fmt.Sprintf("%s %s", c.in.Action, subject)
 	}
-	return sideEffect{agent.Effect{Action: agent.ActionDebug, Subject: subject, Covers: covers, Title: title}, shown}
+	return sideEffect{agent.Effect{Action: agent.ActionDebug, Subject: subject, Covers: covers, Title: title}, visible(shown)}
 }
 
 // programName is the program of the session, for people.

@@ -11,6 +11,16 @@ import (
 
 // explain words an error for the model: what it means, and the next sensible step. ctx is the one with the call's time.
 func (c *debugCall) explain(ctx context.Context, err error) error {
+	if err = c.worded(ctx, err); err == nil {
+		return nil
+	}
+	if text := visible(err.Error()); text != err.Error() {
+		return &debugError{err, text}
+	}
+	return err
+}
+
+func (c *debugCall) worded(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}

@@ -71,7 +71,7 @@ func runInspect(ctx context.Context, c *debugCall) (*agent.Result, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Session: %s, %s", snap.ID, snap.State)
 	if snap.Stop != nil {
-		fmt.Fprintf(&b, " (%s)", snap.Stop.Reason)
+		fmt.Fprintf(&b, " (%s)", oneLine(snap.Stop.Reason, maxShownColumns))
 	}
 	b.WriteString("\n")
 	left := 0
@@ -197,7 +197,7 @@ func (c *debugCall) inspectedText(f *inspected, n int) string {
 		case len(sc.variables) == 0:
 			continue
 		}
-		fmt.Fprintf(&b, "  %s:\n", sc.Name)
+		fmt.Fprintf(&b, "  %s:\n", oneLine(sc.Name, maxShownValue))
 		for j := range sc.variables {
 			v := &sc.variables[j]
 			b.WriteString("  - " + valueText(v.Name, v.Value, v.Type, v.Ref) + "\n")
@@ -217,12 +217,12 @@ func (c *debugCall) inspectedText(f *inspected, n int) string {
 
 // frameText is a frame on one line.
 func (c *debugCall) frameText(f *dap.Frame) string {
-	text := f.Name
+	text := oneLine(f.Name, maxShownColumns)
 	switch {
 	case f.Path != "":
 		text += " @ " + c.place(f.Path, f.Line, f.Column)
 	case f.Source != nil && f.Source.Name != "":
-		text += fmt.Sprintf(" @ %s:%d", f.Source.Name, f.Line)
+		text += fmt.Sprintf(" @ %s:%d", oneLine(f.Source.Name, maxShownColumns), f.Line)
 	case f.InstructionPointer != "":
 		text += " @ " + f.InstructionPointer
 	}
@@ -290,7 +290,7 @@ func runScopes(ctx context.Context, c *debugCall) (*agent.Result, error) {
 		if s.Expensive {
 			expensive = "yes"
 		}
-		fmt.Fprintf(&b, "- %s: ref=%d, expensive=%s", s.Name, s.Ref, expensive)
+		fmt.Fprintf(&b, "- %s: ref=%d, expensive=%s", oneLine(s.Name, maxShownValue), s.Ref, expensive)
 		if s.Hint != "" {
 			b.WriteString(", hint=" + s.Hint)
 		}

@@ -32,6 +32,8 @@ type debugStart struct {
 	shown []string
 	// dir is where the program runs, if that is not where the adapter does.
 	dir string
+	// identity tells the processes to attach to from others: ids are used again.
+	identity string
 	// secrets are not to be shown.
 	secrets []string
 }
@@ -64,6 +66,9 @@ func (c *debugCall) planStart(ctx context.Context, plan *agent.CallPlan, prep *d
 		st, err = c.planLaunch(ctx, dir, extra)
 	}
 	if err != nil {
+		return err
+	}
+	if err := c.processes(st); err != nil {
 		return err
 	}
 	st.start.Roots = append([]string{c.call.Workspace.Cwd}, c.call.Workspace.Additional...)
@@ -244,11 +249,6 @@ func (c *debugCall) planConfiguration(ctx context.Context, extra map[string]any)
 	if in.Cwd != "" {
 		args["cwd"] = c.call.Workspace.Resolve(in.Cwd)
 	}
-	if in.PID != 0 && cfg.Request == "attach" {
-		if err := c.attachable(in.PID); err != nil {
-			return nil, err
-		}
-	}
 	if len(in.Env) > 0 {
 		env := make(map[string]any)
 		if had, ok := args["env"].(map[string]any); ok {
@@ -312,9 +312,7 @@ func (c *debugCall) startEffects(st *debugStart, dir, title string) ([]agent.Eff
 		}
 		a := st.start.Adapter
 		e.Subject = fmt.Sprintf("exact %q %q %q %q %q %q %q %s", a.Name, a.Path, a.Args, a.Env, st.start.Address, st.start.Request, dir, args)
-		if c.in.PID != 0 {
-			e.Subject += " " + processIdentity(c.in.PID) // ids are used again
-		}
+		e.Subject += st.identity
 	}
 	effects := []agent.Effect{e}
 	paths := []string{dir, c.in.Core, st.dir}
@@ -331,22 +329,22 @@ func (c *debugCall) startEffects(st *debugStart, dir, title string) ([]agent.Eff
 func (c *debugCall) startText(st *debugStart) (string, error) {
 	var b strings.Builder
 	start := &st.start
-	fmt.Fprintf(&b, "%s %s", strings.ToUpper(start.Request[:1])+start.Request[1:], display(&c.call.Workspace, start.Program))
+	fmt.Fprintf(&b, "%s %s", strings.ToUpper(start.Request[:1])+start.Request[1:], visibleLine(display(&c.call.Workspace, start.Program)))
 	for _, arg := range c.in.Args {
-		b.WriteString(" " + quoteArg(arg))
+		b.WriteString(" " + visibleLine(quoteArg(arg)))
 	}
 	fmt.Fprintf(&b, "\nAdapter: %s", start.Adapter.Name)
 	if start.Address != "" {
-		b.WriteString(" at " + start.Address)
+		b.WriteString(" at " + visibleLine(start.Address))
 	} else {
-		b.WriteString(" (" + strings.Join(append([]string{start.Adapter.Path}, start.Adapter.Args...), " ") + ")")
+		b.WriteString(" (" + visibleLine(strings.Join(append([]string{start.Adapter.Path}, start.Adapter.Args...), " ")) + ")")
 	}
-	fmt.Fprintf(&b, "\nDirectory: %s\n", start.Dir)
+	fmt.Fprintf(&b, "\nDirectory: %s\n", visibleLine(start.Dir))
 	for _, name := range slices.Sorted(maps.Keys(c.in.Env)) {
-		fmt.Fprintf(&b, "Environment: %s=%s\n", name, c.in.Env[name])
+		fmt.Fprintf(&b, "Environment: %s=%s\n", name, visibleLine(c.in.Env[name]))
 	}
 	for _, line := range st.shown {
-		b.WriteString(line + "\n")
+		b.WriteString(visibleLine(line) + "\n")
 	}
 	if c.in.Configuration != "" || c.in.Arguments != "" {
 		args, err := jsonx.Marshal(maskEnv(start.Arguments))
@@ -357,7 +355,7 @@ func (c *debugCall) startText(st *debugStart) (string, error) {
 		if err := raw.Indent(); err != nil {
 			return "", err
 		}
-		fmt.Fprintf(&b, "Arguments of the adapter:\n%s\n", raw)
+		fmt.Fprintf(&b, "Arguments of the adapter:\n%s\n", visible(string(raw)))
 	}
 	text := strings.TrimRight(b.String(), "\n")
 	for _, secret := range st.secrets {

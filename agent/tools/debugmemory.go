@@ -56,7 +56,7 @@ func runDisassemble(ctx context.Context, c *debugCall) (*agent.Result, error) {
 		}
 		text := oneLine(ins.Instruction, maxShownColumns)
 		if ins.Symbol != "" {
-			text += "  <" + ins.Symbol + ">"
+			text += "  <" + oneLine(ins.Symbol, maxShownValue) + ">"
 		}
 		fmt.Fprintf(w, "%s %s\t%s\t%s\n", mark, ins.Address, ins.InstructionBytes, text)
 	}
@@ -163,7 +163,7 @@ func runModules(ctx context.Context, c *debugCall) (*agent.Result, error) {
 	fmt.Fprintf(w, "ID\tName\tPath\tSymbols\tRange\n")
 	for i := range list {
 		m := &list[i]
-		fmt.Fprintf(w, "%v\t%s\t%s\t%s\t%s\n", m.Id, m.Name, display(&c.call.Workspace, m.Path), m.SymbolStatus, m.AddressRange)
+		fmt.Fprintf(w, "%v\t%s\t%s\t%s\t%s\n", m.Id, oneLine(m.Name, maxShownColumns), oneLine(display(&c.call.Workspace, m.Path), maxColumns), m.SymbolStatus, m.AddressRange)
 	}
 	_ = w.Flush() // into memory
 	if shown := c.in.StartModule + len(list); total > shown {
@@ -184,7 +184,7 @@ func runLoadedSources(ctx context.Context, c *debugCall) (*agent.Result, error) 
 		if s.Path != "" {
 			name = display(&c.call.Workspace, s.Path)
 		}
-		b.WriteString("- " + name)
+		b.WriteString("- " + oneLine(name, maxColumns))
 		if s.SourceReference != 0 {
 			fmt.Fprintf(&b, " [source_reference=%d]", s.SourceReference)
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -37,6 +38,19 @@ func processStat(pid int) []string {
 	}
 	_, rest, _ := strings.Cut(string(data[max(bytes.LastIndexByte(data, ')'), 0):]), ") ")
 	return strings.Fields(rest)
+}
+
+// ancestors are the processes that gjc was started by, and those by which they were.
+func ancestors() []int {
+	var all []int
+	for pid := os.Getppid(); pid > 0 && !slices.Contains(all, pid); {
+		all = append(all, pid)
+		pid = 0
+		if fields := processStat(all[len(all)-1]); len(fields) > 1 {
+			pid, _ = strconv.Atoi(fields[1]) // none where it is no number
+		}
+	}
+	return all
 }
 
 // processIdentity tells one process of an id from another: when it was started.

@@ -2,6 +2,7 @@ package tools
 
 import (
 	"errors"
+	"os"
 	"syscall"
 )
 
@@ -17,6 +18,8 @@ func ownProcess(pid int) error {
 	}
 	return syscall.CloseHandle(handle)
 }
+
+func ancestors() []int { return []int{os.Getppid()} }
 
 func processIdentity(int) string { return "" }
 

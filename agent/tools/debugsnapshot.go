@@ -93,7 +93,7 @@ func (c *debugCall) outcome(s, at *dap.Snapshot, verb string) string {
 	case at.Stop != nil && at.Top != nil:
 		return fmt.Sprintf("%s stopped in %s, called at %s.", verb, c.frameText(at.Top), c.place(at.Frame.Path, at.Frame.Line, at.Frame.Column))
 	case at.Stop != nil && at.Frame.Path == "":
-		return fmt.Sprintf("%s stopped in %s, which has no source on disk.", verb, at.Frame.Name)
+		return fmt.Sprintf("%s stopped in %s, which has no source on disk.", verb, oneLine(at.Frame.Name, maxShownColumns))
 	case at.Stop != nil:
 		return fmt.Sprintf("%s stopped at %s.", verb, c.place(at.Frame.Path, at.Frame.Line, at.Frame.Column))
 	case s.State == dap.StateRunning:
@@ -139,7 +139,7 @@ func (c *debugCall) writeHead(b *strings.Builder, s *dap.Snapshot) {
 // writeStop says where the program stands and why.
 func (c *debugCall) writeStop(b *strings.Builder, s *dap.Snapshot, full bool) {
 	if stop := s.Stop; stop != nil {
-		reason := stop.Reason
+		reason := oneLine(stop.Reason, maxShownColumns)
 		for _, more := range []string{stop.Description, stop.Text} {
 			if more != "" && !strings.EqualFold(more, stop.Reason) && !strings.Contains(reason, more) {
 				reason += ", " + oneLine(more, maxShownColumns)
@@ -154,7 +154,7 @@ func (c *debugCall) writeStop(b *strings.Builder, s *dap.Snapshot, full bool) {
 		fmt.Fprintf(b, "Top frame: %s\n", c.frameText(s.Top))
 	}
 	if f := s.Frame; f != nil {
-		fmt.Fprintf(b, "Frame: %s", f.Name)
+		fmt.Fprintf(b, "Frame: %s", oneLine(f.Name, maxShownColumns))
 		if s.Stop != nil && s.Stop.Thread > 1 {
 			fmt.Fprintf(b, " (thread %d)", s.Stop.Thread)
 		}
@@ -204,7 +204,7 @@ func writeVariables(b *strings.Builder, s *dap.Snapshot, all bool) {
 				b.WriteString("- " + valueText(ch.Name, ch.Value, ch.Type, 0) + " new\n")
 				continue
 			}
-			fmt.Fprintf(b, "- %s: %s → %s\n", ch.Name, oneLine(ch.Old, maxShownValue), oneLine(ch.Value, maxShownValue))
+			fmt.Fprintf(b, "- %s: %s → %s\n", oneLine(ch.Name, maxShownColumns), oneLine(ch.Old, maxShownValue), oneLine(ch.Value, maxShownValue))
 		}
 		return
 	}
@@ -224,7 +224,7 @@ func writeVariables(b *strings.Builder, s *dap.Snapshot, all bool) {
 // valueText is a variable on one line.
 func valueText(name, value, typ string, ref int) string {
 	value = oneLine(value, maxShownValue)
-	text := name + " = " + value
+	text := oneLine(name, maxShownColumns) + " = " + value
 	if typ != "" && !strings.HasPrefix(value, typ) { // some adapters write the type before the value
 		text += " (" + oneLine(typ, maxShownColumns) + ")"
 	}
