@@ -171,7 +171,7 @@ func NewDebugger(opts Options) *Debugger {
 
 // Start starts an adapter, or connects to one, and begins a session with the breakpoints that are planned. It returns when
 // the adapter has answered initialize; launching, configuring and running go on by themselves, and [Session.Wait] tells how
-// they went. Where Start fails nothing is left.
+// they went. Where Start fails nothing is left; where it or the launch fails, the breakpoints are planned again.
 func (d *Debugger) Start(ctx context.Context, st *Start) (*Session, error) {
 	d.mu.Lock()
 	if d.closed {
@@ -190,18 +190,18 @@ func (d *Debugger) Start(ctx context.Context, st *Start) (*Session, error) {
 	}
 	d.starts++
 	s := newSession(d, fmt.Sprintf("debug-%d", d.starts), st)
-	s.tree.breakpoints = slices.Clone(d.planned)
+	s.tree.breakpoints, d.planned = d.planned, nil
 	d.sessions = append(d.sessions, s)
 	d.mu.Unlock()
 
 	if err := s.begin(ctx); err != nil {
+		d.planAgain(s)
 		d.mu.Lock()
 		d.sessions = slices.DeleteFunc(d.sessions, func(o *Session) bool { return o == s })
 		d.mu.Unlock()
 		return nil, err
 	}
 	d.mu.Lock()
-	d.planned = nil
 	d.current = s
 	d.forgetLocked()
 	d.mu.Unlock()
@@ -278,6 +278,32 @@ func (d *Debugger) Unplan(b Breakpoint) []Breakpoint {
 	defer d.mu.Unlock()
 	d.planned = slices.DeleteFunc(d.planned, func(o Breakpoint) bool { return o.same(&b) })
 	return slices.Clone(d.planned)
+}
+
+// planAgain keeps the breakpoints of a session that did not come to run for the next one: they were set for the program,
+// and the reader goes on to mend and to launch it again. What was planned since counts more.
+func (d *Debugger) planAgain(s *Session) {
+	list, exceptions := make([]Breakpoint, 0), make([]Breakpoint, 0)
+	for _, b := range s.Breakpoints() {
+		b.ID, b.Verified, b.Message, b.ActualPath, b.ActualLine = 0, false, "", "", 0
+		switch b.Kind {
+		case InstructionBreakpoint, DataBreakpoint: // places in a process that is gone
+		case ExceptionBreakpoint:
+			exceptions = append(exceptions, b)
+		default:
+			list = append(list, b)
+		}
+	}
+	caps := capabilities{Capabilities: s.Capabilities()}
+	if !slices.Equal(exceptions, caps.defaultFilters()) { // the adapter's own choice is not the next one's
+		list = append(list, exceptions...)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, b := range d.planned {
+		list = put(list, b)
+	}
+	d.planned = list
 }
 
 // Planned returns the breakpoints for the next session.
