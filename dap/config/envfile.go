@@ -1,6 +1,7 @@
 package config
 
 import (
+	"maps"
 	"path/filepath"
 	"strings"
 
@@ -29,8 +30,9 @@ func (r *resolver) path(path string) string {
 	return filepath.Join(r.root, path)
 }
 
-// envFile puts the files that envFile names under the arguments' environment.
-func (r *resolver) envFile(arguments map[string]any) {
+// envFile puts the files that envFile names under the arguments' environment. It returns the names whose values are from
+// there: they may be secrets, which people keep in such files.
+func (r *resolver) envFile(arguments map[string]any) (names []string) {
 	var files []string
 	switch v := arguments["envFile"].(type) {
 	case string:
@@ -62,14 +64,17 @@ func (r *resolver) envFile(arguments map[string]any) {
 		}
 	}
 	if len(merged) == 0 {
-		return
+		return nil
 	}
-	if env, ok := arguments["env"].(map[string]any); ok {
-		for name, value := range env {
-			merged[name] = value
+	env, _ := arguments["env"].(map[string]any)
+	for name := range merged {
+		if _, over := env[name]; !over {
+			names = append(names, name)
 		}
 	}
+	maps.Copy(merged, env)
 	arguments["env"] = merged
+	return names
 }
 
 // parseEnv reads lines of the form NAME=value. A value may stand in quotes; what begins with # is a comment.

@@ -318,13 +318,21 @@ func (r *resolver) configuration(ctx context.Context, e *launchEntry) (*Configur
 		made.Notes = append(made.Notes, "the editor would run the task "+taskName(task)+" first (preLaunchTask; tasks.json has it); run its command with bash before this")
 	}
 	r.absolute(made.Arguments)
-	r.envFile(made.Arguments)
+	hidden := r.envFile(made.Arguments)
 	made.Notes = append(made.Notes, r.notes...)
 	if names := scrub(made.Arguments); len(names) > 0 {
 		made.Notes = append(made.Notes, strings.Join(names, ", ")+": kept from the program, as gjc's own keys are")
 	}
 	made.Secrets = r.secrets
-	made.Runs = Runs(made.Arguments)
+	shown := cloneMap(made.Arguments)
+	if env, ok := shown["env"].(map[string]any); ok {
+		for _, name := range hidden {
+			if _, kept := env[name]; kept {
+				env[name] = "…"
+			}
+		}
+	}
+	made.Runs = Runs(shown)
 	for i := range made.Runs {
 		for _, secret := range made.Secrets {
 			made.Runs[i] = strings.ReplaceAll(made.Runs[i], secret, "…")

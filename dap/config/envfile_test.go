@@ -1,0 +1,28 @@
+package config_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/gajae-code/gjc/dap/config"
+)
+
+// What the user is asked about names the variables of an environment file, and not what they hold: that may be secret.
+func TestConfiguration_EnvFileIsNotShown(t *testing.T) {
+	m := newMachine(t)
+	m.write(".vscode/launch.json", `{"configurations": [{
+		"name": "x", "type": "go", "request": "launch", "program": ".", "env": {"OWN": "own", "LD_PRELOAD": "/x.so"}, "envFile": ".env",
+	}]}`)
+	m.write(".env", "PASSWORD=hunter2\nOWN=other\n")
+	c, err := config.New(m.options()).Configuration(t.Context(), "x", config.Resolve{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := `env: {"LD_PRELOAD":"/x.so","OWN":"own","PASSWORD":"…"}`; !slices.Contains(c.Runs, want) {
+		t.Errorf("it runs %q, want %q among it", c.Runs, want)
+	}
+	env, _ := c.Arguments["env"].(map[string]any)
+	if env["PASSWORD"] != "hunter2" || env["OWN"] != "own" {
+		t.Errorf("the program gets %v", env)
+	}
+}
