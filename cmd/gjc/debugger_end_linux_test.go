@@ -1,0 +1,338 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/dap/daptest"
+	"github.com/gajae-code/gjc/internal/testenv"
+)
+
+// forks is a program that leaves a process behind, in a session of its own and with a parent that has ended, and waits.
+const forks = `package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+)
+
+func main() {
+	if len(os.Args) > 1 && os.Args[1] == "middle" {
+		cmd := exec.Command("/bin/sleep", "1000")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		if err := cmd.Start(); err != nil {
+			panic(err)
+		}
+		return
+	}
+	if err := exec.Command(os.Args[0], "middle").Run(); err != nil {
+		panic(err)
+	}
+	fmt.Println("it has forked")
+	for {
+		time.Sleep(time.Hour)
+	}
+}
+`
+
+func forkingProgram() map[string]string {
+	return map[string]string{"go.mod": "module example.test/forks\n\ngo 1.26\n", "main.go": forks}
+}
+
+// debugState is a point in the life of a debug session.
+type debugState struct {
+	name string
+	// start starts gjc and brings it there. It returns the end of the turn, where one is under way.
+	start func(t *testing.T, mark string) (*debugEditor, <-chan error)
+	// adapter is what the command line of the adapter's process has.
+	adapter string
+	// sleeps says that the program has left a process behind.
+	sleeps bool
+}
+
+func debugStates() []debugState {
+	dlv := func(t *testing.T, mark string, more ...string) *debugEditor {
+		t.Helper()
+		return startDebugEditor(t, &debugEditorOptions{env: append(append(goAdapter().env(t), mark), more...), files: forkingProgram()})
+	}
+	fake := func(silent string) func(t *testing.T, mark string) (*debugEditor, <-chan error) {
+		return func(t *testing.T, mark string) (*debugEditor, <-chan error) {
+			t.Helper()
+			e, p := startFake(t, &debugEditorOptions{env: []string{mark}}, map[string]any{"args": []string{"adapter"}})
+			seen := make(chan struct{})
+			p.Handle(silent, func(*daptest.Request) { close(seen) })
+			p.Reply("configurationDone", nil)
+			_, ended := e.later("!debug launch program=main.x timeout=120")
+			select {
+			case <-seen:
+			case <-e.ctx.Done():
+				t.Fatalf("no %s comes", silent)
+			}
+			p.Spawn()
+			awaitMarked(e, mark, "sleep")
+			return e, ended
+		}
+	}
+	return []debugState{
+		{name: "stopped", adapter: "dlv", sleeps: true, start: func(t *testing.T, mark string) (*debugEditor, <-chan error) {
+			e := dlv(t, mark)
+			e.do(t, does("set_breakpoint file=main.go line=25"))
+			e.do(t, does("launch program=. timeout=120", "Location: main.go:25"))
+			return e, nil
+		}},
+		{name: "running", adapter: "dlv", sleeps: true, start: func(t *testing.T, mark string) (*debugEditor, <-chan error) {
+			e := dlv(t, mark)
+			e.do(t, does("set_breakpoint file=main.go line=25"))
+			e.do(t, does("launch program=. timeout=120", "Location: main.go:25"))
+			e.do(t, does("continue timeout=5", "still running"))
+			return e, nil
+		}},
+		{name: "waiting", adapter: "dlv", sleeps: true, start: func(t *testing.T, mark string) (*debugEditor, <-chan error) {
+			e := dlv(t, mark)
+			e.do(t, does("launch program=. timeout=120", "Stop reason: entry"))
+			from, ended := e.later("!debug continue timeout=120")
+			e.shows(t, from, "it has forked")
+			return e, ended
+		}},
+		{name: "building", adapter: "dlv", start: func(t *testing.T, mark string) (*debugEditor, <-chan error) {
+			bin := t.TempDir()
+			script := "#!/bin/sh\nsleep 1001 & exec sleep 1002\n"
+			if err := os.WriteFile(filepath.Join(bin, "go"), []byte(script), 0o755); err != nil { //nolint:gosec // it has to run
+				t.Fatal(err)
+			}
+			env := goAdapter().env(t)
+			i := slices.IndexFunc(env, func(kv string) bool { return strings.HasPrefix(kv, "PATH=") })
+			e := dlv(t, mark, "PATH="+bin+string(os.PathListSeparator)+strings.TrimPrefix(env[i], "PATH="))
+			_, ended := e.later("!debug launch program=. timeout=120")
+			awaitMarked(e, mark, "sleep 1001")
+			return e, ended
+		}},
+		{name: "initialize hangs", adapter: " adapter", sleeps: true, start: fake("initialize")},
+		{name: "launch hangs", adapter: " adapter", sleeps: true, start: fake("launch")},
+	}
+}
+
+// awaitMarked waits until a process with a mark has that in its command line.
+func awaitMarked(e *debugEditor, mark, part string) {
+	e.t.Helper()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		for _, line := range marked(e.t, mark) {
+			if strings.Contains(line, part) {
+				return
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-e.ctx.Done():
+			e.t.Fatalf("there is no %s in %v", part, marked(e.t, mark))
+		}
+	}
+}
+
+// over waits for the end of a turn, if there is one.
+func over(t *testing.T, turn <-chan error) {
+	t.Helper()
+	if turn == nil {
+		return
+	}
+	limit := time.NewTimer(hang)
+	defer limit.Stop()
+	select {
+	case err := <-turn:
+		if err != nil {
+			t.Errorf("the turn ends with %v", err)
+		}
+	case <-limit.C:
+		t.Fatal("the turn hangs")
+	}
+}
+
+// However a debug session ends, and whenever: nothing of the program's tree is left, and gjc goes on, or ends in time.
+func TestDebugger_NothingIsLeft(t *testing.T) {
+	t.Parallel()
+	ends := []struct {
+		name string
+		// turn says that it is for states with a turn under way; idle that it is for those without.
+		turn, idle bool
+		end        func(t *testing.T, e *debugEditor, s *debugState, mark string, turn <-chan error)
+	}{
+		{"terminate", false, true, func(t *testing.T, e *debugEditor, _ *debugState, mark string, _ <-chan error) {
+			e.do(t, does("terminate", "Debug session terminated."))
+			wantOnlyGjc(t, mark)
+			e.stop()
+		}},
+		{"debug stop", false, true, func(t *testing.T, e *debugEditor, _ *debugState, mark string, _ <-chan error) {
+			if o := e.prompt(e.id, "/debug stop"); !strings.Contains(o.words, "is ended") {
+				t.Errorf("/debug stop: %s", o.words)
+			}
+			wantOnlyGjc(t, mark)
+			e.stop()
+		}},
+		{"cancel", true, false, func(t *testing.T, e *debugEditor, _ *debugState, mark string, turn <-chan error) {
+			if err := acp.MethodSessionCancel.Notify(e.ctx, e.Conn, &acp.CancelNotification{SessionID: e.id}); err != nil {
+				t.Fatal(err)
+			}
+			over(t, turn)
+			wantOnlyGjc(t, mark)
+			if text := e.do(t, does("sessions")); !strings.Contains(text, "Status: terminated") && !strings.Contains(text, "No debug sessions.") {
+				t.Errorf("behind the cancelled turn:\n%s", text)
+			}
+			e.alive(e.id)
+			e.stop()
+		}},
+		{"close", true, true, func(t *testing.T, e *debugEditor, _ *debugState, mark string, turn <-chan error) {
+			e.close(e.id)
+			over(t, turn)
+			wantOnlyGjc(t, mark)
+			e.alive(e.open())
+			e.stop()
+		}},
+		{"EOF", true, true, func(t *testing.T, e *debugEditor, _ *debugState, _ string, _ <-chan error) {
+			e.stop()
+		}},
+		{"TERM", true, true, func(t *testing.T, e *debugEditor, _ *debugState, _ string, _ <-chan error) {
+			begin := time.Now()
+			if err := unix.Kill(e.Process.PID(), unix.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(e.ctx, hang)
+			defer cancel()
+			state, err := e.Process.Wait(ctx)
+			if err != nil || !state.Success() {
+				t.Errorf("gjc ended with %v, %v", state, err)
+			}
+			wantExitInTime(t, time.Since(begin))
+		}},
+		{"adapter killed", true, true, func(t *testing.T, e *debugEditor, s *debugState, mark string, turn <-chan error) {
+			killMarked(t, mark, s.adapter)
+			over(t, turn)
+			e.do(t, debugStep{do: "sessions", until: "", or: &debugStep{fails: true}})
+			wantOnlyGjc(t, mark)
+			e.do(t, fails("stack_trace"))
+			e.alive(e.id)
+			e.stop()
+		}},
+	}
+	slots := make(chan struct{}, 4)
+	for _, s := range debugStates() {
+		for _, end := range ends {
+			t.Run(s.name+"/"+end.name, func(t *testing.T) {
+				t.Parallel()
+				slots <- struct{}{}
+				defer func() { <-slots }()
+				inTurn := s.name != "stopped" && s.name != "running"
+				if inTurn && !end.turn || !inTurn && !end.idle {
+					t.SkipNow()
+				}
+				mark := markOf(t)
+				e, turn := s.start(t, mark)
+				if s.sleeps {
+					awaitMarked(e, mark, "sleep 1000")
+				}
+				end.end(t, e, &s, mark, turn)
+				wantNoneLeft(t, mark)
+			})
+		}
+	}
+}
+
+// The program does not get the user's keys, as commands do not.
+func TestDebugger_EnvironmentIsScrubbed(t *testing.T) {
+	t.Parallel()
+	mark := markOf(t)
+	keys := []string{"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "GJC_OWN_TOKEN"}
+	env := append(goAdapter().env(t), mark, "PLAIN_VALUE=plain-value")
+	for _, k := range keys {
+		env = append(env, k+"=secret-of-"+k)
+	}
+	e := startDebugEditor(t, &debugEditorOptions{env: env, files: map[string]string{
+		"go.mod": "module example.test/env\n\ngo 1.26\n",
+		"main.go": `package main
+
+import (
+	"fmt"
+	"os"
+)
+
+func main() {
+	for _, kv := range os.Environ() {
+		fmt.Println(kv)
+	}
+	fmt.Println("that is all")
+}
+`,
+	}})
+	e.prompt(e.id, "/model offline/demo") // with a key there are others
+	if o := e.prompt(e.id, "!bash env"); strings.Contains(o.only(t).Text, "secret-of-") {
+		t.Fatal("commands have a key")
+	}
+	e.do(t, does("set_breakpoint file=main.go line=12"))
+	e.do(t, does(`launch {"program": ".", "timeout": 300, "env": {"FROM_CALL": "from-call"}}`, "Location: main.go:12"))
+	text := e.do(t, does("output", "plain-value", "from-call"))
+	for _, k := range keys {
+		if strings.Contains(text, "secret-of-"+k) {
+			t.Errorf("the program has %s", k)
+		}
+	}
+	for pid, line := range marked(t, mark) {
+		if isGjc(line) {
+			continue
+		}
+		environ, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+		if err == nil && strings.Contains(string(environ), "secret-of-") {
+			t.Errorf("process %d has a key: %s", pid, line)
+		}
+	}
+	e.do(t, does("terminate", "terminated"))
+	e.stop()
+	wantNoneLeft(t, mark)
+}
+
+// Processes of other users are theirs; those that are not there any more are told so.
+func TestDebugger_ForeignProcess(t *testing.T) {
+	t.Parallel()
+	e := startDebugEditor(t, &debugEditorOptions{env: goAdapter().env(t), files: forkingProgram()})
+	dead := exec.Command(testenv.NeedsTool(t, "true"))
+	if err := dead.Run(); err != nil {
+		t.Fatal(err)
+	}
+	before := len(e.asked())
+	pid := strconv.Itoa(dead.Process.Pid)
+	e.do(t, fails("attach adapter=dlv pid="+pid, "there is no process "+pid))
+	e.do(t, fails("attach adapter=dlv pid=2147483646", "there is no process 2147483646"))
+	gjc := strconv.Itoa(e.Process.PID())
+	e.do(t, fails("attach adapter=dlv pid="+gjc, "process "+gjc+" is gjc itself"))
+	if os.Getuid() == 0 {
+		const nobody = 65534
+		foreign := exec.Command(testenv.NeedsTool(t, "sleep"), "1000")
+		foreign.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+		if err := foreign.Start(); err == nil {
+			t.Cleanup(func() {
+				_ = foreign.Process.Kill()
+				_ = foreign.Wait()
+			})
+			pid := strconv.Itoa(foreign.Process.Pid)
+			e.do(t, fails("attach adapter=dlv pid="+pid, "process "+pid+" belongs to another user"))
+		}
+	}
+	if n := len(e.asked()); n != before {
+		t.Errorf("the user is asked %d times about what can not be", n-before)
+	}
+	e.stop()
+}
