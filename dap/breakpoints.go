@@ -465,17 +465,22 @@ func (s *Session) DataBreakpointInfo(ctx context.Context, name string, ref, fram
 	if !s.Capabilities().SupportsDataBreakpoints {
 		return nil, unsupported("data breakpoints")
 	}
-	args := &godap.DataBreakpointInfoArguments{Name: name}
+	args := &dataBreakpointInfoArguments{Name: name}
+	var h handle
 	if ref != 0 {
-		args.VariablesReference, err = t.rawRef(ref)
+		h, err = t.rawRef(ref)
+		args.VariablesReference = h.raw
 	} else {
-		args.FrameId, err = t.rawFrame(ctx, frame)
+		var raw int
+		raw, err = t.rawFrame(ctx, frame)
+		args.FrameID = &raw
 	}
 	if err != nil {
 		return nil, err
 	}
 	var body godap.DataBreakpointInfoResponseBody
-	if err := l.do(ctx, "dataBreakpointInfo", args, &body); err != nil {
+	err = t.inScope(ctx, l, h.scope, false, func() error { return l.do(ctx, "dataBreakpointInfo", args, &body) })
+	if err != nil {
 		return nil, err
 	}
 	info := &DataInfo{Description: valid(body.Description), Persistent: body.CanPersist}

@@ -23,6 +23,8 @@ type client struct {
 	cancel context.CancelCauseFunc
 	work   sync.WaitGroup // grows only while mu is held and the client is not closed
 	slots  chan struct{}  // one for each reverse request under way
+	// scoping is held by who asks for scopes or what is in them, where the adapter knows those of one frame at a time.
+	scoping chan struct{}
 
 	mu      sync.Mutex // guards what follows
 	seq     int
@@ -80,7 +82,7 @@ var (
 func newClient(opts clientOptions) *client {
 	c := &client{
 		opts: opts, slots: make(chan struct{}, maxReverse), pending: make(map[int]*pending),
-		wake: make(chan struct{}, 1), room: make(chan struct{}), over: make(chan struct{}),
+		wake: make(chan struct{}, 1), room: make(chan struct{}), over: make(chan struct{}), scoping: make(chan struct{}, 1),
 	}
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	c.work.Go(c.read)

@@ -11,12 +11,23 @@ import (
 type handles struct {
 	byHandle map[int]handle
 	frames   map[int]int // adapter's frame id → handle
-	refs     map[int]int // adapter's variablesReference → handle
+	refs     map[ref]int // adapter's variablesReference → handle
+	// scoped is the frame whose scopes the adapter was asked for last, where it keeps those of one alone (see inScope).
+	scoped *int
+}
+
+// ref is an adapter's number for variables. That of a scope goes with the adapter's number of its frame: some have the same
+// numbers for the scopes of all frames.
+type ref struct {
+	raw, frame int
+	scope      bool
 }
 
 type handle struct {
 	raw   int
 	frame bool
+	// scope is the frame of a scope; nil for what is none.
+	scope *int
 	// name, path and source are those of a frame.
 	name, path string
 	source     *godap.Source
@@ -29,7 +40,7 @@ func (h *handles) reset() { *h = handles{} }
 
 // frameHandle returns the handle of a frame. tree.mu is held.
 func (s *Session) frameHandle(raw int, f *Frame) int {
-	return s.handle(&s.handles.frames, handle{raw: raw, frame: true, name: f.Name, path: f.Path, source: f.Source})
+	return number(s, &s.handles.frames, raw, handle{raw: raw, frame: true, name: f.Name, path: f.Path, source: f.Source})
 }
 
 // refHandle returns the handle of a variablesReference; zero for zero. tree.mu is held.
@@ -37,15 +48,23 @@ func (s *Session) refHandle(raw int) int {
 	if raw <= 0 {
 		return 0
 	}
-	return s.handle(&s.handles.refs, handle{raw: raw})
+	return number(s, &s.handles.refs, ref{raw: raw}, handle{raw: raw})
 }
 
-func (s *Session) handle(known *map[int]int, h handle) int {
-	if n, ok := (*known)[h.raw]; ok {
+// scopeHandle returns the handle of a scope's variablesReference; zero for zero. tree.mu is held.
+func (s *Session) scopeHandle(raw, frame int) int {
+	if raw <= 0 {
+		return 0
+	}
+	return number(s, &s.handles.refs, ref{raw, frame, true}, handle{raw: raw, scope: &frame})
+}
+
+func number[K comparable](s *Session, known *map[K]int, key K, h handle) int {
+	if n, ok := (*known)[key]; ok {
 		return n
 	}
 	if *known == nil {
-		*known = make(map[int]int)
+		*known = make(map[K]int)
 	}
 	if s.handles.byHandle == nil {
 		s.handles.byHandle = make(map[int]handle)
@@ -54,7 +73,7 @@ func (s *Session) handle(known *map[int]int, h handle) int {
 		return 0
 	}
 	n := s.debugger.nextHandle()
-	(*known)[h.raw] = n
+	(*known)[key] = n
 	s.handles.byHandle[n] = h
 	return n
 }

@@ -1,6 +1,7 @@
 package dap
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -179,11 +180,44 @@ func (s *Session) rawFrame(ctx context.Context, frame int) (int, error) {
 	return h.raw, err
 }
 
-func (s *Session) rawRef(ref int) (int, error) {
+func (s *Session) rawRef(ref int) (handle, error) {
 	s.tree.mu.Lock()
 	defer s.tree.mu.Unlock()
-	h, err := s.raw(ref, false)
-	return h.raw, err
+	return s.raw(ref, false)
+}
+
+// kindLLDB is a kind of adapters (see [Spec.Kind]) whose scopes have the same references in all frames, up to version 19 at
+// least: they mean those of the frame that scopes was asked for last.
+const kindLLDB = "lldb-dap"
+
+// inScope has ask make a request about variables of the scopes of a frame (nil for those that are in other variables), so that
+// the adapter knows which are meant. asks says that the request is the one for the scopes.
+func (s *Session) inScope(ctx context.Context, l *life, frame *int, asks bool, ask func() error) error {
+	if spec := s.start.Adapter; frame == nil || spec == nil || spec.Kind != kindLLDB {
+		return ask()
+	}
+	select {
+	case l.client.scoping <- struct{}{}:
+		defer func() { <-l.client.scoping }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	s.tree.mu.Lock()
+	there := s.handles.scoped != nil && *s.handles.scoped == *frame
+	s.handles.scoped = nil
+	s.tree.mu.Unlock()
+	if !there && !asks {
+		if err := l.do(ctx, "scopes", &godap.ScopesArguments{FrameId: *frame}, nil); err != nil {
+			return err
+		}
+	}
+	err := ask()
+	s.tree.mu.Lock()
+	defer s.tree.mu.Unlock()
+	if err == nil && s.state == StateStopped {
+		s.handles.scoped = frame
+	}
+	return err
 }
 
 // Scopes returns the scopes of a frame; zero is the active one (see [Snapshot]).
@@ -198,7 +232,10 @@ func (s *Session) Scopes(ctx context.Context, frame int) ([]Scope, error) {
 		return nil, err
 	}
 	var body godap.ScopesResponseBody
-	if err := l.do(ctx, "scopes", &godap.ScopesArguments{FrameId: raw}, &body); err != nil {
+	err = t.inScope(ctx, l, &raw, true, func() error {
+		return l.do(ctx, "scopes", &godap.ScopesArguments{FrameId: raw}, &body)
+	})
+	if err != nil {
 		return nil, err
 	}
 	s.tree.mu.Lock()
@@ -206,7 +243,7 @@ func (s *Session) Scopes(ctx context.Context, frame int) ([]Scope, error) {
 	list := make([]Scope, 0, len(body.Scopes))
 	for _, sc := range body.Scopes {
 		list = append(list, Scope{
-			Name: valid(sc.Name), Hint: sc.PresentationHint, Ref: t.refHandle(sc.VariablesReference), Named: sc.NamedVariables,
+			Name: valid(sc.Name), Hint: sc.PresentationHint, Ref: t.scopeHandle(sc.VariablesReference, raw), Named: sc.NamedVariables,
 			Indexed: sc.IndexedVariables, Expensive: sc.Expensive,
 		})
 	}
@@ -228,7 +265,7 @@ func (s *Session) Variables(ctx context.Context, ref int, p Page) (list []Variab
 	if err != nil {
 		return nil, false, err
 	}
-	raw, err := t.rawRef(ref)
+	h, err := t.rawRef(ref)
 	if err != nil {
 		return nil, false, err
 	}
@@ -236,8 +273,9 @@ func (s *Session) Variables(ctx context.Context, ref int, p Page) (list []Variab
 		p.Count = DefaultCount
 	}
 	var body godap.VariablesResponseBody
-	args := &godap.VariablesArguments{VariablesReference: raw, Filter: p.Filter, Start: p.Start, Count: p.Count}
-	if err := l.do(ctx, "variables", args, &body); err != nil {
+	args := &godap.VariablesArguments{VariablesReference: h.raw, Filter: p.Filter, Start: p.Start, Count: p.Count}
+	err = t.inScope(ctx, l, h.scope, false, func() error { return l.do(ctx, "variables", args, &body) })
+	if err != nil {
 		return nil, false, err
 	}
 	vars := body.Variables
@@ -274,6 +312,30 @@ func cut(text string) string {
 	return valid(text[:maxValue]) + fmt.Sprintf("… [%d bytes more]", len(text)-maxValue)
 }
 
+// What go-dap leaves out where it is zero, and zero is a frame: gdb counts from there.
+type (
+	evaluateArguments struct {
+		Expression string `json:"expression"`
+		FrameID    *int   `json:"frameId,omitzero"`
+		Context    string `json:"context,omitzero"`
+	}
+	setExpressionArguments struct {
+		Expression string `json:"expression"`
+		Value      string `json:"value"`
+		FrameID    int    `json:"frameId"`
+	}
+	completionsArguments struct {
+		FrameID int    `json:"frameId"`
+		Text    string `json:"text"`
+		Column  int    `json:"column"`
+	}
+	dataBreakpointInfoArguments struct {
+		VariablesReference int    `json:"variablesReference,omitzero"`
+		Name               string `json:"name"`
+		FrameID            *int   `json:"frameId,omitzero"`
+	}
+)
+
 // Evaluate evaluates an expression in a frame; zero is the active one (see [Snapshot]), where the program stands still. Context is the
 // protocol's: watch, repl, hover, clipboard, variables.
 func (s *Session) Evaluate(ctx context.Context, expression, context string, frame int) (*Variable, error) {
@@ -282,13 +344,16 @@ func (s *Session) Evaluate(ctx context.Context, expression, context string, fram
 	if err != nil {
 		return nil, err
 	}
-	args := &godap.EvaluateArguments{Expression: expression, Context: context}
+	args := &evaluateArguments{Expression: expression, Context: context}
 	s.tree.mu.Lock()
 	state := t.state
 	s.tree.mu.Unlock()
 	switch {
 	case state == StateStopped:
-		if args.FrameId, err = t.rawFrame(ctx, frame); err != nil && (frame != 0 || !errors.Is(err, errNoFrame)) {
+		switch raw, err := t.rawFrame(ctx, frame); {
+		case err == nil:
+			args.FrameID = &raw
+		case frame != 0 || !errors.Is(err, errNoFrame):
 			return nil, err
 		}
 	case frame != 0 || context != "repl":
@@ -316,20 +381,25 @@ func (s *Session) SetVariable(ctx context.Context, ref int, name, value string) 
 	if !s.Capabilities().SupportsSetVariable {
 		return nil, unsupported("setting variables")
 	}
-	raw, err := t.rawRef(ref)
+	h, err := t.rawRef(ref)
 	if err != nil {
 		return nil, err
 	}
-	var body godap.SetVariableResponseBody
-	if err := l.do(ctx, "setVariable", &godap.SetVariableArguments{VariablesReference: raw, Name: name, Value: value}, &body); err != nil {
+	var body struct {
+		godap.SetVariableResponseBody
+		Result string `json:"result"` // lldb-dap up to version 19 calls the value so
+	}
+	args := &godap.SetVariableArguments{VariablesReference: h.raw, Name: name, Value: value}
+	err = t.inScope(ctx, l, h.scope, false, func() error { return l.do(ctx, "setVariable", args, &body) })
+	if err != nil {
 		return nil, err
 	}
 	s.tree.mu.Lock()
 	defer s.tree.mu.Unlock()
 	t.forgetVariables()
 	return &Variable{
-		Name: name, Value: cut(body.Value), Type: cut(body.Type), Ref: t.refHandle(body.VariablesReference), Named: body.NamedVariables,
-		Indexed: body.IndexedVariables,
+		Name: name, Value: cut(cmp.Or(body.Value, body.Result)), Type: cut(body.Type), Ref: t.refHandle(body.VariablesReference),
+		Named: body.NamedVariables, Indexed: body.IndexedVariables,
 	}, nil
 }
 
@@ -348,7 +418,7 @@ func (s *Session) SetExpression(ctx context.Context, expression, value string, f
 		return nil, err
 	}
 	var body godap.SetExpressionResponseBody
-	if err := l.do(ctx, "setExpression", &godap.SetExpressionArguments{Expression: expression, Value: value, FrameId: raw}, &body); err != nil {
+	if err := l.do(ctx, "setExpression", &setExpressionArguments{Expression: expression, Value: value, FrameID: raw}, &body); err != nil {
 		return nil, err
 	}
 	s.tree.mu.Lock()
@@ -375,7 +445,7 @@ func (s *Session) Completions(ctx context.Context, text string, column, frame in
 		return nil, err
 	}
 	var body godap.CompletionsResponseBody
-	err = l.do(ctx, "completions", &godap.CompletionsArguments{FrameId: raw, Text: text, Column: column}, &body)
+	err = l.do(ctx, "completions", &completionsArguments{FrameID: raw, Text: text, Column: column}, &body)
 	return body.Targets, err
 }
 
