@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/agent"
@@ -42,7 +43,7 @@ type debugStep struct {
 	fails bool
 	// save names parts of the result by patterns with one group.
 	save map[string]string
-	// until repeats the call, at most fifty times, until the result has this.
+	// until repeats the call until the result has this.
 	until string
 	// or is what counts where the call fails against fails, or the other way round: versions of an adapter differ.
 	or *debugStep
@@ -84,7 +85,7 @@ func (h *debugHost) do(t *testing.T, step debugStep) string {
 		ask.want = nil
 	}
 	text := ""
-	for range 50 {
+	for begin := time.Now(); time.Since(begin) < hang; {
 		text = strings.ReplaceAll(h.ask(t, h.id, "!debug "+do, ask).Text, h.work, "W")
 		if step.until == "" || strings.Contains(text, step.until) {
 			break
