@@ -194,7 +194,7 @@ func (d *Debugger) Start(ctx context.Context, st *Start) (*Session, error) {
 	d.sessions = append(d.sessions, s)
 	d.mu.Unlock()
 
-	if err := s.begin(ctx); err != nil {
+	if err := s.first(ctx); err != nil {
 		d.planAgain(s)
 		d.mu.Lock()
 		d.sessions = slices.DeleteFunc(d.sessions, func(o *Session) bool { return o == s })

@@ -34,8 +34,9 @@ func (l *life) event(name string, body jsonx.Raw) {
 	switch name {
 	case "initialized":
 		l.once.Do(func() { close(l.initialized) })
-		if l.configured { // behind a restart, all is to be said again
-			l.restarting, s.exitCode = false, nil
+		// Behind a restart, all is to be said again.
+		if l.configured && !l.configuring && (l.restarting || s.state == StateRunning) {
+			l.restarting, l.configuring, s.exitCode = false, true, nil
 			s.state = StateConfiguring
 			s.debugger.work.start(l.configureAgain)
 		}
@@ -101,7 +102,7 @@ func (l *life) event(name string, body jsonx.Raw) {
 		if len(s.events) >= maxEvents {
 			s.events = slices.Delete(s.events, 0, 1)
 		}
-		s.events = append(s.events, Event{Name: name, Body: valid(text)})
+		s.events = append(s.events, Event{Name: cut(name), Body: valid(text)})
 	}
 }
 
@@ -122,7 +123,7 @@ func (l *life) quitAfterExit() {
 	t := l.session.tree
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if l.over {
+	if l.exit = nil; l.over || l.restarting {
 		return
 	}
 	l.over = true

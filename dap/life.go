@@ -49,16 +49,17 @@ type life struct {
 	gone  chan struct{} // closed when nothing is left
 
 	// What follows is guarded by the tree's mu.
-	why        error // why the end is wanted; nil where the program ended, or the user wants it
-	wanted     bool
-	finishing  finishing
-	terminated chan struct{} // closed by the event of that name
-	over       bool          // it came
-	again      jsonx.Raw     // its restart
-	configured bool          // the adapter knows all breakpoints
-	restarting bool          // it was asked to start the program anew: the end of the old one is not that of the session
-	terminals  []Terminal
-	exit       *time.Timer // waits for the adapter that has told of the program's exit
+	why         error // why the end is wanted; nil where the program ended, or the user wants it
+	wanted      bool
+	finishing   finishing
+	terminated  chan struct{} // closed by the event of that name
+	over        bool          // it came
+	again       jsonx.Raw     // its restart
+	configured  bool          // the adapter knows all breakpoints
+	configuring bool          // it is told them once more
+	restarting  bool          // it was asked to start the program anew: the end of the old one is not that of the session
+	terminals   []Terminal
+	exit        *time.Timer // waits for the adapter that has told of the program's exit
 }
 
 // finishing is how a session is to be ended.
@@ -71,9 +72,15 @@ type finishing struct {
 	disconnect time.Duration
 }
 
-// begin starts or finds the adapter and initializes it. What follows goes on by itself.
-func (s *Session) begin(ctx context.Context) error {
-	d := s.debugger
+// begin starts or finds the adapter and initializes it. What follows goes on by itself. b is the session's.
+func (s *Session) begin(b *beginning) error {
+	d, ctx := s.debugger, b.ctx
+	d.mu.Lock()
+	closed := d.closed
+	d.mu.Unlock()
+	if closed { // who closes it later finds b
+		return ErrClosed
+	}
 	l := &life{
 		session: s, mark: d.mark + "-" + s.id, initialized: make(chan struct{}), leave: make(chan struct{}),
 		gone: make(chan struct{}), terminated: make(chan struct{}), finishing: finishing{kill: s.start.Request == "launch", disconnect: terminateDisconnect},
@@ -94,9 +101,16 @@ func (s *Session) begin(ctx context.Context) error {
 		return err
 	}
 	s.tree.mu.Lock()
-	s.life, s.state, s.failure, s.ended, s.exitCode, s.stop, s.shot = l, StateLaunching, nil, nil, nil, nil, nil
+	if ctx.Err() != nil { // somebody wants the end
+		s.tree.mu.Unlock()
+		l.abandon()
+		return context.Cause(ctx)
+	}
+	s.life, s.state, s.failure, s.ended, s.exitCode, s.stop, s.shot, s.pid = l, StateLaunching, nil, nil, nil, nil, nil, 0
 	s.threads = make(map[int]bool)
-	s.tree.waitFrom = s.tree.stops
+	if s.parent == nil { // a child that begins makes no stop of another one an old one
+		s.tree.waitFrom = s.tree.stops
+	}
 	s.tree.mu.Unlock()
 	if !d.work.start(l.watch) {
 		l.abandon()
@@ -108,6 +122,8 @@ func (s *Session) begin(ctx context.Context) error {
 
 // abandon ends an adapter that nothing was done with.
 func (l *life) abandon() {
+	l.left.Do(func() { close(l.leave) })
+	l.release()
 	if p := l.link.proc; p != nil {
 		p.Kill()
 		<-p.Done()
@@ -149,7 +165,7 @@ func (l *life) initialize(ctx context.Context) error {
 		InitializeRequestArguments: godap.InitializeRequestArguments{
 			ClientID: "gjc", ClientName: "Gajae Code", AdapterID: id, Locale: "en-US", LinesStartAt1: true, ColumnsStartAt1: true,
 			PathFormat: "path", SupportsVariableType: true, SupportsVariablePaging: true,
-			SupportsRunInTerminalRequest: s.debugger.opts.RunInTerminal != nil, SupportsMemoryReferences: true,
+			SupportsRunInTerminalRequest: s.debugger.opts.RunInTerminal != nil && s.tree.root.start.runsHere(), SupportsMemoryReferences: true,
 			SupportsProgressReporting: true, SupportsInvalidatedEvent: true,
 		},
 		SupportsStartDebuggingRequest: true,
@@ -214,7 +230,11 @@ func (l *life) configure() {
 
 // configureAgain tells the adapter the breakpoints when it has started the program anew.
 func (l *life) configureAgain() {
-	if err := l.tellBreakpoints(l.client.ctx); err != nil {
+	err := l.tellBreakpoints(l.client.ctx)
+	l.session.tree.mu.Lock()
+	l.configuring = false
+	l.session.tree.mu.Unlock()
+	if err != nil {
 		l.fail(err)
 		return
 	}
@@ -287,8 +307,8 @@ func (l *life) quit(how *finishing) {
 	l.left.Do(func() { close(l.leave) })
 }
 
-// finish ends the session and waits for that. why is nil where the user wants it.
-func (s *Session) finish(ctx context.Context, why error, how finishing) error {
+// end ends the present life and waits for that. why is nil where the user wants it.
+func (s *Session) end(ctx context.Context, why error, how finishing) error {
 	s.tree.mu.Lock()
 	l := s.life
 	if l == nil || s.state == StateTerminated {
@@ -343,6 +363,7 @@ func (l *life) watch() {
 		t.Stop()
 	}
 	s := l.session
+	l.left.Do(func() { close(l.leave) }) // from here on nothing comes to it that somebody would have to end
 	s.tree.mu.Lock()
 	wanted, over, how := l.wanted, l.over, l.finishing
 	failed := s.failure != nil
@@ -459,31 +480,30 @@ func (l *life) conclude() {
 	if t.root == s && !again && !s.restarting && t.idle != nil {
 		t.idle.Stop()
 	}
-	if again {
-		s.state = StateLaunching
+	var next *beginning
+	if again && s.beginning == nil {
+		s.state, s.again = StateLaunching, l.again
+		next, _ = s.reserveLocked(context.Background()) // there is none
 	}
 	close(l.gone)
 	t.announceLocked()
 	t.mu.Unlock()
-	if again {
-		s.relaunch(l.again)
+	if next != nil {
+		s.relaunch(next)
 	}
 }
 
 // relaunch starts the adapter anew, as it has asked for.
-func (s *Session) relaunch(data jsonx.Raw) {
+func (s *Session) relaunch(b *beginning) {
 	started := s.debugger.work.start(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), defaultConnect+defaultInitialize)
-		defer cancel()
-		s.tree.mu.Lock()
-		s.again = data
-		s.tree.mu.Unlock()
-		if err := s.begin(ctx); err != nil {
+		defer s.settle(b)
+		if err := s.begin(b); err != nil {
 			s.lose(fmt.Errorf("it could not be started again: %w", err))
 		}
 	})
 	if !started {
 		s.lose(ErrClosed)
+		s.settle(b)
 	}
 }
 

@@ -205,9 +205,21 @@ func (s *Session) Restart(ctx context.Context) error {
 	s.tree.mu.Lock()
 	l, state, caps := root.life, root.state, root.caps
 	ended := state == StateTerminated
-	if root.start.Address != "" && ended {
+	byRequest := caps.SupportsRestartRequest && !ended && l != nil && l.configured && root.beginning == nil
+	var b *beginning
+	err := error(nil)
+	switch {
+	case root.start.Address != "" && ended:
+		err = fmt.Errorf("%w: the adapter at %s is not gjc's to start again; attach to it", ErrTerminated, root.start.Address)
+	case root.start.Request == "attach" && !byRequest:
+		// It would have to be killed, and the id may be another process's by now.
+		err = unsupported("restart of a program that was attached to")
+	case !byRequest:
+		b, err = root.reserveLocked(ctx)
+	}
+	if err != nil {
 		s.tree.mu.Unlock()
-		return fmt.Errorf("%w: the adapter at %s is not gjc's to start again; attach to it", ErrTerminated, root.start.Address)
+		return err
 	}
 	if ended {
 		for _, b := range planned {
@@ -215,7 +227,6 @@ func (s *Session) Restart(ctx context.Context) error {
 		}
 	}
 	s.tree.waitFrom = s.tree.stops
-	byRequest := caps.SupportsRestartRequest && !ended && l != nil && l.configured
 	if byRequest && root.state == StateStopped {
 		s.tree.remember(root.shot)
 		root.runsLocked(0, true)
@@ -224,6 +235,10 @@ func (s *Session) Restart(ctx context.Context) error {
 	if byRequest {
 		l.restarting = true
 		root.exitCode = nil
+		if l.exit != nil { // what has ended is started anew
+			l.exit.Stop()
+			l.exit = nil
+		}
 	}
 	s.tree.mu.Unlock()
 	if byRequest {
@@ -235,16 +250,12 @@ func (s *Session) Restart(ctx context.Context) error {
 		}
 		return err
 	}
-	err := error(nil)
+	defer root.settle(b)
 	if !ended {
-		if root.start.Request == "attach" && root.start.Address != "" {
-			err = unsupported("restart of a program that was attached to")
-		} else {
-			err = root.finish(ctx, nil, finishing{kill: true, disconnect: terminateDisconnect})
-		}
+		err = root.end(ctx, nil, finishing{kill: true, disconnect: terminateDisconnect})
 	}
 	if err == nil {
-		err = root.begin(ctx)
+		err = root.begin(b)
 	}
 	if err == nil && ended {
 		for _, b := range planned {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
+	"strings"
 	"time"
 
 	godap "github.com/google/go-dap"
@@ -37,9 +39,16 @@ func (l *life) runInTerminal(ctx context.Context, arguments jsonx.Raw) (any, err
 	if err := jsonx.Unmarshal(arguments, &args); err != nil {
 		return nil, err
 	}
+	s.tree.mu.Lock()
+	terminals := len(l.terminals)
+	s.tree.mu.Unlock()
 	switch {
 	case d.opts.RunInTerminal == nil:
 		return nil, errors.New("gjc has no terminal here")
+	case !s.tree.root.start.runsHere():
+		return nil, errors.New("gjc runs no programs for an adapter that it was attached to")
+	case terminals >= maxTerminals:
+		return nil, fmt.Errorf("runInTerminal: there are %d terminals already", terminals)
 	case len(args.Args) == 0 || args.Args[0] == "":
 		return nil, errors.New("runInTerminal: args is empty; there is nothing to run")
 	}
@@ -62,11 +71,8 @@ func (l *life) runInTerminal(ctx context.Context, arguments jsonx.Raw) (any, err
 		return nil, err
 	}
 	s.tree.mu.Lock()
-	leaving := false
-	select {
-	case <-l.leave:
-		leaving = true
-	default:
+	leaving := l.leaving()
+	if !leaving {
 		l.terminals = append(l.terminals, term)
 	}
 	observers := s.tree.observers
@@ -86,6 +92,20 @@ func (l *life) runInTerminal(ctx context.Context, arguments jsonx.Raw) (any, err
 		}
 	}
 	return &terminalStarted{ProcessID: term.PID()}, nil
+}
+
+// maxTerminals bounds the terminals of one adapter.
+const maxTerminals = 16
+
+// runsHere reports whether the adapter may have gjc run programs. One that was there before may be another machine's, or a
+// container's: who attaches to it has not said so.
+func (st *Start) runsHere() bool {
+	if st.Address == "" {
+		return true
+	}
+	host, _, _ := net.SplitHostPort(st.Address) // a socket's path has none
+	ip := net.ParseIP(host)
+	return st.Request == "launch" && (strings.HasPrefix(st.Address, "unix:") || host == "localhost" || ip != nil && ip.IsLoopback())
 }
 
 type terminalStarted struct {
@@ -109,7 +129,7 @@ func (l *life) startDebugging(ctx context.Context, arguments jsonx.Raw) (any, er
 		program = name
 	}
 	s.tree.mu.Lock()
-	if s.born >= maxChildren || l.wanted {
+	if s.born >= maxChildren || l.leaving() {
 		s.tree.mu.Unlock()
 		return nil, fmt.Errorf("startDebugging: the session has ended, or has had %d child sessions", maxChildren)
 	}
@@ -119,9 +139,18 @@ func (l *life) startDebugging(ctx context.Context, arguments jsonx.Raw) (any, er
 	})
 	s.tree.announceLocked()
 	s.tree.mu.Unlock()
-	if err := child.begin(ctx); err != nil {
-		child.lose(err)
+	if err := child.first(ctx); err != nil {
 		return nil, err
 	}
 	return struct{}{}, nil
+}
+
+// leaving reports whether the end has begun. While tree.mu is held, what is added to the life before will be ended with it.
+func (l *life) leaving() bool {
+	select {
+	case <-l.leave:
+		return true
+	default:
+		return false
+	}
 }

@@ -26,12 +26,14 @@ type Session struct {
 	tree     *tree
 
 	// What follows is guarded by tree.mu.
-	life     *life // the present or the last one
-	state    State
-	children []*Session
-	born     int // how many children there have been
-	caps     capabilities
-	stop     *Stop // nil where the program does not stand still
+	life *life // the present or the last one
+	// beginning is the next life, where one is to come.
+	beginning *beginning
+	state     State
+	children  []*Session
+	born      int // how many children there have been
+	caps      capabilities
+	stop      *Stop // nil where the program does not stand still
 	// stopSeq is the number of the stop in the tree.
 	stopSeq  int
 	handles  handles
