@@ -44,6 +44,7 @@ func (c *debugCall) worded(ctx context.Context, err error) error {
 		}
 	case errors.Is(err, dap.ErrAdapterDied):
 		text += ". Its program is gone too: launch it again"
+	case errors.Is(err, dap.ErrTerminated) && strings.Contains(text, "again to go on"):
 	case errors.Is(err, dap.ErrTerminated):
 		if s := c.session; s != nil {
 			text += ": " + strings.TrimRight(ending(s.Peek()), ".")
