@@ -191,6 +191,11 @@ func PrepareAttach(spec *dap.Spec, a Attach) (*Prepared, error) {
 		}
 		return nil, errors.New(text)
 	}
+	if a.Listen && a.Port > 0 {
+		if err := listenable(host, a.Port); err != nil {
+			return nil, err
+		}
+	}
 	p.over(form, values)
 	if a.StopOnEntry != nil && !slices.Contains([]string{kindDebugpy, kindJS}, spec.Kind) { // these two have it for launches only
 		for _, name := range spec.Forms.StopOnEntry {
@@ -205,4 +210,14 @@ func PrepareAttach(spec *dap.Spec, a Attach) (*Prepared, error) {
 	}
 	p.finish(a.Extra)
 	return p, nil
+}
+
+// listenable complains about an address at which nothing more can listen. Some adapters (debugpy) do not say so: they never
+// answer.
+func listenable(host string, port int) error {
+	l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port)))
+	if err != nil {
+		return fmt.Errorf("nothing can be made to listen there: %w", err)
+	}
+	return l.Close()
 }
