@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -72,7 +73,7 @@ func debugStates() []debugState {
 	fake := func(silent string) func(t *testing.T, mark string) (*debugEditor, <-chan error) {
 		return func(t *testing.T, mark string) (*debugEditor, <-chan error) {
 			t.Helper()
-			e, p := startFake(t, &debugEditorOptions{env: []string{mark}}, map[string]any{"args": []string{"adapter"}})
+			e, p := startFake(t, &debugEditorOptions{env: []string{mark}}, map[string]any{"args": []string{"played"}})
 			seen := make(chan struct{})
 			p.Handle(silent, func(*daptest.Request) { close(seen) })
 			p.Reply("configurationDone", nil)
@@ -121,8 +122,8 @@ func debugStates() []debugState {
 			awaitMarked(e, mark, "sleep 1001")
 			return e, ended
 		}},
-		{name: "initialize hangs", adapter: " adapter", sleeps: true, start: fake("initialize")},
-		{name: "launch hangs", adapter: " adapter", sleeps: true, start: fake("launch")},
+		{name: "initialize hangs", adapter: "played", sleeps: true, start: fake("initialize")},
+		{name: "launch hangs", adapter: "played", sleeps: true, start: fake("launch")},
 	}
 }
 
@@ -232,21 +233,73 @@ func TestDebugger_NothingIsLeft(t *testing.T) {
 	slots := make(chan struct{}, 4)
 	for _, s := range debugStates() {
 		for _, end := range ends {
+			if inTurn := s.name != "stopped" && s.name != "running"; inTurn && !end.turn || !inTurn && !end.idle {
+				continue
+			}
 			t.Run(s.name+"/"+end.name, func(t *testing.T) {
 				t.Parallel()
 				slots <- struct{}{}
 				defer func() { <-slots }()
-				inTurn := s.name != "stopped" && s.name != "running"
-				if inTurn && !end.turn || !inTurn && !end.idle {
-					t.SkipNow()
-				}
 				mark := markOf(t)
+				t.Cleanup(func() { wantNoneLeft(t, mark) }) // also behind a failure, when gjc has been killed
 				e, turn := s.start(t, mark)
 				if s.sleeps {
 					awaitMarked(e, mark, "sleep 1000")
 				}
 				end.end(t, e, &s, mark, turn)
-				wantNoneLeft(t, mark)
+			})
+		}
+	}
+}
+
+// What a program has started in a terminal, the editor's or gjc's, is gone with the debug session, too.
+func TestDebugger_NothingIsLeftInTerminals(t *testing.T) {
+	t.Parallel()
+	setsid := testenv.NeedsTool(t, "setsid")
+	for _, terminal := range []bool{true, false} {
+		for _, end := range []string{"terminate", "close", "adapter killed", "EOF"} {
+			t.Run(fmt.Sprintf("editor %v/%s", terminal, end), func(t *testing.T) {
+				t.Parallel()
+				// The editor's own children are found by the variable that the adapter gives them.
+				mark := markOf(t)
+				t.Cleanup(func() { wantNoneLeft(t, mark) })
+				e, p := startFake(t, &debugEditorOptions{terminal: terminal}, map[string]any{"args": []string{"played"}})
+				name, value, _ := strings.Cut(mark, "=")
+				p.Handle("launch", func(r *daptest.Request) {
+					answer := p.AskLater("runInTerminal", map[string]any{
+						"cwd": e.work, "env": map[string]any{name: value},
+						"args": []string{"/bin/sh", "-c", `("$0" sleep 1000 </dev/null >/dev/null 2>&1 &); sleep 1001`, setsid},
+					})
+					go func() {
+						<-answer
+						r.Respond(nil)
+					}()
+				})
+				e.do(t, does("launch program=main.x terminal=true", "Status: stopped"))
+				awaitMarked(e, mark, "sleep 1000")
+				awaitMarked(e, mark, "sleep 1001")
+				switch end {
+				case "terminate":
+					e.do(t, does("terminate", "Debug session terminated."))
+					wantNoneLeft(t, mark)
+				case "close":
+					e.close(e.id)
+					wantNoneLeft(t, mark)
+				case "adapter killed":
+					p.Exit(9)
+					e.do(t, debugStep{do: "sessions", until: "Status: terminated"})
+					wantNoneLeft(t, mark)
+				case "EOF": // the editor's terminals are its own to end
+					begin := time.Now()
+					ctx, cancel := context.WithTimeout(e.ctx, hang)
+					defer cancel()
+					if state, err := e.Stop(ctx); err != nil || !state.Success() {
+						t.Errorf("gjc ended with %v, %v", state, err)
+					}
+					wantExitInTime(t, time.Since(begin))
+					return
+				}
+				e.stop()
 			})
 		}
 	}
