@@ -3,6 +3,8 @@ package dap_test
 import (
 	"context"
 	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -140,6 +142,36 @@ func TestRunInTerminal_OfAnAttachedAdapter(t *testing.T) {
 	}
 	if got := a.Ask("runInTerminal", map[string]any{"cwd": "/", "args": []string{"sh", "-c", "evil"}}); got.Success {
 		t.Errorf("answer = %+v", got)
+	}
+}
+
+// What an adapter that is killed leaves of its files is removed.
+func TestStart_Temporary(t *testing.T) {
+	for name, hang := range map[string]bool{"running": false, "beginning": true} {
+		t.Run(name, func(t *testing.T) {
+			d := newDebugger(t, dap.Options{})
+			a, spec := daptest.Process(t)
+			p := daptest.NewProgram(a, source(t), daptest.All())
+			left := filepath.Join(t.TempDir(), "left")
+			a.Handle("initialize", func(r *daptest.Request) {
+				if err := os.WriteFile(left, nil, 0o600); err != nil {
+					t.Error(err)
+				}
+				if hang {
+					a.Exit(1)
+					return
+				}
+				r.Respond(daptest.All())
+				a.Exit(1)
+			})
+			s, err := d.Start(within(t), &dap.Start{Adapter: spec, Request: "launch", Dir: filepath.Dir(p.Path), Temporary: []string{left, left + ".none"}})
+			if err == nil {
+				_ = s.Wait(within(t)) // it dies
+			}
+			if _, err := os.Stat(left); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("the file is there: %v", err)
+			}
+		})
 	}
 }
 

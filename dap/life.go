@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -129,6 +131,16 @@ func (l *life) abandon() {
 		<-p.Done()
 	}
 	l.client.close()
+	l.tidy()
+}
+
+// tidy removes the files that an adapter which was killed has left.
+func (l *life) tidy() {
+	for _, path := range l.session.start.Temporary {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			l.session.debugger.opts.Log.Warn().Str("session", l.session.id).Err(err).Msg("dap: a file can not be removed")
+		}
+	}
 }
 
 // printed is what an adapter prints beside the protocol.
@@ -396,6 +408,7 @@ func (l *life) watch() {
 		cancel()
 	}
 	l.client.close()
+	l.tidy()
 	l.conclude()
 }
 

@@ -43,7 +43,8 @@ func launchGo(p *preparation) error {
 	// The module is that of the directory, which may be another one than that of the workspace.
 	p.Arguments["dlvCwd"] = dir
 	if p.want.TempDir != "" {
-		p.Arguments["output"] = filepath.Join(p.want.TempDir, "gjc-debug-"+rand.Text()+exeSuffix(p.Adapter.Path))
+		output := filepath.Join(p.want.TempDir, "gjc-debug-"+rand.Text()+exeSuffix(p.Adapter.Path))
+		p.Arguments["output"], p.Temporary = output, []string{output} // dlv removes it, unless it is killed
 	}
 	if mode == "test" {
 		p.Arguments["cwd"] = dir

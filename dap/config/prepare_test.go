@@ -97,6 +97,8 @@ func TestPrepareLaunch(t *testing.T) {
 		{"a place to build in", "dlv", Launch{Program: "cmd", TempDir: "/tmp/t"}, "", func(t *testing.T, p *Prepared, _ string) {
 			if out, _ := p.Arguments["output"].(string); !strings.HasPrefix(out, "/tmp/t/gjc-debug-") || len(out) < 30 {
 				t.Errorf("output %q", out)
+			} else if len(p.Temporary) != 1 || p.Temporary[0] != out {
+				t.Errorf("to be removed: %q", p.Temporary)
 			}
 		}},
 
