@@ -77,7 +77,7 @@ func TestCommands(t *testing.T) {
 		{"/export sub/talk.md", []string{"there already"}, nil},
 		{"/mcp", []string{"no MCP servers"}, nil},
 		{"/lsp", []string{"There are no language servers in this session"}, nil},
-		{"/debug", []string{"No debug session"}, nil},
+		{"/debug", []string{"no debugger"}, nil},
 		{"/jobs", []string{"no background jobs"}, nil},
 		{"/fork", []string{"Forked into session"}, nil},
 		{"/clear", []string{"begins anew"}, []string{"plan", "usage_update"}},
