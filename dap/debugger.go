@@ -77,6 +77,8 @@ type Start struct {
 	Roots []string
 	// Program is what is debugged, for people.
 	Program string
+	// Subject and Covers are the caller's words for what was allowed by who was asked. Nothing here reads them.
+	Subject, Covers string
 	// Temporary are files that the adapter makes, absolute. What it leaves of them is removed when it has ended.
 	Temporary []string
 	// Address is that of an adapter that is there already ("127.0.0.1:4711", or the path of a Unix socket with "unix:"

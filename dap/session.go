@@ -151,6 +151,9 @@ func (s *Session) targetLocked() *Session {
 // ID is "debug-1"; that of a child session is "debug-1.1".
 func (s *Session) ID() string { return s.id }
 
+// Started is what the session was started with, or the one that it is a child of. It must not be changed.
+func (s *Session) Started() *Start { return s.tree.root.start }
+
 // State is where the session is in its life; that of a session with children is theirs while they live.
 func (s *Session) State() State {
 	s.tree.mu.Lock()

@@ -242,7 +242,12 @@ func planDebug(_ context.Context, call *agent.Call, in *debugInput) (*agent.Call
 			return nil
 		}
 	}
-	if c.action.resumes {
+	switch {
+	case c.in.Action == "restart" && c.session != nil:
+		e := c.again()
+		plan.Effects = append(plan.Effects, e.effect)
+		plan.Content = append(plan.Content, agent.TextContent{Text: e.shown})
+	case c.action.resumes:
 		plan.Effects = append(plan.Effects, agent.Effect{Action: agent.ActionResume, Title: plan.Title})
 	}
 	return plan, nil

@@ -104,6 +104,18 @@ func (c *debugCall) sideEffects(bare bool) []sideEffect {
 	return list
 }
 
+// again is a restart: the program may be another one by now, and is asked about as at its launch.
+func (c *debugCall) again() sideEffect {
+	st := c.session.Started()
+	program, _ := nodeID(st.Program)
+	if !filepath.IsAbs(program) {
+		program = ""
+	}
+	name := visibleLine(display(&c.call.Workspace, st.Program))
+	e := agent.Effect{Action: agent.ActionDebug, Path: program, Subject: st.Subject, Covers: st.Covers, Title: "Restart " + name}
+	return sideEffect{e, "Start " + name + " anew, as it is now."}
+}
+
 // typeNames is a list of exceptions' types, as some adapters want it for a condition.
 var typeNames = regexp.MustCompile(`^\s*[A-Z_a-z][\w.:]*(\s*,\s*[A-Z_a-z][\w.:]*)*\s*$`)
 

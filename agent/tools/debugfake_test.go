@@ -127,7 +127,7 @@ func TestDebug_Effects(t *testing.T) {
 		{"sessions", nil, nil},
 		{"output", nil, nil},
 		{"terminate", nil, nil},
-		{"restart", nil, []string{"resume"}},
+		{"restart", nil, []string{"debug: launches of main.x with fake"}}, // it may be another program by now
 		{"set_breakpoint", input{"file": "main.x", "line": 3, "condition": "x > 3", "hit_condition": ">= 2", "log_message": "x is {x}"}, nil},
 		{"set_breakpoint", input{"file": "main.x", "line": 3, "condition": "f(x)"}, []string{exact}},
 		{"set_breakpoint", input{"file": "main.x", "line": 3, "hit_condition": "f()"}, []string{exact}},
@@ -487,6 +487,15 @@ func TestDebug_AdapterDies(t *testing.T) {
 	p.launch(t)
 	text := debugFails(t, p.World, "threads", nil)
 	wants(t, text, "the debug adapter died", "launch it again")
+	s, err := p.Debugger.Sessions.Find("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for begin := time.Now(); s.State() != dap.StateTerminated; { // when nothing is left of the adapter
+		if time.Since(begin) > time.Minute {
+			t.Fatal("the session does not end")
+		}
+	}
 	wants(t, debugFails(t, p.World, "step_over", nil), "No active debug session. Launch or attach first. The last one, debug-1, has ended: Program terminated: the debug adapter died")
 }
 

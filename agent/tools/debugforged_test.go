@@ -116,3 +116,14 @@ func TestDebug_AttachLooksAtAllProcesses(t *testing.T) {
 		t.Error("a launch whose arguments make it an attach is not looked at")
 	}
 }
+
+// A restart is asked about as the launch was: what was allowed once may be another program by now.
+func TestDebug_RestartIsALaunch(t *testing.T) {
+	p := play(t)
+	p.launch(t)
+	launch := plan(t, p.World, "debug", withAction("launch", input{"program": "main.x"})).Effects[0]
+	again := plan(t, p.World, "debug", withAction("restart", nil))
+	if len(again.Effects) != 1 || again.Effects[0].Action != agent.ActionDebug || again.Effects[0].Subject != launch.Subject || again.Effects[0].Path != p.Program.Path {
+		t.Errorf("effects = %+v, of the launch %+v", again.Effects, launch)
+	}
+}

@@ -314,6 +314,7 @@ func (c *debugCall) startEffects(st *debugStart, dir, title string) ([]agent.Eff
 		e.Subject = fmt.Sprintf("exact %q %q %q %q %q %q %q %s", a.Name, a.Path, a.Args, a.Env, st.start.Address, st.start.Request, dir, args)
 		e.Subject += st.identity
 	}
+	st.start.Subject, st.start.Covers = e.Subject, e.Covers
 	effects := []agent.Effect{e}
 	paths := []string{dir, c.in.Core, st.dir}
 	for i, path := range paths {
