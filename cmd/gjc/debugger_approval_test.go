@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -174,7 +175,11 @@ func TestDebugger_ApprovalOfAttach(t *testing.T) {
 		_ = sleeps.Wait()
 	})
 	e.answers("reject_once")
-	e.asks(t, fails(fmt.Sprintf("attach pid=%d adapter=dlv", sleeps.Process.Pid)), fmt.Sprint(sleeps.Process.Pid), "sleep 1234567")
+	parts := []string{fmt.Sprint(sleeps.Process.Pid)}
+	if runtime.GOOS == "linux" { // elsewhere the command line is not known
+		parts = append(parts, "sleep 1234567")
+	}
+	e.asks(t, fails(fmt.Sprintf("attach pid=%d adapter=dlv", sleeps.Process.Pid)), parts...)
 	e.asks(t, fails("attach port=1 adapter=dlv"), "127.0.0.1:1")
 	e.stop()
 }

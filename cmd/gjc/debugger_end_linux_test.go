@@ -382,6 +382,20 @@ func TestDebugger_ForeignProcess(t *testing.T) {
 			})
 			pid := strconv.Itoa(foreign.Process.Pid)
 			e.do(t, fails("attach adapter=dlv pid="+pid, "process "+pid+" belongs to another user"))
+			// Nor by a way round.
+			own := exec.Command(testenv.NeedsTool(t, "sleep"), "1000")
+			if err := own.Start(); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				_ = own.Process.Kill()
+				_ = own.Wait()
+			})
+			e.do(t, fails(fmt.Sprintf(`attach {"adapter": "dlv", "pid": %d, "arguments": {"processId": %s}}`, own.Process.Pid, pid), "belongs to another user"))
+			writeFile(t, filepath.Join(e.work, ".vscode", "launch.json"), fmt.Sprintf(
+				`{"configurations": [{"name": "Theirs", "type": "go", "request": "attach", "mode": "local", "processId": %s}]}`, pid,
+			))
+			e.do(t, fails("attach configuration=Theirs", "belongs to another user"))
 		}
 	}
 	if n := len(e.asked()); n != before {
