@@ -150,10 +150,7 @@ type printed struct {
 }
 
 func (p *printed) Write(b []byte) (int, error) {
-	text := string(b)
-	if !strings.HasPrefix(text, "DAP server listening at:") { // dlv tells everybody
-		p.life.print(p.category, text)
-	}
+	p.life.print(p.category, string(b))
 	return len(b), nil
 }
 

@@ -62,9 +62,14 @@ func (o *output) take() (text string, dropped int64) {
 
 func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 
+// noise reports whether a text is what dlv tells everybody, and nobody needs.
+func noise(text string) bool {
+	return strings.HasPrefix(text, "DAP server listening at:") || text == "Type 'dlv help' for list of commands.\n"
+}
+
 // print takes what the program or the adapter has printed.
 func (l *life) print(category, text string) {
-	if text == "" || category == "telemetry" {
+	if text == "" || category == "telemetry" || noise(text) {
 		return
 	}
 	t := l.session.tree
