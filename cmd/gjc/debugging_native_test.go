@@ -182,7 +182,6 @@ func cAdapter() *debugAdapter {
 			does("continue timeout=120", "stopped at bank.c:26", "Stop reason: breakpoint", "Frame: greet (thread "),
 			does("threads", ": bank"),
 			does("remove_breakpoint function=greet", "(none)"),
-			does("continue timeout=120", "stopped at bank.c:2", "Frame: greet (thread "),
 			{do: "continue timeout=120", until: "stopped at bank.c:27"},
 			saving("evaluate expression=&text", "memory", `Result: (0x[0-9a-f]+)`),
 			does("evaluate expression=text", `Result: "hello `),
