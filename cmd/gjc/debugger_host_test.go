@@ -179,7 +179,6 @@ const fakeSource = "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\nten\n"
 // fakeAdapters are debug adapters that a test plays itself, by name, as the user's configuration has them.
 type fakeAdapters struct {
 	config map[string]any
-	home   map[string]string
 }
 
 // fake adds an adapter for .x files. more are further members of its configuration.

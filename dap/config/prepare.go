@@ -1,6 +1,7 @@
 package config
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -215,7 +216,8 @@ func PrepareAttach(spec *dap.Spec, a Attach) (*Prepared, error) {
 // listenable complains about an address at which nothing more can listen. Some adapters (debugpy) do not say so: they never
 // answer.
 func listenable(host string, port int) error {
-	l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port)))
+	var config net.ListenConfig
+	l, err := config.Listen(context.Background(), "tcp", net.JoinHostPort(host, strconv.Itoa(port))) // it does not wait
 	if err != nil {
 		return fmt.Errorf("nothing can be made to listen there: %w", err)
 	}
