@@ -42,6 +42,8 @@ type plainParser struct {
 	// open are the brackets that are open, choices the question marks without their colon.
 	open    []byte
 	choices int
+	// less says that there was a <, which may begin a list of types.
+	less bool
 }
 
 // wordOperators stand between two operands, wordPrefixes before one.
@@ -68,6 +70,9 @@ var (
 // cast is a type in parentheses before an operand.
 var cast = regexp.MustCompile(`^\([ \t]*(?:(?:const|volatile|struct|enum|union|unsigned|signed|long|short)[ \t]+)*[A-Za-z_][A-Za-z0-9_]*(?:(?:::|\.)[A-Za-z_][A-Za-z0-9_]*)*(?:[ \t]+(?:int|long|char|short|double|const))*[ \t*&]*\)[ \t]*(?:[A-Za-z0-9_$"'*&-])`)
 
+// numberCall is a call of a method of a number, as in Ruby.
+var numberCall = regexp.MustCompile(`\.\pL|\._`)
+
 // token takes one token off the rest and reports whether it is a plain one at this place.
 func (p *plainParser) token() bool {
 	r, size := utf8.DecodeRuneInString(p.rest)
@@ -88,6 +93,9 @@ func (p *plainParser) token() bool {
 		}
 		if strings.Contains(p.rest[:n], "..") { // a range
 			n = strings.Index(p.rest, "..")
+		}
+		if p.bareCalls && numberCall.MatchString(p.rest[:n]) {
+			return false
 		}
 		return p.took(n)
 	case r == '"' || r == '\'':
@@ -160,7 +168,7 @@ func (p *plainParser) word(member bool) bool {
 // text takes a string. It must be one for every language: without escapes, and without what some of them evaluate in it.
 func (p *plainParser) text(quote rune) bool {
 	n := strings.IndexRune(p.rest[1:], quote)
-	if n < 0 || p.operand {
+	if n < 0 || p.operand || strings.Contains(p.rest[:n+1], "++") || strings.Contains(p.rest[:n+1], "--") {
 		return false
 	}
 	for _, r := range p.rest[1 : n+1] {
@@ -180,7 +188,9 @@ func (p *plainParser) bracket(b byte) bool {
 		if m := cast.FindString(p.rest); m != "" {
 			n := strings.IndexByte(m, ')') + 1
 			p.rest = p.rest[n:]
-			return !p.bareCalls
+			// A function in parentheses with a string behind is a call in Lua.
+			text := strings.ContainsAny(m[len(m)-1:], `"'`) && !strings.Contains(m, "*")
+			return !p.bareCalls && !text
 		}
 	}
 	if b == '[' && p.member {
@@ -212,6 +222,10 @@ func (p *plainParser) operator() bool {
 		p.rest = p.rest[1:] // the slice [n:]
 		return true
 	}
+	if p.less && strings.HasPrefix(op, ">") && strings.HasPrefix(strings.TrimLeft(p.rest[len(op):], " \t"), "(") {
+		return false // the call f<T>(x)
+	}
+	p.less = p.less || strings.HasPrefix(op, "<")
 	switch op {
 	case "?":
 		p.choices++
@@ -263,7 +277,10 @@ func plainLog(message string, bareCalls bool) bool {
 // plainReference reports whether a place in memory is a number or a plain expression: some adapters evaluate it.
 func plainReference(text string) bool { return text == "" || plainExpression(text, false) }
 
+// functionCondition is what makes a place of gdb's a condition.
+var functionCondition = regexp.MustCompile(`\s(?:if|thread|task|inferior)\b|\s-`)
+
 // plainFunction reports whether the name of a function is a name, a pattern or a signature, and no condition or command.
 func plainFunction(name string) bool {
-	return !strings.ContainsAny(name, "`;\n\r\"'{}=") && !strings.Contains(name, "$(") && !strings.Contains(name, " if ")
+	return !strings.ContainsAny(name, "`;\n\r\"'{}=") && !strings.Contains(name, "$(") && !functionCondition.MatchString(name)
 }

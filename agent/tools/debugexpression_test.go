@@ -14,7 +14,7 @@ func TestPlainExpression(t *testing.T) {
 		"(a + b) * 2", "arr[i+1][j]", "m[\"key\"]", "m['key one']", "0x1f & mask", "1.5e3", "a ? b : c", "foo::bar", "::global",
 		"not x", "x is not None", "k in d", "k not in d", "a and not b", "a or (b and c)", "x[1:3]", "x[:3]", "x[1:]", "x[:]", "[a, b]", "(int)x",
 		"(char *)p", "(unsigned long) x + 1", "this.count", "$rax", "$x->y", "@name", "@@count", "-x", "~flags", "a && !b", "x?.y ?? z",
-		"x..y", "a<<2 | b>>1", "größe", "x as int", "sizeof x", "main.counter", "*(p)", "users[0].name == \"Bob Smith\"", " x ", "a >>> 2", "x.delete", "v.exit", "source.command", "set + 1", "call.ID", "1", "\"text\"", "a <=> b", "x.new.value",
+		"x..y", "a<<2 | b>>1", "größe", "x as int", "a > (b)", "a < (b)", "(a > (b)) < c", "(char *)\"x\"", "sizeof x", "main.counter", "*(p)", "users[0].name == \"Bob Smith\"", " x ", "a >>> 2", "x.delete", "v.exit", "source.command", "set + 1", "call.ID", "1", "\"text\"", "a <=> b", "x.new.value",
 	} {
 		if !tools.PlainExpression(s, false) {
 			t.Errorf("%q is plain", s)
@@ -27,6 +27,7 @@ func TestPlainExpression(t *testing.T) {
 		"x |> f", "x {", "{a: 1}", "x, y", "a b", "a 'b'", "'a''b'", "r'\\'", "'it\\'s'", "x\\y", "lambda: 1", "a if b else c", "x =~ y", "not(x)",
 		"\"f(1)\"", "\"a=b\"", "x # y", "quit", "exit", "die", "a ==", "(a", "a)", "a]", "[a", "a[]", "()", "x.", "a =! b", "a <== b", "import os", "(a, b) = c", "x == y = z",
 		"a\u00a0b", "f（x）", "x\x00", "\xff", strings.Repeat("x+", 2000) + "x", "go *f", "(x) (y)", "@", "$", "a.(b)", "x.[0]", "sizeof(x)", "EXIT", "x as", "and x", "1 2", "1\"a\"", "x$(y)", "$$(y)", "a:=b", "x.=y", "arr@10",
+		"f<int>(x)", "f<int> (x)", "f<a, b>(x)", "a.f<T>(1)", "f<g<int>>(x)", "(f)\"x\"", "(f) 'x'",
 	} {
 		if tools.PlainExpression(s, false) {
 			t.Errorf("%q is not plain", s)
@@ -39,6 +40,7 @@ func TestPlainExpression_BareCalls(t *testing.T) {
 	for s, want := range map[string]bool{
 		"@count > 3": true, "@@all[0]": true, "$x": true, "nil == @a": true, "1 + 2": true,
 		"exit": false, "system": false, "reboot!": false, "@a.b": false, "x": false, "System.halt": false, "@a.send": false, "(int)@x": false,
+		"1.exit": false, "5.times": false, "1.5 + @x": true, "1e3": true, "@x[1..2]": true,
 	} {
 		if got := tools.PlainExpression(s, true); got != want {
 			t.Errorf("%q: %v", s, got)
@@ -65,7 +67,7 @@ func TestPlainHitsAndLogs(t *testing.T) {
 	}
 	for s, want := range map[string]bool{
 		"main.run": true, "(*T).Method": true, "ns::f(int, char const*)": true, "/run.*/": true, "operator<": true,
-		"f if system(\"x\")": false, "f;g": false, "f\nshell ls": false, "`ls`": false, "$(ls)": false,
+		"f if system(\"x\")": false, "f;g": false, "f if(g(1))": false, "f\tif g(1)": false, "f -force-condition": false, "if": true, "iffy": true, "f\nshell ls": false, "`ls`": false, "$(ls)": false,
 	} {
 		if got := tools.PlainFunction(s); got != want {
 			t.Errorf("function %q: %v", s, got)
