@@ -97,7 +97,7 @@ func pythonAdapter() *debugAdapter {
 		name: "debugpy", process: "debugpy.adapter",
 		env: func(t *testing.T) []string {
 			testenv.NeedsDebugpy(t)
-			return nil
+			return []string{"DEBUGPY_PROCESS_SPAWN_TIMEOUT=600"} // 15 seconds are short on a busy machine, and for a state that lasts
 		},
 		files: map[string]string{"bank.py": pythonProgram, "test_bank.py": pythonTest, "parent.py": pythonParent},
 		hunt: []debugStep{
