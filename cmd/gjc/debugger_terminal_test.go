@@ -13,9 +13,10 @@ import (
 	"github.com/gajae-code/gjc/dap/daptest"
 )
 
-// inTerminal has a fake adapter run a program in the user's terminal when it launches.
+// inTerminal has a fake adapter run a program in the user's terminal when it launches. The program stops when it is there.
 func inTerminal(p *daptest.Program, dir string, args ...string) <-chan *daptest.Answer {
 	answered := make(chan *daptest.Answer, 1)
+	p.Handle("configurationDone", func(r *daptest.Request) { r.Respond(nil) })
 	p.Handle("launch", func(r *daptest.Request) {
 		answer := p.AskLater("runInTerminal", map[string]any{
 			"kind": "integrated", "title": "the program", "cwd": dir, "args": args, "env": map[string]any{"FROM_ADAPTER": "yes it is", "NOT_THERE": nil},
@@ -23,6 +24,7 @@ func inTerminal(p *daptest.Program, dir string, args ...string) <-chan *daptest.
 		go func() { // ends with the answer, or with the test that waits for it
 			answered <- <-answer
 			r.Respond(nil)
+			p.Stop("entry")
 		}()
 	})
 	return answered
@@ -69,6 +71,7 @@ func TestDebugger_EditorsTerminal(t *testing.T) {
 	if n := e.OpenTerminals(); n != 1 {
 		t.Errorf("%d terminals while the program runs", n)
 	}
+	e.do(t, debugStep{do: "output", until: "yes it is|"})
 	e.do(t, does("terminate", "Debug session terminated."))
 	if n := e.OpenTerminals(); n != 0 {
 		t.Errorf("%d terminals are left", n)

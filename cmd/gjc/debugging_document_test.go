@@ -34,7 +34,7 @@ func TestDebuggingDocument(t *testing.T) {
 		if _, result, ok := strings.Cut(text, "Session: debug-1\nAdapter"); ok { // behind what the user was asked
 			text = "Session: debug-1\nAdapter" + result
 		}
-		b.WriteString("> debug " + do + "\n" + strings.TrimSpace(strings.ReplaceAll(text, h.work, "/home/you/bank")) + "\n\n")
+		b.WriteString("> debug " + do + "\n" + strings.TrimSpace(strings.ReplaceAll(text, h.work, "~/bank")) + "\n\n")
 	}
 	h.stop()
 	got := "```text\n" + strings.TrimSpace(b.String()) + "\n```\n"
