@@ -338,7 +338,15 @@ func (c *debugCall) observe(s *dap.Session) {
 // cancelled ends the debug session of a call whose turn was cancelled: nothing of the program is left running.
 func (c *debugCall) cancelled(ctx context.Context) *agent.Result {
 	text := context.Cause(ctx).Error()
-	if s := c.session; s != nil && s.State() != dap.StateTerminated {
+	s := c.session
+	if s != nil {
+		if name, _, child := strings.Cut(s.ID(), "."); child { // its program does not run without the others
+			if root, err := c.d.Find(name); err == nil {
+				s = root
+			}
+		}
+	}
+	if s != nil && s.State() != dap.StateTerminated {
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
 		defer cancel()
 		if err := s.Terminate(end, false); err != nil {

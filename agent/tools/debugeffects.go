@@ -151,11 +151,14 @@ func (c *debugCall) programName() string {
 // bareCallers are languages in which a name alone can be a call.
 var bareCallers = []string{"ruby", "elixir", "perl", "crystal", "groovy", "scala"}
 
+// bareKinds are the adapters (see [dap.Spec]) for such languages.
+var bareKinds = []string{"rdbg", "elixir-ls-debugger"}
+
 // bareCalls reports whether a name alone can be a call in the program's language.
 func (c *debugCall) bareCalls(ctx context.Context) bool {
 	bareFile := func(path string) bool {
 		ext := strings.ToLower(filepath.Ext(path))
-		return slices.Contains([]string{".rb", ".rake", ".gemspec", ".ex", ".exs", ".heex", ".eex", ".pl", ".pm", ".cr", ".groovy", ".scala"}, ext)
+		return slices.Contains([]string{".rb", ".rake", ".gemspec", ".ru", ".ex", ".exs", ".heex", ".eex", ".pl", ".pm", ".cr", ".groovy", ".scala"}, ext)
 	}
 	if bareFile(c.path) {
 		return true
@@ -173,7 +176,8 @@ func (c *debugCall) bareCalls(ctx context.Context) bool {
 	}
 	for _, spec := range list.Adapters {
 		if spec.Name == snap.Adapter {
-			return slices.ContainsFunc(spec.Languages, func(l string) bool { return slices.Contains(bareCallers, strings.ToLower(l)) })
+			// What a project says of the languages needs no trust, so that the kind counts too.
+			return slices.Contains(bareKinds, spec.Kind) || slices.ContainsFunc(spec.Languages, func(l string) bool { return slices.Contains(bareCallers, strings.ToLower(l)) })
 		}
 	}
 	return false

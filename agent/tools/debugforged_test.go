@@ -1,6 +1,8 @@
 package tools_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/tools/toolstest"
+	"github.com/gajae-code/gjc/dap"
 	"github.com/gajae-code/gjc/dap/daptest"
 )
 
@@ -125,5 +128,51 @@ func TestDebug_RestartIsALaunch(t *testing.T) {
 	again := plan(t, p.World, "debug", withAction("restart", nil))
 	if len(again.Effects) != 1 || again.Effects[0].Action != agent.ActionDebug || again.Effects[0].Subject != launch.Subject || again.Effects[0].Path != p.Program.Path {
 		t.Errorf("effects = %+v, of the launch %+v", again.Effects, launch)
+	}
+}
+
+// What a project says of an adapter's languages does not make calls plain.
+func TestDebug_BareCallsByKind(t *testing.T) {
+	p := play(t, "x")
+	spec, err := p.Debugger.Adapters.Find(t.Context(), dap.Wanted{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec.Kind = "rdbg"
+	p.launch(t)
+	if got := effects(t, p.World, "evaluate", input{"expression": "reboot"}); len(got) != 1 {
+		t.Errorf("%q", got)
+	}
+}
+
+// A cancelled call ends the whole debug session, also where it was about a child.
+func TestDebug_CancelledOnAChild(t *testing.T) {
+	p := play(t)
+	p.launch(t)
+	spec, err := p.Debugger.Adapters.Find(t.Context(), dap.Wanted{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	child, second := daptest.Process(t)
+	spec.Env = second.Env
+	c := daptest.NewProgram(child, p.Program.Path, daptest.All())
+	ctx, cancel := context.WithCancelCause(t.Context())
+	c.Handle("continue", func(r *daptest.Request) { r.Respond(nil); cancel(errors.New("the user said stop")) })
+	if got := p.Ask("startDebugging", map[string]any{"request": "launch", "configuration": map[string]any{"program": "c"}}); !got.Success {
+		t.Fatalf("startDebugging: %+v", got)
+	}
+	s, err := p.Debugger.Sessions.Find("debug-1.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	_, res, err := toolstest.Do(ctx, tool(t, "debug"), p.Call(t, "debug", withAction("continue", input{"session": "debug-1.1"})))
+	if err != nil || !strings.Contains(res.Text, "debug session debug-1 was terminated") {
+		t.Errorf("%v, %+v", err, res)
+	}
+	if root := p.Debugger.Sessions.Sessions()[0]; root.State() != dap.StateTerminated {
+		t.Errorf("the session is %s", root.State())
 	}
 }
