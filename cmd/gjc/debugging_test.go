@@ -132,7 +132,9 @@ type debugAdapter struct {
 // launching is the state of a session whose adapter does not come to a program to debug.
 const launching = "launching"
 
-func debugAdapters() []*debugAdapter { return []*debugAdapter{goAdapter(), pythonAdapter(), cAdapter()} }
+func debugAdapters() []*debugAdapter {
+	return []*debugAdapter{goAdapter(), pythonAdapter(), cAdapter()}
+}
 
 // Every adapter is asked for every action, if only to say that it has not got it.
 func TestDebugAdapters_Complete(t *testing.T) {
