@@ -271,3 +271,47 @@ func TestInitialized_AgainWhileStopped(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Verified is what the adapter of now has verified.
+func TestBreakpoints_VerifiedByThisAdapter(t *testing.T) {
+	d := newDebugger(t, dap.Options{})
+	a, spec := daptest.Process(t)
+	caps := daptest.All()
+	caps.SupportsRestartRequest = false
+	p := daptest.NewProgram(a, source(t), caps)
+	s, err := d.Start(within(t), &dap.Start{Adapter: spec, Request: "launch", Dir: filepath.Dir(p.Path)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Wait(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	at := dap.Breakpoint{Kind: dap.SourceBreakpoint, Path: p.Path, Line: 3}
+	if list, err := s.SetBreakpoint(within(t), at); err != nil || !list[0].Verified {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	p.Reply("setBreakpoints", godap.SetBreakpointsResponseBody{}) // it forgets to say
+	at.Condition = "x"
+	if list, err := s.SetBreakpoint(within(t), at); err != nil || list[0].Verified || list[0].Message == "" {
+		t.Errorf("behind an answer without it: %+v, %v", list, err)
+	}
+	p.Reply("setBreakpoints", godap.SetBreakpointsResponseBody{Breakpoints: []godap.Breakpoint{{Id: 1, Verified: true}}})
+	if list, err := s.SetBreakpoint(within(t), at); err != nil || !list[0].Verified {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	b, second := daptest.Process(t)
+	spec.Env = second.Env
+	daptest.NewProgram(b, p.Path, caps).Handle("launch", func(*daptest.Request) {
+		for _, o := range s.Breakpoints() {
+			if o.Kind == dap.SourceBreakpoint && o.Verified {
+				t.Errorf("before the new adapter was told: %+v", o)
+			}
+		}
+		b.Exit(1)
+	})
+	b.Handle("initialize", func(r *daptest.Request) { r.Respond(caps) })
+	if err := s.Restart(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	_ = s.Wait(within(t)) // it dies
+}

@@ -267,6 +267,8 @@ func (l *life) tell(ctx context.Context, b *Breakpoint) error {
 			s.tree.answeredLocked(&list[i], &body.Breakpoints[i])
 		} else if b.Kind == ExceptionBreakpoint { // adapters need not say anything of them
 			s.tree.answeredLocked(&list[i], &godap.Breakpoint{Verified: true})
+		} else { // what it said before was of another list
+			s.tree.answeredLocked(&list[i], &godap.Breakpoint{Message: "the debug adapter has not said what became of it"})
 		}
 	}
 	return nil
@@ -327,6 +329,11 @@ func (t *tree) answeredLocked(b *Breakpoint, a *godap.Breakpoint) {
 			return
 		}
 	}
+}
+
+// forget takes the adapter's answer back: another one knows nothing of it.
+func (b *Breakpoint) forget() {
+	b.ID, b.Verified, b.Message, b.ActualPath, b.ActualLine = 0, false, "", "", 0
 }
 
 func (b *Breakpoint) take(a *godap.Breakpoint) {

@@ -289,7 +289,7 @@ func (d *Debugger) Unplan(b Breakpoint) []Breakpoint {
 func (d *Debugger) planAgain(s *Session) {
 	list, exceptions := make([]Breakpoint, 0), make([]Breakpoint, 0)
 	for _, b := range s.Breakpoints() {
-		b.ID, b.Verified, b.Message, b.ActualPath, b.ActualLine = 0, false, "", "", 0
+		b.forget()
 		switch b.Kind {
 		case InstructionBreakpoint, DataBreakpoint: // places in a process that is gone
 		case ExceptionBreakpoint:

@@ -112,6 +112,9 @@ func (s *Session) begin(b *beginning) error {
 	s.threads = make(map[int]bool)
 	if s.parent == nil { // a child that begins makes no stop of another one an old one
 		s.tree.waitFrom = s.tree.stops
+		for i := range s.tree.breakpoints {
+			s.tree.breakpoints[i].forget()
+		}
 	}
 	s.tree.mu.Unlock()
 	if !d.work.start(l.watch) {
