@@ -50,7 +50,7 @@ type debugInput struct {
 	Line         int               `json:"line,omitzero" jsonschema:"line in file, from 1"`
 	Function     string            `json:"function,omitzero" jsonschema:"breakpoint on a function in place of file and line"`
 	Condition    string            `json:"condition,omitzero" jsonschema:"breakpoint: expression that must be true"`
-	HitCondition string            `json:"hit_condition,omitzero" jsonschema:"breakpoint: how often to pass, such as >= 5"`
+	HitCondition scalar            `json:"hit_condition,omitzero" jsonschema:"breakpoint: how often to pass, such as >= 5"`
 	LogMessage   string            `json:"log_message,omitzero" jsonschema:"breakpoint: print this in place of stopping; {x} prints an expression"`
 	Filters      []string          `json:"filters,omitzero" jsonschema:"set_exception_breakpoints: which to stop at, all of them; empty for none; absent lists them"`
 	Conditions   map[string]string `json:"conditions,omitzero" jsonschema:"set_exception_breakpoints: conditions by filter"`
@@ -187,7 +187,7 @@ func newDebugCall(call *agent.Call, in *debugInput) (*debugCall, error) {
 		}
 	}
 	for _, text := range append([]string{
-		in.Program, in.Cwd, in.Core, in.File, in.Function, in.Condition, in.HitCondition, in.LogMessage, in.Expression, string(in.Value), in.Name, in.Host, in.MemoryReference, in.InstructionReference,
+		in.Program, in.Cwd, in.Core, in.File, in.Function, in.Condition, string(in.HitCondition), in.LogMessage, in.Expression, string(in.Value), in.Name, in.Host, in.MemoryReference, in.InstructionReference,
 	}, in.Args...) {
 		if strings.ContainsRune(text, 0) {
 			return nil, fmt.Errorf("%w for debug: there is a zero byte in %q", agent.ErrBadInput, cutLine(text, maxShownColumns))

@@ -13,7 +13,7 @@ import (
 // breakpoint is the one that the call is about.
 func (c *debugCall) breakpoint() dap.Breakpoint {
 	in := c.in
-	b := dap.Breakpoint{Kind: dap.SourceBreakpoint, Condition: in.Condition, HitCondition: in.HitCondition, LogMessage: in.LogMessage}
+	b := dap.Breakpoint{Kind: dap.SourceBreakpoint, Condition: in.Condition, HitCondition: string(in.HitCondition), LogMessage: in.LogMessage}
 	switch {
 	case strings.Contains(in.Action, "instruction"):
 		b.Kind, b.Instruction, b.Offset, b.LogMessage = dap.InstructionBreakpoint, in.InstructionReference, in.Offset, ""

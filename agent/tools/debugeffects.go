@@ -47,7 +47,7 @@ func (c *debugCall) sideEffects(bare bool) []sideEffect {
 		}
 	}
 	condition("condition", in.Condition, plainExpression(in.Condition, bare))
-	condition("hit condition", in.HitCondition, plainHits(in.HitCondition))
+	condition("hit condition", string(in.HitCondition), plainHits(string(in.HitCondition)))
 	condition("log message", in.LogMessage, plainLog(in.LogMessage, bare))
 	for _, filter := range in.Filters {
 		if text := in.Conditions[filter]; !plainTypes(text, bare) {

@@ -34,5 +34,6 @@ func TestDebug_ValueAsANumber(t *testing.T) {
 	if args := <-got; !strings.Contains(args, `"value":"5"`) {
 		t.Errorf("arguments = %s", args)
 	}
+	wants(t, debug(t, p.World, "set_breakpoint", input{"file": "main.x", "line": 3, "hit_condition": 2}), "hits 2")
 	wants(t, debugFails(t, p.World, "set_expression", input{"expression": "line", "value": []int{5}}), "it must be a text or a number")
 }
