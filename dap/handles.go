@@ -70,7 +70,7 @@ func number[K comparable](s *Session, known *map[K]int, key K, h handle) int {
 		s.handles.byHandle = make(map[int]handle)
 	}
 	if len(s.handles.byHandle) >= maxHandles {
-		return 0
+		return -1 // no number is that of a frame or a variable; zero would stand for the active frame
 	}
 	n := s.debugger.nextHandle()
 	(*known)[key] = n

@@ -12,12 +12,14 @@ import (
 )
 
 const (
-	// defaultLevels is how many frames are asked for where nobody says.
+	// defaultLevels is how many frames are asked for where nobody says, maxLevels how many can be.
 	defaultLevels = 20
+	maxLevels     = 1000
 	// maxValue bounds a value that is kept, in bytes. Adapters may send megabytes for one string.
 	maxValue = 16 << 10
-	// DefaultCount is how many variables are asked for at once.
+	// DefaultCount is how many variables are asked for at once, maxCount how many can be.
 	DefaultCount = 200
+	maxCount     = 5000
 )
 
 // Threads returns the threads.
@@ -61,6 +63,7 @@ func (s *Session) stackTrace(ctx context.Context, l *life, thread, start, levels
 	if levels <= 0 {
 		levels = defaultLevels
 	}
+	levels = min(levels, maxLevels)
 	s.tree.mu.Lock()
 	stop := s.stop
 	s.tree.mu.Unlock()
@@ -272,6 +275,7 @@ func (s *Session) Variables(ctx context.Context, ref int, p Page) (list []Variab
 	if p.Count <= 0 {
 		p.Count = DefaultCount
 	}
+	p.Count = min(p.Count, maxCount)
 	var body godap.VariablesResponseBody
 	args := &godap.VariablesArguments{VariablesReference: h.raw, Filter: p.Filter, Start: p.Start, Count: p.Count}
 	err = t.inScope(ctx, l, h.scope, false, func() error { return l.do(ctx, "variables", args, &body) })

@@ -490,6 +490,9 @@ func (l *life) conclude() {
 	}
 	// An adapter that ends where it was to start the program anew could not do that; a new one can.
 	again := !l.wanted && s.failure == nil && (len(l.again) > 0 || l.restarting && s.start.Request == "launch" && s.start.Address == "")
+	if s.relaunches++; again && s.relaunches > maxRelaunches {
+		again, s.ended = false, errRelaunches
+	}
 	if t.root == s && !again && !s.restarting && t.idle != nil {
 		t.idle.Stop()
 	}
@@ -505,6 +508,11 @@ func (l *life) conclude() {
 		s.relaunch(next)
 	}
 }
+
+// maxRelaunches bounds how often a session begins anew: an adapter could ask for it without an end.
+const maxRelaunches = 50
+
+var errRelaunches = fmt.Errorf("the debug adapter has asked %d times for a new start", maxRelaunches)
 
 // relaunch starts the adapter anew, as it has asked for.
 func (s *Session) relaunch(b *beginning) {

@@ -46,6 +46,8 @@ type Session struct {
 	events   []Event
 	// again is what the program wants to be started anew with; nil where it does not.
 	again jsonx.Raw
+	// relaunches counts the lives that have ended.
+	relaunches int
 	// restarting says that the end of the life is not that of the session.
 	restarting bool
 }

@@ -123,6 +123,7 @@ type Adapter struct {
 	handlers map[string]func(*Request)
 	seen     []string
 	answers  map[int]chan *Answer
+	over     bool // nobody answers any more
 }
 
 // Request is a request of the client.
@@ -211,6 +212,7 @@ func newScript(t testing.TB, l net.Listener) *Adapter {
 
 func (a *Adapter) serve() {
 	defer close(a.gone)
+	defer a.unanswered()
 	conn, err := a.listener.Accept()
 	if err != nil {
 		return
@@ -252,6 +254,17 @@ func (a *Adapter) serve() {
 		}
 		a.requests <- r
 	}
+}
+
+// unanswered settles the requests that the client did not answer before it hung up.
+func (a *Adapter) unanswered() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, ch := range a.answers {
+		ch <- &Answer{Message: "the client has hung up"}
+	}
+	clear(a.answers)
+	a.over = true
 }
 
 // Hangup ends the connection; a process behind it ends too.
@@ -388,9 +401,13 @@ func (a *Adapter) Ask(command string, arguments any) *Answer {
 
 // AskLater makes a request of the client and returns where the answer comes.
 func (a *Adapter) AskLater(command string, arguments any) <-chan *Answer {
-	a.mu.Lock()
 	ch := make(chan *Answer, 1)
-	a.answers[a.seq+1] = ch
+	a.mu.Lock()
+	if a.over {
+		ch <- &Answer{Message: "the client has hung up"}
+	} else {
+		a.answers[a.seq+1] = ch
+	}
 	a.mu.Unlock()
 	a.message(map[string]any{"type": "request", "command": command}, "arguments", arguments)
 	return ch
