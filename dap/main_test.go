@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -56,11 +57,11 @@ func newDebugger(t *testing.T, opts dap.Options) *dap.Debugger {
 func source(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "main.x")
-	text := ""
+	var text strings.Builder
 	for i := range 20 {
-		text += "line " + string(rune('a'+i)) + "\n"
+		text.WriteString("line " + string(rune('a'+i)) + "\n")
 	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return path

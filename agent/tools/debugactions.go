@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/gajae-code/gjc/agent"
 )
@@ -234,11 +235,12 @@ func aboutLaunch(c *debugCall) string {
 		return "a program"
 	}
 	path, test := nodeID(c.call.Workspace.Resolve(c.in.Program))
-	title := display(&c.call.Workspace, path) + test
+	var title strings.Builder
+	title.WriteString(display(&c.call.Workspace, path) + test)
 	for _, arg := range c.in.Args {
-		title += " " + arg
+		title.WriteString(" " + arg)
 	}
-	return commandTitle(title)
+	return commandTitle(title.String())
 }
 
 func aboutAttach(c *debugCall) string {

@@ -2,6 +2,7 @@ package tools_test
 
 import (
 	"context"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -120,9 +121,7 @@ func debugFails(t testing.TB, w *toolstest.World, action string, in input) strin
 
 func withAction(action string, in input) input {
 	all := input{"action": action}
-	for k, v := range in {
-		all[k] = v
-	}
+	maps.Copy(all, in)
 	if all["timeout"] == nil {
 		all["timeout"] = 120 // a cold cache, and a busy machine
 	}

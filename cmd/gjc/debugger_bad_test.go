@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"os/exec"
@@ -23,9 +24,7 @@ func TestDebugger_BadInput(t *testing.T) {
 		"docs/a.txt": "no package\n", "script.sh": "#!/bin/sh\necho\n", "broken/main.go": "package main\n\nfunc main() { nothing() }\n",
 		"only/a_test.go": "package only\n",
 	}
-	for name, text := range a.files {
-		files[name] = text
-	}
+	maps.Copy(files, a.files)
 	e := startDebugEditor(t, &debugEditorOptions{env: a.env(t), files: files})
 	a.prepare(t, e.work)
 	build := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", "stripped", ".")

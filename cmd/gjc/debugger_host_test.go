@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -192,9 +193,7 @@ func (f *fakeAdapters) fake(t *testing.T, name string, more map[string]any) *dap
 		"launchForm":  map[string]any{"program": "${program}", "args": "${args}", "cwd": "${dir}", "env": "${env}"},
 		"processForm": map[string]any{"pid": "${pid}"}, "stopOnEntry": []string{"stopOnEntry"},
 	}
-	for k, v := range more {
-		entry[k] = v
-	}
+	maps.Copy(entry, more)
 	if f.config == nil {
 		f.config = make(map[string]any)
 	}

@@ -79,17 +79,18 @@ type UnknownConfigurationError struct {
 }
 
 func (e *UnknownConfigurationError) Error() string {
-	text := fmt.Sprintf("There is no configuration %q in %s.", e.Name, launchFile)
+	var text strings.Builder
+	text.WriteString(fmt.Sprintf("There is no configuration %q in %s.", e.Name, launchFile))
 	if e.Hint != "" {
-		text += fmt.Sprintf(" Did you mean %q?", e.Hint)
+		text.WriteString(fmt.Sprintf(" Did you mean %q?", e.Hint))
 	}
 	if len(e.Names) > 0 {
-		text += " There are: " + strings.Join(e.Names, ", ") + "."
+		text.WriteString(" There are: " + strings.Join(e.Names, ", ") + ".")
 	}
 	for _, p := range configfile.Shorten(e.Problems, 3) {
-		text += " " + p + "."
+		text.WriteString(" " + p + ".")
 	}
-	return text
+	return text.String()
 }
 
 // launchEntry is a configuration as it stands in a file.

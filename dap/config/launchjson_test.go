@@ -99,14 +99,15 @@ func TestConfiguration_Variables(t *testing.T) {
 			with.File = strings.Replace(with.File, "W/", m.root+"/", 1)
 			if with.Ask == nil {
 				with.Ask = func(_ context.Context, in config.Input) (string, error) {
-					answer := in.ID + " " + in.Description + " " + in.Default
+					var answer strings.Builder
+					answer.WriteString(in.ID + " " + in.Description + " " + in.Default)
 					if in.Password {
-						answer += " password"
+						answer.WriteString(" password")
 					}
 					for i, o := range in.Options {
-						answer += []string{" ", ","}[min(i, 1)] + o.Label + "=" + o.Value
+						answer.WriteString([]string{" ", ","}[min(i, 1)] + o.Label + "=" + o.Value)
 					}
-					return "<" + answer + ">", nil
+					return "<" + answer.String() + ">", nil
 				}
 			}
 			c, err := config.New(opts).Configuration(t.Context(), "x", with)

@@ -339,7 +339,7 @@ func Runs(arguments map[string]any) []string {
 		}
 		text, err := jsonx.Marshal(arguments[name])
 		if err != nil {
-			text = []byte(fmt.Sprint(arguments[name]))
+			text = fmt.Append(nil, arguments[name])
 		}
 		lines = append(lines, name+": "+string(text))
 	}
