@@ -92,7 +92,8 @@ fn total(list: &[Account]) -> i64 {
     for i in 0..list.len() - 1 {
         sum += list[i].balance;
     }
-    sum
+    let done = sum;
+    done
 }
 
 fn main() {
@@ -282,12 +283,12 @@ func TestDebugger_Rust(t *testing.T) {
 		does("run_to file=main.rs line=12 timeout=120", "stopped at main.rs:12"),
 		does("evaluate expression=sum", "Result: 30"),
 		does("inspect depth=2", "#0 ", "total", "@ main.rs:12", "#1 ", "main", "list = "),
-		does("step_out", "stopped at main.rs:20"),
+		does("step_out", "stopped at main.rs:21"),
 		does("continue timeout=120", "Program terminated with exit code 0.", "total 30 of ann"),
 		// A panic has no exception filter; it goes through a function.
 		does("set_breakpoint function=rust_panic"),
-		does(`launch {"program": "bank", "args": ["x"], "timeout": 120}`, "Stop reason: breakpoint", "out of money", "main.rs:23"),
-		does("stack_trace", "@ main.rs:23"),
+		does(`launch {"program": "bank", "args": ["x"], "timeout": 120}`, "Stop reason: breakpoint", "out of money", "main.rs:24"),
+		does("stack_trace", "@ main.rs:24"),
 		does("terminate", "Debug session terminated."),
 	})
 	h.stop()
