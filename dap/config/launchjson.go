@@ -80,9 +80,9 @@ type UnknownConfigurationError struct {
 
 func (e *UnknownConfigurationError) Error() string {
 	var text strings.Builder
-	text.WriteString(fmt.Sprintf("There is no configuration %q in %s.", e.Name, launchFile))
+	fmt.Fprintf(&text, "There is no configuration %q in %s.", e.Name, launchFile)
 	if e.Hint != "" {
-		text.WriteString(fmt.Sprintf(" Did you mean %q?", e.Hint))
+		fmt.Fprintf(&text, " Did you mean %q?", e.Hint)
 	}
 	if len(e.Names) > 0 {
 		text.WriteString(" There are: " + strings.Join(e.Names, ", ") + ".")
