@@ -192,8 +192,8 @@ func (a *debugAdapter) run(t *testing.T) {
 
 func (h *debugHost) all(t *testing.T, steps []debugStep) {
 	t.Helper()
-	for _, s := range steps {
-		if h.do(t, s); t.Failed() {
+	for _, s := range steps { // each has what those before it have left
+		if !t.Run(s.action(), func(t *testing.T) { h.do(t, s) }) {
 			t.Fatalf("stopped behind %s", s.do)
 		}
 	}
