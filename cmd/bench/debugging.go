@@ -2,14 +2,8 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
-	"time"
-
-	"github.com/gajae-code/gjc/acp"
-	"github.com/gajae-code/gjc/acp/acptest"
 )
 
 const loopProgram = `package main
@@ -48,35 +42,12 @@ func debugging(ctx context.Context, binary, dir string, rounds int) ([][]measure
 	if _, err := output(ctx, work, "go", "build", "-gcflags=all=-N -l", "-o", "loop", "."); err != nil {
 		return nil, err
 	}
-	var ended *acp.ToolCallUpdate
-	agent, _, err := startOffline(ctx, binary, filepath.Join(dir, "debugging"), acptest.EditorOptions{
-		Updated: func(n *acp.SessionNotification) {
-			if u, ok := n.Update.(*acp.ToolCallUpdate); ok {
-				if _, has := u.Content.Get(); has {
-					ended = u
-				}
-			}
-		},
-	}, "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	c, err := newCaller(ctx, binary, filepath.Join(dir, "debugging"), work, bin)
 	if err != nil {
 		return nil, err
 	}
-	defer end(agent)
-	session, err := agent.NewSession(ctx, work)
-	if err != nil {
-		return nil, err
-	}
-	call := func(prompt, want string) (measure, error) {
-		begin := time.Now()
-		if _, err := agent.Prompt(ctx, session.SessionID, prompt); err != nil {
-			return measure{}, err
-		}
-		took := time.Since(begin)
-		if text := textOf(ended); !strings.Contains(text, want) {
-			return measure{}, fmt.Errorf("%s: no %q in %.500s", prompt, want, text)
-		}
-		return measure{took: took}, nil
-	}
+	defer end(c.agent)
+	call := c.call
 	const steps = 20
 	// several is the mean of some calls: one alone measures the clock.
 	several := func(prompt, want string) (measure, error) {
@@ -118,21 +89,4 @@ func debugging(ctx context.Context, binary, dir string, rounds int) ([][]measure
 		all = append(all, []measure{launch, step, value, nothing, done})
 	}
 	return all, nil
-}
-
-// textOf is the text of a call's end.
-func textOf(u *acp.ToolCallUpdate) string {
-	var text strings.Builder
-	if u == nil {
-		return ""
-	}
-	content, _ := u.Content.Get()
-	for _, c := range content {
-		if inner, ok := c.(*acp.Content); ok {
-			if t, ok := inner.Content.(*acp.TextContent); ok {
-				text.WriteString(t.Text)
-			}
-		}
-	}
-	return text.String()
 }

@@ -10,9 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/gajae-code/gjc/acp"
-	"github.com/gajae-code/gjc/acp/acptest"
 )
 
 // languages measures gopls over a copy of this repository: an edit up to the end of its tool call, which has the
@@ -34,35 +31,12 @@ func languages(ctx context.Context, binary, dir string, rounds int) ([][]measure
 	if _, err := output(ctx, "", "git", "clone", "--quiet", "--local", ".", work); err != nil {
 		return nil, err
 	}
-	var ended *acp.ToolCallUpdate
-	agent, _, err := startOffline(ctx, binary, filepath.Join(dir, "languages"), acptest.EditorOptions{
-		Updated: func(n *acp.SessionNotification) {
-			if u, ok := n.Update.(*acp.ToolCallUpdate); ok {
-				if _, has := u.Content.Get(); has {
-					ended = u
-				}
-			}
-		},
-	}, "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	c, err := newCaller(ctx, binary, filepath.Join(dir, "languages"), work, bin)
 	if err != nil {
 		return nil, err
 	}
-	defer end(agent)
-	session, err := agent.NewSession(ctx, work)
-	if err != nil {
-		return nil, err
-	}
-	call := func(prompt, want string) (measure, error) {
-		begin := time.Now()
-		if _, err := agent.Prompt(ctx, session.SessionID, prompt); err != nil {
-			return measure{}, err
-		}
-		took := time.Since(begin)
-		if text := textOf(ended); !strings.Contains(text, want) {
-			return measure{}, fmt.Errorf("%s: no %q in %.500s", prompt, want, text)
-		}
-		return measure{took: took}, nil
-	}
+	defer end(c.agent)
+	agent, session, call := c.agent, c.session, c.call
 	const file = "acp/server/languages.go"
 	breaks := `!edit ` + file + ` func noSuchServer( => func noSuchServerX(`
 	mends := `!edit ` + file + ` func noSuchServerX( => func noSuchServer(`
