@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/gajae-code/gjc/agent"
@@ -301,6 +302,10 @@ func runDebugSessions(ctx context.Context, c *debugCall) (*agent.Result, error) 
 		text := c.snapshotText(snap, "", true)
 		if snap.State == dap.StateTerminated {
 			text = fmt.Sprintf("Session: %s\nStatus: %s\nProgram: %s\n%s\n", snap.ID, snap.State, display(&c.call.Workspace, snap.Program), ending(snap))
+		}
+		// What an adapter tells in events of its own may be what custom_request is about.
+		for _, e := range s.Events() {
+			text = strings.TrimRight(text, "\n") + fmt.Sprintf("\nEvent of the adapter: %q %s", e.Name, cutLine(strconv.Quote(e.Body), maxShownColumns))
 		}
 		blocks = append(blocks, strings.TrimRight(text, "\n"))
 	}

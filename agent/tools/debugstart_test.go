@@ -37,3 +37,12 @@ func TestDebug_ValueAsANumber(t *testing.T) {
 	wants(t, debug(t, p.World, "set_breakpoint", input{"file": "main.x", "line": 3, "hit_condition": 2}), "hits 2")
 	wants(t, debugFails(t, p.World, "set_expression", input{"expression": "line", "value": []int{5}}), "it must be a text or a number")
 }
+
+// What an adapter tells in events of its own is not lost.
+func TestDebug_EventsOfTheAdapter(t *testing.T) {
+	p := play(t)
+	p.launch(t)
+	p.Event("myOwn", map[string]any{"a": 1})
+	debug(t, p.World, "threads", nil) // behind it
+	wants(t, debug(t, p.World, "sessions", nil), `Event of the adapter: "myOwn" "{\"a\":1}"`)
+}
