@@ -445,15 +445,6 @@ func (l *life) tellBreakpoints(ctx context.Context) error {
 	return l.do(ctx, "configurationDone", nil, nil)
 }
 
-// dropTemporary removes the breakpoints that were for this stop.
-func (s *Session) dropTemporary(ctx context.Context) {
-	for _, b := range s.Breakpoints() {
-		if b.Temporary {
-			_, _ = s.RemoveBreakpoint(ctx, b) // an adapter that does not take it has the program stop there once more
-		}
-	}
-}
-
 // DataInfo is an adapter's answer to [Session.DataBreakpointInfo].
 type DataInfo struct {
 	ID, Description string

@@ -136,18 +136,6 @@ func TestBreakpoints_Events(t *testing.T) {
 	}
 }
 
-func TestBreakpoints_TemporaryGoesWithTheStop(t *testing.T) {
-	_, s, p := begin(t, dap.Options{})
-	if _, err := s.SetBreakpoint(within(t), dap.Breakpoint{Kind: dap.SourceBreakpoint, Path: p.Path, Line: 9, Temporary: true}); err != nil {
-		t.Fatal(err)
-	}
-	got := recorder(p, "setBreakpoints")
-	resume(t, s, "next")
-	if all := got(); len(all) != 1 || !strings.Contains(all[0], `"breakpoints":[]`) {
-		t.Errorf("requests = %v", all)
-	}
-}
-
 // What an adapter can not do is not asked of it, and the error says what it is.
 func TestCapabilities_Off(t *testing.T) {
 	_, s, p := begin(t, dap.Options{}, func(p *daptest.Program) {

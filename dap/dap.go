@@ -111,8 +111,6 @@ type Breakpoint struct {
 
 	// Condition, HitCondition and LogMessage are the adapter's to read. A log message makes a logpoint: it does not stop.
 	Condition, HitCondition, LogMessage string
-	// Temporary is for run_to: it goes with the next stop.
-	Temporary bool
 
 	// What follows is the adapter's answer. ID is its id; zero where it gave none.
 	ID       int

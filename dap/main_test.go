@@ -86,6 +86,22 @@ func begin(t *testing.T, opts dap.Options, change ...func(*daptest.Program)) (*d
 	return d, s, p
 }
 
+// beginProcess is begin with an adapter that is a process of its own.
+func beginProcess(t *testing.T) (*dap.Debugger, *dap.Session, *daptest.Adapter, *daptest.Program, *dap.Spec) {
+	t.Helper()
+	d := newDebugger(t, dap.Options{})
+	a, spec := daptest.Process(t)
+	p := daptest.NewProgram(a, source(t), daptest.All())
+	s, err := d.Start(within(t), &dap.Start{Adapter: spec, Request: "launch", Dir: filepath.Dir(p.Path)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Wait(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	return d, s, a, p, spec
+}
+
 // snapshot returns a snapshot, which must be to be had.
 func snapshot(t *testing.T, s *dap.Session) *dap.Snapshot {
 	t.Helper()

@@ -81,7 +81,7 @@ func TestRunInTerminal(t *testing.T) {
 }
 
 func TestReverse_Refused(t *testing.T) {
-	_, s, p := begin(t, dap.Options{})
+	_, _, p := begin(t, dap.Options{})
 	for command, args := range map[string]map[string]any{
 		"runInTerminal": {"cwd": "/w", "args": []string{"x"}}, "handshake": {"value": "x"},
 		"startDebugging": {"request": "dance", "configuration": map[string]any{}},
@@ -90,7 +90,6 @@ func TestReverse_Refused(t *testing.T) {
 			t.Errorf("%s: %+v", command, answer)
 		}
 	}
-	_ = s
 }
 
 // What js-debug does: the session that is launched has no program of its own, and asks for a child session for each process.
@@ -145,23 +144,13 @@ func TestStartDebugging(t *testing.T) {
 }
 
 func TestStartDebugging_ByAProcessOfItsOwn(t *testing.T) {
-	d := newDebugger(t, dap.Options{})
-	a, spec := daptest.Process(t)
-	p := daptest.NewProgram(a, source(t), daptest.All())
-	s, err := d.Start(within(t), &dap.Start{Adapter: spec, Request: "launch", Dir: filepath.Dir(p.Path)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Wait(within(t)); err != nil {
-		t.Fatal(err)
-	}
+	_, s, a, p, spec := beginProcess(t)
 	b, second := daptest.Process(t)
-	child := daptest.NewProgram(b, p.Path, daptest.All())
+	daptest.NewProgram(b, p.Path, daptest.All())
 	spec.Env = second.Env
 	if answer := a.Ask("startDebugging", map[string]any{"request": "attach", "configuration": map[string]any{"port": 5}}); !answer.Success {
 		t.Fatalf("answer = %+v", answer)
 	}
-	_ = child
 	if err := s.Terminate(within(t), true); err != nil {
 		t.Fatal(err)
 	}
@@ -171,16 +160,7 @@ func TestStartDebugging_ByAProcessOfItsOwn(t *testing.T) {
 
 // A child session that can not be started is told to the adapter, and does not end its parent.
 func TestStartDebugging_Fails(t *testing.T) {
-	d := newDebugger(t, dap.Options{})
-	a, spec := daptest.Process(t)
-	p := daptest.NewProgram(a, source(t), daptest.All())
-	s, err := d.Start(within(t), &dap.Start{Adapter: spec, Request: "launch", Dir: filepath.Dir(p.Path)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Wait(within(t)); err != nil {
-		t.Fatal(err)
-	}
+	d, s, a, _, spec := beginProcess(t)
 	b, second := daptest.Process(t)
 	b.Handle("initialize", func(r *daptest.Request) { r.Refuse("no more sessions") })
 	spec.Env = second.Env
@@ -191,8 +171,7 @@ func TestStartDebugging_Fails(t *testing.T) {
 	if snap := snapshot(t, s); snap.State != dap.StateStopped || len(snap.Children) != 1 || snap.Children[0].State != dap.StateTerminated {
 		t.Errorf("snapshot = %+v", snap)
 	}
-	_, err = d.Find("debug-1.1")
-	if err != nil {
+	if _, err := d.Find("debug-1.1"); err != nil {
 		t.Error(err)
 	}
 }

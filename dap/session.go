@@ -281,7 +281,6 @@ func (s *Session) Wait(ctx context.Context) error {
 		case over:
 			return failure
 		case still:
-			s.dropTemporary(ctx)
 			return nil
 		}
 		select {

@@ -170,7 +170,7 @@ func TestResume_Arguments(t *testing.T) {
 }
 
 func TestWait_TimeOutLosesNothing(t *testing.T) {
-	_, s, p := begin(t, dap.Options{})
+	_, s, _ := begin(t, dap.Options{})
 	if err := s.Resume(within(t), dap.Resume{Command: "continue"}); err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +201,6 @@ func TestWait_TimeOutLosesNothing(t *testing.T) {
 	if snap := snapshot(t, s); snap.Stop == nil || snap.Stop.Reason != "pause" {
 		t.Errorf("snapshot = %+v", snap)
 	}
-	_ = p
 }
 
 // A program that comes to its end while somebody waits is told of with its exit code and its last words.
