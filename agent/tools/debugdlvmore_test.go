@@ -176,8 +176,10 @@ func TestDebug_DelveCancelled(t *testing.T) {
 	}
 	pid := w.Debugger.Sessions.Sessions()[0].Peek().PID
 	go func() { // ends when the program runs
+		tick := time.NewTicker(time.Millisecond)
+		defer tick.Stop()
 		for w.Debugger.Sessions.Sessions()[0].State() == dap.StateStopped {
-			time.Sleep(time.Millisecond)
+			<-tick.C
 		}
 		cancel(agent.ErrCancelled)
 	}()
