@@ -98,7 +98,7 @@ func TestRefusal_KeepsTheOptions(t *testing.T) {
 	if st := again.State(); st.Mode != "strict" || st.Model != "test/other" || st.Thinking != "high" {
 		t.Errorf("the loaded session has mode %q, model %q, thinking %q", st.Mode, st.Model, st.Thinking)
 	}
-	if msgs := again.Messages(); len(msgs) != 0 {
+	if msgs, err := again.Messages(); err != nil || len(msgs) != 0 {
 		t.Errorf("the loaded session has %d messages", len(msgs))
 	}
 }

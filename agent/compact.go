@@ -72,7 +72,10 @@ func (t *Turn) compact(ctx context.Context, w *summaryWriter, req *providers.Req
 		if _, err := t.session.opts.Log.Append(sessions.Compaction{Summary: summary, TokensBefore: c.Before}); err != nil {
 			return err
 		}
-		st.history = t.session.opts.Log.Messages()
+		var err error
+		if st.history, err = t.session.opts.Log.Messages(); err != nil {
+			return err
+		}
 		c.After = estimate(st.history)
 		st.usage = providers.Usage{Input: c.After}
 		t.session.emit(UsageChanged{Used: c.After, Size: t.model.ContextWindow, CostUSD: st.cost})

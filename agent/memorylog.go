@@ -79,23 +79,25 @@ func (l *memoryLog) Clear() error {
 }
 
 // Messages implements [Log].
-func (l *memoryLog) Messages() []providers.Message {
+func (l *memoryLog) Messages() ([]providers.Message, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	all := make([]providers.Message, len(l.messages))
 	for i := range l.messages {
 		all[i] = l.messages[i].m
 	}
-	return all
+	return all, nil
 }
 
 // Branch implements [Log].
-func (l *memoryLog) Branch() []sessions.Entry {
-	var all []sessions.Entry
-	for _, m := range l.Messages() {
-		all = append(all, sessions.MessageEntry{Message: m})
+func (l *memoryLog) Branch() ([]sessions.Entry, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := make([]sessions.Entry, len(l.messages))
+	for i := range l.messages {
+		all[i] = sessions.MessageEntry{Base: sessions.Base{ID: l.messages[i].id}, Message: l.messages[i].m}
 	}
-	return all
+	return all, nil
 }
 
 // Close implements [Log].

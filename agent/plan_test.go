@@ -69,13 +69,13 @@ func TestPlanOf_Log(t *testing.T) {
 	if _, err := log.Append(sessions.Compaction{Summary: "s"}); err != nil {
 		t.Fatal(err)
 	}
-	if plan := agent.PlanOf(log.Branch()); len(plan) != 1 {
+	if plan := agent.PlanOf(branchOf(t, log)); len(plan) != 1 {
 		t.Errorf("compacted: %+v", plan)
 	}
 	if err := log.Clear(); err != nil {
 		t.Fatal(err)
 	}
-	if plan := agent.PlanOf(log.Branch()); plan != nil {
+	if plan := agent.PlanOf(branchOf(t, log)); plan != nil {
 		t.Errorf("cleared: %+v", plan)
 	}
 }

@@ -17,7 +17,10 @@ func (s *Session) Replay() (iter.Seq[Event], error) {
 	var branch []sessions.Entry
 	live := make(map[string]bool)
 	if err := s.do(func(st *state) error {
-		branch = s.opts.Log.Branch()
+		var err error
+		if branch, err = s.opts.Log.Branch(); err != nil {
+			return err
+		}
 		if st.turn != nil {
 			for _, c := range st.turn.calls {
 				live[c.id] = true
@@ -200,7 +203,11 @@ func (r *replay) liveCall(c providers.ToolCall) bool {
 				return
 			}
 		}
-		for _, e := range s.opts.Log.Branch() {
+		branch, err := s.opts.Log.Branch()
+		if err != nil {
+			return // the call is told as one that was cut off
+		}
+		for _, e := range branch {
 			if m, ok := e.(sessions.MessageEntry); ok && m.Message.Role == providers.RoleTool && m.Message.ToolCallID == c.ID {
 				result = &m.Message
 			}

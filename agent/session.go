@@ -36,10 +36,12 @@ type Log interface {
 	Leaf() string
 	// Clear makes the conversation begin anew: nothing before is part of Messages any more.
 	Clear() error
-	// Messages returns the conversation as a model is to see it, with summaries for what was compacted.
-	Messages() []providers.Message
-	// Branch returns all entries of the conversation, what was compacted too, the first one first.
-	Branch() []sessions.Entry
+	// Messages returns the conversation as a model is to see it, with summaries for what was compacted. Their details are
+	// left out.
+	Messages() ([]providers.Message, error)
+	// Branch returns all entries of the conversation, what was compacted too, the first one first. It reads them from
+	// the disk.
+	Branch() ([]sessions.Entry, error)
 	Close() error
 }
 
@@ -342,7 +344,11 @@ func (s *Session) Context() ([]providers.Message, error) {
 func (s *Session) Transcript() ([]providers.Message, error) {
 	var all []providers.Message
 	err := s.do(func(*state) error {
-		for _, e := range s.opts.Log.Branch() {
+		branch, err := s.opts.Log.Branch()
+		if err != nil {
+			return err
+		}
+		for _, e := range branch {
 			if m, ok := e.(sessions.MessageEntry); ok && !m.Hidden {
 				all = append(all, m.Message)
 			}

@@ -73,7 +73,7 @@ func (l *memoryLog) Rewind(id string) error { _, err := l.add("rewind:"+id, nil)
 func (l *memoryLog) Clear() error { _, err := l.add("clear", nil); return err }
 
 // Branch is all that was appended behind the last clear; rewinding is not looked at.
-func (l *memoryLog) Branch() []sessions.Entry {
+func (l *memoryLog) Branch() ([]sessions.Entry, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var all []sessions.Entry
@@ -85,12 +85,25 @@ func (l *memoryLog) Branch() []sessions.Entry {
 			all = append(all, e)
 		}
 	}
-	return all
+	return all, nil
 }
 
-func (l *memoryLog) Messages() []providers.Message {
+func branchOf(t *testing.T, l agent.Log) []sessions.Entry {
+	t.Helper()
+	branch, err := l.Branch()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return branch
+}
+
+func (l *memoryLog) Messages() ([]providers.Message, error) {
+	branch, err := l.Branch()
+	if err != nil {
+		return nil, err
+	}
 	var all []providers.Message
-	for _, e := range l.Branch() {
+	for _, e := range branch {
 		switch e := e.(type) {
 		case sessions.MessageEntry:
 			all = append(all, e.Message)
@@ -98,7 +111,7 @@ func (l *memoryLog) Messages() []providers.Message {
 			all = []providers.Message{{Role: providers.RoleUser, Parts: []providers.Part{providers.Text{Text: "Summary: " + e.Summary}}}}
 		}
 	}
-	return all
+	return all, nil
 }
 
 func (l *memoryLog) Leaf() string {

@@ -83,13 +83,13 @@ func TestSetDirectories_LatestIsReported(t *testing.T) {
 		}
 		appendMessage(t, l, user("x"))
 		for _, dirs := range [][]string{{"/a"}, {"/b", "/a"}, {"/b", "/a"}, nil, {}, {"/c"}} {
-			before := len(l.Entries())
+			before := len(allEntries(t, l))
 			old := l.State().Directories
 			if err := l.SetDirectories(dirs); err != nil {
 				t.Fatal(err)
 			}
 			changed := len(dirs) != len(old) || strings.Join(dirs, ":") != strings.Join(old, ":")
-			if wrote := len(l.Entries()) > before; wrote != changed {
+			if wrote := len(allEntries(t, l)) > before; wrote != changed {
 				t.Errorf("from %q to %q: an entry was written: %t", old, dirs, wrote)
 			}
 			if got := l.State().Directories; strings.Join(got, ":") != strings.Join(dirs, ":") {
@@ -126,11 +126,11 @@ func TestSetSystemPrompt(t *testing.T) {
 	l := create(t, s)
 	set := func(mode, text string, wrote bool) {
 		t.Helper()
-		before := len(l.Entries())
+		before := len(allEntries(t, l))
 		if err := l.SetSystemPrompt(mode, text); err != nil {
 			t.Fatal(err)
 		}
-		if got := len(l.Entries()) > before; got != wrote {
+		if got := len(allEntries(t, l)) > before; got != wrote {
 			t.Errorf("SetSystemPrompt(%q, %q) wrote an entry: %t", mode, text, got)
 		}
 	}
@@ -156,8 +156,8 @@ func TestSetSystemPrompt(t *testing.T) {
 func TestClear_EmptiesTheContextAlone(t *testing.T) {
 	s := newStore(t)
 	l := create(t, s)
-	if err := l.Clear(); err != nil || len(l.Entries()) != 0 {
-		t.Fatalf("clearing nothing: %v, %d entries", err, len(l.Entries()))
+	if err := l.Clear(); err != nil || len(allEntries(t, l)) != 0 {
+		t.Fatalf("clearing nothing: %v, %d entries", err, len(allEntries(t, l)))
 	}
 	appendEntry(t, l, sessions.ModelChange{Model: "p/m"})
 	appendEntry(t, l, sessions.ModeChange{Mode: "plan"})
@@ -168,16 +168,16 @@ func TestClear_EmptiesTheContextAlone(t *testing.T) {
 	if err := l.Clear(); err != nil {
 		t.Fatal(err)
 	}
-	cleared := len(l.Entries())
-	if err := l.Clear(); err != nil || len(l.Entries()) != cleared {
-		t.Errorf("clearing twice: %v, %d entries, want %d", err, len(l.Entries()), cleared)
+	cleared := len(allEntries(t, l))
+	if err := l.Clear(); err != nil || len(allEntries(t, l)) != cleared {
+		t.Errorf("clearing twice: %v, %d entries, want %d", err, len(allEntries(t, l)), cleared)
 	}
-	if got := l.Messages(); len(got) != 0 {
+	if got := allMessages(t, l); len(got) != 0 {
 		t.Errorf("messages = %q", texts(got))
 	}
 	check := func(want ...string) {
 		t.Helper()
-		if diff := cmp.Diff(want, texts(l.Messages())); diff != "" {
+		if diff := cmp.Diff(want, texts(allMessages(t, l))); diff != "" {
 			t.Errorf("messages (-want +got):\n%s", diff)
 		}
 		got := l.State()
@@ -195,7 +195,7 @@ func TestClear_EmptiesTheContextAlone(t *testing.T) {
 	closeLog(t, l)
 	l = open(t, s, l.ID())
 	check("u three")
-	if len(l.Entries()) != cleared+1 {
+	if len(allEntries(t, l)) != cleared+1 {
 		t.Error("the file has lost what was cleared")
 	}
 	// Twice, and back again.
@@ -211,7 +211,7 @@ func TestClear_EmptiesTheContextAlone(t *testing.T) {
 	if err := l.Rewind(one); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"u one"}, texts(l.Messages())); diff != "" {
+	if diff := cmp.Diff([]string{"u one"}, texts(allMessages(t, l))); diff != "" {
 		t.Errorf("back before the clear (-want +got):\n%s", diff)
 	}
 }

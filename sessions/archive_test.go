@@ -83,7 +83,7 @@ func TestArchive_OpenSession(t *testing.T) {
 	appendMessage(t, l, assistant("y"))
 	closeLog(t, l)
 	l = open(t, s, l.ID())
-	if got := len(l.Messages()); got != 2 {
+	if got := len(allMessages(t, l)); got != 2 {
 		t.Errorf("%d messages", got)
 	}
 	if info, err := s.Info(t.Context(), l.ID()); err != nil || !info.Archived {

@@ -58,7 +58,7 @@ func BenchmarkOpen10k(b *testing.B) {
 	b.SetBytes(int64(len(readFile(b, l.Path()))))
 	for b.Loop() {
 		l := open(b, s, l.ID())
-		if n := len(l.Messages()); n != 10_000 {
+		if n := len(allMessages(b, l)); n != 10_000 {
 			b.Fatal(n)
 		}
 		closeLog(b, l)

@@ -34,10 +34,10 @@ type State struct {
 }
 
 // Branch returns the active branch: the last entry and all that lead to it, the root first.
-func (l *Log) Branch() []Entry {
+func (l *Log) Branch() ([]Entry, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.branchLocked()
+	return l.branchLocked(), nil
 }
 
 func (l *Log) branchLocked() []Entry {
@@ -51,8 +51,11 @@ func (l *Log) branchLocked() []Entry {
 
 // Messages returns the conversation as a model is to see it: the messages of the active branch, with the last
 // compaction's summary in the place of what it replaces. A crash can leave tool calls at the end without a result.
-func (l *Log) Messages() []providers.Message {
-	branch := l.Branch()
+func (l *Log) Messages() ([]providers.Message, error) {
+	branch, err := l.Branch()
+	if err != nil {
+		return nil, err
+	}
 	boundary := -1
 	for i, e := range slices.Backward(branch) {
 		if e.Kind() == KindCompaction {
@@ -81,7 +84,7 @@ func (l *Log) Messages() []providers.Message {
 	for _, e := range branch[boundary+1:] {
 		add(e)
 	}
-	return messages
+	return messages, nil
 }
 
 // contextMessage returns what a model sees of e, if anything.

@@ -20,20 +20,20 @@ func TestMessages_Compaction(t *testing.T) {
 	appendMessage(t, l, assistant("four"))
 	appendEntry(t, l, sessions.Compaction{Summary: "A", FirstKeptEntryID: three})
 	appendMessage(t, l, user("five"))
-	if diff := cmp.Diff([]string{compacted + "A", "u three", "a four", "u five"}, texts(l.Messages())); diff != "" {
+	if diff := cmp.Diff([]string{compacted + "A", "u three", "a four", "u five"}, texts(allMessages(t, l))); diff != "" {
 		t.Errorf("after one compaction (-want +got):\n%s", diff)
 	}
 	six := appendMessage(t, l, assistant("six"))
 	appendEntry(t, l, sessions.Compaction{Summary: "B", FirstKeptEntryID: six})
-	if diff := cmp.Diff([]string{compacted + "B", "a six"}, texts(l.Messages())); diff != "" {
+	if diff := cmp.Diff([]string{compacted + "B", "a six"}, texts(allMessages(t, l))); diff != "" {
 		t.Errorf("after two compactions (-want +got):\n%s", diff)
 	}
 	appendEntry(t, l, sessions.Compaction{Summary: "C", FirstKeptEntryID: "nowhere"})
 	appendMessage(t, l, user("seven"))
-	if diff := cmp.Diff([]string{compacted + "C", "u seven"}, texts(l.Messages())); diff != "" {
+	if diff := cmp.Diff([]string{compacted + "C", "u seven"}, texts(allMessages(t, l))); diff != "" {
 		t.Errorf("after a compaction that keeps nothing (-want +got):\n%s", diff)
 	}
-	if n := len(l.Branch()); n != 10 {
+	if n := len(allBranch(t, l)); n != 10 {
 		t.Errorf("the branch has %d entries, want all 10", n)
 	}
 }
@@ -46,14 +46,14 @@ func TestMessages_ActiveBranchOnly(t *testing.T) {
 		entryLine("c1", "a1", "right branch")+
 		entryLine("c2", "c1", "leaf"))
 	l := open(t, s, "x")
-	if diff := cmp.Diff([]string{"u root", "u right branch", "u leaf"}, texts(l.Messages())); diff != "" {
+	if diff := cmp.Diff([]string{"u root", "u right branch", "u leaf"}, texts(allMessages(t, l))); diff != "" {
 		t.Errorf("messages (-want +got):\n%s", diff)
 	}
-	if n := len(l.Entries()); n != 4 {
+	if n := len(allEntries(t, l)); n != 4 {
 		t.Errorf("%d entries, want all 4", n)
 	}
 	appendMessage(t, l, user("next"))
-	if got := l.Entries()[4].Ref().ParentID; got != "c2" {
+	if got := allEntries(t, l)[4].Ref().ParentID; got != "c2" {
 		t.Errorf("the next message follows %s, want the leaf c2", got)
 	}
 }
@@ -63,7 +63,7 @@ func TestMessages_ClearedContextBeginsAnew(t *testing.T) {
 	place(t, s, "x", header3+entryLine("a1", "", "before")+
 		`{"type":"custom","id":"a2","parentId":null,"timestamp":"","customType":"context_clear"}`+"\n"+
 		entryLine("a3", "a2", "after"))
-	if diff := cmp.Diff([]string{"u after"}, texts(open(t, s, "x").Messages())); diff != "" {
+	if diff := cmp.Diff([]string{"u after"}, texts(allMessages(t, open(t, s, "x")))); diff != "" {
 		t.Errorf("messages (-want +got):\n%s", diff)
 	}
 }
@@ -72,7 +72,7 @@ func TestMessages_LoopsAndDuplicateIDsEnd(t *testing.T) {
 	s := newStore(t)
 	place(t, s, "x", header3+entryLine("a1", "a2", "one")+entryLine("a2", "a2", "two")+entryLine("a1", "a1", "three"))
 	l := open(t, s, "x")
-	if diff := cmp.Diff([]string{"u one", "u three"}, texts(l.Messages())); diff != "" {
+	if diff := cmp.Diff([]string{"u one", "u three"}, texts(allMessages(t, l))); diff != "" {
 		t.Errorf("messages (-want +got):\n%s", diff)
 	}
 }

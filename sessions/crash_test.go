@@ -45,7 +45,12 @@ func writer(dir, id string) {
 		fmt.Println("error:", err)
 		os.Exit(1)
 	}
-	for n := len(l.Messages()); ; n++ {
+	said, err := l.Messages()
+	if err != nil {
+		fmt.Println("error:", err)
+		os.Exit(1)
+	}
+	for n := len(said); ; n++ {
 		m := user(fmt.Sprintf("%d %s", n, strings.Repeat("x", rand.IntN(20_000))))
 		if _, err := l.AppendMessage(&m); err != nil {
 			fmt.Println("error:", err)
@@ -73,7 +78,12 @@ func stepper(dir, id string) {
 		os.Exit(1)
 	}
 	fmt.Println("open")
-	n := len(l.Messages())
+	said, err := l.Messages()
+	if err != nil {
+		fmt.Println("error:", err)
+		os.Exit(1)
+	}
+	n := len(said)
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
 		for range 10 {
 			m := user(fmt.Sprintf("%d %s", n, strings.Repeat("x", rand.IntN(20_000))))
@@ -151,7 +161,7 @@ func TestCrash_CutAtEveryByteKeepsTheLinesBefore(t *testing.T) {
 	}
 	appendEntry(t, l, sessions.ModeChange{Mode: "plan"})
 	whole := readFile(t, l.Path())
-	all := l.Entries()
+	all := allEntries(t, l)
 	closeLog(t, l)
 	header := strings.IndexByte(whole, '\n') + 1
 
@@ -168,7 +178,7 @@ func TestCrash_CutAtEveryByteKeepsTheLinesBefore(t *testing.T) {
 				atLine = true
 			}
 			re := open(t, s, l.ID())
-			if diff := cmp.Diff(all[:want], re.Entries()); diff != "" {
+			if diff := cmp.Diff(all[:want], allEntries(t, re)); diff != "" {
 				t.Fatalf("cut at %d, %d zero bytes behind (-want +got):\n%s", cut, len(tail), diff)
 			}
 			if torn := !atLine || tail != ""; torn != (len(re.Notices()) == 1) {
@@ -177,7 +187,7 @@ func TestCrash_CutAtEveryByteKeepsTheLinesBefore(t *testing.T) {
 			appendMessage(t, re, user("after the crash"))
 			closeLog(t, re)
 			re = open(t, s, l.ID())
-			if got := re.Entries(); len(got) != want+1 || len(re.Notices()) != 0 {
+			if got := allEntries(t, re); len(got) != want+1 || len(re.Notices()) != 0 {
 				t.Fatalf("cut at %d: then %d entries, notices %q", cut, len(got), re.Notices())
 			}
 			if got := readFile(t, l.Path()); lines(got) != want+2 || !strings.HasSuffix(got, "\n") {
@@ -227,7 +237,7 @@ func TestCrash_KilledWriterLosesNothingThatItTold(t *testing.T) {
 		}
 		_ = cmd.Wait()
 		l := open(t, s, id) // the lock of the dead does not hold
-		got := l.Messages()
+		got := allMessages(t, l)
 		if len(got) <= told {
 			t.Fatalf("round %d: %d messages are there, message %d was told", round, len(got), told)
 		}

@@ -93,7 +93,7 @@ func (s *Store) beginFork(ctx context.Context, l *Log, source string, body []byt
 		return err
 	}
 	l.path = filepath.Join(dir, fileName(l.header.Time, l.header.ID))
-	unlock, err := lock(l.path)
+	unlock, err := s.fs.Lock(l.path)
 	if err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func (s *Store) beginFork(ctx context.Context, l *Log, source string, body []byt
 	if err := s.place(l.path, text); err != nil {
 		return err
 	}
-	l.file, err = s.opts.OpenFile(l.path, os.O_WRONLY|os.O_APPEND, filePerm)
+	l.file, err = s.fs.OpenFile(l.path, os.O_WRONLY|os.O_APPEND, filePerm)
 	if err != nil {
 		return errors.Join(err, os.Remove(l.path))
 	}
@@ -161,7 +161,7 @@ func (l *Log) forkText(body []byte) ([]byte, error) {
 func (s *Store) place(path string, data []byte) (err error) {
 	dir := filepath.Dir(path)
 	name := filepath.Join(dir, "."+filepath.Base(path)+".tmp")
-	temp, err := s.opts.OpenFile(name, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, filePerm)
+	temp, err := s.fs.OpenFile(name, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, filePerm)
 	if err != nil {
 		return err
 	}

@@ -58,10 +58,10 @@ func TestFork_TakesOverAllAndLeavesTheSource(t *testing.T) {
 	}
 	check := func(f *sessions.Log) {
 		t.Helper()
-		if diff := cmp.Diff(l.Entries(), f.Entries()[:len(l.Entries())]); diff != "" {
+		if diff := cmp.Diff(allEntries(t, l), allEntries(t, f)[:len(allEntries(t, l))]); diff != "" {
 			t.Errorf("entries (-source +fork):\n%s", diff)
 		}
-		if diff := cmp.Diff(l.Messages(), f.Messages()); diff != "" {
+		if diff := cmp.Diff(allMessages(t, l), allMessages(t, f)); diff != "" {
 			t.Errorf("messages (-source +fork):\n%s", diff)
 		}
 		want := l.State()
@@ -177,7 +177,7 @@ func TestFork_Sources(t *testing.T) {
 			appendMessage(t, f, user("two"))
 			closeLog(t, f)
 			re := open(t, s, f.ID())
-			if diff := cmp.Diff(append(test.want, "u two"), texts(re.Messages())); diff != "" {
+			if diff := cmp.Diff(append(test.want, "u two"), texts(allMessages(t, re))); diff != "" {
 				t.Errorf("messages (-want +got):\n%s", diff)
 			}
 			if n := re.Notices(); len(n) > 0 {
@@ -198,7 +198,7 @@ func TestFork_OldVersionIsMigratedInTheForkAlone(t *testing.T) {
 		if readFile(t, path) != before {
 			t.Errorf("%s: the source was changed", version)
 		}
-		if diff := cmp.Diff(open(t, s, id).Entries(), re.Entries()); diff != "" {
+		if diff := cmp.Diff(allEntries(t, open(t, s, id)), allEntries(t, re)); diff != "" {
 			t.Errorf("%s: entries (-source +fork):\n%s", version, diff)
 		}
 		if len(re.Notices()) > 0 {
@@ -304,7 +304,7 @@ func TestFork_BetweenProcesses(t *testing.T) {
 		if len(f.Notices()) > 0 || f.Header().ParentSession != l.ID() || len(f.State().Directories) != 1 {
 			t.Fatalf("fork %+v, notices %q", info, f.Notices())
 		}
-		for i, m := range f.Messages() {
+		for i, m := range allMessages(t, f) {
 			if n, _, _ := strings.Cut(m.Text(), " "); n != fmt.Sprint(i) {
 				t.Fatalf("message %d is %.20q", i, m.Text())
 			}

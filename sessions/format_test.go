@@ -58,12 +58,12 @@ func TestMessages_SurviveTheFile(t *testing.T) {
 	for _, m := range want {
 		appendMessage(t, l, m)
 	}
-	if diff := cmp.Diff(want, l.Messages()); diff != "" {
+	if diff := cmp.Diff(want, allMessages(t, l)); diff != "" {
 		t.Errorf("live messages (-want +got):\n%s", diff)
 	}
 	closeLog(t, l)
 	l = open(t, s, l.ID())
-	if diff := cmp.Diff(want, l.Messages()); diff != "" {
+	if diff := cmp.Diff(want, allMessages(t, l)); diff != "" {
 		t.Errorf("loaded messages (-want +got):\n%s", diff)
 	}
 	if notices := l.Notices(); len(notices) > 0 {
@@ -105,10 +105,10 @@ func TestEntries_SurviveTheFile(t *testing.T) {
 	for _, e := range everyEntry() {
 		appendEntry(t, l, e)
 	}
-	live := l.Entries()
+	live := allEntries(t, l)
 	closeLog(t, l)
 	l = open(t, s, l.ID())
-	if diff := cmp.Diff(live, l.Entries()); diff != "" {
+	if diff := cmp.Diff(live, allEntries(t, l)); diff != "" {
 		t.Errorf("entries (-live +loaded):\n%s", diff)
 	}
 	parent := ""

@@ -60,6 +60,33 @@ func closeLog(t testing.TB, l *sessions.Log) {
 	}
 }
 
+func allMessages(t testing.TB, l *sessions.Log) []providers.Message {
+	t.Helper()
+	all, err := l.Messages()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func allEntries(t testing.TB, l *sessions.Log) []sessions.Entry {
+	t.Helper()
+	all, err := l.Entries()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func allBranch(t testing.TB, l *sessions.Log) []sessions.Entry {
+	t.Helper()
+	all, err := l.Branch()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
 func appendMessage(t testing.TB, l *sessions.Log, m providers.Message) string {
 	t.Helper()
 	id, err := l.AppendMessage(&m)

@@ -42,7 +42,7 @@ func TestLoad_Version3(t *testing.T) {
 	if diff := cmp.Diff(state, l.State()); diff != "" {
 		t.Errorf("state (-want +got):\n%s", diff)
 	}
-	messages := l.Messages()
+	messages := allMessages(t, l)
 	if diff := cmp.Diff([]string{
 		"u fix the test",
 		"a I will look.",
@@ -75,7 +75,7 @@ func TestLoad_Version3(t *testing.T) {
 		t.Errorf("image = %v", got)
 	}
 	kinds := map[sessions.Kind]int{}
-	for _, e := range l.Entries() {
+	for _, e := range allEntries(t, l) {
 		if _, unknown := e.(sessions.Unknown); unknown != (e.Kind() == "hologram") {
 			t.Errorf("entry %+v", e)
 		}
@@ -116,7 +116,7 @@ func TestLoad_OldVersionsAreRewrittenAndKept(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(test.messages, texts(view.Messages())); diff != "" {
+			if diff := cmp.Diff(test.messages, texts(allMessages(t, view))); diff != "" {
 				t.Errorf("viewed messages (-want +got):\n%s", diff)
 			}
 			if readFile(t, path) != before {
@@ -124,10 +124,10 @@ func TestLoad_OldVersionsAreRewrittenAndKept(t *testing.T) {
 			}
 
 			l := open(t, s, id)
-			if diff := cmp.Diff(test.messages, texts(l.Messages())); diff != "" {
+			if diff := cmp.Diff(test.messages, texts(allMessages(t, l))); diff != "" {
 				t.Errorf("messages (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(view.Entries(), l.Entries()); diff != "" {
+			if diff := cmp.Diff(allEntries(t, view), allEntries(t, l)); diff != "" {
 				t.Errorf("entries (-view +open):\n%s", diff)
 			}
 			if got := readFile(t, path); !strings.Contains(got, test.golden+"\n") {
@@ -143,7 +143,7 @@ func TestLoad_OldVersionsAreRewrittenAndKept(t *testing.T) {
 			closeLog(t, l)
 
 			l = open(t, s, id)
-			if got := l.Messages(); got[len(got)-1].Text() != "go on" || len(got) != len(test.messages)+1 {
+			if got := allMessages(t, l); got[len(got)-1].Text() != "go on" || len(got) != len(test.messages)+1 {
 				t.Errorf("messages after the second open: %q", texts(got))
 			}
 			if l.Header().Version != 3 || len(l.Notices()) != 0 {
@@ -218,7 +218,7 @@ func TestLoad_LeavesOutWhatItDoesNotUnderstand(t *testing.T) {
 		entryLine("a6", "nowhere", "six")+
 		entryLine("a7", "a5", "seven"))
 	l := open(t, s, "x")
-	if diff := cmp.Diff([]string{"u one", "u four", "u [an image that is no longer stored]", "u seven"}, texts(l.Messages())); diff != "" {
+	if diff := cmp.Diff([]string{"u one", "u four", "u [an image that is no longer stored]", "u seven"}, texts(allMessages(t, l))); diff != "" {
 		t.Errorf("messages (-want +got):\n%s", diff)
 	}
 	notices := strings.Join(l.Notices(), "\n")
@@ -241,7 +241,7 @@ func TestLoad_ImagesFromBlobs(t *testing.T) {
 	}
 	place(t, s, "x", header3+`{"type":"message","id":"a1","parentId":null,"message":{"role":"user","content":`+
 		`[{"type":"image","data":"blob:sha256:`+sum+`","mimeType":"image/png"}]}}`+"\n")
-	got := open(t, s, "x").Messages()[0].Parts[0]
+	got := allMessages(t, open(t, s, "x"))[0].Parts[0]
 	if !cmp.Equal(got, providers.Part(providers.Image{MIMEType: "image/png", Data: []byte("pixels")})) {
 		t.Errorf("image = %v", got)
 	}
@@ -278,7 +278,7 @@ func FuzzLoad(f *testing.F) {
 			}
 			return
 		}
-		entries, messages := l.Entries(), l.Messages()
+		entries, messages := allEntries(t, l), allMessages(t, l)
 		_ = l.State()
 		appended, err := l.AppendMessage(new(user("fuzz")))
 		if err != nil {
@@ -286,13 +286,13 @@ func FuzzLoad(f *testing.F) {
 		}
 		closeLog(t, l)
 		l = open(t, s, id)
-		if diff := cmp.Diff(entries, l.Entries()[:len(entries)]); diff != "" {
+		if diff := cmp.Diff(entries, allEntries(t, l)[:len(entries)]); diff != "" {
 			t.Fatalf("entries after an append (-before +after):\n%s", diff)
 		}
-		if last := l.Entries()[len(entries)].Ref(); last.ID != appended {
+		if last := allEntries(t, l)[len(entries)].Ref(); last.ID != appended {
 			t.Fatalf("the appended entry %s is not the last", appended)
 		}
-		if got := l.Messages(); len(got) == 0 || len(got) > len(messages)+1 || got[len(got)-1].Text() != "fuzz" {
+		if got := allMessages(t, l); len(got) == 0 || len(got) > len(messages)+1 || got[len(got)-1].Text() != "fuzz" {
 			t.Fatalf("messages %q became %q", texts(messages), texts(got))
 		}
 		closeLog(t, l)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -221,10 +220,10 @@ func (l *Log) newIDLocked() string {
 }
 
 // Entries returns all entries of the file, oldest first, those of left branches too.
-func (l *Log) Entries() []Entry {
+func (l *Log) Entries() ([]Entry, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.Clone(l.entries)
+	return slices.Clone(l.entries), nil
 }
 
 // Err returns the error that made the log read-only, or nil.
@@ -248,15 +247,6 @@ func (l *Log) Close() error {
 	err := l.file.Close()
 	l.unlock()
 	return err
-}
-
-// File is what a log needs of an open file. [*os.File] is one.
-type File interface {
-	io.Writer
-	Stat() (os.FileInfo, error)
-	Truncate(size int64) error
-	Sync() error
-	Close() error
 }
 
 func (s *Store) now() time.Time {

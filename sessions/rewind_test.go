@@ -36,11 +36,11 @@ func TestRewind_TheConversationGoesOnFromThere(t *testing.T) {
 		appendMessage(t, l, user("next"))
 		closeLog(t, l)
 		l = open(t, s, l.ID())
-		if diff := cmp.Diff(step.want, texts(l.Messages())); diff != "" {
+		if diff := cmp.Diff(step.want, texts(allMessages(t, l))); diff != "" {
 			t.Errorf("rewound to %q (-want +got):\n%s", step.to, diff)
 		}
 	}
-	if n := len(l.Entries()); n != 6 {
+	if n := len(allEntries(t, l)); n != 6 {
 		t.Errorf("the file has %d entries, want all 6", n)
 	}
 }

@@ -51,14 +51,15 @@ type StoreOptions struct {
 	Clock func() time.Time
 	// NewID makes session ids. If nil, they are version 7 UUIDs, which sort by time.
 	NewID func() string
-	// OpenFile opens the file that a log appends to. If nil, [os.OpenFile].
-	OpenFile func(name string, flag int, perm os.FileMode) (File, error)
+	// FS is the disk. If nil, the real one.
+	FS FileSystem
 }
 
 // Store is a directory of sessions. Several processes may use the same one. It is safe for concurrent use.
 type Store struct {
 	dir  string
 	opts StoreOptions
+	fs   FileSystem
 }
 
 // NewStore returns the store in dir, which need not exist. It does no I/O.
@@ -76,11 +77,10 @@ func NewStore(dir string, opts *StoreOptions) *Store {
 	if s.opts.NewID == nil {
 		s.opts.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
 	}
-	if s.opts.OpenFile == nil {
-		s.opts.OpenFile = func(name string, flag int, perm os.FileMode) (File, error) {
-			return os.OpenFile(name, flag, perm)
-		}
+	if s.opts.FS == nil {
+		s.opts.FS = diskFS{}
 	}
+	s.fs = s.opts.FS
 	return s
 }
 
@@ -106,7 +106,7 @@ func (s *Store) Create(ctx context.Context, h Header) (*Log, error) {
 		h.Time = s.now()
 	}
 	dir := filepath.Join(s.dir, dirName(filepath.Clean(h.Cwd), s.opts.Home, s.opts.TempDir))
-	if err := os.MkdirAll(dir, dirPerm); err != nil {
+	if err := s.fs.MkdirAll(dir, dirPerm); err != nil {
 		return nil, fmt.Errorf("creating the session directory: %w", err)
 	}
 	l := &Log{store: s, path: filepath.Join(dir, fileName(h.Time, h.ID)), header: h, byID: make(map[string]int)}
@@ -122,10 +122,10 @@ func (s *Store) begin(l *Log, dir string) (err error) {
 	if err != nil {
 		return err
 	}
-	if l.unlock, err = lock(l.path); err != nil {
+	if l.unlock, err = s.fs.Lock(l.path); err != nil {
 		return err
 	}
-	l.file, err = s.opts.OpenFile(l.path, os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, filePerm)
+	l.file, err = s.fs.OpenFile(l.path, os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, filePerm)
 	if err != nil {
 		l.unlock()
 		return err
@@ -133,7 +133,7 @@ func (s *Store) begin(l *Log, dir string) (err error) {
 	defer func() {
 		if err != nil {
 			_ = l.file.Close()
-			_ = os.Remove(l.path)
+			_ = s.fs.Remove(l.path)
 			l.unlock()
 		}
 	}()
@@ -161,7 +161,7 @@ func (s *Store) Open(ctx context.Context, id string) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	unlock, err := lock(path)
+	unlock, err := s.fs.Lock(path)
 	if err != nil {
 		return nil, err
 	}
@@ -190,7 +190,7 @@ func (s *Store) open(path, id string) (_ *Log, err error) {
 		))
 		size, c.keep, l.unended = int64(len(c.migrated)), int64(len(c.migrated)), false
 	}
-	l.file, err = s.opts.OpenFile(path, os.O_WRONLY|os.O_APPEND, filePerm)
+	l.file, err = s.fs.OpenFile(path, os.O_WRONLY|os.O_APPEND, filePerm)
 	if err != nil {
 		return nil, fmt.Errorf("opening session %s: %w", id, err)
 	}
@@ -231,7 +231,7 @@ func (s *Store) View(ctx context.Context, id string) (*Log, error) {
 }
 
 func (s *Store) read(path, id string) (*Log, *content, int64, error) {
-	data, err := os.ReadFile(path)
+	data, err := s.fs.ReadFile(path)
 	if err != nil {
 		return nil, nil, 0, fmt.Errorf("reading session %s: %w", id, err)
 	}
@@ -272,7 +272,7 @@ func (s *Store) find(ctx context.Context, id string) (string, error) {
 		if ctx.Err() != nil {
 			return "", context.Cause(ctx)
 		}
-		files, err := os.ReadDir(dir)
+		files, err := s.fs.ReadDir(dir)
 		if err != nil {
 			continue // gone since, or not ours to read
 		}
@@ -294,7 +294,7 @@ func (s *Store) find(ctx context.Context, id string) (string, error) {
 
 // dirs returns the directories that may hold session files.
 func (s *Store) dirs() ([]string, error) {
-	entries, err := os.ReadDir(s.dir)
+	entries, err := s.fs.ReadDir(s.dir)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, nil
@@ -317,18 +317,18 @@ func (s *Store) Delete(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	unlock, err := lock(path)
+	unlock, err := s.fs.Lock(path)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	if err := os.Remove(path); err != nil {
+	if err := s.fs.Remove(path); err != nil {
 		return fmt.Errorf("deleting session %s: %w", id, err)
 	}
 	backups, err := namesLike(filepath.Dir(path), filepath.Base(path)+".", backupSuffix)
-	errs := []error{err, os.RemoveAll(artifactDir(path))}
+	errs := []error{err, s.fs.RemoveAll(artifactDir(path))}
 	for _, b := range backups {
-		errs = append(errs, os.Remove(b))
+		errs = append(errs, s.fs.Remove(b))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("deleting what belongs to session %s: %w", id, err)

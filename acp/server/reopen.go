@@ -218,15 +218,22 @@ func (s *Server) open(ctx context.Context, e *entry, want *wanted) (*agent.Sessi
 // stored is how a session goes on that has a history, and what its user should know.
 func (s *Server) stored(ctx context.Context, log *sessions.Log) (agent.Options, []string, error) {
 	state := log.State()
+	history, err := log.Messages()
+	if err != nil {
+		return agent.Options{}, nil, err
+	}
+	branch, err := log.Branch()
+	if err != nil {
+		return agent.Options{}, nil, err
+	}
 	opts := agent.Options{
-		History: log.Messages(), Title: state.Title, Mode: agent.ModeDefault, Thinking: state.Thinking,
-		Plan: agent.PlanOf(log.Branch()),
+		History: history, Title: state.Title, Mode: agent.ModeDefault, Thinking: state.Thinking,
+		Plan: agent.PlanOf(branch),
 	}
 	notices := log.Notices()
 	if mode, err := agent.ParseMode(state.Mode); err == nil {
 		opts.Mode = mode
 	}
-	var err error
 	opts.Model, _, err = s.firstModel(ctx)
 	if state.Model != "" && s.opts.Model == "" {
 		info, _, ferr := s.opts.Models.Find(state.Model)

@@ -3,6 +3,7 @@ package server_test
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -438,10 +439,7 @@ func TestEditorDies(t *testing.T) {
 func TestDiskFull(t *testing.T) {
 	left := 1 << 20
 	e := start(t, func(c *config) {
-		c.store.OpenFile = func(name string, flag int, perm os.FileMode) (sessions.File, error) {
-			f, err := os.OpenFile(name, flag, perm)
-			return &limitedFile{File: f, left: &left}, err
-		}
+		c.store.FS = limitedDisk{sessions.Disk(), &left}
 	})
 	id := e.session()
 	e.say(id, "!say 2", acp.StopReasonEndTurn)
@@ -463,8 +461,18 @@ func TestDiskFull(t *testing.T) {
 	e.say(id, "!say 2", acp.StopReasonEndTurn)
 }
 
+type limitedDisk struct {
+	sessions.FileSystem
+	left *int
+}
+
+func (d limitedDisk) OpenFile(name string, flag int, perm fs.FileMode) (sessions.File, error) {
+	f, err := d.FileSystem.OpenFile(name, flag, perm)
+	return &limitedFile{File: f, left: d.left}, err
+}
+
 type limitedFile struct {
-	*os.File
+	sessions.File
 	left *int
 }
 
