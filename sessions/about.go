@@ -1,8 +1,6 @@
 package sessions
 
 import (
-	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
@@ -69,22 +67,14 @@ func noneAsNil(list []string) []string {
 	return list
 }
 
-func (l *Log) aboutLocked() about {
-	a := aboutHeader(&l.header)
-	for _, e := range l.entries {
-		a.add(e)
-	}
-	return a
-}
-
 // SetDirectories keeps the session's further roots, a complete list. It writes nothing if they are those already.
 func (l *Log) SetDirectories(dirs []string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if slices.Equal(l.aboutLocked().directories, dirs) {
+	if slices.Equal(l.about.directories, dirs) {
 		return l.writableLocked()
 	}
-	return l.tellLocked(CustomDirectories, directoriesFile, directoriesData{dirs})
+	return l.tellLocked(CustomDirectories, directoriesData{dirs})
 }
 
 // SetSystemPrompt keeps what the client wants a model to be told. It writes nothing if that is so already. An empty
@@ -96,68 +86,8 @@ func (l *Log) SetSystemPrompt(mode, text string) error {
 	if text == "" {
 		p = SystemPrompt{}
 	}
-	if l.aboutLocked().systemPrompt == p {
+	if l.about.systemPrompt == p {
 		return l.writableLocked()
 	}
-	return l.tellLocked(CustomSystemPrompt, "", p)
-}
-
-// The files about a session in its artifact directory, where the list finds them without reading the whole session.
-// Of the first two the truth is the session file; they are copies of its last entry of that kind.
-const (
-	titleFile       = "title.json"
-	directoriesFile = "directories.json"
-	archivedFile    = "archived"
-)
-
-// writeBeside puts a file into the artifact directory of the session file at path, in one step.
-func writeBeside(path, name string, data []byte) (err error) {
-	dir := artifactDir(path)
-	if err := os.MkdirAll(dir, dirPerm); err != nil {
-		return err
-	}
-	temp, err := os.CreateTemp(dir, "."+name+".*.tmp")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = temp.Close()
-			_ = os.Remove(temp.Name())
-		}
-	}()
-	if _, err := temp.Write(data); err != nil {
-		return err
-	}
-	if err := temp.Close(); err != nil {
-		return err
-	}
-	return os.Rename(temp.Name(), filepath.Join(dir, name))
-}
-
-// readBeside adds to about what the files say; it leaves out those that are not there.
-func readBeside(path string, about *about) {
-	dir := artifactDir(path)
-	for name, customType := range map[string]string{titleFile: CustomTitle, directoriesFile: CustomDirectories} {
-		if data, err := os.ReadFile(filepath.Join(dir, name)); err == nil {
-			about.add(Custom{CustomType: customType, Data: data})
-		}
-	}
-}
-
-// repairBeside writes the copies anew that a crash or another program has left behind.
-func (l *Log) repairBeside() {
-	is := l.aboutLocked()
-	told := aboutHeader(&l.header)
-	readBeside(l.path, &told)
-	if told.title.Title != is.title.Title {
-		if data, err := jsonx.Marshal(is.title); err == nil {
-			_ = writeBeside(l.path, titleFile, data)
-		}
-	}
-	if !slices.Equal(told.directories, is.directories) {
-		if data, err := jsonx.Marshal(directoriesData{is.directories}); err == nil {
-			_ = writeBeside(l.path, directoriesFile, data)
-		}
-	}
+	return l.tellLocked(CustomSystemPrompt, p)
 }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -19,13 +21,15 @@ const ArtifactScheme = "artifact://"
 // across restarts. It is safe for concurrent use.
 type Artifacts struct {
 	dir string
+	fs  FileSystem
 
-	mu   sync.Mutex // guards next
-	next int        // the next number; zero until the directory has been read
+	mu      sync.Mutex // guards what follows
+	scanned bool       // the directory has been read
+	next    int
 }
 
-// NewArtifacts returns the artifacts in dir, which need not exist yet. It does no I/O.
-func NewArtifacts(dir string) *Artifacts { return &Artifacts{dir: dir} }
+// Artifacts returns those of the session. It does no I/O.
+func (l *Log) Artifacts() *Artifacts { return &Artifacts{dir: l.ArtifactDir(), fs: l.store.fs} }
 
 // Put stores data and returns its URL.
 func (a *Artifacts) Put(ctx context.Context, tool string, data []byte) (string, error) {
@@ -34,64 +38,106 @@ func (a *Artifacts) Put(ctx context.Context, tool string, data []byte) (string, 
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.next == 0 {
-		last, err := a.last()
+	if !a.scanned {
+		numbers, err := a.numbers()
 		if err != nil {
 			return "", err
 		}
-		a.next = last + 1
+		if len(numbers) > 0 {
+			a.next = slices.Max(numbers) + 1
+		}
+		a.scanned = true
 	}
-	if err := os.MkdirAll(a.dir, 0o700); err != nil {
+	if err := a.fs.MkdirAll(a.dir, dirPerm); err != nil {
 		return "", err
 	}
 	n := a.next
 	path := filepath.Join(a.dir, fmt.Sprintf("%d.%s.log", n, fileSafe(tool)))
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := a.fs.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, filePerm)
 	if err != nil {
 		return "", err
 	}
-	_, err = f.Write(data)
+	written, err := f.Write(data)
+	if err == nil && written < len(data) {
+		err = io.ErrShortWrite
+	}
 	if err = errors.Join(err, f.Close()); err != nil {
-		return "", errors.Join(err, os.Remove(path))
+		return "", errors.Join(err, a.fs.Remove(path))
 	}
 	a.next++
 	return ArtifactScheme + strconv.Itoa(n), nil
 }
 
-// Get returns what Put stored under url. The error for an unknown one wraps [fs.ErrNotExist].
+// Get returns what Put stored under url. The error for an unknown one wraps [fs.ErrNotExist] and names those there are.
 func (a *Artifacts) Get(ctx context.Context, url string) ([]byte, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
 	number, ok := strings.CutPrefix(url, ArtifactScheme)
 	n, err := strconv.Atoi(number)
-	if !ok || err != nil || n < 1 {
-		return nil, fmt.Errorf("%q is no artifact; they are called %s1, %s2 and so on: %w", url, ArtifactScheme, ArtifactScheme, fs.ErrNotExist)
+	if !ok || err != nil || n < 0 || strconv.Itoa(n) != number {
+		return nil, fmt.Errorf("%.200q is no artifact; they are called %s0, %s1 and so on: %w", url, ArtifactScheme, ArtifactScheme, fs.ErrNotExist)
 	}
-	names, err := namesLike(a.dir, strconv.Itoa(n)+".", ".log")
+	entries, err := a.fs.ReadDir(a.dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for _, e := range entries {
+		if at, ok := artifactNumber(e.Name()); ok && at == n && e.Type().IsRegular() {
+			return a.fs.ReadFile(filepath.Join(a.dir, e.Name()))
+		}
+	}
+	numbers, err := a.numbers()
 	if err != nil {
 		return nil, err
 	}
-	if len(names) == 0 {
-		return nil, fmt.Errorf("there is no artifact %s: %w", url, fs.ErrNotExist)
-	}
-	return os.ReadFile(names[0])
+	return nil, fmt.Errorf("there is no artifact %s; %s: %w", url, available(numbers), fs.ErrNotExist)
 }
 
-// last returns the highest number in the directory.
-func (a *Artifacts) last() (int, error) {
-	files, err := os.ReadDir(a.dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return 0, err
+// available names artifacts, the last ones of many.
+func available(numbers []int) string {
+	if len(numbers) == 0 {
+		return "the session has none"
 	}
-	last := 0
+	slices.Sort(numbers)
+	const most = 20
+	text := "there are "
+	if len(numbers) > most {
+		text += "… "
+		numbers = numbers[len(numbers)-most:]
+	}
+	for i, n := range numbers {
+		if i > 0 {
+			text += ", "
+		}
+		text += strconv.Itoa(n)
+	}
+	return text
+}
+
+// numbers returns the numbers that are taken.
+func (a *Artifacts) numbers() ([]int, error) {
+	files, err := a.fs.ReadDir(a.dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var numbers []int
 	for _, f := range files {
-		number, _, _ := strings.Cut(f.Name(), ".")
-		if n, err := strconv.Atoi(number); err == nil {
-			last = max(last, n)
+		if n, ok := artifactNumber(f.Name()); ok {
+			numbers = append(numbers, n)
 		}
 	}
-	return last, nil
+	return numbers, nil
+}
+
+// artifactNumber returns the number in the name of an artifact.
+func artifactNumber(name string) (int, bool) {
+	number, _, ok := strings.Cut(name, ".")
+	if !ok || filepath.Ext(name) != ".log" {
+		return 0, false
+	}
+	n, err := strconv.Atoi(number)
+	return n, err == nil && n >= 0
 }
 
 func fileSafe(s string) string {

@@ -24,15 +24,15 @@ func TestArtifacts_NumbersGoOnAcrossRestarts(t *testing.T) {
 		}
 	}
 	a := sessions.NewArtifacts(dir)
-	put(a, "bash", "first", "artifact://1")
-	put(a, "mcp__x/../y", "second", "artifact://2")
-	for i := 3; i < 11; i++ {
+	put(a, "bash", "first", "artifact://0")
+	put(a, "mcp__x/../y", "second", "artifact://1")
+	for i := 2; i < 11; i++ {
 		if _, err := a.Put(t.Context(), "bash", nil); err != nil {
 			t.Fatal(err)
 		}
 	}
 	put(sessions.NewArtifacts(dir), "bash", "eleventh", "artifact://11")
-	if got, err := a.Get(t.Context(), "artifact://1"); string(got) != "first" || err != nil {
+	if got, err := a.Get(t.Context(), "artifact://0"); string(got) != "first" || err != nil {
 		t.Errorf("the first is now %q, %v", got, err)
 	}
 	entries, err := os.ReadDir(filepath.Dir(dir))

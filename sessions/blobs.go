@@ -1,21 +1,113 @@
 package sessions
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // blobPrefix begins a reference to a file in the blob directory: the SHA-256 of its bytes in hex follows.
 const blobPrefix = "blob:sha256:"
 
-// readBlob returns the bytes behind a reference.
-func readBlob(dir, ref string) ([]byte, error) {
-	sum := strings.TrimPrefix(ref, blobPrefix)
-	if b, err := hex.DecodeString(sum); err != nil || len(b) != 32 {
-		return nil, fmt.Errorf("%.80q is not a blob reference", ref)
+const (
+	// blobThreshold is how long an image is in base64 that does not stand in the session file itself.
+	blobThreshold = 1024
+	// blobFresh is how old a blob may be that a new reference counts on as it is. An older one is written anew: the
+	// collection of garbage may be about to remove it.
+	blobFresh = time.Hour
+)
+
+// blobName checks a reference and returns the name of its file.
+func blobName(ref string) (string, error) {
+	sum, ok := strings.CutPrefix(ref, blobPrefix)
+	if b, err := hex.DecodeString(sum); !ok || err != nil || len(b) != sha256.Size || strings.ToLower(sum) != sum {
+		return "", fmt.Errorf("%.80q is not a blob reference", ref)
 	}
-	return os.ReadFile(filepath.Join(dir, sum))
+	return sum, nil
+}
+
+// readBlob returns the bytes behind a reference. What is not what it was when it was written is an error.
+func (s *Store) readBlob(ref string) ([]byte, error) {
+	name, err := blobName(ref)
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(s.opts.BlobDir, name)
+	data, err := s.fs.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != name {
+		return nil, fmt.Errorf("%s is damaged: its content does not fit its name", path)
+	}
+	return data, nil
+}
+
+// putBlob stores data, once whoever stores it, and returns its reference. With sync it survives a power cut.
+func (s *Store) putBlob(data []byte, sync bool) (ref string, err error) {
+	sum := sha256.Sum256(data)
+	name := hex.EncodeToString(sum[:])
+	path := filepath.Join(s.opts.BlobDir, name)
+	info, err := s.fs.Stat(path)
+	if err == nil && s.opts.Clock().Sub(info.ModTime()).Abs() < blobFresh {
+		if have, err := s.fs.ReadFile(path); err == nil && bytes.Equal(have, data) {
+			return blobPrefix + name, nil
+		}
+	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("storing an image: %w", err)
+	}
+	if err := s.fs.MkdirAll(s.opts.BlobDir, dirPerm); err != nil {
+		return "", fmt.Errorf("storing an image: %w", err)
+	}
+	if err := s.replace(path, data, sync); err != nil {
+		return "", fmt.Errorf("storing an image: %w", err)
+	}
+	return blobPrefix + name, nil
+}
+
+const tempSuffix = ".tmp"
+
+// replace puts a file on the disk in one step, whether there is one of that name or not. With sync it survives a power
+// cut.
+func (s *Store) replace(path string, data []byte, sync bool) (err error) {
+	dir := filepath.Dir(path)
+	temp := filepath.Join(dir, "."+filepath.Base(path)+"."+s.tempID()+tempSuffix)
+	f, err := s.fs.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, filePerm)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = f.Close()
+			_ = s.fs.Remove(temp)
+		}
+	}()
+	if n, err := f.Write(data); err != nil {
+		return err
+	} else if n < len(data) {
+		return io.ErrShortWrite
+	}
+	if sync {
+		if err := f.Sync(); err != nil {
+			return err
+		}
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	if err := s.fs.Rename(temp, path); err != nil {
+		return err
+	}
+	if !sync {
+		return nil
+	}
+	return s.fs.SyncDir(dir)
 }

@@ -1,6 +1,7 @@
 package sessions
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
@@ -29,62 +30,114 @@ type State struct {
 	ServiceTier jsonx.Raw
 	// MCPTools is the last [ToolSelection]; nil for none.
 	MCPTools []string
-	// Custom is the latest data of each type of [Custom] entry.
-	Custom map[string]jsonx.Raw
 }
 
-// Branch returns the active branch: the last entry and all that lead to it, the root first.
-func (l *Log) Branch() ([]Entry, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.branchLocked(), nil
-}
+// CustomPruned is the type of the [Custom] entries that take old tool results out of a model's sight. Their data is a
+// [Pruned]. The file keeps the results, and so does what people are shown.
+const CustomPruned = "gjc.pruned"
 
-func (l *Log) branchLocked() []Entry {
-	var branch []Entry
-	for i := len(l.entries) - 1; i >= 0; i = l.parents[i] {
-		branch = append(branch, l.entries[i])
-	}
-	slices.Reverse(branch)
-	return branch
+// Pruned is the data of a [CustomPruned] entry.
+type Pruned struct {
+	// Entries are the ids of the results.
+	Entries []string `json:"entries"`
 }
 
 // Messages returns the conversation as a model is to see it: the messages of the active branch, with the last
-// compaction's summary in the place of what it replaces. A crash can leave tool calls at the end without a result.
+// compaction's summary in the place of what it replaces, and without details. A crash can leave tool calls at the end
+// without a result.
 func (l *Log) Messages() ([]providers.Message, error) {
-	branch, err := l.Branch()
-	if err != nil {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	places := l.contextLocked()
+	if err := l.recallLocked(places); err != nil {
 		return nil, err
 	}
-	boundary := -1
-	for i, e := range slices.Backward(branch) {
-		if e.Kind() == KindCompaction {
-			if _, ok := e.(Compaction); ok {
-				boundary = i
-				break
+	pruned := make(map[string]bool)
+	for i := int32(len(l.nodes) - 1); i >= 0; i = l.nodes[i].parent {
+		if c, ok := l.nodes[i].entry.(Custom); ok && c.CustomType == CustomPruned {
+			var p Pruned
+			if jsonx.Unmarshal(c.Data, &p) == nil {
+				for _, id := range p.Entries {
+					pruned[id] = true
+				}
 			}
 		}
 	}
-	var messages []providers.Message
-	add := func(e Entry) {
-		if m, ok := contextMessage(e); ok {
-			messages = append(messages, m)
+	messages := make([]providers.Message, 0, len(places))
+	for _, i := range places {
+		m, ok := contextMessage(l.nodes[i].entry)
+		if !ok {
+			continue
 		}
-	}
-	if boundary >= 0 {
-		c := branch[boundary].(Compaction)
-		messages = append(messages, userMessage(c.Base, compactionText(c.Summary)))
-		kept := false
-		for _, e := range branch[:boundary] {
-			if kept = kept || e.Ref().ID == c.FirstKeptEntryID; kept {
-				add(e)
-			}
+		if len(pruned) > 0 && m.Role == providers.RoleTool && pruned[l.nodes[i].id] {
+			m = prunedMessage(m)
 		}
-	}
-	for _, e := range branch[boundary+1:] {
-		add(e)
+		m.Details = nil
+		messages = append(messages, m)
 	}
 	return messages, nil
+}
+
+// recallLocked brings entries back into memory that a model sees again.
+func (l *Log) recallLocked(places []int32) error {
+	var missing []int32
+	for _, i := range places {
+		if l.nodes[i].entry == nil {
+			missing = append(missing, i)
+		}
+	}
+	slices.Sort(missing)
+	all, err := l.readLocked(missing)
+	if err != nil {
+		return err
+	}
+	for k, i := range missing {
+		l.nodes[i].entry = stripped(all[k])
+	}
+	return nil
+}
+
+// prunedMessage is a tool's result that is too old to be worth its place.
+func prunedMessage(m providers.Message) providers.Message {
+	m.Parts = []providers.Part{providers.Text{Text: fmt.Sprintf("[Output truncated - %d tokens]", (len(m.Text())+3)/4)}}
+	return m
+}
+
+// contextLocked returns the places of the entries that a model sees: those of the active branch, but for what the last
+// compaction replaces, which stands first itself.
+func (l *Log) contextLocked() []int32 {
+	path := l.pathLocked(int32(len(l.nodes) - 1))
+	boundary := -1
+	for k, i := range slices.Backward(path) {
+		if l.nodes[i].kind == KindCompaction {
+			if e, err := l.entryLocked(i); err == nil {
+				if _, ok := e.(Compaction); ok {
+					l.nodes[i].entry = e
+					boundary = k
+					break
+				}
+			}
+		}
+	}
+	var places []int32
+	if boundary >= 0 {
+		places = append(places, path[boundary])
+		first := l.nodes[path[boundary]].entry.(Compaction).FirstKeptEntryID
+		if from := slices.IndexFunc(path[:boundary], func(i int32) bool { return l.nodes[i].id == first }); from >= 0 {
+			places = append(places, path[from:boundary]...)
+		}
+	}
+	places = append(places, path[boundary+1:]...)
+	return slices.DeleteFunc(places, func(i int32) bool {
+		switch l.nodes[i].kind {
+		case KindMessage, KindCustomMessage, KindBranchSummary:
+			return false
+		case KindCompaction:
+			return boundary < 0 || i != path[boundary]
+		default:
+			return true
+		}
+	})
 }
 
 // contextMessage returns what a model sees of e, if anything.
@@ -96,6 +149,8 @@ func contextMessage(e Entry) (providers.Message, bool) {
 		return providers.Message{Role: providers.RoleUser, Parts: e.Parts, Time: e.Time}, true
 	case BranchSummary:
 		return userMessage(e.Base, branchText(e.Summary)), true
+	case Compaction:
+		return userMessage(e.Base, compactionText(e.Summary)), true
 	default:
 		return providers.Message{}, false
 	}
@@ -110,16 +165,12 @@ func (l *Log) State() State {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := State{Thinking: providers.ThinkingOff}
-	answered := ""
-	for _, e := range l.historyLocked() {
-		switch e := e.(type) {
+	history := l.historyLocked()
+	for _, i := range history {
+		switch e := l.nodes[i].entry.(type) {
 		case ModelChange:
 			if e.Role == "" || e.Role == "default" {
 				s.Model = e.Model
-			}
-		case MessageEntry:
-			if m := &e.Message; m.Role == providers.RoleAssistant && m.Model != "" {
-				answered = m.Provider + "/" + m.Model
 			}
 		case ThinkingChange:
 			s.Thinking = e.Level
@@ -132,31 +183,42 @@ func (l *Log) State() State {
 			}
 		case ToolSelection:
 			s.MCPTools = e.SelectedToolNames
-		case Custom:
-			if s.Custom == nil {
-				s.Custom = make(map[string]jsonx.Raw)
-			}
-			s.Custom[e.CustomType] = e.Data
 		}
 	}
 	if s.Model == "" {
-		s.Model = answered
+		s.Model = l.answeredLocked(history)
 	}
-	about := l.aboutLocked()
-	s.Title, s.TitleSource = about.title.Title, about.title.Source
-	s.Directories, s.SystemPrompt = about.directories, about.systemPrompt
+	s.Title, s.TitleSource = l.about.title.Title, l.about.title.Source
+	s.Directories, s.SystemPrompt = l.about.directories, l.about.systemPrompt
 	return s
 }
 
+// answeredLocked returns the model that has answered last; empty for none.
+func (l *Log) answeredLocked(history []int32) string {
+	for _, i := range slices.Backward(history) {
+		if l.nodes[i].kind != KindMessage {
+			continue
+		}
+		e, err := l.entryLocked(i)
+		if err != nil {
+			return "" // the next use of the log tells
+		}
+		if m, ok := e.(MessageEntry); ok && m.Message.Role == providers.RoleAssistant && m.Message.Model != "" {
+			return m.Message.Provider + "/" + m.Message.Model
+		}
+	}
+	return ""
+}
+
 // historyLocked is the active branch and, where it begins with a [Log.Clear], what was before that.
-func (l *Log) historyLocked() []Entry {
-	var history []Entry
-	for i := len(l.entries) - 1; i >= 0; {
-		history = append(history, l.entries[i])
-		if l.parents[i] < 0 && isClear(l.entries[i]) {
+func (l *Log) historyLocked() []int32 {
+	var history []int32
+	for i := int32(len(l.nodes) - 1); i >= 0; {
+		history = append(history, i)
+		if l.nodes[i].parent < 0 && isClear(l.nodes[i].entry) {
 			i-- // a clear stands right behind the leaf of its time
 		} else {
-			i = l.parents[i]
+			i = l.nodes[i].parent
 		}
 	}
 	slices.Reverse(history)

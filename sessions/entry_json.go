@@ -31,9 +31,15 @@ func (b Base) envelope(kind Kind) envelope {
 	return v
 }
 
-// encodeEntry returns e as a line without the newline.
-func encodeEntry(e Entry) ([]byte, error) {
-	body, err := encodeBody(e)
+// encoder encodes entries.
+type encoder struct {
+	// put stores the bytes of an image and returns the reference to them.
+	put func(data []byte) (ref string, err error)
+}
+
+// entry returns e as a line without the newline.
+func (enc *encoder) entry(e Entry) ([]byte, error) {
+	body, err := enc.body(e)
 	if err != nil {
 		return nil, fmt.Errorf("encoding a %s entry: %w", e.Kind(), err)
 	}
@@ -53,10 +59,10 @@ func joinObjects(a, b []byte) []byte {
 	return append(a, b[1:]...)
 }
 
-func encodeBody(e Entry) ([]byte, error) {
+func (enc *encoder) body(e Entry) ([]byte, error) {
 	switch e := e.(type) {
 	case MessageEntry:
-		m, err := encodeMessage(&e.Message)
+		m, err := enc.message(&e.Message)
 		if err != nil {
 			return nil, err
 		}
@@ -64,7 +70,7 @@ func encodeBody(e Entry) ([]byte, error) {
 			Message any `json:"message"`
 		}{m})
 	case CustomMessage:
-		content, err := encodeParts(e.Parts)
+		content, err := enc.parts(e.Parts)
 		if err != nil {
 			return nil, err
 		}

@@ -13,6 +13,9 @@ var (
 	Lock = lock
 )
 
+// NewArtifacts returns the artifacts in a directory.
+func NewArtifacts(dir string) *Artifacts { return &Artifacts{dir: dir, fs: diskFS{}} }
+
 // DecodeBothWays decodes a line as the fast way does and as the lenient one does. It reports false for one that the
 // fast way does not take.
 func DecodeBothWays(text []byte) (fast, lenient Entry, ok bool) {

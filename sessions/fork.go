@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,7 +13,7 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// ForkOptions says where a fork works.
+// ForkOptions says where a fork works, and what it takes over.
 type ForkOptions struct {
 	// Cwd is the absolute working directory. Required.
 	Cwd string
@@ -22,17 +21,20 @@ type ForkOptions struct {
 	AdditionalDirectories []string
 	// NewID names the fork. If empty, one is made.
 	NewID string
+	// Leaf is the id of an entry: the fork has the entries that lead to it, and it, and no other branch. If empty, the
+	// fork has all entries and stands where the source does.
+	Leaf string
 }
 
 // Fork begins a session with the history of another one, and returns it open; the caller closes the log.
 //
-// All entries of the file are taken over with their ids, those of left branches too, so that every entry which names
-// another one still finds it; title, mode and the rest of the [State] come along. Artifacts are taken over, blobs are
-// shared, the mark of [Store.Archive] is not. The header's ParentSession is the source's id.
+// Entries are taken over with their ids, those of left branches too, so that every entry which names another one still
+// finds it; title, mode and the rest of the [State] come along. Artifacts are taken over, blobs are shared, the mark of
+// [Store.Archive] is not. The header's ParentSession is the source's id.
 //
 // The source may be open, here or in another process: what counts is the whole lines that its file has now. It is
 // only read. The fork appears in one step, when all that belongs to it is there; a crash before that leaves at most
-// files that no session names. Errors: [ErrNotFound],
+// files that no session names. Errors: [ErrNotFound], also for a leaf that is not there,
 // [ErrNothingToFork] for a source without a message, [*CorruptError], and those of the file system.
 func (s *Store) Fork(ctx context.Context, id string, opts ForkOptions) (*Log, error) {
 	if !filepath.IsAbs(opts.Cwd) {
@@ -44,11 +46,11 @@ func (s *Store) Fork(ctx context.Context, id string, opts ForkOptions) (*Log, er
 	if err := checkID(opts.NewID); err != nil {
 		return nil, err
 	}
-	source, err := s.find(ctx, id)
+	source, _, err := s.find(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	data, err := os.ReadFile(source)
+	data, err := s.fs.ReadFile(source)
 	if err != nil {
 		return nil, fmt.Errorf("reading session %s: %w", id, err)
 	}
@@ -56,40 +58,90 @@ func (s *Store) Fork(ctx context.Context, id string, opts ForkOptions) (*Log, er
 	if err != nil {
 		return nil, err
 	}
-	if !slices.ContainsFunc(l.entries, func(e Entry) bool { return e.Kind() == KindMessage }) {
-		return nil, fmt.Errorf("%w: %s", ErrNothingToFork, id)
-	}
-	body := data[:c.keep]
-	if c.migrated != nil {
-		body, l.unended = c.migrated, false
-	}
-	body = afterHeader(body)
-	l.header = Header{
-		Version: Version, ID: opts.NewID, Time: s.now(), Cwd: opts.Cwd, AdditionalDirectories: opts.AdditionalDirectories,
-		Title: l.header.Title, TitleSource: l.header.TitleSource, ParentSession: id,
-	}
-	l.notices = nil // of the source
-	if err := s.beginFork(ctx, l, source, body); err != nil {
+	lines, err := l.forkLines(c, data, opts.Leaf)
+	if err != nil {
 		return nil, fmt.Errorf("forking session %s: %w", id, err)
 	}
-	return l, nil
+	title := l.about.title
+	fork := &Log{store: s}
+	fork.fill(&content{header: Header{
+		Version: Version, ID: opts.NewID, Time: s.now(), Cwd: opts.Cwd, AdditionalDirectories: opts.AdditionalDirectories,
+		Title: title.Title, TitleSource: title.Source, ParentSession: id,
+	}})
+	fork.about.directories = noneAsNil(opts.AdditionalDirectories)
+	if err := s.beginFork(ctx, fork, source, lines); err != nil {
+		return nil, fmt.Errorf("forking session %s: %w", id, err)
+	}
+	return fork, nil
 }
 
-// afterHeader returns the lines behind the first one that is not empty.
-func afterHeader(data []byte) []byte {
-	for {
-		line, rest, found := bytes.Cut(data, []byte{'\n'})
-		if len(bytes.TrimSpace(line)) > 0 || !found {
-			return rest
-		}
-		data = rest
+// forkLine is an entry of a fork, as a line of the source.
+type forkLine struct {
+	entry Entry
+	text  []byte
+}
+
+// forkLines returns what a fork takes over. data is the source's file.
+func (l *Log) forkLines(c *content, data []byte, leaf string) ([]forkLine, error) {
+	if c.migrated != nil {
+		data = c.migrated
 	}
+	places := make([]int32, 0, len(l.nodes))
+	if leaf == "" {
+		for i := range l.nodes {
+			places = append(places, int32(i))
+		}
+	} else {
+		if err := l.knowsLocked(leaf); err != nil {
+			return nil, err
+		}
+		places = l.pathLocked(l.byID[leaf])
+	}
+	lines := make([]forkLine, 0, len(places)+len(l.labels))
+	message := false
+	for _, i := range places {
+		n := &l.nodes[i]
+		if _, ok := n.entry.(Label); ok && leaf != "" {
+			// Its target may be left behind; those that are not get their names back below.
+			lines = append(lines, forkLine{entry: Custom{CustomType: customRewind}.withRef(n.entry.Ref())})
+			continue
+		}
+		message = message || n.kind == KindMessage
+		lines = append(lines, forkLine{n.entry, data[n.at : n.at+int64(n.size)]})
+	}
+	if !message {
+		return nil, ErrNothingToFork
+	}
+	if leaf == "" {
+		return lines, nil
+	}
+	// What holds in all branches may have been said in one that is left behind.
+	var more []Entry
+	for _, i := range places {
+		if id := l.nodes[i].id; l.labels[id] != "" && l.byID[id] == i {
+			more = append(more, Label{TargetID: id, Label: l.labels[id]})
+		}
+	}
+	if p := l.about.systemPrompt; p.Text != "" {
+		data, err := jsonx.Marshal(p)
+		if err != nil {
+			return nil, err
+		}
+		more = append(more, Custom{CustomType: CustomSystemPrompt, Data: data})
+	}
+	parent := leaf
+	for _, e := range more {
+		ref := Base{ID: l.newIDLocked(), ParentID: parent, Time: l.store.now()}
+		lines = append(lines, forkLine{entry: e.withRef(ref)})
+		l.byID[ref.ID], parent = 0, ref.ID // taken
+	}
+	return lines, nil
 }
 
 // beginFork brings the fork to disk and opens it. On an error nothing is left.
-func (s *Store) beginFork(ctx context.Context, l *Log, source string, body []byte) (err error) {
+func (s *Store) beginFork(ctx context.Context, l *Log, source string, lines []forkLine) (err error) {
 	dir := filepath.Join(s.dir, dirName(filepath.Clean(l.header.Cwd), s.opts.Home, s.opts.TempDir))
-	if err := os.MkdirAll(dir, dirPerm); err != nil {
+	if err := s.fs.MkdirAll(dir, dirPerm); err != nil {
 		return err
 	}
 	l.path = filepath.Join(dir, fileName(l.header.Time, l.header.ID))
@@ -102,101 +154,78 @@ func (s *Store) beginFork(ctx context.Context, l *Log, source string, body []byt
 			unlock()
 		}
 	}()
-	if _, err := os.Lstat(l.path); err == nil {
+	if _, err := s.fs.Lstat(l.path); err == nil {
 		return fmt.Errorf("%s: %w", l.path, fs.ErrExist)
 	}
-	text, err := l.forkText(body)
+	text, err := l.forkText(lines)
 	if err != nil {
 		return err
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, os.RemoveAll(artifactDir(l.path)))
+			err = errors.Join(err, s.fs.RemoveAll(artifactDir(l.path)))
 		}
 	}()
-	if err := copyArtifacts(ctx, artifactDir(source), artifactDir(l.path)); err != nil {
+	if err := s.copyArtifacts(ctx, artifactDir(source), artifactDir(l.path)); err != nil {
 		return err
 	}
-	l.repairBeside()
-	if err := s.place(l.path, text); err != nil {
+	if err := s.replace(l.path, text, s.opts.Sync != SyncNever); err != nil {
 		return err
 	}
-	l.file, err = s.fs.OpenFile(l.path, os.O_WRONLY|os.O_APPEND, filePerm)
+	file, err := s.fs.OpenFile(l.path, os.O_RDWR|os.O_APPEND, filePerm)
 	if err != nil {
-		return errors.Join(err, os.Remove(l.path))
+		return errors.Join(err, s.fs.Remove(l.path))
 	}
-	l.size, l.unlock = int64(len(text)), unlock
+	l.unlock = unlock
+	l.opened(file, int64(len(text)))
 	return nil
 }
 
-// forkText returns the file of a fork, with the entry that its directories need.
-func (l *Log) forkText(body []byte) ([]byte, error) {
-	text, err := l.header.encode()
+// forkText makes the file of a fork and takes note of what is in it.
+func (l *Log) forkText(lines []forkLine) ([]byte, error) {
+	directories := l.about.directories
+	var file bytes.Buffer
+	header, err := l.header.encode()
 	if err != nil {
 		return nil, err
 	}
-	text = slices.Concat(text, []byte{'\n'}, body)
-	if l.unended {
-		text, l.unended = append(text, '\n'), false
-	}
-	if slices.Equal(l.aboutLocked().directories, l.header.AdditionalDirectories) {
-		return text, nil
-	}
-	data, err := jsonx.Marshal(directoriesData{l.header.AdditionalDirectories})
-	if err != nil {
-		return nil, err
-	}
-	e := Custom{CustomType: CustomDirectories, Data: data}.withRef(
-		Base{ID: l.newIDLocked(), ParentID: l.leafLocked(), Time: l.store.now()},
-	)
-	line, err := encodeEntry(e)
-	if err != nil {
-		return nil, err
-	}
-	l.link(e)
-	return append(append(text, line...), '\n'), nil
-}
-
-// place puts a file that is not there yet on the disk in one step. The caller has its lock.
-func (s *Store) place(path string, data []byte) (err error) {
-	dir := filepath.Dir(path)
-	name := filepath.Join(dir, "."+filepath.Base(path)+".tmp")
-	temp, err := s.fs.OpenFile(name, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, filePerm)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = temp.Close()
-			_ = os.Remove(name)
+	file.Write(append(header, '\n'))
+	add := func(e Entry, text []byte) error {
+		if text == nil {
+			var err error
+			if text, err = l.store.encode(e, true); err != nil {
+				return err
+			}
 		}
-	}()
-	if n, err := temp.Write(data); err != nil {
-		return err
-	} else if n < len(data) {
-		return io.ErrShortWrite
-	}
-	if s.opts.Sync != SyncNever {
-		if err := temp.Sync(); err != nil {
-			return err
-		}
-	}
-	if err := temp.Close(); err != nil {
-		return err
-	}
-	if err := os.Rename(name, path); err != nil {
-		return err
-	}
-	if s.opts.Sync == SyncNever {
+		l.link(e, span{int64(file.Len()), int32(len(text))})
+		file.Write(text)
+		file.WriteByte('\n')
 		return nil
 	}
-	return syncDir(dir)
+	for _, line := range lines {
+		if err := add(line.entry, line.text); err != nil {
+			return nil, err
+		}
+	}
+	if slices.Equal(l.about.directories, directories) {
+		return file.Bytes(), nil
+	}
+	// An entry that was taken over says otherwise.
+	data, err := jsonx.Marshal(directoriesData{directories})
+	if err != nil {
+		return nil, err
+	}
+	ref := Base{ID: l.newIDLocked(), ParentID: l.leafLocked(), Time: l.store.now()}
+	if err := add(Custom{CustomType: CustomDirectories, Data: data}.withRef(ref), nil); err != nil {
+		return nil, err
+	}
+	return file.Bytes(), nil
 }
 
 // copyArtifacts takes over what [Artifacts] keeps. An artifact never changes once it is named in a session, so a
 // second name for the same file will do where the file system has such.
-func copyArtifacts(ctx context.Context, from, to string) error {
-	entries, err := os.ReadDir(from)
+func (s *Store) copyArtifacts(ctx context.Context, from, to string) error {
+	entries, err := s.fs.ReadDir(from)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -204,26 +233,26 @@ func copyArtifacts(ctx context.Context, from, to string) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if !e.Type().IsRegular() || filepath.Ext(e.Name()) != ".log" {
+		if ext := filepath.Ext(e.Name()); !e.Type().IsRegular() || ext != ".log" && ext != ".md" {
 			continue
 		}
-		if err := os.MkdirAll(to, dirPerm); err != nil {
+		if err := s.fs.MkdirAll(to, dirPerm); err != nil {
 			return err
 		}
-		if err := linkOrCopy(filepath.Join(from, e.Name()), filepath.Join(to, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := s.linkOrCopy(filepath.Join(from, e.Name()), filepath.Join(to, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err // not one that was deleted just now
 		}
 	}
 	return nil
 }
 
-func linkOrCopy(from, to string) error {
-	if os.Link(from, to) == nil {
+func (s *Store) linkOrCopy(from, to string) error {
+	if s.fs.Link(from, to) == nil {
 		return nil
 	}
-	data, err := os.ReadFile(from)
+	data, err := s.fs.ReadFile(from)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(to, data, filePerm)
+	return s.replace(to, data, false)
 }

@@ -309,7 +309,7 @@ func TestFork_BetweenProcesses(t *testing.T) {
 				t.Fatalf("message %d is %.20q", i, m.Text())
 			}
 		}
-		if got, err := sessions.NewArtifacts(f.ArtifactDir()).Get(t.Context(), "artifact://1"); err != nil || string(got) != "output" {
+		if got, err := sessions.NewArtifacts(f.ArtifactDir()).Get(t.Context(), "artifact://0"); err != nil || string(got) != "output" {
 			t.Fatalf("artifact = %q, %v", got, err)
 		}
 		closeLog(t, f)

@@ -235,13 +235,8 @@ func readHead(c *candidate) (*Info, error) {
 	}
 	info.ID, info.Cwd, info.ParentSession, info.CreatedAt = h.ID, h.Cwd, h.ParentSession, h.Time
 	about := aboutHeader(&h)
-	prompt, whole := scanHead(r, info, len(text), &about)
-	if c.beside {
-		info.Archived = c.archived()
-		if !whole {
-			readBeside(c.path, &about)
-		}
-	}
+	prompt, _ := scanHead(r, info, len(text), &about)
+	info.Archived = c.archived()
 	info.Title, info.AdditionalDirectories = cmp.Or(about.title.Title, prompt), about.directories
 	return info, nil
 }
@@ -320,7 +315,7 @@ func parseCursor(s string) (candidate, error) {
 // Info returns what the list knows of one session, archived or not, with or without messages. Its errors are
 // [ErrNotFound], [*CorruptError] and those of the file system.
 func (s *Store) Info(ctx context.Context, id string) (Info, error) {
-	path, err := s.find(ctx, id)
+	path, _, err := s.find(ctx, id)
 	if err != nil {
 		return Info{}, err
 	}

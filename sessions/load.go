@@ -2,7 +2,10 @@ package sessions
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"runtime"
+	"sync"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
@@ -11,6 +14,8 @@ import (
 type content struct {
 	header  Header
 	entries []Entry
+	// spans are where the entries stand, in the file or in migrated.
+	spans []span
 	// keep is how many bytes of the file are whole lines; the rest is torn.
 	keep int64
 	// unended reports that the last whole line lacks its newline.
@@ -27,7 +32,8 @@ func (c *content) notice(format string, args ...any) {
 // line is one line of a file, without its newline.
 type line struct {
 	text []byte
-	no   int // 1-based
+	no   int   // 1-based
+	at   int64 // where it begins
 }
 
 // load reads a whole session file. path is for errors alone. Errors are of type [*CorruptError].
@@ -50,28 +56,76 @@ func load(path string, data []byte, blob func(ref string) ([]byte, error)) (*con
 		if lines, bad, err = migrate(lines, c.header.Version); err != nil {
 			return nil, corrupt(bad, err.Error())
 		}
-		for _, l := range lines {
-			c.migrated = append(append(c.migrated, l.text...), '\n')
+		for i := range lines {
+			lines[i].at = int64(len(c.migrated))
+			c.migrated = append(append(c.migrated, lines[i].text...), '\n')
 		}
 	}
-	d := &decoder{blob: blob}
-	c.entries = make([]Entry, 0, len(lines)-1)
-	for _, l := range lines[1:] {
-		d.notice = func(format string, args ...any) { c.notice("line %d: "+format, append([]any{l.no}, args...)...) }
-		if e, ok := d.plainMessage(l.text); ok {
-			c.entries = append(c.entries, e)
-			continue
+	lines = lines[1:]
+	var notices []string
+	if c.entries, notices, err = decodeLines(lines, blob); err != nil {
+		if bad, ok := errors.AsType[*lineError](err); ok {
+			return nil, corrupt(bad.no, bad.reason)
 		}
-		var v envelope
-		if err := jsonx.Unmarshal(l.text, &v); err != nil {
-			return nil, corrupt(l.no, err.Error())
-		}
-		if v.Type == "" || v.ID == "" {
-			return nil, corrupt(l.no, "this is not a session entry: it needs a type and an id")
-		}
-		c.entries = append(c.entries, d.entry(&v, l.text))
+		return nil, err
+	}
+	c.notices = append(c.notices, notices...)
+	c.spans = make([]span, len(lines))
+	for i, l := range lines {
+		c.spans[i] = span{l.at, int32(len(l.text))}
 	}
 	return c, nil
+}
+
+// A lineError is a line that is no entry.
+type lineError struct {
+	no     int
+	reason string
+}
+
+func (e *lineError) Error() string { return e.reason }
+
+// decodeLines decodes entries on all cores. Notices come in the order of the lines.
+func decodeLines(lines []line, blob func(ref string) ([]byte, error)) (entries []Entry, notices []string, err error) {
+	const atLeast = 256 // lines, or they are not worth a goroutine
+	workers := max(1, min(runtime.GOMAXPROCS(0), len(lines)/atLeast))
+	entries = make([]Entry, len(lines))
+	told, errs := make([][]string, workers), make([]error, workers)
+	var wg sync.WaitGroup
+	for w := range workers {
+		from, to := w*len(lines)/workers, (w+1)*len(lines)/workers
+		wg.Go(func() {
+			d := &decoder{blob: blob}
+			for i := from; i < to && errs[w] == nil; i++ {
+				d.notice = func(format string, args ...any) {
+					told[w] = append(told[w], fmt.Sprintf("line %d: "+format, append([]any{lines[i].no}, args...)...))
+				}
+				entries[i], errs[w] = d.line(lines[i])
+			}
+		})
+	}
+	wg.Wait()
+	for w := range workers {
+		if errs[w] != nil {
+			return nil, nil, errs[w]
+		}
+		notices = append(notices, told[w]...)
+	}
+	return entries, notices, nil
+}
+
+func (d *decoder) line(l line) (Entry, error) {
+	if e, ok := d.plainMessage(l.text); ok {
+		return e, nil
+	}
+	var v envelope
+	if err := jsonx.Unmarshal(l.text, &v); err != nil {
+		return nil, &lineError{l.no, err.Error()}
+	}
+	if v.Type == "" || v.ID == "" {
+		return nil, &lineError{l.no, "this is not a session entry: it needs a type and an id"}
+	}
+	return d.entry(&v, l.text), nil
 }
 
 // split cuts data into lines and sets aside what a crash left at the end: a line without its newline that is not
@@ -84,11 +138,13 @@ func (c *content) split(data []byte) []line {
 		if !ended && !isObject(text) {
 			break
 		}
+		at := int64(len(data) - len(rest))
 		c.unended = !ended
 		c.keep = int64(len(data) - len(after))
 		rest = after
-		if text = bytes.TrimSpace(text); len(text) > 0 {
-			lines = append(lines, line{text: text, no: no})
+		text = bytes.TrimRight(text, blank)
+		if trimmed := bytes.TrimLeft(text, blank); len(trimmed) > 0 {
+			lines = append(lines, line{text: trimmed, no: no, at: at + int64(len(text)-len(trimmed))})
 		}
 	}
 	if torn := int64(len(data)) - c.keep; torn > 0 {
@@ -96,6 +152,9 @@ func (c *content) split(data []byte) []line {
 	}
 	return lines
 }
+
+// blank is what may stand around the JSON of a line.
+const blank = " \t\r"
 
 func isObject(text []byte) bool {
 	text = bytes.TrimSpace(text)

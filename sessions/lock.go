@@ -1,21 +1,44 @@
 package sessions
 
 import (
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"runtime"
-	"strconv"
-	"strings"
+	"syscall"
+	"time"
 
 	"github.com/gofrs/flock"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
 const lockSuffix = ".lock"
 
+// lockOwner is what a lock file says of its owner, behind its first byte, which on Windows nobody else may read while
+// the file is locked.
+type lockOwner struct {
+	PID  int    `json:"pid"`
+	Host string `json:"host"`
+	// Token tells one lock from the next one of the same process.
+	Token string `json:"token"`
+	Since string `json:"since"`
+	// Held says that the file's presence is the lock, because the file system knows no other.
+	Held bool `json:"held,omitzero"`
+}
+
+func newLockOwner() lockOwner {
+	var token [8]byte
+	_, _ = rand.Read(token[:]) // never fails
+	host, _ := os.Hostname()   // a lock without it is never taken for stale
+	return lockOwner{PID: os.Getpid(), Host: host, Token: hex.EncodeToString(token[:]), Since: formatTime(time.Now())}
+}
+
 // lock takes the right to write a session file: an advisory lock on a file beside it, because the session file itself
-// can be replaced. The system frees it when the process dies, however it dies. The lock file holds the owner's process
-// id behind its first byte, which on Windows nobody else may read while it is locked.
+// can be replaced. The system frees it when the process dies, however it dies.
 //
 // The lock file goes away with the lock. So whoever gets the lock makes sure that its file still has its name.
 func lock(path string) (unlock func(), err error) {
@@ -24,21 +47,86 @@ func lock(path string) (unlock func(), err error) {
 		f := flock.New(name, flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(filePerm))
 		ok, err := f.TryLock()
 		switch {
-		case errors.Is(err, errors.ErrUnsupported):
-			return func() {}, nil // a file system without locks: better a session than none
+		case errors.Is(err, errors.ErrUnsupported), errors.Is(err, syscall.ENOLCK):
+			_ = f.Close()
+			return lockByPresence(path)
 		case err != nil:
 			return nil, fmt.Errorf("locking the session: %w", err)
 		case !ok:
 			_ = f.Close()
-			return nil, &LockedError{Path: path, PID: lockOwner(name)}
+			return nil, lockedError(path)
 		}
-		if stillThere(f, name) {
-			_ = writeOwner(name)
-			return func() { release(f, name) }, nil
+		if !stillThere(f, name) {
+			_ = f.Close()
+			continue
 		}
-		_ = f.Close()
+		if owner, err := readOwner(name); err == nil && owner.Held && !owner.stale() {
+			_ = f.Close() // of a process that sees the same files by another file system
+			return nil, lockedError(path)
+		}
+		_ = writeOwner(name, newLockOwner()) // the lock holds without
+		return func() { release(f, name) }, nil
 	}
-	return nil, &LockedError{Path: path}
+	return nil, lockedError(path)
+}
+
+// lockByPresence is lock where the file system has no locks: the file's presence is one. A file whose owner is dead is
+// taken over.
+func lockByPresence(path string) (unlock func(), err error) {
+	name := path + lockSuffix
+	mine := newLockOwner()
+	mine.Held = true
+	for range 100 {
+		f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, filePerm)
+		if err == nil {
+			if err := errors.Join(f.Close(), writeOwner(name, mine)); err != nil {
+				return nil, errors.Join(fmt.Errorf("locking the session: %w", err), os.Remove(name))
+			}
+			return func() {
+				if is, err := readOwner(name); err == nil && is.Token == mine.Token {
+					_ = os.Remove(name)
+				}
+			}, nil
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			return nil, fmt.Errorf("locking the session: %w", err)
+		}
+		owner, err := readOwner(name)
+		if err != nil || owner.Held && !owner.stale() {
+			return nil, lockedError(path)
+		}
+		// Of two that find it stale one renames it.
+		old := name + "." + mine.Token
+		if os.Rename(name, old) != nil {
+			continue
+		}
+		if is, err := readOwner(old); err == nil && is.Token != owner.Token {
+			_ = os.Link(old, name) // it was a new one already
+		}
+		_ = os.Remove(old)
+	}
+	return nil, lockedError(path)
+}
+
+// stale reports whether the owner is known to be dead.
+func (o lockOwner) stale() bool {
+	host, err := os.Hostname()
+	return err == nil && o.Host == host && o.PID > 0 && o.PID != os.Getpid() && !alive(o.PID)
+}
+
+func lockedError(path string) *LockedError {
+	owner, err := readOwner(path + lockSuffix)
+	if err != nil {
+		return &LockedError{Path: path}
+	}
+	e := &LockedError{Path: path, PID: owner.PID, Since: parseTime(owner.Since)}
+	if host, err := os.Hostname(); err != nil || host != owner.Host {
+		e.Host = owner.Host
+	}
+	if owner.Held && e.Host != "" {
+		e.LockFile = path + lockSuffix
+	}
+	return e
 }
 
 func stillThere(f *flock.Flock, name string) bool {
@@ -60,24 +148,30 @@ func release(f *flock.Flock, name string) {
 	_ = f.Close()
 }
 
-func writeOwner(name string) error {
+func writeOwner(name string, owner lockOwner) error {
+	text, err := jsonx.Marshal(owner)
+	if err != nil {
+		return err
+	}
 	w, err := os.OpenFile(name, os.O_WRONLY, filePerm)
 	if err != nil {
 		return err
 	}
-	_, err = w.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 1)
-	return errors.Join(err, w.Close())
+	_, err = w.WriteAt(append(text, '\n'), 1)
+	return errors.Join(err, w.Truncate(int64(len(text))+2), w.Close())
 }
 
-func lockOwner(name string) int {
+func readOwner(name string) (lockOwner, error) {
 	r, err := os.Open(name)
 	if err != nil {
-		return 0
+		return lockOwner{}, err
 	}
 	defer func() { _ = r.Close() }()
-	var b [32]byte
-	n, _ := r.ReadAt(b[:], 1)
-	pid, _, _ := strings.Cut(string(b[:n]), "\n")
-	id, _ := strconv.Atoi(pid)
-	return id
+	var b [1024]byte
+	n, _ := r.ReadAt(b[1:], 1)
+	var owner lockOwner
+	if err := jsonx.Unmarshal(b[1:1+n], &owner); err != nil {
+		return lockOwner{}, err
+	}
+	return owner, nil
 }

@@ -15,6 +15,9 @@ import (
 )
 
 // Log is an open session. It is safe for concurrent use. Close it, so that others may open it.
+//
+// It keeps in memory what [Log.Messages] and [Log.State] need, and of all else only where it stands in the file: a
+// session that was compacted costs no more than what its model sees.
 type Log struct {
 	store  *Store
 	path   string
@@ -26,41 +29,14 @@ type Log struct {
 	size     int64      // of the file, as far as this log knows
 	newIn    string     // the directory whose new entry is not synced yet; empty for none
 	unended  bool       // the last line lacks its newline
-	entries  []Entry
-	parents  []int          // of each entry; -1 for a root
-	byID     map[string]int // the last entry of that id
+	nodes    []node
+	byID     map[string]int32 // the last entry of that id
+	about    about
+	labels   map[string]string // by entry id
+	latest   time.Time         // of the entries
 	notices  []string
 	writeErr error // the first one; latched
 	closed   bool
-}
-
-// fill takes over what was read. It links the tree: a parent stands before its child, so there are no cycles.
-func (l *Log) fill(c *content) {
-	l.header, l.notices, l.unended = c.header, c.notices, c.unended
-	l.byID = make(map[string]int, len(c.entries))
-	l.entries = make([]Entry, 0, len(c.entries)+16)
-	l.parents = make([]int, 0, len(c.entries)+16)
-	for _, e := range c.entries {
-		if ref := e.Ref(); ref.ParentID != "" {
-			if _, ok := l.byID[ref.ParentID]; !ok {
-				l.notices = append(l.notices, fmt.Sprintf(
-					"entry %s follows %s, which is not in the file; what came before it is not reachable", ref.ID, ref.ParentID,
-				))
-			}
-		}
-		l.link(e)
-	}
-}
-
-func (l *Log) link(e Entry) {
-	ref := e.Ref()
-	parent := -1
-	if i, ok := l.byID[ref.ParentID]; ok {
-		parent = i
-	}
-	l.byID[ref.ID] = len(l.entries)
-	l.entries = append(l.entries, e)
-	l.parents = append(l.parents, parent)
 }
 
 // Header returns the file's first line.
@@ -106,8 +82,8 @@ func (l *Log) Append(e Entry) (string, error) {
 }
 
 func (l *Log) leafLocked() string {
-	if n := len(l.entries); n > 0 {
-		return l.entries[n-1].Ref().ID
+	if n := len(l.nodes); n > 0 {
+		return l.nodes[n-1].id
 	}
 	return ""
 }
@@ -117,26 +93,41 @@ func (l *Log) appendLocked(e Entry, parent string) (string, error) {
 	if err := l.writableLocked(); err != nil {
 		return "", err
 	}
-	ref := Base{ID: l.newIDLocked(), Time: l.store.now(), ParentID: parent}
+	// A clock that was set back must not put an entry before the one that it follows.
+	l.latest = later(l.latest, l.store.now())
+	ref := Base{ID: l.newIDLocked(), Time: l.latest, ParentID: parent}
 	if m, ok := e.(MessageEntry); ok {
 		m.Role = fileRole(m.Message.Role)
 		e = m
 	}
 	e = e.withRef(ref)
-	text, err := encodeEntry(e)
+	sync := l.store.opts.Sync.covers(e.Kind())
+	text, err := l.store.encode(e, sync)
 	if err != nil {
 		return "", err
 	}
+	at := l.size
 	if l.unended {
 		text = append([]byte{'\n'}, text...)
+		at++
 	}
-	if err := l.writeLocked(append(text, '\n'), l.store.opts.Sync.covers(e.Kind())); err != nil {
+	if err := l.writeLocked(append(text, '\n'), sync); err != nil {
 		l.writeErr = fmt.Errorf("%w: %w", ErrReadOnly, err)
 		return "", l.writeErr
 	}
 	l.unended = false
-	l.link(e)
+	l.link(e, span{at, int32(l.size - at - 1)})
+	if movesContext(e) {
+		l.trimLocked()
+	}
 	return ref.ID, nil
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 func fileRole(r providers.Role) string {
@@ -176,19 +167,28 @@ func (l *Log) writeLocked(text []byte, sync bool) error {
 		l.takeBackLocked(n, &err)
 		return err
 	}
-	l.size += int64(n)
-	if !sync {
-		return nil
+	if sync {
+		if err := l.syncLocked(); err != nil {
+			// Nobody may count on a line of which the disk has said that it may not have it.
+			l.takeBackLocked(n, &err)
+			return err
+		}
 	}
+	l.size += int64(n)
+	return nil
+}
+
+func (l *Log) syncLocked() error {
 	if err := l.file.Sync(); err != nil {
 		return err
 	}
-	if l.newIn != "" {
-		if err := syncDir(l.newIn); err != nil {
-			return err
-		}
-		l.newIn = ""
+	if l.newIn == "" {
+		return nil
 	}
+	if err := l.store.fs.SyncDir(l.newIn); err != nil {
+		return err
+	}
+	l.newIn = ""
 	return nil
 }
 
@@ -217,13 +217,6 @@ func (l *Log) newIDLocked() string {
 			return id
 		}
 	}
-}
-
-// Entries returns all entries of the file, oldest first, those of left branches too.
-func (l *Log) Entries() ([]Entry, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.Clone(l.entries), nil
 }
 
 // Err returns the error that made the log read-only, or nil.

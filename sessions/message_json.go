@@ -82,8 +82,8 @@ type wireBlock struct {
 	Arguments         jsonx.Raw `json:"arguments,omitzero"`
 }
 
-func encodeMessage(m *providers.Message) (any, error) {
-	content, err := encodeParts(m.Parts)
+func (enc *encoder) message(m *providers.Message) (any, error) {
+	content, err := enc.parts(m.Parts)
 	if err != nil {
 		return nil, err
 	}
@@ -105,16 +105,20 @@ func encodeMessage(m *providers.Message) (any, error) {
 		if len(m.Details) > 0 && !jsonx.Valid(m.Details) {
 			return nil, errors.New("the details of a tool result must be JSON")
 		}
+		details, err := enc.outOfDetails(m.Details)
+		if err != nil {
+			return nil, err
+		}
 		return wireToolResult{
 			Role: roleToolResult, MessageID: m.ID, ToolCallID: m.ToolCallID, ToolName: m.ToolName, Content: content,
-			Details: m.Details, IsError: m.IsError, Timestamp: ms,
+			Details: details, IsError: m.IsError, Timestamp: ms,
 		}, nil
 	default:
 		return nil, fmt.Errorf("unknown role %q", m.Role)
 	}
 }
 
-func encodeParts(parts []providers.Part) ([]wireBlock, error) {
+func (enc *encoder) parts(parts []providers.Part) ([]wireBlock, error) {
 	blocks := make([]wireBlock, 0, len(parts))
 	for _, p := range parts {
 		var b wireBlock
@@ -123,14 +127,19 @@ func encodeParts(parts []providers.Part) ([]wireBlock, error) {
 			b = wireBlock{Type: "text", Text: &p.Text, TextSignature: p.Signature}
 		case providers.Thinking:
 			if p.Redacted {
+				if len(p.Signature) > maxString {
+					continue // it is all signature
+				}
 				b = wireBlock{Type: "redactedThinking", Data: &p.Signature}
 			} else {
 				b = wireBlock{Type: "thinking", Thinking: &p.Text, ThinkingSignature: p.Signature}
 			}
 		case providers.Image:
-			b = wireBlock{
-				Type: "image", Data: new(base64.StdEncoding.EncodeToString(p.Data)), MIMEType: p.MIMEType,
+			data, err := enc.image(p.Data)
+			if err != nil {
+				return nil, err
 			}
+			b = wireBlock{Type: "image", Data: &data, MIMEType: p.MIMEType}
 		case providers.ToolCall:
 			arguments, err := encodeArguments(p.Input)
 			if err != nil {
@@ -143,6 +152,14 @@ func encodeParts(parts []providers.Part) ([]wireBlock, error) {
 		blocks = append(blocks, b)
 	}
 	return blocks, nil
+}
+
+// image returns an image's bytes as they stand in a file, or a reference to them.
+func (enc *encoder) image(data []byte) (string, error) {
+	if base64.StdEncoding.EncodedLen(len(data)) < blobThreshold {
+		return base64.StdEncoding.EncodeToString(data), nil
+	}
+	return enc.put(data)
 }
 
 // encodeArguments keeps what is not an object (a model can break off) as a JSON string of the text.
@@ -196,7 +213,7 @@ func (d *decoder) messageEntry(line []byte, base Base) (Entry, error) {
 		m.Usage = decodeUsage(w.Usage)
 	case roleToolResult:
 		m.Role, m.ToolCallID, m.ToolName, m.IsError = providers.RoleTool, w.ToolCallID, w.ToolName, w.IsError
-		m.Details = w.Details
+		m.Details = d.intoDetails(w.Details)
 	default:
 		parts, hidden, err := d.foreignMessage(w.Role, outer.Message)
 		if err != nil {

@@ -53,7 +53,7 @@ func (d *decoder) plainMessage(text []byte) (Entry, bool) {
 		m.Usage = w.Usage.usage()
 	case roleToolResult:
 		m.Role, m.ToolCallID, m.ToolName, m.IsError = providers.RoleTool, w.ToolCallID, w.ToolName, w.IsError
-		m.Details = w.Details
+		m.Details = d.intoDetails(w.Details)
 	default:
 		return nil, false
 	}

@@ -1,6 +1,8 @@
 package sessions
 
 import (
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,68 +13,52 @@ import (
 
 const backupSuffix = ".bak"
 
-// rewrite replaces a file in one step and keeps the old one under the name that it returns.
-func rewrite(path string, data []byte) (backup string, err error) {
-	dir := filepath.Dir(path)
-	temp, err := os.CreateTemp(dir, "."+filepath.Base(path)+".*.tmp")
-	if err != nil {
-		return "", err
-	}
-	defer func() {
-		if err != nil {
-			_ = temp.Close()
-			_ = os.Remove(temp.Name())
-		}
-	}()
-	if _, err := temp.Write(data); err != nil {
-		return "", err
-	}
-	if err := temp.Sync(); err != nil {
-		return "", err
-	}
-	if err := temp.Close(); err != nil {
-		return "", err
-	}
-	if backup, err = keepCopy(path); err != nil {
-		return "", err
-	}
-	if err := os.Rename(temp.Name(), path); err != nil {
-		return "", err
-	}
-	return backup, syncDir(dir)
+// tempID makes the names of temporary files differ.
+func (*Store) tempID() string {
+	var b [6]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
 }
 
-// keepCopy gives a file a second name that nothing has yet.
-func keepCopy(path string) (string, error) {
-	for n := 1; ; n++ {
-		backup := fmt.Sprintf("%s.%d%s", path, n, backupSuffix)
-		err := os.Link(path, backup)
-		if errors.Is(err, fs.ErrExist) {
-			continue
-		}
-		if err == nil {
-			return backup, nil
-		}
-		data, err := os.ReadFile(path) // no hard links here
-		if err != nil {
-			return "", err
-		}
-		f, err := os.OpenFile(backup, os.O_CREATE|os.O_EXCL|os.O_WRONLY, filePerm)
-		if errors.Is(err, fs.ErrExist) {
-			continue
-		}
-		if err != nil {
-			return "", err
-		}
-		_, err = f.Write(data)
-		return backup, errors.Join(err, f.Sync(), f.Close())
+// rewrite replaces a session file in one step. Until the new one is sure to be on the disk, the old one stays there
+// with the suffix ".bak" behind its name.
+func (s *Store) rewrite(path string, data []byte) error {
+	backup := path + backupSuffix
+	if err := s.keepCopy(path, backup); err != nil {
+		return fmt.Errorf("keeping the old file: %w", err)
 	}
+	if err := s.replace(path, data, true); err != nil {
+		return err
+	}
+	// One that cannot be removed is removed when the session is opened the next time.
+	_ = s.fs.Remove(backup)
+	return nil
+}
+
+// keepCopy gives a file a second name. What had that name is what an earlier rewrite left.
+func (s *Store) keepCopy(path, backup string) error {
+	if err := s.fs.Remove(backup); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if s.fs.Link(path, backup) == nil {
+		return nil
+	}
+	data, err := s.fs.ReadFile(path) // no hard links here
+	if err != nil {
+		return err
+	}
+	f, err := s.fs.OpenFile(backup, os.O_CREATE|os.O_EXCL|os.O_WRONLY, filePerm)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Sync(), f.Close())
 }
 
 // namesLike returns the paths of the files in dir whose names begin and end so. A directory that is not there has
 // none. [filepath.Glob] is no help: dir may hold its special characters, and Windows has no way to quote them.
-func namesLike(dir, prefix, suffix string) ([]string, error) {
-	entries, err := os.ReadDir(dir)
+func (s *Store) namesLike(dir, prefix, suffix string) ([]string, error) {
+	entries, err := s.fs.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ package sessions
 import (
 	"errors"
 	"fmt"
+	"time"
 )
 
 // Errors of this package. More may be known of them: see [CorruptError] and [LockedError].
@@ -47,6 +48,12 @@ type LockedError struct {
 	Path string
 	// PID is the owner's process id; zero where it could not be found out.
 	PID int
+	// Host is the owner's machine; empty for this one.
+	Host string
+	// Since is when the owner has opened it; zero where it could not be found out.
+	Since time.Time
+	// LockFile is set where nobody here can tell whether the owner still lives: the user may delete that file.
+	LockFile string
 }
 
 func (e *LockedError) Error() string {
@@ -54,7 +61,17 @@ func (e *LockedError) Error() string {
 	if e.PID != 0 {
 		owner = fmt.Sprintf("process %d", e.PID)
 	}
-	return fmt.Sprintf("%s: %v by %s; close it there first", e.Path, ErrLocked, owner)
+	if e.Host != "" {
+		owner += " on " + e.Host
+	}
+	if !e.Since.IsZero() {
+		owner += " since " + formatTime(e.Since)
+	}
+	text := fmt.Sprintf("%s: %v by %s; close it there first", e.Path, ErrLocked, owner)
+	if e.LockFile != "" {
+		text += ", or delete " + e.LockFile + " if that process is gone"
+	}
+	return text
 }
 
 // Is reports whether target is [ErrLocked].

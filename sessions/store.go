@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,7 +44,7 @@ type StoreOptions struct {
 	// Home and TempDir are absolute; the names of session directories are made shorter by them. If empty, they are not.
 	Home    string
 	TempDir string
-	// BlobDir is where files of older versions keep large images. If empty, "blobs" beside the store's directory.
+	// BlobDir is where images are kept. If empty, "blobs" beside the store's directory.
 	BlobDir string
 	// Sync says what is on the disk when an append returns. If zero, [SyncMessages].
 	Sync SyncPolicy
@@ -109,7 +110,8 @@ func (s *Store) Create(ctx context.Context, h Header) (*Log, error) {
 	if err := s.fs.MkdirAll(dir, dirPerm); err != nil {
 		return nil, fmt.Errorf("creating the session directory: %w", err)
 	}
-	l := &Log{store: s, path: filepath.Join(dir, fileName(h.Time, h.ID)), header: h, byID: make(map[string]int)}
+	l := &Log{store: s, path: filepath.Join(dir, fileName(h.Time, h.ID))}
+	l.fill(&content{header: h})
 	if err := s.begin(l, dir); err != nil {
 		return nil, fmt.Errorf("creating session %s: %w", h.ID, err)
 	}
@@ -125,7 +127,7 @@ func (s *Store) begin(l *Log, dir string) (err error) {
 	if l.unlock, err = s.fs.Lock(l.path); err != nil {
 		return err
 	}
-	l.file, err = s.fs.OpenFile(l.path, os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, filePerm)
+	l.file, err = s.fs.OpenFile(l.path, os.O_CREATE|os.O_EXCL|os.O_RDWR|os.O_APPEND, filePerm)
 	if err != nil {
 		l.unlock()
 		return err
@@ -155,9 +157,9 @@ func checkID(id string) error {
 
 // Open opens a session to be continued, wherever it was started. The caller closes the log. Its errors are
 // [ErrNotFound], [*CorruptError], [*LockedError] and those of the file system. What a crash left of a last line is cut
-// off; a file of an older version is rewritten, and its original kept beside it with the suffix ".bak".
+// off; a file of an older version is rewritten.
 func (s *Store) Open(ctx context.Context, id string) (*Log, error) {
-	path, err := s.find(ctx, id)
+	path, others, err := s.find(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -171,7 +173,7 @@ func (s *Store) Open(ctx context.Context, id string) (*Log, error) {
 		return nil, err
 	}
 	l.unlock = unlock
-	l.repairBeside()
+	s.finishMoves(l, others)
 	return l, nil
 }
 
@@ -181,20 +183,19 @@ func (s *Store) open(path, id string) (_ *Log, err error) {
 		return nil, err
 	}
 	if c.migrated != nil {
-		backup, err := rewrite(path, c.migrated)
-		if err != nil {
+		if err := s.rewrite(path, c.migrated); err != nil {
 			return nil, fmt.Errorf("bringing %s to version %d: %w", path, Version, err)
 		}
-		l.notices = append(l.notices, fmt.Sprintf(
-			"the session was of version %d and is now of version %d; the old file is %s", c.header.Version, Version, backup,
-		))
+		l.notices = append(l.notices, fmt.Sprintf("the session was of version %d and is now of version %d", c.header.Version, Version))
 		size, c.keep, l.unended = int64(len(c.migrated)), int64(len(c.migrated)), false
+	} else if err := s.fs.Remove(path + backupSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("removing what a crash has left: %w", err)
 	}
-	l.file, err = s.fs.OpenFile(path, os.O_WRONLY|os.O_APPEND, filePerm)
+	file, err := s.fs.OpenFile(path, os.O_RDWR|os.O_APPEND, filePerm)
 	if err != nil {
 		return nil, fmt.Errorf("opening session %s: %w", id, err)
 	}
-	l.size = size
+	l.opened(file, size)
 	if c.keep < size {
 		if err := l.cutTo(c.keep); err != nil {
 			_ = l.file.Close()
@@ -222,7 +223,7 @@ func (l *Log) cutTo(keep int64) error {
 
 // View opens a session to be read: it takes no lock, changes nothing on disk, and its log takes no entries.
 func (s *Store) View(ctx context.Context, id string) (*Log, error) {
-	path, err := s.find(ctx, id)
+	path, _, err := s.find(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -230,7 +231,18 @@ func (s *Store) View(ctx context.Context, id string) (*Log, error) {
 	return l, err
 }
 
+// maxFile bounds a session file, in bytes: it is read whole.
+const maxFile = 1 << 30
+
 func (s *Store) read(path, id string) (*Log, *content, int64, error) {
+	info, err := s.fs.Stat(path)
+	if err != nil {
+		return nil, nil, 0, fmt.Errorf("reading session %s: %w", id, err)
+	}
+	if info.Size() > maxFile {
+		return nil, nil, 0, fmt.Errorf("reading session %s: %s has %d MiB, more than %d; fork it from a later message with another program, or move it away",
+			id, path, info.Size()>>20, maxFile>>20)
+	}
 	data, err := s.fs.ReadFile(path)
 	if err != nil {
 		return nil, nil, 0, fmt.Errorf("reading session %s: %w", id, err)
@@ -241,7 +253,7 @@ func (s *Store) read(path, id string) (*Log, *content, int64, error) {
 
 // parse makes a log of the session file at path. It writes nothing, and the log has no file.
 func (s *Store) parse(path, id string, data []byte) (*Log, *content, error) {
-	c, err := load(path, data, func(ref string) ([]byte, error) { return readBlob(s.opts.BlobDir, ref) })
+	c, err := load(path, data, s.readBlob)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -257,42 +269,87 @@ func wrongHeader(path, id string) error {
 	return &CorruptError{Path: path, Line: 1, Reason: fmt.Sprintf("the header belongs to session %.140q", id)}
 }
 
-// find returns the file of a session; of several (a copied directory) the one that was written last.
-func (s *Store) find(ctx context.Context, id string) (string, error) {
+// find returns the file of a session. Of several (a copied directory, a move that was cut off) it is the one that was
+// written last; others are the rest.
+func (s *Store) find(ctx context.Context, id string) (path string, others []string, err error) {
 	if err := checkID(id); err != nil {
-		return "", err
+		return "", nil, err
 	}
 	dirs, err := s.dirs()
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
-	var found string
 	var newest time.Time
+	var lost []string
 	for _, dir := range dirs {
 		if ctx.Err() != nil {
-			return "", context.Cause(ctx)
+			return "", nil, context.Cause(ctx)
 		}
 		files, err := s.fs.ReadDir(dir)
 		if err != nil {
 			continue // gone since, or not ours to read
 		}
 		for _, f := range files {
-			if !strings.HasSuffix(f.Name(), "_"+id+fileSuffix) || !f.Type().IsRegular() {
+			name := filepath.Join(dir, f.Name())
+			if isBackupOf(f.Name(), id) {
+				lost = append(lost, name)
+			}
+			if !strings.HasSuffix(f.Name(), "_"+id+fileSuffix) {
+				continue
+			}
+			if !f.Type().IsRegular() {
+				if f.Type()&fs.ModeSymlink != 0 {
+					return "", nil, &CorruptError{Path: name, Line: 1, Reason: "it is a symbolic link, which session files cannot be"}
+				}
 				continue
 			}
 			info, err := f.Info()
-			if err == nil && (found == "" || info.ModTime().After(newest)) {
-				found, newest = filepath.Join(dir, f.Name()), info.ModTime()
+			switch {
+			case err != nil:
+			case path == "" || info.ModTime().After(newest):
+				if path != "" {
+					others = append(others, path)
+				}
+				path, newest = name, info.ModTime()
+			default:
+				others = append(others, name)
 			}
 		}
 	}
-	if found == "" {
-		return "", fmt.Errorf("%w: %s", ErrNotFound, id)
+	if path == "" && len(lost) > 0 {
+		path, err = s.restore(lost)
 	}
-	return found, nil
+	if err != nil {
+		return "", nil, err
+	}
+	if path == "" {
+		return "", nil, fmt.Errorf("%w: %s", ErrNotFound, id)
+	}
+	return path, others, nil
 }
 
-// dirs returns the directories that may hold session files.
+// isBackupOf reports whether a file is what a rewrite of a session's file has set aside, here or in another program.
+func isBackupOf(name, id string) bool {
+	start, ok := strings.CutSuffix(name, backupSuffix)
+	if !ok {
+		return false
+	}
+	_, rest, ok := strings.Cut(start, "_"+id+fileSuffix)
+	return ok && (rest == "" || rest[0] == '.' && !strings.Contains(rest[1:], "."))
+}
+
+// restore gives the last one of the files that were set aside its name back: the rewrite never came to its end.
+func (s *Store) restore(lost []string) (string, error) {
+	last := slices.Max(lost)
+	at := strings.Index(filepath.Base(last), fileSuffix) + len(fileSuffix)
+	path := filepath.Join(filepath.Dir(last), filepath.Base(last)[:at])
+	if err := s.fs.Rename(last, path); err != nil {
+		return "", fmt.Errorf("restoring %s from %s: %w", path, last, err)
+	}
+	return path, nil
+}
+
+// dirs returns the directories that may hold session files, those behind links too.
 func (s *Store) dirs() ([]string, error) {
 	entries, err := s.fs.ReadDir(s.dir)
 	if err != nil {
@@ -303,35 +360,48 @@ func (s *Store) dirs() ([]string, error) {
 	}
 	dirs := make([]string, 0, len(entries))
 	for _, e := range entries {
+		path := filepath.Join(s.dir, e.Name())
 		if e.IsDir() {
-			dirs = append(dirs, filepath.Join(s.dir, e.Name()))
+			dirs = append(dirs, path)
+		} else if e.Type()&fs.ModeSymlink != 0 {
+			if info, err := s.fs.Stat(path); err == nil && info.IsDir() {
+				dirs = append(dirs, path)
+			}
 		}
 	}
+	slices.Sort(dirs)
 	return dirs, nil
 }
 
 // Delete removes a session with everything that belongs to it. It fails with [ErrNotFound], and with a
 // [*LockedError] while the session is open, in this process or in another.
 func (s *Store) Delete(ctx context.Context, id string) error {
-	path, err := s.find(ctx, id)
+	path, others, err := s.find(ctx, id)
 	if err != nil {
 		return err
 	}
+	var errs []error
+	for _, path := range append(others, path) {
+		if err := s.delete(path); err != nil {
+			errs = append(errs, fmt.Errorf("deleting session %s: %w", id, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (s *Store) delete(path string) error {
 	unlock, err := s.fs.Lock(path)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	if err := s.fs.Remove(path); err != nil {
-		return fmt.Errorf("deleting session %s: %w", id, err)
+	// What would bring the session back goes first, what is nothing without it last.
+	backups, err := s.namesLike(filepath.Dir(path), filepath.Base(path)+".", backupSuffix)
+	errs := []error{err}
+	for _, b := range append(backups, path, archivedMark(path)) {
+		if err := s.fs.Remove(b); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
 	}
-	backups, err := namesLike(filepath.Dir(path), filepath.Base(path)+".", backupSuffix)
-	errs := []error{err, s.fs.RemoveAll(artifactDir(path))}
-	for _, b := range backups {
-		errs = append(errs, s.fs.Remove(b))
-	}
-	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("deleting what belongs to session %s: %w", id, err)
-	}
-	return nil
+	return errors.Join(append(errs, s.fs.RemoveAll(artifactDir(path)))...)
 }

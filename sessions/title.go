@@ -34,10 +34,10 @@ func (l *Log) SetTitle(title, source string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	next := titleData{title, source}
-	if !l.aboutLocked().title.gives(next) {
+	if !l.about.title.gives(next) {
 		return ErrUserTitle
 	}
-	return l.tellLocked(CustomTitle, titleFile, next)
+	return l.tellLocked(CustomTitle, next)
 }
 
 // SetTitle names a session, with "user" as the source. It opens the session for that, so it fails as [Store.Open]
@@ -51,17 +51,12 @@ func (s *Store) SetTitle(ctx context.Context, id, title string) error {
 	return errors.Join(l.SetTitle(title, titleUser), l.Close())
 }
 
-// tellLocked appends state of the session as a [Custom] entry and copies it into the file for the list.
-func (l *Log) tellLocked(customType, file string, value any) error {
+// tellLocked appends state of the session as a [Custom] entry.
+func (l *Log) tellLocked(customType string, value any) error {
 	data, err := jsonx.Marshal(value)
 	if err != nil {
 		return err
 	}
-	if _, err := l.appendLocked(Custom{CustomType: customType, Data: data}, l.leafLocked()); err != nil {
-		return err
-	}
-	if file != "" {
-		_ = writeBeside(l.path, file, data) // the list can do without
-	}
-	return nil
+	_, err = l.appendLocked(Custom{CustomType: customType, Data: data}, l.leafLocked())
+	return err
 }

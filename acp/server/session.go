@@ -166,7 +166,7 @@ func (s *Server) build(e *entry, log *sessions.Log, want *wanted, opts agent.Opt
 	opts.ID, opts.Workspace, opts.Log = log.ID(), want.Workspace, log
 	opts.FS, opts.Terminal, opts.Programs, opts.Approver, opts.Elicitor = b.FS, b.Terminal, b.Programs, b.Approver, b.Elicitor
 	opts.Models, opts.Tools = s.opts.Models, e.box
-	opts.Artifacts = sessions.NewArtifacts(log.ArtifactDir())
+	opts.Artifacts = log.Artifacts()
 	opts.Subagent = func(about agent.Subagent) agent.Surroundings { return s.surroundings(e, want.Workspace, b, about) }
 	opts.Emit, opts.NewID, opts.OS = e.out.emit, s.opts.NewID, s.opts.OS
 	opts.Retry, opts.CancelGrace, opts.Panicked = s.opts.Retry, s.opts.CancelGrace, s.panicked

@@ -1,0 +1,15 @@
+package sessions
+
+import "syscall"
+
+// alive reports whether there is a process of that id, of whatever user.
+func alive(pid int) bool {
+	const queryLimited, stillActive = 0x1000, 259
+	h, err := syscall.OpenProcess(queryLimited, false, uint32(pid))
+	if err != nil {
+		return err == syscall.ERROR_ACCESS_DENIED //nolint:errorlint // an errno as it is
+	}
+	defer func() { _ = syscall.CloseHandle(h) }()
+	var code uint32
+	return syscall.GetExitCodeProcess(h, &code) != nil || code == stillActive
+}

@@ -1,0 +1,159 @@
+package sessions
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+)
+
+// Move gives a session another working directory, with its artifacts. It fails with a [*LockedError] while the session
+// is open; after any other error, too, the session is where it was. A crash in the middle is made good when the session
+// is opened.
+func (s *Store) Move(ctx context.Context, id, cwd string) error {
+	if !filepath.IsAbs(cwd) {
+		return fmt.Errorf("a session's working directory must be an absolute path, not %q", cwd)
+	}
+	path, _, err := s.find(ctx, id)
+	if err != nil {
+		return err
+	}
+	unlock, err := s.fs.Lock(path)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	l, c, _, err := s.read(path, id)
+	if err != nil {
+		return err
+	}
+	if l.header.Cwd == cwd {
+		return nil
+	}
+	if err := s.move(l, c, filepath.Clean(cwd)); err != nil {
+		return fmt.Errorf("moving session %s: %w", id, err)
+	}
+	return nil
+}
+
+func (s *Store) move(l *Log, c *content, cwd string) (err error) {
+	lines, err := s.linesOf(l.path, c)
+	if err != nil {
+		return err
+	}
+	header := l.header
+	header.Cwd = cwd
+	text, err := header.encode()
+	if err != nil {
+		return err
+	}
+	text = append(append(text, '\n'), lines...)
+	dir := filepath.Join(s.dir, dirName(cwd, s.opts.Home, s.opts.TempDir))
+	to := filepath.Join(dir, filepath.Base(l.path))
+	if to == l.path {
+		return s.rewrite(to, text)
+	}
+	if err := s.fs.MkdirAll(dir, dirPerm); err != nil {
+		return err
+	}
+	unlock, err := s.fs.Lock(to)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if _, err := s.fs.Lstat(to); !errors.Is(err, fs.ErrNotExist) {
+		return errors.Join(fmt.Errorf("%s: %w", to, fs.ErrExist), err)
+	}
+	if err := s.replace(to, text, true); err != nil {
+		return err
+	}
+	if err := s.moveBeside(l.path, to); err != nil {
+		return errors.Join(err, s.fs.Remove(to))
+	}
+	if err := s.fs.Remove(l.path); err != nil {
+		return errors.Join(err, s.moveBeside(to, l.path), s.fs.Remove(to))
+	}
+	return nil
+}
+
+// linesOf returns the whole lines behind the header of a session file that was read.
+func (s *Store) linesOf(path string, c *content) ([]byte, error) {
+	data := c.migrated
+	if data == nil {
+		all, err := s.fs.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		data = all[:min(c.keep, int64(len(all)))]
+	}
+	if len(c.spans) == 0 {
+		return nil, nil
+	}
+	lines := bytes.Clone(data[c.spans[0].at:])
+	if !bytes.HasSuffix(lines, []byte{'\n'}) {
+		lines = append(lines, '\n')
+	}
+	return lines, nil
+}
+
+// moveBeside moves what belongs to a session file: its artifacts and the mark that it is archived. On an error it moves
+// them back.
+func (s *Store) moveBeside(from, to string) error {
+	var done [][2]string
+	for _, pair := range [][2]string{{artifactDir(from), artifactDir(to)}, {archivedMark(from), archivedMark(to)}} {
+		err := s.fs.Rename(pair[0], pair[1])
+		if err == nil {
+			done = append(done, pair)
+			continue
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		errs := []error{err}
+		for _, pair := range done {
+			errs = append(errs, s.fs.Rename(pair[1], pair[0]))
+		}
+		return errors.Join(errs...)
+	}
+	return nil
+}
+
+// finishMoves removes what a crash in the middle of [Store.Move] has left: another file with the same entries, whose
+// artifacts may not have come along yet. A file with other entries is somebody's copy and stays.
+func (s *Store) finishMoves(l *Log, others []string) {
+	if len(others) == 0 {
+		return
+	}
+	mine, err := s.fs.ReadFile(l.path)
+	if err != nil {
+		return
+	}
+	for _, path := range others {
+		if filepath.Base(path) != filepath.Base(l.path) {
+			continue
+		}
+		unlock, err := s.fs.Lock(path)
+		if err != nil {
+			continue // its owner knows better
+		}
+		if theirs, err := s.fs.ReadFile(path); err == nil && bytes.HasPrefix(afterHeader(mine), afterHeader(theirs)) {
+			if s.moveBeside(path, l.path) == nil {
+				_ = s.fs.Remove(path)
+			}
+		}
+		unlock()
+	}
+}
+
+// afterHeader returns the lines behind the first one that is not empty.
+func afterHeader(data []byte) []byte {
+	for {
+		line, rest, found := bytes.Cut(data, []byte{'\n'})
+		if len(bytes.TrimSpace(line)) > 0 || !found {
+			return rest
+		}
+		data = rest
+	}
+}

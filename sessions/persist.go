@@ -1,0 +1,193 @@
+package sessions
+
+import (
+	"bytes"
+	"encoding/base64"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
+)
+
+const (
+	// maxString is how long a text in a session file may be, in bytes; no character has less than one. A longer one is cut
+	// and ends with cutNotice.
+	maxString = 500_000
+	cutNotice = "\n\n[Session persistence truncated large content]"
+)
+
+// signatures are the members that are worth nothing when they are cut: a long one is taken away.
+var signatures = []string{"thinkingSignature", "thoughtSignature", "textSignature"}
+
+// encode returns an entry as a line without its newline. Images go to the blobs, with sync so that they survive a power
+// cut, and what is too long is cut.
+func (s *Store) encode(e Entry, sync bool) ([]byte, error) {
+	enc := &encoder{put: func(data []byte) (string, error) { return s.putBlob(data, sync) }}
+	text, err := enc.entry(e)
+	if err != nil || len(text) <= maxString {
+		return text, err
+	}
+	return shorten(text, "type", "id", "parentId", "timestamp")
+}
+
+// shorten cuts the long texts in a JSON value. An object that is changed has the named members first.
+func shorten(v jsonx.Raw, first ...string) (jsonx.Raw, error) {
+	if len(v) <= maxString {
+		return v, nil
+	}
+	switch v.Kind() {
+	case '"':
+		var s string
+		if err := jsonx.Unmarshal(v, &s); err != nil {
+			return nil, err
+		}
+		return jsonx.AppendString(nil, cutString(s)), nil
+	case '[':
+		var list []jsonx.Raw
+		if err := jsonx.Unmarshal(v, &list); err != nil {
+			return nil, err
+		}
+		for i := range list {
+			var err error
+			if list[i], err = shorten(list[i]); err != nil {
+				return nil, err
+			}
+		}
+		return jsonx.Marshal(list)
+	case '{':
+		return shortenObject(v, first)
+	default:
+		return v, nil
+	}
+}
+
+func shortenObject(v jsonx.Raw, first []string) (jsonx.Raw, error) {
+	var m map[string]jsonx.Raw
+	if err := jsonx.Unmarshal(v, &m); err != nil {
+		return nil, err
+	}
+	for name, member := range m {
+		if len(member) <= maxString {
+			continue
+		}
+		if slices.Contains(signatures, name) {
+			m[name] = jsonx.Raw(`""`)
+			continue
+		}
+		short, err := shorten(member)
+		if err != nil {
+			return nil, err
+		}
+		m[name] = short
+		var content string
+		if name == "content" && m["lineCount"] != nil && short.Kind() == '"' && jsonx.Unmarshal(short, &content) == nil {
+			lines, err := jsonx.Marshal(strings.Count(content, "\n") + 1)
+			if err != nil {
+				return nil, err
+			}
+			m["lineCount"] = lines
+		}
+	}
+	return orderedObject(m, first...)
+}
+
+// cutString cuts s between characters.
+func cutString(s string) string {
+	if len(s) <= maxString {
+		return s
+	}
+	cut := maxString - len(cutNotice)
+	for cut > 0 && !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return s[:cut] + cutNotice
+}
+
+// imageStart is in every value that may hold an image.
+var imageStart = []byte(`"image"`)
+
+// mapImages gives every image block in a value, at any depth, the data that a function makes of its data.
+func mapImages(v jsonx.Raw, data func(jsonx.Raw) (jsonx.Raw, error)) (jsonx.Raw, error) {
+	if !bytes.Contains(v, imageStart) {
+		return v, nil
+	}
+	switch v.Kind() {
+	case '[':
+		var list []jsonx.Raw
+		if err := jsonx.Unmarshal(v, &list); err != nil {
+			return nil, err
+		}
+		for i := range list {
+			var err error
+			if list[i], err = mapImages(list[i], data); err != nil {
+				return nil, err
+			}
+		}
+		return jsonx.Marshal(list)
+	case '{':
+		var m map[string]jsonx.Raw
+		if err := jsonx.Unmarshal(v, &m); err != nil {
+			return nil, err
+		}
+		for name := range m {
+			var err error
+			if name == "data" && string(m["type"]) == `"image"` {
+				m[name], err = data(m[name])
+			} else {
+				m[name], err = mapImages(m[name], data)
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+		return orderedObject(m, "type")
+	default:
+		return v, nil
+	}
+}
+
+// outOfDetails puts the images in a tool result's details into blobs.
+func (enc *encoder) outOfDetails(details jsonx.Raw) (jsonx.Raw, error) {
+	if len(details) < blobThreshold {
+		return details, nil
+	}
+	return mapImages(details, func(v jsonx.Raw) (jsonx.Raw, error) {
+		var text string
+		if len(v) < blobThreshold || jsonx.Unmarshal(v, &text) != nil {
+			return v, nil
+		}
+		data, err := base64.StdEncoding.DecodeString(text)
+		if err != nil {
+			return v, nil
+		}
+		ref, err := enc.put(data)
+		return jsonx.AppendString(nil, ref), err
+	})
+}
+
+// refStart is in every value that refers to a blob.
+var refStart = []byte(`"` + blobPrefix)
+
+// intoDetails brings back the images of a tool result's details. One that is lost stays a reference.
+func (d *decoder) intoDetails(details jsonx.Raw) jsonx.Raw {
+	if !bytes.Contains(details, refStart) {
+		return details
+	}
+	whole, err := mapImages(details, func(v jsonx.Raw) (jsonx.Raw, error) {
+		var ref string
+		if !bytes.HasPrefix(v, refStart) || jsonx.Unmarshal(v, &ref) != nil {
+			return v, nil
+		}
+		data, err := d.blob(ref)
+		if err != nil {
+			d.notice("an image is lost: %v", err)
+			return v, nil
+		}
+		return jsonx.AppendString(nil, base64.StdEncoding.EncodeToString(data)), nil
+	})
+	if err != nil {
+		return details
+	}
+	return whole
+}
