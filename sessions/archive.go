@@ -46,8 +46,10 @@ func (s *Store) Unarchive(ctx context.Context, id string) error {
 	return nil
 }
 
+const archivedSuffix = ".archived"
+
 // archivedMark is the file whose presence says that a session is archived.
-func archivedMark(path string) string { return artifactDir(path) + ".archived" }
+func archivedMark(path string) string { return artifactDir(path) + archivedSuffix }
 
 func (c *candidate) archived() bool {
 	_, err := os.Lstat(archivedMark(c.path))

@@ -67,6 +67,9 @@ func (s *Store) move(l *Log, c *content, cwd string) (err error) {
 		return errors.Join(fmt.Errorf("%s: %w", to, fs.ErrExist), err)
 	}
 	if err := s.replace(to, text, true); err != nil {
+		if e := s.fs.Remove(to); !errors.Is(e, fs.ErrNotExist) {
+			err = errors.Join(err, e)
+		}
 		return err
 	}
 	if err := s.moveBeside(l.path, to); err != nil {

@@ -1,0 +1,246 @@
+package sessions
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// DefaultGCAge is how old garbage must be as a rule: what is younger may belong to something that is being written.
+const DefaultGCAge = 24 * time.Hour
+
+// GCOptions adjusts [Store.GC]. Every field is optional.
+type GCOptions struct {
+	// DryRun finds and removes nothing.
+	DryRun bool
+	// MinAge is how long ago garbage was written last. If zero, [DefaultGCAge].
+	MinAge time.Duration
+}
+
+// Garbage is a file, or a directory with all that is in it, that belongs to no session.
+type Garbage struct {
+	Path string
+	// Why is what it is, in a few words.
+	Why string
+	// Size is in bytes.
+	Size int64
+}
+
+// GC removes what nothing refers to: blobs that no session file names, artifacts and marks without a session, and what
+// was being written when a process died. Sessions themselves it leaves alone. It returns what it has removed, or would,
+// sorted by path; with an error, what it had come to by then. Sessions may be open and written to meanwhile.
+//
+// A session file that cannot be read may name any blob, so with one of those no blob is removed, and the error says so.
+func (s *Store) GC(ctx context.Context, opts GCOptions) ([]Garbage, error) {
+	gc := &collector{
+		store: s, dryRun: opts.DryRun, named: make(map[string]bool),
+		before: s.opts.Clock().Add(-cmp.Or(opts.MinAge, DefaultGCAge)),
+	}
+	err := gc.run(ctx)
+	slices.SortFunc(gc.found, func(a, b Garbage) int { return cmp.Compare(a.Path, b.Path) })
+	return gc.found, err
+}
+
+type collector struct {
+	store  *Store
+	dryRun bool
+	before time.Time       // what was written later is left alone
+	named  map[string]bool // blobs by the names of their files
+	found  []Garbage
+}
+
+func (gc *collector) run(ctx context.Context) error {
+	dirs, err := gc.store.dirs()
+	if err != nil {
+		return err
+	}
+	var errs []error
+	// Before the sessions: what is stored from now on is young, whoever names it.
+	blobs, err := gc.store.fs.ReadDir(gc.store.opts.BlobDir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		errs = append(errs, err)
+	}
+	for _, dir := range dirs {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err := gc.directory(ctx, dir); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if len(errs) > 0 {
+		return fmt.Errorf("no image is removed, because it is not known which ones are in use: %w", errors.Join(errs...))
+	}
+	for _, e := range blobs {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		path := filepath.Join(gc.store.opts.BlobDir, e.Name())
+		switch {
+		case strings.HasSuffix(e.Name(), tempSuffix):
+			errs = append(errs, gc.remove(path, "was being written when a process died"))
+		case len(e.Name()) == 64 && !gc.named[e.Name()]:
+			errs = append(errs, gc.remove(path, "an image that no session shows"))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// directory looks through the sessions of one directory. An error says that not all of them could be read.
+func (gc *collector) directory(ctx context.Context, dir string) error {
+	entries, err := gc.store.fs.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	sessions := make(map[string]bool) // by the file's name without its suffix
+	for _, e := range entries {
+		if base, _, ok := strings.Cut(e.Name(), fileSuffix); ok && !strings.HasPrefix(base, ".") && !strings.HasSuffix(e.Name(), lockSuffix) {
+			sessions[base] = true
+		}
+	}
+	var errs []error
+	for _, e := range entries {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		name, path := e.Name(), filepath.Join(dir, e.Name())
+		base, _, isSession := strings.Cut(name, fileSuffix)
+		mark, isMark := strings.CutSuffix(name, archivedSuffix)
+		switch {
+		case e.IsDir():
+			if !sessions[name] && isArtifactDir(name) {
+				errs = append(errs, gc.remove(path, "artifacts without a session"))
+			}
+		case strings.HasPrefix(name, ".") && strings.HasSuffix(name, tempSuffix):
+			errs = append(errs, gc.remove(path, "was being written when a process died"), gc.references(path))
+		case strings.HasSuffix(name, lockSuffix):
+			if !sessions[base] {
+				errs = append(errs, gc.remove(path, "a lock without a session"))
+			}
+		case isMark:
+			if !sessions[mark] {
+				errs = append(errs, gc.remove(path, "a mark without a session"))
+			}
+		case isSession:
+			errs = append(errs, gc.references(path))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// isArtifactDir reports whether a directory can be a session's: its name begins with a time and has an id.
+func isArtifactDir(name string) bool {
+	_, id, ok := strings.Cut(name, "_")
+	return ok && len(name) > 20 && name[0] >= '0' && name[0] <= '9' && checkID(id) == nil
+}
+
+// remove removes what is old enough.
+func (gc *collector) remove(path, why string) error {
+	size, latest, err := gc.measure(path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && latest.After(gc.before) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if !gc.dryRun {
+		if err := gc.take(path); err != nil {
+			return fmt.Errorf("removing %s: %w", path, err)
+		}
+	}
+	gc.found = append(gc.found, Garbage{path, why, size})
+	return nil
+}
+
+// take removes a file or a directory. A blob that is written anew at the same moment is put back.
+func (gc *collector) take(path string) error {
+	s := gc.store
+	aside := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+"."+s.tempID()+tempSuffix)
+	if err := s.fs.Rename(path, aside); err != nil {
+		return err
+	}
+	if info, err := s.fs.Lstat(aside); err == nil && info.Mode().IsRegular() && info.ModTime().After(gc.before) {
+		return s.fs.Rename(aside, path)
+	}
+	return s.fs.RemoveAll(aside)
+}
+
+// measure returns how large a file is, or all in a directory, and when it was written last.
+func (gc *collector) measure(path string) (size int64, latest time.Time, err error) {
+	info, err := gc.store.fs.Lstat(path)
+	if err != nil {
+		return 0, time.Time{}, err
+	}
+	if !info.IsDir() {
+		return info.Size(), info.ModTime(), nil
+	}
+	entries, err := gc.store.fs.ReadDir(path)
+	if err != nil {
+		return 0, time.Time{}, err
+	}
+	latest = info.ModTime()
+	for _, e := range entries {
+		n, at, err := gc.measure(filepath.Join(path, e.Name()))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return 0, time.Time{}, err
+		}
+		size, latest = size+n, later(latest, at)
+	}
+	return size, latest, nil
+}
+
+// references takes note of the blobs that a file names, wherever in it. A file that is gone names none.
+func (gc *collector) references(path string) error {
+	f, err := gc.store.fs.OpenFile(path, os.O_RDONLY, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", path, err)
+	}
+	defer func() { _ = f.Close() }()
+	const refSize = len(blobPrefix) + 64
+	buf := make([]byte, 1<<20)
+	for at, kept := int64(0), 0; ; {
+		n, err := f.ReadAt(buf[kept:], at)
+		at += int64(n)
+		text := buf[:kept+n]
+		blobsNamed(text, gc.named)
+		kept = copy(buf, text[max(0, len(text)-refSize+1):])
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("reading %s: %w", path, err)
+		}
+	}
+}
+
+// blobsNamed adds the names of the blobs that a text refers to.
+func blobsNamed(text []byte, named map[string]bool) {
+	prefix := []byte(blobPrefix)
+	for {
+		i := bytes.Index(text, prefix)
+		if i < 0 {
+			return
+		}
+		text = text[i+len(prefix):]
+		if len(text) >= 64 {
+			if name, err := blobName(blobPrefix + string(text[:64])); err == nil {
+				named[name] = true
+			}
+		}
+	}
+}
