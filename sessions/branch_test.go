@@ -355,6 +355,9 @@ func TestMove_FinishedAfterACrash(t *testing.T) {
 	text := strings.Replace(readFile(t, l.Path()), `"/w/demo"`, `"/w/new"`, 1)
 	writeFile(t, filepath.Join(s.Dir(), "--w-new--", filepath.Base(l.Path())), text)
 	old := l.Path()
+	if err := os.Chtimes(old, epoch, epoch); err != nil {
+		t.Fatal(err)
+	}
 	l = open(t, s, l.ID())
 	if l.Header().Cwd != "/w/new" {
 		t.Errorf("opened in %s", l.Header().Cwd)
