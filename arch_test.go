@@ -54,6 +54,7 @@ var layers = map[string][]string{
 	"dap/config":              {"dap", "internal/configfile", "internal/jsonx", "internal/proc", "internal/trust", "internal/workspace"},
 	"dap/daptest":             {"dap", "internal/frame", "internal/jsonx"},
 	"mcp":                     {"internal/bug", "internal/jsonx", "internal/proc"},
+	"sessions/sessionstest":    {"sessions"},
 	"agent":                   {"dap", "internal/bug", "internal/jsonx", "lsp", "providers", "sessions"},
 	"agent/commands":          {"internal/jsonx"},
 	"agent/tools":             {"agent", "dap", "dap/config", "internal/bug", "internal/jsonx", "internal/trust", "lsp", "mcp", "providers"},

@@ -14,10 +14,11 @@ import (
 // The mark is an empty file beside the session's. So it needs no lock, works while the session is open
 // here or in another process, and leaves the time of the last activity alone.
 func (s *Store) Archive(ctx context.Context, id string) error {
-	path, _, err := s.find(ctx, id)
+	at, err := s.find(ctx, id)
 	if err != nil {
 		return err
 	}
+	path := at.path
 	mark, err := s.fs.OpenFile(archivedMark(path), os.O_CREATE|os.O_WRONLY, filePerm)
 	if err == nil {
 		err = mark.Close()
@@ -35,10 +36,11 @@ func (s *Store) Archive(ctx context.Context, id string) error {
 
 // Unarchive takes back [Store.Archive]. A session that is not archived stays so.
 func (s *Store) Unarchive(ctx context.Context, id string) error {
-	path, _, err := s.find(ctx, id)
+	at, err := s.find(ctx, id)
 	if err != nil {
 		return err
 	}
+	path := at.path
 	err = s.fs.Remove(archivedMark(path))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("unarchiving session %s: %w", id, err)

@@ -46,10 +46,11 @@ func (s *Store) Fork(ctx context.Context, id string, opts ForkOptions) (*Log, er
 	if err := checkID(opts.NewID); err != nil {
 		return nil, err
 	}
-	source, _, err := s.find(ctx, id)
+	at, err := s.find(ctx, id)
 	if err != nil {
 		return nil, err
 	}
+	source := at.path
 	data, err := s.fs.ReadFile(source)
 	if err != nil {
 		return nil, fmt.Errorf("reading session %s: %w", id, err)

@@ -14,6 +14,9 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
+// bg is the context of those who have no test.
+var bg = context.Background()
+
 var epoch = time.Date(2026, 2, 16, 10, 20, 30, 0, time.UTC)
 
 // newStore returns a store in a new directory, with a clock that moves a second at each look and countable ids.

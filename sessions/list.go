@@ -315,10 +315,11 @@ func parseCursor(s string) (candidate, error) {
 // Info returns what the list knows of one session, archived or not, with or without messages. Its errors are
 // [ErrNotFound], [*CorruptError] and those of the file system.
 func (s *Store) Info(ctx context.Context, id string) (Info, error) {
-	path, _, err := s.find(ctx, id)
+	at, err := s.find(ctx, id)
 	if err != nil {
 		return Info{}, err
 	}
+	path := at.path
 	stat, err := os.Stat(path)
 	if err != nil {
 		return Info{}, fmt.Errorf("reading session %s: %w", id, err)

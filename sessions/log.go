@@ -185,8 +185,11 @@ func (l *Log) syncLocked() error {
 	if l.newIn == "" {
 		return nil
 	}
-	if err := l.store.fs.SyncDir(l.newIn); err != nil {
-		return err
+	// The directory itself may be new too.
+	for _, dir := range []string{l.newIn, l.store.dir} {
+		if err := l.store.fs.SyncDir(dir); err != nil {
+			return err
+		}
 	}
 	l.newIn = ""
 	return nil

@@ -16,16 +16,16 @@ func (s *Store) Move(ctx context.Context, id, cwd string) error {
 	if !filepath.IsAbs(cwd) {
 		return fmt.Errorf("a session's working directory must be an absolute path, not %q", cwd)
 	}
-	path, _, err := s.find(ctx, id)
+	at, err := s.find(ctx, id)
 	if err != nil {
 		return err
 	}
-	unlock, err := s.fs.Lock(path)
+	unlock, err := s.fs.Lock(at.path)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	l, c, _, err := s.read(path, id)
+	l, c, _, err := s.read(at.path, id)
 	if err != nil {
 		return err
 	}

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
-	"strings"
 )
 
 const backupSuffix = ".bak"
@@ -53,21 +51,4 @@ func (s *Store) keepCopy(path, backup string) error {
 	}
 	_, err = f.Write(data)
 	return errors.Join(err, f.Sync(), f.Close())
-}
-
-// namesLike returns the paths of the files in dir whose names begin and end so. A directory that is not there has
-// none. [filepath.Glob] is no help: dir may hold its special characters, and Windows has no way to quote them.
-func (s *Store) namesLike(dir, prefix, suffix string) ([]string, error) {
-	entries, err := s.fs.ReadDir(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	var paths []string
-	for _, e := range entries {
-		name := e.Name()
-		if len(name) >= len(prefix)+len(suffix) && strings.HasPrefix(name, prefix) && strings.HasSuffix(name, suffix) {
-			paths = append(paths, filepath.Join(dir, name))
-		}
-	}
-	return paths, nil
 }

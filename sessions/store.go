@@ -159,21 +159,24 @@ func checkID(id string) error {
 // [ErrNotFound], [*CorruptError], [*LockedError] and those of the file system. What a crash left of a last line is cut
 // off; a file of an older version is rewritten.
 func (s *Store) Open(ctx context.Context, id string) (*Log, error) {
-	path, others, err := s.find(ctx, id)
+	at, err := s.find(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	unlock, err := s.fs.Lock(path)
+	unlock, err := s.fs.Lock(at.path)
 	if err != nil {
 		return nil, err
 	}
-	l, err := s.open(path, id)
+	l, err := s.open(at.path, id)
 	if err != nil {
 		unlock()
 		return nil, err
 	}
 	l.unlock = unlock
-	s.finishMoves(l, others)
+	s.finishMoves(l, at.others)
+	for _, backup := range at.backups {
+		_ = s.fs.Remove(backup) // of a rewrite that a crash cut short; the next opening tries again
+	}
 	return l, nil
 }
 
@@ -188,14 +191,15 @@ func (s *Store) open(path, id string) (_ *Log, err error) {
 		}
 		l.notices = append(l.notices, fmt.Sprintf("the session was of version %d and is now of version %d", c.header.Version, Version))
 		size, c.keep, l.unended = int64(len(c.migrated)), int64(len(c.migrated)), false
-	} else if err := s.fs.Remove(path + backupSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("removing what a crash has left: %w", err)
 	}
 	file, err := s.fs.OpenFile(path, os.O_RDWR|os.O_APPEND, filePerm)
 	if err != nil {
 		return nil, fmt.Errorf("opening session %s: %w", id, err)
 	}
 	l.opened(file, size)
+	if !slices.ContainsFunc(l.nodes, func(n node) bool { return SyncMessages.covers(n.kind) }) {
+		l.newIn = filepath.Dir(path) // nothing has asked for its name to be on the disk yet
+	}
 	if c.keep < size {
 		if err := l.cutTo(c.keep); err != nil {
 			_ = l.file.Close()
@@ -223,11 +227,11 @@ func (l *Log) cutTo(keep int64) error {
 
 // View opens a session to be read: it takes no lock, changes nothing on disk, and its log takes no entries.
 func (s *Store) View(ctx context.Context, id string) (*Log, error) {
-	path, _, err := s.find(ctx, id)
+	at, err := s.find(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	l, _, _, err := s.read(path, id)
+	l, _, _, err := s.read(at.path, id)
 	return l, err
 }
 
@@ -269,21 +273,29 @@ func wrongHeader(path, id string) error {
 	return &CorruptError{Path: path, Line: 1, Reason: fmt.Sprintf("the header belongs to session %.140q", id)}
 }
 
-// find returns the file of a session. Of several (a copied directory, a move that was cut off) it is the one that was
-// written last; others are the rest.
-func (s *Store) find(ctx context.Context, id string) (path string, others []string, err error) {
+// found is where a session is.
+type found struct {
+	path string
+	// others are further files of that session: a copied directory, a move that was cut off.
+	others []string
+	// backups are what rewrites have set aside.
+	backups []string
+}
+
+// find looks for a session in all directories. Of several files it is the one that was written last.
+func (s *Store) find(ctx context.Context, id string) (found, error) {
 	if err := checkID(id); err != nil {
-		return "", nil, err
+		return found{}, err
 	}
 	dirs, err := s.dirs()
 	if err != nil {
-		return "", nil, err
+		return found{}, err
 	}
+	var at found
 	var newest time.Time
-	var lost []string
 	for _, dir := range dirs {
 		if ctx.Err() != nil {
-			return "", nil, context.Cause(ctx)
+			return found{}, context.Cause(ctx)
 		}
 		files, err := s.fs.ReadDir(dir)
 		if err != nil {
@@ -292,40 +304,39 @@ func (s *Store) find(ctx context.Context, id string) (path string, others []stri
 		for _, f := range files {
 			name := filepath.Join(dir, f.Name())
 			if isBackupOf(f.Name(), id) {
-				lost = append(lost, name)
+				at.backups = append(at.backups, name)
 			}
 			if !strings.HasSuffix(f.Name(), "_"+id+fileSuffix) {
 				continue
 			}
 			if !f.Type().IsRegular() {
 				if f.Type()&fs.ModeSymlink != 0 {
-					return "", nil, &CorruptError{Path: name, Line: 1, Reason: "it is a symbolic link, which session files cannot be"}
+					return found{}, &CorruptError{Path: name, Line: 1, Reason: "it is a symbolic link, which session files cannot be"}
 				}
 				continue
 			}
 			info, err := f.Info()
 			switch {
 			case err != nil:
-			case path == "" || info.ModTime().After(newest):
-				if path != "" {
-					others = append(others, path)
+			case at.path == "" || info.ModTime().After(newest):
+				if at.path != "" {
+					at.others = append(at.others, at.path)
 				}
-				path, newest = name, info.ModTime()
+				at.path, newest = name, info.ModTime()
 			default:
-				others = append(others, name)
+				at.others = append(at.others, name)
 			}
 		}
 	}
-	if path == "" && len(lost) > 0 {
-		path, err = s.restore(lost)
+	if at.path == "" && len(at.backups) > 0 {
+		if at.path, err = s.restore(at.backups); err != nil {
+			return found{}, err
+		}
 	}
-	if err != nil {
-		return "", nil, err
+	if at.path == "" {
+		return found{}, fmt.Errorf("%w: %s", ErrNotFound, id)
 	}
-	if path == "" {
-		return "", nil, fmt.Errorf("%w: %s", ErrNotFound, id)
-	}
-	return path, others, nil
+	return at, nil
 }
 
 // isBackupOf reports whether a file is what a rewrite of a session's file has set aside, here or in another program.
@@ -376,32 +387,28 @@ func (s *Store) dirs() ([]string, error) {
 // Delete removes a session with everything that belongs to it. It fails with [ErrNotFound], and with a
 // [*LockedError] while the session is open, in this process or in another.
 func (s *Store) Delete(ctx context.Context, id string) error {
-	path, others, err := s.find(ctx, id)
+	at, err := s.find(ctx, id)
 	if err != nil {
 		return err
 	}
-	var errs []error
-	for _, path := range append(others, path) {
-		if err := s.delete(path); err != nil {
-			errs = append(errs, fmt.Errorf("deleting session %s: %w", id, err))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-func (s *Store) delete(path string) error {
-	unlock, err := s.fs.Lock(path)
+	unlock, err := s.fs.Lock(at.path)
 	if err != nil {
 		return err
 	}
 	defer unlock()
 	// What would bring the session back goes first, what is nothing without it last.
-	backups, err := s.namesLike(filepath.Dir(path), filepath.Base(path)+".", backupSuffix)
-	errs := []error{err}
-	for _, b := range append(backups, path, archivedMark(path)) {
-		if err := s.fs.Remove(b); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	files := append(append(at.backups, at.others...), at.path)
+	var errs []error
+	for _, path := range append(files, archivedMark(at.path)) {
+		if err := s.fs.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, err)
 		}
 	}
-	return errors.Join(append(errs, s.fs.RemoveAll(artifactDir(path)))...)
+	for _, path := range append(at.others, at.path) {
+		errs = append(errs, s.fs.RemoveAll(artifactDir(path)))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("deleting session %s: %w", id, err)
+	}
+	return nil
 }

@@ -1,0 +1,558 @@
+// Package sessionstest has a disk in memory that breaks when it is told to, for tests of package sessions.
+package sessionstest
+
+import (
+	"cmp"
+	"errors"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/gajae-code/gjc/sessions"
+)
+
+// Disk is a file system in memory. Processes come and go on it: see [Disk.Process]. What is written is there for all of
+// them at once, but on the disk itself only once it was synced: see [Disk.PowerCut].
+type Disk struct {
+	mu    sync.Mutex // guards all below, and every node
+	names map[string]*node
+	// journal holds the changes of names that no directory was synced behind, in order.
+	journal []change
+	synced  map[string]*node
+	locks   map[string]*Process
+	clock   time.Time
+}
+
+// node is a file or a directory.
+type node struct {
+	dir      bool
+	data     []byte
+	modified time.Time
+	// synced is the data that a power cut leaves for sure.
+	synced []byte
+}
+
+// change is a step that a journal takes as a whole: names that get a node, or lose it.
+type change map[string]*node
+
+// NewDisk returns an empty disk. Its clock moves a millisecond with each change.
+func NewDisk(start time.Time) *Disk {
+	return &Disk{
+		names: map[string]*node{"/": {dir: true}}, synced: map[string]*node{"/": {dir: true}},
+		locks: make(map[string]*Process), clock: start,
+	}
+}
+
+// Process is a process's sight of a disk. It is a [sessions.FileSystem]; the zero Fault never happens.
+type Process struct {
+	disk *Disk
+	// Steps counts the steps that change something.
+	Steps int
+	fault Fault
+	dead  bool
+}
+
+var _ sessions.FileSystem = (*Process)(nil)
+
+// Fault is what happens at one step.
+type Fault struct {
+	// At is the step, 1 for the first.
+	At int
+	// Kill ends the process at that step: it panics with [ErrKilled].
+	Kill bool
+	// Err is the step's error otherwise. A write that fails has written a part. If Lasting, all later steps that need
+	// room fail too.
+	Err     error
+	Lasting bool
+	// Rand chooses how much of a step is done. Required.
+	Rand *rand.Rand
+}
+
+// ErrKilled is the panic of a process that a [Fault] has ended.
+var ErrKilled = errors.New("killed")
+
+// Process starts a process. Its file descriptors and locks end with [Process.Kill], or with its fault.
+func (d *Disk) Process(fault Fault) *Process { return &Process{disk: d, fault: fault} }
+
+// Kill ends the process: whatever it still does has no effect.
+func (p *Process) Kill() {
+	p.disk.mu.Lock()
+	defer p.disk.mu.Unlock()
+	p.kill()
+}
+
+func (p *Process) kill() {
+	p.dead = true
+	for name, owner := range p.disk.locks {
+		if owner == p {
+			delete(p.disk.locks, name) // as the system does; the lock file stays
+		}
+	}
+}
+
+// PowerCut leaves what was synced, and of the rest what r chooses: of the changes of names a first part, of each file's
+// data a first part, perhaps with zero bytes behind. No process may live.
+func (d *Disk) PowerCut(r *rand.Rand) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, c := range d.journal[:r.IntN(len(d.journal)+1)] {
+		c.apply(d.synced)
+	}
+	d.journal = nil
+	d.names = make(map[string]*node, len(d.synced))
+	for name, n := range d.synced {
+		d.names[name] = n
+	}
+	for _, n := range d.names {
+		if n.dir {
+			continue
+		}
+		kept := n.synced
+		if len(n.data) > len(kept) && strings.HasPrefix(string(n.data), string(kept)) {
+			more := n.data[len(kept):]
+			part := r.IntN(len(more) + 1)
+			kept = append(slices.Clone(kept), more[:part]...)
+			if r.IntN(3) == 0 {
+				kept = append(kept, make([]byte, r.IntN(len(more)-part+1))...)
+			}
+		}
+		n.data, n.synced = kept, kept
+	}
+}
+
+func (c change) apply(names map[string]*node) {
+	for name, n := range c {
+		if n == nil {
+			delete(names, name)
+		} else {
+			names[name] = n
+		}
+	}
+}
+
+// Names returns the paths of all files, sorted.
+func (d *Disk) Names() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var all []string
+	for name, n := range d.names {
+		if !n.dir {
+			all = append(all, name)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// step begins a change of the process. With an error nothing more must be done; part says that a part must be done
+// before that, and finish is to be called behind it.
+func (p *Process) step() (err error, part bool, finish func()) {
+	none := func() {}
+	if p.dead {
+		return os.ErrClosed, false, none
+	}
+	p.Steps++
+	p.disk.clock = p.disk.clock.Add(time.Millisecond)
+	hit := p.Steps == p.fault.At
+	if !hit && (!p.fault.Lasting || p.fault.At == 0 || p.Steps < p.fault.At) {
+		return nil, false, none
+	}
+	if !p.fault.Kill {
+		return p.fault.Err, true, none
+	}
+	p.kill()
+	return ErrKilled, true, func() { panic(ErrKilled) }
+}
+
+// change makes a change of names, as one step.
+func (p *Process) change(c change) error {
+	err, _, finish := p.step()
+	if err == nil || errors.Is(err, ErrKilled) && p.fault.Rand.IntN(2) == 0 {
+		p.disk.journal = append(p.disk.journal, c)
+		c.apply(p.disk.names)
+	}
+	finish()
+	return err
+}
+
+func pathError(op, name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &fs.PathError{Op: op, Path: name, Err: err}
+}
+
+// find returns what a name stands for.
+func (p *Process) find(op, name string) (*node, error) {
+	if p.dead {
+		return nil, pathError(op, name, os.ErrClosed)
+	}
+	n := p.disk.names[filepath.ToSlash(name)]
+	if n == nil {
+		return nil, pathError(op, name, fs.ErrNotExist)
+	}
+	return n, nil
+}
+
+// OpenFile implements [sessions.FileSystem].
+func (p *Process) OpenFile(name string, flag int, _ fs.FileMode) (sessions.File, error) {
+	p.disk.mu.Lock()
+	defer p.disk.mu.Unlock()
+	name = filepath.ToSlash(name)
+	n, err := p.find("open", name)
+	switch {
+	case err == nil && n.dir:
+		return nil, pathError("open", name, syscall.EISDIR)
+	case err == nil && flag&os.O_EXCL != 0:
+		return nil, pathError("open", name, fs.ErrExist)
+	case errors.Is(err, fs.ErrNotExist) && flag&os.O_CREATE != 0:
+		if parent := p.disk.names[parentOf(name)]; parent == nil || !parent.dir {
+			return nil, err
+		}
+		n = &node{modified: p.disk.clock}
+		if err := p.change(change{name: n}); err != nil {
+			return nil, pathError("open", name, err)
+		}
+	case err != nil:
+		return nil, err
+	}
+	if flag&os.O_TRUNC != 0 {
+		n.data = nil
+	}
+	return &file{process: p, node: n, name: name, appends: flag&os.O_APPEND != 0}, nil
+}
+
+func parentOf(name string) string { return name[:max(1, strings.LastIndexByte(name, '/'))] }
+
+type file struct {
+	process *Process
+	node    *node
+	name    string
+	appends bool
+	at      int
+	closed  bool
+}
+
+func (f *file) Write(b []byte) (int, error) {
+	d := f.process.disk
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if f.closed {
+		return 0, pathError("write", f.name, os.ErrClosed)
+	}
+	err, part, finish := f.process.step()
+	if err != nil && !part {
+		return 0, pathError("write", f.name, err)
+	}
+	if part {
+		b = b[:f.process.fault.Rand.IntN(len(b)+1)]
+	}
+	if f.appends {
+		f.at = len(f.node.data)
+	}
+	// A new array each time: what was synced must not change.
+	data := slices.Clone(f.node.data[:min(f.at, len(f.node.data))])
+	data = append(data, b...)
+	if rest := f.at + len(b); rest < len(f.node.data) {
+		data = append(data, f.node.data[rest:]...)
+	}
+	f.node.data, f.node.modified = data, d.clock
+	f.at += len(b)
+	finish()
+	return len(b), pathError("write", f.name, err)
+}
+
+func (f *file) ReadAt(b []byte, at int64) (int, error) {
+	d := f.process.disk
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if f.closed || f.process.dead {
+		return 0, pathError("read", f.name, os.ErrClosed)
+	}
+	if at >= int64(len(f.node.data)) {
+		return 0, io.EOF
+	}
+	n := copy(b, f.node.data[at:])
+	if n < len(b) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+func (f *file) Stat() (fs.FileInfo, error) {
+	d := f.process.disk
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if f.closed || f.process.dead {
+		return nil, pathError("stat", f.name, os.ErrClosed)
+	}
+	return f.node.info(f.name), nil
+}
+
+func (f *file) Truncate(size int64) error {
+	d := f.process.disk
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	err, _, finish := f.process.step()
+	if err == nil {
+		f.node.data = slices.Clone(f.node.data[:min(size, int64(len(f.node.data)))])
+	}
+	finish()
+	return pathError("truncate", f.name, err)
+}
+
+func (f *file) Sync() error {
+	d := f.process.disk
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	err, _, finish := f.process.step()
+	if err == nil {
+		f.node.synced = f.node.data
+	}
+	finish()
+	return pathError("sync", f.name, err)
+}
+
+func (f *file) Close() error {
+	d := f.process.disk
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if f.closed {
+		return pathError("close", f.name, os.ErrClosed)
+	}
+	f.closed = true
+	return nil
+}
+
+// ReadFile implements [sessions.FileSystem].
+func (p *Process) ReadFile(name string) ([]byte, error) {
+	p.disk.mu.Lock()
+	defer p.disk.mu.Unlock()
+	n, err := p.find("open", name)
+	if err != nil {
+		return nil, err
+	}
+	if n.dir {
+		return nil, pathError("read", name, syscall.EISDIR)
+	}
+	return slices.Clone(n.data), nil
+}
+
+// ReadDir implements [sessions.FileSystem].
+func (p *Process) ReadDir(name string) ([]fs.DirEntry, error) {
+	p.disk.mu.Lock()
+	defer p.disk.mu.Unlock()
+	n, err := p.find("open", name)
+	if err != nil {
+		return nil, err
+	}
+	if !n.dir {
+		return nil, pathError("readdir", name, syscall.ENOTDIR)
+	}
+	var all []fs.DirEntry
+	name = filepath.ToSlash(name)
+	for path, n := range p.disk.names {
+		if path != "/" && parentOf(path) == name {
+			all = append(all, fs.FileInfoToDirEntry(n.info(path)))
+		}
+	}
+	slices.SortFunc(all, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
+	return all, nil
+}
+
+// Stat implements [sessions.FileSystem].
+func (p *Process) Stat(name string) (fs.FileInfo, error) {
+	p.disk.mu.Lock()
+	defer p.disk.mu.Unlock()
+	n, err := p.find("stat", name)
+	if err != nil {
+		return nil, err
+	}
+	return n.info(name), nil
+}
+
+// Lstat implements [sessions.FileSystem]. There are no links.
+func (p *Process) Lstat(name string) (fs.FileInfo, error) { return p.Stat(name) }
+
+// MkdirAll implements [sessions.FileSystem].
+func (p *Process) MkdirAll(name string, _ fs.FileMode) error {
+	p.disk.mu.Lock()
+	defer p.disk.mu.Unlock()
+	var missing []string
+	for name = filepath.ToSlash(name); ; name = parentOf(name) {
+		n, err := p.find("mkdir", name)
+		if err == nil && !n.dir {
+			return pathError("mkdir", name, syscall.ENOTDIR)
+		}
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		missing = append(missing, name)
+	}
+	for _, name := range slices.Backward(missing) {
+		if err := p.change(change{name: {dir: true, modified: p.disk.clock}}); err != nil {
+			return pathError("mkdir", name, err)
+		}
+	}
+	return nil
+}
+
+// Rename implements [sessions.FileSystem].
+func (p *Process) Rename(from, to string) error {
+	p.disk.mu.Lock()
+	defer p.disk.mu.Unlock()
+	from, to = filepath.ToSlash(from), filepath.ToSlash(to)
+	n, err := p.find("rename", from)
+	if err != nil {
+		return err
+	}
+	if _, err := p.find("rename", parentOf(to)); err != nil {
+		return err
+	}
+	if old := p.disk.names[to]; old != nil && old.dir != n.dir {
+		return pathError("rename", to, fs.ErrExist)
+	}
+	c := change{from: nil, to: n}
+	if n.dir {
+		for name, inner := range p.disk.names {
+			if rest, ok := strings.CutPrefix(name, from+"/"); ok {
+				c[name], c[to+"/"+rest] = nil, inner
+			}
+		}
+	}
+	return pathError("rename", from, p.change(c))
+}
+
+// Link implements [sessions.FileSystem].
+func (p *Process) Link(from, to string) error {
+	p.disk.mu.Lock()
+	defer p.disk.mu.Unlock()
+	to = filepath.ToSlash(to)
+	n, err := p.find("link", from)
+	if err != nil {
+		return err
+	}
+	if p.disk.names[to] != nil {
+		return pathError("link", to, fs.ErrExist)
+	}
+	return pathError("link", to, p.change(change{to: n}))
+}
+
+// Remove implements [sessions.FileSystem].
+func (p *Process) Remove(name string) error {
+	p.disk.mu.Lock()
+	defer p.disk.mu.Unlock()
+	name = filepath.ToSlash(name)
+	n, err := p.find("remove", name)
+	if err != nil {
+		return err
+	}
+	if n.dir {
+		for other := range p.disk.names {
+			if parentOf(other) == name && other != "/" {
+				return pathError("remove", name, syscall.ENOTEMPTY)
+			}
+		}
+	}
+	return pathError("remove", name, p.change(change{name: nil}))
+}
+
+// RemoveAll implements [sessions.FileSystem], one step for each name.
+func (p *Process) RemoveAll(name string) error {
+	p.disk.mu.Lock()
+	defer p.disk.mu.Unlock()
+	name = filepath.ToSlash(name)
+	var all []string
+	for other := range p.disk.names {
+		if other == name || strings.HasPrefix(other, name+"/") {
+			all = append(all, other)
+		}
+	}
+	slices.SortFunc(all, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
+	for _, other := range all {
+		if err := p.change(change{other: nil}); err != nil {
+			return pathError("removeall", other, err)
+		}
+	}
+	return nil
+}
+
+// SyncDir implements [sessions.FileSystem]. As with the journals of real file systems, it brings all that was done to
+// names before it to the disk.
+func (p *Process) SyncDir(name string) error {
+	p.disk.mu.Lock()
+	defer p.disk.mu.Unlock()
+	if _, err := p.find("sync", name); err != nil {
+		return err
+	}
+	err, _, finish := p.step()
+	if err == nil {
+		for _, c := range p.disk.journal {
+			c.apply(p.disk.synced)
+		}
+		p.disk.journal = nil
+	}
+	finish()
+	return pathError("sync", name, err)
+}
+
+// Lock implements [sessions.FileSystem].
+func (p *Process) Lock(name string) (func(), error) {
+	p.disk.mu.Lock()
+	defer p.disk.mu.Unlock()
+	name = filepath.ToSlash(name)
+	if p.disk.locks[name] != nil {
+		return nil, &sessions.LockedError{Path: name}
+	}
+	if _, err := p.find("lock", parentOf(name)); err != nil {
+		return nil, err
+	}
+	lock := name + ".lock"
+	if err := p.change(change{lock: {modified: p.disk.clock}}); err != nil {
+		return nil, pathError("lock", name, err)
+	}
+	p.disk.locks[name] = p
+	return func() {
+		p.disk.mu.Lock()
+		defer p.disk.mu.Unlock()
+		if p.dead || p.disk.locks[name] != p {
+			return
+		}
+		delete(p.disk.locks, name)
+		_ = p.change(change{lock: nil}) // who unlocks cannot do anything about it
+	}, nil
+}
+
+// info is what Stat tells.
+func (n *node) info(name string) fs.FileInfo {
+	return fileInfo{filepath.Base(name), int64(len(n.data)), n.modified, n.dir}
+}
+
+type fileInfo struct {
+	name     string
+	size     int64
+	modified time.Time
+	dir      bool
+}
+
+func (i fileInfo) Name() string       { return i.name }
+func (i fileInfo) Size() int64        { return i.size }
+func (i fileInfo) ModTime() time.Time { return i.modified }
+func (i fileInfo) IsDir() bool        { return i.dir }
+func (i fileInfo) Sys() any           { return nil }
+func (i fileInfo) Mode() fs.FileMode {
+	if i.dir {
+		return fs.ModeDir | 0o700
+	}
+	return 0o600
+}
