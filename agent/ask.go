@@ -11,9 +11,9 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// ask makes one model request and tells what the model says while it speaks. A failure that may pass is tried
+// attempt makes one model request and tells what the model says while it speaks. A failure that may pass is tried
 // again, visibly. With an error comes what was said before it, if anything.
-func (t *Turn) ask(ctx context.Context) (*providers.Message, error) {
+func (t *Turn) attempt(ctx context.Context) (*providers.Message, error) {
 	for failed := 1; ; failed++ {
 		model, req, err := t.request(ctx)
 		if err != nil {
@@ -23,26 +23,34 @@ func (t *Turn) ask(ctx context.Context) (*providers.Message, error) {
 		if err == nil || ctx.Err() != nil {
 			return msg, err
 		}
-		if !t.again(ctx, failed, err) {
+		if err := t.again(ctx, failed, err); err != nil {
 			return msg, err
 		}
 	}
 }
 
-// again waits for the next attempt of a model call that has failed for the failed-th time, and says so. It reports false
-// if there is none.
-func (t *Turn) again(ctx context.Context, failed int, err error) bool {
+// again waits for the next attempt of a model call that has failed for the failed-th time, and says so. It returns the
+// error that the call has in the end if there is none.
+func (t *Turn) again(ctx context.Context, failed int, err error) error {
 	policy := t.session.opts.Retry
 	wait, again := policy.Next(failed, err)
 	if !again {
-		return false
+		if failed > 1 {
+			err = fmt.Errorf("%w (tried %d times)", err, failed)
+		}
+		if asked := policy.Asked(err); asked > 0 {
+			at := t.session.opts.Clock().Add(asked)
+			err = fmt.Errorf("%w; it can be tried again at %s, in %s", err, at.Format("2006-01-02 15:04 MST"), asked.Round(time.Second))
+		}
+		return err
 	}
 	t.emit(Noticed{
 		Severity: SeverityWarning,
-		Title:    fmt.Sprintf("The model call failed; trying again in %s.", wait.Round(100*time.Millisecond)),
-		Detail:   err.Error(),
+		Title: fmt.Sprintf("The model call failed; trying again in %s (attempt %d of %d).",
+			wait.Round(100*time.Millisecond), failed+1, policy.Tries()),
+		Detail: err.Error(),
 	})
-	return policy.Wait(ctx, wait) == nil
+	return policy.Wait(ctx, wait)
 }
 
 // request assembles the next request from the session's state.
@@ -55,8 +63,7 @@ func (t *Turn) request(ctx context.Context) (providers.Model, *providers.Request
 		}
 		t.closed = t.closed || t.last
 		t.model = st.model
-		snap = *st
-		snap.history = append([]providers.Message(nil), st.history...)
+		snap = st.copied()
 		return nil
 	}); err != nil {
 		return nil, nil, err
@@ -66,17 +73,13 @@ func (t *Turn) request(ctx context.Context) (providers.Model, *providers.Request
 		return nil, nil, err
 	}
 	t.tools = s.offered()
-	req := &providers.Request{
-		System:   s.systemPrompt(ctx, &snap, t.tools),
-		Messages: conversation(snap.history, snap.model.Images),
-		Thinking: snap.thinking, ServiceTier: snap.tier,
-		SessionID: s.opts.ID,
-	}
-	for _, tool := range t.tools {
-		spec := tool.Spec()
-		req.Tools = append(req.Tools, providers.Tool{Name: spec.Name, Description: spec.Description, Schema: spec.Schema})
-	}
-	return model, req, nil
+	req := s.assemble(ctx, &snap, t.tools)
+	overhead := requestOverhead(req)
+	err = t.do(func(st *state) error {
+		st.overhead = overhead
+		return nil
+	})
+	return model, req, err
 }
 
 // stream runs one request and returns the whole answer.

@@ -81,15 +81,21 @@ func ToModel(info providers.ModelInfo, level providers.ThinkingLevel) Change {
 			if _, err := s.opts.Log.Append(sessions.ModelChange{Model: info.Ref()}); err != nil {
 				return err
 			}
-			st.model = info
+			// Another model counts differently: what was measured is a guess now.
+			st.model, st.ratio = info, 0
 		}
-		if !slices.Contains(info.ServiceTiers, st.tier) {
-			if err := s.setTier(st, ""); err != nil {
-				return err
-			}
-		}
-		return s.setThinking(st, level)
+		return s.fitToModel(st, level)
 	}}
+}
+
+// fitToModel sets what depends on the model to what it knows.
+func (s *Session) fitToModel(st *state, level providers.ThinkingLevel) error {
+	if !slices.Contains(st.model.ServiceTiers, st.tier) {
+		if err := s.setTier(st, ""); err != nil {
+			return err
+		}
+	}
+	return s.setThinking(st, st.model.ClampThinking(level))
 }
 
 // ErrThinkingLevel is wrapped by the error for a level that the model does not have.

@@ -14,6 +14,25 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
+// set gives a session settings of its own.
+func set(o *agent.Options) *agent.Settings {
+	if o.Settings == nil {
+		o.Settings = new(agent.DefaultSettings())
+	}
+	return o.Settings
+}
+
+// remember gives a session a history.
+func remember(t *testing.T, o *agent.Options, messages ...providers.Message) {
+	t.Helper()
+	for i := range messages {
+		if _, err := o.Log.AppendMessage(&messages[i]); err != nil {
+			t.Fatal(err)
+		}
+		o.History = append(o.History, messages[i])
+	}
+}
+
 // compact runs a compaction as a command does.
 func compact(w *world) (agent.Compaction, agent.TurnResult, error) {
 	var done agent.Compaction
@@ -72,9 +91,9 @@ func TestCompact_IsTriedAgain(t *testing.T) {
 			}
 			want := []string{
 				"1 in_progress",
-				"The model call failed; trying again in 500ms.",
+				"The model call failed; trying again in 1s (attempt 2 of 4).",
 				"1 half",
-				"The model call failed; trying again in 1s.",
+				"The model call failed; trying again in 2s (attempt 3 of 4).",
 				"1 failed", "2 in_progress", "2 all of it", "2 completed",
 			}
 			if diff := cmp.Diff(want, compactions(w)); diff != "" {
@@ -123,12 +142,14 @@ func TestCompact_OfTooMuch(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			run(t, func(o *agent.Options) {
+				set(o).Compaction.KeepRecentTokens = 0
+				o.Model.ContextWindow = tt.window
 				for i, n := range tt.messages {
 					m := providers.Message{Role: providers.RoleUser, Parts: words(fmt.Sprintf("<%d>%s</%d>", i, strings.Repeat("x", n), i))}
 					if i%2 == 1 {
 						m.Role = providers.RoleAssistant
 					}
-					o.History = append(o.History, m)
+					remember(t, o, m)
 				}
 			}, func(w *world) {
 				info := w.script.Info()
@@ -163,8 +184,9 @@ func TestCompact_OfTooMuch(t *testing.T) {
 func TestCompact_Overflow(t *testing.T) {
 	full := &providers.Error{Kind: providers.KindContextOverflow, Provider: "test", Message: "too long"}
 	run(t, func(o *agent.Options) {
+		o.Model.ContextWindow = 100_000
 		for range 40 {
-			o.History = append(o.History, providers.Message{Role: providers.RoleUser, Parts: words(strings.Repeat("x", 1000))})
+			remember(t, o, providers.Message{Role: providers.RoleUser, Parts: words(strings.Repeat("x", 1000))})
 		}
 	}, func(w *world) {
 		info := w.script.Info()

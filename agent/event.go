@@ -104,6 +104,13 @@ const (
 type CompactionChanged struct {
 	ID     string
 	Status CompactionStatus
+	// Reason is empty in a replay of what another program compacted.
+	Reason CompactionReason
+	// Before and After are how full the model's window was and is, in tokens; zero where that is not known. After comes
+	// with the end, and is an estimate.
+	Before, After int
+	// ShortSummary is one line of the summary. It comes with the end.
+	ShortSummary string
 	// Summary is set in a replay.
 	Summary string
 	// Error says why it failed.
@@ -135,6 +142,10 @@ type SubagentChanged struct {
 	Err     error
 }
 
+// ConfigChanged says that something else than a [Change] has set the session to another model or level.
+type ConfigChanged struct{}
+
+func (ConfigChanged) isEvent()     {}
 func (CompactionChanged) isEvent() {}
 func (CompactionDelta) isEvent()   {}
 func (SubagentChanged) isEvent()   {}

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"slices"
 	"strconv"
 	"sync"
 
@@ -10,37 +11,40 @@ import (
 
 // memoryLog is the log of a child session: it ends with it.
 type memoryLog struct {
-	mu       sync.Mutex // guards the fields below
-	entries  int
-	messages []logged
-}
-
-type logged struct {
-	id string
-	m  providers.Message
+	mu      sync.Mutex // guards the fields below
+	next    int
+	entries []sessions.Entry
 }
 
 func newMemoryLog() *memoryLog { return new(memoryLog) }
 
-func (l *memoryLog) next() string {
-	l.entries++
-	return strconv.Itoa(l.entries)
-}
-
 // AppendMessage implements [Log].
 func (l *memoryLog) AppendMessage(m *providers.Message) (string, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	id := l.next()
-	l.messages = append(l.messages, logged{id, *m})
-	return id, nil
+	return l.Append(sessions.MessageEntry{Message: *m})
 }
 
-// Append implements [Log]. A child's choices are its parent's; only its messages count.
-func (l *memoryLog) Append(sessions.Entry) (string, error) {
+// Append implements [Log]. A child's choices are its parent's; only what its conversation is made of counts.
+func (l *memoryLog) Append(e sessions.Entry) (string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.next(), nil
+	l.next++
+	base := sessions.Base{ID: strconv.Itoa(l.next)}
+	switch e := e.(type) {
+	case sessions.MessageEntry:
+		e.Base = base
+		l.entries = append(l.entries, e)
+	case sessions.CustomMessage:
+		e.Base = base
+		l.entries = append(l.entries, e)
+	case sessions.Compaction:
+		e.Base = base
+		l.entries = append(l.entries, e)
+	case sessions.Custom:
+		e.Base = base
+		l.entries = append(l.entries, e)
+	default:
+	}
+	return base.ID, nil
 }
 
 // SetTitle implements [Log].
@@ -50,13 +54,8 @@ func (l *memoryLog) SetTitle(string, string) error { return nil }
 func (l *memoryLog) Rewind(id string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for i := range l.messages {
-		if l.messages[i].id == id {
-			l.messages = l.messages[:i+1]
-			return nil
-		}
-	}
-	l.messages = nil
+	at := slices.IndexFunc(l.entries, func(e sessions.Entry) bool { return e.Ref().ID == id })
+	l.entries = l.entries[:at+1]
 	return nil
 }
 
@@ -64,8 +63,8 @@ func (l *memoryLog) Rewind(id string) error {
 func (l *memoryLog) Leaf() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if n := len(l.messages); n > 0 {
-		return l.messages[n-1].id
+	if n := len(l.entries); n > 0 {
+		return l.entries[n-1].Ref().ID
 	}
 	return ""
 }
@@ -74,17 +73,32 @@ func (l *memoryLog) Leaf() string {
 func (l *memoryLog) Clear() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.messages = nil
+	l.entries = nil
 	return nil
 }
 
 // Messages implements [Log].
 func (l *memoryLog) Messages() ([]providers.Message, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	all := make([]providers.Message, len(l.messages))
-	for i := range l.messages {
-		all[i] = l.messages[i].m
+	branch, err := l.Branch()
+	if err != nil {
+		return nil, err
+	}
+	entries, _, previous := inContext(branch)
+	pruned := prunedOf(branch)
+	all := make([]providers.Message, 0, len(entries)+1)
+	if previous != nil {
+		all = append(all, userText("The conversation before this point was replaced by this summary of it:\n\n"+previous.Summary))
+	}
+	for _, e := range entries {
+		m, ok := entryMessage(e)
+		if !ok {
+			continue
+		}
+		if m.Role == providers.RoleTool && pruned[e.Ref().ID] {
+			m.Parts = []providers.Part{providers.Text{Text: "[Output truncated - " + strconv.Itoa(messageTokens(&m)) + " tokens]"}}
+		}
+		m.Details = nil
+		all = append(all, m)
 	}
 	return all, nil
 }
@@ -93,11 +107,7 @@ func (l *memoryLog) Messages() ([]providers.Message, error) {
 func (l *memoryLog) Branch() ([]sessions.Entry, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	all := make([]sessions.Entry, len(l.messages))
-	for i := range l.messages {
-		all[i] = sessions.MessageEntry{Base: sessions.Base{ID: l.messages[i].id}, Message: l.messages[i].m}
-	}
-	return all, nil
+	return slices.Clone(l.entries), nil
 }
 
 // Close implements [Log].

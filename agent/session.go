@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"net/http"
 	"strings"
 	"time"
 
@@ -94,6 +95,10 @@ type Options struct {
 	Clock Clock
 	// Retry says when a failed model call is tried again. The zero value is a good policy.
 	Retry providers.RetryPolicy
+	// Settings say how the context is kept. If nil, [DefaultSettings].
+	Settings *Settings
+	// HTTP carries the requests to a remote endpoint for summaries. If nil, [http.DefaultTransport].
+	HTTP http.RoundTripper
 	// MaxRequests is how many model requests one turn may make. If zero, [DefaultMaxRequests].
 	MaxRequests int
 	// CancelGrace is how long a cancelled turn may clean up before it is given up on. If zero,
@@ -116,10 +121,12 @@ const (
 // cancellation within Options.CancelGrace; a turn that overstays is disowned: whatever it still says is dropped.
 type Session struct {
 	opts Options
-	ctx  context.Context // parent of all turns; ends with the session
-	end  context.CancelCauseFunc
-	box  *mailbox
-	done chan struct{} // closed when the actor has ended
+	// settings are those of opts, or the defaults.
+	settings Settings
+	ctx      context.Context // parent of all turns; ends with the session
+	end      context.CancelCauseFunc
+	box      *mailbox
+	done     chan struct{} // closed when the actor has ended
 
 	asking chan struct{} // holds a token while a question to the user is open: one at a time
 	grants *grants       // shared with child sessions, like asking
@@ -138,8 +145,14 @@ type state struct {
 	updated  time.Time
 	plan     []PlanEntry
 	history  []providers.Message
-	usage    providers.Usage // of the last model call
+	usage    providers.Usage // of the last model call; a guess behind a compaction
 	cost     float64
+	// measured counts the messages of history that usage covers. overhead is what a request has beside its messages, by an
+	// estimate; ratio is how many real tokens an estimated one is. All are zero where that is not known.
+	measured, overhead int
+	ratio              float64
+	// idle ends when nobody has gone on with the conversation for a while; nil as long as that is of no interest.
+	idle *time.Timer
 
 	turn    *Turn // the running one
 	waiting []*Turn
@@ -174,11 +187,16 @@ func New(opts Options) *Session {
 	if n := len(opts.History); n > 0 && !opts.History[n-1].Time.IsZero() {
 		s.st.updated = opts.History[n-1].Time
 	}
+	if opts.Settings != nil {
+		s.settings = *opts.Settings
+	} else {
+		s.settings = DefaultSettings()
+	}
+	s.st.usage, s.st.measured = lastUsage(opts.History)
 	for _, m := range opts.History {
 		if m.Role != providers.RoleAssistant || m.Usage == (providers.Usage{}) {
 			continue
 		}
-		s.st.usage = m.Usage
 		if m.Provider == opts.Model.Provider && m.Model == opts.Model.ID {
 			s.st.cost += opts.Model.Cost.Of(m.Usage)
 		}
@@ -303,6 +321,7 @@ func (s *Session) Cancel() {
 func (s *Session) Close(ctx context.Context) error {
 	s.do(func(st *state) error {
 		st.closing = true
+		s.stopIdle(st)
 		for _, t := range st.waiting {
 			t.finish(TurnResult{Stop: StopCancelled})
 		}
@@ -356,37 +375,6 @@ func (s *Session) Transcript() ([]providers.Message, error) {
 		return nil
 	})()
 	return all, err
-}
-
-// ContextUse is what fills a model's window, in tokens. But for Used and Size all are estimates.
-type ContextUse struct {
-	// Used is what the last request filled; zero where that is not known. Size is the window's.
-	Used, Size int
-	// System, Tools and Conversation are what the next request will have.
-	System, Tools, Conversation int
-	ToolCount, Messages         int
-}
-
-// ContextUse tells what fills the model's window.
-func (s *Session) ContextUse(ctx context.Context) (ContextUse, error) {
-	var snap state
-	if err := s.do(func(st *state) error {
-		snap = *st
-		snap.history = append([]providers.Message(nil), st.history...)
-		return nil
-	})(); err != nil {
-		return ContextUse{}, err
-	}
-	tools := s.offered()
-	use := ContextUse{
-		Used: snap.usage.Context(), Size: snap.model.ContextWindow, Conversation: estimate(snap.history),
-		ToolCount: len(tools), Messages: len(snap.history), System: tokens(len(s.systemPrompt(ctx, &snap, tools))),
-	}
-	for _, tool := range tools {
-		spec := tool.Spec()
-		use.Tools += tokens(len(spec.Name) + len(spec.Description) + len(spec.Schema))
-	}
-	return use, nil
 }
 
 // emit tells one event. It runs on the actor.

@@ -39,6 +39,7 @@ func (s *Session) QueueSteer(parts []providers.Part, orPrompt bool) func() (Stee
 		t := &Turn{session: s, prompt: parts, done: make(chan struct{})}
 		t.ctx, t.cancel = context.WithCancelCause(s.ctx)
 		result.Turn = t
+		s.stopIdle(st)
 		st.waiting = append(st.waiting, t)
 		s.next(st)
 		return nil

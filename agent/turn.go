@@ -67,6 +67,12 @@ type Turn struct {
 	ending bool
 	// spent is what summaries have used. It is the turn's goroutine's.
 	spent providers.Usage
+	// idle says that nobody has asked for the turn.
+	idle bool
+	// unanswered is the prompt until the model has answered it. It is the turn's goroutine's, as are completed, which says
+	// that an answer that was cut off was asked for once more, and noRoom, which says that making room has failed.
+	unanswered        *providers.Message
+	completed, noRoom bool
 	// last says that no request may come behind the one that is on its way. It is the turn's goroutine's.
 	last bool
 }
@@ -78,6 +84,8 @@ type checkpoint struct {
 	mode     Mode
 	model    string
 	thinking providers.ThinkingLevel
+	usage    providers.Usage
+	measured int
 }
 
 // Trace is the W3C trace context of a prompt (traceparent, tracestate, baggage), for what its calls ask of others.
@@ -131,6 +139,7 @@ func (s *Session) queue(t *Turn) *Turn {
 			t.finish(TurnResult{Err: ErrSessionClosed})
 			return
 		}
+		s.stopIdle(&s.st)
 		s.st.waiting = append(s.st.waiting, t)
 		s.next(&s.st)
 	})
@@ -186,7 +195,9 @@ func (s *Session) next(st *state) {
 	t := st.waiting[0]
 	st.waiting = st.waiting[1:]
 	st.turn = t
-	t.before = checkpoint{s.opts.Log.Leaf(), len(st.history), st.mode, st.model.Ref(), st.thinking}
+	t.before = checkpoint{
+		s.opts.Log.Leaf(), len(st.history), st.mode, st.model.Ref(), st.thinking, st.usage, st.measured,
+	}
 	go func() {
 		r := t.run()
 		s.do(func(st *state) error {
@@ -220,7 +231,9 @@ func (s *Session) turnOver(st *state, t *Turn, r TurnResult) {
 		// Also where the end and the cancellation crossed: who cancels waits for this answer.
 		r = TurnResult{Stop: StopCancelled, Usage: r.Usage}
 	}
-	s.tellInfo(st)
+	if !t.idle {
+		s.tellInfo(st)
+	}
 	st.turn = nil
 	t.finish(r)
 	if st.closing {
@@ -228,6 +241,9 @@ func (s *Session) turnOver(st *state, t *Turn, r TurnResult) {
 		return
 	}
 	s.next(st)
+	if st.turn == nil && !t.idle {
+		s.watchIdle(st)
+	}
 }
 
 // goBack takes back the conversation since c, but not what was chosen since. It runs on the actor.
@@ -236,7 +252,12 @@ func (s *Session) goBack(st *state, c checkpoint) {
 	if log.Rewind(c.leaf) != nil {
 		return // a log that cannot be written refuses the next prompt too
 	}
-	st.history = st.history[:c.messages]
+	// What the turn has compacted is back too, so the log says what there is.
+	history, err := log.Messages()
+	if err != nil {
+		history = st.history[:min(c.messages, len(st.history))]
+	}
+	st.history, st.usage, st.measured = history, c.usage, c.measured
 	// The choices stand in the branch that was left. A failure is the next prompt's.
 	if st.mode != c.mode {
 		_, _ = log.Append(sessions.ModeChange{Mode: string(st.mode)})
@@ -344,6 +365,8 @@ func (t *Turn) run() (r TurnResult) {
 	if err := t.record(user); err != nil {
 		return t.ended(err, r.Usage)
 	}
+	t.unanswered = user
+	defer func() { r.Usage = r.Usage.Add(t.spent) }()
 	if shown == "" {
 		shown = user.Text()
 	}
@@ -351,6 +374,10 @@ func (t *Turn) run() (r TurnResult) {
 	t.settle()
 	for left := s.opts.MaxRequests; left > 0; left-- {
 		t.last = left == 1
+		t.makeRoom(t.ctx)
+		if t.ctx.Err() != nil {
+			return t.ended(nil, r.Usage)
+		}
 		msg, err := t.ask(t.ctx)
 		if msg != nil {
 			r.Usage = r.Usage.Add(msg.Usage)
@@ -358,9 +385,13 @@ func (t *Turn) run() (r TurnResult) {
 		if err != nil {
 			return t.failed(msg, err, r.Usage)
 		}
+		if t.completes(t.ctx, msg) {
+			continue
+		}
 		if err := t.record(msg); err != nil {
 			return t.ended(err, r.Usage)
 		}
+		t.unanswered = nil
 		t.tellUsage(msg)
 		stop, over := stopReason(msg.StopReason), true
 		if calls := msg.ToolCalls(); len(calls) > 0 {
@@ -378,6 +409,9 @@ func (t *Turn) run() (r TurnResult) {
 			if t.ctx.Err() != nil {
 				return TurnResult{Stop: StopCancelled, Usage: r.Usage}
 			}
+		}
+		if over && stop == StopEndTurn && t.tidy(t.ctx) {
+			continue
 		}
 		if over && !t.goesOn(stop) {
 			return TurnResult{Stop: stop, Usage: r.Usage}
@@ -409,7 +443,7 @@ func (t *Turn) Clear() error {
 		if err := t.session.opts.Log.Clear(); err != nil {
 			return err
 		}
-		st.history, st.usage = nil, providers.Usage{}
+		st.history, st.usage, st.measured = nil, providers.Usage{}, 0
 		if st.plan != nil {
 			t.session.emit(PlanChanged{Entries: []PlanEntry{}})
 			st.plan = nil
@@ -495,7 +529,7 @@ func stopReason(r providers.StopReason) StopReason {
 
 func (t *Turn) tellUsage(msg *providers.Message) {
 	_ = t.do(func(st *state) error {
-		st.usage = msg.Usage
+		st.measure(msg.Usage)
 		st.cost += t.model.Cost.Of(msg.Usage)
 		if used := msg.Usage.Context(); used > 0 {
 			t.session.emit(UsageChanged{Used: used, Size: t.model.ContextWindow, CostUSD: st.cost})

@@ -59,6 +59,8 @@ type fileModel struct {
 	Input         []string          `yaml:"input"`
 	Cost          *fileCost         `yaml:"cost"`
 	Headers       map[string]string `yaml:"headers"`
+	// ContextPromotionTarget is "provider/id", or the id of a model of the same provider.
+	ContextPromotionTarget string `yaml:"contextPromotionTarget"`
 }
 
 type fileThinking struct {
@@ -150,6 +152,8 @@ func (p *fileProvider) check(file, path string, apis []string, node *ast.Mapping
 			return fail(field+".contextWindow", "must be positive")
 		case m.MaxTokens != nil && *m.MaxTokens <= 0:
 			return fail(field+".maxTokens", "must be positive")
+		case m.ContextPromotionTarget != "" && (m.ContextPromotionTarget == m.ID || m.ContextPromotionTarget == p.name+"/"+m.ID):
+			return fail(field+".contextPromotionTarget", "must be another model than this one")
 		}
 		for _, in := range m.Input {
 			if in != "text" && in != "image" {
@@ -199,6 +203,9 @@ func (m *fileModel) merge(known ModelInfo) ModelInfo {
 	}
 	if c := m.Cost; c != nil {
 		known.Cost = Cost{Input: c.Input, Output: c.Output, CacheRead: c.CacheRead, CacheWrite: c.CacheWrite}
+	}
+	if m.ContextPromotionTarget != "" {
+		known.ContextPromotionTarget = m.ContextPromotionTarget
 	}
 	if m.Reasoning != nil {
 		if !*m.Reasoning {

@@ -216,6 +216,9 @@ type ModelInfo struct {
 	ThinkingMode ThinkingMode
 	// Images reports that the model takes pictures.
 	Images bool
+	// ContextPromotionTarget names the model that a conversation goes over to that has outgrown this one: "provider/id", or
+	// the id of one of the same provider; empty for none.
+	ContextPromotionTarget string
 	// ServiceTiers lists the tiers that requests can ask for, cheapest first; empty for a model that has none.
 	ServiceTiers []string
 	// Cost is in US dollars per million tokens; zero where unknown.

@@ -10,9 +10,9 @@ import (
 // RetryPolicy says when a failed model call is worth another try, and how long to wait before it. The zero value
 // is a good policy.
 type RetryPolicy struct {
-	// Attempts is how often a request is sent in all. If zero, 6.
+	// Attempts is how often a request is sent in all. If zero, 4.
 	Attempts int
-	// Base is the wait before the second attempt; it doubles from there. If zero, one second.
+	// Base is the wait before the second attempt; it doubles from there. If zero, two seconds.
 	Base time.Duration
 	// Max bounds a wait that the provider did not ask for. If zero, 30 seconds.
 	Max time.Duration
@@ -29,14 +29,14 @@ type RetryPolicy struct {
 // which wait. A nil error, the end of a context and every error that is no [*Error] are not tried again.
 func (p RetryPolicy) Next(failed int, err error) (wait time.Duration, again bool) {
 	e, ok := errors.AsType[*Error](err)
-	if !ok || !e.Retryable() || failed >= orDefault(p.Attempts, 6) {
+	if !ok || !e.Retryable() || failed >= p.Tries() {
 		return 0, false
 	}
-	if asked := p.asked(e); asked > 0 {
+	if asked := p.Asked(e); asked > 0 {
 		return asked, asked <= orDefault(p.MaxAsked, 5*time.Minute)
 	}
 	most := orDefault(p.Max, 30*time.Second)
-	wait = orDefault(p.Base, time.Second)
+	wait = orDefault(p.Base, 2*time.Second)
 	for range failed - 1 {
 		if wait >= most {
 			break
@@ -64,7 +64,16 @@ func (p RetryPolicy) Wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-func (p RetryPolicy) asked(e *Error) time.Duration {
+// Tries returns how often a request is sent in all.
+func (p RetryPolicy) Tries() int { return orDefault(p.Attempts, 4) }
+
+// Asked returns how long the provider asks to wait before the next request, whether that is waited for or not; zero where
+// err is no [*Error] that says so.
+func (p RetryPolicy) Asked(err error) time.Duration {
+	e, ok := errors.AsType[*Error](err)
+	if !ok {
+		return 0
+	}
 	if e.RetryAfter > 0 {
 		return e.RetryAfter
 	}
@@ -75,7 +84,7 @@ func (p RetryPolicy) asked(e *Error) time.Duration {
 	if now == nil {
 		now = time.Now
 	}
-	return e.ResetsAt.Sub(now())
+	return max(e.ResetsAt.Sub(now()), 0)
 }
 
 func orDefault[T int | time.Duration](v, zero T) T {

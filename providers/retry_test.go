@@ -19,8 +19,8 @@ func TestRetryPolicy_Waits(t *testing.T) {
 		jitter float64
 		want   []time.Duration
 	}{
-		{0, []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second}},
-		{0.999999, []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second}},
+		{0, []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}},
+		{0.999999, []time.Duration{2 * time.Second, 4 * time.Second, 8 * time.Second}},
 	} {
 		p := providers.RetryPolicy{Jitter: func() float64 { return test.jitter }}
 		var got []time.Duration

@@ -1,0 +1,60 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// watchIdle begins to wait for the moment in which a long conversation is compacted because nobody goes on with it. It
+// runs on the actor, when a turn is over and no other waits.
+func (s *Session) watchIdle(st *state) {
+	c := &s.settings.Compaction
+	if !c.auto() || !c.IdleEnabled || c.IdleTimeoutSeconds <= 0 || s.child || st.closing || st.next() < c.IdleThresholdTokens {
+		return
+	}
+	st.idle = time.AfterFunc(time.Duration(c.IdleTimeoutSeconds)*time.Second, func() {
+		s.do(func(st *state) error {
+			if st.idle == nil || st.closing || st.turn != nil || len(st.waiting) > 0 {
+				return nil
+			}
+			st.idle = nil
+			t := &Turn{session: s, local: compactIdle, idle: true, done: make(chan struct{})}
+			t.ctx, t.cancel = context.WithCancelCause(s.ctx)
+			st.waiting = append(st.waiting, t)
+			s.next(st)
+			return nil
+		})
+	})
+}
+
+// stopIdle ends the wait, and a compaction that nobody has asked for: what comes now must not wait for it. It runs on the
+// actor.
+func (s *Session) stopIdle(st *state) {
+	if st.idle != nil {
+		st.idle.Stop()
+		st.idle = nil
+	}
+	if st.turn != nil && st.turn.idle {
+		s.cancelTurn(st, st.turn, ErrCancelled)
+	}
+}
+
+// compactIdle is the turn of a compaction that nobody has asked for.
+func compactIdle(ctx context.Context, t *Turn) error {
+	err := t.prune()
+	still := false
+	if err == nil {
+		err = t.do(func(st *state) error {
+			still = st.next() >= t.session.settings.Compaction.IdleThresholdTokens
+			return nil
+		})
+	}
+	if err == nil && still {
+		_, err = t.compact(ctx, compacting{reason: CompactionIdle})
+	}
+	if err != nil && ctx.Err() == nil && !errors.Is(err, ErrNothingToCompact) && !errors.Is(err, errTurnOver) {
+		t.emit(Noticed{Severity: SeverityWarning, Title: "Auto-compaction failed: " + err.Error()})
+	}
+	return nil
+}

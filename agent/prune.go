@@ -1,0 +1,87 @@
+package agent
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/sessions"
+)
+
+// customPruned is the type of the entry that takes old results out of a model's sight. The log makes the notice; what
+// people are shown stays whole.
+const customPruned = "gjc.pruned"
+
+type prunedData struct {
+	Entries []string `json:"entries"`
+}
+
+// The rules of pruning, in tokens.
+const (
+	// protectedTokens is how much of the newest results stays.
+	protectedTokens = 40_000
+	// leastSaved is what pruning must be worth: it costs the provider's cache.
+	leastSaved = 20_000
+	// prunedTokens is what the notice in a result's place has.
+	prunedTokens = 8
+)
+
+// neverPruned reports whether a tool's results stay: what the model has read is what it works on.
+func neverPruned(tool string) bool { return tool == "read" || tool == "skill" }
+
+// toPrune returns the ids of the results that go, and how many tokens that saves; nothing where it is not worth it.
+func toPrune(branch []sessions.Entry) (ids []string, saved int) {
+	entries, _, _ := inContext(branch)
+	pruned := prunedOf(branch)
+	newer := 0
+	for _, e := range slices.Backward(entries) {
+		m, ok := entryMessage(e)
+		if !ok || m.Role != providers.RoleTool {
+			continue
+		}
+		n := entryTokens(e, pruned)
+		protected := newer < protectedTokens
+		newer += n
+		if protected || n <= prunedTokens || neverPruned(m.ToolName) || pruned[e.Ref().ID] {
+			continue
+		}
+		ids = append(ids, e.Ref().ID)
+		saved += n - prunedTokens
+	}
+	if saved < leastSaved {
+		return nil, 0
+	}
+	return ids, saved
+}
+
+// prune takes old results out of the model's sight, where that is worth it.
+func (t *Turn) prune() error {
+	return t.do(func(st *state) error {
+		log := t.session.opts.Log
+		branch, err := log.Branch()
+		if err != nil {
+			return err
+		}
+		ids, saved := toPrune(branch)
+		if len(ids) == 0 {
+			return nil
+		}
+		raw, err := jsonx.Marshal(prunedData{Entries: ids})
+		if err != nil {
+			return err
+		}
+		used := st.next()
+		if _, err := log.Append(sessions.Custom{CustomType: customPruned, Data: raw}); err != nil {
+			return fmt.Errorf("saving the conversation: %w", err)
+		}
+		if st.history, err = log.Messages(); err != nil {
+			return err
+		}
+		// What was measured, without what is gone.
+		st.usage = providers.Usage{Input: max(used-int(float64(saved)*st.scale()), 1)}
+		st.measured = len(st.history)
+		t.session.emit(UsageChanged{Used: st.usage.Input, Size: st.model.ContextWindow, CostUSD: st.cost})
+		return nil
+	})
+}

@@ -1,0 +1,202 @@
+package agent
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/sessions"
+)
+
+//go:embed prompts/continue.md
+var continuePrompt string
+
+// recoveryError is the failure to make room for a request. It wraps what was wrong with the request and what was wrong
+// with making room.
+type recoveryError struct {
+	what     string
+	err, why error
+}
+
+func (e *recoveryError) Error() string {
+	if e.why == nil {
+		return e.what + ": " + e.err.Error()
+	}
+	return e.what + ": " + e.why.Error() + "; the model's answer was: " + e.err.Error()
+}
+
+func (e *recoveryError) Unwrap() []error {
+	if e.why == nil {
+		return []error{e.err}
+	}
+	return []error{e.err, e.why}
+}
+
+// ask gets an answer to the conversation. Where it does not fit into the model's window, the session goes over to a
+// larger model or is compacted, and the request is sent again, some times at most. With an error comes what was said
+// before it, if anything.
+func (t *Turn) ask(ctx context.Context) (*providers.Message, error) {
+	for tried := 0; ; tried++ {
+		msg, err := t.attempt(ctx)
+		if err == nil || ctx.Err() != nil || !overflowed(err) {
+			return msg, err
+		}
+		if promoted, perr := t.promote(ctx); promoted {
+			continue
+		} else if perr != nil {
+			return msg, perr
+		}
+		if !t.session.settings.Compaction.auto() {
+			return msg, err
+		}
+		if tried >= deepest {
+			return msg, &recoveryError{"Context overflow recovery failed", err, nil}
+		}
+		// What came of the answer before it failed is no part of the conversation.
+		_, cerr := t.compact(ctx, compacting{reason: CompactionOverflow, deeper: tried})
+		for errors.Is(cerr, ErrNothingToCompact) && tried < deepest-1 {
+			tried++ // there is nothing new, or nothing that is old enough: less is kept
+			_, cerr = t.compact(ctx, compacting{reason: CompactionOverflow, deeper: tried})
+		}
+		switch {
+		case ctx.Err() != nil:
+			return nil, context.Cause(ctx)
+		case cerr != nil:
+			return msg, &recoveryError{"Context overflow recovery failed", err, cerr}
+		}
+	}
+}
+
+// makeRoom compacts a conversation that has grown over the threshold, so that the next request fits. A failure is told,
+// and the turn goes on without. It reports whether the conversation is another now.
+func (t *Turn) makeRoom(ctx context.Context) bool {
+	settings := &t.session.settings.Compaction
+	if !settings.auto() || t.noRoom {
+		return false
+	}
+	over := func() bool {
+		is := false
+		_ = t.do(func(st *state) error { // a turn that is over needs no room
+			limit := settings.threshold(st.model.ContextWindow)
+			is = limit > 0 && st.next() > limit
+			return nil
+		})
+		return is
+	}
+	if !over() {
+		return false
+	}
+	err := t.prune()
+	if err == nil && !over() {
+		return false
+	}
+	if err == nil {
+		var promoted bool
+		if promoted, err = t.promote(ctx); promoted && !over() {
+			return false
+		}
+	}
+	if err == nil {
+		err = t.shorten(ctx, CompactionThreshold)
+	}
+	return t.shortened(ctx, err, "Auto-compaction failed")
+}
+
+// shorten compacts as the strategy says.
+func (t *Turn) shorten(ctx context.Context, reason CompactionReason) error {
+	if t.session.settings.Compaction.Strategy == StrategyHandoff {
+		err := t.handOver(ctx, reason)
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+	}
+	_, err := t.compact(ctx, compacting{reason: reason})
+	return err
+}
+
+// shortened tells what came of an attempt and reports whether the conversation is another now.
+func (t *Turn) shortened(ctx context.Context, err error, failed string) bool {
+	switch {
+	case err == nil:
+		return true
+	case ctx.Err() != nil, errors.Is(err, errTurnOver):
+	case errors.Is(err, ErrNothingToCompact):
+	default:
+		// It would fail with each request of the turn.
+		t.noRoom = true
+		t.emit(Noticed{Severity: SeverityWarning, Title: failed + ": " + err.Error()})
+	}
+	return false
+}
+
+// completes reports whether an answer that was cut off is asked for once more: the window was full, and there is room
+// now. The answer that was cut off is no part of the conversation then.
+func (t *Turn) completes(ctx context.Context, msg *providers.Message) bool {
+	settings := &t.session.settings.Compaction
+	if msg.StopReason != providers.StopLength || t.completed || t.last {
+		return false
+	}
+	full, auto := false, settings.auto()
+	_ = t.do(func(st *state) error { // a turn that is over completes nothing
+		full = windowFull(&st.model, settings, msg)
+		return nil
+	})
+	if !full {
+		return false
+	}
+	t.completed = true
+	promoted, err := t.promote(ctx)
+	if promoted || err == nil && !auto {
+		return promoted
+	}
+	if err == nil {
+		err = t.shorten(ctx, CompactionIncomplete)
+	}
+	return t.shortened(ctx, err, "Incomplete response recovery failed")
+}
+
+// windowFull reports whether it was the window that cut an answer off, and not how long an answer of the model may be:
+// against that a shorter conversation is of no use.
+func windowFull(info *providers.ModelInfo, settings *CompactionSettings, msg *providers.Message) bool {
+	used := msg.Usage.Context()
+	if info.ContextWindow <= 0 || used == 0 {
+		return false
+	}
+	if info.MaxOutput > 0 && msg.Usage.Output >= info.MaxOutput {
+		return false
+	}
+	return used >= settings.threshold(info.ContextWindow) || info.MaxOutput > 0 && used-msg.Usage.Output+info.MaxOutput > info.ContextWindow
+}
+
+// tidy makes room behind a turn's last answer. It reports whether the turn goes on, because the compaction came between
+// the model and its work: the plan has open items.
+func (t *Turn) tidy(ctx context.Context) bool {
+	if t.ending || !t.makeRoom(ctx) || !t.session.settings.Compaction.AutoContinue || t.last || ctx.Err() != nil {
+		return false
+	}
+	inWork := false
+	err := t.do(func(st *state) error {
+		inWork = st.mode != ModePlan && slices.ContainsFunc(st.plan, func(e PlanEntry) bool { return e.Status != PlanCompleted })
+		if !inWork {
+			return nil
+		}
+		return t.session.appendMessage(st, sessions.CustomMessage{
+			CustomType: "auto-continue", Attribution: "agent",
+			Parts: []providers.Part{providers.Text{Text: strings.TrimSpace(continuePrompt)}},
+		})
+	})
+	return err == nil && inWork
+}
+
+// appendMessage makes a message of the program durable and part of the conversation. It runs on the actor.
+func (s *Session) appendMessage(st *state, m sessions.CustomMessage) error {
+	if _, err := s.opts.Log.Append(m); err != nil {
+		return fmt.Errorf("saving the conversation: %w", err)
+	}
+	st.history = append(st.history, providers.Message{Role: providers.RoleUser, Parts: m.Parts, Time: s.opts.Clock()})
+	return nil
+}

@@ -1,0 +1,74 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
+)
+
+const (
+	// remoteTimeout bounds how long a remote endpoint may take for a summary.
+	remoteTimeout = 2 * time.Minute
+	// maxRemoteSummary bounds its answer, in bytes.
+	maxRemoteSummary = 1 << 20
+)
+
+// remoteSummary asks an endpoint for a summary. It is asked once: the model is there.
+func (t *Turn) remoteSummary(ctx context.Context, endpoint, prompt string) (string, error) {
+	body, err := jsonx.Marshal(struct {
+		SystemPrompt string `json:"systemPrompt"`
+		Prompt       string `json:"prompt"`
+	}{strings.TrimSpace(summarySystem), prompt})
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, remoteTimeout, fmt.Errorf("no answer within %s", remoteTimeout))
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint, bytes.NewReader(body))
+	if err != nil {
+		return "", fmt.Errorf("compaction.remoteEndpoint: %w", err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json")
+	req.Close = true // it is seldom: no connection waits for the next
+	client := &http.Client{
+		Transport: t.session.opts.HTTP,
+		// A conversation goes where the settings say and nowhere else.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			return "", cause
+		}
+		return "", err
+	}
+	defer func() { _ = resp.Body.Close() }() // it was read as far as it is of use
+	data, err := io.ReadAll(io.LimitReader(resp.Body, maxRemoteSummary+1))
+	switch {
+	case resp.StatusCode != http.StatusOK:
+		return "", fmt.Errorf("the endpoint answered with status %d", resp.StatusCode)
+	case err != nil:
+		return "", fmt.Errorf("reading the endpoint's answer: %w", err)
+	case len(data) > maxRemoteSummary:
+		return "", fmt.Errorf("the endpoint's answer has more than %d bytes", maxRemoteSummary)
+	}
+	var answer struct {
+		Summary string `json:"summary"`
+	}
+	if err := jsonx.Unmarshal(data, &answer); err != nil {
+		return "", fmt.Errorf("the endpoint's answer: %w", err)
+	}
+	summary := withoutTags(strings.ToValidUTF8(answer.Summary, "\uFFFD"))
+	if summary == "" {
+		return "", errors.New("the endpoint gave an empty summary")
+	}
+	return summary, nil
+}
