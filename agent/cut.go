@@ -193,10 +193,10 @@ func prunedOf(branch []sessions.Entry) map[string]bool {
 	pruned := make(map[string]bool)
 	for _, e := range branch {
 		c, ok := e.(sessions.Custom)
-		if !ok || c.CustomType != customPruned {
+		if !ok || c.CustomType != sessions.CustomPruned {
 			continue
 		}
-		var p prunedData
+		var p sessions.Pruned
 		if jsonx.Unmarshal(c.Data, &p) == nil {
 			for _, id := range p.Entries {
 				pruned[id] = true

@@ -9,14 +9,6 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// customPruned is the type of the entry that takes old results out of a model's sight. The log makes the notice; what
-// people are shown stays whole.
-const customPruned = "gjc.pruned"
-
-type prunedData struct {
-	Entries []string `json:"entries"`
-}
-
 // The rules of pruning, in tokens.
 const (
 	// protectedTokens is how much of the newest results stays.
@@ -67,12 +59,12 @@ func (t *Turn) prune() error {
 		if len(ids) == 0 {
 			return nil
 		}
-		raw, err := jsonx.Marshal(prunedData{Entries: ids})
+		raw, err := jsonx.Marshal(sessions.Pruned{Entries: ids})
 		if err != nil {
 			return err
 		}
 		used := st.next()
-		if _, err := log.Append(sessions.Custom{CustomType: customPruned, Data: raw}); err != nil {
+		if _, err := log.Append(sessions.Custom{CustomType: sessions.CustomPruned, Data: raw}); err != nil {
 			return fmt.Errorf("saving the conversation: %w", err)
 		}
 		if st.history, err = log.Messages(); err != nil {

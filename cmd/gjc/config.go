@@ -4,16 +4,20 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
-	"github.com/goccy/go-yaml"
-
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/internal/configfile"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/lsp"
 	"github.com/gajae-code/gjc/mcp"
+	"github.com/gajae-code/gjc/providers"
 )
 
 // config is what gjc takes from config.yml: the one of the agent directory, then those of --config, each over the ones
@@ -23,7 +27,20 @@ type config struct {
 	discoverMCP bool
 	lsp         lspSettings
 	debug       debugSettings
+	// context is how sessions keep their context. SummaryModels comes from roles.
+	context agent.Settings
+	retry   retrySettings
+	// roles are the models for what a model is needed for, as "provider/id" with an optional ":level".
+	roles map[string]string
+	// generateTitles has a model name the sessions.
+	generateTitles bool
 }
+
+// The names of roles that gjc has a use for. A file may have more.
+const (
+	roleDefault = "default"
+	roleSmol    = "smol"
+)
 
 // debugSettings is the section debug.
 type debugSettings struct {
@@ -48,25 +65,151 @@ func (s *lspSettings) onWrite() lsp.OnWrite {
 	return lsp.OnWrite{Format: s.formatOnWrite, DiagnoseWrites: s.diagnosticsOnWrite, DiagnoseEdits: s.diagnosticsOnEdit}
 }
 
-// switches are the settings by section and name. All of them are true or false.
-func (c *config) switches() map[string]map[string]*bool {
-	return map[string]map[string]*bool{
-		"mcp": {"discover": &c.discoverMCP},
+// retrySettings is the section retry.
+type retrySettings struct {
+	enabled                 bool
+	maxRetries, baseDelayMs int
+}
+
+// policy is what the section says of failed model calls.
+func (s *retrySettings) policy() providers.RetryPolicy {
+	if !s.enabled {
+		return providers.RetryPolicy{Attempts: 1}
+	}
+	return providers.RetryPolicy{Attempts: s.maxRetries + 1, Base: time.Duration(s.baseDelayMs) * time.Millisecond}
+}
+
+// newConfig returns what holds where no file says anything.
+func newConfig() *config {
+	return &config{
+		lsp:   lspSettings{enabled: true, diagnosticsOnWrite: true, diagnosticsOnEdit: true},
+		debug: debugSettings{enabled: true}, context: agent.DefaultSettings(),
+		retry: retrySettings{enabled: true, maxRetries: 3, baseDelayMs: 2000},
+		roles: make(map[string]string), generateTitles: true,
+	}
+}
+
+// sections are the settings by section and name.
+func (c *config) sections() map[string]map[string]setting {
+	compaction, branch := &c.context.Compaction, &c.context.BranchSummary
+	return map[string]map[string]setting{
+		"mcp": {"discover": boolean(&c.discoverMCP)},
 		"lsp": {
-			"enabled":            &c.lsp.enabled,
-			"formatOnWrite":      &c.lsp.formatOnWrite,
-			"diagnosticsOnWrite": &c.lsp.diagnosticsOnWrite,
-			"diagnosticsOnEdit":  &c.lsp.diagnosticsOnEdit,
+			"enabled":            boolean(&c.lsp.enabled),
+			"formatOnWrite":      boolean(&c.lsp.formatOnWrite),
+			"diagnosticsOnWrite": boolean(&c.lsp.diagnosticsOnWrite),
+			"diagnosticsOnEdit":  boolean(&c.lsp.diagnosticsOnEdit),
 		},
-		"debug": {"enabled": &c.debug.enabled},
-		"task":  {"enableLsp": &c.lsp.subagents},
+		"debug": {"enabled": boolean(&c.debug.enabled)},
+		"task":  {"enableLsp": boolean(&c.lsp.subagents)},
+		"compaction": {
+			"enabled":             boolean(&compaction.Enabled),
+			"strategy":            oneOf(&compaction.Strategy, agent.CompactionStrategies()),
+			"reserveTokens":       number(&compaction.ReserveTokens, 0, mostTokens),
+			"keepRecentTokens":    number(&compaction.KeepRecentTokens, 0, mostTokens),
+			"autoContinue":        boolean(&compaction.AutoContinue),
+			"remoteEnabled":       boolean(&compaction.RemoteEnabled),
+			"remoteEndpoint":      httpURL(&compaction.RemoteEndpoint),
+			"thresholdPercent":    number(&compaction.ThresholdPercent, -1, 100),
+			"thresholdTokens":     number(&compaction.ThresholdTokens, -1, mostTokens),
+			"idleEnabled":         boolean(&compaction.IdleEnabled),
+			"idleThresholdTokens": number(&compaction.IdleThresholdTokens, 1, mostTokens),
+			"idleTimeoutSeconds":  number(&compaction.IdleTimeoutSeconds, 1, 7*24*3600),
+			"handoffSaveToDisk":   boolean(&compaction.HandoffSaveToDisk),
+		},
+		"branchSummary": {
+			"enabled":       boolean(&branch.Enabled),
+			"reserveTokens": number(&branch.ReserveTokens, 0, mostTokens),
+		},
+		"contextPromotion": {"enabled": boolean(&c.context.ContextPromotion)},
+		"retry": {
+			"enabled":     boolean(&c.retry.enabled),
+			"maxRetries":  number(&c.retry.maxRetries, 0, 100),
+			"baseDelayMs": number(&c.retry.baseDelayMs, 1, 600_000),
+		},
+		"title":      {"generate": boolean(&c.generateTitles)},
+		"modelRoles": nil, // the names are the user's
+	}
+}
+
+// mostTokens is more than any window has.
+const mostTokens = 100_000_000
+
+// A setting takes a value of a file. It returns what the value must be if it is not that.
+type setting func(*configfile.Node) string
+
+func boolean(to *bool) setting {
+	return func(n *configfile.Node) string {
+		if n.Kind != configfile.Boolean {
+			return "must be true or false"
+		}
+		*to = n.True()
+		return ""
+	}
+}
+
+// number takes a number from least to most. One for an int is whole.
+func number[T int | float64](to *T, least, most T) setting {
+	return func(n *configfile.Node) string {
+		f, err := strconv.ParseFloat(n.Text, 64)
+		if v := T(f); n.Kind == configfile.Number && err == nil && f >= float64(least) && f <= float64(most) && float64(v) == f {
+			*to = v
+			return ""
+		}
+		kind := "whole number"
+		if T(1)/2 != 0 {
+			kind = "number"
+		}
+		return fmt.Sprintf("must be a %s from %v to %v", kind, least, most)
+	}
+}
+
+func oneOf[T ~string](to *T, values []T) setting {
+	return func(n *configfile.Node) string {
+		if n.Kind != configfile.Text || !slices.Contains(values, T(n.Text)) {
+			all := make([]string, len(values))
+			for i, v := range values {
+				all[i] = string(v)
+			}
+			return "must be one of: " + strings.Join(all, ", ")
+		}
+		*to = T(n.Text)
+		return ""
+	}
+}
+
+// httpURL takes an address; an empty one is none.
+func httpURL(to *string) setting {
+	return func(n *configfile.Node) string {
+		if n.Kind == configfile.Text && n.Text != "" {
+			u, err := url.Parse(n.Text)
+			if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+				return "must be a URL with http or https"
+			}
+		} else if n.Kind != configfile.Text {
+			return "must be a string"
+		}
+		*to = n.Text
+		return ""
+	}
+}
+
+// role takes a model for a role; an empty one is none.
+func (c *config) role(name string) setting {
+	return func(n *configfile.Node) string {
+		provider, id, ok := strings.Cut(n.Text, "/")
+		if n.Kind != configfile.Text || n.Text != "" && (!ok || provider == "" || id == "") {
+			return "must be a model, as provider/id or provider/id:level"
+		}
+		c.roles[name] = n.Text
+		return ""
 	}
 }
 
 // readConfig reads the configuration. Only a file of the agent directory may be absent. No error quotes a file: there
 // may be secrets in it.
 func readConfig(agentDir string, overlays []string) (*config, error) {
-	c := &config{lsp: lspSettings{enabled: true, diagnosticsOnWrite: true, diagnosticsOnEdit: true}, debug: debugSettings{enabled: true}}
+	c := newConfig()
 	own := filepath.Join(agentDir, "config.yml")
 	for _, path := range append([]string{own}, overlays...) {
 		data, err := os.ReadFile(path)
@@ -80,39 +223,56 @@ func readConfig(agentDir string, overlays []string) (*config, error) {
 			return nil, err
 		}
 	}
+	if ref := c.roles[roleSmol]; ref != "" {
+		c.context.SummaryModels = []string{ref}
+	}
 	return c, nil
 }
 
 // merge takes what a file says over what c has.
 func (c *config) merge(path string, data []byte) error {
-	var file map[string]any
-	if err := yaml.Unmarshal(data, &file); err != nil {
+	file, err := configfile.ParseYAML(data)
+	if err != nil || file != nil && file.Kind != configfile.Object {
 		line := 1
-		if e, ok := errors.AsType[yaml.Error](err); ok && e.GetToken() != nil {
-			line = e.GetToken().Position.Line
+		if e, ok := errors.AsType[*configfile.LineError](err); ok {
+			line = e.Line
 		}
 		return fmt.Errorf("%s:%d: the file is not YAML with a mapping of settings", path, line)
 	}
-	sections := c.switches()
-	for _, name := range sortedKeys(sections) {
-		if file[name] == nil {
+	if file == nil {
+		return nil
+	}
+	sections := c.sections()
+	for _, m := range file.Members {
+		known, ours := sections[m.Name]
+		if !ours || m.Value.Kind == configfile.Null {
 			continue
 		}
-		known := sections[name]
-		section, ok := file[name].(map[string]any)
-		if !ok {
-			return fmt.Errorf("%s: %s: must be a mapping, like {%s: true}", path, name, sortedKeys(known)[0])
+		if err := c.mergeSection(path, &m, known); err != nil {
+			return err
 		}
-		for _, key := range sortedKeys(section) {
-			on, isBool := section[key].(bool)
-			switch setting := known[key]; {
-			case setting == nil:
-				return fmt.Errorf("%s: %s.%s: there is no such setting; there is %s", path, name, key, strings.Join(sortedKeys(known), ", "))
-			case !isBool:
-				return fmt.Errorf("%s: %s.%s: must be true or false", path, name, key)
-			default:
-				*setting = on
-			}
+	}
+	return nil
+}
+
+func (c *config) mergeSection(path string, section *configfile.Member, known map[string]setting) error {
+	fail := func(line int, field, reason string) error {
+		return fmt.Errorf("%s:%d: %s: %s", path, line, field, reason)
+	}
+	if section.Value.Kind != configfile.Object {
+		return fail(section.Line, section.Name, "must be a mapping of names to values")
+	}
+	for _, m := range section.Value.Members {
+		take := known[m.Name]
+		if known == nil {
+			take = c.role(m.Name)
+		}
+		field := section.Name + "." + m.Name
+		if take == nil {
+			return fail(m.Line, field, "there is no such setting; there is "+strings.Join(sortedKeys(known), ", "))
+		}
+		if reason := take(m.Value); reason != "" {
+			return fail(m.Line, field, reason)
 		}
 	}
 	return nil
