@@ -47,6 +47,9 @@ func findCut(branch []sessions.Entry, rule cutRule) *cut {
 	if at < 0 {
 		return nil
 	}
+	if !rule.all && rule.keep > 0 {
+		at = max(min(at, unanswered(entries)), lower)
+	}
 	// What was set just before what is kept belongs to it.
 	for at > lower && !isMessage(entries[at-1]) {
 		at--
@@ -70,6 +73,22 @@ func findCut(branch []sessions.Entry, rule cutRule) *cut {
 		}
 	}
 	return c
+}
+
+// unanswered returns the index of the first entry of the user's that the conversation ends with: a model must see what it
+// is to answer, however long it is.
+func unanswered(entries []sessions.Entry) int {
+	at := len(entries)
+	for i, e := range slices.Backward(entries) {
+		if !isMessage(e) {
+			continue
+		}
+		if !startsTurn(e) {
+			break
+		}
+		at = i
+	}
+	return at
 }
 
 // split takes the beginning of the turn that is cut from the older side.

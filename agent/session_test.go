@@ -232,6 +232,9 @@ type world struct {
 
 	usage bool // whether the story tells of usage
 
+	// onEvent, if set, is told each event too, by the session's actor.
+	onEvent func(agent.Event)
+
 	mu     sync.Mutex
 	events []agent.Event
 	asked  []agent.Question
@@ -242,6 +245,9 @@ func (w *world) emit(ev agent.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.events = append(w.events, ev)
+	if w.onEvent != nil {
+		w.onEvent(ev)
+	}
 }
 
 func (w *world) Approve(ctx context.Context, q agent.Question) (agent.Decision, error) {
