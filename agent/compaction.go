@@ -147,11 +147,11 @@ func (t *Turn) chooseCut(snap *state, branch []sessions.Entry, how compacting) *
 	c := findCut(branch, rule)
 	switch how.reason {
 	case CompactionManual:
-		if c == nil {
+		if c == nil || c.tiny() {
 			rule.all = true
 			c = findCut(branch, rule)
 		}
-		if c != nil && messagesOf(c.older)+messagesOf(c.prefix) < 2 && c.previous == nil {
+		if c != nil && c.tiny() {
 			return nil
 		}
 	case CompactionThreshold, CompactionIdle:
@@ -167,14 +167,17 @@ func (t *Turn) chooseCut(snap *state, branch []sessions.Entry, how compacting) *
 // leastGain is which part of the window a compaction must take away to be made without being asked for.
 const leastGain = 20
 
-func messagesOf(entries []sessions.Entry) int {
+// tiny reports whether what is cut off is one message: no summary says it shorter.
+func (c *cut) tiny() bool {
 	n := 0
-	for _, e := range entries {
-		if isMessage(e) {
-			n++
+	for _, part := range [][]sessions.Entry{c.older, c.prefix} {
+		for _, e := range part {
+			if isMessage(e) {
+				n++
+			}
 		}
 	}
-	return n
+	return n < 2 && c.previous == nil
 }
 
 // Of a turn that is cut in its middle the beginning has a summary of its own, behind this.
