@@ -1,0 +1,216 @@
+package agent_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/sessions"
+)
+
+// memoryLog is a log without a disk.
+type memoryLog struct {
+	mu      sync.Mutex
+	entries []string
+	kept    []sessions.Entry // of each entry; nil for what is none
+	parents []int            // of each entry, as its number; zero for none
+	leaf    int
+	failAt  int // the append that fails, counted from 1; zero for none
+	closed  bool
+}
+
+var errDiskFull = errors.New("no space left on device")
+
+func (l *memoryLog) add(what string, e sessions.Entry) (string, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.failAt > 0 && len(l.entries)+1 >= l.failAt {
+		return "", errDiskFull
+	}
+	return l.addLocked(what, e), nil
+}
+
+func (l *memoryLog) addLocked(what string, e sessions.Entry) string {
+	id := fmt.Sprint(len(l.entries) + 1)
+	base := sessions.Base{ID: id}
+	switch v := e.(type) {
+	case sessions.MessageEntry:
+		v.Base = base
+		e = v
+	case sessions.CustomMessage:
+		v.Base = base
+		e = v
+	case sessions.Compaction:
+		v.Base = base
+		e = v
+	case sessions.BranchSummary:
+		v.Base = base
+		e = v
+	case sessions.Custom:
+		v.Base = base
+		e = v
+	case sessions.ModelChange:
+		v.Base = base
+		e = v
+	case sessions.ModeChange:
+		v.Base = base
+		e = v
+	case sessions.ThinkingChange:
+		v.Base = base
+		e = v
+	default:
+	}
+	l.entries = append(l.entries, what)
+	l.kept = append(l.kept, e)
+	l.parents = append(l.parents, l.leaf)
+	l.leaf = len(l.entries)
+	return id
+}
+
+func (l *memoryLog) AppendMessage(m *providers.Message) (string, error) {
+	var what strings.Builder
+	what.WriteString(string(m.Role) + ":" + m.Text())
+	for _, c := range m.ToolCalls() {
+		what.WriteString(" +" + c.Name)
+	}
+	if m.IsError {
+		what.WriteString(" (error)")
+	}
+	return l.add(what.String(), sessions.MessageEntry{Message: *m})
+}
+
+func (l *memoryLog) Append(e sessions.Entry) (string, error) { return l.add(string(e.Kind()), e) }
+
+func (l *memoryLog) SetTitle(title, source string) error {
+	what := "title:" + title
+	if source != "auto" {
+		what += " by " + source
+	}
+	_, err := l.add(what, nil)
+	return err
+}
+
+// from makes the next entry follow the one of that number.
+func (l *memoryLog) from(what string, leaf int) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.failAt > 0 && len(l.entries)+1 >= l.failAt {
+		return errDiskFull
+	}
+	l.leaf = leaf
+	l.addLocked(what, nil)
+	return nil
+}
+
+func (l *memoryLog) Rewind(id string) error {
+	leaf, _ := strconv.Atoi(id) // the empty id is the beginning
+	return l.from("rewind:"+id, leaf)
+}
+
+func (l *memoryLog) Clear() error { return l.from("clear", 0) }
+
+func (l *memoryLog) Branch() ([]sessions.Entry, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var all []sessions.Entry
+	for i := l.leaf; i > 0; i = l.parents[i-1] {
+		if e := l.kept[i-1]; e != nil {
+			all = append(all, e)
+		}
+	}
+	slices.Reverse(all)
+	return all, nil
+}
+
+func branchOf(t *testing.T, l agent.Log) []sessions.Entry {
+	t.Helper()
+	branch, err := l.Branch()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return branch
+}
+
+// Messages does what the real log does.
+func (l *memoryLog) Messages() ([]providers.Message, error) {
+	branch, err := l.Branch()
+	if err != nil {
+		return nil, err
+	}
+	var all []providers.Message
+	pruned := make(map[string]bool)
+	add := func(e sessions.Entry) {
+		switch e := e.(type) {
+		case sessions.MessageEntry:
+			m := e.Message
+			m.Details = nil
+			if pruned[e.ID] && m.Role == providers.RoleTool {
+				m.Parts = words(fmt.Sprintf("[Output truncated - %d tokens]", (len(m.Text())+3)/4))
+			}
+			all = append(all, m)
+		case sessions.CustomMessage:
+			all = append(all, providers.Message{Role: providers.RoleUser, Parts: e.Parts})
+		case sessions.BranchSummary:
+			all = append(all, providers.Message{Role: providers.RoleUser, Parts: words("Branch: " + e.Summary)})
+		}
+	}
+	last := -1
+	for i, e := range branch {
+		switch e := e.(type) {
+		case sessions.Compaction:
+			last = i
+		case sessions.Custom:
+			var p struct {
+				Entries []string `json:"entries"`
+			}
+			if e.CustomType == "gjc.pruned" && jsonx.Unmarshal(e.Data, &p) == nil {
+				for _, id := range p.Entries {
+					pruned[id] = true
+				}
+			}
+		}
+	}
+	if last >= 0 {
+		c := branch[last].(sessions.Compaction)
+		all = append(all, providers.Message{Role: providers.RoleUser, Parts: words("Summary: " + c.Summary)})
+		kept := false
+		for _, e := range branch[:last] {
+			if kept = kept || e.Ref().ID == c.FirstKeptEntryID; kept {
+				add(e)
+			}
+		}
+	}
+	for _, e := range branch[last+1:] {
+		add(e)
+	}
+	return all, nil
+}
+
+func (l *memoryLog) Leaf() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.leaf == 0 {
+		return ""
+	}
+	return fmt.Sprint(l.leaf)
+}
+
+func (l *memoryLog) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
+	return nil
+}
+
+func (l *memoryLog) all() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return append([]string(nil), l.entries...)
+}
