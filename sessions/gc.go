@@ -130,11 +130,20 @@ func (gc *collector) directory(ctx context.Context, dir string) error {
 			if !sessions[mark] {
 				errs = append(errs, gc.remove(path, "a mark without a session"))
 			}
+		case isSession && gc.empty(e):
+			errs = append(errs, gc.remove(path, "a session that was never begun"))
 		case isSession:
 			errs = append(errs, gc.references(path))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// empty reports whether a file has nothing in it: a process died before it had written the header, so nobody was ever
+// told of the session.
+func (*collector) empty(e fs.DirEntry) bool {
+	info, err := e.Info()
+	return err == nil && info.Mode().IsRegular() && info.Size() == 0
 }
 
 // isArtifactDir reports whether a directory can be a session's: its name begins with a time and has an id.

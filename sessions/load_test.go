@@ -2,15 +2,18 @@ package sessions_test
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gajae-code/gjc/internal/testenv"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/sessions"
 )
@@ -170,6 +173,11 @@ func TestLoad_RefusesAndLeavesAlone(t *testing.T) {
 		{"entry first", good, 1, "not a session header"},
 		{"id of another type", strings.Replace(header3, `"x"`, `17`, 1), 1, "not a session header"},
 		{"newer version", strings.Replace(header3, `"version":3`, `"version":4`, 1) + good, 1, "newer program"},
+		{"version 9", strings.Replace(header3, `"version":3`, `"version":9`, 1) + good, 1, "newer program"},
+		{"version that is no number", strings.Replace(header3, `"version":3`, `"version":"3"`, 1) + good, 1, "not a session header"},
+		{"binary", "\x7fELF\x02\x01\x01\x00\n\xff\xfe", 1, "not a session header"},
+		{"UTF-16", "\xff\xfe{\x00\"\x00t\x00\n\x00", 1, "not a session header"},
+		{"nesting without an end", header3 + strings.Repeat("[", 100_000) + "\n", 2, ""},
 		{"other session", strings.Replace(header3, `"x"`, `"y"`, 1) + good, 1, `session "y"`},
 		{"damage in the middle", header3 + good[:20] + "\n" + good, 2, "JSON"},
 		{"two lines run together", header3 + good[:20] + good + good, 2, "JSON"},
@@ -226,6 +234,75 @@ func TestLoad_LeavesOutWhatItDoesNotUnderstand(t *testing.T) {
 			t.Errorf("notices lack %q:\n%s", want, notices)
 		}
 	}
+}
+
+func TestLoad_MillionLines(t *testing.T) {
+	if testing.Short() || testenv.Race {
+		t.Skip("takes seconds")
+	}
+	var text strings.Builder
+	text.WriteString(header3)
+	parent := ""
+	const n = 1_000_000
+	for i := range n {
+		id := strconv.Itoa(i)
+		text.WriteString(entryLine(id, parent, "x"))
+		parent = id
+	}
+	s := newStore(t, unsynced)
+	place(t, s, "x", text.String())
+	l := open(t, s, "x")
+	if got := len(allMessages(t, l)); got != n {
+		t.Errorf("%d messages", got)
+	}
+	appendMessage(t, l, user("one more"))
+	if err := l.Rewind("10"); err != nil {
+		t.Fatal(err)
+	}
+	if got := len(allMessages(t, l)); got != 11 {
+		t.Errorf("%d messages in the new branch", got)
+	}
+}
+
+// A file of an older version is one of the present version once it was opened, with the same conversation.
+func FuzzMigrate(f *testing.F) {
+	for _, name := range []string{"v1", "v2"} {
+		_, body, _ := strings.Cut(readFile(f, filepath.Join("testdata", name+".jsonl")), "\n")
+		f.Add(uint8(len(name)), body)
+	}
+	f.Add(uint8(1), `{"type":"compaction","summary":"s","firstKeptEntryIndex":-1.5}`)
+	f.Add(uint8(1), `{"type":"compaction","summary":"s","firstKeptEntryIndex":1e308}`)
+	f.Add(uint8(1), `{"type":"message","id":5,"parentId":{},"message":{"role":"hookMessage"}}`)
+	f.Add(uint8(2), `{"type":"message","id":"a","parentId":"a","message":null}`)
+	f.Fuzz(func(t *testing.T, version uint8, body string) {
+		s := newStore(t, unsynced)
+		header := strings.Replace(header3, `"version":3`, fmt.Sprintf(`"version":%d`, version%3), 1)
+		path := place(t, s, "x", header+body)
+		view, err := s.View(t.Context(), "x")
+		if err != nil {
+			if _, err := s.Open(t.Context(), "x"); err == nil {
+				t.Fatal("what cannot be viewed was opened")
+			}
+			if readFile(t, path) != header+body {
+				t.Fatal("what was refused was changed")
+			}
+			return
+		}
+		l := open(t, s, "x")
+		entries := allEntries(t, l)
+		if diff := cmp.Diff(texts(allMessages(t, view)), texts(allMessages(t, l))); diff != "" {
+			t.Fatalf("messages (-view +open):\n%s", diff)
+		}
+		appendMessage(t, l, user("on"))
+		closeLog(t, l)
+		l = open(t, s, "x")
+		if l.Header().Version != 3 {
+			t.Fatalf("the file is of version %d", l.Header().Version)
+		}
+		if got := allEntries(t, l); len(got) != len(entries)+1 {
+			t.Fatalf("%d entries, then %d", len(entries), len(got))
+		}
+	})
 }
 
 func FuzzLoad(f *testing.F) {
