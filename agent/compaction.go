@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
@@ -273,7 +272,7 @@ func (t *Turn) keepCompaction(ctx context.Context, c *cut, done *Compaction, rea
 			Summary: done.Summary, ShortSummary: done.ShortSummary, FirstKeptEntryID: c.first, TokensBefore: done.Before, Details: raw,
 		}
 		if _, err := log.Append(entry); err != nil {
-			return fmt.Errorf("saving the conversation: %w", err)
+			return t.session.unsaved(st, err)
 		}
 		if st.history, err = log.Messages(); err != nil {
 			return err

@@ -141,7 +141,7 @@ func (t *Turn) beginWith(ctx context.Context, document string, ev *CompactionCha
 		log := s.opts.Log
 		before, history := log.Leaf(), st.history
 		if err := log.Clear(); err != nil {
-			return fmt.Errorf("saving the conversation: %w", err)
+			return s.unsaved(st, err)
 		}
 		err := s.appendMessage(st, message)
 		if err == nil && t.unanswered != nil {

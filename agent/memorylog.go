@@ -39,6 +39,9 @@ func (l *memoryLog) Append(e sessions.Entry) (string, error) {
 	case sessions.Compaction:
 		e.Base = base
 		l.entries = append(l.entries, e)
+	case sessions.BranchSummary:
+		e.Base = base
+		l.entries = append(l.entries, e)
 	case sessions.Custom:
 		e.Base = base
 		l.entries = append(l.entries, e)
@@ -57,6 +60,28 @@ func (l *memoryLog) Rewind(id string) error {
 	at := slices.IndexFunc(l.entries, func(e sessions.Entry) bool { return e.Ref().ID == id })
 	l.entries = l.entries[:at+1]
 	return nil
+}
+
+// BranchWithSummary implements [Log].
+func (l *memoryLog) BranchWithSummary(id string, summary sessions.BranchSummary) (string, error) {
+	if err := l.Rewind(id); err != nil {
+		return "", err
+	}
+	return l.Append(summary)
+}
+
+// SetLabel implements [Log]. Nobody sees a child's labels.
+func (l *memoryLog) SetLabel(string, string) error { return nil }
+
+// PathTo implements [Log].
+func (l *memoryLog) PathTo(id string) ([]sessions.Entry, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := slices.IndexFunc(l.entries, func(e sessions.Entry) bool { return e.Ref().ID == id })
+	if at < 0 && id != "" {
+		return nil, sessions.ErrNotFound
+	}
+	return slices.Clone(l.entries[:at+1]), nil
 }
 
 // Leaf implements [Log].

@@ -114,6 +114,20 @@ func (l *memoryLog) Rewind(id string) error {
 	return l.from("rewind:"+id, leaf)
 }
 
+func (l *memoryLog) BranchWithSummary(id string, summary sessions.BranchSummary) (string, error) {
+	if err := l.Rewind(id); err != nil {
+		return "", err
+	}
+	return l.Append(summary)
+}
+
+func (l *memoryLog) SetLabel(id, label string) error {
+	_, err := l.add("label:"+id+" "+label, nil)
+	return err
+}
+
+func (l *memoryLog) PathTo(string) ([]sessions.Entry, error) { return nil, sessions.ErrNotFound }
+
 func (l *memoryLog) Clear() error { return l.from("clear", 0) }
 
 func (l *memoryLog) Branch() ([]sessions.Entry, error) {

@@ -34,7 +34,7 @@ func (t *Turn) promote(ctx context.Context) (bool, error) {
 		}
 		change := sessions.ModelChange{Model: to.Ref(), PreviousModel: from.Ref(), Reason: promotionReason}
 		if _, err := s.opts.Log.Append(change); err != nil {
-			return fmt.Errorf("saving the conversation: %w", err)
+			return s.unsaved(st, err)
 		}
 		// The larger model counts differently: what was measured is a guess now.
 		st.model, st.ratio = to, 0

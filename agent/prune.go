@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
@@ -65,7 +64,7 @@ func (t *Turn) prune() error {
 		}
 		used := st.next()
 		if _, err := log.Append(sessions.Custom{CustomType: sessions.CustomPruned, Data: raw}); err != nil {
-			return fmt.Errorf("saving the conversation: %w", err)
+			return t.session.unsaved(st, err)
 		}
 		if st.history, err = log.Messages(); err != nil {
 			return err

@@ -4,7 +4,6 @@ import (
 	"context"
 	_ "embed"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -195,7 +194,7 @@ func (t *Turn) tidy(ctx context.Context) bool {
 // appendMessage makes a message of the program durable and part of the conversation. It runs on the actor.
 func (s *Session) appendMessage(st *state, m sessions.CustomMessage) error {
 	if _, err := s.opts.Log.Append(m); err != nil {
-		return fmt.Errorf("saving the conversation: %w", err)
+		return s.unsaved(st, err)
 	}
 	st.history = append(st.history, providers.Message{Role: providers.RoleUser, Parts: m.Parts, Time: s.opts.Clock()})
 	return nil

@@ -3,8 +3,10 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/gajae-code/gjc/lsp"
@@ -35,6 +37,12 @@ type Log interface {
 	Rewind(id string) error
 	// Leaf returns the id of the entry that the next one follows; empty for none.
 	Leaf() string
+	// BranchWithSummary is Rewind with a summary of what is left.
+	BranchWithSummary(id string, summary sessions.BranchSummary) (string, error)
+	// SetLabel names an entry for people; with an empty label it takes the name away.
+	SetLabel(id, label string) error
+	// PathTo returns the entries that lead to the one named id, and it, the first one first.
+	PathTo(id string) ([]sessions.Entry, error)
 	// Clear makes the conversation begin anew: nothing before is part of Messages any more.
 	Clear() error
 	// Messages returns the conversation as a model is to see it, with summaries for what was compacted. Their details are
@@ -99,6 +107,8 @@ type Options struct {
 	Settings *Settings
 	// HTTP carries the requests to a remote endpoint for summaries. If nil, [http.DefaultTransport].
 	HTTP http.RoundTripper
+	// TitleModel chooses the model that names the session behind its first answer. If nil, the first prompt alone does.
+	TitleModel TitleModel
 	// MaxRequests is how many model requests one turn may make. If zero, [DefaultMaxRequests].
 	MaxRequests int
 	// CancelGrace is how long a cancelled turn may clean up before it is given up on. If zero,
@@ -128,6 +138,9 @@ type Session struct {
 	box      *mailbox
 	done     chan struct{} // closed when the actor has ended
 
+	// beside is what runs beside the turns. It ends with ctx.
+	beside sync.WaitGroup
+
 	asking chan struct{} // holds a token while a question to the user is open: one at a time
 	grants *grants       // shared with child sessions, like asking
 	child  bool          // whether it is one
@@ -153,6 +166,9 @@ type state struct {
 	ratio              float64
 	// idle ends when nobody has gone on with the conversation for a while; nil as long as that is of no interest.
 	idle *time.Timer
+
+	// named says that a model has been asked for a title, readOnly that the log takes nothing any more and the user knows.
+	named, readOnly bool
 
 	turn    *Turn // the running one
 	waiting []*Turn
@@ -346,6 +362,7 @@ func (s *Session) Close(ctx context.Context) error {
 		<-s.done
 	}
 	s.end(ErrSessionClosed)
+	s.beside.Wait()
 	return s.opts.Log.Close()
 }
 
@@ -375,6 +392,19 @@ func (s *Session) Transcript() ([]providers.Message, error) {
 		return nil
 	})()
 	return all, err
+}
+
+// unsaved wraps an error of the log. That nothing is kept any more is told once: from then on all prompts fail with it. It
+// runs on the actor.
+func (s *Session) unsaved(st *state, err error) error {
+	if errors.Is(err, sessions.ErrReadOnly) && !st.readOnly {
+		st.readOnly = true
+		s.emit(Noticed{
+			Severity: SeverityError, Title: "The session cannot be saved any more, so it takes no prompts.",
+			Detail: err.Error() + "\nWhat was answered before is safe. When the cause is gone, open the session again.",
+		})
+	}
+	return fmt.Errorf("saving the conversation: %w", err)
 }
 
 // emit tells one event. It runs on the actor.

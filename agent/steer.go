@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/gajae-code/gjc/providers"
 )
@@ -55,7 +54,7 @@ func (s *Session) takeSteers(st *state, t *Turn) error {
 	for len(t.steers) > 0 {
 		m := &providers.Message{ID: s.opts.NewID(), Role: providers.RoleUser, Parts: t.steers[0], Time: s.opts.Clock()}
 		if _, err := s.opts.Log.AppendMessage(m); err != nil {
-			return fmt.Errorf("saving the conversation: %w", err)
+			return s.unsaved(st, err)
 		}
 		st.history = append(st.history, *m)
 		t.steers = t.steers[1:]

@@ -233,6 +233,7 @@ func (s *Session) turnOver(st *state, t *Turn, r TurnResult) {
 	}
 	if !t.idle {
 		s.tellInfo(st)
+		s.nameByModel(st)
 	}
 	st.turn = nil
 	t.finish(r)
@@ -325,7 +326,7 @@ func (t *Turn) record(msgs ...*providers.Message) error {
 				m.Time = t.session.opts.Clock()
 			}
 			if _, err := t.session.opts.Log.AppendMessage(m); err != nil {
-				return fmt.Errorf("saving the conversation: %w", err)
+				return t.session.unsaved(st, err)
 			}
 			st.history = append(st.history, *m)
 			t.recorded(m)
@@ -484,9 +485,9 @@ func (t *Turn) recordShown(text string) error {
 	if err != nil {
 		return err
 	}
-	return t.do(func(*state) error {
+	return t.do(func(st *state) error {
 		if _, err := t.session.opts.Log.Append(sessions.Custom{CustomType: customShown, Data: raw}); err != nil {
-			return fmt.Errorf("saving the conversation: %w", err)
+			return t.session.unsaved(st, err)
 		}
 		return nil
 	})

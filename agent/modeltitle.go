@@ -1,0 +1,118 @@
+package agent
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/gajae-code/gjc/providers"
+)
+
+//go:embed prompts/title.md
+var titlePrompt string
+
+// TitleModel chooses the model that names a session whose own model is current; false for none.
+type TitleModel func(current providers.ModelInfo) (providers.ModelInfo, bool)
+
+const (
+	// maxTitled bounds what of each of the first two messages a title is made of, in bytes.
+	maxTitled = 4 << 10
+	// maxModelTitle is how long a title of a model's may be, in characters.
+	maxModelTitle = 80
+)
+
+// nameByModel has a model name the session behind its first answer, beside what goes on. A title that the user has
+// given stays; without an answer the one that was made of the first prompt does. It runs on the actor.
+func (s *Session) nameByModel(st *state) {
+	if s.opts.TitleModel == nil || st.named || st.closing || s.child {
+		return
+	}
+	said, answered := firstExchange(st.history)
+	if answered == "" {
+		return
+	}
+	st.named = true
+	info, ok := s.opts.TitleModel(st.model)
+	if !ok {
+		return
+	}
+	s.beside.Go(func() { // ends with the session's context
+		title, usage, err := s.askTitle(s.ctx, info, said, answered)
+		s.do(func(st *state) error {
+			st.cost += info.Cost.Of(usage)
+			if err != nil || title == st.title || s.opts.Log.SetTitle(title, "auto") != nil {
+				return nil // the title that there is will do
+			}
+			st.title = title
+			s.tellInfo(st)
+			return nil
+		})
+	})
+}
+
+// firstExchange returns what the user said first and what the model answered.
+func firstExchange(history []providers.Message) (said, answered string) {
+	for i := range history {
+		switch m := &history[i]; {
+		case m.Role == providers.RoleUser && said == "":
+			said = m.Text()
+		case m.Role == providers.RoleAssistant && m.Error == "" && strings.TrimSpace(m.Text()) != "":
+			return cutMiddle(said, maxTitled), cutMiddle(m.Text(), maxTitled)
+		}
+	}
+	return "", ""
+}
+
+// askTitle asks a model for a title, once.
+func (s *Session) askTitle(ctx context.Context, info providers.ModelInfo, said, answered string) (string, providers.Usage, error) {
+	model, err := s.opts.Models.Open(info)
+	if err != nil {
+		return "", providers.Usage{}, err
+	}
+	req := &providers.Request{
+		System: strings.TrimSpace(titlePrompt), Thinking: info.ClampThinking(providers.ThinkingOff), SessionID: s.opts.ID,
+		Messages: []providers.Message{userText("<user>\n" + said + "\n</user>\n\n<agent>\n" + answered + "\n</agent>")},
+	}
+	for ev, err := range model.Stream(ctx, req) {
+		if err != nil {
+			return "", providers.Usage{}, err
+		}
+		if done, ok := ev.(providers.Done); ok {
+			title, ok := titleIn(done.Message.Text())
+			if !ok {
+				return "", done.Message.Usage, errors.New("the model gave no title")
+			}
+			return title, done.Message.Usage, nil
+		}
+	}
+	return "", providers.Usage{}, errors.New("the model gave no title")
+}
+
+// titleIn returns the title in what a model says: its first line without what models like to put around one.
+func titleIn(text string) (string, bool) {
+	for line := range strings.Lines(text) {
+		line = strings.Join(strings.Fields(line), " ")
+		line = strings.TrimSpace(strings.TrimLeft(line, "#*-> "))
+		if rest, ok := cutPrefixFold(line, "title:"); ok {
+			line = strings.TrimSpace(rest)
+		}
+		line = strings.TrimSuffix(strings.Trim(line, "\"'`*“”«»"), ".")
+		if line == "" {
+			continue
+		}
+		if utf8.RuneCountInString(line) > maxModelTitle {
+			return "", false // an answer, not a title
+		}
+		return line, true
+	}
+	return "", false
+}
+
+func cutPrefixFold(s, prefix string) (string, bool) {
+	if len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix) {
+		return s[len(prefix):], true
+	}
+	return s, false
+}

@@ -1,0 +1,132 @@
+package agent
+
+import (
+	"context"
+	"errors"
+
+	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/sessions"
+)
+
+// NavigateOptions adjusts [Turn.Navigate]. Every field is optional.
+type NavigateOptions struct {
+	// Summarize has a model tell, where the conversation goes on, what happened in what is left.
+	Summarize bool
+	// Instructions say what the summary has to keep.
+	Instructions string
+}
+
+// Navigation is what [Turn.Navigate] did.
+type Navigation struct {
+	// Moved is false where the conversation stood there already.
+	Moved bool
+	// Leaf is the entry that the conversation goes on behind; empty for the very beginning.
+	Leaf string
+	// Words are what the user said in the entry that was picked, to be changed and sent again; nil for other entries.
+	Words []providers.Part
+	// Left counts the entries that were left, and Summary tells of them; empty for none.
+	Left    int
+	Summary string
+}
+
+// Navigate makes the conversation go on from the entry called id: behind it, or before it where it is the user's words.
+// What is left stays in the log as a branch of its own. Mode, model and thinking level stay as they are. An unknown id
+// gives a [sessions.ErrNotFound]. It is for the function that [Session.Answer] runs.
+func (t *Turn) Navigate(ctx context.Context, id string, opts NavigateOptions) (Navigation, error) {
+	log := t.session.opts.Log
+	if id == log.Leaf() {
+		return Navigation{Leaf: id}, nil
+	}
+	path, err := log.PathTo(id)
+	if err != nil {
+		return Navigation{}, err
+	}
+	if len(path) == 0 {
+		return Navigation{}, errors.New("name the entry to go on from")
+	}
+	var done Navigation
+	done.Moved = true
+	done.Leaf, done.Words = sessions.ToNavigate(path[len(path)-1])
+	if done.Leaf != id {
+		path = path[:len(path)-1]
+	}
+	branch, err := log.Branch()
+	if err != nil {
+		return Navigation{}, err
+	}
+	left := sessions.Abandoned(branch, path)
+	done.Left = len(left)
+	var summary sessions.BranchSummary
+	if opts.Summarize && len(left) > 0 {
+		summary, err = t.SummarizeBranch(ctx, left, opts.Instructions)
+		if err != nil && !errors.Is(err, ErrNothingToSummarize) {
+			return Navigation{}, err
+		}
+		done.Summary = summary.Summary
+	}
+	return done, t.do(func(st *state) error { return t.session.goTo(st, path, &done, summary) })
+}
+
+// goTo moves the leaf of the log behind path. It runs on the actor.
+func (s *Session) goTo(st *state, path []sessions.Entry, to *Navigation, summary sessions.BranchSummary) error {
+	log := s.opts.Log
+	var err error
+	if summary.Summary != "" {
+		_, err = log.BranchWithSummary(to.Leaf, summary)
+	} else {
+		err = log.Rewind(to.Leaf)
+	}
+	if err != nil {
+		return err
+	}
+	if err := s.keepChoices(st, path); err != nil {
+		return err
+	}
+	if st.history, err = log.Messages(); err != nil {
+		return err
+	}
+	st.usage, st.measured = lastUsage(st.history)
+	st.plan = PlanOf(path)
+	s.emit(PlanChanged{Entries: append([]PlanEntry{}, st.plan...)})
+	s.emit(UsageChanged{Used: st.next(), Size: st.model.ContextWindow, CostUSD: st.cost})
+	return nil
+}
+
+// keepChoices says in a branch what the session is set to, where that branch says otherwise. It runs on the actor.
+func (s *Session) keepChoices(st *state, path []sessions.Entry) error {
+	mode, model, thinking := ModeDefault, "", providers.ThinkingOff
+	for _, e := range path {
+		switch e := e.(type) {
+		case sessions.ModeChange:
+			mode = Mode(e.Mode)
+		case sessions.ModelChange:
+			if e.Role == "" || e.Role == "default" {
+				model = e.Model
+			}
+		case sessions.ThinkingChange:
+			thinking = e.Level
+		}
+	}
+	var changes []sessions.Entry
+	if mode != st.mode {
+		changes = append(changes, sessions.ModeChange{Mode: string(st.mode)})
+	}
+	if model != st.model.Ref() {
+		changes = append(changes, sessions.ModelChange{Model: st.model.Ref()})
+	}
+	if thinking != st.thinking {
+		changes = append(changes, sessions.ThinkingChange{Level: st.thinking})
+	}
+	for _, e := range changes {
+		if _, err := s.opts.Log.Append(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Label names an entry for people, or takes the name away where name is empty. An unknown id gives a
+// [sessions.ErrNotFound]. It is for the function that [Session.Answer] runs.
+func (t *Turn) Label(id, name string) error {
+	return t.do(func(*state) error { return t.session.opts.Log.SetLabel(id, name) })
+}
