@@ -93,7 +93,7 @@ func (s *Session) askTitle(ctx context.Context, info providers.ModelInfo, said, 
 // titleIn returns the title in what a model says: its first line without what models like to put around one.
 func titleIn(text string) (string, bool) {
 	for line := range strings.Lines(text) {
-		line = strings.Join(strings.Fields(line), " ")
+		line = strings.Join(strings.Fields(strings.ReplaceAll(line, "**", "")), " ")
 		line = strings.TrimSpace(strings.TrimLeft(line, "#*-> "))
 		if rest, ok := cutPrefixFold(line, "title:"); ok {
 			line = strings.TrimSpace(rest)

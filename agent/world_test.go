@@ -178,7 +178,7 @@ func run(t *testing.T, change func(*agent.Options), fn func(w *world), steps ...
 		if err := w.session.Close(t.Context()); err != nil {
 			t.Errorf("Close: %v", err)
 		}
-		if !w.log.closed {
+		if opts.Log == agent.Log(w.log) && !w.log.closed {
 			t.Error("the log was not closed")
 		}
 	})

@@ -71,8 +71,16 @@ type Fault struct {
 	// room fail too.
 	Err     error
 	Lasting bool
-	// Rand chooses how much of a step is done. Required.
+	// Rand chooses how much of a step is done. If nil, nothing of it.
 	Rand *rand.Rand
+}
+
+// some chooses a number below n.
+func (f *Fault) some(n int) int {
+	if f.Rand == nil {
+		return 0
+	}
+	return f.Rand.IntN(n)
 }
 
 // ErrKilled is the panic of a process that a [Fault] has ended.
@@ -174,7 +182,7 @@ func (p *Process) step() (err error, part bool, finish func()) {
 // change makes a change of names, as one step.
 func (p *Process) change(c change) error {
 	err, _, finish := p.step()
-	if err == nil || errors.Is(err, ErrKilled) && p.fault.Rand.IntN(2) == 0 {
+	if err == nil || errors.Is(err, ErrKilled) && p.fault.some(2) == 1 {
 		p.disk.journal = append(p.disk.journal, c)
 		c.apply(p.disk.names)
 	}
@@ -252,7 +260,7 @@ func (f *file) Write(b []byte) (int, error) {
 		return 0, pathError("write", f.name, err)
 	}
 	if part {
-		b = b[:f.process.fault.Rand.IntN(len(b)+1)]
+		b = b[:f.process.fault.some(len(b)+1)]
 	}
 	if f.appends {
 		f.at = len(f.node.data)

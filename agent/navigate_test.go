@@ -1,0 +1,263 @@
+package agent_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/providers/providertest"
+	"github.com/gajae-code/gjc/sessions"
+	"github.com/gajae-code/gjc/sessions/sessionstest"
+)
+
+// realLog gives a session a log of package sessions, on a disk in memory that has the fault.
+func realLog(t *testing.T, fault sessionstest.Fault) (func(*agent.Options), *sessions.Store) {
+	t.Helper()
+	store := sessions.NewStore("/agent/sessions", &sessions.StoreOptions{
+		FS: sessionstest.NewDisk(time.Unix(0, 0)).Process(fault), NewID: func() string { return "s1" },
+	})
+	return func(o *agent.Options) {
+		log, err := store.Create(context.Background(), sessions.Header{Cwd: "/w"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Log = log
+	}, store
+}
+
+// said is a request's conversation, a message a line.
+func said(req *providers.Request) []string {
+	var all []string
+	for _, m := range req.Messages {
+		all = append(all, string(m.Role)+": "+m.Text())
+	}
+	return all
+}
+
+// entryWith returns the id of the entry whose message has that text.
+func entryWith(t *testing.T, store *sessions.Store, text string) string {
+	t.Helper()
+	log, err := store.View(context.Background(), "s1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := log.Entries()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if m, ok := e.(sessions.MessageEntry); ok && m.Message.Text() == text {
+			return e.Ref().ID
+		}
+	}
+	t.Fatalf("no entry says %q", text)
+	return ""
+}
+
+func (w *world) navigate(id string, opts agent.NavigateOptions) (agent.Navigation, error) {
+	var done agent.Navigation
+	r := w.session.Answer(func(ctx context.Context, t *agent.Turn) error {
+		var err error
+		done, err = t.Navigate(ctx, id, opts)
+		return err
+	}).Wait(w.t.Context())
+	return done, r.Err
+}
+
+func TestNavigate_BehindAnAnswerAndBeforeAPrompt(t *testing.T) {
+	with, store := realLog(t, sessionstest.Fault{})
+	run(t, with, func(w *world) {
+		w.prompt("one")
+		w.prompt("three")
+		if err := w.session.Change(agent.ToMode(agent.ModePlan), nil)(); err != nil {
+			t.Fatal(err)
+		}
+		done, err := w.navigate(entryWith(t, store, "two"), agent.NavigateOptions{})
+		if err != nil || !done.Moved || done.Words != nil || done.Left == 0 {
+			t.Fatalf("%+v, %v", done, err)
+		}
+		w.prompt("five")
+		// Before the user's words: they come back, to be changed.
+		done, err = w.navigate(entryWith(t, store, "three"), agent.NavigateOptions{})
+		if m := (providers.Message{Parts: done.Words}); err != nil || m.Text() != "three" {
+			t.Fatalf("%+v, %v", done, err)
+		}
+		w.prompt("three, but better")
+		snap, err := w.session.Snapshot()
+		if err != nil || snap.Mode != agent.ModePlan {
+			t.Errorf("mode %s, %v", snap.Mode, err)
+		}
+		requests := w.script.Requests()
+		for i, want := range [][]string{
+			{"user: one"},
+			{"user: one", "assistant: two", "user: three"},
+			{"user: one", "assistant: two", "user: five"},
+			{"user: one", "assistant: two", "user: three, but better"},
+		} {
+			if diff := cmp.Diff(want, said(requests[i])); diff != "" {
+				t.Errorf("request %d (-want +got):\n%s", i, diff)
+			}
+		}
+	}, providertest.Step{providertest.Text("two")}, providertest.Step{providertest.Text("four")},
+		providertest.Step{providertest.Text("six")}, providertest.Step{providertest.Text("eight")})
+	// The mode that was chosen in the meantime is the one that a loaded session has.
+	log, err := store.View(t.Context(), "s1")
+	if err != nil || log.State().Mode != "plan" || log.State().Model != "test/script" {
+		t.Errorf("state %+v, %v", log.State(), err)
+	}
+}
+
+func TestNavigate_ToWhereItStandsOrNowhere(t *testing.T) {
+	with, store := realLog(t, sessionstest.Fault{})
+	run(t, with, func(w *world) {
+		w.prompt("one")
+		log, err := store.View(t.Context(), "s1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if done, err := w.navigate(log.Leaf(), agent.NavigateOptions{}); err != nil || done.Moved {
+			t.Errorf("%+v, %v", done, err)
+		}
+		for _, id := range []string{"nowhere", ""} {
+			if _, err := w.navigate(id, agent.NavigateOptions{}); err == nil {
+				t.Errorf("to %q: no error", id)
+			}
+		}
+		if _, err := w.navigate("nowhere", agent.NavigateOptions{}); !errors.Is(err, sessions.ErrNotFound) {
+			t.Errorf("err = %v", err)
+		}
+		done, err := w.navigate(entryWith(t, store, "one"), agent.NavigateOptions{Summarize: true})
+		if err != nil || done.Leaf != "" || done.Summary == "" {
+			t.Errorf("to the beginning: %+v, %v", done, err)
+		}
+		w.prompt("again")
+		last := w.script.Requests()[2]
+		if got := said(last); len(got) != 2 || !strings.Contains(got[0], "It was about one.") || got[1] != "user: again" {
+			t.Errorf("the model saw %q", got)
+		}
+	}, providertest.Step{providertest.Text("two")}, providertest.Step{providertest.Text("It was about one.")}, providertest.Step{providertest.Text("fine")})
+}
+
+// A summary that does not come leaves the conversation where it was.
+func TestNavigate_SummaryFails(t *testing.T) {
+	with, store := realLog(t, sessionstest.Fault{})
+	run(t, with, func(w *world) {
+		w.prompt("one")
+		w.prompt("three")
+		before := store
+		_, err := w.navigate(entryWith(t, before, "two"), agent.NavigateOptions{Summarize: true})
+		if err == nil {
+			t.Fatal("no error")
+		}
+		w.prompt("five")
+		got := said(w.script.Requests()[len(w.script.Requests())-1])
+		if diff := cmp.Diff([]string{"user: one", "assistant: two", "user: three", "assistant: four", "user: five"}, got); diff != "" {
+			t.Errorf("the model saw (-want +got):\n%s", diff)
+		}
+	}, providertest.Step{providertest.Text("two")}, providertest.Step{providertest.Text("four")},
+		providertest.Step{providertest.Fail(&providers.Error{Kind: providers.KindAuth, Message: "no"})}, providertest.Step{providertest.Text("six")})
+}
+
+func TestUnsaved_IsToldOnce(t *testing.T) {
+	with, _ := realLog(t, sessionstest.Fault{At: 30, Err: syscall.ENOSPC, Lasting: true})
+	run(t, with, func(w *world) {
+		w.script.Else(func(*providers.Request) providertest.Step { return providertest.Step{providertest.Text("fine")} })
+		failed := 0
+		for i := range 20 {
+			if r := w.prompt(fmt.Sprint("prompt ", i)); r.Err != nil {
+				failed++
+				if !errors.Is(r.Err, sessions.ErrReadOnly) || !errors.Is(r.Err, syscall.ENOSPC) {
+					t.Errorf("err = %v", r.Err)
+				}
+			} else if failed > 0 {
+				t.Error("a prompt was answered behind one that could not be saved")
+			}
+		}
+		notices := 0
+		for _, line := range w.story() {
+			if strings.HasPrefix(line, "notice The session cannot be saved") {
+				notices++
+			}
+		}
+		if failed < 5 || notices != 1 {
+			t.Errorf("%d prompts failed, %d notices", failed, notices)
+		}
+	})
+}
+
+func TestModelTitle(t *testing.T) {
+	for answer, want := range map[string]string{
+		"Fix the login page":                              "Fix the login page",
+		"# Title: \"Fix the login page.\"\n\nDone.":       "Fix the login page",
+		"\n\n**Fix**  the\tlogin page\n":                  "Fix the login page",
+		"I would be glad to. " + strings.Repeat("x", 100): "please fix the login",
+		"": "please fix the login",
+	} {
+		smol := providers.ModelInfo{Provider: "test", ID: "smol"}
+		titles := func(o *agent.Options) {
+			o.TitleModel = func(current providers.ModelInfo) (providers.ModelInfo, bool) {
+				if current.ID != "script" {
+					t.Errorf("the session's model is %s", current.ID)
+				}
+				return smol, true
+			}
+		}
+		run(t, titles, func(w *world) {
+			w.prompt("please fix the login")
+			synctest.Wait()
+			snap, err := w.session.Snapshot()
+			if err != nil || snap.Title != want {
+				t.Errorf("%q: title %q, %v; want %q", answer, snap.Title, err, want)
+			}
+			w.prompt("and more")
+			synctest.Wait()
+			if n := len(w.script.Requests()); n != 3 {
+				t.Errorf("%d requests, want one for a title", n)
+			}
+		}, providertest.Step{providertest.Text("done")}, providertest.Step{providertest.Text(answer)}, providertest.Step{providertest.Text("more")})
+	}
+}
+
+// The user's title stays, also when it comes while the model thinks of one.
+func TestModelTitle_NotOverTheUsers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate := providertest.NewGate()
+		with, store := realLog(t, sessionstest.Fault{})
+		script := providertest.NewScript(providers.ModelInfo{Provider: "test", ID: "script"},
+			providertest.Step{providertest.Text("done")}, providertest.Step{gate.Hold(), providertest.Text("Theirs")})
+		w := &world{t: t, script: script}
+		ids := 0
+		o := agent.Options{
+			ID: "s1", Workspace: agent.Workspace{Cwd: "/w"}, FS: noFiles{}, Approver: w, Models: w, Tools: agent.Tools{},
+			Model: script.Info(), Mode: agent.ModeDefault, Emit: w.emit, NewID: func() string { ids++; return fmt.Sprint(ids) },
+			TitleModel: func(m providers.ModelInfo) (providers.ModelInfo, bool) { return m, true },
+		}
+		with(&o)
+		w.session = agent.New(o)
+		w.prompt("please")
+		<-gate.Reached()
+		if _, pending := w.session.SetTitle("Mine"); pending() != nil {
+			t.Fatal("no title")
+		}
+		gate.Open()
+		synctest.Wait()
+		if snap, err := w.session.Snapshot(); err != nil || snap.Title != "Mine" {
+			t.Errorf("title %q, %v", snap.Title, err)
+		}
+		if err := w.session.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if log, err := store.View(t.Context(), "s1"); err != nil || log.State().Title != "Mine" {
+			t.Errorf("stored title %q, %v", log.State().Title, err)
+		}
+	})
+}
