@@ -104,10 +104,13 @@ func decodeDetails(raw jsonx.Raw, printed string) (details, bool) {
 	if len(raw) == 0 || jsonx.Unmarshal(raw, &in) != nil || in.Title == "" {
 		return details{}, false
 	}
+	if len(in.Raw) > maxShown {
+		in.Raw = shownInput(in.Raw)
+	}
 	return details{
-		Title: in.Title, Kind: in.Kind, Raw: in.Raw, Say: in.Say, Calls: in.Calls, CallCount: in.CallCount,
-		Start: decodeContent(in.Start, ""), StartLocations: decodeLocations(in.StartLocations),
-		Content: decodeContent(in.Content, printed), Locations: decodeLocations(in.Locations),
+		Title: cutTitle(in.Title), Kind: in.Kind, Raw: in.Raw, Say: in.Say, Calls: in.Calls, CallCount: in.CallCount,
+		Start: boundContent(decodeContent(in.Start, "")), StartLocations: decodeLocations(in.StartLocations),
+		Content: boundContent(decodeContent(in.Content, printed)), Locations: decodeLocations(in.Locations),
 	}, true
 }
 

@@ -13,6 +13,10 @@ import (
 const (
 	// maxShown bounds one text block, and a call's input, in bytes.
 	maxShown = 16 << 10
+	// maxShownTexts bounds all texts of a stored call, in bytes.
+	maxShownTexts = 2 * maxShown
+	// maxCutMark is how many bytes cutMiddle adds at most.
+	maxCutMark = 64
 	// maxCallTitle bounds a call's title, in characters.
 	maxCallTitle = 200
 	// maxShownString bounds one text in an input that is too long.
@@ -31,6 +35,24 @@ func shownContent(content []Content) []Content {
 		if text, ok := c.(TextContent); ok {
 			out[i] = TextContent{cutMiddle(text.Text, maxShown)}
 		}
+	}
+	return out
+}
+
+// boundContent is stored content as an editor is sent it. What was cut when it was stored stays as it is.
+func boundContent(content []Content) []Content {
+	out := excerpts(content)
+	left := maxShownTexts
+	for i, c := range out {
+		text, ok := c.(TextContent)
+		if !ok {
+			continue
+		}
+		if most := min(maxShown, left); len(text.Text) > most+maxCutMark {
+			text.Text = cutMiddle(text.Text, most)
+			out[i] = text
+		}
+		left = max(left-len(text.Text), 0)
 	}
 	return out
 }

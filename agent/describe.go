@@ -1,0 +1,256 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/providers"
+)
+
+// unquoted is the input within a JSON string: some models and programs write their arguments so. What makes no sense
+// within stays as it is.
+func unquoted(input jsonx.Raw) jsonx.Raw {
+	var text string
+	if input.Kind() != '"' || jsonx.Unmarshal(input, &text) != nil {
+		return input
+	}
+	if within := jsonx.Raw(text); (within.Kind() == '{' || within.Kind() == '[') && jsonx.Valid(within) {
+		return within
+	}
+	return input
+}
+
+// describe makes up how a call looked of which only the input is known, as in files that another program wrote.
+func (r *replay) describe(started *ToolStarted, c providers.ToolCall) {
+	tool := find(r.Tools, c.Name)
+	started.Kind = foreignKind(c.Name)
+	if tool != nil {
+		started.Kind = tool.Spec().Kind
+	}
+	input, err := validInput(c)
+	if err != nil {
+		return
+	}
+	plan := r.planOf(tool, c, input)
+	if plan == nil {
+		args := readForeignArgs(input)
+		if subject := args.subject(); subject != "" {
+			started.Title = cutTitle(c.Name + ": " + strings.Join(strings.Fields(subject), " "))
+		}
+		started.Locations = args.locations(&r.Workspace)
+		if started.Kind == KindExecute && args.Command != "" {
+			started.Content = []Content{TextContent{cutMiddle("$ "+args.Command, maxShown)}}
+		}
+		return
+	}
+	started.Kind = cmp.Or(plan.Kind, started.Kind)
+	started.Content, started.Locations = boundContent(plan.Content), plan.Locations
+	if plan.Title != "" {
+		started.Title = cutTitle(plan.Title)
+	}
+}
+
+// planOf is what a tool says of a call of long ago; nil for nothing.
+func (r *replay) planOf(tool Tool, c providers.ToolCall, input jsonx.Raw) (plan *CallPlan) {
+	if tool == nil {
+		return nil
+	}
+	// The input is another program's, and nothing hangs on the answer.
+	defer func() {
+		if recover() != nil {
+			plan = nil
+		}
+	}()
+	plan, err := tool.Plan(r.ctx, &Call{
+		ID: c.ID, Name: c.Name, Input: input, Workspace: r.Workspace, FS: pastFiles{},
+		Update: func(Progress) {}, SetPlan: func([]PlanEntry) {},
+	})
+	if err != nil {
+		return nil
+	}
+	return plan
+}
+
+// describeEnd makes up how the call's end looked. A call without a result was cut off.
+func (r *replay) describeEnd(ended *ToolEnded, started *ToolStarted, result *providers.Message) {
+	ended.Content, ended.Locations = slices.Clone(started.Content), started.Locations
+	if result == nil {
+		ended.Content = append(ended.Content, TextContent{"The call was interrupted."})
+		return
+	}
+	files := readForeignDetails(result.Details)
+	if !result.IsError {
+		ended.Content = append(ended.Content, files.diffs(&r.Workspace)...)
+	}
+	if places := files.locations(&r.Workspace); places != nil {
+		ended.Locations = places
+	}
+	if text := result.Text(); text != "" {
+		ended.Content = append(ended.Content, TextContent{text})
+	}
+	for _, p := range result.Parts {
+		if img, ok := p.(providers.Image); ok {
+			ended.Content = append(ended.Content, ImageContent{img})
+		}
+	}
+	ended.Content = boundContent(ended.Content)
+}
+
+// foreignKind is the kind of a tool that this program does not have, by the names that others use.
+func foreignKind(name string) ToolKind {
+	switch name {
+	case "read":
+		return KindRead
+	case "write", "edit":
+		return KindEdit
+	case "delete":
+		return KindDelete
+	case "move":
+		return KindMove
+	case "bash", "shell", "exec", "eval", "python":
+		return KindExecute
+	case "search", "find", "grep", "glob", "ast_grep":
+		return KindSearch
+	case "web_search", "fetch":
+		return KindFetch
+	case planTool:
+		return KindThink
+	default:
+		return KindOther
+	}
+}
+
+// foreignArgs are the arguments that say most about a call, whatever the tool.
+type foreignArgs struct{ Path, OldPath, NewPath, Command, Pattern, Query string }
+
+func readForeignArgs(input jsonx.Raw) foreignArgs {
+	text := func(name string) string {
+		var s string
+		if raw := jsonx.Lookup(input, name); raw.Kind() != '"' || jsonx.Unmarshal(raw, &s) != nil {
+			return ""
+		}
+		return s
+	}
+	return foreignArgs{text("path"), text("oldPath"), text("newPath"), text("command"), text("pattern"), text("query")}
+}
+
+func (a *foreignArgs) subject() string { return cmp.Or(a.Path, a.Command, a.Pattern, a.Query) }
+
+func (a *foreignArgs) locations(ws *Workspace) []Location {
+	return locationsOf(ws, a.Path, a.OldPath, a.NewPath)
+}
+
+// maxPlaces bounds the locations of a call that are made up.
+const maxPlaces = 100
+
+func locationsOf(ws *Workspace, paths ...string) []Location {
+	var places []Location
+	for _, path := range paths {
+		if path == "" || len(places) == maxPlaces {
+			continue
+		}
+		l := Location{Path: ws.Resolve(path)}
+		if filepath.IsAbs(l.Path) && !slices.Contains(places, l) {
+			places = append(places, l)
+		}
+	}
+	return places
+}
+
+// foreignDetails is what other programs keep of the files that a call has changed.
+type foreignDetails []foreignFile
+
+type foreignFile struct {
+	Path string  `json:"path"`
+	Old  *string `json:"oldText"`
+	New  *string `json:"newText"`
+}
+
+func readForeignDetails(raw jsonx.Raw) foreignDetails {
+	var one foreignFile
+	if raw.Kind() != '{' || jsonx.Unmarshal(raw, &one) != nil {
+		return nil
+	}
+	var more struct {
+		Files []foreignFile `json:"perFileResults"`
+	}
+	_ = jsonx.Unmarshal(raw, &more) // without them there is one file or none
+	return slices.DeleteFunc(append(more.Files, one), func(f foreignFile) bool { return f.Path == "" })
+}
+
+func (d foreignDetails) diffs(ws *Workspace) []Content {
+	var content []Content
+	for _, f := range d {
+		if f.Old == nil && f.New == nil {
+			continue
+		}
+		diff := DiffContent{Path: ws.Resolve(f.Path), Old: f.Old}
+		if f.New != nil {
+			diff.New = *f.New
+		}
+		content = append(content, diff)
+	}
+	return content
+}
+
+func (d foreignDetails) locations(ws *Workspace) []Location {
+	paths := make([]string, 0, len(d))
+	for _, f := range d {
+		paths = append(paths, f.Path)
+	}
+	return locationsOf(ws, paths...)
+}
+
+// planOfPhases reads a plan of another program, whose steps come in phases.
+func planOfPhases(raw jsonx.Raw) ([]PlanEntry, bool) {
+	var in struct {
+		Phases []struct {
+			Tasks []struct {
+				Content string `json:"content"`
+				Status  string `json:"status"`
+			} `json:"tasks"`
+		} `json:"phases"`
+	}
+	if raw.Kind() != '{' || jsonx.Unmarshal(raw, &in) != nil || in.Phases == nil {
+		return nil, false
+	}
+	entries := []PlanEntry{}
+	for _, phase := range in.Phases {
+		for _, t := range phase.Tasks {
+			e := PlanEntry{Content: t.Content, Status: PlanPending, Priority: PriorityMedium}
+			switch t.Status {
+			case "completed", "abandoned":
+				e.Status = PlanCompleted
+			case "in_progress":
+				e.Status = PlanInProgress
+			}
+			entries = append(entries, e)
+		}
+	}
+	return entries, true
+}
+
+// pastFiles are the files of a call that ran long ago. Nobody knows what was in them; what is there today does not show
+// it, and an editor need not answer before its session/load is answered.
+type pastFiles struct{}
+
+func (pastFiles) ReadFile(context.Context, string) ([]byte, error) { return nil, fs.ErrPermission }
+
+func (pastFiles) WriteFile(context.Context, string, []byte) error { return fs.ErrPermission }
+
+func (pastFiles) Remove(context.Context, string) error { return fs.ErrPermission }
+
+func (pastFiles) Rename(context.Context, string, string) error { return fs.ErrPermission }
+
+func (pastFiles) Stat(context.Context, string) (fs.FileInfo, error) { return nil, fs.ErrPermission }
+
+func (pastFiles) ReadDir(context.Context, string) ([]fs.DirEntry, error) {
+	return nil, fs.ErrPermission
+}
+
+func (pastFiles) RealPath(path string) string { return path }
