@@ -4,11 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/transcript"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/sessions"
 )
@@ -166,35 +167,46 @@ func forkHere(c *commandCall) error {
 }
 
 func dump(c *commandCall) error {
-	text, err := c.transcript(".md")
+	text, err := c.transcript(transcript.Markdown)
 	return c.say(text, err)
 }
 
-// transcript is the conversation in the form that a file name's extension asks for.
-func (c *commandCall) transcript(extension string) (string, error) {
-	history, err := c.session.Transcript()
+// transcript is the conversation in a format.
+func (c *commandCall) transcript(format transcript.Format) (string, error) {
+	branch, err := c.session.Branch()
 	if err != nil {
 		return "", err
 	}
-	if len(history) == 0 {
+	if !slices.ContainsFunc(branch, func(e sessions.Entry) bool { return e.Kind() == sessions.KindMessage }) {
 		return "", errors.New("no messages yet")
 	}
 	snap, err := c.session.Snapshot()
 	if err != nil {
 		return "", err
 	}
-	opts := &sessions.TranscriptOptions{Title: snap.Title, Model: snap.Model.Ref()}
-	if extension == ".html" || extension == ".htm" {
-		return sessions.HTML(history, opts), nil
+	ws := c.session.Workspace()
+	var text strings.Builder
+	err = transcript.Write(&text, &transcript.Session{
+		ID: c.session.ID(), Title: snap.Title, Cwd: ws.Cwd, Directories: ws.Additional, Model: snap.Model.Ref(),
+		Branch: branch, Tools: c.server.opts.Tools(), Models: c.server.knownModel(snap.Model),
+	}, format)
+	return text.String(), err
+}
+
+// knownModel tells what is known of the models that can be used, and of the present one.
+func (s *Server) knownModel(present providers.ModelInfo) func(ref string) (providers.ModelInfo, bool) {
+	known := map[string]providers.ModelInfo{present.Ref(): present}
+	for _, m := range s.opts.Models.Models() {
+		known[m.Ref()] = m
 	}
-	return sessions.Transcript(history, opts), nil
+	return func(ref string) (providers.ModelInfo, bool) { m, ok := known[ref]; return m, ok }
 }
 
 func export(c *commandCall) error {
 	ws := c.session.Workspace()
-	path := c.args
+	path := unquotedPath(c.args)
 	if path == "" {
-		path = "gjc-session-" + c.session.ID() + ".md"
+		path = "gjc-session-" + c.session.ID() + "." + string(transcript.Markdown)
 	}
 	path = ws.Resolve(path)
 	if real := c.entry.files.RealPath(path); !ws.Contains(path) || !within(c.entry.files, &ws, real) {
@@ -205,7 +217,7 @@ func export(c *commandCall) error {
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return c.say("", err)
 	}
-	text, err := c.transcript(strings.ToLower(filepath.Ext(path)))
+	text, err := c.transcript(transcript.FormatOf(path, transcript.Markdown))
 	if err == nil {
 		err = c.entry.files.WriteFile(c, path, []byte(text))
 	}
@@ -213,6 +225,16 @@ func export(c *commandCall) error {
 		return c.say("", fmt.Errorf("exporting the session failed: %w", err))
 	}
 	return c.say("Session exported to: "+path, nil)
+}
+
+// unquotedPath is a path without the quotes that some people put around one with blanks.
+func unquotedPath(s string) string {
+	for _, quote := range []string{`"`, "'", "`"} {
+		if len(s) >= 2 && strings.HasPrefix(s, quote) && strings.HasSuffix(s, quote) {
+			return s[1 : len(s)-1]
+		}
+	}
+	return s
 }
 
 // within reports whether a path behind all links lies in the roots behind theirs.

@@ -94,6 +94,18 @@ func NeedsLLDB(t testing.TB) string {
 	return ""
 }
 
+// NeedsChromium returns the path of Chromium, or of a Chrome. Without one the test skips, or fails in a strict run.
+func NeedsChromium(t testing.TB) string {
+	t.Helper()
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	Skip(t, "neither chromium nor google-chrome is on PATH")
+	return ""
+}
+
 func goTool(t testing.TB, name string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), NeedsTool(t, "go"), "tool", "-modfile="+filepath.Join(ModuleRoot(t), "tools", "go.mod"), "-n", name)

@@ -1,0 +1,247 @@
+package transcript
+
+import (
+	"time"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/sessions"
+)
+
+// document is a session with what is told of it as a whole.
+type document struct {
+	*Session
+	updated time.Time
+	// messages counts prompts and answers.
+	messages int
+	usage    providers.Usage
+	// cost is in US dollars; priced says that the prices of all models that answered are known.
+	cost   float64
+	priced bool
+	plan   []agent.PlanEntry
+	labels map[string]string // by the entry's id
+	points []point
+	window int // of the model that answered last; zero where unknown
+}
+
+// point is a place in the chart of context use.
+type point struct {
+	used       int
+	compaction bool // not an answer, but where the context was made smaller
+}
+
+func newDocument(s *Session) *document {
+	d := &document{Session: s, priced: true, plan: agent.PlanOf(s.Branch), labels: make(map[string]string)}
+	answers := 0
+	for _, e := range s.Branch {
+		ref := e.Ref()
+		if ref.Time.After(d.updated) {
+			d.updated = ref.Time
+		}
+		switch e := e.(type) {
+		case sessions.Label:
+			d.labels[e.TargetID] = e.Label
+		case sessions.Compaction:
+			d.points = append(d.points, point{compaction: true})
+		case sessions.MessageEntry:
+			m := &e.Message
+			if m.Role != providers.RoleTool {
+				d.messages++
+			}
+			if m.Role != providers.RoleAssistant {
+				continue
+			}
+			d.usage = d.usage.Add(m.Usage)
+			if used := m.Usage.Context(); used > 0 {
+				answers++
+				d.points = append(d.points, point{used: used})
+			}
+			if info, ok := d.model(m); ok {
+				d.window = info.ContextWindow
+			}
+			cost, ok := d.costOf(m)
+			d.cost += cost
+			d.priced = d.priced && ok
+		}
+	}
+	d.priced = d.priced && d.cost > 0
+	if answers == 0 {
+		d.points = nil
+	}
+	if d.Created.IsZero() && len(s.Branch) > 0 {
+		created := *s
+		created.Created = s.Branch[0].Ref().Time
+		d.Session = &created
+	}
+	return d
+}
+
+func (d *document) title() string {
+	if d.Title != "" {
+		return d.Title
+	}
+	return "Session"
+}
+
+func (d *document) model(m *providers.Message) (providers.ModelInfo, bool) {
+	if d.Models == nil || m.Model == "" {
+		return providers.ModelInfo{}, false
+	}
+	return d.Models(modelOf(m))
+}
+
+func modelOf(m *providers.Message) string {
+	if m.Provider == "" {
+		return m.Model
+	}
+	return m.Provider + "/" + m.Model
+}
+
+// costOf is what an answer has cost; false where the prices are unknown.
+func (d *document) costOf(m *providers.Message) (float64, bool) {
+	if m.Usage == (providers.Usage{}) {
+		return 0, true
+	}
+	info, ok := d.model(m)
+	if !ok || info.Cost == (providers.Cost{}) {
+		return 0, false
+	}
+	return info.Cost.Of(m.Usage), true
+}
+
+// The kinds of items. They are part of the JSON format.
+const (
+	itemUser           = "user"
+	itemAssistant      = "assistant"
+	itemTool           = "tool" // a result whose call is not in the conversation
+	itemCustom         = "custom"
+	itemCompaction     = "compaction"
+	itemBranchSummary  = "branch_summary"
+	itemModelChange    = "model_change"
+	itemThinkingChange = "thinking_level_change"
+	itemModeChange     = "mode_change"
+	itemNotice         = "notice"
+)
+
+// item is an entry as it is shown, and a member of "messages" in the JSON format.
+type item struct {
+	// ID is the entry's, MessageID the name that an editor knows it by.
+	ID        string    `json:"id,omitzero"`
+	MessageID string    `json:"messageId,omitzero"`
+	Type      string    `json:"type"`
+	Time      time.Time `json:"time,omitzero"`
+	// Label is a name that the user gave the entry.
+	Label string `json:"label,omitzero"`
+	// Model is who answered, or who answers from here on.
+	Model string `json:"model,omitzero"`
+	// Value is the new level or mode, the type of a custom message, or why a compaction was made.
+	Value   string  `json:"value,omitzero"`
+	Content []block `json:"content,omitzero"`
+	// Usage and CostUSD are an answer's.
+	Usage      *usage  `json:"usage,omitzero"`
+	CostUSD    float64 `json:"costUsd,omitzero"`
+	StopReason string  `json:"stopReason,omitzero"`
+	Error      string  `json:"error,omitzero"`
+	// TokensBefore and TokensAfter are how full the window was before a compaction, and about how full it was then.
+	TokensBefore int `json:"tokensBefore,omitzero"`
+	TokensAfter  int `json:"tokensAfter,omitzero"`
+}
+
+// usage is [providers.Usage] in the JSON format; context is how full the window was behind the answer.
+type usage struct {
+	Input      int `json:"input"`
+	Output     int `json:"output"`
+	CacheRead  int `json:"cacheRead"`
+	CacheWrite int `json:"cacheWrite"`
+	Thinking   int `json:"thinking,omitzero"`
+	Context    int `json:"context,omitzero"`
+}
+
+func usageOf(u providers.Usage) *usage {
+	return &usage{u.Input, u.Output, u.CacheRead, u.CacheWrite, u.Thinking, 0}
+}
+
+// The types of blocks. They are part of the JSON format.
+const (
+	blockText    = "text"
+	blockThought = "thought"
+	blockImage   = "image"
+	blockDiff    = "diff"
+	blockLink    = "link"
+	blockCall    = "tool_call"
+	blockPlan    = "plan"
+)
+
+// block is a piece of an item, or of a call's content.
+type block struct {
+	Type string `json:"type"`
+	// Of a text or a thought.
+	Text string `json:"text,omitzero"`
+	// Of an image. Data is base64 in JSON.
+	MIMEType string `json:"mimeType,omitzero"`
+	Data     []byte `json:"data,omitempty"`
+	// Of a diff. A file that was not there before has no oldText.
+	Path    string  `json:"path,omitzero"`
+	OldText *string `json:"oldText,omitzero"`
+	NewText *string `json:"newText,omitzero"`
+	// Of a link.
+	URI string `json:"uri,omitzero"`
+	// Of a call; the name is a link's too.
+	CallID    string     `json:"toolCallId,omitzero"`
+	Name      string     `json:"name,omitzero"`
+	Title     string     `json:"title,omitzero"`
+	Kind      string     `json:"kind,omitzero"`
+	Status    string     `json:"status,omitzero"`
+	Input     jsonx.Raw  `json:"input,omitzero"`
+	Content   []block    `json:"content,omitzero"`
+	Locations []location `json:"locations,omitzero"`
+	Output    jsonx.Raw  `json:"output,omitzero"`
+	// Of a plan.
+	Entries []planEntry `json:"entries,omitzero"`
+}
+
+type location struct {
+	Path string `json:"path"`
+	Line int    `json:"line,omitzero"`
+}
+
+type planEntry struct {
+	Content  string `json:"content"`
+	Status   string `json:"status"`
+	Priority string `json:"priority"`
+}
+
+func planBlock(plan []agent.PlanEntry) block {
+	b := block{Type: blockPlan, Entries: []planEntry{}}
+	for _, e := range plan {
+		b.Entries = append(b.Entries, planEntry{e.Content, string(e.Status), string(e.Priority)})
+	}
+	return b
+}
+
+func contentBlocks(content []agent.Content) []block {
+	var all []block
+	for _, c := range content {
+		switch c := c.(type) {
+		case agent.TextContent:
+			all = append(all, block{Type: blockText, Text: c.Text})
+		case agent.DiffContent:
+			all = append(all, block{Type: blockDiff, Path: c.Path, OldText: c.Old, NewText: &c.New})
+		case agent.LinkContent:
+			all = append(all, block{Type: blockLink, URI: c.URI, Name: c.Name})
+		case agent.ImageContent:
+			all = append(all, block{Type: blockImage, MIMEType: c.Image.MIMEType, Data: c.Image.Data})
+		default: // a terminal is gone with its process
+		}
+	}
+	return all
+}
+
+func locationsOf(places []agent.Location) []location {
+	var all []location
+	for _, l := range places {
+		all = append(all, location(l))
+	}
+	return all
+}

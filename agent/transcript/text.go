@@ -1,0 +1,170 @@
+package transcript
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/providers"
+)
+
+// fact is a line of what is told of the session as a whole.
+type fact struct{ name, value string }
+
+func (d *document) facts() []fact {
+	var all []fact
+	add := func(name, value string) {
+		if value != "" {
+			all = append(all, fact{name, oneLine(value)})
+		}
+	}
+	add("Session", d.ID)
+	add("Directory", d.Cwd)
+	for _, dir := range d.Directories {
+		add("Further directory", dir)
+	}
+	add("Forked from", d.Parent)
+	add("Model", d.Model)
+	add("Created", stamp(d.Created))
+	add("Updated", stamp(d.updated))
+	add("Messages", strconv.Itoa(d.messages))
+	if d.usage != (providers.Usage{}) {
+		add("Tokens", tokensText(usageOf(d.usage)))
+	}
+	if d.priced {
+		add("Cost", costText(d.cost))
+	}
+	return all
+}
+
+func tokensText(u *usage) string {
+	text := grouped(u.Input) + " in, " + grouped(u.Output) + " out"
+	if u.CacheRead > 0 || u.CacheWrite > 0 {
+		text += ", " + grouped(u.CacheRead) + " from and " + grouped(u.CacheWrite) + " to the cache"
+	}
+	return text
+}
+
+// usageText is what an answer has used; empty where that is unknown.
+func usageText(it *item) string {
+	if it.Usage == nil {
+		return ""
+	}
+	text := tokensText(it.Usage)
+	if it.CostUSD > 0 {
+		text += ", " + costText(it.CostUSD)
+	}
+	return text
+}
+
+func costText(usd float64) string { return fmt.Sprintf("$%.4f", usd) }
+
+// grouped writes a number with spaces between the thousands.
+func grouped(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "\u202f" + s[i:]
+	}
+	return s
+}
+
+// changeText says what is different from here on; empty for an item that is no change.
+func (it *item) changeText() string {
+	switch it.Type {
+	case itemModelChange:
+		return "Model: " + it.Model
+	case itemThinkingChange:
+		return "Thinking: " + it.Value
+	case itemModeChange:
+		return "Mode: " + it.Value
+	default:
+		return ""
+	}
+}
+
+// speaker is the heading of an item.
+func (it *item) speaker() string {
+	switch it.Type {
+	case itemAssistant:
+		if it.Model != "" {
+			return "Assistant (" + it.Model + ")"
+		}
+		return "Assistant"
+	case itemTool:
+		return "Tool"
+	case itemCustom:
+		if it.Value != "" {
+			return "Message (" + it.Value + ")"
+		}
+		return "Message"
+	default:
+		return "User"
+	}
+}
+
+// compactionText is the heading of a compaction.
+func (it *item) compactionText() string {
+	text := "The conversation so far was compacted"
+	if it.TokensBefore > 0 {
+		text += ", at " + grouped(it.TokensBefore) + " tokens"
+	}
+	if it.TokensAfter > 0 {
+		text += ", to about " + grouped(it.TokensAfter)
+	}
+	return text
+}
+
+// text is what an item says, without its other blocks.
+func (it *item) text() string {
+	var s strings.Builder
+	for i := range it.Content {
+		if b := &it.Content[i]; b.Type == blockText {
+			s.WriteString(b.Text)
+		}
+	}
+	return s.String()
+}
+
+// readable indents JSON and leaves alone what is none.
+func readable(input jsonx.Raw) string {
+	indented := append(jsonx.Raw(nil), input...)
+	if !jsonx.Valid(indented) || indented.Indent() != nil {
+		return string(input)
+	}
+	return string(indented)
+}
+
+// callInput is a call's input to read; empty for none.
+func (b *block) callInput() string {
+	if text := strings.TrimSpace(readable(b.Input)); text != "{}" {
+		return text
+	}
+	return ""
+}
+
+func stamp(at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return at.UTC().Format("2006-01-02 15:04:05 UTC")
+}
+
+func imageText(b *block) string {
+	return oneLine(fmt.Sprintf("[image: %s, %d bytes]", b.MIMEType, len(b.Data)))
+}
+
+func (l location) String() string {
+	if l.Line > 0 {
+		return l.Path + ":" + strconv.Itoa(l.Line)
+	}
+	return l.Path
+}
+
+// clean replaces what no text file has.
+func clean(s string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(s, "\ufffd"), "\x00", "\ufffd")
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

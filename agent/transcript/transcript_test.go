@@ -1,0 +1,214 @@
+package transcript_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gajae-code/gjc/agent/transcript"
+	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/testenv"
+	"github.com/gajae-code/gjc/providers"
+)
+
+func written(t testing.TB, s *transcript.Session, f transcript.Format) string {
+	t.Helper()
+	var b strings.Builder
+	if err := transcript.Write(&b, s, f); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestWrite_Golden(t *testing.T) {
+	for _, f := range []transcript.Format{transcript.HTML, transcript.Markdown, transcript.JSON} {
+		path := filepath.Join("testdata", "conversation.golden."+string(f))
+		got := written(t, conversation(), f)
+		if testenv.Update() {
+			if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), got); diff != "" {
+			t.Errorf("%s (-want +got), rewrite it with -update:\n%s", path, diff)
+		}
+	}
+}
+
+// What each format has to tell.
+func TestWrite_TellsEverything(t *testing.T) {
+	for f, want := range map[transcript.Format][]string{
+		transcript.HTML: {
+			"<h1>Fix &lt;the&gt; test</h1>", "/w/lib", `<span class="add">+// count is &lt;right&gt;.`, `<span class="del">-	return n - 1`,
+			"<table>", `<td class="right">0</td>`, `<li class="task"><span class="box done">☑</span> reproduce`, "<del>not</del>",
+			`<a href="https://example.com/a?b=1&amp;c=2"`, `<span class="k">func</span>`, `<span class="c"># the same</span>`,
+			`<details class="call failed">`, "The call was interrupted.", "The turn was interrupted.", "Background job 1", "Mode: plan", "Thinking: low",
+			`<span class="label">the fix</span>`, "compacted, at 48\u202f000 tokens, to about 8\u202f000", "<strong>lines.go</strong>", "Stopped: the connection &lt;broke&gt;",
+			`<img alt="" src="data:image/png;base64,`, "[image: image/svg+xml, 21 bytes]", `class="cutline"`, "of 100\u202f000 (15 %)", "$0.0",
+		},
+		transcript.Markdown: {
+			"# Fix <the> test", "- Further directory: /w/lib", "### Tool call: Edit lines.go", "```diff\n", "+// count is <right>.", "- [ ] Fix <it> (in progress)",
+			"> *Thinking*\n>\n> First I *look*.", "*Mode: plan*", "[the fix]", "**Stopped:** the connection <broke>", "**The turn was interrupted.", "*Tokens: ",
+		},
+		transcript.JSON: {
+			`"toolCallId":"c2"`, `"oldText":"package lines`, `"status":"failed"`, `"type":"compaction"`, `"tokensBefore":48000,"tokensAfter":8000`, `"costUsd":`, `"label":"the fix"`,
+		},
+	} {
+		got := written(t, conversation(), f)
+		for _, s := range want {
+			if !strings.Contains(got, s) {
+				t.Errorf("%s lacks %q", f, s)
+			}
+		}
+		for _, s := range []string{"hidden words", "href=\"javascript", "<script"} {
+			if strings.Contains(strings.ToLower(got), s) && (f == transcript.HTML || s == "hidden words") {
+				t.Errorf("%s has %q", f, s)
+			}
+		}
+	}
+}
+
+// The JSON is one object that others can rely on.
+func TestWrite_JSONShape(t *testing.T) {
+	var got struct {
+		Session struct {
+			ID      string `json:"id"`
+			Title   string `json:"title"`
+			Cwd     string `json:"cwd"`
+			Model   string `json:"model"`
+			Created string `json:"created"`
+			Updated string `json:"updated"`
+			Usage   struct {
+				Input  int `json:"input"`
+				Output int `json:"output"`
+			} `json:"usage"`
+			MessageCount int `json:"messageCount"`
+			Plan         []struct {
+				Content string `json:"content"`
+				Status  string `json:"status"`
+			} `json:"plan"`
+		} `json:"session"`
+		Messages []struct {
+			ID        string `json:"id"`
+			MessageID string `json:"messageId"`
+			Type      string `json:"type"`
+			Content   []struct {
+				Type  string    `json:"type"`
+				Text  string    `json:"text"`
+				Input jsonx.Raw `json:"input"`
+				Data  []byte    `json:"data"`
+			} `json:"content"`
+		} `json:"messages"`
+	}
+	if err := jsonx.Unmarshal([]byte(written(t, conversation(), transcript.JSON)), &got); err != nil {
+		t.Fatal(err)
+	}
+	s := got.Session
+	if s.ID == "" || s.Title != "Fix <the>\ntest" || s.Cwd != "/w/demo" || s.Model != "acme/m1" || s.Created == "" || s.Updated <= s.Created {
+		t.Errorf("session %+v", s)
+	}
+	if s.Usage.Input != 11500 || s.Usage.Output != 500 || s.MessageCount != 8 || len(s.Plan) != 3 || s.Plan[0].Status != "completed" {
+		t.Errorf("session %+v", s)
+	}
+	var types []string
+	for _, m := range got.Messages {
+		types = append(types, m.Type)
+		if m.Type == "assistant" && m.MessageID != m.ID {
+			t.Errorf("message %s is called %q", m.ID, m.MessageID)
+		}
+	}
+	want := []string{
+		"model_change", "thinking_level_change", "user", "assistant", "assistant", "user", "assistant", "assistant", "compaction", "branch_summary",
+		"custom", "mode_change", "assistant", "assistant", "notice",
+	}
+	if diff := cmp.Diff(want, types); diff != "" {
+		t.Errorf("types (-want +got):\n%s", diff)
+	}
+	ask := got.Messages[2].Content
+	if len(ask) != 3 || ask[0].Type != "text" || !bytes.Equal(ask[1].Data, picture().Data) {
+		t.Errorf("the prompt has %d blocks", len(ask))
+	}
+	answer := got.Messages[3].Content
+	if len(answer) != 5 || answer[0].Text != "First I *look*.\n\nThen I think." || answer[1].Text != "I will look." || answer[3].Type != "plan" || string(answer[4].Input) != `{"path":"lines.go"}` {
+		t.Errorf("the answer is %+v", answer)
+	}
+}
+
+func TestWrite_Nothing(t *testing.T) {
+	for _, f := range []transcript.Format{transcript.HTML, transcript.Markdown, transcript.JSON} {
+		if got := written(t, new(transcript.Session), f); got == "" || strings.Contains(got, "0001-01-01") || strings.Contains(got, "<svg") {
+			t.Errorf("%s: %s", f, got)
+		}
+	}
+	if err := transcript.Write(new(bytes.Buffer), conversation(), "pdf"); err == nil {
+		t.Error("an unknown format is written")
+	}
+}
+
+func TestFormat(t *testing.T) {
+	for path, want := range map[string]transcript.Format{
+		"a.html": transcript.HTML, "a.HTM": transcript.HTML, "b.md": transcript.Markdown, "c.json": transcript.JSON, "d.txt": "?", "e": "?",
+	} {
+		if got := transcript.FormatOf(path, "?"); got != want {
+			t.Errorf("%s: %q, want %q", path, got, want)
+		}
+	}
+	if _, err := transcript.ParseFormat("pdf"); err == nil || !strings.Contains(err.Error(), "html, md and json") {
+		t.Errorf("pdf: %v", err)
+	}
+}
+
+var errFull = errors.New("no space left on device")
+
+// failing takes so many bytes.
+type failing struct {
+	left  int
+	calls int
+}
+
+func (w *failing) Write(p []byte) (int, error) {
+	w.calls++
+	if w.left -= len(p); w.left < 0 {
+		return 0, errFull
+	}
+	return len(p), nil
+}
+
+// A writer that fails is told, and not bothered with the rest.
+func TestWrite_Fails(t *testing.T) {
+	s := conversation()
+	for range 200 {
+		s.Branch = append(s.Branch, conversation().Branch...)
+	}
+	for _, f := range []transcript.Format{transcript.HTML, transcript.Markdown, transcript.JSON} {
+		w := &failing{left: 100_000}
+		if err := transcript.Write(w, s, f); !errors.Is(err, errFull) {
+			t.Errorf("%s: %v", f, err)
+		}
+		if w.calls > 3 {
+			t.Errorf("%s: %d writes behind the failure", f, w.calls)
+		}
+	}
+}
+
+// Prices that are not known are not made up.
+func TestWrite_UnknownPrices(t *testing.T) {
+	s := conversation()
+	s.Models = nil
+	if got := written(t, s, transcript.HTML); strings.Contains(got, "$0.") || !strings.Contains(got, "at most 48\u202f000") {
+		t.Error("there is a price without a price list, or no chart without a window")
+	}
+	s.Models = func(string) (providers.ModelInfo, bool) { return providers.ModelInfo{ContextWindow: 100}, true }
+	if got := written(t, s, transcript.HTML); strings.Contains(got, "Cost") {
+		t.Error("there is a price without a price list")
+	}
+}
