@@ -86,7 +86,7 @@ func newRoot(h *host, opts *options) *cobra.Command {
 	f.BoolVar(&opts.noLSP, "no-lsp", false, "use no language servers")
 	f.BoolVar(&opts.terminalAuth, strings.TrimPrefix(server.TerminalAuthFlag, "--"), false, "ask for an API key on this terminal and end")
 	root.Flags().StringVar(&opts.mode, "mode", "", "\"acp\" is the same as the command acp")
-	root.AddCommand(newACP(h, opts), newDemo(h, opts), newDoctor(h, opts), newLogin(h, opts), newLogout(h, opts), newModels(h, opts), newTrust(h, opts), newVersion(h))
+	root.AddCommand(newACP(h, opts), newDemo(h, opts), newDoctor(h, opts), newLogin(h, opts), newLogout(h, opts), newModels(h, opts), newSessions(h, opts), newTrust(h, opts), newVersion(h))
 	for _, cmd := range append(root.Commands(), root) {
 		// Editors add the flag to whatever they start the agent with.
 		run := cmd.RunE

@@ -1,0 +1,277 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/trust"
+	"github.com/gajae-code/gjc/sessions"
+)
+
+func newSessions(h *host, opts *options) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "sessions",
+		Short: "List, read, export and delete stored sessions",
+		Long: "sessions looks after the stored conversations. It reads them without locking them, so it works while an editor has them open, " +
+			"on a disk that can not be written, and when a session's directory is gone. A session is named by its id, or by the beginning of it (four characters or more) where that fits one session.",
+		Args: usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newSessionsList(h, opts), newSessionsShow(h, opts), newSessionsExport(h, opts), newSessionsDelete(h, opts))
+	return cmd
+}
+
+// sessionStore returns the stored sessions of the command line's agent directory.
+func (h *host) sessionStore(opts *options) (*sessions.Store, error) {
+	dir, err := h.agentDir(opts.agentDir)
+	if err != nil {
+		return nil, err
+	}
+	return h.store(dir), nil
+}
+
+// sessionsPage is how many sessions are read at a time.
+const sessionsPage = 500
+
+// eachSession calls fn with the sessions, the one that was written last first, until fn returns false.
+func eachSession(ctx context.Context, store *sessions.Store, list sessions.ListOptions, fn func(*sessions.Info) (bool, error)) error {
+	list.Limit = sessionsPage
+	for {
+		page, err := store.List(ctx, list)
+		if err != nil {
+			return err
+		}
+		for i := range page.Sessions {
+			if more, err := fn(&page.Sessions[i]); err != nil || !more {
+				return err
+			}
+		}
+		if page.Next == "" {
+			return nil
+		}
+		list.Cursor = page.Next
+	}
+}
+
+const (
+	// minPrefix is how much of an id is enough to look for it, maxCandidates how many are named of those that fit.
+	minPrefix     = 4
+	maxCandidates = 20
+)
+
+// findSession returns the id of the session that is called so: the id, or the beginning of one.
+func findSession(ctx context.Context, store *sessions.Store, name string) (string, error) {
+	_, err := store.Info(ctx, name)
+	if err == nil {
+		return name, nil
+	}
+	if !errors.Is(err, sessions.ErrNotFound) {
+		return "", err
+	}
+	unknown := fmt.Errorf(`there is no session %s; "gjc sessions list --all" lists them`, trust.Printable(name))
+	if len(name) < minPrefix {
+		return "", unknown
+	}
+	var found []string
+	var lines strings.Builder
+	err = eachSession(ctx, store, sessions.ListOptions{Archived: sessions.ArchivedInclude}, func(info *sessions.Info) (bool, error) {
+		if strings.HasPrefix(info.ID, name) {
+			found = append(found, info.ID)
+			if len(found) <= maxCandidates {
+				fmt.Fprintf(&lines, "\n  %s  %s", trust.Printable(info.ID), trust.Printable(info.Title))
+			}
+		}
+		return true, nil
+	})
+	switch {
+	case err != nil:
+		return "", err
+	case len(found) == 0:
+		return "", unknown
+	case len(found) > maxCandidates:
+		fmt.Fprintf(&lines, "\n  and %d more", len(found)-maxCandidates)
+	case len(found) == 1:
+		return found[0], nil
+	}
+	return "", fmt.Errorf("%s fits %d sessions; say more of the id:%s", trust.Printable(name), len(found), lines.String())
+}
+
+// listedSession is a session in the output of "list --json".
+type listedSession struct {
+	ID                    string    `json:"id"`
+	Title                 string    `json:"title"`
+	Cwd                   string    `json:"cwd"`
+	AdditionalDirectories []string  `json:"additionalDirectories,omitempty"`
+	ParentSession         string    `json:"parentSession,omitzero"`
+	MessageCount          *int      `json:"messageCount,omitzero"` // absent where the file is too large to be counted
+	Size                  int64     `json:"size"`
+	CreatedAt             time.Time `json:"createdAt,omitzero"`
+	UpdatedAt             time.Time `json:"updatedAt"`
+	Archived              bool      `json:"archived,omitzero"`
+	Path                  string    `json:"path"`
+}
+
+func newSessionsList(h *host, opts *options) *cobra.Command {
+	var cwd string
+	var all, asJSON, archived bool
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the sessions of this directory, the newest first",
+		Args:  usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if all && cwd != "" {
+				return fmt.Errorf("%w: say --cwd or --all", errUsage)
+			}
+			store, err := h.sessionStore(opts)
+			if err != nil {
+				return err
+			}
+			list := sessions.ListOptions{}
+			if !all {
+				if list.Cwd, err = filepath.Abs(cwd); err != nil {
+					return err
+				}
+			}
+			if archived {
+				list.Archived = sessions.ArchivedOnly
+			}
+			if asJSON {
+				return h.listSessionsJSON(cmd.Context(), store, list)
+			}
+			return h.listSessions(cmd.Context(), store, list)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&cwd, "cwd", "", "list the sessions of this directory")
+	f.BoolVar(&all, "all", false, "list the sessions of all directories")
+	f.BoolVar(&archived, "archived", false, "list the archived sessions instead")
+	f.BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func (h *host) listSessions(ctx context.Context, store *sessions.Store, list sessions.ListOptions) error {
+	w := tabwriter.NewWriter(h.stdout, 0, 8, 2, ' ', 0)
+	n := 0
+	err := eachSession(ctx, store, list, func(info *sessions.Info) (bool, error) {
+		if n == 0 {
+			fmt.Fprintln(w, "ID\tTITLE\tMESSAGES\tSIZE\tUPDATED\tDIRECTORY")
+		}
+		n++
+		messages := "?"
+		if info.Messages >= 0 {
+			messages = strconv.Itoa(info.Messages)
+		}
+		title := info.Title
+		if title == "" {
+			title = "-"
+		}
+		_, err := fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", trust.Printable(info.ID), trust.Printable(title), messages,
+			byteCount(info.Size), info.UpdatedAt.Local().Format("2006-01-02 15:04"), trust.Printable(info.Cwd))
+		return true, err
+	})
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		switch {
+		case list.Cwd != "":
+			fmt.Fprintf(h.stdout, "There are no sessions of %s. With --all those of all directories are listed.\n", trust.Printable(list.Cwd))
+		default:
+			fmt.Fprintln(h.stdout, "There are no sessions.")
+		}
+	}
+	return w.Flush()
+}
+
+// listSessionsJSON prints an array with a session on each line.
+func (h *host) listSessionsJSON(ctx context.Context, store *sessions.Store, list sessions.ListOptions) error {
+	before := "["
+	err := eachSession(ctx, store, list, func(info *sessions.Info) (bool, error) {
+		s := listedSession{
+			ID: info.ID, Title: info.Title, Cwd: info.Cwd, AdditionalDirectories: info.AdditionalDirectories,
+			ParentSession: info.ParentSession, Size: info.Size, CreatedAt: info.CreatedAt.UTC(), UpdatedAt: info.UpdatedAt.UTC(),
+			Archived: info.Archived, Path: info.Path,
+		}
+		if info.Messages >= 0 {
+			s.MessageCount = &info.Messages
+		}
+		text, err := jsonx.Marshal(s)
+		if err != nil {
+			return false, err
+		}
+		_, err = fmt.Fprintf(h.stdout, "%s%s", before, text)
+		before = ",\n"
+		return true, err
+	})
+	if err != nil {
+		return err
+	}
+	if before == "[" {
+		_, err = io.WriteString(h.stdout, before)
+	}
+	if err == nil {
+		_, err = io.WriteString(h.stdout, "]\n")
+	}
+	return err
+}
+
+func byteCount(n int64) string {
+	switch {
+	case n < 1<<10:
+		return strconv.FormatInt(n, 10) + " B"
+	case n < 1<<20:
+		return fmt.Sprintf("%.1f KB", float64(n)/(1<<10))
+	default:
+		return fmt.Sprintf("%.1f MB", float64(n)/(1<<20))
+	}
+}
+
+func newSessionsDelete(h *host, opts *options) *cobra.Command {
+	return &cobra.Command{
+		Use:   "delete id...",
+		Short: "Delete sessions with all that belongs to them",
+		Long:  "delete removes sessions for good, with what was kept beside them. It wants whole ids and asks nothing. A session that is open somewhere stays. If one of the ids names no session, none is deleted.",
+		Args:  usageArgs(cobra.MinimumNArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			store, err := h.sessionStore(opts)
+			if err != nil {
+				return err
+			}
+			titles := make([]string, len(args))
+			for i, id := range args {
+				info, err := store.Info(cmd.Context(), id)
+				switch _, damaged := errors.AsType[*sessions.CorruptError](err); {
+				case err == nil:
+					titles[i] = info.Title
+				case damaged: // it can be deleted all the same
+				case errors.Is(err, sessions.ErrNotFound):
+					if whole, ferr := findSession(cmd.Context(), store, id); ferr == nil {
+						return fmt.Errorf("nothing is deleted: say the whole id, %s", trust.Printable(whole))
+					}
+					return fmt.Errorf(`nothing is deleted: there is no session %s; "gjc sessions list --all" lists them`, trust.Printable(id))
+				default:
+					return fmt.Errorf("nothing is deleted: %w", err)
+				}
+			}
+			var errs []error
+			for i, id := range args {
+				if err := store.Delete(cmd.Context(), id); err != nil {
+					errs = append(errs, err)
+					continue
+				}
+				fmt.Fprintf(h.stdout, "Deleted %s %s\n", id, trust.Printable(titles[i]))
+			}
+			return errors.Join(errs...)
+		},
+	}
+}

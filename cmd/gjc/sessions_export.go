@@ -1,0 +1,267 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gajae-code/gjc/agent/tools"
+	"github.com/gajae-code/gjc/agent/transcript"
+	"github.com/gajae-code/gjc/internal/trust"
+	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/sessions"
+)
+
+// viewSession opens a stored session to be read. The caller closes it.
+func (h *host) viewSession(ctx context.Context, opts *options, name string) (*sessions.Log, error) {
+	store, err := h.sessionStore(opts)
+	if err != nil {
+		return nil, err
+	}
+	id, err := findSession(ctx, store, name)
+	if err != nil {
+		return nil, err
+	}
+	log, err := store.View(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range log.Notices() {
+		fmt.Fprintln(h.stderr, "note:", trust.Printable(n))
+	}
+	return log, nil
+}
+
+// transcriptOf is a stored session to be written.
+func (h *host) transcriptOf(ctx context.Context, opts *options, log *sessions.Log) (*transcript.Session, error) {
+	s, err := transcript.Stored(log)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := h.agentDir(opts.agentDir)
+	if err != nil {
+		return nil, err
+	}
+	s.Tools = tools.All()
+	models := h.registry(dir, opts, func(string) {})
+	defer models.Close()
+	_ = models.Load(ctx) // without it there are no windows and prices to tell
+	known := make(map[string]providers.ModelInfo)
+	for _, m := range models.All() {
+		known[m.Ref()] = m
+	}
+	s.Models = func(ref string) (providers.ModelInfo, bool) { m, ok := known[ref]; return m, ok }
+	return s, nil
+}
+
+func newSessionsShow(h *host, opts *options) *cobra.Command {
+	entries := false
+	cmd := &cobra.Command{
+		Use:   "show id",
+		Short: "Print a session as Markdown",
+		Args:  usageArgs(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			log, err := h.viewSession(cmd.Context(), opts, args[0])
+			if err != nil {
+				return err
+			}
+			defer func() { _ = log.Close() }() // it was only read
+			out := &terminalText{w: bufio.NewWriter(h.stdout)}
+			if entries {
+				err = showEntries(out, log)
+			} else {
+				var s *transcript.Session
+				if s, err = h.transcriptOf(cmd.Context(), opts, log); err == nil {
+					err = transcript.Write(out, s, transcript.Markdown)
+				}
+			}
+			return errors.Join(err, out.w.Flush())
+		},
+	}
+	cmd.Flags().BoolVar(&entries, "entries", false, "list the entries of all branches instead; those of the present one have a star")
+	return cmd
+}
+
+// showEntries lists the tree of a session.
+func showEntries(out io.Writer, log *sessions.Log) error {
+	all, err := log.Entries()
+	if err != nil {
+		return err
+	}
+	branch, err := log.Branch()
+	if err != nil {
+		return err
+	}
+	active, labels := make(map[string]bool), log.Labels()
+	for _, e := range branch {
+		active[e.Ref().ID] = true
+	}
+	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "\tID\tPARENT\tKIND\tLABEL\tWORDS")
+	for _, e := range all {
+		ref := e.Ref()
+		mark, parent := "", ref.ParentID
+		if active[ref.ID] {
+			mark = "*"
+		}
+		if parent == "" {
+			parent = "-"
+		}
+		kind, words := string(e.Kind()), firstWords(e)
+		if m, ok := e.(sessions.MessageEntry); ok {
+			kind = m.Role
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", mark, trust.Printable(ref.ID), trust.Printable(parent), trust.Printable(kind),
+			trust.Printable(labels[ref.ID]), trust.Printable(words))
+	}
+	return w.Flush()
+}
+
+// maxWords is how many characters of an entry are listed.
+const maxWords = 60
+
+// firstWords is what an entry begins with.
+func firstWords(e sessions.Entry) string {
+	text := ""
+	switch e := e.(type) {
+	case sessions.MessageEntry:
+		text = e.Message.Text()
+		for _, c := range e.Message.ToolCalls() {
+			text += " [" + c.Name + "]"
+		}
+	case sessions.CustomMessage:
+		text = (&providers.Message{Parts: e.Parts}).Text()
+	case sessions.ModelChange:
+		text = e.Model
+	case sessions.ThinkingChange:
+		text = string(e.Level)
+	case sessions.ModeChange:
+		text = e.Mode
+	case sessions.Compaction:
+		text = e.Summary
+	case sessions.BranchSummary:
+		text = e.Summary
+	case sessions.Label:
+		text = e.TargetID + " " + e.Label
+	case sessions.Custom:
+		text = e.CustomType
+	default:
+	}
+	if r := []rune(text); len(r) > 4*maxWords {
+		text = string(r[:4*maxWords])
+	}
+	text = strings.Join(strings.Fields(text), " ")
+	if r := []rune(text); len(r) > maxWords {
+		return string(r[:maxWords-1]) + "…"
+	}
+	return text
+}
+
+// terminalText keeps what was said in a conversation from giving orders to the terminal.
+type terminalText struct{ w *bufio.Writer }
+
+func (t *terminalText) Write(p []byte) (int, error) {
+	for rest := p; len(rest) > 0; {
+		// A character that is cut between two writes has no control in it.
+		r, n := utf8.DecodeRune(rest)
+		switch {
+		case r == '\n' || r == '\t' || r == utf8.RuneError && n == 1 && rest[0] >= utf8.RuneSelf:
+			_ = t.w.WriteByte(rest[0])
+		case r < ' ' || r >= 0x7f && r < 0xa0:
+			_, _ = t.w.WriteRune(utf8.RuneError)
+		default:
+			_, _ = t.w.Write(rest[:n])
+		}
+		rest = rest[n:]
+	}
+	_, err := t.w.Write(nil) // the writer keeps its first error
+	return len(p), err
+}
+
+func newSessionsExport(h *host, opts *options) *cobra.Command {
+	var file, format string
+	force := false
+	cmd := &cobra.Command{
+		Use:   "export id",
+		Short: "Write a session to a file, as an HTML page, Markdown or JSON",
+		Long:  "export writes a session to a file: one HTML page that needs nothing else, Markdown, or JSON. Without --output the file is gjc-session-<id>.html in this directory; - is the standard output. The format is that of --format, else of the file's name.",
+		Args:  usageArgs(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			want := transcript.FormatOf(file, transcript.HTML)
+			if format != "" {
+				var err error
+				if want, err = transcript.ParseFormat(format); err != nil {
+					return fmt.Errorf("%w: %w", errUsage, err)
+				}
+			}
+			log, err := h.viewSession(cmd.Context(), opts, args[0])
+			if err != nil {
+				return err
+			}
+			defer func() { _ = log.Close() }() // it was only read
+			s, err := h.transcriptOf(cmd.Context(), opts, log)
+			if err != nil {
+				return err
+			}
+			if file == "-" {
+				return transcript.Write(h.stdout, s, want)
+			}
+			if file == "" {
+				file = "gjc-session-" + log.ID() + "." + string(want)
+			}
+			path, err := filepath.Abs(file)
+			if err != nil {
+				return err
+			}
+			if err := writeExport(path, force, func(w io.Writer) error { return transcript.Write(w, s, want) }); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(h.stdout, "Exported to %s\n", trust.Printable(path))
+			return err
+		},
+	}
+	f := cmd.Flags()
+	f.StringVarP(&file, "output", "o", "", "write to this file; - is the standard output")
+	f.StringVar(&format, "format", "", "html, md or json")
+	f.BoolVar(&force, "force", false, "replace a file that is there")
+	return cmd
+}
+
+// writeExport writes a file in one step: a reader sees all of it or nothing. Without force a file that is there stays.
+func writeExport(path string, force bool, write func(io.Writer) error) (err error) {
+	there := fmt.Errorf("%s is there already; name another file with -o, or say --force", trust.Printable(path))
+	if _, err := os.Lstat(path); err == nil && !force {
+		return there
+	}
+	temp, err := os.CreateTemp(filepath.Dir(path), ".gjc-export-*.tmp")
+	if err != nil {
+		return fmt.Errorf("exporting the session: %w", err)
+	}
+	defer func() { _ = os.Remove(temp.Name()) }() // it is gone if it was renamed
+	if err := errors.Join(write(temp), temp.Close()); err != nil {
+		return fmt.Errorf("exporting the session to %s: %w", path, err)
+	}
+	if !force {
+		switch err := os.Link(temp.Name(), path); {
+		case err == nil:
+			return nil
+		case errors.Is(err, fs.ErrExist):
+			return there
+		default: // a file system without links
+		}
+	}
+	if err := os.Rename(temp.Name(), path); err != nil {
+		return fmt.Errorf("exporting the session: %w", err)
+	}
+	return nil
+}
