@@ -87,7 +87,7 @@ func (st *state) scale() float64 {
 // guessed takes note of a conversation that is another than the one that was measured, and returns its estimate.
 func (st *state) guessed() int {
 	st.usage = providers.Usage{Input: int(float64(st.overhead+st.estimate(st.history)) * st.scale())}
-	st.measured = len(st.history)
+	st.measured, st.tight = len(st.history), 0
 	return st.usage.Input
 }
 

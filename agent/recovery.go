@@ -44,6 +44,9 @@ func (t *Turn) ask(ctx context.Context) (*providers.Message, error) {
 		if err == nil || ctx.Err() != nil || !overflowed(err) {
 			return msg, err
 		}
+		if t.remodelled() && tried < deepest {
+			continue // the user has chosen another model meanwhile
+		}
 		if promoted, perr := t.promote(ctx); promoted {
 			continue
 		} else if perr != nil {
@@ -70,6 +73,16 @@ func (t *Turn) ask(ctx context.Context) (*providers.Message, error) {
 	}
 }
 
+// remodelled reports whether the session has another model than the last request.
+func (t *Turn) remodelled() bool {
+	is := false
+	_ = t.do(func(st *state) error { // a turn that is over asks no model
+		is = st.model.Ref() != t.model.Ref()
+		return nil
+	})
+	return is
+}
+
 // makeRoom compacts a conversation that has grown over the threshold, so that the next request fits. A failure is told,
 // and the turn goes on without. It reports whether the conversation is another now.
 func (t *Turn) makeRoom(ctx context.Context) bool {
@@ -80,8 +93,8 @@ func (t *Turn) makeRoom(ctx context.Context) bool {
 	over := func() bool {
 		is := false
 		_ = t.do(func(st *state) error { // a turn that is over needs no room
-			limit := settings.threshold(st.model.ContextWindow)
-			is = limit > 0 && st.next() > limit
+			limit, used := settings.threshold(st.model.ContextWindow), st.next()
+			is = limit > 0 && used > limit && (st.tight == 0 || used > st.tight+st.model.ContextWindow/leastGain || used < st.tight)
 			return nil
 		})
 		return is
@@ -124,6 +137,10 @@ func (t *Turn) shortened(ctx context.Context, err error, failed string) bool {
 		return true
 	case ctx.Err() != nil, errors.Is(err, errTurnOver):
 	case errors.Is(err, ErrNothingToCompact):
+		_ = t.do(func(st *state) error { // a turn that is over needs no room
+			st.tight = st.next()
+			return nil
+		})
 	default:
 		// It would fail with each request of the turn.
 		t.noRoom = true
@@ -139,23 +156,30 @@ func (t *Turn) completes(ctx context.Context, msg *providers.Message) bool {
 	if msg.StopReason != providers.StopLength || t.completed || t.last {
 		return false
 	}
-	full, auto := false, settings.auto()
+	full, auto, cost := false, settings.auto(), 0.0
 	_ = t.do(func(st *state) error { // a turn that is over completes nothing
-		full = windowFull(&st.model, settings, msg)
+		full = st.model.Ref() == t.model.Ref() && windowFull(&st.model, settings, msg)
+		cost = st.model.Cost.Of(msg.Usage)
 		return nil
 	})
 	if !full {
 		return false
 	}
 	t.completed = true
-	promoted, err := t.promote(ctx)
-	if promoted || err == nil && !auto {
-		return promoted
+	again, err := t.promote(ctx)
+	if !again && (err != nil || auto) {
+		if err == nil {
+			err = t.shorten(ctx, CompactionIncomplete)
+		}
+		again = t.shortened(ctx, err, "Incomplete response recovery failed")
 	}
-	if err == nil {
-		err = t.shorten(ctx, CompactionIncomplete)
+	if again {
+		_ = t.do(func(st *state) error { // it was paid for
+			st.cost += cost
+			return nil
+		})
 	}
-	return t.shortened(ctx, err, "Incomplete response recovery failed")
+	return again
 }
 
 // windowFull reports whether it was the window that cut an answer off, and not how long an answer of the model may be:

@@ -302,6 +302,7 @@ func TestIncomplete(t *testing.T) {
 	settings := func(o *agent.Options) {
 		window(o, 40_000)
 		o.Model.MaxOutput = 8000
+		o.Model.Cost.Input = 1
 		set(o).Compaction.ThresholdTokens, set(o).Compaction.KeepRecentTokens = 38_000, 2000
 		long(t, o, 30_000)
 	}
@@ -323,6 +324,9 @@ func TestIncomplete(t *testing.T) {
 						t.Errorf("%+v, %q", r, ended(w))
 					}
 					return
+				}
+				if snap, err := w.session.Snapshot(); err != nil || snap.CostUSD < 0.033 {
+					t.Errorf("the answer that was dropped cost nothing: %v, %v", snap.CostUSD, err)
 				}
 				if r.Stop != agent.StopEndTurn || r.Usage.Input < 33_000 || !slices.Equal(ended(w), []string{"incomplete completed"}) {
 					t.Errorf("%+v, %q", r, ended(w))
@@ -403,6 +407,64 @@ func TestRecovery_Cancelled(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A user who has chosen another model by the time that the first one is full gets that one's answer, and no compaction.
+func TestOverflow_OfAModelThatWasLeft(t *testing.T) {
+	other := providertest.NewScript(providers.ModelInfo{Provider: "other", ID: "big", ContextWindow: 1_000_000}, providertest.Step{providertest.Text("from big")})
+	run(t, func(o *agent.Options) {
+		window(o, 100_000)
+		o.Models = &fleet{o.Models, []*providertest.Script{other}}
+		long(t, o, 60_000)
+	}, func(w *world) {
+		gate := providertest.NewGate()
+		w.speak(providertest.Step{gate.Hold(), providertest.Fail(overflow())})
+		turn := w.session.Prompt(words("go"))
+		<-gate.Reached()
+		if err := w.session.SetModel(other.Info(), "")(); err != nil {
+			t.Fatal(err)
+		}
+		gate.Open()
+		if r := turn.Wait(w.t.Context()); r.Err != nil || len(ended(w)) > 0 || other.Left() > 0 {
+			t.Errorf("%+v, %q", r, ended(w))
+		}
+	})
+}
+
+// A conversation over the threshold that nothing can be taken from is left alone, and the log is not read each time.
+func TestThreshold_NothingToTake(t *testing.T) {
+	var counted *countingLog
+	run(t, func(o *agent.Options) {
+		window(o, 40_000)
+		set(o).Compaction.ThresholdTokens = 10_000
+		counted = &countingLog{Log: o.Log}
+		o.Log = counted
+	}, func(w *world) {
+		n := 0
+		w.script.Else(func(*providers.Request) providertest.Step {
+			if n++; n < 50 {
+				return providertest.Step{providertest.Call(fmt.Sprint("c", n), "echo", `{}`), full(12_000 + n)}
+			}
+			return providertest.Step{providertest.Text("done"), full(12_100)}
+		})
+		if r := w.prompt("go"); r.Err != nil || n != 50 || len(ended(w)) > 0 {
+			t.Errorf("%+v behind %d requests, %q", r, n, ended(w))
+		}
+		if counted.branches > 4 {
+			t.Errorf("the log was read %d times", counted.branches)
+		}
+	})
+}
+
+// countingLog counts how often all of a log is read.
+type countingLog struct {
+	agent.Log
+	branches int
+}
+
+func (l *countingLog) Branch() ([]sessions.Entry, error) {
+	l.branches++
+	return l.Log.Branch()
 }
 
 // What is steered in while the turn makes room is answered.

@@ -164,6 +164,9 @@ type state struct {
 	// estimate; ratio is how many real tokens an estimated one is. All are zero where that is not known.
 	measured, overhead int
 	ratio              float64
+	// tight is how full the window was when there was nothing to compact; zero for not yet. Until there is much more it is not
+	// tried again: it takes a look at the whole log.
+	tight int
 	// idle ends when nobody has gone on with the conversation for a while; nil as long as that is of no interest.
 	idle *time.Timer
 

@@ -39,7 +39,8 @@ func (s *summaryTask) prompt(room int) string {
 	head.WriteString("Summarise the conversation as the instructions behind it say.\n\n<conversation>\n")
 	tail.WriteString("\n</conversation>\n\n")
 	if s.previous != "" {
-		tail.WriteString("<previous-summary>\n" + unclosed(s.previous, "previous-summary") + "\n</previous-summary>\n\n")
+		previous := cutMiddle(s.previous, max(room/2, minSummaryRoom))
+		tail.WriteString("<previous-summary>\n" + unclosed(previous, "previous-summary") + "\n</previous-summary>\n\n")
 	}
 	tail.WriteString(strings.TrimSpace(s.instructions))
 	if s.focus != "" {

@@ -201,6 +201,7 @@ providers:
         reasoning: true
         input: [text, image]
         contextWindow: 32768
+        contextPromotionTarget: gateway/local-claude
         maxTokens: 4096
         cost: {input: 1, output: 2, cacheRead: 0.5, cacheWrite: 3}
   gateway:
@@ -239,8 +240,9 @@ providers:
 	cfg := w.open(r, "qwen3:8b")
 	info := providers.ModelInfo{
 		Provider: "ollama", ID: "qwen3:8b", API: "openai-completions", ContextWindow: 32768, MaxOutput: 4096, Images: true,
-		Thinking: []providers.ThinkingLevel{"low", "medium", "high"},
-		Cost:     providers.Cost{Input: 1, Output: 2, CacheRead: 0.5, CacheWrite: 3},
+		ContextPromotionTarget: "gateway/local-claude",
+		Thinking:               []providers.ThinkingLevel{"low", "medium", "high"},
+		Cost:                   providers.Cost{Input: 1, Output: 2, CacheRead: 0.5, CacheWrite: 3},
 	}
 	if diff := cmp.Diff(info, cfg.Info); diff != "" {
 		t.Errorf("info (-want +got):\n%s", diff)
@@ -278,6 +280,8 @@ func TestRegistry_ModelsFileMistakes(t *testing.T) {
 		{"providers:\n  x:\n    baseUrl: https://x.example\n    apiKey: k\n    api: telepathy\n    models: [{id: a}]\n", 5, "providers.x.api"},
 		{"providers:\n  x:\n    " + strings.ReplaceAll(good, ", ", "\n    ") + "\n    models:\n      - id: a\n        contextWindow: big\n", 8, "providers.x"},
 		{"providers:\n  x:\n    " + strings.ReplaceAll(good, ", ", "\n    ") + "\n    models:\n      - id: a\n        contextWindow: -1\n", 8, "providers.x.models[0].contextWindow"},
+		{"providers:\n  x:\n    " + strings.ReplaceAll(good, ", ", "\n    ") + "\n    models:\n      - id: a\n        contextPromotionTarget: x/a\n", 8, "providers.x.models[0].contextPromotionTarget"},
+		{"providers:\n  x:\n    " + strings.ReplaceAll(good, ", ", "\n    ") + "\n    models:\n      - id: a\n        contextPromotionTarget: [b]\n", 8, "providers.x"},
 		{"providers:\n  x:\n    " + strings.ReplaceAll(good, ", ", "\n    ") + "\n    models:\n      - id: a\n        colour: red\n", 8, "providers.x.colour"},
 		{"providers:\n  x: {" + good + ", models: [{name: a}]}\n", 2, "providers.x.models[0].id"},
 		{"providers:\n  x: {apiKey: k, api: openai-completions, models: [{id: a}]}\n", 2, "providers.x.baseUrl"},
