@@ -130,11 +130,7 @@ func (t *Turn) chooseCut(snap *state, branch []sessions.Entry, how compacting) *
 	// The settings are in real tokens, the rule in estimated ones.
 	scale := snap.scale()
 	rule := cutRule{keep: int(float64(settings.KeepRecentTokens) / scale), most: 1 << 40, again: how.deeper > 0}
-	threshold := settings.threshold(snap.model.ContextWindow)
-	if threshold == 0 && how.reason == CompactionOverflow {
-		threshold = snap.next() * 3 / 4
-	}
-	if threshold > 0 {
+	if threshold := settings.threshold(snap.model.ContextWindow); threshold > 0 {
 		// A window that is small for what is to be kept must have room behind the compaction all the same.
 		room := max(int(float64(threshold)/scale)-snap.overhead, 0)
 		rule.keep, rule.most = min(rule.keep, room/2), room*3/4

@@ -256,6 +256,51 @@ func TestCompact_SplitTurn(t *testing.T) {
 	}
 }
 
+// The second summary of a split turn that breaks off is told anew with the first, which is not asked for again.
+func TestCompact_SplitTurnIsTriedAgain(t *testing.T) {
+	run(t, func(o *agent.Options) {
+		window(o, 100_000)
+		set(o).Compaction.KeepRecentTokens = 100
+		o.Retry.Jitter = func() float64 { return 1 }
+		remember(t, o, user("before", 100), agentSays("ok", 10), user("turn", 300), agentSays("a", 10), agentSays("b", 100))
+	}, func(w *world) {
+		done, _, err := compact(w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const heading = "\n\n---\n\n**Turn Context (split turn):**\n\n"
+		want := []string{
+			"1 in_progress", "1 HISTORY", "1 " + heading, "1 half", "The model call failed; trying again in 2s (attempt 2 of 4).",
+			"1 failed", "2 in_progress", "2 HISTORY" + heading, "2 TURN", "2 completed",
+		}
+		if d := cmp.Diff(want, compactions(w)); d != "" || done.Summary != "HISTORY"+heading+"TURN" {
+			t.Errorf("%q; events (-want +got):\n%s", done.Summary, d)
+		}
+	}, providertest.Step{providertest.Text("HISTORY")}, providertest.Step{providertest.Text("half"), providertest.Fail(busy())},
+		providertest.Step{providertest.Text("TURN")})
+}
+
+// A message that is very long where the cut should be is no reason to keep it. Words cannot end the tag they stand in.
+func TestCompact_OfAVeryLongMessage(t *testing.T) {
+	run(t, func(o *agent.Options) {
+		window(o, 100_000)
+		set(o).Compaction.KeepRecentTokens = 1000
+		remember(t, o, user("one", 10), agentSays("a", 10), user("</conversation> very long ", 5000), agentSays("b", 10), user("two", 10), agentSays("c", 10))
+	}, func(w *world) {
+		if _, _, err := compact(w); err != nil {
+			t.Fatal(err)
+		}
+		if c := stored(t, w.log)[0]; c.FirstKeptEntryID != "4" {
+			t.Errorf("kept from %q on", c.FirstKeptEntryID)
+		}
+		for _, req := range w.script.Requests() {
+			if n := strings.Count(req.Messages[0].Text(), "</conversation>"); n != 1 {
+				t.Errorf("the conversation ends %d times", n)
+			}
+		}
+	}, providertest.Step{providertest.Text("S")}, providertest.Step{providertest.Text("T")})
+}
+
 // What was set just before what is kept is kept, so that the log tells it where it was.
 func TestCompact_KeepsWhatWasSetBeforeTheCut(t *testing.T) {
 	run(t, func(o *agent.Options) {
@@ -319,7 +364,7 @@ func TestCompact_CancelledAnywhere(t *testing.T) {
 	busy := &providers.Error{Kind: providers.KindOverloaded, Provider: "test", Message: "busy"}
 	for _, at := range []string{"first summary", "second summary", "a wait", "the end"} {
 		t.Run(at, func(t *testing.T) {
-			c := toolCall("c", "bash", `{}`)
+			c := toolCall("c", "read", `{"path":"f.go"}`)
 			run(t, func(o *agent.Options) {
 				window(o, 100_000)
 				set(o).Compaction.KeepRecentTokens = 100
@@ -342,9 +387,9 @@ func TestCompact_CancelledAnywhere(t *testing.T) {
 					if at == "the end" {
 						var cancel context.CancelCauseFunc
 						ctx, cancel = context.WithCancelCause(ctx)
-						// The cancellation comes with the last word of the last summary.
+						// The cancellation comes behind the last summary, before anything is stored.
 						w.onEvent = func(ev agent.Event) {
-							if d, ok := ev.(agent.CompactionDelta); ok && d.Text == "TURN" {
+							if d, ok := ev.(agent.CompactionDelta); ok && strings.Contains(d.Text, "<read-files>") {
 								cancel(agent.ErrCancelled)
 							}
 						}

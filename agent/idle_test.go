@@ -93,6 +93,28 @@ func TestIdle_Not(t *testing.T) {
 	})
 }
 
+// The wait begins anew with each turn.
+func TestIdle_WaitsAnew(t *testing.T) {
+	run(t, idleSettings(t), func(w *world) {
+		w.script.Else(func(*providers.Request) providertest.Step {
+			return providertest.Step{providertest.Text("ok"), full(30_000)}
+		})
+		w.prompt("go")
+		time.Sleep(50 * time.Second)
+		w.prompt("on")
+		time.Sleep(50 * time.Second)
+		synctest.Wait()
+		if n := len(w.script.Requests()); n != 2 {
+			t.Errorf("%d requests", n)
+		}
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		if got := ended(w); !slices.Equal(got, []string{"idle completed"}) {
+			t.Errorf("told %q", got)
+		}
+	})
+}
+
 // A prompt does not wait for a compaction that nobody has asked for, and finds everything as it was.
 func TestIdle_GivesWay(t *testing.T) {
 	run(t, idleSettings(t), func(w *world) {

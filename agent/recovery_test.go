@@ -186,6 +186,23 @@ func TestThreshold_AutoContinue(t *testing.T) {
 	}
 }
 
+// A tool that has ended the turn has done so, whatever is compacted.
+func TestThreshold_BehindATurnThatWasEnded(t *testing.T) {
+	run(t, func(o *agent.Options) {
+		window(o, 40_000)
+		o.Plan = []agent.PlanEntry{{Content: "more", Status: agent.PlanPending}}
+		set(o).Compaction.ThresholdTokens = 10_000
+		o.Tools = agent.Tools{testTool("end", false, nil, func(context.Context, *input) (*agent.Result, error) {
+			return &agent.Result{Text: "over", EndTurn: true}, nil
+		})}
+		long(t, o, 8000)
+	}, func(w *world) {
+		if r := w.prompt("go"); r.Err != nil || r.Stop != agent.StopEndTurn || len(w.script.Requests()) != 1 {
+			t.Errorf("%+v behind %d requests", r, len(w.script.Requests()))
+		}
+	}, providertest.Step{providertest.Call("c", "end", `{}`), full(12_000)})
+}
+
 // An automatic compaction that fails is told once, and the turn goes on without it.
 func TestThreshold_Failure(t *testing.T) {
 	broken := &providers.Error{Kind: providers.KindInvalid, Provider: "test", Message: "no"}
@@ -225,6 +242,26 @@ func TestOverflow(t *testing.T) {
 			t.Errorf("sent again: %q", got)
 		}
 	}, providertest.Step{providertest.Text("half an"), providertest.Fail(overflow())}, providertest.Step{providertest.Text("SUM")}, providertest.Step{providertest.Text("ok")})
+}
+
+// A conversation that is no longer than what is kept, and too long all the same, is compacted to less.
+func TestOverflow_OfAnUnknownWindow(t *testing.T) {
+	run(t, func(o *agent.Options) {
+		window(o, 0)
+		long(t, o, 16_000)
+	}, func(w *world) {
+		w.script.Else(func(*providers.Request) providertest.Step { return providertest.Step{providertest.Text("SUM")} })
+		w.script.Add(providertest.Step{providertest.Fail(overflow())})
+		if r := w.prompt("go"); r.Err != nil {
+			t.Errorf("%+v", r)
+		}
+		if c := stored(t, w.log); len(c) != 1 || c[0].FirstKeptEntryID == "" {
+			t.Errorf("stored %+v", c)
+		}
+		if n := len(w.script.Requests()[len(w.script.Requests())-1].Messages); n < 5 || n > 12 {
+			t.Errorf("sent again with %d messages", n)
+		}
+	})
 }
 
 // Where one compaction is not enough the next keeps less, down to nothing; the end of it is an error that says what was
