@@ -64,15 +64,15 @@ func (m *modelOf) answer(req *providers.Request) providertest.Step {
 	}
 	m.requests++
 	m.largest = max(m.largest, n)
-	all := ""
+	var all strings.Builder
 	results := make(map[string]bool)
 	for i := range req.Messages {
-		all += req.Messages[i].Text()
+		all.WriteString(req.Messages[i].Text())
 		if req.Messages[i].Role == providers.RoleTool {
 			results[req.Messages[i].ToolCallID] = true
 		}
 	}
-	if !strings.Contains(all, "GOAL-1") {
+	if !strings.Contains(all.String(), "GOAL-1") {
 		m.t.Fatalf("request %d has lost the goal of the first prompt", m.requests)
 	}
 	for i := range req.Messages {

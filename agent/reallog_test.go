@@ -77,7 +77,7 @@ func TestCompaction_Loaded(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if d := cmp.Diff(said(live), said(history)); d != "" {
+				if d := cmp.Diff(lines(live), lines(history)); d != "" {
 					t.Fatalf("%s, turn %d: the loaded conversation is another (-live +loaded):\n%s", strategy, i, d)
 				}
 				session = begin(log, history)
@@ -105,8 +105,8 @@ func TestCompaction_Loaded(t *testing.T) {
 	}
 }
 
-// said is a conversation without what only the disk knows.
-func said(messages []providers.Message) []string {
+// lines are a conversation without what only the disk knows.
+func lines(messages []providers.Message) []string {
 	all := make([]string, len(messages))
 	for i := range messages {
 		all[i] = string(messages[i].Role) + ": " + messages[i].Text() + fmt.Sprint(len(messages[i].ToolCalls()))
