@@ -143,7 +143,7 @@ type SubagentChanged struct {
 }
 
 // ConfigChanged says that something else than a [Change] has set the session to another model or level.
-type ConfigChanged struct{}
+type ConfigChanged struct{ Now Snapshot }
 
 func (ConfigChanged) isEvent()     {}
 func (CompactionChanged) isEvent() {}

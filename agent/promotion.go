@@ -42,7 +42,7 @@ func (t *Turn) promote(ctx context.Context) (bool, error) {
 		if err := s.fitToModel(st, st.thinking); err != nil {
 			return err
 		}
-		s.emit(ConfigChanged{})
+		s.emit(ConfigChanged{Now: st.snapshot()})
 		s.emit(Noticed{
 			Severity: SeverityInfo,
 			Title:    fmt.Sprintf("The conversation has outgrown %s; going on with %s.", from.Ref(), to.Ref()),

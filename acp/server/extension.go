@@ -18,6 +18,7 @@ import (
 func (s *Server) extensions() map[string]extension {
 	return map[string]extension{
 		"_session/steering":      ordered(s.steer),
+		"_gjc/session/branch":    ordered(s.branch),
 		"_gjc/sessions/listAll":  served(s.listAll),
 		"_gjc/projects/list":     served(s.projects),
 		"_gjc/chats/byCwd":       served(s.chatsByCwd),

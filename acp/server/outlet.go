@@ -46,7 +46,7 @@ func (o *outlet) emit(ev agent.Event) {
 	o.mapping.Lock()
 	defer o.mapping.Unlock()
 	all := o.mapper.updates(ev)
-	if _, ok := ev.(agent.Noticed); ok && !o.notices && o.wait(all) {
+	if o.inWords(ev) && o.wait(all) {
 		return
 	}
 	for _, u := range all {
@@ -54,6 +54,18 @@ func (o *outlet) emit(ev agent.Event) {
 	}
 	if child, ok := ev.(agent.SubagentChanged); ok && child.Running && o.subagents {
 		o.writeAs(acp.SessionID(child.ID), instruction(o.id, &child))
+	}
+}
+
+// inWords reports whether an event that is no part of an answer is told in words all the same.
+func (o *outlet) inWords(ev agent.Event) bool {
+	switch ev.(type) {
+	case agent.Noticed:
+		return !o.notices
+	case agent.CompactionChanged:
+		return !o.notices && !o.compaction
+	default:
+		return false
 	}
 }
 

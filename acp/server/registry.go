@@ -33,8 +33,9 @@ type entry struct {
 	// These are set before it is ready, and never again.
 	box          *toolbox
 	files        agent.FS
-	languages    *lsp.Workspace  // nil for none
-	languagesErr error           // of their configuration
+	languages    *lsp.Workspace // nil for none
+	languagesErr error          // of their configuration
+	settingsErr  error
 	debugger     *agent.Debugger // nil for none
 	debuggerErr  error           // of its configuration
 	// subagentLanguages says that child sessions have the language servers too.

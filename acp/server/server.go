@@ -84,8 +84,42 @@ type Options struct {
 	MaxMessageSize int
 	// CancelGrace is how long a cancelled turn may clean up. If zero, [agent.DefaultCancelGrace].
 	CancelGrace time.Duration
+	// Settings are read whenever a session begins. Optional: without it they are [DefaultSettings].
+	Settings func() (*Settings, error)
+}
+
+// Settings are what the user's configuration says of sessions.
+type Settings struct {
+	// Agent says how sessions keep their context.
+	Agent agent.Settings
 	// Retry says when a failed model call is tried again.
 	Retry providers.RetryPolicy
+	// Model is the model of new sessions as "provider/id[:level]", where the command line names none. If empty, the
+	// registry's default.
+	Model string
+	// TitleModel chooses the models that name sessions. If nil, none does.
+	TitleModel agent.TitleModel
+}
+
+// DefaultSettings returns the settings of sessions that nobody has configured. No model names them.
+func DefaultSettings() *Settings { return &Settings{Agent: agent.DefaultSettings()} }
+
+// settings returns the user's settings. With an error they are the defaults.
+func (s *Server) settings() (*Settings, error) {
+	if s.opts.Settings == nil {
+		return DefaultSettings(), nil
+	}
+	set, err := s.opts.Settings()
+	if err != nil {
+		return DefaultSettings(), err
+	}
+	return set, nil
+}
+
+// summarizesBranches reports whether a branch that is left is summarised without being asked for.
+func (s *Server) summarizesBranches() bool {
+	set, _ := s.settings() // its error is told where a session begins
+	return set.Agent.BranchSummary.Enabled
 }
 
 // closeGrace is how long sessions may take to end, and again their children. Together with the connection's end it stays

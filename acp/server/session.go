@@ -134,6 +134,13 @@ func (s *Server) firstModel(ctx context.Context) (providers.ModelInfo, providers
 	if s.opts.Model != "" {
 		return s.opts.Models.Find(s.opts.Model)
 	}
+	if set, _ := s.settings(); set.Model != "" {
+		info, level, err := s.opts.Models.Find(set.Model)
+		if err == nil {
+			return info, level, nil
+		}
+		s.log.Warn().Err(err).Msg("finding the default model of the configuration")
+	}
 	info, ok := s.opts.Models.Default()
 	if !ok {
 		return providers.ModelInfo{}, "", &acp.Error{Code: acp.ErrorCodeAuthenticationRequired, Message: "no model can be used: add a key"}
@@ -168,15 +175,32 @@ func (s *Server) build(e *entry, log *sessions.Log, want *wanted, opts agent.Opt
 	opts.Models, opts.Tools = s.opts.Models, e.box
 	opts.Artifacts = log.Artifacts()
 	opts.Subagent = func(about agent.Subagent) agent.Surroundings { return s.surroundings(e, want.Workspace, b, about) }
-	opts.Emit, opts.NewID, opts.OS = e.out.emit, s.opts.NewID, s.opts.OS
-	opts.Retry, opts.CancelGrace, opts.Panicked = s.opts.Retry, s.opts.CancelGrace, s.panicked
+	set, err := s.settings()
+	e.settingsErr = err
+	opts.Settings, opts.Retry, opts.TitleModel = &set.Agent, set.Retry, set.TitleModel
+	opts.Emit, opts.NewID, opts.OS = s.emitter(e), s.opts.NewID, s.opts.OS
+	opts.CancelGrace, opts.Panicked = s.opts.CancelGrace, s.panicked
 	return agent.New(opts), nil
+}
+
+// emitter tells the client of a session's events.
+func (s *Server) emitter(e *entry) func(agent.Event) {
+	return func(ev agent.Event) {
+		if changed, ok := ev.(agent.ConfigChanged); ok {
+			e.out.send(&acp.ConfigOptionUpdate{ConfigOptions: s.configOptions(e, &changed.Now)})
+			return
+		}
+		e.out.emit(ev)
+	}
 }
 
 // notice tells what a new session's user should know at once.
 func (s *Server) notice(ctx context.Context, e *entry) {
 	if err := s.opts.Models.Load(ctx); err != nil {
 		e.out.emit(agent.Noticed{Severity: agent.SeverityWarning, Title: "The model configuration has an error; the built-in models work.", Detail: err.Error()})
+	}
+	if err := e.settingsErr; err != nil {
+		e.out.emit(agent.Noticed{Severity: agent.SeverityWarning, Title: "The configuration has an error; the session has the usual settings.", Detail: err.Error()})
 	}
 	if err := e.languagesErr; err != nil {
 		e.out.emit(agent.Noticed{Severity: agent.SeverityWarning, Title: "The configuration of language servers has an error.", Detail: err.Error()})

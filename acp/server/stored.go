@@ -135,17 +135,29 @@ func (s *Server) ForkSession(ctx context.Context, p *acp.ForkSessionRequest) (ac
 	if err != nil {
 		return nil, err
 	}
+	from, err := forkedFrom(p.Meta)
+	if err != nil {
+		return nil, err
+	}
 	return func() (*acp.ForkSessionResponse, error) {
-		e, snap, err := s.fork(ctx, string(p.SessionID), want)
+		at, err := s.forkPoint(ctx, string(p.SessionID), from)
 		if err != nil {
 			return nil, err
 		}
-		return &acp.ForkSessionResponse{SessionID: e.id, Modes: modeState(snap.Mode), ConfigOptions: s.configOptions(e, snap)}, nil
+		e, snap, err := s.fork(ctx, string(p.SessionID), want, at)
+		if err != nil {
+			return nil, err
+		}
+		resp := &acp.ForkSessionResponse{SessionID: e.id, Modes: modeState(snap.Mode), ConfigOptions: s.configOptions(e, snap)}
+		if at.prompt != nil {
+			setMeta(&resp.Meta, "prompt", at.prompt)
+		}
+		return resp, nil
 	}, nil
 }
 
-func (s *Server) fork(ctx context.Context, id string, want *wanted) (*entry, *agent.Snapshot, error) {
-	log, err := s.opts.Store.Fork(ctx, id, sessions.ForkOptions{Cwd: want.Cwd, AdditionalDirectories: want.Additional})
+func (s *Server) fork(ctx context.Context, id string, want *wanted, at *forkPoint) (*entry, *agent.Snapshot, error) {
+	log, err := s.forkLog(ctx, id, want, at)
 	if err != nil {
 		return nil, nil, err
 	}

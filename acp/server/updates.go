@@ -202,17 +202,14 @@ func (m *mapper) plan(entries []agent.PlanEntry) acp.SessionUpdate {
 	}
 }
 
-// compacted tells how far a compaction is. A client that does not take that is told, in a replay, where it was; live,
-// the command that asked for it says so.
+// compacted tells how far a compaction is. A client that does not take that is told of its end in a line, live and in a
+// replay alike.
 func (m *mapper) compacted(ev agent.CompactionChanged) []acp.SessionUpdate {
 	if !m.compaction {
-		if ev.Summary == "" {
-			return nil
+		if ev.Status != agent.CompactionCompleted {
+			return nil // a failure is told as a notice, or by the command
 		}
-		return []acp.SessionUpdate{&acp.AgentMessageChunk{
-			MessageID: acp.MessageID(ev.ID),
-			Content:   &acp.TextContent{Text: "[The conversation so far was compacted; the model goes on from a summary.]\n\n"},
-		}}
+		return []acp.SessionUpdate{noticeUpdate(agent.Noticed{Severity: agent.SeverityInfo, Title: compactionLine(&ev)}, m.notices)}
 	}
 	u := &acp.CompactionUpdate{CompactionID: acp.CompactionID(ev.ID), Status: acp.CompactionStatus(ev.Status)}
 	if ev.Summary != "" {
@@ -222,6 +219,26 @@ func (m *mapper) compacted(ev agent.CompactionChanged) []acp.SessionUpdate {
 		u.Error = acp.Value(ev.Error)
 	}
 	return []acp.SessionUpdate{u}
+}
+
+// compactionLine says that a conversation was compacted, and why.
+func compactionLine(ev *agent.CompactionChanged) string {
+	text := "The conversation so far was compacted"
+	switch ev.Reason {
+	case agent.CompactionThreshold:
+		text += ", because the model's window was nearly full"
+	case agent.CompactionOverflow:
+		text += ", because it did not fit the model's window any more"
+	case agent.CompactionIncomplete:
+		text += ", because there was no room for the whole answer"
+	case agent.CompactionIdle:
+		text += " while nothing went on"
+	default:
+	}
+	if ev.Before > 0 && ev.After > 0 {
+		text += fmt.Sprintf(" (%d tokens became about %d)", ev.Before, ev.After)
+	}
+	return text + "; the model goes on from a summary."
 }
 
 func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z07:00") }

@@ -60,7 +60,8 @@ func serve(ctx context.Context, h *host, opts *options) error {
 		Languages: h.languages(dir, opts, &local),
 		Debugging: h.debugging(dir, opts, &local),
 		NewID:     uuid.NewString, OS: runtime.GOOS, Model: opts.model, Log: log, Trace: trace,
-		UserDir: dir, Login: h.loginCommand(opts), MCPServers: func() ([]mcp.Server, error) {
+		Settings: h.settings(dir, opts, models),
+		UserDir:  dir, Login: h.loginCommand(opts), MCPServers: func() ([]mcp.Server, error) {
 			// Read when a session begins: an error is told there, and initialize does no I/O.
 			cfg, err := readConfig(dir, opts.configs)
 			if err != nil || !cfg.discoverMCP {

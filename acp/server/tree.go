@@ -1,0 +1,374 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/bridges"
+	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/sessions"
+)
+
+// tree is /tree: the entries of the session as text, and what can be done with them.
+func tree(c *commandCall) error {
+	verb, rest, _ := strings.Cut(c.args, " ")
+	rest = strings.TrimSpace(rest)
+	switch {
+	case verb == "go" && rest != "":
+		id, more, _ := strings.Cut(rest, " ")
+		return c.goTo(id, strings.TrimSpace(more))
+	case verb == "label" && rest != "":
+		id, label, _ := strings.Cut(rest, " ")
+		return c.label(id, strings.TrimSpace(label))
+	case verb == "find" && rest != "":
+		return c.drawTree(treeFilters()["default"], strings.Fields(strings.ToLower(rest)))
+	case rest == "" && treeFilters()[cmp.Or(verb, "default")] != nil:
+		return c.drawTree(treeFilters()[cmp.Or(verb, "default")], nil)
+	default:
+		return c.say("Use /tree [no-tools|user|labels|all], /tree find WORDS, /tree go ID [summary [what to keep]], or /tree label ID [NAME].", nil)
+	}
+}
+
+// goTo makes the conversation go on from an entry.
+func (c *commandCall) goTo(id, how string) error {
+	verb, instructions, _ := strings.Cut(how, " ")
+	if how != "" && verb != "summary" {
+		return c.say("Use /tree go ID, or /tree go ID summary [what to keep].", nil)
+	}
+	done, err := c.turn.Navigate(c, id, agent.NavigateOptions{
+		Summarize: how != "" || c.server.summarizesBranches(), Instructions: strings.TrimSpace(instructions),
+	})
+	switch {
+	case errors.Is(err, sessions.ErrNotFound):
+		err = fmt.Errorf("there is no entry %q; /tree all lists them", id)
+		fallthrough
+	case err != nil:
+		return c.say("", err)
+	case !done.Moved:
+		return c.say("The conversation stands there already.", nil)
+	}
+	var s strings.Builder
+	switch {
+	case done.Leaf == "":
+		s.WriteString("The conversation begins anew.")
+	default:
+		fmt.Fprintf(&s, "The conversation goes on behind %s.", done.Leaf)
+	}
+	if done.Left > 0 {
+		fmt.Fprintf(&s, " What is left (%d entries) stays in the session; /tree shows it.", done.Left)
+	}
+	if done.Summary != "" {
+		s.WriteString("\n\nThe model is told of it:\n\n" + done.Summary)
+	}
+	if words := textOf(done.Words); words != "" {
+		s.WriteString("\n\nYou said there, to be changed and sent again:\n\n" + quoted(words))
+	}
+	return c.say(s.String(), nil)
+}
+
+func textOf(parts []providers.Part) string {
+	m := providers.Message{Parts: parts}
+	return m.Text()
+}
+
+func quoted(text string) string { return "> " + strings.ReplaceAll(text, "\n", "\n> ") }
+
+func (c *commandCall) label(id, name string) error {
+	err := c.turn.Label(id, name)
+	switch {
+	case errors.Is(err, sessions.ErrNotFound):
+		return c.say("", fmt.Errorf("there is no entry %q; /tree all lists them", id))
+	case err != nil:
+		return c.say("", err)
+	case name == "":
+		return c.say("Entry "+id+" has no name any more.", nil)
+	default:
+		return c.say("Entry "+id+" is called "+name+" now.", nil)
+	}
+}
+
+// maxTreeLines bounds what /tree shows; the newest entries are shown then.
+const maxTreeLines = 300
+
+func (c *commandCall) drawTree(shows func(*treeView, *sessions.TreeNode) bool, words []string) error {
+	log, err := c.server.opts.Store.View(c, c.session.ID())
+	if err != nil {
+		return c.say("", err)
+	}
+	roots, err := log.Tree()
+	if err != nil {
+		return c.say("", err)
+	}
+	v := &treeView{leaf: log.Leaf(), shows: shows, words: words}
+	v.draw(v.visible(roots), "")
+	if len(v.lines) == 0 {
+		return c.say("There are no such entries.", nil)
+	}
+	text := ""
+	if left := len(v.lines) - maxTreeLines; left > 0 {
+		text = fmt.Sprintf("The first %d entries are left out.\n\n", left)
+		v.lines = v.lines[left:]
+	}
+	return c.say(text+"```\n"+strings.Join(v.lines, "\n")+"\n```", nil)
+}
+
+// treeView draws a tree. The active branch goes straight down; the others stand beside it.
+type treeView struct {
+	leaf  string
+	shows func(*treeView, *sessions.TreeNode) bool
+	// words must all be in what is shown of an entry, in small letters.
+	words []string
+	lines []string
+}
+
+// shownNode is an entry that is shown, with those that are shown and follow it.
+type shownNode struct {
+	*sessions.TreeNode
+	follows []shownNode
+	// active says that the active branch goes on here.
+	active bool
+}
+
+// visible returns the nodes that are shown. What follows one that is not takes its place.
+func (v *treeView) visible(nodes []*sessions.TreeNode) []shownNode {
+	var all []shownNode
+	for _, n := range nodes {
+		follows := v.visible(n.Children)
+		if !v.shows(v, n) || !v.has(n) {
+			all = append(all, follows...)
+			continue
+		}
+		all = append(all, shownNode{n, follows, n.Active})
+	}
+	return all
+}
+
+func (v *treeView) has(n *sessions.TreeNode) bool {
+	line := strings.ToLower(v.line(n))
+	return !slices.ContainsFunc(v.words, func(w string) bool { return !strings.Contains(line, w) })
+}
+
+func (v *treeView) draw(nodes []shownNode, indent string) {
+	for len(nodes) > 0 {
+		straight := len(nodes) - 1
+		if at := slices.IndexFunc(nodes, func(n shownNode) bool { return n.active }); at >= 0 {
+			straight = at
+		}
+		for i, n := range nodes {
+			if i != straight {
+				v.lines = append(v.lines, indent+"├─ "+v.line(n.TreeNode))
+				v.draw(n.follows, indent+"│  ")
+			}
+		}
+		n := nodes[straight]
+		v.lines = append(v.lines, indent+v.line(n.TreeNode))
+		nodes = n.follows
+	}
+}
+
+// line is an entry on one line.
+func (v *treeView) line(n *sessions.TreeNode) string {
+	line := n.Entry.Ref().ID + " " + entryText(n.Entry)
+	if n.Label != "" {
+		line += " <" + n.Label + ">"
+	}
+	if n.Entry.Ref().ID == v.leaf {
+		line += "  ← here"
+	}
+	return line
+}
+
+// maxEntryText bounds what /tree shows of an entry, in characters.
+const maxEntryText = 90
+
+func entryText(e sessions.Entry) string {
+	text := string(e.Kind())
+	switch e := e.(type) {
+	case sessions.MessageEntry:
+		text = messageText(&e)
+	case sessions.CustomMessage:
+		text = e.CustomType + ": " + textOf(e.Parts)
+	case sessions.Compaction:
+		text = "compaction: " + cmp.Or(e.ShortSummary, e.Summary)
+	case sessions.BranchSummary:
+		text = "summary of a branch: " + e.Summary
+	case sessions.ModelChange:
+		text = "model: " + e.Model
+	case sessions.ThinkingChange:
+		text = "thinking: " + string(e.Level)
+	case sessions.ModeChange:
+		text = "mode: " + e.Mode
+	case sessions.Label:
+		text = "label of " + e.TargetID + ": " + e.Label
+	case sessions.Custom:
+		text = e.CustomType
+	}
+	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "\uFFFD")), " ")
+	text = strings.ReplaceAll(text, "`", "'") // the whole stands in a code block
+	if r := []rune(text); len(r) > maxEntryText {
+		text = string(r[:maxEntryText-1]) + "…"
+	}
+	return text
+}
+
+func messageText(e *sessions.MessageEntry) string {
+	m := &e.Message
+	switch m.Role {
+	case providers.RoleTool:
+		text := "result of " + m.ToolName
+		if m.IsError {
+			text += " (failed)"
+		}
+		return text + ": " + m.Text()
+	case providers.RoleAssistant:
+		text := "agent: " + m.Text()
+		for _, call := range m.ToolCalls() {
+			text += " [" + call.Name + "]"
+		}
+		if m.Error != "" {
+			text += " (" + m.Error + ")"
+		}
+		return text
+	default:
+		return "user: " + m.Text()
+	}
+}
+
+// treeFilters say what /tree shows, by name.
+func treeFilters() map[string]func(*treeView, *sessions.TreeNode) bool {
+	usual := func(v *treeView, n *sessions.TreeNode) bool {
+		switch e := n.Entry.(type) {
+		case sessions.Label, sessions.Custom, sessions.ModelChange, sessions.ThinkingChange:
+			return e.Ref().ID == v.leaf
+		case sessions.MessageEntry:
+			m := &e.Message
+			bare := m.Role == providers.RoleAssistant && strings.TrimSpace(m.Text()) == "" && len(m.ToolCalls()) > 0
+			return !bare || m.Error != "" || e.Ref().ID == v.leaf
+		default:
+			return true
+		}
+	}
+	isMessage := func(n *sessions.TreeNode, role providers.Role) bool {
+		m, ok := n.Entry.(sessions.MessageEntry)
+		return ok && m.Message.Role == role
+	}
+	return map[string]func(*treeView, *sessions.TreeNode) bool{
+		"default":  usual,
+		"no-tools": func(v *treeView, n *sessions.TreeNode) bool { return usual(v, n) && !isMessage(n, providers.RoleTool) },
+		"user":     func(_ *treeView, n *sessions.TreeNode) bool { return isMessage(n, providers.RoleUser) },
+		"labels":   func(_ *treeView, n *sessions.TreeNode) bool { return n.Label != "" },
+		"all":      func(*treeView, *sessions.TreeNode) bool { return true },
+	}
+}
+
+type branchParams struct {
+	SessionID acp.SessionID `json:"sessionId"`
+	// One of the two names the entry.
+	EntryID   string        `json:"entryId"`
+	MessageID acp.MessageID `json:"messageId"`
+	// Summarize is absent for what the settings say.
+	Summarize    *bool  `json:"summarize"`
+	Instructions string `json:"instructions"`
+}
+
+type branchResult struct {
+	Moved  bool               `json:"moved"`
+	LeafID *string            `json:"leafId"`
+	Left   int                `json:"left"`
+	Prompt []acp.ContentBlock `json:"prompt,omitzero"`
+	// Summary is absent for none.
+	Summary string `json:"summary,omitzero"`
+}
+
+// branch is "_gjc/session/branch": it makes the conversation go on from an entry, in its place among the prompts.
+func (s *Server) branch(ctx context.Context, p *branchParams) (func() (any, error), error) {
+	e, err := s.lookup(p.SessionID)
+	if err != nil {
+		return nil, err
+	}
+	if (p.EntryID == "") == (p.MessageID == "") {
+		return nil, invalidParams("one of entryId and messageId must be there")
+	}
+	var done agent.Navigation
+	begun := make(chan *agent.Turn, 1)
+	var failed error
+	e.then(func(session *agent.Session, err error) {
+		if err != nil {
+			failed = err
+			begun <- nil
+			return
+		}
+		e.out.beginTurn()
+		begun <- session.Answer(func(ctx context.Context, t *agent.Turn) error {
+			id := p.EntryID
+			if id == "" {
+				if id, err = s.entryOf(ctx, session.ID(), string(p.MessageID)); err != nil {
+					return err
+				}
+			}
+			summarize := s.summarizesBranches()
+			if p.Summarize != nil {
+				summarize = *p.Summarize
+			}
+			done, err = t.Navigate(ctx, id, agent.NavigateOptions{Summarize: summarize, Instructions: p.Instructions})
+			return err
+		})
+	})
+	return func() (any, error) {
+		turn := <-begun
+		if turn == nil {
+			return nil, failed
+		}
+		r := turn.Wait(ctx)
+		e.out.endTurn()
+		switch {
+		case r.Err != nil:
+			return nil, r.Err
+		case r.Stop == agent.StopCancelled:
+			return nil, context.Canceled
+		}
+		result := branchResult{Moved: done.Moved, Left: done.Left, Prompt: contentBlocks(done.Words), Summary: done.Summary}
+		if done.Leaf != "" {
+			result.LeafID = &done.Leaf
+		}
+		return result, nil
+	}, nil
+}
+
+// contentBlocks is a prompt as a client sends it.
+func contentBlocks(parts []providers.Part) []acp.ContentBlock {
+	var blocks []acp.ContentBlock
+	for _, p := range parts {
+		switch p := p.(type) {
+		case providers.Text:
+			blocks = append(blocks, &acp.TextContent{Text: p.Text})
+		case providers.Image:
+			blocks = append(blocks, bridges.ContentBlock(agent.ImageContent{Image: p}))
+		}
+	}
+	return blocks
+}
+
+// entryOf returns the id of the entry that holds a message.
+func (s *Server) entryOf(ctx context.Context, session, message string) (string, error) {
+	log, err := s.opts.Store.View(ctx, session)
+	if err != nil {
+		return "", err
+	}
+	entries, err := log.Entries()
+	if err != nil {
+		return "", err
+	}
+	for _, e := range slices.Backward(entries) {
+		if agent.MessageID(e) == message {
+			return e.Ref().ID, nil
+		}
+	}
+	return "", unknownMessage(session, message)
+}
