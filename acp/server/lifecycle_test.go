@@ -15,11 +15,16 @@ import (
 // call makes a request whose params and result are JSON-like.
 func call[R any](e *env, method string, params any) R {
 	e.t.Helper()
-	var result R
-	if err := e.Conn.Call(e.t.Context(), method, params, &result); err != nil {
+	result, err := tryCall[R](e, method, params)
+	if err != nil {
 		e.t.Fatalf("%s: %v", method, err)
 	}
 	return result
+}
+
+func tryCall[R any](e *env, method string, params any) (result R, err error) {
+	err = e.Conn.Call(e.t.Context(), method, params, &result)
+	return result, err
 }
 
 type obj map[string]any
