@@ -27,7 +27,7 @@ func newSessions(h *host, opts *options) *cobra.Command {
 		Args: usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newSessionsList(h, opts), newSessionsShow(h, opts), newSessionsExport(h, opts), newSessionsDelete(h, opts))
+	cmd.AddCommand(newSessionsList(h, opts), newSessionsShow(h, opts), newSessionsExport(h, opts), newSessionsMove(h, opts), newSessionsDelete(h, opts), newSessionsGC(h, opts))
 	return cmd
 }
 
