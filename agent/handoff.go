@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/gajae-code/gjc/providers"
@@ -131,34 +132,30 @@ func (t *Turn) handOver(ctx context.Context, reason CompactionReason) error {
 	return err
 }
 
-// beginWith puts a handoff document in the place of the conversation. It fills in ev.After.
+// beginWith puts a handoff document in the place of the conversation, as a compaction does: what was said before stays
+// for people. It fills in ev.After.
 func (t *Turn) beginWith(ctx context.Context, document string, ev *CompactionChanged) error {
-	s, message := t.session, HandoffMessage(document)
-	return t.do(func(st *state) error {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
+	_, branch, err := t.look(ctx)
+	if err != nil {
+		return err
+	}
+	text := HandoffMessage(document).Parts[0].(providers.Text).Text
+	kept := new(cut)
+	kept.older, _, kept.previous = inContext(branch)
+	if t.unanswered != nil {
+		for _, e := range slices.Backward(branch) {
+			if m, ok := e.(sessions.MessageEntry); ok && m.Message.ID == t.unanswered.ID {
+				kept.first, kept.kept = e.Ref().ID, messageTokens(t.unanswered)
+				break
+			}
 		}
-		log := s.opts.Log
-		before, history := log.Leaf(), st.history
-		if err := log.Clear(); err != nil {
-			return s.unsaved(st, err)
-		}
-		err := s.appendMessage(st, message)
-		if err == nil && t.unanswered != nil {
-			_, err = log.AppendMessage(t.unanswered)
-		}
-		if err == nil {
-			st.history, err = log.Messages()
-		}
-		if err != nil {
-			st.history = history
-			return errors.Join(err, log.Rewind(before))
-		}
-		ev.After = st.guessed()
-		s.emit(MessageDelta{MessageID: s.opts.NewID(), Speaker: SpeakerUser, Text: message.Parts[0].(providers.Text).Text})
-		s.emit(UsageChanged{Used: ev.After, Size: st.model.ContextWindow, CostUSD: st.cost})
-		return nil
-	})
+	}
+	done := Compaction{Summary: text, ShortSummary: shortSummary(document), Before: ev.Before}
+	if err := t.keepCompaction(ctx, kept, &done, ev.Reason, branch); err != nil {
+		return err
+	}
+	ev.After = done.After
+	return nil
 }
 
 // saveHandoff keeps a document that nobody has asked for where the settings want it. It is there anyway, so a failure is

@@ -139,7 +139,7 @@ func TestStrategyHandoff(t *testing.T) {
 		o.Artifacts = kept
 	}
 	doc := providertest.Step{providertest.Text("THE DOCUMENT")}
-	const begins = "<handoff-context>\nTHE DOCUMENT"
+	const begins = "Summary: <handoff-context>\nTHE DOCUMENT"
 	t.Run("inside a turn", func(t *testing.T) {
 		*kept = artifacts{}
 		run(t, func(o *agent.Options) { settings(o); long(t, o, 8000) }, func(w *world) {
@@ -151,17 +151,14 @@ func TestStrategyHandoff(t *testing.T) {
 				t.Fatalf("%d requests", len(reqs))
 			}
 			branch := branchOf(t, w.log)
-			if m, ok := branch[0].(sessions.CustomMessage); !ok || m.CustomType != "handoff" || !m.Display {
-				t.Errorf("the branch begins with %+v", branch[0])
+			if m, ok := branch[0].(sessions.MessageEntry); !ok || m.Message.Role != providers.RoleUser {
+				t.Errorf("what was said before is gone: the branch begins with %+v", branch[0])
 			}
 			if got := ended(w); !slices.Equal(got, []string{"threshold completed"}) {
 				t.Errorf("told %q", got)
 			}
 			if !slices.Equal(kept.put, []string{"handoff: THE DOCUMENT\n"}) {
 				t.Errorf("kept %q", kept.put)
-			}
-			if !slices.ContainsFunc(w.story(), func(line string) bool { return strings.HasPrefix(line, "user: "+begins) }) {
-				t.Error("the document is not shown")
 			}
 		}, providertest.Step{providertest.Call("c", "echo", `{}`), full(12_000)}, doc, providertest.Step{providertest.Text("done")})
 	})
@@ -173,7 +170,7 @@ func TestStrategyHandoff(t *testing.T) {
 			}
 			reqs := w.script.Requests()
 			got := heads(reqs[1].Messages)
-			if len(reqs) != 2 || len(got) != 2 || !strings.HasPrefix(got[0], "<handoff-conte") || got[1] != "go" {
+			if len(reqs) != 2 || len(got) != 2 || !strings.HasPrefix(got[0], "Summary: <hand") || got[1] != "go" {
 				t.Errorf("the model sees %q", got)
 			}
 			if n := notices(w); !slices.Equal(n, []string{"The handoff document could not be saved."}) {
@@ -199,7 +196,7 @@ func TestStrategyHandoff(t *testing.T) {
 	t.Run("the disk is full", func(t *testing.T) {
 		run(t, func(o *agent.Options) { settings(o); long(t, o, 8000) }, func(w *world) {
 			w.script.Add(providertest.Step{providertest.Text("ok"), full(12_000)}, providertest.Step{
-				providertest.Check(func(*providers.Request) { w.log.failAt = len(w.log.all()) + 2 }), providertest.Text("THE DOCUMENT"),
+				providertest.Check(func(*providers.Request) { w.log.failAt = len(w.log.all()) + 1 }), providertest.Text("THE DOCUMENT"),
 			}, providertest.Step{providertest.Text("SUM")})
 			w.prompt("go")
 			if got, _ := w.session.Context(); len(got) != 22 {

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/sessions"
@@ -64,11 +65,11 @@ func (t *Turn) Navigate(ctx context.Context, id string, opts NavigateOptions) (N
 		}
 		done.Summary = summary.Summary
 	}
-	return done, t.do(func(st *state) error { return t.session.goTo(st, path, &done, summary) })
+	return done, t.do(func(st *state) error { return t.session.goTo(st, branch, path, &done, summary) })
 }
 
-// goTo moves the leaf of the log behind path. It runs on the actor.
-func (s *Session) goTo(st *state, path []sessions.Entry, to *Navigation, summary sessions.BranchSummary) error {
+// goTo moves the leaf of the log from branch behind path. It runs on the actor.
+func (s *Session) goTo(st *state, branch, path []sessions.Entry, to *Navigation, summary sessions.BranchSummary) error {
 	log := s.opts.Log
 	var err error
 	if summary.Summary != "" {
@@ -79,7 +80,7 @@ func (s *Session) goTo(st *state, path []sessions.Entry, to *Navigation, summary
 	if err != nil {
 		return err
 	}
-	if err := s.keepChoices(st, path); err != nil {
+	if err := s.keepChoices(st, branch, path); err != nil {
 		return err
 	}
 	if st.history, err = log.Messages(); err != nil {
@@ -93,7 +94,7 @@ func (s *Session) goTo(st *state, path []sessions.Entry, to *Navigation, summary
 }
 
 // keepChoices says in a branch what the session is set to, where that branch says otherwise. It runs on the actor.
-func (s *Session) keepChoices(st *state, path []sessions.Entry) error {
+func (s *Session) keepChoices(st *state, branch, path []sessions.Entry) error {
 	mode, model, thinking := ModeDefault, "", providers.ThinkingOff
 	for _, e := range path {
 		switch e := e.(type) {
@@ -117,12 +118,33 @@ func (s *Session) keepChoices(st *state, path []sessions.Entry) error {
 	if thinking != st.thinking {
 		changes = append(changes, sessions.ThinkingChange{Level: st.thinking})
 	}
+	if was, is := selection(branch), selection(path); was != nil && (is == nil || !slices.Equal(was.SelectedToolNames, is.SelectedToolNames)) {
+		changes = append(changes, *was)
+	}
 	for _, e := range changes {
 		if _, err := s.opts.Log.Append(e); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// selection returns the last selection of tools in a branch; nil for none.
+func selection(branch []sessions.Entry) *sessions.ToolSelection {
+	for _, e := range slices.Backward(branch) {
+		if chosen, ok := e.(sessions.ToolSelection); ok {
+			return &chosen
+		}
+	}
+	return nil
+}
+
+// SelectTools keeps which tools of MCP servers are offered. It is for the function that [Session.Answer] runs.
+func (t *Turn) SelectTools(names []string) error {
+	return t.do(func(*state) error {
+		_, err := t.session.opts.Log.Append(sessions.ToolSelection{SelectedToolNames: names})
+		return err
+	})
 }
 
 // Label names an entry for people, or takes the name away where name is empty. An unknown id gives a

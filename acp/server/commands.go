@@ -54,7 +54,7 @@ func ownCommands() []command {
 		{name: "export", description: "Write the conversation to a file, .md or .html", hint: "[path]", run: export},
 		{name: "dump", description: "Show the conversation as text", run: dump},
 		{name: "todo", description: "Show the plan", run: describePlan},
-		{name: "mcp", description: "Show the MCP servers and their tools, or connect one anew", hint: "[tools [server] | reconnect <server>]", run: mcpCommand},
+		{name: "mcp", description: "Show the MCP servers and their tools, choose tools, or connect a server anew", hint: "[tools [server] | select <all | none | tool…> | reconnect <server>]", run: mcpCommand},
 		{name: "lsp", description: "Show the language servers, start them anew, or show what they log", hint: "[restart [server] | log [server]]", run: lspCommand},
 		{name: "debug", description: "Show the debug sessions and adapters, or end one", hint: "[stop [session]]", run: debugCommand},
 		{name: "jobs", description: "Show background jobs", run: noneYet("There are no background jobs.")},

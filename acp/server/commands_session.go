@@ -255,12 +255,14 @@ func mcpCommand(c *commandCall) error {
 		return c.say("This session has no MCP servers.", nil)
 	case verb == "":
 		return c.say(mcpStatus(set), nil)
+	case verb == "select":
+		return c.selectMCP(name)
 	case verb == "tools":
 		return c.say(mcpTools(set, name), nil)
 	case verb == "reconnect" && name != "":
 		return c.say("Connected to "+name+".", set.Reconnect(c, name))
 	default:
-		return c.say("Use /mcp, /mcp tools [server] or /mcp reconnect <server>.", nil)
+		return c.say("Use /mcp, /mcp tools [server], /mcp select <all | none | tool…> or /mcp reconnect <server>.", nil)
 	}
 }
 

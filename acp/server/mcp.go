@@ -25,6 +25,8 @@ type toolbox struct {
 	closed  bool
 	servers []acp.MCPServer
 	set     *mcp.Set // nil for no servers
+	// picked are the names of the MCP tools that are offered; nil for all.
+	picked map[string]bool
 	// building is closed when the set for servers is there; nil if it is.
 	building chan struct{}
 }
@@ -58,7 +60,7 @@ func (b *toolbox) Tools() []agent.Tool {
 	if set == nil {
 		return b.own
 	}
-	return append(b.own[:len(b.own):len(b.own)], tools.MCP(set)...)
+	return append(b.own[:len(b.own):len(b.own)], b.chosen(tools.MCP(set))...)
 }
 
 func (b *toolbox) current() *mcp.Set {

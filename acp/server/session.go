@@ -158,7 +158,8 @@ func (s *Server) build(e *entry, log *sessions.Log, want *wanted, opts agent.Opt
 	if err := log.SetDirectories(want.Additional); err != nil {
 		return nil, err
 	}
-	if p := log.State().SystemPrompt; p.Text != "" {
+	state := log.State()
+	if p := state.SystemPrompt; p.Text != "" {
 		opts.SystemPrompt = agent.SystemPrompt{Text: p.Text, Override: p.Mode == string(acp.SystemPromptModeOverride)}
 	}
 	b := bridges.New(bridges.Options{
@@ -166,6 +167,7 @@ func (s *Server) build(e *entry, log *sessions.Log, want *wanted, opts agent.Opt
 		Children: s.children, Local: s.opts.Local,
 	})
 	e.box = &toolbox{own: s.opts.Tools()}
+	e.box.pick(state.MCPTools)
 	e.files, e.languages = b.FS, s.openLanguages(e, want.Workspace, b.FS)
 	opts.Languages = e.languages
 	e.debugger = s.openDebugger(e, want.Workspace, b.Terminal)
