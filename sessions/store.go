@@ -61,6 +61,8 @@ type Store struct {
 	dir  string
 	opts StoreOptions
 	fs   FileSystem
+
+	index index
 }
 
 // NewStore returns the store in dir, which need not exist. It does no I/O.
