@@ -52,8 +52,3 @@ const archivedSuffix = ".archived"
 
 // archivedMark is the file whose presence says that a session is archived.
 func archivedMark(path string) string { return artifactDir(path) + archivedSuffix }
-
-func (c *candidate) archived() bool {
-	_, err := os.Lstat(archivedMark(c.path))
-	return err == nil
-}

@@ -1,40 +1,20 @@
 package sessions
 
 import (
-	"bufio"
-	"bytes"
-	"cmp"
 	"context"
-	"encoding/base64"
-	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
-	"sync"
 	"time"
-
-	"github.com/gajae-code/gjc/internal/jsonx"
-	"github.com/gajae-code/gjc/providers"
 )
 
-const (
-	// DefaultListLimit is how many sessions a page has.
-	DefaultListLimit = 50
-	// headSize is how much of a file the list reads as a rule; headMax is where it gives up to look for a prompt.
-	headSize = 4 << 10
-	headMax  = 256 << 10
-	// listWorkers read heads side by side.
-	listWorkers = 16
-	titleRunes  = 80
-)
+// DefaultListLimit is how many sessions a page has.
+const DefaultListLimit = 50
 
 // ListOptions selects sessions. Every field is optional.
 type ListOptions struct {
-	// Cwd selects the sessions of one working directory, compared lexically.
+	// Cwd selects the sessions of one working directory, compared lexically with what their headers say. It need not
+	// exist.
 	Cwd string
 	// Cursor continues behind a page: its [Page].Next.
 	Cursor string
@@ -61,7 +41,13 @@ func (f ArchivedFilter) takes(archived bool) bool {
 // Page is a part of the list, the session that was written last first.
 type Page struct {
 	Sessions []Info
-	// Next is the cursor of the next page; empty behind the last one. It holds its place when sessions come and go.
+	// Next is the cursor of the next page; empty behind the last one.
+	//
+	// The pages show the order of the moment when the first one was asked for: no session comes twice and none is left
+	// out when sessions are written, created, deleted or archived in between. Those that are deleted are not shown any
+	// more, nor those that the options do not take any more; what is shown is as it is now. A store remembers the
+	// last 16 of such moments. A cursor of an older one, or of another process, goes on behind the place that its last
+	// session had; there a session that was written in between has moved to the front and may be missed.
 	Next string
 }
 
@@ -74,242 +60,80 @@ type Info struct {
 	// ParentSession is the header's: the id or the path of the session that this one was forked from.
 	ParentSession string
 	Archived      bool
-	// Title is the last title that was set, else the header's, else the first line of the first prompt.
-	Title     string
+	// Title is the last title that was set, else the header's, else the first line of the first prompt, else that of
+	// the last compaction's short summary. An automatic title never replaces one of the user's.
+	Title string
+	// UpdatedAt is the last entry's time; the file's where there is none.
 	UpdatedAt time.Time
 	CreatedAt time.Time
-	// Messages counts the messages of all branches; -1 for a file that is too large to be read for that.
+	// Messages counts the messages of all branches.
 	Messages int
 	// Size is the file's, in bytes.
 	Size int64
 	Path string
 }
 
-// candidate is a file that may be a session.
-type candidate struct {
-	path    string
-	updated time.Time
-	size    int64
-	beside  bool // there is an artifact directory, which may hold files about the session
-}
-
-// List returns the sessions that hold a message. It reads the beginnings of as many files as a page needs, and leaves
-// out what is no session file.
+// List returns the sessions that hold a message, from an index; it reads only files that have changed. What is no
+// session file is left out.
 func (s *Store) List(ctx context.Context, opts ListOptions) (Page, error) {
 	if opts.Limit <= 0 {
 		opts.Limit = DefaultListLimit
 	}
-	candidates, err := s.candidates(ctx, opts.Cwd)
+	var after *cursor
+	if opts.Cursor != "" {
+		var err error
+		if after, err = parseCursor(opts.Cursor); err != nil {
+			return Page{}, err
+		}
+	}
+	x := &s.index
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if err := x.refreshLocked(ctx, s); err != nil {
+		return Page{}, err
+	}
+	walk, err := x.beginLocked(after)
 	if err != nil {
 		return Page{}, err
 	}
-	if opts.Cursor != "" {
-		after, err := parseCursor(opts.Cursor)
-		if err != nil {
-			return Page{}, err
-		}
-		start, _ := slices.BinarySearchFunc(candidates, after, func(c, after candidate) int {
-			return cmp.Or(compare(c, after), -1) // the one of the cursor was on the last page
-		})
-		candidates = candidates[start:]
-	}
+	takes := opts.filter()
 	var page Page
-	for len(candidates) > 0 {
-		if ctx.Err() != nil {
-			return Page{}, context.Cause(ctx)
-		}
-		batch := candidates[:min(len(candidates), opts.Limit+1-len(page.Sessions))]
-		candidates = candidates[len(batch):]
-		for _, info := range readHeads(batch, opts.Archived) {
-			if info == nil || opts.Cwd != "" && !samePath(info.Cwd, opts.Cwd) {
-				continue
-			}
-			if len(page.Sessions) == opts.Limit {
-				last := page.Sessions[opts.Limit-1]
-				page.Next = formatCursor(candidate{path: last.Path, updated: last.UpdatedAt})
-				return page, nil
-			}
-			page.Sessions = append(page.Sessions, *info)
-		}
-	}
-	return page, nil
-}
-
-// candidates returns the session files, in the order of the list.
-func (s *Store) candidates(ctx context.Context, cwd string) ([]candidate, error) {
-	dirs, err := s.dirs()
-	if err != nil {
-		return nil, err
-	}
-	if cwd != "" {
-		names := dirNames(filepath.Clean(cwd), s.opts.Home, s.opts.TempDir)
-		dirs = slices.DeleteFunc(dirs, func(dir string) bool { return !slices.Contains(names, filepath.Base(dir)) })
-	}
-	var all []candidate
-	for _, dir := range dirs {
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		entries, err := os.ReadDir(dir)
-		if err != nil {
-			continue // gone since, or not ours to read
-		}
-		withDir := make(map[string]bool)
-		for _, e := range entries {
-			if e.IsDir() {
-				withDir[e.Name()] = true
-			}
-		}
-		for _, e := range entries {
-			name := e.Name()
-			if !strings.HasSuffix(name, fileSuffix) || strings.HasPrefix(name, ".") || !e.Type().IsRegular() {
-				continue
-			}
-			if info, err := e.Info(); err == nil {
-				all = append(all, candidate{
-					path: filepath.Join(dir, name), updated: info.ModTime(), size: info.Size(),
-					beside: withDir[strings.TrimSuffix(name, fileSuffix)],
-				})
-			}
-		}
-	}
-	slices.SortFunc(all, compare)
-	return all, nil
-}
-
-// compare orders by time, latest first, then by name.
-func compare(a, b candidate) int {
-	return cmp.Or(b.updated.Compare(a.updated), cmp.Compare(filepath.Base(a.path), filepath.Base(b.path)))
-}
-
-func samePath(a, b string) bool {
-	a, b = filepath.Clean(a), filepath.Clean(b)
-	if filepath.Separator == '\\' {
-		return strings.EqualFold(a, b)
-	}
-	return a == b
-}
-
-// readHeads reads each file's head; nil stands for one that the list leaves out.
-func readHeads(batch []candidate, archived ArchivedFilter) []*Info {
-	infos := make([]*Info, len(batch))
-	next := make(chan int)
-	var wg sync.WaitGroup
-	for range min(listWorkers, len(batch)) {
-		wg.Go(func() {
-			for i := range next {
-				c := &batch[i]
-				if !archived.takes(c.archived()) {
-					continue
-				}
-				if info, err := readHead(c); err == nil && info.Messages != 0 {
-					infos[i] = info
-				}
-			}
-		})
-	}
-	for i := range batch {
-		next <- i
-	}
-	close(next)
-	wg.Wait()
-	return infos
-}
-
-// readHead reads what the list tells. Its errors are [*CorruptError] and those of the file system.
-func readHead(c *candidate) (*Info, error) {
-	f, err := os.Open(c.path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }()
-	info := &Info{UpdatedAt: c.updated, Size: c.size, Path: c.path}
-	r := bufio.NewReaderSize(f, headSize)
-	text, err := r.ReadBytes('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
-	}
-	h, err := decodeHeader(text)
-	if err != nil {
-		return nil, &CorruptError{Path: c.path, Line: 1, Reason: err.Error()}
-	}
-	info.ID, info.Cwd, info.ParentSession, info.CreatedAt = h.ID, h.Cwd, h.ParentSession, h.Time
-	about := aboutHeader(&h)
-	prompt, _ := scanHead(r, info, len(text), &about)
-	info.Archived = c.archived()
-	info.Title, info.AdditionalDirectories = cmp.Or(about.title.Title, prompt), about.directories
-	return info, nil
-}
-
-// scanHead reads entries behind a header of the given size: to the end of a small file, else until the first prompt is
-// known. It sets info.Messages and adds to about what it comes by; whole reports that it has seen all.
-func scanHead(r *bufio.Reader, info *Info, read int, about *about) (prompt string, whole bool) {
-	d := &decoder{
-		blob:   func(string) ([]byte, error) { return nil, os.ErrNotExist },
-		notice: func(string, ...any) {},
-	}
+	last := 0
 	for {
-		text, err := r.ReadBytes('\n')
-		read += len(text)
-		if v, ok := peek(text); ok {
-			switch v.Type {
-			case KindMessage:
-				info.Messages++
-				if prompt == "" {
-					prompt = promptOf(d.entry(&v, text))
-				}
-			case KindCustom:
-				about.add(d.entry(&v, text))
-			default:
-			}
+		f, row, ok := x.nextLocked(&walk)
+		if !ok {
+			return page, nil
 		}
-		if err != nil {
-			return prompt, true
+		if !takes(f) {
+			continue
 		}
-		if info.Size > headSize && info.Messages > 0 && (prompt != "" || read > headMax) {
-			info.Messages = -1
-			return prompt, false
+		if n := len(page.Sessions); n == opts.Limit {
+			shown := &page.Sessions[n-1]
+			page.Next = x.cursorLocked(&walk, last, listPlace{updated: shown.UpdatedAt, name: filepath.Base(shown.Path)})
+			return page, nil
 		}
+		page.Sessions = append(page.Sessions, f.info())
+		last = row
 	}
 }
 
-// peek decodes what an entry begins with.
-func peek(text []byte) (envelope, bool) {
-	var v envelope
-	text = bytes.TrimSpace(text)
-	return v, len(text) > 0 && jsonx.Unmarshal(text, &v) == nil
+// filter returns what tells whether a session is to be listed.
+func (o *ListOptions) filter() func(*indexFile) bool {
+	archived, cwd := o.Archived, o.Cwd
+	if cwd == "" {
+		return func(f *indexFile) bool { return archived.takes(f.archived) }
+	}
+	cwd = cwdKey(cwd)
+	return func(f *indexFile) bool { return archived.takes(f.archived) && cwdKey(f.cwd) == cwd }
 }
 
-// promptOf returns the first line of a user's message.
-func promptOf(e Entry) string {
-	m, ok := e.(MessageEntry)
-	if !ok || m.Message.Role != providers.RoleUser {
-		return ""
+// cwdKey is the same for two names of a directory that are lexically the same.
+func cwdKey(cwd string) string {
+	cwd = filepath.Clean(cwd)
+	if filepath.Separator == '\\' {
+		return strings.ToLower(cwd)
 	}
-	first, _, _ := strings.Cut(strings.TrimSpace(m.Message.Text()), "\n")
-	first = strings.TrimSpace(first)
-	if r := []rune(first); len(r) > titleRunes {
-		return strings.TrimSpace(string(r[:titleRunes-1])) + "…"
-	}
-	return first
-}
-
-// formatCursor names the last session of a page.
-func formatCursor(c candidate) string {
-	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d %s", c.updated.UnixNano(), filepath.Base(c.path)))
-}
-
-func parseCursor(s string) (candidate, error) {
-	b, err := base64.RawURLEncoding.DecodeString(s)
-	if err != nil {
-		return candidate{}, ErrBadCursor
-	}
-	at, name, ok := strings.Cut(string(b), " ")
-	nanos, err := strconv.ParseInt(at, 10, 64)
-	if !ok || err != nil || name == "" {
-		return candidate{}, ErrBadCursor
-	}
-	return candidate{path: name, updated: time.Unix(0, nanos)}, nil
+	return cwd
 }
 
 // Info returns what the list knows of one session, archived or not, with or without messages. Its errors are
@@ -320,17 +144,28 @@ func (s *Store) Info(ctx context.Context, id string) (Info, error) {
 		return Info{}, err
 	}
 	path := at.path
-	stat, err := os.Stat(path)
-	if err != nil {
+	x := &s.index
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.loadLocked(s)
+	f := &indexFile{name: filepath.Base(path), path: path}
+	if d := x.dirs[filepath.Base(filepath.Dir(path))]; d != nil && d.files[f.name] != nil {
+		f = d.files[f.name]
+	}
+	r, line, reason, err := new(scanner).file(s.fs, path, &f.record)
+	switch {
+	case err != nil:
 		return Info{}, fmt.Errorf("reading session %s: %w", id, err)
+	case reason != nil:
+		return Info{}, &CorruptError{Path: path, Line: max(line, 1), Reason: reason.Error()}
+	case r.id != id:
+		return Info{}, wrongHeader(path, r.id)
 	}
-	_, err = os.Stat(artifactDir(path))
-	info, err := readHead(&candidate{path: path, updated: stat.ModTime(), size: stat.Size(), beside: err == nil})
-	if err != nil {
-		return Info{}, err
+	if r.size != f.size || r.mtime != f.mtime {
+		x.setLocked(f, r)
 	}
-	if info.ID != id {
-		return Info{}, wrongHeader(path, info.ID)
-	}
-	return *info, nil
+	info := f.info()
+	_, err = s.fs.Lstat(archivedMark(path))
+	info.Archived = err == nil
+	return info, nil
 }

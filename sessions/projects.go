@@ -3,7 +3,6 @@ package sessions
 import (
 	"context"
 	"path/filepath"
-	"strings"
 	"time"
 )
 
@@ -20,7 +19,7 @@ type Project struct {
 // ListAll returns the sessions of all directories that hold a message and are not archived, the one that was written
 // last first, at most limit of them; all if limit is zero. total is how many there are.
 func (s *Store) ListAll(ctx context.Context, limit int) (list []Info, total int, err error) {
-	list, err = s.heads(ctx)
+	list, err = s.all(ctx)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -34,7 +33,7 @@ func (s *Store) ListAll(ctx context.Context, limit int) (list []Info, total int,
 // Projects returns the working directories of the sessions that [Store.ListAll] returns, the one with the latest
 // activity first.
 func (s *Store) Projects(ctx context.Context) ([]Project, error) {
-	list, err := s.heads(ctx)
+	list, err := s.all(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -43,10 +42,7 @@ func (s *Store) Projects(ctx context.Context) ([]Project, error) {
 	for i := range list {
 		info := &list[i]
 		cwd := filepath.Clean(info.Cwd)
-		key := cwd
-		if filepath.Separator == '\\' {
-			key = strings.ToLower(cwd) // as in samePath
-		}
+		key := cwdKey(cwd)
 		place, ok := at[key]
 		if !ok {
 			place = len(projects)
@@ -58,25 +54,19 @@ func (s *Store) Projects(ctx context.Context) ([]Project, error) {
 	return projects, nil
 }
 
-// heads reads the heads of all sessions that the list shows.
-func (s *Store) heads(ctx context.Context) ([]Info, error) {
-	candidates, err := s.candidates(ctx, "")
-	if err != nil {
+// all returns all sessions that the list shows.
+func (s *Store) all(ctx context.Context) ([]Info, error) {
+	x := &s.index
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if err := x.refreshLocked(ctx, s); err != nil {
 		return nil, err
 	}
-	var list []Info
-	for len(candidates) > 0 {
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
+	list := make([]Info, 0, len(x.rows))
+	for _, f := range x.rows {
+		if ArchivedExclude.takes(f.archived) {
+			list = append(list, f.info())
 		}
-		const batch = 1000 // between two looks at ctx
-		n := min(len(candidates), batch)
-		for _, info := range readHeads(candidates[:n], ArchivedExclude) {
-			if info != nil {
-				list = append(list, *info)
-			}
-		}
-		candidates = candidates[n:]
 	}
 	return list, nil
 }

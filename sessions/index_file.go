@@ -1,0 +1,329 @@
+package sessions
+
+import (
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+const (
+	// indexName is the index file in the store's directory. Older installations look at directories there only.
+	indexName = "index"
+	indexTemp = ".index.tmp"
+	// indexMagic ends with the version of the format. Files of other versions are written anew.
+	indexMagic = "gjc index\x00\x01"
+	// maxIndexSize is what would be a few million sessions.
+	maxIndexSize = 1 << 30
+	// tempAge is when a temporary file is what a crash has left.
+	tempAge = time.Minute
+)
+
+var errBadIndex = errors.New("damaged session index")
+
+// loadLocked reads the index file, once.
+func (x *index) loadLocked(s *Store) {
+	if x.loaded {
+		return
+	}
+	x.loaded, x.changed = true, otherRows
+	x.dirs = make(map[string]*indexDir)
+	name := filepath.Join(s.dir, indexName)
+	info, err := s.fs.Lstat(name)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxIndexSize {
+		return
+	}
+	data, err := s.fs.ReadFile(name)
+	if err != nil {
+		return
+	}
+	dirs, err := decodeIndex(data, s.dir)
+	if err != nil {
+		x.unsaved = 1
+		return
+	}
+	x.dirs = dirs
+}
+
+// saveLocked writes the index file if it is worth it. It does not matter whether that works, nor who else does it at
+// the same time: the index is a cache, it has a checksum, and its reader believes the disk.
+func (x *index) saveLocked(s *Store) {
+	files := 0
+	for _, d := range x.dirs {
+		files += len(d.files)
+	}
+	// Each process that lists can afford to look for some changes again.
+	if x.unsaved == 0 || x.unsaved*64 < files && x.unsavedBytes < 1<<20 {
+		return
+	}
+	x.unsaved, x.unsavedBytes = 0, 0 // also if it fails: not at each list
+	temp := filepath.Join(s.dir, indexTemp)
+	f, err := s.fs.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, filePerm)
+	if errors.Is(err, fs.ErrExist) {
+		if info, err := s.fs.Lstat(temp); err != nil || s.opts.Clock().Sub(info.ModTime()).Abs() < tempAge {
+			return // somebody else writes it
+		}
+		_ = s.fs.Remove(temp)
+		f, err = s.fs.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, filePerm)
+	}
+	if err != nil {
+		return
+	}
+	data := encodeIndex(x.dirs)
+	n, err := f.Write(data)
+	if closeErr := f.Close(); err != nil || closeErr != nil || n < len(data) {
+		_ = s.fs.Remove(temp)
+		return
+	}
+	if err := s.fs.Rename(temp, filepath.Join(s.dir, indexName)); err != nil {
+		_ = s.fs.Remove(temp)
+	}
+}
+
+// What a record has, in its first byte.
+const (
+	flagBad = 1 << iota
+	flagLocked
+	flagArchived
+	flagSameCwd  // as the record before
+	flagIDInName // the id is the last part of the file's name
+	flagAbout    // a parent, directories or a title
+)
+
+// encodeIndex makes an index file: the magic, the directories with their files, and a CRC-32C of all that. Numbers are
+// varints, strings have their length before them.
+func encodeIndex(dirs map[string]*indexDir) []byte {
+	size := 64
+	for _, d := range dirs {
+		size += 64 + 224*len(d.files)
+	}
+	b := append(make([]byte, 0, size), indexMagic...)
+	b = binary.AppendUvarint(b, uint64(len(dirs)))
+	for _, d := range dirs {
+		b = appendString(b, d.name)
+		b = binary.AppendVarint(b, d.mtime)
+		b = binary.AppendVarint(b, d.readAt)
+		b = binary.AppendUvarint(b, uint64(len(d.files)))
+		cwd := ""
+		for _, f := range d.files {
+			b = f.append(b, cwd)
+			cwd = f.cwd
+		}
+	}
+	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+}
+
+func (f *indexFile) append(b []byte, cwd string) []byte {
+	flags := byte(0)
+	set := func(flag byte, on bool) {
+		if on {
+			flags |= flag
+		}
+	}
+	set(flagBad, f.bad)
+	set(flagLocked, f.locked)
+	set(flagArchived, f.archived)
+	set(flagSameCwd, f.cwd == cwd)
+	set(flagIDInName, f.id != "" && strings.HasSuffix(strings.TrimSuffix(f.name, fileSuffix), "_"+f.id))
+	set(flagAbout, f.parent != "" || f.title != titleData{} || len(f.directories) > 0)
+	b = append(b, flags)
+	b = appendString(b, f.name)
+	b = binary.AppendVarint(b, f.size)
+	b = binary.AppendVarint(b, f.mtime)
+	if f.bad {
+		return b
+	}
+	b = binary.AppendVarint(b, f.offset)
+	b = binary.AppendVarint(b, f.headLen)
+	b = binary.LittleEndian.AppendUint32(b, f.headSum)
+	b = binary.LittleEndian.AppendUint32(b, f.tailSum)
+	if flags&flagIDInName == 0 {
+		b = appendString(b, f.id)
+	} else {
+		b = binary.AppendUvarint(b, uint64(len(f.id)))
+	}
+	if flags&flagSameCwd == 0 {
+		b = appendString(b, f.cwd)
+	}
+	b = appendTime(b, f.created)
+	b = appendTime(b, f.last)
+	b = binary.AppendUvarint(b, uint64(f.messages))
+	b = appendString(b, f.prompt)
+	b = appendString(b, f.summary)
+	if flags&flagAbout == 0 {
+		return b
+	}
+	b = appendString(b, f.parent)
+	b = appendString(b, f.title.Title)
+	b = appendString(b, f.title.Source)
+	b = binary.AppendUvarint(b, uint64(len(f.directories)))
+	for _, dir := range f.directories {
+		b = appendString(b, dir)
+	}
+	return b
+}
+
+func appendString(b []byte, s string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+}
+
+// decodeIndex reads an index file of the store in root.
+func decodeIndex(data []byte, root string) (map[string]*indexDir, error) {
+	if len(data) < len(indexMagic)+4 || string(data[:len(indexMagic)]) != indexMagic {
+		return nil, errBadIndex
+	}
+	body := data[:len(data)-4]
+	if crc32.Checksum(body, castagnoli) != binary.LittleEndian.Uint32(data[len(body):]) {
+		return nil, errBadIndex
+	}
+	// The strings of the records are parts of this one.
+	d := &indexDecoder{rest: string(body[len(indexMagic):])}
+	n := d.count()
+	dirs := make(map[string]*indexDir, n)
+	for range n {
+		dir := &indexDir{name: d.string(), mtime: d.varint(), readAt: d.varint()}
+		dir.path = filepath.Join(root, dir.name)
+		files := make([]indexFile, d.count())
+		dir.files = make(map[string]*indexFile, len(files))
+		cwd := ""
+		for i := range files {
+			f := &files[i]
+			d.file(f, cwd)
+			if d.failed {
+				return nil, errBadIndex
+			}
+			f.path = dir.path + string(filepath.Separator) + f.name
+			dir.files[f.name] = f
+			cwd = f.cwd
+		}
+		dirs[dir.name] = dir
+	}
+	if d.failed || d.rest != "" {
+		return nil, errBadIndex
+	}
+	return dirs, nil
+}
+
+// indexDecoder reads numbers and strings. Behind the end there are zeros, and failed is set.
+type indexDecoder struct {
+	rest   string
+	failed bool
+}
+
+func (d *indexDecoder) file(f *indexFile, cwd string) {
+	flags := d.byte()
+	f.bad, f.locked, f.archived = flags&flagBad != 0, flags&flagLocked != 0, flags&flagArchived != 0
+	f.name = d.string()
+	f.size, f.mtime = d.varint(), d.varint()
+	if f.name == "" || strings.ContainsAny(f.name, `/\`) {
+		d.failed = true
+	}
+	if f.bad || d.failed {
+		return
+	}
+	f.offset, f.headLen, f.headSum, f.tailSum = d.varint(), d.varint(), d.uint32(), d.uint32()
+	if flags&flagIDInName == 0 {
+		f.id = d.string()
+	} else {
+		base := strings.TrimSuffix(f.name, fileSuffix)
+		if n := d.int(); n <= len(base) {
+			f.id = base[len(base)-n:]
+		} else {
+			d.failed = true
+		}
+	}
+	f.cwd = cwd
+	if flags&flagSameCwd == 0 {
+		f.cwd = d.string()
+	}
+	f.created, f.last = d.time(), d.time()
+	f.messages = d.int()
+	f.prompt, f.summary = d.string(), d.string()
+	if flags&flagAbout == 0 {
+		return
+	}
+	f.parent = d.string()
+	f.title = titleData{Title: d.string(), Source: d.string()}
+	if n := d.count(); n > 0 {
+		f.directories = make([]string, n)
+		for i := range f.directories {
+			f.directories[i] = d.string()
+		}
+	}
+}
+
+func (d *indexDecoder) bytes(n int) string {
+	if n < 0 || n > len(d.rest) {
+		d.failed, d.rest = true, ""
+		return ""
+	}
+	s := d.rest[:n]
+	d.rest = d.rest[n:]
+	return s
+}
+
+func (d *indexDecoder) byte() byte {
+	if s := d.bytes(1); s != "" {
+		return s[0]
+	}
+	return 0
+}
+
+func (d *indexDecoder) uint32() uint32 {
+	if s := d.bytes(4); s != "" {
+		return uint32(s[0]) | uint32(s[1])<<8 | uint32(s[2])<<16 | uint32(s[3])<<24
+	}
+	return 0
+}
+
+func (d *indexDecoder) uvarint() (v uint64) {
+	for i := range len(d.rest) {
+		b := d.rest[i]
+		if i == binary.MaxVarintLen64 {
+			break
+		}
+		v |= uint64(b&0x7f) << (7 * i)
+		if b < 0x80 {
+			d.rest = d.rest[i+1:]
+			return v
+		}
+	}
+	d.failed, d.rest = true, ""
+	return 0
+}
+
+func (d *indexDecoder) varint() int64 {
+	v := d.uvarint()
+	return int64(v>>1) ^ -int64(v&1)
+}
+
+// int reads what is not negative.
+func (d *indexDecoder) int() int {
+	v := d.uvarint()
+	if v > 1<<31-1 {
+		d.failed = true
+		return 0
+	}
+	return int(v)
+}
+
+// count reads how many things follow, each of which takes a byte at least.
+func (d *indexDecoder) count() int {
+	n := d.int()
+	if n > len(d.rest) {
+		d.failed = true
+		return 0
+	}
+	return n
+}
+
+func (d *indexDecoder) string() string { return d.bytes(d.int()) }
+
+func (d *indexDecoder) time() time.Time {
+	sec, nsec := d.varint(), d.int()
+	return time.Unix(sec, int64(nsec)).UTC()
+}

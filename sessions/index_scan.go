@@ -1,0 +1,408 @@
+package sessions
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
+)
+
+const (
+	// scanBuffer is what a file is read by. A line that does not fit makes it grow, up to maxScanLine; of longer lines
+	// only the first scanHead bytes are looked at.
+	scanBuffer  = 64 << 10
+	maxScanLine = 1 << 20
+	scanHead    = 512
+	// scanTail is how many bytes before the place where a scan stopped must be the same when it goes on.
+	scanTail   = 64
+	titleRunes = 80
+)
+
+// record is what the list knows of one session file: what follows from its lines up to offset.
+type record struct {
+	// size and mtime (nanoseconds) are the file's when it was read. A negative size stands for one that was not.
+	size, mtime int64
+	// offset is where the next line begins that was not looked at, to go on from when the file has grown; zero if
+	// that can not be done. headLen, headSum and tailSum tell whether it is the same file then: the sums are of the
+	// lines up to the header, and of what precedes offset.
+	offset, headLen  int64
+	headSum, tailSum uint32
+	// bad: it is no session file. The rest is empty then.
+	bad bool
+
+	id, cwd, parent string
+	created         time.Time
+	title           titleData
+	directories     []string
+	prompt          string // the first line of the first prompt
+	summary         string // the first line of the last compaction's short summary
+	messages        int
+	last            time.Time // of the last entry that has one
+}
+
+// updated is when the session was written last.
+func (r *record) updated() time.Time {
+	if r.last.IsZero() {
+		return time.Unix(0, r.mtime).UTC()
+	}
+	return r.last
+}
+
+// shownTitle is the title in the list.
+func (r *record) shownTitle() string { return cmp.Or(r.title.Title, r.prompt, r.summary) }
+
+var (
+	castagnoli = crc32.MakeTable(crc32.Castagnoli)
+	newline    = []byte{'\n'}
+)
+
+// scanner reads session files, one after the other.
+type scanner struct{ buf []byte }
+
+// file reads the session file at path, from where known ends if that is a part of it. The error is the file system's;
+// reason says why the file is no session.
+func (sc *scanner) file(fsys FileSystem, path string, known *record) (r record, no int, reason, err error) {
+	f, err := fsys.OpenFile(path, os.O_RDONLY, 0)
+	if err != nil {
+		return record{}, 0, nil, err
+	}
+	defer func() { _ = f.Close() }()
+	info, err := f.Stat()
+	if err != nil {
+		return record{}, 0, nil, err
+	}
+	return sc.scan(f, info, known)
+}
+
+func (sc *scanner) scan(f io.ReaderAt, info fs.FileInfo, known *record) (_ record, no int, reason, err error) {
+	fold := scanFold{}
+	if known != nil && sc.continues(f, info.Size(), known) {
+		fold.record = *known
+	}
+	if err := sc.lines(f, info.Size(), &fold); err != nil {
+		return record{}, 0, nil, err
+	}
+	if fold.reason == nil && fold.headLen == 0 {
+		fold.reason = errors.New("the session header is cut off")
+		if info.Size() == 0 {
+			fold.reason = errors.New("the file is empty")
+		}
+	}
+	if fold.reason != nil {
+		fold.record = record{bad: true}
+	}
+	fold.size, fold.mtime = info.Size(), info.ModTime().UnixNano()
+	return fold.record, fold.no, fold.reason, nil
+}
+
+// continues reports whether the file that known is of has only grown since.
+func (sc *scanner) continues(f io.ReaderAt, size int64, known *record) bool {
+	if known.bad || known.offset <= 0 || size < known.offset || known.headLen > maxScanLine {
+		return false
+	}
+	head, err := sc.sum(f, 0, known.headLen)
+	if err != nil || head != known.headSum {
+		return false
+	}
+	tail, err := sc.tailSum(f, known.offset)
+	return err == nil && tail == known.tailSum
+}
+
+// tailSum is the sum of what precedes offset; an error if that is no end of a line.
+func (sc *scanner) tailSum(f io.ReaderAt, offset int64) (uint32, error) {
+	n := min(offset, scanTail)
+	sum, err := sc.sum(f, offset-n, n)
+	if err == nil && sc.buf[n-1] != '\n' {
+		err = errors.New("no end of a line")
+	}
+	return sum, err
+}
+
+func (sc *scanner) sum(f io.ReaderAt, from, n int64) (uint32, error) {
+	sc.grow(int(n))
+	if m, err := f.ReadAt(sc.buf[:n], from); int64(m) < n {
+		return 0, cmp.Or(err, io.ErrUnexpectedEOF)
+	}
+	return crc32.Checksum(sc.buf[:n], castagnoli), nil
+}
+
+func (sc *scanner) grow(size int) {
+	if size = max(size, scanBuffer); size > len(sc.buf) {
+		sc.buf = append(sc.buf, make([]byte, size-len(sc.buf))...)
+	}
+}
+
+// lines hands the lines of f between fold.offset and size to fold. A file that ends before is none of its business.
+func (sc *scanner) lines(f io.ReaderAt, size int64, fold *scanFold) error {
+	sc.grow(scanBuffer)
+	var (
+		n    int // bytes in buf; buf[0] is at fold.offset, or later in a long line
+		read = fold.offset
+		long []byte // the beginning of a line that does not fit
+	)
+	for read < size && fold.reason == nil {
+		want := int(min(int64(len(sc.buf)-n), size-read))
+		m, err := f.ReadAt(sc.buf[n:n+want], read)
+		if m == 0 && err != nil {
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			return err
+		}
+		searched := n
+		n, read = n+m, read+int64(m)
+		rest := sc.buf[:n]
+		for fold.reason == nil {
+			end := bytes.IndexByte(rest[searched:], '\n')
+			if end < 0 {
+				break
+			}
+			end += searched
+			switch {
+			case long != nil:
+				fold.longLine(long)
+				long = nil
+				fold.offset = read - int64(len(rest)-end-1)
+			default:
+				fold.offset += int64(end + 1)
+				fold.line(rest[:end])
+			}
+			rest, searched = rest[end+1:], 0
+		}
+		switch {
+		case long != nil:
+			n = 0
+		case len(rest) < len(sc.buf):
+			n = copy(sc.buf, rest)
+		case len(sc.buf) < maxScanLine:
+			sc.grow(min(4*len(sc.buf), maxScanLine))
+		default:
+			long, n = bytes.Clone(rest[:scanHead]), 0
+		}
+	}
+	if fold.reason != nil {
+		return nil
+	}
+	var err error
+	if fold.offset > 0 {
+		tail := bytes.Clone(sc.buf[:n])
+		fold.tailSum, err = sc.tailSum(f, fold.offset)
+		n = copy(sc.buf, tail)
+	}
+	if long == nil && n > 0 {
+		fold.unended(sc.buf[:n])
+	}
+	return err
+}
+
+// scanFold makes a record of a file's lines.
+type scanFold struct {
+	record
+	no     int   // lines, until the header is found
+	reason error // why it is no session
+}
+
+// line takes in a line without its newline.
+func (d *scanFold) line(text []byte) {
+	if d.headLen == 0 {
+		d.headSum = crc32.Update(crc32.Update(d.headSum, castagnoli, text), castagnoli, newline)
+		d.no++
+	}
+	text = bytes.TrimSpace(text)
+	switch {
+	case len(text) == 0:
+	case d.headLen == 0:
+		d.header(text)
+	default:
+		d.entry(text)
+	}
+}
+
+// longLine takes in the beginning of a line.
+func (d *scanFold) longLine(head []byte) {
+	if d.headLen == 0 {
+		d.no++
+		d.reason = errors.New("this is not a session header: the line is too long")
+		return
+	}
+	if kind, at, _, ok := entryHead(head); ok {
+		d.count(Kind(kind), at)
+	}
+}
+
+// unended takes in what follows the last newline. Where a crash has cut it off it is no object; else somebody may
+// still write its newline, or anything else behind it, so this scan can not be gone on with.
+func (d *scanFold) unended(text []byte) {
+	text = bytes.TrimSpace(text)
+	if len(text) == 0 || text[0] != '{' || !jsonx.Valid(text) {
+		return
+	}
+	d.line(text)
+	d.offset = 0
+}
+
+func (d *scanFold) header(text []byte) {
+	h, err := decodeHeader(text)
+	if err != nil {
+		d.reason = err
+		return
+	}
+	d.headLen = max(d.offset, 1) // of an unended one it does not count
+	a := aboutHeader(&h)
+	d.id, d.cwd, d.parent, d.created = h.ID, h.Cwd, h.ParentSession, h.Time
+	d.title, d.directories = a.title, a.directories
+}
+
+func (d *scanFold) entry(text []byte) {
+	kind, at, rest, ok := entryHead(text)
+	if !ok {
+		var v struct {
+			Type      string `json:"type"`
+			Timestamp string `json:"timestamp"`
+		}
+		if jsonx.Unmarshal(text, &v) != nil {
+			return
+		}
+		kind, at, rest = v.Type, parseTime(v.Timestamp), nil
+	}
+	d.count(Kind(kind), at)
+	switch Kind(kind) {
+	case KindMessage:
+		if d.prompt == "" && mayBeOf(roleUser, rest) {
+			d.prompt = firstLine(promptText(text))
+		}
+	case KindCustom:
+		d.custom(text)
+	case KindCompaction:
+		var c struct {
+			ShortSummary string `json:"shortSummary"`
+		}
+		if jsonx.Unmarshal(text, &c) == nil && c.ShortSummary != "" {
+			d.summary = firstLine(c.ShortSummary)
+		}
+	default:
+	}
+}
+
+func (d *scanFold) count(kind Kind, at time.Time) {
+	if kind == KindMessage {
+		d.messages++
+	}
+	if !at.IsZero() {
+		d.last = at
+	}
+}
+
+// custom takes in what an entry says of the session, by the rule of [about].
+func (d *scanFold) custom(text []byte) {
+	if !bytes.Contains(text, []byte(CustomTitle)) && !bytes.Contains(text, []byte(CustomDirectories)) {
+		return
+	}
+	var v struct {
+		CustomType string    `json:"customType"`
+		Data       jsonx.Raw `json:"data"`
+	}
+	if jsonx.Unmarshal(text, &v) != nil || v.CustomType != CustomTitle && v.CustomType != CustomDirectories {
+		return
+	}
+	a := about{title: d.title, directories: d.directories}
+	a.add(Custom{CustomType: v.CustomType, Data: v.Data})
+	d.title, d.directories = a.title, a.directories
+}
+
+// entryHead reads what an entry begins with, where it has the shape that this program and the older installations
+// write: type, id, parentId, timestamp. rest is what follows. It spares the list to decode nearly all lines.
+func entryHead(text []byte) (kind string, at time.Time, rest []byte, ok bool) {
+	head := text[:min(len(text), scanHead)]
+	kindText, head, ok1 := quoted(head, `{"type":`)
+	_, head, ok2 := quoted(head, `,"id":`)
+	if !ok1 || !ok2 {
+		return "", time.Time{}, nil, false
+	}
+	if after, isNull := bytes.CutPrefix(head, []byte(`,"parentId":null`)); isNull {
+		head = after
+	} else if _, head, ok = quoted(head, `,"parentId":`); !ok {
+		return "", time.Time{}, nil, false
+	}
+	stamp, head, ok := quoted(head, `,"timestamp":`)
+	if !ok || len(head) == 0 || head[0] != ',' && head[0] != '}' {
+		return "", time.Time{}, nil, false
+	}
+	kind = string(KindMessage) // which is nearly always so, and then costs nothing
+	if string(kindText) != kind {
+		kind = string(kindText)
+	}
+	return kind, parseTime(string(stamp)), head, true
+}
+
+// quoted reads a member's name and its string, which has no escapes.
+func quoted(text []byte, name string) (value, rest []byte, ok bool) {
+	if len(text) <= len(name) || string(text[:len(name)]) != name || text[len(name)] != '"' {
+		return nil, nil, false
+	}
+	text = text[len(name)+1:]
+	end := bytes.IndexByte(text, '"')
+	if end < 0 || bytes.IndexByte(text[:end], '\\') >= 0 {
+		return nil, nil, false
+	}
+	return text[:end], text[end+1:], true
+}
+
+// mayBeOf reports false if the message in the rest of an entry is of another role for sure.
+func mayBeOf(role string, rest []byte) bool {
+	found, _, ok := quoted(rest, `,"message":{"role":`)
+	return !ok || string(found) == role
+}
+
+// promptText returns the text of a user's message; empty for any other.
+func promptText(text []byte) string {
+	var v struct {
+		Message struct {
+			Role    string    `json:"role"`
+			Content jsonx.Raw `json:"content"`
+		} `json:"message"`
+	}
+	if jsonx.Unmarshal(text, &v) != nil || v.Message.Role != roleUser {
+		return ""
+	}
+	content := v.Message.Content
+	if content.Kind() == '"' {
+		var s string
+		_ = jsonx.Unmarshal(content, &s) // it has been read once
+		return s
+	}
+	var blocks []struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
+	if jsonx.Unmarshal(content, &blocks) != nil {
+		return ""
+	}
+	var b strings.Builder
+	for i := range blocks {
+		if blocks[i].Type == "text" {
+			b.WriteString(blocks[i].Text)
+		}
+	}
+	return b.String()
+}
+
+// firstLine makes a title of a text.
+func firstLine(text string) string {
+	first, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	first = strings.TrimSpace(first)
+	if len(first) <= titleRunes {
+		return strings.Clone(first) // the text may be large
+	}
+	if r := []rune(first); len(r) > titleRunes {
+		return strings.TrimSpace(string(r[:titleRunes-1])) + "…"
+	}
+	return strings.Clone(first)
+}
