@@ -182,12 +182,12 @@ func decodeIndex(data []byte, root string) (map[string]*indexDir, error) {
 	}
 	// The strings of the records are parts of this one.
 	d := &indexDecoder{rest: string(body[len(indexMagic):])}
-	n := d.count()
+	n := d.count(4)
 	dirs := make(map[string]*indexDir, n)
 	for range n {
 		dir := &indexDir{name: d.string(), mtime: d.varint(), readAt: d.varint()}
 		dir.path = filepath.Join(root, dir.name)
-		files := make([]indexFile, d.count())
+		files := make([]indexFile, d.count(5))
 		dir.files = make(map[string]*indexFile, len(files))
 		cwd := ""
 		for i := range files {
@@ -248,7 +248,7 @@ func (d *indexDecoder) file(f *indexFile, cwd string) {
 	}
 	f.parent = d.string()
 	f.title = titleData{Title: d.string(), Source: d.string()}
-	if n := d.count(); n > 0 {
+	if n := d.count(1); n > 0 {
 		f.directories = make([]string, n)
 		for i := range f.directories {
 			f.directories[i] = d.string()
@@ -311,10 +311,10 @@ func (d *indexDecoder) int() int {
 	return int(v)
 }
 
-// count reads how many things follow, each of which takes a byte at least.
-func (d *indexDecoder) count() int {
+// count reads how many things of at least so many bytes follow.
+func (d *indexDecoder) count(size int) int {
 	n := d.int()
-	if n > len(d.rest) {
+	if n > len(d.rest)/size {
 		d.failed = true
 		return 0
 	}

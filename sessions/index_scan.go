@@ -104,7 +104,7 @@ func (sc *scanner) scan(f io.ReaderAt, info fs.FileInfo, known *record) (_ recor
 
 // continues reports whether the file that known is of has only grown since.
 func (sc *scanner) continues(f io.ReaderAt, size int64, known *record) bool {
-	if known.bad || known.offset <= 0 || size < known.offset || known.headLen > maxScanLine {
+	if known.bad || known.offset <= 0 || size < known.offset || known.headLen <= 0 || known.headLen > maxScanLine {
 		return false
 	}
 	head, err := sc.sum(f, 0, known.headLen)
