@@ -35,6 +35,8 @@ func TestMain(m *testing.M) {
 		forker(os.Args[1], os.Args[2])
 	case "archiver":
 		archiver(os.Args[1], os.Args[2])
+	case "creator":
+		creator(os.Args[1], os.Args[2])
 	}
 }
 

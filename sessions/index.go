@@ -46,6 +46,7 @@ type index struct {
 	snapshots []snapshot            // the one that was used last comes last
 
 	unsaved      int   // changes that the index file does not have
+	forget       bool  // among them are sessions that are gone, of which nothing must stay
 	unsavedBytes int64 // what it would cost to find them again
 }
 
@@ -143,6 +144,7 @@ func (x *index) refreshLocked(ctx context.Context, s *Store) error {
 	for i := range looks {
 		if looks[i].changes > 0 {
 			x.noteLocked(looks[i].rows, looks[i].changes)
+			x.forget = x.forget || looks[i].rows == otherRows
 		}
 		files = append(files, looks[i].files...)
 	}
@@ -173,6 +175,7 @@ func (x *index) forgetDirs(dirs []projectDir) {
 		if !there[name] {
 			delete(x.dirs, name)
 			x.noteLocked(otherRows, len(d.files))
+			x.forget = x.forget || len(d.files) > 0
 		}
 	}
 }

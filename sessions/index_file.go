@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,13 +13,11 @@ import (
 const (
 	// indexName is the index file in the store's directory. Older installations look at directories there only.
 	indexName = "index"
-	indexTemp = ".index.tmp"
+	indexTemp = ".index.tmp" // one that a crash leaves is written over
 	// indexMagic ends with the version of the format. Files of other versions are written anew.
 	indexMagic = "gjc index\x00\x01"
 	// maxIndexSize is what would be a few million sessions.
 	maxIndexSize = 1 << 30
-	// tempAge is when a temporary file is what a crash has left.
-	tempAge = time.Minute
 )
 
 var errBadIndex = errors.New("damaged session index")
@@ -57,19 +54,18 @@ func (x *index) saveLocked(s *Store) {
 		files += len(d.files)
 	}
 	// Each process that lists can afford to look for some changes again.
-	if x.unsaved == 0 || x.unsaved*64 < files && x.unsavedBytes < 1<<20 {
+	if few := x.unsaved*64 < files && x.unsavedBytes < 1<<20; x.unsaved == 0 || few && !x.forget {
 		return
 	}
-	x.unsaved, x.unsavedBytes = 0, 0 // also if it fails: not at each list
-	temp := filepath.Join(s.dir, indexTemp)
-	f, err := s.fs.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, filePerm)
-	if errors.Is(err, fs.ErrExist) {
-		if info, err := s.fs.Lstat(temp); err != nil || s.opts.Clock().Sub(info.ModTime()).Abs() < tempAge {
-			return // somebody else writes it
-		}
-		_ = s.fs.Remove(temp)
-		f, err = s.fs.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, filePerm)
+	x.unsaved, x.unsavedBytes, x.forget = 0, 0, false // also if it fails: not at each list
+	name := filepath.Join(s.dir, indexName)
+	unlock, err := s.fs.Lock(name)
+	if err != nil {
+		return // somebody else writes it, or nobody can
 	}
+	defer unlock()
+	temp := filepath.Join(s.dir, indexTemp)
+	f, err := s.fs.OpenFile(temp, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, filePerm)
 	if err != nil {
 		return
 	}
@@ -79,7 +75,7 @@ func (x *index) saveLocked(s *Store) {
 		_ = s.fs.Remove(temp)
 		return
 	}
-	if err := s.fs.Rename(temp, filepath.Join(s.dir, indexName)); err != nil {
+	if err := s.fs.Rename(temp, name); err != nil {
 		_ = s.fs.Remove(temp)
 	}
 }

@@ -130,7 +130,8 @@ func TestScan_LongLines(t *testing.T) {
 }
 
 func TestScan_AnotherFileIsNoContinuation(t *testing.T) {
-	known := header3 + entryLine("a", "", "first") + entryLine("b", "a", "second")
+	known := header3 + entryLine("a", "", "first") +
+		`{"type":"custom","id":"b","parentId":"a","timestamp":"2026-02-16T10:20:31.000Z","customType":"gjc.title","data":{"title":"second"}}` + "\n"
 	for name, now := range map[string]string{
 		"header":   strings.Replace(known, "/w/demo", "/w/DEMO", 1) + entryLine("c", "b", "third"),
 		"entries":  strings.Replace(known, "second", "SECOND", 1) + entryLine("c", "b", "third"),

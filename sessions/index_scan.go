@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
@@ -82,8 +83,11 @@ func (sc *scanner) file(fsys FileSystem, path string, known *record) (r record, 
 }
 
 func (sc *scanner) scan(f io.ReaderAt, info fs.FileInfo, known *record) (_ record, no int, reason, err error) {
+	if !known.bad && known.size == info.Size() && known.mtime == info.ModTime().UnixNano() {
+		return *known, 0, nil, nil
+	}
 	fold := scanFold{}
-	if known != nil && sc.continues(f, info.Size(), known) {
+	if sc.continues(f, info.Size(), known) {
 		fold.record = *known
 	}
 	if err := sc.lines(f, info.Size(), &fold); err != nil {
@@ -102,9 +106,10 @@ func (sc *scanner) scan(f io.ReaderAt, info fs.FileInfo, known *record) (_ recor
 	return fold.record, fold.no, fold.reason, nil
 }
 
-// continues reports whether the file that known is of has only grown since.
+// continues reports whether the file that known is of has grown since, and nothing else. One that has another time and
+// not another size was written anew.
 func (sc *scanner) continues(f io.ReaderAt, size int64, known *record) bool {
-	if known.bad || known.offset <= 0 || size < known.offset || known.headLen <= 0 || known.headLen > maxScanLine {
+	if known.bad || size <= known.size || known.offset <= 0 || known.offset > known.size || known.headLen <= 0 || known.headLen > maxScanLine {
 		return false
 	}
 	head, err := sc.sum(f, 0, known.headLen)
@@ -146,6 +151,8 @@ func (sc *scanner) lines(f io.ReaderAt, size int64, fold *scanFold) error {
 		n    int // bytes in buf; buf[0] is at fold.offset, or later in a long line
 		read = fold.offset
 		long []byte // the beginning of a line that does not fit
+		// summed: fold.tailSum is that of fold.offset, without reading it once more.
+		summed bool
 	)
 	for read < size && fold.reason == nil {
 		want := int(min(int64(len(sc.buf)-n), size-read))
@@ -176,6 +183,9 @@ func (sc *scanner) lines(f io.ReaderAt, size int64, fold *scanFold) error {
 			}
 			rest, searched = rest[end+1:], 0
 		}
+		if end, tail := n-len(rest), int(min(fold.offset, scanTail)); read >= size && tail > 0 && end >= tail {
+			fold.tailSum, summed = crc32.Checksum(sc.buf[end-tail:end], castagnoli), true
+		}
 		switch {
 		case long != nil:
 			n = 0
@@ -191,7 +201,7 @@ func (sc *scanner) lines(f io.ReaderAt, size int64, fold *scanFold) error {
 		return nil
 	}
 	var err error
-	if fold.offset > 0 {
+	if fold.offset > 0 && !summed {
 		tail := bytes.Clone(sc.buf[:n])
 		fold.tailSum, err = sc.tailSum(f, fold.offset)
 		n = copy(sc.buf, tail)
@@ -401,7 +411,7 @@ func firstLine(text string) string {
 	if len(first) <= titleRunes {
 		return strings.Clone(first) // the text may be large
 	}
-	if r := []rune(first); len(r) > titleRunes {
+	if r := []rune(first[:min(len(first), 2*titleRunes*utf8.UTFMax)]); len(r) > titleRunes {
 		return strings.TrimSpace(string(r[:titleRunes-1])) + "…"
 	}
 	return strings.Clone(first)

@@ -1,7 +1,6 @@
 package sessions_test
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -230,11 +229,105 @@ func TestList_PagesHoldTheirPlace(t *testing.T) {
 	}
 }
 
-func TestList_BadCursors(t *testing.T) {
+// What the list says follows from the entries, also where other programs have written them.
+func TestList_WhatEntriesSay(t *testing.T) {
+	custom := func(customType, data string) string {
+		return `{"type":"custom","id":"c","parentId":null,"timestamp":"2026-02-16T10:20:31.000Z","customType":"` + customType + `","data":` + data + "}\n"
+	}
+	title := func(title, source string) string {
+		return custom("gjc.title", fmt.Sprintf(`{"title":%q,"source":%q}`, title, source))
+	}
+	compaction := `{"type":"compaction","id":"d","parentId":null,"timestamp":"2026-02-16T10:20:31.000Z","summary":"long","shortSummary":"short\nmore"}` + "\n"
+	withTitle := func(title, source string) string {
+		return strings.Replace(header3, `"cwd"`, fmt.Sprintf(`"title":%q,"titleSource":%q,"cwd"`, title, source), 1)
+	}
+	answer := strings.Replace(entryLine("b", "a", "answer"), `"role":"user"`, `"role":"assistant"`, 1)
+	hi := entryLine("a", "", "hi")
+	for name, test := range map[string]struct {
+		text, title string
+		messages    int
+	}{
+		"user, then auto":         {header3 + hi + title("mine", "user") + title("auto", "auto"), "mine", 1},
+		"auto, then user":         {header3 + hi + title("auto", "auto") + title("mine", "user"), "mine", 1},
+		"auto, then auto":         {header3 + hi + title("one", "auto") + title("two", "auto"), "two", 1},
+		"taken away":              {header3 + hi + title("mine", "user") + title("", "user"), "hi", 1},
+		"taken away, then auto":   {header3 + hi + title("mine", "user") + title("", "user") + title("auto", "auto"), "auto", 1},
+		"header's, then auto":     {withTitle("head", "user") + hi + title("auto", "auto"), "head", 1},
+		"header's auto, then one": {withTitle("head", "auto") + hi + title("auto", "auto"), "auto", 1},
+		"header's":                {withTitle("head", "") + hi + compaction, "head", 1},
+		"short summary":           {header3 + answer + compaction, "short", 1},
+		"prompt, short summary":   {header3 + answer + compaction + hi, "hi", 2},
+		"title of another shape":  {header3 + hi + custom("gjc.title", `["x"]`) + custom("gjc.title", `{"title":7}`), "hi", 1},
+		"talk of titles":          {header3 + entryLine("a", "", `the entry "gjc.title"`) + custom("x", `{"title":"gjc.title"}`), `the entry "gjc.title"`, 1},
+		"left branches":           {header3 + hi + answer + entryLine("c", "a", "other") + entryLine("d", "", "root"), "hi", 4},
+		"plain content":           {header3 + strings.Replace(hi, `[{"type":"text","text":"hi"}]`, `"plain\nmore"`, 1), "plain", 1},
+		"an image only":           {header3 + strings.Replace(hi, `{"type":"text","text":"hi"}`, `{"type":"image","data":"AAAA"}`, 1) + entryLine("b", "a", "then"), "then", 2},
+		"spaces and order":        {header3 + `{"message": {"content": "spaced", "role": "user"}, "id": "a", "type": "message"}` + "\n", "spaced", 1},
+		"version 1":               {strings.Replace(header3, `"version":3,`, "", 1) + `{"type":"message","timestamp":"2026-02-16T10:20:31.000Z","message":{"role":"user","content":"old"}}` + "\n", "old", 1},
+		"no newline at the end":   {header3 + hi + strings.TrimSuffix(answer, "\n"), "hi", 2},
+		"torn":                    {header3 + hi + answer[:80], "hi", 1},
+		"zero bytes":              {header3 + hi + strings.Repeat("\x00", 5000), "hi", 1},
+		"no object":               {header3 + hi + "[]\n7\nnull\n\"x\"\n{}\n\xff\xfe\n" + answer, "hi", 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStore(t)
+			place(t, s, "x", test.text)
+			for _, store := range []*sessions.Store{s, sessions.NewStore(s.Dir(), nil)} {
+				got := list(t, store, sessions.ListOptions{}).Sessions
+				if len(got) != 1 || got[0].Title != test.title || got[0].Messages != test.messages {
+					t.Errorf("got %+v, want title %q and %d messages", got, test.title, test.messages)
+				}
+				if info, err := store.Info(t.Context(), "x"); err != nil || len(got) == 1 && cmp.Diff(got[0], info) != "" {
+					t.Errorf("info = %+v, %v", info, err)
+				}
+			}
+		})
+	}
+}
+
+// The order is that of the last entries; the files' times count only where those have none.
+func TestList_Order(t *testing.T) {
 	s := newStore(t)
-	for _, cursor := range []string{"1", "!!", "bm90IGEgY3Vyc29y", "MTIz", strings.Repeat("A", 1000)} {
-		if _, err := s.List(t.Context(), sessions.ListOptions{Cursor: cursor}); !errors.Is(err, sessions.ErrBadCursor) {
-			t.Errorf("cursor %.20q: err = %v", cursor, err)
+	for id, minute := range map[string]int{"a": 3, "b": 1, "c": 2} {
+		text := strings.Replace(header3, `"x"`, `"`+id+`"`, 1) + entryLine("a", "", "x")
+		path := place(t, s, id, text)
+		touch(t, path, epoch.Add(time.Duration(minute)*time.Minute))
+		touchFile(t, path, epoch.Add(time.Duration(-minute)*time.Hour))
+	}
+	none := place(t, s, "none", strings.Replace(header3, `"x"`, `"none"`, 1)+
+		strings.Replace(entryLine("a", "", "x"), `"timestamp":"2026-02-16T10:20:31.000Z"`, `"timestamp":"yesterday"`, 1))
+	touchFile(t, none, epoch.Add(150*time.Second))
+	for _, store := range []*sessions.Store{s, sessions.NewStore(s.Dir(), nil)} {
+		page := list(t, store, sessions.ListOptions{})
+		if diff := cmp.Diff([]string{"a", "none", "c", "b"}, ids(page)); diff != "" {
+			t.Errorf("order (-want +got):\n%s", diff)
+		}
+		if at := page.Sessions[1].UpdatedAt; !at.Equal(epoch.Add(150 * time.Second)) {
+			t.Errorf("without a time: %v", at)
+		}
+	}
+}
+
+// Sessions are found by what their headers say, wherever their files are; the directory itself may be gone.
+func TestList_CwdOfHeaders(t *testing.T) {
+	s := newStore(t)
+	gone := t.TempDir()
+	addSession(t, s, sessions.Header{Cwd: gone}, 1, user("x"))
+	if err := os.Remove(gone); err != nil {
+		t.Fatal(err)
+	}
+	odd := filepath.Join(s.Dir(), "any name", "t_odd.jsonl")
+	if err := os.MkdirAll(filepath.Dir(odd), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	header := strings.Replace(strings.Replace(header3, `"x"`, `"odd"`, 1), `"/w/demo"`, fmt.Sprintf("%q", gone+"/./"), 1)
+	if err := os.WriteFile(odd, []byte(header+entryLine("a", "", "x")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	touch(t, odd, epoch)
+	for _, cwd := range []string{gone, gone + string(filepath.Separator), filepath.Join(gone, "x", "..")} {
+		if diff := cmp.Diff([]string{"s1", "odd"}, ids(list(t, s, sessions.ListOptions{Cwd: cwd}))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", cwd, diff)
 		}
 	}
 }
