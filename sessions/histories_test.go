@@ -383,7 +383,7 @@ func (h *history) check(powerCut bool) error {
 			listed[info.ID] = true
 		}
 		for id, t := range h.told {
-			if false && t.created && !t.deleted && t.message && !listed[id] {
+			if t.created && !t.deleted && t.message && !listed[id] {
 				return fmt.Errorf("session %s is not listed", id)
 			}
 			if t.deleted && listed[id] {

@@ -185,6 +185,11 @@ func (p *Process) change(c change) error {
 	if err == nil || errors.Is(err, ErrKilled) && p.fault.some(2) == 1 {
 		p.disk.journal = append(p.disk.journal, c)
 		c.apply(p.disk.names)
+		for name := range c {
+			if parent := p.disk.names[parentOf(name)]; parent != nil {
+				parent.modified = p.disk.clock
+			}
+		}
 	}
 	finish()
 	return err
