@@ -9,6 +9,7 @@ import (
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/bridges"
+	"github.com/gajae-code/gjc/internal/bug"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/sessions"
 )
@@ -110,16 +111,17 @@ func (s *Server) begin(ctx context.Context, log *sessions.Log, want *wanted, opt
 		_ = log.Close() // nothing that anybody has seen is lost
 		return nil, nil, err
 	}
-	e.settle(session, nil)
 	snap, err := session.Snapshot()
 	if err != nil {
-		return nil, nil, err
+		bug.Reportf("a session that has just begun is over: %v", err) // nobody else knows of it
 	}
 	s.notice(ctx, e)
 	connect := s.connectMCP(e, want)
 	acp.AfterResponse(ctx, func() {
+		// What the client asks of the session next begins behind what it is told first.
 		e.out.release(s.first(e, &snap)...)
 		connect(session)
+		e.settle(session, nil)
 		s.refresh(e, session)
 	})
 	return e, &snap, nil
