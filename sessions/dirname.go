@@ -2,7 +2,6 @@ package sessions
 
 import (
 	"path/filepath"
-	"slices"
 	"strings"
 )
 
@@ -27,11 +26,6 @@ func absoluteDirName(cwd string) string {
 		cwd = cwd[1:]
 	}
 	return "--" + dashes(cwd) + "--"
-}
-
-// dirNames returns all names that sessions of cwd may be found under: older versions used the last form for all.
-func dirNames(cwd, home, temp string) []string {
-	return slices.Compact([]string{dirName(cwd, home, temp), absoluteDirName(cwd)})
 }
 
 // inside returns the path of dir relative to root, empty for root itself, and whether it lies there.

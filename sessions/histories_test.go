@@ -115,7 +115,7 @@ func (h *history) seed() {
 func (h *history) run(n int) (killed bool, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			if v != error(sessionstest.ErrKilled) {
+			if err, ok := v.(error); !ok || !errors.Is(err, sessionstest.ErrKilled) {
 				panic(v)
 			}
 			killed = true

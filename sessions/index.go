@@ -189,7 +189,7 @@ func (x *index) noteLocked(rows rowsChange, changes int) {
 // setLocked takes over what was read of a file.
 func (x *index) setLocked(f *indexFile, r record) {
 	rows := otherRows
-	if f.listed && r.id == f.id && r.messages > 0 && !x.copies {
+	if f.listed && r.id == f.id && r.begun() && !x.copies {
 		rows = sameFiles
 	}
 	f.record = r
@@ -386,7 +386,7 @@ func (x *index) collectLocked(rows []*indexFile) []*indexFile {
 			}
 		}
 	}
-	maps.DeleteFunc(x.byID, func(_ string, f *indexFile) bool { return f.messages == 0 })
+	maps.DeleteFunc(x.byID, func(_ string, f *indexFile) bool { return !f.begun() })
 	for _, f := range x.rows {
 		f.listed = false
 		if x.byID[f.id] == f {

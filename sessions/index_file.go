@@ -88,6 +88,7 @@ const (
 	flagSameCwd  // as the record before
 	flagIDInName // the id is the last part of the file's name
 	flagAbout    // a parent, directories or a title
+	flagSaid     // the program has put something into the conversation
 )
 
 // encodeIndex makes an index file: the magic, the directories with their files, and a CRC-32C of all that. Numbers are
@@ -123,6 +124,7 @@ func (f *indexFile) append(b []byte, cwd string) []byte {
 	set(flagBad, f.bad)
 	set(flagLocked, f.locked)
 	set(flagArchived, f.archived)
+	set(flagSaid, f.said)
 	set(flagSameCwd, f.cwd == cwd)
 	set(flagIDInName, f.id != "" && strings.HasSuffix(strings.TrimSuffix(f.name, fileSuffix), "_"+f.id))
 	set(flagAbout, f.parent != "" || f.title != titleData{} || len(f.directories) > 0)
@@ -213,6 +215,7 @@ type indexDecoder struct {
 func (d *indexDecoder) file(f *indexFile, cwd string) {
 	flags := d.byte()
 	f.bad, f.locked, f.archived = flags&flagBad != 0, flags&flagLocked != 0, flags&flagArchived != 0
+	f.said = flags&flagSaid != 0
 	f.name = d.string()
 	f.size, f.mtime = d.varint(), d.varint()
 	if f.name == "" || strings.ContainsAny(f.name, `/\`) {

@@ -45,6 +45,7 @@ type record struct {
 	prompt          string // the first line of the first prompt
 	summary         string // the first line of the last compaction's short summary
 	messages        int
+	said            bool      // the program has put something into the conversation: a handoff
 	last            time.Time // of the last entry that has one
 }
 
@@ -55,6 +56,9 @@ func (r *record) updated() time.Time {
 	}
 	return r.last
 }
+
+// begun reports whether there is anything in the session that somebody has said.
+func (r *record) begun() bool { return r.messages > 0 || r.said }
 
 // shownTitle is the title in the list.
 func (r *record) shownTitle() string { return cmp.Or(r.title.Title, r.prompt, r.summary) }
@@ -302,8 +306,12 @@ func (d *scanFold) entry(text []byte) {
 }
 
 func (d *scanFold) count(kind Kind, at time.Time) {
-	if kind == KindMessage {
+	switch kind {
+	case KindMessage:
 		d.messages++
+	case KindCustomMessage:
+		d.said = true
+	default:
 	}
 	if !at.IsZero() {
 		d.last = at

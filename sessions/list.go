@@ -73,7 +73,7 @@ type Info struct {
 	Path string
 }
 
-// List returns the sessions that hold a message, from an index; it reads only files that have changed. What is no
+// List returns the sessions that hold a message, or begin with what another one has handed over, from an index; it reads only files that have changed. What is no
 // session file is left out.
 func (s *Store) List(ctx context.Context, opts ListOptions) (Page, error) {
 	if opts.Limit <= 0 {

@@ -362,27 +362,16 @@ func (s *Store) restore(lost []string) (string, error) {
 	return path, nil
 }
 
-// dirs returns the directories that may hold session files, those behind links too.
+// dirs returns the directories that may hold session files.
 func (s *Store) dirs() ([]string, error) {
-	entries, err := s.fs.ReadDir(s.dir)
+	found, err := s.projectDirs()
 	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, nil
-		}
 		return nil, fmt.Errorf("reading the session directory: %w", err)
 	}
-	dirs := make([]string, 0, len(entries))
-	for _, e := range entries {
-		path := filepath.Join(s.dir, e.Name())
-		if e.IsDir() {
-			dirs = append(dirs, path)
-		} else if e.Type()&fs.ModeSymlink != 0 {
-			if info, err := s.fs.Stat(path); err == nil && info.IsDir() {
-				dirs = append(dirs, path)
-			}
-		}
+	dirs := make([]string, len(found))
+	for i := range found {
+		dirs[i] = found[i].path
 	}
-	slices.Sort(dirs)
 	return dirs, nil
 }
 

@@ -250,6 +250,10 @@ func TestHandoff_MakesASession(t *testing.T) {
 		t.Fatalf("handoff: %q", got)
 	}
 	next := acp.SessionID(words[1])
+	// It is listed, though nobody has said anything in it.
+	if list := call[acp.ListSessionsResponse](e, "session/list", obj{}); len(list.Sessions) != 2 || list.Sessions[0].SessionID != next {
+		t.Errorf("listed: %+v", list.Sessions)
+	}
 	resp := call[acp.LoadSessionResponse](e, "session/load", obj{"sessionId": next, "cwd": e.dir, "mcpServers": []any{}})
 	if resp.Modes == nil || resp.Modes.CurrentModeID != "plan" {
 		t.Errorf("the new session is in %+v", resp.Modes)
