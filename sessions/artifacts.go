@@ -101,18 +101,19 @@ func available(numbers []int) string {
 	}
 	slices.Sort(numbers)
 	const most = 20
-	text := "there are "
+	var text strings.Builder
+	text.WriteString("there are ")
 	if len(numbers) > most {
-		text += "… "
+		text.WriteString("… ")
 		numbers = numbers[len(numbers)-most:]
 	}
 	for i, n := range numbers {
 		if i > 0 {
-			text += ", "
+			text.WriteString(", ")
 		}
-		text += strconv.Itoa(n)
+		text.WriteString(strconv.Itoa(n))
 	}
-	return text
+	return text.String()
 }
 
 // numbers returns the numbers that are taken.

@@ -348,13 +348,14 @@ func (h *history) fork(id string) error {
 
 // shown is what tells messages apart.
 func shown(m *providers.Message) string {
-	text := m.Text()
+	var text strings.Builder
+	text.WriteString(m.Text())
 	for _, p := range m.Parts {
 		if img, ok := p.(providers.Image); ok {
-			text += fmt.Sprintf("image of %d bytes %x", len(img.Data), img.Data[:1])
+			text.WriteString(fmt.Sprintf("image of %d bytes %x", len(img.Data), img.Data[:1]))
 		}
 	}
-	return text
+	return text.String()
 }
 
 // check looks at what is on the disk, as another process, and writes on.

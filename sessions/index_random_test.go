@@ -31,7 +31,7 @@ func readSession(path string) (sessions.Info, bool) {
 	info := sessions.Info{Path: path, Size: stat.Size(), UpdatedAt: stat.ModTime().UTC()}
 	var titleSource, prompt, summary string
 	var header bool
-	for _, line := range bytes.Split(data, []byte{'\n'}) {
+	for line := range bytes.SplitSeq(data, []byte{'\n'}) {
 		if len(bytes.TrimSpace(line)) == 0 {
 			continue
 		}

@@ -54,10 +54,9 @@ func (c *commandCall) goTo(id, how string) error {
 		return c.say("The conversation stands there already.", nil)
 	}
 	var s strings.Builder
-	switch {
-	case done.Leaf == "":
+	if done.Leaf == "" {
 		s.WriteString("The conversation begins anew.")
-	default:
+	} else {
 		fmt.Fprintf(&s, "The conversation goes on behind %s.", done.Leaf)
 	}
 	if done.Left > 0 {
@@ -227,14 +226,15 @@ func messageText(e *sessions.MessageEntry) string {
 		}
 		return text + ": " + m.Text()
 	case providers.RoleAssistant:
-		text := "agent: " + m.Text()
+		var text strings.Builder
+		text.WriteString("agent: " + m.Text())
 		for _, call := range m.ToolCalls() {
-			text += " [" + call.Name + "]"
+			text.WriteString(" [" + call.Name + "]")
 		}
 		if m.Error != "" {
-			text += " (" + m.Error + ")"
+			text.WriteString(" (" + m.Error + ")")
 		}
-		return text
+		return text.String()
 	default:
 		return "user: " + m.Text()
 	}

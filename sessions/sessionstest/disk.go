@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -115,9 +116,7 @@ func (d *Disk) PowerCut(r *rand.Rand) {
 	}
 	d.journal = nil
 	d.names = make(map[string]*node, len(d.synced))
-	for name, n := range d.synced {
-		d.names[name] = n
-	}
+	maps.Copy(d.names, d.synced)
 	for _, n := range d.names {
 		if n.dir {
 			continue
@@ -161,27 +160,27 @@ func (d *Disk) Names() []string {
 
 // step begins a change of the process. With an error nothing more must be done; part says that a part must be done
 // before that, and finish is to be called behind it.
-func (p *Process) step() (err error, part bool, finish func()) {
+func (p *Process) step() (part bool, finish func(), err error) {
 	none := func() {}
 	if p.dead {
-		return os.ErrClosed, false, none
+		return false, none, os.ErrClosed
 	}
 	p.Steps++
 	p.disk.clock = p.disk.clock.Add(time.Millisecond)
 	hit := p.Steps == p.fault.At
 	if !hit && (!p.fault.Lasting || p.fault.At == 0 || p.Steps < p.fault.At) {
-		return nil, false, none
+		return false, none, nil
 	}
 	if !p.fault.Kill {
-		return p.fault.Err, true, none
+		return true, none, p.fault.Err
 	}
 	p.kill()
-	return ErrKilled, true, func() { panic(ErrKilled) }
+	return true, func() { panic(ErrKilled) }, ErrKilled
 }
 
 // change makes a change of names, as one step.
 func (p *Process) change(c change) error {
-	err, _, finish := p.step()
+	_, finish, err := p.step()
 	if err == nil || errors.Is(err, ErrKilled) && p.fault.some(2) == 1 {
 		p.disk.journal = append(p.disk.journal, c)
 		c.apply(p.disk.names)
@@ -260,7 +259,7 @@ func (f *file) Write(b []byte) (int, error) {
 	if f.closed {
 		return 0, pathError("write", f.name, os.ErrClosed)
 	}
-	err, part, finish := f.process.step()
+	part, finish, err := f.process.step()
 	if err != nil && !part {
 		return 0, pathError("write", f.name, err)
 	}
@@ -313,7 +312,7 @@ func (f *file) Truncate(size int64) error {
 	d := f.process.disk
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	err, _, finish := f.process.step()
+	_, finish, err := f.process.step()
 	if err == nil {
 		f.node.data = slices.Clone(f.node.data[:min(size, int64(len(f.node.data)))])
 	}
@@ -325,7 +324,7 @@ func (f *file) Sync() error {
 	d := f.process.disk
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	err, _, finish := f.process.step()
+	_, finish, err := f.process.step()
 	if err == nil {
 		f.node.synced = f.node.data
 	}
@@ -508,7 +507,7 @@ func (p *Process) SyncDir(name string) error {
 	if _, err := p.find("sync", name); err != nil {
 		return err
 	}
-	err, _, finish := p.step()
+	_, finish, err := p.step()
 	if err == nil {
 		for _, c := range p.disk.journal {
 			c.apply(p.disk.synced)
