@@ -352,7 +352,7 @@ func shown(m *providers.Message) string {
 	text.WriteString(m.Text())
 	for _, p := range m.Parts {
 		if img, ok := p.(providers.Image); ok {
-			text.WriteString(fmt.Sprintf("image of %d bytes %x", len(img.Data), img.Data[:1]))
+			fmt.Fprintf(&text, "image of %d bytes %x", len(img.Data), img.Data[:1])
 		}
 	}
 	return text.String()
