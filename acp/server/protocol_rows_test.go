@@ -33,7 +33,7 @@ var methodRows = map[string]row{
 	"session/close":              {"", "`acp/server` TestLoad_WhileItCloses, TestErrors"},
 	"session/delete":             {"", "`acp/server` TestDeleteSession_IsIdempotent, TestDeleteSession_InATurn"},
 	"session/fork":               {"also at a message, see `_meta` below", "`acp/server` TestFork_GoesItsOwnWay, TestFork_AtAMessage; `sessions` TestFork_BetweenProcesses"},
-	"session/list":               {"", "`sessions` TestList_PagesHoldTheirPlace, TestList_BadCursors; `acp/server` TestLoadAndResume"},
+	"session/list":               {"", "`sessions` TestList_PagesHoldTheirPlace, TestPages_BadCursors; `acp/server` TestLoadAndResume"},
 	"session/load":               {"", "`acp/server` TestLoadAndResume, TestLoad_PromptBehindIt; `agent` TestReplay_LooksLikeTheLiveSession"},
 	"session/new":                {"", "`acp/server` TestOrder, TestErrors, TestAdditionalDirectories_FollowTheLastRequest"},
 	"session/prompt":             {"", "`acp/server` TestOrder, TestTranscripts, TestPromptUsage; `agent` TestTurn_QueueIsFIFO"},
