@@ -84,6 +84,8 @@ type InfoChanged struct {
 
 // Noticed is a line for the user about something that concerns the session.
 type Noticed struct {
+	// ID names it where it has to be told as a message; empty for a name that nobody has used.
+	ID       string
 	Severity Severity
 	Title    string
 	Detail   string

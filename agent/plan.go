@@ -52,6 +52,9 @@ func (p *PlanInput) Entries() ([]PlanEntry, error) {
 
 // PlanFromInput reads the plan out of a stored todo_write call, of ours or in the phases of the original product.
 func PlanFromInput(input jsonx.Raw) ([]PlanEntry, bool) {
+	if plan, ok := planOfPhases(input); ok {
+		return plan, true
+	}
 	var in PlanInput
 	if err := jsonx.Unmarshal(input, &in); err != nil || in.Todos == nil {
 		return nil, false
@@ -81,6 +84,8 @@ func PlanOf(branch []sessions.Entry) []PlanEntry {
 			}
 		case m.Message.Role == providers.RoleTool && !m.Message.IsError:
 			if entries, ok := asked[m.Message.ToolCallID]; ok {
+				plan = entries
+			} else if entries, ok := planOfPhases(m.Message.Details); ok && m.Message.ToolName == planTool {
 				plan = entries
 			}
 		}

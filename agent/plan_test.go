@@ -23,6 +23,13 @@ func came(id string, failed bool) sessions.Entry {
 	return sessions.MessageEntry{Message: providers.Message{Role: providers.RoleTool, ToolCallID: id, IsError: failed, Parts: words("ok")}}
 }
 
+// phases is a result of another program's, which has the plan in its details.
+func phases(id, details string) sessions.Entry {
+	e := came(id, false).(sessions.MessageEntry)
+	e.Message.ToolName, e.Message.Details = "todo_write", []byte(details)
+	return e
+}
+
 func TestPlanOf(t *testing.T) {
 	const one, two = `{"todos":[{"content":"one"}]}`, `{"todos":[{"content":"two"}]}`
 	for _, tt := range []struct {
@@ -33,6 +40,8 @@ func TestPlanOf(t *testing.T) {
 		{"nothing", nil, ""},
 		{"one", []sessions.Entry{wrote("1", "todo_write", one), came("1", false)}, "one"},
 		{"the last", []sessions.Entry{wrote("1", "todo_write", one), came("1", false), wrote("2", "todo_write", two), came("2", false)}, "two"},
+		{"phases of another program", []sessions.Entry{wrote("1", "todo_write", `{"phases":[{"name":"A","tasks":[{"content":"one","status":"completed"}]}]}`), came("1", false)}, "one"},
+		{"phases in the result", []sessions.Entry{wrote("1", "todo_write", `{"ops":[]}`), phases("1", `{"phases":[{"tasks":[{"content":"two"}]}]}`)}, "two"},
 		{"the same id again", []sessions.Entry{wrote("1", "todo_write", one), came("1", false), wrote("1", "todo_write", two), came("1", false)}, "two"},
 		{"failed", []sessions.Entry{wrote("1", "todo_write", one), came("1", false), wrote("2", "todo_write", two), came("2", true)}, "one"},
 		{"interrupted", []sessions.Entry{wrote("1", "todo_write", one), came("1", false), wrote("2", "todo_write", two)}, "one"},

@@ -139,7 +139,7 @@ func (r *replay) branch(branch []sessions.Entry) {
 	}
 	if !r.Running && interrupted(branch) {
 		r.yield(Noticed{
-			Severity: SeverityWarning, Title: "The turn was interrupted.",
+			ID: r.id() + "-interrupted", Severity: SeverityWarning, Title: "The turn was interrupted.",
 			Detail: "The last prompt was not answered to its end. A new prompt goes on from here.",
 		})
 	}
@@ -394,9 +394,6 @@ func (r *replay) plan(c providers.ToolCall, failed bool, result *providers.Messa
 	entries, ok := PlanFromInput(c.Input)
 	if !ok && result != nil {
 		entries, ok = planOfPhases(result.Details)
-	}
-	if !ok {
-		entries, ok = planOfPhases(c.Input)
 	}
 	return !ok || r.yield(PlanChanged{Entries: entries})
 }

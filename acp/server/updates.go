@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 	"unicode/utf8"
@@ -139,7 +140,7 @@ func noticeUpdate(ev agent.Noticed, notices bool) acp.SessionUpdate {
 		text = fmt.Sprintf("%s\n%s", ev.Title, ev.Detail)
 	}
 	return &acp.AgentMessageChunk{
-		MessageID: acp.MessageID(uuid.NewString()), Content: &acp.TextContent{Text: "[" + text + "]\n\n"},
+		MessageID: acp.MessageID(cmp.Or(ev.ID, uuid.NewString())), Content: &acp.TextContent{Text: "[" + text + "]\n\n"},
 	}
 }
 
@@ -209,7 +210,7 @@ func (m *mapper) compacted(ev agent.CompactionChanged) []acp.SessionUpdate {
 		if ev.Status != agent.CompactionCompleted {
 			return nil // a failure is told as a notice, or by the command
 		}
-		return []acp.SessionUpdate{noticeUpdate(agent.Noticed{Severity: agent.SeverityInfo, Title: compactionLine(&ev)}, m.notices)}
+		return []acp.SessionUpdate{noticeUpdate(agent.Noticed{ID: ev.ID, Severity: agent.SeverityInfo, Title: compactionLine(&ev)}, m.notices)}
 	}
 	u := &acp.CompactionUpdate{CompactionID: acp.CompactionID(ev.ID), Status: acp.CompactionStatus(ev.Status)}
 	if ev.Summary != "" {

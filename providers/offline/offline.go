@@ -258,20 +258,29 @@ func firstLine(s string) string {
 	return s
 }
 
-// summaryOf is the summary of a conversation whose last message asks for it.
+// summaryOf is the summary of a conversation. It comes as text in the last message, what each side said behind its name.
 func summaryOf(messages []providers.Message) string {
-	messages = messages[:max(len(messages)-1, 0)]
-	said, first := 0, ""
-	for i := range messages {
-		m := &messages[i]
-		if m.Role != providers.RoleUser {
+	text := ""
+	if n := len(messages); n > 0 {
+		text = userText(&messages[n-1])
+	}
+	_, text, _ = strings.Cut(text, "<conversation>\n")
+	text, _, _ = strings.Cut(text, "\n</conversation>")
+	all, said, first := 0, 0, ""
+	for block := range strings.SplitSeq(text, "\n\n[") {
+		who, words, ok := strings.Cut(strings.TrimPrefix(block, "["), "]: ")
+		if !ok {
+			continue
+		}
+		all++
+		if who != "User" {
 			continue
 		}
 		if said++; first == "" {
-			first = firstLine(userText(m))
+			first = firstLine(words)
 		}
 	}
-	s := "The conversation had " + count(len(messages), "message") + ", " + strconv.Itoa(said) + " of them from the user."
+	s := "The conversation had " + count(all, "message") + ", " + strconv.Itoa(said) + " of them from the user."
 	if first != "" {
 		s += " It began with: " + first
 	}

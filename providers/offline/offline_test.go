@@ -3,6 +3,7 @@ package offline_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -275,17 +276,15 @@ func TestModel_Usage(t *testing.T) {
 }
 
 func TestModel_Compaction(t *testing.T) {
-	const prompt = "Summarise the conversation.\n\nKeep above all:\n!read a"
-	req := request("fix the test\nplease")
+	const prompt = "Summarise the conversation.\n\n<conversation>\n%s\n</conversation>\n\nKeep above all:\n!read a"
+	req := request(fmt.Sprintf(prompt, "[User]: fix the test\nplease\n\n[Agent]: ok\n\n[User]: thanks"))
 	req.System = "You write the compaction of a conversation."
-	req.Messages = append(req.Messages, providers.Message{Role: providers.RoleAssistant, Parts: []providers.Part{providers.Text{Text: "ok"}}},
-		providertest.User("thanks"), providertest.User(prompt))
 	m, _, err := answer(t, req)
 	const want = "The conversation had 3 messages, 2 of them from the user. It began with: fix the test"
 	if err != nil || m.Text() != want || m.StopReason != providers.StopEnd || len(m.ToolCalls()) != 0 {
 		t.Errorf("%q, %v, want %q", m.Text(), err, want)
 	}
-	req.Messages = req.Messages[3:]
+	req.Messages = []providers.Message{providertest.User(fmt.Sprintf(prompt, ""))}
 	if m, _, err := answer(t, req); err != nil || m.Text() != "The conversation had 0 messages, 0 of them from the user." {
 		t.Errorf("of nothing: %q, %v", m.Text(), err)
 	}
