@@ -93,5 +93,22 @@ func PlanOf(branch []sessions.Entry) []PlanEntry {
 	return plan
 }
 
+// PlanIn is [PlanOf] for what a model sees of a conversation. It reports false where the whole branch may tell more.
+func PlanIn(history []providers.Message, compacted bool) (plan []PlanEntry, ok bool) {
+	branch := make([]sessions.Entry, len(history))
+	foreign := false
+	for i := range history {
+		branch[i] = sessions.MessageEntry{Message: history[i]}
+		for _, c := range history[i].ToolCalls() {
+			if c.Name == planTool {
+				_, known := PlanFromInput(c.Input)
+				foreign = foreign || !known // its result has the plan, in its details
+			}
+		}
+	}
+	plan = PlanOf(branch)
+	return plan, !foreign && (plan != nil || !compacted)
+}
+
 // customClear is the type of the entry that [Log.Clear] leaves.
 const customClear = "context_clear"

@@ -30,6 +30,30 @@ func phases(id, details string) sessions.Entry {
 	return e
 }
 
+func TestPlanIn(t *testing.T) {
+	message := func(e sessions.Entry) providers.Message { return e.(sessions.MessageEntry).Message }
+	said := providers.Message{Role: providers.RoleUser, Parts: words("hi")}
+	planned := []providers.Message{said, message(wrote("1", "todo_write", `{"todos":[{"content":"one"}]}`)), message(came("1", false))}
+	foreign := []providers.Message{said, message(wrote("1", "todo_write", `{"ops":[]}`)), message(came("1", false))}
+	for _, tt := range []struct {
+		name      string
+		history   []providers.Message
+		compacted bool
+		plan      int
+		ok        bool
+	}{
+		{"whole, without a plan", []providers.Message{said}, false, 0, true},
+		{"whole, with one", planned, false, 1, true},
+		{"compacted, with one behind", planned, true, 1, true},
+		{"compacted, without", []providers.Message{said}, true, 0, false},
+		{"another program's", foreign, false, 0, false},
+	} {
+		if plan, ok := agent.PlanIn(tt.history, tt.compacted); len(plan) != tt.plan || ok != tt.ok {
+			t.Errorf("%s: %v, %t", tt.name, plan, ok)
+		}
+	}
+}
+
 func TestPlanOf(t *testing.T) {
 	const one, two = `{"todos":[{"content":"one"}]}`, `{"todos":[{"content":"two"}]}`
 	for _, tt := range []struct {

@@ -78,6 +78,18 @@ func (l *Log) Messages() ([]providers.Message, error) {
 	return messages, nil
 }
 
+// Compacted reports whether the active branch has more than a model sees.
+func (l *Log) Compacted() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := int32(len(l.nodes) - 1); i >= 0; i = l.nodes[i].parent {
+		if l.nodes[i].kind == KindCompaction {
+			return true
+		}
+	}
+	return false
+}
+
 // recallLocked brings entries back into memory that a model sees again.
 func (l *Log) recallLocked(places []int32) error {
 	var missing []int32

@@ -222,13 +222,17 @@ func (s *Server) stored(ctx context.Context, log *sessions.Log) (agent.Options, 
 	if err != nil {
 		return agent.Options{}, nil, err
 	}
-	branch, err := log.Branch()
-	if err != nil {
-		return agent.Options{}, nil, err
+	plan, ok := agent.PlanIn(history, log.Compacted())
+	if !ok {
+		branch, err := log.Branch() // which takes long
+		if err != nil {
+			return agent.Options{}, nil, err
+		}
+		plan = agent.PlanOf(branch)
 	}
 	opts := agent.Options{
 		History: history, Title: state.Title, Mode: agent.ModeDefault, Thinking: state.Thinking,
-		Plan: agent.PlanOf(branch),
+		Plan: plan,
 	}
 	notices := log.Notices()
 	if mode, err := agent.ParseMode(state.Mode); err == nil {
