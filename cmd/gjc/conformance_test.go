@@ -237,13 +237,14 @@ func (s *scenario) modesAndOptions() {
 }
 
 func (s *scenario) errors() {
-	for _, kind := range []string{"auth", "quota", "context_overflow", "invalid_request", "model"} {
+	for _, kind := range []string{"auth", "quota", "invalid_request", "model"} {
 		code := acp.ErrorCodeInternalError
 		if kind == "auth" {
 			code = acp.ErrorCodeAuthenticationRequired
 		}
 		wantError(s, acp.MethodSessionPrompt, &acp.PromptRequest{SessionID: s.id, Prompt: []acp.ContentBlock{text("!fail " + kind)}}, code)
 	}
+	s.say(acp.StopReasonEndTurn, text("!fail context_overflow")) // the conversation is compacted then
 	wantError(s, acp.MethodSessionPrompt, &acp.PromptRequest{SessionID: "nobody", Prompt: []acp.ContentBlock{text("x")}}, acp.ErrorCodeResourceNotFound)
 	wantError(s, acp.MethodSessionPrompt, &acp.PromptRequest{SessionID: s.id}, acp.ErrorCodeInvalidParams)
 	wantError(s, acp.MethodSessionNew, &acp.NewSessionRequest{Cwd: "relative"}, acp.ErrorCodeInvalidParams)
@@ -259,7 +260,7 @@ func (s *scenario) errors() {
 func (s *scenario) manage() {
 	for _, command := range []string{
 		"help", "model", "model offline/demo", "model none/such", "mode", "mode plan", "mode default", "mode x", "thinking", "thinking high", "thinking x",
-		"plan", "mode default", "context", "usage", "session", "rename A new name", "rename", "fork", "export out.md", "export out.html", "export out.md",
+		"plan", "mode default", "context", "usage", "session", "rename A new name", "rename", "fork", "tree", "tree all", "tree find x", "tree go x", "tree label x", "handoff the tests", "mcp select all", "export out.md", "export out.html", "export out.md",
 		"dump", "todo", "mcp", "mcp tools", "mcp x", "lsp", "debug", "jobs", "compact", "clear", "compact", "dump", "nothing-like-it",
 	} {
 		s.say(acp.StopReasonEndTurn, text("/"+command))
