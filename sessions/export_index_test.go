@@ -23,7 +23,7 @@ const (
 // went well, and whether what was read is the same when it is written and read again.
 func IndexRoundTrip(body []byte) (read, same bool) {
 	data := append([]byte(indexMagic), body...)
-	data = binary.LittleEndian.AppendUint32(data, crc32.Checksum(data, castagnoli))
+	data = binary.LittleEndian.AppendUint32(data, crc32.Checksum(data, castagnoli()))
 	dirs, err := decodeIndex(data, "/root")
 	if err != nil {
 		return false, false

@@ -111,7 +111,7 @@ func encodeIndex(dirs map[string]*indexDir) []byte {
 			cwd = f.cwd
 		}
 	}
-	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli()))
 }
 
 func (f *indexFile) append(b []byte, cwd string) []byte {
@@ -175,7 +175,7 @@ func decodeIndex(data []byte, root string) (map[string]*indexDir, error) {
 		return nil, errBadIndex
 	}
 	body := data[:len(data)-4]
-	if crc32.Checksum(body, castagnoli) != binary.LittleEndian.Uint32(data[len(body):]) {
+	if crc32.Checksum(body, castagnoli()) != binary.LittleEndian.Uint32(data[len(body):]) {
 		return nil, errBadIndex
 	}
 	// The strings of the records are parts of this one.

@@ -38,7 +38,7 @@ func (c *cursor) String() string {
 	b = binary.AppendUvarint(b, uint64(c.row))
 	b = appendTime(b, c.place.updated)
 	b = append(b, c.place.name...)
-	b = binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+	b = binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli()))
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
@@ -50,7 +50,7 @@ func parseCursor(s string) (*cursor, error) {
 	}
 	body, sum := b[:len(b)-4], binary.LittleEndian.Uint32(b[len(b)-4:])
 	d := indexDecoder{rest: string(body)}
-	if crc32.Checksum(body, castagnoli) != sum || d.byte() != cursorVersion {
+	if crc32.Checksum(body, castagnoli()) != sum || d.byte() != cursorVersion {
 		return nil, ErrBadCursor
 	}
 	c := new(cursor)
