@@ -51,7 +51,7 @@ func ownCommands() []command {
 		{name: "fork", description: "Copy this session into a new one", run: forkHere},
 		{name: "tree", description: "Show the session's branches, or go on from an entry", hint: "[filter | find words | go id [summary] | label id name]", run: tree},
 		{name: "handoff", description: "Begin a new session with a summary for whoever takes over", hint: "[what matters]", run: handoff},
-		{name: "export", description: "Write the conversation to a file, .md or .html", hint: "[path]", run: export},
+		{name: "export", description: "Write the conversation to a file: a page (.html), .md or .json", hint: "[path]", run: export},
 		{name: "dump", description: "Show the conversation as text", run: dump},
 		{name: "todo", description: "Show the plan", run: describePlan},
 		{name: "mcp", description: "Show the MCP servers and their tools, choose tools, or connect a server anew", hint: "[tools [server] | select <all | none | tool…> | reconnect <server>]", run: mcpCommand},

@@ -15,7 +15,7 @@ func TestCommands_ExportFormats(t *testing.T) {
 	id := e.session()
 	e.say(id, "!say hello there", acp.StopReasonEndTurn)
 	for _, tt := range []struct{ args, file, want string }{
-		{"", "gjc-session-" + string(id) + ".md", "# !say hello there\n"},
+		{"", "gjc-session-" + string(id) + ".html", "<!DOCTYPE html>"},
 		{" talk.html", "talk.html", "<!DOCTYPE html>"},
 		{` "my talk.HTML"`, "my talk.HTML", "<!DOCTYPE html>"},
 		{" 'other talk.json' ", "other talk.json", `{"session":{"id":"` + string(id)},

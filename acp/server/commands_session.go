@@ -206,7 +206,7 @@ func export(c *commandCall) error {
 	ws := c.session.Workspace()
 	path := unquotedPath(c.args)
 	if path == "" {
-		path = "gjc-session-" + c.session.ID() + "." + string(transcript.Markdown)
+		path = "gjc-session-" + c.session.ID() + "." + string(transcript.HTML)
 	}
 	path = ws.Resolve(path)
 	if real := c.entry.files.RealPath(path); !ws.Contains(path) || !within(c.entry.files, &ws, real) {
