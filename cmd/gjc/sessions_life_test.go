@@ -14,6 +14,7 @@ import (
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/acp/acptest"
+	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
@@ -134,8 +135,12 @@ func wantFails[P, R any](l *life, m acp.RequestMethod[P, R], p *P) *acp.Error {
 // extension calls a method that is not the protocol's own.
 func (l *life) extension(method string, params, result any) {
 	l.t.Helper()
-	if err := l.Conn.Call(l.ctx, method, params, result); err != nil {
+	var raw jsonx.Raw
+	if err := l.Conn.Call(l.ctx, method, params, &raw); err != nil {
 		l.t.Fatalf("%s: %v", method, err)
+	}
+	if err := json.Unmarshal(raw, result); err != nil {
+		l.t.Fatalf("%s: %v in %s", method, err, raw)
 	}
 }
 
