@@ -45,14 +45,14 @@ func TestBadSessionFiles(t *testing.T) {
 	bad := []struct {
 		name, content, want string
 	}{
-		{"empty", "", "empty"},
-		{"cutheader", `{"type":"session","version":3,"id":"cuthea`, "header"},
+		{"empty", "", "is empty"},
+		{"cutheader", `{"type":"session","version":3,"id":"cuthea`, "cut off"},
 		{"binary", "\x00\x01\x02\xff\xfe\x7fELF" + strings.Repeat("\x00\xff", 4000), ""},
 		{"zeros", strings.Repeat("\x00", 8192), ""},
 		{"foreign", `{"name":"left-pad","version":"1.3.0"}` + "\n", ""},
 		{"array", "[1,2,3]\n", ""},
 		{"text", "Dear diary,\ntoday I wrote no JSON.\n", ""},
-		{"future", header("future", "9") + said("00000001", "null", "from the future"), "9"},
+		{"future", header("future", "9") + said("00000001", "null", "from the future"), "newer program"},
 		{"middle", header("middle", "3") + said("00000001", "null", "before") + "{\"type\":\"mess\n" + said("00000002", `"00000001"`, "behind"), "line 3"},
 		{"noentry", header("noentry", "3") + "{\"hello\":1}\n" + said("00000001", "null", "x"), "line 2"},
 	}
