@@ -107,7 +107,7 @@ func equalOutputs() cmp.Option {
 	same := func(a, b any) bool {
 		out, ok := a.(printout)
 		if !ok {
-			out, a, b = b.(printout), b, a
+			out, b = b.(printout), a
 		}
 		text, ok := plain(b)
 		all := strings.TrimSpace(string(out))
