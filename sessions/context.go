@@ -176,8 +176,15 @@ func userMessage(b Base, text string) providers.Message {
 func (l *Log) State() State {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	s := l.choicesLocked(l.historyLocked(int32(len(l.nodes) - 1)))
+	s.Title, s.TitleSource = l.about.title.Title, l.about.title.Source
+	s.Directories, s.SystemPrompt = l.about.directories, l.about.systemPrompt
+	return s
+}
+
+// choicesLocked returns what entries say of a [State], which are the oldest first.
+func (l *Log) choicesLocked(history []int32) State {
 	s := State{Thinking: providers.ThinkingOff}
-	history := l.historyLocked()
 	for _, i := range history {
 		switch e := l.nodes[i].entry.(type) {
 		case ModelChange:
@@ -200,8 +207,6 @@ func (l *Log) State() State {
 	if s.Model == "" {
 		s.Model = l.answeredLocked(history)
 	}
-	s.Title, s.TitleSource = l.about.title.Title, l.about.title.Source
-	s.Directories, s.SystemPrompt = l.about.directories, l.about.systemPrompt
 	return s
 }
 
@@ -222,10 +227,10 @@ func (l *Log) answeredLocked(history []int32) string {
 	return ""
 }
 
-// historyLocked is the active branch and, where it begins with a [Log.Clear], what was before that.
-func (l *Log) historyLocked() []int32 {
+// historyLocked is the branch that ends with leaf and, where it begins with a [Log.Clear], what was before that.
+func (l *Log) historyLocked(leaf int32) []int32 {
 	var history []int32
-	for i := int32(len(l.nodes) - 1); i >= 0; {
+	for i := leaf; i >= 0; {
 		history = append(history, i)
 		if l.nodes[i].parent < 0 && isClear(l.nodes[i].entry) {
 			i-- // a clear stands right behind the leaf of its time

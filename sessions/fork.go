@@ -130,6 +130,7 @@ func (l *Log) forkLines(c *content, data []byte, leaf string) ([]forkLine, error
 		}
 		more = append(more, Custom{CustomType: CustomSystemPrompt, Data: data})
 	}
+	more = append(more, l.choicesLeft(places)...)
 	parent := leaf
 	for _, e := range more {
 		ref := Base{ID: l.newIDLocked(), ParentID: parent, Time: l.store.now()}
@@ -137,6 +138,32 @@ func (l *Log) forkLines(c *content, data []byte, leaf string) ([]forkLine, error
 		l.byID[ref.ID], parent = 0, ref.ID // taken
 	}
 	return lines, nil
+}
+
+// choicesLeft returns the choices that hold at the end of a path and were made before the [Log.Clear] that it begins with.
+func (l *Log) choicesLeft(path []int32) []Entry {
+	history := l.historyLocked(path[len(path)-1])
+	if len(history) == len(path) {
+		return nil
+	}
+	var left []Entry
+	is, was := l.choicesLocked(path), l.choicesLocked(history)
+	if is.Model != was.Model {
+		left = append(left, ModelChange{Model: was.Model})
+	}
+	if is.Thinking != was.Thinking {
+		left = append(left, ThinkingChange{Level: was.Thinking})
+	}
+	if is.Mode != was.Mode || string(is.ModeData) != string(was.ModeData) {
+		left = append(left, ModeChange{Mode: was.Mode, Data: was.ModeData})
+	}
+	if string(is.ServiceTier) != string(was.ServiceTier) {
+		left = append(left, ServiceTierChange{ServiceTier: was.ServiceTier})
+	}
+	if !slices.Equal(is.MCPTools, was.MCPTools) {
+		left = append(left, ToolSelection{SelectedToolNames: was.MCPTools})
+	}
+	return left
 }
 
 // beginFork brings the fork to disk and opens it. On an error nothing is left.
@@ -184,7 +211,7 @@ func (s *Store) beginFork(ctx context.Context, l *Log, source string, lines []fo
 
 // forkText makes the file of a fork and takes note of what is in it.
 func (l *Log) forkText(lines []forkLine) ([]byte, error) {
-	directories := l.about.directories
+	title, directories := l.about.title, l.about.directories
 	var file bytes.Buffer
 	header, err := l.header.encode()
 	if err != nil {
@@ -208,17 +235,24 @@ func (l *Log) forkText(lines []forkLine) ([]byte, error) {
 			return nil, err
 		}
 	}
-	if slices.Equal(l.about.directories, directories) {
-		return file.Bytes(), nil
+	// An entry that was taken over may say otherwise.
+	tell := func(customType string, value any) error {
+		data, err := jsonx.Marshal(value)
+		if err != nil {
+			return err
+		}
+		ref := Base{ID: l.newIDLocked(), ParentID: l.leafLocked(), Time: l.store.now()}
+		return add(Custom{CustomType: customType, Data: data}.withRef(ref), nil)
 	}
-	// An entry that was taken over says otherwise.
-	data, err := jsonx.Marshal(directoriesData{directories})
-	if err != nil {
-		return nil, err
+	if !slices.Equal(l.about.directories, directories) {
+		if err := tell(CustomDirectories, directoriesData{directories}); err != nil {
+			return nil, err
+		}
 	}
-	ref := Base{ID: l.newIDLocked(), ParentID: l.leafLocked(), Time: l.store.now()}
-	if err := add(Custom{CustomType: CustomDirectories, Data: data}.withRef(ref), nil); err != nil {
-		return nil, err
+	if l.about.title != title {
+		if err := tell(CustomTitle, title); err != nil {
+			return nil, err
+		}
 	}
 	return file.Bytes(), nil
 }

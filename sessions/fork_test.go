@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/sessions"
 )
 
@@ -313,5 +314,45 @@ func TestFork_BetweenProcesses(t *testing.T) {
 			t.Fatalf("artifact = %q, %v", got, err)
 		}
 		closeLog(t, f)
+	}
+}
+
+// TestForkAtKeepsWhatHolds: what holds in all branches holds in a fork of one, and so do the choices that were made
+// before the conversation was cleared.
+func TestForkAtKeepsWhatHolds(t *testing.T) {
+	t.Parallel()
+	s := newStore(t, unsynced)
+	l := create(t, s)
+	for _, e := range []sessions.Entry{
+		sessions.ModelChange{Model: "p/m"},
+		sessions.ThinkingChange{Level: providers.ThinkingHigh},
+		sessions.ModeChange{Mode: "plan", Data: raw(`{"f":1}`)},
+		sessions.ServiceTierChange{ServiceTier: raw(`"fast"`)},
+		sessions.ToolSelection{SelectedToolNames: []string{"a"}},
+	} {
+		appendEntry(t, l, e)
+	}
+	appendMessage(t, l, user("before"))
+	if err := l.Clear(); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.SetTitle("First", "auto"); err != nil {
+		t.Fatal(err)
+	}
+	leaf := appendMessage(t, l, user("behind"))
+	if err := l.SetTitle("Second", "auto"); err != nil {
+		t.Fatal(err)
+	}
+	want := l.State()
+	fork, err := s.Fork(t.Context(), l.ID(), sessions.ForkOptions{Cwd: "/w/demo", Leaf: leaf})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, fork.State()); diff != "" {
+		t.Errorf("the fork's state (-source +fork):\n%s", diff)
+	}
+	closeLog(t, fork)
+	if diff := cmp.Diff(want, open(t, s, fork.ID()).State()); diff != "" {
+		t.Errorf("the fork's state, reopened (-source +fork):\n%s", diff)
 	}
 }
