@@ -42,7 +42,7 @@ type Garbage struct {
 // A session file that cannot be read may name any blob, so with one of those no blob is removed, and the error says so.
 func (s *Store) GC(ctx context.Context, opts GCOptions) ([]Garbage, error) {
 	gc := &collector{
-		store: s, dryRun: opts.DryRun, named: make(map[string]bool),
+		store: s, dryRun: opts.DryRun, named: make(map[string]bool), looked: make(map[string]bool),
 		before: s.opts.Clock().Add(-cmp.Or(opts.MinAge, DefaultGCAge)),
 	}
 	err := gc.run(ctx)
@@ -55,18 +55,19 @@ type collector struct {
 	dryRun bool
 	before time.Time       // what was written later is left alone
 	named  map[string]bool // blobs by the names of their files
+	looked map[string]bool // the files that were looked through for them
 	found  []Garbage
 }
 
 func (gc *collector) run(ctx context.Context) error {
-	dirs, err := gc.store.dirs()
-	if err != nil {
-		return err
-	}
 	var errs []error
 	// Before the sessions: what is stored from now on is young, whoever names it.
 	blobs, err := gc.store.fs.ReadDir(gc.store.opts.BlobDir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		errs = append(errs, err)
+	}
+	dirs, err := gc.dirs()
+	if err != nil {
 		errs = append(errs, err)
 	}
 	for _, dir := range dirs {
@@ -74,6 +75,19 @@ func (gc *collector) run(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 		if err := gc.directory(ctx, dir); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	// A session may have gone from a directory that was not looked at yet to one that was.
+	dirs, err = gc.dirs()
+	if err != nil {
+		errs = append(errs, err)
+	}
+	for _, dir := range dirs {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err := gc.newcomers(dir); err != nil {
 			errs = append(errs, err)
 		}
 	}
@@ -90,6 +104,50 @@ func (gc *collector) run(ctx context.Context) error {
 			errs = append(errs, gc.remove(path, "was being written when a process died"))
 		case len(e.Name()) == 64 && !gc.named[e.Name()]:
 			errs = append(errs, gc.remove(path, "an image that no session shows"))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// dirs returns the directories that may hold session files. An error says that there are more, which cannot be read just
+// now: a link to a disk that is away, or another user's.
+func (gc *collector) dirs() ([]string, error) {
+	dirs, err := gc.store.dirs()
+	if err != nil {
+		return nil, err
+	}
+	entries, err := gc.store.fs.ReadDir(gc.store.dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return dirs, err
+	}
+	var errs []error
+	for _, e := range entries {
+		isLink := e.Type()&(fs.ModeSymlink|fs.ModeIrregular) != 0
+		if !e.IsDir() && !isLink {
+			continue
+		}
+		_, err := gc.store.fs.Stat(filepath.Join(gc.store.dir, e.Name()))
+		if err != nil && (isLink || !errors.Is(err, fs.ErrNotExist)) {
+			errs = append(errs, err)
+		}
+	}
+	return dirs, errors.Join(errs...)
+}
+
+// newcomers takes note of the blobs that the session files of a directory name which were not looked at before.
+func (gc *collector) newcomers(dir string) error {
+	entries, err := gc.store.fs.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		if strings.Contains(e.Name(), fileSuffix) && !strings.HasSuffix(e.Name(), lockSuffix) && !e.IsDir() && !gc.looked[path] {
+			errs = append(errs, gc.references(path))
 		}
 	}
 	return errors.Join(errs...)
@@ -212,6 +270,7 @@ func (gc *collector) measure(path string) (size int64, latest time.Time, err err
 
 // references takes note of the blobs that a file names, wherever in it. A file that is gone names none.
 func (gc *collector) references(path string) error {
+	gc.looked[path] = true
 	f, err := gc.store.fs.OpenFile(path, os.O_RDONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
