@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -24,11 +27,12 @@ type Log struct {
 	header Header
 	unlock func()
 
-	mu       sync.Mutex // guards what follows; held across the write of one line
-	file     File       // nil for a view
-	size     int64      // of the file, as far as this log knows
-	newIn    string     // the directory whose new entry is not synced yet; empty for none
-	unended  bool       // the last line lacks its newline
+	mu       sync.Mutex  // guards what follows; held across the write of one line
+	file     File        // nil for a view
+	opening  fs.FileInfo // of file, from before the first write; nil until then
+	size     int64       // of the file, as far as this log knows
+	newIn    string      // the directory whose new entry is not synced yet; empty for none
+	unended  bool        // the last line lacks its newline
 	nodes    []node
 	byID     map[string]int32 // the last entry of that id
 	about    about
@@ -152,7 +156,7 @@ func (l *Log) writableLocked() error {
 
 // writeLocked appends text in one write.
 func (l *Log) writeLocked(text []byte, sync bool) error {
-	info, err := l.file.Stat()
+	info, err := l.statLocked()
 	if err != nil {
 		return err
 	}
@@ -176,6 +180,26 @@ func (l *Log) writeLocked(text []byte, sync bool) error {
 	}
 	l.size += int64(n)
 	return nil
+}
+
+// statLocked looks at the file by its name, and makes sure that it still is the one that is open: nobody would find what
+// is written to another. Windows does not let anybody remove or replace an open file.
+func (l *Log) statLocked() (fs.FileInfo, error) {
+	if l.opening == nil {
+		var err error
+		if l.opening, err = l.file.Stat(); err != nil {
+			return nil, err
+		}
+	}
+	if runtime.GOOS == "windows" {
+		return l.file.Stat()
+	}
+	info, err := l.store.fs.Lstat(l.path)
+	isReal := os.SameFile(l.opening, l.opening) // a file system of tests cannot tell
+	if errors.Is(err, fs.ErrNotExist) || err == nil && isReal && !os.SameFile(l.opening, info) {
+		return nil, fmt.Errorf("%s was removed or replaced by another program; what is said from now on would be lost", l.path)
+	}
+	return info, err
 }
 
 func (l *Log) syncLocked() error {
