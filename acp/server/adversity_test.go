@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -278,5 +279,50 @@ func TestLongTextIsSplit(t *testing.T) {
 	}
 	if longest > 64<<10 {
 		t.Errorf("the longest line has %d bytes", longest)
+	}
+}
+
+// So does the summary of a compaction, also where it is much longer in JSON.
+func TestLongSummaryIsSplit(t *testing.T) {
+	long := "The beginning. " + strings.Repeat("\x1b\"ä\"\n", 30_000) + "The end."
+	longest := 0
+	e := start(t, as(acptest.AllCapabilities()),
+		scripted(providertest.Step{providertest.Text(long)}, providertest.Step{providertest.Text(long)}), func(c *config) {
+			c.editor.Trace = func(sent bool, line []byte) {
+				if !sent && bytes.Contains(line, []byte(`"compactionId"`)) {
+					longest = max(longest, len(line)) // one reader
+				}
+			}
+		})
+	id := e.session()
+	e.say(id, "go", acp.StopReasonEndTurn)
+	e.say(id, "/compact", acp.StopReasonEndTurn)
+	summary := func(updates []acp.SessionUpdate) (text string, done bool) {
+		for _, u := range updates {
+			switch u := u.(type) {
+			case *acp.CompactionUpdate:
+				done = u.Status == acp.CompactionStatusCompleted
+				if blocks, ok := u.Summary.Get(); ok {
+					text = blocks[0].(*acp.TextContent).Text
+				}
+			case *acp.CompactionSummaryChunk:
+				text += u.Content.(*acp.TextContent).Text
+			}
+		}
+		return text, done
+	}
+	live, done := summary(e.Updates(id))
+	if !strings.Contains(live, long) || !done {
+		t.Errorf("%d bytes of the summary came, want %d; done: %t", len(live), len(long), done)
+	}
+	call[struct{}](e, "session/close", obj{"sessionId": id})
+	for range 2 {
+		call[struct{}](e, "session/load", obj{"sessionId": id, "cwd": e.dir, "mcpServers": []any{}})
+		if got, done := summary(e.Updates(id)); got != live || !done {
+			t.Errorf("behind a replay the summary has %d bytes, want %d; done: %t", len(got), len(live), done)
+		}
+	}
+	if longest > 64<<10 {
+		t.Errorf("the longest line of a compaction has %d bytes", longest)
 	}
 }

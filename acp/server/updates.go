@@ -53,13 +53,11 @@ func (m *mapper) updates(ev agent.Event) []acp.SessionUpdate {
 	switch ev := ev.(type) {
 	case agent.MessageDelta:
 		var all []acp.SessionUpdate
-		for len(ev.Text) > maxChunk {
-			first := ev
-			first.Text = ev.Text[:runeStart(ev.Text, maxChunk)]
-			ev.Text = ev.Text[len(first.Text):]
-			all = append(all, messageUpdate(first))
+		for _, text := range chunks(ev.Text) {
+			ev.Text = text
+			all = append(all, messageUpdate(ev))
 		}
-		return append(all, messageUpdate(ev))
+		return all
 	case agent.ToolStarted:
 		return []acp.SessionUpdate{toolCall(ev)}
 	case agent.ToolProgress:
@@ -74,7 +72,7 @@ func (m *mapper) updates(ev agent.Event) []acp.SessionUpdate {
 		if !m.compaction {
 			return nil
 		}
-		return []acp.SessionUpdate{&acp.CompactionSummaryChunk{CompactionID: acp.CompactionID(ev.ID), Content: &acp.TextContent{Text: ev.Text}}}
+		return summaryChunks(acp.CompactionID(ev.ID), chunks(ev.Text))
 	case agent.SubagentChanged:
 		return m.subagent(ev)
 	case agent.UsageChanged:
@@ -95,8 +93,49 @@ func (m *mapper) updates(ev agent.Event) []acp.SessionUpdate {
 	}
 }
 
-// maxChunk bounds the text of one update in bytes: many clients cannot take a line of more than 64 KiB.
-const maxChunk = 32 << 10
+const (
+	// maxChunk bounds the text of one update in bytes: many clients cannot take a line of more than 64 KiB.
+	maxChunk = 32 << 10
+	// maxEscaped bounds what the text becomes in JSON.
+	maxEscaped = 56 << 10
+)
+
+// chunks parts a text for updates: at least one part, of which none makes a line too long.
+func chunks(text string) []string {
+	var all []string
+	from, escaped := 0, 0
+	for i := 0; i < len(text); i++ {
+		n := escapedSize(text[i])
+		if i-from < maxChunk && escaped+n <= maxEscaped {
+			escaped += n
+			continue
+		}
+		to := from + runeStart(text[from:], i-from)
+		all = append(all, text[from:to])
+		from, i, escaped = to, to-1, 0
+	}
+	return append(all, text[from:])
+}
+
+// escapedSize is how many bytes a byte of a text has in JSON, at most.
+func escapedSize(b byte) int {
+	switch {
+	case b == '"', b == '\\', b == '\n', b == '\r', b == '\t':
+		return 2
+	case b < ' ', b == 0x7f, b == '<', b == '>', b == '&':
+		return 6
+	default:
+		return 1
+	}
+}
+
+func summaryChunks(id acp.CompactionID, texts []string) []acp.SessionUpdate {
+	all := make([]acp.SessionUpdate, 0, len(texts))
+	for _, text := range texts {
+		all = append(all, &acp.CompactionSummaryChunk{CompactionID: id, Content: &acp.TextContent{Text: text}})
+	}
+	return all
+}
 
 // runeStart is the last place in s, not behind at, where a character begins.
 func runeStart(s string, at int) int {
@@ -213,13 +252,21 @@ func (m *mapper) compacted(ev agent.CompactionChanged) []acp.SessionUpdate {
 		return []acp.SessionUpdate{noticeUpdate(agent.Noticed{ID: ev.ID, Severity: agent.SeverityInfo, Title: compactionLine(&ev)}, m.notices)}
 	}
 	u := &acp.CompactionUpdate{CompactionID: acp.CompactionID(ev.ID), Status: acp.CompactionStatus(ev.Status)}
-	if ev.Summary != "" {
-		u.Summary = acp.Value([]acp.ContentBlock{&acp.TextContent{Text: ev.Summary}})
-	}
 	if ev.Error != "" {
 		u.Error = acp.Value(ev.Error)
 	}
-	return []acp.SessionUpdate{u}
+	if ev.Summary == "" {
+		return []acp.SessionUpdate{u}
+	}
+	parts := chunks(ev.Summary)
+	summary := acp.Value([]acp.ContentBlock{&acp.TextContent{Text: parts[0]}})
+	if len(parts) == 1 {
+		u.Summary = summary
+		return []acp.SessionUpdate{u}
+	}
+	// The first part takes the place of what a client has of an earlier replay.
+	first := &acp.CompactionUpdate{CompactionID: u.CompactionID, Status: acp.CompactionStatusInProgress, Summary: summary}
+	return append(append([]acp.SessionUpdate{first}, summaryChunks(u.CompactionID, parts[1:])...), u)
 }
 
 // compactionLine says that a conversation was compacted, and why.
