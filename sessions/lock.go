@@ -93,7 +93,7 @@ func lockByPresence(path string) (unlock func(), err error) {
 		}
 		owner, err := readOwner(name)
 		if err != nil || owner.Held && !owner.stale() {
-			return nil, lockedError(path)
+			return nil, presenceError(path)
 		}
 		// Of two that find it stale one renames it.
 		old := name + "." + mine.Token
@@ -105,7 +105,7 @@ func lockByPresence(path string) (unlock func(), err error) {
 		}
 		_ = os.Remove(old)
 	}
-	return nil, lockedError(path)
+	return nil, presenceError(path)
 }
 
 // stale reports whether the owner is known to be dead.
@@ -123,9 +123,17 @@ func lockedError(path string) *LockedError {
 	if host, err := os.Hostname(); err != nil || host != owner.Host {
 		e.Host = owner.Host
 	}
-	if owner.Held && e.Host != "" {
+	if owner.Held {
 		e.LockFile = path + lockSuffix
 	}
+	return e
+}
+
+// presenceError is lockedError where the file alone is the lock. It may have outlived its owner: a process died before
+// it had written its name into it, or another one has the same id now.
+func presenceError(path string) *LockedError {
+	e := lockedError(path)
+	e.LockFile = path + lockSuffix
 	return e
 }
 
