@@ -227,6 +227,26 @@ func TestModelTitle(t *testing.T) {
 	}
 }
 
+// A session that has been named is not named anew each time that it is loaded.
+func TestModelTitle_Loaded(t *testing.T) {
+	for title, want := range map[string]int{"The login": 1, "": 2} {
+		loaded := func(o *agent.Options) {
+			o.Title = title
+			o.History = []providers.Message{
+				{Role: providers.RoleUser, Parts: words("please fix the login")}, {Role: providers.RoleAssistant, Parts: words("done")},
+			}
+			o.TitleModel = func(m providers.ModelInfo) (providers.ModelInfo, bool) { return m, true }
+		}
+		run(t, loaded, func(w *world) {
+			w.prompt("and more")
+			synctest.Wait()
+			if n := len(w.script.Requests()); n != want {
+				t.Errorf("title %q: %d requests, want %d", title, n, want)
+			}
+		}, providertest.Step{providertest.Text("more")}, providertest.Step{providertest.Text("Fix it")})
+	}
+}
+
 // The user's title stays, also when it comes while the model thinks of one.
 func TestModelTitle_NotOverTheUsers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

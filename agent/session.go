@@ -211,6 +211,9 @@ func New(opts Options) *Session {
 	} else {
 		s.settings = DefaultSettings()
 	}
+	// A loaded session has been named behind its first answer.
+	_, answered := firstExchange(opts.History)
+	s.st.named = opts.Title != "" && answered != ""
 	s.st.usage, s.st.measured = lastUsage(opts.History)
 	for _, m := range opts.History {
 		if m.Role != providers.RoleAssistant || m.Usage == (providers.Usage{}) {
