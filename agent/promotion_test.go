@@ -111,3 +111,30 @@ func TestPromotion(t *testing.T) {
 		})
 	}
 }
+
+// Where none of the larger models can take the conversation either, it is compacted in the end.
+func TestPromotion_AllOverflow(t *testing.T) {
+	var scripts []*providertest.Script
+	for i, id := range []string{"b", "c", "d", "e"} {
+		scripts = append(scripts, providertest.NewScript(providers.ModelInfo{Provider: "test", ID: id, ContextWindow: (i + 2) * 100_000}))
+		scripts[i].Add(providertest.Step{providertest.Fail(overflow())})
+	}
+	run(t, func(o *agent.Options) {
+		window(o, 100_000)
+		set(o).ContextPromotion = true
+		set(o).Compaction.KeepRecentTokens = 17_000
+		o.Models = listing{&fleet{o.Models, scripts}}
+		long(t, o, 60_000)
+	}, func(w *world) {
+		w.script.Add(providertest.Step{providertest.Fail(overflow())})
+		scripts[3].Else(func(*providers.Request) providertest.Step {
+			return providertest.Step{providertest.Text("fine"), full(10_000)}
+		})
+		if r := w.prompt("go"); r.Err != nil || r.Stop != agent.StopEndTurn {
+			t.Errorf("%+v", r)
+		}
+		if n := len(stored(t, w.log)); n != 1 {
+			t.Errorf("%d compactions", n)
+		}
+	})
+}

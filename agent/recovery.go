@@ -39,16 +39,17 @@ func (e *recoveryError) Unwrap() []error {
 // larger model or is compacted, and the request is sent again, some times at most. With an error comes what was said
 // before it, if anything.
 func (t *Turn) ask(ctx context.Context) (*providers.Message, error) {
-	for tried := 0; ; tried++ {
+	for tried := 0; ; {
 		msg, err := t.attempt(ctx)
 		if err == nil || ctx.Err() != nil || !overflowed(err) {
 			return msg, err
 		}
 		if t.remodelled() && tried < deepest {
+			tried++
 			continue // the user has chosen another model meanwhile
 		}
 		if promoted, perr := t.promote(ctx); promoted {
-			continue
+			continue // which comes to an end: each model is larger than the one before
 		} else if perr != nil {
 			return msg, perr
 		}
@@ -70,6 +71,7 @@ func (t *Turn) ask(ctx context.Context) (*providers.Message, error) {
 		case cerr != nil:
 			return msg, &recoveryError{"Context overflow recovery failed", err, cerr}
 		}
+		tried++
 	}
 }
 
