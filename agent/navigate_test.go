@@ -281,3 +281,24 @@ func TestModelTitle_NotOverTheUsers(t *testing.T) {
 		}
 	})
 }
+
+// What fills the window is another thing behind a navigation: not what the last answer of the branch that was left had
+// filled.
+func TestNavigate_Usage(t *testing.T) {
+	with, store := realLog(t, sessionstest.Fault{})
+	run(t, func(o *agent.Options) { window(o, 100_000); with(o) }, func(w *world) {
+		w.prompt("go on")
+		w.prompt("go on")
+		turn := w.session.Answer(func(ctx context.Context, turn *agent.Turn) error {
+			_, err := turn.Navigate(ctx, entryWith(t, store, "first"), agent.NavigateOptions{})
+			return err
+		})
+		if r := turn.Wait(context.Background()); r.Err != nil {
+			t.Error(r.Err)
+		}
+		use, err := w.session.ContextUse(context.Background())
+		if err != nil || use.Used < 10_000 || use.Used > 11_000 || use.Next != use.Used {
+			t.Errorf("%+v, %v; want about 10000 used", use, err)
+		}
+	}, providertest.Step{providertest.Text("first"), full(10_000)}, providertest.Step{providertest.Text("second"), full(60_000)})
+}
