@@ -344,3 +344,34 @@ func TestLoaded_KilledInACall(t *testing.T) {
 		again.stop()
 	}
 }
+
+// gjc is killed while the model thinks: the prompt is there, and marked as one that was not answered.
+func TestLoaded_KilledBeforeAnAnswer(t *testing.T) {
+	t.Parallel()
+	l := startLife(t, lifeOptions{})
+	id := l.begin()
+	thinks := l.holds(acptest.Update[*acp.AgentThoughtChunk](nil))
+	gone := make(chan error, 1)
+	go func() {
+		_, err := l.Prompt(l.ctx, id, "!think first\n!wait")
+		gone <- err
+	}()
+	select {
+	case <-thinks:
+	case <-l.ctx.Done():
+		t.Fatal("the model does not think")
+	}
+	l.kill()
+	if err := <-gone; err == nil {
+		t.Error("the prompt was answered")
+	}
+	again := startLife(t, lifeOptions{home: l.home, work: l.work})
+	_, lines := again.load(id)
+	if !strings.Contains(wordsIn(lines, "user_message_chunk"), "!think first") || !bytes.Contains(bytes.Join(lines, nil), []byte("interrupted")) {
+		t.Errorf("the load is\n%s", shown(lines))
+	}
+	if got := again.turn("!say alive"); !strings.Contains(got, "alive") {
+		t.Errorf("the next prompt says %q", got)
+	}
+	again.stop()
+}
