@@ -9,6 +9,8 @@ import (
 
 // chunk is a session/update with a piece of text of a message, which can take in the next piece while both wait.
 type chunk struct {
+	// size is how many bytes the text has in JSON; zero until it is asked for.
+	size int
 	n       *SessionNotification
 	content *ContentChunk
 	kind    chunkKind
@@ -48,8 +50,11 @@ func newChunk(n *SessionNotification) (*chunk, bool) {
 	return c, true
 }
 
-// maxMerged bounds the text of a merged chunk in bytes: many clients cannot take a line of more than 64 KiB.
-const maxMerged = 32 << 10
+// The bounds of a merged chunk's text, in bytes as it is and as JSON: many clients cannot take a line of more than 64 KiB.
+const (
+	maxMerged  = 32 << 10
+	maxEscaped = 56 << 10
+)
 
 // Merge implements [jsonrpc.Mergeable].
 func (c *chunk) Merge(next jsonrpc.Mergeable) bool {
@@ -57,8 +62,31 @@ func (c *chunk) Merge(next jsonrpc.Mergeable) bool {
 	if !ok || len(c.text.Text)+c.more.Len()+len(o.text.Text) > maxMerged || o.kind != c.kind || o.n.SessionID != c.n.SessionID || o.content.MessageID != c.content.MessageID {
 		return false
 	}
+	size := c.escaped() + o.escaped()
+	if size > maxEscaped {
+		return false
+	}
+	c.size = size
 	c.more.WriteString(o.text.Text)
 	return true
+}
+
+// escaped is how many bytes the text has in JSON, at most.
+func (c *chunk) escaped() int {
+	if c.size > 0 {
+		return c.size
+	}
+	for i := range len(c.text.Text) {
+		switch b := c.text.Text[i]; {
+		case b == '"', b == '\\', b == '\n', b == '\r', b == '\t':
+			c.size += 2
+		case b < ' ':
+			c.size += len(`\u0000`)
+		default:
+			c.size++
+		}
+	}
+	return c.size
 }
 
 // MarshalJSONTo writes the notification with all text that was merged in.

@@ -52,7 +52,7 @@ type compacting struct {
 
 // deepest is how often a request that does not fit is tried with less of the conversation. The last time nothing of it
 // is kept but the summary.
-const deepest = 3
+const deepest = 4
 
 // compact makes a compaction and tells it. With an error the conversation is as it was.
 func (t *Turn) compact(ctx context.Context, how compacting) (Compaction, error) {
@@ -138,7 +138,13 @@ func (t *Turn) chooseCut(snap *state, branch []sessions.Entry, how compacting) *
 	for range how.deeper {
 		rule.keep, rule.most = rule.keep/4, rule.most/2
 	}
-	rule.all = how.deeper == deepest-1
+	switch how.deeper {
+	case deepest - 2:
+		rule.keep, rule.most = 1, 1<<40 // only what has no answer yet, however long it is
+	case deepest - 1:
+		rule.all = true
+	default:
+	}
 	c := findCut(branch, rule)
 	switch how.reason {
 	case CompactionManual:

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"encoding/base64"
+	"strings"
 
 	"github.com/gajae-code/gjc/internal/bug"
 	"github.com/gajae-code/gjc/internal/jsonx"
@@ -131,8 +132,15 @@ func decodeContent(content []contentJSON, printed string) []Content {
 		case "diff":
 			out = append(out, DiffContent{c.Path, c.Old, c.New})
 		case "terminal":
-			if printed != "" {
-				out = append(out, TextContent{cutMiddle(printed, maxShown)})
+			// What was said of the command beside its output is part of the result too, and has its own place here.
+			text := printed
+			for _, other := range content {
+				if other.Type == "text" && other.Text != "" {
+					text = strings.TrimRight(strings.TrimSuffix(text, other.Text), "\n")
+				}
+			}
+			if text != "" {
+				out = append(out, TextContent{cutMiddle(text, maxShown)})
 			}
 		case "link":
 			out = append(out, LinkContent{c.URI, c.Name})

@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"errors"
+	"runtime/debug"
 	"strings"
 	"unicode/utf8"
 
@@ -39,6 +40,11 @@ func (s *Session) nameByModel(st *state) {
 		return
 	}
 	s.beside.Go(func() { // ends with the session's context
+		defer func() {
+			if v := recover(); v != nil && s.opts.Panicked != nil {
+				s.opts.Panicked("naming a session", v, debug.Stack())
+			}
+		}()
 		title, usage, err := s.askTitle(s.ctx, info, said, answered)
 		s.do(func(st *state) error {
 			st.cost += info.Cost.Of(usage)

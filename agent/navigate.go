@@ -78,7 +78,7 @@ func (s *Session) goTo(st *state, branch, path []sessions.Entry, to *Navigation,
 		err = log.Rewind(to.Leaf)
 	}
 	if err != nil {
-		return err
+		return s.unsaved(st, err)
 	}
 	if err := s.keepChoices(st, branch, path); err != nil {
 		return err
@@ -87,8 +87,10 @@ func (s *Session) goTo(st *state, branch, path []sessions.Entry, to *Navigation,
 		return err
 	}
 	st.usage, st.measured = lastUsage(st.history)
-	st.plan = PlanOf(path)
-	s.emit(PlanChanged{Entries: append([]PlanEntry{}, st.plan...)})
+	if plan := PlanOf(path); !slices.Equal(plan, st.plan) {
+		st.plan = plan
+		s.emit(PlanChanged{Entries: append([]PlanEntry{}, plan...)})
+	}
 	s.emit(UsageChanged{Used: st.next(), Size: st.model.ContextWindow, CostUSD: st.cost})
 	return nil
 }
@@ -123,7 +125,7 @@ func (s *Session) keepChoices(st *state, branch, path []sessions.Entry) error {
 	}
 	for _, e := range changes {
 		if _, err := s.opts.Log.Append(e); err != nil {
-			return err
+			return s.unsaved(st, err)
 		}
 	}
 	return nil

@@ -140,3 +140,32 @@ func TestTrace_OfCommands(t *testing.T) {
 	},
 		providertest.Step{providertest.Call("c1", "look", `{}`)}, providertest.Step{providertest.Text("done")})
 }
+
+// A refused prompt is taken back with the plan that it has made.
+func TestTurn_RefusalTakesThePlanBack(t *testing.T) {
+	todo := agent.NewTool(agent.ToolFuncs[agent.PlanInput]{
+		Name: "todo_write", Kind: agent.KindThink,
+		Run: func(_ context.Context, call *agent.Call, in *agent.PlanInput) (*agent.Result, error) {
+			plan, err := in.Entries()
+			call.SetPlan(plan)
+			return &agent.Result{Text: "ok"}, err
+		},
+	})
+	run(t, func(o *agent.Options) { o.Tools = agent.Tools{todo} }, func(w *world) {
+		w.prompt("one")
+		if r := w.prompt("two"); r.Stop != agent.StopRefusal {
+			t.Errorf("result %+v", r)
+		}
+		snap, err := w.session.Snapshot()
+		if err != nil || len(snap.Plan) != 1 || snap.Plan[0].Content != "first" {
+			t.Errorf("plan %v, %v", snap.Plan, err)
+		}
+		if story := w.story(); story[len(story)-2] != "plan 1" {
+			t.Errorf("the client was told last:\n%s", strings.Join(story, "\n"))
+		}
+	},
+		providertest.Step{providertest.Call("1", "todo_write", `{"todos":[{"content":"first"}]}`)},
+		providertest.Step{providertest.Text("fine")},
+		providertest.Step{providertest.Call("2", "todo_write", `{"todos":[{"content":"second"},{"content":"third"}]}`)},
+		providertest.Step{providertest.Text("no"), providertest.Stop(providers.StopRefusal)})
+}

@@ -264,6 +264,21 @@ func TestOverflow_OfAnUnknownWindow(t *testing.T) {
 	})
 }
 
+// Of a conversation that is shorter than what a compaction keeps, the prompt that has no answer yet stays.
+func TestOverflow_OfAShortConversation(t *testing.T) {
+	run(t, func(o *agent.Options) { window(o, 200_000) }, func(w *world) {
+		w.prompt("one")
+		if r := w.prompt("two"); r.Err != nil || r.Stop != agent.StopEndTurn {
+			t.Errorf("%+v", r)
+		}
+		requests := w.script.Requests()
+		if got := heads(requests[len(requests)-1].Messages); !slices.Equal(got, []string{"Summary: SUM", "two"}) {
+			t.Errorf("the model sees %q", got)
+		}
+	}, providertest.Step{providertest.Text("fine")}, providertest.Step{providertest.Fail(overflow())},
+		providertest.Step{providertest.Text("SUM")}, providertest.Step{providertest.Text("done")})
+}
+
 // Where one compaction is not enough the next keeps less, down to nothing; the end of it is an error that says what was
 // tried and keeps the provider's.
 func TestOverflow_IsBounded(t *testing.T) {
@@ -286,10 +301,10 @@ func TestOverflow_IsBounded(t *testing.T) {
 		if !ok || e.Kind != providers.KindContextOverflow || !strings.HasPrefix(r.Err.Error(), "Context overflow recovery failed: ") {
 			t.Errorf("err %v", r.Err)
 		}
-		if len(sent) != 4 || !slices.IsSortedFunc(sent, func(a, b int) int { return b - a }) || sent[3] != 1 {
+		if len(sent) != 5 || !slices.IsSortedFunc(sent, func(a, b int) int { return b - a }) || sent[3] != 2 || sent[4] != 1 {
 			t.Errorf("sent requests of %d messages", sent)
 		}
-		if got := ended(w); !slices.Equal(got, []string{"overflow completed", "overflow completed", "overflow completed"}) {
+		if got := ended(w); !slices.Equal(got, []string{"overflow completed", "overflow completed", "overflow completed", "overflow completed"}) {
 			t.Errorf("told %q", got)
 		}
 	})

@@ -170,7 +170,7 @@ type state struct {
 	// idle ends when nobody has gone on with the conversation for a while; nil as long as that is of no interest.
 	idle *time.Timer
 
-	// named says that a model has been asked for a title, readOnly that the log takes nothing any more and the user knows.
+	// named says that the user has named the session or that a model has been asked to, readOnly that the log takes nothing any more and the user knows.
 	named, readOnly bool
 
 	turn    *Turn // the running one
@@ -307,7 +307,7 @@ func (s *Session) SetTitle(title string) (string, Pending) {
 		if err := s.opts.Log.SetTitle(title, "user"); err != nil {
 			return err
 		}
-		st.title, st.updated = title, s.opts.Clock()
+		st.title, st.updated, st.named = title, s.opts.Clock(), true
 		return nil
 	})
 }

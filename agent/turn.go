@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -259,6 +260,12 @@ func (s *Session) goBack(st *state, c checkpoint) {
 		history = st.history[:min(c.messages, len(st.history))]
 	}
 	st.history, st.usage, st.measured = history, c.usage, c.measured
+	if branch, err := log.Branch(); err == nil {
+		if plan := PlanOf(branch); !slices.Equal(plan, st.plan) {
+			s.emit(PlanChanged{Entries: append([]PlanEntry{}, plan...)})
+			st.plan = plan
+		}
+	}
 	// The choices stand in the branch that was left. A failure is the next prompt's.
 	if st.mode != c.mode {
 		_, _ = log.Append(sessions.ModeChange{Mode: string(st.mode)})

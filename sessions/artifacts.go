@@ -22,6 +22,8 @@ const ArtifactScheme = "artifact://"
 type Artifacts struct {
 	dir string
 	fs  FileSystem
+	// sync makes what is stored survive a power cut, as the messages do that name it.
+	sync bool
 
 	mu      sync.Mutex // guards what follows
 	scanned bool       // the directory has been read
@@ -29,7 +31,7 @@ type Artifacts struct {
 }
 
 // Artifacts returns those of the session. It does no I/O.
-func (l *Log) Artifacts() *Artifacts { return &Artifacts{dir: l.ArtifactDir(), fs: l.store.fs} }
+func (l *Log) Artifacts() *Artifacts { return &Artifacts{dir: l.ArtifactDir(), fs: l.store.fs, sync: l.store.opts.Sync != SyncNever} }
 
 // Put stores data and returns its URL.
 func (a *Artifacts) Put(ctx context.Context, tool string, data []byte) (string, error) {
@@ -61,7 +63,13 @@ func (a *Artifacts) Put(ctx context.Context, tool string, data []byte) (string, 
 	if err == nil && written < len(data) {
 		err = io.ErrShortWrite
 	}
-	if err = errors.Join(err, f.Close()); err != nil {
+	if err == nil && a.sync {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil && a.sync {
+		err = errors.Join(a.fs.SyncDir(a.dir), a.fs.SyncDir(filepath.Dir(a.dir))) // the directory may be new
+	}
+	if err != nil {
 		return "", errors.Join(err, a.fs.Remove(path))
 	}
 	a.next++

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -128,17 +129,19 @@ func TestBlobs_MissingOrDamagedIsANotice(t *testing.T) {
 func TestPersist_LongTextsAreCut(t *testing.T) {
 	s := newStore(t)
 	l := create(t, s)
-	long := strings.Repeat("é", 300_000) // 600,000 bytes
+	long := strings.Repeat("é", 500_001)
+	most := strings.Repeat("é", 500_000)
 	m := providers.Message{
 		Role: providers.RoleAssistant, API: "a", Provider: "p", Model: "m", StopReason: providers.StopEnd, Parts: []providers.Part{
 			providers.Text{Text: long, Signature: "kept"},
+			providers.Text{Text: most},
 			providers.Thinking{Text: "short", Signature: long},
 			providers.Thinking{Redacted: true, Signature: long},
 			providers.ToolCall{ID: "c", Name: "write", Input: raw(fmt.Sprintf(`{"content":%q,"lineCount":9,"n":1e3}`, strings.Repeat("x\n", 300_000)))},
 		},
 	}
 	appendMessage(t, l, m)
-	if size := len(readFile(t, l.Path())); size > 1_300_000 {
+	if size := len(readFile(t, l.Path())); size > 3_000_000 {
 		t.Errorf("the file has %d bytes", size)
 	}
 	if diff := cmp.Diff(m.Parts, allMessages(t, l)[0].Parts); diff != "" {
@@ -146,16 +149,16 @@ func TestPersist_LongTextsAreCut(t *testing.T) {
 	}
 	closeLog(t, l)
 	parts := allMessages(t, open(t, s, l.ID()))[0].Parts
-	if len(parts) != 3 {
+	if len(parts) != 4 {
 		t.Fatalf("%d parts", len(parts))
 	}
 	const notice = "\n\n[Session persistence truncated large content]"
 	text := parts[0].(providers.Text)
-	if !strings.HasSuffix(text.Text, notice) || len(text.Text) > 500_000 || len(text.Text) < 499_000 || text.Signature != "kept" ||
+	if !strings.HasSuffix(text.Text, notice) || utf8.RuneCountInString(text.Text) != 500_000 || parts[1].(providers.Text).Text != most || text.Signature != "kept" ||
 		strings.Trim(strings.TrimSuffix(text.Text, notice), "é") != "" {
 		t.Errorf("text: %d bytes, ends %q", len(text.Text), text.Text[len(text.Text)-60:])
 	}
-	if got := parts[1].(providers.Thinking); got.Text != "short" || got.Signature != "" {
+	if got := parts[2].(providers.Thinking); got.Text != "short" || got.Signature != "" {
 		t.Errorf("thinking %q with %d bytes of signature", got.Text, len(got.Signature))
 	}
 	var input struct {
@@ -163,7 +166,7 @@ func TestPersist_LongTextsAreCut(t *testing.T) {
 		LineCount int    `json:"lineCount"`
 		N         jsonx.Raw
 	}
-	if err := jsonx.Unmarshal(parts[2].(providers.ToolCall).Input, &input); err != nil {
+	if err := jsonx.Unmarshal(parts[3].(providers.ToolCall).Input, &input); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.HasSuffix(input.Content, notice) || input.LineCount != strings.Count(input.Content, "\n")+1 {

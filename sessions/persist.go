@@ -11,8 +11,7 @@ import (
 )
 
 const (
-	// maxString is how long a text in a session file may be, in bytes; no character has less than one. A longer one is cut
-	// and ends with cutNotice.
+	// maxString is how long a text in a session file may be, in characters. A longer one is cut and ends with cutNotice.
 	maxString = 500_000
 	cutNotice = "\n\n[Session persistence truncated large content]"
 )
@@ -92,16 +91,19 @@ func shortenObject(v jsonx.Raw, first []string) (jsonx.Raw, error) {
 	return orderedObject(m, first...)
 }
 
-// cutString cuts s between characters.
+// cutString cuts a long text.
 func cutString(s string) string {
-	if len(s) <= maxString {
+	if len(s) <= maxString || utf8.RuneCountInString(s) <= maxString {
 		return s
 	}
-	cut := maxString - len(cutNotice)
-	for cut > 0 && !utf8.RuneStart(s[cut]) {
-		cut--
+	left := maxString - len(cutNotice)
+	for i := range s {
+		if left == 0 {
+			return s[:i] + cutNotice
+		}
+		left--
 	}
-	return s[:cut] + cutNotice
+	return s
 }
 
 // imageStart is in every value that may hold an image.

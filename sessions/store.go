@@ -227,7 +227,8 @@ func (l *Log) cutTo(keep int64) error {
 	return nil
 }
 
-// View opens a session to be read: it takes no lock, changes nothing on disk, and its log takes no entries.
+// View opens a session to be read: it takes no lock, changes nothing on disk (but that it gives a file its name back that
+// a rewrite has set aside and never replaced), and its log takes no entries.
 func (s *Store) View(ctx context.Context, id string) (*Log, error) {
 	at, err := s.find(ctx, id)
 	if err != nil {
