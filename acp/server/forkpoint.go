@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -105,7 +106,11 @@ func withResults(entries []sessions.Entry) string {
 // forkLog makes the file of a fork.
 func (s *Server) forkLog(ctx context.Context, id string, want *wanted, at *forkPoint) (*sessions.Log, error) {
 	if !at.none {
-		return s.opts.Store.Fork(ctx, id, sessions.ForkOptions{Cwd: want.Cwd, AdditionalDirectories: want.Additional, Leaf: at.leaf})
+		log, err := s.opts.Store.Fork(ctx, id, sessions.ForkOptions{Cwd: want.Cwd, AdditionalDirectories: want.Additional, Leaf: at.leaf})
+		if at.prompt == nil || !errors.Is(err, sessions.ErrNothingToFork) {
+			return log, err
+		}
+		// Before the first prompt stand only choices, such as the mode.
 	}
 	info, err := s.opts.Store.Info(ctx, id)
 	if err != nil {

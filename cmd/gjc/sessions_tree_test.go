@@ -69,13 +69,17 @@ func TestFork_AtMessages(t *testing.T) {
 	if !strings.Contains(prompt, "!say answer-three") {
 		t.Errorf("before a prompt it is %s", prompt)
 	}
-	for _, session := range []acp.SessionID{behind, before} {
+	first, prompt := l.fork(id, messageOf(t, all, "user_message_chunk", "answer-one"))
+	if !strings.Contains(prompt, "!say answer-one") {
+		t.Errorf("before the first prompt it is %s", prompt)
+	}
+	for _, session := range []acp.SessionID{behind, before, first} {
 		l.id = session
 		l.say(acp.StopReasonEndTurn, text("!say its-own-way"))
 	}
 	want := map[acp.SessionID][]string{
 		id: {"answer-one", "answer-two", "answer-three"}, behind: {"answer-one", "answer-two", "its-own-way"},
-		before: {"answer-one", "answer-two", "its-own-way"},
+		before: {"answer-one", "answer-two", "its-own-way"}, first: {"its-own-way"},
 	}
 	l.stop()
 	again := startLife(t, lifeOptions{home: l.home, work: l.work})
