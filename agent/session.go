@@ -170,7 +170,8 @@ type state struct {
 	// idle ends when nobody has gone on with the conversation for a while; nil as long as that is of no interest.
 	idle *time.Timer
 
-	// named says that the user has named the session or that a model has been asked to, readOnly that the log takes nothing any more and the user knows.
+	// named says that the user has named the session or that a model has been asked to, readOnly that the log takes
+	// nothing any more and the user knows.
 	named, readOnly bool
 
 	turn    *Turn // the running one

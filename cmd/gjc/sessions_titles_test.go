@@ -88,6 +88,16 @@ func TestTitles_OfTheModel(t *testing.T) {
 		again.turn("once more")
 	}
 	again.stop()
+	// Of a session that has had its title, no other one is asked for.
+	asked = 0
+	for _, r := range model.Requests() {
+		if isTitle(r) {
+			asked++
+		}
+	}
+	if asked != 1 {
+		t.Errorf("in the end a title was asked for %d times", asked)
+	}
 }
 
 // Nothing is asked for a title where the settings or the environment say so.
