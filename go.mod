@@ -27,7 +27,6 @@ require (
 	golang.org/x/term v0.47.0
 	golang.org/x/tools v0.52.0
 	mvdan.cc/sh/v3 v3.14.1
-	rsc.io/markdown v0.0.0-20241212154241-6bf72452917f
 )
 
 require (

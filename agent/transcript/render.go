@@ -2,18 +2,22 @@ package transcript
 
 import (
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
-
-	"rsc.io/markdown"
 )
 
-// maxMarkdown bounds a text that is rendered as Markdown, in bytes; a longer one is shown as it is.
-const maxMarkdown = 256 << 10
+const (
+	// maxMarkdown bounds a text that is rendered as Markdown, in bytes; a longer one is shown as it is.
+	maxMarkdown = 256 << 10
+	// maxMissing bounds the cells that a table's row is given when it has less than the header.
+	maxMissing = 16
+)
 
-// markdownParser is for text that a model has written. HTML in it is text.
-func markdownParser() *markdown.Parser {
-	return &markdown.Parser{Strikethrough: true, TaskList: true, AutoLinkText: true, Table: true}
+// mdPage writes one document of Markdown into a page.
+type mdPage struct {
+	*htmlPage
+	links map[string]string
 }
 
 // render writes Markdown as HTML.
@@ -22,170 +26,197 @@ func (p *htmlPage) render(text string) {
 		p.plain(text)
 		return
 	}
-	// What browsers cannot show is replaced before it is parsed: afterwards it could come out of an entity.
+	document, links := readMarkdown(strings.ToValidUTF8(text, "\ufffd"))
 	p.write(`<div class="md">`)
-	p.blocks(markdownParser().Parse(strings.ToValidUTF8(text, "\ufffd")).Blocks, false)
+	mdPage{p, links}.blocks(document.blocks, false)
 	p.write("</div>\n")
 }
 
 // blocks writes blocks; tight ones are of a list without paragraphs.
-func (p *htmlPage) blocks(blocks []markdown.Block, tight bool) {
+func (p mdPage) blocks(blocks []*mdBlock, tight bool) {
 	for _, b := range blocks {
-		switch b := b.(type) {
-		case *markdown.Paragraph:
-			p.write("<p>")
-			p.inlines(b.Text.Inline)
-			p.write("</p>\n")
-		case *markdown.Text:
-			p.inlines(b.Inline)
-			if tight {
-				p.write("\n")
-			}
-		case *markdown.Heading:
+		switch b.kind {
+		case mdParagraph:
+			p.paragraph(string(b.text), tight)
+		case mdHeading:
 			// The page's own headings are above those of a text.
-			tag := "h" + strconv.Itoa(min(max(b.Level, 1)+2, 6))
+			tag := "h" + strconv.Itoa(min(b.number+2, 6))
 			p.write("<", tag, ">")
-			p.inlines(b.Text.Inline)
+			p.inlines(string(b.text))
 			p.write("</", tag, ">\n")
-		case *markdown.CodeBlock:
-			language, _, _ := strings.Cut(strings.TrimSpace(b.Info), " ")
-			p.code(language, strings.Join(b.Text, "\n"))
-		case *markdown.Quote:
+		case mdFenced, mdIndented:
+			language, _, _ := strings.Cut(b.info, " ")
+			p.code(language, string(b.text))
+		case mdQuote:
 			p.write("<blockquote>\n")
-			p.blocks(b.Blocks, false)
+			p.blocks(b.blocks, false)
 			p.write("</blockquote>\n")
-		case *markdown.List:
+		case mdList:
 			p.list(b)
-		case *markdown.Table:
+		case mdTable:
 			p.table(b)
-		case *markdown.HTMLBlock:
-			p.write("<p>", escaped(strings.Join(b.Text, "\n")), "</p>\n")
-		case *markdown.ThematicBreak:
+		case mdRule:
 			p.write("<hr>\n")
-		case *markdown.Item:
-			p.blocks(b.Blocks, tight)
-		default:
+		default: // documents and items are in none of these
 		}
 	}
 }
 
-func (p *htmlPage) list(l *markdown.List) {
+func (p mdPage) paragraph(text string, tight bool) {
+	switch {
+	case text == "": // nothing but definitions
+	case tight:
+		p.inlines(text)
+		p.write("\n")
+	default:
+		p.write("<p>")
+		p.inlines(text)
+		p.write("</p>\n")
+	}
+}
+
+func (p mdPage) list(l *mdBlock) {
 	tag := "ul"
-	if l.Ordered() {
+	if l.mark == '.' || l.mark == ')' {
 		tag = "ol"
 	}
 	p.write("<", tag)
-	if l.Ordered() && l.Start != 1 {
-		p.write(` start="`, strconv.Itoa(l.Start), `"`)
+	if tag == "ol" && l.number != 1 {
+		p.write(` start="`, strconv.Itoa(l.number), `"`)
 	}
 	p.write(">\n")
-	for _, it := range l.Items {
-		item, ok := it.(*markdown.Item)
-		if !ok {
-			continue
+	for _, item := range l.blocks {
+		blocks := item.blocks
+		if done, rest, ok := task(blocks); ok {
+			p.write(`<li class="task">`)
+			if l.loose {
+				p.write("<p>")
+			}
+			p.mark(done)
+			p.inlines(rest)
+			if l.loose {
+				p.write("</p>")
+			}
+			p.write("\n")
+			blocks = blocks[1:]
+		} else {
+			p.write("<li>")
 		}
-		p.write("<li")
-		if isTask(item) {
-			p.write(` class="task"`)
-		}
-		p.write(">")
-		p.blocks(item.Blocks, !l.Loose)
+		p.blocks(blocks, !l.loose)
 		p.write("</li>\n")
 	}
 	p.write("</", tag, ">\n")
 }
 
-func isTask(item *markdown.Item) bool {
-	if len(item.Blocks) == 0 {
-		return false
+// task reads the box before the text of an item.
+func task(blocks []*mdBlock) (done bool, rest string, ok bool) {
+	if len(blocks) == 0 || blocks[0].kind != mdParagraph {
+		return false, "", false
 	}
-	var inline markdown.Inlines
-	switch b := item.Blocks[0].(type) {
-	case *markdown.Text:
-		inline = b.Inline
-	case *markdown.Paragraph:
-		inline = b.Text.Inline
+	s := string(blocks[0].text)
+	if len(s) < 4 || s[0] != '[' || s[2] != ']' || s[3] != ' ' && s[3] != '\t' && s[3] != '\n' {
+		return false, "", false
 	}
-	if len(inline) == 0 {
-		return false
+	switch s[1] {
+	case ' ':
+		return false, s[4:], true
+	case 'x', 'X':
+		return true, s[4:], true
+	default:
+		return false, "", false
 	}
-	_, ok := inline[0].(*markdown.Task)
-	return ok
 }
 
-func (p *htmlPage) table(t *markdown.Table) {
-	cell := func(tag string, i int, text *markdown.Text) {
-		p.write("<", tag)
-		if i < len(t.Align) {
-			switch a := t.Align[i]; a {
-			case "left", "center", "right":
-				p.write(` class="`, a, `"`)
-			}
-		}
-		p.write(">")
-		if text != nil {
-			p.inlines(text.Inline)
-		}
-		p.write("</", tag, ">")
-	}
-	p.write(`<div class="wide"><table><thead><tr>`)
-	for i, text := range t.Header {
-		cell("th", i, text)
-	}
-	p.write("</tr></thead>\n<tbody>\n")
-	for _, row := range t.Rows {
+func (p mdPage) table(t *mdBlock) {
+	row := func(tag string, row []string) {
 		p.write("<tr>")
 		for i, text := range row {
-			cell("td", i, text)
+			p.write("<", tag)
+			if i < len(t.columns) && t.columns[i] != "" {
+				p.write(` class="`, t.columns[i], `"`)
+			}
+			p.write(">")
+			p.inlines(text)
+			p.write("</", tag, ">")
 		}
-		p.write("</tr>\n")
+		p.write("</tr>")
+	}
+	header, rows, _ := strings.Cut(string(t.text), "\n")
+	p.write(`<div class="wide"><table><thead>`)
+	row("th", cells(header, false))
+	p.write("</thead>\n<tbody>\n")
+	for line := range strings.SplitSeq(rows, "\n") {
+		if line == "" {
+			continue
+		}
+		all := cells(line, false)
+		if len(all) > len(t.columns) {
+			// Models forget the backslash before a pipe in code.
+			all = cells(line, true)
+		}
+		for missing := min(len(t.columns)-len(all), maxMissing); missing > 0; missing-- {
+			all = append(all, "")
+		}
+		row("td", all)
+		p.write("\n")
 	}
 	p.write("</tbody></table></div>\n")
 }
 
-func (p *htmlPage) inlines(inlines markdown.Inlines) {
-	for _, in := range inlines {
-		switch in := in.(type) {
-		case *markdown.Plain:
-			p.write(escaped(in.Text))
-		case *markdown.Escaped:
-			p.write(escaped(in.Text))
-		case *markdown.Code:
-			p.write("<code>", escaped(in.Text), "</code>")
-		case *markdown.Strong:
-			p.wrapped("strong", in.Inner)
-		case *markdown.Emph:
-			p.wrapped("em", in.Inner)
-		case *markdown.Del:
-			p.wrapped("del", in.Inner)
-		case *markdown.Link:
-			p.link(in.URL, func() { p.inlines(in.Inner) })
-		case *markdown.AutoLink:
-			p.link(in.URL, func() { p.write(escaped(in.Text)) })
-		case *markdown.Image:
-			// The page loads nothing.
-			p.link(in.URL, func() { p.write("["); p.inlines(in.Inner); p.write("]") })
-		case *markdown.SoftBreak:
-			p.write("\n")
-		case *markdown.HardBreak:
+// inlines writes the text of a block.
+func (p mdPage) inlines(text string) {
+	depth, linked := 0, 0 // links that are open, and the one of them that is written
+	for _, piece := range inlinePieces(strings.TrimSpace(text), p.links) {
+		switch piece.kind {
+		case mdText:
+			p.write(escaped(piece.text))
+		case mdCode:
+			p.write("<code>", escaped(piece.text), "</code>")
+		case mdBreak:
 			p.write("<br>\n")
-		case *markdown.HTMLTag:
-			p.write(escaped(in.Text))
-		case *markdown.Task:
-			p.mark(in.Checked)
-		case *markdown.Emoji:
-			p.write(escaped(in.Text))
-		case markdown.Inlines:
-			p.inlines(in)
-		default:
+		case mdRuns:
+			p.run(piece.run)
+		case mdLink, mdImage:
+			depth++
+			if target, ok := href(piece.text); ok && linked == 0 {
+				linked = depth
+				p.write(target)
+			}
+			if piece.kind == mdImage {
+				p.write("[") // the page loads nothing
+			}
+		case mdLinkEnd, mdImageEnd:
+			if piece.kind == mdImageEnd {
+				p.write("]")
+			}
+			if linked == depth {
+				linked = 0
+				p.write("</a>")
+			}
+			depth--
 		}
 	}
 }
 
-func (p *htmlPage) wrapped(tag string, inner markdown.Inlines) {
-	p.write("<", tag, ">")
-	p.inlines(inner)
-	p.write("</", tag, ">")
+// run writes the tags that a run of delimiters stands for, and what is left of it.
+func (p mdPage) run(r *mdRun) {
+	name := func(tag byte) string {
+		switch tag {
+		case 's':
+			return "strong"
+		case 'd':
+			return "del"
+		default:
+			return "em"
+		}
+	}
+	for _, tag := range r.ends {
+		p.write("</", name(tag), ">")
+	}
+	p.write(strings.Repeat(string(rune(r.mark)), r.left))
+	for _, tag := range slices.Backward(r.emphases) {
+		p.write("<", name(tag), ">")
+	}
 }
 
 // mark is the box before a task.
@@ -199,12 +230,21 @@ func (p *htmlPage) mark(done bool) {
 
 // link writes a link to where it is safe to go, and the text alone otherwise: a path in a workspace leads nowhere.
 func (p *htmlPage) link(target string, text func()) {
-	u, err := url.Parse(target)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "mailto" {
+	tag, ok := href(target)
+	if !ok {
 		text()
 		return
 	}
-	p.write(`<a href="`, escaped(u.String()), `" rel="noreferrer noopener">`)
+	p.write(tag)
 	text()
 	p.write("</a>")
+}
+
+// href returns the tag of a link to where it is safe to go.
+func href(target string) (tag string, ok bool) {
+	u, err := url.Parse(target)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "mailto" {
+		return "", false
+	}
+	return `<a href="` + escaped(u.String()) + `" rel="noreferrer noopener">`, true
 }
