@@ -13,11 +13,11 @@ const (
 	mdText mdPieceKind = iota
 	mdCode
 	mdRuns
-	mdLink     // the text is its target, up to the mdLinkEnd that belongs to it
-	mdImage    // the same for an image
-	mdLinkEnd  //
-	mdImageEnd //
 	mdBreak
+	mdLink // the text is its target, and all is in it up to its mdLinkEnd
+	mdLinkEnd
+	mdImage // the same
+	mdImageEnd
 )
 
 type mdPiece struct {
