@@ -10,7 +10,7 @@ import (
 // chunk is a session/update with a piece of text of a message, which can take in the next piece while both wait.
 type chunk struct {
 	// size is how many bytes the text has in JSON; zero until it is asked for.
-	size int
+	size    int
 	n       *SessionNotification
 	content *ContentChunk
 	kind    chunkKind

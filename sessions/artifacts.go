@@ -31,7 +31,9 @@ type Artifacts struct {
 }
 
 // Artifacts returns those of the session. It does no I/O.
-func (l *Log) Artifacts() *Artifacts { return &Artifacts{dir: l.ArtifactDir(), fs: l.store.fs, sync: l.store.opts.Sync != SyncNever} }
+func (l *Log) Artifacts() *Artifacts {
+	return &Artifacts{dir: l.ArtifactDir(), fs: l.store.fs, sync: l.store.opts.Sync != SyncNever}
+}
 
 // Put stores data and returns its URL.
 func (a *Artifacts) Put(ctx context.Context, tool string, data []byte) (string, error) {
