@@ -76,7 +76,8 @@ func round(ctx context.Context, binary, dir string) (_ []measure, err error) {
 		providertest.Step{providertest.Text("done")},
 	)
 	defer model.Close()
-	env := proc.Environ(os.Environ(), "GJC_CODING_AGENT_DIR="+filepath.Join(dir, "agent"),
+	// A title is a request that no round counts with.
+	env := proc.Environ(os.Environ(), "GJC_NO_TITLE=1", "GJC_CODING_AGENT_DIR="+filepath.Join(dir, "agent"),
 		"ANTHROPIC_API_KEY=sk-ant-bench", "ANTHROPIC_BASE_URL="+model.AnthropicURL())
 
 	first := make(chan time.Time, 1)
