@@ -68,7 +68,7 @@ func (t *Turn) SummarizeBranch(ctx context.Context, entries []sessions.Entry, in
 // newestWithin is the newest part of a conversation that has no more than budget tokens, in words. A summary at the edge
 // is taken all the same if little of the budget is used: it tells of much.
 func newestWithin(entries []sessions.Entry, budget int) []string {
-	pruned := prunedOf(entries)
+	pruned := sessions.PrunedOf(entries)
 	var newest []string
 	used := 0
 	for _, e := range slices.Backward(entries) {

@@ -82,7 +82,7 @@ func (t *Turn) compact(ctx context.Context, how compacting) (Compaction, error) 
 		t.emit(changed(CompactionRunning))
 	}
 	t.emit(changed(CompactionRunning))
-	done, err := t.summarise(ctx, w, c, how, prunedOf(branch))
+	done, err := t.summarise(ctx, w, c, how, sessions.PrunedOf(branch))
 	if err == nil {
 		done.Before = before
 		err = t.keepCompaction(ctx, c, &done, how.reason, branch)

@@ -3,7 +3,6 @@ package agent
 import (
 	"slices"
 
-	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/sessions"
 )
@@ -43,7 +42,7 @@ func findCut(branch []sessions.Entry, rule cutRule) *cut {
 	} else if !slices.ContainsFunc(entries[lower:], isMessage) {
 		return nil
 	}
-	at := cutPlace(entries, lower, prunedOf(branch), rule)
+	at := cutPlace(entries, lower, sessions.PrunedOf(branch), rule)
 	if at < 0 {
 		return nil
 	}
@@ -64,7 +63,7 @@ func findCut(branch []sessions.Entry, rule cutRule) *cut {
 			c.split()
 		}
 	}
-	pruned := prunedOf(branch)
+	pruned := sessions.PrunedOf(branch)
 	for i, e := range entries {
 		if i < at {
 			c.saved += entryTokens(e, pruned)
@@ -162,29 +161,13 @@ func inContext(branch []sessions.Entry) (entries []sessions.Entry, lower int, pr
 	return append(entries, branch[at+1:]...), at - from, previous
 }
 
-// entryMessage returns what a model sees of an entry, if anything.
-func entryMessage(e sessions.Entry) (providers.Message, bool) {
-	switch e := e.(type) {
-	case sessions.MessageEntry:
-		return e.Message, !e.Hidden
-	case sessions.CustomMessage:
-		return providers.Message{Role: providers.RoleUser, Parts: e.Parts, Time: e.Time}, true
-	case sessions.BranchSummary:
-		m := userText("A summary of another branch of this conversation, which was left:\n\n" + e.Summary)
-		m.Time = e.Time
-		return m, true
-	default:
-		return providers.Message{}, false
-	}
-}
-
 func isMessage(e sessions.Entry) bool {
-	_, ok := entryMessage(e)
+	_, ok := sessions.MessageOf(e)
 	return ok
 }
 
 func entryTokens(e sessions.Entry, pruned map[string]bool) int {
-	m, ok := entryMessage(e)
+	m, ok := sessions.MessageOf(e)
 	switch {
 	case !ok:
 		return 0
@@ -197,30 +180,12 @@ func entryTokens(e sessions.Entry, pruned map[string]bool) int {
 
 // canCut reports whether a conversation can begin with e.
 func canCut(e sessions.Entry) bool {
-	m, ok := entryMessage(e)
+	m, ok := sessions.MessageOf(e)
 	return ok && m.Role != providers.RoleTool
 }
 
 // startsTurn reports whether a turn begins with e.
 func startsTurn(e sessions.Entry) bool {
-	m, ok := entryMessage(e)
+	m, ok := sessions.MessageOf(e)
 	return ok && m.Role == providers.RoleUser
-}
-
-// prunedOf returns the ids of the results that a branch has taken out of sight.
-func prunedOf(branch []sessions.Entry) map[string]bool {
-	pruned := make(map[string]bool)
-	for _, e := range branch {
-		c, ok := e.(sessions.Custom)
-		if !ok || c.CustomType != sessions.CustomPruned {
-			continue
-		}
-		var p sessions.Pruned
-		if jsonx.Unmarshal(c.Data, &p) == nil {
-			for _, id := range p.Entries {
-				pruned[id] = true
-			}
-		}
-	}
-	return pruned
 }

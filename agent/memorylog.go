@@ -108,24 +108,7 @@ func (l *memoryLog) Messages() ([]providers.Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	entries, _, previous := inContext(branch)
-	pruned := prunedOf(branch)
-	all := make([]providers.Message, 0, len(entries)+1)
-	if previous != nil {
-		all = append(all, userText("The conversation before this point was replaced by this summary of it:\n\n"+previous.Summary))
-	}
-	for _, e := range entries {
-		m, ok := entryMessage(e)
-		if !ok {
-			continue
-		}
-		if m.Role == providers.RoleTool && pruned[e.Ref().ID] {
-			m.Parts = []providers.Part{providers.Text{Text: "[Output truncated - " + strconv.Itoa(messageTokens(&m)) + " tokens]"}}
-		}
-		m.Details = nil
-		all = append(all, m)
-	}
-	return all, nil
+	return sessions.MessagesOf(branch), nil
 }
 
 // Branch implements [Log].

@@ -24,10 +24,10 @@ func neverPruned(tool string) bool { return tool == "read" || tool == "skill" }
 // toPrune returns the ids of the results that go, and how many tokens that saves; nothing where it is not worth it.
 func toPrune(branch []sessions.Entry) (ids []string, saved int) {
 	entries, _, _ := inContext(branch)
-	pruned := prunedOf(branch)
+	pruned := sessions.PrunedOf(branch)
 	newer := 0
 	for _, e := range slices.Backward(entries) {
-		m, ok := entryMessage(e)
+		m, ok := sessions.MessageOf(e)
 		if !ok || m.Role != providers.RoleTool {
 			continue
 		}

@@ -222,7 +222,7 @@ func serialised(entries []sessions.Entry, pruned map[string]bool) []string {
 			blocks = append(blocks, "[Summary of what was before]: "+cutMiddle(c.Summary, maxCompactText))
 			continue
 		}
-		m, ok := entryMessage(e)
+		m, ok := sessions.MessageOf(e)
 		if !ok {
 			continue
 		}

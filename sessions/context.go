@@ -52,30 +52,68 @@ func (l *Log) Messages() ([]providers.Message, error) {
 	if err := l.recallLocked(places); err != nil {
 		return nil, err
 	}
-	pruned := make(map[string]bool)
+	var branch []Entry // of what stays in memory: that is enough
 	for i := int32(len(l.nodes) - 1); i >= 0; i = l.nodes[i].parent {
-		if c, ok := l.nodes[i].entry.(Custom); ok && c.CustomType == CustomPruned {
-			var p Pruned
-			if jsonx.Unmarshal(c.Data, &p) == nil {
-				for _, id := range p.Entries {
-					pruned[id] = true
-				}
-			}
-		}
+		branch = append(branch, l.nodes[i].entry)
 	}
-	messages := make([]providers.Message, 0, len(places))
-	for _, i := range places {
-		m, ok := contextMessage(l.nodes[i].entry)
+	seen := make([]Entry, len(places))
+	for k, i := range places {
+		seen[k] = l.nodes[i].entry
+	}
+	return messagesOf(seen, PrunedOf(branch)), nil
+}
+
+// MessagesOf is [Log.Messages] for a branch that is in memory, the first entry first.
+func MessagesOf(branch []Entry) []providers.Message {
+	seen := branch
+	for at, e := range slices.Backward(branch) {
+		c, ok := e.(Compaction)
 		if !ok {
 			continue
 		}
-		if len(pruned) > 0 && m.Role == providers.RoleTool && pruned[l.nodes[i].id] {
+		seen = []Entry{c}
+		from := slices.IndexFunc(branch[:at], func(e Entry) bool { return e.Ref().ID == c.FirstKeptEntryID })
+		if from >= 0 && c.FirstKeptEntryID != "" {
+			seen = append(seen, branch[from:at]...)
+		}
+		seen = append(seen, branch[at+1:]...)
+		break
+	}
+	return messagesOf(seen, PrunedOf(branch))
+}
+
+// messagesOf makes messages of what a model sees; only a compaction that stands first counts.
+func messagesOf(seen []Entry, pruned map[string]bool) []providers.Message {
+	messages := make([]providers.Message, 0, len(seen))
+	for k, e := range seen {
+		m, ok := MessageOf(e)
+		if c, compacted := e.(Compaction); compacted && k == 0 {
+			m, ok = userMessage(c.Base, compactionText(c.Summary)), true
+		}
+		if !ok {
+			continue
+		}
+		if m.Role == providers.RoleTool && pruned[e.Ref().ID] {
 			m = prunedMessage(m)
 		}
 		m.Details = nil
 		messages = append(messages, m)
 	}
-	return messages, nil
+	return messages
+}
+
+// PrunedOf returns the ids of the results that a branch has taken out of a model's sight. Entries may be nil.
+func PrunedOf(branch []Entry) map[string]bool {
+	pruned := make(map[string]bool)
+	for _, e := range branch {
+		var p Pruned
+		if c, ok := e.(Custom); ok && c.CustomType == CustomPruned && jsonx.Unmarshal(c.Data, &p) == nil {
+			for _, id := range p.Entries {
+				pruned[id] = true
+			}
+		}
+	}
+	return pruned
 }
 
 // Compacted reports whether the active branch has more than a model sees.
@@ -152,8 +190,8 @@ func (l *Log) contextLocked() []int32 {
 	})
 }
 
-// contextMessage returns what a model sees of e, if anything.
-func contextMessage(e Entry) (providers.Message, bool) {
+// MessageOf returns what a model sees of e, if anything. A compaction has its place before all others, so it is none.
+func MessageOf(e Entry) (providers.Message, bool) {
 	switch e := e.(type) {
 	case MessageEntry:
 		return e.Message, !e.Hidden
@@ -161,8 +199,6 @@ func contextMessage(e Entry) (providers.Message, bool) {
 		return providers.Message{Role: providers.RoleUser, Parts: e.Parts, Time: e.Time}, true
 	case BranchSummary:
 		return userMessage(e.Base, branchText(e.Summary)), true
-	case Compaction:
-		return userMessage(e.Base, compactionText(e.Summary)), true
 	default:
 		return providers.Message{}, false
 	}

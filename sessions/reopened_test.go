@@ -83,6 +83,10 @@ func viewOf(t *testing.T, l *sessions.Log) (all []string) {
 	add("leaf %s, labels %v", l.Leaf(), l.Labels())
 	add("state %+v", l.State())
 	all = append(all, messagesOf(t, l)...)
+	// What is made of a branch in memory is the same.
+	if diff := cmp.Diff(allMessages(t, l), sessions.MessagesOf(allBranch(t, l)), cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("messages of the branch (-log +branch):\n%s", diff)
+	}
 	for _, e := range allBranch(t, l) {
 		add("branch %+v", e)
 	}
