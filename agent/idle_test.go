@@ -20,7 +20,8 @@ func idleSettings(t *testing.T) func(o *agent.Options) {
 	}
 }
 
-// A long conversation that nobody goes on with is compacted, once, and nothing follows from it.
+// A long conversation that nobody goes on with is compacted, once, and nothing follows from it. The sleeps here and below
+// are fake time: run is a synctest bubble.
 func TestIdle(t *testing.T) {
 	run(t, idleSettings(t), func(w *world) {
 		w.script.Else(func(req *providers.Request) providertest.Step {

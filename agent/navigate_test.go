@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -153,8 +154,7 @@ func TestNavigate_SummaryFails(t *testing.T) {
 	run(t, with, func(w *world) {
 		w.prompt("one")
 		w.prompt("three")
-		before := store
-		_, err := w.navigate(entryWith(t, before, "two"), agent.NavigateOptions{Summarize: true})
+		_, err := w.navigate(entryWith(t, store, "two"), agent.NavigateOptions{Summarize: true})
 		if err == nil {
 			t.Fatal("no error")
 		}
@@ -301,4 +301,35 @@ func TestNavigate_Usage(t *testing.T) {
 			t.Errorf("%+v, %v; want about 10000 used", use, err)
 		}
 	}, providertest.Step{providertest.Text("first"), full(10_000)}, providertest.Step{providertest.Text("second"), full(60_000)})
+}
+
+// What people are shown of a result is on the disk; a session does not hold it.
+func TestSession_HoldsNoDetails(t *testing.T) {
+	with, store := realLog(t, sessionstest.Fault{})
+	run(t, with, func(w *world) {
+		w.prompt("go")
+		history, err := w.session.Context()
+		if err != nil || len(history) != 4 {
+			t.Fatalf("%d messages, %v", len(history), err)
+		}
+		for _, m := range history {
+			if m.Details != nil {
+				t.Errorf("%s: %s", m.Role, m.Details)
+			}
+		}
+	}, providertest.Step{providertest.Call("c", "echo", `{}`)}, providertest.Step{providertest.Text("done")})
+	log, err := store.View(t.Context(), "s1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := log.Entries()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(entries, func(e sessions.Entry) bool {
+		m, ok := e.(sessions.MessageEntry)
+		return ok && m.Message.Role == providers.RoleTool && len(m.Message.Details) > 0
+	}) {
+		t.Error("the file has no details: the test tests nothing")
+	}
 }

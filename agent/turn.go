@@ -335,7 +335,9 @@ func (t *Turn) record(msgs ...*providers.Message) error {
 			if _, err := t.session.opts.Log.AppendMessage(m); err != nil {
 				return t.session.unsaved(st, err)
 			}
-			st.history = append(st.history, *m)
+			kept := *m
+			kept.Details = nil // what people are shown of a result is in the log, and large
+			st.history = append(st.history, kept)
 			t.recorded(m)
 		}
 		return nil
