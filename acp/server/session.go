@@ -276,9 +276,7 @@ func sessionInfo(i *sessions.Info) acp.SessionInfo {
 		SessionID: acp.SessionID(i.ID), Cwd: i.Cwd, AdditionalDirectories: i.AdditionalDirectories,
 		Title: i.Title, UpdatedAt: formatTime(i.UpdatedAt), Archived: new(i.Archived),
 	}
-	if i.Messages >= 0 {
-		setMeta(&info.Meta, "messageCount", i.Messages)
-	}
+	setMeta(&info.Meta, "messageCount", i.Messages)
 	setMeta(&info.Meta, "size", i.Size)
 	return info
 }

@@ -159,19 +159,24 @@ func TestBranch_ForClients(t *testing.T) {
 		_, err := tryCall[branched](e, "_gjc/session/branch", params)
 		wantCode(t, err, acp.ErrorCodeResourceNotFound)
 	}
-	if done := call[branched](e, "_gjc/session/branch", obj{"sessionId": id, "messageId": lastMessage(e, id)}); done.Moved && done.Left == 0 {
-		t.Errorf("to the last message: %+v", done)
+	// By the name under which a client knows the message.
+	first := firstMessage(e, id)
+	if done := call[branched](e, "_gjc/session/branch", obj{"sessionId": id, "messageId": first}); !done.Moved || done.LeafID == nil || done.Left == 0 {
+		t.Errorf("to the first answer: %+v", done)
+	}
+	if diff := cmp.Diff([]string{"user: one", "agent: two"}, e.replayed(id)); diff != "" {
+		t.Errorf("then loaded (-want +got):\n%s", diff)
 	}
 }
 
-// lastMessage is the id of the last message of the agent's.
-func lastMessage(e *env, id acp.SessionID) (last acp.MessageID) {
+// firstMessage is the id of the first message of the agent's.
+func firstMessage(e *env, id acp.SessionID) acp.MessageID {
 	for _, u := range e.Updates(id) {
 		if c, ok := u.(*acp.AgentMessageChunk); ok {
-			last = c.MessageID
+			return c.MessageID
 		}
 	}
-	return last
+	return ""
 }
 
 func TestFork_AtAMessage(t *testing.T) {
@@ -269,18 +274,22 @@ func TestHandoff_MakesASession(t *testing.T) {
 }
 
 func TestSettings_ReachTheSession(t *testing.T) {
-	retried := &server.Settings{Agent: server.DefaultSettings().Agent, Model: "test/plain"}
+	set := &server.Settings{Agent: server.DefaultSettings().Agent, Model: "test/plain"}
 	e := start(t, scripted(), func(c *config) {
-		c.server.Settings = func() (*server.Settings, error) { return retried, nil }
+		c.server.Settings = func() (*server.Settings, error) { return set, nil }
 	})
 	resp, err := e.NewSession(t.Context(), e.dir)
 	if err != nil {
 		t.Fatal(err)
 	}
+	var model acp.SessionConfigValueID
 	for _, o := range resp.ConfigOptions {
-		if sel, ok := o.Kind.(*acp.SessionConfigSelect); ok && o.ID == "model" && sel.CurrentValue != "test/plain" {
-			t.Errorf("the model is %s", sel.CurrentValue)
+		if sel, ok := o.Kind.(*acp.SessionConfigSelect); ok && o.ID == "model" {
+			model = sel.CurrentValue
 		}
+	}
+	if model != "test/plain" {
+		t.Errorf("the model is %q", model)
 	}
 }
 

@@ -113,7 +113,7 @@ type listedSession struct {
 	Cwd                   string    `json:"cwd"`
 	AdditionalDirectories []string  `json:"additionalDirectories,omitempty"`
 	ParentSession         string    `json:"parentSession,omitzero"`
-	MessageCount          *int      `json:"messageCount,omitzero"` // absent where the file is too large to be counted
+	MessageCount          int       `json:"messageCount"`
 	Size                  int64     `json:"size"`
 	CreatedAt             time.Time `json:"createdAt,omitzero"`
 	UpdatedAt             time.Time `json:"updatedAt"`
@@ -167,15 +167,11 @@ func (h *host) listSessions(ctx context.Context, store *sessions.Store, list ses
 			fmt.Fprintln(w, "ID\tTITLE\tMESSAGES\tSIZE\tUPDATED\tDIRECTORY")
 		}
 		n++
-		messages := "?"
-		if info.Messages >= 0 {
-			messages = strconv.Itoa(info.Messages)
-		}
 		title := info.Title
 		if title == "" {
 			title = "-"
 		}
-		_, err := fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", trust.Printable(info.ID), trust.Printable(title), messages,
+		_, err := fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%s\n", trust.Printable(info.ID), trust.Printable(title), info.Messages,
 			byteCount(info.Size), info.UpdatedAt.Local().Format("2006-01-02 15:04"), trust.Printable(info.Cwd))
 		return true, err
 	})
@@ -199,11 +195,8 @@ func (h *host) listSessionsJSON(ctx context.Context, store *sessions.Store, list
 	err := eachSession(ctx, store, list, func(info *sessions.Info) (bool, error) {
 		s := listedSession{
 			ID: info.ID, Title: info.Title, Cwd: info.Cwd, AdditionalDirectories: info.AdditionalDirectories,
-			ParentSession: info.ParentSession, Size: info.Size, CreatedAt: info.CreatedAt.UTC(), UpdatedAt: info.UpdatedAt.UTC(),
+			ParentSession: info.ParentSession, MessageCount: info.Messages, Size: info.Size, CreatedAt: info.CreatedAt.UTC(), UpdatedAt: info.UpdatedAt.UTC(),
 			Archived: info.Archived, Path: info.Path,
-		}
-		if info.Messages >= 0 {
-			s.MessageCount = &info.Messages
 		}
 		text, err := jsonx.Marshal(s)
 		if err != nil {
