@@ -133,7 +133,7 @@ func (l *Log) forkLines(c *content, data []byte, leaf string) ([]forkLine, error
 	more = append(more, l.choicesLeft(places)...)
 	parent := leaf
 	for _, e := range more {
-		ref := Base{ID: l.newIDLocked(), ParentID: parent, Time: l.store.now()}
+		ref := Base{ID: l.newIDLocked(), ParentID: parent, Time: later(l.latest, l.store.now())}
 		lines = append(lines, forkLine{entry: e.withRef(ref)})
 		l.byID[ref.ID], parent = 0, ref.ID // taken
 	}
@@ -241,7 +241,7 @@ func (l *Log) forkText(lines []forkLine) ([]byte, error) {
 		if err != nil {
 			return err
 		}
-		ref := Base{ID: l.newIDLocked(), ParentID: l.leafLocked(), Time: l.store.now()}
+		ref := Base{ID: l.newIDLocked(), ParentID: l.leafLocked(), Time: later(l.latest, l.store.now())}
 		return add(Custom{CustomType: customType, Data: data}.withRef(ref), nil)
 	}
 	if !slices.Equal(l.about.directories, directories) {

@@ -433,8 +433,11 @@ func (h *history) checkSession(id string, t *told, powerCut, doing bool) error {
 		return err
 	}
 	var got []string
-	for _, e := range all {
+	for i, e := range all {
 		got = append(got, e.Ref().ID)
+		if i > 0 && e.Ref().Time.Before(all[i-1].Ref().Time) {
+			return fmt.Errorf("entry %s is older than the one before it", e.Ref().ID)
+		}
 		if m, ok := e.(sessions.MessageEntry); ok {
 			if want, known := t.texts[e.Ref().ID]; known && shown(&m.Message) != want {
 				return fmt.Errorf("entry %s is %.40q, was %.40q", e.Ref().ID, shown(&m.Message), want)
