@@ -3,7 +3,6 @@ package configfile
 import (
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -100,21 +99,14 @@ func ReadPlace(p Place, names []string, seen map[string]bool) []*File {
 
 // Read reads the file's data and reports whether the file is there. What keeps it from being read is a problem.
 func (f *File) Read() (there bool) {
-	// A pipe or a device of that name would never end.
-	info, err := os.Stat(f.Path)
+	data, err := ReadFile(f.Path)
+	if e, ok := err.(*fs.PathError); ok && e.Op == "stat" { //nolint:errorlint // the error of os itself
+		return false // also where a part of the path is no directory
+	}
 	if err != nil {
-		return false
+		f.Problems = []string{fmt.Sprintf("%s: %v; it is not used", f.Path, pathless(err))}
 	}
-	switch {
-	case !info.Mode().IsRegular():
-		f.Problems = []string{f.Path + ": this is no regular file; it is not used"}
-	case info.Size() > MaxBytes:
-		f.Problems = []string{fmt.Sprintf("%s: the file is larger than %d bytes; it is not used", f.Path, MaxBytes)}
-	default:
-		if f.Data, err = os.ReadFile(f.Path); err != nil {
-			f.Data, f.Problems = nil, []string{fmt.Sprintf("%s: %v", f.Path, pathless(err))}
-		}
-	}
+	f.Data = data
 	return true
 }
 

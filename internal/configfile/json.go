@@ -12,7 +12,10 @@ import (
 
 // ParseJSON reads a JSON file. An empty one is nil. Its errors are of type [*LineError].
 func ParseJSON(data []byte) (*Node, error) {
-	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	data, err := source(data)
+	if err != nil {
+		return nil, err
+	}
 	if len(bytes.TrimSpace(data)) == 0 {
 		return nil, nil
 	}
@@ -23,7 +26,7 @@ func ParseJSON(data []byte) (*Node, error) {
 		if _, err = p.dec.ReadToken(); errors.Is(err, io.EOF) {
 			return n, nil
 		} else if err == nil {
-			return nil, faultf(p.at(), "there is more behind the JSON value")
+			return nil, plainf(p.at(), "there is more behind the JSON value")
 		}
 	}
 	if _, ours := errors.AsType[*LineError](err); ours {
@@ -55,7 +58,7 @@ func (p *jsonParser) broken() error {
 	line += bytes.Count(rest[:skipped], []byte("\n"))
 	rest = rest[skipped:]
 	if bytes.HasPrefix(rest, []byte("//")) || bytes.HasPrefix(rest, []byte("/*")) {
-		return faultf(line, "JSON has no comments; YAML has")
+		return plainf(line, "JSON has no comments; YAML has")
 	}
 	reason := "the file is not JSON"
 	var raw jsonx.Raw
@@ -78,7 +81,7 @@ func (p *jsonParser) value() (*Node, error) {
 		if tok.Kind() == '0' {
 			n.Kind = Number
 			if f, err := strconv.ParseFloat(n.Text, 64); err != nil || math.IsInf(f, 0) {
-				return nil, faultf(n.Line, "the number is too large")
+				return nil, plainf(n.Line, "the number is too large")
 			}
 		}
 	case '"':

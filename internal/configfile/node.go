@@ -50,12 +50,21 @@ func (k Kind) String() string {
 type LineError struct {
 	Line int
 	Text string
+	// Plain says that the text quotes nothing of the file, which may hold secrets.
+	Plain bool
 }
 
 func (e *LineError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Text) }
 
 func faultf(line int, format string, args ...any) *LineError {
-	return &LineError{max(line, 1), fmt.Sprintf(format, args...)}
+	return &LineError{Line: max(line, 1), Text: fmt.Sprintf(format, args...)}
+}
+
+// plainf is faultf for a text that quotes nothing of the file.
+func plainf(line int, format string, args ...any) *LineError {
+	e := faultf(line, format, args...)
+	e.Plain = true
+	return e
 }
 
 // mostNodes bounds one file with its aliases written out.
@@ -72,7 +81,7 @@ func (n *Node) measure() error {
 		n.size += m.Value.size + len(m.Name)/unit
 	}
 	if n.size > mostNodes {
-		return faultf(n.Line, "the file is too large")
+		return plainf(n.Line, "the file is too large")
 	}
 	return nil
 }

@@ -3,6 +3,8 @@ package configfile
 import (
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -22,7 +24,7 @@ const (
 // bounded looks at a file's tokens, which is quick whatever they are, before they are parsed.
 func bounded(data []byte) error {
 	if len(data) > mostYAML {
-		return faultf(1, "a YAML file may have %d KiB; write a larger one as JSON", mostYAML>>10)
+		return plainf(1, "a YAML file may have %d KiB; write a larger one as JSON", mostYAML>>10)
 	}
 	flow, entries := 0, 0
 	var columns []int // of what the blocks around a token begin with
@@ -46,10 +48,10 @@ func bounded(data []byte) error {
 			columns = append(columns, at)
 		}
 		if flow+len(columns) > mostDepth {
-			return faultf(t.Position.Line, "the file is nested more than %d deep", mostDepth)
+			return plainf(t.Position.Line, "the file is nested more than %d deep", mostDepth)
 		}
 		if entries > mostEntries {
-			return faultf(t.Position.Line, "the file has more than %d entries", mostEntries)
+			return plainf(t.Position.Line, "the file has more than %d entries", mostEntries)
 		}
 	}
 	return nil
@@ -57,6 +59,10 @@ func bounded(data []byte) error {
 
 // ParseYAML reads a YAML file. An empty one is nil. Its errors are of type [*LineError].
 func ParseYAML(data []byte) (*Node, error) {
+	data, err := source(data)
+	if err != nil {
+		return nil, err
+	}
 	if err := bounded(data); err != nil {
 		return nil, err
 	}
@@ -76,7 +82,7 @@ func ParseYAML(data []byte) (*Node, error) {
 		switch {
 		case doc.Body == nil:
 		case body != nil:
-			return nil, faultf(lineOf(doc.Body), "there is a second document; a configuration is one")
+			return nil, plainf(lineOf(doc.Body), "there is a second document; a configuration is one")
 		default:
 			body = doc.Body
 		}
@@ -106,7 +112,7 @@ type yamlReader struct {
 
 func (r *yamlReader) value(in ast.Node) (*Node, error) {
 	if r.depth++; r.depth > 2*mostDepth {
-		return nil, faultf(lineOf(in), "the file is nested too deeply")
+		return nil, plainf(lineOf(in), "the file is nested too deeply")
 	}
 	defer func() { r.depth-- }()
 	if in == nil {
@@ -122,11 +128,14 @@ func (r *yamlReader) value(in ast.Node) (*Node, error) {
 	case *ast.FloatNode:
 		s, ok := float(in.Value)
 		if !ok {
-			return nil, faultf(n.Line, "the number is too large")
+			return nil, plainf(n.Line, "the number is too large")
 		}
 		n.Kind, n.Text = Number, s
 	case *ast.StringNode:
 		n.Kind, n.Text = Text, in.Value
+		if s, ok := missedNumber(in); ok {
+			n.Kind, n.Text = Number, s
+		}
 	case *ast.LiteralNode:
 		n.Kind, n.Text = Text, in.Value.Value
 	case *ast.SequenceNode:
@@ -167,9 +176,21 @@ func (r *yamlReader) value(in ast.Node) (*Node, error) {
 		}
 		return v, err
 	default:
-		return nil, faultf(n.Line, "a value like this can not stand here")
+		return nil, plainf(n.Line, "a value like this can not stand here")
 	}
 	return n, n.measure()
+}
+
+// missedNumber returns a number that the parser takes for a string: YAML has also 1e5, and whole numbers of any size.
+func missedNumber(in *ast.StringNode) (string, bool) {
+	if in.Token.Type != token.StringType || strings.Trim(in.Value, "+-.0123456789eE") != "" {
+		return "", false
+	}
+	f, err := strconv.ParseFloat(in.Value, 64)
+	if err != nil {
+		return "", false
+	}
+	return float(f)
 }
 
 func (r *yamlReader) members(n *Node, values []*ast.MappingValueNode) error {
@@ -193,7 +214,7 @@ func (r *yamlReader) members(n *Node, values []*ast.MappingValueNode) error {
 		case *ast.StringNode:
 			m.Name = key.Value
 		case *ast.MappingKeyNode, *ast.AnchorNode, *ast.AliasNode, *ast.TagNode:
-			return faultf(m.Line, "a name like this can not stand here")
+			return plainf(m.Line, "a name like this can not stand here")
 		default:
 			m.Name = key.GetToken().Value
 		}
@@ -205,7 +226,7 @@ func (r *yamlReader) members(n *Node, values []*ast.MappingValueNode) error {
 	}
 	for _, from := range merged {
 		if from.Kind != Object {
-			return faultf(from.Line, "only a mapping can be merged with <<")
+			return plainf(from.Line, "only a mapping can be merged with <<")
 		}
 		for _, m := range from.Members {
 			if !have[m.Name] {

@@ -31,6 +31,24 @@ func Lookup(raw Raw, name string) Raw {
 	return nil
 }
 
+// Sole returns the element of the JSON array raw, as a slice of raw, if there is exactly one, and nil else.
+// As for [Members], raw must be valid JSON.
+func Sole(raw Raw) Raw {
+	i := skipSpace(raw, 0)
+	if i >= len(raw) || raw[i] != '[' {
+		return nil
+	}
+	start := skipSpace(raw, i+1)
+	if start >= len(raw) || raw[start] == ']' {
+		return nil
+	}
+	end := skipValue(raw, start)
+	if i = skipSpace(raw, end); i >= len(raw) || raw[i] != ']' {
+		return nil
+	}
+	return raw[start:end:end]
+}
+
 // members yields each name in its quoted form.
 func members(raw Raw) iter.Seq2[[]byte, Raw] {
 	return func(yield func([]byte, Raw) bool) {

@@ -1,0 +1,96 @@
+package configfile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"unicode/utf8"
+)
+
+// ErrNotFile says that something lies under the name of a file that is none: a directory, a pipe, a device, or a link to
+// nothing.
+var ErrNotFile = errors.New("this is no regular file")
+
+// ReadFile reads a file of at most [MaxBytes] bytes. It comes to an end whatever lies there: a pipe or a device would not,
+// and is an error like [ErrNotFile], but for the null device, which is an empty file. Errors are of type [*fs.PathError];
+// [fs.ErrNotExist] says that there is nothing of that name, not even a link.
+func ReadFile(path string) ([]byte, error) {
+	fail := func(err error) error { return &fs.PathError{Op: "read", Path: path, Err: err} }
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if link, _ := os.Lstat(path); link != nil && link.Mode()&fs.ModeSymlink != 0 {
+			return nil, fail(fmt.Errorf("%w but a link to nothing", ErrNotFile))
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		if null, err := os.Stat(os.DevNull); err == nil && os.SameFile(info, null) {
+			return nil, nil
+		}
+		return nil, fail(ErrNotFile)
+	}
+	tooLarge := fail(fmt.Errorf("the file is larger than %d bytes", MaxBytes))
+	if info.Size() > MaxBytes {
+		return nil, tooLarge
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	data, err := io.ReadAll(io.LimitReader(f, MaxBytes+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > MaxBytes {
+		return nil, tooLarge
+	}
+	return data, nil
+}
+
+// Bare returns data without the mark that some editors put before UTF-8.
+func Bare(data []byte) []byte {
+	mark := []byte("\ufeff")
+	for bytes.HasPrefix(data, mark) {
+		data = data[len(mark):]
+	}
+	return data
+}
+
+// IsText reports whether data is UTF-8 text. One in UTF-16 is not, and says nothing to who looks for words in its bytes.
+func IsText(data []byte) bool { return badText(data) < 0 }
+
+// badText is where data stops to be text, or -1.
+func badText(data []byte) int {
+	end := bytes.IndexByte(data, 0)
+	if end < 0 {
+		end = len(data)
+	}
+	if !utf8.Valid(data[:end]) {
+		for i := 0; ; {
+			r, size := utf8.DecodeRune(data[i:])
+			if r == utf8.RuneError && size <= 1 {
+				return i
+			}
+			i += size
+		}
+	}
+	if end < len(data) {
+		return end
+	}
+	return -1
+}
+
+// source is the text of a file, which a reader begins with.
+func source(data []byte) ([]byte, error) {
+	data = Bare(data)
+	if at := badText(data); at >= 0 {
+		return nil, plainf(1+bytes.Count(data[:at], []byte("\n")), "the file must be UTF-8 text, and this is something else: save it as UTF-8")
+	}
+	return data, nil
+}
