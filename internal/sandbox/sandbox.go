@@ -1,0 +1,103 @@
+// Package sandbox runs programs that can write only below some directories and, unless they may, open no sockets. On Linux
+// Landlock and seccomp do that, in a process that begins as this program and becomes the other one; where the kernel has no
+// Landlock, bubblewrap does it. Other systems have none.
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Policy is what a program in a sandbox may do beside reading and running what its user can.
+type Policy struct {
+	// Write are the directories below which it may change files, absolute and real. What is not there is left out. Devices like
+	// /dev/null are always writable.
+	Write []string
+	// Network lets it open sockets.
+	Network bool
+}
+
+// ErrUnavailable is wrapped by the error for a machine without a sandbox.
+var ErrUnavailable = errors.New("there is no sandbox")
+
+// Kind is what makes a sandbox.
+type Kind string
+
+// The kinds.
+const (
+	Landlock   Kind = "Landlock"
+	Bubblewrap Kind = "bubblewrap"
+)
+
+// Sandbox is what this machine has.
+type Sandbox struct {
+	Kind Kind
+	// program is what is started: this program, or bwrap.
+	program string
+}
+
+// Find returns the sandbox that this machine has. self is the path of a program that hands its arguments to [Enter] where the
+// first one is [Command]; lookPath finds bwrap.
+func Find(self string, lookPath func(string) (string, error)) (*Sandbox, error) {
+	s, err := FindKind(Landlock, self, lookPath)
+	if err == nil {
+		return s, nil
+	}
+	if s, berr := FindKind(Bubblewrap, self, lookPath); berr == nil {
+		return s, nil
+	}
+	return nil, fmt.Errorf("%w, and bubblewrap (bwrap) is not installed", err)
+}
+
+// FindKind returns the sandbox of a kind.
+func FindKind(kind Kind, self string, lookPath func(string) (string, error)) (*Sandbox, error) {
+	if kind == Bubblewrap {
+		path, ok := bubblewrap(lookPath)
+		if !ok {
+			return nil, fmt.Errorf("%w: bubblewrap (bwrap) is not installed", ErrUnavailable)
+		}
+		return &Sandbox{Bubblewrap, path}, nil
+	}
+	if err := landlockError(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	return &Sandbox{Landlock, self}, nil
+}
+
+// Command is the first argument of a call of this program that becomes another one in a sandbox.
+const Command = "__sandboxed"
+
+// Wrap returns what to start so that the program at path runs with args in the sandbox.
+func (s *Sandbox) Wrap(p *Policy, path string, args []string) (program string, all []string) {
+	if s.Kind == Bubblewrap {
+		return s.program, append(bubblewrapArgs(p, path), args...)
+	}
+	all = []string{Command}
+	for _, dir := range p.Write {
+		all = append(all, "-w", dir)
+	}
+	if p.Network {
+		all = append(all, "-n")
+	}
+	all = append(all, "--", path)
+	return s.program, append(all, args...)
+}
+
+// Enter becomes the program that the arguments behind [Command] name, in a sandbox, with the environment env. It returns only
+// if it could not; nothing has been run then.
+func Enter(args, env []string) error {
+	p := new(Policy)
+	for len(args) > 0 {
+		switch {
+		case args[0] == "-n":
+			p.Network, args = true, args[1:]
+		case args[0] == "-w" && len(args) > 1:
+			p.Write, args = append(p.Write, args[1]), args[2:]
+		case args[0] == "--" && len(args) > 1:
+			return enter(p, args[1:], env)
+		default:
+			return errors.New("sandbox: wrong call")
+		}
+	}
+	return errors.New("sandbox: wrong call")
+}

@@ -1,0 +1,192 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// leastABI is the version of Landlock from which on it knows of all ways to change a file: truncation came with 3 (Linux 6.2).
+const leastABI = 3
+
+// scopesABI is the version that keeps signals and abstract sockets in (Linux 6.12).
+const scopesABI = 6
+
+func landlockABI() (int, error) {
+	v, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
+	if errno != 0 {
+		return 0, errno
+	}
+	return int(v), nil
+}
+
+// landlockError says why there is no sandbox by Landlock; nil where there is one.
+func landlockError() error {
+	if _, ok := arches[runtime.GOARCH]; !ok {
+		return fmt.Errorf("no sandbox by Landlock for %s", runtime.GOARCH)
+	}
+	abi, err := landlockABI()
+	switch {
+	case err != nil:
+		return fmt.Errorf("the kernel has no Landlock (%w)", err)
+	case abi < leastABI:
+		return fmt.Errorf("the kernel's Landlock is too old (version %d of %d, Linux 6.2)", abi, leastABI)
+	}
+	// With filters the kernel looks for the filter at the address, and there is none.
+	if err := unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, 0, 0, 0); !errors.Is(err, unix.EFAULT) {
+		return errors.New("the kernel has no seccomp filters")
+	}
+	return nil
+}
+
+// writing are all rights by which files are changed.
+const writing = unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE |
+	unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_REG |
+	unix.LANDLOCK_ACCESS_FS_MAKE_SOCK | unix.LANDLOCK_ACCESS_FS_MAKE_FIFO | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK |
+	unix.LANDLOCK_ACCESS_FS_MAKE_SYM | unix.LANDLOCK_ACCESS_FS_REFER | unix.LANDLOCK_ACCESS_FS_TRUNCATE
+
+// onFiles are those of them that a rule for a file, and not for a directory, may have.
+const onFiles = unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE
+
+// devices are always writable.
+var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx", "/dev/pts", "/dev/shm"}
+
+// enter restricts this thread, and becomes the program: the restrictions of the thread that does so are those of the process.
+func enter(p *Policy, command, env []string) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("sandbox: %w", err)
+	}
+	if err := restrict(p); err != nil {
+		return fmt.Errorf("sandbox: Landlock: %w", err)
+	}
+	if !p.Network {
+		if err := noSockets(); err != nil {
+			return fmt.Errorf("sandbox: seccomp: %w", err)
+		}
+	}
+	return fmt.Errorf("sandbox: starting %s: %w", command[0], syscall.Exec(command[0], command, env))
+}
+
+func restrict(p *Policy) error {
+	abi, err := landlockABI()
+	if err != nil {
+		return err
+	}
+	if abi < leastABI {
+		return errors.New("too old")
+	}
+	attr := unix.LandlockRulesetAttr{Handled_access_fs: writing}
+	if abi >= scopesABI {
+		attr.Scoped = unix.LANDLOCK_SCOPE_SIGNAL
+		if !p.Network {
+			attr.Scoped |= unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET
+		}
+	}
+	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)
+	if errno != 0 {
+		return errno
+	}
+	rules := int(fd)
+	defer func() { _ = unix.Close(rules) }() // the restriction stays
+	for _, path := range append(p.Write, devices...) {
+		if err := allow(rules, path); err != nil {
+			return err
+		}
+	}
+	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(rules), 0, 0); errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// allow lets all below path be changed. What is not there cannot be.
+func allow(rules int, path string) error {
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EACCES) {
+		return nil
+	}
+	if err != nil {
+		return &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	defer func() { _ = unix.Close(fd) }() // the rule stays
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return err
+	}
+	rule := unix.LandlockPathBeneathAttr{Allowed_access: writing, Parent_fd: int32(fd)}
+	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
+		rule.Allowed_access = onFiles
+	}
+	if _, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(rules), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0); errno != 0 {
+		return &os.PathError{Op: "allow", Path: path, Err: errno}
+	}
+	return nil
+}
+
+// arches are how seccomp calls the architectures.
+var arches = map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64}
+
+// x32 is a bit of the system calls of an ABI of amd64 that has all of them a second time.
+const x32 = 0x40000000
+
+// noSockets has the kernel refuse sockets to this thread and what it becomes, but for those that ask the kernel for routes.
+// io_uring can open sockets too. Pairs of sockets that are connected to each other stay.
+func noSockets() error {
+	const (
+		load  = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS
+		equal = unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K
+		least = unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K
+		ret   = unix.BPF_RET | unix.BPF_K
+		// Where seccomp_data has them.
+		number, architecture, firstArg = 0, 4, 16
+
+		allowed = 0x7fff0000
+	)
+	refuse := func(errno unix.Errno) uint32 { return unix.SECCOMP_RET_ERRNO | uint32(errno) }
+	filter := []unix.SockFilter{
+		{Code: load, K: architecture},
+		{Code: equal, Jt: 1, K: arches[runtime.GOARCH]},
+		{Code: ret, K: refuse(unix.EACCES)}, // the system calls of another architecture have other numbers
+		{Code: load, K: number},
+		{Code: least, Jf: 1, K: x32},
+		{Code: ret, K: refuse(unix.EACCES)},
+		{Code: equal, Jf: 1, K: unix.SYS_IO_URING_SETUP},
+		{Code: ret, K: refuse(unix.ENOSYS)},
+		{Code: equal, Jt: 1, K: unix.SYS_SOCKET},
+		{Code: ret, K: allowed},
+		{Code: load, K: firstArg},
+		{Code: equal, Jf: 1, K: unix.AF_NETLINK},
+		{Code: ret, K: allowed},
+		{Code: ret, K: refuse(unix.EACCES)},
+	}
+	prog := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	_, _, errno := unix.Syscall(unix.SYS_PRCTL, unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&prog)))
+	runtime.KeepAlive(filter)
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+func bubblewrap(lookPath func(string) (string, error)) (string, bool) {
+	path, err := lookPath("bwrap")
+	return path, err == nil
+}
+
+func bubblewrapArgs(p *Policy, path string) []string {
+	args := []string{"--ro-bind", "/", "/", "--dev-bind", "/dev", "/dev", "--proc", "/proc", "--die-with-parent"}
+	for _, dir := range p.Write {
+		args = append(args, "--bind-try", dir, dir)
+	}
+	if !p.Network {
+		args = append(args, "--unshare-net")
+	}
+	return append(args, "--", path)
+}

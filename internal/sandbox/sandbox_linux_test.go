@@ -1,0 +1,136 @@
+package sandbox_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gajae-code/gjc/internal/sandbox"
+	"github.com/gajae-code/gjc/internal/testenv"
+)
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == sandbox.Command {
+		fmt.Fprintln(os.Stderr, sandbox.Enter(os.Args[2:], os.Environ()))
+		os.Exit(126)
+	}
+	os.Exit(m.Run())
+}
+
+// kinds are the sandboxes that this machine has.
+func kinds(t *testing.T, suite func(t *testing.T, s *sandbox.Sandbox)) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, _ := sandbox.Find(self, exec.LookPath) // without one, each kind says why
+	for _, kind := range []sandbox.Kind{sandbox.Landlock, sandbox.Bubblewrap} {
+		t.Run(string(kind), func(t *testing.T) {
+			s, err := sandbox.FindKind(kind, self, exec.LookPath)
+			if err == nil {
+				_, err = probe(t, s, new(sandbox.Policy), "true")
+			}
+			if err != nil && found != nil && found.Kind != kind {
+				t.Skipf("%v; this machine has %s", err, found.Kind)
+			}
+			if err != nil {
+				testenv.Skip(t, "%v", err)
+			}
+			suite(t, s)
+		})
+	}
+}
+
+// probe runs a line of shell in a sandbox.
+func probe(t *testing.T, s *sandbox.Sandbox, p *sandbox.Policy, line string) (string, error) {
+	t.Helper()
+	program, args := s.Wrap(p, "/bin/sh", []string{"-c", line})
+	out, err := exec.CommandContext(t.Context(), program, args...).CombinedOutput()
+	return string(out), err
+}
+
+// What changes files outside of the directories fails, in every way that there is; what is inside works.
+func TestSandbox_Files(t *testing.T) {
+	kinds(t, func(t *testing.T, s *sandbox.Sandbox) {
+		work, home := t.TempDir(), t.TempDir()
+		file := filepath.Join(home, "file")
+		if err := os.WriteFile(file, []byte("mine"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		p := &sandbox.Policy{Write: []string{work, filepath.Join(work, "not there")}}
+		t.Setenv("H", home)
+		t.Setenv("W", work)
+		for _, line := range []string{
+			"echo x > $H/file", "echo x >> $H/file", ": > $H/file", "rm $H/file", "touch $H/new", "mkdir $H/new", "ln -s a $H/new", "mkfifo $H/new",
+			"mv $H/file $W/file", "cp /etc/passwd $H/new", "ln -s $H/file $W/link && echo x > $W/link", "cd $W && echo x > ../../../../../../../../$H/file",
+			"sh -c 'echo x > $H/file'", "ln $H/file $W/hard && echo x > $W/hard", "truncate -s 0 $H/file", "rmdir $H", "echo x > /etc/gjc-sandbox-test",
+		} {
+			if out, err := probe(t, s, p, line); err == nil {
+				t.Errorf("%s worked: %s", line, out)
+			}
+		}
+		if data, err := os.ReadFile(file); err != nil || string(data) != "mine" {
+			t.Errorf("the file is %q, %v", data, err)
+		}
+		if out, err := probe(t, s, p, "echo a > $W/a && mkdir $W/d && mv $W/a $W/d/b && cat $W/d/b $H/file && rm -r $W/d && echo x > /dev/null"); err != nil || out != "a\nmine" {
+			t.Errorf("what is allowed failed: %q, %v", out, err)
+		}
+	})
+}
+
+// No program in it opens a socket, but where the network is allowed.
+func TestSandbox_Network(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		testenv.Skip(t, "python3 is not installed")
+	}
+	kinds(t, func(t *testing.T, s *sandbox.Sandbox) {
+		try := python + ` -c 'import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_%s)
+s.bind(("127.0.0.1", 0))
+r = socket.socket(socket.AF_INET, socket.SOCK_%s)
+r.connect(s.getsockname()) if "%s" == "DGRAM" else (s.listen(), r.connect(s.getsockname()))
+r.send(b"x")'`
+		for _, kind := range []string{"STREAM", "DGRAM"} {
+			line := fmt.Sprintf(try, kind, kind, kind)
+			if out, err := probe(t, s, &sandbox.Policy{Network: true}, line); err != nil {
+				t.Errorf("%s with the network: %v: %s", kind, err, out)
+			}
+			out, err := probe(t, s, new(sandbox.Policy), line)
+			// bubblewrap gives a network of its own, in which nobody is.
+			if s.Kind == sandbox.Landlock && (err == nil || !strings.Contains(out, "Permission")) {
+				t.Errorf("%s without the network: %v: %s", kind, err, out)
+			}
+		}
+		out, err := probe(t, s, new(sandbox.Policy), python+` -c 'import socket
+a, b = socket.socketpair()
+a.send(b"x")
+print(b.recv(1))'`)
+		if err != nil {
+			t.Errorf("a pair of sockets: %v: %s", err, out)
+		}
+	})
+}
+
+// What comes out of it, comes out as without it.
+func TestSandbox_Transparent(t *testing.T) {
+	kinds(t, func(t *testing.T, s *sandbox.Sandbox) {
+		out, err := probe(t, s, new(sandbox.Policy), `echo "a  b"; echo $0; exit 3`)
+		exit, ok := errors.AsType[*exec.ExitError](err)
+		if !ok || exit.ExitCode() != 3 || out != "a  b\n/bin/sh\n" {
+			t.Errorf("%q, %v", out, err)
+		}
+	})
+}
+
+func TestEnter_WrongCall(t *testing.T) {
+	for _, args := range [][]string{nil, {"--"}, {"-w"}, {"-x"}, {"-n"}} {
+		if err := sandbox.Enter(args, nil); err == nil {
+			t.Errorf("Enter(%q) says nothing", args)
+		}
+	}
+}

@@ -1,0 +1,16 @@
+//go:build !linux
+
+package sandbox
+
+import (
+	"errors"
+	"runtime"
+)
+
+func landlockError() error { return errors.New("there is none for " + runtime.GOOS) }
+
+func enter(*Policy, []string, []string) error { return ErrUnavailable }
+
+func bubblewrap(func(string) (string, error)) (string, bool) { return "", false }
+
+func bubblewrapArgs(*Policy, string) []string { return nil }
