@@ -307,6 +307,9 @@ func (ds *documents) syncLocked(l *life, d *document) error {
 		}
 		params = didChange{versionedDocument{d.uri, d.version}, []contentChange{change}}
 	}
+	if d.version > 1 {
+		ds.noteChangeLocked(d.key) // from here on, not only when it is on the wire, what was said before may be outdated
+	}
 	l.expect(sentChange{d, d.version})
 	if err := l.tryNotify(method, params); err != nil {
 		l.unexpect()

@@ -169,3 +169,12 @@ func (s *server) until(text string) {
 		}
 	}
 }
+
+// lateOf waits for what comes too late for a change.
+func lateOf(t *testing.T, e *editor) (late []*lsp.Report) {
+	t.Helper()
+	for ctx := in(t); late == nil && ctx.Err() == nil; {
+		late = e.Late()
+	}
+	return late
+}

@@ -400,11 +400,50 @@ func TestEdit_LateElsewhere(t *testing.T) {
 		t.Errorf("at once: %s", text)
 	}
 	say(t, s, b, 0, "BUG by the change")
-	var late []*lsp.Report
-	for ctx := in(t); late == nil && ctx.Err() == nil; {
-		late = e.Late()
-	}
+	late := lateOf(t, e)
 	if text := lsp.ReportText(late, filepath.Base, 50); text != "b.txt: 1 error (1 new)\n  1:1 [error] [new] [fake] a bug: BUG by the change (12)" {
 		t.Errorf("late: %s", text)
+	}
+}
+
+// Nor is it lost where the server has not answered in time about the changed file.
+func TestEdit_LateElsewhereBehindSilence(t *testing.T) {
+	k := newKitchen(t, script{Publish: "versioned", Late: true})
+	a, b := k.write("a.txt", "fine\n"), k.write("b.txt", "b\n")
+	e := k.session()
+	s := e.server(t, a)
+	if err := s.Start(in(t)); err != nil {
+		t.Fatal(err)
+	}
+	text := lsp.ReportText(e.Before(nil).Report(in(t), 200*time.Millisecond, []string{a}), filepath.Base, 50)
+	if text != "a.txt: fake has not answered in time; whether there are problems is not known yet." {
+		t.Errorf("at once: %s", text)
+	}
+	say(t, s, b, 0, "BUG by the change")
+	late := lateOf(t, e)
+	if text := lsp.ReportText(late, filepath.Base, 50); text != "b.txt: 1 error (1 new)\n  1:1 [error] [new] [fake] a bug: BUG by the change (12)" {
+		t.Errorf("late: %s", text)
+	}
+}
+
+// Nor told twice, or by nobody, where the next change comes meanwhile.
+func TestEdit_LateElsewhereOnce(t *testing.T) {
+	k := newKitchen(t, script{Publish: "versioned"})
+	a, b := k.write("a.txt", "fine\n"), k.write("b.txt", "b\n")
+	e := k.session()
+	s := e.server(t, a)
+	change := func() string {
+		return lsp.ReportText(e.Before(map[string]string{a: "old\n"}).Report(in(t), patience, []string{a}), filepath.Base, 50)
+	}
+	change()
+	for i := range 20 {
+		bug := fmt.Sprintf("BUG number %d", i)
+		say(t, s, b, 0, bug)
+		told := change()
+		told += lsp.ReportText(e.Late(), filepath.Base, 50)
+		if n := strings.Count(told, bug+" "); n != 1 {
+			t.Errorf("%s is told %d times: %s", bug, n, told)
+		}
+		say(t, s, b, 0, "")
 	}
 }

@@ -13,7 +13,11 @@ type lateReports struct {
 }
 
 // listener is one who waits for late words.
-type listener struct{ end context.CancelFunc }
+type listener struct {
+	end context.CancelFunc
+	// heard is what was published by the time up to which all was told, of who listens for other files.
+	heard published
+}
 
 // maxLate bounds the late reports that are kept.
 const maxLate = 20
@@ -25,7 +29,7 @@ func (w *Workspace) listen(f *edited, at int) {
 	if base.err != nil || !base.fresh {
 		base.list = nil
 	}
-	ctx, over := w.listens(s.Name()+"\x00"+f.path, lateWait)
+	ctx, over := w.listens(s.Name()+"\x00"+f.path, published{})
 	started := w.manager.background(func() {
 		defer over()
 		a, first := w.overhear(ctx, s, f, heard.fresh)
@@ -63,9 +67,9 @@ func (w *Workspace) listen(f *edited, at int) {
 }
 
 // listens begins to wait for late words about something, in place of who did so before. over must be called.
-func (w *Workspace) listens(about string, most time.Duration) (ctx context.Context, over func()) {
-	ctx, cancel := context.WithTimeout(w.ctx, most)
-	here := &listener{cancel}
+func (w *Workspace) listens(about string, heard published) (ctx context.Context, over func()) {
+	ctx, cancel := context.WithTimeout(w.ctx, lateWait)
+	here := &listener{cancel, heard}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.late.waiting == nil {
@@ -85,24 +89,49 @@ func (w *Workspace) listens(about string, most time.Duration) (ctx context.Conte
 	}
 }
 
-// listenElsewhere waits in the background for what a server finds in files that a change did not touch, behind what it has
-// published by now. The next change ends that.
-func (w *Workspace) listenElsewhere(s *Server, touched map[string]bool) {
-	heard := s.published()
-	ctx, over := w.listens(s.Name()+"\x00", secondLook)
+// untold ends who listens for what a server finds in files that a change did not touch, and returns what was published by
+// the time up to which all was told. What came since is the next report's.
+func (w *Workspace) untold(s *Server) published {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	former := w.late.waiting[elsewhereOf(s)]
+	if former == nil {
+		return s.published()
+	}
+	former.end()
+	delete(w.late.waiting, elsewhereOf(s))
+	return former.heard
+}
+
+// elsewhereOf is what who listens for other files listens to.
+func elsewhereOf(s *Server) string { return s.Name() + "\x00" }
+
+// listenElsewhere waits in the background for what a server finds in files that a change did not touch, behind what is heard.
+// A server that has been silent about the change first says something of the touched files. The next change ends that.
+func (w *Workspace) listenElsewhere(s *Server, heard published, touched map[string]bool, silent bool) {
+	ctx, over := w.listens(elsewhereOf(s), heard)
 	started := w.manager.background(func() {
 		defer over()
+		var last <-chan time.Time
 		for ctx.Err() == nil {
 			s.quiet(ctx, elsewhereQuiet)
 			moved := s.moved()
-			if reports := w.broken(ctx, s, heard, touched); len(reports) > 0 && ctx.Err() == nil {
+			if last == nil && (!silent || s.spoken(heard, touched)) {
+				last = time.After(secondLook)
+			}
+			if _, reports := w.broken(ctx, s, heard, touched); len(reports) > 0 {
 				w.mu.Lock()
 				defer w.mu.Unlock()
-				w.late.reports = append(w.late.reports, reports[:min(len(reports), maxLate-len(w.late.reports))]...)
+				if ctx.Err() == nil { // nobody has taken over
+					w.late.reports = append(w.late.reports, reports[:min(len(reports), maxLate-len(w.late.reports))]...)
+					delete(w.late.waiting, elsewhereOf(s))
+				}
 				return
 			}
 			select {
 			case <-moved:
+			case <-last:
+				return
 			case <-ctx.Done():
 			}
 		}
@@ -130,8 +159,9 @@ func (w *Workspace) overhear(ctx context.Context, s *Server, f *edited, spoken b
 }
 
 const (
-	// lateWait is how long a server that was silent is listened to.
-	lateWait = 25 * time.Second
+	// lateWait is how long a server that was silent is listened to: one that has a large project to look at, on a busy
+	// machine, may take that long.
+	lateWait = 2 * time.Minute
 	// secondLook is how long a server may take to look at a text again behind its first word.
 	secondLook = 5 * time.Second
 )

@@ -15,27 +15,25 @@ type published struct {
 
 // published returns what the server has published last of each file.
 func (s *Server) published() published {
-	ds := s.docs
-	ds.mu.Lock()
-	defer ds.mu.Unlock()
-	all := published{files: make(map[string][]protocol.Diagnostic, len(ds.told.files)), count: ds.told.count}
-	for e := ds.told.order.Front(); e != nil; e = e.Next() {
-		if p := e.Value.(*publication); p.pushed != nil {
-			all.files[p.path] = p.pushed
-		}
-	}
-	return all
+	now, _ := s.publishedSince(published{})
+	return now
 }
 
-// publishedSince returns what the server has published since, of open documents only what is about their present text.
-func (s *Server) publishedSince(before published) map[string][]protocol.Diagnostic {
+// publishedSince returns what the server has published last of each file, and the files of which it has spoken since, of open
+// documents only those where it is about their present text.
+func (s *Server) publishedSince(before published) (now published, files map[string][]protocol.Diagnostic) {
 	ds := s.docs
 	ds.mu.Lock()
 	defer ds.mu.Unlock()
-	files := make(map[string][]protocol.Diagnostic)
+	now = published{files: make(map[string][]protocol.Diagnostic, len(ds.told.files)), count: ds.told.count}
+	files = make(map[string][]protocol.Diagnostic)
 	for e := ds.told.order.Front(); e != nil; e = e.Next() {
 		p := e.Value.(*publication)
-		if p.pushed == nil || p.nth <= before.count {
+		if p.pushed == nil {
+			continue
+		}
+		now.files[p.path] = p.pushed
+		if p.nth <= before.count {
 			continue
 		}
 		if d := ds.byKey[p.key]; d != nil && d.in != nil && !d.freshLocked(p, d.version) {
@@ -43,7 +41,18 @@ func (s *Server) publishedSince(before published) map[string][]protocol.Diagnost
 		}
 		files[p.path] = p.pushed
 	}
-	return files
+	return now, files
+}
+
+// spoken reports whether the server has spoken since of one of the files, which are keys of paths.
+func (s *Server) spoken(before published, of map[string]bool) bool {
+	_, files := s.publishedSince(before)
+	for path := range files {
+		if of[pathKey(path)] {
+			return true
+		}
+	}
+	return false
 }
 
 // moved is closed when the server publishes next.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -292,7 +293,7 @@ func (e *Edit) Report(ctx context.Context, most time.Duration, paths []string, e
 		}
 		running.Wait()
 	}
-	elsewhere := w.notePublished(files)
+	published, told := w.notePublished(files)
 	// What was wrong before is asked first: then the servers have the old text still.
 	share, done := context.WithTimeout(deadline, most/baselineShare)
 	all(func(f *edited) {
@@ -306,12 +307,12 @@ func (e *Edit) Report(ctx context.Context, most time.Duration, paths []string, e
 	done()
 	for _, f := range files {
 		for i, s := range f.servers {
-			f.baseline[i].join(elsewhere[s], f, s)
+			f.baseline[i].join(published[s], f, s)
 		}
 	}
 	w.tell(deadline, events)
 	w.diagnose(ctx, deadline, files)
-	broken := w.elsewhere(deadline, elsewhere, files)
+	broken := w.elsewhere(ctx, deadline, told, files)
 	var reports []*Report
 	for _, f := range files {
 		reports = append(reports, f.report)
@@ -332,43 +333,45 @@ const (
 	maxElsewhere = 10
 )
 
-// notePublished notes what the servers of changed files have said of all files.
-func (w *Workspace) notePublished(files []*edited) map[*Server]published {
-	noted := make(map[*Server]published)
+// notePublished notes what the servers of changed files have said of all files by now, and up to where that was told.
+func (w *Workspace) notePublished(files []*edited) (now, told map[*Server]published) {
+	now, told = make(map[*Server]published), make(map[*Server]published)
 	for _, f := range files {
 		for _, s := range f.servers {
-			if _, twice := noted[s]; !twice {
-				noted[s] = s.published()
+			if _, twice := now[s]; !twice {
+				now[s], told[s] = s.published(), w.untold(s)
 			}
 		}
 	}
-	return noted
+	return now, told
 }
 
 // elsewhere reports the problems that a change has made in files that it did not touch, as far as servers tell of
-// themselves.
-func (w *Workspace) elsewhere(ctx context.Context, noted map[*Server]published, changed []*edited) []*Report {
+// themselves until deadline. What they tell later comes with [Workspace.Late].
+func (w *Workspace) elsewhere(ctx, deadline context.Context, told map[*Server]published, changed []*edited) []*Report {
 	touched := make(map[string]bool, len(changed))
+	silent := make(map[*Server]bool)
 	for _, f := range changed {
 		touched[pathKey(f.path)] = true
-	}
-	var servers []*Server
-	for s, before := range noted {
-		if len(s.publishedSince(before)) > 0 {
-			servers = append(servers, s)
+		for i, s := range f.servers {
+			silent[s] = silent[s] || !f.answers[i].fresh
 		}
 	}
-	short, cancel := context.WithTimeout(ctx, elsewhereWait)
+	short, cancel := context.WithTimeout(deadline, elsewhereWait)
 	defer cancel()
-	if ctx.Err() == nil {
-		for s := range noted {
-			defer w.listenElsewhere(s, touched)
-		}
-	}
 	var reports []*Report
-	for _, found := range each(servers, func(s *Server) []*Report {
-		s.quiet(short, elsewhereQuiet)
-		return w.broken(ctx, s, noted[s], touched)
+	for _, found := range each(slices.Collect(maps.Keys(told)), func(s *Server) []*Report {
+		if _, files := s.publishedSince(told[s]); len(files) > 0 {
+			s.quiet(short, elsewhereQuiet)
+		}
+		heard, found := w.broken(deadline, s, told[s], touched)
+		if deadline.Err() != nil {
+			heard, found = told[s], nil // there was no time to read the files
+		}
+		if ctx.Err() == nil {
+			w.listenElsewhere(s, heard, touched, silent[s])
+		}
+		return found
 	}) {
 		reports = append(reports, found...)
 	}
@@ -376,14 +379,15 @@ func (w *Workspace) elsewhere(ctx context.Context, noted map[*Server]published, 
 	return reports[:min(len(reports), maxElsewhere)]
 }
 
-// broken reports the new errors that one server has published of files that are not among those touched.
-func (w *Workspace) broken(ctx context.Context, s *Server, before published, touched map[string]bool) []*Report {
+// broken reports the new errors that one server has published of files that are not among those touched, and returns what
+// it had published by then.
+func (w *Workspace) broken(ctx context.Context, s *Server, before published, touched map[string]bool) (heard published, reports []*Report) {
 	opened := make(map[string]*string)
 	for _, d := range s.openTexts() {
 		opened[d.path] = &d.text
 	}
-	var reports []*Report
-	for path, now := range s.publishedSince(before) {
+	heard, files := s.publishedSince(before)
+	for path, now := range files {
 		if touched[pathKey(path)] || len(now) == 0 || len(reports) == maxElsewhere || !w.inside(path) {
 			continue
 		}
@@ -402,7 +406,7 @@ func (w *Workspace) broken(ctx context.Context, s *Server, before published, tou
 		r.sort()
 		reports = append(reports, r)
 	}
-	return reports
+	return heard, reports
 }
 
 // settleChange is how long a server must have been silent behind the answer for several files that changed at once: what

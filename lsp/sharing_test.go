@@ -377,10 +377,7 @@ func TestEdit_LateDiagnostics(t *testing.T) {
 	if err := s.Call(in(t), "test/release", nil, nil); err != nil {
 		t.Fatal(err)
 	}
-	var late []*lsp.Report
-	for ctx := in(t); late == nil && ctx.Err() == nil; {
-		late = e.Late()
-	}
+	late := lateOf(t, e)
 	if text := lsp.ReportText(late, filepath.Base, 50); text != "a.txt: 1 error (1 new)\n  1:1 [error] [new] [fake] a bug: BUG (12)" {
 		t.Errorf("late: %s", text)
 	}
@@ -397,10 +394,7 @@ func TestEdit_LateDiagnostics(t *testing.T) {
 	if err := s.Call(in(t), "test/release", nil, nil); err != nil {
 		t.Fatal(err)
 	}
-	late = nil
-	for ctx := in(t); late == nil && ctx.Err() == nil; {
-		late = e.Late()
-	}
+	late = lateOf(t, e)
 	if len(late) != 1 || len(late[0].Diagnostics) > 0 {
 		t.Errorf("late, of the first change too: %s", lsp.ReportText(late, filepath.Base, 50))
 	}
