@@ -18,6 +18,7 @@ type buildPart struct {
 	kind      partKind
 	text      []byte // the text, or the input of a call
 	signature string
+	field     string
 	redacted  bool
 	id, name  string
 }
@@ -30,7 +31,7 @@ const (
 	partCall
 )
 
-// Add takes one event in. [Done] is ignored.
+// Add takes one event in. [UsageSoFar] and [Done] are ignored.
 func (b *Builder) Add(ev Event) {
 	switch ev := ev.(type) {
 	case TextDelta:
@@ -46,7 +47,7 @@ func (b *Builder) Add(ev Event) {
 		if p := b.call(ev.ID); p != nil {
 			p.text = append(p.text, ev.Input...)
 		}
-	case Done:
+	case UsageSoFar, Done:
 	}
 }
 
@@ -67,6 +68,25 @@ func (b *Builder) Sign(signature string) {
 func (b *Builder) SignThinking(signature string) {
 	p := b.part(partThinking)
 	p.signature += signature
+}
+
+// ThinkingField begins a thinking part without text if the last part is not thinking, and names the member that it came in.
+func (b *Builder) ThinkingField(field string) {
+	p := b.part(partThinking)
+	p.field = field
+}
+
+// SignText begins a text part without text if the last part is not text, and adds to its signature.
+func (b *Builder) SignText(signature string) {
+	p := b.part(partText)
+	p.signature += signature
+}
+
+// SignCall adds to the signature of the call named by id.
+func (b *Builder) SignCall(id, signature string) {
+	if p := b.call(id); p != nil {
+		p.signature += signature
+	}
 }
 
 // Redacted adds a part of redacted thinking.
@@ -103,13 +123,13 @@ func (b *Builder) Message() Message {
 		case partText:
 			m.Parts = append(m.Parts, Text{Text: string(p.text), Signature: p.signature})
 		case partThinking:
-			m.Parts = append(m.Parts, Thinking{Text: string(p.text), Signature: p.signature, Redacted: p.redacted})
+			m.Parts = append(m.Parts, Thinking{Text: string(p.text), Signature: p.signature, Redacted: p.redacted, Field: p.field})
 		case partCall:
 			input := string(p.text)
 			if strings.TrimSpace(input) == "" {
 				input = "{}"
 			}
-			m.Parts = append(m.Parts, ToolCall{ID: p.id, Name: p.name, Input: jsonx.Raw(input)})
+			m.Parts = append(m.Parts, ToolCall{ID: p.id, Name: p.name, Input: jsonx.Raw(input), Signature: p.signature})
 		}
 	}
 	return m

@@ -7,10 +7,8 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// The built-in models, in the order in which they are offered; the first of a provider is its default. The prices
-// are those for short prompts: some models cost more for a prompt over 100,000 or 272,000 tokens. OpenAI's models
-// list no levels because its chat completions API takes no reasoning effort beside tools; they are told "none". Prices
-// are those of the default service tier.
+// The built-in providers and models, in the order in which they are offered; the first of a provider is its default.
+// Prices are those of the default service tier; those of longer prompts and of other tiers stand beside them.
 //
 //go:embed catalogue.json
 var catalogueJSON []byte
@@ -19,18 +17,32 @@ type catalogue struct {
 	// Made is the day on which the facts were gathered, as 2006-01-02.
 	Made      string              `json:"made"`
 	Providers []catalogueProvider `json:"providers"`
+	Profiles  []catalogueProfile  `json:"profiles"`
 }
 
 type catalogueProvider struct {
-	Name       string           `json:"name"`
-	API        string           `json:"api"`
-	KeyEnv     string           `json:"key_env"`
-	BaseURLEnv string           `json:"base_url_env"`
-	Models     []catalogueModel `json:"models"`
+	Name string `json:"name"`
+	// Label is for people.
+	Label string `json:"label"`
+	API   string `json:"api"`
+	// BaseURL is empty where the API's client knows it, and where every customer has another one (NeedsURL).
+	BaseURL    string   `json:"base_url"`
+	NeedsURL   bool     `json:"needs_url"`
+	KeyEnv     []string `json:"key_env"`
+	BaseURLEnv []string `json:"base_url_env"`
+	// Keyless providers run on the user's machine.
+	Keyless        bool             `json:"keyless"`
+	Discovery      DiscoveryType    `json:"discovery"`
+	CacheRetention CacheRetention   `json:"cache_retention"`
+	Models         []catalogueModel `json:"models"`
+	// ModelsOf names the provider whose models this one has too.
+	ModelsOf string `json:"models_of"`
 }
 
 type catalogueModel struct {
-	ID           string          `json:"id"`
+	ID string `json:"id"`
+	// Canonical is the maker's id, where this provider has another one.
+	Canonical    string          `json:"canonical"`
 	Name         string          `json:"name"`
 	Window       int             `json:"window"`
 	Output       int             `json:"output"`
@@ -38,26 +50,61 @@ type catalogueModel struct {
 	Thinking     []ThinkingLevel `json:"thinking"`
 	ThinkingMode ThinkingMode    `json:"thinking_mode"`
 	ServiceTiers []string        `json:"service_tiers"`
-	Cost         struct {
-		Input      float64 `json:"input"`
-		Output     float64 `json:"output"`
-		CacheRead  float64 `json:"cache_read"`
-		CacheWrite float64 `json:"cache_write"`
+	Promotion    string          `json:"context_promotion_target"`
+	// TierPrices are by how much a service tier multiplies the cost.
+	TierPrices map[string]float64 `json:"tier_prices"`
+	Cost       struct {
+		catalogueCost
+
+		Long struct {
+			catalogueCost
+
+			Above int `json:"above"`
+		} `json:"long"`
 	} `json:"cost"`
+}
+
+type catalogueCost struct {
+	Input      float64 `json:"input"`
+	Output     float64 `json:"output"`
+	CacheRead  float64 `json:"cache_read"`
+	CacheWrite float64 `json:"cache_write"`
+}
+
+type catalogueProfile struct {
+	Name     string            `json:"name"`
+	Requires []string          `json:"requires"`
+	Models   map[string]string `json:"models"`
 }
 
 func (m *catalogueModel) info(p *catalogueProvider) ModelInfo {
 	return ModelInfo{
-		Provider: p.Name, ID: m.ID, Name: m.Name, API: p.API,
+		Provider: p.Name, ID: m.ID, Name: m.Name, API: p.API, Canonical: m.Canonical,
 		ContextWindow: m.Window, MaxOutput: m.Output, Images: m.Images,
-		Thinking: m.Thinking, ThinkingMode: m.ThinkingMode, ServiceTiers: m.ServiceTiers,
-		Cost: Cost{Input: m.Cost.Input, Output: m.Cost.Output, CacheRead: m.Cost.CacheRead, CacheWrite: m.Cost.CacheWrite},
+		Thinking: m.Thinking, ThinkingMode: m.ThinkingMode, ServiceTiers: m.ServiceTiers, ContextPromotionTarget: m.Promotion,
+		TierPrices: m.TierPrices,
+		Cost: Cost{
+			Input: m.Cost.Input, Output: m.Cost.Output, CacheRead: m.Cost.CacheRead, CacheWrite: m.Cost.CacheWrite,
+			Long: LongCost{
+				Above: m.Cost.Long.Above, Input: m.Cost.Long.Input, Output: m.Cost.Long.Output,
+				CacheRead: m.Cost.Long.CacheRead, CacheWrite: m.Cost.Long.CacheWrite,
+			},
+		},
 	}
+}
+
+func (c *catalogue) provider(name string) *catalogueProvider {
+	for i := range c.Providers {
+		if c.Providers[i].Name == name {
+			return &c.Providers[i]
+		}
+	}
+	return nil
 }
 
 func builtIn() *catalogue {
 	c := new(catalogue)
-	if err := jsonx.Unmarshal(catalogueJSON, c); err != nil {
+	if err := jsonx.Unmarshal(catalogueJSON, c, jsonx.Strict()); err != nil {
 		bug.Reportf("the built-in catalogue of models: %v", err)
 	}
 	return c

@@ -1,6 +1,8 @@
 package providers
 
 import (
+	"crypto/tls"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -66,8 +68,23 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Retryable reports whether the same request may succeed later without anybody doing anything.
+// Unavailable reports whether the error says that the model cannot be had for now, whoever asks it and whatever: another one
+// may stand in.
+func (e *Error) Unavailable() bool {
+	switch e.Kind {
+	case KindOverloaded, KindServer, KindNetwork, KindTimeout, KindQuota, KindRateLimit:
+		return true
+	default:
+		return false
+	}
+}
+
+// Retryable reports whether the same request may succeed later without anybody doing anything. A certificate that is not
+// trusted will not be later either.
 func (e *Error) Retryable() bool {
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](e.Err); ok {
+		return false
+	}
 	switch e.Kind {
 	case KindRateLimit, KindOverloaded, KindServer, KindNetwork, KindTimeout, KindProtocol:
 		return true

@@ -1,26 +1,169 @@
 package providers
 
 import (
+	"cmp"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
 	"net"
 	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
+
+	"golang.org/x/net/http/httpproxy"
 )
 
-// NewHTTPClient returns a client for model calls. One client should serve a whole process, so that connections are
-// used again. It bounds how long connecting and the first byte take, and not how long an answer takes: a stream is
-// watched by its stall timeout. Proxies are those of the environment.
+// HTTPOptions say how models are reached. The zero value is what most users need.
+type HTTPOptions struct {
+	// Proxy is the address of a proxy for all requests, http, https or socks5. If empty, the proxies of the environment
+	// serve: HTTPS_PROXY, HTTP_PROXY, NO_PROXY.
+	Proxy string
+	// NoProxy are the hosts that are reached without Proxy, as NO_PROXY has them. This machine always is.
+	NoProxy []string
+	// CAFiles are files with certificates, in PEM, that are trusted beside those of the system.
+	CAFiles []string
+	// CertFile and KeyFile are a certificate to show to servers that ask for one, and its key, in PEM.
+	CertFile, KeyFile string
+	// ConnectTimeout bounds connecting and the TLS handshake, each. If zero, 15 seconds.
+	ConnectTimeout time.Duration
+	// Unknown, if not empty, is why it is not known how models are reached; then none is.
+	Unknown string
+}
+
+// ErrHTTPOptions is wrapped by what is wrong with [HTTPOptions].
+var ErrHTTPOptions = errors.New("network settings")
+
+// NewHTTPClient returns a client for model calls with the zero [HTTPOptions].
 func NewHTTPClient() *http.Client {
-	return &http.Client{Transport: &http.Transport{
-		Proxy:               http.ProxyFromEnvironment,
-		DialContext:         (&net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
-		TLSHandshakeTimeout: 15 * time.Second,
-		// A local model reads a long prompt before it says anything.
-		ResponseHeaderTimeout: 10 * time.Minute,
+	client, err := HTTPOptions{}.Client()
+	if err != nil {
+		return &http.Client{} // there is nothing in the options that could be wrong
+	}
+	return client
+}
+
+// Client returns a client for model calls. One client should serve a whole process, so that connections are used again. It
+// bounds how long connecting takes, and not how long an answer takes: that is for the timeouts of [Config].
+func (o HTTPOptions) Client() (*http.Client, error) {
+	if o.Unknown != "" {
+		return nil, fmt.Errorf("%w: %s", ErrHTTPOptions, o.Unknown)
+	}
+	connect := cmp.Or(o.ConnectTimeout, 15*time.Second)
+	t := &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           (&net.Dialer{Timeout: connect, KeepAlive: 30 * time.Second}).DialContext,
+		TLSHandshakeTimeout:   connect,
 		ExpectContinueTimeout: time.Second,
 		ForceAttemptHTTP2:     true,
-		MaxIdleConnsPerHost:   16,
-		IdleConnTimeout:       90 * time.Second,
+		// A connection that a network has forgotten must not take a request with it.
+		HTTP2:               &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
+		MaxIdleConnsPerHost: 16,
+		IdleConnTimeout:     90 * time.Second,
 		// A compressed stream arrives in lumps.
 		DisableCompression: true,
-	}}
+	}
+	if o.Proxy != "" {
+		u, err := url.Parse(o.Proxy)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "socks5" {
+			return nil, fmt.Errorf("%w: the proxy must be a URL with http, https or socks5", ErrHTTPOptions)
+		}
+		proxy := (&httpproxy.Config{HTTPProxy: o.Proxy, HTTPSProxy: o.Proxy, NoProxy: strings.Join(o.NoProxy, ",")}).ProxyFunc()
+		t.Proxy = func(r *http.Request) (*url.URL, error) { return proxy(r.URL) }
+	}
+	if len(o.CAFiles) == 0 && o.CertFile == "" {
+		return &http.Client{Transport: t}, nil
+	}
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if o.CertFile != "" {
+		pair, err := tls.LoadX509KeyPair(o.CertFile, cmp.Or(o.KeyFile, o.CertFile))
+		if err != nil {
+			return nil, fmt.Errorf("%w: reading the client certificate: %w", ErrHTTPOptions, err)
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	authorities, err := o.authorities()
+	if err != nil {
+		return nil, err
+	}
+	return &http.Client{Transport: &trusting{Transport: t, begin: func() *http.Transport {
+		secure := t.Clone()
+		secure.TLSClientConfig = config
+		if len(authorities) > 0 {
+			pool, err := x509.SystemCertPool()
+			if err != nil {
+				pool = x509.NewCertPool()
+			}
+			for _, data := range authorities {
+				pool.AppendCertsFromPEM(data)
+			}
+			config.RootCAs = pool
+		}
+		return secure
+	}}}, nil
+}
+
+// authorities reads CAFiles, each of which has a certificate.
+func (o HTTPOptions) authorities() (files [][]byte, err error) {
+	for _, file := range o.CAFiles {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("%w: reading certificates: %w", ErrHTTPOptions, err)
+		}
+		if !hasCertificate(data) {
+			return nil, fmt.Errorf("%w: %s has no certificate in PEM", ErrHTTPOptions, file)
+		}
+		files = append(files, data)
+	}
+	return files, nil
+}
+
+// HasCertificate reports whether a file can be read and has a certificate in PEM, as [HTTPOptions.CAFiles] must.
+func HasCertificate(file string) bool {
+	data, err := os.ReadFile(file)
+	return err == nil && hasCertificate(data)
+}
+
+// hasCertificate looks for the first one alone: a system's set takes milliseconds.
+func hasCertificate(data []byte) bool {
+	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
+		if _, err := x509.ParseCertificate(block.Bytes); err == nil && block.Type == "CERTIFICATE" {
+			return true
+		}
+	}
+	return false
+}
+
+// trusting is a transport that makes its set of certificates for the first request that needs them: a system's takes 20
+// milliseconds, and a server on this machine none.
+type trusting struct {
+	*http.Transport // for addresses without TLS
+	begin           func() *http.Transport
+
+	once   sync.Once
+	secure atomic.Pointer[http.Transport]
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (t *trusting) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.URL.Scheme == "http" {
+		if proxy, err := t.Proxy(req); err == nil && (proxy == nil || proxy.Scheme != "https") {
+			return t.Transport.RoundTrip(req)
+		}
+	}
+	t.once.Do(func() { t.secure.Store(t.begin()) })
+	return t.secure.Load().RoundTrip(req)
+}
+
+// CloseIdleConnections is called by [http.Client.CloseIdleConnections].
+func (t *trusting) CloseIdleConnections() {
+	t.Transport.CloseIdleConnections()
+	if secure := t.secure.Load(); secure != nil {
+		secure.CloseIdleConnections()
+	}
 }

@@ -2,285 +2,277 @@ package providers
 
 import (
 	"errors"
-	"fmt"
-	"net"
-	"net/url"
-	"slices"
+	"path/filepath"
 	"strings"
 
-	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
+	"github.com/gajae-code/gjc/internal/configfile"
 )
 
-// A ConfigError is a mistake in a configuration file. The file is left as it is, and none of it is used.
-type ConfigError struct {
-	File string
-	// Line is 1-based; zero where the mistake has no place.
-	Line int
-	// Field is the path of the field at fault, such as "providers.local.api"; empty for the whole file.
-	Field  string
-	Reason string
-}
-
-func (e *ConfigError) Error() string {
-	s := e.File
-	if e.Line > 0 {
-		s += fmt.Sprintf(":%d", e.Line)
-	}
-	if e.Field != "" {
-		s += ": " + e.Field
-	}
-	return s + ": " + e.Reason
+// modelsFile is what models.yml says.
+type modelsFile struct {
+	providers []fileProvider
+	// canonical are the canonical ids of models, by "provider/id"; excluded are the models that have none.
+	canonical map[string]string
+	excluded  map[string]bool
+	profiles  []Profile
+	// roles and agentModels are models by role and by the name of a helper agent.
+	roles, agentModels map[string]string
+	// fallbacks are lists of models; each stands in for those before it.
+	fallbacks [][]string
+	// file is the path, lines are where its fields stand.
+	file  string
+	lines map[string]int
+	// suspects are what may be names of variables with keys, where the file has a mistake.
+	suspects []string
 }
 
 // fileProvider is one provider of models.yml.
 type fileProvider struct {
 	name string
 	line int
+	// says reports that the file says anything of the provider.
+	says bool
 
-	BaseURL   string            `yaml:"baseUrl"`
-	APIKey    string            `yaml:"apiKey"`
-	APIKeyEnv string            `yaml:"apiKeyEnv"`
-	Auth      string            `yaml:"auth"`
-	API       string            `yaml:"api"`
-	Headers   map[string]string `yaml:"headers"`
-	Models    []fileModel       `yaml:"models"`
+	baseURL        string
+	apiKey         string
+	apiKeyEnv      string
+	auth           string
+	authHeader     *bool
+	api            string
+	headers        map[string]string
+	noStrictTools  *bool
+	cacheRetention CacheRetention
+	discovery      DiscoveryType
+	compat         Compat
+	transform      fileTransform
+	overrides      []fileModel
+	models         []fileModel
 }
 
+// fileModel is one model, or what is put over one.
 type fileModel struct {
-	ID            string            `yaml:"id"`
-	Name          string            `yaml:"name"`
-	API           string            `yaml:"api"`
-	ContextWindow *int              `yaml:"contextWindow"`
-	MaxTokens     *int              `yaml:"maxTokens"`
-	Reasoning     *bool             `yaml:"reasoning"`
-	Thinking      *fileThinking     `yaml:"thinking"`
-	Input         []string          `yaml:"input"`
-	Cost          *fileCost         `yaml:"cost"`
-	Headers       map[string]string `yaml:"headers"`
-	// ContextPromotionTarget is "provider/id", or the id of a model of the same provider.
-	ContextPromotionTarget string `yaml:"contextPromotionTarget"`
+	line int
+
+	id            string
+	name          string
+	api           string
+	wireModelID   string
+	contextWindow *int
+	maxTokens     *int
+	reasoning     *bool
+	thinking      *fileThinking
+	input         []string
+	cost          *Cost
+	// costFields are those that the file gives of cost. If input or output is missing, the rest is that of the known model.
+	costFields     []string
+	headers        map[string]string
+	cacheRetention CacheRetention
+	compat         Compat
+	transform      fileTransform
+	// promotion is "provider/id", or the id of a model of the same provider.
+	promotion string
 }
 
 type fileThinking struct {
-	Levels []ThinkingLevel `yaml:"levels"`
-	Mode   ThinkingMode    `yaml:"mode"`
+	levels           []ThinkingLevel
+	minimum, maximum ThinkingLevel
+	standard         ThinkingLevel
+	mode             ThinkingMode
+	levelsGiven      bool
 }
 
-type fileCost struct {
-	Input      float64 `yaml:"input"`
-	Output     float64 `yaml:"output"`
-	CacheRead  float64 `yaml:"cacheRead"`
-	CacheWrite float64 `yaml:"cacheWrite"`
+type fileTransform struct {
+	profile string
+	RequestTransform
+	stripGiven bool
 }
 
-// parseModelsFile reads models.yml, strictly. Providers come in the order of the file. The apis are those that a
-// model may name.
-func parseModelsFile(file string, data []byte, apis []string) ([]fileProvider, error) {
-	tree, err := parser.ParseBytes(data, 0)
-	if err != nil {
-		return nil, yamlError(file, "", err)
+// A Profile is a set of models for roles.
+type Profile struct {
+	Name string
+	// Extends names the profile that has what this one leaves out; empty for none.
+	Extends string
+	// RequiredProviders need a key before the profile can be used.
+	RequiredProviders []string
+	// Models are "provider/id" or "provider/id:level", by role.
+	Models map[string]string
+	line   int
+}
+
+// parseModelsFile reads models.yml or models.json, strictly. Providers come in the order of the file. The apis are those
+// that a model may name; builtIn tells the providers that need no address and no list of models.
+func parseModelsFile(file string, data []byte, apis []string, builtIn func(string) bool) (*modelsFile, error) {
+	read := configfile.ParseYAML
+	if filepath.Ext(file) == ".json" {
+		read = configfile.ParseJSON
 	}
-	if len(tree.Docs) == 0 || tree.Docs[0].Body == nil {
-		return nil, nil
-	}
-	var list []fileProvider
-	top, err := mapping(file, "", tree.Docs[0].Body)
+	top, err := read(data)
 	if err != nil {
+		line := 1
+		reason := err.Error()
+		if e, ok := errors.AsType[*configfile.LineError](err); ok {
+			line, reason = e.Line, e.Text
+		}
+		return nil, &ConfigError{File: file, Line: line, Reason: reason}
+	}
+	f := &modelsFile{canonical: map[string]string{}, excluded: map[string]bool{}, file: file}
+	if top == nil || top.Kind == configfile.Null {
+		return f, nil
+	}
+	r := &fileReader{file: file, lines: map[string]int{}}
+	f.lines = r.lines
+	r.object(top, "", map[string]field{
+		"providers":     func(r *fileReader, n *configfile.Node, path string) { f.readProviders(r, n, path) },
+		"equivalence":   func(r *fileReader, n *configfile.Node, path string) { f.readEquivalence(r, n, path) },
+		"profiles":      func(r *fileReader, n *configfile.Node, path string) { f.readProfiles(r, n, path) },
+		"modelBindings": func(r *fileReader, n *configfile.Node, path string) { f.readBindings(r, n, path) },
+		"fallbacks":     func(r *fileReader, n *configfile.Node, path string) { f.readFallbacks(r, n, path) },
+	})
+	for i := range f.providers {
+		f.providers[i].check(r, apis, builtIn(f.providers[i].name))
+	}
+	if err := r.err(); err != nil {
 		return nil, err
 	}
-	for _, field := range top {
-		if name := key(field); name != "providers" {
-			return nil, &ConfigError{file, line(field), name, "unknown field; the file holds providers"}
-		}
-		named, err := mapping(file, "providers", field.Value)
-		if err != nil {
-			return nil, err
-		}
-		for _, node := range named {
-			p := fileProvider{name: key(node), line: line(node)}
-			path := "providers." + p.name
-			if err := yaml.NodeToValue(node.Value, &p, yaml.Strict()); err != nil {
-				return nil, yamlError(file, path, err)
-			}
-			if err := p.check(file, path, apis, node); err != nil {
-				return nil, err
-			}
-			list = append(list, p)
-		}
-	}
-	return list, nil
+	return f, nil
 }
 
-func (p *fileProvider) check(file, path string, apis []string, node *ast.MappingValueNode) error {
-	fail := func(field, format string, args ...any) error {
-		return &ConfigError{file, lineOf(node, field, p.line), path + "." + field, fmt.Sprintf(format, args...)}
-	}
-	known := func(api string) bool { return slices.Contains(apis, api) }
-	builtIn := p.name == "anthropic" || p.name == "openai"
-	switch {
-	case p.name == "offline":
-		return &ConfigError{file, p.line, path, "this name belongs to the model that is built in"}
-	case strings.ContainsAny(p.name, "/ ") || p.name == "":
-		return &ConfigError{file, p.line, path, "the name of a provider has no slash and no space"}
-	case p.Auth != "" && p.Auth != "none" && p.Auth != "apiKey":
-		return fail("auth", "%q is none of: apiKey, none", p.Auth)
-	case p.API != "" && !known(p.API):
-		return fail("api", "%q is none of: %s", p.API, strings.Join(apis, ", "))
-	case p.BaseURL != "" && !httpURL(p.BaseURL):
-		return fail("baseUrl", "must be a URL with http or https")
-	case p.BaseURL == "" && !builtIn:
-		return fail("baseUrl", "is missing")
-	case len(p.Models) == 0 && !builtIn:
-		return fail("models", "is missing: list at least one model with its id")
-	}
-	if len(p.Models) > 0 && !builtIn && !p.keyless() && p.APIKey == "" && p.APIKeyEnv == "" {
-		return fail("apiKey", "is missing: give a key or the name of an environment variable, or say auth: none")
-	}
-	for i := range p.Models {
-		m := &p.Models[i]
-		field := fmt.Sprintf("models[%d]", i)
-		switch {
-		case m.ID == "":
-			return fail(field+".id", "is missing")
-		case m.API != "" && !known(m.API):
-			return fail(field+".api", "%q is none of: %s", m.API, strings.Join(apis, ", "))
-		case m.API == "" && p.API == "" && !builtIn:
-			return fail(field+".api", "is missing here and for the provider; it is one of: %s", strings.Join(apis, ", "))
-		case m.ContextWindow != nil && *m.ContextWindow <= 0:
-			return fail(field+".contextWindow", "must be positive")
-		case m.MaxTokens != nil && *m.MaxTokens <= 0:
-			return fail(field+".maxTokens", "must be positive")
-		case m.ContextPromotionTarget != "" && (m.ContextPromotionTarget == m.ID || m.ContextPromotionTarget == p.name+"/"+m.ID):
-			return fail(field+".contextPromotionTarget", "must be another model than this one")
+func (f *modelsFile) readProviders(r *fileReader, n *configfile.Node, path string) {
+	r.named(n, path, func(m *configfile.Member, path string) {
+		f.providers = append(f.providers, fileProvider{name: m.Name, line: m.Line})
+		if m.Value.Kind == configfile.Null {
+			r.fault(m.Line, path, "must be a mapping, not null")
+			return
 		}
-		for _, in := range m.Input {
-			if in != "text" && in != "image" {
-				return fail(field+".input", "%q is none of: text, image", in)
-			}
-		}
-		if t := m.Thinking; t != nil {
-			for _, level := range t.Levels {
-				if _, ok := ParseThinkingLevel(string(level)); !ok {
-					return fail(field+".thinking.levels", "%q is no level", level)
+		f.providers[len(f.providers)-1].read(r, m.Value, path)
+	})
+}
+
+func (f *modelsFile) readEquivalence(r *fileReader, n *configfile.Node, path string) {
+	var excluded []string
+	r.object(n, path, map[string]field{
+		"overrides": func(r *fileReader, n *configfile.Node, path string) {
+			r.named(n, path, func(m *configfile.Member, path string) {
+				switch {
+				case !r.is(m.Value, path, configfile.Text):
+				case !isRef(m.Name):
+					r.fault(m.Line, path, "the name must be a model, as provider/id")
+				case m.Value.Text == "":
+					r.fault(m.Line, path, "must be the canonical id of the model")
+				default:
+					f.canonical[m.Name] = m.Value.Text
 				}
-			}
-			switch t.Mode {
-			case "", ThinkingEffort, ThinkingEffortNone, ThinkingEffortBetween, ThinkingEffortAlways, ThinkingBudget:
-			default:
-				return fail(field+".thinking.mode", "%q is no mode", t.Mode)
-			}
+			})
+		},
+		"exclude": refList(&excluded),
+	})
+	for _, ref := range excluded {
+		f.excluded[ref] = true
+	}
+}
+
+func (f *modelsFile) readProfiles(r *fileReader, n *configfile.Node, path string) {
+	r.named(n, path, func(m *configfile.Member, path string) {
+		p := Profile{Name: m.Name, line: m.Line}
+		r.object(m.Value, path, map[string]field{
+			"extends":            text(&p.Extends),
+			"required_providers": texts(&p.RequiredProviders),
+			"model_mapping":      roleMap(&p.Models),
+		})
+		if p.Models == nil && p.Extends == "" {
+			r.fault(m.Line, path+".model_mapping", "is missing: give a model for at least one role")
+		}
+		f.profiles = append(f.profiles, p)
+	})
+	for i := range f.profiles {
+		f.checkExtends(r, &f.profiles[i], path)
+	}
+}
+
+// checkExtends finds profiles that extend each other in a circle.
+func (f *modelsFile) checkExtends(r *fileReader, p *Profile, path string) {
+	seen := map[string]bool{p.Name: true}
+	for at := p; at.Extends != ""; {
+		if seen[at.Extends] {
+			field := path + "." + p.Name + ".extends"
+			r.fault(r.line(field), field, "the profile comes back to %q: profiles must not extend each other in a circle", at.Extends)
+			return
+		}
+		seen[at.Extends] = true
+		next := f.profile(at.Extends)
+		if next == nil {
+			return // a built-in one, or none: that is told when it is used
+		}
+		at = next
+	}
+}
+
+func (f *modelsFile) profile(name string) *Profile {
+	for i := range f.profiles {
+		if f.profiles[i].Name == name {
+			return &f.profiles[i]
 		}
 	}
 	return nil
 }
 
-// keyless reports whether the provider may be used without a key.
-func (p *fileProvider) keyless() bool {
-	if p.Auth != "" {
-		return p.Auth == "none"
-	}
-	return p.APIKey == "" && p.APIKeyEnv == "" && loopback(p.BaseURL)
+func (f *modelsFile) readBindings(r *fileReader, n *configfile.Node, path string) {
+	r.object(n, path, map[string]field{
+		"modelRoles":          roleMap(&f.roles),
+		"agentModelOverrides": roleMap(&f.agentModels),
+	})
 }
 
-// merge puts what the file says of a model over what is known of it.
-func (m *fileModel) merge(known ModelInfo) ModelInfo {
-	if m.Name != "" {
-		known.Name = m.Name
+func (f *modelsFile) readFallbacks(r *fileReader, n *configfile.Node, path string) {
+	if !r.is(n, path, configfile.List) {
+		return
 	}
-	if m.API != "" {
-		known.API = m.API
-	}
-	if m.ContextWindow != nil {
-		known.ContextWindow = *m.ContextWindow
-	}
-	if m.MaxTokens != nil {
-		known.MaxOutput = *m.MaxTokens
-	}
-	if m.Input != nil {
-		known.Images = slices.Contains(m.Input, "image")
-	}
-	if c := m.Cost; c != nil {
-		known.Cost = Cost{Input: c.Input, Output: c.Output, CacheRead: c.CacheRead, CacheWrite: c.CacheWrite}
-	}
-	if m.ContextPromotionTarget != "" {
-		known.ContextPromotionTarget = m.ContextPromotionTarget
-	}
-	if m.Reasoning != nil {
-		if !*m.Reasoning {
-			known.Thinking = nil
-		} else if len(known.Thinking) == 0 {
-			known.Thinking = []ThinkingLevel{ThinkingLow, ThinkingMedium, ThinkingHigh}
+	for i, v := range n.List {
+		var chain []string
+		refList(&chain)(r, v, at(path, i))
+		if v.Kind == configfile.List && len(v.List) < 2 {
+			r.fault(v.Line, at(path, i), "must be a list of two models or more, the preferred one first")
 		}
+		f.fallbacks = append(f.fallbacks, chain)
 	}
-	if t := m.Thinking; t != nil {
-		if t.Levels != nil {
-			known.Thinking = slices.DeleteFunc(slices.Clone(t.Levels), func(l ThinkingLevel) bool { return l == ThinkingOff })
+}
+
+// roleMap reads models by role: one model each, no list.
+func roleMap(to *map[string]string) field {
+	return func(r *fileReader, n *configfile.Node, path string) {
+		*to = map[string]string{}
+		r.named(n, path, func(m *configfile.Member, path string) {
+			switch {
+			case !r.is(m.Value, path, configfile.Text):
+			case m.Value.Text == "" || strings.ContainsAny(m.Value.Text, ", \t\n"):
+				r.fault(m.Line, path, "must be one model, as provider/id or provider/id:level")
+			default:
+				(*to)[m.Name] = m.Value.Text
+			}
+		})
+	}
+}
+
+// refList reads models as provider/id.
+func refList(to *[]string) field {
+	return func(r *fileReader, n *configfile.Node, path string) {
+		if !r.is(n, path, configfile.List) {
+			return
 		}
-		if t.Mode != "" {
-			known.ThinkingMode = t.Mode
-		}
-	}
-	return known
-}
-
-func mapping(file, path string, node ast.Node) ([]*ast.MappingValueNode, error) {
-	switch n := node.(type) {
-	case *ast.MappingNode:
-		return n.Values, nil
-	case *ast.MappingValueNode:
-		return []*ast.MappingValueNode{n}, nil
-	case *ast.NullNode:
-		return nil, nil
-	}
-	return nil, &ConfigError{file, node.GetToken().Position.Line, path, "must be a mapping of names to values"}
-}
-
-func key(n *ast.MappingValueNode) string { return n.Key.GetToken().Value }
-
-func line(n *ast.MappingValueNode) int { return n.Key.GetToken().Position.Line }
-
-// lineOf finds the line of a field such as "api" or "models[1].cost" below node; def where it is not there.
-func lineOf(node *ast.MappingValueNode, field string, def int) int {
-	path, err := yaml.PathString("$." + field)
-	if err != nil {
-		return def
-	}
-	found, err := path.FilterNode(node.Value)
-	if err != nil || found == nil {
-		return def
-	}
-	return found.GetToken().Position.Line
-}
-
-func yamlError(file, path string, err error) error {
-	e := &ConfigError{File: file, Field: path, Reason: err.Error()}
-	if y, ok := errors.AsType[yaml.Error](err); ok {
-		e.Reason = y.GetMessage()
-		if t := y.GetToken(); t != nil {
-			e.Line = t.Position.Line
-			var unknown *yaml.UnknownFieldError
-			if errors.As(err, &unknown) && path != "" {
-				e.Field, e.Reason = path+"."+t.Value, "unknown field"
+		for i, v := range n.List {
+			r.lines[at(path, i)] = v.Line
+			switch {
+			case !r.is(v, at(path, i), configfile.Text):
+			case !isRef(v.Text):
+				r.fault(v.Line, at(path, i), "must be a model, as provider/id")
+			default:
+				*to = append(*to, v.Text)
 			}
 		}
 	}
-	return e
 }
 
-func httpURL(s string) bool {
-	u, err := url.Parse(s)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
-}
-
-// loopback reports whether the URL names this machine.
-func loopback(s string) bool {
-	u, err := url.Parse(s)
-	if err != nil {
-		return false
-	}
-	host := u.Hostname()
-	ip := net.ParseIP(host)
-	return host == "localhost" || strings.HasSuffix(host, ".localhost") || (ip != nil && ip.IsLoopback())
+func isRef(s string) bool {
+	provider, id, ok := strings.Cut(s, "/")
+	return ok && provider != "" && id != "" && !strings.ContainsAny(s, " \t\n")
 }

@@ -1,8 +1,9 @@
 // Package providers is the neutral face of every model: what a turn asks ([Request]), what comes back while the
 // model speaks ([Event]), what can go wrong ([Error]), and which models there are ([Registry]).
 //
-// The packages below it (anthropic, openai, offline) each speak one API. They are handed to the registry by
-// value; nothing registers itself.
+// The packages below it speak the APIs: anthropic (messages, at Bedrock and Vertex too), openai (chat completions and
+// responses, Azure's too), google (Gemini, at Vertex too), ollama, and offline, which needs no server. They are handed to the
+// registry by value; nothing registers itself. Package discovery asks servers for their models.
 package providers
 
 import (
@@ -41,6 +42,9 @@ type Request struct {
 	ServiceTier string
 	// SessionID ties requests of one session together where an API can use that for caching. Optional.
 	SessionID string
+	// ForceTool is the name of the tool that the answer has to call; empty where the model chooses. An API or a server that
+	// cannot be told so lets the model choose.
+	ForceTool string
 }
 
 // Tool is what a model is told about one tool.
@@ -78,7 +82,9 @@ type Message struct {
 	Model      string
 	StopReason StopReason
 	Usage      Usage
-	Error      string
+	// Price is what it cost at the prices that held then; zero where they were not known.
+	Price Price
+	Error string
 
 	// Of a tool message: the call that it answers.
 	ToolCallID string
@@ -128,6 +134,9 @@ type Thinking struct {
 	// is the whole payload.
 	Signature string
 	Redacted  bool
+	// Field is the member of the wire's message that the text came in, where an API has several for it. The text goes back
+	// in it and proves nothing: it may be changed.
+	Field string
 }
 
 // Image is a picture.
@@ -142,6 +151,8 @@ type ToolCall struct {
 	Name string
 	// Input is the argument object as the model wrote it. It need not be valid JSON: a model can break off.
 	Input jsonx.Raw
+	// Signature is what some APIs want back with the call; opaque.
+	Signature string
 }
 
 func (Text) isPart()     {}
@@ -205,33 +216,87 @@ type ModelInfo struct {
 	ID       string
 	// Name is for people; if empty, ID serves.
 	Name string
-	// API is the wire format: "anthropic-messages", "openai-completions", "offline".
+	// API is the wire format: one of those that docs/models.md lists, or "offline".
 	API string
 	// ContextWindow and MaxOutput are in tokens; zero where unknown.
 	ContextWindow int
 	MaxOutput     int
 	// Thinking lists the levels that the model knows beside off; empty for a model that cannot reason.
 	Thinking []ThinkingLevel
+	// DefaultThinking is the level of a session that names none; empty for off.
+	DefaultThinking ThinkingLevel
 	// ThinkingMode says how the levels go over the wire. If empty, [ThinkingEffort].
 	ThinkingMode ThinkingMode
 	// Images reports that the model takes pictures.
 	Images bool
+	// Canonical is the id that the same model has with every provider: the one that its maker gave it.
+	Canonical string
 	// ContextPromotionTarget names the model that a conversation goes over to that has outgrown this one: "provider/id", or
 	// the id of one of the same provider; empty for none.
 	ContextPromotionTarget string
 	// ServiceTiers lists the tiers that requests can ask for, cheapest first; empty for a model that has none.
 	ServiceTiers []string
+	// TierPrices says by how much Cost is multiplied for a request of a tier; one that is not in it costs what Cost says.
+	TierPrices map[string]float64
 	// Cost is in US dollars per million tokens; zero where unknown.
 	Cost Cost
 }
 
 // Cost is a price list in US dollars per million tokens.
-type Cost struct{ Input, Output, CacheRead, CacheWrite float64 }
+type Cost struct {
+	Input, Output, CacheRead, CacheWrite float64
+	// Long holds for the requests with long prompts.
+	Long LongCost
+}
 
-// Of returns the price of u in US dollars.
-func (c Cost) Of(u Usage) float64 {
-	return (c.Input*float64(u.Input) + c.Output*float64(u.Output) +
-		c.CacheRead*float64(u.CacheRead) + c.CacheWrite*float64(u.CacheWrite)) / 1e6
+// LongCost is the price list of a request whose prompt is longer than Above tokens, those of the cache included. It is for the
+// whole request. Above is zero where all requests have one price.
+type LongCost struct {
+	Above                                int
+	Input, Output, CacheRead, CacheWrite float64
+}
+
+// Price returns the price of u, the tokens of one request, by kind of token.
+func (c Cost) Price(u Usage) Price {
+	if long := c.Long; long.Above > 0 && u.Input+u.CacheRead+u.CacheWrite > long.Above {
+		c = Cost{Input: long.Input, Output: long.Output, CacheRead: long.CacheRead, CacheWrite: long.CacheWrite}
+	}
+	return c.AtLeast(u)
+}
+
+// AtLeast returns the price of u, the tokens of many requests, as if none of them was long.
+func (c Cost) AtLeast(u Usage) Price {
+	return Price{
+		Input: c.Input * float64(u.Input) / 1e6, Output: c.Output * float64(u.Output) / 1e6,
+		CacheRead: c.CacheRead * float64(u.CacheRead) / 1e6, CacheWrite: c.CacheWrite * float64(u.CacheWrite) / 1e6,
+		Total: (c.Input*float64(u.Input) + c.Output*float64(u.Output) +
+			c.CacheRead*float64(u.CacheRead) + c.CacheWrite*float64(u.CacheWrite)) / 1e6,
+	}
+}
+
+// Price is what model calls cost, in US dollars. The zero value is for a price that is not known.
+type Price struct{ Input, Output, CacheRead, CacheWrite, Total float64 }
+
+// Add returns the sum of two prices.
+func (p Price) Add(q Price) Price {
+	return Price{
+		Input: p.Input + q.Input, Output: p.Output + q.Output, CacheRead: p.CacheRead + q.CacheRead,
+		CacheWrite: p.CacheWrite + q.CacheWrite, Total: p.Total + q.Total,
+	}
+}
+
+// Times returns the price times f.
+func (p Price) Times(f float64) Price {
+	return Price{Input: p.Input * f, Output: p.Output * f, CacheRead: p.CacheRead * f, CacheWrite: p.CacheWrite * f, Total: p.Total * f}
+}
+
+// Price returns what one request of a service tier costs that used u. An empty tier is the provider's default.
+func (i ModelInfo) Price(u Usage, tier string) Price {
+	price := i.Cost.Price(u)
+	if f, ok := i.TierPrices[tier]; ok {
+		price = price.Times(f)
+	}
+	return price
 }
 
 // Ref returns "provider/id".

@@ -5,17 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"iter"
 	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/configfile"
 )
 
 // RegistryOptions says where a [Registry] finds models and keys.
@@ -34,44 +33,62 @@ type RegistryOptions struct {
 	// Fallback is listed last and needs no key; it is the default where nothing else is usable. Its API must be in
 	// Factories. Optional.
 	Fallback ModelInfo
-	// HTTPClient serves all models. If nil, one is made with [NewHTTPClient] at the first [Registry.Open].
+	// HTTPClient serves all models. If nil, one is made at the first [Registry.Open], as the settings say.
 	HTTPClient *http.Client
-	// StallTimeout is that of [Config].
-	StallTimeout time.Duration
+	// PreconnectLoopback has [Registry.Preconnect] connect to servers on this machine too; for tests.
+	PreconnectLoopback bool
+	// Ambient tells, by API, which credentials the surroundings have for it (a cloud's own), for people; it returns "" for
+	// none, and uses no network. Optional.
+	Ambient map[string]func() string
+	// Keyring is the system's store of secrets. If nil, there is none.
+	Keyring Keyring
+	// Now is the clock that keys rest by. If nil, [time.Now].
+	Now func() time.Time
+	// Settings are read with the files. Like Notice, Ambient and Getenv it must not call the registry. Optional.
+	Settings func() (RegistrySettings, error)
+	// Discover asks a server for its models. If nil, none are discovered.
+	Discover Discoverer
 	// Notice gets what the user should know but need not act on. If nil, it is dropped.
 	Notice func(string)
 }
 
-// A Registry knows the models and the keys. Making one does no I/O; the files are read at the first use, and no
-// method uses the network. It is safe for concurrent use.
+// A Registry knows the models and the keys. Making one does no I/O; the files are read at the first use. Only
+// [Registry.Discover], [Registry.TestKey] and [Registry.Preconnect] use the network. It is safe for concurrent use.
 type Registry struct {
 	opts RegistryOptions
 
 	mu     sync.Mutex // guards all below
 	loaded bool
 	err    error
-	models []ModelInfo
-	access map[string]*access
-	file   *credentialFile
-	opened map[string]Model
-	client *http.Client
+	// stamps are those of the files that were read.
+	stamps [4]stamp
+	// set are the settings, config is models.yml.
+	set     RegistrySettings
+	config  *modelsFile
+	models  []ModelInfo
+	access  map[string]*access
+	builtIn map[string]bool
+	// order are the names of the providers, in the order of the catalogue and of models.yml.
+	order []string
+	// found is what servers have told of their models, by provider; nil before the first look.
+	found    map[string]*found
+	profiles []Profile
+	file     *credentialFile
+	// keyringKeys are the keys that the keyring has given, by provider; rings are the keys in use where there are several.
+	keyringKeys map[string][]string
+	rings       map[string]*keyRing
+	// asking are the questions to the keyring that run, by provider; each is closed at its end. keysChanged counts how often
+	// its keys were forgotten.
+	asking      map[string]chan struct{}
+	keysChanged int
+	// ambient is what RegistryOptions.Ambient has told, by API.
+	ambient map[string]string
+	opened  map[string]Model
+	client  *http.Client
 	// routes are what [Registry.SetProvider] has put in the place of the access of a provider; they outlive a reload.
 	routes map[string]*route
 	// disabled are the providers that [Registry.DisableProvider] has taken away.
 	disabled map[string]bool
-}
-
-// access is how one provider is reached.
-type access struct {
-	baseURL string
-	headers map[string]string
-	// modelHeaders are those of single models, by id.
-	modelHeaders map[string]map[string]string
-	// keyEnv names the variables that may hold the key, in order.
-	keyEnv []string
-	// key is the literal of models.yml.
-	key     string
-	keyless bool
 }
 
 // NewRegistry returns a registry. It does no I/O.
@@ -86,7 +103,7 @@ func NewRegistry(opts RegistryOptions) *Registry {
 }
 
 // Load reads models.yml and auth.json, once. Its errors are of type [*ConfigError] or come from the file system;
-// with one the registry still works, without the file at fault. Every other method loads by itself.
+// with one the registry still works, without the file at fault and without the providers that it gives another address. Every other method loads by itself.
 func (r *Registry) Load(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -96,7 +113,7 @@ func (r *Registry) Load(ctx context.Context) error {
 	return r.loadLocked()
 }
 
-// Reload reads the files again: after a login in another process, or an edit of models.yml.
+// Reload reads the files again.
 func (r *Registry) Reload(ctx context.Context) error {
 	r.mu.Lock()
 	r.loaded = false
@@ -104,21 +121,80 @@ func (r *Registry) Reload(ctx context.Context) error {
 	return r.Load(ctx)
 }
 
+// Refresh reads the files again if they are not those that were read: after a login in another process, or an edit of
+// models.yml. It reports whether it has. The error is that of [Registry.Load].
+func (r *Registry) Refresh(ctx context.Context) (changed bool, err error) {
+	if ctx.Err() != nil {
+		return false, context.Cause(ctx)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.loaded && r.stamps != r.stampsLocked() {
+		r.loaded, changed = false, true
+	}
+	return changed, r.loadLocked()
+}
+
+// stamp says which state of a file was read.
+type stamp struct {
+	size     int64
+	modified time.Time
+}
+
+// stampsLocked are those of the files in the agent directory that decide on models and keys.
+func (r *Registry) stampsLocked() (all [4]stamp) {
+	if r.opts.AgentDir == "" {
+		return all
+	}
+	for i, name := range [len(all)]string{"auth.json", "models.yml", "models.json", "config.yml"} {
+		if info, err := os.Stat(filepath.Join(r.opts.AgentDir, name)); err == nil {
+			all[i] = stamp{info.Size(), info.ModTime()}
+		}
+	}
+	return all
+}
+
 func (r *Registry) loadLocked() error {
 	if r.loaded {
 		return r.err
 	}
+	r.stamps = r.stampsLocked() // those of now at the oldest
 	r.loaded, r.models, r.access, r.opened = true, nil, map[string]*access{}, map[string]Model{}
-	r.addBuiltIn(builtIn())
+	r.keysChanged++
+	r.rings, r.keyringKeys, r.ambient = map[string]*keyRing{}, nil, map[string]string{}
+	r.builtIn, r.order, r.file = map[string]bool{}, nil, nil
+	built := builtIn()
+	r.addBuiltIn(built)
 	var errs []error
+	if r.opts.Settings != nil {
+		set, err := r.opts.Settings()
+		if r.client != nil && !reflect.DeepEqual(set.HTTP, r.set.HTTP) {
+			r.client.CloseIdleConnections()
+			r.client = nil
+		}
+		r.set = set
+		errs = append(errs, err)
+	}
+	file := &modelsFile{}
 	if r.opts.AgentDir != "" {
-		file, note, err := readCredentials(filepath.Join(r.opts.AgentDir, "auth.json"))
-		r.file = file
+		keys, note, err := readCredentials(filepath.Join(r.opts.AgentDir, "auth.json"))
+		r.file = keys
 		if note != "" {
 			r.opts.Notice(note)
 		}
-		errs = append(errs, err, r.readModelsFile(filepath.Join(r.opts.AgentDir, "models.yml")))
+		errs = append(errs, err)
+		file, err = r.readModelsFile()
+		errs = append(errs, err)
 	}
+	r.config = file
+	for i := range file.providers {
+		r.addFileProvider(&file.providers[i])
+	}
+	r.profiles = mergeProfiles(built.Profiles, file.profiles)
+	listed := len(r.models)
+	r.addDiscovered()
+	r.canonize(file, listed)
+	r.priceCaches()
 	if f := r.opts.Fallback; f.ID != "" && r.opts.Factories[f.API] != nil {
 		r.models = append(r.models, f)
 		r.access[f.Provider] = &access{keyless: true}
@@ -127,114 +203,39 @@ func (r *Registry) loadLocked() error {
 	return r.err
 }
 
-func (r *Registry) addBuiltIn(c *catalogue) {
-	for i := range c.Providers {
-		p := &c.Providers[i]
-		a := &access{baseURL: r.opts.Getenv(p.BaseURLEnv)}
-		if p.KeyEnv != "" {
-			a.keyEnv = []string{p.KeyEnv}
-		}
-		r.access[p.Name] = a
-		if r.opts.Factories[p.API] == nil {
+// readModelsFile reads models.yml, or models.json where there is none.
+func (r *Registry) readModelsFile() (*modelsFile, error) {
+	none := &modelsFile{}
+	for _, name := range []string{"models.yml", "models.json"} {
+		path := filepath.Join(r.opts.AgentDir, name)
+		data, err := configfile.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		for j := range p.Models {
-			r.models = append(r.models, p.Models[j].info(p))
-		}
-	}
-}
-
-func (r *Registry) readModelsFile(path string) error {
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("reading models: %w", err)
-	}
-	apis := slices.Sorted(maps.Keys(r.opts.Factories))
-	apis = slices.DeleteFunc(apis, func(api string) bool { return api == r.opts.Fallback.API })
-	list, err := parseModelsFile(path, data, apis)
-	if err != nil {
-		return err
-	}
-	for i := range list {
-		r.addFileProvider(&list[i])
-	}
-	return nil
-}
-
-// variableName tells the name of an environment variable from a key.
-func variableName(s string) bool {
-	for i, c := range []byte(s) {
-		if (c < 'A' || c > 'Z') && (i == 0 || c != '_' && (c < '0' || c > '9')) {
-			return false
-		}
-	}
-	return s != ""
-}
-
-func (r *Registry) addFileProvider(p *fileProvider) {
-	a := r.access[p.name]
-	if a == nil {
-		a = &access{}
-		r.access[p.name] = a
-	}
-	if p.BaseURL != "" {
-		a.baseURL = p.BaseURL
-	}
-	a.headers = p.Headers
-	a.keyless = p.keyless() && (p.Auth == "none" || len(a.keyEnv) == 0)
-	if p.APIKeyEnv != "" {
-		a.keyEnv = append([]string{p.APIKeyEnv}, a.keyEnv...)
-	}
-	switch {
-	case p.APIKey == "":
-	case variableName(p.APIKey):
-		a.keyEnv = append([]string{p.APIKey}, a.keyEnv...)
-	default:
-		a.key = p.APIKey
-	}
-	for i := range p.Models {
-		m := &p.Models[i]
-		if m.Headers != nil {
-			if a.modelHeaders == nil {
-				a.modelHeaders = map[string]map[string]string{}
+		if err != nil {
+			for _, a := range r.access {
+				a.unsure = true
 			}
-			a.modelHeaders[m.ID] = m.Headers
+			return none, fmt.Errorf("reading models: %w", err)
 		}
-		at := slices.IndexFunc(r.models, func(k ModelInfo) bool { return k.Provider == p.name && k.ID == m.ID })
-		if at >= 0 {
-			r.models[at] = m.merge(r.models[at])
-			continue
+		apis := slices.Sorted(maps.Keys(r.opts.Factories))
+		apis = slices.DeleteFunc(apis, func(api string) bool { return api == r.opts.Fallback.API })
+		file, err := parseModelsFile(path, data, apis, func(provider string) bool { return r.builtIn[provider] })
+		if err != nil {
+			r.doubt(data)
+			none.suspects = suspects(data)
+			return none, err
 		}
-		r.models = append(r.models, m.merge(r.guess(p, m)))
+		return file, nil
 	}
-}
-
-// guess is what can be known of a model that is not in the catalogue.
-func (r *Registry) guess(p *fileProvider, m *fileModel) ModelInfo {
-	info := ModelInfo{Provider: p.name, ID: m.ID, API: p.API}
-	for i := range r.models {
-		switch k := &r.models[i]; {
-		case info.API == "" && k.Provider == p.name:
-			info.API = k.API
-		case k.ID == m.ID && (k.API == p.API || k.API == m.API) && k.Provider != p.name:
-			// The same model behind a gateway is told its thinking the same way.
-			info.ThinkingMode = k.ThinkingMode
-			if m.Reasoning != nil && *m.Reasoning {
-				info.Thinking = k.Thinking
-			}
-		}
-	}
-	return info
+	return none, nil
 }
 
 // All returns every model, usable or not, in the order of the catalogue, then of models.yml; the fallback is last.
 func (r *Registry) All() []ModelInfo {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	_ = r.loadLocked() // Load reports it
+	_ = r.loadLocked()
 	return r.modelsLocked()
 }
 
@@ -251,29 +252,47 @@ func (r *Registry) modelsLocked() []ModelInfo {
 
 // Models returns the models that can be used: those whose provider has a key or needs none, in the order of
 // [Registry.All].
-func (r *Registry) Models() []ModelInfo {
+func (r *Registry) Models() []ModelInfo { return r.ModelsIn("") }
+
+// ModelsIn is [Registry.Models] for a session in dir, for which the settings may list other models.
+func (r *Registry) ModelsIn(dir string) []ModelInfo {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	_ = r.loadLocked()
-	return slices.DeleteFunc(r.modelsLocked(), func(m ModelInfo) bool {
-		_, source := r.keyLocked(m.Provider)
+	usable := slices.DeleteFunc(r.modelsLocked(), func(m ModelInfo) bool {
+		source, _ := r.availabilityLocked(&m)
 		return source == ""
 	})
+	return r.set.listed(usable, dir, r.opts.Fallback.Provider)
 }
 
-// Default returns the model of a session that names none: the first of [Registry.Models]. That is Anthropic's
-// default if it has a key, else OpenAI's, else the first of models.yml that can be used, else the fallback. It
+// Default is [Registry.DefaultIn] for a session anywhere.
+func (r *Registry) Default() (ModelInfo, bool) { return r.DefaultIn("") }
+
+// DefaultIn returns the model of a session in dir that names none: that of the role default if it can be used there, else the
+// first of [Registry.ModelsIn]: the first provider of the catalogue with a key, the first of models.yml, or the fallback. It
 // reports false if there is none at all.
-func (r *Registry) Default() (ModelInfo, bool) {
-	usable := r.Models()
+func (r *Registry) DefaultIn(dir string) (ModelInfo, bool) {
+	if info, _, err := r.Role(RoleDefault); err == nil && !r.DisabledIn(info.Provider, dir) {
+		return info, true
+	}
+	usable := r.ModelsIn(dir)
+	for _, m := range usable {
+		// A server that may be off is no default; nor is one model of many that nobody has chosen, but better than none.
+		if r.dependable(m.Provider) {
+			return m, true
+		}
+	}
 	if len(usable) == 0 {
 		return ModelInfo{}, false
 	}
 	return usable[0], true
 }
 
-// Open returns the model that info describes. Without a key it fails with [KindAuth]. It uses no network.
-func (r *Registry) Open(info ModelInfo) (Model, error) {
+// Open returns the model that info names, as the registry knows it now; info itself describes one that it does not know. Without
+// a key it fails with [KindAuth]. It uses no network, but may ask the system's keyring, which may ask the user: it returns when
+// ctx ends.
+func (r *Registry) Open(ctx context.Context, info ModelInfo) (Model, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	_ = r.loadLocked()
@@ -282,48 +301,51 @@ func (r *Registry) Open(info ModelInfo) (Model, error) {
 			Kind: KindModel, Provider: info.Provider, Model: info.ID, Message: "the provider is disabled; choose another model",
 		}
 	}
+	if err := r.askKeyringLocked(ctx, info.Provider); err != nil {
+		return nil, &Error{
+			Kind: KindAuth, Provider: info.Provider, Model: info.ID, Err: err,
+			Message: fmt.Sprintf("the key is in the system's keyring, which did not give it: %v; unlock the keyring and try again, or run gjc login %s", err, info.Provider),
+		}
+	}
+	if i := slices.IndexFunc(r.models, func(m ModelInfo) bool { return m.Provider == info.Provider && m.ID == info.ID }); i >= 0 {
+		info = r.models[i]
+	}
 	info = r.routedLocked(info)
 	if m := r.opened[info.Ref()]; m != nil {
 		return m, nil
 	}
-	factory := r.opts.Factories[info.API]
-	if factory == nil {
-		return nil, &Error{
-			Kind: KindModel, Provider: info.Provider, Model: info.ID,
-			Message: fmt.Sprintf("this build does not speak the API %q", info.API),
-		}
-	}
-	key, source := r.keyLocked(info.Provider)
+	source, problem := r.availabilityLocked(&info)
 	if source == "" {
-		return nil, &Error{
-			Kind: KindAuth, Provider: info.Provider, Model: info.ID,
-			Message: "no API key; run gjc login, or set " + strings.Join(r.variablesLocked(info.Provider), " or "),
-		}
+		return nil, &Error{Kind: problem.kind, Provider: info.Provider, Model: info.ID, Message: problem.text}
 	}
-	if r.client == nil {
-		if r.client = r.opts.HTTPClient; r.client == nil {
-			r.client = NewHTTPClient()
-		}
-	}
-	cfg := Config{Info: info, APIKey: key, HTTPClient: r.client, StallTimeout: r.opts.StallTimeout}
-	if to := r.routes[info.Provider]; to != nil {
-		cfg.BaseURL, cfg.Headers = to.baseURL, maps.Clone(to.headers)
-	} else if a := r.access[info.Provider]; a != nil {
-		cfg.BaseURL = a.baseURL
-		cfg.Headers = maps.Clone(a.headers)
-		for name, value := range a.modelHeaders[info.ID] {
-			if cfg.Headers == nil {
-				cfg.Headers = map[string]string{}
-			}
-			cfg.Headers[name] = value
-		}
-	}
-	m, err := factory(cfg)
+	m, err := r.openLocked(info)
 	if err != nil {
 		return nil, err
 	}
 	r.opened[info.Ref()] = m
 	return m, nil
+}
+
+// dependable reports whether a provider answers as far as is known: one that is found by asking around may not.
+func (r *Registry) dependable(id string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f := r.found[id]
+	return f == nil || f.live || !r.implicitLocked(id)
+}
+
+// clientLocked returns the client of all models.
+func (r *Registry) clientLocked() (*http.Client, error) {
+	if r.client != nil {
+		return r.client, nil
+	}
+	if r.opts.HTTPClient != nil {
+		r.client = r.opts.HTTPClient
+		return r.client, nil
+	}
+	client, err := r.set.HTTP.Client()
+	r.client = client
+	return client, err
 }
 
 // Close lets go of idle connections. The registry can be used again.
@@ -333,129 +355,4 @@ func (r *Registry) Close() {
 	if r.client != nil {
 		r.client.CloseIdleConnections()
 	}
-}
-
-// HasCredentials reports whether the provider has a key or needs none.
-func (r *Registry) HasCredentials(provider string) bool { return r.CredentialSource(provider) != "" }
-
-// CredentialSource says where the provider's key comes from, for people: "--api-key", "auth.json", "environment
-// NAME", "models.yml", "editor" for what came with [Registry.SetProvider], or "none needed". It is empty where there
-// is no key.
-func (r *Registry) CredentialSource(provider string) string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	_ = r.loadLocked()
-	_, source := r.keyLocked(provider)
-	return source
-}
-
-func (r *Registry) keyLocked(provider string) (key, source string) {
-	if to := r.routes[provider]; to != nil && !to.ownKeys {
-		if to.authorized() {
-			return "", sourceEditor
-		}
-		return "", sourceNone
-	}
-	for key, source := range r.keysLocked(provider) {
-		return key, source
-	}
-	if a := r.access[provider]; a != nil && a.keyless {
-		return "", sourceNone
-	}
-	return "", ""
-}
-
-const (
-	sourceEditor = "editor"
-	sourceNone   = "none needed"
-)
-
-// keysLocked yields the keys of a provider, and where each comes from; the first one counts.
-func (r *Registry) keysLocked(provider string) iter.Seq2[string, string] {
-	return func(yield func(key, source string) bool) {
-		if r.opts.APIKey != "" && provider == r.keyProvider() && !yield(r.opts.APIKey, "--api-key") {
-			return
-		}
-		if r.file != nil {
-			if key := r.file.key(provider); key != "" && !yield(key, "auth.json") {
-				return
-			}
-		}
-		a := r.access[provider]
-		if a == nil {
-			return
-		}
-		for _, name := range a.keyEnv {
-			if key := r.opts.Getenv(name); key != "" && !yield(key, "environment "+name) {
-				return
-			}
-		}
-		if a.key != "" {
-			yield(a.key, "models.yml")
-		}
-	}
-}
-
-func (r *Registry) keyProvider() string {
-	switch {
-	case r.opts.APIKeyProvider != "":
-		return r.opts.APIKeyProvider
-	case strings.HasPrefix(r.opts.APIKey, "sk-ant-"):
-		return "anthropic"
-	}
-	return "openai"
-}
-
-func (r *Registry) variablesLocked(provider string) []string {
-	if a := r.access[provider]; a != nil && len(a.keyEnv) > 0 {
-		return a.keyEnv
-	}
-	return []string{"apiKey in models.yml"}
-}
-
-// SetCredential keeps an API key in auth.json. It does not overwrite a file that it can not read.
-func (r *Registry) SetCredential(provider, key string) error {
-	key = strings.TrimSpace(key)
-	if provider == "" || key == "" {
-		return errors.New("a provider and a key are needed")
-	}
-	return r.changeCredentials(func(f *credentialFile) error {
-		raw, err := marshalCredential(key)
-		f.entries[provider] = raw
-		return err
-	})
-}
-
-// RemoveCredential takes a provider out of auth.json. One that is not there is no error.
-func (r *Registry) RemoveCredential(provider string) error {
-	return r.changeCredentials(func(f *credentialFile) error {
-		delete(f.entries, provider)
-		return nil
-	})
-}
-
-func (r *Registry) changeCredentials(change func(*credentialFile) error) error {
-	if r.opts.AgentDir == "" {
-		return errors.New("there is no agent directory to keep keys in")
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	_ = r.loadLocked()
-	// Another process may have changed the file since it was read.
-	file, _, err := readCredentials(filepath.Join(r.opts.AgentDir, "auth.json"))
-	if err != nil {
-		return err
-	}
-	before := maps.Clone(file.entries)
-	if err := change(file); err != nil {
-		return err
-	}
-	if !maps.EqualFunc(before, file.entries, func(a, b jsonx.Raw) bool { return string(a) == string(b) }) {
-		if err := file.save(); err != nil {
-			return err
-		}
-	}
-	r.file = file
-	clear(r.opened) // the models hold the old key
-	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 
@@ -50,7 +49,7 @@ func (w *world) registry(change ...func(*providers.RegistryOptions)) *providers.
 	opts := providers.RegistryOptions{
 		AgentDir: w.dir, Getenv: func(name string) string { return w.env[name] }, Fallback: offline.Info(),
 		Factories: map[string]providers.Factory{
-			"anthropic-messages": factory, "openai-completions": factory, offline.API: offline.Open,
+			"anthropic-messages": factory, "openai-completions": factory, "openai-responses": factory, offline.API: offline.Open,
 		},
 		Notice: func(s string) { w.notices = append(w.notices, s) },
 	}
@@ -74,7 +73,7 @@ func (w *world) open(r *providers.Registry, ref string) providers.Config {
 	if err != nil {
 		w.Fatal(err)
 	}
-	if _, err := r.Open(info); err != nil {
+	if _, err := r.Open(w.Context(), info); err != nil {
 		w.Fatal(err)
 	}
 	return w.opened[len(w.opened)-1]
@@ -106,43 +105,9 @@ func TestRegistry_WithoutKeysOnlyOffline(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = r.Open(info)
+	_, err = r.Open(w.Context(), info)
 	if e, ok := errors.AsType[*providers.Error](err); !ok || e.Kind != providers.KindAuth || !strings.Contains(err.Error(), "ANTHROPIC_API_KEY") {
 		t.Errorf("err = %v, want auth, with what to do", err)
-	}
-}
-
-func TestCatalogue_IsComplete(t *testing.T) {
-	w := newWorld(t)
-	if date := providers.CatalogueDate(); len(date) != len("2006-01-02") {
-		t.Errorf("date = %q", date)
-	}
-	seen := map[string]bool{}
-	for _, m := range w.registry().All() {
-		if seen[m.Ref()] {
-			t.Errorf("%s stands twice", m.Ref())
-		}
-		seen[m.Ref()] = true
-		if m.Provider == "offline" {
-			continue
-		}
-		if m.Name == "" || m.ContextWindow < 100_000 || m.MaxOutput < 8000 || m.MaxOutput >= m.ContextWindow || !m.Images {
-			t.Errorf("%+v", m)
-		}
-		if c := m.Cost; c.Input <= 0 || c.Output <= c.Input || c.CacheRead <= 0 || c.CacheRead >= c.Input {
-			t.Errorf("%s: cost %+v", m.Ref(), c)
-		}
-		for _, level := range m.Thinking {
-			if _, ok := providers.ParseThinkingLevel(string(level)); !ok || level == providers.ThinkingOff {
-				t.Errorf("%s: level %q", m.Ref(), level)
-			}
-		}
-		if (len(m.ServiceTiers) > 0) != (m.Provider == "openai") || len(m.ServiceTiers) > 0 && !slices.Contains(m.ServiceTiers, "default") {
-			t.Errorf("%s: service tiers %q", m.Ref(), m.ServiceTiers)
-		}
-		if m.Provider == "anthropic" && len(m.Thinking) == 0 {
-			t.Errorf("%s has no levels", m.Ref())
-		}
 	}
 }
 
@@ -240,9 +205,9 @@ providers:
 	cfg := w.open(r, "qwen3:8b")
 	info := providers.ModelInfo{
 		Provider: "ollama", ID: "qwen3:8b", API: "openai-completions", ContextWindow: 32768, MaxOutput: 4096, Images: true,
-		ContextPromotionTarget: "gateway/local-claude",
-		Thinking:               []providers.ThinkingLevel{"low", "medium", "high"},
-		Cost:                   providers.Cost{Input: 1, Output: 2, CacheRead: 0.5, CacheWrite: 3},
+		ContextPromotionTarget: "gateway/local-claude", Canonical: "qwen3:8b",
+		Thinking: []providers.ThinkingLevel{"low", "medium", "high"},
+		Cost:     providers.Cost{Input: 1, Output: 2, CacheRead: 0.5, CacheWrite: 3},
 	}
 	if diff := cmp.Diff(info, cfg.Info); diff != "" {
 		t.Errorf("info (-want +got):\n%s", diff)
@@ -263,7 +228,7 @@ providers:
 	if m, _, err := r.Find("unset/claude-opus-5-5"); err != nil || m.ThinkingMode != providers.ThinkingEffortAlways {
 		t.Errorf("%+v, %v; want the thinking mode of the same model", m, err)
 	}
-	if r.HasCredentials("unset") {
+	if r.CredentialSource("unset") != "" {
 		t.Error("the name of an unset variable counts as a key")
 	}
 }
@@ -278,11 +243,11 @@ func TestRegistry_ModelsFileMistakes(t *testing.T) {
 		{"providers:\n  x: {" + good + ", modls: []}\n", 2, "providers.x.modls"},
 		{"providers:\n  x: {" + good + "}\n", 2, "providers.x.models"},
 		{"providers:\n  x:\n    baseUrl: https://x.example\n    apiKey: k\n    api: telepathy\n    models: [{id: a}]\n", 5, "providers.x.api"},
-		{"providers:\n  x:\n    " + strings.ReplaceAll(good, ", ", "\n    ") + "\n    models:\n      - id: a\n        contextWindow: big\n", 8, "providers.x"},
+		{"providers:\n  x:\n    " + strings.ReplaceAll(good, ", ", "\n    ") + "\n    models:\n      - id: a\n        contextWindow: big\n", 8, "providers.x.models[0].contextWindow"},
 		{"providers:\n  x:\n    " + strings.ReplaceAll(good, ", ", "\n    ") + "\n    models:\n      - id: a\n        contextWindow: -1\n", 8, "providers.x.models[0].contextWindow"},
 		{"providers:\n  x:\n    " + strings.ReplaceAll(good, ", ", "\n    ") + "\n    models:\n      - id: a\n        contextPromotionTarget: x/a\n", 8, "providers.x.models[0].contextPromotionTarget"},
-		{"providers:\n  x:\n    " + strings.ReplaceAll(good, ", ", "\n    ") + "\n    models:\n      - id: a\n        contextPromotionTarget: [b]\n", 8, "providers.x"},
-		{"providers:\n  x:\n    " + strings.ReplaceAll(good, ", ", "\n    ") + "\n    models:\n      - id: a\n        colour: red\n", 8, "providers.x.colour"},
+		{"providers:\n  x:\n    " + strings.ReplaceAll(good, ", ", "\n    ") + "\n    models:\n      - id: a\n        contextPromotionTarget: [b]\n", 8, "providers.x.models[0].contextPromotionTarget"},
+		{"providers:\n  x:\n    " + strings.ReplaceAll(good, ", ", "\n    ") + "\n    models:\n      - id: a\n        colour: red\n", 8, "providers.x.models[0].colour"},
 		{"providers:\n  x: {" + good + ", models: [{name: a}]}\n", 2, "providers.x.models[0].id"},
 		{"providers:\n  x: {apiKey: k, api: openai-completions, models: [{id: a}]}\n", 2, "providers.x.baseUrl"},
 		{"providers:\n  x: {baseUrl: https://x.example, api: openai-completions, models: [{id: a}]}\n", 2, "providers.x.apiKey"},
@@ -290,7 +255,7 @@ func TestRegistry_ModelsFileMistakes(t *testing.T) {
 		{"providers:\n  offline: {" + good + ", models: [{id: a}]}\n", 2, "providers.offline"},
 		{"providers: [a]\n", 1, "providers"},
 		{"providers:\n  x: 1\n", 2, "providers.x"},
-		{"\nprofiles: {}\n", 2, "profiles"},
+		{"\nprofils: {}\n", 2, "profils"},
 		{"providers:\n  x: {\n", 2, ""},
 		{"a: b: c\n", 1, ""},
 	} {
@@ -335,6 +300,10 @@ func TestRegistry_Find(t *testing.T) {
 		{"qwen:high", "local/qwen:high", ""},
 		{"local/qwen:high:low", "local/qwen:high", "low"},
 		{"local/gpt-4.1", "local/gpt-4.1", ""},
+		{"gpt-4.1", "local/gpt-4.1", ""}, // the variant that can be used
+		{"lama:low", "local/llama", "low"},
+		{"sonnet", "anthropic/claude-sonnet-5-5", ""}, // the newest one
+		{"Opus 5.5", "anthropic/claude-opus-5-5", ""},
 	} {
 		info, level, err := r.Find(test.ref)
 		if err != nil || info.Ref() != test.want || string(level) != test.level {
@@ -346,10 +315,9 @@ func TestRegistry_Find(t *testing.T) {
 		near      string
 		ambiguous bool
 	}{
-		{"gpt-4.1", "local/gpt-4.1", true},
+		{"local", "local/llama", true},
 		{"anthropic/claude-opus-55", "anthropic/claude-opus-5-5", false},
-		{"sonnet", "anthropic/claude-sonnet-5-5", false},
-		{"lama", "local/llama", false},
+		{"claude-sonnet-55", "anthropic/claude-sonnet-5-5", false},
 		{"zzzzzzzzzz", "", false},
 		{"", "", false},
 		{"claude-opus-5-5:turbo", "anthropic/claude-opus-5-5", false},
@@ -370,7 +338,7 @@ func TestRegistry_Credentials(t *testing.T) {
 	w := newWorld(t)
 	w.dir = filepath.Join(w.dir, "not", "there")
 	r := w.registry()
-	if err := r.SetCredential("openai", " sk-new \n"); err != nil {
+	if err := r.StoreKey("openai", " sk-new \n", providers.StoreOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(w.dir, "auth.json")
@@ -382,7 +350,7 @@ func TestRegistry_Credentials(t *testing.T) {
 	}
 	// Another process adds a provider of a type not known here; it survives.
 	w.write("auth.json", `{"openai":{"type":"api_key","key":"sk-new"},"x":{"type":"oauth","refresh":"r"}}`, 0o600)
-	if err := r.SetCredential("openai", "sk-newer"); err != nil {
+	if err := r.StoreKey("openai", "sk-newer", providers.StoreOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if cfg := w.open(r, "openai/gpt-4.1"); cfg.APIKey != "sk-newer" {
@@ -395,19 +363,19 @@ func TestRegistry_Credentials(t *testing.T) {
 	if got := strings.TrimSpace(string(data)); got != `{"x":{"type":"oauth","refresh":"r"}}` {
 		t.Errorf("auth.json = %s", got)
 	}
-	if r.HasCredentials("openai") || r.HasCredentials("x") {
+	if r.CredentialSource("openai") != "" || r.CredentialSource("x") != "" {
 		t.Error("the key is still there")
 	}
 	if left, _ := filepath.Glob(filepath.Join(w.dir, ".auth*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
-	if r.SetCredential("openai", " ") == nil {
+	if r.StoreKey("openai", " ", providers.StoreOptions{}) == nil {
 		t.Error("an empty key is kept")
 	}
 }
 
 func TestRegistry_MalformedCredentials(t *testing.T) {
-	for _, text := range []string{"sk-secret-key", `{"openai":"sk-secret-key"}`, `{"openai":{"key":["sk-secret-key"]}}`, `[]`, ""} {
+	for _, text := range []string{"sk-secret-key", `{"openai":"sk-secret-key"}`, `{"openai":{"key":["sk-secret-key"]}}`, `[]`, "null", ""} {
 		w := newWorld(t)
 		path := w.write("auth.json", text, 0o600)
 		r := w.registry()
@@ -417,8 +385,8 @@ func TestRegistry_MalformedCredentials(t *testing.T) {
 		} else if strings.Contains(err.Error(), "secret") {
 			t.Errorf("the error shows the key: %v", err)
 		}
-		if err := r.SetCredential("anthropic", "k"); err == nil {
-			t.Errorf("%q: SetCredential overwrites it", text)
+		if err := r.StoreKey("anthropic", "k", providers.StoreOptions{}); err == nil {
+			t.Errorf("%q: StoreKey overwrites it", text)
 		}
 		if data, _ := os.ReadFile(path); string(data) != text {
 			t.Errorf("%q: the file was changed to %q", text, data)
@@ -436,7 +404,7 @@ func TestRegistry_ClosesOpenCredentials(t *testing.T) {
 	w := newWorld(t)
 	path := w.write("auth.json", `{"openai":{"type":"api_key","key":"sk-1"}}`, 0o644)
 	r := w.registry()
-	if err := r.Load(t.Context()); err != nil || !r.HasCredentials("openai") {
+	if err := r.Load(t.Context()); err != nil || r.CredentialSource("openai") == "" {
 		t.Fatal(err)
 	}
 	if info, _ := os.Stat(path); info.Mode().Perm() != 0o600 {
@@ -450,16 +418,16 @@ func TestRegistry_ClosesOpenCredentials(t *testing.T) {
 func TestRegistry_ReloadSeesALogin(t *testing.T) {
 	w := newWorld(t)
 	r := w.registry()
-	if r.HasCredentials("openai") {
+	if r.CredentialSource("openai") != "" {
 		t.Fatal("a key from nowhere")
 	}
-	if err := w.registry().SetCredential("openai", "k"); err != nil {
+	if err := w.registry().StoreKey("openai", "k", providers.StoreOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if r.HasCredentials("openai") {
+	if r.CredentialSource("openai") != "" {
 		t.Error("the registry reads its files again by itself")
 	}
-	if err := r.Reload(t.Context()); err != nil || !r.HasCredentials("openai") {
+	if err := r.Reload(t.Context()); err != nil || r.CredentialSource("openai") == "" {
 		t.Errorf("after Reload: %v", err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -467,6 +435,95 @@ func TestRegistry_ReloadSeesALogin(t *testing.T) {
 	cancel(cause)
 	if err := r.Load(ctx); !errors.Is(err, cause) {
 		t.Errorf("err = %v", err)
+	}
+}
+
+// No key goes to the public address of an API that is not its provider's own.
+func TestRegistry_KeysStayWithTheirProvider(t *testing.T) {
+	w := newWorld(t)
+	w.write("models.yml", "providers:\n  corp: {baseUrl: https://corp.example/v1, api: openai-completions, apiKeyEnv: K, models: [{id: m}]}\n", 0o600)
+	w.write("auth.json", `{"corp":{"type":"api_key","key":"corp-key"}}`, 0o600)
+	r := w.registry()
+	info, _, err := r.Find("corp/m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.write("models.yml", "providers: {oops: 1}\n", 0o600)
+	if err := r.Reload(t.Context()); err == nil {
+		t.Fatal("a mistake is no error")
+	}
+	if _, err := r.Open(w.Context(), info); err == nil || !strings.Contains(err.Error(), "models.yml") {
+		t.Errorf("a provider that is gone: %v; opened %+v", err, w.opened)
+	}
+
+	w.env["OPENAI_API_KEY"] = "openai-key"
+	w.write("models.yml", "providers: {openai: {models: [{id: claude, api: anthropic-messages}, {id: gpt, api: openai-completions}]}}\n", 0o600)
+	r = w.registry()
+	info, _, err = r.Find("openai/claude")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Open(w.Context(), info); err == nil || !strings.Contains(err.Error(), "baseUrl") {
+		t.Errorf("an API of somebody else: %v; opened %+v", err, w.opened)
+	}
+	if cfg := w.open(r, "openai/gpt"); cfg.APIKey != "openai-key" {
+		t.Errorf("key %q", cfg.APIKey)
+	}
+}
+
+// While models.yml cannot be read, a provider that it may give an address of its own is asked nothing; others are.
+func TestRegistry_AddressesOfABrokenFile(t *testing.T) {
+	for _, text := range []string{
+		"providers:\n  openai: {baseUrl: https://corp.example/v1, oops: 1}\n",
+		"providers:\n  \"openai\":\n    baseUrl: https://corp.example/v1\n   broken: [\n",
+		"\ufeffopenai: {baseUrl: https://corp.example/v1}\n",
+		"p\x00\nopenai\x00 \x00: {baseUrl: https://corp.example/v1}\n",
+		"providers: {\"open\\x61i\" : {baseUrl: https://corp.example/v1, oops: 1}}\n",
+		"{\"providers\":{\"openai\":{\"baseUrl\":\"https://corp.example/v1\",\"oops\":1}}}",
+		"providers: {ключ: 1,openai\n:\n {baseUrl: https://corp.example/v1, oops: 1}}\n",
+	} {
+		w := newWorld(t)
+		w.env["OPENAI_API_KEY"], w.env["ANTHROPIC_API_KEY"] = "corp-key", "k"
+		w.write("models.yml", text, 0o600)
+		r := w.registry()
+		if err := r.Load(t.Context()); err == nil {
+			t.Fatal("a mistake is no error")
+		}
+		info, _, err := r.Find("openai/gpt-4.1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Open(w.Context(), info); err == nil || !strings.Contains(err.Error(), "models.yml cannot be used") {
+			t.Errorf("%q: %v; opened %+v", text, err, w.opened)
+		}
+		w.open(r, "anthropic/claude-opus-5-5")
+		w.write("models.yml", "providers: {openai: {baseUrl: https://corp.example/v1}}\n", 0o600)
+		if err := r.Reload(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if cfg := w.open(r, "openai/gpt-4.1"); cfg.BaseURL != "https://corp.example/v1" {
+			t.Errorf("it goes to %q", cfg.BaseURL)
+		}
+	}
+}
+
+// Nor is anything asked while models.yml is there and cannot be read at all.
+func TestRegistry_AddressesOfAnUnreadableFile(t *testing.T) {
+	w := newWorld(t)
+	w.env["OPENAI_API_KEY"] = "corp-key"
+	if err := os.Mkdir(filepath.Join(w.dir, "models.yml"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	r := w.registry()
+	if err := r.Load(t.Context()); err == nil {
+		t.Fatal("a directory is no error")
+	}
+	info, _, err := r.Find("openai/gpt-4.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Open(w.Context(), info); err == nil || !strings.Contains(err.Error(), "models.yml cannot be used") {
+		t.Errorf("%v; opened %+v", err, w.opened)
 	}
 }
 
@@ -479,5 +536,64 @@ func BenchmarkRegistry_FirstDefault(b *testing.B) {
 			Factories: map[string]providers.Factory{"anthropic-messages": offline.Open, offline.API: offline.Open},
 		})
 		r.Default()
+	}
+}
+
+// What another process has changed is read when somebody asks, and not before.
+func TestRegistry_Refresh(t *testing.T) {
+	w := newWorld(t)
+	r := w.registry()
+	refresh := func(want bool) {
+		t.Helper()
+		if changed, err := r.Refresh(t.Context()); changed != want || err != nil {
+			t.Errorf("changed %t, %v; want %t", changed, err, want)
+		}
+	}
+	refresh(false) // the first time is none again
+	w.write("models.yml", "providers: {box: {api: openai-completions, baseUrl: 'http://b.example/v1', auth: none, models: [{id: m}]}}\n", 0o600)
+	if _, known := r.Lookup("box/m"); known {
+		t.Error("the file is read by itself")
+	}
+	refresh(true)
+	refresh(false)
+	if m, known := r.Lookup("box/m"); !known || m.ID != "m" {
+		t.Errorf("box/m is %+v", m)
+	}
+	for _, ref := range []string{"box", "m", "box/m:high", "ox/m", "box/", ""} {
+		if m, known := r.Lookup(ref); known {
+			t.Errorf("%q is %s", ref, m.Ref())
+		}
+	}
+	w.write("auth.json", `{"openai":{"type":"api_key","key":"k"}}`, 0o600)
+	refresh(true)
+	if r.CredentialSource("openai") != "auth.json" {
+		t.Errorf("the key comes from %q", r.CredentialSource("openai"))
+	}
+	if err := os.Remove(filepath.Join(w.dir, "models.yml")); err != nil {
+		t.Fatal(err)
+	}
+	refresh(true)
+	w.write("models.yml", "providers: [", 0o600)
+	if changed, err := r.Refresh(t.Context()); !changed || err == nil {
+		t.Errorf("a broken file: %t, %v", changed, err)
+	}
+	if changed, err := r.Refresh(t.Context()); changed || err == nil {
+		t.Errorf("a file that stays broken: %t, %v", changed, err)
+	}
+}
+
+// What stands before a slash is a provider, or a maker, and not some letters that another's name has too.
+func TestRegistry_FindOfAProvider(t *testing.T) {
+	w := newWorld(t)
+	w.env["OPENAI_API_KEY"], w.env["ANTHROPIC_API_KEY"] = "k", "k"
+	w.write("models.yml", "providers: {gate: {api: openai-completions, baseUrl: 'http://b.example/v1', auth: none, models: [{id: acme/large-2}]}}\n", 0o600)
+	r := w.registry()
+	for ref, want := range map[string]string{
+		"anthropic/opus 5.5": "anthropic/claude-opus-5-5", "OpenAI/6.2-sol": "openai/gpt-6.2-sol", "gate/large": "gate/acme/large-2", "acme/large": "gate/acme/large-2",
+		"p/m": "", "ai/gpt": "", "open/gpt-6": "", "gone/claude-opus-5-5": "",
+	} {
+		if m, _, err := r.Find(ref); m.Ref() != want && (want != "" || err == nil) {
+			t.Errorf("%s is %s, %v; want %q", ref, m.Ref(), err, want)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package providers
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -50,11 +51,13 @@ type apiType struct {
 // apiTypes are the known ones. Of two APIs with the same word the first that the registry speaks serves.
 var apiTypes = [...]apiType{
 	{"anthropic", "anthropic-messages", "https://api.anthropic.com"},
-	{"openai", "openai-responses", "https://api.openai.com/v1"},
+	// More servers speak this one of the two. A model that has the other one keeps it.
 	{"openai", "openai-completions", "https://api.openai.com/v1"},
+	{"openai", "openai-responses", "https://api.openai.com/v1"},
 	{"azure", "azure-openai-responses", ""},
 	{"vertex", "google-vertex", ""},
-	{"bedrock", "bedrock-converse-stream", ""},
+	{"vertex", "anthropic-messages-vertex", ""},
+	{"bedrock", "anthropic-messages-bedrock", ""},
 }
 
 func typeOfAPI(api string) apiType {
@@ -139,8 +142,10 @@ func (r *Registry) baseURLLocked(id string, t apiType) string {
 	if to := r.routes[id]; to != nil {
 		return to.baseURL
 	}
-	if a := r.access[id]; a != nil && a.baseURL != "" {
-		return a.baseURL
+	if a := r.access[id]; a != nil {
+		if url := r.addressLocked(a, id); url != "" {
+			return url
+		}
 	}
 	return t.baseURL
 }
@@ -178,8 +183,8 @@ func (r *Registry) SetProvider(id, apiType, baseURL string, headers map[string]s
 	}
 	to := &route{word: apiType, api: r.apiOf(apiType), baseURL: baseURL, headers: maps.Clone(headers)}
 	configured := typeOfAPI(r.models[first].API).baseURL
-	if a := r.access[id]; a != nil && a.baseURL != "" {
-		configured = a.baseURL
+	if a := r.access[id]; a != nil {
+		configured = cmp.Or(r.addressLocked(a, id), configured)
 	}
 	to.ownKeys = !to.authorized() && sameOrigin(configured, baseURL)
 	r.routes[id] = to
@@ -265,8 +270,8 @@ func (r *Registry) DisableProvider(id string) error {
 	if r.requiredLocked(id) {
 		return fmt.Errorf("%s: %w", id, ErrRequiredProvider)
 	}
-	if !slices.Contains(r.providerIDsLocked(), id) {
-		return nil
+	if r.access[id] == nil {
+		return nil // and a provider without models may yet tell some
 	}
 	r.disabled[id] = true
 	delete(r.routes, id)

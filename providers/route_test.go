@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -50,12 +51,38 @@ func TestProviders(t *testing.T) {
 		{ID: "local", Supported: both, Current: &providers.ProviderRoute{APIType: "openai", BaseURL: "http://127.0.0.1:1234/v1"}},
 		{ID: "offline", Supported: []string{}, Required: true, Current: &providers.ProviderRoute{APIType: "_offline"}},
 	}
-	if diff := cmp.Diff(want, w.registry().Providers()); diff != "" {
+	ours := []string{"anthropic", "openai", "gateway", "local", "offline"}
+	got := slices.DeleteFunc(w.registry().Providers(), func(p providers.ProviderState) bool { return !slices.Contains(ours, p.ID) })
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("providers (-want +got):\n%s", diff)
 	}
 	onlyOne := w.registry(func(o *providers.RegistryOptions) { delete(o.Factories, "anthropic-messages") })
 	if got := state(t, onlyOne, "openai").Supported; !cmp.Equal(got, []string{"openai"}) {
 		t.Errorf("supported = %q", got)
+	}
+}
+
+// The words for clouds stand for the APIs that are spoken there. A model of one of them stays with it.
+func TestSetProvider_Clouds(t *testing.T) {
+	w := newWorld(t)
+	r := w.registry(func(o *providers.RegistryOptions) {
+		for _, api := range []string{"google-vertex", "anthropic-messages-vertex", "anthropic-messages-bedrock"} {
+			o.Factories[api] = o.Factories["openai-completions"]
+		}
+	})
+	for id, want := range map[string][2]string{
+		"google-vertex": {"vertex", "google-vertex"}, "vertex-anthropic": {"vertex", "anthropic-messages-vertex"}, "amazon-bedrock": {"bedrock", "anthropic-messages-bedrock"},
+	} {
+		if p := state(t, r, id); p.Current == nil || p.Current.APIType != want[0] || !slices.Contains(p.Supported, want[0]) {
+			t.Errorf("%+v", p)
+		}
+		if err := r.SetProvider(id, want[0], "https://gw.example", nil); err != nil {
+			t.Error(err)
+		}
+		at := slices.IndexFunc(r.Models(), func(m providers.ModelInfo) bool { return m.Provider == id })
+		if cfg := w.open(r, r.Models()[at].Ref()); cfg.Info.API != want[1] || !cfg.NoAmbient {
+			t.Errorf("%+v", cfg)
+		}
 	}
 }
 
@@ -77,7 +104,7 @@ func TestSetProvider_ReplacesTheWholeConfiguration(t *testing.T) {
 		t.Fatal(err)
 	}
 	headers["X-Route"] = "changed later"
-	want := providers.Config{BaseURL: "https://other.example/api", Headers: map[string]string{"authorization": "Bearer from-editor", "X-Route": "a"}}
+	want := providers.Config{BaseURL: "https://other.example/api", NoAmbient: true, Headers: map[string]string{"authorization": "Bearer from-editor", "X-Route": "a"}}
 	for _, ref := range []string{"gateway/one", "gateway/two"} {
 		cfg := w.open(r, ref)
 		if cfg.Info.API != "openai-completions" {
@@ -90,7 +117,7 @@ func TestSetProvider_ReplacesTheWholeConfiguration(t *testing.T) {
 	}
 	// A session holds the description from before.
 	before := len(w.opened)
-	if m, err := r.Open(stale); err != nil || m.Info().API != "openai-completions" || len(w.opened) != before {
+	if m, err := r.Open(t.Context(), stale); err != nil || m.Info().API != "openai-completions" || len(w.opened) != before {
 		t.Errorf("%v, %v", m, err)
 	}
 	if source := r.CredentialSource("gateway"); source != "editor" {
@@ -153,8 +180,8 @@ func TestSetProvider_Keys(t *testing.T) {
 	}
 	w := newWorld(t) // no key at all
 	r := w.registry()
-	if err := r.SetProvider("openai", "openai", "https://api.openai.com/v1", nil); err != nil || r.HasCredentials("openai") {
-		t.Errorf("%v, has credentials: %t", err, r.HasCredentials("openai"))
+	if err := r.SetProvider("openai", "openai", "https://api.openai.com/v1", nil); err != nil || r.CredentialSource("openai") != "" {
+		t.Errorf("%v, has credentials: %t", err, r.CredentialSource("openai") != "")
 	}
 }
 
@@ -216,7 +243,7 @@ func TestDisableProvider(t *testing.T) {
 	if _, _, err := r.Find("anthropic/claude-opus-5-5"); err == nil {
 		t.Error("it is still found")
 	}
-	if _, err := r.Open(info); err == nil || !strings.Contains(err.Error(), "disabled") {
+	if _, err := r.Open(t.Context(), info); err == nil || !strings.Contains(err.Error(), "disabled") {
 		t.Errorf("opening it: %v", err)
 	}
 	if p := state(t, r, "anthropic"); p.Current != nil || p.Required {
@@ -287,11 +314,11 @@ func TestLogout(t *testing.T) {
 	if got := strings.TrimSpace(string(data)); err != nil || got != `{"x":{"type":"oauth","refresh":"r"}}` {
 		t.Errorf("auth.json = %s, %v", got, err)
 	}
-	if r.HasCredentials("anthropic") || !r.HasCredentials("openai") {
+	if r.CredentialSource("anthropic") != "" || r.CredentialSource("openai") == "" {
 		t.Error("the wrong keys were forgotten")
 	}
 	info, _, _ := r.Find("claude-opus-5-5")
-	if _, err := r.Open(info); err == nil {
+	if _, err := r.Open(t.Context(), info); err == nil {
 		t.Error("the model that is open keeps the key")
 	}
 	if err := r.Logout(); err != nil {

@@ -6,18 +6,24 @@ import (
 
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/providers/internal/cloud"
+	"github.com/gajae-code/gjc/providers/internal/dialect"
 	"github.com/gajae-code/gjc/providers/internal/wire"
 )
 
 // event is the union of the stream's events, flat, with the members that are used.
 type event struct {
-	Type         string    `json:"type"`
-	Index        int       `json:"index"`
-	Delta        delta     `json:"delta"`
-	ContentBlock block     `json:"content_block"`
-	Message      start     `json:"message"`
-	Usage        usage     `json:"usage"`
-	Error        jsonx.Raw `json:"error"`
+	Type         string                `json:"type"`
+	Index        dialect.Number        `json:"index"`
+	Delta        delta                 `json:"delta"`
+	ContentBlock block                 `json:"content_block"`
+	Message      start                 `json:"message"`
+	Usage        dialect.Object[usage] `json:"usage"`
+	Error        jsonx.Raw             `json:"error"`
+
+	// What a message has that comes whole, from a server that does not stream.
+	Content    []block `json:"content"`
+	StopReason string  `json:"stop_reason"`
 }
 
 type delta struct {
@@ -27,44 +33,54 @@ type delta struct {
 	PartialJSON string `json:"partial_json"`
 	Signature   string `json:"signature"`
 	StopReason  string `json:"stop_reason"`
+	StopDetails struct {
+		Explanation string `json:"explanation"`
+	} `json:"stop_details"`
 }
 
 type block struct {
-	Type      string    `json:"type"`
-	ID        string    `json:"id"`
-	Name      string    `json:"name"`
-	Text      string    `json:"text"`
-	Thinking  string    `json:"thinking"`
-	Signature string    `json:"signature"`
-	Data      string    `json:"data"`
-	Input     jsonx.Raw `json:"input"`
+	Type      string     `json:"type"`
+	ID        dialect.ID `json:"id"`
+	Name      string     `json:"name"`
+	Text      string     `json:"text"`
+	Thinking  string     `json:"thinking"`
+	Signature string     `json:"signature"`
+	Data      string     `json:"data"`
+	Input     jsonx.Raw  `json:"input"`
 }
 
 type start struct {
-	Usage usage `json:"usage"`
+	Usage dialect.Object[usage] `json:"usage"`
 }
 
-// usage has pointers because later events leave out what earlier ones told.
+// usage is what one event tells: later ones leave out what earlier ones told.
 type usage struct {
-	Input      *int `json:"input_tokens"`
-	Output     *int `json:"output_tokens"`
-	CacheRead  *int `json:"cache_read_input_tokens"`
-	CacheWrite *int `json:"cache_creation_input_tokens"`
-	Details    *struct {
-		Thinking int `json:"thinking_tokens"`
-	} `json:"output_tokens_details"`
+	Input      dialect.Number               `json:"input_tokens"`
+	Output     dialect.Number               `json:"output_tokens"`
+	CacheRead  dialect.Number               `json:"cache_read_input_tokens"`
+	CacheWrite dialect.Number               `json:"cache_creation_input_tokens"`
+	Details    dialect.Object[usageDetails] `json:"output_tokens_details"`
+}
+
+type usageDetails struct {
+	Thinking dialect.Number `json:"thinking_tokens"`
 }
 
 // answer is one response being read.
 type answer struct {
 	model  *Model
+	req    *providers.Request
 	stream *wire.Stream
 	yield  func(providers.Event, error) bool
 
+	ev    event // its memory is used again for every event
 	build providers.Builder
 	// open is what the content blocks under way are, by index.
-	open  map[int]openBlock
+	open map[int]openBlock
+	// calls are the ids of the calls so far.
+	calls []string
 	usage providers.Usage
+	told  dialect.UsageTeller
 	stop  string
 }
 
@@ -83,6 +99,8 @@ func (a *answer) run() {
 		ev, err := a.stream.Next()
 		if errors.Is(err, io.EOF) {
 			err = a.stream.CutOff()
+		} else if broken, ok := errors.AsType[*cloud.FrameError](err); ok {
+			err = a.stream.BadEvent(broken)
 		}
 		if err != nil {
 			a.yield(nil, err)
@@ -104,28 +122,39 @@ func (a *answer) event(raw wire.Event) (more bool, err error) {
 	if raw.Name == "ping" {
 		return true, nil
 	}
-	var ev event
-	if err := jsonx.Unmarshal(raw.Data, &ev); err != nil {
+	a.ev = event{}
+	ev := &a.ev
+	if err := jsonx.Unmarshal(raw.Data, ev); err != nil {
 		return false, a.stream.BadEvent(err)
 	}
 	switch ev.Type {
 	case "content_block_delta":
-		return a.delta(&ev), nil
+		return a.delta(ev), nil
 	case "content_block_start":
-		return a.start(&ev), nil
+		return a.start(ev), nil
 	case "content_block_stop":
-		return a.blockEnd(ev.Index), nil
+		return a.blockEnd(ev.Index.Value), nil
 	case "message_start":
-		a.count(&ev.Message.Usage)
+		a.count(&ev.Message.Usage.Value)
+		return a.told.Tell(a.usage, a.yield), nil
 	case "message_delta":
-		a.count(&ev.Usage)
+		a.count(&ev.Usage.Value)
 		if ev.Delta.StopReason != "" {
 			a.stop = ev.Delta.StopReason
+		}
+		if !a.told.Tell(a.usage, a.yield) {
+			return false, nil
+		}
+		if why := ev.Delta.StopDetails.Explanation; why != "" && a.stop == "refusal" {
+			a.build.Break()
+			return a.send(providers.TextDelta{Text: why}), nil
 		}
 	case "message_stop":
 		a.stream.End()
 		a.done()
 		return false, nil
+	case "message":
+		return false, a.whole(ev)
 	case "error":
 		return false, a.stream.EventError(ev.Error)
 	case "":
@@ -137,6 +166,27 @@ func (a *answer) event(raw wire.Event) (more bool, err error) {
 	return true, nil // newer events are none of our business
 }
 
+// whole takes in a message that comes as one event.
+func (a *answer) whole(ev *event) error {
+	if dialect.IsError(ev.Error, true) {
+		return a.stream.EventError(ev.Error)
+	}
+	a.count(&ev.Usage.Value)
+	a.stop = ev.StopReason
+	if !a.told.Tell(a.usage, a.yield) {
+		return nil
+	}
+	for i := range ev.Content {
+		part := event{Index: dialect.Number{Value: i}, ContentBlock: ev.Content[i]}
+		if !a.start(&part) || !a.blockEnd(i) {
+			return nil
+		}
+	}
+	a.stream.End()
+	a.done()
+	return nil
+}
+
 func (a *answer) send(ev providers.Event) bool {
 	a.build.Add(ev)
 	return a.yield(ev, nil)
@@ -144,7 +194,13 @@ func (a *answer) send(ev providers.Event) bool {
 
 func (a *answer) start(ev *event) bool {
 	b := &ev.ContentBlock
-	a.open[ev.Index] = openBlock{kind: b.Type, id: b.ID, whole: b.Input}
+	id := string(b.ID)
+	if b.Type == "tool_use" {
+		// Anthropic's own ids are never the same; those of servers that copy its API can be.
+		id = dialect.UniqueID(a.req, id, "", a.calls)
+		a.calls = append(a.calls, id)
+	}
+	a.open[ev.Index.Value] = openBlock{kind: b.Type, id: id, whole: b.Input}
 	switch b.Type {
 	case "text":
 		a.build.Break()
@@ -160,7 +216,7 @@ func (a *answer) start(ev *event) bool {
 	case "redacted_thinking":
 		a.build.Redacted(b.Data)
 	case "tool_use":
-		return a.send(providers.ToolCallStart{ID: b.ID, Name: b.Name})
+		return a.send(providers.ToolCallStart{ID: id, Name: b.Name})
 	}
 	return true
 }
@@ -175,13 +231,13 @@ func (a *answer) delta(ev *event) bool {
 	case "signature_delta":
 		a.build.SignThinking(d.Signature)
 	case "input_json_delta":
-		b := a.open[ev.Index]
+		b := a.open[ev.Index.Value]
 		if b.kind != "tool_use" || d.PartialJSON == "" {
 			return true
 		}
 		if !b.input {
 			b.input = true
-			a.open[ev.Index] = b
+			a.open[ev.Index.Value] = b
 		}
 		return a.send(providers.ToolCallDelta{ID: b.id, Input: d.PartialJSON})
 	}
@@ -199,18 +255,16 @@ func (a *answer) blockEnd(index int) bool {
 }
 
 func (a *answer) count(u *usage) {
-	set := func(to, from *int) {
-		if from != nil {
-			*to = *from
+	set := func(to *int, from dialect.Number) {
+		if from.Known {
+			*to = from.Count()
 		}
 	}
 	set(&a.usage.Input, u.Input)
 	set(&a.usage.Output, u.Output)
 	set(&a.usage.CacheRead, u.CacheRead)
 	set(&a.usage.CacheWrite, u.CacheWrite)
-	if u.Details != nil {
-		a.usage.Thinking = u.Details.Thinking
-	}
+	set(&a.usage.Thinking, u.Details.Value.Thinking)
 }
 
 func (a *answer) done() {

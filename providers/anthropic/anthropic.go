@@ -1,7 +1,12 @@
-// Package anthropic speaks Anthropic's messages API, to Anthropic and to everybody who serves it.
+// Package anthropic speaks Anthropic's messages API: to Anthropic and to everybody who serves it, to Amazon Bedrock, and to
+// Google's Vertex AI.
 //
-// Requests are built from the SDK's types and sent by the SDK's client. The events of the stream are decoded here:
-// the SDK's unions take seven times as long for an event, which is most of the time of a stream.
+// Requests are built from the SDK's types. Its client sends those to the messages API itself. Its clients for Bedrock and
+// Vertex are not used: they bring AWS's and Google's whole sign-in with them (docs/dependencies.md). The events of the stream
+// are decoded here: the SDK's unions take seven times as long for an event, which is most of the time of a stream.
+//
+// Tools are never sent as strict: the API takes only some schemas so, few of them in one request, and models keep to the
+// others as well.
 package anthropic
 
 import (
@@ -18,64 +23,105 @@ import (
 	"github.com/gajae-code/gjc/providers/internal/wire"
 )
 
-// API is the wire format's name in [providers.ModelInfo].
-const API = "anthropic-messages"
+// The wire formats' names in [providers.ModelInfo].
+const (
+	// API is the messages API itself.
+	API = "anthropic-messages"
+	// APIBedrock is the same at Amazon Bedrock.
+	APIBedrock = "anthropic-messages-bedrock"
+	// APIVertex is the same at Vertex AI.
+	APIVertex = "anthropic-messages-vertex"
+)
 
-const defaultBaseURL = "https://api.anthropic.com"
+const officialHost = "api.anthropic.com"
 
 // Model is one model behind the messages API.
 type Model struct {
-	cfg    providers.Config
-	client sdk.Client
+	cfg providers.Config
+	// send sends a body and returns the stream of its response.
+	send func(ctx context.Context, body []byte) (*wire.Stream, error)
+	// version, if it is not empty, stands in the body in the place of the model, which the address names; streams says that
+	// the address asks for a stream too.
+	version string
+	streams bool
+	// ttl is how long the cache keeps what a request writes; empty for the API's default.
+	ttl sdk.CacheControlEphemeralTTL
 }
 
 var _ providers.Model = (*Model)(nil)
 
 // New returns a model. It does no I/O and reads no environment.
 func New(cfg providers.Config) (*Model, error) {
-	base, err := baseURL(cfg.BaseURL)
+	base, err := baseURL(&cfg)
 	if err != nil {
 		return nil, err
 	}
-	cfg.BaseURL = base
-	if cfg.HTTPClient == nil {
-		cfg.HTTPClient = providers.NewHTTPClient()
-	}
+	cfg.BaseURL = base.String()
+	cfg.HTTPClient = wire.Guard(cfg.HTTPClient)
 	if cfg.Info.API == "" {
 		cfg.Info.API = API
 	}
+	m := &Model{cfg: cfg}
+	if cfg.CacheRetention == providers.CacheLong && base.Hostname() == officialHost {
+		m.ttl = sdk.CacheControlEphemeralTTLTTL1h // others know only the default
+	}
 	opts := []option.RequestOption{
-		option.WithBaseURL(base),
+		option.WithBaseURL(cfg.BaseURL),
 		option.WithHTTPClient(cfg.HTTPClient),
 		option.WithMaxRetries(0), // trying again is the caller's business
 		option.WithHeader("User-Agent", "gjc"),
 	}
-	if cfg.APIKey != "" {
+	switch {
+	case cfg.APIKey == "":
+	case cfg.AuthHeader:
+		opts = append(opts, option.WithAuthToken(cfg.APIKey))
+	default:
 		opts = append(opts, option.WithAPIKey(cfg.APIKey))
 	}
 	for name, value := range cfg.Headers {
 		opts = append(opts, option.WithHeader(name, value))
 	}
+	opts = append(opts, option.WithMiddleware(func(req *http.Request, next option.MiddlewareNext) (*http.Response, error) {
+		wire.TransformHeader(&m.cfg, req.Header)
+		return next(req)
+	}))
 	// Not NewClient: it reads the environment and links every service of the SDK.
-	return &Model{cfg: cfg, client: sdk.Client{Options: opts}}, nil
+	client := sdk.Client{Options: opts}
+	m.send = func(ctx context.Context, body []byte) (*wire.Stream, error) {
+		return wire.Open(ctx, &m.cfg, func(ctx context.Context, res **http.Response) error {
+			// The SDK would read the body of an error for as long as it comes; Open reads so much as is of use.
+			var failed *http.Response
+			keep := func(req *http.Request, next option.MiddlewareNext) (*http.Response, error) {
+				got, err := next(req)
+				if err != nil || got.StatusCode < http.StatusBadRequest {
+					return got, err
+				}
+				failed = got
+				bare := *got
+				bare.Body = http.NoBody
+				return &bare, nil
+			}
+			err := client.Post(ctx, "v1/messages", body, res, option.WithHeader("Accept", "text/event-stream"), option.WithMiddleware(keep))
+			if failed != nil {
+				*res = failed
+			}
+			return err
+		})
+	}
+	return m, nil
 }
 
 // Open is the package's [providers.Factory].
 func Open(cfg providers.Config) (providers.Model, error) { return New(cfg) }
 
-func baseURL(s string) (string, error) {
-	if s == "" {
-		return defaultBaseURL + "/", nil
-	}
-	u, err := url.Parse(s)
-	if err != nil || u.Host == "" {
-		return "", &providers.Error{
-			Kind: providers.KindInvalid, Provider: "anthropic", Message: "the base URL is not a URL: " + s, Err: err,
-		}
+func baseURL(cfg *providers.Config) (*url.URL, error) {
+	u, err := wire.BaseURL(cfg, "https://"+officialHost)
+	if err != nil {
+		return nil, err
 	}
 	// The SDK adds v1/messages; people write the address with and without v1.
 	u.Path = strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/v1") + "/"
-	return u.String(), nil
+	return u, nil
 }
 
 // Info describes the model.
@@ -89,15 +135,13 @@ func (m *Model) Stream(ctx context.Context, req *providers.Request) iter.Seq2[pr
 			yield(nil, wire.Errorf(&m.cfg, providers.KindInvalid, "encoding the request: %v", err))
 			return
 		}
-		s, err := wire.Open(ctx, &m.cfg, func(ctx context.Context, res **http.Response) error {
-			return m.client.Post(ctx, "v1/messages", body, res, option.WithHeader("Accept", "text/event-stream"))
-		})
+		s, err := m.send(ctx, body)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
 		defer s.Close()
-		a := &answer{model: m, stream: s, yield: yield}
+		a := &answer{model: m, req: req, stream: s, yield: yield}
 		a.run()
 	}
 }

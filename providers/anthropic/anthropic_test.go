@@ -1,6 +1,7 @@
 package anthropic_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -9,10 +10,40 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/providers/anthropic"
+	"github.com/gajae-code/gjc/providers/internal/dialect"
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-var target = providertest.Target{Open: anthropic.Open, URL: (*providertest.Server).AnthropicURL, Signature: "sig"}
+var target = providertest.Target{Open: anthropic.Open, Format: providertest.AnthropicMessages(), Signature: "sig"}
+
+var bedrockTarget = providertest.Target{
+	Open: anthropic.Bedrock{}.Open, Format: providertest.AnthropicBedrock(), Signature: "sig",
+}
+
+var vertexTarget = providertest.Target{
+	Open:   anthropic.Vertex{Getenv: env("GOOGLE_CLOUD_PROJECT", "p1", "GOOGLE_CLOUD_LOCATION", "us-east5")}.Open,
+	Format: providertest.AnthropicVertex(), Signature: "sig",
+}
+
+// env is an environment of names and values.
+func env(pairs ...string) func(string) string {
+	return func(name string) string {
+		for i := 0; i < len(pairs); i += 2 {
+			if pairs[i] == name {
+				return pairs[i+1]
+			}
+		}
+		return ""
+	}
+}
+
+func TestBedrock_Suite(t *testing.T) { providertest.Suite(t, bedrockTarget) }
+
+func TestVertex_Suite(t *testing.T) { providertest.Suite(t, vertexTarget) }
+
+func TestBedrock_Allocations(t *testing.T) { providertest.AllocBudget(t, bedrockTarget, 45) }
+
+func BenchmarkBedrock(b *testing.B) { providertest.Bench(b, bedrockTarget) }
 
 func TestSuite(t *testing.T) { providertest.Suite(t, target) }
 
@@ -116,11 +147,11 @@ func TestModel_Request(t *testing.T) {
 		"system":     `[{"text":"sys",` + mark + `,"type":"text"}]`,
 		"tools": `[{"input_schema":{"type":"object"},"name":"a","description":"The tool a."},` +
 			`{"input_schema":{"type":"object","z":1,"properties":{"y":{},"b":{}}},"name":"b",` + mark + `}]`,
-		"messages": `[{"content":[{"text":"hi",` + mark + `,"type":"text"}],"role":"user"},` +
-			`{"content":[{"signature":"s","thinking":"hm","type":"thinking"},{"data":"blob","type":"redacted_thinking"},` +
-			`{"text":"ok","type":"text"},{"id":"call_1","input":{"q":1},"name":"a","type":"tool_use"}],"role":"assistant"},` +
-			`{"content":[{"tool_use_id":"call_1","is_error":true,"content":[{"text":"out","type":"text"}],"type":"tool_result"},` +
-			`{"text":"hurry","type":"text"},{"text":"go on",` + mark + `,"type":"text"}],"role":"user"}]`,
+		"messages": `[{"role":"user","content":[{"type":"text",` + mark + `,"text":"hi"}]},` +
+			`{"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"s"},{"type":"redacted_thinking","data":"blob"},` +
+			`{"type":"text","text":"ok"},{"type":"tool_use","id":"` + dialect.ToolID("call|1", 64) + `","input":{"q": 1},"name":"a"}]},` +
+			`{"role":"user","content":[{"type":"tool_result","tool_use_id":"` + dialect.ToolID("call|1", 64) + `","is_error":true,"content":[{"type":"text","text":"out"}]},` +
+			`{"type":"text","text":"hurry"},{"type":"text",` + mark + `,"text":"go on"}]}]`,
 	} {
 		if diff := cmp.Diff(want, string(got[member])); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", member, diff)
@@ -262,5 +293,34 @@ func TestModel_StopReasons(t *testing.T) {
 func TestNew_BaseURL(t *testing.T) {
 	if _, err := anthropic.New(providers.Config{BaseURL: "no url"}); err == nil {
 		t.Error("a base URL without a host is taken")
+	}
+}
+
+// A message may come whole, from a server that does not stream, whatever it says of its type.
+func TestModel_WholeMessage(t *testing.T) {
+	const message = `{
+  "id": "msg_1", "type": "message", "role": "assistant", "model": "claude",
+  "content": [{"type": "thinking", "thinking": "hm", "signature": "s"}, {"type": "text", "text": "I look."},
+    {"type": "tool_use", "id": "t1", "name": "read", "input": {"path": "a"}}, {"type": "tool_use", "id": "t2", "name": "list", "input": {}}],
+  "stop_reason": "tool_use", "usage": {"input_tokens": 3, "output_tokens": 4}
+}`
+	for _, kind := range []string{"application/json", "text/event-stream", ""} {
+		_, m := fake(t, providers.ModelInfo{}, providertest.Step{providertest.Status(200, message, map[string]string{"Content-Type": kind})})
+		msg, _ := run(t, m, hello())
+		want := []providers.Part{
+			providers.Thinking{Text: "hm", Signature: "s"},
+			providers.Text{Text: "I look."},
+			providers.ToolCall{ID: "t1", Name: "read", Input: jsonx.Raw(`{"path": "a"}`)},
+			providers.ToolCall{ID: "t2", Name: "list", Input: jsonx.Raw(`{}`)},
+		}
+		if diff := cmp.Diff(want, msg.Parts); diff != "" || msg.StopReason != providers.StopTools || msg.Usage != (providers.Usage{Input: 3, Output: 4}) {
+			t.Errorf("%q: %s %+v (-want +got):\n%s", kind, msg.StopReason, msg.Usage, diff)
+		}
+	}
+	_, m := fake(t, providers.ModelInfo{}, providertest.Step{providertest.Status(200, `{"type":"error","error":{"type":"overloaded_error","message":"busy"}}`, nil)})
+	for _, err := range m.Stream(t.Context(), hello()) {
+		if e, ok := errors.AsType[*providers.Error](err); !ok || e.Kind != providers.KindOverloaded {
+			t.Errorf("err = %v", err)
+		}
 	}
 }

@@ -1,16 +1,15 @@
 package anthropic
 
 import (
-	"bytes"
-	"encoding/base64"
 	"encoding/json"
-	"strings"
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
 	"github.com/anthropics/anthropic-sdk-go/packages/param"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/providers/internal/dialect"
+	"github.com/gajae-code/gjc/providers/internal/wire"
 )
 
 // defaultMaxTokens is the cap of an answer where neither the request nor the model's description has one: the API
@@ -20,20 +19,70 @@ const defaultMaxTokens = 32_000
 // encode writes the body of a request. What two requests have in common at their start is the same byte for byte,
 // cache breakpoints aside, so that the provider's prompt cache holds.
 func (m *Model) encode(req *providers.Request) ([]byte, error) {
-	p := sdk.MessageNewParams{Model: m.cfg.Info.ID, MaxTokens: int64(m.maxTokens(req))}
+	p := sdk.MessageNewParams{Model: m.cfg.Model(), MaxTokens: int64(m.maxTokens(req))}
 	if req.System != "" {
-		p.System = []sdk.TextBlockParam{{Text: req.System, CacheControl: sdk.NewCacheControlEphemeralParam()}}
+		p.System = []sdk.TextBlockParam{{Text: req.System}}
+		m.mark(&p.System[0].CacheControl)
 	}
 	for i := range req.Tools {
-		p.Tools = append(p.Tools, tool(&req.Tools[i], i == len(req.Tools)-1))
+		p.Tools = append(p.Tools, tool(&req.Tools[i]))
 	}
-	p.Messages = m.messages(req.Messages)
-	m.think(req, &p)
-	body, err := p.MarshalJSON()
+	if n := len(p.Tools); n > 0 {
+		m.mark(&p.Tools[n-1].OfTool.CacheControl)
+	}
+	m.force(req, &p)
+	head, err := p.MarshalJSON()
 	if err != nil {
 		return nil, err
 	}
-	return append([]byte(`{"stream":true,`), bytes.TrimPrefix(body, []byte("{"))...), nil
+	return wire.ExtraBody(&m.cfg, m.body(head, req.Messages)), nil
+}
+
+// body puts the conversation behind the head, which is all the rest of a request, and in front of it what the API wants to
+// know. The SDK's types take ten times as long for a conversation.
+func (m *Model) body(head []byte, messages []providers.Message) []byte {
+	start := `{"stream":true`
+	if m.version != "" {
+		start = `{"anthropic_version":"` + m.version + `"`
+		if m.streams {
+			start += `,"stream":true`
+		}
+	}
+	out := append(make([]byte, 0, len(head)+guess(messages)), start...)
+	for name, value := range jsonx.Members(head) {
+		if name == "messages" || name == "model" && m.version != "" {
+			continue
+		}
+		out = append(append(jsonx.AppendString(append(out, ','), name), ':'), value...)
+	}
+	out = append(out, `,"messages":`...)
+	return append(m.appendMessages(out, messages), '}')
+}
+
+// mark makes a cache breakpoint.
+func (m *Model) mark(cc *sdk.CacheControlEphemeralParam) {
+	if m.cfg.CacheRetention != providers.CacheNone {
+		*cc = sdk.NewCacheControlEphemeralParam()
+		cc.TTL = m.ttl
+	}
+}
+
+// force sets the reasoning, and the tool that the answer has to call. The API refuses both together: a model that can leave
+// its reasoning does, and one that cannot chooses its tool itself.
+func (m *Model) force(req *providers.Request, p *sdk.MessageNewParams) {
+	if can := m.cfg.Compat.SupportsToolChoice; req.ForceTool == "" || can != nil && !*can {
+		m.think(req, p)
+		return
+	}
+	calm := *req
+	calm.Thinking = providers.ThinkingOff
+	m.think(&calm, p)
+	if p.Thinking.OfAdaptive == nil && p.Thinking.OfBetweenTools == nil && p.Thinking.OfEnabled == nil {
+		p.ToolChoice = sdk.ToolChoiceParamOfTool(req.ForceTool)
+		return
+	}
+	p.Thinking, p.OutputConfig = sdk.ThinkingConfigParamUnion{}, sdk.OutputConfigParam{}
+	m.think(req, p)
 }
 
 func (m *Model) maxTokens(req *providers.Request) int {
@@ -49,7 +98,7 @@ func (m *Model) maxTokens(req *providers.Request) int {
 	return defaultMaxTokens
 }
 
-func tool(t *providers.Tool, last bool) sdk.ToolUnionParam {
+func tool(t *providers.Tool) sdk.ToolUnionParam {
 	schema := t.Schema
 	if jsonx.IsNull(schema) {
 		schema = jsonx.Raw(`{"type":"object"}`)
@@ -59,9 +108,6 @@ func tool(t *providers.Tool, last bool) sdk.ToolUnionParam {
 	}
 	if t.Description != "" {
 		p.Description = sdk.String(t.Description)
-	}
-	if last {
-		p.CacheControl = sdk.NewCacheControlEphemeralParam()
 	}
 	return sdk.ToolUnionParam{OfTool: p}
 }
@@ -132,177 +178,8 @@ func (m *Model) mayThink(messages []providers.Message) bool {
 				continue
 			}
 			t, ok := msg.Parts[0].(providers.Thinking)
-			return ok && t.Signature != "" && m.own(msg)
+			return ok && t.Signature != "" && dialect.Own(&m.cfg.Info, msg)
 		}
 	}
 	return true
 }
-
-// own reports whether this model wrote msg. Only then does the API take its signatures back.
-func (m *Model) own(msg *providers.Message) bool {
-	return msg.Provider == m.cfg.Info.Provider && msg.Model == m.cfg.Info.ID
-}
-
-// messages maps the conversation. What the user and the tools say between two answers is one message; the results
-// come first in it.
-func (m *Model) messages(list []providers.Message) []sdk.MessageParam {
-	var out []sdk.MessageParam
-	var results, said []sdk.ContentBlockParamUnion
-	flush := func() {
-		if blocks := append(results, said...); len(blocks) > 0 {
-			out = append(out, sdk.NewUserMessage(blocks...))
-		}
-		results, said = nil, nil
-	}
-	for i := range list {
-		switch msg := &list[i]; msg.Role {
-		case providers.RoleUser:
-			said = append(said, m.userBlocks(msg)...)
-		case providers.RoleTool:
-			results = append(results, m.result(msg))
-		case providers.RoleAssistant:
-			blocks := m.assistantBlocks(msg)
-			if len(blocks) == 0 {
-				continue
-			}
-			flush()
-			out = append(out, sdk.NewAssistantMessage(blocks...))
-		}
-	}
-	flush()
-	mark(out)
-	return out
-}
-
-// mark sets the cache breakpoints of the conversation: at the end of the last two messages of the user, so that the
-// next request finds what this one has written. With the tools and the system prompt these are the four that the
-// API allows.
-func mark(messages []sdk.MessageParam) {
-	left := 2
-	for i := len(messages) - 1; i >= 0 && left > 0; i-- {
-		if messages[i].Role != sdk.MessageParamRoleUser {
-			continue
-		}
-		blocks := messages[i].Content
-		if cc := blocks[len(blocks)-1].GetCacheControl(); cc != nil {
-			*cc = sdk.NewCacheControlEphemeralParam()
-			left--
-		}
-	}
-}
-
-func (m *Model) userBlocks(msg *providers.Message) []sdk.ContentBlockParamUnion {
-	var blocks []sdk.ContentBlockParamUnion
-	for _, part := range msg.Parts {
-		switch part := part.(type) {
-		case providers.Text:
-			if !blank(part.Text) {
-				blocks = append(blocks, sdk.NewTextBlock(part.Text))
-			}
-		case providers.Image:
-			if source, ok := m.image(part); ok {
-				blocks = append(blocks, sdk.NewImageBlock(source))
-			} else {
-				blocks = append(blocks, sdk.NewTextBlock(imageOmitted))
-			}
-		}
-	}
-	return blocks
-}
-
-const imageOmitted = "[an image was here; this model takes no images of its kind]"
-
-func (m *Model) image(img providers.Image) (sdk.Base64ImageSourceParam, bool) {
-	kind := sdk.Base64ImageSourceMediaType(img.MIMEType)
-	switch kind {
-	case sdk.Base64ImageSourceMediaTypeImagePNG, sdk.Base64ImageSourceMediaTypeImageJPEG,
-		sdk.Base64ImageSourceMediaTypeImageGIF, sdk.Base64ImageSourceMediaTypeImageWebP:
-	default:
-		return sdk.Base64ImageSourceParam{}, false
-	}
-	data := base64.StdEncoding.EncodeToString(img.Data)
-	return sdk.Base64ImageSourceParam{MediaType: kind, Data: data}, m.cfg.Info.Images && len(img.Data) > 0
-}
-
-func (m *Model) result(msg *providers.Message) sdk.ContentBlockParamUnion {
-	r := sdk.ToolResultBlockParam{ToolUseID: toolID(msg.ToolCallID)}
-	if msg.IsError {
-		r.IsError = sdk.Bool(true)
-	}
-	for _, part := range msg.Parts {
-		switch part := part.(type) {
-		case providers.Text:
-			if !blank(part.Text) {
-				r.Content = append(r.Content, resultText(part.Text))
-			}
-		case providers.Image:
-			if source, ok := m.image(part); ok {
-				r.Content = append(r.Content, sdk.ToolResultBlockParamContentUnion{
-					OfImage: &sdk.ImageBlockParam{Source: sdk.ImageBlockParamSourceUnion{OfBase64: &source}},
-				})
-			} else {
-				r.Content = append(r.Content, resultText(imageOmitted))
-			}
-		}
-	}
-	if msg.IsError && len(r.Content) == 0 {
-		r.Content = append(r.Content, resultText("The tool failed without saying why.")) // the API wants some text
-	}
-	return sdk.ContentBlockParamUnion{OfToolResult: &r}
-}
-
-func resultText(s string) sdk.ToolResultBlockParamContentUnion {
-	return sdk.ToolResultBlockParamContentUnion{OfText: &sdk.TextBlockParam{Text: s}}
-}
-
-func (m *Model) assistantBlocks(msg *providers.Message) []sdk.ContentBlockParamUnion {
-	var blocks []sdk.ContentBlockParamUnion
-	speaks := false
-	for _, part := range msg.Parts {
-		switch part := part.(type) {
-		case providers.Text:
-			if !blank(part.Text) {
-				blocks = append(blocks, sdk.NewTextBlock(part.Text))
-				speaks = true
-			}
-		case providers.Thinking:
-			switch {
-			case part.Signature == "" || !m.own(msg):
-				// Cut short, or another model's: the API refuses it.
-			case part.Redacted:
-				blocks = append(blocks, sdk.NewRedactedThinkingBlock(part.Signature))
-			default:
-				blocks = append(blocks, sdk.NewThinkingBlock(part.Signature, part.Text))
-			}
-		case providers.ToolCall:
-			blocks = append(blocks, sdk.NewToolUseBlock(toolID(part.ID), json.RawMessage(toolInput(part.Input)), part.Name))
-			speaks = true
-		}
-	}
-	if !speaks {
-		return nil // thinking alone is no message
-	}
-	return blocks
-}
-
-// toolInput returns the input of a call as the object that the API wants. A model that broke off in the middle sees
-// an empty one, and the error in the result behind it.
-func toolInput(raw jsonx.Raw) jsonx.Raw {
-	if jsonx.Valid(raw) && raw.Kind() == '{' {
-		return raw
-	}
-	return jsonx.Raw("{}")
-}
-
-// toolID puts an id that another API made into the letters that this one takes.
-func toolID(id string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '-':
-			return r
-		}
-		return '_'
-	}, id)
-}
-
-func blank(s string) bool { return strings.TrimSpace(s) == "" }

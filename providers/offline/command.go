@@ -170,6 +170,7 @@ func (a *answer) usageCommand(args string) {
 		return
 	}
 	a.input = &n
+	a.tellUsage()
 }
 
 const longestSleep = 10 * time.Minute

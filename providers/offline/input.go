@@ -1,6 +1,7 @@
 package offline
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -103,14 +104,24 @@ func askInput(multi bool) func(args string) (any, error) {
 	}
 }
 
-// taskInput gives the helper the whole text, which may hold commands for its own model, and shows the first line.
+// taskInput reads "[@AGENT] TEXT | TEXT…": a task for each text. A helper gets the whole of its text, which may hold commands for
+// its own model; the user is shown the first line.
 func taskInput(args string) (any, error) {
-	prompt := strings.TrimSpace(unescape(args))
-	if prompt == "" {
-		return nil, errUsage
+	in := object{}
+	if name, rest := cutWord(args); strings.HasPrefix(name, "@") && len(name) > 1 {
+		in["agent"], args = name[1:], rest
 	}
-	description, _, _ := strings.Cut(prompt, "\n")
-	return object{"description": description, "prompt": prompt}, nil
+	var tasks []any
+	for text := range strings.SplitSeq(args, " | ") {
+		assignment := strings.TrimSpace(unescape(text))
+		if assignment == "" {
+			return nil, errUsage
+		}
+		description, _, _ := strings.Cut(assignment, "\n")
+		tasks = append(tasks, object{"id": fmt.Sprintf("task%d", len(tasks)+1), "description": description, "assignment": assignment})
+	}
+	in["tasks"] = tasks
+	return in, nil
 }
 
 func resourceInput(args string) (any, error) {

@@ -72,6 +72,9 @@ type answer struct {
 }
 
 func (a *answer) run() {
+	if !a.tellUsage() {
+		return
+	}
 	turn := readTurn(a.req.Messages)
 	if strings.HasPrefix(turn.text, "Summarise") && strings.Contains(a.req.System, "compaction") {
 		a.say(summaryOf(a.req.Messages))
@@ -127,11 +130,21 @@ func (a *answer) done() {
 	a.ended = true
 	m := a.build.Message()
 	m.API, m.Provider, m.Model, m.StopReason = a.info.API, a.info.Provider, a.info.ID, a.stop
-	m.Usage = usage(a.req, &m)
-	if a.input != nil {
-		m.Usage.Input = *a.input
-	}
+	m.Usage = a.usage(&m)
 	a.yield(providers.Done{Message: m}, nil)
+}
+
+// tellUsage tells what the request has used. It reports whether the answer goes on.
+func (a *answer) tellUsage() bool {
+	return a.send(providers.UsageSoFar{Usage: a.usage(new(providers.Message))})
+}
+
+func (a *answer) usage(m *providers.Message) providers.Usage {
+	u := usage(a.req, m)
+	if a.input != nil {
+		u.Input = *a.input
+	}
+	return u
 }
 
 // text sends s as one delta.

@@ -75,7 +75,8 @@ func TestModel_CommandMakesToolInput(t *testing.T) {
 			`!todo [>] fix`, "todo_write",
 			`{"todos":[{"content":"fix","priority":"medium","status":"in_progress"}]}`,
 		},
-		{`!task look around\n!read a.go`, "task", `{"description":"look around","prompt":"look around\n!read a.go"}`},
+		{`!task look around\n!read a.go`, "task", `{"tasks":[{"assignment":"look around\n!read a.go","description":"look around","id":"task1"}]}`},
+		{`!task @critic look | !read b`, "task", `{"agent":"critic","tasks":[{"assignment":"look","description":"look","id":"task1"},{"assignment":"!read b","description":"!read b","id":"task2"}]}`},
 		{`!mcpres db demo://static/a b `, "mcp_read_resource", `{"server":"db","uri":"demo://static/a b"}`},
 		{`!lsp definition main.go line=12 symbol=Add`, "lsp", `{"action":"definition","file":"main.go","line":12,"symbol":"Add"}`},
 		{`!debug launch {"program":"./cmd"}`, "debug", `{"action":"launch","program":"./cmd"}`},
@@ -197,8 +198,8 @@ func TestModel_SayStreamsWords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := len(strings.Fields(strings.TrimSuffix(m.Text(), "\nDone."))); n != 5000 || len(events) != 5001 {
-		t.Errorf("%d words in %d events, want 5000 and the summary", n, len(events))
+	if n := len(strings.Fields(strings.TrimSuffix(m.Text(), "\nDone."))); n != 5000 || len(events) != 5002 {
+		t.Errorf("%d words in %d events, want 5000, the usage and the summary", n, len(events))
 	}
 }
 
@@ -255,7 +256,7 @@ func TestModel_SleepsBetweenCommands(t *testing.T) {
 		time.AfterFunc(time.Second, func() { cancel(cause) })
 		var got error
 		for ev, err := range offline.New().Stream(ctx, request("!sleep 60000\n!say never")) {
-			if ev != nil {
+			if _, usage := ev.(providers.UsageSoFar); ev != nil && !usage {
 				t.Errorf("event %v", ev)
 			}
 			got = err
@@ -268,9 +269,18 @@ func TestModel_SleepsBetweenCommands(t *testing.T) {
 
 func TestModel_Usage(t *testing.T) {
 	for text, want := range map[string]int{"!usage 150000": 150_000, "!usage 0\n!read a": 0, "!say 3": 2} {
-		m, _, err := answer(t, request(text))
+		m, events, err := answer(t, request(text))
 		if err != nil || m.Usage.Input != want || m.Usage.Output == 0 {
 			t.Errorf("%s: usage %+v, %v; want %d", text, m.Usage, err, want)
+		}
+		told := 0 // of an answer that is cut off
+		for _, ev := range events {
+			if ev, ok := ev.(providers.UsageSoFar); ok {
+				told = ev.Usage.Input
+			}
+		}
+		if told != want {
+			t.Errorf("%s: %d tokens of input were told before the end, want %d", text, told, want)
 		}
 	}
 }

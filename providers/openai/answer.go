@@ -2,27 +2,28 @@ package openai
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
-	"strconv"
 	"strings"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/providers/internal/dialect"
 	"github.com/gajae-code/gjc/providers/internal/wire"
 )
 
 // chunk is one event of the stream, with the members that are used.
 type chunk struct {
-	ID      string    `json:"id"`
-	Choices []choice  `json:"choices"`
-	Usage   *usage    `json:"usage"`
-	Error   jsonx.Raw `json:"error"`
+	ID      dialect.ID            `json:"id"`
+	Choices []choice              `json:"choices"`
+	Usage   dialect.Object[usage] `json:"usage"`
+	Error   jsonx.Raw             `json:"error"`
 }
 
 type choice struct {
-	Index int   `json:"index"`
-	Delta delta `json:"delta"`
+	Index dialect.Number `json:"index"`
+	Delta delta          `json:"delta"`
 	// Message stands where Delta should, in the answer of a server that does not stream.
 	Message      delta  `json:"message"`
 	FinishReason string `json:"finish_reason"`
@@ -33,13 +34,15 @@ type delta struct {
 	Content          jsonx.Raw  `json:"content"`
 	ReasoningContent string     `json:"reasoning_content"`
 	Reasoning        jsonx.Raw  `json:"reasoning"`
+	ReasoningText    string     `json:"reasoning_text"`
+	ReasoningDetails jsonx.Raw  `json:"reasoning_details"`
 	Refusal          string     `json:"refusal"`
 	ToolCalls        []callPart `json:"tool_calls"`
 }
 
 type callPart struct {
-	Index    *int   `json:"index"`
-	ID       string `json:"id"`
+	Index    dialect.Number `json:"index"`
+	ID       dialect.ID     `json:"id"`
 	Function struct {
 		Name string `json:"name"`
 		// Arguments is a string of JSON, or the object itself from some servers.
@@ -48,20 +51,26 @@ type callPart struct {
 }
 
 type usage struct {
-	Prompt        int `json:"prompt_tokens"`
-	Completion    int `json:"completion_tokens"`
-	CacheHit      int `json:"prompt_cache_hit_tokens"` // DeepSeek's word for cached
-	PromptDetails *struct {
-		Cached     int `json:"cached_tokens"`
-		CacheWrite int `json:"cache_write_tokens"`
-	} `json:"prompt_tokens_details"`
-	CompletionDetails *struct {
-		Reasoning int `json:"reasoning_tokens"`
-	} `json:"completion_tokens_details"`
+	Prompt            dialect.Number                `json:"prompt_tokens"`
+	Completion        dialect.Number                `json:"completion_tokens"`
+	CacheHit          dialect.Number                `json:"prompt_cache_hit_tokens"` // DeepSeek's word for cached
+	PromptDetails     dialect.Object[inputDetails]  `json:"prompt_tokens_details"`
+	CompletionDetails dialect.Object[outputDetails] `json:"completion_tokens_details"`
+}
+
+// inputDetails and outputDetails say which part of the tokens is special.
+type inputDetails struct {
+	Cached     dialect.Number `json:"cached_tokens"`
+	CacheWrite dialect.Number `json:"cache_write_tokens"`
+}
+
+type outputDetails struct {
+	Reasoning dialect.Number `json:"reasoning_tokens"`
 }
 
 // answer is one response being read.
 type answer struct {
+	ctx    context.Context // of the caller, whose end ends an event of many parts too
 	model  *Model
 	stream *wire.Stream
 	yield  func(providers.Event, error) bool
@@ -70,10 +79,12 @@ type answer struct {
 	build   providers.Builder
 	calls   []*call
 	usage   providers.Usage
+	told    dialect.UsageTeller
 	finish  string
 	refused bool
 	said    bool   // anything at all
 	member  string // that holds the reasoning
+	details []reasoningDetail
 	name    string // of the response
 }
 
@@ -91,7 +102,7 @@ func (a *answer) run() {
 	for {
 		ev, err := a.stream.Next()
 		if errors.Is(err, io.EOF) {
-			if a.finish == "" {
+			if a.finish == "" && !(a.said && a.stream.Whole()) {
 				err = a.stream.CutOff()
 			} else {
 				a.done()
@@ -124,25 +135,34 @@ func (a *answer) run() {
 
 // chunk takes in one event. It reports whether to read on.
 func (a *answer) chunk(ev wire.Event) (more bool, err error) {
+	if text, ok := plainContent(ev.Data); ok {
+		if text == "" { // as in the first chunk of most
+			return a.told.Tell(a.usage, a.yield), nil
+		}
+		return a.send(providers.TextDelta{Text: text}), nil
+	}
 	var c chunk
 	if err := jsonx.Unmarshal(ev.Data, &c); err != nil {
 		return false, a.stream.BadEvent(err)
 	}
-	if !jsonx.IsNull(c.Error) {
+	if dialect.IsError(c.Error, c.Choices != nil || c.Usage.Known) {
 		return false, a.stream.EventError(c.Error)
 	}
 	if ev.Name == "error" {
 		return false, a.stream.EventError(bytes.Clone(ev.Data))
 	}
 	if c.ID != "" {
-		a.name = c.ID
+		a.name = string(c.ID)
 	}
-	if c.Usage != nil {
-		a.count(c.Usage)
+	if c.Usage.Known {
+		a.count(&c.Usage.Value)
+	}
+	if !a.told.Tell(a.usage, a.yield) {
+		return false, nil
 	}
 	for i := range c.Choices {
 		choice := &c.Choices[i]
-		if choice.Index != 0 {
+		if choice.Index.Value != 0 {
 			continue // nobody asked for a second answer
 		}
 		if !a.delta(&choice.Delta) || !a.delta(&choice.Message) {
@@ -155,20 +175,77 @@ func (a *answer) chunk(ev wire.Event) (more bool, err error) {
 	return true, nil
 }
 
+// plainContent returns the text of a chunk that has nothing else, as most have: decoding all of it takes three times as long.
+func plainContent(data []byte) (text string, ok bool) {
+	if !jsonx.Valid(data) {
+		return "", false
+	}
+	plain := true
+	var choice, delta, content jsonx.Raw
+	jsonx.EachMember(data, func(name []byte, value jsonx.Raw) bool {
+		switch string(name) {
+		case "choices":
+			choice = jsonx.Sole(value)
+		case "usage", "error":
+			plain = jsonx.IsNull(value)
+		case "object", "created", "model", "service_tier", "system_fingerprint", "obfuscation", "id":
+		default:
+			plain = false
+		}
+		return plain
+	})
+	if !plain {
+		return "", false
+	}
+	jsonx.EachMember(choice, func(name []byte, value jsonx.Raw) bool {
+		switch string(name) {
+		case "index":
+			plain = string(value) == "0"
+		case "delta":
+			delta = value
+		case "logprobs", "finish_reason":
+			plain = jsonx.IsNull(value)
+		default:
+			plain = false
+		}
+		return plain
+	})
+	if !plain {
+		return "", false
+	}
+	jsonx.EachMember(delta, func(name []byte, value jsonx.Raw) bool {
+		switch string(name) {
+		case "content":
+			content = value
+		case "role":
+		default:
+			plain = jsonx.IsNull(value)
+		}
+		return plain
+	})
+	if !plain || content == nil {
+		return "", false
+	}
+	return jsonx.Text(content)
+}
+
 func (a *answer) send(ev providers.Event) bool {
+	if a.ctx.Err() != nil {
+		a.yield(nil, context.Cause(a.ctx))
+		return false
+	}
 	a.said = true
 	a.build.Add(ev)
 	return a.yield(ev, nil)
 }
 
 func (a *answer) delta(d *delta) bool {
-	if !a.think(d.ReasoningContent, memberContent) {
+	a.detail(d.ReasoningDetails)
+	if !a.think(a.thought(d)) {
 		return false
 	}
-	if d.ReasoningContent == "" && len(d.Reasoning) > 0 && d.Reasoning.Kind() == '"' {
-		if !a.think(text(d.Reasoning), memberReasoning) {
-			return false
-		}
+	if len(d.Content) > 0 && d.Content.Kind() == '[' && !a.think(thinkingParts(d.Content), memberContent) {
+		return false
 	}
 	if s := text(d.Content); s != "" && !a.send(providers.TextDelta{Text: s}) {
 		return false
@@ -185,14 +262,6 @@ func (a *answer) delta(d *delta) bool {
 		}
 	}
 	return true
-}
-
-func (a *answer) think(s, member string) bool {
-	if s == "" {
-		return true
-	}
-	a.member = member
-	return a.send(providers.ThinkingDelta{Text: s})
 }
 
 // text returns a string, or the text of an array of parts; "" for null and everything else.
@@ -238,7 +307,11 @@ func (a *answer) call(part *callPart) bool {
 			return true
 		}
 		c.started = true
-		c.id = a.uniqueID(c)
+		var others []string
+		for _, other := range a.calls {
+			others = append(others, other.id)
+		}
+		c.id = dialect.UniqueID(a.req, c.given, a.name, others[:len(others)-1])
 		if !a.send(providers.ToolCallStart{ID: c.id, Name: c.name}) {
 			return false
 		}
@@ -252,56 +325,21 @@ func (a *answer) call(part *callPart) bool {
 func (a *answer) callOf(part *callPart) *call {
 	for i := len(a.calls) - 1; i >= 0; i-- {
 		c := a.calls[i]
-		sameIndex := part.Index == nil || *part.Index == c.index
-		sameID := part.ID == "" || part.ID == c.given
+		sameIndex := !part.Index.Known || part.Index.Value == c.index
+		sameID := part.ID == "" || string(part.ID) == c.given
 		// A call without an id, behind one that is whole, is another call.
 		another := part.ID == "" && part.Function.Name != "" && c.started &&
-			(part.Index == nil || jsonx.Valid([]byte(a.build.Input(c.id))))
+			(!part.Index.Known || jsonx.Valid([]byte(a.build.Input(c.id))))
 		if sameIndex && sameID && !another {
 			return c
 		}
 	}
-	c := &call{index: len(a.calls), given: part.ID}
-	if part.Index != nil {
-		c.index = *part.Index
+	c := &call{index: len(a.calls), given: string(part.ID)}
+	if part.Index.Known {
+		c.index = part.Index.Value
 	}
 	a.calls = append(a.calls, c)
 	return c
-}
-
-// uniqueID returns the id that the server gave, unless it gave none or one that the conversation has already: some
-// servers begin to count at zero with every answer.
-func (a *answer) uniqueID(c *call) string {
-	taken := func(id string) bool {
-		for _, other := range a.calls {
-			if other != c && other.id == id {
-				return true
-			}
-		}
-		for i := range a.req.Messages {
-			for _, old := range a.req.Messages[i].ToolCalls() {
-				if old.ID == id {
-					return true
-				}
-			}
-		}
-		return false
-	}
-	id := c.given
-	if id != "" && !taken(id) {
-		return id
-	}
-	if id == "" {
-		id = "call"
-		if a.name != "" {
-			id += "_" + a.name
-		}
-	}
-	for n := len(a.req.Messages); ; n++ {
-		if try := id + "_" + strconv.Itoa(n) + "_" + strconv.Itoa(len(a.calls)-1); !taken(try) {
-			return try
-		}
-	}
 }
 
 func arguments(raw jsonx.Raw) string {
@@ -318,15 +356,11 @@ func arguments(raw jsonx.Raw) string {
 }
 
 func (a *answer) count(u *usage) {
-	cached, written := u.CacheHit, 0
-	if d := u.PromptDetails; d != nil {
-		cached, written = max(cached, d.Cached), d.CacheWrite
-	}
+	in := &u.PromptDetails.Value
+	cached, written := max(u.CacheHit.Count(), in.Cached.Count()), in.CacheWrite.Count()
 	a.usage = providers.Usage{
-		Input: max(0, u.Prompt-cached-written), Output: u.Completion, CacheRead: cached, CacheWrite: written,
-	}
-	if d := u.CompletionDetails; d != nil {
-		a.usage.Thinking = d.Reasoning
+		Input: max(0, u.Prompt.Count()-cached-written), Output: u.Completion.Count(), CacheRead: cached, CacheWrite: written,
+		Thinking: u.CompletionDetails.Value.Reasoning.Count(),
 	}
 }
 
@@ -337,12 +371,7 @@ func (a *answer) done() {
 	}
 	info := &a.model.cfg.Info
 	m := a.build.Message()
-	for i, part := range m.Parts {
-		if t, ok := part.(providers.Thinking); ok {
-			t.Signature = a.member
-			m.Parts[i] = t
-		}
-	}
+	a.sign(&m)
 	m.API, m.Provider, m.Model, m.Usage = info.API, info.Provider, info.ID, a.usage
 	m.StopReason = a.stopReason()
 	a.yield(providers.Done{Message: m}, nil)

@@ -93,8 +93,8 @@ func TestModel_BodyForOpenAI(t *testing.T) {
 	req.SessionID, req.MaxTokens, req.Thinking = "s", 50, providers.ThinkingHigh
 	req.Tools = []providers.Tool{providertest.Tool("a")}
 	cfg := providers.Config{Info: providers.ModelInfo{Thinking: []providers.ThinkingLevel{providers.ThinkingHigh}}}
-	want := `{"stream":true,"messages":[{"content":"sys","role":"system"},{"content":"hi","role":"user"}],"model":"m",` +
-		`"max_completion_tokens":50,"prompt_cache_key":"s","reasoning_effort":"high","stream_options":{"include_usage":true},` +
+	want := `{"stream":true,"messages":[{"content":"sys","role":"developer"},{"content":"hi","role":"user"}],"model":"m",` +
+		`"max_completion_tokens":50,"prompt_cache_key":"s","reasoning_effort":"high","store":false,"stream_options":{"include_usage":true},` +
 		`"tools":[{"function":{"name":"a","description":"The tool a.","parameters":{"type":"object"}},"type":"function"}]}`
 	if _, body := sent(t, cfg, req); body != want {
 		t.Errorf("body (-want +got):\n%s", cmp.Diff(want, body))
@@ -130,3 +130,5 @@ func TestModel_RequestAtTheEdges(t *testing.T) {
 		}
 	}
 }
+
+func contains(s, part string) bool { return strings.Contains(s, part) }

@@ -13,7 +13,7 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-var target = providertest.Target{Open: openai.Open, URL: (*providertest.Server).OpenAIURL, Signature: "reasoning_content"}
+var target = providertest.Target{Open: openai.Open, Format: providertest.OpenAICompletions(), Field: "reasoning_content"}
 
 func TestSuite(t *testing.T) { providertest.Suite(t, target) }
 
@@ -100,7 +100,7 @@ func TestModel_Request(t *testing.T) {
 	shot.Parts = []providers.Part{providers.Image{MIMEType: "image/png", Data: []byte("PNG")}}
 	req.Messages = append(req.Messages,
 		providers.Message{Role: providers.RoleAssistant, Provider: "local", Model: "m", Parts: []providers.Part{
-			providers.Thinking{Text: "hm", Signature: "reasoning"}, providers.Text{Text: "ok"}, one, two,
+			providers.Thinking{Text: "hm", Field: "reasoning"}, providers.Text{Text: "ok"}, one, two,
 		}},
 		shot, providertest.ResultOf(two, "bad input"),
 		providers.Message{Role: providers.RoleAssistant, Provider: "local", Model: "m", Parts: []providers.Part{providers.Thinking{Text: "nothing"}}},
@@ -263,9 +263,13 @@ func TestModel_TextOfOtherServers(t *testing.T) {
 	}{
 		{chunks("eos", `{"content":[{"type":"text","text":"a"},{"type":"x","text":"-"},{"type":"text","text":"b"}]}`), providers.StopEnd, []providers.Part{providers.Text{Text: "ab"}}},
 		{chunks("stop", `{"reasoning":"r"}`, `{"content":"t"}`, `{"reasoning":"s"}`), providers.StopEnd, []providers.Part{
-			providers.Thinking{Text: "r", Signature: "reasoning"}, providers.Text{Text: "t"}, providers.Thinking{Text: "s", Signature: "reasoning"},
+			providers.Thinking{Text: "r", Field: "reasoning"}, providers.Text{Text: "t"}, providers.Thinking{Text: "s", Field: "reasoning"},
 		}},
-		{chunks("stop", `{"reasoning":"r","reasoning_content":"r","content":""}`), providers.StopEnd, []providers.Part{providers.Thinking{Text: "r", Signature: "reasoning_content"}}},
+		{chunks("stop", `{"reasoning":"r","reasoning_content":"r","content":""}`), providers.StopEnd, []providers.Part{providers.Thinking{Text: "r", Field: "reasoning_content"}}},
+		{chunks("stop", `{"reasoning_text":"r"}`), providers.StopEnd, []providers.Part{providers.Thinking{Text: "r", Field: "reasoning_text"}}},
+		{chunks("stop", `{"reasoning":null,"reasoning_details":[{"type":"reasoning.text","text":"r"},{"type":"reasoning.summary","summary":"s"}]}`), providers.StopEnd, []providers.Part{providers.Thinking{Text: "rs", Field: "reasoning"}}},
+		{chunks("stop", `{"reasoning":"r","reasoning_details":[{"text":"r"}]}`, `{"reasoning_details":{}}`), providers.StopEnd, []providers.Part{providers.Thinking{Text: "r", Field: "reasoning"}}},
+		{chunks("stop", `{"content":[{"type":"thinking","thinking":[{"type":"text","text":"r"}]}]}`, `{"content":"t"}`), providers.StopEnd, []providers.Part{providers.Thinking{Text: "r", Field: "reasoning_content"}, providers.Text{Text: "t"}}},
 		{chunks("stop", `{"refusal":"no"}`), providers.StopRefusal, []providers.Part{providers.Text{Text: "no"}}},
 		{chunks("content_filter", `{"content":"x"}`), providers.StopRefusal, []providers.Part{providers.Text{Text: "x"}}},
 		{chunks("length", `{"content":"x"}`), providers.StopLength, []providers.Part{providers.Text{Text: "x"}}},
@@ -343,5 +347,37 @@ func TestModel_ServiceTier(t *testing.T) {
 		if got := string(body(t, server, 0)["service_tier"]); got != test.want {
 			t.Errorf("%q of %q: sent %s", test.ask, test.tiers, got)
 		}
+	}
+}
+
+// What proves reasoning to the provider behind OpenRouter goes back to it as it came.
+func TestModel_ReasoningDetails(t *testing.T) {
+	deltas := []string{
+		`{"reasoning":"I ","reasoning_details":[{"type":"reasoning.text","text":"I ","format":"anthropic-claude-v1","index":0}]}`,
+		`{"reasoning":"see","reasoning_details":[{"type":"reasoning.text","text":"see","index":0}]}`,
+		`{"reasoning_details":[{"type":"reasoning.text","signature":"sig","index":0},{"type":"reasoning.encrypted","data":"xyz","id":null,"index":1}]}`,
+		`{"content":"t"}`, `{"reasoning":"!","tool_calls":[{"index":0,"id":"x","function":{"name":"a","arguments":"{}"}}]}`,
+	}
+	details := `[{"type":"reasoning.text","text":"I see","signature":"sig","format":"anthropic-claude-v1","index":0},{"type":"reasoning.encrypted","data":"xyz","id":null,"index":1}]`
+	server, m := fake(t, providers.ModelInfo{}, chunks("stop", deltas...), chunks("stop", deltas[2]), providertest.Step{})
+	req := hello()
+	msg, _ := run(t, m, req)
+	call := providers.ToolCall{ID: "x", Name: "a", Input: jsonx.Raw(`{}`)}
+	want := []providers.Part{
+		providers.Thinking{Text: "I see", Signature: details}, providers.Text{Text: "t"}, providers.Thinking{Text: "!"}, call,
+	}
+	if diff := cmp.Diff(want, msg.Parts); diff != "" {
+		t.Errorf("parts (-want +got):\n%s", diff)
+	}
+	req.Messages = append(req.Messages, msg, providertest.ResultOf(call, "r"))
+	// Even if nothing was said in the clear.
+	hidden, _ := run(t, m, req)
+	if len(hidden.Parts) != 1 || hidden.Parts[0].(providers.Thinking).Signature == "" {
+		t.Errorf("parts = %+v", hidden.Parts)
+	}
+	run(t, m, req)
+	sent := string(body(t, server, 2)["messages"])
+	if !strings.Contains(sent, `"reasoning_details":`+details) || strings.Contains(sent, `"reasoning":`) {
+		t.Errorf("messages = %s", sent)
 	}
 }

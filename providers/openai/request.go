@@ -1,65 +1,57 @@
 package openai
 
 import (
-	"encoding/base64"
 	"slices"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/providers/internal/dialect"
+	"github.com/gajae-code/gjc/providers/internal/wire"
 )
 
 // request is the body of a request. The members here and below stand in the order of the wire, and keep it: the same
 // conversation must be the same bytes.
 type request struct {
-	Stream              bool          `json:"stream"`
-	Messages            []message     `json:"messages"`
-	Model               string        `json:"model"`
-	MaxCompletionTokens int           `json:"max_completion_tokens,omitzero"`
-	MaxTokens           int           `json:"max_tokens,omitzero"`
-	PromptCacheKey      string        `json:"prompt_cache_key,omitzero"`
-	ReasoningEffort     string        `json:"reasoning_effort,omitzero"`
-	ServiceTier         string        `json:"service_tier,omitzero"`
-	StreamOptions       streamOptions `json:"stream_options"`
-	Tools               []tool        `json:"tools,omitzero"`
+	Stream               bool           `json:"stream"`
+	Messages             []message      `json:"messages"`
+	Model                string         `json:"model"`
+	MaxCompletionTokens  int            `json:"max_completion_tokens,omitzero"`
+	MaxTokens            int            `json:"max_tokens,omitzero"`
+	PromptCacheKey       string         `json:"prompt_cache_key,omitzero"`
+	PromptCacheRetention string         `json:"prompt_cache_retention,omitzero"`
+	ReasoningEffort      string         `json:"reasoning_effort,omitzero"`
+	Reasoning            *effort        `json:"reasoning,omitzero"`            // OpenRouter
+	Thinking             *typed         `json:"thinking,omitzero"`             // Z.ai
+	EnableThinking       *bool          `json:"enable_thinking,omitzero"`      // Qwen
+	ChatTemplate         *chatTemplate  `json:"chat_template_kwargs,omitzero"` // Qwen, where the server only fills in a template
+	ServiceTier          string         `json:"service_tier,omitzero"`
+	Store                *bool          `json:"store,omitzero"`
+	StreamOptions        *streamOptions `json:"stream_options,omitzero"`
+	Tools                []tool         `json:"tools,omitzero"`
+	ToolChoice           *toolChoice    `json:"tool_choice,omitzero"`
+	// Provider is where OpenRouter looks for its routes, and ProviderOptions where Vercel does.
+	Provider        *providers.GatewayRouting `json:"provider,omitzero"`
+	ProviderOptions *providerOptions          `json:"providerOptions,omitzero"`
 }
 
 type streamOptions struct {
 	IncludeUsage bool `json:"include_usage"`
 }
 
-// message is one message of any role.
-type message struct {
-	// Content is a string or a []part; nil for an answer that only calls tools.
-	Content   any        `json:"content,omitzero"`
-	ToolCalls []toolCall `json:"tool_calls,omitzero"`
-	// ToolCallID is set in a result, where it is required even if the call had no name.
-	ToolCallID *string `json:"tool_call_id,omitzero"`
-	Role       string  `json:"role"`
-	// Servers that send their reasoning in a member of its own want it back between tool calls.
-	ReasoningContent string `json:"reasoning_content,omitzero"`
-	Reasoning        string `json:"reasoning,omitzero"`
+type effort struct {
+	Effort string `json:"effort"`
 }
 
-// part is a piece of a user's message: text or an image.
-type part struct {
-	Text     string    `json:"text,omitzero"`
-	ImageURL *imageURL `json:"image_url,omitzero"`
-	Type     string    `json:"type"`
+type typed struct {
+	Type string `json:"type"`
 }
 
-type imageURL struct {
-	URL string `json:"url"`
+type chatTemplate struct {
+	EnableThinking bool `json:"enable_thinking"`
 }
 
-type toolCall struct {
-	ID       string `json:"id"`
-	Function called `json:"function"`
-	Type     string `json:"type"`
-}
-
-type called struct {
-	Arguments string `json:"arguments"` // JSON in a string
-	Name      string `json:"name"`
+type providerOptions struct {
+	Gateway *providers.GatewayRouting `json:"gateway"`
 }
 
 type tool struct {
@@ -71,207 +63,176 @@ type function struct {
 	Name        string    `json:"name"`
 	Description string    `json:"description,omitzero"`
 	Parameters  jsonx.Raw `json:"parameters"` // a JSON Schema
+	Strict      bool      `json:"strict,omitzero"`
+}
+
+type toolChoice struct {
+	Function named  `json:"function"`
+	Type     string `json:"type"`
+}
+
+type named struct {
+	Name string `json:"name"`
 }
 
 // encode writes the body of a request. What two requests have in common at their start is the same byte for byte, so
 // that prompt caches hold, OpenAI's as well as the one in a local server's memory.
 func (m *Model) encode(req *providers.Request) ([]byte, error) {
 	r := request{
-		Stream: true, Messages: m.messages(req), Model: m.cfg.Info.ID,
-		ReasoningEffort: m.effort(req.Thinking), StreamOptions: streamOptions{IncludeUsage: true},
+		Stream: true, Messages: m.messages(req), Model: m.cfg.Model(), Tools: m.tools(req.Tools),
+		ServiceTier: serviceTier(&m.cfg.Info, req), Provider: m.rules.openRouter,
 	}
-	for i := range req.Tools {
-		r.Tools = append(r.Tools, describe(&req.Tools[i]))
+	if m.rules.usage {
+		r.StreamOptions = &streamOptions{IncludeUsage: true}
 	}
-	if most := req.MaxTokens; most > 0 {
-		if m.cfg.Info.MaxOutput > 0 {
-			most = min(most, m.cfg.Info.MaxOutput)
-		}
-		// OpenAI's reasoning models refuse the old name; the other servers know it best.
-		if m.official {
-			r.MaxCompletionTokens = most
-		} else {
-			r.MaxTokens = most
-		}
+	if m.rules.store {
+		r.Store = new(false)
 	}
-	if m.official {
-		r.PromptCacheKey = req.SessionID
+	if m.rules.vercel != nil {
+		r.ProviderOptions = &providerOptions{Gateway: m.rules.vercel}
 	}
-	// A tier that the model does not have is an error there, and to other servers the member may be one.
-	if slices.Contains(m.cfg.Info.ServiceTiers, req.ServiceTier) {
-		r.ServiceTier = req.ServiceTier
+	forced := m.rules.toolChoice && offered(req)
+	if forced {
+		r.ToolChoice = &toolChoice{Function: named{req.ForceTool}, Type: "function"}
 	}
-	return jsonx.Marshal(&r)
+	if !forced || !m.rules.noThinkingWhenForced {
+		m.think(&r, req.Thinking)
+	}
+	if most := mostTokens(&m.cfg.Info, req); m.rules.maxTokens == maxTokensNew {
+		r.MaxCompletionTokens = most
+	} else {
+		r.MaxTokens = most
+	}
+	if m.rules.cacheKey {
+		r.PromptCacheKey, r.PromptCacheRetention = req.SessionID, cacheRetention(&m.cfg)
+	}
+	body, err := jsonx.Marshal(&r)
+	if err != nil {
+		return nil, err
+	}
+	return wire.ExtraBody(&m.cfg, body), nil
 }
 
-func (m *Model) effort(want providers.ThinkingLevel) string {
-	info := &m.cfg.Info
-	level := info.ClampThinking(want)
-	if level != providers.ThinkingOff {
-		return string(level)
+// offered reports whether the request forces a tool that it offers.
+func offered(req *providers.Request) bool {
+	return req.ForceTool != "" &&
+		slices.ContainsFunc(req.Tools, func(t providers.Tool) bool { return t.Name == req.ForceTool })
+}
+
+// mostTokens returns the limit of the answer, or zero.
+func mostTokens(info *providers.ModelInfo, req *providers.Request) int {
+	if req.MaxTokens > 0 && info.MaxOutput > 0 {
+		return min(req.MaxTokens, info.MaxOutput)
 	}
-	switch {
-	case info.ThinkingMode == providers.ThinkingEffortNone:
-		return "none"
-	case info.ThinkingMode == providers.ThinkingEffortAlways && len(info.Thinking) > 0:
-		return string(info.Thinking[0])
+	return max(0, req.MaxTokens)
+}
+
+// serviceTier returns the tier that was asked for. One that the model does not have is an error at OpenAI, and to other
+// servers the member may be one.
+func serviceTier(info *providers.ModelInfo, req *providers.Request) string {
+	if slices.Contains(info.ServiceTiers, req.ServiceTier) {
+		return req.ServiceTier
 	}
 	return ""
 }
 
-func describe(t *providers.Tool) tool {
-	f := function{Name: t.Name, Description: t.Description, Parameters: t.Schema}
-	if jsonx.IsNull(f.Parameters) {
-		f.Parameters = jsonx.Raw(`{"type":"object","properties":{}}`)
+func cacheRetention(cfg *providers.Config) string {
+	if cfg.CacheRetention == providers.CacheLong {
+		return "24h"
 	}
-	return tool{Function: f, Type: "function"}
+	return ""
 }
 
-// messages maps the conversation.
-func (m *Model) messages(req *providers.Request) []message {
-	out := make([]message, 0, len(req.Messages)+1)
-	if req.System != "" {
-		out = append(out, message{Content: req.System, Role: "system"})
-	}
-	// Images of tool results wait until all results of the answer are out: the results must follow it directly, and
-	// they hold text alone.
-	var images []part
-	for i := range req.Messages {
-		msg := &req.Messages[i]
-		if msg.Role != providers.RoleTool && images != nil {
-			out = append(out, message{Content: images, Role: "user"})
-			images = nil
+// think tells the level in the server's words.
+func (m *Model) think(r *request, want providers.ThinkingLevel) {
+	info := &m.cfg.Info
+	on := info.ClampThinking(want) != providers.ThinkingOff || info.ThinkingMode == providers.ThinkingEffortAlways
+	switch m.rules.thinkingFormat {
+	case formatOpenRouter:
+		if word := m.effortWord(want); word != "" {
+			r.Reasoning = &effort{word}
 		}
-		switch msg.Role {
-		case providers.RoleUser:
-			if said, ok := m.user(msg); ok {
-				out = append(out, said)
-			}
-		case providers.RoleAssistant:
-			if said, ok := m.assistant(msg); ok {
-				out = append(out, said)
-			}
-		case providers.RoleTool:
-			text, shown := m.result(msg)
-			out = append(out, message{Content: text, ToolCallID: &msg.ToolCallID, Role: "tool"})
-			if shown != nil {
-				images = append(images, textPart("Images from the result of "+msg.ToolName+":"))
-				images = append(images, shown...)
+	case formatZAI:
+		if len(info.Thinking) > 0 {
+			r.Thinking = &typed{"disabled"}
+			if on {
+				r.Thinking.Type, r.ReasoningEffort = "enabled", m.effortWord(want)
 			}
 		}
+	case formatQwen:
+		if len(info.Thinking) > 0 {
+			r.EnableThinking = &on
+		}
+	case formatQwenTemplate:
+		if len(info.Thinking) > 0 {
+			r.ChatTemplate = &chatTemplate{on}
+		}
+	default:
+		r.ReasoningEffort = m.effortWord(want)
 	}
-	if images != nil {
-		out = append(out, message{Content: images, Role: "user"})
+}
+
+func (m *Model) effortWord(want providers.ThinkingLevel) string {
+	if !m.rules.effort {
+		return ""
+	}
+	return effortWord(&m.cfg.Info, want, m.rules.efforts)
+}
+
+// effortWord returns the word for a level, or "" where none is said. The words of other win.
+func effortWord(info *providers.ModelInfo, want providers.ThinkingLevel, other map[providers.ThinkingLevel]string) string {
+	level := info.ClampThinking(want)
+	if level == providers.ThinkingOff && info.ThinkingMode == providers.ThinkingEffortAlways && len(info.Thinking) > 0 {
+		level = info.Thinking[0]
+	}
+	word, known := other[level]
+	switch {
+	case known:
+		return word
+	case level != providers.ThinkingOff:
+		return string(level)
+	case info.ThinkingMode == providers.ThinkingEffortNone:
+		return "none"
+	}
+	return ""
+}
+
+func (m *Model) tools(tools []providers.Tool) []tool {
+	schemas, strict := m.strict.of(tools, m.rules.strict)
+	var out []tool
+	for i := range tools {
+		out = append(out, tool{Type: "function", Function: function{
+			Name: tools[i].Name, Description: tools[i].Description, Parameters: schemas[i], Strict: strict[i],
+		}})
 	}
 	return out
 }
 
-func (m *Model) user(msg *providers.Message) (said message, ok bool) {
-	var parts []part
-	pictures := false
-	for _, p := range msg.Parts {
-		switch p := p.(type) {
-		case providers.Text:
-			if p.Text != "" {
-				parts = append(parts, textPart(p.Text))
-			}
-		case providers.Image:
-			if m.cfg.Info.Images {
-				parts = append(parts, imagePart(p))
-				pictures = true
-			} else {
-				parts = append(parts, textPart(imageOmitted))
-			}
+// strictTools makes the schemas of tools strict.
+type strictTools struct{ schemas dialect.StrictSchemas }
+
+// of returns the schema of each tool, and whether it is strict.
+func (s *strictTools) of(tools []providers.Tool, mode strictness) (schemas []jsonx.Raw, strict []bool) {
+	schemas, strict = make([]jsonx.Raw, len(tools)), make([]bool, len(tools))
+	for i := range tools {
+		schemas[i] = tools[i].Schema
+		if jsonx.IsNull(schemas[i]) {
+			schemas[i] = jsonx.Raw(`{"type":"object","properties":{}}`)
 		}
 	}
-	switch {
-	case len(parts) == 0:
-		return message{}, false
-	case len(parts) == 1 && !pictures:
-		// A plain string: some servers take nothing else.
-		return message{Content: parts[0].Text, Role: "user"}, true
+	if mode == strictNone {
+		return schemas, strict
 	}
-	return message{Content: parts, Role: "user"}, true
-}
-
-const imageOmitted = "[an image was here; this model takes no images]"
-
-func textPart(text string) part { return part{Text: text, Type: "text"} }
-
-func imagePart(img providers.Image) part {
-	return part{
-		ImageURL: &imageURL{URL: "data:" + img.MIMEType + ";base64," + base64.StdEncoding.EncodeToString(img.Data)},
-		Type:     "image_url",
-	}
-}
-
-func (m *Model) result(msg *providers.Message) (text string, shown []part) {
-	text = msg.Text()
-	for _, p := range msg.Parts {
-		if img, ok := p.(providers.Image); ok {
-			if m.cfg.Info.Images {
-				shown = append(shown, imagePart(img))
-			} else {
-				text += imageOmitted
-			}
+	loose := slices.Clone(schemas)
+	for i := range schemas {
+		made, nulls, ok := s.schemas.Of(schemas[i])
+		switch {
+		case ok && (mode == strictAll || !nulls):
+			schemas[i], strict[i] = made, true
+		case mode == strictAll:
+			// The servers that want it want all tools alike.
+			return loose, make([]bool, len(tools))
 		}
 	}
-	switch {
-	case text == "" && msg.IsError:
-		text = "The tool failed without saying why."
-	case text == "" && shown != nil:
-		text = "The result is an image; it follows."
-	case text == "":
-		text = "(no output)"
-	}
-	return text, shown
-}
-
-func (m *Model) assistant(msg *providers.Message) (out message, ok bool) {
-	var thought, member string
-	for _, p := range msg.Parts {
-		switch p := p.(type) {
-		case providers.Thinking:
-			if p.Signature == memberContent || p.Signature == memberReasoning {
-				thought += p.Text
-				member = p.Signature
-			}
-		case providers.ToolCall:
-			out.ToolCalls = append(out.ToolCalls, toolCall{
-				ID: p.ID, Function: called{Arguments: string(toolInput(p.Input)), Name: p.Name}, Type: "function",
-			})
-		}
-	}
-	text := msg.Text()
-	if text == "" && len(out.ToolCalls) == 0 {
-		return message{}, false
-	}
-	out.Role = "assistant"
-	if text != "" {
-		out.Content = text
-	}
-	if msg.Provider == m.cfg.Info.Provider && msg.Model == m.cfg.Info.ID {
-		switch member {
-		case memberContent:
-			out.ReasoningContent = thought
-		case memberReasoning:
-			out.Reasoning = thought
-		}
-	}
-	return out, true
-}
-
-// The members that hold reasoning. Their name is kept as the signature of the thinking.
-const (
-	memberContent   = "reasoning_content"
-	memberReasoning = "reasoning"
-)
-
-// toolInput returns the input of a call as the object that servers parse. A model that broke off in the middle sees an
-// empty one, and the error in the result behind it.
-func toolInput(raw jsonx.Raw) jsonx.Raw {
-	if jsonx.Valid(raw) && raw.Kind() == '{' {
-		return raw
-	}
-	return jsonx.Raw("{}")
+	return schemas, strict
 }

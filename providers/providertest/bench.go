@@ -1,11 +1,16 @@
 package providertest
 
 import (
+	"cmp"
+	"context"
 	"io"
 	"net/http"
+	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/testenv"
 	"github.com/gajae-code/gjc/providers"
 )
@@ -20,11 +25,60 @@ func Bench(b *testing.B, target Target) {
 		{"5000Deltas", Repeat(5000, func(int) Action { return Text("a few more words ") })},
 	} {
 		b.Run(bench.name, func(b *testing.B) {
-			model := target.canned(b, bench.step)
+			model := target.canned(b, bench.step, nil)
 			b.ReportAllocs()
 			for b.Loop() {
 				drain(b, model)
 			}
+		})
+	}
+}
+
+// Conversation returns a request of n messages: questions, answers with calls, results, in turn, as a long session has
+// them.
+func Conversation(n int) *providers.Request {
+	const words = "The function reads the file, looks for the pattern and returns what it has found, line by line.\n"
+	req := &providers.Request{System: strings.Repeat(words, 20)}
+	for _, name := range []string{"read", "write", "edit", "bash", "search", "find"} {
+		req.Tools = append(req.Tools, Tool(name))
+	}
+	for i := range n {
+		switch i % 4 {
+		case 0:
+			req.Messages = append(req.Messages, User(words))
+		case 3:
+			req.Messages = append(req.Messages, providers.Message{
+				Role: providers.RoleAssistant, Provider: "test", Model: "m1", Parts: []providers.Part{providers.Text{Text: words}},
+			})
+		case 1:
+			call := providers.ToolCall{ID: "call_" + strconv.Itoa(i), Name: "read", Input: jsonx.Raw(`{"path":"internal/agent/session.go","offset":120,"limit":80}`)}
+			req.Messages = append(req.Messages, providers.Message{
+				Role: providers.RoleAssistant, Provider: "test", Model: "m1", Parts: []providers.Part{providers.Text{Text: "I look."}, call},
+			})
+		case 2:
+			call := req.Messages[i-1].ToolCalls()[0]
+			req.Messages = append(req.Messages, ResultOf(call, strings.Repeat(words, 5)))
+		}
+	}
+	return req
+}
+
+// BenchRequest measures what it takes to make requests of long conversations, from the neutral form to the bytes. The aim
+// is 30 ms for 20,000 messages, and as many allocations for each message of a long one as of a short one.
+func BenchRequest(b *testing.B, target Target) {
+	for _, n := range []int{1000, 20_000} {
+		req := Conversation(n)
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			model := target.canned(b, Step{Text("x")}, nil)
+			b.ReportAllocs()
+			for b.Loop() {
+				for _, err := range model.Stream(b.Context(), req) {
+					if err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/message")
 		})
 	}
 }
@@ -36,8 +90,8 @@ func AllocBudget(t *testing.T, target Target, most float64) {
 		t.Skip("the race detector allocates too")
 	}
 	const n = 1000
-	model := target.canned(t, Repeat(n, func(int) Action { return Text("a few more words ") }))
-	rest := target.canned(t, Step{Text("x")})
+	model := target.canned(t, Repeat(n, func(int) Action { return Text("a few more words ") }), nil)
+	rest := target.canned(t, Step{Text("x")}, nil)
 	all := testing.AllocsPerRun(5, func() { drain(t, model) })
 	all -= testing.AllocsPerRun(5, func() { drain(t, rest) })
 	if got := all / n; got > most {
@@ -53,13 +107,20 @@ func drain(t testing.TB, model providers.Model) {
 	}
 }
 
-// canned returns a model whose every answer is step, from memory.
-func (target Target) canned(t testing.TB, step Step) providers.Model {
-	server := NewServer()
-	defer server.Close() // only its URL is used
+// canned returns a model whose every answer is step, from memory, which is read in pieces that split gives.
+func (target Target) canned(t testing.TB, step Step, split func(string) io.Reader) providers.Model {
+	if split == nil {
+		split = func(body string) io.Reader { return strings.NewReader(body) }
+	}
+	body := target.Format.body(step)
 	model, err := target.Open(providers.Config{
-		Info: providers.ModelInfo{Provider: "test", ID: "m1"}, BaseURL: target.URL(server),
-		HTTPClient: &http.Client{Transport: canned(step)},
+		Info: providers.ModelInfo{Provider: "test", ID: "m1"}, BaseURL: "http://model.test" + target.Format.base, APIKey: testKey,
+		HTTPClient: &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+			return &http.Response{
+				StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {cmp.Or(target.Format.contentType, "text/event-stream")}},
+				Body: io.NopCloser(split(body)), Request: r,
+			}, nil
+		})},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -67,22 +128,55 @@ func (target Target) canned(t testing.TB, step Step) providers.Model {
 	return model
 }
 
-// canned answers every request with the same step.
-func canned(step Step) http.RoundTripper {
-	bodies := map[string]string{}
-	for path, ew := range map[string]eventWriter{"/v1/messages": &anthropicWriter{}, "/v1/chat/completions": &openAIWriter{}} {
-		out := ew.begin(nil)
-		for _, a := range step {
-			out = ew.text(out, a.(textAction).text)
+// Canned returns a model whose every answer is step, from memory. The step has no action that needs a connection.
+func (target Target) Canned(t testing.TB, step Step) providers.Model {
+	return target.canned(t, step, nil)
+}
+
+// Answer returns what a model makes of a recorded response, without what it tells of the usage so far.
+func (target Target) Answer(t testing.TB, req *providers.Request, body string) (m providers.Message, events []providers.Event, err error) {
+	t.Helper()
+	model := target.canned(t, nil, func(string) io.Reader { return strings.NewReader(body) })
+	for ev, err := range model.Stream(t.Context(), req) {
+		if err != nil {
+			return m, events, err
 		}
-		bodies[path] = string(ew.end(out, providers.StopEnd, providers.Usage{Output: 1}))
+		if done, ok := ev.(providers.Done); ok {
+			m = done.Message
+		} else if !isUsage(ev) {
+			events = append(events, ev)
+		}
 	}
-	return roundTripper(func(r *http.Request) (*http.Response, error) {
-		return &http.Response{
-			StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/event-stream"}},
-			Body: io.NopCloser(strings.NewReader(bodies[r.URL.Path])), Request: r,
-		}, nil
+	return m, events, nil
+}
+
+// Piped returns a model whose answers come as the test writes them: each request takes the next reader of bodies, which has
+// what [Format.Body] gives.
+func (target Target) Piped(t testing.TB, bodies <-chan io.Reader) providers.Model {
+	t.Helper()
+	model, err := target.Open(providers.Config{
+		Info: providers.ModelInfo{Provider: "test", ID: "m1"}, BaseURL: "http://model.test" + target.Format.base, APIKey: testKey,
+		HTTPClient: &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+			return &http.Response{
+				StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {cmp.Or(target.Format.contentType, "text/event-stream")}},
+				Body: io.NopCloser(<-bodies), Request: r,
+			}, nil
+		})},
 	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return model
+}
+
+// Body is the response that a server would send for a step.
+func (f Format) Body(step Step) string { return f.body(step) }
+
+// body is a whole answer, of the actions that need no connection.
+func (f Format) body(step Step) string {
+	p := player{w: httptest.NewRecorder(), ctx: context.Background(), format: f, ew: f.writer(), usage: providers.Usage{Input: 10, Output: 5}}
+	p.play(step)
+	return p.w.(*httptest.ResponseRecorder).Body.String()
 }
 
 type roundTripper func(*http.Request) (*http.Response, error)

@@ -33,6 +33,7 @@ type (
 	}
 	stopAction  struct{ reason providers.StopReason }
 	usageAction struct{ usage providers.Usage }
+	tellAction  struct{ usage providers.Usage }
 	errAction   struct{ err error }
 	holdAction  struct {
 		gate   *Gate
@@ -46,6 +47,7 @@ func (thinkAction) isAction() {}
 func (callAction) isAction()  {}
 func (stopAction) isAction()  {}
 func (usageAction) isAction() {}
+func (tellAction) isAction()  {}
 func (errAction) isAction()   {}
 func (holdAction) isAction()  {}
 func (checkAction) isAction() {}
@@ -67,6 +69,9 @@ func Stop(reason providers.StopReason) Action { return stopAction{reason} }
 
 // Use sets the usage of the step.
 func Use(usage providers.Usage) Action { return usageAction{usage} }
+
+// Tell tells of the usage so far, in the middle of the step. A [Server] does so where the API has words for it.
+func Tell(usage providers.Usage) Action { return tellAction{usage} }
 
 // Fail breaks the step off with err.
 func Fail(err error) Action { return errAction{err} }
@@ -248,6 +253,8 @@ func (s *Script) play(ctx context.Context, req *providers.Request, step Step, yi
 			stop = a.reason
 		case usageAction:
 			usage = a.usage
+		case tellAction:
+			ok = send(providers.UsageSoFar{Usage: a.usage})
 		case checkAction:
 			a.fn(req)
 		case holdAction:

@@ -25,7 +25,7 @@ func TestScript_PlaysSteps(t *testing.T) {
 	boom := errors.New("boom")
 	s := providertest.NewScript(providers.ModelInfo{},
 		providertest.Step{providertest.SignedThink("t", "s"), providertest.Text("a"), providertest.Call("1", "x", `{`, `}`), providertest.Use(providers.Usage{Input: 7})},
-		providertest.Step{providertest.Text("a"), providertest.Fail(boom)})
+		providertest.Step{providertest.Tell(providers.Usage{Input: 7}), providertest.Text("a"), providertest.Fail(boom)})
 	last, n, err := play(t.Context(), s)
 	want := providers.Done{Message: providers.Message{
 		Role: providers.RoleAssistant, API: "test", Provider: "test", Model: "scripted", StopReason: providers.StopTools,
@@ -37,7 +37,7 @@ func TestScript_PlaysSteps(t *testing.T) {
 	if diff := cmp.Diff(want, last); diff != "" || n != 6 || err != nil {
 		t.Errorf("%d events, err %v (-want +got):\n%s", n, err, diff)
 	}
-	if _, n, err := play(t.Context(), s); !errors.Is(err, boom) || n != 2 {
+	if _, n, err := play(t.Context(), s); !errors.Is(err, boom) || n != 3 {
 		t.Errorf("%d events, err %v", n, err)
 	}
 	_, _, err = play(t.Context(), s)

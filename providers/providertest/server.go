@@ -1,6 +1,7 @@
 package providertest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -52,10 +54,9 @@ type Recorded struct {
 	Body   jsonx.Raw
 }
 
-// Server plays steps over HTTP on a loopback port: to POST /v1/messages in the format of Anthropic's messages API,
-// to POST /v1/chat/completions in that of OpenAI's chat completions. [Fail] before anything else becomes an HTTP
-// status, later an error event. It is safe for concurrent use; the requests take the steps in the order in which
-// they come.
+// Server plays steps over HTTP on a loopback port, in each [Format] at the place of its pattern. [Fail] before anything
+// else becomes an HTTP status, later an error event. It is safe for concurrent use; the requests take the steps in the
+// order in which they come.
 type Server struct {
 	http         *httptest.Server
 	disconnected chan struct{}
@@ -71,8 +72,9 @@ type Server struct {
 func NewServer(steps ...Step) *Server {
 	s := &Server{steps: steps, disconnected: make(chan struct{}, 1024)}
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /v1/messages", func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, &anthropicWriter{}) })
-	mux.HandleFunc("POST /v1/chat/completions", func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, &openAIWriter{}) })
+	for _, f := range formats() {
+		mux.HandleFunc("POST "+f.pattern, func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, f) })
+	}
 	s.http = httptest.NewUnstartedServer(mux)
 	s.http.Config.ConnState = func(_ net.Conn, state http.ConnState) {
 		if state == http.StateNew {
@@ -91,11 +93,14 @@ func (s *Server) Close() {
 	s.http.Close()
 }
 
+// URL is the base URL for a format.
+func (s *Server) URL(f Format) string { return s.http.URL + f.base }
+
 // AnthropicURL is the base URL for the messages API.
-func (s *Server) AnthropicURL() string { return s.http.URL }
+func (s *Server) AnthropicURL() string { return s.URL(AnthropicMessages()) }
 
 // OpenAIURL is the base URL for chat completions.
-func (s *Server) OpenAIURL() string { return s.http.URL + "/v1" }
+func (s *Server) OpenAIURL() string { return s.URL(OpenAICompletions()) }
 
 // Disconnected gets a value for each request whose client left before the step was over.
 func (s *Server) Disconnected() <-chan struct{} { return s.disconnected }
@@ -143,20 +148,45 @@ func (s *Server) next(r Recorded) (Step, bool) {
 	return nil, false
 }
 
-// eventWriter puts a step into the words of one API. Each method appends to the response.
+// Format is the wire format of one API.
+type Format struct {
+	// pattern is where requests come to, base what is before that in every base URL.
+	pattern, base string
+	// contentType is that of answers; if empty, text/event-stream.
+	contentType string
+	writer      func() eventWriter
+	// frame puts the events that writer wrote into another framing; nil for none.
+	frame func(events []byte) []byte
+}
+
+// formats are all that a server speaks.
+func formats() []Format {
+	return []Format{
+		AnthropicMessages(), OpenAICompletions(),
+		Gemini(), GeminiVertex(), AnthropicBedrock(), AnthropicVertex(),
+		OpenAIResponses(), AzureResponses(),
+		OllamaChat(),
+	}
+}
+
+// eventWriter puts a step into the words of one API. Each method appends to the response. The usage is known from the
+// start, for APIs that tell of it then.
 type eventWriter interface {
-	begin(b []byte) []byte
+	begin(b []byte, usage providers.Usage) []byte
 	text(b []byte, text string) []byte
 	rawText(b []byte, text string) []byte
 	think(b []byte, text, signature string) []byte
 	call(b []byte, id, name string) []byte
 	input(b []byte, piece string) []byte
+	// tell is for the usage so far.
+	tell(b []byte, usage providers.Usage) []byte
 	end(b []byte, stop providers.StopReason, usage providers.Usage) []byte
 	fail(b []byte, message string, kind providers.ErrorKind) []byte
 	failBody(message string, kind providers.ErrorKind) string
 }
 
-func (s *Server) serve(w http.ResponseWriter, r *http.Request, ew eventWriter) {
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, f Format) {
+	ew := f.writer()
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return
@@ -166,7 +196,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, ew eventWriter) {
 		http.Error(w, ew.failBody("the script has no step for this request", providers.KindInvalid), http.StatusBadRequest)
 		return
 	}
-	p := &player{w: w, ctx: r.Context(), ew: ew, usage: providers.Usage{Input: 10, Output: 5}}
+	p := &player{w: w, ctx: r.Context(), format: f, ew: ew, usage: providers.Usage{Input: 10, Output: 5}}
 	p.play(step)
 	if r.Context().Err() != nil {
 		s.disconnected <- struct{}{}
@@ -175,13 +205,14 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, ew eventWriter) {
 
 // player plays one step to one response.
 type player struct {
-	w     http.ResponseWriter
-	ctx   context.Context // of the request that this player lives in
-	ew    eventWriter
-	buf   []byte
-	begun bool
-	stop  providers.StopReason
-	usage providers.Usage
+	w      http.ResponseWriter
+	ctx    context.Context // of the request that this player lives in
+	format Format
+	ew     eventWriter
+	buf    []byte
+	begun  bool
+	stop   providers.StopReason
+	usage  providers.Usage
 }
 
 func (p *player) play(step Step) {
@@ -190,9 +221,6 @@ func (p *player) play(step Step) {
 		if u, ok := a.(usageAction); ok {
 			p.usage = u.usage
 		}
-	}
-	if w, ok := p.ew.(*anthropicWriter); ok {
-		w.usage = p.usage
 	}
 	for _, a := range step {
 		if !p.action(a) {
@@ -225,6 +253,9 @@ func (p *player) action(a Action) bool {
 		if p.stop == "" {
 			p.stop = providers.StopTools
 		}
+	case tellAction:
+		p.begin()
+		p.buf = p.ew.tell(p.buf, a.usage)
 	case stopAction:
 		p.stop = a.reason
 	case holdAction:
@@ -260,6 +291,9 @@ func (p *player) wire(a wireAction) bool {
 		return p.flush()
 	case a.status != 0:
 		p.w.Header().Set("Content-Type", "application/json")
+		if strings.HasPrefix(a.raw, "<") {
+			p.w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		}
 		for name, value := range a.header {
 			p.w.Header().Set(name, value)
 		}
@@ -275,7 +309,7 @@ func (p *player) wire(a wireAction) bool {
 
 func (p *player) header() {
 	if !p.begun {
-		p.w.Header().Set("Content-Type", "text/event-stream")
+		p.w.Header().Set("Content-Type", cmp.Or(p.format.contentType, "text/event-stream"))
 		p.w.Header().Set("Request-Id", "req_test")
 	}
 }
@@ -284,12 +318,15 @@ func (p *player) begin() {
 	if !p.begun {
 		p.header()
 		p.begun = true
-		p.buf = p.ew.begin(p.buf)
+		p.buf = p.ew.begin(p.buf, p.usage)
 	}
 }
 
 func (p *player) flush() bool {
 	if len(p.buf) > 0 {
+		if p.format.frame != nil {
+			p.buf = p.format.frame(p.buf)
+		}
 		if _, err := p.w.Write(p.buf); err != nil {
 			return false
 		}

@@ -34,9 +34,10 @@ func TestEndpoint_Redirects(t *testing.T) {
 
 	var arrived []string
 	mux := http.NewServeMux()
-	mux.HandleFunc("/arrive", func(_ http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("/arrive", func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		arrived = append(arrived, r.Method+" "+string(body)+" "+r.Header.Get("X-Gateway"))
+		_, _ = io.WriteString(w, "data: x\n\n")
 	})
 	for path, to := range map[string]string{"/here": "/arrive", "/away": other.URL + "/arrive", "/loop": "/loop"} {
 		mux.Handle(path, http.RedirectHandler(to, http.StatusTemporaryRedirect))
@@ -106,7 +107,7 @@ func TestOpen_ErrorBodyThatNeverEnds(t *testing.T) {
 		start := time.Now()
 		err := openFailed(t.Context(), r)
 		e, ok := errors.AsType[*providers.Error](err)
-		if !ok || e.Kind != providers.KindRateLimit || e.Message != "slow down" || time.Since(start) != providers.DefaultStallTimeout {
+		if !ok || e.Kind != providers.KindRateLimit || e.Message != "slow down" || time.Since(start) != errorBodyTimeout {
 			t.Errorf("err = %v after %v", err, time.Since(start))
 		}
 	})

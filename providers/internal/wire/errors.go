@@ -1,41 +1,91 @@
 package wire
 
 import (
+	"cmp"
+	"crypto/x509"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/providers"
 )
 
-// Errorf makes an error of the model that cfg opens. Keys are taken out of its text.
+// Errorf makes an error of the model that cfg opens. Keys are taken out of its text, and what no text should have; it is
+// bounded.
 func Errorf(cfg *providers.Config, kind providers.ErrorKind, format string, args ...any) *providers.Error {
 	return &providers.Error{
 		Kind: kind, Provider: cfg.Info.Provider, Model: cfg.Info.ID,
-		Message: Redact(cfg, fmt.Sprintf(format, args...)),
+		Message: clean(cfg, fmt.Sprintf(format, args...)),
 	}
 }
 
-// keyLike finds what looks like an API key, should one come back that is not ours.
-var keyLike = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`\b(sk|pk|rk|key|xai|gsk|AIza)[-_][A-Za-z0-9_\-]{12,}`)
-})
+// keyLike finds what looks like an API key, should one come back that is not ours, and credentials finds those of a
+// header: a proxy may repeat its own.
+var (
+	keyLike = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`\b((?:sk|pk|rk|key|xai|gsk)[-_]|AIza|ya29\.)[A-Za-z0-9_\-]{12,}`)
+	})
+	credentials = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)\b(basic|bearer)\s+[A-Za-z0-9_\-.~+/]{20,}=*`)
+	})
+)
 
-// Redact takes the model's key, the values of its extra headers and everything that looks like a key out of s.
+// Redact takes everything secret of the model's configuration and everything that looks like a key out of s.
 func Redact(cfg *providers.Config, s string) string {
-	s = redactOne(s, cfg.APIKey)
-	for _, value := range cfg.Headers {
-		s = redactOne(s, value)
-	}
-	return keyLike().ReplaceAllString(s, "$1-…")
+	return keyLike().ReplaceAllString(credentials().ReplaceAllString(withoutSecrets(cfg, s), "$1 …"), "$1…")
 }
+
+// withoutSecrets takes out of s the model's key, the values of its extra headers with the words that they are made of, and
+// what its address has for a password and in its query.
+func withoutSecrets(cfg *providers.Config, s string) string {
+	s = redactOne(s, cfg.APIKey)
+	header := func(value string) {
+		s = redactOne(s, value)
+		for _, word := range strings.FieldsFunc(value, func(c rune) bool { return strings.ContainsRune(" ,;=", c) }) {
+			if len(word) >= 16 { // "Bearer" is none, and neither are names
+				s = redactOne(s, word)
+			}
+		}
+	}
+	for _, value := range cfg.Headers {
+		header(value)
+	}
+	for _, value := range cfg.Transform.SetHeaders {
+		if value != nil {
+			header(*value)
+		}
+	}
+	u, err := url.Parse(cfg.BaseURL)
+	if err != nil {
+		return s
+	}
+	if password, ok := u.User.Password(); ok {
+		s = redactOne(s, base64.StdEncoding.EncodeToString([]byte(u.User.Username()+":"+password)))
+		s = redactOne(redactOne(s, password), url.QueryEscape(password))
+	}
+	for name, values := range u.Query() {
+		for _, value := range values {
+			if len(value) >= 20 || secretName().MatchString(name) { // others say a version or a place
+				s = redactOne(redactOne(s, value), url.QueryEscape(value))
+			}
+		}
+	}
+	return s
+}
+
+var secretName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)key|token|secret|auth|sig|pass|code`)
+})
 
 func redactOne(s, secret string) string {
 	// Shorter values are words like "true", and no secrets.
@@ -47,6 +97,11 @@ func redactOne(s, secret string) string {
 
 // networkError classifies a request that got no response.
 func networkError(cfg *providers.Config, err error) error {
+	if e, ok := errors.AsType[*providers.Error](err); ok {
+		known := *e // of a signer
+		known.Provider, known.Model, known.Message = cfg.Info.Provider, cfg.Info.ID, clean(cfg, e.Message)
+		return &known
+	}
 	if r, ok := errors.AsType[*redirectError](err); ok {
 		return Errorf(cfg, providers.KindInvalid, "%s", r.Error())
 	}
@@ -59,6 +114,9 @@ func networkError(cfg *providers.Config, err error) error {
 		text = err.Error()
 		if at, perr := url.Parse(u.URL); perr == nil {
 			text = "no answer from " + at.Scheme + "://" + at.Host + ": " + text
+		}
+		if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
+			text += "; if the certificate is of an authority of your own, name its file in caFiles, under network in config.yml"
 		}
 	}
 	e := Errorf(cfg, kind, "%s", text)
@@ -77,14 +135,27 @@ type detail struct {
 	Type    string    `json:"type"`
 	Code    jsonx.Raw `json:"code"`
 	Message string    `json:"message"`
+	// Google's name of the error, and its details; each has a type of its own.
+	Status  jsonx.Raw `json:"status"`
+	Details jsonx.Raw `json:"details"`
+	// foreign says that the body has not the form of an API's errors.
+	foreign bool
 }
 
 // statusError classifies a response with an error status.
 func statusError(cfg *providers.Config, res *http.Response, data []byte) error {
-	d := parseBody(data)
+	// Before it is shortened: half a key would not be known again.
+	d := parseBody([]byte(withoutSecrets(cfg, string(unpacked(res, data)))))
 	e := classify(cfg, res.StatusCode, d)
+	if (e.Status == http.StatusNotFound || e.Status == http.StatusMethodNotAllowed) && !d.names(cfg) {
+		e = wrongAddress(cfg, res, e)
+	}
 	e.RequestID = requestID(res.Header)
-	e.RetryAfter, e.ResetsAt = retryAfter(res.Header, time.Now())
+	wait, resets := retryAfter(res.Header, time.Now())
+	if limit := limitEnds(res.Header, time.Now()); e.Status == http.StatusTooManyRequests && resets.IsZero() {
+		resets = limit
+	}
+	e.RetryAfter, e.ResetsAt = cmp.Or(wait, e.RetryAfter), resets
 	return e
 }
 
@@ -103,9 +174,13 @@ func (s *Stream) EventError(raw jsonx.Raw) error {
 
 func parseBody(data []byte) detail {
 	var b body
+	var all []jsonx.Raw
+	if err := jsonx.Unmarshal(data, &all); err == nil && len(all) > 0 {
+		data = all[0] // Google sends a list of answers where it is not asked for events
+	}
 	if err := jsonx.Unmarshal(data, &b); err != nil {
 		// Some page of some proxy.
-		return detail{Message: plainText(string(data))}
+		return detail{Message: plainText(string(data)), foreign: true}
 	}
 	if !jsonx.IsNull(b.Error) {
 		return parseDetail(b.Error)
@@ -114,6 +189,7 @@ func parseBody(data []byte) detail {
 	if d.Message == "" && !jsonx.IsNull(b.Detail) {
 		d.Message = unquote(b.Detail)
 	}
+	d.foreign = d.Message == ""
 	return d
 }
 
@@ -141,12 +217,76 @@ var tags = sync.OnceValue(func() *regexp.Regexp {
 
 // plainText shortens what is not JSON to a line.
 func plainText(s string) string {
-	s = strings.Join(strings.Fields(tags().ReplaceAllString(s, " ")), " ")
-	const most = 300
-	if r := []rune(s); len(r) > most {
-		s = string(r[:most]) + "…"
+	return shorten(strings.Join(strings.Fields(tags().ReplaceAllString(s, " ")), " "), 300)
+}
+
+// maxMessage bounds the text of an error, in characters.
+const maxMessage = 2000
+
+// clean makes s the text of an error. It is cut behind the search for secrets: half a key would not be known again.
+func clean(cfg *providers.Config, s string) string {
+	return shorten(Redact(cfg, s[:min(len(s), maxErrorBody)]), maxMessage)
+}
+
+var escapes = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-_])`)
+})
+
+// shorten takes out of s what is no text, above all what a terminal would obey, and what is behind the first most characters.
+func shorten(s string, most int) string {
+	if len(s) > 16*most {
+		s = s[:16*most] // which is more than is left, with whatever is in between
+	}
+	if strings.ContainsFunc(s, unprintable) {
+		s = strings.Map(func(c rune) rune {
+			if unprintable(c) {
+				return -1
+			}
+			return c
+		}, escapes().ReplaceAllString(s, ""))
+	}
+	s = strings.ToValidUTF8(s, "")
+	n := 0
+	for i := range s {
+		if n++; n > most {
+			return s[:i] + "…"
+		}
 	}
 	return s
+}
+
+// unprintable reports whether c is a control character, or one that turns the direction of the text around it.
+func unprintable(c rune) bool {
+	switch c {
+	case '\n', '\t':
+		return false
+	case '\u202a', '\u202b', '\u202c', '\u202d', '\u202e', '\u2066', '\u2067', '\u2068', '\u2069':
+		return true
+	}
+	return unicode.IsControl(c)
+}
+
+// names reports whether the error is one of the API, and of a model that it does not have.
+func (d *detail) names(cfg *providers.Config) bool {
+	message := strings.ToLower(d.Message)
+	return !d.foreign && (contains(message, "model", "deployment", "endpoints found") || d.code() == "model_not_found" ||
+		cfg.Info.ID != "" && strings.Contains(message, strings.ToLower(cfg.Info.ID)))
+}
+
+// wrongAddress is the error of a server that has nothing at the address of a request.
+func wrongAddress(cfg *providers.Config, res *http.Response, said *providers.Error) *providers.Error {
+	at := cfg.BaseURL
+	if res.Request != nil && res.Request.URL != nil {
+		at = res.Request.URL.String()
+	}
+	if u, err := url.Parse(at); err == nil && u.Host != "" {
+		at = " at " + (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).Redacted()
+	} else {
+		at = ""
+	}
+	e := Errorf(cfg, providers.KindInvalid, "the server has no such API%s, check the base URL; it says: %s", at, said.Message)
+	e.Status = said.Status
+	return e
 }
 
 func classify(cfg *providers.Config, status int, d detail) *providers.Error {
@@ -157,19 +297,37 @@ func classify(cfg *providers.Config, status int, d detail) *providers.Error {
 	if message == "" {
 		message = "the provider failed without saying why"
 	}
-	e := Errorf(cfg, kindOf(status, d.Type, d.code(), strings.ToLower(message)), "%s", message)
+	message = clean(cfg, message)
+	if strings.HasPrefix(message, "Unexpected endpoint or method") { // LM Studio says so with status 200
+		e := Errorf(cfg, providers.KindInvalid, "%s; check the base URL", strings.TrimRight(message, ". "))
+		e.Status = status
+		return e
+	}
+	reasons, limit, wait := googleDetails(d.Details)
+	kind := limit
+	if kind == "" {
+		kind = kindOf(status, strings.ToLower(message), append(reasons, d.code(), unquote(d.Status), d.Type)...)
+	}
+	e := Errorf(cfg, kind, "%s", message)
 	e.Status = status
+	if kind == providers.KindRateLimit && wait == 0 {
+		wait = saidWait(message)
+	}
+	if kind != providers.KindQuota {
+		e.RetryAfter = wait
+	}
 	return e
 }
 
-func kindOf(status int, kind, code, message string) providers.ErrorKind {
-	if overflow(kind, code, message) {
+// kindOf tells the kind of an error by its status, its message in small letters, and the names it has, the best first.
+func kindOf(status int, message string, names ...string) providers.ErrorKind {
+	if overflow(message, names) {
 		return providers.KindContextOverflow
 	}
 	if contains(message, "credit balance is too low", "insufficient credits", "exceeded your current quota", "billing") {
 		return providers.KindQuota
 	}
-	for _, name := range []string{code, kind} {
+	for _, name := range names {
 		if k, ok := kinds[name]; ok {
 			return k
 		}
@@ -187,7 +345,7 @@ func kindOf(status int, kind, code, message string) providers.ErrorKind {
 		return providers.KindContextOverflow
 	case status == 429:
 		return providers.KindRateLimit
-	case status == 503 || status == 529:
+	case status == 503 || status == 529 || contains(message, "server busy"):
 		return providers.KindOverloaded
 	case status >= 500 || status == 0:
 		return providers.KindServer
@@ -195,8 +353,8 @@ func kindOf(status int, kind, code, message string) providers.ErrorKind {
 	return providers.KindInvalid
 }
 
-// kinds are the names that Anthropic (type), OpenAI (code, type) and servers like theirs give to errors. Those that
-// say less than the status ("invalid_request_error") are left out.
+// kinds are the names that Anthropic (type), OpenAI (code, type), Google (status, reason), AWS (exception) and servers like
+// theirs give to errors. Those that say less than the status ("invalid_request_error") are left out.
 var kinds = map[string]providers.ErrorKind{
 	"authentication_error":       providers.KindAuth,
 	"permission_error":           providers.KindAuth,
@@ -207,25 +365,60 @@ var kinds = map[string]providers.ErrorKind{
 	"rate_limit_error":           providers.KindRateLimit,
 	"rate_limit_exceeded":        providers.KindRateLimit,
 	"overloaded_error":           providers.KindOverloaded,
-	"timeout_error":              providers.KindTimeout,
-	"request_too_large":          providers.KindContextOverflow,
-	"not_found_error":            providers.KindModel,
-	"model_not_found":            providers.KindModel,
-	"api_error":                  providers.KindServer,
-	"server_error":               providers.KindServer,
-	"internal_server_error":      providers.KindServer,
+	"server_is_overloaded":       providers.KindOverloaded,
+	"slow_down":                  providers.KindOverloaded,
+	// Of OpenAI's responses, whose errors in the stream have no status.
+	"invalid_prompt":                 providers.KindInvalid,
+	"invalid_image":                  providers.KindInvalid,
+	"invalid_image_format":           providers.KindInvalid,
+	"invalid_base64_image":           providers.KindInvalid,
+	"image_too_large":                providers.KindInvalid,
+	"image_too_small":                providers.KindInvalid,
+	"image_parse_error":              providers.KindInvalid,
+	"image_file_too_large":           providers.KindInvalid,
+	"image_content_policy_violation": providers.KindInvalid,
+	"unsupported_image_media_type":   providers.KindInvalid,
+	"empty_image_file":               providers.KindInvalid,
+	"bio_policy":                     providers.KindInvalid,
+	"misalignment_policy_violation":  providers.KindInvalid,
+	"timeout_error":                  providers.KindTimeout,
+	"request_too_large":              providers.KindContextOverflow,
+	"not_found_error":                providers.KindModel,
+	"model_not_found":                providers.KindModel,
+	"api_error":                      providers.KindServer,
+	"server_error":                   providers.KindServer,
+	"internal_server_error":          providers.KindServer,
+	"UNAUTHENTICATED":                providers.KindAuth,
+	"PERMISSION_DENIED":              providers.KindAuth,
+	"API_KEY_INVALID":                providers.KindAuth,
+	"RESOURCE_EXHAUSTED":             providers.KindRateLimit,
+	"UNAVAILABLE":                    providers.KindOverloaded,
+	"DEADLINE_EXCEEDED":              providers.KindTimeout,
+	"NOT_FOUND":                      providers.KindModel,
+	"INTERNAL":                       providers.KindServer,
+	"throttlingException":            providers.KindRateLimit,
+	"serviceUnavailableException":    providers.KindOverloaded,
+	"modelNotReadyException":         providers.KindOverloaded,
+	"modelTimeoutException":          providers.KindTimeout,
+	"modelStreamErrorException":      providers.KindServer,
+	"modelErrorException":            providers.KindServer,
+	"internalServerException":        providers.KindServer,
+	"accessDeniedException":          providers.KindAuth,
+	"validationException":            providers.KindInvalid,
+	"resourceNotFoundException":      providers.KindModel,
+	"serviceQuotaExceededException":  providers.KindQuota,
 }
 
 // overflow recognises the many words for a conversation that is too long.
-func overflow(kind, code, message string) bool {
-	if code == "context_length_exceeded" || kind == "exceed_context_size_error" {
+func overflow(message string, names []string) bool {
+	if slices.Contains(names, "context_length_exceeded") || slices.Contains(names, "exceed_context_size_error") {
 		return true
 	}
 	return contains(
 		message,
 		"prompt is too long", "prompt too long", "maximum context length", "context length exceeded", "context_length_exceeded",
 		"exceeds the context window", "exceed context limit", "exceeds the available context size",
-		"greater than the context length", "input is too long", "input length and `max_tokens` exceed",
+		"greater than the context length", "exceeds the context length", "exceeded max context length", "input is too long", "input length and `max_tokens` exceed",
 		"larger than the maximum context", "exceeds the maximum number of tokens", "exceeds the model's context",
 	)
 }
@@ -242,30 +435,8 @@ func contains(s string, any ...string) bool {
 func requestID(h http.Header) string {
 	for _, name := range []string{"Request-Id", "X-Request-Id"} {
 		if id := h.Get(name); id != "" {
-			return id
+			return shorten(id, 200)
 		}
 	}
 	return ""
-}
-
-// retryAfter reads how long to wait and when a limit ends.
-func retryAfter(h http.Header, now time.Time) (wait time.Duration, resets time.Time) {
-	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms > 0 {
-		wait = time.Duration(ms * float64(time.Millisecond))
-	} else if s := h.Get("Retry-After"); s != "" {
-		if seconds, err := strconv.ParseFloat(s, 64); err == nil && seconds > 0 {
-			wait = time.Duration(seconds * float64(time.Second))
-		} else if at, err := http.ParseTime(s); err == nil && at.After(now) {
-			wait = at.Sub(now)
-		}
-	}
-	for _, limit := range []string{"requests", "tokens", "input-tokens", "output-tokens"} {
-		if h.Get("Anthropic-Ratelimit-"+limit+"-Remaining") != "0" {
-			continue
-		}
-		if at, err := time.Parse(time.RFC3339, h.Get("Anthropic-Ratelimit-"+limit+"-Reset")); err == nil && at.After(resets) {
-			resets = at
-		}
-	}
-	return wait, resets
 }

@@ -5,10 +5,10 @@ package wire
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
-	"mime"
 	"net/http"
 	"sync/atomic"
 	"time"
@@ -16,11 +16,17 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// maxEvent bounds one event. Nothing that a model says comes near it.
-const maxEvent = 64 << 20
+// maxEvent bounds one event, and maxStream all of a stream. Nothing that a model says comes near them.
+const (
+	maxEvent  = 64 << 20
+	maxStream = 256 << 20
+)
 
-// maxErrorBody bounds what is read of the body of a failed request.
-const maxErrorBody = 64 << 10
+// maxErrorBody bounds what is read of the body of a failed request, and errorBodyTimeout how long.
+const (
+	maxErrorBody     = 64 << 10
+	errorBodyTimeout = 5 * time.Second
+)
 
 // A Stream reads the events of one response. It starts no goroutine of its own: the caller reads, and a timer ends a
 // read that takes too long. The caller must Close it.
@@ -31,10 +37,17 @@ type Stream struct {
 	body   io.ReadCloser
 	read   *bufio.Reader
 	stall  *stallReader
-	whole  bool // the body is one JSON value, no stream
+	opened bool // the first bytes were looked at
+	begun  bool // it is known what the body is
+	whole  bool // one JSON value, no stream
 	ended  bool
+	spoken bool   // there was an event
+	odd    string // the first line that a stream of events cannot have
+	cr     bool   // the last line ended with a carriage return: a line feed behind it is of the same end
 	line   []byte // a line that did not fit the reader's buffer
 	event  Event
+	total  int       // of the lines that were read, in bytes
+	lively time.Time // since when the caller waits for something that is more than a sign of life
 	// RequestID is the provider's name for the call.
 	RequestID string
 }
@@ -51,23 +64,32 @@ func Open(ctx context.Context, cfg *providers.Config, post func(ctx context.Cont
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
+	limit := cmp.Or(cfg.StallTimeout, providers.DefaultStallTimeout)
+	first := cmp.Or(cfg.FirstByteTimeout, providers.DefaultFirstByteTimeout)
 	inner, cancel := context.WithCancel(ctx)
+	var late atomic.Bool
+	timer := time.AfterFunc(first, func() {
+		late.Store(true)
+		cancel()
+	})
 	var res *http.Response
 	err := post(inner, &res)
+	timer.Stop()
 	if ctx.Err() != nil {
 		closeBody(res)
 		cancel()
 		return nil, context.Cause(ctx)
 	}
-	limit := cfg.StallTimeout
-	if limit == 0 {
-		limit = providers.DefaultStallTimeout
+	if late.Load() {
+		closeBody(res)
+		cancel()
+		return nil, Errorf(cfg, providers.KindTimeout, "the model did not begin to answer within %s", first)
 	}
 	if res != nil && res.StatusCode >= 400 {
 		// The body says more than an SDK's error, which needs it to be JSON. What came before it broke is enough.
-		stall := newStallReader(res.Body, limit, cancel)
-		data, _ := io.ReadAll(io.LimitReader(stall, maxErrorBody))
-		stall.stop()
+		stop := time.AfterFunc(min(errorBodyTimeout, limit), cancel)
+		data, _ := io.ReadAll(io.LimitReader(res.Body, maxErrorBody))
+		stop.Stop()
 		closeBody(res)
 		cancel()
 		if ctx.Err() != nil {
@@ -84,9 +106,11 @@ func Open(ctx context.Context, cfg *providers.Config, post func(ctx context.Cont
 		cfg: cfg, parent: ctx, cancel: cancel, body: res.Body,
 		stall: newStallReader(res.Body, limit, cancel), RequestID: requestID(res.Header),
 	}
+	s.stall.first = first
 	s.read = bufio.NewReaderSize(s.stall, 16<<10)
-	if kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); kind == "application/json" {
-		s.whole = true
+	if err := s.head(res); err != nil {
+		s.Close()
+		return nil, err
 	}
 	return s, nil
 }
@@ -123,23 +147,37 @@ func (s *Stream) Next() (Event, error) {
 	if s.parent.Err() != nil {
 		return Event{}, context.Cause(s.parent) // and not what is still in the buffer
 	}
-	if s.whole {
-		return s.nextWhole()
-	}
 	s.event.Name, s.event.Data = "", s.event.Data[:0]
+	s.lively = time.Now()
 	for {
+		if !s.begun {
+			if err := s.begin(); err != nil {
+				return Event{}, err
+			}
+		}
+		if s.whole {
+			return s.nextWhole()
+		}
 		line, err := s.readLine()
 		if err != nil && (len(line) == 0 || !errors.Is(err, io.EOF)) {
 			if errors.Is(err, io.EOF) && len(s.event.Data) > 0 {
+				s.spoken = true
 				return s.event, nil // the blank line behind the last event is missing
 			}
 			return Event{}, s.fail(err)
 		}
+		if s.total += len(line) + 1; s.total > maxStream {
+			return Event{}, s.endless()
+		}
 		if len(line) == 0 {
-			if len(s.event.Data) > 0 {
+			if len(s.event.Data) > 0 && s.event.Name != "ping" {
+				s.spoken = true
 				return s.event, nil
 			}
-			s.event.Name = ""
+			s.event.Name, s.event.Data = "", s.event.Data[:0]
+			if err := s.alive(); err != nil {
+				return Event{}, err
+			}
 			continue
 		}
 		if err := s.field(line); err != nil {
@@ -148,15 +186,30 @@ func (s *Stream) Next() (Event, error) {
 	}
 }
 
+func (s *Stream) endless() error {
+	return Errorf(s.cfg, providers.KindProtocol, "the answer is larger than %d MiB and does not end", maxStream>>20)
+}
+
+// alive bounds how long a stream may say nothing but that it is alive.
+func (s *Stream) alive() error {
+	limit := cmp.Or(s.cfg.FirstByteTimeout, providers.DefaultFirstByteTimeout)
+	if time.Since(s.lively) < limit {
+		return nil
+	}
+	e := Errorf(s.cfg, providers.KindTimeout, "nothing but signs of life came from the model for %s", limit)
+	e.RequestID = s.RequestID
+	return e
+}
+
 func (s *Stream) nextWhole() (Event, error) {
 	if s.ended {
 		return Event{}, io.EOF
 	}
-	s.ended = true
-	data, err := io.ReadAll(io.LimitReader(s.read, maxEvent))
+	data, err := s.All()
 	if err != nil {
-		return Event{}, s.fail(err)
+		return Event{}, err
 	}
+	s.spoken = true
 	return Event{Data: data}, nil
 }
 
@@ -167,6 +220,8 @@ func (s *Stream) field(line []byte) error {
 		value = value[1:]
 	}
 	switch string(name) {
+	case "":
+		return s.alive() // a comment
 	case "data":
 		if len(s.event.Data)+len(value) > maxEvent {
 			return Errorf(s.cfg, providers.KindProtocol, "one event of the stream is larger than %d MiB", maxEvent>>20)
@@ -177,6 +232,11 @@ func (s *Stream) field(line []byte) error {
 		s.event.Data = append(s.event.Data, value...)
 	case "event":
 		s.event.Name = eventName(value)
+	case "id", "retry":
+	default:
+		if s.odd == "" {
+			s.odd = shorten(string(line), 80)
+		}
 	}
 	return nil
 }
@@ -186,31 +246,15 @@ func eventName(b []byte) string {
 	switch string(b) {
 	case "content_block_delta":
 		return "content_block_delta"
+	case "response.output_text.delta":
+		return "response.output_text.delta"
+	case "response.function_call_arguments.delta":
+		return "response.function_call_arguments.delta"
 	case "message":
 		return "message"
 	}
 	return string(b)
 }
-
-// readLine returns a line without its end. The last line of a body may come together with [io.EOF].
-func (s *Stream) readLine() ([]byte, error) {
-	line, err := s.read.ReadSlice('\n')
-	if errors.Is(err, bufio.ErrBufferFull) {
-		s.line = append(s.line[:0], line...)
-		for errors.Is(err, bufio.ErrBufferFull) {
-			if len(s.line) > maxEvent {
-				return nil, errLineTooLong
-			}
-			line, err = s.read.ReadSlice('\n')
-			s.line = append(s.line, line...)
-		}
-		line = s.line
-	}
-	line = bytes.TrimSuffix(line, []byte("\n"))
-	return bytes.TrimSuffix(line, []byte("\r")), err
-}
-
-var errLineTooLong = errors.New("a line of the stream is too long")
 
 // fail turns the error of a read into what the caller of the model gets.
 func (s *Stream) fail(err error) error {
@@ -218,7 +262,7 @@ func (s *Stream) fail(err error) error {
 	case s.parent.Err() != nil:
 		return context.Cause(s.parent)
 	case s.stall.fired.Load():
-		e := Errorf(s.cfg, providers.KindTimeout, "nothing came from the model for %s", s.stall.limit)
+		e := Errorf(s.cfg, providers.KindTimeout, "nothing came from the model for %s", s.stall.waited())
 		e.RequestID = s.RequestID
 		return e
 	case errors.Is(err, io.EOF):
@@ -231,16 +275,6 @@ func (s *Stream) fail(err error) error {
 	return e
 }
 
-// CutOff is the error of a stream that ended before the answer did.
-func (s *Stream) CutOff() error {
-	if s.parent.Err() != nil {
-		return context.Cause(s.parent)
-	}
-	e := Errorf(s.cfg, providers.KindNetwork, "the stream ended in the middle of the answer")
-	e.Err, e.RequestID = io.ErrUnexpectedEOF, s.RequestID
-	return e
-}
-
 // BadEvent is the error of an event that is not what the API allows.
 func (s *Stream) BadEvent(err error) error {
 	e := Errorf(s.cfg, providers.KindProtocol, "an event of the stream makes no sense: %v", err)
@@ -248,11 +282,12 @@ func (s *Stream) BadEvent(err error) error {
 	return e
 }
 
-// stallReader ends a body in which a read takes longer than limit. The time between reads does not count: a slow
-// reader is not the provider's fault.
+// stallReader ends a body in which a read takes longer than limit; until the first byte first is the limit if it is longer.
+// The time between reads does not count: a slow reader is not the provider's fault.
 type stallReader struct {
 	body   io.Reader
 	limit  time.Duration
+	first  time.Duration // zero behind the first byte
 	cancel context.CancelFunc
 	timer  *time.Timer
 	fired  atomic.Bool
@@ -269,10 +304,16 @@ func newStallReader(body io.Reader, limit time.Duration, cancel context.CancelFu
 }
 
 func (r *stallReader) Read(p []byte) (int, error) {
-	r.timer.Reset(r.limit)
+	r.timer.Reset(r.waited())
 	n, err := r.body.Read(p)
 	r.timer.Stop()
+	if n > 0 {
+		r.first = 0
+	}
 	return n, err
 }
+
+// waited is how long a read may take now.
+func (r *stallReader) waited() time.Duration { return max(r.limit, r.first) }
 
 func (r *stallReader) stop() { r.timer.Stop() }

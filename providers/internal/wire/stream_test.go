@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -53,12 +54,21 @@ func TestStream_Events(t *testing.T) {
 		{"data: a", []string{"|a"}},
 		{"data: a\n", []string{"|a"}},
 		{"data\n\ndata:\n\ndata: b\n\n", []string{"|b"}},
+		{"\uFEFFdata: a\n\ndata: \uFEFFb\n\n", []string{"|a", "|\uFEFFb"}},
+		{"\uFEFFevent: x\r\n\r\n\uFEFFdata: a\n\n", nil}, // a mark is one only where the body begins
+		{"event: x\rdata: a\rdata: b\r\rdata: c\r\n\rdata: d\n\r\ndata: e\r", []string{"x|a\nb", "|c", "|d", "|e"}},
+		{"\r\r\rdata: " + long + "\r\rdata: b\r\r", []string{"|" + long, "|b"}},
 		{"\n\n\ndata: " + long + "\n\ndata: b\n\n", []string{"|" + long, "|b"}},
 	} {
 		s := open(t, t.Context(), strings.NewReader(test.body), "text/event-stream; charset=utf-8")
 		got, err := events(s)
 		if diff := cmp.Diff(test.want, got); diff != "" || !errors.Is(err, io.EOF) {
 			t.Errorf("%.40q: err %v (-want +got):\n%s", test.body, err, diff)
+		}
+		s.Close()
+		s = open(t, t.Context(), iotest.OneByteReader(strings.NewReader(test.body)), "")
+		if got, err := events(s); !cmp.Equal(got, test.want) || !errors.Is(err, io.EOF) {
+			t.Errorf("%.40q byte for byte: %v, err %v", test.body, got, err)
 		}
 		s.Close()
 	}
@@ -141,7 +151,7 @@ func TestKindOf(t *testing.T) {
 		{429, `slow down`, providers.KindRateLimit},
 		{403, `{"type":"error","error":{"type":"permission_error","message":"no"}}`, providers.KindAuth},
 		{404, `{"error":"model 'x' not found, try pulling it first"}`, providers.KindModel},
-		{404, `404 page not found`, providers.KindModel},
+		{0, `{"error":"Unexpected endpoint or method. (POST /chat/completions)"}`, providers.KindInvalid},
 		{422, `{"detail":[{"loc":["body"],"msg":"field required"}]}`, providers.KindInvalid},
 		{400, `{"object":"error","message":"bad thing"}`, providers.KindInvalid},
 		{500, ``, providers.KindServer},
@@ -183,7 +193,7 @@ func FuzzStream(f *testing.F) {
 		s := open(t, t.Context(), strings.NewReader(body), "text/event-stream")
 		defer s.Close()
 		list, err := events(s)
-		if !errors.Is(err, io.EOF) {
+		if e, refused := errors.AsType[*providers.Error](err); !errors.Is(err, io.EOF) && (!refused || e.Kind != providers.KindInvalid) {
 			t.Errorf("err = %v", err)
 		}
 		n := 0

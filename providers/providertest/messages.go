@@ -1,15 +1,73 @@
 package providertest
 
 import (
+	"bytes"
+	"cmp"
+	"encoding/base64"
 	"strconv"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws/protocol/eventstream"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/providers"
 )
 
+// AnthropicMessages is Anthropic's messages API.
+func AnthropicMessages() Format {
+	return Format{pattern: "/v1/messages", writer: func() eventWriter { return new(anthropicWriter) }}
+}
+
+// AnthropicVertex is the same at Vertex AI.
+func AnthropicVertex() Format {
+	return Format{
+		pattern: "/v1/projects/{project}/locations/{location}/publishers/anthropic/models/{call}",
+		writer:  func() eventWriter { return new(anthropicWriter) },
+	}
+}
+
+// AnthropicBedrock is the same at Amazon Bedrock: the events are in the frames of an event stream, and an error is an
+// exception.
+func AnthropicBedrock() Format {
+	return Format{
+		pattern: "/model/{model}/invoke-with-response-stream", contentType: "application/vnd.amazon.eventstream",
+		writer: func() eventWriter { return new(anthropicWriter) }, frame: bedrockFrames,
+	}
+}
+
+// bedrockExceptions are the names of Anthropic's errors at Bedrock.
+var bedrockExceptions = map[string]string{
+	"overloaded_error": "serviceUnavailableException", "rate_limit_error": "throttlingException", "timeout_error": "modelTimeoutException",
+	"api_error": "internalServerException", "authentication_error": "accessDeniedException", "not_found_error": "resourceNotFoundException",
+}
+
+// bedrockFrames puts whole server-sent events into frames.
+func bedrockFrames(events []byte) []byte {
+	var out bytes.Buffer
+	for event := range bytes.SplitSeq(bytes.TrimSuffix(events, []byte("\n\n")), []byte("\n\n")) {
+		_, data, _ := bytes.Cut(event, []byte("data: "))
+		var m eventstream.Message
+		if bytes.HasPrefix(event, []byte("event: error\n")) {
+			failed := jsonx.Lookup(data, "error")
+			name := cmp.Or(bedrockExceptions[strings.Trim(string(jsonx.Lookup(failed, "type")), `"`)], "validationException")
+			m.Headers.Set(":message-type", eventstream.StringValue("exception"))
+			m.Headers.Set(":exception-type", eventstream.StringValue(name))
+			m.Payload = append(append([]byte(`{"message":`), jsonx.Lookup(failed, "message")...), '}')
+		} else {
+			m.Headers.Set(":message-type", eventstream.StringValue("event"))
+			m.Headers.Set(":event-type", eventstream.StringValue("chunk"))
+			m.Headers.Set(":content-type", eventstream.StringValue("application/json"))
+			m.Payload = []byte(`{"bytes":"` + base64.StdEncoding.EncodeToString(data) + `","p":"abcdefg"}`)
+		}
+		if err := eventstream.NewEncoder().Encode(&out, m); err != nil {
+			panic(err)
+		}
+	}
+	return out.Bytes()
+}
+
 // anthropicWriter speaks Anthropic's messages API.
 type anthropicWriter struct {
-	usage providers.Usage
 	index int
 	open  string // the kind of the block under way
 }
@@ -19,8 +77,7 @@ func (w *anthropicWriter) event(b []byte, name, data string) []byte {
 	return append(append(append(b, "\ndata: "...), data...), "\n\n"...)
 }
 
-func (w *anthropicWriter) begin(b []byte) []byte {
-	u := w.usage
+func (w *anthropicWriter) begin(b []byte, u providers.Usage) []byte {
 	b = w.event(b, "message_start", `{"type":"message_start","message":{"id":"msg_test","type":"message","role":"assistant","content":[],`+
 		`"model":"test","stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":`+strconv.Itoa(u.Input)+
 		`,"cache_creation_input_tokens":`+strconv.Itoa(u.CacheWrite)+`,"cache_read_input_tokens":`+strconv.Itoa(u.CacheRead)+
@@ -93,10 +150,18 @@ func (w *anthropicWriter) end(b []byte, stop providers.StopReason, usage provide
 		providers.StopEnd: "end_turn", providers.StopTools: "tool_use", providers.StopLength: "max_tokens",
 		providers.StopRefusal: "refusal",
 	}[stop]
-	b = w.event(b, "message_delta", `{"type":"message_delta","delta":{"stop_reason":"`+reason+`","stop_sequence":null},`+
-		`"usage":{"output_tokens":`+strconv.Itoa(usage.Output)+`,"output_tokens_details":{"thinking_tokens":`+
-		strconv.Itoa(usage.Thinking)+`}}}`)
+	b = w.messageDelta(b, `"`+reason+`"`, `"output_tokens":`+strconv.Itoa(usage.Output), usage)
 	return w.event(b, "message_stop", `{"type":"message_stop"}`)
+}
+
+func (w *anthropicWriter) messageDelta(b []byte, reason, counts string, u providers.Usage) []byte {
+	return w.event(b, "message_delta", `{"type":"message_delta","delta":{"stop_reason":`+reason+`,"stop_sequence":null},"usage":{`+counts+
+		`,"output_tokens_details":{"thinking_tokens":`+strconv.Itoa(u.Thinking)+`}}}`)
+}
+
+func (w *anthropicWriter) tell(b []byte, u providers.Usage) []byte {
+	return w.messageDelta(b, "null", `"input_tokens":`+strconv.Itoa(u.Input)+`,"cache_creation_input_tokens":`+strconv.Itoa(u.CacheWrite)+
+		`,"cache_read_input_tokens":`+strconv.Itoa(u.CacheRead)+`,"output_tokens":`+strconv.Itoa(u.Output), u)
 }
 
 var anthropicTypes = map[providers.ErrorKind]string{
@@ -116,81 +181,3 @@ func (w *anthropicWriter) failBody(message string, kind providers.ErrorKind) str
 func (w *anthropicWriter) fail(b []byte, message string, kind providers.ErrorKind) []byte {
 	return w.event(b, "error", w.failBody(message, kind))
 }
-
-// openAIWriter speaks OpenAI's chat completions API.
-type openAIWriter struct{ calls int }
-
-const chunkStart = `data: {"id":"chatcmpl-test","object":"chat.completion.chunk","created":1,"model":"test","choices":[{"index":0,"delta":{`
-
-func (w *openAIWriter) chunk(b []byte, delta string) []byte {
-	b = append(append(b, chunkStart...), delta...)
-	return append(b, "},\"logprobs\":null,\"finish_reason\":null}]}\n\n"...)
-}
-
-func (w *openAIWriter) stringChunk(b []byte, member, value string) []byte {
-	b = append(append(append(append(b, chunkStart...), '"'), member...), `":`...)
-	b = jsonx.AppendString(b, value)
-	return append(b, "},\"logprobs\":null,\"finish_reason\":null}]}\n\n"...)
-}
-
-func (w *openAIWriter) begin(b []byte) []byte {
-	return w.chunk(b, `"role":"assistant","content":""`)
-}
-
-func (w *openAIWriter) text(b []byte, text string) []byte { return w.stringChunk(b, "content", text) }
-
-func (w *openAIWriter) rawText(b []byte, text string) []byte {
-	return w.chunk(b, `"content":"`+text+`"`)
-}
-
-func (w *openAIWriter) think(b []byte, text, _ string) []byte {
-	return w.stringChunk(b, "reasoning_content", text)
-}
-
-func (w *openAIWriter) call(b []byte, id, name string) []byte {
-	w.calls++
-	return w.chunk(b, `"tool_calls":[{"index":`+strconv.Itoa(w.calls-1)+`,"id":`+quote(id)+
-		`,"type":"function","function":{"name":`+quote(name)+`,"arguments":""}}]`)
-}
-
-func (w *openAIWriter) input(b []byte, piece string) []byte {
-	return w.chunk(b, `"tool_calls":[{"index":`+strconv.Itoa(w.calls-1)+`,"function":{"arguments":`+quote(piece)+`}}]`)
-}
-
-func (w *openAIWriter) end(b []byte, stop providers.StopReason, u providers.Usage) []byte {
-	reason := map[providers.StopReason]string{
-		providers.StopEnd: "stop", providers.StopTools: "tool_calls", providers.StopLength: "length",
-		providers.StopRefusal: "content_filter",
-	}[stop]
-	b = append(b, `data: {"id":"chatcmpl-test","object":"chat.completion.chunk","created":1,"model":"test",`+
-		`"choices":[{"index":0,"delta":{},"logprobs":null,"finish_reason":"`+reason+`"}]}`+"\n\n"...)
-	prompt := u.Input + u.CacheRead + u.CacheWrite
-	b = append(b, `data: {"id":"chatcmpl-test","object":"chat.completion.chunk","created":1,"model":"test","choices":[],`+
-		`"usage":{"prompt_tokens":`+strconv.Itoa(prompt)+`,"completion_tokens":`+strconv.Itoa(u.Output)+
-		`,"total_tokens":`+strconv.Itoa(prompt+u.Output)+`,"prompt_tokens_details":{"cached_tokens":`+strconv.Itoa(u.CacheRead)+
-		`,"cache_write_tokens":`+strconv.Itoa(u.CacheWrite)+`},"completion_tokens_details":{"reasoning_tokens":`+
-		strconv.Itoa(u.Thinking)+`}}}`+"\n\n"...)
-	return append(b, "data: [DONE]\n\n"...)
-}
-
-var openAICodes = map[providers.ErrorKind]string{
-	providers.KindAuth: "invalid_api_key", providers.KindRateLimit: "rate_limit_exceeded",
-	providers.KindQuota: "insufficient_quota", providers.KindServer: "server_error",
-	providers.KindModel: "model_not_found", providers.KindContextOverflow: "context_length_exceeded",
-}
-
-func (w *openAIWriter) failBody(message string, kind providers.ErrorKind) string {
-	code := "null"
-	if name := openAICodes[kind]; name != "" {
-		code = quote(name)
-	} else if status := statuses[kind]; status >= 500 {
-		code = strconv.Itoa(status) // as OpenRouter does
-	}
-	return `{"error":{"message":` + quote(message) + `,"type":"invalid_request_error","param":null,"code":` + code + `}}`
-}
-
-func (w *openAIWriter) fail(b []byte, message string, kind providers.ErrorKind) []byte {
-	return append(append(append(b, "data: "...), w.failBody(message, kind)...), "\n\n"...)
-}
-
-func quote(s string) string { return string(jsonx.AppendString(nil, s)) }

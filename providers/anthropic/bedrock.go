@@ -1,0 +1,91 @@
+package anthropic
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+
+	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/providers/internal/cloud"
+	"github.com/gajae-code/gjc/providers/internal/wire"
+)
+
+// Bedrock opens models at Amazon Bedrock with what its environment and the files of the AWS command line say: the token in
+// AWS_BEARER_TOKEN_BEDROCK, the keys in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile. A configured key is
+// such a token.
+type Bedrock struct {
+	// Getenv reads the environment. If nil, it is empty.
+	Getenv func(string) string
+	// ReadFile reads the files of profiles. If nil, [os.ReadFile].
+	ReadFile func(string) ([]byte, error)
+	// Home is the home directory, where the files of profiles are; empty for none.
+	Home string
+	// Run runs the command line that a profile has as its credential_process, and returns what it prints. If nil, such a
+	// profile cannot be used.
+	Run func(ctx context.Context, commandLine string) ([]byte, error)
+}
+
+// Open is the [providers.Factory] of Amazon Bedrock. It does no I/O; region and credentials are read for the first request.
+func (b Bedrock) Open(cfg providers.Config) (providers.Model, error) {
+	account := cloud.AWS(b)
+	base := new(url.URL)
+	if cfg.BaseURL != "" {
+		var err error
+		if base, err = wire.BaseURL(&cfg, ""); err != nil {
+			return nil, err
+		}
+	}
+	if cfg.APIKey == "" && !cfg.NoAmbient {
+		cfg.APIKey = account.Token()
+	}
+	if cfg.Info.API == "" {
+		cfg.Info.API = APIBedrock
+	}
+	cfg.HTTPClient = cloud.ServerSentEvents(wire.Guard(cfg.HTTPClient))
+	m := &Model{cfg: cfg, version: "bedrock-2023-05-31"}
+	region := sync.OnceValue(func() string { return regionOf(base, account) })
+	header := wire.Header(&cfg, "")
+	sign := account.Signer("bedrock", region).Sign
+	endpoint := sync.OnceValue(func() *wire.Endpoint {
+		if base.Host == "" {
+			base = &url.URL{Scheme: "https", Host: "bedrock-runtime." + region() + ".amazonaws.com"}
+		}
+		// The colon of a model's version and the slashes of an ARN are no parts of the path.
+		model := strings.ReplaceAll(url.PathEscape(cfg.Model()), ":", "%3A")
+		address := base.JoinPath("model", model, "invoke-with-response-stream").String()
+		return wire.NewEndpoint(&m.cfg, address, header).Sign(func(req *http.Request, body []byte) error {
+			req.Header.Set("Accept", cloud.EventStreamType)
+			if cfg.NoAmbient || req.Header.Get("Authorization") != "" {
+				return nil
+			}
+			return sign(req, body)
+		})
+	})
+	m.send = func(ctx context.Context, body []byte) (*wire.Stream, error) {
+		s, err := endpoint().Post(ctx, body)
+		if e, ok := errors.AsType[*providers.Error](err); ok {
+			// AWS shows what a signature should have been of, and a token of the session is in that.
+			e.Message, _, _ = strings.Cut(e.Message, "The Canonical String")
+			e.Message = strings.TrimSpace(e.Message)
+		}
+		return s, err
+	}
+	return m, nil
+}
+
+// Credentials says what credentials there are besides a configured key, for people; empty for none. It reads files, runs
+// nothing and uses no network.
+func (b Bedrock) Credentials() string { return cloud.AWS(b).Credentials() }
+
+// regionOf returns the region in the base URL, or else that of the account.
+func regionOf(base *url.URL, account cloud.AWS) string {
+	if rest, ok := strings.CutPrefix(base.Hostname(), "bedrock-runtime."); ok {
+		if region, _, ok := strings.Cut(rest, ".amazonaws.com"); ok && region != "" {
+			return region
+		}
+	}
+	return account.Region()
+}

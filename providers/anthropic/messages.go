@@ -1,0 +1,246 @@
+package anthropic
+
+import (
+	"encoding/base64"
+	"slices"
+	"strings"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/providers/internal/dialect"
+)
+
+// maxID is how long the id of a call may be.
+const maxID = 64
+
+// guess is about how many bytes a conversation takes.
+func guess(messages []providers.Message) int {
+	n := 512
+	for i := range messages {
+		n += 128
+		for _, part := range messages[i].Parts {
+			switch part := part.(type) {
+			case providers.Text:
+				n += len(part.Text) + len(part.Text)/16 + 32
+			case providers.Thinking:
+				n += len(part.Text) + len(part.Signature) + 64
+			case providers.ToolCall:
+				n += len(part.Input) + 128
+			case providers.Image:
+				n += base64.StdEncoding.EncodedLen(len(part.Data)) + 128
+			}
+		}
+	}
+	return n
+}
+
+// writer writes the messages of one request. What the user and the tools say between two answers is one message; the results
+// come first in it.
+type writer struct {
+	m   *Model
+	out []byte
+	// count is how many messages there are; ends are where the last block of each message of the user begins to say what it
+	// is, behind its type.
+	count int
+	ends  []int
+	block int // such a place, of the last block
+	any   bool
+}
+
+// appendMessages adds the conversation as a JSON array.
+func (m *Model) appendMessages(dst []byte, list []providers.Message) []byte {
+	w := &writer{m: m, out: append(dst, '[')}
+	for i := 0; i < len(list); {
+		if list[i].Role == providers.RoleAssistant {
+			w.assistant(&list[i])
+			i++
+			continue
+		}
+		// Up to the next answer that says something: one that does not is no message.
+		end := i + 1
+		for end < len(list) && (list[end].Role != providers.RoleAssistant || !speaks(&list[end])) {
+			end++
+		}
+		w.user(list[i:end])
+		i = end
+	}
+	w.mark()
+	return append(w.out, ']')
+}
+
+// open begins a message.
+func (w *writer) open(role string) {
+	if w.count > 0 {
+		w.out = append(w.out, ',')
+	}
+	w.count++
+	w.any = false
+	w.out = append(append(append(w.out, `{"role":"`...), role...), `","content":[`...)
+}
+
+// begin begins a block.
+func (w *writer) begin(kind string) {
+	if w.any {
+		w.out = append(w.out, ',')
+	}
+	w.any = true
+	w.out = append(append(append(w.out, `{"type":"`...), kind...), '"')
+	w.block = len(w.out)
+}
+
+func (w *writer) member(name, value string) {
+	w.out = append(append(append(w.out, `,"`...), name...), `":`...)
+	w.out = jsonx.AppendString(w.out, value)
+}
+
+func (w *writer) end() { w.out = append(w.out, '}') }
+
+func (w *writer) text(s string) {
+	w.begin("text")
+	w.member("text", s)
+	w.end()
+}
+
+func (w *writer) image(img providers.Image) {
+	if !w.m.takes(img) {
+		w.text(dialect.ImageOmitted)
+		return
+	}
+	w.begin("image")
+	w.out = append(append(append(w.out, `,"source":{"type":"base64","media_type":"`...), img.MIMEType...), `","data":"`...)
+	w.out = base64.StdEncoding.AppendEncode(w.out, img.Data)
+	w.out = append(w.out, `"}}`...)
+}
+
+// takes reports whether the model takes an image.
+func (m *Model) takes(img providers.Image) bool {
+	switch img.MIMEType {
+	case "image/png", "image/jpeg", "image/gif", "image/webp":
+		return m.cfg.Info.Images && len(img.Data) > 0
+	}
+	return false
+}
+
+// user writes what is said between two answers. Without a word there is no message.
+func (w *writer) user(list []providers.Message) {
+	start, count := len(w.out), w.count
+	w.open("user")
+	for i := range list {
+		if list[i].Role == providers.RoleTool {
+			w.result(&list[i])
+		}
+	}
+	for i := range list {
+		if list[i].Role == providers.RoleUser {
+			w.parts(list[i].Parts)
+		}
+	}
+	if !w.any {
+		w.out, w.count = w.out[:start], count
+		return
+	}
+	w.out = append(w.out, `]}`...)
+	w.ends = append(w.ends, w.block)
+}
+
+func (w *writer) parts(parts []providers.Part) {
+	for _, part := range parts {
+		switch part := part.(type) {
+		case providers.Text:
+			if !blank(part.Text) {
+				w.text(part.Text)
+			}
+		case providers.Image:
+			w.image(part)
+		}
+	}
+}
+
+func (w *writer) result(msg *providers.Message) {
+	w.begin("tool_result")
+	block := w.block
+	w.member("tool_use_id", dialect.ToolID(msg.ToolCallID, maxID))
+	if msg.IsError {
+		w.out = append(w.out, `,"is_error":true`...)
+	}
+	w.out = append(w.out, `,"content":[`...)
+	w.any = false
+	w.parts(msg.Parts)
+	if !w.any && msg.IsError {
+		w.text(dialect.FailedSilently) // the API wants some text
+	}
+	w.out = append(w.out, `]}`...)
+	w.block, w.any = block, true
+}
+
+// speaks reports whether an answer says something that the API takes back. Thinking alone is no message.
+func speaks(msg *providers.Message) bool {
+	for _, part := range msg.Parts {
+		switch part := part.(type) {
+		case providers.Text:
+			if !blank(part.Text) {
+				return true
+			}
+		case providers.ToolCall:
+			return true
+		}
+	}
+	return false
+}
+
+func (w *writer) assistant(msg *providers.Message) {
+	if !speaks(msg) {
+		return
+	}
+	w.open("assistant")
+	for _, part := range msg.Parts {
+		switch part := part.(type) {
+		case providers.Text:
+			if !blank(part.Text) {
+				w.text(part.Text)
+			}
+		case providers.Thinking:
+			w.thinking(msg, part)
+		case providers.ToolCall:
+			w.begin("tool_use")
+			w.member("id", dialect.ToolID(part.ID, maxID))
+			w.out = append(append(w.out, `,"input":`...), dialect.ToolInput(part.Input)...)
+			w.member("name", part.Name)
+			w.end()
+		}
+	}
+	w.out = append(w.out, `]}`...)
+}
+
+func (w *writer) thinking(msg *providers.Message, t providers.Thinking) {
+	switch {
+	case t.Signature == "" || !dialect.Own(&w.m.cfg.Info, msg):
+		// Cut short, or another model's: the API refuses it.
+	case t.Redacted:
+		w.begin("redacted_thinking")
+		w.member("data", t.Signature)
+		w.end()
+	default:
+		w.begin("thinking")
+		w.member("thinking", t.Text)
+		w.member("signature", t.Signature)
+		w.end()
+	}
+}
+
+// mark sets the cache breakpoints of the conversation: at the end of the last two messages of the user, so that the next
+// request finds what this one has written. With the tools and the system prompt these are the four that the API allows.
+func (w *writer) mark() {
+	if w.m.cfg.CacheRetention == providers.CacheNone {
+		return
+	}
+	control := `,"cache_control":{"type":"ephemeral"}`
+	if w.m.ttl != "" {
+		control = `,"cache_control":{"ttl":"` + string(w.m.ttl) + `","type":"ephemeral"}`
+	}
+	for i := len(w.ends) - 1; i >= max(0, len(w.ends)-2); i-- {
+		w.out = slices.Insert(w.out, w.ends[i], []byte(control)...)
+	}
+}
+
+func blank(s string) bool { return strings.TrimSpace(s) == "" }

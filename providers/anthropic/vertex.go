@@ -1,0 +1,50 @@
+package anthropic
+
+import (
+	"errors"
+
+	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/providers/internal/cloud"
+	"github.com/gajae-code/gjc/providers/internal/wire"
+)
+
+// Vertex opens models at Vertex AI with what its environment says: application default credentials, the project in
+// GOOGLE_CLOUD_PROJECT, and the place in GOOGLE_CLOUD_LOCATION. A configured key is an access token.
+type Vertex struct {
+	// Getenv reads the environment. If nil, it is empty.
+	Getenv func(string) string
+	// ReadFile reads the files of credentials. If nil, [os.ReadFile].
+	ReadFile func(string) ([]byte, error)
+	// Home is the home directory, where the credentials of gcloud are; empty for none.
+	Home string
+	// Metadata asks the server that machines of Google Cloud have for their credentials, if there are no others.
+	Metadata bool
+}
+
+// Open is the [providers.Factory] of Vertex AI. It does no I/O; credentials are read for the first request.
+func (v Vertex) Open(cfg providers.Config) (providers.Model, error) {
+	account := cloud.Vertex(v)
+	u, err := wire.BaseURL(&cfg, account.BaseURL())
+	if err != nil {
+		return nil, err
+	}
+	if u, err = account.URL(u, "anthropic", cfg.Model(), "streamRawPredict", false); err != nil {
+		e, _ := errors.AsType[*providers.Error](err)
+		return nil, wire.Errorf(&cfg, e.Kind, "%s", e.Message)
+	}
+	if cfg.Info.API == "" {
+		cfg.Info.API = APIVertex
+	}
+	cfg.HTTPClient = wire.Guard(cfg.HTTPClient)
+	m := &Model{cfg: cfg, version: "vertex-2023-10-16", streams: true}
+	endpoint := wire.NewEndpoint(&m.cfg, u.String(), wire.Header(&cfg, ""))
+	if cfg.APIKey == "" && !cfg.NoAmbient {
+		endpoint = endpoint.Sign(account.Tokens(cfg.HTTPClient).Sign)
+	}
+	m.send = endpoint.Post
+	return m, nil
+}
+
+// Credentials says what credentials there are besides a configured key, for people; empty for none. It reads files and
+// uses no network.
+func (v Vertex) Credentials() string { return cloud.Vertex(v).Credentials() }

@@ -1,0 +1,154 @@
+package providers
+
+import (
+	"maps"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
+)
+
+// Compat says where a server differs from the API that it copies. A member that is not set is found out from the base URL.
+// docs/models.md describes each; most are for the API openai-completions alone.
+type Compat struct {
+	// SupportsStore sends store: false, so that OpenAI keeps nothing of the conversation.
+	SupportsStore *bool `yaml:"supportsStore"`
+	// SupportsDeveloperRole sends the system prompt with the role developer to a model that reasons.
+	SupportsDeveloperRole *bool `yaml:"supportsDeveloperRole"`
+	// SupportsReasoningEffort sends the thinking level.
+	SupportsReasoningEffort *bool `yaml:"supportsReasoningEffort"`
+	// ReasoningEffortMap are the server's words for levels, where they are not the level's own name.
+	ReasoningEffortMap map[ThinkingLevel]string `yaml:"reasoningEffortMap"`
+	// SupportsUsageInStreaming asks for the usage at the end of the stream.
+	SupportsUsageInStreaming *bool `yaml:"supportsUsageInStreaming"`
+	// SupportsToolChoice lets a request force a tool.
+	SupportsToolChoice *bool `yaml:"supportsToolChoice"`
+	// DisableReasoningOnForcedToolChoice leaves the thinking level out of a request that forces a tool.
+	DisableReasoningOnForcedToolChoice *bool `yaml:"disableReasoningOnForcedToolChoice"`
+	// MaxTokensField is the name of the limit: "max_completion_tokens" or "max_tokens".
+	MaxTokensField string `yaml:"maxTokensField"`
+	// ThinkingFormat is how the thinking level is told: "openai", "openrouter", "zai" (on or off, and the level beside it where
+	// SupportsReasoningEffort allows it), "qwen" or "qwen-chat-template".
+	ThinkingFormat string `yaml:"thinkingFormat"`
+	// ReasoningContentField is the member of an answer that holds reasoning: "reasoning_content", "reasoning" or
+	// "reasoning_text".
+	ReasoningContentField string `yaml:"reasoningContentField"`
+	// RequiresReasoningContentForToolCalls sends reasoning back with every answer that calls tools.
+	RequiresReasoningContentForToolCalls *bool `yaml:"requiresReasoningContentForToolCalls"`
+	// RequiresAssistantContentForToolCalls sends some text with every answer that calls tools.
+	RequiresAssistantContentForToolCalls *bool `yaml:"requiresAssistantContentForToolCalls"`
+	// RequiresToolResultName sends the tool's name with its result.
+	RequiresToolResultName *bool `yaml:"requiresToolResultName"`
+	// RequiresAssistantAfterToolResult puts an answer between a tool's result and a message of the user.
+	RequiresAssistantAfterToolResult *bool `yaml:"requiresAssistantAfterToolResult"`
+	// RequiresThinkingAsText sends thinking back as text between <thinking> tags.
+	RequiresThinkingAsText *bool `yaml:"requiresThinkingAsText"`
+	// RequiresMistralToolIDs gives every call an id of nine letters and digits.
+	RequiresMistralToolIDs *bool `yaml:"requiresMistralToolIds"`
+	// SupportsStrictMode sends strict with each tool whose schema allows it.
+	SupportsStrictMode *bool `yaml:"supportsStrictMode"`
+	// ToolStrictMode is "all_strict" to make every tool strict, "none" for no tool; else each tool as its schema allows.
+	ToolStrictMode string `yaml:"toolStrictMode"`
+	// OpenRouterRouting is sent to openrouter.ai alone, VercelGatewayRouting to ai-gateway.vercel.sh alone.
+	OpenRouterRouting    *GatewayRouting `yaml:"openRouterRouting"`
+	VercelGatewayRouting *GatewayRouting `yaml:"vercelGatewayRouting"`
+	// ExtraBody is put into every request beside what gjc sends. It cannot replace what [ProtectedBody] lists.
+	ExtraBody map[string]jsonx.Raw `yaml:"-"`
+}
+
+// GatewayRouting says which providers a gateway may use, and which it should try first.
+type GatewayRouting struct {
+	Only  []string `json:"only,omitzero"  yaml:"only"`
+	Order []string `json:"order,omitzero" yaml:"order"`
+}
+
+// Over returns c with what it does not say taken from base.
+func (c Compat) Over(base Compat) Compat {
+	for _, m := range []struct{ to, from **bool }{
+		{&c.SupportsStore, &base.SupportsStore},
+		{&c.SupportsDeveloperRole, &base.SupportsDeveloperRole},
+		{&c.SupportsReasoningEffort, &base.SupportsReasoningEffort},
+		{&c.SupportsUsageInStreaming, &base.SupportsUsageInStreaming},
+		{&c.SupportsToolChoice, &base.SupportsToolChoice},
+		{&c.DisableReasoningOnForcedToolChoice, &base.DisableReasoningOnForcedToolChoice},
+		{&c.RequiresReasoningContentForToolCalls, &base.RequiresReasoningContentForToolCalls},
+		{&c.RequiresAssistantContentForToolCalls, &base.RequiresAssistantContentForToolCalls},
+		{&c.RequiresToolResultName, &base.RequiresToolResultName},
+		{&c.RequiresAssistantAfterToolResult, &base.RequiresAssistantAfterToolResult},
+		{&c.RequiresThinkingAsText, &base.RequiresThinkingAsText},
+		{&c.RequiresMistralToolIDs, &base.RequiresMistralToolIDs},
+		{&c.SupportsStrictMode, &base.SupportsStrictMode},
+	} {
+		if *m.to == nil {
+			*m.to = *m.from
+		}
+	}
+	for _, m := range []struct{ to, from *string }{
+		{&c.MaxTokensField, &base.MaxTokensField},
+		{&c.ThinkingFormat, &base.ThinkingFormat},
+		{&c.ReasoningContentField, &base.ReasoningContentField},
+		{&c.ToolStrictMode, &base.ToolStrictMode},
+	} {
+		if *m.to == "" {
+			*m.to = *m.from
+		}
+	}
+	c.ReasoningEffortMap = over(c.ReasoningEffortMap, base.ReasoningEffortMap)
+	c.ExtraBody = over(c.ExtraBody, base.ExtraBody)
+	c.OpenRouterRouting = c.OpenRouterRouting.over(base.OpenRouterRouting)
+	c.VercelGatewayRouting = c.VercelGatewayRouting.over(base.VercelGatewayRouting)
+	return c
+}
+
+func (g *GatewayRouting) over(base *GatewayRouting) *GatewayRouting {
+	if g == nil || base == nil {
+		if g == nil {
+			return base
+		}
+		return g
+	}
+	both := *g
+	if both.Only == nil {
+		both.Only = base.Only
+	}
+	if both.Order == nil {
+		both.Order = base.Order
+	}
+	return &both
+}
+
+// over returns the members of both maps; those of m win.
+func over[K comparable, V any](m, base map[K]V) map[K]V {
+	if len(m) == 0 {
+		return base
+	}
+	all := maps.Clone(base)
+	if all == nil {
+		all = make(map[K]V, len(m))
+	}
+	maps.Copy(all, m)
+	return all
+}
+
+// ProtectedBody lists the members of a request that no configuration replaces.
+func ProtectedBody() []string {
+	return []string{"model", "messages", "input", "contents", "stream", "tools", "tool_choice", "toolConfig"}
+}
+
+// RequestTransform changes requests for a server that wants them otherwise.
+type RequestTransform struct {
+	// StripHeaders are names of headers that are not sent; a "*" at the end of a name stands for any rest.
+	StripHeaders []string
+	// SetHeaders are put behind that; a nil value takes the header away.
+	SetHeaders map[string]*string
+	// ExtraBody is put into every request, as that of [Compat].
+	ExtraBody map[string]jsonx.Raw
+}
+
+// CacheRetention is how long a provider should keep what it cached of a request.
+type CacheRetention string
+
+// The retentions.
+const (
+	CacheNone  CacheRetention = "none"
+	CacheShort CacheRetention = "short"
+	CacheLong  CacheRetention = "long"
+)

@@ -1,0 +1,138 @@
+// Package discovery asks servers which models they have: Ollama, LM Studio and llama.cpp in their own words, every other
+// one as OpenAI lists models, with what richer servers tell beside the ids. It believes no server: what it reads is
+// bounded, and what makes no sense is left out.
+package discovery
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/providers/internal/wire"
+)
+
+// Discover asks the server of src for its models, in its own order. Models that cannot chat or call tools are left out where
+// the server says so. It is a [providers.Discoverer]: an error is ctx's cause or a [*providers.Error], of [providers.KindNetwork]
+// where nobody listens. ctx must have an end.
+func Discover(ctx context.Context, src providers.DiscoverySource) ([]providers.ModelInfo, error) {
+	s, err := newServer(src)
+	if err != nil {
+		return nil, err
+	}
+	switch src.Type {
+	case providers.DiscoverOllama:
+		return s.ollama(ctx)
+	case providers.DiscoverLMStudio:
+		return s.lmStudio(ctx)
+	case providers.DiscoverLlamaCPP:
+		return s.llamaCPP(ctx)
+	case providers.DiscoverOpenAI:
+		return s.openAI(ctx)
+	}
+	return nil, s.errorf(providers.KindInvalid, "unknown type of discovery %q", src.Type)
+}
+
+const (
+	apiAnthropic = "anthropic-messages"
+	apiOllama    = "ollama-chat"
+)
+
+// server is where questions go.
+type server struct {
+	src    providers.DiscoverySource
+	base   *url.URL
+	client *http.Client
+	header http.Header
+	// cfg is for errors: it knows what to keep out of them.
+	cfg *providers.Config
+}
+
+func newServer(src providers.DiscoverySource) (*server, error) {
+	s := &server{src: src, client: wire.Guard(src.Client), header: http.Header{}}
+	s.cfg = &providers.Config{
+		Info: providers.ModelInfo{Provider: src.Provider}, BaseURL: src.BaseURL, APIKey: src.APIKey, Headers: src.Headers, Transform: src.Transform,
+	}
+	if src.BaseURL == "" && strings.HasPrefix(src.API, "openai-") {
+		src.BaseURL = "https://api.openai.com/v1" // as for the API itself
+	}
+	u, err := url.Parse(src.BaseURL)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, s.errorf(providers.KindInvalid, "the base URL must be a URL with http or https")
+	}
+	s.base = u
+	s.header.Set("User-Agent", "gjc")
+	if src.APIKey != "" {
+		if src.API == apiAnthropic {
+			s.header.Set("X-Api-Key", src.APIKey)
+			s.header.Set("Anthropic-Version", "2023-06-01")
+		}
+		s.header.Set("Authorization", "Bearer "+src.APIKey)
+	}
+	for name, value := range src.Headers {
+		s.header.Set(name, value)
+	}
+	s.header.Set("Accept", "application/json")
+	wire.TransformHeader(s.cfg, s.header)
+	return s, nil
+}
+
+func (s *server) errorf(kind providers.ErrorKind, format string, args ...any) *providers.Error {
+	return wire.Errorf(s.cfg, kind, format, args...)
+}
+
+// own is the address of path in the server's own API, which lives beside the one that the base URL is of.
+func (s *server) own(path string) string {
+	base := strings.TrimRight(s.base.Path, "/")
+	for _, suffix := range []string{"/v1", "/api/v0", "/api"} {
+		if short, ok := strings.CutSuffix(base, suffix); ok {
+			base = short
+			break
+		}
+	}
+	return s.at(base + path)
+}
+
+// models is the address of the list of models below the base URL.
+func (s *server) models() string {
+	base := strings.TrimRight(s.base.Path, "/")
+	if s.src.API == apiAnthropic && !strings.HasSuffix(base, "/v1") {
+		base += "/v1" // which the base URL of that API does not have
+	}
+	return s.at(base + "/models")
+}
+
+func (s *server) at(path string) string {
+	u := *s.base
+	u.Path, u.RawPath = path, ""
+	return u.String()
+}
+
+// openAI asks for a list as OpenAI has it.
+func (s *server) openAI(ctx context.Context) ([]providers.ModelInfo, error) {
+	return s.listed(ctx, s.models())
+}
+
+func (s *server) listed(ctx context.Context, address string) ([]providers.ModelInfo, error) {
+	entries, err := s.list(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	all := s.newRoll()
+	for _, entry := range entries {
+		if chats(entry) {
+			all.add(described(entry))
+		}
+	}
+	return all.models, nil
+}
+
+// absent reports whether an error says that the server does not have what it was asked for.
+func absent(err error) bool {
+	e, ok := errors.AsType[*providers.Error](err)
+	return ok && slices.Contains([]int{http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotImplemented}, e.Status) ||
+		errors.Is(err, errNoList)
+}

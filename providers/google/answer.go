@@ -1,0 +1,266 @@
+package google
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/providers/internal/dialect"
+	"github.com/gajae-code/gjc/providers/internal/wire"
+)
+
+// chunk is one event of the stream, with the members that are used.
+type chunk struct {
+	Candidates []candidate `json:"candidates"`
+	Feedback   struct {
+		BlockReason        string `json:"blockReason"`
+		BlockReasonMessage string `json:"blockReasonMessage"`
+	} `json:"promptFeedback"`
+	Usage      dialect.Object[usage] `json:"usageMetadata"`
+	ResponseID dialect.ID            `json:"responseId"`
+	Error      jsonx.Raw             `json:"error"`
+}
+
+type candidate struct {
+	Index   dialect.Number `json:"index"`
+	Content struct {
+		Parts []answerPart `json:"parts"`
+	} `json:"content"`
+	FinishReason  string `json:"finishReason"`
+	FinishMessage string `json:"finishMessage"`
+}
+
+type answerPart struct {
+	Text             string        `json:"text"`
+	Thought          bool          `json:"thought"`
+	ThoughtSignature string        `json:"thoughtSignature"`
+	FunctionCall     *functionCall `json:"functionCall"`
+}
+
+type usage struct {
+	Prompt     dialect.Number `json:"promptTokenCount"`
+	ToolUse    dialect.Number `json:"toolUsePromptTokenCount"`
+	Cached     dialect.Number `json:"cachedContentTokenCount"`
+	Candidates dialect.Number `json:"candidatesTokenCount"`
+	Thoughts   dialect.Number `json:"thoughtsTokenCount"`
+}
+
+// answer is one response being read.
+type answer struct {
+	ctx    context.Context // of the caller, whose end ends an event of many parts too
+	model  *Model
+	stream *wire.Stream
+	yield  func(providers.Event, error) bool
+	req    *providers.Request
+
+	chunk   chunk // its memory is used again for every event
+	build   providers.Builder
+	calls   []string // their ids
+	usage   providers.Usage
+	told    dialect.UsageTeller
+	finish  string
+	message string // beside the finish reason
+	blocked string
+	said    bool
+	name    string // of the response
+}
+
+func (a *answer) run() {
+	for {
+		ev, err := a.stream.Next()
+		if errors.Is(err, io.EOF) {
+			if a.finish != "" || a.blocked != "" {
+				a.done()
+				return
+			}
+			err = a.stream.CutOff()
+		}
+		if err != nil {
+			a.yield(nil, err)
+			return
+		}
+		more, err := a.event(ev.Data)
+		if err != nil {
+			a.yield(nil, err)
+			return
+		}
+		if !more {
+			return
+		}
+	}
+}
+
+// event takes in one event. It reports whether to read on.
+func (a *answer) event(data []byte) (more bool, err error) {
+	if text, used, ok := plainText(data); ok && a.name != "" {
+		if used != nil {
+			var u usage
+			if err := jsonx.Unmarshal(used, &u); err != nil {
+				return false, a.stream.BadEvent(err)
+			}
+			a.count(&u)
+			if !a.told.Tell(a.usage, a.yield) {
+				return false, nil
+			}
+		}
+		return text == "" || a.send(providers.TextDelta{Text: text}), nil
+	}
+	a.chunk = chunk{Candidates: a.chunk.Candidates[:0]}
+	c := &a.chunk
+	if err := jsonx.Unmarshal(data, c); err != nil {
+		return false, a.stream.BadEvent(err)
+	}
+	if dialect.IsError(c.Error, len(c.Candidates) > 0 || c.Usage.Known) {
+		return false, a.stream.EventError(c.Error)
+	}
+	a.name = cmp.Or(string(c.ResponseID), a.name)
+	if c.Feedback.BlockReason != "" {
+		a.blocked = c.Feedback.BlockReason
+		a.message = c.Feedback.BlockReasonMessage
+	}
+	if c.Usage.Known {
+		a.count(&c.Usage.Value)
+	}
+	if !a.told.Tell(a.usage, a.yield) {
+		return false, nil
+	}
+	for i := range c.Candidates {
+		candidate := &c.Candidates[i]
+		if candidate.Index.Value != 0 {
+			continue // nobody asked for a second answer
+		}
+		for j := range candidate.Content.Parts {
+			if !a.part(&candidate.Content.Parts[j]) {
+				return false, nil
+			}
+		}
+		if candidate.FinishReason != "" {
+			a.finish, a.message = candidate.FinishReason, candidate.FinishMessage
+		}
+	}
+	return true, nil
+}
+
+func (a *answer) send(ev providers.Event) bool {
+	if a.ctx.Err() != nil {
+		a.yield(nil, context.Cause(a.ctx))
+		return false
+	}
+	a.said = true
+	a.build.Add(ev)
+	return a.yield(ev, nil)
+}
+
+func (a *answer) part(p *answerPart) bool {
+	switch {
+	case p.FunctionCall != nil:
+		return a.call(p)
+	case p.Thought:
+		if p.Text != "" && !a.send(providers.ThinkingDelta{Text: p.Text}) {
+			return false
+		}
+		if p.ThoughtSignature != "" {
+			a.build.SignThinking(p.ThoughtSignature)
+			a.build.Break()
+		}
+	case p.ThoughtSignature != "":
+		// A signature is for its own part alone, so what came before must not grow into that.
+		a.build.Break()
+		if p.Text != "" && !a.send(providers.TextDelta{Text: p.Text}) {
+			return false
+		}
+		a.build.SignText(p.ThoughtSignature)
+		a.build.Break()
+	case p.Text != "":
+		return a.send(providers.TextDelta{Text: p.Text})
+	}
+	return true
+}
+
+// call takes in a call, which always comes whole.
+func (a *answer) call(p *answerPart) bool {
+	c := p.FunctionCall
+	id := dialect.UniqueID(a.req, string(c.ID), a.name, a.calls)
+	a.calls = append(a.calls, id)
+	if !a.send(providers.ToolCallStart{ID: id, Name: c.Name}) {
+		return false
+	}
+	if p.ThoughtSignature != "" {
+		a.build.SignCall(id, p.ThoughtSignature)
+	}
+	if jsonx.IsNull(c.Args) || string(c.Args) == "{}" {
+		return true
+	}
+	return a.send(providers.ToolCallDelta{ID: id, Input: string(c.Args)})
+}
+
+func (a *answer) count(u *usage) {
+	a.usage = providers.Usage{
+		Input: max(0, u.Prompt.Count()+u.ToolUse.Count()-u.Cached.Count()), CacheRead: u.Cached.Count(),
+		Output: u.Candidates.Count() + u.Thoughts.Count(), Thinking: u.Thoughts.Count(),
+	}
+}
+
+func (a *answer) done() {
+	stop, err := a.stopReason()
+	if err != nil {
+		a.yield(nil, err)
+		return
+	}
+	if stop == providers.StopRefusal && !a.said {
+		why := "Google blocked this request: " + cmp.Or(a.blocked, a.finish)
+		if a.message != "" {
+			why += " (" + a.message + ")"
+		}
+		if !a.send(providers.TextDelta{Text: why + "."}) {
+			return
+		}
+	}
+	info := &a.model.cfg.Info
+	m := a.build.Message()
+	m.API, m.Provider, m.Model, m.Usage, m.StopReason = info.API, info.Provider, info.ID, a.usage, stop
+	a.yield(providers.Done{Message: m}, nil)
+}
+
+func (a *answer) stopReason() (providers.StopReason, error) {
+	if a.blocked != "" {
+		return providers.StopRefusal, nil
+	}
+	switch a.finish {
+	case "MAX_TOKENS":
+		return providers.StopLength, nil
+	case "SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "MODEL_ARMOR",
+		"IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION":
+		return providers.StopRefusal, nil
+	case "MALFORMED_FUNCTION_CALL":
+		return "", a.failed(providers.KindProtocol, "the model wrote a tool call that is not valid")
+	case "UNEXPECTED_TOOL_CALL":
+		return "", a.failed(providers.KindProtocol, "the model called a tool that it does not have")
+	case "TOO_MANY_TOOL_CALLS":
+		return "", a.failed(providers.KindProtocol, "the model called too many tools at once")
+	case "MISSING_THOUGHT_SIGNATURE":
+		return "", a.failed(providers.KindInvalid, "the request lacks a signature of the model's thinking")
+	case "STOP":
+	default:
+		if !a.said {
+			return "", a.failed(providers.KindProtocol, "the model stopped without an answer: "+a.finish)
+		}
+	}
+	if a.build.Calls() > 0 {
+		return providers.StopTools, nil
+	}
+	return providers.StopEnd, nil
+}
+
+// failed is the error of an answer that came to nothing.
+func (a *answer) failed(kind providers.ErrorKind, what string) error {
+	if a.message != "" {
+		what += ": " + a.message
+	}
+	e := wire.Errorf(&a.model.cfg, kind, "%s", what)
+	e.RequestID = a.stream.RequestID
+	return e
+}

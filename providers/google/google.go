@@ -1,0 +1,106 @@
+// Package google speaks Google's API for Gemini models: to the Gemini API with a key, and to Vertex AI with a key or with
+// the credentials of a Google Cloud project.
+//
+// It has a client of its own: Google's SDK makes the binary more than twice as large (docs/design/google-client.md).
+package google
+
+import (
+	"context"
+	"iter"
+	"net/http"
+	"net/url"
+	"path"
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/providers/internal/wire"
+)
+
+// The wire formats' names in [providers.ModelInfo].
+const (
+	// API is the Gemini API.
+	API = "google-generative-ai"
+	// APIVertex is Vertex AI: the same words at another address.
+	APIVertex = "google-vertex"
+)
+
+// method is what a model is asked to do.
+const method = "streamGenerateContent"
+
+const defaultBaseURL = "https://generativelanguage.googleapis.com/v1beta"
+
+// Model is one Gemini model.
+type Model struct {
+	cfg      providers.Config
+	endpoint *wire.Endpoint
+	// signs reports that the model signs its calls and refuses a call of its own without a signature: Gemini 3 and newer.
+	signs bool
+}
+
+var _ providers.Model = (*Model)(nil)
+
+// New returns a model of the Gemini API. It does no I/O and reads no environment.
+func New(cfg providers.Config) (*Model, error) {
+	u, err := wire.BaseURL(&cfg, defaultBaseURL)
+	if err != nil {
+		return nil, err
+	}
+	u = u.JoinPath("/")
+	if !version().MatchString(path.Base(u.Path)) {
+		u = u.JoinPath("v1beta")
+	}
+	if cfg.Info.API == "" {
+		cfg.Info.API = API
+	}
+	return open(cfg, u.JoinPath("models", escape(strings.TrimPrefix(cfg.Model(), "models/"))+":"+method), nil), nil
+}
+
+// Open is the [providers.Factory] of the Gemini API.
+func Open(cfg providers.Config) (providers.Model, error) { return New(cfg) }
+
+// version finds the last part of a base URL that has one.
+var version = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^v[0-9]+((alpha|beta)[0-9]*)?$`) })
+
+// escape puts a model's name into one element of a path.
+func escape(name string) string { return strings.ReplaceAll(url.PathEscape(name), ":", "%3A") }
+
+// open returns the model at the address u. Sign may be nil.
+func open(cfg providers.Config, u *url.URL, sign func(*http.Request, []byte) error) *Model {
+	query := u.Query()
+	query.Set("alt", "sse")
+	u.RawQuery = query.Encode()
+
+	m := &Model{cfg: cfg, signs: signs(&cfg)}
+	m.endpoint = wire.NewEndpoint(&m.cfg, u.String(), wire.Header(&m.cfg, "X-Goog-Api-Key"))
+	if sign != nil {
+		m.endpoint = m.endpoint.Sign(sign)
+	}
+	return m
+}
+
+// signs tells the generations apart: those before Gemini 3 are told a budget for their thinking.
+func signs(cfg *providers.Config) bool {
+	if cfg.Info.ThinkingMode == providers.ThinkingBudget {
+		return false
+	}
+	for _, old := range []string{"gemini-1", "gemini-2", "gemma"} {
+		if strings.Contains(cfg.Info.ID, old) || strings.Contains(cfg.WireModel, old) {
+			return false
+		}
+	}
+	return true
+}
+
+// Info describes the model.
+func (m *Model) Info() providers.ModelInfo { return m.cfg.Info }
+
+// Stream sends req and yields the answer.
+func (m *Model) Stream(ctx context.Context, req *providers.Request) iter.Seq2[providers.Event, error] {
+	encode := func() ([]byte, error) { return m.encode(req) }
+	return m.endpoint.Ask(ctx, encode, func(s *wire.Stream, yield func(providers.Event, error) bool) {
+		a := &answer{ctx: ctx, model: m, stream: s, yield: yield, req: req}
+		a.run()
+	})
+}

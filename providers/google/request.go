@@ -1,0 +1,178 @@
+package google
+
+import (
+	"strings"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/providers/internal/dialect"
+	"github.com/gajae-code/gjc/providers/internal/wire"
+)
+
+// request is the body of a request. The members here and below stand in the order of the wire, and keep it: the same
+// conversation must be the same bytes. Gemini caches what requests have in common by itself.
+type request struct {
+	SystemInstruction *content         `json:"systemInstruction,omitzero"`
+	Tools             []tools          `json:"tools,omitzero"`
+	ToolConfig        *toolConfig      `json:"toolConfig,omitzero"`
+	GenerationConfig  generationConfig `json:"generationConfig,omitzero"`
+}
+
+// content is one message. Role is "user" or "model".
+type content struct {
+	Role  string `json:"role,omitzero"`
+	Parts []part `json:"parts"`
+}
+
+// part is a piece of a message: one of text, data, call and response.
+type part struct {
+	Text             *string           `json:"text,omitzero"`
+	InlineData       *blob             `json:"inlineData,omitzero"`
+	FunctionCall     *functionCall     `json:"functionCall,omitzero"`
+	FunctionResponse *functionResponse `json:"functionResponse,omitzero"`
+	Thought          bool              `json:"thought,omitzero"`
+	ThoughtSignature string            `json:"thoughtSignature,omitzero"`
+}
+
+type blob struct {
+	MIMEType string `json:"mimeType"`
+	Data     []byte `json:"data"`
+}
+
+type functionCall struct {
+	ID   dialect.ID `json:"id,omitzero"`
+	Name string     `json:"name"`
+	Args jsonx.Raw  `json:"args,omitzero"`
+}
+
+type functionResponse struct {
+	ID       string `json:"id,omitzero"`
+	Name     string `json:"name"`
+	Response result `json:"response"`
+	Parts    []part `json:"parts,omitzero"`
+}
+
+// result is the object that a response must be. These two members are those that Google's own clients use.
+type result struct {
+	Output *string `json:"output,omitzero"`
+	Error  *string `json:"error,omitzero"`
+}
+
+type tools struct {
+	FunctionDeclarations []functionDeclaration `json:"functionDeclarations"`
+}
+
+type functionDeclaration struct {
+	Name        string    `json:"name"`
+	Description string    `json:"description,omitzero"`
+	Parameters  jsonx.Raw `json:"parameters,omitzero"`
+}
+
+type toolConfig struct {
+	FunctionCallingConfig functionCallingConfig `json:"functionCallingConfig"`
+}
+
+type functionCallingConfig struct {
+	Mode                 string   `json:"mode"`
+	AllowedFunctionNames []string `json:"allowedFunctionNames"`
+}
+
+type generationConfig struct {
+	MaxOutputTokens int             `json:"maxOutputTokens,omitzero"`
+	ThinkingConfig  *thinkingConfig `json:"thinkingConfig,omitzero"`
+}
+
+type thinkingConfig struct {
+	IncludeThoughts bool   `json:"includeThoughts,omitzero"`
+	ThinkingLevel   string `json:"thinkingLevel,omitzero"`
+	ThinkingBudget  *int   `json:"thinkingBudget,omitzero"`
+}
+
+// encode writes the body of a request. What two requests have in common at their start is the same byte for byte.
+func (m *Model) encode(req *providers.Request) ([]byte, error) {
+	var r request
+	if req.System != "" {
+		r.SystemInstruction = &content{Parts: []part{textPart(req.System)}}
+	}
+	if len(req.Tools) > 0 {
+		var t tools
+		for i := range req.Tools {
+			t.FunctionDeclarations = append(t.FunctionDeclarations, declare(&req.Tools[i]))
+		}
+		r.Tools = []tools{t}
+	}
+	if can := m.cfg.Compat.SupportsToolChoice; req.ForceTool != "" && (can == nil || *can) {
+		r.ToolConfig = &toolConfig{functionCallingConfig{Mode: "ANY", AllowedFunctionNames: []string{req.ForceTool}}}
+	}
+	if most := req.MaxTokens; most > 0 {
+		if m.cfg.Info.MaxOutput > 0 {
+			most = min(most, m.cfg.Info.MaxOutput)
+		}
+		r.GenerationConfig.MaxOutputTokens = most
+	}
+	r.GenerationConfig.ThinkingConfig = m.think(req.Thinking)
+	head, err := jsonx.Marshal(&r)
+	if err != nil {
+		return nil, err
+	}
+	contents := m.contents(req.Messages)
+	body := append(make([]byte, 0, len(head)+guess(contents)), head[:len(head)-1]...)
+	if len(body) > 1 {
+		body = append(body, ',')
+	}
+	body = appendContents(append(body, `"contents":`...), contents)
+	return wire.ExtraBody(&m.cfg, append(body, '}')), nil
+}
+
+// declare describes a tool. One without parameters must not describe any.
+func declare(t *providers.Tool) functionDeclaration {
+	f := functionDeclaration{Name: t.Name, Description: t.Description}
+	if schema := dialect.Gemini(t.Schema); jsonx.Lookup(schema, "properties") != nil {
+		f.Parameters = schema
+	}
+	return f
+}
+
+// think says how the model should reason.
+func (m *Model) think(want providers.ThinkingLevel) *thinkingConfig {
+	info := &m.cfg.Info
+	if len(info.Thinking) == 0 {
+		return nil
+	}
+	level := info.ClampThinking(want)
+	if info.ThinkingMode == providers.ThinkingBudget {
+		tokens := m.budget(level)
+		return &thinkingConfig{IncludeThoughts: level != providers.ThinkingOff, ThinkingBudget: &tokens}
+	}
+	if level == providers.ThinkingOff {
+		if info.ThinkingMode == "" || info.ThinkingMode == providers.ThinkingEffort {
+			return nil
+		}
+		// There is no word for off; the lowest level comes near it, and nobody asked for the thoughts.
+		return &thinkingConfig{ThinkingLevel: word(info.Thinking[0])}
+	}
+	return &thinkingConfig{IncludeThoughts: true, ThinkingLevel: word(level)}
+}
+
+// word is the API's word for a level. It knows none above high.
+func word(level providers.ThinkingLevel) string {
+	if level == providers.ThinkingXHigh || level == providers.ThinkingMax {
+		level = providers.ThinkingHigh
+	}
+	return string(level)
+}
+
+// budgets are the levels as numbers of tokens.
+var budgets = map[providers.ThinkingLevel]int{
+	providers.ThinkingMinimal: 1024, providers.ThinkingLow: 4096, providers.ThinkingMedium: 10_240,
+	providers.ThinkingHigh: 24_576, providers.ThinkingXHigh: 32_768, providers.ThinkingMax: 32_768,
+}
+
+// budget is a level as a number of tokens, within what the models of Gemini 2.5 take: Pro thinks always, and more than the
+// others. Without a number they would think as they like.
+func (m *Model) budget(level providers.ThinkingLevel) int {
+	if strings.Contains(m.cfg.Info.ID, "-pro") {
+		return max(128, budgets[level])
+	}
+	return min(24_576, budgets[level])
+}

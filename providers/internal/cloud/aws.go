@@ -1,0 +1,222 @@
+package cloud
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/providers"
+)
+
+// AWS is an account at AWS, as its environment and the files of its command line tell of it.
+type AWS struct {
+	// Getenv reads the environment. If nil, it is empty.
+	Getenv func(string) string
+	// ReadFile reads the files of profiles. If nil, [os.ReadFile].
+	ReadFile func(string) ([]byte, error)
+	// Home is the home directory, where the files of profiles are; empty for none.
+	Home string
+	// Run runs the command line that a profile has as its credential_process, and returns what it prints. If nil, such a
+	// profile cannot be used.
+	Run func(ctx context.Context, commandLine string) ([]byte, error)
+}
+
+const defaultRegion = "us-east-1"
+
+// howToSignIn is what a user can do about credentials that gjc cannot use.
+const howToSignIn = "set AWS_BEARER_TOKEN_BEDROCK, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE"
+
+// profile reads the settings of the profile in use, and its name. Those in the file of credentials win.
+func (a AWS) profile() (name string, settings map[string]string, err error) {
+	name = first(a.Getenv, "AWS_PROFILE", "AWS_DEFAULT_PROFILE")
+	chosen := name != ""
+	if !chosen {
+		name = "default"
+	}
+	settings = map[string]string{}
+	found := false
+	for _, file := range []struct{ variable, name, section string }{
+		{"AWS_CONFIG_FILE", "config", "profile " + name},
+		{"AWS_SHARED_CREDENTIALS_FILE", "credentials", name},
+	} {
+		path := first(a.Getenv, file.variable)
+		if path == "" && a.Home != "" {
+			path = filepath.Join(a.Home, ".aws", file.name)
+		}
+		if path == "" {
+			continue
+		}
+		data, err := readFile(a.ReadFile, path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return name, nil, failed(providers.KindAuth, "the profiles of AWS cannot be read: %v", err)
+		}
+		section := file.section
+		if name == "default" {
+			section = name
+		}
+		if readProfile(string(data), section, settings) {
+			found = true
+		}
+	}
+	if chosen && !found {
+		return name, nil, failed(providers.KindAuth, "there is no AWS profile %q", name)
+	}
+	return name, settings, nil
+}
+
+// readProfile reads the section of an AWS file into settings. It reports whether there is one.
+func readProfile(text, section string, settings map[string]string) bool {
+	in, found := false, false
+	for line := range strings.Lines(text) {
+		if trimmed := strings.TrimSpace(line); strings.HasPrefix(trimmed, "[") {
+			name, _, _ := strings.Cut(trimmed[1:], "]")
+			in = strings.Join(strings.Fields(name), " ") == section
+			found = found || in
+			continue
+		}
+		// What is set in is of a setting with members, of which none matters here.
+		if !in || line[0] == ' ' || line[0] == '\t' || line[0] == '#' || line[0] == ';' {
+			continue
+		}
+		if name, value, ok := strings.Cut(line, "="); ok {
+			value, _, _ = strings.Cut(strings.TrimSpace(value), " #")
+			settings[strings.ToLower(strings.TrimSpace(name))] = strings.TrimSpace(value)
+		}
+	}
+	return found
+}
+
+// Region returns the region: that of the environment, of the profile, or us-east-1. It reads files.
+func (a AWS) Region() string {
+	if region := first(a.Getenv, "AWS_REGION", "AWS_DEFAULT_REGION"); region != "" {
+		return region
+	}
+	if _, settings, err := a.profile(); err == nil && settings["region"] != "" {
+		return settings["region"]
+	}
+	return defaultRegion
+}
+
+// Token returns the token of Amazon Bedrock that stands in the environment.
+func (a AWS) Token() string { return first(a.Getenv, "AWS_BEARER_TOKEN_BEDROCK") }
+
+// Credentials says what credentials there are, for people; empty for none. It reads files, runs nothing and uses no
+// network.
+func (a AWS) Credentials() string {
+	switch {
+	case a.Token() != "":
+		return "the token in AWS_BEARER_TOKEN_BEDROCK"
+	case first(a.Getenv, "AWS_ACCESS_KEY_ID") != "" && first(a.Getenv, "AWS_SECRET_ACCESS_KEY") != "":
+		return "the keys in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+	}
+	name, settings, err := a.profile()
+	if err != nil || settings["aws_access_key_id"] == "" && (settings["credential_process"] == "" || a.Run == nil) {
+		return ""
+	}
+	return "AWS profile " + name
+}
+
+// AWSSigner signs requests to one service. It is safe for concurrent use.
+type AWSSigner struct {
+	account AWS
+	service string
+	region  func() string
+	kept    kept[aws.Credentials]
+	now     func() time.Time
+}
+
+// Signer returns what signs requests to a service. It does no I/O: the credentials are read for the first request. Region
+// is called then.
+func (a AWS) Signer(service string, region func() string) *AWSSigner {
+	return &AWSSigner{account: a, service: service, region: region, now: time.Now}
+}
+
+// Sign puts the signature of req and its body into the header. It is a signer of wire.Endpoint.
+func (s *AWSSigner) Sign(req *http.Request, body []byte) error {
+	credentials, err := s.kept.get(req.Context(), s.account.next)
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(body)
+	err = v4.NewSigner().SignHTTP(req.Context(), credentials, req, hex.EncodeToString(sum[:]), s.service, s.region(), s.now())
+	if err != nil {
+		return failed(providers.KindAuth, "the request cannot be signed for AWS: %v", err)
+	}
+	return nil
+}
+
+// next finds credentials: in the environment, then in the profile.
+func (a AWS) next(ctx context.Context) (aws.Credentials, time.Time, error) {
+	c := aws.Credentials{
+		AccessKeyID: first(a.Getenv, "AWS_ACCESS_KEY_ID"), SecretAccessKey: first(a.Getenv, "AWS_SECRET_ACCESS_KEY"),
+		SessionToken: first(a.Getenv, "AWS_SESSION_TOKEN"),
+	}
+	if c.HasKeys() {
+		return c, time.Time{}, nil
+	}
+	name, settings, err := a.profile()
+	if err != nil {
+		return aws.Credentials{}, time.Time{}, err
+	}
+	c = aws.Credentials{
+		AccessKeyID: settings["aws_access_key_id"], SecretAccessKey: settings["aws_secret_access_key"],
+		SessionToken: settings["aws_session_token"],
+	}
+	switch {
+	case c.HasKeys() && c.SessionToken != "":
+		return c, time.Now(), nil // some program writes new ones into the file before these end, and nothing says when
+	case c.HasKeys():
+		return c, time.Time{}, nil
+	case settings["credential_process"] != "" && a.Run != nil:
+		return a.process(ctx, name, settings["credential_process"])
+	case len(settings) > 0 && (settings["sso_session"] != "" || settings["sso_start_url"] != "" || settings["role_arn"] != "" || settings["credential_process"] != ""):
+		return aws.Credentials{}, time.Time{}, failed(
+			providers.KindAuth, "the AWS profile %q signs in in a way that gjc does not know; run `aws configure export-credentials --profile %s --format env` "+
+				"and start gjc with the variables that it prints", name, name,
+		)
+	}
+	return aws.Credentials{}, time.Time{}, failed(providers.KindAuth, "there are no credentials of AWS; %s", howToSignIn)
+}
+
+// unsaid is how long credentials are kept that end some day, while nobody says when. Asking for them may take a second.
+const unsaid = 5 * time.Minute
+
+// process asks the program that the profile names.
+func (a AWS) process(ctx context.Context, name, commandLine string) (aws.Credentials, time.Time, error) {
+	out, err := a.Run(ctx, commandLine)
+	if ctx.Err() != nil {
+		return aws.Credentials{}, time.Time{}, context.Cause(ctx)
+	}
+	if err != nil {
+		return aws.Credentials{}, time.Time{}, failed(providers.KindAuth, "the credential_process of the AWS profile %q failed: %v", name, err)
+	}
+	var answer struct {
+		AccessKeyID     string    `json:"AccessKeyId"`
+		SecretAccessKey string    `json:"SecretAccessKey"`
+		SessionToken    string    `json:"SessionToken"`
+		Expiration      time.Time `json:"Expiration"`
+	}
+	if err := jsonx.Unmarshal(out, &answer); err != nil || answer.AccessKeyID == "" || answer.SecretAccessKey == "" {
+		return aws.Credentials{}, time.Time{}, failed(providers.KindAuth, "the credential_process of the AWS profile %q does not print credentials", name)
+	}
+	until := answer.Expiration
+	if until.IsZero() && answer.SessionToken != "" {
+		until = time.Now().Add(unsaid)
+	}
+	return aws.Credentials{
+		AccessKeyID: answer.AccessKeyID, SecretAccessKey: answer.SecretAccessKey, SessionToken: answer.SessionToken,
+	}, until, nil
+}

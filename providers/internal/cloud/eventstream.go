@@ -1,0 +1,156 @@
+package cloud
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+
+	"github.com/aws/aws-sdk-go-v2/aws/protocol/eventstream"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
+)
+
+// EventStreamType is the content type of event streams.
+const EventStreamType = "application/vnd.amazon.eventstream"
+
+// maxFrame bounds a frame. AWS sends none over 24 MiB.
+const maxFrame = 64 << 20
+
+// A FrameError is the error of an event stream whose frames make no sense.
+type FrameError struct{ Err error }
+
+func (e *FrameError) Error() string { return "a frame of the event stream is broken: " + e.Err.Error() }
+
+// Unwrap returns what is wrong with it.
+func (e *FrameError) Unwrap() error { return e.Err }
+
+// ServerSentEvents returns client as a copy that makes server-sent events of the event streams that come: each chunk of
+// bytes is the data of an event, and each exception is one called "error" with an error whose type is the exception's name.
+func ServerSentEvents(client *http.Client) *http.Client {
+	next := client.Transport
+	if next == nil {
+		next = http.DefaultTransport
+	}
+	translating := *client
+	translating.Transport = translator{next}
+	return &translating
+}
+
+type translator struct{ next http.RoundTripper }
+
+func (t translator) RoundTrip(req *http.Request) (*http.Response, error) {
+	res, err := t.next.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	if kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); kind == EventStreamType {
+		res.Body = &translated{body: res.Body, read: bufio.NewReaderSize(res.Body, 16<<10)}
+		res.Header.Set("Content-Type", "text/event-stream")
+		res.Header.Del("Content-Length")
+		res.ContentLength = -1
+	}
+	return res, nil
+}
+
+// translated is the body of an event stream, as server-sent events.
+type translated struct {
+	body    io.ReadCloser
+	read    *bufio.Reader
+	decoder eventstream.Decoder
+	payload []byte // memory for the frame under way
+	out     []byte
+	sent    int // of out
+	err     error
+}
+
+func (t *translated) Close() error { return t.body.Close() }
+
+func (t *translated) Read(p []byte) (int, error) {
+	for t.sent == len(t.out) {
+		if t.err != nil {
+			return 0, t.err
+		}
+		t.out, t.sent = t.out[:0], 0
+		t.err = t.next()
+	}
+	n := copy(p, t.out[t.sent:])
+	t.sent += n
+	return n, nil
+}
+
+// next reads a frame. Frames of kinds that are not known give nothing.
+func (t *translated) next() error {
+	if _, err := t.read.Peek(1); err != nil {
+		return err // between two frames, where a stream may end
+	}
+	if length, err := t.read.Peek(4); err == nil && binary.BigEndian.Uint32(length) > maxFrame {
+		return &FrameError{fmt.Errorf("it is longer than %d MiB", maxFrame>>20)}
+	}
+	m, err := t.decoder.Decode(t.read, t.payload[:0])
+	if err != nil {
+		return frameError(err)
+	}
+	t.payload = m.Payload
+	header := func(name string) string {
+		if value := m.Headers.Get(name); value != nil {
+			return value.String()
+		}
+		return ""
+	}
+	switch header(":message-type") {
+	case "event":
+		if header(":event-type") == "chunk" {
+			return t.chunk(m.Payload)
+		}
+	case "exception":
+		var detail struct {
+			Message string `json:"message"`
+		}
+		_ = jsonx.Unmarshal(m.Payload, &detail) // the name alone says something
+		t.fail(header(":exception-type"), detail.Message)
+	case "error":
+		t.fail(header(":error-code"), header(":error-message"))
+	}
+	return nil
+}
+
+func (t *translated) chunk(payload []byte) error {
+	var chunk struct {
+		Bytes []byte `json:"bytes"`
+	}
+	if err := jsonx.Unmarshal(payload, &chunk); err != nil {
+		return &FrameError{err}
+	}
+	// A line ends an event, and between the tokens of JSON it means nothing.
+	for i, c := range chunk.Bytes {
+		if c == '\n' || c == '\r' {
+			chunk.Bytes[i] = ' '
+		}
+	}
+	t.out = append(append(append(t.out, "data: "...), chunk.Bytes...), "\n\n"...)
+	return nil
+}
+
+func (t *translated) fail(name, message string) {
+	t.out = append(t.out, "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":"...)
+	t.out = append(jsonx.AppendString(t.out, name), `,"message":`...)
+	t.out = append(jsonx.AppendString(t.out, message), "}}\n\n"...)
+}
+
+// frameError tells a broken frame from a broken connection.
+func frameError(err error) error {
+	if _, ok := errors.AsType[eventstream.ChecksumError](err); ok {
+		return &FrameError{err}
+	}
+	if _, ok := errors.AsType[eventstream.LengthError](err); ok {
+		return &FrameError{err}
+	}
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}

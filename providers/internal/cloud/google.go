@@ -1,0 +1,291 @@
+package cloud
+
+import (
+	"context"
+	"crypto"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
+	"errors"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/providers"
+)
+
+const (
+	googleScope    = "https://www.googleapis.com/auth/cloud-platform"
+	googleTokenURL = "https://oauth2.googleapis.com/token" //nolint:gosec // an address
+	// signIn is what a user can do about credentials that do not work.
+	signIn = "run `gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS to the key file of a service account"
+)
+
+// googleCredentials is a file of credentials.
+type googleCredentials struct {
+	Type         string `json:"type"`
+	ClientEmail  string `json:"client_email"`
+	PrivateKey   string `json:"private_key"`
+	PrivateKeyID string `json:"private_key_id"`
+	TokenURI     string `json:"token_uri"`
+	ClientID     string `json:"client_id"`
+	ClientSecret string `json:"client_secret"`
+	RefreshToken string `json:"refresh_token"`
+	QuotaProject string `json:"quota_project_id"`
+}
+
+// file returns where the credentials are: a file that the user names, or else that of gcloud, which need not be there.
+func (v Vertex) file() (path string, named bool) {
+	if path := first(v.Getenv, "GOOGLE_APPLICATION_CREDENTIALS"); path != "" {
+		return path, true
+	}
+	const name = "application_default_credentials.json"
+	if dir := first(v.Getenv, "CLOUDSDK_CONFIG"); dir != "" {
+		return filepath.Join(dir, name), false
+	}
+	if dir := first(v.Getenv, "APPDATA"); runtime.GOOS == "windows" && dir != "" {
+		return filepath.Join(dir, "gcloud", name), false
+	}
+	if v.Home == "" {
+		return "", false
+	}
+	return filepath.Join(v.Home, ".config", "gcloud", name), false
+}
+
+// credentials reads the file of credentials. Without one it returns nil, or an error if the user named it.
+func (v Vertex) credentials() (*googleCredentials, string, error) {
+	path, named := v.file()
+	if path == "" {
+		return nil, "", nil
+	}
+	data, err := readFile(v.ReadFile, path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && !named:
+		return nil, "", nil
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, path, failed(providers.KindAuth, "GOOGLE_APPLICATION_CREDENTIALS names a file that is not there: %s", path)
+	case err != nil:
+		return nil, path, failed(providers.KindAuth, "the credentials of Google Cloud cannot be read: %v", err)
+	}
+	var c googleCredentials
+	if err := jsonx.Unmarshal(data, &c); err != nil {
+		// The reason can hold what stands in the file.
+		return nil, path, failed(providers.KindAuth, "the credentials in %s are not JSON as Google writes it; %s", path, signIn)
+	}
+	return &c, path, nil
+}
+
+// Credentials says what credentials there are, for people; empty for none. It reads files and uses no network.
+func (v Vertex) Credentials() string {
+	c, path, err := v.credentials()
+	switch {
+	case err != nil:
+		return ""
+	case c == nil && v.Metadata:
+		return "the service account of this machine"
+	case c == nil:
+		return ""
+	case c.Type == "service_account":
+		return "service account " + path
+	}
+	return "application default credentials"
+}
+
+// GoogleTokens gives access tokens. It is safe for concurrent use.
+type GoogleTokens struct {
+	account Vertex
+	client  *http.Client
+	kept    kept[googleToken]
+}
+
+type googleToken struct{ value, quotaProject string }
+
+// Tokens returns the account's tokens, which client gets. It does no I/O: the credentials are read for the first token.
+func (v Vertex) Tokens(client *http.Client) *GoogleTokens {
+	return &GoogleTokens{account: v, client: client}
+}
+
+// Sign puts an access token into the header of req, unless it has a credential already. It is a signer of wire.Endpoint.
+func (t *GoogleTokens) Sign(req *http.Request, _ []byte) error {
+	if req.Header.Get("Authorization") != "" || req.Header.Get("X-Goog-Api-Key") != "" {
+		return nil
+	}
+	token, err := t.kept.get(req.Context(), t.next)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Authorization", "Bearer "+token.value)
+	if token.quotaProject != "" && req.Header.Get("X-Goog-User-Project") == "" {
+		req.Header.Set("X-Goog-User-Project", token.quotaProject)
+	}
+	return nil
+}
+
+func (t *GoogleTokens) next(ctx context.Context) (googleToken, time.Time, error) {
+	c, path, err := t.account.credentials()
+	if err != nil {
+		return googleToken{}, time.Time{}, err
+	}
+	if c == nil {
+		if t.account.Metadata {
+			return t.fromMetadata(ctx)
+		}
+		return googleToken{}, time.Time{}, failed(providers.KindAuth, "there are no credentials of Google Cloud; %s", signIn)
+	}
+	form, err := c.form(path, time.Now())
+	if err != nil {
+		return googleToken{}, time.Time{}, err
+	}
+	address := c.TokenURI
+	if address == "" {
+		address = googleTokenURL
+	}
+	if !safe(address) {
+		return googleToken{}, time.Time{}, failed(providers.KindAuth, "the credentials in %s want to be sent to %s, which is not https", path, address)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, strings.NewReader(form.Encode()))
+	if err != nil {
+		return googleToken{}, time.Time{}, failed(providers.KindAuth, "the credentials in %s have a token_uri that is no URL", path)
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	value, until, err := t.fetch(ctx, req)
+	return googleToken{value, c.QuotaProject}, until, err
+}
+
+// safe reports whether a secret may be sent to an address.
+func safe(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(u.Hostname())
+	return u.Scheme == "https" || u.Scheme == "http" && (u.Hostname() == "localhost" || ip != nil && ip.IsLoopback())
+}
+
+// form is what the credentials are exchanged by.
+func (c *googleCredentials) form(path string, now time.Time) (url.Values, error) {
+	switch c.Type {
+	case "authorized_user":
+		return url.Values{
+			"grant_type": {"refresh_token"}, "client_id": {c.ClientID}, "client_secret": {c.ClientSecret},
+			"refresh_token": {c.RefreshToken},
+		}, nil
+	case "service_account":
+		assertion, err := c.assertion(now)
+		if err != nil {
+			return nil, failed(providers.KindAuth, "the private key in %s is not usable: %v", path, err)
+		}
+		return url.Values{"grant_type": {"urn:ietf:params:oauth:grant-type:jwt-bearer"}, "assertion": {assertion}}, nil
+	}
+	return nil, failed(providers.KindAuth, "the credentials in %s are of the type %q, which gjc does not know; %s", path, c.Type, signIn)
+}
+
+// assertion is a token that a service account signs for itself (RFC 7523).
+func (c *googleCredentials) assertion(now time.Time) (string, error) {
+	block, _ := pem.Decode([]byte(c.PrivateKey))
+	if block == nil {
+		return "", errors.New("it is not in PEM")
+	}
+	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	if err != nil {
+		if parsed, err = x509.ParsePKCS1PrivateKey(block.Bytes); err != nil {
+			return "", errors.New("it is neither PKCS #8 nor PKCS #1")
+		}
+	}
+	key, ok := parsed.(*rsa.PrivateKey)
+	if !ok {
+		return "", errors.New("it is not of RSA")
+	}
+	audience := c.TokenURI
+	if audience == "" {
+		audience = googleTokenURL
+	}
+	header, err := jsonx.Marshal(map[string]string{"alg": "RS256", "typ": "JWT", "kid": c.PrivateKeyID})
+	if err != nil {
+		return "", err
+	}
+	claims, err := jsonx.Marshal(struct {
+		Issuer   string `json:"iss"`
+		Scope    string `json:"scope"`
+		Audience string `json:"aud"`
+		Issued   int64  `json:"iat"`
+		Expires  int64  `json:"exp"`
+	}{c.ClientEmail, googleScope, audience, now.Unix(), now.Add(time.Hour).Unix()})
+	if err != nil {
+		return "", err
+	}
+	text := base64.RawURLEncoding.EncodeToString(header) + "." + base64.RawURLEncoding.EncodeToString(claims)
+	sum := sha256.Sum256([]byte(text))
+	signature, err := rsa.SignPKCS1v15(rand.Reader, key, crypto.SHA256, sum[:])
+	if err != nil {
+		return "", err
+	}
+	return text + "." + base64.RawURLEncoding.EncodeToString(signature), nil
+}
+
+// fromMetadata asks the server that every machine of Google Cloud has.
+func (t *GoogleTokens) fromMetadata(ctx context.Context) (googleToken, time.Time, error) {
+	host := first(t.account.Getenv, "GCE_METADATA_HOST")
+	if host == "" {
+		host = "metadata.google.internal"
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+host+"/computeMetadata/v1/instance/service-accounts/default/token", nil)
+	if err != nil {
+		return googleToken{}, time.Time{}, failed(providers.KindAuth, "GCE_METADATA_HOST is not a host: %q", host)
+	}
+	req.Header.Set("Metadata-Flavor", "Google")
+	value, until, err := t.fetch(ctx, req)
+	return googleToken{value: value}, until, err
+}
+
+// fetch sends req and reads the token of the answer.
+func (t *GoogleTokens) fetch(ctx context.Context, req *http.Request) (string, time.Time, error) {
+	res, err := t.client.Do(req)
+	if ctx.Err() != nil {
+		if err == nil {
+			_ = res.Body.Close()
+		}
+		return "", time.Time{}, context.Cause(ctx)
+	}
+	if err != nil {
+		if u, ok := errors.AsType[*url.Error](err); ok {
+			err = u.Err
+		}
+		return "", time.Time{}, failed(providers.KindNetwork, "no answer from %s, which gives the access tokens: %v", req.URL.Host, err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	var answer struct {
+		AccessToken string `json:"access_token"`
+		ExpiresIn   int64  `json:"expires_in"`
+		Error       string `json:"error"`
+		Description string `json:"error_description"`
+	}
+	data, err := io.ReadAll(io.LimitReader(res.Body, 1<<20))
+	if ctx.Err() != nil {
+		return "", time.Time{}, context.Cause(ctx)
+	}
+	if err == nil {
+		err = jsonx.Unmarshal(data, &answer)
+	}
+	switch {
+	case res.StatusCode >= 500:
+		return "", time.Time{}, failed(providers.KindServer, "%s gives no access token (HTTP %d)", req.URL.Host, res.StatusCode)
+	case err != nil || res.StatusCode != http.StatusOK && answer.Error == "":
+		return "", time.Time{}, failed(providers.KindAuth, "%s gives no access token (HTTP %d); %s", req.URL.Host, res.StatusCode, signIn)
+	case answer.Error != "":
+		return "", time.Time{}, failed(providers.KindAuth, "Google does not take the credentials: %s (%s); %s", answer.Error, answer.Description, signIn)
+	case answer.AccessToken == "" || strings.ContainsAny(answer.AccessToken, "\r\n"):
+		return "", time.Time{}, failed(providers.KindAuth, "%s gives an empty access token", req.URL.Host)
+	}
+	return answer.AccessToken, time.Now().Add(time.Duration(answer.ExpiresIn) * time.Second), nil
+}

@@ -1,0 +1,75 @@
+package cloud
+
+import (
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/gajae-code/gjc/providers"
+)
+
+// Vertex is an account at Google Cloud, as its environment tells of it.
+type Vertex struct {
+	// Getenv reads the environment. If nil, it is empty.
+	Getenv func(string) string
+	// ReadFile reads the files of credentials. If nil, [os.ReadFile].
+	ReadFile func(string) ([]byte, error)
+	// Home is the home directory, where the credentials of gcloud are; empty for none.
+	Home string
+	// Metadata asks the server that machines of Google Cloud have for their credentials, if there are no others.
+	Metadata bool
+}
+
+// The variables that name the project and the place.
+var (
+	projectVariables  = []string{"GOOGLE_CLOUD_PROJECT", "GCLOUD_PROJECT", "GCP_PROJECT"}
+	locationVariables = []string{"GOOGLE_CLOUD_LOCATION", "GOOGLE_VERTEX_LOCATION", "VERTEX_LOCATION"}
+)
+
+// Key returns the API key of the environment.
+func (v Vertex) Key() string { return first(v.Getenv, "GOOGLE_CLOUD_API_KEY") }
+
+// inHost finds what may stand in the name of a host, and inPath what may stand in a path.
+var (
+	inHost = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9-]{1,40}$`) })
+	inPath = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9.:_-]{1,100}$`) })
+)
+
+// BaseURL returns Google's own address for the place.
+func (v Vertex) BaseURL() string {
+	switch location := first(v.Getenv, locationVariables...); {
+	case location == "global" || location == "" || !inHost().MatchString(location):
+		return "https://aiplatform.googleapis.com"
+	case location == "us" || location == "eu":
+		return "https://aiplatform." + location + ".rep.googleapis.com"
+	default:
+		return "https://" + location + "-aiplatform.googleapis.com"
+	}
+}
+
+// URL returns the address of a method of a publisher's model ("google", "anthropic"). The base URL u is with or without a
+// version, or with the path up to the location. With express an API key says which project it is, and no project needs to be
+// set.
+func (v Vertex) URL(u *url.URL, publisher, model, method string, express bool) (*url.URL, error) {
+	project, location := first(v.Getenv, projectVariables...), first(v.Getenv, locationVariables...)
+	u = u.JoinPath("/")
+	if last := u.Path[strings.LastIndexByte(strings.TrimSuffix(u.Path, "/"), '/')+1:]; !strings.Contains(u.Path, "/projects/") && !strings.HasPrefix(last, "v1") {
+		u = u.JoinPath("v1")
+	}
+	switch {
+	case strings.Contains(u.Path, "/projects/"):
+	case express && project == "":
+	case project == "":
+		return nil, failed(providers.KindInvalid, "no project is set; set GOOGLE_CLOUD_PROJECT to the id of your Google Cloud project")
+	case location == "":
+		return nil, failed(providers.KindInvalid, `no location is set; set GOOGLE_CLOUD_LOCATION to a region such as "us-east5", or to "global"`)
+	case !inPath().MatchString(project):
+		return nil, failed(providers.KindInvalid, "GOOGLE_CLOUD_PROJECT is not the id of a project: %q", project)
+	case !inHost().MatchString(location):
+		return nil, failed(providers.KindInvalid, "GOOGLE_CLOUD_LOCATION is not a location: %q", location)
+	default:
+		u = u.JoinPath("projects", project, "locations", location)
+	}
+	return u.JoinPath("publishers", publisher, "models", strings.ReplaceAll(url.PathEscape(model), ":", "%3A")+":"+method), nil
+}

@@ -1,0 +1,119 @@
+// Package dialect puts what is neutral in a request into the words of each provider: ids, tool inputs and schemas that
+// one API takes as they are and another one refuses.
+package dialect
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/providers"
+)
+
+// ImageOmitted stands where an image was, for a model that takes none.
+const ImageOmitted = "[an image was here; this model takes no images]"
+
+// The texts of tool results that have none: no API takes an empty one gladly.
+const (
+	FailedSilently = "The tool failed without saying why."
+	NoOutput       = "(no output)"
+	ImageFollows   = "The result is an image; it follows."
+)
+
+// ToolInput returns the input of a call as the object that APIs want. A model that broke off in the middle sees an empty
+// one, and the error in the result behind it.
+func ToolInput(raw jsonx.Raw) jsonx.Raw {
+	if !jsonx.Valid(raw) || raw.Kind() != '{' {
+		return jsonx.Raw("{}")
+	}
+	return bytes.ToValidUTF8(raw, []byte("\uFFFD"))
+}
+
+// ToolID puts an id that any API made into letters, digits, "_" and "-", and at most most characters. Different ids stay
+// different.
+func ToolID(id string, most int) string {
+	ok := id != "" && len(id) <= most
+	clean := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '-':
+			return r
+		}
+		ok = false
+		return '_'
+	}, id)
+	if ok {
+		return id
+	}
+	tail := alphanumeric(id, min(10, most))
+	if keep := most - len(tail) - 1; keep > 0 {
+		return clean[:min(len(clean), keep)] + "_" + tail
+	}
+	return tail
+}
+
+// MistralToolID returns an id of nine letters and digits: id itself if it is one.
+func MistralToolID(id string) string {
+	const length = 9
+	ok := len(id) == length
+	for _, c := range []byte(id) {
+		ok = ok && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9')
+	}
+	if ok {
+		return id
+	}
+	return alphanumeric(id, length)
+}
+
+// alphanumeric returns n letters and digits that stand for s.
+func alphanumeric(s string, n int) string {
+	const letters = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	sum := sha256.Sum256([]byte(s))
+	out := make([]byte, n)
+	for i := range out {
+		out[i] = letters[int(sum[i])%len(letters)]
+	}
+	return string(out)
+}
+
+// UniqueID returns the id that the server gave, unless it gave none or one that the conversation has already: some
+// servers begin to count at zero with every answer. Response is the name of the response, others are its calls so far.
+func UniqueID(req *providers.Request, given, response string, others []string) string {
+	taken := func(id string) bool {
+		if slices.Contains(others, id) {
+			return true
+		}
+		for i := range req.Messages {
+			for _, p := range req.Messages[i].Parts {
+				if old, ok := p.(providers.ToolCall); ok && old.ID == id {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	id := given
+	if id != "" && !taken(id) {
+		return id
+	}
+	if id == "" {
+		id = "call"
+		if response != "" {
+			id += "_" + response
+		}
+	}
+	for n := len(req.Messages); ; n++ {
+		if try := id + "_" + strconv.Itoa(n) + "_" + strconv.Itoa(len(others)); !taken(try) {
+			return try
+		}
+	}
+}
+
+// Own reports whether the model that info describes wrote msg, over the same API. Only then does that take its signatures
+// back: the API of a provider can be changed between two turns.
+func Own(info *providers.ModelInfo, msg *providers.Message) bool {
+	sameAPI := msg.API == info.API || msg.API == "" || info.API == ""
+	return msg.Provider == info.Provider && msg.Model == info.ID && sameAPI
+}

@@ -1,0 +1,122 @@
+package dialect
+
+import (
+	"strconv"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
+)
+
+// mostOfNumber bounds a [Number] on both sides: two of them can be added.
+const mostOfNumber = 1 << 53
+
+// A Number is a whole number that a server counts or tells apart by. Some write 10.0 or "10" for 10. Everything else,
+// also what is out of all reason, is not known and no error: it is not worth an answer.
+type Number struct {
+	Value int
+	Known bool
+}
+
+// Count returns what n counts: zero if that is not known, and never less.
+func (n Number) Count() int { return max(0, n.Value) }
+
+// UnmarshalJSONFrom reads any value.
+func (n *Number) UnmarshalJSONFrom(dec *jsonx.Decoder) error {
+	raw, err := dec.ReadValue()
+	if err != nil {
+		return err
+	}
+	*n = numberOf(raw)
+	return nil
+}
+
+func numberOf(raw jsonx.Raw) Number {
+	s := string(raw)
+	if raw.Kind() == '"' {
+		s, _ = jsonx.Text(raw)
+	}
+	if i, err := strconv.Atoi(s); err == nil {
+		if i >= -mostOfNumber && i <= mostOfNumber {
+			return Number{Value: i, Known: true}
+		}
+		return Number{}
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil || !(f >= -mostOfNumber && f <= mostOfNumber) || f != float64(int(f)) {
+		return Number{}
+	}
+	return Number{Value: int(f), Known: true}
+}
+
+// An ID is a name that is a string, or a number from some servers. Everything else is no name.
+type ID string
+
+// UnmarshalJSONFrom reads any value.
+func (id *ID) UnmarshalJSONFrom(dec *jsonx.Decoder) error {
+	raw, err := dec.ReadValue()
+	if err != nil {
+		return err
+	}
+	switch raw.Kind() {
+	case '"':
+		var s string
+		if err := jsonx.Unmarshal(raw, &s); err != nil {
+			return err
+		}
+		*id = ID(s)
+	case '0':
+		*id = ID(raw)
+	default:
+		*id = ""
+	}
+	return nil
+}
+
+// An Object is an object that an answer can do without: what is none, or none that can be read, is not known and no error.
+type Object[T any] struct {
+	Value T
+	Known bool
+}
+
+// UnmarshalJSONFrom reads any value.
+func (o *Object[T]) UnmarshalJSONFrom(dec *jsonx.Decoder) error {
+	raw, err := dec.ReadValue()
+	if err != nil {
+		return err
+	}
+	*o = Object[T]{}
+	if raw.Kind() != '{' {
+		return nil
+	}
+	if jsonx.Unmarshal(raw, &o.Value) != nil {
+		*o = Object[T]{}
+		return nil
+	}
+	o.Known = true
+	return nil
+}
+
+// IsError reports whether the "error" member of an event says that there is one. Beside what is of an answer some servers
+// have it empty.
+func IsError(raw jsonx.Raw, beside bool) bool {
+	if jsonx.IsNull(raw) {
+		return false
+	}
+	if !beside {
+		return true
+	}
+	switch raw.Kind() {
+	case '"':
+		return string(raw) != `""`
+	case '{':
+		for range jsonx.Members(raw) {
+			return true
+		}
+		return false
+	case '[':
+		var all []jsonx.Raw
+		return jsonx.Unmarshal(raw, &all) != nil || len(all) > 0
+	case 'f':
+		return false
+	}
+	return true
+}

@@ -1,0 +1,502 @@
+package dialect
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
+)
+
+// Limits of OpenAI's strict schemas, with some room.
+const (
+	mostDepth      = 10 // of schemas within schemas
+	mostNested     = 4  // of alternatives that are alternatives again
+	mostProperties = 1000
+	mostEnums      = 1000
+	mostBytes      = 100_000
+)
+
+// Strict turns a tool's JSON Schema into the subset that OpenAI enforces: every object is closed, every property is
+// required, and one that was optional may be null instead. What only narrows a value and is not in the subset is left
+// out. It reports false for a schema that can not be said so: one with open objects, with alternatives that exclude each
+// other, with conditions, or too large. A strict schema stays as it is.
+func Strict(schema jsonx.Raw) (strict jsonx.Raw, ok bool) {
+	strict, _, ok = makeStrict(schema)
+	return strict, ok
+}
+
+// StrictSchemas remembers what [Strict] makes of schemas. The zero value is ready. It is safe for concurrent use.
+type StrictSchemas struct {
+	mu   sync.Mutex
+	made map[string]madeStrict
+}
+
+type madeStrict struct {
+	schema    jsonx.Raw
+	nulls, ok bool
+}
+
+// Of is [Strict]. Nulls reports that properties may be null that the schema allows only to be absent.
+func (s *StrictSchemas) Of(schema jsonx.Raw) (strict jsonx.Raw, nulls, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m, known := s.made[string(schema)]
+	if !known {
+		m.schema, m.nulls, m.ok = makeStrict(schema)
+		const most = 1000 // tools of a session, and those that an MCP server has changed
+		if s.made == nil || len(s.made) >= most {
+			s.made = make(map[string]madeStrict)
+		}
+		s.made[string(schema)] = m
+	}
+	return m.schema, m.nulls, m.ok
+}
+
+func makeStrict(schema jsonx.Raw) (strict jsonx.Raw, nulls, ok bool) {
+	if len(schema) > mostBytes || !utf8.Valid(schema) || !jsonx.Valid(schema) {
+		return nil, false, false
+	}
+	root, ok := readSchema(schema)
+	if !ok {
+		return nil, false, false
+	}
+	s := &strictMaker{defs: map[string]jsonx.Raw{}}
+	if root.defs != nil && root.definitions != nil {
+		return nil, false, false
+	}
+	var names []string
+	for _, defs := range []jsonx.Raw{root.defs, root.definitions} {
+		for name, def := range jsonx.Members(defs) {
+			names = append(names, name)
+			s.defs[name] = def
+		}
+	}
+	if root.ref != nil {
+		// The root must be an object itself.
+		name, ok := s.refName(root.ref)
+		if !ok || name == "" {
+			return nil, false, false
+		}
+		if root, ok = readSchema(s.defs[name]); !ok {
+			return nil, false, false
+		}
+	}
+	root.defs, root.definitions = nil, nil
+	out, ok := s.root(nil, &root)
+	if ok && len(names) > 0 {
+		out = append(out[:len(out)-1], `,"$defs":{`...)
+		for i, name := range names {
+			if i > 0 {
+				out = append(out, ',')
+			}
+			out = append(jsonx.AppendString(out, name), ':')
+			if out, ok = s.schema(out, s.defs[name], 1, false); !ok {
+				return nil, false, false
+			}
+		}
+		out = append(out, "}}"...)
+	}
+	if !ok || s.properties > mostProperties || s.enums > mostEnums || len(out) > mostBytes || !jsonx.Valid(out) {
+		return nil, false, false
+	}
+	return out, s.nulls, true
+}
+
+// strictMaker makes one schema strict. Its methods append to dst and report false for what can not be made strict.
+type strictMaker struct {
+	defs              map[string]jsonx.Raw
+	properties, enums int
+	nested            int // alternatives around the schema at hand, up to the next object or array
+	nulls             bool
+}
+
+// schemaNode is one schema, taken apart.
+type schemaNode struct {
+	types                                                []string
+	description, items, properties, additional           jsonx.Raw
+	enum, required, anyOf, allOf, ref, defs, definitions jsonx.Raw
+	limits                                               []byte // members that are kept, each with a comma before it
+	null                                                 bool
+}
+
+// readSchema takes a schema apart. It reports false for one that no strict schema says.
+func readSchema(raw jsonx.Raw) (n schemaNode, ok bool) {
+	n, ok = readMembers(raw)
+	return n, ok && n.collapse()
+}
+
+func readMembers(raw jsonx.Raw) (n schemaNode, ok bool) {
+	if len(raw) == 0 || raw.Kind() != '{' {
+		return n, false // true and false are schemas too
+	}
+	for name, value := range jsonx.Members(raw) {
+		kind := value.Kind()
+		switch name {
+		case "type":
+			if n.types, ok = typeNames(value); !ok {
+				return n, false
+			}
+		case "description":
+			if kind == '"' {
+				n.description = value
+			}
+		case "enum":
+			n.enum = value
+		case "const":
+			n.enum = slices.Concat(jsonx.Raw("["), value, jsonx.Raw("]"))
+		case "items":
+			n.items = value
+		case "properties":
+			n.properties = value
+		case "required":
+			n.required = value
+		case "additionalProperties":
+			n.additional = value
+		case "anyOf":
+			n.anyOf = value
+		case "allOf":
+			n.allOf = value
+		case "$ref":
+			n.ref = value
+		case "$defs":
+			n.defs = value
+		case "definitions":
+			n.definitions = value
+		case "nullable":
+			n.null = kind == 't'
+		case "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minItems", "maxItems":
+			if kind == '0' {
+				n.keep(name, value)
+			}
+		case "format":
+			if slices.Contains(strictFormats[:], string(value)) {
+				n.keep(name, value)
+			}
+		case "pattern":
+			// Groups that look ahead or behind are not taken.
+			if kind == '"' && !strings.Contains(string(value), "(?") {
+				n.keep(name, value)
+			}
+		case "oneOf", "not", "if", "then", "else", "patternProperties", "dependentSchemas", "dependentRequired", "dependencies",
+			"unevaluatedProperties", "unevaluatedItems", "prefixItems", "$dynamicRef", "$recursiveRef", "$anchor", "$dynamicAnchor":
+			return n, false
+		}
+	}
+	if n.types == nil {
+		n.types = n.inferTypes()
+	}
+	return n, true
+}
+
+// strictFormats are the formats of strings that strict schemas know.
+var strictFormats = [...]string{
+	`"date-time"`, `"time"`, `"date"`, `"duration"`, `"email"`, `"hostname"`, `"ipv4"`, `"ipv6"`, `"uuid"`,
+}
+
+func (n *schemaNode) keep(name string, value jsonx.Raw) {
+	n.limits = append(append(append(n.limits, ',', '"'), name...), '"', ':')
+	n.limits = append(n.limits, value...)
+}
+
+func typeNames(value jsonx.Raw) (names []string, ok bool) {
+	var err error
+	if value.Kind() == '"' {
+		names = make([]string, 1)
+		err = jsonx.Unmarshal(value, &names[0])
+	} else {
+		err = jsonx.Unmarshal(value, &names)
+	}
+	if err != nil || len(names) == 0 {
+		return nil, false
+	}
+	for i, name := range names {
+		if !slices.Contains([]string{"string", "number", "integer", "boolean", "object", "array", "null"}, name) ||
+			slices.Contains(names[:i], name) {
+			return nil, false
+		}
+	}
+	return names, true
+}
+
+// inferTypes says what a schema without a type means.
+func (n *schemaNode) inferTypes() []string {
+	switch {
+	case n.properties != nil:
+		return []string{"object"}
+	case n.items != nil:
+		return []string{"array"}
+	}
+	var types []string
+	for _, value := range elements(n.enum) {
+		name := map[jsonx.Kind]string{'"': "string", '0': "number", 't': "boolean", 'f': "boolean", 'n': "null"}[value.Kind()]
+		if name == "" {
+			return nil
+		}
+		if !slices.Contains(types, name) {
+			types = append(types, name)
+		}
+	}
+	return types
+}
+
+func elements(raw jsonx.Raw) (list []jsonx.Raw) {
+	if len(raw) > 0 && jsonx.Unmarshal(raw, &list) != nil {
+		return nil
+	}
+	return list
+}
+
+// collapse puts a single allOf into the schema around it, which may only describe it.
+func (n *schemaNode) collapse() bool {
+	if n.allOf == nil {
+		return true
+	}
+	all := elements(n.allOf)
+	bare := n.types == nil && n.enum == nil && n.anyOf == nil && n.ref == nil && n.additional == nil && n.required == nil && n.limits == nil
+	if len(all) != 1 || !bare {
+		return false
+	}
+	inner, ok := readMembers(all[0])
+	if !ok || inner.allOf != nil || inner.defs != nil || inner.definitions != nil {
+		return false
+	}
+	if n.description != nil {
+		inner.description = n.description
+	}
+	inner.null = inner.null || n.null
+	inner.defs, inner.definitions = n.defs, n.definitions
+	*n = inner
+	return true
+}
+
+// refName returns the name of the definition that a reference means; "" for the whole schema.
+func (s *strictMaker) refName(ref jsonx.Raw) (name string, ok bool) {
+	var path string
+	if jsonx.Unmarshal(ref, &path) != nil {
+		return "", false
+	}
+	if path == "#" {
+		return "", true
+	}
+	for _, prefix := range []string{"#/$defs/", "#/definitions/"} {
+		if name, ok := strings.CutPrefix(path, prefix); ok {
+			_, known := s.defs[name]
+			return name, known && name != "" && !strings.ContainsAny(name, "/~%")
+		}
+	}
+	return "", false
+}
+
+func (s *strictMaker) root(dst []byte, n *schemaNode) ([]byte, bool) {
+	if len(n.types) != 1 || n.types[0] != "object" || n.null || n.anyOf != nil {
+		return nil, false
+	}
+	return s.typed(dst, n, 0, false)
+}
+
+// schema makes the schema raw strict. With null, its value may be null too.
+func (s *strictMaker) schema(dst []byte, raw jsonx.Raw, depth int, null bool) ([]byte, bool) {
+	n, ok := readSchema(raw)
+	if !ok || depth > mostDepth || n.defs != nil || n.definitions != nil {
+		return nil, false
+	}
+	takesNull := n.null || slices.Contains(n.types, "null")
+	if n.anyOf != nil && !takesNull {
+		takesNull = slices.ContainsFunc(elements(n.anyOf), func(branch jsonx.Raw) bool {
+			inner, ok := readSchema(branch)
+			return ok && (inner.null || slices.Contains(inner.types, "null"))
+		})
+	}
+	s.nulls = s.nulls || null && !takesNull
+	add := (null || n.null) && !slices.Contains(n.types, "null")
+	switch {
+	case n.ref != nil:
+		return s.ref(dst, &n, add)
+	case n.anyOf != nil:
+		return s.anyOf(dst, &n, depth, add && (n.null || !takesNull))
+	case len(n.types) == 0:
+		return nil, false // anything
+	case add && slices.Contains(n.types, "object"):
+		if s.nested >= mostNested {
+			return nil, false
+		}
+		dst, ok = s.typed(append(dst, `{"anyOf":[`...), &n, depth, false)
+		return append(dst, orNull...), ok
+	}
+	return s.typed(dst, &n, depth, add)
+}
+
+// orNull ends a list of alternatives with null.
+const orNull = `,{"type":"null"}]}`
+
+// within makes a schema strict that is inside an object or an array.
+func (s *strictMaker) within(dst []byte, raw jsonx.Raw, depth int, null bool) ([]byte, bool) {
+	around := s.nested
+	s.nested = 0
+	dst, ok := s.schema(dst, raw, depth+1, null)
+	s.nested = around
+	return dst, ok
+}
+
+func (s *strictMaker) ref(dst []byte, n *schemaNode, null bool) ([]byte, bool) {
+	name, ok := s.refName(n.ref)
+	// Nothing may stand beside a reference, not even a description.
+	if !ok || n.types != nil || n.anyOf != nil || n.enum != nil || n.required != nil || n.additional != nil {
+		return nil, false
+	}
+	path := "#"
+	if name != "" {
+		path = "#/$defs/" + name
+	}
+	if null {
+		dst = append(dst, `{"anyOf":[`...)
+	}
+	dst = append(jsonx.AppendString(append(dst, `{"$ref":`...), path), '}')
+	if null {
+		dst = append(dst, orNull...)
+	}
+	return dst, true
+}
+
+func (s *strictMaker) anyOf(dst []byte, n *schemaNode, depth int, null bool) ([]byte, bool) {
+	branches := elements(n.anyOf)
+	if len(branches) == 0 || n.types != nil || n.enum != nil || n.required != nil || n.additional != nil || n.limits != nil {
+		return nil, false
+	}
+	if s.nested++; s.nested > mostNested {
+		return nil, false
+	}
+	defer func() { s.nested-- }()
+	dst = append(dst, '{')
+	if n.description != nil {
+		dst = append(append(append(dst, `"description":`...), n.description...), ',')
+	}
+	dst = append(dst, `"anyOf":[`...)
+	var ok bool
+	for i, branch := range branches {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		if dst, ok = s.schema(dst, branch, depth, false); !ok {
+			return nil, false
+		}
+	}
+	if null {
+		return append(dst, orNull...), true
+	}
+	return append(dst, "]}"...), true
+}
+
+// typed makes a schema with types strict. With null, that is one of them.
+func (s *strictMaker) typed(dst []byte, n *schemaNode, depth int, null bool) ([]byte, bool) {
+	object, array := slices.Contains(n.types, "object"), slices.Contains(n.types, "array")
+	others := len(n.types)
+	if slices.Contains(n.types, "null") {
+		others--
+	}
+	if (object || array) && others > 1 || object && n.enum != nil || array && n.enum != nil {
+		return nil, false
+	}
+	types := n.types
+	if null {
+		types = append(slices.Clone(types), "null")
+	}
+	dst = append(dst, `{"type":`...)
+	if len(types) == 1 {
+		dst = jsonx.AppendString(dst, types[0])
+	} else {
+		for i, name := range types {
+			dst = jsonx.AppendString(append(dst, "[,"[min(i, 1)]), name)
+		}
+		dst = append(dst, ']')
+	}
+	if n.description != nil {
+		dst = append(append(dst, `,"description":`...), n.description...)
+	}
+	var ok bool
+	if n.enum != nil {
+		if dst, ok = s.enum(dst, n, null); !ok {
+			return nil, false
+		}
+	}
+	dst = append(dst, n.limits...)
+	if array {
+		if dst, ok = s.within(append(dst, `,"items":`...), n.items, depth, false); !ok {
+			return nil, false
+		}
+	}
+	if object {
+		if dst, ok = s.object(dst, n, depth); !ok {
+			return nil, false
+		}
+	}
+	return append(dst, '}'), true
+}
+
+func (s *strictMaker) enum(dst []byte, n *schemaNode, null bool) ([]byte, bool) {
+	values := elements(n.enum)
+	if len(values) == 0 {
+		return nil, false
+	}
+	s.enums += len(values)
+	dst = append(dst, `,"enum":[`...)
+	for i, value := range values {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		if k := value.Kind(); k == '{' || k == '[' {
+			return nil, false
+		} else if k == 'n' {
+			null = false
+		}
+		dst = append(dst, value...)
+	}
+	if null {
+		dst = append(dst, ",null"...)
+	}
+	return append(dst, ']'), true
+}
+
+func (s *strictMaker) object(dst []byte, n *schemaNode, depth int) ([]byte, bool) {
+	// Without a word about its properties an object is a map from anything to anything.
+	if n.properties == nil || n.properties.Kind() != '{' || len(n.additional) > 0 && n.additional.Kind() != 'f' {
+		return nil, false
+	}
+	var required []string
+	if n.required != nil && jsonx.Unmarshal(n.required, &required) != nil {
+		return nil, false
+	}
+	dst = append(dst, `,"properties":{`...)
+	var names []string
+	var ok bool
+	for name, property := range jsonx.Members(n.properties) {
+		if len(names) > 0 {
+			dst = append(dst, ',')
+		}
+		names = append(names, name)
+		dst = append(jsonx.AppendString(dst, name), ':')
+		if dst, ok = s.within(dst, property, depth, !slices.Contains(required, name)); !ok {
+			return nil, false
+		}
+	}
+	for _, name := range required {
+		if !slices.Contains(names, name) {
+			return nil, false
+		}
+	}
+	s.properties += len(names)
+	// An object without properties, within another one, is more likely one of any properties.
+	if len(names) == 0 && depth > 0 && n.additional == nil {
+		return nil, false
+	}
+	dst = append(dst, `},"required":[`...)
+	for i, name := range names {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = jsonx.AppendString(dst, name)
+	}
+	return append(dst, `],"additionalProperties":false`...), true
+}

@@ -1,0 +1,36 @@
+package wire
+
+import (
+	"cmp"
+	"net/http"
+	"net/url"
+
+	"github.com/gajae-code/gjc/providers"
+)
+
+// BaseURL returns the base URL of cfg, or otherwise where it has none. The error does not repeat it: there may be a password
+// in what is no URL too.
+func BaseURL(cfg *providers.Config, otherwise string) (*url.URL, error) {
+	u, err := url.Parse(cmp.Or(cfg.BaseURL, otherwise))
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, Errorf(cfg, providers.KindInvalid, "the base URL is not a URL with http or https, such as https://api.example.com/v1")
+	}
+	return u, nil
+}
+
+// Header returns what cfg wants with every request: its key, in the header called keyName, or that of HTTP if the name is empty
+// or cfg says so, and its headers, which win.
+func Header(cfg *providers.Config, keyName string) http.Header {
+	header := http.Header{}
+	switch {
+	case cfg.APIKey == "":
+	case keyName == "" || cfg.AuthHeader:
+		header.Set("Authorization", "Bearer "+cfg.APIKey)
+	default:
+		header.Set(keyName, cfg.APIKey)
+	}
+	for name, value := range cfg.Headers {
+		header.Set(name, value)
+	}
+	return header
+}

@@ -1,0 +1,45 @@
+package wire
+
+import (
+	"strings"
+	"time"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/providers"
+)
+
+// googleDetails reads the details of Google's errors: the names of the reasons, which limit was hit if one was, and how
+// long to wait. Details of others say nothing.
+func googleDetails(raw jsonx.Raw) (reasons []string, limit providers.ErrorKind, wait time.Duration) {
+	var details []struct {
+		Type       string `json:"@type"`
+		Reason     string `json:"reason"`
+		RetryDelay string `json:"retryDelay"`
+		Violations []struct {
+			QuotaID string `json:"quotaId"`
+		} `json:"violations"`
+	}
+	if jsonx.IsNull(raw) || jsonx.Unmarshal(raw, &details) != nil {
+		return nil, "", 0
+	}
+	for _, d := range details {
+		switch d.Type[strings.LastIndexByte(d.Type, '.')+1:] {
+		case "ErrorInfo":
+			reasons = append(reasons, d.Reason)
+		case "RetryInfo":
+			if delay, err := time.ParseDuration(d.RetryDelay); err == nil && delay > 0 {
+				wait = delay
+			}
+		case "QuotaFailure":
+			for _, v := range d.Violations {
+				switch {
+				case strings.Contains(v.QuotaID, "PerDay"):
+					limit = providers.KindQuota // the minute does not matter any more
+				case limit == "" && strings.Contains(v.QuotaID, "PerMinute"):
+					limit = providers.KindRateLimit
+				}
+			}
+		}
+	}
+	return reasons, limit, wait
+}

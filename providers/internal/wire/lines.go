@@ -1,0 +1,125 @@
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"io"
+)
+
+var errLineTooLong = errors.New("a line of the stream is too long")
+
+// bom stands before the text of servers that mean well.
+var bom = []byte("\uFEFF")
+
+// readLine returns a line without its end: a line feed, a carriage return, or both. The last line of a body may come
+// together with [io.EOF]. The line is valid until the next read.
+func (s *Stream) readLine() ([]byte, error) {
+	s.line = s.line[:0]
+	seen := 0 // bytes of the buffer that have no end of a line
+	for {
+		buf, _ := s.read.Peek(s.read.Buffered())
+		if s.cr && len(buf) > 0 {
+			s.cr = false
+			if buf[0] == '\n' { // the line before ended with both
+				s.skip(1)
+				continue
+			}
+		}
+		if i := lineEnd(buf[seen:]); i >= 0 {
+			end := seen + i
+			next := end + 1
+			if buf[end] == '\r' {
+				s.cr = next == len(buf)
+				if !s.cr && buf[next] == '\n' {
+					next++
+				}
+			}
+			s.skip(next)
+			if len(s.line) == 0 {
+				return buf[:end], nil
+			}
+			s.line = append(s.line, buf[:end]...)
+			return s.line, nil
+		}
+		if seen = len(buf); seen == s.read.Size() {
+			if len(s.line)+seen > maxEvent {
+				return nil, errLineTooLong
+			}
+			s.line = append(s.line, buf...)
+			s.skip(seen)
+			seen = 0
+		}
+		if _, err := s.read.Peek(seen + 1); err != nil {
+			buf, _ = s.read.Peek(s.read.Buffered())
+			s.skip(len(buf))
+			if len(s.line) == 0 {
+				return buf, err
+			}
+			s.line = append(s.line, buf...)
+			return s.line, err
+		}
+	}
+}
+
+// lineEnd returns where the first line of b ends, or -1.
+func lineEnd(b []byte) int {
+	end := bytes.IndexByte(b, '\n')
+	if end < 0 {
+		return bytes.IndexByte(b, '\r')
+	}
+	if cr := bytes.IndexByte(b[:end], '\r'); cr >= 0 {
+		return cr
+	}
+	return end
+}
+
+// skip drops bytes that are in the buffer.
+func (s *Stream) skip(n int) { _, _ = s.read.Discard(n) }
+
+// start returns what the body begins with, without white space and the mark of its encoding: some bytes, or none as long
+// as only white space has come. It waits for the first byte.
+func (s *Stream) start() []byte {
+	if _, err := s.read.Peek(1); err != nil {
+		return nil // whoever reads next is told
+	}
+	buf, _ := s.read.Peek(s.read.Buffered())
+	if !s.opened {
+		s.opened = true
+		if buf[0] == bom[0] {
+			if begin, _ := s.read.Peek(len(bom)); bytes.Equal(begin, bom) {
+				s.skip(len(bom))
+				return s.start()
+			}
+		}
+	}
+	return bytes.TrimLeft(buf, " \t\r\n")
+}
+
+// begin looks at what the body begins with, until that is known. A body is what it says, whatever its content type: the
+// error is that of one that is no answer of a model.
+func (s *Stream) begin() error {
+	start := s.start()
+	if len(start) == 0 {
+		return nil
+	}
+	s.begun = true
+	switch start[0] {
+	case '<':
+		return s.refuse(webPage)
+	case 0x1f:
+		return s.refuse(compressed, "gzip")
+	case '{', '[':
+		s.whole = true
+	}
+	return nil
+}
+
+// All returns all of the body. Its errors are those of [Stream.Next], without [io.EOF].
+func (s *Stream) All() ([]byte, error) {
+	s.ended = true
+	data, err := io.ReadAll(io.LimitReader(s.read, maxEvent))
+	if err != nil {
+		return nil, s.fail(err)
+	}
+	return data, nil
+}

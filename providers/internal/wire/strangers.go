@@ -1,0 +1,80 @@
+package wire
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+
+	"github.com/gajae-code/gjc/providers"
+)
+
+// What a server says that is no model behind the API: an address that is not quite right leads to many.
+const (
+	webPage    = "the server answers with a web page, not as a model; check the base URL"
+	compressed = "the server answers with data that is compressed (%s), which nobody has asked for; check the base URL, and the proxy if there is one"
+	nothing    = "the server answers with nothing (HTTP %d, no body), not as a model; check the base URL"
+	otherJSON  = "the server answers with JSON that is no answer of this API; check the base URL, and api in models.yml"
+	otherText  = "the server answers with something else than the events of this API (%q); check the base URL, and api in models.yml"
+)
+
+// refuse is the error of a body that is no answer of a model, in a text of those above. Nothing gets better by asking again.
+func (s *Stream) refuse(format string, args ...any) error {
+	e := Errorf(s.cfg, providers.KindInvalid, format, args...)
+	e.RequestID = s.RequestID
+	return e
+}
+
+// head returns the error of a response whose head says that it is no answer of a model.
+func (s *Stream) head(res *http.Response) error {
+	if kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); kind == "text/html" {
+		return s.refuse(webPage)
+	}
+	if coding := res.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+		return s.refuse(compressed, coding)
+	}
+	if res.StatusCode == http.StatusNoContent || res.Body == http.NoBody {
+		return s.refuse(nothing, res.StatusCode)
+	}
+	return nil
+}
+
+// Whole reports whether the body was one JSON value, and not a stream.
+func (s *Stream) Whole() bool { return s.whole }
+
+// CutOff is the error of a stream that ended before the answer did.
+func (s *Stream) CutOff() error {
+	switch {
+	case s.parent.Err() != nil:
+		return context.Cause(s.parent)
+	case s.whole:
+		return s.refuse(otherJSON)
+	case !s.spoken && s.odd != "":
+		return s.refuse(otherText, s.odd)
+	}
+	text := "the stream ended in the middle of the answer"
+	if !s.spoken {
+		text = "the stream ended before the answer began; if that goes on, check the base URL"
+	}
+	e := Errorf(s.cfg, providers.KindNetwork, "%s", text)
+	e.Err, e.RequestID = io.ErrUnexpectedEOF, s.RequestID
+	return e
+}
+
+// unpacked returns the body of an error in the clear; nothing where that cannot be had.
+func unpacked(res *http.Response, data []byte) []byte {
+	switch coding := strings.ToLower(res.Header.Get("Content-Encoding")); {
+	case bytes.HasPrefix(data, []byte("\x1f\x8b")):
+		r, err := gzip.NewReader(bytes.NewReader(data))
+		if err != nil {
+			return nil
+		}
+		data, _ = io.ReadAll(io.LimitReader(r, maxErrorBody)) // what came of it is enough
+	case coding != "" && coding != "identity" && !bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")):
+		return nil
+	}
+	return data
+}

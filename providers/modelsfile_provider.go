@@ -1,0 +1,403 @@
+package providers
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/gajae-code/gjc/internal/configfile"
+	"github.com/gajae-code/gjc/internal/jsonx"
+)
+
+func (p *fileProvider) read(r *fileReader, n *configfile.Node, path string) {
+	p.says = len(n.Members) > 0
+	r.object(n, path, map[string]field{
+		"baseUrl":            text(&p.baseURL),
+		"apiKey":             text(&p.apiKey),
+		"apiKeyEnv":          text(&p.apiKeyEnv),
+		"auth":               choice(&p.auth, "apiKey", "none", "oauth"),
+		"authHeader":         flag(&p.authHeader),
+		"api":                text(&p.api),
+		"headers":            headers(&p.headers),
+		"disableStrictTools": flag(&p.noStrictTools),
+		"cacheRetention":     choice(&p.cacheRetention, CacheNone, CacheShort, CacheLong),
+		"compat":             compat(&p.compat),
+		"requestTransform":   transform(&p.transform),
+		"discovery": func(r *fileReader, n *configfile.Node, path string) {
+			r.object(n, path, map[string]field{"type": choice(&p.discovery, discoveryTypes()...)})
+			if n.Kind == configfile.Object && n.Member("type") == nil {
+				r.fault(n.Line, path+".type", "is missing; it is one of: %s", listed(discoveryTypes()))
+			}
+		},
+		"modelOverrides": func(r *fileReader, n *configfile.Node, path string) {
+			r.named(n, path, func(m *configfile.Member, path string) {
+				o := fileModel{id: m.Name, line: m.Line}
+				fields := o.fields()
+				delete(fields, "id")
+				delete(fields, "api")
+				r.object(m.Value, path, fields)
+				p.overrides = append(p.overrides, o)
+			})
+		},
+		"models": func(r *fileReader, n *configfile.Node, path string) {
+			if !r.is(n, path, configfile.List) {
+				return
+			}
+			for i, v := range n.List {
+				m := fileModel{line: v.Line}
+				r.lines[at(path, i)] = v.Line
+				r.object(v, at(path, i), m.fields())
+				if v.Kind == configfile.Object && m.id == "" {
+					r.fault(v.Line, at(path, i)+".id", "is missing")
+				}
+				p.models = append(p.models, m)
+			}
+		},
+	})
+}
+
+// fields are those of a model.
+func (m *fileModel) fields() map[string]field {
+	return map[string]field{
+		"id": text(&m.id), "name": text(&m.name), "api": text(&m.api), "wireModelId": text(&m.wireModelID),
+		"contextWindow": tokens(&m.contextWindow), "maxTokens": tokens(&m.maxTokens),
+		"reasoning": flag(&m.reasoning),
+		"thinking": func(r *fileReader, n *configfile.Node, path string) {
+			m.thinking = new(fileThinking)
+			m.thinking.read(r, n, path)
+		},
+		"input": func(r *fileReader, n *configfile.Node, path string) {
+			texts(&m.input)(r, n, path)
+			for i, in := range m.input {
+				if in != "text" && in != "image" {
+					r.fault(n.Line, at(path, i), "must be one of: text, image")
+				}
+			}
+		},
+		"cost": func(r *fileReader, n *configfile.Node, path string) {
+			m.cost = new(Cost)
+			r.object(n, path, map[string]field{
+				"input": price(&m.cost.Input), "output": price(&m.cost.Output),
+				"cacheRead": price(&m.cost.CacheRead), "cacheWrite": price(&m.cost.CacheWrite),
+				"long": func(r *fileReader, n *configfile.Node, path string) { readLongCost(r, n, path, &m.cost.Long) },
+			})
+			for _, given := range n.Members {
+				if given.Value.Kind != configfile.Null {
+					m.costFields = append(m.costFields, given.Name)
+				}
+			}
+		},
+		"headers":                headers(&m.headers),
+		"cacheRetention":         choice(&m.cacheRetention, CacheNone, CacheShort, CacheLong),
+		"compat":                 compat(&m.compat),
+		"requestTransform":       transform(&m.transform),
+		"contextPromotionTarget": text(&m.promotion),
+	}
+}
+
+// readLongCost reads the prices of requests with long prompts.
+func readLongCost(r *fileReader, n *configfile.Node, path string, to *LongCost) {
+	var above *int
+	r.object(n, path, map[string]field{
+		"above": tokens(&above), "input": price(&to.Input), "output": price(&to.Output),
+		"cacheRead": price(&to.CacheRead), "cacheWrite": price(&to.CacheWrite),
+	})
+	if above != nil {
+		to.Above = *above
+	} else if n.Kind == configfile.Object && !slices.ContainsFunc(n.Members, func(m configfile.Member) bool { return m.Name == "above" }) {
+		r.fault(n.Line, path+".above", "is missing: the tokens of a prompt above which these prices hold")
+	}
+}
+
+func (t *fileThinking) read(r *fileReader, n *configfile.Node, path string) {
+	level := func(to *ThinkingLevel) field { return choice(to, levels[1:]...) }
+	r.object(n, path, map[string]field{
+		"minLevel": level(&t.minimum), "maxLevel": level(&t.maximum), "defaultLevel": choice(&t.standard, levels[:]...),
+		"mode": choice(&t.mode, ThinkingEffort, ThinkingEffortNone, ThinkingEffortBetween, ThinkingEffortAlways, ThinkingBudget),
+		"levels": func(r *fileReader, n *configfile.Node, path string) {
+			if !r.is(n, path, configfile.List) {
+				return
+			}
+			t.levelsGiven = true
+			for i, v := range n.List {
+				var one ThinkingLevel
+				if choice(&one, levels[:]...)(r, v, at(path, i)); one != "" && one != ThinkingOff {
+					t.levels = append(t.levels, one)
+				}
+			}
+		},
+	})
+	low, high := slices.Index(levels[:], t.minimum), slices.Index(levels[:], t.maximum)
+	if t.minimum != "" && t.maximum != "" && low > high {
+		r.fault(n.Line, path+".maxLevel", "must not be below minLevel")
+	}
+}
+
+// headers reads headers that net/http will send. A mistake does not quote a value.
+func headers(to *map[string]string) field {
+	return func(r *fileReader, n *configfile.Node, path string) {
+		textMap(to)(r, n, path)
+		for _, m := range n.Members {
+			if reason := badHeader(m.Name, m.Value.Text); reason != "" {
+				r.fault(m.Line, join(path, m.Name), "%s", reason)
+			}
+		}
+	}
+}
+
+func badHeader(name, value string) string {
+	if !token(name) {
+		return "this is no name of a header"
+	}
+	switch strings.ToLower(name) {
+	case "host", "content-length", "transfer-encoding", "connection":
+		return "this header follows from the request and its address; leave it out"
+	}
+	if strings.ContainsFunc(value, control) {
+		return "the value holds a control character or a line break"
+	}
+	return ""
+}
+
+func control(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
+
+func compat(to *Compat) field {
+	return func(r *fileReader, n *configfile.Node, path string) {
+		routing := func(to **GatewayRouting) field {
+			return func(r *fileReader, n *configfile.Node, path string) {
+				*to = new(GatewayRouting)
+				r.object(n, path, map[string]field{"only": texts(&(*to).Only), "order": texts(&(*to).Order)})
+			}
+		}
+		r.object(n, path, map[string]field{
+			"supportsStore":                        flag(&to.SupportsStore),
+			"supportsDeveloperRole":                flag(&to.SupportsDeveloperRole),
+			"supportsReasoningEffort":              flag(&to.SupportsReasoningEffort),
+			"supportsUsageInStreaming":             flag(&to.SupportsUsageInStreaming),
+			"supportsToolChoice":                   flag(&to.SupportsToolChoice),
+			"disableReasoningOnForcedToolChoice":   flag(&to.DisableReasoningOnForcedToolChoice),
+			"maxTokensField":                       choice(&to.MaxTokensField, "max_completion_tokens", "max_tokens"),
+			"thinkingFormat":                       choice(&to.ThinkingFormat, "openai", "openrouter", "zai", "qwen", "qwen-chat-template"),
+			"reasoningContentField":                choice(&to.ReasoningContentField, "reasoning_content", "reasoning", "reasoning_text"),
+			"requiresReasoningContentForToolCalls": flag(&to.RequiresReasoningContentForToolCalls),
+			"requiresAssistantContentForToolCalls": flag(&to.RequiresAssistantContentForToolCalls),
+			"requiresToolResultName":               flag(&to.RequiresToolResultName),
+			"requiresAssistantAfterToolResult":     flag(&to.RequiresAssistantAfterToolResult),
+			"requiresThinkingAsText":               flag(&to.RequiresThinkingAsText),
+			"requiresMistralToolIds":               flag(&to.RequiresMistralToolIDs),
+			"supportsStrictMode":                   flag(&to.SupportsStrictMode),
+			"toolStrictMode":                       choice(&to.ToolStrictMode, "all_strict", "none"),
+			"openRouterRouting":                    routing(&to.OpenRouterRouting),
+			"vercelGatewayRouting":                 routing(&to.VercelGatewayRouting),
+			"extraBody":                            extraBody(&to.ExtraBody),
+			"reasoningEffortMap": func(r *fileReader, n *configfile.Node, path string) {
+				textMap(&to.ReasoningEffortMap)(r, n, path)
+				for _, m := range n.Members {
+					if _, ok := ParseThinkingLevel(m.Name); !ok {
+						r.fault(m.Line, join(path, m.Name), "this is no thinking level; there are: %s", listed(levels[:]))
+					}
+				}
+			},
+		})
+	}
+}
+
+// extraBody reads members of a request's body.
+func extraBody(to *map[string]jsonx.Raw) field {
+	return func(r *fileReader, n *configfile.Node, path string) {
+		jsonMap(to)(r, n, path)
+		for _, m := range n.Members {
+			if slices.Contains(ProtectedBody(), m.Name) {
+				r.fault(m.Line, join(path, m.Name), "this member is gjc's own and cannot be set")
+			}
+		}
+	}
+}
+
+// transform reads a request transform.
+func transform(to *fileTransform) field {
+	return func(r *fileReader, n *configfile.Node, path string) {
+		r.object(n, path, map[string]field{
+			"profile": choice(&to.profile, "openai-proxy"),
+			"stripHeaders": func(r *fileReader, n *configfile.Node, path string) {
+				texts(&to.StripHeaders)(r, n, path)
+				to.stripGiven = true
+			},
+			"setHeaders": func(r *fileReader, n *configfile.Node, path string) {
+				to.SetHeaders = map[string]*string{}
+				r.named(n, path, func(m *configfile.Member, path string) {
+					if m.Value.Kind == configfile.Null {
+						to.SetHeaders[m.Name] = nil
+						return
+					}
+					if !r.is(m.Value, path, configfile.Text) {
+						return
+					}
+					if reason := badHeader(m.Name, m.Value.Text); reason != "" {
+						r.fault(m.Line, path, "%s", reason)
+						return
+					}
+					to.SetHeaders[m.Name] = &m.Value.Text
+				})
+			},
+			"extraBody": extraBody(&to.ExtraBody),
+		})
+	}
+}
+
+// over returns t with what it does not say taken from base, and its profile spelled out.
+func (t *fileTransform) over(base *fileTransform) RequestTransform {
+	all := RequestTransform{
+		SetHeaders: over(t.SetHeaders, base.SetHeaders), ExtraBody: over(t.ExtraBody, base.ExtraBody),
+		StripHeaders: base.StripHeaders,
+	}
+	if t.stripGiven {
+		all.StripHeaders = t.StripHeaders
+	}
+	if t.profile == "" && base.profile == "" {
+		return all
+	}
+	if !t.stripGiven && !base.stripGiven {
+		all.StripHeaders = []string{"X-Stainless-*", "OpenAI-Beta", "OpenAI-Organization", "OpenAI-Project", "Anthropic-Beta"}
+	}
+	if _, given := all.SetHeaders["User-Agent"]; !given {
+		all.SetHeaders = over(all.SetHeaders, map[string]*string{"User-Agent": new("gjc")})
+	}
+	return all
+}
+
+// check finds what makes no sense in a provider as a whole.
+func (p *fileProvider) check(r *fileReader, apis []string, builtIn bool) {
+	path := "providers." + p.name
+	fail := func(field, format string, args ...any) {
+		r.fault(r.line(path+field), path+field, format, args...)
+	}
+	known := func(api string) bool { return slices.Contains(apis, api) }
+	switch {
+	case p.name == "offline":
+		fail("", "this name belongs to the model that is built in")
+		return
+	case p.name == "" || strings.ContainsAny(p.name, "/: \t\n"):
+		fail("", "the name of a provider has no slash, no colon and no space")
+		return
+	}
+	if p.api != "" && !known(p.api) {
+		fail(".api", "unknown API; it is one of: %s", strings.Join(apis, ", "))
+	}
+	if p.baseURL != "" {
+		if reason := badBaseURL(p.baseURL); reason != "" {
+			fail(".baseUrl", "%s", reason)
+		}
+	}
+	if p.apiKey != "" && p.apiKeyEnv != "" {
+		fail(".apiKeyEnv", "there is an apiKey too; give one of the two")
+	}
+	if strings.ContainsFunc(p.apiKey, control) || strings.ContainsFunc(p.apiKeyEnv, control) {
+		fail(".apiKey", "a key holds no line break and no control character")
+	}
+	if p.apiKeyEnv != "" && strings.ContainsAny(p.apiKeyEnv, " =") {
+		fail(".apiKeyEnv", "must be the name of an environment variable")
+	}
+	if p.auth == "none" && p.apiKey+p.apiKeyEnv != "" {
+		fail(".auth", "none contradicts the key of this provider")
+	}
+	if p.discovery != "" && p.api == "" && !builtIn {
+		fail(".api", "is missing: models that are discovered need the provider's")
+	}
+	if !builtIn {
+		p.checkOwn(fail)
+	} else if !p.says {
+		fail("", "says nothing: give models, or something to change of those that are built in")
+	}
+	for i := range p.overrides {
+		if id := p.overrides[i].id; slices.ContainsFunc(p.models, func(m fileModel) bool { return m.id == id }) {
+			fail(".modelOverrides."+id, "this model is listed under models; say all of it there")
+		}
+	}
+	for i := range p.models {
+		m := &p.models[i]
+		if m.api != "" && !known(m.api) {
+			fail(fmt.Sprintf(".models[%d].api", i), "unknown API; it is one of: %s", strings.Join(apis, ", "))
+		}
+		if m.api == "" && p.api == "" && !builtIn {
+			fail(fmt.Sprintf(".models[%d].api", i), "is missing here and for the provider; it is one of: %s", strings.Join(apis, ", "))
+		}
+		if m.promotion != "" && (m.promotion == m.id || m.promotion == p.name+"/"+m.id) {
+			fail(fmt.Sprintf(".models[%d].contextPromotionTarget", i), "must be another model than this one")
+		}
+		if m.cost != nil && !m.wholeCost() && !inCatalogue(p.name, m.id) {
+			fail(fmt.Sprintf(".models[%d].cost", i), "needs input and output; without cost the price is not known")
+		}
+		if m.contextWindow != nil && m.maxTokens != nil && *m.maxTokens > *m.contextWindow {
+			fail(fmt.Sprintf(".models[%d].maxTokens", i), "must not be larger than contextWindow")
+		}
+		if slices.ContainsFunc(p.models[:i], func(o fileModel) bool { return o.id == m.id && m.id != "" }) {
+			fail(fmt.Sprintf(".models[%d].id", i), "there is another model of this id")
+		}
+	}
+}
+
+// wholeCost reports whether the file says what a model costs, without what is known of it.
+func (m *fileModel) wholeCost() bool {
+	return slices.Contains(m.costFields, "input") && slices.Contains(m.costFields, "output")
+}
+
+// inCatalogue reports whether a model is a built-in one, so that what a file does not say of it is known.
+func inCatalogue(provider, id string) bool {
+	built := builtIn()
+	p := built.provider(provider)
+	if p != nil && p.ModelsOf != "" {
+		p = built.provider(p.ModelsOf)
+	}
+	return p != nil && slices.ContainsFunc(p.Models, func(m catalogueModel) bool { return m.ID == id })
+}
+
+// checkOwn is for a provider that is not built in.
+func (p *fileProvider) checkOwn(fail func(field, format string, args ...any)) {
+	if p.baseURL == "" {
+		fail(".baseUrl", "is missing")
+	}
+	if len(p.models) == 0 && p.discovery == "" {
+		fail(".models", "is missing: list at least one model with its id, or let them be discovered")
+	}
+	if len(p.models) > 0 && !p.keyless() && p.apiKey == "" && p.apiKeyEnv == "" && p.auth != "apiKey" {
+		fail(".apiKey", "is missing: give a key or the name of an environment variable, or say auth: none, or auth: apiKey for a key that gjc login stores")
+	}
+}
+
+// keyless reports whether the provider may be used without a key.
+func (p *fileProvider) keyless() bool {
+	if p.auth != "" {
+		return p.auth == "none"
+	}
+	return p.apiKey == "" && p.apiKeyEnv == "" && loopback(p.baseURL)
+}
+
+func badBaseURL(s string) string {
+	u, err := url.Parse(s)
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		return "must be a URL with http or https"
+	case u.Fragment != "":
+		return "must not have a fragment"
+	}
+	return ""
+}
+
+func httpURL(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
+}
+
+// loopback reports whether the URL names this machine.
+func loopback(s string) bool {
+	u, err := url.Parse(s)
+	if err != nil {
+		return false
+	}
+	host := u.Hostname()
+	ip := net.ParseIP(host)
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") || (ip != nil && ip.IsLoopback())
+}

@@ -1,0 +1,158 @@
+package openai
+
+import (
+	"strings"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/providers"
+)
+
+// The members that hold reasoning. Their name is kept as the field of the thinking.
+const (
+	memberContent   = "reasoning_content"
+	memberReasoning = "reasoning"
+	memberText      = "reasoning_text"
+	// memberOfItem is where an item of the responses API has it, if it is not encrypted.
+	memberOfItem = "content"
+)
+
+func (a *answer) think(s, member string) bool {
+	if s == "" {
+		return true
+	}
+	a.member = member
+	return a.send(providers.ThinkingDelta{Text: s})
+}
+
+// thought returns the reasoning in d and the member that holds it. Servers that know several names for it say the same
+// in each; the one that the configuration names comes first.
+func (a *answer) thought(d *delta) (s, member string) {
+	if d.ReasoningContent == "" && len(d.Reasoning) == 0 && d.ReasoningText == "" && len(d.ReasoningDetails) == 0 {
+		return "", ""
+	}
+	said := func(name string) string {
+		switch name {
+		case memberContent:
+			return d.ReasoningContent
+		case memberText:
+			return d.ReasoningText
+		case memberReasoning:
+			if len(d.Reasoning) > 0 && d.Reasoning.Kind() == '"' {
+				return text(d.Reasoning)
+			}
+		}
+		return ""
+	}
+	for _, name := range [...]string{a.model.rules.reasoningIn, memberContent, memberReasoning, memberText} {
+		if s := said(name); s != "" {
+			return s, name
+		}
+	}
+	return detailed(d.ReasoningDetails), memberReasoning
+}
+
+// reasoningDetail is one of OpenRouter's reasoning_details: reasoning with what proves it, as the provider behind it made
+// it. The array of them is kept as the signature of the thinking, and goes back as it is.
+type reasoningDetail struct {
+	Type      string    `json:"type"`
+	Text      string    `json:"text,omitzero"`
+	Summary   string    `json:"summary,omitzero"`
+	Data      string    `json:"data,omitzero"`
+	Signature string    `json:"signature,omitzero"`
+	ID        jsonx.Raw `json:"id,omitzero"` // a string or null
+	Format    string    `json:"format,omitzero"`
+	Index     int       `json:"index"`
+}
+
+func readDetails(raw jsonx.Raw) (details []reasoningDetail) {
+	if len(raw) == 0 || raw.Kind() != '[' || jsonx.Unmarshal(raw, &details) != nil {
+		return nil
+	}
+	return details
+}
+
+// detailed returns what details say in the clear.
+func detailed(raw jsonx.Raw) string {
+	var b strings.Builder
+	for _, d := range readDetails(raw) {
+		b.WriteString(d.Text)
+		b.WriteString(d.Summary)
+	}
+	return b.String()
+}
+
+// detail takes in details, or more of those that it has.
+func (a *answer) detail(raw jsonx.Raw) {
+	if len(raw) == 0 {
+		return // most of the time, and readDetails allocates
+	}
+	for _, d := range readDetails(raw) {
+		if n := len(a.details); n > 0 && a.details[n-1].Type == d.Type && a.details[n-1].Index == d.Index && d.Data == "" {
+			last := &a.details[n-1]
+			last.Text += d.Text
+			last.Summary += d.Summary
+			last.Signature += d.Signature
+			if last.Format == "" {
+				last.Format = d.Format
+			}
+			continue
+		}
+		a.details = append(a.details, d)
+	}
+}
+
+// sign gives the thinking in m what it needs to go back: its field, or the details that prove it.
+func (a *answer) sign(m *providers.Message) {
+	if proves(a.details) {
+		if raw, err := jsonx.Marshal(a.details); err == nil {
+			attach(m, string(raw))
+			return
+		}
+	}
+	for i, part := range m.Parts {
+		if t, ok := part.(providers.Thinking); ok {
+			t.Field = a.member
+			m.Parts[i] = t
+		}
+	}
+}
+
+// attach gives the details, which are those of all thinking, to the first in m.
+func attach(m *providers.Message, details string) {
+	for i, part := range m.Parts {
+		if t, ok := part.(providers.Thinking); ok {
+			t.Signature = details
+			m.Parts[i] = t
+			return
+		}
+	}
+	m.Parts = append([]providers.Part{providers.Thinking{Signature: details}}, m.Parts...)
+}
+
+// proves reports whether there is more in details than text.
+func proves(details []reasoningDetail) bool {
+	for i := range details {
+		if details[i].Data != "" || details[i].Signature != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// thinkingParts returns the reasoning in an array of parts, where Mistral has it.
+func thinkingParts(raw jsonx.Raw) string {
+	var parts []struct {
+		Type     string    `json:"type"`
+		Thinking jsonx.Raw `json:"thinking"`
+	}
+	if jsonx.Unmarshal(raw, &parts) != nil {
+		return ""
+	}
+	var b strings.Builder
+	for _, p := range parts {
+		if p.Type == "thinking" {
+			b.WriteString(text(p.Thinking))
+		}
+	}
+	return b.String()
+}

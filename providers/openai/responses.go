@@ -1,0 +1,99 @@
+package openai
+
+import (
+	"context"
+	"iter"
+	"net/url"
+	"strings"
+
+	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/providers/internal/wire"
+)
+
+// The wire formats' names in [providers.ModelInfo].
+const (
+	APIResponses = "openai-responses"
+	APIAzure     = "azure-openai-responses"
+)
+
+// ResponsesModel is one model behind the responses API, OpenAI's own or Azure's. The server keeps nothing of a
+// conversation: every request holds all of it, the encrypted reasoning too.
+type ResponsesModel struct {
+	cfg      providers.Config
+	endpoint *wire.Endpoint
+	rules    rules
+	strict   strictTools
+}
+
+var _ providers.Model = (*ResponsesModel)(nil)
+
+// NewResponses returns a model behind the responses API. It does no I/O and reads no environment.
+func NewResponses(cfg providers.Config) (*ResponsesModel, error) {
+	u, err := wire.BaseURL(&cfg, defaultBaseURL)
+	if err != nil {
+		return nil, err
+	}
+	addPath(u, "/responses")
+	return newResponses(cfg, APIResponses, u, ""), nil
+}
+
+// azureAddress makes the address of the responses API out of a base URL.
+func azureAddress(u *url.URL) {
+	query := u.Query()
+	version := query.Get("api-version")
+	if version == "v1" {
+		query.Del("api-version") // which is what the path says
+		u.RawQuery = query.Encode()
+	}
+	u.Path = strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/responses")
+	// A version of the time before v1 has a path of its own.
+	dated := len(version) > 0 && version[0] >= '0' && version[0] <= '9'
+	switch path := strings.TrimPrefix(u.Path, "/"); {
+	case path == "" && dated:
+		u.Path = "/openai"
+	case path == "", path == "openai" && !dated:
+		u.Path = "/openai/v1"
+	}
+	u.RawPath = ""
+	addPath(u, "/responses")
+}
+
+func newResponses(cfg providers.Config, api string, u *url.URL, keyName string) *ResponsesModel {
+	if cfg.Info.API == "" {
+		cfg.Info.API = api
+	}
+	m := &ResponsesModel{cfg: cfg, rules: rulesFor(&cfg, u.Hostname())}
+	m.endpoint = wire.NewEndpoint(&m.cfg, u.String(), wire.Header(&cfg, keyName))
+	return m
+}
+
+// OpenResponses is the [providers.Factory] for OpenAI's responses API.
+func OpenResponses(cfg providers.Config) (providers.Model, error) { return NewResponses(cfg) }
+
+// OpenAzure is the [providers.Factory] for Azure's responses API. The base URL is that of the resource, with or without
+// "/openai" or "/openai/v1" behind it; it may say an api-version. What requests call the model is the name of a deployment.
+func OpenAzure(cfg providers.Config) (providers.Model, error) {
+	if cfg.BaseURL == "" {
+		return nil, wire.Errorf(&cfg, providers.KindInvalid, "Azure needs a base URL, such as https://my-resource.openai.azure.com")
+	}
+	u, err := wire.BaseURL(&cfg, "")
+	if err != nil {
+		return nil, err
+	}
+	azureAddress(u)
+	m := newResponses(cfg, APIAzure, u, "api-key")
+	m.rules.cacheKey = true
+	return m, nil
+}
+
+// Info describes the model.
+func (m *ResponsesModel) Info() providers.ModelInfo { return m.cfg.Info }
+
+// Stream sends req and yields the answer.
+func (m *ResponsesModel) Stream(ctx context.Context, req *providers.Request) iter.Seq2[providers.Event, error] {
+	encode := func() ([]byte, error) { return m.encode(req) }
+	return m.endpoint.Ask(ctx, encode, func(s *wire.Stream, yield func(providers.Event, error) bool) {
+		r := &response{ctx: ctx, model: m, stream: s, yield: yield, req: req}
+		r.run()
+	})
+}

@@ -1,0 +1,425 @@
+package openai
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/providers/internal/dialect"
+	"github.com/gajae-code/gjc/providers/internal/wire"
+)
+
+// responsesEvent is one event of the stream, with the members that are used. A server that does not stream sends the
+// response alone, whose members are here too.
+type responsesEvent struct {
+	Type         string         `json:"type"`
+	ItemID       dialect.ID     `json:"item_id"`
+	OutputIndex  dialect.Number `json:"output_index"`
+	SummaryIndex dialect.Number `json:"summary_index"`
+	Delta        string         `json:"delta"`
+	Text         string         `json:"text"`
+	Refusal      string         `json:"refusal"`
+	Arguments    string         `json:"arguments"`
+	Item         jsonx.Raw      `json:"item"`
+	Response     *responded     `json:"response"`
+	Error        jsonx.Raw      `json:"error"`
+
+	Object            string                         `json:"object"`
+	ID                dialect.ID                     `json:"id"`
+	Status            string                         `json:"status"`
+	Output            []jsonx.Raw                    `json:"output"`
+	Usage             dialect.Object[responsesUsage] `json:"usage"`
+	IncompleteDetails *incomplete                    `json:"incomplete_details"`
+}
+
+// responded is the response as a whole.
+type responded struct {
+	ID                dialect.ID                     `json:"id"`
+	Status            string                         `json:"status"`
+	Output            []jsonx.Raw                    `json:"output"`
+	Usage             dialect.Object[responsesUsage] `json:"usage"`
+	IncompleteDetails *incomplete                    `json:"incomplete_details"`
+	Error             jsonx.Raw                      `json:"error"`
+}
+
+type incomplete struct {
+	Reason string `json:"reason"`
+}
+
+type responsesUsage struct {
+	Input         dialect.Number                `json:"input_tokens"`
+	Output        dialect.Number                `json:"output_tokens"`
+	InputDetails  dialect.Object[inputDetails]  `json:"input_tokens_details"`
+	OutputDetails dialect.Object[outputDetails] `json:"output_tokens_details"`
+}
+
+// outputItem is one item of the output: a message, reasoning or a function call.
+type outputItem struct {
+	Type             string     `json:"type"`
+	ID               dialect.ID `json:"id"`
+	Phase            string     `json:"phase"`
+	Content          []said     `json:"content"`
+	Summary          []said     `json:"summary"`
+	CallID           dialect.ID `json:"call_id"`
+	Name             string     `json:"name"`
+	Arguments        string     `json:"arguments"`
+	EncryptedContent string     `json:"encrypted_content"`
+}
+
+type said struct {
+	Type    string `json:"type"`
+	Text    string `json:"text"`
+	Refusal string `json:"refusal"`
+}
+
+// response is one response being read.
+type response struct {
+	ctx    context.Context // of the caller, whose end ends an event of many items too
+	model  *ResponsesModel
+	stream *wire.Stream
+	yield  func(providers.Event, error) bool
+	req    *providers.Request
+
+	build   providers.Builder
+	items   items
+	last    *item // that said something last
+	calls   []string
+	name    string // of the response
+	usage   providers.Usage
+	told    dialect.UsageTeller
+	refused bool
+}
+
+func (r *response) run() {
+	for {
+		ev, err := r.stream.Next()
+		if errors.Is(err, io.EOF) || err == nil && bytes.Equal(bytes.TrimSpace(ev.Data), []byte("[DONE]")) {
+			err = r.stream.CutOff()
+		}
+		more := false
+		if err == nil {
+			more, err = r.event(ev)
+		}
+		if err != nil {
+			r.yield(nil, err)
+			return
+		}
+		if !more {
+			return
+		}
+	}
+}
+
+// event takes in one event. It reports whether to read on.
+func (r *response) event(raw wire.Event) (more bool, err error) {
+	if text, key, ok := plainDelta(raw.Data); ok {
+		if it := r.items.byID[string(key)]; it != nil && text != "" {
+			r.speak(it)
+			return r.send(providers.TextDelta{Text: text}), nil
+		}
+	}
+	var ev responsesEvent
+	if err := jsonx.Unmarshal(raw.Data, &ev); err != nil {
+		return false, r.stream.BadEvent(err)
+	}
+	kind := ev.Type
+	if kind == "" {
+		kind = raw.Name
+	}
+	switch kind {
+	case "response.output_text.delta":
+		return r.text(&ev, ev.Delta), nil
+	case "response.refusal.delta":
+		r.refused = true
+		return r.text(&ev, ev.Delta), nil
+	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
+		return r.think(&ev, ev.Delta), nil
+	case "response.function_call_arguments.delta":
+		return r.input(r.items.of(ev.place(kindCall)), ev.Delta), nil
+	case "response.function_call_arguments.done":
+		return r.inputDone(r.items.of(ev.place(kindCall)), ev.Arguments), nil
+	case "response.output_item.added", "response.output_item.done":
+		return r.outputItem(ev.Item, ev.OutputIndex.Value, kind == "response.output_item.done")
+	case "response.created", "response.in_progress":
+		if ev.Response != nil {
+			r.name = string(ev.Response.ID)
+			r.count(&ev.Response.Usage)
+		}
+		return r.told.Tell(r.usage, r.yield), nil
+	case "response.completed", "response.incomplete", "response.failed", "response.cancelled", "response.done":
+		if ev.Response == nil {
+			return false, r.stream.BadEvent(errors.New(kind + " has no response"))
+		}
+		return false, r.done(ev.Response)
+	case "error":
+		if jsonx.IsNull(ev.Error) {
+			ev.Error = bytes.Clone(raw.Data)
+		}
+		return false, r.stream.EventError(ev.Error)
+	case "":
+		whole := ev.Object == "response" || ev.Output != nil
+		switch {
+		case dialect.IsError(ev.Error, whole):
+			return false, r.stream.EventError(ev.Error)
+		case whole:
+			return false, r.done(&responded{
+				ID: ev.ID, Status: ev.Status, Output: ev.Output, Usage: ev.Usage, IncompleteDetails: ev.IncompleteDetails,
+			})
+		}
+		return false, r.stream.BadEvent(errors.New("it has no type"))
+	}
+	return true, nil // what else there is says nothing new, or is newer than this
+}
+
+// plainDelta returns the text of an event that has nothing else, as most have, and the key of its item: decoding all of it
+// takes three times as long.
+func plainDelta(data []byte) (text string, key []byte, ok bool) {
+	if !jsonx.Valid(data) {
+		return "", nil, false
+	}
+	plain, typed := true, false
+	jsonx.EachMember(data, func(name []byte, value jsonx.Raw) bool {
+		switch string(name) {
+		case "type":
+			typed = string(value) == `"response.output_text.delta"`
+			plain = typed
+		case "delta":
+			text, plain = jsonx.Text(value)
+		case "item_id":
+			plain = len(value) > 2 && value[0] == '"' && bytes.IndexByte(value, '\\') < 0
+			if plain {
+				key = value[1 : len(value)-1]
+			}
+		case "sequence_number", "output_index", "content_index", "logprobs", "obfuscation":
+		default:
+			plain = false
+		}
+		return plain
+	})
+	return text, key, plain && typed && key != nil
+}
+
+func (r *response) send(ev providers.Event) bool {
+	if r.ctx.Err() != nil {
+		r.yield(nil, context.Cause(r.ctx))
+		return false
+	}
+	r.build.Add(ev)
+	return r.yield(ev, nil)
+}
+
+// speak makes it the item that says something now.
+func (r *response) speak(it *item) {
+	if r.last != it {
+		r.build.Break()
+		r.last = it
+	}
+	it.said = true
+}
+
+func (r *response) text(ev *responsesEvent, s string) bool {
+	if s == "" {
+		return true
+	}
+	r.speak(r.items.of(ev.place(kindMessage)))
+	return r.send(providers.TextDelta{Text: s})
+}
+
+func (r *response) think(ev *responsesEvent, s string) bool {
+	if s == "" {
+		return true
+	}
+	it := r.items.of(ev.place(kindReasoning))
+	if it.said && ev.SummaryIndex.Value != it.summary {
+		s = "\n\n" + s
+	}
+	it.summary = ev.SummaryIndex.Value
+	r.speak(it)
+	return r.send(providers.ThinkingDelta{Text: s})
+}
+
+func (r *response) input(it *item, s string) bool {
+	return s == "" || it.call == "" || r.send(providers.ToolCallDelta{ID: it.call, Input: s})
+}
+
+// inputDone takes in the whole input of a call, of which all, some or nothing has come before.
+func (r *response) inputDone(it *item, whole string) bool {
+	if it.call == "" {
+		return true
+	}
+	rest, ok := strings.CutPrefix(whole, r.build.Input(it.call))
+	return !ok || r.input(it, rest)
+}
+
+// outputItem takes in an item at its begin or its end.
+func (r *response) outputItem(raw jsonx.Raw, index int, ended bool) (more bool, err error) {
+	var out outputItem
+	if len(raw) == 0 {
+		return true, nil
+	}
+	// Items of types that are not known may look otherwise.
+	switch kind := string(jsonx.Lookup(raw, "type")); kind {
+	case `"` + kindMessage + `"`, `"` + kindReasoning + `"`, `"` + kindCall + `"`:
+		if err := jsonx.Unmarshal(raw, &out); err != nil {
+			return false, r.stream.BadEvent(err)
+		}
+	default:
+		return true, nil
+	}
+	at := r.items.begin
+	if ended {
+		at = r.items.of
+	}
+	it := at(out.place(index))
+	if it.ended {
+		return true, nil
+	}
+	it.ended = ended
+	switch out.Type {
+	case kindMessage:
+		return !ended || r.messageDone(it, &out), nil
+	case kindReasoning:
+		return !ended || r.reasoningDone(it, &out, raw), nil
+	}
+	if it.call == "" && out.Name != "" {
+		it.call = r.callID(string(out.CallID))
+		r.calls = append(r.calls, it.call)
+		r.speak(it)
+		if !r.send(providers.ToolCallStart{ID: it.call, Name: out.Name}) {
+			return false, nil
+		}
+		r.build.SignCall(it.call, string(out.ID))
+	}
+	return r.inputDone(it, out.Arguments), nil
+}
+
+// messageDone ends a message. What it says comes here at once from servers that do not stream it.
+func (r *response) messageDone(it *item, out *outputItem) bool {
+	if !it.said {
+		for _, part := range out.Content {
+			s := part.Text
+			if part.Refusal != "" {
+				r.refused = true
+				s = part.Refusal
+			}
+			if s == "" {
+				continue
+			}
+			r.speak(it)
+			if !r.send(providers.TextDelta{Text: s}) {
+				return false
+			}
+		}
+	}
+	if it.said && out.ID != "" && r.last == it {
+		r.build.SignText(textSignature(string(out.ID), out.Phase))
+	}
+	return true
+}
+
+// reasoningDone ends reasoning. An item that is encrypted is kept whole, even one that says nothing in the clear. Of one that is
+// not, the text is: it proves nothing, and what is secret in it can be hidden from the server.
+func (r *response) reasoningDone(it *item, out *outputItem, raw jsonx.Raw) bool {
+	if !it.said {
+		parts := out.Summary
+		if len(parts) == 0 {
+			parts = out.Content
+		}
+		var all []string
+		for _, part := range parts {
+			if part.Text != "" {
+				all = append(all, part.Text)
+			}
+		}
+		if len(all) > 0 {
+			r.speak(it)
+			if !r.send(providers.ThinkingDelta{Text: strings.Join(all, "\n\n")}) {
+				return false
+			}
+		}
+	}
+	if out.EncryptedContent == "" && (len(out.Content) == 0 || !it.said) {
+		return true
+	}
+	if r.last != it {
+		r.build.Break()
+		r.last = it
+	}
+	if out.EncryptedContent == "" {
+		r.build.ThinkingField(memberOfItem)
+	} else {
+		kept := raw.Clone()
+		_ = kept.Compact() // it was decoded before
+		r.build.SignThinking(string(kept))
+	}
+	return true
+}
+
+func (r *response) callID(given string) string {
+	return dialect.UniqueID(r.req, given, r.name, r.calls)
+}
+
+func (r *response) done(res *responded) error {
+	if res.ID != "" {
+		r.name = string(res.ID)
+	}
+	r.count(&res.Usage)
+	failed := dialect.IsError(res.Error, true) || res.Status == "failed" || res.Status == "cancelled"
+	// A failure alone, without usage, is no begin of an answer.
+	if (!failed || res.Usage.Known) && !r.told.Tell(r.usage, r.yield) {
+		return nil
+	}
+	if failed {
+		return r.stream.EventError(res.Error)
+	}
+	// What was not streamed is here. Some servers give an item another id here than in the stream.
+	spoken := r.last != nil
+	for i, raw := range res.Output {
+		if spoken && !r.items.known(placeOf(raw, i)) {
+			continue
+		}
+		if more, err := r.outputItem(raw, i, true); err != nil || !more {
+			return err
+		}
+	}
+	r.stream.End()
+	info := &r.model.cfg.Info
+	m := r.build.Message()
+	m.API, m.Provider, m.Model, m.Usage = info.API, info.Provider, info.ID, r.usage
+	m.StopReason = r.stopReason(res)
+	r.yield(providers.Done{Message: m}, nil)
+	return nil
+}
+
+// count takes in what the API tells of the usage, if it does.
+func (r *response) count(told *dialect.Object[responsesUsage]) {
+	if !told.Known {
+		return
+	}
+	u := &told.Value
+	cached, written := u.InputDetails.Value.Cached.Count(), u.InputDetails.Value.CacheWrite.Count()
+	r.usage = providers.Usage{
+		Input: max(0, u.Input.Count()-cached-written), Output: u.Output.Count(), CacheRead: cached, CacheWrite: written,
+		Thinking: u.OutputDetails.Value.Reasoning.Count(),
+	}
+}
+
+func (r *response) stopReason(res *responded) providers.StopReason {
+	reason := ""
+	if res.IncompleteDetails != nil {
+		reason = res.IncompleteDetails.Reason
+	}
+	switch {
+	case reason == "content_filter" || r.refused:
+		return providers.StopRefusal
+	case reason == "max_output_tokens" || res.Status == "incomplete" && reason == "":
+		return providers.StopLength
+	case r.build.Calls() > 0:
+		return providers.StopTools
+	}
+	return providers.StopEnd
+}

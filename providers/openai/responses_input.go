@@ -1,0 +1,237 @@
+package openai
+
+import (
+	"encoding/base64"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/providers/internal/dialect"
+)
+
+// input writes the items of a conversation.
+type input struct {
+	cfg   *providers.Config
+	out   []byte
+	ids   callIDs
+	items int
+	// waiting is reasoning that nothing follows yet; without that it would be refused.
+	waiting []string
+}
+
+// appendInput writes the conversation behind dst, as an array of items.
+func (m *ResponsesModel) appendInput(dst []byte, req *providers.Request) []byte {
+	in := &input{cfg: &m.cfg, out: append(dst, '['), ids: callIDs{most: 64}}
+	for i := range req.Messages {
+		switch msg := &req.Messages[i]; msg.Role {
+		case providers.RoleUser:
+			in.user(msg)
+		case providers.RoleAssistant:
+			in.assistant(msg)
+		case providers.RoleTool:
+			in.result(msg)
+		}
+	}
+	return append(in.out, ']')
+}
+
+// inputSize is about how many bytes the conversation takes.
+func inputSize(req *providers.Request) int {
+	size := 0
+	for i := range req.Messages {
+		for _, p := range req.Messages[i].Parts {
+			size += 100
+			switch p := p.(type) {
+			case providers.Text:
+				size += len(p.Text) + len(p.Text)/16
+			case providers.Thinking:
+				size += len(p.Signature) + len(p.Text)
+			case providers.ToolCall:
+				size += len(p.Input) + len(p.Input)/4
+			case providers.Image:
+				size += base64.StdEncoding.EncodedLen(len(p.Data))
+			}
+		}
+	}
+	return size
+}
+
+// add writes raw bytes and strings of JSON in turn, beginning with raw bytes.
+func (in *input) add(turns ...string) {
+	for i, s := range turns {
+		if i%2 == 0 {
+			in.out = append(in.out, s...)
+		} else {
+			in.out = jsonx.AppendString(in.out, s)
+		}
+	}
+}
+
+// begin begins an item.
+func (in *input) begin() {
+	if in.items > 0 {
+		in.out = append(in.out, ',')
+	}
+	in.items++
+}
+
+// content writes the parts of a message of the user.
+func (in *input) content(parts []providers.Part) {
+	comma := "["
+	for _, p := range parts {
+		if img, ok := p.(providers.Image); ok && in.cfg.Info.Images {
+			in.image(comma, img)
+			comma = ","
+		} else if text := inputText(p); text != "" {
+			in.add(comma+`{"type":"input_text","text":`, text, "}")
+			comma = ","
+		}
+	}
+	in.out = append(in.out, ']')
+}
+
+func (in *input) image(comma string, img providers.Image) {
+	in.add(comma+`{"type":"input_image","detail":"auto","image_url":`, dataURL(img), "}")
+}
+
+// inputText returns a part of the user's in words.
+func inputText(p providers.Part) string {
+	switch p := p.(type) {
+	case providers.Text:
+		return p.Text
+	case providers.Image:
+		return dialect.ImageOmitted
+	}
+	return ""
+}
+
+func (in *input) user(msg *providers.Message) {
+	only, texts, images := "", 0, 0
+	for _, p := range msg.Parts {
+		if _, ok := p.(providers.Image); ok && in.cfg.Info.Images {
+			images++
+		} else if text := inputText(p); text != "" {
+			only = text
+			texts++
+		}
+	}
+	if texts+images == 0 {
+		return
+	}
+	in.begin()
+	if texts == 1 && images == 0 {
+		in.add(`{"type":"message","role":"user","content":`, only, "}")
+		return
+	}
+	in.add(`{"type":"message","role":"user","content":`)
+	in.content(msg.Parts)
+	in.out = append(in.out, '}')
+}
+
+func (in *input) result(msg *providers.Message) {
+	text, shown := resultText(msg, in.cfg.Info.Images)
+	in.begin()
+	in.add(`{"type":"function_call_output","call_id":`, in.ids.result(msg.ToolCallID), `,"output":`)
+	if shown == nil {
+		in.add("", text, "}")
+		return
+	}
+	in.add(`[{"type":"input_text","text":`, text, "}")
+	for _, img := range shown {
+		in.image(",", img)
+	}
+	in.out = append(in.out, "]}"...)
+}
+
+func (in *input) assistant(msg *providers.Message) {
+	own := dialect.Own(&in.cfg.Info, msg)
+	// The server knows which reasoning its other items followed, by their ids. Where that reasoning is lost they go back
+	// without ids too, or it would miss it.
+	named := own && !slices.ContainsFunc(msg.Parts, lost)
+	in.waiting = in.waiting[:0]
+	for _, p := range msg.Parts {
+		switch p := p.(type) {
+		case providers.Thinking:
+			if own && (named || !lost(p)) {
+				in.waiting = append(in.waiting, in.thought(&p))
+			}
+		case providers.Text:
+			if p.Text != "" {
+				in.reasoning()
+				in.text(&p, named)
+			}
+		case providers.ToolCall:
+			in.reasoning()
+			in.begin()
+			in.add(`{"type":"function_call"`)
+			if named && p.Signature != "" {
+				in.add(`,"id":`, p.Signature)
+			}
+			in.add(`,"call_id":`, in.ids.call(p.ID, own), `,"name":`, p.Name, `,"arguments":`, string(dialect.ToolInput(p.Input)), "}")
+		}
+	}
+}
+
+// thought is an item of reasoning. Only one that is encrypted still has the id that the server gave it.
+func (in *input) thought(t *providers.Thinking) string {
+	if t.Field != memberOfItem {
+		return t.Signature
+	}
+	id := strconv.Itoa(in.items + len(in.waiting))
+	return `{"id":"rs_` + id + `","type":"reasoning","summary":[],"content":[{"type":"reasoning_text","text":` + string(jsonx.AppendString(nil, t.Text)) + `}]}`
+}
+
+// reasoning writes the reasoning that was waiting for what comes now.
+func (in *input) reasoning() {
+	for _, item := range in.waiting {
+		in.begin()
+		in.out = append(in.out, item...)
+	}
+	in.waiting = in.waiting[:0]
+}
+
+func (in *input) text(t *providers.Text, named bool) {
+	in.begin()
+	id, phase, _ := strings.Cut(t.Signature, " ")
+	if !named || id == "" {
+		in.add(`{"type":"message","role":"assistant","content":`, t.Text, "}")
+		return
+	}
+	in.add(`{"type":"message","id":`, id, `,"role":"assistant","status":"completed"`)
+	if phase != "" {
+		in.add(`,"phase":`, phase)
+	}
+	in.add(`,"content":[{"type":"output_text","text":`, t.Text, `,"annotations":[]}]}`)
+}
+
+// textSignature is kept of the item that a text came in. The phase tells OpenAI's models what they said on the way from
+// what they said in the end.
+func textSignature(id, phase string) string {
+	if phase == "" {
+		return id
+	}
+	return id + " " + phase
+}
+
+// lost reports whether p is reasoning that the API does not take back: no item of its own, or one with nothing in it.
+func lost(p providers.Part) bool {
+	t, ok := p.(providers.Thinking)
+	if !ok {
+		return false
+	}
+	if t.Field == memberOfItem && !t.Redacted {
+		return t.Text == ""
+	}
+	raw := jsonx.Raw(t.Signature)
+	if t.Redacted || !jsonx.Valid(raw) || string(jsonx.Lookup(raw, "type")) != `"reasoning"` {
+		return true
+	}
+	for _, member := range []string{"encrypted_content", "content"} {
+		if value := jsonx.Lookup(raw, member); !jsonx.IsNull(value) && string(value) != `""` && string(value) != "[]" {
+			return false
+		}
+	}
+	return true
+}
