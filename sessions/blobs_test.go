@@ -137,7 +137,7 @@ func TestPersist_LongTextsAreCut(t *testing.T) {
 			providers.Text{Text: most},
 			providers.Thinking{Text: "short", Signature: long},
 			providers.Thinking{Redacted: true, Signature: long},
-			providers.ToolCall{ID: "c", Name: "write", Input: raw(fmt.Sprintf(`{"content":%q,"lineCount":9,"n":1e3}`, strings.Repeat("x\n", 300_000)))},
+			providers.ToolCall{ID: "c", Name: "write", Input: raw(fmt.Sprintf(`{"content":%q,"lineCount":9,"n":1e3}`, strings.Repeat("x\n", 300_000))), Signature: long},
 		},
 	}
 	appendMessage(t, l, m)
@@ -168,6 +168,9 @@ func TestPersist_LongTextsAreCut(t *testing.T) {
 	}
 	if err := jsonx.Unmarshal(parts[3].(providers.ToolCall).Input, &input); err != nil {
 		t.Fatal(err)
+	}
+	if signature := parts[3].(providers.ToolCall).Signature; signature != "" {
+		t.Errorf("the call has %d bytes of signature", len(signature))
 	}
 	if !strings.HasSuffix(input.Content, notice) || input.LineCount != strings.Count(input.Content, "\n")+1 {
 		t.Errorf("content of %d lines, lineCount %d", strings.Count(input.Content, "\n")+1, input.LineCount)

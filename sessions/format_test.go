@@ -31,8 +31,10 @@ func everyPart() []providers.Message {
 			Parts: []providers.Part{
 				providers.Thinking{Text: "look first", Signature: "sig"},
 				providers.Thinking{Redacted: true, Signature: "opaque"},
+				providers.Thinking{Text: "plain", Field: "reasoning_content"},
+				providers.Thinking{Text: "plain", Field: "content"},
 				providers.Text{Text: "I will.", Signature: "ts"},
-				providers.ToolCall{ID: "c1", Name: "read", Input: raw(`{"path":"a.go","n":1e3,"big":12345678901234567890}`)},
+				providers.ToolCall{ID: "c1", Name: "read", Input: raw(`{"path":"a.go","n":1e3,"big":12345678901234567890}`), Signature: "cs"},
 				providers.ToolCall{ID: "c2", Name: "bash", Input: raw(`{"command": "go te`)},
 				providers.ToolCall{ID: "c3", Name: "bash", Input: raw(`"a string"`)},
 				providers.ToolCall{ID: "c4", Name: "bash", Input: raw(`{"a":1,"a":2}`)},

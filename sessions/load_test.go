@@ -61,6 +61,7 @@ func TestLoad_Version3(t *testing.T) {
 		Role: providers.RoleAssistant, API: "openai-responses", Provider: "openai", Model: "gpt-x",
 		StopReason: providers.StopTools, Time: time.UnixMilli(1771237236000).UTC(),
 		Usage: providers.Usage{Input: 100, Output: 20, CacheRead: 5, CacheWrite: 6, Thinking: 7},
+		Price: providers.Price{Input: 0.1, Output: 0.2, Total: 0.3},
 		Parts: []providers.Part{
 			providers.Thinking{Text: "look first", Signature: "sig"},
 			providers.Thinking{Redacted: true, Signature: "b3BhcXVl"},

@@ -36,6 +36,7 @@ type Log struct {
 	nodes    []node
 	byID     map[string]int32 // the last entry of that id
 	about    about
+	uses     []Use
 	labels   map[string]string // by entry id
 	latest   time.Time         // of the entries
 	notices  []string

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -59,13 +60,20 @@ type wireUsage struct {
 	Cost            wireCost `json:"cost"`
 }
 
-// wireCost is there because other programs expect it. Prices are not known here.
+// wireCost is in US dollars; zero where the prices were not known.
 type wireCost struct {
 	Input      float64 `json:"input"`
 	Output     float64 `json:"output"`
 	CacheRead  float64 `json:"cacheRead"`
 	CacheWrite float64 `json:"cacheWrite"`
 	Total      float64 `json:"total"`
+}
+
+func wireUsageOf(u providers.Usage, p providers.Price) wireUsage {
+	return wireUsage{
+		Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite,
+		TotalTokens: u.Context(), ReasoningTokens: u.Thinking, Cost: wireCost(p),
+	}
 }
 
 // wireBlock is any content block. Members that a type must have even when they are empty are pointers.
@@ -75,11 +83,13 @@ type wireBlock struct {
 	TextSignature     string    `json:"textSignature,omitzero"`
 	Thinking          *string   `json:"thinking,omitzero"`
 	ThinkingSignature string    `json:"thinkingSignature,omitzero"`
+	ThinkingField     string    `json:"thinkingField,omitzero"`
 	Data              *string   `json:"data,omitzero"`
 	MIMEType          string    `json:"mimeType,omitzero"`
 	ID                *string   `json:"id,omitzero"`
 	Name              *string   `json:"name,omitzero"`
 	Arguments         jsonx.Raw `json:"arguments,omitzero"`
+	ThoughtSignature  string    `json:"thoughtSignature,omitzero"`
 }
 
 func (enc *encoder) message(m *providers.Message) (any, error) {
@@ -92,14 +102,9 @@ func (enc *encoder) message(m *providers.Message) (any, error) {
 	case providers.RoleUser:
 		return wireUserMessage{Role: roleUser, MessageID: m.ID, Content: content, Timestamp: ms}, nil
 	case providers.RoleAssistant:
-		u := m.Usage
 		return wireAssistantMessage{
 			Role: roleAssistant, MessageID: m.ID, Content: content, API: m.API, Provider: m.Provider, Model: m.Model,
-			Usage: wireUsage{
-				Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite,
-				TotalTokens: u.Context(), ReasoningTokens: u.Thinking,
-			},
-			StopReason: string(m.StopReason), ErrorMessage: m.Error, Timestamp: ms,
+			Usage: wireUsageOf(m.Usage, m.Price), StopReason: string(m.StopReason), ErrorMessage: m.Error, Timestamp: ms,
 		}, nil
 	case providers.RoleTool:
 		if len(m.Details) > 0 && !jsonx.Valid(m.Details) {
@@ -132,7 +137,10 @@ func (enc *encoder) parts(parts []providers.Part) ([]wireBlock, error) {
 				}
 				b = wireBlock{Type: "redactedThinking", Data: &p.Signature}
 			} else {
-				b = wireBlock{Type: "thinking", Thinking: &p.Text, ThinkingSignature: p.Signature}
+				if slices.Contains(thinkingFields[:], p.Field) && p.Signature == "" {
+					p.Signature, p.Field = p.Field, ""
+				}
+				b = wireBlock{Type: "thinking", Thinking: &p.Text, ThinkingSignature: p.Signature, ThinkingField: p.Field}
 			}
 		case providers.Image:
 			data, err := enc.image(p.Data)
@@ -145,7 +153,7 @@ func (enc *encoder) parts(parts []providers.Part) ([]wireBlock, error) {
 			if err != nil {
 				return nil, err
 			}
-			b = wireBlock{Type: "toolCall", ID: &p.ID, Name: &p.Name, Arguments: arguments}
+			b = wireBlock{Type: "toolCall", ID: &p.ID, Name: &p.Name, Arguments: arguments, ThoughtSignature: p.Signature}
 		default:
 			return nil, fmt.Errorf("unknown message part %T", p)
 		}
@@ -210,7 +218,7 @@ func (d *decoder) messageEntry(line []byte, base Base) (Entry, error) {
 	case roleAssistant:
 		m.Role, m.API, m.Provider, m.Model = providers.RoleAssistant, w.API, w.Provider, w.Model
 		m.StopReason, m.Error = providers.StopReason(w.StopReason), w.ErrorMessage
-		m.Usage = decodeUsage(w.Usage)
+		m.Usage, m.Price = decodeUsage(w.Usage)
 	case roleToolResult:
 		m.Role, m.ToolCallID, m.ToolName, m.IsError = providers.RoleTool, w.ToolCallID, w.ToolName, w.IsError
 		m.Details = d.intoDetails(w.Details)
@@ -241,13 +249,33 @@ type readUsage struct {
 	ReasoningTokens float64 `json:"reasoningTokens"`
 }
 
-// decodeUsage is lenient: a count is not worth a message.
-func decodeUsage(raw jsonx.Raw) providers.Usage {
+// readCosts is the rest of it.
+type readCosts struct {
+	Cost wireCost `json:"cost"`
+}
+
+// decodeUsage is lenient: a count is not worth a message, and a price is not worth a count.
+func decodeUsage(raw jsonx.Raw) (providers.Usage, providers.Price) {
 	var w readUsage
 	if jsonx.IsNull(raw) || jsonx.Unmarshal(raw, &w) != nil {
-		return providers.Usage{}
+		return providers.Usage{}, providers.Price{}
 	}
-	return w.usage()
+	var c readCosts
+	if jsonx.Unmarshal(raw, &c) != nil {
+		c = readCosts{}
+	}
+	return w.usage(), c.Cost.price()
+}
+
+// price takes what stands there. Some programs write no total; a negative price is none.
+func (c wireCost) price() providers.Price {
+	if c.Total == 0 {
+		c.Total = c.Input + c.Output + c.CacheRead + c.CacheWrite
+	}
+	if min(c.Input, c.Output, c.CacheRead, c.CacheWrite, c.Total) < 0 {
+		return providers.Price{}
+	}
+	return providers.Price(c)
 }
 
 func (w *readUsage) usage() providers.Usage {
@@ -279,6 +307,7 @@ type readBlock struct {
 	TextSignature     string    `json:"textSignature"`
 	Thinking          string    `json:"thinking"`
 	ThinkingSignature string    `json:"thinkingSignature"`
+	ThinkingField     string    `json:"thinkingField"`
 	Redacted          bool      `json:"redacted"`
 	Data              string    `json:"data"`
 	MIMEType          string    `json:"mimeType"`
@@ -286,7 +315,11 @@ type readBlock struct {
 	Name              string    `json:"name"`
 	Arguments         jsonx.Raw `json:"arguments"`
 	Input             jsonx.Raw `json:"input"`
+	ThoughtSignature  string    `json:"thoughtSignature"`
 }
+
+// thinkingFields are the fields of thinking that stand in files as its signature: other programs look for them there.
+var thinkingFields = [...]string{"reasoning_content", "reasoning", "reasoning_text"}
 
 // parts decodes content: a string, or a list of blocks. Blocks of unknown types are left out with a notice.
 func (d *decoder) parts(content jsonx.Raw) ([]providers.Part, error) {
@@ -322,13 +355,17 @@ func (d *decoder) part(b *readBlock) providers.Part {
 	case "text":
 		return providers.Text{Text: b.Text, Signature: b.TextSignature}
 	case "thinking":
-		return providers.Thinking{Text: b.Thinking, Signature: b.ThinkingSignature, Redacted: b.Redacted}
+		t := providers.Thinking{Text: b.Thinking, Signature: b.ThinkingSignature, Redacted: b.Redacted, Field: b.ThinkingField}
+		if slices.Contains(thinkingFields[:], t.Signature) {
+			t.Field, t.Signature = t.Signature, ""
+		}
+		return t
 	case "redactedThinking":
 		return providers.Thinking{Signature: b.Data, Redacted: true}
 	case "image":
 		return d.image(b)
 	case "toolCall", "tool_use":
-		return providers.ToolCall{ID: b.ID, Name: b.Name, Input: decodeArguments(b)}
+		return providers.ToolCall{ID: b.ID, Name: b.Name, Input: decodeArguments(b), Signature: b.ThoughtSignature}
 	default:
 		d.notice("a content block of the unknown type %q is left out", b.Type)
 		return nil

@@ -22,13 +22,19 @@ type plainLine struct {
 		Model        string      `json:"model"`
 		StopReason   string      `json:"stopReason"`
 		ErrorMessage string      `json:"errorMessage"`
-		Usage        readUsage   `json:"usage"`
+		Usage        plainUsage  `json:"usage"`
 		ToolCallID   string      `json:"toolCallId"`
 		ToolName     string      `json:"toolName"`
 		Details      jsonx.Raw   `json:"details"`
 		IsError      bool        `json:"isError"`
 		MessageID    string      `json:"messageId"`
 	} `json:"message"`
+}
+
+// plainUsage is an answer's usage as this program writes it.
+type plainUsage struct {
+	readUsage
+	readCosts
 }
 
 // plainMessage decodes a message in one pass, because messages are nearly all of a file. What it does not take, the
@@ -50,7 +56,7 @@ func (d *decoder) plainMessage(text []byte) (Entry, bool) {
 	case roleAssistant:
 		m.Role, m.API, m.Provider, m.Model = providers.RoleAssistant, w.API, w.Provider, w.Model
 		m.StopReason, m.Error = providers.StopReason(w.StopReason), w.ErrorMessage
-		m.Usage = w.Usage.usage()
+		m.Usage, m.Price = w.Usage.usage(), w.Usage.Cost.price()
 	case roleToolResult:
 		m.Role, m.ToolCallID, m.ToolName, m.IsError = providers.RoleTool, w.ToolCallID, w.ToolName, w.IsError
 		m.Details = d.intoDetails(w.Details)
