@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,20 +13,34 @@ import (
 )
 
 // attempt makes one model request and tells what the model says while it speaks. A failure that may pass is tried
-// again, visibly. With an error comes what was said before it, if anything.
+// again, visibly. With an error comes what was said before it; nil if no answer had begun.
 func (t *Turn) attempt(ctx context.Context) (*providers.Message, error) {
 	for failed := 1; ; failed++ {
 		model, req, err := t.request(ctx)
 		if err != nil {
-			return nil, err
+			fell, ferr := t.fallBack(ctx, err)
+			if fell {
+				failed = 0
+				continue
+			}
+			return nil, cmp.Or(ferr, err)
 		}
+		t.watchRules(ctx)
 		msg, err := t.stream(ctx, model, req)
-		if err == nil || ctx.Err() != nil {
+		if err == nil || ctx.Err() != nil || len(t.rules.broke) > 0 {
 			return msg, err
 		}
 		if err := t.again(ctx, failed, err); err != nil {
-			return msg, err
+			fell, ferr := t.fallBack(ctx, err)
+			if ferr != nil {
+				return msg, errors.Join(err, ferr)
+			}
+			if !fell {
+				return msg, err
+			}
+			failed = 0
 		}
+		t.drop(t.model, msg)
 	}
 }
 
@@ -68,11 +83,11 @@ func (t *Turn) request(ctx context.Context) (providers.Model, *providers.Request
 	}); err != nil {
 		return nil, nil, err
 	}
-	model, err := s.opts.Models.Open(snap.model)
+	model, err := s.opts.Models.Open(ctx, snap.model)
 	if err != nil {
 		return nil, nil, err
 	}
-	t.tools = s.offered()
+	t.tools, t.offeredTo = s.offered(&snap.model, snap.mode), snap.model
 	req := s.assemble(ctx, &snap, t.tools)
 	overhead := requestOverhead(req)
 	err = t.do(func(st *state) error {
@@ -82,33 +97,70 @@ func (t *Turn) request(ctx context.Context) (providers.Model, *providers.Request
 	return model, req, err
 }
 
-// stream runs one request and returns the whole answer.
+// stream runs one request and returns the whole answer. With an error comes what was said before it, and what is known of
+// its usage; nil if no answer had begun.
 func (t *Turn) stream(ctx context.Context, model providers.Model, req *providers.Request) (*providers.Message, error) {
 	id := t.session.opts.NewID()
-	var said providers.Builder
+	said := partial{id: id, info: new(model.Info())}
+	var watch repetitionWatch
+	speech := speech{turn: t, ahead: make(chan struct{}, deltasAhead)}
 	for ev, err := range model.Stream(ctx, req) {
 		if err != nil {
-			return t.partial(id, model, &said), modelError(ctx, err)
+			return said.message(), modelError(ctx, err)
 		}
-		said.Add(ev)
+		said.add(ev)
 		switch ev := ev.(type) {
 		case providers.TextDelta:
-			t.emit(MessageDelta{MessageID: id, Speaker: SpeakerAgent, Text: ev.Text})
+			speech.say(MessageDelta{MessageID: id, Speaker: SpeakerAgent, Text: ev.Text})
 		case providers.ThinkingDelta:
-			t.emit(MessageDelta{MessageID: id, Speaker: SpeakerThought, Text: ev.Text})
+			speech.say(MessageDelta{MessageID: id, Speaker: SpeakerThought, Text: ev.Text})
 		case providers.Done:
 			msg := ev.Message
 			msg.ID = id
+			if t.rules.look(ev) {
+				return &msg, brokenOff(said.info)
+			}
 			return &msg, nil
 		default: // a call is told when it is whole
 		}
+		if block := watch.add(ev); block > 0 && t.model.API != offlineAPI {
+			msg := said.message()
+			return msg, repeats(msg, block)
+		}
+		if t.rules.look(ev) {
+			return said.message(), brokenOff(said.info)
+		}
 		if ctx.Err() != nil {
 			// A model that goes on after its context has ended is not listened to.
-			return t.partial(id, model, &said), context.Cause(ctx)
+			return said.message(), context.Cause(ctx)
 		}
 	}
-	info := model.Info()
-	return t.partial(id, model, &said), bug.Errorf("model %s ended its stream without an end", info.Ref())
+	return said.message(), bug.Errorf("model %s ended its stream without an end", said.info.Ref())
+}
+
+// deltasAhead is how many deltas of a model may be on their way to the actor. Waiting for each would cost two changes of
+// goroutine for every few words; not waiting at all would leave a slow editor's backlog without bounds.
+const deltasAhead = 32
+
+// speech tells the deltas of one answer, in order. What is told behind it waits for them, as they are all in the actor's
+// queue.
+type speech struct {
+	turn *Turn
+	// ahead has a token for each delta that the actor has not told yet.
+	ahead chan struct{}
+}
+
+func (s *speech) say(ev MessageDelta) {
+	s.ahead <- struct{}{}
+	told := s.turn.session.box.post(func() {
+		defer func() { <-s.ahead }()
+		if st := &s.turn.session.st; st.turn == s.turn && s.turn.note(ev) {
+			s.turn.session.emit(ev)
+		}
+	})
+	if !told {
+		<-s.ahead
+	}
 }
 
 // modelError prefers why the turn was ended over how the model's client took it.
@@ -122,11 +174,27 @@ func modelError(ctx context.Context, err error) error {
 	return err
 }
 
-func (t *Turn) partial(id string, model providers.Model, said *providers.Builder) *providers.Message {
-	msg := said.Message()
-	info := model.Info()
-	msg.ID, msg.Role = id, providers.RoleAssistant
-	msg.API, msg.Provider, msg.Model = info.API, info.Provider, info.ID
+// partial is an answer while it comes.
+type partial struct {
+	id    string
+	info  *providers.ModelInfo
+	build providers.Builder
+	used  meter
+}
+
+func (p *partial) add(ev providers.Event) {
+	p.build.Add(ev)
+	p.used.add(ev)
+}
+
+// message is what has come so far; nil for nothing.
+func (p *partial) message() *providers.Message {
+	if !p.used.begun {
+		return nil
+	}
+	msg := p.build.Message()
+	msg.ID, msg.API, msg.Provider, msg.Model = p.id, p.info.API, p.info.Provider, p.info.ID
+	msg.Usage = p.used.usage
 	return &msg
 }
 

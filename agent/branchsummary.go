@@ -37,11 +37,11 @@ func (t *Turn) SummarizeBranch(ctx context.Context, entries []sessions.Entry, in
 		window = unknownWindow
 	}
 	budget := max(window-t.session.settings.BranchSummary.ReserveTokens, window/2)
-	blocks := newestWithin(entries, int(float64(budget)/snap.scale()))
+	blocks := newestWithin(entries, int(float64(budget)/snap.scale()), t.session.opts.Secrets.Hide)
 	if len(blocks) == 0 {
 		return sessions.BranchSummary{}, ErrNothingToSummarize
 	}
-	w, err := t.newSummaryWriter(snap.model)
+	w, err := t.newSummaryWriter(ctx, snap.model)
 	if err != nil {
 		return sessions.BranchSummary{}, err
 	}
@@ -67,12 +67,12 @@ func (t *Turn) SummarizeBranch(ctx context.Context, entries []sessions.Entry, in
 
 // newestWithin is the newest part of a conversation that has no more than budget tokens, in words. A summary at the edge
 // is taken all the same if little of the budget is used: it tells of much.
-func newestWithin(entries []sessions.Entry, budget int) []string {
+func newestWithin(entries []sessions.Entry, budget int, hide func(string) string) []string {
 	pruned := sessions.PrunedOf(entries)
 	var newest []string
 	used := 0
 	for _, e := range slices.Backward(entries) {
-		block := serialised([]sessions.Entry{e}, pruned)
+		block := serialised([]sessions.Entry{e}, pruned, hide)
 		if len(block) == 0 {
 			continue
 		}

@@ -2,6 +2,8 @@ package agent
 
 import (
 	"context"
+	"errors"
+	"io"
 	"io/fs"
 	"time"
 
@@ -29,6 +31,21 @@ type FS interface {
 	RealPath(path string) string
 }
 
+// An Opener is an [FS] that can open files of the disk without reading them whole: for long files, of which a part is asked
+// for, and for files that no editor shows as text. What an editor has not saved is not in them.
+type Opener interface {
+	// Open opens a regular file for reading. Anything else is an error that wraps [fs.ErrInvalid], at once: it never waits
+	// for the other end of a pipe. The caller closes the file.
+	Open(ctx context.Context, path string) (OpenFile, error)
+}
+
+// OpenFile is a file that is read in parts.
+type OpenFile interface {
+	io.ReadSeekCloser
+	io.ReaderAt
+	Stat() (fs.FileInfo, error)
+}
+
 // Terminal runs shell commands where the user can watch them.
 type Terminal interface {
 	// Start begins cmd and returns at once. ctx bounds the start only; the caller must Release the execution
@@ -46,6 +63,12 @@ type Command struct {
 	Dir string
 	// Env is added to the environment, as "NAME=value".
 	Env []string
+	// StateDir, if set, is a directory of the caller's own into which the shell of Line tells what it leaves behind, where it can:
+	// its variables when it begins ("before") and ends by itself ("after"), as NAME=value with a zero byte behind each, and
+	// the directory that it ends in ("dir"). It is made where it is missing.
+	StateDir string
+	// Sandbox, if set, is what the command may do.
+	Sandbox *Sandbox
 	// OutputLimit is how many bytes of output are kept, from the end. If zero, [DefaultOutputLimit].
 	OutputLimit int
 	// PTY asks for a pseudo-terminal. An editor's terminal always has one.
@@ -54,6 +77,19 @@ type Command struct {
 	// editor's terminal shows its output itself and never calls it.
 	OnOutput func([]byte)
 }
+
+// Sandbox is what a command in a sandbox may do beside reading and running what its user can.
+type Sandbox struct {
+	// Write are the directories below which it may change files, absolute.
+	Write []string
+	// Network lets it open sockets.
+	Network bool
+	// Required commands do not run at all where there is no sandbox: [ErrNoSandbox].
+	Required bool
+}
+
+// ErrNoSandbox is wrapped by the error for a command that must run in a sandbox where there is none.
+var ErrNoSandbox = errors.New("there is no sandbox here, and bash.sandbox of the configuration requires one (gjc doctor says what is missing)")
 
 // DefaultOutputLimit is how many bytes of a command's output are kept.
 const DefaultOutputLimit = 50 << 10
@@ -106,6 +142,42 @@ type Program struct {
 	Args  []string
 	Dir   string
 	Stdin []byte
+}
+
+// A ProgramStarter is [Programs] that can keep a program running: an interpreter that a tool talks to.
+type ProgramStarter interface {
+	// StartProgram begins a program and returns at once. ctx bounds the start only. The program ends with the session at the
+	// latest; whoever has started it kills it before.
+	StartProgram(ctx context.Context, prog LongProgram) (RunningProgram, error)
+}
+
+// ErrNotStarted is wrapped by the error for a program that cannot be kept running here.
+var ErrNotStarted = errors.New("programs cannot be kept running in this session")
+
+// LongProgram is a program that is kept running.
+type LongProgram struct {
+	Path string
+	Args []string
+	Dir  string
+	// Env is added to the environment, as "NAME=value".
+	Env []string
+	// Sandbox, if set, is what the program may do.
+	Sandbox *Sandbox
+	// OnOutput gets what the program prints, on both streams, as it comes, never concurrently, and never after its end. It must
+	// not block.
+	OnOutput func([]byte)
+}
+
+// RunningProgram is a program with a pipe to it.
+type RunningProgram interface {
+	// Write writes to the program's standard input. It waits for a program that does not read, until that ends.
+	io.Writer
+	// Done is closed when the program has ended and all it printed was handed on.
+	Done() <-chan struct{}
+	// Status is how the program ended; call it behind Done.
+	Status() ExitStatus
+	// Kill ends the program and its children, and does not wait.
+	Kill()
 }
 
 // An ExitError is a helper program that failed.

@@ -48,13 +48,16 @@ func (st *state) settings() settings {
 func (st *state) snapshot() Snapshot {
 	return Snapshot{
 		Mode: st.mode, Model: st.model, Thinking: st.thinking, ServiceTier: st.tier, Title: st.title, UpdatedAt: st.updated,
-		Plan: st.plan, Usage: st.usage, CostUSD: st.cost, Messages: len(st.history), Busy: st.turn != nil || len(st.waiting) > 0,
+		Plan: st.plan, Usage: st.usage, CostUSD: st.cost(), Messages: len(st.history), Busy: st.turn != nil || len(st.waiting) > 0,
 	}
 }
 
 // ToMode changes the mode, for what is judged from now on.
 func ToMode(mode Mode) Change {
 	return Change{func(s *Session, st *state) error {
+		if s.readOnly {
+			mode = ModePlan
+		}
 		if st.mode == mode {
 			return nil
 		}
@@ -85,6 +88,16 @@ func ToModel(info providers.ModelInfo, level providers.ThinkingLevel) Change {
 			st.model, st.ratio = info, 0
 		}
 		return s.fitToModel(st, level)
+	}}
+}
+
+// FromProvider is a change that is made only where the session's model is one of a provider's.
+func FromProvider(provider string, c Change) Change {
+	return Change{func(s *Session, st *state) error {
+		if st.model.Provider != provider || c.apply == nil {
+			return nil
+		}
+		return c.apply(s, st)
 	}}
 }
 

@@ -83,10 +83,10 @@ func TestCompact_IsTriedAgain(t *testing.T) {
 			if err != nil || done.Summary != "all of it" {
 				t.Fatalf("%+v, %v", done, err)
 			}
-			if r.Usage.Input != 30 || r.Usage.Output != 7 {
+			if r.Usage.Input != 3+30 || r.Usage.Output != 1+7 {
 				t.Errorf("the turn used %+v", r.Usage)
 			}
-			if snap, err := w.session.Snapshot(); err != nil || snap.CostUSD != 5+7 {
+			if snap, err := w.session.Snapshot(); err != nil || snap.CostUSD != 5+1+7 {
 				t.Errorf("the session cost %v, %v", snap.CostUSD, err)
 			}
 			want := []string{
@@ -102,7 +102,7 @@ func TestCompact_IsTriedAgain(t *testing.T) {
 		},
 		providertest.Step{providertest.Text("answer")},
 		providertest.Step{providertest.Fail(busy)},
-		providertest.Step{providertest.Text("half"), providertest.Fail(busy)},
+		providertest.Step{providertest.Text("half"), providertest.Tell(providers.Usage{Input: 3, Output: 1}), providertest.Fail(busy)},
 		providertest.Step{providertest.Text("all of it"), providertest.Use(providers.Usage{Input: 30, Output: 7})},
 	)
 	// What was used for nothing was used all the same.

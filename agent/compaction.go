@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/gajae-code/gjc/agent/hooks"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/sessions"
@@ -64,10 +65,15 @@ func (t *Turn) compact(ctx context.Context, how compacting) (Compaction, error) 
 	if c == nil {
 		return Compaction{}, ErrNothingToCompact
 	}
-	w, err := t.newSummaryWriter(snap.model)
+	w, err := t.newSummaryWriter(ctx, snap.model)
 	if err != nil {
 		return Compaction{}, err
 	}
+	words, err := t.compactHooks(ctx, hooks.BeforeCompact, how.reason)
+	if err != nil {
+		return Compaction{}, err
+	}
+	how.focus = strings.TrimSpace(how.focus + "\n" + words)
 	id, before := t.session.opts.NewID(), snap.next()
 	changed := func(status CompactionStatus) CompactionChanged {
 		return CompactionChanged{ID: id, Status: status, Reason: how.reason, Before: before}
@@ -101,6 +107,7 @@ func (t *Turn) compact(ctx context.Context, how compacting) (Compaction, error) 
 	if err != nil {
 		return Compaction{}, err
 	}
+	_, _ = t.compactHooks(ctx, hooks.AfterCompact, how.reason) // an error is that the turn ends
 	return done, nil
 }
 
@@ -116,7 +123,7 @@ func (t *Turn) look(ctx context.Context) (snap state, branch []sessions.Entry, e
 	if err != nil || snap.overhead > 0 {
 		return snap, branch, err
 	}
-	overhead := requestOverhead(s.assemble(ctx, &snap, s.offered()))
+	overhead := requestOverhead(s.assemble(ctx, &snap, s.offered(&snap.model, snap.mode)))
 	err = t.do(func(st *state) error {
 		st.overhead, snap.overhead = overhead, overhead
 		return nil
@@ -191,9 +198,10 @@ const noHistory = "Nothing was before this turn."
 func (t *Turn) summarise(ctx context.Context, w *summaryWriter, c *cut, how compacting, pruned map[string]bool) (Compaction, error) {
 	previous := ""
 	if c.previous != nil {
-		previous = withoutTags(c.previous.Summary)
+		previous = t.session.opts.Secrets.Hide(withoutTags(c.previous.Summary))
 	}
-	older, prefix := serialised(c.older, pruned), serialised(c.prefix, pruned)
+	hide := t.session.opts.Secrets.Hide
+	older, prefix := serialised(c.older, pruned, hide), serialised(c.prefix, pruned, hide)
 	var summary string
 	switch {
 	case len(older) > 0:
@@ -276,12 +284,13 @@ func (t *Turn) keepCompaction(ctx context.Context, c *cut, done *Compaction, rea
 		if _, err := log.Append(entry); err != nil {
 			return t.session.unsaved(st, err)
 		}
+		st.branch++
 		if st.history, err = log.Messages(); err != nil {
 			return err
 		}
 		st.guessed()
 		done.After = details.TokensAfter
-		t.session.emit(UsageChanged{Used: st.next(), Size: st.model.ContextWindow, CostUSD: st.cost})
+		t.session.emit(st.used(st.next()))
 		return nil
 	})
 }
@@ -301,14 +310,18 @@ func compactionEvent(id string, e *sessions.Compaction) CompactionChanged {
 // assemble makes a request of how the session stands.
 func (s *Session) assemble(ctx context.Context, snap *state, tools []Tool) *providers.Request {
 	req := &providers.Request{
-		System:   s.systemPrompt(ctx, snap, tools),
+		System:   s.briefed(s.systemPrompt(ctx, snap, tools)),
 		Messages: conversation(snap.history, snap.model.Images),
 		Thinking: snap.thinking, ServiceTier: snap.tier,
 		SessionID: s.opts.ID,
 	}
 	for _, tool := range tools {
 		spec := tool.Spec()
-		req.Tools = append(req.Tools, providers.Tool{Name: spec.Name, Description: spec.Description, Schema: spec.Schema})
+		description := spec.Description
+		if spec.Name == TaskTool {
+			description += s.helperList(ctx)
+		}
+		req.Tools = append(req.Tools, providers.Tool{Name: spec.Name, Description: description, Schema: spec.Schema})
 	}
 	return req
 }

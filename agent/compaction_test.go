@@ -468,11 +468,16 @@ func (f *fleet) Find(ref string) (providers.ModelInfo, providers.ThinkingLevel, 
 	return f.Models.Find(ref)
 }
 
-func (f *fleet) Open(info providers.ModelInfo) (providers.Model, error) {
+func (f *fleet) Lookup(ref string) (providers.ModelInfo, bool) {
+	info, _, err := f.Find(ref)
+	return info, err == nil
+}
+
+func (f *fleet) Open(ctx context.Context, info providers.ModelInfo) (providers.Model, error) {
 	for _, s := range f.more {
 		if i := s.Info(); i.Ref() == info.Ref() {
 			return s, nil
 		}
 	}
-	return f.Models.Open(info)
+	return f.Models.Open(ctx, info)
 }

@@ -28,9 +28,10 @@ func (r *toolRun) consent(ctx context.Context, c Consent) (Decision, error) {
 	if c.Needed != nil && !c.Needed() {
 		return Unasked, nil
 	}
+	hide := s.opts.Secrets.Hide
 	decision, err := s.opts.Approver.Approve(ctx, Question{
-		ToolCallID: r.call.ID, Title: c.Title, Kind: r.tool.Spec().Kind, Input: r.call.Input,
-		Content: []Content{TextContent{c.Text}}, Always: c.Always,
+		ToolCallID: r.call.ID, Title: hide(c.Title), Kind: r.tool.Spec().Kind, Input: r.call.Input,
+		Content: []Content{TextContent{hide(c.Text)}}, Always: hide(c.Always),
 	})
 	switch {
 	case ctx.Err() != nil:

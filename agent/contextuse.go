@@ -26,7 +26,7 @@ func (s *Session) ContextUse(ctx context.Context) (ContextUse, error) {
 	})(); err != nil {
 		return ContextUse{}, err
 	}
-	tools := s.offered()
+	tools := s.offered(&snap.model, snap.mode)
 	use := ContextUse{
 		Used: snap.usage.Context(), Size: snap.model.ContextWindow, Conversation: snap.estimate(snap.history),
 		ToolCount: len(tools), Messages: len(snap.history), System: tokens(len(s.systemPrompt(ctx, &snap, tools))),
@@ -91,15 +91,17 @@ func (st *state) guessed() int {
 	return st.usage.Input
 }
 
-// lastUsage returns the usage of the last answer in a history, and how many messages it covers. An answer that is older
-// than a message before it was given before a compaction: what it has measured is gone.
+// lastUsage returns the usage of the last whole answer in a history, and how many messages it covers. An answer that is
+// older than a message before it was given before a compaction: what it has measured is gone. Of one that was cut off it is
+// not known what it would have been.
 func lastUsage(history []providers.Message) (usage providers.Usage, covered int) {
 	for i := range history {
 		m := &history[i]
 		if i > 0 && m.Time.Before(history[0].Time) {
 			continue
 		}
-		if m.Role == providers.RoleAssistant && m.Usage.Context() > 0 {
+		cut := m.StopReason == providers.StopError || m.StopReason == providers.StopAborted
+		if m.Role == providers.RoleAssistant && m.Usage.Context() > 0 && !cut {
 			usage, covered = m.Usage, i+1
 		}
 	}

@@ -72,7 +72,7 @@ type PlanChanged struct{ Entries []PlanEntry }
 type UsageChanged struct {
 	// Used and Size are in tokens of the current context.
 	Used, Size int
-	// CostUSD is what the session has cost so far; zero where prices are unknown.
+	// CostUSD is what the session has cost so far; zero where the prices of a part of it are not known.
 	CostUSD float64
 }
 

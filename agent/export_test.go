@@ -1,5 +1,7 @@
 package agent
 
+import "github.com/gajae-code/gjc/providers"
+
 // Threshold is what [CompactionSettings] says of a window.
 func Threshold(c CompactionSettings, window int) int { return c.threshold(window) }
 
@@ -8,3 +10,19 @@ var ShortSummary = shortSummary
 
 // CompactionEvent is what a replay tells of a compaction.
 var CompactionEvent = compactionEvent
+
+// LeakIn finds what a model has leaked of its protocol.
+var LeakIn = leakIn
+
+// Repeats reports whether a text that streams in pieces of n bytes is cut off.
+func Repeats(text string, n int) bool {
+	var w repetitionWatch
+	for len(text) > 0 {
+		piece := text[:min(n, len(text))]
+		if w.add(providers.TextDelta{Text: piece}) > 0 {
+			return true
+		}
+		text = text[len(piece):]
+	}
+	return false
+}

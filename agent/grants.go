@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -8,12 +9,18 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/gajae-code/gjc/agent/policy"
 )
 
 // scope is what an "always" answer to an effect covers: the commands of a line, a directory, what is debugged, or a tool.
 type scope struct {
 	action   Action
 	commands []commandScope
+	// command is what is known of the line.
+	command *policy.Command
+	// special says that the effect asks whatever the mode is. An answer covers this one file, or this exact line.
+	special bool
 	// subject and covers are the effect's, for [ActionDebug].
 	subject, covers string
 	// path is the effect's, behind all symbolic links: a link must not lead a grant to another place. dir is the
@@ -30,13 +37,16 @@ type scope struct {
 
 // scopeOf returns the scope of one effect of a tool. Lines for the shell of the operating system called "windows" are
 // not taken apart: it does not read them as POSIX shells do.
-func scopeOf(ctx context.Context, tool string, e *Effect, files FS, system string) scope {
+func scopeOf(ctx context.Context, tool string, e *Effect, files FS, system string, paths *policy.Paths) scope {
 	s := scope{action: e.Action, tool: tool, subject: e.Subject, covers: e.Covers}
 	switch {
 	case e.Action == ActionCommand && system == "windows":
 		s.commands = wholeLine(e.Command)
 	case e.Action == ActionCommand:
-		s.commands = commandScopes(e.Command)
+		s.command = policy.Analyze(e.Command, cmp.Or(e.Dir, paths.Roots[0]), paths)
+		if s.commands = commandScopes(e.Command); len(s.command.Risks) > 0 {
+			s.commands = wholeLine(e.Command)
+		}
 	case e.Path != "":
 		s.path = files.RealPath(e.Path)
 		s.dir = filepath.Dir(s.path)
@@ -97,6 +107,8 @@ func (s *scope) label(roots *Workspace) string {
 		return s.covers
 	case s.action == ActionDebug:
 		return "this exact step"
+	case s.special && s.path != "":
+		return fmt.Sprintf("%s %s", actionVerb(s.action), roots.Display(s.path))
 	case s.dir != "":
 		return fmt.Sprintf("%s in %s", actionVerb(s.action), roots.Display(s.dir))
 	default:
@@ -136,8 +148,10 @@ type commandGrant struct {
 }
 
 type placeGrant struct {
-	action  Action
-	dir     string
+	action Action
+	dir    string
+	// special grants are for one file that asks whatever the mode is; no other covers that.
+	special bool
 	allowed bool
 }
 
@@ -153,9 +167,11 @@ func (g *grants) lookup(s *scope) (allowed, known bool) {
 		return allowed, known && s.subject != ""
 	case s.path != "":
 		for i := len(g.places) - 1; i >= 0; i-- {
-			if p := g.places[i]; p.action == s.action && within(p.dir, s.path) {
-				return p.allowed, true
+			p := g.places[i]
+			if p.action != s.action || !within(p.dir, s.path) || p.allowed && p.special != s.special {
+				continue
 			}
+			return p.allowed, true
 		}
 	default:
 		allowed, known = g.tools[s.tool]
@@ -215,7 +231,11 @@ func (g *grants) remember(s *scope, allowed bool, asked int) {
 		}
 		g.subjects[s.subject] = allowed
 	case s.path != "":
-		if p := (placeGrant{s.action, s.dir, allowed}); len(g.places) == 0 || g.places[len(g.places)-1] != p {
+		p := placeGrant{s.action, s.dir, s.special, allowed}
+		if s.special {
+			p.dir = s.path
+		}
+		if len(g.places) == 0 || g.places[len(g.places)-1] != p {
 			g.places = append(g.places, p)
 		}
 	case asked == g.forgotten:

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gajae-code/gjc/agent/hooks"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/sessions"
 )
@@ -38,7 +39,7 @@ func (t *Turn) Handoff(ctx context.Context, focus string) (document string, err 
 	if len(snap.history) < 2 {
 		return "", ErrNothingToHandOff
 	}
-	model, err := t.session.opts.Models.Open(snap.model)
+	model, err := t.session.opts.Models.Open(ctx, snap.model)
 	if err != nil {
 		return "", err
 	}
@@ -46,7 +47,7 @@ func (t *Turn) Handoff(ctx context.Context, focus string) (document string, err 
 	if focus = strings.TrimSpace(focus); focus != "" {
 		ask += "\n\nWhat matters above all: " + focus
 	}
-	req := t.session.assemble(ctx, &snap, t.session.offered())
+	req := t.session.assemble(ctx, &snap, t.session.offered(&snap.model, snap.mode))
 	req.Messages = append(req.Messages, userText(ask))
 	for failed := 1; ; failed++ {
 		document, err = t.handoffDocument(ctx, summaryModel{model, snap.model}, req)
@@ -63,13 +64,15 @@ func (t *Turn) Handoff(ctx context.Context, focus string) (document string, err 
 }
 
 func (t *Turn) handoffDocument(ctx context.Context, model summaryModel, req *providers.Request) (string, error) {
+	var used meter
+	defer func() { t.spend("a handoff", model.info, &used, req.ServiceTier) }()
 	for ev, err := range model.Stream(ctx, req) {
 		if err != nil {
 			return "", modelError(ctx, err)
 		}
+		used.add(ev)
 		if done, ok := ev.(providers.Done); ok {
 			m := &done.Message
-			t.spend(model.info, m.Usage)
 			if m.StopReason != providers.StopEnd && m.StopReason != providers.StopTools {
 				return "", fmt.Errorf("the model did not finish the handoff document (%s); try again, or with another model", m.StopReason)
 			}
@@ -91,6 +94,10 @@ func (t *Turn) handoffDocument(ctx context.Context, model summaryModel, req *pro
 	return "", ErrEmptyHandoff
 }
 
+// Restored is a document with the values of secrets in it, as they are kept in a session's log: another session need not
+// know the placeholders of this one, and hides the values itself.
+func (t *Turn) Restored(document string) string { return t.session.opts.Secrets.Restore(document) }
+
 // HandoffMessage returns the message that a conversation begins with that goes on from a document of [Turn.Handoff].
 func HandoffMessage(document string) sessions.CustomMessage {
 	text := "<handoff-context>\n" + strings.TrimSpace(document) + "\n</handoff-context>\n\n" +
@@ -104,6 +111,10 @@ func HandoffMessage(document string) sessions.CustomMessage {
 // comes behind it. With an error the conversation is as it was.
 func (t *Turn) handOver(ctx context.Context, reason CompactionReason) error {
 	s := t.session
+	words, err := t.compactHooks(ctx, hooks.BeforeCompact, reason)
+	if err != nil {
+		return err
+	}
 	id, before := s.opts.NewID(), 0
 	_ = t.do(func(st *state) error { // a turn that is over fails below
 		before = st.next()
@@ -111,7 +122,7 @@ func (t *Turn) handOver(ctx context.Context, reason CompactionReason) error {
 	})
 	ev := CompactionChanged{ID: id, Status: CompactionRunning, Reason: reason, Before: before}
 	t.emit(ev)
-	document, err := t.Handoff(ctx, "")
+	document, err := t.Handoff(ctx, words)
 	if err == nil {
 		t.emit(CompactionDelta{ID: id, Text: document})
 		err = t.beginWith(ctx, document, &ev)

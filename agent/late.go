@@ -7,34 +7,37 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// lateDiagnostics is what language servers have said of changes behind the calls that made them; empty for nothing. The
-// user is told too.
-func (t *Turn) lateDiagnostics() string {
+// late is what came to be known behind the calls that it is about: what language servers have said of changes, and what tools
+// keep to tell. It is empty for nothing. The user is told too.
+func (t *Turn) late() string {
 	o := &t.session.opts
-	if o.Languages == nil {
-		return ""
+	var texts []string
+	if o.Languages != nil {
+		if reports := o.Languages.Late(); len(reports) > 0 {
+			text := lsp.ReportText(reports, o.Workspace.Display, lsp.MaxReported)
+			t.emit(Noticed{Severity: SeverityInfo, Title: "Diagnostics of an earlier change", Detail: text})
+			texts = append(texts, "Diagnostics of an earlier change, which came late:\n"+text)
+		}
 	}
-	reports := o.Languages.Late()
-	if len(reports) == 0 {
-		return ""
+	if about, text := LateOf(o.Kept); text != "" {
+		t.emit(Noticed{Severity: SeverityInfo, Title: o.Secrets.Hide(about)})
+		texts = append(texts, text)
 	}
-	text := lsp.ReportText(reports, o.Workspace.Display, lsp.MaxReported)
-	t.emit(Noticed{Severity: SeverityInfo, Title: "Diagnostics of an earlier change", Detail: text})
-	return "Diagnostics of an earlier change, which came late:\n" + text
+	return strings.Join(texts, "\n\n")
 }
 
-// addLate puts late diagnostics behind the last of the results.
+// addLate puts what came late behind the last of the results.
 func (t *Turn) addLate(results []*providers.Message) {
 	if len(results) == 0 {
 		return
 	}
-	if text := t.lateDiagnostics(); text != "" {
+	if text := t.late(); text != "" {
 		last := results[len(results)-1]
 		last.Parts = append(last.Parts, providers.Text{Text: text})
 	}
 }
 
-// withLate puts late diagnostics behind a prompt, if that is all text; shown is what the user typed then. Others wait for
+// withLate puts what came late behind a prompt, if that is all text; shown is what the user typed then. Others wait for
 // the first tool call.
 func (t *Turn) withLate(shown string) string {
 	var typed []string
@@ -45,7 +48,7 @@ func (t *Turn) withLate(shown string) string {
 		}
 		typed = append(typed, text.Text)
 	}
-	text := t.lateDiagnostics()
+	text := t.late()
 	if text == "" {
 		return shown
 	}

@@ -86,7 +86,15 @@ func (l *memoryLog) AppendMessage(m *providers.Message) (string, error) {
 	return l.add(what.String(), sessions.MessageEntry{Message: *m})
 }
 
-func (l *memoryLog) Append(e sessions.Entry) (string, error) { return l.add(string(e.Kind()), e) }
+func (l *memoryLog) Append(e sessions.Entry) (string, error) {
+	if c, ok := e.(sessions.Custom); ok && c.CustomType == sessions.CustomUsage {
+		return l.add(usageLine, e)
+	}
+	return l.add(string(e.Kind()), e)
+}
+
+// usageLine stands for an entry about what was used beside the conversation, which most tests do not care for.
+const usageLine = "usage"
 
 func (l *memoryLog) SetTitle(title, source string) error {
 	what := "title:" + title
@@ -226,5 +234,5 @@ func (l *memoryLog) Close() error {
 func (l *memoryLog) all() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return append([]string(nil), l.entries...)
+	return slices.DeleteFunc(slices.Clone(l.entries), func(line string) bool { return line == usageLine })
 }

@@ -45,9 +45,12 @@ func (s *Session) nameByModel(st *state) {
 				s.opts.Panicked("naming a session", v, debug.Stack())
 			}
 		}()
-		title, usage, err := s.askTitle(s.ctx, info, said, answered)
+		var used meter
+		title, err := s.askTitle(s.ctx, info, said, answered, &used)
 		s.do(func(st *state) error {
-			st.cost += info.Cost.Of(usage)
+			if used.begun {
+				s.chargeBeside(st, nil, sideUsage("a title", &info, &used, ""))
+			}
 			if err != nil || title == st.title || s.opts.Log.SetTitle(title, "auto") != nil {
 				return nil // the title that there is will do
 			}
@@ -65,35 +68,38 @@ func firstExchange(history []providers.Message) (said, answered string) {
 		case m.Role == providers.RoleUser && said == "":
 			said = m.Text()
 		case m.Role == providers.RoleAssistant && m.Error == "" && strings.TrimSpace(m.Text()) != "":
-			return cutMiddle(said, maxTitled), cutMiddle(m.Text(), maxTitled)
+			return said, m.Text()
 		}
 	}
 	return "", ""
 }
 
-// askTitle asks a model for a title, once.
-func (s *Session) askTitle(ctx context.Context, info providers.ModelInfo, said, answered string) (string, providers.Usage, error) {
-	model, err := s.opts.Models.Open(info)
+// askTitle asks a model for a title, once. It tells used what that took.
+func (s *Session) askTitle(ctx context.Context, info providers.ModelInfo, said, answered string, used *meter) (string, error) {
+	model, err := s.opts.Models.Open(ctx, info)
 	if err != nil {
-		return "", providers.Usage{}, err
+		return "", err
 	}
+	hide := s.opts.Secrets.Hide // before the cut: nobody finds half of a secret
+	said, answered = cutMiddle(hide(said), maxTitled), cutMiddle(hide(answered), maxTitled)
 	req := &providers.Request{
 		System: strings.TrimSpace(titlePrompt), Thinking: info.ClampThinking(providers.ThinkingOff), SessionID: s.opts.ID,
 		Messages: []providers.Message{userText("<user>\n" + said + "\n</user>\n\n<agent>\n" + answered + "\n</agent>")},
 	}
 	for ev, err := range model.Stream(ctx, req) {
 		if err != nil {
-			return "", providers.Usage{}, err
+			return "", err
 		}
+		used.add(ev)
 		if done, ok := ev.(providers.Done); ok {
 			title, ok := titleIn(done.Message.Text())
 			if !ok {
-				return "", done.Message.Usage, errors.New("the model gave no title")
+				return "", errors.New("the model gave no title")
 			}
-			return title, done.Message.Usage, nil
+			return title, nil
 		}
 	}
-	return "", providers.Usage{}, errors.New("the model gave no title")
+	return "", errors.New("the model gave no title")
 }
 
 // titleIn returns the title in what a model says: its first line without what models like to put around one.
@@ -121,4 +127,40 @@ func cutPrefixFold(s, prefix string) (string, bool) {
 		return s[len(prefix):], true
 	}
 	return s, false
+}
+
+// title names a session by its first prompt.
+func (t *Turn) title(prompt string) {
+	_ = t.do(func(st *state) error {
+		title := quickTitle(prompt)
+		if st.title != "" || title == "" {
+			return nil
+		}
+		st.title = title
+		// A title that is not saved is no loss: the listing derives the same one.
+		_ = t.session.opts.Log.SetTitle(title, "auto")
+		t.session.tellInfo(st)
+		return nil
+	})
+}
+
+// maxTitle is how many characters of a prompt make a title.
+const maxTitle = 60
+
+func quickTitle(text string) string {
+	for line := range strings.Lines(text) {
+		line = strings.Join(strings.Fields(line), " ")
+		if line == "" {
+			continue
+		}
+		if utf8.RuneCountInString(line) <= maxTitle {
+			return line
+		}
+		cut := string([]rune(line)[:maxTitle])
+		if i := strings.LastIndexByte(cut, ' '); i > maxTitle/2 {
+			cut = cut[:i]
+		}
+		return cut + "…"
+	}
+	return ""
 }

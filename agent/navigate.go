@@ -83,6 +83,7 @@ func (s *Session) goTo(st *state, branch, path []sessions.Entry, to *Navigation,
 	if err := s.keepChoices(st, branch, path); err != nil {
 		return err
 	}
+	st.branch++
 	if st.history, err = log.Messages(); err != nil {
 		return err
 	}
@@ -91,7 +92,7 @@ func (s *Session) goTo(st *state, branch, path []sessions.Entry, to *Navigation,
 		st.plan = plan
 		s.emit(PlanChanged{Entries: append([]PlanEntry{}, plan...)})
 	}
-	s.emit(UsageChanged{Used: st.next(), Size: st.model.ContextWindow, CostUSD: st.cost})
+	s.emit(st.used(st.next()))
 	return nil
 }
 

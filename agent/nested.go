@@ -29,18 +29,22 @@ const (
 	maxNestedTitle = 80 // in characters
 )
 
-// nested takes note of a call of the child named so. Children of one call can run side by side.
-func (r *toolRun) nested(child string, ev Event) {
+// nested takes note of a call of a child. Children of one call can run side by side.
+func (r *toolRun) nested(child *Subagent, ev Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch ev := ev.(type) {
 	case ToolStarted:
 		if r.details.CallCount++; len(r.details.Calls) < maxNested {
-			r.details.Calls = append(r.details.Calls, nestedCall{child + "/" + ev.CallID, nestedTitle(ev.Title), ev.Kind, nestedPending})
+			title := ev.Title
+			if child.Name != "" {
+				title = child.Name + ": " + title
+			}
+			r.details.Calls = append(r.details.Calls, nestedCall{child.ID + "/" + ev.CallID, nestedTitle(title), ev.Kind, nestedPending})
 		}
 	case ToolEnded:
 		for i := range r.details.Calls {
-			if c := &r.details.Calls[i]; c.ID == child+"/"+ev.CallID && c.Status == nestedPending {
+			if c := &r.details.Calls[i]; c.ID == child.ID+"/"+ev.CallID && c.Status == nestedPending {
 				if c.Status = nestedCompleted; ev.Failed {
 					c.Status = nestedFailed
 				}

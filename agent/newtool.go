@@ -12,6 +12,7 @@ import (
 
 	"github.com/gajae-code/gjc/internal/bug"
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/providers"
 )
 
 // ToolFuncs is a tool whose input decodes into In, a struct with json and jsonschema tags. Members without
@@ -23,6 +24,8 @@ type ToolFuncs[In any] struct {
 	Exclusive   bool
 	Languages   bool
 	Debugger    bool
+	Program     string
+	For         func(*providers.ModelInfo) bool
 	// Plan is as in [Tool]; nil for a call without effects and a plain title.
 	Plan func(ctx context.Context, call *Call, in *In) (*CallPlan, error)
 	// Run is as in [Tool]. Required.
@@ -43,7 +46,7 @@ func NewTool[In any](f ToolFuncs[In]) Tool {
 		}
 		return &ToolSpec{
 			Name: f.Name, Description: f.Description, Kind: f.Kind, Schema: raw,
-			Exclusive: f.Exclusive, Languages: f.Languages, Debugger: f.Debugger,
+			Exclusive: f.Exclusive, Languages: f.Languages, Debugger: f.Debugger, Program: f.Program, For: f.For,
 		}
 	})}
 }
@@ -74,20 +77,45 @@ func (t *typedTool[In]) Spec() *ToolSpec { return t.spec() }
 func (t *typedTool[In]) Plan(ctx context.Context, call *Call) (*CallPlan, error) {
 	in, err := t.decode(call)
 	if err != nil {
-		return nil, err
+		return nil, bounded(err)
 	}
 	if t.funcs.Plan == nil {
 		return new(CallPlan), nil
 	}
-	return t.funcs.Plan(ctx, call, in)
+	plan, err := t.funcs.Plan(ctx, call, in)
+	return plan, bounded(err)
 }
 
 func (t *typedTool[In]) Run(ctx context.Context, call *Call) (*Result, error) {
 	in, err := t.decode(call)
 	if err != nil {
-		return nil, err
+		return nil, bounded(err)
 	}
-	return t.funcs.Run(ctx, call, in)
+	res, err := t.funcs.Run(ctx, call, in)
+	return res, bounded(err)
+}
+
+// maxErrorText bounds what an error of a tool says, in bytes: it may quote an input of megabytes.
+const maxErrorText = 32 << 10
+
+// boundedError is an error with less of its text.
+type boundedError struct {
+	error
+	text string
+}
+
+func (e *boundedError) Error() string { return e.text }
+func (e *boundedError) Unwrap() error { return e.error }
+
+func bounded(err error) error {
+	if err == nil {
+		return nil
+	}
+	text := err.Error()
+	if len(text) <= maxErrorText {
+		return err
+	}
+	return &boundedError{err, cutMiddle(text, maxErrorText)}
 }
 
 // ErrBadInput is wrapped by every complaint about a tool call's input.

@@ -9,7 +9,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/gajae-code/gjc/agent/policy"
 )
+
+var testPaths = &policy.Paths{Roots: []string{"/w"}}
 
 func TestJudge(t *testing.T) {
 	ws := &Workspace{Cwd: "/w/p", Additional: []string{"/lib"}}
@@ -34,7 +38,7 @@ func TestJudge(t *testing.T) {
 	for _, tt := range tests {
 		var got []string
 		for _, m := range []Mode{ModeDefault, ModeStrict, ModePlan, ModeAuto} {
-			v, reason := judge(m, &tt.effect, outside(ws, ws, tt.effect.Path, tt.effect.Path))
+			v, reason := judge(m, &tt.effect, &facts{outside: outside(ws, ws, tt.effect.Path, tt.effect.Path)})
 			got = append(got, [...]string{"allow", "ask", "deny"}[v])
 			if (v == deny) != (reason != "") {
 				t.Errorf("%+v in %s: verdict %d with reason %q", tt.effect, m, v, reason)
@@ -131,7 +135,7 @@ func TestGrants(t *testing.T) {
 	var g grants
 	command := func(line string) *Effect { return &Effect{Action: ActionCommand, Command: line} }
 	scoped := func(tool string, e *Effect) *scope {
-		s := scopeOf(t.Context(), tool, e, links{}, "linux")
+		s := scopeOf(t.Context(), tool, e, links{}, "linux", testPaths)
 		return &s
 	}
 	check := func(e *Effect, want string) {
@@ -198,7 +202,7 @@ func (l links) RealPath(path string) string {
 func TestGrants_Places(t *testing.T) {
 	files := links{"/lib/": "", "/other/link": "/secret", "/w/p/note": "/etc/note"}
 	scoped := func(a Action, path string) *scope {
-		s := scopeOf(t.Context(), "read", &Effect{Action: a, Path: path}, files, "linux")
+		s := scopeOf(t.Context(), "read", &Effect{Action: a, Path: path}, files, "linux", testPaths)
 		return &s
 	}
 	ws := &Workspace{Cwd: "/w/p"}
@@ -232,7 +236,7 @@ func TestGrants_Places(t *testing.T) {
 // cmd.exe knows no single quotes: what a POSIX shell takes for one word are three commands there.
 func TestScope_Windows(t *testing.T) {
 	e := &Effect{Action: ActionCommand, Command: "git status '& del x &'"}
-	s := scopeOf(t.Context(), "bash", e, links{}, "windows")
+	s := scopeOf(t.Context(), "bash", e, links{}, "windows", testPaths)
 	if got := s.label(&Workspace{}); got != "this exact command" {
 		t.Errorf("an answer to %q covers %s", e.Command, got)
 	}

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/gajae-code/gjc/providers"
@@ -25,12 +26,19 @@ func (t *Turn) promote(ctx context.Context) (bool, error) {
 	if !s.settings.ContextPromotion || ctx.Err() != nil {
 		return false, nil
 	}
+	snap, err := s.Snapshot()
+	if err != nil {
+		return false, err
+	}
+	from := snap.Model
+	to, ok := s.promotionTarget(ctx, &from)
+	if !ok {
+		return false, nil
+	}
 	promoted := false
-	err := t.do(func(st *state) error {
-		from := st.model
-		to, ok := s.promotionTarget(&from)
-		if !ok {
-			return nil
+	err = t.do(func(st *state) error {
+		if st.model.Ref() != from.Ref() {
+			return nil // the user has chosen another one meanwhile
 		}
 		change := sessions.ModelChange{Model: to.Ref(), PreviousModel: from.Ref(), Reason: promotionReason}
 		if _, err := s.opts.Log.Append(change); err != nil {
@@ -47,7 +55,7 @@ func (t *Turn) promote(ctx context.Context) (bool, error) {
 			Severity: SeverityInfo,
 			Title:    fmt.Sprintf("The conversation has outgrown %s; going on with %s.", from.Ref(), to.Ref()),
 		})
-		s.emit(UsageChanged{Used: st.next(), Size: to.ContextWindow, CostUSD: st.cost})
+		s.emit(st.used(st.next()))
 		return nil
 	})
 	return promoted && err == nil, err
@@ -55,12 +63,12 @@ func (t *Turn) promote(ctx context.Context) (bool, error) {
 
 // promotionTarget finds the model that a session goes over to: the one that the model names, else the smallest larger
 // one of the same provider and API. One that cannot be opened is none.
-func (s *Session) promotionTarget(from *providers.ModelInfo) (providers.ModelInfo, bool) {
+func (s *Session) promotionTarget(ctx context.Context, from *providers.ModelInfo) (providers.ModelInfo, bool) {
 	usable := func(to *providers.ModelInfo) bool {
 		if to.Ref() == from.Ref() || from.ContextWindow <= 0 || to.ContextWindow <= from.ContextWindow {
 			return false
 		}
-		_, err := s.opts.Models.Open(*to)
+		_, err := s.opts.Models.Open(ctx, *to)
 		return err == nil
 	}
 	if ref := from.ContextPromotionTarget; ref != "" {
@@ -80,12 +88,12 @@ func (s *Session) promotionTarget(from *providers.ModelInfo) (providers.ModelInf
 	if !ok {
 		return providers.ModelInfo{}, false
 	}
-	var best providers.ModelInfo
-	for _, to := range lister.Models() {
-		if to.Provider == from.Provider && to.API == from.API && usable(&to) &&
-			(best.ID == "" || to.ContextWindow < best.ContextWindow) {
-			best = to
+	larger := lister.Models()
+	slices.SortStableFunc(larger, func(a, b providers.ModelInfo) int { return a.ContextWindow - b.ContextWindow })
+	for _, to := range larger {
+		if to.Provider == from.Provider && to.API == from.API && usable(&to) {
+			return to, true
 		}
 	}
-	return best, best.ID != ""
+	return providers.ModelInfo{}, false
 }

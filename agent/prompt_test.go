@@ -42,11 +42,12 @@ func (fileInfo) ModTime() time.Time { return time.Time{} }
 func (fileInfo) IsDir() bool        { return false }
 func (fileInfo) Sys() any           { return nil }
 
-// The system prompt has the nearest AGENTS.md, through the editor's files, and all that a model must know of where it
-// is; it is the same for every request of a day.
+// The system prompt has the instructions from the top down to the working directory, through the editor's files, and all that a
+// model must know of where it is; it is the same for every request of a day.
 func TestSystemPrompt(t *testing.T) {
 	files := &fewFiles{files: map[string]string{
-		"/w/p/AGENTS.md": "Use tabs.", "/w/AGENTS.md": "Use spaces.", "/AGENTS.md": "Nothing.",
+		"/w/p/AGENTS.md": "Use tabs.", "/w/p/CLAUDE.md": "No.", "/w/CLAUDE.md": "Use spaces.", "/AGENTS.md": "Nothing.", "/w/.git": "",
+		"/lib/AGENTS.md": "Of the library.", "/other/AGENTS.md": "Nobody's.",
 	}}
 	var prompts []string
 	keep := providertest.Check(func(req *providers.Request) { prompts = append(prompts, req.System) })
@@ -60,21 +61,23 @@ func TestSystemPrompt(t *testing.T) {
 		w.prompt("two")
 	}, providertest.Step{keep, providertest.Text("ok")}, providertest.Step{keep, providertest.Text("ok")})
 	for _, want := range []string{
-		"Use tabs.", "from /w/p/AGENTS.md", "Working directory: /w/p/src", "Further directories: /lib", "Operating system: plan9",
+		"## /w/CLAUDE.md\n\nUse spaces.\n\n## /w/p/AGENTS.md\n\nUse tabs.\n\n## /lib/AGENTS.md\n\nOf the library.", "Working directory: /w/p/src", "Further directories: /lib", "Operating system: plan9",
 		"Date: 2000-01-01", "Tools: echo",
 	} {
 		if !strings.Contains(prompts[0], want) {
 			t.Errorf("no %q in the system prompt:\n%s", want, prompts[0])
 		}
 	}
-	if strings.Contains(prompts[0], "Use spaces.") || strings.Contains(prompts[0], "{{") {
-		t.Errorf("the system prompt has more than it should:\n%s", prompts[0])
+	for _, no := range []string{"No.", "Nothing.", "Nobody's.", "{{"} {
+		if strings.Contains(prompts[0], no) {
+			t.Errorf("the system prompt has %q:\n%s", no, prompts[0])
+		}
 	}
 	if prompts[0] != prompts[1] {
 		t.Error("the system prompt of a later request differs; the prompt cache is lost")
 	}
 	for _, path := range files.asked {
-		if path != "/w/p/AGENTS.md" {
+		if path != "/w/p/AGENTS.md" && path != "/w/CLAUDE.md" && path != "/lib/AGENTS.md" {
 			t.Errorf("the editor was asked for %s", path)
 		}
 	}

@@ -72,7 +72,7 @@ func (t *Turn) prune() error {
 		// What was measured, without what is gone.
 		st.usage = providers.Usage{Input: max(used-int(float64(saved)*st.scale()), 1)}
 		st.measured = len(st.history)
-		t.session.emit(UsageChanged{Used: st.usage.Input, Size: st.model.ContextWindow, CostUSD: st.cost})
+		t.session.emit(st.used(st.usage.Input))
 		return nil
 	})
 }

@@ -14,6 +14,9 @@ import (
 //go:embed prompts/continue.md
 var continuePrompt string
 
+// ErrNoRoom is wrapped by the error of a request that does not fit the model's window, and for which compaction made no room.
+var ErrNoRoom = errors.New("no room could be made in the model's window")
+
 // recoveryError is the failure to make room for a request. It wraps what was wrong with the request and what was wrong
 // with making room.
 type recoveryError struct {
@@ -22,11 +25,18 @@ type recoveryError struct {
 }
 
 func (e *recoveryError) Error() string {
-	if e.why == nil {
-		return e.what + ": " + e.err.Error()
+	text := e.err.Error()
+	switch {
+	case e.why == nil:
+		return e.what + ": " + text
+	case overflowed(e.why):
+		return e.what + ": what is to be summarized does not fit either: " + text
 	}
-	return e.what + ": " + e.why.Error() + "; the model's answer was: " + e.err.Error()
+	return e.what + ": " + e.why.Error() + "; the model's answer was: " + text
 }
+
+// Is makes it an [ErrNoRoom].
+func (e *recoveryError) Is(target error) bool { return target == ErrNoRoom }
 
 func (e *recoveryError) Unwrap() []error {
 	if e.why == nil {
@@ -45,10 +55,12 @@ func (t *Turn) ask(ctx context.Context) (*providers.Message, error) {
 			return msg, err
 		}
 		if t.remodelled() && tried < deepest {
+			t.drop(t.model, msg)
 			tried++
 			continue // the user has chosen another model meanwhile
 		}
 		if promoted, perr := t.promote(ctx); promoted {
+			t.drop(t.model, msg)
 			continue // which comes to an end: each model is larger than the one before
 		} else if perr != nil {
 			return msg, perr
@@ -67,10 +79,12 @@ func (t *Turn) ask(ctx context.Context) (*providers.Message, error) {
 		}
 		switch {
 		case ctx.Err() != nil:
+			t.drop(t.model, msg)
 			return nil, context.Cause(ctx)
 		case cerr != nil:
 			return msg, &recoveryError{"Context overflow recovery failed", err, cerr}
 		}
+		t.drop(t.model, msg)
 		tried++
 	}
 }
@@ -158,10 +172,11 @@ func (t *Turn) completes(ctx context.Context, msg *providers.Message) bool {
 	if msg.StopReason != providers.StopLength || t.completed || t.last {
 		return false
 	}
-	full, auto, cost := false, settings.auto(), 0.0
+	full, auto := false, settings.auto()
+	var model providers.ModelInfo
 	_ = t.do(func(st *state) error { // a turn that is over completes nothing
+		model = t.model
 		full = st.model.Ref() == t.model.Ref() && windowFull(&st.model, settings, msg)
-		cost = st.model.Cost.Of(msg.Usage)
 		return nil
 	})
 	if !full {
@@ -176,10 +191,7 @@ func (t *Turn) completes(ctx context.Context, msg *providers.Message) bool {
 		again = t.shortened(ctx, err, "Incomplete response recovery failed")
 	}
 	if again {
-		_ = t.do(func(st *state) error { // it was paid for
-			st.cost += cost
-			return nil
-		})
+		t.drop(model, msg)
 	}
 	return again
 }

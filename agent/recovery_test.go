@@ -205,6 +205,18 @@ func TestThreshold_BehindATurnThatWasEnded(t *testing.T) {
 
 // An automatic compaction that fails is told once, and the turn goes on without it.
 func TestThreshold_Failure(t *testing.T) {
+	// What is to be summarized does not fit either: that is said once.
+	run(t, func(o *agent.Options) {
+		window(o, 100_000)
+		set(o).Compaction.KeepRecentTokens = 17_000
+		long(t, o, 60_000)
+	}, func(w *world) {
+		w.script.Else(func(*providers.Request) providertest.Step { return providertest.Step{providertest.Fail(overflow())} })
+		r := w.prompt("go")
+		if text := fmt.Sprint(r.Err); !errors.Is(r.Err, agent.ErrNoRoom) || strings.Count(text, overflow().Error()) != 1 {
+			t.Errorf("err %s", text)
+		}
+	})
 	broken := &providers.Error{Kind: providers.KindInvalid, Provider: "test", Message: "no"}
 	run(t, func(o *agent.Options) {
 		window(o, 40_000)
@@ -315,7 +327,7 @@ func TestOverflow_IsBounded(t *testing.T) {
 		long(t, o, 60_000)
 	}, func(w *world) {
 		r := w.prompt("go")
-		if e, ok := errors.AsType[*providers.Error](r.Err); !ok || e.Kind != providers.KindContextOverflow || !errors.Is(r.Err, broken) ||
+		if e, ok := errors.AsType[*providers.Error](r.Err); !ok || e.Kind != providers.KindContextOverflow || !errors.Is(r.Err, broken) || !errors.Is(r.Err, agent.ErrNoRoom) ||
 			!strings.HasPrefix(r.Err.Error(), "Context overflow recovery failed: test: no") {
 			t.Errorf("err %v", r.Err)
 		}
@@ -327,7 +339,7 @@ func TestOverflow_IsBounded(t *testing.T) {
 		long(t, o, 60_000)
 		set(o).Compaction.Enabled = false
 	}, func(w *world) {
-		if r := w.prompt("go"); !strings.HasPrefix(fmt.Sprint(r.Err), "test: too long") {
+		if r := w.prompt("go"); !strings.HasPrefix(fmt.Sprint(r.Err), "test: too long") || errors.Is(r.Err, agent.ErrNoRoom) {
 			t.Errorf("err %v", r.Err)
 		}
 	}, providertest.Step{providertest.Fail(overflow())})

@@ -25,7 +25,7 @@ func (t *Turn) remoteSummary(ctx context.Context, endpoint, prompt string) (stri
 	body, err := jsonx.Marshal(struct {
 		SystemPrompt string `json:"systemPrompt"`
 		Prompt       string `json:"prompt"`
-	}{strings.TrimSpace(summarySystem), prompt})
+	}{strings.TrimSpace(summarySystem), t.session.opts.Secrets.Hide(prompt)})
 	if err != nil {
 		return "", err
 	}

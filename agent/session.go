@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gajae-code/gjc/agent/hooks"
 	"github.com/gajae-code/gjc/lsp"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/sessions"
@@ -25,7 +26,9 @@ var (
 type Models interface {
 	// Find returns the model that ref names, as "provider/id" with an optional ":level".
 	Find(ref string) (providers.ModelInfo, providers.ThinkingLevel, error)
-	Open(info providers.ModelInfo) (providers.Model, error)
+	// Lookup returns the model whose reference, "provider/id", is ref, and never one that is only like it.
+	Lookup(ref string) (providers.ModelInfo, bool)
+	Open(ctx context.Context, info providers.ModelInfo) (providers.Model, error)
 }
 
 // Log keeps a session's history; [*sessions.Log] is one. Its methods return when the entry is durable.
@@ -73,16 +76,30 @@ type Options struct {
 	Artifacts Artifacts
 	// Subagent gives a child session its surroundings; with nil, tools can start none.
 	Subagent func(Subagent) Surroundings
+	// Helpers returns the kinds of child sessions that there are by now. Optional: without it there is one, which has all that
+	// its parent has.
+	Helpers func(context.Context) []Helper
+	// HelperModel finds the model for a helper, and its level or "". Without a model the child has its parent's; an error says
+	// why, for the user. Optional.
+	HelperModel func(*Helper) (providers.ModelInfo, providers.ThinkingLevel, error)
 
 	Models Models
 	Log    Log
+	// Secrets keeps values from the models. Optional.
+	Secrets Secrets
 	// Tools are offered to the model. If nil, there are none.
 	Tools Toolbox
+	// Guidance returns the rules and skills that there are now. It is asked for each request, so it must be quick. Optional.
+	Guidance func(ctx context.Context) *Guidance
+	// Hooks reads the hooks that there are now. Optional.
+	Hooks func() *hooks.Set
 	// SystemPrompt is what the client wants the model to be told. Optional.
 	SystemPrompt SystemPrompt
 
 	// History is what was said before, of a loaded session.
 	History []providers.Message
+	// Uses is what the session has used before. If nil, what the answers in History say counts.
+	Uses []sessions.Use
 	// Title and Plan are those of a loaded session.
 	Title string
 	Plan  []PlanEntry
@@ -93,9 +110,14 @@ type Options struct {
 	ServiceTier string
 	Mode        Mode
 
+	// Policy is what the user has said beforehand of what may be done. Optional.
+	Policy Policy
+	// Kept is what tools keep between calls. If nil, it is made; the session closes it in either case.
+	Kept *Kept
+
 	// Emit is told every event, in order, by one goroutine. It may block for a slow editor; the turn waits then.
 	Emit func(Event)
-	// NewID makes ids for messages. They must be unique within the session.
+	// NewID makes ids for messages and children. They must be unique within the session. It is safe for concurrent use.
 	NewID func() string
 	// OS names the operating system for the system prompt: "linux".
 	OS string
@@ -144,6 +166,10 @@ type Session struct {
 	asking chan struct{} // holds a token while a question to the user is open: one at a time
 	grants *grants       // shared with child sessions, like asking
 	child  bool          // whether it is one
+	lineage
+
+	programs seenPrograms
+	hooked   *hookState // shared with child sessions
 
 	st state // the actor's alone
 }
@@ -159,7 +185,10 @@ type state struct {
 	plan     []PlanEntry
 	history  []providers.Message
 	usage    providers.Usage // of the last model call; a guess behind a compaction
-	cost     float64
+	told     UsageChanged    // what was told last, or with the load
+	// uses is what the session has used, lastTurn what its last turn that asked a model has; repriced is of [Spending].
+	uses, lastTurn []sessions.Use
+	repriced       int
 	// measured counts the messages of history that usage covers. overhead is what a request has beside its messages, by an
 	// estimate; ratio is how many real tokens an estimated one is. All are zero where that is not known.
 	measured, overhead int
@@ -169,6 +198,11 @@ type state struct {
 	tight int
 	// idle ends when nobody has gone on with the conversation for a while; nil as long as that is of no interest.
 	idle *time.Timer
+
+	// branch counts how often the conversation was taken to another place of its log, and rules is what the model was given of
+	// rules there.
+	branch int
+	rules  *givenRules
 
 	// named says that the user has named the session or that a model has been asked to, readOnly that the log takes
 	// nothing any more and the user knows.
@@ -191,14 +225,21 @@ func New(opts Options) *Session {
 	if opts.Tools == nil {
 		opts.Tools = Tools(nil)
 	}
+	if opts.Kept == nil {
+		opts.Kept = NewKept(nil)
+	}
 	if opts.MaxRequests == 0 {
 		opts.MaxRequests = DefaultMaxRequests
 	}
 	if opts.CancelGrace == 0 {
 		opts.CancelGrace = DefaultCancelGrace
 	}
+	opts.hideSecrets()
+	if len(opts.History) > 0 {
+		opts.learn()
+	}
 	s := &Session{
-		opts: opts, box: newMailbox(), done: make(chan struct{}), asking: make(chan struct{}, 1), grants: new(grants),
+		opts: opts, box: newMailbox(), done: make(chan struct{}), asking: make(chan struct{}, 1), grants: new(grants), hooked: new(hookState),
 		st: state{
 			mode: opts.Mode, model: opts.Model, thinking: opts.Model.ClampThinking(opts.Thinking),
 			title: opts.Title, plan: opts.Plan, tier: opts.ServiceTier, history: opts.History, updated: opts.Clock(),
@@ -212,18 +253,19 @@ func New(opts Options) *Session {
 	} else {
 		s.settings = DefaultSettings()
 	}
+	s.tree = newTaskTree(&s.settings.Tasks)
 	// A loaded session has been named behind its first answer.
 	_, answered := firstExchange(opts.History)
 	s.st.named = opts.Title != "" && answered != ""
 	s.st.usage, s.st.measured = lastUsage(opts.History)
-	for _, m := range opts.History {
-		if m.Role != providers.RoleAssistant || m.Usage == (providers.Usage{}) {
-			continue
-		}
-		if m.Provider == opts.Model.Provider && m.Model == opts.Model.ID {
-			s.st.cost += opts.Model.Cost.Of(m.Usage)
+	uses := opts.Uses
+	if uses == nil {
+		for i := range opts.History {
+			uses = sessions.AddAnswer(uses, &opts.History[i])
 		}
 	}
+	s.loadUses(&s.st, uses)
+	s.st.used(s.st.usage.Context())
 	s.ctx, s.end = context.WithCancelCause(context.Background())
 	go func() {
 		defer close(s.done)
@@ -274,7 +316,8 @@ type Snapshot struct {
 	Title       string
 	UpdatedAt   time.Time
 	Plan        []PlanEntry
-	// Usage is that of the last model call, CostUSD the price of all of them; zero where unknown.
+	// Usage is that of the last model call, CostUSD the price of all that the session has used; zero where that is not
+	// known of a part of it.
 	Usage   providers.Usage
 	CostUSD float64
 	// Messages counts those of the conversation.
@@ -368,7 +411,9 @@ func (s *Session) Close(ctx context.Context) error {
 		})
 		<-s.done
 	}
+	s.sessionEnd(ctx)
 	s.end(ErrSessionClosed)
+	s.opts.Kept.Close(ctx)
 	s.beside.Wait()
 	return s.opts.Log.Close()
 }

@@ -5,12 +5,35 @@ package agent
 type Settings struct {
 	Compaction    CompactionSettings
 	BranchSummary BranchSummarySettings
+	Rules         RuleSettings
 	// ContextPromotion lets a session go over to a model with a larger window before its conversation is compacted.
 	ContextPromotion bool
 	// SummaryModels are asked for a summary, in this order, when the session's own model gives none: "provider/id". One
 	// that there is not is left out.
 	SummaryModels []string
+	// Tasks bounds helper agents. Its zero value is a good one.
+	Tasks TaskSettings
 }
+
+// TaskSettings bounds child sessions.
+type TaskSettings struct {
+	// MaxConcurrency is how many work at the same time below one session, at whatever depth; one that waits for its own children
+	// does not count. If zero, 8.
+	MaxConcurrency int
+	// MaxDepth is how deep they go: with one, children start none of their own. If zero, 2.
+	MaxDepth int
+	// MaxTokens is what one child and those below it may use, read from a cache not counted. It is told to finish then, and
+	// stopped if it does not. If zero, there is no bound.
+	MaxTokens int
+	// Disabled are the names of helpers that are not started.
+	Disabled []string
+}
+
+// Defaults of [TaskSettings].
+const (
+	DefaultTaskConcurrency = 8
+	DefaultTaskDepth       = 2
+)
 
 // CompactionSettings says when a conversation is compacted by itself, and how.
 type CompactionSettings struct {
@@ -75,6 +98,8 @@ func DefaultSettings() Settings {
 			IdleThresholdTokens: 200_000, IdleTimeoutSeconds: 300,
 		},
 		BranchSummary: BranchSummarySettings{ReserveTokens: 16_384},
+		Rules:         RuleSettings{Stream: true, Repeat: RepeatOnce, RepeatGap: 10},
+		Tasks:         TaskSettings{MaxConcurrency: DefaultTaskConcurrency, MaxDepth: DefaultTaskDepth},
 	}
 }
 

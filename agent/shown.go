@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/gajae-code/gjc/agent/policy"
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
@@ -55,6 +56,16 @@ func boundContent(content []Content) []Content {
 		left = max(left-len(text.Text), 0)
 	}
 	return out
+}
+
+// visibleTexts is content as a question has it: nothing in its texts fools the eye.
+func visibleTexts(content []Content) []Content {
+	for i, c := range content {
+		if text, ok := c.(TextContent); ok {
+			content[i] = TextContent{policy.Visible(text.Text)}
+		}
+	}
+	return content
 }
 
 // excerpts is content with its long diffs cut down to what they change.

@@ -1,13 +1,16 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 
+	"github.com/gajae-code/gjc/agent/policy"
 	"github.com/gajae-code/gjc/lsp"
 	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/sessions"
 )
 
 // Subagent names a child session: one that a tool call of another session has started, and that ends with it. It has
@@ -17,7 +20,9 @@ type Subagent struct {
 	ID string
 	// CallID is the tool call of the parent's.
 	CallID string
-	Title  string
+	// Name tells the children of one call apart. It may be empty.
+	Name  string
+	Title string
 }
 
 // Surroundings is what a child session has instead of its parent's.
@@ -31,13 +36,19 @@ type Surroundings struct {
 	Languages *lsp.Workspace
 	// Emit is told the child's events. They come in the order of the parent's.
 	Emit func(Event)
+	// Subagent gives the child's own children theirs. If nil, it can have none.
+	Subagent func(Subagent) Surroundings
 }
 
-// TaskTool is the name of the tool that starts child sessions. Children do not get it.
+// TaskTool is the name of the tool that starts child sessions.
 const TaskTool = "task"
 
 // Task is what a child session has to do.
 type Task struct {
+	// Name tells the children of one call apart. It is optional where there is one.
+	Name string
+	// Helper names the kind of child; empty for the usual one.
+	Helper string
 	Title  string
 	Prompt string
 }
@@ -49,7 +60,9 @@ type TaskResult struct {
 	// Question is what the child needs to know, if it ended with a question that it could not put to the user.
 	Question string
 	Stop     StopReason
-	Usage    providers.Usage
+	// OverBudget says that the child was told to finish, because it had used its tokens.
+	OverBudget bool
+	Usage      providers.Usage
 }
 
 // task is [Call.Task].
@@ -60,16 +73,53 @@ func (r *toolRun) task() func(context.Context, Task) (TaskResult, error) {
 	return r.runTask
 }
 
-// errTaskCancelled says that the user ended a child session, and nothing else.
-var errTaskCancelled = errors.New("the user cancelled this task")
+// helpers is [Call.Helpers].
+func (r *toolRun) helpers() func(context.Context) []Helper {
+	if r.turn.session.opts.Subagent == nil {
+		return nil
+	}
+	return r.turn.session.knownHelpers
+}
+
+// ErrTaskCancelled says that the user ended a child session, and nothing else.
+var ErrTaskCancelled = errors.New("the user cancelled this task")
+
+// maxSubagentTitle bounds a child's title, in characters: it stands before those of its calls.
+const maxSubagentTitle = 60
+
+func subagentTitle(title string) string {
+	title = policy.VisibleLine(title)
+	if r := []rune(title); len(r) > maxSubagentTitle {
+		title = string(r[:maxSubagentTitle-1]) + "…"
+	}
+	return title
+}
 
 func (r *toolRun) runTask(ctx context.Context, task Task) (TaskResult, error) {
 	t, s := r.turn, r.turn.session
-	about := Subagent{ID: s.opts.NewID(), CallID: r.call.ID, Title: task.Title}
+	helper, err := PickHelper(s.knownHelpers(ctx), task.Helper)
+	if err != nil {
+		return TaskResult{}, err
+	}
+	s.slot.lend()
+	defer s.slot.takeBack(ctx)
+	slot, err := s.tree.take(ctx)
+	if err != nil {
+		return TaskResult{}, err
+	}
+	defer slot.release()
+	about := Subagent{ID: s.opts.NewID(), CallID: r.call.ID, Name: task.Name, Title: subagentTitle(s.opts.Secrets.Hide(task.Title))}
 	around := s.opts.Subagent(about)
 	opts := s.opts
-	opts.ID, opts.Title, opts.History, opts.Plan, opts.Subagent = about.ID, task.Title, nil, nil, nil
-	opts.Log, opts.Tools = newMemoryLog(), childTools{s.opts.Tools}
+	opts.ID, opts.Title, opts.History, opts.Uses, opts.Plan, opts.Subagent = about.ID, about.Title, nil, nil, nil, nil
+	opts.Kept = NewKept(s.opts.Kept)
+	opts.Log = newMemoryLog()
+	if helper.Tools != nil {
+		opts.Tools = newHelperTools(s.opts.Tools, helper.Tools)
+	}
+	if s.depth+1 < s.maxDepth() && len(helper.Spawns) > 0 {
+		opts.Subagent = around.Subagent
+	}
 	opts.Debugger = nil // the program under it is the parent's: one of them at a time drives it
 	opts.FS, opts.Terminal, opts.Programs, opts.Languages = around.FS, around.Terminal, around.Programs, around.Languages
 	opts.Approver, opts.Elicitor = childApprover{around.Approver, t}, around.Elicitor
@@ -78,35 +128,47 @@ func (r *toolRun) runTask(ctx context.Context, task Task) (TaskResult, error) {
 	}
 	kept := &child{about: about, emit: around.Emit}
 	opts.Emit = func(ev Event) {
-		_ = t.do(func(*state) error { // a turn that is over has nothing to tell
+		kept.session.up(func() {
 			kept.tell(ev)
-			r.nested(about.ID, ev)
-			return nil
+			r.nested(&about, ev)
 		})
 	}
+	info, level := r.helperModel(helper)
+	readOnly := s.readOnly || helper.ReadOnly
 	if err := t.do(func(st *state) error {
 		opts.Model, opts.Thinking, opts.Mode, opts.ServiceTier = st.model, st.thinking, st.mode, st.tier
+		if info.ID != "" && info.Ref() != st.model.Ref() {
+			opts.Model, opts.ServiceTier = info, ""
+		}
+		opts.Thinking = cmp.Or(level, helper.Thinking, opts.Thinking)
+		if readOnly {
+			opts.Mode = ModePlan
+		}
 		kept.session = New(opts)
 		kept.session.asking, kept.session.grants, kept.session.child = s.asking, s.grants, true
+		kept.session.lineage = lineage{
+			tree: s.tree, parent: t, depth: s.depth + 1, helper: helper, kept: kept, readOnly: readOnly, slot: slot,
+		}
+		kept.session.hooked = s.hooked
 		st.children = append(st.children, kept)
-		s.emit(SubagentChanged{Subagent: about, Running: true, Prompt: task.Prompt})
+		s.tellChild(kept, SubagentChanged{Subagent: about, Running: true, Prompt: s.opts.Secrets.Hide(task.Prompt)}, "")
 		return nil
 	}); err != nil {
 		return TaskResult{}, err
 	}
-	child := kept.session
-	result := child.PromptTraced([]providers.Part{providers.Text{Text: task.Prompt}}, t.trace).Wait(ctx)
-	text, question, cost := child.summary()
+	started := kept.session
+	result := started.PromptTraced([]providers.Part{providers.Text{Text: task.Prompt}}, t.trace).Wait(ctx)
+	sum := started.summary()
 	closeCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.opts.CancelGrace)
 	defer cancel()
-	err := child.Close(closeCtx)
+	err = started.Close(closeCtx)
 	if s.opts.Languages != nil {
 		s.opts.Languages.Changed() // whatever the child did
 	}
 	_ = t.do(func(st *state) error { // a turn that is over has told the child's end with its own
-		st.dropChild(kept)
-		st.cost += cost
-		s.emit(SubagentChanged{Subagent: about, Stop: result.Stop, Err: result.Err})
+		st.children = remove(st.children, kept)
+		s.chargeChild(st, t, sum.uses)
+		s.tellChild(kept, SubagentChanged{Subagent: about, Stop: result.Stop, Err: result.Err}, "The task is over.")
 		return nil
 	})
 	switch {
@@ -115,20 +177,43 @@ func (r *toolRun) runTask(ctx context.Context, task Task) (TaskResult, error) {
 	case result.Err != nil:
 		return TaskResult{}, fmt.Errorf("the task failed: %w", result.Err)
 	case result.Stop == StopCancelled:
-		return TaskResult{}, errTaskCancelled
+		return TaskResult{}, ErrTaskCancelled
 	case err != nil:
 		return TaskResult{}, fmt.Errorf("ending the task: %w", err)
 	}
-	return TaskResult{Text: text, Question: question, Stop: result.Stop, Usage: result.Usage}, nil
+	// A child's words are a model's; as a result they are a tool's.
+	text, question := s.opts.Secrets.Restore(sum.text), s.opts.Secrets.Restore(sum.question)
+	return TaskResult{Text: text, Question: question, Stop: result.Stop, OverBudget: sum.overBudget, Usage: result.Usage}, nil
 }
 
-// child is a child session as its parent knows it. Its fields are the parent's actor's. The goroutine of the call that
-// has started it closes it, within the child's own grace, also when the parent's turn is over by then.
+// helperModel finds the model that a helper would like; none for its parent's. Why it cannot have it is told once.
+func (r *toolRun) helperModel(h *Helper) (providers.ModelInfo, providers.ThinkingLevel) {
+	s := r.turn.session
+	if s.opts.HelperModel == nil {
+		return providers.ModelInfo{}, ""
+	}
+	info, level, err := s.opts.HelperModel(h)
+	if err != nil && s.tree.first(h.Name+"\x00"+err.Error()) {
+		instead := "its parent's model"
+		if info.ID != "" {
+			instead = info.Ref()
+		}
+		r.turn.emit(Noticed{
+			Severity: SeverityWarning, Title: "The helper " + h.Name + " has " + instead + ": the one that it should have cannot be used.",
+			Detail: err.Error(),
+		})
+	}
+	return info, level
+}
+
+// child is a child session as its parent knows it. Its fields are the outermost session's actor's. The goroutine of the call
+// that has started it closes it, within the child's own grace, also when the parent's turn is over by then.
 type child struct {
 	session *Session
 	about   Subagent
 	emit    func(Event)
 	open    []string // the calls of the child that have no end
+	below   []*child // its own children
 }
 
 // tell tells an event of the child's.
@@ -145,35 +230,70 @@ func (c *child) tell(ev Event) {
 	c.emit(ev)
 }
 
+// end tells the end of all that the child has open.
+func (c *child) end(why string) {
+	for _, b := range c.below {
+		b.end(why)
+		c.emit(SubagentChanged{Subagent: b.about, Stop: StopCancelled})
+	}
+	c.below = nil
+	for len(c.open) > 0 {
+		c.tell(ToolEnded{CallID: c.open[0], Failed: true, Content: []Content{TextContent{why}}})
+	}
+}
+
+// tellChild tells that a child of the session is there or has ended, with the end of all that it has open. Above it is known in
+// the same step, so that a turn above that is given up meanwhile tells its end, once. It runs on the actor.
+func (s *Session) tellChild(c *child, ev SubagentChanged, why string) {
+	s.up(func() {
+		if !ev.Running {
+			c.end(why)
+		}
+		switch {
+		case s.kept == nil:
+			s.emit(ev)
+			return
+		case ev.Running:
+			s.kept.below = append(s.kept.below, c)
+		default:
+			s.kept.below = remove(s.kept.below, c)
+		}
+		s.kept.tell(ev)
+	})
+}
+
 // endChildren tells the end of the children that the turn leaves behind: they do not stop in time. It runs on the actor.
 func (s *Session) endChildren(st *state, why string) {
 	for _, c := range st.children {
-		for len(c.open) > 0 {
-			c.tell(ToolEnded{CallID: c.open[0], Failed: true, Content: []Content{TextContent{why}}})
-		}
-		s.emit(SubagentChanged{Subagent: c.about, Stop: StopCancelled})
+		s.tellChild(c, SubagentChanged{Subagent: c.about, Stop: StopCancelled}, why)
 	}
 	st.children = nil
 }
 
-func (st *state) dropChild(c *child) {
-	if i := slices.Index(st.children, c); i >= 0 {
-		st.children = slices.Delete(st.children, i, i+1)
-	}
+func remove(all []*child, c *child) []*child {
+	return slices.DeleteFunc(all, func(other *child) bool { return other == c })
 }
 
-// summary returns the session's last words, the question that it ended with, and what it has cost.
-func (s *Session) summary() (text, question string, cost float64) {
+// ending is what a child leaves.
+type ending struct {
+	text, question string
+	uses           []sessions.Use
+	overBudget     bool
+}
+
+// summary returns the session's last words, the question that it ended with, and what it has used.
+func (s *Session) summary() ending {
+	var e ending
 	_ = s.do(func(st *state) error { // a closed session has nothing to say
-		question, cost = st.question, st.cost
-		for i := len(st.history) - 1; i >= 0 && text == ""; i-- {
+		e.question, e.uses, e.overBudget = st.question, st.uses, s.finishing
+		for i := len(st.history) - 1; i >= 0 && e.text == ""; i-- {
 			if m := &st.history[i]; m.Role == providers.RoleAssistant {
-				text = m.Text()
+				e.text = m.Text()
 			}
 		}
 		return nil
 	})()
-	return text, question, cost
+	return e
 }
 
 // CancelChild ends the work of the child session of that id, if there is one. It does not wait for that.
@@ -182,23 +302,12 @@ func (s *Session) CancelChild(id string) {
 		for _, child := range st.children {
 			if child.about.ID == id {
 				child.session.Cancel()
+				continue
 			}
+			child.session.CancelChild(id) // one of its own, perhaps
 		}
 		return nil
 	})
-}
-
-// childTools are a parent's tools without the one that starts children.
-type childTools struct{ Toolbox }
-
-func (c childTools) Tools() []Tool {
-	var tools []Tool
-	for _, tool := range c.Toolbox.Tools() {
-		if tool.Spec().Name != TaskTool {
-			tools = append(tools, tool)
-		}
-	}
-	return tools
 }
 
 // childApprover lets a user who stops a child's turn stop the whole.
@@ -210,7 +319,7 @@ type childApprover struct {
 func (a childApprover) Approve(ctx context.Context, q Question) (Decision, error) {
 	decision, err := a.Approver.Approve(ctx, q)
 	if err == nil && decision == Cancelled {
-		a.parent.Cancel()
+		a.parent.cancelAll()
 	}
 	return decision, err
 }
@@ -224,7 +333,7 @@ type childElicitor struct {
 func (e childElicitor) Choose(ctx context.Context, c Choice) (int, ElicitAction, error) {
 	i, action, err := e.Elicitor.Choose(ctx, c)
 	if err == nil && action == ElicitStop {
-		e.parent.Cancel()
+		e.parent.cancelAll()
 	}
 	return i, action, err
 }

@@ -74,10 +74,10 @@ type summaryModel struct {
 }
 
 // newSummaryWriter returns a writer with the model of the turn, and those of the settings behind it.
-func (t *Turn) newSummaryWriter(info providers.ModelInfo) (*summaryWriter, error) {
+func (t *Turn) newSummaryWriter(ctx context.Context, info providers.ModelInfo) (*summaryWriter, error) {
 	o := &t.session.opts
 	w := &summaryWriter{turn: t}
-	model, err := o.Models.Open(info)
+	model, err := o.Models.Open(ctx, info)
 	if err == nil {
 		w.models = append(w.models, summaryModel{model, info})
 	}
@@ -86,7 +86,7 @@ func (t *Turn) newSummaryWriter(info providers.ModelInfo) (*summaryWriter, error
 		if ferr != nil || other.Ref() == info.Ref() {
 			continue
 		}
-		if model, oerr := o.Models.Open(other); oerr == nil {
+		if model, oerr := o.Models.Open(ctx, other); oerr == nil {
 			w.models = append(w.models, summaryModel{model, other})
 		}
 	}
@@ -179,15 +179,17 @@ func (w *summaryWriter) say(text string) {
 
 // stream makes one request and tells the summary while it comes.
 func (w *summaryWriter) stream(ctx context.Context, model summaryModel, req *providers.Request) (string, error) {
+	var used meter
+	defer func() { w.turn.spend("a summary", model.info, &used, "") }()
 	for ev, err := range model.Stream(ctx, req) {
 		if err != nil {
 			return "", modelError(ctx, err)
 		}
+		used.add(ev)
 		switch ev := ev.(type) {
 		case providers.TextDelta:
 			w.say(ev.Text)
 		case providers.Done:
-			w.turn.spend(model.info, ev.Message.Usage)
 			text := withoutTags(ev.Message.Text())
 			if text == "" {
 				return "", errors.New("the model gave an empty summary; try again, or with another model")
@@ -205,21 +207,13 @@ func (w *summaryWriter) stream(ctx context.Context, model summaryModel, req *pro
 	return "", errors.New("the model gave no summary; try again")
 }
 
-// spend takes note of what was used beside the conversation, whether it was of use or not.
-func (t *Turn) spend(info providers.ModelInfo, usage providers.Usage) {
-	t.spent = t.spent.Add(usage)
-	_ = t.do(func(st *state) error { // a turn that is over is not counted any more
-		st.cost += info.Cost.Of(usage)
-		return nil
-	})
-}
-
-// serialised is a conversation in words, one block for each message: a request without tools must not have calls.
-func serialised(entries []sessions.Entry, pruned map[string]bool) []string {
+// serialised is a conversation in words, one block for each message: a request without tools must not have calls. Long
+// texts are cut, and so hide comes first: nobody finds half of a secret.
+func serialised(entries []sessions.Entry, pruned map[string]bool, hide func(string) string) []string {
 	var blocks []string
 	for _, e := range entries {
 		if c, ok := e.(sessions.Compaction); ok {
-			blocks = append(blocks, "[Summary of what was before]: "+cutMiddle(c.Summary, maxCompactText))
+			blocks = append(blocks, "[Summary of what was before]: "+cutMiddle(hide(c.Summary), maxCompactText))
 			continue
 		}
 		m, ok := sessions.MessageOf(e)
@@ -229,32 +223,32 @@ func serialised(entries []sessions.Entry, pruned map[string]bool) []string {
 		if m.Role == providers.RoleTool && pruned[e.Ref().ID] {
 			m.Parts = []providers.Part{providers.Text{Text: "(left out: it was old and long)"}}
 		}
-		if text := messageText(&m); text != "" {
+		if text := messageText(&m, hide); text != "" {
 			blocks = append(blocks, text)
 		}
 	}
 	return blocks
 }
 
-func messageText(m *providers.Message) string {
+func messageText(m *providers.Message, hide func(string) string) string {
 	if m.Role == providers.RoleTool {
 		what := "[Result of " + m.ToolName + "]: "
 		if m.IsError {
 			what = "[Error of " + m.ToolName + "]: "
 		}
-		return what + cutMiddle(m.Text(), maxCompactCall)
+		return what + cutMiddle(hide(m.Text()), maxCompactCall)
 	}
 	var lines []string
 	for _, p := range m.Parts {
 		switch p := p.(type) {
 		case providers.Text:
 			if p.Text != "" {
-				lines = append(lines, cutMiddle(p.Text, maxCompactText))
+				lines = append(lines, cutMiddle(hide(p.Text), maxCompactText))
 			}
 		case providers.Image:
 			lines = append(lines, "(an image)")
 		case providers.ToolCall:
-			lines = append(lines, "[Call of "+p.Name+"]: "+cutMiddle(string(p.Input), maxCompactCall))
+			lines = append(lines, "[Call of "+p.Name+"]: "+cutMiddle(hide(string(p.Input)), maxCompactCall))
 		default: // what the model thought is not part of what happened
 		}
 	}

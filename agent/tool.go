@@ -51,6 +51,11 @@ type ToolSpec struct {
 	Languages bool
 	// Debugger tools are for debugging programs: a session without a debugger has them not.
 	Debugger bool
+	// Program is a program that the tool works with: a session where there is none of that name has the tool not. Empty for
+	// none.
+	Program string
+	// For says which models are offered the tool, where several of one name are made for different ones. Nil is for all.
+	For func(*providers.ModelInfo) bool
 }
 
 // Call is one call of a tool, with all that it may touch.
@@ -68,6 +73,12 @@ type Call struct {
 	FS        FS
 	Terminal  Terminal
 	Programs  Programs
+	// Model is the one that has made the call.
+	Model providers.ModelInfo
+	// Tools are the names of the tools that it was offered.
+	Tools []string
+	// Kept is what tools keep from one call of the session to the next.
+	Kept *Kept
 	// Languages are the language servers; nil for none.
 	Languages *lsp.Workspace
 	// Debugger is what programs are debugged with; nil for none.
@@ -85,11 +96,15 @@ type Call struct {
 	SetPlan func([]PlanEntry)
 	// Artifacts keeps output that is too long for the model; nil where the session keeps none.
 	Artifacts Artifacts
+	// Document reads a rule or a skill by its address; see [IsDocument]. The error says what there is.
+	Document func(ctx context.Context, address string) ([]byte, error)
 	// Child says that the session is another's child: its user sees nothing of what it says, its parent gets the last of
 	// it. What a call of a child says with [Result.Say] while it ends the turn is a question to the parent.
 	Child bool
 	// Task runs a child session to its end; nil where there can be none.
 	Task func(ctx context.Context, task Task) (TaskResult, error)
+	// Helpers returns the kinds of child sessions that Task takes; nil like it.
+	Helpers func(ctx context.Context) []Helper
 }
 
 // Artifacts stores full outputs of a session.
@@ -132,8 +147,11 @@ type Effect struct {
 	// Paths are several in the place of Path, for what the user should be asked about once. Each is judged by itself: one
 	// that may not be touched forbids all.
 	Paths []string
-	// Command is the shell command line, for [ActionCommand].
-	Command string
+	// Command is the shell command line, for [ActionCommand]; Dir is the directory that it runs in, empty for the working
+	// directory.
+	Command, Dir string
+	// Host is where the step goes, for [ActionNetwork]; empty for many places.
+	Host string
 	// Subject is what exactly is debugged or done there, for [ActionDebug]. An "always" answer is remembered for the same
 	// subject alone; without one it is good for this once. Covers says in words what that is.
 	Subject, Covers string
@@ -164,8 +182,9 @@ const (
 type Progress struct {
 	// Content replaces what is shown.
 	Content []Content
-	// Text is output to append to what was shown before.
-	Text string
+	// Text is output to append to what was shown before. Raw is the same as a terminal would get it, with its escapes; empty for
+	// Text.
+	Text, Raw string
 	// TerminalID embeds an editor's terminal.
 	TerminalID string
 	// Locations replace those of the call, so that the editor follows.

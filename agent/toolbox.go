@@ -3,7 +3,10 @@ package agent
 import (
 	"context"
 	"slices"
+	"sync"
 	"time"
+
+	"github.com/gajae-code/gjc/providers"
 )
 
 // Toolbox is the tools of a session. What it holds may change between two model requests, and does while MCP servers
@@ -28,16 +31,37 @@ func (t Tools) Tools() []Tool { return t }
 // settleTools bounds how long the first model request of a turn waits for tools that are on their way.
 const settleTools = 2 * time.Second
 
-// offered are the tools of the session that it has what they need for.
-func (s *Session) offered() []Tool {
-	tools := s.opts.Tools.Tools()
-	if s.opts.Languages != nil && s.opts.Debugger != nil {
-		return tools
-	}
-	return slices.DeleteFunc(slices.Clone(tools), func(t Tool) bool {
+// offered are the tools of the session that it has what they need for, and that are for the model and, of a child, for its mode.
+func (s *Session) offered(model *providers.ModelInfo, mode Mode) []Tool {
+	return slices.DeleteFunc(slices.Clone(s.opts.Tools.Tools()), func(t Tool) bool {
 		spec := t.Spec()
-		return spec.Languages && s.opts.Languages == nil || spec.Debugger && s.opts.Debugger == nil
+		return s.keeps(spec, mode) || spec.Languages && s.opts.Languages == nil || spec.Debugger && s.opts.Debugger == nil || spec.For != nil && !spec.For(model) ||
+			spec.Program != "" && !s.programs.there(spec.Program, s.opts.Programs)
 	})
+}
+
+// seenPrograms remembers which programs there are. A session looks once for each, so that its tools stay the same: providers
+// cache what a request begins with.
+type seenPrograms struct {
+	mu   sync.Mutex // guards what follows
+	seen map[string]bool
+}
+
+func (p *seenPrograms) there(name string, programs Programs) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	is, known := p.seen[name]
+	if !known {
+		if programs != nil {
+			_, err := programs.LookPath(name)
+			is = err == nil
+		}
+		if p.seen == nil {
+			p.seen = make(map[string]bool)
+		}
+		p.seen[name] = is
+	}
+	return is
 }
 
 // find returns the tool of that name, or nil.

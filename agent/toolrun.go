@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/gajae-code/gjc/agent/policy"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/providers"
 )
@@ -18,13 +19,17 @@ import (
 const maxParallel = 8
 
 // runTools runs the calls of one answer and returns their results in order. Shared tools run side by side; an
-// exclusive one waits for those before it and runs alone. When ctx ends, every call still gets a result.
+// exclusive one waits for those before it and runs alone. The calls are announced in order too: an editor shows them in
+// the order in which it is told of them. When ctx ends, every call still gets a result.
 func (t *Turn) runTools(ctx context.Context, calls []providers.ToolCall) []*providers.Message {
-	results := make([]*providers.Message, len(calls))
+	results, runs := make([]*providers.Message, len(calls)), make([]*toolRun, len(calls))
 	var running sync.WaitGroup
 	defer running.Wait()
 	slots := make(chan struct{}, maxParallel)
+	var announced <-chan struct{}
 	for i, c := range calls {
+		run := &toolRun{turn: t, call: c, tool: find(t.tools, c.Name), before: announced, announced: make(chan struct{})}
+		announced, runs[i] = run.announced, run
 		exclusive := t.exclusive(c.Name)
 		if exclusive {
 			running.Wait()
@@ -32,13 +37,14 @@ func (t *Turn) runTools(ctx context.Context, calls []providers.ToolCall) []*prov
 		slots <- struct{}{}
 		running.Go(func() {
 			defer func() { <-slots }()
-			results[i] = t.runTool(ctx, c)
+			results[i] = run.do(ctx)
 		})
 		if exclusive {
 			running.Wait()
 		}
 	}
 	running.Wait()
+	t.addRules(ctx, runs, results)
 	return results
 }
 
@@ -65,6 +71,13 @@ type toolRun struct {
 	tool Tool
 	// plan is never nil once announced.
 	plan *CallPlan
+	// before is closed when the call before this one has been announced, announced when this one has. Both are nil for a
+	// call that nothing runs beside.
+	before    <-chan struct{}
+	announced chan struct{}
+
+	// leave is what has been judged by now.
+	leave Leave
 
 	mu      sync.Mutex // guards shown, and the calls in details
 	shown   []Content  // what the editor shows by now
@@ -72,57 +85,67 @@ type toolRun struct {
 	details details
 }
 
-func (t *Turn) runTool(ctx context.Context, c providers.ToolCall) (result *providers.Message) {
-	s := t.session
-	run := &toolRun{turn: t, call: c, tool: find(t.tools, c.Name)}
+// do runs the call, whatever comes of it, and returns what the model gets.
+func (r *toolRun) do(ctx context.Context) (result *providers.Message) {
+	t, c, s := r.turn, r.call, r.turn.session
 	defer func() {
 		// A tool call is a request of the model's: its panic is its failure, not the process's.
 		if v := recover(); v != nil {
 			if s.opts.Panicked != nil {
 				s.opts.Panicked(c.Name, v, debug.Stack())
 			}
-			if run.plan == nil {
-				run.announce(nil)
+			if r.plan == nil {
+				r.announce(nil)
 			}
-			result = run.fail(fmt.Errorf("internal error in the tool %s: %v", c.Name, v))
+			result = r.fail(fmt.Errorf("internal error in the tool %s: %v", c.Name, v))
 		}
 	}()
-	if run.tool == nil {
-		run.announce(nil)
-		return run.fail(fmt.Errorf("%w: there is no tool called %q; there are %s", ErrBadInput, c.Name, strings.Join(names(t.tools), ", ")))
+	if r.tool == nil {
+		r.announce(nil)
+		return r.fail(fmt.Errorf("%w: there is no tool called %q; there are %s", ErrBadInput, c.Name, strings.Join(names(t.tools), ", ")))
+	}
+	if t.odd.rejected[c.ID] {
+		r.announce(nil)
+		return r.fail(fmt.Errorf("%w: %s", ErrBadInput, whyLeak))
 	}
 	input, err := validInput(c)
 	if err != nil {
-		run.announce(nil)
-		return run.fail(err)
+		r.announce(nil)
+		return r.fail(err)
 	}
-	call := run.newCall(input)
-	plan, err := run.tool.Plan(ctx, call)
-	run.announce(plan)
+	call := r.newCall(s.opts.Secrets.RestoreInput(input))
+	plan, err := r.tool.Plan(ctx, call)
+	r.announce(plan)
 	if err != nil {
-		return run.fail(err)
+		return r.fail(err)
 	}
 	if plan != nil && plan.Complete != nil {
-		if err := run.refused(); err != nil {
-			return run.fail(err)
+		if err := r.refused(); err != nil {
+			return r.fail(err)
 		}
 		if err := plan.Complete(ctx); err != nil {
-			return run.fail(run.explain(ctx, err))
+			return r.fail(r.explain(ctx, err))
 		}
-		run.completed()
+		r.completed()
 	}
-	if err := run.start(ctx); err != nil {
-		return run.fail(err)
+	if err := r.start(ctx); err != nil {
+		return r.fail(err)
 	}
-	res, err := run.tool.Run(ctx, call)
+	words, err := r.callHooks(ctx, call)
+	if err != nil {
+		return r.fail(err)
+	}
+	res, err := r.tool.Run(WithLeave(ctx, &r.leave), call)
 	switch {
 	case err != nil:
-		return run.fail(run.explain(ctx, err))
+		result = r.fail(r.explain(ctx, err))
 	case res == nil:
-		return run.fail(fmt.Errorf("internal error: the tool %s gave no result", c.Name))
+		result = r.fail(fmt.Errorf("internal error: the tool %s gave no result", c.Name))
 	default:
-		return run.end(res)
+		result = r.end(res)
 	}
+	r.resultHooks(ctx, call, result, words)
+	return result
 }
 
 // explain words a tool's error: a cancelled call should not look like a broken one.
@@ -138,43 +161,59 @@ func (r *toolRun) newCall(input jsonx.Raw) *Call {
 	return &Call{
 		ID: r.call.ID, Name: r.call.Name, Input: input,
 		Workspace: o.Workspace, FS: o.FS, Terminal: o.Terminal, Programs: o.Programs, Artifacts: o.Artifacts,
-		Languages: o.Languages, Debugger: o.Debugger,
+		Languages: o.Languages, Debugger: o.Debugger, Model: t.offeredTo, Tools: names(t.tools), Kept: o.Kept,
 		Elicitor: t.elicitor(), Trace: t.trace,
 		Update:  r.update,
 		Consent: r.consent,
 		SetPlan: func(entries []PlanEntry) {
-			t.emit(PlanChanged{Entries: entries})
+			t.emit(PlanChanged{Entries: hiddenPlan(o.Secrets, entries)})
 		},
-		Child: t.session.child, Task: r.task(),
+		Child: t.session.child, Task: r.task(), Helpers: r.helpers(), Document: t.session.document,
 	}
 }
 
 // announce tells of the call before anything is done for it.
 func (r *toolRun) announce(plan *CallPlan) {
+	if r.announced != nil {
+		defer close(r.announced)
+	}
 	if plan == nil {
 		plan = new(CallPlan)
 	}
 	if plan.Title == "" {
 		plan.Title = r.call.Name
 	}
-	plan.Title = cutTitle(plan.Title)
 	r.plan = plan
 	kind := KindOther
 	if r.tool != nil {
 		kind = cmp.Or(plan.Kind, r.tool.Spec().Kind)
 	}
-	r.shown = shownContent(plan.Content)
-	r.details = details{Title: plan.Title, Kind: kind, Start: r.shown, StartLocations: plan.Locations}
+	r.shown = r.showing(plan.Content)
+	title := r.title(plan.Title)
+	r.details = details{Title: title, Kind: kind, Start: r.shown, StartLocations: plan.Locations}
+	if r.before != nil {
+		<-r.before // every call is announced, if only with its failure
+	}
 	r.turn.emit(ToolStarted{
-		CallID: r.call.ID, Name: r.call.Name, Title: plan.Title, Kind: kind, Input: shownInput(r.call.Input),
+		CallID: r.call.ID, Name: r.call.Name, Title: title, Kind: kind, Input: shownInput(r.call.Input),
 		Content: r.shown, Locations: plan.Locations,
 	})
+}
+
+// showing is content as an editor is sent it.
+func (r *toolRun) showing(content []Content) []Content {
+	return shownContent(hidden(r.turn.session.opts.Secrets, content))
+}
+
+// title is a call's title as people are shown it.
+func (r *toolRun) title(title string) string {
+	return cutTitle(policy.VisibleLine(r.turn.session.opts.Secrets.Hide(title)))
 }
 
 // completed tells what the plan has got since the call was announced.
 func (r *toolRun) completed() {
 	r.mu.Lock()
-	r.shown = shownContent(r.plan.Content)
+	r.shown = r.showing(r.plan.Content)
 	r.details.Start, r.details.StartLocations = r.shown, r.plan.Locations
 	r.mu.Unlock()
 	r.turn.emit(ToolProgress{CallID: r.call.ID, Content: r.shown, Locations: r.plan.Locations})
@@ -184,7 +223,7 @@ func (r *toolRun) completed() {
 func (r *toolRun) update(p Progress) {
 	r.mu.Lock()
 	if p.Content != nil {
-		r.shown = shownContent(p.Content)
+		r.shown = r.showing(p.Content)
 	}
 	if p.TerminalID != "" {
 		r.shown = append(r.shown[:len(r.shown):len(r.shown)], TerminalContent{p.TerminalID})
@@ -194,8 +233,9 @@ func (r *toolRun) update(p Progress) {
 		ev.Content = r.shown
 	}
 	if p.Text != "" {
+		p.Text = r.turn.session.opts.Secrets.Hide(p.Text)
 		if r.details.Kind == KindExecute {
-			ev.Output = p.Text
+			ev.Output = cmp.Or(r.turn.session.opts.Secrets.Hide(p.Raw), p.Text)
 		}
 		r.output.WriteString(p.Text)
 		ev.Content = append(r.shown[:len(r.shown):len(r.shown)], TextContent{cutMiddle(r.output.String(), maxShown)})
@@ -213,7 +253,8 @@ func (r *toolRun) end(res *Result) *providers.Message {
 			ev.Content = append(ev.Content, ImageContent{img})
 		}
 	}
-	ev.Content = shownContent(ev.Content)
+	ev.Content = r.showing(ev.Content)
+	res.Say = r.turn.session.opts.Secrets.Hide(res.Say)
 	if ev.Locations == nil {
 		ev.Locations = r.plan.Locations
 	}
@@ -278,7 +319,7 @@ func (r *toolRun) refused() error {
 		return err
 	}
 	for i := range r.plan.Effects {
-		if v, why := judge(mode, &r.plan.Effects[i], false); v == deny {
+		if v, why := judge(mode, &r.plan.Effects[i], new(facts)); v == deny {
 			return errors.New(why)
 		}
 	}
@@ -289,6 +330,9 @@ func (r *toolRun) refused() error {
 // meanwhile, all is judged anew, but for what the user has said yes to.
 func (r *toolRun) start(ctx context.Context) error {
 	t := r.turn
+	if len(r.plan.Effects) == 0 {
+		r.plan.Effects = []Effect{{Action: ActionRead}} // a rule may be about the tool
+	}
 	answered := make([]bool, len(r.plan.Effects))
 	var mode Mode
 	if err := t.do(func(st *state) error { mode = st.mode; return nil }); err != nil {
@@ -323,23 +367,27 @@ var ErrRejected = errors.New("rejected by the user")
 func (r *toolRun) approveEffect(ctx context.Context, e *Effect, answered *bool) error {
 	s := r.turn.session
 	parts := e.each()
-	scopes := make([]scope, len(parts))
-	roots := s.opts.Workspace.real(s.opts.FS)
+	scopes, known := make([]scope, len(parts)), make([]facts, len(parts))
+	roots, paths := s.opts.Workspace.real(s.opts.FS), s.paths()
 	for i := range parts {
-		sc := scopeOf(ctx, r.call.Name, &parts[i], s.opts.FS, s.opts.OS)
+		sc := scopeOf(ctx, r.call.Name, &parts[i], s.opts.FS, s.opts.OS, paths)
 		sc.outside = outside(&s.opts.Workspace, roots, parts[i].Path, sc.path)
 		sc.given = parts[i].Path
+		known[i] = s.look(r.call.Name, &parts[i], &sc, paths)
+		sc.special = len(known[i].special) > 0
 		sc.name = sc.label(roots)
 		scopes[i] = sc
+		r.leave.give(s.opts.FS, paths, &parts[i], sc.path)
 	}
 	var verdict verdict
 	var reason string
 	var open []*scope // what there is to ask about
+	var special []string
 	look := func() error {
 		return r.turn.do(func(st *state) error {
-			verdict, reason, open = allow, "", nil
+			verdict, reason, open, special = allow, "", nil, nil
 			for i := range parts {
-				v, why := judge(st.mode, &parts[i], scopes[i].outside)
+				v, why := judge(st.mode, &parts[i], &known[i])
 				if v == ask && *answered {
 					v = allow
 				}
@@ -357,6 +405,7 @@ func (r *toolRun) approveEffect(ctx context.Context, e *Effect, answered *bool) 
 				case ask:
 					verdict = ask
 					open = append(open, &scopes[i])
+					special = append(special, known[i].special...)
 				default:
 				}
 			}
@@ -386,7 +435,7 @@ func (r *toolRun) approveEffect(ctx context.Context, e *Effect, answered *bool) 
 	case deny:
 		return errors.New(reason)
 	default:
-		err := r.question(ctx, e, open, labelAll(open, roots))
+		err := r.question(ctx, e, open, special, labelAll(open, roots))
 		*answered = err == nil
 		return err
 	}
@@ -402,17 +451,16 @@ func (s *Session) ask(ctx context.Context) (done func(), err error) {
 	}
 }
 
-// question asks the user about one effect; open are the parts of it that need an answer, always says what one for all
-// times covers.
-func (r *toolRun) question(ctx context.Context, e *Effect, open []*scope, always string) error {
+// question asks the user about one effect; open are the parts of it that need an answer, special is why they need one whatever
+// the mode is, always says what an answer for all times covers.
+func (r *toolRun) question(ctx context.Context, e *Effect, open []*scope, special []string, always string) error {
 	s := r.turn.session
-	title := e.Title
-	if title == "" {
-		title = r.plan.Title
-	}
+	// The model is told the title as it is, people with placeholders.
+	title, shown := cmp.Or(e.Title, cutTitle(r.plan.Title)), cmp.Or(s.opts.Secrets.Hide(e.Title), r.title(r.plan.Title))
 	for _, sc := range open {
 		if sc.outside && s.opts.Workspace.Contains(sc.given) {
 			title += " → " + sc.path // a link leads out of the workspace
+			shown += " → " + s.opts.Secrets.Hide(sc.path)
 		}
 	}
 	kind := cmp.Or(r.plan.Kind, r.tool.Spec().Kind)
@@ -423,11 +471,20 @@ func (r *toolRun) question(ctx context.Context, e *Effect, open []*scope, always
 		kind = KindMove
 	default:
 	}
+	content := hidden(s.opts.Secrets, visibleTexts(excerpts(r.plan.Content)))
+	if len(special) > 0 {
+		content = append(content[:len(content):len(content)], TextContent{s.opts.Secrets.Hide("Look at this one: " + strings.Join(slices.Compact(special), "; ") + ".")})
+	}
+	always = s.opts.Secrets.Hide(always)
+	if why := s.opts.Secrets.Explain(shown + " " + always + " " + string(r.call.Input) + " " + texts(content)); why != "" {
+		// The user decides on what is really done, and need not see the values for that.
+		content = append(content[:len(content):len(content)], TextContent{why})
+	}
 	asked := s.grants.generation()
 	decision, err := s.opts.Approver.Approve(ctx, Question{
 		// The user decides on the whole of it: nothing is cut but the unchanged text around a change.
-		ToolCallID: r.call.ID, Title: title, Kind: kind, Input: r.call.Input,
-		Content: excerpts(r.plan.Content), Locations: r.plan.Locations, Always: always,
+		ToolCallID: r.call.ID, Title: policy.VisibleLine(shown), Kind: kind, Input: r.call.Input,
+		Content: content, Locations: r.plan.Locations, Always: always,
 	})
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

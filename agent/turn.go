@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/gajae-code/gjc/internal/bug"
 	"github.com/gajae-code/gjc/internal/jsonx"
@@ -28,7 +26,7 @@ const (
 	StopCancelled       StopReason = "cancelled"
 )
 
-// TurnResult is how a turn ended. Err is set instead of Stop for a turn that failed; it wraps a
+// TurnResult is how a turn ended. Usage is all that the turn has used, as far as that is known. Err is set instead of Stop for a turn that failed; it wraps a
 // [*providers.Error] or an error of the session's log.
 type TurnResult struct {
 	Stop  StopReason
@@ -51,8 +49,9 @@ type Turn struct {
 	done   chan struct{} // closed when result is set
 	result TurnResult
 
-	// tools are those of the last request. They are the turn's goroutine's.
-	tools []Tool
+	// tools are those of the last request, offeredTo is its model. They are the turn's goroutine's.
+	tools     []Tool
+	offeredTo providers.ModelInfo
 
 	// Of the actor: whether the turn has been told to stop, its tool calls without a result in order, the model of its
 	// last request, and how the session stood before the prompt.
@@ -66,14 +65,18 @@ type Turn struct {
 	closed bool
 	// ending says that a tool has asked for the turn's end.
 	ending bool
-	// spent is what summaries have used. It is the turn's goroutine's.
-	spent providers.Usage
+	// uses is what the turn has used. It is the actor's.
+	uses []sessions.Use
 	// idle says that nobody has asked for the turn.
 	idle bool
 	// unanswered is the prompt until the model has answered it. It is the turn's goroutine's, as are completed, which says
 	// that an answer that was cut off was asked for once more, and noRoom, which says that making room has failed.
 	unanswered        *providers.Message
 	completed, noRoom bool
+	// tried are the models that this turn has asked in vain. It belongs to the goroutine of the turn.
+	tried map[string]bool
+	odd   odd
+	rules streamRules
 	// last says that no request may come behind the one that is on its way. It is the turn's goroutine's.
 	last bool
 }
@@ -230,11 +233,16 @@ func (s *Session) turnOver(st *state, t *Turn, r TurnResult) {
 	_ = s.takeSteers(st, t)
 	if t.cancelling {
 		// Also where the end and the cancellation crossed: who cancels waits for this answer.
-		r = TurnResult{Stop: StopCancelled, Usage: r.Usage}
+		r = TurnResult{Stop: StopCancelled}
 	}
+	r.Usage = usageOf(t.uses)
+	s.tellCost(st)
 	if !t.idle {
 		s.tellInfo(st)
 		s.nameByModel(st)
+	}
+	if len(t.uses) > 0 {
+		st.lastTurn = t.uses
 	}
 	st.turn = nil
 	t.finish(r)
@@ -260,6 +268,7 @@ func (s *Session) goBack(st *state, c checkpoint) {
 		history = st.history[:min(c.messages, len(st.history))]
 	}
 	st.history, st.usage, st.measured = history, c.usage, c.measured
+	st.branch++
 	if branch, err := log.Branch(); err == nil {
 		if plan := PlanOf(branch); !slices.Equal(plan, st.plan) {
 			s.emit(PlanChanged{Entries: append([]PlanEntry{}, plan...)})
@@ -325,23 +334,40 @@ func (t *Turn) emit(ev Event) {
 	})
 }
 
-// record makes messages durable and part of the conversation.
+// record makes messages durable and part of the conversation. Of a turn that is over, answers only count.
 func (t *Turn) record(msgs ...*providers.Message) error {
-	return t.do(func(st *state) error {
+	err := t.do(func(st *state) error {
 		for _, m := range msgs {
 			if m.Time.IsZero() {
 				m.Time = t.session.opts.Clock()
+			}
+			if m.Role == providers.RoleAssistant {
+				m.Price = t.model.Price(m.Usage, st.tier)
 			}
 			if _, err := t.session.opts.Log.AppendMessage(m); err != nil {
 				return t.session.unsaved(st, err)
 			}
 			kept := *m
+			if m.Role == providers.RoleAssistant {
+				st.charge(t, answerUse(&t.model, m))
+			}
 			kept.Details = nil // what people are shown of a result is in the log, and large
 			st.history = append(st.history, kept)
+			if m.Role == providers.RoleUser && st.rules != nil {
+				st.rules.turns++
+			}
 			t.recorded(m)
 		}
 		return nil
 	})
+	if errors.Is(err, errTurnOver) {
+		for _, m := range msgs {
+			if m.Role == providers.RoleAssistant {
+				t.drop(t.model, m)
+			}
+		}
+	}
+	return err
 }
 
 // run is the turn. It runs in a goroutine of its own.
@@ -362,7 +388,7 @@ func (t *Turn) run() (r TurnResult) {
 	if t.prepare != nil {
 		p, err := t.prepare(t.ctx, t)
 		if err != nil || len(p.Parts) == 0 {
-			return t.ended(err, r.Usage)
+			return t.ended(err)
 		}
 		t.prompt, shown = p.Parts, p.Shown
 		t.openToSteers()
@@ -370,13 +396,16 @@ func (t *Turn) run() (r TurnResult) {
 	shown = t.withLate(shown)
 	user := &providers.Message{ID: s.opts.NewID(), Role: providers.RoleUser, Parts: t.prompt}
 	if err := t.recordShown(shown); err != nil {
-		return t.ended(err, r.Usage)
+		return t.ended(err)
 	}
 	if err := t.record(user); err != nil {
-		return t.ended(err, r.Usage)
+		return t.ended(err)
+	}
+	defer func() { t.endHooks(&r) }()
+	if err := t.promptHooks(); err != nil {
+		return t.ended(err)
 	}
 	t.unanswered = user
-	defer func() { r.Usage = r.Usage.Add(t.spent) }()
 	if shown == "" {
 		shown = user.Text()
 	}
@@ -386,20 +415,24 @@ func (t *Turn) run() (r TurnResult) {
 		t.last = left == 1
 		t.makeRoom(t.ctx)
 		if t.ctx.Err() != nil {
-			return t.ended(nil, r.Usage)
+			return t.ended(nil)
+		}
+		if !t.withinBudget() {
+			return TurnResult{Stop: StopMaxTokens}
 		}
 		msg, err := t.ask(t.ctx)
-		if msg != nil {
-			r.Usage = r.Usage.Add(msg.Usage)
-		}
+		again, err := t.checked(msg, err)
 		if err != nil {
-			return t.failed(msg, err, r.Usage)
+			return t.failed(msg, err)
+		}
+		if again {
+			continue
 		}
 		if t.completes(t.ctx, msg) {
 			continue
 		}
 		if err := t.record(msg); err != nil {
-			return t.ended(err, r.Usage)
+			return t.ended(err)
 		}
 		t.unanswered = nil
 		t.tellUsage(msg)
@@ -409,33 +442,45 @@ func (t *Turn) run() (r TurnResult) {
 			if stop == StopEndTurn {
 				results = t.runTools(t.ctx, calls)
 				t.addLate(results)
+				if _, err := t.addMatches(results); err != nil {
+					return t.ended(err)
+				}
 				over = t.ending
 			} else {
 				results = t.refuseCalls(calls, "The answer was cut off before this call was complete; it did not run.")
 			}
 			if err := t.record(results...); err != nil {
-				return t.ended(err, r.Usage)
+				return t.ended(err)
 			}
 			if t.ctx.Err() != nil {
-				return TurnResult{Stop: StopCancelled, Usage: r.Usage}
+				return TurnResult{Stop: StopCancelled}
+			}
+		}
+		if over && stop == StopEndTurn && !t.ending {
+			again, err := t.addMatches(nil)
+			if err != nil {
+				return t.ended(err)
+			}
+			if again {
+				continue
 			}
 		}
 		if over && stop == StopEndTurn && t.tidy(t.ctx) {
 			continue
 		}
 		if over && !t.goesOn(stop) {
-			return TurnResult{Stop: stop, Usage: r.Usage}
+			return TurnResult{Stop: stop}
 		}
 	}
-	return TurnResult{Stop: StopMaxTurnRequests, Usage: r.Usage}
+	return TurnResult{Stop: StopMaxTurnRequests}
 }
 
 // answer is the turn of [Session.Answer].
 func (t *Turn) answer() TurnResult {
 	if err := t.local(t.ctx, t); err != nil {
-		return t.ended(err, t.spent)
+		return t.ended(err)
 	}
-	return TurnResult{Stop: StopEndTurn, Usage: t.spent}
+	return TurnResult{Stop: StopEndTurn}
 }
 
 // Say tells the user something that is not part of the conversation. It is for the function that [Session.Answer]
@@ -454,11 +499,12 @@ func (t *Turn) Clear() error {
 			return err
 		}
 		st.history, st.usage, st.measured = nil, providers.Usage{}, 0
+		st.branch++
 		if st.plan != nil {
 			t.session.emit(PlanChanged{Entries: []PlanEntry{}})
 			st.plan = nil
 		}
-		t.session.emit(UsageChanged{Used: 0, Size: st.model.ContextWindow, CostUSD: st.cost})
+		t.session.emit(st.used(0))
 		return nil
 	})
 }
@@ -471,15 +517,15 @@ func (t *Turn) settle() {
 }
 
 // ended is the result of a turn that does not go on, because of err if that is not nil.
-func (t *Turn) ended(err error, usage providers.Usage) TurnResult {
+func (t *Turn) ended(err error) TurnResult {
 	t.goesOn("")
 	if t.ctx.Err() != nil || errors.Is(err, errTurnOver) {
-		return TurnResult{Stop: StopCancelled, Usage: usage}
+		return TurnResult{Stop: StopCancelled}
 	}
 	if err == nil {
-		return TurnResult{Stop: StopEndTurn, Usage: usage}
+		return TurnResult{Stop: StopEndTurn}
 	}
-	return TurnResult{Err: err, Usage: usage}
+	return TurnResult{Err: err}
 }
 
 // customShown is the type of the entry before a user message that was made of what the entry says.
@@ -502,28 +548,27 @@ func (t *Turn) recordShown(text string) error {
 	})
 }
 
-// failed ends a turn whose model call broke off. What the user has seen of the answer is kept.
-func (t *Turn) failed(partial *providers.Message, err error, usage providers.Usage) TurnResult {
-	if partial != nil && len(partial.Parts) > 0 {
-		// A call that streamed in part never ran and is not worth keeping.
-		kept := partial.Parts[:0:0]
-		for _, p := range partial.Parts {
-			if _, isCall := p.(providers.ToolCall); !isCall {
-				kept = append(kept, p)
-			}
-		}
-		partial.Parts = kept
-		partial.StopReason, partial.Error = providers.StopError, err.Error()
-		if t.ctx.Err() != nil {
-			partial.StopReason, partial.Error = providers.StopAborted, context.Cause(t.ctx).Error()
-		}
-		if len(kept) > 0 {
-			if rerr := t.record(partial); rerr != nil {
-				err = errors.Join(err, rerr)
-			}
-		}
+// failed ends a turn whose model call broke off. What the user has seen of the answer is kept; partial is nil where no
+// answer had begun.
+func (t *Turn) failed(partial *providers.Message, err error) TurnResult {
+	if partial == nil {
+		return t.ended(err)
 	}
-	return t.ended(err, usage)
+	// A call that streamed in part never ran and is not worth keeping.
+	kept := withoutCalls(partial.Parts)
+	if len(kept) == 0 {
+		t.drop(t.model, partial)
+		return t.ended(err)
+	}
+	partial.Parts = kept
+	partial.StopReason, partial.Error = providers.StopError, err.Error()
+	if t.ctx.Err() != nil {
+		partial.StopReason, partial.Error = providers.StopAborted, context.Cause(t.ctx).Error()
+	}
+	if rerr := t.record(partial); rerr != nil {
+		err = errors.Join(err, rerr)
+	}
+	return t.ended(err)
 }
 
 func stopReason(r providers.StopReason) StopReason {
@@ -535,51 +580,4 @@ func stopReason(r providers.StopReason) StopReason {
 	default:
 		return StopEndTurn
 	}
-}
-
-func (t *Turn) tellUsage(msg *providers.Message) {
-	_ = t.do(func(st *state) error {
-		st.measure(msg.Usage)
-		st.cost += t.model.Cost.Of(msg.Usage)
-		if used := msg.Usage.Context(); used > 0 {
-			t.session.emit(UsageChanged{Used: used, Size: t.model.ContextWindow, CostUSD: st.cost})
-		}
-		return nil
-	})
-}
-
-// title names a session by its first prompt.
-func (t *Turn) title(prompt string) {
-	_ = t.do(func(st *state) error {
-		title := quickTitle(prompt)
-		if st.title != "" || title == "" {
-			return nil
-		}
-		st.title = title
-		// A title that is not saved is no loss: the listing derives the same one.
-		_ = t.session.opts.Log.SetTitle(title, "auto")
-		t.session.tellInfo(st)
-		return nil
-	})
-}
-
-// maxTitle is how many characters of a prompt make a title.
-const maxTitle = 60
-
-func quickTitle(text string) string {
-	for line := range strings.Lines(text) {
-		line = strings.Join(strings.Fields(line), " ")
-		if line == "" {
-			continue
-		}
-		if utf8.RuneCountInString(line) <= maxTitle {
-			return line
-		}
-		cut := string([]rune(line)[:maxTitle])
-		if i := strings.LastIndexByte(cut, ' '); i > maxTitle/2 {
-			cut = cut[:i]
-		}
-		return cut + "…"
-	}
-	return ""
 }

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -58,7 +59,11 @@ func (w *world) Find(ref string) (providers.ModelInfo, providers.ThinkingLevel, 
 	return providers.ModelInfo{}, "", fmt.Errorf("no model %q", ref)
 }
 
-func (w *world) Open(providers.ModelInfo) (providers.Model, error) { return w.script, nil }
+func (w *world) Lookup(string) (providers.ModelInfo, bool) { return providers.ModelInfo{}, false }
+
+func (w *world) Open(context.Context, providers.ModelInfo) (providers.Model, error) {
+	return w.script, nil
+}
 
 // story is the events, one line each, text deltas joined.
 func (w *world) story() []string {
@@ -163,11 +168,11 @@ func run(t *testing.T, change func(*agent.Options), fn func(w *world), steps ...
 	synctest.Test(t, func(t *testing.T) {
 		info := providers.ModelInfo{Provider: "test", ID: "script", ContextWindow: 1000}
 		w := &world{t: t, log: new(memoryLog), script: providertest.NewScript(info, steps...)}
-		ids := 0
+		var ids atomic.Int64 // children of one call get theirs side by side
 		opts := agent.Options{
 			ID: "s1", Workspace: agent.Workspace{Cwd: "/w"}, FS: noFiles{}, Approver: w, Models: w, Log: w.log,
 			Tools: agent.Tools{echoTool()}, Model: info, Mode: agent.ModeDefault, Emit: w.emit, OS: "linux",
-			NewID: func() string { ids++; return fmt.Sprintf("m%d", ids) },
+			NewID: func() string { return fmt.Sprintf("m%d", ids.Add(1)) },
 		}
 		opts.Subagent = around(w)
 		if change != nil {

@@ -22,6 +22,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/gajae-code/gjc/internal/userfile"
 )
 
 // Command is what an editor is told of a command.
@@ -63,7 +65,7 @@ const SkillPrefix = "skill:"
 // Set is the commands and skills of one workspace, as [Load] found them. It does not change.
 type Set struct {
 	byName map[string]*entry
-	stamps []stamp
+	stamps []userfile.Stamp
 }
 
 // entry is one command or skill.
@@ -71,6 +73,8 @@ type entry struct {
 	Command
 	path  string
 	skill bool
+	// root is what symbolic links of a skill's files must not lead out of; empty for the user's own, where they may lead anywhere.
+	root string
 	// body is the file without front matter and without space around it.
 	body string
 }

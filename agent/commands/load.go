@@ -5,13 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/gajae-code/gjc/internal/userfile"
 )
 
 const (
@@ -22,6 +23,8 @@ const (
 	maxEntries = 2000
 	// defaultHint is for a file that says nothing of its arguments.
 	defaultHint = "arguments"
+	// maxSkillFile is how large a file of a skill beside its SKILL.md may be, in bytes.
+	maxSkillFile = 1 << 20
 )
 
 // Options says where to look. Every field is optional.
@@ -135,7 +138,7 @@ func (l *loader) readDir(dir string) []fs.DirEntry {
 	if l.ctx.Err() != nil {
 		return nil
 	}
-	l.set.stamps = append(l.set.stamps, stampOf(l.full(dir)))
+	l.set.stamps = append(l.set.stamps, userfile.StampOf(l.full(dir)))
 	entries, err := fs.ReadDir(l.files, dir)
 	if err != nil {
 		l.unreadable(l.full(dir), err)
@@ -161,7 +164,7 @@ func (l *loader) kind(name string, e fs.DirEntry) (dir, file bool) {
 	if mode&fs.ModeSymlink != 0 {
 		info, err := fs.Stat(l.files, name)
 		if err != nil {
-			l.set.stamps = append(l.set.stamps, stampOf(l.full(name)))
+			l.set.stamps = append(l.set.stamps, userfile.StampOf(l.full(name)))
 			l.badLink(name)
 			return false, false
 		}
@@ -225,7 +228,7 @@ func (l *loader) skills(dir string) {
 }
 
 func (l *loader) skill(dir, base string) {
-	l.set.stamps = append(l.set.stamps, stampOf(l.full(dir)))
+	l.set.stamps = append(l.set.stamps, userfile.StampOf(l.full(dir)))
 	file := path.Join(dir, "SKILL.md")
 	d, ok := l.read(file)
 	if !ok {
@@ -236,7 +239,11 @@ func (l *loader) skill(dir, base string) {
 		l.badName(file, name)
 		return
 	}
-	l.add(&entry{path: l.full(file), skill: true, body: d.body, Command: Command{
+	root := l.at.root
+	if l.at.trusted {
+		root = ""
+	}
+	l.add(&entry{path: l.full(file), root: root, skill: true, body: d.body, Command: Command{
 		Name: SkillPrefix + name, Description: cmp.Or(d.fields["description"], firstLine(d.body)), Hint: defaultHint,
 	}})
 }
@@ -261,7 +268,7 @@ func (l *loader) read(name string) (document, bool) {
 		return document{}, false
 	}
 	// Before the reading: what changes in between is seen as a change.
-	l.set.stamps = append(l.set.stamps, stampOf(full))
+	l.set.stamps = append(l.set.stamps, userfile.StampOf(full))
 	info, err := fs.Stat(l.files, name)
 	if err != nil {
 		if link, _ := os.Lstat(full); link != nil && link.Mode()&fs.ModeSymlink != 0 {
@@ -275,7 +282,7 @@ func (l *loader) read(name string) (document, bool) {
 		l.problem(full, 0, "is not a regular file")
 		return document{}, false
 	}
-	data, err := readCapped(l.files, name)
+	data, err := userfile.ReadCapped(l.files, name, maxFile)
 	switch {
 	case err != nil:
 		l.unreadable(full, err)
@@ -291,15 +298,6 @@ func (l *loader) read(name string) (document, bool) {
 		l.problem(full, 0, "has no text")
 	}
 	return document{}, false
-}
-
-func readCapped(files fs.FS, name string) ([]byte, error) {
-	f, err := files.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }()
-	return io.ReadAll(io.LimitReader(f, maxFile+1))
 }
 
 // validStart returns data up to the first byte that is not UTF-8.

@@ -53,7 +53,8 @@ func newDocument(s *Session) *document {
 				continue
 			}
 			d.usage = d.usage.Add(m.Usage)
-			if used := m.Usage.Context(); used > 0 {
+			cut := m.StopReason == providers.StopError || m.StopReason == providers.StopAborted
+			if used := m.Usage.Context(); used > 0 && !cut {
 				answers++
 				d.points = append(d.points, point{used: used})
 			}
@@ -98,16 +99,19 @@ func modelOf(m *providers.Message) string {
 	return m.Provider + "/" + m.Model
 }
 
-// costOf is what an answer has cost; false where the prices are unknown.
+// costOf is what an answer has cost, at the prices of today where none is stored; false where they are unknown.
 func (d *document) costOf(m *providers.Message) (float64, bool) {
 	if m.Usage == (providers.Usage{}) {
-		return 0, true
+		return 0, len(sessions.AddAnswer(nil, m)) == 0
+	}
+	if m.Price != (providers.Price{}) {
+		return m.Price.Total, true
 	}
 	info, ok := d.model(m)
 	if !ok || info.Cost == (providers.Cost{}) {
 		return 0, false
 	}
-	return info.Cost.Of(m.Usage), true
+	return info.Cost.Price(m.Usage).Total, true
 }
 
 // The kinds of items. They are part of the JSON format.

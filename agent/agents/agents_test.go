@@ -1,0 +1,205 @@
+package agents_test
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/agents"
+)
+
+// put writes a file, with its directories.
+func put(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func front(fields, body string) string { return "---\n" + fields + "\n---\n" + body }
+
+func names(helpers []agent.Helper) string {
+	var all []string
+	for _, h := range helpers {
+		all = append(all, h.Name)
+	}
+	return strings.Join(all, " ")
+}
+
+// The built-in agents can be used as they are; those that plan and judge only read.
+func TestBuiltin(t *testing.T) {
+	l := agents.New(agents.Options{Tell: func(p agents.Problem) { t.Error(p) }})
+	helpers := l.Helpers(t.Context())
+	if got := names(helpers); got != "executor architect planner critic" {
+		t.Fatalf("there are %s", got)
+	}
+	for _, h := range helpers {
+		executes := h.Name == "executor"
+		if h.ReadOnly == executes || (len(h.Spawns) > 0) != executes || h.Description == "" || len(h.Prompt) < 200 || h.Tools != nil {
+			t.Errorf("%+v", h)
+		}
+	}
+}
+
+// The first place counts: the workspace, the user, other programs, the built-in agents. A name that is switched off is gone.
+func TestPlaces(t *testing.T) {
+	project, user, home := t.TempDir(), t.TempDir(), t.TempDir()
+	say := func(path, name, what string) { put(t, path, front("name: "+name+"\ndescription: "+what, "do")) }
+	say(filepath.Join(user, "agents", "a.md"), "planner", "the user's")
+	say(filepath.Join(user, "agents", "b.md"), "both", "the user's")
+	say(filepath.Join(project, ".gjc", "agents", "b.md"), "both", "the project's")
+	say(filepath.Join(project, ".claude", "agents", "b.md"), "both", "another's")
+	put(t, filepath.Join(project, ".claude", "agents", "c.md"), front("name: theirs\ndescription: use it: often, and <b>always</b>: yes\ntools: Read, Grep, mcp__x_y, Task\nmodel: sonnet\ncolor: red", "do"))
+	say(filepath.Join(home, ".gemini", "agents", "d.md"), "gem", "another's")
+	put(t, filepath.Join(project, ".gjc", "agents", "off.md"), front("name: critic\ndisabled: true", ""))
+	put(t, filepath.Join(project, ".gjc", "agents", "notes.txt"), "no agent")
+	put(t, filepath.Join(project, ".claude", "agents", "broken.md"), "no agent either")
+	l := agents.New(agents.Options{UserDir: user, ProjectDirs: []string{project}, Home: home, Tell: func(p agents.Problem) { t.Error(p) }})
+	helpers := l.Helpers(t.Context())
+	if got := names(helpers); got != "both planner theirs gem executor architect" {
+		t.Fatalf("there are %s", got)
+	}
+	if helpers[0].Description != "the project's" || helpers[1].Description != "the user's" {
+		t.Errorf("%+v", helpers[:2])
+	}
+	want := agent.Helper{
+		Name: "theirs", Description: "use it: often, and <b>always</b>: yes", Prompt: "do", Tools: []string{"read", "search", "mcp__x_y"}, Spawns: []string{"*"},
+	}
+	if d := cmp.Diff(want, helpers[2]); d != "" {
+		t.Errorf("-want +got:\n%s", d)
+	}
+}
+
+// All that a file can say.
+func TestFields(t *testing.T) {
+	dir := t.TempDir()
+	put(t, filepath.Join(dir, "agents", "x.md"), "\ufeff"+strings.ReplaceAll(front(`name: "x-1"
+description: >
+  looks
+  around
+tools: [read, "mcp__db_*", task]
+model: gjc/slow, gjc/smol:low
+thinking: high
+spawns: executor, critic
+readOnly: true`, "\nYou look.\n\n---\nMore.\n"), "\n", "\r\n"))
+	l := agents.New(agents.Options{UserDir: dir, Tell: func(p agents.Problem) { t.Error(p) }})
+	want := agent.Helper{
+		Name: "x-1", Description: "looks around", Prompt: "You look.\n\n---\nMore.", Tools: []string{"read", "mcp__db_*"},
+		Models: []string{"gjc/slow", "gjc/smol:low"}, Thinking: "high", Spawns: []string{"executor", "critic"}, ReadOnly: true,
+	}
+	if d := cmp.Diff(want, l.Helpers(t.Context())[0]); d != "" {
+		t.Errorf("-want +got:\n%s", d)
+	}
+}
+
+// A file with a mistake is told of with its line, once, and does no harm to the others.
+func TestMistakes(t *testing.T) {
+	for _, tt := range []struct {
+		name, text, want string
+		counts           bool
+	}{
+		{"no front matter", "You do it.", `:1: must begin with front matter`, false},
+		{"not closed", "---\nname: x\n", `:1: must begin with front matter`, false},
+		{"empty", "", `:1: must begin`, false},
+		{"no mapping", front("- a\n- b", "x"), `:1: the front matter must be lines like name: value`, false},
+		{"no YAML", front("name: x\ndescription: a: b", "x"), `:3: the front matter cannot be read`, false},
+		{"no name", front("description: d", "x"), `:1: name: "" cannot be a name`, false},
+		{"bad name", front("name: ../x\ndescription: d", "x"), `name: "../x" cannot be a name`, false},
+		{"long name", front("name: "+strings.Repeat("x", 49)+"\ndescription: d", "x"), `cannot be a name`, false},
+		{"no description", front("name: x", "x"), `description: say in one sentence`, false},
+		{"no text", front("name: x\ndescription: d", " \n"), `there is no text below`, false},
+		{"tools", front("name: x\ndescription: d\ntools: {a: b}", "x"), `:4: tools: must be a list of names`, false},
+		{"tools of numbers", front("name: x\ndescription: d\ntools: [[a]]", "x"), `:4: tools: must be a list of names`, false},
+		{"empty tool", front("name: x\ndescription: d\ntools: a,,b", "x"), `:4: tools: must be a list without empty names`, false},
+		{"thinking", front("name: x\ndescription: d\nthinking: much", "x"), `:4: thinking: there is no level "much"`, false},
+		{"readOnly", front("name: x\ndescription: d\nreadOnly: maybe", "x"), `:4: readOnly: must be true or false`, false},
+		{"misspelled", front("name: x\ndescription: d\ntool: read", "x"), `:4: there is no field "tool"; did you mean "tools"?`, true},
+		{"unknown", front("name: x\ndescription: d\nfavourite: read", "x"), `:4: there is no field "favourite"; it is passed over`, true},
+		{"not text", front("name: x\ndescription: d", "\xff"), `is not UTF-8 text`, false},
+		{"large", front("name: x\ndescription: d", strings.Repeat("x", 70_000)), `is larger than 64 KiB`, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			put(t, filepath.Join(dir, "agents", "a.md"), tt.text)
+			put(t, filepath.Join(dir, "agents", "b.md"), front("name: other\ndescription: d", "x"))
+			var told []string
+			l := agents.New(agents.Options{UserDir: dir, Tell: func(p agents.Problem) { told = append(told, p.String()) }})
+			for range 2 {
+				helpers := l.Helpers(t.Context())
+				if got := strings.HasPrefix(names(helpers), "x other"); got != tt.counts || !strings.Contains(names(helpers), "other") {
+					t.Errorf("there are %s", names(helpers))
+				}
+				put(t, filepath.Join(dir, "agents", "c.md"), front("name: third\ndescription: d", "x")) // has all read again
+			}
+			if len(told) != 1 || !strings.HasPrefix(told[0], filepath.Join(dir, "agents", "a.md")) || !strings.Contains(told[0], tt.want) {
+				t.Errorf("told %q, want %q", told, tt.want)
+			}
+		})
+	}
+}
+
+// A change of a file counts from then on; so does a new one, and one that is gone.
+func TestReload(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, ".gjc", "agents", "a.md")
+	l := agents.New(agents.Options{ProjectDirs: []string{dir}, Tell: func(p agents.Problem) { t.Error(p) }})
+	first := func(want string) {
+		t.Helper()
+		if h := l.Helpers(t.Context())[0]; h.Name+" "+h.Prompt != want {
+			t.Errorf("the first is %s %q, want %s", h.Name, h.Prompt, want)
+		}
+	}
+	if h := l.Helpers(t.Context())[0]; h.Name != "executor" {
+		t.Errorf("the first is %s", h.Name)
+	}
+	put(t, file, front("name: a\ndescription: d", "one"))
+	first("a one")
+	put(t, file, front("name: a\ndescription: d", "other"))
+	at := time.Now().Add(time.Hour)
+	if err := os.Chtimes(file, at, at); err != nil {
+		t.Fatal(err)
+	}
+	first("a other")
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if h := l.Helpers(t.Context())[0]; h.Name != "executor" {
+		t.Errorf("the first is %s", h.Name)
+	}
+}
+
+// A link out of the workspace is not followed; the user's own may lead anywhere.
+func TestLinks(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("making links takes a privilege there")
+	}
+	outside, project, user := t.TempDir(), t.TempDir(), t.TempDir()
+	secret := filepath.Join(outside, "secret.md")
+	put(t, secret, front("name: secret\ndescription: d", "x"))
+	for _, dir := range []string{filepath.Join(project, ".gjc", "agents"), filepath.Join(user, "agents")} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(secret, filepath.Join(dir, "a.md")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	told := 0
+	l := agents.New(agents.Options{ProjectDirs: []string{project}, Tell: func(agents.Problem) { told++ }})
+	if got := names(l.Helpers(t.Context())); strings.Contains(got, "secret") || told != 1 {
+		t.Errorf("there are %s, told %d times", got, told)
+	}
+	l = agents.New(agents.Options{UserDir: user})
+	if got := names(l.Helpers(t.Context())); !strings.Contains(got, "secret") {
+		t.Errorf("there are %s", got)
+	}
+}

@@ -1,0 +1,22 @@
+package agents
+
+import "testing"
+
+// Whatever stands in a file, reading it ends, and what counts can be used.
+func FuzzParse(f *testing.F) {
+	for _, text := range []string{
+		"---\nname: x\ndescription: d\n---\nbody", "---\ntools: [a, {b: c}]\nname: [\n---\n", "---\nname: &a x\ndescription: *a\nspawns: '*'\n---\nx", "---\n---\n", "\ufeff---\r\nname: x\r\n",
+	} {
+		f.Add(text, false)
+		f.Add(text, true)
+	}
+	f.Fuzz(func(t *testing.T, text string, foreign bool) {
+		d, problems := parse(text, foreign)
+		if d == nil && len(problems) == 0 {
+			t.Error("left out without a word")
+		}
+		if d != nil && (!validName(d.helper.Name) || !d.disabled && (d.helper.Description == "" || d.helper.Prompt == "")) {
+			t.Errorf("%+v", d)
+		}
+	})
+}

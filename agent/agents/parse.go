@@ -1,0 +1,268 @@
+package agents
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/internal/configfile"
+	"github.com/gajae-code/gjc/providers"
+)
+
+// definition is one file, understood.
+type definition struct {
+	helper   agent.Helper
+	disabled bool
+}
+
+const (
+	maxName        = 48
+	maxDescription = 1000 // characters
+)
+
+// fields are what the front matter may say. The second ones are other spellings, the last ones mean nothing to gjc.
+var fields = []string{
+	"name", "description", "tools", "model", "thinking", "spawns", "readOnly", "disabled",
+	"thinkingLevel", "thinking-level", "readonly",
+	"color", "output", "version", "blocking",
+}
+
+// parse takes a file apart. A mistake in what it says leaves it out; a field that there is not is told and passed over. Of
+// another program's file only what both programs mean the same way counts.
+func parse(text string, foreign bool) (*definition, []Problem) {
+	p := &parser{foreign: foreign}
+	d := p.document(lineEnds.Replace(strings.TrimPrefix(text, "\ufeff")))
+	if p.fatal {
+		return nil, p.problems
+	}
+	return d, p.problems
+}
+
+var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
+
+type parser struct {
+	foreign  bool
+	problems []Problem
+	fatal    bool
+}
+
+func (p *parser) fail(line int, format string, args ...any) {
+	p.problems = append(p.problems, Problem{Line: line, Reason: fmt.Sprintf(format, args...)})
+	p.fatal = true
+}
+
+func (p *parser) document(text string) *definition {
+	head, body, ok := cutFrontMatter(text)
+	if !ok {
+		p.fail(1, `must begin with front matter: a line "---", then name and description, then a line "---"`)
+		return nil
+	}
+	front := p.front(head)
+	if front == nil {
+		return nil
+	}
+	d := new(definition)
+	h := &d.helper
+	h.Prompt = strings.TrimSpace(body)
+	var spawns []string
+	for _, m := range front.Members {
+		line := m.Line + 1 // behind the fence
+		switch m.Name {
+		case "name":
+			h.Name = p.text(m.Name, m.Value, line)
+		case "description":
+			h.Description = strings.Join(strings.Fields(p.text(m.Name, m.Value, line)), " ")
+		case "tools":
+			h.Tools = p.list(m.Name, m.Value, line)
+		case "model":
+			h.Models = p.list(m.Name, m.Value, line)
+		case "thinking", "thinkingLevel", "thinking-level":
+			word := p.text(m.Name, m.Value, line)
+			level, known := providers.ParseThinkingLevel(word)
+			if known {
+				h.Thinking = level
+			} else if word != "" && !p.foreign {
+				p.fail(line, "%s: there is no level %q; there are off, minimal, low, medium, high and more", m.Name, cut(word))
+			}
+		case "spawns":
+			spawns = append([]string{}, p.list(m.Name, m.Value, line)...)
+		case "readOnly", "readonly":
+			h.ReadOnly = p.boolean(m.Name, m.Value, line)
+		case "disabled":
+			d.disabled = p.boolean(m.Name, m.Value, line)
+		default:
+			if !slices.Contains(fields, m.Name) {
+				reason := fmt.Sprintf("there is no field %q; it is passed over", m.Name)
+				if near := configfile.Near(m.Name, fields); near != "" {
+					reason = fmt.Sprintf("there is no field %q; did you mean %q?", m.Name, near)
+				}
+				p.problems = append(p.problems, Problem{Line: line, Reason: reason})
+			}
+		}
+	}
+	if p.foreign {
+		translate(h)
+	}
+	if i := slices.Index(h.Tools, agent.TaskTool); i >= 0 {
+		h.Tools = slices.Delete(h.Tools, i, i+1)
+		if spawns == nil {
+			spawns = []string{"*"}
+		}
+	}
+	h.Spawns = spawns
+	if r := []rune(h.Description); len(r) > maxDescription {
+		h.Description = string(r[:maxDescription-1]) + "…"
+	}
+	switch {
+	case p.fatal:
+	case !validName(h.Name):
+		p.fail(1, "name: %q cannot be a name; use up to %d letters, digits, - and _", cut(h.Name), maxName)
+	case d.disabled: // the name is enough
+	case h.Description == "":
+		p.fail(1, "description: say in one sentence what the agent is for; the model chooses by it")
+	case h.Prompt == "":
+		p.fail(1, "there is no text below the front matter; it is what the agent is told")
+	}
+	return d
+}
+
+// front reads the front matter. That of other programs is often no YAML: there a line is a field with all that follows.
+func (p *parser) front(head string) *configfile.Node {
+	n, err := configfile.ParseYAML([]byte(head))
+	switch {
+	case err == nil && n != nil && n.Kind == configfile.Object:
+		return n
+	case p.foreign:
+		return simpleFields(head)
+	case err == nil:
+		p.fail(1, "the front matter must be lines like name: value")
+	default:
+		line, reason := 1, "is not YAML"
+		if e, ok := errors.AsType[*configfile.LineError](err); ok {
+			line, reason = e.Line+1, e.Text
+		}
+		p.fail(line, "the front matter cannot be read: %s; put a value with a colon or a special character in quotes", reason)
+	}
+	return nil
+}
+
+func simpleFields(head string) *configfile.Node {
+	n := &configfile.Node{Kind: configfile.Object}
+	for i, line := range strings.Split(head, "\n") {
+		name, value, ok := strings.Cut(line, ":")
+		if !ok || name == "" || strings.ContainsAny(name, " \t#-\"'") {
+			continue
+		}
+		value = strings.Trim(strings.TrimSpace(value), `"'`)
+		n.Members = append(n.Members, configfile.Member{Name: name, Line: i + 1, Value: &configfile.Node{Line: i + 1, Kind: configfile.Text, Text: value}})
+	}
+	return n
+}
+
+func (p *parser) text(name string, n *configfile.Node, line int) string {
+	switch n.Kind {
+	case configfile.Text, configfile.Number:
+		return strings.TrimSpace(n.Text)
+	case configfile.Null:
+		return ""
+	default:
+		p.wrong(line, name, "a string")
+		return ""
+	}
+}
+
+func (p *parser) boolean(name string, n *configfile.Node, line int) bool {
+	if n.Kind != configfile.Boolean && n.Kind != configfile.Null {
+		p.wrong(line, name, "true or false")
+	}
+	return n.True()
+}
+
+// list takes names in a list, or in one text with commas between them; nil for nothing said.
+func (p *parser) list(name string, n *configfile.Node, line int) []string {
+	var words []string
+	switch n.Kind {
+	case configfile.Null:
+		return nil
+	case configfile.Text:
+		if words = strings.Split(n.Text, ","); strings.TrimSpace(n.Text) == "" {
+			return nil
+		}
+	case configfile.List:
+		words = []string{}
+		for _, item := range n.List {
+			if item.Kind != configfile.Text {
+				p.wrong(line, name, "a list of names")
+				return nil
+			}
+			words = append(words, item.Text)
+		}
+	default:
+		p.wrong(line, name, "a list of names, or names with commas between them")
+		return nil
+	}
+	for i, w := range words {
+		if words[i] = strings.TrimSpace(w); words[i] == "" {
+			p.wrong(line, name, "a list without empty names")
+		}
+	}
+	return words
+}
+
+// wrong is a value of the wrong kind. Another program may mean something else by it.
+func (p *parser) wrong(line int, name, must string) {
+	if !p.foreign {
+		p.fail(line, "%s: must be %s", name, must)
+	}
+}
+
+// cutFrontMatter cuts text at the two fences that front matter stands between.
+func cutFrontMatter(text string) (head, body string, ok bool) {
+	first, rest, _ := strings.Cut(text, "\n")
+	if !isFence(first) {
+		return "", text, false
+	}
+	at := 0
+	for l := range strings.Lines(rest) {
+		if isFence(strings.TrimSuffix(l, "\n")) {
+			return rest[:at], rest[at+len(l):], true
+		}
+		at += len(l)
+	}
+	return "", text, false
+}
+
+func isFence(line string) bool { return strings.TrimRight(line, " \t") == "---" }
+
+func validName(name string) bool {
+	return name != "" && len(name) <= maxName && !strings.ContainsFunc(name, func(r rune) bool {
+		return r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+	})
+}
+
+func cut(s string) string {
+	if r := []rune(s); len(r) > maxName {
+		return string(r[:maxName]) + "…"
+	}
+	return s
+}
+
+// theirTools are tools of other programs under gjc's names.
+var theirTools = map[string]string{
+	"Read": "read", "Grep": "search", "Glob": "find", "LS": "read", "Edit": "edit", "MultiEdit": "edit", "Write": "write", "Bash": "bash",
+	"WebFetch": "web_fetch", "WebSearch": "web_search", "TodoWrite": "todo_write", "Task": agent.TaskTool, "NotebookEdit": "edit",
+	"read_file": "read", "grep_search": "search", "search_file_content": "search", "glob": "find", "list_directory": "read",
+	"write_file": "write", "replace": "edit", "run_shell_command": "bash",
+}
+
+// translate puts another program's agent into gjc's words. Models are theirs, and mean nothing here.
+func translate(h *agent.Helper) {
+	h.Models = nil
+	for i, name := range h.Tools {
+		if ours := theirTools[name]; ours != "" {
+			h.Tools[i] = ours
+		}
+	}
+}

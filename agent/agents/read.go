@@ -1,0 +1,173 @@
+package agents
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/internal/userfile"
+)
+
+const (
+	// maxFile is how large a file may be, in bytes.
+	maxFile = 64 << 10
+	// maxAgents is how many there are in all: each request of a model lists them.
+	maxAgents = 50
+)
+
+// place is a directory that may hold agents.
+type place struct {
+	// root is what symbolic links must not lead out of; dir is below it, with slashes.
+	root, dir string
+	// trusted places are the user's own: links may lead anywhere.
+	trusted bool
+	// foreign files are another program's: what gjc does not understand of them is no problem of the user's.
+	foreign bool
+}
+
+func (o *Options) places() []place {
+	var list []place
+	for _, root := range o.ProjectDirs {
+		list = append(list, place{root: root, dir: ".gjc/agents"})
+	}
+	if o.UserDir != "" {
+		list = append(list, place{root: o.UserDir, dir: "agents", trusted: true})
+	}
+	for _, family := range []string{".claude", ".codex", ".gemini"} {
+		for _, root := range o.ProjectDirs {
+			list = append(list, place{root: root, dir: family + "/agents", foreign: true})
+		}
+		if o.Home != "" {
+			list = append(list, place{root: o.Home, dir: family + "/agents", trusted: true, foreign: true})
+		}
+	}
+	return list
+}
+
+// reader reads all places once.
+type reader struct {
+	ctx      context.Context // of the one call
+	helpers  []agent.Helper
+	seen     map[string]bool // names that are taken, also by agents that are switched off
+	problems []Problem
+	stamps   []userfile.Stamp
+}
+
+func (r *reader) place(p place) {
+	dir := filepath.Join(p.root, filepath.FromSlash(p.dir))
+	r.stamps = append(r.stamps, userfile.StampOf(dir))
+	var files fs.FS
+	if p.trusted {
+		files = os.DirFS(p.root)
+	} else {
+		root, err := os.OpenRoot(p.root)
+		if err != nil {
+			return // the session tells of its roots
+		}
+		defer func() { _ = root.Close() }()
+		files = root.FS()
+	}
+	entries, err := fs.ReadDir(files, p.dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !p.foreign {
+		r.problem(dir, 0, "cannot be read: "+plain(err))
+	}
+	here := make(map[string]string)
+	for _, e := range entries {
+		if r.ctx.Err() != nil {
+			return
+		}
+		if !strings.HasSuffix(e.Name(), ".md") || strings.HasPrefix(e.Name(), ".") || e.IsDir() {
+			continue
+		}
+		full := filepath.Join(dir, e.Name())
+		r.stamps = append(r.stamps, userfile.StampOf(full)) // before the reading: what changes in between is seen as a change
+		d, problems := readAgent(files, path.Join(p.dir, e.Name()), p.foreign)
+		if !p.foreign {
+			for _, q := range problems {
+				r.problem(full, q.Line, q.Reason)
+			}
+		}
+		if d == nil {
+			continue
+		}
+		if other := here[d.helper.Name]; other != "" {
+			if !p.foreign {
+				r.problem(full, 0, fmt.Sprintf("%s is called %q too; that one counts", other, d.helper.Name))
+			}
+			continue
+		}
+		here[d.helper.Name] = e.Name()
+		r.add(d, full)
+	}
+}
+
+func (r *reader) problem(path string, line int, reason string) {
+	r.problems = append(r.problems, Problem{path, line, reason})
+}
+
+// add takes an agent, unless an earlier place has one of that name.
+func (r *reader) add(d *definition, full string) {
+	if r.seen[d.helper.Name] {
+		return
+	}
+	if len(r.helpers) >= maxAgents {
+		r.problem(full, 0, fmt.Sprintf("there are more than %d helper agents; this one is left out", maxAgents))
+		return
+	}
+	r.seen[d.helper.Name] = true
+	if !d.disabled {
+		r.helpers = append(r.helpers, d.helper)
+	}
+}
+
+// builtin adds gjc's own agents, in the order in which they are listed. They count beside as many others as there may be.
+func (r *reader) builtin() {
+	for _, name := range []string{"executor", "architect", "planner", "critic"} {
+		d, problems := readAgent(builtin, "builtin/"+name+".md", false)
+		for _, p := range problems {
+			r.problem("builtin/"+name+".md", p.Line, p.Reason)
+		}
+		if d != nil && !r.seen[name] {
+			r.helpers = append(r.helpers, d.helper)
+		}
+	}
+}
+
+// readAgent reads one file. What is wrong with it has no path yet. Without a definition the file is left out.
+func readAgent(files fs.FS, name string, foreign bool) (*definition, []Problem) {
+	wrong := func(line int, reason string) (*definition, []Problem) {
+		return nil, []Problem{{Line: line, Reason: reason}}
+	}
+	info, err := fs.Stat(files, name)
+	switch {
+	case err != nil:
+		return wrong(0, "cannot be read, or is a symbolic link that leads out of its workspace: "+plain(err))
+	case !info.Mode().IsRegular(): // opening a pipe would wait for ever
+		return wrong(0, "is not a regular file")
+	}
+	data, err := userfile.ReadCapped(files, name, maxFile)
+	switch {
+	case err != nil:
+		return wrong(0, "cannot be read: "+plain(err))
+	case len(data) > maxFile:
+		return wrong(0, fmt.Sprintf("is larger than %d KiB", maxFile>>10))
+	case !utf8.Valid(data):
+		return wrong(0, "is not UTF-8 text")
+	}
+	return parse(string(data), foreign)
+}
+
+// plain is an error without the path, which stands before it.
+func plain(err error) string {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		err = e.Err
+	}
+	return err.Error()
+}

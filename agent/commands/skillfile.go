@@ -1,0 +1,65 @@
+package commands
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+// ErrSkillFile is wrapped by the error for a file of a skill that can not be read.
+var ErrSkillFile = errors.New("this file of the skill can not be read")
+
+// ReadSkill returns the text of a skill, without front matter, or a file that lies at a path below its directory, with slashes.
+func (s *Set) ReadSkill(name, file string) ([]byte, error) {
+	e := s.byName[SkillPrefix+name]
+	if e == nil {
+		return nil, fmt.Errorf("%w: there is no skill %q", ErrSkillFile, name)
+	}
+	if file == "" || file == "SKILL.md" {
+		return []byte(e.body), nil
+	}
+	fail := func(why string) error {
+		return fmt.Errorf("%w: %s of the skill %s %s", ErrSkillFile, file, name, why)
+	}
+	if strings.Contains(file, `\`) || !fs.ValidPath(file) {
+		return nil, fail("must be a path below the skill's directory, without \"..\"")
+	}
+	dir := filepath.Dir(e.path)
+	var files fs.FS
+	at := file
+	if e.root == "" {
+		files = os.DirFS(dir)
+	} else {
+		root, err := os.OpenRoot(e.root)
+		if err != nil {
+			return nil, fail("is not there")
+		}
+		defer func() { _ = root.Close() }()
+		below, err := filepath.Rel(e.root, dir)
+		if err != nil {
+			return nil, fail("is not there")
+		}
+		files, at = root.FS(), path.Join(filepath.ToSlash(below), file)
+	}
+	switch info, err := fs.Stat(files, at); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fail("is not there")
+	case err != nil:
+		return nil, fail("leads out of the workspace, or can not be reached")
+	case !info.Mode().IsRegular(): // opening a pipe would wait for ever
+		return nil, fail("is not a regular file")
+	case info.Size() > maxSkillFile:
+		return nil, fail(fmt.Sprintf("is larger than %d KiB", maxSkillFile>>10))
+	}
+	f, err := files.Open(at)
+	if err != nil {
+		return nil, fail("can not be opened")
+	}
+	defer func() { _ = f.Close() }()
+	return io.ReadAll(io.LimitReader(f, maxSkillFile))
+}

@@ -1,0 +1,286 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/gajae-code/gjc/agent/rules"
+	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/sessions"
+)
+
+// Guidance is what users and workspaces have written down for models, as it is at one time. The zero value is nothing.
+type Guidance struct {
+	Rules  *rules.Book
+	Skills []Skill
+	// ReadSkill returns a file of a skill: its text for an empty path, else what lies at the path below the skill's directory,
+	// with slashes. It must be set where there are skills.
+	ReadSkill func(name, path string) ([]byte, error)
+}
+
+// Skill is a text about how something is done, which a model reads when it needs it.
+type Skill struct{ Name, Description string }
+
+const (
+	skillScheme = "skill://"
+	ruleScheme  = "rule://"
+)
+
+// guidance returns what holds now.
+func (s *Session) guidance(ctx context.Context) *Guidance {
+	if s.opts.Guidance == nil {
+		return new(Guidance)
+	}
+	return s.opts.Guidance(ctx)
+}
+
+const (
+	// maxRulesText bounds what the rules for all prompts add to each, maxListedText what each list adds, in bytes.
+	maxRulesText  = 32 << 10
+	maxListedText = 16 << 10
+)
+
+// prompt is the part of the system prompt that has rules and skills.
+func (g *Guidance) prompt() string {
+	var always, listed strings.Builder
+	for _, r := range g.Rules.All() {
+		switch {
+		case r.Trigger != nil:
+		case r.Always && always.Len()+len(r.Text) <= maxRulesText:
+			always.WriteString("\n" + ruleBlock(r) + "\n")
+		default:
+			about := ""
+			if len(r.Globs) > 0 {
+				about = " (files: " + strings.Join(r.Globs, ", ") + ")"
+			} else if r.Always {
+				about = " (for all work)"
+			}
+			listLine(&listed, r.Name+about, r.Description)
+		}
+	}
+	var b strings.Builder
+	if always.Len() > 0 {
+		b.WriteString("\n# Rules\n\nKeep to these rules of the user and the workspace.\n" + always.String())
+	}
+	if listed.Len() > 0 {
+		b.WriteString("\n# Rules for some work\n\nBefore work that one of these is about, read it with the read tool at rule://NAME.\n\n" + listed.String())
+	}
+	var skills strings.Builder
+	for _, skill := range g.Skills {
+		listLine(&skills, skill.Name, skill.Description)
+	}
+	if skills.Len() > 0 {
+		b.WriteString("\n# Skills\n\nThese say how something is done here. Before such work read the skill with the read tool at skill://NAME, and files that it names at skill://NAME/PATH.\n\n" + skills.String())
+	}
+	return b.String()
+}
+
+// listLine adds a line to a list, as long as there is room.
+func listLine(b *strings.Builder, name, description string) {
+	if r := []rune(description); len(r) > 300 {
+		description = string(r[:299]) + "…"
+	}
+	line := "- " + strings.Join(strings.Fields(name), " ")
+	if description != "" {
+		line += ": " + strings.Join(strings.Fields(description), " ")
+	}
+	if b.Len()+len(line) < maxListedText {
+		b.WriteString(line + "\n")
+	}
+}
+
+// ruleBlock is a rule as a model is given it.
+func ruleBlock(r *rules.Rule) string {
+	return "<rule name=" + quoted(r.Name) + " path=" + quoted(r.Path) + ">\n" + strings.ReplaceAll(r.Text, "</rule>", "<\\/rule>") + "\n</rule>"
+}
+
+// quoted is an attribute's value.
+func quoted(s string) string {
+	return `"` + strings.NewReplacer(`"`, "'", "\n", " ", "<", "(", ">", ")").Replace(s) + `"`
+}
+
+// ErrUnknownDocument is wrapped by the error for an address that nothing is at.
+var ErrUnknownDocument = errors.New("there is nothing of that name")
+
+// IsDocument reports whether a path is the address of a rule or a skill, for [Call.Document].
+func IsDocument(path string) bool {
+	return strings.HasPrefix(path, skillScheme) || strings.HasPrefix(path, ruleScheme)
+}
+
+// document is [Call.Document].
+func (s *Session) document(ctx context.Context, address string) ([]byte, error) {
+	g := s.guidance(ctx)
+	if name, ok := strings.CutPrefix(address, ruleScheme); ok {
+		name = strings.TrimSuffix(unescaped(name), "/")
+		if r := g.Rules.Find(name); r != nil {
+			return []byte(r.Text), nil
+		}
+		return nil, fmt.Errorf("%w: rule://%s; the rules are: %s", ErrUnknownDocument, name, orNone(g.Rules.Names()))
+	}
+	rest, ok := strings.CutPrefix(address, skillScheme)
+	if !ok {
+		return nil, fmt.Errorf("%w: %s; there are rule:// and skill://", ErrUnknownDocument, address)
+	}
+	// The name comes first and may not be a path; it is as it stands in the prompt.
+	name, path, _ := strings.Cut(rest, "/")
+	name, path = unescaped(name), unescaped(path)
+	var known []string
+	for _, skill := range g.Skills {
+		if skill.Name == name {
+			return g.ReadSkill(name, path)
+		}
+		known = append(known, skill.Name)
+	}
+	return nil, fmt.Errorf("%w: skill://%s; the skills are: %s", ErrUnknownDocument, name, orNone(known))
+}
+
+func unescaped(s string) string {
+	if u, err := url.PathUnescape(s); err == nil {
+		return u
+	}
+	return s
+}
+
+func orNone(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}
+
+// customRule is the type of the entry that says that a model was given a rule.
+const customRule = "gjc.rule"
+
+// givenRule is its data.
+type givenRule struct {
+	Name string `json:"name"`
+	// Stream says that the model ran into it while it spoke.
+	Stream bool `json:"stream,omitzero"`
+}
+
+// givenRules are the rules that the model of a branch was given.
+type givenRules struct {
+	// branch is the state's, when this was found out.
+	branch int
+	// byPath are those for files that it still sees; stream says for each of the others in which turn it was, counted in turns.
+	byPath map[string]bool
+	stream map[string]int
+	turns  int
+}
+
+// given returns what the model was given in the branch as it is. It runs on the actor.
+func (s *Session) given(st *state) *givenRules {
+	if st.rules != nil && st.rules.branch == st.branch {
+		return st.rules
+	}
+	g := &givenRules{branch: st.branch, byPath: make(map[string]bool), stream: make(map[string]int)}
+	branch, err := s.opts.Log.Branch()
+	if err != nil {
+		return g // the next entry fails too
+	}
+	for _, e := range branch {
+		switch e := e.(type) {
+		case sessions.Compaction:
+			clear(g.byPath) // a summary has not the rules
+		case sessions.MessageEntry:
+			if e.Message.Role == providers.RoleUser {
+				g.turns++
+			}
+		case sessions.Custom:
+			var given givenRule
+			switch {
+			case e.CustomType == customClear:
+				clear(g.byPath)
+			case e.CustomType != customRule || jsonx.Unmarshal(e.Data, &given) != nil:
+			case given.Stream:
+				g.stream[given.Name] = g.turns
+			default:
+				g.byPath[given.Name] = true
+			}
+		}
+	}
+	st.rules = g
+	return g
+}
+
+// give notes that the model gets a rule. It runs on the actor.
+func (s *Session) give(st *state, name string, stream bool) error {
+	raw, err := jsonx.Marshal(givenRule{name, stream})
+	if err != nil {
+		return err
+	}
+	g := s.given(st)
+	if _, err := s.opts.Log.Append(sessions.Custom{CustomType: customRule, Data: raw}); err != nil {
+		return s.unsaved(st, err)
+	}
+	if stream {
+		g.stream[name] = g.turns
+	} else {
+		g.byPath[name] = true
+	}
+	return nil
+}
+
+// addRules puts the rules about the files that calls have touched behind their results, each once.
+func (t *Turn) addRules(ctx context.Context, runs []*toolRun, results []*providers.Message) {
+	s := t.session
+	var book *rules.Book
+	roots := append([]string{s.opts.Workspace.Cwd}, s.opts.Workspace.Additional...)
+	for i, r := range runs {
+		if i >= len(results) || results[i] == nil || results[i].IsError {
+			continue
+		}
+		for _, path := range r.touched() {
+			if book == nil {
+				if book = s.guidance(ctx).Rules; book == nil {
+					return
+				}
+			}
+			about := book.About(path, roots)
+			if len(about) == 0 {
+				continue
+			}
+			_ = t.do(func(st *state) error { // a log that cannot be written fails the results too
+				for _, rule := range about {
+					if s.given(st).byPath[rule.Name] {
+						continue
+					}
+					if err := s.give(st, rule.Name, false); err != nil {
+						return err
+					}
+					text := "This rule of the workspace is about " + s.opts.Workspace.Display(path) + ":\n" + ruleBlock(rule)
+					results[i].Parts = append(results[i].Parts, providers.Text{Text: text})
+				}
+				return nil
+			})
+		}
+	}
+}
+
+// touched are the files that a call has read or changed.
+func (r *toolRun) touched() []string {
+	if r.plan == nil || r.tool == nil {
+		return nil
+	}
+	switch kind := r.details.Kind; kind {
+	case KindRead, KindEdit, KindMove:
+	default:
+		return nil
+	}
+	var paths []string
+	for i := range r.plan.Effects {
+		e := &r.plan.Effects[i]
+		if e.Action == ActionRead || e.Action == ActionEdit {
+			paths = append(paths, e.Path)
+			paths = append(paths, e.Paths...)
+		}
+	}
+	for _, l := range r.plan.Locations {
+		paths = append(paths, l.Path)
+	}
+	return paths
+}

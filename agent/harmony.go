@@ -1,0 +1,227 @@
+package agent
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/providers"
+)
+
+// OpenAI's models address a call with words that its servers take out. Sometimes the models write the same words as text, in
+// the middle of a call's arguments or of an answer, followed by what does not belong there: "analysis to=functions.edit
+// code …". What follows is never to be trusted.
+
+// leakMarker is what a leak has before the name of a tool.
+const leakMarker = "to=functions."
+
+const (
+	// channelWords stand right before a marker, bare.
+	channelWords = "analysis assistant commentary user"
+	// glitchTokens are words without a meaning that stand before it.
+	glitchTokens = "Japgolly Jsii changedFiles RTLU"
+	// quotes before the words say that somebody writes about them.
+	quotes = "`\"'>|(“‘«"
+)
+
+// leaks reports whether a model is of the kind that does this.
+func leaks(info *providers.ModelInfo) bool {
+	id := strings.ToLower(info.ID)
+	return strings.HasPrefix(info.Provider, "openai") || strings.HasPrefix(info.Provider, "azure") ||
+		strings.Contains(id, "gpt") || strings.Contains(id, "codex")
+}
+
+// leakIn finds the first leak in a text and returns where it begins. One thing alone proves nothing: it takes the name of a
+// tool that there is, and two more signs.
+func leakIn(text string, isTool func(name string) bool) (at int, found bool) {
+	for from := 0; ; {
+		i := strings.Index(text[from:], leakMarker)
+		if i < 0 {
+			return 0, false
+		}
+		i += from
+		from = i + len(leakMarker)
+		end := from
+		for end < len(text) && isNameByte(text[end]) {
+			end++
+		}
+		if !isTool(text[from:end]) {
+			continue
+		}
+		before := strings.TrimRight(text[max(0, i-64):i], " \t\r\n")
+		signs := 0
+		for word := range strings.FieldsSeq(channelWords) {
+			if rest, ok := strings.CutSuffix(before, word); ok {
+				signs++
+				before = rest
+				break
+			}
+		}
+		if last, _ := utf8.DecodeLastRuneInString(before); strings.ContainsRune(quotes, last) && !strings.HasSuffix(before, "】【\"") {
+			continue
+		}
+		for word := range strings.FieldsSeq(glitchTokens) {
+			if strings.Contains(before, word) {
+				signs += 2
+				break
+			}
+		}
+		if strings.Contains(before, "】【") {
+			signs++
+		}
+		behind := text[end:min(len(text), end+96)]
+		if foreign(before) || foreign(behind) {
+			signs++
+		}
+		if rest := strings.TrimLeft(behind, " \t\r\n"); rest != behind && strings.HasPrefix(rest, "code") && (len(rest) == 4 || !isNameByte(rest[4])) {
+			signs++
+		}
+		if strings.Contains(behind, leakMarker) {
+			signs++
+		}
+		if signs >= 2 {
+			return junkStart(text, i), true
+		}
+	}
+}
+
+func isNameByte(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-'
+}
+
+// foreign reports whether a text has a run of letters that are no Latin and no Greek ones.
+func foreign(text string) bool {
+	run := 0
+	for _, r := range text {
+		if r >= utf8.RuneSelf && r != utf8.RuneError && unicode.IsLetter(r) && !unicode.In(r, unicode.Latin, unicode.Greek, unicode.Common) {
+			if run++; run >= 2 {
+				return true
+			}
+			continue
+		}
+		if !unicode.IsMark(r) {
+			run = 0
+		}
+	}
+	return false
+}
+
+// junkStart is where the words and the text before a marker begin that belong to the leak, within its line.
+func junkStart(text string, marker int) int {
+	at := marker
+	line := strings.LastIndexByte(text[:marker], '\n') + 1
+	for at > line {
+		rest := strings.TrimRight(text[line:at], " \t")
+		n := len(rest)
+		for word := range strings.FieldsSeq(channelWords + " " + glitchTokens) {
+			rest = strings.TrimSuffix(rest, word)
+		}
+		if r, size := utf8.DecodeLastRuneInString(rest); len(rest) == n && r >= utf8.RuneSelf && !unicode.In(r, unicode.Latin) {
+			rest = rest[:len(rest)-size]
+		} else if len(rest) == n && strings.HasSuffix(rest, "】【\"") {
+			rest = rest[:len(rest)-1]
+		}
+		if len(rest) == n {
+			return line + n
+		}
+		at = line + len(rest)
+	}
+	return at
+}
+
+// cleanse takes leaks out of an answer: texts are cut before them, and calls that have one are rejected. It reports whether
+// there were any. Who talks about such words has been shown them, so a conversation that has them is left alone.
+func (t *Turn) cleanse(msg *providers.Message) bool {
+	suspect := slices.ContainsFunc(msg.Parts, func(p providers.Part) bool {
+		switch p := p.(type) {
+		case providers.Text:
+			return strings.Contains(p.Text, leakMarker)
+		case providers.Thinking:
+			return strings.Contains(p.Text, leakMarker)
+		case providers.ToolCall:
+			return strings.Contains(string(p.Input), leakMarker)
+		default:
+			return false
+		}
+	})
+	if !suspect || !leaks(&t.model) || t.toldOfLeaks() {
+		return false
+	}
+	isTool := func(name string) bool { return name != "" && find(t.tools, name) != nil }
+	found := false
+	parts := slices.Clone(msg.Parts)
+	for i, p := range parts {
+		switch p := p.(type) {
+		case providers.Text:
+			if at, leaked := leakIn(p.Text, isTool); leaked {
+				p.Text, found = strings.TrimRight(p.Text[:at], " \t\r\n"), true
+				parts[i] = p
+			}
+		case providers.Thinking:
+			if at, leaked := leakIn(p.Text, isTool); leaked && p.Signature == "" {
+				p.Text = p.Text[:at]
+				parts[i] = p
+			}
+		case providers.ToolCall:
+			if inputLeaks(p.Input, isTool) {
+				if t.odd.rejected == nil {
+					t.odd.rejected = make(map[string]bool)
+				}
+				t.odd.rejected[p.ID] = true
+				// The model must not see it again: it would go on with it.
+				p.Input, found = jsonx.Raw("{}"), true
+				parts[i] = p
+			}
+		default:
+		}
+	}
+	msg.Parts = slices.DeleteFunc(parts, func(p providers.Part) bool {
+		text, ok := p.(providers.Text)
+		return ok && text.Text == ""
+	})
+	return found
+}
+
+// inputLeaks reports whether a string of a call's input has a leak in it.
+func inputLeaks(input jsonx.Raw, isTool func(string) bool) bool {
+	var v any
+	if jsonx.Unmarshal(input, &v) != nil {
+		_, leaked := leakIn(string(input), isTool)
+		return leaked
+	}
+	var within func(any) bool
+	within = func(v any) bool {
+		switch v := v.(type) {
+		case string:
+			_, leaked := leakIn(v, isTool)
+			return leaked
+		case []any:
+			return slices.ContainsFunc(v, within)
+		case map[string]any:
+			for name := range v {
+				if within(name) || within(v[name]) {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	return within(v)
+}
+
+// toldOfLeaks reports whether the user or a tool has shown the model a marker.
+func (t *Turn) toldOfLeaks() bool {
+	told := false
+	_ = t.do(func(st *state) error { // a turn that is over runs no calls
+		for i := range st.history {
+			if m := &st.history[i]; m.Role != providers.RoleAssistant && strings.Contains(m.Text(), leakMarker) {
+				told = true
+				return nil
+			}
+		}
+		return nil
+	})
+	return told
+}

@@ -1,0 +1,164 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/gajae-code/gjc/providers"
+)
+
+// Helper is a kind of child session: what it is told, and what it may use of what its parent has.
+type Helper struct {
+	Name string
+	// Description says what it is for, on one line.
+	Description string
+	// Prompt is put behind the system prompt.
+	Prompt string
+	// Tools are names of tools, or patterns as of [path.Match]. If nil, it has all of its parent's.
+	Tools []string
+	// Spawns are the names of the helpers that it may start itself, "*" for any. If empty, none.
+	Spawns []string
+	// ReadOnly keeps it in plan mode, whatever its parent's mode is, and all below it.
+	ReadOnly bool
+	// Models are the models that it would like, the first one most: "provider/id:level", or "gjc/role". The first that can be
+	// used is its.
+	Models []string
+	// Thinking is the level where the model's name has none; empty for its parent's.
+	Thinking providers.ThinkingLevel
+}
+
+// DefaultHelper is the helper that a task is given to which names none.
+const DefaultHelper = "executor"
+
+// knownHelpers are the helpers that the session may start.
+func (s *Session) knownHelpers(ctx context.Context) []Helper {
+	all := []Helper{{Name: DefaultHelper, Description: "any piece of work"}}
+	if s.opts.Helpers != nil {
+		all = slices.Clone(s.opts.Helpers(ctx))
+	}
+	return slices.DeleteFunc(all, func(h Helper) bool {
+		return slices.Contains(s.settings.Tasks.Disabled, h.Name) ||
+			s.helper != nil && !slices.Contains(s.helper.Spawns, "*") && !slices.Contains(s.helper.Spawns, h.Name)
+	})
+}
+
+// errNoHelper says which helpers there are.
+func errNoHelper(name string, all []Helper) error {
+	if len(all) == 0 {
+		return fmt.Errorf("%w: there are no helpers here; do the work yourself", ErrBadInput)
+	}
+	var known []string
+	for i := range all {
+		known = append(known, all[i].Name)
+	}
+	return fmt.Errorf("%w: there is no helper called %q that could be started here; there are %s", ErrBadInput, name, strings.Join(known, ", "))
+}
+
+// PickHelper returns the helper of that name; of none, the one called [DefaultHelper], or else the first.
+func PickHelper(all []Helper, name string) (*Helper, error) {
+	wanted := name
+	if wanted == "" {
+		wanted = DefaultHelper
+	}
+	i := slices.IndexFunc(all, func(h Helper) bool { return h.Name == wanted })
+	if i < 0 && name == "" && len(all) > 0 {
+		i = 0
+	}
+	if i < 0 {
+		return nil, errNoHelper(name, all)
+	}
+	return &all[i], nil
+}
+
+// maxHelperLine bounds what a model is told of one helper, in characters.
+const maxHelperLine = 300
+
+// helperList is what the description of the task tool says of the helpers that there are.
+func (s *Session) helperList(ctx context.Context) string {
+	var b strings.Builder
+	for _, h := range s.knownHelpers(ctx) {
+		line := strings.Join(strings.Fields(h.Description), " ")
+		if r := []rune(line); len(r) > maxHelperLine {
+			line = string(r[:maxHelperLine-1]) + "…"
+		}
+		if h.ReadOnly {
+			line += " (only reads)"
+		}
+		fmt.Fprintf(&b, "\n- %s: %s", h.Name, line)
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	return "\n\nHelpers (`agent`):" + b.String()
+}
+
+// briefed is a system prompt with what a child is told of its part.
+func (s *Session) briefed(prompt string) string {
+	if s.helper == nil || strings.TrimSpace(s.helper.Prompt) == "" {
+		return prompt
+	}
+	return prompt + "\n\n" + strings.TrimSpace(s.helper.Prompt)
+}
+
+// keeps reports whether a child is not offered a tool that its parent has.
+func (s *Session) keeps(spec *ToolSpec, mode Mode) bool {
+	switch {
+	case !s.child:
+		return false
+	case spec.Name == TaskTool:
+		return s.opts.Subagent == nil
+	default:
+		return mode == ModePlan && !onlyReads(spec)
+	}
+}
+
+// onlyReads reports whether a tool is of use in plan mode.
+func onlyReads(spec *ToolSpec) bool {
+	switch spec.Kind {
+	case KindRead, KindSearch, KindThink:
+		return spec.Name != "ast_edit" // its edits could not be applied
+	default:
+		return spec.Name == "ask"
+	}
+}
+
+// helperTools are those of a parent's tools that a helper may use. The task tool does not count: who may start others has it.
+type helperTools struct {
+	Toolbox
+	allowed []string
+}
+
+// companions are the tools that are of no use without others, or do the same in another way.
+var companions = map[string][]string{
+	"edit":     {"apply_patch", "ast_edit", "undo"},
+	"ast_edit": {"resolve"},
+	"bash":     {"job"},
+	"search":   {"ast_grep"},
+}
+
+// newHelperTools limits a toolbox to the tools called so.
+func newHelperTools(of Toolbox, allowed []string) Toolbox {
+	all := slices.Clone(allowed)
+	for i := 0; i < len(all); i++ {
+		for _, name := range companions[all[i]] {
+			if !slices.Contains(all, name) {
+				all = append(all, name)
+			}
+		}
+	}
+	return helperTools{of, all}
+}
+
+// Tools implements [Toolbox].
+func (h helperTools) Tools() []Tool {
+	return slices.DeleteFunc(slices.Clone(h.Toolbox.Tools()), func(t Tool) bool {
+		name := t.Spec().Name
+		return name != TaskTool && !slices.ContainsFunc(h.allowed, func(pattern string) bool {
+			ok, err := path.Match(pattern, name)
+			return err == nil && ok
+		})
+	})
+}

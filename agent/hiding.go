@@ -1,0 +1,160 @@
+package agent
+
+import (
+	"context"
+	"strings"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/sessions"
+)
+
+// Secrets keeps values from the models; a [*secrets.Set] is one. A model sees placeholders in their place, and so do the
+// titles, inputs and texts of its calls that people are shown. A tool that runs gets the values.
+type Secrets interface {
+	// Model returns a model that is asked with placeholders.
+	Model(m providers.Model) providers.Model
+	// Hide puts placeholders into a text. Those that are in it stay.
+	Hide(text string) string
+	// Restore and RestoreInput put the values back, the latter into the strings of a JSON value.
+	Restore(text string) string
+	RestoreInput(input jsonx.Raw) jsonx.Raw
+	// Explain says what the placeholders in a text stand for, without the values; empty for none.
+	Explain(text string) string
+}
+
+// Learner is what a [Secrets] may be too: one whose placeholders come from what it has seen.
+type Learner interface {
+	// Learns reports whether there is anything to learn.
+	Learns() bool
+	// Learn is told what a model was sent before, in its order, so that the placeholders in it mean what they did.
+	Learn(m *providers.Message)
+}
+
+// learn tells the secrets of the session what was said before, also what a summary stands for now: the summary and the calls
+// behind it have its placeholders.
+func (o *Options) learn() {
+	l, ok := o.Secrets.(Learner)
+	if !ok || !l.Learns() {
+		return
+	}
+	read := o.Log.Branch
+	if all, ok := o.Log.(interface {
+		Entries() ([]sessions.Entry, error)
+	}); ok {
+		read = all.Entries // the summary of a branch is in another one
+	}
+	entries, err := read()
+	if err != nil {
+		return // the next prompt fails too
+	}
+	for _, e := range entries {
+		if m, ok := sessions.MessageOf(e); ok {
+			l.Learn(&m)
+		}
+	}
+}
+
+// noSecrets hides nothing.
+type noSecrets struct{}
+
+func (noSecrets) Model(m providers.Model) providers.Model { return m }
+func (noSecrets) Hide(text string) string                 { return text }
+func (noSecrets) Restore(text string) string              { return text }
+func (noSecrets) RestoreInput(input jsonx.Raw) jsonx.Raw  { return input }
+func (noSecrets) Explain(string) string                   { return "" }
+
+// hidingModels are models none of which is asked with a secret, whoever opens them.
+type hidingModels struct {
+	models  Models
+	secrets Secrets
+}
+
+// Find implements [Models].
+func (h hidingModels) Find(ref string) (providers.ModelInfo, providers.ThinkingLevel, error) {
+	return h.models.Find(ref)
+}
+
+// Lookup implements [Models].
+func (h hidingModels) Lookup(ref string) (providers.ModelInfo, bool) { return h.models.Lookup(ref) }
+
+// Open implements [Models].
+func (h hidingModels) Open(ctx context.Context, info providers.ModelInfo) (providers.Model, error) {
+	m, err := h.models.Open(ctx, info)
+	if err != nil {
+		return nil, err
+	}
+	return h.secrets.Model(m), nil
+}
+
+// Models implements [ModelLister].
+func (h hidingModels) Models() []providers.ModelInfo {
+	if lister, ok := h.models.(ModelLister); ok {
+		return lister.Models()
+	}
+	return nil
+}
+
+// Fallback implements [Fallbacks].
+func (h hidingModels) Fallback(info providers.ModelInfo, err error) (providers.ModelInfo, bool) {
+	if f, ok := h.models.(Fallbacks); ok {
+		return f.Fallback(info, err)
+	}
+	return providers.ModelInfo{}, false
+}
+
+// hideSecrets sets the session's secrets. A child's models hide them already.
+func (o *Options) hideSecrets() {
+	if o.Secrets == nil {
+		o.Secrets = noSecrets{}
+		return
+	}
+	if _, done := o.Models.(hidingModels); !done && o.Secrets != Secrets(noSecrets{}) {
+		o.Models = hidingModels{o.Models, o.Secrets}
+	}
+}
+
+// hidden is content as people are shown it of a call: texts with placeholders. A diff is of a file, which the editor shows
+// as it is.
+func hidden(s Secrets, content []Content) []Content {
+	var out []Content
+	for i, c := range content {
+		text, ok := c.(TextContent)
+		if !ok {
+			continue
+		}
+		if hid := s.Hide(text.Text); hid != text.Text {
+			if out == nil {
+				out = append([]Content{}, content...)
+			}
+			out[i] = TextContent{hid}
+		}
+	}
+	if out == nil {
+		return content
+	}
+	return out
+}
+
+// hiddenPlan is a plan as people are shown it.
+func hiddenPlan(s Secrets, entries []PlanEntry) []PlanEntry {
+	if _, none := s.(noSecrets); none {
+		return entries
+	}
+	out := append([]PlanEntry{}, entries...)
+	for i := range out {
+		out[i].Content = s.Hide(out[i].Content)
+	}
+	return out
+}
+
+// texts are the texts of content, joined.
+func texts(content []Content) string {
+	var all strings.Builder
+	for _, c := range content {
+		if text, ok := c.(TextContent); ok {
+			all.WriteString(text.Text + "\n")
+		}
+	}
+	return all.String()
+}

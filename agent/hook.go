@@ -1,0 +1,315 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gajae-code/gjc/agent/hooks"
+	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/sessions"
+)
+
+// ErrHook is wrapped by the result of a call that a hook has forbidden, or that did not run because a blocking hook failed.
+var ErrHook = errors.New("a hook of the user's forbids this call")
+
+// sessionEndHooks bounds how long the hooks may take together that run when a session ends.
+const sessionEndHooks = 3 * time.Second
+
+// hookState is what a session and its children keep of hooks.
+type hookState struct {
+	mu    sync.Mutex      // guards what follows
+	told  map[string]bool // what the user has been told
+	begun bool            // whether the hooks for the session's start have run
+}
+
+// once reports whether a thing is told for the first time.
+func (h *hookState) once(what string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.told[what] {
+		return false
+	}
+	if h.told == nil {
+		h.told = make(map[string]bool)
+	}
+	h.told[what] = true
+	return true
+}
+
+// hookRunner runs hooks as helper programs of the session: scrubbed, in a group of their own, ended with it.
+type hookRunner struct{ programs Programs }
+
+func (r hookRunner) LookPath(name string) (string, error) {
+	if r.programs == nil {
+		return "", fs.ErrNotExist
+	}
+	return r.programs.LookPath(name)
+}
+
+func (r hookRunner) Run(ctx context.Context, path string, args []string, dir string, stdin []byte, limit int) ([]byte, int, string, error) {
+	if r.programs == nil {
+		return nil, 0, "", fs.ErrNotExist
+	}
+	out, err := r.programs.Output(ctx, Program{Path: path, Args: args, Dir: dir, Stdin: stdin}, limit)
+	if e, ok := errors.AsType[*ExitError](err); ok {
+		return out, e.Code, e.Stderr, nil
+	}
+	return out, 0, "", err
+}
+
+// hookInput is what hooks are told of every event.
+func (s *Session) hookInput(ev hooks.Event) hooks.Input {
+	ws := &s.opts.Workspace
+	return hooks.Input{Event: ev, SessionID: s.opts.ID, Cwd: ws.Cwd, Roots: append([]string{ws.Cwd}, ws.Additional...)}
+}
+
+// hookSet reads the hooks that there are now. It asks the user about those of the workspace that are for the event and that
+// nobody was asked about; call is the call that this is for, empty for none. Without trust they are not run, which is told once.
+func (t *Turn) hookSet(ctx context.Context, ev hooks.Event, tool, call string) (*hooks.Set, error) {
+	s := t.session
+	if s.opts.Hooks == nil {
+		return new(hooks.Set), nil
+	}
+	set := s.opts.Hooks()
+	matters := func() bool {
+		return slices.ContainsFunc(set.Untrusted, func(h *hooks.Hook) bool { return h.For(ev, tool) })
+	}
+	for matters() && (call != "" || !s.child) {
+		q := set.Question()
+		if q == nil {
+			break
+		}
+		asked, err := t.askAboutHooks(ctx, q, call)
+		if err != nil {
+			return nil, err
+		}
+		if !asked {
+			break
+		}
+		set = s.opts.Hooks()
+	}
+	for _, p := range set.Problems {
+		t.tellOnce("A file of hooks has an error.", p)
+	}
+	for _, h := range set.Untrusted {
+		if h.For(ev, tool) {
+			t.tellOnce("Hooks of the workspace do not run, because it is not trusted: trust it when the editor asks, or with \"gjc trust add "+s.opts.Workspace.Cwd+"\".", h.At)
+		}
+	}
+	return set, nil
+}
+
+func (t *Turn) tellOnce(title, detail string) {
+	if t.session.hooked.once(title + "\x00" + detail) {
+		t.emit(Noticed{Severity: SeverityWarning, Title: title, Detail: detail})
+	}
+}
+
+// askAboutHooks asks the user whether hooks of the workspace may run. It reports whether there is an answer; it fails only where
+// the turn ends. A question belongs to a call: without one, one is shown for it.
+func (t *Turn) askAboutHooks(ctx context.Context, q *hooks.Question, call string) (bool, error) {
+	s := t.session
+	const title = "Trust this workspace to run its own hooks?"
+	text := "Files of this workspace name programs that gjc would run, around the agent's steps:\n\n" + strings.Join(q.Lines, "\n") +
+		"\n\nAllow only if you trust where they come from. Without it they do not run."
+	content := []Content{TextContent{text}}
+	if call == "" {
+		call = s.opts.NewID()
+		t.emit(ToolStarted{CallID: call, Name: "hooks", Title: title, Kind: KindOther, Input: jsonx.Raw("{}"), Content: content})
+		defer func() { t.emit(ToolEnded{CallID: call, Content: content}) }()
+	}
+	done, err := s.ask(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer done()
+	decision, err := s.opts.Approver.Approve(ctx, Question{
+		ToolCallID: call, Title: title, Kind: KindOther, Input: jsonx.Raw("{}"), Content: content, Always: "until these files change",
+	})
+	switch {
+	case ctx.Err() != nil:
+		return false, context.Cause(ctx)
+	case err != nil:
+		return false, nil // nobody can be asked
+	case decision == Cancelled:
+		t.Cancel()
+		return false, ErrCancelled
+	}
+	// An answer that cannot be kept holds for the session all the same.
+	_ = q.Answer(ctx, decision == AllowOnce || decision == AllowAlways, decision == AllowAlways || decision == RejectAlways)
+	return true, nil
+}
+
+// runHooks runs the hooks of a set for an event, one after the other, and returns what they have to tell the model. An error is
+// why a call must not run, or why the turn ends.
+func (t *Turn) runHooks(ctx context.Context, set *hooks.Set, in hooks.Input, tool string) (words []string, err error) {
+	_ = t.do(func(st *state) error { in.Mode = string(st.mode); return nil }) // a turn that is over runs none
+	for _, h := range set.Hooks {
+		if !h.For(in.Event, tool) {
+			continue
+		}
+		a, err := h.Run(ctx, hookRunner{t.session.opts.Programs}, in)
+		switch {
+		case ctx.Err() != nil:
+			return nil, context.Cause(ctx)
+		case err != nil && h.Blocking && in.Event == hooks.ToolCall:
+			return nil, fmt.Errorf("%w: the hook %s (%s) must agree first, and it failed: %w. Do not try to get around it; tell the user", ErrHook, h.Name, h.At, err)
+		case err != nil:
+			t.tellOnce("The hook "+h.Name+" failed.", h.At+": "+err.Error())
+		case a.Block && in.Event == hooks.ToolCall:
+			why := a.Reason
+			if why == "" {
+				why = "it gave no reason"
+			}
+			return nil, fmt.Errorf("%w: %s: %s", ErrHook, h.Name, why)
+		case a.Context != "":
+			words = append(words, hookWords(h, in.Event, a.Context))
+		}
+	}
+	return words, nil
+}
+
+// hookWords are the words of a hook as a model is given them.
+func hookWords(h *hooks.Hook, ev hooks.Event, text string) string {
+	return "<hook name=" + quoted(h.Name) + " event=" + quoted(string(ev)) + ">\n" + strings.ReplaceAll(text, "</hook>", "<\\/hook>") + "\n</hook>"
+}
+
+// around runs the hooks for an event that is about no call. It returns what they have to tell the model; it fails only where the
+// turn ends.
+func (t *Turn) around(ctx context.Context, ev hooks.Event, fill func(*hooks.Input)) (words []string, err error) {
+	set, err := t.hookSet(ctx, ev, "", "")
+	if err != nil {
+		return nil, err
+	}
+	in := t.session.hookInput(ev)
+	if fill != nil {
+		fill(&in)
+	}
+	return t.runHooks(ctx, set, in, "")
+}
+
+// promptHooks runs the hooks for a prompt, and those for the session's start before the first one. What they say stands behind
+// the prompt.
+func (t *Turn) promptHooks() error {
+	s := t.session
+	if s.opts.Hooks == nil || s.child {
+		return nil
+	}
+	var words []string
+	s.hooked.mu.Lock()
+	first := !s.hooked.begun
+	s.hooked.begun = true
+	s.hooked.mu.Unlock()
+	if first {
+		said, err := t.around(t.ctx, hooks.SessionStart, nil)
+		if err != nil {
+			return err
+		}
+		words = said
+	}
+	said, err := t.around(t.ctx, hooks.Prompt, func(in *hooks.Input) { in.Prompt = (&providers.Message{Parts: t.prompt}).Text() })
+	if err != nil {
+		return err
+	}
+	if words = append(words, said...); len(words) == 0 {
+		return nil
+	}
+	return t.do(func(st *state) error {
+		return s.appendMessage(st, sessions.CustomMessage{
+			CustomType: "hook", Attribution: "agent", Parts: []providers.Part{providers.Text{Text: strings.Join(words, "\n\n")}},
+		})
+	})
+}
+
+// endHooks runs the hooks for the end of a turn that was not cancelled.
+func (t *Turn) endHooks(r *TurnResult) {
+	if t.session.opts.Hooks == nil || t.session.child || t.idle || t.ctx.Err() != nil {
+		return
+	}
+	_, _ = t.around(t.ctx, hooks.TurnEnd, func(in *hooks.Input) { // what fails is told; a cancellation is told by the turn
+		in.Reason = string(r.Stop)
+		if r.Err != nil {
+			in.Reason = "error"
+		}
+	})
+}
+
+// sessionEnd runs the hooks for the end of the session. Its events are over by then.
+func (s *Session) sessionEnd(ctx context.Context) {
+	s.hooked.mu.Lock()
+	begun := s.hooked.begun
+	s.hooked.begun = false
+	s.hooked.mu.Unlock()
+	if s.opts.Hooks == nil || s.child || !begun {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, sessionEndHooks)
+	defer cancel()
+	for _, h := range s.opts.Hooks().Hooks {
+		if h.For(hooks.SessionEnd, "") && ctx.Err() == nil {
+			_, _ = h.Run(ctx, hookRunner{s.opts.Programs}, s.hookInput(hooks.SessionEnd)) // nobody is left to be told
+		}
+	}
+}
+
+// compactHooks runs the hooks around a compaction. What those before it say goes into what the summary has to keep.
+func (t *Turn) compactHooks(ctx context.Context, ev hooks.Event, reason CompactionReason) (string, error) {
+	words, err := t.around(ctx, ev, func(in *hooks.Input) { in.Reason = string(reason) })
+	return strings.Join(words, "\n"), err
+}
+
+// toolInput is the call as hooks are told of it.
+func (r *toolRun) toolInput(call *Call) *hooks.ToolInput {
+	in := &hooks.ToolInput{CallID: call.ID, Name: call.Name, Kind: string(r.details.Kind), Input: call.Input, Paths: []string{}}
+	for i := range r.plan.Effects {
+		for _, part := range r.plan.Effects[i].each() {
+			if part.Path != "" && !slices.Contains(in.Paths, part.Path) {
+				in.Paths = append(in.Paths, part.Path)
+			}
+		}
+	}
+	for _, l := range r.plan.Locations {
+		if !slices.Contains(in.Paths, l.Path) {
+			in.Paths = append(in.Paths, l.Path)
+		}
+	}
+	return in
+}
+
+// callHooks runs the hooks before a call, which may forbid it. The call has been allowed by then, so that they see what runs;
+// where they took their time, the mode must allow it still.
+func (r *toolRun) callHooks(ctx context.Context, call *Call) (words []string, err error) {
+	t := r.turn
+	set, err := t.hookSet(ctx, hooks.ToolCall, call.Name, call.ID)
+	if err != nil || !slices.ContainsFunc(set.Hooks, func(h *hooks.Hook) bool { return h.For(hooks.ToolCall, call.Name) }) {
+		return nil, err
+	}
+	in := t.session.hookInput(hooks.ToolCall)
+	in.Tool = r.toolInput(call)
+	if words, err = t.runHooks(ctx, set, in, call.Name); err != nil {
+		return nil, err
+	}
+	return words, r.refused()
+}
+
+// resultHooks runs the hooks behind a call that ran. What they and those before it have said stands behind the result.
+func (r *toolRun) resultHooks(ctx context.Context, call *Call, result *providers.Message, words []string) {
+	t := r.turn
+	set, err := t.hookSet(ctx, hooks.ToolResult, call.Name, call.ID)
+	if err == nil && slices.ContainsFunc(set.Hooks, func(h *hooks.Hook) bool { return h.For(hooks.ToolResult, call.Name) }) {
+		in := t.session.hookInput(hooks.ToolResult)
+		in.Tool, in.Result = r.toolInput(call), &hooks.ResultInput{Text: result.Text(), IsError: result.IsError}
+		said, _ := t.runHooks(ctx, set, in, call.Name) // an error is that the turn ends
+		words = append(words, said...)
+	}
+	for _, w := range words {
+		result.Parts = append(result.Parts, providers.Text{Text: w})
+	}
+}

@@ -1,0 +1,274 @@
+package hooks
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/gajae-code/gjc/internal/configfile"
+	"github.com/gajae-code/gjc/internal/trust"
+)
+
+const (
+	defaultTimeout = 60 * time.Second
+	maxTimeout     = 600 * time.Second
+	// maxFiles and maxHooks bound what is read of one place.
+	maxFiles = 200
+	maxHooks = 500
+)
+
+// Options says where to look and what to trust. Every field is optional.
+type Options struct {
+	// UserDir is the agent directory.
+	UserDir string
+	// Roots are the workspace's, the working directory first.
+	Roots []string
+	// Trust has the user's answers. If nil, nothing is trusted.
+	Trust *trust.Session
+}
+
+// Set is the hooks there are at one time, as [Load] found them.
+type Set struct {
+	// Hooks are those that may run, the user's first.
+	Hooks []*Hook
+	// Untrusted are those of workspaces that the user has not said yes to.
+	Untrusted []*Hook
+	// Problems are what was left out, with the place.
+	Problems []string
+	subjects []*trust.Subject
+	opts     Options
+}
+
+// Load reads the hooks. It reads all files each time: what runs is what was looked at.
+func Load(opts Options) *Set {
+	s := &Set{opts: opts}
+	seen := make(map[string]bool)
+	if opts.UserDir != "" {
+		for _, f := range readPlace(opts.UserDir, "", false, seen) {
+			s.Hooks = append(s.Hooks, s.parse(f, opts.UserDir, false)...)
+		}
+	}
+	for _, root := range opts.Roots {
+		var own []*Hook
+		sub := &trust.Subject{Path: root}
+		for _, f := range readPlace(filepath.Join(root, ".gjc"), ".gjc", true, seen) {
+			hooks := s.parse(f, root, true)
+			own = append(own, hooks...)
+			if len(hooks) > 0 {
+				for _, h := range hooks {
+					f.Runs = append(f.Runs, h.Name+": "+strings.Join(h.Command, " "))
+				}
+				sub.Files = append(sub.Files, f.TrustFile())
+			}
+		}
+		own = s.scripts(sub, root, own)
+		if len(own) == 0 {
+			continue
+		}
+		s.subjects = append(s.subjects, sub)
+		if s.trusts(sub) {
+			s.Hooks = append(s.Hooks, own...)
+		} else {
+			s.Untrusted = append(s.Untrusted, own...)
+		}
+	}
+	return s
+}
+
+func (s *Set) trusts(sub *trust.Subject) bool {
+	if s.opts.Trust == nil {
+		return false
+	}
+	v, err := s.opts.Trust.Look(sub)
+	if err != nil {
+		s.Problems = append(s.Problems, err.Error())
+	}
+	return err == nil && v.State == trust.Trusted
+}
+
+// Subject returns what the user is to be asked about of a workspace's hooks, trusted or not; nil for nothing.
+func (s *Set) Subject(root string) *trust.Subject {
+	for _, sub := range s.subjects {
+		if sub.Path == root {
+			return sub
+		}
+	}
+	return nil
+}
+
+// Question is a workspace that the user is to be asked about.
+type Question struct {
+	// Lines say in plain text what trust would allow.
+	Lines []string
+
+	sub   *trust.Subject
+	trust *trust.Session
+}
+
+// Question returns what is to be asked about first; nil where there is nothing, or an answer to all already.
+func (s *Set) Question() *Question {
+	if s.opts.Trust == nil {
+		return nil
+	}
+	for _, sub := range s.subjects {
+		if v, err := s.opts.Trust.Look(sub); err == nil && v.State == trust.Unknown {
+			asked := *sub
+			asked.Changed = v.Changed
+			return &Question{asked.Describe(), &asked, s.opts.Trust}
+		}
+	}
+	return nil
+}
+
+// Answer takes the user's answer: for good, or for this session. Where keeping it fails it holds for this session, and the error
+// says why.
+func (q *Question) Answer(ctx context.Context, trusted, remember bool) error {
+	state := trust.Denied
+	if trusted {
+		state = trust.Trusted
+	}
+	return q.trust.Answer(ctx, q.sub, state, remember)
+}
+
+// readPlace reads the files of hooks in a directory.
+func readPlace(dir, within string, project bool, seen map[string]bool) []*configfile.File {
+	var all []*configfile.File
+	names := []string{"hooks.yml", "hooks.yaml", "hooks.json"}
+	entries, err := os.ReadDir(filepath.Join(dir, "hooks")) // sorted by name
+	if err == nil {
+		for _, e := range entries {
+			switch filepath.Ext(e.Name()) {
+			case ".yml", ".yaml", ".json":
+				if !strings.HasPrefix(e.Name(), ".") && len(names) < maxFiles {
+					names = append(names, "hooks/"+e.Name())
+				}
+			}
+		}
+	}
+	for _, name := range names {
+		place := configfile.Place{Dir: dir, Within: within, Project: project}
+		all = append(all, configfile.ReadPlace(place, []string{filepath.FromSlash(name)}, seen)...)
+	}
+	return all
+}
+
+// parse reads one file. A hook that is not understood is left out, with a problem.
+func (s *Set) parse(f *configfile.File, dir string, project bool) (hooks []*Hook) {
+	defer func() { s.Problems = append(s.Problems, f.Problems...) }()
+	if f.Data == nil {
+		return nil
+	}
+	top := f.Parse("hooks")
+	if top == nil {
+		return nil
+	}
+	list := top.Member("hooks")
+	if list == nil || list.Kind != configfile.List {
+		f.Problem(top.Line, "the file must have hooks: with a list; it is not used")
+		return nil
+	}
+	for i, item := range list.List {
+		if len(hooks) >= maxHooks {
+			f.Problem(item.Line, "there are more than %d hooks; the rest is left out", maxHooks)
+			break
+		}
+		h := &Hook{
+			Name: strings.TrimSuffix(filepath.Base(f.Path), filepath.Ext(f.Path)) + "#" + strconv.Itoa(i+1), Timeout: defaultTimeout,
+			At: f.At(item.Line), Dir: dir, Project: project,
+		}
+		if line, why := h.read(item); why != "" {
+			f.Problem(line, "%s; the hook is left out", why)
+			continue
+		}
+		hooks = append(hooks, h)
+	}
+	return hooks
+}
+
+// read takes the members of a hook. It returns what is wrong, and where.
+func (h *Hook) read(item *configfile.Node) (line int, why string) {
+	if item.Kind != configfile.Object {
+		return item.Line, "a hook must be a mapping with event and command"
+	}
+	for _, m := range item.Members {
+		n, why := m.Value, ""
+		switch m.Name {
+		case "name":
+			if n.Kind != configfile.Text || n.Text == "" || len(n.Text) > 100 {
+				why = "name must be a short text"
+			}
+			h.Name = strings.Join(strings.Fields(trust.Printable(n.Text)), " ")
+		case "event", "events":
+			h.Events = nil
+			for _, name := range texts(n) {
+				h.Events = append(h.Events, Event(name))
+				if !slices.Contains(Events(), Event(name)) {
+					why = fmt.Sprintf("there is no event %s; there are %s", configfile.Quote(name), eventNames())
+				}
+			}
+		case "tool", "tools":
+			h.Tools = texts(n)
+			for _, glob := range h.Tools {
+				if !doublestar.ValidatePattern(glob) {
+					why = "tools must be names of tools, or globs"
+				}
+			}
+			if len(h.Tools) == 0 {
+				why = "tools must be names of tools, or globs"
+			}
+		case "command":
+			h.Command = texts(n)
+			if n.Kind == configfile.Text && strings.ContainsAny(n.Text, " \t\n") {
+				why = `command must be a list of the program and its arguments, such as [sh, -c, "..."]; no shell takes it apart`
+			}
+		case "timeout":
+			f, err := strconv.ParseFloat(n.Text, 64)
+			if n.Kind != configfile.Number || err != nil || f <= 0 || f > maxTimeout.Seconds() {
+				why = fmt.Sprintf("timeout must be a number of seconds up to %v", maxTimeout.Seconds())
+			}
+			h.Timeout = time.Duration(f * float64(time.Second))
+		case "blocking":
+			if n.Kind != configfile.Boolean {
+				why = "blocking must be true or false"
+			}
+			h.Blocking = n.True()
+		default:
+			why = "a hook has name, event, tools, command, timeout and blocking, not " + configfile.Quote(m.Name)
+		}
+		if why != "" {
+			return n.Line, why
+		}
+	}
+	switch {
+	case len(h.Events) == 0:
+		return item.Line, "the hook has no event; there are " + eventNames()
+	case len(h.Command) == 0 || h.Command[0] == "" || strings.Contains(strings.Join(h.Command, ""), "\x00"):
+		return item.Line, "the hook has no command"
+	case h.Blocking && !slices.Contains(h.Events, ToolCall):
+		return item.Line, "blocking is for hooks of tool_call"
+	}
+	return 0, ""
+}
+
+// texts are those of a list, or the one.
+func texts(n *configfile.Node) []string {
+	if n.Kind == configfile.Text {
+		return []string{n.Text}
+	}
+	return n.Strings()
+}
+
+func eventNames() string {
+	var names []string
+	for _, e := range Events() {
+		names = append(names, string(e))
+	}
+	return strings.Join(names, ", ")
+}

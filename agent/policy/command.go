@@ -1,0 +1,382 @@
+package policy
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// Command is what is known of a shell command line without running it.
+type Command struct {
+	// Parsed says that the line is one that a POSIX shell would take.
+	Parsed bool
+	// Simple are the commands in it, in order: of pipelines, substitutions, functions and loops too. A word that only the shell
+	// knows is "".
+	Simple [][]string
+	// Runs are all commands that are in the line: those, and what they run in turn (env, xargs, sh -c), with the names of programs
+	// without their places.
+	Runs [][]string
+	// Risks are why the line asks whatever the mode is, for people: what leaves the workspace, what hides what it runs, what
+	// changes who runs what. Each stands there once.
+	Risks []string
+}
+
+// Limits of what is looked at; behind them a line is a risk by itself.
+const (
+	maxLine   = 64 << 10
+	maxDepth  = 8  // lines in lines: sh -c "sh -c …"
+	maxPlaces = 16 // directories that a line may be in
+	maxSteps  = 2000
+)
+
+// Analyze looks at a line for a POSIX shell that begins in dir.
+func Analyze(line, dir string, paths *Paths) *Command {
+	a := &analysis{paths: paths, dirs: []string{dir}, cmd: &Command{Parsed: true}}
+	a.line(line)
+	return a.cmd
+}
+
+// analysis is a line that is being looked at.
+type analysis struct {
+	paths *Paths
+	// dirs are where a command may run: where the line began, and wherever a cd may have led. unknown says that one may have led
+	// anywhere.
+	dirs    []string
+	unknown bool
+	depth   int
+	steps   int // lines and commands that were looked at
+	cmd     *Command
+}
+
+func (a *analysis) risk(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if !slices.Contains(a.cmd.Risks, text) {
+		a.cmd.Risks = append(a.cmd.Risks, text)
+	}
+}
+
+// line looks at a line, or at one that is an argument of another.
+func (a *analysis) line(line string) {
+	if a.steps++; len(line) > maxLine || a.depth >= maxDepth || a.steps > maxSteps {
+		a.risk("it is too long or too deep to be looked at")
+		return
+	}
+	for _, r := range line {
+		if forges(r) {
+			a.risk("it has characters that cannot be seen")
+			break
+		}
+	}
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(line), "")
+	if err != nil {
+		a.cmd.Parsed = false
+		a.risk("it cannot be read as a shell command")
+		return
+	}
+	a.depth++
+	defer func() { a.depth-- }()
+	for _, stmt := range file.Stmts {
+		a.walk(stmt, false)
+	}
+}
+
+// walk looks at a node and all that is in it. piped says that its input is another command's output.
+func (a *analysis) walk(node syntax.Node, piped bool) {
+	syntax.Walk(node, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.Stmt:
+			for _, r := range n.Redirs {
+				a.redirect(r)
+			}
+			if call, ok := n.Cmd.(*syntax.CallExpr); ok {
+				a.call(call, piped, n.Redirs)
+				a.inner(call, n.Redirs)
+				return false
+			}
+		case *syntax.BinaryCmd:
+			if n.Op == syntax.Pipe || n.Op == syntax.PipeAll {
+				a.walk(n.X, piped)
+				a.walk(n.Y, true)
+				return false
+			}
+		case *syntax.CallExpr:
+			a.call(n, piped, nil)
+			a.inner(n, nil)
+			return false
+		case *syntax.DeclClause:
+			for _, as := range n.Args {
+				a.assign(as)
+			}
+		case *syntax.ParamExp:
+			if n.Exp != nil && n.Exp.Op == syntax.OtherParamOps {
+				a.risk("it has the shell run what a variable says")
+			}
+		case *syntax.ForClause, *syntax.WhileClause, *syntax.IfClause, *syntax.CaseClause, *syntax.FuncDecl, *syntax.Subshell, *syntax.Block:
+		}
+		return true
+	})
+}
+
+// inner looks at what the words of a command have in them: substitutions.
+func (a *analysis) inner(call *syntax.CallExpr, redirs []*syntax.Redirect) {
+	for _, as := range call.Assigns {
+		a.assign(as)
+		if as.Value != nil {
+			a.words(as.Value)
+		}
+		if as.Array != nil {
+			a.words(as.Array)
+		}
+	}
+	for _, w := range call.Args {
+		a.words(w)
+	}
+	for _, r := range redirs {
+		if r.Word != nil {
+			a.words(r.Word)
+		}
+		if r.Hdoc != nil {
+			a.words(r.Hdoc)
+		}
+	}
+}
+
+// words looks at the substitutions below a node.
+func (a *analysis) words(node syntax.Node) {
+	syntax.Walk(node, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.CmdSubst:
+			for _, s := range n.Stmts {
+				a.walk(s, false)
+			}
+			return false
+		case *syntax.ProcSubst:
+			for _, s := range n.Stmts {
+				a.walk(s, false)
+			}
+			return false
+		case *syntax.ParamExp:
+			if n.Exp != nil && n.Exp.Op == syntax.OtherParamOps {
+				a.risk("it has the shell run what a variable says")
+			}
+		}
+		return true
+	})
+}
+
+// arg is a word as programs get it, as far as that is known before the shell runs.
+type arg struct {
+	// text is the word; where it is not known, what it is known to begin with.
+	text string
+	// known is false for a word with a substitution, a variable other than HOME and PWD, a glob or braces.
+	known bool
+	// glob says that it stands for files whose paths begin with text.
+	glob bool
+}
+
+// word returns what is known of a word.
+func (a *analysis) word(w *syntax.Word) arg {
+	e := expansion{a: a, arg: arg{known: true}}
+	e.parts(w.Parts, false)
+	e.arg.text = e.text.String()
+	return e.arg
+}
+
+// document returns what is known of the text that a command is given in the line.
+func (a *analysis) document(w *syntax.Word) arg {
+	e := expansion{a: a, arg: arg{known: true}}
+	e.parts(w.Parts, true)
+	e.arg.text = e.text.String()
+	return e.arg
+}
+
+// expansion is a word that is being put together.
+type expansion struct {
+	a    *analysis
+	arg  arg
+	text strings.Builder
+}
+
+func (e *expansion) parts(parts []syntax.WordPart, quoted bool) {
+	for i, p := range parts {
+		if !e.arg.known {
+			e.arg.glob = false // more comes behind it
+			return
+		}
+		switch p := p.(type) {
+		case *syntax.Lit:
+			e.literal(p.Value, quoted, i == 0 && !quoted && e.text.Len() == 0)
+		case *syntax.SglQuoted:
+			if e.arg.known = !p.Dollar || !strings.ContainsRune(p.Value, '\\'); e.arg.known {
+				e.text.WriteString(p.Value)
+			}
+		case *syntax.DblQuoted:
+			e.parts(p.Parts, true)
+		case *syntax.ParamExp:
+			switch a := e.a; {
+			case p.Param == nil || !onlyName(p):
+				e.arg.known = false
+			case p.Param.Value == "HOME" && a.paths.Home != "":
+				e.text.WriteString(a.paths.Home)
+			case p.Param.Value == "PWD" && len(a.dirs) == 1 && !a.unknown:
+				e.text.WriteString(a.dirs[0])
+			default:
+				e.arg.known = false
+			}
+		default:
+			e.arg.known = false
+		}
+	}
+}
+
+func (e *expansion) literal(s string, quoted, first bool) {
+	if home := e.a.paths.Home; first && home != "" && (s == "~" || strings.HasPrefix(s, "~/")) {
+		s = home + s[1:]
+	}
+	if at := strings.IndexAny(s, "*?[{"); at >= 0 && !quoted {
+		e.arg.known = false
+		e.arg.glob = s[at] != '{' && !strings.Contains(s[at:], "..")
+		s = s[:at]
+	}
+	e.text.WriteString(unescape(s, quoted))
+}
+
+// onlyName reports whether a parameter is only named.
+func onlyName(p *syntax.ParamExp) bool {
+	return !p.Excl && !p.Length && !p.Width && p.Index == nil && p.Slice == nil && p.Repl == nil && p.Names == 0 && p.Exp == nil
+}
+
+// unescape takes the backslashes out of a literal.
+func unescape(s string, quoted bool) string {
+	if !strings.ContainsRune(s, '\\') {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+1 < len(s) && (!quoted || strings.IndexByte("$`\"\\\n", s[i+1]) >= 0) {
+			if i++; s[i] == '\n' {
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+// redirect looks at a redirection.
+func (a *analysis) redirect(r *syntax.Redirect) {
+	switch r.Op {
+	case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
+		return
+	case syntax.DplOut, syntax.DplIn:
+		if s := r.Word.Lit(); s == "-" || s != "" && strings.Trim(s, "0123456789-") == "" {
+			return
+		}
+	default:
+	}
+	target := a.word(r.Word)
+	switch {
+	case r.Op == syntax.RdrIn && target.known:
+		a.reads(target.text)
+	case r.Op == syntax.RdrIn:
+	case !target.known:
+		a.risk("it writes to a file that only the shell knows")
+	default:
+		a.writes(target.text)
+	}
+}
+
+// places returns what a path of the line may be, absolute.
+func (a *analysis) places(path string) []string {
+	var all []string
+	for _, dir := range a.dirs {
+		if p := a.paths.Expand(path, dir); !slices.Contains(all, p) {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// streams are what is written to that is no file.
+var streams = set("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/zero", "-")
+
+// writes looks at a path that is written, removed or moved.
+func (a *analysis) writes(path string) {
+	if streams[path] || strings.HasPrefix(path, "/dev/fd/") {
+		return
+	}
+	if strings.HasPrefix(path, "/dev/tcp/") || strings.HasPrefix(path, "/dev/udp/") {
+		a.risk("it opens a connection by the shell")
+		return
+	}
+	if a.unknown && !filepath.IsAbs(path) && !strings.HasPrefix(path, "~") {
+		a.risk("it changes %s in a directory that only the shell knows", Show(path))
+		return
+	}
+	for _, p := range a.places(path) {
+		switch why := a.paths.Protected(p); {
+		case why != "":
+			a.risk("it changes %s (%s)", Show(p), why)
+		case a.paths.Outside(p):
+			a.risk("it changes %s, outside the workspace", Show(p))
+		default:
+			continue
+		}
+		return
+	}
+}
+
+// reads looks at a path that is read, or at an argument that may be one.
+func (a *analysis) reads(path string) {
+	if path == "" || len(path) > 4096 || strings.ContainsAny(path, "\n\x00") {
+		return
+	}
+	for _, p := range a.places(path) {
+		if a.paths.Secret(p) {
+			a.risk("it reads %s, which holds secrets by its name", Show(p))
+			return
+		}
+	}
+}
+
+// cd notes where a line may be from here on.
+func (a *analysis) cd(path string, known bool) {
+	if !known || path == "-" || len(a.dirs) >= maxPlaces {
+		a.unknown = true
+		return
+	}
+	for _, dir := range slices.Clone(a.dirs) {
+		if to := a.paths.Expand(path, dir); !slices.Contains(a.dirs, to) {
+			a.dirs = append(a.dirs, to)
+		}
+	}
+}
+
+// assign looks at a variable that is set.
+func (a *analysis) assign(as *syntax.Assign) {
+	if as.Name == nil {
+		return
+	}
+	name := as.Name.Value
+	if !runsByName(name) {
+		return
+	}
+	if as.Value != nil {
+		if v := a.word(as.Value); v.known && harmlessProgram[v.text] {
+			return
+		}
+	}
+	a.risk("it sets %s, by which programs run others", name)
+}
+
+// Show is a path or a word on one line, for people: no longer than can be read, and without characters that fool the eye.
+func Show(s string) string {
+	const most = 120
+	if r := []rune(s); len(r) > most {
+		s = string(r[:most-1]) + "…"
+	}
+	return VisibleLine(s)
+}

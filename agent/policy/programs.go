@@ -1,0 +1,400 @@
+package policy
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/gajae-code/gjc/internal/lazyregexp"
+)
+
+// harmlessProgram are values of variables like PAGER that run nothing of interest.
+var harmlessProgram = set("", "cat", "less", "more", "true", "0", "1")
+
+// variables by which programs run others, or load code.
+var runVariables = set(
+	"BASH_ENV", "ENV", "PROMPT_COMMAND", "PS4", "PATH", "LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "PAGER", "MANPAGER", "EDITOR",
+	"VISUAL", "BROWSER", "SHELL", "PYTHONSTARTUP", "PYTHONPATH", "PYTHONHOME", "PERL5OPT", "PERL5LIB", "RUBYOPT", "RUBYLIB",
+	"NODE_OPTIONS", "NODE_PATH", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "SSH_ASKPASS", "SUDO_ASKPASS", "LESSOPEN", "LESSCLOSE",
+	"RUSTC_WRAPPER", "RUSTC", "GOFLAGS", "CC", "CXX", "MAKEFLAGS", "npm_config_script_shell", "FCEDIT", "HOME", "GCONV_PATH",
+)
+
+// RunsPrograms reports whether programs run others, or load code, by a variable of that name.
+func RunsPrograms(name string) bool { return runsByName(name) }
+
+func runsByName(name string) bool {
+	return runVariables[name] || strings.HasPrefix(name, "DYLD_") || strings.HasPrefix(name, "GIT_") && !harmlessGit[name]
+}
+
+var harmlessGit = set(
+	"GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_AUTHOR_DATE", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL", "GIT_COMMITTER_DATE",
+	"GIT_TERMINAL_PROMPT", "GIT_OPTIONAL_LOCKS", "GIT_TRACE", "GIT_LITERAL_PATHSPECS", "GIT_MERGE_AUTOEDIT",
+)
+
+// raise are programs that run others with other rights.
+var raise = set("sudo", "sudoedit", "doas", "su", "runuser", "pkexec", "gosu", "su-exec", "run0", "machinectl", "nsenter", "chroot", "unshare")
+
+// shells run what they are given.
+var shells = set("sh", "bash", "zsh", "dash", "ksh", "fish", "ash", "csh", "tcsh", "mksh", "rbash", "busybox", "pwsh", "powershell", "cmd")
+
+// interpreters run what they are given, in other languages.
+var interpreters = set("python", "pypy", "node", "nodejs", "perl", "ruby", "php", "lua", "tclsh", "osascript", "deno", "bun", "gdb", "m4")
+
+// wrappers run the command in their arguments. The value has the options that take a value of their own.
+var wrappers = map[string]string{
+	"env": "-u --unset -C --chdir -S --split-string", "nohup": "", "time": "-f -o", "timeout": "-k --kill-after -s --signal",
+	"nice": "-n --adjustment", "ionice": "-c -n -p", "setsid": "", "stdbuf": "-i -o -e", "xargs": "-I -i -n -P -L -d -E -s -a",
+	"command": "", "builtin": "", "exec": "-a", "parallel": "-j", "watch": "-n", "entr": "", "strace": "-o -e -p", "ltrace": "-o -e -p",
+	"caffeinate": "-t -w", "chronic": "", "flock": "-w -E", "taskset": "-c -p", "noglob": "", "unbuffer": "", "script": "-c",
+	"catchsegv": "", "winpty": "", "torsocks": "", "proxychains": "", "proxychains4": "", "direnv": "", "firejail": "", "nocorrect": "",
+}
+
+// numberFirst are wrappers with a value of their own before the command.
+var numberFirst = set("timeout", "flock", "taskset")
+
+// writers change the files in their arguments, with options left out. The value says which arguments they change.
+var writers = map[string]string{
+	"rm": "all", "rmdir": "all", "unlink": "all", "shred": "all", "truncate": "all", "touch": "all", "mkdir": "all", "tee": "all",
+	"chmod": "behind first", "chown": "behind first", "chgrp": "behind first", "mv": "all", "cp": "last", "ln": "last",
+	"install": "last", "rsync": "last", "scp": "last", "mkfifo": "all", "mknod": "first", "patch": "first", "split": "last",
+	"unzip": "none", "setfacl": "all", "chattr": "all", "srm": "all", "trash": "all", "rename": "all",
+}
+
+// later are programs that make others run at another time, or for other users.
+var later = set("crontab", "at", "batch", "launchctl", "systemctl", "update-rc.d", "chkconfig", "schtasks", "loginctl", "visudo",
+	"useradd", "usermod", "passwd", "chsh", "dscl", "defaults", "reg", "iptables", "nft", "mount", "umount", "mkfs", "fdisk", "parted",
+	"insmod", "modprobe", "sysctl", "shutdown", "reboot", "poweroff", "halt", "kextload", "csrutil", "spctl", "security")
+
+// programName is what a program is called without its place and the number of its version.
+func programName(word string) string {
+	name := strings.ToLower(word[strings.LastIndexAny(word, `/\`)+1:])
+	name = strings.TrimSuffix(name, ".exe")
+	if short := strings.TrimRight(name, "0123456789."); short != "" {
+		return short
+	}
+	return name
+}
+
+// call looks at one simple command. piped says that its input is another's output.
+func (a *analysis) call(call *syntax.CallExpr, piped bool, redirs []*syntax.Redirect) {
+	if len(call.Args) == 0 {
+		return
+	}
+	args := make([]arg, len(call.Args))
+	words := make([]string, len(call.Args))
+	for i, w := range call.Args {
+		if args[i] = a.word(w); args[i].known {
+			words[i] = args[i].text
+		}
+	}
+	a.cmd.Simple = append(a.cmd.Simple, words)
+	var document *arg
+	for _, r := range redirs {
+		switch {
+		case r.Hdoc != nil && (r.Op == syntax.Hdoc || r.Op == syntax.DashHdoc):
+			document = new(a.document(r.Hdoc))
+		case r.Op == syntax.WordHdoc:
+			document = new(a.word(r.Word))
+		}
+	}
+	a.command(args, piped || document != nil, document)
+}
+
+// command looks at the words of a command: a simple one, or one in the arguments of another.
+func (a *analysis) command(args []arg, piped bool, document *arg) {
+	if len(args) == 0 {
+		return
+	}
+	if a.steps++; a.depth > maxDepth || a.steps > maxSteps {
+		a.risk("it is too long or too deep to be looked at")
+		return
+	}
+	if !args[0].known || args[0].text == "" {
+		a.risk("it runs a program that only the shell knows")
+		return
+	}
+	a.depth++
+	defer func() { a.depth-- }()
+	name, rest := programName(args[0].text), args[1:]
+	run := []string{name}
+	for _, arg := range rest {
+		if !arg.known {
+			arg.text = ""
+		}
+		run = append(run, arg.text)
+	}
+	a.cmd.Runs = append(a.cmd.Runs, run)
+	for _, arg := range rest {
+		if arg.known {
+			a.mention(arg.text)
+		}
+	}
+	if raise[name] {
+		a.risk("it runs with other rights (%s)", name)
+		return
+	}
+	if later[name] {
+		a.risk("it changes what the system runs or believes (%s)", name)
+		return
+	}
+	switch name {
+	case "eval":
+		a.risk("it has the shell run text (eval)")
+	case "trap", "alias":
+		for _, arg := range rest {
+			_, text, assigned := strings.Cut(arg.text, "=")
+			if name == "trap" {
+				text = arg.text
+			}
+			if !arg.known {
+				a.risk("it has the shell run text (%s)", name)
+			} else if name == "trap" || assigned {
+				a.line(text)
+				break
+			}
+		}
+	case "cd", "pushd":
+		dir := arg{text: a.paths.Home, known: a.paths.Home != ""}
+		for _, arg := range rest {
+			if !strings.HasPrefix(arg.text, "-") || arg.text == "-" {
+				dir = arg
+			}
+		}
+		a.cd(dir.text, dir.known)
+	case "popd":
+		a.unknown = true
+	case "export", "declare", "typeset", "local", "readonly":
+	case "find", "fd", "fdfind", "bfs":
+		a.find(rest)
+	case "git":
+		a.git(rest)
+	case "dd":
+		for _, arg := range rest {
+			if to, ok := strings.CutPrefix(arg.text, "of="); ok {
+				a.target(to, arg.known)
+			}
+		}
+	case "sed", "gsed", "perl":
+		a.inPlace(name, rest)
+	case "awk", "gawk", "mawk", "nawk":
+		for _, arg := range rest {
+			if arg.known && awkRuns().MatchString(arg.text) {
+				a.risk("it may run programs or write files by awk")
+			}
+		}
+	case "tar", "bsdtar", "gtar":
+		a.tar(rest)
+	case "curl", "wget", "sort", "gcc", "cc", "go", "ffmpeg":
+		a.output(name, rest)
+	case "ssh", "sftp":
+		for _, arg := range rest {
+			if strings.Contains(strings.ToLower(arg.text), "proxycommand") || strings.Contains(strings.ToLower(arg.text), "localcommand") {
+				a.risk("it runs a program by an option of %s", name)
+			}
+		}
+	case "kill", "pkill", "killall":
+		for _, arg := range rest {
+			if arg.text == "-1" && arg.known && name == "kill" && len(rest) > 1 && rest[len(rest)-1].text == "-1" {
+				a.risk("it ends all processes of the user")
+			}
+		}
+	}
+	if what, ok := writers[name]; ok {
+		a.writer(name, what, rest)
+	}
+	if options, ok := wrappers[name]; ok {
+		a.wrapped(name, options, rest, piped, document)
+	}
+	if shells[name] || interpreters[name] || name == "source" || name == "." {
+		a.interpreter(name, rest, piped, document)
+	}
+}
+
+// awkRuns is what runs programs or writes files in awk.
+var awkRuns = lazyregexp.New(`system\s*\(|\|\s*"|"\s*\||\|&|>\s*"|@load|getline\s*<`)
+
+// mention looks at an argument as a path that may be read: alone, behind "=" or "@", as in --file=.env and -d @.env.
+func (a *analysis) mention(text string) {
+	a.reads(text)
+	for _, sep := range []string{"=", "@", ":"} {
+		if _, rest, ok := strings.Cut(text, sep); ok {
+			a.reads(rest)
+		}
+	}
+}
+
+// target looks at a path that is written.
+func (a *analysis) target(path string, known bool) {
+	if !known {
+		a.risk("it changes a file that only the shell knows")
+		return
+	}
+	a.writes(path)
+}
+
+// plainArgs are the arguments that are no options, behind "--" all.
+func plainArgs(args []arg) []arg {
+	var out []arg
+	for i, arg := range args {
+		if arg.known && arg.text == "--" {
+			return append(out, args[i+1:]...)
+		}
+		if !strings.HasPrefix(arg.text, "-") || arg.text == "-" {
+			out = append(out, arg)
+		}
+	}
+	return out
+}
+
+// writer looks at a program that changes the files in its arguments.
+func (a *analysis) writer(name, what string, args []arg) {
+	paths := plainArgs(args)
+	for _, arg := range args {
+		if to, ok := strings.CutPrefix(arg.text, "--target-directory="); ok {
+			a.target(to, arg.known)
+		}
+	}
+	for i, arg := range args {
+		if (arg.text == "-t" || arg.text == "--target-directory") && i+1 < len(args) && (name == "cp" || name == "mv" || name == "ln" || name == "install") {
+			a.target(args[i+1].text, args[i+1].known)
+		}
+	}
+	switch {
+	case what == "none" || len(paths) == 0:
+		return
+	case what == "first":
+		paths = paths[:1]
+	case what == "last":
+		if len(paths) == 1 && name == "ln" {
+			return // a link in the directory
+		}
+		paths = paths[len(paths)-1:]
+	case what == "behind first":
+		if strings.Contains(paths[0].text, "s") && name == "chmod" && strings.ContainsAny(paths[0].text, "+=") {
+			a.risk("it lets others run a program with the user's rights")
+		}
+		paths = paths[1:]
+	}
+	for _, arg := range paths {
+		switch {
+		case arg.known:
+			if strings.Contains(arg.text, ":") && (name == "scp" || name == "rsync") && !filepath.IsAbs(arg.text) {
+				continue // on another host
+			}
+			a.writes(arg.text)
+		case name == "rm" || name == "shred" || name == "unlink" || name == "srm":
+			if arg.glob {
+				a.writes(begun(arg.text))
+			} else {
+				a.risk("it removes files that only the shell knows")
+			}
+		case arg.text != "":
+			a.writes(begun(arg.text))
+		}
+	}
+}
+
+// begun is the directory that a word with a glob leads into.
+func begun(text string) string {
+	if i := strings.LastIndexByte(text, '/'); i > 0 {
+		return text[:i]
+	} else if i == 0 {
+		return "/"
+	}
+	return "."
+}
+
+// wrapped looks at the command in the arguments of another.
+func (a *analysis) wrapped(name, options string, args []arg, piped bool, document *arg) {
+	takes := strings.Fields(options)
+	first := numberFirst[name]
+	for i := 0; i < len(args); i++ {
+		arg := args[i]
+		switch {
+		case !arg.known && arg.text == "":
+			a.risk("it runs a program that only the shell knows")
+			return
+		case arg.text == "--":
+			continue
+		case (name == "env" && (arg.text == "-S" || strings.HasPrefix(arg.text, "--split-string"))) || name == "script" && arg.text == "-c":
+			if i+1 < len(args) && args[i+1].known {
+				a.line(args[i+1].text)
+			} else {
+				a.risk("it runs text (%s)", name)
+			}
+			return
+		case strings.HasPrefix(arg.text, "-"):
+			if slices.Contains(takes, arg.text) {
+				i++
+			}
+			continue
+		case name == "env" && strings.Contains(arg.text, "="):
+			variable, value, _ := strings.Cut(arg.text, "=")
+			if runsByName(variable) && !(arg.known && harmlessProgram[value]) {
+				a.risk("it sets %s, by which programs run others", variable)
+			}
+			continue
+		case first:
+			first = false
+			continue
+		}
+		if name == "xargs" || name == "parallel" {
+			// What comes behind is read from elsewhere.
+			a.command(append(args[i:len(args):len(args)], argUnknown), false, nil)
+			return
+		}
+		a.command(args[i:], piped, document)
+		return
+	}
+}
+
+var argUnknown = arg{}
+
+// interpreter looks at a shell or an interpreter: what it is given as text is looked at, or is a risk.
+func (a *analysis) interpreter(name string, args []arg, piped bool, document *arg) {
+	for i, arg := range args {
+		switch {
+		case !arg.known && arg.text == "":
+			a.risk("it has %s run what only the shell knows", name)
+			return
+		case shells[name] && strings.HasPrefix(arg.text, "-") && !strings.HasPrefix(arg.text, "--") && strings.Contains(arg.text, "c"):
+			if i+1 >= len(args) {
+				return
+			}
+			if next := args[i+1]; next.known {
+				a.line(next.text)
+			} else {
+				a.risk("it has a shell run text that only the shell knows")
+			}
+			return
+		case name == "busybox":
+			a.command(args[i:], piped, document)
+			return
+		case arg.text == "-" || arg.text == "/dev/stdin" || arg.text == "-s":
+			a.fed(name, piped, document)
+			return
+		case strings.HasPrefix(arg.text, "-"):
+			if !shells[name] && (arg.text == "-c" || arg.text == "-e" || arg.text == "-m" || strings.HasPrefix(arg.text, "--eval") || arg.text == "-r") {
+				return // a program in another language: the sandbox's matter
+			}
+		default:
+			return // a file
+		}
+	}
+	a.fed(name, piped, document)
+}
+
+// fed looks at an interpreter that reads its program from another command or from a document in the line.
+func (a *analysis) fed(name string, piped bool, document *arg) {
+	switch {
+	case !piped:
+	case document == nil:
+		a.risk("it has %s run the output of another command", name)
+	case !document.known:
+		a.risk("it has %s run what only the shell knows", name)
+	case shells[name]:
+		a.line(document.text)
+	}
+}

@@ -1,0 +1,126 @@
+package policy_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/gajae-code/gjc/agent/policy"
+)
+
+func TestRules_Judge(t *testing.T) {
+	paths := testPaths(t)
+	command := func(line string) policy.Step {
+		c := policy.Analyze(line, "/w", paths)
+		return policy.Step{Tool: "bash", Action: "bash", Line: line, Command: c, Special: len(c.Risks) > 0}
+	}
+	file := func(tool, action, path string) policy.Step {
+		special := paths.Protected(path) != ""
+		if action == "read" {
+			special = paths.Secret(path)
+		}
+		return policy.Step{Tool: tool, Action: action, Path: path, Real: path, Special: special, Outside: paths.Outside(path)}
+	}
+	const un, allow, ask, deny = policy.Unruled, policy.Allow, policy.Ask, policy.Deny
+	for _, c := range []struct {
+		allow, ask, deny string
+		step             policy.Step
+		want             policy.Verdict
+	}{
+		{"bash(git status)", "", "", command("git status -s"), allow},
+		{"bash(git status)", "", "", command("git push"), un},
+		{"bash(git *)", "", "", command("git push"), allow},
+		{"bash(git:*)", "", "", command("git push"), allow},
+		{"bash(git *)", "", "bash(git push)", command("git push -f"), deny},
+		{"bash(git *)", "bash(git push)", "", command("git push -f"), ask},
+		{"bash(ls)", "", "", command("ls && make"), un},
+		{"bash(ls) bash(make)", "", "", command("ls && make"), allow},
+		{"bash(ls)", "", "", command("ls; $(make)"), un},
+		{"bash(ls) bash(make)", "", "bash(rm)", command("ls && make; echo `/bin/rm -rf x`"), deny},
+		{"bash", "", "bash(rm)", command("ls | xargs rm"), deny},
+		{"bash", "", "bash(rm)", command("sh -c 'rm x'"), deny},
+		{"bash", "", "", command("make"), allow},
+		{"bash", "", "", command("sudo make"), un},
+		{"bash(sudo *)", "", "", command("sudo make"), un},
+		{"bash(sudo make)", "", "", command("sudo  make"), allow},
+		{"bash(npm run test*)", "", "", command("npm run test:unit"), allow},
+		{"bash(git statusx)", "", "", command("git status"), un},
+		{"", "", "bash", command("ls"), deny},
+		{"", "", "*", command("ls"), deny},
+		{"edit(docs/**)", "", "", file("edit", "edit", "/w/docs/a/b.md"), allow},
+		{"edit(docs)", "", "", file("edit", "edit", "/w/docs/a/b.md"), allow},
+		{"edit(docs/**)", "", "", file("edit", "edit", "/w/src/a.md"), un},
+		{"edit(*.md)", "", "", file("write", "edit", "/w/src/a.md"), allow},
+		{"edit", "", "", file("edit", "edit", "/etc/passwd"), un},
+		{"edit(~/notes/**)", "", "", file("edit", "edit", "/home/u/notes/x"), allow},
+		{"edit(**)", "", "", file("edit", "edit", "/home/u/notes/x"), un},
+		{"edit(**)", "", "", file("edit", "edit", "/w/.git/hooks/x"), un},
+		{"edit(.git/hooks/x)", "", "", file("edit", "edit", "/w/.git/hooks/x"), allow},
+		{"read(**)", "", "", file("read", "read", "/w/.env"), un},
+		{"read(.env)", "", "", file("read", "read", "/w/.env"), allow},
+		{"", "", "read(.env)", file("read", "read", "/w/sub/.env"), deny},
+		{"", "", "read(secret/**)", file("read", "read", "/w/secret/a"), deny},
+		{"", "", "read(secret/**)", policy.Step{Tool: "read", Action: "read", Path: "/w/link", Real: "/w/secret/a"}, deny},
+		{"edit(docs/**)", "", "", policy.Step{Tool: "edit", Action: "edit", Path: "/w/docs/link", Real: "/w/src/a"}, un},
+		{"mcp__files_*", "", "", policy.Step{Tool: "mcp__files_read", Action: "mcp"}, allow},
+		{"", "", "mcp__files_*", policy.Step{Tool: "mcp__files_read"}, deny},
+		{"network(*.example.com)", "", "", policy.Step{Tool: "web_fetch", Action: "network", Host: "docs.Example.com"}, allow},
+		{"network(*.example.com)", "", "", policy.Step{Tool: "web_fetch", Action: "network", Host: "example.com.evil.org"}, un},
+	} {
+		var rules policy.Rules
+		for _, part := range []struct {
+			v    policy.Verdict
+			text string
+		}{{allow, c.allow}, {ask, c.ask}, {deny, c.deny}} {
+			for _, text := range strings.SplitAfter(part.text, ") ") {
+				if text == "" {
+					continue
+				}
+				r, err := policy.ParseRule(part.v, text)
+				if err != nil {
+					t.Fatal(err)
+				}
+				rules = append(rules, r)
+			}
+		}
+		got, by := rules.Judge(&c.step, paths)
+		if got != c.want || (got == un) != (by == "") {
+			t.Errorf("allow %q, ask %q, deny %q of %s%s: %d by %q; want %d", c.allow, c.ask, c.deny, c.step.Line, c.step.Path, got, by, c.want)
+		}
+	}
+}
+
+func TestParseRule_Bad(t *testing.T) {
+	for _, text := range []string{"", "()", "bash(", "bash()", "(x)", "a b", "bash(x", "edit([)", "/etc/passwd"} {
+		if _, err := policy.ParseRule(policy.Allow, text); !errors.Is(err, policy.ErrRule) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+func TestPaths(t *testing.T) {
+	p := testPaths(t)
+	for path, want := range map[string]string{
+		"/w/.env": "secret", "/w/a/.ENV": "secret", "/w/.env.local": "secret", "/w/.env.example": "", "/w/prod.env": "secret", "/w/example.env": "",
+		"/w/x.pem": "secret", "/w/id_rsa": "secret", "/w/id_rsa.pub": "", "/home/u/.ssh/id_foo": "secret", "/home/u/.ssh/known_hosts": "",
+		"/home/u/.aws/credentials": "secret", "/w/.npmrc": "secret", "/w/secrets.yml": "secret", "/w/environment.go": "", "/w/.env/x.py": "",
+		"/w/key.go": "", "/w/.e\u200bnv": "secret", "/w/.env. ": "secret", "/w/keys/.key": "",
+	} {
+		if got := p.Secret(path); got != (want == "secret") {
+			t.Errorf("Secret(%q) = %v", path, got)
+		}
+	}
+	for path, want := range map[string]bool{
+		"/w/.git/config": true, "/w/.GIT/hooks/x": true, "/w/sub/.git/config": true, "/w/git~1/config": true, "/w/.g\u200cit/config": true,
+		"/w/.github/workflows/x.yml": false, "/w/.gitignore": false, "/w/.gjc/hooks.yml": true, "/w/.bashrc": true, "/w/.vscode/settings.json": true,
+		"/w/.vscode/notes.txt": false, "/w/.husky/pre-commit": true, "/home/u/.gjc/agent/config.yml": true, "/w/a.go": false, "/w/.git": true, "/w/.git./config": true,
+	} {
+		if got := p.Protected(path) != ""; got != want {
+			t.Errorf("Protected(%q) = %v", path, got)
+		}
+	}
+	below := &policy.Paths{Roots: []string{"/x/.git/worktree"}}
+	if below.Protected("/x/.git/worktree/a.go") != "" || below.Protected("/x/.git/worktree/.git/a") == "" {
+		t.Error("a workspace below a directory .git")
+	}
+}

@@ -1,0 +1,143 @@
+package agent
+
+import (
+	"errors"
+
+	"github.com/gajae-code/gjc/providers"
+)
+
+// What is taken for a model that has lost its way: the same block again and again, with nothing else between, for so long.
+// Tables, lists and code are never that regular; a file of zeros can be, so that calls may go on for longer.
+const (
+	// maxPeriod is how long a block may be, in bytes.
+	maxPeriod = 2000
+	// mostRepeated and mostRepeatedInput are how much of repetitions a text and a call's input may have, in bytes. They are
+	// many times maxPeriod.
+	mostRepeated      = 16 << 10
+	mostRepeatedInput = 128 << 10
+)
+
+// offlineAPI is that of the model that is a program: it says what it is told to, however often.
+const offlineAPI = "offline"
+
+// repetitionWatch looks for repetitions in what a model says while it speaks.
+type repetitionWatch struct {
+	text, thinking, input streamTail
+	call                  string
+}
+
+// add takes note of an event. It returns how long the block is that is repeated; zero for none.
+func (w *repetitionWatch) add(ev providers.Event) int {
+	switch ev := ev.(type) {
+	case providers.TextDelta:
+		return w.text.add(ev.Text, mostRepeated)
+	case providers.ThinkingDelta:
+		return w.thinking.add(ev.Text, mostRepeated)
+	case providers.ToolCallDelta:
+		if ev.ID != w.call {
+			w.call, w.input = ev.ID, streamTail{}
+		}
+		return w.input.add(ev.Input, mostRepeatedInput)
+	default:
+		return 0
+	}
+}
+
+// streamTail is the end of a stream.
+type streamTail struct {
+	bytes []byte
+	// fresh counts the bytes since the last look.
+	fresh   int
+	borders []int32
+}
+
+// add takes more of the stream. It looks at the last window bytes whenever a quarter of them is new, so that a byte is
+// looked at four times.
+func (t *streamTail) add(s string, window int) int {
+	for len(s) > 0 {
+		n := min(len(s), window/4-t.fresh)
+		if len(t.bytes)+n > 2*window {
+			t.bytes = append(t.bytes[:0], t.bytes[len(t.bytes)-window:]...)
+		}
+		t.bytes = append(t.bytes, s[:n]...)
+		t.fresh += n
+		s = s[n:]
+		if t.fresh < window/4 {
+			return 0
+		}
+		t.fresh = 0
+		if len(t.bytes) < window {
+			continue
+		}
+		if t.borders == nil {
+			t.borders = make([]int32, window)
+		}
+		if p := period(t.bytes[len(t.bytes)-window:], t.borders); p <= maxPeriod {
+			return p
+		}
+	}
+	return 0
+}
+
+// period returns the length of the shortest block that b is repetitions of, of which the last may be cut off.
+func period(b []byte, borders []int32) int {
+	// borders[i] is the length of the longest proper prefix of b[:i+1] that is its suffix too.
+	borders[0] = 0
+	for i := 1; i < len(b); i++ {
+		k := borders[i-1]
+		for k > 0 && b[i] != b[k] {
+			k = borders[k-1]
+		}
+		if b[i] == b[k] {
+			k++
+		}
+		borders[i] = k
+	}
+	return len(b) - int(borders[len(b)-1])
+}
+
+// repetition is the error of a stream that was ended because it repeats itself.
+func repetition(err error) (*providers.Error, bool) {
+	e, ok := errors.AsType[*providers.Error](err)
+	return e, ok && e.Kind == ErrorRepetition
+}
+
+// repeats makes that error, and takes what was repeated out of what was said: one block of it stays.
+func repeats(msg *providers.Message, p int) *providers.Error {
+	if n := len(msg.Parts); n > 0 {
+		switch last := msg.Parts[n-1].(type) {
+		case providers.Text:
+			last.Text = unrepeated(last.Text, p)
+			msg.Parts[n-1] = last
+		case providers.Thinking:
+			last.Text = unrepeated(last.Text, p)
+			msg.Parts[n-1] = last
+		default: // a call that did not come to its end is not kept
+		}
+	}
+	return &providers.Error{
+		Kind: ErrorRepetition, Provider: msg.Provider, Model: msg.Model, Message: "the model said the same over and over, so its answer was cut off",
+	}
+}
+
+// unrepeated is a text without the repetitions of a block of p bytes at its end.
+func unrepeated(s string, p int) string {
+	from := len(s) - p
+	for from > 0 && s[from-1] == s[from-1+p] {
+		from--
+	}
+	if from < 0 {
+		return s
+	}
+	return cleanCut(s, from+p) + "…"
+}
+
+// cleanCut cuts s at a place, or before the character that stands across it.
+func cleanCut(s string, at int) string {
+	for back := 0; back < 3 && at-back > 0 && at < len(s) && s[at-back]&0xC0 == 0x80; back++ {
+		if s[at-back-1]&0xC0 != 0x80 {
+			return s[:at-back-1]
+		}
+	}
+	return s[:at]
+}

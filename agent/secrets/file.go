@@ -1,0 +1,208 @@
+package secrets
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/gajae-code/gjc/internal/configfile"
+)
+
+// A FileError is what is wrong with a file of secrets. It quotes nothing of the file.
+type FileError struct {
+	Path string
+	Line int
+	// Field is the member of the entry; empty for what is about the whole of it.
+	Field  string
+	Reason string
+}
+
+func (e *FileError) Error() string {
+	if e.Field == "" {
+		return fmt.Sprintf("%s:%d: %s", e.Path, e.Line, e.Reason)
+	}
+	return fmt.Sprintf("%s:%d: %s: %s", e.Path, e.Line, e.Field, e.Reason)
+}
+
+// ReadFiles reads files of secrets, of which each counts over the ones behind it: an entry of the same type and content
+// there is left out. A file that is not there has none.
+func ReadFiles(paths ...string) ([]Entry, error) {
+	var entries []Entry
+	for _, path := range paths {
+		data, err := configfile.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading secrets: %w", err)
+		}
+		more, err := parse(path, data)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range more {
+			if !slices.ContainsFunc(entries, func(have Entry) bool { return same(&have, &e) }) {
+				entries = append(entries, e)
+			}
+		}
+	}
+	return entries, nil
+}
+
+func same(a, b *Entry) bool {
+	if a.Regexp == nil || b.Regexp == nil {
+		return a.Regexp == nil && b.Regexp == nil && a.Content == b.Content
+	}
+	return a.Regexp.String() == b.Regexp.String()
+}
+
+// parse reads a file of secrets: a list of mappings.
+func parse(path string, data []byte) ([]Entry, error) {
+	file, err := configfile.ParseYAML(data)
+	if err != nil {
+		fault := &FileError{Path: path, Line: 1, Reason: "the file is not YAML with a list of secrets"}
+		if e, ok := errors.AsType[*configfile.LineError](err); ok {
+			fault.Line = e.Line
+			if e.Plain {
+				fault.Reason = e.Text
+			}
+		}
+		return nil, fault
+	}
+	if file == nil {
+		return nil, nil
+	}
+	if file.Kind != configfile.List {
+		return nil, &FileError{Path: path, Line: file.Line, Reason: "the file must be a list of secrets, each with type and content"}
+	}
+	entries := make([]Entry, 0, len(file.List))
+	for _, n := range file.List {
+		e, err := parseEntry(path, n)
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, e)
+	}
+	return entries, nil
+}
+
+// fields are those of an entry.
+var fields = []string{"type", "content", "mode", "replacement", "flags"}
+
+func parseEntry(path string, n *configfile.Node) (Entry, error) {
+	fail := func(line int, field, reason string) (Entry, error) {
+		return Entry{}, &FileError{path, line, field, reason}
+	}
+	if n.Kind != configfile.Object {
+		return fail(n.Line, "", "a secret must be a mapping with type and content")
+	}
+	lines, values := make(map[string]int), make(map[string]string)
+	for _, m := range n.Members {
+		switch {
+		case !slices.Contains(fields, m.Name):
+			return fail(m.Line, "", "there is no such field; there are "+strings.Join(fields, ", "))
+		case lines[m.Name] != 0:
+			return fail(m.Line, m.Name, "stands there twice")
+		case m.Value.Kind != configfile.Text:
+			return fail(m.Line, m.Name, "must be a string; put it in quotes")
+		}
+		lines[m.Name], values[m.Name] = m.Line, m.Value.Text
+	}
+	at := func(field string) int { return max(lines[field], n.Line) }
+	e := Entry{Mode: Obfuscate, Replacement: values["replacement"], Source: fmt.Sprintf("the secret in %s, line %d", path, n.Line)}
+	_, flagged := lines["flags"]
+	content := values["content"]
+	if content == "" {
+		return fail(at("content"), "content", "is missing")
+	}
+	switch kind := values["type"]; {
+	case kind == "plain" && flagged:
+		return fail(at("flags"), "flags", "are for the type regex")
+	case kind == "plain" && len(content) < minLength:
+		return fail(at("content"), "content", errShort.Error())
+	case kind == "plain":
+		e.Content = content
+	case kind == "regex":
+		expr, field, reason := compile(content, values["flags"], flagged)
+		if reason != "" {
+			return fail(at(field), field, reason)
+		}
+		e.Regexp = expr
+	case lines["type"] == 0:
+		return fail(n.Line, "type", "is missing; there are plain and regex")
+	default:
+		return fail(at("type"), "type", "must be plain or regex")
+	}
+	if mode, ok := values["mode"]; ok {
+		if e.Mode = Mode(mode); e.Mode != Obfuscate && e.Mode != Replace {
+			return fail(at("mode"), "mode", "must be obfuscate or replace")
+		}
+	}
+	if _, given := lines["replacement"]; given {
+		switch {
+		case e.Mode != Replace:
+			return fail(at("replacement"), "replacement", "is for the mode replace")
+		case e.Replacement == "":
+			return fail(at("replacement"), "replacement", "must not be empty; leave it out for letters and digits")
+		case hasPlaceholder(e.Replacement) || e.Content != "" && strings.Contains(e.Replacement, e.Content):
+			return fail(at("replacement"), "replacement", errReplacement.Error())
+		}
+	}
+	return e, nil
+}
+
+// jsFlags are the flags that an expression can have; those without a meaning here change nothing: all matches count in any
+// case, and texts are Unicode.
+const (
+	jsFlags   = "dgimsuvy"
+	ourFlags  = "ims"
+	idleFlags = "gu"
+)
+
+// compile returns the expression that content says, or which field is wrong and why. A content of the form /expression/flags
+// has its flags with it.
+func compile(content, flags string, flagged bool) (expr *regexp.Regexp, field, reason string) {
+	field = "flags"
+	if body, ok := strings.CutPrefix(content, "/"); ok {
+		if end := strings.LastIndexByte(body, '/'); end > 0 && !escapedAt(body, end) && strings.Trim(body[end+1:], jsFlags) == "" {
+			if flagged {
+				return nil, field, "stand in the content already"
+			}
+			content, flags, field = strings.ReplaceAll(body[:end], `\/`, "/"), body[end+1:], "content"
+		}
+	}
+	used := ""
+	for _, c := range flags {
+		switch {
+		case strings.ContainsRune(ourFlags, c):
+			if !strings.ContainsRune(used, c) {
+				used += string(c)
+			}
+		case !strings.ContainsRune(idleFlags, c):
+			return nil, field, "there are the flags g, i, m, s and u"
+		}
+	}
+	if used != "" {
+		content = "(?" + used + ")" + content
+	}
+	expr, err := regexp.Compile(content)
+	if err != nil {
+		// What the compiler says quotes the expression.
+		return nil, "content", "is no regular expression of RE2, which has no lookahead, no lookbehind and no backreferences"
+	}
+	if expr.MatchString("") {
+		return nil, "content", errEmptyMatch.Error()
+	}
+	return expr, "", ""
+}
+
+func escapedAt(s string, i int) bool {
+	n := 0
+	for i--; i >= 0 && s[i] == '\\'; i-- {
+		n++
+	}
+	return n%2 == 1
+}

@@ -1,0 +1,225 @@
+package secrets
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
+)
+
+// literal is the entry of a text that only looks like a placeholder.
+const literal = -1
+
+// hide puts placeholders into text. own says that those in it are the set's own.
+func (s *Set) hide(text string, own bool) string {
+	spans := s.find.all(text)
+	hashes := strings.IndexByte(text, '#') >= 0
+	if len(spans) == 0 && !hashes {
+		return text
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if own && hashes {
+		spans = s.aroundTokensLocked(text, spans)
+	}
+	for {
+		out, places := s.renderLocked(text, spans, own)
+		faults := s.faultsLocked(out, places, own)
+		if len(faults) == 0 {
+			return out
+		}
+		// What makes a fault becomes part of what is hidden. That comes to an end: at the latest, all of the text is.
+		grown := merged(append(slices.Clone(spans), faults...))
+		if slices.Equal(grown, spans) {
+			return out
+		}
+		spans = grown
+	}
+}
+
+// aroundTokensLocked leaves the set's own placeholders whole: an expression may match what is in them, or a part.
+func (s *Set) aroundTokensLocked(text string, spans []span) []span {
+	var kept []span
+	var tokens []int
+	for i := nextHash(text, 0); i >= 0; i = nextHash(text, i+1) {
+		if !tokenAt(text, i) {
+			continue
+		}
+		if _, ok := s.values[text[i:i+tokenSize]]; ok {
+			tokens = append(tokens, i)
+			i += tokenSize - 1
+		}
+	}
+	for _, sp := range spans {
+		within := false
+		for _, at := range tokens {
+			if sp.from >= at && sp.to <= at+tokenSize {
+				within = true
+				break
+			}
+			if sp.from < at+tokenSize && sp.to > at {
+				sp.from, sp.to = min(sp.from, at), max(sp.to, at+tokenSize)
+			}
+		}
+		if !within {
+			kept = append(kept, sp)
+		}
+	}
+	return merged(kept)
+}
+
+// place is where a span of a text stands in what it became.
+type place struct {
+	span
+	at, end int
+	token   bool
+}
+
+func (s *Set) renderLocked(text string, spans []span, own bool) (string, []place) {
+	if len(spans) == 0 {
+		return text, nil
+	}
+	var out strings.Builder
+	places := make([]place, 0, len(spans))
+	done := 0
+	for _, sp := range spans {
+		out.WriteString(text[done:sp.from])
+		done = sp.to
+		value := text[sp.from:sp.to]
+		if own {
+			value = s.restoreLocked(value)
+		}
+		p := place{span: sp, at: out.Len()}
+		if sp.entry != literal && s.entries[sp.entry].Mode == Replace {
+			out.WriteString(s.replacement(value, s.entries[sp.entry].Replacement))
+		} else {
+			token := s.placeLocked(value, sp.entry)
+			p.token = s.values[token] == value
+			out.WriteString(token)
+		}
+		p.end = out.Len()
+		places = append(places, p)
+	}
+	out.WriteString(text[done:])
+	return out.String(), places
+}
+
+// faultsLocked finds in what a text has become what would be taken for something else: a placeholder that is none of the
+// places, and a secret that came to be where a placeholder meets the text beside it. They are spans of the text.
+func (s *Set) faultsLocked(out string, places []place, own bool) []span {
+	var faults []span
+	next := 0
+	for i := nextHash(out, 0); i >= 0; i = nextHash(out, i+1) {
+		for next < len(places) && places[next].at < i {
+			next++
+		}
+		if !tokenAt(out, i) {
+			continue
+		}
+		token := out[i : i+tokenSize]
+		if next < len(places) && places[next].at == i && places[next].token {
+			i += tokenSize - 1
+			continue
+		}
+		if _, known := s.values[token]; !known {
+			s.literal[token] = true
+			continue
+		}
+		if apart := !touches(places, i, i+tokenSize); own && apart {
+			i += tokenSize - 1 // a model's
+			continue
+		}
+		faults = append(faults, back(places, i, i+tokenSize, literal))
+		i += tokenSize - 1
+	}
+	if len(places) > 0 {
+		s.find.plain(out, func(from, to, entry int) bool {
+			faults = append(faults, back(places, from, to, entry))
+			return true
+		})
+	}
+	return faults
+}
+
+func nextHash(s string, from int) int {
+	if from >= len(s) {
+		return -1
+	}
+	if i := strings.IndexByte(s[from:], '#'); i >= 0 {
+		return from + i
+	}
+	return -1
+}
+
+func touches(places []place, from, to int) bool {
+	return slices.ContainsFunc(places, func(p place) bool { return p.at < to && p.end > from })
+}
+
+// back is the part of the text that became what stands from from to to, whole places alone.
+func back(places []place, from, to, entry int) span {
+	sp := span{origin(places, from, false), origin(places, to, true), entry, to - from}
+	for _, p := range places {
+		if p.at < to && p.end > from && (entry == literal || p.size >= sp.size) {
+			sp.entry, sp.size = p.entry, max(p.size, sp.size) // the place says what becomes of the whole
+		}
+	}
+	return sp
+}
+
+// origin is where something stood before there were places. In the middle of one it is the place's beginning, or its end.
+func origin(places []place, at int, end bool) int {
+	shift := 0
+	for _, p := range places {
+		if at <= p.at {
+			break
+		}
+		if at < p.end {
+			if end {
+				return p.to
+			}
+			return p.from
+		}
+		shift = p.to - p.end
+	}
+	return at + shift
+}
+
+// eachString gives all strings of a JSON value to fn, names too, and returns the value with what fn made of them. What is
+// not changed keeps its bytes. What is no JSON stays as it is.
+func eachString(raw jsonx.Raw, fn func(string) string) jsonx.Raw {
+	if len(raw) == 0 || !jsonx.Valid(raw) {
+		return raw
+	}
+	var out []byte
+	done := 0
+	for i := 0; i < len(raw); i++ {
+		if raw[i] != '"' {
+			continue
+		}
+		end, plain := i+1, true
+		for ; end < len(raw) && raw[end] != '"'; end++ {
+			if raw[end] == '\\' {
+				plain = false
+				end++
+			}
+		}
+		end++
+		text := ""
+		if plain {
+			text = string(raw[i+1 : end-1])
+		} else if jsonx.Unmarshal(raw[i:end], &text) != nil {
+			i = end - 1
+			continue
+		}
+		if to := fn(text); to != text {
+			out = append(out, raw[done:i]...)
+			out = jsonx.AppendString(out, to)
+			done = end
+		}
+		i = end - 1
+	}
+	if done == 0 {
+		return raw
+	}
+	return append(out, raw[done:]...)
+}

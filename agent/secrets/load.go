@@ -1,0 +1,84 @@
+package secrets
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/gajae-code/gjc/internal/configfile"
+)
+
+// Options say where the secrets of a session come from.
+type Options struct {
+	// AgentDir has the user's secrets.yml, and the key that makes the placeholders, which is made when it is not there.
+	AgentDir string
+	// Dir is the session's working directory; .gjc/secrets.yml in it counts over the user's.
+	Dir string
+	// Environ is the environment, as NAME=value.
+	Environ []string
+}
+
+// fileName is the name of a file of secrets.
+const fileName = "secrets.yml"
+
+// Load returns the secrets of a session: those of the environment, then those of the files.
+func Load(opts Options) (*Set, error) {
+	entries, err := ReadFiles(filepath.Join(opts.Dir, ".gjc", fileName), filepath.Join(opts.AgentDir, fileName))
+	if err != nil {
+		return nil, err
+	}
+	key, err := readKey(filepath.Join(opts.AgentDir, "secrets.key"))
+	if err != nil {
+		return nil, fmt.Errorf("the key for the placeholders of secrets: %w", err)
+	}
+	return New(append(FromEnv(opts.Environ), entries...), key)
+}
+
+// keySize is the length of the key in bytes.
+const keySize = 32
+
+// readKey returns the key in a file. One that is not there is made: two processes that do that at once get the same.
+func readKey(path string) ([]byte, error) {
+	key, err := configfile.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = makeKey(path); err == nil {
+			key, err = configfile.ReadFile(path)
+		}
+	}
+	if err == nil && len(key) != keySize {
+		err = fmt.Errorf("%s must have %d bytes; delete it, and a new one is made", path, keySize)
+	}
+	return key, err
+}
+
+// makeKey puts a new key into a file, whole, unless somebody was faster.
+func makeKey(path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(path), ".secrets.key-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(tmp.Name()) }() // it has another name by then
+	key := make([]byte, keySize)
+	_, _ = rand.Read(key) // never fails
+	_, err = tmp.Write(key)
+	if err == nil {
+		err = tmp.Sync()
+	}
+	if cerr := tmp.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return err
+	}
+	err = os.Link(tmp.Name(), path)
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return os.Rename(tmp.Name(), path) // a file system without links
+	}
+	return nil
+}

@@ -1,0 +1,259 @@
+// Package secrets keeps values that nobody outside should see from the models: passwords, keys, tokens. What goes to a model
+// has placeholders in their place, and a tool gets the values back when it runs.
+//
+// A [Set] belongs to one session. Its placeholders come from the values and a key of the installation alone, so that they
+// are the same in each request and in each process: prompt caches and stored sessions hold.
+package secrets
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
+)
+
+// Mode is what happens to a secret.
+type Mode string
+
+// The modes.
+const (
+	// Obfuscate puts a placeholder in its place, which is turned back when a tool runs.
+	Obfuscate Mode = "obfuscate"
+	// Replace puts something else in its place, for good.
+	Replace Mode = "replace"
+)
+
+// Entry is one secret, or all that an expression matches.
+type Entry struct {
+	// Content is the value; empty for an expression.
+	Content string
+	Regexp  *regexp.Regexp
+	// Mode is [Obfuscate] if empty.
+	Mode Mode
+	// Replacement stands in the place of a secret of mode [Replace]. If empty, letters and digits of the same number do.
+	Replacement string
+	// Source says in words where the secret comes from, without it: "the environment variable GITHUB_TOKEN".
+	Source string
+}
+
+// minLength is how long a value must be, in bytes. Shorter ones are in every text.
+const minLength = 4
+
+// A Set knows the secrets of a session. It is safe for concurrent use.
+type Set struct {
+	entries []Entry
+	find    *finder
+	key     []byte
+
+	mu sync.Mutex // guards the fields below
+	// places are the placeholders by the value that they stand for, values the other way round. sources are the entries that
+	// values come from.
+	places, values map[string]string
+	sources        map[string]int
+	// literal are texts of a placeholder's form that were seen as texts, and so never become one.
+	literal map[string]bool
+	cached  map[cacheKey]*conversation
+	turns   int
+}
+
+// New returns the set of entries, of which the first counts where two have the same content. The key makes the
+// placeholders: without it they tell nothing of the values. Errors name an entry by its source and quote no content.
+func New(entries []Entry, key []byte) (*Set, error) {
+	s := &Set{
+		key: slices.Clone(key), places: make(map[string]string), values: make(map[string]string), sources: make(map[string]int),
+		literal: make(map[string]bool), cached: make(map[cacheKey]*conversation),
+	}
+	for _, e := range entries {
+		if e.Regexp == nil && slices.ContainsFunc(s.entries, func(have Entry) bool { return have.Regexp == nil && have.Content == e.Content }) {
+			continue
+		}
+		if e.Regexp == nil && len(e.Content) < minLength {
+			return nil, fmt.Errorf("%s: %w", e.Source, errShort)
+		}
+		if e.Regexp != nil && e.Regexp.MatchString("") {
+			return nil, fmt.Errorf("%s: %w", e.Source, errEmptyMatch)
+		}
+		if e.Mode == "" {
+			e.Mode = Obfuscate
+		}
+		s.entries = append(s.entries, e)
+	}
+	s.find = newFinder(s.entries)
+	for i := range s.entries {
+		if e := &s.entries[i]; e.Mode == Replace && (s.find.any(e.Replacement) || hasPlaceholder(e.Replacement)) {
+			return nil, fmt.Errorf("%s: %w", e.Source, errReplacement)
+		}
+	}
+	// In this order, so that two values that would get the same placeholder get theirs alike in each process.
+	forms := slices.Clone(s.find.forms)
+	slices.SortFunc(forms, func(a, b form) int { return strings.Compare(a.text, b.text) })
+	for _, f := range forms {
+		if s.entries[f.entry].Mode == Obfuscate {
+			s.placeLocked(f.text, f.entry)
+		}
+	}
+	return s, nil
+}
+
+var (
+	errShort       = fmt.Errorf("a secret must have at least %d bytes, or it is in every text", minLength)
+	errEmptyMatch  = errors.New("the expression matches the empty text; make it match at least one character")
+	errReplacement = errors.New("the replacement must hold no secret, and nothing that looks like #AB12#")
+)
+
+// tokenSize is the length of a placeholder: #AB12#.
+const tokenSize = 6
+
+// tokenAt reports whether s has the form of a placeholder at i.
+func tokenAt(s string, i int) bool {
+	if i+tokenSize > len(s) || s[i] != '#' || s[i+tokenSize-1] != '#' {
+		return false
+	}
+	for _, c := range []byte(s[i+1 : i+tokenSize-1]) {
+		if (c < 'A' || c > 'Z') && (c < '0' || c > '9') {
+			return false
+		}
+	}
+	return true
+}
+
+func hasPlaceholder(s string) bool {
+	for i := nextHash(s, 0); i >= 0; i = nextHash(s, i+1) {
+		if tokenAt(s, i) {
+			return true
+		}
+	}
+	return false
+}
+
+// mostTries bounds the search for a placeholder that is free.
+const mostTries = 1 << 12
+
+// placeLocked returns the placeholder of a value of an entry.
+func (s *Set) placeLocked(value string, entry int) string {
+	if p, ok := s.places[value]; ok {
+		return p
+	}
+	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+	for try := range mostTries {
+		sum := s.digest(value, try)
+		n := binary.BigEndian.Uint64(sum)
+		p := []byte("#....#")
+		digit, letter := false, false
+		for i := 1; i <= 4; i++ {
+			c := letters[n%36]
+			p[i], n = c, n/36
+			digit, letter = digit || c <= '9', letter || c >= 'A'
+		}
+		// With both, it is less like a word that somebody has written.
+		token := string(p)
+		if _, taken := s.values[token]; taken || !digit || !letter || s.literal[token] || s.find.any(token) {
+			continue
+		}
+		s.places[value], s.values[token], s.sources[value] = token, value, entry
+		return token
+	}
+	return s.replacement(value, "") // there are more than a million others
+}
+
+// digest is what a value becomes with the key.
+func (s *Set) digest(value string, try int) []byte {
+	mac := hmac.New(sha256.New, s.key)
+	_, _ = fmt.Fprintf(mac, "%d:%s", try, value) // never fails
+	return mac.Sum(nil)
+}
+
+// replacement is what stands in the place of a value for good.
+func (s *Set) replacement(value, given string) string {
+	if given != "" {
+		return given
+	}
+	const letters = "abcdefghijklmnopqrstuvwxyz0123456789"
+	n := utf8.RuneCountInString(value)
+	out := make([]byte, 0, n)
+	for try := range mostTries {
+		out = out[:0]
+		for part := 0; len(out) < n; part++ {
+			for _, b := range s.digest(value, -1-try-part*mostTries) {
+				if len(out) < n {
+					out = append(out, letters[int(b)%len(letters)])
+				}
+			}
+		}
+		if !s.find.any(string(out)) {
+			break
+		}
+	}
+	return string(out)
+}
+
+// Hide returns text as a model may see it. Placeholders in it stay what they are: it may be a model's own text.
+func (s *Set) Hide(text string) string { return s.hide(text, true) }
+
+// HideForeign is Hide for a text that no model has written, as a file's: what looks like a placeholder in it is text, and
+// [Set.Restore] gives it back as it was.
+func (s *Set) HideForeign(text string) string { return s.hide(text, false) }
+
+// Restore puts the values back into a text.
+func (s *Set) Restore(text string) string {
+	if strings.IndexByte(text, '#') < 0 {
+		return text
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.restoreLocked(text)
+}
+
+func (s *Set) restoreLocked(text string) string {
+	var out strings.Builder
+	done := 0
+	for i := nextHash(text, 0); i >= 0; i = nextHash(text, i+1) {
+		if !tokenAt(text, i) {
+			continue
+		}
+		if value, ok := s.values[text[i:i+tokenSize]]; ok {
+			out.WriteString(text[done:i])
+			out.WriteString(value)
+			done = i + tokenSize
+			i = done - 1
+		}
+	}
+	if done == 0 {
+		return text
+	}
+	out.WriteString(text[done:])
+	return out.String()
+}
+
+// RestoreInput puts the values back into all strings of a tool call's input. What is no JSON stays as it is.
+func (s *Set) RestoreInput(input jsonx.Raw) jsonx.Raw { return eachString(input, s.Restore) }
+
+// Explain says for people what the placeholders in a text stand for, a line each, without the values; empty for none.
+func (s *Set) Explain(text string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var lines []string
+	for i := nextHash(text, 0); i >= 0; i = nextHash(text, i+1) {
+		if !tokenAt(text, i) {
+			continue
+		}
+		token := text[i : i+tokenSize]
+		value, ok := s.values[token]
+		if !ok {
+			continue
+		}
+		source := s.entries[s.sources[value]].Source
+		if line := token + " stands for " + source + "."; !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "\n")
+}

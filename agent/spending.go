@@ -1,0 +1,225 @@
+package agent
+
+import (
+	"slices"
+
+	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/sessions"
+)
+
+// Spending is what a session has used and paid for.
+type Spending struct {
+	// Models are those that were asked, in the order of their first use: for the conversation, and for summaries, titles,
+	// handoffs and helper agents. LastTurn is the part of the last turn that asked any.
+	Models, LastTurn []sessions.Use
+	// Repriced counts answers of which no price is stored. They are in Models at the prices of today.
+	Repriced int
+}
+
+// Cost returns the sum in US dollars, and how many answers are not in it: because their prices are not known, or because
+// nobody has told what they used.
+func Cost(uses []sessions.Use) (usd float64, unpriced, untold int) {
+	for i := range uses {
+		usd += uses[i].Price.Total
+		unpriced += uses[i].Unpriced
+		untold += uses[i].Untold
+	}
+	return usd, unpriced, untold
+}
+
+// Spending returns what the session has used so far.
+func (s *Session) Spending() (Spending, error) {
+	var all Spending
+	err := s.do(func(st *state) error {
+		all = Spending{Models: slices.Clone(st.uses), LastTurn: st.lastTurn, Repriced: st.repriced}
+		return nil
+	})()
+	return all, err
+}
+
+// cost is what the session has cost in US dollars; zero where prices are not known, for a part is not the whole. An answer
+// that was cut off before anything was told of its usage does not count: it would hide the cost for good, and there is one
+// wherever a user has pressed stop early. [Spending] has their number.
+func (st *state) cost() float64 {
+	usd, unpriced, _ := Cost(st.uses)
+	if unpriced > 0 {
+		return 0
+	}
+	return usd
+}
+
+// used is the event that tells how full the model's window is, and what the session has cost. It is for telling: the state
+// remembers it.
+func (st *state) used(tokens int) UsageChanged {
+	st.told = UsageChanged{Used: tokens, Size: st.model.ContextWindow, CostUSD: st.cost()}
+	return st.told
+}
+
+// loadUses takes over what was used before. What has no price gets the one of today, if there is one.
+func (s *Session) loadUses(st *state, uses []sessions.Use) {
+	st.uses = slices.Clone(uses)
+	for i := range st.uses {
+		use := &st.uses[i]
+		if use.Unpriced == 0 {
+			continue
+		}
+		info := s.opts.Model
+		if use.Ref() != info.Ref() {
+			var known bool
+			if info, known = s.opts.Models.Lookup(use.Ref()); !known {
+				continue
+			}
+		}
+		if info.Cost == (providers.Cost{}) {
+			continue
+		}
+		use.Price = use.Price.Add(info.Cost.AtLeast(use.UnpricedUsage))
+		st.repriced += use.Unpriced
+		use.Unpriced, use.UnpricedUsage = 0, providers.Usage{}
+	}
+}
+
+// charge counts answers. It runs on the actor.
+func (st *state) charge(t *Turn, u *sessions.SideUsage) {
+	st.uses = sessions.AddUse(st.uses, u)
+	if t != nil {
+		t.uses = sessions.AddUse(t.uses, u)
+	}
+}
+
+// chargeBeside counts answers that are no part of the conversation, and keeps that in the log. It runs on the actor.
+func (s *Session) chargeBeside(st *state, t *Turn, u *sessions.SideUsage) {
+	st.charge(t, u)
+	if e, err := u.Entry(); err == nil {
+		_, _ = s.opts.Log.Append(e) // a log that fails here fails the next message too
+	}
+}
+
+// A meter takes down what one answer uses while it comes. The zero value is ready.
+type meter struct {
+	// begun says that there is an answer: one that failed before is not paid for.
+	begun bool
+	// whole says that the answer has come to its end.
+	whole bool
+	// usage is what is known; zero for nothing.
+	usage providers.Usage
+}
+
+func (m *meter) add(ev providers.Event) {
+	m.begun = true
+	switch ev := ev.(type) {
+	case providers.UsageSoFar:
+		m.usage = ev.Usage
+	case providers.Done:
+		m.usage, m.whole = ev.Message.Usage, true
+	default:
+	}
+}
+
+// spend takes note of what was used beside the conversation, whether it was of use or not.
+func (t *Turn) spend(what string, info providers.ModelInfo, used *meter, tier string) {
+	if used.begun {
+		t.account(func(*state) *sessions.SideUsage { return sideUsage(what, &info, used, tier) })
+	}
+}
+
+// drop takes note of an answer of a model that is no part of the conversation; nil for none.
+func (t *Turn) drop(info providers.ModelInfo, msg *providers.Message) {
+	if msg != nil {
+		t.account(func(st *state) *sessions.SideUsage {
+			u := answerUse(&info, msg)
+			u.For, u.Price = "an answer that was dropped", info.Price(msg.Usage, st.tier)
+			return u
+		})
+	}
+}
+
+// account charges what fn returns. What a turn has used that was disowned meanwhile is the session's all the same.
+func (t *Turn) account(fn func(st *state) *sessions.SideUsage) {
+	s := t.session
+	_ = s.do(func(st *state) error { // a session that is closed keeps no account
+		if st.turn == t {
+			s.chargeBeside(st, t, fn(st))
+			return nil
+		}
+		s.chargeBeside(st, nil, fn(st))
+		s.tellCost(st)
+		return nil
+	})()
+}
+
+// tellUsage tells how full the window is behind an answer of the conversation.
+func (t *Turn) tellUsage(msg *providers.Message) {
+	_ = t.do(func(st *state) error {
+		st.measure(msg.Usage)
+		if used := msg.Usage.Context(); used > 0 {
+			ev := st.used(used)
+			ev.Size = t.model.ContextWindow
+			t.session.emit(ev)
+		}
+		return nil
+	})
+}
+
+// tellCost tells what the session costs if that is not what was told last. The window is as full as it was. It runs on the
+// actor.
+func (s *Session) tellCost(st *state) {
+	if told := st.told; st.cost() != told.CostUSD {
+		s.emit(st.used(told.Used))
+	}
+}
+
+// chargeChild counts what a child session has used. It runs on the actor.
+func (s *Session) chargeChild(st *state, t *Turn, uses []sessions.Use) {
+	for i := range uses {
+		use := &uses[i]
+		cut := use.Cut // of whichever
+		charge := func(requests int, usage providers.Usage, price providers.Price) {
+			if requests > 0 {
+				s.chargeBeside(st, t, &sessions.SideUsage{
+					For: "a helper agent", Provider: use.Provider, Model: use.Model, Requests: requests, Cut: cut, Usage: usage, Price: price,
+				})
+				cut = 0
+			}
+		}
+		charge(use.Requests-use.Unpriced-use.Untold, less(use.Usage, use.UnpricedUsage), use.Price)
+		charge(use.Unpriced, use.UnpricedUsage, providers.Price{})
+		charge(use.Untold, providers.Usage{}, providers.Price{})
+	}
+}
+
+// sideUsage is what one request of a service tier has used.
+func sideUsage(what string, info *providers.ModelInfo, used *meter, tier string) *sessions.SideUsage {
+	u := &sessions.SideUsage{For: what, Provider: info.Provider, Model: info.ID, Usage: used.usage, Price: info.Price(used.usage, tier)}
+	if !used.whole {
+		u.Cut = 1
+	}
+	return u
+}
+
+// answerUse is what an answer of a model has used.
+func answerUse(info *providers.ModelInfo, m *providers.Message) *sessions.SideUsage {
+	u := &sessions.SideUsage{Provider: info.Provider, Model: info.ID, Usage: m.Usage, Price: m.Price}
+	switch m.StopReason {
+	case "", providers.StopError, providers.StopAborted:
+		u.Cut = 1
+	default:
+	}
+	return u
+}
+
+// usageOf is the sum of uses.
+func usageOf(uses []sessions.Use) providers.Usage {
+	var sum providers.Usage
+	for i := range uses {
+		sum = sum.Add(uses[i].Usage)
+	}
+	return sum
+}
+
+func less(u, v providers.Usage) providers.Usage {
+	return providers.Usage{
+		Input: u.Input - v.Input, Output: u.Output - v.Output, CacheRead: u.CacheRead - v.CacheRead,
+		CacheWrite: u.CacheWrite - v.CacheWrite, Thinking: u.Thinking - v.Thinking,
+	}
+}
