@@ -24,6 +24,9 @@ type Local struct {
 	// LoginEnv, if set, returns the environment to use in Env's place. It may take a moment at its first call, but not
 	// longer than ctx: a process that a desktop has started asks a login shell for the PATH.
 	LoginEnv func(ctx context.Context) []string
+	// Sandbox returns what to start so that a program runs in a sandbox; an error that wraps [agent.ErrNoSandbox] where this
+	// machine has none. If nil, it has none.
+	Sandbox func(s *agent.Sandbox, path string, args []string) (program string, all []string, err error)
 }
 
 // Environ returns the environment of children, still with provider keys.
@@ -111,7 +114,7 @@ func New(o Options) Set {
 		}
 	}
 	if o.Capabilities.Terminal {
-		set.Terminal = &ClientTerminal{client: o.Client, session: o.SessionID, local: set.Terminal, shell: o.Local.Shell}
+		set.Terminal = &ClientTerminal{client: o.Client, session: o.SessionID, local: set.Terminal, machine: o.Local}
 	}
 	return set
 }

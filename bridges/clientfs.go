@@ -32,6 +32,10 @@ func (c *ClientFS) ReadFile(ctx context.Context, path string) ([]byte, error) {
 	if !c.reads || !c.workspace.Contains(path) || isBinary(path) {
 		return c.LocalFS.ReadFile(ctx, path)
 	}
+	// The editor opens the path itself, a moment later.
+	if real, ok := agent.LeaveOf(ctx).Reading(path); ok && c.RealPath(path) != real {
+		return nil, moved("read", path)
+	}
 	resp, err := acp.MethodFSReadTextFile.Call(ctx, c.client, &acp.ReadTextFileRequest{SessionID: c.session, Path: path})
 	if err == nil {
 		return []byte(resp.Content), nil
@@ -55,6 +59,11 @@ func (c *ClientFS) ReadFile(ctx context.Context, path string) ([]byte, error) {
 func (c *ClientFS) WriteFile(ctx context.Context, path string, data []byte) error {
 	if !c.writes || !c.workspace.Contains(path) || !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 {
 		return c.LocalFS.WriteFile(ctx, path, data)
+	}
+	if real, _, err := agent.LeaveOf(ctx).Changing(path); err != nil {
+		return err
+	} else if real != "" && c.RealPath(path) != real {
+		return moved("write", path)
 	}
 	// Not every editor makes the directories.
 	if err := makeParents(path); err != nil {

@@ -16,7 +16,7 @@ import (
 type ClientTerminal struct {
 	client  acp.Caller
 	session acp.SessionID
-	shell   Shell
+	machine Local
 	// local serves where the editor turns out to have no terminals after all.
 	local agent.Terminal
 }
@@ -33,14 +33,22 @@ func (c *ClientTerminal) Start(ctx context.Context, cmd agent.Command) (agent.Ex
 	if limit == 0 {
 		limit = agent.DefaultOutputLimit
 	}
+	line, env, err := c.machine.shellLine(ctx, &cmd)
+	if err != nil {
+		return nil, fmt.Errorf("starting the command: %w", err)
+	}
+	shell := &c.machine.Shell
 	req := &acp.CreateTerminalRequest{
-		SessionID: c.session, Command: c.shell.Path, Args: append(c.shell.Args[:len(c.shell.Args):len(c.shell.Args)], cmd.Line),
+		SessionID: c.session, Command: shell.Path, Args: append(shell.Args[:len(shell.Args):len(shell.Args)], line),
 		Cwd: cmd.Dir, OutputByteLimit: &limit,
 	}
 	if len(cmd.Args) > 0 {
 		req.Command, req.Args = cmd.Args[0], cmd.Args[1:]
 	}
-	for _, kv := range append(quietEnv[:len(quietEnv):len(quietEnv)], cmd.Env...) {
+	if req.Command, req.Args, err = c.machine.sandboxed(cmd.Sandbox, req.Command, req.Args); err != nil {
+		return nil, fmt.Errorf("starting the command: %w", err)
+	}
+	for _, kv := range env {
 		name, value, _ := strings.Cut(kv, "=")
 		req.Env = append(req.Env, acp.EnvVariable{Name: name, Value: value})
 	}

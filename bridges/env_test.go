@@ -2,9 +2,11 @@ package bridges_test
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -23,6 +25,21 @@ type env struct {
 	dir    string
 	editor *acptest.Editor
 	conn   *acp.AgentConn
+}
+
+// shell is what commands are run with.
+var shell = "/bin/sh"
+
+func local() bridges.Local {
+	return bridges.Local{
+		Shell: bridges.FindShell(shell), Env: append(os.Environ(), "ANTHROPIC_API_KEY=secret"),
+		Sandbox: func(s *agent.Sandbox, path string, args []string) (string, []string, error) {
+			if s.Network {
+				return "", nil, fmt.Errorf("%w: not with the network", agent.ErrNoSandbox)
+			}
+			return "/usr/bin/env", append([]string{"SANDBOXED=" + strings.Join(s.Write, ","), path}, args...), nil
+		},
+	}
 }
 
 // noAgent is an agent that is only called by nobody.
@@ -50,7 +67,7 @@ func start(t *testing.T, caps *acp.ClientCapabilities, change ...func(*acptest.E
 	children := proc.NewGroup(nil)
 	e.Set = bridges.New(bridges.Options{
 		Client: e.conn, Capabilities: *caps, SessionID: "s", Workspace: agent.Workspace{Cwd: e.dir}, Children: children,
-		Local: bridges.Local{Shell: bridges.FindShell("/bin/sh"), Env: append(os.Environ(), "ANTHROPIC_API_KEY=secret")},
+		Local: local(),
 	})
 	t.Cleanup(func() {
 		if n := e.editor.OpenTerminals(); n > 0 {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/acp/acptest"
+	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/bridges"
 )
 
@@ -330,4 +331,42 @@ func TestLocalFS_RealPath(t *testing.T) {
 			t.Errorf("RealPath(%s) = %s, want %s", path, got, in(want))
 		}
 	}
+}
+
+// A file is opened past the editor; what is no file is refused at once.
+func TestFS_Open(t *testing.T) {
+	implementations(t, func(t *testing.T, start func(*testing.T) *env) {
+		e := start(t)
+		opener, ok := e.FS.(agent.Opener)
+		if !ok {
+			t.Fatal("files cannot be opened")
+		}
+		path := e.put("a.bin", "0123456789")
+		f, err := opener.Open(t.Context(), path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		part := make([]byte, 3)
+		if _, err := f.ReadAt(part, 4); err != nil || string(part) != "456" {
+			t.Errorf("%q, %v", part, err)
+		}
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+		if _, err := opener.Open(t.Context(), e.path("none")); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("what is not there: %v", err)
+		}
+		if _, err := opener.Open(t.Context(), e.dir); !errors.Is(err, fs.ErrInvalid) {
+			t.Errorf("a directory: %v", err)
+		}
+		cause := errors.New("stop now")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(cause)
+		if _, err := opener.Open(ctx, path); !errors.Is(err, cause) {
+			t.Errorf("an ended context: %v", err)
+		}
+		if calls := e.editor.Calls(); len(calls) > 0 {
+			t.Errorf("the editor was asked: %v", calls)
+		}
+	})
 }

@@ -2,12 +2,12 @@ package bridges
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
-
-	"github.com/google/renameio/v2/maybe"
 
 	"github.com/gajae-code/gjc/agent"
 )
@@ -22,53 +22,82 @@ func (LocalFS) ReadFile(ctx context.Context, path string) ([]byte, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
+	if real, ok := agent.LeaveOf(ctx).Reading(path); ok {
+		return readPinned(path, real)
+	}
 	return os.ReadFile(path)
 }
 
 // WriteFile implements [agent.FS]. The file is replaced in one step, so that a crash leaves the old text or the new;
 // its permissions stay, and a symbolic link stays one.
-func (LocalFS) WriteFile(ctx context.Context, path string, data []byte) error {
+func (l LocalFS) WriteFile(ctx context.Context, path string, data []byte) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
-	}
-	if err := makeParents(path); err != nil {
+	real, _, err := agent.LeaveOf(ctx).Changing(path)
+	if err != nil {
 		return err
 	}
-	perm := fs.FileMode(0o666)
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return os.WriteFile(path, data, perm) // a new file gets what the umask leaves
-	case info.IsDir():
-		return &fs.PathError{Op: "write", Path: path, Err: fs.ErrInvalid}
-	case info.Mode().Perm()&0o222 == 0:
-		return &fs.PathError{Op: "write", Path: path, Err: fs.ErrPermission}
+	if real == "" { // nobody has judged the path: it is not a call's
+		real = l.RealPath(path)
 	}
-	return maybe.WriteFile(path, data, info.Mode().Perm())
+	return writePinned(path, real, data)
 }
 
 func makeParents(path string) error {
 	return os.MkdirAll(filepath.Dir(path), 0o777)
 }
 
-// Remove implements [agent.FS].
-func (LocalFS) Remove(ctx context.Context, path string) error {
+// MakeExecutable lets those run a file that can read it. A file that is only in an editor stays as it is.
+func (l LocalFS) MakeExecutable(ctx context.Context, path string) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if _, err := os.Lstat(path); err != nil {
-		return err // RemoveAll would say nothing
+	switch real, _, err := agent.LeaveOf(ctx).Changing(path); {
+	case err != nil:
+		return err
+	case real != "" && l.RealPath(path) != real:
+		return moved("chmod", path)
 	}
-	return os.RemoveAll(path)
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && (!info.Mode().IsRegular() || runtime.GOOS == "windows") {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	perm := info.Mode().Perm()
+	return os.Chmod(path, perm|perm&0o444>>2)
+}
+
+// Remove implements [agent.FS].
+func (l LocalFS) Remove(ctx context.Context, path string) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	_, parent, err := agent.LeaveOf(ctx).Changing(path)
+	if err != nil {
+		return err
+	}
+	if parent == "" {
+		parent = l.RealPath(filepath.Dir(path))
+	}
+	return removePinned(path, parent)
 }
 
 // Rename implements [agent.FS].
-func (LocalFS) Rename(ctx context.Context, from, to string) error {
+func (l LocalFS) Rename(ctx context.Context, from, to string) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
+	}
+	for _, path := range []string{from, to} {
+		_, parent, err := agent.LeaveOf(ctx).Changing(path)
+		if err != nil {
+			return err
+		}
+		if parent != "" && l.RealPath(filepath.Dir(path)) != parent {
+			return moved("rename", path)
+		}
 	}
 	old, err := os.Lstat(from)
 	if err != nil {

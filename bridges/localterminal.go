@@ -24,14 +24,20 @@ func (l *LocalTerminal) Start(ctx context.Context, cmd agent.Command) (agent.Exe
 	if limit == 0 {
 		limit = agent.DefaultOutputLimit
 	}
-	env := proc.Environ(l.Local.Environ(ctx), append(quietEnv[:len(quietEnv):len(quietEnv)], cmd.Env...)...)
-	path, args := l.Local.Shell.Path, append(l.Local.Shell.Args[:len(l.Local.Shell.Args):len(l.Local.Shell.Args)], cmd.Line)
+	line, extra, err := l.Local.shellLine(ctx, &cmd)
+	if err != nil {
+		return nil, fmt.Errorf("starting the command: %w", err)
+	}
+	env := proc.Environ(l.Local.Environ(ctx), extra...)
+	path, args := l.Local.Shell.Path, append(l.Local.Shell.Args[:len(l.Local.Shell.Args):len(l.Local.Shell.Args)], line)
 	if len(cmd.Args) > 0 {
-		var err error
 		if path, err = program(cmd.Args[0], cmd.Dir, env); err != nil {
 			return nil, fmt.Errorf("starting the command: %w", err)
 		}
 		args = cmd.Args[1:]
+	}
+	if path, args, err = l.Local.sandboxed(cmd.Sandbox, path, args); err != nil {
+		return nil, fmt.Errorf("starting the command: %w", err)
 	}
 	sink := &outputSink{tail: proc.NewTail(limit), live: cmd.OnOutput}
 	p, err := l.Children.Start(ctx, &proc.Options{

@@ -53,6 +53,44 @@ func (l *LocalPrograms) Output(ctx context.Context, prog agent.Program, limit in
 	return out.buf.Bytes(), nil
 }
 
+var _ agent.ProgramStarter = (*LocalPrograms)(nil)
+
+// StartProgram implements [agent.ProgramStarter].
+func (l *LocalPrograms) StartProgram(ctx context.Context, prog agent.LongProgram) (agent.RunningProgram, error) {
+	path, args, err := l.Local.sandboxed(prog.Sandbox, prog.Path, prog.Args)
+	if err != nil {
+		return nil, fmt.Errorf("starting %s: %w", prog.Path, err)
+	}
+	p, err := l.Children.Start(ctx, &proc.Options{
+		Path: path, Args: args, Dir: prog.Dir, Env: proc.Environ(l.Local.Environ(ctx), prog.Env...), Stdin: true, MergeStderr: true,
+		Stdout: outputFunc(prog.OnOutput),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("starting %s: %w", prog.Path, err)
+	}
+	return &runningProgram{p}, nil
+}
+
+type outputFunc func([]byte)
+
+func (f outputFunc) Write(b []byte) (int, error) {
+	f(b)
+	return len(b), nil
+}
+
+type runningProgram struct{ process *proc.Process }
+
+func (r *runningProgram) Write(b []byte) (int, error) { return r.process.Stdin().Write(b) }
+
+func (r *runningProgram) Done() <-chan struct{} { return r.process.Done() }
+
+func (r *runningProgram) Status() agent.ExitStatus {
+	state, _ := r.process.Wait(context.Background()) // it has ended
+	return agent.ExitStatus{Code: state.Code, Signal: state.Signal}
+}
+
+func (r *runningProgram) Kill() { r.process.Kill() }
+
 // limitedBuffer takes limit bytes and then refuses, which ends the program.
 type limitedBuffer struct {
 	buf   bytes.Buffer

@@ -3,6 +3,9 @@ package bridges_test
 import (
 	"context"
 	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +14,13 @@ import (
 	"github.com/gajae-code/gjc/acp/acptest"
 	"github.com/gajae-code/gjc/agent"
 )
+
+// withShell has the sessions of a test run commands with another shell.
+func withShell(t *testing.T, path string) {
+	before := shell
+	shell = path
+	t.Cleanup(func() { shell = before })
+}
 
 // runCommand runs a line to its end and returns its status and output.
 func (e *env) runCommand(cmd agent.Command) (agent.ExitStatus, agent.Output) {
@@ -55,6 +65,58 @@ func TestTerminal(t *testing.T) {
 			_, out := e.runCommand(agent.Command{Line: "echo $A $PAGER", Env: []string{"A=two words"}})
 			if out.Text != "two words cat\n" {
 				t.Errorf("output %q", out.Text)
+			}
+		})
+		t.Run("what the shell leaves behind", func(t *testing.T) {
+			for _, shell := range []string{"bash", "sh", "dash", "zsh"} {
+				path, err := exec.LookPath(shell)
+				if err != nil {
+					continue // bash and sh are everywhere
+				}
+				withShell(t, path)
+				e := start(t)
+				state := filepath.Join(e.path("state"), "1")
+				status, out := e.runCommand(agent.Command{
+					Line: "mkdir sub; cd sub; export A='x\ny' B=2; unset C; echo out; exit 3", StateDir: state, Env: []string{"C=1", "D=1"},
+				})
+				if status.Code != 3 || out.Text != "out\n" {
+					t.Errorf("%s: %+v, %q", shell, status, out.Text)
+				}
+				read := func(name string) string {
+					data, err := os.ReadFile(filepath.Join(state, name))
+					if err != nil {
+						t.Errorf("%s: %v", shell, err)
+					}
+					return "\x00" + string(data)
+				}
+				before, after := read("before"), read("after")
+				if dir := read("dir"); dir != "\x00"+e.path("sub")+"\n" {
+					t.Errorf("%s: it ends in %q", shell, dir)
+				}
+				for _, v := range []string{"\x00A=x\ny\x00", "\x00B=2\x00"} {
+					if strings.Contains(before, v) || !strings.Contains(after, v) {
+						t.Errorf("%s: %q is not told as exported", shell, v)
+					}
+				}
+				if v := "\x00C=1\x00"; !strings.Contains(before, v) || strings.Contains(after, v) || !strings.Contains(after, "\x00D=1\x00") {
+					t.Errorf("%s: what was unset is not told", shell)
+				}
+				if strings.Contains(after, "BASH_ENV=") {
+					t.Errorf("%s: programs see how the shell tells its state", shell)
+				}
+			}
+		})
+		t.Run("a sandbox", func(t *testing.T) {
+			e := start(t)
+			if _, out := e.runCommand(agent.Command{Line: "echo $SANDBOXED", Sandbox: &agent.Sandbox{Write: []string{"/a", "/b"}}}); out.Text != "/a,/b\n" {
+				t.Errorf("output %q", out.Text)
+			}
+			if _, out := e.runCommand(agent.Command{Line: "echo $SANDBOXED.", Sandbox: &agent.Sandbox{Network: true}}); out.Text != ".\n" {
+				t.Errorf("without a sandbox: output %q", out.Text)
+			}
+			_, err := e.Terminal.Start(t.Context(), agent.Command{Line: "echo", Dir: e.dir, Sandbox: &agent.Sandbox{Network: true, Required: true}})
+			if !errors.Is(err, agent.ErrNoSandbox) {
+				t.Errorf("one that is required: %v", err)
 			}
 		})
 		t.Run("the end of long output is kept", func(t *testing.T) {

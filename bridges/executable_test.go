@@ -1,0 +1,36 @@
+package bridges_test
+
+import (
+	"context"
+	"os"
+	"runtime"
+	"testing"
+)
+
+// A script can be run by who can read it; what is not on the disk is left alone.
+func TestFS_MakeExecutable(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("permissions of this system are of another kind")
+	}
+	implementations(t, func(t *testing.T, start func(*testing.T) *env) {
+		e := start(t)
+		files, ok := e.FS.(interface {
+			MakeExecutable(ctx context.Context, path string) error
+		})
+		if !ok {
+			t.Fatal("these files cannot be made executable")
+		}
+		script := e.put("run.sh", "#!/bin/sh\n")
+		if err := os.Chmod(script, 0o640); err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range []string{script, e.path("none"), e.dir} {
+			if err := files.MakeExecutable(t.Context(), path); err != nil {
+				t.Error(err)
+			}
+		}
+		if info, err := os.Stat(script); err != nil || info.Mode().Perm() != 0o750 {
+			t.Errorf("mode %v, %v", info.Mode(), err)
+		}
+	})
+}

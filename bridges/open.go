@@ -1,0 +1,37 @@
+package bridges
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+
+	"github.com/gajae-code/gjc/agent"
+)
+
+var _ agent.Opener = LocalFS{}
+
+// Open implements [agent.Opener].
+func (LocalFS) Open(ctx context.Context, path string) (agent.OpenFile, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	var f *os.File
+	var err error
+	if real, ok := agent.LeaveOf(ctx).Reading(path); ok {
+		f, err = openPinned(path, real)
+	} else {
+		f, err = os.OpenFile(path, os.O_RDONLY|noBlock, 0)
+	}
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: "open", Path: path, Err: fs.ErrInvalid}
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}

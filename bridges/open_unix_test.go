@@ -1,0 +1,24 @@
+//go:build unix
+
+package bridges_test
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/gajae-code/gjc/bridges"
+)
+
+// A pipe to which nobody writes holds nobody up.
+func TestOpen_Pipe(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Skipf("no pipes here: %v", err)
+	}
+	if _, err := (bridges.LocalFS{}).Open(t.Context(), path); !errors.Is(err, fs.ErrInvalid) {
+		t.Errorf("%v", err)
+	}
+}

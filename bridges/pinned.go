@@ -1,0 +1,219 @@
+package bridges
+
+import (
+	"bytes"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/gajae-code/gjc/agent"
+)
+
+// Paths that were judged are opened as they led then: directory by directory from the root of the file system, each looked at
+// before and behind its opening, so that a link that has been put in the way since is not followed.
+
+func moved(op, path string) error {
+	return &fs.PathError{Op: op, Path: path, Err: agent.ErrMoved}
+}
+
+// openDirectory opens a directory whose path has no symbolic links. With create, what is missing of it is made.
+func openDirectory(op, path, dir string, create bool) (*os.Root, error) {
+	volume, names := rootOf(dir)
+	at, err := os.OpenRoot(volume)
+	begun := volume
+	for i, name := range names {
+		if name == "" {
+			continue
+		}
+		begun = filepath.Join(begun, name)
+		if at == nil {
+			// A directory above may be one that cannot be listed: it is nobody's to put links into either.
+			at, err = os.OpenRoot(begun)
+			continue
+		}
+		next, oerr := openNext(at, name, create)
+		_ = at.Close() // nothing was written through it
+		at, err = next, oerr
+		switch {
+		case errors.Is(err, fs.ErrPermission) && i < len(names)-1:
+			at = nil
+		case errors.Is(err, agent.ErrMoved):
+			return nil, moved(op, path)
+		case err != nil:
+			return nil, &fs.PathError{Op: op, Path: path, Err: underlying(err)}
+		}
+	}
+	if err != nil {
+		return nil, &fs.PathError{Op: op, Path: path, Err: underlying(err)}
+	}
+	return at, nil
+}
+
+func openNext(at *os.Root, name string, create bool) (*os.Root, error) {
+	before, err := at.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) && create {
+		if err := at.Mkdir(name, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, err
+		}
+		before, err = at.Lstat(name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if before.Mode()&fs.ModeSymlink != 0 {
+		return nil, agent.ErrMoved
+	}
+	next, err := at.OpenRoot(name)
+	if err != nil {
+		return nil, err
+	}
+	now, err := next.Stat(".")
+	if err == nil && !os.SameFile(before, now) {
+		err = agent.ErrMoved
+	}
+	if err != nil {
+		_ = next.Close() // nothing was done through it
+		return nil, err
+	}
+	return next, nil
+}
+
+// underlying is what went wrong, without the name of the part of the path where it did.
+func underlying(err error) error {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err
+	}
+	return err
+}
+
+// readPinned reads the file at real, where path led when it was judged.
+func readPinned(path, real string) ([]byte, error) {
+	f, err := openPinned(path, real)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // read only
+	info, err := f.Stat()
+	var data bytes.Buffer
+	if err == nil {
+		data.Grow(int(min(max(info.Size(), 0), maxGrow)) + bytes.MinRead)
+		_, err = data.ReadFrom(f)
+	}
+	if err != nil {
+		return nil, &fs.PathError{Op: "read", Path: path, Err: underlying(err)}
+	}
+	return data.Bytes(), nil
+}
+
+// maxGrow bounds what is set aside for a file before it has been read, in bytes.
+const maxGrow = 64 << 20
+
+// openPinned opens the file at real for reading.
+func openPinned(path, real string) (*os.File, error) {
+	dir, err := openDirectory("open", path, filepath.Dir(real), false)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = dir.Close() }() // read only
+	name := filepath.Base(real)
+	before, err := dir.Lstat(name)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: underlying(err)}
+	}
+	if before.Mode()&fs.ModeSymlink != 0 {
+		return nil, moved("open", path)
+	}
+	f, err := dir.OpenFile(name, os.O_RDONLY|noBlock, 0)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: underlying(err)}
+	}
+	now, err := f.Stat()
+	if err == nil && !os.SameFile(before, now) {
+		err = moved("open", path)
+	}
+	if err != nil {
+		_ = f.Close() // nothing was read
+		return nil, err
+	}
+	return f, nil
+}
+
+// writePinned replaces the file at real in one step, or makes it with its directories. Permissions stay.
+func writePinned(path, real string, data []byte) error {
+	fail := func(err error) error { return &fs.PathError{Op: "write", Path: path, Err: underlying(err)} }
+	dir, err := openDirectory("write", path, filepath.Dir(real), true)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = dir.Close() }() // the files in it are closed by then
+	name := filepath.Base(real)
+	info, err := dir.Lstat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return errOr(writeNew(dir, name, data, 0o666), fail) // a new file gets what the umask leaves
+	case err != nil:
+		return fail(err)
+	case info.Mode()&fs.ModeSymlink != 0:
+		return moved("write", path)
+	case !info.Mode().IsRegular():
+		return fail(fs.ErrInvalid)
+	case info.Mode().Perm()&0o222 == 0:
+		return fail(fs.ErrPermission)
+	}
+	aside := fmt.Sprintf(".%.40s.gjc-%s", name, rand.Text()[:8])
+	if err := writeNew(dir, aside, data, info.Mode().Perm()); err != nil {
+		return fail(err)
+	}
+	err = dir.Chmod(aside, info.Mode().Perm())
+	if err == nil {
+		err = dir.Rename(aside, name)
+	}
+	if err != nil {
+		_ = dir.Remove(aside) // the error before is the one that matters
+		return fail(err)
+	}
+	return nil
+}
+
+func errOr(err error, word func(error) error) error {
+	if err != nil {
+		return word(err)
+	}
+	return nil
+}
+
+// writeNew makes a file that is not there yet, whole and on the disk, or none.
+func writeNew(dir *os.Root, name string, data []byte, perm fs.FileMode) error {
+	f, err := dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		_ = dir.Remove(name) // half a file is none
+	}
+	return err
+}
+
+// removePinned removes what is called so in the directory parent, itself where it is a link.
+func removePinned(path, parent string) error {
+	dir, err := openDirectory("remove", path, parent, false)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = dir.Close() }() // nothing is open in it
+	name := filepath.Base(path)
+	if _, err := dir.Lstat(name); err != nil { // RemoveAll would say nothing
+		return &fs.PathError{Op: "remove", Path: path, Err: underlying(err)}
+	}
+	return dir.RemoveAll(name)
+}

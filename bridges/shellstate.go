@@ -1,0 +1,96 @@
+package bridges
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/gajae-code/gjc/agent"
+)
+
+// shellState has a shell tell what it leaves behind: its variables when it begins, and its directory and variables when it ends
+// by itself, into three files of a directory. Bash reads how from a file of its own, so that its command line is the command
+// alone; other shells have it in front of the line.
+type shellState struct {
+	line string
+	env  []string
+}
+
+// The files.
+const (
+	stateBefore = "before"
+	stateAfter  = "after"
+	stateDir    = "dir"
+	stateRC     = "rc"
+)
+
+// newShellState returns the line and the variables with which a shell tells its state into the directory dir, which is made.
+// env is where a file of the user's that bash reads is named.
+func newShellState(shell, line, dir string, env []string) (*shellState, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	for _, name := range []string{stateBefore, stateAfter, stateDir} {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil && !os.IsNotExist(err) {
+			return nil, err
+		}
+	}
+	in := func(name string) string { return quoted(filepath.Join(dir, name)) }
+	const list = "command env -0"
+	rc := list + " >" + in(stateBefore) + " 2>/dev/null\n" +
+		"trap " + quoted("pwd -P >"+in(stateDir)+" 2>/dev/null; "+list+" >"+in(stateAfter)+" 2>/dev/null") + " EXIT\n"
+	if name := filepath.Base(shell); name != "bash" && name != "bash.exe" {
+		return &shellState{line: rc + line}, nil
+	}
+	rc = "unset BASH_ENV\n" + rc
+	for _, kv := range env {
+		if own, ok := strings.CutPrefix(kv, "BASH_ENV="); ok && own != "" {
+			rc = ". " + quoted(own) + "\n" + rc
+		}
+	}
+	path := filepath.Join(dir, stateRC)
+	if err := os.WriteFile(path, []byte(rc), 0o600); err != nil {
+		return nil, err
+	}
+	return &shellState{line: line, env: []string{"BASH_ENV=" + path}}, nil
+}
+
+// quoted is a word for a shell.
+func quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+// takesState reports whether a shell can tell its state.
+func takesState(shell Shell) bool {
+	return len(shell.Args) == 1 && shell.Args[0] == "-c"
+}
+
+// shellLine returns the line of a command for the shell, and the variables that are added to the environment.
+func (l *Local) shellLine(ctx context.Context, cmd *agent.Command) (line string, env []string, err error) {
+	env = append(quietEnv[:len(quietEnv):len(quietEnv)], cmd.Env...)
+	if cmd.StateDir == "" || len(cmd.Args) > 0 || !takesState(l.Shell) {
+		return cmd.Line, env, nil
+	}
+	state, err := newShellState(l.Shell.Path, cmd.Line, cmd.StateDir, l.Environ(ctx))
+	if err != nil {
+		return "", nil, err
+	}
+	return state.line, append(env, state.env...), nil
+}
+
+// sandboxed is what to start for a command that is to run in a sandbox.
+func (l *Local) sandboxed(s *agent.Sandbox, path string, args []string) (string, []string, error) {
+	if s == nil {
+		return path, args, nil
+	}
+	if l.Sandbox == nil {
+		if s.Required {
+			return "", nil, agent.ErrNoSandbox
+		}
+		return path, args, nil
+	}
+	program, all, err := l.Sandbox(s, path, args)
+	if err != nil && !s.Required {
+		return path, args, nil
+	}
+	return program, all, err
+}
