@@ -28,7 +28,7 @@ func TestAsk_AsText(t *testing.T) {
 
 // The question that a helper has ended with stands first in what its parent gets.
 func TestTask_Question(t *testing.T) {
-	call := toolstest.NewWorld(t, nil).Call(t, "task", input{"description": "look", "prompt": "look"})
+	call := toolstest.NewWorld(t, nil).Call(t, "task", input{"tasks": []input{{"id": "look", "description": "look", "assignment": "look"}}})
 	call.Task = func(context.Context, agent.Task) (agent.TaskResult, error) {
 		return agent.TaskResult{Text: strings.Repeat("long ", 50_000), Question: "Which port?", Stop: agent.StopEndTurn}, nil
 	}

@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,12 +37,67 @@ type bashInput struct {
 	Cwd     string            `json:"cwd,omitzero" jsonschema:"directory to run in, relative to the working directory or absolute"`
 	Env     map[string]string `json:"env,omitzero" jsonschema:"environment variables to set"`
 	PTY     bool              `json:"pty,omitzero" jsonschema:"give the command a terminal"`
+	Async   bool              `json:"async,omitzero" jsonschema:"run it in the background, as a job; the call returns at once"`
 }
 
-func bash() agent.Tool {
+// BashSettings is how commands run.
+type BashSettings struct {
+	// MaxTimeout is how long a command may take at most, in seconds. If zero, an hour.
+	MaxTimeout float64
+	// AutoBackground is how long a command is waited for before it goes on as a background job. If zero, to its end.
+	AutoBackground time.Duration
+	Sandbox        SandboxMode
+	// SandboxNetwork lets commands in the sandbox open sockets, SandboxWrite are directories that they may change beside the
+	// roots and those for temporary files, absolute.
+	SandboxNetwork bool
+	SandboxWrite   []string
+	// Intercept sends commands that another tool does better to that tool.
+	Intercept bool
+	// Rules are looked at before the built-in ones of Intercept.
+	Rules []InterceptRule
+}
+
+// SandboxMode says whether commands run in a sandbox.
+type SandboxMode string
+
+// The modes. Auto runs commands without one where the machine has none, Require does not run them then. The zero value is off.
+const (
+	SandboxOff     SandboxMode = "off"
+	SandboxAuto    SandboxMode = "auto"
+	SandboxRequire SandboxMode = "require"
+)
+
+// SandboxModes lists all.
+func SandboxModes() []SandboxMode { return []SandboxMode{SandboxOff, SandboxAuto, SandboxRequire} }
+
+// sandbox is what a command of a call may do; nil for what the user may.
+func (s *BashSettings) sandbox(call *agent.Call) *agent.Sandbox {
+	if s.Sandbox == "" || s.Sandbox == SandboxOff {
+		return nil
+	}
+	box := &agent.Sandbox{Network: s.SandboxNetwork, Required: s.Sandbox == SandboxRequire}
+	dirs := append([]string{call.Workspace.Cwd}, call.Workspace.Additional...)
+	dirs = append(dirs, os.TempDir())
+	if runtime.GOOS != "windows" {
+		dirs = append(dirs, "/tmp", "/var/tmp")
+	}
+	for _, dir := range append(dirs, s.SandboxWrite...) {
+		if real := call.FS.RealPath(dir); !slices.Contains(box.Write, real) {
+			box.Write = append(box.Write, real)
+		}
+	}
+	return box
+}
+
+func bash(set *BashSettings) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[bashInput]{
 		Name: "bash", Description: markdown(bashText), Kind: agent.KindExecute, Exclusive: true,
-		Plan: planBash, Run: runBash,
+		Plan: func(ctx context.Context, call *agent.Call, in *bashInput) (*agent.CallPlan, error) {
+			return set.plan(ctx, call, in)
+		},
+		Run: func(ctx context.Context, call *agent.Call, in *bashInput) (*agent.Result, error) {
+			return set.run(ctx, call, in)
+		},
 	})
 }
 
@@ -48,13 +106,23 @@ type bashCommand struct {
 	line string
 	dir  string
 	env  []string
-	// timeout is in seconds.
+	// timeout is in seconds; zero for none.
 	timeout float64
 	notes   []string
+	// gone says that the directory that the shell was in is not there any more.
+	gone bool
 }
 
-func newBashCommand(call *agent.Call, in *bashInput) (*bashCommand, error) {
-	c := &bashCommand{line: strings.TrimSpace(in.Command), dir: call.Workspace.Cwd, timeout: bashTimeout}
+func (s *BashSettings) command(ctx context.Context, call *agent.Call, in *bashInput) (*bashCommand, error) {
+	c := &bashCommand{line: strings.TrimSpace(in.Command), timeout: bashTimeout}
+	if in.Async {
+		c.timeout = 0
+	}
+	var gone string
+	if c.dir, gone = shellStateOf(call).directory(ctx, call); gone != "" {
+		c.gone = true
+		c.notes = append(c.notes, fmt.Sprintf("The shell's directory %s is not there any more; the command began in %s.", display(&call.Workspace, gone), c.dir))
+	}
 	if c.line == "" {
 		return nil, fmt.Errorf("%w for bash: command is empty", agent.ErrBadInput)
 	}
@@ -64,7 +132,10 @@ func newBashCommand(call *agent.Call, in *bashInput) (*bashCommand, error) {
 	if in.Cwd != "" {
 		c.dir = call.Workspace.Resolve(in.Cwd)
 	} else if dir, rest, ok := leadingCd(c.line); ok {
-		c.dir, c.line = call.Workspace.Resolve(dir), rest
+		if !filepath.IsAbs(dir) {
+			dir = filepath.Join(c.dir, dir)
+		}
+		c.dir, c.line = filepath.Clean(dir), rest
 	}
 	for name, value := range in.Env {
 		if !variableName(name) {
@@ -76,12 +147,17 @@ func newBashCommand(call *agent.Call, in *bashInput) (*bashCommand, error) {
 		c.env = append(c.env, name+"="+value)
 	}
 	slices.Sort(c.env)
+	most := maxBashTimeout
+	if s.MaxTimeout > 0 {
+		most = min(most, s.MaxTimeout)
+	}
 	if in.Timeout != 0 {
-		c.timeout = min(max(in.Timeout, minBashTimeout), maxBashTimeout)
+		c.timeout = min(max(in.Timeout, minBashTimeout), most)
 		if c.timeout != in.Timeout {
-			c.notes = append(c.notes, fmt.Sprintf("The timeout was set to %s seconds; it can be %g to %g.", seconds(c.timeout), minBashTimeout, maxBashTimeout))
+			c.notes = append(c.notes, fmt.Sprintf("The timeout was set to %s seconds; it can be %g to %g.", seconds(c.timeout), minBashTimeout, most))
 		}
 	}
+	c.timeout = min(c.timeout, most)
 	return c, nil
 }
 
@@ -99,17 +175,25 @@ func variableName(s string) bool {
 	return s != ""
 }
 
-func planBash(_ context.Context, call *agent.Call, in *bashInput) (*agent.CallPlan, error) {
-	c, err := newBashCommand(call, in)
+func (s *BashSettings) plan(ctx context.Context, call *agent.Call, in *bashInput) (*agent.CallPlan, error) {
+	c, err := s.command(ctx, call, in)
 	if err != nil {
 		return nil, err
+	}
+	if err := s.intercept(call, c.line); err != nil {
+		return nil, err
+	}
+	if in.Async {
+		if err := jobsOf(call).room(); err != nil {
+			return nil, err
+		}
 	}
 	// A variable can make any program run another one (BASH_ENV, PAGER), so what is asked for and remembered has them.
 	title := commandTitle(c.assignments() + in.Command)
 	plan := &agent.CallPlan{
 		Title:   title,
-		Content: c.shown(in.Command),
-		Effects: []agent.Effect{{Action: agent.ActionCommand, Command: c.assignments() + c.line, Title: title}},
+		Content: c.shown(call, in),
+		Effects: []agent.Effect{{Action: agent.ActionCommand, Command: c.assignments() + c.line, Dir: c.dir, Title: title}},
 	}
 	if c.dir != call.Workspace.Cwd {
 		plan.Effects = append(plan.Effects, agent.Effect{Action: agent.ActionRead, Path: c.dir, Title: "Run a command in " + c.dir})
@@ -128,8 +212,12 @@ func (c *bashCommand) assignments() string {
 }
 
 // shown is the command as the editor shows it.
-func (c *bashCommand) shown(command string) []agent.Content {
-	return []agent.Content{agent.TextContent{Text: "$ " + c.assignments() + strings.TrimSpace(command)}}
+func (c *bashCommand) shown(call *agent.Call, in *bashInput) []agent.Content {
+	text := "$ " + c.assignments() + strings.TrimSpace(in.Command)
+	if c.dir != call.Workspace.Cwd && c.line == strings.TrimSpace(in.Command) {
+		text = "in " + display(&call.Workspace, c.dir) + "\n" + text
+	}
+	return []agent.Content{agent.TextContent{Text: text}}
 }
 
 // commandTitle is the command's first line, cut.
@@ -145,8 +233,8 @@ func commandTitle(command string) string {
 // errBashTimeout ends the wait for a command.
 var errBashTimeout = errors.New("the command's time is over")
 
-func runBash(ctx context.Context, call *agent.Call, in *bashInput) (*agent.Result, error) {
-	c, err := newBashCommand(call, in)
+func (s *BashSettings) run(ctx context.Context, call *agent.Call, in *bashInput) (*agent.Result, error) {
+	c, err := s.command(ctx, call, in)
 	if err != nil {
 		return nil, err
 	}
@@ -158,57 +246,130 @@ func runBash(ctx context.Context, call *agent.Call, in *bashInput) (*agent.Resul
 	case !info.IsDir():
 		return nil, fmt.Errorf("Working directory is not a directory: %s", c.dir)
 	}
-	r := &bashRun{call: call, command: c, shown: c.shown(in.Command)}
-	if call.Languages != nil {
-		defer call.Languages.Changed() // whatever the command did
+	if c.gone {
+		shellStateOf(call).leave()
 	}
-	return r.run(ctx, in.PTY)
+	r := &bashRun{call: call, command: c, shown: c.shown(call, in), sandbox: s.sandbox(call), name: commandTitle(c.assignments() + in.Command)}
+	if err := r.start(ctx, in.PTY); err != nil {
+		return nil, err
+	}
+	if in.Async {
+		return r.background(ctx, "The command runs in the background as %s."), nil
+	}
+	return r.wait(ctx, s.AutoBackground)
 }
 
 // bashRun is a command on its way.
 type bashRun struct {
 	call    *agent.Call
 	command *bashCommand
+	name    string
+	sandbox *agent.Sandbox
 	// shown is what the editor shows above the output.
 	shown []agent.Content
 	live  *liveOutput
 	exec  agent.Execution
+	// state is where the shell tells what it leaves behind.
+	state string
 }
 
-func (r *bashRun) run(ctx context.Context, pty bool) (result *agent.Result, err error) {
-	r.live = newLiveOutput(r.call.Update, r.shown)
-	defer r.live.close()
+func (r *bashRun) title() string { return r.name }
+
+func (r *bashRun) start(ctx context.Context, pty bool) (err error) {
+	state := shellStateOf(r.call)
+	r.live, r.state = newLiveOutput(r.call.Update, r.shown), state.files()
 	r.exec, err = r.call.Terminal.Start(ctx, agent.Command{
-		Line: r.command.line, Dir: r.command.dir, Env: r.command.env,
-		OutputLimit: maxText, PTY: pty, OnOutput: r.live.write,
+		Line: r.command.line, Dir: r.command.dir, Env: append(state.environment(), r.command.env...), StateDir: r.state,
+		OutputLimit: maxText, PTY: pty, OnOutput: r.live.write, Sandbox: r.sandbox,
 	})
 	if err != nil {
+		r.live.close()
 		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
+			return context.Cause(ctx)
 		}
-		return nil, fmt.Errorf("the command did not run: %w", err)
+		return fmt.Errorf("the command did not run: %w", err)
 	}
+	if id := r.exec.TerminalID(); id != "" {
+		r.call.Update(agent.Progress{TerminalID: id})
+		r.shown = append(r.shown, agent.TerminalContent{TerminalID: id})
+	}
+	return nil
+}
+
+// wait waits for the command, to its end or until it goes on in the background.
+func (r *bashRun) wait(ctx context.Context, patience time.Duration) (*agent.Result, error) {
+	waitCtx, cancel := context.WithTimeoutCause(ctx, r.limit(), errBashTimeout)
+	defer cancel()
+	if patience > 0 && patience < r.limit() && jobsOf(r.call).room() == nil {
+		var late context.CancelFunc
+		waitCtx, late = context.WithTimeoutCause(waitCtx, patience, errBashPatience)
+		defer late()
+	}
+	status, err := r.exec.Wait(waitCtx)
+	if err != nil && ctx.Err() == nil && errors.Is(context.Cause(waitCtx), errBashPatience) {
+		return r.background(ctx, "The command takes longer than "+patience.String()+" and goes on in the background as %s."), nil
+	}
+	return r.close(ctx, waitCtx, status, err, true)
+}
+
+// errBashPatience ends the wait for a command that goes on.
+var errBashPatience = errors.New("the command takes long")
+
+// limit is how long the command may take.
+func (r *bashRun) limit() time.Duration {
+	if r.command.timeout == 0 {
+		return noBashTimeout
+	}
+	return time.Duration(r.command.timeout * float64(time.Second))
+}
+
+// noBashTimeout is for commands in the background: they end with the session.
+const noBashTimeout = 100 * 365 * 24 * time.Hour
+
+// close ends a command that was waited for, and makes its result. foreground commands leave their state for the next.
+func (r *bashRun) close(ctx, waitCtx context.Context, status agent.ExitStatus, werr error, foreground bool) (result *agent.Result, err error) {
+	defer r.live.close()
 	after := context.WithoutCancel(ctx)
+	if r.call.Languages != nil {
+		defer r.call.Languages.Changed() // whatever the command did
+	}
 	defer func() {
 		if rerr := r.exec.Release(after); rerr != nil && result != nil {
 			result.Text = "[" + rerr.Error() + "]\n" + result.Text // the outcome stays last
 		}
 	}()
-	if id := r.exec.TerminalID(); id != "" {
-		r.call.Update(agent.Progress{TerminalID: id})
-		r.shown = append(r.shown, agent.TerminalContent{TerminalID: id})
-	}
-	limit := time.Duration(r.command.timeout * float64(time.Second))
-	waitCtx, cancel := context.WithTimeoutCause(ctx, limit, errBashTimeout)
-	defer cancel()
-	status, err := r.exec.Wait(waitCtx)
 	switch {
-	case err == nil:
+	case werr == nil:
+		if foreground {
+			r.command.notes = append(r.command.notes, shellStateOf(r.call).learn(ctx, r.call, r.state, r.command.dir)...)
+		}
 		return r.ended(ctx, status)
 	case waitCtx.Err() == nil:
-		return nil, fmt.Errorf("how the command ended is not known: %w", err)
+		return nil, fmt.Errorf("how the command ended is not known: %w", werr)
 	default:
 		return r.stopped(after, ctx.Err() != nil)
+	}
+}
+
+// background has the command go on as a job; how has a verb for its id.
+func (r *bashRun) background(ctx context.Context, how string) *agent.Result {
+	r.live.detach()
+	all := jobsOf(r.call)
+	b := all.adopt(ctx, r, func(ctx context.Context) *agent.Result {
+		waitCtx, cancel := context.WithTimeoutCause(ctx, r.limit(), errBashTimeout)
+		defer cancel()
+		status, err := r.exec.Wait(waitCtx)
+		result, err := r.close(ctx, waitCtx, status, err, false)
+		if err != nil {
+			return &agent.Result{Text: err.Error(), IsError: true}
+		}
+		return result
+	})
+	text := fmt.Sprintf(how, b.id) + " You are told when it ends; the tool job shows its output and ends it."
+	return &agent.Result{
+		Text:    joinNotes(text, r.command.notes),
+		Content: append(append([]agent.Content(nil), r.shown...), agent.TextContent{Text: text}),
+		Raw:     bashRaw{Job: b.id},
 	}
 }
 
@@ -263,6 +424,8 @@ type bashRaw struct {
 	TimedOut  bool   `json:"timedOut,omitzero"`
 	Cancelled bool   `json:"cancelled,omitzero"`
 	Truncated bool   `json:"truncated,omitzero"`
+	// Job is the id of the background job that the command goes on as.
+	Job string `json:"job,omitzero"`
 }
 
 // result puts the parts together. last is how the command failed; empty for success.
@@ -275,6 +438,11 @@ func (r *bashRun) result(out bashOutput, last string, raw bashRaw) *agent.Result
 	content := append([]agent.Content(nil), r.shown...)
 	if r.exec.TerminalID() == "" {
 		content = append(content, agent.TextContent{Text: text})
+	}
+	if last != "" && r.sandbox != nil {
+		note := "[" + sandboxNote(r.sandbox) + "]"
+		text += "\n" + note
+		content = append(content, agent.TextContent{Text: note})
 	}
 	if last != "" {
 		text += "\n\n" + last
@@ -305,4 +473,13 @@ func signalCode(name string) int {
 	default: // KILL, and what is rare
 		return 137
 	}
+}
+
+// sandboxNote explains why a command may have failed.
+func sandboxNote(s *agent.Sandbox) string {
+	note := "Commands run in a sandbox: they can change files only in the workspace and in the directory for temporary files"
+	if !s.Network {
+		note += ", and have no network"
+	}
+	return note + ". If that is what it failed for, tell the user; bash.sandbox in config.yml decides."
 }

@@ -300,8 +300,15 @@ func TestBashPlan(t *testing.T) {
 	} {
 		p := plan(t, w, "bash", c.in)
 		toolstest.Same(t, command+": title", p.Title, c.title)
-		toolstest.Same(t, command+": content", p.Content, []agent.Content{agent.TextContent{Text: "$ " + strings.TrimSpace(c.in["command"].(string))}})
-		want := []agent.Effect{{Action: agent.ActionCommand, Command: c.line, Title: c.title}}
+		shown := "$ " + strings.TrimSpace(c.in["command"].(string))
+		switch c.in["cwd"] {
+		case "sub":
+			shown = "in sub\n" + shown
+		case "..":
+			shown = "in " + outside + "\n" + shown
+		}
+		toolstest.Same(t, command+": content", p.Content, []agent.Content{agent.TextContent{Text: shown}})
+		want := []agent.Effect{{Action: agent.ActionCommand, Command: c.line, Dir: c.dir, Title: c.title}}
 		if c.outsideRead {
 			want = append(want, agent.Effect{Action: agent.ActionRead, Path: c.dir, Title: "Run a command in " + c.dir})
 		}
@@ -315,6 +322,10 @@ func TestBashCommand(t *testing.T) {
 	run(t, w, "bash", input{"command": "cd sub && make", "env": input{"B": "2=3", "A_1": ""}, "pty": true})
 	got := term.Command()
 	got.OnOutput = nil
+	if got.StateDir == "" {
+		t.Error("the shell tells nothing of what it leaves behind")
+	}
+	got.StateDir = ""
 	toolstest.Same(t, "command", got, agent.Command{
 		Line: "make", Dir: w.Path("sub"), Env: []string{"A_1=", "B=2=3"}, OutputLimit: 50 << 10, PTY: true,
 	})

@@ -10,6 +10,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/tools"
 	"github.com/gajae-code/gjc/agent/tools/toolstest"
 	"github.com/gajae-code/gjc/internal/testenv"
 )
@@ -18,7 +19,8 @@ import (
 // input, the file "result" behind it what came out. Files "after PATH" are what the disk has in the end.
 //
 // Lines of the comment can give files what an archive cannot hold: "crlf PATH", "bom PATH", "utf16 PATH",
-// "nofinal PATH" (no line feed at the end), "buffer PATH" (the editor has this text, the disk has not).
+// "nofinal PATH" (no line feed at the end), "buffer PATH" (the editor has this text, the disk has not). A line "mode MODE"
+// sets the edit mode. A file "put PATH" between the calls is what somebody else writes.
 func TestCases(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join("testdata", "cases", "*.txtar"))
 	if err != nil || len(paths) == 0 {
@@ -36,7 +38,7 @@ func runCase(t *testing.T, path string) {
 	}
 	w := toolstest.NewWorld(t, nil)
 	for _, f := range archive.Files {
-		if kind, _, _ := strings.Cut(f.Name, " "); kind == "call" || kind == "result" || kind == "after" {
+		if kind, _, _ := strings.Cut(f.Name, " "); kind == "call" || kind == "result" || kind == "after" || kind == "put" {
 			continue
 		}
 		text, buffer := dress(string(archive.Comment), f.Name, string(f.Data))
@@ -53,7 +55,9 @@ func runCase(t *testing.T, path string) {
 		switch kind {
 		case "call":
 			name, _, _ := strings.Cut(rest, " ")
-			got = caseResult(t, w, name, string(f.Data))
+			got = caseResult(t, w, caseTool(t, string(archive.Comment), name), string(f.Data))
+		case "put":
+			w.Put(t, rest, string(f.Data))
 		case "result":
 			check(t, f, got)
 		case "after":
@@ -80,8 +84,23 @@ func check(t *testing.T, f *txtar.File, got string) {
 	}
 }
 
-func caseResult(t *testing.T, w *toolstest.World, name, in string) string {
-	_, res, err := toolstest.Do(t.Context(), tool(t, name), w.Call(t, name, in))
+// caseTool is the tool of that name, in the edit mode that the comment names.
+func caseTool(t *testing.T, comment, name string) agent.Tool {
+	t.Helper()
+	for line := range strings.Lines(comment) {
+		if mode, ok := strings.CutPrefix(strings.TrimSpace(line), "mode "); ok {
+			for _, tool := range tools.All(&tools.Settings{Edit: tools.EditSettings{Mode: tools.EditMode(mode)}}) {
+				if tool.Spec().Name == name {
+					return tool
+				}
+			}
+		}
+	}
+	return tool(t, name)
+}
+
+func caseResult(t *testing.T, w *toolstest.World, tool agent.Tool, in string) string {
+	_, res, err := toolstest.Do(t.Context(), tool, w.Call(t, tool.Spec().Name, in))
 	if err != nil {
 		return "error: " + strings.ReplaceAll(err.Error(), w.Dir, "$W")
 	}

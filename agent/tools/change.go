@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/lsp"
 )
 
 // textFile is a file's text as it was read.
@@ -119,6 +120,24 @@ func (c *change) write(ctx context.Context, data []byte, text string) error {
 		}
 	}
 	return nil
+}
+
+// done takes note of a write that stays: what the model knows of the file now, and how to undo it.
+func (c *change) done() {
+	seenOf(c.call).put(c.path, c.now)
+	what := "Edit "
+	if c.call.Name == "write" {
+		what = "Write "
+	}
+	changeSetsOf(c.call).push(&changeSet{what: what + display(&c.call.Workspace, c.path), ops: []lsp.FileOperation{c.back()}})
+}
+
+// back is what takes the write back.
+func (c *change) back() lsp.FileOperation {
+	if c.old == nil {
+		return lsp.FileOperation{Kind: lsp.RemoveFile, Path: c.path, Old: c.now}
+	}
+	return lsp.FileOperation{Path: c.path, Old: c.now, New: c.old.text, Edits: 1}
 }
 
 func (c *change) diff() agent.DiffContent {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/policy"
 	"github.com/gajae-code/gjc/dap"
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
@@ -360,7 +361,7 @@ func (c *debugCall) cancelled(ctx context.Context) *agent.Result {
 
 // result is text for the model, within its bounds; what does not fit is kept as an artifact.
 func (c *debugCall) result(ctx context.Context, text string) *agent.Result {
-	return &agent.Result{Text: visible(boundedText(ctx, c.call, "debug", text, c.notes)), Locations: c.followed}
+	return &agent.Result{Text: policy.Visible(boundedText(ctx, c.call, "debug", text, c.notes)), Locations: c.followed}
 }
 
 func (c *debugCall) follow(path string, line int) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/policy"
 )
 
 // sessionNeed is what an action wants of debug sessions.
@@ -210,7 +211,7 @@ func (c *debugCall) title() string {
 	if c.in.Action == "set_variable" || c.in.Action == "set_expression" {
 		title += " = " + commandTitle(string(c.in.Value))
 	}
-	return visibleLine(title)
+	return policy.VisibleLine(title)
 }
 
 func aboutInstruction(c *debugCall) string {

@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/policy"
+
+	"github.com/gajae-code/gjc/internal/lazyregexp"
 )
 
 // sideEffect is what an action does to the program beyond looking, and what the user is shown of it.
@@ -111,22 +113,22 @@ func (c *debugCall) again() sideEffect {
 	if !filepath.IsAbs(program) {
 		program = ""
 	}
-	name := visibleLine(display(&c.call.Workspace, st.Program))
+	name := policy.VisibleLine(display(&c.call.Workspace, st.Program))
 	e := agent.Effect{Action: agent.ActionDebug, Path: program, Subject: st.Subject, Covers: st.Covers, Title: "Restart " + name}
 	return sideEffect{e, "Start " + name + " anew, as it is now."}
 }
 
 // typeNames is a list of exceptions' types, as some adapters want it for a condition.
-var typeNames = regexp.MustCompile(`^\s*[A-Z_a-z][\w.:]*(\s*,\s*[A-Z_a-z][\w.:]*)*\s*$`)
+var typeNames = lazyregexp.New(`^\s*[A-Z_a-z][\w.:]*(\s*,\s*[A-Z_a-z][\w.:]*)*\s*$`)
 
 // constants is the same where other names can be calls.
-var constants = regexp.MustCompile(`^\s*[A-Z][\w:]*(\s*,\s*[A-Z][\w:]*)*\s*$`)
+var constants = lazyregexp.New(`^\s*[A-Z][\w:]*(\s*,\s*[A-Z][\w:]*)*\s*$`)
 
 func plainTypes(text string, bareCalls bool) bool {
 	if bareCalls {
-		return constants.MatchString(text)
+		return constants().MatchString(text)
 	}
-	return typeNames.MatchString(text)
+	return typeNames().MatchString(text)
 }
 
 // sideEffect makes one. What it is remembered by has the program in it, so that it is for no other.
@@ -137,7 +139,7 @@ func (c *debugCall) sideEffect(title, shown, covers, subject string) sideEffect 
 	} else {
 		subject = fmt.Sprintf("%s %s", c.in.Action, subject)
 	}
-	return sideEffect{agent.Effect{Action: agent.ActionDebug, Subject: subject, Covers: covers, Title: title}, visible(shown)}
+	return sideEffect{agent.Effect{Action: agent.ActionDebug, Subject: subject, Covers: covers, Title: title}, policy.Visible(shown)}
 }
 
 // programName is the program of the session, for people.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/gajae-code/gjc/agent/policy"
 	"github.com/gajae-code/gjc/dap"
 )
 
@@ -14,7 +15,7 @@ func (c *debugCall) explain(ctx context.Context, err error) error {
 	if err = c.worded(ctx, err); err == nil {
 		return nil
 	}
-	if text := visible(err.Error()); text != err.Error() {
+	if text := policy.Visible(err.Error()); text != err.Error() {
 		return &debugError{err, text}
 	}
 	return err

@@ -1,11 +1,12 @@
 package tools
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/gajae-code/gjc/internal/lazyregexp"
 )
 
 // maxPlain is how long an expression may be to be looked at, in bytes. A longer one is not plain.
@@ -68,10 +69,10 @@ var (
 )
 
 // cast is a type in parentheses before an operand.
-var cast = regexp.MustCompile(`^\([ \t]*(?:(?:const|volatile|struct|enum|union|unsigned|signed|long|short)[ \t]+)*[A-Za-z_][A-Za-z0-9_]*(?:(?:::|\.)[A-Za-z_][A-Za-z0-9_]*)*(?:[ \t]+(?:int|long|char|short|double|const))*[ \t*&]*\)[ \t]*(?:[A-Za-z0-9_$"'*&-])`)
+var cast = lazyregexp.New(`^\([ \t]*(?:(?:const|volatile|struct|enum|union|unsigned|signed|long|short)[ \t]+)*[A-Za-z_][A-Za-z0-9_]*(?:(?:::|\.)[A-Za-z_][A-Za-z0-9_]*)*(?:[ \t]+(?:int|long|char|short|double|const))*[ \t*&]*\)[ \t]*(?:[A-Za-z0-9_$"'*&-])`)
 
 // numberCall is a call of a method of a number, as in Ruby.
-var numberCall = regexp.MustCompile(`\.\pL|\._`)
+var numberCall = lazyregexp.New(`\.\pL|\._`)
 
 // token takes one token off the rest and reports whether it is a plain one at this place.
 func (p *plainParser) token() bool {
@@ -94,7 +95,7 @@ func (p *plainParser) token() bool {
 		if strings.Contains(p.rest[:n], "..") { // a range
 			n = strings.Index(p.rest, "..")
 		}
-		if p.bareCalls && numberCall.MatchString(p.rest[:n]) {
+		if p.bareCalls && numberCall().MatchString(p.rest[:n]) {
 			return false
 		}
 		return p.took(n)
@@ -185,7 +186,7 @@ func (p *plainParser) bracket(b byte) bool {
 		if p.operand || p.member {
 			return false
 		}
-		if m := cast.FindString(p.rest); m != "" {
+		if m := cast().FindString(p.rest); m != "" {
 			n := strings.IndexByte(m, ')') + 1
 			p.rest = p.rest[n:]
 			// A function in parentheses with a string behind is a call in Lua.
@@ -252,9 +253,9 @@ func prefix(s string, list []string) string {
 }
 
 // hitCondition is what counts how often a breakpoint was hit, in the ways of all adapters.
-var hitCondition = regexp.MustCompile(`^\s*(?:>=?|<=?|={0,3}|!=|%)\s*\d+\s*(?:==?\s*\d+\s*)?$`)
+var hitCondition = lazyregexp.New(`^\s*(?:>=?|<=?|={0,3}|!=|%)\s*\d+\s*(?:==?\s*\d+\s*)?$`)
 
-func plainHits(text string) bool { return hitCondition.MatchString(text) }
+func plainHits(text string) bool { return hitCondition().MatchString(text) }
 
 // plainLog reports whether all that a log message has in braces is plain.
 func plainLog(message string, bareCalls bool) bool {
@@ -278,9 +279,9 @@ func plainLog(message string, bareCalls bool) bool {
 func plainReference(text string) bool { return text == "" || plainExpression(text, false) }
 
 // functionCondition is what makes a place of gdb's a condition.
-var functionCondition = regexp.MustCompile(`\s(?:if|thread|task|inferior)\b|\s-`)
+var functionCondition = lazyregexp.New(`\s(?:if|thread|task|inferior)\b|\s-`)
 
 // plainFunction reports whether the name of a function is a name, a pattern or a signature, and no condition or command.
 func plainFunction(name string) bool {
-	return !strings.ContainsAny(name, "`;\n\r\"'{}=") && !strings.Contains(name, "$(") && !functionCondition.MatchString(name)
+	return !strings.ContainsAny(name, "`;\n\r\"'{}=") && !strings.Contains(name, "$(") && !functionCondition().MatchString(name)
 }

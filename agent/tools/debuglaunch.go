@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/policy"
 	"github.com/gajae-code/gjc/dap"
 	dapconfig "github.com/gajae-code/gjc/dap/config"
 	"github.com/gajae-code/gjc/internal/jsonx"
@@ -330,22 +331,22 @@ func (c *debugCall) startEffects(st *debugStart, dir, title string) ([]agent.Eff
 func (c *debugCall) startText(st *debugStart) (string, error) {
 	var b strings.Builder
 	start := &st.start
-	fmt.Fprintf(&b, "%s %s", strings.ToUpper(start.Request[:1])+start.Request[1:], visibleLine(display(&c.call.Workspace, start.Program)))
+	fmt.Fprintf(&b, "%s %s", strings.ToUpper(start.Request[:1])+start.Request[1:], policy.VisibleLine(display(&c.call.Workspace, start.Program)))
 	for _, arg := range c.in.Args {
-		b.WriteString(" " + visibleLine(quoteArg(arg)))
+		b.WriteString(" " + policy.VisibleLine(quoteArg(arg)))
 	}
 	fmt.Fprintf(&b, "\nAdapter: %s", start.Adapter.Name)
 	if start.Address != "" {
-		b.WriteString(" at " + visibleLine(start.Address))
+		b.WriteString(" at " + policy.VisibleLine(start.Address))
 	} else {
-		b.WriteString(" (" + visibleLine(strings.Join(append([]string{start.Adapter.Path}, start.Adapter.Args...), " ")) + ")")
+		b.WriteString(" (" + policy.VisibleLine(strings.Join(append([]string{start.Adapter.Path}, start.Adapter.Args...), " ")) + ")")
 	}
-	fmt.Fprintf(&b, "\nDirectory: %s\n", visibleLine(start.Dir))
+	fmt.Fprintf(&b, "\nDirectory: %s\n", policy.VisibleLine(start.Dir))
 	for _, name := range slices.Sorted(maps.Keys(c.in.Env)) {
-		fmt.Fprintf(&b, "Environment: %s=%s\n", name, visibleLine(c.in.Env[name]))
+		fmt.Fprintf(&b, "Environment: %s=%s\n", name, policy.VisibleLine(c.in.Env[name]))
 	}
 	for _, line := range st.shown {
-		b.WriteString(visibleLine(line) + "\n")
+		b.WriteString(policy.VisibleLine(line) + "\n")
 	}
 	if c.in.Configuration != "" || c.in.Arguments != "" {
 		args, err := jsonx.Marshal(maskEnv(start.Arguments))
@@ -356,7 +357,7 @@ func (c *debugCall) startText(st *debugStart) (string, error) {
 		if err := raw.Indent(); err != nil {
 			return "", err
 		}
-		fmt.Fprintf(&b, "Arguments of the adapter:\n%s\n", visible(string(raw)))
+		fmt.Fprintf(&b, "Arguments of the adapter:\n%s\n", policy.Visible(string(raw)))
 	}
 	text := strings.TrimRight(b.String(), "\n")
 	for _, secret := range st.secrets {

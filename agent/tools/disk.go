@@ -12,25 +12,28 @@ type disk struct{}
 
 // readFile returns the file at path. A file with more than limit bytes, or one that is no regular file, gives nil.
 func (disk) readFile(path string, limit int64) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
+	return disk{}.readInto(nil, path, limit)
+}
+
+// readWhole reads a file of about that size into buf, or a larger buffer.
+func readWhole(buf []byte, size, limit int64, read func([]byte) (int, error)) ([]byte, error) {
+	if int64(cap(buf)) <= size {
+		buf = make([]byte, size+1)
 	}
-	defer func() { _ = f.Close() }() // read only
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() || info.Size() > limit {
-		return nil, err
-	}
-	data := make([]byte, info.Size()+1)
-	n, err := io.ReadFull(f, data)
-	switch {
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return data[:n], nil
-	case err != nil:
-		return nil, err
-	default: // it has grown meanwhile
-		rest, err := io.ReadAll(io.LimitReader(f, limit))
-		return append(data, rest...), err
+	buf = buf[:cap(buf)]
+	for at := 0; ; {
+		n, err := read(buf[at:])
+		at += max(n, 0)
+		switch {
+		case err != nil && !errors.Is(err, io.EOF):
+			return nil, err
+		case int64(at) > limit: // it has grown meanwhile
+			return nil, nil
+		case n <= 0 || err != nil || int64(at) == size:
+			return buf[:at], nil
+		case at == len(buf):
+			buf = append(buf, make([]byte, len(buf))...)
+		}
 	}
 }
 

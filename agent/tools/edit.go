@@ -30,9 +30,9 @@ type textEdit struct {
 	All     bool   `json:"all,omitzero" jsonschema:"replace every occurrence"`
 }
 
-func edit() agent.Tool {
+func edit(s *EditSettings) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[editInput]{
-		Name: "edit", Description: markdown(editText), Kind: agent.KindEdit, Exclusive: true,
+		Name: "edit", Description: markdown(editText), Kind: agent.KindEdit, Exclusive: true, For: s.only(EditReplace),
 		Plan: func(ctx context.Context, call *agent.Call, in *editInput) (*agent.CallPlan, error) {
 			path, err := changePath(call, "edit", in.Path)
 			if err == nil {
@@ -48,12 +48,15 @@ func edit() agent.Tool {
 					if old == nil {
 						return "", fs.ErrNotExist
 					}
-					return applyEdits("", old.text, in.Edits)
+					text, _, err := applyEdits("", old.text, in.Edits)
+					return text, err
 				}),
 				Effects: []agent.Effect{{Action: agent.ActionEdit, Path: path}},
 			}, nil
 		},
-		Run: runEdit,
+		Run: func(ctx context.Context, call *agent.Call, in *editInput) (*agent.Result, error) {
+			return runEdit(ctx, call, in, s)
+		},
 	})
 }
 
@@ -83,7 +86,7 @@ func editName(edits []textEdit, i int) string {
 	return fmt.Sprintf("edit %d of %d: ", i+1, len(edits))
 }
 
-func runEdit(ctx context.Context, call *agent.Call, in *editInput) (*agent.Result, error) {
+func runEdit(ctx context.Context, call *agent.Call, in *editInput, s *EditSettings) (*agent.Result, error) {
 	path, err := changePath(call, "edit", in.Path)
 	if err == nil {
 		err = checkEdits(in.Edits)
@@ -101,24 +104,51 @@ func runEdit(ctx context.Context, call *agent.Call, in *editInput) (*agent.Resul
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, missing(ctx, call, path)
 	}
+	if err == nil {
+		err = s.checkGenerated(call, path, old.text)
+	}
 	if err != nil {
 		return nil, err
 	}
-	text, err := applyEdits(name, old.text, in.Edits)
+	text, loose, err := applyEdits(name, old.text, in.Edits)
+	stale := staleRegions(call, path, old.text)
 	if err != nil {
+		if len(stale) > 0 {
+			return nil, fmt.Errorf("%w\n%w", err, s.changedError(call, path, old.text, stale, byOthers))
+		}
 		return nil, err
+	}
+	if hit := touched(stale, asSplices(old.text, text)); len(hit) > 0 {
+		return nil, s.changedError(call, path, old.text, hit, rightThere)
 	}
 	c := change{call: call, path: path, old: old}
 	if err := c.write(ctx, encodeText(text, old.encoding), text); err != nil {
 		return nil, err
 	}
+	c.done()
+	var notes []string
+	if len(loose) > 0 {
+		notes = append(notes, looseNote(loose, len(in.Edits)))
+	}
+	if len(stale) > 0 {
+		notes = append(notes, changedElsewhere)
+	}
 	res := &agent.Result{
-		Text:      joinNotes("Edited "+name+".\n"+shortDiff(name, lineFeeds(old.text), lineFeeds(c.now)), c.notes),
+		Text:      joinNotes("Edited "+name+".\n"+shortDiff(name, lineFeeds(old.text), lineFeeds(c.now)), append(notes, c.notes...)),
 		Content:   []agent.Content{c.diff()},
 		Locations: []agent.Location{{Path: path, Line: c.firstLine()}},
 	}
 	diagnoseChange(ctx, &c, res, reportsEdits(call))
 	return res, nil
+}
+
+// looseNote says which of several edits fit only with white space left out.
+func looseNote(loose []int, edits int) string {
+	what := "old_text was"
+	if edits > 1 {
+		what = strings.TrimSuffix(fmt.Sprintln("The old_text of edit", strings.Trim(fmt.Sprint(loose), "[]"), "was"), "\n")
+	}
+	return what + " in the file once with other white space; the lines there were replaced, and the new ones have their indent."
 }
 
 // shortDiff is a unified diff without the file header, within maxDiff.

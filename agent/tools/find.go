@@ -57,6 +57,8 @@ type globPath struct {
 	// pattern is relative to base, in slash form; empty for base itself.
 	pattern string
 	file    bool
+	// names are globs of which the name of a file must match one; none for all files.
+	names []string
 }
 
 func globEffects(globs []globPath) []agent.Effect {
@@ -67,11 +69,37 @@ func globEffects(globs []globPath) []agent.Effect {
 	return effects
 }
 
-// match reports whether path, which lies below base, matches.
-func (g *globPath) match(path string) bool {
-	rel, err := filepath.Rel(g.base, path)
-	return err == nil && (g.pattern == "" || doublestar.MatchUnvalidated(g.pattern, filepath.ToSlash(rel)))
+// matcher returns what tells whether a path that lies below base matches.
+func (g *globPath) matcher() func(path string) bool {
+	if len(g.names) > 0 {
+		all := *g
+		all.names = nil
+		match := all.matcher()
+		return func(path string) bool {
+			name := filepath.Base(path)
+			return slices.ContainsFunc(g.names, func(glob string) bool { return doublestar.MatchUnvalidated(glob, name) }) && match(path)
+		}
+	}
+	if g.pattern == "" {
+		return func(string) bool { return true }
+	}
+	skip := len(slashPrefix(g.base))
+	name, anywhere := strings.CutPrefix(g.pattern, "**/")
+	if anywhere && !strings.ContainsAny(name, `/{`) {
+		if shape, text := shapeOf(name, true); shape != generalShape {
+			return func(path string) bool {
+				rel := path[min(skip, len(path)):]
+				return shape.match(text, name, rel[strings.LastIndexByte(rel, filepath.Separator)+1:])
+			}
+		}
+	}
+	return func(path string) bool {
+		return doublestar.MatchUnvalidated(g.pattern, filepath.ToSlash(path[min(skip, len(path)):]))
+	}
 }
+
+// match reports whether one path matches; [globPath.matcher] is for many.
+func (g *globPath) match(path string) bool { return g.matcher()(path) }
 
 // splitGlob takes an absolute glob apart.
 func splitGlob(ctx context.Context, call *agent.Call, input string) (globPath, error) {
@@ -195,30 +223,32 @@ func (f *finder) find(ctx context.Context, g *globPath) error {
 	if g.file {
 		info, err := f.call.FS.Stat(ctx, g.base)
 		if err == nil {
-			f.add(g.base, info, false)
+			f.add(foundEntry{g.base, info.ModTime(), false})
 		}
 		return err
 	}
 	deep := strings.Contains(g.pattern, "**") || g.pattern == ""
 	depth := strings.Count(g.pattern, "/")
 	base := len(slashPrefix(g.base))
-	return f.walker.walk(ctx, g.base, func(path string, d fs.DirEntry) error {
-		if g.match(path) {
+	match := g.matcher()
+	found, err := collect(ctx, f.walker, g.base, func(path string, d fs.DirEntry) (e foundEntry, take, enter bool) {
+		if match(path) {
 			if info, err := d.Info(); err == nil { // else it is gone again
-				f.add(path, info, d.IsDir())
+				e, take = foundEntry{path, info.ModTime(), d.IsDir()}, true
 			}
 		}
-		if d.IsDir() && !deep && strings.Count(filepath.ToSlash(path)[base:], "/") >= depth {
-			return fs.SkipDir
-		}
-		return nil
+		return e, take, deep || d.IsDir() && strings.Count(filepath.ToSlash(path)[base:], "/") < depth
 	})
+	for _, e := range found {
+		f.add(e)
+	}
+	return err
 }
 
-func (f *finder) add(path string, info fs.FileInfo, dir bool) {
-	if !f.seen[path] {
-		f.seen[path] = true
-		f.found = append(f.found, foundEntry{path, info.ModTime(), dir})
+func (f *finder) add(e foundEntry) {
+	if !f.seen[e.path] {
+		f.seen[e.path] = true
+		f.found = append(f.found, e)
 	}
 }
 

@@ -1,7 +1,6 @@
 package tools
 
 import (
-	"regexp"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -68,7 +67,10 @@ func FuzzEdit(f *testing.F) {
 			}
 		}
 		ok = ok && want != text
-		got, err := applyEdits("f", text, edits)
+		got, loose, err := applyEdits("f", text, edits)
+		if err == nil && len(loose) > 0 {
+			return // found with white space left out, which the letter knows nothing of
+		}
 		if (err == nil) != ok || ok && got != want {
 			t.Fatalf("%q %v: got %q, %v; want %q, %v", text, edits, got, err, want, ok)
 		}
@@ -77,7 +79,7 @@ func FuzzEdit(f *testing.F) {
 			return
 		}
 		crlf := strings.ReplaceAll(text, "\n", "\r\n")
-		got, err = applyEdits("f", crlf, edits)
+		got, _, err = applyEdits("f", crlf, edits)
 		if (err == nil) != ok || ok && got != strings.ReplaceAll(want, "\n", "\r\n") {
 			t.Fatalf("CRLF %q %v: got %q, %v; want %q, %v", text, edits, got, err, want, ok)
 		}
@@ -85,7 +87,7 @@ func FuzzEdit(f *testing.F) {
 			edits[i].OldText = strings.ReplaceAll(edits[i].OldText, "\n", "\r\n")
 			edits[i].NewText = strings.ReplaceAll(edits[i].NewText, "\n", "\r\n")
 		}
-		if again, _ := applyEdits("f", crlf, edits); again != got {
+		if again, _, _ := applyEdits("f", crlf, edits); again != got {
 			t.Fatalf("CRLF edits %q %v: got %q, want %q", text, edits, again, got)
 		}
 	})
@@ -101,14 +103,14 @@ func FuzzEditMixedLineEnds(f *testing.F) {
 		if flat == "" || strings.HasSuffix(before, "\r") || strings.HasSuffix(middle, "\r") || strings.Count(lineFeeds(text), flat) != 1 {
 			t.Skip("the cut is in a line end, or the middle is not unique")
 		}
-		got, err := applyEdits("f", text, []textEdit{{OldText: middle, NewText: "NEW"}})
+		got, loose, err := applyEdits("f", text, []textEdit{{OldText: middle, NewText: "NEW"}})
 		if err != nil {
 			if strings.Contains(text, "NEW") || len(occurrences(lineFeeds(text), flat, false)) != 1 {
 				return
 			}
 			t.Fatal(err)
 		}
-		if got != before+"NEW"+after {
+		if got != before+"NEW"+after && len(loose) == 0 {
 			t.Errorf("%q %q %q: got %q", before, middle, after, got)
 		}
 	})
@@ -152,52 +154,6 @@ func FuzzPlainOutput(f *testing.F) {
 		}
 		if plainOutput(got) != got {
 			t.Errorf("%q: %q is not final", s, got)
-		}
-	})
-}
-
-// A pattern rewritten for rg must mean to Go what it meant before, so that both engines find the same.
-func FuzzRustPattern(f *testing.F) {
-	for _, s := range []string{"${name}", "a{2}", "a{2,}b{,3}", `\p{Greek}\x{41}`, "[{}]", "[]a{]", "[^]{]", "{", `\{`, "a}", `x\Az`, "(?P<n>a)"} {
-		f.Add(s, "a{b}$x")
-	}
-	f.Fuzz(func(t *testing.T, pattern, text string) {
-		before, err := regexp.Compile("(?m)" + pattern)
-		if err != nil || strings.Contains(pattern, "[[:") || strings.ContainsAny(pattern, "\x00") || strings.Contains(pattern, `\Q`) || strings.Contains(text, "\n") ||
-			strings.Contains(pattern, "(?") {
-			return
-		}
-		after, err := regexp.Compile("(?m)" + rustPattern(pattern))
-		if err != nil {
-			t.Fatalf("%q became %q: %v", pattern, rustPattern(pattern), err)
-		}
-		if before.MatchString(text) != after.MatchString(text) {
-			t.Errorf("%q became %q; they differ on %q", pattern, rustPattern(pattern), text)
-		}
-	})
-}
-
-// The fast way through a file must find the lines that trying each line finds.
-func FuzzMatchingLines(f *testing.F) {
-	for _, s := range []string{"a", "^a", "a$", "^$", `\s+`, `a\s*b`, "[^a]b", `\bab\b`, "x*", "(a|b)c?", `\Aa`, `a\z`, "(?i)A", "a|^", "a+b", "(ab)*a", "(ab){2,}", "[ab]ab?", `\bab`} {
-		f.Add(s, "a\nab\n\nb a\nba")
-		f.Add(s, "\n\n")
-	}
-	f.Fuzz(func(t *testing.T, pattern, text string) {
-		m, err := newLineMatcher(&searchRequest{pattern: pattern, perFile: 1 << 20})
-		if err != nil || !utf8.ValidString(text) || strings.Contains(text, "\r") {
-			return
-		}
-		slow := *m
-		slow.anywhere, slow.literal = nil, ""
-		got, want := m.matchingLines(text), slow.matchingLines(text)
-		if len(got) != len(want) {
-			t.Fatalf("%q in %q: %v, want %v", pattern, text, got, want)
-		}
-		for i := range got {
-			if got[i] != want[i] {
-				t.Fatalf("%q in %q: %v, want %v", pattern, text, got, want)
-			}
 		}
 	})
 }

@@ -22,7 +22,7 @@ type input = map[string]any
 
 func tool(t testing.TB, name string) agent.Tool {
 	t.Helper()
-	for _, tool := range tools.All() {
+	for _, tool := range tools.All(settings()) {
 		if tool.Spec().Name == name {
 			return tool
 		}

@@ -28,20 +28,20 @@ type ignoreRule struct {
 	dirOnly bool
 	// nameOnly patterns are for names in any directory, the others for the path from their own directory.
 	nameOnly bool
-	// literal patterns hold no wildcard.
-	literal bool
+	// shape is how glob is matched; all but generalShape need no more than a look at text.
+	shape globShape
+	text  string
 }
 
-// match reports whether the entry at path (in slash form) is kept out.
-func (r *ignoreRules) match(path string, dir bool) bool {
-	name := path[strings.LastIndexByte(path, '/')+1:]
+// match reports whether the entry called name is kept out; dir is its directory, in slash form with a slash behind it.
+func (r *ignoreRules) match(dir, name string, isDir bool) bool {
 	for ; r != nil; r = r.parent {
-		rel, ok := strings.CutPrefix(path, r.prefix)
+		above, ok := strings.CutPrefix(dir, r.prefix)
 		if !ok {
 			continue
 		}
 		for i := len(r.rules) - 1; i >= 0; i-- {
-			if rule := &r.rules[i]; (dir || !rule.dirOnly) && rule.match(rel, name) {
+			if rule := &r.rules[i]; (isDir || !rule.dirOnly) && rule.match(above, name) {
 				return !rule.negate
 			}
 		}
@@ -49,15 +49,15 @@ func (r *ignoreRules) match(path string, dir bool) bool {
 	return false
 }
 
-func (r *ignoreRule) match(rel, name string) bool {
-	subject := rel
-	if r.nameOnly {
-		subject = name
+func (r *ignoreRule) match(above, name string) bool {
+	subject := name
+	if !r.nameOnly && above != "" {
+		if r.shape == literalShape && len(r.text) != len(above)+len(name) {
+			return false
+		}
+		subject = above + name
 	}
-	if r.literal {
-		return subject == r.glob
-	}
-	return doublestar.MatchUnvalidated(r.glob, subject)
+	return r.shape.match(r.text, r.glob, subject)
 }
 
 // parseIgnore reads the patterns of an ignore file. A pattern that git would not understand matches nothing.
@@ -84,9 +84,8 @@ func parseIgnoreLine(line string) (rule ignoreRule, ok bool) {
 		return rule, false
 	}
 	rule.nameOnly = !anchored
-	rule.literal = !strings.ContainsAny(line, `*?[\`)
 	rule.glob = line
-	if rule.literal {
+	if rule.shape, rule.text = shapeOf(line, rule.nameOnly); rule.shape != generalShape {
 		return rule, true
 	}
 	// Braces mean themselves in ignore files.
@@ -98,6 +97,45 @@ func parseIgnoreLine(line string) (rule ignoreRule, ok bool) {
 		rule.glob += "/*" // all that is inside, but not the directory itself
 	}
 	return rule, doublestar.ValidatePattern(rule.glob)
+}
+
+// globShape is a kind of glob that is matched fast.
+type globShape uint8
+
+const (
+	generalShape globShape = iota
+	literalShape
+	// suffixShape is "*" and a text, prefixShape a text and "*".
+	suffixShape
+	prefixShape
+)
+
+// shapeOf takes a glob apart; name says that what it is matched with has no slash.
+func shapeOf(glob string, name bool) (shape globShape, text string) {
+	const wild = `*?[\{`
+	switch {
+	case !strings.ContainsAny(glob, `*?[\`):
+		return literalShape, glob
+	case name && strings.HasPrefix(glob, "*") && !strings.ContainsAny(glob[1:], wild):
+		return suffixShape, glob[1:]
+	case name && strings.HasSuffix(glob, "*") && !strings.ContainsAny(glob[:len(glob)-1], wild):
+		return prefixShape, glob[:len(glob)-1]
+	default:
+		return generalShape, ""
+	}
+}
+
+func (s globShape) match(text, glob, subject string) bool {
+	switch s {
+	case literalShape:
+		return subject == text
+	case suffixShape:
+		return strings.HasSuffix(subject, text)
+	case prefixShape:
+		return strings.HasPrefix(subject, text)
+	default:
+		return doublestar.MatchUnvalidated(glob, subject)
+	}
 }
 
 // trimBlanks cuts trailing spaces that no backslash protects.

@@ -1,37 +1,62 @@
 package tools
 
 import (
-	"bytes"
+	"context"
+	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/tools/picture"
 	"github.com/gajae-code/gjc/providers"
 )
 
-// imageType returns the media type of a picture that models can see, or "".
-func imageType(data []byte) string {
+// maxImage bounds a picture's file in bytes.
+const maxImage = 20 << 20
+
+// imageLimits is what a model takes of a picture. What is larger would be made smaller by the service, after it was paid for
+// and sent.
+func imageLimits(model *providers.ModelInfo) picture.Limits {
 	switch {
-	case bytes.HasPrefix(data, []byte("\x89PNG\r\n\x1a\n")):
-		return "image/png"
-	case bytes.HasPrefix(data, []byte("\xFF\xD8\xFF")):
-		return "image/jpeg"
-	case bytes.HasPrefix(data, []byte("GIF87a")), bytes.HasPrefix(data, []byte("GIF89a")):
-		return "image/gif"
-	case len(data) >= 12 && string(data[:4]) == "RIFF" && string(data[8:12]) == "WEBP":
-		return "image/webp"
+	case strings.Contains(model.API, "anthropic"), strings.Contains(model.API, "bedrock"):
+		return picture.Limits{Edge: 1568}
+	case strings.Contains(model.API, "openai"):
+		return picture.Limits{Edge: 2048}
 	default:
-		return ""
+		return picture.Limits{}
 	}
 }
 
-func readImage(name, mime string, data []byte) (*agent.Result, error) {
+// showImage is the result for a picture: the picture, made smaller where the model takes no larger one.
+func showImage(ctx context.Context, call *agent.Call, name string, data []byte) (*agent.Result, error) {
 	if len(data) > maxImage {
 		return nil, fmt.Errorf("%s is an image of %s; images up to %s can be shown", name, size(int64(len(data))), size(maxImage))
 	}
-	img := providers.Image{MIMEType: mime, Data: data}
-	return &agent.Result{
-		Text:    fmt.Sprintf("%s: %s, %s", name, mime, size(int64(len(data)))),
-		Images:  []providers.Image{img},
-		Content: []agent.Content{agent.ImageContent{Image: img}},
-	}, nil
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	pic, err := picture.Fit(data, imageLimits(&call.Model))
+	switch {
+	case errors.Is(err, picture.ErrBroken):
+		return nil, fmt.Errorf("%s cannot be shown: %w (%s)", name, err, picture.Type(data))
+	case err != nil:
+		return nil, fmt.Errorf("%s cannot be shown: %w", name, err)
+	}
+	text := fmt.Sprintf("%s: %s, %d x %d pixels, %s", name, picture.Type(data), pic.Original.Width, pic.Original.Height, size(int64(len(data))))
+	img := providers.Image{MIMEType: pic.MIMEType, Data: pic.Data}
+	res := &agent.Result{Content: []agent.Content{agent.ImageContent{Image: img}}}
+	if pic.Changed {
+		text += fmt.Sprintf("\n\n[It is shown as %s with %d x %d pixels.]", pic.MIMEType, pic.Width, pic.Height)
+	}
+	// A model without eyes gets a note in its place with each request; one that the session goes over to later sees it.
+	res.Text, res.Images = text, []providers.Image{img}
+	return res, nil
+}
+
+// imageType returns the media type of a picture that models take as it is, or "".
+func imageType(data []byte) string {
+	if mime := picture.Type(data); mime != "image/bmp" {
+		return mime
+	}
+	return ""
 }

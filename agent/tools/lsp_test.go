@@ -158,7 +158,7 @@ func TestLSP_RenameWithFiles(t *testing.T) {
 	toolstest.Same(t, "the disk", tree(t, w), before)
 	delete(in, "apply")
 	res = lspEdits(t, w, in,
-		agent.Effect{Action: agent.ActionMove, Path: w.Path("one.x")}, agent.Effect{Action: agent.ActionDelete, Path: w.Path("old.x")},
+		agent.Effect{Action: agent.ActionMove, Paths: []string{w.Path("one.x"), w.Path("two.x")}}, agent.Effect{Action: agent.ActionDelete, Path: w.Path("old.x")},
 		agent.Effect{Action: agent.ActionEdit, Paths: []string{w.Path("a.x"), w.Path("new.x"), w.Path("two.x")}})
 	wants(t, res.Text, "Applied rename:\n  a.x: 1 edit\n  RENAME one.x → two.x\n")
 	toolstest.Same(t, "the disk", tree(t, w), map[string]string{"a.x": "\ufeff𝄞 two\r\nend\r\n", "two.x": "two\n", "new.x": ""})
@@ -242,7 +242,7 @@ func TestLSP_RenameFileOfTwoServers(t *testing.T) {
 	}
 	withServers(t, w, &fixedServers{specs: specs}, os.Environ())
 	res := lspEdits(t, w, input{"action": "rename_file", "file": "dir", "new_name": "new"},
-		agent.Effect{Action: agent.ActionMove, Path: w.Path("dir")}, agent.Effect{Action: agent.ActionEdit, Path: w.Path("use.x")})
+		agent.Effect{Action: agent.ActionMove, Paths: []string{w.Path("dir"), w.Path("new")}}, agent.Effect{Action: agent.ActionEdit, Path: w.Path("use.x")})
 	toolstest.Same(t, "the disk", tree(t, w), map[string]string{"new/": "", "new/a.x": "a\n", "new/b.y": "b\n", "use.x": "𝄞 new/a new/b\n"})
 	wants(t, res.Text, "  use.x: 2 edits\n  RENAME dir → new\n", "[Server notes:\nthree: workspace/willRenameFiles: not now]", "[1 edit of further servers were left out")
 	wants(t, heardBy(t, specs[0]), `"files":[{"oldUri":"`+uri(w.Path("dir/a.x"))+`","newUri":"`+uri(w.Path("new/a.x"))+`"}]`, `"method":"workspace/didRenameFiles"`)

@@ -370,7 +370,8 @@ func (p *preparedAction) run(ctx context.Context, c *lspCall) (*agent.Result, er
 			return nil, err
 		}
 		all.join(done)
-		text += c.list(p.edit.ops) + c.diffText(p.edit.ops)
+		changes := operations{c.call, p.edit.ops}
+		text += changes.list() + changes.diffText()
 	}
 	said, err := c.execute(ctx, p.server, p.command, all)
 	text += said
@@ -413,7 +414,8 @@ func (c *lspCall) execute(ctx context.Context, s *lsp.Server, command *protocol.
 				return err
 			}
 			all.join(done)
-			b.WriteString(c.list(ops) + c.diffText(ops))
+			changes := operations{c.call, ops}
+			b.WriteString(changes.list() + changes.diffText())
 			c.w.Refresh(ctx) // what the server has open is what it has just changed
 			return nil
 		})

@@ -386,7 +386,10 @@ func (w *workspaceDiagnostics) checked(ctx context.Context, c *lspCall) (*agent.
 		call: c.call, command: &bashCommand{line: w.check.line, dir: c.call.Workspace.Cwd, timeout: bashTimeout},
 		shown: []agent.Content{agent.TextContent{Text: "$ " + w.check.line}},
 	}
-	res, err := r.run(ctx, false)
+	if err := r.start(ctx, false); err != nil {
+		return nil, err
+	}
+	res, err := r.wait(ctx, 0)
 	if err != nil {
 		return nil, err
 	}

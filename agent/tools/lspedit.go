@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 
 	"github.com/gajae-code/gjc/agent"
@@ -44,141 +42,10 @@ func (c *lspCall) prepare(ctx context.Context, plan *agent.CallPlan, e *prepared
 		return
 	}
 	e.seen = seenFiles(ctx, c.call, e.ops)
-	plan.Effects = append(plan.Effects, c.effects(plan.Title, e.ops)...)
-	plan.Content = c.previewDiffs(e.ops)
-	plan.Locations = changedPlaces(e.ops)
-}
-
-// effects is what operations do, for the policy. Edits inside a root are one effect with all their paths: nobody wants to
-// be asked for each file of a rename. What is outside is asked for one by one.
-func (c *lspCall) effects(title string, ops []lsp.FileOperation) []agent.Effect {
-	var effects []agent.Effect
-	add := func(e agent.Effect) {
-		if !slices.ContainsFunc(effects, func(o agent.Effect) bool { return o.Action == e.Action && o.Path == e.Path && o.Title == e.Title }) {
-			effects = append(effects, e)
-		}
-	}
-	var edited []string
-	for i := range ops {
-		o := &ops[i]
-		switch o.Kind {
-		case lsp.WriteFile, lsp.MakeFile:
-			if inside(c.call, o.Path) {
-				edited = append(edited, o.Path)
-				continue
-			}
-			add(agent.Effect{Action: agent.ActionEdit, Path: o.Path, Title: title + ": edit " + c.name(o.Path)})
-		case lsp.MoveFile:
-			title := fmt.Sprintf("Rename %s to %s", c.name(o.Path), c.name(o.NewPath))
-			add(agent.Effect{Action: agent.ActionMove, Path: o.Path, Title: title})
-			if !inside(c.call, o.NewPath) {
-				add(agent.Effect{Action: agent.ActionMove, Path: o.NewPath, Title: title})
-			}
-		case lsp.RemoveFile:
-			add(agent.Effect{Action: agent.ActionDelete, Path: o.Path, Title: "Delete " + c.name(o.Path)})
-		}
-	}
-	slices.Sort(edited)
-	edited = slices.Compact(edited)
-	for _, root := range append([]string{c.call.Workspace.Cwd}, c.call.Workspace.Additional...) {
-		var here, elsewhere []string
-		for _, path := range edited {
-			if (&agent.Workspace{Cwd: root}).Contains(path) {
-				here = append(here, path)
-			} else {
-				elsewhere = append(elsewhere, path)
-			}
-		}
-		switch edited = elsewhere; len(here) {
-		case 0:
-		case 1:
-			add(agent.Effect{Action: agent.ActionEdit, Path: here[0], Title: title})
-		default:
-			effects = append(effects, agent.Effect{Action: agent.ActionEdit, Paths: here, Title: fmt.Sprintf("%s (%s)", title, count(len(here), "file"))})
-		}
-	}
-	return effects
-}
-
-// previewDiffs is the edit as the user sees it before it is made, within bounds.
-func (c *lspCall) previewDiffs(ops []lsp.FileOperation) []agent.Content {
-	var content []agent.Content
-	size, left := 0, 0
-	for i := range ops {
-		o := &ops[i]
-		if size += len(o.Old) + len(o.New); size > maxPreview {
-			left++
-			continue
-		}
-		switch o.Kind {
-		case lsp.WriteFile:
-			content = append(content, agent.DiffContent{Path: o.Path, Old: &o.Old, New: o.New})
-		case lsp.MakeFile:
-			content = append(content, agent.DiffContent{Path: o.Path, New: o.New})
-		default:
-			content = append(content, agent.TextContent{Text: c.describe(o)})
-		}
-	}
-	if left > 0 {
-		content = append(content, agent.TextContent{Text: "… and " + count(left, "more change") + ":\n" + c.list(ops[len(ops)-left:])})
-	}
-	return content
-}
-
-// describe is an operation in a line.
-func (c *lspCall) describe(o *lsp.FileOperation) string {
-	switch o.Kind {
-	case lsp.WriteFile:
-		return c.name(o.Path) + ": " + count(o.Edits, "edit")
-	case lsp.MakeFile:
-		return "CREATE " + c.name(o.Path)
-	case lsp.MoveFile:
-		return "RENAME " + c.name(o.Path) + " → " + c.name(o.NewPath)
-	default:
-		return "DELETE " + c.name(o.Path)
-	}
-}
-
-func (c *lspCall) list(ops []lsp.FileOperation) string {
-	var b strings.Builder
-	for i := range ops {
-		b.WriteString("  " + c.describe(&ops[i]) + "\n")
-	}
-	return b.String()
-}
-
-func changedPlaces(ops []lsp.FileOperation) []agent.Location {
-	var list []agent.Location
-	for i := range ops {
-		if len(list) == maxFollowed {
-			break
-		}
-		o := &ops[i]
-		l := agent.Location{Path: o.Path}
-		if o.Kind == lsp.WriteFile {
-			l.Line = (&change{old: &textFile{text: o.Old}, now: o.New}).firstLine()
-		}
-		list = append(list, l)
-	}
-	return list
-}
-
-// diffText is the changed lines of the operations, for the model, within maxDiff.
-func (c *lspCall) diffText(ops []lsp.FileOperation) string {
-	var b strings.Builder
-	for i := range ops {
-		o := &ops[i]
-		if o.Kind != lsp.WriteFile && o.Kind != lsp.MakeFile {
-			continue
-		}
-		if b.Len() > maxDiff {
-			b.WriteString("… more files changed\n")
-			break
-		}
-		name := c.name(o.Path)
-		fmt.Fprintf(&b, "%s\n%s\n", name, strings.TrimSuffix(shortDiff(name, lineFeeds(o.Old), lineFeeds(o.New)), "\n"))
-	}
-	return b.String()
+	changes := operations{c.call, e.ops}
+	plan.Effects = append(plan.Effects, changes.effects(plan.Title)...)
+	plan.Content = changes.preview()
+	plan.Locations = changes.places()
 }
 
 func runEditAction(context.Context, *lspCall) (*agent.Result, error) {
@@ -187,13 +54,14 @@ func runEditAction(context.Context, *lspCall) (*agent.Result, error) {
 
 func (e *preparedEdit) run(ctx context.Context, c *lspCall) (*agent.Result, error) {
 	c.notes = append(c.notes, e.notes...)
+	changes := operations{c.call, e.ops}
 	switch {
 	case len(e.ops) == 0:
 		return c.result(ctx, e.none), nil
 	case e.preview:
-		text := capital(e.what) + " preview:\n" + c.list(e.ops) + c.diffText(e.ops)
+		text := capital(e.what) + " preview:\n" + changes.list() + changes.diffText()
 		res := c.result(ctx, text)
-		res.Content, res.Locations = c.previewDiffs(e.ops), changedPlaces(e.ops)
+		res.Content, res.Locations = changes.preview(), changes.places()
 		return res, nil
 	}
 	done, err := applyOperations(ctx, c.call, e.ops, e.seen)
@@ -203,9 +71,9 @@ func (e *preparedEdit) run(ctx context.Context, c *lspCall) (*agent.Result, erro
 	if e.after != nil {
 		e.after(ctx)
 	}
-	text := "Applied " + e.what + ":\n" + c.list(e.ops)
+	text := "Applied " + e.what + ":\n" + changes.list()
 	if e.diffs {
-		text += c.diffText(e.ops)
+		text += changes.diffText()
 	}
 	return c.applied(ctx, text, done, e.files), nil
 }

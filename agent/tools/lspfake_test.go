@@ -22,6 +22,9 @@ const fakeServerArg = "-fake-language-server"
 
 func TestMain(m *testing.M) {
 	daptest.Main()
+	if filepath.Base(os.Args[0]) == fakeSSHName {
+		os.Exit(runFakeSSH(os.Args[1:]))
+	}
 	if len(os.Args) == 3 && os.Args[1] == fakeServerArg {
 		if err := runFakeServer(os.Args[2], os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -348,7 +348,7 @@ func TestLSP_GoplsFormat(t *testing.T) {
 func TestLSP_GoplsRenameFile(t *testing.T) {
 	w := gopls(t)
 	run(t, w, "lsp", input{"action": "hover", "file": "helper.go", "line": 5, "symbol": "helper", "timeout": 60})
-	res := lspEdits(t, w, input{"action": "rename_file", "file": "helper.go", "new_name": "help/../helpers.go"}, agent.Effect{Action: agent.ActionMove, Path: w.Path("helper.go")})
+	res := lspEdits(t, w, input{"action": "rename_file", "file": "helper.go", "new_name": "help/../helpers.go"}, agent.Effect{Action: agent.ActionMove, Paths: []string{w.Path("helper.go"), w.Path("helpers.go")}})
 	wants(t, res.Text, "Applied rename_file:\n", "RENAME helper.go → helpers.go")
 	if _, err := os.Stat(w.Path("helper.go")); err == nil {
 		t.Error("the old file is still there")
@@ -360,7 +360,7 @@ func TestLSP_GoplsRenameFile(t *testing.T) {
 		t.Errorf("the server still has the old file:\n%s", again.Text)
 	}
 
-	res = lspEdits(t, w, input{"action": "rename_file", "file": "shape", "new_name": "geometry/shape"}, agent.Effect{Action: agent.ActionMove, Path: w.Path("shape")})
+	res = lspEdits(t, w, input{"action": "rename_file", "file": "shape", "new_name": "geometry/shape"}, agent.Effect{Action: agent.ActionMove, Paths: []string{w.Path("shape"), w.Path("geometry/shape")}})
 	wants(t, res.Text, "RENAME shape → geometry/shape")
 	toolstest.Same(t, "the file in the directory", w.Disk(t, "geometry/shape/shape.go"), goModule["shape/shape.go"])
 

@@ -3,13 +3,14 @@ package tools
 import (
 	"fmt"
 	"math"
-	"regexp"
 	"strings"
 
 	"go.lsp.dev/protocol"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/lsp"
+
+	"github.com/gajae-code/gjc/internal/lazyregexp"
 )
 
 // The messages that the tool reads. They take what servers really send: numbers of any size, and either form where the
@@ -101,10 +102,10 @@ func decodeSites(raw jsonx.Raw, e lsp.Encoding) ([]site, error) {
 }
 
 // markup is the text of MarkupContent, MarkedString, or an array of those, with blank lines between.
-func markup(raw jsonx.Raw) string { return dataImage.ReplaceAllString(plainMarkup(raw), "") }
+func markup(raw jsonx.Raw) string { return dataImage().ReplaceAllString(plainMarkup(raw), "") }
 
 // dataImage is a picture within the text, which says nothing to a model and is long.
-var dataImage = regexp.MustCompile(`!\[[^\]]*\]\(data:[^)]*\)`)
+var dataImage = lazyregexp.New(`!\[[^\]]*\]\(data:[^)]*\)`)
 
 func plainMarkup(raw jsonx.Raw) string {
 	switch raw.Kind() {

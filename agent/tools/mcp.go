@@ -80,7 +80,7 @@ func (t *mcpTool) Run(ctx context.Context, call *agent.Call) (*agent.Result, err
 	if err != nil {
 		return nil, err
 	}
-	return mcpResult(ctx, call, res), nil
+	return mcpResult(ctx, call, t.tool.Server, res), nil
 }
 
 // mcpProgress shows a server's reports, not more often than anybody can read.
@@ -110,13 +110,15 @@ func progressLine(p mcp.Progress) string {
 	return p.Message + " (" + done + ")"
 }
 
-// mcpResult makes the agent's result of a server's.
-func mcpResult(ctx context.Context, call *agent.Call, res *mcp.Result) *agent.Result {
-	out := &agent.Result{Text: res.Text, IsError: res.IsError}
+// mcpResult makes the agent's result of a server's. The model gets its text as the words of others, the user as it is.
+func mcpResult(ctx context.Context, call *agent.Call, server string, res *mcp.Result) *agent.Result {
+	out := &agent.Result{Text: marked("the MCP server "+server, res.Text), IsError: res.IsError}
+	shown := res.Text
 	if res.Full != "" && call.Artifacts != nil {
 		// The result is good without the artifact.
 		if url, err := call.Artifacts.Put(ctx, call.Name, []byte(res.Full)); err == nil {
-			out.Text += "\n\nThe full output is in " + url + "; read takes line ranges of it."
+			note := "\n\nThe full output is in " + url + "; read takes line ranges of it."
+			out.Text, shown = out.Text+note, shown+note
 		}
 	}
 	if res.Structured != nil {
@@ -129,7 +131,7 @@ func mcpResult(ctx context.Context, call *agent.Call, res *mcp.Result) *agent.Re
 		addMCPPart(out, part)
 	}
 	if onlyText {
-		out.Content = nil // Text is shown
+		out.Content = []agent.Content{agent.TextContent{Text: shown}}
 	}
 	return out
 }

@@ -92,7 +92,7 @@ func mcpReadResource(set *mcp.Set) agent.Tool {
 			if err != nil {
 				return nil, err
 			}
-			return mcpResult(ctx, call, res), nil
+			return mcpResult(ctx, call, in.Server, res), nil
 		},
 	})
 }

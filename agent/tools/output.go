@@ -39,6 +39,7 @@ type liveOutput struct {
 	last     time.Time
 	timer    *time.Timer
 	closed   bool
+	detached bool
 }
 
 func newLiveOutput(update func(agent.Progress), shown []agent.Content) *liveOutput {
@@ -53,6 +54,9 @@ func (l *liveOutput) write(b []byte) {
 	}
 	l.total += int64(len(b))
 	l.full = append(l.full, b[:min(len(b), maxArtifact-len(l.full))]...)
+	if l.detached {
+		return
+	}
 	l.pending = append(l.pending, b...)
 	if len(l.pending) > maxLive {
 		l.reported = maxLive // too fast to show it all
@@ -72,7 +76,7 @@ func (l *liveOutput) tick() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.timer = nil
-	if !l.closed {
+	if !l.closed && !l.detached {
 		l.report()
 	}
 }
@@ -83,13 +87,14 @@ func (l *liveOutput) report() {
 		return
 	}
 	whole := len(l.pending) - brokenRune(l.pending)
-	text := plainOutput(strings.ToValidUTF8(string(l.pending[:whole]), "\uFFFD"))
+	raw := strings.ToValidUTF8(string(l.pending[:whole]), "\uFFFD")
+	text := plainOutput(raw)
 	l.last = time.Now()
 	if l.reported < maxLive {
 		l.reported += whole
 		l.pending = append(l.pending[:0], l.pending[whole:]...)
 		if text != "" {
-			l.update(agent.Progress{Text: text})
+			l.update(agent.Progress{Text: text, Raw: raw})
 		}
 		return
 	}
@@ -110,6 +115,18 @@ func brokenRune(b []byte) int {
 	return 0
 }
 
+// detach stops the reports; what comes from here on is kept only.
+func (l *liveOutput) detach() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.report()
+	l.detached = true
+	if l.timer != nil {
+		l.timer.Stop()
+		l.timer = nil
+	}
+}
+
 // close reports what was not reported yet, and nothing more: the editor may show the pieces and not the result.
 func (l *liveOutput) close() {
 	l.mu.Lock()
@@ -117,7 +134,9 @@ func (l *liveOutput) close() {
 	if l.closed {
 		return
 	}
-	l.report()
+	if !l.detached {
+		l.report()
+	}
 	l.closed = true
 	if l.timer != nil {
 		l.timer.Stop()
@@ -144,12 +163,11 @@ func (r *bashRun) output(ctx context.Context) (bashOutput, error) {
 		}
 		return b, nil
 	}
-	return r.localOutput(ctx, out), nil
+	return r.live.bounded(ctx, r.call, "bash", out.Text), nil
 }
 
-// localOutput joins the start and the end of a local command's output.
-func (r *bashRun) localOutput(ctx context.Context, tail agent.Output) bashOutput {
-	l := r.live
+// bounded joins the start and the end, which is tail, of an output. All of it goes into an artifact where that is too long.
+func (l *liveOutput) bounded(ctx context.Context, call *agent.Call, tool, tail string) bashOutput {
 	l.mu.Lock()
 	total, full := l.total, l.full
 	l.mu.Unlock()
@@ -160,7 +178,7 @@ func (r *bashRun) localOutput(ctx context.Context, tail agent.Output) bashOutput
 	if i := strings.LastIndexByte(head, '\n'); i >= 0 {
 		head = head[:i+1]
 	}
-	end := tail.Text
+	end := tail
 	if i := strings.IndexByte(end, '\n'); i >= 0 && i < len(end)-1 {
 		end = end[i+1:]
 	}
@@ -172,11 +190,11 @@ func (r *bashRun) localOutput(ctx context.Context, tail agent.Output) bashOutput
 		elided = fmt.Sprintf("%s (%s)", count(strings.Count(string(gone), "\n"), "line"), size(left))
 	}
 	b.text = tidyOutput(head) + fmt.Sprintf("\n… %s left out …\n\n", elided) + tidyOutput(end)
-	if r.call.Artifacts == nil {
+	if call.Artifacts == nil {
 		return b
 	}
 	// The result is good without the artifact.
-	if url, err := r.call.Artifacts.Put(ctx, "bash", []byte(plainOutput(strings.ToValidUTF8(string(full), "\uFFFD")))); err == nil {
+	if url, err := call.Artifacts.Put(ctx, tool, []byte(plainOutput(strings.ToValidUTF8(string(full), "\uFFFD")))); err == nil {
 		what := "The full output is"
 		if int64(len(full)) < total {
 			what = "The first " + size(maxArtifact) + " of the output are"

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"bytes"
 	"context"
 	_ "embed"
 	"errors"
@@ -10,6 +11,9 @@ import (
 	"strings"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/tools/ipynb"
+	"github.com/gajae-code/gjc/agent/tools/picture"
+	"github.com/gajae-code/gjc/agent/tools/web"
 )
 
 //go:embed read.md
@@ -19,20 +23,31 @@ var readText string
 const (
 	// readLines is how many lines come when none are asked for.
 	readLines = 300
-	// maxReadFile bounds a text file in bytes. Above it only a command can look inside.
+	// maxReadFile bounds a file that is read whole, in bytes. A longer text is read in parts from the disk: no editor has it
+	// open.
 	maxReadFile = 64 << 20
-	// maxImage bounds a picture in bytes.
-	maxImage = 20 << 20
+	// maxReadPath bounds a path with all that stands behind it, in bytes.
+	maxReadPath = 64 << 10
 )
 
 type readInput struct {
-	Path string `json:"path" jsonschema:"file or directory, with an optional selector: a.go, a.go:40-60, a.go:40+20, a.go:raw"`
+	Path string `json:"path" jsonschema:"file, directory or URL, with an optional selector: a.go, a.go:40-60, a.go:40+20, a.go:raw, a.zip:inner/a.go"`
 }
 
-func read() agent.Tool {
+func read(s *EditSettings, pages *web.Client) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[readInput]{
 		Name: "read", Description: markdown(readText), Kind: agent.KindRead,
-		Plan: planRead, Run: runRead,
+		Plan: planRead,
+		Run: func(ctx context.Context, call *agent.Call, in *readInput) (*agent.Result, error) {
+			t, err := resolveTarget(ctx, call, in.Path)
+			if err != nil {
+				return nil, err
+			}
+			if isWeb(t.path) {
+				return fetchPage(ctx, call, pages, t)
+			}
+			return runRead(ctx, call, t, s)
+		},
 	})
 }
 
@@ -40,24 +55,39 @@ const artifactScheme = "artifact://"
 
 // target is what a read path names.
 type target struct {
-	// path is absolute, or an artifact's URL.
+	// path is absolute, or the URL of an artifact or of a page.
 	path string
 	sel  selector
+	// container is set for a file that is more than a text: an archive, a database, a document. inner is what is asked for
+	// in it, as it stands behind the file's name.
+	container *container
+	inner     string
 }
 
-func (t *target) artifact() bool { return strings.HasPrefix(t.path, artifactScheme) }
+// artifact reports whether it is no file but something that the session keeps: an output, a rule or a skill.
+func (t *target) artifact() bool { return isArtifact(t.path) }
+
+func isArtifact(path string) bool {
+	return strings.HasPrefix(path, artifactScheme) || agent.IsDocument(path)
+}
 
 // resolveTarget takes a path with its selector apart. A file that is really called "a:3" wins over line 3 of "a".
 func resolveTarget(ctx context.Context, call *agent.Call, input string) (*target, error) {
 	if strings.TrimSpace(input) == "" {
 		return nil, fmt.Errorf("%w for read: path is empty", agent.ErrBadInput)
 	}
+	if len(input) > maxReadPath {
+		return nil, fmt.Errorf("%w for read: path has %s, more than any file's", agent.ErrBadInput, size(int64(len(input))))
+	}
 	base, sel, err := splitSelector(input)
-	if strings.HasPrefix(input, artifactScheme) {
-		return &target{base, sel}, err
+	if isArtifact(input) {
+		return &target{path: base, sel: sel}, err
+	}
+	if isWeb(input) {
+		return webTarget(input)
 	}
 	if scheme, _, ok := strings.Cut(input, "://"); ok {
-		return nil, fmt.Errorf("%w for read: %s:// addresses cannot be read; path must be a file or directory", agent.ErrBadInput, scheme)
+		return nil, fmt.Errorf("%w for read: %s:// addresses cannot be read; path must be a file, a directory, or an address with http:// or https://", agent.ErrBadInput, cutLine(scheme, 40))
 	}
 	if base != input || err != nil {
 		whole := call.Workspace.Resolve(input)
@@ -65,10 +95,13 @@ func resolveTarget(ctx context.Context, call *agent.Call, input string) (*target
 			return &target{path: whole}, nil
 		}
 	}
+	if t := inContainer(ctx, call, input); t != nil {
+		return t, nil
+	}
 	if err != nil {
 		return nil, err
 	}
-	return &target{call.Workspace.Resolve(base), sel}, nil
+	return &target{path: call.Workspace.Resolve(base), sel: sel}, nil
 }
 
 func planRead(ctx context.Context, call *agent.Call, in *readInput) (*agent.CallPlan, error) {
@@ -79,22 +112,21 @@ func planRead(ctx context.Context, call *agent.Call, in *readInput) (*agent.Call
 	if t.artifact() {
 		return &agent.CallPlan{Title: "Read " + t.path}, nil
 	}
+	if isWeb(t.path) {
+		return planFetch(t)
+	}
 	loc := agent.Location{Path: t.path}
 	if len(t.sel.ranges) > 0 {
 		loc.Line = t.sel.ranges[0].first
 	}
 	return &agent.CallPlan{
-		Title:     "Read " + display(&call.Workspace, t.path),
+		Title:     "Read " + display(&call.Workspace, t.path) + t.inner,
 		Locations: []agent.Location{loc},
 		Effects:   []agent.Effect{{Action: agent.ActionRead, Path: t.path}},
 	}, nil
 }
 
-func runRead(ctx context.Context, call *agent.Call, in *readInput) (*agent.Result, error) {
-	t, err := resolveTarget(ctx, call, in.Path)
-	if err != nil {
-		return nil, err
-	}
+func runRead(ctx context.Context, call *agent.Call, t *target, s *EditSettings) (*agent.Result, error) {
 	if t.artifact() {
 		return readArtifact(ctx, call, t)
 	}
@@ -108,8 +140,10 @@ func runRead(ctx context.Context, call *agent.Call, in *readInput) (*agent.Resul
 		return listDirectory(ctx, call, t.path)
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("%s is a device, a pipe or a socket, not a file that can be read", name)
+	case t.container != nil:
+		return t.container.read(ctx, call, name, t)
 	case info.Size() > maxReadFile:
-		return nil, fmt.Errorf("%s has %s, too much to read at once; look for parts of it with search, or with a command", name, size(info.Size()))
+		return readLong(ctx, call, name, t)
 	}
 	data, err := call.FS.ReadFile(ctx, t.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -118,13 +152,22 @@ func runRead(ctx context.Context, call *agent.Call, in *readInput) (*agent.Resul
 	if err != nil {
 		return nil, fmt.Errorf("%s cannot be read: %w", name, reason(err))
 	}
-	if mime := imageType(data); mime != "" && !t.sel.raw && len(t.sel.ranges) == 0 {
-		return readImage(name, mime, data)
-	}
-	return showText(name, data, t.sel)
+	saw(call, t.path, data)
+	t.sel.anchors = s.anchors(&call.Model)
+	return showData(ctx, call, name, data, t.sel)
 }
 
 func readArtifact(ctx context.Context, call *agent.Call, t *target) (*agent.Result, error) {
+	if agent.IsDocument(t.path) {
+		if call.Document == nil {
+			return nil, fmt.Errorf("%s: this session has no rules and no skills", t.path)
+		}
+		data, err := call.Document(ctx, t.path)
+		if err != nil {
+			return nil, err
+		}
+		return showText(t.path, data, t.sel)
+	}
 	if call.Artifacts == nil {
 		return nil, fmt.Errorf("%s: this session keeps no outputs", t.path)
 	}
@@ -135,25 +178,71 @@ func readArtifact(ctx context.Context, call *agent.Call, t *target) (*agent.Resu
 	return showText(t.path, data, t.sel)
 }
 
+// showData is the result for the bytes of a file, by what they are.
+func showData(ctx context.Context, call *agent.Call, name string, data []byte, sel selector) (*agent.Result, error) {
+	switch {
+	case sel.whole() && picture.Type(data) != "":
+		return showImage(ctx, call, name, data)
+	case strings.EqualFold(path.Ext(name), ".ipynb") && !sel.raw && !sel.conflicts:
+		text, cells, err := ipynb.Text(data)
+		if err != nil {
+			res, terr := showText(name, data, sel)
+			if terr == nil {
+				res.Text = joinNotes(res.Text, []string{"It cannot be shown as a notebook: " + err.Error() + "."})
+			}
+			return res, terr
+		}
+		note := fmt.Sprintf("A notebook with %s, shown as text: the lines are not those of the file, which %s:raw shows.", count(cells, "cell"), name)
+		return showMade(name, text, sel, note)
+	case bytes.HasPrefix(data, []byte("%PDF-")) && !sel.raw:
+		return nil, fmt.Errorf("%s is a PDF (%s), which this tool does not read; the command pdftotext -layout FILE - prints its text where poppler is installed", name, size(int64(len(data))))
+	default:
+		return showText(name, data, sel)
+	}
+}
+
 // showText is the result for text: the lines that were asked for, within the limits.
 func showText(name string, data []byte, sel selector) (*agent.Result, error) {
 	text, enc, err := decodeText(data)
-	var notes []string
-	switch {
-	case errors.Is(err, errNotUTF8):
-		notes = append(notes, "The file is not UTF-8; characters that could not be read are shown as \uFFFD.")
-	case err != nil:
+	notes := encodingNotes(enc, errors.Is(err, errNotUTF8))
+	if err != nil && !errors.Is(err, errNotUTF8) {
 		return nil, fmt.Errorf("%s cannot be shown: %w (%s); a command such as file or xxd can tell more", name, err, size(int64(len(data))))
-	case enc == littleUTF16 || enc == bigUTF16:
-		notes = append(notes, "The file is "+enc.String()+".")
 	}
 	if text == "" {
 		return &agent.Result{Text: "(" + path.Base(name) + " is empty)"}, nil
 	}
-	w := window{name: name, lines: splitLines(lineFeeds(text)), raw: sel.raw}
-	w.show(sel.ranges)
-	notes = append(notes, w.notes...)
-	return &agent.Result{Text: joinNotes(w.out.String(), notes)}, nil
+	lines := splitLines(lineFeeds(text))
+	if sel.conflicts {
+		return showConflicts(name, lines), nil
+	}
+	w := window{name: name, lines: &textLines{lines: lines}, raw: sel.raw, anchors: sel.anchors}
+	if err := w.show(sel.ranges); err != nil {
+		return nil, err
+	}
+	return &agent.Result{Text: joinNotes(w.out.String(), append(notes, w.notes...))}, nil
+}
+
+// showMade is the result for text that was made from a file: its lines are not the file's.
+func showMade(name, text string, sel selector, notes ...string) (*agent.Result, error) {
+	if text == "" {
+		return &agent.Result{Text: joinNotes("", notes)}, nil
+	}
+	w := window{name: name, lines: &textLines{lines: splitLines(text)}, raw: sel.raw, made: true}
+	if err := w.show(sel.ranges); err != nil {
+		return nil, err
+	}
+	return &agent.Result{Text: joinNotes(w.out.String(), append(w.notes, notes...))}, nil
+}
+
+func encodingNotes(enc encoding, invalid bool) []string {
+	switch {
+	case invalid:
+		return []string{"The file is not UTF-8; characters that could not be read are shown as \uFFFD."}
+	case enc == littleUTF16 || enc == bigUTF16:
+		return []string{"The file is " + enc.String() + "."}
+	default:
+		return nil
+	}
 }
 
 // splitLines splits text into lines without their line ends. A line end at the end of the text opens no line.

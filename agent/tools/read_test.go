@@ -14,7 +14,6 @@ import (
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/tools/toolstest"
-	"github.com/gajae-code/gjc/providers"
 )
 
 func lines(n int, format string) string {
@@ -68,33 +67,6 @@ func TestReadLimits(t *testing.T) {
 	}
 }
 
-func TestReadImage(t *testing.T) {
-	png := "\x89PNG\r\n\x1a\n\x00\x00data"
-	w := toolstest.NewWorld(t, map[string]string{
-		"a.png": png, "b": "\xFF\xD8\xFFjpeg", "c.gif": "GIF89a..", "d.webp": "RIFF\x00\x00\x00\x00WEBPxx",
-		"riff.wav": "RIFF\x00\x00\x00\x00WAVExx",
-		"huge.png": png + strings.Repeat("\x00", 20<<20),
-	})
-	for name, mime := range map[string]string{"a.png": "image/png", "b": "image/jpeg", "c.gif": "image/gif", "d.webp": "image/webp"} {
-		res := run(t, w, "read", input{"path": name})
-		img := providers.Image{MIMEType: mime, Data: []byte(w.Disk(t, name))}
-		toolstest.Same(t, name, res.Images, []providers.Image{img})
-		toolstest.Same(t, name, res.Content, []agent.Content{agent.ImageContent{Image: img}})
-		if !strings.Contains(res.Text, name) || !strings.Contains(res.Text, mime) {
-			t.Errorf("%s: %q", name, res.Text)
-		}
-	}
-	for name, want := range map[string]string{
-		"huge.png":  "an image of 20 MiB; images up to 20 MiB can be shown",
-		"riff.wav":  "the file is binary, not text",
-		"a.png:1-2": "the file is binary, not text",
-	} {
-		if err := fails(t, w, "read", input{"path": name}); !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
 func TestReadWhatIsNoText(t *testing.T) {
 	w := toolstest.NewWorld(t, map[string]string{"latin.txt": "caf\xE9\n", "noise": "\x01\x02\x03\xFF\xFE\xFD\x04\x05", "zero": "text\x00text"})
 	toolstest.Same(t, "latin1", run(t, w, "read", input{"path": "latin.txt"}).Text,
@@ -117,7 +89,7 @@ func TestReadWhatIsNoText(t *testing.T) {
 	if err := os.Truncate(sparse, 65<<20); err != nil {
 		t.Fatal(err)
 	}
-	if err := fails(t, w, "read", input{"path": "sparse"}); !strings.Contains(err.Error(), "has 65 MiB, too much") {
+	if err := fails(t, w, "read", input{"path": "sparse"}); !strings.Contains(err.Error(), "is binary, not text (65 MiB)") {
 		t.Errorf("%v", err)
 	}
 	for _, read := range w.FS.Reads {
@@ -205,4 +177,11 @@ func TestCancelledCalls(t *testing.T) {
 		}
 	}
 	toolstest.Same(t, "file", w.Disk(t, "a"), "x")
+}
+
+func TestRead_PDF(t *testing.T) {
+	w := toolstest.NewWorld(t, map[string]string{"a.pdf": "%PDF-1.7\n%\xe2\xe3\xcf\xd3\n1 0 obj\n"})
+	if err := fails(t, w, "read", input{"path": "a.pdf"}); !strings.Contains(err.Error(), "a.pdf is a PDF") || !strings.Contains(err.Error(), "pdftotext") {
+		t.Error(err)
+	}
 }

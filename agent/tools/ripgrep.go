@@ -6,13 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/internal/jsonx"
+
+	"github.com/gajae-code/gjc/internal/lazyregexp"
 )
 
 // ripgrep searches with the program rg. Its flags make it see the files that [ownEngine] sees.
@@ -26,22 +27,21 @@ type ripgrep struct {
 
 var _ searchEngine = (*ripgrep)(nil)
 
-// Bounds of what is read of a run, in bytes: of one in parallel, and of one in order.
-const (
-	maxParallelOutput = 2 << 20
-	maxOrderedOutput  = 8 << 20
-)
+// maxOutput bounds what is read of a run, in bytes. One that prints more has not said all, in an order that is a matter of
+// chance.
+const maxOutput = 4 << 20
+
+// errMuch is a run that prints too much.
+var errMuch = errors.New("ripgrep finds more than is read")
 
 func (r *ripgrep) search(ctx context.Context, req *searchRequest) (*searchResult, error) {
 	var files []fileHits
-	stopped := false
 	for i := range req.scopes {
 		found, err := r.scope(ctx, req, &req.scopes[i])
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, found.files...)
-		stopped = stopped || found.stopped
+		files = append(files, found...)
 	}
 	if len(req.scopes) > 1 {
 		slices.SortStableFunc(files, func(a, b fileHits) int { return comparePaths(a.path, b.path) })
@@ -53,46 +53,34 @@ func (r *ripgrep) search(ctx context.Context, req *searchRequest) (*searchResult
 			break
 		}
 	}
-	all.stopped = all.stopped || stopped
 	return all, nil
 }
 
-// scope searches one file or directory. It runs in parallel first; where that gives more than is read, what was read
-// is a matter of chance, and a second run goes in order.
-func (r *ripgrep) scope(ctx context.Context, req *searchRequest, g *globPath) (*searchResult, error) {
-	args := r.args(req, g)
-	limit := maxParallelOutput
-	out, err := r.output(ctx, args, limit)
-	ordered := err == nil && len(out) >= limit
-	if ordered {
-		limit = maxOrderedOutput
-		out, err = r.output(ctx, append([]string{"--sort=path"}, args...), limit)
-	}
+// scope searches one file or directory.
+func (r *ripgrep) scope(ctx context.Context, req *searchRequest, g *globPath) ([]fileHits, error) {
+	out, err := r.output(ctx, r.args(req, g), maxOutput)
 	if err != nil {
 		return nil, err
 	}
-	reader := ripgrepReader{perFile: req.perFile, scope: g, ordered: ordered}
+	if len(out) >= maxOutput {
+		return nil, errMuch
+	}
+	reader := ripgrepReader{perFile: req.perFile, behind: req.behind, scope: g, match: g.matcher()}
 	if err := reader.read(out); err != nil {
 		return nil, err
 	}
-	if !ordered {
-		slices.SortFunc(reader.found.files, func(a, b fileHits) int { return comparePaths(a.path, b.path) })
-	}
-	reader.found.stopped = reader.found.stopped || len(out) >= limit
-	return &reader.found, nil
+	slices.SortFunc(reader.files, func(a, b fileHits) int { return comparePaths(a.path, b.path) })
+	return reader.files, nil
 }
+
+// maxCount is how many matching lines rg is asked for: lines behind the last match that is wanted may match too.
+func maxCount(perFile, behind int) int { return perFile + behind + 1 }
 
 func (r *ripgrep) args(req *searchRequest, g *globPath) []string {
 	args := []string{
-		"--no-config", "--json", "--no-messages", "--crlf", "--no-ignore-global",
-		"--before-context=" + strconv.Itoa(matchBefore), "--after-context=" + strconv.Itoa(matchAfter),
-		// Lines behind the last match that is wanted may match too.
-		"--max-count=" + strconv.Itoa(req.perFile+matchAfter+1),
-	}
-	if req.ignoreCase {
-		args = append(args, "--ignore-case")
-	} else {
-		args = append(args, "--case-sensitive")
+		"--no-config", "--json", "--no-messages", "--crlf", "--no-ignore-global", "--no-mmap", "--case-sensitive",
+		"--before-context=" + strconv.Itoa(req.before), "--after-context=" + strconv.Itoa(req.behind),
+		"--max-count=" + strconv.Itoa(maxCount(req.perFile, req.behind)),
 	}
 	if !req.ignore {
 		args = append(args, "--no-ignore")
@@ -101,16 +89,42 @@ func (r *ripgrep) args(req *searchRequest, g *globPath) []string {
 	}
 	if !g.file {
 		args = append(args, "--max-filesize="+strconv.Itoa(maxSearched))
-		if name := g.pattern[strings.LastIndexByte(g.pattern, '/')+1:]; simpleGlob.MatchString(name) {
+		name, depth := g.last()
+		names := g.names
+		if name != "" && len(names) == 0 {
+			names = []string{name}
+		}
+		for _, n := range names {
+			args = append(args, "--type-add=gjc:"+n)
+		}
+		if len(names) > 0 {
 			// A type keeps the ignore files in force, which --glob does not.
-			args = append(args, "--type-add=gjc:"+name, "--type=gjc")
+			args = append(args, "--type=gjc")
+		}
+		if name != "" {
+			if depth > 0 {
+				args = append(args, "--max-depth="+strconv.Itoa(depth))
+			}
 		}
 	}
-	return append(args, "--regexp="+rustPattern(req.pattern), "--", g.base)
+	return append(args, "--regexp="+req.pattern.Rust(), "--", g.base)
 }
 
-// simpleGlob matches globs for names that mean the same to rg.
-var simpleGlob = regexp.MustCompile(`^\*?[A-Za-z0-9_.-]+$`)
+// plainGlob matches globs for names that mean the same to rg.
+var plainGlob = lazyregexp.New(`^[*?A-Za-z0-9_.-]+$`)
+
+// last is the last element of a glob, where that means the same to rg, and how deep below the base the files lie; 0 for any
+// depth.
+func (g *globPath) last() (name string, depth int) {
+	name = g.pattern[strings.LastIndexByte(g.pattern, '/')+1:]
+	if !plainGlob().MatchString(name) || strings.Contains(name, "**") {
+		return "", 0
+	}
+	if strings.ContainsAny(g.pattern, `{[\\`) || strings.Contains(g.pattern, "**") {
+		return name, 0
+	}
+	return name, strings.Count(g.pattern, "/") + 1
+}
 
 // output runs rg. That nothing was found is no error.
 func (r *ripgrep) output(ctx context.Context, args []string, limit int) ([]byte, error) {
@@ -152,25 +166,25 @@ type ripgrepText struct {
 	Bytes []byte `json:"bytes"`
 }
 
-func (t *ripgrepText) String() string {
+func (t *ripgrepText) bytes() []byte {
 	if t.Bytes != nil {
-		return strings.ToValidUTF8(string(t.Bytes), "\uFFFD")
+		return t.Bytes
 	}
-	return t.Text
+	return []byte(t.Text)
 }
 
 // ripgrepReader reads rg's output.
 type ripgrepReader struct {
 	perFile int
+	behind  int
 	scope   *globPath
-	// ordered reports that the files come in order, so that reading can stop at maxMatches.
-	ordered bool
+	match   func(path string) bool
 
-	found searchResult
+	files []fileHits
 	lines []hitLine
 }
 
-// read reads out. A last line that was cut off is left out.
+// read reads out.
 func (r *ripgrepReader) read(out []byte) error {
 	for {
 		line, rest, whole := bytes.Cut(out, []byte("\n"))
@@ -186,42 +200,49 @@ func (r *ripgrepReader) read(out []byte) error {
 		case "begin":
 			r.lines = r.lines[:0]
 		case "match", "context":
-			text := strings.TrimSuffix(strings.TrimSuffix(e.Data.Lines.String(), "\n"), "\r")
-			r.lines = append(r.lines, hitLine{number: e.Data.LineNumber, text: text, match: e.Type == "match"})
+			text := bytes.TrimSuffix(bytes.TrimSuffix(e.Data.Lines.bytes(), []byte("\n")), []byte("\r"))
+			r.lines = append(r.lines, hitLine{number: e.Data.LineNumber, text: shownLine(text), match: e.Type == "match"})
 		case "end":
-			if more := r.end(&e); !more {
-				return nil
-			}
+			r.end(&e)
 		}
 	}
 }
 
-// end takes in the file that has ended and reports whether to go on.
-func (r *ripgrepReader) end(e *ripgrepEvent) bool {
-	path := filepath.Clean(e.Data.Path.String())
-	if e.Data.BinaryOffset != nil || !r.scope.file && (hiddenBelow(r.scope.base, path) || !r.scope.match(path)) {
-		return true
+// end takes in the file that has ended.
+func (r *ripgrepReader) end(e *ripgrepEvent) {
+	path := filepath.Clean(string(e.Data.Path.bytes()))
+	if e.Data.BinaryOffset != nil || !r.scope.file && (hiddenBelow(r.scope.base, path) || !r.match(path)) {
+		return
 	}
-	hits := pickLines(r.lines, r.perFile)
+	hits := pickLines(r.lines, r.perFile, r.behind)
 	if hits == nil {
-		return true
+		return
+	}
+	if hits.seen >= maxCount(r.perFile, r.behind) { // rg has read no further, and what lies behind may be binary
+		data, err := disk{}.readFile(path, maxReadFile)
+		if _, isText := searchable(data); err != nil || !isText {
+			return
+		}
 	}
 	hits.path = path
-	if r.ordered {
-		return r.found.add(*hits)
-	}
-	r.found.files = append(r.found.files, *hits)
-	return true
+	r.files = append(r.files, *hits.fileHits)
+}
+
+// pickedHits are the hits that count; seen is how many there were.
+type pickedHits struct {
+	*fileHits
+	seen int
 }
 
 // pickLines keeps the first perFile matches and what is around them.
-func pickLines(lines []hitLine, perFile int) *fileHits {
-	var hits fileHits
+func pickLines(lines []hitLine, perFile, behind int) *pickedHits {
+	hits := pickedHits{fileHits: new(fileHits)}
 	var matches []int
 	for i := range lines {
 		if !lines[i].match {
 			continue
 		}
+		hits.seen++
 		if len(matches) == perFile {
 			hits.more = true
 			lines[i].match = false
@@ -235,67 +256,9 @@ func pickLines(lines []hitLine, perFile int) *fileHits {
 	hits.matches = len(matches)
 	last := matches[len(matches)-1]
 	for _, l := range lines {
-		if l.number <= last+matchAfter {
+		if l.number <= last+behind {
 			hits.lines = append(hits.lines, l)
 		}
 	}
 	return &hits
 }
-
-// rustPattern turns a pattern into what means the same to rg. Braces that repeat nothing, as in "${name}", stand for
-// themselves; rg's engine refuses them bare. The start and the end of the text are those of the line; rg's engine
-// takes the file's.
-func rustPattern(pattern string) string {
-	var b strings.Builder
-	inClass := false
-	for i := 0; i < len(pattern); i++ {
-		switch c := pattern[i]; {
-		case c == '\\' && i+1 < len(pattern):
-			n := 2
-			switch next := pattern[i+1]; {
-			case next == 'z' && !inClass:
-				b.WriteByte('$')
-				i++
-				continue
-			case next == 'A' && !inClass:
-				b.WriteByte('^')
-				i++
-				continue
-			}
-			if strings.IndexByte("pPxuU", pattern[i+1]) >= 0 && i+2 < len(pattern) && pattern[i+2] == '{' {
-				if end := strings.IndexByte(pattern[i:], '}'); end > 0 {
-					n = end + 1
-				}
-			}
-			b.WriteString(pattern[i : i+n])
-			i += n - 1
-			continue
-		case inClass:
-			inClass = c != ']'
-		case c == '[':
-			inClass = true
-			b.WriteByte(c)
-			// A bracket right behind the opening one closes nothing.
-			for _, first := range []byte("^]") {
-				if i+1 < len(pattern) && pattern[i+1] == first {
-					b.WriteByte(first)
-					i++
-				}
-			}
-			continue
-		case c == '{':
-			if n := len(repetition.FindString(pattern[i:])); n > 0 && i > 0 {
-				b.WriteString(pattern[i : i+n])
-				i += n - 1
-				continue
-			}
-			b.WriteByte('\\')
-		case c == '}':
-			b.WriteByte('\\')
-		}
-		b.WriteByte(pattern[i])
-	}
-	return b.String()
-}
-
-var repetition = regexp.MustCompile(`^\{[0-9]+(,[0-9]*)?\}`)

@@ -5,9 +5,15 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"io/fs"
+	"regexp/syntax"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/policy"
+	"github.com/gajae-code/gjc/agent/tools/linematch"
 )
 
 //go:embed search.md
@@ -24,10 +30,22 @@ const (
 	// matchBefore and matchAfter are the lines shown around a match.
 	matchBefore = 1
 	matchAfter  = 3
+	// maxContext bounds the lines around a match that can be asked for.
+	maxContext = 20
 	// maxMatchLine bounds a line that is shown, in characters.
 	maxMatchLine = 1024
 	// maxSearched bounds a file that is searched in a directory, in bytes.
 	maxSearched = 4 << 20
+	// maxPattern bounds a pattern, in bytes.
+	maxPattern = 16 << 10
+	// maxSearchTime bounds a search.
+	maxSearchTime = 60 * time.Second
+)
+
+// errPattern is wrapped by complaints about a pattern, errSearchTime ends a search that takes too long.
+var (
+	errPattern    = errors.New("the pattern is no valid regular expression")
+	errSearchTime = fmt.Errorf("the search was given up after %g seconds; narrow the pattern or the paths", maxSearchTime.Seconds())
 )
 
 type searchInput struct {
@@ -35,6 +53,8 @@ type searchInput struct {
 	Paths      []string `json:"paths,omitzero" jsonschema:"files, directories or globs; the working directory if absent"`
 	IgnoreCase bool     `json:"i,omitzero" jsonschema:"ignore case"`
 	Gitignore  *bool    `json:"gitignore,omitzero" jsonschema:"leave out what ignore files name; true if absent"`
+	Types      []string `json:"types,omitzero" jsonschema:"kinds of files: go, py, js, ts, rust, java, c, cpp, md, json, yaml and so on"`
+	Context    *int     `json:"context,omitzero" jsonschema:"lines to show before and behind each match, 0 to 20; 1 before and 3 behind if absent"`
 	Skip       int      `json:"skip,omitzero" jsonschema:"files with matches to pass over, for the next page"`
 }
 
@@ -65,25 +85,50 @@ func searchScopes(ctx context.Context, call *agent.Call, in *searchInput) ([]glo
 	if in.Skip < 0 {
 		return nil, fmt.Errorf("%w for search: skip is %d; it must be 0 or more", agent.ErrBadInput, in.Skip)
 	}
+	if in.Context != nil && (*in.Context < 0 || *in.Context > maxContext) {
+		return nil, fmt.Errorf("%w for search: context is %d; it can be 0 to %d lines", agent.ErrBadInput, *in.Context, maxContext)
+	}
+	names, err := typeGlobs(in.Types)
+	if err != nil {
+		return nil, err
+	}
 	paths := in.Paths
 	if len(paths) == 0 {
 		paths = []string{call.Workspace.Cwd}
 	}
+	scopes, err := pathScopes(ctx, call, "search", paths)
+	for i := range scopes {
+		scopes[i].names = names
+	}
+	return scopes, err
+}
+
+// pathScopes takes the paths of a call of a tool apart: files, directories and globs, all of which must be there.
+func pathScopes(ctx context.Context, call *agent.Call, tool string, paths []string) ([]globPath, error) {
 	var scopes []globPath
 	for _, p := range paths {
 		if strings.TrimSpace(p) == "" {
-			return nil, fmt.Errorf("%w for search: a path is empty", agent.ErrBadInput)
+			return nil, fmt.Errorf("%w for %s: a path is empty", agent.ErrBadInput, tool)
 		}
 		g, err := splitGlob(ctx, call, p)
+		if err == nil && g.file {
+			if err := searchableFile(ctx, call, g.base); err != nil {
+				return nil, err
+			}
+		}
 		switch {
 		case err == nil:
 			scopes = append(scopes, g)
 		case errors.Is(err, agent.ErrBadInput):
 			return nil, err
 		case strings.Contains(p, ",") && !hasMeta(p):
-			return nil, fmt.Errorf("%w for search: %q does not exist; give several paths as several elements of paths, not joined by commas", agent.ErrBadInput, p)
-		case g.pattern == "":
+			return nil, fmt.Errorf("%w for %s: %q does not exist; give several paths as several elements of paths, not joined by commas", agent.ErrBadInput, tool, p)
+		case g.pattern == "" && errors.Is(err, fs.ErrNotExist) && disk{}.exists(g.base):
+			return nil, fmt.Errorf("%s is a link to something that is not there", display(&call.Workspace, g.base))
+		case g.pattern == "" && errors.Is(err, fs.ErrNotExist):
 			return nil, missing(ctx, call, g.base)
+		case g.pattern == "":
+			return nil, fmt.Errorf("%s cannot be searched: %w", display(&call.Workspace, g.base), err)
 		default:
 			return nil, fmt.Errorf("%s: the directory %s cannot be searched: %w", p, display(&call.Workspace, g.base), err)
 		}
@@ -91,14 +136,49 @@ func searchScopes(ctx context.Context, call *agent.Call, in *searchInput) ([]glo
 	return scopes, nil
 }
 
+// searchableFile fails for what is named and can not be searched: nothing must wait for a pipe, or read a device to its end.
+func searchableFile(ctx context.Context, call *agent.Call, path string) error {
+	info, err := call.FS.Stat(ctx, path)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s: %w", display(&call.Workspace, path), reason(err))
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%s is a device, a pipe or a socket, not a file that can be searched", display(&call.Workspace, path))
+	case info.Size() > maxReadFile:
+		return fmt.Errorf("%s has %s, too much to search with this tool; use a command", display(&call.Workspace, path), size(info.Size()))
+	default:
+		return nil
+	}
+}
+
+// searchPattern reads the pattern of a call.
+func searchPattern(in *searchInput) (*linematch.Pattern, error) {
+	if len(in.Pattern) > maxPattern {
+		return nil, fmt.Errorf("%w for search: the pattern has %s; at most %s are taken", agent.ErrBadInput, size(int64(len(in.Pattern))), size(maxPattern))
+	}
+	pattern, err := linematch.Compile(in.Pattern, in.IgnoreCase)
+	if se, ok := errors.AsType[*syntax.Error](err); ok {
+		return nil, fmt.Errorf("%w: %w (%s: %s). Put a backslash before characters that stand for themselves, as in \\( or \\[",
+			agent.ErrBadInput, errPattern, se.Code, cutLine(se.Expr, maxCommandTitle))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w: %w", agent.ErrBadInput, errPattern, err)
+	}
+	if pattern.HasLineFeed() {
+		return nil, fmt.Errorf("%w: search works line by line, so a pattern with a line feed finds nothing; search for one of the lines", agent.ErrBadInput)
+	}
+	return pattern, nil
+}
+
 // searchRequest is what a search engine is asked for.
 type searchRequest struct {
-	pattern    string
-	ignoreCase bool
-	ignore     bool
-	scopes     []globPath
+	pattern *linematch.Pattern
+	ignore  bool
+	scopes  []globPath
 	// perFile is how many matches of a file are wanted.
 	perFile int
+	// before and behind are the lines shown around a match.
+	before, behind int
 }
 
 // fileHits are the matches in one file.
@@ -113,8 +193,9 @@ type fileHits struct {
 
 type hitLine struct {
 	number int
-	text   string
-	match  bool
+	// text is what is shown: see [shownLine].
+	text  string
+	match bool
 }
 
 // searchResult is what an engine found.
@@ -137,9 +218,18 @@ func runSearch(ctx context.Context, call *agent.Call, in *searchInput) (*agent.R
 	if err != nil {
 		return nil, err
 	}
+	pattern, err := searchPattern(in)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, maxSearchTime, errSearchTime)
+	defer cancel()
 	req := &searchRequest{
-		pattern: in.Pattern, ignoreCase: in.IgnoreCase, ignore: in.Gitignore == nil || *in.Gitignore,
-		scopes: scopes, perFile: fileMatches,
+		pattern: pattern, ignore: in.Gitignore == nil || *in.Gitignore,
+		scopes: scopes, perFile: fileMatches, before: matchBefore, behind: matchAfter,
+	}
+	if in.Context != nil {
+		req.before, req.behind = *in.Context, *in.Context
 	}
 	if len(scopes) == 1 && scopes[0].file {
 		req.perFile = oneFileMatches
@@ -148,13 +238,38 @@ func runSearch(ctx context.Context, call *agent.Call, in *searchInput) (*agent.R
 	if err != nil {
 		return nil, err
 	}
+	notes := found.withoutSecrets(call, scopes)
 	text, shown := formatHits(&call.Workspace, found, in.Skip)
-	res := &agent.Result{Text: text}
+	res := &agent.Result{Text: joinNotes(text, notes)}
 	for _, f := range shown {
 		res.Locations = append(res.Locations, agent.Location{Path: f.path, Line: f.firstMatch()})
 	}
 	return res, nil
 }
+
+// withoutSecrets drops what was found in files that hold secrets by their names, unless a scope is that very file: the user has
+// been asked about it then.
+func (r *searchResult) withoutSecrets(call *agent.Call, scopes []globPath) (notes []string) {
+	paths := &policy.Paths{Roots: append([]string{call.Workspace.Cwd}, call.Workspace.Additional...), Real: call.FS.RealPath}
+	var dropped []string
+	r.files = slices.DeleteFunc(r.files, func(f fileHits) bool {
+		if !paths.Secret(f.path) || slices.ContainsFunc(scopes, func(g globPath) bool { return g.base == f.path }) {
+			return false
+		}
+		dropped = append(dropped, display(&call.Workspace, f.path))
+		return true
+	})
+	if len(dropped) == 0 {
+		return nil
+	}
+	if more := len(dropped) - maxNamed; more > 0 {
+		dropped = append(dropped[:maxNamed], fmt.Sprintf("and %d more", more))
+	}
+	return []string{"Matches in files that hold secrets by their names are not shown: " + strings.Join(dropped, ", ") + ". Search such a file by its path; the user is asked then."}
+}
+
+// maxNamed bounds how many files a note names.
+const maxNamed = 5
 
 // runEngines searches with ripgrep where it is installed and able, and with our own engine otherwise.
 func runEngines(ctx context.Context, call *agent.Call, req *searchRequest) (*searchResult, error) {
@@ -226,7 +341,7 @@ func (f *fileHits) format(ws *agent.Workspace) string {
 		if l.match {
 			sign = ':'
 		}
-		fmt.Fprintf(&b, "%5d%c%s\n", l.number, sign, cutLine(l.text, maxMatchLine))
+		fmt.Fprintf(&b, "%5d%c%s\n", l.number, sign, l.text)
 	}
 	if f.more {
 		b.WriteString("   … more matches in this file; ")

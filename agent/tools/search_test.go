@@ -100,3 +100,20 @@ func TestSearchMissingPath(t *testing.T) {
 	w.Put(t, "a,b.txt", "x\n")
 	toolstest.Same(t, "text", run(t, w, "search", input{"pattern": "x", "paths": []string{"a,b.txt"}}).Text, "a,b.txt\n    1:x")
 }
+
+// What is in files with secrets is found only where they are named, which asks.
+func TestSearch_Secrets(t *testing.T) {
+	w := toolstest.NewWorld(t, map[string]string{".env": "KEY=needle\n", "sub/x.pem": "needle\n", "a.txt": "needle\n", ".env.example": "KEY=needle\n"})
+	for _, paths := range [][]string{{"."}, {"**/*"}, {".env*", "a.txt", "sub"}} {
+		text := run(t, w, "search", input{"pattern": "needle", "paths": paths}).Text
+		if strings.Contains(text, "KEY=needle\n") != strings.Contains(text, ".env.example") || !strings.Contains(text, "are not shown: ") || !strings.Contains(text, "a.txt") {
+			t.Errorf("%q: %s", paths, text)
+		}
+		if strings.Contains(text, "\n.env\n") || strings.HasPrefix(text, ".env\n") || strings.Contains(text, "x.pem\n") {
+			t.Errorf("%q: secrets are shown: %s", paths, text)
+		}
+	}
+	if text := run(t, w, "search", input{"pattern": "needle", "paths": []string{".env"}}).Text; !strings.Contains(text, "KEY=needle") {
+		t.Errorf("by its name: %s", text)
+	}
+}

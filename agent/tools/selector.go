@@ -17,7 +17,14 @@ type selector struct {
 	// ranges are sorted and do not touch.
 	ranges []lineRange
 	raw    bool
+	// conflicts asks for the merge conflicts in place of lines.
+	conflicts bool
+	// anchors has lines shown with the anchors that hashline edits name them by. The model decides that, not the path.
+	anchors bool
 }
+
+// whole reports whether the file is asked for as it comes, with nothing said of lines.
+func (s *selector) whole() bool { return len(s.ranges) == 0 && !s.raw && !s.conflicts }
 
 // lineRange is a run of lines, 1-based and inclusive. A last of zero is the end of the file.
 type lineRange struct{ first, last int }
@@ -34,6 +41,12 @@ func splitSelector(path string) (base string, sel selector, err error) {
 		}
 		parts = append([]string{base[i+1:]}, parts...)
 		base = base[:i]
+	}
+	if slices.Contains(parts, "conflicts") {
+		if len(parts) > 1 {
+			return path, selector{}, fmt.Errorf("%w: %q: conflicts stands alone; lines and raw do not go with it", agent.ErrBadInput, path)
+		}
+		return base, selector{conflicts: true}, nil
 	}
 	if len(parts) == 2 && parts[0] != "raw" && parts[1] != "raw" {
 		if !plainNumber(parts[0]) || !plainNumber(parts[1]) {
@@ -54,9 +67,10 @@ func splitSelector(path string) (base string, sel selector, err error) {
 	return base, sel, nil
 }
 
-// selectorLike reports whether s can only be a selector, right or wrong: "raw", or digits and what joins them.
+// selectorLike reports whether s can only be a selector, right or wrong: "raw", "conflicts", or digits and what
+// joins them.
 func selectorLike(s string) bool {
-	if s == "raw" {
+	if s == "raw" || s == "conflicts" {
 		return true
 	}
 	digits := strings.Trim(s, "0123456789Ll+-,")

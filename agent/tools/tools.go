@@ -1,18 +1,33 @@
-// Package tools holds the tools that a model gets: read, write, edit, bash, search, find, lsp, debug, todo_write, ask and task. Each is a
+// Package tools holds the tools that a model gets: read, write, edit, undo, notebook, bash, job, eval, search, find, ast_grep, ast_edit, resolve, lsp, debug, todo_write, ask, task, web_fetch, web_search and ssh. Each is a
 // pair of files, the code and the text for the model (.md). They touch the world only through what a call brings
 // (files, terminal, programs); only search's own engine and the ignore files read the disk directly, see [disk].
 package tools
 
 import (
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/tools/web"
 )
 
-// All returns the tools in the order in which a model is told of them.
-func All() []agent.Tool {
-	return []agent.Tool{read(), write(), edit(), bash(), search(), find(), lspTool(), debugTool(), todoWrite(), ask(), task()}
+// All returns the tools in the order in which a model is told of them, as they are set.
+func All(s *Settings) []agent.Tool {
+	pages := web.New(s.Web)
+	all := append([]agent.Tool{read(&s.Edit, pages), write(&s.Edit)}, editTools(&s.Edit)...)
+	all = append(all, undo(), notebook(&s.Edit), bash(&s.Bash), jobTool(), eval(&s.Bash), search(), find(), astGrep(), astEdit(), resolve(), lspTool(), debugTool(), todoWrite(), ask(), task(), webFetch(pages))
+	if searchers := pages.Searchers(&s.WebSearch); len(searchers) > 0 {
+		all = append(all, webSearch(searchers))
+	}
+	if len(s.SSH) > 0 {
+		all = append(all, sshTool(s.SSH, &s.Bash))
+	}
+	return slices.DeleteFunc(all, func(t agent.Tool) bool {
+		return runtime.GOOS == "windows" && t.Spec().Name == "eval" // nothing there interrupts a cell
+	})
 }
 
 // Limits that several tools share.
@@ -42,7 +57,7 @@ func cutLine(line string, most int) string {
 	runes := 0
 	for i := range line {
 		if runes == most {
-			return line[:i] + "… [" + count(len([]rune(line[i:])), "more character") + "]"
+			return line[:i] + "… [" + count(utf8.RuneCountInString(line[i:]), "more character") + "]"
 		}
 		runes++
 	}

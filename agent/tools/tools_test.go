@@ -5,28 +5,34 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/tools"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-var toolOrder = []string{"read", "write", "edit", "bash", "search", "find", "lsp", "debug", "todo_write", "ask", "task"}
+var toolOrder = []string{"read", "write", "edit", "apply_patch", "undo", "notebook", "bash", "job", "eval", "search", "find", "ast_grep", "ast_edit", "resolve", "lsp", "debug", "todo_write", "ask", "task", "web_fetch", "web_search", "ssh"}
 
 func TestAll(t *testing.T) {
 	var names []string
-	for _, tool := range tools.All() {
+	for _, tool := range tools.All(settings()) {
 		names = append(names, tool.Spec().Name)
 	}
-	if d := cmp.Diff(toolOrder, names); d != "" {
+	if d := cmp.Diff(slices.DeleteFunc(slices.Clone(toolOrder), func(n string) bool { return n == "eval" && runtime.GOOS == "windows" }), names); d != "" {
 		t.Errorf("-want +got:\n%s", d)
 	}
 	for _, name := range toolOrder {
-		exclusive := name == "write" || name == "edit" || name == "bash" || name == "ask" || name == "lsp" || name == "debug"
+		if name == "eval" && runtime.GOOS == "windows" {
+			continue
+		}
+		exclusive := name == "write" || name == "edit" || name == "apply_patch" || name == "undo" || name == "notebook" || name == "eval" || name == "ssh" || name == "bash" || name == "ast_edit" || name == "resolve" || name == "ask" || name == "lsp" || name == "debug"
 		if tool(t, name).Spec().Exclusive != exclusive {
 			t.Errorf("%s: exclusive is %v", name, !exclusive)
 		}
@@ -35,29 +41,40 @@ func TestAll(t *testing.T) {
 
 // What a model is told is part of the product: a change of it must be seen in review.
 func TestSpecs(t *testing.T) {
-	for _, tool := range tools.All() {
-		spec := tool.Spec()
-		got := "name: " + spec.Name + "\nkind: " + string(spec.Kind) + "\n\n" + spec.Description + "\n\n" + indent(t, spec.Schema) + "\n"
-		path := filepath.Join("testdata", "golden", spec.Name+".txt")
-		if testenv.Update() {
-			if err := os.WriteFile(path, []byte(got), 0o666); err != nil {
-				t.Fatal(err)
+	for _, tool := range tools.All(settings()) {
+		checkSpec(t, tool.Spec(), tool.Spec().Name)
+	}
+	for _, mode := range []tools.EditMode{tools.EditPatch, tools.EditHashline} {
+		for _, tool := range tools.All(&tools.Settings{Edit: tools.EditSettings{Mode: mode}}) {
+			if tool.Spec().Name == "edit" {
+				checkSpec(t, tool.Spec(), "edit-"+string(mode))
 			}
 		}
-		want, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatalf("%v; run the test with -update", err)
+	}
+}
+
+func checkSpec(t *testing.T, spec *agent.ToolSpec, golden string) {
+	t.Helper()
+	got := "name: " + spec.Name + "\nkind: " + string(spec.Kind) + "\n\n" + spec.Description + "\n\n" + indent(t, spec.Schema) + "\n"
+	path := filepath.Join("testdata", "golden", golden+".txt")
+	if testenv.Update() {
+		if err := os.WriteFile(path, []byte(got), 0o666); err != nil {
+			t.Fatal(err)
 		}
-		if d := cmp.Diff(string(want), got); d != "" {
-			t.Errorf("%s has changed (-golden +now; -update accepts it):\n%s", spec.Name, d)
-		}
-		most := 2000
-		if spec.Name == "debug" { // dozens of actions
-			most = 3000
-		}
-		if n := len(spec.Description); n < 200 || n > most {
-			t.Errorf("the description of %s has %d bytes", spec.Name, n)
-		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v; run the test with -update", err)
+	}
+	if d := cmp.Diff(string(want), got); d != "" {
+		t.Errorf("%s has changed (-golden +now; -update accepts it):\n%s", golden, d)
+	}
+	most := 2000
+	if spec.Name == "debug" { // dozens of actions
+		most = 3000
+	}
+	if n := len(spec.Description); n < 200 || n > most {
+		t.Errorf("the description of %s has %d bytes", golden, n)
 	}
 }
 
@@ -120,7 +137,7 @@ func TestSchemasSuitEveryProvider(t *testing.T) {
 			t.Errorf("%s has the type %q", path, s.Type)
 		}
 	}
-	for _, tool := range tools.All() {
+	for _, tool := range tools.All(settings()) {
 		spec := tool.Spec()
 		var s schema
 		if err := jsonx.Unmarshal(spec.Schema, &s, jsonx.Strict()); err != nil {
@@ -157,7 +174,7 @@ func FuzzInputs(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, in string) {
 		w := fuzzWorld(t)
-		for _, tool := range tools.All() {
+		for _, tool := range tools.All(settings()) {
 			// Any input gives a plan or an error, never a panic.
 			p, err := tool.Plan(t.Context(), w.Call(t, tool.Spec().Name, in))
 			if err == nil && p == nil {

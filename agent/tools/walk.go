@@ -55,7 +55,7 @@ func (w *walker) walkEntries(ctx context.Context, dir string, entries []fs.DirEn
 			return context.Cause(ctx)
 		}
 		name := e.Name()
-		if name == ".git" || !w.hidden && strings.HasPrefix(name, ".") || rules != nil && rules.match(prefix+name, e.IsDir()) {
+		if w.leavesOut(rules, prefix, name, e.IsDir()) {
 			continue
 		}
 		path := filepath.Join(dir, name)
@@ -80,6 +80,11 @@ func (w *walker) walkEntries(ctx context.Context, dir string, entries []fs.DirEn
 		}
 	}
 	return nil
+}
+
+// leavesOut reports whether a walk passes over what is called name below prefix, a directory with a slash behind it.
+func (w *walker) leavesOut(rules *ignoreRules, prefix, name string, dir bool) bool {
+	return name == ".git" || !w.hidden && strings.HasPrefix(name, ".") || rules != nil && rules.match(prefix, name, dir)
 }
 
 // dirRules returns the rules inside dir, which holds entries, where rules hold above. A repository inside another

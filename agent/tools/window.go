@@ -1,8 +1,14 @@
 package tools
 
 import (
+	"errors"
 	"fmt"
+	"io"
+	"slices"
 	"strings"
+	"unicode/utf8"
+
+	"github.com/gajae-code/gjc/agent/tools/hashline"
 )
 
 // Lines shown around a range that was asked for.
@@ -11,86 +17,203 @@ const (
 	linesBehind = 3
 )
 
-// window picks lines of a file within the read tool's limits.
+// lineSource gives the lines of a text one by one, without their line ends.
+type lineSource interface {
+	// next returns the next line, or [io.EOF]. Of a line that is longer than any result it may give the start; cut is how
+	// many bytes are missing then.
+	next() (line string, cut int64, err error)
+	// skip passes over n lines, or up to the end.
+	skip(n int) error
+	// total is how many lines there are; zero where that is not known yet.
+	total() int
+}
+
+// textLines is the [lineSource] of a text in memory.
+type textLines struct {
+	lines []string
+	at    int
+}
+
+func (t *textLines) next() (string, int64, error) {
+	if t.at >= len(t.lines) {
+		return "", 0, io.EOF
+	}
+	t.at++
+	return t.lines[t.at-1], 0, nil
+}
+
+func (t *textLines) skip(n int) error {
+	t.at = min(t.at+n, len(t.lines))
+	return nil
+}
+
+func (t *textLines) total() int { return len(t.lines) }
+
+// window picks lines of a text within the read tool's limits.
 type window struct {
 	name  string
-	lines []string
+	lines lineSource
 	raw   bool
+	// made says that the lines were made from the file and are not its own: nothing to name in an edit.
+	made bool
+	// anchors has lines shown with the anchors that hashline edits name them by.
+	anchors bool
+	// long says how much there is, for a text whose lines have not been counted.
+	long string
 
 	out   strings.Builder
 	shown int
+	at    int // the line that was taken last
+	full  bool
 	notes []string
 }
 
-// show writes ranges, or the start of the file if there are none, to out.
-func (w *window) show(ranges []lineRange) {
-	total := len(w.lines)
+// prefix is what stands before line n in what the model sees.
+func (w *window) prefix(n int, line string) string {
+	if w.anchors && !w.made {
+		return fmt.Sprintf("%7s|", hashline.Anchor(n, line))
+	}
+	return fmt.Sprintf("%5d|", n)
+}
+
+// show writes ranges, or the start of the text if there are none, to out. The ranges are sorted and do not touch.
+func (w *window) show(ranges []lineRange) error {
 	if len(ranges) == 0 {
 		most := readLines
 		if w.raw {
 			most = maxLines
 		}
-		w.run(lineRange{1, min(total, most)})
-		return
+		if err := w.run(lineRange{1, most}, 1, ""); err != nil {
+			return err
+		}
+		if w.shown == most && !w.full {
+			return w.tellMore()
+		}
+		return nil
 	}
-	var fit []lineRange
-	for _, r := range ranges {
-		if r.first > total {
-			w.notes = append(w.notes, fmt.Sprintf("Line %d is beyond the end: %s has %s.", r.first, w.name, count(total, "line")))
-			continue
-		}
-		if r.last == 0 || r.last > total {
-			r.last = total
-		}
-		if !w.raw {
-			r.first, r.last = max(1, r.first-linesBefore), min(total, r.last+linesBehind)
-		}
-		fit = append(fit, r)
-	}
-	for i, r := range mergeRanges(fit) {
-		if i > 0 && !w.raw {
-			w.out.WriteString("  ...\n")
-		}
-		if !w.run(r) {
-			return
+	// What is shown around a range may reach into the next one.
+	around := slices.Clone(ranges)
+	if !w.raw {
+		for i, r := range around {
+			around[i].first = max(1, r.first-linesBefore)
+			if r.last > 0 {
+				around[i].last += linesBehind
+			}
 		}
 	}
+	for _, r := range mergeRanges(around) {
+		asked := ranges[slices.IndexFunc(ranges, func(a lineRange) bool { return a.first >= r.first })]
+		between := ""
+		if w.out.Len() > 0 && !w.raw {
+			between = "  ...\n"
+		}
+		if err := w.run(r, asked.first, between); err != nil {
+			return err
+		}
+		if w.full {
+			return nil
+		}
+	}
+	if total := w.lines.total(); total > 0 {
+		for _, r := range ranges {
+			if r.first > total {
+				w.notes = append(w.notes, fmt.Sprintf("Line %d is beyond the end: %s has %s.", r.first, w.name, count(total, "line")))
+			}
+		}
+	}
+	return nil
 }
 
-// run writes the lines of one range and reports whether all of them fitted.
-func (w *window) run(r lineRange) bool {
-	for n := r.first; n <= r.last; n++ {
-		line := w.lines[n-1]
-		if !w.raw {
-			line = fmt.Sprintf("%5d|%s", n, cutLine(line, maxColumns))
+// run writes the lines of one range, and between before the first. Nothing is written unless line asked is there.
+func (w *window) run(r lineRange, asked int, between string) error {
+	if err := w.lines.skip(r.first - 1 - w.at); err != nil {
+		return err
+	}
+	w.at = r.first - 1
+	var held strings.Builder
+	for r.last == 0 || w.at < r.last {
+		line, cut, err := w.lines.next()
+		if errors.Is(err, io.EOF) {
+			return nil
 		}
-		if w.shown == maxLines || w.out.Len()+len(line) >= maxText {
+		if err != nil {
+			return err
+		}
+		w.at++
+		length := int64(len(line)) + cut
+		if !w.raw {
+			line = w.prefix(w.at, line) + cutLong(line, cut, maxColumns)
+		}
+		if w.at < asked {
+			held.WriteString(line + "\n")
+			w.shown++
+			continue
+		}
+		if between != "" || held.Len() > 0 {
+			w.out.WriteString(between + held.String())
+			between = ""
+			held.Reset()
+		}
+		if w.shown == maxLines || w.out.Len()+len(line) >= maxText || w.raw && cut > 0 {
+			w.full = true
+			next := w.at
 			if w.out.Len() == 0 { // one line that is longer than everything: raw only
 				w.out.WriteString(cutBytes(line, maxText))
-				w.notes = append(w.notes, fmt.Sprintf("Line %d has %s; its first %s are shown.", n, size(int64(len(line))), size(maxText)))
-				n++
+				w.notes = append(w.notes, fmt.Sprintf("Line %d has %s; its first %s are shown.", w.at, size(length), size(maxText)))
+				next++
 			}
-			w.more(n)
-			return false
+			w.more(next)
+			return nil
 		}
 		w.out.WriteString(line)
 		w.out.WriteByte('\n')
 		w.shown++
 	}
-	if r.last < len(w.lines) && w.shown == r.last && r.last >= readLines {
-		w.more(r.last + 1)
+	return nil
+}
+
+// tellMore says how to go on behind the last line, if there is more.
+func (w *window) tellMore() error {
+	if total := w.lines.total(); total > 0 {
+		w.more(w.at + 1)
+		return nil
 	}
-	return true
+	_, _, err := w.lines.next()
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	w.more(w.at + 1)
+	return err
 }
 
 // more says how to go on from line next.
 func (w *window) more(next int) {
-	if next > len(w.lines) {
+	total := w.lines.total()
+	if total > 0 && next > total {
 		return
 	}
 	raw := ""
 	if w.raw {
 		raw = ":raw"
 	}
-	w.notes = append(w.notes, fmt.Sprintf("%s has %s; go on with %s:%d%s", w.name, count(len(w.lines), "line"), w.name, next, raw))
+	much := w.long
+	if total > 0 {
+		much = count(total, "line")
+	}
+	w.notes = append(w.notes, fmt.Sprintf("%s has %s; go on with %s:%d%s", w.name, much, w.name, next, raw))
+}
+
+// cutLong is [cutLine] for a line of which cut bytes are missing already.
+func cutLong(line string, cut int64, most int) string {
+	if cut == 0 {
+		return cutLine(line, most)
+	}
+	for i, runes := 0, 0; i < len(line); runes++ {
+		if runes == most {
+			return line[:i] + "… [" + size(cut+int64(len(line)-i)) + " more]"
+		}
+		_, n := utf8.DecodeRuneInString(line[i:])
+		i += n
+	}
+	return line
 }

@@ -30,6 +30,13 @@ type workspaceChange struct {
 	written map[string]string
 	// undo are the steps that put back what was done so far, in the order of what was done.
 	undo []undoStep
+	// back are the operations that take the change back, in the order of what was done; never says why there are none. raw
+	// has what files held that are made again; undoing says that the change takes another one back.
+	back    []lsp.FileOperation
+	deleted map[string][]byte
+	never   string
+	raw     map[string][]byte
+	undoing bool
 	// aside are removed files and directories, moved out of the way until all is done.
 	aside []string
 
@@ -62,21 +69,49 @@ const (
 // applyOperations makes the changes. On an error all is as it was, or the error says what is not. seen is what [seenFiles]
 // found when the operations were planned; nil where nothing could happen since.
 func applyOperations(ctx context.Context, call *agent.Call, ops []lsp.FileOperation, seen map[string][]byte) (*workspaceChange, error) {
-	w := &workspaceChange{call: call, ops: ops, seen: seen, written: make(map[string]string), before: make(map[string]string)}
+	return newWorkspaceChange(call, ops, seen).apply(ctx)
+}
+
+func newWorkspaceChange(call *agent.Call, ops []lsp.FileOperation, seen map[string][]byte) *workspaceChange {
+	return &workspaceChange{
+		call: call, ops: ops, seen: seen, written: make(map[string]string), before: make(map[string]string), deleted: make(map[string][]byte),
+	}
+}
+
+func (w *workspaceChange) apply(ctx context.Context) (*workspaceChange, error) {
 	if err := w.check(ctx); err != nil {
 		return nil, fmt.Errorf("nothing was changed: %w", err)
 	}
-	for i := range ops {
+	for i := range w.ops {
 		err := context.Cause(ctx)
 		if err == nil {
-			err = w.step(ctx, &ops[i])
+			err = w.step(ctx, &w.ops[i])
 		}
 		if err != nil {
 			return nil, w.rollback(ctx, err)
 		}
 	}
 	w.sweep(ctx)
+	w.remember()
 	return w, nil
+}
+
+// remember takes note of what the model knows of the files now, and of how to undo the change.
+func (w *workspaceChange) remember() {
+	if !w.undoing {
+		slices.Reverse(w.back)
+		set := &changeSet{what: w.what(), ops: w.back, bytes: w.deleted, never: w.never}
+		changeSetsOf(w.call).push(set)
+	}
+	seen := seenOf(w.call)
+	for i := range w.ops {
+		if o := &w.ops[i]; o.Kind == lsp.RemoveFile || o.Kind == lsp.MoveFile {
+			seen.moved(o.Path, o.NewPath)
+		}
+	}
+	for path, text := range w.written {
+		seen.put(path, text)
+	}
 }
 
 // check looks at the files that are changed before anything else is done to them, so that most failures come before the
@@ -179,6 +214,24 @@ func (w *workspaceChange) open(ctx context.Context, o *lsp.FileOperation) (*text
 	return file, nil
 }
 
+// what names the change in a few words.
+func (w *workspaceChange) what() string {
+	if len(w.ops) == 1 {
+		o := &w.ops[0]
+		switch o.Kind {
+		case lsp.WriteFile:
+			return "Edit " + w.name(o.Path)
+		case lsp.MakeFile:
+			return "Write " + w.name(o.Path)
+		case lsp.MoveFile:
+			return "Rename " + w.name(o.Path)
+		default:
+			return "Delete " + w.name(o.Path)
+		}
+	}
+	return w.call.Name + ", " + count(len(w.ops), "change")
+}
+
 func (w *workspaceChange) name(path string) string { return display(&w.call.Workspace, path) }
 
 func (w *workspaceChange) step(ctx context.Context, o *lsp.FileOperation) error {
@@ -218,6 +271,7 @@ func (w *workspaceChange) write(ctx context.Context, o *lsp.FileOperation) error
 	if err := c.write(ctx, encodeText(o.New, old.encoding), o.New); err != nil {
 		return err
 	}
+	w.back = append(w.back, c.back())
 	w.wrote(&c)
 	return nil
 }
@@ -256,8 +310,16 @@ func (w *workspaceChange) create(ctx context.Context, o *lsp.FileOperation) erro
 		return nil
 	})
 	c := change{call: w.call, path: o.Path}
-	if err := c.write(ctx, []byte(o.New), o.New); err != nil {
+	data := []byte(o.New)
+	if raw, ok := w.raw[o.Path]; ok {
+		data = raw
+	}
+	if err := c.write(ctx, data, o.New); err != nil {
 		return err
+	}
+	w.back = append(w.back, c.back())
+	if note := markExecutable(ctx, w.call, o.Path, o.New); note != "" {
+		c.notes = append(c.notes, note)
 	}
 	w.wrote(&c)
 	return nil
@@ -281,7 +343,10 @@ func (w *workspaceChange) parents(ctx context.Context, path string) {
 			case err != nil:
 				return err
 			}
-			return w.call.FS.Remove(ctx, dir)
+			if err := w.call.FS.Remove(ctx, dir); !errors.Is(err, agent.ErrNoLeave) { // an empty directory does no harm
+				return err
+			}
+			return nil
 		})
 	}
 }
@@ -294,6 +359,7 @@ func (w *workspaceChange) move(ctx context.Context, o *lsp.FileOperation) error 
 	w.later("the name of "+w.name(o.Path), func(ctx context.Context) error {
 		return w.call.FS.Rename(ctx, o.NewPath, o.Path)
 	})
+	w.back = append(w.back, lsp.FileOperation{Kind: lsp.MoveFile, Path: o.NewPath, NewPath: o.Path, Directory: o.Directory})
 	w.content = append(w.content, agent.TextContent{Text: fmt.Sprintf("Renamed `%s` to `%s`.", w.name(o.Path), w.name(o.NewPath))})
 	w.locate(o.NewPath, 0)
 	w.events = append(w.events, lsp.FileEvent{Path: o.Path, Type: protocol.FileChangeTypeDeleted})
@@ -341,7 +407,12 @@ func (w *workspaceChange) remove(ctx context.Context, o *lsp.FileOperation) erro
 	if err := w.asSeen(ctx, o); err != nil {
 		return err
 	}
+	data, err := readSeen(ctx, w.call, o.Path)
+	if o.Directory || err != nil {
+		w.never = w.name(o.Path) + " was deleted and is not kept"
+	}
 	aside := filepath.Join(filepath.Dir(o.Path), ".gjc-removed-"+rand.Text()[:8])
+	agent.LeaveOf(ctx).Beside(o.Path, aside)
 	if err := w.call.FS.Rename(ctx, o.Path, aside); err != nil {
 		return fmt.Errorf("%s cannot be deleted: %w", w.name(o.Path), linkReason(err))
 	}
@@ -349,6 +420,12 @@ func (w *workspaceChange) remove(ctx context.Context, o *lsp.FileOperation) erro
 	w.later(w.name(o.Path)+", which lies at "+w.name(aside)+" now", func(ctx context.Context) error {
 		return w.call.FS.Rename(ctx, aside, o.Path)
 	})
+	text, _, err := decodeText(data)
+	if err != nil {
+		text = ""
+	}
+	w.back = append(w.back, lsp.FileOperation{Kind: lsp.MakeFile, Path: o.Path, New: text})
+	w.deleted[o.Path] = data
 	if o.Directory || o.Old == "" {
 		w.content = append(w.content, agent.TextContent{Text: fmt.Sprintf("Deleted `%s`.", w.name(o.Path))})
 	} else {

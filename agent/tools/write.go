@@ -15,14 +15,22 @@ import (
 var writeText string
 
 type writeInput struct {
-	Path    string `json:"path" jsonschema:"the file, relative to the working directory or absolute"`
-	Content string `json:"content" jsonschema:"the complete text of the file"`
+	Path    string `json:"path" jsonschema:"the file, relative to the working directory or absolute, a member of an archive: a.zip:docs/a.md, or a row of a database: a.db:users:7"`
+	Content string `json:"content" jsonschema:"the complete text of the file; of a row a JSON object"`
 }
 
-func write() agent.Tool {
+func write(s *EditSettings) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[writeInput]{
 		Name: "write", Description: markdown(writeText), Kind: agent.KindEdit, Exclusive: true,
 		Plan: func(ctx context.Context, call *agent.Call, in *writeInput) (*agent.CallPlan, error) {
+			if m := memberOf(ctx, call, in.Path); m != nil {
+				return m.plan(ctx, call, in.Content)
+			}
+			if r, err := rowOf(ctx, call, in.Path, in.Content); err != nil {
+				return nil, err
+			} else if r != nil {
+				return r.plan(ctx, call), nil
+			}
 			path, err := changePath(call, "write", in.Path)
 			if err != nil {
 				return nil, err
@@ -37,7 +45,17 @@ func write() agent.Tool {
 				Effects: []agent.Effect{{Action: agent.ActionEdit, Path: path}},
 			}, nil
 		},
-		Run: runWrite,
+		Run: func(ctx context.Context, call *agent.Call, in *writeInput) (*agent.Result, error) {
+			if m := memberOf(ctx, call, in.Path); m != nil {
+				return m.write(ctx, call, in.Content)
+			}
+			if r, err := rowOf(ctx, call, in.Path, in.Content); err != nil {
+				return nil, err
+			} else if r != nil {
+				return r.write(ctx, call)
+			}
+			return runWrite(ctx, call, in, s)
+		},
 	})
 }
 
@@ -58,7 +76,7 @@ func changePath(call *agent.Call, tool, input string) (string, error) {
 	return call.Workspace.Resolve(input), nil
 }
 
-func runWrite(ctx context.Context, call *agent.Call, in *writeInput) (*agent.Result, error) {
+func runWrite(ctx context.Context, call *agent.Call, in *writeInput, s *EditSettings) (*agent.Result, error) {
 	path, err := changePath(call, "write", in.Path)
 	if err != nil {
 		return nil, err
@@ -78,7 +96,16 @@ func runWrite(ctx context.Context, call *agent.Call, in *writeInput) (*agent.Res
 	}
 	content, enc, notes := replacement(old, in.Content)
 	if old != nil && content == old.text {
+		seenOf(call).put(path, old.text)
 		return &agent.Result{Text: name + " has this text already; nothing changed."}, nil
+	}
+	if old != nil {
+		if err := s.checkGenerated(call, path, old.text); err != nil {
+			return nil, err
+		}
+		if err := overwritable(call, path, old.text); err != nil {
+			return nil, err
+		}
 	}
 	if formatsWrites(call) {
 		if formatted, note := formatWrite(ctx, call, path, content); note != "" {
@@ -93,9 +120,12 @@ func runWrite(ctx context.Context, call *agent.Call, in *writeInput) (*agent.Res
 	if err := c.write(ctx, data, content); err != nil {
 		return nil, err
 	}
+	c.done()
 	verb := "created"
 	if old != nil {
 		verb = "replaced"
+	} else if note := markExecutable(ctx, call, path, c.now); note != "" {
+		notes = append(notes, note)
 	}
 	text := fmt.Sprintf("Wrote %s to %s (%s).", count(len(data), "byte"), name, verb)
 	res := &agent.Result{
@@ -105,6 +135,37 @@ func runWrite(ctx context.Context, call *agent.Call, in *writeInput) (*agent.Res
 	}
 	diagnoseChange(ctx, &c, res, reportsWrites(call))
 	return res, nil
+}
+
+// overwritable refuses to replace a text that the model knew and that is another one now: what has come in would be lost. A
+// file that it has never read it may replace; the diff shows what was there.
+func overwritable(call *agent.Call, path, text string) error {
+	known, isKnown := seenOf(call).get(path)
+	if !isKnown || lineFeeds(known) == lineFeeds(text) {
+		return nil
+	}
+	seenOf(call).put(path, text)
+	name := display(&call.Workspace, path)
+	return fmt.Errorf("%s: %w, %s. Nothing was written. What has changed:\n%s\nTake that into account and write again",
+		name, errChanged, byOthers, strings.TrimSuffix(shortDiff(name, lineFeeds(known), lineFeeds(text)), "\n"))
+}
+
+// executables is implemented by files that can be made executable.
+type executables interface {
+	// MakeExecutable lets those run a file that can read it. It does nothing where the file is not on the disk.
+	MakeExecutable(ctx context.Context, path string) error
+}
+
+// markExecutable makes a new script executable where that is possible, and says so.
+func markExecutable(ctx context.Context, call *agent.Call, path, text string) string {
+	files, ok := call.FS.(executables)
+	if !ok || !strings.HasPrefix(text, "#!") {
+		return ""
+	}
+	if err := files.MakeExecutable(ctx, path); err != nil {
+		return fmt.Sprintf("The file could not be made executable: %v", reason(err))
+	}
+	return "The file is executable."
 }
 
 // replacement is the text to put in place of old, which is nil for a new file. An existing file keeps its encoding and

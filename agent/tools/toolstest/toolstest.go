@@ -16,6 +16,7 @@ import (
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/lsp"
+	"github.com/gajae-code/gjc/providers"
 )
 
 // World is what the calls of one test share. Its zero value has no working directory; see [NewWorld].
@@ -33,6 +34,11 @@ type World struct {
 	Artifacts *Artifacts
 	// Additional are further roots.
 	Additional []string
+	// Kept is what the tools keep from one call to the next. It is closed with the test.
+	Kept *agent.Kept
+	// Model is what the calls come from, Tools are what it was offered.
+	Model providers.ModelInfo
+	Tools []string
 
 	mu       sync.Mutex // guards what follows
 	progress []agent.Progress
@@ -46,7 +52,8 @@ func NewWorld(t testing.TB, files map[string]string) *World {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &World{Dir: dir, FS: &FS{Buffers: make(map[string]string)}, Artifacts: new(Artifacts)}
+	w := &World{Dir: dir, FS: &FS{Buffers: make(map[string]string)}, Artifacts: new(Artifacts), Kept: agent.NewKept(nil)}
+	t.Cleanup(func() { w.Kept.Close(context.Background()) })
 	for name, text := range files {
 		w.Put(t, name, text)
 	}
@@ -93,6 +100,7 @@ func (w *World) Call(t testing.TB, tool string, input any) *agent.Call {
 		ID: "call", Name: tool, Input: jsonx.Raw(raw),
 		Workspace: agent.Workspace{Cwd: w.Dir, Additional: w.Additional},
 		FS:        w.FS, Terminal: w.Terminal, Programs: w.Programs, Languages: w.Languages, Debugger: w.Debugger,
+		Kept: w.Kept, Model: w.Model, Tools: w.Tools,
 		Update: func(p agent.Progress) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
@@ -149,7 +157,7 @@ type FS struct {
 	Buffers map[string]string
 	// Saved, if set, is what an editor makes of a text that is written.
 	Saved func(path, text string) string
-	// Fail, if set, is asked before each operation ("read", "write", "remove", "rename", "stat", "readdir").
+	// Fail, if set, is asked before each operation ("read", "open", "write", "remove", "rename", "stat", "readdir").
 	Fail func(op, path string) error
 	// Reads and Writes are the paths in order.
 	Reads, Writes []string
@@ -232,6 +240,21 @@ func (f *FS) Rename(ctx context.Context, from, to string) error {
 		return err
 	}
 	return os.Rename(from, to)
+}
+
+// Open implements [agent.Opener] for the disk.
+func (f *FS) Open(ctx context.Context, path string) (agent.OpenFile, error) {
+	if err := f.fail(ctx, "open", path); err != nil {
+		return nil, err
+	}
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrInvalid}
+	}
+	return os.Open(path)
 }
 
 // Stat implements [agent.FS].

@@ -1,0 +1,249 @@
+// Package hashline changes texts by their line numbers, each with two letters that say what the line held when it was read:
+// an edit never hits a line that has become another one.
+package hashline
+
+import (
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gajae-code/gjc/internal/lazyregexp"
+)
+
+// tags is how many pairs of letters there are; a prime, so that they are spread well.
+const tags = 647
+
+// Tag is the two letters of a line. Blanks at its end do not count.
+func Tag(line string) string {
+	n := crc32.ChecksumIEEE([]byte(strings.TrimRight(line, " \t\r"))) % tags
+	return string([]byte{'a' + byte(n/26), 'a' + byte(n%26)})
+}
+
+// Anchor is how line n, from 1, is called.
+func Anchor(n int, line string) string { return strconv.Itoa(n) + Tag(line) }
+
+// anchor is a line that an operation names. Line is from 1; zero for [begin] and [end].
+type anchor struct {
+	line int
+	tag  string
+}
+
+// What the ends of a file are called.
+const (
+	begin = "BOF"
+	end   = "EOF"
+)
+
+func (a anchor) String() string {
+	if a.line == 0 {
+		return a.tag
+	}
+	return strconv.Itoa(a.line) + a.tag
+}
+
+// Runes that begin a section and the operations.
+const (
+	section = "§"
+	after   = "»"
+	before  = "«"
+	replace = "≔"
+)
+
+// Op is one operation of a section.
+type Op struct {
+	kind        string
+	first, last anchor
+	with        []string
+	// number is the operation's place in the input, from 1.
+	number int
+}
+
+// Section is what an input does to one file.
+type Section struct {
+	Path string
+	Ops  []Op
+}
+
+// Creates reports whether the operations can make a file: they name nothing but its ends.
+func (s *Section) Creates() bool {
+	for i := range s.Ops {
+		if s.Ops[i].first.line != 0 || s.Ops[i].last.line != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// ErrSyntax is wrapped by every complaint about an input that cannot be read.
+var ErrSyntax = errors.New("the input cannot be read")
+
+func syntaxError(line int, format string, args ...any) error {
+	return fmt.Errorf("%w: line %d: %s", ErrSyntax, line, fmt.Sprintf(format, args...))
+}
+
+// anchorForm matches an anchor; what read shows behind it may stand there.
+var anchorForm = lazyregexp.New(`^(?:([0-9]{1,9})([a-z]{2})|(BOF|EOF))(?:\|.*)?$`)
+
+func parseAnchor(text string) (anchor, bool) {
+	m := anchorForm().FindStringSubmatch(strings.TrimSpace(text))
+	if m == nil {
+		return anchor{}, false
+	}
+	if m[3] != "" {
+		return anchor{tag: m[3]}, true
+	}
+	n, err := strconv.Atoi(m[1])
+	return anchor{n, m[2]}, err == nil && n > 0
+}
+
+// Parse reads an input. path is the file of what stands before the first section; it may be empty.
+func Parse(input, path string) ([]Section, error) {
+	text := strings.TrimSuffix(strings.ReplaceAll(input, "\r\n", "\n"), "\n")
+	var sections []Section
+	current := 0
+	open := func(path string) {
+		if current = slices.IndexFunc(sections, func(s Section) bool { return s.Path == path }); current < 0 {
+			current = len(sections)
+			sections = append(sections, Section{Path: path})
+		}
+	}
+	if path != "" {
+		open(path)
+	}
+	var op *Op
+	ops := 0
+	for i, line := range strings.Split(text, "\n") {
+		switch {
+		case strings.HasPrefix(line, section):
+			p := strings.TrimSpace(strings.TrimPrefix(line, section))
+			if p == "" {
+				return nil, syntaxError(i+1, "the path behind %s is missing", section)
+			}
+			open(p)
+			op = nil
+		case isOp(line):
+			if len(sections) == 0 {
+				return nil, syntaxError(i+1, "which file? Begin with a line %sPATH", section)
+			}
+			next, err := parseOp(line, i+1)
+			if err != nil {
+				return nil, err
+			}
+			ops++
+			next.number = ops
+			s := &sections[current]
+			s.Ops = append(s.Ops, *next)
+			op = &s.Ops[len(s.Ops)-1]
+		case op != nil:
+			op.with = append(op.with, unescape(line))
+		case strings.TrimSpace(line) != "":
+			return nil, syntaxError(i+1, "%q is no operation; one begins with %s, %s or %s", short(line), after, before, replace)
+		}
+	}
+	if ops == 0 {
+		return nil, syntaxError(1, "there is no operation in it; one begins with %s, %s or %s", after, before, replace)
+	}
+	for i := range sections {
+		s := &sections[i]
+		if len(s.Ops) == 0 && s.Path != path {
+			return nil, fmt.Errorf("%w: the section of %s has no operation", ErrSyntax, s.Path)
+		}
+		for j := range s.Ops {
+			o := &s.Ops[j]
+			o.with = Bare(o.with)
+			if o.kind != replace && len(o.with) == 0 {
+				return nil, fmt.Errorf("%w: %s%s puts nothing in", ErrSyntax, o.kind, o.first)
+			}
+		}
+	}
+	return withOps(sections), nil
+}
+
+func withOps(sections []Section) []Section {
+	var all []Section
+	for _, s := range sections {
+		if len(s.Ops) > 0 {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+func isOp(line string) bool {
+	return strings.HasPrefix(line, after) || strings.HasPrefix(line, before) || strings.HasPrefix(line, replace)
+}
+
+func unescape(line string) string {
+	if rest, ok := strings.CutPrefix(line, `\`); ok && (isOp(rest) || strings.HasPrefix(rest, section) || strings.HasPrefix(rest, `\`) && unescape(rest) != rest) {
+		return rest
+	}
+	return line
+}
+
+// Escape is a line of text as an input has it.
+func Escape(line string) string {
+	if isOp(line) || strings.HasPrefix(line, section) || unescape(line) != line {
+		return `\` + line
+	}
+	return line
+}
+
+func parseOp(line string, number int) (*Op, error) {
+	o := new(Op)
+	for _, kind := range []string{after, before, replace} {
+		if rest, ok := strings.CutPrefix(line, kind); ok {
+			o.kind, line = kind, rest
+		}
+	}
+	var ok bool
+	if o.kind == replace {
+		from, to, isRange := strings.Cut(line, "..")
+		if o.first, ok = parseAnchor(from); ok {
+			if o.last = o.first; isRange {
+				o.last, ok = parseAnchor(to)
+			}
+		}
+		if ok && (o.first.tag == end && o.last.tag != end || o.last.tag == begin && o.first.tag != begin || o.last.line > 0 && o.last.line < o.first.line) {
+			return nil, syntaxError(number, "%s is behind %s", o.first, o.last)
+		}
+	} else {
+		o.first, ok = parseAnchor(line)
+	}
+	if !ok {
+		return nil, syntaxError(number, "%q has no anchor; one is a line number with its two letters, as 12ab, or %s, or %s. A line of text that begins with %s needs a \\ before it",
+			short(line), begin, end, o.kind)
+	}
+	return o, nil
+}
+
+// pasted matches a line as it is shown with its anchor.
+var pasted = lazyregexp.New(`^ *[0-9]{1,9}([a-z]{2})\|(.*)$`)
+
+// Bare takes the anchors off lines that were pasted with them: all of them must have one, and of one it must be right.
+func Bare(with []string) []string {
+	right := false
+	out := make([]string, len(with))
+	for i, l := range with {
+		m := pasted().FindStringSubmatch(l)
+		if m == nil {
+			return with
+		}
+		right = right || Tag(m[2]) == m[1]
+		out[i] = m[2]
+	}
+	if !right {
+		return with
+	}
+	return out
+}
+
+func short(line string) string {
+	const most = 80
+	if r := []rune(line); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return line
+}

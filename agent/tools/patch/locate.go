@@ -1,0 +1,283 @@
+package patch
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gajae-code/gjc/agent/tools/lines"
+)
+
+// maxFuzz is how many lines of context at each end of a hunk may be wrong.
+const maxFuzz = 2
+
+// maxPlaces bounds how many places an error names.
+const maxPlaces = 8
+
+// Errors of [Apply], wrapped in a [*HunkError].
+var (
+	// ErrNoPlace is for a hunk whose lines are not in the text.
+	ErrNoPlace = errors.New("its lines are not in the file")
+	// ErrPlaces is for a hunk that fits in several places.
+	ErrPlaces = errors.New("it fits in several places")
+	// ErrNoAnchor is for a hunk whose "@@" line is not in the text.
+	ErrNoAnchor = errors.New("the line of its @@ is not in the file")
+	// ErrSame is for a hunk that changes nothing.
+	ErrSame = errors.New("it changes nothing")
+	// ErrOrder is for a hunk whose place is before that of the hunk before it.
+	ErrOrder = errors.New("its lines are there only before those of the hunk before it; hunks must be in the order of the file")
+)
+
+// HunkError is a hunk that cannot be applied.
+type HunkError struct {
+	Hunk *Hunk
+	Err  error
+	// Lines are the places where it would fit, from 1.
+	Lines []int
+	// Old are the lines that were looked for.
+	Old []string
+}
+
+// Error implements error.
+func (e *HunkError) Error() string {
+	text := fmt.Sprintf("hunk %d: %v", e.Hunk.Number, e.Err)
+	if len(e.Lines) > 0 {
+		var at []string
+		for _, l := range e.Lines[:min(len(e.Lines), maxPlaces)] {
+			at = append(at, fmt.Sprint(l))
+		}
+		text += ", at lines " + strings.Join(at, ", ")
+		if len(e.Lines) > maxPlaces {
+			text += " and more"
+		}
+		text += "; give more lines around the change, or name a line above it with @@"
+	}
+	return text
+}
+
+// Unwrap implements errors.Unwrap.
+func (e *HunkError) Unwrap() error { return e.Err }
+
+// Result is where hunks go.
+type Result struct {
+	Splices []lines.Splice
+	// Loose are the numbers of the hunks whose lines were found only with white space left out, or with some wrong lines of
+	// context.
+	Loose []int
+}
+
+// Apply finds the places of hunks in a text. Nothing is found twice: each hunk is behind the one before it.
+func Apply(text *lines.Text, hunks []Hunk) (*Result, error) {
+	l := &locator{all: text.Lines(), open: text.Open()}
+	res := new(Result)
+	for i := range hunks {
+		h := &hunks[i]
+		if !h.changes() {
+			return nil, &HunkError{Hunk: h, Err: ErrSame}
+		}
+		p, err := l.find(h)
+		if err != nil {
+			return nil, err
+		}
+		if p.loose {
+			res.Loose = append(res.Loose, h.Number)
+		}
+		res.Splices = append(res.Splices, l.splices(h, p)...)
+		l.from = p.at + p.n
+		if h.OldLine > 0 {
+			l.drift = p.at - p.skip - (h.OldLine - 1)
+		}
+	}
+	return res, nil
+}
+
+// place is where a hunk goes.
+type place struct {
+	// at is the first line, n how many lines of the text the hunk's old lines are.
+	at, n int
+	// skip is how many of the hunk's first lines are left out, cut how many of its last.
+	skip, cut int
+	level     lines.Level
+	loose     bool
+}
+
+type locator struct {
+	all  []string
+	open bool
+	// from is the line behind the last place, drift by how much the places differ from the line numbers of the hunks.
+	from, drift int
+}
+
+func (l *locator) find(h *Hunk) (*place, error) {
+	old := h.old()
+	fail := func(err error, at ...int) error {
+		for i := range at {
+			at[i]++
+		}
+		return &HunkError{Hunk: h, Err: err, Lines: at, Old: old}
+	}
+	starts, err := l.anchors(h)
+	if err != nil {
+		return nil, fail(err)
+	}
+	if len(old) == 0 {
+		return l.insertion(h, starts, fail)
+	}
+	lead, trail := h.context()
+	for fuzz := 0; fuzz <= maxFuzz; fuzz++ {
+		skip, cut := min(fuzz, lead), min(fuzz, trail)
+		if fuzz > 0 && (skip < fuzz && cut < fuzz || len(old)-skip-cut < 1 || len(h.Anchors) == 0 && !distinct(old[skip:len(old)-cut])) {
+			break
+		}
+		for level := lines.Exact; level <= lines.Typography; level++ {
+			want := old[skip : len(old)-cut]
+			at := l.places(h, want, starts, level, skip, cut)
+			switch {
+			case len(at) == 1:
+				return &place{at[0], len(want), skip, cut, level, level > lines.Exact || fuzz > 0}, nil
+			case len(at) > 1:
+				return nil, fail(ErrPlaces, at...)
+			}
+		}
+	}
+	if len(starts) == 0 && len(lines.Places(l.all, old, 0, lines.Indent, 1)) > 0 {
+		return nil, fail(ErrOrder)
+	}
+	return nil, fail(ErrNoPlace)
+}
+
+// distinct reports whether lines say enough to be looked for with less context: more than brackets.
+func distinct(want []string) bool {
+	n := 0
+	for _, w := range want {
+		n += len(strings.Trim(w, " \t{}()[];,"))
+	}
+	return n >= 6
+}
+
+// context counts the lines of context at the start and the end of a hunk.
+func (h *Hunk) context() (lead, trail int) {
+	for lead < len(h.Lines) && h.Lines[lead].Op == ' ' {
+		lead++
+	}
+	for trail < len(h.Lines) && h.Lines[len(h.Lines)-1-trail].Op == ' ' {
+		trail++
+	}
+	return lead, trail
+}
+
+// anchors returns the lines behind which a hunk may be, where it has anchors.
+func (l *locator) anchors(h *Hunk) ([]int, error) {
+	if len(h.Anchors) == 0 {
+		return nil, nil
+	}
+	starts := []int{l.from}
+	for _, a := range h.Anchors {
+		var next []int
+		for _, from := range starts {
+			for level := lines.Exact; level <= lines.Typography; level++ {
+				if at := lines.Places(l.all, []string{a}, from, level, 0); len(at) > 0 {
+					next = append(next, at...)
+					break
+				}
+			}
+		}
+		slices.Sort(next)
+		next = slices.Compact(next)
+		if len(next) == 0 {
+			return nil, ErrNoAnchor
+		}
+		starts = next
+	}
+	return starts, nil
+}
+
+// places are where want may be meant to be: all places, or the first one behind each anchor. A place that is exactly
+// where the hunk says that it is wins.
+func (l *locator) places(h *Hunk, want []string, starts []int, level lines.Level, skip, cut int) []int {
+	all := lines.Places(l.all, want, l.from, level, 0)
+	if h.AtEnd && cut == 0 || h.OldOpen {
+		all = slices.DeleteFunc(all, func(at int) bool { return at+len(want) != len(l.all) })
+	}
+	if starts != nil {
+		var behind []int
+		for _, s := range starts {
+			// The anchor itself may be the first line of the context.
+			if i, _ := slices.BinarySearch(all, s); i < len(all) && !slices.Contains(behind, all[i]) {
+				behind = append(behind, all[i])
+			}
+		}
+		all = behind
+	}
+	if len(all) > 1 && h.OldLine > 0 {
+		if at := h.OldLine - 1 + l.drift + skip; slices.Contains(all, at) {
+			return []int{at}
+		}
+	}
+	return all
+}
+
+// insertion is the place of a hunk without old lines: behind its anchor, at the line that it names, or at the end.
+func (l *locator) insertion(h *Hunk, starts []int, fail func(error, ...int) error) (*place, error) {
+	switch {
+	case h.AtEnd || len(l.all) == 0:
+		return &place{at: len(l.all)}, nil
+	case len(starts) > 1:
+		return nil, fail(ErrPlaces, starts...)
+	case len(starts) == 1:
+		return &place{at: starts[0] + 1}, nil
+	case h.OldLine > 0 && h.OldLine-1+l.drift >= l.from && h.OldLine-1+l.drift <= len(l.all):
+		return &place{at: h.OldLine - 1 + l.drift}, nil
+	case h.OldLine == 0:
+		return &place{at: len(l.all)}, nil
+	default:
+		return nil, fail(ErrNoPlace)
+	}
+}
+
+// splices are the changes of a hunk at its place. The lines of context stay as they are in the text.
+func (l *locator) splices(h *Hunk, p *place) []lines.Splice {
+	hunk := h.Lines
+	hunk = hunk[p.skip : len(hunk)-p.cut]
+	var given, found []string
+	if p.level >= lines.Indent {
+		given = h.old()[p.skip:]
+		given = given[:p.n]
+		found = l.all[p.at : p.at+p.n]
+	}
+	var out []lines.Splice
+	at := p.at
+	var now *lines.Splice
+	for _, line := range hunk {
+		if line.Op == ' ' {
+			at++
+			now = nil
+			continue
+		}
+		if now == nil {
+			out = append(out, lines.Splice{Start: at, End: at})
+			now = &out[len(out)-1]
+		}
+		if line.Op == '-' {
+			at++
+			now.End = at
+		} else {
+			now.With = append(now.With, line.Text)
+		}
+	}
+	for i := range out {
+		if given != nil {
+			out[i].With = lines.Reindent(given, found, out[i].With)
+		}
+	}
+	if n := len(out); n > 0 && out[n-1].End == len(l.all) {
+		switch {
+		case h.NewOpen:
+			out[n-1].Final = lines.Leave
+		case h.OldOpen:
+			out[n-1].Final = lines.Close
+		}
+	}
+	return out
+}

@@ -1,0 +1,187 @@
+// Package picture makes pictures fit for models: it looks whether they are whole, and makes those smaller that are too large.
+package picture
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/gif"
+	"image/jpeg"
+	"image/png"
+	"io"
+
+	"golang.org/x/image/bmp"
+	"golang.org/x/image/draw"
+	"golang.org/x/image/webp"
+)
+
+// Limits is what a model takes. Zero fields stand for the defaults.
+type Limits struct {
+	// Edge is the longest side in pixels; 2000 if zero.
+	Edge int
+	// Bytes is the most that a file may have; 3,750,000 if zero, which are 5 MB in base64.
+	Bytes int
+}
+
+// The defaults of [Limits], and the bounds of what is decoded.
+const (
+	defaultEdge  = 2000
+	defaultBytes = 3_750_000
+	// maxPixels bounds a decoded picture: 50 million pixels take 200 MB, and 400 MB where a channel has 16 bits.
+	maxPixels = 50_000_000
+)
+
+// Why a picture cannot be used.
+var (
+	ErrNotPicture = errors.New("not a picture of a known format")
+	ErrBroken     = errors.New("the picture is broken")
+	ErrTooLarge   = errors.New("the picture is too large")
+)
+
+// Picture is a picture that a model can be shown.
+type Picture struct {
+	// Data is the file in the format MIMEType: the original where that fits.
+	Data     []byte
+	MIMEType string
+	// Width and Height are those of Data, Original those of the picture that it was made from.
+	Width, Height int
+	Original      image.Config
+	// Changed reports that Data is not the original file.
+	Changed bool
+}
+
+// Type returns the media type of a picture that [Fit] can read, or "".
+func Type(data []byte) string {
+	switch {
+	case bytes.HasPrefix(data, []byte("\x89PNG\r\n\x1a\n")):
+		return "image/png"
+	case bytes.HasPrefix(data, []byte("\xFF\xD8\xFF")):
+		return "image/jpeg"
+	case bytes.HasPrefix(data, []byte("GIF87a")), bytes.HasPrefix(data, []byte("GIF89a")):
+		return "image/gif"
+	case len(data) >= 12 && string(data[:4]) == "RIFF" && string(data[8:12]) == "WEBP":
+		return "image/webp"
+	case len(data) >= 26 && string(data[:2]) == "BM" && data[14] >= 12 && data[14] <= 124 && data[15]|data[16]|data[17] == 0 &&
+		data[6]|data[7]|data[8]|data[9] == 0:
+		return "image/bmp"
+	default:
+		return ""
+	}
+}
+
+// decoders are the two steps of reading a format.
+func decoders(mime string) (config func(io.Reader) (image.Config, error), decode func(io.Reader) (image.Image, error)) {
+	switch mime {
+	case "image/png":
+		return png.DecodeConfig, png.Decode
+	case "image/jpeg":
+		return jpeg.DecodeConfig, jpeg.Decode
+	case "image/gif":
+		return gif.DecodeConfig, gif.Decode // the first picture of an animation
+	case "image/webp":
+		return webp.DecodeConfig, webp.Decode
+	case "image/bmp":
+		return bmp.DecodeConfig, bmp.Decode
+	default:
+		return nil, nil
+	}
+}
+
+// Fit returns the picture in data within limits. It is decoded in any case: a service refuses a whole conversation with a
+// broken picture in it.
+func Fit(data []byte, limits Limits) (pic *Picture, err error) {
+	edge, most := limits.Edge, limits.Bytes
+	if edge == 0 {
+		edge = defaultEdge
+	}
+	if most == 0 {
+		most = defaultBytes
+	}
+	mime := Type(data)
+	config, decode := decoders(mime)
+	if decode == nil {
+		return nil, ErrNotPicture
+	}
+	// Decoders of files that people send around have had their faults.
+	defer func() {
+		if r := recover(); r != nil {
+			pic, err = nil, fmt.Errorf("%w: %v", ErrBroken, r)
+		}
+	}()
+	size, err := config(bytes.NewReader(data))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrBroken, err)
+	}
+	if size.Width < 1 || size.Height < 1 {
+		return nil, fmt.Errorf("%w: it has no pixels", ErrBroken)
+	}
+	if size.Width > maxPixels/size.Height {
+		return nil, fmt.Errorf("%w: it has %d x %d pixels, at most %d million can be read", ErrTooLarge, size.Width, size.Height, maxPixels/1_000_000)
+	}
+	img, err := decode(bytes.NewReader(data))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrBroken, err)
+	}
+	pic = &Picture{Data: data, MIMEType: mime, Width: size.Width, Height: size.Height, Original: size}
+	if max(size.Width, size.Height) <= edge && len(data) <= most && mime != "image/bmp" {
+		return pic, nil
+	}
+	pic.Changed = true
+	return pic, pic.shrink(img, edge, most)
+}
+
+// shrink makes a file of img with no side above edge and at most so many bytes.
+func (p *Picture) shrink(img image.Image, edge, most int) error {
+	for edge = min(edge, max(p.Width, p.Height)); edge > 0; edge = edge * 3 / 4 {
+		small := scaled(img, edge)
+		p.Width, p.Height = small.Bounds().Dx(), small.Bounds().Dy()
+		var buf bytes.Buffer
+		if p.MIMEType != "image/jpeg" {
+			if err := png.Encode(&buf, small); err != nil {
+				return err
+			}
+			if buf.Len() <= most {
+				p.Data, p.MIMEType = buf.Bytes(), "image/png"
+				return nil
+			}
+		}
+		flat := onWhite(small)
+		for _, quality := range []int{85, 65} {
+			buf.Reset()
+			if err := jpeg.Encode(&buf, flat, &jpeg.Options{Quality: quality}); err != nil {
+				return err
+			}
+			if buf.Len() <= most {
+				p.Data, p.MIMEType = buf.Bytes(), "image/jpeg"
+				return nil
+			}
+		}
+	}
+	return fmt.Errorf("%w: it cannot be made small enough", ErrTooLarge)
+}
+
+// scaled returns img with no side longer than edge.
+func scaled(img image.Image, edge int) image.Image {
+	b := img.Bounds()
+	w, h := b.Dx(), b.Dy()
+	long := max(w, h)
+	if long <= edge {
+		return img
+	}
+	dst := image.NewRGBA(image.Rect(0, 0, max(1, w*edge/long), max(1, h*edge/long)))
+	draw.BiLinear.Scale(dst, dst.Bounds(), img, b, draw.Src, nil)
+	return dst
+}
+
+// onWhite puts a picture that can be seen through on white: JPEG would make it black.
+func onWhite(img image.Image) image.Image {
+	if o, ok := img.(interface{ Opaque() bool }); ok && o.Opaque() {
+		return img
+	}
+	dst := image.NewRGBA(img.Bounds())
+	draw.Draw(dst, dst.Bounds(), image.NewUniform(color.White), image.Point{}, draw.Src)
+	draw.Draw(dst, dst.Bounds(), img, img.Bounds().Min, draw.Over)
+	return dst
+}

@@ -1,0 +1,119 @@
+package tools
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/lsp"
+)
+
+//go:embed resolve.md
+var resolveText string
+
+type resolveInput struct {
+	Action string `json:"action" jsonschema:"apply or discard"`
+	Reason string `json:"reason" jsonschema:"why, in a few words"`
+}
+
+// resolve is told of whenever ast_edit is, pending edit or not, so that the tools of a session stay the same.
+func resolve() agent.Tool {
+	return agent.NewTool(agent.ToolFuncs[resolveInput]{
+		Name: "resolve", Description: markdown(resolveText), Kind: agent.KindEdit, Exclusive: true, Program: astProgram,
+		Plan: planResolve, Run: runResolve,
+	})
+}
+
+// stagedEdit is an edit that was shown and not made.
+type stagedEdit struct {
+	title string
+	ops   []lsp.FileOperation
+	// edits counts the replacements.
+	edits int
+}
+
+// pendingEdit is what a session keeps of it: the last one.
+type pendingEdit struct {
+	mu   sync.Mutex // guards edit
+	edit *stagedEdit
+}
+
+func newPendingEdit() *pendingEdit { return new(pendingEdit) }
+
+// put makes an edit the pending one and reports whether there was another.
+func (p *pendingEdit) put(e *stagedEdit) (was bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	was = p.edit != nil
+	p.edit = e
+	return was
+}
+
+func (p *pendingEdit) get() *stagedEdit {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.edit
+}
+
+// take forgets e and reports whether it was the pending one.
+func (p *pendingEdit) take(e *stagedEdit) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.edit != e {
+		return false
+	}
+	p.edit = nil
+	return true
+}
+
+var errNothingPending = errors.New("there is no preview to apply or discard; call ast_edit first")
+
+func planResolve(_ context.Context, call *agent.Call, in *resolveInput) (*agent.CallPlan, error) {
+	if in.Action != "apply" && in.Action != "discard" {
+		return nil, fmt.Errorf("%w for resolve: action is %q; it is apply or discard", agent.ErrBadInput, cutLine(in.Action, maxCommandTitle))
+	}
+	if strings.TrimSpace(in.Reason) == "" {
+		return nil, fmt.Errorf("%w for resolve: reason is empty", agent.ErrBadInput)
+	}
+	e := agent.Keep(call.Kept, newPendingEdit).get()
+	if e == nil {
+		return nil, errNothingPending
+	}
+	call.Prepared = e
+	if in.Action == "discard" {
+		return &agent.CallPlan{Title: "Discard " + e.title, Kind: agent.KindOther}, nil
+	}
+	title, changes := "Apply "+e.title, &operations{call, e.ops}
+	return &agent.CallPlan{Title: title, Effects: changes.effects(title), Content: changes.preview(), Locations: changes.places()}, nil
+}
+
+func runResolve(ctx context.Context, call *agent.Call, in *resolveInput) (*agent.Result, error) {
+	e, ok := call.Prepared.(*stagedEdit)
+	if !ok || !agent.Keep(call.Kept, newPendingEdit).take(e) { // whatever comes of it, it is not tried twice
+		return nil, errNothingPending
+	}
+	if in.Action == "discard" {
+		return &agent.Result{Text: "Discarded: " + e.title + ". Nothing was changed."}, nil
+	}
+	done, err := applyOperations(ctx, call, e.ops, nil)
+	if err != nil {
+		return nil, fmt.Errorf("the edit was not applied and is pending no longer: %w", err)
+	}
+	changes := &operations{call, e.ops}
+	var list strings.Builder
+	for i := range e.ops {
+		if list.Len() > maxDiff {
+			fmt.Fprintf(&list, "  … and %s\n", count(len(e.ops)-i, "more file"))
+			break
+		}
+		list.WriteString("  " + changes.name(e.ops[i].Path) + ": " + count(e.ops[i].Edits, "replacement") + "\n")
+	}
+	text := fmt.Sprintf("Applied %s in %s:\n%s", count(e.edits, "replacement"), count(len(e.ops), "file"), list.String())
+	res := &agent.Result{Text: joinNotes(strings.TrimSuffix(text, "\n"), done.notes), Content: done.content, Locations: done.locations}
+	diagnose(ctx, call, res, reportsEdits(call), done.before, done.changed, done.events...)
+	return res, nil
+}

@@ -1,0 +1,189 @@
+package tools
+
+import (
+	"container/list"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/tools/hashline"
+	"github.com/gajae-code/gjc/agent/tools/lines"
+)
+
+// What is kept of the texts that the model has seen.
+const (
+	maxSeenFiles = 30
+	maxSeenBytes = 8 << 20
+)
+
+// seenTexts are the texts of files as the model of a session knows them: what it has read, and what came of its changes. An
+// edit is made for the text that the model knows; where that is not the one that is there, it must learn of it first.
+type seenTexts struct {
+	mu    sync.Mutex // guards what follows
+	files map[string]*list.Element
+	order *list.List // of *seenText, the latest first
+	size  int
+}
+
+type seenText struct{ path, text string }
+
+func seenOf(call *agent.Call) *seenTexts {
+	if call.Kept == nil {
+		return newSeenTexts()
+	}
+	return agent.Keep(call.Kept, newSeenTexts)
+}
+
+func newSeenTexts() *seenTexts {
+	return &seenTexts{files: make(map[string]*list.Element), order: list.New()}
+}
+
+// put takes note of a file's text.
+func (s *seenTexts) put(path, text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.drop(path)
+	if len(text) > maxSeenBytes/2 {
+		return
+	}
+	s.files[path] = s.order.PushFront(&seenText{path, text})
+	s.size += len(text)
+	for s.size > maxSeenBytes || s.order.Len() > maxSeenFiles {
+		s.drop(s.order.Back().Value.(*seenText).path)
+	}
+}
+
+func (s *seenTexts) drop(path string) {
+	if e := s.files[path]; e != nil {
+		s.size -= len(s.order.Remove(e).(*seenText).text)
+		delete(s.files, path)
+	}
+}
+
+// get returns the text of a file as the model knows it.
+func (s *seenTexts) get(path string) (text string, known bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e := s.files[path]; e != nil {
+		return e.Value.(*seenText).text, true
+	}
+	return "", false
+}
+
+// moved is for a file that is elsewhere now, or nowhere where to is empty.
+func (s *seenTexts) moved(path, to string) {
+	text, known := s.get(path)
+	s.mu.Lock()
+	s.drop(path)
+	s.mu.Unlock()
+	if known && to != "" {
+		s.put(to, text)
+	}
+}
+
+// saw takes note of what a file holds that the model is shown.
+func saw(call *agent.Call, path string, data []byte) {
+	if len(data) > maxSeenBytes/2 {
+		return
+	}
+	if text, _, err := decodeText(data); err == nil {
+		seenOf(call).put(path, text)
+	}
+}
+
+// errChanged is wrapped by the refusal of a change that was made for a text that is not there any more.
+var errChanged = errors.New("the file has changed since you read it")
+
+// staleLines is how many lines around an edit must be as the model knows them.
+const staleLines = 3
+
+// What there is to say of a text that changed.
+const (
+	byOthers         = "by somebody else or by a command"
+	rightThere       = "right where the edit goes"
+	changedElsewhere = "The file has changed since you read it, but not where the edit goes."
+)
+
+// staleRegions are the regions of a text that the model does not know, in a file of which it knows another text.
+func staleRegions(call *agent.Call, path, text string) []lines.Region {
+	known, isKnown := seenOf(call).get(path)
+	if !isKnown || known == text {
+		return nil
+	}
+	return lines.Changed(lines.Parse(known), lines.Parse(text))
+}
+
+// asSplices are the places at which a text is changed to another.
+func asSplices(text, now string) []lines.Splice {
+	var all []lines.Splice
+	for _, r := range lines.Changed(lines.Parse(text), lines.Parse(now)) {
+		all = append(all, lines.Splice{Start: r.OldStart, End: r.OldEnd})
+	}
+	return all
+}
+
+// touched returns the regions that lie in, or next to, what splices change.
+func touched(regions []lines.Region, splices []lines.Splice) []lines.Region {
+	var hit []lines.Region
+	for _, r := range regions {
+		for _, s := range splices {
+			if r.Start < s.End+staleLines && r.End > s.Start-staleLines || r.Start == s.Start {
+				hit = append(hit, r)
+				break
+			}
+		}
+	}
+	return hit
+}
+
+// changedError explains that a text is another one than the model knows, with the lines of it that are new. From then on the
+// model knows them.
+func (s *EditSettings) changedError(call *agent.Call, path, text string, regions []lines.Region, where string) error {
+	seenOf(call).put(path, text)
+	name := display(&call.Workspace, path)
+	return fmt.Errorf("%s: %w, %s. Nothing was changed. Make the edit for the lines as they are now:\n%s",
+		name, errChanged, where, freshLines(text, regions, s.anchors(&call.Model)))
+}
+
+// maxFresh bounds how many lines an error shows.
+const maxFresh = 60
+
+// freshLines are the lines in and around regions of a text, as read shows them.
+func freshLines(text string, regions []lines.Region, anchors bool) string {
+	all := lines.Parse(text)
+	var ranges []lineRange
+	for _, r := range regions {
+		ranges = append(ranges, lineRange{max(1, r.Start+1-staleLines), min(all.Len(), max(r.End, r.Start+1)+staleLines)})
+	}
+	var b strings.Builder
+	shown, last := 0, 0
+	for _, r := range ranges {
+		r.first = max(r.first, last+1)
+		if last > 0 && r.first > last+1 && r.first <= r.last {
+			b.WriteString("  ...\n")
+		}
+		for n := r.first; n <= r.last; n++ {
+			if shown == maxFresh {
+				b.WriteString("  ... and more; read the file")
+				return b.String()
+			}
+			b.WriteString(numberedLine(n, all.Line(n-1), anchors) + "\n")
+			shown++
+		}
+		last = max(last, r.last)
+	}
+	if all.Len() == 0 {
+		return "(the file is empty)"
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// numberedLine is line n, from 1, as read shows it: with its number, or its anchor.
+func numberedLine(n int, line string, anchors bool) string {
+	if anchors {
+		return fmt.Sprintf("%7s|%s", hashline.Anchor(n, line), cutLine(line, maxColumns))
+	}
+	return fmt.Sprintf("%5d|%s", n, cutLine(line, maxColumns))
+}

@@ -1,0 +1,15 @@
+package tools
+
+import "github.com/gajae-code/gjc/agent/tools/web"
+
+// Settings says how the tools work. The zero value is what holds where nothing is said. It must not change once tools have it.
+type Settings struct {
+	Edit EditSettings
+	Bash BashSettings
+	// Web says how pages of the web are fetched.
+	Web web.Options
+	// SSH are the machines that models may reach; without one there is no tool for it.
+	SSH []SSHHost
+	// WebSearch says where the web is searched; without a key there is no tool for it.
+	WebSearch web.SearchOptions
+}

@@ -1,0 +1,244 @@
+package sqlitefile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"zombiezen.com/go/sqlite"
+)
+
+// Change is one change of one row.
+type Change struct {
+	Table string
+	// Key is that of the row to update or to delete; nil for a new row.
+	Key *string
+	// Values are those to set. Delete takes the row out instead.
+	Values []Value
+	Delete bool
+}
+
+// Value is what a column gets: nil for NULL, an int64, a float64 or a string.
+type Value struct {
+	Column string
+	Value  any
+}
+
+// Changed is what a change has come to.
+type Changed struct {
+	// Table is the name as the database has it, Key the row's key; empty where it has none that is known.
+	Table, Key string
+	// Old and New are the row before and after, a column a line; nil for none.
+	Old, New *string
+}
+
+// What keeps a row from being changed.
+var (
+	// ErrChange is a change that does not fit the table.
+	ErrChange = errors.New("the row cannot be changed so")
+	// ErrNoRow is a key that no row has.
+	ErrNoRow = errors.New("there is no such row")
+)
+
+// Apply makes a change of the database at path, which is absolute and must exist, in one transaction: all of it or nothing.
+func Apply(ctx context.Context, path string, c *Change) (done *Changed, err error) {
+	if _, err := usesWAL(path); err != nil {
+		return nil, err
+	}
+	name := filepath.ToSlash(path)
+	if runtime.GOOS == "windows" {
+		name = "/" + name
+	}
+	uri := url.URL{Scheme: "file", Path: name, RawQuery: "mode=rw"}
+	conn, err := sqlite.OpenConn(uri.String(), sqlite.OpenReadWrite, sqlite.OpenURI)
+	if err != nil {
+		return nil, explain(err)
+	}
+	d, err := prepare(ctx, conn, authorizeChange)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	if err := d.exec("BEGIN IMMEDIATE"); err != nil {
+		return nil, err
+	}
+	done, err = d.apply(c)
+	if err != nil {
+		return nil, errors.Join(err, d.undo())
+	}
+	if err := d.exec("COMMIT"); err != nil { // a constraint that is looked at only now
+		return nil, errors.Join(err, d.undo())
+	}
+	return done, nil
+}
+
+// undo ends a transaction without keeping it. Some errors have ended it before.
+func (d *DB) undo() error {
+	d.conn.SetInterrupt(nil)
+	if d.conn.AutocommitEnabled() {
+		return nil
+	}
+	return d.exec("ROLLBACK")
+}
+
+// authorizeChange lets statements read and change rows, also by triggers, and nothing else.
+func authorizeChange(a sqlite.Action) sqlite.AuthResult {
+	switch a.Type() {
+	case sqlite.OpInsert, sqlite.OpUpdate, sqlite.OpDelete, sqlite.OpTransaction:
+		return sqlite.AuthResultOK
+	default:
+		return authorize(a)
+	}
+}
+
+// exec runs a statement that returns nothing.
+func (d *DB) exec(statement string, args ...any) error {
+	stmt, _, err := d.conn.PrepareTransient(statement)
+	if err != nil {
+		return d.explain(err)
+	}
+	for i, arg := range args {
+		switch v := arg.(type) {
+		case nil:
+			stmt.BindNull(i + 1)
+		case int64:
+			stmt.BindInt64(i+1, v)
+		case float64:
+			stmt.BindFloat(i+1, v)
+		case string:
+			stmt.BindText(i+1, v)
+		}
+	}
+	_, err = stmt.Step()
+	ferr := stmt.Finalize() // says the same
+	if err == nil {
+		err = ferr
+	}
+	return d.explain(err)
+}
+
+func (d *DB) apply(c *Change) (*Changed, error) {
+	table, err := d.Find(c.Table)
+	if err != nil {
+		return nil, err
+	}
+	if table != nil && strings.HasPrefix(strings.ToLower(table.SQL), "create virtual") {
+		return nil, fmt.Errorf("%w: %s is a virtual table", ErrChange, table.Name)
+	}
+	if table == nil || table.Kind != "table" || strings.HasPrefix(strings.ToLower(table.Name), "sqlite_") {
+		return nil, fmt.Errorf("%w: there is no table %s", ErrChange, strconv.Quote(c.Table))
+	}
+	columns, key, err := d.Columns(table.Name)
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range c.Values {
+		if !slices.ContainsFunc(columns, func(name string) bool { return strings.EqualFold(name, v.Column) }) {
+			return nil, fmt.Errorf("%w: %s has no column %s; it has %s", ErrChange, table.Name, strconv.Quote(v.Column), strings.Join(columns, ", "))
+		}
+	}
+	if c.Key == nil {
+		return d.insert(table.Name, c)
+	}
+	if key == "" {
+		return nil, fmt.Errorf("%w: the key of %s has several columns", ErrChange, table.Name)
+	}
+	done := &Changed{Table: table.Name, Key: *c.Key}
+	where := quoteKey(key)
+	if done.Old, err = d.row(table.Name, where, *c.Key); err != nil {
+		return nil, err
+	}
+	if done.Old == nil {
+		return nil, fmt.Errorf("%w: %s has none with %s %s", ErrNoRow, table.Name, key, strconv.Quote(*c.Key))
+	}
+	if c.Delete {
+		if err := d.exec("DELETE FROM "+Quote(table.Name)+" WHERE "+where+" = ?", *c.Key); err != nil {
+			return nil, err
+		}
+		return done, d.one()
+	}
+	if len(c.Values) == 0 {
+		return nil, fmt.Errorf("%w: there is no value to set", ErrChange)
+	}
+	var sets []string
+	var args []any
+	for _, v := range c.Values {
+		sets = append(sets, Quote(v.Column)+" = ?")
+		args = append(args, v.Value)
+		if strings.EqualFold(v.Column, key) {
+			return nil, fmt.Errorf("%w: %s is the key; delete the row and insert another", ErrChange, key)
+		}
+	}
+	if err := d.exec("UPDATE "+Quote(table.Name)+" SET "+strings.Join(sets, ", ")+" WHERE "+where+" = ?", append(args, *c.Key)...); err != nil {
+		return nil, err
+	}
+	if err := d.one(); err != nil {
+		return nil, err
+	}
+	done.New, err = d.row(table.Name, where, *c.Key)
+	return done, err
+}
+
+// one fails where more than one row was meant: no key says so, but a broken database may.
+func (d *DB) one() error {
+	if n := d.conn.Changes(); n != 1 {
+		return fmt.Errorf("%w: it would change %d rows", ErrChange, n)
+	}
+	return nil
+}
+
+func quoteKey(key string) string {
+	if key == "rowid" {
+		return key
+	}
+	return Quote(key)
+}
+
+func (d *DB) insert(table string, c *Change) (*Changed, error) {
+	statement := "INSERT INTO " + Quote(table)
+	var names, marks []string
+	var args []any
+	for _, v := range c.Values {
+		names, marks, args = append(names, Quote(v.Column)), append(marks, "?"), append(args, v.Value)
+	}
+	if len(names) == 0 {
+		statement += " DEFAULT VALUES"
+	} else {
+		statement += " (" + strings.Join(names, ", ") + ") VALUES (" + strings.Join(marks, ", ") + ")"
+	}
+	if err := d.exec(statement, args...); err != nil {
+		return nil, err
+	}
+	done := &Changed{Table: table}
+	id := strconv.FormatInt(d.conn.LastInsertRowID(), 10)
+	if row, err := d.row(table, "rowid", id); err == nil && row != nil {
+		done.Key, done.New = id, row
+		return done, nil
+	}
+	// A table without rowids: what was put in is what there is to show.
+	var b strings.Builder
+	for _, v := range c.Values {
+		fmt.Fprintf(&b, "%s: %v\n", v.Column, v.Value)
+	}
+	done.New = new(b.String())
+	return done, nil
+}
+
+// row is a row as text; nil for none.
+func (d *DB) row(table, where, key string) (*string, error) {
+	rows, err := d.Query("SELECT * FROM "+Quote(table)+" WHERE "+where+" = ?", 2, key)
+	if err != nil || len(rows.Cells) == 0 {
+		return nil, err
+	}
+	var b strings.Builder
+	for i, column := range rows.Columns {
+		b.WriteString(column + ": " + rows.Cells[0][i] + "\n")
+	}
+	return new(b.String()), nil
+}

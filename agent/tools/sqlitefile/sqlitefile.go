@@ -1,0 +1,325 @@
+// Package sqlitefile reads SQLite databases, and changes single rows of them. A database that is opened for reading is only read:
+// whatever is asked, neither it nor any other file is written or opened.
+package sqlitefile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"zombiezen.com/go/sqlite"
+)
+
+// Bounds of a query.
+const (
+	// maxTime bounds all that is asked of one open database.
+	maxTime = 5 * time.Second
+	// busyTime is how long a lock of another program is waited for.
+	busyTime = 3 * time.Second
+	// maxValue bounds one value, in bytes; maxSQL a statement.
+	maxValue = 16 << 20
+	maxSQL   = 64 << 10
+	// maxCell is how much of a value is kept, in bytes.
+	maxCell = 4 << 10
+)
+
+// What can be wrong with a database.
+var (
+	// ErrNotDatabase is a file that is no SQLite database.
+	ErrNotDatabase = errors.New("not a SQLite database")
+	// ErrSlow is a query that takes too long.
+	ErrSlow = fmt.Errorf("it takes longer than %v; ask for less", maxTime)
+	// ErrStatement is a statement that is not one that only reads.
+	ErrStatement = errors.New("only one SELECT statement can be run")
+)
+
+// magic begins every database.
+const magic = "SQLite format 3\x00"
+
+// Is reports whether a file is a database.
+func Is(file io.ReaderAt) bool {
+	head := make([]byte, len(magic))
+	_, err := file.ReadAt(head, 0)
+	return err == nil && string(head) == magic
+}
+
+// DB is an open database. It is for one goroutine.
+type DB struct {
+	conn   *sqlite.Conn
+	cancel context.CancelFunc
+	ctx    context.Context
+	// Stale, if not empty, is why the newest changes may not be seen.
+	Stale string
+}
+
+// Open opens the database at path, which is absolute. The caller closes it. All that is asked of it ends with ctx, and within
+// five seconds.
+func Open(ctx context.Context, path string) (*DB, error) {
+	query := "mode=ro"
+	stale := ""
+	wal, err := usesWAL(path)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := os.Stat(path + "-wal"); wal && (err != nil || info.Size() == 0) {
+		query = "immutable=1" // else files would be made beside it
+	} else if _, err := os.Stat(path + "-shm"); wal && errors.Is(err, fs.ErrNotExist) {
+		query, stale = "immutable=1", "Changes that are only in its -wal file are not shown."
+	}
+	name := filepath.ToSlash(path)
+	if runtime.GOOS == "windows" {
+		name = "/" + name
+	}
+	uri := url.URL{Scheme: "file", Path: name, RawQuery: query}
+	conn, err := sqlite.OpenConn(uri.String(), sqlite.OpenReadOnly, sqlite.OpenURI)
+	if err != nil {
+		return nil, explain(err)
+	}
+	d, err := prepare(ctx, conn, authorize)
+	if err == nil {
+		d.Stale = stale
+	}
+	return d, err
+}
+
+// prepare bounds what a connection can do.
+func prepare(ctx context.Context, conn *sqlite.Conn, authorize func(sqlite.Action) sqlite.AuthResult) (*DB, error) {
+	d := &DB{conn: conn}
+	d.ctx, d.cancel = context.WithTimeoutCause(ctx, maxTime, ErrSlow)
+	conn.SetInterrupt(d.ctx.Done())
+	conn.SetBusyTimeout(busyTime)
+	conn.Limit(sqlite.LimitAttached, 0)
+	conn.Limit(sqlite.LimitLength, maxValue)
+	conn.Limit(sqlite.LimitSQLLength, maxSQL)
+	conn.Limit(sqlite.LimitWorkerThreads, 0)
+	err := errors.Join(conn.SetDefensive(true), d.pragma("PRAGMA trusted_schema=0"), d.pragma("PRAGMA temp_store=2"), d.pragma("PRAGMA cell_size_check=1"), d.pragma("PRAGMA hard_heap_limit=268435456"))
+	if err == nil {
+		err = conn.SetAuthorizer(sqlite.AuthorizeFunc(authorize))
+	}
+	if err != nil {
+		return nil, errors.Join(explain(err), d.Close())
+	}
+	return d, nil
+}
+
+// usesWAL reports whether a database writes ahead: its reader makes files beside it.
+func usesWAL(path string) (bool, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = f.Close() }() // read only
+	head := make([]byte, 20)
+	if _, err := io.ReadFull(f, head); err != nil || string(head[:len(magic)]) != magic {
+		return false, ErrNotDatabase
+	}
+	return head[18] == 2, nil
+}
+
+// Close ends the use of the database.
+func (d *DB) Close() error {
+	d.cancel()
+	return d.conn.Close()
+}
+
+// authorize lets statements read and nothing else.
+func authorize(a sqlite.Action) sqlite.AuthResult {
+	switch a.Type() {
+	case sqlite.OpSelect, sqlite.OpRead, sqlite.OpRecursive:
+		return sqlite.AuthResultOK
+	case sqlite.OpFunction: // none that comes with the library writes; extensions are not loaded unless that is switched on
+		return sqlite.AuthResultOK
+	case sqlite.OpPragma:
+		if a.Pragma() == "table_info" || a.Pragma() == "table_xinfo" || a.Pragma() == "index_list" || a.Pragma() == "foreign_key_list" {
+			return sqlite.AuthResultOK
+		}
+		return sqlite.AuthResultDeny
+	default:
+		return sqlite.AuthResultDeny
+	}
+}
+
+func (d *DB) pragma(text string) error {
+	stmt, _, err := d.conn.PrepareTransient(text)
+	if err != nil {
+		return err
+	}
+	_, err = stmt.Step()
+	return errors.Join(err, stmt.Finalize())
+}
+
+// Rows is what a query has found.
+type Rows struct {
+	Columns []string
+	// Cells are as text, row by row; of a long one the start. NULL is "NULL", a blob is its size.
+	Cells [][]string
+	// More reports that there are rows beyond those that were asked for.
+	More bool
+}
+
+// Query runs one statement that only reads and returns at most most rows. args fill in its question marks: they are strings,
+// or int64.
+func (d *DB) Query(statement string, most int, args ...any) (rows *Rows, err error) {
+	if strings.ContainsRune(statement, 0) {
+		return nil, ErrStatement
+	}
+	stmt, rest, err := d.conn.PrepareTransient(statement)
+	if err != nil {
+		return nil, d.explain(err)
+	}
+	if stmt == nil {
+		return nil, ErrStatement
+	}
+	defer func() { err = errors.Join(err, d.explain(stmt.Finalize())) }()
+	if left := strings.TrimSpace(statement[len(statement)-rest:]); left != "" {
+		return nil, ErrStatement
+	}
+	for i, arg := range args {
+		switch v := arg.(type) {
+		case int64:
+			stmt.BindInt64(i+1, v)
+		case string:
+			stmt.BindText(i+1, v)
+		}
+	}
+	rows = new(Rows)
+	for i := range stmt.ColumnCount() {
+		rows.Columns = append(rows.Columns, strings.ToValidUTF8(stmt.ColumnName(i), "\uFFFD"))
+	}
+	if len(rows.Columns) == 0 {
+		return nil, ErrStatement
+	}
+	for {
+		more, err := stmt.Step()
+		if err != nil {
+			return nil, d.explain(err)
+		}
+		if !more {
+			return rows, nil
+		}
+		if len(rows.Cells) == most {
+			rows.More = true
+			return rows, d.explain(stmt.Reset())
+		}
+		row := make([]string, len(rows.Columns))
+		for i := range row {
+			row[i] = cell(stmt, i)
+		}
+		rows.Cells = append(rows.Cells, row)
+	}
+}
+
+func cell(stmt *sqlite.Stmt, i int) string {
+	switch stmt.ColumnType(i) {
+	case sqlite.TypeNull:
+		return "NULL"
+	case sqlite.TypeBlob:
+		return "(blob, " + strconv.Itoa(stmt.ColumnLen(i)) + " bytes)"
+	default:
+		text := stmt.ColumnText(i)
+		if len(text) > maxCell {
+			text = text[:maxCell]
+		}
+		return strings.ToValidUTF8(text, "\uFFFD")
+	}
+}
+
+// explain is an error in words that help.
+func (d *DB) explain(err error) error {
+	if err != nil && d.ctx.Err() != nil {
+		return context.Cause(d.ctx)
+	}
+	return explain(err)
+}
+
+func explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	switch sqlite.ErrCode(err).ToPrimary() {
+	case sqlite.ResultNotADB:
+		return fmt.Errorf("%w, or an encrypted one", ErrNotDatabase)
+	case sqlite.ResultCorrupt:
+		return fmt.Errorf("the database is broken: %w", err)
+	case sqlite.ResultBusy, sqlite.ResultLocked:
+		return errors.New("another program has locked the database; try again")
+	case sqlite.ResultAuth:
+		return fmt.Errorf("%w: the statement does more than read", ErrStatement)
+	case sqlite.ResultCantOpen, sqlite.ResultReadOnly:
+		return fmt.Errorf("the database cannot be opened without writing to it, as after a crash: %w", err)
+	case sqlite.ResultNoMem, sqlite.ResultTooBig:
+		return fmt.Errorf("it takes too much memory; ask for less")
+	default:
+		return err
+	}
+}
+
+// Table is a table or a view.
+type Table struct {
+	Name string
+	// Kind is "table", "view" or "virtual table".
+	Kind string
+	// SQL is the statement that made it, without what made its indexes.
+	SQL string
+}
+
+// Tables returns tables and views by name.
+func (d *DB) Tables(most int) (tables []Table, more bool, err error) {
+	rows, err := d.Query(`SELECT name, CASE WHEN sql LIKE 'create virtual%' THEN 'virtual table' ELSE type END, coalesce(sql, '') FROM sqlite_schema
+		WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\_%' ESCAPE '\' ORDER BY name`, most)
+	if err != nil {
+		return nil, false, err
+	}
+	for _, r := range rows.Cells {
+		tables = append(tables, Table{r[0], r[1], r[2]})
+	}
+	return tables, rows.More, nil
+}
+
+// Find returns the table or view called name, in any case, with the statements that made its indexes behind its own; nil where
+// there is none.
+func (d *DB) Find(name string) (*Table, error) {
+	rows, err := d.Query(`SELECT name, type, coalesce(sql, '') FROM sqlite_schema WHERE tbl_name = ? COLLATE NOCASE AND type IN ('table', 'view', 'index') AND sql IS NOT NULL
+		ORDER BY type = 'index'`, 100, name)
+	if err != nil || len(rows.Cells) == 0 || rows.Cells[0][1] == "index" {
+		return nil, err
+	}
+	t := &Table{Name: rows.Cells[0][0], Kind: rows.Cells[0][1]}
+	for _, r := range rows.Cells {
+		t.SQL += r[2] + ";\n"
+	}
+	return t, nil
+}
+
+// Columns returns a table's columns, and the one that is its primary key: "rowid" where none is, empty where several are.
+func (d *DB) Columns(table string) (columns []string, key string, err error) {
+	rows, err := d.Query(`SELECT name, pk FROM pragma_table_info(?)`, 2000, table)
+	if err != nil {
+		return nil, "", err
+	}
+	key = "rowid"
+	keys := 0
+	for _, r := range rows.Cells {
+		columns = append(columns, r[0])
+		if r[1] != "0" {
+			key = r[0]
+			keys++
+		}
+	}
+	if keys > 1 {
+		key = ""
+	}
+	return columns, key, nil
+}
+
+// Quote makes an identifier of a name.
+func Quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }

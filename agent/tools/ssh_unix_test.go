@@ -1,0 +1,93 @@
+//go:build unix
+
+package tools_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/tools"
+	"github.com/gajae-code/gjc/agent/tools/toolstest"
+	"github.com/gajae-code/gjc/bridges"
+	"github.com/gajae-code/gjc/internal/proc"
+	"github.com/gajae-code/gjc/internal/testenv"
+)
+
+// sshWorld is a world with the fake ssh.
+func sshWorld(t *testing.T) *toolstest.World {
+	t.Helper()
+	testenv.NoLeaks(t)
+	children := proc.NewGroup(nil)
+	t.Cleanup(func() {
+		if n := children.Len(); n > 0 {
+			t.Errorf("%d children are left", n)
+		}
+		_ = children.Close(context.Background())
+	})
+	w := toolstest.NewWorld(t, nil)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.Symlink(self, filepath.Join(dir, fakeSSHName)); err != nil {
+		t.Fatal(err)
+	}
+	local := bridges.Local{Shell: bridges.FindShell(""), Env: []string{"PATH=" + dir}}
+	w.Programs, w.Terminal = &bridges.LocalPrograms{Children: children, Local: local}, &bridges.LocalTerminal{Children: children, Local: local}
+	return w
+}
+
+func TestSSH(t *testing.T) {
+	w := sshWorld(t)
+	options := "-T\n-n\n-a\n-x\n-o\nBatchMode=yes\n-o\nClearAllForwardings=yes\n-o\nPermitLocalCommand=no\n-o\nControlMaster=no\n-o\nControlPath=none\n-o\nConnectTimeout=15\n"
+	res := run(t, w, "ssh", input{"host": "web", "command": "uptime"})
+	if want := options + "-p\n2222\n-l\ndeploy\n-i\n/keys/id\n--\nweb.example\nuptime"; res.Text != want || res.IsError {
+		t.Errorf("%q", res.Text)
+	}
+	res = run(t, w, "ssh", input{"host": "db", "command": "ls -l", "cwd": "/srv/a b"})
+	if want := options + "--\ndb.example\ncd -- '/srv/a b' || exit\nls -l"; res.Text != want || res.IsError {
+		t.Errorf("%q", res.Text)
+	}
+	if res := run(t, w, "ssh", input{"host": "db", "command": "fail"}); !res.IsError || !strings.HasSuffix(res.Text, "\n\nCommand exited with code 3") {
+		t.Errorf("%q", res.Text)
+	}
+	if res := run(t, w, "ssh", input{"host": "db", "command": "refuse"}); !res.IsError || !strings.Contains(res.Text, "Permission denied (publickey).") || !strings.Contains(res.Text, "Code 255 is that of ssh itself: it has not reached db") {
+		t.Errorf("%q", res.Text)
+	}
+	if res := run(t, w, "ssh", input{"host": "db", "command": "hang", "timeout": 0.1}); !res.IsError || !strings.Contains(res.Text, "The timeout was set to 1 seconds") || !strings.HasSuffix(res.Text, "Command timed out after 1 seconds") {
+		t.Errorf("%q", res.Text)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	call := w.Call(t, "ssh", input{"host": "db", "command": "hang"})
+	call.Update = func(agent.Progress) { cancel(errors.New("the user")) }
+	if _, res, err := toolstest.Do(ctx, tool(t, "ssh"), call); err != nil || !strings.HasSuffix(res.Text, "Command cancelled") {
+		t.Errorf("%v %+v", err, res)
+	}
+}
+
+func TestSSHHost_Check(t *testing.T) {
+	for _, h := range []tools.SSHHost{
+		{},
+		{Name: "a"},
+		{Name: "-a", Address: "b"},
+		{Name: "a", Address: "-b"},
+		{Name: "a", Address: "b c"},
+		{Name: "a\nb", Address: "b"},
+		{Name: "a", Address: "b", User: "-x"},
+		{Name: "a", Address: "b", User: "x@y"},
+		{Name: "a", Address: "b", Port: -1},
+	} {
+		if h.Check() == "" {
+			t.Errorf("%+v", h)
+		}
+	}
+	if h := (tools.SSHHost{Name: "a", Address: "::1", User: "b", Port: 22}); h.Check() != "" {
+		t.Error(h.Check())
+	}
+}

@@ -1,0 +1,73 @@
+package web
+
+import (
+	"context"
+	"encoding/binary"
+	"net/netip"
+	"syscall"
+)
+
+// closedPrefixes are addresses beyond those that package netip knows as private which are not of the public Internet.
+var closedPrefixes = [...]string{
+	"0.0.0.0/8",        // this network
+	"100.64.0.0/10",    // behind a carrier's translation; some clouds keep their metadata here
+	"192.0.0.0/24",     // protocol assignments
+	"192.0.2.0/24",     // documentation
+	"192.88.99.0/24",   // old relays
+	"198.18.0.0/15",    // benchmarks
+	"198.51.100.0/24",  // documentation
+	"203.0.113.0/24",   // documentation
+	"240.0.0.0/4",      // reserved, broadcast
+	"168.63.129.16/32", // metadata of a cloud
+	"::/96",            // IPv4 in an old form
+	"64:ff9b:1::/48",   // translation within a network
+	"100::/64",         // discarded
+	"2001::/23",        // protocol assignments, Teredo among them
+	"2001:db8::/32",    // documentation
+	"3fff::/20",        // documentation
+	"5f00::/16",        // segment routing
+	"fec0::/10",        // site-local, of old
+	"::ffff:0:0:0/96",  // IPv4 translated
+}
+
+// checkAddr refuses an address that is not of the public Internet.
+func checkAddr(addr netip.Addr) error {
+	addr = addr.Unmap().WithZone("")
+	if !addr.IsValid() || !addr.IsGlobalUnicast() || addr.IsPrivate() || addr.IsLoopback() || addr.IsLinkLocalUnicast() {
+		return ErrPrivate
+	}
+	for _, text := range closedPrefixes {
+		if netip.MustParsePrefix(text).Contains(addr) {
+			return ErrPrivate
+		}
+	}
+	if inner, ok := embedded(addr); ok {
+		return checkAddr(inner)
+	}
+	return nil
+}
+
+// embedded returns the IPv4 address that an IPv6 address leads to by way of a translator.
+func embedded(addr netip.Addr) (netip.Addr, bool) {
+	if !addr.Is6() {
+		return netip.Addr{}, false
+	}
+	b := addr.As16()
+	switch {
+	case binary.BigEndian.Uint64(b[:8]) == 0x0064_ff9b_0000_0000 && binary.BigEndian.Uint32(b[8:12]) == 0: // 64:ff9b::/96
+		return netip.AddrFrom4([4]byte(b[12:])), true
+	case b[0] == 0x20 && b[1] == 0x02: // 2002::/16
+		return netip.AddrFrom4([4]byte(b[2:6])), true
+	default:
+		return netip.Addr{}, false
+	}
+}
+
+// refusePrivate is the control of a dialer: it sees the address that a name stood for, at the moment of the connection.
+func refusePrivate(_ context.Context, _, address string, _ syscall.RawConn) error {
+	at, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return ErrPrivate
+	}
+	return checkAddr(at.Addr())
+}

@@ -1,0 +1,352 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
+)
+
+// SearchProvider is a service that searches the web, or how one is chosen.
+type SearchProvider string
+
+// The providers.
+const (
+	// SearchAuto takes the first one that there is a key for, in the order of [SearchProviders].
+	SearchAuto SearchProvider = "auto"
+	// SearchOff searches nowhere.
+	SearchOff        SearchProvider = "off"
+	SearchTavily     SearchProvider = "tavily"
+	SearchPerplexity SearchProvider = "perplexity"
+	SearchBrave      SearchProvider = "brave"
+	SearchExa        SearchProvider = "exa"
+	SearchSearXNG    SearchProvider = "searxng"
+)
+
+// SearchProviders lists what can be set.
+func SearchProviders() []SearchProvider {
+	return []SearchProvider{SearchAuto, SearchOff, SearchTavily, SearchPerplexity, SearchBrave, SearchExa, SearchSearXNG}
+}
+
+// SearchOptions say where the web is searched. The zero value is nowhere: there is no key.
+type SearchOptions struct {
+	// Provider is [SearchAuto] if empty. Any other is the only one that is asked.
+	Provider SearchProvider
+	// Keys are the keys of the providers. SearXNG's is a token, which it need not have.
+	Keys map[SearchProvider]string
+	// SearXNG is the address of an instance. It may be on this machine. User and Password are for its login; a token goes
+	// unused then.
+	SearXNG, User, Password string
+	// Endpoints are in the place of the usual addresses of services: they belong to tests.
+	Endpoints map[SearchProvider]string
+}
+
+// Bounds of a search.
+const (
+	// DefaultResults is how many results are asked for where nobody says a number, MaxResults how many at most.
+	DefaultResults = 10
+	MaxResults     = 20
+	maxSearchBody  = 4 << 20
+	maxTitle       = 200
+	maxSnippet     = 240
+	maxAnswer      = 16 << 10
+)
+
+// Recency bounds how old a result may be.
+type Recency string
+
+// The recencies; none is without a bound.
+const (
+	RecencyDay   Recency = "day"
+	RecencyWeek  Recency = "week"
+	RecencyMonth Recency = "month"
+	RecencyYear  Recency = "year"
+)
+
+// Query is what is searched for.
+type Query struct {
+	Text string
+	// Recency is empty for results of any age.
+	Recency Recency
+	// Limit is at most [MaxResults]; [DefaultResults] if zero.
+	Limit int
+}
+
+// Results are what a provider has found. All texts are single lines without control characters but Answer.
+type Results struct {
+	// Answer is the provider's own text; often empty.
+	Answer  string
+	Sources []Source
+}
+
+// Source is one page that was found.
+type Source struct{ Title, URL, Snippet, Date string }
+
+// Searcher asks one provider. It is safe for concurrent use.
+type Searcher struct {
+	client   *Client
+	service  service
+	key      string
+	base     *url.URL
+	user, pw string
+	now      func() time.Time
+}
+
+// Searchers returns the providers that can be asked, the first choice first; none where there is no key.
+func (c *Client) Searchers(opts *SearchOptions) []*Searcher {
+	var all []*Searcher
+	for _, p := range services() {
+		if opts.Provider != "" && opts.Provider != SearchAuto && opts.Provider != p.name {
+			continue
+		}
+		s := &Searcher{client: c, service: p, key: strings.TrimSpace(opts.Keys[p.name]), now: time.Now}
+		address := p.endpoint
+		switch {
+		case p.name == SearchSearXNG:
+			address = strings.TrimSpace(opts.SearXNG)
+			s.user, s.pw = opts.User, opts.Password
+		case s.key == "":
+			continue
+		}
+		if other := opts.Endpoints[p.name]; other != "" {
+			address = other
+		}
+		if address == "" {
+			continue
+		}
+		if at, err := Parse(address); err == nil {
+			s.base = at
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// Provider is the one that is asked.
+func (s *Searcher) Provider() SearchProvider { return s.service.name }
+
+// Label is its name for people.
+func (s *Searcher) Label() string { return s.service.label }
+
+// Host is where a search goes to; empty where the address makes no sense.
+func (s *Searcher) Host() string {
+	if s.base == nil {
+		return ""
+	}
+	return s.base.Hostname()
+}
+
+// A SearchError is a provider that does not answer as it should. It never holds a key.
+type SearchError struct {
+	// Provider is the label of the provider, Status that of its answer; zero for none.
+	Provider string
+	Status   int
+	Reason   string
+}
+
+func (e *SearchError) Error() string { return e.Provider + " " + e.Reason }
+
+// Search asks the provider. Errors but those of ctx are [*SearchError].
+func (s *Searcher) Search(ctx context.Context, q Query) (*Results, error) {
+	if s.client.opts.Unknown != "" {
+		return nil, s.failed(0, "cannot be asked: the network settings cannot be read: "+s.client.opts.Unknown)
+	}
+	if s.base == nil {
+		return nil, s.failed(0, "cannot be asked: the address that is set for it must be a URL with http:// or https://, without a password in it")
+	}
+	if q.Limit <= 0 {
+		q.Limit = DefaultResults
+	}
+	q.Limit = min(q.Limit, MaxResults)
+	limit := min(max(s.client.opts.Timeout, DefaultTimeout), maxTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, s.failed(0, fmt.Sprintf("takes longer than %v; try again, or search with other words", limit)))
+	defer cancel()
+	res, err := s.ask(ctx, q)
+	if err == nil {
+		return res, nil
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if e, ok := errors.AsType[*SearchError](err); ok {
+		return nil, e
+	}
+	return nil, s.failed(0, "cannot be reached: "+err.Error())
+}
+
+func (s *Searcher) ask(ctx context.Context, q Query) (*Results, error) {
+	req, err := s.request(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	t, err := s.client.begin()
+	if err != nil {
+		return nil, err
+	}
+	through := t.open
+	switch proxy, err := s.client.proxy(req.URL); {
+	case err != nil:
+		return nil, fmt.Errorf("the proxy: %w", err)
+	case proxy != nil:
+		through = t.proxied
+	}
+	resp, err := through.RoundTrip(req) // which follows no redirect: the key is for this host alone
+	if err != nil {
+		return nil, plainError(err)
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxSearchBody+1))
+	if cerr := resp.Body.Close(); err == nil {
+		err = cerr
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case resp.StatusCode != http.StatusOK:
+		return nil, s.refused(resp, body)
+	case len(body) > maxSearchBody:
+		return nil, s.failed(resp.StatusCode, fmt.Sprintf("answers with more than %d MB", maxSearchBody>>20))
+	}
+	res, err := s.service.read(body)
+	if err != nil {
+		if strings.HasPrefix(strings.TrimSpace(string(body[:min(len(body), 512)])), "<") {
+			return nil, s.failed(resp.StatusCode, "answers with a web page in the place of results: its address may be wrong, or a login or proxy stands before it")
+		}
+		return nil, s.failed(resp.StatusCode, "answers with something that is no list of results")
+	}
+	return tidy(res, q.Limit), nil
+}
+
+func (s *Searcher) request(ctx context.Context, q Query) (*http.Request, error) {
+	at := *s.base
+	call := s.service.call(s, &q)
+	at.Path = strings.TrimSuffix(at.Path, "/") + call.path
+	at.RawQuery = call.query.Encode()
+	method, body := http.MethodGet, ""
+	if call.body != nil {
+		raw, err := jsonx.Marshal(call.body)
+		if err != nil {
+			return nil, err
+		}
+		method, body = http.MethodPost, string(raw)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, at.String(), strings.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("User-Agent", "gjc")
+	req.Header.Set("Accept", "application/json")
+	if call.body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if call.header != "" {
+		req.Header.Set(call.header, call.value)
+	}
+	if s.user != "" && s.service.name == SearchSearXNG {
+		req.SetBasicAuth(s.user, s.pw)
+	}
+	return req, nil
+}
+
+func (s *Searcher) failed(status int, reason string) *SearchError {
+	for _, secret := range []string{s.key, s.pw} {
+		if len(secret) >= 4 {
+			reason = strings.ReplaceAll(reason, secret, "***")
+		}
+	}
+	return &SearchError{s.service.label, status, reason}
+}
+
+// refused explains an answer of another status than 200.
+func (s *Searcher) refused(resp *http.Response, body []byte) *SearchError {
+	status := resp.StatusCode
+	reason := fmt.Sprintf("answers with status %d", status)
+	switch {
+	case status/100 == 3:
+		reason = fmt.Sprintf("leads on to another address (status %d), where the key is not sent; set the address that it has now", status)
+	case status == http.StatusForbidden && s.service.name == SearchSearXNG:
+		reason = "answers with status 403: the instance may not allow JSON; search.formats in its settings has to list json"
+	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+		reason = fmt.Sprintf("does not take its key (status %d); the user has to set a right one in %s", status, s.service.setting)
+	case status == http.StatusPaymentRequired:
+		reason = "answers with status 402: the account has nothing left"
+	case status == http.StatusTooManyRequests:
+		reason = "answers with status 429: too many searches"
+		if after := resp.Header.Get("Retry-After"); after != "" {
+			reason += "; try again after " + oneLine(after, 40)
+		}
+	case status/100 == 5:
+		reason = fmt.Sprintf("has trouble of its own (status %d); try again later", status)
+	}
+	if text := complaint(body); text != "" {
+		reason += ": " + text
+	}
+	return s.failed(status, reason)
+}
+
+// complaint is what the JSON of a failure says, in one line; empty for none.
+func complaint(body []byte) string {
+	raw := jsonx.Raw(body)
+	if !jsonx.Valid(raw) {
+		return ""
+	}
+	for range 3 {
+		if text, ok := jsonx.Text(raw); ok {
+			return oneLine(text, maxSnippet)
+		}
+		var next jsonx.Raw
+		for _, name := range []string{"error", "detail", "message"} {
+			if next == nil {
+				next = jsonx.Lookup(raw, name)
+			}
+		}
+		if next == nil {
+			return ""
+		}
+		raw = next
+	}
+	return ""
+}
+
+// tidy bounds results, and drops those that are no pages.
+func tidy(res *Results, limit int) *Results {
+	answer := strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && !unicode.IsPrint(r) {
+			return -1
+		}
+		return r
+	}, res.Answer)
+	if len(answer) > maxAnswer {
+		answer = strings.ToValidUTF8(answer[:maxAnswer], "") + "…"
+	}
+	out := &Results{Answer: strings.TrimSpace(answer)}
+	var seen []string
+	for _, s := range res.Sources {
+		at, err := Parse(strings.TrimSpace(s.URL))
+		if err != nil || slices.Contains(seen, at.String()) || len(out.Sources) == limit {
+			continue
+		}
+		seen = append(seen, at.String())
+		out.Sources = append(out.Sources, Source{oneLine(s.Title, maxTitle), at.String(), oneLine(s.Snippet, maxSnippet), oneLine(s.Date, 40)})
+	}
+	return out
+}
+
+// oneLine is text without line ends and control characters, of most characters at most.
+func oneLine(text string, most int) string {
+	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }), " ")
+	n := 0
+	for i := range text {
+		if n++; n > most {
+			return text[:i] + "…"
+		}
+	}
+	return text
+}

@@ -1,0 +1,62 @@
+package web
+
+import (
+	"bytes"
+	"io"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/net/html/charset"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
+)
+
+// Text returns a page as text that can be read: HTML as Markdown, JSON with indentation, other texts as they are. It reports
+// false for what is no text. With raw nothing is changed but the encoding.
+func (p *Page) Text(raw bool) (text string, ok bool) {
+	if !p.isText() {
+		return "", false
+	}
+	text = p.decoded()
+	switch {
+	case raw:
+	case p.MediaType == "text/html" || p.MediaType == "application/xhtml+xml":
+		base, err := url.Parse(p.URL)
+		if err != nil {
+			base = new(url.URL)
+		}
+		text = Markdown(text, base)
+	case p.MediaType == "application/json" || strings.HasSuffix(p.MediaType, "+json"):
+		v := jsonx.Raw(text)
+		if jsonx.Valid(v) && v.Indent() == nil {
+			text = string(v)
+		}
+	}
+	return strings.ReplaceAll(text, "\r\n", "\n"), true
+}
+
+func (p *Page) isText() bool {
+	switch kind, sub, _ := strings.Cut(p.MediaType, "/"); kind {
+	case "text":
+		return true
+	case "application":
+		return strings.HasSuffix(sub, "json") || strings.HasSuffix(sub, "xml") || strings.HasSuffix(sub, "yaml") ||
+			strings.HasSuffix(sub, "javascript") || strings.HasSuffix(sub, "ecmascript") || sub == "toml" || sub == "sql" || sub == "x-sh" || sub == "graphql"
+	default:
+		return p.MediaType == "image/svg+xml"
+	}
+}
+
+// decoded is the body in UTF-8, by what the server, the page or the bytes themselves say of it.
+func (p *Page) decoded() string {
+	if utf8.Valid(p.Body) && !bytes.HasPrefix(p.Body, []byte("\xEF\xBB\xBF")) && bytes.IndexByte(p.Body, 0x1b) < 0 {
+		return string(p.Body)
+	}
+	enc, _, _ := charset.DetermineEncoding(p.Body[:min(len(p.Body), 1024)], p.ContentType)
+	data, err := io.ReadAll(enc.NewDecoder().Reader(bytes.NewReader(p.Body)))
+	if err != nil {
+		data = p.Body
+	}
+	return strings.ToValidUTF8(strings.TrimPrefix(string(data), "\ufeff"), "\uFFFD")
+}

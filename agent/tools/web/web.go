@@ -1,0 +1,299 @@
+// Package web fetches pages of the World Wide Web for models: within bounds, from public addresses only, as text that can be
+// read. It also asks services that search the web. What it returns was written by anybody; whoever shows it to a model has to say so.
+package web
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/net/http/httpproxy"
+)
+
+// Options say how pages are fetched. The zero value is what most users need.
+type Options struct {
+	// AllowPrivate lets addresses of this machine and of private networks be fetched.
+	AllowPrivate bool
+	// Timeout bounds one fetch with all its redirects; 20 seconds if zero, at most 45.
+	Timeout time.Duration
+	// Proxy is the address of a proxy for all requests, http, https or socks5; if empty, the proxies of the environment serve.
+	// NoProxy are hosts that are reached without it.
+	Proxy   string
+	NoProxy []string
+	// CAFiles are files with certificates, in PEM, that are trusted beside those of the system.
+	CAFiles []string
+	// Unknown, if not empty, is why it is not known how the network is reached; then nothing is fetched.
+	Unknown string
+}
+
+// Bounds of a fetch.
+const (
+	// MaxBody is how much of an answer is read, in bytes, unpacked.
+	MaxBody = 10 << 20
+	// DefaultTimeout bounds a fetch where nothing else is said.
+	DefaultTimeout = 20 * time.Second
+	maxTimeout     = 45 * time.Second
+	maxRedirects   = 5
+	maxURL         = 8 << 10
+)
+
+// What keeps a page from being fetched.
+var (
+	// ErrAddress is a URL that is not fetched: of another scheme, with a password in it, or broken.
+	ErrAddress = errors.New("the address cannot be fetched")
+	// ErrPrivate is an address of this machine or of a private network.
+	ErrPrivate = errors.New("addresses of this machine and of private networks are not fetched; the setting web.allowPrivate allows them")
+	// ErrTimeout is a server that takes too long.
+	ErrTimeout = errors.New("the server takes too long")
+)
+
+// A RedirectError is a page that has moved to another host, which nobody has agreed to yet.
+type RedirectError struct{ To string }
+
+func (e *RedirectError) Error() string {
+	return "it has moved to " + e.To + ", on another host; fetch that address if it is what you want"
+}
+
+// Client fetches pages. It is safe for concurrent use and has nothing to close.
+type Client struct {
+	opts  Options
+	proxy func(*url.URL) (*url.URL, error)
+	// begin makes the transports at the first fetch.
+	begin func() (*transports, error)
+}
+
+// transports reach servers: directly, where each address is looked at before it is dialled, over a proxy, which looks
+// names up itself, and directly at any address, for what the user has set.
+type transports struct{ direct, proxied, open *http.Transport }
+
+// New returns a client. It does no I/O.
+func New(opts Options) *Client {
+	c := &Client{opts: opts, proxy: httpproxy.FromEnvironment().ProxyFunc()}
+	if opts.Proxy != "" {
+		c.proxy = (&httpproxy.Config{HTTPProxy: opts.Proxy, HTTPSProxy: opts.Proxy, NoProxy: strings.Join(opts.NoProxy, ",")}).ProxyFunc()
+	}
+	c.begin = sync.OnceValues(c.transports)
+	return c
+}
+
+func (c *Client) transports() (*transports, error) {
+	dialer := &net.Dialer{Timeout: 15 * time.Second}
+	base := &http.Transport{
+		DialContext: dialer.DialContext, TLSHandshakeTimeout: 15 * time.Second, ForceAttemptHTTP2: true,
+		MaxResponseHeaderBytes: 256 << 10, IdleConnTimeout: 10 * time.Second, DisableKeepAlives: true,
+	}
+	if len(c.opts.CAFiles) > 0 {
+		pool, err := x509.SystemCertPool()
+		if err != nil {
+			pool = x509.NewCertPool()
+		}
+		for _, file := range c.opts.CAFiles {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				return nil, fmt.Errorf("reading certificates: %w", err)
+			}
+			pool.AppendCertsFromPEM(data)
+		}
+		base.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool}
+	}
+	t := &transports{direct: base, proxied: base.Clone(), open: base.Clone()}
+	t.proxied.Proxy = func(r *http.Request) (*url.URL, error) { return c.proxy(r.URL) }
+	if !c.opts.AllowPrivate {
+		guarded := *dialer
+		guarded.ControlContext = refusePrivate
+		t.direct.DialContext = guarded.DialContext
+	}
+	return t, nil
+}
+
+// Page is what an address held.
+type Page struct {
+	// URL is where it was found, behind all redirects.
+	URL string
+	// Status is that of the answer, as 200.
+	Status int
+	// MediaType is as the server says, in lower case and without parameters; ContentType is all of it.
+	MediaType, ContentType string
+	Body                   []byte
+	// Cut reports that Body is only the first [MaxBody] bytes.
+	Cut bool
+}
+
+// Parse returns the address that a text stands for, if it can be fetched.
+func Parse(text string) (*url.URL, error) {
+	if len(text) > maxURL {
+		return nil, fmt.Errorf("%w: it has more than %d characters", ErrAddress, maxURL)
+	}
+	u, err := url.Parse(text)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%w: it is no URL", ErrAddress)
+	case u.Scheme != "http" && u.Scheme != "https":
+		return nil, fmt.Errorf("%w: it must begin with http:// or https://", ErrAddress)
+	case u.Hostname() == "":
+		return nil, fmt.Errorf("%w: it names no host", ErrAddress)
+	case u.User != nil:
+		return nil, fmt.Errorf("%w: there is a user name or a password in it", ErrAddress)
+	}
+	u.Fragment, u.RawFragment = "", ""
+	return u, nil
+}
+
+// Fetch gets the page at an address. Redirects are followed on the same host. An answer of any status is no error.
+func (c *Client) Fetch(ctx context.Context, address string) (*Page, error) {
+	at, err := Parse(address)
+	if err != nil {
+		return nil, err
+	}
+	if c.opts.Unknown != "" {
+		return nil, fmt.Errorf("the network settings cannot be read: %s", c.opts.Unknown)
+	}
+	limit := min(cmp.Or(c.opts.Timeout, DefaultTimeout), maxTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w: more than %v", ErrTimeout, limit))
+	defer cancel()
+	page, err := c.follow(ctx, at)
+	if err != nil && ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return page, err
+}
+
+func (c *Client) follow(ctx context.Context, at *url.URL) (*Page, error) {
+	for range maxRedirects + 1 {
+		resp, err := c.get(ctx, at)
+		if err != nil {
+			return nil, err
+		}
+		where := resp.Header.Get("Location")
+		if resp.StatusCode/100 != 3 || where == "" {
+			return readPage(resp, at)
+		}
+		if err := resp.Body.Close(); err != nil {
+			return nil, err
+		}
+		next, err := at.Parse(where)
+		if err == nil {
+			next, err = Parse(next.String())
+		}
+		if err != nil {
+			return nil, fmt.Errorf("it leads on to a place that is not followed: %w", err)
+		}
+		if bareHost(next) != bareHost(at) || next.Scheme == "http" && at.Scheme == "https" {
+			return nil, &RedirectError{next.String()}
+		}
+		at = next
+	}
+	return nil, fmt.Errorf("it leads on more than %d times", maxRedirects)
+}
+
+// bareHost is a URL's host without "www." and the usual port.
+func bareHost(u *url.URL) string {
+	host := strings.TrimPrefix(strings.ToLower(u.Hostname()), "www.")
+	if port := u.Port(); port != "" && port != "80" && port != "443" {
+		host += ":" + port
+	}
+	return host
+}
+
+func (c *Client) get(ctx context.Context, at *url.URL) (*http.Response, error) {
+	t, err := c.begin()
+	if err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrAddress, err)
+	}
+	req.Header.Set("User-Agent", "gjc")
+	req.Header.Set("Accept", "text/markdown, text/html;q=0.9, text/plain;q=0.9, */*;q=0.5")
+	req.Header.Set("Accept-Language", "en, *;q=0.5")
+	through := t.direct
+	switch proxy, err := c.proxy(at); {
+	case err != nil:
+		return nil, fmt.Errorf("the proxy: %w", err)
+	case proxy != nil:
+		through = t.proxied
+		if err := c.checkName(ctx, at.Hostname()); err != nil {
+			return nil, err
+		}
+	}
+	resp, err := through.RoundTrip(req)
+	if err != nil {
+		return nil, plainError(err)
+	}
+	return resp, nil
+}
+
+// checkName refuses a host that a proxy must not be asked for. A name that only the proxy can look up is left to it.
+func (c *Client) checkName(ctx context.Context, host string) error {
+	if c.opts.AllowPrivate {
+		return nil
+	}
+	if addr, err := netip.ParseAddr(host); err == nil {
+		return checkAddr(addr)
+	}
+	name := strings.TrimSuffix(strings.ToLower(host), ".")
+	if name == "localhost" || strings.HasSuffix(name, ".localhost") || strings.HasSuffix(name, ".internal") || strings.HasSuffix(name, ".local") || !strings.Contains(name, ".") {
+		return ErrPrivate
+	}
+	looked, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	addrs, err := net.DefaultResolver.LookupNetIP(looked, "ip", host)
+	if err != nil {
+		return nil //nolint:nilerr // behind a proxy names need not be known here
+	}
+	for _, addr := range addrs {
+		if err := checkAddr(addr); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// plainError takes a request's wrapping off an error: its words repeat the address.
+func plainError(err error) error {
+	if errors.Is(err, ErrPrivate) {
+		return ErrPrivate
+	}
+	if e, ok := errors.AsType[*net.DNSError](err); ok && e.IsNotFound {
+		return fmt.Errorf("there is no host %s", e.Name)
+	}
+	return err
+}
+
+func readPage(resp *http.Response, at *url.URL) (page *Page, err error) {
+	defer func() {
+		if cerr := resp.Body.Close(); err == nil {
+			err = cerr
+		}
+	}()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, MaxBody+1))
+	if err != nil {
+		return nil, plainError(err)
+	}
+	page = &Page{URL: at.String(), Status: resp.StatusCode, ContentType: resp.Header.Get("Content-Type"), Body: body}
+	if len(body) > MaxBody {
+		page.Body, page.Cut = body[:MaxBody], true
+	}
+	page.MediaType, _, err = mime.ParseMediaType(page.ContentType)
+	if err != nil {
+		page.MediaType = ""
+	}
+	if page.MediaType == "" || page.MediaType == "application/octet-stream" {
+		page.MediaType, _, _ = strings.Cut(http.DetectContentType(page.Body), ";")
+	}
+	return page, nil
+}

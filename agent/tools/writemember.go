@@ -1,0 +1,144 @@
+package tools
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/tools/archive"
+)
+
+// member is a file in an archive that is to be written.
+type member struct {
+	// path is the archive's, name that of the member.
+	path, name string
+}
+
+// maxArchive bounds the archives that are written anew, in bytes.
+const maxArchive = 256 << 20
+
+// archiveSuffixes end the names of archives in which files are written.
+var archiveSuffixes = []string{".zip", ".tar", ".tar.gz", ".tgz"}
+
+// memberOf returns what a path names in an archive, which may still have to be made; nil for a plain file. A file that is
+// really called so wins.
+func memberOf(ctx context.Context, call *agent.Call, input string) *member {
+	for at, r := range input {
+		if r != ':' || !isArchiveName(input[:at]) || strings.Contains(input, "://") {
+			continue
+		}
+		if _, err := call.FS.Stat(ctx, call.Workspace.Resolve(input)); err == nil {
+			return nil
+		}
+		path := call.Workspace.Resolve(input[:at])
+		if info, err := call.FS.Stat(ctx, path); err == nil && info.Mode().IsRegular() || errors.Is(err, fs.ErrNotExist) {
+			return &member{path, input[at+1:]}
+		}
+	}
+	return nil
+}
+
+func isArchiveName(name string) bool {
+	name = strings.ToLower(name)
+	for _, s := range archiveSuffixes {
+		if base, ok := strings.CutSuffix(name, s); ok && base != "" && !strings.HasSuffix(base, "/") {
+			return true
+		}
+	}
+	return false
+}
+
+// label is the member as people see it.
+func (m *member) label(call *agent.Call) string {
+	return display(&call.Workspace, m.path) + ":" + archive.Clean(m.name)
+}
+
+// open reads the archive; nil for one that is not there yet. old is the member's text, nil where there is none, or none that
+// is text.
+func (m *member) open(ctx context.Context, call *agent.Call) (a *archive.Archive, old *string, err error) {
+	name := display(&call.Workspace, m.path)
+	info, err := call.FS.Stat(ctx, m.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil, nil
+	case err != nil:
+		return nil, nil, fmt.Errorf("%s cannot be read: %w", name, reason(err))
+	case info.Size() > maxArchive:
+		return nil, nil, fmt.Errorf("%s has %s, too much to write anew; use a command", name, size(info.Size()))
+	}
+	data, err := call.FS.ReadFile(ctx, m.path)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s cannot be read: %w", name, reason(err))
+	}
+	if a, err = archive.Open(bytes.NewReader(data), int64(len(data))); err != nil {
+		return nil, nil, fmt.Errorf("%s cannot be changed: %w", name, err)
+	}
+	if was, err := a.ReadFile(ctx, m.name, maxPreview); err == nil {
+		if text, _, err := decodeText(was); err == nil {
+			old = &text
+		}
+	}
+	return a, old, nil
+}
+
+func (m *member) diff(old *string, content string) agent.DiffContent {
+	return agent.DiffContent{Path: m.path + ":" + archive.Clean(m.name), Old: old, New: content}
+}
+
+func (m *member) plan(ctx context.Context, call *agent.Call, content string) (*agent.CallPlan, error) {
+	if err := archive.CheckName(m.name); err != nil {
+		return nil, fmt.Errorf("%w for write: %w", agent.ErrBadInput, err)
+	}
+	plan := &agent.CallPlan{
+		Title:     "Write " + m.label(call),
+		Locations: []agent.Location{{Path: m.path}},
+		Effects:   []agent.Effect{{Action: agent.ActionEdit, Path: m.path}},
+	}
+	ctx, cancel := context.WithTimeout(ctx, previewTime)
+	defer cancel()
+	if _, old, err := m.open(ctx, call); err == nil && len(content) <= maxPreview {
+		plan.Content = []agent.Content{m.diff(old, content)}
+	}
+	return plan, nil
+}
+
+func (m *member) write(ctx context.Context, call *agent.Call, content string) (*agent.Result, error) {
+	a, old, err := m.open(ctx, call)
+	if err != nil {
+		return nil, err
+	}
+	var data []byte
+	replaced := false
+	if a == nil {
+		data, err = archive.New(m.path, m.name, []byte(content))
+	} else {
+		data, replaced, err = a.Put(ctx, m.name, []byte(content))
+	}
+	name := m.label(call)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, fmt.Errorf("%s cannot be written: %w", name, err)
+	}
+	if err := call.FS.WriteFile(ctx, m.path, data); err != nil {
+		return nil, fmt.Errorf("%s cannot be written: %w", name, reason(err))
+	}
+	verb := "added"
+	if replaced {
+		verb = "replaced"
+	}
+	if replaced && old == nil {
+		old = new("")
+	}
+	changeSetsOf(call).push(&changeSet{what: "Write " + name, never: "what was in an archive is not kept"})
+	return &agent.Result{
+		Text:      fmt.Sprintf("Wrote %s to %s (%s).", count(len(content), "byte"), name, verb),
+		Content:   []agent.Content{m.diff(old, content)},
+		Locations: []agent.Location{{Path: m.path}},
+	}, nil
+}
