@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -196,15 +197,15 @@ func TestLoad_WhileItCloses(t *testing.T) {
 	e.say(id, "/help", acp.StopReasonEndTurn)
 }
 
-// slowModels load when the test lets them.
+// slowModels look at their files when the test lets them.
 type slowModels struct {
 	*models
 	load func()
 }
 
-func (m *slowModels) Load(context.Context) error {
+func (m *slowModels) Refresh(context.Context) (bool, error) {
 	m.load()
-	return nil
+	return false, nil
 }
 
 // A load that is cancelled in the middle does not leave a session open that nobody knows of.
@@ -255,9 +256,18 @@ func TestLoad_OtherDirectories(t *testing.T) {
 	wantCode(t, err, acp.ErrorCodeInvalidParams, "close it first")
 }
 
+// numbered is a text n times, with numbers between: a model that says the same for so long is cut off.
+func numbered(text string, n int) string {
+	var all strings.Builder
+	for i := range n {
+		all.WriteString(text + strconv.Itoa(i))
+	}
+	return all.String()
+}
+
 // A long text goes out in lines that every client can take, live and replayed, and whole.
 func TestLongTextIsSplit(t *testing.T) {
-	long := strings.Repeat("ä€", 30_000)
+	long := numbered("ä€", 30_000)
 	longest := 0
 	e := start(t, scripted(providertest.Step{providertest.Text(long)}), func(c *config) {
 		c.editor.Trace = func(sent bool, line []byte) {
@@ -284,7 +294,7 @@ func TestLongTextIsSplit(t *testing.T) {
 
 // So does the summary of a compaction, also where it is much longer in JSON.
 func TestLongSummaryIsSplit(t *testing.T) {
-	long := "The beginning. " + strings.Repeat("\x1b\"ä\"\n", 30_000) + "The end."
+	long := "The beginning. " + numbered("\x1b\"ä\"\n", 30_000) + "The end."
 	longest := 0
 	e := start(t, as(acptest.AllCapabilities()),
 		scripted(providertest.Step{providertest.Text(long)}, providertest.Step{providertest.Text(long)}), func(c *config) {

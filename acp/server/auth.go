@@ -66,7 +66,10 @@ func (s *Server) Authenticate(ctx context.Context, p *acp.AuthenticateRequest) (
 		if err := s.opts.Models.Reload(ctx); err != nil {
 			s.log.Warn().Err(err).Msg("loading models") // told in each session; the built-in models work
 		}
-		acp.AfterResponse(ctx, s.keysChanged)
+		acp.AfterResponse(ctx, func() {
+			s.keysChanged()
+			s.discover(true)
+		})
 		return &acp.AuthenticateResponse{}, nil
 	}, nil
 }
@@ -92,9 +95,7 @@ func (s *Server) AuthStatus(ctx context.Context, _ *acp.AuthStatusRequest) (acp.
 		return nil, err
 	}
 	return func() (*acp.AuthStatusResponse, error) {
-		if err := s.opts.Models.Load(ctx); err != nil {
-			s.log.Warn().Err(err).Msg("loading models") // told in each session; the built-in models work
-		}
+		s.refreshModels(ctx) // a login in a terminal may have come first
 		resp := s.authStatus()
 		s.mu.Lock()
 		defer s.mu.Unlock()

@@ -5,12 +5,14 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 
 	"github.com/google/uuid"
 
 	"github.com/gajae-code/gjc/acp/acptest"
 	"github.com/gajae-code/gjc/acp/server"
+	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/tools"
 	"github.com/gajae-code/gjc/bridges"
 	"github.com/gajae-code/gjc/providers"
@@ -21,17 +23,22 @@ import (
 // benchEditor is an editor on a server whose model speaks steps.
 func benchEditor(b *testing.B, steps ...providertest.Step) *acptest.Editor {
 	b.Helper()
-	x, y := net.Pipe()
 	info := providers.ModelInfo{Provider: "test", ID: "script", ContextWindow: 1000}
+	return benchServer(b, providertest.NewScript(info, steps...), acptest.EditorOptions{})
+}
+
+func benchServer(b *testing.B, model providers.Model, opts acptest.EditorOptions) *acptest.Editor {
+	b.Helper()
+	x, y := net.Pipe()
 	done := make(chan error, 1)
 	go func() {
 		done <- server.Serve(context.Background(), y, y, y, server.Options{
 			Version: "bench", Store: sessions.NewStore(filepath.Join(b.TempDir(), "sessions"), nil),
-			Models: &models{list: []providers.Model{providertest.NewScript(info, steps...)}}, Tools: tools.All, NewID: uuid.NewString,
+			Models: &models{list: []providers.Model{model}}, Tools: func() []agent.Tool { return tools.All(new(tools.Settings)) }, NewID: uuid.NewString,
 			OS: "linux", Local: bridges.Local{Shell: bridges.FindShell(""), Env: os.Environ()},
 		})
 	}()
-	e := acptest.NewEditor(context.Background(), x, x, x, acptest.EditorOptions{})
+	e := acptest.NewEditor(context.Background(), x, x, x, opts)
 	if _, err := e.Initialize(b.Context()); err != nil {
 		b.Fatal(err)
 	}
@@ -56,7 +63,7 @@ func BenchmarkNewSession(b *testing.B) {
 }
 
 func BenchmarkStream5000Deltas(b *testing.B) {
-	long := providertest.Repeat(5000, func(int) providertest.Action { return providertest.Text("word ") })
+	long := providertest.Repeat(5000, func(i int) providertest.Action { return providertest.Text("word" + strconv.Itoa(i) + " ") })
 	var steps []providertest.Step
 	for range 2000 {
 		steps = append(steps, long)

@@ -32,14 +32,13 @@ func (s *Server) loadFiles(ctx context.Context, roots []string) *commands.Set {
 }
 
 // commandFiles returns the session's files as they are now.
-func (s *Server) commandFiles(ctx context.Context, e *entry, session *agent.Session) *commands.Set {
+func (s *Server) commandFiles(ctx context.Context, e *entry, ws agent.Workspace) *commands.Set {
 	a := &e.added
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.files != nil && !a.files.Stale(ctx) {
 		return a.files
 	}
-	ws := session.Workspace()
 	set, problems := commands.Load(ctx, commands.Options{UserDir: s.opts.UserDir, ProjectDirs: append([]string{ws.Cwd}, ws.Additional...)})
 	a.files = set
 	for _, p := range problems {
@@ -148,14 +147,14 @@ func commandKeys(list []acp.AvailableCommand) []string {
 func (s *Server) refresh(e *entry, session *agent.Session) {
 	s.background(func() { // ends when the files are read, or with the session
 		s.flush(e) // a response that waits is more urgent
-		s.commandFiles(e.out.ctx, e, session)
+		s.commandFiles(e.out.ctx, e, session.Workspace())
 		s.advertise(e)
 	})
 }
 
 // expand makes the prompt of a command that is not gjc's own. What is none is a prompt as it stands.
 func (s *Server) expand(c *commandCall, name string) (agent.Prepared, error) {
-	if text, ok := s.commandFiles(c, c.entry, c.session).Expand(name, c.args); ok && s.enabled(name) {
+	if text, ok := s.commandFiles(c, c.entry, c.session.Workspace()).Expand(name, c.args); ok && s.enabled(name) {
 		return agent.Prepared{Parts: c.parts(text), Shown: c.typed}, nil
 	}
 	if !strings.HasPrefix(name, promptPrefix) {

@@ -24,6 +24,9 @@ func (c *commandCall) change(change agent.Change) (*agent.Snapshot, error) {
 		if now.Mode != before.Mode {
 			c.entry.out.send(&acp.CurrentModeUpdate{CurrentModeID: acp.SessionModeID(now.Mode)})
 		}
+		if now.Model.Ref() != before.Model.Ref() {
+			c.server.preconnect(now.Model)
+		}
 		c.entry.out.send(&acp.ConfigOptionUpdate{ConfigOptions: c.server.configOptions(c.entry, &now)})
 	})()
 	return &snap, err
@@ -37,7 +40,7 @@ func changeModel(c *commandCall) error {
 	if c.args == "" {
 		var s strings.Builder
 		fmt.Fprintf(&s, "The model is `%s`, thinking %s. There are:\n", snap.Model.Ref(), snap.Thinking)
-		for _, m := range c.server.opts.Models.Models() {
+		for _, m := range c.server.opts.Models.ModelsIn(c.entry.cwd) {
 			fmt.Fprintf(&s, "- `%s`: %s\n", m.Ref(), m.DisplayName())
 		}
 		return c.say(s.String(), nil)

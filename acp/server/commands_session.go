@@ -45,8 +45,8 @@ func describeSession(c *commandCall) error {
 	if used := snap.Usage.Context(); used > 0 {
 		fmt.Fprintf(&s, "- Context: %d of %d tokens\n", used, snap.Model.ContextWindow)
 	}
-	if snap.CostUSD > 0 {
-		fmt.Fprintf(&s, "- Cost: $%.4f\n", snap.CostUSD)
+	if spending, err := c.session.Spending(); err == nil && len(spending.Models) > 0 {
+		s.WriteString("- Cost: " + costText(spending.Models) + "\n")
 	}
 	return c.say(s.String(), nil)
 }
@@ -74,32 +74,10 @@ func describeContext(c *commandCall) error {
 	}
 	fmt.Fprintf(&s, "\nThe next request will have about:\n- System prompt: %d tokens\n- Tools: %d tokens (%d tools)\n- Conversation: %d tokens (%d messages)\n",
 		use.System, use.Tools, use.ToolCount, use.Conversation, use.Messages)
+	if spending, err := c.session.Spending(); err == nil && len(spending.Models) > 0 {
+		s.WriteString("\nCost so far: " + costText(spending.Models) + ". /usage has more.\n")
+	}
 	return c.say(s.String(), nil)
-}
-
-func describeUsage(c *commandCall) error {
-	snap, err := c.session.Snapshot()
-	if err != nil {
-		return err
-	}
-	history, err := c.session.Transcript()
-	if err != nil {
-		return err
-	}
-	var sum providers.Usage
-	calls := 0
-	for i := range history {
-		if m := &history[i]; m.Role == providers.RoleAssistant {
-			sum = sum.Add(m.Usage)
-			calls++
-		}
-	}
-	cost := "unknown (no prices for this model)"
-	if snap.CostUSD > 0 {
-		cost = fmt.Sprintf("$%.4f", snap.CostUSD)
-	}
-	return c.say(fmt.Sprintf("- Model calls: %d\n- Input: %d tokens, and %d read from and %d written to the cache\n- Output: %d tokens\n- Cost: %s\n",
-		calls, sum.Input, sum.CacheRead, sum.CacheWrite, sum.Output, cost), nil)
 }
 
 func describePlan(c *commandCall) error {
@@ -196,7 +174,7 @@ func (c *commandCall) transcript(format transcript.Format) (string, error) {
 // knownModel tells what is known of the models that can be used, and of the present one.
 func (s *Server) knownModel(present providers.ModelInfo) func(ref string) (providers.ModelInfo, bool) {
 	known := map[string]providers.ModelInfo{present.Ref(): present}
-	for _, m := range s.opts.Models.Models() {
+	for _, m := range s.opts.Models.ModelsIn("") {
 		known[m.Ref()] = m
 	}
 	return func(ref string) (providers.ModelInfo, bool) { m, ok := known[ref]; return m, ok }

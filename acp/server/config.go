@@ -31,7 +31,7 @@ func (s *Server) configOptions(e *entry, snap *agent.Snapshot) []acp.SessionConf
 		modes = append(modes, acp.SessionConfigSelectOption{Value: acp.SessionConfigValueID(m.ID), Name: m.Name, Description: m.Description})
 	}
 	known := false
-	for _, m := range s.opts.Models.Models() {
+	for _, m := range s.opts.Models.ModelsIn(e.cwd) {
 		known = known || m.Ref() == snap.Model.Ref()
 		models = append(models, modelOption(m))
 	}
@@ -137,6 +137,9 @@ func (s *Server) SetSessionConfigOption(ctx context.Context, p *acp.SetSessionCo
 		if set.then != nil {
 			set.then()
 		}
+		if p.ConfigID == optionModel && changed {
+			s.preconnect(snap.Model)
+		}
 		if p.ConfigID == optionMode && changed {
 			// The mode is shown in two places; the other one has not heard.
 			e.out.send(&acp.CurrentModeUpdate{CurrentModeID: acp.SessionModeID(snap.Mode)})
@@ -183,7 +186,7 @@ func (s *Server) setter(e *entry, id acp.SessionConfigID, v acp.SessionConfigOpt
 	case optionModel:
 		info, level, err := s.opts.Models.Find(value)
 		if err != nil {
-			return nil, invalidParams("%v; the option lists %s", err, s.modelRefs())
+			return nil, invalidParams("%v; the option lists %s", err, s.modelRefs(e.cwd))
 		}
 		return &setting{change: agent.ToModel(info, level)}, nil
 	case optionTier:
@@ -213,9 +216,9 @@ func isOption(id acp.SessionConfigID) bool {
 // maxNamedModels bounds how many models an error lists.
 const maxNamedModels = 20
 
-func (s *Server) modelRefs() string {
+func (s *Server) modelRefs(dir string) string {
 	var all []string
-	for _, m := range s.opts.Models.Models() {
+	for _, m := range s.opts.Models.ModelsIn(dir) {
 		all = append(all, m.Ref())
 	}
 	if len(all) > maxNamedModels {

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/acp/acptest"
 	"github.com/gajae-code/gjc/acp/server"
+	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/tools"
 	"github.com/gajae-code/gjc/bridges"
 	"github.com/gajae-code/gjc/internal/testenv"
@@ -32,7 +34,9 @@ type models struct {
 
 func (m *models) Load(context.Context) error { return m.err }
 
-func (m *models) Models() []providers.ModelInfo {
+func (m *models) Refresh(context.Context) (bool, error) { return false, m.err }
+
+func (m *models) ModelsIn(string) []providers.ModelInfo {
 	var infos []providers.ModelInfo
 	for _, model := range m.list {
 		infos = append(infos, model.Info())
@@ -40,18 +44,33 @@ func (m *models) Models() []providers.ModelInfo {
 	return infos
 }
 
-func (m *models) Default() (providers.ModelInfo, bool) { return m.list[0].Info(), true }
+func (m *models) DefaultIn(string) (providers.ModelInfo, bool) { return m.list[0].Info(), true }
+
+func (m *models) DisabledIn(string, string) bool { return false }
+
+func (m *models) Lookup(ref string) (providers.ModelInfo, bool) {
+	for _, model := range m.list {
+		if info := model.Info(); info.Ref() == ref {
+			return info, true
+		}
+	}
+	return providers.ModelInfo{}, false
+}
 
 func (m *models) Find(ref string) (providers.ModelInfo, providers.ThinkingLevel, error) {
 	for _, model := range m.list {
-		if info := model.Info(); info.Ref() == ref {
+		info := model.Info()
+		if info.Ref() == ref {
 			return info, "", nil
+		}
+		if level, ok := strings.CutPrefix(ref, info.Ref()+":"); ok {
+			return info, providers.ThinkingLevel(level), nil
 		}
 	}
 	return providers.ModelInfo{}, "", &providers.Error{Kind: providers.KindModel, Provider: "test", Message: "no model " + ref}
 }
 
-func (m *models) Open(info providers.ModelInfo) (providers.Model, error) {
+func (m *models) Open(ctx context.Context, info providers.ModelInfo) (providers.Model, error) {
 	for _, model := range m.list {
 		if model.Info().Ref() == info.Ref() {
 			return model, nil
@@ -99,7 +118,7 @@ func newConfig(t *testing.T, change ...func(*config)) *config {
 	t.Helper()
 	c := &config{agent: t.TempDir()}
 	c.server = server.Options{
-		Version: "test", Models: &models{list: []providers.Model{offline.New()}}, Tools: tools.All, NewID: uuid.NewString, OS: "linux",
+		Version: "test", Models: &models{list: []providers.Model{offline.New()}}, Tools: func() []agent.Tool { return tools.All(new(tools.Settings)) }, NewID: uuid.NewString, OS: "linux",
 		Local: bridges.Local{Shell: bridges.FindShell(""), Env: os.Environ()},
 	}
 	c.editor = acptest.EditorOptions{Env: os.Environ()}

@@ -43,15 +43,15 @@ func unknownSession(id acp.SessionID) error {
 func wireError(err error) *acp.Error {
 	if e, ok := errors.AsType[*providers.Error](err); ok {
 		data := errorData{Kind: string(e.Kind), Retryable: e.Retryable()}
-		if !e.ResetsAt.IsZero() {
-			data.ResetsAt = e.ResetsAt.UTC().Format(time.RFC3339)
+		if at := resetsAt(e, time.Now()); !at.IsZero() {
+			data.ResetsAt = at.UTC().Format(time.RFC3339)
 		}
 		code := acp.ErrorCodeInternalError
 		// A key that is there and wrong is no case for the client's login: only a missing one is.
 		if e.Kind == providers.KindAuth && e.Status == 0 {
 			code = acp.ErrorCodeAuthenticationRequired
 		}
-		return withData(code, err.Error(), data)
+		return withData(code, modelMessage(err, e), data)
 	}
 	if e, ok := errors.AsType[*sessions.CorruptError](err); ok {
 		return withData(acp.ErrorCodeInternalError, e.Error(), errorData{Kind: "session_corrupt"})

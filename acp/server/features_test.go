@@ -365,7 +365,7 @@ func TestAsk(t *testing.T) {
 // A client that knows child sessions sees the child as one of its own; to any other its calls are the parent's.
 func TestSubagents(t *testing.T) {
 	steps := []providertest.Step{
-		{providertest.Call("c1", "task", `{"description":"look","prompt":"look around"}`)},
+		{providertest.Call("c1", "task", `{"tasks":[{"id":"a","description":"look","assignment":"look around"}]}`)},
 		{providertest.Text("child speaks"), providertest.Call("c2", "bash", `{"command":"true"}`)},
 		{providertest.Text("the report")},
 		{providertest.Text("parent is done")},
@@ -422,7 +422,7 @@ func TestSubagents(t *testing.T) {
 				}
 			}
 		}
-		want := map[acp.ToolCallID]acp.ToolCallStatus{"c1": acp.ToolCallStatusCompleted, "c1/c2": acp.ToolCallStatusCompleted}
+		want := map[acp.ToolCallID]acp.ToolCallStatus{"c1": acp.ToolCallStatusCompleted, "c1/a/c2": acp.ToolCallStatusCompleted}
 		if d := cmp.Diff(want, ended); d != "" || parent != "c1" {
 			t.Errorf("calls (-want +got):\n%s parent %q", d, parent)
 		}
@@ -434,7 +434,7 @@ func TestSubagents_Cancel(t *testing.T) {
 	gate := providertest.NewGate()
 	defer gate.Open()
 	e := start(t, scripted(
-		providertest.Step{providertest.Call("c1", "task", `{"description":"look","prompt":"look around"}`)},
+		providertest.Step{providertest.Call("c1", "task", `{"tasks":[{"id":"a","description":"look","assignment":"look around"}]}`)},
 		providertest.Step{providertest.Text("child works"), gate.Hold()},
 		providertest.Step{providertest.Text("then without it")},
 	), as(acptest.UnstableCapabilities()))
@@ -464,7 +464,7 @@ func TestSubagents_Cancel(t *testing.T) {
 
 func TestSubagents_CancelledQuestionStopsAll(t *testing.T) {
 	e := start(t, scripted(
-		providertest.Step{providertest.Call("c1", "task", `{"description":"look","prompt":"look around"}`)},
+		providertest.Step{providertest.Call("c1", "task", `{"tasks":[{"id":"a","description":"look","assignment":"look around"}]}`)},
 		providertest.Step{providertest.Call("c2", "bash", `{"command":"true"}`)},
 	), func(c *config) {
 		c.editor.Permission = func(context.Context, *acp.RequestPermissionRequest) (*acp.RequestPermissionResponse, error) {
@@ -528,7 +528,7 @@ func TestAuthStatus_Changes(t *testing.T) {
 			registry := providers.NewRegistry(providers.RegistryOptions{
 				AgentDir: c.agent, Fallback: offline.Info(), Factories: map[string]providers.Factory{offline.API: offline.Open, "anthropic-messages": offline.Open},
 			})
-			if err := registry.SetCredential("anthropic", "sk-ant-secret-of-the-test"); err != nil {
+			if err := registry.StoreKey("anthropic", "sk-ant-secret-of-the-test", providers.StoreOptions{}); err != nil {
 				t.Fatal(err)
 			}
 			c.server.Models = registry

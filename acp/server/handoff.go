@@ -18,7 +18,7 @@ func handoff(c *commandCall) error {
 	case err != nil:
 		return c.say("", fmt.Errorf("%w; this session is as it was", err))
 	}
-	log, err := c.handOver(document)
+	log, err := c.handOver(c.turn.Restored(document))
 	if err != nil {
 		return c.say("", fmt.Errorf("making the new session: %w", err))
 	}

@@ -52,8 +52,8 @@ func (o *outlet) emit(ev agent.Event) {
 	for _, u := range all {
 		o.send(u)
 	}
-	if child, ok := ev.(agent.SubagentChanged); ok && child.Running && o.subagents {
-		o.writeAs(acp.SessionID(child.ID), instruction(o.id, &child))
+	if child, u := o.mapper.instructionOf(o.id, ev); u != nil {
+		o.writeAs(child, u)
 	}
 }
 

@@ -19,6 +19,7 @@ func (s *Server) Prompt(ctx context.Context, p *acp.PromptRequest) (acp.Reply[ac
 	if err != nil {
 		return nil, err
 	}
+	s.refreshModels(ctx) // before the session's model is asked: the last one may have asked for a login
 	begin, err := s.turnOf(e, p)
 	if err != nil {
 		return nil, err

@@ -28,16 +28,23 @@ type entry struct {
 	asked       atomic.Int64 // counts the requests that opened it or found it open, in the order of the wire
 	answers     line         // the answers to changes of what the session is set to
 	added       added
+	guidance    guidance
 	advertising sync.Mutex // held while commands are compared and told
 
 	// These are set before it is ready, and never again.
+	cwd          string
 	box          *toolbox
 	files        agent.FS
 	languages    *lsp.Workspace // nil for none
 	languagesErr error          // of their configuration
 	settingsErr  error
-	debugger     *agent.Debugger // nil for none
-	debuggerErr  error           // of its configuration
+	// modelErr is about the models of the configuration; nil for none.
+	modelErr   error
+	secretsErr error
+	// policyErr is why the rules for permissions are not known.
+	policyErr   error
+	debugger    *agent.Debugger // nil for none
+	debuggerErr error           // of its configuration
 	// subagentLanguages says that child sessions have the language servers too.
 	subagentLanguages bool
 

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/agent"
@@ -158,11 +159,17 @@ func (s *Server) first(e *entry, snap *agent.Snapshot) []acp.SessionUpdate {
 		return all
 	}
 	all = append(all, infoUpdate(snap.Title, snap.UpdatedAt))
-	if used := snap.Usage.Context(); used > 0 {
-		ev := agent.UsageChanged{Used: used, Size: snap.Model.ContextWindow, CostUSD: snap.CostUSD}
-		all = append(all, newMapper(e.out.features).updates(ev)...)
+	return append(all, e.usage(snap)...)
+}
+
+// usage is what a client is told of how full the model's window is, and of the cost.
+func (e *entry) usage(snap *agent.Snapshot) []acp.SessionUpdate {
+	used := snap.Usage.Context()
+	if used == 0 && snap.CostUSD == 0 {
+		return nil
 	}
-	return all
+	ev := agent.UsageChanged{Used: used, Size: snap.Model.ContextWindow, CostUSD: snap.CostUSD}
+	return newMapper(e.out.features).updates(ev)
 }
 
 // reuse takes a session that is live, or will be soon.
@@ -184,6 +191,11 @@ func (s *Server) reuse(ctx context.Context, e *entry, want *wanted) (*reopened, 
 	connect := s.connectMCP(e, want)
 	acp.AfterResponse(ctx, func() {
 		e.out.send(s.commandsUpdate(e))
+		if snap, err := e.session.Snapshot(); err == nil {
+			for _, u := range e.usage(&snap) {
+				e.out.send(u)
+			}
+		}
 		connect(e.session)
 	})
 	return &reopened{entry: e, session: e.session}, nil
@@ -202,7 +214,7 @@ func (s *Server) open(ctx context.Context, e *entry, want *wanted) (*agent.Sessi
 	if err != nil {
 		return nil, nil, err
 	}
-	opts, notices, err := s.stored(ctx, log)
+	opts, notices, err := s.stored(ctx, log, want.Cwd)
 	if err != nil {
 		_ = log.Close() // nothing was written
 		return nil, nil, err
@@ -216,7 +228,7 @@ func (s *Server) open(ctx context.Context, e *entry, want *wanted) (*agent.Sessi
 }
 
 // stored is how a session goes on that has a history, and what its user should know.
-func (s *Server) stored(ctx context.Context, log *sessions.Log) (agent.Options, []string, error) {
+func (s *Server) stored(ctx context.Context, log *sessions.Log, cwd string) (agent.Options, []string, error) {
 	state := log.State()
 	history, err := log.Messages()
 	if err != nil {
@@ -238,15 +250,9 @@ func (s *Server) stored(ctx context.Context, log *sessions.Log) (agent.Options, 
 	if mode, err := agent.ParseMode(state.Mode); err == nil {
 		opts.Mode = mode
 	}
-	opts.Model, _, err = s.firstModel(ctx)
-	if state.Model != "" && s.opts.Model == "" {
-		info, _, ferr := s.opts.Models.Find(state.Model)
-		switch {
-		case ferr == nil:
-			opts.Model, err = info, nil
-		case err == nil:
-			notices = append(notices, "The session's model "+state.Model+" cannot be used now; it goes on with "+opts.Model.Ref()+".")
-		}
+	opts.Model, err = s.modelOf(ctx, state.Model, cwd)
+	if err == nil && state.Model != "" && opts.Model.Ref() != state.Model && !strings.HasPrefix(state.Model, s.opts.Stopgap+"/") {
+		notices = append(notices, "The session's model "+state.Model+" is not there any more; it goes on with "+opts.Model.Ref()+".")
 	}
 	if len(state.ServiceTier) > 0 {
 		var tier string

@@ -18,6 +18,7 @@ import (
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/hooks"
 	"github.com/gajae-code/gjc/bridges"
 	"github.com/gajae-code/gjc/internal/proc"
 	"github.com/gajae-code/gjc/lsp"
@@ -31,10 +32,13 @@ type Models interface {
 	agent.Models
 	// Load reads the configuration, once. It does not use the network.
 	Load(ctx context.Context) error
-	// Models lists the models that can be used.
-	Models() []providers.ModelInfo
-	// Default returns the model of a new session.
-	Default() (providers.ModelInfo, bool)
+	// Refresh reads it again if it has been changed, and reports whether it has.
+	Refresh(ctx context.Context) (changed bool, err error)
+	// ModelsIn lists the models that can be used by sessions in a directory; DefaultIn returns that of a new one.
+	ModelsIn(dir string) []providers.ModelInfo
+	DefaultIn(dir string) (providers.ModelInfo, bool)
+	// DisabledIn reports whether a provider's models are not for sessions in a directory, unless they are named.
+	DisabledIn(provider, dir string) bool
 	// Reload reads the configuration again.
 	Reload(ctx context.Context) error
 	// Accounts lists the keys there are, without the keys. Logout forgets those that gjc has stored.
@@ -54,6 +58,17 @@ type Options struct {
 	Store *sessions.Store
 	// Models is required.
 	Models Models
+	// Discover asks the servers of models for theirs and reports whether Models lists others now. It runs in the background,
+	// once the first session has begun, and behind each sign-in; the server's end ends its context. Optional.
+	Discover func(ctx context.Context) (changed bool, err error)
+	// Preconnect makes a connection to a model's server ahead of its first request. It runs in the background, when a session
+	// begins or is given another model. Optional.
+	Preconnect func(ctx context.Context, info providers.ModelInfo)
+	// Stopgap is the provider of the model that answers for want of others. A session leaves it as soon as there is another,
+	// unless Model names it. Optional.
+	Stopgap string
+	// Policy returns what the user has said beforehand of what a session may do. Optional.
+	Policy func() agent.Policy
 	// Tools returns the tools of a session, in order. Required.
 	Tools func() []agent.Tool
 	// MCPServers returns the MCP servers of the user's own configuration, for every session. Optional.
@@ -64,10 +79,14 @@ type Options struct {
 	// Debugging tells of the debug adapters of a session with these directories, the working directory first. It does no
 	// more than Languages. Optional: without it there are none.
 	Debugging func(roots []string) (Debugging, error)
+	// Hooks returns what reads the hooks of a session with these directories, the working directory first. Optional.
+	Hooks func(roots []string) func() *hooks.Set
 	// Login is the command line that asks for a key on a terminal: the program, and its arguments. Optional.
 	Login []string
-	// UserDir holds the user's own slash commands and skills. If empty, there are none.
+	// UserDir holds the user's own slash commands, skills and helper agents. If empty, there are none.
 	UserDir string
+	// Home is the user's home directory, for helper agents of other programs. If empty, there are none.
+	Home string
 	// Local is what a session falls back to where the editor cannot help. Required.
 	Local bridges.Local
 	// NewID makes unique ids. Required.
@@ -84,6 +103,9 @@ type Options struct {
 	MaxMessageSize int
 	// CancelGrace is how long a cancelled turn may clean up. If zero, [agent.DefaultCancelGrace].
 	CancelGrace time.Duration
+	// Secrets returns what keeps values from the models of a session in a working directory, nil for nothing. It is called
+	// when a session begins; with an error the session asks no model. Optional: without it nothing is kept back.
+	Secrets func(cwd string) (agent.Secrets, error)
 	// Settings are read whenever a session begins. Optional: without it they are [DefaultSettings].
 	Settings func() (*Settings, error)
 }
@@ -97,8 +119,13 @@ type Settings struct {
 	// Model is the model of new sessions as "provider/id[:level]", where the command line names none. If empty, the
 	// registry's default.
 	Model string
+	// ModelErr says which model of the configuration cannot be had, and why; nil for none. Sessions begin with another one
+	// and tell it.
+	ModelErr error
 	// TitleModel chooses the models that name sessions. If nil, none does.
 	TitleModel agent.TitleModel
+	// HelperModel finds the models of helper agents, as [agent.Options] says. Optional.
+	HelperModel func(*agent.Helper) (providers.ModelInfo, providers.ThinkingLevel, error)
 }
 
 // DefaultSettings returns the settings of sessions that nobody has configured. No model names them.
@@ -126,6 +153,9 @@ func (s *Server) summarizesBranches() bool {
 // within the two seconds that an editor can expect.
 const closeGrace = 800 * time.Millisecond
 
+// errClosing ends what runs in the background.
+var errClosing = errors.New("the server is closing")
+
 // serveGrace is how long all of the end may take.
 const serveGrace = 2*closeGrace + 200*time.Millisecond
 
@@ -149,8 +179,13 @@ type Server struct {
 	// disabled are the command files and skills that were switched off, by the names of their commands.
 	disabled map[string]bool
 
-	// tasks is the work that no request waits for; see background.
-	tasks sync.WaitGroup
+	// tasks is the work that no request waits for; see background. closed is for those that no session ends: it ends when the
+	// server begins to close.
+	tasks  sync.WaitGroup
+	closed context.Context
+	end    context.CancelCauseFunc
+	// discovery is the search for models.
+	discovery discovery
 }
 
 var _ acp.Agent = (*Server)(nil)
@@ -163,6 +198,7 @@ func Serve(ctx context.Context, r io.Reader, w io.Writer, closer io.Closer, opts
 		opts: opts, log: opts.Log, children: proc.NewGroup(nil),
 		sessions: make(map[acp.SessionID]*entry), leaving: make(map[acp.SessionID]*entry),
 	}
+	s.closed, s.end = context.WithCancelCause(context.WithoutCancel(ctx))
 	s.languages = lsp.NewManager(lsp.ManagerOptions{Children: s.children, Env: opts.Local.Environ, Version: opts.Version, Log: opts.Log})
 	// The connection outlives ctx: while sessions close, the editor is still told to release their terminals, and what
 	// the turns come to.
@@ -199,6 +235,7 @@ func Serve(ctx context.Context, r io.Reader, w io.Writer, closer io.Closer, opts
 
 // close ends every session and child.
 func (s *Server) close() {
+	s.end(errClosing)
 	ctx, cancel := context.WithTimeoutCause(context.Background(), closeGrace, errors.New("the editor is gone"))
 	defer cancel()
 	s.mu.Lock()

@@ -10,7 +10,6 @@ import (
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/bridges"
 	"github.com/gajae-code/gjc/internal/bug"
-	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/sessions"
 )
 
@@ -78,7 +77,7 @@ func (s *Server) NewSession(ctx context.Context, p *acp.NewSessionRequest) (acp.
 		return nil, err
 	}
 	return func() (*acp.NewSessionResponse, error) {
-		info, level, err := s.firstModel(ctx)
+		info, level, err := s.firstModel(ctx, want.Cwd)
 		if err != nil {
 			return nil, err
 		}
@@ -127,29 +126,6 @@ func (s *Server) begin(ctx context.Context, log *sessions.Log, want *wanted, opt
 	return e, &snap, nil
 }
 
-// firstModel returns the model that a new session begins with.
-func (s *Server) firstModel(ctx context.Context) (providers.ModelInfo, providers.ThinkingLevel, error) {
-	if err := s.opts.Models.Load(ctx); err != nil {
-		// The built-in models work without the file; its fault is told in the session.
-		s.log.Warn().Err(err).Msg("loading models")
-	}
-	if s.opts.Model != "" {
-		return s.opts.Models.Find(s.opts.Model)
-	}
-	if set, _ := s.settings(); set.Model != "" {
-		info, level, err := s.opts.Models.Find(set.Model)
-		if err == nil {
-			return info, level, nil
-		}
-		s.log.Warn().Err(err).Msg("finding the default model of the configuration")
-	}
-	info, ok := s.opts.Models.Default()
-	if !ok {
-		return providers.ModelInfo{}, "", &acp.Error{Code: acp.ErrorCodeAuthenticationRequired, Message: "no model can be used: add a key"}
-	}
-	return info, providers.ThinkingOff, nil
-}
-
 // build starts the actor of a session. What opts leaves open is filled in. On an error the log is the caller's still.
 func (s *Server) build(e *entry, log *sessions.Log, want *wanted, opts agent.Options) (*agent.Session, error) {
 	if want.prompt != nil {
@@ -168,22 +144,42 @@ func (s *Server) build(e *entry, log *sessions.Log, want *wanted, opts agent.Opt
 		Client: s.conn, Capabilities: s.capabilities(), SessionID: e.id, Workspace: want.Workspace,
 		Children: s.children, Local: s.opts.Local,
 	})
+	e.cwd = want.Cwd
 	e.box = &toolbox{own: s.opts.Tools()}
 	e.box.pick(state.MCPTools)
 	e.files, e.languages = b.FS, s.openLanguages(e, want.Workspace, b.FS)
 	opts.Languages = e.languages
+	b.Programs = sessionPrograms{b.Programs, want.Workspace, e.languages}
 	e.debugger = s.openDebugger(e, want.Workspace, b.Terminal)
 	opts.Debugger = e.debugger
-	opts.ID, opts.Workspace, opts.Log = log.ID(), want.Workspace, log
+	opts.ID, opts.Workspace, opts.Log, opts.Uses = log.ID(), want.Workspace, log, log.Uses()
 	opts.FS, opts.Terminal, opts.Programs, opts.Approver, opts.Elicitor = b.FS, b.Terminal, b.Programs, b.Approver, b.Elicitor
 	opts.Models, opts.Tools = s.opts.Models, e.box
 	opts.Artifacts = log.Artifacts()
-	opts.Subagent = func(about agent.Subagent) agent.Surroundings { return s.surroundings(e, want.Workspace, b, about) }
+	opts.Subagent = func(about agent.Subagent) agent.Surroundings {
+		return s.surroundings(e, want.Workspace, above{id: e.id, set: b}, about)
+	}
+	opts.Helpers = s.helpers(e, want.Workspace)
+	opts.Guidance = s.guide(e, want.Workspace)
+	if s.opts.Hooks != nil {
+		opts.Hooks = s.opts.Hooks(append([]string{want.Cwd}, want.Additional...))
+	}
+	opts.Secrets, e.secretsErr = s.secrets(want.Cwd)
 	set, err := s.settings()
-	e.settingsErr = err
-	opts.Settings, opts.Retry, opts.TitleModel = &set.Agent, set.Retry, set.TitleModel
+	e.settingsErr, e.modelErr = err, set.ModelErr
+	opts.Settings, opts.Retry, opts.TitleModel, opts.HelperModel = &set.Agent, set.Retry, set.TitleModel, set.HelperModel
+	if s.opts.Policy != nil {
+		opts.Policy = s.opts.Policy()
+		e.policyErr = opts.Policy.Broken
+	}
 	opts.Emit, opts.NewID, opts.OS = s.emitter(e), s.opts.NewID, s.opts.OS
 	opts.CancelGrace, opts.Panicked = s.opts.CancelGrace, s.panicked
+	e.then(func(_ *agent.Session, err error) {
+		if err == nil {
+			s.preconnect(opts.Model)
+			s.discover(false)
+		}
+	})
 	return agent.New(opts), nil
 }
 
@@ -205,6 +201,15 @@ func (s *Server) notice(ctx context.Context, e *entry) {
 	}
 	if err := e.settingsErr; err != nil {
 		e.out.emit(agent.Noticed{Severity: agent.SeverityWarning, Title: "The configuration has an error; the session has the usual settings.", Detail: err.Error()})
+	}
+	if err := e.modelErr; err != nil {
+		e.out.emit(agent.Noticed{Severity: agent.SeverityWarning, Title: "A model of the configuration cannot be used: " + err.Error()})
+	}
+	if err := e.secretsErr; err != nil {
+		e.out.emit(agent.Noticed{Severity: agent.SeverityError, Title: "The secrets to keep back are not known, so no model is asked. Open the session again when that is right.", Detail: err.Error()})
+	}
+	if err := e.policyErr; err != nil {
+		e.out.emit(agent.Noticed{Severity: agent.SeverityError, Title: "The permissions of the configuration cannot be read, so every step asks. Open the session again when that is right.", Detail: err.Error()})
 	}
 	if err := e.languagesErr; err != nil {
 		e.out.emit(agent.Noticed{Severity: agent.SeverityWarning, Title: "The configuration of language servers has an error.", Detail: err.Error()})

@@ -161,7 +161,7 @@ func (s *Server) fork(ctx context.Context, id string, want *wanted, at *forkPoin
 	if err != nil {
 		return nil, nil, err
 	}
-	opts, notices, err := s.stored(ctx, log)
+	opts, notices, err := s.stored(ctx, log, want.Cwd)
 	if err != nil {
 		_ = log.Close() // the fork stands in the list and can be opened when there is a model for it
 		return nil, nil, err

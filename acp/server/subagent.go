@@ -38,36 +38,71 @@ func instruction(parent acp.SessionID, ev *agent.SubagentChanged) acp.SessionUpd
 	}
 }
 
+// instructionOf is the instruction of an event that begins a child session; nil for any other.
+func (m *mapper) instructionOf(parent acp.SessionID, ev agent.Event) (child acp.SessionID, u acp.SessionUpdate) {
+	begun, ok := ev.(agent.SubagentChanged)
+	if !ok || !begun.Running || !m.subagents {
+		return "", nil
+	}
+	return acp.SessionID(begun.ID), instruction(parent, &begun)
+}
+
+// above is what a child session has above it: what its parent works with, and how that is known to the client.
+type above struct {
+	id    acp.SessionID
+	set   bridges.Set
+	names callNames
+}
+
 // surroundings gives a child session what it works with. A client that knows child sessions has one of its own for it;
-// to any other the child's calls are calls of the parent's session, under names that tell them apart.
-func (s *Server) surroundings(e *entry, ws agent.Workspace, parent bridges.Set, about agent.Subagent) agent.Surroundings {
-	around := agent.Surroundings{FS: parent.FS, Terminal: parent.Terminal, Programs: parent.Programs}
+// to any other the child's calls are calls of the outermost session, under names that tell them apart.
+func (s *Server) surroundings(e *entry, ws agent.Workspace, parent above, about agent.Subagent) agent.Surroundings {
+	around := agent.Surroundings{FS: parent.set.FS, Terminal: parent.set.Terminal, Programs: parent.set.Programs}
 	if e.subagentLanguages {
 		around.Languages = e.languages
 	}
+	own := above{id: parent.id, set: parent.set, names: parent.names.child(&about)}
+	around.Subagent = func(about agent.Subagent) agent.Surroundings { return s.surroundings(e, ws, own, about) }
 	if !e.out.subagents {
-		names := callNames{about.CallID + "/"}
-		around.Approver = namedApprover{parent.Approver, names}
-		around.Elicitor = namedElicitor{parent.Elicitor, names}
-		around.Emit = func(ev agent.Event) { e.out.emitNested(about, names, ev) }
+		around.Approver = namedApprover{own.set.Approver, own.names}
+		around.Elicitor = namedElicitor{own.set.Elicitor, own.names}
+		around.Emit = func(ev agent.Event) { e.out.emitNested(own.names, ev) }
 		return around
 	}
-	id := acp.SessionID(about.ID)
+	own.id = acp.SessionID(about.ID)
 	b := bridges.New(bridges.Options{
-		Client: s.conn, Capabilities: s.capabilities(), SessionID: id, Workspace: ws, Children: s.children, Local: s.opts.Local,
+		Client: s.conn, Capabilities: s.capabilities(), SessionID: own.id, Workspace: ws, Children: s.children, Local: s.opts.Local,
 	})
+	b.Programs = sessionPrograms{b.Programs, ws, e.languages}
+	own.set = b
 	around.FS, around.Terminal, around.Programs, around.Approver, around.Elicitor = b.FS, b.Terminal, b.Programs, b.Approver, b.Elicitor
 	m := newMapper(e.out.features)
 	around.Emit = func(ev agent.Event) {
 		for _, u := range m.updates(ev) {
-			e.out.writeAs(id, u)
+			e.out.writeAs(own.id, u)
+		}
+		if child, u := m.instructionOf(own.id, ev); u != nil {
+			e.out.writeAs(child, u)
 		}
 	}
 	return around
 }
 
-// callNames makes the ids of a child's calls unique in its parent's session.
-type callNames struct{ prefix string }
+// callNames makes the ids of a child's calls unique in the outermost session, and says whose calls they are.
+type callNames struct {
+	// call is the call that has started the child; prefix is before the ids of the child's own, title before their titles.
+	call, prefix, title string
+}
+
+// child are the names of a child of the session with the names n.
+func (n callNames) child(about *agent.Subagent) callNames {
+	call := n.prefix + about.CallID
+	prefix := call + "/"
+	if about.Name != "" {
+		prefix += about.Name + "/"
+	}
+	return callNames{call, prefix, n.title + about.Title + ": "}
+}
 
 func (n callNames) of(id string) string { return n.prefix + id }
 
@@ -76,13 +111,13 @@ const parentCall = "gjc/parentToolCallId"
 
 // emitNested tells what a child does to a client that knows no child sessions. What the child says and plans is for its
 // parent.
-func (o *outlet) emitNested(about agent.Subagent, names callNames, ev agent.Event) {
+func (o *outlet) emitNested(names callNames, ev agent.Event) {
 	switch e := ev.(type) {
 	case agent.ToolStarted:
 		e.CallID = names.of(e.CallID)
-		e.Title = about.Title + ": " + e.Title
+		e.Title = names.title + e.Title
 		u := toolCall(e)
-		setMeta(&u.Meta, parentCall, about.CallID)
+		setMeta(&u.Meta, parentCall, names.call)
 		o.send(u)
 		return
 	case agent.ToolProgress:
@@ -105,7 +140,7 @@ type namedApprover struct {
 }
 
 func (a namedApprover) Approve(ctx context.Context, q agent.Question) (agent.Decision, error) {
-	q.ToolCallID = a.names.of(q.ToolCallID)
+	q.ToolCallID, q.Title = a.names.of(q.ToolCallID), a.names.title+q.Title
 	return a.Approver.Approve(ctx, q)
 }
 

@@ -3,6 +3,7 @@ package server_test
 import (
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -256,7 +257,8 @@ func TestHandoff_MakesASession(t *testing.T) {
 	}
 	next := acp.SessionID(words[1])
 	// It is listed, though nobody has said anything in it.
-	if list := call[acp.ListSessionsResponse](e, "session/list", obj{}); len(list.Sessions) != 2 || list.Sessions[0].SessionID != next {
+	if list := call[acp.ListSessionsResponse](e, "session/list", obj{}); len(list.Sessions) != 2 ||
+		!slices.ContainsFunc(list.Sessions, func(i acp.SessionInfo) bool { return i.SessionID == next }) {
 		t.Errorf("listed: %+v", list.Sessions)
 	}
 	resp := call[acp.LoadSessionResponse](e, "session/load", obj{"sessionId": next, "cwd": e.dir, "mcpServers": []any{}})

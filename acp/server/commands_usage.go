@@ -1,0 +1,138 @@
+package server
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/sessions"
+)
+
+// describeUsage tells what the session has used: each model, the last turn, all of it, and what is not known.
+func describeUsage(c *commandCall) error {
+	spending, err := c.session.Spending()
+	if err != nil {
+		return err
+	}
+	if len(spending.Models) == 0 {
+		return c.say("No model has been asked in this session.", nil)
+	}
+	var s strings.Builder
+	s.WriteString("This session, all branches:\n" + usageLines(spending.Models))
+	if len(spending.Models) > 1 {
+		for i := range spending.Models {
+			one := spending.Models[i : i+1]
+			s.WriteString("\n" + one[0].Ref() + ":\n" + usageLines(one))
+		}
+	} else {
+		s.WriteString("- Model: " + spending.Models[0].Ref() + "\n")
+	}
+	if len(spending.LastTurn) > 0 {
+		s.WriteString("\nThe last turn:\n" + usageLines(spending.LastTurn))
+	}
+	unknown := unpriced(spending.Models)
+	if unknown != "" {
+		s.WriteString("\nThe prices of " + unknown + " are not known: `cost` in models.yml can say them. Until then editors are told no cost of this session.\n")
+	}
+	if usd, _, n := agent.Cost(spending.Models); n > 0 {
+		fmt.Fprintf(&s, "\nWhat %s used is not known: the provider does not tell, or the answer was cut off before.", counted(n, "answer"))
+		if unknown == "" && usd > 0 {
+			s.WriteString(" The cost that editors are told is that of the others.")
+		}
+		s.WriteString("\n")
+	}
+	cut := 0
+	for i := range spending.Models {
+		cut += spending.Models[i].Cut
+	}
+	if cut > 0 {
+		fmt.Fprintf(&s, "\n%s cut off: what was used is counted as far as the provider had told it by then, which can be less than what you pay.\n", was(cut, "answer"))
+	}
+	if n := spending.Repriced; n > 0 {
+		fmt.Fprintf(&s, "\nFor %s no price is stored; they are counted at the prices of today.\n", counted(n, "older answer"))
+	}
+	return c.say(s.String(), nil)
+}
+
+// usageLines tells of requests, tokens, cache and cost.
+func usageLines(uses []sessions.Use) string {
+	var sum providers.Usage
+	n := 0
+	for i := range uses {
+		n += uses[i].Requests
+		sum = sum.Add(uses[i].Usage)
+	}
+	var s strings.Builder
+	fmt.Fprintf(&s, "- Model calls: %d", n)
+	if _, _, untold := agent.Cost(uses); untold > 0 {
+		fmt.Fprintf(&s, ", %d of them without a known usage", untold)
+	}
+	fmt.Fprintf(&s, "\n- Input: %d tokens, and %d read from and %d written to the cache\n", sum.Input, sum.CacheRead, sum.CacheWrite)
+	if all := sum.Input + sum.CacheRead + sum.CacheWrite; sum.CacheRead+sum.CacheWrite > 0 {
+		fmt.Fprintf(&s, "- Cache hits: %d%% of the input\n", 100*sum.CacheRead/all)
+	}
+	fmt.Fprintf(&s, "- Output: %d tokens", sum.Output)
+	if sum.Thinking > 0 {
+		fmt.Fprintf(&s, ", %d of them reasoning", sum.Thinking)
+	}
+	s.WriteString("\n- Cost: " + costText(uses) + "\n")
+	return s.String()
+}
+
+// costText is what uses cost, as far as that is known.
+func costText(uses []sessions.Use) string {
+	usd, unpriced, untold := agent.Cost(uses)
+	var why []string
+	if unpriced > 0 {
+		why = append(why, "the prices of "+counted(unpriced, "call")+" are not known")
+	}
+	if untold > 0 {
+		why = append(why, "what "+counted(untold, "call")+" used is not known")
+	}
+	switch {
+	case len(why) == 0:
+		return dollars(usd)
+	case usd > 0:
+		return "at least " + dollars(usd) + "; " + strings.Join(why, ", and ")
+	case untold == 0:
+		return "unknown (no prices for this model)"
+	default:
+		return "unknown (" + strings.Join(why, ", and ") + ")"
+	}
+}
+
+// dollars is an amount with as many digits as small ones need.
+func dollars(usd float64) string {
+	if usd >= 1 || usd == 0 {
+		return fmt.Sprintf("$%.2f", usd)
+	}
+	return fmt.Sprintf("$%.4f", usd)
+}
+
+// was is [counted] with the verb.
+func was(n int, noun string) string {
+	if n != 1 {
+		return counted(n, noun) + " were"
+	}
+	return counted(n, noun) + " was"
+}
+
+func counted(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return strconv.Itoa(n) + " " + noun
+}
+
+// unpriced names the models whose prices are not known.
+func unpriced(uses []sessions.Use) string {
+	var refs []string
+	for i := range uses {
+		if uses[i].Unpriced > 0 {
+			refs = append(refs, uses[i].Ref())
+		}
+	}
+	return strings.Join(refs, ", ")
+}

@@ -1,0 +1,190 @@
+package server_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/acp/acptest"
+	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/providers/providertest"
+)
+
+// priced is a registry of a model that costs a dollar a token, and of one that nobody knows the prices of.
+func priced(steps ...providertest.Step) func(*config) {
+	return func(c *config) {
+		info := providers.ModelInfo{
+			Provider: "test", ID: "dear", ContextWindow: 100_000, Cost: providers.Cost{Input: 1e6, Output: 1e6, CacheRead: 1e5, CacheWrite: 2e6},
+		}
+		c.server.Models = &models{list: []providers.Model{
+			providertest.NewScript(info, steps...),
+			providertest.NewScript(providers.ModelInfo{Provider: "test", ID: "odd", ContextWindow: 50_000}, providertest.Step{providertest.Text("hm")}),
+		}}
+	}
+}
+
+// reload closes a session, loads it, and returns what is told of its usage then.
+func (e *env) reload(id acp.SessionID) *acp.UsageUpdate {
+	e.t.Helper()
+	if _, err := acp.MethodSessionClose.Call(e.t.Context(), e.Conn, &acp.CloseSessionRequest{SessionID: id}); err != nil {
+		e.t.Fatal(err)
+	}
+	before := len(e.Updates(id))
+	if _, err := acp.MethodSessionLoad.Call(e.t.Context(), e.Conn, &acp.LoadSessionRequest{SessionID: id, Cwd: e.dir}); err != nil {
+		e.t.Fatal(err)
+	}
+	var last *acp.UsageUpdate
+	e.await(id, func(updates []acp.SessionUpdate, _ []string) acptest.Verdict {
+		if all := usageUpdates(updates[before:]); len(all) > 0 {
+			last = all[0]
+			return acptest.Met
+		}
+		return acptest.Unmet
+	})
+	return last
+}
+
+// An answer that is cut off counts with what was told by then, now and when the session is loaded; one that nobody told
+// anything of makes the cost unknown. How full the window is stays as it was.
+func TestUsage_CutOff(t *testing.T) {
+	used := providers.Usage{Input: 3, Output: 2, CacheRead: 10, CacheWrite: 4}
+	cost, gate := 3+2+1+8., providertest.NewGate()
+	invalid := providertest.Fail(&providers.Error{Kind: providers.KindInvalid, Provider: "test", Message: "no"})
+	e := start(t, priced(
+		providertest.Step{providertest.Text("half"), providertest.Tell(used), gate.Hold()},
+		providertest.Step{providertest.Text("ok"), providertest.Use(providers.Usage{Input: 10, Output: 5})},
+		providertest.Step{providertest.Tell(used), invalid},
+		providertest.Step{providertest.Text("half"), invalid},
+	))
+	id := e.session()
+	last := func() *acp.UsageUpdate {
+		all := usageUpdates(e.Updates(id))
+		return all[len(all)-1]
+	}
+	check := func(what string, u *acp.UsageUpdate, filled int64, cost float64) {
+		t.Helper()
+		if u.Used != filled || (u.Cost != nil) != (cost > 0) || u.Cost != nil && u.Cost.Amount != cost {
+			t.Errorf("%s: %+v, cost %+v; want %d and %v", what, u, u.Cost, filled, cost)
+		}
+	}
+	go func() {
+		<-gate.Reached()
+		if err := acp.MethodSessionCancel.Notify(t.Context(), e.Conn, &acp.CancelNotification{SessionID: id}); err != nil {
+			t.Error(err)
+		}
+	}()
+	resp, err := e.Prompt(t.Context(), id, "one")
+	if err != nil || resp.StopReason != acp.StopReasonCancelled || resp.Usage == nil || resp.Usage.TotalTokens != 19 ||
+		resp.Usage.CachedReadTokens == nil || *resp.Usage.CachedReadTokens != 10 {
+		t.Errorf("cancelled: %+v, %v", resp, err)
+	}
+	check("cancelled", last(), 0, cost)
+	check("cancelled, loaded", e.reload(id), 0, cost)
+	e.say(id, "two", acp.StopReasonEndTurn)
+	check("whole", last(), 15, cost+15)
+	if _, err := e.Prompt(t.Context(), id, "three"); err == nil {
+		t.Error("an answer that failed is none")
+	}
+	check("failed", last(), 15, 2*cost+15)
+	check("failed, loaded", e.reload(id), 15, 2*cost+15)
+	const sums = "- Model calls: 3\n- Input: 16 tokens, and 20 read from and 8 written to the cache\n"
+	if got, _ := e.after(id, "/usage"); !containsAll(got, sums, "- Output: 9 tokens\n- Cost: $43.00\n", "2 answers were cut off: ") || strings.Contains(got, "not known") {
+		t.Errorf("/usage: %q", got)
+	}
+	if _, err := e.Prompt(t.Context(), id, "four"); err == nil {
+		t.Error("an answer that failed is none")
+	}
+	check("unknown", last(), 15, 2*cost+15)
+	for range 2 {
+		if got, _ := e.after(id, "/usage"); !containsAll(got, "- Model calls: 4, 1 of them without a known usage\n", "- Input: 16 tokens",
+			"- Cost: at least $43.00; what 1 call used is not known\n", "2 answers were cut off: ", "What 1 answer used is not known: ", "The cost that editors are told is that of the others.") ||
+			strings.Contains(got, "told no cost") {
+			t.Errorf("/usage: %q", got)
+		}
+		check("unknown, loaded", e.reload(id), 15, 2*cost+15)
+	}
+}
+
+func usageUpdates(updates []acp.SessionUpdate) []*acp.UsageUpdate {
+	var all []*acp.UsageUpdate
+	for _, u := range updates {
+		if u, ok := u.(*acp.UsageUpdate); ok {
+			all = append(all, u)
+		}
+	}
+	return all
+}
+
+// The cost is on every usage update as long as it is known, /usage tells of what it is made, and a loaded session goes on
+// with it.
+func TestUsage(t *testing.T) {
+	usage := providers.Usage{Input: 10, Output: 5, CacheRead: 80, CacheWrite: 10, Thinking: 2}
+	step := providertest.Step{providertest.Text("ok"), providertest.Use(usage)}
+	e := start(t, priced(step, step))
+	id := e.session()
+	if got, _ := e.after(id, "/usage"); !strings.Contains(got, "No model has been asked") {
+		t.Errorf("an empty session: %q", got)
+	}
+	resp, err := e.Prompt(t.Context(), id, "one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if u := resp.Usage; u == nil || u.TotalTokens != 105 || u.ThoughtTokens == nil || *u.ThoughtTokens != 2 ||
+		u.CachedReadTokens == nil || *u.CachedReadTokens != 80 || u.CachedWriteTokens == nil || *u.CachedWriteTokens != 10 {
+		t.Errorf("the prompt used %+v", u)
+	}
+	want := 10 + 5 + 8 + 20.
+	all := usageUpdates(e.Updates(id))
+	if n := len(all); n == 0 || all[n-1].Used != 105 || all[n-1].Cost == nil || all[n-1].Cost.Amount != want || all[n-1].Cost.Currency != "USD" {
+		t.Fatalf("usage updates: %+v", all)
+	}
+	got, _ := e.after(id, "/usage")
+	if !containsAll(got, "Model calls: 1", "80 read from and 10 written", "Cache hits: 80%", "2 of them reasoning", "Cost: $43.00", "test/dear", "The last turn:") ||
+		strings.Contains(got, "not known") {
+		t.Errorf("/usage: %q", got)
+	}
+	if got, _ := e.after(id, "/context"); !strings.Contains(got, "Cost so far: $43.00") {
+		t.Errorf("/context: %q", got)
+	}
+	e.say(id, "/model test/odd", acp.StopReasonEndTurn)
+	_, updates := e.after(id, "two")
+	if all := usageUpdates(updates); len(all) != 1 || all[0].Cost != nil || all[0].Size != 50_000 {
+		t.Errorf("a part is told as the whole: %+v", all)
+	}
+	got, _ = e.after(id, "/usage")
+	if !containsAll(got, "at least $43.00; the prices of 1 call are not known", "test/odd:", "The prices of test/odd are not known", "Until then editors are told no cost") ||
+		strings.Contains(got, "of the others") {
+		t.Errorf("/usage: %q", got)
+	}
+
+	id = e.session()
+	e.say(id, "again", acp.StopReasonEndTurn)
+	before := len(e.Updates(id))
+	for _, live := range []bool{true, false} {
+		if !live {
+			if _, err := acp.MethodSessionClose.Call(t.Context(), e.Conn, &acp.CloseSessionRequest{SessionID: id}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := acp.MethodSessionLoad.Call(t.Context(), e.Conn, &acp.LoadSessionRequest{SessionID: id, Cwd: e.dir}); err != nil {
+			t.Fatal(err)
+		}
+		// What follows the response may come behind the answer to a prompt that the client is quick with.
+		e.await(id, func(updates []acp.SessionUpdate, _ []string) acptest.Verdict {
+			if len(usageUpdates(updates[before:])) > 0 {
+				return acptest.Met
+			}
+			return acptest.Unmet
+		})
+		got, _ = e.after(id, "/usage")
+		all = usageUpdates(e.Updates(id)[before:])
+		if n := len(all); n != 1 || all[0].Used != 105 || all[0].Cost == nil || all[0].Cost.Amount != want {
+			t.Errorf("loaded, live %v: %+v", live, slices.Clone(all))
+		}
+		if !containsAll(got, "Model calls: 1", "Cost: $43.00") {
+			t.Errorf("/usage of a loaded session: %q", got)
+		}
+		before = len(e.Updates(id))
+	}
+}

@@ -1,0 +1,84 @@
+package server
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/providers"
+)
+
+// errorKind is one value of an error's data.kind, for people.
+type errorKind struct {
+	kind string
+	// means says what has happened, next what to do about it; empty where the message says that already.
+	means, next string
+}
+
+// modelErrors are the kinds of failed model calls.
+func modelErrors() []errorKind {
+	return []errorKind{
+		{string(providers.KindAuth), "the key is missing, wrong or expired", "Check the key with gjc doctor, or store another one with gjc login."},
+		{string(providers.KindRateLimit), "too many requests for now", "Wait a little, or choose another model with /model."},
+		{string(providers.KindQuota), "the account's credit or plan is used up", "Add credit at the provider, wait until the limit ends, or choose another model with /model."},
+		{string(providers.KindOverloaded), "the provider has no capacity for the moment", "Try again in a while, or choose another model with /model."},
+		{string(providers.KindServer), "the provider failed", "Try again in a while, or choose another model with /model."},
+		{string(providers.KindNetwork), "the provider could not be reached, or the connection broke", "Check the network, the proxy and the provider's address."},
+		{string(providers.KindTimeout), "nothing came from the provider for too long", "Try again, or choose another model with /model."},
+		{string(providers.KindContextOverflow), "the conversation does not fit the model's window", "Make room with /compact, or choose a model with a larger window."},
+		{string(providers.KindInvalid), "the provider refused the request", "Choose another model with /model; if this goes on, the log has more."},
+		{string(providers.KindModel), "there is no such model, or the key may not use it", "gjc models lists what can be used; choose one with /model."},
+		{string(providers.KindProtocol), "the provider answered what its API does not allow", "Check that the provider's address and api in models.yml fit together."},
+		{string(agent.ErrorEmptyResponse), "the model answered nothing, three times", "Say it in other words, or choose another model with /model."},
+		{string(agent.ErrorRepetition), "the model said the same over and over, twice", "Say it in other words, or choose another model with /model."},
+		{string(agent.ErrorProtocolLeak), "the model kept mixing parts of its protocol into its answers", "Try again, or choose another model with /model."},
+		{string(kindSecrets), "the secrets to keep back are not known, so nothing was sent", "Set the file right and open the session again."},
+	}
+}
+
+// otherErrors are the kinds of all other errors.
+func otherErrors() []errorKind {
+	return []errorKind{
+		{kind: "session_not_found", means: "there is no such session"},
+		{kind: "session_closed", means: "the session was closed meanwhile"},
+		{kind: "session_locked", means: "another process has the session open"},
+		{kind: "session_corrupt", means: "the session's file is damaged; it is left as it is"},
+		{kind: "storage", means: "the session cannot be saved any more"},
+		{kind: "nothing_to_fork", means: "the session has no messages yet"},
+		{kind: "cursor", means: "session/list was given a cursor that it did not make"},
+		{kind: "mode", means: "there is no such mode"},
+		{kind: "thinking", means: "the model has no such thinking level"},
+		{kind: "service_tier", means: "the model has no such service tier"},
+		{kind: "title", means: "a title needs a word"},
+	}
+}
+
+// modelMessage is the message of a failed model call: what happened, until when, and what to do next.
+func modelMessage(err error, e *providers.Error) string {
+	text := strings.TrimRight(err.Error(), ".")
+	if !e.ResetsAt.IsZero() && !strings.Contains(text, "it can be tried again at ") {
+		text += "; the limit ends at " + e.ResetsAt.UTC().Format("2006-01-02 15:04 MST")
+	}
+	switch {
+	case strings.Contains(text, "check the base URL"):
+		return text + "." // which is what to do next
+	case errors.Is(err, agent.ErrNoRoom):
+		return text + ". Choose a model with a larger window with /model, or go on in a new session."
+	}
+	for _, k := range modelErrors() {
+		if k.kind == string(e.Kind) {
+			return text + ". " + k.next
+		}
+	}
+	return text
+}
+
+// resetsAt is when the limit of a failed model call ends: as the provider says it, or counted from now; zero for no limit
+// that is known.
+func resetsAt(e *providers.Error, now time.Time) time.Time {
+	if e.ResetsAt.IsZero() && e.RetryAfter > 0 {
+		return now.Add(e.RetryAfter)
+	}
+	return e.ResetsAt
+}

@@ -1,0 +1,138 @@
+package server_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/acp/acptest"
+	"github.com/gajae-code/gjc/providers/providertest"
+)
+
+// helperSteps are a helper that starts another one, whose command asks.
+func helperSteps() []providertest.Step {
+	return []providertest.Step{
+		{providertest.Call("c", "task", `{"tasks":[{"id":"a","description":"outer","assignment":"delegate"}]}`)},
+		{providertest.Call("c", "task", `{"agent":"executor","tasks":[{"id":"b","description":"inner","assignment":"run it"}]}`)},
+		{providertest.Call("c", "bash", `{"command":"true"}`)},
+		{providertest.Text("below")},
+		{providertest.Text("middle")},
+		{providertest.Text("top")},
+	}
+}
+
+// To a client without child sessions the calls of helpers and of their helpers are calls of the session, each with an id of its
+// own, and a question says whose it is.
+func TestHelpers_Nested(t *testing.T) {
+	var mu sync.Mutex
+	var asked []string
+	e := start(t, scripted(helperSteps()...), func(c *config) {
+		c.editor.Permission = func(_ context.Context, p *acp.RequestPermissionRequest) (*acp.RequestPermissionResponse, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			title, _ := p.ToolCall.Title.Get()
+			asked = append(asked, string(p.SessionID)+" "+string(p.ToolCall.ToolCallID)+" "+title)
+			return acptest.Choose("allow_once"), nil
+		}
+	})
+	id := e.session()
+	e.say(id, "delegate", acp.StopReasonEndTurn)
+	var got []string
+	for _, u := range e.Updates(id) {
+		if u, ok := u.(*acp.ToolCall); ok {
+			parent := ""
+			if _, err := u.Meta.Get("gjc/parentToolCallId", &parent); err != nil {
+				t.Error(err)
+			}
+			got = append(got, string(u.ToolCallID)+" in "+parent+": "+u.Title)
+		}
+	}
+	want := []string{"c in : Task: outer", "c/a/c in c: outer: Task: inner", "c/a/c/b/c in c/a/c: outer: inner: true"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("calls (-want +got):\n%s", d)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if d := cmp.Diff([]string{string(id) + " c/a/c/b/c outer: inner: true"}, asked); d != "" {
+		t.Errorf("asked (-want +got):\n%s", d)
+	}
+}
+
+// A client that knows child sessions is told of each in its parent, and can end one of them alone.
+func TestHelpers_Sessions(t *testing.T) {
+	gate := providertest.NewGate()
+	defer gate.Open()
+	steps := helperSteps()
+	steps[2] = providertest.Step{providertest.Text("works"), gate.Hold()}
+	e := start(t, scripted(append(steps[:3:3], steps[4:]...)...), as(acptest.UnstableCapabilities()))
+	id := e.session()
+	stop := make(chan acp.StopReason, 1)
+	go func() {
+		resp, err := e.Prompt(t.Context(), id, "delegate")
+		if err != nil {
+			t.Error(err)
+			resp = new(acp.PromptResponse)
+		}
+		stop <- resp.StopReason
+	}()
+	var child, grandchild acp.SessionID
+	e.await(id, acptest.Update(func(u *acp.SubagentUpdate) bool { child = u.SessionID; return true }))
+	e.await(child, acptest.Update(func(u *acp.SubagentUpdate) bool { grandchild = u.SessionID; return true }))
+	e.await(grandchild, acptest.Update(func(*acp.AgentMessageChunk) bool { return true }))
+	if err := e.Conn.Notify(t.Context(), "session/cancel", obj{"sessionId": grandchild}); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-stop; got != acp.StopReasonEndTurn {
+		t.Errorf("the parent stopped with %s", got)
+	}
+	if !strings.Contains(e.Text(child), "middle") || !strings.Contains(e.Text(id), "top") {
+		t.Errorf("the child said %q, the parent %q", e.Text(child), e.Text(id))
+	}
+	if !slices.ContainsFunc(e.Updates(grandchild), func(u acp.SessionUpdate) bool {
+		m, ok := u.(*acp.SessionMessage)
+		return ok && strings.Contains(string(m.MessageID), "c-task")
+	}) {
+		t.Error("the grandchild begins without its instruction")
+	}
+}
+
+// In plan mode a helper changes nothing, whatever it is told, and a file of the workspace makes a helper; one with a mistake is
+// told of.
+func TestHelpers_PlanModeAndFiles(t *testing.T) {
+	e := start(t, scripted(
+		providertest.Step{providertest.Call("c1", "task", `{"agent":"mine","tasks":[{"id":"a","description":"change","assignment":"change it"}]}`)},
+		providertest.Step{providertest.Call("c2", "write", `{"path":"new.txt","content":"x"}`)},
+		providertest.Step{providertest.Text("could not")}, providertest.Step{providertest.Text("top")},
+	))
+	if err := os.MkdirAll(filepath.Join(e.dir, ".gjc", "agents"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	e.write(".gjc/agents/mine.md", "---\nname: mine\ndescription: of the workspace\ntools: read, write\n---\nYou are mine.")
+	e.write(".gjc/agents/bad.md", "---\nname: bad\n---\nNo description.")
+	id := e.session()
+	call[struct{}](e, "session/set_mode", obj{"sessionId": id, "modeId": "plan"})
+	e.say(id, "go", acp.StopReasonEndTurn)
+	if !slices.ContainsFunc(e.Updates(id), func(u acp.SessionUpdate) bool {
+		n, ok := u.(*acp.Notice)
+		return ok && strings.Contains(n.Description, "bad.md:1: description")
+	}) {
+		t.Error("the file with a mistake is not told of")
+	}
+	failed := false
+	for _, u := range e.Updates(id) {
+		if u, ok := u.(*acp.ToolCallUpdate); ok && u.ToolCallID == "c1/a/c2" {
+			status, _ := u.Status.Get()
+			failed = failed || status == acp.ToolCallStatusFailed
+		}
+	}
+	if !failed {
+		t.Error("the helper's write did not fail")
+	}
+}

@@ -1,0 +1,43 @@
+package server
+
+import (
+	"context"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/lsp"
+)
+
+// sessionPrograms finds a session's helper programs. What lies in the workspace is taken only where the user trusts that.
+type sessionPrograms struct {
+	agent.Programs
+	workspace agent.Workspace
+	// languages are nil for none; their catalog knows of trust.
+	languages *lsp.Workspace
+}
+
+// programFinder is a catalog that knows whose programs are trusted.
+type programFinder interface {
+	Program(ctx context.Context, name string) (string, error)
+}
+
+var _ agent.ProgramStarter = sessionPrograms{}
+
+// StartProgram implements [agent.ProgramStarter].
+func (p sessionPrograms) StartProgram(ctx context.Context, prog agent.LongProgram) (agent.RunningProgram, error) {
+	if s, ok := p.Programs.(agent.ProgramStarter); ok {
+		return s.StartProgram(ctx, prog)
+	}
+	return nil, agent.ErrNotStarted
+}
+
+// LookPath implements [agent.Programs].
+func (p sessionPrograms) LookPath(name string) (string, error) {
+	path, err := p.Programs.LookPath(name)
+	if err == nil && !p.workspace.Contains(path) || p.languages == nil {
+		return path, err
+	}
+	if finder, ok := p.languages.Catalog().(programFinder); ok {
+		return finder.Program(context.Background(), name)
+	}
+	return path, err
+}

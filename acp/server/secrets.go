@@ -1,0 +1,55 @@
+package server
+
+import (
+	"context"
+	"iter"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/providers"
+)
+
+// secrets returns what keeps values from the models of a session in a working directory; nil for nothing. With an error no
+// model is asked anything: nobody knows what would have to be kept back.
+func (s *Server) secrets(cwd string) (agent.Secrets, error) {
+	if s.opts.Secrets == nil {
+		return nil, nil
+	}
+	set, err := s.opts.Secrets(cwd)
+	if err != nil {
+		return unknownSecrets{err}, err
+	}
+	return set, nil
+}
+
+// kindSecrets is the data.kind of a request that was not sent because the secrets are not known.
+const kindSecrets providers.ErrorKind = "secrets"
+
+// unknownSecrets are those of a configuration that cannot be read.
+type unknownSecrets struct{ err error }
+
+// Model returns a model that is not asked.
+func (u unknownSecrets) Model(m providers.Model) providers.Model { return silentModel{m, u.err} }
+
+// Hide lets nothing through.
+func (unknownSecrets) Hide(string) string { return "" }
+
+func (unknownSecrets) Restore(text string) string             { return text }
+func (unknownSecrets) RestoreInput(input jsonx.Raw) jsonx.Raw { return input }
+func (unknownSecrets) Explain(string) string                  { return "" }
+
+type silentModel struct {
+	providers.Model
+	err error
+}
+
+// Stream fails.
+func (m silentModel) Stream(context.Context, *providers.Request) iter.Seq2[providers.Event, error] {
+	info := m.Info()
+	return func(yield func(providers.Event, error) bool) {
+		yield(nil, &providers.Error{
+			Kind: kindSecrets, Provider: info.Provider, Model: info.ID, Err: m.err,
+			Message: "nothing was sent, because the secrets to keep back are not known: " + m.err.Error(),
+		})
+	}
+}
