@@ -12,9 +12,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gajae-code/gjc/acp/server"
-	"github.com/gajae-code/gjc/agent/tools"
 	"github.com/gajae-code/gjc/internal/bug"
 	"github.com/gajae-code/gjc/mcp"
+	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/providers/offline"
 )
 
 func newACP(h *host, opts *options) *cobra.Command {
@@ -54,18 +55,27 @@ func serve(ctx context.Context, h *host, opts *options) error {
 	})
 	models := h.registry(dir, opts, func(note string) { log.Warn().Msg(note) })
 	defer models.Close()
-	local := h.local(ctx)
+	local := withoutKeys(h.local(ctx), models)
+	local.Sandbox = h.sandbox()
+	home, _ := h.home() // without one there are no helper agents of other programs
 	err = server.Serve(ctx, h.stdin, protocol, nil, server.Options{
-		Version: version(), Store: h.store(dir), Models: models, Tools: tools.All, Local: local,
+		Version: version(), Store: h.store(dir), Models: models, Tools: h.tools(dir, opts, models), Policy: h.policy(dir, opts), Local: local,
 		Languages: h.languages(dir, opts, &local),
-		Debugging: h.debugging(dir, opts, &local),
-		NewID:     uuid.NewString, OS: runtime.GOOS, Model: opts.model, Log: log, Trace: trace,
-		Settings: h.settings(dir, opts, models),
-		UserDir:  dir, Login: h.loginCommand(opts), MCPServers: func() ([]mcp.Server, error) {
-			// Read when a session begins: an error is told there, and initialize does no I/O.
+		Debugging: h.debugging(dir, opts, &local), Hooks: hooksOf(dir),
+		Stopgap:  offline.Info().Provider,
+		Discover: models.Discover, Preconnect: func(ctx context.Context, info providers.ModelInfo) {
+			// An error of the configuration is told in the session.
+			if cfg, err := readConfig(dir, opts.configs); err == nil && cfg.network.preconnect {
+				models.Preconnect(ctx, info)
+			}
+		},
+		NewID: uuid.NewString, OS: runtime.GOOS, Model: opts.model, Log: log, Trace: trace,
+		Settings: h.settings(dir, opts, models), Secrets: h.secrets(dir, opts),
+		UserDir: dir, Home: home, Login: h.loginCommand(opts), MCPServers: func() ([]mcp.Server, error) {
+			// Read when a session begins: an error is told there, and initialize does no I/O. The settings tell that of config.yml.
 			cfg, err := readConfig(dir, opts.configs)
 			if err != nil || !cfg.discoverMCP {
-				return nil, err
+				return nil, nil
 			}
 			return readMCPServers(filepath.Join(dir, "mcp.json"))
 		},

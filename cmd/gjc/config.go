@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -13,8 +13,13 @@ import (
 	"time"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/policy"
+	"github.com/gajae-code/gjc/agent/tools"
+	"github.com/gajae-code/gjc/agent/tools/web"
 	"github.com/gajae-code/gjc/internal/configfile"
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/trust"
+	"github.com/gajae-code/gjc/internal/typo"
 	"github.com/gajae-code/gjc/lsp"
 	"github.com/gajae-code/gjc/mcp"
 	"github.com/gajae-code/gjc/providers"
@@ -30,17 +35,17 @@ type config struct {
 	// context is how sessions keep their context. SummaryModels comes from roles.
 	context agent.Settings
 	retry   retrySettings
-	// roles are the models for what a model is needed for, as "provider/id" with an optional ":level".
-	roles map[string]string
+	// models are the settings of models. Their Roles are "provider/id" with an optional ":level", "gjc/role", or part of a name.
+	models providers.RegistrySettings
 	// generateTitles has a model name the sessions.
 	generateTitles bool
+	network        networkSettings
+	tools          tools.Settings
+	// permissions are the user's rules for what may be done, of all files.
+	permissions policy.Rules
+	// secrets keeps values of the environment and of secrets.yml from the models.
+	secrets bool
 }
-
-// The names of roles that gjc has a use for. A file may have more.
-const (
-	roleDefault = "default"
-	roleSmol    = "smol"
-)
 
 // debugSettings is the section debug.
 type debugSettings struct {
@@ -84,15 +89,20 @@ func newConfig() *config {
 	return &config{
 		lsp:   lspSettings{enabled: true, diagnosticsOnWrite: true, diagnosticsOnEdit: true},
 		debug: debugSettings{enabled: true}, context: agent.DefaultSettings(),
-		retry: retrySettings{enabled: true, maxRetries: 3, baseDelayMs: 2000},
-		roles: make(map[string]string), generateTitles: true,
+		retry:  retrySettings{enabled: true, maxRetries: 3, baseDelayMs: 2000},
+		models: providers.RegistrySettings{Roles: make(map[string]string)}, generateTitles: true,
+		network: newNetworkSettings(),
+		tools: tools.Settings{
+			Edit: tools.EditSettings{Mode: tools.EditAuto}, Bash: tools.BashSettings{Sandbox: tools.SandboxOff}, Web: web.Options{Timeout: web.DefaultTimeout},
+			WebSearch: web.SearchOptions{Provider: web.SearchAuto, Keys: make(map[web.SearchProvider]string)},
+		},
 	}
 }
 
 // sections are the settings by section and name.
 func (c *config) sections() map[string]map[string]setting {
 	compaction, branch := &c.context.Compaction, &c.context.BranchSummary
-	return map[string]map[string]setting{
+	all := map[string]map[string]setting{
 		"mcp": {"discover": boolean(&c.discoverMCP)},
 		"lsp": {
 			"enabled":            boolean(&c.lsp.enabled),
@@ -101,7 +111,7 @@ func (c *config) sections() map[string]map[string]setting {
 			"diagnosticsOnEdit":  boolean(&c.lsp.diagnosticsOnEdit),
 		},
 		"debug": {"enabled": boolean(&c.debug.enabled)},
-		"task":  {"enableLsp": boolean(&c.lsp.subagents)},
+		"task":  c.taskSettings(),
 		"compaction": {
 			"enabled":             boolean(&compaction.Enabled),
 			"strategy":            oneOf(&compaction.Strategy, agent.CompactionStrategies()),
@@ -121,15 +131,27 @@ func (c *config) sections() map[string]map[string]setting {
 			"enabled":       boolean(&branch.Enabled),
 			"reserveTokens": number(&branch.ReserveTokens, 0, mostTokens),
 		},
+		"ttsr": {
+			"enabled":     boolean(&c.context.Rules.Stream),
+			"contextMode": discarding(&c.context.Rules.Discard),
+			"repeatMode":  oneOf(&c.context.Rules.Repeat, agent.RepeatModes()),
+			"repeatGap":   number(&c.context.Rules.RepeatGap, 1, 10_000),
+		},
+		"secrets":          {"enabled": boolean(&c.secrets)},
 		"contextPromotion": {"enabled": boolean(&c.context.ContextPromotion)},
 		"retry": {
 			"enabled":     boolean(&c.retry.enabled),
 			"maxRetries":  number(&c.retry.maxRetries, 0, 100),
 			"baseDelayMs": number(&c.retry.baseDelayMs, 1, 600_000),
 		},
-		"title":      {"generate": boolean(&c.generateTitles)},
-		"modelRoles": nil, // the names are the user's
+		"title":        {"generate": boolean(&c.generateTitles)},
+		"modelRoles":   nil, // the names are the user's
+		"modelProfile": {"default": name(&c.models.Profile)},
+		"network":      c.network.settings(),
+		"permissions":  c.permissionSettings(),
 	}
+	maps.Copy(all, toolSettings(&c.tools))
+	return all
 }
 
 // mostTokens is more than any window has.
@@ -194,25 +216,16 @@ func httpURL(to *string) setting {
 	}
 }
 
-// role takes a model for a role; an empty one is none.
-func (c *config) role(name string) setting {
-	return func(n *configfile.Node) string {
-		provider, id, ok := strings.Cut(n.Text, "/")
-		if n.Kind != configfile.Text || n.Text != "" && (!ok || provider == "" || id == "") {
-			return "must be a model, as provider/id or provider/id:level"
-		}
-		c.roles[name] = n.Text
-		return ""
-	}
-}
+// configName is the file of settings in the agent directory.
+const configName = "config.yml"
 
 // readConfig reads the configuration. Only a file of the agent directory may be absent. No error quotes a file: there
 // may be secrets in it.
 func readConfig(agentDir string, overlays []string) (*config, error) {
 	c := newConfig()
-	own := filepath.Join(agentDir, "config.yml")
+	own := filepath.Join(agentDir, configName)
 	for _, path := range append([]string{own}, overlays...) {
-		data, err := os.ReadFile(path)
+		data, err := configfile.ReadFile(path)
 		if errors.Is(err, fs.ErrNotExist) && path == own {
 			continue
 		}
@@ -223,9 +236,6 @@ func readConfig(agentDir string, overlays []string) (*config, error) {
 			return nil, err
 		}
 	}
-	if ref := c.roles[roleSmol]; ref != "" {
-		c.context.SummaryModels = []string{ref}
-	}
 	return c, nil
 }
 
@@ -233,19 +243,34 @@ func readConfig(agentDir string, overlays []string) (*config, error) {
 func (c *config) merge(path string, data []byte) error {
 	file, err := configfile.ParseYAML(data)
 	if err != nil || file != nil && file.Kind != configfile.Object {
-		line := 1
+		line, reason := 1, "the file is not YAML with a mapping of settings"
 		if e, ok := errors.AsType[*configfile.LineError](err); ok {
 			line = e.Line
+			if e.Plain {
+				reason = e.Text
+			}
 		}
-		return fmt.Errorf("%s:%d: the file is not YAML with a mapping of settings", path, line)
+		return fmt.Errorf("%s:%d: %s", path, line, reason)
 	}
 	if file == nil {
 		return nil
 	}
 	sections := c.sections()
 	for _, m := range file.Members {
+		if take := c.lists(path)[m.Name]; take != nil && m.Value.Kind != configfile.Null {
+			if reason := take(m.Value); reason != "" {
+				return fmt.Errorf("%s:%d: %s: %s", path, m.Line, m.Name, reason)
+			}
+			continue
+		}
 		known, ours := sections[m.Name]
-		if !ours || m.Value.Kind == configfile.Null {
+		if !ours {
+			if meant := c.meant(m.Name); meant != "" {
+				return &unknownSettingError{path, m.Line, m.Name, meant}
+			}
+			continue
+		}
+		if m.Value.Kind == configfile.Null {
 			continue
 		}
 		if err := c.mergeSection(path, &m, known); err != nil {
@@ -253,6 +278,30 @@ func (c *config) merge(path string, data []byte) error {
 		}
 	}
 	return nil
+}
+
+// unknownSettingError is a setting that there is not, and that was meant to be another one.
+type unknownSettingError struct {
+	path        string
+	line        int
+	name, meant string
+}
+
+func (e *unknownSettingError) Error() string {
+	return fmt.Sprintf("%s:%d: %s: there is no such setting; did you mean %q?", e.path, e.line, trust.Printable(e.name), e.meant)
+}
+
+// foreignSetting is one of another program that may share the file, with a name that is near to ours.
+const foreignSetting = "ask"
+
+// meant returns the setting that a name was meant to be, or "" for one of another program. A short one must be nearer: many are.
+func (c *config) meant(name string) string {
+	known := append(sortedKeys(c.sections()), sortedKeys(c.lists(""))...)
+	k := configfile.Near(name, known)
+	if name == foreignSetting || slices.Contains(known, name) || len(k) < 5 && typo.Distance(strings.ToLower(name), k) > 1 {
+		return ""
+	}
+	return k
 }
 
 func (c *config) mergeSection(path string, section *configfile.Member, known map[string]setting) error {
@@ -293,7 +342,7 @@ type mcpFile struct {
 // readMCPServers reads the user's own MCP servers, sorted by name. A file that is not there has none; what makes no
 // sense in it is for the set of servers to tell.
 func readMCPServers(path string) ([]mcp.Server, error) {
-	data, err := os.ReadFile(path)
+	data, err := configfile.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -301,7 +350,7 @@ func readMCPServers(path string) ([]mcp.Server, error) {
 		return nil, fmt.Errorf("reading MCP servers: %w", err)
 	}
 	var file mcpFile
-	if err := jsonx.Unmarshal(data, &file); err != nil {
+	if err := jsonx.Unmarshal(configfile.Bare(data), &file); err != nil {
 		// The decoder's words may quote the file, and an environment may hold secrets.
 		at := ""
 		if e, ok := errors.AsType[*jsonx.DecodeError](err); ok {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/bridges"
 	"github.com/gajae-code/gjc/providers"
 )
 
@@ -32,6 +33,14 @@ func TestReadConfig(t *testing.T) {
 		{"no mapping", "mcp: sk-SECRET", "", false, "mcp: must be a mapping"},
 		{"broken", "a: 1\nb: [sk-SECRET\nc: 2", "", false, "config.yml:"},
 		{"a list", "- sk-SECRET", "", false, "config.yml:"},
+		{"with a mark", "\ufeffmcp: {discover: true}", "", true, ""},
+		{"UTF-16", "\xff\xfem\x00c\x00p\x00", "", false, "config.yml:1: the file must be UTF-8 text"},
+		{"others' settings with names like ours", "ask: {timeout: 1}\nshellx: {on: true}\nmemory: 1\nmodels: 1\nplugins: 1\nmcp: {discover: true}", "", true, ""},
+		{"one letter less", "a: 1\nsecret: {enabled: true}", "", false, `config.yml:2: secret: there is no such setting; did you mean "secrets"?`},
+		{"a list", "disabledProvider: [x]", "", false, `disabledProvider: there is no such setting; did you mean "disabledProviders"?`},
+		{"two letters", "titel: {generate: false}", "", false, `did you mean "title"?`},
+		{"a capital", "Secrets:", "", false, `did you mean "secrets"?`},
+		{"a short one", "lspp: {enabled: false}", "", false, `did you mean "lsp"?`},
 		{"number as a name", "1: x\nmcp: {discover: true}", "", true, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -121,7 +130,10 @@ func TestReadConfig_Context(t *testing.T) {
   idleTimeoutSeconds: 5
   handoffSaveToDisk: true
 branchSummary: {enabled: true, reserveTokens: 6}
+ttsr: {enabled: false, contextMode: discard, repeatMode: after-gap, repeatGap: 7}
 contextPromotion: {enabled: true}
+task: {maxConcurrency: 3, maxRecursionDepth: 1, maxTokens: 7, disabledAgents: [critic]}
+secrets: {enabled: true}
 retry: {enabled: true, maxRetries: 7, baseDelayMs: 8}
 title: {generate: false}
 modelRoles: {default: "anthropic/a:high", smol: openai/b, mine: x/y/z}
@@ -135,7 +147,7 @@ modelRoles: {default: "anthropic/a:high", smol: openai/b, mine: x/y/z}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(agent.DefaultSettings(), c.context); d != "" || !c.generateTitles || len(c.roles) > 0 {
+	if d := cmp.Diff(agent.DefaultSettings(), c.context); d != "" || !c.generateTitles || len(c.models.Roles) > 0 {
 		t.Errorf("defaults (-want +got):\n%s", d)
 	}
 	if p := c.retry.policy(); p.Attempts != 4 || p.Base != 2*time.Second {
@@ -152,13 +164,18 @@ modelRoles: {default: "anthropic/a:high", smol: openai/b, mine: x/y/z}
 			HandoffSaveToDisk: true,
 		},
 		BranchSummary:    agent.BranchSummarySettings{Enabled: true, ReserveTokens: 6},
-		ContextPromotion: true, SummaryModels: []string{"openai/b"},
+		Rules:            agent.RuleSettings{Discard: true, Repeat: agent.RepeatAfterGap, RepeatGap: 7},
+		ContextPromotion: true,
+		Tasks:            agent.TaskSettings{MaxConcurrency: 3, MaxDepth: 1, MaxTokens: 7, Disabled: []string{"critic"}},
 	}
 	if d := cmp.Diff(want, c.context); d != "" {
 		t.Errorf("settings (-want +got):\n%s", d)
 	}
-	if c.generateTitles || c.roles[roleDefault] != "anthropic/a:high" || c.roles["mine"] != "x/y/z" {
+	if c.generateTitles || c.models.Roles["default"] != "anthropic/a:high" || c.models.Roles["mine"] != "x/y/z" {
 		t.Errorf("%+v", c)
+	}
+	if !c.secrets {
+		t.Error("secrets.enabled is not taken")
 	}
 	if p := c.retry.policy(); p.Attempts != 8 || p.Base != 8*time.Millisecond {
 		t.Errorf("the policy is %+v", p)
@@ -176,7 +193,7 @@ modelRoles: {default: "anthropic/a:high", smol: openai/b, mine: x/y/z}
 	if c, err = readConfig(dir, []string{overlay}); err != nil {
 		t.Fatal(err)
 	}
-	if c.context.Compaction.Strategy != agent.StrategyOff || c.context.Compaction.RemoteEndpoint != "" || len(c.context.SummaryModels) > 0 ||
+	if c.context.Compaction.Strategy != agent.StrategyOff || c.context.Compaction.RemoteEndpoint != "" || c.models.Roles["smol"] != "" ||
 		c.context.Compaction.ReserveTokens != 1 {
 		t.Errorf("behind the overlay: %+v", c.context)
 	}
@@ -193,15 +210,100 @@ modelRoles: {default: "anthropic/a:high", smol: openai/b, mine: x/y/z}
 		{"compaction: [SECRET]", "config.yml:1: compaction: must be a mapping"},
 		{"retry:\n  maxRetries: many", "config.yml:2: retry.maxRetries: must be a whole number from 0 to 100"},
 		{"retry: {maxRetries: 1e300}", "retry.maxRetries: must be"},
+		{"network: {proxy: SECRET}", "network.proxy: must be a URL with http, https or socks5"},
+		{"network: {caFiles: SECRET}", "network.caFiles: must be a list of strings"},
+		{"network: {idleTimeoutSeconds: 0}", "network.idleTimeoutSeconds: must be"},
 		{"title: {generate: maybe}", "title.generate: must be true or false"},
-		{"modelRoles: {smol: SECRET}", "modelRoles.smol: must be a model"},
-		{"modelRoles: {smol: /x}", "modelRoles.smol: must be a model"},
+		{"modelRoles: {smol: 'SECRET, b'}", "modelRoles.smol: must be a model"},
+		{"modelProfile: {default: [SECRET]}", "modelProfile.default: must be a string"},
+		{"modelProviderOrder: SECRET", "config.yml:1: modelProviderOrder: must be a list of strings"},
+		{"enabledModels: SECRET", "config.yml:1: enabledModels: must be a list"},
+		{"enabledModels: [[SECRET]]", "enabledModels: an item must be"},
+		{"enabledModels: [{path: a}]", "enabledModels: a mapping needs path and models"},
+		{"disabledProviders: [{path: a, models: [SECRET]}]", "disabledProviders: there is no field of that name; there is path and providers"},
 		{"modelRoles: {smol: {a: b}}", "modelRoles.smol: must be a model"},
+		{"secrets: {enabled: SECRET}", "secrets.enabled: must be true or false"},
 		{"contextPromotion: true", "contextPromotion: must be a mapping"},
 	} {
 		write(tt.text)
 		if _, err := readConfig(dir, nil); err == nil || !strings.Contains(err.Error(), tt.fails) || strings.Contains(err.Error(), "SECRET") {
 			t.Errorf("%s: %v, want %q", tt.text, err, tt.fails)
+		}
+	}
+}
+
+func TestModelSettings(t *testing.T) {
+	dir, home := t.TempDir(), t.TempDir()
+	writeFile(t, filepath.Join(dir, "config.yml"), `
+modelRoles: {default: a/b, mine: gjc/smol}
+modelProfile: {default: work}
+modelProviderOrder: [openai, anthropic]
+network: {proxy: "http://p.example:3128", noProxy: [a.example], caFiles: [ca.pem, /etc/ca.pem], clientCertFile: c.pem, connectTimeoutSeconds: 3, firstByteTimeoutSeconds: 4, idleTimeoutSeconds: 5}
+enabledModels: ["openai/*", {path: ~/work, models: [c]}]
+disabledProviders: [{paths: [sub, /abs], values: d}]
+`)
+	h := &host{env: []string{"HOME=" + home, "USERPROFILE=" + home, "GJC_SMOL_MODEL=x/small"}}
+	set, err := h.modelSettings(dir, &options{model: "a/c:high"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(providers.RegistrySettings{
+		Overrides:         map[string]string{"default": "a/c:high", "smol": "x/small", "slow": "", "plan": ""},
+		Profile:           "work",
+		Roles:             map[string]string{"default": "a/b", "mine": "gjc/smol"},
+		ProviderOrder:     []string{"openai", "anthropic"},
+		EnabledModels:     []providers.Scoped{{Values: []string{"openai/*"}}, {Paths: []string{filepath.Join(home, "work")}, Values: []string{"c"}}},
+		DisabledProviders: []providers.Scoped{{Paths: []string{filepath.Join(dir, "sub"), "/abs"}, Values: []string{"d"}}},
+		HTTP: providers.HTTPOptions{
+			Proxy: "http://p.example:3128", NoProxy: []string{"a.example"}, CAFiles: []string{filepath.Join(dir, "ca.pem"), "/etc/ca.pem"},
+			CertFile: filepath.Join(dir, "c.pem"), ConnectTimeout: 3 * time.Second,
+		},
+		FirstByteTimeout: 4 * time.Second, StallTimeout: 5 * time.Second,
+	}, set); d != "" && filepath.IsAbs("/abs") {
+		t.Errorf("settings (-want +got):\n%s", d)
+	}
+	if set, err := h.modelSettings(dir, &options{profile: "flag"}); err != nil || set.Profile != "flag" {
+		t.Errorf("profile %q, %v", set.Profile, err)
+	}
+}
+
+// Secrets are kept back where the configuration says so; one that cannot be read and may say so is an error.
+func TestSecretsSetting(t *testing.T) {
+	for _, tt := range []struct {
+		config, file string
+		hides        bool
+		fails        string
+	}{
+		{"", "", false, ""},
+		{"secrets: {enabled: false}", "- broken", false, ""},
+		{"secrets: {enabled: true}", "- {type: plain, content: from-the-file}", true, ""},
+		{"secrets: {enabled: true}", "- {type: plain}", false, "secrets.yml:1: content: is missing"},
+		{"secrets: {enabled: true}\nlsp: 7", "", false, "lsp: must be a mapping"},
+		{"secret: {enabled: true}", "", false, `did you mean "secrets"?`},
+		{"titel: {enabled: true}", "", false, ""},
+		{"\ufeffsecrets: {enabled: true}", "- {type: plain, content: from-the-file}", true, ""},
+		{"secrets: {enabled: true}", "\ufeff- {type: plain, content: from-the-file}", true, ""},
+		{"\xff\xfes\x00e\x00c\x00r\x00e\x00t\x00s\x00:\x00", "", false, "must be UTF-8"},
+		{"s\x00e\x00c\x00r\x00e\x00t\x00s\x00:\x00", "", false, "must be UTF-8"},
+		{"\"s\\x65crets\": {enabled: true}\nlsp: 7", "", false, "lsp: must be a mapping"},
+		{"lsp: 7", "", false, ""},
+	} {
+		dir := t.TempDir()
+		writeFile(t, filepath.Join(dir, "config.yml"), tt.config)
+		writeFile(t, filepath.Join(dir, "secrets.yml"), tt.file)
+		h := &host{env: []string{"MY_TOKEN=from-the-environment"}}
+		set, err := h.secrets(dir, new(options))(t.TempDir())
+		switch {
+		case tt.fails != "":
+			if err == nil || !strings.Contains(err.Error(), tt.fails) {
+				t.Errorf("%q: %v", tt.config, err)
+			}
+		case err != nil || (set != nil) != tt.hides:
+			t.Errorf("%q: %v, %v", tt.config, set, err)
+		case tt.hides:
+			if got := set.Hide("from-the-environment from-the-file"); strings.Contains(got, "from") {
+				t.Errorf("hidden as %q", got)
+			}
 		}
 	}
 }
@@ -225,8 +327,8 @@ func TestReadConfig_Documented(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := newConfig()
-	want.roles, want.context.SummaryModels = got.roles, got.context.SummaryModels
-	if d := cmp.Diff(want, got, cmp.AllowUnexported(config{}, lspSettings{}, debugSettings{}, retrySettings{})); d != "" {
+	want.models = got.models
+	if d := cmp.Diff(want, got, cmp.AllowUnexported(config{}, lspSettings{}, debugSettings{}, retrySettings{}, networkSettings{})); d != "" {
 		t.Errorf("the example does not show the defaults (-want +got):\n%s", d)
 	}
 	for section, settings := range newConfig().sections() {
@@ -234,5 +336,79 @@ func TestReadConfig_Documented(t *testing.T) {
 		if i := slices.IndexFunc(names, func(n string) bool { return !strings.Contains(block, "\n  "+n+":") }); i >= 0 || !strings.Contains("\n"+block, "\n"+section+":") {
 			t.Errorf("the example lacks section %s or one of %v", section, names)
 		}
+	}
+}
+
+// A link to nothing was meant to be a configuration, which may have said that there are secrets.
+func TestReadConfig_LinkToNothing(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Symlink(filepath.Join(dir, "gone.yml"), filepath.Join(dir, "config.yml")); err != nil {
+		t.Skip("no links here")
+	}
+	h := new(host)
+	if _, err := h.secrets(dir, new(options))(t.TempDir()); err == nil || !strings.Contains(err.Error(), "config.yml: this is no regular file but a link to nothing") {
+		t.Errorf("it is told as %v", err)
+	}
+	if set, _ := h.modelSettings(dir, new(options)); set.HTTP.Unknown == "" {
+		t.Error("models are asked without what the configuration says of the network")
+	}
+}
+
+// Nor is one asked while such a setting is misspelled.
+func TestModelSettings_Misspelled(t *testing.T) {
+	for text, known := range map[string]bool{"netwrk: {}": false, "disabledProvider: []": false, "titel: {}": true} {
+		dir := t.TempDir()
+		writeFile(t, filepath.Join(dir, "config.yml"), text)
+		set, err := new(host).modelSettings(dir, new(options))
+		if err == nil || (set.HTTP.Unknown == "") != known {
+			t.Errorf("%s: %q, %v", text, set.HTTP.Unknown, err)
+		}
+	}
+}
+
+// A mistake in config.yml is told by the settings, and by nobody else.
+func TestReadConfig_ToldOnce(t *testing.T) {
+	dir := t.TempDir()
+	writeFile(t, filepath.Join(dir, "config.yml"), "retry: {maxRetries: many}\n")
+	h, opts, local := new(host), new(options), new(bridges.Local)
+	if found, err := h.languages(dir, opts, local)([]string{dir}); err != nil || found.Catalog != nil {
+		t.Errorf("languages: %+v, %v", found, err)
+	}
+	if found, err := h.debugging(dir, opts, local)([]string{dir}); err != nil || found.Adapters != nil {
+		t.Errorf("debugging: %+v, %v", found, err)
+	}
+	models := providers.NewRegistry(providers.RegistryOptions{})
+	if _, err := h.settings(dir, opts, models)(); err == nil || !strings.Contains(err.Error(), "retry.maxRetries") {
+		t.Errorf("settings: %v", err)
+	}
+}
+
+// Models that models.yml names and that there are not are told in the session, once, and by gjc models and gjc doctor.
+func TestSettings_MissingModels(t *testing.T) {
+	dir := t.TempDir()
+	writeFile(t, filepath.Join(dir, "models.yml"), "fallbacks:\n  - [nope/a, nope/b]\n")
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = null.Close() }()
+	h := &host{stdout: null, stderr: null}
+	opts := &options{agentDir: dir}
+	models := h.registry(dir, opts, func(string) {})
+	defer models.Close()
+	set, err := h.settings(dir, opts, models)()
+	if err != nil || set.ModelErr == nil || !strings.Contains(set.ModelErr.Error(), `models.yml:2: fallbacks[0][0]: there is no model "nope/a"`) ||
+		!strings.HasSuffix(set.ModelErr.Error(), "(and 1 more: gjc models lists them)") {
+		t.Errorf("the session: %v, %v", set.ModelErr, err)
+	}
+	if !slices.ContainsFunc(h.examineModels(t.Context(), dir, opts), func(f finding) bool {
+		return f.State == "warning" && strings.Contains(f.Detail, `fallbacks[0][1]: there is no model "nope/b"`)
+	}) {
+		t.Error("doctor does not tell it")
+	}
+	cmd := newModels(h, opts)
+	cmd.SetArgs(nil)
+	if err := cmd.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), `fallbacks[0][1]: there is no model "nope/b"`) {
+		t.Errorf("gjc models: %v", err)
 	}
 }

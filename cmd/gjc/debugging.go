@@ -14,11 +14,8 @@ func (h *host) debugging(agentDir string, opts *options, local *bridges.Local) f
 	store := trust.Open(filepath.Join(agentDir, "trust.json"))
 	return func(roots []string) (server.Debugging, error) {
 		cfg, err := readConfig(agentDir, opts.configs)
-		if err != nil {
-			return server.Debugging{}, err
-		}
-		if !cfg.debug.enabled {
-			return server.Debugging{}, nil
+		if err != nil || !cfg.debug.enabled {
+			return server.Debugging{}, nil // a mistake is told once, by the settings
 		}
 		catalog := dapconfig.New(h.adapterOptions(agentDir, roots, local, trust.NewSession(store)))
 		return server.Debugging{Adapters: catalog, Env: local.Environ}, nil

@@ -225,7 +225,7 @@ func (a *debugAdapter) killed(t *testing.T, state string, steps []debugStep) {
 // debugActions are the actions of the tool, in its own words.
 func debugActions(t *testing.T) []string {
 	t.Helper()
-	for _, tool := range tools.All() {
+	for _, tool := range tools.All(new(tools.Settings)) {
 		if tool.Spec().Name != "debug" {
 			continue
 		}

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -109,28 +108,17 @@ func examine(ctx context.Context, h *host, opts *options) []finding {
 			add("ok", "agent dir", "%s", dir)
 		}
 	}
-	models := h.registry(dir, opts, func(note string) { add("warning", "keys", "%s", note) })
-	defer models.Close()
-	if err := models.Load(ctx); err != nil {
-		add("problem", "models", "%v", err)
-	}
-	usable := models.Models()
-	if preferred, ok := models.Default(); ok {
-		add("ok", "models", "%d can be used; new sessions begin with %s", len(usable), preferred.Ref())
-	}
-	if len(usable) <= 1 {
-		add("warning", "keys", "no key was found: only the offline model answers. Set ANTHROPIC_API_KEY or OPENAI_API_KEY, or write %s", filepath.Join(dir, "models.yml"))
-	}
-	if opts.model != "" {
-		if _, _, err := models.Find(opts.model); err != nil {
-			add("problem", "--model", "%v", err)
-		}
-	}
+	all = append(all, h.examineModels(ctx, dir, opts)...)
 	shell := h.local(ctx).Shell
 	if _, err := os.Stat(shell.Path); err != nil {
 		add("problem", "shell", "%v", err)
 	} else {
 		add("ok", "shell", "%s", shell.Path)
+	}
+	if box, err := findSandbox(); err != nil {
+		add("ok", "sandbox", "none for commands: %v", err)
+	} else {
+		add("ok", "sandbox", "%s; bash.sandbox in config.yml turns it on", box.Kind)
 	}
 	for _, tool := range []struct{ name, without string }{
 		{"git", "the demo needs it"},

@@ -73,31 +73,53 @@ func TestDoctor_Versions(t *testing.T) {
 	wantNoneLeft(t, mark)
 }
 
-// A signal ends doctor, also where reading a file hangs.
+// A signal ends doctor, also while a program hangs.
 func TestDoctor_Signal(t *testing.T) {
 	t.Parallel()
-	home, work := tempDir(t), tempDir(t)
-	pipe := filepath.Join(home, ".gjc", "agent", "config.yml")
-	if err := os.MkdirAll(filepath.Dir(pipe), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	home, work, mark := tempDir(t), tempDir(t), markOf(t)
+	pipe, bin := filepath.Join(home, "pipe"), filepath.Join(home, "bin")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd, out := doctor(t, home, work, home)
+	writeFile(t, filepath.Join(work, "go.mod"), "")
+	script(t, filepath.Join(bin, "gopls"), "echo here > "+pipe+"; exec sleep 600")
+	cmd, out := doctor(t, home, work, bin, mark)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	w, err := os.OpenFile(pipe, os.O_WRONLY, 0) // waits for the reader
-	if err != nil {
+	if _, err := os.ReadFile(pipe); err != nil { // waits for the program
 		t.Fatal(err)
 	}
-	defer w.Close()
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait()
 	if status := cmd.ProcessState.Sys().(syscall.WaitStatus); !status.Exited() || status.ExitStatus() != 1 || !strings.Contains(out.String(), "gjc: ") {
+		t.Errorf("%v: %s", cmd.ProcessState, out)
+	}
+	wantNoneLeft(t, mark)
+}
+
+// No pipe where a file of settings is to be keeps doctor from anything.
+func TestDoctor_PipesForSettings(t *testing.T) {
+	t.Parallel()
+	home, work := tempDir(t), tempDir(t)
+	if err := os.MkdirAll(agentDir(home), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"config.yml", "models.yml", "auth.json", "secrets.yml", "mcp.json"} {
+		if err := syscall.Mkfifo(filepath.Join(agentDir(home), name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd, out := doctor(t, home, work, home)
+	_ = cmd.Run() // it has found problems
+	for _, name := range []string{"config.yml", "models.yml", "auth.json"} {
+		if !strings.Contains(out.String(), name) {
+			t.Errorf("nothing is said of %s:\n%s", name, out)
+		}
+	}
+	if status := cmd.ProcessState.Sys().(syscall.WaitStatus); !status.Exited() {
 		t.Errorf("%v: %s", cmd.ProcessState, out)
 	}
 }

@@ -9,12 +9,16 @@ import (
 	"os/user"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/gajae-code/gjc/bridges"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/providers/anthropic"
+	"github.com/gajae-code/gjc/providers/discovery"
+	"github.com/gajae-code/gjc/providers/google"
 	"github.com/gajae-code/gjc/providers/offline"
+	"github.com/gajae-code/gjc/providers/ollama"
 	"github.com/gajae-code/gjc/providers/openai"
 	"github.com/gajae-code/gjc/sessions"
 )
@@ -84,16 +88,35 @@ func (h *host) agentDir(flag string) (string, error) {
 // of the command line, if there is one.
 func (h *host) registry(agentDir string, opts *options, notice func(string)) *providers.Registry {
 	provider, _, ok := strings.Cut(opts.model, "/")
-	if !ok {
+	if !ok || provider == "gjc" { // a role's model may be of any provider
 		provider = ""
 	}
+	home, _ := h.home() // without one, the credentials of gcloud are not found
+	vertex := google.Vertex{Getenv: h.getenv, Home: home}
+	claudeVertex := anthropic.Vertex{Getenv: h.getenv, Home: home}
+	bedrock := anthropic.Bedrock{Getenv: h.getenv, Home: home, Run: h.credentialProcess}
 	return providers.NewRegistry(providers.RegistryOptions{
 		AgentDir: agentDir, APIKey: opts.apiKey, APIKeyProvider: provider, Getenv: h.getenv, Notice: notice,
-		Fallback: offline.Info(),
+		Fallback: offline.Info(), Discover: discovery.Discover, Keyring: systemKeyring{},
+		Settings: func() (providers.RegistrySettings, error) {
+			// A mistake in config.yml is told by who reads it for its own sake: in each session, and by doctor and models.
+			set, _ := h.modelSettings(agentDir, opts)
+			return set, nil
+		},
 		Factories: map[string]providers.Factory{
-			anthropic.API: anthropic.Open,
-			openai.API:    openai.Open,
-			offline.API:   offline.Open,
+			anthropic.API:        anthropic.Open,
+			anthropic.APIBedrock: bedrock.Open,
+			anthropic.APIVertex:  claudeVertex.Open,
+			openai.API:           openai.Open,
+			openai.APIResponses:  openai.OpenResponses,
+			openai.APIAzure:      openai.OpenAzure,
+			google.API:           google.Open,
+			google.APIVertex:     vertex.Open,
+			ollama.API:           ollama.Open,
+			offline.API:          offline.Open,
+		},
+		Ambient: map[string]func() string{
+			google.APIVertex: vertex.Credentials, anthropic.APIVertex: claudeVertex.Credentials, anthropic.APIBedrock: bedrock.Credentials,
 		},
 	})
 }
@@ -109,6 +132,20 @@ func (h *host) local(ctx context.Context) bridges.Local {
 	local := bridges.Local{Shell: bridges.FindShell(h.getenv("SHELL")), Env: h.env}
 	if h.fromDesktop() {
 		local.LoginEnv = h.loginEnvOnce(ctx)
+	}
+	return local
+}
+
+// withoutKeys keeps from children what models.yml names as the variables of keys, beside those that every child goes
+// without. The file is read when the first child starts.
+func withoutKeys(local bridges.Local, models *providers.Registry) bridges.Local {
+	whole := local
+	local.LoginEnv = func(ctx context.Context) []string {
+		secret := models.KeyVariables()
+		return slices.DeleteFunc(slices.Clone(whole.Environ(ctx)), func(kv string) bool {
+			name, _, _ := strings.Cut(kv, "=")
+			return slices.ContainsFunc(secret, func(s string) bool { return s == name || runtime.GOOS == "windows" && strings.EqualFold(s, name) })
+		})
 	}
 	return local
 }

@@ -60,7 +60,9 @@ func TestInterop_TypeScriptSDK_Surface(t *testing.T) {
 			writeFile(t, keys, `{"anthropic":{"type":"api_key","key":"sk-ant-interop"}}`)
 			writeFile(t, filepath.Join(further, "far.txt"), "far\n")
 			log := filepath.Join(home, "rpc.log")
-			out, err := node(t, environment(home), home, filepath.Join(dir, "sdk-surface.mjs"), flavour, work, further, self(t), "acp", "--rpc-log", log)
+			// The offline model is named: sessions that have it for want of others go over to what the client sets.
+			args := []string{"acp", "--model", "offline/demo", "--rpc-log", log}
+			out, err := node(t, environment(home), home, append([]string{filepath.Join(dir, "sdk-surface.mjs"), flavour, work, further, self(t)}, args...)...)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -57,6 +57,8 @@ type killLoop struct {
 	// answered are the prompts that were answered, in order; lost is the one that was under way.
 	answered []string
 	next     int
+	// busy says how often the time until a kill was doubled.
+	busy int
 }
 
 // victim is one life of gjc.
@@ -165,8 +167,8 @@ func (l *killLoop) round(round int) {
 	l.t.Helper()
 	v := l.start()
 	l.load(v)
-	// The moment is random; it is no way to wait for anything.
-	killer := time.AfterFunc(time.Duration(rand.IntN(40_000))*time.Microsecond, func() { _ = v.cmd.Process.Kill() })
+	// The moment is random; it is no way to wait for anything. A machine that is too busy to answer by then gets more time.
+	killer := time.AfterFunc(time.Duration(rand.IntN(40_000<<l.busy))*time.Microsecond, func() { _ = v.cmd.Process.Kill() })
 	defer killer.Stop()
 	for {
 		l.next++
@@ -181,7 +183,9 @@ func (l *killLoop) round(round int) {
 		}
 		l.answered = append(l.answered, word)
 	}
-	_ = v.cmd.Process.Kill()
+	if _ = v.cmd.Process.Kill(); len(l.answered) == 0 {
+		l.busy = min(l.busy+1, 8)
+	}
 	_ = v.cmd.Wait()
 }
 

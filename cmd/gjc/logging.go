@@ -44,9 +44,9 @@ func newTrace(path string) (trace func(sent bool, line []byte), closeTrace func(
 	}
 	var mu sync.Mutex // reader and writer both trace
 	return func(sent bool, line []byte) {
-		dir := "<"
-		if sent {
-			dir = ">"
+		dir := ">"
+		if !sent {
+			dir, line = "<", forLog(line)
 		}
 		mu.Lock()
 		defer mu.Unlock()

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -14,24 +15,38 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-func newLogin(h *host, opts *options) *cobra.Command {
-	return &cobra.Command{
-		Use:   "login [provider]",
-		Short: "Store an API key in the agent directory",
-		Long:  "login asks for the API key of a provider (anthropic, unless another is named) and keeps it in auth.json, readable by you alone. From a pipe it reads one line.",
-		Args:  usageArgs(cobra.MaximumNArgs(1)),
-		RunE: func(_ *cobra.Command, args []string) error {
-			provider := ""
-			if len(args) > 0 {
-				provider = args[0]
-			}
-			return login(h, opts, provider)
-		},
-	}
+// loginOptions say what login does with a key.
+type loginOptions struct {
+	provider string
+	store    providers.StoreOptions
+	// test asks the provider with the key before it is stored. On a terminal the user is asked whether to.
+	test bool
 }
 
-// login asks for a key and stores it. On a terminal it asks for the provider first, unless one is named.
-func login(h *host, opts *options, provider string) error {
+func newLogin(h *host, opts *options) *cobra.Command {
+	var do loginOptions
+	cmd := &cobra.Command{
+		Use:   "login [provider]",
+		Short: "Store an API key in the agent directory",
+		Long: "login asks for the API key of a provider (anthropic, unless another is named) and keeps it in auth.json, readable by you alone. " +
+			"From a pipe it reads one line. With --add a provider has several keys: requests go over to the next one when one is refused or limited.",
+		Args: usageArgs(cobra.MaximumNArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				do.provider = args[0]
+			}
+			return login(cmd.Context(), h, opts, do)
+		},
+	}
+	cmd.Flags().BoolVar(&do.store.Add, "add", false, "keep the keys that are stored, and add this one")
+	cmd.Flags().BoolVar(&do.store.Keyring, "keyring", false, "store the key in the system's keyring")
+	cmd.Flags().BoolVar(&do.test, "test", false, "test the key with one small request, without asking")
+	return cmd
+}
+
+// login asks for a key and stores it. On a terminal it asks for the provider first, unless one is named, and offers to
+// test the key.
+func login(ctx context.Context, h *host, opts *options, do loginOptions) error {
 	dir, err := h.agentDir(opts.agentDir)
 	if err != nil {
 		return err
@@ -39,27 +54,85 @@ func login(h *host, opts *options, provider string) error {
 	models := h.registry(dir, opts, func(note string) { fmt.Fprintln(h.stderr, "note:", note) })
 	defer models.Close()
 	in := bufio.NewReader(h.stdin)
+	terminal := term.IsTerminal(int(h.stdin.Fd()))
 	switch {
-	case provider != "":
-	case term.IsTerminal(int(h.stdin.Fd())):
-		if provider, err = askProvider(h, in, models); err != nil {
+	case do.provider != "":
+	case terminal:
+		if do.provider, err = askProvider(h, in, models); err != nil {
 			return err
 		}
 	default:
-		provider = defaultProvider
+		do.provider = defaultProvider
 	}
-	key, err := readSecret(h, in, fmt.Sprintf("API key for %s: ", provider))
+	if !slices.Contains(knownProviders(models), do.provider) {
+		if err := models.Load(ctx); err != nil { // which may be why
+			return fmt.Errorf("the provider %q is not known: %w", do.provider, err)
+		}
+		if slices.ContainsFunc(models.All(), func(m providers.ModelInfo) bool { return m.Provider == do.provider }) {
+			return fmt.Errorf("the provider %q takes no key; if it does, say auth: apiKey in models.yml first", do.provider)
+		}
+		return fmt.Errorf("there is no provider %q; there are %s. Name your own in models.yml first", do.provider, strings.Join(knownProviders(models), ", "))
+	}
+	key, err := readSecret(h, in, fmt.Sprintf("API key for %s: ", do.provider))
 	if err != nil {
 		return err
 	}
 	if key == "" {
 		return errors.New("no key was given; nothing was stored")
 	}
-	if err := models.SetCredential(provider, key); err != nil {
+	if err := testKey(ctx, h, in, models, &do, key, terminal); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(h.stdout, "The key for %s is stored.\n", provider)
+	if err := models.StoreKey(do.provider, key, do.store); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(h.stdout, "The key for %s is stored.\n", do.provider)
 	return err
+}
+
+// testKey tries the key if the user agrees. One that the provider refuses is stored only if the user wants it all the same.
+func testKey(ctx context.Context, h *host, in *bufio.Reader, models *providers.Registry, do *loginOptions, key string, terminal bool) error {
+	if !do.test {
+		if !terminal {
+			return nil
+		}
+		yes, err := ask(h, in, "Test the key with one small request? [Y/n] ", true)
+		if err != nil || !yes {
+			return err
+		}
+	}
+	err := models.TestKey(ctx, do.provider, key)
+	if err == nil {
+		fmt.Fprintln(h.stderr, "The key works.")
+		return nil
+	}
+	fmt.Fprintf(h.stderr, "The test failed: %v\n", err)
+	if e, ok := errors.AsType[*providers.Error](err); !terminal && ok && e.Kind != providers.KindAuth {
+		return errors.New("the key could not be tested; nothing was stored. Without --test it is stored as it is")
+	} else if !terminal {
+		return errors.New("the key does not work; nothing was stored")
+	}
+	yes, err := ask(h, in, "Store the key all the same? [y/N] ", false)
+	if err == nil && !yes {
+		err = errors.New("nothing was stored")
+	}
+	return err
+}
+
+// ask asks a question that is answered with yes or no; an empty answer is what none gives.
+func ask(h *host, in *bufio.Reader, question string, none bool) (bool, error) {
+	fmt.Fprint(h.stderr, question)
+	line, err := in.ReadString('\n')
+	if err != nil && (line == "" || !errors.Is(err, io.EOF)) {
+		return false, fmt.Errorf("reading the answer: %w", err)
+	}
+	switch strings.ToLower(strings.TrimSpace(line)) {
+	case "":
+		return none, nil
+	case "y", "yes":
+		return true, nil
+	}
+	return false, nil
 }
 
 // defaultProvider is the one to log in to where none is named.
@@ -67,12 +140,7 @@ const defaultProvider = "anthropic"
 
 // askProvider asks for which provider the key is.
 func askProvider(h *host, in *bufio.Reader, models *providers.Registry) (string, error) {
-	known := []string{defaultProvider}
-	for _, p := range models.Providers() {
-		if !p.Required && p.ID != defaultProvider {
-			known = append(known, p.ID)
-		}
-	}
+	known := knownProviders(models)
 	fmt.Fprintf(h.stderr, "Providers: %s\nProvider [%s]: ", strings.Join(known, ", "), defaultProvider)
 	line, err := in.ReadString('\n')
 	if err != nil && (line == "" || !errors.Is(err, io.EOF)) {
@@ -89,6 +157,17 @@ func askProvider(h *host, in *bufio.Reader, models *providers.Registry) (string,
 	}
 }
 
+// knownProviders are those that a key can be for, the default one first.
+func knownProviders(models *providers.Registry) []string {
+	known := []string{defaultProvider}
+	for _, id := range models.KeyProviders() {
+		if id != defaultProvider {
+			known = append(known, id)
+		}
+	}
+	return known
+}
+
 func newLogout(h *host, opts *options) *cobra.Command {
 	return &cobra.Command{
 		Use:   "logout [provider]",
@@ -100,6 +179,9 @@ func newLogout(h *host, opts *options) *cobra.Command {
 				return err
 			}
 			defer models.Close()
+			if !slices.Contains(knownProviders(models), provider) && models.CredentialSource(provider) == "" {
+				return fmt.Errorf("there is no provider %q; there are %s", provider, strings.Join(knownProviders(models), ", "))
+			}
 			if err := models.RemoveCredential(provider); err != nil {
 				return err
 			}

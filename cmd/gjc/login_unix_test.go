@@ -4,7 +4,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +15,7 @@ import (
 	"time"
 
 	"github.com/gajae-code/gjc/internal/proc"
+	"github.com/gajae-code/gjc/providers/providertest"
 )
 
 // typescript is what a terminal shows, and waits for words on it.
@@ -48,40 +51,104 @@ func (s *typescript) await(t *testing.T, words string) {
 	}
 }
 
-// On a terminal the login asks for the provider, then for the key, which it does not show.
-func TestLogin_OnATerminal(t *testing.T) {
-	dir := t.TempDir()
-	s := &typescript{changed: make(chan struct{})}
+// loginTerminal is a login on a terminal.
+type loginTerminal struct {
+	*testing.T
+	dir    string
+	screen *typescript
+	p      *proc.Process
+}
+
+func startLogin(t *testing.T, env ...string) *loginTerminal {
+	t.Helper()
+	l := &loginTerminal{T: t, dir: t.TempDir(), screen: &typescript{changed: make(chan struct{})}}
 	p, err := proc.Start(t.Context(), &proc.Options{
-		Path: self(t), Args: []string{"acp", "--acp-terminal-auth"}, Dir: dir, PTY: true, Stdin: true, Stdout: s,
-		Env: environment(dir, "GJC_CODING_AGENT_DIR="+filepath.Join(dir, "agent"), "TERM=dumb"),
+		Path: self(t), Args: []string{"acp", "--acp-terminal-auth"}, Dir: l.dir, PTY: true, Stdin: true, Stdout: l.screen,
+		Env: append(environment(l.dir, "GJC_CODING_AGENT_DIR="+filepath.Join(l.dir, "agent"), "TERM=dumb"), env...),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer p.Kill()
-	typed := func(text string) {
-		if _, err := io.WriteString(p.Stdin(), text); err != nil {
-			t.Fatal(err)
-		}
+	t.Cleanup(p.Kill)
+	l.p = p
+	return l
+}
+
+// answer waits for a question and types the answer.
+func (l *loginTerminal) answer(question, text string) {
+	l.Helper()
+	l.screen.await(l.T, question)
+	if _, err := io.WriteString(l.p.Stdin(), text+"\r"); err != nil {
+		l.Fatal(err)
 	}
-	s.await(t, "Provider [anthropic]: ")
-	typed("openai\r")
-	s.await(t, "API key for openai: ")
-	typed("sk-typed-in-the-dark\r")
-	ctx, cancel := context.WithTimeout(t.Context(), hang)
+}
+
+// end waits for the end of the login and returns what the screen shows and what auth.json has.
+func (l *loginTerminal) end(success bool) (screen, stored string) {
+	l.Helper()
+	ctx, cancel := context.WithTimeout(l.Context(), hang)
 	defer cancel()
-	state, err := p.Wait(ctx)
-	if err != nil || !state.Success() {
-		t.Fatalf("the login ended with %v, %v", state, err)
+	state, err := l.p.Wait(ctx)
+	if err != nil || state.Success() != success {
+		l.Fatalf("the login ended with %v, %v", state, err)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if text := s.text.String(); !strings.Contains(text, "The key for openai is stored.") || strings.Contains(text, "in-the-dark") {
-		t.Errorf("the screen shows:\n%s", text)
+	data, err := os.ReadFile(filepath.Join(l.dir, "agent", "auth.json"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		l.Fatal(err)
 	}
-	data, err := os.ReadFile(filepath.Join(dir, "agent", "auth.json"))
-	if err != nil || !strings.Contains(string(data), "sk-typed-in-the-dark") {
-		t.Errorf("auth.json has %s, %v", data, err)
+	l.screen.mu.Lock()
+	defer l.screen.mu.Unlock()
+	return l.screen.text.String(), string(data)
+}
+
+// On a terminal the login asks for the provider, then for the key, which it does not show, and tests it only if the user
+// agrees.
+func TestLogin_OnATerminal(t *testing.T) {
+	l := startLogin(t)
+	l.answer("Provider [anthropic]: ", "openai")
+	l.answer("API key for openai: ", "sk-typed-in-the-dark")
+	l.answer("Test the key with one small request? [Y/n] ", "n")
+	screen, stored := l.end(true)
+	if !strings.Contains(screen, "The key for openai is stored.") || strings.Contains(screen, "in-the-dark") {
+		t.Errorf("the screen shows:\n%s", screen)
+	}
+	if !strings.Contains(stored, "sk-typed-in-the-dark") {
+		t.Errorf("auth.json has %s", stored)
+	}
+}
+
+func TestLogin_TestsTheKey(t *testing.T) {
+	const key = "sk-ant-typed-in-the-dark"
+	for name, test := range map[string]struct {
+		step    providertest.Step
+		all     string // the answer to whether to store it all the same, if that is asked
+		success bool
+		shown   string
+	}{
+		"good":            {providertest.Step{providertest.Text("OK")}, "", true, "The key works."},
+		"refused":         {providertest.Step{providertest.Status(401, `{"error":{"type":"authentication_error","message":"invalid x-api-key `+key+`"}}`, nil)}, "", false, "The test failed"},
+		"refused, stored": {providertest.Step{providertest.Status(401, `{"error":{"type":"authentication_error","message":"no"}}`, nil)}, "y", true, "The test failed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			model := providertest.NewServer(test.step)
+			defer model.Close()
+			l := startLogin(t, "ANTHROPIC_BASE_URL="+model.AnthropicURL())
+			l.answer("Provider [anthropic]: ", "")
+			l.answer("API key for anthropic: ", key)
+			l.answer("[Y/n] ", "")
+			if test.shown != "The key works." {
+				l.answer("Store the key all the same? [y/N] ", test.all)
+			}
+			screen, stored := l.end(test.success)
+			if !strings.Contains(screen, test.shown) || strings.Contains(screen, "in-the-dark") {
+				t.Errorf("the screen shows:\n%s", screen)
+			}
+			if strings.Contains(stored, key) != test.success {
+				t.Errorf("auth.json has %q", stored)
+			}
+			if r := model.Requests(); len(r) != 1 || r[0].Header.Get("X-Api-Key") != key || len(r[0].Body) > 1000 {
+				t.Errorf("the model was asked %d times", len(r))
+			}
+		})
 	}
 }

@@ -79,7 +79,7 @@ func (h *host) loginPath(ctx context.Context) string {
 	}
 	ctx, cancel := context.WithTimeout(ctx, loginTimeout)
 	defer cancel()
-	var out capped
+	out := capped{most: maxLoginEnv}
 	// fish, zsh, bash and sh all read this line alike.
 	p, err := proc.Start(ctx, &proc.Options{
 		Path: shell, Args: []string{"-l", "-c", `printf '` + loginMark + `%s` + loginMark + `' "$PATH"`}, Dir: "/", Env: h.env, Stdout: &out,
@@ -101,9 +101,12 @@ func (h *host) loginPath(ctx context.Context) string {
 }
 
 // capped keeps the start of what is written to it.
-type capped struct{ data []byte }
+type capped struct {
+	data []byte
+	most int
+}
 
 func (c *capped) Write(p []byte) (int, error) {
-	c.data = append(c.data, p[:min(len(p), maxLoginEnv-len(c.data))]...)
+	c.data = append(c.data, p[:min(len(p), c.most-len(c.data))]...)
 	return len(p), nil
 }

@@ -68,6 +68,8 @@ func self(t *testing.T) string {
 func environment(home string, extra ...string) []string {
 	env := []string{
 		asGJC + "=1", "PATH=" + os.Getenv("PATH"), "HOME=" + home, "USERPROFILE=" + home, "SHELL=/bin/sh",
+		// Nobody listens there: what runs on this machine is none of the tests' business.
+		"OLLAMA_BASE_URL=http://127.0.0.1:1", "LM_STUDIO_BASE_URL=http://127.0.0.1:1/v1", "LLAMA_CPP_BASE_URL=http://127.0.0.1:1/v1",
 		"TMPDIR=" + os.TempDir(), "TMP=" + os.TempDir(), "TEMP=" + os.TempDir(),
 		// By default the race detector waits a second at each process's end, for races that come late.
 		"GORACE=atexit_sleep_ms=20",

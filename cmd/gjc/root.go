@@ -15,6 +15,7 @@ import (
 type options struct {
 	mode     string
 	model    string
+	profile  string
 	apiKey   string
 	agentDir string
 	logFile  string
@@ -28,6 +29,9 @@ type options struct {
 
 // execute runs the command line and returns the exit code: 0, 1 for a failure, 2 for a wrong call.
 func execute(ctx context.Context, h *host) int {
+	if yes, code := becomes(h); yes {
+		return code
+	}
 	var opts options
 	root := newRoot(h, &opts)
 	root.SetArgs(h.args)
@@ -77,6 +81,7 @@ func newRoot(h *host, opts *options) *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fmt.Errorf("%w: %w", errUsage, err) })
 	f := root.PersistentFlags()
 	f.StringVar(&opts.model, "model", "", "model of new sessions, as provider/id[:level]")
+	f.StringVar(&opts.profile, "mpreset", "", "profile of models, instead of modelProfile.default of config.yml")
 	f.StringVar(&opts.apiKey, "api-key", "", "API key, before every other source")
 	f.StringVar(&opts.agentDir, "agent-dir", "", "directory of gjc's own files")
 	f.StringVar(&opts.logFile, "log-file", "", "write the log there instead of to stderr")
@@ -92,7 +97,7 @@ func newRoot(h *host, opts *options) *cobra.Command {
 		run := cmd.RunE
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
 			if opts.terminalAuth {
-				return login(h, opts, "")
+				return login(cmd.Context(), h, opts, loginOptions{})
 			}
 			return run(cmd, args)
 		}

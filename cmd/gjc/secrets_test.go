@@ -21,6 +21,7 @@ func TestSecrets(t *testing.T) {
 		"variable":    "variablesecretvariablesecret",
 		"auth.json":   "sk-storedsecretstoredsecretstored",
 		"models.yml":  "filesecretfilesecretfilesecret",
+		"named":       "namedsecretnamedsecretnamedsecret",
 	}
 	model := providertest.NewServer(
 		providertest.Step{providertest.Call("c1", "bash", `{"command":"env; env >env.txt"}`)},
@@ -33,7 +34,8 @@ func TestSecrets(t *testing.T) {
 	home := tempDir(t)
 	agent := filepath.Join(home, ".gjc", "agent")
 	writeFile(t, filepath.Join(agent, "models.yml"), "providers:\n  own:\n    api: openai-completions\n    baseUrl: http://127.0.0.1:1\n"+
-		"    apiKey: "+secret["models.yml"]+"\n    models: [{id: m}]\n")
+		"    apiKey: "+secret["models.yml"]+"\n    models: [{id: m}]\n"+
+		"  other: {api: openai-completions, baseUrl: 'http://127.0.0.1:1', apiKeyEnv: CORP_GATEWAY, models: [{id: m}]}\n")
 	writeFile(t, filepath.Join(agent, "auth.json"), `{"openai":{"type":"api_key","key":"`+secret["auth.json"]+`"}}`)
 	logs := tempDir(t)
 	p := startPeer(t, peerOptions{
@@ -42,7 +44,7 @@ func TestSecrets(t *testing.T) {
 			"--api-key", secret["flag"], "--log-level", "trace", "--log-file", filepath.Join(logs, "log"),
 			"--rpc-log", filepath.Join(logs, "rpc"),
 		},
-		env: []string{"ANTHROPIC_BASE_URL=" + model.AnthropicURL(), "OPENAI_API_KEY=" + secret["environment"], "GJC_OWN_TOKEN=" + secret["variable"]},
+		env: []string{"ANTHROPIC_BASE_URL=" + model.AnthropicURL(), "OPENAI_API_KEY=" + secret["environment"], "GJC_OWN_TOKEN=" + secret["variable"], "CORP_GATEWAY=" + secret["named"]},
 	})
 	p.initialize(nil)
 	id := p.session("auto")

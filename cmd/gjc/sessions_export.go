@@ -52,7 +52,7 @@ func (h *host) transcriptOf(ctx context.Context, opts *options, log *sessions.Lo
 	if err != nil {
 		return nil, err
 	}
-	s.Tools = tools.All()
+	s.Tools = tools.All(new(tools.Settings))
 	models := h.registry(dir, opts, func(string) {})
 	defer models.Close()
 	_ = models.Load(ctx) // without it there are no windows and prices to tell

@@ -32,6 +32,7 @@ type lifeOptions struct {
 	home, work   string
 	capabilities *acp.ClientCapabilities
 	env          []string
+	args         []string // behind acp
 }
 
 // startLife starts gjc and says hello to it. The test ends it with stop, or kills it.
@@ -48,7 +49,7 @@ func startLife(t *testing.T, opts lifeOptions) *life {
 	l := &life{home: opts.home, scenario: &scenario{t: t, ctx: ctx, check: newWireCheck(t), work: opts.work, answer: "allow_once"}}
 	var err error
 	l.Agent, err = acptest.Start(ctx, acptest.ProcessOptions{
-		Path: self(t), Args: []string{"acp"}, Dir: opts.home, Env: environment(opts.home, opts.env...),
+		Path: self(t), Args: append([]string{"acp"}, opts.args...), Dir: opts.home, Env: environment(opts.home, opts.env...),
 	}, acptest.EditorOptions{Capabilities: opts.capabilities, Trace: l.trace})
 	if err != nil {
 		t.Fatal(err)

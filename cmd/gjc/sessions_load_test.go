@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"image"
+	"image/png"
 	"maps"
 	"os"
 	"path/filepath"
@@ -122,8 +124,17 @@ func equalOutputs() cmp.Option {
 
 // picture is an image that is large enough to be kept apart from the session's file.
 func picture() *acp.ImageContent {
-	png := append([]byte("\x89PNG\r\n\x1a\n"), bytes.Repeat([]byte("picture."), 120)...)
-	return &acp.ImageContent{MIMEType: "image/png", Data: base64.StdEncoding.EncodeToString(png)}
+	noise := image.NewNRGBA(image.Rect(0, 0, 16, 16)) // about 1 KB, which cannot be made smaller
+	seed := uint32(1)
+	for i := range noise.Pix {
+		seed = seed*1103515245 + 12345
+		noise.Pix[i] = byte(seed >> 16)
+	}
+	var data bytes.Buffer
+	if err := png.Encode(&data, noise); err != nil {
+		panic(err) // into memory
+	}
+	return &acp.ImageContent{MIMEType: "image/png", Data: base64.StdEncoding.EncodeToString(data.Bytes())}
 }
 
 // wantShortLines fails for a line that many editors cannot take.

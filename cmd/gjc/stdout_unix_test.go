@@ -23,7 +23,11 @@ func TestStdout_IsTheProtocolsAlone(t *testing.T) {
 		`test -e /proc/self/fd || exit 0; echo 'noise: the parent' >/proc/$PPID/fd/1`,
 	} {
 		// p.read fails the test on any line that is not the protocol's, and the rules on one that is out of place.
-		m, _ := p.answer(p.prompt(id, "!bash "+command))
+		prompt := p.prompt(id, "!bash "+command)
+		if strings.Contains(command, "/proc/$PPID") { // what only the shell knows asks, in the mode auto too
+			p.reply(p.called("session/request_permission"), `{"outcome":{"outcome":"selected","optionId":"allow_once"}}`)
+		}
+		m, _ := p.answer(prompt)
 		if m.Error != nil {
 			t.Errorf("%s: %s", command, m.line)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gajae-code/gjc/agent/hooks"
 	dapconfig "github.com/gajae-code/gjc/dap/config"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/trust"
@@ -25,7 +26,7 @@ func newTrust(h *host, opts *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trust",
 		Short: "List the workspaces that may run commands of their own",
-		Long: "A workspace can name programs in its own files: language servers in lsp.json, debug adapters in dap.json, programs in node_modules/.bin, code that a language server loads (eslint, TypeScript). gjc runs them after you have allowed it, " +
+		Long: "A workspace can name programs in its own files: language servers in lsp.json, debug adapters in dap.json, hooks in .gjc/hooks, programs in node_modules/.bin, code that a language server loads (eslint, TypeScript). gjc runs them after you have allowed it, " +
 			"and asks again when one of the files says something else. trust lists your answers.",
 		Args: usageArgs(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
@@ -112,7 +113,8 @@ func newTrustAdd(h *host, opts *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			sub := cmp.Or(trust.Merge(servers, adapters), &trust.Subject{Path: dir})
+			own := hooks.Load(hooks.Options{Roots: []string{dir}}).Subject(dir)
+			sub := cmp.Or(trust.Merge(trust.Merge(servers, adapters), own), &trust.Subject{Path: dir})
 			if len(sub.Programs) == 0 {
 				sub.Programs = []string{"none now; those that come are trusted too"}
 			}

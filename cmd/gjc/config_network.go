@@ -1,0 +1,86 @@
+package main
+
+import (
+	"net/url"
+	"path/filepath"
+	"time"
+
+	"github.com/gajae-code/gjc/agent/tools/web"
+	"github.com/gajae-code/gjc/internal/configfile"
+	"github.com/gajae-code/gjc/providers"
+)
+
+// networkSettings is the section network: how models are reached.
+type networkSettings struct {
+	proxy                    string
+	noProxy, caFiles         []string
+	certFile, keyFile        string
+	connect, firstByte, idle int
+	// preconnect has a connection made when a session begins.
+	preconnect bool
+}
+
+func newNetworkSettings() networkSettings {
+	return networkSettings{
+		connect: 15, firstByte: int(providers.DefaultFirstByteTimeout / time.Second), idle: int(providers.DefaultStallTimeout / time.Second),
+		preconnect: true,
+	}
+}
+
+func (s *networkSettings) settings() map[string]setting {
+	return map[string]setting{
+		"proxy":                   proxyURL(&s.proxy),
+		"noProxy":                 words(&s.noProxy),
+		"caFiles":                 words(&s.caFiles),
+		"clientCertFile":          name(&s.certFile),
+		"clientKeyFile":           name(&s.keyFile),
+		"connectTimeoutSeconds":   number(&s.connect, 1, 600),
+		"firstByteTimeoutSeconds": number(&s.firstByte, 1, 24*3600),
+		"idleTimeoutSeconds":      number(&s.idle, 1, 24*3600),
+		"preconnect":              boolean(&s.preconnect),
+	}
+}
+
+// proxyURL takes the address of a proxy; an empty one is none. It may hold a password, so nothing of it is told.
+func proxyURL(to *string) setting {
+	return func(n *configfile.Node) string {
+		if n.Kind != configfile.Text {
+			return "must be a string"
+		}
+		if u, err := url.Parse(n.Text); n.Text != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "socks5") {
+			return "must be a URL with http, https or socks5"
+		}
+		*to = n.Text
+		return ""
+	}
+}
+
+// put puts the section into the settings of models. Files are seen from dir.
+func (s *networkSettings) put(set *providers.RegistrySettings, dir string) {
+	within := func(file string) string { return withinDir(file, dir) }
+	seconds := func(n int) time.Duration { return time.Duration(n) * time.Second }
+	set.HTTP = providers.HTTPOptions{
+		Proxy: s.proxy, NoProxy: s.noProxy, CertFile: within(s.certFile), KeyFile: within(s.keyFile), ConnectTimeout: seconds(s.connect),
+	}
+	for _, file := range s.caFiles {
+		set.HTTP.CAFiles = append(set.HTTP.CAFiles, within(file))
+	}
+	set.FirstByteTimeout, set.StallTimeout = seconds(s.firstByte), seconds(s.idle)
+}
+
+// putWeb puts what holds for every server into the settings of fetching pages. A certificate of the user's is not shown to
+// anybody's server.
+func (s *networkSettings) putWeb(set *web.Options, dir string) {
+	set.Proxy, set.NoProxy = s.proxy, s.noProxy
+	for _, file := range s.caFiles {
+		set.CAFiles = append(set.CAFiles, withinDir(file, dir))
+	}
+}
+
+// withinDir is a file's path as seen from dir.
+func withinDir(file, dir string) string {
+	if file == "" || filepath.IsAbs(file) {
+		return file
+	}
+	return filepath.Join(dir, file)
+}

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+
+	"github.com/gajae-code/gjc/internal/proc"
+)
+
+// credentialTimeout bounds a program that makes credentials: it may ask the user to sign in somewhere.
+const credentialTimeout = 2 * time.Minute
+
+// maxCredentials bounds what such a program may print, in bytes.
+const maxCredentials = 64 << 10
+
+// credentialProcess runs the command line that the user's AWS profile names as its credential_process and returns what it
+// prints. It gets the whole environment: the user has written it for that.
+func (h *host) credentialProcess(ctx context.Context, commandLine string) ([]byte, error) {
+	shell, args := "/bin/sh", []string{"-c", commandLine}
+	if runtime.GOOS == "windows" {
+		shell, args = cmp.Or(h.getenv("ComSpec"), h.getenv("COMSPEC"), "cmd.exe"), []string{"/d", "/c", commandLine}
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, credentialTimeout, errors.New("it did not end in time"))
+	defer cancel()
+	home, err := h.home()
+	if err != nil {
+		return nil, err
+	}
+	out := &capped{most: maxCredentials}
+	p, err := proc.Start(ctx, &proc.Options{Path: shell, Args: args, Dir: home, Env: h.env, Stdout: out})
+	if err != nil {
+		return nil, fmt.Errorf("starting the credential process: %w", err)
+	}
+	state, err := p.Wait(ctx)
+	if err != nil {
+		p.Kill()
+		<-p.Done()
+		return nil, fmt.Errorf("the credential process: %w", err)
+	}
+	if !state.Success() {
+		return nil, fmt.Errorf("the credential process: %s", state)
+	}
+	return out.data, nil
+}

@@ -1,0 +1,85 @@
+//go:build unix
+
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A blocking hook of the workspace forbids a command where the user trusts it, which is asked once and again when the hook's
+// script has changed. Without trust it does not run, and the command does.
+func TestHooks_Project(t *testing.T) {
+	p := startPeer(t, peerOptions{})
+	ran := filepath.Join(p.work, "ran")
+	script := filepath.Join(p.work, ".gjc", "hooks", "no.sh")
+	writeFile(t, filepath.Join(p.work, ".gjc", "hooks", "bash.yml"), "hooks:\n- {event: tool_call, tools: bash, command: [sh, .gjc/hooks/no.sh], blocking: true}\n")
+	writeFile(t, script, "grep -q '\"name\":\"bash\"' && touch ran\necho '{\"block\":true,\"reason\":\"no commands today\"}'\n")
+	p.initialize(nil)
+	// turn runs a command and answers the question with the option of a kind; empty for no question.
+	turn := func(id, kind string) string {
+		t.Helper()
+		_ = os.Remove(ran)
+		req := p.prompt(id, "!bash echo $((40+2))x")
+		var before []message
+		if kind != "" {
+			ask, told := p.until("a question", func(m message) bool { return m.Method == "session/request_permission" })
+			before = told
+			if !strings.Contains(ask.line, "Trust this workspace") || !strings.Contains(ask.line, ".gjc/hooks/no.sh") {
+				t.Errorf("the question is %s", ask.line)
+			}
+			var q struct {
+				Options []struct{ OptionID, Kind string } `json:"options"`
+			}
+			if err := json.Unmarshal(ask.Params, &q); err != nil {
+				t.Fatal(err)
+			}
+			for _, o := range q.Options {
+				if o.Kind == kind {
+					p.reply(ask, `{"outcome":{"outcome":"selected","optionId":"`+o.OptionID+`"}}`)
+				}
+			}
+		}
+		m, rest := p.answer(req)
+		if m.Error != nil {
+			t.Fatal(m.line)
+		}
+		for _, m := range append(before, rest...) {
+			if m.Method == "session/request_permission" {
+				t.Errorf("a question: %s", m.line)
+			}
+		}
+		return strings.Join(lines(append(before, rest...)), "\n")
+	}
+	hookRan := func() bool {
+		_, err := os.Stat(ran)
+		return err == nil
+	}
+	first := p.session("auto")
+	if out := turn(first, "reject_once"); !strings.Contains(out, "42x") || hookRan() || !strings.Contains(out, "gjc trust add") {
+		t.Errorf("without trust the hook ran (%v), or the command did not:\n%s", hookRan(), out)
+	}
+	if out := turn(first, ""); !strings.Contains(out, "42x") || hookRan() || strings.Contains(out, "gjc trust add") {
+		t.Errorf("the second time:\n%s", out)
+	}
+	second := p.session("auto")
+	for _, kind := range []string{"allow_always", ""} {
+		if out := turn(second, kind); strings.Contains(out, "42x") || !hookRan() || !strings.Contains(out, "no commands today") {
+			t.Errorf("with trust the hook ran: %v:\n%s", hookRan(), out)
+		}
+	}
+	list := exec.CommandContext(t.Context(), self(t), "trust")
+	list.Env = environment(p.home)
+	if out, err := list.CombinedOutput(); err != nil || !strings.Contains(string(out), ".gjc/hooks/bash.yml, .gjc/hooks/no.sh") {
+		t.Errorf("gjc trust: %s, %v", out, err)
+	}
+	writeFile(t, script, "touch ran\nexit 1\n")
+	if out := turn(second, "allow_once"); strings.Contains(out, "42x") || !hookRan() || !strings.Contains(out, "exit code 1") {
+		t.Errorf("a hook that fails: it ran %v:\n%s", hookRan(), out)
+	}
+	p.stop()
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/providers/providertest"
+)
+
+// gptHome is a home whose model is of the kind that leaks.
+func gptHome(t *testing.T, model *providertest.Server) (home string) {
+	t.Helper()
+	home = tempDir(t)
+	writeFile(t, filepath.Join(agentDir(home), "models.yml"), fmt.Sprintf("providers:\n  fake: {api: openai-responses, baseUrl: %s, auth: none, models: [{id: gpt-large}]}\n", model.URL(providertest.OpenAIResponses())))
+	writeFile(t, filepath.Join(agentDir(home), "config.yml"), quick+"modelRoles: {default: fake/gpt-large}\n")
+	return home
+}
+
+// A call whose arguments have parts of the model's protocol in them never runs; the model is told why, does not see it again,
+// and its next call runs.
+func TestModels_LeakedProtocol(t *testing.T) {
+	t.Parallel()
+	model := providertest.NewServer(
+		providertest.Step{providertest.Call("c1", "write", `{"path":"a.txt","content":"good text】【\"】【analysis to=functions.write code เงินไทยฟรี"}`)},
+		providertest.Step{providertest.Call("c2", "write", `{"path":"b.txt","content":"good text"}`)},
+		providertest.Step{providertest.Text("written")},
+		providertest.Step{providertest.Text("All is well. analysis to=functions.bash code 天天中彩票 rm -rf")},
+		providertest.Step{providertest.Text("As I said.")},
+	)
+	t.Cleanup(model.Close)
+	l := startLife(t, lifeOptions{home: gptHome(t, model)})
+	l.begin()
+	if got := l.turn("write it"); got != "written" {
+		t.Errorf("it says %q", got)
+	}
+	if _, err := os.Stat(filepath.Join(l.work, "a.txt")); !os.IsNotExist(err) {
+		t.Errorf("the contaminated call was run: %v", err)
+	}
+	if data, err := os.ReadFile(filepath.Join(l.work, "b.txt")); string(data) != "good text" {
+		t.Errorf("the file holds %q, %v", data, err)
+	}
+	if tools, _ := toolsOf(l.Updates(l.id)); len(tools) != 2 || !strings.HasSuffix(tools[0], " failed") || tools[1] != "Write b.txt completed" {
+		t.Errorf("the calls are %q", tools)
+	}
+	second := string(model.Requests()[1].Body)
+	if strings.Contains(second, "to=functions") || !strings.Contains(second, "did not run") {
+		t.Errorf("the model is told %s", second)
+	}
+	l.turn("is it well?")
+	requests := model.Requests()
+	if len(requests) != 5 || strings.Contains(string(requests[4].Body), "to=functions") || !strings.Contains(string(requests[4].Body), "All is well.") {
+		t.Errorf("behind a text that leaks the model is asked %d times, lastly with %s", len(requests), requests[len(requests)-1].Body)
+	}
+	l.stop()
+}
+
+// A model that says one thing for ever is stopped, told so, and asked again; when it does it again the turn ends with an
+// error. Neither takes more than a part of what it has to say.
+func TestModels_EndlessRepetition(t *testing.T) {
+	t.Parallel()
+	const most = 200_000
+	endless := providertest.Repeat(most, func(int) providertest.Action { return providertest.Text("I will look at the file now.\n") })
+	model := providertest.NewServer(endless, providertest.Step{providertest.Text("Well.")}, endless, endless, providertest.Step{providertest.Text("Well again.")})
+	t.Cleanup(model.Close)
+	l := startLife(t, lifeOptions{home: gptHome(t, model)})
+	id := l.begin()
+	got := l.turn("go")
+	if !strings.HasSuffix(got, "Well.") || len(got) > 1<<20 {
+		t.Errorf("it says %d bytes: …%s", len(got), got[max(0, len(got)-100):])
+	}
+	<-model.Disconnected()
+	if told := shown(l.since(0)); !strings.Contains(told, "repeated itself") {
+		t.Error("the user is told nothing of it")
+	}
+	if second := model.Requests()[1].Body; len(second) > 1<<17 || !strings.Contains(string(second), "cut off") {
+		t.Errorf("it is asked again with %d bytes", len(second))
+	}
+	e := wantFails(l, acp.MethodSessionPrompt, &acp.PromptRequest{SessionID: id, Prompt: []acp.ContentBlock{text("go on")}})
+	if !strings.Contains(string(e.Data), `"repetition"`) || !strings.Contains(e.Message, "other words") {
+		t.Errorf("it fails with %v %s", e, e.Data)
+	}
+	if got := l.turn("again"); got != "Well again." {
+		t.Errorf("the next prompt says %q", got)
+	}
+	l.stop()
+}
+
+// An answer without a word is asked for again, twice; then the turn ends with an error that says so.
+func TestModels_EmptyAnswers(t *testing.T) {
+	t.Parallel()
+	empty := providertest.Step{}
+	thought := providertest.Step{providertest.Think("hm")}
+	model := providertest.NewServer(empty, thought, providertest.Step{providertest.Text("Well.")}, empty, empty, empty, providertest.Step{providertest.Text("Well again.")})
+	t.Cleanup(model.Close)
+	l := startLife(t, lifeOptions{home: gptHome(t, model)})
+	id := l.begin()
+	if got := l.turn("go"); got != "Well." {
+		t.Errorf("it says %q", got)
+	}
+	if n := strings.Count(shown(l.since(0)), "answered nothing"); n != 2 {
+		t.Errorf("the user is told of it %d times", n)
+	}
+	e := wantFails(l, acp.MethodSessionPrompt, &acp.PromptRequest{SessionID: id, Prompt: []acp.ContentBlock{text("go on")}})
+	if !strings.Contains(string(e.Data), `"empty_response"`) || !strings.Contains(e.Message, "answered nothing") {
+		t.Errorf("it fails with %v %s", e, e.Data)
+	}
+	if got := l.turn("again"); got != "Well again." {
+		t.Errorf("the next prompt says %q", got)
+	}
+	if n := len(model.Requests()); n != 7 {
+		t.Errorf("the model was asked %d times", n)
+	}
+	l.stop()
+}

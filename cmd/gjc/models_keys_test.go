@@ -1,0 +1,89 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gajae-code/gjc/providers/providertest"
+)
+
+// Of several keys in auth.json the next one is used when one is refused, limited or used up, within the turn and without a
+// word; the key that works stays in use. No key is in anything that gjc says or keeps.
+func TestModels_KeyRotation(t *testing.T) {
+	t.Parallel()
+	refused := providertest.Status(401, `{"error":{"message":"Incorrect API key provided: sk-first-key-1111111111","type":"invalid_request_error","code":"invalid_api_key"}}`, nil)
+	used := providertest.Status(429, `{"error":{"message":"You exceeded your current quota","type":"insufficient_quota","code":"insufficient_quota"}}`, nil)
+	for _, tt := range []struct {
+		name string
+		step providertest.Step
+	}{
+		{"refused", providertest.Step{refused}},
+		{"limited", limited("60")},
+		{"used up", providertest.Step{used}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			keys := map[string]string{"first": "sk-first-key-1111111111", "second": "sk-second-key-2222222222"}
+			model := providertest.NewServer(tt.step, providertest.Step{providertest.Text("the second works")}, providertest.Step{providertest.Text("and stays")})
+			t.Cleanup(model.Close)
+			home, logs := tempDir(t), tempDir(t)
+			writeFile(t, filepath.Join(agentDir(home), "models.yml"), fmt.Sprintf("providers:\n  fake: {api: openai-completions, baseUrl: %s, apiKeyEnv: FAKE_KEY, models: [{id: m}]}\n", model.OpenAIURL()))
+			writeFile(t, filepath.Join(agentDir(home), "config.yml"), quick+"modelRoles: {default: fake/m}\n")
+			writeFile(t, filepath.Join(agentDir(home), "auth.json"), `{"fake":{"type":"api_key","key":"`+keys["first"]+`","keys":["`+keys["first"]+`","`+keys["second"]+`"]}}`)
+			if err := os.Chmod(filepath.Join(agentDir(home), "auth.json"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			p := startPeer(t, peerOptions{home: home, args: []string{"--log-level", "trace", "--log-file", filepath.Join(logs, "log"), "--rpc-log", filepath.Join(logs, "rpc")}})
+			p.initialize(nil)
+			id := p.session("auto")
+			for _, want := range []string{"the second works", "and stays"} {
+				m, before := p.answer(p.prompt(id, "go"))
+				told := strings.Join(lines(before), "\n")
+				if m.Error != nil || !strings.Contains(told, want) {
+					t.Errorf("the prompt got %s\n%s", m.line, told)
+				}
+				wantNoSecret(t, keys, "what the editor is told", told+m.line)
+			}
+			p.stop()
+			<-p.drained
+			var used []string
+			for _, r := range model.Requests() {
+				used = append(used, strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
+			}
+			if want := []string{keys["first"], keys["second"], keys["second"]}; !slices.Equal(used, want) {
+				t.Errorf("the keys sent are %q", used)
+			}
+			wantNoSecret(t, keys, "stderr", p.told.String())
+			wantNoSecretFiles(t, keys, logs)
+			wantNoSecretFiles(t, keys, home, "auth.json")
+		})
+	}
+}
+
+// When the last key is limited too, the wait is told and the turn goes on behind it.
+func TestModels_KeysAllLimited(t *testing.T) {
+	t.Parallel()
+	model := providertest.NewServer(limited("60"), limited("0"), providertest.Step{providertest.Text("at last")})
+	t.Cleanup(model.Close)
+	home := tempDir(t)
+	writeFile(t, filepath.Join(agentDir(home), "models.yml"), fmt.Sprintf("providers:\n  fake: {api: openai-completions, baseUrl: %s, apiKeyEnv: FAKE_KEY, models: [{id: m}]}\n", model.OpenAIURL()))
+	writeFile(t, filepath.Join(agentDir(home), "config.yml"), quick+"modelRoles: {default: fake/m}\n")
+	writeFile(t, filepath.Join(agentDir(home), "auth.json"), `{"fake":{"type":"api_key","key":"sk-aaaaaaaaaaaaaaaa","keys":["sk-aaaaaaaaaaaaaaaa","sk-bbbbbbbbbbbbbbbb"]}}`)
+	l := startLife(t, lifeOptions{home: home})
+	l.begin()
+	mark := l.mark()
+	if got := l.turn("go"); !strings.Contains(got, "at last") {
+		t.Errorf("it says %q", got)
+	}
+	if told := shown(l.since(mark)); strings.Count(told, "trying again") != 1 {
+		t.Errorf("the wait is told as\n%s", told)
+	}
+	l.stop()
+	if n := len(model.Requests()); n != 3 {
+		t.Errorf("%d requests were made", n)
+	}
+}
