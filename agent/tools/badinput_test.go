@@ -18,7 +18,7 @@ import (
 
 // allTools are the tools of every setting.
 func allTools() []agent.Tool {
-	all := tools.All(new(tools.Settings))
+	all := tools.All(settings())
 	for _, mode := range []tools.EditMode{tools.EditPatch, tools.EditHashline} {
 		for _, tool := range tools.All(&tools.Settings{Edit: tools.EditSettings{Mode: mode}}) {
 			if tool.Spec().Name == "edit" {
