@@ -84,7 +84,7 @@ type astFile struct{ path, language string }
 func astFiles(ctx context.Context, call *agent.Call, scopes []globPath, language string) (files []astFile, notes []string, err error) {
 	languageOf := astFileLanguages()
 	large := 0
-	w := &walker{fs: call.FS, ignore: true}
+	w := &walker{fs: scanning(call), ignore: true}
 	for i := range scopes {
 		g := &scopes[i]
 		if g.file {

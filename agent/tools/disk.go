@@ -3,6 +3,7 @@ package tools
 import (
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 )
 
@@ -36,6 +37,9 @@ func readWhole(buf []byte, size, limit int64, read func([]byte) (int, error)) ([
 		}
 	}
 }
+
+// stat tells about what is at path, without following a link there.
+func (disk) stat(path string) (fs.FileInfo, error) { return os.Lstat(path) }
 
 // exists reports whether something is at path.
 func (disk) exists(path string) bool {

@@ -180,7 +180,7 @@ func runFind(ctx context.Context, call *agent.Call, in *findInput) (*agent.Resul
 	}
 	f := finder{
 		call: call, limit: findLimit, seen: make(map[string]bool),
-		walker: &walker{fs: call.FS, hidden: in.Hidden == nil || *in.Hidden, ignore: in.Gitignore == nil || *in.Gitignore},
+		walker: &walker{fs: scanning(call), hidden: in.Hidden == nil || *in.Hidden, ignore: in.Gitignore == nil || *in.Gitignore},
 	}
 	if in.Limit > 0 {
 		f.limit = in.Limit
@@ -233,7 +233,7 @@ func (f *finder) find(ctx context.Context, g *globPath) error {
 	match := g.matcher()
 	found, err := collect(ctx, f.walker, g.base, func(path string, d fs.DirEntry) (e foundEntry, take, enter bool) {
 		if match(path) {
-			if info, err := d.Info(); err == nil { // else it is gone again
+			if info, err := (disk{}).stat(path); err == nil { // else it is gone again
 				e, take = foundEntry{path, info.ModTime(), d.IsDir()}, true
 			}
 		}

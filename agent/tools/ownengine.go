@@ -11,12 +11,11 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/tools/linematch"
 )
 
 // ownEngine searches with our own automaton.
-type ownEngine struct{ fs agent.FS }
+type ownEngine struct{ fs dirLister }
 
 var _ searchEngine = (*ownEngine)(nil)
 

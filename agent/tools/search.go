@@ -281,7 +281,7 @@ func runEngines(ctx context.Context, call *agent.Call, req *searchRequest) (*sea
 			}
 		}
 	}
-	return (&ownEngine{fs: call.FS}).search(ctx, req)
+	return (&ownEngine{fs: scanning(call)}).search(ctx, req)
 }
 
 func (f *fileHits) firstMatch() int {

@@ -5,18 +5,28 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/tools/toolstest"
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
 // ratio runs a tool and a program by turns and reports the fastest of each, and how many times the program's time the tool
-// takes.
+// takes. Each call of the tool is the first in its session.
 func ratio(b *testing.B, w *toolstest.World, name string, in input, program string, args ...string) {
+	b.Helper()
+	ratioOf(b, w, name, in, true, program, args...)
+}
+
+func ratioOf(b *testing.B, w *toolstest.World, name string, in input, first bool, program string, args ...string) {
+	b.Helper()
 	tool, call := tool(b, name), w.Call(b, name, in)
 	ours, theirs := time.Hour, time.Hour
 	round := func() {
 		start := time.Now()
 		call.Decoded = nil
+		if first {
+			call.Kept = agent.NewKept(nil)
+		}
 		if _, err := tool.Run(b.Context(), call); err != nil {
 			b.Fatal(err)
 		}
@@ -53,12 +63,14 @@ func BenchmarkSearchTree(b *testing.B) {
 }
 
 // BenchmarkFindTree finds in the standard library, against programs that list all files. The budget is a ratio of 1.2. "newest"
-// is what find does with all that there is: it looks at the time of each file.
+// is what find does with all that there is: it looks at the time of each file. "again" is a second call in a session, which knows the
+// directories.
 func BenchmarkFindTree(b *testing.B) {
 	rg := testenv.NeedsTool(b, "rg")
 	w := treeWorld(b, standardLibrary(b))
 	in := input{"paths": []string{"**/*_linux.go"}}
 	b.Run("rg", func(b *testing.B) { ratio(b, w, "find", in, rg, "--no-config", "--files", "--hidden") })
+	b.Run("again", func(b *testing.B) { ratioOf(b, w, "find", in, false, rg, "--no-config", "--files", "--hidden") })
 	b.Run("fd", func(b *testing.B) {
 		fd, err := exec.LookPath("fdfind") // its name on Debian
 		if err != nil {

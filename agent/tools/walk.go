@@ -13,9 +13,7 @@ import (
 // walker goes through directories in the order of the entries' names, without following symbolic links. It never
 // goes into .git.
 type walker struct {
-	fs interface {
-		ReadDir(ctx context.Context, path string) ([]fs.DirEntry, error)
-	}
+	fs dirLister
 	// hidden includes what starts with a dot.
 	hidden bool
 	// ignore keeps out what ignore files name.
@@ -24,7 +22,7 @@ type walker struct {
 
 // newWalker returns a walker that shows all but what is ignored.
 func newWalker(call *agent.Call) *walker {
-	return &walker{fs: call.FS, hidden: true, ignore: true}
+	return &walker{fs: scanning(call), hidden: true, ignore: true}
 }
 
 // walk calls visit for everything below root, which must be a directory. visit may return [fs.SkipDir] to stay out
