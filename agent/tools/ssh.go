@@ -65,11 +65,11 @@ func (h *SSHHost) target() string {
 	return s
 }
 
-// args are those of ssh for a command. No question is asked at a terminal, nothing of this machine is lent to the other one, and no
-// connection stays. Whether a machine's key is known is for the user's configuration.
-func (h *SSHHost) args(command string) []string {
+// args are those of ssh for a command; options are those of the connection. No question is asked at a terminal, and nothing of this
+// machine is lent to the other one. Whether a machine's key is known is for the user's configuration.
+func (h *SSHHost) args(options []string, command string) []string {
 	args := []string{"-T", "-n", "-a", "-x"}
-	for _, o := range []string{"BatchMode=yes", "ClearAllForwardings=yes", "PermitLocalCommand=no", "ControlMaster=no", "ControlPath=none", "ConnectTimeout=15"} {
+	for _, o := range append([]string{"BatchMode=yes", "ClearAllForwardings=yes", "PermitLocalCommand=no", "ConnectTimeout=15"}, options...) {
 		args = append(args, "-o", o)
 	}
 	if h.Port != 0 {
@@ -208,8 +208,9 @@ func (c *sshCommand) run(ctx context.Context, call *agent.Call) (*agent.Result, 
 		call: call, command: &bashCommand{line: c.line, dir: call.Workspace.Cwd, timeout: c.timeout, notes: c.notes}, shown: c.shown(), name: commandTitle(c.line),
 	}
 	r.live = newLiveOutput(call.Update, r.shown)
+	options := sshLinksOf(call).options(call, path, c.host)
 	r.exec, err = call.Terminal.Start(ctx, agent.Command{
-		Args: append([]string{path}, c.host.args(c.line)...), Dir: call.Workspace.Cwd, OutputLimit: maxText, OnOutput: r.live.write,
+		Args: append([]string{path}, c.host.args(options, c.line)...), Dir: call.Workspace.Cwd, OutputLimit: maxText, OnOutput: r.live.write,
 	})
 	if err != nil {
 		r.live.close()

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -18,8 +19,8 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// sshWorld is a world with the fake ssh.
-func sshWorld(t *testing.T) *toolstest.World {
+// sshWorld is a world with the fake ssh, and variables of its environment.
+func sshWorld(t *testing.T, env ...string) *toolstest.World {
 	t.Helper()
 	testenv.NoLeaks(t)
 	children := proc.NewGroup(nil)
@@ -38,21 +39,29 @@ func sshWorld(t *testing.T) *toolstest.World {
 	if err := os.Symlink(self, filepath.Join(dir, fakeSSHName)); err != nil {
 		t.Fatal(err)
 	}
-	local := bridges.Local{Shell: bridges.FindShell(""), Env: []string{"PATH=" + dir}}
+	local := bridges.Local{Shell: bridges.FindShell(""), Env: append([]string{"PATH=" + dir}, env...)}
 	w.Programs, w.Terminal = &bridges.LocalPrograms{Children: children, Local: local}, &bridges.LocalTerminal{Children: children, Local: local}
 	return w
 }
 
 func TestSSH(t *testing.T) {
 	w := sshWorld(t)
-	options := "-T\n-n\n-a\n-x\n-o\nBatchMode=yes\n-o\nClearAllForwardings=yes\n-o\nPermitLocalCommand=no\n-o\nControlMaster=no\n-o\nControlPath=none\n-o\nConnectTimeout=15\n"
-	res := run(t, w, "ssh", input{"host": "web", "command": "uptime"})
-	if want := options + "-p\n2222\n-l\ndeploy\n-i\n/keys/id\n--\nweb.example\nuptime"; res.Text != want || res.IsError {
-		t.Errorf("%q", res.Text)
+	options := "-T\n-n\n-a\n-x\n-o\nBatchMode=yes\n-o\nClearAllForwardings=yes\n-o\nPermitLocalCommand=no\n-o\nConnectTimeout=15\n" +
+		"-o\nControlMaster=auto\n-o\nControlPersist=600\n-o\nControlPath=SOCKET\n-o\nServerAliveInterval=15\n-o\nServerAliveCountMax=3\n"
+	socket := regexp.MustCompile(`ControlPath=(/\S+)`)
+	check := func(res *agent.Result, want string) (path string) {
+		t.Helper()
+		m := socket.FindStringSubmatch(res.Text)
+		if m == nil || len(m[1]) > 87 || strings.Replace(res.Text, m[1], "SOCKET", 1) != options+want || res.IsError {
+			t.Fatalf("%q", res.Text)
+		}
+		return m[1]
 	}
-	res = run(t, w, "ssh", input{"host": "db", "command": "ls -l", "cwd": "/srv/a b"})
-	if want := options + "--\ndb.example\ncd -- '/srv/a b' || exit\nls -l"; res.Text != want || res.IsError {
-		t.Errorf("%q", res.Text)
+	web := check(run(t, w, "ssh", input{"host": "web", "command": "uptime"}), "-p\n2222\n-l\ndeploy\n-i\n/keys/id\n--\nweb.example\nuptime")
+	db := check(run(t, w, "ssh", input{"host": "db", "command": "ls -l", "cwd": "/srv/a b"}), "--\ndb.example\ncd -- '/srv/a b' || exit\nls -l")
+	again := check(run(t, w, "ssh", input{"host": "web", "command": "id"}), "-p\n2222\n-l\ndeploy\n-i\n/keys/id\n--\nweb.example\nid")
+	if web == db || web != again {
+		t.Errorf("the sockets are %s, %s and %s", web, db, again)
 	}
 	if res := run(t, w, "ssh", input{"host": "db", "command": "fail"}); !res.IsError || !strings.HasSuffix(res.Text, "\n\nCommand exited with code 3") {
 		t.Errorf("%q", res.Text)
