@@ -39,10 +39,12 @@ type astOp struct {
 	Out     string `json:"out" jsonschema:"the code to put in its place; empty removes it"`
 }
 
-func astEdit() agent.Tool {
+func astEdit(globalIgnore string) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[astEditInput]{
 		Name: "ast_edit", Description: markdown(astEditText), Kind: agent.KindSearch, Exclusive: true, Program: astProgram,
-		Plan: planASTEdit, Run: runASTEdit,
+		Plan: planASTEdit, Run: func(ctx context.Context, call *agent.Call, in *astEditInput) (*agent.Result, error) {
+			return runASTEdit(ctx, call, in, globalIgnore)
+		},
 	})
 }
 
@@ -93,14 +95,14 @@ func (in *astEditInput) check(ctx context.Context, call *agent.Call) (scopes []g
 	return scopes, language, nil
 }
 
-func runASTEdit(ctx context.Context, call *agent.Call, in *astEditInput) (*agent.Result, error) {
+func runASTEdit(ctx context.Context, call *agent.Call, in *astEditInput, globalIgnore string) (*agent.Result, error) {
 	scopes, language, err := in.check(ctx, call)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, maxASTTime, errASTTime)
 	defer cancel()
-	files, notes, err := astFiles(ctx, call, scopes, language)
+	files, notes, err := astFiles(ctx, call, scopes, language, globalIgnore)
 	if err != nil {
 		return nil, err
 	}

@@ -81,10 +81,10 @@ type astFile struct{ path, language string }
 
 // astFiles returns the files of the scopes that have a language, in order; language is the one wanted, or "" for any. notes say
 // what is left out.
-func astFiles(ctx context.Context, call *agent.Call, scopes []globPath, language string) (files []astFile, notes []string, err error) {
+func astFiles(ctx context.Context, call *agent.Call, scopes []globPath, language, globalIgnore string) (files []astFile, notes []string, err error) {
 	languageOf := astFileLanguages()
 	large := 0
-	w := &walker{fs: scanning(call), ignore: true}
+	w := &walker{fs: scanning(call), ignore: true, globalIgnore: globalIgnore}
 	for i := range scopes {
 		g := &scopes[i]
 		if g.file {

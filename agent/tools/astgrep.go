@@ -30,10 +30,12 @@ type astGrepInput struct {
 	Skip    int      `json:"skip,omitzero" jsonschema:"matches to pass over, for the next page"`
 }
 
-func astGrep() agent.Tool {
+func astGrep(globalIgnore string) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[astGrepInput]{
 		Name: "ast_grep", Description: markdown(astGrepText), Kind: agent.KindSearch, Program: astProgram,
-		Plan: planASTGrep, Run: runASTGrep,
+		Plan: planASTGrep, Run: func(ctx context.Context, call *agent.Call, in *astGrepInput) (*agent.Result, error) {
+			return runASTGrep(ctx, call, in, globalIgnore)
+		},
 	})
 }
 
@@ -72,14 +74,14 @@ func astScopes(ctx context.Context, call *agent.Call, tool, pattern string, path
 	return scopes, language, err
 }
 
-func runASTGrep(ctx context.Context, call *agent.Call, in *astGrepInput) (*agent.Result, error) {
+func runASTGrep(ctx context.Context, call *agent.Call, in *astGrepInput, globalIgnore string) (*agent.Result, error) {
 	scopes, language, err := astScopes(ctx, call, "ast_grep", in.Pattern, in.Paths, in.Lang)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, maxASTTime, errASTTime)
 	defer cancel()
-	files, notes, err := astFiles(ctx, call, scopes, language)
+	files, notes, err := astFiles(ctx, call, scopes, language, globalIgnore)
 	if err != nil {
 		return nil, err
 	}

@@ -15,11 +15,7 @@ import (
 func collect[T any](ctx context.Context, w *walker, root string, visit func(path string, d fs.DirEntry) (value T, take, enter bool)) ([]T, error) {
 	c := &collector[T]{walker: w, visit: visit}
 	c.idle.L = &c.mu
-	var rules *ignoreRules
-	if w.ignore {
-		rules = rulesAbove(root)
-	}
-	top := &collected[T]{dir: root, rules: rules}
+	top := &collected[T]{dir: root, rules: w.rulesAt(root)}
 	if err := c.list(ctx, top); err != nil {
 		return nil, err
 	}
@@ -116,7 +112,7 @@ func (c *collector[T]) list(ctx context.Context, d *collected[T]) error {
 	}
 	rules := d.rules
 	if c.walker.ignore {
-		rules = dirRules(d.dir, entries, rules)
+		rules = c.walker.dirRules(d.dir, entries, rules)
 	}
 	prefix, below := slashPrefix(d.dir), strings.TrimSuffix(d.dir, string(filepath.Separator))+string(filepath.Separator)
 	var more []*collected[T]

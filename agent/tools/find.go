@@ -35,10 +35,12 @@ type findInput struct {
 	Timeout   float64  `json:"timeout,omitzero" jsonschema:"seconds, 0.5 to 60; 5 if absent"`
 }
 
-func find() agent.Tool {
+func find(globalIgnore string) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[findInput]{
 		Name: "find", Description: markdown(findText), Kind: agent.KindSearch,
-		Plan: planFind, Run: runFind,
+		Plan: planFind, Run: func(ctx context.Context, call *agent.Call, in *findInput) (*agent.Result, error) {
+			return runFind(ctx, call, in, globalIgnore)
+		},
 	})
 }
 
@@ -169,7 +171,7 @@ func findGlobs(ctx context.Context, call *agent.Call, in *findInput) ([]globPath
 // errFindTimeout ends a walk that takes too long.
 var errFindTimeout = errors.New("the time for find is over")
 
-func runFind(ctx context.Context, call *agent.Call, in *findInput) (*agent.Result, error) {
+func runFind(ctx context.Context, call *agent.Call, in *findInput, globalIgnore string) (*agent.Result, error) {
 	globs, err := findGlobs(ctx, call, in)
 	if err != nil {
 		return nil, err
@@ -180,7 +182,10 @@ func runFind(ctx context.Context, call *agent.Call, in *findInput) (*agent.Resul
 	}
 	f := finder{
 		call: call, limit: findLimit, seen: make(map[string]bool),
-		walker: &walker{fs: scanning(call), hidden: in.Hidden == nil || *in.Hidden, ignore: in.Gitignore == nil || *in.Gitignore},
+		walker: &walker{
+			fs: scanning(call), hidden: in.Hidden == nil || *in.Hidden,
+			ignore: in.Gitignore == nil || *in.Gitignore, globalIgnore: globalIgnore,
+		},
 	}
 	if in.Limit > 0 {
 		f.limit = in.Limit

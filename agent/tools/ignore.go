@@ -164,14 +164,26 @@ func gitRoot(dir string) string {
 	}
 }
 
-// rulesAbove returns the rules that hold in dir from above: those of the git repository around it. Without a
-// repository there are none, so that a stray ignore file far up does not empty a search.
-func rulesAbove(dir string) *ignoreRules {
-	root := gitRoot(dir)
-	if root == "" || root == dir {
+// rulesAt returns the rules with which a walk begins in dir: those of the git repository around it. Without a repository there
+// are none, so that a stray ignore file far up does not empty a search.
+func (w *walker) rulesAt(dir string) *ignoreRules {
+	if !w.ignore {
 		return nil
 	}
-	rules := rulesFrom(root, ignoreFiles[:], repositoryRules(root))
+	root := gitRoot(dir)
+	if root == "" {
+		w.globalIgnore = "" // as ripgrep does in such a place
+		return nil
+	}
+	if root == dir {
+		return nil // dirRules has them
+	}
+	return rulesAbove(root, dir, w.globalIgnore)
+}
+
+// rulesAbove returns the rules that a repository at root has for dir, which is below, from the directories above dir.
+func rulesAbove(root, dir, globalIgnore string) *ignoreRules {
+	rules := rulesFrom(root, ignoreFiles[:], repositoryRules(root, globalIgnore))
 	rel, err := filepath.Rel(root, filepath.Dir(dir))
 	if err != nil || rel == "." {
 		return rules
@@ -184,16 +196,24 @@ func rulesAbove(dir string) *ignoreRules {
 	return rules
 }
 
-// repositoryRules returns the rules that a repository keeps for itself.
-func repositoryRules(root string) *ignoreRules {
-	return rulesFrom(root, []string{filepath.Join(".git", "info", "exclude")}, nil)
+// repositoryRules returns the rules that hold in all of a repository: the user's for every one, and those it keeps for itself.
+func repositoryRules(root, globalIgnore string) *ignoreRules {
+	var global *ignoreRules
+	if globalIgnore != "" {
+		global = rulesFrom(root, []string{globalIgnore}, nil)
+	}
+	return rulesFrom(root, []string{filepath.Join(".git", "info", "exclude")}, global)
 }
 
-// rulesFrom returns the rules of the ignore files called names in dir, on top of parent.
+// rulesFrom returns the rules of the ignore files called names in dir, on top of parent. An absolute name is a file elsewhere whose
+// patterns are for dir.
 func rulesFrom(dir string, names []string, parent *ignoreRules) *ignoreRules {
 	var rules []ignoreRule
 	for _, name := range names {
-		data, err := disk{}.readFile(filepath.Join(dir, name), maxIgnoreFile)
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(dir, name)
+		}
+		data, err := disk{}.readFile(name, maxIgnoreFile)
 		if err == nil { // an ignore file that cannot be read ignores nothing
 			rules = append(rules, parseIgnore(string(data))...)
 		}

@@ -25,7 +25,13 @@ func (osDirs) ReadDir(_ context.Context, path string) ([]fs.DirEntry, error) { r
 // kept walks dir and returns the files that no ignore file keeps out, relative and in slash form.
 func kept(t testing.TB, dir string) []string {
 	t.Helper()
-	w := &walker{fs: osDirs{}, hidden: true, ignore: true}
+	return keptUnder(t, dir, "")
+}
+
+// keptUnder is [kept] for a user whose git ignores by the file globalIgnore in every repository.
+func keptUnder(t testing.TB, dir, globalIgnore string) []string {
+	t.Helper()
+	w := &walker{fs: osDirs{}, hidden: true, ignore: true, globalIgnore: globalIgnore}
 	var files []string
 	err := w.walk(t.Context(), dir, func(path string, d fs.DirEntry) error {
 		if !d.IsDir() {
@@ -47,7 +53,12 @@ func kept(t testing.TB, dir string) []string {
 // gitKept asks git which files are not ignored.
 func gitKept(t testing.TB, git, dir string) []string {
 	t.Helper()
-	cmd := exec.Command(git, "-C", dir, "-c", "core.excludesFile=/dev/null", "-c", "core.quotePath=false",
+	return gitKeptUnder(t, git, dir, "/dev/null")
+}
+
+func gitKeptUnder(t testing.TB, git, dir, globalIgnore string) []string {
+	t.Helper()
+	cmd := exec.Command(git, "-C", dir, "-c", "core.excludesFile="+globalIgnore, "-c", "core.quotePath=false",
 		"ls-files", "--others", "--exclude-standard", "-z")
 	out, err := cmd.Output()
 	if err != nil {
@@ -143,6 +154,31 @@ func TestIgnoreAgreesWithGit(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// The user's patterns for every repository count least: a repository's own let in again what they keep out.
+func TestGlobalIgnoreAgreesWithGit(t *testing.T) {
+	git := testenv.NeedsTool(t, "git")
+	global := filepath.Join(t.TempDir(), "ignore")
+	for name, rules := range ignoreCases {
+		for own, where := range map[string]string{"*.log\n": ".gitignore", "!a.txt\n!/d\n": ".gitignore", "!f.txt\n": "d/.gitignore", "!b.txt\n": ".git/info/exclude"} {
+			t.Run(name+" under "+where, func(t *testing.T) {
+				dir := gitRepository(t, git)
+				putAll(t, dir, ignoreTree)
+				putAll(t, dir, map[string]string{where: own})
+				putAll(t, filepath.Dir(global), map[string]string{"ignore": rules})
+				if d := cmp.Diff(gitKeptUnder(t, git, dir, global), keptUnder(t, dir, global)); d != "" {
+					t.Errorf("%q under %q (-git +ours):\n%s", rules, own, d)
+				}
+			})
+		}
+	}
+	loose := t.TempDir()
+	putAll(t, loose, map[string]string{"a.txt": "", "d/a.txt": ""})
+	putAll(t, filepath.Dir(global), map[string]string{"ignore": "a.txt\n"})
+	if d := cmp.Diff([]string{"a.txt", "d/a.txt"}, keptUnder(t, loose, global)); d != "" {
+		t.Errorf("outside a repository: -want +got:\n%s", d)
 	}
 }
 

@@ -39,7 +39,7 @@ func (e *ownEngine) search(ctx context.Context, req *searchRequest) (*searchResu
 // files returns the files to search, in order, and which of them the call named itself.
 func (e *ownEngine) files(ctx context.Context, req *searchRequest) (paths []string, explicit map[string]bool, err error) {
 	explicit = make(map[string]bool)
-	w := &walker{fs: e.fs, ignore: req.ignore}
+	w := &walker{fs: e.fs, hidden: req.hidden, ignore: req.ignore, globalIgnore: req.globalIgnore}
 	for i := range req.scopes {
 		g := &req.scopes[i]
 		if g.file {

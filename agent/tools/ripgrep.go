@@ -34,6 +34,15 @@ const maxOutput = 4 << 20
 // errMuch is a run that prints too much.
 var errMuch = errors.New("ripgrep finds more than is read")
 
+// errAnchored is what ripgrep can not be told: where the patterns of --ignore-file begin.
+var errAnchored = errors.New("the user's global ignore file has patterns for paths")
+
+// anchored reports whether an ignore file has patterns that depend on where they hold.
+func anchored(ignoreFile string) bool {
+	rules := rulesFrom("", []string{ignoreFile}, nil)
+	return ignoreFile != "" && rules != nil && slices.ContainsFunc(rules.rules, func(r ignoreRule) bool { return !r.nameOnly })
+}
+
 func (r *ripgrep) search(ctx context.Context, req *searchRequest) (*searchResult, error) {
 	var files []fileHits
 	for i := range req.scopes {
@@ -58,14 +67,18 @@ func (r *ripgrep) search(ctx context.Context, req *searchRequest) (*searchResult
 
 // scope searches one file or directory.
 func (r *ripgrep) scope(ctx context.Context, req *searchRequest, g *globPath) ([]fileHits, error) {
-	out, err := r.output(ctx, r.args(req, g), maxOutput)
+	repository := gitRoot(g.base)
+	if req.ignore && repository != "" && anchored(req.globalIgnore) {
+		return nil, errAnchored
+	}
+	out, err := r.output(ctx, r.args(req, g, repository), maxOutput)
 	if err != nil {
 		return nil, err
 	}
 	if len(out) >= maxOutput {
 		return nil, errMuch
 	}
-	reader := ripgrepReader{perFile: req.perFile, behind: req.behind, scope: g, match: g.matcher()}
+	reader := ripgrepReader{perFile: req.perFile, behind: req.behind, hidden: req.hidden, scope: g, match: g.matcher()}
 	if err := reader.read(out); err != nil {
 		return nil, err
 	}
@@ -76,16 +89,21 @@ func (r *ripgrep) scope(ctx context.Context, req *searchRequest, g *globPath) ([
 // maxCount is how many matching lines rg is asked for: lines behind the last match that is wanted may match too.
 func maxCount(perFile, behind int) int { return perFile + behind + 1 }
 
-func (r *ripgrep) args(req *searchRequest, g *globPath) []string {
+func (r *ripgrep) args(req *searchRequest, g *globPath, repository string) []string {
 	args := []string{
 		"--no-config", "--json", "--no-messages", "--crlf", "--no-ignore-global", "--no-mmap", "--case-sensitive",
 		"--before-context=" + strconv.Itoa(req.before), "--after-context=" + strconv.Itoa(req.behind),
 		"--max-count=" + strconv.Itoa(maxCount(req.perFile, req.behind)),
 	}
+	if req.hidden {
+		args = append(args, "--hidden", "--glob=!.git")
+	}
 	if !req.ignore {
 		args = append(args, "--no-ignore")
-	} else if gitRoot(g.base) == "" {
+	} else if repository == "" {
 		args = append(args, "--no-require-git", "--no-ignore-parent")
+	} else if req.globalIgnore != "" {
+		args = append(args, "--ignore-file="+req.globalIgnore)
 	}
 	if !g.file {
 		args = append(args, "--max-filesize="+strconv.Itoa(maxSearched))
@@ -177,6 +195,7 @@ func (t *ripgrepText) bytes() []byte {
 type ripgrepReader struct {
 	perFile int
 	behind  int
+	hidden  bool
 	scope   *globPath
 	match   func(path string) bool
 
@@ -211,7 +230,7 @@ func (r *ripgrepReader) read(out []byte) error {
 // end takes in the file that has ended.
 func (r *ripgrepReader) end(e *ripgrepEvent) {
 	path := filepath.Clean(string(e.Data.Path.bytes()))
-	if e.Data.BinaryOffset != nil || !r.scope.file && (hiddenBelow(r.scope.base, path) || !r.match(path)) {
+	if e.Data.BinaryOffset != nil || !r.scope.file && (!r.hidden && hiddenBelow(r.scope.base, path) || !r.match(path)) {
 		return
 	}
 	hits := pickLines(r.lines, r.perFile, r.behind)

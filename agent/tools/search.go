@@ -53,15 +53,18 @@ type searchInput struct {
 	Paths      []string `json:"paths,omitzero" jsonschema:"files, directories or globs; the working directory if absent"`
 	IgnoreCase bool     `json:"i,omitzero" jsonschema:"ignore case"`
 	Gitignore  *bool    `json:"gitignore,omitzero" jsonschema:"leave out what ignore files name; true if absent"`
+	Hidden     bool     `json:"hidden,omitzero" jsonschema:"include names that start with a dot; false if absent"`
 	Types      []string `json:"types,omitzero" jsonschema:"kinds of files: go, py, js, ts, rust, java, c, cpp, md, json, yaml and so on"`
 	Context    *int     `json:"context,omitzero" jsonschema:"lines to show before and behind each match, 0 to 20; 1 before and 3 behind if absent"`
 	Skip       int      `json:"skip,omitzero" jsonschema:"files with matches to pass over, for the next page"`
 }
 
-func search() agent.Tool {
+func search(globalIgnore string) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[searchInput]{
 		Name: "search", Description: markdown(searchText), Kind: agent.KindSearch,
-		Plan: planSearch, Run: runSearch,
+		Plan: planSearch, Run: func(ctx context.Context, call *agent.Call, in *searchInput) (*agent.Result, error) {
+			return runSearch(ctx, call, in, globalIgnore)
+		},
 	})
 }
 
@@ -173,8 +176,11 @@ func searchPattern(in *searchInput) (*linematch.Pattern, error) {
 // searchRequest is what a search engine is asked for.
 type searchRequest struct {
 	pattern *linematch.Pattern
-	ignore  bool
-	scopes  []globPath
+	// hidden includes what starts with a dot; ignore leaves out what ignore files name, globalIgnore is as in [Settings].
+	hidden, ignore bool
+	globalIgnore   string
+
+	scopes []globPath
 	// perFile is how many matches of a file are wanted.
 	perFile int
 	// before and behind are the lines shown around a match.
@@ -213,7 +219,7 @@ type searchEngine interface {
 	search(ctx context.Context, req *searchRequest) (*searchResult, error)
 }
 
-func runSearch(ctx context.Context, call *agent.Call, in *searchInput) (*agent.Result, error) {
+func runSearch(ctx context.Context, call *agent.Call, in *searchInput, globalIgnore string) (*agent.Result, error) {
 	scopes, err := searchScopes(ctx, call, in)
 	if err != nil {
 		return nil, err
@@ -225,7 +231,7 @@ func runSearch(ctx context.Context, call *agent.Call, in *searchInput) (*agent.R
 	ctx, cancel := context.WithTimeoutCause(ctx, maxSearchTime, errSearchTime)
 	defer cancel()
 	req := &searchRequest{
-		pattern: pattern, ignore: in.Gitignore == nil || *in.Gitignore,
+		pattern: pattern, hidden: in.Hidden, ignore: in.Gitignore == nil || *in.Gitignore, globalIgnore: globalIgnore,
 		scopes: scopes, perFile: fileMatches, before: matchBefore, behind: matchAfter,
 	}
 	if in.Context != nil {

@@ -2,6 +2,7 @@ package tools_test
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -10,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/tools"
 	"github.com/gajae-code/gjc/agent/tools/toolstest"
 	"github.com/gajae-code/gjc/internal/testenv"
 )
@@ -156,11 +159,17 @@ func TestSearchEnginesAgree(t *testing.T) {
 }
 
 func searchWith(t testing.TB, w *toolstest.World, in input, rg string) string {
+	t.Helper()
+	return searchBy(t, tool(t, "search"), w, in, rg)
+}
+
+func searchBy(t testing.TB, search agent.Tool, w *toolstest.World, in input, rg string) string {
+	t.Helper()
 	w.Programs = nil
 	if rg != "" {
 		w.Programs = ripgrepOnly{rg}
 	}
-	_, res, err := toolstest.Do(t.Context(), tool(t, "search"), w.Call(t, "search", in))
+	_, res, err := toolstest.Do(t.Context(), search, w.Call(t, "search", in))
 	if err != nil {
 		return "error: " + err.Error()
 	}
@@ -174,6 +183,64 @@ func searchWith(t testing.TB, w *toolstest.World, in input, rg string) string {
 		fmt.Fprintf(&text, "\n@%s:%d", rel, loc.Line)
 	}
 	return text.String()
+}
+
+// What is hidden, and what the user's git ignores in every repository, both engines leave out alike.
+func TestSearchEnginesAgreeOnWhatIsLeftOut(t *testing.T) {
+	rg := testenv.NeedsTool(t, "rg")
+	files := map[string]string{".gitignore": "!kept.log\n", "sub/.git/HEAD": "", "sub/.gitignore": "c.txt\n"}
+	for _, name := range []string{
+		"a.txt", "x.log", "kept.log", "build/a.txt", "d/build/a.txt", ".hidden/a.txt", ".hidden/x.log", ".github/w.yml", "sub/x.log", "sub/a.txt",
+		"sub/c.txt", "sub/.env.d/a.txt", "d/.x/.y/a.txt", "d/.git", "sub/.git/needle",
+	} {
+		files[name] = "needle\n"
+	}
+	global := filepath.Join(t.TempDir(), "ignore")
+	putIgnore := func(text string) {
+		if err := os.WriteFile(global, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set := settings()
+	set.GlobalIgnore = global
+	var search agent.Tool
+	for _, tool := range tools.All(set) {
+		if tool.Spec().Name == "search" {
+			search = tool
+		}
+	}
+	for i, repository := range []bool{true, false, true} {
+		putIgnore([]string{"*.log\nbuild/\n", "*.log\n", "*.log\n/build\n"}[i])
+		files := maps.Clone(files)
+		if repository {
+			files[".git/HEAD"] = "needle\n"
+		}
+		w := toolstest.NewWorld(t, files)
+		for _, hidden := range []bool{true, false} {
+			for _, ignore := range []bool{true, false} {
+				for _, paths := range [][]string{nil, {"sub"}, {"**/*.txt"}, {".hidden"}, {"d", "build"}, {"x.log", "."}} {
+					in := input{"pattern": "needle", "hidden": hidden, "gitignore": ignore}
+					if paths != nil {
+						in["paths"] = paths
+					}
+					with, without := searchBy(t, search, w, in, rg), searchBy(t, search, w, in, "")
+					if d := cmp.Diff(with, without); d != "" {
+						t.Errorf("tree %d, %v: -ripgrep +own engine:\n%s", i, in, d)
+					}
+					if strings.Contains(without, ".git/") {
+						t.Errorf("repository %t, %v: something in .git is found:\n%s", repository, in, without)
+					}
+				}
+			}
+		}
+		all := searchBy(t, search, w, input{"pattern": "needle"}, "")
+		if got := strings.Contains(all, "x.log"); got == repository {
+			t.Errorf("repository %t: what git ignores everywhere is found: %t", repository, got)
+		}
+		if hidden := searchBy(t, search, w, input{"pattern": "needle", "hidden": true}, ""); !strings.Contains(hidden, ".github/w.yml") || strings.Contains(all, ".github") {
+			t.Errorf("repository %t: hidden files: with hidden\n%s\nwithout\n%s", repository, hidden, all)
+		}
+	}
 }
 
 // The cap must fall on the same match, whichever order ripgrep works in.

@@ -113,6 +113,8 @@ var treeSearches = []input{
 	{"pattern": "png|PNG", "paths": []string{"**/testdata/**"}},
 	{"pattern": "a", "gitignore": false, "skip": 80},
 	{"pattern": "vendor", "gitignore": false},
+	{"pattern": "a", "hidden": true},
+	{"pattern": "true|false", "hidden": true, "gitignore": false},
 	// Types and context.
 	{"pattern": "func New", "types": []string{"go"}, "context": 0},
 	{"pattern": "TODO", "types": []string{"md", "txt", "sh"}, "context": 5},

@@ -8,6 +8,9 @@ type Settings struct {
 	Bash BashSettings
 	// Web says how pages of the web are fetched.
 	Web web.Options
+	// GlobalIgnore is the file of patterns that the user's git ignores in every repository (core.excludesFile), absolute; "" for
+	// none.
+	GlobalIgnore string
 	// SSH are the machines that models may reach; without one there is no tool for it.
 	SSH []SSHHost
 	// WebSearch says where the web is searched; without a key there is no tool for it.

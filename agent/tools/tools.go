@@ -18,7 +18,7 @@ import (
 func All(s *Settings) []agent.Tool {
 	pages := web.New(s.Web)
 	all := append([]agent.Tool{read(&s.Edit, pages), write(&s.Edit)}, editTools(&s.Edit)...)
-	all = append(all, undo(), notebook(&s.Edit), bash(&s.Bash), jobTool(), eval(&s.Bash), search(), find(), astGrep(), astEdit(), resolve(), lspTool(), debugTool(), todoWrite(), ask(), task(), webFetch(pages))
+	all = append(all, undo(), notebook(&s.Edit), bash(&s.Bash), jobTool(), eval(&s.Bash), search(s.GlobalIgnore), find(s.GlobalIgnore), astGrep(s.GlobalIgnore), astEdit(s.GlobalIgnore), resolve(), lspTool(), debugTool(), todoWrite(), ask(), task(), webFetch(pages))
 	if searchers := pages.Searchers(&s.WebSearch); len(searchers) > 0 {
 		all = append(all, webSearch(searchers))
 	}

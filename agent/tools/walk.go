@@ -18,6 +18,8 @@ type walker struct {
 	hidden bool
 	// ignore keeps out what ignore files name.
 	ignore bool
+	// globalIgnore is as in [Settings].
+	globalIgnore string
 }
 
 // newWalker returns a walker that shows all but what is ignored.
@@ -28,10 +30,7 @@ func newWalker(call *agent.Call) *walker {
 // walk calls visit for everything below root, which must be a directory. visit may return [fs.SkipDir] to stay out
 // of a directory, or [fs.SkipAll] to end the walk. Directories that cannot be read are passed over, except root.
 func (w *walker) walk(ctx context.Context, root string, visit func(path string, d fs.DirEntry) error) error {
-	var rules *ignoreRules
-	if w.ignore {
-		rules = rulesAbove(root)
-	}
+	rules := w.rulesAt(root)
 	entries, err := w.fs.ReadDir(ctx, root)
 	if err != nil {
 		return err
@@ -45,7 +44,7 @@ func (w *walker) walk(ctx context.Context, root string, visit func(path string, 
 
 func (w *walker) walkEntries(ctx context.Context, dir string, entries []fs.DirEntry, rules *ignoreRules, visit func(string, fs.DirEntry) error) error {
 	if w.ignore {
-		rules = dirRules(dir, entries, rules)
+		rules = w.dirRules(dir, entries, rules)
 	}
 	prefix := slashPrefix(dir)
 	for _, e := range entries {
@@ -87,12 +86,12 @@ func (w *walker) leavesOut(rules *ignoreRules, prefix, name string, dir bool) bo
 
 // dirRules returns the rules inside dir, which holds entries, where rules hold above. A repository inside another
 // has rules of its own.
-func dirRules(dir string, entries []fs.DirEntry, rules *ignoreRules) *ignoreRules {
+func (w *walker) dirRules(dir string, entries []fs.DirEntry, rules *ignoreRules) *ignoreRules {
 	var names []string
 	for _, e := range entries {
 		switch e.Name() {
 		case ".git":
-			rules = repositoryRules(dir)
+			rules = repositoryRules(dir, w.globalIgnore)
 		case ".gitignore", ".ignore", ".rgignore":
 			names = append(names, e.Name()) // in the order of ignoreFiles, as entries are sorted
 		}

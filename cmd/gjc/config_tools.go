@@ -191,6 +191,7 @@ func (h *host) tools(agentDir string, opts *options, models *providers.Registry)
 		}
 		cfg.network.putWeb(&cfg.tools.Web, agentDir)
 		h.putKeys(&cfg.tools.WebSearch, models)
+		cfg.tools.GlobalIgnore = globalIgnore(home, h.getenv)
 		cfg.tools.SSH = sshHosts(agentDir, home)
 		return tools.All(&cfg.tools)
 	}
