@@ -35,22 +35,22 @@ type SSHHost struct {
 	Description string
 }
 
-// Check returns why a host cannot be used; empty where it can.
-func (h *SSHHost) Check() string {
+// Check returns which part of a host cannot be used (name, host, user, port), and why; empty where it can.
+func (h *SSHHost) Check() (part, why string) {
 	odd := func(s string) bool {
 		return strings.HasPrefix(s, "-") || strings.ContainsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) })
 	}
 	switch {
 	case h.Name == "" || odd(h.Name):
-		return "its name is empty, begins with - or has blanks in it"
+		return "name", "is empty, begins with - or has blanks in it"
 	case h.Address == "" || odd(h.Address):
-		return "its host is empty, begins with - or has blanks in it"
+		return "host", "is missing, begins with - or has blanks in it"
 	case odd(h.User) || strings.Contains(h.User, "@"):
-		return "its user begins with - or has blanks or @ in it"
+		return "user", "begins with - or has blanks or @ in it"
 	case h.Port < 0 || h.Port > 65535:
-		return "its port is not 1 to 65535"
+		return "port", "is not 1 to 65535"
 	}
-	return ""
+	return "", ""
 }
 
 // target is the machine for people.

@@ -92,11 +92,12 @@ func TestSSHHost_Check(t *testing.T) {
 		{Name: "a", Address: "b", User: "x@y"},
 		{Name: "a", Address: "b", Port: -1},
 	} {
-		if h.Check() == "" {
-			t.Errorf("%+v", h)
+		if part, why := h.Check(); part == "" || why == "" {
+			t.Errorf("%+v: %q, %q", h, part, why)
 		}
 	}
-	if h := (tools.SSHHost{Name: "a", Address: "::1", User: "b", Port: 22}); h.Check() != "" {
-		t.Error(h.Check())
+	h := tools.SSHHost{Name: "a", Address: "::1", User: "b", Port: 22}
+	if part, why := h.Check(); part != "" {
+		t.Error(part, why)
 	}
 }

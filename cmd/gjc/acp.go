@@ -53,13 +53,14 @@ func serve(ctx context.Context, h *host, opts *options) error {
 	bug.Handle(func(r bug.Report) {
 		log.Error().Str("site", r.Site).Str("stack", r.Stack).Msg("bug: " + r.Message)
 	})
-	models := h.registry(dir, opts, func(note string) { log.Warn().Msg(note) })
+	warn := func(note string) { log.Warn().Msg(note) }
+	models := h.registry(dir, opts, warn)
 	defer models.Close()
 	local := withoutKeys(h.local(ctx), models)
 	local.Sandbox = h.sandbox()
 	home, _ := h.home() // without one there are no helper agents of other programs
 	err = server.Serve(ctx, h.stdin, protocol, nil, server.Options{
-		Version: version(), Store: h.store(dir), Models: models, Tools: h.tools(dir, opts, models), Policy: h.policy(dir, opts), Local: local,
+		Version: version(), Store: h.store(dir), Models: models, Tools: h.tools(dir, opts, models, warn), Policy: h.policy(dir, opts), Local: local,
 		Languages: h.languages(dir, opts, &local),
 		Debugging: h.debugging(dir, opts, &local), Hooks: hooksOf(dir),
 		Stopgap:  offline.Info().Provider,

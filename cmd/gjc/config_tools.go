@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/gajae-code/gjc/agent"
@@ -172,8 +173,9 @@ func interceptRules(to *[]tools.InterceptRule) setting {
 }
 
 // tools returns what makes the tools of a session, as the configuration says when it begins. A mistake there is told by
-// [host.settings]; the usual settings hold then.
-func (h *host) tools(agentDir string, opts *options, models *providers.Registry) func() []agent.Tool {
+// [host.settings]; the usual settings hold then. warn is told, once, what else is wrong.
+func (h *host) tools(agentDir string, opts *options, models *providers.Registry, warn func(string)) func() []agent.Tool {
+	var told sync.Map
 	return func() []agent.Tool {
 		cfg, err := readConfig(agentDir, opts.configs)
 		if err != nil {
@@ -192,7 +194,13 @@ func (h *host) tools(agentDir string, opts *options, models *providers.Registry)
 		cfg.network.putWeb(&cfg.tools.Web, agentDir)
 		h.putKeys(&cfg.tools.WebSearch, models)
 		cfg.tools.GlobalIgnore = globalIgnore(home, h.getenv)
-		cfg.tools.SSH = sshHosts(agentDir, home)
+		var problems []string
+		cfg.tools.SSH, problems = sshHosts(agentDir, home)
+		for _, p := range problems {
+			if _, known := told.LoadOrStore(p, true); !known {
+				warn("the tool ssh: " + p)
+			}
+		}
 		return tools.All(&cfg.tools)
 	}
 }

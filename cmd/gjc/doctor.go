@@ -130,6 +130,7 @@ func examine(ctx context.Context, h *host, opts *options) []finding {
 			add("ok", tool.name, "%s", path)
 		}
 	}
+	examineSSH(h, dir, exec.LookPath, add)
 	examineLanguages(ctx, h, opts, dir, add)
 	examineAdapters(ctx, h, opts, dir, add)
 	page, err := h.store(dir).List(ctx, sessions.ListOptions{Limit: 1})

@@ -107,14 +107,14 @@ func TestDoctor_PipesForSettings(t *testing.T) {
 	if err := os.MkdirAll(agentDir(home), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"config.yml", "models.yml", "auth.json", "secrets.yml", "mcp.json"} {
+	for _, name := range []string{"config.yml", "models.yml", "auth.json", "secrets.yml", "mcp.json", "ssh.json"} {
 		if err := syscall.Mkfifo(filepath.Join(agentDir(home), name), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	cmd, out := doctor(t, home, work, home)
 	_ = cmd.Run() // it has found problems
-	for _, name := range []string{"config.yml", "models.yml", "auth.json"} {
+	for _, name := range []string{"config.yml", "models.yml", "auth.json", "ssh.json"} {
 		if !strings.Contains(out.String(), name) {
 			t.Errorf("nothing is said of %s:\n%s", name, out)
 		}

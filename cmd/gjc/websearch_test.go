@@ -36,7 +36,7 @@ func TestWebSearchKeys(t *testing.T) {
 		h := &host{env: append(c.env, "HOME="+dir)}
 		models := h.registry(dir, new(options), func(string) {})
 		got := false
-		for _, tool := range h.tools(dir, new(options), models)() {
+		for _, tool := range h.tools(dir, new(options), models, func(note string) { t.Error(note) })() {
 			got = got || tool.Spec().Name == "web_search"
 		}
 		models.Close()
