@@ -31,6 +31,8 @@ type scope struct {
 	// outside says that path is not in the roots.
 	outside bool
 	tool    string
+	// host is where a step on the network goes.
+	host string
 	// name is what the user reads of it.
 	name string
 }
@@ -38,7 +40,7 @@ type scope struct {
 // scopeOf returns the scope of one effect of a tool. Lines for the shell of the operating system called "windows" are
 // not taken apart: it does not read them as POSIX shells do.
 func scopeOf(ctx context.Context, tool string, e *Effect, files FS, system string, paths *policy.Paths) scope {
-	s := scope{action: e.Action, tool: tool, subject: e.Subject, covers: e.Covers}
+	s := scope{action: e.Action, tool: tool, host: strings.ToLower(e.Host), subject: e.Subject, covers: e.Covers}
 	switch {
 	case e.Action == ActionCommand && system == "windows":
 		s.commands = wholeLine(e.Command)
@@ -109,6 +111,8 @@ func (s *scope) label(roots *Workspace) string {
 		return "this exact step"
 	case s.special && s.path != "":
 		return fmt.Sprintf("%s %s", actionVerb(s.action), roots.Display(s.path))
+	case s.host != "":
+		return "fetching from " + s.host
 	case s.dir != "":
 		return fmt.Sprintf("%s in %s", actionVerb(s.action), roots.Display(s.dir))
 	default:
@@ -137,6 +141,7 @@ type grants struct {
 	commands []commandGrant
 	places   []placeGrant
 	tools    map[string]bool // tool name → allowed
+	hosts    map[string]bool // host → allowed
 	subjects map[string]bool // subject of [ActionDebug] → allowed
 	// forgotten counts calls of forget: an answer to a question from before one is good for that question alone.
 	forgotten int
@@ -173,6 +178,8 @@ func (g *grants) lookup(s *scope) (allowed, known bool) {
 			}
 			return p.allowed, true
 		}
+	case s.host != "":
+		allowed, known = g.hosts[s.host]
 	default:
 		allowed, known = g.tools[s.tool]
 	}
@@ -238,6 +245,11 @@ func (g *grants) remember(s *scope, allowed bool, asked int) {
 		if len(g.places) == 0 || g.places[len(g.places)-1] != p {
 			g.places = append(g.places, p)
 		}
+	case s.host != "":
+		if g.hosts == nil {
+			g.hosts = make(map[string]bool)
+		}
+		g.hosts[s.host] = allowed
 	case asked == g.forgotten:
 		if g.tools == nil {
 			g.tools = make(map[string]bool)

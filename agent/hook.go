@@ -17,7 +17,7 @@ import (
 )
 
 // ErrHook is wrapped by the result of a call that a hook has forbidden, or that did not run because a blocking hook failed.
-var ErrHook = errors.New("a hook of the user's forbids this call")
+var ErrHook = errors.New("a hook forbids this call")
 
 // sessionEndHooks bounds how long the hooks may take together that run when a session ends.
 const sessionEndHooks = 3 * time.Second

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/gajae-code/gjc/agent/policy"
 )
 
 const (
@@ -114,9 +116,9 @@ func (s *Session) instructionIn(ctx context.Context, dir, top string, seen map[s
 		if err != nil || !info.Mode().IsRegular() {
 			continue
 		}
-		// A link to elsewhere would send a file to the model that nobody was asked about.
+		// A link to elsewhere, or to what holds secrets, would send a file to the model that nobody was asked about.
 		real := files.RealPath(path)
-		if !within(files.RealPath(dir), real) && (top == "" || !within(files.RealPath(top), real)) {
+		if !within(files.RealPath(dir), real) && (top == "" || !within(files.RealPath(top), real)) || policy.Withheld(path) {
 			continue
 		}
 		if seen[real] {

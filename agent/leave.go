@@ -58,6 +58,19 @@ func (l *Leave) give(files FS, paths *policy.Paths, e *Effect, real string) {
 	l.files[e.Path] = leaveFor{real, files.RealPath(filepath.Dir(e.Path)), e.Action != ActionRead || before.change}
 }
 
+// moved tells of a path that leads elsewhere than when it was judged. Files are opened by where they led; this is for directories
+// and for programs, which open what they find.
+func (l *Leave) moved(files FS) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for path, f := range l.files {
+		if !f.change && files.RealPath(path) != f.real {
+			return fmt.Errorf("%s: %w", path, ErrMoved)
+		}
+	}
+	return nil
+}
+
 type leaveKey struct{}
 
 // WithLeave returns a context of a call that has leave.

@@ -92,7 +92,7 @@ const mcpPrefix = "mcp__"
 func (s *Session) paths() *policy.Paths {
 	o := &s.opts
 	return &policy.Paths{
-		Roots: append([]string{o.Workspace.Cwd}, o.Workspace.Additional...), Home: o.Policy.Home, Own: o.Policy.Own, Real: o.FS.RealPath,
+		Roots: append([]string{o.Workspace.Cwd}, o.Workspace.Additional...), RealRoots: o.Workspace.Real, Home: o.Policy.Home, Own: o.Policy.Own, Real: o.FS.RealPath,
 	}
 }
 
@@ -115,10 +115,13 @@ func (s *Session) look(tool string, e *Effect, sc *scope, paths *policy.Paths) f
 		step.Path, step.Real = e.Path, sc.path
 		switch {
 		case e.Action == ActionRead && paths.Secret(e.Path):
-			f.special = []string{"the file holds secrets by its name"}
+			f.special = []string{secretByName}
 		case e.Action == ActionEdit || e.Action == ActionDelete || e.Action == ActionMove:
 			if why := paths.Protected(e.Path); why != "" {
 				f.special = []string{"it always asks: " + why}
+			}
+			if paths.Secret(e.Path) { // what fails tells what is there
+				f.special = append(f.special, secretByName)
 			}
 		}
 	}
@@ -127,7 +130,24 @@ func (s *Session) look(tool string, e *Effect, sc *scope, paths *policy.Paths) f
 	}
 	step.Special, step.Outside = len(f.special) > 0, f.outside
 	f.rule, f.by = s.opts.Policy.Rules.Judge(&step, paths)
+	if e.Action == ActionEdit && e.Path != "" {
+		// An edit shows the model what is in the file: a rule against reading holds for it too.
+		step.Tool, step.Action = "read", actionNames[ActionRead]
+		if rule, by := s.opts.Policy.Rules.Judge(&step, paths); rule > policy.Allow && rule > f.rule {
+			f.rule, f.by = rule, by
+		}
+	}
 	return f
+}
+
+// secretByName says why a step on a file asks.
+const secretByName = "the file holds secrets by its name"
+
+// readable is [Call.Readable].
+func (s *Session) readable(path string) bool {
+	paths := s.paths()
+	f := s.look("read", &Effect{Action: ActionRead, Path: path}, &scope{path: s.opts.FS.RealPath(path)}, paths)
+	return len(f.special) == 0 && f.rule <= policy.Allow
 }
 
 // outside reports whether path, which is real behind all symbolic links, lies outside the roots by its name or for real.
@@ -137,12 +157,11 @@ func outside(ws, realRoots *Workspace, path, real string) bool {
 }
 
 // real returns the roots behind all symbolic links.
-func (w *Workspace) real(files FS) *Workspace {
-	real := &Workspace{Cwd: files.RealPath(w.Cwd)}
-	for _, root := range w.Additional {
-		real.Additional = append(real.Additional, files.RealPath(root))
+func (w *Workspace) real() *Workspace {
+	if w.Real == nil {
+		return w
 	}
-	return real
+	return &Workspace{Cwd: w.Real[0], Additional: w.Real[1:]}
 }
 
 // Contains reports whether path lies in one of the roots. It is lexical and knows nothing of symbolic links.

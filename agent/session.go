@@ -228,6 +228,7 @@ func New(opts Options) *Session {
 	if opts.Kept == nil {
 		opts.Kept = NewKept(nil)
 	}
+	opts.Workspace.settle(opts.FS)
 	if opts.MaxRequests == 0 {
 		opts.MaxRequests = DefaultMaxRequests
 	}

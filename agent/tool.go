@@ -96,6 +96,9 @@ type Call struct {
 	SetPlan func([]PlanEntry)
 	// Artifacts keeps output that is too long for the model; nil where the session keeps none.
 	Artifacts Artifacts
+	// Readable reports whether a file may be read without a question, where the user's rules and its name are asked and not
+	// where it lies: for what is read of directories, whose files no effect names. Nil for no limits.
+	Readable func(path string) bool
 	// Document reads a rule or a skill by its address; see [IsDocument]. The error says what there is.
 	Document func(ctx context.Context, address string) ([]byte, error)
 	// Child says that the session is another's child: its user sees nothing of what it says, its parent gets the last of
@@ -121,6 +124,19 @@ type Workspace struct {
 	Cwd string
 	// Additional are further roots, absolute and clean.
 	Additional []string
+	// Real are the roots behind all symbolic links, as they were when the session began: a root that is a link, and is put
+	// elsewhere later, does not take the session's rights along. [New] sets it.
+	Real []string
+}
+
+// settle notes where the roots lead.
+func (w *Workspace) settle(files FS) {
+	if w.Real == nil && files != nil {
+		w.Real = []string{files.RealPath(w.Cwd)}
+		for _, root := range w.Additional {
+			w.Real = append(w.Real, files.RealPath(root))
+		}
+	}
 }
 
 // CallPlan is what a call is about to do.

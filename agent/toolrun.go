@@ -135,7 +135,13 @@ func (r *toolRun) do(ctx context.Context) (result *providers.Message) {
 	if err != nil {
 		return r.fail(err)
 	}
-	res, err := r.tool.Run(WithLeave(ctx, &r.leave), call)
+	var res *Result
+	if err = r.leave.moved(s.opts.FS); err == nil {
+		res, err = r.tool.Run(WithLeave(ctx, &r.leave), call)
+	}
+	if moved := r.leave.moved(s.opts.FS); moved != nil && err == nil {
+		err = moved // what was read is not what was asked about
+	}
 	switch {
 	case err != nil:
 		result = r.fail(r.explain(ctx, err))
@@ -168,7 +174,7 @@ func (r *toolRun) newCall(input jsonx.Raw) *Call {
 		SetPlan: func(entries []PlanEntry) {
 			t.emit(PlanChanged{Entries: hiddenPlan(o.Secrets, entries)})
 		},
-		Child: t.session.child, Task: r.task(), Helpers: r.helpers(), Document: t.session.document,
+		Child: t.session.child, Task: r.task(), Helpers: r.helpers(), Document: t.session.document, Readable: t.session.readable,
 	}
 }
 
@@ -333,7 +339,7 @@ func (r *toolRun) start(ctx context.Context) error {
 	if len(r.plan.Effects) == 0 {
 		r.plan.Effects = []Effect{{Action: ActionRead}} // a rule may be about the tool
 	}
-	answered := make([]bool, len(r.plan.Effects))
+	answered := make([]answer, len(r.plan.Effects))
 	var mode Mode
 	if err := t.do(func(st *state) error { mode = st.mode; return nil }); err != nil {
 		return err
@@ -363,12 +369,18 @@ func (r *toolRun) start(ctx context.Context) error {
 // ErrRejected is wrapped by the result of a call that the user did not allow.
 var ErrRejected = errors.New("rejected by the user")
 
-// approveEffect settles one effect. answered says that the user has said yes to it, now or before.
-func (r *toolRun) approveEffect(ctx context.Context, e *Effect, answered *bool) error {
+// answer is what the user has said of one effect, and where its paths led when that was asked.
+type answer struct {
+	yes   bool
+	paths []string
+}
+
+// approveEffect settles one effect. The answer is what the user has said of it, now or before.
+func (r *toolRun) approveEffect(ctx context.Context, e *Effect, answered *answer) error {
 	s := r.turn.session
 	parts := e.each()
-	scopes, known := make([]scope, len(parts)), make([]facts, len(parts))
-	roots, paths := s.opts.Workspace.real(s.opts.FS), s.paths()
+	scopes, known, real := make([]scope, len(parts)), make([]facts, len(parts)), make([]string, len(parts))
+	roots, paths := s.opts.Workspace.real(), s.paths()
 	for i := range parts {
 		sc := scopeOf(ctx, r.call.Name, &parts[i], s.opts.FS, s.opts.OS, paths)
 		sc.outside = outside(&s.opts.Workspace, roots, parts[i].Path, sc.path)
@@ -378,6 +390,10 @@ func (r *toolRun) approveEffect(ctx context.Context, e *Effect, answered *bool) 
 		sc.name = sc.label(roots)
 		scopes[i] = sc
 		r.leave.give(s.opts.FS, paths, &parts[i], sc.path)
+		real[i] = sc.path
+	}
+	if answered.yes && !slices.Equal(real, answered.paths) {
+		return fmt.Errorf("%s: %w", cutTitle(r.plan.Title), ErrMoved)
 	}
 	var verdict verdict
 	var reason string
@@ -388,7 +404,7 @@ func (r *toolRun) approveEffect(ctx context.Context, e *Effect, answered *bool) 
 			verdict, reason, open, special = allow, "", nil, nil
 			for i := range parts {
 				v, why := judge(st.mode, &parts[i], &known[i])
-				if v == ask && *answered {
+				if v == ask && answered.yes {
 					v = allow
 				}
 				if v == ask {
@@ -436,7 +452,7 @@ func (r *toolRun) approveEffect(ctx context.Context, e *Effect, answered *bool) 
 		return errors.New(reason)
 	default:
 		err := r.question(ctx, e, open, special, labelAll(open, roots))
-		*answered = err == nil
+		*answered = answer{err == nil, real}
 		return err
 	}
 }

@@ -36,6 +36,28 @@ func names(list []*hooks.Hook) string {
 	return strings.Join(all, " ")
 }
 
+// A script that a line for a shell or an option names is part of what is trusted, and the question shows where words end.
+func TestLoad_TrustOfScripts(t *testing.T) {
+	for command, want := range map[string][]string{
+		`[sh, -c, "scripts/a.sh --all && ./scripts/b.py"]`: {`theirs: sh -c "scripts/a.sh --all && ./scripts/b.py"`, "scripts/a.sh", "scripts/b.py"},
+		`[node, "--require=./scripts/b.py", x]`:            {"theirs: node --require=./scripts/b.py x", "scripts/b.py"},
+		`[sh, -c, "cat <scripts/a.sh|sh"]`:                 {`theirs: sh -c "cat <scripts/a.sh|sh"`, "scripts/a.sh"},
+	} {
+		dir := t.TempDir()
+		write(t, dir, map[string]string{
+			".gjc/hooks/a.yml": "hooks:\n- {name: theirs, event: tool_call, tools: bash, command: " + command + "}\n",
+			"scripts/a.sh":     "true", "scripts/b.py": "pass",
+		})
+		q := hooks.Load(hooks.Options{Roots: []string{dir}, Trust: trust.NewSession(trust.Open(filepath.Join(dir, "trust.json")))}).Question()
+		if q == nil {
+			t.Fatalf("%s: nothing is asked", command)
+		}
+		if diff := cmp.Diff(append([]string{".gjc/hooks/a.yml", "  " + want[0]}, want[1:]...), q.Lines); diff != "" {
+			t.Errorf("%s: the question (-want +got):\n%s", command, diff)
+		}
+	}
+}
+
 // Hooks of the user run; those of a workspace only with trust, which is for the contents of the file and of the scripts that it
 // names.
 func TestLoad_Trust(t *testing.T) {

@@ -63,7 +63,7 @@ func Load(opts Options) *Set {
 			own = append(own, hooks...)
 			if len(hooks) > 0 {
 				for _, h := range hooks {
-					f.Runs = append(f.Runs, h.Name+": "+strings.Join(h.Command, " "))
+					f.Runs = append(f.Runs, h.Name+": "+shownCommand(h.Command))
 				}
 				sub.Files = append(sub.Files, f.TrustFile())
 			}

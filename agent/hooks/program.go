@@ -10,10 +10,23 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/gajae-code/gjc/internal/trust"
 )
+
+// shownCommand shows people where each word of a command ends.
+func shownCommand(words []string) string {
+	shown := make([]string, len(words))
+	for i, word := range words {
+		if shown[i] = word; word == "" || strings.ContainsFunc(word, func(r rune) bool { return !unicode.IsGraphic(r) || strings.ContainsRune(" \t\"'`$&|;<>()*?[]#~\\", r) }) {
+			shown[i] = strconv.Quote(word)
+		}
+	}
+	return strings.Join(shown, " ")
+}
 
 // program finds the hook's program: an absolute path, one relative to the root or the agent directory, or a name on PATH.
 func (h *Hook) program(r Runner) (string, error) {
@@ -28,12 +41,21 @@ func (h *Hook) program(r Runner) (string, error) {
 	}
 }
 
+// words are those of the command, and what of each could be a path: behind "=", and in a line for a shell.
+func (h *Hook) words() []string {
+	words := slices.Clone(h.Command)
+	for _, word := range h.Command {
+		words = append(words, strings.FieldsFunc(word, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("=;&|()<>{}\"'`,:", r) })...)
+	}
+	return words
+}
+
 // scripts adds to a subject the files of the root that commands name: the program, or a script for an interpreter. What is
 // trusted is what runs, and a change of it is asked about. Hooks whose files cannot be looked at are left out.
 func (s *Set) scripts(sub *trust.Subject, root string, hooks []*Hook) []*Hook {
 	seen := make(map[string]bool)
 	return slices.DeleteFunc(hooks, func(h *Hook) bool {
-		for _, word := range h.Command {
+		for _, word := range h.words() {
 			path := word
 			if !filepath.IsAbs(path) {
 				path = filepath.Join(root, filepath.FromSlash(word))

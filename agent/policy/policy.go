@@ -13,6 +13,8 @@ import (
 type Paths struct {
 	// Roots are the directories that a session works in, as they were given; the first one is the working directory.
 	Roots []string
+	// RealRoots are the same behind their links; nil to look for each question.
+	RealRoots []string
 	// Home is the user's, for "~". Empty for none.
 	Home string
 	// Own are directories with gjc's own state: whatever changes them can change what is allowed.
@@ -33,11 +35,18 @@ func (p *Paths) Outside(path string) bool {
 	if !withinAny(p.Roots, path) {
 		return true
 	}
+	return !withinAny(p.realRoots(), p.real(path))
+}
+
+func (p *Paths) realRoots() []string {
+	if p.RealRoots != nil {
+		return p.RealRoots
+	}
 	roots := make([]string, len(p.Roots))
 	for i, root := range p.Roots {
 		roots[i] = p.real(root)
 	}
-	return !withinAny(roots, p.real(path))
+	return roots
 }
 
 func withinAny(roots []string, path string) bool {
@@ -120,8 +129,8 @@ func (p *Paths) Protected(path string) string {
 
 // below is what of a path is behind the root that it lies in, or all of it.
 func (p *Paths) below(path string) string {
-	for _, root := range p.Roots {
-		for _, root := range []string{root, p.real(root)} {
+	for _, roots := range [][]string{p.Roots, p.realRoots()} {
+		for _, root := range roots {
 			if rel, err := filepath.Rel(root, path); err == nil && within(root, path) {
 				return rel
 			}

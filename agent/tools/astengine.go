@@ -108,7 +108,7 @@ func astFiles(ctx context.Context, call *agent.Call, scopes []globPath, language
 			if l == "" || language != "" && l != language || !match(path) {
 				return c, false, false
 			}
-			info, err := d.Info()
+			info, err := disk{}.stat(path)
 			return candidate{astFile{path, l}, err == nil && info.Size() > maxASTFile}, err == nil, false
 		})
 		if err != nil {
@@ -135,6 +135,14 @@ func astFiles(ctx context.Context, call *agent.Call, scopes []globPath, language
 	if len(files) > maxASTFiles {
 		notes = append(notes, fmt.Sprintf("Only the first %d of %d files were looked at; narrow the paths.", maxASTFiles, len(files)))
 		files = files[:maxASTFiles]
+	}
+	named := func(path string) bool { // the user has been asked about it
+		return slices.ContainsFunc(scopes, func(g globPath) bool { return g.base == path })
+	}
+	all := len(files)
+	files = slices.DeleteFunc(files, func(f astFile) bool { return call.Readable != nil && !named(f.path) && !call.Readable(f.path) })
+	if n := all - len(files); n > 0 {
+		notes = append(notes, fmt.Sprintf("%s that hold secrets, or that a rule of the user's is about, left out.", count(n, "file")))
 	}
 	return files, notes, nil
 }

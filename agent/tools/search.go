@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/gajae-code/gjc/agent"
-	"github.com/gajae-code/gjc/agent/policy"
 	"github.com/gajae-code/gjc/agent/tools/linematch"
 )
 
@@ -253,13 +252,12 @@ func runSearch(ctx context.Context, call *agent.Call, in *searchInput, globalIgn
 	return res, nil
 }
 
-// withoutSecrets drops what was found in files that hold secrets by their names, unless a scope is that very file: the user has
-// been asked about it then.
+// withoutSecrets drops what was found in files that are not read without a question, unless a scope is that very file: the user
+// has been asked about it then.
 func (r *searchResult) withoutSecrets(call *agent.Call, scopes []globPath) (notes []string) {
-	paths := &policy.Paths{Roots: append([]string{call.Workspace.Cwd}, call.Workspace.Additional...), Real: call.FS.RealPath}
 	var dropped []string
 	r.files = slices.DeleteFunc(r.files, func(f fileHits) bool {
-		if !paths.Secret(f.path) || slices.ContainsFunc(scopes, func(g globPath) bool { return g.base == f.path }) {
+		if call.Readable == nil || call.Readable(f.path) || slices.ContainsFunc(scopes, func(g globPath) bool { return g.base == f.path }) {
 			return false
 		}
 		dropped = append(dropped, display(&call.Workspace, f.path))
@@ -271,7 +269,7 @@ func (r *searchResult) withoutSecrets(call *agent.Call, scopes []globPath) (note
 	if more := len(dropped) - maxNamed; more > 0 {
 		dropped = append(dropped[:maxNamed], fmt.Sprintf("and %d more", more))
 	}
-	return []string{"Matches in files that hold secrets by their names are not shown: " + strings.Join(dropped, ", ") + ". Search such a file by its path; the user is asked then."}
+	return []string{"Matches in files that hold secrets, or that a rule of the user's is about, are not shown: " + strings.Join(dropped, ", ") + ". Search such a file by its path; the user decides then."}
 }
 
 // maxNamed bounds how many files a note names.

@@ -39,6 +39,8 @@ type World struct {
 	// Model is what the calls come from, Tools are what it was offered.
 	Model providers.ModelInfo
 	Tools []string
+	// Readable is as in [agent.Call].
+	Readable func(path string) bool
 
 	mu       sync.Mutex // guards what follows
 	progress []agent.Progress
@@ -100,7 +102,7 @@ func (w *World) Call(t testing.TB, tool string, input any) *agent.Call {
 		ID: "call", Name: tool, Input: jsonx.Raw(raw),
 		Workspace: agent.Workspace{Cwd: w.Dir, Additional: w.Additional},
 		FS:        w.FS, Terminal: w.Terminal, Programs: w.Programs, Languages: w.Languages, Debugger: w.Debugger,
-		Kept: w.Kept, Model: w.Model, Tools: w.Tools,
+		Kept: w.Kept, Model: w.Model, Tools: w.Tools, Readable: w.Readable,
 		Update: func(p agent.Progress) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
