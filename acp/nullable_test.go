@@ -84,7 +84,7 @@ func TestNullable(t *testing.T) {
 		}
 		sameJSON(t, a, b)
 	}
-	if err := jsonx.Unmarshal([]byte(`{"a":"x"}`), new(own)); err == nil || err.Error() != "/a: a string does not fit int" {
+	if err := jsonx.Unmarshal([]byte(`{"a":"x"}`), new(own)); err == nil || err.Error() != "/a: a string does not fit integer" {
 		t.Errorf("got %v", err)
 	}
 }

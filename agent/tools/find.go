@@ -267,7 +267,7 @@ func (f *finder) result() *agent.Result {
 	var b strings.Builder
 	shown := 0
 	for _, e := range f.found {
-		line := display(&f.call.Workspace, e.path)
+		line := shownName(display(&f.call.Workspace, e.path))
 		if e.dir {
 			line += "/"
 		}

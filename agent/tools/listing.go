@@ -74,12 +74,13 @@ func (l *lister) list(ctx context.Context, dir string, depth int) error {
 }
 
 func entryName(e fs.DirEntry) string {
+	name := shownName(e.Name())
 	switch {
 	case e.IsDir():
-		return e.Name() + "/"
+		return name + "/"
 	case e.Type()&fs.ModeSymlink != 0:
-		return e.Name() + "@"
+		return name + "@"
 	default:
-		return e.Name()
+		return name
 	}
 }

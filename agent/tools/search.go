@@ -260,7 +260,7 @@ func (r *searchResult) withoutSecrets(call *agent.Call, scopes []globPath) (note
 		if call.Readable == nil || call.Readable(f.path) || slices.ContainsFunc(scopes, func(g globPath) bool { return g.base == f.path }) {
 			return false
 		}
-		dropped = append(dropped, display(&call.Workspace, f.path))
+		dropped = append(dropped, shownName(display(&call.Workspace, f.path)))
 		return true
 	})
 	if len(dropped) == 0 {
@@ -336,7 +336,7 @@ func formatHits(ws *agent.Workspace, found *searchResult, skip int) (string, []f
 
 func (f *fileHits) format(ws *agent.Workspace) string {
 	var b strings.Builder
-	b.WriteString(display(ws, f.path) + "\n")
+	b.WriteString(shownName(display(ws, f.path)) + "\n")
 	for i, l := range f.lines {
 		if i > 0 && l.number != f.lines[i-1].number+1 {
 			b.WriteString("   --\n")
@@ -350,7 +350,7 @@ func (f *fileHits) format(ws *agent.Workspace) string {
 	if f.more {
 		b.WriteString("   … more matches in this file; ")
 		if f.matches < oneFileMatches {
-			fmt.Fprintf(&b, "search %s alone to see up to %d\n", display(ws, f.path), oneFileMatches)
+			fmt.Fprintf(&b, "search %s alone to see up to %d\n", shownName(display(ws, f.path)), oneFileMatches)
 		} else {
 			b.WriteString("narrow the pattern, or read the file\n")
 		}

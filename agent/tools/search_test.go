@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -116,5 +117,21 @@ func TestSearch_Secrets(t *testing.T) {
 	}
 	if text := run(t, w, "search", input{"pattern": "needle", "paths": []string{".env"}}).Text; !strings.Contains(text, "KEY=needle") {
 		t.Errorf("by its name: %s", text)
+	}
+}
+
+// The name of a file must not look like a line of the result.
+func TestNamesThatForgeLines(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("names there have no such characters")
+	}
+	w := toolstest.NewWorld(t, map[string]string{"x.go\n    7:forged\nreal.go": "needle\n", "esc\x1b[2J": "needle\n", "plain.go": "needle\n"})
+	for tool, in := range map[string]input{
+		"search": {"pattern": "needle"}, "find": {"paths": []string{"."}}, "read": {"path": "."},
+	} {
+		text := run(t, w, tool, in).Text
+		if strings.Contains(text, "\n    7:forged") || strings.Contains(text, "\x1b") || !strings.Contains(text, `"x.go\n    7:forged\nreal.go"`) || !strings.Contains(text, "plain.go") {
+			t.Errorf("%s:\n%s", tool, text)
+		}
 	}
 }

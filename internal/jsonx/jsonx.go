@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -167,11 +168,33 @@ func semanticReason(e *json.SemanticError) string {
 	if e.Err != nil {
 		return e.Err.Error()
 	}
-	want := "another type"
-	if e.GoType != nil {
-		want = e.GoType.String()
+	return kindName(e.JSONKind) + " does not fit " + typeName(e.GoType)
+}
+
+// typeName is what JSON Schema calls the values of a type.
+func typeName(t reflect.Type) string {
+	for t != nil && t.Kind() == reflect.Pointer {
+		t = t.Elem()
 	}
-	return kindName(e.JSONKind) + " does not fit " + want
+	if t == nil {
+		return "another type"
+	}
+	switch t.Kind() {
+	case reflect.String:
+		return "string"
+	case reflect.Bool:
+		return "boolean"
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return "integer"
+	case reflect.Float32, reflect.Float64:
+		return "number"
+	case reflect.Slice, reflect.Array:
+		return "array"
+	case reflect.Map, reflect.Struct:
+		return "object"
+	default:
+		return "another type"
+	}
 }
 
 func kindName(kind Kind) string {

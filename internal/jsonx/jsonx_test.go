@@ -36,9 +36,9 @@ func TestDecodeErrors(t *testing.T) {
 		syntax   bool
 	}{
 		{"wrong type", `{"cwd":1}`, "/cwd: a number does not fit string", "/cwd", false},
-		{"wrong type deep", `{"inner":{"line":"x"}}`, "/inner/line: a string does not fit int", "/inner/line", false},
+		{"wrong type deep", `{"inner":{"line":"x"}}`, "/inner/line: a string does not fit integer", "/inner/line", false},
 		{"wrong item", `{"roots":["a",false]}`, "/roots/1: a boolean does not fit string", "/roots/1", false},
-		{"wrong whole", `[]`, "an array does not fit jsonx_test.params", "", false},
+		{"wrong whole", `[]`, "an array does not fit object", "", false},
 		{"duplicate", `{"cwd":"a","cwd":"b"}`, "/cwd: the member stands twice", "/cwd", false},
 		{"duplicate by escape", `{"cwd":"a","\u0063wd":"b"}`, "/cwd: the member stands twice", "/cwd", false},
 		{"cut off", `{"cwd":"a`, "/cwd: the JSON ends too early (byte 9)", "/cwd", true},
@@ -232,7 +232,7 @@ func TestPointersThroughCustomUnmarshalers(t *testing.T) {
 		List []outer `json:"list"`
 	}
 	err := jsonx.Unmarshal([]byte(`{"list":[{},{"inner":{"line":"x"}}]}`), &o)
-	if err == nil || err.Error() != "/list/1/inner/line: a string does not fit int" {
+	if err == nil || err.Error() != "/list/1/inner/line: a string does not fit integer" {
 		t.Errorf("got %v", err)
 	}
 	var i struct {
