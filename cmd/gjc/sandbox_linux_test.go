@@ -2,7 +2,6 @@ package main
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -10,20 +9,17 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// A command in the sandbox cannot write to HOME, nor open a socket; in the workspace and among temporary files it works as ever.
-func TestSandbox(t *testing.T) {
-	t.Parallel()
+// sandboxedPeer is a gjc that requires the sandbox, with a home directory that is not below the directories for temporary files,
+// and a mark for its processes.
+func sandboxedPeer(t *testing.T) (p *peer, home, mark string) {
+	t.Helper()
 	if _, err := findSandbox(); err != nil {
 		testenv.Skip(t, "%v", err)
 	}
-	python, err := exec.LookPath("python3")
-	if err != nil {
-		testenv.Skip(t, "python3 is not installed")
-	}
-	home, agentDir := tempDir(t), tempDir(t)
+	dir, agentDir := tempDir(t), tempDir(t)
 	writeFile(t, filepath.Join(agentDir, "config.yml"), "bash:\n  sandbox: require\n")
 	// What is below the directory for temporary files may be written, and this test's home is.
-	temp := filepath.Join(home, "tmp")
+	temp := filepath.Join(dir, "tmp")
 	if err := os.Mkdir(temp, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -34,20 +30,34 @@ func TestSandbox(t *testing.T) {
 	if err := os.MkdirAll(cache, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	outside, err := os.MkdirTemp(cache, "gjc-sandboxed-home-") //nolint:usetesting // what t.TempDir gives may be written in the sandbox
+	home, err = os.MkdirTemp(cache, "gjc-sandboxed-home-") //nolint:usetesting // what t.TempDir gives may be written in the sandbox
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(outside) })
-	p := startPeer(t, peerOptions{home: outside, args: []string{"--agent-dir", agentDir}, env: []string{"TMPDIR=" + temp}})
+	t.Cleanup(func() { _ = os.RemoveAll(home) })
+	mark = markOf(t)
+	p = startPeer(t, peerOptions{home: home, args: []string{"--agent-dir", agentDir}, env: []string{"TMPDIR=" + temp, mark}})
 	p.initialize(nil)
+	return p, home, mark
+}
+
+// notWritten reports whether a text tells that a file could not be written: Landlock refuses, what bubblewrap shows is read-only.
+func notWritten(told string) bool {
+	return strings.Contains(told, "Permission denied") || strings.Contains(told, "Read-only file system")
+}
+
+// A command in the sandbox cannot write to HOME, nor open a socket; in the workspace and among temporary files it works as ever.
+func TestSandbox(t *testing.T) {
+	t.Parallel()
+	python := testenv.NeedsTool(t, "python3")
+	p, outside, _ := sandboxedPeer(t)
 	id := p.session("auto")
 	does := func(command string) string {
 		prompt := p.prompt(id, "!bash "+command)
 		_, before := p.answer(prompt)
 		return strings.Join(lines(before), "\n")
 	}
-	if told := does(`python3 -c 'import os; open(os.environ["HOME"] + "/evil", "w")'`); !strings.Contains(told, "Permission denied") || !strings.Contains(told, "run in a sandbox") {
+	if told := does(`python3 -c 'import os; open(os.environ["HOME"] + "/evil", "w")'`); !notWritten(told) || !strings.Contains(told, "run in a sandbox") {
 		t.Errorf("writing to HOME: %s", told)
 	}
 	if _, err := os.Stat(filepath.Join(outside, "evil")); err == nil {
@@ -64,4 +74,31 @@ func TestSandbox(t *testing.T) {
 		t.Errorf("the state of the shell: %s", told)
 	}
 	p.stop()
+}
+
+// So is it with the interpreter of eval, for its whole life.
+func TestSandbox_Eval(t *testing.T) {
+	t.Parallel()
+	testenv.NeedsTool(t, "python3")
+	p, outside, mark := sandboxedPeer(t)
+	id := p.session("auto")
+	if told := p.python(id, object{"code": "open('inside', 'w').write('fine')\nopen('inside').read()"}); !strings.Contains(told, "'fine'") {
+		t.Errorf("what is allowed: %s", told)
+	}
+	if told := p.python(id, object{"code": "import os\nopen(os.environ['HOME'] + '/evil', 'w')"}); !notWritten(told) {
+		t.Errorf("writing to HOME: %s", told)
+	}
+	if told := p.python(id, object{"code": "import subprocess\nsubprocess.run(['touch', os.environ['HOME'] + '/evil'])"}); !notWritten(told) {
+		t.Errorf("a child that writes to HOME: %s", told)
+	}
+	if _, err := os.Stat(filepath.Join(outside, "evil")); err == nil {
+		t.Error("code in the sandbox has written to HOME")
+	}
+	for _, family := range []string{"AF_INET", "AF_UNIX"} {
+		if told := p.python(id, object{"code": "import socket\nsocket.socket(socket." + family + ", socket.SOCK_STREAM)"}); !strings.Contains(told, "Permission denied") {
+			t.Errorf("opening a socket of %s: %s", family, told)
+		}
+	}
+	p.stop()
+	wantNoneLeft(t, mark)
 }

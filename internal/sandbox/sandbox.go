@@ -1,6 +1,6 @@
 // Package sandbox runs programs that can write only below some directories and, unless they may, open no sockets. On Linux
 // Landlock and seccomp do that, in a process that begins as this program and becomes the other one; where the kernel has no
-// Landlock, bubblewrap does it. Other systems have none.
+// Landlock, bubblewrap does the first half of it. Other systems have none.
 package sandbox
 
 import (
@@ -34,6 +34,8 @@ type Sandbox struct {
 	Kind Kind
 	// program is what is started: this program, or bwrap.
 	program string
+	// filter is this program where it keeps sockets from what bwrap starts; empty where the kernel cannot do that.
+	filter string
 }
 
 // Find returns the sandbox that this machine has. self is the path of a program that hands its arguments to [Enter] where the
@@ -56,12 +58,16 @@ func FindKind(kind Kind, self string, lookPath func(string) (string, error)) (*S
 		if !ok {
 			return nil, fmt.Errorf("%w: bubblewrap (bwrap) is not installed", ErrUnavailable)
 		}
-		return &Sandbox{Bubblewrap, path}, nil
+		s := &Sandbox{Kind: Bubblewrap, program: path}
+		if seccompError() == nil {
+			s.filter = self
+		}
+		return s, nil
 	}
 	if err := landlockError(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	return &Sandbox{Landlock, self}, nil
+	return &Sandbox{Kind: Landlock, program: self}, nil
 }
 
 // Command is the first argument of a call of this program that becomes another one in a sandbox.
@@ -70,7 +76,11 @@ const Command = "__sandboxed"
 // Wrap returns what to start so that the program at path runs with args in the sandbox.
 func (s *Sandbox) Wrap(p *Policy, path string, args []string) (program string, all []string) {
 	if s.Kind == Bubblewrap {
-		return s.program, append(bubblewrapArgs(p, path), args...)
+		all = bubblewrapArgs(p)
+		if s.filter != "" && !p.Network {
+			all = append(all, s.filter, Command, "-s", "--")
+		}
+		return s.program, append(append(all, path), args...)
 	}
 	all = []string{Command}
 	for _, dir := range p.Write {
@@ -86,15 +96,17 @@ func (s *Sandbox) Wrap(p *Policy, path string, args []string) (program string, a
 // Enter becomes the program that the arguments behind [Command] name, in a sandbox, with the environment env. It returns only
 // if it could not; nothing has been run then.
 func Enter(args, env []string) error {
-	p := new(Policy)
+	p, socketsOnly := new(Policy), false
 	for len(args) > 0 {
 		switch {
+		case args[0] == "-s":
+			socketsOnly, args = true, args[1:]
 		case args[0] == "-n":
 			p.Network, args = true, args[1:]
 		case args[0] == "-w" && len(args) > 1:
 			p.Write, args = append(p.Write, args[1]), args[2:]
 		case args[0] == "--" && len(args) > 1:
-			return enter(p, args[1:], env)
+			return enter(p, socketsOnly, args[1:], env)
 		default:
 			return errors.New("sandbox: wrong call")
 		}

@@ -27,15 +27,20 @@ func landlockABI() (int, error) {
 
 // landlockError says why there is no sandbox by Landlock; nil where there is one.
 func landlockError() error {
-	if _, ok := arches[runtime.GOARCH]; !ok {
-		return fmt.Errorf("no sandbox by Landlock for %s", runtime.GOARCH)
-	}
 	abi, err := landlockABI()
 	switch {
 	case err != nil:
 		return fmt.Errorf("the kernel has no Landlock (%w)", err)
 	case abi < leastABI:
 		return fmt.Errorf("the kernel's Landlock is too old (version %d of %d, Linux 6.2)", abi, leastABI)
+	}
+	return seccompError()
+}
+
+// seccompError says why sockets cannot be kept from a process; nil where they can.
+func seccompError() error {
+	if _, ok := arches[runtime.GOARCH]; !ok {
+		return fmt.Errorf("no filters for system calls of %s", runtime.GOARCH)
 	}
 	// With filters the kernel looks for the filter at the address, and there is none.
 	if err := unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, 0, 0, 0); !errors.Is(err, unix.EFAULT) {
@@ -57,14 +62,17 @@ const onFiles = unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRU
 var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx", "/dev/pts", "/dev/shm"}
 
 // enter restricts this thread, and becomes the program: the restrictions of the thread that does so are those of the process.
-func enter(p *Policy, command, env []string) error {
+// socketsOnly leaves files to whoever has started it.
+func enter(p *Policy, socketsOnly bool, command, env []string) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("sandbox: %w", err)
 	}
-	if err := restrict(p); err != nil {
-		return fmt.Errorf("sandbox: Landlock: %w", err)
+	if !socketsOnly {
+		if err := restrict(p); err != nil {
+			return fmt.Errorf("sandbox: Landlock: %w", err)
+		}
 	}
 	if !p.Network {
 		if err := noSockets(); err != nil {
@@ -180,7 +188,8 @@ func bubblewrap(lookPath func(string) (string, error)) (string, bool) {
 	return path, err == nil
 }
 
-func bubblewrapArgs(p *Policy, path string) []string {
+// bubblewrapArgs are the arguments before the program.
+func bubblewrapArgs(p *Policy) []string {
 	args := []string{"--ro-bind", "/", "/", "--dev-bind", "/dev", "/dev", "--proc", "/proc", "--die-with-parent"}
 	for _, dir := range p.Write {
 		args = append(args, "--bind-try", dir, dir)
@@ -188,5 +197,5 @@ func bubblewrapArgs(p *Policy, path string) []string {
 	if !p.Network {
 		args = append(args, "--unshare-net")
 	}
-	return append(args, "--", path)
+	return append(args, "--")
 }

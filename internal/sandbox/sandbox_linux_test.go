@@ -3,6 +3,7 @@ package sandbox_test
 import (
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -100,11 +101,24 @@ r.send(b"x")'`
 			if out, err := probe(t, s, &sandbox.Policy{Network: true}, line); err != nil {
 				t.Errorf("%s with the network: %v: %s", kind, err, out)
 			}
-			out, err := probe(t, s, new(sandbox.Policy), line)
-			// bubblewrap gives a network of its own, in which nobody is.
-			if s.Kind == sandbox.Landlock && (err == nil || !strings.Contains(out, "Permission")) {
+			if out, err := probe(t, s, new(sandbox.Policy), line); err == nil || !strings.Contains(out, "Permission") {
 				t.Errorf("%s without the network: %v: %s", kind, err, out)
 			}
+		}
+		// Somebody listens outside: files are all that a path leads to.
+		dir := t.TempDir()
+		path := filepath.Join(dir, "s")
+		l, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = l.Close() }()
+		line := python + ` -c 'import socket; socket.socket(socket.AF_UNIX).connect("` + path + `")'`
+		if out, err := probe(t, s, &sandbox.Policy{Network: true, Write: []string{dir}}, line); err != nil {
+			t.Errorf("a path with the network: %v: %s", err, out)
+		}
+		if out, err := probe(t, s, &sandbox.Policy{Write: []string{dir}}, line); err == nil || !strings.Contains(out, "Permission") {
+			t.Errorf("a path without the network: %v: %s", err, out)
 		}
 		out, err := probe(t, s, new(sandbox.Policy), python+` -c 'import socket
 a, b = socket.socketpair()
@@ -128,7 +142,7 @@ func TestSandbox_Transparent(t *testing.T) {
 }
 
 func TestEnter_WrongCall(t *testing.T) {
-	for _, args := range [][]string{nil, {"--"}, {"-w"}, {"-x"}, {"-n"}} {
+	for _, args := range [][]string{nil, {"--"}, {"-w"}, {"-x"}, {"-n"}, {"-s"}, {"-s", "--"}} {
 		if err := sandbox.Enter(args, nil); err == nil {
 			t.Errorf("Enter(%q) says nothing", args)
 		}

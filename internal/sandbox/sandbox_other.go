@@ -9,8 +9,10 @@ import (
 
 func landlockError() error { return errors.New("there is none for " + runtime.GOOS) }
 
-func enter(*Policy, []string, []string) error { return ErrUnavailable }
+func seccompError() error { return ErrUnavailable }
+
+func enter(*Policy, bool, []string, []string) error { return ErrUnavailable }
 
 func bubblewrap(func(string) (string, error)) (string, bool) { return "", false }
 
-func bubblewrapArgs(*Policy, string) []string { return nil }
+func bubblewrapArgs(*Policy) []string { return nil }

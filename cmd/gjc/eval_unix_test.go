@@ -1,0 +1,95 @@
+//go:build unix
+
+package main
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gajae-code/gjc/internal/testenv"
+)
+
+// cells asks the offline model to call eval.
+func (p *peer) cells(session string, cells ...object) (prompt string) {
+	p.t.Helper()
+	for _, c := range cells {
+		c["language"] = "py"
+	}
+	input, err := json.Marshal(object{"cells": cells})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return p.prompt(session, "!mcp eval "+string(input))
+}
+
+// python runs cells to their end and returns all that came.
+func (p *peer) python(session string, cells ...object) string {
+	p.t.Helper()
+	m, before := p.answer(p.cells(session, cells...))
+	if m.Error != nil {
+		p.t.Fatal(m.line)
+	}
+	return strings.Join(lines(before), "\n")
+}
+
+// A session's interpreter: cells and what they leave for the next, an error, a cell that takes too long, one that the user
+// cancels, two sessions, and nothing that is left when the editor closes the pipe.
+func TestEval_Host(t *testing.T) {
+	t.Parallel()
+	testenv.NeedsTool(t, "python3")
+	mark := markOf(t)
+	p := startPeer(t, peerOptions{env: []string{mark}})
+	p.initialize(nil)
+	id := p.session("auto")
+	if told := p.python(id, object{"code": "x = 40\nprint('first')"}, object{"code": "x + 2"}); !strings.Contains(told, `first\n42`) || !strings.Contains(told, `"completed"`) {
+		t.Errorf("two cells: %s", told)
+	}
+	if told := p.python(id, object{"code": "def f():\n    return x / 0"}, object{"code": "f()"}, object{"code": "x = 'run'"}); !strings.Contains(told, "ZeroDivisionError") ||
+		!strings.Contains(told, "Cell 2 of 3 failed. 1 cell after it did not run.") || !strings.Contains(told, `"failed"`) {
+		t.Errorf("an error: %s", told)
+	}
+	if told := p.python(id, object{"code": "import time\ntime.sleep(1000)", "timeout": 1}); !strings.Contains(told, "The cell timed out after 1 seconds and was interrupted.") {
+		t.Errorf("too long: %s", told)
+	}
+	prompt := p.cells(id, object{"code": "print('go' + 'ing', flush=True)\ntime.sleep(1000)", "timeout": 600})
+	p.until("the cell's output", func(m message) bool { return strings.Contains(m.line, "going") })
+	p.notify("session/cancel", object{"sessionId": id})
+	if m, before := p.answer(prompt); !strings.Contains(m.line, `"cancelled"`) {
+		t.Errorf("cancelled: %s\n%s", m.line, strings.Join(lines(before), "\n"))
+	}
+	if told := p.python(id, object{"code": "x + 3"}); !strings.Contains(told, "43") {
+		t.Errorf("the state: %s", told)
+	}
+	other := p.session("auto")
+	if told := p.python(other, object{"code": "x"}); !strings.Contains(told, "NameError") {
+		t.Errorf("another session's state: %s", told)
+	}
+	p.python(id, object{"code": "import subprocess\nsubprocess.Popen(['sleep', '1000'])"}) // which does not end by itself
+	p.stop()
+	wantNoneLeft(t, mark)
+}
+
+// The user sees all of the code before it runs, and none of it runs in plan mode.
+func TestEval_Asks(t *testing.T) {
+	t.Parallel()
+	testenv.NeedsTool(t, "python3")
+	p := startPeer(t, peerOptions{})
+	p.initialize(nil)
+	id := p.session("default")
+	cells := []object{{"code": "open('made', 'w')"}, {"code": "1 + 1"}}
+	prompt := p.cells(id, cells...)
+	ask := p.called("session/request_permission")
+	if !strings.Contains(ask.line, "open('made', 'w')") || !strings.Contains(ask.line, "1 + 1") {
+		t.Errorf("the question: %s", ask.line)
+	}
+	p.reply(ask, `{"outcome":{"outcome":"selected","optionId":"reject_once"}}`)
+	p.answer(prompt)
+	p.call("session/set_mode", object{"sessionId": id, "modeId": "plan"})
+	p.python(id, cells...)
+	if found, err := filepath.Glob(filepath.Join(p.work, "made")); err != nil || len(found) > 0 {
+		t.Errorf("%v, %v", found, err)
+	}
+	p.stop()
+}
