@@ -340,7 +340,8 @@ func TestAsk(t *testing.T) {
 		})
 		id := e.session()
 		e.say(id, question, acp.StopReasonEndTurn)
-		if d := cmp.Diff([]string{"left", "right", "None of these"}, options); d != "" {
+		other := "Something else (type it as your next message)"
+		if d := cmp.Diff([]string{"left", "right", other, "None of these"}, options); d != "" {
 			t.Errorf("-want +got:\n%s", d)
 		}
 		if got := answered(e, id); !strings.Contains(got, "The user answered: left") {
@@ -349,6 +350,24 @@ func TestAsk(t *testing.T) {
 		if slices.Contains(e.Calls(), "elicitation/create") {
 			t.Error("elicitation was not advertised and is called")
 		}
+	})
+	t.Run("none of the options", func(t *testing.T) {
+		c := acptest.AllCapabilities()
+		c.Elicitation = nil
+		e := start(t, as(c), func(c *config) {
+			c.editor.Permission = func(_ context.Context, p *acp.RequestPermissionRequest) (*acp.RequestPermissionResponse, error) {
+				return acptest.Choose(p.Options[2].OptionID), nil
+			}
+		})
+		id := e.session()
+		e.say(id, question, acp.StopReasonEndTurn)
+		if got := answered(e, id); !strings.Contains(got, "The answer is the next message.") || !strings.Contains(got, `"completed"`) {
+			t.Errorf("the call ended with %s", got)
+		}
+		if text := e.Text(id); !strings.HasSuffix(text, "Type your answer as the next message.") {
+			t.Errorf("told %q", text)
+		}
+		e.say(id, "!say straight on", acp.StopReasonEndTurn)
 	})
 	t.Run("words", func(t *testing.T) {
 		c := acptest.AllCapabilities()

@@ -83,9 +83,13 @@ func questionText(in *askInput) string {
 		if len(in.Questions) > 1 {
 			fmt.Fprintf(&s, "%d. ", i+1)
 		}
-		s.WriteString(strings.TrimSpace(q.Question) + "\n")
-		for _, o := range q.Options {
-			s.WriteString("- " + o.Label + "\n")
+		s.WriteString(strings.TrimSpace(q.Question))
+		if q.Multi && len(q.Options) > 1 {
+			s.WriteString(" (several can be chosen)")
+		}
+		s.WriteString("\n")
+		for i, o := range q.Options {
+			s.WriteString("- " + o.Label + q.mark(i) + "\n")
 		}
 	}
 	return strings.TrimSpace(s.String())
@@ -108,6 +112,8 @@ func runAsk(ctx context.Context, call *agent.Call, in *askInput) (*agent.Result,
 	switch {
 	case errors.Is(err, agent.ErrNoElicitation):
 		return askAsText(call, in), nil
+	case errors.Is(err, errAskOther):
+		return askOther(call, in), nil
 	case err != nil:
 		return nil, err
 	}
@@ -155,7 +161,23 @@ func askAsText(call *agent.Call, in *askInput) *agent.Result {
 	return &agent.Result{Text: said, Say: questionText(in), EndTurn: true}
 }
 
+// askOther ends the turn for an answer that is none of the options. A child's user cannot be heard: its parent gets the question.
+func askOther(call *agent.Call, in *askInput) *agent.Result {
+	if call.Child {
+		return askAsText(call, in)
+	}
+	return &agent.Result{
+		Text:    "The user wants to say something else than the options. The answer is the next message.",
+		Say:     strings.TrimSpace(in.Questions[0].Question) + "\n\nType your answer as the next message.",
+		EndTurn: true,
+	}
+}
+
+// labelOther is the option for an answer in own words, where there is no form to type it into.
+const labelOther = "Something else (type it as your next message)"
+
 var (
+	errAskOther    = errors.New("the user answers in own words")
 	errAskSecret   = errors.New("a secret must not be asked for: what the user types here is sent to the model and kept in the session. Say what is needed and where it belongs, let the user set it (with gjc login, in an environment variable, in a file that you do not read), and have them say when that is done")
 	errAskDeclined = errors.New("the user does not want to answer this; go on without it, or stop and say what you need")
 	errAskClosed   = errors.New("the user closed the question without an answer; do not ask it again, go on without it or stop")
@@ -166,12 +188,16 @@ func askChoice(ctx context.Context, call *agent.Call, q *askQuestion) ([]string,
 	for i, o := range q.Options {
 		c.Options = append(c.Options, o.Label+q.mark(i))
 	}
+	c.Options = append(c.Options, labelOther)
 	i, action, err := call.Elicitor.Choose(ctx, c)
 	if err != nil {
 		return nil, err
 	}
 	if err := actionError(action); err != nil {
 		return nil, err
+	}
+	if i == len(q.Options) {
+		return nil, errAskOther
 	}
 	return []string{q.Options[i].Label}, nil
 }

@@ -26,6 +26,62 @@ func TestAsk_AsText(t *testing.T) {
 	}
 }
 
+// optionTaker is an editor without forms, whose user takes the option with an index.
+type optionTaker struct {
+	agent.Elicitor
+	index  int
+	action agent.ElicitAction
+	asked  *agent.Choice
+}
+
+func (optionTaker) Forms() bool { return false }
+
+func (c optionTaker) Choose(_ context.Context, choice agent.Choice) (int, agent.ElicitAction, error) {
+	*c.asked = choice
+	return c.index, c.action, nil
+}
+
+// Without forms one question is a choice, and an answer that is none of the options is the next message. What no choice can ask
+// is put as text.
+func TestAsk_Choice(t *testing.T) {
+	do := func(child bool, index int, action agent.ElicitAction, questions ...input) (*agent.Result, agent.Choice, error) {
+		t.Helper()
+		var asked agent.Choice
+		call := toolstest.NewWorld(t, nil).Call(t, "ask", input{"questions": questions})
+		call.Elicitor, call.Child = optionTaker{index: index, action: action, asked: &asked}, child
+		_, res, err := toolstest.Do(t.Context(), tool(t, "ask"), call)
+		return res, asked, err
+	}
+	options := []input{{"label": "80"}, {"label": "8080"}}
+	one := input{"question": "Which port?", "options": options, "recommended": 1}
+	res, asked, err := do(false, 1, agent.ElicitAccept, one)
+	if err != nil || res.Text != "The user answered: 8080" || res.EndTurn {
+		t.Errorf("%+v, %v", res, err)
+	}
+	toolstest.Same(t, "choice", asked, agent.Choice{ToolCallID: "call", Title: "Which port?", Options: []string{"80", "8080 (recommended)", "Something else (type it as your next message)"}})
+	res, _, err = do(false, 2, agent.ElicitAccept, one)
+	if err != nil || !res.EndTurn || res.Say != "Which port?\n\nType your answer as the next message." || !strings.Contains(res.Text, "The answer is the next message.") {
+		t.Errorf("something else: %+v, %v", res, err)
+	}
+	res, _, err = do(true, 2, agent.ElicitAccept, one)
+	if err != nil || !res.EndTurn || !strings.HasPrefix(res.Say, "Which port?\n- 80") || !strings.Contains(res.Text, "your report") {
+		t.Errorf("something else, of a child's: %+v, %v", res, err)
+	}
+	if _, _, err := do(false, 0, agent.ElicitDecline, one); err == nil || !strings.Contains(err.Error(), "does not want to answer") {
+		t.Errorf("none: %v", err)
+	}
+	for want, questions := range map[string][]input{
+		"Which ports? (several can be chosen)\n- 80\n- 8080": {{"question": "Which ports?", "options": options, "multi": true}},
+		"Which name?": {{"question": "Which name?"}},
+		"1. Which port?\n- 80\n- 8080 (recommended)\n2. Which name?": {one, {"question": "Which name?"}},
+	} {
+		res, asked, err := do(false, 0, agent.ElicitAccept, questions...)
+		if err != nil || !res.EndTurn || res.Say != want || asked.Title != "" {
+			t.Errorf("%q: %+v, %v, asked %+v", want, res, err, asked)
+		}
+	}
+}
+
 // The question that a helper has ended with stands first in what its parent gets.
 func TestTask_Question(t *testing.T) {
 	call := toolstest.NewWorld(t, nil).Call(t, "task", input{"tasks": []input{{"id": "look", "description": "look", "assignment": "look"}}})
