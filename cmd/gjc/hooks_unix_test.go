@@ -7,8 +7,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 )
 
 // A blocking hook of the workspace forbids a command where the user trusts it, which is asked once and again when the hook's
@@ -82,4 +84,42 @@ func TestHooks_Project(t *testing.T) {
 		t.Errorf("a hook that fails: it ran %v:\n%s", hookRan(), out)
 	}
 	p.stop()
+}
+
+// A hook that takes too long is ended with all that it has started, also what ignores signals and what holds its output open.
+func TestHooks_Timeout(t *testing.T) {
+	t.Parallel()
+	mark, agentDir := markOf(t), tempDir(t)
+	writeFile(t, filepath.Join(agentDir, "hooks.yml"), "hooks:\n- {name: slow, event: tool_call, tools: bash, command: [sh, slow.sh], timeout: 1, blocking: true}\n")
+	p := startPeer(t, peerOptions{args: []string{"--agent-dir", agentDir}, env: []string{mark}})
+	writeFile(t, filepath.Join(p.work, "slow.sh"), "sh -c 'trap \"\" TERM HUP INT; echo up >> started; while :; do sleep 1000; done' &\n"+
+		"(sleep 1000 & echo up >> started) > /dev/null &\nwhile :; do [ \"$(cat started | wc -l)\" -ge 2 ] && echo all >> started && break; sleep 0.05; done\nexec sleep 1000\n")
+	p.initialize(nil)
+	id := p.session("auto")
+	m, before := p.answer(p.prompt(id, "!bash echo $((40+2))x"))
+	told := strings.Join(lines(before), "\n")
+	if m.Error != nil || !strings.Contains(told, "it took longer than 1s and was ended") || strings.Contains(told, "42x") {
+		t.Errorf("%s\n%s", m.line, told)
+	}
+	started, err := os.ReadFile(filepath.Join(p.work, "started"))
+	if err != nil || !strings.HasSuffix(string(started), "all\n") {
+		t.Errorf("the hook has started %q, %v", started, err)
+	}
+	// None of them ends by itself; the kernel may need a moment for those that were killed.
+	left := func() (all []string) {
+		for _, line := range marked(t, mark) {
+			if strings.Contains(line, "sleep") || strings.Contains(line, "slow.sh") {
+				all = append(all, line)
+			}
+		}
+		return all
+	}
+	for begin := time.Now(); len(left()) > 0 && time.Since(begin) < hang; {
+		runtime.Gosched()
+	}
+	if all := left(); len(all) > 0 {
+		t.Errorf("the hook has left %q", all)
+	}
+	p.stop()
+	wantNoneLeft(t, mark)
 }
