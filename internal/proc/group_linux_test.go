@@ -158,20 +158,22 @@ func TestWait_PipeReaderSeesTheEndDespiteABackgroundChild(t *testing.T) {
 }
 
 func TestWait_ProcessThatLeftTheGroupHoldsTheOutput(t *testing.T) {
-	for _, mode := range []string{"writer", "pipe"} {
+	for _, mode := range []string{"writer", "pipe", "terminal", "terminal read"} {
 		for _, fake := range []string{"stubborn", "chatter"} {
 			t.Run(mode+" "+fake, func(t *testing.T) {
 				noLeaks(t)
 				o := proc.Options{
 					Args: []string{fake, "setsid"}, DrainQuiet: 20 * time.Millisecond, DrainMax: 40 * time.Millisecond,
+					PTY: strings.HasPrefix(mode, "terminal"), Stdin: mode == "terminal",
 				}
 				out := new(sink)
-				if mode == "writer" {
+				written := mode == "writer" || mode == "terminal"
+				if written {
 					o.Stdout = out
 				}
 				p := start(t, "parent", o)
 				var text string
-				if mode == "writer" {
+				if written {
 					wait(t, p)
 					text = out.close()
 				} else {

@@ -123,5 +123,24 @@ func openPTY(cols, rows int) (master, tty *os.File, err error) {
 		_ = tty.Close()
 		return nil, nil, err
 	}
-	return master, tty, nil
+	waiting := master
+	if master, err = withDeadlines(waiting); err != nil {
+		_ = tty.Close()
+	}
+	_ = waiting.Close()
+	return master, tty, err
+}
+
+// withDeadlines returns a file whose reads can be ended. Asking for the descriptor of the one that it is made of, as package pty
+// does, has taken that from it: who has left the group and holds the terminal open would keep a reader for ever.
+func withDeadlines(f *os.File) (*os.File, error) {
+	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.SetNonblock(fd, true); err != nil {
+		_ = unix.Close(fd)
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), f.Name()), nil
 }

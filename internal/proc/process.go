@@ -211,9 +211,8 @@ func (p *Process) own(started chan<- error) {
 		started <- p.explain(err)
 		return
 	}
-	var pumps sync.WaitGroup
 	for _, u := range p.pumps {
-		pumps.Go(u.run)
+		go u.run()
 	}
 	started <- nil
 
@@ -235,11 +234,10 @@ func (p *Process) own(started chan<- error) {
 		sweep(p.opts.Mark)
 	}
 
-	if p.stdin != nil {
+	if p.stdin != nil && !p.opts.PTY { // nobody is left whom a key could tell anything
 		_ = p.stdin.Close()
 	}
 	p.endStreams()
-	pumps.Wait()
 	p.group.remove(p) // before anybody can see that it is done
 	p.finish(state)
 }
@@ -301,9 +299,21 @@ func (p *Process) catchUp(limit <-chan time.Time) {
 	}
 }
 
-// endStreams sees to it that the streams end, now that the group is dead: by themselves as a rule, by force where
-// something that has left the group holds them.
+// endStreams sees to it that the streams and the pumps end, now that the group is dead: by themselves as a rule, by force where
+// something that has left the group holds them. A stream that even force does not end (a terminal on a system where it has no
+// deadlines) is left to its pump, which ends with whoever holds it.
 func (p *Process) endStreams() {
+	limit := time.NewTimer(p.opts.DrainQuiet + p.opts.DrainMax)
+	defer limit.Stop()
+	defer func() {
+		for _, u := range p.pumps {
+			select {
+			case <-u.ended:
+			case <-limit.C:
+				limit.Reset(0) // the others have waited as long
+			}
+		}
+	}()
 	quiet := time.NewTimer(p.opts.DrainQuiet)
 	defer quiet.Stop()
 	for _, u := range p.pumps {
