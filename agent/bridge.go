@@ -105,7 +105,8 @@ type Execution interface {
 	Wait(ctx context.Context) (ExitStatus, error)
 	// Output returns what the command has printed so far, cut from the start to the limit.
 	Output(ctx context.Context) (Output, error)
-	// Kill ends the command and its children. The execution stays valid for Output and Wait.
+	// Kill ends the command and its children: it asks them, and kills what is left after two seconds. The execution stays valid
+	// for Output and Wait.
 	Kill(ctx context.Context) error
 	// Release kills what still runs and frees the terminal. It may be called twice.
 	Release(ctx context.Context) error
@@ -176,6 +177,9 @@ type RunningProgram interface {
 	Done() <-chan struct{}
 	// Status is how the program ended; call it behind Done.
 	Status() ExitStatus
+	// Terminate asks the program and its children to end, and kills what is left after a moment, or when ctx ends. It returns when
+	// they have ended.
+	Terminate(ctx context.Context) error
 	// Kill ends the program and its children, and does not wait.
 	Kill()
 }

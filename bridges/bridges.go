@@ -71,7 +71,7 @@ func FindShell(preferred string) Shell {
 	return Shell{Path: "/bin/sh", Args: []string{"-c"}}
 }
 
-// Options says for which session the bridges are. All fields are required.
+// Options says for which session the bridges are. All fields but Mark are required.
 type Options struct {
 	// Client calls the editor.
 	Client acp.Caller
@@ -82,6 +82,9 @@ type Options struct {
 	// Children owns the local processes.
 	Children *proc.Group
 	Local    Local
+	// Mark is of the session and its helpers alone. Commands and programs that are kept running carry it with all that they start,
+	// so that [proc.Sweep] reaches what has left their group. If empty, they carry none.
+	Mark string
 }
 
 // Set is the bridges of one session.
@@ -95,10 +98,10 @@ type Set struct {
 
 // New returns the bridges of a session. It does no I/O.
 func New(o Options) Set {
-	programs := &LocalPrograms{Children: o.Children, Local: o.Local}
+	programs := &LocalPrograms{Children: o.Children, Local: o.Local, Mark: o.Mark}
 	set := Set{
 		FS:       LocalFS{},
-		Terminal: &LocalTerminal{Children: o.Children, Local: o.Local},
+		Terminal: &LocalTerminal{Children: o.Children, Local: o.Local, Mark: o.Mark},
 		Programs: programs,
 		Approver: &ClientApprover{client: o.Client, session: o.SessionID},
 	}

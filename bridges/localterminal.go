@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/internal/proc"
@@ -14,7 +15,12 @@ import (
 type LocalTerminal struct {
 	Children *proc.Group
 	Local    Local
+	// Mark is [Options.Mark].
+	Mark string
 }
+
+// killGrace is what commands get between being asked to end and being killed.
+const killGrace = 2 * time.Second
 
 var _ agent.Terminal = (*LocalTerminal)(nil)
 
@@ -40,13 +46,23 @@ func (l *LocalTerminal) Start(ctx context.Context, cmd agent.Command) (agent.Exe
 		return nil, fmt.Errorf("starting the command: %w", err)
 	}
 	sink := &outputSink{tail: proc.NewTail(limit), live: cmd.OnOutput}
-	p, err := l.Children.Start(ctx, &proc.Options{
-		Path: path, Args: args, Dir: cmd.Dir, Env: env, Stdout: sink, MergeStderr: true, PTY: cmd.PTY,
-	})
+	opts := &proc.Options{Path: path, Args: args, Dir: cmd.Dir, Env: env, Stdout: sink, MergeStderr: true, PTY: cmd.PTY}
+	if len(cmd.Args) == 0 { // a debugger's program has the debugger's mark
+		opts.Mark, opts.KeepMarked = partOf(l.Mark), true
+	}
+	p, err := l.Children.Start(ctx, opts)
 	if err != nil {
 		return nil, fmt.Errorf("starting the command: %w", err)
 	}
 	return &localExecution{process: p, tail: sink.tail}, nil
+}
+
+// partOf returns the mark of one of a session's processes.
+func partOf(mark string) string {
+	if mark == "" {
+		return ""
+	}
+	return mark + "." + proc.NewMark()
 }
 
 // program finds a program as a shell in that directory would.
@@ -96,11 +112,9 @@ func (e *localExecution) Output(context.Context) (agent.Output, error) {
 	return agent.Output{Text: e.tail.String(), Truncated: e.tail.Truncated(), Total: e.tail.Total()}, nil
 }
 
+// Kill implements [agent.Execution]. The command is asked first, and is given time whatever becomes of ctx: the turn has ended.
 func (e *localExecution) Kill(ctx context.Context) error {
-	e.process.Kill()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
-	defer cancel()
-	if _, err := e.process.Wait(ctx); err != nil {
+	if err := e.process.Terminate(context.WithoutCancel(ctx), killGrace); err != nil {
 		return fmt.Errorf("the command does not end: %w", err)
 	}
 	return nil

@@ -14,6 +14,8 @@ import (
 type LocalPrograms struct {
 	Children *proc.Group
 	Local    Local
+	// Mark is [Options.Mark].
+	Mark string
 }
 
 var _ agent.Programs = (*LocalPrograms)(nil)
@@ -63,7 +65,7 @@ func (l *LocalPrograms) StartProgram(ctx context.Context, prog agent.LongProgram
 	}
 	p, err := l.Children.Start(ctx, &proc.Options{
 		Path: path, Args: args, Dir: prog.Dir, Env: proc.Environ(l.Local.Environ(ctx), prog.Env...), Stdin: true, MergeStderr: true,
-		Stdout: outputFunc(prog.OnOutput),
+		Stdout: outputFunc(prog.OnOutput), Mark: partOf(l.Mark),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("starting %s: %w", prog.Path, err)
@@ -87,6 +89,10 @@ func (r *runningProgram) Done() <-chan struct{} { return r.process.Done() }
 func (r *runningProgram) Status() agent.ExitStatus {
 	state, _ := r.process.Wait(context.Background()) // it has ended
 	return agent.ExitStatus{Code: state.Code, Signal: state.Signal}
+}
+
+func (r *runningProgram) Terminate(ctx context.Context) error {
+	return r.process.Terminate(ctx, killGrace)
 }
 
 func (r *runningProgram) Kill() { r.process.Kill() }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/internal/proc"
 	"github.com/gajae-code/gjc/lsp"
 )
 
@@ -18,6 +19,8 @@ import (
 type entry struct {
 	id  acp.SessionID
 	out *outlet
+	// mark is that of the processes of commands, its helpers' too.
+	mark string
 
 	mu      sync.Mutex // guards the fields below
 	settled bool
@@ -66,7 +69,7 @@ type entry struct {
 }
 
 func newEntry(id acp.SessionID, out *outlet) *entry {
-	e := &entry{id: id, out: out, done: make(chan struct{}), gone: make(chan struct{})}
+	e := &entry{id: id, out: out, mark: proc.NewMark(), done: make(chan struct{}), gone: make(chan struct{})}
 	e.endCtx, e.hurry = context.WithCancelCause(context.Background())
 	return e
 }
@@ -152,6 +155,7 @@ func (e *entry) end() error {
 	if e.debugger != nil {
 		err = errors.Join(err, e.debugger.Sessions.Close(e.endCtx))
 	}
+	proc.Sweep(e.mark)
 	e.out.close()
 	if e.languages != nil {
 		e.languages.Close()

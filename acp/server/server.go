@@ -236,6 +236,7 @@ func Serve(ctx context.Context, r io.Reader, w io.Writer, closer io.Closer, opts
 // close ends every session and child.
 func (s *Server) close() {
 	s.end(errClosing)
+	s.children.Hasten(proc.DefaultGrace)
 	ctx, cancel := context.WithTimeoutCause(context.Background(), closeGrace, errors.New("the editor is gone"))
 	defer cancel()
 	s.mu.Lock()

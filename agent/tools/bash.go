@@ -154,11 +154,19 @@ func (s *BashSettings) command(ctx context.Context, call *agent.Call, in *bashIn
 	if in.Timeout != 0 {
 		c.timeout = min(max(in.Timeout, minBashTimeout), most)
 		if c.timeout != in.Timeout {
-			c.notes = append(c.notes, fmt.Sprintf("The timeout was set to %s seconds; it can be %g to %g.", seconds(c.timeout), minBashTimeout, most))
+			c.notes = append(c.notes, fmt.Sprintf("The timeout was set to %s; it can be %g to %g.", inSeconds(c.timeout), minBashTimeout, most))
 		}
 	}
 	c.timeout = min(c.timeout, most)
 	return c, nil
+}
+
+// inSeconds is a time as a sentence has it.
+func inSeconds(s float64) string {
+	if s == 1 {
+		return "1 second"
+	}
+	return seconds(s) + " seconds"
 }
 
 func seconds(s float64) string { return strconv.FormatFloat(s, 'f', -1, 64) }
@@ -410,7 +418,7 @@ func (r *bashRun) stopped(ctx context.Context, cancelled bool) (*agent.Result, e
 		out.notes = append(out.notes, kerr.Error())
 	}
 	raw := bashRaw{TimedOut: !cancelled, Cancelled: cancelled, Truncated: out.truncated}
-	last := "Command timed out after " + seconds(r.command.timeout) + " seconds"
+	last := "Command timed out after " + inSeconds(r.command.timeout)
 	if cancelled {
 		last = "Command cancelled"
 	}

@@ -49,7 +49,7 @@ func TestBashResults(t *testing.T) {
 		},
 		"timeout": {
 			term: &toolstest.Terminal{Chunks: []toolstest.Chunk{{Text: "so far\n"}}, Hang: true}, timeout: 1,
-			want: "so far\n\nCommand timed out after 1 seconds", failed: true, calls: stopped,
+			want: "so far\n\nCommand timed out after 1 second", failed: true, calls: stopped,
 		},
 		"timeout in the editor": {
 			term: &toolstest.Terminal{ID: "t", Chunks: []toolstest.Chunk{{Text: "so far\n"}}, Hang: true}, timeout: 2.5,
@@ -64,7 +64,7 @@ func TestBashResults(t *testing.T) {
 		},
 		"timeout too short": {
 			term: &toolstest.Terminal{Chunks: []toolstest.Chunk{{After: 900 * time.Millisecond, Text: "done"}}}, timeout: 0.001,
-			want: "done\n\n[The timeout was set to 1 seconds; it can be 1 to 3600.]", calls: ended,
+			want: "done\n\n[The timeout was set to 1 second; it can be 1 to 3600.]", calls: ended,
 		},
 		"start fails": {
 			term: &toolstest.Terminal{Errors: map[string]error{"start": broken}},
@@ -80,11 +80,11 @@ func TestBashResults(t *testing.T) {
 		},
 		"kill fails": {
 			term: &toolstest.Terminal{ID: "t", Errors: map[string]error{"kill": broken}, Hang: true}, timeout: 1,
-			want: "(no output)\n\n[the wire broke]\n\nCommand timed out after 1 seconds", failed: true, calls: stopped,
+			want: "(no output)\n\n[the wire broke]\n\nCommand timed out after 1 second", failed: true, calls: stopped,
 		},
 		"output fails after a timeout": {
 			term: &toolstest.Terminal{ID: "t", Errors: map[string]error{"output": broken}, Hang: true}, timeout: 1,
-			want: "(no output)\n\n[the wire broke]\n\nCommand timed out after 1 seconds", failed: true, calls: stopped,
+			want: "(no output)\n\n[the wire broke]\n\nCommand timed out after 1 second", failed: true, calls: stopped,
 		},
 		"release fails": {
 			term: &toolstest.Terminal{ID: "t", Errors: map[string]error{"release": broken}, Chunks: []toolstest.Chunk{{Text: "hi"}}, Exit: agent.ExitStatus{Code: 1}},

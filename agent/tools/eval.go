@@ -192,7 +192,7 @@ func (e *evalRun) cell(ctx context.Context, i int, live *liveOutput) (failed str
 	if err != nil {
 		return "", err
 	}
-	why := fmt.Sprintf("%s timed out after %d seconds", name, limit)
+	why := fmt.Sprintf("%s timed out after %s", name, inSeconds(float64(limit)))
 	if ctx.Err() != nil {
 		why = name + " was cancelled"
 	}

@@ -166,7 +166,7 @@ func TestEval_Timeout(t *testing.T) {
 	py(t, w, "x = 5")
 	for _, code := range []string{"import time\nprint('on', flush=True)\ntime.sleep(1000)", "while True: pass", "import subprocess\nsubprocess.run(['sleep', '1000'])"} {
 		res := py(t, w, code, "timeout", 1)
-		if !res.IsError || !strings.HasSuffix(res.Text, "The cell timed out after 1 seconds and was interrupted. What was defined before is still there.") || !strings.Contains(res.Text, "KeyboardInterrupt") {
+		if !res.IsError || !strings.HasSuffix(res.Text, "The cell timed out after 1 second and was interrupted. What was defined before is still there.") || !strings.Contains(res.Text, "KeyboardInterrupt") {
 			t.Errorf("%s", res.Text)
 		}
 		if res := py(t, w, "x"); res.Text != "5" {

@@ -134,13 +134,9 @@ func (k *kernel) ended() bool {
 	}
 }
 
-// stop kills the program and waits for its end, as long as ctx allows.
+// stop ends the program and all that it has started.
 func (k *kernel) stop(ctx context.Context) {
-	k.program.Kill()
-	select {
-	case <-k.program.Done():
-	case <-ctx.Done():
-	}
+	_ = k.program.Terminate(ctx) // what cannot be killed is told by the end of the server
 }
 
 // take gets what the program prints.

@@ -35,3 +35,10 @@ func BenchmarkStart(b *testing.B) {
 		}
 	})
 }
+
+// BenchmarkSweep looks for what nobody carries, among all processes of the machine.
+func BenchmarkSweep(b *testing.B) {
+	for b.Loop() {
+		proc.Sweep("none")
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 )
 
 // Group owns children, of the whole program or of one session, and ends them together. The zero value is not ready;
@@ -16,6 +17,8 @@ type Group struct {
 	mu       sync.Mutex // guards what follows
 	children map[*Process]struct{}
 	closed   bool
+	// most bounds what Terminate gives a child; zero for no bound.
+	most time.Duration
 }
 
 // NewGroup returns an empty group. A child of it belongs to parent too, which may be nil: the program's group holds
@@ -60,6 +63,39 @@ func (g *Group) Close(ctx context.Context) error {
 		return fmt.Errorf("ending %d child processes: %w", len(children), errors.Join(errs...))
 	}
 	return nil
+}
+
+// Hasten has no child of the group be given longer than most by [Process.Terminate] from now on, also by one that is under way:
+// the program is about to end.
+func (g *Group) Hasten(most time.Duration) {
+	g.mu.Lock()
+	g.most = most
+	g.mu.Unlock()
+	time.AfterFunc(most, func() {
+		g.mu.Lock()
+		children := make([]*Process, 0, len(g.children))
+		for p := range g.children {
+			children = append(children, p)
+		}
+		g.mu.Unlock()
+		for _, p := range children {
+			if p.isAsked() {
+				p.Kill()
+			}
+		}
+	})
+}
+
+// patience is what is left of a grace, here and in all parents.
+func (g *Group) patience(grace time.Duration) time.Duration {
+	for ; g != nil; g = g.parent {
+		g.mu.Lock()
+		if g.most > 0 {
+			grace = min(grace, g.most)
+		}
+		g.mu.Unlock()
+	}
+	return grace
 }
 
 // add takes p in, here and in all parents, or reports false when one of them is closed. A nil group takes all.

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -434,6 +435,122 @@ func TestChildOutlivesTheCallersThread(t *testing.T) {
 		t.Errorf("state = %v", state)
 	}
 	_ = p.Stdout().Close()
+}
+
+// Terminate gives all of the group its time, and what has left it too, though the leader has ended at once.
+func TestTerminate(t *testing.T) {
+	for _, test := range []struct {
+		name, line string
+		grace      time.Duration
+		marked     bool
+		want       string
+	}{
+		{"a child of the leader's", `sh -c 'trap "echo bye; exit" TERM; echo ready; while :; do sleep 0.01; done' & wait`, patience, false, "ready\nbye\n"},
+		{"one that has left", `setsid sh -c 'trap "echo bye; exit" TERM; echo ready; while :; do sleep 0.01; done' & wait`, patience, true, "ready\nbye\n"},
+		{"one that ignores it", `sh -c 'trap "" TERM; echo ready; while :; do sleep 0.01; done' & wait`, 30 * time.Millisecond, false, "ready\n"},
+		{"a leader that ignores it", `trap "" TERM; echo ready; while :; do sleep 0.01; done`, 30 * time.Millisecond, false, "ready\n"},
+		{"one that has left and ignores it", `setsid sh -c 'trap "" TERM; echo ready; while :; do sleep 0.01; done' & wait`, 30 * time.Millisecond, true, "ready\n"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			noLeaks(t)
+			out := &sink{lines: make(chan string, 10)}
+			mark := proc.NewMark()
+			o := proc.Options{Path: "/bin/sh", Args: []string{"-c", test.line}, Env: os.Environ(), Stdout: out}
+			if test.marked {
+				o.Mark, o.KeepMarked = mark+".1", true
+			}
+			p, err := proc.Start(t.Context(), &o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for !strings.Contains(<-out.lines, "ready") { //nolint:revive // until it is
+			}
+			if err := p.Terminate(t.Context(), test.grace); err != nil {
+				t.Error(err)
+			}
+			if got := out.close(); got != test.want {
+				t.Errorf("output = %q", got)
+			}
+			untilGroupGone(t, p.PID())
+			if pids := carriersOf(t, mark); len(pids) > 0 {
+				t.Errorf("still there: %v", pids)
+			}
+		})
+	}
+}
+
+// Hasten bounds a Terminate that is under way, and one that comes behind it.
+func TestGroup_Hasten(t *testing.T) {
+	for _, before := range []bool{false, true} {
+		t.Run(fmt.Sprint(before), func(t *testing.T) {
+			noLeaks(t)
+			g := proc.NewGroup(nil)
+			p, err := g.Start(t.Context(), &proc.Options{Path: self(), Env: fakeEnv("stubborn")})
+			if err != nil {
+				t.Fatal(err)
+			}
+			readLine(t, p.Stdout())
+			asked := make(chan struct{})
+			proc.WatchSignals(p, sync.OnceFunc(func() { close(asked) }))
+			if before {
+				g.Hasten(20 * time.Millisecond)
+			}
+			ended := make(chan error, 1)
+			go func() { ended <- p.Terminate(t.Context(), time.Hour) }()
+			<-asked
+			if !before {
+				g.Hasten(20 * time.Millisecond)
+			}
+			select {
+			case err := <-ended:
+				if err != nil {
+					t.Error(err)
+				}
+			case <-time.After(patience):
+				t.Error("it waits for what does not end")
+				p.Kill()
+			}
+			_ = p.Stdout().Close()
+		})
+	}
+}
+
+// carriersOf returns the processes that carry a mark or a part of it, once those that were killed have had their moment.
+func carriersOf(t *testing.T, mark string) (pids []int) {
+	t.Helper()
+	dirs, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range dirs {
+		env, err := os.ReadFile(filepath.Join(dir, "environ"))
+		if err == nil && bytes.Contains(env, []byte(mark)) {
+			pids = append(pids, atoi(t, filepath.Base(dir)))
+		}
+	}
+	return pids
+}
+
+// What has left the group of a process that ended by itself runs on with KeepMarked, until the whole is swept.
+func TestKeepMarked(t *testing.T) {
+	noLeaks(t)
+	out := new(sink)
+	mark := proc.NewMark()
+	p := start(t, "parent", proc.Options{
+		Args: []string{"stubborn", "setsid"}, Stdout: out, DrainQuiet: 20 * time.Millisecond, Mark: mark + ".1", KeepMarked: true,
+	})
+	wait(t, p)
+	pid := printedPID(t, out.close())
+	if !alive(pid) {
+		t.Error("it was killed")
+	}
+	proc.Sweep(mark + ".2")
+	proc.Sweep(mark[:len(mark)-1])
+	if !alive(pid) {
+		t.Error("another mark's sweep has killed it")
+	}
+	proc.Sweep(mark)
+	untilGone(t, pid)
 }
 
 func TestMark_ReachesWhatLeftTheGroup(t *testing.T) {

@@ -74,6 +74,13 @@ func (l *leader) terminate() error {
 	return l.signal(unix.SIGCONT)
 }
 
+// terminateMarked asks what has an entry in its environment.
+func (l *leader) terminateMarked(entry string) {
+	if signalMarked(entry, unix.SIGTERM) > 0 {
+		signalMarked(entry, unix.SIGCONT)
+	}
+}
+
 func (l *leader) signal(sig unix.Signal) error {
 	if err := l.send(-l.pid(), sig); err != nil && !errors.Is(err, unix.ESRCH) {
 		return fmt.Errorf("sending %s to process group %d: %w", unix.SignalName(sig), l.pid(), err)

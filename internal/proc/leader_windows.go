@@ -111,6 +111,8 @@ func (l *leader) kill() error { return windows.TerminateJobObject(l.job, 1) }
 // terminate fails: a process without a console of ours can not be asked to end.
 func (l *leader) terminate() error { return errors.ErrUnsupported }
 
+func (l *leader) terminateMarked(string) {}
+
 func (l *leader) closeJob() {
 	_ = windows.CloseHandle(l.job)
 	l.job = 0

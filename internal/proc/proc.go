@@ -4,7 +4,8 @@
 // Each child leads its own process group (on Windows: a job object), so that it ends together with what it started.
 // A child ends by a ladder of bounded steps ([Process.Shutdown]), a [Group] ends many at once, and a child whose
 // parent is killed without a chance to clean up dies too where the system allows that (Linux, Windows). What leaves
-// its group on purpose (setsid, a daemon) is out of reach, but where [Options.Mark] holds it.
+// its group on purpose (setsid, a daemon) is out of reach, but where [Options.Mark] holds it. [Process.Terminate] is the shorter
+// ladder of commands: TERM, time for all of them, KILL.
 package proc
 
 import (
@@ -67,6 +68,9 @@ type Options struct {
 	// have it there: debuggees and daemons leave the group of what has started them. It must be used for nothing else. On
 	// other systems than Linux, macOS and Windows it does nothing.
 	Mark string
+	// KeepMarked lets what has the mark and has left the group run on when the process ends by itself; Terminate, Shutdown and
+	// Kill of a process that runs, and [Sweep], reach it. If false, it is killed in any case.
+	KeepMarked bool
 
 	// Grace bounds each step of [Process.Shutdown]. If zero, [DefaultGrace].
 	Grace time.Duration

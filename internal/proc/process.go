@@ -37,6 +37,7 @@ type Process struct {
 
 	active chan struct{} // a token after each read of a pump
 	hurry  chan struct{} // closed when the end is wanted now
+	last   chan struct{} // closed when nobody is given time any more
 	done   chan struct{} // closed when state is set
 	gone   chan struct{} // closed when nothing is left: group killed, leader reaped, pumps ended
 	state  ExitState     // set before done is closed
@@ -44,7 +45,8 @@ type Process struct {
 	mu      sync.Mutex // guards what follows, and that no signal is sent once the leader is reaped
 	phase   phase
 	hurried bool
-	killed  bool // Kill came while the start was under way
+	asked   bool // Terminate gives the group time to end
+	killed  bool // Kill came; also while the start was under way
 	ladder  bool // a Shutdown is on the ladder
 }
 
@@ -69,7 +71,7 @@ func start(ctx context.Context, opts *Options, group *Group) (*Process, error) {
 	}
 	p := &Process{
 		name: filepath.Base(o.Path), opts: o, group: group, stderr: NewTail(o.StderrTail),
-		active: make(chan struct{}, 1), hurry: make(chan struct{}),
+		active: make(chan struct{}, 1), hurry: make(chan struct{}), last: make(chan struct{}),
 		done: make(chan struct{}), gone: make(chan struct{}),
 	}
 	if err := p.connect(); err != nil {
@@ -223,6 +225,7 @@ func (p *Process) own(started chan<- error) {
 		p.finish(state)
 		<-p.hurry
 	}
+	p.spare()
 
 	p.mu.Lock()
 	_ = p.leader.kill()
@@ -230,7 +233,7 @@ func (p *Process) own(started chan<- error) {
 	p.phase = phaseReaped
 	p.mu.Unlock()
 	p.leader.settle()
-	if p.opts.Mark != "" {
+	if p.opts.Mark != "" && (!p.opts.KeepMarked || p.wantsEnd()) {
 		sweep(p.opts.Mark)
 	}
 
@@ -251,6 +254,31 @@ func (p *Process) explain(err error) error {
 		return fmt.Errorf("in its working directory: %w", statErr)
 	}
 	return err
+}
+
+// spare waits for the rest of the group, and what carries the mark, to end by itself, where it was asked to.
+func (p *Process) spare() {
+	p.mu.Lock()
+	asked := p.asked
+	p.mu.Unlock()
+	if !asked {
+		return
+	}
+	const step = 5 * time.Millisecond
+	next := time.NewTimer(0)
+	defer next.Stop()
+	for {
+		select {
+		case <-next.C:
+		case <-p.last:
+			return
+		}
+		begin := time.Now()
+		if !groupLives(p.PID()) && (p.opts.Mark == "" || signalMarked(MarkEnv(p.opts.Mark), 0) == 0) {
+			return
+		}
+		next.Reset(max(step, 10*time.Since(begin))) // a machine with many processes has other things to do
+	}
 }
 
 // drain reads on for a while where background children of the ended leader hold the output open.
@@ -395,24 +423,40 @@ func (p *Process) Kill() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.hurryLocked()
+	if !p.killed {
+		p.killed = true
+		close(p.last)
+	}
 	switch p.phase {
 	case phaseStarting:
-		p.killed = true
 	case phaseRunning:
 		_ = p.leader.kill()
 	case phaseReaped:
 	}
 }
 
-// terminate asks the group to end. It fails where the system has no way to ask.
-func (p *Process) terminate() error {
+// terminate asks the group to end. It fails where the system has no way to ask. patient says that all of it, and what carries
+// the mark, is asked and given time.
+func (p *Process) terminate(patient bool) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.asked = p.asked || patient
 	p.hurryLocked()
 	if p.phase != phaseRunning {
 		return nil
 	}
-	return p.leader.terminate()
+	if err := p.leader.terminate(); err != nil || !patient || p.opts.Mark == "" {
+		return err
+	}
+	p.leader.terminateMarked(MarkEnv(p.opts.Mark))
+	return nil
+}
+
+// isAsked reports that a Terminate is under way.
+func (p *Process) isAsked() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.asked
 }
 
 func (p *Process) hurryLocked() {

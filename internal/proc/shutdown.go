@@ -27,6 +27,37 @@ func (p *Process) Shutdown(ctx context.Context, goodbye func(context.Context) er
 		case <-ctx.Done():
 		}
 	}
+	return p.killAndWait()
+}
+
+// Terminate asks the group of the process, and what carries its mark, to end (SIGTERM; also SIGHUP on a pseudo-terminal), and kills
+// what is left behind grace, or when ctx ends. Unlike with [Process.Shutdown], all of them have that time, also when the leader
+// ends first, and nothing else is said. Windows has no way to ask. It returns when nothing of the process is left; the only error
+// is one that even the kill did not end in time. Where another Terminate or a Shutdown is under way, it joins that.
+func (p *Process) Terminate(ctx context.Context, grace time.Duration) error {
+	if p.climb() {
+		t := time.NewTimer(p.group.patience(grace))
+		defer t.Stop()
+		if ctx.Err() == nil && p.terminate(true) == nil {
+			select {
+			case <-p.gone:
+				return nil
+			case <-p.last:
+			case <-t.C:
+			case <-ctx.Done():
+			}
+		}
+	} else {
+		select {
+		case <-p.gone:
+			return nil
+		case <-ctx.Done():
+		}
+	}
+	return p.killAndWait()
+}
+
+func (p *Process) killAndWait() error {
 	p.Kill()
 	t := time.NewTimer(max(p.opts.Grace, killGrace) + 2*p.opts.DrainQuiet)
 	defer t.Stop()
@@ -78,7 +109,7 @@ func (p *Process) descend(ctx context.Context, goodbye func(context.Context) err
 	} else if goodbye != nil && p.within(ctx, p.opts.Grace) {
 		return
 	}
-	if ctx.Err() == nil && p.terminate() == nil {
+	if ctx.Err() == nil && p.terminate(false) == nil {
 		p.within(ctx, p.opts.Grace)
 	}
 }
