@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -23,6 +24,8 @@ type attempt struct {
 	mode agent.Mode // default if empty
 	// tool and input are the call. {dir}, {home} and {out} stand for the workspace, the user's directory and one that is neither.
 	tool, input string
+	// always are commands that are asked about before, and answered with "always".
+	always []string
 	// lay lays out the workspace.
 	lay func(t *testing.T, w *target)
 	// want is "runs", "asks" (answered with a no), "fails" (without a question), or "changes": it asks, something is changed
@@ -224,6 +227,25 @@ var attempts = []attempt{
 	{name: "what a rule denies", mode: agent.ModeAuto, tool: "bash", input: command("git status && git push --force"), want: "fails"},
 	{name: "what a rule denies, by a wrapper", mode: agent.ModeAuto, tool: "bash", input: command("env X=1 nohup git push"), want: "fails"},
 	{name: "what a rule allows", tool: "bash", input: command("ls -a | wc -l"), want: "runs"},
+	{name: "a rule is no way around a test", tool: "bash", input: command("ls; [[ 'a[$(touch {out}/y)]' -eq 0 ]]"), want: "asks"},
+	{name: "a rule is no way around arithmetic", tool: "bash", input: command("x='a[$(touch {out}/y)]'; ls $((x))"), want: "asks"},
+	{name: "a rule is no way around a PATH", tool: "bash", input: command("PATH=1 ls"), want: "asks"},
+	{name: "a rule is no way around a start file of make's", mode: agent.ModeAuto, tool: "bash", input: `{"command":"ls","env":{"MAKEFILES":"./evil"}}`, want: "asks", shows: []string{"MAKEFILES"}},
+	{name: "a rule is no way to write", tool: "bash", input: command("ls > .profile.d"), want: "asks"},
+	{name: "a rule is no way around what zsh runs in a glob", tool: "bash", input: command("ls *(e:'touch {out}/y':)"), want: "asks"},
+	{name: "text that is computed", mode: agent.ModeAuto, tool: "bash", input: command("printf -v 'a[$(touch {out}/y)]' x"), want: "asks"},
+	{name: "a trace of git's in a file", mode: agent.ModeAuto, tool: "bash", input: command("GIT_TRACE={home}/.bashrc git status"), want: "asks"},
+	{name: "an answer for sort, and a file that it writes", tool: "bash", always: []string{"sort a.txt"}, input: command("sort -uo{out}/y a.txt"), want: "asks"},
+	{name: "an answer for sort, and a program that it runs", tool: "bash", always: []string{"sort a.txt"}, input: command("sort -S 64k --compress-program=./p.sh a.txt"), want: "asks"},
+	{name: "an answer for uniq, and a file that it writes", tool: "bash", always: []string{"uniq a.txt"}, input: command("uniq a.txt {out}/y"), want: "asks"},
+	{name: "an answer for test, and a command in brackets", tool: "bash", always: []string{"test -f a.txt"}, input: command("test -v 'a[$(touch {out}/y)]'"), want: "asks"},
+	{name: "an answer for printf, and a command in brackets", tool: "bash", always: []string{"printf x"}, input: command("printf -v 'a[$(touch {out}/y)]' x"), want: "asks"},
+	{name: "an answer for git, and a file that it writes", tool: "bash", always: []string{"git log"}, input: command("git log -1 --format=evil --output {home}/.bashrc"), want: "asks"},
+	{name: "an answer, once more", tool: "bash", always: []string{"cat a.txt"}, input: command("cat -n a.txt | sort -u"), want: "asks"},
+	{name: "an answer, with other options", tool: "bash", always: []string{"sort a.txt"}, input: command("sort -rn a.txt"), want: "runs"},
+	{name: "a download of curl's to a start file", tool: "bash", always: []string{"printf x"}, input: command("curl -so{home}/.bashrc file:///etc/hostname"), want: "asks"},
+	{name: "what a rule denies, with options in between", mode: agent.ModeAuto, tool: "bash", input: command("git --no-pager -C . push"), want: "fails"},
+
 	{name: "a title that is a page long", tool: "bash", input: command(strings.Repeat("echo fine; ", 400)), want: "asks"},
 	{name: "a title of a file that fools the eye", mode: agent.ModeStrict, tool: "write", input: `{"path":"a\u202etxt.exe","content":"x"}`, want: "asks", shows: []string{`\\u202e`}},
 	{name: "a title with a line end", mode: agent.ModeStrict, tool: "write", input: `{"path":"a\nAllowed by policy","content":"x"}`, want: "asks", shows: []string{`a\\nAllowed`}},
@@ -269,14 +291,22 @@ func (a *attempt) run(t *testing.T) {
 		rules = append(rules, r)
 	}
 	var asked []string
+	answered := 0
 	names := strings.NewReplacer("{dir}", w.dir, "{home}", w.home, "{out}", w.out)
-	e := start(t, scripted(
-		providertest.Step{providertest.Call("c1", a.tool, names.Replace(a.input))}, providertest.Step{providertest.Text("done")},
-	), func(c *config) {
+	var steps []providertest.Step
+	for i, line := range a.always {
+		steps = append(steps, providertest.Step{providertest.Call(fmt.Sprint("c0", i), "bash", command(line))})
+	}
+	steps = append(steps, providertest.Step{providertest.Call("c1", a.tool, names.Replace(a.input))}, providertest.Step{providertest.Text("done")})
+	e := start(t, scripted(steps...), func(c *config) {
 		c.server.Policy = func() agent.Policy {
 			return agent.Policy{Rules: rules, Home: w.home, Own: []string{filepath.Join(w.home, ".gjc", "agent")}}
 		}
 		c.editor.Permission = func(_ context.Context, p *acp.RequestPermissionRequest) (*acp.RequestPermissionResponse, error) {
+			if answered < len(a.always) {
+				answered++
+				return acptest.Choose("allow_always"), nil
+			}
 			raw, err := jsonx.Marshal(p.ToolCall)
 			asked = append(asked, string(raw))
 			title, _ := p.ToolCall.Title.Get()

@@ -19,6 +19,13 @@ type Command struct {
 	// Runs are all commands that are in the line: those, and what they run in turn (env, xargs, sh -c), with the names of programs
 	// without their places.
 	Runs [][]string
+	// Plain says that the line, and each that it has in its arguments, is nothing but simple commands in a row or in pipelines: only
+	// then do the first words of commands say what runs.
+	Plain bool
+	// calls are the words of all commands of a plain line, and of those that they run in turn.
+	calls [][]arg
+	// changed are the absolute paths that the line is known to change.
+	changed []string
 	// Risks are why the line asks whatever the mode is, for people: what leaves the workspace, what hides what it runs, what
 	// changes who runs what. Each stands there once.
 	Risks []string
@@ -34,7 +41,7 @@ const (
 
 // Analyze looks at a line for a POSIX shell that begins in dir.
 func Analyze(line, dir string, paths *Paths) *Command {
-	a := &analysis{paths: paths, dirs: []string{dir}, cmd: &Command{Parsed: true}}
+	a := &analysis{paths: paths, dirs: []string{dir}, cmd: &Command{Parsed: true, Plain: true}}
 	a.line(line)
 	return a.cmd
 }
@@ -47,7 +54,8 @@ type analysis struct {
 	dirs    []string
 	unknown bool
 	depth   int
-	steps   int // lines and commands that were looked at
+	outer   *arg // what the blocks around a command are given to read in the line
+	steps   int  // lines and commands that were looked at
 	cmd     *Command
 }
 
@@ -72,9 +80,12 @@ func (a *analysis) line(line string) {
 	}
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(line), "")
 	if err != nil {
-		a.cmd.Parsed = false
+		a.cmd.Parsed, a.cmd.Plain = false, false
 		a.risk("it cannot be read as a shell command")
 		return
+	}
+	if !a.plainFile(file) {
+		a.cmd.Plain = false
 	}
 	a.depth++
 	defer func() { a.depth-- }()
@@ -96,6 +107,16 @@ func (a *analysis) walk(node syntax.Node, piped bool) {
 				a.inner(call, n.Redirs)
 				return false
 			}
+			if document, fed := a.given(n.Redirs); fed { // what a block is given, its commands read
+				before := a.outer
+				a.outer = document
+				a.walk(n.Cmd, true)
+				a.outer = before
+				for _, r := range n.Redirs {
+					a.words(r)
+				}
+				return false
+			}
 		case *syntax.BinaryCmd:
 			if n.Op == syntax.Pipe || n.Op == syntax.PipeAll {
 				a.walk(n.X, piped)
@@ -110,11 +131,9 @@ func (a *analysis) walk(node syntax.Node, piped bool) {
 			for _, as := range n.Args {
 				a.assign(as)
 			}
-		case *syntax.ParamExp:
-			if n.Exp != nil && n.Exp.Op == syntax.OtherParamOps {
-				a.risk("it has the shell run what a variable says")
-			}
-		case *syntax.ForClause, *syntax.WhileClause, *syntax.IfClause, *syntax.CaseClause, *syntax.FuncDecl, *syntax.Subshell, *syntax.Block:
+			a.evaluated(n)
+		default:
+			a.expression(n)
 		}
 		return true
 	})
@@ -158,13 +177,81 @@ func (a *analysis) words(node syntax.Node) {
 				a.walk(s, false)
 			}
 			return false
-		case *syntax.ParamExp:
-			if n.Exp != nil && n.Exp.Op == syntax.OtherParamOps {
-				a.risk("it has the shell run what a variable says")
-			}
+		default:
+			a.expression(n)
 		}
 		return true
 	})
+}
+
+// expression looks at a place where the shell computes: text there is an expression, and one in brackets can hold commands.
+func (a *analysis) expression(n syntax.Node) {
+	switch n := n.(type) {
+	case *syntax.ParamExp:
+		if n.Exp != nil && n.Exp.Op == syntax.OtherParamOps {
+			a.risk("it has the shell run what a variable says")
+		}
+		if n.Index != nil || n.Slice != nil || n.Exp != nil && n.Exp.Word != nil {
+			a.evaluated(n)
+		}
+	case *syntax.ArithmExp, *syntax.ArithmCmd, *syntax.LetClause, *syntax.CStyleLoop:
+		a.evaluated(n)
+	case *syntax.TestClause:
+		computes := false
+		syntax.Walk(n, func(n syntax.Node) bool {
+			switch n := n.(type) {
+			case *syntax.BinaryTest:
+				switch n.Op {
+				case syntax.TsEql, syntax.TsNeq, syntax.TsLeq, syntax.TsGeq, syntax.TsLss, syntax.TsGtr:
+					computes = true
+				default:
+				}
+			case *syntax.UnaryTest:
+				computes = computes || n.Op == syntax.TsVarSet || n.Op == syntax.TsRefVar
+			}
+			return !computes
+		})
+		if computes {
+			a.evaluated(n)
+		}
+	}
+}
+
+// evaluated looks for commands in text that the shell takes for an expression.
+func (a *analysis) evaluated(node syntax.Node) {
+	syntax.Walk(node, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.CmdSubst, *syntax.ProcSubst:
+			return false // they are looked at as commands
+		case *syntax.SglQuoted:
+			a.computed(n.Value)
+		case *syntax.Lit:
+			a.computed(n.Value)
+		}
+		return true
+	})
+}
+
+func (a *analysis) computed(text string) {
+	if strings.Contains(text, "$(") || strings.Contains(text, "`") {
+		a.risk("it has text that a shell runs where it computes")
+	}
+}
+
+// computes are builtins that take their arguments for names of variables, with an expression in brackets.
+var computes = set("printf", "test", "[", "read", "unset", "let", "declare", "typeset", "local", "export", "readonly", "mapfile", "readarray", "wait", "getopts")
+
+// given returns what redirections give a command to read in the line.
+func (a *analysis) given(redirs []*syntax.Redirect) (document *arg, ok bool) {
+	for _, r := range redirs {
+		switch {
+		case r.Hdoc != nil && (r.Op == syntax.Hdoc || r.Op == syntax.DashHdoc):
+			document = new(a.document(r.Hdoc))
+		case r.Op == syntax.WordHdoc:
+			document = new(a.word(r.Word))
+		}
+	}
+	return document, document != nil
 }
 
 // arg is a word as programs get it, as far as that is known before the shell runs.
@@ -317,6 +404,7 @@ func (a *analysis) writes(path string) {
 		return
 	}
 	for _, p := range a.places(path) {
+		a.cmd.changed = append(a.cmd.changed, p)
 		switch why := a.paths.Protected(p); {
 		case why != "":
 			a.risk("it changes %s (%s)", Show(p), why)
@@ -361,11 +449,19 @@ func (a *analysis) assign(as *syntax.Assign) {
 		return
 	}
 	name := as.Name.Value
+	if as.Value != nil {
+		if v := a.word(as.Value); strings.Contains(v.text, "[") {
+			a.computed(v.text[strings.IndexByte(v.text, '['):])
+		}
+	}
+	if as.Index != nil {
+		a.evaluated(as.Index)
+	}
 	if !runsByName(name) {
 		return
 	}
 	if as.Value != nil {
-		if v := a.word(as.Value); v.known && harmlessProgram[v.text] {
+		if v := a.word(as.Value); v.known && harmlessValue(name, v.text) {
 			return
 		}
 	}

@@ -9,16 +9,26 @@ var harmlessKeys = []string{
 	"fetch.", "gc.", "http.postbuffer", "http.version",
 }
 
-// git looks at git, many of whose options run programs.
-func (a *analysis) git(args []arg) {
-	harmless := func(setting string) bool {
-		for _, key := range harmlessKeys {
-			if strings.HasPrefix(strings.ToLower(setting), key) {
+// harmlessSetting reports whether a setting, as key=value, runs nothing.
+func harmlessSetting(setting string) bool {
+	setting = strings.ToLower(setting)
+	key, _, _ := strings.Cut(setting, "=")
+	for _, harmless := range harmlessKeys {
+		switch {
+		case strings.Contains(harmless, "="):
+			if setting == harmless {
 				return true
 			}
+		case key == harmless || strings.HasSuffix(harmless, ".") && strings.HasPrefix(key, harmless) && !strings.Contains(key, "hook") && !strings.Contains(key, "command"):
+			return true
 		}
-		return false
 	}
+	return false
+}
+
+// git looks at git, many of whose options run programs.
+func (a *analysis) git(args []arg) {
+	harmless := harmlessSetting
 	sub := ""
 	for i := 0; i < len(args); i++ {
 		t := args[i].text

@@ -11,26 +11,57 @@ import (
 )
 
 // harmlessProgram are values of variables like PAGER that run nothing of interest.
-var harmlessProgram = set("", "cat", "less", "more", "true", "0", "1")
+var harmlessProgram = set("", "cat", "less", "more", "true", ":")
+
+// pagers are variables whose value is a program that is shown something.
+var pagers = set("PAGER", "MANPAGER", "GIT_PAGER", "GH_PAGER", "AWS_PAGER", "SYSTEMD_PAGER", "EDITOR", "VISUAL", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "BROWSER")
+
+// harmlessValue reports whether a variable with that value runs nothing after all.
+func harmlessValue(name, value string) bool {
+	switch {
+	case pagers[name]:
+		return harmlessProgram[value]
+	case strings.HasPrefix(name, "GIT_TRACE"): // a path is a file to write
+		return value == "" || value == "0" || value == "1" || value == "2"
+	case name == "GIT_CONFIG_NOSYSTEM":
+		return true
+	}
+	return false
+}
 
 // variables by which programs run others, or load code.
 var runVariables = set(
 	"BASH_ENV", "ENV", "PROMPT_COMMAND", "PS4", "PATH", "LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "PAGER", "MANPAGER", "EDITOR",
 	"VISUAL", "BROWSER", "SHELL", "PYTHONSTARTUP", "PYTHONPATH", "PYTHONHOME", "PERL5OPT", "PERL5LIB", "RUBYOPT", "RUBYLIB",
 	"NODE_OPTIONS", "NODE_PATH", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "SSH_ASKPASS", "SUDO_ASKPASS", "LESSOPEN", "LESSCLOSE",
-	"RUSTC_WRAPPER", "RUSTC", "GOFLAGS", "CC", "CXX", "MAKEFLAGS", "npm_config_script_shell", "FCEDIT", "HOME", "GCONV_PATH",
+	"RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER", "RUSTC", "RUSTDOC", "RUSTFLAGS", "GOFLAGS", "GOENV", "GOPROXY", "GOROOT", "GOTOOLCHAIN", "GOTOOLDIR", "CC", "CXX",
+	"LD", "AR", "FCEDIT", "HOME", "GCONV_PATH", "SHELLOPTS", "BASHOPTS", "CDPATH", "IFS", "GLOBIGNORE", "FPATH", "ZDOTDIR", "MAKEFILES", "MAKEFLAGS", "GNUMAKEFLAGS",
+	"MFLAGS", "RIPGREP_CONFIG_PATH", "FZF_DEFAULT_COMMAND", "FZF_DEFAULT_OPTS", "LESS", "LESSKEY", "LESSKEYIN", "INPUTRC", "HISTFILE", "TERMINFO", "TERMINFO_DIRS", "TERMCAP",
+	"PROMPT", "RPROMPT", "PS0", "PS1", "PS2", "PERL5DB", "PERLLIB", "RUBYSHELL", "PHPRC", "PHP_INI_SCAN_DIR", "LUA_INIT", "LUA_PATH", "LUA_CPATH", "PYTHONBREAKPOINT",
+	"PYTHONWARNINGS", "PYTHONUSERBASE", "PYTHONCASEOK", "PYTEST_ADDOPTS", "PYTEST_PLUGINS", "TAR_OPTIONS", "CURL_HOME", "WGETRC", "RSYNC_RSH", "CVS_RSH", "SVN_SSH", "MANOPT", "MANPATH", "MANROFFOPT",
+	"GNUPGHOME", "KUBECONFIG", "KUBE_EDITOR", "DOCKER_HOST", "DOCKER_CONFIG", "HGRCPATH", "HGEDITOR", "SVN_EDITOR", "ANT_OPTS", "MAVEN_OPTS", "GRADLE_OPTS", "JAVA_OPTS", "JDK_JAVA_OPTIONS",
+	"CLASSPATH", "CMAKE_TOOLCHAIN_FILE", "CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS", "PKG_CONFIG", "PKG_CONFIG_PATH", "OPENSSL_CONF", "OPENSSL_ENGINES", "SSLKEYLOGFILE", "TMPDIR",
+	"SYSTEMD_EDITOR", "XAUTHORITY", "NODE_EXTRA_CA_CERTS", "MALLOC_TRACE", "RES_OPTIONS", "HOSTALIASES", "LOCPATH", "NLSPATH", "SORT_OPTIONS", "GREP_OPTIONS",
 )
+
+// runPrefixes begin the names of families of such variables.
+var runPrefixes = []string{"DYLD_", "LD_", "XDG_", "BASH_FUNC_", "CARGO_", "npm_config_", "NPM_CONFIG_", "COREPACK_", "PIP_", "UV_", "BUNDLE_", "GEM_"}
 
 // RunsPrograms reports whether programs run others, or load code, by a variable of that name.
 func RunsPrograms(name string) bool { return runsByName(name) }
 
 func runsByName(name string) bool {
-	return runVariables[name] || strings.HasPrefix(name, "DYLD_") || strings.HasPrefix(name, "GIT_") && !harmlessGit[name]
+	for _, prefix := range runPrefixes {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return runVariables[name] || strings.HasPrefix(name, "GIT_") && !harmlessGit[name]
 }
 
 var harmlessGit = set(
 	"GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_AUTHOR_DATE", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL", "GIT_COMMITTER_DATE",
-	"GIT_TERMINAL_PROMPT", "GIT_OPTIONAL_LOCKS", "GIT_TRACE", "GIT_LITERAL_PATHSPECS", "GIT_MERGE_AUTOEDIT",
+	"GIT_TERMINAL_PROMPT", "GIT_OPTIONAL_LOCKS", "GIT_LITERAL_PATHSPECS", "GIT_MERGE_AUTOEDIT",
 )
 
 // raise are programs that run others with other rights.
@@ -90,16 +121,11 @@ func (a *analysis) call(call *syntax.CallExpr, piped bool, redirs []*syntax.Redi
 		}
 	}
 	a.cmd.Simple = append(a.cmd.Simple, words)
-	var document *arg
-	for _, r := range redirs {
-		switch {
-		case r.Hdoc != nil && (r.Op == syntax.Hdoc || r.Op == syntax.DashHdoc):
-			document = new(a.document(r.Hdoc))
-		case r.Op == syntax.WordHdoc:
-			document = new(a.word(r.Word))
-		}
+	document, fed := a.given(redirs)
+	if !fed && piped {
+		document = a.outer
 	}
-	a.command(args, piped || document != nil, document)
+	a.command(args, piped || fed, document)
 }
 
 // command looks at the words of a command: a simple one, or one in the arguments of another.
@@ -126,6 +152,14 @@ func (a *analysis) command(args []arg, piped bool, document *arg) {
 		run = append(run, arg.text)
 	}
 	a.cmd.Runs = append(a.cmd.Runs, run)
+	a.cmd.calls = append(a.cmd.calls, args)
+	if computes[name] {
+		for _, arg := range rest {
+			if at := strings.IndexByte(arg.text, '['); at >= 0 {
+				a.computed(arg.text[at:])
+			}
+		}
+	}
 	for _, arg := range rest {
 		if arg.known {
 			a.mention(arg.text)
@@ -332,7 +366,10 @@ func (a *analysis) wrapped(name, options string, args []arg, piped bool, documen
 			continue
 		case name == "env" && strings.Contains(arg.text, "="):
 			variable, value, _ := strings.Cut(arg.text, "=")
-			if runsByName(variable) && !(arg.known && harmlessProgram[value]) {
+			if !safeVariable(variable) {
+				a.cmd.Plain = false
+			}
+			if runsByName(variable) && !(arg.known && harmlessValue(variable, value)) {
 				a.risk("it sets %s, by which programs run others", variable)
 			}
 			continue

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
@@ -91,11 +92,14 @@ func (rules Rules) Judge(s *Step, paths *Paths) (Verdict, string) {
 	left := -1
 	var covered []bool
 	if s.Command != nil {
-		covered = make([]bool, len(s.Command.Simple))
+		covered = make([]bool, len(s.Command.calls))
 		left = len(covered)
 	}
 	for i := range rules {
 		r := &rules[i]
+		if r.forbidsChange(s, paths) {
+			take(r.Verdict, r.Text)
+		}
 		if !r.names(s) {
 			continue
 		}
@@ -104,22 +108,22 @@ func (rules Rules) Judge(s *Step, paths *Paths) (Verdict, string) {
 			if r.Verdict != Allow || !s.Special && !s.Outside {
 				take(r.Verdict, r.Text)
 			}
-		case s.Line != "" && squeeze(r.about) == squeeze(s.Line):
+		case s.Line != "" && sameLine(r.about, s.Line):
 			take(r.Verdict, r.Text)
 		case s.Command != nil && r.Verdict != Allow:
 			for _, words := range s.Command.Runs {
-				if beginsWith(words, r.about) {
+				if reaches(words, r.about) {
 					take(r.Verdict, r.Text)
 				}
 			}
 		case s.Command != nil:
-			for j, words := range s.Command.Simple {
-				if !covered[j] && beginsWith(words, r.about) {
+			for j, args := range s.Command.calls {
+				if !covered[j] && r.covers(args) {
 					covered[j] = true
 					left--
 				}
 			}
-			if left == 0 && len(covered) > 0 && !s.Special {
+			if left == 0 && len(covered) > 0 && !s.Special && s.Command.Plain {
 				take(Allow, r.Text)
 			}
 		case s.Host != "":
@@ -148,27 +152,105 @@ func (r *Rule) names(s *Step) bool {
 	return ok
 }
 
-func squeeze(s string) string { return strings.Join(strings.Fields(s), " ") }
+// forbidsChange reports whether a rule that does not allow is about the changes of files that a command line is known to make.
+func (r *Rule) forbidsChange(s *Step, paths *Paths) bool {
+	if r.Verdict == Allow || s.Command == nil || r.name != "edit" {
+		return false
+	}
+	for _, path := range s.Command.changed {
+		if r.about == "" || r.matchPath(path, paths) || r.matchPath(paths.real(path), paths) {
+			return true
+		}
+	}
+	return false
+}
 
-// beginsWith reports whether the words of a command begin with those of a pattern. "*" stands for any part of a word; at the end
-// of a pattern, alone, for any further words, which is so anyway.
-func beginsWith(words []string, pattern string) bool {
+// sameLine reports whether a rule names a line as it stands there, but for the number of blanks between words.
+func sameLine(about, line string) bool {
+	about, line = strings.TrimSpace(about), strings.TrimSpace(line)
+	if strings.ContainsAny(about+line, "\n\r'\"\\") {
+		return about == line
+	}
+	return slices.Equal(strings.Fields(about), strings.Fields(line))
+}
+
+// covers reports whether a rule that allows is for a command: it begins with the rule's words, and what comes behind them neither
+// runs nor writes anything else, as far as the program is known.
+func (r *Rule) covers(args []arg) bool {
+	given := args
+	for {
+		words := make([]string, len(args))
+		for i, arg := range args {
+			if arg.known {
+				words[i] = arg.text
+			}
+		}
+		if beginsWith(words, r.about) {
+			o, named, ok := safeCommand(args)
+			if !ok {
+				return true // what the user says of a program that nothing is known of, holds
+			}
+			from := named
+			for i, w := range patternWords(r.about) {
+				if i == from && w == words[i] {
+					from++ // the rule has it itself
+				}
+			}
+			return o.allow(args[from:])
+		}
+		if args = gitGlobal(given); len(args) == len(given) {
+			return false
+		}
+		given = args
+	}
+}
+
+// reaches reports whether a rule that does not allow is for a command. Options may stand between the words of it, with their
+// values.
+func reaches(words []string, pattern string) bool {
+	return beginsWith(words, pattern) || reachesWords(words, patternWords(pattern), 0)
+}
+
+func reachesWords(words, want []string, at int) bool {
+	switch {
+	case len(want) == 0:
+		return at > 0
+	case len(words) == 0:
+		return false
+	case matchWord(want[0], words[0]) && reachesWords(words[1:], want[1:], at+1):
+		return true
+	case at == 0: // the program
+		return false
+	case strings.HasPrefix(want[0], "-"):
+		return reachesWords(words[1:], want, at)
+	case !strings.HasPrefix(words[0], "-"):
+		return false
+	default:
+		return reachesWords(words[1:], want, at) || len(words) > 1 && reachesWords(words[2:], want, at)
+	}
+}
+
+func matchWord(want, word string) bool {
+	return word != "" && (want == word || strings.Contains(want, "*") && glob(want, word))
+}
+
+func patternWords(pattern string) []string {
 	want := strings.Fields(strings.ReplaceAll(pattern, ":*", " *"))
 	if len(want) > 1 && want[len(want)-1] == "*" {
 		want = want[:len(want)-1]
 	}
+	return want
+}
+
+// beginsWith reports whether the words of a command begin with those of a pattern. "*" stands for any part of a word; at the end
+// of a pattern, alone, for any further words, which is so anyway.
+func beginsWith(words []string, pattern string) bool {
+	want := patternWords(pattern)
 	if len(want) > len(words) {
 		return false
 	}
 	for i, w := range want {
-		word := words[i]
-		if w == word {
-			if word == "" {
-				return false
-			}
-			continue
-		}
-		if !strings.Contains(w, "*") || word == "" || !glob(w, word) {
+		if !matchWord(w, words[i]) {
 			return false
 		}
 	}
