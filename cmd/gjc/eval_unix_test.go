@@ -50,7 +50,7 @@ func TestEval_Host(t *testing.T) {
 		!strings.Contains(told, "Cell 2 of 3 failed. 1 cell after it did not run.") || !strings.Contains(told, `"failed"`) {
 		t.Errorf("an error: %s", told)
 	}
-	if told := p.python(id, object{"code": "import time\ntime.sleep(1000)", "timeout": 1}); !strings.Contains(told, "The cell timed out after 1 seconds and was interrupted.") {
+	if told := p.python(id, object{"code": "import time\ntime.sleep(1000)", "timeout": 1}); !strings.Contains(told, "The cell timed out after 1 second and was interrupted.") {
 		t.Errorf("too long: %s", told)
 	}
 	prompt := p.cells(id, object{"code": "print('go' + 'ing', flush=True)\ntime.sleep(1000)", "timeout": 600})
