@@ -34,7 +34,7 @@ type Sandbox struct {
 	Kind Kind
 	// program is what is started: this program, or bwrap.
 	program string
-	// filter is this program where it keeps sockets from what bwrap starts; empty where the kernel cannot do that.
+	// filter is this program where it filters the system calls of what bwrap starts; empty where the kernel cannot do that.
 	filter string
 }
 
@@ -77,8 +77,12 @@ const Command = "__sandboxed"
 func (s *Sandbox) Wrap(p *Policy, path string, args []string) (program string, all []string) {
 	if s.Kind == Bubblewrap {
 		all = bubblewrapArgs(p)
-		if s.filter != "" && !p.Network {
-			all = append(all, s.filter, Command, "-s", "--")
+		if s.filter != "" {
+			all = append(all, s.filter, Command, "-s")
+			if p.Network {
+				all = append(all, "-n")
+			}
+			all = append(all, "--")
 		}
 		return s.program, append(append(all, path), args...)
 	}
@@ -96,17 +100,17 @@ func (s *Sandbox) Wrap(p *Policy, path string, args []string) (program string, a
 // Enter becomes the program that the arguments behind [Command] name, in a sandbox, with the environment env. It returns only
 // if it could not; nothing has been run then.
 func Enter(args, env []string) error {
-	p, socketsOnly := new(Policy), false
+	p, callsOnly := new(Policy), false
 	for len(args) > 0 {
 		switch {
 		case args[0] == "-s":
-			socketsOnly, args = true, args[1:]
+			callsOnly, args = true, args[1:]
 		case args[0] == "-n":
 			p.Network, args = true, args[1:]
 		case args[0] == "-w" && len(args) > 1:
 			p.Write, args = append(p.Write, args[1]), args[2:]
 		case args[0] == "--" && len(args) > 1:
-			return enter(p, socketsOnly, args[1:], env)
+			return enter(p, callsOnly, args[1:], env)
 		default:
 			return errors.New("sandbox: wrong call")
 		}

@@ -62,22 +62,20 @@ const onFiles = unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRU
 var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx", "/dev/pts", "/dev/shm"}
 
 // enter restricts this thread, and becomes the program: the restrictions of the thread that does so are those of the process.
-// socketsOnly leaves files to whoever has started it.
-func enter(p *Policy, socketsOnly bool, command, env []string) error {
+// callsOnly leaves files to whoever has started it.
+func enter(p *Policy, callsOnly bool, command, env []string) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("sandbox: %w", err)
 	}
-	if !socketsOnly {
+	if !callsOnly {
 		if err := restrict(p); err != nil {
 			return fmt.Errorf("sandbox: Landlock: %w", err)
 		}
 	}
-	if !p.Network {
-		if err := noSockets(); err != nil {
-			return fmt.Errorf("sandbox: seccomp: %w", err)
-		}
+	if err := filterCalls(p.Network); err != nil {
+		return fmt.Errorf("sandbox: seccomp: %w", err)
 	}
 	return fmt.Errorf("sandbox: starting %s: %w", command[0], syscall.Exec(command[0], command, env))
 }
@@ -144,39 +142,70 @@ var arches = map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AU
 // x32 is a bit of the system calls of an ABI of amd64 that has all of them a second time.
 const x32 = 0x40000000
 
-// noSockets has the kernel refuse sockets to this thread and what it becomes, but for those that ask the kernel for routes.
-// io_uring can open sockets too. Pairs of sockets that are connected to each other stay.
-func noSockets() error {
-	const (
-		load  = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS
-		equal = unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K
-		least = unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K
-		ret   = unix.BPF_RET | unix.BPF_K
-		// Where seccomp_data has them.
-		number, architecture, firstArg = 0, 4, 16
+// How seccomp's programs are written.
+const (
+	load  = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS
+	and   = unix.BPF_ALU | unix.BPF_AND | unix.BPF_K
+	equal = unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K
+	least = unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K
+	bits  = unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K
+	ret   = unix.BPF_RET | unix.BPF_K
+	// Where seccomp_data has them. Of an argument it is the lower half.
+	number, architecture, firstArg, argSize = 0, 4, 16, 8
 
-		allowed = 0x7fff0000
-	)
-	refuse := func(errno unix.Errno) uint32 { return unix.SECCOMP_RET_ERRNO | uint32(errno) }
-	filter := []unix.SockFilter{
+	allowed = 0x7fff0000
+)
+
+func refuse(errno unix.Errno) uint32 { return unix.SECCOMP_RET_ERRNO | uint32(errno) }
+
+// modeCall is a system call that sets the mode of a file, with the number of the argument that has it.
+type modeCall struct{ call, arg uint32 }
+
+// filter is what the kernel asks before each system call: no sockets but those that ask the kernel for routes, unless there is a
+// network. io_uring can open sockets too. Pairs of streams that are connected to each other stay; of another type, one of a pair
+// can be sent to anybody. Whether a mode is set inside or outside of the directories cannot be seen here, but no mode has a bit by
+// which others get the user's rights.
+func filter(network bool) []unix.SockFilter {
+	prog := []unix.SockFilter{
 		{Code: load, K: architecture},
 		{Code: equal, Jt: 1, K: arches[runtime.GOARCH]},
 		{Code: ret, K: refuse(unix.EACCES)}, // the system calls of another architecture have other numbers
 		{Code: load, K: number},
 		{Code: least, Jf: 1, K: x32},
 		{Code: ret, K: refuse(unix.EACCES)},
-		{Code: equal, Jf: 1, K: unix.SYS_IO_URING_SETUP},
-		{Code: ret, K: refuse(unix.ENOSYS)},
-		{Code: equal, Jt: 1, K: unix.SYS_SOCKET},
-		{Code: ret, K: allowed},
-		{Code: load, K: firstArg},
-		{Code: equal, Jf: 1, K: unix.AF_NETLINK},
-		{Code: ret, K: allowed},
-		{Code: ret, K: refuse(unix.EACCES)},
 	}
-	prog := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	// Each rule ends the program where it is for the call.
+	rule := func(call uint32, body ...unix.SockFilter) {
+		prog = append(append(prog, unix.SockFilter{Code: equal, Jf: uint8(len(body)), K: call}), body...)
+	}
+	if !network {
+		rule(unix.SYS_IO_URING_SETUP, unix.SockFilter{Code: ret, K: refuse(unix.ENOSYS)})
+		rule(
+			unix.SYS_SOCKET, unix.SockFilter{Code: load, K: firstArg}, unix.SockFilter{Code: equal, Jf: 1, K: unix.AF_NETLINK},
+			unix.SockFilter{Code: ret, K: allowed}, unix.SockFilter{Code: ret, K: refuse(unix.EACCES)},
+		)
+		const socketType = 0xf
+		rule(
+			unix.SYS_SOCKETPAIR, unix.SockFilter{Code: load, K: firstArg + argSize}, unix.SockFilter{Code: and, K: socketType},
+			unix.SockFilter{Code: equal, Jf: 1, K: unix.SOCK_STREAM},
+			unix.SockFilter{Code: ret, K: allowed}, unix.SockFilter{Code: ret, K: refuse(unix.EACCES)},
+		)
+	}
+	for _, m := range append([]modeCall{{unix.SYS_FCHMOD, 1}, {unix.SYS_FCHMODAT, 2}, {unix.SYS_FCHMODAT2, 2}}, oldModeCalls...) {
+		rule(
+			m.call, unix.SockFilter{Code: load, K: firstArg + m.arg*argSize}, unix.SockFilter{Code: bits, Jf: 1, K: unix.S_ISUID | unix.S_ISGID},
+			unix.SockFilter{Code: ret, K: refuse(unix.EPERM)}, unix.SockFilter{Code: ret, K: allowed},
+		)
+	}
+	return append(prog, unix.SockFilter{Code: ret, K: allowed})
+}
+
+// filterCalls puts the filter before the system calls of this thread and of what it becomes.
+func filterCalls(network bool) error {
+	list := filter(network)
+	prog := unix.SockFprog{Len: uint16(len(list)), Filter: &list[0]}
 	_, _, errno := unix.Syscall(unix.SYS_PRCTL, unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&prog)))
-	runtime.KeepAlive(filter)
+	runtime.KeepAlive(list)
 	if errno != 0 {
 		return errno
 	}
@@ -190,7 +219,10 @@ func bubblewrap(lookPath func(string) (string, error)) (string, bool) {
 
 // bubblewrapArgs are the arguments before the program.
 func bubblewrapArgs(p *Policy) []string {
-	args := []string{"--ro-bind", "/", "/", "--dev-bind", "/dev", "/dev", "--proc", "/proc", "--die-with-parent"}
+	// Without processes of its own, /proc/PID/root of any other leads out; without users of its own, root could mount what it likes.
+	args := []string{
+		"--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--die-with-parent", "--unshare-user-try", "--unshare-pid", "--unshare-ipc",
+	}
 	for _, dir := range p.Write {
 		args = append(args, "--bind-try", dir, dir)
 	}

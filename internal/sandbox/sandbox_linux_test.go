@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -65,10 +66,15 @@ func TestSandbox_Files(t *testing.T) {
 		p := &sandbox.Policy{Write: []string{work, filepath.Join(work, "not there")}}
 		t.Setenv("H", home)
 		t.Setenv("W", work)
+		t.Setenv("OUT", strconv.Itoa(os.Getpid()))
+		python := testenv.NeedsTool(t, "python3")
 		for _, line := range []string{
 			"echo x > $H/file", "echo x >> $H/file", ": > $H/file", "rm $H/file", "touch $H/new", "mkdir $H/new", "ln -s a $H/new", "mkfifo $H/new",
 			"mv $H/file $W/file", "cp /etc/passwd $H/new", "ln -s $H/file $W/link && echo x > $W/link", "cd $W && echo x > ../../../../../../../../$H/file",
 			"sh -c 'echo x > $H/file'", "ln $H/file $W/hard && echo x > $W/hard", "truncate -s 0 $H/file", "rmdir $H", "echo x > /etc/gjc-sandbox-test",
+			"echo x > /proc/$OUT/root$H/new", "echo x > /proc/$OUT/cwd/gjc-sandbox-test",
+			// What the user has is not to give others the user's rights.
+			"chmod 4777 $H/file", "chmod g+s $H/file", python + ` -c 'import os; os.fchmod(os.open(os.environ["H"] + "/file", os.O_RDONLY), 0o4777)'`,
 		} {
 			if out, err := probe(t, s, p, line); err == nil {
 				t.Errorf("%s worked: %s", line, out)
@@ -77,7 +83,10 @@ func TestSandbox_Files(t *testing.T) {
 		if data, err := os.ReadFile(file); err != nil || string(data) != "mine" {
 			t.Errorf("the file is %q, %v", data, err)
 		}
-		if out, err := probe(t, s, p, "echo a > $W/a && mkdir $W/d && mv $W/a $W/d/b && cat $W/d/b $H/file && rm -r $W/d && echo x > /dev/null"); err != nil || out != "a\nmine" {
+		if info, err := os.Stat(file); err != nil || info.Mode() != 0o644 {
+			t.Errorf("the file's mode is %v, %v", info.Mode(), err)
+		}
+		if out, err := probe(t, s, p, "echo a > $W/a && mkdir $W/d && mv $W/a $W/d/b && chmod 755 $W/d/b && install -m 700 $W/d/b $W/d/c && test -x $W/d/c && cat $W/d/b $H/file && rm -r $W/d && echo x > /dev/null"); err != nil || out != "a\nmine" {
 			t.Errorf("what is allowed failed: %q, %v", out, err)
 		}
 	})
@@ -126,6 +135,19 @@ a.send(b"x")
 print(b.recv(1))'`)
 		if err != nil {
 			t.Errorf("a pair of sockets: %v: %s", err, out)
+		}
+		for _, kind := range []string{"DGRAM", "SEQPACKET"} { // one of these can be connected to somebody else
+			line := python + ` -c 'import socket; socket.socketpair(socket.AF_UNIX, socket.SOCK_` + kind + ` | socket.SOCK_CLOEXEC)'`
+			if out, err := probe(t, s, new(sandbox.Policy), line); err == nil {
+				t.Errorf("a pair of %s sockets worked: %s", kind, out)
+			}
+			if out, err := probe(t, s, &sandbox.Policy{Network: true}, line); err != nil {
+				t.Errorf("a pair of %s sockets with the network: %v: %s", kind, err, out)
+			}
+		}
+		// What multiprocessing needs.
+		if out, err := probe(t, s, new(sandbox.Policy), python+` -c 'import multiprocessing; multiprocessing.Lock()'`); err != nil {
+			t.Errorf("a lock between processes: %v: %s", err, out)
 		}
 	})
 }
