@@ -246,6 +246,30 @@ var attempts = []attempt{
 	{name: "a download of curl's to a start file", tool: "bash", always: []string{"printf x"}, input: command("curl -so{home}/.bashrc file:///etc/hostname"), want: "asks"},
 	{name: "what a rule denies, with options in between", mode: agent.ModeAuto, tool: "bash", input: command("git --no-pager -C . push"), want: "fails"},
 
+	{name: "an answer for cat, and keys", tool: "bash", always: []string{"cat a.txt"}, input: command("cat {home}/.ssh/id_*"), want: "asks"},
+	{name: "what a rule denies, in a shell with options", mode: agent.ModeAuto, tool: "bash", input: command("bash -o pipefail -c 'git push'"), want: "fails"},
+	{name: "sudo behind an option of xargs", mode: agent.ModeAuto, tool: "bash", input: command("echo a | xargs -I{} sudo -n id"), want: "asks", shows: []string{"other rights"}},
+	{name: "sudo in a block that is fed", mode: agent.ModeAuto, tool: "bash", input: command("{ bash; } <<< 'sudo id'"), want: "asks"},
+	{name: "a start file in a variable", mode: agent.ModeAuto, tool: "bash", input: command("D={home}/.bashrc; cp a.txt $D"), want: "asks"},
+	{name: "a link, and a file behind it", mode: agent.ModeAuto, tool: "bash", input: command("ln -s {out} o && echo evil > o/y"), want: "asks"},
+	{
+		name: "dots behind a link", mode: agent.ModeAuto, tool: "bash", input: command("echo evil > link/../y"), want: "asks",
+		lay: func(t *testing.T, w *target) {
+			w.put(t, filepath.Join(w.out, "sub", "f"), "")
+			w.link(t, filepath.Join(w.out, "sub"), filepath.Join(w.dir, "link"))
+		},
+	},
+	{
+		name: "a secret file by a glob", mode: agent.ModeAuto, tool: "bash", input: command("cat .e*"), want: "asks", shows: []string{"secrets"},
+		lay: func(t *testing.T, w *target) { w.put(t, filepath.Join(w.dir, ".env"), "KEY=1") },
+	},
+	{name: "a repository without .git", mode: agent.ModeAuto, tool: "write", input: `{"path":"evil/HEAD","content":"ref: refs/heads/x\n"}`, want: "asks", shows: []string{"repository"}},
+	{
+		name: "settings of a repository without .git", mode: agent.ModeAuto, tool: "write", input: `{"path":"evil/config","content":"[core]\n\tfsmonitor=evil"}`, want: "asks",
+		lay: func(t *testing.T, w *target) { w.put(t, filepath.Join(w.dir, "evil", "HEAD"), "ref: refs/heads/x\n") },
+	},
+	{name: "settings of git that look like a question", mode: agent.ModeAuto, tool: "bash", input: command("git config --replace-all core.fsmonitor ./evil get"), want: "asks"},
+	{name: "a command with a blank that is none", mode: agent.ModeAuto, tool: "bash", input: command("touch x\u3164"), want: "asks", shows: []string{`\\u3164`}},
 	{name: "a title that is a page long", tool: "bash", input: command(strings.Repeat("echo fine; ", 400)), want: "asks"},
 	{name: "a title of a file that fools the eye", mode: agent.ModeStrict, tool: "write", input: `{"path":"a\u202etxt.exe","content":"x"}`, want: "asks", shows: []string{`\\u202e`}},
 	{name: "a title with a line end", mode: agent.ModeStrict, tool: "write", input: `{"path":"a\nAllowed by policy","content":"x"}`, want: "asks", shows: []string{`a\\nAllowed`}},

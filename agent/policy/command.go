@@ -2,10 +2,12 @@ package policy
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/bmatcuk/doublestar/v4"
 	"mvdan.cc/sh/v3/syntax"
 )
 
@@ -369,6 +371,7 @@ func (a *analysis) redirect(r *syntax.Redirect) {
 	case r.Op == syntax.RdrIn && target.known:
 		a.reads(target.text)
 	case r.Op == syntax.RdrIn:
+		a.globReads(r.Word, target)
 	case !target.known:
 		a.risk("it writes to a file that only the shell knows")
 	default:
@@ -380,8 +383,10 @@ func (a *analysis) redirect(r *syntax.Redirect) {
 func (a *analysis) places(path string) []string {
 	var all []string
 	for _, dir := range a.dirs {
-		if p := a.paths.Expand(path, dir); !slices.Contains(all, p) {
-			all = append(all, p)
+		for _, p := range []string{a.paths.Expand(path, dir), a.paths.behindLinks(path, dir)} {
+			if !slices.Contains(all, p) {
+				all = append(all, p)
+			}
 		}
 	}
 	return all
@@ -430,6 +435,81 @@ func (a *analysis) reads(path string) {
 	}
 }
 
+// globReads looks at a word with a glob, braces or variables as a path that may be read: does what it can be hold secrets?
+func (a *analysis) globReads(w *syntax.Word, begins arg) {
+	var pattern strings.Builder
+	plain := false
+	var parts func(list []syntax.WordPart, quoted bool)
+	parts = func(list []syntax.WordPart, quoted bool) {
+		for _, p := range list {
+			switch p := p.(type) {
+			case *syntax.Lit:
+				text := p.Value
+				if quoted {
+					text = literalGlob(text)
+				} else {
+					plain = plain || strings.ContainsAny(text, "*?[{")
+				}
+				pattern.WriteString(text)
+			case *syntax.SglQuoted:
+				pattern.WriteString(literalGlob(p.Value))
+			case *syntax.DblQuoted:
+				parts(p.Parts, true)
+			case *syntax.ParamExp:
+				if p.Param != nil && p.Param.Value == "HOME" {
+					pattern.WriteString(a.paths.Home)
+				} else {
+					pattern.WriteString("*")
+				}
+			default:
+				pattern.WriteString("*")
+			}
+		}
+	}
+	parts(w.Parts, false)
+	text := pattern.String()
+	if strings.HasPrefix(text, "/proc/") && strings.HasSuffix(text, "/environ") {
+		a.risk("it reads the environment of another program")
+		return
+	}
+	if !plain || !doublestar.ValidatePattern(text) {
+		return
+	}
+	for _, at := range a.places(text) {
+		dir, base := filepath.Dir(at), filepath.Base(at)
+		for _, part := range names(dir) {
+			if part == ".ssh" || part == ".gnupg" || part == ".aws" || part == ".azure" || part == ".password-store" {
+				a.risk("it reads %s, which may hold secrets by its name", Show(at))
+				return
+			}
+		}
+		for _, known := range globSecrets {
+			// A glob for all of a directory is for what has no dot in front; one for something of a kind is meant.
+			if ok, _ := doublestar.Match(base, known); ok && strings.HasPrefix(base, ".") == strings.HasPrefix(known, ".") && strings.TrimLeft(base, "*") != "" && strings.IndexByte(base, '*') != 0 {
+				a.risk("it reads %s, which may be %s, a file with secrets by its name", Show(at), known)
+				return
+			}
+		}
+		if !strings.Contains(dir, "*") && a.paths.Real != nil {
+			entries, _ := os.ReadDir(dir)
+			for _, entry := range entries[:min(len(entries), maxSteps)] {
+				if ok, _ := doublestar.Match(base, entry.Name()); ok && strings.HasPrefix(base, ".") == strings.HasPrefix(entry.Name(), ".") && a.paths.Secret(filepath.Join(dir, entry.Name())) {
+					a.risk("it reads %s, which holds secrets by its name", Show(filepath.Join(dir, entry.Name())))
+					return
+				}
+			}
+		}
+	}
+}
+
+// globSecrets are names of secret files that a glob may be for, whether there are any or not.
+var globSecrets = []string{".env", ".netrc", ".npmrc", ".pgpass", ".git-credentials", "id_rsa", "id_ed25519", "credentials.json"}
+
+// literalGlob is text that stands for itself in a glob.
+func literalGlob(text string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "{", `\{`).Replace(text)
+}
+
 // cd notes where a line may be from here on.
 func (a *analysis) cd(path string, known bool) {
 	if !known || path == "-" || len(a.dirs) >= maxPlaces {
@@ -450,6 +530,9 @@ func (a *analysis) assign(as *syntax.Assign) {
 	}
 	name := as.Name.Value
 	if as.Value != nil {
+		if v := a.word(as.Value); v.known {
+			a.reads(v.text) // it may be read by its variable
+		}
 		if v := a.word(as.Value); strings.Contains(v.text, "[") {
 			a.computed(v.text[strings.IndexByte(v.text, '['):])
 		}

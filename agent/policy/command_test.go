@@ -233,7 +233,12 @@ func TestAnalyze_Links(t *testing.T) {
 		}
 		return p
 	}}
-	if c := policy.Analyze("echo x > link/a", dir, paths); len(c.Risks) != 1 {
+	for _, line := range []string{"echo x > link/a", "echo x > link/../pwn", "cp a sub/../link/../pwn"} {
+		if c := policy.Analyze(line, dir, paths); len(c.Risks) != 1 {
+			t.Errorf("%s: %q", line, c.Risks)
+		}
+	}
+	if c := policy.Analyze("mkdir sub; echo x > sub/../a", dir, paths); len(c.Risks) > 0 {
 		t.Errorf("%q", c.Risks)
 	}
 }

@@ -37,12 +37,25 @@ func (a *analysis) git(args []arg) {
 			return
 		}
 		switch {
-		case strings.HasPrefix(t, "ext::") || strings.HasPrefix(t, "--upload-pack") || strings.HasPrefix(t, "--receive-pack") ||
-			strings.HasPrefix(t, "--exec=") || strings.HasPrefix(t, "--exec-path=") || t == "--ext-diff" || strings.HasPrefix(t, "--open-files-in-pager") ||
-			strings.HasPrefix(t, "--config-env") || strings.HasPrefix(t, "--extcmd") || strings.HasPrefix(t, "--template"):
+		case sub == "" && (t == "--namespace" || t == "--super-prefix" || t == "--attr-source"):
+			i++
+		case strings.HasPrefix(t, "ext::") || runsByOption(t, sub):
 			a.risk("it runs a program by an option of git (%s)", Show(t))
-		case strings.HasPrefix(t, "--output="):
-			a.target(strings.TrimPrefix(t, "--output="), args[i].known)
+		case abbreviates(t, "--output", 4) && sub != "grep" && t != "--out", abbreviates(t, "--output-directory", 10),
+			t == "-o" && (sub == "archive" || sub == "format-patch"):
+			if _, to, ok := strings.Cut(t, "="); ok {
+				a.target(to, args[i].known)
+			} else if i+1 < len(args) {
+				a.target(args[i+1].text, args[i+1].known)
+			}
+		case sub == "clone" && (t == "-c" || t == "--config") && i+1 < len(args):
+			if i++; !args[i].known || !harmless(args[i].text) {
+				a.risk("it gives git a setting by which it can run programs (%s)", Show(args[i].text))
+			}
+		case sub == "clone" && strings.HasPrefix(t, "--config=") && !harmless(strings.TrimPrefix(t, "--config=")):
+			a.risk("it gives git a setting by which it can run programs (%s)", Show(t))
+		case sub == "clone" && (t == "-u" || strings.HasPrefix(t, "-u")), sub == "send-email" && strings.HasPrefix(t, "--s"), sub == "rebase" && strings.HasPrefix(t, "-x") && len(t) > 2:
+			a.risk("it runs a program by an option of git (%s)", Show(t))
 		case strings.HasPrefix(t, "-O") && sub == "grep":
 			a.risk("it runs a program by an option of git (%s)", Show(t))
 		case sub == "" && (t == "-c" || t == "--git-dir" || t == "--work-tree" || t == "-C"):
@@ -91,6 +104,27 @@ func (a *analysis) git(args []arg) {
 	}
 }
 
+// gitRuns are options of git by which it runs programs, with how much of a name git takes for them.
+var gitRuns = map[string]int{
+	"--upload-pack": 4, "--receive-pack": 5, "--ext-diff": 5, "--open-files-in-pager": 4, "--config-env": 9, "--extcmd": 5, "--template": 4,
+}
+
+func runsByOption(text, sub string) bool {
+	for option, least := range gitRuns {
+		if abbreviates(text, option, least) {
+			return true
+		}
+	}
+	return strings.HasPrefix(text, "--exec-path=") || (sub == "push" || sub == "archive" || sub == "ls-remote" || sub == "fetch-pack") && abbreviates(text, "--exec", 4) ||
+		strings.HasPrefix(text, "--exec=")
+}
+
+// abbreviates reports whether a word is a long option, with a value or without, or an abbreviation of it of least characters.
+func abbreviates(text, option string, least int) bool {
+	name, _, _ := strings.Cut(text, "=")
+	return len(name) >= least && strings.HasPrefix(option, name)
+}
+
 // nested looks at arguments that are put together to a line for a shell.
 func (a *analysis) nested(args []arg) {
 	var words []string
@@ -122,8 +156,14 @@ func (a *analysis) outsideRepository(dir arg) {
 func (a *analysis) gitConfig(args []arg, harmless func(string) bool) {
 	plain := plainArgs(args)
 	for _, arg := range args {
+		if arg.text == "get" || arg.text == "list" {
+			if len(plain) > 0 && plain[0].text == arg.text && plain[0].known {
+				return
+			}
+			continue
+		}
 		switch arg.text {
-		case "--get", "--get-all", "--get-regexp", "--list", "-l", "--get-urlmatch", "get", "list":
+		case "--get", "--get-all", "--get-regexp", "--list", "-l", "--get-urlmatch":
 			return
 		case "--global", "--system":
 			if len(plain) > 1 {

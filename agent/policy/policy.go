@@ -4,7 +4,9 @@
 package policy
 
 import (
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -87,18 +89,20 @@ var rcFiles = set(
 	".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv", ".zprofile",
 	".zlogin", ".zlogout", ".kshrc", ".cshrc", ".tcshrc", ".login", ".logout", ".xprofile", ".xinitrc", ".xsession", ".envrc",
 	"config.fish", ".gitconfig", ".inputrc", ".vimrc", ".exrc", ".gdbinit", ".lldbinit", ".mcp.json", ".pythonstartup",
+	".npmrc", ".yarnrc", ".yarnrc.yml", ".pre-commit-config.yaml", ".pre-commit-config.yml",
 )
 
 // runDirectories hold what programs run or believe.
 var runDirectories = map[string]string{
 	".git": "git runs hooks and programs that are named there", ".gjc": "gjc takes hooks, rules and programs from there",
-	".ssh": "it decides who may log in, and where", ".gnupg": "keys are kept there", ".husky": "git runs the hooks there",
+	".devcontainer": "an editor builds and runs what is named there",
+	".ssh":          "it decides who may log in, and where", ".gnupg": "keys are kept there", ".husky": "git runs the hooks there",
 }
 
 // editorFiles are files of editors that name programs to run, by directory.
 var editorFiles = map[string]map[string]bool{
 	".vscode": set("settings.json", "tasks.json", "launch.json"), ".zed": set("settings.json", "tasks.json", "debug.json"),
-	".cursor": set("mcp.json", "hooks.json"), ".claude": set("settings.json", "settings.local.json"),
+	".cursor": set("mcp.json", "hooks.json", "rules"), ".claude": set("settings.json", "settings.local.json", "hooks"), "fish": set("conf.d", "functions"),
 }
 
 func set(names ...string) map[string]bool {
@@ -124,7 +128,28 @@ func (p *Paths) Protected(path string) string {
 			return why
 		}
 	}
-	return ""
+	return p.bare(path)
+}
+
+// bare says why a change of a path may make a directory a repository of git without a .git, or change what one runs.
+func (p *Paths) bare(path string) string {
+	const why = "git takes its directory for a repository, and runs what is configured there"
+	if strings.EqualFold(filepath.Base(path), "HEAD") {
+		return why
+	}
+	if p.Real == nil {
+		return "" // there are no files to look at
+	}
+	for dir, name := filepath.Dir(path), filepath.Base(path); ; dir, name = filepath.Dir(dir), filepath.Base(dir) {
+		if lower := strings.ToLower(name); lower == "config" || lower == "hooks" {
+			if _, err := os.Lstat(filepath.Join(dir, "HEAD")); err == nil {
+				return why
+			}
+		}
+		if dir == filepath.Dir(dir) || !withinAny(p.Roots, dir) {
+			return ""
+		}
+	}
 }
 
 // below is what of a path is behind the root that it lies in, or all of it.
@@ -176,8 +201,35 @@ func (p *Paths) Secret(path string) bool {
 	return secretName(names(p.below(path))) || secretName(names(p.below(p.real(path))))
 }
 
+// secretPlaces are files that hold secrets in one directory, and not in others.
+var secretPlaces = map[string]string{
+	".kube/config": "", ".docker/config.json": "", "gh/hosts.yml": "", "glab-cli/config.yml": "", "agent/models.yml": "", "agent/models.yaml": "", "agent/auth.json": "",
+	"gcloud/access_tokens.db": "", "gcloud/credentials.db": "", "gcloud/application_default_credentials.json": "",
+}
+
+// backupEnds are how the names of copies end.
+var backupEnds = []string{"~", ".bak", ".old", ".orig", ".save", ".swp", ".backup"}
+
 func secretName(parts []string) bool {
 	name := parts[len(parts)-1]
+	for _, end := range backupEnds {
+		if short, ok := strings.CutSuffix(name, end); ok && short != "" {
+			parts = append(parts[:len(parts)-1:len(parts)-1], short)
+			return secretName(parts)
+		}
+	}
+	switch name {
+	case ".ssh", ".gnupg", ".aws", ".azure", ".password-store":
+		return true
+	}
+	if len(parts) > 1 {
+		if _, ok := secretPlaces[parts[len(parts)-2]+"/"+name]; ok {
+			return true
+		}
+		if name == "environ" && slices.Contains(parts, "proc") {
+			return true
+		}
+	}
 	if name == ".env" || name == ".envrc" {
 		return true
 	}
@@ -204,6 +256,30 @@ func secretName(parts []string) bool {
 		}
 	}
 	return false
+}
+
+// behindLinks is where a path leads whose ".." stand behind links: to the directory above the one that the link leads to. That is
+// how the system reads it; a shell's cd does not.
+func (p *Paths) behindLinks(path, dir string) string {
+	lexical := p.Expand(path, dir)
+	if p.Real == nil || !strings.Contains(path, "..") || strings.HasPrefix(path, "~") || filepath.VolumeName(lexical) != "" {
+		return lexical
+	}
+	if !filepath.IsAbs(path) {
+		path = dir + "/" + path
+	}
+	at := "/"
+	for part := range strings.SplitSeq(filepath.ToSlash(path), "/") {
+		if part == ".." {
+			at = filepath.Dir(p.real(at))
+		} else {
+			at = filepath.Join(at, part)
+		}
+	}
+	if p.real(at) == p.real(lexical) {
+		return lexical
+	}
+	return at
 }
 
 // Expand makes a path of a shell word or a rule absolute: "~" is the home directory, other paths are below dir.

@@ -78,18 +78,19 @@ var wrappers = map[string]string{
 	"env": "-u --unset -C --chdir -S --split-string", "nohup": "", "time": "-f -o", "timeout": "-k --kill-after -s --signal",
 	"nice": "-n --adjustment", "ionice": "-c -n -p", "setsid": "", "stdbuf": "-i -o -e", "xargs": "-I -i -n -P -L -d -E -s -a",
 	"command": "", "builtin": "", "exec": "-a", "parallel": "-j", "watch": "-n", "entr": "", "strace": "-o -e -p", "ltrace": "-o -e -p",
-	"caffeinate": "-t -w", "chronic": "", "flock": "-w -E", "taskset": "-c -p", "noglob": "", "unbuffer": "", "script": "-c",
+	"caffeinate": "-t -w", "chrt": "-p", "setpriv": "", "systemd-run": "-p -u -E", "hyperfine": "-w -r", "toybox": "", "cgexec": "-g", "numactl": "-C -m -N", "prlimit": "", "chronic": "", "flock": "-w -E", "taskset": "-c -p", "noglob": "", "unbuffer": "", "script": "-c",
 	"catchsegv": "", "winpty": "", "torsocks": "", "proxychains": "", "proxychains4": "", "direnv": "", "firejail": "", "nocorrect": "",
 }
 
 // numberFirst are wrappers with a value of their own before the command.
-var numberFirst = set("timeout", "flock", "taskset")
+var numberFirst = set("timeout", "flock", "taskset", "chrt")
 
 // writers change the files in their arguments, with options left out. The value says which arguments they change.
 var writers = map[string]string{
 	"rm": "all", "rmdir": "all", "unlink": "all", "shred": "all", "truncate": "all", "touch": "all", "mkdir": "all", "tee": "all",
 	"chmod": "behind first", "chown": "behind first", "chgrp": "behind first", "mv": "all", "cp": "last", "ln": "last",
 	"install": "last", "rsync": "last", "scp": "last", "mkfifo": "all", "mknod": "first", "patch": "first", "split": "last",
+	"uniq":  "second",
 	"unzip": "none", "setfacl": "all", "chattr": "all", "srm": "all", "trash": "all", "rename": "all",
 }
 
@@ -121,6 +122,11 @@ func (a *analysis) call(call *syntax.CallExpr, piped bool, redirs []*syntax.Redi
 		}
 	}
 	a.cmd.Simple = append(a.cmd.Simple, words)
+	for i, w := range call.Args {
+		if i > 0 && !args[i].known && words[0] != "rm" && words[0] != "ls" && words[0] != "echo" {
+			a.globReads(w, args[i])
+		}
+	}
 	document, fed := a.given(redirs)
 	if !fed && piped {
 		document = a.outer
@@ -201,7 +207,7 @@ func (a *analysis) command(args []arg, piped bool, document *arg) {
 		a.unknown = true
 	case "export", "declare", "typeset", "local", "readonly":
 	case "find", "fd", "fdfind", "bfs":
-		a.find(rest)
+		a.find(name, rest)
 	case "git":
 		a.git(rest)
 	case "dd":
@@ -220,12 +226,33 @@ func (a *analysis) command(args []arg, piped bool, document *arg) {
 		}
 	case "tar", "bsdtar", "gtar":
 		a.tar(rest)
-	case "curl", "wget", "sort", "gcc", "cc", "go", "ffmpeg":
+	case "curl", "wget", "sort", "shuf", "gcc", "cc", "go", "ffmpeg", "rg", "man", "scp", "ssh-keygen":
 		a.output(name, rest)
 	case "ssh", "sftp":
 		for _, arg := range rest {
 			if strings.Contains(strings.ToLower(arg.text), "proxycommand") || strings.Contains(strings.ToLower(arg.text), "localcommand") {
 				a.risk("it runs a program by an option of %s", name)
+			}
+		}
+	case "mapfile", "readarray", "compgen", "complete":
+		for i, arg := range rest {
+			if arg.text == "-C" && i+1 < len(rest) {
+				a.nested(rest[i+1 : i+2])
+			}
+		}
+	case "docker", "podman":
+		for i, arg := range rest {
+			for _, option := range []string{"-v", "--volume", "--mount"} {
+				mount, ok := strings.CutPrefix(arg.text, option+"=")
+				if arg.text == option && i+1 < len(rest) {
+					mount, ok = rest[i+1].text, true
+				}
+				if from, _, _ := strings.Cut(mount, ":"); ok && (filepath.IsAbs(from) || strings.Contains(from, "/") || strings.HasPrefix(mount, "type=bind")) {
+					a.writes(from)
+				}
+			}
+			if arg.text == "--privileged" {
+				a.risk("it runs with other rights (--privileged)")
 			}
 		}
 	case "kill", "pkill", "killall":
@@ -247,7 +274,7 @@ func (a *analysis) command(args []arg, piped bool, document *arg) {
 }
 
 // awkRuns is what runs programs or writes files in awk.
-var awkRuns = lazyregexp.New(`system\s*\(|\|\s*"|"\s*\||\|&|>\s*"|@load|getline\s*<`)
+var awkRuns = lazyregexp.New(`system\s*\(|\|\s*[a-z]|\|\s*getline|\|\s*"|"\s*\||\|&|>\s*"|@load|getline\s*<`)
 
 // mention looks at an argument as a path that may be read: alone, behind "=" or "@", as in --file=.env and -d @.env.
 func (a *analysis) mention(text string) {
@@ -286,8 +313,10 @@ func plainArgs(args []arg) []arg {
 func (a *analysis) writer(name, what string, args []arg) {
 	paths := plainArgs(args)
 	for _, arg := range args {
-		if to, ok := strings.CutPrefix(arg.text, "--target-directory="); ok {
+		if _, to, ok := strings.Cut(arg.text, "="); ok && abbreviates(arg.text, "--target-directory", 4) {
 			a.target(to, arg.known)
+		} else if (name == "cp" || name == "mv" || name == "ln" || name == "install") && strings.HasPrefix(arg.text, "-t") && len(arg.text) > 2 {
+			a.target(arg.text[2:], arg.known)
 		}
 	}
 	for i, arg := range args {
@@ -295,9 +324,27 @@ func (a *analysis) writer(name, what string, args []arg) {
 			a.target(args[i+1].text, args[i+1].known)
 		}
 	}
+	if name == "ln" && len(paths) > 0 { // what is written behind the link, is written where it leads
+		if from := paths[0]; !from.known {
+			a.risk("it makes a link to what only the shell knows")
+		} else {
+			for _, p := range a.places(from.text) {
+				if why := a.paths.Protected(p); why != "" {
+					a.risk("it makes a link to %s (%s)", Show(p), why)
+				} else if a.paths.Outside(p) {
+					a.risk("it makes a link to %s, outside the workspace", Show(p))
+				}
+			}
+		}
+	}
 	switch {
 	case what == "none" || len(paths) == 0:
 		return
+	case what == "second":
+		if len(paths) < 2 {
+			return
+		}
+		paths = paths[1:2]
 	case what == "first":
 		paths = paths[:1]
 	case what == "last":
@@ -306,7 +353,7 @@ func (a *analysis) writer(name, what string, args []arg) {
 		}
 		paths = paths[len(paths)-1:]
 	case what == "behind first":
-		if strings.Contains(paths[0].text, "s") && name == "chmod" && strings.ContainsAny(paths[0].text, "+=") {
+		if mode := strings.TrimLeft(paths[0].text, "0"); name == "chmod" && (strings.Contains(mode, "s") && strings.ContainsAny(mode, "+=") || setsRights().MatchString(mode)) {
 			a.risk("it lets others run a program with the user's rights")
 		}
 		paths = paths[1:]
@@ -324,11 +371,16 @@ func (a *analysis) writer(name, what string, args []arg) {
 			} else {
 				a.risk("it removes files that only the shell knows")
 			}
-		case arg.text != "":
+		case arg.glob && arg.text != "" && !strings.HasPrefix(arg.text[strings.LastIndexByte(arg.text, '/')+1:], "."):
 			a.writes(begun(arg.text))
+		default:
+			a.risk("it changes a file that only the shell knows")
 		}
 	}
 }
+
+// setsRights are modes of files in digits that set the user or the group.
+var setsRights = lazyregexp.New(`^[2-7][0-7]{3}$`)
 
 // begun is the directory that a word with a glob leads into.
 func begun(text string) string {
@@ -352,6 +404,35 @@ func (a *analysis) wrapped(name, options string, args []arg, piped bool, documen
 			return
 		case arg.text == "--":
 			continue
+		case name == "env" && shortOption(arg.text, "iv0", 'S') && arg.text != "-S":
+			if _, text, _ := strings.Cut(arg.text, "S"); text != "" {
+				a.line(text)
+			} else if i+1 < len(args) && args[i+1].known {
+				a.line(args[i+1].text)
+			}
+			return
+		case (name == "script" || name == "flock") && shortOption(arg.text, "aefqnsxu", 'c') && arg.text != "-c":
+			if _, text, _ := strings.Cut(arg.text, "c"); text != "" {
+				a.line(text)
+				return
+			} else if i+1 < len(args) && args[i+1].known {
+				a.line(args[i+1].text)
+			}
+			return
+		case name == "flock" && arg.text == "-c" && i+1 < len(args):
+			a.nested(args[i+1 : i+2])
+			return
+		case name == "taskset" && arg.text == "-c":
+			continue
+		case (name == "env") && (arg.text == "-C" || strings.HasPrefix(arg.text, "--chdir")):
+			dir := arg
+			if _, to, ok := strings.Cut(arg.text, "="); ok {
+				dir.text = to
+			} else if i++; i < len(args) {
+				dir = args[i]
+			}
+			a.cd(dir.text, dir.known)
+			continue
 		case (name == "env" && (arg.text == "-S" || strings.HasPrefix(arg.text, "--split-string"))) || name == "script" && arg.text == "-c":
 			if i+1 < len(args) && args[i+1].known {
 				a.line(args[i+1].text)
@@ -360,8 +441,10 @@ func (a *analysis) wrapped(name, options string, args []arg, piped bool, documen
 			}
 			return
 		case strings.HasPrefix(arg.text, "-"):
-			if slices.Contains(takes, arg.text) {
+			if arg.known && slices.Contains(takes, arg.text) {
 				i++
+			} else if strings.HasPrefix(arg.text, "--") && !strings.Contains(arg.text, "=") && i+2 < len(args) && args[i+1].known {
+				a.command(args[i+2:], piped, document) // it may take a value
 			}
 			continue
 		case name == "env" && strings.Contains(arg.text, "="):
@@ -377,6 +460,9 @@ func (a *analysis) wrapped(name, options string, args []arg, piped bool, documen
 			first = false
 			continue
 		}
+		if (name == "watch" || name == "parallel" || name == "hyperfine" || name == "flock") && arg.known && strings.ContainsAny(arg.text, " ;|&$`") {
+			a.line(arg.text) // a shell gets it
+		}
 		if name == "xargs" || name == "parallel" {
 			// What comes behind is read from elsewhere.
 			a.command(append(args[i:len(args):len(args)], argUnknown), false, nil)
@@ -391,16 +477,27 @@ var argUnknown = arg{}
 
 // interpreter looks at a shell or an interpreter: what it is given as text is looked at, or is a risk.
 func (a *analysis) interpreter(name string, args []arg, piped bool, document *arg) {
+	value := false
 	for i, arg := range args {
 		switch {
 		case !arg.known && arg.text == "":
 			a.risk("it has %s run what only the shell knows", name)
 			return
+		case value:
+			value = false
+			continue
+		case shells[name] && (arg.text == "-o" || arg.text == "-O" || arg.text == "+o" || arg.text == "+O" || arg.text == "--rcfile" || arg.text == "--init-file"):
+			value = true
+		case shells[name] && strings.HasPrefix(arg.text, "+"):
 		case shells[name] && strings.HasPrefix(arg.text, "-") && !strings.HasPrefix(arg.text, "--") && strings.Contains(arg.text, "c"):
 			if i+1 >= len(args) {
 				return
 			}
-			if next := args[i+1]; next.known {
+			at := i + 1
+			for at+1 < len(args) && args[at].known && (strings.HasPrefix(args[at].text, "-") || strings.HasPrefix(args[at].text, "+")) {
+				at++
+			}
+			if next := args[at]; next.known {
 				a.line(next.text)
 			} else {
 				a.risk("it has a shell run text that only the shell knows")
