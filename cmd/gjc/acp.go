@@ -41,6 +41,9 @@ func serve(ctx context.Context, h *host, opts *options) error {
 		return err
 	}
 	defer closeLog()
+	if err := hideEnviron(); err != nil {
+		log.Warn().Err(err).Msg("other programs of this user can read gjc's environment")
+	}
 	trace, closeTrace, err := newTrace(opts.rpcLog)
 	if err != nil {
 		return err

@@ -92,6 +92,7 @@ type peerOptions struct {
 	args []string // behind acp
 	env  []string
 	home string
+	attr *syscall.SysProcAttr // of the process; nil for the usual
 }
 
 // startPeer starts gjc. What the test does not end, its clean-up does, and fails.
@@ -110,6 +111,7 @@ func startPeer(t *testing.T, opts peerOptions) *peer {
 	// The process's own directory must not matter to sessions.
 	p.cmd = &exec.Cmd{
 		Path: opts.path, Args: append([]string{"gjc", "acp"}, opts.args...), Env: environment(opts.home, opts.env...), Dir: t.TempDir(),
+		SysProcAttr: opts.attr,
 	}
 	var err error
 	if p.stdin, err = p.cmd.StdinPipe(); err != nil {

@@ -1,0 +1,37 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/gajae-code/gjc/internal/testenv"
+)
+
+// A command cannot read the environment that gjc was started with. The user that gjc and the command have is not root here: root
+// can read it all the same.
+func TestEnviron_IsHiddenFromCommands(t *testing.T) {
+	t.Parallel()
+	attr := &syscall.SysProcAttr{
+		Cloneflags:  syscall.CLONE_NEWUSER,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: 1000, HostID: os.Getuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: 1000, HostID: os.Getgid(), Size: 1}},
+	}
+	probe := exec.CommandContext(t.Context(), "true")
+	probe.SysProcAttr = attr
+	if err := probe.Run(); err != nil {
+		testenv.Skip(t, "there are no user namespaces: %v", err)
+	}
+	p := startPeer(t, peerOptions{env: []string{"GJC_TEST_API_KEY=sk-planted"}, attr: attr})
+	p.initialize(nil)
+	id := p.session("auto")
+	if told := p.does(id, "bash", object{"command": `id -u; readlink /proc/$$/exe; head -n 1 /proc/$PPID/status`}); !strings.Contains(told, `1000\n/`) || !strings.Contains(told, "Name:") {
+		t.Errorf("the test is not what it should be: %s", told)
+	}
+	if told := p.does(id, "bash", object{"command": `cat /proc/$PPID/environ`}); !strings.Contains(told, "Permission denied") || strings.Contains(told, "sk-planted") {
+		t.Errorf("gjc's: %s", told)
+	}
+	p.stop()
+}
