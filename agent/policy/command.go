@@ -186,9 +186,18 @@ func (a *analysis) words(node syntax.Node) {
 	})
 }
 
+// qualified looks at a glob with parentheses, which zsh takes for qualifiers that can run commands.
+func (a *analysis) qualified(n *syntax.ExtGlob) {
+	if strings.ContainsAny(n.Pattern.Value, `:'"`) || strings.HasPrefix(n.Pattern.Value, "+") {
+		a.risk("it has a glob that some shells take for a command")
+	}
+}
+
 // expression looks at a place where the shell computes: text there is an expression, and one in brackets can hold commands.
 func (a *analysis) expression(n syntax.Node) {
 	switch n := n.(type) {
+	case *syntax.ExtGlob:
+		a.qualified(n)
 	case *syntax.ParamExp:
 		if n.Exp != nil && n.Exp.Op == syntax.OtherParamOps {
 			a.risk("it has the shell run what a variable says")
@@ -262,8 +271,9 @@ type arg struct {
 	text string
 	// known is false for a word with a substitution, a variable other than HOME and PWD, a glob or braces.
 	known bool
-	// glob says that it stands for files whose paths begin with text.
-	glob bool
+	// glob says that it stands for files whose paths begin with text; pattern is the whole of it, where it is one literal.
+	glob    bool
+	pattern string
 }
 
 // word returns what is known of a word.
@@ -271,6 +281,13 @@ func (a *analysis) word(w *syntax.Word) arg {
 	e := expansion{a: a, arg: arg{known: true}}
 	e.parts(w.Parts, false)
 	e.arg.text = e.text.String()
+	if lit := w.Lit(); lit != "" && e.arg.glob {
+		e.arg.pattern = lit
+	}
+	// What has no end, and braces with nothing in them, stand for themselves: "[" is a program, "{}" what find puts in.
+	if lit := w.Lit(); !e.arg.known && (lit == "[" || lit == "[[" || lit == "{}" || lit == "{") {
+		return arg{text: lit, known: true}
+	}
 	return e.arg
 }
 
@@ -324,6 +341,9 @@ func (e *expansion) parts(parts []syntax.WordPart, quoted bool) {
 func (e *expansion) literal(s string, quoted, first bool) {
 	if home := e.a.paths.Home; first && home != "" && (s == "~" || strings.HasPrefix(s, "~/")) {
 		s = home + s[1:]
+	} else if first && strings.HasPrefix(s, "~") && s != "~" && !strings.HasPrefix(s, "~/") {
+		e.arg.known = false // another user's home, or a directory of the shell's
+		return
 	}
 	if at := strings.IndexAny(s, "*?[{"); at >= 0 && !quoted {
 		e.arg.known = false

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bmatcuk/doublestar/v4"
+
 	"github.com/gajae-code/gjc/internal/lazyregexp"
 )
 
@@ -79,8 +81,30 @@ func (a *analysis) inPlace(name string, args []arg) {
 	for _, f := range files {
 		if f.known {
 			a.writes(f.text)
-		} else if f.text != "" {
-			a.writes(begun(f.text))
+		} else if f.text != "" || f.glob {
+			a.globWrites(f)
+		}
+	}
+}
+
+// globWrites looks at a word that stands for files that are changed: where it begins, and what it may be.
+func (a *analysis) globWrites(arg arg) {
+	a.writes(begun(arg.text))
+	for part := range strings.SplitSeq(arg.pattern, "/") {
+		if !strings.HasPrefix(part, ".") || !strings.ContainsAny(part, "*?[") {
+			continue // a glob does not stand for names with a dot in front, unless it begins with one
+		}
+		for name := range runDirectories {
+			if ok, _ := doublestar.Match(part, name); ok {
+				a.risk("it changes what may be %s (%s)", name, runDirectories[name])
+				return
+			}
+		}
+		for name := range rcFiles {
+			if ok, _ := doublestar.Match(part, name); ok {
+				a.risk("it changes what may be %s, which is read when a program starts", name)
+				return
+			}
 		}
 	}
 }
@@ -88,8 +112,85 @@ func (a *analysis) inPlace(name string, args []arg) {
 // sedRuns is what runs programs (e, and the flag e of s) or writes files (w) in sed.
 var sedRuns = lazyregexp.New(`(?m)(^|[;{}]|/[gip0-9]*|\d|\$|!)\s*[eEwW](\s|$|;)|/[gip0-9]*[ew][gip]*\s*(/|\S*/|$)`)
 
+// tarFile looks at the archive that tar writes.
+func (a *analysis) tarFile(args []arg) {
+	writes := false
+	var files []arg
+	for i, this := range args {
+		t := this.text
+		switch {
+		case strings.HasPrefix(t, "--"):
+			for _, mode := range []string{"--create", "--append", "--update", "--concatenate", "--catenate", "--delete"} {
+				writes = writes || abbreviates(t, mode, 4)
+			}
+			if _, to, ok := strings.Cut(t, "="); abbreviates(t, "--file", 4) && ok {
+				files = append(files, arg{text: to, known: this.known})
+			} else if abbreviates(t, "--file", 4) && i+1 < len(args) {
+				files = append(files, args[i+1])
+			}
+		case strings.HasPrefix(t, "-"):
+			writes = writes || strings.ContainsAny(t, "cruA")
+			if at := strings.IndexByte(t, 'f'); at > 0 && at+1 < len(t) {
+				files = append(files, arg{text: t[at+1:], known: this.known})
+			} else if at > 0 && i+1 < len(args) {
+				files = append(files, args[i+1])
+			}
+		case i == 0: // letters without a dash, with their values behind in order
+			writes = strings.ContainsAny(t, "cruA")
+			at := 1
+			for _, letter := range t {
+				if letter == 'f' && at < len(args) {
+					files = append(files, args[at])
+				}
+				if strings.ContainsRune("fCbITXFgLNVHK", letter) {
+					at++
+				}
+			}
+		}
+	}
+	for _, file := range files {
+		if writes && file.known && (!strings.Contains(file.text, ":") || strings.Contains(file.text, "/")) { // else on another host
+			a.writes(file.text)
+		}
+	}
+}
+
+// outputOptions are options by which many programs take the file or directory that they write.
+var outputOptions = set(
+	"-o", "-out", "--out", "--output", "--outfile", "--out-file", "--output-file", "--outdir", "--out-dir", "--output-dir", "--output-directory",
+	"-coverprofile", "--coverprofile", "-cpuprofile", "-memprofile", "-blockprofile", "-mutexprofile", "-trace", "-outputdir", "--target-dir", "--log-file", "--logfile",
+)
+
+// otherwise are programs for which "-o" and the like mean something else.
+var otherwise = set(
+	"grep", "egrep", "fgrep", "rg", "ag", "ls", "ps", "ssh", "scp", "sftp", "set", "test", "[", "find", "mount", "column", "sort", "curl", "wget", "git", "tar", "jq",
+	"journalctl", "pgrep", "pkill", "lsblk", "stat", "timeout", "time", "read", "complete", "compgen", "shopt", "kubectl", "docker", "podman", "aws", "az", "gcloud", "helm",
+)
+
+// outputs looks at the options of any other program for what it writes.
+func (a *analysis) outputs(name string, args []arg) {
+	if otherwise[name] || shells[name] {
+		return
+	}
+	for i, this := range args {
+		option, to, ok := strings.Cut(this.text, "=")
+		switch {
+		case !this.known:
+		case ok && outputOptions[option]:
+			a.writes(to)
+		case outputOptions[this.text] && i+1 < len(args) && args[i+1].known:
+			a.writes(args[i+1].text)
+		case compilers[name] && strings.HasPrefix(this.text, "-o") && len(this.text) > 2:
+			a.writes(this.text[2:])
+		}
+	}
+}
+
+var compilers = set("gcc", "cc", "g++", "c++", "clang", "clang++", "tcc", "ld", "rustc", "gfortran")
+
 // tar looks at tar, whose options can run programs.
 func (a *analysis) tar(args []arg) {
+	a.tarFile(args)
 	for i, arg := range args {
 		t := arg.text
 		switch {
@@ -181,6 +282,9 @@ func (a *analysis) output(name string, args []arg) {
 			if to, ok := strings.CutPrefix(arg.text, l); ok {
 				a.target(to, arg.known)
 			}
+		}
+		if name == "go" && i > 0 && args[0].text == "env" && (arg.text == "-w" || arg.text == "--w" || arg.text == "-u") {
+			a.risk("it changes the settings of go, which name programs")
 		}
 		if name == "curl" && (arg.text == "-K" || arg.text == "--config") {
 			a.risk("it takes its options from a file (%s)", name)

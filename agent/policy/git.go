@@ -81,6 +81,34 @@ func (a *analysis) git(args []arg) {
 			sub = t
 			rest := args[i+1:]
 			switch sub {
+			case "init":
+				for _, dir := range plainArgs(rest) {
+					a.target(dir.text, dir.known)
+				}
+			case "clone":
+				if plain := plainArgs(rest); len(plain) > 1 {
+					a.target(plain[len(plain)-1].text, plain[len(plain)-1].known)
+				}
+			case "worktree":
+				if plain := plainArgs(rest); len(plain) > 1 && (plain[0].text == "add" || plain[0].text == "move") {
+					for _, dir := range plain[1:] { // a branch is a name in the workspace
+						a.target(dir.text, dir.known || dir.text == "")
+					}
+				}
+			case "mv":
+				for _, file := range plainArgs(rest) {
+					if file.known {
+						a.writes(file.text)
+					}
+				}
+			case "checkout-index":
+				for _, r := range rest {
+					if to, ok := strings.CutPrefix(r.text, "--prefix="); ok {
+						a.target(to, r.known)
+					}
+				}
+			case "hook":
+				a.risk("it has git run other programs (%s)", sub)
 			case "config":
 				a.gitConfig(rest, harmless)
 			case "bisect":

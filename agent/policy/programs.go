@@ -99,6 +99,9 @@ var later = set("crontab", "at", "batch", "launchctl", "systemctl", "update-rc.d
 	"useradd", "usermod", "passwd", "chsh", "dscl", "defaults", "reg", "iptables", "nft", "mount", "umount", "mkfs", "fdisk", "parted",
 	"insmod", "modprobe", "sysctl", "shutdown", "reboot", "poweroff", "halt", "kextload", "csrutil", "spctl", "security")
 
+// detached are programs that run others which are no children of the command.
+var detached = set("tmux", "screen", "systemd-run", "dtach", "abduco")
+
 // programName is what a program is called without its place and the number of its version.
 func programName(word string) string {
 	name := strings.ToLower(word[strings.LastIndexAny(word, `/\`)+1:])
@@ -179,7 +182,44 @@ func (a *analysis) command(args []arg, piped bool, document *arg) {
 		a.risk("it changes what the system runs or believes (%s)", name)
 		return
 	}
+	if detached[name] {
+		a.risk("it has %s run programs outside of this command", name)
+	}
+	a.outputs(name, rest)
 	switch name {
+	case "enable", "hash", "bind":
+		for _, arg := range rest {
+			if strings.HasPrefix(arg.text, "-f") && name == "enable" || strings.HasPrefix(arg.text, "-p") && name == "hash" || strings.HasPrefix(arg.text, "-x") && name == "bind" {
+				a.risk("it changes what the shell runs (%s)", name)
+			}
+		}
+	case "zip":
+		if plain := plainArgs(rest); len(plain) > 0 {
+			a.target(plain[0].text, plain[0].known)
+		}
+	case "unzip", "cpio", "openssl", "gpg", "strace", "ltrace", "csplit":
+		takes := map[string]string{"unzip": "-d", "cpio": "-D", "openssl": "-out", "gpg": "-o", "strace": "-o", "ltrace": "-o", "csplit": "-f"}[name]
+		for i, arg := range rest {
+			if arg.text == takes && i+1 < len(rest) {
+				a.target(rest[i+1].text, rest[i+1].known)
+			} else if len(takes) == 2 && strings.HasPrefix(arg.text, takes) {
+				a.target(arg.text[2:], arg.known)
+			}
+		}
+	case "xxd":
+		if plain := plainArgs(rest); len(plain) > 1 && len(plain) < len(rest) {
+			a.target(plain[len(plain)-1].text, plain[len(plain)-1].known)
+		}
+	case "npm", "pnpm", "yarn":
+		if plain := plainArgs(rest); len(plain) > 1 && (plain[0].text == "config" || plain[0].text == "c") && plain[1].text == "set" || len(plain) > 0 && plain[0].text == "set" {
+			a.risk("it changes the settings of %s, which name programs", name)
+		}
+	case "vi", "vim", "nvim", "view", "ex", "ed", "emacs", "expect":
+		a.risk("it has %s run commands", name)
+	case "script":
+		if plain := plainArgs(rest); len(plain) > 0 {
+			a.target(plain[len(plain)-1].text, plain[len(plain)-1].known)
+		}
 	case "eval":
 		a.risk("it has the shell run text (eval)")
 	case "trap", "alias":
@@ -367,7 +407,7 @@ func (a *analysis) writer(name, what string, args []arg) {
 			a.writes(arg.text)
 		case name == "rm" || name == "shred" || name == "unlink" || name == "srm":
 			if arg.glob {
-				a.writes(begun(arg.text))
+				a.globWrites(arg)
 			} else {
 				a.risk("it removes files that only the shell knows")
 			}
