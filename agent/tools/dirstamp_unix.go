@@ -12,11 +12,11 @@ import (
 func stampOf(path string) (stamp dirStamp, ok bool) {
 	var st unix.Stat_t
 	for {
-		if err := unix.Stat(path, &st); err != unix.EINTR { //nolint:errorlint // as unix returns it
+		if err := unix.Stat(path, &st); err != unix.EINTR {
 			if err != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR {
 				return dirStamp{}, false
 			}
-			return dirStamp{uint64(st.Dev), uint64(st.Ino), time.Unix(st.Ctim.Unix())}, true
+			return dirStamp{uint64(st.Dev), st.Ino, time.Unix(st.Ctim.Unix())}, true //nolint:unconvert // Dev has 32 bits on macOS
 		}
 	}
 }
