@@ -21,7 +21,7 @@ type scope struct {
 	command *policy.Command
 	// special says that the effect asks whatever the mode is. An answer covers this one file, or this exact line.
 	special bool
-	// subject and covers are the effect's, for [ActionDebug].
+	// subject and covers are the effect's, for [ActionDebug]; subject also for tools.
 	subject, covers string
 	// path is the effect's, behind all symbolic links: a link must not lead a grant to another place. dir is the
 	// directory that it is in, or path itself if that is one. Both are empty for what is not about a file.
@@ -140,15 +140,21 @@ type grants struct {
 	mu       sync.Mutex // guards the fields below
 	commands []commandGrant
 	places   []placeGrant
-	tools    map[string]bool // tool name → allowed
-	hosts    map[string]bool // host → allowed
-	subjects map[string]bool // subject of [ActionDebug] → allowed
+	tools    map[string]toolGrant // by the tool's name
+	hosts    map[string]bool      // host → allowed
+	subjects map[string]bool      // subject of [ActionDebug] → allowed
 	// forgotten counts calls of forget: an answer to a question from before one is good for that question alone.
 	forgotten int
 }
 
 type commandGrant struct {
 	commandScope
+	allowed bool
+}
+
+// toolGrant is for a tool as it was then: a yes does not hold for what has another subject now.
+type toolGrant struct {
+	subject string
 	allowed bool
 }
 
@@ -181,7 +187,9 @@ func (g *grants) lookup(s *scope) (allowed, known bool) {
 	case s.host != "":
 		allowed, known = g.hosts[s.host]
 	default:
-		allowed, known = g.tools[s.tool]
+		var have toolGrant
+		have, known = g.tools[s.tool]
+		return have.allowed, known && (!have.allowed || have.subject == s.subject)
 	}
 	return allowed, known
 }
@@ -214,7 +222,7 @@ func (g *grants) forget(drop func(tool string) bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.forgotten++
-	maps.DeleteFunc(g.tools, func(tool string, _ bool) bool { return drop(tool) })
+	maps.DeleteFunc(g.tools, func(tool string, _ toolGrant) bool { return drop(tool) })
 }
 
 func (g *grants) generation() int {
@@ -252,8 +260,8 @@ func (g *grants) remember(s *scope, allowed bool, asked int) {
 		g.hosts[s.host] = allowed
 	case asked == g.forgotten:
 		if g.tools == nil {
-			g.tools = make(map[string]bool)
+			g.tools = make(map[string]toolGrant)
 		}
-		g.tools[s.tool] = allowed
+		g.tools[s.tool] = toolGrant{s.subject, allowed}
 	}
 }

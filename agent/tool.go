@@ -169,7 +169,8 @@ type Effect struct {
 	// Host is where the step goes, for [ActionNetwork]; empty for many places.
 	Host string
 	// Subject is what exactly is debugged or done there, for [ActionDebug]. An "always" answer is remembered for the same
-	// subject alone; without one it is good for this once. Covers says in words what that is.
+	// subject alone; without one it is good for this once. Covers says in words what that is. With [ActionMCP], Subject stands
+	// for what the tool is said to be, and a yes ends when that is another.
 	Subject, Covers string
 	// Title describes the effect in a question; if empty, the call's title.
 	Title string

@@ -2,8 +2,11 @@ package tools
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/gajae-code/gjc/agent"
@@ -59,7 +62,7 @@ func (t *mcpTool) Spec() *agent.ToolSpec { return &t.spec }
 // Plan says what the call would do. The server's word that a tool only reads spares the question, and nothing else
 // that it says does.
 func (t *mcpTool) Plan(_ context.Context, call *agent.Call) (*agent.CallPlan, error) {
-	title := t.tool.Server + ": " + t.tool.Title
+	title := mcpTitle(t.tool)
 	plan := &agent.CallPlan{Title: title}
 	if err := t.tool.Validate(call.Input); err != nil {
 		return plan, fmt.Errorf("%w for %s: %w", agent.ErrBadInput, t.spec.Name, err)
@@ -71,8 +74,28 @@ func (t *mcpTool) Plan(_ context.Context, call *agent.Call) (*agent.CallPlan, er
 	case t.tool.Destructive:
 		effect.Title += " (destructive)"
 	}
+	effect.Subject = mcpDefinition(t.tool)
 	plan.Effects = []agent.Effect{effect}
 	return plan, nil
+}
+
+// mcpTitle names the server and the tool itself before the title that the server gives: that may say anything.
+func mcpTitle(t *mcp.Tool) string {
+	name := strings.Join(strings.Fields(t.Remote), " ")
+	title := t.Server + ": " + name
+	if t.Title != name {
+		title += " (" + t.Title + ")"
+	}
+	return title
+}
+
+// mcpDefinition stands for all that a server says of a tool: an "always" was for a tool that was said to be this.
+func mcpDefinition(t *mcp.Tool) string {
+	h := sha256.New()
+	for _, s := range []string{t.Remote, t.Title, t.Description, string(t.Schema), strconv.FormatBool(t.Destructive)} {
+		_, _ = fmt.Fprintf(h, "%d:%s", len(s), s)
+	}
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 func (t *mcpTool) Run(ctx context.Context, call *agent.Call) (*agent.Result, error) {

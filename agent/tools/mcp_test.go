@@ -92,7 +92,7 @@ func TestMCP_Effects(t *testing.T) {
 		"none":        {agent.KindOther, true, agent.Effect{Action: agent.ActionMCP, Title: "web: none"}},
 		"reads":       {agent.KindRead, false, agent.Effect{Action: agent.ActionRead, Title: "web: reads"}},
 		"fetches":     {agent.KindFetch, false, agent.Effect{Action: agent.ActionRead, Title: "web: fetches"}},
-		"destroys":    {agent.KindOther, true, agent.Effect{Action: agent.ActionMCP, Title: "web: Wipe all (destructive)"}},
+		"destroys":    {agent.KindOther, true, agent.Effect{Action: agent.ActionMCP, Title: "web: destroys (Wipe all) (destructive)"}},
 		"adds":        {agent.KindOther, true, agent.Effect{Action: agent.ActionMCP, Title: "web: adds"}},
 		"contradicts": {agent.KindRead, false, agent.Effect{Action: agent.ActionRead, Title: "web: contradicts"}},
 	}
@@ -103,6 +103,10 @@ func TestMCP_Effects(t *testing.T) {
 		if err != nil || len(p.Effects) != 1 {
 			t.Fatalf("%s: %+v, %v", name, p, err)
 		}
+		if p.Effects[0].Subject == "" {
+			t.Errorf("%s: an answer would hold for another tool of the name", name)
+		}
+		p.Effects[0].Subject = ""
 		got[name] = shown{tool.Spec().Kind, tool.Spec().Exclusive, p.Effects[0]}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
