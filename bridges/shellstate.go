@@ -66,7 +66,8 @@ func takesState(shell Shell) bool {
 
 // shellLine returns the line of a command for the shell, and the variables that are added to the environment.
 func (l *Local) shellLine(ctx context.Context, cmd *agent.Command) (line string, env []string, err error) {
-	env = append(quietEnv[:len(quietEnv):len(quietEnv)], cmd.Env...)
+	env = append(quietEnv[:len(quietEnv):len(quietEnv)], explicitBare(l.Environ(ctx))...)
+	env = append(env, cmd.Env...)
 	if cmd.StateDir == "" || len(cmd.Args) > 0 || !takesState(l.Shell) {
 		return cmd.Line, env, nil
 	}
