@@ -399,3 +399,53 @@ func TestCatalog_TypeScriptOutside_Real(t *testing.T) {
 		t.Error("the project's TypeScript was run")
 	}
 }
+
+// Settings can have a server run something (gopls a tool for each compilation, rust-analyzer a command in the place of cargo), so
+// those of a workspace need its trust as commands do; settings of an editor's own are no configuration of gjc's.
+func TestCatalog_SettingsThatRun(t *testing.T) {
+	for name, text := range map[string]string{
+		".gjc/lsp.json":         `{"gopls": {"settings": {"gopls": {"build.buildFlags": ["-toolexec=./planted"]}}}}`,
+		"lsp.json":              `{"servers": {"gopls": {"settings": {"gopls": {"build.env": {"GOFLAGS": "-toolexec=./planted"}}}}}}`,
+		".lsp.json":             `{"gopls": {"initOptions": {"buildFlags": ["-toolexec=./planted"]}}}`,
+		"lsp.yaml":              "gopls: {settings: {check: {overrideCommand: [./planted]}}}\n",
+		".gjc/lsp.yml":          "gopls: {initOptions: {x: planted}}\n",
+		".vscode/settings.json": `{"gopls": {"build.buildFlags": ["-toolexec=./planted"]}, "go.alternateTools": {"gopls": "./planted"}}`,
+		".zed/settings.json":    `{"lsp": {"gopls": {"binary": {"path": "./planted"}, "settings": {"x": "planted"}}}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newMachine(t, "gopls")
+			m.write("go.mod", "")
+			m.write(name, text)
+			m.write("planted", "#!/bin/sh\n")
+			c := m.open()
+			shown := func() string {
+				t.Helper()
+				return fmt.Sprintf("%+v", *spec(t, c, m.path("x.go"), "gopls"))
+			}
+			if got := shown(); strings.Contains(got, "planted") {
+				t.Errorf("without trust: %s", got)
+			}
+			sub, err := c.Untrusted(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.HasPrefix(name, ".vscode") || strings.HasPrefix(name, ".zed") {
+				if sub != nil {
+					t.Errorf("an editor's settings are asked about: %q", sub.Describe())
+				}
+				return
+			}
+			if sub == nil || !strings.Contains(strings.Join(sub.Describe(), "\n"), "planted") {
+				t.Fatalf("the question does not show what would run: %+v", sub)
+			}
+			for state, want := range map[trust.State]bool{trust.Denied: false, trust.Trusted: true} {
+				if err := c.Answer(t.Context(), sub, state, false); err != nil {
+					t.Fatal(err)
+				}
+				if got := shown(); strings.Contains(got, "planted") != want {
+					t.Errorf("answered %v: %s", state, got)
+				}
+			}
+		})
+	}
+}
