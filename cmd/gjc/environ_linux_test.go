@@ -30,7 +30,8 @@ func TestEnviron_IsHiddenFromCommands(t *testing.T) {
 	if told := p.does(id, "bash", object{"command": `id -u; readlink /proc/$$/exe; head -n 1 /proc/$PPID/status`}); !strings.Contains(told, `1000\n/`) || !strings.Contains(told, "Name:") {
 		t.Errorf("the test is not what it should be: %s", told)
 	}
-	if told := p.does(id, "bash", object{"command": `cat /proc/$PPID/environ`}); !strings.Contains(told, "Permission denied") || strings.Contains(told, "sk-planted") {
+	// By its plain name it would be asked about.
+	if told := p.does(id, "bash", object{"command": `name=environ; cat "/proc/$PPID/$name"`}); !strings.Contains(told, "Permission denied") || strings.Contains(told, "sk-planted") {
 		t.Errorf("gjc's: %s", told)
 	}
 	p.stop()
