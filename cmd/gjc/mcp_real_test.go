@@ -28,7 +28,7 @@ func TestMCP_RealServers(t *testing.T) {
 		h.connected(id, name)
 		tool := func(name string) string { return "!mcp mcp__" + name }
 		call := h.prompt(id, tool(name+`_echo {"message":"hello"}`)).only(t)
-		same(t, name, []string{call.Title, call.Kind, call.Status, call.Text}, []string{name + ": Echo Tool", "read", "completed", "Echo: hello"})
+		same(t, name, []string{call.Title, call.Kind, call.Status, call.Text}, []string{name + ": echo (Echo Tool)", "read", "completed", "Echo: hello"})
 		if call = h.prompt(id, tool(name+`_get_sum {"a":2,"b":"three"}`)).only(t); call.Status != "failed" {
 			t.Errorf("%s: arguments that do not fit the schema: %+v", name, call)
 		}
