@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,7 +22,10 @@ const (
 	maxSizeMB = 35
 	maxInitMS = 3
 	// initRuns is how often initialisation is measured. The fastest run counts: the others had company.
-	initRuns = 15
+	initRuns = 25
+	// standardMS is what the packages of the standard library take of it on the machine for which the budget holds. Where they
+	// take longer, because the machine is slower or busy, all is taken to be slower by as much.
+	standardMS = 0.6
 )
 
 func main() {
@@ -67,9 +71,9 @@ func checkInit(ctx context.Context, binary string) error {
 		pkg string
 		ms  float64
 	}
-	best := 0.0
+	best, standard := math.Inf(1), math.Inf(1)
 	var worst []cost
-	for n := range initRuns {
+	for range initRuns {
 		cmd := exec.CommandContext(ctx, binary, "version")
 		cmd.Env = append(os.Environ(), "GODEBUG=inittrace=1")
 		var trace bytes.Buffer
@@ -77,7 +81,7 @@ func checkInit(ctx context.Context, binary string) error {
 		if err := cmd.Run(); err != nil {
 			return fmt.Errorf("running gjc version: %w", err)
 		}
-		total := 0.0
+		total, library := 0.0, 0.0
 		var costs []cost
 		for s := bufio.NewScanner(&trace); s.Scan(); {
 			// init PACKAGE @0.1 ms, 0.02 ms clock, 16 bytes, 1 allocs
@@ -90,22 +94,27 @@ func checkInit(ctx context.Context, binary string) error {
 				return fmt.Errorf("init trace %q: %w", s.Text(), err)
 			}
 			total += ms
+			if first, _, _ := strings.Cut(f[1], "/"); !strings.Contains(first, ".") && first != "vendor" {
+				library += ms
+			}
 			costs = append(costs, cost{f[1], ms})
 		}
 		if len(costs) == 0 {
 			return errors.New("the init trace names no package; has its format changed?")
 		}
-		if n == 0 || total < best {
+		standard = min(standard, library)
+		if total < best {
 			best, worst = total, costs
 		}
 	}
-	fmt.Printf("initialisation     %5.2f ms  (at most %d; fastest of %d)\n", best, maxInitMS, initRuns)
+	even := best * min(1, standardMS/standard)
+	fmt.Printf("initialisation     %5.2f ms  (at most %d; fastest of %d; %.2f ms on this machine, %.2f of them the standard library's)\n", even, maxInitMS, initRuns, best, standard)
 	slices.SortFunc(worst, func(a, b cost) int { return int(1e6 * (b.ms - a.ms)) })
 	for _, c := range worst[:min(5, len(worst))] {
 		fmt.Printf("                   %5.2f ms  %s\n", c.ms, c.pkg)
 	}
-	if best > maxInitMS {
-		return fmt.Errorf("package initialisation takes %.2f ms, the budget is %d", best, maxInitMS)
+	if even > maxInitMS {
+		return fmt.Errorf("package initialisation takes %.2f ms, the budget is %d", even, maxInitMS)
 	}
 	return nil
 }
