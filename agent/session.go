@@ -278,6 +278,12 @@ func New(opts Options) *Session {
 // ID returns the session's id.
 func (s *Session) ID() string { return s.opts.ID }
 
+// Kept is what the session's tools keep between calls. The session closes it.
+func (s *Session) Kept() *Kept { return s.opts.Kept }
+
+// Hide returns text with placeholders in the place of secrets, as people and models are shown it.
+func (s *Session) Hide(text string) string { return s.opts.Secrets.Hide(text) }
+
 // Workspace returns where the session works.
 func (s *Session) Workspace() Workspace { return s.opts.Workspace }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/commands"
 	"github.com/gajae-code/gjc/providers"
 )
 
@@ -57,14 +58,7 @@ func ownCommands() []command {
 		{name: "mcp", description: "Show the MCP servers and their tools, choose tools, or connect a server anew", hint: "[tools [server] | select <all | none | tool…> | reconnect <server>]", run: mcpCommand},
 		{name: "lsp", description: "Show the language servers, start them anew, or show what they log", hint: "[restart [server] | log [server]]", run: lspCommand},
 		{name: "debug", description: "Show the debug sessions and adapters, or end one", hint: "[stop [session]]", run: debugCommand},
-		{name: "jobs", description: "Show background jobs", run: noneYet("There are no background jobs.")},
-	}
-}
-
-func noneYet(text string) func(*commandCall) error {
-	return func(c *commandCall) error {
-		c.turn.Say(text + "\n")
-		return nil
+		{name: "jobs", description: "Show the background jobs, or end some", hint: "[stop <job>…]", run: jobsCommand},
 	}
 }
 
@@ -75,16 +69,11 @@ func typedCommand(blocks []acp.ContentBlock) (name, args, typed string, ok bool)
 		return "", "", "", false
 	}
 	text, ok := blocks[0].(*acp.TextContent)
-	if !ok || !strings.HasPrefix(text.Text, "/") {
+	if !ok {
 		return "", "", "", false
 	}
-	typed = strings.TrimSpace(text.Text)
-	name = strings.TrimPrefix(typed, "/")
-	if i := strings.IndexAny(name, " \t\r\n"); i >= 0 {
-		name, args = name[:i], strings.TrimSpace(name[i:])
-	}
-	// Paths begin with a slash too, but no command has another one in its name.
-	return name, args, typed, name != "" && !strings.Contains(name, "/")
+	name, args, ok = commands.Parse(text.Text)
+	return name, args, strings.TrimSpace(text.Text), ok
 }
 
 // turnOf returns what queues the turn that a prompt asks for: a slash command's, or the model's.

@@ -6,9 +6,11 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/tools"
 	"github.com/gajae-code/gjc/agent/transcript"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/sessions"
@@ -94,6 +96,20 @@ func describePlan(c *commandCall) error {
 		fmt.Fprintf(&s, "- %s %s\n", marks[e.Status], e.Content)
 	}
 	return c.say(s.String(), nil)
+}
+
+func jobsCommand(c *commandCall) error {
+	verb, names, _ := strings.Cut(c.args, " ")
+	ids := strings.FieldsFunc(names, func(r rune) bool { return unicode.IsSpace(r) || r == ',' })
+	switch {
+	case verb == "":
+		return c.say(c.session.Hide(tools.DescribeJobs(c.session.Kept())), nil)
+	case verb == "stop" && len(ids) > 0:
+		text, err := tools.CancelJobs(c, c.session.Kept(), ids)
+		return c.say(c.session.Hide(text), err)
+	default:
+		return c.say("Use /jobs or /jobs stop <job>….", nil)
+	}
 }
 
 func rename(c *commandCall) error {

@@ -53,15 +53,10 @@ func runJob(ctx context.Context, call *agent.Call, in *jobInput) (*agent.Result,
 	if err != nil {
 		return nil, err
 	}
-	for _, b := range ending {
-		b.end(errJobCancelled)
+	if err := endJobs(ctx, ending); err != nil {
+		return nil, err
 	}
 	for _, b := range ending {
-		select {
-		case <-b.done:
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
 		texts = append(texts, all.describe(ctx, b, maxTold))
 	}
 	if err := waitForOne(ctx, polled, time.Duration(in.Wait*float64(time.Second))); err != nil {

@@ -52,8 +52,42 @@ var (
 	errTooManyJobs  = fmt.Errorf("there are %d jobs already; cancel one with the tool job, or wait for one to end", maxJobs)
 )
 
-func jobsOf(call *agent.Call) *jobs {
-	return agent.Keep(call.Kept, func() *jobs { return new(jobs) })
+func jobsOf(call *agent.Call) *jobs { return keptJobs(call.Kept) }
+
+func keptJobs(k *agent.Kept) *jobs {
+	return agent.Keep(k, func() *jobs { return new(jobs) })
+}
+
+// DescribeJobs returns the background jobs of a session for people, one on each line.
+func DescribeJobs(k *agent.Kept) string { return keptJobs(k).listing() }
+
+// CancelJobs ends background jobs of a session for its user, and returns what they are by then. The model is told with the next
+// request, as of all jobs that end.
+func CancelJobs(ctx context.Context, k *agent.Kept, ids []string) (string, error) {
+	all := keptJobs(k)
+	ending, err := all.find(ids)
+	if err != nil {
+		return "", err
+	}
+	if err := endJobs(ctx, ending); err != nil {
+		return "", err
+	}
+	return all.listing(), nil
+}
+
+// endJobs ends jobs and waits until they have ended.
+func endJobs(ctx context.Context, ending []*job) error {
+	for _, b := range ending {
+		b.end(errJobCancelled)
+	}
+	for _, b := range ending {
+		select {
+		case <-b.done:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
 }
 
 // room reports whether another job may begin.

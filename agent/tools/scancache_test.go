@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/gajae-code/gjc/internal/testenv"
 )
 
 // countingLister lists directories of the disk and counts.
@@ -29,7 +31,7 @@ func (l *countingLister) ReadDir(_ context.Context, path string) ([]fs.DirEntry,
 func settledCache(t *testing.T, dir string) (*cachedLister, *countingLister) {
 	t.Helper()
 	if !stampsRelied(dir) {
-		t.Skip("temporary directories are on a file system without change times to rely on")
+		testenv.Skip(t, "temporary directories are on a file system without change times to rely on")
 	}
 	lister := new(countingLister)
 	c := newScanCache()
