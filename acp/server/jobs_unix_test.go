@@ -14,13 +14,13 @@ import (
 
 // The user sees the jobs that the model has begun and ends them, and the model is told of that.
 func TestCommandJobs(t *testing.T) {
-	var told string
+	var told strings.Builder
 	e := start(t, scripted(
 		providertest.Step{providertest.Call("c1", "bash", `{"command":"sleep 600","async":true}`)},
 		providertest.Step{providertest.Text("It runs.")},
 		providertest.Step{providertest.Check(func(req *providers.Request) {
 			for _, m := range req.Messages {
-				told += m.Text() + "\n"
+				told.WriteString(m.Text() + "\n")
 			}
 		}), providertest.Text("I see.")},
 	))
@@ -42,7 +42,7 @@ func TestCommandJobs(t *testing.T) {
 		}
 	}
 	e.say(id, "and now?", acp.StopReasonEndTurn)
-	if !strings.Contains(told, "job-1") || !strings.Contains(told, "cancelled") {
-		t.Errorf("the model was told:\n%s", told)
+	if !strings.Contains(told.String(), "job-1") || !strings.Contains(told.String(), "cancelled") {
+		t.Errorf("the model was told:\n%s", told.String())
 	}
 }
