@@ -37,6 +37,8 @@ type bashInput struct {
 	Cwd     string            `json:"cwd,omitzero" jsonschema:"directory to run in, relative to the working directory or absolute"`
 	Env     map[string]string `json:"env,omitzero" jsonschema:"environment variables to set"`
 	PTY     bool              `json:"pty,omitzero" jsonschema:"give the command a terminal"`
+	Head    int               `json:"head,omitzero" jsonschema:"give only the first lines of the output, that many"`
+	Tail    int               `json:"tail,omitzero" jsonschema:"give only the last lines of the output, that many; of the first ones, with head"`
 	Async   bool              `json:"async,omitzero" jsonschema:"run it in the background, as a job; the call returns at once"`
 }
 
@@ -108,13 +110,18 @@ type bashCommand struct {
 	env  []string
 	// timeout is in seconds; zero for none.
 	timeout float64
-	notes   []string
+	// head and tail are how many lines of the output the model gets; zero for all.
+	head, tail int
+	notes      []string
 	// gone says that the directory that the shell was in is not there any more.
 	gone bool
 }
 
 func (s *BashSettings) command(ctx context.Context, call *agent.Call, in *bashInput) (*bashCommand, error) {
-	c := &bashCommand{line: strings.TrimSpace(in.Command), timeout: bashTimeout}
+	c := &bashCommand{line: strings.TrimSpace(in.Command), timeout: bashTimeout, head: in.Head, tail: in.Tail}
+	if in.Head < 0 || in.Tail < 0 {
+		return nil, fmt.Errorf("%w for bash: head and tail are numbers of lines, from 1 on", agent.ErrBadInput)
+	}
 	if in.Async {
 		c.timeout = 0
 	}
@@ -442,11 +449,16 @@ func (r *bashRun) result(out bashOutput, last string, raw bashRaw) *agent.Result
 	if text == "" {
 		text = "(no output)"
 	}
-	text = joinNotes(text, append(out.notes, r.command.notes...))
+	notes := append(out.notes, r.command.notes...)
 	content := append([]agent.Content(nil), r.shown...)
 	if r.exec.TerminalID() == "" {
-		content = append(content, agent.TextContent{Text: text})
+		content = append(content, agent.TextContent{Text: joinNotes(text, notes)}) // people get all of it
 	}
+	text, cut := headTail(text, r.command.head, r.command.tail)
+	if cut != "" {
+		notes = append(notes, cut)
+	}
+	text = joinNotes(text, notes)
 	if last != "" && r.sandbox != nil {
 		note := "[" + sandboxNote(r.sandbox) + "]"
 		text += "\n" + note
@@ -457,6 +469,22 @@ func (r *bashRun) result(out bashOutput, last string, raw bashRaw) *agent.Result
 		content = append(content, agent.TextContent{Text: last})
 	}
 	return &agent.Result{Text: text, Content: content, Raw: raw, IsError: last != ""}
+}
+
+// headTail returns the first lines of a text, and of those the last; zero is for all of them. cut says what was left out.
+func headTail(text string, head, tail int) (shown, cut string) {
+	lines := strings.Split(text, "\n")
+	all := len(lines)
+	if head > 0 {
+		lines = lines[:min(head, len(lines))]
+	}
+	if tail > 0 {
+		lines = lines[max(0, len(lines)-tail):]
+	}
+	if len(lines) == all {
+		return text, ""
+	}
+	return strings.Join(lines, "\n"), fmt.Sprintf("%d of %s, by head and tail", len(lines), count(all, "line"))
 }
 
 // signalCode is the exit code by which shells tell of a signal: 128 and its number.

@@ -140,6 +140,29 @@ func TestBashShowsTheEditorsTerminal(t *testing.T) {
 	toolstest.Same(t, "output limit", term.Command().OutputLimit, 50<<10)
 }
 
+// head and tail are for the model; people see all of the output, and how the command ended is not lost.
+func TestBashHeadAndTail(t *testing.T) {
+	for _, tt := range []struct {
+		head, tail int
+		want       string
+	}{
+		{0, 0, "1\n2\n3\n4\n5"}, {2, 0, "1\n2\n\n[2 of 5 lines, by head and tail]"}, {0, 2, "4\n5\n\n[2 of 5 lines, by head and tail]"},
+		{4, 2, "3\n4\n\n[2 of 5 lines, by head and tail]"}, {5, 9, "1\n2\n3\n4\n5"}, {1, 0, "1\n\n[1 of 5 lines, by head and tail]"},
+	} {
+		w := bashWorld(t, &toolstest.Terminal{Chunks: []toolstest.Chunk{{Text: "1\n2\n3\n4\n5\n"}}, Exit: agent.ExitStatus{Code: 3}})
+		_, res, err := toolstest.Do(t.Context(), tool(t, "bash"), w.Call(t, "bash", input{"command": "x", "head": tt.head, "tail": tt.tail}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		toolstest.Same(t, fmt.Sprintf("head %d, tail %d", tt.head, tt.tail), res.Text, tt.want+"\n\nCommand exited with code 3")
+		toolstest.Same(t, "content", res.Content[1], agent.Content(agent.TextContent{Text: "1\n2\n3\n4\n5"}))
+	}
+	w := bashWorld(t, &toolstest.Terminal{})
+	if _, _, err := toolstest.Do(t.Context(), tool(t, "bash"), w.Call(t, "bash", input{"command": "x", "tail": -1})); !errors.Is(err, agent.ErrBadInput) {
+		t.Errorf("tail -1: %v", err)
+	}
+}
+
 func TestBashCutByTheEditor(t *testing.T) {
 	w := bashWorld(t, &toolstest.Terminal{ID: "t", Chunks: []toolstest.Chunk{{Text: strings.Repeat("0123456789\n", 10_000)}}})
 	res := run(t, w, "bash", input{"command": "x"})
