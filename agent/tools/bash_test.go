@@ -146,8 +146,12 @@ func TestBashHeadAndTail(t *testing.T) {
 		head, tail int
 		want       string
 	}{
-		{0, 0, "1\n2\n3\n4\n5"}, {2, 0, "1\n2\n\n[2 of 5 lines, by head and tail]"}, {0, 2, "4\n5\n\n[2 of 5 lines, by head and tail]"},
-		{4, 2, "3\n4\n\n[2 of 5 lines, by head and tail]"}, {5, 9, "1\n2\n3\n4\n5"}, {1, 0, "1\n\n[1 of 5 lines, by head and tail]"},
+		{0, 0, "1\n2\n3\n4\n5"},
+		{2, 0, "1\n2\n\n[2 of 5 lines, by head and tail]"},
+		{0, 2, "4\n5\n\n[2 of 5 lines, by head and tail]"},
+		{4, 2, "3\n4\n\n[2 of 5 lines, by head and tail]"},
+		{5, 9, "1\n2\n3\n4\n5"},
+		{1, 0, "1\n\n[1 of 5 lines, by head and tail]"},
 	} {
 		w := bashWorld(t, &toolstest.Terminal{Chunks: []toolstest.Chunk{{Text: "1\n2\n3\n4\n5\n"}}, Exit: agent.ExitStatus{Code: 3}})
 		_, res, err := toolstest.Do(t.Context(), tool(t, "bash"), w.Call(t, "bash", input{"command": "x", "head": tt.head, "tail": tt.tail}))
