@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/tools/json5"
 	"github.com/gajae-code/gjc/agent/tools/sqlitefile"
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
@@ -88,10 +89,14 @@ func parseRow(inner, content string) (*sqlitefile.Change, error) {
 		c.Delete = true
 		return c, nil
 	}
-	if !jsonx.Valid(jsonx.Raw(content)) || !strings.HasPrefix(strings.TrimSpace(content), "{") {
-		return nil, errors.New("the content for a row must be a JSON object: the columns with their values")
+	object, err := json5.ToJSON(content)
+	if err == nil && object.Kind() != '{' {
+		err = errors.New("this is no object")
 	}
-	err := jsonx.ReadObject([]byte(content), func(name []byte, raw jsonx.Raw) error {
+	if err != nil {
+		return nil, fmt.Errorf("the content for a row must be a JSON object, the columns with their values: %w", err)
+	}
+	err = jsonx.ReadObject(object, func(name []byte, raw jsonx.Raw) error {
 		v, err := columnValue(raw)
 		if err != nil {
 			return fmt.Errorf("column %s: %w", strconv.Quote(string(name)), err)

@@ -33,7 +33,7 @@ func TestWriteRow(t *testing.T) {
 		t.Errorf("%q", res.Text)
 	}
 	run(t, w, "write", input{"path": "a.db:users", "content": `{"id": 9223372036854775807, "name": "é\u0000", "seen": null}`})
-	run(t, w, "write", input{"path": "a.db:words", "content": `{"word": "c", "n": 1e2}`})
+	run(t, w, "write", input{"path": "a.db:words", "content": `{word: 'c', n: 1e2, /* JSON5 */}`})
 	run(t, w, "write", input{"path": "a.db:words:a:b", "content": `{"n": "two"}`})
 	if res := run(t, w, "write", input{"path": "a.db:users:7", "content": " \n"}); res.Text != "Deleted a row from a.db:users:7" {
 		t.Errorf("%q", res.Text)
@@ -78,6 +78,7 @@ func TestWriteRow_Fails(t *testing.T) {
 		{"a.db:t:1", `[1]`, "must be a JSON object"},
 		{"a.db:t:1", `{"n": 1`, "must be a JSON object"},
 		{"a.db:t:1", `n = 1`, "must be a JSON object"},
+		{"a.db:t:1", `{n: 1, 'n': 2}`, `the name "n" stands there twice`},
 		{"a.db:t", ` `, "must be a JSON object"},
 		{"a.db:t:", `{}`, "key of the row is empty"},
 		{"a.db:", `{}`, "must name a table"},
