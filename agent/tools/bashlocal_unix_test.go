@@ -208,6 +208,7 @@ func TestBash_AutoBackground(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantText(t, run(t, w, "job", input{"poll": []string{"job-1"}, "wait": 60}), "begun\nend")
+	set = &tools.Settings{Bash: tools.BashSettings{AutoBackground: time.Minute}}
 	if res, err := with(t, w, set, "bash", input{"command": "echo quick"}); err != nil || res.Text != "quick" {
 		t.Errorf("%+v, %v", res, err)
 	}

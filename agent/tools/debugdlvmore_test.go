@@ -262,7 +262,10 @@ func TestDebug_DelveWatchesAVariable(t *testing.T) {
 	_, id, _ := strings.Cut(info, "Data ID: ")
 	id, _, _ = strings.Cut(id, "\n")
 	wants(t, debug(t, w, "set_data_breakpoint", input{"data_id": id, "access_type": "write"}), "Data breakpoints:", ": verified on write")
-	wants(t, debug(t, w, "continue", nil), "Continue stopped at sum/sum.go:", "total", "Stop reason: data breakpoint")
+	t.Run("stop", func(t *testing.T) {
+		testenv.NeedsWatchpoints(t)
+		wants(t, debug(t, w, "continue", nil), "Continue stopped at sum/sum.go:", "total", "Stop reason: data breakpoint")
+	})
 	wants(t, debug(t, w, "remove_data_breakpoint", input{"data_id": id}), "Data breakpoints:\n(none)")
 }
 

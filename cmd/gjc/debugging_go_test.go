@@ -163,7 +163,7 @@ func goAdapter() *debugAdapter {
 			fails("attach pid=2147483646", "2147483646"),
 			saving("data_breakpoint_info name=sum", "data", `Data ID: (\S+)`, "write"),
 			does("set_data_breakpoint data_id=${data} access_type=write", "Data breakpoints:", "verified"),
-			does("continue", "data breakpoint", "main.go:"),
+			{do: "continue", watches: true, want: []string{"data breakpoint", "main.go:"}},
 			does("remove_data_breakpoint data_id=${data}", "(none)"),
 			saving("stack_trace", "pc", `#(\d+) main.total`),
 			does("custom_request command=threads", "threads response:", "main.total"),

@@ -233,7 +233,7 @@ func cAdapter() *debugAdapter {
 			saving("data_breakpoint_info name=sum variable_ref=${locals}", "data", `Data ID: (\S+)`, "write"),
 			does("set_data_breakpoint data_id=${data} access_type=write", "Data breakpoints:", "verified on write"),
 			does("remove_breakpoint file=bank.c line=19", "- line 56"),
-			does("continue timeout=120", "watchpoint", "- sum: 0 → 10"),
+			{do: "continue timeout=120", watches: true, want: []string{"watchpoint", "- sum: 0 → 10"}},
 			does("remove_data_breakpoint data_id=${data}", "(none)"),
 			does("continue timeout=120", "Program terminated with exit code 0.", "total 30", "1_arguments"),
 			does("sessions", "Status: terminated"),

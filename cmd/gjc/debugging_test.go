@@ -13,6 +13,7 @@ import (
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/tools"
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/testenv"
 )
 
 // debugHost is gjc with an editor that says yes, and a program to debug.
@@ -47,6 +48,8 @@ type debugStep struct {
 	until string
 	// or is what counts where the call fails against fails, or the other way round: versions of an adapter differ.
 	or *debugStep
+	// watches says that the program stops at a hardware watchpoint. The steps behind it hold as well where it has not run on.
+	watches bool
 }
 
 // does is a call that succeeds.
@@ -193,7 +196,12 @@ func (a *debugAdapter) run(t *testing.T) {
 func (h *debugHost) all(t *testing.T, steps []debugStep) {
 	t.Helper()
 	for _, s := range steps { // each has what those before it have left
-		if !t.Run(s.action(), func(t *testing.T) { h.do(t, s) }) {
+		if !t.Run(s.action(), func(t *testing.T) {
+			if s.watches {
+				testenv.NeedsWatchpoints(t)
+			}
+			h.do(t, s)
+		}) {
 			t.Fatalf("stopped behind %s", s.do)
 		}
 	}
