@@ -23,7 +23,8 @@ type Kept struct {
 type KeptCloser interface{ Close(ctx context.Context) }
 
 // A LateTeller is a kept value that comes to know things behind its calls: that a job has ended. Late returns what the model
-// has not been told yet, once; empty for nothing. It must not block. about is for people, in a few words.
+// has not been told yet, once; empty for nothing. It must not block. about is for people, in a few words; empty for what they
+// know.
 type LateTeller interface {
 	Late() (about, text string)
 }
@@ -86,8 +87,12 @@ func LateOf(k *Kept) (about, text string) {
 	var abouts, texts []string
 	for _, v := range values {
 		if t, ok := v.(LateTeller); ok {
-			if about, text := t.Late(); text != "" {
-				abouts, texts = append(abouts, about), append(texts, text)
+			about, text := t.Late()
+			if text != "" {
+				texts = append(texts, text)
+			}
+			if about != "" {
+				abouts = append(abouts, about)
 			}
 		}
 	}

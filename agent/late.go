@@ -20,7 +20,9 @@ func (t *Turn) late() string {
 		}
 	}
 	if about, text := LateOf(o.Kept); text != "" {
-		t.emit(Noticed{Severity: SeverityInfo, Title: o.Secrets.Hide(about)})
+		if about != "" {
+			t.emit(Noticed{Severity: SeverityInfo, Title: o.Secrets.Hide(about)})
+		}
 		texts = append(texts, text)
 	}
 	return strings.Join(texts, "\n\n")

@@ -69,6 +69,8 @@ type toolRun struct {
 	turn *Turn
 	call providers.ToolCall
 	tool Tool
+	// byUser says that the user has asked for the call, not the model.
+	byUser bool
 	// plan is never nil once announced.
 	plan *CallPlan
 	// before is closed when the call before this one has been announced, announced when this one has. Both are nil for a
@@ -366,6 +368,14 @@ func (r *toolRun) start(ctx context.Context) error {
 	}
 }
 
+// mode is what the call is judged by in a mode of the session: a user's own call has the answer to what a mode asks.
+func (r *toolRun) mode(m Mode) Mode {
+	if r.byUser && m != ModePlan {
+		return ModeAuto
+	}
+	return m
+}
+
 // ErrRejected is wrapped by the result of a call that the user did not allow.
 var ErrRejected = errors.New("rejected by the user")
 
@@ -403,7 +413,7 @@ func (r *toolRun) approveEffect(ctx context.Context, e *Effect, answered *answer
 		return r.turn.do(func(st *state) error {
 			verdict, reason, open, special = allow, "", nil, nil
 			for i := range parts {
-				v, why := judge(st.mode, &parts[i], &known[i])
+				v, why := judge(r.mode(st.mode), &parts[i], &known[i])
 				if v == ask && answered.yes {
 					v = allow
 				}

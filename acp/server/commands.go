@@ -58,6 +58,7 @@ func ownCommands() []command {
 		{name: "mcp", description: "Show the MCP servers and their tools, choose tools, or connect a server anew", hint: "[tools [server] | select <all | none | tool…> | reconnect <server>]", run: mcpCommand},
 		{name: "lsp", description: "Show the language servers, start them anew, or show what they log", hint: "[restart [server] | log [server]]", run: lspCommand},
 		{name: "debug", description: "Show the debug sessions and adapters, or end one", hint: "[stop [session]]", run: debugCommand},
+		{name: "undo", description: "Take back the last change of files by the agent's tools", run: undoCommand},
 		{name: "jobs", description: "Show the background jobs, or end some", hint: "[stop <job>…]", run: jobsCommand},
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/tools"
 	"github.com/gajae-code/gjc/agent/transcript"
+	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/sessions"
 )
@@ -110,6 +111,13 @@ func jobsCommand(c *commandCall) error {
 	default:
 		return c.say("Use /jobs or /jobs stop <job>….", nil)
 	}
+}
+
+// undoCommand takes back the last change of the tools. The call shows what comes of it.
+func undoCommand(c *commandCall) error {
+	text, err := c.turn.RunTool("undo", jsonx.Raw("{}"))
+	first, _, _ := strings.Cut(text, "\n")
+	return c.say(first, err)
 }
 
 func rename(c *commandCall) error {

@@ -1,0 +1,55 @@
+package agent
+
+import (
+	"errors"
+	"strings"
+	"sync"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/providers"
+)
+
+// RunTool runs a tool of the session because the user has asked for it, and returns what it says, for people. The editor is shown the call
+// like one of the model's, and hooks, rules and plan mode have their say. It asks for what asks in auto mode too: to the rest
+// the user's own word is the answer. The conversation does not have the call; the model is told behind it what has come of
+// it, unless that is nothing. An error is the tool's, or says why it did not run. It is for the function that
+// [Session.Answer] runs.
+func (t *Turn) RunTool(name string, input jsonx.Raw) (text string, err error) {
+	s := t.session
+	var model providers.ModelInfo
+	var mode Mode
+	if err := t.do(func(st *state) error { model, mode = st.model, st.mode; return nil }); err != nil {
+		return "", err
+	}
+	t.tools, t.offeredTo = s.offered(&model, mode), model
+	run := &toolRun{turn: t, call: providers.ToolCall{ID: s.opts.NewID(), Name: name, Input: input}, tool: find(t.tools, name), byUser: true}
+	result := run.do(t.ctx)
+	text = result.Text()
+	shown := s.Hide(text)
+	if result.IsError {
+		return "", errors.New(shown)
+	}
+	Keep(s.opts.Kept, func() *userCalls { return new(userCalls) }).add("The user has called the tool " + name + ":\n" + text)
+	return shown, nil
+}
+
+// userCalls is what the model has not been told yet of calls of the user's. It is a [LateTeller].
+type userCalls struct {
+	mu    sync.Mutex // guards texts
+	texts []string
+}
+
+func (u *userCalls) add(text string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.texts = append(u.texts, text)
+}
+
+// Late implements [LateTeller]. The user knows.
+func (u *userCalls) Late() (about, text string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	text = strings.Join(u.texts, "\n\n")
+	u.texts = nil
+	return "", text
+}

@@ -1,0 +1,75 @@
+package agent_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/policy"
+	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/providers/providertest"
+)
+
+// A user's call is not asked for what a mode asks, but all that holds in every mode holds for it too. The model is told of the
+// calls that ran, once.
+func TestRunTool(t *testing.T) {
+	edits := func(name, path string) agent.Tool {
+		return testTool(name, true, []agent.Effect{{Action: agent.ActionEdit, Path: path}}, func(context.Context, *input) (*agent.Result, error) {
+			return &agent.Result{Text: "ran " + name}, nil
+		})
+	}
+	broken := testTool("broken", true, nil, func(context.Context, *input) (*agent.Result, error) { return nil, errors.New("it broke") })
+	all := agent.Tools{edits("inside", "/w/a"), edits("outside", "/other/a"), edits("forbidden", "/w/b"), edits("hook", "/w/.git/hooks/pre-commit"), broken}
+	for _, tt := range []struct {
+		mode       agent.Mode
+		tool, want string
+		asked      int
+	}{
+		{agent.ModeDefault, "inside", "ran inside", 0},
+		{agent.ModeStrict, "inside", "ran inside", 0},
+		{agent.ModePlan, "inside", "error: plan mode changes nothing", 0},
+		{agent.ModeStrict, "outside", "error: rejected by the user", 1},
+		{agent.ModeAuto, "outside", "error: rejected by the user", 1},
+		{agent.ModeDefault, "forbidden", "error: a rule of the user's forbids it", 0},
+		{agent.ModeDefault, "hook", "error: rejected by the user", 1},
+		{agent.ModeDefault, "broken", "error: it broke", 0},
+		{agent.ModeDefault, "nothing", `error: invalid tool input: there is no tool called "nothing"; there are inside`, 0},
+	} {
+		t.Run(string(tt.mode)+" "+tt.tool, func(t *testing.T) {
+			run(t, func(o *agent.Options) {
+				o.Mode, o.Tools = tt.mode, all
+				rule, err := policy.ParseRule(policy.Deny, "edit(b)")
+				if err != nil {
+					t.Fatal(err)
+				}
+				o.Policy.Rules = policy.Rules{rule}
+			}, func(w *world) {
+				w.answer = func(context.Context, agent.Question) (agent.Decision, error) { return agent.RejectOnce, nil }
+				got := ""
+				w.session.Answer(func(_ context.Context, turn *agent.Turn) error {
+					text, err := turn.RunTool(tt.tool, jsonx.Raw("{}"))
+					if got = text; err != nil {
+						got = "error: " + err.Error()
+					}
+					return nil
+				}).Wait(w.t.Context())
+				if !strings.HasPrefix(got, tt.want) || len(w.asked) != tt.asked {
+					t.Errorf("%q, want %q; asked %d times, want %d", got, tt.want, len(w.asked), tt.asked)
+				}
+				var told []string
+				for range 2 {
+					w.script.Add(providertest.Step{providertest.Check(func(req *providers.Request) {
+						told = append(told, req.Messages[len(req.Messages)-1].Text())
+					}), providertest.Text("ok")})
+					w.prompt("go on")
+				}
+				if ran := !strings.HasPrefix(tt.want, "error"); strings.Contains(told[0], "The user has called the tool "+tt.tool+":\n"+tt.want) != ran || told[1] != "go on" {
+					t.Errorf("the model was told %q", told)
+				}
+			})
+		})
+	}
+}
