@@ -2,6 +2,7 @@ package linematch_test
 
 import (
 	"bytes"
+	"math/rand/v2"
 	"regexp"
 	"strings"
 	"testing"
@@ -42,6 +43,7 @@ var patterns = []string{
 	`a.c`, `[a-c]{3}`, `[^a-c]`, `\w+ \w+`, `\W`, `\d`, `\s`, `\S+$`, `\pL`, `\PL`, `\p{Greek}+`, `(?i)ABC`, `(?i)k`, `(?i)ſ`, `(?i:É)`,
 	`x{2,3}`, `(ab){2}`, `(?:)`, `(a?)*b`, `(a*)*`, `(a|ab)(c|bcd)`, `[\x{80}-\x{10FFFF}]`, `[\x{D7FF}-\x{E000}]`, `\x{FFFD}`, `[[:upper:]]`,
 	`(?s).`, `(?U)a+`, `(?-m)^a$`, `^\s*$`, `b\b$`, `(^|b)a`, `[^\n]`, `\n`, `[\n]`, `a(?:^b|$)`, `(?:^|\b)b`, `a??b`, `\Q.*\E`, `[αβ]+[^γ]`,
+	"abcd|xxx|日本", "(?i)abcd|xx", "(?i)ask", "(?i)skab", "(?i:ab)c|x", "(abc|abcd)e?f?", "ab|", "(?:ab|cd)+$", "(?i)é1|αβ", "aa|bb|cc|dd|ee|ff|gg|hh|ab|cd",
 }
 
 var text = strings.Join([]string{
@@ -126,6 +128,47 @@ func TestRust(t *testing.T) {
 		}
 		if got := p.Rust(); got != want {
 			t.Errorf("%s: %s, want %s", expr, got, want)
+		}
+	}
+}
+
+// Patterns of several texts, in either case, agree with Go's engine: texts that begin others, that are longer than what is looked for
+// of them, more of them than a byte has bits, and letters that are also others behind ASCII.
+func TestNext_Texts(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	word := func(letters []rune, most int) string {
+		var b strings.Builder
+		for range 1 + random.IntN(most) {
+			b.WriteRune(letters[random.IntN(len(letters))])
+		}
+		return b.String()
+	}
+	for range 2000 {
+		letters := []rune("aAbksſK")[:2+random.IntN(6)]
+		var words []string
+		for range 1 + random.IntN(40) {
+			words = append(words, word(letters, 12))
+		}
+		expr, fold := strings.Join(words[:1+random.IntN(len(words))], "|"), random.IntN(2) == 0
+		var lines []string
+		for range 20 {
+			lines = append(lines, word(letters, 30))
+		}
+		lines = append(lines, "x"+strings.ToUpper(words[0])+"y", strings.ToLower(words[0])[:1], words[0])
+		text, flags := strings.Join(lines, "\n"), "(?m)"
+		if fold {
+			flags = "(?mi)"
+		}
+		p, err := linematch.Compile(expr, fold)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := naive(regexp.MustCompile(flags+expr), text)
+		if d := cmp.Diff(want, matching(p, text)); d != "" {
+			t.Fatalf("%q, fold %v, in %q (-Go +ours):\n%s", expr, fold, text, d)
+		}
+		if !p.Possible([]byte(text)) && len(want) > 0 {
+			t.Fatalf("%q, fold %v, is not possible in %q", expr, fold, text)
 		}
 	}
 }

@@ -15,9 +15,11 @@ import (
 type Pattern struct {
 	tree *syntax.Regexp
 	prog *program
-	// literal is a text that each match holds, empty for none; pure says that it is all of the pattern.
+	// literal is a text that each match holds, empty for none; pure says that it is all of the pattern. any finds texts of which
+	// each match holds one; nil where there is a literal, or nothing is known.
 	literal []byte
 	pure    bool
+	any     *finder
 	// lineFeed says that a line feed is written out in the pattern.
 	lineFeed bool
 }
@@ -34,9 +36,11 @@ func Compile(expr string, ignoreCase bool) (*Pattern, error) {
 	}
 	p := new(Pattern)
 	p.tree = p.lines(tree.Simplify())
-	if s := requiredLiteral(p.tree); len(s) > 1 || p.tree.Op == syntax.OpLiteral {
-		p.literal = []byte(s)
-		p.pure = p.tree.Op == syntax.OpLiteral && s != ""
+	switch texts := requiredTexts(p.tree); {
+	case len(texts) == 1 && !texts[0].fold && (len(texts[0].text) > 1 || p.tree.Op == syntax.OpLiteral):
+		p.literal, p.pure = texts[0].text, p.tree.Op == syntax.OpLiteral
+	default:
+		p.any = newFinder(texts)
 	}
 	p.prog = compile(p.tree)
 	return p, nil
@@ -101,29 +105,6 @@ func without(ranges []rune, gone ...rune) []rune {
 	return ranges
 }
 
-// requiredLiteral returns the longest text that re has in each of its matches.
-func requiredLiteral(re *syntax.Regexp) string {
-	switch re.Op {
-	case syntax.OpLiteral:
-		if re.Flags&syntax.FoldCase != 0 || slices.ContainsFunc(re.Rune, noUTF8) {
-			return ""
-		}
-		return string(re.Rune)
-	case syntax.OpPlus:
-		return requiredLiteral(re.Sub[0])
-	case syntax.OpConcat:
-		longest := ""
-		for _, sub := range re.Sub {
-			if s := requiredLiteral(sub); len(s) > len(longest) {
-				longest = s
-			}
-		}
-		return longest
-	default:
-		return ""
-	}
-}
-
 // noUTF8 reports whether a rune can not be in a text.
 func noUTF8(r rune) bool { return 0xD800 <= r && r <= 0xDFFF || r > 0x10FFFF || r < 0 }
 
@@ -135,6 +116,17 @@ func (p *Pattern) Rust() string {
 }
 
 // Possible reports whether text, whose lines may end with CRLF, can have a line that matches. It costs next to nothing.
-func (p *Pattern) Possible(text []byte) bool {
-	return len(p.literal) == 0 || bytes.Contains(text, p.literal)
+func (p *Pattern) Possible(text []byte) bool { return p.candidate(text) >= 0 }
+
+// candidate returns a place in text, which is not behind the end of the first match; -1 if there is no match. It is 0 where
+// nothing is known.
+func (p *Pattern) candidate(text []byte) int {
+	switch {
+	case len(p.literal) > 0:
+		return bytes.Index(text, p.literal)
+	case p.any != nil:
+		return p.any.index(text)
+	default:
+		return 0
+	}
 }

@@ -12,8 +12,9 @@ import (
 type Scanner struct {
 	pattern *Pattern
 	prog    *program
-	// stop is asked now and then while a pattern is costly.
-	stop func() bool
+	// stop is asked now and then while a pattern is costly; stopped says that it said yes.
+	stop    func() bool
+	stopped bool
 
 	// table has the next state by state and class of byte. A state is the place of its row.
 	table  []int32
@@ -68,8 +69,8 @@ func (p *Pattern) NewScanner(stop func() bool) *Scanner {
 // Next returns the first line of text that matches, from at on, which must be the start of a line: where it starts, and where
 // it ends, without the line feed. start is -1 if there is none. In text a line ends with LF.
 func (s *Scanner) Next(text []byte, at int) (start, end int) {
-	for at < len(text) {
-		if len(s.pattern.literal) == 0 {
+	for at < len(text) && !s.stopped {
+		if len(s.pattern.literal) == 0 && s.pattern.any == nil {
 			i := s.find(text[at:])
 			if i < 0 {
 				return -1, -1
@@ -80,7 +81,7 @@ func (s *Scanner) Next(text []byte, at int) (start, end int) {
 			}
 			return start, end
 		}
-		i := bytes.Index(text[at:], s.pattern.literal)
+		i := s.pattern.candidate(text[at:])
 		if i < 0 {
 			return -1, -1
 		}
@@ -113,6 +114,7 @@ func (s *Scanner) find(text []byte) int {
 		if next < firstState {
 			if next == unknownState {
 				if s.slow++; s.slow%slowSteps == 0 && s.stop != nil && s.stop() {
+					s.stopped = true
 					return -1
 				}
 				next = s.step(at, int(class[text[i]]))
