@@ -77,7 +77,7 @@ func (t *Turn) request(ctx context.Context) (providers.Model, *providers.Request
 			return err
 		}
 		t.closed = t.closed || t.last
-		t.model = st.model
+		t.model, t.tier = st.model, st.tier
 		snap = st.copied()
 		return nil
 	}); err != nil {

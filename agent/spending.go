@@ -126,9 +126,9 @@ func (t *Turn) spend(what string, info providers.ModelInfo, used *meter, tier st
 // drop takes note of an answer of a model that is no part of the conversation; nil for none.
 func (t *Turn) drop(info providers.ModelInfo, msg *providers.Message) {
 	if msg != nil {
-		t.account(func(st *state) *sessions.SideUsage {
+		t.account(func(*state) *sessions.SideUsage {
 			u := answerUse(&info, msg)
-			u.For, u.Price = "an answer that was dropped", info.Price(msg.Usage, st.tier)
+			u.For, u.Price = "an answer that was dropped", info.Price(msg.Usage, t.tier)
 			return u
 		})
 	}

@@ -53,12 +53,13 @@ type Turn struct {
 	tools     []Tool
 	offeredTo providers.ModelInfo
 
-	// Of the actor: whether the turn has been told to stop, its tool calls without a result in order, the model of its
-	// last request, and how the session stood before the prompt.
+	// Of the actor: whether the turn has been told to stop, its tool calls without a result in order, the model and the
+	// service tier of its last request, and how the session stood before the prompt.
 	cancelling bool
 	overstay   *time.Timer
 	calls      []*liveCall
 	model      providers.ModelInfo
+	tier       string
 	before     checkpoint
 	// steers is what was steered into the turn and has not been taken yet; closed says that it takes no more.
 	steers [][]providers.Part
@@ -342,7 +343,7 @@ func (t *Turn) record(msgs ...*providers.Message) error {
 				m.Time = t.session.opts.Clock()
 			}
 			if m.Role == providers.RoleAssistant {
-				m.Price = t.model.Price(m.Usage, st.tier)
+				m.Price = t.model.Price(m.Usage, t.tier)
 			}
 			if _, err := t.session.opts.Log.AppendMessage(m); err != nil {
 				return t.session.unsaved(st, err)

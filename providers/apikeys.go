@@ -157,7 +157,12 @@ func (r *Registry) StoreKey(provider, key string, opts StoreOptions) error {
 			entry = credential{Type: typeKeyring}
 			err = r.writeKeyring(provider, keys)
 		} else if before.Type == typeKeyring {
-			err = r.writeKeyring(provider, nil)
+			f.saved = func() error { // a file that cannot be written must not cost the keys
+				if err := r.writeKeyring(provider, nil); err != nil {
+					return fmt.Errorf("the key is in auth.json now, but the keyring still has those before it: %w", err)
+				}
+				return nil
+			}
 		}
 		if err != nil {
 			return err
@@ -222,6 +227,10 @@ func (r *Registry) changeCredentials(change func(*credentialFile) error) error {
 			return err
 		}
 	}
+	if file.saved != nil {
+		err = file.saved()
+		file.saved = nil
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	_ = r.loadLocked()
@@ -229,7 +238,7 @@ func (r *Registry) changeCredentials(change func(*credentialFile) error) error {
 	r.keysChanged++
 	clear(r.opened) // the models hold the old key
 	clear(r.rings)
-	return nil
+	return err
 }
 
 // askKeyringLocked gets the keys of a provider from the keyring, if they are there and it has not given them yet. It may wait

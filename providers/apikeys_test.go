@@ -215,6 +215,26 @@ func TestRegistry_Keyring(t *testing.T) {
 	}
 }
 
+// Keys go out of the keyring only behind a file that has them.
+func TestRegistry_KeyringAndNoFile(t *testing.T) {
+	w := newWorld(t)
+	ring := &fakeKeyring{secrets: map[string]string{}}
+	r := w.registry(func(o *providers.RegistryOptions) { o.Keyring = ring })
+	if err := r.StoreKey("anthropic", "first-key", providers.StoreOptions{Keyring: true}); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(w.dir, "auth.json")
+	ring.onGet = func(context.Context) error { // a file cannot take the place of a directory
+		return errors.Join(os.Remove(path), os.Mkdir(path, 0o700))
+	}
+	if err := r.StoreKey("anthropic", "second-key", providers.StoreOptions{Add: true}); err == nil || !strings.Contains(err.Error(), "saving credentials") {
+		t.Errorf("err = %v", err)
+	}
+	if len(ring.secrets) != 1 {
+		t.Errorf("the keyring has %d secrets", len(ring.secrets))
+	}
+}
+
 // A discovery in the background does not have the user asked for the keyring again.
 func TestRegistry_KeyringAndDiscovery(t *testing.T) {
 	w := newWorld(t)

@@ -22,6 +22,8 @@ type credentialFile struct {
 	path string
 	// entries are kept in encoded form, so that an entry of a type not known here survives a rewrite.
 	entries map[string]jsonx.Raw
+	// saved, if a change sets it, is called once when the change is on disk.
+	saved func() error
 }
 
 // credential is one entry.

@@ -1,8 +1,10 @@
 package anthropic
 
 import (
+	"bytes"
 	"errors"
 	"io"
+	"slices"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/providers"
@@ -117,6 +119,11 @@ func (a *answer) run() {
 	}
 }
 
+// events are the types of event that are read.
+var events = []string{
+	"content_block_delta", "content_block_start", "content_block_stop", "message_start", "message_delta", "message_stop", "message", "error",
+}
+
 // event takes in one event. It reports whether to read on.
 func (a *answer) event(raw wire.Event) (more bool, err error) {
 	if raw.Name == "ping" {
@@ -125,9 +132,15 @@ func (a *answer) event(raw wire.Event) (more bool, err error) {
 	a.ev = event{}
 	ev := &a.ev
 	if err := jsonx.Unmarshal(raw.Data, ev); err != nil {
+		switch kind := dialect.EventType(raw.Data); {
+		case kind == "error":
+			return false, a.stream.EventError(bytes.Clone(raw.Data))
+		case kind != "" && !slices.Contains(events, kind):
+			return true, nil
+		}
 		return false, a.stream.BadEvent(err)
 	}
-	switch ev.Type {
+	switch ev.Type { // events has all of them
 	case "content_block_delta":
 		return a.delta(ev), nil
 	case "content_block_start":
@@ -156,6 +169,9 @@ func (a *answer) event(raw wire.Event) (more bool, err error) {
 	case "message":
 		return false, a.whole(ev)
 	case "error":
+		if jsonx.IsNull(ev.Error) {
+			ev.Error = bytes.Clone(raw.Data)
+		}
 		return false, a.stream.EventError(ev.Error)
 	case "":
 		if !jsonx.IsNull(ev.Error) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
@@ -24,9 +25,12 @@ type chunk struct {
 type choice struct {
 	Index dialect.Number `json:"index"`
 	Delta delta          `json:"delta"`
-	// Message stands where Delta should, in the answer of a server that does not stream.
+	// Message stands where Delta should, in the answer of a server that does not stream. MiniMax ends a stream of deltas with
+	// the whole message in it.
 	Message      delta  `json:"message"`
 	FinishReason string `json:"finish_reason"`
+	// Usage is Moonshot's place for it.
+	Usage dialect.Object[usage] `json:"usage"`
 }
 
 type delta struct {
@@ -53,7 +57,9 @@ type callPart struct {
 type usage struct {
 	Prompt            dialect.Number                `json:"prompt_tokens"`
 	Completion        dialect.Number                `json:"completion_tokens"`
+	Total             dialect.Number                `json:"total_tokens"`
 	CacheHit          dialect.Number                `json:"prompt_cache_hit_tokens"` // DeepSeek's word for cached
+	Cached            dialect.Number                `json:"cached_tokens"`           // Moonshot's
 	PromptDetails     dialect.Object[inputDetails]  `json:"prompt_tokens_details"`
 	CompletionDetails dialect.Object[outputDetails] `json:"completion_tokens_details"`
 }
@@ -83,6 +89,7 @@ type answer struct {
 	finish  string
 	refused bool
 	said    bool   // anything at all
+	deltas  bool   // of the choice; a message behind them repeats them
 	member  string // that holds the reasoning
 	details []reasoningDetail
 	name    string // of the response
@@ -110,6 +117,10 @@ func (a *answer) run() {
 			}
 		}
 		if err != nil {
+			if a.finish != "" && a.ctx.Err() == nil {
+				a.done() // all of the answer is there
+				return
+			}
 			a.yield(nil, err)
 			return
 		}
@@ -139,6 +150,7 @@ func (a *answer) chunk(ev wire.Event) (more bool, err error) {
 		if text == "" { // as in the first chunk of most
 			return a.told.Tell(a.usage, a.yield), nil
 		}
+		a.deltas = true
 		return a.send(providers.TextDelta{Text: text}), nil
 	}
 	var c chunk
@@ -165,11 +177,23 @@ func (a *answer) chunk(ev wire.Event) (more bool, err error) {
 		if choice.Index.Value != 0 {
 			continue // nobody asked for a second answer
 		}
-		if !a.delta(&choice.Delta) || !a.delta(&choice.Message) {
+		if !c.Usage.Known && choice.Usage.Known {
+			a.count(&choice.Usage.Value)
+			if !a.told.Tell(a.usage, a.yield) {
+				return false, nil
+			}
+		}
+		said, calls := a.said, len(a.calls)
+		if !a.delta(&choice.Delta) {
+			return false, nil
+		}
+		a.deltas = a.deltas || a.said != said || len(a.calls) > calls
+		if !a.deltas && !a.delta(&choice.Message) {
 			return false, nil
 		}
 		if choice.FinishReason != "" {
 			a.finish = choice.FinishReason
+			a.stream.Hasten()
 		}
 	}
 	return true, nil
@@ -334,6 +358,14 @@ func (a *answer) callOf(part *callPart) *call {
 			return c
 		}
 	}
+	if part.Index.Known && part.Function.Name == "" {
+		// Some servers give every piece an id of its own.
+		for _, c := range slices.Backward(a.calls) {
+			if c.started && c.index == part.Index.Value {
+				return c
+			}
+		}
+	}
 	c := &call{index: len(a.calls), given: string(part.ID)}
 	if part.Index.Known {
 		c.index = part.Index.Value
@@ -357,16 +389,23 @@ func arguments(raw jsonx.Raw) string {
 
 func (a *answer) count(u *usage) {
 	in := &u.PromptDetails.Value
-	cached, written := max(u.CacheHit.Count(), in.Cached.Count()), in.CacheWrite.Count()
+	cached, written := max(u.CacheHit.Count(), u.Cached.Count(), in.Cached.Count()), in.CacheWrite.Count()
+	output, thinking := u.Completion.Count(), u.CompletionDetails.Value.Reasoning.Count()
+	if thinking > 0 && u.Total.Count() == u.Prompt.Count()+output+thinking {
+		output += thinking // xAI counts it apart
+	}
 	a.usage = providers.Usage{
-		Input: max(0, u.Prompt.Count()-cached-written), Output: u.Completion.Count(), CacheRead: cached, CacheWrite: written,
-		Thinking: u.CompletionDetails.Value.Reasoning.Count(),
+		Input: max(0, u.Prompt.Count()-cached-written), Output: output, CacheRead: cached, CacheWrite: written, Thinking: thinking,
 	}
 }
 
 func (a *answer) done() {
-	if a.finish == "error" {
+	switch a.finish {
+	case "error":
 		a.yield(nil, a.stream.EventError(nil))
+		return
+	case "insufficient_system_resource", "network_error", "abort": // DeepSeek's, Z.ai's, vLLM's
+		a.yield(nil, a.stream.EventError(jsonx.Raw(`"the provider broke the answer off: `+a.finish+`"`)))
 		return
 	}
 	info := &a.model.cfg.Info
@@ -378,10 +417,14 @@ func (a *answer) done() {
 }
 
 func (a *answer) stopReason() providers.StopReason {
-	switch {
-	case a.finish == "length":
+	switch a.finish {
+	case "length", "model_length", "model_context_window_exceeded": // Mistral's, Z.ai's
 		return providers.StopLength
-	case a.finish == "content_filter" || a.refused:
+	case "content_filter", "sensitive":
+		return providers.StopRefusal
+	}
+	switch {
+	case a.refused:
 		return providers.StopRefusal
 	case a.build.Calls() > 0:
 		// Some servers say "stop" beside their calls.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -214,6 +215,14 @@ func TestModel_ToolCallsOfOtherServers(t *testing.T) {
 		{"name behind the arguments", []string{
 			`{"tool_calls":[{"index":0,"id":"x","function":{"arguments":"{\"k\":1"}}]}`, `{"tool_calls":[{"index":0,"function":{"name":"a","arguments":"}"}}]}`,
 		}, []providers.ToolCall{call("x", "a", `{"k":1}`)}},
+		{"an id of its own for each piece", []string{
+			`{"tool_calls":[{"index":0,"id":"x","function":{"name":"a","arguments":""}}]}`, `{"tool_calls":[{"index":0,"id":"x2","function":{"arguments":"{\"k\":"}}]}`,
+			`{"tool_calls":[{"index":1,"id":"y","function":{"name":"b"}}]}`, `{"tool_calls":[{"index":0,"id":"x3","function":{"arguments":"1}"}},{"index":1,"id":"y2","function":{"arguments":"{}"}}]}`,
+		}, []providers.ToolCall{call("x", "a", `{"k":1}`), call("y", "b", `{}`)}},
+		{"pieces by id at one index", []string{
+			`{"tool_calls":[{"index":0,"id":"x","function":{"name":"a"}}]}`, `{"tool_calls":[{"index":0,"id":"y","function":{"name":"b"}}]}`,
+			`{"tool_calls":[{"index":0,"id":"x","function":{"arguments":"{\"k\":1}"}}]}`, `{"tool_calls":[{"index":0,"id":"y","function":{"arguments":"{\"k\":2}"}}]}`,
+		}, []providers.ToolCall{call("x", "a", `{"k":1}`), call("y", "b", `{"k":2}`)}},
 		{"null members", []string{
 			`{"role":"assistant","content":null,"reasoning":null,"tool_calls":null,"refusal":null}`,
 			`{"tool_calls":[{"index":0,"id":"x","type":"function","function":{"name":"a","arguments":null}}]}`,
@@ -279,6 +288,15 @@ func TestModel_TextOfOtherServers(t *testing.T) {
 		{providertest.Step{providertest.Raw(`data: {"choices":[{"index":0,"delta":{"content":"x"}}]}` + "\n\ndata: [DONE]\n\n")}, providers.StopEnd, []providers.Part{providers.Text{Text: "x"}}},
 		// No stream at all.
 		{providertest.Step{providertest.Status(200, `{"id":"r","choices":[{"index":0,"message":{"role":"assistant","content":"x"},"finish_reason":"stop"}]}`, nil)}, providers.StopEnd, []providers.Part{providers.Text{Text: "x"}}},
+		// The whole message behind its deltas.
+		{providertest.Step{providertest.Raw(`data: {"choices":[{"index":0,"delta":{"content":"x"}}]}` + "\n\n" +
+			`data: {"choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"x","reasoning_content":"r"}}]}` + "\n\ndata: [DONE]\n\n")}, providers.StopEnd, []providers.Part{providers.Text{Text: "x"}}},
+		// Messages for deltas.
+		{providertest.Step{providertest.Raw(`data: {"choices":[{"index":0,"delta":{"role":"assistant","content":""},"message":{"content":"x"}}]}` + "\n\n" +
+			`data: {"choices":[{"index":0,"finish_reason":"stop","message":{"content":"y"}}]}` + "\n\ndata: [DONE]\n\n")}, providers.StopEnd, []providers.Part{providers.Text{Text: "xy"}}},
+		{chunks("model_length", `{"content":"x"}`), providers.StopLength, []providers.Part{providers.Text{Text: "x"}}},
+		{chunks("model_context_window_exceeded", `{"content":"x"}`), providers.StopLength, []providers.Part{providers.Text{Text: "x"}}},
+		{chunks("sensitive", `{"content":"x"}`), providers.StopRefusal, []providers.Part{providers.Text{Text: "x"}}},
 		// A second choice that nobody asked for.
 		{providertest.Step{providertest.Raw(`data: {"choices":[{"index":1,"delta":{"content":"y"}},{"index":0,"delta":{"content":"x"},"finish_reason":"stop"}]}` + "\n\ndata: [DONE]\n\n")}, providers.StopEnd, []providers.Part{providers.Text{Text: "x"}}},
 	} {
@@ -295,6 +313,10 @@ func TestModel_Usage(t *testing.T) {
 		`{"prompt_tokens":10,"completion_tokens":5}`:                                                                             {Input: 10, Output: 5},
 		`{"prompt_tokens":10,"completion_tokens":5,"prompt_cache_hit_tokens":4,"prompt_tokens_details":null}`:                    {Input: 6, CacheRead: 4, Output: 5},
 		`{"prompt_tokens":3,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":7},"completion_tokens_details":null}`: {CacheRead: 7, Output: 5},
+		// xAI counts what was thought apart, others do not; Moonshot's word for cached.
+		`{"prompt_tokens":32,"completion_tokens":9,"total_tokens":135,"completion_tokens_details":{"reasoning_tokens":94}}`: {Input: 32, Output: 103, Thinking: 94},
+		`{"prompt_tokens":32,"completion_tokens":9,"total_tokens":41,"completion_tokens_details":{"reasoning_tokens":4}}`:   {Input: 32, Output: 9, Thinking: 4},
+		`{"prompt_tokens":1900,"completion_tokens":5,"cached_tokens":1800}`:                                                 {Input: 100, CacheRead: 1800, Output: 5},
 	} {
 		step := providertest.Step{providertest.Raw(`data: {"choices":[{"delta":{"content":"x"},"finish_reason":"stop"}],"usage":null}` +
 			"\n\ndata: {\"choices\":[],\"usage\":" + usage + "}\n\ndata: [DONE]\n\n")}
@@ -305,13 +327,39 @@ func TestModel_Usage(t *testing.T) {
 	}
 }
 
+// Moonshot puts the usage into the choice.
+func TestModel_UsageOfAChoice(t *testing.T) {
+	_, m := fake(t, providers.ModelInfo{}, providertest.Step{providertest.Raw(
+		`data: {"choices":[{"delta":{"content":"x"},"finish_reason":"stop","usage":{"prompt_tokens":7,"completion_tokens":2}}]}` + "\n\ndata: [DONE]\n\n")})
+	if msg, _ := run(t, m, hello()); msg.Usage != (providers.Usage{Input: 7, Output: 2}) {
+		t.Errorf("%+v", msg.Usage)
+	}
+}
+
+// An answer with its finish reason is whole, though the server never ends the stream.
+func TestModel_NoEndBehindTheAnswer(t *testing.T) {
+	gate := providertest.NewGate()
+	defer gate.Open()
+	server := providertest.NewServer(providertest.Step{providertest.Raw(`data: {"choices":[{"delta":{"content":"x"},"finish_reason":"stop"}]}` + "\n\n"), gate.Hold()})
+	t.Cleanup(server.Close)
+	m, err := openai.New(providers.Config{Info: providers.ModelInfo{Provider: "local", ID: "m"}, BaseURL: server.OpenAIURL(), StallTimeout: 200 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if msg, _ := run(t, m, hello()); msg.Text() != "x" || msg.StopReason != providers.StopEnd {
+		t.Errorf("%+v", msg)
+	}
+}
+
 func TestModel_ErrorsInTheStream(t *testing.T) {
 	for event, want := range map[string]providers.ErrorKind{
-		`data: {"error":{"message":"Provider returned error","code":429}}`:                        providers.KindRateLimit,
-		`data: {"error":{"message":"x","code":"context_length_exceeded"}}`:                        providers.KindContextOverflow,
-		`data: {"error":"CUDA out of memory"}`:                                                    providers.KindServer,
-		"event: error\ndata: {\"code\":502,\"message\":\"bad gateway\"}":                          providers.KindServer,
-		`data: {"choices":[{"index":0,"delta":{},"finish_reason":"error"}]}` + "\n\ndata: [DONE]": providers.KindServer,
+		`data: {"error":{"message":"Provider returned error","code":429}}`:                                                            providers.KindRateLimit,
+		`data: {"error":{"message":"x","code":"context_length_exceeded"}}`:                                                            providers.KindContextOverflow,
+		`data: {"error":"CUDA out of memory"}`:                                                                                        providers.KindServer,
+		"event: error\ndata: {\"code\":502,\"message\":\"bad gateway\"}":                                                              providers.KindServer,
+		`data: {"choices":[{"index":0,"delta":{},"finish_reason":"error"}]}` + "\n\ndata: [DONE]":                                     providers.KindServer,
+		`data: {"choices":[{"index":0,"delta":{"content":"x"},"finish_reason":"network_error"}]}` + "\n\ndata: [DONE]":                providers.KindServer,
+		`data: {"choices":[{"index":0,"delta":{"content":"x"},"finish_reason":"insufficient_system_resource"}]}` + "\n\ndata: [DONE]": providers.KindServer,
 		`data: [DONE]`: providers.KindNetwork,
 	} {
 		_, m := fake(t, providers.ModelInfo{}, providertest.Step{providertest.Raw(event + "\n\n"), providertest.Quit()})

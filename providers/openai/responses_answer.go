@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
@@ -34,6 +35,14 @@ type responsesEvent struct {
 	Output            []jsonx.Raw                    `json:"output"`
 	Usage             dialect.Object[responsesUsage] `json:"usage"`
 	IncompleteDetails *incomplete                    `json:"incomplete_details"`
+}
+
+// responsesEvents are the types of event that are read.
+var responsesEvents = []string{
+	"response.output_text.delta", "response.refusal.delta", "response.reasoning_summary_text.delta", "response.reasoning_text.delta",
+	"response.function_call_arguments.delta", "response.function_call_arguments.done", "response.output_item.added",
+	"response.output_item.done", "response.created", "response.in_progress", "response.completed", "response.incomplete",
+	"response.failed", "response.cancelled", "response.done", "error",
 }
 
 // responded is the response as a whole.
@@ -124,13 +133,19 @@ func (r *response) event(raw wire.Event) (more bool, err error) {
 	}
 	var ev responsesEvent
 	if err := jsonx.Unmarshal(raw.Data, &ev); err != nil {
+		switch kind := dialect.EventType(raw.Data); {
+		case kind == "error":
+			return false, r.stream.EventError(bytes.Clone(raw.Data))
+		case kind != "" && !slices.Contains(responsesEvents, kind):
+			return true, nil
+		}
 		return false, r.stream.BadEvent(err)
 	}
 	kind := ev.Type
 	if kind == "" {
 		kind = raw.Name
 	}
-	switch kind {
+	switch kind { // responsesEvents has all of them
 	case "response.output_text.delta":
 		return r.text(&ev, ev.Delta), nil
 	case "response.refusal.delta":

@@ -411,6 +411,16 @@ func TestResponses_Errors(t *testing.T) {
 	}
 }
 
+// An event that is not known may have any form.
+func TestResponses_NewEvents(t *testing.T) {
+	got := respond(t, openai.OpenResponses, providers.Config{}, hello(), sse(
+		`{"type":"response.reasoning_summary.delta","delta":{"text":"This"},"item":7}`,
+		`{"type":"response.completed","response":{"id":"r","status":"completed","output":[{"type":"message","id":"m","content":[{"type":"output_text","text":"x"}]}]}}`))
+	if got.err != nil || got.message.Text() != "x" {
+		t.Errorf("%+v, %v", got.message, got.err)
+	}
+}
+
 // An event with several parts is not gone through to its end once the caller has left.
 func TestModel_CancelledWithinAnEvent(t *testing.T) {
 	const calls = `[{"index":0,"id":"a","function":{"name":"a","arguments":"{}"}},{"index":1,"id":"b","function":{"name":"b","arguments":"{}"}}]`

@@ -120,3 +120,14 @@ func IsError(raw jsonx.Raw, beside bool) bool {
 	}
 	return true
 }
+
+// EventType returns the type of an event that could not be decoded; "" where it has none. One that is not known may have any form.
+func EventType(data []byte) string {
+	var event struct {
+		Type string `json:"type"`
+	}
+	if jsonx.Unmarshal(data, &event) != nil {
+		return ""
+	}
+	return event.Type
+}

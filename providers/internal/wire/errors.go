@@ -129,6 +129,9 @@ type body struct {
 	Error   jsonx.Raw `json:"error"`
 	Message string    `json:"message"`
 	Detail  jsonx.Raw `json:"detail"`
+	// Cerebras has them here.
+	Type jsonx.Raw `json:"type"`
+	Code jsonx.Raw `json:"code"`
 }
 
 type detail struct {
@@ -146,6 +149,9 @@ type detail struct {
 func statusError(cfg *providers.Config, res *http.Response, data []byte) error {
 	// Before it is shortened: half a key would not be known again.
 	d := parseBody([]byte(withoutSecrets(cfg, string(unpacked(res, data)))))
+	if d.Type == "" {
+		d.Type = exceptionOf(res.Header)
+	}
 	e := classify(cfg, res.StatusCode, d)
 	if (e.Status == http.StatusNotFound || e.Status == http.StatusMethodNotAllowed) && !d.names(cfg) {
 		e = wrongAddress(cfg, res, e)
@@ -185,7 +191,7 @@ func parseBody(data []byte) detail {
 	if !jsonx.IsNull(b.Error) {
 		return parseDetail(b.Error)
 	}
-	d := detail{Message: b.Message}
+	d := detail{Message: b.Message, Type: textOf(b.Type), Code: b.Code}
 	if d.Message == "" && !jsonx.IsNull(b.Detail) {
 		d.Message = unquote(b.Detail)
 	}
@@ -199,6 +205,12 @@ func parseDetail(raw jsonx.Raw) detail {
 		d = detail{Message: unquote(raw)}
 	}
 	return d
+}
+
+// textOf is a string; "" for all else.
+func textOf(raw jsonx.Raw) string {
+	text, _ := jsonx.Text(raw)
+	return text
 }
 
 func unquote(raw jsonx.Raw) string {
@@ -305,6 +317,9 @@ func classify(cfg *providers.Config, status int, d detail) *providers.Error {
 	}
 	reasons, limit, wait := googleDetails(d.Details)
 	kind := limit
+	if kind == "" && wait > 0 && status == http.StatusTooManyRequests {
+		kind = providers.KindRateLimit // a quota that is used up has no end in seconds
+	}
 	if kind == "" {
 		kind = kindOf(status, strings.ToLower(message), append(reasons, d.code(), unquote(d.Status), d.Type)...)
 	}
@@ -324,7 +339,9 @@ func kindOf(status int, message string, names ...string) providers.ErrorKind {
 	if overflow(message, names) {
 		return providers.KindContextOverflow
 	}
-	if contains(message, "credit balance is too low", "insufficient credits", "exceeded your current quota", "billing") {
+	// The names of limits count before the words: "need more? see your billing page".
+	limited := slices.Contains(names, "rate_limit_exceeded") || slices.Contains(names, "rate_limit_error")
+	if !limited && outOfMoney(status, message) {
 		return providers.KindQuota
 	}
 	for _, name := range names {
@@ -333,7 +350,7 @@ func kindOf(status int, message string, names ...string) providers.ErrorKind {
 		}
 	}
 	switch {
-	case status == 401 || status == 403:
+	case status == 401 || status == 403 || status < 500 && contains(message, "incorrect api key", "invalid api key"):
 		return providers.KindAuth
 	case status == 402:
 		return providers.KindQuota
@@ -351,6 +368,14 @@ func kindOf(status int, message string, names ...string) providers.ErrorKind {
 		return providers.KindServer
 	}
 	return providers.KindInvalid
+}
+
+// outOfMoney reports whether a message says that there is nothing left to pay with.
+func outOfMoney(status int, message string) bool {
+	if contains(message, "credit balance is too low", "insufficient credits", "insufficient balance", "exceeded your current quota") {
+		return true
+	}
+	return (status == 402 || status == 403 || status == 429) && strings.Contains(message, "billing") && !strings.Contains(message, "rate limit")
 }
 
 // kinds are the names that Anthropic (type), OpenAI (code, type), Google (status, reason), AWS (exception) and servers like
@@ -420,6 +445,9 @@ func overflow(message string, names []string) bool {
 		"exceeds the context window", "exceed context limit", "exceeds the available context size",
 		"greater than the context length", "exceeds the context length", "exceeded max context length", "input is too long", "input length and `max_tokens` exceed",
 		"larger than the maximum context", "exceeds the maximum number of tokens", "exceeds the model's context",
+		"maximum prompt length is", "exceeded model token limit", "context window exceeds limit", "prompt exceeds max length",
+		"reduce the length of the messages", "inputs tokens + max_new_tokens must be", "longer than the maximum model length",
+		"longer than the model's context length",
 	)
 }
 
@@ -430,6 +458,15 @@ func contains(s string, any ...string) bool {
 		}
 	}
 	return false
+}
+
+// exceptionOf is AWS's name of an error, written as in its streams: "ThrottlingException:http://…" is a throttlingException.
+func exceptionOf(h http.Header) string {
+	name, _, _ := strings.Cut(h.Get("X-Amzn-Errortype"), ":")
+	if name == "" {
+		return ""
+	}
+	return strings.ToLower(name[:1]) + name[1:]
 }
 
 func requestID(h http.Header) string {

@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"errors"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -23,6 +25,7 @@ func TestClassify_Google(t *testing.T) {
 		{429, `{"error":{"code":429,` + exceeded + `}}`, providers.KindQuota, 0},
 		{429, `{"error":{"code":429,` + exceeded + `,"details":[{"@type":"t/google.rpc.QuotaFailure","violations":[{"quotaId":"GenerateRequestsPerMinutePerProjectPerModel-FreeTier"}]},{"@type":"t/google.rpc.RetryInfo","retryDelay":"34.5s"}]}}`, providers.KindRateLimit, 34500 * time.Millisecond},
 		{429, `{"error":{"code":429,` + exceeded + `,"details":[{"@type":"t/google.rpc.RetryInfo","retryDelay":"3s"},{"@type":"t/google.rpc.QuotaFailure","violations":[{"quotaId":"GenerateRequestsPerDay"},{"quotaId":"GeneratePerMinute"}]}]}}`, providers.KindQuota, 0},
+		{429, `{"error":{"code":429,` + exceeded + `,"details":[{"@type":"t/google.rpc.RetryInfo","retryDelay":"3s"}]}}`, providers.KindRateLimit, 3 * time.Second},
 		{429, `{"error":{"code":429,"message":"Resource has been exhausted (e.g. check quota).","status":"RESOURCE_EXHAUSTED"}}`, providers.KindRateLimit, 0},
 		{503, `{"error":{"code":503,"message":"The model is overloaded.","status":"UNAVAILABLE"}}`, providers.KindOverloaded, 0},
 		{0, `{"error":{"message":"late","status":"DEADLINE_EXCEEDED"}}`, providers.KindTimeout, 0},
@@ -34,6 +37,20 @@ func TestClassify_Google(t *testing.T) {
 		e := classify(&providers.Config{}, test.status, parseBody([]byte(test.body)))
 		if e.Kind != test.want || e.RetryAfter != test.wait || e.Message == "" || strings.Contains(e.Message, "{") {
 			t.Errorf("%s: %+v, want %s after %v", test.body, e, test.want, test.wait)
+		}
+	}
+}
+
+// AWS names an error in a header.
+func TestStatusError_AWS(t *testing.T) {
+	for name, want := range map[string]providers.ErrorKind{
+		"ModelErrorException:http://internal.example/coral/": providers.KindServer, "ServiceQuotaExceededException": providers.KindQuota,
+		"ThrottlingException": providers.KindRateLimit, "": providers.KindInvalid, "SomethingNew": providers.KindInvalid,
+	} {
+		res := &http.Response{StatusCode: http.StatusFailedDependency, Header: http.Header{"X-Amzn-Errortype": {name}}}
+		err := statusError(&providers.Config{}, res, []byte(`{"message":"it went wrong"}`))
+		if e, ok := errors.AsType[*providers.Error](err); !ok || e.Kind != want {
+			t.Errorf("%s: %v, want %s", name, err, want)
 		}
 	}
 }

@@ -138,6 +138,12 @@ func (s *Stream) Close() {
 // drainTimeout bounds the wait for the end of a body whose last event was read.
 const drainTimeout = 100 * time.Millisecond
 
+// Hasten says that the answer is whole: what may still come behind it is waited for no longer than for seconds.
+func (s *Stream) Hasten() { s.stall.limit = min(s.stall.limit, behindAnswer) }
+
+// behindAnswer is what the numbers behind an answer get, which servers send at once.
+const behindAnswer = 10 * time.Second
+
 // End tells the stream that the last event was read.
 func (s *Stream) End() { s.ended = true }
 

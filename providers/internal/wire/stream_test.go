@@ -156,6 +156,21 @@ func TestKindOf(t *testing.T) {
 		{400, `{"object":"error","message":"bad thing"}`, providers.KindInvalid},
 		{500, ``, providers.KindServer},
 		{504, `{}`, providers.KindTimeout},
+		// What providers like OpenAI's say.
+		{429, `{"error":{"message":"Rate limit reached on tokens per minute (TPM). Please try again in 4.77s. Need more tokens? Upgrade at https://console.example/settings/billing","type":"tokens","code":"rate_limit_exceeded"}}`, providers.KindRateLimit},
+		{429, `{"error":{"message":"Rate limit reached. Visit https://platform.example/account/billing to add a payment method","type":"requests"}}`, providers.KindRateLimit},
+		{400, `{"error":{"message":"Invalid schema for function 'billing_lookup'","type":"invalid_request_error"}}`, providers.KindInvalid},
+		{403, `{"error":{"code":403,"message":"This API method requires billing to be enabled","status":"PERMISSION_DENIED"}}`, providers.KindQuota},
+		{429, `{"error":{"code":"1113","message":"Insufficient balance or no resource package. Please recharge."}}`, providers.KindQuota},
+		{500, `{"error":{"message":"insufficient balance (1008)","type":"api_error"}}`, providers.KindQuota},
+		{400, `{"code":"Client specified an invalid argument","error":"Incorrect API key provided: ab***yz."}`, providers.KindAuth},
+		{400, `{"error":"This model's maximum prompt length is 131072 but the request contains 200000 tokens."}`, providers.KindContextOverflow},
+		{400, `{"error":{"message":"Invalid request: Your request exceeded model token limit: 262144 (requested: 300000)","type":"invalid_request_error"}}`, providers.KindContextOverflow},
+		{400, `{"error":{"message":"invalid params, context window exceeds limit (2013)"}}`, providers.KindContextOverflow},
+		{400, `{"error":{"code":"1261","message":"Prompt exceeds max length"}}`, providers.KindContextOverflow},
+		{400, `{"message":"Current length is 9051 while limit is 8192","type":"invalid_request_error","code":"context_length_exceeded"}`, providers.KindContextOverflow},
+		{400, `{"error":{"message":"The prompt (9000 tokens) is longer than the maximum model length of 8192."}}`, providers.KindContextOverflow},
+		{400, `{"message":null,"type":null,"code":null}`, providers.KindInvalid},
 		{529, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`, providers.KindOverloaded},
 	} {
 		e := classify(&providers.Config{}, test.status, parseBody([]byte(test.body)))
