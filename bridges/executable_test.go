@@ -2,13 +2,14 @@ package bridges_test
 
 import (
 	"context"
+	"io/fs"
 	"os"
 	"runtime"
 	"testing"
 )
 
-// A script can be run by who can read it; what is not on the disk is left alone.
-func TestFS_MakeExecutable(t *testing.T) {
+// A script can be run by who can read it, and a file gets the mode that it had; what is not on the disk is left alone.
+func TestFS_Mode(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("permissions of this system are of another kind")
 	}
@@ -16,6 +17,7 @@ func TestFS_MakeExecutable(t *testing.T) {
 		e := start(t)
 		files, ok := e.FS.(interface {
 			MakeExecutable(ctx context.Context, path string) error
+			SetMode(ctx context.Context, path string, mode fs.FileMode) error
 		})
 		if !ok {
 			t.Fatal("these files cannot be made executable")
@@ -30,6 +32,14 @@ func TestFS_MakeExecutable(t *testing.T) {
 			}
 		}
 		if info, err := os.Stat(script); err != nil || info.Mode().Perm() != 0o750 {
+			t.Errorf("mode %v, %v", info.Mode(), err)
+		}
+		for _, path := range []string{script, e.path("none"), e.dir} {
+			if err := files.SetMode(t.Context(), path, 0o604); err != nil {
+				t.Error(err)
+			}
+		}
+		if info, err := os.Stat(script); err != nil || info.Mode().Perm() != 0o604 {
 			t.Errorf("mode %v, %v", info.Mode(), err)
 		}
 	})

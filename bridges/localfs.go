@@ -50,6 +50,15 @@ func makeParents(path string) error {
 
 // MakeExecutable lets those run a file that can read it. A file that is only in an editor stays as it is.
 func (l LocalFS) MakeExecutable(ctx context.Context, path string) error {
+	return l.chmod(ctx, path, func(perm fs.FileMode) fs.FileMode { return perm | perm&0o444>>2 })
+}
+
+// SetMode gives a file the permissions in mode. A file that is only in an editor stays as it is.
+func (l LocalFS) SetMode(ctx context.Context, path string, mode fs.FileMode) error {
+	return l.chmod(ctx, path, func(fs.FileMode) fs.FileMode { return mode.Perm() })
+}
+
+func (l LocalFS) chmod(ctx context.Context, path string, to func(perm fs.FileMode) fs.FileMode) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -66,8 +75,7 @@ func (l LocalFS) MakeExecutable(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	perm := info.Mode().Perm()
-	return os.Chmod(path, perm|perm&0o444>>2)
+	return os.Chmod(path, to(info.Mode().Perm()))
 }
 
 // Remove implements [agent.FS].

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -124,7 +125,7 @@ func (c *change) write(ctx context.Context, data []byte, text string) error {
 
 // done takes note of a write that stays: what the model knows of the file now, and how to undo it.
 func (c *change) done() {
-	seenOf(c.call).put(c.path, c.now)
+	knownOf(c.call).put(c.path, c.now)
 	what := "Edit "
 	if c.call.Name == "write" {
 		what = "Write "
@@ -135,9 +136,19 @@ func (c *change) done() {
 // back is what takes the write back.
 func (c *change) back() lsp.FileOperation {
 	if c.old == nil {
-		return lsp.FileOperation{Kind: lsp.RemoveFile, Path: c.path, Old: c.now}
+		path := c.path
+		if real, link := linked(c.call, path); link { // one that led nowhere, and stays
+			path = real
+		}
+		return lsp.FileOperation{Kind: lsp.RemoveFile, Path: path, Old: c.now}
 	}
 	return lsp.FileOperation{Path: c.path, Old: c.now, New: c.old.text, Edits: 1}
+}
+
+// linked reports whether a path is a symbolic link itself, and where it leads.
+func linked(call *agent.Call, path string) (real string, is bool) {
+	real = call.FS.RealPath(path)
+	return real, real != filepath.Join(call.FS.RealPath(filepath.Dir(path)), filepath.Base(path))
 }
 
 func (c *change) diff() agent.DiffContent {

@@ -40,13 +40,14 @@ type fileEdits struct {
 	// ops are what is to be done, notes what there is to say of it.
 	ops   []lsp.FileOperation
 	notes []string
-	// at has the operation that writes or makes a path, gone the paths that are moved or deleted.
-	at   map[string]int
-	gone map[string]string
+	// at has the operation that writes or makes a path, again the paths with several edits, gone those that are moved or deleted.
+	at    map[string]int
+	again map[string]bool
+	gone  map[string]string
 }
 
 func newFileEdits(call *agent.Call, s *EditSettings, edits []fileEdit) *fileEdits {
-	return &fileEdits{call: call, settings: s, edits: edits, at: make(map[string]int), gone: make(map[string]string)}
+	return &fileEdits{call: call, settings: s, edits: edits, at: make(map[string]int), again: make(map[string]bool), gone: make(map[string]string)}
 }
 
 func (f *fileEdits) name(path string) string { return display(&f.call.Workspace, path) }
@@ -119,7 +120,7 @@ func (f *fileEdits) workOut(ctx context.Context, look bool) error {
 		case lsp.MakeFile:
 			err = f.create(ctx, e)
 		case lsp.RemoveFile:
-			err = f.remove(ctx, e)
+			err = f.remove(ctx, e, look)
 		default:
 			if e.place != nil {
 				err = f.update(ctx, e, look)
@@ -132,9 +133,27 @@ func (f *fileEdits) workOut(ctx context.Context, look bool) error {
 			return err
 		}
 	}
+	if err := f.stillKnown(look); err != nil {
+		return err
+	}
 	f.ops = slices.DeleteFunc(f.ops, func(o lsp.FileOperation) bool { return o.Kind == lsp.WriteFile && o.Old == o.New })
 	if len(f.ops) == 0 {
 		return errors.New("nothing would change: the files have these texts already")
+	}
+	return nil
+}
+
+// stillKnown fails if files with several edits have changed where those go: the edits behind the first one are made for a text
+// that nobody has read, so they are looked at together.
+func (f *fileEdits) stillKnown(look bool) error {
+	for i := range f.ops {
+		o := &f.ops[i]
+		if look || o.Kind != lsp.WriteFile || !f.again[o.Path] {
+			continue
+		}
+		if hit := touched(staleRegions(f.call, o.Path, o.Old), asSplices(o.Old, o.New)); len(hit) > 0 {
+			return f.settings.changedError(f.call, o.Path, o.Old, hit, rightThere)
+		}
 	}
 	return nil
 }
@@ -156,7 +175,7 @@ func (f *fileEdits) create(ctx context.Context, e *fileEdit) error {
 	return nil
 }
 
-func (f *fileEdits) remove(ctx context.Context, e *fileEdit) error {
+func (f *fileEdits) remove(ctx context.Context, e *fileEdit, look bool) error {
 	if _, twice := f.at[e.path]; twice {
 		return fmt.Errorf("%w: %s is changed and deleted by this call", agent.ErrBadInput, f.name(e.path))
 	}
@@ -170,6 +189,9 @@ func (f *fileEdits) remove(ctx context.Context, e *fileEdit) error {
 	}
 	op := lsp.FileOperation{Kind: lsp.RemoveFile, Path: e.path}
 	if file, err := openText(ctx, f.call, e.path); err == nil {
+		if regions := staleRegions(f.call, e.path, file.text); len(regions) > 0 && !look {
+			return f.settings.changedError(f.call, e.path, file.text, regions, byOthers)
+		}
 		op.Old = file.text
 	}
 	f.gone[e.path] = "deleted"
@@ -201,6 +223,7 @@ func (f *fileEdits) move(ctx context.Context, e *fileEdit) error {
 
 func (f *fileEdits) update(ctx context.Context, e *fileEdit, look bool) error {
 	if i, again := f.at[e.path]; again { // on what the edit before it has made
+		f.again[e.path] = true
 		p, err := e.place(lines.Parse(f.ops[i].New), nil)
 		if err == nil {
 			f.ops[i].New, err = lines.Parse(f.ops[i].New).Apply(p.splices)
@@ -225,7 +248,7 @@ func (f *fileEdits) update(ctx context.Context, e *fileEdit, look bool) error {
 	text := lines.Parse(file.text)
 	regions := staleRegions(f.call, e.path, file.text)
 	var old *lines.Text
-	if known, ok := seenOf(f.call).get(e.path); ok && len(regions) > 0 {
+	if known, ok := knownOf(f.call).get(e.path); ok && len(regions) > 0 {
 		old = lines.Parse(known)
 	}
 	p, err := e.place(text, old)

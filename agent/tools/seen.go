@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"sync"
 
@@ -72,15 +73,45 @@ func (s *seenTexts) get(path string) (text string, known bool) {
 	return "", false
 }
 
-// moved is for a file that is elsewhere now, or nowhere where to is empty.
+// moved is for a file or a directory that is elsewhere now, or nowhere where to is empty.
 func (s *seenTexts) moved(path, to string) {
-	text, known := s.get(path)
+	var moved []seenText // the oldest first
 	s.mu.Lock()
-	s.drop(path)
-	s.mu.Unlock()
-	if known && to != "" {
-		s.put(to, text)
+	for e := s.order.Back(); e != nil; {
+		t := e.Value.(*seenText)
+		e = e.Prev()
+		if rest, ok := strings.CutPrefix(t.path, path); ok && (rest == "" || rest[0] == filepath.Separator) {
+			moved = append(moved, seenText{to + rest, t.text})
+			s.drop(t.path)
+		}
 	}
+	s.mu.Unlock()
+	for _, t := range moved {
+		if to != "" {
+			s.put(t.path, t.text)
+		}
+	}
+}
+
+// knownTexts are the [seenTexts] of a call's session, for paths as they are given: a file may have several names.
+type knownTexts struct {
+	seen  *seenTexts
+	files agent.FS
+}
+
+func knownOf(call *agent.Call) knownTexts { return knownTexts{seenOf(call), call.FS} }
+
+func (k knownTexts) put(path, text string) { k.seen.put(k.files.RealPath(path), text) }
+
+func (k knownTexts) get(path string) (text string, known bool) {
+	return k.seen.get(k.files.RealPath(path))
+}
+
+func (k knownTexts) moved(path, to string) {
+	if to != "" {
+		to = k.files.RealPath(to)
+	}
+	k.seen.moved(k.files.RealPath(path), to)
 }
 
 // saw takes note of what a file holds that the model is shown.
@@ -89,7 +120,7 @@ func saw(call *agent.Call, path string, data []byte) {
 		return
 	}
 	if text, _, err := decodeText(data); err == nil {
-		seenOf(call).put(path, text)
+		knownOf(call).put(path, text)
 	}
 }
 
@@ -108,7 +139,7 @@ const (
 
 // staleRegions are the regions of a text that the model does not know, in a file of which it knows another text.
 func staleRegions(call *agent.Call, path, text string) []lines.Region {
-	known, isKnown := seenOf(call).get(path)
+	known, isKnown := knownOf(call).get(path)
 	if !isKnown || known == text {
 		return nil
 	}
@@ -141,7 +172,7 @@ func touched(regions []lines.Region, splices []lines.Splice) []lines.Region {
 // changedError explains that a text is another one than the model knows, with the lines of it that are new. From then on the
 // model knows them.
 func (s *EditSettings) changedError(call *agent.Call, path, text string, regions []lines.Region, where string) error {
-	seenOf(call).put(path, text)
+	knownOf(call).put(path, text)
 	name := display(&call.Workspace, path)
 	return fmt.Errorf("%s: %w, %s. Nothing was changed. Make the edit for the lines as they are now:\n%s",
 		name, errChanged, where, freshLines(text, regions, s.anchors(&call.Model)))

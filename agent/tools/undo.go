@@ -29,8 +29,9 @@ type changeSet struct {
 	what string
 	// ops take the change back, in the order to do them.
 	ops []lsp.FileOperation
-	// bytes are what deleted files held.
+	// bytes are what deleted files held, modes the permissions that they had.
 	bytes map[string][]byte
+	modes map[string]fs.FileMode
 	// never says why the change cannot be undone; empty where it can.
 	never string
 }
@@ -201,7 +202,7 @@ func runUndo(ctx context.Context, call *agent.Call, _ *undoInput) (*agent.Result
 		return nil, forget(call, set, err)
 	}
 	w := newWorkspaceChange(call, p.ops, seenFiles(ctx, call, p.ops))
-	w.raw, w.undoing = set.bytes, true
+	w.raw, w.modes, w.undoing = set.bytes, set.modes, true
 	done, err := w.apply(ctx)
 	if err != nil {
 		return nil, err

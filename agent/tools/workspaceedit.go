@@ -30,12 +30,15 @@ type workspaceChange struct {
 	written map[string]string
 	// undo are the steps that put back what was done so far, in the order of what was done.
 	undo []undoStep
-	// back are the operations that take the change back, in the order of what was done; never says why there are none. raw
-	// has what files held that are made again; undoing says that the change takes another one back.
+	// back are the operations that take the change back, in the order of what was done; never says why there are none.
+	// deleted has what removed files held, had their permissions. raw and modes are the same of files that are made again;
+	// undoing says that the change takes another one back.
 	back    []lsp.FileOperation
 	deleted map[string][]byte
+	had     map[string]fs.FileMode
 	never   string
 	raw     map[string][]byte
+	modes   map[string]fs.FileMode
 	undoing bool
 	// aside are removed files and directories, moved out of the way until all is done.
 	aside []string
@@ -75,6 +78,7 @@ func applyOperations(ctx context.Context, call *agent.Call, ops []lsp.FileOperat
 func newWorkspaceChange(call *agent.Call, ops []lsp.FileOperation, seen map[string][]byte) *workspaceChange {
 	return &workspaceChange{
 		call: call, ops: ops, seen: seen, written: make(map[string]string), before: make(map[string]string), deleted: make(map[string][]byte),
+		had: make(map[string]fs.FileMode),
 	}
 }
 
@@ -100,10 +104,10 @@ func (w *workspaceChange) apply(ctx context.Context) (*workspaceChange, error) {
 func (w *workspaceChange) remember() {
 	if !w.undoing {
 		slices.Reverse(w.back)
-		set := &changeSet{what: w.what(), ops: w.back, bytes: w.deleted, never: w.never}
+		set := &changeSet{what: w.what(), ops: w.back, bytes: w.deleted, modes: w.had, never: w.never}
 		changeSetsOf(w.call).push(set)
 	}
-	seen := seenOf(w.call)
+	seen := knownOf(w.call)
 	for i := range w.ops {
 		if o := &w.ops[i]; o.Kind == lsp.RemoveFile || o.Kind == lsp.MoveFile {
 			seen.moved(o.Path, o.NewPath)
@@ -318,7 +322,9 @@ func (w *workspaceChange) create(ctx context.Context, o *lsp.FileOperation) erro
 		return err
 	}
 	w.back = append(w.back, c.back())
-	if note := markExecutable(ctx, w.call, o.Path, o.New); note != "" {
+	if mode, known := w.modes[o.Path]; known {
+		c.notes = append(c.notes, setMode(ctx, w.call, o.Path, mode)...)
+	} else if note := markExecutable(ctx, w.call, o.Path, o.New); note != "" {
 		c.notes = append(c.notes, note)
 	}
 	w.wrote(&c)
@@ -408,8 +414,14 @@ func (w *workspaceChange) remove(ctx context.Context, o *lsp.FileOperation) erro
 		return err
 	}
 	data, err := readSeen(ctx, w.call, o.Path)
-	if o.Directory || err != nil {
+	switch _, link := linked(w.call, o.Path); {
+	case o.Directory || err != nil:
 		w.never = w.name(o.Path) + " was deleted and is not kept"
+	case link:
+		w.never = w.name(o.Path) + " was a link, and links are not made again"
+	}
+	if info, err := w.call.FS.Stat(ctx, o.Path); err == nil {
+		w.had[o.Path] = info.Mode()
 	}
 	aside := filepath.Join(filepath.Dir(o.Path), ".gjc-removed-"+rand.Text()[:8])
 	agent.LeaveOf(ctx).Beside(o.Path, aside)

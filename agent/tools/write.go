@@ -96,7 +96,7 @@ func runWrite(ctx context.Context, call *agent.Call, in *writeInput, s *EditSett
 	}
 	content, enc, notes := replacement(old, in.Content)
 	if old != nil && content == old.text {
-		seenOf(call).put(path, old.text)
+		knownOf(call).put(path, old.text)
 		return &agent.Result{Text: name + " has this text already; nothing changed."}, nil
 	}
 	if old != nil {
@@ -140,11 +140,11 @@ func runWrite(ctx context.Context, call *agent.Call, in *writeInput, s *EditSett
 // overwritable refuses to replace a text that the model knew and that is another one now: what has come in would be lost. A
 // file that it has never read it may replace; the diff shows what was there.
 func overwritable(call *agent.Call, path, text string) error {
-	known, isKnown := seenOf(call).get(path)
+	known, isKnown := knownOf(call).get(path)
 	if !isKnown || lineFeeds(known) == lineFeeds(text) {
 		return nil
 	}
-	seenOf(call).put(path, text)
+	knownOf(call).put(path, text)
 	name := display(&call.Workspace, path)
 	return fmt.Errorf("%s: %w, %s. Nothing was written. What has changed:\n%s\nTake that into account and write again",
 		name, errChanged, byOthers, strings.TrimSuffix(shortDiff(name, lineFeeds(known), lineFeeds(text)), "\n"))
@@ -166,6 +166,24 @@ func markExecutable(ctx context.Context, call *agent.Call, path, text string) st
 		return fmt.Sprintf("The file could not be made executable: %v", reason(err))
 	}
 	return "The file is executable."
+}
+
+// modeSetter is implemented by files with permissions.
+type modeSetter interface {
+	// SetMode gives a file the permissions in mode. It does nothing where the file is not on the disk.
+	SetMode(ctx context.Context, path string, mode fs.FileMode) error
+}
+
+// setMode gives a file that is made again the permissions that it had.
+func setMode(ctx context.Context, call *agent.Call, path string, mode fs.FileMode) (notes []string) {
+	files, ok := call.FS.(modeSetter)
+	if !ok {
+		return nil
+	}
+	if err := files.SetMode(ctx, path, mode); err != nil {
+		return []string{fmt.Sprintf("The file could not be given its permissions (%v): %v", mode.Perm(), reason(err))}
+	}
+	return nil
 }
 
 // replacement is the text to put in place of old, which is nil for a new file. An existing file keeps its encoding and
