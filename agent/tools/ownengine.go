@@ -134,7 +134,7 @@ func (s *fileSearch) finish(i int, hits *fileHits) {
 
 // searchFile returns the matches in a file, or nil if there are none or the file is binary. It may change data.
 func searchFile(scanner *linematch.Scanner, req *searchRequest, path string, data []byte) *fileHits {
-	if !isUTF16(data) && !req.pattern.Possible(data) {
+	if !isUTF16(data) && !scanner.Possible(data) {
 		return nil
 	}
 	text, ok := searchable(data)

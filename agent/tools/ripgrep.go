@@ -37,6 +37,10 @@ var errMuch = errors.New("ripgrep finds more than is read")
 // errAnchored is what ripgrep can not be told: where the patterns of --ignore-file begin.
 var errAnchored = errors.New("the user's global ignore file has patterns for paths")
 
+// errEmpty is a pattern that ripgrep is not asked for: where it meets an empty match before a carriage return at the end of a line,
+// a thread of ripgrep 13 panics and the program hangs.
+var errEmpty = errors.New("the pattern matches where no text is")
+
 // anchored reports whether an ignore file has patterns that depend on where they hold.
 func anchored(ignoreFile string) bool {
 	rules := rulesFrom("", []string{ignoreFile}, nil)
@@ -44,6 +48,9 @@ func anchored(ignoreFile string) bool {
 }
 
 func (r *ripgrep) search(ctx context.Context, req *searchRequest) (*searchResult, error) {
+	if req.pattern.CanBeEmpty() {
+		return nil, errEmpty
+	}
 	var files []fileHits
 	for i := range req.scopes {
 		found, err := r.scope(ctx, req, &req.scopes[i])

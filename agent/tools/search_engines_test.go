@@ -158,6 +158,25 @@ func TestSearchEnginesAgree(t *testing.T) {
 	}
 }
 
+// Where a pattern matches nothing at all before a carriage return, ripgrep 13 hangs.
+func TestSearch_CarriageReturns(t *testing.T) {
+	rg := testenv.NeedsTool(t, "rg")
+	files := map[string]string{"2/bad": "needle\r\r\n"}
+	for i := range 5 {
+		for j := range 5 {
+			files[fmt.Sprintf("%d/%d", i, j)] = "x\n"
+		}
+	}
+	w := toolstest.NewWorld(t, files)
+	for _, pattern := range []string{"$", "[ ]*$"} {
+		in := input{"pattern": pattern}
+		own, other := searchWith(t, w, in, ""), searchWith(t, w, in, rg)
+		if d := cmp.Diff(own, other); d != "" || !strings.Contains(own, "2/bad") {
+			t.Errorf("%s (-own engine +ripgrep):\n%s", pattern, d)
+		}
+	}
+}
+
 func searchWith(t testing.TB, w *toolstest.World, in input, rg string) string {
 	t.Helper()
 	return searchBy(t, tool(t, "search"), w, in, rg)

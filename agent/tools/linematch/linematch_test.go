@@ -110,6 +110,40 @@ func TestNext_ManyStates(t *testing.T) {
 	}
 }
 
+// A text that begins everywhere and is nowhere can be given up.
+func TestNext_GivesUp(t *testing.T) {
+	text := bytes.Repeat([]byte("a"), 1<<20)
+	for _, expr := range []string{strings.Repeat("a", 8000) + "b", strings.Repeat("a", 20) + "b"} {
+		p, err := linematch.Compile(expr, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked := 0
+		s := p.NewScanner(func() bool { asked++; return asked == 3 })
+		if start, _ := s.Next(text, 0); start >= 0 || asked != 3 {
+			t.Errorf("%d letters: start %d, asked %d times", len(expr), start, asked)
+		}
+		if s.Possible(text[:len(expr)-1]) && len(expr) < 30 {
+			t.Errorf("%d letters are possible in fewer", len(expr))
+		}
+	}
+}
+
+func TestCanBeEmpty(t *testing.T) {
+	for expr, want := range map[string]bool{
+		"": true, "$": true, "^$": true, `[ ]*$`: true, `\b`: true, "a?": true, "a|b*": true, "(a*)+": true, "(?:a|b)": false, "a$": false, ".": false, `\n`: false,
+		"[^\\x00-\\x{10FFFF}]": false, "a*b": false,
+	} {
+		p, err := linematch.Compile(expr, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.CanBeEmpty() != want {
+			t.Errorf("%q: %v", expr, !want)
+		}
+	}
+}
+
 func TestRust(t *testing.T) {
 	for expr, want := range map[string]string{
 		`a.b`:         `a[\x{0}-\x{9}\x{B}-\x{C}\x{E}-\x{D7FF}\x{E000}-\x{10FFFF}]b`,
@@ -167,7 +201,7 @@ func TestNext_Texts(t *testing.T) {
 		if d := cmp.Diff(want, matching(p, text)); d != "" {
 			t.Fatalf("%q, fold %v, in %q (-Go +ours):\n%s", expr, fold, text, d)
 		}
-		if !p.Possible([]byte(text)) && len(want) > 0 {
+		if !p.NewScanner(nil).Possible([]byte(text)) && len(want) > 0 {
 			t.Fatalf("%q, fold %v, is not possible in %q", expr, fold, text)
 		}
 	}

@@ -3,7 +3,6 @@
 package linematch
 
 import (
-	"bytes"
 	"regexp/syntax"
 	"slices"
 	"strings"
@@ -115,18 +114,22 @@ func (p *Pattern) Rust() string {
 	return b.String()
 }
 
-// Possible reports whether text, whose lines may end with CRLF, can have a line that matches. It costs next to nothing.
-func (p *Pattern) Possible(text []byte) bool { return p.candidate(text) >= 0 }
+// CanBeEmpty reports whether the pattern matches where no text is: at each line, or at the ends of some.
+func (p *Pattern) CanBeEmpty() bool { return canBeEmpty(p.tree) }
 
-// candidate returns a place in text, which is not behind the end of the first match; -1 if there is no match. It is 0 where
-// nothing is known.
-func (p *Pattern) candidate(text []byte) int {
-	switch {
-	case len(p.literal) > 0:
-		return bytes.Index(text, p.literal)
-	case p.any != nil:
-		return p.any.index(text)
+func canBeEmpty(re *syntax.Regexp) bool {
+	switch re.Op {
+	case syntax.OpNoMatch, syntax.OpCharClass:
+		return false
+	case syntax.OpLiteral:
+		return len(re.Rune) == 0
+	case syntax.OpPlus:
+		return canBeEmpty(re.Sub[0])
+	case syntax.OpConcat:
+		return !slices.ContainsFunc(re.Sub, func(sub *syntax.Regexp) bool { return !canBeEmpty(sub) })
+	case syntax.OpAlternate:
+		return slices.ContainsFunc(re.Sub, canBeEmpty)
 	default:
-		return 0
+		return true
 	}
 }

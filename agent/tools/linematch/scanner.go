@@ -81,7 +81,7 @@ func (s *Scanner) Next(text []byte, at int) (start, end int) {
 			}
 			return start, end
 		}
-		i := s.pattern.candidate(text[at:])
+		i := s.candidate(text[at:])
 		if i < 0 {
 			return -1, -1
 		}
@@ -92,6 +92,28 @@ func (s *Scanner) Next(text []byte, at int) (start, end int) {
 		at = end + 1
 	}
 	return -1, -1
+}
+
+// Possible reports whether text, whose lines may end with CRLF, can have a line that matches. It costs next to nothing.
+func (s *Scanner) Possible(text []byte) bool { return s.candidate(text) >= 0 }
+
+// candidate returns a place in text, which is not behind the end of the first match; -1 if there is no match. It is 0 where
+// nothing is known.
+func (s *Scanner) candidate(text []byte) int {
+	switch p := s.pattern; {
+	case len(p.literal) > 0:
+		return bytes.Index(text, p.literal)
+	case p.any != nil:
+		return p.any.index(text, s.stops)
+	default:
+		return 0
+	}
+}
+
+// stops asks stop.
+func (s *Scanner) stops() bool {
+	s.stopped = s.stopped || s.stop != nil && s.stop()
+	return s.stopped
 }
 
 // lineAround returns the line around i in text, of which all before from is of no interest.
@@ -113,8 +135,7 @@ func (s *Scanner) find(text []byte) int {
 		next := table[int(at)+int(class[text[i]])]
 		if next < firstState {
 			if next == unknownState {
-				if s.slow++; s.slow%slowSteps == 0 && s.stop != nil && s.stop() {
-					s.stopped = true
+				if s.slow++; s.slow%slowSteps == 0 && s.stops() {
 					return -1
 				}
 				next = s.step(at, int(class[text[i]]))

@@ -14,8 +14,13 @@ type required struct {
 	fold bool
 }
 
-// maxRequired is how many texts are looked for at a time.
-const maxRequired = 32
+const (
+	// maxRequired is how many texts are looked for at a time, maxCompared how much of each: what follows is the automaton's.
+	maxRequired = 32
+	maxCompared = 32
+	// maxMisses is how many beginnings of a text that was not there lie between two looks at stop.
+	maxMisses = 1 << 12
+)
 
 // requiredTexts returns texts of which each match of re has at least one; nil where nothing is known of that. Of several such
 // sets it is the one whose shortest text is the longest.
@@ -121,9 +126,13 @@ const groups = 8
 
 // newFinder returns a finder of texts, or nil where one of them is in too many lines to look at those one by one.
 func newFinder(texts []required) *finder {
-	f := &finder{texts: texts, size: min(shortest(texts), 8)}
+	f := &finder{texts: slices.Clone(texts), size: min(shortest(texts), 8)}
 	if f.size < 2 {
 		return nil
+	}
+	for i := range f.texts {
+		t := &f.texts[i]
+		t.text = t.text[:min(len(t.text), maxCompared)]
 	}
 	for b := range f.masks {
 		f.masks[b] = ^uint64(0)
@@ -140,8 +149,9 @@ func newFinder(texts []required) *finder {
 	return f
 }
 
-// index returns where the first of the texts in text begins; -1 if there is none.
-func (f *finder) index(text []byte) int {
+// index returns where the first of the texts in text begins; -1 if there is none, or stop says to give up.
+func (f *finder) index(text []byte, stop func() bool) int {
+	misses := 0
 	whole := uint64(0xFF) << (8 * (f.size - 1))
 	state := ^uint64(0)
 	for i, b := range text {
@@ -154,6 +164,9 @@ func (f *finder) index(text []byte) int {
 			if f.texts[k].begins(text[start:]) {
 				return start
 			}
+		}
+		if misses++; misses%maxMisses == 0 && stop() {
+			return -1
 		}
 	}
 	return -1
