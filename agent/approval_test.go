@@ -100,3 +100,33 @@ func TestApproval_SeveralPaths(t *testing.T) {
 		})
 	}
 }
+
+// A yes to an exact line is for the directory in which it runs, a no for all of them.
+func TestApproval_LineOfADirectory(t *testing.T) {
+	runs := func(name, line, dir string) agent.Tool {
+		return testTool(name, true, []agent.Effect{{Action: agent.ActionCommand, Command: line, Dir: dir}}, func(context.Context, *input) (*agent.Result, error) {
+			return &agent.Result{Text: "ran " + name}, nil
+		})
+	}
+	const line, other = "cp x $T", "rm -rf $B"
+	calls := agent.Tools{
+		runs("a", line, "/w"), runs("b", line, "/w/.git"), runs("c", line, "/w"), runs("d", line, ""),
+		runs("e", other, "/w"), runs("f", other, "/w/sub"),
+	}
+	run(t, func(o *agent.Options) { o.Mode, o.Tools = agent.ModeDefault, calls }, func(w *world) {
+		var asked []string
+		w.answer = func(_ context.Context, q agent.Question) (agent.Decision, error) {
+			asked = append(asked, q.ToolCallID)
+			return []agent.Decision{agent.AllowAlways, agent.RejectOnce, agent.RejectAlways}[len(asked)-1], nil
+		}
+		for i, tool := range calls {
+			w.script.Add(providertest.Step{providertest.Call(string(rune('1'+i)), tool.Spec().Name, `{}`)})
+		}
+		w.script.Add(providertest.Step{providertest.Text("ok")})
+		w.prompt("go")
+		story := strings.Join(w.story(), "\n")
+		if strings.Join(asked, " ") != "1 2 5" || !strings.Contains(story, "ran c") || !strings.Contains(story, "ran d") || strings.Contains(story, "ran f") {
+			t.Errorf("asked about %v\n%s", asked, story)
+		}
+	})
+}

@@ -37,7 +37,7 @@ func TestApproval_Debugger(t *testing.T) {
 			"always is for the subject", agent.ModeDefault,
 			agent.Tools{debug("a", "app"), debug("b", "app"), debug("c", "other"), command},
 			[]agent.Decision{agent.AllowAlways, agent.RejectOnce, agent.RejectOnce},
-			[]string{"launches of app", "launches of other", "this exact command"},
+			[]string{"launches of app", "launches of other", "this exact command here"},
 			"a b",
 		},
 		{
@@ -58,7 +58,7 @@ func TestApproval_Debugger(t *testing.T) {
 			"a command's answer is no debugger's", agent.ModeDefault,
 			agent.Tools{command, debug("a", "app")},
 			[]agent.Decision{agent.AllowAlways, agent.RejectOnce},
-			[]string{"this exact command", "launches of app"},
+			[]string{"this exact command here", "launches of app"},
 			"cmd",
 		},
 	} {

@@ -24,7 +24,8 @@ type scope struct {
 	// subject and covers are the effect's, for [ActionDebug]; subject also for tools.
 	subject, covers string
 	// path is the effect's, behind all symbolic links: a link must not lead a grant to another place. dir is the
-	// directory that it is in, or path itself if that is one. Both are empty for what is not about a file.
+	// directory that it is in, or path itself if that is one. Both are empty for what is not about a file. Of a command dir is
+	// where it runs.
 	path, dir string
 	// given is the effect's path as it stands there.
 	given string
@@ -45,7 +46,9 @@ func scopeOf(ctx context.Context, tool string, e *Effect, files FS, system strin
 	case e.Action == ActionCommand && system == "windows":
 		s.commands = wholeLine(e.Command)
 	case e.Action == ActionCommand:
-		s.command = policy.Analyze(e.Command, cmp.Or(e.Dir, paths.Roots[0]), paths)
+		dir := cmp.Or(e.Dir, paths.Roots[0])
+		s.dir = files.RealPath(dir)
+		s.command = policy.Analyze(e.Command, dir, paths)
 		if s.commands = commandScopes(e.Command); len(s.command.Risks) > 0 {
 			s.commands = wholeLine(e.Command)
 		}
@@ -100,7 +103,7 @@ func (s *scope) label(roots *Workspace) string {
 		var names []string
 		for _, c := range s.commands {
 			if c.whole {
-				return "this exact command"
+				return "this exact command here"
 			}
 			names = append(names, c.text)
 		}
@@ -147,8 +150,12 @@ type grants struct {
 	forgotten int
 }
 
+// commandGrant is for a command. A yes to an exact line is for the directory in which it runs, and, if special is not set, for as long
+// as it does not ask whatever the mode is.
 type commandGrant struct {
 	commandScope
+	dir     string
+	special bool
 	allowed bool
 }
 
@@ -172,7 +179,7 @@ func (g *grants) lookup(s *scope) (allowed, known bool) {
 	defer g.mu.Unlock()
 	switch {
 	case s.action == ActionCommand:
-		return g.lookupCommands(s.commands)
+		return g.lookupCommands(s)
 	case s.action == ActionDebug:
 		allowed, known = g.subjects[s.subject]
 		return allowed, known && s.subject != ""
@@ -195,12 +202,13 @@ func (g *grants) lookup(s *scope) (allowed, known bool) {
 }
 
 // lookupCommands allows a line when every command in it is allowed, and denies it when any is denied.
-func (g *grants) lookupCommands(line []commandScope) (allowed, known bool) {
+func (g *grants) lookupCommands(s *scope) (allowed, known bool) {
+	line := s.commands
 	left := len(line)
 	for _, want := range line {
 		for i := len(g.commands) - 1; i >= 0; i-- {
 			have := g.commands[i]
-			if have.commandScope != want {
+			if have.commandScope != want || have.allowed && want.whole && (have.dir != s.dir || s.special && !have.special) {
 				continue
 			}
 			if !have.allowed {
@@ -238,7 +246,7 @@ func (g *grants) remember(s *scope, allowed bool, asked int) {
 	switch {
 	case s.action == ActionCommand:
 		for _, c := range s.commands {
-			g.commands = append(g.commands, commandGrant{c, allowed})
+			g.commands = append(g.commands, commandGrant{c, s.dir, s.special, allowed})
 		}
 	case s.action == ActionDebug:
 		if g.subjects == nil {

@@ -303,7 +303,7 @@ func TestGrants_Places(t *testing.T) {
 func TestScope_Windows(t *testing.T) {
 	e := &Effect{Action: ActionCommand, Command: "git status '& del x &'"}
 	s := scopeOf(t.Context(), "bash", e, links{}, "windows", testPaths)
-	if got := s.label(&Workspace{}); got != "this exact command" {
+	if got := s.label(&Workspace{}); got != "this exact command here" {
 		t.Errorf("an answer to %q covers %s", e.Command, got)
 	}
 }

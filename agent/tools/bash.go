@@ -203,12 +203,13 @@ func (s *BashSettings) plan(ctx context.Context, call *agent.Call, in *bashInput
 			return nil, err
 		}
 	}
-	// A variable can make any program run another one (BASH_ENV, PAGER), so what is asked for and remembered has them.
-	title := commandTitle(c.assignments() + in.Command)
+	// A variable can make any program run another one (BASH_ENV, PAGER), so what is asked for and remembered has them: as lines
+	// of their own, because before "!", "for" or "export" they would make another command of it.
+	title := commandTitle(c.assignments(" ") + in.Command)
 	plan := &agent.CallPlan{
 		Title:   title,
 		Content: c.shown(call, in),
-		Effects: []agent.Effect{{Action: agent.ActionCommand, Command: c.assignments() + c.line, Dir: c.dir, Title: title}},
+		Effects: []agent.Effect{{Action: agent.ActionCommand, Command: c.assignments("\n") + c.line, Dir: c.dir, Title: title}},
 	}
 	if c.dir != call.Workspace.Cwd {
 		plan.Effects = append(plan.Effects, agent.Effect{Action: agent.ActionRead, Path: c.dir, Title: "Run a command in " + c.dir})
@@ -216,19 +217,19 @@ func (s *BashSettings) plan(ctx context.Context, call *agent.Call, in *bashInput
 	return plan, nil
 }
 
-// assignments is the environment of the call as a shell would be given it, with a blank behind it; empty for none.
-func (c *bashCommand) assignments() string {
+// assignments is the environment of the call as a shell would be given it, with end behind each; empty for none.
+func (c *bashCommand) assignments(end string) string {
 	var s strings.Builder
 	for _, kv := range c.env {
 		name, value, _ := strings.Cut(kv, "=")
-		s.WriteString(name + "='" + strings.ReplaceAll(value, "'", `'\''`) + "' ")
+		s.WriteString(name + "='" + strings.ReplaceAll(value, "'", `'\''`) + "'" + end)
 	}
 	return s.String()
 }
 
 // shown is the command as the editor shows it.
 func (c *bashCommand) shown(call *agent.Call, in *bashInput) []agent.Content {
-	text := "$ " + c.assignments() + strings.TrimSpace(in.Command)
+	text := "$ " + c.assignments(" ") + strings.TrimSpace(in.Command)
 	if c.dir != call.Workspace.Cwd && c.line == strings.TrimSpace(in.Command) {
 		text = "in " + display(&call.Workspace, c.dir) + "\n" + text
 	}
@@ -264,7 +265,7 @@ func (s *BashSettings) run(ctx context.Context, call *agent.Call, in *bashInput)
 	if c.gone {
 		shellStateOf(call).leave()
 	}
-	r := &bashRun{call: call, command: c, shown: c.shown(call, in), sandbox: s.sandbox(call), name: commandTitle(c.assignments() + in.Command)}
+	r := &bashRun{call: call, command: c, shown: c.shown(call, in), sandbox: s.sandbox(call), name: commandTitle(c.assignments(" ") + in.Command)}
 	if err := r.start(ctx, in.PTY); err != nil {
 		return nil, err
 	}

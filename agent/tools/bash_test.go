@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/policy"
 	"github.com/gajae-code/gjc/agent/tools/toolstest"
 )
 
@@ -390,13 +391,35 @@ func TestBashRefuses(t *testing.T) {
 	}
 }
 
+// With variables a line is judged as what it is: before "!" or "for" they would make another command of it.
+func TestBashPlan_JudgesTheLine(t *testing.T) {
+	w := bashWorld(t, &toolstest.Terminal{})
+	for line, risky := range map[string]bool{
+		"go test ./...": false, "for i in 1 2; do echo $i; done": false, "(cd sub && ls)": false, "if true; then ls; fi": false,
+		"! rm -rf /elsewhere": true, "export PATH=./x; ls": true, "coproc sudo ls": true, "sudo ls": true,
+	} {
+		e := plan(t, w, "bash", input{"command": line, "env": map[string]string{"CI": "1"}}).Effects[0]
+		c := policy.Analyze(e.Command, w.Dir, &policy.Paths{Roots: []string{w.Dir}, Home: "/home/u"})
+		if (len(c.Risks) > 0) != risky {
+			t.Errorf("%s: %q", line, c.Risks)
+		}
+	}
+	for name, risky := range map[string]bool{"CI": false, "LD_PRELOAD": true, "PATH": true} {
+		e := plan(t, w, "bash", input{"command": "ls", "env": map[string]string{name: "1"}}).Effects[0]
+		c := policy.Analyze(e.Command, w.Dir, &policy.Paths{Roots: []string{w.Dir}, Home: "/home/u"})
+		if (len(c.Risks) > 0) != risky {
+			t.Errorf("%s: %q", name, c.Risks)
+		}
+	}
+}
+
 // A call's variables are part of what is asked for: one like BASH_ENV makes a harmless command run another.
 func TestBashPlan_NamesTheEnvironment(t *testing.T) {
 	w := bashWorld(t, &toolstest.Terminal{})
 	p := plan(t, w, "bash", input{"command": "git status", "env": map[string]string{"BASH_ENV": "it's evil.sh", "A": "1"}})
 	const want = `A='1' BASH_ENV='it'\''s evil.sh' git status`
-	if p.Effects[0].Command != want || p.Title != want {
-		t.Errorf("effect %q, title %q; want %q", p.Effects[0].Command, p.Title, want)
+	if judged := strings.NewReplacer("A='1' ", "A='1'\n", "' git", "'\ngit").Replace(want); p.Effects[0].Command != judged || p.Title != want {
+		t.Errorf("effect %q, title %q; want %q and %q", p.Effects[0].Command, p.Title, judged, want)
 	}
 	toolstest.Same(t, "content", p.Content, []agent.Content{agent.TextContent{Text: "$ " + want}})
 }
