@@ -158,8 +158,15 @@ const (
 
 func refuse(errno unix.Errno) uint32 { return unix.SECCOMP_RET_ERRNO | uint32(errno) }
 
-// modeCall is a system call that sets the mode of a file, with the number of the argument that has it.
-type modeCall struct{ call, arg uint32 }
+// modeCall is a system call that sets the mode of a file, with the number of the argument that has it. One that opens says in
+// another argument whether it makes the file; if not, there may be anything in the place of a mode.
+type modeCall struct {
+	call, mode, flags uint32
+	opens             bool
+}
+
+// makes are the flags of open that make a file.
+const makes = unix.O_CREAT | unix.O_TMPFILE&^unix.O_DIRECTORY
 
 // filter is what the kernel asks before each system call: no sockets but those that ask the kernel for routes, unless there is a
 // network. io_uring can open sockets too. Pairs of streams that are connected to each other stay; of another type, one of a pair
@@ -191,12 +198,27 @@ func filter(network bool) []unix.SockFilter {
 			unix.SockFilter{Code: ret, K: allowed}, unix.SockFilter{Code: ret, K: refuse(unix.EACCES)},
 		)
 	}
-	for _, m := range append([]modeCall{{unix.SYS_FCHMOD, 1}, {unix.SYS_FCHMODAT, 2}, {unix.SYS_FCHMODAT2, 2}}, oldModeCalls...) {
-		rule(
-			m.call, unix.SockFilter{Code: load, K: firstArg + m.arg*argSize}, unix.SockFilter{Code: bits, Jf: 1, K: unix.S_ISUID | unix.S_ISGID},
-			unix.SockFilter{Code: ret, K: refuse(unix.EPERM)}, unix.SockFilter{Code: ret, K: allowed},
-		)
+	for _, m := range append([]modeCall{
+		{call: unix.SYS_FCHMOD, mode: 1}, {call: unix.SYS_FCHMODAT, mode: 2}, {call: unix.SYS_FCHMODAT2, mode: 2}, {call: unix.SYS_MKNODAT, mode: 2},
+		{call: unix.SYS_OPENAT, mode: 3, flags: 2, opens: true},
+	}, oldModeCalls...) {
+		body := []unix.SockFilter{
+			{Code: load, K: firstArg + m.mode*argSize},
+			{Code: bits, Jf: 1, K: unix.S_ISUID | unix.S_ISGID},
+			{Code: ret, K: refuse(unix.EPERM)},
+			{Code: ret, K: allowed},
+		}
+		if m.opens {
+			body = append([]unix.SockFilter{
+				{Code: load, K: firstArg + m.flags*argSize},
+				{Code: bits, Jt: 1, K: makes},
+				{Code: ret, K: allowed},
+			}, body...)
+		}
+		rule(m.call, body...)
 	}
+	// Its flags and mode lie in memory, where a filter cannot look. Programs do without it.
+	rule(unix.SYS_OPENAT2, unix.SockFilter{Code: ret, K: refuse(unix.ENOSYS)})
 	return append(prog, unix.SockFilter{Code: ret, K: allowed})
 }
 

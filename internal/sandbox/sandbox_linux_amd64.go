@@ -3,4 +3,6 @@ package sandbox
 import "golang.org/x/sys/unix"
 
 // oldModeCalls are those that newer architectures do not have.
-var oldModeCalls = []modeCall{{unix.SYS_CHMOD, 1}}
+var oldModeCalls = []modeCall{
+	{call: unix.SYS_CHMOD, mode: 1}, {call: unix.SYS_CREAT, mode: 1}, {call: unix.SYS_MKNOD, mode: 1}, {call: unix.SYS_OPEN, mode: 2, flags: 1, opens: true},
+}

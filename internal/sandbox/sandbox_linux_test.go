@@ -74,7 +74,8 @@ func TestSandbox_Files(t *testing.T) {
 			"sh -c 'echo x > $H/file'", "ln $H/file $W/hard && echo x > $W/hard", "truncate -s 0 $H/file", "rmdir $H", "echo x > /etc/gjc-sandbox-test",
 			"echo x > /proc/$OUT/root$H/new", "echo x > /proc/$OUT/cwd/gjc-sandbox-test",
 			// What the user has is not to give others the user's rights.
-			"chmod 4777 $H/file", "chmod g+s $H/file", python + ` -c 'import os; os.fchmod(os.open(os.environ["H"] + "/file", os.O_RDONLY), 0o4777)'`,
+			"chmod 4777 $H/file", "chmod g+s $H/file", python + ` -c 'import os; os.open(os.environ["W"] + "/new", os.O_CREAT | os.O_WRONLY, 0o4755)'`,
+			python + ` -c 'import os, stat; os.mknod(os.environ["W"] + "/new", stat.S_IFREG | 0o2755)'`, python + ` -c 'import os; os.fchmod(os.open(os.environ["H"] + "/file", os.O_RDONLY), 0o4777)'`,
 		} {
 			if out, err := probe(t, s, p, line); err == nil {
 				t.Errorf("%s worked: %s", line, out)
