@@ -41,7 +41,7 @@ type scope struct {
 // scopeOf returns the scope of one effect of a tool. Lines for the shell of the operating system called "windows" are
 // not taken apart: it does not read them as POSIX shells do.
 func scopeOf(ctx context.Context, tool string, e *Effect, files FS, system string, paths *policy.Paths) scope {
-	s := scope{action: e.Action, tool: tool, host: strings.ToLower(e.Host), subject: e.Subject, covers: e.Covers}
+	s := scope{action: e.Action, tool: tool, host: strings.TrimSuffix(strings.ToLower(e.Host), "."), subject: e.Subject, covers: e.Covers}
 	switch {
 	case e.Action == ActionCommand && system == "windows":
 		s.commands = wholeLine(e.Command)

@@ -194,9 +194,13 @@ func (h *Hook) Run(ctx context.Context, r Runner, in Input) (Answer, error) {
 	if err != nil {
 		return Answer{}, fmt.Errorf("its program cannot be started: %w", err)
 	}
+	dir := in.Cwd
+	if h.Project {
+		dir = h.Dir // what its arguments name is what was looked at for trust
+	}
 	limited, cancel := context.WithTimeoutCause(ctx, h.Timeout, errTimeout)
 	defer cancel()
-	stdout, code, stderr, err := r.Run(limited, path, h.Command[1:], in.Cwd, append(stdin, '\n'), maxOutput+1)
+	stdout, code, stderr, err := r.Run(limited, path, h.Command[1:], dir, append(stdin, '\n'), maxOutput+1)
 	switch {
 	case ctx.Err() != nil:
 		return Answer{}, context.Cause(ctx)

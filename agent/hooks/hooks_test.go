@@ -217,3 +217,26 @@ func TestRun_Fails(t *testing.T) {
 		t.Errorf("a cancelled call: %v", err)
 	}
 }
+
+// where takes note of the directory that a program is run in.
+type where struct{ dir string }
+
+func (*where) LookPath(string) (string, error) { return "/bin/sh", nil }
+func (w *where) Run(_ context.Context, _ string, _ []string, dir string, _ []byte, _ int) ([]byte, int, string, error) {
+	w.dir = dir
+	return nil, 0, "", nil
+}
+
+// A workspace's hook runs where the files lie that were looked at for trust, which may be another root than the first.
+func TestRun_Directory(t *testing.T) {
+	for _, tt := range []struct {
+		project bool
+		want    string
+	}{{true, "/two"}, {false, "/one"}} {
+		var w where
+		h := &hooks.Hook{Name: "h", Command: []string{"sh", "check.sh"}, Timeout: time.Hour, Dir: "/two", Project: tt.project}
+		if _, err := h.Run(t.Context(), &w, hooks.Input{Cwd: "/one"}); err != nil || w.dir != tt.want {
+			t.Errorf("project %v: in %s, %v", tt.project, w.dir, err)
+		}
+	}
+}

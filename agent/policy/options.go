@@ -381,11 +381,17 @@ func scopeOf(args []arg) (scope string, ok bool) {
 	}
 	for _, arg := range args[named:] {
 		switch {
-		case scope == "git push" && (arg.text == "-f" || strings.HasPrefix(arg.text, "--force") || strings.HasPrefix(arg.text, "+")):
+		case scope == "git push" && overwrites(arg.text):
 			return "", false // what it overwrites is gone
 		case o.named && !strings.HasPrefix(arg.text, "-"):
 			scope += " " + arg.text
 		}
 	}
 	return scope, true
+}
+
+// overwrites reports whether an argument of git push forces it, or deletes a branch.
+func overwrites(arg string) bool {
+	return strings.HasPrefix(arg, "--force") || strings.HasPrefix(arg, "+") || strings.HasPrefix(arg, ":") ||
+		strings.HasPrefix(arg, "-") && !strings.HasPrefix(arg, "--") && strings.Contains(arg, "f")
 }

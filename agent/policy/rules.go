@@ -127,7 +127,8 @@ func (rules Rules) Judge(s *Step, paths *Paths) (Verdict, string) {
 				take(Allow, r.Text)
 			}
 		case s.Host != "":
-			if ok, _ := doublestar.Match(strings.ToLower(r.about), strings.ToLower(s.Host)); ok && (r.Verdict != Allow || !s.Special || r.exact()) {
+			// "example.com." is example.com.
+			if ok, _ := doublestar.Match(strings.ToLower(r.about), strings.TrimSuffix(strings.ToLower(s.Host), ".")); ok && (r.Verdict != Allow || !s.Special || r.exact()) {
 				take(r.Verdict, r.Text)
 			}
 		case s.Path != "":

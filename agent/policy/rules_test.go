@@ -113,6 +113,7 @@ func TestRules_Judge(t *testing.T) {
 		{"", "", "mcp__files_*", policy.Step{Tool: "mcp__files_read"}, deny},
 		{"network(*.example.com)", "", "", policy.Step{Tool: "web_fetch", Action: "network", Host: "docs.Example.com"}, allow},
 		{"network(*.example.com)", "", "", policy.Step{Tool: "web_fetch", Action: "network", Host: "example.com.evil.org"}, un},
+		{"", "", "network(*.example.com)", policy.Step{Tool: "web_fetch", Action: "network", Host: "docs.example.com."}, deny},
 	} {
 		var rules policy.Rules
 		for _, part := range []struct {

@@ -242,10 +242,13 @@ func (c *Client) checkName(ctx context.Context, host string) error {
 	if c.opts.AllowPrivate {
 		return nil
 	}
-	if addr, err := netip.ParseAddr(host); err == nil {
+	name := strings.TrimSuffix(strings.ToLower(host), ".")
+	if addr, err := netip.ParseAddr(name); err == nil {
 		return checkAddr(addr)
 	}
-	name := strings.TrimSuffix(strings.ToLower(host), ".")
+	if last := name[strings.LastIndexByte(name, '.')+1:]; last != "" && '0' <= last[0] && last[0] <= '9' {
+		return ErrPrivate // 127.1, 0x7f.1: numbers that a proxy may read as an address, and no name ends with one
+	}
 	if name == "localhost" || strings.HasSuffix(name, ".localhost") || strings.HasSuffix(name, ".internal") || strings.HasSuffix(name, ".local") || !strings.Contains(name, ".") {
 		return ErrPrivate
 	}

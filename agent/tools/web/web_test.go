@@ -83,7 +83,7 @@ func TestFetch_OverProxy(t *testing.T) {
 	if err != nil || string(page.Body) != "by proxy" {
 		t.Fatalf("%+v, %v", page, err)
 	}
-	for _, host := range []string{"10.1.2.3", "169.254.169.254", "[fd00::1]", "intranet", "metadata.google.internal"} {
+	for _, host := range []string{"10.1.2.3", "169.254.169.254", "[fd00::1]", "intranet", "metadata.google.internal", "127.1", "0177.0.0.1", "169.254.43518", "0xa9.0xfe.0xa9.0xfe", "169.254.169.254."} {
 		if _, err := c.Fetch(t.Context(), "http://"+host+"/"); !errors.Is(err, ErrPrivate) {
 			t.Errorf("%s: %v", host, err)
 		}
