@@ -149,8 +149,8 @@ func (a *analysis) tarFile(args []arg) {
 		}
 	}
 	for _, file := range files {
-		if writes && file.known && (!strings.Contains(file.text, ":") || strings.Contains(file.text, "/")) { // else on another host
-			a.writes(file.text)
+		if writes && (!file.known || !strings.Contains(file.text, ":") || strings.Contains(file.text, "/")) { // else on another host
+			a.target(file.text, file.known)
 		}
 	}
 }
@@ -188,29 +188,75 @@ func (a *analysis) outputs(name string, args []arg) {
 
 var compilers = set("gcc", "cc", "g++", "c++", "clang", "clang++", "tcc", "ld", "rustc", "gfortran")
 
+// tarValues are the letters of tar that take a value.
+const tarValues = "fCbITXFgLNVHK"
+
 // tar looks at tar, whose options can run programs.
 func (a *analysis) tar(args []arg) {
 	a.tarFile(args)
-	for i, arg := range args {
-		t := arg.text
-		switch {
-		case abbreviates(t, "--checkpoint-action", 13), abbreviates(t, "--to-command", 5), abbreviates(t, "--use-compress-program", 5),
-			abbreviates(t, "--info-script", 5), abbreviates(t, "--new-volume-script", 7), abbreviates(t, "--rsh-command", 5), t == "-I", t == "-F":
+	value := func(letter byte, to arg) {
+		switch letter {
+		case 'I', 'F':
 			a.risk("it runs a program by an option of tar")
-		case t == "--absolute-names", (i == 0 || strings.HasPrefix(t, "-")) && !strings.HasPrefix(t, "--") && strings.Contains(t, "P"):
-			a.risk("it unpacks to wherever the archive says")
-		case strings.HasPrefix(t, "-C") && len(t) > 2:
-			a.target(t[2:], arg.known)
-		case i == 0 && !strings.HasPrefix(t, "-") && strings.Contains(t, "C") && len(args) > 2:
-			a.target(args[2].text, args[2].known)
-			a.target(args[1].text, args[1].known)
-		case t == "-C" || t == "--directory":
-			if i+1 < len(args) {
-				a.target(args[i+1].text, args[i+1].known)
-			}
-		case strings.HasPrefix(t, "--directory="):
-			a.target(strings.TrimPrefix(t, "--directory="), arg.known)
+		case 'C':
+			a.target(to.text, to.known)
 		}
+	}
+	next := func(i int) arg {
+		if i < len(args) {
+			return args[i]
+		}
+		return arg{}
+	}
+	for i, this := range args {
+		t := this.text
+		if strings.HasPrefix(t, "--") {
+			a.tarLong(this, next(i+1))
+			continue
+		}
+		letters := strings.TrimPrefix(t, "-")
+		dashed := letters != t
+		if !dashed && i > 0 {
+			continue
+		}
+		behind := 1 // the values of letters without a dash stand behind in order
+		for k := range len(letters) {
+			switch {
+			case letters[k] == 'P':
+				a.risk("it unpacks to wherever the archive says")
+			case !strings.Contains(tarValues, letters[k:k+1]):
+			case !dashed:
+				value(letters[k], next(behind))
+				behind++
+			case k+1 < len(letters):
+				value(letters[k], arg{text: letters[k+1:], known: this.known})
+			default:
+				value(letters[k], next(i+1))
+			}
+			if dashed && strings.Contains(tarValues, letters[k:k+1]) {
+				break
+			}
+		}
+	}
+}
+
+// tarLong looks at a long option; next is the word behind it.
+func (a *analysis) tarLong(this, next arg) {
+	t := this.text
+	to := next
+	if _, value, ok := strings.Cut(t, "="); ok {
+		to = arg{text: value, known: this.known}
+	}
+	switch {
+	case abbreviates(t, "--checkpoint-action", 13), abbreviates(t, "--to-command", 5), abbreviates(t, "--use-compress-program", 5),
+		abbreviates(t, "--info-script", 5), abbreviates(t, "--new-volume-script", 7), abbreviates(t, "--rsh-command", 5), abbreviates(t, "--rmt-command", 4):
+		a.risk("it runs a program by an option of tar")
+	case abbreviates(t, "--absolute-names", 4):
+		a.risk("it unpacks to wherever the archive says")
+	case abbreviates(t, "--directory", 4):
+		a.target(to.text, to.known)
+	case abbreviates(t, "--one-top-level", 6) && strings.Contains(t, "="):
+		a.target(to.text, to.known)
 	}
 }
 
@@ -225,7 +271,8 @@ func outputRuns(name, text string) bool {
 	case "wget":
 		return abbreviates(text, "--use-askpass", 7) || abbreviates(text, "--execute", 5) || text == "-e"
 	case "go":
-		return strings.HasPrefix(strings.TrimLeft(text, "-"), "vettool") || strings.HasPrefix(text, "-exec=") || strings.HasPrefix(text, "--exec")
+		return strings.HasPrefix(strings.TrimLeft(text, "-"), "vettool") || strings.HasPrefix(text, "-exec=") || strings.HasPrefix(text, "--exec") ||
+			strings.Contains(text, "extld=") || strings.Contains(text, "extld ")
 	case "rg":
 		return text == "--pre" || strings.HasPrefix(text, "--pre=") || strings.HasPrefix(text, "--hostname-bin")
 	case "man":
@@ -236,6 +283,31 @@ func outputRuns(name, text string) bool {
 		return strings.HasPrefix(text, "-D")
 	case "gcc", "cc":
 		return text == "-wrapper" || strings.HasPrefix(text, "-fplugin")
+	}
+	return false
+}
+
+// goSets reports whether an option of go env changes a setting.
+func goSets(text string) bool {
+	name, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(text, "-"), "-"), "=")
+	return strings.HasPrefix(text, "-") && (name == "w" || name == "u")
+}
+
+// curlValues are the letters of curl that take a value.
+const curlValues = "AbcCdDeEFhHmoPQrTtuUwxXyYz"
+
+// bundled reports whether a word has an option's letter among others, before one that takes the rest as its value.
+func bundled(text string, letter byte, values string) bool {
+	if !strings.HasPrefix(text, "-") || strings.HasPrefix(text, "--") {
+		return false
+	}
+	for i := 1; i < len(text); i++ {
+		if text[i] == letter {
+			return true
+		}
+		if strings.Contains(values, text[i:i+1]) {
+			return false
+		}
 	}
 	return false
 }
@@ -251,12 +323,13 @@ func shortOption(text, flags string, letter byte) bool {
 
 // output looks at programs with an option for the file that they write.
 func (a *analysis) output(name string, args []arg) {
-	long := []string{"--output=", "--output-document=", "--output-dir=", "--directory-prefix=", "--outp=", "--outpu=", "--dump-header=", "--cookie-jar=", "--trace=", "--trace-ascii=", "--libcurl=", "--stderr="}
+	long := []string{"--etag-save=", "--hsts=", "--alt-svc=", "--output=", "--output-document=", "--output-dir=", "--directory-prefix=", "--outp=", "--outpu=", "--dump-header=", "--cookie-jar=", "--trace=", "--trace-ascii=", "--libcurl=", "--stderr="}
 	short := set("-o", "--output", "-O", "--output-document", "-P", "--directory-prefix", "--output-dir", "-D", "--dump-header", "-c", "--cookie-jar", "--trace", "--trace-ascii", "--libcurl", "--stderr")
 	if name != "curl" && name != "wget" {
 		short = set("-o", "--output")
 	}
 	if name == "curl" {
+		short["--etag-save"], short["--hsts"], short["--alt-svc"] = true, true, true
 		delete(short, "-O")
 		delete(short, "-P")
 	}
@@ -278,19 +351,72 @@ func (a *analysis) output(name string, args []arg) {
 		if outputRuns(name, arg.text) {
 			a.risk("it runs a program by an option of %s", name)
 		}
+		if _, to, ok := strings.Cut(arg.text, "="); ok && (name == "sort" && abbreviates(arg.text, "--output", 3) || name == "wget" && abbreviates(arg.text, "--output-document", 9)) {
+			a.target(to, arg.known)
+		}
 		for _, l := range long {
 			if to, ok := strings.CutPrefix(arg.text, l); ok {
 				a.target(to, arg.known)
 			}
 		}
-		if name == "go" && i > 0 && args[0].text == "env" && (arg.text == "-w" || arg.text == "--w" || arg.text == "-u") {
+		if name == "go" && i > 0 && args[0].text == "env" && goSets(arg.text) {
 			a.risk("it changes the settings of go, which name programs")
 		}
-		if name == "curl" && (arg.text == "-K" || arg.text == "--config") {
+		if name == "curl" && (bundled(arg.text, 'K', curlValues) || abbreviates(arg.text, "--config", 6)) {
 			a.risk("it takes its options from a file (%s)", name)
 		}
 		if name == "go" && (strings.HasPrefix(arg.text, "-toolexec") || strings.HasPrefix(arg.text, "--toolexec") || arg.text == "-exec") {
 			a.risk("it runs a program by an option of go")
 		}
 	}
+}
+
+// sshValues are the letters of ssh that take a value.
+const sshValues = "BbcDEeFIiJLlmOoPpQRSWw"
+
+// ssh looks at ssh and sftp, whose settings name programs.
+func (a *analysis) ssh(name string, args []arg) {
+	for i, this := range args {
+		t := strings.ToLower(this.text)
+		runs := strings.Contains(t, "proxycommand") || strings.Contains(t, "localcommand") || strings.Contains(t, "knownhostscommand") ||
+			bundled(this.text, 'F', sshValues) || bundled(this.text, 'I', sshValues) || name == "sftp" && bundled(this.text, 'S', sshValues)
+		if runs {
+			a.risk("it runs a program by an option of %s", name)
+		}
+		if strings.HasPrefix(this.text, "-E") && name == "ssh" {
+			if to := this.text[2:]; to != "" {
+				a.target(to, this.known)
+			} else if i+1 < len(args) {
+				a.target(args[i+1].text, args[i+1].known)
+			}
+		}
+	}
+}
+
+// mounted is the directory of this machine that an option of docker gives to a container, in the forms that are not --volume.
+func mounted(args []arg, i int) (from string, is bool) {
+	t := args[i].text
+	spec := ""
+	switch {
+	case bundled(t, 'v', "aceHhlmpuw") && !strings.HasPrefix(t, "-v="):
+		if at := strings.IndexByte(t, 'v'); at+1 < len(t) {
+			spec = t[at+1:]
+		} else if i+1 < len(args) && t != "-v" {
+			spec = args[i+1].text
+		}
+	case t == "--mount" && i+1 < len(args):
+		spec = args[i+1].text
+	case strings.HasPrefix(t, "--mount="):
+		spec = strings.TrimPrefix(t, "--mount=")
+	}
+	if strings.Contains(t, "mount") {
+		for _, part := range strings.Split(spec, ",") {
+			if key, value, _ := strings.Cut(part, "="); (key == "source" || key == "src") && strings.Contains(spec, "bind") {
+				return value, true
+			}
+		}
+		return "", false
+	}
+	from, _, _ = strings.Cut(spec, ":")
+	return from, strings.Contains(from, "/")
 }

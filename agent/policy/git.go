@@ -1,6 +1,9 @@
 package policy
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // harmlessKeys begin the names of settings of git that run nothing.
 var harmlessKeys = []string{
@@ -42,7 +45,7 @@ func (a *analysis) git(args []arg) {
 		case strings.HasPrefix(t, "ext::") || runsByOption(t, sub):
 			a.risk("it runs a program by an option of git (%s)", Show(t))
 		case abbreviates(t, "--output", 4) && sub != "grep" && t != "--out", abbreviates(t, "--output-directory", 10),
-			t == "-o" && (sub == "archive" || sub == "format-patch"):
+			t == "-o" && (sub == "archive" || sub == "format-patch" || sub == "bugreport" || sub == "diagnose"), abbreviates(t, "--separate-git-dir", 5):
 			if _, to, ok := strings.Cut(t, "="); ok {
 				a.target(to, args[i].known)
 			} else if i+1 < len(args) {
@@ -56,8 +59,10 @@ func (a *analysis) git(args []arg) {
 			a.risk("it gives git a setting by which it can run programs (%s)", Show(t))
 		case sub == "clone" && (t == "-u" || strings.HasPrefix(t, "-u")), sub == "send-email" && strings.HasPrefix(t, "--s"), sub == "rebase" && strings.HasPrefix(t, "-x") && len(t) > 2:
 			a.risk("it runs a program by an option of git (%s)", Show(t))
-		case strings.HasPrefix(t, "-O") && sub == "grep":
+		case sub == "grep" && bundled(t, 'O', "efABCm"):
 			a.risk("it runs a program by an option of git (%s)", Show(t))
+		case strings.HasPrefix(t, "-o") && (sub == "archive" || sub == "format-patch"):
+			a.target(t[2:], args[i].known)
 		case sub == "" && (t == "-c" || t == "--git-dir" || t == "--work-tree" || t == "-C"):
 			if i++; i >= len(args) {
 				return
@@ -102,9 +107,37 @@ func (a *analysis) git(args []arg) {
 					}
 				}
 			case "checkout-index":
-				for _, r := range rest {
+				for j, r := range rest {
 					if to, ok := strings.CutPrefix(r.text, "--prefix="); ok {
 						a.target(to, r.known)
+					} else if r.text == "--prefix" && j+1 < len(rest) {
+						a.target(rest[j+1].text, rest[j+1].known)
+					}
+				}
+			case "bundle":
+				if plain := plainArgs(rest); len(plain) > 1 && plain[0].text == "create" {
+					a.target(plain[1].text, plain[1].known)
+				}
+			case "merge-file":
+				if plain := plainArgs(rest); len(plain) > 0 {
+					a.target(plain[0].text, plain[0].known)
+				}
+			case "interpret-trailers":
+				if slices.ContainsFunc(rest, func(r arg) bool { return abbreviates(r.text, "--in-place", 4) }) {
+					for _, file := range plainArgs(rest) {
+						a.target(file.text, file.known)
+					}
+				}
+			case "maintenance":
+				if plain := plainArgs(rest); len(plain) > 0 && (plain[0].text == "start" || plain[0].text == "register") {
+					a.risk("it changes git's settings for all repositories")
+				}
+			case "checkout", "restore":
+				if at := slices.IndexFunc(rest, func(r arg) bool { return r.text == "--" }); at >= 0 {
+					for _, file := range rest[at+1:] {
+						if file.known && file.text != "." {
+							a.writes(file.text)
+						}
 					}
 				}
 			case "hook":
@@ -123,7 +156,9 @@ func (a *analysis) git(args []arg) {
 				a.risk("it has git run other programs (%s)", sub)
 			case "rebase":
 				for j, r := range rest {
-					if (r.text == "-x" || r.text == "--exec") && j+1 < len(rest) {
+					if _, line, ok := strings.Cut(r.text, "="); ok && abbreviates(r.text, "--exec", 3) {
+						a.nested([]arg{{text: line, known: r.known}})
+					} else if (strings.HasSuffix(r.text, "x") && bundled(r.text, 'x', "sXC") || abbreviates(r.text, "--exec", 3)) && j+1 < len(rest) {
 						a.nested(rest[j+1 : j+2])
 					}
 				}

@@ -269,11 +269,7 @@ func (a *analysis) command(args []arg, piped bool, document *arg) {
 	case "curl", "wget", "sort", "shuf", "gcc", "cc", "go", "ffmpeg", "rg", "man", "scp", "ssh-keygen":
 		a.output(name, rest)
 	case "ssh", "sftp":
-		for _, arg := range rest {
-			if strings.Contains(strings.ToLower(arg.text), "proxycommand") || strings.Contains(strings.ToLower(arg.text), "localcommand") {
-				a.risk("it runs a program by an option of %s", name)
-			}
-		}
+		a.ssh(name, rest)
 	case "mapfile", "readarray", "compgen", "complete":
 		for i, arg := range rest {
 			if arg.text == "-C" && i+1 < len(rest) {
@@ -282,16 +278,19 @@ func (a *analysis) command(args []arg, piped bool, document *arg) {
 		}
 	case "docker", "podman":
 		for i, arg := range rest {
-			for _, option := range []string{"-v", "--volume", "--mount"} {
+			for _, option := range []string{"-v", "--volume"} {
 				mount, ok := strings.CutPrefix(arg.text, option+"=")
 				if arg.text == option && i+1 < len(rest) {
 					mount, ok = rest[i+1].text, true
 				}
-				if from, _, _ := strings.Cut(mount, ":"); ok && (filepath.IsAbs(from) || strings.Contains(from, "/") || strings.HasPrefix(mount, "type=bind")) {
+				if from, _, _ := strings.Cut(mount, ":"); ok && (filepath.IsAbs(from) || strings.Contains(from, "/")) {
 					a.writes(from)
 				}
 			}
-			if arg.text == "--privileged" {
+			if from, ok := mounted(rest, i); ok {
+				a.writes(from)
+			}
+			if arg.text == "--privileged" || arg.text == "--privileged=true" {
 				a.risk("it runs with other rights (--privileged)")
 			}
 		}

@@ -199,7 +199,10 @@ func filter(network bool) []unix.SockFilter {
 		)
 	}
 	for _, m := range append([]modeCall{
-		{call: unix.SYS_FCHMOD, mode: 1}, {call: unix.SYS_FCHMODAT, mode: 2}, {call: unix.SYS_FCHMODAT2, mode: 2}, {call: unix.SYS_MKNODAT, mode: 2},
+		{call: unix.SYS_FCHMOD, mode: 1},
+		{call: unix.SYS_FCHMODAT, mode: 2},
+		{call: unix.SYS_FCHMODAT2, mode: 2},
+		{call: unix.SYS_MKNODAT, mode: 2},
 		{call: unix.SYS_OPENAT, mode: 3, flags: 2, opens: true},
 	}, oldModeCalls...) {
 		body := []unix.SockFilter{

@@ -330,7 +330,8 @@ func TestModel_Usage(t *testing.T) {
 // Moonshot puts the usage into the choice.
 func TestModel_UsageOfAChoice(t *testing.T) {
 	_, m := fake(t, providers.ModelInfo{}, providertest.Step{providertest.Raw(
-		`data: {"choices":[{"delta":{"content":"x"},"finish_reason":"stop","usage":{"prompt_tokens":7,"completion_tokens":2}}]}` + "\n\ndata: [DONE]\n\n")})
+		`data: {"choices":[{"delta":{"content":"x"},"finish_reason":"stop","usage":{"prompt_tokens":7,"completion_tokens":2}}]}` + "\n\ndata: [DONE]\n\n",
+	)})
 	if msg, _ := run(t, m, hello()); msg.Usage != (providers.Usage{Input: 7, Output: 2}) {
 		t.Errorf("%+v", msg.Usage)
 	}

@@ -415,7 +415,8 @@ func TestResponses_Errors(t *testing.T) {
 func TestResponses_NewEvents(t *testing.T) {
 	got := respond(t, openai.OpenResponses, providers.Config{}, hello(), sse(
 		`{"type":"response.reasoning_summary.delta","delta":{"text":"This"},"item":7}`,
-		`{"type":"response.completed","response":{"id":"r","status":"completed","output":[{"type":"message","id":"m","content":[{"type":"output_text","text":"x"}]}]}}`))
+		`{"type":"response.completed","response":{"id":"r","status":"completed","output":[{"type":"message","id":"m","content":[{"type":"output_text","text":"x"}]}]}}`,
+	))
 	if got.err != nil || got.message.Text() != "x" {
 		t.Errorf("%+v, %v", got.message, got.err)
 	}
