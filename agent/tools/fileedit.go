@@ -110,8 +110,16 @@ func countPaths(edits []fileEdit) int {
 
 // workOut makes operations of the edits. It changes no file. look is for a preview: nothing is remembered of it.
 func (f *fileEdits) workOut(ctx context.Context, look bool) error {
+	names := make(map[string]string)
 	for i := range f.edits {
 		e := &f.edits[i]
+		if e.place != nil { // what one name changes, the other would find changed
+			real := f.call.FS.RealPath(e.path)
+			if other, known := names[real]; known && other != e.path {
+				return fmt.Errorf("%w: %s and %s are one file; use one of the names", agent.ErrBadInput, f.name(other), f.name(e.path))
+			}
+			names[real] = e.path
+		}
 		if where := f.gone[e.path]; where != "" {
 			return fmt.Errorf("%w: %s is %s by this call already", agent.ErrBadInput, f.name(e.path), where)
 		}

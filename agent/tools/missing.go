@@ -31,6 +31,9 @@ func reason(err error) error {
 // missing is the error for a path that is not there. It names files that could have been meant.
 func missing(ctx context.Context, call *agent.Call, path string) error {
 	name := display(&call.Workspace, path)
+	if real, link := linked(call, path); link {
+		return &missingError{name + " is a link to " + display(&call.Workspace, real) + ", which does not exist"}
+	}
 	near := nearest(ctx, call, path)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

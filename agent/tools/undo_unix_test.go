@@ -74,3 +74,24 @@ func TestUndo_BehindALink(t *testing.T) {
 		t.Errorf("the link: %q, %v", target, err)
 	}
 }
+
+// A link that leads nowhere is called that, and two names of a file are not taken for two files.
+func TestLinks_Named(t *testing.T) {
+	w := toolstest.NewWorld(t, map[string]string{"a.txt": "one\ntwo\n"})
+	for link, to := range map[string]string{"b.txt": "a.txt", "gone.txt": "nowhere"} {
+		if err := os.Symlink(to, w.Path(link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := fails(t, w, "read", input{"path": "gone.txt"}); !strings.Contains(err.Error(), "gone.txt is a link to nowhere, which does not exist") {
+		t.Errorf("err = %v", err)
+	}
+	patch := "*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n+1\n*** Update File: b.txt\n@@\n-two\n+2\n*** End Patch"
+	tl := editTool(t, tools.EditApplyPatch)
+	if _, _, err := toolstest.Do(t.Context(), tl, w.Call(t, "apply_patch", input{"input": patch})); err == nil || !strings.Contains(err.Error(), "a.txt and b.txt are one file") {
+		t.Errorf("err = %v", err)
+	}
+	if got := w.Disk(t, "a.txt"); got != "one\ntwo\n" {
+		t.Errorf("a.txt has %q", got)
+	}
+}

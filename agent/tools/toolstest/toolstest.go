@@ -14,7 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/bridges"
 	"github.com/gajae-code/gjc/internal/jsonx"
+
 	"github.com/gajae-code/gjc/lsp"
 	"github.com/gajae-code/gjc/providers"
 )
@@ -276,12 +278,7 @@ func (f *FS) ReadDir(ctx context.Context, path string) ([]fs.DirEntry, error) {
 }
 
 // RealPath implements [agent.FS].
-func (f *FS) RealPath(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
-	}
-	return path
-}
+func (f *FS) RealPath(path string) string { return bridges.LocalFS{}.RealPath(path) }
 
 // Artifacts keeps outputs in memory.
 type Artifacts struct {
