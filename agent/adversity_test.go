@@ -127,6 +127,26 @@ func TestUsage_OfTheModelThatAnswered(t *testing.T) {
 	})
 }
 
+// A request is paid for at the price of the service tier that it asked for, not of the one that is chosen meanwhile.
+func TestUsage_OfTheTierThatWasAsked(t *testing.T) {
+	run(t, func(o *agent.Options) {
+		o.Model.Cost.Output, o.Model.ServiceTiers, o.Model.TierPrices = 1e6, []string{"default", "priority"}, map[string]float64{"priority": 2}
+	}, func(w *world) {
+		gate := providertest.NewGate()
+		w.speak(providertest.Step{gate.Hold(), providertest.Text("x"), providertest.Use(providers.Usage{Input: 1, Output: 5})})
+		turn := w.session.Prompt([]providers.Part{providers.Text{Text: "go"}})
+		synctest.Wait()
+		if err := w.session.Change(agent.ToServiceTier("priority"), nil)(); err != nil {
+			t.Fatal(err)
+		}
+		gate.Open()
+		turn.Wait(w.t.Context())
+		if snap, err := w.session.Snapshot(); err != nil || snap.CostUSD != 5 {
+			t.Errorf("the session cost %v, %v", snap.CostUSD, err)
+		}
+	})
+}
+
 // editorFiles counts what a session asks its editor for.
 type editorFiles struct {
 	noFiles

@@ -1,6 +1,7 @@
 package secrets
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -52,7 +53,11 @@ func (s *Set) aroundTokensLocked(text string, spans []span) []span {
 	}
 	for _, sp := range spans {
 		within := false
-		for _, at := range tokens {
+		first, _ := slices.BinarySearchFunc(tokens, sp.from, func(at, from int) int { return cmp.Compare(at+tokenSize, from+1) })
+		for _, at := range tokens[first:] {
+			if at >= sp.to {
+				break
+			}
 			if sp.from >= at && sp.to <= at+tokenSize {
 				within = true
 				break
@@ -152,14 +157,24 @@ func nextHash(s string, from int) int {
 }
 
 func touches(places []place, from, to int) bool {
-	return slices.ContainsFunc(places, func(p place) bool { return p.at < to && p.end > from })
+	return len(overlapping(places, from, to)) > 0
+}
+
+// overlapping are the places, which are in order, that have something of what stands from from to to.
+func overlapping(places []place, from, to int) []place {
+	first, _ := slices.BinarySearchFunc(places, from, func(p place, from int) int { return cmp.Compare(p.end, from+1) })
+	last := first
+	for last < len(places) && places[last].at < to {
+		last++
+	}
+	return places[first:last]
 }
 
 // back is the part of the text that became what stands from from to to, whole places alone.
 func back(places []place, from, to, entry int) span {
 	sp := span{origin(places, from, false), origin(places, to, true), entry, to - from}
-	for _, p := range places {
-		if p.at < to && p.end > from && (entry == literal || p.size >= sp.size) {
+	for _, p := range overlapping(places, from, to) {
+		if entry == literal || p.size >= sp.size {
 			sp.entry, sp.size = p.entry, max(p.size, sp.size) // the place says what becomes of the whole
 		}
 	}
@@ -168,20 +183,18 @@ func back(places []place, from, to, entry int) span {
 
 // origin is where something stood before there were places. In the middle of one it is the place's beginning, or its end.
 func origin(places []place, at int, end bool) int {
-	shift := 0
-	for _, p := range places {
-		if at <= p.at {
-			break
-		}
-		if at < p.end {
-			if end {
-				return p.to
-			}
-			return p.from
-		}
-		shift = p.to - p.end
+	behind, _ := slices.BinarySearchFunc(places, at, func(p place, at int) int { return cmp.Compare(p.at, at) })
+	if behind == 0 {
+		return at
 	}
-	return at + shift
+	switch p := places[behind-1]; {
+	case at >= p.end:
+		return at + p.to - p.end
+	case end:
+		return p.to
+	default:
+		return p.from
+	}
 }
 
 // eachString gives all strings of a JSON value to fn, names too, and returns the value with what fn made of them. What is
