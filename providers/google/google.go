@@ -15,6 +15,7 @@ import (
 	"sync"
 
 	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/providers/internal/dialect"
 	"github.com/gajae-code/gjc/providers/internal/wire"
 )
 
@@ -36,7 +37,8 @@ type Model struct {
 	cfg      providers.Config
 	endpoint *wire.Endpoint
 	// signs reports that the model signs its calls and refuses a call of its own without a signature: Gemini 3 and newer.
-	signs bool
+	signs   bool
+	schemas dialect.GeminiSchemas
 }
 
 var _ providers.Model = (*Model)(nil)

@@ -97,7 +97,7 @@ func (m *Model) encode(req *providers.Request) ([]byte, error) {
 	if len(req.Tools) > 0 {
 		var t tools
 		for i := range req.Tools {
-			t.FunctionDeclarations = append(t.FunctionDeclarations, declare(&req.Tools[i]))
+			t.FunctionDeclarations = append(t.FunctionDeclarations, m.declare(&req.Tools[i]))
 		}
 		r.Tools = []tools{t}
 	}
@@ -125,9 +125,9 @@ func (m *Model) encode(req *providers.Request) ([]byte, error) {
 }
 
 // declare describes a tool. One without parameters must not describe any.
-func declare(t *providers.Tool) functionDeclaration {
+func (m *Model) declare(t *providers.Tool) functionDeclaration {
 	f := functionDeclaration{Name: t.Name, Description: t.Description}
-	if schema := dialect.Gemini(t.Schema); jsonx.Lookup(schema, "properties") != nil {
+	if schema := m.schemas.Of(t.Schema); jsonx.Lookup(schema, "properties") != nil {
 		f.Parameters = schema
 	}
 	return f

@@ -3,6 +3,7 @@ package dialect
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
@@ -22,6 +23,29 @@ func Gemini(schema jsonx.Raw) jsonx.Raw {
 	}
 	c := &geminiConverter{root: schema}
 	return c.top(schema).append(nil)
+}
+
+// GeminiSchemas remembers what [Gemini] makes of schemas, which takes long for those with many references. The zero value is
+// ready. It is safe for concurrent use.
+type GeminiSchemas struct {
+	mu   sync.Mutex // guards made
+	made map[string]jsonx.Raw
+}
+
+// Of is [Gemini]. What it returns must not be changed.
+func (s *GeminiSchemas) Of(schema jsonx.Raw) jsonx.Raw {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	made, known := s.made[string(schema)]
+	if !known {
+		made = Gemini(schema)
+		const most = 1000 // tools of a session, and those that an MCP server has changed
+		if s.made == nil || len(s.made) >= most {
+			s.made = make(map[string]jsonx.Raw)
+		}
+		s.made[string(schema)] = made
+	}
+	return made
 }
 
 // geminiSchema is a schema in Gemini's words, in the order of the output.

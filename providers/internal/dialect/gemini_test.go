@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -137,4 +138,19 @@ func FuzzGemini(f *testing.F) {
 			t.Fatalf("%s\nbecomes %s\nbecomes %s", schema, got, again)
 		}
 	})
+}
+
+// A schema is converted once, and of many no more than some are kept.
+func TestGeminiSchemas(t *testing.T) {
+	var s GeminiSchemas
+	first := jsonx.Raw(`{"type":"object","properties":{"p":{"$ref":"#/$defs/D"}},"$defs":{"D":{"type":"string"}}}`)
+	if a, b := s.Of(first), s.Of(slices.Clone(first)); string(a) != string(Gemini(first)) || &a[0] != &b[0] {
+		t.Errorf("%s and %s", a, b)
+	}
+	for i := range 2500 {
+		s.Of(jsonx.Raw(fmt.Sprintf(`{"type":"object","properties":{"p%d":{"type":"string"}}}`, i)))
+	}
+	if len(s.made) > 1000 {
+		t.Errorf("%d schemas are kept", len(s.made))
+	}
 }
