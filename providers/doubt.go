@@ -68,7 +68,7 @@ func suspects(data []byte) []string {
 	}
 	var names []string
 	behind := 0
-	for word := range strings.FieldsFuncSeq(spelled(data), func(c rune) bool { return c <= ' ' || strings.ContainsRune(`"'{}[],:#`, c) }) {
+	for word := range strings.FieldsFuncSeq(spelled(data), func(c rune) bool { return c <= ' ' || strings.ContainsRune(`"'{}[],:#$`, c) }) {
 		if (behind > 0 || variableName(word)) && len(word) > 1 && !plain[strings.ToUpper(word)] {
 			names = append(names, word)
 		}

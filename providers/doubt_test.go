@@ -24,7 +24,10 @@ func TestKeyVariables(t *testing.T) {
 	const whole = "providers:\n  own: {api: openai-completions, baseUrl: 'http://127.0.0.1:1', apiKeyEnv: CORP_GATEWAY, models: [{id: m}]}\n"
 	for name, tt := range map[string]struct{ text, want string }{
 		"no mistake":             {whole, "CORP_GATEWAY"},
-		"in small letters":       {strings.Replace(whole, "CORP_GATEWAY", "corp-gateway", 1), "corp-gateway"},
+		"in small letters":       {strings.Replace(whole, "CORP_GATEWAY", "corp_gateway", 1), "corp_gateway"},
+		"no name of a variable":  {strings.Replace(whole, "CORP_GATEWAY", "corp-gateway", 1), "corp-gateway"},
+		"as in a shell":          {strings.Replace(whole, "CORP_GATEWAY", "$CORP_GATEWAY", 1), "CORP_GATEWAY"},
+		"as in a shell, small":   {strings.Replace(whole, "CORP_GATEWAY", "'${corp_gateway}'", 1), "corp_gateway"},
 		"as the key":             {strings.Replace(whole, "apiKeyEnv", "apiKey", 1), "CORP_GATEWAY"},
 		"a mistake elsewhere":    {whole + "profils: {}\n", "CORP_GATEWAY"},
 		"small and a mistake":    {strings.Replace(whole, "CORP_GATEWAY", "corp-gateway", 1) + "profils: {}\n", "corp-gateway"},

@@ -15,8 +15,8 @@ func (p *fileProvider) read(r *fileReader, n *configfile.Node, path string) {
 	p.says = len(n.Members) > 0
 	r.object(n, path, map[string]field{
 		"baseUrl":            text(&p.baseURL),
-		"apiKey":             text(&p.apiKey),
-		"apiKeyEnv":          text(&p.apiKeyEnv),
+		"apiKey":             keyOrName(&p.apiKey),
+		"apiKeyEnv":          variable(&p.apiKeyEnv),
 		"auth":               choice(&p.auth, "apiKey", "none", "oauth"),
 		"authHeader":         flag(&p.authHeader),
 		"api":                text(&p.api),
@@ -133,6 +133,38 @@ func (t *fileThinking) read(r *fileReader, n *configfile.Node, path string) {
 	if t.minimum != "" && t.maximum != "" && low > high {
 		r.fault(n.Line, path+".maxLevel", "must not be below minLevel")
 	}
+}
+
+// variable reads the name of an environment variable. What is no name may be the key itself: names are told to people, so it
+// must not get through.
+func variable(to *string) field {
+	return func(r *fileReader, n *configfile.Node, path string) {
+		text(to)(r, n, path)
+		if n.Kind == configfile.Text && !identifier(n.Text) {
+			r.fault(n.Line, path, "must be the name of an environment variable: letters, digits and _; a key itself belongs under apiKey")
+		}
+	}
+}
+
+// keyOrName reads a key. One that looks like the value of a variable in a shell would be sent as it stands.
+func keyOrName(to *string) field {
+	return func(r *fileReader, n *configfile.Node, path string) {
+		text(to)(r, n, path)
+		if name, ok := strings.CutPrefix(*to, "$"); ok && (identifier(name) || strings.HasPrefix(name, "{")) {
+			r.fault(n.Line, path, "variables are not put in here; give the variable's name, without $, as apiKeyEnv")
+		}
+	}
+}
+
+// identifier reports whether s can be the name of an environment variable.
+func identifier(s string) bool {
+	for i, c := range []byte(s) {
+		letter := c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c == '_'
+		if !letter && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return s != ""
 }
 
 // headers reads headers that net/http will send. A mistake does not quote a value.
@@ -294,11 +326,8 @@ func (p *fileProvider) check(r *fileReader, apis []string, builtIn bool) {
 	if p.apiKey != "" && p.apiKeyEnv != "" {
 		fail(".apiKeyEnv", "there is an apiKey too; give one of the two")
 	}
-	if strings.ContainsFunc(p.apiKey, control) || strings.ContainsFunc(p.apiKeyEnv, control) {
+	if strings.ContainsFunc(p.apiKey, control) {
 		fail(".apiKey", "a key holds no line break and no control character")
-	}
-	if p.apiKeyEnv != "" && strings.ContainsAny(p.apiKeyEnv, " =") {
-		fail(".apiKeyEnv", "must be the name of an environment variable")
 	}
 	if p.auth == "none" && p.apiKey+p.apiKeyEnv != "" {
 		fail(".auth", "none contradicts the key of this provider")

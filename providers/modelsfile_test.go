@@ -129,6 +129,12 @@ func TestModelsFile_Mistakes(t *testing.T) {
 	}{
 		{"both keys", provider("    apiKey: " + secret + "\n    apiKeyEnv: X_KEY\n    models: [{id: a}]\n"), "providers.x.apiKeyEnv", 6},
 		{"a key with a newline", provider("    apiKey: \"" + secret + "\\nx\"\n    models: [{id: a}]\n"), "providers.x.apiKey", 5},
+		{"a key for a name", provider("    apiKeyEnv: " + secret + "\n    models: [{id: a}]\n"), "providers.x.apiKeyEnv", 5},
+		{"a name with a digit first", provider("    apiKeyEnv: 1verysecret\n    models: [{id: a}]\n"), "providers.x.apiKeyEnv", 5},
+		{"no name", provider("    auth: none\n    apiKeyEnv: \"\"\n    models: [{id: a}]\n"), "providers.x.apiKeyEnv", 6},
+		{"a name as in a shell", provider("    apiKeyEnv: $VERYSECRET\n    models: [{id: a}]\n"), "providers.x.apiKeyEnv", 5},
+		{"a key as in a shell", provider("    auth: apiKey\n    apiKey: ${verysecret}\n    models: [{id: a}]\n"), "providers.x.apiKey", 6},
+		{"a key as in a shell, short", provider("    auth: apiKey\n    apiKey: $verysecret\n    models: [{id: a}]\n"), "providers.x.apiKey", 6},
 		{"a header with a newline", provider("    headers: {X: \"" + secret + "\\r\\nEvil: 1\"}\n    auth: none\n    models: [{id: a}]\n"), "providers.x.headers.X", 5},
 		{"no header's name", provider("    headers:\n      \"a b\": c\n    auth: none\n    models: [{id: a}]\n"), "providers.x.headers.a b", 6},
 		{"long for how long", provider("    auth: none\n    models:\n      - id: a\n        cost: {input: 1, long: {input: 2}}\n"), "providers.x.models[0].cost.long.above", 8},
@@ -185,7 +191,7 @@ func TestModelsFile_Mistakes(t *testing.T) {
 			if e.File != path || e.Field != test.field || test.line > 0 && e.Line != test.line {
 				t.Errorf("error = %v\nwant %s:%d: %s", e, path, test.line, test.field)
 			}
-			if strings.Contains(err.Error(), "verysecret") {
+			if strings.Contains(strings.ToLower(err.Error()), "verysecret") {
 				t.Errorf("the error shows the key: %v", err)
 			}
 			if m, _ := r.Default(); m.Provider != "anthropic" {
