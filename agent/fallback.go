@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -10,8 +11,9 @@ import (
 
 // Fallbacks is what a [Models] may be too: then a session goes over to another model where one is not available.
 type Fallbacks interface {
-	// Fallback names the model that comes behind info, whose call has failed with err for good; false for none.
-	Fallback(info providers.ModelInfo, err error) (providers.ModelInfo, bool)
+	// Fallback names the model that comes behind info, whose call has failed with err for good, and is not among those that
+	// were tried, by reference; false for none. A level is for the session on that model; empty for the one it has.
+	Fallback(info providers.ModelInfo, err error, tried map[string]bool) (providers.ModelInfo, providers.ThinkingLevel, bool)
 }
 
 // fallbackReason stands in the log with a model that a session has gone over to because another was not available.
@@ -30,11 +32,8 @@ func (t *Turn) fallBack(ctx context.Context, failed error) (bool, error) {
 		t.tried = make(map[string]bool)
 	}
 	t.tried[from.Ref()] = true
-	to, ok := chain.Fallback(from, failed)
-	for ; ok; to, ok = chain.Fallback(to, failed) {
-		if t.tried[to.Ref()] {
-			return false, nil
-		}
+	to, level, ok := chain.Fallback(from, failed, t.tried)
+	for ; ok; to, level, ok = chain.Fallback(to, failed, t.tried) {
 		t.tried[to.Ref()] = true
 		if _, err := s.opts.Models.Open(ctx, to); err == nil {
 			break
@@ -55,7 +54,7 @@ func (t *Turn) fallBack(ctx context.Context, failed error) (bool, error) {
 		// Another model counts differently: what was measured is a guess now.
 		st.model, st.ratio = to, 0
 		fell = true
-		if err := s.fitToModel(st, st.thinking); err != nil {
+		if err := s.fitToModel(st, cmp.Or(level, st.thinking)); err != nil {
 			return err
 		}
 		s.emit(ConfigChanged{Now: st.snapshot()})

@@ -20,6 +20,7 @@ type chain struct {
 	infos   []providers.ModelInfo
 	scripts map[string]*providertest.Script
 	round   bool // the first one comes behind the last
+	level   providers.ThinkingLevel
 }
 
 func newChain(round bool, ids ...string) *chain {
@@ -58,15 +59,18 @@ func (c *chain) Open(ctx context.Context, info providers.ModelInfo) (providers.M
 	return nil, &providers.Error{Kind: providers.KindAuth, Provider: "test", Message: "no key for " + info.ID}
 }
 
-func (c *chain) Fallback(info providers.ModelInfo, err error) (providers.ModelInfo, bool) {
-	i := c.at(info.Ref()) + 1
+func (c *chain) Fallback(
+	info providers.ModelInfo, err error, tried map[string]bool,
+) (providers.ModelInfo, providers.ThinkingLevel, bool) {
+	behind := c.infos[c.at(info.Ref())+1:]
 	if c.round {
-		i %= len(c.infos)
+		behind = slices.Concat(behind, c.infos)
 	}
-	if e, ok := errors.AsType[*providers.Error](err); !ok || !e.Unavailable() || i == len(c.infos) {
-		return providers.ModelInfo{}, false
+	i := slices.IndexFunc(behind, func(m providers.ModelInfo) bool { return !tried[m.Ref()] })
+	if e, ok := errors.AsType[*providers.Error](err); !ok || !e.Unavailable() || i < 0 {
+		return providers.ModelInfo{}, "", false
 	}
-	return c.infos[i], true
+	return behind[i], c.level, true
 }
 
 func failing(kind providers.ErrorKind) providertest.Step {
@@ -106,6 +110,28 @@ func TestFallback(t *testing.T) {
 		want := []sessions.ModelChange{{Model: "test/b", PreviousModel: "test/a", Reason: "fallback"}}
 		if d := cmp.Diff(want, changes); d != "" || configs != 1 {
 			t.Errorf("%d updates of the option, log (-want +got):\n%s", configs, d)
+		}
+	})
+}
+
+// The level that the chain gives a model is the session's from then on, as far as the model has it.
+func TestFallback_Level(t *testing.T) {
+	c := newChain(false, "a", "b")
+	c.level = providers.ThinkingMax
+	for i := range c.infos {
+		c.infos[i].Thinking = []providers.ThinkingLevel{providers.ThinkingLow, providers.ThinkingHigh}
+	}
+	run(t, func(o *agent.Options) {
+		noJitter(o)
+		o.Model, o.Models, o.Thinking = c.infos[0], c, providers.ThinkingLow
+	}, func(w *world) {
+		c.speak("a", failing(providers.KindQuota))
+		c.speak("b", providertest.Step{providertest.Text("one")})
+		w.prompt("go")
+		snap, _ := w.session.Snapshot()
+		asked := c.scripts["b"].Requests()
+		if snap.Model.ID != "b" || snap.Thinking != providers.ThinkingHigh || len(asked) != 1 || asked[0].Thinking != providers.ThinkingHigh {
+			t.Errorf("%s at %s, asked %+v", snap.Model.ID, snap.Thinking, asked)
 		}
 	})
 }

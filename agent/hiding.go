@@ -96,11 +96,13 @@ func (h hidingModels) Models() []providers.ModelInfo {
 }
 
 // Fallback implements [Fallbacks].
-func (h hidingModels) Fallback(info providers.ModelInfo, err error) (providers.ModelInfo, bool) {
+func (h hidingModels) Fallback(
+	info providers.ModelInfo, err error, tried map[string]bool,
+) (providers.ModelInfo, providers.ThinkingLevel, bool) {
 	if f, ok := h.models.(Fallbacks); ok {
-		return f.Fallback(info, err)
+		return f.Fallback(info, err, tried)
 	}
-	return providers.ModelInfo{}, false
+	return providers.ModelInfo{}, "", false
 }
 
 // hideSecrets sets the session's secrets. A child's models hide them already.

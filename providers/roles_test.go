@@ -251,7 +251,7 @@ func TestRegistry_Fallback(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, ok := r.Fallback(info, &providers.Error{Kind: kind})
+		m, _, ok := r.Fallback(info, &providers.Error{Kind: kind}, nil)
 		if !ok {
 			return ""
 		}
@@ -271,8 +271,49 @@ func TestRegistry_Fallback(t *testing.T) {
 			t.Errorf("for %s comes %q: another model would fail too, or hide what the user must mend", kind, got)
 		}
 	}
-	if _, ok := r.Fallback(providers.ModelInfo{}, errors.New("x")); ok {
+	if _, _, ok := r.Fallback(providers.ModelInfo{}, errors.New("x"), nil); ok {
 		t.Error("any error has a fallback")
+	}
+}
+
+// An entry of a list is a name as in other places, with a level or not, and every entry that was not tried has its turn.
+func TestRegistry_FallbackNames(t *testing.T) {
+	const opus, luna = "anthropic/claude-opus-5-5", "openai/gpt-6-luna"
+	for _, tt := range []struct {
+		lists, from string
+		tried       []string
+		want        string
+		level       providers.ThinkingLevel
+	}{
+		{"[anthropic/claude-opus-5-5:high, openai/gpt-6-luna]", opus, nil, luna, ""},
+		{"[anthropic/claude-opus-5-5, openai/gpt-6-luna:low]", opus, nil, luna, "low"},
+		{"[anthropic/claude-opus-5.5, openai/gpt-6-luna]", opus, nil, luna, ""},
+		{"[anthropic/opus, openai/luna:max]", opus, nil, luna, "max"},
+		{"[anthropic/nobody, openai/gpt-6-luna]", opus, nil, "", ""},
+		{"[anthropic/claude-opus-5-5, anthropic/claude-opus-5-5:low, openai/gpt-6-luna]", opus, nil, luna, ""},
+		{"[openai/gpt-4.1, openai/gpt-4.1]", "openai/gpt-4.1", nil, "", ""},
+		{"[anthropic/opus, openai/gpt-6-luna]\n  - [openai/gpt-6-luna, anthropic/opus, openai/gpt-4.1]", luna, []string{opus, luna}, "openai/gpt-4.1", ""},
+		{"[anthropic/opus, openai/gpt-6-luna]\n  - [openai/gpt-6-luna, anthropic/opus]", luna, []string{opus, luna}, "", ""},
+	} {
+		w := newWorld(t)
+		w.env["ANTHROPIC_API_KEY"], w.env["OPENAI_API_KEY"] = "k", "k"
+		w.write("models.yml", "fallbacks:\n  - "+tt.lists+"\n", 0o600)
+		r := w.registry()
+		if err := r.Load(t.Context()); err != nil {
+			t.Errorf("%s: %v", tt.lists, err)
+		}
+		tried := map[string]bool{}
+		for _, ref := range tt.tried {
+			tried[ref] = true
+		}
+		info, _, _ := r.Find(tt.from)
+		next, level, ok := r.Fallback(info, &providers.Error{Kind: providers.KindServer}, tried)
+		if ok != (tt.want != "") || ok && next.Ref() != tt.want || level != tt.level {
+			t.Errorf("%s: behind %s comes %s at %q, want %s at %q", tt.lists, tt.from, next.Ref(), level, tt.want, tt.level)
+		}
+		if missing := strings.Contains(tt.lists, "nobody"); missing != (len(r.Warnings()) > 0) {
+			t.Errorf("%s: warnings %v", tt.lists, r.Warnings())
+		}
 	}
 }
 
