@@ -357,7 +357,7 @@ const (
 )
 
 // priceCaches corrects the price of writing caches that last an hour: Anthropic takes twice the price of the input for it,
-// and the catalogue has the price of five minutes. What models.yml says stays.
+// and the catalogue has the price of five minutes. The prices of writing that models.yml says stay.
 func (r *Registry) priceCaches() {
 	for i := range r.models {
 		m := &r.models[i]
@@ -369,11 +369,16 @@ func (r *Registry) priceCaches() {
 		if own == nil {
 			own = new(fileModel)
 		}
-		if own.cost != nil || cmp.Or(own.cacheRetention, r.retentionLocked(a)) != CacheLong {
+		if own.wholeCost() || cmp.Or(own.cacheRetention, r.retentionLocked(a)) != CacheLong {
 			continue
 		}
 		if u, err := url.Parse(r.addressLocked(a, m.Provider)); err == nil && (u.Host == "" || u.Hostname() == hostAnthropic) {
-			m.Cost.CacheWrite, m.Cost.Long.CacheWrite = 2*m.Cost.Input, 2*m.Cost.Long.Input
+			if !slices.Contains(own.costFields, "cacheWrite") {
+				m.Cost.CacheWrite = 2 * m.Cost.Input
+			}
+			if !slices.Contains(own.costFields, "long") {
+				m.Cost.Long.CacheWrite = 2 * m.Cost.Long.Input
+			}
 		}
 	}
 }

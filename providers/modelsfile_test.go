@@ -373,9 +373,27 @@ func TestRegistry_CachePrices(t *testing.T) {
 		{map[string]string{}, "providers: {anthropic: {cacheRetention: short}}", 1.25, "short"},
 		{map[string]string{}, "providers: {anthropic: {modelOverrides: {claude-opus-5-5: {cacheRetention: none}}}}", 1.25, "none"},
 		{map[string]string{}, "providers: {anthropic: {modelOverrides: {claude-opus-5-5: {cost: {input: 1, cacheWrite: 7}}}}}", 7, "long"},
+		{map[string]string{}, "providers: {anthropic: {modelOverrides: {claude-opus-5-5: {cost: {cacheRead: 0.3}}}}}", 2, "long"},
+		{map[string]string{}, "providers: {anthropic: {modelOverrides: {claude-opus-5-5: {cost: {input: 8}}}}}", 2, "long"},
+		{map[string]string{}, "providers: {anthropic: {modelOverrides: {claude-opus-5-5: {cost: {input: 8, output: 9, cacheWrite: 8}}}}}", 1, "long"},
 	} {
 		if times, retention := price(test.env, test.file); times != test.times || retention != test.want {
 			t.Errorf("%v %s: %v times, %q; want %v, %q", test.env, test.file, times, retention, test.times, test.want)
+		}
+	}
+}
+
+// Of a price of long prompts that the file gives, that of writing caches stays; else it is corrected as the other one.
+func TestRegistry_LongCachePrices(t *testing.T) {
+	for cost, want := range map[string][2]float64{
+		"input: 1": {2, 2}, "input: 1, cacheWrite: 7": {7, 2}, "input: 1, long: {above: 9, input: 1, output: 2, cacheWrite: 3}": {2, 3},
+	} {
+		w := newWorld(t)
+		w.env["ANTHROPIC_API_KEY"] = "k"
+		w.write("models.yml", "providers: {anthropic: {modelOverrides: {claude-haiku-5-5: {cost: {"+cost+"}}}}}", 0o600)
+		got := w.open(w.registry(), "anthropic/claude-haiku-5-5").Info.Cost
+		if got.CacheWrite != want[0] || got.Long.CacheWrite/got.Long.Input != want[1] {
+			t.Errorf("%s: %+v, want %v times the input", cost, got, want)
 		}
 	}
 }
