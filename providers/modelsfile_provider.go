@@ -83,10 +83,9 @@ func (m *fileModel) fields() map[string]field {
 				"cacheRead": price(&m.cost.CacheRead), "cacheWrite": price(&m.cost.CacheWrite),
 				"long": func(r *fileReader, n *configfile.Node, path string) { readLongCost(r, n, path, &m.cost.Long) },
 			})
-			for _, given := range n.Members {
-				if given.Value.Kind != configfile.Null {
-					m.costFields = append(m.costFields, given.Name)
-				}
+			m.costFields = given(n)
+			if m.wholeCost() {
+				cachesAsInput(m.costFields, m.cost.Input, &m.cost.CacheRead, &m.cost.CacheWrite)
 			}
 		},
 		"headers":                headers(&m.headers),
@@ -97,6 +96,27 @@ func (m *fileModel) fields() map[string]field {
 	}
 }
 
+// given are the names of the fields of a mapping that have a value.
+func given(n *configfile.Node) []string {
+	var names []string
+	for _, m := range n.Members {
+		if m.Value.Kind != configfile.Null {
+			names = append(names, m.Name)
+		}
+	}
+	return names
+}
+
+// cachesAsInput gives the tokens of caches the price of the input where the file has none for them: they are not free.
+func cachesAsInput(fields []string, input float64, read, write *float64) {
+	if !slices.Contains(fields, "cacheRead") {
+		*read = input
+	}
+	if !slices.Contains(fields, "cacheWrite") {
+		*write = input
+	}
+}
+
 // readLongCost reads the prices of requests with long prompts.
 func readLongCost(r *fileReader, n *configfile.Node, path string, to *LongCost) {
 	var above *int
@@ -104,11 +124,22 @@ func readLongCost(r *fileReader, n *configfile.Node, path string, to *LongCost) 
 		"above": tokens(&above), "input": price(&to.Input), "output": price(&to.Output),
 		"cacheRead": price(&to.CacheRead), "cacheWrite": price(&to.CacheWrite),
 	})
+	if n.Kind != configfile.Object {
+		return
+	}
 	if above != nil {
 		to.Above = *above
-	} else if n.Kind == configfile.Object && !slices.ContainsFunc(n.Members, func(m configfile.Member) bool { return m.Name == "above" }) {
+	}
+	fields := given(n)
+	if !slices.Contains(fields, "above") {
 		r.fault(n.Line, path+".above", "is missing: the tokens of a prompt above which these prices hold")
 	}
+	for _, name := range []string{"input", "output"} {
+		if !slices.Contains(fields, name) {
+			r.fault(n.Line, path+"."+name, "is missing: what long prompts cost must be said in full, or they would be free")
+		}
+	}
+	cachesAsInput(fields, to.Input, &to.CacheRead, &to.CacheWrite)
 }
 
 func (t *fileThinking) read(r *fileReader, n *configfile.Node, path string) {

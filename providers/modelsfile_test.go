@@ -72,7 +72,7 @@ providers:
 		Provider: "proxy", ID: "big", Name: "Big", API: "openai-completions", Canonical: "big", ContextWindow: 400_000, MaxOutput: 128_000,
 		Thinking:     []providers.ThinkingLevel{"low", "medium", "high", "xhigh"},
 		ThinkingMode: "effort-none", DefaultThinking: "high", Images: true, ContextPromotionTarget: "huge",
-		Cost: providers.Cost{Input: 1, Output: 2.5, CacheWrite: 3, Long: providers.LongCost{Above: 200_000, Input: 2, Output: 5}},
+		Cost: providers.Cost{Input: 1, Output: 2.5, CacheWrite: 3, Long: providers.LongCost{Above: 200_000, Input: 2, Output: 5, CacheRead: 2, CacheWrite: 2}},
 	}
 	if diff := cmp.Diff(want, cfg.Info); diff != "" {
 		t.Errorf("info (-want +got):\n%s", diff)
@@ -139,6 +139,9 @@ func TestModelsFile_Mistakes(t *testing.T) {
 		{"no header's name", provider("    headers:\n      \"a b\": c\n    auth: none\n    models: [{id: a}]\n"), "providers.x.headers.a b", 6},
 		{"long for how long", provider("    auth: none\n    models:\n      - id: a\n        cost: {input: 1, long: {input: 2}}\n"), "providers.x.models[0].cost.long.above", 8},
 		{"long from below zero", provider("    auth: none\n    models:\n      - id: a\n        cost: {long: {above: -1}}\n"), "providers.x.models[0].cost.long.above", 8},
+		{"long prompts for nothing", provider("    auth: none\n    models:\n      - id: a\n        cost: {input: 1, output: 2, long: {above: 9, output: 2}}\n"), "providers.x.models[0].cost.long.input", 8},
+		{"long answers for nothing", provider("    auth: none\n    models:\n      - id: a\n        cost:\n          long: {above: 9, input: 2}\n          input: 1\n          output: 2\n"), "providers.x.models[0].cost.long.output", 9},
+		{"long from null", provider("    auth: none\n    models:\n      - id: a\n        cost: {input: 1, output: 2, long: {above: null, input: 1, output: 2}}\n"), "providers.x.models[0].cost.long.above", 8},
 		{"another host", provider("    headers: {host: x.example}\n    auth: none\n    models: [{id: a}]\n"), "providers.x.headers.host", 5},
 		{"said twice", provider("    auth: none\n    models: [{id: a}]\n    modelOverrides:\n      a: {name: b}\n"), "providers.x.modelOverrides.a", 8},
 		{"none with a key", provider("    apiKey: " + secret + "\n    auth: none\n    models: [{id: a}]\n"), "providers.x.auth", 6},
@@ -254,6 +257,13 @@ func TestModelsFile_PartOfAPrice(t *testing.T) {
 		}
 		if got := cost("{input: 77}"); got.Input != 77 || got.Output != known.Cost.Output || got.CacheRead != known.Cost.CacheRead {
 			t.Errorf("%s: %+v", list, got)
+		}
+		if got := cost("{input: 4, output: 8, cacheRead: 0}"); got != (providers.Cost{Input: 4, Output: 8, CacheWrite: 4}) {
+			t.Errorf("%s: caches that nothing is said of cost %+v", list, got)
+		}
+		long := providers.LongCost{Above: 9, Input: 5, Output: 6, CacheRead: 5, CacheWrite: 7}
+		if got := cost("{long: {above: 9, input: 5, output: 6, cacheWrite: 7}}"); got.Long != long || got.Output != known.Cost.Output {
+			t.Errorf("%s: long prompts cost %+v", list, got)
 		}
 		if got := cost("{input: 0, output: 0}"); got != (providers.Cost{}) {
 			t.Errorf("%s: free is %+v", list, got)

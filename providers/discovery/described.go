@@ -58,7 +58,7 @@ func prices(f facts) providers.Cost {
 	if c.Input == 0 || c.Output == 0 {
 		return providers.Cost{}
 	}
-	c.CacheRead, c.CacheWrite = f.firstPrice("input_cache_read"), f.firstPrice("input_cache_write")
+	c.CacheRead, c.CacheWrite = f.cachePrice("input_cache_read", c.Input), f.cachePrice("input_cache_write", c.Input)
 	return c
 }
 

@@ -196,7 +196,7 @@ func TestDiscover_OpenAI(t *testing.T) {
 			{"id":"b","pricing":{"input":"0.000003","output":"0.000015"}},{"id":"c","pricing":{"prompt":"-1","completion":"-1"}},
 			{"id":"d","pricing":{"prompt":"0","completion":"0"}},{"id":"e","pricing":{"input":2,"output":8}},{"id":"f","pricing":{"prompt":"9","completion":"9"}}]}`, []info{
 			{ID: "a", Cost: providers.Cost{Input: 0.7, Output: 2.1, CacheRead: 0.14}},
-			{ID: "b", Cost: providers.Cost{Input: 3, Output: 15}},
+			{ID: "b", Cost: providers.Cost{Input: 3, Output: 15, CacheRead: 3, CacheWrite: 3}},
 			{ID: "c"},
 			{ID: "d"},
 			{ID: "e"},

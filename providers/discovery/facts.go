@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"cmp"
 	"math"
 	"strconv"
 	"strings"
@@ -66,6 +67,14 @@ func (f facts) firstPrice(names ...string) float64 {
 		}
 	}
 	return 0
+}
+
+// cachePrice is the price of tokens that a cache has or takes: that of the input where none is told. Nothing is a price too.
+func (f facts) cachePrice(name string, input float64) float64 {
+	if v, err := strconv.ParseFloat(f.at(name).text(), 64); err == nil && v == 0 {
+		return 0
+	}
+	return cmp.Or(f.firstPrice(name), input)
 }
 
 // flag is a truth value, and whether there is one.
