@@ -251,25 +251,34 @@ func (r *Registry) configLocked(info ModelInfo) Config {
 	cfg := Config{
 		Info: info, HTTPClient: r.client, StallTimeout: r.set.StallTimeout, FirstByteTimeout: r.set.FirstByteTimeout,
 	}
-	if to := r.routes[info.Provider]; to != nil {
+	to := r.routes[info.Provider]
+	if to != nil {
 		cfg.BaseURL, cfg.Headers, cfg.NoAmbient = to.baseURL, maps.Clone(to.headers), !to.ownKeys
-		return cfg
 	}
 	a := r.access[info.Provider]
-	if a == nil {
+	if a == nil || to != nil && !to.ownKeys {
 		return cfg
 	}
-	m := a.models[info.ID]
-	if m == nil {
-		m = new(fileModel)
-	}
-	cfg.BaseURL, cfg.AuthHeader, cfg.NoStrictTools = r.addressLocked(a, info.Provider), a.authHeader, a.noStrictTools
-	cfg.Headers = over(m.headers, maps.Clone(a.headers))
+	// An editor that names the server of the user changes where and with which headers it is asked, not what it is like.
+	m := a.model(info.ID)
+	cfg.AuthHeader, cfg.NoStrictTools = a.authHeader, a.noStrictTools
 	cfg.Compat = m.compat.Over(a.compat)
-	cfg.Transform = m.transform.over(&a.transform)
 	cfg.WireModel = cmp.Or(m.wireModelID, r.deploymentLocked(info))
 	cfg.CacheRetention = cmp.Or(m.cacheRetention, r.retentionLocked(a))
+	if to == nil {
+		cfg.BaseURL = r.addressLocked(a, info.Provider)
+		cfg.Headers = over(m.headers, maps.Clone(a.headers))
+		cfg.Transform = m.transform.over(&a.transform)
+	}
 	return cfg
+}
+
+// model is what the file says of a model beyond its description.
+func (a *access) model(id string) *fileModel {
+	if m := a.models[id]; m != nil {
+		return m
+	}
+	return new(fileModel)
 }
 
 // retentionLocked is the cache retention of a provider: the file's, that of the environment, or the catalogue's.
@@ -356,29 +365,31 @@ const (
 	hostAnthropic = "api.anthropic.com"
 )
 
-// priceCaches corrects the price of writing caches that last an hour: Anthropic takes twice the price of the input for it,
-// and the catalogue has the price of five minutes. The prices of writing that models.yml says stay.
-func (r *Registry) priceCaches() {
-	for i := range r.models {
-		m := &r.models[i]
-		a := r.access[m.Provider]
-		if m.API != apiAnthropic || a == nil {
-			continue
+// pricedLocked corrects the price of writing caches that last an hour, which requests ask for at Anthropic itself: it takes
+// twice the price of the input for it, and the catalogue has the price of five minutes. The prices of writing that models.yml
+// says stay.
+func (r *Registry) pricedLocked(m ModelInfo) ModelInfo {
+	a := r.access[m.Provider]
+	if m.API != apiAnthropic || a == nil {
+		return m
+	}
+	address := ""
+	if to := r.routes[m.Provider]; to == nil {
+		address = r.addressLocked(a, m.Provider)
+	} else if address = to.baseURL; !to.ownKeys {
+		return m // nothing is asked of its caches
+	}
+	own := a.model(m.ID)
+	if own.wholeCost() || cmp.Or(own.cacheRetention, r.retentionLocked(a)) != CacheLong {
+		return m
+	}
+	if u, err := url.Parse(address); err == nil && (u.Host == "" || u.Hostname() == hostAnthropic) {
+		if !slices.Contains(own.costFields, "cacheWrite") {
+			m.Cost.CacheWrite = 2 * m.Cost.Input
 		}
-		own := a.models[m.ID]
-		if own == nil {
-			own = new(fileModel)
-		}
-		if own.wholeCost() || cmp.Or(own.cacheRetention, r.retentionLocked(a)) != CacheLong {
-			continue
-		}
-		if u, err := url.Parse(r.addressLocked(a, m.Provider)); err == nil && (u.Host == "" || u.Hostname() == hostAnthropic) {
-			if !slices.Contains(own.costFields, "cacheWrite") {
-				m.Cost.CacheWrite = 2 * m.Cost.Input
-			}
-			if !slices.Contains(own.costFields, "long") {
-				m.Cost.Long.CacheWrite = 2 * m.Cost.Long.Input
-			}
+		if !slices.Contains(own.costFields, "long") {
+			m.Cost.Long.CacheWrite = 2 * m.Cost.Long.Input
 		}
 	}
+	return m
 }

@@ -393,6 +393,33 @@ func TestRegistry_CachePrices(t *testing.T) {
 	}
 }
 
+// Behind an editor's choice of an address the price is that of what requests ask for there.
+func TestSetProvider_CachePrices(t *testing.T) {
+	for _, test := range []struct {
+		url     string
+		headers map[string]string
+		times   float64
+		want    providers.CacheRetention
+	}{
+		{"https://api.anthropic.com", nil, 2, "long"},
+		{"https://gateway.example", nil, 1.25, ""},
+		{"https://api.anthropic.com", map[string]string{"X-Api-Key": "x"}, 1.25, ""},
+	} {
+		w := newWorld(t)
+		w.env["ANTHROPIC_API_KEY"] = "k"
+		r := w.registry()
+		w.open(r, "anthropic/claude-opus-5-5")
+		if err := r.SetProvider("anthropic", "anthropic", test.url, test.headers); err != nil {
+			t.Fatal(err)
+		}
+		info, _ := r.Lookup("anthropic/claude-opus-5-5")
+		cfg := w.open(r, "anthropic/claude-opus-5-5")
+		if times := cfg.Info.Cost.CacheWrite / cfg.Info.Cost.Input; times != test.times || cfg.CacheRetention != test.want || info.Cost != cfg.Info.Cost {
+			t.Errorf("%s %v: %v times, %q, listed with %+v; want %v, %q", test.url, test.headers, times, cfg.CacheRetention, info.Cost, test.times, test.want)
+		}
+	}
+}
+
 // Of a price of long prompts that the file gives, that of writing caches stays; else it is corrected as the other one.
 func TestRegistry_LongCachePrices(t *testing.T) {
 	for cost, want := range map[string][2]float64{

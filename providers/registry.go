@@ -194,7 +194,6 @@ func (r *Registry) loadLocked() error {
 	listed := len(r.models)
 	r.addDiscovered()
 	r.canonize(file, listed)
-	r.priceCaches()
 	if f := r.opts.Fallback; f.ID != "" && r.opts.Factories[f.API] != nil {
 		r.models = append(r.models, f)
 		r.access[f.Provider] = &access{keyless: true}

@@ -92,12 +92,12 @@ func (to *route) authorized() bool {
 	return false
 }
 
-// routedLocked returns m with the API that its provider is reached by.
+// routedLocked returns m with the API that its provider is reached by, and what its caches cost there.
 func (r *Registry) routedLocked(m ModelInfo) ModelInfo {
 	if to := r.routes[m.Provider]; to != nil && typeOfAPI(m.API).word != to.word {
 		m.API = to.api
 	}
-	return m
+	return r.pricedLocked(m)
 }
 
 // Providers returns the providers that have models, in the order of the models, the disabled ones too.
@@ -165,7 +165,8 @@ func shownURL(s string) string {
 // is written nowhere. Models that were opened before keep going where they went; [Registry.Open] gives new ones.
 //
 // The headers may carry the credentials: no key is needed then. Keys that the registry knows are sent only where the
-// provider's requests went anyhow, and not if the headers bring credentials. Errors: [ErrUnknownProvider],
+// provider's requests went anyhow, and not if the headers bring credentials. With them holds what models.yml says of the
+// server: how the key goes, what models are called there, how long it caches, and where it differs from its API. Errors: [ErrUnknownProvider],
 // [ErrUnsupportedAPI], [ErrInvalidProvider].
 func (r *Registry) SetProvider(id, apiType, baseURL string, headers map[string]string) error {
 	if err := checkRoute(baseURL, headers); err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/providers"
 )
 
@@ -182,6 +183,43 @@ func TestSetProvider_Keys(t *testing.T) {
 	r := w.registry()
 	if err := r.SetProvider("openai", "openai", "https://api.openai.com/v1", nil); err != nil || r.CredentialSource("openai") != "" {
 		t.Errorf("%v, has credentials: %t", err, r.CredentialSource("openai") != "")
+	}
+}
+
+// Where the user's keys still go, the server is what models.yml says it is; elsewhere nothing is known of it.
+func TestSetProvider_OwnServer(t *testing.T) {
+	w := newWorld(t)
+	w.write("models.yml", `
+providers:
+  gw:
+    baseUrl: https://gw.example/anthropic
+    api: anthropic-messages
+    apiKey: file-key
+    authHeader: true
+    disableStrictTools: true
+    cacheRetention: none
+    headers: {X-Team: platform}
+    compat: {extraBody: {a: 1}}
+    requestTransform: {setHeaders: {X-Set: a}}
+    models: [{id: m, wireModelId: real-m, cacheRetention: short, compat: {extraBody: {b: 2}}}]
+`, 0o600)
+	r := w.registry()
+	for url, want := range map[string]providers.Config{
+		"https://gw.example/other": {
+			APIKey: "file-key", AuthHeader: true, NoStrictTools: true, CacheRetention: "short", WireModel: "real-m",
+			Compat: providers.Compat{ExtraBody: map[string]jsonx.Raw{"a": jsonx.Raw("1"), "b": jsonx.Raw("2")}},
+		},
+		"https://other.example": {NoAmbient: true},
+	} {
+		want.BaseURL, want.Headers = url, map[string]string{"X-Route": "a"}
+		if err := r.SetProvider("gw", "anthropic", url, want.Headers); err != nil {
+			t.Fatal(err)
+		}
+		cfg := w.open(r, "gw/m")
+		cfg.Info, cfg.HTTPClient = providers.ModelInfo{}, nil
+		if diff := cmp.Diff(want, cfg); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", url, diff)
+		}
 	}
 }
 
