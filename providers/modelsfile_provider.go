@@ -3,6 +3,7 @@ package providers
 import (
 	"fmt"
 	"net"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -198,21 +199,43 @@ func identifier(s string) bool {
 	return s != ""
 }
 
-// headers reads headers that net/http will send. A mistake does not quote a value.
+// headers reads headers that net/http will send, by their canonical names. A mistake does not quote a value.
 func headers(to *map[string]string) field {
 	return func(r *fileReader, n *configfile.Node, path string) {
-		textMap(to)(r, n, path)
-		for _, m := range n.Members {
-			if reason := badHeader(m.Name, m.Value.Text); reason != "" {
-				r.fault(m.Line, join(path, m.Name), "%s", reason)
+		*to = map[string]string{}
+		r.named(n, path, func(m *configfile.Member, path string) {
+			if r.is(m.Value, path, configfile.Text) {
+				setHeader(r, m, path, *to, m.Value.Text, badHeader(m.Name, m.Value.Text))
 			}
-		}
+		})
 	}
 }
 
-func badHeader(name, value string) string {
+// setHeader puts a header into a mapping by its canonical name, unless there is a reason against it. Of two that differ by case
+// the order of a map would choose one.
+func setHeader[V any](r *fileReader, m *configfile.Member, path string, to map[string]V, value V, reason string) {
+	name := http.CanonicalHeaderKey(m.Name)
+	if reason != "" {
+		r.fault(m.Line, path, "%s", reason)
+		return
+	}
+	if _, twice := to[name]; twice {
+		r.fault(m.Line, path, "this header is given twice: capital and small letters are the same in its name")
+		return
+	}
+	to[name] = value
+}
+
+func badName(name string) string {
 	if !token(name) {
 		return "this is no name of a header"
+	}
+	return ""
+}
+
+func badHeader(name, value string) string {
+	if reason := badName(name); reason != "" {
+		return reason
 	}
 	switch strings.ToLower(name) {
 	case "host", "content-length", "transfer-encoding", "connection":
@@ -292,17 +315,10 @@ func transform(to *fileTransform) field {
 				to.SetHeaders = map[string]*string{}
 				r.named(n, path, func(m *configfile.Member, path string) {
 					if m.Value.Kind == configfile.Null {
-						to.SetHeaders[m.Name] = nil
-						return
+						setHeader(r, m, path, to.SetHeaders, nil, badName(m.Name))
+					} else if r.is(m.Value, path, configfile.Text) {
+						setHeader(r, m, path, to.SetHeaders, &m.Value.Text, badHeader(m.Name, m.Value.Text))
 					}
-					if !r.is(m.Value, path, configfile.Text) {
-						return
-					}
-					if reason := badHeader(m.Name, m.Value.Text); reason != "" {
-						r.fault(m.Line, path, "%s", reason)
-						return
-					}
-					to.SetHeaders[m.Name] = &m.Value.Text
 				})
 			},
 			"extraBody": extraBody(&to.ExtraBody),

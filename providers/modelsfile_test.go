@@ -142,6 +142,9 @@ func TestModelsFile_Mistakes(t *testing.T) {
 		{"long prompts for nothing", provider("    auth: none\n    models:\n      - id: a\n        cost: {input: 1, output: 2, long: {above: 9, output: 2}}\n"), "providers.x.models[0].cost.long.input", 8},
 		{"long answers for nothing", provider("    auth: none\n    models:\n      - id: a\n        cost:\n          long: {above: 9, input: 2}\n          input: 1\n          output: 2\n"), "providers.x.models[0].cost.long.output", 9},
 		{"long from null", provider("    auth: none\n    models:\n      - id: a\n        cost: {input: 1, output: 2, long: {above: null, input: 1, output: 2}}\n"), "providers.x.models[0].cost.long.above", 8},
+		{"a header twice", provider("    auth: none\n    models: [{id: a}]\n    headers:\n      X-Team: a\n      x-team: " + secret + "\n"), "providers.x.headers.x-team", 9},
+		{"a header set and taken away", provider("    auth: none\n    models: [{id: a}]\n    requestTransform:\n      setHeaders: {X-Team: a, x-team: null}\n"), "providers.x.requestTransform.setHeaders.x-team", 8},
+		{"no name of a header to take away", provider("    auth: none\n    models: [{id: a}]\n    requestTransform:\n      setHeaders: {a b: null}\n"), "providers.x.requestTransform.setHeaders.a b", 8},
 		{"another host", provider("    headers: {host: x.example}\n    auth: none\n    models: [{id: a}]\n"), "providers.x.headers.host", 5},
 		{"said twice", provider("    auth: none\n    models: [{id: a}]\n    modelOverrides:\n      a: {name: b}\n"), "providers.x.modelOverrides.a", 8},
 		{"none with a key", provider("    apiKey: " + secret + "\n    auth: none\n    models: [{id: a}]\n"), "providers.x.auth", 6},
@@ -279,6 +282,27 @@ func TestModelsFile_AllMistakesAtOnce(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the error does not tell of %q: %v", want, err)
 		}
+	}
+}
+
+// A model's header is put over its provider's however the two write its name.
+func TestModelsFile_HeadersInAnyCase(t *testing.T) {
+	w := newWorld(t)
+	w.write("models.yml", `
+providers:
+  x:
+    baseUrl: http://127.0.0.1:1
+    api: openai-completions
+    headers: {X-Team: provider, x-trace: a}
+    requestTransform: {profile: openai-proxy, setHeaders: {user-agent: mine, X-SET: provider}}
+    models: [{id: a, headers: {x-team: model}, requestTransform: {setHeaders: {x-set: null}}}]
+`, 0o600)
+	cfg := w.open(w.registry(), "x/a")
+	if d := cmp.Diff(map[string]string{"X-Team": "model", "X-Trace": "a"}, cfg.Headers); d != "" {
+		t.Errorf("headers (-want +got):\n%s", d)
+	}
+	if d := cmp.Diff(map[string]*string{"User-Agent": new("mine"), "X-Set": nil}, cfg.Transform.SetHeaders); d != "" {
+		t.Errorf("what is set (-want +got):\n%s", d)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -222,10 +223,15 @@ func checkRoute(baseURL string, headers map[string]string) error {
 	if u.User != nil {
 		return fmt.Errorf("%w: the base URL must not hold a user or a password; put credentials into the headers", ErrInvalidProvider)
 	}
+	names := map[string]bool{}
 	for name, value := range headers {
 		if !token(name) {
 			return fmt.Errorf("%w: %.80q is no name of a header", ErrInvalidProvider, name)
 		}
+		if name = http.CanonicalHeaderKey(name); names[name] {
+			return fmt.Errorf("%w: the header %.80s is given twice: capital and small letters are the same in its name", ErrInvalidProvider, name)
+		}
+		names[name] = true
 		if strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
 			return fmt.Errorf("%w: the value of the header %s holds a control character", ErrInvalidProvider, name)
 		}

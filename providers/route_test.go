@@ -244,6 +244,7 @@ func TestSetProvider_Refuses(t *testing.T) {
 		{"openai", "openai", "https://u:top-secret@x.example", nil, providers.ErrInvalidProvider},
 		{"openai", "openai", "https://x.example", map[string]string{"a b": "top-secret"}, providers.ErrInvalidProvider},
 		{"openai", "openai", "https://x.example", map[string]string{"": "top-secret"}, providers.ErrInvalidProvider},
+		{"openai", "openai", "https://x.example", map[string]string{"X-Team": "top-secret", "x-team": "b"}, providers.ErrInvalidProvider},
 		{"openai", "openai", "https://x.example", map[string]string{"X": "top-secret\r\nY: z"}, providers.ErrInvalidProvider},
 	} {
 		err := r.SetProvider(test.id, test.api, test.url, test.headers)
