@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 
@@ -80,12 +81,20 @@ func (b Bedrock) Open(cfg providers.Config) (providers.Model, error) {
 // nothing and uses no network.
 func (b Bedrock) Credentials() string { return cloud.AWS(b).Credentials() }
 
-// regionOf returns the region in the base URL, or else that of the account.
+// regionOf returns the region in the base URL, which stands behind the name of the service, or else that of the account. What
+// stands before that name is an endpoint of a private network.
 func regionOf(base *url.URL, account cloud.AWS) string {
-	if rest, ok := strings.CutPrefix(base.Hostname(), "bedrock-runtime."); ok {
-		if region, _, ok := strings.Cut(rest, ".amazonaws.com"); ok && region != "" {
-			return region
+	host := strings.ToLower(base.Hostname())
+	for _, domain := range awsDomains {
+		name, _ := strings.CutSuffix(host, domain)
+		labels := strings.Split(name, ".")
+		i := slices.IndexFunc(labels, func(l string) bool { return l == "bedrock-runtime" || l == "bedrock-runtime-fips" })
+		if name != host && i >= 0 && i+1 < len(labels) && labels[i+1] != "" {
+			return labels[i+1]
 		}
 	}
 	return account.Region()
 }
+
+// awsDomains are what the names of Amazon's servers end in.
+var awsDomains = [...]string{".amazonaws.com", ".amazonaws.com.cn", ".api.aws"}

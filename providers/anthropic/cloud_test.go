@@ -57,6 +57,12 @@ func TestBedrock_Request(t *testing.T) {
 		{"keys", "", append([]string{"AWS_REGION", "eu-west-1"}, awsKeys...), "", "https://bedrock-runtime.eu-west-1.amazonaws.com" + rest, "/eu-west-1/bedrock/aws4_request"},
 		{"default region", "", awsKeys, "", "https://bedrock-runtime.us-east-1.amazonaws.com" + rest, "/us-east-1/bedrock/aws4_request"},
 		{"a region in the base URL", "https://bedrock-runtime.us-west-2.amazonaws.com/", awsKeys, "", "https://bedrock-runtime.us-west-2.amazonaws.com" + rest, "/us-west-2/bedrock/aws4_request"},
+		{"FIPS", "https://bedrock-runtime-fips.us-gov-west-1.amazonaws.com", awsKeys, "", "https://bedrock-runtime-fips.us-gov-west-1.amazonaws.com" + rest, "/us-gov-west-1/bedrock/aws4_request"},
+		{"a private endpoint", "https://vpce-0a-xy.bedrock-runtime.eu-west-1.vpce.amazonaws.com", awsKeys, "", "https://vpce-0a-xy.bedrock-runtime.eu-west-1.vpce.amazonaws.com" + rest, "/eu-west-1/bedrock/aws4_request"},
+		{"IPv6 too", "https://bedrock-runtime.eu-west-1.api.aws", awsKeys, "", "https://bedrock-runtime.eu-west-1.api.aws" + rest, "/eu-west-1/bedrock/aws4_request"},
+		{"China", "https://bedrock-runtime.cn-north-1.amazonaws.com.cn", awsKeys, "", "https://bedrock-runtime.cn-north-1.amazonaws.com.cn" + rest, "/cn-north-1/bedrock/aws4_request"},
+		{"not Amazon's", "https://bedrock-runtime.eu-west-1.gw.example", awsKeys, "", "https://bedrock-runtime.eu-west-1.gw.example" + rest, "/us-east-1/bedrock/aws4_request"},
+		{"no region", "https://bedrock-runtime.amazonaws.com", awsKeys, "", "https://bedrock-runtime.amazonaws.com" + rest, "/us-east-1/bedrock/aws4_request"},
 		{"a token", "http://gateway/x", append([]string{"AWS_BEARER_TOKEN_BEDROCK", "tok"}, awsKeys...), "", "http://gateway/x" + rest, "Bearer tok"},
 		{"a configured key", "", []string{"AWS_BEARER_TOKEN_BEDROCK", "tok"}, "mine", "https://bedrock-runtime.us-east-1.amazonaws.com" + rest, "Bearer mine"},
 	} {
