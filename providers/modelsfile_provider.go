@@ -310,6 +310,13 @@ func transform(to *fileTransform) field {
 			"stripHeaders": func(r *fileReader, n *configfile.Node, path string) {
 				texts(&to.StripHeaders)(r, n, path)
 				to.stripGiven = true
+				for i, v := range n.List {
+					if begin, wild := strings.CutSuffix(v.Text, "*"); wild && begin == "" {
+						r.fault(v.Line, at(path, i), "this takes away all headers, the key too; give the beginning of a name before the *")
+					} else if reason := badName(v.Text); reason != "" && v.Kind == configfile.Text {
+						r.fault(v.Line, at(path, i), "%s", reason)
+					}
+				}
 			},
 			"setHeaders": func(r *fileReader, n *configfile.Node, path string) {
 				to.SetHeaders = map[string]*string{}
@@ -388,8 +395,12 @@ func (p *fileProvider) check(r *fileReader, apis []string, builtIn bool) {
 		fail("", "says nothing: give models, or something to change of those that are built in")
 	}
 	for i := range p.overrides {
-		if id := p.overrides[i].id; slices.ContainsFunc(p.models, func(m fileModel) bool { return m.id == id }) {
-			fail(".modelOverrides."+id, "this model is listed under models; say all of it there")
+		o := &p.overrides[i]
+		if slices.ContainsFunc(p.models, func(m fileModel) bool { return m.id == o.id }) {
+			fail(".modelOverrides."+o.id, "this model is listed under models; say all of it there")
+		}
+		if o.contextWindow != nil && o.maxTokens != nil && *o.maxTokens > *o.contextWindow {
+			fail(".modelOverrides."+o.id+".maxTokens", "must not be larger than contextWindow")
 		}
 	}
 	for i := range p.models {

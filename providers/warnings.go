@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Warnings returns what models.yml says of models and profiles that there are not, each a [*ConfigError]. The rest of the
-// file holds. Models of a provider that is asked for its models are not missed: they may come later.
+// Warnings returns what models.yml says of models and profiles that there are not, and of models what they have not, each a
+// [*ConfigError]. The rest of the file holds. Models of a provider that is asked for its models are not missed: they may come later.
 func (r *Registry) Warnings() []error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -22,9 +22,15 @@ func (r *Registry) Warnings() []error {
 	for i := range r.config.providers {
 		p := &r.config.providers[i]
 		for j := range p.overrides {
-			if id := p.overrides[j].id; r.indexLocked(p.name, id) < 0 && !r.mayComeLocked(p.name) {
-				warn("providers."+p.name+".modelOverrides."+id, "there is no such model of "+p.name+"; list it under models, or put the id right")
+			id := p.overrides[j].id
+			field := "providers." + p.name + ".modelOverrides." + id
+			if r.indexLocked(p.name, id) < 0 && !r.mayComeLocked(p.name) {
+				warn(field, "there is no such model of "+p.name+"; list it under models, or put the id right")
 			}
+			r.warnOfModelLocked(p.name, &p.overrides[j], field, warn)
+		}
+		for j := range p.models {
+			r.warnOfModelLocked(p.name, &p.models[j], at("providers."+p.name+".models", j), warn)
 		}
 	}
 	for i := range r.config.profiles {
@@ -46,6 +52,48 @@ func (r *Registry) Warnings() []error {
 		}
 	}
 	return all
+}
+
+// warnOfModelLocked warns of what the file says of a model that there is and that does not fit to it.
+func (r *Registry) warnOfModelLocked(provider string, m *fileModel, field string, warn func(field, reason string)) {
+	i := r.indexLocked(provider, m.id)
+	if i < 0 {
+		return
+	}
+	info := &r.models[i]
+	if m.maxTokens != nil && info.ContextWindow > 0 && *m.maxTokens > info.ContextWindow {
+		warn(field+".maxTokens", fmt.Sprintf("is larger than the window of the model, which has %d tokens; give contextWindow too", info.ContextWindow))
+	}
+	if t := m.thinking; t != nil && t.standard != "" && t.standard != info.DefaultThinking {
+		warn(field+".thinking.defaultLevel", fmt.Sprintf("the model does not have this level; %s is used", info.DefaultThinking))
+	}
+	if m.promotion != "" {
+		if reason := r.badPromotionLocked(info, m.promotion); reason != "" {
+			warn(field+".contextPromotionTarget", reason)
+		}
+	}
+}
+
+// badPromotionLocked says why no conversation can go over to the model that is to take over from another one, or nothing.
+func (r *Registry) badPromotionLocked(from *ModelInfo, target string) string {
+	ofProvider, ref := from.Provider+"/"+target, target
+	if !strings.Contains(ref, "/") {
+		ref = ofProvider
+	}
+	to, _, err := r.findLocked(ref)
+	if err != nil {
+		// The id of a model can have a slash too.
+		if other, _, otherErr := r.findLocked(ofProvider); otherErr == nil {
+			to, err = other, nil
+		}
+	}
+	switch {
+	case err == nil && to.Ref() == from.Ref():
+		return "must be another model than this one"
+	case err == nil || r.mayComeLocked(from.Provider):
+		return ""
+	}
+	return r.missingLocked(ref)
 }
 
 // missingLocked says that there is no model of that name, or nothing.
