@@ -180,7 +180,8 @@ func rewriteTar(ctx context.Context, w io.Writer, src io.Reader, name string, da
 			}
 			if !replaced {
 				h.Size, h.ModTime = int64(len(data)), time.Now().Truncate(time.Second)
-				h.PAXRecords = nil
+				// The old one may have been sparse, which the new one is not.
+				h.Typeflag, h.Format, h.PAXRecords = tar.TypeReg, tar.FormatUnknown, nil
 				if err := putTar(out, h, data); err != nil {
 					return false, err
 				}
@@ -191,7 +192,7 @@ func rewriteTar(ctx context.Context, w io.Writer, src io.Reader, name string, da
 		if err := conflict(have, want, h.Typeflag == tar.TypeDir); err != nil {
 			return false, err
 		}
-		if h.Typeflag == tar.TypeGNUSparse {
+		if sparse(h) {
 			return false, errors.New("it has a sparse file, which would be lost; use a command")
 		}
 		if err := out.WriteHeader(h); err != nil {
@@ -207,6 +208,19 @@ func rewriteTar(ctx context.Context, w io.Writer, src io.Reader, name string, da
 		}
 	}
 	return replaced, out.Close()
+}
+
+// sparse reports whether a member has holes. They could only be written as the zeros that they stand for, however many those are.
+func sparse(h *tar.Header) bool {
+	if h.Typeflag == tar.TypeGNUSparse {
+		return true
+	}
+	for name := range h.PAXRecords {
+		if strings.HasPrefix(name, "GNU.sparse.") {
+			return true
+		}
+	}
+	return false
 }
 
 func putTar(t *tar.Writer, h *tar.Header, data []byte) error {

@@ -1,8 +1,10 @@
 package archive_test
 
 import (
+	"archive/tar"
 	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"strings"
 	"testing"
@@ -56,6 +58,77 @@ func TestPut(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A sparse member can be replaced, and is a plain file then; beside one nothing is written, for it could not stay as it is.
+func TestPut_Sparse(t *testing.T) {
+	for name, data := range map[string][]byte{"gnu": sparseGNU(t), "pax": sparsePAX(t)} {
+		t.Run(name, func(t *testing.T) {
+			a := open(t, data)
+			if text, err := a.ReadFile(t.Context(), "holes", 1<<20); err != nil || string(text) != strings.Repeat("\x00", 1020)+"text" {
+				t.Fatalf("the sparse file is not what was meant: %q, %v", text, err)
+			}
+			if _, _, err := a.Put(t.Context(), "other", nil); err == nil || !strings.Contains(err.Error(), "sparse file") {
+				t.Errorf("beside it: %v", err)
+			}
+			out, replaced, err := a.Put(t.Context(), "holes", []byte("new text\n"))
+			if err != nil || !replaced {
+				t.Fatalf("replaced %v, %v", replaced, err)
+			}
+			for name, want := range map[string]string{"holes": "new text\n", "behind": "stays\n"} {
+				if text, err := open(t, out).ReadFile(t.Context(), name, 1<<20); err != nil || string(text) != want {
+					t.Errorf("%s: %q, %v", name, text, err)
+				}
+			}
+		})
+	}
+}
+
+// sparseGNU is an archive with a file of 1020 zeros and four letters, in the old format, and one behind it.
+func sparseGNU(t *testing.T) []byte {
+	t.Helper()
+	data := twoMembers(t, &tar.Header{Name: "holes", Size: 4, Mode: 0o644, Format: tar.FormatGNU})
+	h := data[:512]
+	h[156] = tar.TypeGNUSparse
+	copy(h[386:], fmt.Sprintf("%011o\x00%011o\x00", 1020, 4))
+	copy(h[483:], fmt.Sprintf("%011o\x00", 1024))
+	copy(h[148:156], "        ")
+	sum := 0
+	for _, b := range h {
+		sum += int(b)
+	}
+	copy(h[148:], fmt.Sprintf("%06o\x00 ", sum))
+	return data
+}
+
+// sparsePAX is the same in the format that GNU tar writes with --posix.
+func sparsePAX(t *testing.T) []byte {
+	t.Helper()
+	data := twoMembers(t, &tar.Header{Name: "holes", Size: 4, Mode: 0o644, PAXRecords: map[string]string{
+		"GNX.sparse.major": "0", "GNX.sparse.minor": "1", "GNX.sparse.size": "1024", "GNX.sparse.numblocks": "1", "GNX.sparse.map": "1020,4",
+	}})
+	return bytes.ReplaceAll(data, []byte("GNX."), []byte("GNU.")) // which the package does not write
+}
+
+func twoMembers(t *testing.T, first *tar.Header) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	for _, m := range []struct {
+		h    *tar.Header
+		text string
+	}{{first, "text"}, {&tar.Header{Name: "behind", Size: 6, Mode: 0o644}, "stays\n"}} {
+		if err := w.WriteHeader(m.h); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write([]byte(m.text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
 }
 
 func open(t *testing.T, data []byte) *archive.Archive {
