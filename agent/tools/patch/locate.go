@@ -174,17 +174,16 @@ func (l *locator) anchors(h *Hunk) ([]int, error) {
 	}
 	starts := []int{l.from}
 	for _, a := range h.Anchors {
+		// Each start leads to all places behind it, at the first level that has any there. So one search from the first of the
+		// starts does for all but those that lie behind the last place; a search from each would be quadratic, in memory too.
 		var next []int
-		for _, from := range starts {
-			for level := lines.Exact; level <= lines.Typography; level++ {
-				if at := lines.Places(l.all, []string{a}, from, level, 0); len(at) > 0 {
-					next = append(next, at...)
-					break
-				}
+		for level := lines.Exact; level <= lines.Typography && len(starts) > 0; level++ {
+			if at := lines.Places(l.all, []string{a}, starts[0], level, 0); len(at) > 0 {
+				next = append(next, at...)
+				i, _ := slices.BinarySearch(starts, at[len(at)-1]+1)
+				starts = starts[i:]
 			}
 		}
-		slices.Sort(next)
-		next = slices.Compact(next)
 		if len(next) == 0 {
 			return nil, ErrNoAnchor
 		}
@@ -204,11 +203,11 @@ func (l *locator) places(h *Hunk, want []string, starts []int, level lines.Level
 		var behind []int
 		for _, s := range starts {
 			// The anchor itself may be the first line of the context.
-			if i, _ := slices.BinarySearch(all, s); i < len(all) && !slices.Contains(behind, all[i]) {
+			if i, _ := slices.BinarySearch(all, s); i < len(all) {
 				behind = append(behind, all[i])
 			}
 		}
-		all = behind
+		all = slices.Compact(behind) // in order, as starts are
 	}
 	if len(all) > 1 && h.OldLine > 0 {
 		if at := h.OldLine - 1 + l.drift + skip; slices.Contains(all, at) {

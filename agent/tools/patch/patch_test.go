@@ -2,6 +2,8 @@ package patch_test
 
 import (
 	"errors"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -125,6 +127,63 @@ func TestApply_Places(t *testing.T) {
 			}
 			if s := strings.Join(at, " "); s != tt.want {
 				t.Errorf("changed lines %s, want %s:\n%s", s, tt.want, got)
+			}
+		})
+	}
+}
+
+// Anchors that are in the text many times are found without a search for each pair of them.
+func TestApply_ManyAnchors(t *testing.T) {
+	const n = 4000
+	for name, tt := range map[string]struct{ line, anchors string }{
+		"one line":  {"}\n", "@@ }\n@@ }\n@@ }\n"},
+		"two lines": {"{\n},\n", "@@ {\n@@ },\n"},
+		"loose":     {"{ \n\t},\n", "@@ {\n@@ },\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := lines.Parse(strings.Repeat(tt.line, n) + "end\n")
+			files, err := patch.ParseEnvelope("*** Begin Patch\n*** Update File: a\n" + tt.anchors + "-end\n+END\n*** End Patch")
+			if err != nil {
+				t.Fatal(err)
+			}
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			res, err := patch.Apply(text, files[0].Hunks)
+			runtime.ReadMemStats(&after)
+			if err != nil || len(res.Splices) != 1 || res.Splices[0].Start != n*strings.Count(tt.line, "\n") {
+				t.Errorf("%+v, %v", res, err)
+			}
+			if used := after.TotalAlloc - before.TotalAlloc; used > 8<<20 {
+				t.Errorf("it took %d MB", used>>20)
+			}
+		})
+	}
+}
+
+// A line that is as the anchor says only but for its indent counts where no better one is behind it.
+func TestApply_LooseAnchors(t *testing.T) {
+	const text = "class A:\n  run():\n    return 0\n  run():\n    return 1\nclass A:\n    run():\n    return 1\n"
+	for name, tt := range map[string]struct {
+		hunk string
+		at   []int
+	}{
+		"one behind each": {"@@ class A:\n@@   run():\n-    return 1\n+    return 2\n", []int{5, 8}},
+		"one":             {"@@ class A:\n@@   run():\n     return 0\n+    more()\n", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files, err := patch.ParseEnvelope("*** Begin Patch\n*** Update File: a\n" + tt.hunk + "*** End Patch")
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = patch.Apply(lines.Parse(text), files[0].Hunks)
+			if tt.at == nil {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			if failed, ok := errors.AsType[*patch.HunkError](err); !ok || !slices.Equal(failed.Lines, tt.at) {
+				t.Errorf("%v, want the places %v", err, tt.at)
 			}
 		})
 	}
