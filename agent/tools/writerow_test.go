@@ -63,7 +63,10 @@ func TestWriteRow_Fails(t *testing.T) {
 	w := toolstest.NewWorld(t, map[string]string{"text.db": "no database"})
 	makeDB(t, w.Path("a.db"), "CREATE TABLE t(id INTEGER PRIMARY KEY, n INT CHECK (n < 10), u UNIQUE)", "INSERT INTO t VALUES (1, 1, 'a'), (2, 2, 'b')", "CREATE VIEW v AS SELECT * FROM t",
 		"CREATE VIRTUAL TABLE f USING fts5(x)", "CREATE TABLE pairs(a, b, PRIMARY KEY (a, b))", "CREATE TABLE parent(id INTEGER PRIMARY KEY)",
-		"CREATE TABLE trap(x)", "CREATE TRIGGER bad AFTER INSERT ON trap BEGIN INSERT INTO t VALUES (3, 3, 'c'); SELECT RAISE(ROLLBACK, 'no'); END")
+		"CREATE TABLE trap(x)", "CREATE TRIGGER bad AFTER INSERT ON trap BEGIN INSERT INTO t VALUES (3, 3, 'c'); SELECT RAISE(ROLLBACK, 'no'); END",
+		"CREATE TABLE once(id INTEGER PRIMARY KEY ON CONFLICT IGNORE, u UNIQUE ON CONFLICT IGNORE)", "INSERT INTO once VALUES (1, 'a'), (2, 'b')",
+		"CREATE TABLE kept(id INTEGER PRIMARY KEY, n)", "INSERT INTO kept VALUES (1, 1)", "CREATE TRIGGER k1 BEFORE INSERT ON kept BEGIN SELECT RAISE(IGNORE); END",
+		"CREATE TRIGGER k2 BEFORE UPDATE ON kept BEGIN SELECT RAISE(IGNORE); END", "CREATE TRIGGER k3 BEFORE DELETE ON kept BEGIN SELECT RAISE(IGNORE); END")
 	before := w.Disk(t, "a.db")
 	for _, c := range []struct{ path, content, want string }{
 		{"a.db:t:9", `{"n": 1}`, `t has none with id "9"`},
@@ -91,6 +94,11 @@ func TestWriteRow_Fails(t *testing.T) {
 		{"a.db:t\"; DROP TABLE t; --", `{}`, "there is no table"},
 		{"a.db:pairs:x", `{"b": 1}`, "has several columns"},
 		{"a.db:trap", `{"x": 1}`, "no"},
+		{"a.db:once", `{"id": 1}`, "the database ignores it"},
+		{"a.db:once:1", `{"u": "b"}`, "the database ignores it"},
+		{"a.db:kept", `{"n": 2}`, "the database ignores it"},
+		{"a.db:kept:1", `{"n": 2}`, "the database ignores it"},
+		{"a.db:kept:1", ``, "the database ignores it"},
 		{"none.db:t", `{}`, "there is no database none.db"},
 	} {
 		if err := fails(t, w, "write", input{"path": c.path, "content": c.content}); !strings.Contains(err.Error(), c.want) {

@@ -185,12 +185,17 @@ func (d *DB) apply(c *Change) (*Changed, error) {
 	return done, err
 }
 
-// one fails where more than one row was meant: no key says so, but a broken database may.
+// one fails where the last statement has not changed one row: more than one no key says, but a broken database may; none is what
+// a trigger or a constraint makes of a statement that it ignores.
 func (d *DB) one() error {
-	if n := d.conn.Changes(); n != 1 {
+	switch n := d.conn.Changes(); n {
+	case 1:
+		return nil
+	case 0:
+		return fmt.Errorf("%w: the database ignores it, by a trigger with RAISE(IGNORE) or a constraint with ON CONFLICT IGNORE; read the table for the statements that made it", ErrChange)
+	default:
 		return fmt.Errorf("%w: it would change %d rows", ErrChange, n)
 	}
-	return nil
 }
 
 func quoteKey(key string) string {
@@ -213,6 +218,9 @@ func (d *DB) insert(table string, c *Change) (*Changed, error) {
 		statement += " (" + strings.Join(names, ", ") + ") VALUES (" + strings.Join(marks, ", ") + ")"
 	}
 	if err := d.exec(statement, args...); err != nil {
+		return nil, err
+	}
+	if err := d.one(); err != nil {
 		return nil, err
 	}
 	done := &Changed{Table: table}
