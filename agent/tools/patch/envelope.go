@@ -97,14 +97,19 @@ func (p *envelope) file(line string) (*File, error) {
 		p.at++
 		f := &File{Op: Add, Path: strings.TrimSpace(path)}
 		var b strings.Builder
+		blank := 0 // lines without a + since the last one that has it: a part of the text only where more of it follows
 		for ; p.at < len(p.lines) && !p.section(); p.at++ {
 			l := p.lines[p.at]
 			text, ok := strings.CutPrefix(l, "+")
 			if !ok && strings.TrimSpace(l) != "" {
 				return nil, syntaxError(p.at+1, "each line of an added file must begin with +; this one is %q", short(l))
 			}
-			if ok {
-				b.WriteString(text + "\n")
+			switch {
+			case ok:
+				b.WriteString(strings.Repeat("\n", blank) + text + "\n")
+				blank = 0
+			case b.Len() > 0:
+				blank++
 			}
 		}
 		f.Content = b.String()

@@ -84,6 +84,23 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
+func TestParseEnvelope_Added(t *testing.T) {
+	for name, tt := range map[string]struct{ lines, want string }{
+		"blank lines between":  {"+a\n\n\n+b\n", "a\n\n\nb\n"},
+		"one of blanks":        {"+a\n  \n+b\n", "a\n\nb\n"},
+		"blank lines around":   {"\n+a\n\n\n", "a\n"},
+		"blank lines with a +": {"+\n+a\n+\n", "\na\n\n"},
+		"nothing":              {"\n", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files, err := patch.ParseEnvelope("*** Begin Patch\n*** Add File: a\n" + tt.lines + "*** Delete File: b\n*** End Patch")
+			if err != nil || len(files) != 2 || files[0].Content != tt.want {
+				t.Errorf("%+v, %v", files, err)
+			}
+		})
+	}
+}
+
 func TestApply_Places(t *testing.T) {
 	const text = "func a() {\n\tone()\n\ttwo()\n}\n\nfunc b() {\n\tone()\n\ttwo()\n}\n"
 	for name, tt := range map[string]struct {
