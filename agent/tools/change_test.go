@@ -110,10 +110,11 @@ func TestChangeFailures(t *testing.T) {
 }
 
 func TestChangeRefusesWhatIsNoText(t *testing.T) {
-	w := toolstest.NewWorld(t, map[string]string{"zero": "a\x00b", "latin": "caf\xE9 a"})
+	w := toolstest.NewWorld(t, map[string]string{"zero": "a\x00b", "latin": "caf\xE9 a", "halves": "\xFF\xFEa\x00\n\x00\x00\xD8\n\x00"})
 	for name, want := range map[string]string{
-		"zero":  "zero cannot be changed with this tool: the file is binary, not text",
-		"latin": "latin cannot be changed with this tool: the file is text in an encoding other than UTF-8 or UTF-16",
+		"zero":   "zero cannot be changed with this tool: the file is binary, not text",
+		"latin":  "latin cannot be changed with this tool: the file is text in an encoding other than UTF-8 or UTF-16",
+		"halves": "halves cannot be changed with this tool: the file is UTF-16 with halves of characters (lone surrogates), which would be lost; use a command",
 	} {
 		before := w.Disk(t, name)
 		for tool, in := range map[string]input{"edit": oneEdit(name, "a", "b"), "write": {"path": name, "content": "b"}} {

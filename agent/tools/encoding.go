@@ -38,19 +38,22 @@ func (e encoding) String() string {
 var (
 	errBinary  = errors.New("the file is binary, not text")
 	errNotUTF8 = errors.New("the file is text in an encoding other than UTF-8 or UTF-16")
+	errHalves  = errors.New("the file is UTF-16 with halves of characters (lone surrogates), which would be lost; use a command")
 )
 
-// decodeText returns the text in data, with the line ends as they are, and how it was encoded. On errNotUTF8 the text
-// is still returned, with a replacement character for what is not UTF-8.
+// decodeText returns the text in data, with the line ends as they are, and how it was encoded. On errNotUTF8 and errHalves the
+// text is still returned, with a replacement character for what could not be read.
 func decodeText(data []byte) (string, encoding, error) {
 	switch {
 	case bytes.HasPrefix(data, []byte(utf8BOM)):
 		text, err := decodeUTF8(data[len(utf8BOM):])
 		return text, bomUTF8, err
 	case bytes.HasPrefix(data, []byte("\xFF\xFE")) && len(data)%2 == 0:
-		return decodeUTF16(data[2:], binary.LittleEndian), littleUTF16, nil
+		text, err := decodeWholeUTF16(data[2:], binary.LittleEndian)
+		return text, littleUTF16, err
 	case bytes.HasPrefix(data, []byte("\xFE\xFF")) && len(data)%2 == 0:
-		return decodeUTF16(data[2:], binary.BigEndian), bigUTF16, nil
+		text, err := decodeWholeUTF16(data[2:], binary.BigEndian)
+		return text, bigUTF16, err
 	default:
 		text, err := decodeUTF8(data)
 		return text, plainUTF8, err
@@ -85,6 +88,19 @@ func looksBinary(data []byte) bool {
 		}
 	}
 	return control*50 > len(data)
+}
+
+// decodeWholeUTF16 fails for text that [encodeText] would not give back as it is.
+func decodeWholeUTF16(data []byte, order binary.ByteOrder) (string, error) {
+	text := decodeUTF16(data, order)
+	at := 0
+	for _, r := range text {
+		if r == utf8.RuneError && order.Uint16(data[at:]) != utf8.RuneError {
+			return text, errHalves
+		}
+		at += 2 * utf16.RuneLen(r)
+	}
+	return text, nil
 }
 
 func decodeUTF16(data []byte, order binary.ByteOrder) string {

@@ -204,8 +204,9 @@ func showData(ctx context.Context, call *agent.Call, name string, data []byte, s
 // showText is the result for text: the lines that were asked for, within the limits.
 func showText(name string, data []byte, sel selector) (*agent.Result, error) {
 	text, enc, err := decodeText(data)
-	notes := encodingNotes(enc, errors.Is(err, errNotUTF8))
-	if err != nil && !errors.Is(err, errNotUTF8) {
+	invalid := errors.Is(err, errNotUTF8) || errors.Is(err, errHalves)
+	notes := encodingNotes(enc, invalid)
+	if err != nil && !invalid {
 		return nil, fmt.Errorf("%s cannot be shown: %w (%s); a command such as file or xxd can tell more", name, err, size(int64(len(data))))
 	}
 	if text == "" {
@@ -236,6 +237,8 @@ func showMade(name, text string, sel selector, notes ...string) (*agent.Result, 
 
 func encodingNotes(enc encoding, invalid bool) []string {
 	switch {
+	case invalid && (enc == littleUTF16 || enc == bigUTF16):
+		return []string{"The file is " + enc.String() + " with mistakes; characters that could not be read are shown as \uFFFD."}
 	case invalid:
 		return []string{"The file is not UTF-8; characters that could not be read are shown as \uFFFD."}
 	case enc == littleUTF16 || enc == bigUTF16:

@@ -68,9 +68,11 @@ func TestReadLimits(t *testing.T) {
 }
 
 func TestReadWhatIsNoText(t *testing.T) {
-	w := toolstest.NewWorld(t, map[string]string{"latin.txt": "caf\xE9\n", "noise": "\x01\x02\x03\xFF\xFE\xFD\x04\x05", "zero": "text\x00text"})
+	w := toolstest.NewWorld(t, map[string]string{"latin.txt": "caf\xE9\n", "halves.txt": "\xFF\xFEa\x00\x00\xD8", "noise": "\x01\x02\x03\xFF\xFE\xFD\x04\x05", "zero": "text\x00text"})
 	toolstest.Same(t, "latin1", run(t, w, "read", input{"path": "latin.txt"}).Text,
 		"    1|caf\uFFFD\n\n[The file is not UTF-8; characters that could not be read are shown as \uFFFD.]")
+	toolstest.Same(t, "half characters", run(t, w, "read", input{"path": "halves.txt"}).Text,
+		"    1|a\uFFFD\n\n[The file is UTF-16 (little endian) with mistakes; characters that could not be read are shown as \uFFFD.]")
 	for _, name := range []string{"noise", "zero"} {
 		if err := fails(t, w, "read", input{"path": name}); !strings.Contains(err.Error(), name+" cannot be shown: the file is binary") {
 			t.Errorf("%v", err)
