@@ -97,6 +97,11 @@ func parseRow(inner, content string) (*sqlitefile.Change, error) {
 		return nil, fmt.Errorf("the content for a row must be a JSON object, the columns with their values: %w", err)
 	}
 	err = jsonx.ReadObject(object, func(name []byte, raw jsonx.Raw) error {
+		for _, have := range c.Values {
+			if strings.EqualFold(have.Column, string(name)) { // the database would take one of them and say nothing
+				return fmt.Errorf("%s and %s are one column; name it once", strconv.Quote(have.Column), strconv.Quote(string(name)))
+			}
+		}
 		v, err := columnValue(raw)
 		if err != nil {
 			return fmt.Errorf("column %s: %w", strconv.Quote(string(name)), err)
@@ -119,8 +124,12 @@ func columnValue(raw jsonx.Raw) (any, error) {
 	case "false":
 		return int64(0), nil
 	default:
-		if n, err := strconv.ParseInt(word, 10, 64); err == nil {
+		n, err := strconv.ParseInt(word, 10, 64)
+		if err == nil {
 			return n, nil
+		}
+		if errors.Is(err, strconv.ErrRange) { // as a float it would be another number
+			return nil, fmt.Errorf("%s has more digits than a number of a database keeps; put it in quotes to write it as a text", cutLine(word, 100))
 		}
 		if f, err := strconv.ParseFloat(word, 64); err == nil {
 			return f, nil
