@@ -186,11 +186,7 @@ func (p *dbPath) row(db *sqlitefile.DB, table *sqlitefile.Table, key string) (st
 	if key == "" {
 		return "", nil, fmt.Errorf("the key of %s has several columns; ask with %s?where=", table.Name, table.Name)
 	}
-	column := sqlitefile.Quote(key)
-	if key == "rowid" {
-		column = "rowid"
-	}
-	rows, err := db.Query("SELECT * FROM "+sqlitefile.Quote(table.Name)+" WHERE "+column+" = ?", 2, p.key)
+	rows, _, err := db.ByKey(table.Name, key, p.key)
 	if err != nil {
 		return "", nil, err
 	}

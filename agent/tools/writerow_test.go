@@ -16,7 +16,8 @@ func TestWriteRow(t *testing.T) {
 	w := toolstest.NewWorld(t, nil)
 	makeDB(t, w.Path("a.db"), `CREATE TABLE users(id INTEGER PRIMARY KEY, name TEXT NOT NULL DEFAULT 'x', "odd "" col" REAL, seen INT CHECK (seen IN (0, 1)))`,
 		"INSERT INTO users VALUES (7, 'Ada', 1.5, 0)", "CREATE TABLE log(t)", "CREATE TRIGGER told AFTER INSERT ON users BEGIN INSERT INTO log VALUES (new.name); END",
-		"CREATE TABLE words(word TEXT PRIMARY KEY, n) WITHOUT ROWID", "INSERT INTO words VALUES ('a:b', 1)")
+		"CREATE TABLE words(word TEXT PRIMARY KEY, n) WITHOUT ROWID", "INSERT INTO words VALUES ('a:b', 1)",
+		"CREATE TABLE loose(k PRIMARY KEY, v)", "INSERT INTO loose VALUES (7, 'old'), (1.5, 'old')")
 	p := plan(t, w, "write", input{"path": "a.db:users:7", "content": `{"name": "Eve"}`})
 	old := "id: 7\nname: Ada\nodd \" col: 1.5\nseen: 0\n"
 	toolstest.Same(t, "plan", p, &agent.CallPlan{
@@ -35,6 +36,10 @@ func TestWriteRow(t *testing.T) {
 	run(t, w, "write", input{"path": "a.db:users", "content": `{"id": 9223372036854775807, "name": "é\u0000", "seen": null}`})
 	run(t, w, "write", input{"path": "a.db:words", "content": `{word: 'c', n: 1e2, /* JSON5 */}`})
 	run(t, w, "write", input{"path": "a.db:words:a:b", "content": `{"n": "two"}`})
+	if res := run(t, w, "write", input{"path": "a.db:loose:7", "content": "{v: 'new'}"}); res.Text != "Updated a row in a.db:loose:7.\nk: 7\nv: new" {
+		t.Errorf("%q", res.Text)
+	}
+	run(t, w, "write", input{"path": "a.db:loose:1.5", "content": ""})
 	if res := run(t, w, "write", input{"path": "a.db:users:7", "content": " \n"}); res.Text != "Deleted a row from a.db:users:7" {
 		t.Errorf("%q", res.Text)
 	}
@@ -42,6 +47,7 @@ func TestWriteRow(t *testing.T) {
 		"SELECT id || '/' || coalesce(seen, 'none') AS x FROM users WHERE id = 8": "8/none",
 		"SELECT count(*) AS n FROM users":                                         "2",
 		"SELECT t FROM log WHERE t = 'x'":                                         "x",
+		"SELECT group_concat(k || v) AS all_of_it FROM loose":                     "\n7new",
 		"SELECT word, n FROM words":                                               "a:b  | two",
 		"SELECT typeof(n) AS t FROM words WHERE word = 'c'":                       "real",
 	} {

@@ -150,15 +150,17 @@ func (d *DB) apply(c *Change) (*Changed, error) {
 		return nil, fmt.Errorf("%w: the key of %s has several columns", ErrChange, table.Name)
 	}
 	done := &Changed{Table: table.Name, Key: *c.Key}
-	where := quoteKey(key)
-	if done.Old, err = d.row(table.Name, where, *c.Key); err != nil {
+	old, bound, err := d.ByKey(table.Name, key, *c.Key)
+	if err != nil {
 		return nil, err
 	}
+	done.Old = old.row()
+	where := " WHERE " + quoteKey(key) + " = ?"
 	if done.Old == nil {
 		return nil, fmt.Errorf("%w: %s has none with %s %s", ErrNoRow, table.Name, key, strconv.Quote(*c.Key))
 	}
 	if c.Delete {
-		if err := d.exec("DELETE FROM "+Quote(table.Name)+" WHERE "+where+" = ?", *c.Key); err != nil {
+		if err := d.exec("DELETE FROM "+Quote(table.Name)+where, bound); err != nil {
 			return nil, err
 		}
 		return done, d.one()
@@ -175,14 +177,18 @@ func (d *DB) apply(c *Change) (*Changed, error) {
 			return nil, fmt.Errorf("%w: %s is the key; delete the row and insert another", ErrChange, key)
 		}
 	}
-	if err := d.exec("UPDATE "+Quote(table.Name)+" SET "+strings.Join(sets, ", ")+" WHERE "+where+" = ?", append(args, *c.Key)...); err != nil {
+	if err := d.exec("UPDATE "+Quote(table.Name)+" SET "+strings.Join(sets, ", ")+where, append(args, bound)...); err != nil {
 		return nil, err
 	}
 	if err := d.one(); err != nil {
 		return nil, err
 	}
-	done.New, err = d.row(table.Name, where, *c.Key)
-	return done, err
+	now, _, err := d.ByKey(table.Name, key, *c.Key)
+	if err != nil {
+		return nil, err
+	}
+	done.New = now.row()
+	return done, nil
 }
 
 // one fails where the last statement has not changed one row: more than one no key says, but a broken database may; none is what
@@ -196,13 +202,6 @@ func (d *DB) one() error {
 	default:
 		return fmt.Errorf("%w: it would change %d rows", ErrChange, n)
 	}
-}
-
-func quoteKey(key string) string {
-	if key == "rowid" {
-		return key
-	}
-	return Quote(key)
 }
 
 func (d *DB) insert(table string, c *Change) (*Changed, error) {
@@ -225,8 +224,8 @@ func (d *DB) insert(table string, c *Change) (*Changed, error) {
 	}
 	done := &Changed{Table: table}
 	id := strconv.FormatInt(d.conn.LastInsertRowID(), 10)
-	if row, err := d.row(table, "rowid", id); err == nil && row != nil {
-		done.Key, done.New = id, row
+	if rows, _, err := d.ByKey(table, "rowid", id); err == nil && len(rows.Cells) > 0 {
+		done.Key, done.New = id, rows.row()
 		return done, nil
 	}
 	// A table without rowids: what was put in is what there is to show.
@@ -238,15 +237,14 @@ func (d *DB) insert(table string, c *Change) (*Changed, error) {
 	return done, nil
 }
 
-// row is a row as text; nil for none.
-func (d *DB) row(table, where, key string) (*string, error) {
-	rows, err := d.Query("SELECT * FROM "+Quote(table)+" WHERE "+where+" = ?", 2, key)
-	if err != nil || len(rows.Cells) == 0 {
-		return nil, err
+// row is the first row as text; nil for none.
+func (r *Rows) row() *string {
+	if len(r.Cells) == 0 {
+		return nil
 	}
 	var b strings.Builder
-	for i, column := range rows.Columns {
-		b.WriteString(column + ": " + rows.Cells[0][i] + "\n")
+	for i, column := range r.Columns {
+		b.WriteString(column + ": " + r.Cells[0][i] + "\n")
 	}
-	return new(b.String()), nil
+	return new(b.String())
 }

@@ -167,7 +167,7 @@ type Rows struct {
 }
 
 // Query runs one statement that only reads and returns at most most rows. args fill in its question marks: they are strings,
-// or int64.
+// int64 or float64.
 func (d *DB) Query(statement string, most int, args ...any) (rows *Rows, err error) {
 	if strings.ContainsRune(statement, 0) {
 		return nil, ErrStatement
@@ -187,6 +187,8 @@ func (d *DB) Query(statement string, most int, args ...any) (rows *Rows, err err
 		switch v := arg.(type) {
 		case int64:
 			stmt.BindInt64(i+1, v)
+		case float64:
+			stmt.BindFloat(i+1, v)
 		case string:
 			stmt.BindText(i+1, v)
 		}
@@ -319,6 +321,33 @@ func (d *DB) Columns(table string) (columns []string, key string, err error) {
 		key = ""
 	}
 	return columns, key, nil
+}
+
+// ByKey returns the row whose column key is value, and the value as it has to be bound to find it. A column without a type keeps
+// numbers that no text is equal to: where no text is found, the number that it says is looked for.
+func (d *DB) ByKey(table, key, value string) (rows *Rows, bound any, err error) {
+	query := "SELECT * FROM " + Quote(table) + " WHERE " + quoteKey(key) + " = ?"
+	rows, err = d.Query(query, 2, value)
+	if err != nil || len(rows.Cells) > 0 {
+		return rows, value, err
+	}
+	if n, err := strconv.ParseInt(value, 10, 64); err == nil {
+		bound = n
+	} else if f, err := strconv.ParseFloat(value, 64); err == nil {
+		bound = f
+	} else {
+		return rows, value, nil
+	}
+	// Only a number: a text such as 7 is not what 007 says.
+	rows, err = d.Query(query+" AND typeof("+quoteKey(key)+") IN ('integer', 'real')", 2, bound)
+	return rows, bound, err
+}
+
+func quoteKey(key string) string {
+	if key == "rowid" {
+		return key
+	}
+	return Quote(key)
 }
 
 // Quote makes an identifier of a name.
