@@ -24,6 +24,7 @@ func TestEditModes_BadInput(t *testing.T) {
 			{"edit", `{"path": "f", "edits": {}}`, "/edits"},
 			{"write", `{"path": "f"}`, "content missing"},
 			{"write", `{"path": "f", "content": 5}`, "/content"},
+			{"write", `{"path": "fifo.zip:x", "content": "x"}`, "fifo.zip is a device, a pipe or a socket"},
 			{"undo", `[]`, "invalid tool input"},
 		},
 		tools.EditPatch: {
@@ -90,8 +91,10 @@ func TestEditModes_BadInput(t *testing.T) {
 // special makes files that are no texts: a pipe, ten gigabytes of nothing, a link that leads nowhere.
 func special(t *testing.T, w *toolstest.World) {
 	t.Helper()
-	if err := unix.Mkfifo(w.Path("fifo"), 0o600); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"fifo", "fifo.zip"} {
+		if err := unix.Mkfifo(w.Path(name), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	w.Put(t, "huge", "")
 	if err := os.Truncate(w.Path("huge"), 10<<30); err != nil {

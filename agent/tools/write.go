@@ -23,7 +23,9 @@ func write(s *EditSettings) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[writeInput]{
 		Name: "write", Description: markdown(writeText), Kind: agent.KindEdit, Exclusive: true,
 		Plan: func(ctx context.Context, call *agent.Call, in *writeInput) (*agent.CallPlan, error) {
-			if m := memberOf(ctx, call, in.Path); m != nil {
+			if m, err := memberOf(ctx, call, in.Path); err != nil {
+				return nil, err
+			} else if m != nil {
 				return m.plan(ctx, call, in.Content)
 			}
 			if r, err := rowOf(ctx, call, in.Path, in.Content); err != nil {
@@ -46,7 +48,9 @@ func write(s *EditSettings) agent.Tool {
 			}, nil
 		},
 		Run: func(ctx context.Context, call *agent.Call, in *writeInput) (*agent.Result, error) {
-			if m := memberOf(ctx, call, in.Path); m != nil {
+			if m, err := memberOf(ctx, call, in.Path); err != nil {
+				return nil, err
+			} else if m != nil {
 				return m.write(ctx, call, in.Content)
 			}
 			if r, err := rowOf(ctx, call, in.Path, in.Content); err != nil {

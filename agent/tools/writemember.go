@@ -21,30 +21,49 @@ type member struct {
 // maxArchive bounds the archives that are written anew, in bytes.
 const maxArchive = 256 << 20
 
-// archiveSuffixes end the names of archives in which files are written.
-var archiveSuffixes = []string{".zip", ".tar", ".tar.gz", ".tgz"}
+// archiveSuffixes end the names of archives in which files are written, otherArchives those of some in which none are.
+var (
+	archiveSuffixes = []string{".zip", ".tar", ".tar.gz", ".tgz"}
+	otherArchives   = []string{".tar.xz", ".tar.bz2", ".7z", ".jar"}
+)
 
 // memberOf returns what a path names in an archive, which may still have to be made; nil for a plain file. A file that is
-// really called so wins.
-func memberOf(ctx context.Context, call *agent.Call, input string) *member {
+// really called so wins. What can only be meant for an archive and cannot be written there is an error: a file with a colon in
+// its name is not what was wanted.
+func memberOf(ctx context.Context, call *agent.Call, input string) (*member, error) {
 	for at, r := range input {
-		if r != ':' || !isArchiveName(input[:at]) || strings.Contains(input, "://") {
+		if r != ':' || strings.Contains(input, "://") {
+			continue
+		}
+		writable := endsIn(input[:at], archiveSuffixes)
+		if !writable && !endsIn(input[:at], otherArchives) {
 			continue
 		}
 		if _, err := call.FS.Stat(ctx, call.Workspace.Resolve(input)); err == nil {
-			return nil
+			return nil, nil
 		}
 		path := call.Workspace.Resolve(input[:at])
-		if info, err := call.FS.Stat(ctx, path); err == nil && info.Mode().IsRegular() || errors.Is(err, fs.ErrNotExist) {
-			return &member{path, input[at+1:]}
+		name := display(&call.Workspace, path)
+		info, err := call.FS.Stat(ctx, path)
+		switch {
+		case err != nil && !errors.Is(err, fs.ErrNotExist):
+		case err == nil && info.IsDir():
+			return nil, fmt.Errorf("%s is a directory, not an archive; the path of a file in it has a / behind its name, not a colon", name)
+		case err == nil && !info.Mode().IsRegular():
+			return nil, fmt.Errorf("%s is a device, a pipe or a socket, not an archive that can be changed", name)
+		case !writable:
+			return nil, fmt.Errorf("%w for write: files are not written in archives such as %s, only in %s; use a command", agent.ErrBadInput, name, strings.Join(archiveSuffixes, ", "))
+		default:
+			return &member{path, input[at+1:]}, nil
 		}
 	}
-	return nil
+	return nil, nil
 }
 
-func isArchiveName(name string) bool {
+// endsIn reports whether a file's name ends in one of suffixes, in any case, and has more than that.
+func endsIn(name string, suffixes []string) bool {
 	name = strings.ToLower(name)
-	for _, s := range archiveSuffixes {
+	for _, s := range suffixes {
 		if base, ok := strings.CutSuffix(name, s); ok && base != "" && !strings.HasSuffix(base, "/") {
 			return true
 		}
