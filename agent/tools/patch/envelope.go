@@ -1,6 +1,9 @@
 package patch
 
-import "strings"
+import (
+	"strings"
+	"unicode"
+)
 
 // Op is what a section of an envelope does.
 type Op int
@@ -45,10 +48,11 @@ func ParseEnvelope(input string) ([]File, error) {
 		return nil, syntaxError(p.at+1, "the first line must be %q", beginPatch)
 	}
 	p.at++
+	p.unindentEnd()
 	var files []File
 	for p.at < len(p.lines) {
 		line := p.lines[p.at]
-		switch strings.TrimSpace(line) {
+		switch trimRight(line) {
 		case endPatch:
 			for _, rest := range p.lines[p.at+1:] {
 				if strings.TrimSpace(rest) != "" {
@@ -89,6 +93,21 @@ func unwrap(input string) string {
 type envelope struct {
 	lines []string
 	at    int
+}
+
+// trimRight takes white space off the end of a line. What stands before a marker counts: with a blank it is a line of context.
+func trimRight(line string) string { return strings.TrimRightFunc(line, unicode.IsSpace) }
+
+// unindentEnd makes the marker of the end of a last line that is one but for its indent. Nothing else can end a patch.
+func (p *envelope) unindentEnd() {
+	for i := len(p.lines) - 1; i >= p.at; i-- {
+		if line := strings.TrimSpace(p.lines[i]); line != "" {
+			if line == endPatch {
+				p.lines[i] = line
+			}
+			return
+		}
+	}
 }
 
 func (p *envelope) file(line string) (*File, error) {
@@ -154,7 +173,7 @@ func (*envelope) named(f *File, line int) error {
 // section reports whether the line begins something else than a hunk.
 func (p *envelope) section() bool {
 	l := p.lines[p.at]
-	return strings.TrimSpace(l) == endPatch || strings.HasPrefix(l, addFile) || strings.HasPrefix(l, deleteFile) || strings.HasPrefix(l, updateFile)
+	return trimRight(l) == endPatch || strings.HasPrefix(l, addFile) || strings.HasPrefix(l, deleteFile) || strings.HasPrefix(l, updateFile)
 }
 
 func (p *envelope) hunks(f *File) error {
@@ -187,7 +206,7 @@ func (p *envelope) hunks(f *File) error {
 			} else if anchor := strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(line, "@@"), " "), " @@"); strings.TrimSpace(anchor) != "" {
 				h.Anchors = append(h.Anchors, anchor)
 			}
-		case strings.TrimSpace(line) == endOfFile:
+		case trimRight(line) == endOfFile:
 			if h == nil {
 				return syntaxError(p.at+1, "%q stands behind a hunk", endOfFile)
 			}

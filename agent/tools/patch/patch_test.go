@@ -101,6 +101,32 @@ func TestParseEnvelope_Added(t *testing.T) {
 	}
 }
 
+// A file may have the lines of an envelope: with a blank before them they are context.
+func TestParseEnvelope_Markers(t *testing.T) {
+	const end = "*** End Patch"
+	for name, tt := range map[string]struct {
+		lines string
+		want  []patch.Line
+		atEnd bool
+	}{
+		"end of a patch":        {" *** End Patch\n-a\n" + end, []patch.Line{{' ', "*** End Patch"}, {'-', "a"}}, false},
+		"end of a file":         {" *** End of File\n-a\n" + end, []patch.Line{{' ', "*** End of File"}, {'-', "a"}}, false},
+		"both, last":            {"-a\n *** End of File\n *** End Patch\n" + end, []patch.Line{{'-', "a"}, {' ', "*** End of File"}, {' ', "*** End Patch"}}, false},
+		"blanks behind them":    {"-a\n*** End of File \n" + end + "\t\n", []patch.Line{{'-', "a"}}, true},
+		"the end has an indent": {"-a\n  " + end + "\n\n", []patch.Line{{'-', "a"}}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files, err := patch.ParseEnvelope("*** Begin Patch\n*** Update File: f\n@@\n" + tt.lines)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if h := files[0].Hunks; len(h) != 1 || !slices.Equal(h[0].Lines, tt.want) || h[0].AtEnd != tt.atEnd {
+				t.Errorf("%+v", h)
+			}
+		})
+	}
+}
+
 func TestApply_Places(t *testing.T) {
 	const text = "func a() {\n\tone()\n\ttwo()\n}\n\nfunc b() {\n\tone()\n\ttwo()\n}\n"
 	for name, tt := range map[string]struct {
