@@ -135,8 +135,8 @@ func (r *ripgrep) args(req *searchRequest, g *globPath, repository string) []str
 	return append(args, "--regexp="+req.pattern.Rust(), "--", g.base)
 }
 
-// plainGlob matches globs for names that mean the same to rg.
-var plainGlob = lazyregexp.New(`^[*?A-Za-z0-9_.-]+$`)
+// plainGlob matches globs for names that mean the same to rg. A question mark does not: for rg it is a byte, not a character.
+var plainGlob = lazyregexp.New(`^[*A-Za-z0-9_.-]+$`)
 
 // last is the last element of a glob, where that means the same to rg, and how deep below the base the files lie; 0 for any
 // depth.
