@@ -89,7 +89,7 @@ func parseIgnoreLine(line string) (rule ignoreRule, ok bool) {
 		return rule, true
 	}
 	// Braces mean themselves in ignore files.
-	rule.glob = strings.NewReplacer("{", `\{`, "}", `\}`, `\{`, `\{`, `\}`, `\}`, `\\`, `\\`).Replace(line)
+	rule.glob = strings.NewReplacer("{", `\{`, "}", `\}`, `\{`, `\{`, `\}`, `\}`, `\\`, `\\`).Replace(escapeFirst(line))
 	for strings.Contains(rule.glob, "***") {
 		rule.glob = strings.ReplaceAll(rule.glob, "***", "**")
 	}
@@ -97,6 +97,33 @@ func parseIgnoreLine(line string) (rule ignoreRule, ok bool) {
 		rule.glob += "/*" // all that is inside, but not the directory itself
 	}
 	return rule, doublestar.ValidatePattern(rule.glob)
+}
+
+// escapeFirst escapes a ] that comes first in a class: for git it is one of the class, for doublestar its end.
+func escapeFirst(glob string) string {
+	var b strings.Builder
+	inClass := false
+	for i := 0; i < len(glob); i++ {
+		b.WriteByte(glob[i])
+		switch {
+		case glob[i] == '\\' && i+1 < len(glob):
+			i++
+			b.WriteByte(glob[i])
+		case inClass:
+			inClass = glob[i] != ']'
+		case glob[i] == '[':
+			inClass = true
+			if i+1 < len(glob) && (glob[i+1] == '!' || glob[i+1] == '^') {
+				i++
+				b.WriteByte(glob[i])
+			}
+			if i+1 < len(glob) && glob[i+1] == ']' {
+				i++
+				b.WriteString(`\]`)
+			}
+		}
+	}
+	return b.String()
 }
 
 // globShape is a kind of glob that is matched fast.

@@ -110,6 +110,12 @@ var ignoreCases = map[string]string{
 	"negated class":        "[!a].txt\n",
 	"caret class":          "[^a].txt\n",
 	"open class":           "[a.txt\n",
+	"bracket in a class":   "[]a].txt\n",
+	"bracket in no class":  "[!]a].txt\n",
+	"range from a bracket": "[^]-a].txt\n",
+	"bracket opens none":   "[[]a.txt\n[[]].txt\n",
+	"escaped bracket":      "\\[]a].txt\n[a\\]].txt\n",
+	"class never closed":   "[]\n[!]\n[]a.txt\n",
 	"double star first":    "**/e/f.txt\n",
 	"double star last":     "d/**\n",
 	"double star between":  "d/**/f.txt\n",
@@ -137,7 +143,7 @@ var ignoreCases = map[string]string{
 var ignoreTree = map[string]string{
 	"a.txt": "", "b.txt": "", "x.log": "", "#hash": "", "!bang": "", "blank ": "", "brace{1}": "", "*.txt": "",
 	"d/a.txt": "", "d/x": "", "d/yx": "", "d/e/f.txt": "", "d/e/g/f.txt": "", "d/f.txt": "", "e/f.txt": "", "d/e/h/a.txt": "",
-	"[a.txt": "", "{a,b}.txt": "", "k/d/a.txt": "", "k/a.txt": "", "k/d/e/f.txt": "",
+	"[a.txt": "", "].txt": "", "[].txt": "", "[]a].txt": "", "d/].txt": "", "{a,b}.txt": "", "k/d/a.txt": "", "k/a.txt": "", "k/d/e/f.txt": "",
 }
 
 func TestIgnoreAgreesWithGit(t *testing.T) {
