@@ -82,7 +82,7 @@ var layers = map[string][]string{
 	"agent/tools":                {"agent", "agent/policy", "agent/tools/archive", "agent/tools/hashline", "agent/tools/ipynb", "agent/tools/json5", "agent/tools/linematch", "agent/tools/lines", "agent/tools/patch", "agent/tools/picture", "agent/tools/sqlitefile", "agent/tools/web", "dap", "dap/config", "internal/bug", "internal/jsonx", "internal/lazyregexp", "internal/trust", "lsp", "mcp", "providers"},
 	"agent/transcript":           {"agent", "internal/jsonx", "providers", "sessions"},
 	"agent/tools/linematch":      {},
-	"agent/tools/toolstest":      {"agent", "bridges", "internal/jsonx", "lsp", "providers"},
+	"agent/tools/toolstest":      {"agent", "internal/jsonx", "lsp", "providers"},
 	"bridges":                    {"acp", "agent", "internal/bug", "internal/jsonx", "internal/proc"},
 	"acp/server":                 {"acp", "agent", "agent/agents", "agent/commands", "agent/hooks", "agent/rules", "agent/tools", "agent/transcript", "bridges", "dap", "internal/bug", "internal/jsonx", "internal/proc", "lsp", "mcp", "providers", "sessions"},
 	"acp/acptest":                {"acp", "internal/proc", "internal/jsonx"},

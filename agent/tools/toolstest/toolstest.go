@@ -14,7 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gajae-code/gjc/agent"
-	"github.com/gajae-code/gjc/bridges"
 	"github.com/gajae-code/gjc/internal/jsonx"
 
 	"github.com/gajae-code/gjc/lsp"
@@ -278,7 +277,25 @@ func (f *FS) ReadDir(ctx context.Context, path string) ([]fs.DirEntry, error) {
 }
 
 // RealPath implements [agent.FS].
-func (f *FS) RealPath(path string) string { return bridges.LocalFS{}.RealPath(path) }
+func (f *FS) RealPath(path string) string { return realPath(path, 0) }
+
+// realPath also follows links that lead nowhere; followed is how many.
+func realPath(path string, followed int) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	dir := filepath.Dir(path)
+	if to, err := os.Readlink(path); err == nil && followed < 40 {
+		if !filepath.IsAbs(to) {
+			to = filepath.Join(dir, to)
+		}
+		return realPath(to, followed+1)
+	}
+	if dir == path {
+		return path
+	}
+	return filepath.Join(realPath(dir, followed), filepath.Base(path))
+}
 
 // Artifacts keeps outputs in memory.
 type Artifacts struct {
