@@ -410,7 +410,7 @@ func mounted(args []arg, i int) (from string, is bool) {
 		spec = strings.TrimPrefix(t, "--mount=")
 	}
 	if strings.Contains(t, "mount") {
-		for _, part := range strings.Split(spec, ",") {
+		for part := range strings.SplitSeq(spec, ",") {
 			if key, value, _ := strings.Cut(part, "="); (key == "source" || key == "src") && strings.Contains(spec, "bind") {
 				return value, true
 			}

@@ -34,7 +34,8 @@ func TestSeen_UserWork(t *testing.T) {
 		{name: "written by a link", read: "a.txt", changed: "a.txt", mine: "one\n", theirs: "USER\n", tool: "write", in: write},
 		{name: "read by a link", read: "l.txt", changed: "a.txt", mine: "one\n", theirs: "one\nUSER\n", tool: "edit", in: oneEdit("a.txt", "one", "1")},
 		{name: "below a directory", read: "d/x.txt", changed: "e/x.txt", mine: "one\n", theirs: "USER\n", tool: "write", in: input{"path": "e/x.txt", "content": "model\n"}, prepare: func(t *testing.T, w *toolstest.World) {
-			if _, err := with(t, w, &tools.Settings{Edit: tools.EditSettings{Mode: tools.EditApplyPatch}}, "apply_patch", patch("*** Update File: d\n*** Move to: e\n")); err != nil {
+			move := w.Call(t, "apply_patch", patch("*** Update File: d\n*** Move to: e\n"))
+			if _, _, err := toolstest.Do(t.Context(), editTool(t, tools.EditApplyPatch), move); err != nil {
 				t.Fatal(err)
 			}
 		}},
