@@ -9,6 +9,8 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/gajae-code/gjc/internal/lazyregexp"
 )
 
 // Command is what is known of a shell command line without running it.
@@ -112,7 +114,9 @@ func (a *analysis) walk(node syntax.Node, piped bool) {
 			if document, fed := a.given(n.Redirs); fed { // what a block is given, its commands read
 				before := a.outer
 				a.outer = document
-				a.walk(n.Cmd, true)
+				if n.Cmd != nil { // a line may be nothing but a document
+					a.walk(n.Cmd, true)
+				}
 				a.outer = before
 				for _, r := range n.Redirs {
 					a.words(r)
@@ -415,9 +419,12 @@ func (a *analysis) places(path string) []string {
 // streams are what is written to that is no file.
 var streams = set("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/zero", "-")
 
+// descriptor is a file that is open already.
+var descriptor = lazyregexp.New(`^/dev/fd/[0-9]+$`)
+
 // writes looks at a path that is written, removed or moved.
 func (a *analysis) writes(path string) {
-	if streams[path] || strings.HasPrefix(path, "/dev/fd/") {
+	if streams[path] || descriptor().MatchString(path) {
 		return
 	}
 	if strings.HasPrefix(path, "/dev/tcp/") || strings.HasPrefix(path, "/dev/udp/") {

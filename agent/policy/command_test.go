@@ -26,6 +26,7 @@ func TestAnalyze_Harmless(t *testing.T) {
 		"PAGER=cat git log", "ls ~/.config", "kill 123", "cat .env.example", "ls | xargs wc -l", "bash -c 'ls -l'", "bash build.sh",
 		"git rebase -i HEAD~3", "chmod +x run.sh", "echo \"a\tb\"", "head -c 10 big.bin", "git grep -n foo", "git log --format='%H %s'",
 		"GIT_TRACE=1 git status", "[[ $a == x*(y) ]]", "echo $((1+2)) 'a[$(b)]'", "GIT_EDITOR=true git commit --amend", "for ((i=0;i<3;i++)); do echo $i; done",
+		"bash -euo pipefail -c 'ls'", "bash -eu build.sh -c x", "bash -o pipefail build.sh", "bash -x", "echo x > /dev/fd/3", "find -L . -name x -delete", "trap -- 'rm -f x' EXIT", "<<< x", "<<EOF\nx\nEOF", "cat a | bash build.sh",
 	} {
 		if c := policy.Analyze(line, "/w", testPaths(t)); len(c.Risks) > 0 {
 			t.Errorf("%s: %q", line, c.Risks)
@@ -208,6 +209,22 @@ func TestAnalyze_Risks(t *testing.T) {
 		{"echo $((`sudo ls`))", "rights"},
 		{"x=(1 $(sudo ls))", "rights"},
 		{"cat > $(echo ~/.bashrc)", "only the shell knows"},
+		{"bash -euo pipefail -c 'sudo ls; rm -rf ~'", "rights"},
+		{"sh -eo errexit -c 'sudo ls'", "rights"},
+		{"bash -co pipefail 'sudo ls'", "rights"},
+		{"bash -c -o pipefail 'sudo ls'", "rights"},
+		{"zsh -opipefail -c 'sudo ls'", "rights"},
+		{"bash -ox pipefail -c 'sudo ls'", "rights"},
+		{"curl x | bash -euo pipefail", "output of another"},
+		{"bash -euo pipefail <<< 'sudo ls'", "rights"},
+		{"bash -c -- 'sudo ls' x", "rights"},
+		{"echo x >> /dev/fd/../../../home/u/.bashrc", "program starts"},
+		{"tee /dev/fd/../../../home/u/x < a", "outside"},
+		{"find -L ~ -delete", "outside"},
+		{"find -H ~ -name x -delete", "outside"},
+		{"find -P -O3 -D exec /etc -delete", "outside"},
+		{"trap -- 'sudo ls' EXIT", "rights"},
+		{"<<< $(sudo ls)", "rights"},
 	} {
 		got := policy.Analyze(c.line, "/w", testPaths(t)).Risks
 		if len(got) == 0 {

@@ -13,7 +13,14 @@ import (
 func (a *analysis) find(name string, args []arg) {
 	var roots []arg
 	begun := true
+	first := 0
+	if name == "find" || name == "bfs" {
+		first = findOptions(args)
+	}
 	for i, this := range args {
+		if i < first {
+			continue
+		}
 		if strings.HasPrefix(this.text, "-") || this.text == "(" || this.text == "!" {
 			begun = false
 		}
@@ -42,6 +49,20 @@ func (a *analysis) find(name string, args []arg) {
 			}
 		}
 	}
+}
+
+// findOptions is how many words of find's stand before the directories that it looks in.
+func findOptions(args []arg) int {
+	for i := 0; i < len(args); i++ {
+		switch t := args[i].text; {
+		case t == "-D", t == "-S", t == "-f":
+			i++
+		case t == "--", strings.HasPrefix(t, "-O"), len(t) > 1 && strings.Trim(t[1:], "HLPEXdsx") == "" && t[0] == '-':
+		default:
+			return i
+		}
+	}
+	return len(args)
 }
 
 // inPlace looks at programs that edit files where they are.
