@@ -134,10 +134,23 @@ func (a *analysis) walk(node syntax.Node, piped bool) {
 			a.inner(n, nil)
 			return false
 		case *syntax.DeclClause:
+			refers := false // declare -n: the value is a name
 			for _, as := range n.Args {
+				if as.Name == nil && as.Value != nil {
+					option := as.Value.Lit()
+					refers = refers || strings.HasPrefix(option, "-") && strings.Contains(option, "n") && n.Variant.Value != "export"
+				} else if refers && as.Value != nil {
+					if to := a.word(as.Value); to.known {
+						a.sets(to.text, argUnknown)
+					} else {
+						a.risk("it sets a variable that only the shell knows")
+					}
+				}
 				a.assign(as)
 			}
 			a.evaluated(n)
+		case *syntax.WordIter: // of for and select
+			a.sets(n.Name.Value, argUnknown)
 		default:
 			a.expression(n)
 		}
@@ -205,6 +218,9 @@ func (a *analysis) expression(n syntax.Node) {
 	case *syntax.ParamExp:
 		if n.Exp != nil && n.Exp.Op == syntax.OtherParamOps {
 			a.risk("it has the shell run what a variable says")
+		}
+		if n.Exp != nil && n.Param != nil && (n.Exp.Op == syntax.AssignUnset || n.Exp.Op == syntax.AssignUnsetOrNull) {
+			a.sets(n.Param.Value, argUnknown)
 		}
 		if n.Index != nil || n.Slice != nil || n.Exp != nil && n.Exp.Word != nil {
 			a.evaluated(n)
@@ -552,7 +568,10 @@ func (a *analysis) cd(path string, known bool) {
 
 // assign looks at a variable that is set.
 func (a *analysis) assign(as *syntax.Assign) {
-	if as.Name == nil {
+	if as.Name == nil { // an option, or a word that the shell takes apart when it runs: export "PATH=x"
+		if as.Value != nil {
+			a.declared([]arg{a.word(as.Value)})
+		}
 		return
 	}
 	name := as.Name.Value
@@ -567,15 +586,78 @@ func (a *analysis) assign(as *syntax.Assign) {
 	if as.Index != nil {
 		a.evaluated(as.Index)
 	}
-	if !runsByName(name) {
-		return
-	}
+	value := arg{}
 	if as.Value != nil {
-		if v := a.word(as.Value); v.known && harmlessValue(name, v.text) {
-			return
+		value = a.word(as.Value)
+	}
+	a.sets(name, value)
+}
+
+// sets looks at a name that gets a value, in whatever way.
+func (a *analysis) sets(name string, value arg) {
+	name, _, _ = strings.Cut(name, "[")
+	switch {
+	case name == "PWD" || name == "OLDPWD":
+		a.risk("it sets %s, by which paths are read", name)
+	case runsByName(name) && !(value.known && harmlessValue(name, value.text)):
+		a.risk("it sets %s, by which programs run others", name)
+	}
+}
+
+// declared looks at the arguments of export and its like that are words: options, names, names with a value.
+func (a *analysis) declared(args []arg) {
+	for _, arg := range args {
+		name, value, assigned := strings.Cut(arg.text, "=")
+		switch {
+		case strings.HasPrefix(arg.text, "-") || strings.HasPrefix(arg.text, "+"):
+		case arg.known || assigned:
+			a.sets(strings.TrimSuffix(name, "+"), argOf(value, arg.known && assigned))
+		default:
+			a.risk("it sets a variable that only the shell knows")
 		}
 	}
-	a.risk("it sets %s, by which programs run others", name)
+}
+
+func argOf(text string, known bool) arg { return arg{text: text, known: known} }
+
+// named looks at the builtins that take names of variables as arguments.
+func (a *analysis) named(name string, args []arg) {
+	switch name {
+	case "read", "mapfile", "readarray", "getopts":
+		takes := map[string]string{"read": "dinNptu", "mapfile": "dnOsuCc", "readarray": "dnOsuCc"}[name]
+		ended := false
+		for i := 0; i < len(args); i++ {
+			t := args[i].text
+			if !ended && strings.HasPrefix(t, "-") && len(t) > 1 {
+				ended = t == "--"
+				if at := strings.IndexAny(t[1:], takes+"a") + 1; takes != "" && at > 0 {
+					switch {
+					case t[at] == 'a' && at+1 < len(t):
+						a.sets(t[at+1:], argUnknown)
+					case t[at] != 'a' && at+1 == len(t):
+						i++ // its value
+					}
+				}
+				continue
+			}
+			if name == "getopts" && i == 0 {
+				continue
+			}
+			ended = true
+			a.sets(t, argUnknown)
+		}
+	case "printf":
+		for i, arg := range args {
+			if arg.text == "-v" && i+1 < len(args) {
+				a.sets(args[i+1].text, argUnknown)
+			} else if strings.HasPrefix(arg.text, "-v") {
+				a.sets(arg.text[2:], argUnknown)
+			}
+			if !strings.HasPrefix(arg.text, "-v") {
+				break
+			}
+		}
+	}
 }
 
 // Show is a path or a word on one line, for people: no longer than can be read, and without characters that fool the eye.

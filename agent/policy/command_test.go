@@ -27,6 +27,7 @@ func TestAnalyze_Harmless(t *testing.T) {
 		"git rebase -i HEAD~3", "chmod +x run.sh", "echo \"a\tb\"", "head -c 10 big.bin", "git grep -n foo", "git log --format='%H %s'",
 		"GIT_TRACE=1 git status", "[[ $a == x*(y) ]]", "echo $((1+2)) 'a[$(b)]'", "GIT_EDITOR=true git commit --amend", "for ((i=0;i<3;i++)); do echo $i; done",
 		"bash -euo pipefail -c 'ls'", "bash -eu build.sh -c x", "bash -o pipefail build.sh", "bash -x", "echo x > /dev/fd/3", "find -L . -name x -delete", "trap -- 'rm -f x' EXIT", "<<< x", "<<EOF\nx\nEOF", "cat a | bash build.sh",
+		"export \"FOO=$x\"", "export 'A=b'", "command export A=b", "for f in a b; do echo $f; done", "read -r line <<< x", "read -p PATH answer", "while read -r a b; do echo $a; done < x", "printf -v out %s x", "printf '%s' -v PATH", "declare -A m; m[a]=1", "declare -n r=x; r=1", ": ${X:=1}", "mapfile -t lines < x", "getopts ab: opt", "export PAGER=cat", "declare -p PATH_X", "local x=1",
 	} {
 		if c := policy.Analyze(line, "/w", testPaths(t)); len(c.Risks) > 0 {
 			t.Errorf("%s: %q", line, c.Risks)
@@ -225,6 +226,29 @@ func TestAnalyze_Risks(t *testing.T) {
 		{"find -P -O3 -D exec /etc -delete", "outside"},
 		{"trap -- 'sudo ls' EXIT", "rights"},
 		{"<<< $(sudo ls)", "rights"},
+		{"export \"PATH=./x:$PATH\"", "sets PATH"},
+		{"export 'LD_PRELOAD=./x.so'", "LD_PRELOAD"},
+		{"command export PATH=./x", "sets PATH"},
+		{"\\export PATH=./x", "sets PATH"},
+		{"builtin export \"PATH=./x:$PATH\"", "sets PATH"},
+		{"X='1' export PATH=./x", "sets PATH"},
+		{"for PATH in ./x; do ls; done", "sets PATH"},
+		{"select PATH in ./x; do ls; done", "sets PATH"},
+		{"read -r PATH <<< ./x", "sets PATH"},
+		{"IFS_=1 read -p PATH -a PATH", "sets PATH"},
+		{"read -raPATH", "sets PATH"},
+		{"mapfile -t -n 1 BASH_ENV", "BASH_ENV"},
+		{"printf -v PATH ./x", "sets PATH"},
+		{"printf -vPATH ./x", "sets PATH"},
+		{"declare -n r=PATH; r=./x", "sets PATH"},
+		{"command declare -n r=PATH; r=./x", "sets PATH"},
+		{"local -n r=$x", "only the shell knows"},
+		{"export \"$x=./y\"", "only the shell knows"},
+		{": ${BASH_ENV:=./x}", "BASH_ENV"},
+		{"PWD=/home/u; echo x > $PWD/notes", "sets PWD"},
+		{"for PWD in /home/u; do echo x > $PWD/notes; done", "sets PWD"},
+		{"OLDPWD=/home/u; cd -", "sets OLDPWD"},
+		{"getopts a PATH", "sets PATH"},
 	} {
 		got := policy.Analyze(c.line, "/w", testPaths(t)).Risks
 		if len(got) == 0 {

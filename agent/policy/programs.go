@@ -248,7 +248,19 @@ func (a *analysis) command(args []arg, piped bool, document *arg) {
 		a.cd(dir.text, dir.known)
 	case "popd":
 		a.unknown = true
-	case "export", "declare", "typeset", "local", "readonly":
+	case "export", "declare", "typeset", "local", "readonly": // behind command, builtin, a backslash
+		a.declared(rest)
+		if slices.ContainsFunc(rest, func(arg arg) bool {
+			return name != "export" && strings.HasPrefix(arg.text, "-") && strings.Contains(arg.text, "n")
+		}) {
+			for _, arg := range rest {
+				if _, to, ok := strings.Cut(arg.text, "="); ok {
+					a.sets(to, argUnknown)
+				}
+			}
+		}
+	case "read", "printf", "getopts":
+		a.named(name, rest)
 	case "find", "fd", "fdfind", "bfs":
 		a.find(name, rest)
 	case "git":
@@ -274,6 +286,7 @@ func (a *analysis) command(args []arg, piped bool, document *arg) {
 	case "ssh", "sftp":
 		a.ssh(name, rest)
 	case "mapfile", "readarray", "compgen", "complete":
+		a.named(name, rest)
 		for i, arg := range rest {
 			if arg.text == "-C" && i+1 < len(rest) {
 				a.nested(rest[i+1 : i+2])
