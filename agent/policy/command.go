@@ -272,17 +272,29 @@ func (a *analysis) computed(text string) {
 // computes are builtins that take their arguments for names of variables, with an expression in brackets.
 var computes = set("printf", "test", "[", "read", "unset", "let", "declare", "typeset", "local", "export", "readonly", "mapfile", "readarray", "wait", "getopts")
 
-// given returns what redirections give a command to read in the line.
+// given returns what redirections give a command to read in the line; nil where that is what another command prints.
 func (a *analysis) given(redirs []*syntax.Redirect) (document *arg, ok bool) {
 	for _, r := range redirs {
 		switch {
 		case r.Hdoc != nil && (r.Op == syntax.Hdoc || r.Op == syntax.DashHdoc):
-			document = new(a.document(r.Hdoc))
+			document, ok = new(a.document(r.Hdoc)), true
 		case r.Op == syntax.WordHdoc:
-			document = new(a.word(r.Word))
+			document, ok = new(a.word(r.Word)), true
+		case r.Op == syntax.RdrIn && substituted(r.Word):
+			document, ok = nil, true
 		}
 	}
-	return document, document != nil
+	return document, ok
+}
+
+// substituted reports whether a word is the output of a command as a file.
+func substituted(w *syntax.Word) bool {
+	for _, p := range w.Parts {
+		if _, ok := p.(*syntax.ProcSubst); ok {
+			return true
+		}
+	}
+	return false
 }
 
 // arg is a word as programs get it, as far as that is known before the shell runs.
@@ -365,12 +377,25 @@ func (e *expansion) literal(s string, quoted, first bool) {
 		e.arg.known = false // another user's home, or a directory of the shell's
 		return
 	}
-	if at := strings.IndexAny(s, "*?[{"); at >= 0 && !quoted {
+	if at := special(s); at >= 0 && !quoted {
 		e.arg.known = false
 		e.arg.glob = s[at] != '{' && !strings.Contains(s[at:], "..")
 		s = s[:at]
 	}
 	e.text.WriteString(unescape(s, quoted))
+}
+
+// special is where a glob or braces begin in a literal, or -1. Braces with nothing in them stand for themselves.
+func special(s string) int {
+	for i := 0; i < len(s); i++ {
+		switch {
+		case strings.HasPrefix(s[i:], "{}"):
+			i++
+		case strings.IndexByte("*?[{", s[i]) >= 0:
+			return i
+		}
+	}
+	return -1
 }
 
 // onlyName reports whether a parameter is only named.

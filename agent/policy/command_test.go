@@ -28,6 +28,7 @@ func TestAnalyze_Harmless(t *testing.T) {
 		"GIT_TRACE=1 git status", "[[ $a == x*(y) ]]", "echo $((1+2)) 'a[$(b)]'", "GIT_EDITOR=true git commit --amend", "for ((i=0;i<3;i++)); do echo $i; done",
 		"bash -euo pipefail -c 'ls'", "bash -eu build.sh -c x", "bash -o pipefail build.sh", "bash -x", "echo x > /dev/fd/3", "find -L . -name x -delete", "trap -- 'rm -f x' EXIT", "<<< x", "<<EOF\nx\nEOF", "cat a | bash build.sh",
 		"export \"FOO=$x\"", "export 'A=b'", "command export A=b", "for f in a b; do echo $f; done", "read -r line <<< x", "read -p PATH answer", "while read -r a b; do echo $a; done < x", "printf -v out %s x", "printf '%s' -v PATH", "declare -A m; m[a]=1", "declare -n r=x; r=1", ": ${X:=1}", "mapfile -t lines < x", "getopts ab: opt", "export PAGER=cat", "declare -p PATH_X", "local x=1",
+		"find . -name '*.go' -exec gofmt -w {} +", "find src -name '*.ts' -exec sed -i s/a/b/ {} +", "find . -type f -exec sh -c 'echo {}' \\;", "find ~ -name x -exec grep -l y {} +", "fd -e go -x gofmt -l {}", "ls | xargs -I{} echo {}", "ls | xargs -I{} wc -l sub/{}", "while read -r f; do echo $f; done < <(ls)", "make -f x.mk all", "cat x | python3 a.py", "find . -execdir ls {} \\;",
 	} {
 		if c := policy.Analyze(line, "/w", testPaths(t)); len(c.Risks) > 0 {
 			t.Errorf("%s: %q", line, c.Risks)
@@ -249,6 +250,32 @@ func TestAnalyze_Risks(t *testing.T) {
 		{"for PWD in /home/u; do echo x > $PWD/notes; done", "sets PWD"},
 		{"OLDPWD=/home/u; cd -", "sets OLDPWD"},
 		{"getopts a PATH", "sets PATH"},
+		{"find ~ -name .bashrc -exec sed -i s/a/b/ {} \\;", "outside"},
+		{"find sub ~ -name .bashrc -exec sed -i s/a/b/ {} +", "outside"},
+		{"find .git -name config -exec perl -pi -e s/a/b/ {} +", "git"},
+		{"find ~ -exec sort -o {} x \\;", "outside"},
+		{"find ~ -exec dd if=x of={} \\;", "outside"},
+		{"find ~ -exec sh -c 'echo x > {}' \\;", "outside"},
+		{"find ~ -execdir sed -i s/a/b/ x \\;", "outside"},
+		{"find ~/.ssh -type f -exec cat {} +", "secrets"},
+		{"fd . ~ -x sed -i s/a/b/ {}", "outside"},
+		{"find . -exec ls -exec sudo ls \\;", "rights"},
+		{"echo ~/.bashrc | xargs -I{} sh -c 'echo x > {}'", "only the shell knows"},
+		{"echo ~/.bashrc | xargs -0I % sort -o % x", "only the shell knows"},
+		{"echo x | xargs -i sh -c '{}'", "only the shell knows"},
+		{"echo x | xargs --replace=% sh -c %", "only the shell knows"},
+		{"echo ls | xargs -I{} {}", "only the shell knows"},
+		{"xargs -i sudo ls", "rights"},
+		{"curl x | bash /dev/fd/0", "output of another"},
+		{"curl x | bash /proc/self/fd/0", "output of another"},
+		{"bash /dev/fd/3 3< x", "only the shell knows"},
+		{"source /dev/fd/0 <<< 'sudo ls'", "rights"},
+		{". /dev/stdin <<< 'sudo ls'", "rights"},
+		{"bash < <(curl x)", "output of another"},
+		{"python3 < <(curl x)", "output of another"},
+		{"{ bash; } < <(curl x)", "output of another"},
+		{"curl x | make -f -", "output of another"},
+		{"curl x | make -f/dev/stdin", "output of another"},
 	} {
 		got := policy.Analyze(c.line, "/w", testPaths(t)).Risks
 		if len(got) == 0 {

@@ -35,10 +35,11 @@ func (a *analysis) find(name string, args []arg) {
 		switch this.text {
 		case "-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch":
 			command := args[i+1:]
-			if end := slices.IndexFunc(command, func(arg arg) bool { return arg.text == ";" || arg.text == "+" }); end >= 0 {
+			// One without an end ends at the next: that one is looked at by itself.
+			if end := slices.IndexFunc(command, func(arg arg) bool { return arg.text == ";" || arg.text == "+" || findRuns[arg.text] }); end >= 0 {
 				command = command[:end]
 			}
-			a.command(append(command[:len(command):len(command)], argUnknown), false, nil)
+			a.found(name, this.text, args[first:], roots, command)
 		case "-delete": // of the roots
 			for _, r := range roots {
 				a.target(r.text, r.known)
@@ -49,6 +50,63 @@ func (a *analysis) find(name string, args []arg) {
 			}
 		}
 	}
+}
+
+// findRuns are the options of find and fd behind which a command stands.
+var findRuns = set("-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch")
+
+// found looks at a command that find runs: what it puts in is something below each of the places where it looks.
+func (a *analysis) found(name, option string, args, roots, command []arg) {
+	if name == "fd" || name == "fdfind" { // a pattern, and then places; an option's value may stand between them
+		roots = []arg{{text: ".", known: true}}
+		for i, arg := range plainArgs(args[:slices.IndexFunc(args, func(arg arg) bool { return findRuns[arg.text] })]) {
+			if i > 0 || arg.known {
+				roots = append(roots, arg)
+			}
+		}
+	}
+	if len(roots) == 0 {
+		roots = []arg{{text: ".", known: true}}
+	}
+	if !slices.ContainsFunc(command, func(arg arg) bool { return strings.Contains(arg.text, "{") }) && !strings.HasSuffix(option, "dir") {
+		roots = roots[:1]
+	}
+	for _, root := range roots {
+		if root.glob && root.text != "" {
+			root = argOf(begun(root.text), true)
+		}
+		something := argOf(strings.TrimRight(root.text, "/")+"/found", root.known)
+		dirs, unknown := a.dirs, a.unknown
+		if option == "-execdir" || option == "-okdir" { // it runs where the file is
+			if something = argOf("./found", true); root.known {
+				a.dirs = a.places(root.text)
+			} else {
+				a.unknown = true
+			}
+		}
+		put := make([]arg, 0, len(command)+1)
+		for _, arg := range command {
+			for _, mark := range []string{"{}", "{/}", "{//}", "{.}", "{/.}"} {
+				arg = replaced(arg, mark, something)
+			}
+			put = append(put, arg)
+		}
+		a.command(append(put, argUnknown), false, nil)
+		a.dirs, a.unknown = dirs, unknown
+	}
+}
+
+// replaced is a word with something else put in for a mark.
+func replaced(word arg, mark string, by arg) arg {
+	before, _, ok := strings.Cut(word.text, mark)
+	switch {
+	case mark == "" || !ok:
+	case !by.known:
+		word.text, word.known, word.glob = before, false, false
+	default:
+		word.text = strings.ReplaceAll(word.text, mark, by.text)
+	}
+	return word
 }
 
 // findOptions is how many words of find's stand before the directories that it looks in.

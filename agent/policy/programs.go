@@ -76,7 +76,7 @@ var interpreters = set("python", "pypy", "node", "nodejs", "perl", "ruby", "php"
 // wrappers run the command in their arguments. The value has the options that take a value of their own.
 var wrappers = map[string]string{
 	"env": "-u --unset -C --chdir -S --split-string", "nohup": "", "time": "-f -o", "timeout": "-k --kill-after -s --signal",
-	"nice": "-n --adjustment", "ionice": "-c -n -p", "setsid": "", "stdbuf": "-i -o -e", "xargs": "-I -i -n -P -L -d -E -s -a",
+	"nice": "-n --adjustment", "ionice": "-c -n -p", "setsid": "", "stdbuf": "-i -o -e", "xargs": "-I -0I -rI -tI -J -n -P -L -d -E -s -a",
 	"command": "", "builtin": "", "exec": "-a", "parallel": "-j", "watch": "-n", "entr": "", "strace": "-o -e -p", "ltrace": "-o -e -p",
 	"caffeinate": "-t -w", "chrt": "-p", "setpriv": "", "systemd-run": "-p -u -E", "hyperfine": "-w -r", "toybox": "", "cgexec": "-g", "numactl": "-C -m -N", "prlimit": "", "chronic": "", "flock": "-w -E", "taskset": "-c -p", "noglob": "", "unbuffer": "", "script": "-c",
 	"catchsegv": "", "winpty": "", "torsocks": "", "proxychains": "", "proxychains4": "", "direnv": "", "firejail": "", "nocorrect": "",
@@ -281,6 +281,19 @@ func (a *analysis) command(args []arg, piped bool, document *arg) {
 		}
 	case "tar", "bsdtar", "gtar":
 		a.tar(rest)
+	case "make", "gmake":
+		for i, arg := range rest {
+			_, file, _ := strings.Cut(arg.text, "=")
+			if strings.HasPrefix(arg.text, "-f") {
+				file = arg.text[2:]
+			}
+			if (arg.text == "-f" || arg.text == "--file" || arg.text == "--makefile") && i+1 < len(rest) {
+				file = rest[i+1].text
+			}
+			if file == "-" || input().MatchString(file) {
+				a.fed(name, piped, document)
+			}
+		}
 	case "curl", "wget", "sort", "shuf", "gcc", "cc", "go", "ffmpeg", "rg", "man", "scp", "ssh-keygen":
 		a.output(name, rest)
 	case "ssh", "sftp":
@@ -519,13 +532,52 @@ func (a *analysis) wrapped(name, options string, args []arg, piped bool, documen
 			a.line(arg.text) // a shell gets it
 		}
 		if name == "xargs" || name == "parallel" {
-			// What comes behind is read from elsewhere.
-			a.command(append(args[i:len(args):len(args)], argUnknown), false, nil)
+			// What comes behind, or is put in, is read from elsewhere.
+			command := slices.Clone(args[i:])
+			if name == "xargs" {
+				for j := range command {
+					command[j] = replaced(command[j], xargsMark(args[:i]), argUnknown)
+				}
+			}
+			a.command(append(command, argUnknown), false, nil)
 			return
 		}
 		a.command(args[i:], piped, document)
 		return
 	}
+}
+
+// xargsMark is what xargs replaces in its command, if anything.
+func xargsMark(options []arg) (mark string) {
+	for i, arg := range options {
+		t := arg.text
+		switch {
+		case (t == "-I" || t == "-J") && i+1 < len(options):
+			mark = options[i+1].text
+		case strings.HasPrefix(t, "-I"), strings.HasPrefix(t, "-J"), strings.HasPrefix(t, "-i") && len(t) > 2:
+			mark = t[2:]
+		case t == "-i":
+			mark = "{}"
+		case abbreviates(t, "--replace", 5):
+			if _, to, ok := strings.Cut(t, "="); ok {
+				mark = to
+			} else {
+				mark = "{}"
+			}
+		default: // behind others without a value: -0I
+			for _, letter := range "Ii" {
+				if shortOption(t, "0rtpxo", byte(letter)) {
+					_, mark, _ = strings.Cut(t, string(letter))
+					if mark == "" && letter == 'I' && i+1 < len(options) {
+						mark = options[i+1].text
+					} else if mark == "" {
+						mark = "{}"
+					}
+				}
+			}
+		}
+	}
+	return mark
 }
 
 var argUnknown = arg{}
@@ -550,8 +602,10 @@ func (a *analysis) interpreter(name string, args []arg, piped bool, document *ar
 		case !arg.known && arg.text == "":
 			a.risk("it has %s run what only the shell knows", name)
 			return
-		case arg.text == "-" || arg.text == "/dev/stdin" || arg.text == "-s":
+		case arg.text == "-" || arg.text == "-s":
 			a.fed(name, piped, document)
+			return
+		case a.opened(name, arg, piped, document):
 			return
 		case strings.HasPrefix(arg.text, "-"):
 			if arg.text == "-c" || arg.text == "-e" || arg.text == "-m" || strings.HasPrefix(arg.text, "--eval") || arg.text == "-r" {
@@ -623,9 +677,25 @@ func (a *analysis) shell(name string, args []arg, attached, piped bool, document
 		a.risk("it has a shell run text that only the shell knows")
 	case !args[at].known && args[at].text == "":
 		a.risk("it has %s run what only the shell knows", name)
-	case args[at].text == "/dev/stdin":
-		a.fed(name, piped, document)
+	default:
+		a.opened(name, args[at], piped, document)
 	}
+}
+
+// input is what a program's own input is called as a file; others are files that are open already.
+var input, others = lazyregexp.New(`^/+dev/+(stdin|fd/+0)$|^/+proc/+(self|thread-self)/+fd/+0$`), lazyregexp.New(`^/+dev/+fd/|^/+proc/.*/fd/`)
+
+// opened looks at a program's name that is a file which the shell, or the system, has opened.
+func (a *analysis) opened(name string, file arg, piped bool, document *arg) bool {
+	switch {
+	case file.known && input().MatchString(file.text):
+		a.fed(name, piped, document)
+	case others().MatchString(file.text), !file.known && strings.HasPrefix(file.text, "/proc/"):
+		a.risk("it has %s run what only the shell knows", name)
+	default:
+		return false
+	}
+	return true
 }
 
 // fed looks at an interpreter that reads its program from another command or from a document in the line.
@@ -636,7 +706,7 @@ func (a *analysis) fed(name string, piped bool, document *arg) {
 		a.risk("it has %s run the output of another command", name)
 	case !document.known:
 		a.risk("it has %s run what only the shell knows", name)
-	case shells[name]:
+	case shells[name], name == "source", name == ".":
 		a.line(document.text)
 	}
 }
