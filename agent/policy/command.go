@@ -40,14 +40,52 @@ const (
 	maxLine   = 64 << 10
 	maxDepth  = 8  // lines in lines: sh -c "sh -c …"
 	maxPlaces = 16 // directories that a line may be in
-	maxSteps  = 2000
+	maxSteps  = 8000
+	maxPath   = 4096
+	maxNames  = 2000 // files of a directory that a glob is compared with
 )
 
 // Analyze looks at a line for a POSIX shell that begins in dir.
 func Analyze(line, dir string, paths *Paths) *Command {
-	a := &analysis{paths: paths, dirs: []string{dir}, cmd: &Command{Parsed: true, Plain: true}}
+	return analyze(line, dir, paths).cmd
+}
+
+func analyze(line, dir string, paths *Paths) *analysis {
+	a := &analysis{dirs: []string{dir}, cmd: &Command{Parsed: true, Plain: true}}
+	a.paths = a.counted(paths)
 	a.line(line)
-	return a.cmd
+	return a
+}
+
+// counted are the same paths with each real one looked for once, as a step.
+func (a *analysis) counted(paths *Paths) *Paths {
+	counted := *paths
+	if paths.Real == nil {
+		return &counted
+	}
+	known := make(map[string]string)
+	counted.Real = func(path string) string {
+		real, ok := known[path]
+		if !ok {
+			if !a.step(1) {
+				return filepath.Clean(path) // it asks by now
+			}
+			real = paths.Real(path)
+			known[path] = real
+		}
+		return real
+	}
+	counted.RealRoots = counted.realRoots()
+	return &counted
+}
+
+// step counts what is looked at, and reports whether there is more of the budget; behind it the line asks.
+func (a *analysis) step(n int) bool {
+	if a.steps += n; a.steps > maxSteps {
+		a.risk("it is too long or too deep to be looked at")
+		return false
+	}
+	return true
 }
 
 // analysis is a line that is being looked at.
@@ -59,8 +97,10 @@ type analysis struct {
 	unknown bool
 	depth   int
 	outer   *arg // what the blocks around a command are given to read in the line
-	steps   int  // lines and commands that were looked at
-	cmd     *Command
+	steps   int  // lines, commands, words, places and globs that were looked at
+	// listed are the files of directories that globs were compared with.
+	listed map[string][]os.DirEntry
+	cmd    *Command
 }
 
 func (a *analysis) risk(format string, args ...any) {
@@ -72,7 +112,10 @@ func (a *analysis) risk(format string, args ...any) {
 
 // line looks at a line, or at one that is an argument of another.
 func (a *analysis) line(line string) {
-	if a.steps++; len(line) > maxLine || a.depth >= maxDepth || a.steps > maxSteps {
+	if !a.step(1) {
+		return
+	}
+	if len(line) > maxLine || a.depth >= maxDepth {
 		a.risk("it is too long or too deep to be looked at")
 		return
 	}
@@ -251,6 +294,9 @@ func (a *analysis) expression(n syntax.Node) {
 // evaluated looks for commands in text that the shell takes for an expression.
 func (a *analysis) evaluated(node syntax.Node) {
 	syntax.Walk(node, func(n syntax.Node) bool {
+		if !a.step(1) { // one expression can be in another, many deep
+			return false
+		}
 		switch n := n.(type) {
 		case *syntax.CmdSubst, *syntax.ProcSubst:
 			return false // they are looked at as commands
@@ -472,6 +518,10 @@ func (a *analysis) writes(path string) {
 		a.risk("it opens a connection by the shell")
 		return
 	}
+	if len(path) > maxPath || strings.ContainsRune(path, 0) {
+		a.risk("it changes a file with a name that is too long")
+		return
+	}
 	if a.unknown && !filepath.IsAbs(path) && !strings.HasPrefix(path, "~") {
 		a.risk("it changes %s in a directory that only the shell knows", Show(path))
 		return
@@ -492,7 +542,7 @@ func (a *analysis) writes(path string) {
 
 // reads looks at a path that is read, or at an argument that may be one.
 func (a *analysis) reads(path string) {
-	if path == "" || len(path) > 4096 || strings.ContainsAny(path, "\n\x00") {
+	if path == "" || len(path) > maxPath || strings.ContainsAny(path, "\n\x00") {
 		return
 	}
 	for _, p := range a.places(path) {
@@ -540,9 +590,68 @@ func (a *analysis) globReads(w *syntax.Word, begins arg) {
 		a.risk("it reads the environment of another program")
 		return
 	}
-	if !plain || !doublestar.ValidatePattern(text) {
+	if !plain || len(text) > maxPath || !doublestar.ValidatePattern(text) {
 		return
 	}
+	a.braces(text, a.globRead)
+}
+
+// braces calls do for each text that a pattern with braces stands for, as a shell makes them: each is a step, because there can be
+// more than anybody can look at.
+func (a *analysis) braces(pattern string, do func(pattern string)) {
+	if !a.step(1 + len(pattern)/64) {
+		return
+	}
+	for i := 0; i < len(pattern); i++ {
+		switch pattern[i] {
+		case '\\':
+			i++
+		case '{':
+			choices, end := alternatives(pattern, i)
+			if choices == nil {
+				continue // it stands for itself
+			}
+			for _, choice := range choices {
+				if a.steps <= maxSteps {
+					a.braces(pattern[:i]+choice+pattern[end:], do)
+				}
+			}
+			return
+		}
+	}
+	do(pattern)
+}
+
+// alternatives are what the braces that begin at a place stand for, and where they end; nil if they stand for themselves.
+func alternatives(pattern string, at int) (choices []string, end int) {
+	depth, start := 0, at+1
+	for j := at; j < len(pattern); j++ {
+		switch pattern[j] {
+		case '\\':
+			j++
+		case '{':
+			depth++
+		case ',':
+			if depth == 1 {
+				choices, start = append(choices, pattern[start:j]), j+1
+			}
+		case '}':
+			switch depth--; {
+			case depth > 0:
+			case choices != nil:
+				return append(choices, pattern[start:j]), j + 1
+			case strings.Contains(pattern[start:j], ".."): // {a..z}
+				return []string{"*"}, j + 1
+			default:
+				return nil, 0
+			}
+		}
+	}
+	return nil, 0
+}
+
+// globRead looks at a pattern without braces as a path that may be read.
+func (a *analysis) globRead(text string) {
 	for _, at := range a.places(text) {
 		dir, base := filepath.Dir(at), filepath.Base(at)
 		for _, part := range names(dir) {
@@ -559,15 +668,42 @@ func (a *analysis) globReads(w *syntax.Word, begins arg) {
 			}
 		}
 		if !strings.Contains(dir, "*") && a.paths.Real != nil {
-			entries, _ := os.ReadDir(dir)
-			for _, entry := range entries[:min(len(entries), maxSteps)] {
-				if ok, _ := doublestar.Match(base, entry.Name()); ok && strings.HasPrefix(base, ".") == strings.HasPrefix(entry.Name(), ".") && a.paths.Secret(filepath.Join(dir, entry.Name())) {
+			entries := a.list(dir)
+			if !a.step(len(entries) / 100) {
+				return
+			}
+			for _, entry := range entries {
+				if ok, _ := doublestar.Match(base, entry.Name()); ok && strings.HasPrefix(base, ".") == strings.HasPrefix(entry.Name(), ".") && a.secretEntry(dir, entry) {
 					a.risk("it reads %s, which holds secrets by its name", Show(filepath.Join(dir, entry.Name())))
 					return
 				}
 			}
 		}
 	}
+}
+
+// list returns what a directory has, and remembers it.
+func (a *analysis) list(dir string) []os.DirEntry {
+	entries, ok := a.listed[dir]
+	if !ok && a.step(1) {
+		entries, _ = os.ReadDir(dir)
+		entries = entries[:min(len(entries), maxNames)]
+		if a.listed == nil {
+			a.listed = make(map[string][]os.DirEntry)
+		}
+		a.listed[dir] = entries
+	}
+	return entries
+}
+
+// secretEntry reports whether a file of a directory holds secrets by its name. Only links are followed: there can be many files.
+func (a *analysis) secretEntry(dir string, entry os.DirEntry) bool {
+	path := filepath.Join(dir, entry.Name())
+	if entry.Type()&os.ModeSymlink != 0 {
+		return a.paths.Secret(path)
+	}
+	real := filepath.Join(a.paths.real(dir), entry.Name())
+	return secretName(names(a.paths.below(path))) || secretName(names(a.paths.below(real)))
 }
 
 // globSecrets are names of secret files that a glob may be for, whether there are any or not.

@@ -142,7 +142,10 @@ func (a *analysis) command(args []arg, piped bool, document *arg) {
 	if len(args) == 0 {
 		return
 	}
-	if a.steps++; a.depth > maxDepth || a.steps > maxSteps {
+	if !a.step(1 + len(args)) {
+		return
+	}
+	if a.depth > maxDepth {
 		a.risk("it is too long or too deep to be looked at")
 		return
 	}
