@@ -96,11 +96,51 @@ type analysis struct {
 	dirs    []string
 	unknown bool
 	depth   int
-	outer   *arg // what the blocks around a command are given to read in the line
-	steps   int  // lines, commands, words, places and globs that were looked at
+	// cds are how deep in subshells each cd was that led elsewhere: behind a subshell it counts for nothing.
+	cds       []int
+	subshells int
+	functions map[string]*function
+	outer     *arg // what the blocks around a command are given to read in the line
+	steps     int  // lines, commands, words, places and globs that were looked at
 	// listed are the files of directories that globs were compared with.
 	listed map[string][]os.DirEntry
 	cmd    *Command
+}
+
+// function is one that the line declares, and how many cds there were when its body was looked at last.
+type function struct {
+	body   *syntax.Stmt
+	cds    int
+	active bool
+}
+
+// called looks at a function's body again, where directories or the input are others than when it was declared.
+func (a *analysis) called(name string, piped bool) {
+	f := a.functions[name]
+	if f == nil || f.active || f.cds == len(a.cds) && !piped {
+		return
+	}
+	f.active, f.cds = true, len(a.cds)
+	a.walk(f.body, piped)
+	f.active = false
+}
+
+// repeated looks at a loop's body; and again where it was left in other directories than it began in: there its next round is.
+func (a *analysis) repeated(body func()) {
+	for round := range 3 {
+		before, dirs := len(a.cds), len(a.dirs)
+		body()
+		moved := slices.ContainsFunc(a.cds[before:], func(depth int) bool { return depth <= a.subshells })
+		if !moved {
+			return
+		}
+		if round == 1 { // it leads on and on: only what goes down stays in the workspace
+			if !slices.ContainsFunc(a.dirs[dirs:], func(dir string) bool { return !withinAny(a.dirs[:dirs], dir) }) {
+				return
+			}
+			a.unknown = true
+		}
+	}
 }
 
 func (a *analysis) risk(format string, args ...any) {
@@ -176,6 +216,34 @@ func (a *analysis) walk(node syntax.Node, piped bool) {
 			a.call(n, piped, nil)
 			a.inner(n, nil)
 			return false
+		case *syntax.FuncDecl:
+			if a.functions == nil {
+				a.functions = make(map[string]*function)
+			}
+			f := &function{body: n.Body, cds: len(a.cds), active: true}
+			if n.Name != nil {
+				a.functions[n.Name.Value] = f
+			}
+			a.walk(n.Body, piped)
+			f.active = false
+			return false
+		case *syntax.Subshell:
+			a.subshells++
+			for _, s := range n.Stmts {
+				a.walk(s, piped)
+			}
+			a.subshells--
+			return false
+		case *syntax.ForClause:
+			if !a.step(1) {
+				return false
+			}
+			a.walk(n.Loop, piped)
+			a.repeated(func() { a.all(n.Do, piped) })
+			return false
+		case *syntax.WhileClause:
+			a.repeated(func() { a.all(n.Cond, piped); a.all(n.Do, piped) })
+			return false
 		case *syntax.DeclClause:
 			refers := false // declare -n: the value is a name
 			for _, as := range n.Args {
@@ -199,6 +267,12 @@ func (a *analysis) walk(node syntax.Node, piped bool) {
 		}
 		return true
 	})
+}
+
+func (a *analysis) all(stmts []*syntax.Stmt, piped bool) {
+	for _, s := range stmts {
+		a.walk(s, piped)
+	}
 }
 
 // inner looks at what the words of a command have in them: substitutions.
@@ -230,14 +304,14 @@ func (a *analysis) words(node syntax.Node) {
 	syntax.Walk(node, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.CmdSubst:
-			for _, s := range n.Stmts {
-				a.walk(s, false)
-			}
+			a.subshells++
+			a.all(n.Stmts, false)
+			a.subshells--
 			return false
 		case *syntax.ProcSubst:
-			for _, s := range n.Stmts {
-				a.walk(s, false)
-			}
+			a.subshells++
+			a.all(n.Stmts, false)
+			a.subshells--
 			return false
 		default:
 			a.expression(n)
@@ -717,13 +791,20 @@ func literalGlob(text string) string {
 // cd notes where a line may be from here on.
 func (a *analysis) cd(path string, known bool) {
 	if !known || path == "-" || len(a.dirs) >= maxPlaces {
+		if !a.unknown {
+			a.cds = append(a.cds, a.subshells)
+		}
 		a.unknown = true
 		return
 	}
+	before := len(a.dirs)
 	for _, dir := range slices.Clone(a.dirs) {
 		if to := a.paths.Expand(path, dir); !slices.Contains(a.dirs, to) {
 			a.dirs = append(a.dirs, to)
 		}
+	}
+	if len(a.dirs) > before {
+		a.cds = append(a.cds, a.subshells)
 	}
 }
 

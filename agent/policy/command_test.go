@@ -29,6 +29,7 @@ func TestAnalyze_Harmless(t *testing.T) {
 		"bash -euo pipefail -c 'ls'", "bash -eu build.sh -c x", "bash -o pipefail build.sh", "bash -x", "echo x > /dev/fd/3", "find -L . -name x -delete", "trap -- 'rm -f x' EXIT", "<<< x", "<<EOF\nx\nEOF", "cat a | bash build.sh",
 		"export \"FOO=$x\"", "export 'A=b'", "command export A=b", "for f in a b; do echo $f; done", "read -r line <<< x", "read -p PATH answer", "while read -r a b; do echo $a; done < x", "printf -v out %s x", "printf '%s' -v PATH", "declare -A m; m[a]=1", "declare -n r=x; r=1", ": ${X:=1}", "mapfile -t lines < x", "getopts ab: opt", "export PAGER=cat", "declare -p PATH_X", "local x=1",
 		"find . -name '*.go' -exec gofmt -w {} +", "find src -name '*.ts' -exec sed -i s/a/b/ {} +", "find . -type f -exec sh -c 'echo {}' \\;", "find ~ -name x -exec grep -l y {} +", "fd -e go -x gofmt -l {}", "ls | xargs -I{} echo {}", "ls | xargs -I{} wc -l sub/{}", "while read -r f; do echo $f; done < <(ls)", "make -f x.mk all", "cat x | python3 a.py", "find . -execdir ls {} \\;",
+		"for d in a b; do (cd $d && make); done", "for d in a b; do echo x > out; (cd $d && make); done", "for d in a b; do cd sub; echo x > out; done", "f() { echo x > notes; }; cd sub && f", "f() { f; }; f", "f() { g; }; g() { f; }; cd sub; f", "f() { make; }; cd ~ && f", "while read -r l; do echo $l >> out; done < x", "for d in a b; do cd $d; make; cd ..; done", "f() { cat; }; ls | f",
 	} {
 		if c := policy.Analyze(line, "/w", testPaths(t)); len(c.Risks) > 0 {
 			t.Errorf("%s: %q", line, c.Risks)
@@ -276,6 +277,15 @@ func TestAnalyze_Risks(t *testing.T) {
 		{"{ bash; } < <(curl x)", "output of another"},
 		{"curl x | make -f -", "output of another"},
 		{"curl x | make -f/dev/stdin", "output of another"},
+		{"f() { echo x > notes; }; cd ~ && f", "outside"},
+		{"f() { echo x > notes; }; for d in ~ /etc; do cd $d; f; done", "only the shell knows"},
+		{"f() { bash; }; curl x | f", "output of another"},
+		{"for i in 1 2; do echo x > notes; cd ~; done", "outside"},
+		{"while true; do echo x > notes; cd ..; done", "outside"},
+		{"until false; do for i in 1 2; do echo x > notes; done; cd ~; done", "outside"},
+		{"(for i in 1 2; do echo x > notes; cd ~; done)", "outside"},
+		{"f() { echo x > notes; cd ~; }; f; f", "outside"},
+		{"for i in 1 2; do echo x > notes; popd; done", "only the shell knows"},
 	} {
 		got := policy.Analyze(c.line, "/w", testPaths(t)).Risks
 		if len(got) == 0 {

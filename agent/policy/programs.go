@@ -155,6 +155,7 @@ func (a *analysis) command(args []arg, piped bool, document *arg) {
 	}
 	a.depth++
 	defer func() { a.depth-- }()
+	a.called(args[0].text, piped)
 	name, rest := programName(args[0].text), args[1:]
 	run := []string{name}
 	for _, arg := range rest {
@@ -250,7 +251,7 @@ func (a *analysis) command(args []arg, piped bool, document *arg) {
 		}
 		a.cd(dir.text, dir.known)
 	case "popd":
-		a.unknown = true
+		a.cd("", false)
 	case "export", "declare", "typeset", "local", "readonly": // behind command, builtin, a backslash
 		a.declared(rest)
 		if slices.ContainsFunc(rest, func(arg arg) bool {
