@@ -262,6 +262,13 @@ func (a *analysis) walk(node syntax.Node, piped bool) {
 			a.evaluated(n)
 		case *syntax.WordIter: // of for and select
 			a.sets(n.Name.Value, argUnknown)
+			for _, item := range n.Items { // it may be read by its variable
+				if v := a.word(item); v.known {
+					a.reads(v.text)
+				} else {
+					a.globReads(item, v)
+				}
+			}
 		default:
 			a.expression(n)
 		}
@@ -729,7 +736,7 @@ func (a *analysis) globRead(text string) {
 	for _, at := range a.places(text) {
 		dir, base := filepath.Dir(at), filepath.Base(at)
 		for _, part := range names(dir) {
-			if part == ".ssh" || part == ".gnupg" || part == ".aws" || part == ".azure" || part == ".password-store" {
+			if secretDirectory(part) {
 				a.risk("it reads %s, which may hold secrets by its name", Show(at))
 				return
 			}
@@ -754,6 +761,19 @@ func (a *analysis) globRead(text string) {
 			}
 		}
 	}
+}
+
+// secretDirectory reports whether a part of a path, which may be a glob that begins with a dot, is for a directory with secrets.
+func secretDirectory(part string) bool {
+	for _, name := range []string{".ssh", ".gnupg", ".aws", ".azure", ".password-store"} {
+		if part == name {
+			return true
+		}
+		if ok, _ := doublestar.Match(part, name); ok && strings.HasPrefix(part, ".") {
+			return true
+		}
+	}
+	return false
 }
 
 // list returns what a directory has, and remembers it.

@@ -30,6 +30,8 @@ func TestAnalyze_Harmless(t *testing.T) {
 		"export \"FOO=$x\"", "export 'A=b'", "command export A=b", "for f in a b; do echo $f; done", "read -r line <<< x", "read -p PATH answer", "while read -r a b; do echo $a; done < x", "printf -v out %s x", "printf '%s' -v PATH", "declare -A m; m[a]=1", "declare -n r=x; r=1", ": ${X:=1}", "mapfile -t lines < x", "getopts ab: opt", "export PAGER=cat", "declare -p PATH_X", "local x=1",
 		"find . -name '*.go' -exec gofmt -w {} +", "find src -name '*.ts' -exec sed -i s/a/b/ {} +", "find . -type f -exec sh -c 'echo {}' \\;", "find ~ -name x -exec grep -l y {} +", "fd -e go -x gofmt -l {}", "ls | xargs -I{} echo {}", "ls | xargs -I{} wc -l sub/{}", "while read -r f; do echo $f; done < <(ls)", "make -f x.mk all", "cat x | python3 a.py", "find . -execdir ls {} \\;",
 		"for d in a b; do (cd $d && make); done", "for d in a b; do echo x > out; (cd $d && make); done", "for d in a b; do cd sub; echo x > out; done", "f() { echo x > notes; }; cd sub && f", "f() { f; }; f", "f() { g; }; g() { f; }; cd sub; f", "f() { make; }; cd ~ && f", "while read -r l; do echo $l >> out; done < x", "for d in a b; do cd $d; make; cd ..; done", "f() { cat; }; ls | f",
+		"sed -n '/start/,/end/p' f", "sed 's/error/warning/' a", "sed -i 's/window/frame/g' a.js", "sed -n '/error/p' build.log", "sed 's/old/enabled/' f", "sed 's/foo/bar e/' f", "sed 's/a\\/e b/c/' f", "sed -i '/^w /d' f", "sed '5i\\  new line' f", "sed ':a;N;$!ba;s/\\n/ /g' f", "sed ':a;$!{N;ba};s/\\n/ /g' f", "sed -E 's#http://#https://#g' f", "sed -i \"s/version = .*/version = \\\"$V\\\"/\" f", "sed '/<<<<<<</,/>>>>>>>/d' f", "sed '1!G;h;$!d' f", "sed -i '/x/a\\\nwe e' f", "sed 's/[[:space:]]*$//' f", "sed -e '/^#/d' -e '/^$/d' f", "sed 's/[/]/x/' f", "sed y/abc/def/ f", "sed 5q f", "sed -n '$=' f", "sed '/a/I,+3d' f", "sed -f x.sed f", "for f in a.txt *.go; do cat $f; done", "cat {a,b}.txt",
+		"sed -nf x.sed f", "sed --file=x.sed f", "sed -ne '/a/p' f",
 	} {
 		if c := policy.Analyze(line, "/w", testPaths(t)); len(c.Risks) > 0 {
 			t.Errorf("%s: %q", line, c.Risks)
@@ -286,6 +288,28 @@ func TestAnalyze_Risks(t *testing.T) {
 		{"(for i in 1 2; do echo x > notes; cd ~; done)", "outside"},
 		{"f() { echo x > notes; cd ~; }; f; f", "outside"},
 		{"for i in 1 2; do echo x > notes; popd; done", "only the shell knows"},
+		{"for f in .env; do cat $f; done", "secrets"},
+		{"cat ~/.s*/*", "secrets"},
+		{"cat {.env,x}", "secrets"},
+		{"cat .{e,x}nv", "secrets"},
+		{"sed --in s/a/b/ ~/.bashrc", "program starts"},
+		{"sed -bi s/a/b/ ~/.bashrc", "program starts"},
+		{"sed 's/a/b/;w x' f", "sed"},
+		{"sed 's#a#b#gw x' f", "sed"},
+		{"sed -n '/a/,/b/w x' f", "sed"},
+		{"sed '/a/{s/x/y/e\n}' f", "sed"},
+		{"sed '1~2e ls' f", "sed"},
+		{"sed '\\,a,!W x' f", "sed"},
+		{"sed 's/[/]/x/;e ls' f", "sed"},
+		{"sed 's/[/]x/e;s/]/y/' f", "sed"},
+		{"sed -e 's/a/b/' -e 'e ls' f", "sed"},
+		{"sed '$!{N;ba};e' f", "sed"},
+		{"sed 'y/a/b/;1w x' f", "sed"},
+		{"sed '# x\ne ls' f", "sed"},
+		{"sed '# x\\\ne ls' f", "sed"},
+		{"sed -e p -ne 'e ls' f", "sed"},
+		{"sed 'r x\\\nw y' f", "sed"},
+		{"sed --expr='e ls' f", "sed"},
 	} {
 		got := policy.Analyze(c.line, "/w", testPaths(t)).Risks
 		if len(got) == 0 {
