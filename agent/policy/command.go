@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
+	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/gajae-code/gjc/internal/lazyregexp"
@@ -651,7 +652,13 @@ func (a *analysis) globReads(w *syntax.Word, begins arg) {
 				}
 				pattern.WriteString(text)
 			case *syntax.SglQuoted:
-				pattern.WriteString(literalGlob(p.Value))
+				text := p.Value
+				if p.Dollar && strings.ContainsRune(text, '\\') { // some shells take the escapes out
+					if decoded, _, err := expand.Format(nil, text, nil); err == nil {
+						text, plain = decoded, true
+					}
+				}
+				pattern.WriteString(literalGlob(text))
 			case *syntax.DblQuoted:
 				parts(p.Parts, true)
 			case *syntax.ParamExp:
@@ -667,6 +674,10 @@ func (a *analysis) globReads(w *syntax.Word, begins arg) {
 	}
 	parts(w.Parts, false)
 	text := pattern.String()
+	// A part that only the shell knows counts as a glob in a name that begins with a dot and more.
+	if base := text[strings.LastIndexByte(text, '/')+1:]; strings.HasPrefix(base, ".") && strings.Trim(base, ".*") != "" {
+		plain = true
+	}
 	if strings.HasPrefix(text, "/proc/") && strings.HasSuffix(text, "/environ") {
 		a.risk("it reads the environment of another program")
 		return
@@ -733,6 +744,12 @@ func alternatives(pattern string, at int) (choices []string, end int) {
 
 // globRead looks at a pattern without braces as a path that may be read.
 func (a *analysis) globRead(text string) {
+	if special(text) < 0 || strings.Contains(text, `\`) {
+		before := len(a.cmd.Risks)
+		if a.reads(unescape(text, false)); len(a.cmd.Risks) > before {
+			return
+		}
+	}
 	for _, at := range a.places(text) {
 		dir, base := filepath.Dir(at), filepath.Base(at)
 		for _, part := range names(dir) {

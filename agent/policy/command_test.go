@@ -32,6 +32,9 @@ func TestAnalyze_Harmless(t *testing.T) {
 		"for d in a b; do (cd $d && make); done", "for d in a b; do echo x > out; (cd $d && make); done", "for d in a b; do cd sub; echo x > out; done", "f() { echo x > notes; }; cd sub && f", "f() { f; }; f", "f() { g; }; g() { f; }; cd sub; f", "f() { make; }; cd ~ && f", "while read -r l; do echo $l >> out; done < x", "for d in a b; do cd $d; make; cd ..; done", "f() { cat; }; ls | f",
 		"sed -n '/start/,/end/p' f", "sed 's/error/warning/' a", "sed -i 's/window/frame/g' a.js", "sed -n '/error/p' build.log", "sed 's/old/enabled/' f", "sed 's/foo/bar e/' f", "sed 's/a\\/e b/c/' f", "sed -i '/^w /d' f", "sed '5i\\  new line' f", "sed ':a;N;$!ba;s/\\n/ /g' f", "sed ':a;$!{N;ba};s/\\n/ /g' f", "sed -E 's#http://#https://#g' f", "sed -i \"s/version = .*/version = \\\"$V\\\"/\" f", "sed '/<<<<<<</,/>>>>>>>/d' f", "sed '1!G;h;$!d' f", "sed -i '/x/a\\\nwe e' f", "sed 's/[[:space:]]*$//' f", "sed -e '/^#/d' -e '/^$/d' f", "sed 's/[/]/x/' f", "sed y/abc/def/ f", "sed 5q f", "sed -n '$=' f", "sed '/a/I,+3d' f", "sed -f x.sed f", "for f in a.txt *.go; do cat $f; done", "cat {a,b}.txt",
 		"sed -nf x.sed f", "sed --file=x.sed f", "sed -ne '/a/p' f",
+		"install -m 755 x bin/x", "cp a b -S .bak", "cp -r ../x/a b", "split -b 10 a part", "install -d a b", "link a b", "cp -l a b", "ln -s a b .", "git config --remove-section log", "rsync -a src dst --exclude node_modules",
+		"git config --file=.gitmodules --get-regexp path",
+		"cat .github/$X.yml", "cat $X/a.txt", "cat \"$X\"", "cat .$X", "cat .cache-$X", "echo $'a\\tb'", "cat $'a\\x62'",
 	} {
 		if c := policy.Analyze(line, "/w", testPaths(t)); len(c.Risks) > 0 {
 			t.Errorf("%s: %q", line, c.Risks)
@@ -310,6 +313,24 @@ func TestAnalyze_Risks(t *testing.T) {
 		{"sed -e p -ne 'e ls' f", "sed"},
 		{"sed 'r x\\\nw y' f", "sed"},
 		{"sed --expr='e ls' f", "sed"},
+		{"install x ~/.bashrc -m 755", "program starts"},
+		{"install x .git/hooks/pre-commit -m 755", "git"},
+		{"cp x ~/notes -S .bak", "outside"},
+		{"split a ~/x -b 10", "outside"},
+		{"install -d ~/evil sub", "outside"},
+		{"rsync -a src ~/dst --exclude x", "outside"},
+		{"cp -s ~/notes notes", "outside"},
+		{"cp -al ~/.bashrc notes", "program starts"},
+		{"link ~/.bashrc notes", "program starts"},
+		{"link a .git/hooks/x", "git"},
+		{"ln -s a.txt ~/notes .", "outside"},
+		{"git config --rename-section user.x core", "settings"},
+		{"git config --file=/home/u/.bashrc user.name x", "settings"},
+		{"git config $(echo core.fsmonitor ./x)", "settings"},
+		{"cat .en${X}v", "secrets"},
+		{"cat .en$(echo v)", "secrets"},
+		{"cat $'.\\x65nv'", "secrets"},
+		{"cat \".e$X\"", "secrets"},
 	} {
 		got := policy.Analyze(c.line, "/w", testPaths(t)).Risks
 		if len(got) == 0 {

@@ -260,8 +260,8 @@ func (s *sedScanner) until(delimiter byte, expression bool) bool {
 // address goes behind an address, if there is one.
 func (s *sedScanner) address() bool {
 	const digits = "0123456789"
-	switch c := s.peek(); {
-	case c == '/' || c == '\\':
+	switch c := s.peek(); c {
+	case '/', '\\':
 		if s.at++; c == '\\' {
 			c = s.peek()
 			s.at++
@@ -319,8 +319,11 @@ func (s *sedScanner) commands() bool {
 			}
 		case 'y':
 			delimiter := s.peek()
-			if s.at++; !s.until(delimiter, false) || !s.until(delimiter, false) {
-				return false
+			s.at++
+			for range 2 {
+				if !s.until(delimiter, false) {
+					return false
+				}
 			}
 		case 'e', 'w', 'W':
 			s.runs = true

@@ -218,6 +218,7 @@ func (a *analysis) outsideRepository(dir arg) {
 // gitConfig looks at git config: reading is harmless, and so are some settings.
 func (a *analysis) gitConfig(args []arg, harmless func(string) bool) {
 	plain := plainArgs(args)
+	elsewhere := false
 	for _, arg := range args {
 		if arg.text == "get" || arg.text == "list" {
 			if len(plain) > 0 && plain[0].text == arg.text && plain[0].known {
@@ -233,10 +234,15 @@ func (a *analysis) gitConfig(args []arg, harmless func(string) bool) {
 				a.risk("it changes git's settings for all repositories")
 				return
 			}
-		case "--edit", "-e", "--file", "-f":
+		case "--edit", "-e", "--file", "-f", "--rename-section":
 			a.risk("it changes git's settings")
 			return
 		}
+		elsewhere = elsewhere || strings.HasPrefix(arg.text, "-f") || strings.HasPrefix(arg.text, "--file=")
+	}
+	if elsewhere || len(plain) > 0 && plain[0].text == "rename-section" || len(args) == 1 && !args[0].known && args[0].text == "" {
+		a.risk("it changes git's settings")
+		return
 	}
 	if len(plain) > 0 && (plain[0].text == "set" || plain[0].text == "--add") {
 		plain = plain[1:]

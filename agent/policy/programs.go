@@ -90,7 +90,7 @@ var writers = map[string]string{
 	"rm": "all", "rmdir": "all", "unlink": "all", "shred": "all", "truncate": "all", "touch": "all", "mkdir": "all", "tee": "all",
 	"chmod": "behind first", "chown": "behind first", "chgrp": "behind first", "mv": "all", "cp": "last", "ln": "last",
 	"install": "last", "rsync": "last", "scp": "last", "mkfifo": "all", "mknod": "first", "patch": "first", "split": "last",
-	"uniq":  "second",
+	"uniq": "second", "link": "second",
 	"unzip": "none", "setfacl": "all", "chattr": "all", "srm": "all", "trash": "all", "rename": "all",
 }
 
@@ -381,6 +381,36 @@ func plainArgs(args []arg) []arg {
 	return out
 }
 
+// links reports whether a program makes links to its first arguments.
+func links(name string, args []arg) bool {
+	return name == "ln" || name == "link" || name == "cp" && slices.ContainsFunc(args, func(arg arg) bool {
+		return shortOption(arg.text, "abdfiHLnPpRruvxT", 's') || shortOption(arg.text, "abdfiHLnPpRruvxT", 'l') ||
+			abbreviates(arg.text, "--symbolic-link", 4) || abbreviates(arg.text, "--link", 4)
+	})
+}
+
+// valueOptions are options of programs that take the next word, and may stand behind the file that is written.
+var valueOptions = map[string]map[string]bool{
+	"cp": set("-S", "--suffix"), "mv": set("-S", "--suffix"), "ln": set("-S", "--suffix"),
+	"install": set("-S", "--suffix", "-m", "--mode", "-o", "--owner", "-g", "--group"),
+	"split":   set("-a", "--suffix-length", "-b", "--bytes", "-C", "--line-bytes", "-l", "--lines", "-n", "--number", "-t", "--separator", "--additional-suffix"),
+	"rsync":   set("--exclude", "--include", "--exclude-from", "--include-from", "--files-from", "-f", "--filter", "-e", "--rsh", "-B", "-T", "--max-size", "--min-size", "--timeout", "--bwlimit", "--chmod"),
+	"scp":     set("-P", "-i", "-o", "-F", "-l", "-c", "-J"),
+}
+
+// withoutValues are arguments without the options that take a value in the next word, and without these.
+func withoutValues(name string, args []arg) []arg {
+	var out []arg
+	for i := 0; i < len(args); i++ {
+		if valueOptions[name][args[i].text] {
+			i++
+			continue
+		}
+		out = append(out, args[i])
+	}
+	return out
+}
+
 // writer looks at a program that changes the files in its arguments.
 func (a *analysis) writer(name, what string, args []arg) {
 	paths := plainArgs(args)
@@ -396,10 +426,16 @@ func (a *analysis) writer(name, what string, args []arg) {
 			a.target(args[i+1].text, args[i+1].known)
 		}
 	}
-	if name == "ln" && len(paths) > 0 { // what is written behind the link, is written where it leads
-		if from := paths[0]; !from.known {
-			a.risk("it makes a link to what only the shell knows")
-		} else {
+	if links(name, args) && len(paths) > 0 { // what is written behind the link, is written where it leads
+		sources := paths
+		if len(paths) > 1 {
+			sources = paths[:len(paths)-1]
+		}
+		for _, from := range sources {
+			if !from.known {
+				a.risk("it makes a link to what only the shell knows")
+				continue
+			}
 			for _, p := range a.places(from.text) {
 				if why := a.paths.Protected(p); why != "" {
 					a.risk("it makes a link to %s (%s)", Show(p), why)
@@ -423,7 +459,15 @@ func (a *analysis) writer(name, what string, args []arg) {
 		if len(paths) == 1 && name == "ln" {
 			return // a link in the directory
 		}
-		paths = paths[len(paths)-1:]
+		if name == "install" && slices.ContainsFunc(args, func(arg arg) bool { return shortOption(arg.text, "vbcCDpsT", 'd') || arg.text == "--directory" }) {
+			break // all are directories
+		}
+		last := paths[len(paths)-1:]
+		if operands := plainArgs(withoutValues(name, args)); len(operands) > 0 && len(operands) < len(paths) {
+			// What looks last may be an option's value.
+			last = append(last[:1:1], operands[len(operands)-1])
+		}
+		paths = last
 	case what == "behind first":
 		if mode := strings.TrimLeft(paths[0].text, "0"); name == "chmod" && (strings.Contains(mode, "s") && strings.ContainsAny(mode, "+=") || setsRights().MatchString(mode)) {
 			a.risk("it lets others run a program with the user's rights")
