@@ -3,6 +3,7 @@ package policy
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
@@ -127,11 +128,9 @@ func (a *analysis) globRead(text string) {
 	}
 	for _, at := range a.places(text) {
 		dir, base := filepath.Dir(at), filepath.Base(at)
-		for _, part := range names(dir) {
-			if secretDirectory(part) {
-				a.risk("it reads %s, which may hold secrets by its name", Show(at))
-				return
-			}
+		if slices.ContainsFunc(names(dir), secretDirectory) {
+			a.risk("it reads %s, which may hold secrets by its name", Show(at))
+			return
 		}
 		for _, known := range globSecrets {
 			// A glob for all of a directory is for what has no dot in front; one for something of a kind is meant.

@@ -26,15 +26,16 @@ func TestUndo_Permissions(t *testing.T) {
 		return res.Text, nil
 	}
 	modes := map[string]os.FileMode{"secret": 0o600, "tool": 0o755, "run.sh": 0o640}
-	patch := "*** Begin Patch\n"
+	var patch strings.Builder
+	patch.WriteString("*** Begin Patch\n")
 	for name, mode := range modes {
 		if err := os.Chmod(w.Path(name), mode); err != nil {
 			t.Fatal(err)
 		}
-		patch += "*** Delete File: " + name + "\n"
+		patch.WriteString("*** Delete File: " + name + "\n")
 	}
 	remove := editTool(t, tools.EditApplyPatch)
-	if _, err := do(remove, input{"input": patch + "*** End Patch"}); err != nil {
+	if _, err := do(remove, input{"input": patch.String() + "*** End Patch"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := do(tool(t, "undo"), input{}); err != nil {
