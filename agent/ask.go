@@ -198,46 +198,46 @@ func (p *partial) message() *providers.Message {
 	return &msg
 }
 
-// conversation prepares a history for a request: what a model must not see is left out, and every tool call gets
-// an answer, also where the process died before it could give one.
+// conversation prepares a history for a request: what a model must not see is left out, and every tool call gets one result, in
+// the order of the calls, also where the process died before it could record one.
 func conversation(history []providers.Message, images bool) []providers.Message {
 	msgs := make([]providers.Message, 0, len(history))
-	var open []providers.ToolCall
-	flush := func() {
-		for _, c := range open {
-			msgs = append(msgs, toolMessage(c, "The call was interrupted; it is not known whether it took effect.", true))
-		}
-		open = nil
-	}
-	for _, m := range history {
-		switch m.Role {
-		case providers.RoleTool:
-			kept := open[:0:0]
-			answered := false
-			for _, c := range open {
-				if c.ID == m.ToolCallID && !answered {
-					answered = true
-					continue
-				}
-				kept = append(kept, c)
-			}
-			if !answered {
-				continue // an answer to nothing
-			}
-			open = kept
-		default:
-			flush()
-			if len(m.Parts) == 0 {
-				continue
-			}
-			if m.Role == providers.RoleAssistant {
-				open = m.ToolCalls()
-			}
-		}
+	add := func(m providers.Message) {
 		if !images {
 			m.Parts = withoutImages(m.Parts)
 		}
 		msgs = append(msgs, m)
+	}
+	var calls []providers.ToolCall
+	var results []*providers.Message // of calls; nil for none yet
+	flush := func() {
+		for i, m := range results {
+			if m == nil {
+				m = new(toolMessage(calls[i], "The call was interrupted; it is not known whether it took effect.", true))
+			}
+			add(*m)
+		}
+		calls, results = nil, nil
+	}
+	for _, m := range history {
+		if m.Role == providers.RoleTool {
+			for i := range calls {
+				if calls[i].ID == m.ToolCallID && results[i] == nil {
+					results[i] = &m
+					break
+				}
+			}
+			continue // a result of no call is left out
+		}
+		flush()
+		if len(m.Parts) == 0 {
+			continue
+		}
+		add(m)
+		if m.Role == providers.RoleAssistant {
+			calls = m.ToolCalls()
+			results = make([]*providers.Message, len(calls))
+		}
 	}
 	flush()
 	return msgs

@@ -225,40 +225,49 @@ func (s *Session) give(st *state, name string, stream bool) error {
 	return nil
 }
 
-// addRules puts the rules about the files that calls have touched behind their results, each once.
-func (t *Turn) addRules(ctx context.Context, runs []*toolRun, results []*providers.Message) {
+// addRules adds the rules about the files that calls have touched to the conversation, each once.
+func (t *Turn) addRules(ctx context.Context, runs []*toolRun) error {
 	s := t.session
 	var book *rules.Book
 	roots := append([]string{s.opts.Workspace.Cwd}, s.opts.Workspace.Additional...)
-	for i, r := range runs {
-		if i >= len(results) || results[i] == nil || results[i].IsError {
+	for _, r := range runs {
+		if r.result == nil || r.result.IsError {
 			continue
 		}
 		for _, path := range r.touched() {
 			if book == nil {
 				if book = s.guidance(ctx).Rules; book == nil {
-					return
+					return nil
 				}
 			}
 			about := book.About(path, roots)
 			if len(about) == 0 {
 				continue
 			}
-			_ = t.do(func(st *state) error { // a log that cannot be written fails the results too
-				for _, rule := range about {
-					if s.given(st).byPath[rule.Name] {
-						continue
-					}
-					if err := s.give(st, rule.Name, false); err != nil {
-						return err
-					}
-					text := "This rule of the workspace is about " + s.opts.Workspace.Display(path) + ":\n" + ruleBlock(rule)
-					results[i].Parts = append(results[i].Parts, providers.Text{Text: text})
-				}
-				return nil
-			})
+			if err := t.do(func(st *state) error { return s.giveAbout(st, about, path) }); err != nil {
+				return err
+			}
 		}
 	}
+	return nil
+}
+
+// giveAbout adds rules about a file to the conversation, unless the model still has them. It runs on the actor.
+func (s *Session) giveAbout(st *state, about []*rules.Rule, path string) error {
+	var blocks []string
+	for _, rule := range about {
+		if s.given(st).byPath[rule.Name] {
+			continue
+		}
+		if err := s.give(st, rule.Name, false); err != nil {
+			return err
+		}
+		blocks = append(blocks, "This rule of the workspace is about "+s.opts.Workspace.Display(path)+":\n"+ruleBlock(rule))
+	}
+	if len(blocks) == 0 {
+		return nil
+	}
+	return s.remind(st, "rule", strings.Join(blocks, "\n\n"))
 }
 
 // touched are the files that a call has read or changed.

@@ -190,10 +190,12 @@ func TestRules(t *testing.T) {
 			for _, m := range reqs[2].Messages {
 				if m.Role == providers.RoleTool {
 					got = append(got, m.ToolCallID+" "+m.Text())
+				} else if len(got) > 0 && m.Role == providers.RoleUser {
+					got = append(got, m.Text())
 				}
 			}
 			text := strings.Join(got, "\n")
-			if strings.Count(text, "Use gofumpt.") != 1 || !strings.Contains(text, "2 text of /w/a.goThis rule of the workspace is about a.go:\n<rule name=\"go\"") {
+			if strings.Count(text, "Use gofumpt.") != 1 || !strings.Contains(text, "3 text of /w/b.go\n<system-reminder>\nThis rule of the workspace is about a.go:\n<rule name=\"go\"") {
 				t.Errorf("the results are:\n%s", text)
 			}
 			if strings.Count(text, "</rule>") != 1 {
@@ -312,9 +314,9 @@ func TestStreamRule_Later(t *testing.T) {
 		if len(reqs) != 2 {
 			t.Fatalf("%d requests", len(reqs))
 		}
-		first, second := reqs[1].Messages[2].Text(), reqs[1].Messages[3].Text()
-		if first != "x" || !strings.HasPrefix(second, `console.log<system-reminder reason="rule_violation" rule="no-log"`) {
-			t.Errorf("the results are %q and %q", first, second)
+		first, second, rule := reqs[1].Messages[2].Text(), reqs[1].Messages[3].Text(), reqs[1].Messages[4].Text()
+		if first != "x" || second != "console.log" || !strings.HasPrefix(rule, `<system-reminder reason="rule_violation" rule="no-log"`) {
+			t.Errorf("the results are %q and %q, and then %q", first, second, rule)
 		}
 	}, providertest.Step{providertest.Call("1", "echo", `{"say":"x"}`), providertest.Call("2", "echo", `{"say":"console.log"}`)}, providertest.Step{providertest.Text("console.log")})
 	run(t, func(o *agent.Options) { o.Guidance = guidance }, func(w *world) {

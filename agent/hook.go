@@ -122,8 +122,11 @@ func (t *Turn) askAboutHooks(ctx context.Context, q *hooks.Question, call string
 	content := []Content{TextContent{text}}
 	if call == "" {
 		call = s.opts.NewID()
-		t.emit(ToolStarted{CallID: call, Name: "hooks", Title: title, Kind: KindOther, Input: jsonx.Raw("{}"), Content: content})
-		defer func() { t.emit(ToolEnded{CallID: call, Content: content}) }()
+		run := &toolRun{turn: t, call: providers.ToolCall{ID: call, Name: "hooks", Input: jsonx.Raw("{}")}, byUser: true}
+		run.announce(&CallPlan{Title: title, Content: content})
+		defer func() {
+			_ = run.end(&Result{Content: content}, nil) // a log that cannot be written refuses what follows too
+		}()
 	}
 	done, err := s.ask(ctx)
 	if err != nil {
@@ -299,17 +302,15 @@ func (r *toolRun) callHooks(ctx context.Context, call *Call) (words []string, er
 	return words, r.refused()
 }
 
-// resultHooks runs the hooks behind a call that ran. What they and those before it have said stands behind the result.
-func (r *toolRun) resultHooks(ctx context.Context, call *Call, result *providers.Message, words []string) {
+// resultHooks runs the hooks that follow a call that ran, and returns what they add to its result for the model.
+func (r *toolRun) resultHooks(ctx context.Context, call *Call, res *Result) []string {
 	t := r.turn
 	set, err := t.hookSet(ctx, hooks.ToolResult, call.Name, call.ID)
-	if err == nil && slices.ContainsFunc(set.Hooks, func(h *hooks.Hook) bool { return h.For(hooks.ToolResult, call.Name) }) {
-		in := t.session.hookInput(hooks.ToolResult)
-		in.Tool, in.Result = r.toolInput(call), &hooks.ResultInput{Text: result.Text(), IsError: result.IsError}
-		said, _ := t.runHooks(ctx, set, in, call.Name) // an error is that the turn ends
-		words = append(words, said...)
+	if err != nil || !slices.ContainsFunc(set.Hooks, func(h *hooks.Hook) bool { return h.For(hooks.ToolResult, call.Name) }) {
+		return nil
 	}
-	for _, w := range words {
-		result.Parts = append(result.Parts, providers.Text{Text: w})
-	}
+	in := t.session.hookInput(hooks.ToolResult)
+	in.Tool, in.Result = r.toolInput(call), &hooks.ResultInput{Text: res.Text, IsError: res.IsError}
+	words, _ := t.runHooks(ctx, set, in, call.Name) // an error is that the turn ends
+	return words
 }

@@ -28,15 +28,13 @@ func (t *Turn) late() string {
 	return strings.Join(texts, "\n\n")
 }
 
-// addLate puts what came late behind the last of the results.
-func (t *Turn) addLate(results []*providers.Message) {
-	if len(results) == 0 {
-		return
+// addLate adds what came late to the conversation.
+func (t *Turn) addLate() error {
+	text := t.late()
+	if text == "" {
+		return nil
 	}
-	if text := t.late(); text != "" {
-		last := results[len(results)-1]
-		last.Parts = append(last.Parts, providers.Text{Text: text})
-	}
+	return t.do(func(st *state) error { return t.session.remind(st, "late", text) })
 }
 
 // withLate puts what came late behind a prompt, if that is all text; shown is what the user typed then. Others wait for

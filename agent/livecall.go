@@ -1,39 +1,35 @@
 package agent
 
 import (
+	"slices"
+
 	"github.com/gajae-code/gjc/providers"
 )
 
-// liveCall is a call of the running turn whose result is not in the log yet, as it was told so far. It is the actor's.
+// liveCall is a call of the running turn that has not ended: its result is not in the log yet. The actor owns it.
 type liveCall struct {
 	id string
-	// started is nil as long as the call is not announced, ended as long as it is open. progress is the last report that
-	// says all of it.
+	// started is nil until the call is announced. progress is the sum of the reports since.
 	started  *ToolStarted
 	progress *ToolProgress
-	ended    *ToolEnded
-	said     *MessageDelta
 }
 
-// recorded makes the calls of an answer live, and ends that for a call that has its result. It runs on the actor, in the
-// step that makes m part of the log.
+// recorded makes the calls of an answer live. It runs on the actor, in the step that makes m part of the log.
 func (t *Turn) recorded(m *providers.Message) {
 	for _, c := range m.ToolCalls() {
 		t.calls = append(t.calls, &liveCall{id: c.ID})
 	}
-	if m.Role != providers.RoleTool {
-		return
-	}
-	for i, c := range t.calls {
-		if c.id == m.ToolCallID {
-			t.calls = append(t.calls[:i:i], t.calls[i+1:]...)
-			return
-		}
+}
+
+// forget removes a live call.
+func (t *Turn) forget(id string) {
+	if i := slices.IndexFunc(t.calls, func(c *liveCall) bool { return c.id == id }); i >= 0 {
+		t.calls = slices.Delete(t.calls, i, i+1)
 	}
 }
 
-// note takes note of an event about a live call and reports whether it is to be told: each call starts and ends once,
-// and has nothing to tell outside of that. It runs on the actor.
+// note follows an event about a live call and reports whether it is to be emitted: each call starts and ends once, and has
+// no other event outside of that. It runs on the actor.
 func (t *Turn) note(ev Event) bool {
 	switch ev := ev.(type) {
 	case ToolStarted:
@@ -61,17 +57,10 @@ func (t *Turn) note(ev Event) bool {
 		}
 		c.progress = &last
 	case ToolEnded:
-		c := t.open(ev.CallID)
-		if c == nil {
+		if t.open(ev.CallID) == nil {
 			return false
 		}
-		c.ended = &ev
-	case MessageDelta:
-		for _, c := range t.calls {
-			if ev.MessageID == c.id+saidSuffix {
-				c.said = &ev
-			}
-		}
+		t.forget(ev.CallID)
 	default:
 	}
 	return true
@@ -87,21 +76,21 @@ func (t *Turn) live(id string) *liveCall {
 	return nil
 }
 
-// open returns the live call of that id that has been told and has not ended.
+// open returns the live call of that id that has been announced.
 func (t *Turn) open(id string) *liveCall {
 	for _, c := range t.calls {
-		if c.id == id && c.started != nil && c.ended == nil {
+		if c.id == id && c.started != nil {
 			return c
 		}
 	}
 	return nil
 }
 
-// openCalls counts them.
+// openCalls counts the announced calls that have not ended.
 func (t *Turn) openCalls() int {
 	n := 0
 	for _, c := range t.calls {
-		if c.started != nil && c.ended == nil {
+		if c.started != nil {
 			n++
 		}
 	}
@@ -111,7 +100,7 @@ func (t *Turn) openCalls() int {
 // endOpenCalls brings every open call of t to its terminal status. It runs on the actor.
 func (s *Session) endOpenCalls(t *Turn, why string) {
 	for _, c := range t.calls {
-		if c.started != nil && c.ended == nil {
+		if c.started != nil {
 			s.emit(ToolEnded{CallID: c.id, Failed: true, Content: []Content{TextContent{why}}})
 		}
 	}

@@ -136,9 +136,10 @@ func (t *Turn) title(prompt string) {
 		if st.title != "" || title == "" {
 			return nil
 		}
+		if err := t.session.opts.Log.SetTitle(title, "auto"); err != nil {
+			return err // the next prompt tries again
+		}
 		st.title = title
-		// A title that is not saved is no loss: the listing derives the same one.
-		_ = t.session.opts.Log.SetTitle(title, "auto")
 		t.session.tellInfo(st)
 		return nil
 	})

@@ -229,6 +229,16 @@ func (t *Turn) tidy(ctx context.Context) bool {
 	return err == nil && inWork
 }
 
+// remind adds a text of the program's to the conversation, marked so that the model does not take it for the user's words. It
+// runs on the actor.
+func (s *Session) remind(st *state, kind, text string) error {
+	const tag = "system-reminder"
+	text = "<" + tag + ">\n" + strings.ReplaceAll(text, "</"+tag+">", "<\\/"+tag+">") + "\n</" + tag + ">"
+	return s.appendMessage(st, sessions.CustomMessage{
+		CustomType: kind, Attribution: "agent", Parts: []providers.Part{providers.Text{Text: text}},
+	})
+}
+
 // appendMessage makes a message of the program durable and part of the conversation. It runs on the actor.
 func (s *Session) appendMessage(st *state, m sessions.CustomMessage) error {
 	if _, err := s.opts.Log.Append(m); err != nil {

@@ -216,10 +216,7 @@ func (r *replay) entry(e sessions.Entry) bool {
 	case sessions.BranchSummary:
 		m.Parts = []providers.Part{providers.Text{Text: e.Summary}}
 	case sessions.Custom:
-		if e.CustomType == customShown && jsonx.Unmarshal(e.Data, &r.shown) != nil {
-			r.shown = ""
-		}
-		return true
+		return r.custom(&e)
 	case sessions.Compaction:
 		return r.yield(compactionEvent(r.id(), &e))
 	default:
@@ -227,6 +224,22 @@ func (r *replay) entry(e sessions.Entry) bool {
 	}
 	m.ID = r.id()
 	return r.message(&m)
+}
+
+// custom replays what the program has recorded next to the conversation.
+func (r *replay) custom(e *sessions.Custom) bool {
+	switch e.CustomType {
+	case customShown:
+		if jsonx.Unmarshal(e.Data, &r.shown) != nil {
+			r.shown = ""
+		}
+	case customUserCall:
+		var c userCall
+		if jsonx.Unmarshal(e.Data, &c) == nil && c.ID != "" {
+			return r.call(c.message())
+		}
+	}
+	return true
 }
 
 // id is the [MessageID] of the entry that is told.
@@ -374,16 +387,12 @@ func (r *replay) liveCall(c providers.ToolCall) bool {
 	r.told[c.ID] = true
 	switch {
 	case now.started == nil:
-		return true // it tells that itself in a moment
+		return true // it is announced in a moment
 	case !r.yield(*now.started):
 		return false
-	case now.ended == nil:
+	default:
 		return now.progress == nil || r.yield(*now.progress)
 	}
-	if !r.plan(c, now.ended.Failed, nil) || !r.yield(*now.ended) {
-		return false
-	}
-	return now.said == nil || r.yield(*now.said)
 }
 
 // plan tells the plan that a call has made; result is nil for a call that a live session tells of.

@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -204,8 +203,8 @@ type state struct {
 	branch int
 	rules  *givenRules
 
-	// named says that the user has named the session or that a model has been asked to, readOnly that the log takes
-	// nothing any more and the user knows.
+	// named says that the user has named the session or that a model has been asked to, readOnly that the log could not
+	// be written last and that the user has been notified.
 	named, readOnly bool
 
 	turn    *Turn // the running one
@@ -453,17 +452,34 @@ func (s *Session) Transcript() ([]providers.Message, error) {
 	return all, err
 }
 
-// unsaved wraps an error of the log. That nothing is kept any more is told once: from then on all prompts fail with it. It
-// runs on the actor.
+// An UnsavedError is the failure to record something in the session's log. The next prompt tries again.
+type UnsavedError struct{ Err error }
+
+func (e *UnsavedError) Error() string {
+	return "the session cannot be saved: " + sessions.WriteAdvice(e.Err)
+}
+
+func (e *UnsavedError) Unwrap() error { return e.Err }
+
+// unsaved wraps an error of the log, and notifies the user of the first one in a row. It runs on the actor.
 func (s *Session) unsaved(st *state, err error) error {
+	unsaved := &UnsavedError{err}
 	if errors.Is(err, sessions.ErrReadOnly) && !st.readOnly {
 		st.readOnly = true
 		s.emit(Noticed{
-			Severity: SeverityError, Title: "The session cannot be saved any more, so it takes no prompts.",
-			Detail: err.Error() + "\nWhat was answered before is safe. When the cause is gone, open the session again.",
+			Severity: SeverityError, Title: "The session cannot be saved.",
+			Detail: "Everything shown as completed before is safe. Reason: " + sessions.WriteAdvice(err) + ".",
 		})
 	}
-	return fmt.Errorf("saving the conversation: %w", err)
+	return unsaved
+}
+
+// saved notifies the user that the log takes entries again. It runs on the actor.
+func (s *Session) saved(st *state) {
+	if st.readOnly {
+		st.readOnly = false
+		s.emit(Noticed{Severity: SeverityInfo, Title: "The session is saved again."})
+	}
 }
 
 // emit tells one event. It runs on the actor.

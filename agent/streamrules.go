@@ -163,29 +163,13 @@ func (s *Session) giveMatches(st *state, matches []rules.Match, tag, why string)
 
 const whyLater = "What you have said or called runs into this rule. Keep to it from here on, and put right what does not."
 
-// addMatches puts the rules that did not break the answer off behind the results of its calls. Without results it gives them by
-// themselves, and reports that the model is asked again for that.
-func (t *Turn) addMatches(results []*providers.Message) (again bool, err error) {
+// addMatches adds the rules that did not interrupt the answer to the conversation. It reports whether there were any, so that
+// the model is asked again.
+func (t *Turn) addMatches() (again bool, err error) {
 	later := t.rules.later
 	t.rules.later = nil
 	if len(later) == 0 || t.ctx.Err() != nil {
 		return false, nil
 	}
-	if len(results) == 0 {
-		return true, t.inject(later, "system-reminder", whyLater)
-	}
-	return false, t.do(func(st *state) error {
-		for _, m := range later {
-			text, err := t.session.giveMatches(st, []rules.Match{m}, "system-reminder", whyLater)
-			if err != nil {
-				return err
-			}
-			to := results[len(results)-1]
-			if i := slices.IndexFunc(results, func(r *providers.Message) bool { return m.Call != "" && r.ToolCallID == m.Call }); i >= 0 {
-				to = results[i]
-			}
-			to.Parts = append(to.Parts, providers.Text{Text: text})
-		}
-		return nil
-	})
+	return true, t.inject(later, "system-reminder", whyLater)
 }

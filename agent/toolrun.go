@@ -18,34 +18,55 @@ import (
 // maxParallel is how many shared tools run side by side.
 const maxParallel = 8
 
-// runTools runs the calls of one answer and returns their results in order. Shared tools run side by side; an
-// exclusive one waits for those before it and runs alone. The calls are announced in order too: an editor shows them in
-// the order in which it is told of them. When ctx ends, every call still gets a result.
-func (t *Turn) runTools(ctx context.Context, calls []providers.ToolCall) []*providers.Message {
-	results, runs := make([]*providers.Message, len(calls)), make([]*toolRun, len(calls))
+// runTools runs the calls of one answer and records their results, each before any client sees the end of its call. Shared
+// tools run side by side; an exclusive one waits for those before it and runs alone. The calls are announced in order,
+// because an editor shows them in the order of their announcements. When ctx ends, every call still gets a result. An error is
+// the log's: then no further call begins.
+func (t *Turn) runTools(ctx context.Context, calls []providers.ToolCall) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var runs []*toolRun
 	var running sync.WaitGroup
 	defer running.Wait()
+	var mu sync.Mutex // guards unsaved
+	var unsaved error
+	failed := func() error {
+		mu.Lock()
+		defer mu.Unlock()
+		return unsaved
+	}
 	slots := make(chan struct{}, maxParallel)
 	var announced <-chan struct{}
-	for i, c := range calls {
+	for _, c := range calls {
 		run := &toolRun{turn: t, call: c, tool: find(t.tools, c.Name), before: announced, announced: make(chan struct{})}
-		announced, runs[i] = run.announced, run
+		announced = run.announced
 		exclusive := t.exclusive(c.Name)
 		if exclusive {
 			running.Wait()
 		}
 		slots <- struct{}{}
+		if failed() != nil {
+			break
+		}
+		runs = append(runs, run)
 		running.Go(func() {
 			defer func() { <-slots }()
-			results[i] = run.do(ctx)
+			if _, err := run.do(ctx); err != nil {
+				mu.Lock()
+				unsaved = cmp.Or(unsaved, err)
+				mu.Unlock()
+				stop(err)
+			}
 		})
 		if exclusive {
 			running.Wait()
 		}
 	}
 	running.Wait()
-	t.addRules(ctx, runs, results)
-	return results
+	if err := failed(); err != nil {
+		return err
+	}
+	return t.addRules(ctx, runs)
 }
 
 func (t *Turn) exclusive(name string) bool {
@@ -53,15 +74,16 @@ func (t *Turn) exclusive(name string) bool {
 	return tool != nil && tool.Spec().Exclusive
 }
 
-// refuseCalls gives every call a failed result without running it.
-func (t *Turn) refuseCalls(calls []providers.ToolCall, why string) []*providers.Message {
-	var results []*providers.Message
+// refuseCalls records a failed result for every call without running it.
+func (t *Turn) refuseCalls(calls []providers.ToolCall, why string) error {
 	for _, c := range calls {
 		run := &toolRun{turn: t, call: c}
 		run.announce(nil)
-		results = append(results, run.fail(errors.New(why)))
+		if err := run.end(run.failure(errors.New(why)), nil); err != nil {
+			return err
+		}
 	}
-	return results
+	return nil
 }
 
 // toolRun is one call on its way.
@@ -81,15 +103,26 @@ type toolRun struct {
 	// leave is what has been judged by now.
 	leave Leave
 
-	mu      sync.Mutex // guards shown, and the calls in details
+	mu      sync.Mutex // guards shown, changed, and the calls in details
 	shown   []Content  // what the editor shows by now
 	output  strings.Builder
 	details details
+	// changed is the plan that the call has set; it takes effect with the result. Nil for none.
+	changed *PlanChanged
+	// result is set when the call has ended.
+	result *Result
 }
 
-// do runs the call, whatever comes of it, and returns what the model gets.
-func (r *toolRun) do(ctx context.Context) (result *providers.Message) {
-	t, c, s := r.turn, r.call, r.turn.session
+// do runs the call and records its result, which it returns. An error is the log's: the call has not ended then.
+func (r *toolRun) do(ctx context.Context) (*Result, error) {
+	res, words := r.run(ctx)
+	r.result = res
+	return res, r.end(res, words)
+}
+
+// run runs the call and returns its result, which is never nil, and what hooks add to it for the model.
+func (r *toolRun) run(ctx context.Context) (res *Result, words []string) {
+	c, s := r.call, r.turn.session
 	defer func() {
 		// A tool call is a request of the model's: its panic is its failure, not the process's.
 		if v := recover(); v != nil {
@@ -99,45 +132,17 @@ func (r *toolRun) do(ctx context.Context) (result *providers.Message) {
 			if r.plan == nil {
 				r.announce(nil)
 			}
-			result = r.fail(fmt.Errorf("internal error in the tool %s: %v", c.Name, v))
+			res, words = r.failure(fmt.Errorf("internal error in the tool %s: %v", c.Name, v)), nil
 		}
 	}()
-	if r.tool == nil {
-		r.announce(nil)
-		return r.fail(fmt.Errorf("%w: there is no tool called %q; there are %s", ErrBadInput, c.Name, strings.Join(names(t.tools), ", ")))
-	}
-	if t.odd.rejected[c.ID] {
-		r.announce(nil)
-		return r.fail(fmt.Errorf("%w: %s", ErrBadInput, whyLeak))
-	}
-	input, err := validInput(c)
+	call, err := r.prepare(ctx)
 	if err != nil {
-		r.announce(nil)
-		return r.fail(err)
+		return r.failure(err), nil
 	}
-	call := r.newCall(s.opts.Secrets.RestoreInput(input))
-	plan, err := r.tool.Plan(ctx, call)
-	r.announce(plan)
+	words, err = r.callHooks(ctx, call)
 	if err != nil {
-		return r.fail(err)
+		return r.failure(err), nil
 	}
-	if plan != nil && plan.Complete != nil {
-		if err := r.refused(); err != nil {
-			return r.fail(err)
-		}
-		if err := plan.Complete(ctx); err != nil {
-			return r.fail(r.explain(ctx, err))
-		}
-		r.completed()
-	}
-	if err := r.start(ctx); err != nil {
-		return r.fail(err)
-	}
-	words, err := r.callHooks(ctx, call)
-	if err != nil {
-		return r.fail(err)
-	}
-	var res *Result
 	if err = r.leave.moved(s.opts.FS); err == nil {
 		res, err = r.tool.Run(WithLeave(ctx, &r.leave), call)
 	}
@@ -146,14 +151,46 @@ func (r *toolRun) do(ctx context.Context) (result *providers.Message) {
 	}
 	switch {
 	case err != nil:
-		result = r.fail(r.explain(ctx, err))
+		res = r.failure(r.explain(ctx, err))
 	case res == nil:
-		result = r.fail(fmt.Errorf("internal error: the tool %s gave no result", c.Name))
+		res = r.failure(fmt.Errorf("internal error: the tool %s gave no result", c.Name))
 	default:
-		result = r.end(res)
 	}
-	r.resultHooks(ctx, call, result, words)
-	return result
+	return res, append(words, r.resultHooks(ctx, call, res)...)
+}
+
+// prepare announces the call and settles whether it may run. An error is why it may not.
+func (r *toolRun) prepare(ctx context.Context) (*Call, error) {
+	t, c := r.turn, r.call
+	if r.tool == nil {
+		r.announce(nil)
+		return nil, fmt.Errorf("%w: there is no tool called %q; there are %s", ErrBadInput, c.Name, strings.Join(names(t.tools), ", "))
+	}
+	if t.odd.rejected[c.ID] {
+		r.announce(nil)
+		return nil, fmt.Errorf("%w: %s", ErrBadInput, whyLeak)
+	}
+	input, err := validInput(c)
+	if err != nil {
+		r.announce(nil)
+		return nil, err
+	}
+	call := r.newCall(t.session.opts.Secrets.RestoreInput(input))
+	plan, err := r.tool.Plan(ctx, call)
+	r.announce(plan)
+	if err != nil {
+		return nil, err
+	}
+	if plan != nil && plan.Complete != nil {
+		if err := r.refused(); err != nil {
+			return nil, err
+		}
+		if err := plan.Complete(ctx); err != nil {
+			return nil, r.explain(ctx, err)
+		}
+		r.completed()
+	}
+	return call, r.start(ctx)
 }
 
 // explain words a tool's error: a cancelled call should not look like a broken one.
@@ -174,7 +211,10 @@ func (r *toolRun) newCall(input jsonx.Raw) *Call {
 		Update:  r.update,
 		Consent: r.consent,
 		SetPlan: func(entries []PlanEntry) {
-			t.emit(PlanChanged{Entries: hiddenPlan(o.Secrets, entries)})
+			changed := PlanChanged{Entries: hiddenPlan(o.Secrets, entries)}
+			r.mu.Lock()
+			r.changed = &changed
+			r.mu.Unlock()
 		},
 		Child: t.session.child, Task: r.task(), Helpers: r.helpers(), Document: t.session.document, Readable: t.session.readable,
 	}
@@ -252,8 +292,10 @@ func (r *toolRun) update(p Progress) {
 	r.turn.emit(ev)
 }
 
-// end tells a call's result and returns what the model gets.
-func (r *toolRun) end(res *Result) *providers.Message {
+// end records the result of a call, and what hooks add to it for the model, and then emits the call's end. An error is the
+// log's; then the call stays open, as a loaded session would show it.
+func (r *toolRun) end(res *Result, words []string) error {
+	t, secrets := r.turn, r.turn.session.opts.Secrets
 	ev := ToolEnded{CallID: r.call.ID, Failed: res.IsError, Content: res.Content, Locations: res.Locations}
 	if ev.Content == nil {
 		ev.Content = r.closing(res.Text)
@@ -262,7 +304,7 @@ func (r *toolRun) end(res *Result) *providers.Message {
 		}
 	}
 	ev.Content = r.showing(ev.Content)
-	res.Say = r.turn.session.opts.Secrets.Hide(res.Say)
+	res.Say = secrets.Hide(res.Say)
 	if ev.Locations == nil {
 		ev.Locations = r.plan.Locations
 	}
@@ -273,11 +315,10 @@ func (r *toolRun) end(res *Result) *providers.Message {
 	}
 	r.mu.Lock()
 	r.details.Content, r.details.Locations, r.details.Raw, r.details.Say = ev.Content, ev.Locations, ev.Raw, res.Say
-	d := r.details
+	d, changed := r.details, r.changed
 	d.Calls = slices.Clone(d.Calls)
 	r.mu.Unlock()
 	ev.Content = append(ev.Content[:len(ev.Content):len(ev.Content)], d.nestedContent()...)
-	r.turn.emit(ev)
 	msg := toolMessage(r.call, res.Text, res.IsError)
 	if res.Text == "" {
 		msg.Parts = []providers.Part{providers.Text{Text: "(no output)"}}
@@ -285,20 +326,44 @@ func (r *toolRun) end(res *Result) *providers.Message {
 	for _, img := range res.Images {
 		msg.Parts = append(msg.Parts, img)
 	}
-	if res.Say != "" {
-		r.turn.emit(MessageDelta{MessageID: r.call.ID + saidSuffix, Speaker: SpeakerAgent, Text: res.Say})
-	}
-	if res.EndTurn {
-		_ = r.turn.do(func(st *state) error { // a turn that is over needs no end
-			r.turn.ending = true
-			if r.turn.session.child {
-				st.question = strings.TrimSpace(st.question + "\n" + res.Say)
-			}
-			return nil
-		})
+	for _, w := range words {
+		msg.Parts = append(msg.Parts, providers.Text{Text: w})
 	}
 	msg.Details = d.encode()
-	return &msg
+	var events []Event
+	if changed != nil && !res.IsError { // a replay shows no plan of a call that failed
+		events = append(events, *changed)
+	}
+	if events = append(events, ev); res.Say != "" {
+		events = append(events, MessageDelta{MessageID: r.call.ID + saidSuffix, Speaker: SpeakerAgent, Text: res.Say})
+	}
+	err := t.do(func(st *state) error {
+		var err error
+		if r.byUser {
+			err = t.session.keepUserCall(st, r.call.Input, &msg)
+		} else {
+			err = t.keep(st, &msg)
+		}
+		if err != nil {
+			return err
+		}
+		for _, ev := range events {
+			if t.note(ev) {
+				t.session.emit(ev)
+			}
+		}
+		if res.EndTurn {
+			t.ending = true
+			if t.session.child {
+				st.question = strings.TrimSpace(st.question + "\n" + res.Say)
+			}
+		}
+		return nil
+	})
+	if errors.Is(err, errTurnOver) {
+		return nil // the call was ended with its turn
+	}
+	return err
 }
 
 // saidSuffix makes the id of a message that a call says from the call's.
@@ -315,9 +380,9 @@ func (r *toolRun) closing(text string) []Content {
 	return content
 }
 
-// fail ends a call with an error that the model and the user see.
-func (r *toolRun) fail(err error) *providers.Message {
-	return r.end(&Result{Text: err.Error(), IsError: true, Content: r.closing(err.Error())})
+// failure is the result of a call that failed, with an error that the model and the user see.
+func (r *toolRun) failure(err error) *Result {
+	return &Result{Text: err.Error(), IsError: true, Content: r.closing(err.Error())}
 }
 
 // refused says why the mode does not allow what the call is known to do, before anything is asked or worked out for it.

@@ -220,11 +220,14 @@ func (s *Session) turnOver(st *state, t *Turn, r TurnResult) {
 	if t.overstay != nil {
 		t.overstay.Stop()
 	}
-	if n := t.openCalls(); n > 0 && !t.cancelling {
+	why := "The turn is over."
+	if e, unsaved := errors.AsType[*UnsavedError](r.Err); unsaved {
+		why = "The result was lost: " + e.Error() + "."
+	} else if n := t.openCalls(); n > 0 && !t.cancelling {
 		bug.Reportf("a turn ended with %d open tool calls", n)
 	}
-	s.endChildren(st, "The turn is over.")
-	s.endOpenCalls(t, "The turn is over.")
+	s.endChildren(st, why)
+	s.endOpenCalls(t, why)
 	if r.Stop == StopRefusal {
 		// The refused prompt and what followed stays out of the next one.
 		s.goBack(st, t.before)
@@ -339,23 +342,8 @@ func (t *Turn) emit(ev Event) {
 func (t *Turn) record(msgs ...*providers.Message) error {
 	err := t.do(func(st *state) error {
 		for _, m := range msgs {
-			if m.Time.IsZero() {
-				m.Time = t.session.opts.Clock()
-			}
-			if m.Role == providers.RoleAssistant {
-				m.Price = t.model.Price(m.Usage, t.tier)
-			}
-			if _, err := t.session.opts.Log.AppendMessage(m); err != nil {
-				return t.session.unsaved(st, err)
-			}
-			kept := *m
-			if m.Role == providers.RoleAssistant {
-				st.charge(t, answerUse(&t.model, m))
-			}
-			kept.Details = nil // what people are shown of a result is in the log, and large
-			st.history = append(st.history, kept)
-			if m.Role == providers.RoleUser && st.rules != nil {
-				st.rules.turns++
+			if err := t.keep(st, m); err != nil {
+				return err
 			}
 			t.recorded(m)
 		}
@@ -369,6 +357,30 @@ func (t *Turn) record(msgs ...*providers.Message) error {
 		}
 	}
 	return err
+}
+
+// keep appends a message to the log and to the conversation. It runs on the actor.
+func (t *Turn) keep(st *state, m *providers.Message) error {
+	if m.Time.IsZero() {
+		m.Time = t.session.opts.Clock()
+	}
+	if m.Role == providers.RoleAssistant {
+		m.Price = t.model.Price(m.Usage, t.tier)
+	}
+	if _, err := t.session.opts.Log.AppendMessage(m); err != nil {
+		return t.session.unsaved(st, err)
+	}
+	t.session.saved(st)
+	kept := *m
+	if m.Role == providers.RoleAssistant {
+		st.charge(t, answerUse(&t.model, m))
+	}
+	kept.Details = nil // what people are shown of a result is in the log, and large
+	st.history = append(st.history, kept)
+	if m.Role == providers.RoleUser && st.rules != nil {
+		st.rules.turns++
+	}
+	return nil
 }
 
 // run is the turn. It runs in a goroutine of its own.
@@ -439,26 +451,16 @@ func (t *Turn) run() (r TurnResult) {
 		t.tellUsage(msg)
 		stop, over := stopReason(msg.StopReason), true
 		if calls := msg.ToolCalls(); len(calls) > 0 {
-			var results []*providers.Message
-			if stop == StopEndTurn {
-				results = t.runTools(t.ctx, calls)
-				t.addLate(results)
-				if _, err := t.addMatches(results); err != nil {
-					return t.ended(err)
-				}
-				over = t.ending
-			} else {
-				results = t.refuseCalls(calls, "The answer was cut off before this call was complete; it did not run.")
-			}
-			if err := t.record(results...); err != nil {
+			if err := t.call(stop, calls); err != nil {
 				return t.ended(err)
 			}
+			over = stop != StopEndTurn || t.ending
 			if t.ctx.Err() != nil {
 				return TurnResult{Stop: StopCancelled}
 			}
 		}
 		if over && stop == StopEndTurn && !t.ending {
-			again, err := t.addMatches(nil)
+			again, err := t.addMatches()
 			if err != nil {
 				return t.ended(err)
 			}
@@ -474,6 +476,21 @@ func (t *Turn) run() (r TurnResult) {
 		}
 	}
 	return TurnResult{Stop: StopMaxTurnRequests}
+}
+
+// call runs the calls of an answer that stopped in this way, and adds what the model is to know next to their results.
+func (t *Turn) call(stop StopReason, calls []providers.ToolCall) error {
+	if stop != StopEndTurn {
+		return t.refuseCalls(calls, "The answer was cut off before this call was complete; it did not run.")
+	}
+	if err := t.runTools(t.ctx, calls); err != nil {
+		return err
+	}
+	if err := t.addLate(); err != nil {
+		return err
+	}
+	_, err := t.addMatches()
+	return err
 }
 
 // answer is the turn of [Session.Answer].

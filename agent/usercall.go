@@ -7,6 +7,7 @@ import (
 
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/sessions"
 )
 
 // RunTool runs a tool of the session because the user has asked for it, and returns what it says, for people. The editor is shown the call
@@ -23,14 +24,53 @@ func (t *Turn) RunTool(name string, input jsonx.Raw) (text string, err error) {
 	}
 	t.tools, t.offeredTo = s.offered(&model, mode), model
 	run := &toolRun{turn: t, call: providers.ToolCall{ID: s.opts.NewID(), Name: name, Input: input}, tool: find(t.tools, name), byUser: true}
-	result := run.do(t.ctx)
-	text = result.Text()
+	result, err := run.do(t.ctx)
+	if err != nil {
+		return "", err
+	}
+	text = result.Text
 	shown := s.Hide(text)
 	if result.IsError {
 		return "", errors.New(shown)
 	}
 	Keep(s.opts.Kept, func() *userCalls { return new(userCalls) }).add("The user has called the tool " + name + ":\n" + text)
 	return shown, nil
+}
+
+// customUserCall is the type of the entry for a call that is not part of the conversation. Its data is a [userCall].
+const customUserCall = "gjc.user_call"
+
+// userCall is a call that the user made, or that stood for a question to the user, with its result.
+type userCall struct {
+	ID      string    `json:"id"`
+	Name    string    `json:"name"`
+	Input   jsonx.Raw `json:"input"`
+	Text    string    `json:"text,omitzero"`
+	IsError bool      `json:"isError,omitzero"`
+	Details jsonx.Raw `json:"details,omitzero"`
+}
+
+// keepUserCall records a call of the user's with its result. It runs on the actor.
+func (s *Session) keepUserCall(st *state, input jsonx.Raw, result *providers.Message) error {
+	data, err := jsonx.Marshal(userCall{
+		ID: result.ToolCallID, Name: result.ToolName, Input: input,
+		Text: result.Text(), IsError: result.IsError, Details: result.Details,
+	})
+	if err != nil {
+		return err
+	}
+	if _, err := s.opts.Log.Append(sessions.Custom{CustomType: customUserCall, Data: data}); err != nil {
+		return s.unsaved(st, err)
+	}
+	return nil
+}
+
+// message returns the call and its result as they would stand in a conversation.
+func (c *userCall) message() (providers.ToolCall, *providers.Message) {
+	call := providers.ToolCall{ID: c.ID, Name: c.Name, Input: c.Input}
+	m := toolMessage(call, c.Text, c.IsError)
+	m.Details = c.Details
+	return call, &m
 }
 
 // userCalls is what the model has not been told yet of calls of the user's. It is a [LateTeller].

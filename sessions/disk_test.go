@@ -68,7 +68,7 @@ func withDisk(d *disk) func(*sessions.StoreOptions) {
 	return func(o *sessions.StoreOptions) { o.FS = diskFS{sessions.Disk(), d} }
 }
 
-func TestFullDisk_KeepsWholeLinesAndLatches(t *testing.T) {
+func TestFullDisk_KeepsWholeLinesAndRecovers(t *testing.T) {
 	for _, truncates := range []bool{true, false} {
 		for room := 0; room < 420; room += 7 {
 			d := &disk{room: 1 << 20, truncates: truncates}
@@ -90,10 +90,7 @@ func TestFullDisk_KeepsWholeLinesAndLatches(t *testing.T) {
 			if !errors.Is(failed, sessions.ErrReadOnly) || !errors.Is(failed, syscall.ENOSPC) {
 				t.Fatalf("room %d: err = %v", room, failed)
 			}
-			d.room = 1 << 20 // room again, but who knows what is missing by now
-			if _, err := l.AppendMessage(new(user("later"))); err == nil || err.Error() != failed.Error() {
-				t.Fatalf("room %d: the error did not stay: %v", room, err)
-			}
+			// As long as there is no room, nothing is taken.
 			if err := l.SetTitle("t", "user"); !errors.Is(err, sessions.ErrReadOnly) || l.Err() == nil {
 				t.Fatalf("room %d: SetTitle: %v", room, err)
 			}
@@ -104,14 +101,23 @@ func TestFullDisk_KeepsWholeLinesAndLatches(t *testing.T) {
 			if !strings.HasPrefix(got, before) || truncates && (lines(got) != 2+kept || !strings.HasSuffix(got, "\n")) {
 				t.Fatalf("room %d: the file is %q", room, got)
 			}
-			closeLog(t, l)
-
-			d.truncates = true
-			l = open(t, s, l.ID())
-			if got := allEntries(t, l); len(got) != 1+kept || got[0].Ref().ID != first {
-				t.Fatalf("room %d: %d entries, want %d", room, len(got), 1+kept)
+			// With room again, the log goes on by itself, and so does one that is opened then.
+			d.room, d.truncates = 1<<20, true
+			for range 2 {
+				appendMessage(t, l, user("writable again"))
+				kept++
+				if err := l.Err(); err != nil {
+					t.Fatalf("room %d: %v", room, err)
+				}
+				if got := readFile(t, l.Path()); !strings.HasPrefix(got, before) || lines(got) != 2+kept || !strings.HasSuffix(got, "\n") {
+					t.Fatalf("room %d: the file is %q", room, got)
+				}
+				closeLog(t, l)
+				l = open(t, s, l.ID())
+				if got := allEntries(t, l); len(got) != 1+kept || got[0].Ref().ID != first {
+					t.Fatalf("room %d: %d entries, want %d", room, len(got), 1+kept)
+				}
 			}
-			appendMessage(t, l, user("writable again"))
 		}
 	}
 }
@@ -130,17 +136,85 @@ func TestFullDisk_CreateLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestSync_FailureLatches(t *testing.T) {
+func TestSync_FailureIsTakenBack(t *testing.T) {
 	d := &disk{room: 1 << 20, truncates: true}
 	s := newStore(t, withDisk(d))
 	l := create(t, s)
 	d.syncErr = errBroken
-	if _, err := l.AppendMessage(new(user("x"))); !errors.Is(err, errBroken) || !errors.Is(err, sessions.ErrReadOnly) {
-		t.Errorf("err = %v", err)
+	for range 2 {
+		if _, err := l.AppendMessage(new(user("x"))); !errors.Is(err, errBroken) || !errors.Is(err, sessions.ErrReadOnly) {
+			t.Errorf("err = %v", err)
+		}
 	}
 	d.syncErr = nil
-	if _, err := l.AppendMessage(new(user("x"))); !errors.Is(err, errBroken) {
-		t.Errorf("the error did not stay: %v", err)
+	appendMessage(t, l, user("y"))
+	closeLog(t, l)
+	if got := allMessages(t, open(t, s, l.ID())); len(got) != 1 || got[0].Text() != "y" {
+		t.Errorf("the messages are %v, want y alone", got)
+	}
+}
+
+// A log whose file another program has changed after a failed write is not written again: what that program wrote stays.
+func TestRecovery_NoticesAnotherWriter(t *testing.T) {
+	d := &disk{room: 1 << 20}
+	s := newStore(t, withDisk(d))
+	l := create(t, s)
+	appendMessage(t, l, user("ours"))
+	d.room = 100
+	if _, err := l.AppendMessage(new(user("torn"))); !errors.Is(err, syscall.ENOSPC) {
+		t.Fatalf("err = %v", err)
+	}
+	d.room, d.truncates = 1<<20, true
+	torn := readFile(t, l.Path())
+	if err := os.WriteFile(l.Path(), []byte(torn[:len(torn)-20]+"written by another "), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	before := readFile(t, l.Path())
+	for range 2 {
+		if _, err := l.AppendMessage(new(user("more"))); !errors.Is(err, sessions.ErrReadOnly) || !strings.Contains(err.Error(), "another program") {
+			t.Errorf("err = %v", err)
+		}
+	}
+	if got := readFile(t, l.Path()); got != before {
+		t.Errorf("the file was changed:\n%s\nwant\n%s", got, before)
+	}
+}
+
+// noHandles is a disk on which no file can be opened while it is short of descriptors.
+type noHandles struct {
+	sessions.FileSystem
+	short bool
+}
+
+func (n *noHandles) OpenFile(name string, flag int, perm os.FileMode) (sessions.File, error) {
+	if n.short {
+		return nil, syscall.EMFILE
+	}
+	return n.FileSystem.OpenFile(name, flag, perm)
+}
+
+func (n *noHandles) SyncDir(name string) error {
+	if n.short {
+		return syscall.EMFILE
+	}
+	return n.FileSystem.SyncDir(name)
+}
+
+// A process that is short of descriptors for a moment does not lose the use of its sessions.
+func TestRecovery_TooManyOpenFiles(t *testing.T) {
+	n := &noHandles{FileSystem: sessions.Disk()}
+	s := newStore(t, func(o *sessions.StoreOptions) { o.FS = n })
+	l := create(t, s)
+	n.short = true
+	for range 3 { // the first message syncs the directory
+		if _, err := l.AppendMessage(new(user("x"))); !errors.Is(err, syscall.EMFILE) {
+			t.Fatalf("err = %v", err)
+		}
+	}
+	n.short = false
+	appendMessage(t, l, user("y"))
+	if got := allMessages(t, l); len(got) != 1 || got[0].Text() != "y" {
+		t.Errorf("the messages are %v, want y alone", got)
 	}
 }
 

@@ -1,6 +1,7 @@
 package sessions
 
 import (
+	"bytes"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -40,7 +41,8 @@ type Log struct {
 	labels   map[string]string // by entry id
 	latest   time.Time         // of the entries
 	notices  []string
-	writeErr error // the first one; latched
+	writeErr error  // of the last write, if it failed
+	torn     []byte // what that write may have left after size
 	closed   bool
 }
 
@@ -78,8 +80,9 @@ func (l *Log) AppendMessage(m *providers.Message) (entryID string, err error) {
 // Append appends e behind the last entry and returns the id that it got; e's own place in the tree is ignored. When
 // Append returns nil the line is in the file, and on the disk as [StoreOptions].Sync says.
 //
-// The first failed write is the last: what is in the file stays whole, and from then on every Append fails with an
-// error that wraps [ErrReadOnly] and that first error.
+// After a failed write, whose error wraps [ErrReadOnly], the next Append opens the file again, makes sure that it ends with
+// the last acknowledged line, and goes on from there. As long as that fails, so does every Append, and what is in the file
+// stays whole.
 func (l *Log) Append(e Entry) (string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -116,7 +119,8 @@ func (l *Log) appendLocked(e Entry, parent string) (string, error) {
 		text = append([]byte{'\n'}, text...)
 		at++
 	}
-	if err := l.writeLocked(append(text, '\n'), sync); err != nil {
+	text = append(text, '\n')
+	if err := l.writeLocked(text, sync); err != nil {
 		l.writeErr = fmt.Errorf("%w: %w", ErrReadOnly, err)
 		return "", l.writeErr
 	}
@@ -146,13 +150,75 @@ func (l *Log) writableLocked() error {
 	switch {
 	case l.closed:
 		return ErrClosed
-	case l.writeErr != nil:
-		return l.writeErr
 	case l.file == nil:
-		return fmt.Errorf("%w: it was opened to be read", ErrReadOnly)
+		return fmt.Errorf("%w: it was opened for reading", ErrReadOnly)
+	case l.writeErr != nil:
+		return l.recoverLocked()
 	default:
 		return nil
 	}
+}
+
+// recoverLocked makes a log writable again whose last write failed. It opens the file again, because the old descriptor may be
+// what is broken, and removes what the failed write left.
+func (l *Log) recoverLocked() error {
+	f, err := l.store.fs.OpenFile(l.path, os.O_RDWR|os.O_APPEND, filePerm)
+	if err == nil {
+		if err = l.adoptLocked(f); err != nil {
+			_ = f.Close() // nothing was written through it
+		}
+	}
+	if err != nil {
+		l.writeErr = fmt.Errorf("%w: %w", ErrReadOnly, err)
+		return l.writeErr
+	}
+	l.writeErr, l.torn = nil, nil
+	return nil
+}
+
+// adoptLocked goes over to another descriptor of the log's file, if the file is what this log has made of it.
+func (l *Log) adoptLocked(f File) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if err := l.sameFileLocked(info); err != nil {
+		return err
+	}
+	if left := info.Size() - l.size; left < 0 || left > int64(len(l.torn)) {
+		return errChanged(l.path)
+	} else if left > 0 {
+		tail := make([]byte, left)
+		if _, err := f.ReadAt(tail, l.size); err != nil {
+			return err
+		}
+		if !bytes.HasPrefix(l.torn, tail) {
+			return errChanged(l.path)
+		}
+		if err := f.Truncate(l.size); err != nil {
+			return err
+		}
+		if err := f.Sync(); err != nil {
+			return err
+		}
+	}
+	old := l.file
+	l.file = f
+	if last := len(l.nodes) - 1; last >= 0 {
+		if _, err := l.readLocked([]int32{int32(last)}); err != nil {
+			l.file = old
+			return err
+		}
+	}
+	_ = old.Close() // what it has written is synced, or was taken back
+	return nil
+}
+
+// errForeign is wrapped by the errors about a session file that another program has changed, removed or replaced.
+var errForeign = errors.New("open the session again")
+
+func errChanged(path string) error {
+	return fmt.Errorf("%s was changed by another program; %w", path, errForeign)
 }
 
 // writeLocked appends text in one write.
@@ -162,12 +228,13 @@ func (l *Log) writeLocked(text []byte, sync bool) error {
 		return err
 	}
 	if info.Size() != l.size {
-		return fmt.Errorf("%s was changed by another program; open the session again", l.path)
+		return errChanged(l.path)
 	}
 	n, err := l.file.Write(text)
 	if err == nil && n < len(text) {
 		err = io.ErrShortWrite
 	}
+	l.torn = text[:n]
 	if err != nil {
 		l.takeBackLocked(n, &err)
 		return err
@@ -179,7 +246,7 @@ func (l *Log) writeLocked(text []byte, sync bool) error {
 			return err
 		}
 	}
-	l.size += int64(n)
+	l.size, l.torn = l.size+int64(n), nil
 	return nil
 }
 
@@ -196,11 +263,26 @@ func (l *Log) statLocked() (fs.FileInfo, error) {
 		return l.file.Stat()
 	}
 	info, err := l.store.fs.Lstat(l.path)
-	isReal := os.SameFile(l.opening, l.opening) // a file system of tests cannot tell
-	if errors.Is(err, fs.ErrNotExist) || err == nil && isReal && !os.SameFile(l.opening, info) {
-		return nil, fmt.Errorf("%s was removed or replaced by another program; what is said from now on would be lost", l.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, errReplaced(l.path)
+	case err != nil:
+		return nil, err
 	}
-	return info, err
+	return info, l.sameFileLocked(info)
+}
+
+// sameFileLocked reports a file that is not the one that the log has opened.
+func (l *Log) sameFileLocked(info fs.FileInfo) error {
+	isReal := l.opening != nil && os.SameFile(l.opening, l.opening) // a file system of tests cannot tell
+	if isReal && !os.SameFile(l.opening, info) {
+		return errReplaced(l.path)
+	}
+	return nil
+}
+
+func errReplaced(path string) error {
+	return fmt.Errorf("%s was removed or replaced by another program; %w", path, errForeign)
 }
 
 func (l *Log) syncLocked() error {
@@ -247,7 +329,7 @@ func (l *Log) newIDLocked() string {
 	}
 }
 
-// Err returns the error that made the log read-only, or nil.
+// Err returns the error of the last write, if it failed; then the log takes entries again only once it can.
 func (l *Log) Err() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

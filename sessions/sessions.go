@@ -18,8 +18,8 @@ var (
 	ErrNotFound = errors.New("session not found")
 	// ErrLocked: another process has the session open for writing.
 	ErrLocked = errors.New("session is in use")
-	// ErrReadOnly: the log takes no more entries, because a write failed or because it was opened by [Store.View].
-	ErrReadOnly = errors.New("session can not be written any more")
+	// ErrReadOnly: the log takes no entries, because it cannot be written at present or was opened by [Store.View].
+	ErrReadOnly = errors.New("session cannot be written")
 	// ErrClosed: the log is closed.
 	ErrClosed = errors.New("session is closed")
 	// ErrNothingToFork: the session that was to be forked holds no message.

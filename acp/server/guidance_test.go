@@ -31,6 +31,8 @@ func TestGuidance(t *testing.T) {
 			for _, m := range req.Messages {
 				if m.Role == providers.RoleTool {
 					all = append(all, m.ToolCallID+" "+m.Text())
+				} else if m.Role == providers.RoleUser && len(all) > 0 {
+					all = append(all, m.Text())
 				}
 			}
 			text := strings.Join(all, "\n")

@@ -435,7 +435,7 @@ func TestEditorDies(t *testing.T) {
 	}
 }
 
-// A disk that is full is told as an error, for this prompt and the next; other sessions are not touched.
+// A full disk is an error of this prompt and the next; with room again the session goes on, and no other is touched.
 func TestDiskFull(t *testing.T) {
 	left := 1 << 20
 	e := start(t, func(c *config) {
@@ -446,11 +446,12 @@ func TestDiskFull(t *testing.T) {
 	left = 10
 	for range 2 {
 		_, err := e.Prompt(t.Context(), id, "!say 2")
-		wantCode(t, err, acp.ErrorCodeInternalError, "saving the conversation")
+		wantCode(t, err, acp.ErrorCodeInternalError, "the session cannot be saved")
 	}
 	left = 1 << 20
 	other := e.session()
 	e.say(other, "!say 2", acp.StopReasonEndTurn)
+	e.say(id, "!say 2", acp.StopReasonEndTurn)
 	// What was there before the disk was full is still there.
 	if _, err := acp.MethodSessionClose.Call(t.Context(), e.Conn, &acp.CloseSessionRequest{SessionID: id}); err != nil {
 		t.Fatal(err)

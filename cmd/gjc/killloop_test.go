@@ -8,8 +8,11 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -22,7 +25,8 @@ import (
 var kills = flag.Int("kills", 10, "how often TestKilled_AtRandomMoments kills gjc")
 
 // The built gjc is killed at random moments of prompts, over and over, on one session. Each prompt that was answered is
-// there when the session is loaded again, whole and in order; of the one that was under way, at most a part.
+// there when the session is loaded again, whole and in order; of the one that was under way, at most a part. And nothing that
+// the client was shown as done is missing: each call that it saw end, the plan, the title, the mode.
 func TestKilled_AtRandomMoments(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -36,14 +40,20 @@ func TestKilled_AtRandomMoments(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
+	model := httptest.NewServer(http.HandlerFunc(manyCalls))
+	t.Cleanup(model.Close)
 	loop := &killLoop{t: t, program: program, home: tempDir(t), work: tempDir(t)}
+	writeFile(t, filepath.Join(agentDir(loop.home), "models.yml"), fmt.Sprintf(
+		"providers:\n  many: {api: openai-completions, baseUrl: %s/v1, auth: none, models: [{id: calls}]}\n", model.URL,
+	))
+	writeFile(t, filepath.Join(agentDir(loop.home), "config.yml"), quick+"modelRoles: {default: many/calls}\n")
 	for round := range *kills {
 		loop.round(round)
 	}
 	v := loop.start()
 	loop.load(v)
 	v.end()
-	t.Logf("%d kills, %d answered prompts", *kills, len(loop.answered))
+	t.Logf("%d kills, %d answered prompts, %d ended calls", *kills, len(loop.answered), len(loop.shown.calls))
 	if len(loop.answered) == 0 && *kills > 5 {
 		t.Error("no prompt was ever answered: the test tests nothing")
 	}
@@ -57,6 +67,8 @@ type killLoop struct {
 	// answered are the prompts that were answered, in order; lost is the one that was under way.
 	answered []string
 	next     int
+	// shown is what the client was shown of the session in all its lives.
+	shown acknowledged
 	// busy says how often the time until a kill was doubled.
 	busy int
 }
@@ -68,11 +80,52 @@ type victim struct {
 	stdin io.WriteCloser
 	lines *bufio.Reader
 	id    int
+	seen  *acknowledged
+}
+
+// acknowledged is what updates have shown as done.
+type acknowledged struct {
+	// calls are the statuses of the calls that have ended, by their ids.
+	calls map[string]string
+	// plan and title are the last ones, as JSON.
+	plan, title string
+	// mode is the one that was set last; setting is one whose answer never came.
+	mode, setting string
+}
+
+// see takes in a message from gjc.
+func (s *acknowledged) see(line string) {
+	var m struct {
+		Params struct {
+			Update struct {
+				SessionUpdate, ToolCallID, Status string
+				Entries, Title                    json.RawMessage
+			}
+		}
+	}
+	if json.Unmarshal([]byte(line), &m) != nil {
+		return
+	}
+	switch u := &m.Params.Update; u.SessionUpdate {
+	case "tool_call", "tool_call_update":
+		if u.Status == "completed" || u.Status == "failed" {
+			if s.calls == nil {
+				s.calls = make(map[string]string)
+			}
+			s.calls[u.ToolCallID] = u.Status
+		}
+	case "plan":
+		s.plan = string(u.Entries)
+	case "session_info_update":
+		if len(u.Title) > 0 {
+			s.title = string(u.Title)
+		}
+	}
 }
 
 func (l *killLoop) start() *victim {
 	l.t.Helper()
-	v := &victim{loop: l, cmd: exec.CommandContext(l.t.Context(), l.program, "acp")}
+	v := &victim{loop: l, seen: &l.shown, cmd: exec.CommandContext(l.t.Context(), l.program, "acp")}
 	v.cmd.Env, v.cmd.Dir = environment(l.home), l.work
 	var err error
 	if v.stdin, err = v.cmd.StdinPipe(); err != nil {
@@ -125,6 +178,7 @@ func (v *victim) call(method string, params any) (result json.RawMessage, before
 			return m.Result, all.String(), nil
 		}
 		all.WriteString(line)
+		v.seen.see(line)
 	}
 }
 
@@ -143,16 +197,25 @@ func (l *killLoop) load(v *victim) {
 			l.t.Fatal(err)
 		}
 		l.session = made.SessionID
+		l.setMode(v, "auto")
 		return
 	}
-	_, replay, err := v.call("session/load", object{"sessionId": l.session, "cwd": l.work, "mcpServers": []any{}})
+	var replayed acknowledged
+	v.seen = &replayed
+	result, replay, err := v.call("session/load", object{"sessionId": l.session, "cwd": l.work, "mcpServers": []any{}})
 	if err != nil {
 		l.t.Fatal(err)
 	}
+	v.seen = &l.shown
+	list, _, err := v.call("session/list", object{"cwd": l.work})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.compare(&replayed, result, list)
 	rest := replay
 	for _, word := range l.answered {
 		// What the user said, and behind it the whole answer.
-		for _, want := range []string{`!say ` + word + `"`, word + `\n\nDone."`} {
+		for _, want := range []string{`say ` + word + `"`, word + `\n\nDone."`} {
 			_, after, found := strings.Cut(rest, want)
 			if !found {
 				l.t.Fatalf("%q is lost, or out of order, after %d answered prompts:\n%s", want, len(l.answered), replay)
@@ -162,18 +225,131 @@ func (l *killLoop) load(v *victim) {
 	}
 }
 
+// compare looks for what was shown as done in what a load replays and answers, and in the list of sessions.
+func (l *killLoop) compare(replayed *acknowledged, result, list json.RawMessage) {
+	l.t.Helper()
+	for id, status := range l.shown.calls {
+		if got := replayed.calls[id]; got != status {
+			l.t.Errorf("call %s was shown as %s; the loaded session says %q", id, status, got)
+		}
+	}
+	// A plan that was recorded and not shown yet is no loss.
+	if planned(replayed.plan) < planned(l.shown.plan) {
+		l.t.Errorf("the plan was shown as %s; the loaded session has %s", l.shown.plan, replayed.plan)
+	}
+	if l.shown.title != "" && !strings.Contains(string(list), `"title":`+l.shown.title) {
+		l.t.Errorf("the title was shown as %s; the list is %s", l.shown.title, list)
+	}
+	var loaded struct {
+		Modes struct{ CurrentModeID string }
+	}
+	if err := json.Unmarshal(result, &loaded); err != nil {
+		l.t.Fatal(err)
+	}
+	switch loaded.Modes.CurrentModeID {
+	case l.shown.mode, l.shown.setting:
+		l.shown.mode, l.shown.setting = loaded.Modes.CurrentModeID, ""
+	default:
+		l.t.Errorf("the mode was set to %q; the loaded session has %q", l.shown.mode, loaded.Modes.CurrentModeID)
+	}
+	l.shown.plan = replayed.plan
+}
+
+// planned returns the number of the prompt that a plan is from; 0 for no plan.
+func planned(plan string) (n int) {
+	_, _ = fmt.Sscanf(plan, `[{"content":"First %d`, &n)
+	return n
+}
+
+func (l *killLoop) setMode(v *victim, mode string) {
+	l.t.Helper()
+	l.shown.setting = mode
+	_, _, err := v.call("session/set_mode", object{"sessionId": l.session, "modeId": mode})
+	switch {
+	case err == nil:
+		l.shown.mode, l.shown.setting = mode, ""
+	case !errors.Is(err, errGone):
+		l.t.Fatal(err)
+	}
+}
+
+// manyCalls is a model that makes several calls in one answer to a prompt, of which the last takes its time, and then says the
+// prompt's last word.
+func manyCalls(w http.ResponseWriter, r *http.Request) {
+	var req struct {
+		Messages []struct {
+			Role    string
+			Content json.RawMessage
+		}
+	}
+	if err := json.NewDecoder(r.Body).Decode(&req); err != nil || len(req.Messages) == 0 {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	var prompts, words []string
+	for _, m := range req.Messages {
+		if m.Role == "user" {
+			prompts = append(prompts, string(m.Content))
+			words = wordInPrompt.FindStringSubmatch(string(m.Content))
+		}
+	}
+	n := len(prompts)
+	delta := object{"content": words[0] + "\n\nDone."}
+	if last := req.Messages[len(req.Messages)-1]; last.Role == "user" && strings.Contains(string(last.Content), "tools") {
+		var calls []object
+		for i, call := range []object{
+			{"name": "todo_write", "arguments": fmt.Sprintf(`{"todos":[{"content":"First %s","status":"pending"},{"content":"Second","status":"pending"}]}`, words[1])},
+			{"name": "write", "arguments": fmt.Sprintf(`{"path":"f.txt","content":%q}`, words[0])},
+			{"name": "read", "arguments": `{"path":"f.txt"}`},
+			{"name": "bash", "arguments": `{"command":"sleep 0.05; echo done"}`},
+		} {
+			calls = append(calls, object{"index": i, "id": fmt.Sprintf("call-%d-%s-%d", n, words[1], i), "type": "function", "function": call})
+		}
+		delta = object{"tool_calls": calls}
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	reason := "stop"
+	if delta["tool_calls"] != nil {
+		reason = "tool_calls"
+	}
+	for _, choice := range []object{{"index": 0, "delta": delta}, {"index": 0, "delta": object{}, "finish_reason": reason}} {
+		chunk, err := json.Marshal(object{"id": "x", "object": "chat.completion.chunk", "model": "calls", "choices": []object{choice}})
+		if err != nil {
+			panic(err)
+		}
+		_, _ = fmt.Fprintf(w, "data: %s\n\n", chunk)
+	}
+	_, _ = io.WriteString(w, "data: [DONE]\n\n")
+}
+
+var wordInPrompt = regexp.MustCompile(`word-(\d+)-x*`)
+
+// prompt returns a prompt with word. Most have the model make calls.
+func (l *killLoop) prompt(word string) string {
+	if rand.IntN(4) > 0 {
+		return "Use tools and say " + word
+	}
+	return "Just say " + word
+}
+
 // round is one life: load, prompt, die.
 func (l *killLoop) round(round int) {
 	l.t.Helper()
 	v := l.start()
 	l.load(v)
 	// The moment is random; it is no way to wait for anything. A machine that is too busy to answer by then gets more time.
-	killer := time.AfterFunc(time.Duration(rand.IntN(40_000<<l.busy))*time.Microsecond, func() { _ = v.cmd.Process.Kill() })
+	killer := time.AfterFunc(time.Duration(rand.IntN(100_000<<l.busy))*time.Microsecond, func() { _ = v.cmd.Process.Kill() })
 	defer killer.Stop()
 	for {
 		l.next++
 		word := fmt.Sprintf("word-%d-%s", l.next, strings.Repeat("x", rand.IntN(50)))
-		prompt := object{"sessionId": l.session, "prompt": []any{object{"type": "text", "text": "!say " + word}}}
+		if l.next%3 == 0 {
+			l.setMode(v, []string{"auto", "default"}[rand.IntN(2)])
+		}
+		if l.shown.mode != "auto" {
+			l.setMode(v, "auto") // the commands run without a question
+		}
+		prompt := object{"sessionId": l.session, "prompt": []any{object{"type": "text", "text": l.prompt(word)}}}
 		_, _, err := v.call("session/prompt", prompt)
 		if errors.Is(err, errGone) {
 			break
