@@ -39,6 +39,12 @@ type Opener interface {
 	Open(ctx context.Context, path string) (OpenFile, error)
 }
 
+// LeftoverRemover is an [FS] that can remove temporary files which writers left that were killed.
+type LeftoverRemover interface {
+	// RemoveLeftovers does so in the directories dirs. What cannot be removed stays.
+	RemoveLeftovers(ctx context.Context, dirs []string)
+}
+
 // OpenFile is a file that is read in parts.
 type OpenFile interface {
 	io.ReadSeekCloser

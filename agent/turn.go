@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/gajae-code/gjc/internal/bug"
-	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/sessions"
 )
@@ -338,51 +337,6 @@ func (t *Turn) emit(ev Event) {
 	})
 }
 
-// record makes messages durable and part of the conversation. Of a turn that is over, answers only count.
-func (t *Turn) record(msgs ...*providers.Message) error {
-	err := t.do(func(st *state) error {
-		for _, m := range msgs {
-			if err := t.keep(st, m); err != nil {
-				return err
-			}
-			t.recorded(m)
-		}
-		return nil
-	})
-	if errors.Is(err, errTurnOver) {
-		for _, m := range msgs {
-			if m.Role == providers.RoleAssistant {
-				t.drop(t.model, m)
-			}
-		}
-	}
-	return err
-}
-
-// keep appends a message to the log and to the conversation. It runs on the actor.
-func (t *Turn) keep(st *state, m *providers.Message) error {
-	if m.Time.IsZero() {
-		m.Time = t.session.opts.Clock()
-	}
-	if m.Role == providers.RoleAssistant {
-		m.Price = t.model.Price(m.Usage, t.tier)
-	}
-	if _, err := t.session.opts.Log.AppendMessage(m); err != nil {
-		return t.session.unsaved(st, err)
-	}
-	t.session.saved(st)
-	kept := *m
-	if m.Role == providers.RoleAssistant {
-		st.charge(t, answerUse(&t.model, m))
-	}
-	kept.Details = nil // what people are shown of a result is in the log, and large
-	st.history = append(st.history, kept)
-	if m.Role == providers.RoleUser && st.rules != nil {
-		st.rules.turns++
-	}
-	return nil
-}
-
 // run is the turn. It runs in a goroutine of its own.
 func (t *Turn) run() (r TurnResult) {
 	defer func() {
@@ -544,26 +498,6 @@ func (t *Turn) ended(err error) TurnResult {
 		return TurnResult{Stop: StopEndTurn}
 	}
 	return TurnResult{Err: err}
-}
-
-// customShown is the type of the entry before a user message that was made of what the entry says.
-const customShown = "gjc.shown"
-
-// recordShown keeps what the user typed, if the prompt is something else.
-func (t *Turn) recordShown(text string) error {
-	if text == "" {
-		return nil
-	}
-	raw, err := jsonx.Marshal(text)
-	if err != nil {
-		return err
-	}
-	return t.do(func(st *state) error {
-		if _, err := t.session.opts.Log.Append(sessions.Custom{CustomType: customShown, Data: raw}); err != nil {
-			return t.session.unsaved(st, err)
-		}
-		return nil
-	})
 }
 
 // failed ends a turn whose model call broke off. What the user has seen of the answer is kept; partial is nil where no

@@ -98,9 +98,10 @@ type Set struct {
 
 // New returns the bridges of a session. It does no I/O.
 func New(o Options) Set {
+	disk := LocalFS{new(leftovers)}
 	programs := &LocalPrograms{Children: o.Children, Local: o.Local, Mark: o.Mark}
 	set := Set{
-		FS:       LocalFS{},
+		FS:       disk,
 		Terminal: &LocalTerminal{Children: o.Children, Local: o.Local, Mark: o.Mark},
 		Programs: programs,
 		Approver: &ClientApprover{client: o.Client, session: o.SessionID},
@@ -112,7 +113,7 @@ func New(o Options) Set {
 	set.Elicitor = elicitor
 	if fs := o.Capabilities.FS; fs.ReadTextFile || fs.WriteTextFile {
 		set.FS = &ClientFS{
-			client: o.Client, session: o.SessionID, workspace: o.Workspace,
+			LocalFS: disk, client: o.Client, session: o.SessionID, workspace: o.Workspace,
 			reads: fs.ReadTextFile, writes: fs.WriteTextFile,
 		}
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/gajae-code/gjc/agent"
 )
 
-// LocalFS is the disk.
-type LocalFS struct{}
+// LocalFS is the disk. The zero value is ready to use; it leaves alone what killed processes have left behind.
+type LocalFS struct{ leftovers *leftovers }
 
 var _ agent.FS = LocalFS{}
 
@@ -41,7 +41,7 @@ func (l LocalFS) WriteFile(ctx context.Context, path string, data []byte) error 
 	if real == "" { // nobody has judged the path: it is not a call's
 		real = l.RealPath(path)
 	}
-	return writePinned(path, real, data)
+	return l.writePinned(path, real, data)
 }
 
 func makeParents(path string) error {

@@ -2,9 +2,7 @@ package bridges
 
 import (
 	"bytes"
-	"crypto/rand"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -139,69 +137,6 @@ func openPinned(path, real string) (*os.File, error) {
 		return nil, err
 	}
 	return f, nil
-}
-
-// writePinned replaces the file at real in one step, or makes it with its directories. Permissions stay.
-func writePinned(path, real string, data []byte) error {
-	fail := func(err error) error { return &fs.PathError{Op: "write", Path: path, Err: underlying(err)} }
-	dir, err := openDirectory("write", path, filepath.Dir(real), true)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = dir.Close() }() // the files in it are closed by then
-	name := filepath.Base(real)
-	info, err := dir.Lstat(name)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return errOr(writeNew(dir, name, data, 0o666), fail) // a new file gets what the umask leaves
-	case err != nil:
-		return fail(err)
-	case info.Mode()&fs.ModeSymlink != 0:
-		return moved("write", path)
-	case !info.Mode().IsRegular():
-		return fail(fs.ErrInvalid)
-	case info.Mode().Perm()&0o222 == 0:
-		return fail(fs.ErrPermission)
-	}
-	aside := fmt.Sprintf(".%.40s.gjc-%s", name, rand.Text()[:8])
-	if err := writeNew(dir, aside, data, info.Mode().Perm()); err != nil {
-		return fail(err)
-	}
-	err = dir.Chmod(aside, info.Mode().Perm())
-	if err == nil {
-		err = dir.Rename(aside, name)
-	}
-	if err != nil {
-		_ = dir.Remove(aside) // the error before is the one that matters
-		return fail(err)
-	}
-	return nil
-}
-
-func errOr(err error, word func(error) error) error {
-	if err != nil {
-		return word(err)
-	}
-	return nil
-}
-
-// writeNew makes a file that is not there yet, whole and on the disk, or none.
-func writeNew(dir *os.Root, name string, data []byte, perm fs.FileMode) error {
-	f, err := dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Sync()
-	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
-		_ = dir.Remove(name) // half a file is none
-	}
-	return err
 }
 
 // removePinned removes what is called so in the directory parent, itself where it is a link.

@@ -150,6 +150,7 @@ func (s *Server) settleReopened(o *reopened, connect func(*agent.Session)) {
 	connect(o.session)
 	o.settle(o.session, nil)
 	s.refresh(o.entry, o.session)
+	o.session.RemoveLeftovers()
 }
 
 // first is what a client is told of a session right behind the response that gave it to the client.

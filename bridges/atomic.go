@@ -1,0 +1,200 @@
+package bridges
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"sync"
+
+	"github.com/gajae-code/gjc/agent"
+)
+
+// A file is written under a name of its own in its directory, synced, and then given its final name in one step, whether that
+// is new or replaces another file: nobody sees half of it, and a process that is killed leaves either the old file or the new
+// one. What it may leave too is the file under the temporary name, which is removed later.
+
+// writePinned replaces the file at real in one step, or creates it with its directories. Permissions stay; a new file gets what
+// the umask leaves.
+func (l LocalFS) writePinned(path, real string, data []byte) error {
+	fail := func(err error) error { return &fs.PathError{Op: "write", Path: path, Err: underlying(err)} }
+	dir, err := openDirectory("write", path, filepath.Dir(real), true)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = dir.Close() }() // the files in it are closed by then
+	name := filepath.Base(real)
+	info, err := dir.Lstat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		info = nil
+	case err != nil:
+		return fail(err)
+	case info.Mode()&fs.ModeSymlink != 0:
+		return moved("write", path)
+	case !info.Mode().IsRegular():
+		return fail(fs.ErrInvalid)
+	case info.Mode().Perm()&0o222 == 0:
+		return fail(fs.ErrPermission)
+	}
+	l.leftovers.removeOnce(dir, filepath.Dir(real))
+	if err := writeAtomic(dir, name, data, info); err != nil {
+		return fail(err)
+	}
+	return nil
+}
+
+// writeAtomic writes a file that replaces the one with this information; nil for none, which must not appear meanwhile.
+func writeAtomic(dir *os.Root, name string, data []byte, old fs.FileInfo) (err error) {
+	perm := fs.FileMode(0o666)
+	if old != nil {
+		perm = old.Mode().Perm()
+	}
+	temp := temporaryName(name)
+	f, err := dir.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	if err != nil {
+		return err
+	}
+	closed := false
+	defer func() {
+		if !closed {
+			_ = f.Close() // its content is synced
+		}
+		if err != nil {
+			_ = dir.Remove(temp) // the error before is the one that matters
+		}
+	}()
+	claim(f)
+	if _, err := f.Write(data); err != nil {
+		return err
+	}
+	if old != nil {
+		if err := f.Chmod(perm); err != nil { // the umask
+			return err
+		}
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	if !renamesOpenFiles {
+		closed = true
+		if err := f.Close(); err != nil {
+			return err
+		}
+	}
+	if old != nil {
+		return dir.Rename(temp, name)
+	}
+	return publish(dir, temp, name)
+}
+
+// publishByLink gives a file its final name, which must be free, where a rename that replaces nothing is not to be had.
+func publishByLink(dir *os.Root, temp, name string) error {
+	switch err := dir.Link(temp, name); {
+	case err == nil:
+		_ = dir.Remove(temp) // a leftover is removed later
+		return nil
+	case errors.Is(err, fs.ErrExist):
+		return fs.ErrExist
+	}
+	// A file system without links. A file that appears in this moment is lost.
+	if _, err := dir.Lstat(name); err == nil {
+		return fs.ErrExist
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return dir.Rename(temp, name)
+}
+
+func temporaryName(name string) string {
+	return fmt.Sprintf(".%.40s.gjc-%s", name, rand.Text()[:8])
+}
+
+// temporaryNames matches what temporaryName makes.
+var temporaryNames = regexp.MustCompile(`(?s)^\..{0,40}\.gjc-[A-Z2-7]{8}$`)
+
+var _ agent.LeftoverRemover = LocalFS{}
+
+// RemoveLeftovers implements [agent.LeftoverRemover].
+func (l LocalFS) RemoveLeftovers(ctx context.Context, dirs []string) {
+	for _, path := range dirs {
+		if ctx.Err() != nil {
+			return
+		}
+		dir, err := os.OpenRoot(path)
+		if err != nil {
+			continue // nothing can have been written there
+		}
+		l.leftovers.removeOnce(dir, path)
+		_ = dir.Close() // the files in it are closed by then
+	}
+}
+
+// leftovers removes temporary files whose writers have died, once in each directory. A nil value removes none. It is safe for
+// concurrent use.
+type leftovers struct {
+	mu   sync.Mutex
+	done map[string]bool // by the path of a directory
+}
+
+func (l *leftovers) removeOnce(dir *os.Root, path string) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	done := l.done[path]
+	if !done {
+		if l.done == nil {
+			l.done = make(map[string]bool)
+		}
+		l.done[path] = true
+	}
+	l.mu.Unlock()
+	if !done {
+		removeLeftovers(dir)
+	}
+}
+
+// removeLeftovers removes the temporary files in a directory that no process writes. What cannot be removed stays.
+func removeLeftovers(dir *os.Root) {
+	list, err := dir.Open(".")
+	if err != nil {
+		return
+	}
+	defer func() { _ = list.Close() }() // read only
+	for {
+		names, err := list.Readdirnames(1000)
+		for _, name := range names {
+			if temporaryNames.MatchString(name) {
+				removeLeftover(dir, name)
+			}
+		}
+		if err != nil || len(names) == 0 {
+			return
+		}
+	}
+}
+
+func removeLeftover(dir *os.Root, name string) {
+	if info, err := dir.Lstat(name); err != nil || !info.Mode().IsRegular() {
+		return
+	}
+	f, err := dir.OpenFile(name, os.O_RDONLY|noBlock, 0)
+	if err != nil {
+		return
+	}
+	abandoned := isAbandoned(f)
+	if !renamesOpenFiles {
+		_ = f.Close() // read only
+	}
+	if abandoned {
+		_ = dir.Remove(name) // a leftover that stays does no harm
+	}
+	if renamesOpenFiles {
+		_ = f.Close() // read only
+	}
+}
