@@ -118,7 +118,7 @@ func New(o Options) Set {
 		}
 	}
 	if o.Capabilities.Terminal {
-		set.Terminal = &ClientTerminal{client: o.Client, session: o.SessionID, local: set.Terminal, machine: o.Local}
+		set.Terminal = &ClientTerminal{client: o.Client, session: o.SessionID, local: set.Terminal, machine: o.Local, children: o.Children, mark: o.Mark}
 	}
 	return set
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/internal/proc"
 )
 
 // ClientTerminal runs commands in the editor's terminals.
@@ -19,6 +20,9 @@ type ClientTerminal struct {
 	machine Local
 	// local serves where the editor turns out to have no terminals after all.
 	local agent.Terminal
+	// mark is [Options.Mark]. An editor's kill may reach the shell alone; what that has started is found by its mark.
+	mark     string
+	children *proc.Group
 }
 
 var _ agent.Terminal = (*ClientTerminal)(nil)
@@ -48,6 +52,12 @@ func (c *ClientTerminal) Start(ctx context.Context, cmd agent.Command) (agent.Ex
 	if req.Command, req.Args, err = c.machine.sandboxed(cmd.Sandbox, req.Command, req.Args); err != nil {
 		return nil, fmt.Errorf("starting the command: %w", err)
 	}
+	var mark string
+	if len(cmd.Args) == 0 { // a debugger's program has the debugger's mark
+		if mark = partOf(c.mark); mark != "" {
+			env = append(env, proc.MarkEnv(mark))
+		}
+	}
 	for _, kv := range env {
 		name, value, _ := strings.Cut(kv, "=")
 		req.Env = append(req.Env, acp.EnvVariable{Name: name, Value: value})
@@ -71,23 +81,28 @@ func (c *ClientTerminal) Start(ctx context.Context, cmd agent.Command) (agent.Ex
 			}
 			return nil, fmt.Errorf("the editor could not start a terminal: %w", r.err)
 		}
-		return &clientExecution{client: c.client, session: c.session, id: r.resp.TerminalID}, nil
+		return c.execution(r.resp.TerminalID, mark), nil
 	case <-ctx.Done():
 		go func() { // ends when the editor answers or the connection closes
 			if r := <-done; r.err == nil {
-				late := &clientExecution{client: c.client, session: c.session, id: r.resp.TerminalID}
-				_ = late.Release(context.Background()) // the turn is over; there is nobody to tell
+				_ = c.execution(r.resp.TerminalID, mark).Release(context.Background()) // the turn is over; there is nobody to tell
 			}
 		}()
 		return nil, context.Cause(ctx)
 	}
 }
 
+func (c *ClientTerminal) execution(id acp.TerminalID, mark string) *clientExecution {
+	return &clientExecution{client: c.client, session: c.session, id: id, mark: mark, children: c.children}
+}
+
 // clientExecution is one terminal of the editor.
 type clientExecution struct {
-	client  acp.Caller
-	session acp.SessionID
-	id      acp.TerminalID
+	client   acp.Caller
+	session  acp.SessionID
+	id       acp.TerminalID
+	mark     string // empty for none
+	children *proc.Group
 
 	release    sync.Once
 	releaseErr error
@@ -131,7 +146,12 @@ func (e *clientExecution) Output(ctx context.Context) (agent.Output, error) {
 	return agent.Output{Text: resp.Output, Truncated: resp.Truncated}, nil
 }
 
+// Kill implements [agent.Execution]. What the command has started on this machine ends with it, whatever the editor's kill
+// reaches.
 func (e *clientExecution) Kill(ctx context.Context) error {
+	if e.mark != "" {
+		defer proc.End(e.mark, killGrace)
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
 	_, err := acp.MethodTerminalKill.Call(ctx, e.client, &acp.KillTerminalRequest{SessionID: e.session, TerminalID: e.id})
@@ -141,8 +161,12 @@ func (e *clientExecution) Kill(ctx context.Context) error {
 	return nil
 }
 
+// Release implements [agent.Execution]. What is left of the command on this machine is ended without being waited for.
 func (e *clientExecution) Release(ctx context.Context) error {
 	e.release.Do(func() {
+		if e.mark != "" {
+			defer e.children.Sweep(e.mark)
+		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 		defer cancel()
 		_, err := acp.MethodTerminalRelease.Call(ctx, e.client, &acp.ReleaseTerminalRequest{SessionID: e.session, TerminalID: e.id})

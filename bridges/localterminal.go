@@ -62,7 +62,7 @@ func partOf(mark string) string {
 	if mark == "" {
 		return ""
 	}
-	return mark + "." + proc.NewMark()
+	return proc.PartOf(mark)
 }
 
 // program finds a program as a shell in that directory would.

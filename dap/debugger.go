@@ -2,7 +2,6 @@ package dap
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
@@ -170,7 +169,7 @@ func NewDebugger(opts Options) *Debugger {
 	if opts.Notice == nil {
 		opts.Notice = func(string) {}
 	}
-	return &Debugger{opts: opts, mark: rand.Text()}
+	return &Debugger{opts: opts, mark: proc.NewMark()}
 }
 
 // Start starts an adapter, or connects to one, and begins a session with the breakpoints that are planned. It returns when

@@ -89,6 +89,8 @@ type Options struct {
 	Home string
 	// Local is what a session falls back to where the editor cannot help. Required.
 	Local bridges.Local
+	// Children own all child processes; the server closes them. If nil, a group of the server's own does.
+	Children *proc.Group
 	// NewID makes unique ids. Required.
 	NewID func() string
 	// OS names the operating system. Required.
@@ -195,8 +197,11 @@ var _ acp.Agent = (*Server)(nil)
 // blocked read of r.
 func Serve(ctx context.Context, r io.Reader, w io.Writer, closer io.Closer, opts Options) error {
 	s := &Server{
-		opts: opts, log: opts.Log, children: proc.NewGroup(nil),
+		opts: opts, log: opts.Log, children: opts.Children,
 		sessions: make(map[acp.SessionID]*entry), leaving: make(map[acp.SessionID]*entry),
+	}
+	if s.children == nil {
+		s.children = proc.NewGroup(nil)
 	}
 	s.closed, s.end = context.WithCancelCause(context.WithoutCancel(ctx))
 	s.languages = lsp.NewManager(lsp.ManagerOptions{Children: s.children, Env: opts.Local.Environ, Version: opts.Version, Log: opts.Log})

@@ -57,6 +57,7 @@ func serve(ctx context.Context, h *host, opts *options) error {
 		log.Error().Str("site", r.Site).Str("stack", r.Stack).Msg("bug: " + r.Message)
 	})
 	warn := func(note string) { log.Warn().Msg(note) }
+	h.children = guardedChildren(&log)
 	models := h.registry(dir, opts, warn)
 	defer models.Close()
 	local := withoutKeys(h.local(ctx), models)
@@ -75,7 +76,7 @@ func serve(ctx context.Context, h *host, opts *options) error {
 		},
 		NewID: uuid.NewString, OS: runtime.GOOS, Model: opts.model, Log: log, Trace: trace,
 		Settings: h.settings(dir, opts, models), Secrets: h.secrets(dir, opts),
-		UserDir: dir, Home: home, Login: h.loginCommand(opts), MCPServers: func() ([]mcp.Server, error) {
+		Children: h.children, UserDir: dir, Home: home, Login: h.loginCommand(opts), MCPServers: func() ([]mcp.Server, error) {
 			// Read when a session begins: an error is told there, and initialize does no I/O. The settings tell that of config.yml.
 			cfg, err := readConfig(dir, opts.configs)
 			if err != nil || !cfg.discoverMCP {

@@ -31,7 +31,7 @@ func (h *host) credentialProcess(ctx context.Context, commandLine string) ([]byt
 		return nil, err
 	}
 	out := &capped{most: maxCredentials}
-	p, err := proc.Start(ctx, &proc.Options{Path: shell, Args: args, Dir: home, Env: h.env, Stdout: out})
+	p, err := h.children.Start(ctx, &proc.Options{Path: shell, Args: args, Dir: home, Env: h.env, Stdout: out})
 	if err != nil {
 		return nil, fmt.Errorf("starting the credential process: %w", err)
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/gajae-code/gjc/bridges"
+	"github.com/gajae-code/gjc/internal/proc"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/providers/anthropic"
 	"github.com/gajae-code/gjc/providers/discovery"
@@ -28,6 +29,8 @@ type host struct {
 	args                  []string
 	env                   []string
 	stdin, stdout, stderr *os.File
+	// children own the programs that are started for the configuration; nil where nothing guards them.
+	children *proc.Group
 }
 
 // getenv reads the environment.

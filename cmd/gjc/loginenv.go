@@ -81,7 +81,7 @@ func (h *host) loginPath(ctx context.Context) string {
 	defer cancel()
 	out := capped{most: maxLoginEnv}
 	// fish, zsh, bash and sh all read this line alike.
-	p, err := proc.Start(ctx, &proc.Options{
+	p, err := h.children.Start(ctx, &proc.Options{
 		Path: shell, Args: []string{"-l", "-c", `printf '` + loginMark + `%s` + loginMark + `' "$PATH"`}, Dir: "/", Env: h.env, Stdout: &out,
 	})
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/internal/proc"
 	"github.com/gajae-code/gjc/internal/sandbox"
 )
 
@@ -31,14 +32,21 @@ func findSandbox() (*sandbox.Sandbox, error) {
 	return sandbox.Find(self, exec.LookPath)
 }
 
-// becomes reports whether the command line is one of [sandbox.Sandbox.Wrap], and becomes the program in it then. It returns only
-// if that fails.
+// becomes reports whether the command line is one that gjc starts itself with: that of [sandbox.Sandbox.Wrap], whose program the
+// process becomes, so that this returns only if that fails, or the guard's.
 func becomes(h *host) (bool, int) {
-	if len(h.args) == 0 || h.args[0] != sandbox.Command {
+	if len(h.args) == 0 {
 		return false, 0
 	}
-	fmt.Fprintf(h.stderr, "gjc: %v\n", sandbox.Enter(h.args[1:], h.env))
-	return true, sandboxFailed
+	switch h.args[0] {
+	case sandbox.Command:
+		fmt.Fprintf(h.stderr, "gjc: %v\n", sandbox.Enter(h.args[1:], h.env))
+		return true, sandboxFailed
+	case guardCommand:
+		proc.RunGuard(h.stdin)
+		return true, 0
+	}
+	return false, 0
 }
 
 // sandboxFailed is the exit code of a command that was not run, as shells have it.

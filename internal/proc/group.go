@@ -13,18 +13,34 @@ import (
 // use [NewGroup].
 type Group struct {
 	parent *Group
+	// guard is that of the outermost group; nil for none.
+	guard *guard
 
 	mu       sync.Mutex // guards what follows
 	children map[*Process]struct{}
 	closed   bool
 	// most bounds what Terminate gives a child; zero for no bound.
 	most time.Duration
+
+	sweeps sync.WaitGroup
 }
 
 // NewGroup returns an empty group. A child of it belongs to parent too, which may be nil: the program's group holds
 // what all session groups hold, so that its Close leaves nothing.
 func NewGroup(parent *Group) *Group {
-	return &Group{parent: parent, children: make(map[*Process]struct{})}
+	g := &Group{parent: parent, children: make(map[*Process]struct{})}
+	if parent != nil {
+		g.guard = parent.guard
+	}
+	return g
+}
+
+// guarded returns the guard of a group, which may be nil.
+func (g *Group) guarded() *guard {
+	if g == nil {
+		return nil
+	}
+	return g.guard
 }
 
 // Start is [Start] for a child of this group. After Close it fails with an error that wraps [os.ErrClosed].
@@ -41,8 +57,8 @@ func (g *Group) Len() int {
 
 // Close ends all children side by side, each by [Process.Shutdown] without a goodbye, and refuses new ones. It returns
 // when nothing is left: within three times the longest Grace, or soon after ctx has ended, whichever comes first. What does
-// not die of a kill is waited for two seconds longer.
-// It may be called twice.
+// not die of a kill is waited for two seconds longer. A guarded group also ends what has got away from its children. It may be
+// called twice.
 func (g *Group) Close(ctx context.Context) error {
 	g.mu.Lock()
 	g.closed = true
@@ -58,11 +74,24 @@ func (g *Group) Close(ctx context.Context) error {
 		wg.Go(func() { errs[i] = p.Shutdown(ctx, nil) })
 	}
 	wg.Wait()
+	g.sweeps.Wait()
+	if g.parent == nil {
+		g.guard.end()
+	}
 	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
 	if len(errs) > 0 {
 		return fmt.Errorf("ending %d child processes: %w", len(children), errors.Join(errs...))
 	}
 	return nil
+}
+
+// Sweep is the function [Sweep] in the background. Close waits for it.
+func (g *Group) Sweep(mark string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.closed {
+		g.sweeps.Go(func() { Sweep(mark) })
+	}
 }
 
 // Hasten has no child of the group be given longer than most by [Process.Terminate] from now on, also by one that is under way:

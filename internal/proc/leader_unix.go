@@ -74,11 +74,13 @@ func (l *leader) terminate() error {
 	return l.signal(unix.SIGCONT)
 }
 
-// terminateMarked asks what has an entry in its environment.
-func (l *leader) terminateMarked(entry string) {
-	if signalMarked(entry, unix.SIGTERM) > 0 {
-		signalMarked(entry, unix.SIGCONT)
+// askMarked asks what carries a mark to end, and reports whether there is anything.
+func askMarked(entry string) bool {
+	if signalMarked(entry, unix.SIGTERM) == 0 {
+		return false
 	}
+	signalMarked(entry, unix.SIGCONT) // a stopped process gets its signals only then
+	return true
 }
 
 func (l *leader) signal(sig unix.Signal) error {

@@ -111,7 +111,7 @@ func (l *leader) kill() error { return windows.TerminateJobObject(l.job, 1) }
 // terminate fails: a process without a console of ours can not be asked to end.
 func (l *leader) terminate() error { return errors.ErrUnsupported }
 
-func (l *leader) terminateMarked(string) {}
+func askMarked(string) bool { return false }
 
 func (l *leader) closeJob() {
 	_ = windows.CloseHandle(l.job)

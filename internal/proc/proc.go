@@ -2,10 +2,13 @@
 // servers, shell commands.
 //
 // Each child leads its own process group (on Windows: a job object), so that it ends together with what it started.
-// A child ends by a ladder of bounded steps ([Process.Shutdown]), a [Group] ends many at once, and a child whose
-// parent is killed without a chance to clean up dies too where the system allows that (Linux, Windows). What leaves
-// its group on purpose (setsid, a daemon) is out of reach, but where [Options.Mark] holds it. [Process.Terminate] is the shorter
-// ladder of commands: TERM, time for all of them, KILL.
+// A child ends by a ladder of bounded steps ([Process.Shutdown]), and a [Group] ends many at once. [Process.Terminate] is the
+// shorter ladder of commands: TERM, time for all of them, KILL.
+//
+// Every child carries a mark in its environment, which what it starts inherits. By it a process is found that has left its
+// group (setsid, a daemon). The children of a [NewGuardedGroup] end with the program even if that is killed without a chance
+// to clean up. Only a process that has cleared its mark and left its group and session gets away from that, and on Linux not
+// from an end in good order, which reaches all descendants.
 package proc
 
 import (
@@ -64,9 +67,9 @@ type Options struct {
 	// Cols and Rows are the size of the pseudo-terminal. If zero, [DefaultCols] and [DefaultRows].
 	Cols, Rows int
 
-	// Mark, if set, is put into the environment of the child, and with its group all processes of this user are killed that
-	// have it there: debuggees and daemons leave the group of what has started them. It must be used for nothing else. On
-	// other systems than Linux, macOS and Windows it does nothing.
+	// Mark, if set, is the child's mark, from [NewMark] or [PartOf]: when the process ends, what carries it is killed with its
+	// group, because debuggees and daemons leave the group of what has started them. If empty, the child gets a mark that
+	// counts only when the program ends. On other systems than Linux and macOS it does nothing.
 	Mark string
 	// KeepMarked lets what has the mark and has left the group run on when the process ends by itself; Terminate, Shutdown and
 	// Kill of a process that runs, and [Sweep], reach it. If false, it is killed in any case.

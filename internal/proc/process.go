@@ -111,8 +111,11 @@ func (p *Process) connect() error {
 	if cmd.Env == nil {
 		cmd.Env = []string{}
 	}
-	if o.Mark != "" {
-		cmd.Env = append(cmd.Env[:len(cmd.Env):len(cmd.Env)], MarkEnv(o.Mark))
+	if mark := o.Mark; mark != "" || identity() != "" {
+		if mark == "" {
+			mark = NewMark()
+		}
+		cmd.Env = append(cmd.Env[:len(cmd.Env):len(cmd.Env)], MarkEnv(mark))
 	}
 	p.leader.prepare(cmd, o.PTY)
 	if o.PTY {
@@ -194,7 +197,12 @@ func (p *Process) own(started chan<- error) {
 	defer close(p.gone)
 	defer p.group.remove(p)
 	runtime.LockOSThread()
+	guard := p.group.guarded()
+	guard.begin()
 	err := p.leader.start()
+	if err == nil {
+		guard.add(p.PID())
+	}
 	p.closeFiles(p.theirs)
 	p.mu.Lock()
 	p.phase = phaseRunning
@@ -233,8 +241,9 @@ func (p *Process) own(started chan<- error) {
 	p.phase = phaseReaped
 	p.mu.Unlock()
 	p.leader.settle()
+	guard.drop(p.PID())
 	if p.opts.Mark != "" && (!p.opts.KeepMarked || p.wantsEnd()) {
-		sweep(p.opts.Mark)
+		Sweep(p.opts.Mark)
 	}
 
 	if p.stdin != nil && !p.opts.PTY { // nobody is left whom a key could tell anything
@@ -448,7 +457,7 @@ func (p *Process) terminate(patient bool) error {
 	if err := p.leader.terminate(); err != nil || !patient || p.opts.Mark == "" {
 		return err
 	}
-	p.leader.terminateMarked(MarkEnv(p.opts.Mark))
+	askMarked(MarkEnv(p.opts.Mark))
 	return nil
 }
 

@@ -2,40 +2,52 @@ package proc
 
 import (
 	"bytes"
+	"fmt"
 	"os"
+	"strconv"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
-// signalMarked sends a signal to the processes of this user with an entry in their environment, and returns how many there were;
-// signal 0 only counts them.
-func signalMarked(entry string, sig syscall.Signal) (n int) {
+// zombie is the state of a process that has ended and was not waited for: SZOMB.
+const zombie = 5
+
+// signal sends a signal to the processes of a target that are this user's, and returns how many there were; signal 0 only counts
+// them.
+func (t *target) signal(sig syscall.Signal) (found, unsure int) {
 	list, err := unix.SysctlKinfoProcSlice("kern.proc.uid", os.Getuid())
 	if err != nil {
-		return 0
+		return 0, 0
 	}
 	for i := range list {
 		pid := int(list[i].Proc.P_pid)
-		if pid == os.Getpid() {
+		if pid == os.Getpid() || pid == t.but || list[i].Proc.P_stat == zombie || !t.has(pid, int(list[i].Eproc.Pgid)) {
 			continue
 		}
-		// The number of arguments, the program, the arguments and the environment, each ended by a zero byte.
-		args, err := unix.SysctlRaw("kern.procargs2", pid)
-		if err != nil || !hasEntry(args, entry) {
-			continue
-		}
-		n++
+		found++
 		if sig != 0 {
 			_ = unix.Kill(pid, sig)
 		}
 	}
-	return n
+	return found, 0
 }
 
-func hasEntry(args []byte, entry string) bool {
+func (t *target) has(pid, group int) bool {
+	if t.groups[group] {
+		return true
+	}
+	if t.entry == "" && !t.deadOwners {
+		return false
+	}
+	// The number of arguments, the program, the arguments and the environment, each ended by a zero byte.
+	args, err := unix.SysctlRaw("kern.procargs2", pid)
+	if err != nil {
+		return false
+	}
 	for field := range bytes.SplitSeq(args, []byte{0}) {
-		if carries(string(field), entry) {
+		if t.names(string(field)) {
 			return true
 		}
 	}
@@ -44,7 +56,6 @@ func hasEntry(args []byte, entry string) bool {
 
 // groupLives reports whether a process of a group runs. A zombie does not.
 func groupLives(group int) bool {
-	const zombie = 5
 	list, err := unix.SysctlKinfoProcSlice("kern.proc.pgrp", group)
 	if err != nil {
 		return false
@@ -55,4 +66,28 @@ func groupLives(group int) bool {
 		}
 	}
 	return false
+}
+
+func startOf(pid int) string {
+	info, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
+	if err != nil || int(info.Proc.P_pid) != pid {
+		return ""
+	}
+	return fmt.Sprintf("%d_%d", info.Proc.P_starttime.Sec, info.Proc.P_starttime.Usec)
+}
+
+func ownIdentity() string {
+	start := startOf(os.Getpid())
+	if start == "" {
+		return ""
+	}
+	return fmt.Sprintf("0-%d-%s", os.Getpid(), start)
+}
+
+// isDead reports whether an identity is that of a process that is no longer there.
+func isDead(owner string) bool {
+	_, rest, _ := strings.Cut(owner, "-")
+	id, start, ok := strings.Cut(rest, "-")
+	pid, err := strconv.Atoi(id)
+	return ok && err == nil && start != "" && startOf(pid) != start
 }

@@ -2,22 +2,31 @@ package proc
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
-// signalMarked sends a signal to the processes with an entry in their environment, as it was when they were started, and returns
-// how many there were; signal 0 only counts them. Those of other users can not be read and are none of ours. A zombie has no
-// environment.
-func signalMarked(entry string, sig syscall.Signal) (n int) {
+// signal sends a signal to the processes of a target, and returns how many there were; signal 0 only counts them. Unsure are
+// those that show nothing, because another program is just being executed in them. The environment is as it was when a program
+// was started. Those of other users cannot be read and do not count.
+func (t *target) signal(sig syscall.Signal) (found, unsure int) {
 	for pid := range processes() {
-		if !hasEntry(pid, entry) {
+		if pid == t.but {
 			continue
 		}
-		n++
+		named, sure := t.has(pid)
+		if !sure {
+			unsure++
+		}
+		if !named {
+			continue
+		}
+		found++
 		if sig == 0 {
 			continue
 		}
@@ -27,24 +36,54 @@ func signalMarked(entry string, sig syscall.Signal) (n int) {
 			continue
 		}
 		// The id may have gone to another process before it was held.
-		if hasEntry(pid, entry) {
+		if named, _ := t.has(pid); named {
 			_ = unix.PidfdSendSignal(fd, sig, nil, 0)
 		}
 		_ = unix.Close(fd)
 	}
-	return n
+	return found, unsure
+}
+
+// has reports whether a process belongs to a target; sure is false where that cannot be told at present.
+func (t *target) has(pid int) (named, sure bool) {
+	if len(t.groups) > 0 {
+		if s, ok := readStat(pid); ok && s.runs() && (t.groups[s.group] || t.groups[s.session]) {
+			return true, true
+		}
+	}
+	if t.entry == "" && !t.deadOwners {
+		return false, true
+	}
+	env, err := os.ReadFile(procFile(pid, "environ"))
+	if err != nil {
+		return false, true
+	}
+	if len(env) == 0 {
+		s, ok := readStat(pid)
+		return false, !ok || !s.runs() || s.kernel || t.isBare(pid)
+	}
+	for field := range bytes.SplitSeq(env, []byte{0}) {
+		if t.names(string(field)) {
+			return true, true
+		}
+	}
+	return false, true
+}
+
+// isBare reports whether a process has shown no environment for so long that it has none: executing a program takes less.
+func (t *target) isBare(pid int) bool {
+	const most = 3 // looks
+	if t.blank == nil {
+		t.blank = make(map[int]int)
+	}
+	t.blank[pid]++
+	return t.blank[pid] > most
 }
 
 // groupLives reports whether a process of a group runs. A zombie does not.
 func groupLives(group int) bool {
 	for pid := range processes() {
-		stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-		if err != nil {
-			continue
-		}
-		// pid (name) state ppid pgrp …; the name may hold anything.
-		fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-		if len(fields) > 2 && string(fields[2]) == strconv.Itoa(group) && fields[0][0] != 'Z' && fields[0][0] != 'X' {
+		if s, ok := readStat(pid); ok && s.group == group && s.runs() {
 			return true
 		}
 	}
@@ -66,15 +105,62 @@ func processes() func(yield func(pid int) bool) {
 	}
 }
 
-func hasEntry(pid int, entry string) bool {
-	env, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
-	if err != nil || len(env) == 0 {
+func procFile(pid int, name string) string { return "/proc/" + strconv.Itoa(pid) + "/" + name }
+
+// stat is what the system tells everybody of a process, as of proc_pid_stat(5).
+type stat struct {
+	state                  byte
+	parent, group, session int
+	kernel                 bool
+	// start is when the process was started, in clock ticks since the system was.
+	start string
+}
+
+func readStat(pid int) (stat, bool) {
+	text, err := os.ReadFile(procFile(pid, "stat"))
+	if err != nil {
+		return stat{}, false
+	}
+	// pid (name) state ppid pgrp session …; the name may hold anything.
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	if len(fields) < 20 {
+		return stat{}, false
+	}
+	const kernelThread = 0x00200000 // PF_KTHREAD
+	flags, _ := strconv.ParseUint(fields[6], 10, 64)
+	s := stat{state: fields[0][0], start: fields[19], kernel: flags&kernelThread != 0}
+	s.parent, _ = strconv.Atoi(fields[1])
+	s.group, _ = strconv.Atoi(fields[2])
+	s.session, _ = strconv.Atoi(fields[3])
+	return s, true
+}
+
+// runs reports whether a process is more than a zombie.
+func (s *stat) runs() bool { return s.state != 'Z' && s.state != 'X' }
+
+// ownIdentity has the namespace of process ids too: a container's processes are seen from outside under other ids.
+func ownIdentity() string {
+	space, err := os.Readlink("/proc/self/ns/pid")
+	if err != nil {
+		return ""
+	}
+	s, ok := readStat(os.Getpid())
+	if !ok {
+		return ""
+	}
+	space = strings.TrimSuffix(strings.TrimPrefix(space, "pid:["), "]")
+	return fmt.Sprintf("%s-%d-%s", space, os.Getpid(), s.start)
+}
+
+// isDead reports whether an identity is that of a process that is no longer there. Of another namespace nothing is known.
+func isDead(owner string) bool {
+	space, rest, _ := strings.Cut(owner, "-")
+	id, start, ok := strings.Cut(rest, "-")
+	own, _, _ := strings.Cut(identity(), "-")
+	pid, err := strconv.Atoi(id)
+	if !ok || err != nil || space == "" || space != own {
 		return false
 	}
-	for field := range bytes.SplitSeq(env, []byte{0}) {
-		if carries(string(field), entry) {
-			return true
-		}
-	}
-	return false
+	s, there := readStat(pid)
+	return !there || s.start != start || !s.runs()
 }

@@ -1,0 +1,31 @@
+//go:build unix
+
+package proc
+
+import (
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+)
+
+const hasGuard = true
+
+// startGuard starts the guard in a session of its own, out of reach of what is sent to this process's group, and without any of
+// its files but the pipe.
+func startGuard(o *GuardOptions, stdin *os.File) (pid int, err error) {
+	cmd := &exec.Cmd{
+		Path: o.Path, Args: append([]string{"gjc-guard"}, o.Args...), Env: []string{}, Dir: "/", Stdin: stdin,
+		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
+	}
+	if err := cmd.Start(); err != nil {
+		return 0, err
+	}
+	go func() { _ = cmd.Wait() }() // ends with the guard, or with this process
+	return cmd.Process.Pid, nil
+}
+
+// ignoreSignals keeps the guard alive through what is sent to everything that belongs to a program.
+func ignoreSignals() {
+	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
+}
