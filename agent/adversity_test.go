@@ -194,7 +194,7 @@ func TestReplay_AsksForNoFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for ev := range events {
+		for ev := range unfailing(events) {
 			w.emit(ev)
 		}
 		w.wantStory("start c1 Peek at a", "end c1: saw")

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"iter"
 	"slices"
 	"strconv"
 	"sync"
@@ -100,6 +101,27 @@ func (l *memoryLog) Clear() error {
 	defer l.mu.Unlock()
 	l.entries = nil
 	return nil
+}
+
+// Walk implements [Log]. Nothing is ever cleared in a child.
+func (l *memoryLog) Walk() iter.Seq2[sessions.Entry, error] {
+	branch, err := l.Branch()
+	return walk(branch, err)
+}
+
+// walk yields entries that are in memory, or an error.
+func walk(branch []sessions.Entry, err error) iter.Seq2[sessions.Entry, error] {
+	return func(yield func(sessions.Entry, error) bool) {
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for _, e := range branch {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
 }
 
 // Messages implements [Log].

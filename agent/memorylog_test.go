@@ -3,6 +3,7 @@ package agent_test
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -222,6 +223,36 @@ func (l *memoryLog) Leaf() string {
 		return ""
 	}
 	return fmt.Sprint(l.leaf)
+}
+
+// Walk is Branch: no test clears in the middle.
+func (l *memoryLog) Walk() iter.Seq2[sessions.Entry, error] {
+	branch, err := l.Branch()
+	return func(yield func(sessions.Entry, error) bool) {
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for _, e := range branch {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+// unfailing leaves out the errors of a replay, of which a log in memory has none.
+func unfailing(events iter.Seq2[agent.Event, error]) iter.Seq[agent.Event] {
+	return func(yield func(agent.Event) bool) {
+		for ev, err := range events {
+			if err != nil {
+				panic(err)
+			}
+			if !yield(ev) {
+				return
+			}
+		}
+	}
 }
 
 func (l *memoryLog) Close() error {

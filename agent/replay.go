@@ -2,7 +2,9 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -34,22 +36,29 @@ func Replay(branch []sessions.Entry, opts *ReplayOptions) iter.Seq2[sessions.Ent
 	return func(yield func(sessions.Entry, Event) bool) {
 		r := &replay{ReplayOptions: *opts, ctx: context.Background()}
 		r.yield = func(ev Event) bool { return yield(r.at, ev) }
-		r.branch(branch)
+		clear := slices.IndexFunc(branch, isClear)
+		for clear >= 0 { // the last one counts
+			branch = branch[clear+1:]
+			clear = slices.IndexFunc(branch, isClear)
+		}
+		_ = r.all(walk(branch, nil)) // what is in memory does not fail
 	}
 }
 
-// Replay returns the events of the conversation so far, as of the function [Replay]. A call that runs is told as far as
-// it is; what it tells from then on comes behind, because the session stands still while such a call is told. So the
-// loop over the events must not ask the session for anything.
-func (s *Session) Replay() (iter.Seq[Event], error) {
-	var branch []sessions.Entry
+func isClear(e sessions.Entry) bool {
+	c, ok := e.(sessions.Custom)
+	return ok && c.CustomType == customClear
+}
+
+// Replay returns the events of the conversation so far, as of the function [Replay]. It reads the conversation as it goes, and
+// ends with an error where that fails. A call that runs is replayed as far as it is; its further events follow, because the
+// session stands still while such a call is replayed. So the loop over the events must not ask the session for anything.
+func (s *Session) Replay() (iter.Seq2[Event, error], error) {
+	var entries iter.Seq2[sessions.Entry, error]
 	live := make(map[string]bool)
 	running := false
 	if err := s.do(func(st *state) error {
-		var err error
-		if branch, err = s.opts.Log.Branch(); err != nil {
-			return err
-		}
+		entries = s.opts.Log.Walk()
 		running = st.turn != nil || len(st.waiting) > 0
 		if st.turn != nil {
 			for _, c := range st.turn.calls {
@@ -60,12 +69,15 @@ func (s *Session) Replay() (iter.Seq[Event], error) {
 	})(); err != nil {
 		return nil, err
 	}
-	return func(yield func(Event) bool) {
+	return func(yield func(Event, error) bool) {
 		r := &replay{
 			ReplayOptions: ReplayOptions{Tools: s.opts.Tools.Tools(), Workspace: s.opts.Workspace, Running: running},
-			ctx:           s.ctx, yield: yield, session: s, running: live,
+			ctx:           s.ctx, session: s, running: live,
 		}
-		r.branch(branch)
+		r.yield = func(ev Event) bool { return yield(ev, nil) }
+		if err := r.all(entries); err != nil && !errors.Is(err, errStopped) {
+			yield(nil, err)
+		}
 	}, nil
 }
 
@@ -110,39 +122,83 @@ type replay struct {
 	live    map[string]bool
 }
 
-// branch tells all of it.
-func (r *replay) branch(branch []sessions.Entry) {
+// errStopped ends a replay whose events nobody wants any more.
+var errStopped = errors.New("the replay was stopped")
+
+// all replays the entries of a conversation. It holds no more of them than an answer and what follows it up to the next one:
+// the results of its calls are among those.
+func (r *replay) all(entries iter.Seq2[sessions.Entry, error]) error {
 	r.told = make(map[string]bool)
-	last := -1
-	for i, e := range branch {
-		switch e := e.(type) {
-		case sessions.Custom:
-			if e.CustomType == customClear {
-				r.branch(branch[i+1:])
-				return
+	var answer []sessions.Entry // the last one, and what follows it; before the first one, the last entry
+	for e, err := range entries {
+		if err != nil {
+			return err
+		}
+		if !isAnswer(e) {
+			if len(answer) == 0 || !isAnswer(answer[0]) {
+				if !r.step(e) {
+					return errStopped
+				}
+				if saysTurn(e) {
+					answer = []sessions.Entry{e}
+				}
+				continue
 			}
-		case sessions.MessageEntry:
-			if e.Message.Role == providers.RoleAssistant {
-				last = i
-			}
+			answer = append(answer, e)
+			continue
 		}
+		if !r.answer(answer) {
+			return errStopped
+		}
+		answer = append(answer[:0:0], e)
 	}
-	for i, e := range branch {
-		if i == last {
-			r.live = r.running
-		}
-		r.at, r.index = e, i
-		r.answers(branch[i:])
-		if !r.entry(e) {
-			return
-		}
+	r.live = r.running
+	if !r.answer(answer) {
+		return errStopped
 	}
-	if !r.Running && interrupted(branch) {
+	if !r.Running && interrupted(answer) {
 		r.yield(Noticed{
 			ID: r.id() + "-interrupted", Severity: SeverityWarning, Title: "The turn was interrupted.",
 			Detail: "The last prompt was not answered to its end. A new prompt goes on from here.",
 		})
 	}
+	return nil
+}
+
+func isAnswer(e sessions.Entry) bool {
+	m, ok := e.(sessions.MessageEntry)
+	return ok && m.Message.Role == providers.RoleAssistant
+}
+
+// saysTurn reports whether an entry counts for [interrupted].
+func saysTurn(e sessions.Entry) bool {
+	switch e.(type) {
+	case sessions.MessageEntry, sessions.CustomMessage, sessions.BranchSummary:
+		return true
+	}
+	return false
+}
+
+// answer replays an answer with what follows it, if it is one.
+func (r *replay) answer(entries []sessions.Entry) bool {
+	if len(entries) == 0 || !isAnswer(entries[0]) {
+		return true
+	}
+	r.answers(entries)
+	for _, e := range entries {
+		if !r.step(e) {
+			return false
+		}
+	}
+	return true
+}
+
+func (r *replay) step(e sessions.Entry) bool {
+	if r.at != nil {
+		r.index++
+	}
+	r.at = e
+	return r.entry(e)
 }
 
 // interrupted reports that a branch ends within a turn: with a prompt that has no answer, or with a call that has no
@@ -174,12 +230,9 @@ func interrupted(branch []sessions.Entry) bool {
 	return false
 }
 
-// answers takes note of the results of the calls in the answer that entries begin with, if it is one. Some models give
-// calls the same ids over and over.
+// answers collects the results of the calls in the answer that entries begin with. Some models give calls the same ids over
+// and over.
 func (r *replay) answers(entries []sessions.Entry) {
-	if m, ok := entries[0].(sessions.MessageEntry); !ok || m.Message.Role != providers.RoleAssistant {
-		return
-	}
 	r.results = make(map[string][]*providers.Message)
 	for _, e := range entries[1:] {
 		m, ok := e.(sessions.MessageEntry)

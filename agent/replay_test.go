@@ -22,7 +22,7 @@ func replayed(w *world) []string {
 		w.t.Fatal(err)
 	}
 	again := new(world)
-	for ev := range events {
+	for ev := range unfailing(events) {
 		again.emit(ev)
 	}
 	return again.story()
@@ -93,7 +93,7 @@ func TestReplay_HoldsTheSessionStill(t *testing.T) {
 			t.Fatal(err)
 		}
 		var told []string
-		for ev := range events {
+		for ev := range unfailing(events) {
 			switch ev.(type) {
 			case agent.ToolStarted:
 				close(release)
@@ -133,7 +133,7 @@ func TestReplay_HoldsTheSessionStill(t *testing.T) {
 		close(release)
 		turn.Wait(w.t.Context())
 		again := new(world)
-		for ev := range events {
+		for ev := range unfailing(events) {
 			again.emit(ev)
 		}
 		if diff := cmp.Diff([]string{"user: go", "start c1 slow ", "end c1: done"}, again.story()); diff != "" {

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"iter"
 	"net/http"
 	"strings"
 	"sync"
@@ -53,6 +54,8 @@ type Log interface {
 	// Branch returns all entries of the conversation, what was compacted too, the first one first. It reads them from
 	// the disk.
 	Branch() ([]sessions.Entry, error)
+	// Walk yields the entries of Branch that follow the last Clear, and reads them bit by bit.
+	Walk() iter.Seq2[sessions.Entry, error]
 	Close() error
 }
 

@@ -555,7 +555,7 @@ func TestReplay_LooksLikeTheLiveSession(t *testing.T) {
 			return kept
 		}
 		var replayed []agent.Event
-		for ev := range events {
+		for ev := range unfailing(events) {
 			replayed = append(replayed, ev)
 		}
 		if first, ok := replayed[0].(agent.MessageDelta); !ok || first.Speaker != agent.SpeakerUser || first.Text != "go" {

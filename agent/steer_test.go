@@ -438,7 +438,7 @@ func TestReplay_OfWhatCommandsDid(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got []string
-		for ev := range events {
+		for ev := range unfailing(events) {
 			switch ev := ev.(type) {
 			case agent.MessageDelta:
 				got = append(got, ev.MessageID+" "+ev.Text)

@@ -80,7 +80,10 @@ func (o *reopened) replay(ctx context.Context) error {
 		return err
 	}
 	m := newMapper(o.out.features)
-	for ev := range events {
+	for ev, err := range events {
+		if err != nil {
+			return err
+		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}

@@ -13,7 +13,7 @@ import (
 
 // GuardOptions say how the guard of a program's children is started. Path is required.
 type GuardOptions struct {
-	// Path and Args start a program that calls [RunGuard] with its stdin, and does nothing else. It gets no environment.
+	// Path and Args start a program that calls [RunGuard] with its stdin, and does nothing else. It gets no environment to speak of.
 	Path string
 	Args []string
 	// Failed is called with the error of a guard that could not be started; the next child tries again. Optional.

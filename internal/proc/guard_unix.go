@@ -11,11 +11,14 @@ import (
 
 const hasGuard = true
 
+// guardEnv is the guard's environment: a process that has none is looked at more often.
+const guardEnv = "GJC_GUARD=1"
+
 // startGuard starts the guard in a session of its own, out of reach of what is sent to this process's group, and without any of
 // its files but the pipe.
 func startGuard(o *GuardOptions, stdin *os.File) (pid int, err error) {
 	cmd := &exec.Cmd{
-		Path: o.Path, Args: append([]string{"gjc-guard"}, o.Args...), Env: []string{}, Dir: "/", Stdin: stdin,
+		Path: o.Path, Args: append([]string{"gjc-guard"}, o.Args...), Env: []string{guardEnv}, Dir: "/", Stdin: stdin,
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}
 	if err := cmd.Start(); err != nil {

@@ -72,12 +72,10 @@ func sweep(t *target, most time.Duration) {
 	for end := time.Now().Add(most); quiet < 2 && time.Now().Before(end); {
 		if found, unsure := t.signal(syscall.SIGKILL); found+unsure == 0 {
 			quiet++
-		} else {
-			quiet = 0
+			continue
 		}
-		if quiet < 2 {
-			<-tick.C
-		}
+		quiet = 0
+		<-tick.C
 	}
 }
 
