@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gajae-code/gjc/bridges"
 	"github.com/gajae-code/gjc/providers"
@@ -28,6 +29,8 @@ type host struct {
 	args                  []string
 	env                   []string
 	stdin, stdout, stderr *os.File
+	// requestTimeout bounds requests to the editor. If zero, as for [server.Options]; tests shorten it.
+	requestTimeout time.Duration
 }
 
 // getenv reads the environment.
