@@ -54,6 +54,25 @@ func ToolID(id string, most int) string {
 	return tail
 }
 
+// maxToolName is the longest name of a tool that all APIs take.
+const maxToolName = 128
+
+// ToolName returns the name of a called tool as every API takes it: letters, digits, "_" and "-". A name that a model made
+// up, or forgot, would make an API refuse the whole conversation.
+func ToolName(name string) string {
+	if name == "" {
+		return "unnamed"
+	}
+	clean := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '-':
+			return r
+		}
+		return '_'
+	}, name)
+	return clean[:min(len(clean), maxToolName)]
+}
+
 // MistralToolID returns an id of nine letters and digits: id itself if it is one.
 func MistralToolID(id string) string {
 	const length = 9
