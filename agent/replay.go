@@ -145,8 +145,8 @@ func (r *replay) branch(branch []sessions.Entry) {
 	}
 }
 
-// interrupted reports that a branch ends within a turn: with a prompt that has no answer, or with a call that has no
-// result.
+// interrupted reports whether a branch ends within a turn: with a prompt that has no answer, or with a call that has no
+// result. A turn that failed has ended.
 func interrupted(branch []sessions.Entry) bool {
 	results := make(map[string]int)
 	for i := len(branch) - 1; i >= 0; i-- {
@@ -168,6 +168,10 @@ func interrupted(branch []sessions.Entry) bool {
 			}
 		case sessions.CustomMessage, sessions.BranchSummary:
 			return false
+		case sessions.Custom:
+			if e.CustomType == customFailed {
+				return false
+			}
 		default:
 		}
 	}
@@ -216,6 +220,9 @@ func (r *replay) entry(e sessions.Entry) bool {
 	case sessions.BranchSummary:
 		m.Parts = []providers.Part{providers.Text{Text: e.Summary}}
 	case sessions.Custom:
+		if e.CustomType == customFailed {
+			return r.failed(&e)
+		}
 		if e.CustomType == customShown && jsonx.Unmarshal(e.Data, &r.shown) != nil {
 			r.shown = ""
 		}
