@@ -54,6 +54,9 @@ type Log interface {
 	// Branch returns all entries of the conversation, what was compacted too, the first one first. It reads them from
 	// the disk.
 	Branch() ([]sessions.Entry, error)
+	// HasCall reports whether there has been a tool call of that id, on any branch, compacted or cleared since. It may be
+	// called at any time.
+	HasCall(id string) bool
 	Close() error
 }
 

@@ -43,6 +43,9 @@ type Request struct {
 	ServiceTier string
 	// SessionID ties requests of one session together where an API can use that for caching. Optional.
 	SessionID string
+	// HasCall reports whether an id is one of a tool call that Messages lacks: of another branch, or compacted since. A model
+	// gives no new call such an id. Optional.
+	HasCall func(id string) bool
 	// ForceTool is the name of the tool that the answer has to call; empty where the model chooses. An API or a server that
 	// cannot be told so lets the model choose.
 	ForceTool string

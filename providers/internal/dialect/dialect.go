@@ -97,11 +97,11 @@ func alphanumeric(s string, n int) string {
 	return string(out)
 }
 
-// UniqueID returns the id that the server gave, unless it gave none or one that the conversation has already: some
-// servers begin to count at zero with every answer. Response is the name of the response, others are its calls so far.
+// UniqueID returns the id that the server gave, unless it gave none or one that the session has already: some servers begin
+// to count at zero with every answer. Response is the name of the response, others are its calls so far.
 func UniqueID(req *providers.Request, given, response string, others []string) string {
 	taken := func(id string) bool {
-		if slices.Contains(others, id) {
+		if slices.Contains(others, id) || req.HasCall != nil && req.HasCall(id) {
 			return true
 		}
 		for i := range req.Messages {
