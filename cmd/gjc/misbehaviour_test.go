@@ -62,6 +62,57 @@ func TestMisbehaviour(t *testing.T) {
 	}
 }
 
+// A session whose MCP server of the client's answers its first requests wrongly has turns all the same.
+func TestMisbehaviour_NewSession(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 2*hang, errors.New("the turn hangs"))
+	defer cancel()
+	home, work := tempDir(t), tempDir(t)
+	liar, check := &acptest.Liar{Long: longAnswer}, newWireCheck(t)
+	e, err := acptest.Start(ctx, acptest.ProcessOptions{Path: self(t), Args: []string{"acp"}, Dir: home, Env: environment(home)}, acptest.EditorOptions{
+		Liar: liar, MCP: selectionServer, Trace: check.trace,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		e.Process.Kill()
+		_ = e.Close()
+	}()
+	if _, err := e.Initialize(ctx); err != nil {
+		t.Fatal(err)
+	}
+	for _, fault := range acptest.Faults() {
+		if fault == acptest.FaultLong && (testing.Short() || testenv.Race) {
+			continue
+		}
+		liar.Lie("mcp/message", fault)
+		s, err := acp.MethodSessionNew.Call(ctx, e.Conn, &acp.NewSessionRequest{
+			Cwd: work, MCPServers: []acp.MCPServer{&acp.MCPServerACP{Name: "editor", ServerID: "srv"}},
+		})
+		if err != nil {
+			t.Fatalf("%s: %v", fault, err)
+		}
+		new(lied).say(ctx, t, e, s.SessionID, fmt.Sprintf("alive with %q", fault))
+		if liar.Spoilt() == 0 {
+			t.Errorf("%s: no answer was spoilt", fault)
+		}
+		liar.Lie("", "")
+		if err := liar.Deliver(); err != nil {
+			t.Error(err)
+		}
+		if _, err := acp.MethodSessionClose.Call(ctx, e.Conn, &acp.CloseSessionRequest{SessionID: s.SessionID}); err != nil {
+			t.Errorf("%s: %v", fault, err)
+		}
+	}
+	if strays := liar.Strays(); len(strays) > 0 {
+		t.Errorf("the client was sent %.300q", strays)
+	}
+	if state, err := e.Stop(ctx); err != nil || state.Code != 0 {
+		t.Errorf("gjc ended with %+v, %v", state, err)
+	}
+}
+
 // run starts gjc and has a turn with each fault in one session.
 func (l *lied) run(t *testing.T, faults []acptest.Fault, env ...string) {
 	t.Helper()

@@ -78,7 +78,9 @@ func (l *lineReader) line() ([]byte, error) {
 	switch {
 	case err == nil:
 		if size-1 > int64(l.max) {
-			return nil, &TooLongError{Size: size - 1, Max: l.max, Head: head(l.buf), Tail: bytes.TrimSuffix(tail, []byte("\n"))}
+			long := &TooLongError{Size: size - 1, Max: l.max, Head: head(l.buf), Tail: bytes.TrimSuffix(tail, []byte("\n"))}
+			l.buf = nil // as large as the cap
+			return nil, long
 		}
 		return l.buf, nil
 	case errors.Is(err, io.EOF):
