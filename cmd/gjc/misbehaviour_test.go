@@ -57,7 +57,7 @@ func TestMisbehaviour(t *testing.T) {
 			}
 			l.run(t, quick)
 			// Long enough for the answers that do come, on a busy machine too.
-			l.run(t, []acptest.Fault{acptest.FaultLate, acptest.FaultNever}, shortPatience+"=3s")
+			l.run(t, []acptest.Fault{acptest.FaultLate, acptest.FaultNever}, shortPatience+"=10s")
 		})
 	}
 }
@@ -247,7 +247,7 @@ func (l *lied) outcome(t *testing.T, updates []acp.SessionUpdate, fault acptest.
 	}
 	reason := map[acptest.Fault]string{
 		acptest.FaultBoth: "both a result and an error", acptest.FaultWrongType: "a number does not fit", acptest.FaultLong: "is larger than 64 MiB",
-		acptest.FaultLate: "the editor did not answer within 3s", acptest.FaultNever: "the editor did not answer within 3s",
+		acptest.FaultLate: "the editor did not answer within 10s", acptest.FaultNever: "the editor did not answer within 10s",
 	}[fault]
 	if !harmless && !strings.Contains(text, reason) {
 		t.Errorf("the call does not say %q: %s", reason, text)
