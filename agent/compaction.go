@@ -314,6 +314,7 @@ func (s *Session) assemble(ctx context.Context, snap *state, tools []Tool) *prov
 		Messages: conversation(snap.history, snap.model.Images),
 		Thinking: snap.thinking, ServiceTier: snap.tier,
 		SessionID: s.opts.ID,
+		HasCall:   s.opts.Log.HasCall,
 	}
 	for _, tool := range tools {
 		spec := tool.Spec()

@@ -15,9 +15,10 @@ type memoryLog struct {
 	mu      sync.Mutex // guards the fields below
 	next    int
 	entries []sessions.Entry
+	calls   map[string]bool // the ids of all calls
 }
 
-func newMemoryLog() *memoryLog { return new(memoryLog) }
+func newMemoryLog() *memoryLog { return &memoryLog{calls: make(map[string]bool)} }
 
 // AppendMessage implements [Log].
 func (l *memoryLog) AppendMessage(m *providers.Message) (string, error) {
@@ -33,6 +34,9 @@ func (l *memoryLog) Append(e sessions.Entry) (string, error) {
 	switch e := e.(type) {
 	case sessions.MessageEntry:
 		e.Base = base
+		for _, c := range e.Message.ToolCalls() {
+			l.calls[c.ID] = true
+		}
 		l.entries = append(l.entries, e)
 	case sessions.CustomMessage:
 		e.Base = base
@@ -138,6 +142,13 @@ func (l *memoryLog) Branch() ([]sessions.Entry, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.entries), nil
+}
+
+// HasCall implements [Log].
+func (l *memoryLog) HasCall(id string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.calls[id]
 }
 
 // Close implements [Log].

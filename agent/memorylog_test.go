@@ -139,6 +139,15 @@ func (l *memoryLog) PathTo(string) ([]sessions.Entry, error) { return nil, sessi
 
 func (l *memoryLog) Clear() error { return l.from("clear", 0) }
 
+func (l *memoryLog) HasCall(id string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.ContainsFunc(l.kept, func(e sessions.Entry) bool {
+		m, ok := e.(sessions.MessageEntry)
+		return ok && slices.ContainsFunc(m.Message.ToolCalls(), func(c providers.ToolCall) bool { return c.ID == id })
+	})
+}
+
 func (l *memoryLog) Branch() ([]sessions.Entry, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -172,9 +172,11 @@ func isAnswer(e sessions.Entry) bool {
 
 // saysTurn reports whether an entry counts for [interrupted].
 func saysTurn(e sessions.Entry) bool {
-	switch e.(type) {
+	switch e := e.(type) {
 	case sessions.MessageEntry, sessions.CustomMessage, sessions.BranchSummary:
 		return true
+	case sessions.Custom:
+		return e.CustomType == customFailed
 	}
 	return false
 }
@@ -201,8 +203,8 @@ func (r *replay) step(e sessions.Entry) bool {
 	return r.entry(e)
 }
 
-// interrupted reports that a branch ends within a turn: with a prompt that has no answer, or with a call that has no
-// result.
+// interrupted reports whether a branch ends within a turn: with a prompt that has no answer, or with a call that has no
+// result. A turn that failed has ended.
 func interrupted(branch []sessions.Entry) bool {
 	results := make(map[string]int)
 	for i := len(branch) - 1; i >= 0; i-- {
@@ -224,6 +226,10 @@ func interrupted(branch []sessions.Entry) bool {
 			}
 		case sessions.CustomMessage, sessions.BranchSummary:
 			return false
+		case sessions.Custom:
+			if e.CustomType == customFailed {
+				return false
+			}
 		default:
 		}
 	}
@@ -282,6 +288,8 @@ func (r *replay) entry(e sessions.Entry) bool {
 // custom replays what the program has recorded next to the conversation.
 func (r *replay) custom(e *sessions.Custom) bool {
 	switch e.CustomType {
+	case customFailed:
+		return r.failed(e)
 	case customShown:
 		if jsonx.Unmarshal(e.Data, &r.shown) != nil {
 			r.shown = ""

@@ -56,6 +56,9 @@ type Log interface {
 	Branch() ([]sessions.Entry, error)
 	// Walk yields the entries of Branch that follow the last Clear, and reads them bit by bit.
 	Walk() iter.Seq2[sessions.Entry, error]
+	// HasCall reports whether there has been a tool call of that id, on any branch, compacted or cleared since. It may be
+	// called at any time.
+	HasCall(id string) bool
 	Close() error
 }
 

@@ -471,7 +471,7 @@ func TestTurn_ModelErrors(t *testing.T) {
 		if !errors.Is(r.Err, denied) || r.Stop != "" {
 			t.Errorf("result %+v", r)
 		}
-		if diff := cmp.Diff([]string{"user:go", "title:go", "assistant:half"}, w.log.all()); diff != "" {
+		if diff := cmp.Diff([]string{"user:go", "title:go", "assistant:half", "custom"}, w.log.all()); diff != "" {
 			t.Errorf("log (-want +got):\n%s", diff)
 		}
 		if r := w.prompt("again"); r.Stop != agent.StopEndTurn {

@@ -24,7 +24,7 @@ func Cost(uses []sessions.Use) (usd float64, unpriced, untold int) {
 		unpriced += uses[i].Unpriced
 		untold += uses[i].Untold
 	}
-	return usd, unpriced, untold
+	return providers.RoundUSD(usd), unpriced, untold
 }
 
 // Spending returns what the session has used so far.

@@ -77,6 +77,8 @@ type Turn struct {
 	tried map[string]bool
 	odd   odd
 	rules streamRules
+	// prompted says that the prompt is in the log. It is the turn's goroutine's.
+	prompted bool
 	// last says that no request may come behind the one that is on its way. It is the turn's goroutine's.
 	last bool
 }
@@ -204,6 +206,7 @@ func (s *Session) next(st *state) {
 	}
 	go func() {
 		r := t.run()
+		t.recordFailure(r)
 		s.do(func(st *state) error {
 			s.turnOver(st, t, r)
 			return nil
@@ -368,6 +371,7 @@ func (t *Turn) run() (r TurnResult) {
 	if err := t.record(user); err != nil {
 		return t.ended(err)
 	}
+	t.prompted = true
 	defer func() { t.endHooks(&r) }()
 	if err := t.promptHooks(); err != nil {
 		return t.ended(err)

@@ -4,11 +4,13 @@
 package bridges
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"time"
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/agent"
@@ -71,7 +73,7 @@ func FindShell(preferred string) Shell {
 	return Shell{Path: "/bin/sh", Args: []string{"-c"}}
 }
 
-// Options says for which session the bridges are. All fields but Mark are required.
+// Options says for which session the bridges are. All fields but Mark and RequestTimeout are required.
 type Options struct {
 	// Client calls the editor.
 	Client acp.Caller
@@ -85,6 +87,9 @@ type Options struct {
 	// Mark is of the session and its helpers alone. Commands and programs that are kept running carry it with all that they start,
 	// so that [proc.Sweep] reaches what has left their group. If empty, they carry none.
 	Mark string
+	// RequestTimeout bounds each request for a file or a terminal. If zero, [DefaultRequestTimeout]. Questions to the user
+	// and the wait for a command have no bound but their context.
+	RequestTimeout time.Duration
 }
 
 // Set is the bridges of one session.
@@ -99,6 +104,7 @@ type Set struct {
 // New returns the bridges of a session. It does no I/O.
 func New(o Options) Set {
 	disk := LocalFS{new(leftovers)}
+	limited := bounded{Caller: o.Client, limit: cmp.Or(o.RequestTimeout, DefaultRequestTimeout)}
 	programs := &LocalPrograms{Children: o.Children, Local: o.Local, Mark: o.Mark}
 	set := Set{
 		FS:       disk,
@@ -113,12 +119,12 @@ func New(o Options) Set {
 	set.Elicitor = elicitor
 	if fs := o.Capabilities.FS; fs.ReadTextFile || fs.WriteTextFile {
 		set.FS = &ClientFS{
-			LocalFS: disk, client: o.Client, session: o.SessionID, workspace: o.Workspace,
+			LocalFS: disk, client: limited, session: o.SessionID, workspace: o.Workspace,
 			reads: fs.ReadTextFile, writes: fs.WriteTextFile,
 		}
 	}
 	if o.Capabilities.Terminal {
-		set.Terminal = &ClientTerminal{client: o.Client, session: o.SessionID, local: set.Terminal, machine: o.Local, children: o.Children, mark: o.Mark}
+		set.Terminal = &ClientTerminal{client: limited, session: o.SessionID, local: set.Terminal, machine: o.Local, children: o.Children, mark: o.Mark}
 	}
 	return set
 }

@@ -78,6 +78,9 @@ func (c *ClientFS) WriteFile(ctx context.Context, path string, data []byte) erro
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
+	if _, silent := errors.AsType[*UnansweredError](err); silent {
+		return fmt.Errorf("the editor could not write %s: %w; it may still do so, read the file again before you change it", path, err)
+	}
 	return fmt.Errorf("the editor could not write %s: %w", path, err)
 }
 

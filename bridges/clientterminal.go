@@ -15,7 +15,7 @@ import (
 
 // ClientTerminal runs commands in the editor's terminals.
 type ClientTerminal struct {
-	client  acp.Caller
+	client  bounded
 	session acp.SessionID
 	machine Local
 	// local serves where the editor turns out to have no terminals after all.
@@ -69,10 +69,12 @@ func (c *ClientTerminal) Start(ctx context.Context, cmd agent.Command) (agent.Ex
 		err  error
 	}
 	done := make(chan created, 1)
-	go func() {
-		resp, err := acp.MethodTerminalCreate.Call(context.WithoutCancel(ctx), c.client, req)
+	go func() { // ends when the editor answers or the connection closes
+		resp, err := acp.MethodTerminalCreate.Call(context.WithoutCancel(ctx), c.client.Caller, req)
 		done <- created{resp, err}
 	}()
+	wait, cancel := context.WithTimeoutCause(ctx, c.client.limit, &UnansweredError{Limit: c.client.limit})
+	defer cancel()
 	select {
 	case r := <-done:
 		if r.err != nil {
@@ -82,13 +84,16 @@ func (c *ClientTerminal) Start(ctx context.Context, cmd agent.Command) (agent.Ex
 			return nil, fmt.Errorf("the editor could not start a terminal: %w", r.err)
 		}
 		return c.execution(r.resp.TerminalID, mark), nil
-	case <-ctx.Done():
+	case <-wait.Done():
 		go func() { // ends when the editor answers or the connection closes
 			if r := <-done; r.err == nil {
 				_ = c.execution(r.resp.TerminalID, mark).Release(context.Background()) // the turn is over; there is nobody to tell
 			}
 		}()
-		return nil, context.Cause(ctx)
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, fmt.Errorf("the editor could not start a terminal: %s: %w", acp.MethodTerminalCreate.Name, context.Cause(wait))
 	}
 }
 
@@ -98,7 +103,7 @@ func (c *ClientTerminal) execution(id acp.TerminalID, mark string) *clientExecut
 
 // clientExecution is one terminal of the editor.
 type clientExecution struct {
-	client   acp.Caller
+	client   bounded
 	session  acp.SessionID
 	id       acp.TerminalID
 	mark     string // empty for none
@@ -115,7 +120,7 @@ func (e *clientExecution) TerminalID() string { return string(e.id) }
 func (e *clientExecution) PID() int { return 0 } // ACP does not tell it
 
 func (e *clientExecution) Wait(ctx context.Context) (agent.ExitStatus, error) {
-	resp, err := acp.MethodTerminalWaitForExit.Call(ctx, e.client, &acp.WaitForTerminalExitRequest{SessionID: e.session, TerminalID: e.id})
+	resp, err := acp.MethodTerminalWaitForExit.Call(ctx, e.client.Caller, &acp.WaitForTerminalExitRequest{SessionID: e.session, TerminalID: e.id})
 	if err != nil {
 		if ctx.Err() != nil {
 			return agent.ExitStatus{}, context.Cause(ctx)
@@ -146,15 +151,18 @@ func (e *clientExecution) Output(ctx context.Context) (agent.Output, error) {
 	return agent.Output{Text: resp.Output, Truncated: resp.Truncated}, nil
 }
 
+// cleanup returns the client for the requests that clean up.
+func (e *clientExecution) cleanup() bounded {
+	return bounded{Caller: e.client.Caller, limit: min(e.client.limit, releaseTimeout)}
+}
+
 // Kill implements [agent.Execution]. What the command has started on this machine ends with it, whatever the editor's kill
 // reaches.
 func (e *clientExecution) Kill(ctx context.Context) error {
 	if e.mark != "" {
 		defer proc.End(e.mark, killGrace)
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
-	defer cancel()
-	_, err := acp.MethodTerminalKill.Call(ctx, e.client, &acp.KillTerminalRequest{SessionID: e.session, TerminalID: e.id})
+	_, err := acp.MethodTerminalKill.Call(context.WithoutCancel(ctx), e.cleanup(), &acp.KillTerminalRequest{SessionID: e.session, TerminalID: e.id})
 	if err != nil {
 		return fmt.Errorf("killing the editor's terminal: %w", err)
 	}
@@ -167,9 +175,7 @@ func (e *clientExecution) Release(ctx context.Context) error {
 		if e.mark != "" {
 			defer e.children.Sweep(e.mark)
 		}
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
-		defer cancel()
-		_, err := acp.MethodTerminalRelease.Call(ctx, e.client, &acp.ReleaseTerminalRequest{SessionID: e.session, TerminalID: e.id})
+		_, err := acp.MethodTerminalRelease.Call(context.WithoutCancel(ctx), e.cleanup(), &acp.ReleaseTerminalRequest{SessionID: e.session, TerminalID: e.id})
 		if err != nil {
 			e.releaseErr = fmt.Errorf("releasing the editor's terminal: %w", err)
 		}

@@ -2,6 +2,7 @@ package providers_test
 
 import (
 	"math"
+	"strconv"
 	"testing"
 
 	"github.com/gajae-code/gjc/providers"
@@ -37,5 +38,29 @@ func TestModelInfo_Price(t *testing.T) {
 	}
 	if got := m.Cost.AtLeast(above).Total * 1e6; math.Abs(got-(500+301*0.5+400+50000)) > 1e-6 {
 		t.Errorf("at least %v", got)
+	}
+}
+
+// Prices and their sums have no digits that come of binary fractions.
+func TestPrice_Digits(t *testing.T) {
+	cost := providers.Cost{Input: 0.15, Output: 0.6, CacheRead: 0.075, CacheWrite: 0.3}
+	var sum providers.Price
+	for _, u := range []providers.Usage{{Input: 1234, Output: 567}, {Input: 3, Output: 1, CacheRead: 7}, {CacheWrite: 1}, {Input: 999_999, Output: 123_457}} {
+		for _, tier := range []float64{1, 0.5, 1.7} {
+			price := cost.Price(u).Times(tier)
+			sum = sum.Add(price)
+			for _, usd := range []float64{price.Input, price.Output, price.CacheRead, price.CacheWrite, price.Total, sum.Total} {
+				if s := strconv.FormatFloat(usd, 'f', -1, 64); len(s) > len("0.000000000000")+2 {
+					t.Errorf("%+v times %v: %s", u, tier, s)
+				}
+			}
+		}
+	}
+	for in, want := range map[float64]float64{
+		0: 0, 0.0008079999999999999: 0.000808, 0.1 + 0.2: 0.3, 1e-9: 1e-9, 123.45000000000002: 123.45, -0.30000000000000004: -0.3, math.Inf(1): math.Inf(1),
+	} {
+		if got := providers.RoundUSD(in); got != want {
+			t.Errorf("RoundUSD(%v) = %v, want %v", in, got, want)
+		}
 	}
 }

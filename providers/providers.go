@@ -9,6 +9,7 @@ package providers
 import (
 	"context"
 	"iter"
+	"strconv"
 	"strings"
 	"time"
 
@@ -42,6 +43,9 @@ type Request struct {
 	ServiceTier string
 	// SessionID ties requests of one session together where an API can use that for caching. Optional.
 	SessionID string
+	// HasCall reports whether an id is one of a tool call that Messages lacks: of another branch, or compacted since. A model
+	// gives no new call such an id. Optional.
+	HasCall func(id string) bool
 	// ForceTool is the name of the tool that the answer has to call; empty where the model chooses. An API or a server that
 	// cannot be told so lets the model choose.
 	ForceTool string
@@ -271,7 +275,17 @@ func (c Cost) AtLeast(u Usage) Price {
 		CacheRead: c.CacheRead * float64(u.CacheRead) / 1e6, CacheWrite: c.CacheWrite * float64(u.CacheWrite) / 1e6,
 		Total: (c.Input*float64(u.Input) + c.Output*float64(u.Output) +
 			c.CacheRead*float64(u.CacheRead) + c.CacheWrite*float64(u.CacheWrite)) / 1e6,
+	}.rounded()
+}
+
+// RoundUSD rounds an amount to twelve significant digits, so that sums of prices print as people would write them:
+// 0.000808 and not 0.0008079999999999999.
+func RoundUSD(usd float64) float64 {
+	rounded, err := strconv.ParseFloat(strconv.FormatFloat(usd, 'e', 11, 64), 64)
+	if err != nil {
+		return usd
 	}
+	return rounded
 }
 
 // Price is what model calls cost, in US dollars. The zero value is for a price that is not known.
@@ -282,12 +296,20 @@ func (p Price) Add(q Price) Price {
 	return Price{
 		Input: p.Input + q.Input, Output: p.Output + q.Output, CacheRead: p.CacheRead + q.CacheRead,
 		CacheWrite: p.CacheWrite + q.CacheWrite, Total: p.Total + q.Total,
+	}.rounded()
+}
+
+// rounded returns the price with each amount rounded by [RoundUSD]. All prices are.
+func (p Price) rounded() Price {
+	return Price{
+		Input: RoundUSD(p.Input), Output: RoundUSD(p.Output), CacheRead: RoundUSD(p.CacheRead), CacheWrite: RoundUSD(p.CacheWrite),
+		Total: RoundUSD(p.Total),
 	}
 }
 
 // Times returns the price times f.
 func (p Price) Times(f float64) Price {
-	return Price{Input: p.Input * f, Output: p.Output * f, CacheRead: p.CacheRead * f, CacheWrite: p.CacheWrite * f, Total: p.Total * f}
+	return Price{Input: p.Input * f, Output: p.Output * f, CacheRead: p.CacheRead * f, CacheWrite: p.CacheWrite * f, Total: p.Total * f}.rounded()
 }
 
 // Price returns what one request of a service tier costs that used u. An empty tier is the provider's default.

@@ -38,6 +38,7 @@ type Log struct {
 	byID     map[string]int32 // the last entry of that id
 	about    about
 	uses     []Use
+	calls    callIDs
 	labels   map[string]string // by entry id
 	latest   time.Time         // of the entries
 	notices  []string

@@ -55,6 +55,7 @@ func (l *Log) link(e Entry, where span) {
 	l.latest = later(l.latest, ref.Time)
 	l.about.add(e)
 	l.uses = addUse(l.uses, e)
+	l.calls.add(e)
 	if label, ok := e.(Label); ok {
 		if label.Label == "" {
 			delete(l.labels, label.TargetID)

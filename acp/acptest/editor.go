@@ -40,6 +40,8 @@ type EditorOptions struct {
 	Env []string
 	// Trace sees every line; sent ones are the editor's.
 	Trace func(sent bool, line []byte)
+	// Liar, if set, spoils answers of the editor.
+	Liar *Liar
 }
 
 // AllCapabilities is what an editor can advertise in the stable protocol.
@@ -88,6 +90,9 @@ func NewEditor(ctx context.Context, r io.Reader, w io.Writer, closer io.Closer, 
 	}
 	if opts.Info == nil {
 		opts.Info = &acp.Implementation{Name: "acptest", Version: "1"}
+	}
+	if opts.Liar != nil {
+		r, w = opts.Liar.Wrap(r, w)
 	}
 	e := &Editor{
 		opts: opts, children: proc.NewGroup(nil), changed: make(chan struct{}),

@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -114,6 +115,31 @@ func usageUpdates(updates []acp.SessionUpdate) []*acp.UsageUpdate {
 		}
 	}
 	return all
+}
+
+// A cost goes out as people would write it, however many prices it is the sum of.
+func TestUsage_Digits(t *testing.T) {
+	step := providertest.Step{providertest.Text("ok"), providertest.Use(providers.Usage{Input: 1234, Output: 567, CacheRead: 89})}
+	e := start(t, func(c *config) {
+		info := providers.ModelInfo{Provider: "test", ID: "cheap", ContextWindow: 100_000, Cost: providers.Cost{Input: 0.15, Output: 0.6, CacheRead: 0.075}}
+		c.server.Models = &models{list: []providers.Model{providertest.NewScript(info, step, step, step, step, step, step, step)}}
+	})
+	id := e.session()
+	for range 7 {
+		e.say(id, "go on", acp.StopReasonEndTurn)
+	}
+	last := ""
+	for _, u := range append(usageUpdates(e.Updates(id)), e.reload(id)) {
+		if u.Cost == nil {
+			continue
+		}
+		if last = strconv.FormatFloat(u.Cost.Amount, 'f', -1, 64); len(last) > len("0.000000000000") {
+			t.Errorf("a cost of %s", last)
+		}
+	}
+	if last != "0.003723825" {
+		t.Errorf("the last cost is %s", last)
+	}
 }
 
 // The cost is on every usage update as long as it is known, /usage tells of what it is made, and a loaded session goes on

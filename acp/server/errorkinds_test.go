@@ -81,6 +81,9 @@ func TestErrorKinds(t *testing.T) {
 		if err := jsonx.Unmarshal(e.Data, &data); err != nil || data.Kind != k[0] || data.ResetsAt != "2030-01-02T03:04:05Z" {
 			t.Errorf("%s: %s", k[0], e.Data)
 		}
+		if code := map[bool]acp.ErrorCode{true: acp.ErrorCodeAuthenticationRequired, false: acp.ErrorCodeInternalError}[k[0] == "auth"]; e.Code != code {
+			t.Errorf("%s: code %d, want %d", k[0], e.Code, code)
+		}
 		want := "acme: it says why (HTTP 500) (tried 4 times); the limit ends at 2030-01-02 03:04 UTC. "
 		if next, ok := strings.CutPrefix(e.Message, want); !ok || len(next) < 20 || !strings.HasSuffix(next, ".") {
 			t.Errorf("%s: %q", k[0], e.Message)

@@ -47,8 +47,8 @@ func wireError(err error) *acp.Error {
 			data.ResetsAt = at.UTC().Format(time.RFC3339)
 		}
 		code := acp.ErrorCodeInternalError
-		// A key that is there and wrong is no case for the client's login: only a missing one is.
-		if e.Kind == providers.KindAuth && e.Status == 0 {
+		// A missing key and a refused one alike: clients offer to sign in on this code alone.
+		if e.Kind == providers.KindAuth {
 			code = acp.ErrorCodeAuthenticationRequired
 		}
 		return withData(code, modelMessage(err, e), data)

@@ -105,6 +105,9 @@ type Options struct {
 	MaxMessageSize int
 	// CancelGrace is how long a cancelled turn may clean up. If zero, [agent.DefaultCancelGrace].
 	CancelGrace time.Duration
+	// RequestTimeout bounds each request to the editor that its user has no part in. If zero,
+	// [bridges.DefaultRequestTimeout].
+	RequestTimeout time.Duration
 	// Secrets returns what keeps values from the models of a session in a working directory, nil for nothing. It is called
 	// when a session begins; with an error the session asks no model. Optional: without it nothing is kept back.
 	Secrets func(cwd string) (agent.Secrets, error)

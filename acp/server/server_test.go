@@ -619,7 +619,7 @@ func TestProviderErrors(t *testing.T) {
 	_, err := e.Prompt(t.Context(), id, "none")
 	wantCode(t, err, acp.ErrorCodeAuthenticationRequired, "there is no key")
 	_, err = e.Prompt(t.Context(), id, "one")
-	wantCode(t, err, acp.ErrorCodeInternalError, "the key is wrong")
+	wantCode(t, err, acp.ErrorCodeAuthenticationRequired, "the key is wrong")
 	_, err = e.Prompt(t.Context(), id, "two")
 	wantCode(t, err, acp.ErrorCodeInternalError, "used up")
 	var data struct {

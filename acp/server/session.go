@@ -143,6 +143,7 @@ func (s *Server) build(e *entry, log *sessions.Log, want *wanted, opts agent.Opt
 	b := bridges.New(bridges.Options{
 		Client: s.conn, Capabilities: s.capabilities(), SessionID: e.id, Workspace: want.Workspace,
 		Children: s.children, Local: s.opts.Local, Mark: e.mark,
+		RequestTimeout: s.opts.RequestTimeout,
 	})
 	e.cwd = want.Cwd
 	e.box = &toolbox{own: s.opts.Tools()}

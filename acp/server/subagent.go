@@ -72,7 +72,7 @@ func (s *Server) surroundings(e *entry, ws agent.Workspace, parent above, about 
 	own.id = acp.SessionID(about.ID)
 	b := bridges.New(bridges.Options{
 		Client: s.conn, Capabilities: s.capabilities(), SessionID: own.id, Workspace: ws, Children: s.children, Local: s.opts.Local,
-		Mark: e.mark,
+		Mark: e.mark, RequestTimeout: s.opts.RequestTimeout,
 	})
 	b.Programs = sessionPrograms{b.Programs, ws, e.languages}
 	own.set = b

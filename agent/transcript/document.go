@@ -62,7 +62,7 @@ func newDocument(s *Session) *document {
 				d.window = info.ContextWindow
 			}
 			cost, ok := d.costOf(m)
-			d.cost += cost
+			d.cost = providers.RoundUSD(d.cost + cost)
 			d.priced = d.priced && ok
 		}
 	}
@@ -105,7 +105,7 @@ func (d *document) costOf(m *providers.Message) (float64, bool) {
 		return 0, len(sessions.AddAnswer(nil, m)) == 0
 	}
 	if m.Price != (providers.Price{}) {
-		return m.Price.Total, true
+		return providers.RoundUSD(m.Price.Total), true
 	}
 	info, ok := d.model(m)
 	if !ok || info.Cost == (providers.Cost{}) {

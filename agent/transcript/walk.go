@@ -12,7 +12,11 @@ func (d *document) each(fn func(*item) bool) {
 	w := &walk{document: d, fn: fn}
 	for e, ev := range agent.Replay(d.Branch, opts) {
 		if n, ok := ev.(agent.Noticed); ok {
-			if !w.pass(nil) {
+			var until sessions.Entry // all, for a notice of the whole branch
+			if _, own := e.(sessions.Custom); own {
+				until = e
+			}
+			if !w.pass(until) {
 				return
 			}
 			text := n.Title

@@ -74,7 +74,7 @@ func serve(ctx context.Context, h *host, opts *options) error {
 				models.Preconnect(ctx, info)
 			}
 		},
-		NewID: uuid.NewString, OS: runtime.GOOS, Model: opts.model, Log: log, Trace: trace,
+		NewID: uuid.NewString, OS: runtime.GOOS, Model: opts.model, Log: log, Trace: trace, RequestTimeout: h.requestTimeout,
 		Settings: h.settings(dir, opts, models), Secrets: h.secrets(dir, opts),
 		Children: h.children, UserDir: dir, Home: home, Login: h.loginCommand(opts), MCPServers: func() ([]mcp.Server, error) {
 			// Read when a session begins: an error is told there, and initialize does no I/O. The settings tell that of config.yml.

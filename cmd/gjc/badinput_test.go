@@ -184,7 +184,7 @@ func (p *peer) badInput(group string, session *string, table []badInput, rewrite
 	}
 }
 
-// A line over the cap is refused and passed over; what comes behind it is served.
+// A line over the cap is refused under its own id and passed over; what follows it is served.
 func TestBadInput_Oversize(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -204,7 +204,7 @@ func TestBadInput_Oversize(t *testing.T) {
 		t.Fatal(err)
 	}
 	m, _ := p.until("the refusal", message.isResponse)
-	if m.Error == nil || m.Error.Code != invalidRequest || string(m.ID) != "null" {
+	if m.Error == nil || m.Error.Code != invalidRequest || string(m.ID) != "7" {
 		t.Errorf("got %s", m.line)
 	}
 	p.say(id, "fine")

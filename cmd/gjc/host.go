@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gajae-code/gjc/bridges"
 	"github.com/gajae-code/gjc/internal/proc"
@@ -31,6 +32,8 @@ type host struct {
 	stdin, stdout, stderr *os.File
 	// children own the programs that are started for the configuration; nil where nothing guards them.
 	children *proc.Group
+	// requestTimeout bounds requests to the editor. If zero, as for [server.Options]; tests shorten it.
+	requestTimeout time.Duration
 }
 
 // getenv reads the environment.

@@ -18,6 +18,16 @@ import (
 // process that "gjc demo" starts.
 const asGJC = "GJC_TEST_AS_GJC"
 
+// shortPatience names the environment variable with the bound of requests to the editor.
+const shortPatience = "GJC_TEST_REQUEST_TIMEOUT"
+
+// impatient shortens the bound of requests to the editor as [shortPatience] says.
+func impatient(h *host) {
+	if d, err := time.ParseDuration(os.Getenv(shortPatience)); err == nil {
+		h.requestTimeout = d
+	}
+}
+
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == fakeLanguageServer {
 		runFakeLanguageServer(os.Args[2])
@@ -25,7 +35,7 @@ func TestMain(m *testing.M) {
 	}
 	if len(os.Args) == 2 && os.Args[1] == guardCommand || os.Getenv(asGJC) != "" {
 		makeNoiseOnSignals()
-		os.Exit(run())
+		os.Exit(run(impatient))
 	}
 	testscript.Main(leakChecked{m}, map[string]func(){
 		"gjc": func() { os.Exit(run()) },

@@ -81,7 +81,11 @@ func TestModels_ErrorsToTheEditor(t *testing.T) {
 			if err := json.Unmarshal(e.Data, &got); err != nil {
 				t.Fatalf("%v in %s", err, e.Data)
 			}
-			if e.Code != acp.ErrorCodeInternalError || got.Kind != tt.want.Kind || got.Retryable != tt.want.Retryable {
+			code := acp.ErrorCodeInternalError
+			if tt.want.Kind == "auth" {
+				code = acp.ErrorCodeAuthenticationRequired
+			}
+			if e.Code != code || got.Kind != tt.want.Kind || got.Retryable != tt.want.Retryable {
 				t.Errorf("it fails with %d %q, %s", e.Code, e.Message, e.Data)
 			}
 			if d := got.ResetsAt.Sub(tt.want.ResetsAt); got.ResetsAt.IsZero() != tt.want.ResetsAt.IsZero() || d.Abs() > 10*time.Minute {

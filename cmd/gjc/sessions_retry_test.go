@@ -109,7 +109,7 @@ func TestRetry_GivesUp(t *testing.T) {
 		kind, part     string
 	}{
 		{"switched off", noTitles + "retry: {enabled: false}\n", []providertest.Step{limited("0")}, 1, "rate_limit", "Rate limit reached"},
-		{"too often", noTitles + "retry: {baseDelayMs: 1, maxRetries: 2}\n", []providertest.Step{unavailable(), unavailable(), unavailable()}, 3, "server", "tried 3 times"},
+		{"too often", noTitles + "retry: {baseDelayMs: 1, maxRetries: 2}\n", []providertest.Step{unavailable(), unavailable(), unavailable()}, 3, "overloaded", "tried 3 times"},
 		{"too long", quick, []providertest.Step{limited("4000")}, 1, "rate_limit", "can be tried again"},
 		{"wrong key", quick, []providertest.Step{{providertest.Status(401, `{"error":{"message":"Incorrect API key provided","type":"invalid_request_error","code":"invalid_api_key"}}`, nil)}}, 1, "auth", "Incorrect API key"},
 		{"no credit", quick, []providertest.Step{{providertest.Status(429, `{"error":{"message":"You exceeded your current quota","type":"insufficient_quota","code":"insufficient_quota"}}`, nil)}}, 1, "quota", "quota"},

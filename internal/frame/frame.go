@@ -3,6 +3,7 @@
 package frame
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -36,6 +37,24 @@ type TooLongError struct {
 	// Size is the size of the message in bytes.
 	Size int64
 	Max  int
+	// Head and Tail are the first and the last bytes of the message, at most 4 KiB each. They overlap in a message that
+	// is not longer than both.
+	Head, Tail []byte
+}
+
+// keepEnds bounds the Head and the Tail of a [TooLongError].
+const keepEnds = 4 << 10
+
+// head returns a copy of the first bytes of a message.
+func head(msg []byte) []byte { return bytes.Clone(msg[:min(len(msg), keepEnds)]) }
+
+// appendTail appends more of a message to the last bytes of what came before, and drops what is no longer among them.
+func appendTail(tail, more []byte) []byte {
+	more = more[max(len(more)-keepEnds, 0):]
+	if excess := len(tail) + len(more) - keepEnds; excess > 0 {
+		tail = append(tail[:0], tail[excess:]...)
+	}
+	return append(tail, more...)
 }
 
 func (e *TooLongError) Error() string {

@@ -84,6 +84,29 @@ func TestReader(t *testing.T) {
 	}
 }
 
+// A message over the cap leaves its first and its last bytes.
+func TestReader_KeepsTheEndsOfLongMessages(t *testing.T) {
+	for _, size := range []int{11, 100, 4 << 10, 5 << 10, 9 << 10, 200 << 10} {
+		msg := make([]byte, size)
+		for i := range msg {
+			msg[i] = 'a' + byte(i%23)
+		}
+		for _, limit := range []int{10, 4 << 10, size - 1} {
+			for _, f := range []frame.Framing{frame.Lines, frame.Headers} {
+				_, err := f.NewReader(bytes.NewReader(f.Append(nil, msg)), limit).Read()
+				long, ok := errors.AsType[*frame.TooLongError](err)
+				if size <= limit {
+					continue
+				}
+				kept := min(size, 4<<10)
+				if !ok || long.Size != int64(size) || !bytes.Equal(long.Head, msg[:kept]) || !bytes.HasSuffix(msg, long.Tail) || len(long.Tail) < kept-1 {
+					t.Errorf("%v: %d bytes with a limit of %d: %v, %d bytes of head, %d of tail", f, size, limit, err, len(long.Head), len(long.Tail))
+				}
+			}
+		}
+	}
+}
+
 func TestReader_PassesReadErrorsOn(t *testing.T) {
 	broken := errors.New("cable cut")
 	for _, f := range []frame.Framing{frame.Lines, frame.Headers} {

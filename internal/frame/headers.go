@@ -47,10 +47,7 @@ func (h *headerReader) Read() ([]byte, error) {
 		return nil, err
 	}
 	if size > int64(h.max) {
-		if _, err := io.CopyN(io.Discard, h.r, size); err != nil {
-			return nil, unexpected(err)
-		}
-		return nil, &TooLongError{Size: size, Max: h.max}
+		return nil, h.skip(size)
 	}
 	if cap(h.buf) < int(size) || cap(h.buf) > keepBuffer {
 		h.buf = make([]byte, 0, size)
@@ -60,6 +57,22 @@ func (h *headerReader) Read() ([]byte, error) {
 		return nil, unexpected(err)
 	}
 	return h.buf, nil
+}
+
+// skip reads past a message over the cap. The error is a [*TooLongError] unless reading fails.
+func (h *headerReader) skip(size int64) error {
+	ends := make([]byte, min(size, 2*keepEnds))
+	first := ends[:min(size, keepEnds)]
+	if _, err := io.ReadFull(h.r, first); err != nil {
+		return unexpected(err)
+	}
+	if _, err := io.CopyN(io.Discard, h.r, size-int64(len(ends))); err != nil {
+		return unexpected(err)
+	}
+	if _, err := io.ReadFull(h.r, ends[len(first):]); err != nil {
+		return unexpected(err)
+	}
+	return &TooLongError{Size: size, Max: h.max, Head: first, Tail: appendTail(nil, ends)}
 }
 
 // header reads one header block and returns the value of its Content-Length.

@@ -52,7 +52,8 @@ func (l *lineReader) line() ([]byte, error) {
 	chunk, err := l.r.ReadSlice('\n')
 	if err == nil {
 		if len(chunk)-1 > l.max {
-			return nil, &TooLongError{Size: int64(len(chunk) - 1), Max: l.max}
+			line := chunk[:len(chunk)-1]
+			return nil, &TooLongError{Size: int64(len(line)), Max: l.max, Head: head(line), Tail: appendTail(nil, line)}
 		}
 		return chunk, nil
 	}
@@ -61,17 +62,25 @@ func (l *lineReader) line() ([]byte, error) {
 	}
 	l.buf = append(l.buf[:0], chunk...)
 	size := int64(len(chunk))
+	var tail []byte // of a line over the cap
 	for errors.Is(err, bufio.ErrBufferFull) {
 		chunk, err = l.r.ReadSlice('\n')
 		size += int64(len(chunk))
 		if size <= int64(l.max)+1 {
 			l.buf = append(l.buf, chunk...)
+			continue
 		}
+		if tail == nil {
+			tail = appendTail(nil, l.buf)
+		}
+		tail = appendTail(tail, chunk)
 	}
 	switch {
 	case err == nil:
 		if size-1 > int64(l.max) {
-			return nil, &TooLongError{Size: size - 1, Max: l.max}
+			long := &TooLongError{Size: size - 1, Max: l.max, Head: head(l.buf), Tail: bytes.TrimSuffix(tail, []byte("\n"))}
+			l.buf = nil // as large as the cap
+			return nil, long
 		}
 		return l.buf, nil
 	case errors.Is(err, io.EOF):

@@ -134,7 +134,15 @@ func TestConn_BadInput(t *testing.T) {
 		{"unknown method", `{"jsonrpc":"2.0","id":"a","method":"nope"}`, `{"jsonrpc":"2.0","id":"a","error":{"code":-32601,"message":"method not found: nope"}}`},
 		{"unknown notification", `{"jsonrpc":"2.0","method":"nope"}`, ""},
 		{"method a number", `{"jsonrpc":"2.0","id":1,"method":7}`, `{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"invalid request: the method must be a string that is not empty"}}`},
-		{"nothing", `{"jsonrpc":"2.0","id":1}`, `{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"invalid request: neither a method nor a result nor an error"}}`},
+		// It can only be an answer, and answers are not answered.
+		{"nothing but an id", `{"jsonrpc":"2.0","id":1}`, ""},
+		{"nothing but a null id", `{"jsonrpc":"2.0","id":null}`, ""},
+		{"nothing", `{"jsonrpc":"2.0"}`, `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"invalid request: neither a method nor a result nor an error"}}`},
+		{"answer with a boolean id", `{"jsonrpc":"2.0","id":true,"result":{}}`, ""},
+		{"answer without an id", `{"result":{}}`, ""},
+		{"answer with a member twice", `{"jsonrpc":"2.0","id":1,"result":{},"result":{}}`, ""},
+		{"answer with two ids", `{"jsonrpc":"2.0","id":1,"id":2,"result":{}}`, ""},
+		{"answer that breaks off", `{"jsonrpc":"2.0","id":1,"result":{"a":`, ""},
 		{"method and result", `{"jsonrpc":"2.0","id":1,"method":"echo","result":{}}`, `{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"invalid request: a message has either a method or a result"}}`},
 		{"batch", `[{"jsonrpc":"2.0","id":1,"method":"echo"}]`, `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"invalid request: batches are not supported, send one message at a time"}}`},
 		{"a number", `42`, `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"invalid request: not an object"}}`},
@@ -329,7 +337,7 @@ func TestConn_Oversize(t *testing.T) {
 		big := strings.Repeat("x", 1<<20)
 		p.send(`{"jsonrpc":"2.0","id":1,"method":"echo","params":{"a":"%s"}}`, big)
 		got := p.got()
-		if len(got) != 1 || !strings.Contains(got[0], `"id":null,"error":{"code":-32600,`) || !strings.Contains(got[0], "over the limit of 204800") {
+		if len(got) != 1 || !strings.Contains(got[0], `"id":1,"error":{"code":-32600,`) || !strings.Contains(got[0], "over the limit of 204800") {
 			t.Errorf("answers %q", got)
 		}
 		fits := strings.Repeat("y", 150<<10)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/gajae-code/gjc/internal/frame"
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
@@ -52,7 +53,8 @@ func (c *Conn) Call(ctx context.Context, method string, params, result any) erro
 
 // Await waits for the answer and decodes it into result unless that is nil. An error answer is an [*Error]. When
 // ctx ends first, Await forgets the call, tells the peer where the protocol has a way to, and returns ctx's cause
-// without waiting for anything more; a late answer is dropped.
+// without waiting for anything more; a late answer is dropped. An answer without a result and an error counts as null;
+// one that cannot be read, or does not fit result, is an [*AnswerError].
 func (call *Call) Await(ctx context.Context, result any) error {
 	select {
 	case <-call.done:
@@ -78,9 +80,33 @@ func (call *Call) Await(ctx context.Context, result any) error {
 		return nil
 	}
 	if err := jsonx.Unmarshal(call.resp.result, result); err != nil {
-		return fmt.Errorf("the answer to %s: %w", call.method, err)
+		return &AnswerError{Method: call.method, Err: err}
 	}
 	return nil
+}
+
+// AnswerError is the error of a call whose answer came and cannot be used. Err is a [*frame.TooLongError] for an answer
+// over [Options.MaxMessageSize], and else usually a [*jsonx.DecodeError].
+type AnswerError struct {
+	Method string
+	Err    error
+}
+
+func (e *AnswerError) Error() string {
+	if long, ok := errors.AsType[*frame.TooLongError](e.Err); ok {
+		return fmt.Sprintf("the answer to %s is larger than %s (%d bytes)", e.Method, mebibytes(long.Max), long.Size)
+	}
+	return fmt.Sprintf("the answer to %s: %v", e.Method, e.Err)
+}
+
+func (e *AnswerError) Unwrap() error { return e.Err }
+
+// mebibytes returns a size for people.
+func mebibytes(n int) string {
+	if n >= 1<<20 && n%(1<<20) == 0 {
+		return fmt.Sprintf("%d MiB", n>>20)
+	}
+	return fmt.Sprintf("%d bytes", n)
 }
 
 // cancel tells the peer that nobody waits any more.

@@ -278,7 +278,7 @@ func (c *Conn) read(r frame.Reader) {
 			}
 			c.receive(bytes.Clone(data))
 		case frame.Recoverable(err):
-			c.refuse(&inboundError{err: fmt.Errorf("%w: %w", ErrInvalidRequest, err)})
+			c.refuse(skipped(err))
 		case errors.Is(err, io.EOF):
 			c.inputOver()
 			return
@@ -318,22 +318,43 @@ func (c *Conn) receive(data []byte) {
 	}
 }
 
-// refuse answers what cannot be used.
+// refuse answers a message that cannot be used, or settles the call that it should have answered.
 func (c *Conn) refuse(bad *inboundError) {
+	answered, id := bad.dropped, bad.id
+	c.update(func(s *connState) {
+		switch {
+		case bad.answer != nil && (!bad.unsure || s.issued(bad.id)):
+			answered = true
+		case s.incoming[bad.id.key()] != nil:
+			// The peer would take the refusal for the answer to its open request.
+			id = NullID()
+		}
+	})
+	if answered && bad.answer != nil {
+		c.settle(bad.answer)
+		return
+	}
 	if c.opts.Dropped != nil {
 		c.opts.Dropped(bad.err)
 	}
-	if !bad.dropped {
-		c.respond(bad.id, nil, WireError(bad.err))
+	if !answered {
+		c.respond(id, nil, WireError(bad.err))
 	}
 }
 
-// settle completes the call that resp answers.
+// issued reports whether id was given to a request of ours, open or not.
+func (s *connState) issued(id ID) bool {
+	id = id.ours()
+	return id.kind == idNumber && id.num >= 1 && id.num <= s.nextID
+}
+
+// settle completes the call that resp answers. An answer to a call that is not open is dropped: it is late, or the
+// second, or to a request that was never made.
 func (c *Conn) settle(resp *response) {
 	var call *Call
 	c.update(func(s *connState) {
-		if call = s.outgoing[resp.id.key()]; call != nil {
-			delete(s.outgoing, resp.id.key())
+		if call = s.outgoing[resp.id.ours()]; call != nil {
+			delete(s.outgoing, call.id)
 		}
 	})
 	if call == nil {
@@ -343,6 +364,9 @@ func (c *Conn) settle(resp *response) {
 		return
 	}
 	call.resp = resp
+	if resp.broken != nil {
+		call.err = &AnswerError{Method: call.method, Err: resp.broken}
+	}
 	if !c.opts.HandleFirst || !c.inbox.put(inboxItem{call: call}) {
 		close(call.done)
 	}

@@ -96,6 +96,34 @@ func FuzzDecodeMessage(f *testing.F) {
 	})
 }
 
+// FuzzOutline checks that what the two ends of a message tell of it is never wrong: no other id, and no other sort of message.
+func FuzzOutline(f *testing.F) {
+	for _, s := range []string{
+		`{"jsonrpc":"2.0","id":1,"result":{"id":2}}`, `{"result":"\",\"id\":2}","id":"a\\"}`, `{"_":[{"id":3}],"id":12,"error":{"id":4}}`,
+		`{"jsonrpc":"2.0","method":"a","params":{"result":1,"id":2},"id":null}`, `{"id":-1.5e3,"result":true,"x":"{\"id\":1,"}`,
+	} {
+		f.Add([]byte(s), uint(20), uint(10))
+	}
+	f.Fuzz(func(t *testing.T, data []byte, head, tail uint) {
+		if len(data) == 0 {
+			return
+		}
+		head, tail = head%uint(len(data)+1), tail%uint(len(data)+1)
+		o := outlineOf(data[:head], data[uint(len(data))-tail:])
+		req, resp, _ := decodeMessage(data)
+		switch {
+		case req != nil:
+			if o.answer || o.id.IsValid() && !o.torn && o.id.key() != req.ID.key() {
+				t.Fatalf("%q is taken for %+v by %d and %d bytes", data, o, head, tail)
+			}
+		case resp != nil && resp.broken == nil:
+			if o.id.IsValid() && !o.torn && o.id.key() != resp.id.key() || o.request && jsonx.Lookup(data, "params") == nil {
+				t.Fatalf("%q is taken for %+v by %d and %d bytes", data, o, head, tail)
+			}
+		}
+	})
+}
+
 // Hot path: an inbound request costs a bounded number of allocations from bytes to Request and out again.
 func TestAllocations(t *testing.T) {
 	if testenv.Race {

@@ -48,6 +48,16 @@ func (id ID) key() ID {
 	return id
 }
 
+// ours returns the key of an id in a response. Our own ids are numbers; some peers send them back as strings.
+func (id ID) ours() ID {
+	if id.kind == idString {
+		if n, err := strconv.ParseInt(id.str, 10, 64); err == nil && strconv.FormatInt(n, 10) == id.str {
+			return NumberID(n)
+		}
+	}
+	return id.key()
+}
+
 func (id ID) append(dst []byte) []byte {
 	switch {
 	case id.raw != "":

@@ -91,12 +91,18 @@ func (m *message) set(name []byte, value jsonx.Raw) error {
 	return nil
 }
 
-// inboundError is an inbound message that cannot be used; id is what to answer to.
+// inboundError is an inbound message that cannot be used.
 type inboundError struct {
+	// id is that of the message, if it can be read.
 	id  ID
 	err error
-	// dropped marks what is not worth an answer: a response that fits nothing.
+	// dropped marks a response without a usable id. It is neither answered nor settles anything.
 	dropped bool
+	// answer, if set, settles the call that id names. A peer's response is never answered, so the rest of the error
+	// counts only if the id was never one of ours and unsure is set.
+	answer *response
+	// unsure marks a message that may be a request as well as a response.
+	unsure bool
 }
 
 // decodeMessage sorts one frame into a request or a response. What it returns aliases data.
@@ -106,6 +112,9 @@ func decodeMessage(data []byte) (*Request, *response, *inboundError) {
 	}
 	var m message
 	if err := jsonx.ReadObject(data, m.set); err != nil {
+		if bad := brokenAnswer(outlineOf(data, nil), err); bad != nil {
+			return nil, nil, bad
+		}
 		if derr, ok := errors.AsType[*jsonx.DecodeError](err); ok && derr.Syntax {
 			return nil, nil, &inboundError{err: fmt.Errorf("%w: %w", ErrParse, err)}
 		}
@@ -117,34 +126,51 @@ func decodeMessage(data []byte) (*Request, *response, *inboundError) {
 	var id ID
 	if m.id != nil {
 		if err := id.UnmarshalJSON(m.id); err != nil {
+			if m.method == nil && m.answers() {
+				return nil, nil, &inboundError{err: fmt.Errorf("a response: %w", err), dropped: true}
+			}
 			return invalid(ID{}, "%w", err)
 		}
 	}
-	if string(m.version) != `"2.0"` && (m.method != nil || m.id == nil) {
+	if m.method == nil {
+		switch {
+		case id.IsValid():
+			// Without a result and an error too: it is what JavaScript makes of a result that is undefined.
+			return nil, m.response(id), nil
+		case m.answers():
+			return nil, nil, &inboundError{err: errors.New("a response without an id"), dropped: true}
+		default:
+			return invalid(id, "neither a method nor a result nor an error")
+		}
+	}
+	if m.answers() {
+		bad := &inboundError{id: id, err: fmt.Errorf("%w: a message has either a method or a result", ErrInvalidRequest), unsure: true}
+		if id.IsValid() {
+			bad.answer = m.response(id)
+		}
+		return nil, nil, bad
+	}
+	if string(m.version) != `"2.0"` {
 		// A response is settled whatever it calls its version: a caller waits for it.
 		return invalid(id, `"jsonrpc" must be "2.0"`)
 	}
-	if m.method != nil {
-		var method string
-		if err := jsonx.Unmarshal(m.method, &method); err != nil || method == "" {
-			return invalid(id, "the method must be a string that is not empty")
-		}
-		if m.result != nil || m.err != nil {
-			return invalid(id, "a message has either a method or a result")
-		}
-		if jsonx.IsNull(m.params) {
-			m.params = nil
-		} else if k := m.params.Kind(); k != '{' && k != '[' {
-			return invalid(id, "params must be an object")
-		}
-		return &Request{ID: id, Method: method, Params: m.params}, nil, nil
+	var method string
+	if err := jsonx.Unmarshal(m.method, &method); err != nil || method == "" {
+		return invalid(id, "the method must be a string that is not empty")
 	}
-	if m.result == nil && m.err == nil {
-		return invalid(id, "neither a method nor a result nor an error")
+	if jsonx.IsNull(m.params) {
+		m.params = nil
+	} else if k := m.params.Kind(); k != '{' && k != '[' {
+		return invalid(id, "params must be an object")
 	}
-	if !id.IsValid() {
-		return nil, nil, &inboundError{err: errors.New("a response without an id"), dropped: true}
-	}
+	return &Request{ID: id, Method: method, Params: m.params}, nil, nil
+}
+
+// answers reports whether the message has a member that only a response has.
+func (m *message) answers() bool { return m.result != nil || m.err != nil }
+
+// response returns the message as the response to id. Without a result and an error the result is null.
+func (m *message) response(id ID) *response {
 	resp := &response{id: id, result: m.result}
 	switch {
 	case !jsonx.IsNull(m.err):
@@ -157,7 +183,7 @@ func decodeMessage(data []byte) (*Request, *response, *inboundError) {
 	case m.result == nil:
 		resp.result = jsonx.Raw("null")
 	}
-	return nil, resp, nil
+	return resp
 }
 
 // response is an inbound answer to a call of ours.
@@ -165,6 +191,8 @@ type response struct {
 	id     ID
 	result jsonx.Raw
 	err    *Error
+	// broken says why the answer cannot be read. It stands in for a result and an error.
+	broken error
 }
 
 // appendRequest appends the wire form of a request, or of a notification where id is the zero value.

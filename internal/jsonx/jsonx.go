@@ -106,6 +106,12 @@ func Valid(data []byte) bool {
 	return Raw(data).IsValid(jsontext.AllowInvalidUTF8(true))
 }
 
+// Truncated reports whether data is the beginning of a JSON value and not all of it.
+func Truncated(data []byte) bool {
+	dec := jsontext.NewDecoder(bytes.NewReader(data), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
+	return errors.Is(dec.SkipValue(), io.ErrUnexpectedEOF)
+}
+
 // Mismatch reports that the value dec read last, of the given kind, is not a want ("string", "object"). It is for
 // custom unmarshalers, which must have read or skipped the whole value.
 func Mismatch(dec *Decoder, kind Kind, want string) *DecodeError {

@@ -77,6 +77,7 @@ type answer struct {
 
 	ev    event // its memory is used again for every event
 	build providers.Builder
+	join  dialect.Joiner
 	// open is what the content blocks under way are, by index.
 	open map[int]openBlock
 	// calls are the ids of the calls so far.
@@ -105,6 +106,10 @@ func (a *answer) run() {
 			err = a.stream.BadEvent(broken)
 		}
 		if err != nil {
+			if a.stop != "" && !a.stream.Cancelled() {
+				a.done() // all of the answer is there
+				return
+			}
 			a.yield(nil, err)
 			return
 		}
@@ -204,6 +209,15 @@ func (a *answer) whole(ev *event) error {
 }
 
 func (a *answer) send(ev providers.Event) bool {
+	before, now := a.join.Next(ev)
+	return a.emit(before) && a.emit(now)
+}
+
+// emit yields ev unless it is nil.
+func (a *answer) emit(ev providers.Event) bool {
+	if ev == nil {
+		return true
+	}
 	a.build.Add(ev)
 	return a.yield(ev, nil)
 }
@@ -284,6 +298,11 @@ func (a *answer) count(u *usage) {
 }
 
 func (a *answer) done() {
+	for _, ev := range a.join.Rest() {
+		if !a.emit(ev) {
+			return
+		}
+	}
 	info := &a.model.cfg.Info
 	m := a.build.Message()
 	m.API, m.Provider, m.Model, m.Usage = info.API, info.Provider, info.ID, a.usage

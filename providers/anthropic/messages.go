@@ -205,7 +205,7 @@ func (w *writer) assistant(msg *providers.Message) {
 			w.begin("tool_use")
 			w.member("id", dialect.ToolID(part.ID, maxID))
 			w.out = append(append(w.out, `,"input":`...), dialect.ToolInput(part.Input)...)
-			w.member("name", part.Name)
+			w.member("name", dialect.ToolName(part.Name))
 			w.end()
 		}
 	}

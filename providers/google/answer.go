@@ -58,6 +58,7 @@ type answer struct {
 
 	chunk   chunk // its memory is used again for every event
 	build   providers.Builder
+	join    dialect.Joiner
 	calls   []string // their ids
 	usage   providers.Usage
 	told    dialect.UsageTeller
@@ -72,13 +73,13 @@ func (a *answer) run() {
 	for {
 		ev, err := a.stream.Next()
 		if errors.Is(err, io.EOF) {
-			if a.finish != "" || a.blocked != "" {
-				a.done()
-				return
-			}
 			err = a.stream.CutOff()
 		}
 		if err != nil {
+			if (a.finish != "" || a.blocked != "") && !a.stream.Cancelled() {
+				a.done() // all of the answer is there
+				return
+			}
 			a.yield(nil, err)
 			return
 		}
@@ -150,6 +151,15 @@ func (a *answer) send(ev providers.Event) bool {
 		return false
 	}
 	a.said = true
+	before, now := a.join.Next(ev)
+	return a.emit(before) && a.emit(now)
+}
+
+// emit yields ev unless it is nil.
+func (a *answer) emit(ev providers.Event) bool {
+	if ev == nil {
+		return true
+	}
 	a.build.Add(ev)
 	return a.yield(ev, nil)
 }
@@ -216,6 +226,11 @@ func (a *answer) done() {
 			why += " (" + a.message + ")"
 		}
 		if !a.send(providers.TextDelta{Text: why + "."}) {
+			return
+		}
+	}
+	for _, ev := range a.join.Rest() {
+		if !a.emit(ev) {
 			return
 		}
 	}

@@ -101,7 +101,7 @@ func (m *Model) response(msg *providers.Message) (response part, images []part) 
 	case text == "" && images == nil:
 		text = dialect.NoOutput
 	}
-	r := &functionResponse{ID: toolID(msg.ToolCallID), Name: msg.ToolName}
+	r := &functionResponse{ID: toolID(msg.ToolCallID), Name: dialect.ToolName(msg.ToolName)}
 	if msg.IsError {
 		r.Response.Error = &text
 	} else {
@@ -146,7 +146,7 @@ func (m *Model) assistant(msg *providers.Message) []part {
 			}
 		case providers.ToolCall:
 			call := part{
-				FunctionCall:     &functionCall{ID: dialect.ID(toolID(p.ID)), Name: p.Name, Args: dialect.ToolInput(p.Input)},
+				FunctionCall:     &functionCall{ID: dialect.ID(toolID(p.ID)), Name: dialect.ToolName(p.Name), Args: dialect.ToolInput(p.Input)},
 				ThoughtSignature: signature(p.Signature),
 			}
 			// The first of an answer's calls has the signature of all.

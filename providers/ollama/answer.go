@@ -44,6 +44,7 @@ type answer struct {
 	req    *providers.Request
 
 	build providers.Builder
+	join  dialect.Joiner
 	calls []string // their ids
 	usage providers.Usage
 	told  dialect.UsageTeller
@@ -109,6 +110,15 @@ func (a *answer) send(ev providers.Event) bool {
 		a.yield(nil, context.Cause(a.ctx))
 		return false
 	}
+	before, now := a.join.Next(ev)
+	return a.emit(before) && a.emit(now)
+}
+
+// emit yields ev unless it is nil.
+func (a *answer) emit(ev providers.Event) bool {
+	if ev == nil {
+		return true
+	}
 	a.build.Add(ev)
 	return a.yield(ev, nil)
 }
@@ -135,6 +145,11 @@ func (a *answer) call(part *callPart) bool {
 }
 
 func (a *answer) done(reason string) {
+	for _, ev := range a.join.Rest() {
+		if !a.emit(ev) {
+			return
+		}
+	}
 	info := &a.model.cfg.Info
 	m := a.build.Message()
 	m.API, m.Provider, m.Model, m.Usage = info.API, info.Provider, info.ID, a.usage

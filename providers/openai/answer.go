@@ -83,6 +83,7 @@ type answer struct {
 	req    *providers.Request
 
 	build   providers.Builder
+	join    dialect.Joiner
 	calls   []*call
 	usage   providers.Usage
 	told    dialect.UsageTeller
@@ -259,6 +260,15 @@ func (a *answer) send(ev providers.Event) bool {
 		return false
 	}
 	a.said = true
+	before, now := a.join.Next(ev)
+	return a.emit(before) && a.emit(now)
+}
+
+// emit yields ev unless it is nil.
+func (a *answer) emit(ev providers.Event) bool {
+	if ev == nil {
+		return true
+	}
 	a.build.Add(ev)
 	return a.yield(ev, nil)
 }
@@ -330,18 +340,34 @@ func (a *answer) call(part *callPart) bool {
 			c.input = append(c.input, input...)
 			return true
 		}
-		c.started = true
-		var others []string
-		for _, other := range a.calls {
-			others = append(others, other.id)
-		}
-		c.id = dialect.UniqueID(a.req, c.given, a.name, others[:len(others)-1])
-		if !a.send(providers.ToolCallStart{ID: c.id, Name: c.name}) {
-			return false
-		}
-		input = string(c.input) + input
+		return a.startCall(c, string(c.input)+input)
 	}
 	return input == "" || a.send(providers.ToolCallDelta{ID: c.id, Input: input})
+}
+
+// startCall begins a call with what there is of its input.
+func (a *answer) startCall(c *call, input string) bool {
+	c.started = true
+	var others []string
+	for _, other := range a.calls {
+		if other != c {
+			others = append(others, other.id)
+		}
+	}
+	c.id = dialect.UniqueID(a.req, c.given, a.name, others)
+	return a.send(providers.ToolCallStart{ID: c.id, Name: c.name}) &&
+		(input == "" || a.send(providers.ToolCallDelta{ID: c.id, Input: input}))
+}
+
+// nameless begins the calls whose names have not come: they fail, and the model sees why. A piece that says nothing is
+// none.
+func (a *answer) nameless() bool {
+	for _, c := range a.calls {
+		if !c.started && (c.given != "" || len(c.input) > 0) && !a.startCall(c, string(c.input)) {
+			return false
+		}
+	}
+	return true
 }
 
 // callOf finds the call that a piece belongs to: by index, by id where a server counts none or gives every call the
@@ -407,6 +433,14 @@ func (a *answer) done() {
 	case "insufficient_system_resource", "network_error", "abort": // DeepSeek's, Z.ai's, vLLM's
 		a.yield(nil, a.stream.EventError(jsonx.Raw(`"the provider broke the answer off: `+a.finish+`"`)))
 		return
+	}
+	if !a.nameless() {
+		return
+	}
+	for _, ev := range a.join.Rest() {
+		if !a.emit(ev) {
+			return
+		}
 	}
 	info := &a.model.cfg.Info
 	m := a.build.Message()

@@ -153,7 +153,7 @@ func (c *conversation) result(msg *providers.Message) {
 	text, shown := resultText(msg, c.model.cfg.Info.Images)
 	out := message{Content: text, ToolCallID: new(c.ids.result(msg.ToolCallID)), Role: "tool"}
 	if c.model.rules.resultName {
-		out.Name = msg.ToolName
+		out.Name = dialect.ToolName(msg.ToolName)
 	}
 	c.out = append(c.out, out)
 	if shown != nil {
@@ -208,7 +208,7 @@ func (c *conversation) assistant(msg *providers.Message) (out message, ok bool) 
 		case providers.ToolCall:
 			out.ToolCalls = append(out.ToolCalls, toolCall{
 				ID: c.ids.call(p.ID, own), Type: "function",
-				Function: called{Arguments: string(dialect.ToolInput(p.Input)), Name: p.Name},
+				Function: called{Arguments: string(dialect.ToolInput(p.Input)), Name: dialect.ToolName(p.Name)},
 			})
 		}
 	}

@@ -94,6 +94,7 @@ type response struct {
 	req    *providers.Request
 
 	build   providers.Builder
+	join    dialect.Joiner
 	items   items
 	last    *item // that said something last
 	calls   []string
@@ -223,6 +224,15 @@ func (r *response) send(ev providers.Event) bool {
 		r.yield(nil, context.Cause(r.ctx))
 		return false
 	}
+	before, now := r.join.Next(ev)
+	return r.emit(before) && r.emit(now)
+}
+
+// emit yields ev unless it is nil.
+func (r *response) emit(ev providers.Event) bool {
+	if ev == nil {
+		return true
+	}
 	r.build.Add(ev)
 	return r.yield(ev, nil)
 }
@@ -300,7 +310,8 @@ func (r *response) outputItem(raw jsonx.Raw, index int, ended bool) (more bool, 
 	case kindReasoning:
 		return !ended || r.reasoningDone(it, &out, raw), nil
 	}
-	if it.call == "" && out.Name != "" {
+	if it.call == "" && (out.Name != "" || ended) {
+		// A call without a name fails, and the model sees why.
 		it.call = r.callID(string(out.CallID))
 		r.calls = append(r.calls, it.call)
 		r.speak(it)
@@ -402,6 +413,11 @@ func (r *response) done(res *responded) error {
 		}
 	}
 	r.stream.End()
+	for _, ev := range r.join.Rest() {
+		if !r.emit(ev) {
+			return nil
+		}
+	}
 	info := &r.model.cfg.Info
 	m := r.build.Message()
 	m.API, m.Provider, m.Model, m.Usage = info.API, info.Provider, info.ID, r.usage

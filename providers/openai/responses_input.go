@@ -169,7 +169,7 @@ func (in *input) assistant(msg *providers.Message) {
 			if named && p.Signature != "" {
 				in.add(`,"id":`, p.Signature)
 			}
-			in.add(`,"call_id":`, in.ids.call(p.ID, own), `,"name":`, p.Name, `,"arguments":`, string(dialect.ToolInput(p.Input)), "}")
+			in.add(`,"call_id":`, in.ids.call(p.ID, own), `,"name":`, dialect.ToolName(p.Name), `,"arguments":`, string(dialect.ToolInput(p.Input)), "}")
 		}
 	}
 }

@@ -25,6 +25,7 @@ type geminiWriter struct {
 	// call under way; it goes out whole, before whatever comes next.
 	name, id string
 	args     string
+	calling  bool
 }
 
 func (w *geminiWriter) event(b []byte, data string) []byte {
@@ -37,14 +38,14 @@ func (w *geminiWriter) part(b []byte, part string) []byte {
 
 // pending writes the call under way.
 func (w *geminiWriter) pending(b []byte) []byte {
-	if w.name == "" {
+	if !w.calling {
 		return b
 	}
 	call := `{"functionCall":{"id":` + quote(w.id) + `,"name":` + quote(w.name)
 	if jsonx.Valid([]byte(w.args)) {
 		call += `,"args":` + w.args
 	}
-	w.name, w.args = "", ""
+	w.name, w.args, w.calling = "", "", false
 	return w.part(b, call+`}}`)
 }
 
@@ -68,7 +69,7 @@ func (w *geminiWriter) think(b []byte, text, signature string) []byte {
 
 func (w *geminiWriter) call(b []byte, id, name string) []byte {
 	b = w.pending(b)
-	w.id, w.name = id, name
+	w.id, w.name, w.calling = id, name, true
 	return b
 }
 

@@ -17,6 +17,7 @@ type ollamaWriter struct {
 	// call under way; it goes out whole, before whatever comes next.
 	name, id string
 	args     string
+	calling  bool
 }
 
 func (w *ollamaWriter) line(b []byte, message, rest string) []byte {
@@ -26,14 +27,14 @@ func (w *ollamaWriter) line(b []byte, message, rest string) []byte {
 
 // pending writes the call under way.
 func (w *ollamaWriter) pending(b []byte) []byte {
-	if w.name == "" {
+	if !w.calling {
 		return b
 	}
 	if !jsonx.Valid([]byte(w.args)) {
 		w.args = "{}"
 	}
 	call := `{"id":` + quote(w.id) + `,"function":{"index":0,"name":` + quote(w.name) + `,"arguments":` + w.args + `}}`
-	w.name, w.args = "", ""
+	w.name, w.args, w.calling = "", "", false
 	return w.line(b, `"content":"","tool_calls":[`+call+`]`, `"done":false`)
 }
 
@@ -53,7 +54,7 @@ func (w *ollamaWriter) think(b []byte, text, _ string) []byte {
 
 func (w *ollamaWriter) call(b []byte, id, name string) []byte {
 	b = w.pending(b)
-	w.id, w.name = id, name
+	w.id, w.name, w.calling = id, name, true
 	return b
 }
 

@@ -54,6 +54,25 @@ func ToolID(id string, most int) string {
 	return tail
 }
 
+// maxToolName is the longest name of a tool that all APIs take.
+const maxToolName = 128
+
+// ToolName returns the name of a called tool as every API takes it: letters, digits, "_" and "-". A name that a model made
+// up, or forgot, would make an API refuse the whole conversation.
+func ToolName(name string) string {
+	if name == "" {
+		return "unnamed"
+	}
+	clean := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '-':
+			return r
+		}
+		return '_'
+	}, name)
+	return clean[:min(len(clean), maxToolName)]
+}
+
 // MistralToolID returns an id of nine letters and digits: id itself if it is one.
 func MistralToolID(id string) string {
 	const length = 9
@@ -78,11 +97,11 @@ func alphanumeric(s string, n int) string {
 	return string(out)
 }
 
-// UniqueID returns the id that the server gave, unless it gave none or one that the conversation has already: some
-// servers begin to count at zero with every answer. Response is the name of the response, others are its calls so far.
+// UniqueID returns the id that the server gave, unless it gave none or one that the session has already: some servers begin
+// to count at zero with every answer. Response is the name of the response, others are its calls so far.
 func UniqueID(req *providers.Request, given, response string, others []string) string {
 	taken := func(id string) bool {
-		if slices.Contains(others, id) {
+		if slices.Contains(others, id) || req.HasCall != nil && req.HasCall(id) {
 			return true
 		}
 		for i := range req.Messages {

@@ -344,30 +344,63 @@ func kindOf(status int, message string, names ...string) providers.ErrorKind {
 	if !limited && outOfMoney(status, message) {
 		return providers.KindQuota
 	}
+	known := statusKind(status)
 	for _, name := range names {
-		if k, ok := kinds[name]; ok {
+		if k, ok := kinds[name]; ok && known.allows(k) {
 			return k
 		}
 	}
 	switch {
-	case status == 401 || status == 403 || status < 500 && contains(message, "incorrect api key", "invalid api key"):
+	case known.kind != "":
+		return known.kind
+	case status < 500 && contains(message, "incorrect api key", "invalid api key"):
 		return providers.KindAuth
-	case status == 402:
-		return providers.KindQuota
-	case status == 404:
-		return providers.KindModel
-	case status == 408 || status == 504 || status == 524:
-		return providers.KindTimeout
-	case status == 413:
-		return providers.KindContextOverflow
-	case status == 429:
-		return providers.KindRateLimit
-	case status == 503 || status == 529 || contains(message, "server busy"):
+	case contains(message, "server busy"):
 		return providers.KindOverloaded
 	case status >= 500 || status == 0:
 		return providers.KindServer
 	}
 	return providers.KindInvalid
+}
+
+// statusMeaning is what a status says of an error. It decides; a name in the body counts if it says the same more exactly.
+type statusMeaning struct {
+	// kind is empty for a status that many errors have.
+	kind providers.ErrorKind
+	// exact are the kinds that a name may make of it. Without a kind, it is those that no name may make of it.
+	exact []providers.ErrorKind
+}
+
+func (m statusMeaning) allows(k providers.ErrorKind) bool {
+	return slices.Contains(m.exact, k) == (m.kind != "")
+}
+
+func statusKind(status int) statusMeaning {
+	one := func(kind providers.ErrorKind, exact ...providers.ErrorKind) statusMeaning {
+		return statusMeaning{kind, append(exact, kind)}
+	}
+	switch status {
+	case 401:
+		return one(providers.KindAuth)
+	case 403:
+		return one(providers.KindAuth, providers.KindQuota, providers.KindModel, providers.KindInvalid)
+	case 402:
+		return one(providers.KindQuota)
+	case 404:
+		return one(providers.KindModel)
+	case 408, 504, 524:
+		return one(providers.KindTimeout)
+	case 413:
+		return one(providers.KindContextOverflow)
+	case 429:
+		return one(providers.KindRateLimit, providers.KindQuota, providers.KindOverloaded)
+	case 503, 529:
+		return one(providers.KindOverloaded, providers.KindRateLimit)
+	}
+	if status >= 400 && status < 500 && status != http.StatusFailedDependency { // which AWS has for a model's own errors
+		return statusMeaning{exact: []providers.ErrorKind{providers.KindServer}}
+	}
+	return statusMeaning{}
 }
 
 // outOfMoney reports whether a message says that there is nothing left to pay with.

@@ -50,13 +50,13 @@ func (s *Stream) CutOff() error {
 	switch {
 	case s.parent.Err() != nil:
 		return context.Cause(s.parent)
-	case s.whole:
+	case s.whole && !s.torn:
 		return s.refuse(otherJSON)
 	case !s.spoken && s.odd != "":
 		return s.refuse(otherText, s.odd)
 	}
 	text := "the stream ended in the middle of the answer"
-	if !s.spoken {
+	if !s.spoken && !s.torn {
 		text = "the stream ended before the answer began; if that goes on, check the base URL"
 	}
 	e := Errorf(s.cfg, providers.KindNetwork, "%s", text)

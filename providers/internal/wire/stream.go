@@ -10,9 +10,11 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"time"
 
+	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/providers"
 )
 
@@ -41,13 +43,16 @@ type Stream struct {
 	begun  bool // it is known what the body is
 	whole  bool // one JSON value, no stream
 	ended  bool
-	spoken bool   // there was an event
-	odd    string // the first line that a stream of events cannot have
-	cr     bool   // the last line ended with a carriage return: a line feed behind it is of the same end
-	line   []byte // a line that did not fit the reader's buffer
-	event  Event
-	total  int       // of the lines that were read, in bytes
-	lively time.Time // since when the caller waits for something that is more than a sign of life
+	spoken bool // there was an event
+	torn   bool // the body ended inside an event
+	// partial says that the line that is being read has no end: the body ended with it.
+	partial bool
+	odd     string // the first line that a stream of events cannot have
+	cr      bool   // the last line ended with a carriage return: a line feed behind it is of the same end
+	line    []byte // a line that did not fit the reader's buffer
+	event   Event
+	total   int       // of the lines that were read, in bytes
+	lively  time.Time // since when the caller waits for something that is more than a sign of life
 	// RequestID is the provider's name for the call.
 	RequestID string
 }
@@ -144,11 +149,15 @@ func (s *Stream) Hasten() { s.stall.limit = min(s.stall.limit, behindAnswer) }
 // behindAnswer is what the numbers behind an answer get, which servers send at once.
 const behindAnswer = 10 * time.Second
 
+// Cancelled reports whether the caller's context has ended.
+func (s *Stream) Cancelled() bool { return s.parent.Err() != nil }
+
 // End tells the stream that the last event was read.
 func (s *Stream) End() { s.ended = true }
 
-// Next returns the next event with data. At the end of the body the error is [io.EOF]; every other error is the cause
-// of the caller's context or a [*providers.Error].
+// Next returns the next event with data, in which surrogates without their other half are marks
+// ([jsonx.MarkSurrogates]). At the end of the body the error is [io.EOF], also where that is inside an event; every other
+// error is the cause of the caller's context or a [*providers.Error].
 func (s *Stream) Next() (Event, error) {
 	if s.parent.Err() != nil {
 		return Event{}, context.Cause(s.parent) // and not what is still in the buffer
@@ -166,19 +175,18 @@ func (s *Stream) Next() (Event, error) {
 		}
 		line, err := s.readLine()
 		if err != nil && (len(line) == 0 || !errors.Is(err, io.EOF)) {
-			if errors.Is(err, io.EOF) && len(s.event.Data) > 0 {
-				s.spoken = true
-				return s.event, nil // the blank line behind the last event is missing
+			if errors.Is(err, io.EOF) && len(s.event.Data) > 0 && !s.broken(s.event.Data) {
+				return s.deliver(), nil // the blank line behind the last event is missing
 			}
 			return Event{}, s.fail(err)
 		}
+		s.partial = err != nil
 		if s.total += len(line) + 1; s.total > maxStream {
 			return Event{}, s.endless()
 		}
 		if len(line) == 0 {
 			if len(s.event.Data) > 0 && s.event.Name != "ping" {
-				s.spoken = true
-				return s.event, nil
+				return s.deliver(), nil
 			}
 			s.event.Name, s.event.Data = "", s.event.Data[:0]
 			if err := s.alive(); err != nil {
@@ -215,9 +223,31 @@ func (s *Stream) nextWhole() (Event, error) {
 	if err != nil {
 		return Event{}, err
 	}
+	if s.broken(data) {
+		return Event{}, s.fail(io.EOF)
+	}
 	s.spoken = true
-	return Event{Data: data}, nil
+	return Event{Data: jsonx.MarkSurrogates(data)}, nil
 }
+
+// deliver returns the event that has been read.
+func (s *Stream) deliver() Event {
+	s.spoken = true
+	return Event{Name: s.event.Name, Data: jsonx.MarkSurrogates(s.event.Data)}
+}
+
+// broken reports whether data, which the body ended with, is the beginning of an event and not all of it.
+func (s *Stream) broken(data []byte) bool {
+	data = bytes.TrimSpace(data)
+	if !jsonx.Truncated(data) && (len(data) == len(endMark) || !strings.HasPrefix(endMark, string(data))) {
+		return false
+	}
+	s.torn = true
+	return true
+}
+
+// endMark is the data of the last event of APIs like OpenAI's.
+const endMark = "[DONE]"
 
 // field takes in one line of an event.
 func (s *Stream) field(line []byte) error {
@@ -240,11 +270,21 @@ func (s *Stream) field(line []byte) error {
 		s.event.Name = eventName(value)
 	case "id", "retry":
 	default:
-		if s.odd == "" {
+		if s.odd == "" && !(s.partial && beginsField(string(line))) {
 			s.odd = shorten(string(line), 80)
 		}
 	}
 	return nil
+}
+
+// beginsField reports whether a line may be cut off in the name of a field.
+func beginsField(line string) bool {
+	for _, name := range []string{"data", "event", "id", "retry"} {
+		if strings.HasPrefix(name, line) {
+			return true
+		}
+	}
+	return false
 }
 
 // eventName avoids an allocation for the names that come thousands of times.

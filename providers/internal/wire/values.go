@@ -6,6 +6,8 @@ import (
 	"errors"
 	"io"
 	"time"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
 // NextValue returns the next JSON object of a body that is a row of them: each in a line, or over many lines, or with
@@ -43,11 +45,14 @@ func (s *Stream) NextValue() (Event, error) {
 		if s.total += len(data) + 1; s.total > maxStream {
 			return Event{}, s.endless()
 		}
-		if data = bytes.TrimSpace(data); len(data) == 0 || string(data) == "[DONE]" {
+		if err != nil && s.broken(data) {
+			return Event{}, s.fail(err)
+		}
+		if data = bytes.TrimSpace(data); len(data) == 0 || string(data) == endMark {
 			continue
 		}
 		s.spoken = true
-		return Event{Data: data}, nil
+		return Event{Data: jsonx.MarkSurrogates(data)}, nil
 	}
 }
 

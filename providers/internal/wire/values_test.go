@@ -36,7 +36,7 @@ func TestStream_Values(t *testing.T) {
 		"{\"a\":\"" + long + "\"}{\"b\":1}": {"{\"a\":\"" + long + "\"}", `{"b":1}`},
 		"event: x\nid: 1\ndata: {\"a\":1}\n\n: hm\n\ndata:{\"b\":1}\r\n\r\ndata: [DONE]\n\n": {`{"a":1}`, `{"b":1}`},
 		"data: {\"a\":1}\rdata: {\"b\":1}\r":                                                 {`{"a":1}`, `{"b":1}`},
-		`{"a":1}{"b"`:                                                                        {`{"a":1}`, `{"b"`},
+		`{"a":1}{"b"`:                                                                        {`{"a":1}`}, // the end of the stream
 		"dada\n{}":                                                                           {"dada", "{}"},
 	} {
 		for _, r := range []io.Reader{strings.NewReader(body), iotest.OneByteReader(strings.NewReader(body))} {

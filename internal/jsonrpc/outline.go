@@ -1,0 +1,122 @@
+package jsonrpc
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"github.com/gajae-code/gjc/internal/frame"
+	"github.com/gajae-code/gjc/internal/jsonx"
+)
+
+// outline is what can be told of a message that cannot be decoded: what it is, and its id.
+type outline struct {
+	id ID
+	// request says that there is a member that only requests and notifications have, answer the same of responses.
+	request, answer bool
+	// torn says that the id is in doubt.
+	torn bool
+}
+
+// outlineOf reads the outer members of a message by its first and last bytes, or by all of it where tail is nil. It
+// stops at what it cannot read.
+func outlineOf(head, tail []byte) outline {
+	var o outline
+	for name, value := range jsonx.Members(jsonx.Raw(head)) {
+		if &value[len(value)-1] == &head[len(head)-1] {
+			value = nil // it goes on, or breaks off, behind what there is
+		}
+		o.member(name, value)
+	}
+	o.readTail(tail)
+	return o
+}
+
+// readTail reads members backwards from the end of a message, as long as their values are strings, numbers or words.
+// Nothing else can stand there: what is directly before the last brace belongs to the outermost object.
+func (o *outline) readTail(b []byte) {
+	b, ok := bytes.CutSuffix(bytes.TrimSpace(b), []byte("}"))
+	for ok {
+		b = bytes.TrimSpace(b)
+		start := scalarStart(b)
+		value := b[start:]
+		colon, isMember := bytes.CutSuffix(bytes.TrimSpace(b[:start]), []byte(":"))
+		colon = bytes.TrimSpace(colon)
+		nameStart := scalarStart(colon)
+		if !isMember || len(value) == 0 || nameStart == len(colon) || colon[nameStart] != '"' {
+			return
+		}
+		var name string
+		if jsonx.Unmarshal(colon[nameStart:], &name) != nil {
+			return
+		}
+		o.member(name, value)
+		b, ok = bytes.CutSuffix(bytes.TrimSpace(colon[:nameStart]), []byte(","))
+	}
+}
+
+// scalarStart returns where the string, number or word begins that b ends with; len(b) if there is none.
+func scalarStart(b []byte) int {
+	if !bytes.HasSuffix(b, []byte(`"`)) {
+		return bytes.LastIndexAny(b, " \t\r\n:,{}[]\"") + 1
+	}
+	for i := len(b) - 2; i >= 0; i-- {
+		if b[i] != '"' {
+			continue
+		}
+		if before := bytes.TrimRight(b[:i], `\`); (i-len(before))%2 == 0 {
+			return i
+		}
+	}
+	return len(b)
+}
+
+// member takes in one outer member. A value of nil cannot be read.
+func (o *outline) member(name string, value jsonx.Raw) {
+	switch name {
+	case "method", "params":
+		o.request = true
+	case "result", "error":
+		o.answer = true
+	case "id":
+		var id ID
+		if value == nil || !jsonx.Valid(value) || id.UnmarshalJSON(value) != nil || o.id.IsValid() && o.id.key() != id.key() {
+			o.torn = true
+			return
+		}
+		o.id = id
+	}
+}
+
+// brokenAnswer returns the error for a message that cannot be decoded if that is a response, else nil.
+func brokenAnswer(o outline, err error) *inboundError {
+	switch {
+	case o.request || !o.answer:
+		return nil
+	case o.torn || !o.id.IsValid():
+		return &inboundError{err: fmt.Errorf("a response without a usable id: %w", err), dropped: true}
+	}
+	return &inboundError{id: o.id, err: err, answer: &response{id: o.id, broken: err}}
+}
+
+// skipped returns the error for a message that the framing has passed over.
+func skipped(err error) *inboundError {
+	refused := &inboundError{err: fmt.Errorf("%w: %w", ErrInvalidRequest, err)}
+	long, ok := errors.AsType[*frame.TooLongError](err)
+	if !ok {
+		return refused
+	}
+	o := outlineOf(long.Head, long.Tail)
+	if bad := brokenAnswer(o, long); bad != nil {
+		return bad
+	}
+	if o.torn || !o.id.IsValid() {
+		return refused
+	}
+	refused.id = o.id
+	if !o.request {
+		// Neither is among the bytes that are left.
+		refused.answer, refused.unsure = &response{id: o.id, broken: long}, true
+	}
+	return refused
+}

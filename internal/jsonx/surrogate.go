@@ -1,0 +1,133 @@
+package jsonx
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// A stream of JSON values can break a character outside the Basic Multilingual Plane in two: one string ends with the
+// escape \ud83d and the next begins with \ude00. Decoding each by itself loses both halves to U+FFFD. So a half that
+// stands alone is marked before the value is decoded: by the noncharacter markStart, followed by the three last
+// hexadecimal digits of the half as noncharacters from markDigit on. No text has these: Unicode keeps noncharacters for
+// use inside programs.
+const (
+	markStart = '\uFDEF'
+	markDigit = '\uFDD0'
+	// surrogates is what all surrogates have in common.
+	surrogates = 0xD000
+)
+
+// MarkSurrogates returns JSON text in which every surrogate escape without its other half is a mark, for
+// [JoinSurrogates]. It returns data itself if there is none.
+func MarkSurrogates(data []byte) []byte {
+	if !bytes.Contains(data, []byte(`\ud`)) && !bytes.Contains(data, []byte(`\uD`)) {
+		return data
+	}
+	var out []byte
+	done := 0 // how much of data is in out
+	for i := 0; i < len(data); {
+		next := bytes.IndexByte(data[i:], '\\')
+		if next < 0 {
+			break
+		}
+		i += next
+		r, ok := surrogateEscape(data[i:])
+		switch {
+		case !ok:
+			i += 2
+		case isHigh(r) && followedByLow(data[i+6:]):
+			i += 12
+		default:
+			out = utf8.AppendRune(append(out, data[done:i]...), markStart)
+			for shift := 8; shift >= 0; shift -= 4 {
+				out = utf8.AppendRune(out, markDigit+r>>shift&0xF)
+			}
+			i += 6
+			done = i
+		}
+	}
+	if done == 0 {
+		return data
+	}
+	return append(out, data[done:]...)
+}
+
+// surrogateEscape returns the surrogate whose escape b begins with.
+func surrogateEscape(b []byte) (rune, bool) {
+	if len(b) < 6 || b[1] != 'u' {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(string(b[2:6]), 16, 16)
+	return rune(n), err == nil && utf16.IsSurrogate(rune(n))
+}
+
+func followedByLow(b []byte) bool {
+	if len(b) == 0 || b[0] != '\\' {
+		return false
+	}
+	r, ok := surrogateEscape(b)
+	return ok && !isHigh(r)
+}
+
+func isHigh(surrogate rune) bool { return surrogate < 0xDC00 }
+
+// JoinSurrogates returns s with the characters that its marks stand for, and U+FFFD for a half that stays alone. Held is
+// the first half that the text before s ended with, or zero. A first half at the end of s is not in the text: it is
+// returned, to be held for what follows.
+func JoinSurrogates(s string, held rune) (text string, half rune) {
+	if held == 0 && !strings.ContainsRune(s, markStart) || s == "" {
+		return s, held
+	}
+	var b strings.Builder
+	alone := func() {
+		if held != 0 {
+			b.WriteRune(utf8.RuneError)
+			held = 0
+		}
+	}
+	for s != "" {
+		mark := strings.IndexRune(s, markStart)
+		if mark != 0 {
+			if mark < 0 {
+				mark = len(s)
+			}
+			alone()
+			b.WriteString(s[:mark])
+			s = s[mark:]
+			continue
+		}
+		r, size := marked(s)
+		switch {
+		case !utf16.IsSurrogate(r): // the noncharacter itself
+			alone()
+			b.WriteRune(r)
+		case isHigh(r):
+			alone()
+			held = r
+		case held != 0:
+			b.WriteRune(utf16.DecodeRune(held, r))
+			held = 0
+		default:
+			b.WriteRune(utf8.RuneError)
+		}
+		s = s[size:]
+	}
+	return b.String(), held
+}
+
+// marked returns the surrogate whose mark s begins with and the length of the mark; markStart itself if it is none.
+func marked(s string) (r rune, size int) {
+	r, size = surrogates, utf8.RuneLen(markStart)
+	for shift := 8; shift >= 0; shift -= 4 {
+		digit, n := utf8.DecodeRuneInString(s[size:])
+		if digit < markDigit || digit > markDigit+0xF {
+			return markStart, utf8.RuneLen(markStart)
+		}
+		r |= (digit - markDigit) << shift
+		size += n
+	}
+	return r, size
+}

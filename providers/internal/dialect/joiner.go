@@ -1,0 +1,100 @@
+package dialect
+
+import (
+	"maps"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/providers"
+)
+
+// A Joiner joins the characters that a server has split over two events, as [jsonx.JoinSurrogates] does. The zero Joiner is
+// ready. It is for one answer.
+type Joiner struct {
+	// half is what the text or the thinking so far ends with; zero for nothing. thinking says which of them it is.
+	half     rune
+	thinking bool
+	// calls holds the same for the input of calls by id.
+	calls map[string]rune
+}
+
+// Next returns ev with whole characters; nil if all of it is held for the next event. The event before, if there is one,
+// goes first: it ends text whose other half has not come.
+func (j *Joiner) Next(ev providers.Event) (before, now providers.Event) {
+	switch d := ev.(type) {
+	case providers.TextDelta:
+		before = j.turn(false)
+		text, half := jsonx.JoinSurrogates(d.Text, j.half)
+		if text == d.Text && half == j.half {
+			return before, ev
+		}
+		if j.half = half; text == "" {
+			return before, nil
+		}
+		return before, providers.TextDelta{Text: text}
+	case providers.ThinkingDelta:
+		before = j.turn(true)
+		text, half := jsonx.JoinSurrogates(d.Text, j.half)
+		if text == d.Text && half == j.half {
+			return before, ev
+		}
+		if j.half = half; text == "" {
+			return before, nil
+		}
+		return before, providers.ThinkingDelta{Text: text}
+	case providers.ToolCallDelta:
+		text, half := jsonx.JoinSurrogates(d.Input, j.calls[d.ID])
+		if text == d.Input && half == j.calls[d.ID] {
+			return nil, ev
+		}
+		if j.calls == nil {
+			j.calls = make(map[string]rune)
+		}
+		if j.calls[d.ID] = half; text == "" {
+			return nil, nil
+		}
+		return nil, providers.ToolCallDelta{ID: d.ID, Input: text}
+	case providers.ToolCallStart:
+		return j.flush(), ev
+	default:
+		return nil, ev
+	}
+}
+
+// turn returns the end of the text or thinking before if what comes next is the other one.
+func (j *Joiner) turn(thinking bool) providers.Event {
+	var ended providers.Event
+	if thinking != j.thinking {
+		ended = j.flush()
+	}
+	j.thinking = thinking
+	return ended
+}
+
+// flush returns the event that ends the text or the thinking so far; nil if it is whole.
+func (j *Joiner) flush() providers.Event {
+	if j.half == 0 {
+		return nil
+	}
+	j.half = 0
+	if j.thinking {
+		return providers.ThinkingDelta{Text: string(utf8.RuneError)}
+	}
+	return providers.TextDelta{Text: string(utf8.RuneError)}
+}
+
+// Rest returns the events that end what is not whole at the end of the answer.
+func (j *Joiner) Rest() []providers.Event {
+	var rest []providers.Event
+	if ev := j.flush(); ev != nil {
+		rest = append(rest, ev)
+	}
+	for _, id := range slices.Sorted(maps.Keys(j.calls)) {
+		if j.calls[id] != 0 {
+			rest = append(rest, providers.ToolCallDelta{ID: id, Input: string(utf8.RuneError)})
+		}
+	}
+	j.calls = nil
+	return rest
+}
