@@ -91,6 +91,7 @@ var layers = map[string][]string{
 	"cmd/gjc-conformance":        {"*"},
 	"cmd/bench":                  {"*"},
 	"cmd/checksize":              {},
+	"cmd/stress":                 {"internal/jsonx", "internal/testenv"},
 }
 
 type listed struct {
@@ -148,7 +149,7 @@ var forbidden = []struct {
 	except []string
 	why    string
 }{
-	{"os/exec", []string{"internal/proc", "cmd/gjc", "cmd/bench", "cmd/checksize", "acp/acptest", "internal/testenv", "acp/generate", "dap/daptest"}, "children belong to internal/proc"},
+	{"os/exec", []string{"internal/proc", "cmd/gjc", "cmd/bench", "cmd/checksize", "cmd/stress", "acp/acptest", "internal/testenv", "acp/generate", "dap/daptest"}, "children belong to internal/proc"},
 	{"text/template", nil, "it switches off the linker's dead-code elimination"},
 	{"html/template", nil, "it switches off the linker's dead-code elimination"},
 	{"testing", []string{"internal/testenv", "providers/providertest", "agent/tools/toolstest", "dap/daptest", "sessions/sessionstest"}, "the product does not link the test framework"},
