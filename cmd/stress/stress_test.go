@@ -2,9 +2,11 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"os/user"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -13,6 +15,14 @@ import (
 
 	"github.com/gajae-code/gjc/internal/testenv"
 )
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == enterCommand {
+		fmt.Fprintln(os.Stderr, enter(os.Args[2:]))
+		os.Exit(126)
+	}
+	os.Exit(m.Run())
+}
 
 // A run of one package prints its seed, its condition and what it took, and leaves nothing.
 func TestRun(t *testing.T) {
@@ -114,4 +124,61 @@ func TestWantNothingLeft(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "sleep 600") {
 		t.Errorf("error %v", err)
 	}
+}
+
+// The conditions that need root hold for what is run under them.
+func TestConditions_AsRoot(t *testing.T) {
+	if why := needNamespaces(); why != "" {
+		t.Skipf("needs %s; CI runs it as root too", why)
+	}
+	for name, command := range map[string]string{
+		"noipv6":   `! grep -q . /proc/net/if_inet6`,
+		"modcache": `! touch "$GOMODCACHE/x" && echo x > "$TMPDIR/x"`,
+		"user":     `test "$(id -u)" = ` + nobody(t) + ` && test -w . && test -w "$HOME" && test -w "$GOMODCACHE" && test -f go.mod`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			// Not this repository and its caches: they are copied for the user.
+			module := t.TempDir()
+			for _, dir := range []string{"modcache", "gocache"} {
+				if err := os.Mkdir(filepath.Join(module, dir), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := os.WriteFile(filepath.Join(module, "go.mod"), []byte("module m\n"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			s := &surroundings{
+				options: &options{user: "nobody"}, ctx: t.Context(), dir: t.TempDir(), root: module,
+				goEnv: map[string]string{"GOCACHE": filepath.Join(module, "gocache"), "GOMODCACHE": filepath.Join(module, "modcache")},
+				env:   []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + t.TempDir(), "GOMODCACHE=" + filepath.Join(module, "modcache")},
+			}
+			defer func() {
+				if err := s.remove(); err != nil {
+					t.Error(err)
+				}
+			}()
+			if err := findCondition(name).apply(s); err != nil {
+				t.Fatal(err)
+			}
+			cmd := &exec.Cmd{Path: testenv.NeedsTool(t, "sh"), Args: []string{"sh", "-c", command}, Dir: s.root, Env: s.env}
+			if s.user != nil {
+				s.user.use(cmd)
+			}
+			if err := s.wrap(cmd); err != nil {
+				t.Fatal(err)
+			}
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%v: %s", err, out)
+			}
+		})
+	}
+}
+
+func nobody(t *testing.T) string {
+	t.Helper()
+	u, err := user.Lookup("nobody")
+	if err != nil {
+		testenv.Skip(t, "%v", err)
+	}
+	return u.Uid
 }

@@ -96,15 +96,22 @@ func (s *surroundings) command(args []string) (*exec.Cmd, error) {
 	if s.user != nil {
 		s.user.use(cmd)
 	}
-	if len(s.enter) > 0 {
-		self, err := os.Executable()
-		if err != nil {
-			return nil, err
-		}
-		cmd.Path, cmd.Args = self, slices.Concat([]string{"stress", enterCommand}, s.enter, []string{"--", path}, args)
-		inNamespaces(cmd)
+	return cmd, s.wrap(cmd)
+}
+
+// wrap has cmd run in namespaces of its own, where the condition wants that.
+func (s *surroundings) wrap(cmd *exec.Cmd) error {
+	if len(s.enter) == 0 {
+		return nil
 	}
-	return cmd, nil
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	cmd.Args = slices.Concat([]string{"stress", enterCommand}, s.enter, []string{"--", cmd.Path}, cmd.Args)
+	cmd.Path = self
+	inNamespaces(cmd)
+	return nil
 }
 
 // remove removes what was made for the run. Module caches have directories that cannot be written.
