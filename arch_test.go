@@ -340,22 +340,6 @@ func TestGoMod(t *testing.T) {
 	}
 }
 
-// TestArchitectureDocument holds docs/architecture.md to the packages that there are.
-func TestArchitectureDocument(t *testing.T) {
-	text, err := os.ReadFile("docs/architecture.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name := range layers {
-		if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
-			continue // a package of a later part
-		}
-		if !bytes.Contains(text, []byte("`"+name+"`")) {
-			t.Errorf("docs/architecture.md does not name `%s`", name)
-		}
-	}
-}
-
 // TestNoForeignTraces looks for what must not be in the repository: paths of a machine, hosts of registries.
 func TestNoForeignTraces(t *testing.T) {
 	home, err := os.UserHomeDir()
