@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -387,19 +388,37 @@ func TestDebugger_ForeignProcess(t *testing.T) {
 	e.stop()
 }
 
-// foreignProcess returns the id of a process of another user: root starts one, everybody else takes the first process of the
-// machine. It is empty where that is this user's too, as in some containers.
+// foreignProcess returns the id of a process of another user: root starts one, everybody else takes one of the machine's that none
+// of the test's processes descends from. It is empty where there is none, as in some containers.
 func foreignProcess(t *testing.T) (pid string) {
 	t.Helper()
 	if os.Getuid() == 0 {
 		const nobody = 65534
 		return strconv.Itoa(sleeping(t, &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}))
 	}
-	info, err := os.Stat("/proc/1")
-	if err != nil || int(info.Sys().(*syscall.Stat_t).Uid) == os.Getuid() {
-		return ""
+	ancestors := make(map[string]bool)
+	for pid := os.Getpid(); pid > 0; {
+		ancestors[strconv.Itoa(pid)] = true
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		// pid (name) state ppid …; the name may hold anything.
+		if pid, err = strconv.Atoi(strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))[1]); err != nil {
+			t.Fatal(err)
+		}
 	}
-	return "1"
+	dirs, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range dirs {
+		info, err := os.Stat(dir)
+		if err == nil && int(info.Sys().(*syscall.Stat_t).Uid) != os.Getuid() && !ancestors[filepath.Base(dir)] {
+			return filepath.Base(dir)
+		}
+	}
+	return ""
 }
 
 // sleeping starts a process that does nothing until the test ends.
