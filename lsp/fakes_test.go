@@ -19,6 +19,8 @@ import (
 	"testing"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/gajae-code/gjc/internal/testenv"
 )
 
 // fakeVariable has the script of the language server that a re-executed test binary plays.
@@ -27,7 +29,7 @@ const fakeVariable = "GJC_LSP_FAKE"
 func TestMain(m *testing.M) {
 	raw := os.Getenv(fakeVariable)
 	if raw == "" {
-		os.Exit(m.Run())
+		os.Exit(testenv.Run(m))
 	}
 	var s script
 	if err := json.Unmarshal([]byte(raw), &s); err != nil {
