@@ -144,7 +144,7 @@ func (s *surroundings) hideTools(random *rand.Rand) (hidden []string, err error)
 		}
 	}
 	for _, name := range []string{"gopls", "dlv"} { // those of the pinned versions, where none is on PATH
-		out, err := exec.Command("go", "tool", "-modfile=tools/go.mod", "-n", name).Output()
+		out, err := exec.CommandContext(s.ctx, "go", "tool", "-modfile=tools/go.mod", "-n", name).Output()
 		if err != nil {
 			return nil, fmt.Errorf("building %s: %w", name, err)
 		}

@@ -76,12 +76,12 @@ func TestHideTools(t *testing.T) {
 		}
 	}
 	for seed := range uint64(5) {
-		s := &surroundings{dir: t.TempDir(), env: []string{"PATH=" + programs}}
+		s := &surroundings{ctx: t.Context(), dir: t.TempDir(), env: []string{"PATH=" + programs}}
 		hidden, err := s.hideTools(rand.New(rand.NewPCG(seed, 0)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		again := &surroundings{dir: t.TempDir(), env: s.env}
+		again := &surroundings{ctx: t.Context(), dir: t.TempDir(), env: s.env}
 		if second, err := again.hideTools(rand.New(rand.NewPCG(seed, 0))); err != nil || strings.Join(second, " ") != strings.Join(hidden, " ") {
 			t.Errorf("seed %d hides %v, then %v, %v", seed, hidden, second, err)
 		}

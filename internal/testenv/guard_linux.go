@@ -2,6 +2,7 @@ package testenv
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -94,7 +95,7 @@ func startGuard() (*guard, error) {
 		return nil, err
 	}
 	_, value, _ := strings.Cut(g.mark, "=") // the guard itself must not carry the mark
-	g.cmd = exec.Command("/proc/self/exe")
+	g.cmd = exec.CommandContext(context.Background(), "/proc/self/exe") // it outlives every context of the run
 	g.cmd.Env = []string{guardVariable + "=" + value, reportsVariable + "=" + g.reports}
 	g.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // the keys that end the run do not end the guard
 	g.cmd.Dir = "/"
