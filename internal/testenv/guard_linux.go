@@ -94,7 +94,7 @@ func startGuard() (*guard, error) {
 	if g.reports, err = os.MkdirTemp("", "gjc-test-run-"); err != nil {
 		return nil, err
 	}
-	_, value, _ := strings.Cut(g.mark, "=") // the guard itself must not carry the mark
+	_, value, _ := strings.Cut(g.mark, "=")                             // the guard itself must not carry the mark
 	g.cmd = exec.CommandContext(context.Background(), "/proc/self/exe") // it outlives every context of the run
 	g.cmd.Env = []string{guardVariable + "=" + value, reportsVariable + "=" + g.reports}
 	g.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // the keys that end the run do not end the guard
