@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) {
 	daptest.Main()
-	os.Exit(m.Run())
+	os.Exit(testenv.Run(m))
 }
 
 // patience bounds every wait of a test, for a machine that is busy.

@@ -3,12 +3,14 @@ package lsp_test
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"net/textproto"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +19,8 @@ import (
 	"testing"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/gajae-code/gjc/internal/testenv"
 )
 
 // fakeVariable has the script of the language server that a re-executed test binary plays.
@@ -25,7 +29,7 @@ const fakeVariable = "GJC_LSP_FAKE"
 func TestMain(m *testing.M) {
 	raw := os.Getenv(fakeVariable)
 	if raw == "" {
-		os.Exit(m.Run())
+		os.Exit(testenv.Run(m))
 	}
 	var s script
 	if err := json.Unmarshal([]byte(raw), &s); err != nil {
@@ -58,6 +62,8 @@ type script struct {
 	Stubborn bool
 	// Busy begins a progress behind initialized, which ends with test/release.
 	Busy bool
+	// Litter makes it put files into the directory for temporary files when it starts, and when it is told to exit.
+	Litter bool
 	// Deaf stops reading behind initialized, and Nag asks without an end too.
 	Deaf, Nag bool
 }
@@ -95,6 +101,7 @@ func (f *fake) run() {
 	if f.script.Stubborn {
 		signal.Ignore(syscall.SIGTERM, syscall.SIGHUP)
 	}
+	f.litter("start")
 	fmt.Fprint(os.Stderr, f.script.Stderr)
 	fmt.Print(f.script.Preamble)
 	for f.script.Garbage {
@@ -189,6 +196,19 @@ func (f *fake) take(m *fakeMessage) {
 	answer()
 }
 
+// litter makes a file and a directory with a file in the directory for temporary files.
+func (f *fake) litter(name string) {
+	if !f.script.Litter {
+		return
+	}
+	dir := filepath.Join(os.TempDir(), name+".d")
+	err := errors.Join(os.WriteFile(filepath.Join(os.TempDir(), name), nil, 0o600), os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, name), nil, 0o600))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(5)
+	}
+}
+
 func (f *fake) send(v any) {
 	body, _ := json.Marshal(v)
 	f.write(body)
@@ -267,6 +287,8 @@ func (f *fake) answer(m *fakeMessage) (any, *rpcError) {
 		return f.last[p.Method], nil
 	case "test/args":
 		return os.Args[1:], nil
+	case "test/tempdir":
+		return os.TempDir(), nil
 	case "test/pid":
 		return os.Getpid(), nil
 	case "test/seen":
@@ -386,6 +408,7 @@ func (f *fake) notified(m *fakeMessage) {
 	uri := p.TextDocument.URI
 	switch m.Method {
 	case "exit":
+		f.litter("exit")
 		if !f.script.Stubborn {
 			os.Exit(0)
 		}

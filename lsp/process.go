@@ -21,7 +21,7 @@ const (
 	// stderrInError is how much of a server's complaints an error quotes, in bytes.
 	stderrInError = 2 << 10
 	// shutdownAnswer is how long a server may take to answer shutdown before it is sent exit.
-	shutdownAnswer = 150 * time.Millisecond
+	shutdownAnswer = 300 * time.Millisecond
 	// exitSettles is how long the exit status of a process whose output has ended is waited for. It comes at once, but for a
 	// busy machine and a process that has closed its output only.
 	exitSettles = 2 * time.Second
@@ -36,6 +36,7 @@ type life struct {
 	conn    *jsonrpc.Conn
 	framing *framing
 	started time.Time
+	tempDir string // of its own, removed when it has ended; empty for none
 	// nowait has ended: with it Conn.Notify sends at once or not at all.
 	nowait context.Context
 
@@ -86,14 +87,16 @@ func (s *Server) launch(ctx context.Context) (*life, error) {
 	if again {
 		s.logf("— start %s —", time.Now().Format(time.TimeOnly))
 	}
+	tempDir, variables := newTempDir(s.opts.Env)
 	// A start that is cut off would leave a child that nobody waits for.
 	p, err := s.opts.Children.Start(context.WithoutCancel(ctx), &proc.Options{
-		Path: spec.Path, Args: args, Dir: s.opts.Root, Env: s.opts.Env, Stdin: true, Stderr: s.log, Grace: closeStep,
+		Path: spec.Path, Args: args, Dir: s.opts.Root, Env: proc.Environ(s.opts.Env, variables...), Stdin: true, Stderr: s.log, Grace: closeStep,
 	})
 	if err != nil {
-		return nil, s.startError(s.hint(err))
+		return nil, errors.Join(s.startError(s.hint(err)), removeTempDir(tempDir))
 	}
 	l := s.newLife(p)
+	l.tempDir = tempDir
 	if err := l.initialize(ctx); err != nil {
 		err = s.startError(l.explain(err))
 		bye, cancel := context.WithTimeout(context.Background(), maxClose)
@@ -216,6 +219,9 @@ func (l *life) end(ctx context.Context, polite bool) error {
 		l.endErr = l.proc.Shutdown(ctx, goodbye)
 		l.describe()
 		_ = l.conn.Close()
+		if err := removeTempDir(l.tempDir); err != nil {
+			l.server.opts.Log.Warn().Err(err).Msg("lsp: removing the server's temporary files")
+		}
 		l.progress.clear()
 		close(l.over)
 	})

@@ -79,7 +79,7 @@ const (
 	defaultMaxMessage     = 64 << 20
 	// maxClose bounds the end of a process; closeStep is what each step of its ladder has of that.
 	maxClose  = time.Second
-	closeStep = 250 * time.Millisecond
+	closeStep = 400 * time.Millisecond
 	// closeSettles is how long goroutines may take, on a busy machine, to see that their process has been killed.
 	closeSettles = time.Second
 	// stableAfter is how long a process must have lived for its death to begin the attempts anew.

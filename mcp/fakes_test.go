@@ -14,6 +14,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/gajae-code/gjc/internal/testenv"
 	"github.com/gajae-code/gjc/mcp"
 )
 
@@ -23,7 +24,7 @@ const fakeVariable = "GJC_MCP_FAKE"
 func TestMain(m *testing.M) {
 	name := os.Getenv(fakeVariable)
 	if name == "" {
-		os.Exit(m.Run())
+		os.Exit(testenv.Run(m))
 	}
 	fake, ok := fakes[name]
 	if !ok {

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -393,7 +394,10 @@ func TestHTTP_VisitBeforeTheCall(t *testing.T) {
 		default:
 			go func() {
 				<-visited
-				_ = r.Session.NotifyElicitationComplete(context.Background(), &sdk.ElicitationCompleteParams{ElicitationID: "e7"})
+				// It goes to the stream that the client opens after initialize. The server refuses it until that is there.
+				for t.Context().Err() == nil && r.Session.NotifyElicitationComplete(t.Context(), &sdk.ElicitationCompleteParams{ElicitationID: "e7"}) != nil {
+					runtime.Gosched()
+				}
 			}()
 			return nil, sdk.URLElicitationRequiredError([]*sdk.ElicitParams{{Mode: "url", Message: "Pay", URL: "https://pay.invalid/", ElicitationID: "e7"}})
 		}

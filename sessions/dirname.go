@@ -1,14 +1,37 @@
 package sessions
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
+)
+
+const (
+	// maxDirName is the length of a directory's name, in bytes. File systems take 255, some of them fewer.
+	maxDirName = 200
+	// dirNameHash is how many hexadecimal digits of a hash make a shortened name unique.
+	dirNameHash = 16
 )
 
 // dirName returns the name of the directory for sessions that work in cwd: "-" and the path inside home, "-tmp-" and
 // the path inside the temporary directory, or "--", the whole path and "--". Separators and colons become dashes, so
-// the name does not lead back to cwd; the header does.
+// the name does not lead back to cwd; the header does. A name of more than [maxDirName] bytes is shortened and ends in a hash of cwd.
 func dirName(cwd, home, temp string) string {
+	name := fullDirName(cwd, home, temp)
+	if len(name) <= maxDirName {
+		return name
+	}
+	end := maxDirName - dirNameHash - 1
+	for !utf8.RuneStart(name[end]) {
+		end--
+	}
+	sum := sha256.Sum256([]byte(cwd))
+	return name[:end] + "-" + hex.EncodeToString(sum[:])[:dirNameHash]
+}
+
+func fullDirName(cwd, home, temp string) string {
 	if rel, ok := inside(home, cwd); ok {
 		return "-" + dashes(rel)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -346,5 +347,27 @@ func TestDirName(t *testing.T) {
 		if got := sessions.DirName(test.cwd, test.home, test.temp); got != test.want {
 			t.Errorf("DirName(%q) = %q, want %q", test.cwd, got, test.want)
 		}
+	}
+}
+
+// A long name is cut between two characters and stays unique.
+func TestDirName_Long(t *testing.T) {
+	for n := 190; n < 215; n++ {
+		cwd := "/" + strings.Repeat("ü", n/2) + strings.Repeat("x", n%2)
+		name := sessions.DirName(cwd, "", "")
+		if full := "--" + cwd[1:] + "--"; len(full) <= 200 && name != full {
+			t.Errorf("a path of %d bytes: %q", len(cwd), name)
+		}
+		if len(name) > 200 || !utf8.ValidString(name) {
+			t.Errorf("a path of %d bytes: %q has %d bytes", len(cwd), name, len(name))
+		}
+	}
+	long := "/" + strings.Repeat("x", 300)
+	names := make(map[string]bool)
+	for _, cwd := range []string{long, long + "y", long + "/y", "/h" + long, "/t" + long} {
+		names[sessions.DirName(cwd, "/h", "/t")] = true
+	}
+	if len(names) != 5 {
+		t.Errorf("5 directories have the names %v", names)
 	}
 }

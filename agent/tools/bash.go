@@ -53,6 +53,9 @@ type BashSettings struct {
 	// roots and those for temporary files, absolute.
 	SandboxNetwork bool
 	SandboxWrite   []string
+	// SandboxKeep are directories that commands in the sandbox do not change because they lie among temporary files: the user's
+	// home directory and gjc's own. Absolute.
+	SandboxKeep []string
 	// Intercept sends commands that another tool does better to that tool.
 	Intercept bool
 	// Rules are looked at before the built-in ones of Intercept.
@@ -72,23 +75,56 @@ const (
 // SandboxModes lists all.
 func SandboxModes() []SandboxMode { return []SandboxMode{SandboxOff, SandboxAuto, SandboxRequire} }
 
-// sandbox is what a command of a call may do; nil for what the user may.
-func (s *BashSettings) sandbox(call *agent.Call) *agent.Sandbox {
+// sandbox returns what a command of a call may do, or nil if it may do what the user may. temp is the directory for its temporary
+// files where it cannot be the usual one.
+func (s *BashSettings) sandbox(call *agent.Call) (box *agent.Sandbox, temp string) {
 	if s.Sandbox == "" || s.Sandbox == SandboxOff {
-		return nil
+		return nil, ""
 	}
-	box := &agent.Sandbox{Network: s.SandboxNetwork, Required: s.Sandbox == SandboxRequire}
-	dirs := append([]string{call.Workspace.Cwd}, call.Workspace.Additional...)
-	dirs = append(dirs, os.TempDir())
-	if runtime.GOOS != "windows" {
-		dirs = append(dirs, "/tmp", "/var/tmp")
-	}
-	for _, dir := range append(dirs, s.SandboxWrite...) {
+	box = &agent.Sandbox{Network: s.SandboxNetwork, Required: s.Sandbox == SandboxRequire}
+	allow := func(dir string) {
 		if real := call.FS.RealPath(dir); !slices.Contains(box.Write, real) {
 			box.Write = append(box.Write, real)
 		}
 	}
-	return box
+	allow(call.Workspace.Cwd)
+	for _, dir := range call.Workspace.Additional {
+		allow(dir)
+	}
+	temps := []string{os.TempDir()}
+	if runtime.GOOS != "windows" {
+		temps = append(temps, "/tmp", "/var/tmp")
+	}
+	for i, dir := range temps {
+		if s.protects(call, dir) {
+			continue
+		}
+		allow(dir)
+		if i > 0 && temp == "" && s.protects(call, temps[0]) {
+			temp = dir
+		}
+	}
+	for _, dir := range s.SandboxWrite {
+		allow(dir)
+	}
+	return box, temp
+}
+
+// protects reports whether a directory for temporary files holds one of SandboxKeep, so that commands may not change all of it.
+func (s *BashSettings) protects(call *agent.Call, dir string) bool {
+	dir = call.FS.RealPath(dir)
+	return slices.ContainsFunc(s.SandboxKeep, func(keep string) bool {
+		rel, err := filepath.Rel(dir, call.FS.RealPath(keep))
+		return err == nil && filepath.IsLocal(rel)
+	})
+}
+
+// tempEnv returns the variable for the directory for temporary files, if it is not the usual one.
+func tempEnv(dir string) []string {
+	if dir == "" {
+		return nil
+	}
+	return []string{"TMPDIR=" + dir}
 }
 
 func bash(set *BashSettings) agent.Tool {
@@ -265,7 +301,8 @@ func (s *BashSettings) run(ctx context.Context, call *agent.Call, in *bashInput)
 	if c.gone {
 		shellStateOf(call).leave()
 	}
-	r := &bashRun{call: call, command: c, shown: c.shown(call, in), sandbox: s.sandbox(call), name: commandTitle(c.assignments(" ") + in.Command)}
+	box, temp := s.sandbox(call)
+	r := &bashRun{call: call, command: c, shown: c.shown(call, in), sandbox: box, temp: temp, name: commandTitle(c.assignments(" ") + in.Command)}
 	if err := r.start(ctx, in.PTY); err != nil {
 		return nil, err
 	}
@@ -281,6 +318,8 @@ type bashRun struct {
 	command *bashCommand
 	name    string
 	sandbox *agent.Sandbox
+	// temp is the directory for temporary files where the sandbox does not let it be the usual one.
+	temp string
 	// shown is what the editor shows above the output.
 	shown []agent.Content
 	live  *liveOutput
@@ -294,8 +333,12 @@ func (r *bashRun) title() string { return r.name }
 func (r *bashRun) start(ctx context.Context, pty bool) (err error) {
 	state := shellStateOf(r.call)
 	r.live, r.state = newLiveOutput(r.call.Update, r.shown), state.files()
+	env := append(tempEnv(r.temp), state.environment()...)
+	if r.temp != "" && r.state != "" {
+		r.sandbox.Write = append(r.sandbox.Write, r.state) // gjc's own temporary file, which the shell writes
+	}
 	r.exec, err = r.call.Terminal.Start(ctx, agent.Command{
-		Line: r.command.line, Dir: r.command.dir, Env: append(state.environment(), r.command.env...), StateDir: r.state,
+		Line: r.command.line, Dir: r.command.dir, Env: append(env, r.command.env...), StateDir: r.state,
 		OutputLimit: maxText, PTY: pty, OnOutput: r.live.write, Sandbox: r.sandbox,
 	})
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/tools/hashline"
 )
 
 //go:embed write.md
@@ -26,7 +27,8 @@ func write(s *EditSettings) agent.Tool {
 			if m, err := memberOf(ctx, call, in.Path); err != nil {
 				return nil, err
 			} else if m != nil {
-				return m.plan(ctx, call, in.Content)
+				content, _ := s.bare(call, in.Content)
+				return m.plan(ctx, call, content)
 			}
 			if r, err := rowOf(ctx, call, in.Path, in.Content); err != nil {
 				return nil, err
@@ -41,7 +43,8 @@ func write(s *EditSettings) agent.Tool {
 				Title:     "Write " + display(&call.Workspace, path),
 				Locations: []agent.Location{{Path: path}},
 				Content: preview(ctx, call, path, func(old *textFile) (string, error) {
-					text, _, _ := replacement(old, in.Content)
+					content, _ := s.bare(call, in.Content)
+					text, _, _ := replacement(old, content)
 					return text, nil
 				}),
 				Effects: []agent.Effect{{Action: agent.ActionEdit, Path: path}},
@@ -51,7 +54,8 @@ func write(s *EditSettings) agent.Tool {
 			if m, err := memberOf(ctx, call, in.Path); err != nil {
 				return nil, err
 			} else if m != nil {
-				return m.write(ctx, call, in.Content)
+				content, _ := s.bare(call, in.Content)
+				return m.write(ctx, call, content)
 			}
 			if r, err := rowOf(ctx, call, in.Path, in.Content); err != nil {
 				return nil, err
@@ -98,7 +102,11 @@ func runWrite(ctx context.Context, call *agent.Call, in *writeInput, s *EditSett
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	content, enc, notes := replacement(old, in.Content)
+	given, note := s.bare(call, in.Content)
+	content, enc, notes := replacement(old, given)
+	if note != "" {
+		notes = append(notes, note)
+	}
 	if old != nil && content == old.text {
 		knownOf(call).put(path, old.text)
 		return &agent.Result{Text: name + " has this text already; nothing changed."}, nil
@@ -188,6 +196,19 @@ func setMode(ctx context.Context, call *agent.Call, path string, mode fs.FileMod
 		return []string{fmt.Sprintf("The file could not be given its permissions (%v): %v", mode.Perm(), reason(err))}
 	}
 	return nil
+}
+
+// bare returns the text without the anchors that read shows to the model, if the model has copied them with the lines, and a note
+// for it then.
+func (s *EditSettings) bare(call *agent.Call, content string) (text, note string) {
+	if !s.anchors(&call.Model) {
+		return content, ""
+	}
+	text, had := hashline.BareText(content)
+	if had {
+		note = "The anchors in front of the lines were left out."
+	}
+	return text, note
 }
 
 // replacement is the text to put in place of old, which is nil for a new file. An existing file keeps its encoding and

@@ -191,6 +191,10 @@ func (h *host) tools(agentDir string, opts *options, models *providers.Registry,
 				cfg.tools.Bash.SandboxWrite[i] = filepath.Join(home, rest)
 			}
 		}
+		cfg.tools.Bash.SandboxKeep = []string{agentDir}
+		if home != "" {
+			cfg.tools.Bash.SandboxKeep = append(cfg.tools.Bash.SandboxKeep, home)
+		}
 		cfg.network.putWeb(&cfg.tools.Web, agentDir)
 		h.putKeys(&cfg.tools.WebSearch, models)
 		cfg.tools.GlobalIgnore = globalIgnore(home, h.getenv)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -371,35 +372,66 @@ func TestDebugger_ForeignProcess(t *testing.T) {
 	e.do(t, fails("attach adapter=dlv pid=2147483646", "there is no process 2147483646"))
 	gjc := strconv.Itoa(e.Process.PID())
 	e.do(t, fails("attach adapter=dlv pid="+gjc, "process "+gjc+" is gjc itself"))
-	if os.Getuid() == 0 {
-		const nobody = 65534
-		foreign := exec.Command(testenv.NeedsTool(t, "sleep"), "1000")
-		foreign.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
-		if err := foreign.Start(); err == nil {
-			t.Cleanup(func() {
-				_ = foreign.Process.Kill()
-				_ = foreign.Wait()
-			})
-			pid := strconv.Itoa(foreign.Process.Pid)
-			e.do(t, fails("attach adapter=dlv pid="+pid, "process "+pid+" belongs to another user"))
-			// Nor by a way round.
-			own := exec.Command(testenv.NeedsTool(t, "sleep"), "1000")
-			if err := own.Start(); err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() {
-				_ = own.Process.Kill()
-				_ = own.Wait()
-			})
-			e.do(t, fails(fmt.Sprintf(`attach {"adapter": "dlv", "pid": %d, "arguments": {"processId": %s}}`, own.Process.Pid, pid), "belongs to another user"))
-			writeFile(t, filepath.Join(e.work, ".vscode", "launch.json"), fmt.Sprintf(
-				`{"configurations": [{"name": "Theirs", "type": "go", "request": "attach", "mode": "local", "processId": %s}]}`, pid,
-			))
-			e.do(t, fails("attach configuration=Theirs", "belongs to another user"))
-		}
+	if pid := foreignProcess(t); pid != "" {
+		e.do(t, fails("attach adapter=dlv pid="+pid, "process "+pid+" belongs to another user"))
+		// Nor by a way round.
+		own := sleeping(t, nil)
+		e.do(t, fails(fmt.Sprintf(`attach {"adapter": "dlv", "pid": %d, "arguments": {"processId": %s}}`, own, pid), "belongs to another user"))
+		writeFile(t, filepath.Join(e.work, ".vscode", "launch.json"), fmt.Sprintf(
+			`{"configurations": [{"name": "Theirs", "type": "go", "request": "attach", "mode": "local", "processId": %s}]}`, pid,
+		))
+		e.do(t, fails("attach configuration=Theirs", "belongs to another user"))
 	}
 	if n := len(e.asked()); n != before {
 		t.Errorf("the user is asked %d times about what can not be", n-before)
 	}
 	e.stop()
+}
+
+// foreignProcess returns the id of a process of another user: root starts one, everybody else takes one of the machine's that none
+// of the test's processes descends from. It is empty where there is none, as in some containers.
+func foreignProcess(t *testing.T) (pid string) {
+	t.Helper()
+	if os.Getuid() == 0 {
+		const nobody = 65534
+		return strconv.Itoa(sleeping(t, &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}))
+	}
+	ancestors := make(map[string]bool)
+	for pid := os.Getpid(); pid > 0; {
+		ancestors[strconv.Itoa(pid)] = true
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		// pid (name) state ppid …; the name may hold anything.
+		if pid, err = strconv.Atoi(strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))[1]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dirs, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range dirs {
+		info, err := os.Stat(dir)
+		if err == nil && int(info.Sys().(*syscall.Stat_t).Uid) != os.Getuid() && !ancestors[filepath.Base(dir)] {
+			return filepath.Base(dir)
+		}
+	}
+	return ""
+}
+
+// sleeping starts a process that does nothing until the test ends.
+func sleeping(t *testing.T, attr *syscall.SysProcAttr) (pid int) {
+	t.Helper()
+	cmd := exec.Command(testenv.NeedsTool(t, "sleep"), "1000")
+	cmd.SysProcAttr = attr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	return cmd.Process.Pid
 }

@@ -15,8 +15,10 @@ func TestDoctor_Adapters(t *testing.T) {
 	t.Parallel()
 	home, work, mark := tempDir(t), tempDir(t), markOf(t)
 	bin, ran := filepath.Join(home, "bin"), filepath.Join(home, "ran")
-	script(t, filepath.Join(bin, "rdbg"), `sleep 600 & echo rdbg 9.8.7`)
-	script(t, filepath.Join(bin, "gdb"), `echo "GNU gdb (GDB) 13.2"`)
+	// Both have a child in a session of its own, which writes into the home directory until it is killed.
+	daemon := `$(command -v setsid) sh -c 'while :; do mkdir -p "$HOME/late/d"; rm -rf "$HOME/late"; done' >/dev/null 2>&1 & `
+	script(t, filepath.Join(bin, "rdbg"), daemon+`sleep 600 & echo rdbg 9.8.7`)
+	script(t, filepath.Join(bin, "gdb"), daemon+`echo "GNU gdb (GDB) 13.2"`)
 	script(t, filepath.Join(work, "bin", "netcoredbg"), `echo x >> `+ran)
 	writeFile(t, filepath.Join(work, "Makefile"), "")
 	writeFile(t, filepath.Join(work, "x.sln"), "")
@@ -54,11 +56,12 @@ func TestDoctor_Adapters(t *testing.T) {
 			t.Errorf("%q is missing in\n%s", want, said)
 		}
 	}
-	cmd, out = doctor(t, home, work, bin)
+	cmd, out = doctor(t, home, work, bin, mark)
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	if text := out.String(); strings.Contains(text, "not trusted") || !strings.Contains(text, filepath.Join(work, "bin", "netcoredbg")+"\n") {
 		t.Errorf("after trust:\n%s", text)
 	}
+	wantNoneLeft(t, mark)
 }

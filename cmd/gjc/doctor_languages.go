@@ -107,10 +107,11 @@ func languageVersion(ctx context.Context, children *proc.Group, spec *lsp.Spec, 
 	return programVersion(ctx, children, spec.Path, []string{arg}, env, dir)
 }
 
-// programVersion runs a program that is to tell its version, in dir; empty where it does not in time.
+// programVersion runs a program that prints its version, in dir, and returns the version; empty if none comes in time. Nothing that the
+// program has started is left then: some start a process in a session of its own, which goes on writing into the home directory.
 func programVersion(ctx context.Context, children *proc.Group, path string, args, env []string, dir string) string {
 	out := &head{most: versionBytes}
-	p, err := children.Start(ctx, &proc.Options{Path: path, Args: args, Dir: dir, Env: proc.Environ(env), Stdout: out, MergeStderr: true})
+	p, err := children.Start(ctx, &proc.Options{Path: path, Args: args, Dir: dir, Env: proc.Environ(env), Stdout: out, MergeStderr: true, Mark: proc.NewMark()})
 	if err != nil {
 		return ""
 	}

@@ -79,8 +79,8 @@ var lives = []lived{
 	}, 2},
 }
 
-// sleeping returns the processes that sleep for so many seconds.
-func sleeping(t *testing.T, seconds string) (pids []int) {
+// sleepers returns the processes that sleep for so many seconds.
+func sleepers(t *testing.T, seconds string) (pids []int) {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
@@ -105,7 +105,7 @@ func someSeconds(t *testing.T) string {
 	t.Helper()
 	seconds := fmt.Sprintf("7%d.%d", os.Getpid(), rand.IntN(1e9))
 	t.Cleanup(func() {
-		for _, pid := range sleeping(t, seconds) {
+		for _, pid := range sleepers(t, seconds) {
 			t.Errorf("process %d was left", pid)
 			_ = unix.Kill(pid, unix.SIGKILL)
 		}
@@ -117,7 +117,7 @@ func someSeconds(t *testing.T) string {
 func awaitSleeping(t *testing.T, seconds string, n int, ended <-chan struct{}) []int {
 	t.Helper()
 	for {
-		if pids := sleeping(t, seconds); len(pids) >= n {
+		if pids := sleepers(t, seconds); len(pids) >= n {
 			return pids
 		}
 		select {

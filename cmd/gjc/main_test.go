@@ -12,6 +12,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"go.uber.org/goleak"
+
+	"github.com/gajae-code/gjc/internal/testenv"
 )
 
 // asGJC names the environment variable that makes the test binary gjc. Unlike a name in PATH it also holds for the
@@ -33,7 +35,14 @@ func TestMain(m *testing.M) {
 		runFakeLanguageServer(os.Args[2])
 		return
 	}
-	if len(os.Args) == 2 && os.Args[1] == guardCommand || os.Getenv(asGJC) != "" {
+	if len(os.Args) == 2 && os.Args[1] == guardCommand {
+		os.Exit(run())
+	}
+	if os.Getenv(asGJC) != "" {
+		if err := testenv.ReportProcess(); err != nil {
+			fmt.Fprintln(os.Stderr, "reporting the process to the tests:", err)
+			os.Exit(1)
+		}
 		makeNoiseOnSignals()
 		os.Exit(run(impatient))
 	}
@@ -42,14 +51,14 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// leakChecked looks for goroutines behind all tests, because most of them run in parallel.
+// leakChecked looks for goroutines and processes after all tests, because most of them run in parallel.
 type leakChecked struct{ *testing.M }
 
 // dyingGoroutines is what those that are on their way out get, on a busy machine.
 const dyingGoroutines = 5 * time.Second
 
 func (m leakChecked) Run() int {
-	code := m.M.Run()
+	code := testenv.Run(m.M)
 	if code != 0 {
 		return code
 	}
@@ -84,14 +93,26 @@ func environment(home string, extra ...string) []string {
 		// By default the race detector waits a second at each process's end, for races that come late.
 		"GORACE=atexit_sleep_ms=20",
 	}
+	env = append(env, testenv.RunEnv()...)
 	if runtime.GOOS == "windows" {
 		env = append(env, "SystemRoot="+os.Getenv("SystemRoot"), "ComSpec="+os.Getenv("ComSpec"), "PATHEXT="+os.Getenv("PATHEXT"))
 	}
 	return append(env, extra...)
 }
 
-// markOf returns an environment variable by which the processes of a test are found, in this run of it alone.
+// markOf returns an environment variable by which the processes of a test are found, in this run of it alone. If the test fails,
+// they are killed.
 func markOf(t *testing.T) string {
+	mark := markText(t)
+	t.Cleanup(func() {
+		if t.Failed() {
+			testenv.KillProcesses(mark)
+		}
+	})
+	return mark
+}
+
+func markText(t *testing.T) string {
 	return fmt.Sprintf("GJC_TEST_MARK=%d_%s;", os.Getpid(), strings.ReplaceAll(t.Name(), " ", "_"))
 }
 

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -104,6 +105,7 @@ func startPeer(t *testing.T, opts peerOptions) *peer {
 	if opts.path == "" {
 		opts.path = self(t)
 	}
+	opts.env = append(slices.Clone(opts.env), markOf(t))
 	p := &peer{
 		t: t, in: make(chan message, 1<<16), told: new(buffer), ended: make(chan struct{}), drained: make(chan struct{}), home: opts.home,
 		work: tempDir(t), check: newWireCheck(t),

@@ -1,41 +1,24 @@
 package main
 
 import (
-	"bytes"
-	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/gajae-code/gjc/internal/testenv"
 )
 
 // marked returns the processes whose environment holds mark, by id, with their command lines. A zombie has no
 // environment and does not count.
 func marked(t *testing.T, mark string) map[int]string {
 	t.Helper()
-	found := make(map[int]string)
-	dirs, err := filepath.Glob("/proc/[0-9]*")
+	found, err := testenv.Processes(mark)
 	if err != nil {
 		t.Fatal(err)
-	}
-	for _, dir := range dirs {
-		env, err := os.ReadFile(filepath.Join(dir, "environ"))
-		if err != nil || !bytes.Contains(env, []byte(mark)) {
-			continue // it has ended, or is another user's
-		}
-		line, err := os.ReadFile(filepath.Join(dir, "cmdline"))
-		if err != nil {
-			continue
-		}
-		pid, err := strconv.Atoi(filepath.Base(dir))
-		if err != nil {
-			t.Fatal(err)
-		}
-		found[pid] = string(bytes.ReplaceAll(line, []byte{0}, []byte(" ")))
 	}
 	return found
 }

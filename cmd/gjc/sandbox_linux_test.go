@@ -9,32 +9,19 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// sandboxedPeer is a gjc that requires the sandbox, with a home directory that is not below the directories for temporary files,
-// and a mark for its processes.
-func sandboxedPeer(t *testing.T) (p *peer, home, mark string) {
+// sandboxedPeer is a gjc that requires the sandbox, with a home directory that lies among temporary files, and a mark for its
+// processes. In temp is the directory for temporary files that it is started with, or where home lies if that is empty.
+func sandboxedPeer(t *testing.T, temp string) (p *peer, home, mark string) {
 	t.Helper()
 	if _, err := findSandbox(); err != nil {
 		testenv.Skip(t, "%v", err)
 	}
-	dir, agentDir := tempDir(t), tempDir(t)
+	home = tempDir(t)
+	agentDir := filepath.Join(home, "agent")
 	writeFile(t, filepath.Join(agentDir, "config.yml"), "bash:\n  sandbox: require\n")
-	// What is below the directory for temporary files may be written, and this test's home is.
-	temp := filepath.Join(dir, "tmp")
-	if err := os.Mkdir(temp, 0o700); err != nil {
-		t.Fatal(err)
+	if temp == "" {
+		temp = filepath.Dir(home)
 	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(cache, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	home, err = os.MkdirTemp(cache, "gjc-sandboxed-home-") //nolint:usetesting // what t.TempDir gives may be written in the sandbox
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(home) })
 	mark = markOf(t)
 	p = startPeer(t, peerOptions{home: home, args: []string{"--agent-dir", agentDir}, env: []string{"TMPDIR=" + temp, mark}})
 	p.initialize(nil)
@@ -50,7 +37,16 @@ func notWritten(told string) bool {
 func TestSandbox(t *testing.T) {
 	t.Parallel()
 	python := testenv.NeedsTool(t, "python3")
-	p, outside, _ := sandboxedPeer(t)
+	for name, temp := range map[string]string{"temporary files elsewhere": tempDir(t), "home among temporary files": ""} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testSandbox(t, python, temp)
+		})
+	}
+}
+
+func testSandbox(t *testing.T, python, temp string) {
+	p, outside, _ := sandboxedPeer(t, temp)
 	id := p.session("auto")
 	does := func(command string) string {
 		prompt := p.prompt(id, "!bash "+command)
@@ -80,9 +76,9 @@ func TestSandbox(t *testing.T) {
 func TestSandbox_Eval(t *testing.T) {
 	t.Parallel()
 	testenv.NeedsTool(t, "python3")
-	p, outside, mark := sandboxedPeer(t)
+	p, outside, mark := sandboxedPeer(t, "")
 	id := p.session("auto")
-	if told := p.python(id, object{"code": "open('inside', 'w').write('fine')\nopen('inside').read()"}); !strings.Contains(told, "'fine'") {
+	if told := p.python(id, object{"code": "import tempfile\nopen('inside', 'w').write('fine')\nopen('inside').read() + str(tempfile.TemporaryFile().fileno() > 0)"}); !strings.Contains(told, "'fineTrue'") {
 		t.Errorf("what is allowed: %s", told)
 	}
 	if told := p.python(id, object{"code": "import os\nopen(os.environ['HOME'] + '/evil', 'w')"}); !notWritten(told) {

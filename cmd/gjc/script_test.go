@@ -27,6 +27,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("SHELL", "/bin/sh")
 			// The demo's tests need not compile the standard library anew.
 			env.Vars = append(env.Vars, goCache...)
+			env.Vars = append(env.Vars, testenv.RunEnv()...)
 			return os.MkdirAll(home, 0o755)
 		},
 	})

@@ -82,7 +82,7 @@ func (p *prober) run(ctx context.Context, path string, args, env []string) answe
 		start = p.children.Start
 	}
 	out := &head{}
-	child, err := start(ctx, &proc.Options{Path: path, Args: args, Env: proc.Environ(env), Dir: filepath.Dir(path), Stdout: out})
+	child, err := start(ctx, &proc.Options{Path: path, Args: args, Env: proc.Environ(env), Dir: filepath.Dir(path), Stdout: out, Mark: proc.NewMark()})
 	if err != nil {
 		return answer{why: err.Error()}
 	}

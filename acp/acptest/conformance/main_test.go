@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/gajae-code/gjc/internal/proc"
+	"github.com/gajae-code/gjc/internal/testenv"
 )
 
 // What makes the test binary a fake agent, or the command that takes long of one.
@@ -30,7 +31,7 @@ func TestMain(m *testing.M) {
 	if name, ok := os.LookupEnv(fakeVariable); ok {
 		os.Exit(fakeMain(name))
 	}
-	os.Exit(m.Run())
+	os.Exit(testenv.Run(m))
 }
 
 // fakeMain is the fake agent as a process.

@@ -240,6 +240,16 @@ func Bare(with []string) []string {
 	return out
 }
 
+// BareText is [Bare] for a whole text. It reports whether the lines had anchors.
+func BareText(text string) (bare string, had bool) {
+	body, end := text, ""
+	if rest, ok := strings.CutSuffix(text, "\n"); ok {
+		body, end = rest, "\n"
+	}
+	bare = strings.Join(Bare(strings.Split(body, "\n")), "\n") + end
+	return bare, bare != text
+}
+
 func short(line string) string {
 	const most = 80
 	if r := []rune(line); len(r) > most {
