@@ -67,8 +67,8 @@ type Options struct {
 	// Stopgap is the provider of the model that answers for want of others. A session leaves it as soon as there is another,
 	// unless Model names it. Optional.
 	Stopgap string
-	// Policy returns what the user has said beforehand of what a session may do. Optional.
-	Policy func() agent.Policy
+	// Policy returns what has been said beforehand of what a session in a working directory may do. Optional.
+	Policy func(cwd string) agent.Policy
 	// Tools returns the tools of a session, in order. Required.
 	Tools func() []agent.Tool
 	// MCPServers returns the MCP servers of the user's own configuration, for every session. Optional.
@@ -106,8 +106,9 @@ type Options struct {
 	// Secrets returns what keeps values from the models of a session in a working directory, nil for nothing. It is called
 	// when a session begins; with an error the session asks no model. Optional: without it nothing is kept back.
 	Secrets func(cwd string) (agent.Secrets, error)
-	// Settings are read whenever a session begins. Optional: without it they are [DefaultSettings].
-	Settings func() (*Settings, error)
+	// Settings are read whenever a session in a working directory begins. The error lists the mistakes of the configuration; the
+	// settings hold as far as it has none, and are [DefaultSettings] where they are nil. Optional: without it they are that, too.
+	Settings func(cwd string) (*Settings, error)
 }
 
 // Settings are what the user's configuration says of sessions.
@@ -131,21 +132,21 @@ type Settings struct {
 // DefaultSettings returns the settings of sessions that nobody has configured. No model names them.
 func DefaultSettings() *Settings { return &Settings{Agent: agent.DefaultSettings()} }
 
-// settings returns the user's settings. With an error they are the defaults.
-func (s *Server) settings() (*Settings, error) {
+// settings returns the settings of sessions in a directory.
+func (s *Server) settings(cwd string) (*Settings, error) {
 	if s.opts.Settings == nil {
 		return DefaultSettings(), nil
 	}
-	set, err := s.opts.Settings()
-	if err != nil {
-		return DefaultSettings(), err
+	set, err := s.opts.Settings(cwd)
+	if set == nil {
+		set = DefaultSettings()
 	}
-	return set, nil
+	return set, err
 }
 
 // summarizesBranches reports whether a branch that is left is summarised without being asked for.
 func (s *Server) summarizesBranches() bool {
-	set, _ := s.settings() // its error is told where a session begins
+	set, _ := s.settings("") // its error is reported where a session begins
 	return set.Agent.BranchSummary.Enabled
 }
 

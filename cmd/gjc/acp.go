@@ -68,17 +68,15 @@ func serve(ctx context.Context, h *host, opts *options) error {
 		Debugging: h.debugging(dir, opts, &local), Hooks: hooksOf(dir),
 		Stopgap:  offline.Info().Provider,
 		Discover: models.Discover, Preconnect: func(ctx context.Context, info providers.ModelInfo) {
-			// An error of the configuration is told in the session.
-			if cfg, err := readConfig(dir, opts.configs); err == nil && cfg.network.preconnect {
+			if readConfig(dir, opts.configs, "").network.preconnect {
 				models.Preconnect(ctx, info)
 			}
 		},
 		NewID: uuid.NewString, OS: runtime.GOOS, Model: opts.model, Log: log, Trace: trace,
 		Settings: h.settings(dir, opts, models), Secrets: h.secrets(dir, opts),
 		UserDir: dir, Home: home, Login: h.loginCommand(opts), MCPServers: func() ([]mcp.Server, error) {
-			// Read when a session begins: an error is told there, and initialize does no I/O. The settings tell that of config.yml.
-			cfg, err := readConfig(dir, opts.configs)
-			if err != nil || !cfg.discoverMCP {
+			// Read when a session begins: an error is reported there, and initialize does no I/O.
+			if !readConfig(dir, opts.configs, "").discoverMCP {
 				return nil, nil
 			}
 			return readMCPServers(filepath.Join(dir, "mcp.json"))
