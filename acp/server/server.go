@@ -71,8 +71,9 @@ type Options struct {
 	Policy func(cwd string) agent.Policy
 	// Tools returns the tools of a session, in order. Required.
 	Tools func() []agent.Tool
-	// MCPServers returns the MCP servers of the user's own configuration, for every session. Optional.
-	MCPServers func() ([]mcp.Server, error)
+	// MCPServers returns the MCP servers of the user's own configuration, for every session. It may run commands that compute
+	// values. The error lists its mistakes; the servers without one are returned. Optional.
+	MCPServers func(ctx context.Context) ([]mcp.Server, error)
 	// Languages tells of the language servers of a session with these directories, the working directory first. It does
 	// little I/O and no more. Optional: without it there are none.
 	Languages func(roots []string) (Languages, error)

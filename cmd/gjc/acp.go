@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
 	"runtime/debug"
 
@@ -74,12 +73,12 @@ func serve(ctx context.Context, h *host, opts *options) error {
 		},
 		NewID: uuid.NewString, OS: runtime.GOOS, Model: opts.model, Log: log, Trace: trace,
 		Settings: h.settings(dir, opts, models), Secrets: h.secrets(dir, opts),
-		UserDir: dir, Home: home, Login: h.loginCommand(opts), MCPServers: func() ([]mcp.Server, error) {
+		UserDir: dir, Home: home, Login: h.loginCommand(opts), MCPServers: func(ctx context.Context) ([]mcp.Server, error) {
 			// Read when a session begins: an error is reported there, and initialize does no I/O.
 			if !readConfig(dir, opts.configs, "").discoverMCP {
 				return nil, nil
 			}
-			return readMCPServers(filepath.Join(dir, "mcp.json"))
+			return h.mcpServers(ctx, dir, true)
 		},
 	})
 	if ctx.Err() != nil {
