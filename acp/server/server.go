@@ -86,7 +86,7 @@ type Options struct {
 	Login []string
 	// UserDir holds the user's own slash commands, skills and helper agents. If empty, there are none.
 	UserDir string
-	// Home is the user's home directory, for helper agents of other programs. If empty, there are none.
+	// Home is the user's home directory, for commands, skills and helper agents of other programs. If empty, there are none.
 	Home string
 	// Local is what a session falls back to where the editor cannot help. Required.
 	Local bridges.Local
