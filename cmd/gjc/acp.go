@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"github.com/gajae-code/gjc/acp/server"
 	"github.com/gajae-code/gjc/internal/bug"
@@ -31,6 +32,10 @@ func serve(ctx context.Context, h *host, opts *options) error {
 	// Collecting earlier than usual keeps the process small; it waits for a model nearly all the time.
 	debug.SetGCPercent(60)
 	surviveBrokenPipes()
+	if isTerminal(h.stdin) {
+		fmt.Fprintln(h.stderr, "gjc acp speaks the Agent Client Protocol with an editor, and waits for its messages here; this is a terminal. "+
+			"Run gjc demo to see what it does, gjc --help for the commands; Ctrl-D ends it.")
+	}
 	protocol, err := takeStdout(h)
 	if err != nil {
 		return fmt.Errorf("taking over stdout: %w", err)
@@ -85,6 +90,19 @@ func serve(ctx context.Context, h *host, opts *options) error {
 		return nil // a signal: everything is down in good order
 	}
 	return err
+}
+
+// isTerminal reports whether a file is a terminal. It leaves the file's mode as it is, which [os.File.Fd] does not.
+func isTerminal(f *os.File) bool {
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return false
+	}
+	is := false
+	if err := conn.Control(func(fd uintptr) { is = term.IsTerminal(int(fd)) }); err != nil {
+		return false
+	}
+	return is
 }
 
 // loginCommand is the command line that asks for a key on a terminal, for editors that are told it whole.
