@@ -35,7 +35,7 @@ type mcpReader struct {
 	run    func(commandLine string) (string, error)
 
 	servers  []mcp.Server
-	mistakes []*configMistake
+	mistakes []*configError
 }
 
 // mcpServers reads the user's own MCP servers, sorted by name. A server with a mistake is left out; the error lists the mistakes.
@@ -60,7 +60,7 @@ func (h *host) mcpServers(ctx context.Context, agentDir string, run bool) ([]mcp
 	}
 	r.read(data)
 	if len(r.mistakes) > 0 {
-		return r.servers, configMistakes(r.mistakes)
+		return r.servers, configErrors(r.mistakes)
 	}
 	return r.servers, nil
 }
@@ -69,7 +69,7 @@ func (h *host) mcpServers(ctx context.Context, agentDir string, run bool) ([]mcp
 const valueTimeout = 10 * time.Second
 
 func (r *mcpReader) mistake(line int, field, format string, args ...any) {
-	r.mistakes = append(r.mistakes, &configMistake{Path: r.path, Line: line, Field: field, Reason: fmt.Sprintf(format, args...)})
+	r.mistakes = append(r.mistakes, &configError{Path: r.path, Line: line, Field: field, Reason: fmt.Sprintf(format, args...)})
 }
 
 func (r *mcpReader) read(data []byte) {

@@ -246,7 +246,7 @@ apiKey: x
 		if i < 5 || line == "" || line == "title: {generate: true}" {
 			continue
 		}
-		if !slices.ContainsFunc(c.mistakes, func(e *configMistake) bool { return e.Line == i+1 }) {
+		if !slices.ContainsFunc(c.mistakes, func(e *configError) bool { return e.Line == i+1 }) {
 			t.Errorf("line %d is not reported: %s", i+1, line)
 		}
 	}
@@ -254,7 +254,7 @@ apiKey: x
 		"bash.sandbox": "can be set only in the user's config.yml", "permissions.allow": "can be set only in the user's config.yml",
 		"enabledModels": "can be set only in the user's config.yml", "providers": "there is no such setting", "title.generate": "a project cannot turn on",
 	} {
-		if !slices.ContainsFunc(c.mistakes, func(e *configMistake) bool { return e.Field == field && strings.Contains(e.Reason, reason) }) {
+		if !slices.ContainsFunc(c.mistakes, func(e *configError) bool { return e.Field == field && strings.Contains(e.Reason, reason) }) {
 			t.Errorf("%s is not reported as %q", field, reason)
 		}
 	}
@@ -267,7 +267,7 @@ apiKey: x
 func TestReadConfig_ProjectMistakes(t *testing.T) {
 	for text, asks := range map[string]bool{
 		"network: [": false, "network: {proxy: x": false, "netwrk: {}": false, "secrets: 1": false, "bash: require": false,
-		"permissions: {deny: [bsh]}": true, "permissions: [": true, "permisions: {deny: [bash]}": true, "permissions: {allow: [bsh]}": false, "\xff": true,
+		"permissions: {deny: [bsh]}": true, "permissions: [": true, "permission: {deny: [bash]}": true, "permissions: {allow: [bsh]}": false, "\xff": true,
 		"permissions: {allow: [": true, "permissions: {denny: [bash]}": true, "permissions: {alow: [bash]}": true,
 	} {
 		dir, work := t.TempDir(), t.TempDir()

@@ -23,7 +23,7 @@ type configReading struct {
 	// files are the files that were read, in their order.
 	files []configSource
 	// mistakes are all that is wrong in them, foreign the names that are none of gjc's settings.
-	mistakes, foreign []*configMistake
+	mistakes, foreign []*configError
 	// stopped are the mistakes that stop something, by the setting's field.
 	stopped []stoppedBy
 	// origins say where the settings come from that have not their default, by field.
@@ -35,7 +35,7 @@ type configReading struct {
 type stoppedBy struct {
 	field   string
 	what    effect
-	mistake *configMistake
+	mistake *configError
 }
 
 // sourceKind says whose a file is, or that a value comes from elsewhere.
@@ -76,8 +76,8 @@ type configSource struct {
 	there bool
 }
 
-// A configMistake is one thing that is wrong in a file of settings. It quotes no value: there may be secrets in the file.
-type configMistake struct {
+// A configError is one thing that is wrong in a file of settings. It quotes no value: there may be secrets in the file.
+type configError struct {
 	Path         string
 	Line, Column int
 	// Field is the setting's name with that of its section; empty for the whole file.
@@ -87,7 +87,7 @@ type configMistake struct {
 	Until string
 }
 
-func (e *configMistake) Error() string {
+func (e *configError) Error() string {
 	var b strings.Builder
 	b.WriteString(e.Path)
 	if e.Line > 0 {
@@ -106,10 +106,10 @@ func (e *configMistake) Error() string {
 	return b.String()
 }
 
-// configMistakes are all mistakes of a configuration as one error.
-type configMistakes []*configMistake
+// configErrors are all mistakes of a configuration as one error.
+type configErrors []*configError
 
-func (m configMistakes) Error() string {
+func (m configErrors) Error() string {
 	lines := make([]string, len(m))
 	for i, e := range m {
 		lines[i] = e.Error()
@@ -122,7 +122,7 @@ func (c *config) err() error {
 	if len(c.mistakes) == 0 {
 		return nil
 	}
-	return configMistakes(c.mistakes)
+	return configErrors(c.mistakes)
 }
 
 // stop returns the first mistake that stops one of the effects, nil for none.
@@ -163,7 +163,7 @@ func readConfig(agentDir string, overlays []string, cwd string) *config {
 			if e, ok := errors.AsType[*fs.PathError](err); ok {
 				reason = e.Err
 			}
-			r.broken(&configMistake{Path: s.path, Reason: "cannot be read: " + reason.Error()}, true)
+			r.broken(&configError{Path: s.path, Reason: "cannot be read: " + reason.Error()}, true)
 		}
 	}
 	return c
@@ -194,7 +194,7 @@ func (r *configReader) read() {
 	file, err := configfile.ParseYAML(r.data)
 	switch {
 	case err != nil:
-		e := &configMistake{Path: r.source.path, Line: 1, Reason: "the file is not YAML"}
+		e := &configError{Path: r.source.path, Line: 1, Reason: "the file is not YAML"}
 		if l, ok := errors.AsType[*configfile.LineError](err); ok {
 			e.Line, e.Column = l.Line, l.Column
 			if l.Plain {
@@ -204,7 +204,7 @@ func (r *configReader) read() {
 		r.broken(e, !configfile.IsText(r.data))
 	case file == nil:
 	case file.Kind != configfile.Object:
-		r.broken(&configMistake{Path: r.source.path, Line: file.Line, Reason: "the file must be a mapping of settings, not " + file.Kind.String()}, false)
+		r.broken(&configError{Path: r.source.path, Line: file.Line, Reason: "the file must be a mapping of settings, not " + file.Kind.String()}, false)
 	default:
 		for i := range file.Members {
 			r.member(&file.Members[i])
@@ -214,7 +214,7 @@ func (r *configReader) read() {
 
 // broken records that nothing of the file is used. What the file may have said of protections has its strictest value: of all of
 // them if its text is not known, else of those whose name is in it.
-func (r *configReader) broken(e *configMistake, unknown bool) {
+func (r *configReader) broken(e *configError, unknown bool) {
 	e.Until = "nothing of the file is used"
 	r.mistakes = append(r.mistakes, e)
 	stops := effect(0)
@@ -247,7 +247,7 @@ func mentions(data []byte, word string) bool {
 }
 
 // strictly gives a setting its strictest value because of a mistake, and returns what that stops.
-func (r *configReader) strictly(field string, s setting, e *configMistake) effect {
+func (r *configReader) strictly(field string, s setting, e *configError) effect {
 	if s.strict != nil {
 		s.strict()
 		r.origins[field] = origin{r.source.kind, r.source.path, e.Line}
@@ -260,7 +260,7 @@ func (r *configReader) strictly(field string, s setting, e *configMistake) effec
 
 // mistake records what is wrong with a setting, which is nil for a name that is no setting's.
 func (r *configReader) mistake(line int, field, reason string, s *setting) {
-	e := &configMistake{Path: r.source.path, Line: line, Field: field, Reason: reason}
+	e := &configError{Path: r.source.path, Line: line, Field: field, Reason: reason}
 	r.mistakes = append(r.mistakes, e)
 	if s == nil {
 		return
@@ -335,7 +335,7 @@ func (r *configReader) take(m *configfile.Member, field string, s setting) {
 
 func (r *configReader) section(m *configfile.Member, known section) {
 	if m.Value.Kind != configfile.Object {
-		e := &configMistake{Path: r.source.path, Line: m.Line, Field: m.Name, Reason: "must be a mapping of names to values, not " + m.Value.Kind.String()}
+		e := &configError{Path: r.source.path, Line: m.Line, Field: m.Name, Reason: "must be a mapping of names to values, not " + m.Value.Kind.String()}
 		r.wholeSection(m.Name, known, e)
 		return
 	}
@@ -360,7 +360,7 @@ func (r *configReader) section(m *configfile.Member, known section) {
 }
 
 // wholeSection records a mistake because of which nothing is known of a section.
-func (r *configReader) wholeSection(name string, known section, e *configMistake) {
+func (r *configReader) wholeSection(name string, known section, e *configError) {
 	r.mistakes = append(r.mistakes, e)
 	stops := effect(0)
 	strict := false
@@ -388,7 +388,7 @@ func (r *configReader) unknownIn(name string, m *configfile.Member, known sectio
 		r.mistake(m.Line, field, reason, nil)
 		return
 	}
-	e := &configMistake{Path: r.source.path, Line: m.Line, Field: field, Reason: reason}
+	e := &configError{Path: r.source.path, Line: m.Line, Field: field, Reason: reason}
 	if meant == "" {
 		r.wholeSection(name, known, e)
 		return
@@ -411,7 +411,7 @@ var absent = map[string]string{
 
 // unknown records a name that is no section's. The user's file may have settings of other programs; a project's has none.
 func (r *configReader) unknown(m *configfile.Member) {
-	e := &configMistake{Path: r.source.path, Line: m.Line, Field: m.Name, Reason: "there is no such setting"}
+	e := &configError{Path: r.source.path, Line: m.Line, Field: m.Name, Reason: "there is no such setting"}
 	if why, ok := absent[m.Name]; ok && r.source.kind != fromProject {
 		e.Reason = why
 		r.mistakes = append(r.mistakes, e)

@@ -84,7 +84,7 @@ func examineConfig(cfg *config, add func(state, what, format string, args ...any
 
 func examineMCP(ctx context.Context, h *host, cfg *config, dir string, add func(state, what, format string, args ...any)) {
 	servers, err := h.mcpServers(ctx, dir, false)
-	if all, ok := errors.AsType[configMistakes](err); ok {
+	if all, ok := errors.AsType[configErrors](err); ok {
 		for _, e := range all {
 			add("problem", mcpName, "%v", e)
 		}
