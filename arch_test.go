@@ -66,7 +66,7 @@ var layers = map[string][]string{
 	"sessions/sessionstest":      {"sessions"},
 	"agent/policy":               {"internal/lazyregexp"},
 	"agent":                      {"agent/hooks", "agent/policy", "agent/rules", "dap", "internal/bug", "internal/jsonx", "lsp", "providers", "sessions"},
-	"agent/commands":             {"agent/policy", "internal/jsonx", "internal/userfile"},
+	"agent/commands":             {"agent/policy", "internal/configfile", "internal/jsonx", "internal/userfile"},
 	"agent/hooks":                {"internal/configfile", "internal/jsonx", "internal/trust"},
 	"agent/rules":                {"agent/policy", "internal/configfile", "internal/jsonx", "internal/lazyregexp", "internal/userfile"},
 	"agent/agents":               {"agent", "agent/policy", "internal/configfile", "internal/userfile", "providers"},

@@ -91,9 +91,9 @@ func TestCompact_IsTriedAgain(t *testing.T) {
 			}
 			want := []string{
 				"1 in_progress",
-				"The model call failed; trying again in 1s (attempt 2 of 4).",
+				"The model call failed; trying again in 2s (attempt 2 of 4).",
 				"1 half",
-				"The model call failed; trying again in 2s (attempt 3 of 4).",
+				"The model call failed; trying again in 4s (attempt 3 of 4).",
 				"1 failed", "2 in_progress", "2 all of it", "2 completed",
 			}
 			if diff := cmp.Diff(want, compactions(w)); diff != "" {

@@ -261,7 +261,7 @@ func TestCompact_SplitTurnIsTriedAgain(t *testing.T) {
 	run(t, func(o *agent.Options) {
 		window(o, 100_000)
 		set(o).Compaction.KeepRecentTokens = 100
-		o.Retry.Jitter = func() float64 { return 1 }
+		o.Retry.Jitter = func() float64 { return 0 }
 		remember(t, o, user("before", 100), agentSays("ok", 10), user("turn", 300), agentSays("a", 10), agentSays("b", 100))
 	}, func(w *world) {
 		done, _, err := compact(w)

@@ -379,3 +379,13 @@ func TestStreamRule_Reopened(t *testing.T) {
 		}
 	})
 }
+
+// Instructions of the configuration are in every prompt, before those of the workspace.
+func TestInstructions_OfTheConfiguration(t *testing.T) {
+	set := agent.DefaultSettings()
+	set.Instructions = []agent.Instruction{{Path: "/u/config.yml", Text: "Answer briefly."}, {Path: "/w/.gjc/config.yml", Text: "Answer in French."}}
+	prompt := promptOf(t, func(o *agent.Options) { o.Settings = &set })
+	if !strings.Contains(prompt, "## /u/config.yml\n\nAnswer briefly.\n\n## /w/.gjc/config.yml\n\nAnswer in French.") {
+		t.Errorf("the prompt is %s", prompt)
+	}
+}

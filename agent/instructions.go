@@ -23,13 +23,16 @@ var instructionNames = [...]string{"AGENTS.md", "CLAUDE.md"}
 // instruction is one file of instructions.
 type instruction struct{ path, text string }
 
-// instructions are the user's and the workspace's own, for the prompt: the user's file of the agent directory, then AGENTS.md of
-// each directory from the top of the repository down to the working directory, then those of the additional directories. Where
+// instructions are the user's and the workspace's own, for the prompt: the user's file of the agent directory, the texts of the
+// configuration, then AGENTS.md of each directory from the top of the repository down to the working directory, then those of the additional directories. Where
 // they are too long together, those next to the working directory are kept.
 func (s *Session) instructions(ctx context.Context, g *Guidance) string {
 	var files []instruction
 	if path, text := g.Rules.Instructions(); text != "" {
 		files = append(files, instruction{path, text})
+	}
+	for _, one := range s.settings.Instructions {
+		files = append(files, instruction{one.Path, one.Text})
 	}
 	dirs, top := s.instructionDirs(ctx)
 	seen := make(map[string]bool)

@@ -19,7 +19,7 @@ func busy() *providers.Error {
 	return &providers.Error{Kind: providers.KindOverloaded, Provider: "test", Message: "busy"}
 }
 
-func noJitter(o *agent.Options) { o.Retry.Jitter = func() float64 { return 1 } }
+func noJitter(o *agent.Options) { o.Retry.Jitter = func() float64 { return 0 } }
 
 // A call is tried four times, two, four and eight seconds apart, each wait is told, and the error says how often it was
 // tried. What was said before a failure is not in the context of the next attempt.

@@ -463,7 +463,7 @@ func TestTurn_ModelErrors(t *testing.T) {
 		if r := w.prompt("go"); r.Stop != agent.StopEndTurn {
 			t.Errorf("result %+v", r)
 		}
-		w.wantStory("info go", "agent: ha", "notice The model call failed; trying again in 1s (attempt 2 of 4).", "agent: all of it", "info go")
+		w.wantStory("info go", "agent: ha", "notice The model call failed; trying again in 2s (attempt 2 of 4).", "agent: all of it", "info go")
 	}, providertest.Step{providertest.Text("ha"), providertest.Fail(overloaded)}, providertest.Step{providertest.Text("all of it")})
 
 	run(t, nil, func(w *world) {

@@ -13,7 +13,12 @@ type Settings struct {
 	SummaryModels []string
 	// Tasks bounds helper agents. Its zero value is a good one.
 	Tasks TaskSettings
+	// Instructions are texts of the configuration for every prompt, the user's first.
+	Instructions []Instruction
 }
+
+// Instruction is a text for every prompt, and the file that has it.
+type Instruction struct{ Path, Text string }
 
 // TaskSettings bounds child sessions.
 type TaskSettings struct {

@@ -29,8 +29,6 @@ type Spec struct {
 	Warmup time.Duration
 	// Linter servers tell problems and format; they are asked for nothing else.
 	Linter bool
-	// Capabilities are features beyond the protocol that the server is known to have ("flycheck").
-	Capabilities map[string]bool
 }
 
 // DefaultWarmup is how long a server may take to answer initialize.

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -165,7 +166,7 @@ func (c *connection) request(ctx context.Context, progress func(Progress),
 ) error {
 	ctx, cancel := c.within(ctx)
 	defer cancel(nil)
-	call := &activeCall{progress: progress, limit: c.server.set.opts.CallTimeout}
+	call := &activeCall{progress: progress, limit: cmp.Or(c.server.spec.Timeout, c.server.set.opts.CallTimeout)}
 	c.mu.Lock()
 	c.nextCall++
 	call.token = "gjc-" + strconv.FormatInt(c.nextCall, 10)

@@ -39,7 +39,7 @@ func (c *connection) client() *sdk.Client {
 	}
 	client := sdk.NewClient(&sdk.Implementation{Name: "gjc", Version: o.Version}, opts)
 	client.AddRoots(roots(o)...)
-	client.AddSendingMiddleware(boundDiscover(o.InitTimeout / 3))
+	client.AddSendingMiddleware(boundDiscover(c.server.initTimeout() / 3))
 	client.AddReceivingMiddleware(c.receive)
 	return client
 }

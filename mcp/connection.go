@@ -95,7 +95,7 @@ func (s *server) dialVersion(ctx context.Context, version string) (*connection, 
 	c.ctx, c.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	c.work, c.rest = context.WithCancelCause(c.ctx)
 	defer context.AfterFunc(ctx, func() { c.cancel(context.Cause(ctx)) })()
-	timeout := s.set.opts.InitTimeout
+	timeout := s.initTimeout()
 	watchdog := time.AfterFunc(timeout, func() {
 		c.cancel(fmt.Errorf("it did not answer within %s", timeout))
 	})

@@ -39,8 +39,8 @@ func (c *connection) listAgain(kind listKind) {
 // list reads what the server offers, as far as it says that it has such. A list that fails keeps its old state. Only the
 // error of the tools is returned; the others are told.
 func (c *connection) list(ctx context.Context, kinds listKind) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, c.server.set.opts.InitTimeout,
-		fmt.Errorf("the lists did not come within %s", c.server.set.opts.InitTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, c.server.initTimeout(),
+		fmt.Errorf("the lists did not come within %s", c.server.initTimeout()))
 	defer cancel()
 	ctx, stop := c.within(ctx)
 	defer stop(nil)

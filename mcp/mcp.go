@@ -25,6 +25,10 @@ type Server struct {
 	Stdio   *Stdio
 	HTTP    *HTTP
 	Channel *ChannelServer
+	// Timeout is in place of InitTimeout and CallTimeout of [Options]. If zero, those hold.
+	Timeout time.Duration
+	// Secrets are further values that are kept out of every text that leaves the package.
+	Secrets []string
 }
 
 // Stdio is a server that runs as a child process.
@@ -32,6 +36,8 @@ type Stdio struct {
 	// Command is an absolute path, or the bare name of a program on the PATH of the server's environment.
 	Command string
 	Args    []string
+	// Dir is the working directory of the process, absolute. If empty, that of [Options].
+	Dir string
 	// Env is added to the base environment, as "NAME=value". Its values are kept out of every text that leaves the
 	// package.
 	Env []string

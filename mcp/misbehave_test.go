@@ -283,3 +283,14 @@ func processLives(pid string) bool {
 	_, state, _ := strings.Cut(string(stat), ") ")
 	return !strings.HasPrefix(state, "Z")
 }
+
+// A server's own timeout is in place of those of the set.
+func TestSet_TimeoutOfOneServer(t *testing.T) {
+	hangs := fake(t, "hang")
+	hangs.Timeout = 200 * time.Millisecond
+	set := start(t, mcp.Options{InitTimeout: time.Hour, Backoff: []time.Duration{time.Millisecond}}, hangs).ready()
+	set.givenUp("")
+	if st := set.Status()[0]; !strings.Contains(st.LastError, "did not answer within 200ms") {
+		t.Errorf("last error %q", st.LastError)
+	}
+}

@@ -21,6 +21,9 @@ func newRedactor(s *Server) *redactor {
 			secrets = append(secrets, value)
 		}
 	}
+	for _, value := range s.Secrets {
+		add(value)
+	}
 	if s.Stdio != nil {
 		for _, entry := range s.Stdio.Env {
 			_, value, _ := strings.Cut(entry, "=")

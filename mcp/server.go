@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,6 +61,9 @@ func newServer(set *Set, spec Server, invalid error) *server {
 	}
 	return s
 }
+
+// initTimeout bounds the server's start and its lists.
+func (s *server) initTimeout() time.Duration { return cmp.Or(s.spec.Timeout, s.set.opts.InitTimeout) }
 
 // invalidError is an entry that no attempt will make better.
 type invalidError struct{ err error }

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,7 +30,7 @@ func (c *connection) connectStdio(ctx context.Context) (sdk.Connection, error) {
 		start = o.Children.Start
 	}
 	// A start that is cut off would leave a child that nobody waits for.
-	p, err := start(context.WithoutCancel(ctx), &proc.Options{Path: path, Args: spec.Args, Dir: o.Cwd, Env: env, Stdin: true})
+	p, err := start(context.WithoutCancel(ctx), &proc.Options{Path: path, Args: spec.Args, Dir: cmp.Or(spec.Dir, o.Cwd), Env: env, Stdin: true})
 	if err != nil {
 		return nil, err
 	}

@@ -321,6 +321,95 @@ const (
 	testTokens  = 64
 )
 
+// Probe is what one question to a provider has come to.
+type Probe struct {
+	Provider string
+	// Model was asked; empty where no question was asked.
+	Model string
+	// Source is where the key comes from, as [Registry.CredentialSource] says; empty where there is none.
+	Source string
+	// Address is that of the server, without user, password and query.
+	Address string
+	// Err is nil if the provider has answered.
+	Err error
+}
+
+// Configured returns the providers that the user has set up, in the order of the models: those with a key, those that need none
+// and whose models are known, and those of models.yml. The fallback is none of them.
+func (r *Registry) Configured() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_ = r.loadLocked()
+	var ids []string
+	for _, m := range r.modelsLocked() {
+		if slices.Contains(ids, m.Provider) || m.Provider == r.opts.Fallback.Provider || r.disabled[m.Provider] || r.set.disables(m.Provider) {
+			continue
+		}
+		if source, _ := r.availabilityLocked(&m); source != "" || !r.implicitLocked(m.Provider) {
+			ids = append(ids, m.Provider)
+		}
+	}
+	for _, p := range r.config.providers { // those without a model
+		if !slices.Contains(ids, p.name) && !r.builtIn[p.name] {
+			ids = append(ids, p.name)
+		}
+	}
+	return ids
+}
+
+// Probe asks the cheapest model of a provider for one word, with the key that requests use.
+func (r *Registry) Probe(ctx context.Context, provider string) Probe {
+	ctx, cancel := context.WithTimeoutCause(ctx, testTimeout, fmt.Errorf("%s did not answer in %v", provider, testTimeout))
+	defer cancel()
+	p := Probe{Provider: provider}
+	r.mu.Lock()
+	_ = r.loadLocked()
+	cheapest := r.cheapestLocked(provider)
+	if cheapest != nil {
+		source, problem := r.availabilityLocked(cheapest)
+		p.Model, p.Source = cheapest.ID, source
+		p.Address = shownURL(r.baseURLLocked(provider, typeOfAPI(cheapest.API)))
+		if source == "" {
+			p.Model, p.Err = "", &Error{Kind: problem.kind, Provider: provider, Message: problem.text}
+		}
+	} else {
+		p.Err = &Error{Kind: KindModel, Provider: provider, Message: "it has no model; name some in models.yml, or see whether its server runs"}
+	}
+	r.mu.Unlock()
+	if p.Err != nil {
+		return p
+	}
+	model, err := r.Open(ctx, *cheapest)
+	if err != nil {
+		p.Err = err
+		return p
+	}
+	p.Err = askOneWord(ctx, model)
+	return p
+}
+
+func askOneWord(ctx context.Context, model Model) error {
+	req := &Request{Messages: []Message{{Role: RoleUser, Parts: []Part{Text{Text: "Say OK."}}}}, MaxTokens: testTokens}
+	for _, err := range model.Stream(ctx, req) {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cheapestLocked returns the provider's cheapest model that this build can ask, or nil.
+func (r *Registry) cheapestLocked(provider string) *ModelInfo {
+	var cheapest *ModelInfo
+	for _, m := range r.modelsLocked() {
+		m = r.routedLocked(m)
+		if m.Provider == provider && r.opts.Factories[m.API] != nil && (cheapest == nil || m.Cost.Output > 0 && (cheapest.Cost.Output == 0 || m.Cost.Output < cheapest.Cost.Output)) {
+			cheapest = &m
+		}
+	}
+	return cheapest
+}
+
 // TestKey asks the provider's cheapest model for one word with a key that need not be stored. A nil error says that the
 // key works.
 func (r *Registry) TestKey(ctx context.Context, provider, key string) error {
@@ -328,13 +417,7 @@ func (r *Registry) TestKey(ctx context.Context, provider, key string) error {
 	defer cancel()
 	r.mu.Lock()
 	_ = r.loadLocked()
-	var cheapest *ModelInfo
-	for i := range r.models {
-		m := r.routedLocked(r.models[i])
-		if m.Provider == provider && r.opts.Factories[m.API] != nil && (cheapest == nil || m.Cost.Output > 0 && (cheapest.Cost.Output == 0 || m.Cost.Output < cheapest.Cost.Output)) {
-			cheapest = &m
-		}
-	}
+	cheapest := r.cheapestLocked(provider)
 	if cheapest == nil {
 		r.mu.Unlock()
 		return fmt.Errorf("%w %q; it has no model to test the key with", ErrUnknownProvider, provider)
@@ -354,11 +437,5 @@ func (r *Registry) TestKey(ctx context.Context, provider, key string) error {
 	if err != nil {
 		return err
 	}
-	req := &Request{Messages: []Message{{Role: RoleUser, Parts: []Part{Text{Text: "Say OK."}}}}, MaxTokens: testTokens}
-	for _, err := range model.Stream(ctx, req) {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return askOneWord(ctx, model)
 }

@@ -49,6 +49,8 @@ type Error struct {
 	RetryAfter time.Duration
 	// ResetsAt is when a limit ends; zero where the provider does not say.
 	ResetsAt time.Time
+	// KeySource is where the key of a refused call came from, as [Registry.CredentialSource] says; empty where that is not known.
+	KeySource string
 	// RequestID is the provider's name for the call; empty where it gave none.
 	RequestID string
 	Err       error

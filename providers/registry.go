@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"maps"
 	"net/http"
 	"os"
@@ -321,8 +322,29 @@ func (r *Registry) Open(ctx context.Context, info ModelInfo) (Model, error) {
 	if err != nil {
 		return nil, err
 	}
+	m = &sourced{m, source}
 	r.opened[info.Ref()] = m
 	return m, nil
+}
+
+// sourced is a model whose errors say where a refused key came from.
+type sourced struct {
+	Model
+	source string
+}
+
+// Stream implements [Model].
+func (m *sourced) Stream(ctx context.Context, req *Request) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		for ev, err := range m.Model.Stream(ctx, req) {
+			if e, ok := errors.AsType[*Error](err); ok && e.Kind == KindAuth {
+				e.KeySource = m.source
+			}
+			if !yield(ev, err) {
+				return
+			}
+		}
+	}
 }
 
 // dependable reports whether a provider answers as far as is known: one that is found by asking around may not.

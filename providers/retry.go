@@ -14,12 +14,12 @@ type RetryPolicy struct {
 	Attempts int
 	// Base is the wait before the second attempt; it doubles from there. If zero, two seconds.
 	Base time.Duration
-	// Max bounds a wait that the provider did not ask for. If zero, 30 seconds.
+	// Max bounds a wait that the provider did not ask for, before it is spread. If zero, 30 seconds.
 	Max time.Duration
 	// MaxAsked bounds a wait that the provider asked for: a longer one is not waited for, the error goes to the
 	// user at once. If zero, five minutes.
 	MaxAsked time.Duration
-	// Jitter returns a number in [0, 1) that spreads the waits. If nil, a random one.
+	// Jitter returns a number in [0, 1) that spreads the waits: it makes them longer, by up to a quarter. If nil, a random one.
 	Jitter func() float64
 	// Now is the clock for limits with an end time. If nil, [time.Now].
 	Now func() time.Time
@@ -47,9 +47,9 @@ func (p RetryPolicy) Next(failed int, err error) (wait time.Duration, again bool
 	if jitter == nil {
 		jitter = rand.Float64
 	}
-	// Half of the wait is fixed, so that no jitter makes it useless; the other half spreads the clients.
+	// No wait is shorter than the user has said.
 	wait = min(wait, most)
-	return wait/2 + time.Duration(jitter()*float64(wait/2)), true
+	return wait + time.Duration(jitter()*float64(wait/4)), true
 }
 
 // Wait waits for d. It returns ctx's cause when ctx ends first.

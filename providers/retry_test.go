@@ -19,8 +19,8 @@ func TestRetryPolicy_Waits(t *testing.T) {
 		jitter float64
 		want   []time.Duration
 	}{
-		{0, []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}},
-		{0.999999, []time.Duration{2 * time.Second, 4 * time.Second, 8 * time.Second}},
+		{0, []time.Duration{2 * time.Second, 4 * time.Second, 8 * time.Second}},
+		{0.999999, []time.Duration{2500 * time.Millisecond, 5 * time.Second, 10 * time.Second}},
 	} {
 		p := providers.RetryPolicy{Jitter: func() float64 { return test.jitter }}
 		var got []time.Duration
@@ -35,7 +35,7 @@ func TestRetryPolicy_Waits(t *testing.T) {
 			t.Errorf("jitter %v (-want +got):\n%s", test.jitter, diff)
 		}
 	}
-	p := providers.RetryPolicy{Attempts: 100, Max: 3 * time.Second, Jitter: func() float64 { return 1 }}
+	p := providers.RetryPolicy{Attempts: 100, Max: 3 * time.Second, Jitter: func() float64 { return 0 }}
 	if wait, again := p.Next(70, server); !again || wait != 3*time.Second {
 		t.Errorf("wait = %v, want the maximum", wait)
 	}

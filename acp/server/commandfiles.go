@@ -27,8 +27,13 @@ type added struct {
 
 // loadFiles reads the command files and skills of roots and of the user.
 func (s *Server) loadFiles(ctx context.Context, roots []string) *commands.Set {
-	set, _ := commands.Load(ctx, commands.Options{UserDir: s.opts.UserDir, ProjectDirs: roots})
+	set, _ := commands.Load(ctx, s.commandOptions(roots))
 	return set
+}
+
+// commandOptions says where the command files of a session with these roots are.
+func (s *Server) commandOptions(roots []string) commands.Options {
+	return commands.Options{UserDir: s.opts.UserDir, ProjectDirs: roots, Foreign: true, Home: s.opts.Home}
 }
 
 // commandFiles returns the session's files as they are now.
@@ -39,7 +44,7 @@ func (s *Server) commandFiles(ctx context.Context, e *entry, ws agent.Workspace)
 	if a.files != nil && !a.files.Stale(ctx) {
 		return a.files
 	}
-	set, problems := commands.Load(ctx, commands.Options{UserDir: s.opts.UserDir, ProjectDirs: append([]string{ws.Cwd}, ws.Additional...)})
+	set, problems := commands.Load(ctx, s.commandOptions(append([]string{ws.Cwd}, ws.Additional...)))
 	a.files = set
 	for _, p := range problems {
 		text := p.String()
@@ -50,7 +55,7 @@ func (s *Server) commandFiles(ctx context.Context, e *entry, ws agent.Workspace)
 			a.told = make(map[string]bool)
 		}
 		a.told[text] = true
-		e.out.emit(agent.Noticed{Severity: agent.SeverityWarning, Title: "A command file cannot be used.", Detail: text})
+		e.out.emit(agent.Noticed{Severity: agent.SeverityWarning, Title: "A command file has a mistake.", Detail: text})
 	}
 	return set
 }

@@ -66,12 +66,31 @@ func modelMessage(err error, e *providers.Error) string {
 	case errors.Is(err, agent.ErrNoRoom):
 		return text + ". Choose a model with a larger window with /model, or go on in a new session."
 	}
+	if e.Kind == providers.KindAuth && e.KeySource != "" {
+		return text + ". " + keyAdvice(e)
+	}
 	for _, k := range modelErrors() {
 		if k.kind == string(e.Kind) {
 			return text + ". " + k.next
 		}
 	}
 	return text
+}
+
+// keyAdvice says where a refused key came from and how to replace it.
+func keyAdvice(e *providers.Error) string {
+	login := "gjc login " + e.Provider
+	switch e.KeySource {
+	case "none needed":
+		return "No key was sent; if the server needs one, say auth: apiKey in models.yml and run " + login + "."
+	case "editor":
+		return "The credentials came from the editor; change them there."
+	case "auth.json", "keyring":
+		return "The key came from " + e.KeySource + "; store another one with " + login + "."
+	case "--api-key":
+		return "The key came from --api-key; give another one, or leave the flag out and run " + login + "."
+	}
+	return "The key came from " + e.KeySource + "; replace it there, or store another one with " + login + ", which counts first."
 }
 
 // resetsAt is when the limit of a failed model call ends: as the provider says it, or counted from now; zero for no limit

@@ -48,7 +48,7 @@ func (s *Server) pick(dir string) (providers.ModelInfo, providers.ThinkingLevel,
 		info, level, err := s.opts.Models.Find(s.opts.Model)
 		return info, cmp.Or(level, info.DefaultThinking), err
 	}
-	set, _ := s.settings()
+	set, _ := s.settings(dir)
 	missed := set.ModelErr
 	if set.Model != "" {
 		info, level, err := s.opts.Models.Find(set.Model)

@@ -53,7 +53,7 @@ func (s *Server) ruleFiles(ctx context.Context, e *entry, roots []string) *rules
 			g.told = make(map[string]bool)
 		}
 		g.told[text] = true
-		e.out.emit(agent.Noticed{Severity: agent.SeverityWarning, Title: "A rule file cannot be used.", Detail: text})
+		e.out.emit(agent.Noticed{Severity: agent.SeverityWarning, Title: "A rule file has a mistake.", Detail: text})
 	}
 	return book
 }

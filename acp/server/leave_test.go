@@ -44,7 +44,7 @@ func (j *judged) run(t *testing.T, base string) (results, asked []string) {
 		}
 	}), providertest.Text("done")})
 	e := start(t, scripted(steps...), func(c *config) {
-		c.server.Policy = func() agent.Policy { return agent.Policy{Rules: j.rules, Home: filepath.Join(base, "home")} }
+		c.server.Policy = func(string) agent.Policy { return agent.Policy{Rules: j.rules, Home: filepath.Join(base, "home")} }
 		c.editor.Permission = func(_ context.Context, p *acp.RequestPermissionRequest) (*acp.RequestPermissionResponse, error) {
 			title, _ := p.ToolCall.Title.Get()
 			asked = append(asked, title)

@@ -184,9 +184,9 @@ func (s *Server) endMCP(set *mcp.Set) {
 func (s *Server) newMCP(e *entry, session *agent.Session, servers []acp.MCPServer) *mcp.Set {
 	specs := mcpServers(servers)
 	if s.opts.MCPServers != nil {
-		own, err := s.opts.MCPServers()
+		own, err := s.opts.MCPServers(e.out.ctx)
 		if err != nil {
-			e.out.emit(agent.Noticed{Severity: agent.SeverityWarning, Title: "The configuration has an error; the MCP servers that it names are not used.", Detail: err.Error()})
+			e.out.emit(agent.Noticed{Severity: agent.SeverityWarning, Title: "The configuration of MCP servers has mistakes; the servers that they are in are not used.", Detail: err.Error()})
 		}
 		for _, spec := range own {
 			if !slices.ContainsFunc(specs, func(c mcp.Server) bool { return strings.EqualFold(c.Name, spec.Name) }) {

@@ -323,7 +323,7 @@ func (a *attempt) run(t *testing.T) {
 	}
 	steps = append(steps, providertest.Step{providertest.Call("c1", a.tool, names.Replace(a.input))}, providertest.Step{providertest.Text("done")})
 	e := start(t, scripted(steps...), func(c *config) {
-		c.server.Policy = func() agent.Policy {
+		c.server.Policy = func(string) agent.Policy {
 			return agent.Policy{Rules: rules, Home: w.home, Own: []string{filepath.Join(w.home, ".gjc", "agent")}}
 		}
 		c.editor.Permission = func(_ context.Context, p *acp.RequestPermissionRequest) (*acp.RequestPermissionResponse, error) {

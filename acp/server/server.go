@@ -67,12 +67,13 @@ type Options struct {
 	// Stopgap is the provider of the model that answers for want of others. A session leaves it as soon as there is another,
 	// unless Model names it. Optional.
 	Stopgap string
-	// Policy returns what the user has said beforehand of what a session may do. Optional.
-	Policy func() agent.Policy
+	// Policy returns what has been said beforehand of what a session in a working directory may do. Optional.
+	Policy func(cwd string) agent.Policy
 	// Tools returns the tools of a session, in order. Required.
 	Tools func() []agent.Tool
-	// MCPServers returns the MCP servers of the user's own configuration, for every session. Optional.
-	MCPServers func() ([]mcp.Server, error)
+	// MCPServers returns the MCP servers of the user's own configuration, for every session. It may run commands that compute
+	// values. The error lists its mistakes; the servers without one are returned. Optional.
+	MCPServers func(ctx context.Context) ([]mcp.Server, error)
 	// Languages tells of the language servers of a session with these directories, the working directory first. It does
 	// little I/O and no more. Optional: without it there are none.
 	Languages func(roots []string) (Languages, error)
@@ -85,7 +86,7 @@ type Options struct {
 	Login []string
 	// UserDir holds the user's own slash commands, skills and helper agents. If empty, there are none.
 	UserDir string
-	// Home is the user's home directory, for helper agents of other programs. If empty, there are none.
+	// Home is the user's home directory, for commands, skills and helper agents of other programs. If empty, there are none.
 	Home string
 	// Local is what a session falls back to where the editor cannot help. Required.
 	Local bridges.Local
@@ -111,8 +112,9 @@ type Options struct {
 	// Secrets returns what keeps values from the models of a session in a working directory, nil for nothing. It is called
 	// when a session begins; with an error the session asks no model. Optional: without it nothing is kept back.
 	Secrets func(cwd string) (agent.Secrets, error)
-	// Settings are read whenever a session begins. Optional: without it they are [DefaultSettings].
-	Settings func() (*Settings, error)
+	// Settings are read whenever a session in a working directory begins. The error lists the mistakes of the configuration; the
+	// settings hold as far as it has none, and are [DefaultSettings] where they are nil. Optional: without it they are that, too.
+	Settings func(cwd string) (*Settings, error)
 }
 
 // Settings are what the user's configuration says of sessions.
@@ -136,21 +138,21 @@ type Settings struct {
 // DefaultSettings returns the settings of sessions that nobody has configured. No model names them.
 func DefaultSettings() *Settings { return &Settings{Agent: agent.DefaultSettings()} }
 
-// settings returns the user's settings. With an error they are the defaults.
-func (s *Server) settings() (*Settings, error) {
+// settings returns the settings of sessions in a directory.
+func (s *Server) settings(cwd string) (*Settings, error) {
 	if s.opts.Settings == nil {
 		return DefaultSettings(), nil
 	}
-	set, err := s.opts.Settings()
-	if err != nil {
-		return DefaultSettings(), err
+	set, err := s.opts.Settings(cwd)
+	if set == nil {
+		set = DefaultSettings()
 	}
-	return set, nil
+	return set, err
 }
 
 // summarizesBranches reports whether a branch that is left is summarised without being asked for.
 func (s *Server) summarizesBranches() bool {
-	set, _ := s.settings() // its error is told where a session begins
+	set, _ := s.settings("") // its error is reported where a session begins
 	return set.Agent.BranchSummary.Enabled
 }
 

@@ -166,11 +166,11 @@ func (s *Server) build(e *entry, log *sessions.Log, want *wanted, opts agent.Opt
 		opts.Hooks = s.opts.Hooks(append([]string{want.Cwd}, want.Additional...))
 	}
 	opts.Secrets, e.secretsErr = s.secrets(want.Cwd)
-	set, err := s.settings()
+	set, err := s.settings(want.Cwd)
 	e.settingsErr, e.modelErr = err, set.ModelErr
 	opts.Settings, opts.Retry, opts.TitleModel, opts.HelperModel = &set.Agent, set.Retry, set.TitleModel, set.HelperModel
 	if s.opts.Policy != nil {
-		opts.Policy = s.opts.Policy()
+		opts.Policy = s.opts.Policy(want.Cwd)
 		e.policyErr = opts.Policy.Broken
 	}
 	opts.Emit, opts.NewID, opts.OS = s.emitter(e), s.opts.NewID, s.opts.OS
@@ -201,7 +201,7 @@ func (s *Server) notice(ctx context.Context, e *entry) {
 		e.out.emit(agent.Noticed{Severity: agent.SeverityWarning, Title: "The model configuration has an error; the built-in models work.", Detail: err.Error()})
 	}
 	if err := e.settingsErr; err != nil {
-		e.out.emit(agent.Noticed{Severity: agent.SeverityWarning, Title: "The configuration has an error; the session has the usual settings.", Detail: err.Error()})
+		e.out.emit(agent.Noticed{Severity: agent.SeverityWarning, Title: "The configuration has mistakes; each costs the setting that it is in.", Detail: err.Error()})
 	}
 	if err := e.modelErr; err != nil {
 		e.out.emit(agent.Noticed{Severity: agent.SeverityWarning, Title: "A model of the configuration cannot be used: " + err.Error()})
@@ -209,7 +209,7 @@ func (s *Server) notice(ctx context.Context, e *entry) {
 	if err := e.secretsErr; err != nil {
 		e.out.emit(agent.Noticed{Severity: agent.SeverityError, Title: "The secrets to keep back are not known, so no model is asked. Open the session again when that is right.", Detail: err.Error()})
 	}
-	if err := e.policyErr; err != nil {
+	if err := e.policyErr; err != nil && e.settingsErr == nil { // else it is among those
 		e.out.emit(agent.Noticed{Severity: agent.SeverityError, Title: "The permissions of the configuration cannot be read, so every step asks. Open the session again when that is right.", Detail: err.Error()})
 	}
 	if err := e.languagesErr; err != nil {

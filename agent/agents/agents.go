@@ -2,8 +2,9 @@
 //
 // A file is Markdown with front matter: <root>/.gjc/agents/NAME.md for one workspace, <agent dir>/agents/NAME.md for all. The
 // front matter is YAML and says who the agent is and what it may use; the text below is put behind its system prompt. The first
-// of a name counts: that of the workspace, then that of the user, then those of other programs (below .claude, .codex and
-// .gemini, in the workspace and in the home directory), then the built-in one.
+// of a name counts: that of the workspace, then that of the user, then those of other programs (below .claude, .agents, .codex and
+// .gemini, in the workspace and in the home directory), then the built-in one. The directories above a root of the workspace count
+// after it, up to the top of its repository.
 //
 // Nothing in a file is ever run. Files of a workspace come from whoever wrote the workspace, so a symbolic link there that
 // leads out of its root is not followed: its target would go to a model.

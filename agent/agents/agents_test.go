@@ -107,6 +107,8 @@ func TestMistakes(t *testing.T) {
 		name, text, want string
 		counts           bool
 	}{
+		{"output", front("name: x\ndescription: d\noutput: {type: object}", "x"), `:4: output: gjc's helpers report in plain text`, true},
+		{"blocking", front("name: x\ndescription: d\nblocking: true", "x"), `:4: blocking: the caller waits for every helper`, true},
 		{"no front matter", "You do it.", `:1: must begin with front matter`, false},
 		{"not closed", "---\nname: x\n", `:1: must begin with front matter`, false},
 		{"empty", "", `:1: must begin`, false},
@@ -201,5 +203,32 @@ func TestLinks(t *testing.T) {
 	l = agents.New(agents.Options{UserDir: user})
 	if got := names(l.Helpers(t.Context())); !strings.Contains(got, "secret") {
 		t.Errorf("there are %s", got)
+	}
+}
+
+// The directories above a root count up to the top of its repository, the nearest first.
+func TestHelpers_Above(t *testing.T) {
+	top := t.TempDir()
+	sub := filepath.Join(top, "repo", "sub")
+	put(t, filepath.Join(top, "repo", ".git", "HEAD"), "x")
+	for path, what := range map[string]string{
+		filepath.Join(top, "repo", ".gjc"): "top", filepath.Join(sub, ".gjc"): "near", filepath.Join(top, ".gjc"): "outside",
+	} {
+		put(t, filepath.Join(path, "agents", "both.md"), "---\nname: both\ndescription: "+what+"\n---\nx")
+		put(t, filepath.Join(path, "agents", what+".md"), "---\nname: "+what+"\ndescription: d\n---\nx")
+	}
+	put(t, filepath.Join(top, "repo", ".agents", "agents", "theirs.md"), "---\nname: theirs\ndescription: d\n---\nx")
+	var got []string
+	for _, h := range agents.New(agents.Options{ProjectDirs: []string{sub}}).Helpers(t.Context()) {
+		got = append(got, h.Name+" "+h.Description)
+	}
+	all := strings.Join(got, ", ")
+	for _, want := range []string{"both near", "near d", "top d", "theirs d"} {
+		if !strings.Contains(all, want) {
+			t.Errorf("%s is missing in %s", want, all)
+		}
+	}
+	if strings.Contains(all, "outside") {
+		t.Errorf("a helper outside of the repository: %s", all)
 	}
 }

@@ -22,11 +22,17 @@ const (
 	maxDescription = 1000 // characters
 )
 
-// fields are what the front matter may say. The second ones are other spellings, the last ones mean nothing to gjc.
+// fields are what the front matter may say. The second ones are other spellings, the last ones are for people.
 var fields = []string{
 	"name", "description", "tools", "model", "thinking", "spawns", "readOnly", "disabled",
 	"thinkingLevel", "thinking-level", "readonly",
-	"color", "output", "version", "blocking",
+	"color", "version",
+}
+
+// without are the fields that helpers of other programs have and gjc's cannot have, with what to do.
+var without = map[string]string{
+	"output":   "gjc's helpers report in plain text; say in the text below what the report must hold, and remove the field",
+	"blocking": "the caller waits for every helper; remove the field",
 }
 
 // parse takes a file apart. A mistake in what it says leaves it out; a field that there is not is told and passed over. Of
@@ -93,7 +99,9 @@ func (p *parser) document(text string) *definition {
 		case "disabled":
 			d.disabled = p.boolean(m.Name, m.Value, line)
 		default:
-			if !slices.Contains(fields, m.Name) {
+			if why, ok := without[m.Name]; ok {
+				p.problems = append(p.problems, Problem{Line: line, Reason: m.Name + ": " + why})
+			} else if !slices.Contains(fields, m.Name) {
 				reason := fmt.Sprintf("there is no field %q; it is passed over", m.Name)
 				if near := configfile.Near(m.Name, fields); near != "" {
 					reason = fmt.Sprintf("there is no field %q; did you mean %q?", m.Name, near)

@@ -35,14 +35,15 @@ type place struct {
 
 func (o *Options) places() []place {
 	var list []place
-	for _, root := range o.ProjectDirs {
+	roots := userfile.Upwards(o.ProjectDirs...)
+	for _, root := range roots {
 		list = append(list, place{root: root, dir: ".gjc/agents"})
 	}
 	if o.UserDir != "" {
 		list = append(list, place{root: o.UserDir, dir: "agents", trusted: true})
 	}
-	for _, family := range []string{".claude", ".codex", ".gemini"} {
-		for _, root := range o.ProjectDirs {
+	for _, family := range []string{".claude", ".agents", ".codex", ".gemini"} {
+		for _, root := range roots {
 			list = append(list, place{root: root, dir: family + "/agents", foreign: true})
 		}
 		if o.Home != "" {

@@ -3,7 +3,8 @@
 // A command is a Markdown file: <agent dir>/commands/NAME.md for all workspaces, <root>/.gjc/commands/NAME.md for one.
 // A file in a directory below is called "dir:name". A skill is a directory with a SKILL.md in it, below "skills" in the
 // same places; its command is "skill:name". What belongs to a workspace wins over what belongs to the user, and the
-// first workspace root over the others.
+// first workspace root over the others. The directories above a root count as it does, up to the top of its repository, the
+// nearest first. Files of other agents (.claude, .agents, .codex) count after gjc's own.
 //
 // Both may begin with front matter: lines "key: value" between two lines "---". Of a command "description" and
 // "argument-hint" count, of a skill "name" and "description".

@@ -59,10 +59,19 @@ func TestGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set := load(t, commands.Options{
+	set, problems := commands.Load(t.Context(), commands.Options{
 		UserDir: filepath.Join(root, "user"), Foreign: true,
 		ProjectDirs: []string{filepath.Join(root, "project"), filepath.Join(root, "other")},
 	})
+	// Fields that other programs have mean nothing here.
+	for _, p := range problems {
+		if !strings.HasPrefix(p.Reason, "there is no field ") {
+			t.Errorf("problem: %v", p)
+		}
+	}
+	if len(problems) != 3 {
+		t.Errorf("problems: %v", problems)
+	}
 	var b strings.Builder
 	for _, c := range set.Commands() {
 		fmt.Fprintf(&b, "%s | %s | %s\n", c.Name, c.Hint, c.Description)
@@ -203,6 +212,7 @@ func TestLoad_Problems(t *testing.T) {
 		"commands/nowhere.md: this symbolic link leads nowhere",
 		`commands/odd.md:3: a line of the front matter must be "key: value"`,
 		"commands/odd.md:8: description stands twice; the first one counts",
+		`commands/odd.md:4: there is no field "list"; it is passed over`,
 		`commands/open.md:1: the front matter is not closed by a line "---", so it is taken for text`,
 		"commands/skill/x.md: names that begin with skill: belong to skills; call the directory otherwise",
 		`commands/two words.md: "two words" can not be the name of a command; use letters, digits, - and _`,

@@ -11,7 +11,9 @@ import (
 type document struct {
 	// fields are the front matter's, each as one line of text.
 	fields map[string]string
-	body   string
+	// lines are where the fields stand.
+	lines map[string]int
+	body  string
 }
 
 // parseDocument takes a file apart. What it does not understand of the front matter it leaves out and tells problem,
@@ -19,7 +21,7 @@ type document struct {
 // is text; lists and mappings are passed over.
 func parseDocument(text string, problem func(line int, reason string)) document {
 	text = lineEnds.Replace(strings.TrimPrefix(text, "\ufeff"))
-	d := document{fields: map[string]string{}}
+	d := document{fields: map[string]string{}, lines: map[string]int{}}
 	head, body, ok := cutFrontMatter(text)
 	d.body = strings.TrimSpace(body)
 	if !ok {
@@ -51,6 +53,7 @@ func parseDocument(text string, problem func(line int, reason string)) document 
 			problem(at, name+" stands twice; the first one counts")
 			continue
 		}
+		d.lines[name] = at
 		d.fields[name] = fieldValue(strings.TrimSpace(l[len(name)+1:]), lines[start:i])
 	}
 	return d

@@ -6,13 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/gajae-code/gjc/agent/policy"
+	"github.com/gajae-code/gjc/internal/configfile"
 	"github.com/gajae-code/gjc/internal/userfile"
 )
 
@@ -32,10 +35,11 @@ const (
 type Options struct {
 	// UserDir is the agent directory.
 	UserDir string
-	// ProjectDirs are the workspace's roots, the working directory first.
+	// ProjectDirs are the workspace's roots, the working directory first. The directories above a root count after it, up to the
+	// top of the repository that it lies in.
 	ProjectDirs []string
-	// Foreign takes the files of other agents too, behind gjc's own: below .claude, .codex and .agents in each root and
-	// in Home.
+	// Foreign reads the files of other agents too, after gjc's own: below .claude, .agents and .codex in the same directories and
+	// in Home. What cannot be used of them is no problem of the user's.
 	Foreign bool
 	// Home is the user's home directory, for Foreign alone.
 	Home string
@@ -47,11 +51,14 @@ type place struct {
 	root, dir string
 	// trusted places are the user's own: links may lead anywhere.
 	trusted bool
+	// foreign places are another program's. Nothing is reported of them.
+	foreign bool
 }
 
 func (o *Options) places() []place {
 	var list []place
-	for _, root := range o.ProjectDirs {
+	roots := userfile.Upwards(o.ProjectDirs...)
+	for _, root := range roots {
 		list = append(list, place{root: root, dir: ".gjc"})
 	}
 	if o.UserDir != "" {
@@ -61,11 +68,11 @@ func (o *Options) places() []place {
 		return list
 	}
 	for _, dir := range []string{".claude", ".agents", ".codex"} {
-		for _, root := range o.ProjectDirs {
-			list = append(list, place{root: root, dir: dir})
+		for _, root := range roots {
+			list = append(list, place{root: root, dir: dir, foreign: true})
 		}
 		if o.Home != "" {
-			list = append(list, place{root: o.Home, dir: dir, trusted: true})
+			list = append(list, place{root: o.Home, dir: dir, trusted: true, foreign: true})
 		}
 	}
 	return list
@@ -74,7 +81,7 @@ func (o *Options) places() []place {
 // Load reads all commands and skills. What can not be used is left out and told as a problem; places that are not
 // there are none. Should ctx end, the set holds what was read until then.
 func Load(ctx context.Context, opts Options) (*Set, []Problem) {
-	l := &loader{ctx: ctx, set: &Set{byName: make(map[string]*entry)}}
+	l := &loader{ctx: ctx, roots: opts.ProjectDirs, set: &Set{byName: make(map[string]*entry)}}
 	for _, p := range opts.places() {
 		l.place(p)
 	}
@@ -85,6 +92,7 @@ type loader struct {
 	ctx      context.Context // of the one Load call
 	set      *Set
 	problems []Problem
+	roots    []string // the workspace's, without those above them
 
 	// Of the place at hand.
 	at      place
@@ -106,7 +114,9 @@ func (l *loader) place(p place) {
 	} else {
 		root, err := os.OpenRoot(p.root)
 		if err != nil {
-			l.unreadable(p.root, err)
+			if slices.Contains(l.roots, p.root) {
+				l.unreadable(p.root, err)
+			}
 			return
 		}
 		defer func() { _ = root.Close() }()
@@ -120,6 +130,9 @@ func (l *loader) place(p place) {
 func (l *loader) full(name string) string { return filepath.Join(l.at.root, filepath.FromSlash(name)) }
 
 func (l *loader) problem(path string, line int, reason string) {
+	if l.at.foreign {
+		return
+	}
 	l.problems = append(l.problems, Problem{Path: path, Line: line, Reason: reason})
 }
 
@@ -208,6 +221,7 @@ func (l *loader) command(file, name string) {
 		return
 	}
 	if d, ok := l.read(file); ok {
+		l.unknown(file, &d, commandFields)
 		l.add(&entry{path: l.full(file), body: d.body, Command: Command{
 			Name: name, Description: cmp.Or(d.fields["description"], firstLine(d.body)),
 			Hint: cmp.Or(d.fields["argument-hint"], defaultHint),
@@ -217,6 +231,21 @@ func (l *loader) command(file, name string) {
 
 func (l *loader) badName(file, name string) {
 	l.problem(l.full(file), 0, fmt.Sprintf("%q can not be the name of a command; use letters, digits, - and _", name))
+}
+
+// The fields of front matter. Those of a skill after the second one are for people.
+var (
+	commandFields = []string{"description", "argument-hint"}
+	skillFields   = []string{"name", "description", "license", "compatibility", "metadata", "version", "author"}
+)
+
+// unknown reports the fields of front matter that gjc does not know.
+func (l *loader) unknown(file string, d *document, known []string) {
+	for _, name := range slices.Sorted(maps.Keys(d.lines)) {
+		if !slices.Contains(known, name) {
+			l.problem(l.full(file), d.lines[name], fmt.Sprintf("there is no field %q%s; it is passed over", name, configfile.Meant(name, known)))
+		}
+	}
 }
 
 func (l *loader) skills(dir string) {
@@ -235,6 +264,7 @@ func (l *loader) skill(dir, base string) {
 	if !ok {
 		return
 	}
+	l.unknown(file, &d, skillFields)
 	name := cmp.Or(d.fields["name"], base)
 	if !validName(SkillPrefix + name) {
 		l.badName(file, name)

@@ -56,6 +56,27 @@ func ParseRule(v Verdict, text string) (Rule, error) {
 	return r, nil
 }
 
+// Actions are the names that rules have for kinds of steps.
+func Actions() []string {
+	return []string{"read", "edit", "delete", "move", "bash", "network", "mcp", "debug"}
+}
+
+// mcpPrefix begins the names of the tools of MCP servers, which are not known before the servers are.
+const mcpPrefix = "mcp__"
+
+// Name returns the tool or action that the rule is for, which may have wildcards.
+func (r *Rule) Name() string { return r.name }
+
+// Known reports whether the rule can ever apply: it is for an action, for one of the tools or for tools of MCP servers.
+func (r *Rule) Known(tools []string) bool {
+	fixed := r.name // up to the first wildcard
+	if i := strings.IndexAny(fixed, "*?[{\\"); i >= 0 {
+		fixed = fixed[:i]
+	}
+	return strings.HasPrefix(fixed, mcpPrefix) || fixed != r.name && strings.HasPrefix(mcpPrefix, fixed) || slices.Contains(Actions(), r.name) ||
+		slices.ContainsFunc(tools, func(tool string) bool { ok, _ := doublestar.Match(r.name, tool); return ok })
+}
+
 // exact reports whether the rule names one thing, and not a kind of things.
 func (r *Rule) exact() bool { return r.about != "" && !strings.ContainsAny(r.about, "*?[{") }
 

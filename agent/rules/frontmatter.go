@@ -176,6 +176,12 @@ func (d *document) pick(names ...string) (field, string, bool) {
 	return field{}, "", false
 }
 
+// fieldNames are the fields of a rule, with their other spellings. The last ones are for people.
+var fieldNames = []string{
+	"description", "globs", "applyTo", "paths", "alwaysApply", "condition", "ttsr_trigger", "ttsrTrigger", "scope", "interruptMode",
+	"name", "title", "version", "author",
+}
+
 // maxDescription is how many characters of a description are kept.
 const maxDescription = 300
 

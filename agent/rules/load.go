@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/gajae-code/gjc/agent/policy"
+	"github.com/gajae-code/gjc/internal/configfile"
 	"github.com/gajae-code/gjc/internal/userfile"
 )
 
@@ -45,18 +47,13 @@ type place struct {
 	always bool
 	// trusted places are the user's own: links may lead anywhere, and globs are for every root.
 	trusted bool
+	// own places are gjc's. The front matter of other programs' rules may have fields that gjc does not know.
+	own bool
 }
 
 // places are all that are looked at, those that count more first.
 func (o *Options) places() []place {
-	var roots []string
-	for _, root := range o.Roots {
-		for _, dir := range upwards(root) {
-			if !slices.Contains(roots, dir) {
-				roots = append(roots, dir)
-			}
-		}
-	}
+	roots := userfile.Upwards(o.Roots...)
 	var list []place
 	each := func(p place) {
 		for _, root := range roots {
@@ -65,9 +62,9 @@ func (o *Options) places() []place {
 		}
 	}
 	markdown := []string{".md", ".mdc"}
-	each(place{at: ".gjc/rules", endings: markdown})
+	each(place{at: ".gjc/rules", endings: markdown, own: true})
 	if o.UserDir != "" {
-		list = append(list, place{root: o.UserDir, at: "rules", endings: markdown, trusted: true})
+		list = append(list, place{root: o.UserDir, at: "rules", endings: markdown, trusted: true, own: true})
 	}
 	each(place{at: ".cursor/rules", endings: []string{".mdc", ".md"}})
 	each(place{at: ".clinerules", file: true, name: "clinerules", always: true})
@@ -75,20 +72,6 @@ func (o *Options) places() []place {
 	each(place{at: ".github/copilot-instructions.md", file: true, name: "copilot-instructions", always: true})
 	each(place{at: ".github/instructions", endings: []string{".instructions.md"}})
 	return list
-}
-
-// upwards returns a directory and those above it, up to the top of its repository; itself alone where it is in none.
-func upwards(dir string) []string {
-	var all []string
-	for at := filepath.Clean(dir); ; at = filepath.Dir(at) {
-		all = append(all, at)
-		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
-			return all
-		}
-		if at == filepath.Dir(at) {
-			return []string{filepath.Clean(dir)}
-		}
-	}
 }
 
 // Load reads all rules. What can not be used is left out and told as a problem; places that are not there are none. Should ctx
@@ -226,6 +209,13 @@ func (l *loader) rule(p *place, files fs.FS, file, name string) {
 	case r.Text == "":
 		l.problem(full, 0, "has no text")
 	default:
+		if p.own {
+			for _, name := range slices.Sorted(maps.Keys(d.fields)) {
+				if !slices.Contains(fieldNames, name) {
+					l.problem(full, d.fields[name].line, fmt.Sprintf("there is no field %q%s; it is passed over", name, configfile.Meant(name, fieldNames)))
+				}
+			}
+		}
 		r.Name, r.Path = name, full
 		if !p.trusted {
 			r.Root = p.root

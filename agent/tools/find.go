@@ -119,9 +119,9 @@ func splitGlob(ctx context.Context, call *agent.Call, input string) (globPath, e
 	if rerr != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
 		root, rel = "", path
 	}
-	base, pattern := doublestar.SplitPattern(filepath.ToSlash(rel))
+	base, pattern := doublestar.SplitPattern(literalBraces(filepath.ToSlash(rel)))
 	if !doublestar.ValidatePattern(pattern) {
-		return globPath{}, fmt.Errorf("%w: %q is no valid glob: a bracket or brace is not closed", agent.ErrBadInput, input)
+		return globPath{}, fmt.Errorf("%w: %q is no valid glob: a bracket is not closed", agent.ErrBadInput, input)
 	}
 	g := globPath{base: filepath.Join(root, filepath.FromSlash(base)), pattern: pattern}
 	if info, err = call.FS.Stat(ctx, g.base); err != nil {
@@ -131,6 +131,25 @@ func splitGlob(ctx context.Context, call *agent.Call, input string) (globPath, e
 		return g, errors.New("it is a file")
 	}
 	return g, nil
+}
+
+// literalBraces escapes the opening braces of a glob that no closing one follows: they stand for themselves, as in a shell.
+func literalBraces(glob string) string {
+	var open []int // of the braces that are not closed
+	for i := 0; i < len(glob); i++ {
+		switch glob[i] {
+		case '\\':
+			i++
+		case '{':
+			open = append(open, i)
+		case '}':
+			open = open[:max(len(open)-1, 0)]
+		}
+	}
+	for _, at := range slices.Backward(open) {
+		glob = glob[:at] + `\` + glob[at:]
+	}
+	return glob
 }
 
 func hasMeta(glob string) bool { return strings.ContainsAny(glob, `*?[{`) }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -140,5 +141,22 @@ func TestFindManyResults(t *testing.T) {
 	text = run(t, w, "find", input{"paths": []string{"0*"}}).Text
 	if !strings.Contains(text, " of 1000 results") {
 		t.Errorf("%q", text[len(text)-100:])
+	}
+}
+
+// A brace that is not closed stands for itself.
+func TestFind_UnclosedBrace(t *testing.T) {
+	w := findWorld(t)
+	for _, name := range []string{"a{b.go", "a{c.go", "{x}/y{z.txt"} {
+		w.Put(t, name, "x\n")
+	}
+	for glob, want := range map[string]string{
+		"a{*.go": "a{b.go\na{c.go", "a{b.g?": "a{b.go", "*{c*": "a{c.go", "**/y{?.{txt,md}": "{x}/y{z.txt",
+	} {
+		got := strings.Split(strings.TrimSpace(run(t, w, "find", input{"paths": []string{glob}}).Text), "\n")
+		slices.Sort(got)
+		if strings.Join(got, "\n") != want {
+			t.Errorf("%s finds %q, want %q", glob, got, want)
+		}
 	}
 }

@@ -30,6 +30,14 @@ func All(s *Settings) []agent.Tool {
 	})
 }
 
+// Names returns the names of all tools that there can be, but those of MCP servers: what permission rules may be for.
+func Names() []string {
+	return []string{
+		"read", "write", "edit", "apply_patch", "undo", "notebook", "bash", "job", "eval", "search", "find", "ast_grep", "ast_edit", "resolve",
+		"lsp", "debug", "todo_write", "ask", "task", "web_fetch", "web_search", "ssh", "mcp_resources",
+	}
+}
+
 // Limits that several tools share.
 const (
 	// maxText bounds in bytes what a tool gives the model.

@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
 	"runtime/debug"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"github.com/gajae-code/gjc/acp/server"
 	"github.com/gajae-code/gjc/internal/bug"
@@ -32,6 +32,10 @@ func serve(ctx context.Context, h *host, opts *options) error {
 	// Collecting earlier than usual keeps the process small; it waits for a model nearly all the time.
 	debug.SetGCPercent(60)
 	surviveBrokenPipes()
+	if isTerminal(h.stdin) {
+		fmt.Fprintln(h.stderr, "gjc acp speaks the Agent Client Protocol with an editor, and waits for its messages here; this is a terminal. "+
+			"Run gjc demo to see what it does, gjc --help for the commands; Ctrl-D ends it.")
+	}
 	protocol, err := takeStdout(h)
 	if err != nil {
 		return fmt.Errorf("taking over stdout: %w", err)
@@ -69,26 +73,37 @@ func serve(ctx context.Context, h *host, opts *options) error {
 		Debugging: h.debugging(dir, opts, &local), Hooks: hooksOf(dir),
 		Stopgap:  offline.Info().Provider,
 		Discover: models.Discover, Preconnect: func(ctx context.Context, info providers.ModelInfo) {
-			// An error of the configuration is told in the session.
-			if cfg, err := readConfig(dir, opts.configs); err == nil && cfg.network.preconnect {
+			if readConfig(dir, opts.configs, "").network.preconnect {
 				models.Preconnect(ctx, info)
 			}
 		},
 		NewID: uuid.NewString, OS: runtime.GOOS, Model: opts.model, Log: log, Trace: trace, RequestTimeout: h.requestTimeout,
 		Settings: h.settings(dir, opts, models), Secrets: h.secrets(dir, opts),
-		Children: h.children, UserDir: dir, Home: home, Login: h.loginCommand(opts), MCPServers: func() ([]mcp.Server, error) {
-			// Read when a session begins: an error is told there, and initialize does no I/O. The settings tell that of config.yml.
-			cfg, err := readConfig(dir, opts.configs)
-			if err != nil || !cfg.discoverMCP {
+		Children: h.children, UserDir: dir, Home: home, Login: h.loginCommand(opts), MCPServers: func(ctx context.Context) ([]mcp.Server, error) {
+			// Read when a session begins: an error is reported there, and initialize does no I/O.
+			if !readConfig(dir, opts.configs, "").discoverMCP {
 				return nil, nil
 			}
-			return readMCPServers(filepath.Join(dir, "mcp.json"))
+			return h.mcpServers(ctx, dir, true)
 		},
 	})
 	if ctx.Err() != nil {
 		return nil // a signal: everything is down in good order
 	}
 	return err
+}
+
+// isTerminal reports whether a file is a terminal. It leaves the file's mode as it is, which [os.File.Fd] does not.
+func isTerminal(f *os.File) bool {
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return false
+	}
+	is := false
+	if err := conn.Control(func(fd uintptr) { is = term.IsTerminal(int(fd)) }); err != nil {
+		return false
+	}
+	return is
 }
 
 // loginCommand is the command line that asks for a key on a terminal, for editors that are told it whole.

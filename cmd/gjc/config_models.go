@@ -5,59 +5,57 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/internal/configfile"
 	"github.com/gajae-code/gjc/providers"
 )
 
-// lists are the settings that are lists, by name. Path is that of the file.
+// lists are the settings outside of sections, by name. Path is that of the file.
 func (c *config) lists(path string) map[string]setting {
 	return map[string]setting{
-		"enabledModels":      scoped(&c.models.EnabledModels, "models", filepath.Dir(path)),
-		"disabledProviders":  scoped(&c.models.DisabledProviders, "providers", filepath.Dir(path)),
+		"enabledModels":      orStop(scoped(&c.models.EnabledModels, "models", filepath.Dir(path)), stopsModels),
+		"disabledProviders":  orStop(scoped(&c.models.DisabledProviders, "providers", filepath.Dir(path)), stopsModels),
 		"modelProviderOrder": words(&c.models.ProviderOrder),
+		"instructions":       c.instructions(path),
 	}
+}
+
+// roleSettings are the models of roles. The names are the user's; those that were read are listed.
+func (c *config) roleSettings() map[string]setting {
+	all := make(map[string]setting)
+	for name := range c.models.Roles {
+		all[name] = c.role(name)
+	}
+	return all
 }
 
 // role takes a model for a role; an empty one is none.
 func (c *config) role(name string) setting {
-	return func(n *configfile.Node) string {
+	return setting{get: func() any { return c.models.Roles[name] }, take: func(n *configfile.Node) string {
 		if n.Kind != configfile.Text || strings.ContainsAny(n.Text, ",\n\t") {
 			return "must be a model, as provider/id or provider/id:level"
 		}
 		c.models.Roles[name] = n.Text
 		return ""
-	}
-}
-
-// name takes a word; an empty one is none.
-func name(to *string) setting {
-	return func(n *configfile.Node) string {
-		if n.Kind != configfile.Text {
-			return "must be a string"
-		}
-		*to = n.Text
-		return ""
-	}
-}
-
-func words(to *[]string) setting {
-	return func(n *configfile.Node) string {
-		if reason := configfile.StringList.Check(n); reason != "" {
-			return "must be " + reason
-		}
-		*to = nil
-		if len(n.List) > 0 {
-			*to = n.Strings()
-		}
-		return ""
-	}
+	}}
 }
 
 // scoped takes a list whose items are words, which hold everywhere, and mappings of words to the directories below which
 // they hold: under "path", "paths", "pathPrefix" or "pathPrefixes", with the words under the name what or "values". A
 // relative directory is seen from dir, and ~ is the home directory of whoever reads it.
 func scoped(to *[]providers.Scoped, what, dir string) setting {
-	return func(n *configfile.Node) string {
+	get := func() any {
+		list := make([]any, 0, len(*to))
+		for _, one := range *to {
+			if len(one.Paths) == 0 {
+				list = append(list, strings.Join(one.Values, ", "))
+				continue
+			}
+			list = append(list, map[string][]string{"paths": one.Paths, what: one.Values})
+		}
+		return list
+	}
+	return setting{get: get, take: func(n *configfile.Node) string {
 		if n.Kind != configfile.List {
 			return "must be a list"
 		}
@@ -75,7 +73,7 @@ func scoped(to *[]providers.Scoped, what, dir string) setting {
 		}
 		*to = all
 		return ""
-	}
+	}}
 }
 
 func scopedItem(item *configfile.Node, what, dir string) (one providers.Scoped, reason string) {
@@ -103,7 +101,7 @@ func scopedItem(item *configfile.Node, what, dir string) (one providers.Scoped, 
 		case what, "values":
 			one.Values = append(one.Values, values...)
 		default:
-			return one, "there is no field of that name; there is path and " + what
+			return one, "there is no field of that name; there is path and " + what + configfile.Meant(m.Name, []string{"path", what})
 		}
 	}
 	if len(one.Paths) == 0 || len(one.Values) == 0 {
@@ -112,28 +110,40 @@ func scopedItem(item *configfile.Node, what, dir string) (one providers.Scoped, 
 	return one, ""
 }
 
-// modelSettings are what the configuration, the environment and the command line say of models.
-func (h *host) modelSettings(agentDir string, opts *options) (providers.RegistrySettings, error) {
-	cfg, err := readConfig(agentDir, opts.configs)
-	if err != nil {
-		var none providers.RegistrySettings
-		// A conversation must not go past a proxy, or to a provider that was disabled, because of a mistake elsewhere in the file.
-		if mentions(err, agentDir, opts.configs, "network", "disabledProviders", "enabledModels") {
-			none.HTTP.Unknown = fmt.Sprintf("what the configuration says of them cannot be read: %v; put that right and start gjc again", err)
+// instructions takes a text for the prompts of all sessions. Those of several files count together.
+func (c *config) instructions(path string) setting {
+	get := func() any {
+		texts := make([]string, 0, len(c.context.Instructions))
+		for _, one := range c.context.Instructions {
+			texts = append(texts, one.Text)
 		}
-		return none, err
+		return texts
 	}
+	return setting{get: get, adds: true, take: func(n *configfile.Node) string {
+		if n.Kind != configfile.Text {
+			return "must be a string"
+		}
+		if text := strings.TrimSpace(n.Text); text != "" {
+			c.context.Instructions = append(c.context.Instructions, agent.Instruction{Path: path, Text: text})
+		}
+		return ""
+	}}
+}
+
+// modelSettings returns what the configuration, the environment and the command line say of models. The error is that of the
+// configuration; the settings hold as far as it has none.
+func (h *host) modelSettings(agentDir string, opts *options) (providers.RegistrySettings, error) {
+	cfg := readConfig(agentDir, opts.configs, "")
 	set := cfg.models
 	if opts.profile != "" {
 		set.Profile = opts.profile
 	}
-	set.Overrides = map[string]string{
-		providers.RoleDefault: opts.model,
-		providers.RoleSmol:    h.getenv("GJC_SMOL_MODEL"),
-		providers.RoleSlow:    h.getenv("GJC_SLOW_MODEL"),
-		providers.RolePlan:    h.getenv("GJC_PLAN_MODEL"),
-	}
+	set.Overrides = h.roleOverrides(opts)
 	cfg.network.put(&set, agentDir)
+	// A conversation must not go past a proxy, or to a provider that was disabled, because of a mistake.
+	if err := cfg.stop(stopsModels); err != nil {
+		set.HTTP.Unknown = fmt.Sprintf("what the configuration says of them cannot be read: %v", err)
+	}
 	if extra := h.getenv("NODE_EXTRA_CA_CERTS"); filepath.IsAbs(extra) && providers.HasCertificate(extra) {
 		// The variable by which companies tell their own authority to editors and their tools. It is not ours: with a file that
 		// is gone, Node goes on without it.
@@ -149,5 +159,19 @@ func (h *host) modelSettings(agentDir string, opts *options) (providers.Registry
 			}
 		}
 	}
-	return set, nil
+	return set, cfg.err()
+}
+
+// roleVariables are the variables of the environment that name models, by role.
+var roleVariables = map[string]string{
+	providers.RoleSmol: "GJC_SMOL_MODEL", providers.RoleSlow: "GJC_SLOW_MODEL", providers.RolePlan: "GJC_PLAN_MODEL",
+}
+
+// roleOverrides are the models by role that the command line and the environment name.
+func (h *host) roleOverrides(opts *options) map[string]string {
+	all := map[string]string{providers.RoleDefault: opts.model}
+	for role, variable := range roleVariables {
+		all[role] = h.getenv(variable)
+	}
+	return all
 }

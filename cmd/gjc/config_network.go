@@ -28,22 +28,23 @@ func newNetworkSettings() networkSettings {
 }
 
 func (s *networkSettings) settings() map[string]setting {
+	protects := func(one setting) setting { return orStop(one, stopsModels|stopsPages) }
 	return map[string]setting{
-		"proxy":                   proxyURL(&s.proxy),
-		"noProxy":                 words(&s.noProxy),
-		"caFiles":                 words(&s.caFiles),
-		"clientCertFile":          name(&s.certFile),
-		"clientKeyFile":           name(&s.keyFile),
+		"proxy":                   protects(proxyURL(&s.proxy)),
+		"noProxy":                 protects(words(&s.noProxy)),
+		"caFiles":                 protects(words(&s.caFiles)),
+		"clientCertFile":          protects(name(&s.certFile)),
+		"clientKeyFile":           protects(name(&s.keyFile)),
 		"connectTimeoutSeconds":   number(&s.connect, 1, 600),
 		"firstByteTimeoutSeconds": number(&s.firstByte, 1, 24*3600),
 		"idleTimeoutSeconds":      number(&s.idle, 1, 24*3600),
-		"preconnect":              boolean(&s.preconnect),
+		"preconnect":              orStrict(boolean(&s.preconnect), &s.preconnect, false),
 	}
 }
 
 // proxyURL takes the address of a proxy; an empty one is none. It may hold a password, so nothing of it is told.
 func proxyURL(to *string) setting {
-	return func(n *configfile.Node) string {
+	return setting{get: func() any { return redacted(*to) }, take: func(n *configfile.Node) string {
 		if n.Kind != configfile.Text {
 			return "must be a string"
 		}
@@ -52,7 +53,7 @@ func proxyURL(to *string) setting {
 		}
 		*to = n.Text
 		return ""
-	}
+	}}
 }
 
 // put puts the section into the settings of models. Files are seen from dir.

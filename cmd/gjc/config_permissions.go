@@ -1,42 +1,59 @@
 package main
 
 import (
+	"fmt"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/policy"
+	"github.com/gajae-code/gjc/agent/tools"
 	"github.com/gajae-code/gjc/internal/configfile"
 )
 
-// permissionSettings is the section permissions. Rules of several files count together: none takes another away.
+// permissionSettings is the section permissions. Rules of several files count together: none takes another away. A rule that
+// cannot be read may have been meant to forbid anything, so every step asks.
 func (c *config) permissionSettings() map[string]setting {
 	rules := func(v policy.Verdict) setting {
-		return func(n *configfile.Node) string {
+		get := func() any {
+			texts := []string{}
+			for i := range c.permissions {
+				if c.permissions[i].Verdict == v {
+					texts = append(texts, c.permissions[i].Text)
+				}
+			}
+			return texts
+		}
+		item := func(n *configfile.Node) string {
+			if n.Kind != configfile.Text {
+				return "must be a string: a rule"
+			}
+			r, err := policy.ParseRule(v, n.Text)
+			if err != nil {
+				return err.Error()
+			}
+			if names := tools.Names(); !r.Known(names) {
+				names = slices.Compact(slices.Sorted(slices.Values(append(names, policy.Actions()...))))
+				return fmt.Sprintf("%s: there is no tool or action %s%s; there are %s, and mcp__SERVER_TOOL", configfile.Quote(n.Text), configfile.Quote(r.Name()),
+					strings.TrimSuffix(configfile.Meant(r.Name(), names), ";"), strings.Join(names, ", "))
+			}
+			c.permissions = append(c.permissions, r)
+			return ""
+		}
+		return setting{get: get, item: item, stops: stopsSteps, adds: true, take: func(n *configfile.Node) string {
 			if n.Kind == configfile.Null {
 				return ""
 			}
-			if n.Kind != configfile.List {
-				return "must be a list of rules"
-			}
-			for _, item := range n.List {
-				if item.Kind != configfile.Text {
-					return "must be a list of rules, each a string"
-				}
-				r, err := policy.ParseRule(v, item.Text)
-				if err != nil {
-					return err.Error()
-				}
-				c.permissions = append(c.permissions, r)
-			}
-			return ""
-		}
+			return "must be a list of rules"
+		}}
 	}
 	return map[string]setting{"allow": rules(policy.Allow), "ask": rules(policy.Ask), "deny": rules(policy.Deny)}
 }
 
-// policy returns what the user has said beforehand of what a session may do. Where the configuration cannot be read and may have
-// rules, every step asks.
-func (h *host) policy(agentDir string, opts *options) func() agent.Policy {
+// policy returns what the user and the project have said beforehand of what a session in a directory may do. While a rule
+// cannot be read every step asks, and only the rules that ask and deny count.
+func (h *host) policy(agentDir string, opts *options) func(cwd string) agent.Policy {
 	home, err := h.home()
 	if err != nil {
 		home = ""
@@ -45,14 +62,16 @@ func (h *host) policy(agentDir string, opts *options) func() agent.Policy {
 	if home != "" {
 		own = append(own, filepath.Join(home, ".gjc"))
 	}
-	return func() agent.Policy {
-		p := agent.Policy{Home: home, Own: own}
-		cfg, err := readConfig(agentDir, opts.configs)
-		switch {
-		case err == nil:
-			p.Rules = cfg.permissions
-		case mentions(err, agentDir, opts.configs, "permissions"):
-			p.Broken = err
+	return func(cwd string) agent.Policy {
+		cfg := readConfig(agentDir, opts.configs, cwd)
+		p := agent.Policy{Home: home, Own: own, Rules: cfg.permissions}
+		if p.Broken = cfg.stop(stopsSteps); p.Broken != nil {
+			p.Rules = nil
+			for _, r := range cfg.permissions {
+				if r.Verdict != policy.Allow {
+					p.Rules = append(p.Rules, r)
+				}
+			}
 		}
 		return p
 	}

@@ -29,7 +29,7 @@ modelBindings:
 	if err := models.Load(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	find := helperModel(models)
+	find := helperModel(roles{models: models})
 	for _, tt := range []struct {
 		helper agent.Helper
 		want   string

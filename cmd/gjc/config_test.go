@@ -9,11 +9,25 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/policy"
 	"github.com/gajae-code/gjc/bridges"
 	"github.com/gajae-code/gjc/providers"
 )
+
+// readAll reads the configuration without a project's, with its mistakes as an error.
+func readAll(agentDir string, overlays []string) (*config, error) {
+	c := readConfig(agentDir, overlays, "")
+	return c, c.err()
+}
+
+// diffConfig compares the settings of two configurations.
+func diffConfig(want, got *config) string {
+	return cmp.Diff(want, got, cmp.AllowUnexported(config{}, lspSettings{}, debugSettings{}, retrySettings{}, networkSettings{}, policy.Rule{}),
+		cmpopts.IgnoreFields(config{}, "configReading"), cmpopts.EquateEmpty())
+}
 
 // A mistake is told with its place, and without a word of the file: there may be secrets in it. What gjc does not know
 // is other programs'.
@@ -59,7 +73,7 @@ func TestReadConfig(t *testing.T) {
 			if tt.overlay != "" {
 				overlays = append(overlays, write("more.yml", tt.overlay))
 			}
-			c, err := readConfig(dir, overlays)
+			c, err := readAll(dir, overlays)
 			switch {
 			case tt.fails == "" && err != nil:
 				t.Fatal(err)
@@ -72,7 +86,7 @@ func TestReadConfig(t *testing.T) {
 			}
 		})
 	}
-	if _, err := readConfig(t.TempDir(), []string{"/no/such/file.yml"}); err == nil {
+	if _, err := readAll(t.TempDir(), []string{"/no/such/file.yml"}); err == nil {
 		t.Error("an overlay that is not there is no error")
 	}
 }
@@ -95,7 +109,7 @@ func TestReadConfig_LSP(t *testing.T) {
 		dir := t.TempDir()
 		writeFile(t, filepath.Join(dir, "config.yml"), tt.own)
 		writeFile(t, filepath.Join(dir, "more.yml"), tt.overlay)
-		c, err := readConfig(dir, []string{filepath.Join(dir, "more.yml")})
+		c, err := readAll(dir, []string{filepath.Join(dir, "more.yml")})
 		switch {
 		case tt.fails == "" && err != nil:
 			t.Errorf("%s: %v", tt.own, err)
@@ -143,7 +157,7 @@ modelRoles: {default: "anthropic/a:high", smol: openai/b, mine: x/y/z}
 		t.Helper()
 		writeFile(t, filepath.Join(dir, "config.yml"), text)
 	}
-	c, err := readConfig(dir, nil)
+	c, err := readAll(dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +168,7 @@ modelRoles: {default: "anthropic/a:high", smol: openai/b, mine: x/y/z}
 		t.Errorf("the default policy is %+v", p)
 	}
 	write(all)
-	if c, err = readConfig(dir, nil); err != nil {
+	if c, err = readAll(dir, nil); err != nil {
 		t.Fatal(err)
 	}
 	want := agent.Settings{
@@ -181,7 +195,7 @@ modelRoles: {default: "anthropic/a:high", smol: openai/b, mine: x/y/z}
 		t.Errorf("the policy is %+v", p)
 	}
 	write("retry: {enabled: false}")
-	if c, err = readConfig(dir, nil); err != nil {
+	if c, err = readAll(dir, nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, again := c.retry.policy().Next(1, &providers.Error{Kind: providers.KindServer}); again {
@@ -190,7 +204,7 @@ modelRoles: {default: "anthropic/a:high", smol: openai/b, mine: x/y/z}
 	overlay := filepath.Join(dir, "more.yml")
 	write(all)
 	writeFile(t, overlay, "compaction: {strategy: off, remoteEndpoint: ''}\nmodelRoles: {smol: ''}")
-	if c, err = readConfig(dir, []string{overlay}); err != nil {
+	if c, err = readAll(dir, []string{overlay}); err != nil {
 		t.Fatal(err)
 	}
 	if c.context.Compaction.Strategy != agent.StrategyOff || c.context.Compaction.RemoteEndpoint != "" || c.models.Roles["smol"] != "" ||
@@ -226,7 +240,7 @@ modelRoles: {default: "anthropic/a:high", smol: openai/b, mine: x/y/z}
 		{"contextPromotion: true", "contextPromotion: must be a mapping"},
 	} {
 		write(tt.text)
-		if _, err := readConfig(dir, nil); err == nil || !strings.Contains(err.Error(), tt.fails) || strings.Contains(err.Error(), "SECRET") {
+		if _, err := readAll(dir, nil); err == nil || !strings.Contains(err.Error(), tt.fails) || strings.Contains(err.Error(), "SECRET") {
 			t.Errorf("%s: %v, want %q", tt.text, err, tt.fails)
 		}
 	}
@@ -278,14 +292,15 @@ func TestSecretsSetting(t *testing.T) {
 		{"secrets: {enabled: false}", "- broken", false, ""},
 		{"secrets: {enabled: true}", "- {type: plain, content: from-the-file}", true, ""},
 		{"secrets: {enabled: true}", "- {type: plain}", false, "secrets.yml:1: content: is missing"},
-		{"secrets: {enabled: true}\nlsp: 7", "", false, "lsp: must be a mapping"},
-		{"secret: {enabled: true}", "", false, `did you mean "secrets"?`},
+		{"secrets: {enabled: true}\nlsp: 7", "- {type: plain, content: from-the-file}", true, ""},
+		{"secrets: {enabled: 7}", "- {type: plain, content: from-the-file}", true, ""},
+		{"secret: {enabled: true}", "- {type: plain, content: from-the-file}", true, ""},
 		{"titel: {enabled: true}", "", false, ""},
 		{"\ufeffsecrets: {enabled: true}", "- {type: plain, content: from-the-file}", true, ""},
 		{"secrets: {enabled: true}", "\ufeff- {type: plain, content: from-the-file}", true, ""},
-		{"\xff\xfes\x00e\x00c\x00r\x00e\x00t\x00s\x00:\x00", "", false, "must be UTF-8"},
-		{"s\x00e\x00c\x00r\x00e\x00t\x00s\x00:\x00", "", false, "must be UTF-8"},
-		{"\"s\\x65crets\": {enabled: true}\nlsp: 7", "", false, "lsp: must be a mapping"},
+		{"\xff\xfes\x00e\x00c\x00r\x00e\x00t\x00s\x00:\x00", "- {type: plain, content: from-the-file}", true, ""},
+		{"s\x00e\x00c\x00r\x00e\x00t\x00s\x00:\x00", "- {type: plain, content: from-the-file}", true, ""},
+		{"\"s\\x65crets\": {enabled: true}\nlsp: [", "- {type: plain, content: from-the-file}", true, ""},
 		{"lsp: 7", "", false, ""},
 	} {
 		dir := t.TempDir()
@@ -322,17 +337,17 @@ func TestReadConfig_Documented(t *testing.T) {
 	}
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "config.yml"), block)
-	got, err := readConfig(dir, nil)
+	got, err := readAll(dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := newConfig()
 	want.models = got.models
-	if d := cmp.Diff(want, got, cmp.AllowUnexported(config{}, lspSettings{}, debugSettings{}, retrySettings{}, networkSettings{})); d != "" {
+	if d := diffConfig(want, got); d != "" {
 		t.Errorf("the example does not show the defaults (-want +got):\n%s", d)
 	}
-	for section, settings := range newConfig().sections() {
-		names := sortedKeys(settings)
+	for section, known := range newConfig().sections() {
+		names := sortedKeys(known.settings)
 		if i := slices.IndexFunc(names, func(n string) bool { return !strings.Contains(block, "\n  "+n+":") }); i >= 0 || !strings.Contains("\n"+block, "\n"+section+":") {
 			t.Errorf("the example lacks section %s or one of %v", section, names)
 		}
@@ -346,8 +361,11 @@ func TestReadConfig_LinkToNothing(t *testing.T) {
 		t.Skip("no links here")
 	}
 	h := new(host)
-	if _, err := h.secrets(dir, new(options))(t.TempDir()); err == nil || !strings.Contains(err.Error(), "config.yml: this is no regular file but a link to nothing") {
-		t.Errorf("it is told as %v", err)
+	if err := readConfig(dir, nil, "").err(); err == nil || !strings.Contains(err.Error(), "config.yml: cannot be read: this is no regular file but a link to nothing") {
+		t.Errorf("it is reported as %v", err)
+	}
+	if set, err := h.secrets(dir, new(options))(t.TempDir()); err != nil || set == nil {
+		t.Errorf("secrets: %v, %v", set, err)
 	}
 	if set, _ := h.modelSettings(dir, new(options)); set.HTTP.Unknown == "" {
 		t.Error("models are asked without what the configuration says of the network")
@@ -371,14 +389,14 @@ func TestReadConfig_ToldOnce(t *testing.T) {
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "config.yml"), "retry: {maxRetries: many}\n")
 	h, opts, local := new(host), new(options), new(bridges.Local)
-	if found, err := h.languages(dir, opts, local)([]string{dir}); err != nil || found.Catalog != nil {
+	if found, err := h.languages(dir, opts, local)([]string{dir}); err != nil || found.Catalog == nil {
 		t.Errorf("languages: %+v, %v", found, err)
 	}
-	if found, err := h.debugging(dir, opts, local)([]string{dir}); err != nil || found.Adapters != nil {
+	if found, err := h.debugging(dir, opts, local)([]string{dir}); err != nil || found.Adapters == nil {
 		t.Errorf("debugging: %+v, %v", found, err)
 	}
 	models := providers.NewRegistry(providers.RegistryOptions{})
-	if _, err := h.settings(dir, opts, models)(); err == nil || !strings.Contains(err.Error(), "retry.maxRetries") {
+	if _, err := h.settings(dir, opts, models)(dir); err == nil || !strings.Contains(err.Error(), "retry.maxRetries") {
 		t.Errorf("settings: %v", err)
 	}
 }
@@ -396,7 +414,7 @@ func TestSettings_MissingModels(t *testing.T) {
 	opts := &options{agentDir: dir}
 	models := h.registry(dir, opts, func(string) {})
 	defer models.Close()
-	set, err := h.settings(dir, opts, models)()
+	set, err := h.settings(dir, opts, models)(dir)
 	if err != nil || set.ModelErr == nil || !strings.Contains(set.ModelErr.Error(), `models.yml:2: fallbacks[0][0]: there is no model "nope/a"`) ||
 		!strings.HasSuffix(set.ModelErr.Error(), "(and 1 more: gjc models lists them)") {
 		t.Errorf("the session: %v, %v", set.ModelErr, err)

@@ -18,14 +18,24 @@ const credentialTimeout = 2 * time.Minute
 const maxCredentials = 64 << 10
 
 // credentialProcess runs the command line that the user's AWS profile names as its credential_process and returns what it
-// prints. It gets the whole environment: the user has written it for that.
+// prints.
 func (h *host) credentialProcess(ctx context.Context, commandLine string) ([]byte, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, credentialTimeout, errors.New("it did not end in time"))
+	defer cancel()
+	out, err := h.commandOutput(ctx, commandLine)
+	if err != nil {
+		return nil, fmt.Errorf("the credential process: %w", err)
+	}
+	return out, nil
+}
+
+// commandOutput runs a command line of the user's own configuration and returns what it prints. The command gets the whole
+// environment: the user has written it for that.
+func (h *host) commandOutput(ctx context.Context, commandLine string) ([]byte, error) {
 	shell, args := "/bin/sh", []string{"-c", commandLine}
 	if runtime.GOOS == "windows" {
 		shell, args = cmp.Or(h.getenv("ComSpec"), h.getenv("COMSPEC"), "cmd.exe"), []string{"/d", "/c", commandLine}
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, credentialTimeout, errors.New("it did not end in time"))
-	defer cancel()
 	home, err := h.home()
 	if err != nil {
 		return nil, err
@@ -33,16 +43,16 @@ func (h *host) credentialProcess(ctx context.Context, commandLine string) ([]byt
 	out := &capped{most: maxCredentials}
 	p, err := h.children.Start(ctx, &proc.Options{Path: shell, Args: args, Dir: home, Env: h.env, Stdout: out})
 	if err != nil {
-		return nil, fmt.Errorf("starting the credential process: %w", err)
+		return nil, fmt.Errorf("starting it: %w", err)
 	}
 	state, err := p.Wait(ctx)
 	if err != nil {
 		p.Kill()
 		<-p.Done()
-		return nil, fmt.Errorf("the credential process: %w", err)
+		return nil, err
 	}
 	if !state.Success() {
-		return nil, fmt.Errorf("the credential process: %s", state)
+		return nil, errors.New(state.String())
 	}
 	return out.data, nil
 }

@@ -13,9 +13,9 @@ import (
 func (h *host) debugging(agentDir string, opts *options, local *bridges.Local) func(roots []string) (server.Debugging, error) {
 	store := trust.Open(filepath.Join(agentDir, "trust.json"))
 	return func(roots []string) (server.Debugging, error) {
-		cfg, err := readConfig(agentDir, opts.configs)
-		if err != nil || !cfg.debug.enabled {
-			return server.Debugging{}, nil // a mistake is told once, by the settings
+		cfg := readConfig(agentDir, opts.configs, "")
+		if !cfg.debug.enabled {
+			return server.Debugging{}, nil
 		}
 		catalog := dapconfig.New(h.adapterOptions(agentDir, roots, local, trust.NewSession(store)))
 		return server.Debugging{Adapters: catalog, Env: local.Environ}, nil

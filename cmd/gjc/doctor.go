@@ -25,13 +25,15 @@ type finding struct {
 }
 
 func newDoctor(h *host, opts *options) *cobra.Command {
-	asJSON := false
+	asJSON, online := false, false
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check this machine's setup",
-		Args:  usageArgs(cobra.NoArgs),
+		Long: "doctor checks the files, programs and keys that sessions in this directory use, and changes nothing. With --online it also asks each provider " +
+			"that is set up for one word, and reports where the key comes from, where the question went and what came of it. The exit status is 1 if there is a problem.",
+		Args: usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			found, err := waitFor(cmd.Context(), func() []finding { return examine(cmd.Context(), h, opts) })
+			found, err := waitFor(cmd.Context(), func() []finding { return examine(cmd.Context(), h, opts, online) })
 			if err != nil {
 				return err
 			}
@@ -57,6 +59,7 @@ func newDoctor(h *host, opts *options) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&online, "online", false, "ask each provider that is set up one small question")
 	return cmd
 }
 
@@ -82,8 +85,8 @@ func waitFor(ctx context.Context, look func() []finding) ([]finding, error) {
 	return nil, context.Cause(ctx)
 }
 
-// examine looks at everything that a session needs. It changes nothing.
-func examine(ctx context.Context, h *host, opts *options) []finding {
+// examine checks everything that a session needs. It changes nothing, and uses the network only if online is set.
+func examine(ctx context.Context, h *host, opts *options, online bool) []finding {
 	var all []finding
 	add := func(state, what, format string, args ...any) {
 		all = append(all, finding{state, what, fmt.Sprintf(format, args...)})
@@ -108,7 +111,15 @@ func examine(ctx context.Context, h *host, opts *options) []finding {
 			add("ok", "agent dir", "%s", dir)
 		}
 	}
+	if cwd, err := os.Getwd(); err != nil {
+		add("problem", "files", "%v", err)
+	} else {
+		examineFiles(ctx, h, opts, dir, cwd, add)
+	}
 	all = append(all, h.examineModels(ctx, dir, opts)...)
+	if online {
+		all = append(all, h.examineOnline(ctx, dir, opts)...)
+	}
 	shell := h.local(ctx).Shell
 	if _, err := os.Stat(shell.Path); err != nil {
 		add("problem", "shell", "%v", err)

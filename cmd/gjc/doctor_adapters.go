@@ -13,11 +13,7 @@ import (
 
 // examineAdapters looks at the debug adapters of the working directory.
 func examineAdapters(ctx context.Context, h *host, opts *options, dir string, add func(state, what, format string, args ...any)) {
-	cfg, err := readConfig(dir, opts.configs)
-	if err != nil {
-		return // told with the language servers
-	}
-	if !cfg.debug.enabled {
+	if cfg := readConfig(dir, opts.configs, ""); !cfg.debug.enabled {
 		add("ok", "debug", "switched off by debug.enabled in config.yml")
 		return
 	}

@@ -25,11 +25,8 @@ const (
 
 // examineLanguages looks at the language servers of the working directory.
 func examineLanguages(ctx context.Context, h *host, opts *options, dir string, add func(state, what, format string, args ...any)) {
-	cfg, err := readConfig(dir, opts.configs)
+	cfg := readConfig(dir, opts.configs, "")
 	switch {
-	case err != nil:
-		add("problem", "config.yml", "%v", err)
-		return
 	case opts.noLSP:
 		add("ok", "lsp", "switched off by --no-lsp")
 		return

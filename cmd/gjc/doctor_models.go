@@ -4,10 +4,8 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 
-	"github.com/gajae-code/gjc/agent/secrets"
 	"github.com/gajae-code/gjc/providers"
 )
 
@@ -22,10 +20,7 @@ func (h *host) examineModels(ctx context.Context, dir string, opts *options) []f
 	if err := models.Load(ctx); err != nil {
 		add("problem", "models", "%v", err)
 	}
-	set, err := h.modelSettings(dir, opts)
-	if err != nil {
-		add("problem", "config.yml", "%v", err)
-	}
+	set, _ := h.modelSettings(dir, opts) // its mistakes are among those of the files
 	if _, err := set.HTTP.Client(); err != nil {
 		add("problem", "network", "%v", err)
 	}
@@ -59,12 +54,6 @@ func (h *host) examineModels(ctx context.Context, dir string, opts *options) []f
 	if opts.model != "" {
 		if _, _, err := models.Find(opts.model); err != nil {
 			add("problem", "--model", "%v", err)
-		}
-	}
-	if cfg, err := readConfig(dir, opts.configs); err == nil && cfg.secrets {
-		// Not secrets.Load, which makes a key.
-		if _, err := secrets.ReadFiles(filepath.Join(dir, "secrets.yml")); err != nil {
-			add("problem", "secrets", "%v", err)
 		}
 	}
 	return all

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,6 +16,9 @@ func TestDoctor_Models(t *testing.T) {
 		for _, f := range h.examineModels(t.Context(), filepath.Join(dir, "agent"), opts) {
 			b.WriteString(f.State + " " + f.What + ": " + f.Detail + "\n")
 		}
+		examineFiles(t.Context(), h, opts, filepath.Join(dir, "agent"), dir, func(state, what, format string, args ...any) {
+			b.WriteString(state + " " + what + ": " + fmt.Sprintf(format, args...) + "\n")
+		})
 		return b.String()
 	}
 	if got := said(&options{}); !strings.Contains(got, "ok keys: OpenAI API key, from environment OPENAI_API_KEY") || strings.Contains(got, "warning") || strings.Contains(got, "problem") {

@@ -16,9 +16,9 @@ func (h *host) languages(agentDir string, opts *options, local *bridges.Local) f
 	}
 	store := trust.Open(filepath.Join(agentDir, "trust.json"))
 	return func(roots []string) (server.Languages, error) {
-		cfg, err := readConfig(agentDir, opts.configs)
-		if err != nil || !cfg.lsp.enabled {
-			return server.Languages{}, nil // a mistake is told once, by the settings
+		cfg := readConfig(agentDir, opts.configs, "")
+		if !cfg.lsp.enabled {
+			return server.Languages{}, nil
 		}
 		return server.Languages{
 			Catalog: lspconfig.New(h.catalogOptions(agentDir, roots, local, trust.NewSession(store))), OnWrite: cfg.lsp.onWrite(),

@@ -82,6 +82,9 @@ func fakeMCP(name string) {
 			switch {
 			case m.Params.Name == "who":
 				answer["result"] = text(fmt.Sprintf("pid %d who %s", os.Getpid(), os.Getenv("WHO")))
+			case m.Params.Name == "run" && name == "place":
+				dir, _ := os.Getwd()
+				answer["result"] = text(strings.Join(append(os.Args[1:], dir), "|"))
 			case m.Params.Name == "promise":
 				answer["result"] = object{"content": []any{}, "structuredContent": object{"n": "many"}}
 			case name == "die":

@@ -92,7 +92,7 @@ func TestModelsDocument_Examples(t *testing.T) {
 		if !slices.Contains(top, n.Members[0].Name) {
 			seen["config.yml"]++
 			writeFile(t, filepath.Join(dir, "config.yml"), block[1])
-			if _, err := readConfig(dir, nil); err != nil {
+			if err := readConfig(dir, nil, "").err(); err != nil {
 				t.Errorf("example %d: %v", i, err)
 			}
 			continue

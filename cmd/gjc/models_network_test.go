@@ -84,9 +84,12 @@ func TestModels_BrokenConfigurationOfNetwork(t *testing.T) {
 		config  string
 		reached bool
 	}{
-		"network":           {"network: {proxy: 'http://127.0.0.1:1'}\nretry: {maxRetries: many}\n", false},
+		"network":           {"network: {proxy: 'http://127.0.0.1:1'}\nretry: {maxRetries: many}\n", true}, // no proxy serves this machine
 		"a faulty proxy":    {"network: {proxy: 'gopher://127.0.0.1:1'}\n", false},
-		"disabled provider": {"disabledProviders: [other]\nretry: {maxRetries: many}\n", false},
+		"disabled provider": {"disabledProviders: [other]\nretry: {maxRetries: many}\n", true},
+		"a faulty list":     {"disabledProviders: other\n", false},
+		"a misspelled list": {"disabledProvider: [other]\n", false},
+		"a misspelled name": {"network: {proxxy: 'http://127.0.0.1:1'}\n", false},
 		"no YAML":           {"retry: {\n  network\n", false},
 		"neither":           {"retry: {maxRetries: many}\n", true},
 	} {

@@ -122,6 +122,9 @@ type goreleaser struct {
 		GOOS    []string `yaml:"goos"`
 		GOARCH  []string `yaml:"goarch"`
 	} `yaml:"builds"`
+	Before struct {
+		Hooks []string `yaml:"hooks"`
+	} `yaml:"before"`
 	Archives []struct {
 		Formats         []string `yaml:"formats"`
 		NameTemplate    string   `yaml:"name_template"`
@@ -129,8 +132,8 @@ type goreleaser struct {
 			GOOS    string   `yaml:"goos"`
 			Formats []string `yaml:"formats"`
 		} `yaml:"format_overrides"`
-		WrapInDirectory any      `yaml:"wrap_in_directory"`
-		Files           []string `yaml:"files"`
+		WrapInDirectory any   `yaml:"wrap_in_directory"`
+		Files           []any `yaml:"files"`
 	} `yaml:"archives"`
 	Release struct {
 		GitHub struct {
@@ -157,12 +160,17 @@ func TestRegistry_ReleaseBuildsIt(t *testing.T) {
 	}
 	build, archive := c.Builds[0], c.Archives[0]
 	for what, ok := range map[string]bool{
-		"the program is cmd/gjc":                       build.Main == "./cmd/gjc" && build.Binary == "gjc",
-		"it is static":                                 slices.Contains(build.Env, "CGO_ENABLED=0"),
-		"it holds no paths":                            slices.Contains(build.Flags, "-trimpath"),
-		"it is stripped and knows its version":         slices.Equal(build.LDFlags, []string{"-s -w -X main.release=v{{ .Version }}"}),
-		"the archive has the program at its root":      archive.WrapInDirectory == nil,
-		"the archive has the license":                  slices.Contains(archive.Files, "LICENSE"),
+		"the program is cmd/gjc":                  build.Main == "./cmd/gjc" && build.Binary == "gjc",
+		"it is static":                            slices.Contains(build.Env, "CGO_ENABLED=0"),
+		"it holds no paths":                       slices.Contains(build.Flags, "-trimpath"),
+		"it is stripped and knows its version":    slices.Equal(build.LDFlags, []string{"-s -w -X main.release=v{{ .Version }}"}),
+		"the archive has the program at its root": archive.WrapInDirectory == nil,
+		"the archive has the license":             slices.Contains(archive.Files, any("LICENSE")),
+		"the manual pages are made":               slices.Contains(c.Before.Hooks, "go run ./cmd/gjc man bin/man"),
+		"the archive has the manual pages": slices.ContainsFunc(archive.Files, func(f any) bool {
+			m, ok := f.(map[string]any)
+			return ok && m["src"] == "bin/man/*.1" && m["dst"] == "man/man1" && m["strip_parent"] == true
+		}),
 		"goreleaser does not clean dist, or elsewhere": c.Dist != "" && c.Dist != "dist" && strings.HasPrefix(c.Dist, "bin/"),
 	} {
 		if !ok {

@@ -33,12 +33,17 @@ func execute(ctx context.Context, h *host) int {
 		return code
 	}
 	var opts options
+	var wrong error
 	root := newRoot(h, &opts)
+	helpOf(root, &wrong)
 	root.SetArgs(h.args)
 	root.SetIn(h.stdin)
 	root.SetOut(h.stdout)
 	root.SetErr(h.stderr)
 	err := root.ExecuteContext(ctx)
+	if err == nil {
+		err = wrong
+	}
 	if err == nil {
 		return 0
 	}
@@ -51,22 +56,23 @@ func execute(ctx context.Context, h *host) int {
 	return 1
 }
 
-var (
-	// errUsage is wrapped by complaints about the command line.
-	errUsage = errors.New("wrong call")
-	// errTold says that the failure is on the screen already.
-	errTold = errors.New("failed")
-)
+// errTold says that the failure is on the screen already.
+var errTold = errors.New("failed")
 
 func newRoot(h *host, opts *options) *cobra.Command {
+	showVersion := false
 	root := &cobra.Command{
-		Use:           "gjc",
-		Short:         "gjc is a coding agent that lives behind your editor",
-		Long:          "gjc is a coding agent that lives behind your editor. The editor starts \"gjc acp\" and speaks the Agent Client Protocol with it.",
-		SilenceUsage:  true,
-		SilenceErrors: true,
-		Args:          usageArgs(cobra.NoArgs),
+		Use:               "gjc",
+		Short:             "gjc is a coding agent that lives behind your editor",
+		Long:              "gjc is a coding agent that lives behind your editor. The editor starts \"gjc acp\" and speaks the Agent Client Protocol with it.",
+		SilenceUsage:      true,
+		SilenceErrors:     true,
+		Args:              usageArgs(cobra.NoArgs),
+		PersistentPreRunE: func(*cobra.Command, []string) error { return checkConfigs(opts) },
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if showVersion {
+				return printVersion(h)
+			}
 			switch opts.mode {
 			case "acp":
 				return serve(cmd.Context(), h, opts)
@@ -78,7 +84,8 @@ func newRoot(h *host, opts *options) *cobra.Command {
 		},
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fmt.Errorf("%w: %w", errUsage, err) })
+	root.SetFlagErrorFunc(flagError)
+	root.SetHelpCommand(newHelp())
 	f := root.PersistentFlags()
 	f.StringVar(&opts.model, "model", "", "model of new sessions, as provider/id[:level]")
 	f.StringVar(&opts.profile, "mpreset", "", "profile of models, instead of modelProfile.default of config.yml")
@@ -90,8 +97,10 @@ func newRoot(h *host, opts *options) *cobra.Command {
 	f.StringArrayVar(&opts.configs, "config", nil, "read this file over config.yml; may be given several times")
 	f.BoolVar(&opts.noLSP, "no-lsp", false, "use no language servers")
 	f.BoolVar(&opts.terminalAuth, strings.TrimPrefix(server.TerminalAuthFlag, "--"), false, "ask for an API key on this terminal and end")
+	_ = f.MarkHidden(strings.TrimPrefix(server.TerminalAuthFlag, "--")) // it is there
+	root.Flags().BoolVarP(&showVersion, "version", "v", false, "print the version")
 	root.Flags().StringVar(&opts.mode, "mode", "", "\"acp\" is the same as the command acp")
-	root.AddCommand(newACP(h, opts), newDemo(h, opts), newDoctor(h, opts), newLogin(h, opts), newLogout(h, opts), newModels(h, opts), newSessions(h, opts), newTrust(h, opts), newVersion(h))
+	root.AddCommand(newACP(h, opts), newCompletion(h), newConfigCommand(h, opts), newDemo(h, opts), newDoctor(h, opts), newLogin(h, opts), newLogout(h, opts), newMan(), newModels(h, opts), newSessions(h, opts), newTrust(h, opts), newVersion(h))
 	for _, cmd := range append(root.Commands(), root) {
 		// Editors add the flag to whatever they start the agent with.
 		run := cmd.RunE
@@ -103,13 +112,4 @@ func newRoot(h *host, opts *options) *cobra.Command {
 		}
 	}
 	return root
-}
-
-func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if err := check(cmd, args); err != nil {
-			return fmt.Errorf("%w: %w", errUsage, err)
-		}
-		return nil
-	}
 }

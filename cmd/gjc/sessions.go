@@ -103,8 +103,11 @@ func findSession(ctx context.Context, store *sessions.Store, name string) (strin
 	case len(found) == 1:
 		return found[0], nil
 	}
-	return "", fmt.Errorf("%s fits %d sessions; say more of the id:%s", trust.Printable(name), len(found), lines.String())
+	return "", fmt.Errorf("%s %w: it fits %d sessions; say more of the id:%s", trust.Printable(name), errAmbiguous, len(found), lines.String())
 }
+
+// errAmbiguous is wrapped by the error for the beginning of an id that fits several sessions.
+var errAmbiguous = errors.New("is ambiguous")
 
 // listedSession is a session in the output of "list --json".
 type listedSession struct {
@@ -248,8 +251,11 @@ func newSessionsDelete(h *host, opts *options) *cobra.Command {
 					titles[i] = info.Title
 				case damaged: // it can be deleted all the same
 				case errors.Is(err, sessions.ErrNotFound):
-					if whole, ferr := findSession(cmd.Context(), store, id); ferr == nil {
+					switch whole, ferr := findSession(cmd.Context(), store, id); {
+					case ferr == nil:
 						return fmt.Errorf("nothing is deleted: say the whole id, %s", trust.Printable(whole))
+					case errors.Is(ferr, errAmbiguous):
+						return fmt.Errorf("nothing is deleted: %w", ferr)
 					}
 					return fmt.Errorf(`nothing is deleted: there is no session %s; "gjc sessions list --all" lists them`, trust.Printable(id))
 				default:

@@ -42,9 +42,11 @@ func newVersion(h *host) *cobra.Command {
 		Use:   "version",
 		Short: "Print the version",
 		Args:  usageArgs(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(h.stdout, "gjc %s (%s, %s/%s)\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
-			return err
-		},
+		RunE:  func(*cobra.Command, []string) error { return printVersion(h) },
 	}
+}
+
+func printVersion(h *host) error {
+	_, err := fmt.Fprintf(h.stdout, "gjc %s (%s, %s/%s)\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return err
 }

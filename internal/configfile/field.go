@@ -87,6 +87,12 @@ func Meant(name string, known []string) string {
 // Near returns the name among known that s was probably meant to be, or "".
 func Near(s string, known []string) string {
 	best, least := "", 3
+	for i := 1; i < len(s); i++ { // two letters in the wrong order are one mistake
+		swapped := s[:i-1] + string(s[i]) + string(s[i-1]) + s[i+1:]
+		if at := slices.IndexFunc(known, func(k string) bool { return strings.EqualFold(k, swapped) }); at >= 0 && s[i] != s[i-1] {
+			return known[at]
+		}
+	}
 	for _, k := range known {
 		if d := typo.Distance(strings.ToLower(s), strings.ToLower(k)); d < least && d < len(k)/2+1 {
 			best, least = k, d

@@ -49,7 +49,9 @@ func (k Kind) String() string {
 // A LineError is what is wrong at a line of a file.
 type LineError struct {
 	Line int
-	Text string
+	// Column counts from 1; 0 means that it is not known.
+	Column int
+	Text   string
 	// Plain says that the text quotes nothing of the file, which may hold secrets.
 	Plain bool
 }

@@ -68,11 +68,11 @@ func ParseYAML(data []byte) (*Node, error) {
 	}
 	file, err := parser.ParseBytes(data, 0)
 	if err != nil {
-		f := faultf(1, "the file is not YAML")
+		f := plainf(1, "the file is not YAML")
 		if y, ok := errors.AsType[yaml.Error](err); ok {
-			f.Text += ": " + y.GetMessage()
-			if t := y.GetToken(); t != nil {
-				f.Line = t.Position.Line
+			f.Text += ": " + quoteless(y.GetMessage())
+			if t := y.GetToken(); t != nil && t.Position != nil {
+				f.Line, f.Column = t.Position.Line, t.Position.Column
 			}
 		}
 		return nil, f
@@ -96,6 +96,25 @@ func ParseYAML(data []byte) (*Node, error) {
 		return nil, nil
 	}
 	return n, err
+}
+
+// quoteless removes from a message of the parser what it quotes of the file, which may hold secrets. What the parser quotes
+// itself, such as a bracket that is missing, is in single quotes and stays.
+func quoteless(message string) string {
+	var b strings.Builder
+	for {
+		before, rest, found := strings.Cut(message, `"`)
+		b.WriteString(before)
+		if !found {
+			break
+		}
+		quoted, err := strconv.QuotedPrefix(`"` + rest)
+		if err != nil {
+			break
+		}
+		message = strings.TrimPrefix(rest[len(quoted)-1:], " ")
+	}
+	return strings.TrimSpace(b.String())
 }
 
 func lineOf(n ast.Node) int {

@@ -18,14 +18,8 @@ var fieldTypes = map[string]configfile.FieldType{
 	"disabled":            configfile.ABoolean,
 	"warmupTimeoutMs":     configfile.ADuration,
 	"isLinter":            configfile.ABoolean,
-	"capabilities":        configfile.Booleans,
 	"supersedes":          configfile.StringList,
 	"extensionToLanguage": configfile.Texts,
 }
 
 func fieldNames() []string { return slices.Sorted(maps.Keys(fieldTypes)) }
-
-// capabilities are the features beyond the protocol that gjc knows.
-func capabilities() []string {
-	return []string{"expandMacro", "flycheck", "relatedTests", "runnables", "ssr"}
-}

@@ -113,6 +113,8 @@ func (f *file) server(m configfile.Member) {
 			f.Problem(field.Line, "%s.resolvedCommand is found out at run time; leave it out", configfile.Quote(m.Name))
 		case field.Name == keyIdle:
 			f.Problem(field.Line, "%s holds for all servers; it stands at the top of the file", keyIdle)
+		case field.Name == "capabilities":
+			f.Problem(field.Line, "capabilities of server %s: gjc uses no features beyond the protocol; leave it out", configfile.Quote(m.Name))
 		case !known:
 			f.Problem(field.Line, "unknown field %s of server %s%s", configfile.Quote(field.Name), configfile.Quote(m.Name), configfile.Meant(field.Name, fieldNames()))
 		default:
@@ -123,13 +125,6 @@ func (f *file) server(m configfile.Member) {
 			s.Fields[field.Name] = configfile.Value{Node: field.Value, At: f.At(field.Line)}
 			if run := f.run(m.Name, field, m.Value); run != "" {
 				f.Runs = append(f.Runs, run)
-			}
-			if field.Name == "capabilities" {
-				for _, c := range field.Value.Members {
-					if known := capabilities(); !slices.Contains(known, c.Name) {
-						f.Problem(c.Line, "unknown capability %s of server %s%s", configfile.Quote(c.Name), configfile.Quote(m.Name), configfile.Meant(c.Name, known))
-					}
-				}
 			}
 		}
 	}

@@ -58,10 +58,10 @@ func TestParse(t *testing.T) {
 		{"byte order mark", "lsp.json", "\ufeff{}", all{}, "", nil},
 		{
 			"every field", "lsp.json", `{"x": {"command": "c", "args": [], "fileTypes": [".x"], "rootMarkers": ["x"], "initOptions": {}, "settings": {}, "disabled": false,
-			"warmupTimeoutMs": 2.5, "isLinter": true, "capabilities": {"ssr": false}, "supersedes": ["y"], "extensionToLanguage": {".x": "ex"}}}`,
+			"warmupTimeoutMs": 2.5, "isLinter": true, "supersedes": ["y"], "extensionToLanguage": {".x": "ex"}}}`,
 			all{"x": {
 				"command": `"c"`, "args": "[]", "fileTypes": `[".x"]`, "rootMarkers": `["x"]`, "initOptions": "{}", "settings": "{}", "disabled": "false",
-				"warmupTimeoutMs": "2.5", "isLinter": "true", "capabilities": `{"ssr":false}`, "supersedes": `["y"]`, "extensionToLanguage": `{".x":"ex"}`,
+				"warmupTimeoutMs": "2.5", "isLinter": "true", "supersedes": `["y"]`, "extensionToLanguage": `{".x":"ex"}`,
 			}},
 			"", nil,
 		},
@@ -93,16 +93,16 @@ func TestParse(t *testing.T) {
 				`:7: fileTypes of server "gopls" must be a list of at least one string, none of them empty; it is not used`,
 				`:8: rootMarkers of server "gopls" must be a list of at least one string, none of them empty; it is not used`,
 				`:9: settings of server "gopls" must be a mapping, not null; it is not used`,
-				`:10: capabilities of server "gopls" must be a mapping of names to true or false; it is not used`,
+				`:10: capabilities of server "gopls": gjc uses no features beyond the protocol; leave it out`,
 				`:11: extensionToLanguage of server "gopls" must be a mapping of names to strings; it is not used`,
 				`:13: idleTimeoutMs must be a number of milliseconds, at least 10000, or 0 for never; it is not used`,
 			},
 		},
 		{
-			"unknown capability", "lsp.json", `{"rust-analyzer": {"capabilities": {"srr": true}}}`,
-			all{"rust-analyzer": {"capabilities": `{"srr":true}`}},
+			"capabilities", "lsp.json", `{"rust-analyzer": {"capabilities": {"ssr": true}}}`,
+			all{"rust-analyzer": {}},
 			"",
-			[]string{`:1: unknown capability "srr" of server "rust-analyzer"; did you mean "ssr"?`},
+			[]string{`:1: capabilities of server "rust-analyzer": gjc uses no features beyond the protocol; leave it out`},
 		},
 		{
 			"misplaced", "lsp.json", `{"a": {"idleTimeoutMs": 1, "resolvedCommand": "x"}}`,
@@ -167,7 +167,7 @@ func TestRuns(t *testing.T) {
 		{`{"a": {"initOptions": {"x": 1}}}`, `server "a" has initOptions: {"x":1}`},
 		{`{"a": {"fileTypes": [".x"], "rootMarkers": ["."]}}`, `server "a" has fileTypes: .x|server "a" has rootMarkers: .`},
 		{`{"a": {"disabled": false}}`, `server "a" is turned on`},
-		{`{"a": {"disabled": true, "isLinter": true, "warmupTimeoutMs": 1, "capabilities": {"ssr": true}, "supersedes": ["b"], "extensionToLanguage": {".x": "y"}}}`, ""},
+		{`{"a": {"disabled": true, "isLinter": true, "warmupTimeoutMs": 1, "supersedes": ["b"], "extensionToLanguage": {".x": "y"}}}`, ""},
 		{`{"idleTimeoutMs": 10000}`, `servers that nobody uses are ended after 10s`},
 		{`{"idleTimeoutMs": 0}`, `servers that nobody uses are ended never`},
 	} {

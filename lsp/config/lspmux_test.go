@@ -68,7 +68,7 @@ func TestLspmux(t *testing.T) {
 			m, c, log, children := muxMachine(t, tt.missing, func() []string { return []string{asLspmux + "=" + tt.does, tt.env} })
 			ra := spec(t, c, m.path("x.rs"), "rust-analyzer")
 			if tt.runs {
-				if ra.Path != self || !slices.Equal(ra.Args, []string{"client", "--server-path", usr("rust-analyzer")}) || !ra.Capabilities["ssr"] {
+				if ra.Path != self || !slices.Equal(ra.Args, []string{"client", "--server-path", usr("rust-analyzer")}) {
 					t.Errorf("%s %q", ra.Path, ra.Args)
 				}
 			} else if ra.Path != usr("rust-analyzer") || len(ra.Args) > 0 {

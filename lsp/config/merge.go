@@ -76,11 +76,5 @@ func (d *definition) spec(program string) *lsp.Spec {
 			s.LanguageIDs[m.Name] = m.Value.Text
 		}
 	}
-	if v, ok := d.Fields["capabilities"]; ok {
-		s.Capabilities = make(map[string]bool)
-		for _, m := range v.Members {
-			s.Capabilities[m.Name] = m.Value.Text == "true"
-		}
-	}
 	return s
 }

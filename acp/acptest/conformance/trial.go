@@ -105,6 +105,7 @@ func (t *trial) failf(format string, args ...any) { t.failAt(nil, format, args..
 
 // failAt is failf about a message.
 func (t *trial) failAt(m *message, format string, args ...any) {
+	t.skipWithoutLogin()
 	t.fail(m, fmt.Sprintf(format, args...))
 	runtime.Goexit()
 }
@@ -115,8 +116,38 @@ func (t *trial) skipAs(why Reason, format string, args ...any) {
 	runtime.Goexit()
 }
 
+// skipWithoutLogin ends the trial if the agent has refused a session because it wants a login, and has given none: what the trial
+// has found then says nothing of the requirement.
+func (t *trial) skipWithoutLogin() {
+	for _, p := range slices.Concat(t.shown, t.peers) {
+		asked := make(map[string]string) // methods by id
+		var refused *rpcError
+		given := false
+		for _, m := range p.messages(0) {
+			switch {
+			case m.sent && m.id != "" && strings.HasPrefix(m.method, "session/"):
+				asked[m.id] = m.method
+			case m.sent || !m.isResponse() || asked[m.id] == "":
+			case m.err != nil && m.err.code == codeAuth:
+				refused = m.err
+			case m.err == nil && asked[m.id] == "session/new":
+				given = true
+			}
+		}
+		if refused != nil && !given {
+			t.skipAs(ReasonNotPossible, wantsLogin, refused.message)
+		}
+	}
+}
+
+// wantsLogin is the detail of a check that an agent's wish for a login keeps from being tried.
+const wantsLogin = "the agent wants authentication: %s; give it credentials (--home, environment)"
+
 // notSeen ends the trial: what the requirement is about did not happen.
-func (t *trial) notSeen(format string, args ...any) { t.skipAs(ReasonNotSeen, format, args...) }
+func (t *trial) notSeen(format string, args ...any) {
+	t.skipWithoutLogin()
+	t.skipAs(ReasonNotSeen, format, args...)
+}
 
 // start starts an agent. It has a home directory of the trial's, and its own working directory is not the workspace.
 func (t *trial) start() *peer {
@@ -175,7 +206,7 @@ func (p *peer) newSession() string { return p.newSessionIn(p.work) }
 func (p *peer) newSessionIn(cwd string) string {
 	m := p.response(p.request("session/new", setup(cwd)))
 	if m.err != nil && m.err.code == codeAuth {
-		p.t.skipAs(ReasonNotPossible, "the agent wants authentication: %s; give it credentials (--home, environment)", m.err.message)
+		p.t.skipAs(ReasonNotPossible, wantsLogin, m.err.message)
 	}
 	if m.err != nil {
 		p.t.failAt(m, "session/new has to succeed and got %v", m.err)

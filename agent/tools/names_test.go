@@ -1,0 +1,32 @@
+package tools_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/gajae-code/gjc/agent/tools"
+	"github.com/gajae-code/gjc/agent/tools/web"
+)
+
+// Names has the name of every tool that can be set, and no other.
+func TestNames(t *testing.T) {
+	have := map[string]bool{"mcp_resources": true, "eval": true} // of MCP servers; not on Windows
+	for _, mode := range tools.EditModes() {
+		for _, tool := range tools.All(&tools.Settings{
+			Edit: tools.EditSettings{Mode: mode}, SSH: []tools.SSHHost{{Name: "x", Address: "x"}},
+			WebSearch: web.SearchOptions{SearXNG: "http://127.0.0.1:1"},
+		}) {
+			have[tool.Spec().Name] = true
+		}
+	}
+	for name := range have {
+		if !slices.Contains(tools.Names(), name) {
+			t.Errorf("%s is missing", name)
+		}
+	}
+	for _, name := range tools.Names() {
+		if !have[name] {
+			t.Errorf("there is no tool %s", name)
+		}
+	}
+}

@@ -1,0 +1,325 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gajae-code/gjc/internal/configfile"
+	"github.com/gajae-code/gjc/mcp"
+)
+
+// mcpName is the user's file of MCP servers in the agent directory.
+const mcpName = "mcp.json"
+
+// mcpFields are the fields of a server.
+var mcpFields = []string{"args", "auth", "command", "cwd", "disabled", "enabled", "env", "headers", "timeout", "type", "url"}
+
+// mcpTypes are the values of the field type. An empty one follows from the other fields.
+var mcpTypes = []string{"stdio", "http", "streamable-http", "sse"}
+
+// mcpTimeout is the longest time that the field timeout takes, in milliseconds.
+const mcpTimeout = 24 * 3600 * 1000
+
+// mcpReader reads mcp.json.
+type mcpReader struct {
+	path string
+	// getenv and home are for what values name. If run is nil, values that begin with "!" are not computed.
+	getenv func(string) string
+	home   string
+	run    func(commandLine string) (string, error)
+
+	servers  []mcp.Server
+	mistakes []*configError
+}
+
+// mcpServers reads the user's own MCP servers, sorted by name. A server with a mistake is left out; the error lists the mistakes.
+// If run is false, no command of the file is run.
+func (h *host) mcpServers(ctx context.Context, agentDir string, run bool) ([]mcp.Server, error) {
+	home, _ := h.home() // without one, ~ stands for nothing
+	r := &mcpReader{path: filepath.Join(agentDir, mcpName), getenv: h.getenv, home: home}
+	if run {
+		r.run = func(line string) (string, error) {
+			ctx, cancel := context.WithTimeoutCause(ctx, valueTimeout, fmt.Errorf("it did not end within %s", valueTimeout))
+			defer cancel()
+			out, err := h.commandOutput(ctx, line)
+			return strings.TrimSpace(string(out)), err
+		}
+	}
+	data, err := configfile.ReadFile(r.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading MCP servers: %w", err)
+	}
+	r.read(data)
+	if len(r.mistakes) > 0 {
+		return r.servers, configErrors(r.mistakes)
+	}
+	return r.servers, nil
+}
+
+// valueTimeout bounds a command that computes a value.
+const valueTimeout = 10 * time.Second
+
+func (r *mcpReader) mistake(line int, field, format string, args ...any) {
+	r.mistakes = append(r.mistakes, &configError{Path: r.path, Line: line, Field: field, Reason: fmt.Sprintf(format, args...)})
+}
+
+func (r *mcpReader) read(data []byte) {
+	top, err := configfile.ParseJSON(data)
+	if err != nil {
+		line, reason := 1, "the file is not JSON"
+		if e, ok := errors.AsType[*configfile.LineError](err); ok {
+			line = e.Line
+			if e.Plain {
+				reason = e.Text
+			}
+		}
+		r.mistake(line, "", "%s; no server of the file is used", reason)
+		return
+	}
+	if top == nil {
+		return
+	}
+	const shape = `must be an object like {"mcpServers": {"name": {"command": "…"}}}`
+	if top.Kind != configfile.Object {
+		r.mistake(top.Line, "", "the file %s", shape)
+		return
+	}
+	for _, m := range top.Members {
+		switch {
+		case m.Name == "$schema":
+		case m.Name != "mcpServers":
+			r.mistake(m.Line, m.Name, "there is no such field%s", configfile.Meant(m.Name, []string{"mcpServers"}))
+		case m.Value.Kind != configfile.Object:
+			r.mistake(m.Line, m.Name, "must be an object with a server for each name")
+		default:
+			for i := range m.Value.Members {
+				r.server(&m.Value.Members[i])
+			}
+		}
+	}
+	slices.SortStableFunc(r.servers, func(a, b mcp.Server) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// server reads one server. One that is not enabled is left out; nothing of it is computed then.
+func (r *mcpReader) server(m *configfile.Member) {
+	at := "mcpServers." + m.Name
+	before := len(r.mistakes)
+	defer func() {
+		if len(r.mistakes) > before {
+			r.mistakes[len(r.mistakes)-1].Until = "the server is not used"
+		}
+	}()
+	if m.Value.Kind != configfile.Object {
+		r.mistake(m.Line, at, "must be an object with command or url")
+		return
+	}
+	fields := make(map[string]*configfile.Node)
+	off := false
+	for _, f := range m.Value.Members {
+		field := at + "." + f.Name
+		switch {
+		case !slices.Contains(mcpFields, f.Name):
+			r.mistake(f.Line, field, "there is no such field%s; there are %s", configfile.Meant(f.Name, mcpFields), strings.Join(mcpFields, ", "))
+		case f.Value.Kind == configfile.Null:
+		case f.Name == "auth":
+			r.mistake(f.Line, field, "gjc does not sign in to MCP servers; put a token into headers or env")
+		case f.Name == "enabled" || f.Name == "disabled":
+			if f.Value.Kind != configfile.Boolean {
+				r.mistake(f.Line, field, "must be true or false")
+			}
+			off = off || f.Value.True() == (f.Name == "disabled")
+		default:
+			fields[f.Name] = f.Value
+		}
+	}
+	if off || len(r.mistakes) > before {
+		return
+	}
+	s := mcp.Server{Name: m.Name}
+	r.timeout(&s, at, fields["timeout"])
+	kind := r.kind(at, m.Line, fields)
+	switch kind {
+	case "":
+		return
+	case "stdio":
+		r.stdio(&s, at, fields)
+	default:
+		s.HTTP = &mcp.HTTP{URL: r.text(&s, at+".url", fields["url"]), SSE: kind == "sse"}
+		for _, v := range r.values(&s, at+".headers", fields["headers"]) {
+			s.HTTP.Headers = append(s.HTTP.Headers, mcp.Header{Name: v[0], Value: v[1]})
+		}
+	}
+	if len(r.mistakes) == before {
+		r.servers = append(r.servers, s)
+	}
+}
+
+// kind returns the server's transport, or "" after a mistake.
+func (r *mcpReader) kind(at string, line int, fields map[string]*configfile.Node) string {
+	kind := ""
+	if n := fields["type"]; n != nil {
+		if kind = n.Text; n.Kind != configfile.Text || !slices.Contains(mcpTypes, kind) {
+			r.mistake(n.Line, at+".type", "must be one of: %s%s", strings.Join(mcpTypes, ", "), configfile.Meant(n.Text, mcpTypes))
+			return ""
+		}
+	}
+	_, command := fields["command"]
+	_, address := fields["url"]
+	switch {
+	case command && address:
+		r.mistake(line, at, "has both command and url; give it one of them")
+		return ""
+	case !command && !address:
+		r.mistake(line, at, "has neither command nor url")
+		return ""
+	case kind != "" && command != (kind == "stdio"):
+		r.mistake(fields["type"].Line, at+".type", "does not fit: stdio needs command, and the others need url")
+		return ""
+	}
+	others, with := []string{"headers"}, "url"
+	if address {
+		others, with = []string{"args", "cwd", "env"}, "command"
+	}
+	for _, name := range others {
+		if n := fields[name]; n != nil {
+			r.mistake(n.Line, at+"."+name, "is for a server with %s", with)
+			return ""
+		}
+	}
+	switch {
+	case command:
+		return "stdio"
+	case kind == "sse":
+		return kind
+	}
+	return "http"
+}
+
+func (r *mcpReader) timeout(s *mcp.Server, at string, n *configfile.Node) {
+	if n == nil {
+		return
+	}
+	d, ok := configfile.Milliseconds(n)
+	if !ok || d <= 0 || d > mcpTimeout*time.Millisecond {
+		r.mistake(n.Line, at+".timeout", "must be a number of milliseconds above 0 and up to %d", mcpTimeout)
+		return
+	}
+	s.Timeout = d
+}
+
+func (r *mcpReader) stdio(s *mcp.Server, at string, fields map[string]*configfile.Node) {
+	s.Stdio = &mcp.Stdio{Command: r.expandHome(r.text(s, at+".command", fields["command"]))}
+	if n := fields["args"]; n != nil {
+		if reason := configfile.StringList.Check(n); reason != "" {
+			r.mistake(n.Line, at+".args", "must be %s", reason)
+			return
+		}
+		for i, arg := range n.List {
+			s.Stdio.Args = append(s.Stdio.Args, r.text(s, fmt.Sprintf("%s.args[%d]", at, i), arg))
+		}
+	}
+	if n := fields["cwd"]; n != nil {
+		dir := r.expandHome(r.text(s, at+".cwd", n))
+		if !filepath.IsAbs(dir) {
+			r.mistake(n.Line, at+".cwd", "must be an absolute path, or one with ~/")
+		}
+		s.Stdio.Dir = dir
+	}
+	for _, v := range r.values(s, at+".env", fields["env"]) {
+		s.Stdio.Env = append(s.Stdio.Env, v[0]+"="+v[1])
+	}
+}
+
+// expandHome puts the home directory into a path that begins with "~/".
+func (r *mcpReader) expandHome(path string) string {
+	if rest, ok := strings.CutPrefix(path, "~/"); ok && r.home != "" {
+		return filepath.Join(r.home, rest)
+	}
+	return path
+}
+
+// values reads a mapping of names to texts, sorted by name. A text that begins with "!" is a command whose output is the value.
+func (r *mcpReader) values(s *mcp.Server, field string, n *configfile.Node) (all [][2]string) {
+	if n == nil {
+		return nil
+	}
+	if reason := configfile.Texts.Check(n); reason != "" {
+		r.mistake(n.Line, field, "must be %s", reason)
+		return nil
+	}
+	for _, m := range n.Members {
+		line, isCommand := strings.CutPrefix(m.Value.Text, "!")
+		value := ""
+		switch {
+		case !isCommand:
+			value = r.text(s, field+"."+m.Name, m.Value)
+		case r.run != nil:
+			var err error
+			if value, err = r.run(line); err == nil && value == "" {
+				err = errors.New("it printed nothing")
+			}
+			if err != nil {
+				r.mistake(m.Line, field+"."+m.Name, "the command for the value failed: %v", err)
+			}
+		}
+		all = append(all, [2]string{m.Name, value})
+	}
+	slices.SortFunc(all, func(a, b [2]string) int { return strings.Compare(a[0], b[0]) })
+	return all
+}
+
+// text reads a text and puts variables of the environment into it: ${NAME}, and ${NAME:-value} for a value where X
+func (r *mcpReader) text(s *mcp.Server, field string, n *configfile.Node) string {
+	if n.Kind != configfile.Text {
+		r.mistake(n.Line, field, "must be a string, not %s", n.Kind)
+		return ""
+	}
+	var b strings.Builder
+	rest := n.Text
+	for {
+		before, after, found := strings.Cut(rest, "${")
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		inner, tail, closed := strings.Cut(after, "}")
+		if !closed {
+			r.mistake(n.Line, field, `has "${" without "}"`)
+			return ""
+		}
+		rest = tail
+		name, value, hasDefault := strings.Cut(inner, ":-")
+		if !isVariable(name) {
+			r.mistake(n.Line, field, "%s is no variable; write ${NAME} or ${NAME:-value}", configfile.Quote("${"+inner+"}"))
+			return ""
+		}
+		if set := r.getenv(name); set != "" {
+			value = set
+			if !strings.HasSuffix(field, ".command") && !strings.HasSuffix(field, ".cwd") {
+				s.Secrets = append(s.Secrets, set)
+			}
+		} else if !hasDefault {
+			r.mistake(n.Line, field, "the variable %s is not set; set it, or write ${%s:-value}", name, name)
+			return ""
+		}
+		b.WriteString(value)
+	}
+}
+
+func isVariable(name string) bool {
+	for i, c := range []byte(name) {
+		if c != '_' && (c|0x20 < 'a' || c|0x20 > 'z') && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return name != ""
+}

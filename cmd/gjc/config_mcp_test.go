@@ -1,0 +1,140 @@
+package main
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gajae-code/gjc/mcp"
+)
+
+// readMCP reads a file of MCP servers. Commands of values are not run.
+func readMCP(t *testing.T, text string, env ...string) ([]mcp.Server, string) {
+	t.Helper()
+	dir := t.TempDir()
+	writeFile(t, filepath.Join(dir, mcpName), text)
+	servers, err := (&host{env: append(env, "HOME=/home/u", "USERPROFILE=/home/u")}).mcpServers(t.Context(), dir, false)
+	if err == nil {
+		return servers, ""
+	}
+	return servers, strings.ReplaceAll(err.Error(), filepath.Join(dir, mcpName), "mcp.json")
+}
+
+// Every field of a server means something.
+func TestMCPServers(t *testing.T) {
+	servers, told := readMCP(t, `{"$schema": "x", "mcpServers": {
+  "b": {"type": "stdio", "command": "${BIN}/run", "args": ["--port=${PORT:-80}", "${EMPTY:-}", "$HOME"], "env": {"T": "${TOKEN}", "A": "x"}, "cwd": "~/w", "timeout": 1500, "enabled": true},
+  "a": {"url": "https://${HOST:-example.com}/mcp", "headers": {"Authorization": "Bearer ${TOKEN}"}, "disabled": false},
+  "c": {"type": "sse", "url": "https://example.com/sse"},
+  "off": {"enabled": false, "command": "${UNSET}", "env": {"X": "!false"}},
+  "off2": {"disabled": true, "command": "x"}
+}}`, "BIN=/opt", "TOKEN=t-0123456789")
+	want := []mcp.Server{
+		{Name: "a", HTTP: &mcp.HTTP{URL: "https://example.com/mcp", Headers: []mcp.Header{{Name: "Authorization", Value: "Bearer t-0123456789"}}}, Secrets: []string{"t-0123456789"}},
+		{
+			Name: "b", Stdio: &mcp.Stdio{Command: "/opt/run", Args: []string{"--port=80", "", "$HOME"}, Env: []string{"A=x", "T=t-0123456789"}, Dir: filepath.FromSlash("/home/u/w")},
+			Timeout: 1500 * time.Millisecond, Secrets: []string{"t-0123456789"},
+		},
+		{Name: "c", HTTP: &mcp.HTTP{URL: "https://example.com/sse", SSE: true}},
+	}
+	if d := cmp.Diff(want, servers); d != "" || told != "" {
+		t.Errorf("%s\nservers (-want +got):\n%s", told, d)
+	}
+}
+
+// What cannot be honoured is a mistake with its line, and costs its own server.
+func TestMCPServers_Mistakes(t *testing.T) {
+	for server, want := range map[string]string{
+		`{"command": "x", "enabled": "no"}`:                   `mcpServers.bad.enabled: must be true or false`,
+		`{"command": "x", "enabld": false}`:                   `mcpServers.bad.enabld: there is no such field; did you mean "enabled"?; there are args, auth,`,
+		`{"command": "x", "auth": {"type": "oauth"}}`:         `mcpServers.bad.auth: gjc does not sign in`,
+		`{"command": "${NONE}"}`:                              `mcpServers.bad.command: the variable NONE is not set`,
+		`{"command": "x", "args": ["${NONE}"]}`:               `mcpServers.bad.args[0]: the variable NONE is not set`,
+		`{"command": "x", "args": ["${a b}"]}`:                `mcpServers.bad.args[0]: "${a b}" is no variable`,
+		`{"command": "x", "args": "y"}`:                       `mcpServers.bad.args: must be a list of strings`,
+		`{"command": "x", "env": {"A": "${NONE}"}}`:           `mcpServers.bad.env.A: the variable NONE`,
+		`{"command": "x", "env": {"A": 1}}`:                   `mcpServers.bad.env: must be a mapping of names to strings`,
+		`{"command": "x", "cwd": "here"}`:                     `mcpServers.bad.cwd: must be an absolute path`,
+		`{"command": "x", "timeout": "1s"}`:                   `mcpServers.bad.timeout: must be a number of milliseconds`,
+		`{"command": "x", "timeout": -1}`:                     `mcpServers.bad.timeout: must be a number of milliseconds`,
+		`{"command": "x", "headers": {}}`:                     `mcpServers.bad.headers: is for a server with url`,
+		`{"url": "http://x", "env": {}}`:                      `mcpServers.bad.env: is for a server with command`,
+		`{"url": "http://x/${NONE}"}`:                         `mcpServers.bad.url: the variable NONE`,
+		`{"url": "http://x", "headers": {"A": "${NONE}"}}`:    `mcpServers.bad.headers.A: the variable NONE`,
+		`{"url": "http://x", "command": "y"}`:                 `mcpServers.bad: has both command and url`,
+		`{"type": "http", "command": "y"}`:                    `mcpServers.bad.type: does not fit`,
+		`{"type": "htp", "url": "http://x"}`:                  `mcpServers.bad.type: must be one of: stdio, http, streamable-http, sse; did you mean "http"?`,
+		`{}`:                                                  `mcpServers.bad: has neither command nor url`,
+		`"x"`:                                                 `mcpServers.bad: must be an object`,
+		`{"command": 1}`:                                      `mcpServers.bad.command: must be a string, not a number`,
+		`{"command": "a${b"}`:                                 `mcpServers.bad.command: has "${" without "}"`,
+		`{"command": "x", "autoApprove": ["*"], "env": null}`: `mcpServers.bad.autoApprove: there is no such field; there are`,
+	} {
+		servers, told := readMCP(t, "{\"mcpServers\": {\n\"bad\": "+server+",\n\"good\": {\"command\": \"x\"}}}")
+		if !strings.HasPrefix(told, "mcp.json:2: "+want) || !strings.HasSuffix(told, "; the server is not used") || strings.Contains(told, "\n") {
+			t.Errorf("%s: %q, want %q", server, told, want)
+		}
+		if len(servers) != 1 || servers[0].Name != "good" {
+			t.Errorf("%s: servers %+v", server, servers)
+		}
+	}
+	for text, want := range map[string]string{
+		`{"mcpServers": `:              "mcp.json:1: the file is not JSON; no server of the file is used",
+		"{\n\"mcpServer\": {}}":        `mcp.json:2: mcpServer: there is no such field; did you mean "mcpServers"?`,
+		`{"mcpServers": []}`:           "mcp.json:1: mcpServers: must be an object",
+		`[]`:                           "mcp.json:1: the file must be an object",
+		"{}":                           "",
+		"":                             "",
+		"\ufeff{\"mcpServers\": null}": "mcp.json:1: mcpServers: must be an object",
+	} {
+		if servers, told := readMCP(t, text); !strings.HasPrefix(told, want) || told != "" && want == "" || len(servers) > 0 {
+			t.Errorf("%s: %q, want %q; %+v", text, told, want, servers)
+		}
+	}
+}
+
+// In a session a server that is not enabled does not start, the others have their directory, arguments, environment and values that
+// commands compute, and a mistake in one is reported with its line.
+func TestMCP_Definitions(t *testing.T) {
+	t.Parallel()
+	home, place := tempDir(t), tempDir(t)
+	dir := filepath.Join(home, ".gjc", "agent")
+	marker := filepath.Join(home, "started")
+	own, err := json.MarshalIndent(object{"mcpServers": object{
+		"place": object{
+			"command": "${GJC_TEST_SELF}", "args": []string{"--for=${USER_OF_TEST:-nobody}"}, "cwd": place, "timeout": 60_000,
+			"env": object{asMCP: "place", "WHO": "!echo computed by $0"},
+		},
+		"off":    object{"enabled": false, "command": "/bin/sh", "args": []string{"-c", "touch " + marker}},
+		"fails":  object{"command": self(t), "env": object{asMCP: "plain", "X": "!exit 3"}},
+		"signed": object{"command": self(t), "auth": object{"type": "oauth"}},
+	}}, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, filepath.Join(dir, "mcp.json"), string(own))
+	writeFile(t, filepath.Join(dir, "config.yml"), "mcp: {discover: true}\n")
+	h := startMCPHost(t, home, "GJC_TEST_SELF="+self(t))
+	id := h.open()
+	h.connected(id, "place")
+	if call := h.prompt(id, "!mcp mcp__place_run {}").only(t); !strings.HasSuffix(call.Text, "--for=nobody|"+place) {
+		t.Errorf("arguments and directory: %+v", call)
+	}
+	if call := h.prompt(id, "!mcp mcp__place_who {}").only(t); !strings.Contains(call.Text, "who [hidden]") && !strings.Contains(call.Text, "who computed by /bin/sh") {
+		t.Errorf("environment: %+v", call)
+	}
+	h.told(id, "mcpServers.fails.env.X: the command for the value failed: ")
+	h.told(id, "mcpServers.signed.auth: gjc does not sign in to MCP servers")
+	for _, name := range []string{"off", "fails", "signed"} {
+		if o := h.prompt(id, "!mcp mcp__"+name+"_who {}"); len(o.calls) == 1 && strings.Contains(o.calls[0].Text, "who") && strings.Contains(o.calls[0].Text, "pid") {
+			t.Errorf("the server %s runs: %+v", name, o)
+		}
+	}
+	wantEmpty(t, marker)
+	h.alive(id)
+	h.stop()
+}

@@ -1,0 +1,454 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gajae-code/gjc/internal/configfile"
+	"github.com/gajae-code/gjc/internal/trust"
+	"github.com/gajae-code/gjc/internal/typo"
+)
+
+// configName is the file of settings in the agent directory, and in .gjc of a project.
+const configName = "config.yml"
+
+// configReading is what reading the files has come to.
+type configReading struct {
+	// files are the files that were read, in their order.
+	files []configSource
+	// mistakes are all that is wrong in them, foreign the names that are none of gjc's settings.
+	mistakes, foreign []*configError
+	// stopped are the mistakes that stop something, by the setting's field.
+	stopped []stoppedBy
+	// origins say where the settings come from that have not their default, by field.
+	origins map[string]origin
+	// ruleOrigins say where the permission rules come from, in their order.
+	ruleOrigins []origin
+}
+
+type stoppedBy struct {
+	field   string
+	what    effect
+	mistake *configError
+}
+
+// sourceKind says whose a file is, or that a value comes from elsewhere.
+type sourceKind string
+
+// The kinds of sources.
+const (
+	fromDefault     sourceKind = "default"
+	fromUser        sourceKind = "user file"
+	fromProject     sourceKind = "project file"
+	fromFlag        sourceKind = "flag"
+	fromEnvironment sourceKind = "environment"
+)
+
+// origin is where a value comes from: a line of a file, a flag or a variable.
+type origin struct {
+	Kind sourceKind
+	// Name is the path of a file, or the name of a flag or a variable.
+	Name string
+	Line int
+}
+
+func (o origin) String() string {
+	switch {
+	case o.Name == "":
+		return string(o.Kind)
+	case o.Line > 0:
+		return string(o.Kind) + " " + o.Name + ":" + strconv.Itoa(o.Line)
+	}
+	return string(o.Kind) + " " + o.Name
+}
+
+// configSource is one file of settings.
+type configSource struct {
+	path string
+	kind sourceKind
+	// there is false for a file that does not exist and need not.
+	there bool
+}
+
+// A configError is one thing that is wrong in a file of settings. It quotes no value: there may be secrets in the file.
+type configError struct {
+	Path         string
+	Line, Column int
+	// Field is the setting's name with that of its section; empty for the whole file.
+	Field  string
+	Reason string
+	// Until says what holds until the mistake is right.
+	Until string
+}
+
+func (e *configError) Error() string {
+	var b strings.Builder
+	b.WriteString(e.Path)
+	if e.Line > 0 {
+		b.WriteString(":" + strconv.Itoa(e.Line))
+		if e.Column > 0 {
+			b.WriteString(":" + strconv.Itoa(e.Column))
+		}
+	}
+	if e.Field != "" {
+		b.WriteString(": " + trust.Printable(e.Field))
+	}
+	b.WriteString(": " + e.Reason)
+	if e.Until != "" {
+		b.WriteString("; " + e.Until)
+	}
+	return b.String()
+}
+
+// configErrors are all mistakes of a configuration as one error.
+type configErrors []*configError
+
+func (m configErrors) Error() string {
+	lines := make([]string, len(m))
+	for i, e := range m {
+		lines[i] = e.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// err returns the mistakes as an error, nil for none.
+func (c *config) err() error {
+	if len(c.mistakes) == 0 {
+		return nil
+	}
+	return configErrors(c.mistakes)
+}
+
+// stop returns the first mistake that stops one of the effects, nil for none.
+func (c *config) stop(what effect) error {
+	for _, s := range c.stopped {
+		if s.what&what != 0 {
+			return s.mistake
+		}
+	}
+	return nil
+}
+
+// readConfig reads the configuration of the user, and of the project in cwd if that is not empty. Only a file of --config must
+// exist. A mistake costs the setting that it is in; the error is in the result.
+func readConfig(agentDir string, overlays []string, cwd string) *config {
+	c := newConfig()
+	own := filepath.Join(agentDir, configName)
+	sources := []configSource{{path: own, kind: fromUser}}
+	if cwd != "" {
+		if project := filepath.Join(cwd, ".gjc", configName); !sameFile(project, own) {
+			sources = append(sources, configSource{path: project, kind: fromProject})
+		}
+	}
+	for _, path := range overlays {
+		sources = append(sources, configSource{path: path, kind: fromFlag})
+	}
+	for _, s := range sources {
+		data, err := configfile.ReadFile(s.path)
+		s.there = err == nil || !errors.Is(err, fs.ErrNotExist)
+		c.files = append(c.files, s)
+		r := &configReader{config: c, source: s, data: data, sections: c.sections(), lists: c.lists(s.path)}
+		switch {
+		case err == nil:
+			r.read()
+		case !s.there && s.kind != fromFlag:
+		default:
+			reason := err
+			if e, ok := errors.AsType[*fs.PathError](err); ok {
+				reason = e.Err
+			}
+			r.broken(&configError{Path: s.path, Reason: "cannot be read: " + reason.Error()}, true)
+		}
+	}
+	return c
+}
+
+func sameFile(a, b string) bool {
+	if filepath.Clean(a) == filepath.Clean(b) {
+		return true
+	}
+	one, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	other, err := os.Stat(b)
+	return err == nil && os.SameFile(one, other)
+}
+
+// configReader puts one file over a configuration.
+type configReader struct {
+	*config
+	source   configSource
+	data     []byte
+	sections map[string]section
+	lists    map[string]setting
+}
+
+func (r *configReader) read() {
+	file, err := configfile.ParseYAML(r.data)
+	switch {
+	case err != nil:
+		e := &configError{Path: r.source.path, Line: 1, Reason: "the file is not YAML"}
+		if l, ok := errors.AsType[*configfile.LineError](err); ok {
+			e.Line, e.Column = l.Line, l.Column
+			if l.Plain {
+				e.Reason = l.Text
+			}
+		}
+		r.broken(e, !configfile.IsText(r.data))
+	case file == nil:
+	case file.Kind != configfile.Object:
+		r.broken(&configError{Path: r.source.path, Line: file.Line, Reason: "the file must be a mapping of settings, not " + file.Kind.String()}, false)
+	default:
+		for i := range file.Members {
+			r.member(&file.Members[i])
+		}
+	}
+}
+
+// broken records that nothing of the file is used. What the file may have said of protections has its strictest value: of all of
+// them if its text is not known, else of those whose name is in it.
+func (r *configReader) broken(e *configError, unknown bool) {
+	e.Until = "nothing of the file is used"
+	r.mistakes = append(r.mistakes, e)
+	stops := effect(0)
+	for _, name := range sortedKeys(r.sections) {
+		if !unknown && !mentions(r.data, name) {
+			continue
+		}
+		for field, s := range r.sections[name].settings {
+			if r.allowed(name, field) {
+				stops |= r.strictly(name+"."+field, s, e)
+			}
+		}
+	}
+	for name, s := range r.lists {
+		if r.allowed(name, "") && (unknown || mentions(r.data, name)) {
+			stops |= r.strictly(name, s, e)
+		}
+	}
+	for _, one := range []effect{stopsSteps, stopsModels} {
+		if stops&one != 0 {
+			e.Until += ", and " + one.String()
+		}
+	}
+}
+
+// mentions reports whether a text has a word, or may have it because it writes characters with escapes.
+func mentions(data []byte, word string) bool {
+	text := string(data)
+	return slices.ContainsFunc([]string{`\x`, `\u`, `\U`, word}, func(w string) bool { return strings.Contains(text, w) })
+}
+
+// strictly gives a setting its strictest value because of a mistake, and returns what that stops.
+func (r *configReader) strictly(field string, s setting, e *configError) effect {
+	if s.strict != nil {
+		s.strict()
+		r.origins[field] = origin{r.source.kind, r.source.path, e.Line}
+	}
+	if s.stops != 0 {
+		r.stopped = append(r.stopped, stoppedBy{field, s.stops, e})
+	}
+	return s.stops
+}
+
+// mistake records what is wrong with a setting, which is nil for a name that is no setting's.
+func (r *configReader) mistake(line int, field, reason string, s *setting) {
+	e := &configError{Path: r.source.path, Line: line, Field: field, Reason: reason}
+	r.mistakes = append(r.mistakes, e)
+	if s == nil {
+		return
+	}
+	switch stops := r.strictly(field, *s, e); {
+	case stops != 0:
+		e.Until = stops.String()
+	case s.strict != nil:
+		e.Until = valueText(s.get()) + " holds until this is right"
+	case s.get != nil:
+		e.Until = valueText(s.get()) + " holds"
+	}
+}
+
+// valueText writes a value for people.
+func valueText(v any) string {
+	switch v := v.(type) {
+	case string:
+		if v == "" {
+			return "no value"
+		}
+		return strconv.Quote(v)
+	case []string:
+		if len(v) == 0 {
+			return "an empty list"
+		}
+		return "the value before it"
+	case bool, int, float64:
+		return fmt.Sprint(v)
+	}
+	return "the value before it"
+}
+
+// member takes one setting or section.
+func (r *configReader) member(m *configfile.Member) {
+	known, isSection := r.sections[m.Name]
+	list, isList := r.lists[m.Name]
+	switch {
+	case !isSection && !isList:
+		r.unknown(m)
+	case !r.allowed(m.Name, "") && (isList || m.Value.Kind != configfile.Object):
+		r.refused(m.Line, m.Name)
+	case m.Value.Kind == configfile.Null:
+	case isList:
+		r.take(m, m.Name, list)
+	default:
+		r.section(m, known)
+	}
+}
+
+func (r *configReader) take(m *configfile.Member, field string, s setting) {
+	if s.item != nil && m.Value.Kind == configfile.List {
+		for i, item := range m.Value.List {
+			if reason := s.item(item); reason != "" {
+				r.mistake(item.Line, fmt.Sprintf("%s[%d]", field, i), reason, &s)
+				continue
+			}
+			r.ruleOrigins = append(r.ruleOrigins, origin{r.source.kind, r.source.path, item.Line})
+		}
+		return
+	}
+	if reason := s.take(m.Value); reason != "" {
+		r.mistake(m.Line, field, reason, &s)
+		return
+	}
+	r.origins[field] = origin{r.source.kind, r.source.path, m.Line}
+	if !s.adds {
+		// What an earlier file had wrong is right now.
+		r.stopped = slices.DeleteFunc(r.stopped, func(b stoppedBy) bool { return b.field == field })
+	}
+}
+
+func (r *configReader) section(m *configfile.Member, known section) {
+	if m.Value.Kind != configfile.Object {
+		e := &configError{Path: r.source.path, Line: m.Line, Field: m.Name, Reason: "must be a mapping of names to values, not " + m.Value.Kind.String()}
+		r.wholeSection(m.Name, known, e)
+		return
+	}
+	for i := range m.Value.Members {
+		one := &m.Value.Members[i]
+		field := m.Name + "." + one.Name
+		s, ok := known.settings[one.Name]
+		if known.open && !ok {
+			s, ok = r.role(one.Name), true
+		}
+		switch {
+		case !ok:
+			r.unknownIn(m.Name, one, known)
+		case !r.allowed(m.Name, one.Name):
+			r.refused(one.Line, field)
+		case r.source.kind == fromProject:
+			r.takeProject(one, field, s)
+		default:
+			r.take(one, field, s)
+		}
+	}
+}
+
+// wholeSection records a mistake because of which nothing is known of a section.
+func (r *configReader) wholeSection(name string, known section, e *configError) {
+	r.mistakes = append(r.mistakes, e)
+	stops := effect(0)
+	strict := false
+	for _, one := range sortedKeys(known.settings) {
+		if s := known.settings[one]; r.allowed(name, one) {
+			stops |= r.strictly(name+"."+one, s, e)
+			strict = strict || s.strict != nil
+		}
+	}
+	switch {
+	case stops != 0:
+		e.Until = stops.String()
+	case strict:
+		e.Until = "its settings have their strictest values until this is right"
+	}
+}
+
+// unknownIn records a name that a section does not have.
+func (r *configReader) unknownIn(name string, m *configfile.Member, known section) {
+	names := sortedKeys(known.settings)
+	field := name + "." + m.Name
+	reason := "there is no such setting; there is " + strings.Join(names, ", ")
+	meant := configfile.Near(m.Name, names)
+	if meant == "" && !known.guards || r.source.kind == fromProject && name != "permissions" {
+		r.mistake(m.Line, field, reason, nil)
+		return
+	}
+	e := &configError{Path: r.source.path, Line: m.Line, Field: field, Reason: reason}
+	if meant == "" {
+		r.wholeSection(name, known, e)
+		return
+	}
+	e.Reason = fmt.Sprintf("there is no such setting; did you mean %q?", meant)
+	s := known.settings[meant]
+	r.mistakes = append(r.mistakes, e)
+	switch stops := r.strictly(name+"."+meant, s, e); {
+	case stops != 0:
+		e.Until = stops.String()
+	case s.strict != nil:
+		e.Until = valueText(s.get()) + " holds for " + meant + " until this is right"
+	}
+}
+
+// absent are sections that other programs with files like these have, and gjc lacks.
+var absent = map[string]string{
+	"memories": "gjc keeps no memories between sessions; remove the section",
+}
+
+// unknown records a name that is no section's. The user's file may have settings of other programs; a project's has none.
+func (r *configReader) unknown(m *configfile.Member) {
+	e := &configError{Path: r.source.path, Line: m.Line, Field: m.Name, Reason: "there is no such setting"}
+	if why, ok := absent[m.Name]; ok && r.source.kind != fromProject {
+		e.Reason = why
+		r.mistakes = append(r.mistakes, e)
+		return
+	}
+	meant := r.meant(m.Name)
+	if meant == "" {
+		if r.source.kind == fromProject {
+			r.mistakes = append(r.mistakes, e)
+			return
+		}
+		e.Reason = "this is no setting of gjc's and is ignored"
+		r.foreign = append(r.foreign, e)
+		return
+	}
+	e.Reason = fmt.Sprintf("there is no such setting; did you mean %q?", meant)
+	if list, ok := r.lists[meant]; ok {
+		r.mistakes = append(r.mistakes, e)
+		if r.allowed(meant, "") {
+			if stops := r.strictly(meant, list, e); stops != 0 {
+				e.Until = stops.String()
+			}
+		}
+		return
+	}
+	r.wholeSection(meant, r.sections[meant], e)
+}
+
+// foreignSetting is one of another program that may share the file, with a name that is near to ours.
+const foreignSetting = "ask"
+
+// meant returns the setting that a name was meant to be, or "" for one of another program. A short one must be nearer: many are.
+func (r *configReader) meant(name string) string {
+	known := append(sortedKeys(r.sections), sortedKeys(r.lists)...)
+	k := configfile.Near(name, known)
+	if name == foreignSetting || len(k) < 5 && typo.Distance(strings.ToLower(name), k) > 1 {
+		return ""
+	}
+	return k
+}

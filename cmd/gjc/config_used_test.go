@@ -1,0 +1,83 @@
+package main
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/hooks"
+	"github.com/gajae-code/gjc/agent/tools"
+	"github.com/gajae-code/gjc/agent/tools/web"
+	"github.com/gajae-code/gjc/internal/testenv"
+	"github.com/gajae-code/gjc/mcp"
+	"github.com/gajae-code/gjc/providers"
+)
+
+// What a configuration file can set is read somewhere: a field that is only written means nothing, and must not be accepted.
+func TestConfig_FieldsAreUsed(t *testing.T) {
+	t.Parallel()
+	read := fieldsRead(t, testenv.ModuleRoot(t))
+	for _, of := range []any{
+		config{}, lspSettings{}, debugSettings{}, retrySettings{}, networkSettings{},
+		agent.Settings{}, agent.CompactionSettings{}, agent.BranchSummarySettings{}, agent.RuleSettings{}, agent.TaskSettings{}, agent.Helper{},
+		tools.Settings{}, tools.EditSettings{}, tools.BashSettings{}, web.Options{}, web.SearchOptions{},
+		providers.RegistrySettings{}, providers.HTTPOptions{}, mcp.Server{}, mcp.Stdio{}, mcp.HTTP{}, hooks.Hook{},
+	} {
+		typ := reflect.TypeOf(of)
+		for i := range typ.NumField() {
+			if f := typ.Field(i); !f.Anonymous && !read[f.Name] {
+				t.Errorf("nothing reads %s.%s", typ, f.Name)
+			}
+		}
+	}
+}
+
+// fieldsRead returns the names that selectors of the program read. A field that is assigned to, or whose address is taken for a
+// setting, is not read there.
+func fieldsRead(t *testing.T, root string) map[string]bool {
+	t.Helper()
+	read := make(map[string]bool)
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (strings.HasPrefix(d.Name(), ".") && path != root || d.Name() == "node_modules" || d.Name() == "testdata"):
+			return filepath.SkipDir
+		case d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.HasSuffix(path, "_gen.go"):
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		written := make(map[ast.Node]bool)
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.AssignStmt:
+				for _, left := range n.Lhs {
+					written[left] = true
+				}
+			case *ast.UnaryExpr:
+				if n.Op == token.AND {
+					written[n.X] = true
+				}
+			case *ast.SelectorExpr:
+				if !written[n] {
+					read[n.Sel.Name] = true
+				}
+			}
+			return true
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return read
+}

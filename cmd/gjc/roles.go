@@ -1,0 +1,88 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/providers"
+)
+
+// roles finds the models of roles for sessions in one directory: those of the project's config.yml, else those of the registry.
+type roles struct {
+	models *providers.Registry
+	cwd    string
+	// project are the models that the project's file names, by role.
+	project map[string]string
+}
+
+// rolesOf returns the roles of a configuration that was read for sessions in cwd. What the environment or the command line says
+// of a role counts before the project's file.
+func (h *host) rolesOf(cfg *config, opts *options, models *providers.Registry, cwd string) roles {
+	r := roles{models: models, cwd: cwd, project: make(map[string]string)}
+	overrides := h.roleOverrides(opts)
+	for name, ref := range cfg.models.Roles {
+		if cfg.origins["modelRoles."+name].Kind == fromProject && ref != "" && overrides[name] == "" && opts.profile == "" {
+			r.project[name] = ref
+		}
+	}
+	return r
+}
+
+// role returns the model of a role. A project's file reaches only the models that the user's settings list for the directory.
+func (r *roles) role(name string) (providers.ModelInfo, providers.ThinkingLevel, error) {
+	ref, ok := r.project[name]
+	if !ok {
+		return r.models.Role(name)
+	}
+	info, level, err := r.models.Find(ref)
+	if err != nil {
+		return info, "", &providers.RoleError{Role: name, Reason: "has a model in the project's config.yml that there is not", Err: err}
+	}
+	if !slices.ContainsFunc(r.models.ModelsIn(r.cwd), func(m providers.ModelInfo) bool { return m.Ref() == info.Ref() }) {
+		return providers.ModelInfo{}, "", &providers.RoleError{
+			Role: name, Reason: fmt.Sprintf("has the model %s in the project's config.yml, which has no key or is not enabled for this directory", info.Ref()),
+		}
+	}
+	return info, level, nil
+}
+
+// helperModel finds the models of helper agents: what models.yml binds to the agent, then the role of its name, then what the
+// agent itself would like. A role without a model is passed over; for a model that cannot be used there is an error, together
+// with the next one that can.
+func helperModel(r roles) func(*agent.Helper) (providers.ModelInfo, providers.ThinkingLevel, error) {
+	return func(h *agent.Helper) (providers.ModelInfo, providers.ThinkingLevel, error) {
+		wanted := append([]string{r.models.AgentModel(h.Name), "gjc/" + h.Name}, h.Models...)
+		var missed error
+		for _, ref := range wanted {
+			if ref == "" || ref == "inherit" {
+				continue
+			}
+			info, level, err := r.usable(ref)
+			if err == nil {
+				return info, level, missed
+			}
+			if e, ok := errors.AsType[*providers.RoleError](err); !ok || !e.Unset {
+				missed = errors.Join(missed, err)
+			}
+		}
+		return providers.ModelInfo{}, "", missed
+	}
+}
+
+// usable finds a model that there is access to.
+func (r *roles) usable(ref string) (providers.ModelInfo, providers.ThinkingLevel, error) {
+	if role, ok := strings.CutPrefix(ref, "gjc/"); ok && !strings.Contains(role, ":") {
+		return r.role(role)
+	}
+	info, level, err := r.models.Find(ref)
+	if err != nil {
+		return info, "", err
+	}
+	if source, why := r.models.Availability(info); source == "" {
+		return info, "", fmt.Errorf("the model %s cannot be used: %s", info.Ref(), why)
+	}
+	return info, level, nil
+}
