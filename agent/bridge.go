@@ -59,6 +59,9 @@ type Terminal interface {
 	Start(ctx context.Context, cmd Command) (Execution, error)
 }
 
+// StateEnd is the last line of a whole file of variables in [Command.StateDir].
+const StateEnd = ": end"
+
 // Command is one shell command line, or one program.
 type Command struct {
 	// Line is given to the user's shell.
@@ -69,9 +72,9 @@ type Command struct {
 	Dir string
 	// Env is added to the environment, as "NAME=value".
 	Env []string
-	// StateDir, if set, is a directory of the caller's own into which the shell of Line tells what it leaves behind, where it can:
-	// its variables when it begins ("before") and ends by itself ("after"), as NAME=value with a zero byte behind each, and
-	// the directory that it ends in ("dir"). It is made where it is missing.
+	// StateDir, if set, is a directory of the caller's own into which the shell of Line writes what it leaves behind, where it can:
+	// its exported variables when it begins ("before") and ends by itself ("after"), as "export -p" prints them with a line
+	// [StateEnd] after them, and the directory that it ends in ("dir"). It is created if it is missing.
 	StateDir string
 	// Sandbox, if set, is what the command may do.
 	Sandbox *Sandbox

@@ -9,9 +9,10 @@ import (
 	"github.com/gajae-code/gjc/agent"
 )
 
-// shellState has a shell tell what it leaves behind: its variables when it begins, and its directory and variables when it ends
-// by itself, into three files of a directory. Bash reads how from a file of its own, so that its command line is the command
-// alone; other shells have it in front of the line.
+// shellState makes a shell write what it leaves behind: its exported variables when it begins, and its directory and exported
+// variables when it ends by itself, into three files of a directory. Only commands that are part of the shell do that, so that
+// a command costs no process but its shell. Bash reads how from a file of its own, so that its command line is the command
+// alone; for other shells it precedes the line.
 type shellState struct {
 	line string
 	env  []string
@@ -37,10 +38,17 @@ func newShellState(shell, line, dir string, env []string) (*shellState, error) {
 		}
 	}
 	in := func(name string) string { return quoted(filepath.Join(dir, name)) }
-	const list = "command env -0"
-	rc := list + " >" + in(stateBefore) + " 2>/dev/null\n" +
-		"trap " + quoted("pwd -P >"+in(stateDir)+" 2>/dev/null; "+list+" >"+in(stateAfter)+" 2>/dev/null") + " EXIT\n"
-	if name := filepath.Base(shell); name != "bash" && name != "bash.exe" {
+	name := filepath.Base(shell)
+	isBash := name == "bash" || name == "bash.exe"
+	export := "export"
+	if isBash {
+		export = "builtin export" // whatever functions the user's own file defines
+	}
+	list := func(name string) string {
+		return "{ " + export + " -p && echo '" + agent.StateEnd + "'; } >" + in(name) + " 2>/dev/null"
+	}
+	rc := list(stateBefore) + "\ntrap " + quoted("pwd -P >"+in(stateDir)+" 2>/dev/null; "+list(stateAfter)) + " EXIT\n"
+	if !isBash {
 		return &shellState{line: rc + line}, nil
 	}
 	rc = "unset BASH_ENV\n" + rc

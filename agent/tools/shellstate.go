@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -9,6 +10,10 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unicode/utf8"
+
+	"mvdan.cc/sh/v3/expand"
+	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/policy"
@@ -153,17 +158,76 @@ func keepsVariable(name string) bool {
 	return variableName(name) && !policy.RunsPrograms(name)
 }
 
-// stateVariables reads variables as env -0 prints them; nil where they were not told.
+// stateVariables reads the file at path as [parseExports] does.
 func stateVariables(path string) map[string]string {
 	data, err := disk{}.readFile(path, maxStateFile)
-	if err != nil || len(data) == 0 || data[len(data)-1] != 0 {
+	if err != nil {
 		return nil
 	}
+	return parseExports(data)
+}
+
+// parseExports returns the variables in what "export -p" prints, with [agent.StateEnd] after it: declarations that a shell can
+// read. It returns nil for what is not whole. Arrays and variables without a value are left out, as they are in an environment.
+func parseExports(text []byte) map[string]string {
+	text, whole := bytes.CutSuffix(text, []byte(agent.StateEnd+"\n"))
+	if !whole {
+		return nil
+	}
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(veil(text)), "")
+	if err != nil {
+		return nil
+	}
+	nothing := &expand.Config{Env: expand.ListEnviron()} // all that could be expanded is quoted
 	vars := make(map[string]string)
-	for kv := range strings.SplitSeq(string(data[:len(data)-1]), "\x00") {
-		if name, value, ok := strings.Cut(kv, "="); ok {
-			vars[name] = value
+	for _, stmt := range file.Stmts {
+		decl, ok := stmt.Cmd.(*syntax.DeclClause)
+		if !ok {
+			return nil
+		}
+		for _, a := range decl.Args {
+			if a.Name == nil || a.Naked || a.Array != nil {
+				continue
+			}
+			value := ""
+			if a.Value != nil {
+				if value, err = expand.Literal(nothing, a.Value); err != nil {
+					return nil
+				}
+			}
+			vars[a.Name.Value] = unveil(value)
 		}
 	}
 	return vars
+}
+
+// firstVeiled stands for the byte 0 in what [veil] returns, and so on up to 255. It is for private use.
+const firstVeiled = '\U0010fe00'
+
+// veil makes a text of bytes that the parser would refuse or drop: what is not UTF-8, and carriage returns.
+func veil(text []byte) string {
+	var b strings.Builder
+	for len(text) > 0 {
+		r, size := utf8.DecodeRune(text)
+		if r == utf8.RuneError && size == 1 || r == '\r' {
+			r = firstVeiled + rune(text[0])
+		}
+		b.WriteRune(r)
+		text = text[size:]
+	}
+	return b.String()
+}
+
+func unveil(text string) string {
+	var b strings.Builder
+	for len(text) > 0 {
+		r, size := utf8.DecodeRuneInString(text)
+		if r >= firstVeiled && r <= firstVeiled+0xff {
+			b.WriteByte(byte(r - firstVeiled))
+		} else {
+			b.WriteString(text[:size]) // which need not be UTF-8: bash escapes such bytes
+		}
+		text = text[size:]
+	}
+	return b.String()
 }

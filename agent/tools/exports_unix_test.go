@@ -1,0 +1,73 @@
+//go:build unix
+
+package tools
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gajae-code/gjc/agent"
+)
+
+// Whatever a variable holds, what "export -p" of a shell prints is read as the value that it has.
+func TestParseExports(t *testing.T) {
+	values := map[string]string{
+		"GJC_EMPTY": "", "GJC_PLAIN": "value", "GJC_LINES": "one\ntwo\n", "GJC_QUOTES": `it's "quoted" \ and $HOME and ` + "`id`",
+		"GJC_CONTROL": "a\x01b\tc\x1b[31m\r", "GJC_UNICODE": "日本 \U0001f600", "GJC_BYTES": "caf\xe9", "GJC_DASH": "-x", "GJC_SPACE": "  two  ",
+		"GJC_TILDE": "~/x", "GJC_GLOB": "*.go", "GJC_BRACES": "{a,b}", "GJC_BANG": "!!", "GJC_END": agent.StateEnd + "\n", "GJC_EQUALS": "a=b",
+		"GJC_CRLF": "one\r\ntwo\r\n",
+	}
+	found := false
+	for _, name := range []string{"bash", "dash", "sh", "zsh", "ksh", "mksh", "busybox"} {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			continue
+		}
+		found = true
+		args := []string{"-c", "export -p && echo '" + agent.StateEnd + "'"}
+		if name == "busybox" {
+			args = append([]string{"sh"}, args...)
+		}
+		cmd := exec.CommandContext(t.Context(), path, args...)
+		for n, v := range values {
+			cmd.Env = append(cmd.Env, n+"="+v)
+		}
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		got := parseExports(out)
+		for n := range got {
+			if !strings.HasPrefix(n, "GJC_") {
+				delete(got, n) // the shell's own
+			}
+		}
+		if diff := cmp.Diff(values, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s\nin %q", name, diff, out)
+		}
+		for n := range out {
+			if parseExports(out[:n]) != nil {
+				t.Fatalf("%s: the first %d bytes count as whole", name, n)
+			}
+		}
+	}
+	if !found {
+		t.Skip("this machine has no shell")
+	}
+}
+
+func FuzzParseExports(f *testing.F) {
+	f.Add([]byte("declare -x A=\"b\"\n" + agent.StateEnd + "\n"))
+	f.Add([]byte("export A='b'\"'\"'c' B=$'\\x01'\n" + agent.StateEnd + "\n"))
+	f.Add([]byte("declare -ax A=([0]=\"$(id)\")\n" + agent.StateEnd + "\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		for name := range parseExports(text) { // it must not panic, or run anything
+			if name == "" {
+				t.Error("a variable without a name")
+			}
+		}
+	})
+}
