@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"runtime"
 	"sync"
 
@@ -39,18 +40,13 @@ type line struct {
 // load reads a whole session file. path is for errors alone. Errors are of type [*CorruptError].
 func load(path string, data []byte, blob func(ref string) ([]byte, error)) (*content, error) {
 	c := new(content)
-	lines := c.split(data)
+	lines, rest, next := c.split(data, 0, 1)
+	lines = append(lines, c.end(rest, int64(len(data)-len(rest)), next)...)
+	if err := c.begin(path, lines, len(data) == 0); err != nil {
+		return nil, err
+	}
 	corrupt := func(no int, reason string) error { return &CorruptError{Path: path, Line: no, Reason: reason} }
-	if len(lines) == 0 {
-		if len(data) == 0 {
-			return nil, corrupt(1, "the file is empty")
-		}
-		return nil, corrupt(1, "the session header is cut off")
-	}
 	var err error
-	if c.header, err = decodeHeader(lines[0].text); err != nil {
-		return nil, corrupt(lines[0].no, err.Error())
-	}
 	if c.header.Version < Version {
 		var bad int
 		if lines, bad, err = migrate(lines, c.header.Version); err != nil {
@@ -62,19 +58,85 @@ func load(path string, data []byte, blob func(ref string) ([]byte, error)) (*con
 		}
 	}
 	lines = lines[1:]
-	var notices []string
-	if c.entries, notices, err = decodeLines(lines, blob); err != nil {
-		if bad, ok := errors.AsType[*lineError](err); ok {
-			return nil, corrupt(bad.no, bad.reason)
-		}
+	if c.entries, c.spans, err = c.decode(path, lines, blob); err != nil {
 		return nil, err
 	}
-	c.notices = append(c.notices, notices...)
-	c.spans = make([]span, len(lines))
-	for i, l := range lines {
-		c.spans[i] = span{l.at, int32(len(l.text))}
-	}
 	return c, nil
+}
+
+// begin reads the header, which is the first of the first lines of a file. Errors are of type [*CorruptError].
+func (c *content) begin(path string, lines []line, empty bool) (err error) {
+	switch {
+	case empty:
+		return &CorruptError{Path: path, Line: 1, Reason: "the file is empty"}
+	case len(lines) == 0:
+		return &CorruptError{Path: path, Line: 1, Reason: "the session header is cut off"}
+	}
+	if c.header, err = decodeHeader(lines[0].text); err != nil {
+		return &CorruptError{Path: path, Line: lines[0].no, Reason: err.Error()}
+	}
+	return nil
+}
+
+// decode decodes lines that are not the header.
+func (c *content) decode(path string, lines []line, blob func(ref string) ([]byte, error)) ([]Entry, []span, error) {
+	entries, notices, err := decodeLines(lines, blob)
+	if bad, ok := errors.AsType[*lineError](err); ok {
+		return nil, nil, &CorruptError{Path: path, Line: bad.no, Reason: bad.reason}
+	} else if err != nil {
+		return nil, nil, err
+	}
+	c.notices = append(c.notices, notices...)
+	spans := make([]span, len(lines))
+	for i, l := range lines {
+		spans[i] = span{l.at, int32(len(l.text))}
+	}
+	return entries, spans, nil
+}
+
+// maxPart is how much of a file is read at once, unless a line is longer.
+const maxPart = 1 << 20
+
+// stream reads a session file of the present version part by part; r is that file, of this size. What the parts hold goes to
+// take, in order. It reports false, and has read the header alone, for a file of an older version.
+func (c *content) stream(path string, r io.ReaderAt, size int64, blob func(ref string) ([]byte, error), take func([]Entry, []span) error) (bool, error) {
+	var rest []byte
+	next := 1
+	begun := false
+	for at := int64(0); at < size; {
+		part := make([]byte, int64(len(rest))+min(max(maxPart, int64(len(rest))), size-at))
+		copy(part, rest)
+		if _, err := r.ReadAt(part[len(rest):], at); err != nil {
+			return false, fmt.Errorf("reading %s: %w", path, err)
+		}
+		from := at - int64(len(rest))
+		at = from + int64(len(part))
+		var lines []line
+		lines, rest, next = c.split(part, from, next)
+		if at == size {
+			lines = append(lines, c.end(rest, size-int64(len(rest)), next)...)
+		}
+		if !begun {
+			if len(lines) == 0 && at < size {
+				continue
+			}
+			if err := c.begin(path, lines, false); err != nil || c.header.Version < Version {
+				return false, err
+			}
+			begun, lines = true, lines[1:]
+		}
+		entries, spans, err := c.decode(path, lines, blob)
+		if err == nil {
+			err = take(entries, spans)
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	if !begun {
+		return false, c.begin(path, nil, true)
+	}
+	return true, nil
 }
 
 // A lineError is a line that is no entry.
@@ -87,8 +149,12 @@ func (e *lineError) Error() string { return e.reason }
 
 // decodeLines decodes entries on all cores. Notices come in the order of the lines.
 func decodeLines(lines []line, blob func(ref string) ([]byte, error)) (entries []Entry, notices []string, err error) {
-	const atLeast = 256 // lines, or they are not worth a goroutine
-	workers := max(1, min(runtime.GOMAXPROCS(0), len(lines)/atLeast))
+	const atLeast = 64 << 10 // bytes, or they are not worth a goroutine
+	size := 0
+	for i := range lines {
+		size += len(lines[i].text)
+	}
+	workers := max(1, min(runtime.GOMAXPROCS(0), len(lines), size/atLeast))
 	entries = make([]Entry, len(lines))
 	told, errs := make([][]string, workers), make([]error, workers)
 	var wg sync.WaitGroup
@@ -128,29 +194,44 @@ func (d *decoder) line(l line) (Entry, error) {
 	return d.entry(&v, l.text), nil
 }
 
-// split cuts data into lines and sets aside what a crash left at the end: a line without its newline that is not
-// whole, or the zero bytes that some file systems leave after a power cut. Empty lines are skipped.
-func (c *content) split(data []byte) []line {
-	lines := make([]line, 0, bytes.Count(data, []byte{'\n'})+1)
-	for rest, no := data, 1; len(rest) > 0; no++ {
+// split cuts a part of a file into lines, the first of which is line no and begins at a place of the file. What follows the
+// last newline is returned as rest, with the number of its line. Empty lines are skipped.
+func (c *content) split(part []byte, at int64, no int) (lines []line, rest []byte, next int) {
+	lines = make([]line, 0, bytes.Count(part, []byte{'\n'})+1)
+	for rest = part; ; no++ {
 		text, after, ended := bytes.Cut(rest, []byte{'\n'})
-		// A line that was cut is never a JSON object, so one without its newline may still be whole.
-		if !ended && !isObject(text) {
-			break
+		if !ended {
+			return lines, rest, no
 		}
-		at := int64(len(data) - len(rest))
-		c.unended = !ended
-		c.keep = int64(len(data) - len(after))
+		from := at + int64(len(part)-len(rest))
 		rest = after
-		text = bytes.TrimRight(text, blank)
-		if trimmed := bytes.TrimLeft(text, blank); len(trimmed) > 0 {
-			lines = append(lines, line{text: trimmed, no: no, at: at + int64(len(text)-len(trimmed))})
-		}
+		c.keep = at + int64(len(part)-len(after))
+		lines = appendLine(lines, text, from, no)
 	}
-	if torn := int64(len(data)) - c.keep; torn > 0 {
-		c.notice("the last line was cut off by a crash and is dropped (%d bytes)", torn)
+}
+
+// end takes in what follows the last newline of a file. A crash leaves a line that is not whole there, or the zero bytes that
+// some file systems leave after a power cut: those are set aside. A line that was cut is never a JSON object, so one without
+// its newline may still be whole.
+func (c *content) end(rest []byte, at int64, no int) []line {
+	switch {
+	case len(rest) == 0:
+		return nil
+	case !isObject(rest):
+		c.notice("the last line was cut off by a crash and is dropped (%d bytes)", len(rest))
+		return nil
 	}
-	return lines
+	c.unended, c.keep = true, at+int64(len(rest))
+	return appendLine(nil, rest, at, no)
+}
+
+func appendLine(lines []line, text []byte, at int64, no int) []line {
+	text = bytes.TrimRight(text, blank)
+	trimmed := bytes.TrimLeft(text, blank)
+	if len(trimmed) == 0 {
+		return lines
+	}
+	return append(lines, line{text: trimmed, no: no, at: at + int64(len(text)-len(trimmed))})
 }
 
 // blank is what may stand around the JSON of a line.

@@ -25,12 +25,22 @@ type span struct {
 
 // fill takes over what was read. It links the tree: a parent stands before its child, so there are no cycles.
 func (l *Log) fill(c *content) {
-	l.header, l.notices, l.unended = c.header, c.notices, c.unended
-	l.byID = make(map[string]int32, len(c.entries))
-	l.nodes = make([]node, 0, len(c.entries)+16)
+	l.begin(c.header)
+	l.notices, l.unended = c.notices, c.unended
+	l.take(c.entries, c.spans)
+}
+
+// begin makes a log empty.
+func (l *Log) begin(h Header) {
+	l.header = h
+	l.byID = make(map[string]int32)
 	l.labels = make(map[string]string)
 	l.about = aboutHeader(&l.header)
-	for i, e := range c.entries {
+}
+
+// take adds entries that were read.
+func (l *Log) take(entries []Entry, spans []span) {
+	for i, e := range entries {
 		ref := e.Ref()
 		if _, twice := l.byID[ref.ID]; twice {
 			l.notices = append(l.notices, fmt.Sprintf("two entries are called %s; what follows them follows the second one", ref.ID))
@@ -42,7 +52,7 @@ func (l *Log) fill(c *content) {
 				))
 			}
 		}
-		l.link(e, c.spans[i])
+		l.link(e, spans[i])
 	}
 }
 

@@ -183,22 +183,29 @@ func (s *Store) Open(ctx context.Context, id string) (*Log, error) {
 }
 
 func (s *Store) open(path, id string) (_ *Log, err error) {
-	l, c, size, err := s.read(path, id)
+	l, c, err := s.stream(path, id)
 	if err != nil {
 		return nil, err
 	}
-	if c.migrated != nil {
-		if err := s.rewrite(path, c.migrated); err != nil {
-			return nil, fmt.Errorf("bringing %s to version %d: %w", path, Version, err)
+	size := l.size
+	if l.file == nil { // an older version
+		if l, c, size, err = s.read(path, id); err != nil {
+			return nil, err
 		}
-		l.notices = append(l.notices, fmt.Sprintf("the session was of version %d and is now of version %d", c.header.Version, Version))
-		size, c.keep, l.unended = int64(len(c.migrated)), int64(len(c.migrated)), false
+		if c.migrated != nil {
+			if err := s.rewrite(path, c.migrated); err != nil {
+				return nil, fmt.Errorf("bringing %s to version %d: %w", path, Version, err)
+			}
+			l.notices = append(l.notices, fmt.Sprintf("the session was of version %d and is now of version %d", c.header.Version, Version))
+			size, c.keep, l.unended = int64(len(c.migrated)), int64(len(c.migrated)), false
+		}
+		file, err := s.fs.OpenFile(path, os.O_RDWR|os.O_APPEND, filePerm)
+		if err != nil {
+			return nil, fmt.Errorf("opening session %s: %w", id, err)
+		}
+		l.file = file
 	}
-	file, err := s.fs.OpenFile(path, os.O_RDWR|os.O_APPEND, filePerm)
-	if err != nil {
-		return nil, fmt.Errorf("opening session %s: %w", id, err)
-	}
-	l.opened(file, size)
+	l.opened(l.file, size)
 	if !slices.ContainsFunc(l.nodes, func(n node) bool { return SyncMessages.covers(n.kind) }) {
 		l.newIn = filepath.Dir(path) // nothing has asked for its name to be on the disk yet
 	}
@@ -209,6 +216,48 @@ func (s *Store) open(path, id string) (_ *Log, err error) {
 		}
 	}
 	return l, nil
+}
+
+// stream opens a session of the present version and takes in its entries part by part, so that it holds no more of them than
+// the log keeps. The log has no file for a session of an older version.
+func (s *Store) stream(path, id string) (_ *Log, _ *content, err error) {
+	file, err := s.fs.OpenFile(path, os.O_RDWR|os.O_APPEND, filePerm)
+	if err != nil {
+		return nil, nil, fmt.Errorf("opening session %s: %w", id, err)
+	}
+	l, c := &Log{store: s, path: path}, new(content)
+	defer func() {
+		if err != nil || l.file == nil {
+			_ = file.Close() // nothing was written
+		}
+	}()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, nil, fmt.Errorf("opening session %s: %w", id, err)
+	}
+	if err := checkSize(path, id, info.Size()); err != nil {
+		return nil, nil, err
+	}
+	whole, err := c.stream(path, file, info.Size(), s.readBlob, func(entries []Entry, spans []span) error {
+		if l.file == nil {
+			if c.header.ID != id {
+				return wrongHeader(path, c.header.ID)
+			}
+			l.begin(c.header)
+			l.file, l.size = file, info.Size()
+		}
+		l.take(entries, spans)
+		if slices.ContainsFunc(entries, movesContext) {
+			l.trimLocked() // nobody else has the log yet
+		}
+		return nil
+	})
+	if err != nil || !whole {
+		l.file = nil
+		return l, c, err
+	}
+	l.notices, l.unended = append(c.notices, l.notices...), c.unended
+	return l, c, nil
 }
 
 // cutTo removes what follows the whole lines, unless the file has changed since it was read.
@@ -238,17 +287,24 @@ func (s *Store) View(ctx context.Context, id string) (*Log, error) {
 	return l, err
 }
 
-// maxFile bounds a session file, in bytes: it is read whole.
+// maxFile bounds a session file, in bytes: one of an older version is read whole.
 const maxFile = 1 << 30
+
+func checkSize(path, id string, size int64) error {
+	if size > maxFile {
+		return fmt.Errorf("reading session %s: %s has %d MiB, more than %d; fork it from a later message with another program, or move it away",
+			id, path, size>>20, maxFile>>20)
+	}
+	return nil
+}
 
 func (s *Store) read(path, id string) (*Log, *content, int64, error) {
 	info, err := s.fs.Stat(path)
 	if err != nil {
 		return nil, nil, 0, fmt.Errorf("reading session %s: %w", id, err)
 	}
-	if info.Size() > maxFile {
-		return nil, nil, 0, fmt.Errorf("reading session %s: %s has %d MiB, more than %d; fork it from a later message with another program, or move it away",
-			id, path, info.Size()>>20, maxFile>>20)
+	if err := checkSize(path, id, info.Size()); err != nil {
+		return nil, nil, 0, err
 	}
 	data, err := s.fs.ReadFile(path)
 	if err != nil {
