@@ -70,12 +70,13 @@ func sweep(t *target, most time.Duration) {
 	defer tick.Stop()
 	quiet := 0
 	for end := time.Now().Add(most); quiet < 2 && time.Now().Before(end); {
-		if found, unsure := t.signal(syscall.SIGKILL); found+unsure == 0 {
-			quiet++
-			continue
+		found, unsure := t.signal(syscall.SIGKILL)
+		if quiet++; found+unsure > 0 {
+			quiet = 0
 		}
-		quiet = 0
-		<-tick.C
+		if found > 0 {
+			<-tick.C // dying takes a moment
+		}
 	}
 }
 
