@@ -83,8 +83,8 @@ func IsSecretVariable(name string) bool {
 		strings.HasSuffix(name, "_TOKEN") || strings.HasSuffix(name, "_SECRET"))
 }
 
-// Environ returns the environment of a child: base, which is the program's own, without [IsSecretVariable], then
-// extra, which is meant for this child and passes as it is. The last value of a name wins. Entries of base without a
+// Environ returns the environment of a child: base, which is the program's own, without [IsSecretVariable] and the mark of who
+// started this program, then extra, which is meant for this child and passes as it is. The last value of a name wins. Entries of base without a
 // name are dropped.
 func Environ(base []string, extra ...string) []string {
 	return environ(base, extra, runtime.GOOS == "windows")
@@ -100,7 +100,7 @@ func environ(base, extra []string, foldCase bool) []string {
 			return
 		}
 		name := entry[:i+1]
-		if scrub && IsSecretVariable(name) {
+		if scrub && (IsSecretVariable(name) || isMark(entry)) {
 			return
 		}
 		if foldCase {

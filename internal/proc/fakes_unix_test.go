@@ -171,5 +171,9 @@ func self() string {
 
 func fakeEnv(name string) []string {
 	// A race-enabled binary sleeps for a second before it exits, unless told otherwise.
-	return proc.Environ(os.Environ(), fakeVariable+"="+name, "GORACE=atexit_sleep_ms=0")
+	env := proc.Environ(os.Environ(), fakeVariable+"="+name, "GORACE=atexit_sleep_ms=0")
+	if mark, ok := os.LookupEnv("GJC_CHILD"); ok { // what a fake starts carries its mark, as with other programs
+		env = append(env, "GJC_CHILD="+mark)
+	}
+	return env
 }

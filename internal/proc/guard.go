@@ -163,7 +163,7 @@ func (g *guard) end() {
 // RunGuard is the guard's process. It returns when the owner of the other end of r has ended, in good order or not, and then
 // nothing is left of what that owner has started, but for what has cleared its mark and left its process group.
 func RunGuard(r io.Reader) {
-	ignoreSignals()
+	becomeGuard()
 	t := target{groups: make(map[int]bool), but: os.Getpid()}
 	lines := bufio.NewScanner(r)
 	for lines.Scan() {

@@ -11,7 +11,7 @@ const hasGuard = false
 
 func startGuard(*GuardOptions, *os.File) (pid int, err error) { return 0, errors.ErrUnsupported }
 
-func ignoreSignals() {}
+func becomeGuard() {}
 
 func killDescendants(int, time.Duration) {}
 

@@ -87,6 +87,9 @@ func signalMarked(entry string, sig syscall.Signal) int {
 	return found
 }
 
+// isMark reports whether an entry of an environment is a mark.
+func isMark(entry string) bool { return strings.HasPrefix(entry, markVariable+"=") }
+
 // names reports whether an entry of an environment is one of the target's.
 func (t *target) names(field string) bool {
 	if t.entry != "" && carries(field, t.entry) {

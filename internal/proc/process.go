@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 )
@@ -111,11 +112,11 @@ func (p *Process) connect() error {
 	if cmd.Env == nil {
 		cmd.Env = []string{}
 	}
-	if mark := o.Mark; mark != "" || identity() != "" {
-		if mark == "" {
-			mark = NewMark()
-		}
-		cmd.Env = append(cmd.Env[:len(cmd.Env):len(cmd.Env)], MarkEnv(mark))
+	switch {
+	case o.Mark != "":
+		cmd.Env = append(cmd.Env[:len(cmd.Env):len(cmd.Env)], MarkEnv(o.Mark))
+	case identity() != "" && !slices.ContainsFunc(cmd.Env, isMark): // the caller may have given it one
+		cmd.Env = append(cmd.Env[:len(cmd.Env):len(cmd.Env)], MarkEnv(NewMark()))
 	}
 	p.leader.prepare(cmd, o.PTY)
 	if o.PTY {
