@@ -24,14 +24,32 @@ func TestConfig_FieldsAreUsed(t *testing.T) {
 	t.Parallel()
 	read := fieldsRead(t, testenv.ModuleRoot(t))
 	for _, of := range []any{
-		config{}, lspSettings{}, debugSettings{}, retrySettings{}, networkSettings{},
-		agent.Settings{}, agent.CompactionSettings{}, agent.BranchSummarySettings{}, agent.RuleSettings{}, agent.TaskSettings{}, agent.Helper{},
-		tools.Settings{}, tools.EditSettings{}, tools.BashSettings{}, web.Options{}, web.SearchOptions{},
-		providers.RegistrySettings{}, providers.HTTPOptions{}, mcp.Server{}, mcp.Stdio{}, mcp.HTTP{}, hooks.Hook{},
+		config{},
+		lspSettings{},
+		debugSettings{},
+		retrySettings{},
+		networkSettings{},
+		agent.Settings{},
+		agent.CompactionSettings{},
+		agent.BranchSummarySettings{},
+		agent.RuleSettings{},
+		agent.TaskSettings{},
+		agent.Helper{},
+		tools.Settings{},
+		tools.EditSettings{},
+		tools.BashSettings{},
+		web.Options{},
+		web.SearchOptions{},
+		providers.RegistrySettings{},
+		providers.HTTPOptions{},
+		mcp.Server{},
+		mcp.Stdio{},
+		mcp.HTTP{},
+		hooks.Hook{},
 	} {
 		typ := reflect.TypeOf(of)
-		for i := range typ.NumField() {
-			if f := typ.Field(i); !f.Anonymous && !read[f.Name] {
+		for f := range typ.Fields() {
+			if !f.Anonymous && !read[f.Name] {
 				t.Errorf("nothing reads %s.%s", typ, f.Name)
 			}
 		}
