@@ -76,6 +76,9 @@ func (t *Turn) request(ctx context.Context) (providers.Model, *providers.Request
 		if err := s.takeSteers(st, t); err != nil {
 			return err
 		}
+		if err := s.remindLeft(st); err != nil {
+			return err
+		}
 		t.closed = t.closed || t.last
 		t.model, t.tier = st.model, st.tier
 		snap = st.copied()
@@ -92,6 +95,7 @@ func (t *Turn) request(ctx context.Context) (providers.Model, *providers.Request
 	overhead := requestOverhead(req)
 	err = t.do(func(st *state) error {
 		st.overhead = overhead
+		req.ForceTool = s.forcedTool(st, t.tools)
 		return nil
 	})
 	return model, req, err

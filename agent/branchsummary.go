@@ -61,7 +61,7 @@ func (t *Turn) SummarizeBranch(ctx context.Context, entries []sessions.Entry, in
 		return sessions.BranchSummary{}, err
 	}
 	return sessions.BranchSummary{
-		Summary: strings.TrimSpace(branchPreamble) + "\n\n" + summary + files.tags(), Details: raw,
+		Summary: strings.TrimSpace(branchPreamble) + "\n\n" + summary + ops.tag(), Details: raw,
 	}, nil
 }
 

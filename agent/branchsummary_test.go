@@ -49,7 +49,7 @@ func TestSummarizeBranch(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		const tags = "\n\n<read-files>\nseen.go\n</read-files>\n\n<modified-files>\nold.go\n</modified-files>"
+		const tags = "\n\n<files>\nold.go (Write)\nseen.go (Read)\n</files>"
 		if !strings.HasPrefix(s.Summary, "The user tried another branch") || !strings.HasSuffix(s.Summary, "\n\nWHAT HAPPENED"+tags) {
 			t.Errorf("summary %q", s.Summary)
 		}

@@ -238,23 +238,22 @@ func (t *Turn) summarise(ctx context.Context, w *summaryWriter, c *cut, how comp
 		}
 		summary = done + turn
 	}
-	files := c.files()
-	if tags := files.tags(); tags != "" {
-		summary += tags
-		w.say(tags)
+	if tag := c.files().tag(); tag != "" {
+		summary += tag
+		w.say(tag)
 	}
 	return Compaction{Summary: summary, ShortSummary: short}, nil
 }
 
 // files are those that the conversation has touched up to the cut.
-func (c *cut) files() fileDetails {
+func (c *cut) files() *fileOps {
 	ops := newFileOps()
 	if c.previous != nil {
 		ops.details(c.previous.Details, c.previous.FromExtension)
 	}
 	ops.entries(c.older)
 	ops.entries(c.prefix)
-	return ops.lists()
+	return ops
 }
 
 // compactionDetails is what a compaction keeps beside its summary.
@@ -266,7 +265,7 @@ type compactionDetails struct {
 
 // keepCompaction makes a compaction durable and part of the conversation. It fills in done.After.
 func (t *Turn) keepCompaction(ctx context.Context, c *cut, done *Compaction, reason CompactionReason, branch []sessions.Entry) error {
-	details := compactionDetails{fileDetails: c.files(), Reason: reason}
+	details := compactionDetails{fileDetails: c.files().lists(), Reason: reason}
 	return t.do(func(st *state) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)

@@ -114,7 +114,7 @@ func TestCompact_KeepsTheNewest(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := stored(t, w.log)[0]
-		want := "THE SUMMARY\n\n<read-files>\nc.go\n</read-files>\n\n<modified-files>\na.go\nb.go\n</modified-files>"
+		want := "THE SUMMARY\n\n<files>\na.go (RW)\nb.go (Write)\nc.go (Read)\n</files>"
 		if c.Summary != want || done.Summary != want || c.ShortSummary != "THE SUMMARY" || c.FirstKeptEntryID != "9" {
 			t.Errorf("stored %+v", c)
 		}
@@ -132,7 +132,7 @@ func TestCompact_KeepsTheNewest(t *testing.T) {
 		w.script.Add(providertest.Step{providertest.Text("ok")})
 		w.prompt("four")
 		reqs := w.script.Requests()
-		if d := cmp.Diff([]string{"Summary: THE SUMMARY\n\n<read-files>\nc.go\n</read-files>\n\n<modified-files>\na.go\nb.go\n</modified-files>", "two", "c", "three", "four"}, heads(reqs[1].Messages)); d != "" {
+		if d := cmp.Diff([]string{"Summary: THE SUMMARY\n\n<files>\na.go (RW)\nb.go (Write)\nc.go (Read)\n</files>", "two", "c", "three", "four"}, heads(reqs[1].Messages)); d != "" {
 			t.Errorf("the model sees (-want +got):\n%s", d)
 		}
 		ask := reqs[0].Messages[0].Text()
@@ -148,6 +148,61 @@ func TestCompact_KeepsTheNewest(t *testing.T) {
 			t.Errorf("the request has what it should not: %.200s", ask)
 		}
 	}, providertest.Step{providertest.Text("THE SUMMARY")})
+}
+
+// The files of a summary are a tree in which directories share headings. Of many, those that were modified are listed first.
+func TestCompact_FileTree(t *testing.T) {
+	many := make([]string, 0, 25)
+	for i := range 25 {
+		many = append(many, fmt.Sprintf("read:d/%02d.go", i))
+	}
+	for _, tt := range []struct {
+		name  string
+		calls []string
+		want  string
+	}{
+		{
+			"folded", []string{"read:packages/agent/src/x/compaction.ts", "read:packages/agent/src/x/utils.ts", "edit:packages/agent/src/x/utils.ts", "write:packages/agent/src/x/prompts/ops.md"},
+			"# packages/agent/src/x/\ncompaction.ts (Read)\nutils.ts (RW)\n## prompts/\nops.md (Write)\n",
+		},
+		{
+			"several tops", []string{"read:top.go", "write:b/c/d.go", "read:/w/a.go", "read:b/e.go", "write:/etc/x", "read:odd//y.go", "read:dir/"},
+			"dir/ (Read)\ntop.go (Read)\n# /\n## etc/\nx (Write)\n## w/\na.go (Read)\n# b/\ne.go (Read)\n## c/\nd.go (Write)\n# odd//\ny.go (Read)\n",
+		},
+		{
+			"many", append(slices.Clone(many), "edit:z/last.go"),
+			"# d/\n" + strings.ReplaceAll(strings.Join(many[:19], " (Read)\n"), "read:d/", "") + " (Read)\n# z/\nlast.go (Write)\n… (6 more files omitted)\n",
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var calls []providers.ToolCall
+			messages := []providers.Message{user("one", 100)}
+			for i, call := range tt.calls {
+				name, path, _ := strings.Cut(call, ":")
+				calls = append(calls, toolCall(fmt.Sprint("c", i), name, fmt.Sprintf(`{"path":%q}`, path)))
+			}
+			messages = append(messages, agentSays("a", 10, calls...))
+			for _, c := range calls {
+				messages = append(messages, result(c, 10))
+			}
+			run(t, func(o *agent.Options) {
+				window(o, 100_000)
+				set(o).Compaction.KeepRecentTokens = 500
+				remember(t, o, append(messages, agentSays("b", 10), user("two", 600))...)
+			}, func(w *world) {
+				if _, _, err := compact(w); err != nil {
+					t.Fatal(err)
+				}
+				c := stored(t, w.log)[0]
+				if diff := cmp.Diff("SUM\n\n<files>\n"+tt.want+"</files>", c.Summary); diff != "" {
+					t.Errorf("-want +got:\n%s", diff)
+				}
+				if tt.name == "many" && strings.Count(string(c.Details), ".go") != 26 {
+					t.Errorf("details %s", c.Details)
+				}
+			}, providertest.Step{providertest.Text("SUM")})
+		})
+	}
 }
 
 // The next compaction goes on with the summary before it and with its files. What the first one kept is not lost, and
@@ -182,9 +237,9 @@ func TestCompact_Iterates(t *testing.T) {
 					t.Errorf("the request has %q", not)
 				}
 			}
-			want := "NEW\n\n<read-files>\nold.go\n</read-files>\n\n<modified-files>\nnew.go\nx.go\n</modified-files>"
+			want := "NEW\n\n<files>\nnew.go (RW)\nold.go (Read)\nx.go (Write)\n</files>"
 			if extension {
-				want = "NEW\n\n<modified-files>\nnew.go\n</modified-files>"
+				want = "NEW\n\n<files>\nnew.go (Write)\n</files>"
 			}
 			if c := stored(t, w.log)[1]; c.Summary != want {
 				t.Errorf("extension %v: %q", extension, c.Summary)
@@ -229,7 +284,7 @@ func TestCompact_SplitTurn(t *testing.T) {
 					t.Fatal(err)
 				}
 				c := stored(t, w.log)[0]
-				want := tt.want + "\n\n<read-files>\nfirst.go\n</read-files>"
+				want := tt.want + "\n\n<files>\nfirst.go (Read)\n</files>"
 				if c.Summary != want || c.ShortSummary != tt.short {
 					t.Errorf("summary %q (%s)", c.Summary, c.ShortSummary)
 				}
@@ -389,7 +444,7 @@ func TestCompact_CancelledAnywhere(t *testing.T) {
 						ctx, cancel = context.WithCancelCause(ctx)
 						// The cancellation comes behind the last summary, before anything is stored.
 						w.onEvent = func(ev agent.Event) {
-							if d, ok := ev.(agent.CompactionDelta); ok && strings.Contains(d.Text, "<read-files>") {
+							if d, ok := ev.(agent.CompactionDelta); ok && strings.Contains(d.Text, "<files>") {
 								cancel(agent.ErrCancelled)
 							}
 						}

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -140,19 +141,85 @@ func (f *fileOps) lists() fileDetails {
 	return d
 }
 
-// maxListed bounds how many files of each kind a summary names; the details have all.
-const maxListed = 200
+// maxListed bounds how many files a summary names; the details have all.
+const maxListed = 20
 
-// tags are the lists as they stand at the end of a summary; empty for no file.
-func (d *fileDetails) tags() string {
-	return fileTag("read-files", d.ReadFiles) + fileTag("modified-files", d.ModifiedFiles)
-}
-
-func fileTag(name string, paths []string) string {
-	if len(paths) == 0 {
+// tag returns the files as they stand at the end of a summary: a tree with what was done to each. It is empty for no file.
+// Modified files come before read ones where there are too many.
+func (f *fileOps) tag() string {
+	d := f.lists()
+	all := slices.Concat(d.ModifiedFiles, d.ReadFiles)
+	if len(all) == 0 {
 		return ""
 	}
-	return "\n\n<" + name + ">\n" + strings.Join(paths[:min(len(paths), maxListed)], "\n") + "\n</" + name + ">"
+	listed := all[:min(len(all), maxListed)]
+	slices.Sort(listed)
+	var root fileNode
+	for _, path := range listed {
+		root.add(path, f.access(path))
+	}
+	var b strings.Builder
+	b.WriteString("\n\n<files>\n")
+	root.write(&b, 1)
+	if more := len(all) - len(listed); more > 0 {
+		fmt.Fprintf(&b, "… (%d more files omitted)\n", more)
+	}
+	b.WriteString("</files>")
+	return b.String()
+}
+
+// access returns what was done to a file.
+func (f *fileOps) access(path string) string {
+	switch {
+	case !f.modified[path]:
+		return "Read"
+	case f.read[path]:
+		return "RW"
+	}
+	return "Write"
+}
+
+// fileNode is a directory of the tree. The lines and names are in the order in which they were added.
+type fileNode struct {
+	lines, names []string
+	dirs         map[string]*fileNode
+}
+
+func (n *fileNode) add(path, access string) {
+	for {
+		dir, rest, found := strings.Cut(path, "/")
+		if !found || rest == "" {
+			break
+		}
+		child := n.dirs[dir]
+		if child == nil {
+			if n.dirs == nil {
+				n.dirs = make(map[string]*fileNode)
+			}
+			child = new(fileNode)
+			n.names, n.dirs[dir] = append(n.names, dir), child
+		}
+		n, path = child, rest
+	}
+	n.lines = append(n.lines, path+" ("+access+")")
+}
+
+// write writes the files and then the directories of n, with a heading for each. A directory that holds nothing but one other
+// shares its heading.
+func (n *fileNode) write(b *strings.Builder, depth int) {
+	for _, line := range n.lines {
+		b.WriteString(line + "\n")
+	}
+	for _, name := range n.names {
+		child := n.dirs[name]
+		heading := name + "/"
+		for len(child.lines) == 0 && len(child.names) == 1 {
+			heading += child.names[0] + "/"
+			child = child.dirs[child.names[0]]
+		}
+		b.WriteString(strings.Repeat("#", depth) + " " + heading + "\n")
+		child.write(b, depth+1)
+	}
 }
 
 // withoutTags takes file lists off a summary: those of a model's own making, and those of a summary that is gone on with.

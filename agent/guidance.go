@@ -190,6 +190,10 @@ func (s *Session) given(st *state) *givenRules {
 			if e.Message.Role == providers.RoleUser {
 				g.turns++
 			}
+		case sessions.RuleInjection:
+			for _, name := range e.InjectedRules {
+				g.stream[name] = g.turns
+			}
 		case sessions.Custom:
 			var given givenRule
 			switch {

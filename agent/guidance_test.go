@@ -380,6 +380,43 @@ func TestStreamRule_Reopened(t *testing.T) {
 	})
 }
 
+// Rules that another program gave the model, in a session that it has written, count as given.
+func TestStreamRule_OfOtherPrograms(t *testing.T) {
+	guidance := bookOf(t, map[string]string{"no-log.md": noLog, "other.md": "---\ncondition: other\n---\nNothing else."})
+	store := sessions.NewStore(t.TempDir(), &sessions.StoreOptions{Sync: sessions.SyncNever})
+	log, err := store.Create(t.Context(), sessions.Header{Cwd: "/w"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := log.ID()
+	if _, err := log.AppendMessage(new(user("before", 1))); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := log.Append(sessions.RuleInjection{InjectedRules: []string{"gone", "no-log"}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if log, err = store.Open(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	history, err := log.Messages()
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(t, func(o *agent.Options) { o.Guidance, o.Log, o.History = guidance, log, history }, func(w *world) {
+		w.prompt("go")
+		w.prompt("on")
+		if got := notices(w); len(got) != 1 || !strings.Contains(got[0], "the rule other;") {
+			t.Errorf("noticed %q", got)
+		}
+		if n := len(w.script.Requests()); n != 3 {
+			t.Errorf("%d requests", n)
+		}
+	}, providertest.Step{providertest.Text("console.log it")}, providertest.Step{providertest.Text("or other")}, providertest.Step{providertest.Text("ok")})
+}
+
 // Instructions of the configuration are in every prompt, before those of the workspace.
 func TestInstructions_OfTheConfiguration(t *testing.T) {
 	set := agent.DefaultSettings()

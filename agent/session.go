@@ -209,6 +209,8 @@ type state struct {
 	branch int
 	rules  *givenRules
 
+	preview previewState
+
 	// named says that the user has named the session or that a model has been asked to, readOnly that the log could not
 	// be written last and that the user has been notified.
 	named, readOnly bool

@@ -242,6 +242,7 @@ func (s *Session) turnOver(st *state, t *Turn, r TurnResult) {
 		r = TurnResult{Stop: StopCancelled}
 	}
 	r.Usage = usageOf(t.uses)
+	s.leavePreview(st)
 	s.tellCost(st)
 	if !t.idle {
 		s.tellInfo(st)
@@ -418,7 +419,7 @@ func (t *Turn) run() (r TurnResult) {
 			}
 		}
 		if over && stop == StopEndTurn && !t.ending {
-			again, err := t.addMatches()
+			again, err := t.notDone()
 			if err != nil {
 				return t.ended(err)
 			}
@@ -447,8 +448,20 @@ func (t *Turn) call(stop StopReason, calls []providers.ToolCall) error {
 	if err := t.addLate(); err != nil {
 		return err
 	}
-	_, err := t.addMatches()
+	if _, err := t.addMatches(); err != nil {
+		return err
+	}
+	_, err := t.checkPreview(calls)
 	return err
+}
+
+// notDone reports whether the model is asked again after an answer that would end the turn: it ran into rules, or left a
+// preview pending.
+func (t *Turn) notDone() (again bool, err error) {
+	if again, err = t.addMatches(); again || err != nil {
+		return again, err
+	}
+	return t.checkPreview(nil)
 }
 
 // answer is the turn of [Session.Answer].

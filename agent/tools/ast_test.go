@@ -212,6 +212,34 @@ b/crlf.js: 2 replacements
 	}
 }
 
+// A session sees the edit that was shown last, until it is applied or discarded.
+func TestASTEdit_Preview(t *testing.T) {
+	w := astWorld(t, map[string]string{"a.py": "f(1)\n"})
+	in := input{"paths": []string{"."}, "ops": []input{{"pat": "none($A)", "out": "g($A)"}}}
+	run(t, w, "ast_edit", in)
+	if p := agent.PreviewOf(w.Kept); p != nil {
+		t.Errorf("nothing would change, and %+v is pending", p)
+	}
+	for _, action := range []string{"discard", "apply"} {
+		in["ops"] = []input{{"pat": "f($A)", "out": "g($A)"}}
+		run(t, w, "ast_edit", in)
+		first := agent.PreviewOf(w.Kept)
+		run(t, w, "ast_edit", in)
+		want := &agent.Preview{
+			Tool: "resolve", Title: "rewriting f($A) to g($A) in .",
+			Reminder: "The preview of rewriting f($A) to g($A) in . is pending: nothing is changed yet. Call resolve with action apply, or discard.",
+		}
+		second := agent.PreviewOf(w.Kept)
+		if diff := cmp.Diff(want, second); diff != "" || first == second || agent.PreviewOf(w.Kept) != second {
+			t.Errorf("%p, then %p (-want +got):\n%s", first, second, diff)
+		}
+		run(t, w, "resolve", input{"action": action, "reason": "x"})
+		if p := agent.PreviewOf(w.Kept); p != nil {
+			t.Errorf("%s leaves %+v pending", action, p)
+		}
+	}
+}
+
 func TestASTEdit_Stale(t *testing.T) {
 	files := map[string]string{"a.py": "f(1)\n", "b.py": "f(2)\n"}
 	w := astWorld(t, files)

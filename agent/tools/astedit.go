@@ -119,7 +119,7 @@ func runASTEdit(ctx context.Context, call *agent.Call, in *astEditInput, globalI
 	if len(s.ops) == 0 {
 		return &agent.Result{Text: joinNotes("Nothing would change.", s.notes)}, nil
 	}
-	if pending.put(&stagedEdit{title: in.title(), ops: s.ops, edits: s.count}) {
+	if pending.put(newStagedEdit(in.title(), s.ops, s.count)) {
 		s.notes = append(s.notes, "This preview takes the place of the one before, which was neither applied nor discarded.")
 	}
 	changes := &operations{call, s.ops}

@@ -30,8 +30,8 @@ func resolve() agent.Tool {
 
 // stagedEdit is an edit that was shown and not made.
 type stagedEdit struct {
-	title string
-	ops   []lsp.FileOperation
+	agent.Preview
+	ops []lsp.FileOperation
 	// edits counts the replacements.
 	edits int
 }
@@ -43,6 +43,22 @@ type pendingEdit struct {
 }
 
 func newPendingEdit() *pendingEdit { return new(pendingEdit) }
+
+// newStagedEdit returns an edit that the resolve tool applies or discards.
+func newStagedEdit(title string, ops []lsp.FileOperation, edits int) *stagedEdit {
+	return &stagedEdit{ops: ops, edits: edits, Preview: agent.Preview{
+		Tool: "resolve", Title: title,
+		Reminder: "The preview of " + title + " is pending: nothing is changed yet. Call resolve with action apply, or discard.",
+	}}
+}
+
+// Preview implements [agent.PreviewHolder].
+func (p *pendingEdit) Preview() *agent.Preview {
+	if e := p.get(); e != nil {
+		return &e.Preview
+	}
+	return nil
+}
 
 // put makes an edit the pending one and reports whether there was another.
 func (p *pendingEdit) put(e *stagedEdit) (was bool) {
@@ -85,9 +101,9 @@ func planResolve(_ context.Context, call *agent.Call, in *resolveInput) (*agent.
 	}
 	call.Prepared = e
 	if in.Action == "discard" {
-		return &agent.CallPlan{Title: "Discard " + e.title, Kind: agent.KindOther}, nil
+		return &agent.CallPlan{Title: "Discard " + e.Title, Kind: agent.KindOther}, nil
 	}
-	title, changes := "Apply "+e.title, &operations{call, e.ops}
+	title, changes := "Apply "+e.Title, &operations{call, e.ops}
 	return &agent.CallPlan{Title: title, Effects: changes.effects(title), Content: changes.preview(), Locations: changes.places()}, nil
 }
 
@@ -97,7 +113,7 @@ func runResolve(ctx context.Context, call *agent.Call, in *resolveInput) (*agent
 		return nil, errNothingPending
 	}
 	if in.Action == "discard" {
-		return &agent.Result{Text: "Discarded: " + e.title + ". Nothing was changed."}, nil
+		return &agent.Result{Text: "Discarded: " + e.Title + ". Nothing was changed."}, nil
 	}
 	done, err := applyOperations(ctx, call, e.ops, nil)
 	if err != nil {

@@ -1,0 +1,123 @@
+package agent
+
+import (
+	"slices"
+
+	"github.com/gajae-code/gjc/providers"
+)
+
+// Preview is work that a tool has shown and not done. A call of another tool applies or discards it.
+type Preview struct {
+	// Tool is the name of the tool that applies or discards the work.
+	Tool string
+	// Title describes the work to the user.
+	Title string
+	// Reminder tells the model that the work is pending, and how to call Tool.
+	Reminder string
+}
+
+// A PreviewHolder is a kept value that may hold a pending preview. Preview returns nil for none, and the same pointer for the
+// same preview. It must not block.
+type PreviewHolder interface{ Preview() *Preview }
+
+// PreviewOf returns the pending preview of the newest kept value that holds one; nil for none.
+func PreviewOf(k *Kept) *Preview {
+	k.mu.Lock()
+	values := slices.Clone(k.values)
+	k.mu.Unlock()
+	for _, v := range slices.Backward(values) {
+		if h, ok := v.(PreviewHolder); ok {
+			if p := h.Preview(); p != nil {
+				return p
+			}
+		}
+	}
+	return nil
+}
+
+// maxPreviewReminders bounds how often the model is asked again because of the same preview.
+const maxPreviewReminders = 2
+
+// previewState is what a session remembers about its pending preview. It belongs to the actor.
+type previewState struct {
+	pending *Preview
+	// free says that requests no longer force the call: a model has answered one that did, or the turn that made the
+	// preview is over.
+	free bool
+	// reminders counts the reminders that the model got.
+	reminders int
+	// noticed says that the user was notified; left says that the next turn begins with a reminder.
+	noticed, left bool
+}
+
+// preview returns the pending preview. If it is another than at the last call, st.preview starts from zero. It runs on the
+// actor.
+func (s *Session) preview(st *state) *Preview {
+	p := PreviewOf(s.opts.Kept)
+	if p != st.preview.pending {
+		st.preview = previewState{pending: p}
+	}
+	return p
+}
+
+// forcedTool returns the name of the tool that the next answer has to call; empty for none. It runs on the actor.
+func (s *Session) forcedTool(st *state, tools []Tool) string {
+	p := s.preview(st)
+	if p == nil || st.preview.free || find(tools, p.Tool) == nil {
+		return ""
+	}
+	return p.Tool
+}
+
+// remindLeft reminds the model of a preview that an earlier turn left pending. It runs on the actor.
+func (s *Session) remindLeft(st *state) error {
+	p := s.preview(st)
+	if p == nil || !st.preview.left {
+		return nil
+	}
+	st.preview.left = false
+	return s.remindPreview(st, p)
+}
+
+// remindPreview adds a reminder of p to the conversation. It runs on the actor.
+func (s *Session) remindPreview(st *state, p *Preview) error {
+	st.preview.reminders++
+	return s.remind(st, p.Tool+"-reminder", s.opts.Secrets.Hide(p.Reminder))
+}
+
+// checkPreview reminds the model of a preview that was pending before its answer and still is, unless one of the answer's
+// calls tried to apply or discard it. It reports whether it did, so that the model is asked again.
+func (t *Turn) checkPreview(calls []providers.ToolCall) (again bool, err error) {
+	if t.ctx.Err() != nil {
+		return false, nil
+	}
+	err = t.do(func(st *state) error {
+		before := st.preview.pending
+		p := t.session.preview(st)
+		if p == nil || p != before {
+			return nil
+		}
+		st.preview.free = true
+		tried := slices.ContainsFunc(calls, func(c providers.ToolCall) bool { return c.Name == p.Tool })
+		if tried || t.last || t.ending || find(t.tools, p.Tool) == nil || st.preview.reminders >= maxPreviewReminders {
+			return nil
+		}
+		again = true
+		return t.session.remindPreview(st, p)
+	})
+	return again && err == nil, err
+}
+
+// leavePreview notifies the user of a preview that is pending at the end of a turn, once. The preview stays pending, and the
+// next turn begins with a reminder. It runs on the actor.
+func (s *Session) leavePreview(st *state) {
+	p := s.preview(st)
+	if p == nil || st.preview.noticed {
+		return
+	}
+	st.preview.free, st.preview.noticed, st.preview.left = true, true, true
+	s.emit(Noticed{
+		Severity: SeverityWarning, Title: s.opts.Secrets.Hide("Neither applied nor discarded: " + p.Title),
+		Detail: "Nothing was changed. Say in the next prompt whether to apply or to discard it.",
+	})
+}
