@@ -415,9 +415,13 @@ type listPlace struct {
 
 func (f *indexFile) place() listPlace { return listPlace{updated: f.updated(), name: f.name} }
 
-// compare orders by time, latest first, then by name.
+// compare orders by time, latest first, then by name. It compares the names only if the times are equal: all names
+// begin alike, which makes that the slower part of a sort.
 func (p listPlace) compare(other listPlace) int {
-	return cmp.Or(other.updated.Compare(p.updated), cmp.Compare(p.name, other.name))
+	if c := other.updated.Compare(p.updated); c != 0 {
+		return c
+	}
+	return cmp.Compare(p.name, other.name)
 }
 
 // info returns what the list tells of a session.
