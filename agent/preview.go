@@ -38,7 +38,7 @@ func PreviewOf(k *Kept) *Preview {
 // maxPreviewReminders bounds how often the model is asked again because of the same preview.
 const maxPreviewReminders = 2
 
-// previewState is what a session remembers about its pending preview. It belongs to the actor.
+// previewState holds the session's record of its pending preview. It belongs to the actor.
 type previewState struct {
 	pending *Preview
 	// free says that requests no longer force the call: a model has answered one that did, or the turn that made the

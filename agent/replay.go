@@ -122,7 +122,7 @@ type replay struct {
 	live    map[string]bool
 }
 
-// errStopped ends a replay whose events nobody wants any more.
+// errStopped ends a replay whose consumer has stopped.
 var errStopped = errors.New("the replay was stopped")
 
 // all replays the entries of a conversation. It holds no more of them than an answer and what follows it up to the next one:

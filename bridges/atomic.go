@@ -15,7 +15,7 @@ import (
 )
 
 // A file is written under a name of its own in its directory, synced, and then given its final name in one step, whether that
-// is new or replaces another file: nobody sees half of it, and a process that is killed leaves either the old file or the new
+// is new or replaces another file: no reader sees half of it, and a process that is killed leaves either the old file or the new
 // one. What it may leave too is the file under the temporary name, which is removed later.
 
 // writePinned replaces the file at real in one step, or creates it with its directories. Permissions stay; a new file gets what

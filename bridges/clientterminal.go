@@ -87,7 +87,7 @@ func (c *ClientTerminal) Start(ctx context.Context, cmd agent.Command) (agent.Ex
 	case <-wait.Done():
 		go func() { // ends when the editor answers or the connection closes
 			if r := <-done; r.err == nil {
-				_ = c.execution(r.resp.TerminalID, mark).Release(context.Background()) // the turn is over; there is nobody to tell
+				_ = c.execution(r.resp.TerminalID, mark).Release(context.Background()) // the turn is over, and reports no more errors
 			}
 		}()
 		if ctx.Err() != nil {

@@ -73,7 +73,7 @@ func TestMisbehaviour(t *testing.T) {
 	execution := func(ctx context.Context, s *bridges.Set) (agent.Execution, error) {
 		return s.Terminal.Start(ctx, agent.Command{Line: "true", Dir: "/"})
 	}
-	// limit is how long a request may take without an answer; zero where it waits for its context.
+	// limit bounds a request that gets no answer; zero for one that waits for its context.
 	requests := []struct {
 		name    string
 		limit   time.Duration

@@ -62,7 +62,7 @@ type script struct {
 	Stubborn bool
 	// Busy begins a progress behind initialized, which ends with test/release.
 	Busy bool
-	// Litter makes it put files into the directory for temporary files when it starts, and when it is told to exit.
+	// Litter makes it put files into the directory for temporary files when it starts, and when it gets the exit notification.
 	Litter bool
 	// Deaf stops reading behind initialized, and Nag asks without an end too.
 	Deaf, Nag bool

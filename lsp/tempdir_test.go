@@ -12,7 +12,7 @@ import (
 )
 
 // Each process of a server has a directory for its temporary files, which is removed with all that is in it: what the server writes
-// when it is told to exit, and what one leaves that has to be killed, or crashes, or does not start.
+// when it gets the exit notification, and what one leaves that has to be killed, or crashes, or does not start.
 func TestServer_TempDir(t *testing.T) {
 	for name, tt := range map[string]struct {
 		script script

@@ -321,7 +321,7 @@ const (
 	testTokens  = 64
 )
 
-// Probe is what one question to a provider has come to.
+// Probe is the result of one request to a provider.
 type Probe struct {
 	Provider string
 	// Model was asked; empty where no question was asked.

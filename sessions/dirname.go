@@ -11,7 +11,7 @@ import (
 const (
 	// maxDirName is the length of a directory's name, in bytes. File systems take 255, some of them fewer.
 	maxDirName = 200
-	// dirNameHash is how many hexadecimal digits of a hash make a shortened name unique.
+	// dirNameHash is the number of hexadecimal digits of a hash that make a shortened name unique.
 	dirNameHash = 16
 )
 

@@ -94,7 +94,7 @@ func (c *content) decode(path string, lines []line, blob func(ref string) ([]byt
 	return entries, spans, nil
 }
 
-// maxPart is how much of a file is read at once, unless a line is longer.
+// maxPart is the size of the parts in which a file is read, unless a line is longer.
 const maxPart = 1 << 20
 
 // stream reads a session file of the present version part by part; r is that file, of this size. What the parts hold goes to

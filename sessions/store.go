@@ -248,7 +248,7 @@ func (s *Store) stream(path, id string) (_ *Log, _ *content, err error) {
 		}
 		l.take(entries, spans)
 		if slices.ContainsFunc(entries, movesContext) {
-			l.trimLocked() // nobody else has the log yet
+			l.trimLocked() // no other goroutine has the log yet
 		}
 		return nil
 	})

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// maxWalk is how much of a file a walk reads at once.
+// maxWalk is the size of the parts in which a walk reads a file.
 const maxWalk = 1 << 20
 
 // Walk yields the entries of the conversation as it is at the call, the first one first: those of [Log.Branch], from the last

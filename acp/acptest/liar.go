@@ -96,7 +96,7 @@ func (l *Liar) Wrap(r io.Reader, w io.Writer) (io.Reader, io.Writer) {
 	return &liarReader{liar: l, in: bufio.NewReader(r)}, &liarWriter{liar: l}
 }
 
-// envelope is what a Liar reads of a message.
+// envelope holds the parts of a message that a Liar reads.
 type envelope struct {
 	ID     jsonx.Raw `json:"id"`
 	Method string    `json:"method"`

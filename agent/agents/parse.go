@@ -22,7 +22,7 @@ const (
 	maxDescription = 1000 // characters
 )
 
-// fields are what the front matter may say. The second ones are other spellings, the last ones are for people.
+// fields lists the fields of the front matter: the names, then other spellings, then those meant for people.
 var fields = []string{
 	"name", "description", "tools", "model", "thinking", "spawns", "readOnly", "disabled",
 	"thinkingLevel", "thinking-level", "readonly",

@@ -13,7 +13,7 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// config is what gjc takes from config.yml: the one of the agent directory, then the project's, then those of --config, each
+// config holds the settings of config.yml: the one of the agent directory, then the project's, then those of --config, each
 // over the ones before it. docs/configuration.md describes it. The user's file may hold more, which is for other programs.
 type config struct {
 	// discoverMCP gives every session the servers of mcp.json in the agent directory, in addition to those of the editor.

@@ -6,7 +6,7 @@ import (
 	"github.com/gajae-code/gjc/internal/configfile"
 )
 
-// projectSettings are what a project's config.yml may set: nothing that lets the project's author do more than the user allows.
+// projectSettings lists the settings of a project's config.yml: nothing that lets the project's author do more than the user allows.
 // The empty name stands for all of a section's.
 var projectSettings = map[string][]string{
 	"modelRoles":   {""},

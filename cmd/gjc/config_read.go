@@ -18,11 +18,11 @@ import (
 // configName is the file of settings in the agent directory, and in .gjc of a project.
 const configName = "config.yml"
 
-// configReading is what reading the files has come to.
+// configReading is the result of reading the files.
 type configReading struct {
 	// files are the files that were read, in their order.
 	files []configSource
-	// mistakes are all that is wrong in them, foreign the names that are none of gjc's settings.
+	// mistakes lists the mistakes in them, foreign the names that are not gjc's settings.
 	mistakes, foreign []*configError
 	// stopped are the mistakes that stop something, by the setting's field.
 	stopped []stoppedBy
@@ -106,7 +106,7 @@ func (e *configError) Error() string {
 	return b.String()
 }
 
-// configErrors are all mistakes of a configuration as one error.
+// configErrors combines the mistakes of a configuration into one error.
 type configErrors []*configError
 
 func (m configErrors) Error() string {

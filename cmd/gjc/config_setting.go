@@ -25,7 +25,7 @@ type setting struct {
 	get func() any
 	// strict, if set, gives the setting its strictest value when a mistake hides the value that the user wanted.
 	strict func()
-	// stops is what a mistake in the setting stops until it is right.
+	// stops names what a mistake in the setting stops until it is corrected.
 	stops effect
 	// adds says that the values of several files count together.
 	adds bool
@@ -172,7 +172,7 @@ func secret(to *string) setting {
 	return s
 }
 
-// hidden is what is printed in place of a secret.
+// hidden is printed in place of a secret.
 func hidden(value string) string {
 	if value == "" {
 		return ""

@@ -67,7 +67,7 @@ func (h *host) putKeys(set *web.SearchOptions, models *providers.Registry) {
 }
 
 // tools returns what makes the tools of a session, as the configuration says when it begins. A mistake there is reported by
-// [host.settings]. warn is told, once, what else is wrong.
+// [host.settings]. warn gets each other mistake once.
 func (h *host) tools(agentDir string, opts *options, models *providers.Registry, warn func(string)) func() []agent.Tool {
 	var told sync.Map
 	return func() []agent.Tool {

@@ -82,7 +82,7 @@ func TestDoctor_Online(t *testing.T) {
 	}
 }
 
-// With nothing set up there is nobody to ask, which is a problem.
+// A setup without a provider is a problem.
 func TestDoctor_OnlineWithoutProviders(t *testing.T) {
 	t.Parallel()
 	home := tempDir(t)

@@ -22,7 +22,7 @@ type lived struct {
 	name string
 	// start brings gjc there. What it leaves running sleeps for that many seconds.
 	start func(p *peer, seconds string)
-	// processes is how many sleep at least.
+	// processes is the least number of sleeping processes.
 	processes int
 }
 
@@ -235,7 +235,7 @@ func TestGuard_SweepsForTheDead(t *testing.T) {
 }
 
 // The editor's kill of a terminal may reach the shell alone. What the shell has started ends all the same: when the turn is
-// cancelled, when the terminal is released, and when gjc is told to end or is killed.
+// cancelled, when the terminal is released, and when gjc ends or is killed.
 func TestClientTerminal_NothingIsLeft(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -67,7 +67,7 @@ type killLoop struct {
 	// answered are the prompts that were answered, in order; lost is the one that was under way.
 	answered []string
 	next     int
-	// shown is what the client was shown of the session in all its lives.
+	// shown holds the updates that the client got in all lives of the session.
 	shown acknowledged
 	// busy says how often the time until a kill was doubled.
 	busy int
@@ -83,7 +83,7 @@ type victim struct {
 	seen  *acknowledged
 }
 
-// acknowledged is what updates have shown as done.
+// acknowledged holds what updates have shown as done.
 type acknowledged struct {
 	// calls are the statuses of the calls that have ended, by their ids.
 	calls map[string]string

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// newMan writes the manual pages, for the archives of releases. Nobody else needs it, so it is hidden.
+// newMan writes the manual pages, for the archives of releases. It has no other use, so it is hidden.
 func newMan() *cobra.Command {
 	return &cobra.Command{
 		Use:    "man directory",

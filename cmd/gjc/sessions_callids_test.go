@@ -10,7 +10,7 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// A server that begins to count its calls anew with every answer: an editor sees no id twice in a session, also where the
+// A server that counts its calls from zero in every answer: an editor sees no id twice in a session, also where the
 // model does not see the earlier call any more.
 func TestSessions_CallIDs(t *testing.T) {
 	t.Parallel()

@@ -50,7 +50,7 @@ func unknownCommand(cmd *cobra.Command, word string) error {
 	return fmt.Errorf("%w: there is no command %q of %s; there are %s", errUsage, word, cmd.CommandPath(), strings.Join(names, ", "))
 }
 
-// flagError is what cobra reports of flags, with the flag that may have been meant.
+// flagError returns cobra's error about a flag, with the flag that may have been meant.
 func flagError(cmd *cobra.Command, err error) error {
 	if e, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		name := strings.TrimLeft(e.GetSpecifiedName(), "-")

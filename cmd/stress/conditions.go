@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// condition is what one run has different from an ordinary one.
+// condition describes how a run differs from an ordinary one.
 type condition struct {
 	name string
 	// missing says what this machine lacks for it; empty for nothing. If nil, nothing can be missing.

@@ -28,7 +28,7 @@ func inNamespaces(cmd *exec.Cmd) {
 	cmd.SysProcAttr.Unshareflags |= syscall.CLONE_NEWNS
 }
 
-// enter does what the arguments up to "--" say, and becomes the program behind that: its path, then its arguments.
+// enter does what the arguments up to "--" say, and then becomes the program that follows: its path, then its arguments.
 func enter(args []string) error {
 	i := slices.Index(args, "--")
 	if i < 0 || len(args) < i+3 {

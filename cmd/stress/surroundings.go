@@ -14,7 +14,7 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// surroundings is what the tests of one run get.
+// surroundings holds the environment of the tests of one run.
 type surroundings struct {
 	options *options
 	ctx     context.Context //nolint:containedctx // of one run, as this is
@@ -120,7 +120,7 @@ func (s *surroundings) remove() error {
 	for _, dir := range append(s.other, s.dir) {
 		_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 			if err == nil && d.IsDir() {
-				_ = os.Chmod(path, 0o700) // what cannot be removed then is told by RemoveAll
+				_ = os.Chmod(path, 0o700) // RemoveAll reports what still cannot be removed
 			}
 			return nil
 		})

@@ -342,7 +342,7 @@ func (c *Conn) refuse(bad *inboundError) {
 	}
 }
 
-// issued reports whether id was given to a request of ours, open or not.
+// issued reports whether id was given to one of this side's requests, open or not.
 func (s *connState) issued(id ID) bool {
 	id = id.ours()
 	return id.kind == idNumber && id.num >= 1 && id.num <= s.nextID

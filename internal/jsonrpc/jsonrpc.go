@@ -99,7 +99,7 @@ type inboundError struct {
 	// dropped marks a response without a usable id. It is neither answered nor settles anything.
 	dropped bool
 	// answer, if set, settles the call that id names. A peer's response is never answered, so the rest of the error
-	// counts only if the id was never one of ours and unsure is set.
+	// counts only if the id was never one of this side's and unsure is set.
 	answer *response
 	// unsure marks a message that may be a request as well as a response.
 	unsure bool

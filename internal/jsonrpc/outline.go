@@ -9,7 +9,7 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// outline is what can be told of a message that cannot be decoded: what it is, and its id.
+// outline describes a message that cannot be decoded: its kind and its id.
 type outline struct {
 	id ID
 	// request says that there is a member that only requests and notifications have, answer the same of responses.
@@ -24,7 +24,7 @@ func outlineOf(head, tail []byte) outline {
 	var o outline
 	for name, value := range jsonx.Members(jsonx.Raw(head)) {
 		if &value[len(value)-1] == &head[len(head)-1] {
-			value = nil // it goes on, or breaks off, behind what there is
+			value = nil // it continues after the kept bytes
 		}
 		o.member(name, value)
 	}

@@ -16,7 +16,7 @@ import (
 const (
 	markStart = '\uFDEF'
 	markDigit = '\uFDD0'
-	// surrogates is what all surrogates have in common.
+	// surrogates is the common prefix of all surrogates.
 	surrogates = 0xD000
 )
 

@@ -33,8 +33,8 @@ func (r *reaper) stop() {
 	signal.Stop(r.signals)
 }
 
-// run reaps zombies that have been there for a while and that are not owned. Whoever starts children by other means than this
-// package waits for them within that time.
+// run reaps zombies that have been there for a while and that are not owned. Children that are started by other means than
+// this package are waited for within that time.
 func (r *reaper) run() {
 	defer close(r.done)
 	const patience = time.Second

@@ -21,7 +21,7 @@ type GuardOptions struct {
 }
 
 // guard is a process that ends the children of this one when this one is killed. It is started with the first child. It holds the
-// reading end of a pipe whose other end nobody has but this process, so it learns of the end however that comes about. On
+// reading end of a pipe whose other end only this process has, so it notices the end however that comes about. On
 // Windows there is none: the system ends a job with its owner.
 type guard struct {
 	opts GuardOptions
@@ -91,7 +91,7 @@ func (g *guard) startLocked() error {
 	g.pid, err = startGuard(&g.opts, r)
 	_ = r.Close() // the guard has it
 	if err != nil {
-		_ = w.Close() // nobody reads
+		_ = w.Close() // it has no reader
 		return err
 	}
 	g.pipe = w

@@ -11,7 +11,7 @@ import (
 // markVariable holds a child's mark in the environment of the child and of all that it starts.
 const markVariable = "GJC_CHILD"
 
-// NewMark returns a mark that nobody else has. It begins with the identity of this process, so that a mark whose owner is dead
+// NewMark returns a unique mark. It begins with the identity of this process, so that a mark whose owner is dead
 // can be told from others. A mark that continues another one with a dot is a part of it: [Sweep] of the whole ends it too.
 func NewMark() string { return identity() + "." + rand.Text() }
 

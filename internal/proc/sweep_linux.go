@@ -107,7 +107,7 @@ func processes() func(yield func(pid int) bool) {
 
 func procFile(pid int, name string) string { return "/proc/" + strconv.Itoa(pid) + "/" + name }
 
-// stat is what the system tells everybody of a process, as of proc_pid_stat(5).
+// stat holds the public facts of a process, as in proc_pid_stat(5).
 type stat struct {
 	state                  byte
 	parent, group, session int

@@ -75,5 +75,5 @@ func ReportProcess() error {
 	return os.Rename(f.Name(), filepath.Join(dir, strconv.Itoa(os.Getpid())))
 }
 
-// leftPatience is how long a process that was killed may take to end, on a busy machine.
+// leftPatience bounds the time that a killed process takes to end on a busy machine.
 const leftPatience = 10 * time.Second

@@ -46,7 +46,7 @@ func testCutAnywhere(t *testing.T, target Target) {
 			got, err := answer(func(s string) io.Reader { return io.MultiReader(strings.NewReader(s[:at]), end) })
 			if err == nil {
 				whole++
-				// What is told behind the answer may be missing, and a signature that comes with the end.
+				// What follows the answer may be missing, and a signature that comes with the end.
 				if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(providers.Message{}, "Usage")); diff != "" {
 					t.Fatalf("%s after %q: an answer that is not whole (-want +got):\n%s", name, body[:at], diff)
 				}
@@ -109,7 +109,7 @@ func testSplitCharacters(t *testing.T, target Target) {
 	}
 }
 
-// testNameless gets a call without a name. It is a call like any other, so that the model is told what is wrong with it, and
+// testNameless gets a call without a name. It is a call like any other, so that the model learns what is wrong with it, and
 // the conversation can go on.
 func testNameless(t *testing.T, target Target) {
 	f := target.start(t, nil, Step{Text("I look."), Call("c1", "", `{"path":"a"}`), Call("c2", "re ad\u00fc", `{}`)}, Step{Text("ok")})

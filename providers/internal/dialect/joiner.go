@@ -12,7 +12,7 @@ import (
 // A Joiner joins the characters that a server has split over two events, as [jsonx.JoinSurrogates] does. The zero Joiner is
 // ready. It is for one answer.
 type Joiner struct {
-	// half is what the text or the thinking so far ends with; zero for nothing. thinking says which of them it is.
+	// half is the high surrogate that the text or the thinking so far ends with; zero for none. thinking says which of them.
 	half     rune
 	thinking bool
 	// calls holds the same for the input of calls by id.

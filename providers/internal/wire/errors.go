@@ -363,7 +363,7 @@ func kindOf(status int, message string, names ...string) providers.ErrorKind {
 	return providers.KindInvalid
 }
 
-// statusMeaning is what a status says of an error. It decides; a name in the body counts if it says the same more exactly.
+// statusMeaning maps a status to the kind of its error. The status decides; a name in the body counts if it says the same more exactly.
 type statusMeaning struct {
 	// kind is empty for a status that many errors have.
 	kind providers.ErrorKind

@@ -48,7 +48,7 @@ type Stream struct {
 	// partial says that the line that is being read has no end: the body ended with it.
 	partial bool
 	odd     string // the first line that a stream of events cannot have
-	cr      bool   // the last line ended with a carriage return: a line feed behind it is of the same end
+	cr      bool   // the last line ended with a carriage return: a line feed after it is part of the same line end
 	line    []byte // a line that did not fit the reader's buffer
 	event   Event
 	total   int       // of the lines that were read, in bytes
@@ -176,7 +176,7 @@ func (s *Stream) Next() (Event, error) {
 		line, err := s.readLine()
 		if err != nil && (len(line) == 0 || !errors.Is(err, io.EOF)) {
 			if errors.Is(err, io.EOF) && len(s.event.Data) > 0 && !s.broken(s.event.Data) {
-				return s.deliver(), nil // the blank line behind the last event is missing
+				return s.deliver(), nil // the blank line after the last event is missing
 			}
 			return Event{}, s.fail(err)
 		}
