@@ -162,11 +162,13 @@ func TestCompact_FileTree(t *testing.T) {
 		want  string
 	}{
 		{
-			"folded", []string{"read:packages/agent/src/x/compaction.ts", "read:packages/agent/src/x/utils.ts", "edit:packages/agent/src/x/utils.ts", "write:packages/agent/src/x/prompts/ops.md"},
+			"folded",
+			[]string{"read:packages/agent/src/x/compaction.ts", "read:packages/agent/src/x/utils.ts", "edit:packages/agent/src/x/utils.ts", "write:packages/agent/src/x/prompts/ops.md"},
 			"# packages/agent/src/x/\ncompaction.ts (Read)\nutils.ts (RW)\n## prompts/\nops.md (Write)\n",
 		},
 		{
-			"several tops", []string{"read:top.go", "write:b/c/d.go", "read:/w/a.go", "read:b/e.go", "write:/etc/x", "read:odd//y.go", "read:dir/"},
+			"several tops",
+			[]string{"read:top.go", "write:b/c/d.go", "read:/w/a.go", "read:b/e.go", "write:/etc/x", "read:odd//y.go", "read:dir/"},
 			"dir/ (Read)\ntop.go (Read)\n# /\n## etc/\nx (Write)\n## w/\na.go (Read)\n# b/\ne.go (Read)\n## c/\nd.go (Write)\n# odd//\ny.go (Read)\n",
 		},
 		{
