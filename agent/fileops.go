@@ -212,12 +212,13 @@ func (n *fileNode) write(b *strings.Builder, depth int) {
 	}
 	for _, name := range n.names {
 		child := n.dirs[name]
-		heading := name + "/"
+		var heading strings.Builder
+		heading.WriteString(name + "/")
 		for len(child.lines) == 0 && len(child.names) == 1 {
-			heading += child.names[0] + "/"
+			heading.WriteString(child.names[0] + "/")
 			child = child.dirs[child.names[0]]
 		}
-		b.WriteString(strings.Repeat("#", depth) + " " + heading + "\n")
+		b.WriteString(strings.Repeat("#", depth) + " " + heading.String() + "\n")
 		child.write(b, depth+1)
 	}
 }
