@@ -39,8 +39,8 @@ func testCutAnywhere(t *testing.T, target Target) {
 	}
 	body, whole := target.Format.body(step), 0
 	for at := 1; at <= len(body); at++ {
-		if testenv.Race && at%7 != 0 {
-			continue
+		if testenv.Race && at%7 != 0 && at != len(body) {
+			continue // the detector makes each cut slow; the last one is the whole answer
 		}
 		for name, end := range map[string]io.Reader{"ended": strings.NewReader(""), "broken": brokenReader{}} {
 			got, err := answer(func(s string) io.Reader { return io.MultiReader(strings.NewReader(s[:at]), end) })
