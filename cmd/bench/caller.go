@@ -43,16 +43,16 @@ func newCaller(ctx context.Context, binary, dir, work, bin string) (*caller, err
 }
 
 // call measures one prompt, whose call must end with a text that has want in it.
-func (c *caller) call(prompt, want string) (measure, error) {
+func (c *caller) call(prompt, want string) (time.Duration, error) {
 	begin := time.Now()
 	if _, err := c.agent.Prompt(c.ctx, c.session.SessionID, prompt); err != nil {
-		return measure{}, err
+		return 0, err
 	}
 	took := time.Since(begin)
 	if text := textOf(c.ended); !strings.Contains(text, want) {
-		return measure{}, fmt.Errorf("%s: no %q in %.500s", prompt, want, text)
+		return 0, fmt.Errorf("%s: no %q in %.500s", prompt, want, text)
 	}
-	return measure{took: took}, nil
+	return took, nil
 }
 
 // textOf is the text of a call's end.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -61,7 +62,19 @@ func cancels(ctx context.Context, binary, dir string) ([]measure, error) {
 	if err := <-done; err != nil {
 		return nil, err
 	}
-	all := []measure{{took: time.Since(begin)}}
+	all := []measure{{step: "cancel of a model that streams", took: time.Since(begin)}}
+
+	// A command costs no more than its shell.
+	begin = time.Now()
+	if err := exec.CommandContext(ctx, "bash", "-c", "true").Run(); err != nil {
+		return nil, err
+	}
+	all = append(all, measure{step: "bash -c true, without gjc", took: time.Since(begin)})
+	begin = time.Now()
+	if resp, err := agent.Prompt(ctx, id, "!bash true"); err != nil || resp.StopReason != acp.StopReasonEndTurn {
+		return nil, fmt.Errorf("a command: %+v, %w", resp, err)
+	}
+	all = append(all, measure{step: "tool call on this machine", took: time.Since(begin)})
 
 	pidFile := filepath.Join(work, "pid")
 	done = prompt("!bash echo $$ > " + pidFile + "; exec sleep 600")
@@ -76,8 +89,45 @@ func cancels(ctx context.Context, binary, dir string) ([]measure, error) {
 	for alive(pid) {
 		time.Sleep(100 * time.Microsecond)
 	}
-	all = append(all, measure{took: time.Since(begin)})
+	all = append(all, measure{step: "cancel until a command is gone", took: time.Since(begin)})
 	return all, <-done
+}
+
+// closes measures how soon gjc ends when its editor goes away in the middle of an answer.
+func closes(ctx context.Context, binary, dir string) ([]measure, error) {
+	chunk := make(chan struct{}, 1)
+	agent, work, err := startOffline(ctx, binary, dir, acptest.EditorOptions{Updated: func(n *acp.SessionNotification) {
+		if _, ok := n.Update.(*acp.AgentMessageChunk); ok {
+			select {
+			case chunk <- struct{}{}:
+			default:
+			}
+		}
+	}})
+	if err != nil {
+		return nil, err
+	}
+	defer end(agent)
+	session, err := agent.NewSession(ctx, work)
+	if err != nil {
+		return nil, err
+	}
+	prompted := make(chan struct{})
+	go func() {
+		defer close(prompted)
+		_, _ = agent.Prompt(ctx, session.SessionID, "!say 1000000") // ends with the connection
+	}()
+	<-chunk
+	begin := time.Now()
+	if err := agent.Process.Stdin().Close(); err != nil {
+		return nil, err
+	}
+	if _, err := agent.Process.Wait(ctx); err != nil {
+		return nil, err
+	}
+	took := time.Since(begin)
+	<-prompted
+	return []measure{{step: "stdin closed inside a prompt", took: took}}, nil
 }
 
 // readPID waits for a command to say its process id.

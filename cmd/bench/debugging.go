@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"time"
 )
 
 const loopProgram = `package main
@@ -20,7 +21,7 @@ func main() {
 
 // debugging measures dlv in a loop, through the tool: a launch, a step with its snapshot, an expression, and a call that asks
 // the adapter nothing, which is what the others have on top of dlv's own time. There is one gjc for all rounds.
-func debugging(ctx context.Context, binary, dir string, rounds int) ([][]measure, error) {
+func debugging(ctx context.Context, binary, dir string, rounds int) ([]measure, error) {
 	dlv, err := output(ctx, "", "go", "tool", "-modfile=tools/go.mod", "-n", "dlv")
 	if err != nil {
 		return nil, err
@@ -47,46 +48,32 @@ func debugging(ctx context.Context, binary, dir string, rounds int) ([][]measure
 		return nil, err
 	}
 	defer end(c.agent)
-	call := c.call
-	const steps = 20
-	// several is the mean of some calls: one alone measures the clock.
-	several := func(prompt, want string) (measure, error) {
-		var sum measure
-		for range steps {
-			m, err := call(prompt, want)
-			if err != nil {
-				return sum, err
-			}
-			sum.took += m.took / steps
-		}
-		return sum, nil
-	}
-	var all [][]measure
+	const several = 20
+	var all []measure
 	for range rounds {
-		if _, err := call("!debug set_breakpoint file=main.go line=6", "line 6"); err != nil {
+		if _, err := c.call("!debug set_breakpoint file=main.go line=6", "line 6"); err != nil {
 			return nil, err
 		}
-		launch, err := call("!debug launch program=loop mode=exec", "Location: main.go:6")
-		if err != nil {
-			return nil, err
+		for _, s := range []struct {
+			step, prompt, want string
+			times              int // the mean of some calls: one alone measures the clock
+		}{
+			{"debug launch of a binary by dlv, to a breakpoint", "!debug launch program=loop mode=exec", "Location: main.go:6", 1},
+			{"debug step by dlv with its snapshot", "!debug step_over", "Step over stopped at main.go", several},
+			{"debug expression by dlv", "!debug evaluate expression=sum*2", "Result: ", several},
+			{"debug call that asks the adapter nothing", "!debug breakpoints", "line 6", several},
+			{"debug terminate", "!debug terminate", "terminated", 1},
+		} {
+			m := measure{step: s.step}
+			for range s.times {
+				took, err := c.call(s.prompt, s.want)
+				if err != nil {
+					return nil, err
+				}
+				m.took += took / time.Duration(s.times)
+			}
+			all = append(all, m)
 		}
-		step, err := several("!debug step_over", "Step over stopped at main.go")
-		if err != nil {
-			return nil, err
-		}
-		value, err := several("!debug evaluate expression=sum*2", "Result: ")
-		if err != nil {
-			return nil, err
-		}
-		nothing, err := several("!debug breakpoints", "line 6")
-		if err != nil {
-			return nil, err
-		}
-		done, err := call("!debug terminate", "terminated")
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, []measure{launch, step, value, nothing, done})
 	}
 	return all, nil
 }

@@ -15,7 +15,7 @@ import (
 // languages measures gopls over a copy of this repository: an edit up to the end of its tool call, which has the
 // diagnostics, and a definition. There is one gjc and one gopls for all rounds, and the first calls do not count: it is
 // the warm server that is measured.
-func languages(ctx context.Context, binary, dir string, rounds int) ([][]measure, error) {
+func languages(ctx context.Context, binary, dir string, rounds int) ([]measure, error) {
 	gopls, err := output(ctx, "", "go", "tool", "-modfile=tools/go.mod", "-n", "gopls")
 	if err != nil {
 		return nil, err
@@ -47,28 +47,26 @@ func languages(ctx context.Context, binary, dir string, rounds int) ([][]measure
 			return nil, err
 		}
 	}
-	var all [][]measure
+	var all []measure
 	for range rounds {
-		broke, err := call(breaks, "undefined: noSuchServer")
-		if err != nil {
-			return nil, err
+		for _, c := range []struct{ step, prompt, want string }{
+			{"edit to diagnostics of gopls, broken", breaks, "undefined: noSuchServer"},
+			{"edit to diagnostics of gopls, mended", mends, "no problems"},
+			{"definition by gopls", asks, "definition"},
+		} {
+			took, err := call(c.prompt, c.want)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, measure{step: c.step, took: took})
 		}
-		mended, err := call(mends, "no problems")
-		if err != nil {
-			return nil, err
-		}
-		asked, err := call(asks, "definition")
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, []measure{broke, mended, asked})
 	}
 	// Late diagnostics are listened to for some seconds; then nothing is left to do.
 	time.Sleep(idleBehind)
-	for i := range all {
+	for range rounds {
 		before := processorTime(agent.Process.PID())
 		time.Sleep(idleFor)
-		all[i] = append(all[i], measure{took: processorTime(agent.Process.PID()) - before})
+		all = append(all, measure{step: "computing in 200 ms, idle, gopls running", took: processorTime(agent.Process.PID()) - before})
 	}
 	return all, nil
 }

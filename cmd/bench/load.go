@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -14,20 +15,32 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// loadEntries is how many entries the session has that is loaded.
-const loadEntries = 10_000
+// load measures the replay of sessions of 1, 10 and 50 MB, each by a new process.
+func load(ctx context.Context, binary, dir string) (all []measure, err error) {
+	for _, size := range []int64{1, 10, 50} {
+		m, err := loadOf(ctx, binary, filepath.Join(dir, fmt.Sprint(size)), size<<20)
+		if err != nil {
+			return nil, err
+		}
+		m.step = fmt.Sprintf("session/load of %d MB", size)
+		all = append(all, m)
+	}
+	return all, nil
+}
 
-// load measures the replay of a long session: a third each of prompts, answers with a call, and results.
-func load(ctx context.Context, binary, dir string) ([]measure, error) {
-	dir = filepath.Join(dir, "load")
-	work := filepath.Join(dir, "work")
+// loadOf measures the replay of a session whose file has at least size bytes: a third each of prompts, answers with a call, and
+// results.
+func loadOf(ctx context.Context, binary, dir string, size int64) (m measure, err error) {
 	store := sessions.NewStore(filepath.Join(dir, "agent", "sessions"), &sessions.StoreOptions{Sync: sessions.SyncNever})
-	log, err := store.Create(ctx, sessions.Header{Cwd: work})
+	log, err := store.Create(ctx, sessions.Header{Cwd: filepath.Join(dir, "work")})
 	if err != nil {
-		return nil, err
+		return m, err
 	}
 	text := strings.Repeat("The quick brown fox jumps over the lazy dog. ", 40)
-	for i := 0; i < loadEntries; i += 3 {
+	for i := 0; ; i++ {
+		if info, err := os.Stat(log.Path()); err == nil && info.Size() >= size {
+			break
+		}
 		call := providers.ToolCall{ID: fmt.Sprintf("call%d", i), Name: "read", Input: []byte(`{"path":"main.go"}`)}
 		for _, m := range []providers.Message{
 			{Role: providers.RoleUser, Parts: []providers.Part{providers.Text{Text: text[:400]}}},
@@ -36,12 +49,12 @@ func load(ctx context.Context, binary, dir string) ([]measure, error) {
 		} {
 			m.ID = fmt.Sprintf("m%d-%s", i, m.Role)
 			if _, err := log.AppendMessage(&m); err != nil {
-				return nil, err
+				return measure{}, err
 			}
 		}
 	}
 	if err := log.Close(); err != nil {
-		return nil, err
+		return m, err
 	}
 	var bytes atomic.Int64
 	agent, work, err := startOffline(ctx, binary, dir, acptest.EditorOptions{Trace: func(sent bool, line []byte) {
@@ -50,16 +63,88 @@ func load(ctx context.Context, binary, dir string) ([]measure, error) {
 		}
 	}})
 	if err != nil {
-		return nil, err
+		return m, err
 	}
 	defer end(agent)
 	before := bytes.Load()
 	begin := time.Now()
 	if _, err := acp.MethodSessionLoad.Call(ctx, agent.Conn, &acp.LoadSessionRequest{SessionID: acp.SessionID(log.ID()), Cwd: work}); err != nil {
-		return nil, err
+		return m, err
 	}
 	took := time.Since(begin)
-	return []measure{{
-		took: took, memory: memory(agent.Process.PID()), rate: float64(bytes.Load()-before) / 1e6 / took.Seconds(),
-	}}, nil
+	return measure{took: took, memory: memory(agent.Process.PID()), rate: float64(bytes.Load()-before) / 1e6 / took.Seconds()}, nil
+}
+
+// list measures the list of many sessions, page by page: by the first process that has ever seen them, by the next one, and again.
+func list(ctx context.Context, binary, dir string) (all []measure, err error) {
+	const many, projects = 10_000, 20
+	agentDir := filepath.Join(dir, "agent")
+	store := sessions.NewStore(filepath.Join(agentDir, "sessions"), &sessions.StoreOptions{Sync: sessions.SyncNever})
+	for i := range many {
+		log, err := store.Create(ctx, sessions.Header{Cwd: filepath.Join(dir, fmt.Sprintf("project%d", i%projects))})
+		if err != nil {
+			return nil, err
+		}
+		_, err = log.AppendMessage(&providers.Message{
+			ID: "m", Role: providers.RoleUser, Parts: []providers.Part{providers.Text{Text: fmt.Sprintf("Please fix bug %d.", i)}},
+		})
+		if err != nil {
+			return nil, err
+		}
+		if err := log.Close(); err != nil {
+			return nil, err
+		}
+	}
+	// The sessions of other days: a directory that has just changed is read again.
+	entries, err := os.ReadDir(filepath.Join(agentDir, "sessions"))
+	if err != nil {
+		return nil, err
+	}
+	yesterday := time.Now().Add(-24 * time.Hour)
+	for _, e := range entries {
+		if err := os.Chtimes(filepath.Join(agentDir, "sessions", e.Name()), yesterday, yesterday); err != nil {
+			return nil, err
+		}
+	}
+	pages := func(agent *acptest.Agent) (time.Duration, error) {
+		begin, req, n := time.Now(), &acp.ListSessionsRequest{}, 0
+		for {
+			page, err := acp.MethodSessionList.Call(ctx, agent.Conn, req)
+			if err != nil {
+				return 0, err
+			}
+			n += len(page.Sessions)
+			if req.Cursor = page.NextCursor; req.Cursor == "" {
+				break
+			}
+		}
+		if n != many {
+			return 0, fmt.Errorf("%d sessions are listed, want %d", n, many)
+		}
+		return time.Since(begin), nil
+	}
+	for _, step := range []string{"first ever", "next process"} {
+		agent, _, err := startOffline(ctx, binary, dir, acptest.EditorOptions{})
+		if err != nil {
+			return nil, err
+		}
+		took, err := pages(agent)
+		if err == nil && step == "next process" {
+			var again time.Duration
+			again, err = pages(agent)
+			all = append(all, measure{step: "session/list of 10,000, warm", took: again, memory: memory(agent.Process.PID())})
+		}
+		if err == nil {
+			err = agent.Process.Stdin().Close()
+		}
+		if err == nil {
+			_, err = agent.Process.Wait(ctx)
+		}
+		end(agent)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, measure{step: "session/list of 10,000, " + step, took: took})
+	}
+	return all, nil
 }

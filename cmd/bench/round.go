@@ -21,45 +21,57 @@ const deltas = 5000
 // manySessions is how many sessions are opened at once.
 const manySessions = 10
 
-// steps are what a round measures, with the aims in milliseconds and megabytes on a machine with two cores.
+// steps are what is measured, with the aims in milliseconds and megabytes on a machine with two cores.
 var steps = []struct {
-	name        string
-	aim, memory float64
+	name                   string
+	aim, memory, anonymous float64
 }{
-	{"spawn to initialize", 10, 0},
-	{"session/new", 2, 20},
-	{"prompt to first chunk", 5, 0},
-	{"5,000 deltas", 60, 28},
-	{"tool call in the client's terminal", 0, 0},
-	{"ten sessions", 10, 3},
-	// Of servers.
-	{"session/new without MCP servers", 2, 0},
-	{"session/new with 1 MCP server", 2, 0},
-	{"session/new with 5 MCP servers", 2, 0},
-	{"first prompt with 5 MCP servers", 0, 0},
-	{"ten sessions prompting at once", 0, 0},
-	// Of load.
-	{"session/load of 10,000 entries", 0, 0},
-	// Of cancels.
-	{"cancel of a model that streams", 5, 0},
-	{"cancel until a command is gone", 50, 0},
-	// Of languages.
-	{"edit to diagnostics of gopls, broken", 500, 0},
-	{"edit to diagnostics of gopls, mended", 500, 0},
-	{"definition by gopls", 0, 0},
-	{"computing in 200 ms, idle, gopls running", 0.5, 0},
-	// Of debugging.
-	{"debug launch of a binary by dlv, to a breakpoint", 0, 0},
-	{"debug step by dlv with its snapshot", 0, 0},
-	{"debug expression by dlv", 0, 0},
-	{"debug call that asks the adapter nothing", 0, 0},
-	{"debug terminate", 0, 0},
+	{"spawn to initialize", 8, 18, 2},
+	{"session/new", 2, 22, 3},
+	{"spawn to session", 10, 0, 0},
+	{"prompt to first chunk, first", 8, 0, 0},
+	{"prompt to first chunk, warm", 2.5, 0, 0},
+	{"5,000 deltas, first", 60, 0, 0},
+	{"5,000 deltas, warm", 40, 28, 8},
+	{"tool call in the client's terminal", 0, 0, 0},
+	{"ten sessions", 10, 3, 0},
+
+	{"session/new without MCP servers", 2, 0, 0},
+	{"session/new with 1 MCP server", 2, 0, 0},
+	{"session/new with 5 MCP servers", 2, 0, 0},
+	{"first prompt with 5 MCP servers", 0, 0, 0},
+	{"ten sessions prompting at once", 0, 0, 0},
+
+	{"session/load of 1 MB", 60, 0, 0},
+	{"session/load of 10 MB", 300, 0, 0},
+	{"session/load of 50 MB", 1300, 60, 0},
+
+	{"session/list of 10,000, first ever", 150, 0, 0},
+	{"session/list of 10,000, next process", 20, 0, 0},
+	{"session/list of 10,000, warm", 5, 0, 0},
+
+	{"bash -c true, without gjc", 0, 0, 0},
+	{"tool call on this machine", 0, 0, 0},
+	{"cancel of a model that streams", 5, 0, 0},
+	{"cancel until a command is gone", 50, 0, 0},
+	{"stdin closed inside a prompt", 20, 0, 0},
+
+	{"edit to diagnostics of gopls, broken", 500, 0, 0},
+	{"edit to diagnostics of gopls, mended", 500, 0, 0},
+	{"definition by gopls", 0, 0, 0},
+	{"computing in 200 ms, idle, gopls running", 0.5, 0, 0},
+
+	{"debug launch of a binary by dlv, to a breakpoint", 0, 0, 0},
+	{"debug step by dlv with its snapshot", 0, 0, 0},
+	{"debug expression by dlv", 0, 0, 0},
+	{"debug call that asks the adapter nothing", 0, 0, 0},
+	{"debug terminate", 0, 0, 0},
 }
 
-// loadStep is the step that has a rate, minReplay the least of it, in MB/s.
+// replayStep has a rate; minReplay is the least of it, in MB/s.
 const (
-	loadStep  = 11
-	minReplay = 50
+	replayStep = "session/load of 10 MB"
+	minReplay  = 50
 )
 
 // round starts one gjc and takes it through every step.
@@ -68,10 +80,11 @@ func round(ctx context.Context, binary, dir string) (_ []measure, err error) {
 	if err := os.MkdirAll(work, 0o755); err != nil {
 		return nil, err
 	}
+	long := providertest.Repeat(deltas, func(i int) providertest.Action { return providertest.Text("word" + strconv.Itoa(i) + " ") })
 	model := providertest.NewServer(
-		providertest.Step{providertest.Text("hi")}, // warms the connection up
+		providertest.Step{providertest.Text("hi")},
 		providertest.Step{providertest.Text("first"), providertest.Text("second")},
-		providertest.Repeat(deltas, func(i int) providertest.Action { return providertest.Text("word" + strconv.Itoa(i) + " ") }),
+		long, long,
 		providertest.Step{providertest.Call("c1", "bash", `{"command":"true"}`)},
 		providertest.Step{providertest.Text("done")},
 	)
@@ -103,43 +116,39 @@ func round(ctx context.Context, binary, dir string) (_ []measure, err error) {
 		_ = agent.Close() // the measuring is over
 	}()
 	var all []measure
-	take := func(begin time.Time) {
-		all = append(all, measure{took: time.Since(begin), memory: memory(agent.Process.PID())})
+	take := func(step string, took time.Duration) {
+		all = append(all, measure{step: step, took: took, memory: memory(agent.Process.PID())})
 	}
 	if _, err := agent.Initialize(ctx); err != nil {
 		return nil, err
 	}
-	take(begin)
+	started := time.Since(begin)
+	take("spawn to initialize", started)
 
 	begin = time.Now()
 	session, err := agent.NewSession(ctx, work)
 	if err != nil {
 		return nil, err
 	}
-	take(begin)
+	took := time.Since(begin)
+	take("session/new", took)
+	take("spawn to session", started+took)
 	id := session.SessionID
 
-	if _, err := agent.Prompt(ctx, id, "hello"); err != nil {
-		return nil, err
+	for _, step := range []string{"prompt to first chunk, first", "prompt to first chunk, warm"} {
+		begin = time.Now()
+		if _, err := agent.Prompt(ctx, id, "hello"); err != nil {
+			return nil, err
+		}
+		take(step, (<-first).Sub(begin))
 	}
-	<-first
-	begin = time.Now()
-	if _, err := agent.Prompt(ctx, id, "hello"); err != nil {
-		return nil, err
+	for _, step := range []string{"5,000 deltas, first", "5,000 deltas, warm", "tool call in the client's terminal"} {
+		begin = time.Now()
+		if _, err := agent.Prompt(ctx, id, "go on"); err != nil {
+			return nil, err
+		}
+		take(step, time.Since(begin))
 	}
-	all = append(all, measure{took: (<-first).Sub(begin), memory: memory(agent.Process.PID())})
-
-	begin = time.Now()
-	if _, err := agent.Prompt(ctx, id, "speak"); err != nil {
-		return nil, err
-	}
-	take(begin)
-
-	begin = time.Now()
-	if _, err := agent.Prompt(ctx, id, "run"); err != nil {
-		return nil, err
-	}
-	take(begin)
 
 	before := memory(agent.Process.PID())
 	begin = time.Now()
@@ -148,10 +157,11 @@ func round(ctx context.Context, binary, dir string) (_ []measure, err error) {
 			return nil, err
 		}
 	}
-	took := time.Since(begin)
-	all = append(all, measure{took: took, memory: max(0, memory(agent.Process.PID())-before) / manySessions})
-	if got := len(model.Requests()); got != 5 {
-		return nil, fmt.Errorf("the model got %d requests, want 5", got)
+	took = time.Since(begin)
+	added := memory(agent.Process.PID()).minus(before)
+	all = append(all, measure{step: "ten sessions", took: took, memory: memoryUse{added.pss / manySessions, added.anonymous / manySessions}})
+	if got := len(model.Requests()); got != 6 {
+		return nil, fmt.Errorf("the model got %d requests, want 6", got)
 	}
 	return all, nil
 }
@@ -159,19 +169,34 @@ func round(ctx context.Context, binary, dir string) (_ []measure, err error) {
 // benchModel is any model of the catalogue; what it says comes from the scripted server.
 const benchModel = "anthropic/claude-sonnet-5-5"
 
-// memory returns a process's proportional set size in MB, or 0 where the system does not tell.
-func memory(pid int) float64 {
+// memoryUse is what a process has in memory, in MB: its proportional set size, and the anonymous pages of it. Both are 0 where the
+// system does not report them.
+type memoryUse struct{ pss, anonymous float64 }
+
+func (m memoryUse) minus(other memoryUse) memoryUse {
+	return memoryUse{max(0, m.pss-other.pss), max(0, m.anonymous-other.anonymous)}
+}
+
+func memory(pid int) (m memoryUse) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
 	if err != nil {
-		return 0
+		return m
 	}
 	for line := range bytes.Lines(text) {
-		if fields := bytes.Fields(line); len(fields) == 3 && string(fields[0]) == "Pss:" {
-			kb, err := strconv.ParseFloat(string(fields[1]), 64)
-			if err == nil {
-				return kb / 1024
-			}
+		fields := bytes.Fields(line)
+		if len(fields) != 3 {
+			continue
+		}
+		kb, err := strconv.ParseFloat(string(fields[1]), 64)
+		if err != nil {
+			continue
+		}
+		switch string(fields[0]) {
+		case "Pss:":
+			m.pss = kb / 1024
+		case "Pss_Anon:":
+			m.anonymous = kb / 1024
 		}
 	}
-	return 0
+	return m
 }

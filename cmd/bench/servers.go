@@ -76,14 +76,21 @@ func servers(ctx context.Context, binary, dir string) ([]measure, error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, measure{took: time.Since(begin)})
+		step := fmt.Sprintf("session/new with %d MCP servers", n)
+		switch n {
+		case 0:
+			step = "session/new without MCP servers"
+		case 1:
+			step = "session/new with 1 MCP server"
+		}
+		all = append(all, measure{step: step, took: time.Since(begin)})
 		last = resp.SessionID
 	}
 	begin := time.Now()
 	if _, err := agent.Prompt(ctx, last, "!mcp mcp__server4_nothing {}"); err != nil {
 		return nil, err
 	}
-	all = append(all, measure{took: time.Since(begin)})
+	all = append(all, measure{step: "first prompt with 5 MCP servers", took: time.Since(begin)})
 
 	var ids []acp.SessionID
 	for range manySessions {
@@ -104,7 +111,7 @@ func servers(ctx context.Context, binary, dir string) ([]measure, error) {
 		})
 	}
 	prompts.Wait()
-	all = append(all, measure{took: time.Since(begin)})
+	all = append(all, measure{step: "ten sessions prompting at once", took: time.Since(begin)})
 	select {
 	case err := <-errs:
 		return nil, err
