@@ -8,8 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/gajae-code/gjc/agent"
 )
@@ -114,8 +114,20 @@ func temporaryName(name string) string {
 	return fmt.Sprintf(".%.40s.gjc-%s", name, rand.Text()[:8])
 }
 
-// temporaryNames matches what temporaryName makes.
-var temporaryNames = regexp.MustCompile(`(?s)^\..{0,40}\.gjc-[A-Z2-7]{8}$`)
+// isTemporaryName reports whether temporaryName may have returned name.
+func isTemporaryName(name string) bool {
+	const mark, random = ".gjc-", 8
+	at := len(name) - len(mark) - random
+	if at < 1 || name[0] != '.' || name[at:at+len(mark)] != mark || utf8.RuneCountInString(name[1:at]) > 40 {
+		return false
+	}
+	for _, c := range []byte(name[at+len(mark):]) {
+		if (c < 'A' || c > 'Z') && (c < '2' || c > '7') {
+			return false
+		}
+	}
+	return true
+}
 
 var _ agent.LeftoverRemover = LocalFS{}
 
@@ -169,7 +181,7 @@ func removeLeftovers(dir *os.Root) {
 	for {
 		names, err := list.Readdirnames(1000)
 		for _, name := range names {
-			if temporaryNames.MatchString(name) {
+			if isTemporaryName(name) {
 				removeLeftover(dir, name)
 			}
 		}

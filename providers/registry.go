@@ -259,8 +259,13 @@ func (r *Registry) ModelsIn(dir string) []ModelInfo {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	_ = r.loadLocked()
+	// It is the provider and its API that decide, and a provider's models follow one another.
+	var provider, api, source string
 	usable := slices.DeleteFunc(r.modelsLocked(), func(m ModelInfo) bool {
-		source, _ := r.availabilityLocked(&m)
+		if m.Provider != provider || m.API != api {
+			provider, api = m.Provider, m.API
+			source, _ = r.availabilityLocked(&m)
+		}
 		return source == ""
 	})
 	return r.set.listed(usable, dir, r.opts.Fallback.Provider)

@@ -70,7 +70,7 @@ type indexDir struct {
 
 // indexFile is a file that may be a session.
 type indexFile struct {
-	name, path string
+	name, dir string // dir is the path of the directory
 	locked     bool // there is a lock beside it
 	archived   bool
 	listed     bool // it is in the rows of the list
@@ -299,7 +299,7 @@ func (d *indexDir) believed(mtime, now int64) bool {
 func (d *indexDir) file(name string) *indexFile {
 	f := d.files[name]
 	if f == nil {
-		f = &indexFile{name: name, path: filepath.Join(d.path, name), record: record{size: -1, bad: true}}
+		f = &indexFile{name: name, dir: d.path, record: record{size: -1, bad: true}}
 		d.files[name] = f
 	}
 	return f
@@ -318,12 +318,12 @@ type fileLook struct {
 func (l *fileLook) look(s *Store, sc *scanner) {
 	known := &l.file.record
 	if known.size >= 0 {
-		info, err := s.fs.Lstat(l.file.path)
+		info, err := s.fs.Lstat(l.file.path())
 		if err == nil && info.Size() == known.size && info.ModTime().UnixNano() == known.mtime {
 			return
 		}
 	}
-	r, _, _, err := sc.file(s.fs, l.file.path, known)
+	r, _, _, err := sc.file(s.fs, l.file.path(), known)
 	switch {
 	case err == nil:
 		l.changed, l.record, l.read = true, r, r.size
@@ -363,7 +363,20 @@ func (x *index) orderLocked() {
 	if x.changed == otherRows {
 		rows = x.collectLocked(rows[:0])
 	}
-	slices.SortFunc(rows, func(a, b *indexFile) int { return a.place().compare(b.place()) })
+	// The times are read once for each row, not for each comparison.
+	type placed struct {
+		listPlace
+
+		file *indexFile
+	}
+	sorted := make([]placed, len(rows))
+	for i, f := range rows {
+		sorted[i] = placed{f.place(), f}
+	}
+	slices.SortFunc(sorted, func(a, b placed) int { return a.compare(b.listPlace) })
+	for i := range sorted {
+		rows[i] = sorted[i].file
+	}
 	x.rows, x.changed = rows, sameRows
 }
 
@@ -381,7 +394,7 @@ func (x *index) collectLocked(rows []*indexFile) []*indexFile {
 			}
 			other := x.byID[f.id]
 			x.copies = x.copies || other != nil
-			if other == nil || f.mtime > other.mtime || f.mtime == other.mtime && f.path < other.path {
+			if other == nil || f.mtime > other.mtime || f.mtime == other.mtime && f.path() < other.path() {
 				x.byID[f.id] = f
 			}
 		}
@@ -400,6 +413,8 @@ func (x *index) collectLocked(rows []*indexFile) []*indexFile {
 	}
 	return rows
 }
+
+func (f *indexFile) path() string { return f.dir + string(filepath.Separator) + f.name }
 
 // named reports whether the file's name is one of its session, so that it is found by its id.
 func (f *indexFile) named() bool {
@@ -429,6 +444,6 @@ func (f *indexFile) info() Info {
 	return Info{
 		ID: f.id, Cwd: f.cwd, AdditionalDirectories: slices.Clone(f.directories), ParentSession: f.parent,
 		Archived: f.archived, Title: f.shownTitle(), UpdatedAt: f.updated(), CreatedAt: f.created, Messages: f.messages,
-		Size: f.size, Path: f.path,
+		Size: f.size, Path: f.path(),
 	}
 }

@@ -194,7 +194,7 @@ func decodeIndex(data []byte, root string) (map[string]*indexDir, error) {
 			if d.failed {
 				return nil, errBadIndex
 			}
-			f.path = dir.path + string(filepath.Separator) + f.name
+			f.dir = dir.path
 			dir.files[f.name] = f
 			cwd = f.cwd
 		}

@@ -8,8 +8,12 @@ import (
 	"time"
 )
 
-// DefaultListLimit is how many sessions a page has.
-const DefaultListLimit = 50
+// DefaultListLimit is the size of the first page. A client that asks for more usually wants all of them, so each later page doubles the
+// number of sessions that the client has, by at most maxListLimit.
+const (
+	DefaultListLimit = 50
+	maxListLimit     = 1000
+)
 
 // ListOptions selects sessions. Every field is optional.
 type ListOptions struct {
@@ -18,7 +22,7 @@ type ListOptions struct {
 	Cwd string
 	// Cursor continues behind a page: its [Page].Next.
 	Cursor string
-	// Limit is the size of a page. If zero, [DefaultListLimit].
+	// Limit is the size of a page. If zero, it begins with [DefaultListLimit] and grows from page to page.
 	Limit int
 	// Archived says what to do with archived sessions. If zero, [ArchivedExclude].
 	Archived ArchivedFilter
@@ -76,14 +80,17 @@ type Info struct {
 // List returns the sessions that hold a message, or begin with what another one has handed over, from an index; it reads only files that have changed. What is no
 // session file is left out.
 func (s *Store) List(ctx context.Context, opts ListOptions) (Page, error) {
-	if opts.Limit <= 0 {
-		opts.Limit = DefaultListLimit
-	}
 	var after *cursor
 	if opts.Cursor != "" {
 		var err error
 		if after, err = parseCursor(opts.Cursor); err != nil {
 			return Page{}, err
+		}
+	}
+	if opts.Limit <= 0 {
+		opts.Limit = DefaultListLimit
+		if after != nil {
+			opts.Limit = min(max(after.row+1, DefaultListLimit), maxListLimit)
 		}
 	}
 	x := &s.index
@@ -148,7 +155,7 @@ func (s *Store) Info(ctx context.Context, id string) (Info, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.loadLocked(s)
-	f := &indexFile{name: filepath.Base(path), path: path}
+	f := &indexFile{name: filepath.Base(path), dir: filepath.Dir(path)}
 	if d := x.dirs[filepath.Base(filepath.Dir(path))]; d != nil && d.files[f.name] != nil {
 		f = d.files[f.name]
 	}

@@ -49,6 +49,7 @@ var steps = []struct {
 	{"session/list of 10,000, first ever", 150, 0, 0},
 	{"session/list of 10,000, next process", 20, 0, 0},
 	{"session/list of 10,000, warm", 5, 0, 0},
+	{"session/list of 10,000, warm, all pages", 0, 0, 0},
 
 	{"bash -c true, without gjc", 0, 0, 0},
 	{"tool call on this machine", 0, 0, 0},

@@ -153,18 +153,19 @@ func readConfig(agentDir string, overlays []string, cwd string) *config {
 		data, err := configfile.ReadFile(s.path)
 		s.there = err == nil || !errors.Is(err, fs.ErrNotExist)
 		c.files = append(c.files, s)
-		r := &configReader{config: c, source: s, data: data, sections: c.sections(), lists: c.lists(s.path)}
-		switch {
-		case err == nil:
-			r.read()
-		case !s.there && s.kind != fromFlag:
-		default:
-			reason := err
-			if e, ok := errors.AsType[*fs.PathError](err); ok {
-				reason = e.Err
-			}
-			r.broken(&configError{Path: s.path, Reason: "cannot be read: " + reason.Error()}, true)
+		if !s.there && s.kind != fromFlag {
+			continue // most often so, and what follows takes longer than all the rest
 		}
+		r := &configReader{config: c, source: s, data: data, sections: c.sections(), lists: c.lists(s.path)}
+		if err == nil {
+			r.read()
+			continue
+		}
+		reason := err
+		if e, ok := errors.AsType[*fs.PathError](err); ok {
+			reason = e.Err
+		}
+		r.broken(&configError{Path: s.path, Reason: "cannot be read: " + reason.Error()}, true)
 	}
 	return c
 }

@@ -40,8 +40,8 @@ type host struct {
 func (h *host) getenv(name string) string {
 	value := ""
 	for _, kv := range h.env {
-		if n, v, ok := strings.Cut(kv, "="); ok && n == name {
-			value = v
+		if len(kv) > len(name) && kv[len(name)] == '=' && kv[:len(name)] == name {
+			value = kv[len(name)+1:]
 		}
 	}
 	return value
