@@ -26,29 +26,59 @@ type ToolFuncs[In any] struct {
 	Debugger    bool
 	Program     string
 	For         func(*providers.ModelInfo) bool
+	// Schema returns the schema of In as [Derive] derives it, which takes longer than a first answer should wait. If nil, or if it
+	// returns nothing, the schema is derived.
+	Schema func() jsonx.Raw
 	// Plan is as in [Tool]; nil for a call without effects and a plain title.
 	Plan func(ctx context.Context, call *Call, in *In) (*CallPlan, error)
 	// Run is as in [Tool]. Required.
 	Run func(ctx context.Context, call *Call, in *In) (*Result, error)
 }
 
-// NewTool makes a tool from typed functions. Its schema is derived from In when it is first asked for.
+// NewTool makes a tool from typed functions. Its schema is read or derived when it is first asked for.
 func NewTool[In any](f ToolFuncs[In]) Tool {
 	return &typedTool[In]{funcs: f, spec: sync.OnceValue(func() *ToolSpec {
-		schema, err := jsonschema.For[In](nil)
 		var raw jsonx.Raw
-		if err == nil {
-			dropNull(schema)
-			raw, err = jsonx.Marshal(schema)
+		if f.Schema != nil {
+			raw = f.Schema()
 		}
-		if err != nil {
-			bug.Reportf("the schema of tool %s: %v", f.Name, err)
+		if len(raw) == 0 {
+			var err error
+			if raw, err = derive[In](); err != nil {
+				bug.Reportf("the schema of tool %s: %v", f.Name, err)
+			}
 		}
 		return &ToolSpec{
 			Name: f.Name, Description: f.Description, Kind: f.Kind, Schema: raw,
 			Exclusive: f.Exclusive, Languages: f.Languages, Debugger: f.Debugger, Program: f.Program, For: f.For,
 		}
 	})}
+}
+
+// Derive derives the schema of a tool's input from its Go type. It reports false for a tool that [NewTool] has not made.
+func Derive(t Tool) (input reflect.Type, schema jsonx.Raw, ok bool, err error) {
+	d, ok := t.(interface {
+		derive() (reflect.Type, jsonx.Raw, error)
+	})
+	if !ok {
+		return nil, nil, false, nil
+	}
+	input, schema, err = d.derive()
+	return input, schema, true, err
+}
+
+func (t *typedTool[In]) derive() (reflect.Type, jsonx.Raw, error) {
+	raw, err := derive[In]()
+	return reflect.TypeFor[In](), raw, err
+}
+
+func derive[In any]() (jsonx.Raw, error) {
+	schema, err := jsonschema.For[In](nil)
+	if err != nil {
+		return nil, err
+	}
+	dropNull(schema)
+	return jsonx.Marshal(schema)
 }
 
 // dropNull takes "null" out of a schema's types. It stands there for Go's nil, which the models need not know of; not

@@ -40,7 +40,8 @@ type askOption struct {
 
 func ask() agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[askInput]{
-		Name: "ask", Description: markdown(askText), Kind: agent.KindOther, Exclusive: true,
+		Schema: schema[askInput],
+		Name:   "ask", Description: markdown(askText), Kind: agent.KindOther, Exclusive: true,
 		Plan: planAsk, Run: runAsk,
 	})
 }

@@ -41,7 +41,8 @@ type astOp struct {
 
 func astEdit(globalIgnore string) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[astEditInput]{
-		Name: "ast_edit", Description: markdown(astEditText), Kind: agent.KindSearch, Exclusive: true, Program: astProgram,
+		Schema: schema[astEditInput],
+		Name:   "ast_edit", Description: markdown(astEditText), Kind: agent.KindSearch, Exclusive: true, Program: astProgram,
 		Plan: planASTEdit, Run: func(ctx context.Context, call *agent.Call, in *astEditInput) (*agent.Result, error) {
 			return runASTEdit(ctx, call, in, globalIgnore)
 		},

@@ -32,7 +32,8 @@ type astGrepInput struct {
 
 func astGrep(globalIgnore string) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[astGrepInput]{
-		Name: "ast_grep", Description: markdown(astGrepText), Kind: agent.KindSearch, Program: astProgram,
+		Schema: schema[astGrepInput],
+		Name:   "ast_grep", Description: markdown(astGrepText), Kind: agent.KindSearch, Program: astProgram,
 		Plan: planASTGrep, Run: func(ctx context.Context, call *agent.Call, in *astGrepInput) (*agent.Result, error) {
 			return runASTGrep(ctx, call, in, globalIgnore)
 		},

@@ -129,7 +129,8 @@ func tempEnv(dir string) []string {
 
 func bash(set *BashSettings) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[bashInput]{
-		Name: "bash", Description: markdown(bashText), Kind: agent.KindExecute, Exclusive: true,
+		Schema: schema[bashInput],
+		Name:   "bash", Description: markdown(bashText), Kind: agent.KindExecute, Exclusive: true,
 		Plan: func(ctx context.Context, call *agent.Call, in *bashInput) (*agent.CallPlan, error) {
 			return set.plan(ctx, call, in)
 		},

@@ -126,7 +126,8 @@ func (s *scalar) UnmarshalJSON(data []byte) error {
 // debugTool is the tool of the debugger. Calls of one answer keep their order: each is about where the last one stopped.
 func debugTool() agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[debugInput]{
-		Name: "debug", Description: markdown(debugText), Kind: agent.KindExecute, Exclusive: true, Debugger: true,
+		Schema: schema[debugInput],
+		Name:   "debug", Description: markdown(debugText), Kind: agent.KindExecute, Exclusive: true, Debugger: true,
 		Plan: planDebug, Run: runDebug,
 	})
 }

@@ -24,7 +24,8 @@ type hashlineInput struct {
 
 func editHashline(s *EditSettings) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[hashlineInput]{
-		Name: "edit", Description: markdown(editHashlineText), Kind: agent.KindEdit, Exclusive: true, For: s.only(EditHashline),
+		Schema: schema[hashlineInput],
+		Name:   "edit", Description: markdown(editHashlineText), Kind: agent.KindEdit, Exclusive: true, For: s.only(EditHashline),
 		Plan: func(ctx context.Context, call *agent.Call, in *hashlineInput) (*agent.CallPlan, error) {
 			edits, err := in.fileEdits(ctx, call)
 			if err != nil {

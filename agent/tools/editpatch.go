@@ -32,7 +32,8 @@ type patchEdit struct {
 
 func editPatch(s *EditSettings) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[editPatchInput]{
-		Name: "edit", Description: markdown(editPatchText), Kind: agent.KindEdit, Exclusive: true, For: s.only(EditPatch),
+		Schema: schema[editPatchInput],
+		Name:   "edit", Description: markdown(editPatchText), Kind: agent.KindEdit, Exclusive: true, For: s.only(EditPatch),
 		Plan: func(ctx context.Context, call *agent.Call, in *editPatchInput) (*agent.CallPlan, error) {
 			edits, err := in.fileEdits(call)
 			if err != nil {
@@ -142,7 +143,8 @@ type applyPatchInput struct {
 
 func applyPatch(s *EditSettings) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[applyPatchInput]{
-		Name: "apply_patch", Description: markdown(applyPatchText), Kind: agent.KindEdit, Exclusive: true, For: s.only(EditApplyPatch),
+		Schema: schema[applyPatchInput],
+		Name:   "apply_patch", Description: markdown(applyPatchText), Kind: agent.KindEdit, Exclusive: true, For: s.only(EditApplyPatch),
 		Plan: func(ctx context.Context, call *agent.Call, in *applyPatchInput) (*agent.CallPlan, error) {
 			edits, err := in.fileEdits(call)
 			if err != nil {

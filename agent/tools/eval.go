@@ -36,7 +36,8 @@ type evalCell struct {
 
 func eval(set *BashSettings) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[evalInput]{
-		Name: "eval", Description: markdown(evalText), Kind: agent.KindExecute, Exclusive: true, Program: "python3",
+		Schema: schema[evalInput],
+		Name:   "eval", Description: markdown(evalText), Kind: agent.KindExecute, Exclusive: true, Program: "python3",
 		Plan: func(_ context.Context, _ *agent.Call, in *evalInput) (*agent.CallPlan, error) {
 			if err := in.check(); err != nil {
 				return nil, err

@@ -37,7 +37,8 @@ type findInput struct {
 
 func find(globalIgnore string) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[findInput]{
-		Name: "find", Description: markdown(findText), Kind: agent.KindSearch,
+		Schema: schema[findInput],
+		Name:   "find", Description: markdown(findText), Kind: agent.KindSearch,
 		Plan: planFind, Run: func(ctx context.Context, call *agent.Call, in *findInput) (*agent.Result, error) {
 			return runFind(ctx, call, in, globalIgnore)
 		},

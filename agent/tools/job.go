@@ -23,7 +23,8 @@ type jobInput struct {
 
 func jobTool() agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[jobInput]{
-		Name: "job", Description: markdown(jobText), Kind: agent.KindOther,
+		Schema: schema[jobInput],
+		Name:   "job", Description: markdown(jobText), Kind: agent.KindOther,
 		Plan: func(_ context.Context, _ *agent.Call, in *jobInput) (*agent.CallPlan, error) {
 			switch {
 			case !in.List && len(in.Poll) == 0 && len(in.Cancel) == 0:

@@ -42,7 +42,8 @@ type lspInput struct {
 // out from texts that no other call may change meanwhile. Its kind is that of most of its actions.
 func lspTool() agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[lspInput]{
-		Name: "lsp", Description: markdown(lspText), Kind: agent.KindSearch, Exclusive: true, Languages: true,
+		Schema: schema[lspInput],
+		Name:   "lsp", Description: markdown(lspText), Kind: agent.KindSearch, Exclusive: true, Languages: true,
 		Plan: planLSP, Run: runLSP,
 	})
 }

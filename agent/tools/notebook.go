@@ -26,7 +26,8 @@ type notebookInput struct {
 
 func notebook(s *EditSettings) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[notebookInput]{
-		Name: "notebook", Description: markdown(notebookText), Kind: agent.KindEdit, Exclusive: true,
+		Schema: schema[notebookInput],
+		Name:   "notebook", Description: markdown(notebookText), Kind: agent.KindEdit, Exclusive: true,
 		Plan: func(ctx context.Context, call *agent.Call, in *notebookInput) (*agent.CallPlan, error) {
 			edits, err := in.fileEdits(call)
 			if err != nil {

@@ -36,7 +36,8 @@ type readInput struct {
 
 func read(s *EditSettings, pages *web.Client) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[readInput]{
-		Name: "read", Description: markdown(readText), Kind: agent.KindRead,
+		Schema: schema[readInput],
+		Name:   "read", Description: markdown(readText), Kind: agent.KindRead,
 		Plan: planRead,
 		Run: func(ctx context.Context, call *agent.Call, in *readInput) (*agent.Result, error) {
 			t, err := resolveTarget(ctx, call, in.Path)

@@ -23,7 +23,8 @@ type resolveInput struct {
 // resolve is told of whenever ast_edit is, pending edit or not, so that the tools of a session stay the same.
 func resolve() agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[resolveInput]{
-		Name: "resolve", Description: markdown(resolveText), Kind: agent.KindEdit, Exclusive: true, Program: astProgram,
+		Schema: schema[resolveInput],
+		Name:   "resolve", Description: markdown(resolveText), Kind: agent.KindEdit, Exclusive: true, Program: astProgram,
 		Plan: planResolve, Run: runResolve,
 	})
 }

@@ -60,7 +60,8 @@ type searchInput struct {
 
 func search(globalIgnore string) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[searchInput]{
-		Name: "search", Description: markdown(searchText), Kind: agent.KindSearch,
+		Schema: schema[searchInput],
+		Name:   "search", Description: markdown(searchText), Kind: agent.KindSearch,
 		Plan: planSearch, Run: func(ctx context.Context, call *agent.Call, in *searchInput) (*agent.Result, error) {
 			return runSearch(ctx, call, in, globalIgnore)
 		},

@@ -94,7 +94,8 @@ type sshInput struct {
 // sshTool is the tool for hosts, of which there is at least one.
 func sshTool(hosts []SSHHost, set *BashSettings) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[sshInput]{
-		Name: "ssh", Description: markdown(sshText) + "\n\n" + listed(hosts), Kind: agent.KindExecute, Exclusive: true, Program: "ssh",
+		Schema: schema[sshInput],
+		Name:   "ssh", Description: markdown(sshText) + "\n\n" + listed(hosts), Kind: agent.KindExecute, Exclusive: true, Program: "ssh",
 		Plan: func(_ context.Context, call *agent.Call, in *sshInput) (*agent.CallPlan, error) {
 			c, err := in.command(call, hosts, set)
 			if err != nil {

@@ -48,7 +48,8 @@ type spawnPlan struct {
 
 func task() agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[taskInput]{
-		Name: agent.TaskTool, Description: markdown(taskText), Kind: agent.KindOther,
+		Schema: schema[taskInput],
+		Name:   agent.TaskTool, Description: markdown(taskText), Kind: agent.KindOther,
 		Plan: planTask, Run: runTask,
 	})
 }

@@ -13,7 +13,8 @@ var todoWriteText string
 
 func todoWrite() agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[agent.PlanInput]{
-		Name: "todo_write", Description: markdown(todoWriteText), Kind: agent.KindThink,
+		Schema: schema[agent.PlanInput],
+		Name:   "todo_write", Description: markdown(todoWriteText), Kind: agent.KindThink,
 		Plan: func(_ context.Context, _ *agent.Call, in *agent.PlanInput) (*agent.CallPlan, error) {
 			if _, err := in.Entries(); err != nil {
 				return nil, err

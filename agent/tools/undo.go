@@ -101,7 +101,8 @@ type undoInput struct{}
 
 func undo() agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[undoInput]{
-		Name: "undo", Description: markdown(undoText), Kind: agent.KindEdit, Exclusive: true,
+		Schema: schema[undoInput],
+		Name:   "undo", Description: markdown(undoText), Kind: agent.KindEdit, Exclusive: true,
 		Plan: func(ctx context.Context, call *agent.Call, _ *undoInput) (*agent.CallPlan, error) {
 			p, err := planUndo(ctx, call)
 			if err != nil {

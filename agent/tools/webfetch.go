@@ -22,7 +22,8 @@ type webFetchInput struct {
 
 func webFetch(client *web.Client) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[webFetchInput]{
-		Name: "web_fetch", Description: markdown(webFetchText), Kind: agent.KindFetch,
+		Schema: schema[webFetchInput],
+		Name:   "web_fetch", Description: markdown(webFetchText), Kind: agent.KindFetch,
 		Plan: func(_ context.Context, _ *agent.Call, in *webFetchInput) (*agent.CallPlan, error) {
 			t, err := in.target()
 			if err != nil {

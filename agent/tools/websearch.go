@@ -29,7 +29,8 @@ type webSearchInput struct {
 // webSearch is the tool over what can be asked, the first choice first.
 func webSearch(searchers []*web.Searcher) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[webSearchInput]{
-		Name: "web_search", Description: markdown(webSearchText), Kind: agent.KindFetch,
+		Schema: schema[webSearchInput],
+		Name:   "web_search", Description: markdown(webSearchText), Kind: agent.KindFetch,
 		Plan: func(_ context.Context, call *agent.Call, in *webSearchInput) (*agent.CallPlan, error) {
 			q, err := in.query()
 			if err != nil {

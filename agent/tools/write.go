@@ -22,7 +22,8 @@ type writeInput struct {
 
 func write(s *EditSettings) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[writeInput]{
-		Name: "write", Description: markdown(writeText), Kind: agent.KindEdit, Exclusive: true,
+		Schema: schema[writeInput],
+		Name:   "write", Description: markdown(writeText), Kind: agent.KindEdit, Exclusive: true,
 		Plan: func(ctx context.Context, call *agent.Call, in *writeInput) (*agent.CallPlan, error) {
 			if m, err := memberOf(ctx, call, in.Path); err != nil {
 				return nil, err
