@@ -77,6 +77,8 @@ func (o *ConnOptions) rpc(h jsonrpc.Handler) jsonrpc.Options {
 		Framing: frame.Lines, Handler: h, Closer: o.Closer, MaxMessageSize: o.MaxMessageSize,
 		CancelMethod: MethodCancelRequest.Name, CancelParam: "requestId",
 		Dropped: o.Dropped, Panicked: o.Panicked, MapError: o.wireError,
+		// A turn without an editor ends at once: it would go on for minutes with no one to see its updates.
+		Unheard: func(method string) bool { return method == MethodSessionPrompt.Name },
 	}
 	if trace := o.Trace; trace != nil {
 		opts.Trace = func(dir jsonrpc.Direction, line []byte) { trace(dir == jsonrpc.Sent, line) }

@@ -431,13 +431,28 @@ func TestConn_CallOfAnEndedContext(t *testing.T) {
 	})
 }
 
-// What a peer asks before it closes its side is answered, if that does not take long; what does is cancelled.
+// What a peer asks before it closes its side is answered, if that does not take long; what does is cancelled, and at once where
+// the peer can have no use for the answer.
 func TestConn_AnswersBehindTheEndOfInput(t *testing.T) {
+	for name, c := range map[string]struct {
+		unheard func(string) bool
+		took    time.Duration
+	}{
+		"heard":   {nil, 100 * time.Millisecond},
+		"unheard": {func(method string) bool { return method == "wait" }, 0},
+	} {
+		t.Run(name, func(t *testing.T) { answersBehindTheEnd(t, c.unheard, c.took) })
+	}
+}
+
+func answersBehindTheEnd(t *testing.T, unheard func(string) bool, took time.Duration) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &machine{locks: make(map[string]chan struct{})}
 		in, toConn := io.Pipe()
 		fromConn, out := io.Pipe()
-		conn := jsonrpc.NewConn(t.Context(), in, out, options(frame.Lines, m, out))
+		opts := options(frame.Lines, m, out)
+		opts.Unheard = unheard
+		conn := jsonrpc.NewConn(t.Context(), in, out, opts)
 		got := make(chan []byte, 1)
 		go func() {
 			all, err := io.ReadAll(fromConn)
@@ -455,8 +470,8 @@ func TestConn_AnswersBehindTheEndOfInput(t *testing.T) {
 		_ = toConn.Close()
 		begin := time.Now()
 		all := string(<-got)
-		if d := time.Since(begin); d > time.Second {
-			t.Errorf("the end took %v of fake time", d)
+		if d := time.Since(begin); d != took {
+			t.Errorf("the end took %v of fake time, want %v", d, took)
 		}
 		for _, want := range []string{`"id":1,"result":"first"`, `"id":3,"result":"last"`, `"id":2,"error":{"code":-32603,"message":"waiting for never: peer is gone"}`} {
 			if !strings.Contains(all, want) {

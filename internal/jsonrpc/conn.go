@@ -64,6 +64,9 @@ type Options struct {
 	Dropped func(reason error)
 	// Panicked, if set, is told of a panic in a handler. The peer gets -32603 either way.
 	Panicked func(method string, value any, stack []byte)
+	// Unheard, if set, reports whether the answer to a method is of no use to a peer that has closed its side. When only such
+	// requests are left then, the connection ends at once; other requests may go on for a moment.
+	Unheard func(method string) bool
 	// HighWater is how many bytes may wait for the peer to read before Notify waits too. If zero, 4 MiB.
 	HighWater int
 	// CloseGrace is how long Close waits for handlers to return, and again for queued messages to be written.
@@ -202,13 +205,12 @@ func (c *Conn) update(change func(*connState)) {
 	if s.handlers < 0 {
 		panic("jsonrpc: more handlers ended than began")
 	}
-	if s.handlers == 0 && s.cause == nil {
-		switch {
-		case s.inputOver:
-			c.endLocked(ErrPeerGone)
-		case s.draining:
-			c.endLocked(ErrClosed)
-		}
+	switch {
+	case s.cause != nil:
+	case s.inputOver && c.unheardLocked():
+		c.endLocked(ErrPeerGone)
+	case s.draining && s.handlers == 0:
+		c.endLocked(ErrClosed)
 	}
 	if s.cause != nil && (s.handlers == 0 || s.forced) && !s.flushing {
 		// Nobody is left who would answer: let the writer finish.
@@ -227,6 +229,19 @@ func (c *Conn) update(change func(*connState)) {
 			close(c.done)
 		}()
 	}
+}
+
+// unheardLocked reports whether a peer that has closed its side waits for no answer. c.mu is held.
+func (c *Conn) unheardLocked() bool {
+	n := 0
+	if c.opts.Unheard != nil {
+		for _, in := range c.state.incoming {
+			if c.opts.Unheard(in.req.Method) {
+				n++
+			}
+		}
+	}
+	return n == c.state.handlers
 }
 
 // end begins the end of the connection.
@@ -297,7 +312,7 @@ const answerGrace = 100 * time.Millisecond
 func (c *Conn) inputOver() {
 	c.update(func(s *connState) {
 		s.inputOver = true
-		if s.cause == nil && s.handlers > 0 {
+		if s.cause == nil && s.handlers > 0 { // if nobody waits for them, update ends them at once
 			c.restartTimer(s, answerGrace, func() { c.end(ErrPeerGone) })
 		}
 	})
