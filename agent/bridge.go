@@ -59,7 +59,7 @@ type Terminal interface {
 	Start(ctx context.Context, cmd Command) (Execution, error)
 }
 
-// StateEnd is the last line of a whole file of variables in [Command.StateDir].
+// StateEnd is the line after the variables in the files of [Command.StateDir].
 const StateEnd = ": end"
 
 // Command is one shell command line, or one program.
@@ -72,9 +72,10 @@ type Command struct {
 	Dir string
 	// Env is added to the environment, as "NAME=value".
 	Env []string
-	// StateDir, if set, is a directory of the caller's own into which the shell of Line writes what it leaves behind, where it can:
-	// its exported variables when it begins ("before") and ends by itself ("after"), as "export -p" prints them with a line
-	// [StateEnd] after them, and the directory that it ends in ("dir"). It is created if it is missing.
+	// StateDir, if set, is a directory of the caller's own into which the shell of Line writes what it leaves behind, where it can.
+	// The file "after" has what it exports when it ends by itself, as "export -p" prints it, a line [StateEnd], and the directory
+	// that it ends in. The file "before" has what it exports when it begins, and the line, unless the execution is an
+	// [EnvironExecution] that knows it. StateDir is created if it is missing.
 	StateDir string
 	// Sandbox, if set, is what the command may do.
 	Sandbox *Sandbox
@@ -119,6 +120,14 @@ type Execution interface {
 	Kill(ctx context.Context) error
 	// Release kills what still runs and frees the terminal. It may be called twice.
 	Release(ctx context.Context) error
+}
+
+// An EnvironExecution knows what its command began with.
+type EnvironExecution interface {
+	Execution
+	// Environ returns the whole environment that the command began with, as "NAME=value", but for the marks of gjc's children. It
+	// returns nil if what the shell exported when it began is in the file "before" of [Command.StateDir] instead.
+	Environ() []string
 }
 
 // ExitStatus is how a command ended: by Code, or by Signal when that is not empty.

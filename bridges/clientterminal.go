@@ -37,7 +37,7 @@ func (c *ClientTerminal) Start(ctx context.Context, cmd agent.Command) (agent.Ex
 	if limit == 0 {
 		limit = agent.DefaultOutputLimit
 	}
-	line, env, err := c.machine.shellLine(ctx, &cmd)
+	line, env, err := c.machine.shellLine(ctx, &cmd, true)
 	if err != nil {
 		return nil, fmt.Errorf("starting the command: %w", err)
 	}

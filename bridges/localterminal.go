@@ -30,7 +30,8 @@ func (l *LocalTerminal) Start(ctx context.Context, cmd agent.Command) (agent.Exe
 	if limit == 0 {
 		limit = agent.DefaultOutputLimit
 	}
-	line, extra, err := l.Local.shellLine(ctx, &cmd)
+	before := changesEnviron(l.Local.Shell.Path, l.Local.Environ(ctx))
+	line, extra, err := l.Local.shellLine(ctx, &cmd, before)
 	if err != nil {
 		return nil, fmt.Errorf("starting the command: %w", err)
 	}
@@ -54,7 +55,11 @@ func (l *LocalTerminal) Start(ctx context.Context, cmd agent.Command) (agent.Exe
 	if err != nil {
 		return nil, fmt.Errorf("starting the command: %w", err)
 	}
-	return &localExecution{process: p, tail: sink.tail}, nil
+	e := &localExecution{process: p, tail: sink.tail}
+	if !before {
+		e.env = env
+	}
+	return e, nil
 }
 
 // partOf returns the mark of one of a session's processes.
@@ -92,9 +97,13 @@ func (o *outputSink) Write(b []byte) (int, error) {
 type localExecution struct {
 	process *proc.Process
 	tail    *proc.Tail
+	env     []string
 }
 
-var _ agent.Execution = (*localExecution)(nil)
+var _ agent.EnvironExecution = (*localExecution)(nil)
+
+// Environ implements [agent.EnvironExecution].
+func (e *localExecution) Environ() []string { return e.env }
 
 func (e *localExecution) TerminalID() string { return "" }
 

@@ -9,10 +9,9 @@ import (
 	"github.com/gajae-code/gjc/agent"
 )
 
-// shellState makes a shell write what it leaves behind: its exported variables when it begins, and its directory and exported
-// variables when it ends by itself, into three files of a directory. Only commands that are part of the shell do that, so that
-// a command costs no process but its shell. Bash reads how from a file of its own, so that its command line is the command
-// alone; for other shells it precedes the line.
+// shellState makes a shell write what it leaves behind when it ends by itself: its exported variables and its directory. Only
+// commands that are part of the shell do that, so that a command costs no process but its shell. Bash reads how from a file of
+// its own, so that its command line is the command alone; for other shells it precedes the line.
 type shellState struct {
 	line string
 	env  []string
@@ -22,46 +21,71 @@ type shellState struct {
 const (
 	stateBefore = "before"
 	stateAfter  = "after"
-	stateDir    = "dir"
 	stateRC     = "rc"
 )
 
-// newShellState returns the line and the variables with which a shell tells its state into the directory dir, which is made.
-// env is where a file of the user's that bash reads is named.
-func newShellState(shell, line, dir string, env []string) (*shellState, error) {
+// newShellState returns the line and the variables with which a shell writes its state into the directory dir, which it creates.
+// env is where a file of the user's that bash reads is named. With before the shell writes what it exports when it begins, too.
+func newShellState(shell, line, dir string, env []string, before bool) (*shellState, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	for _, name := range []string{stateBefore, stateAfter, stateDir} {
+	for _, name := range []string{stateBefore, stateAfter} {
 		if err := os.Remove(filepath.Join(dir, name)); err != nil && !os.IsNotExist(err) {
 			return nil, err
 		}
 	}
-	in := func(name string) string { return quoted(filepath.Join(dir, name)) }
-	name := filepath.Base(shell)
-	isBash := name == "bash" || name == "bash.exe"
 	export := "export"
-	if isBash {
+	if isBash(shell) {
 		export = "builtin export" // whatever functions the user's own file defines
 	}
-	list := func(name string) string {
-		return "{ " + export + " -p && echo '" + agent.StateEnd + "'; } >" + in(name) + " 2>/dev/null"
+	list := func(name, more string) string {
+		return "{ " + export + " -p && echo '" + agent.StateEnd + "'" + more + "; } >" + quoted(filepath.Join(dir, name)) + " 2>/dev/null"
 	}
-	rc := list(stateBefore) + "\ntrap " + quoted("pwd -P >"+in(stateDir)+" 2>/dev/null; "+list(stateAfter)) + " EXIT\n"
-	if !isBash {
+	rc := "trap " + quoted(list(stateAfter, " && pwd -P")) + " EXIT\n"
+	if before {
+		rc = list(stateBefore, "") + "\n" + rc
+	}
+	if !isBash(shell) {
 		return &shellState{line: rc + line}, nil
 	}
 	rc = "unset BASH_ENV\n" + rc
-	for _, kv := range env {
-		if own, ok := strings.CutPrefix(kv, "BASH_ENV="); ok && own != "" {
-			rc = ". " + quoted(own) + "\n" + rc
-		}
+	if own := bashFile(env); own != "" {
+		rc = ". " + quoted(own) + "\n" + rc
 	}
 	path := filepath.Join(dir, stateRC)
 	if err := os.WriteFile(path, []byte(rc), 0o600); err != nil {
 		return nil, err
 	}
 	return &shellState{line: line, env: []string{"BASH_ENV=" + path}}, nil
+}
+
+func isBash(shell string) bool {
+	name := filepath.Base(shell)
+	return name == "bash" || name == "bash.exe"
+}
+
+// bashFile returns the file of the user's that bash reads before it runs a command, or "".
+func bashFile(env []string) string {
+	own := ""
+	for _, kv := range env {
+		if path, ok := strings.CutPrefix(kv, "BASH_ENV="); ok {
+			own = path
+		}
+	}
+	return own
+}
+
+// changesEnviron reports whether a shell reads files of the user's before it runs a command, so that what it exports then is not
+// what it was started with.
+func changesEnviron(shell string, env []string) bool {
+	switch filepath.Base(shell) {
+	case "bash", "bash.exe":
+		return bashFile(env) != ""
+	case "sh", "dash":
+		return false
+	}
+	return true
 }
 
 // quoted is a word for a shell.
@@ -72,14 +96,15 @@ func takesState(shell Shell) bool {
 	return len(shell.Args) == 1 && shell.Args[0] == "-c"
 }
 
-// shellLine returns the line of a command for the shell, and the variables that are added to the environment.
-func (l *Local) shellLine(ctx context.Context, cmd *agent.Command) (line string, env []string, err error) {
+// shellLine returns the line of a command for the shell, and the variables that are added to the environment. With before the
+// shell's state contains what it exports when it begins.
+func (l *Local) shellLine(ctx context.Context, cmd *agent.Command, before bool) (line string, env []string, err error) {
 	env = append(quietEnv[:len(quietEnv):len(quietEnv)], explicitBare(l.Environ(ctx))...)
 	env = append(env, cmd.Env...)
 	if cmd.StateDir == "" || len(cmd.Args) > 0 || !takesState(l.Shell) {
 		return cmd.Line, env, nil
 	}
-	state, err := newShellState(l.Shell.Path, cmd.Line, cmd.StateDir, l.Environ(ctx))
+	state, err := newShellState(l.Shell.Path, cmd.Line, cmd.StateDir, l.Environ(ctx), before)
 	if err != nil {
 		return "", nil, err
 	}

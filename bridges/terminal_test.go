@@ -27,12 +27,21 @@ func withShell(t *testing.T, path string) {
 // runCommand runs a line to its end and returns its status and output.
 func (e *env) runCommand(cmd agent.Command) (agent.ExitStatus, agent.Output) {
 	e.t.Helper()
+	return e.runCommandWith(new([]string), cmd)
+}
+
+// runCommandWith is runCommand that sets before to the environment that the command began with, if that is known.
+func (e *env) runCommandWith(before *[]string, cmd agent.Command) (agent.ExitStatus, agent.Output) {
+	e.t.Helper()
 	if cmd.Dir == "" {
 		cmd.Dir = e.dir
 	}
 	x, err := e.Terminal.Start(e.t.Context(), cmd)
 	if err != nil {
 		e.t.Fatal(err)
+	}
+	if x, ok := x.(agent.EnvironExecution); ok {
+		*before = x.Environ()
 	}
 	defer func() {
 		if err := x.Release(e.t.Context()); err != nil {
@@ -78,7 +87,8 @@ func TestTerminal(t *testing.T) {
 				withShell(t, path)
 				e := start(t)
 				state := filepath.Join(e.path("state"), "1")
-				status, out := e.runCommand(agent.Command{
+				var before []string
+				status, out := e.runCommandWith(&before, agent.Command{
 					Line: "mkdir sub; cd sub; export A='x\ny' B=2; unset C; echo out; exit 3", StateDir: state, Env: []string{"C=1", "D=1"},
 				})
 				if status.Code != 3 || out.Text != "out\n" {
@@ -91,13 +101,16 @@ func TestTerminal(t *testing.T) {
 					}
 					return string(data)
 				}
-				if dir := read("dir"); dir != e.path("sub")+"\n" {
-					t.Errorf("%s: it ends in %q", shell, dir)
+				files := map[string]string{"after": "A B D"}
+				if before == nil {
+					files["before"] = "C D"
+				} else if !slices.Contains(before, "C=1") || !slices.Contains(before, "D=1") {
+					t.Errorf("%s: it begins with %q", shell, before)
 				}
-				for file, names := range map[string]string{"before": "C D", "after": "A B D"} {
-					text := read(file)
-					if !strings.HasSuffix(text, "\n"+agent.StateEnd+"\n") {
-						t.Errorf("%s: the file %s is not whole: %q", shell, file, text)
+				for file, names := range files {
+					text, dir, whole := strings.Cut(read(file), "\n"+agent.StateEnd+"\n")
+					if !whole || file == "after" && dir != e.path("sub")+"\n" {
+						t.Errorf("%s: the file %s is not whole: %q, %q", shell, file, text, dir)
 					}
 					var exported []string
 					for _, m := range regexp.MustCompile(`(?m)^(?:declare -x|export|typeset -x) ([A-D])=`).FindAllStringSubmatch(text, -1) {

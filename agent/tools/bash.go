@@ -401,7 +401,7 @@ func (r *bashRun) close(ctx, waitCtx context.Context, status agent.ExitStatus, w
 	switch {
 	case werr == nil:
 		if foreground {
-			r.command.notes = append(r.command.notes, shellStateOf(r.call).learn(ctx, r.call, r.state, r.command.dir)...)
+			r.command.notes = append(r.command.notes, shellStateOf(r.call).learn(ctx, r.call, r.exec, r.state, r.command.dir)...)
 		}
 		return r.ended(ctx, status)
 	case waitCtx.Err() == nil:

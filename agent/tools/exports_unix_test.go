@@ -12,8 +12,8 @@ import (
 	"github.com/gajae-code/gjc/agent"
 )
 
-// Whatever a variable holds, what "export -p" of a shell prints is read as the value that it has.
-func TestParseExports(t *testing.T) {
+// Whatever a variable holds, what "export -p" of a shell prints is read as the value that it has, and the directory after it.
+func TestParseState(t *testing.T) {
 	values := map[string]string{
 		"GJC_EMPTY": "", "GJC_PLAIN": "value", "GJC_LINES": "one\ntwo\n", "GJC_QUOTES": `it's "quoted" \ and $HOME and ` + "`id`",
 		"GJC_CONTROL": "a\x01b\tc\x1b[31m\r", "GJC_UNICODE": "日本 \U0001f600", "GJC_BYTES": "caf\xe9", "GJC_DASH": "-x", "GJC_SPACE": "  two  ",
@@ -27,7 +27,7 @@ func TestParseExports(t *testing.T) {
 			continue
 		}
 		found = true
-		args := []string{"-c", "export -p && echo '" + agent.StateEnd + "'"}
+		args := []string{"-c", "export -p && echo '" + agent.StateEnd + "' && printf '%s\\n' '/a\nb'"}
 		if name == "busybox" {
 			args = append([]string{"sh"}, args...)
 		}
@@ -39,7 +39,10 @@ func TestParseExports(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		got := parseExports(out)
+		got, dir := parseState(out)
+		if dir != "/a\nb" {
+			t.Errorf("%s: the directory is %q", name, dir)
+		}
 		for n := range got {
 			if !strings.HasPrefix(n, "GJC_") {
 				delete(got, n) // the shell's own
@@ -48,9 +51,11 @@ func TestParseExports(t *testing.T) {
 		if diff := cmp.Diff(values, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s\nin %q", name, diff, out)
 		}
+		whole := len(out) - len("/a\nb\n")
 		for n := range out {
-			if parseExports(out[:n]) != nil {
-				t.Fatalf("%s: the first %d bytes count as whole", name, n)
+			vars, dir := parseState(out[:n])
+			if vars != nil && n < whole || dir != "" && dir != "/a" {
+				t.Fatalf("%s: the first %d bytes count as whole, with the directory %q", name, n, dir)
 			}
 		}
 	}
@@ -59,12 +64,13 @@ func TestParseExports(t *testing.T) {
 	}
 }
 
-func FuzzParseExports(f *testing.F) {
+func FuzzParseState(f *testing.F) {
 	f.Add([]byte("declare -x A=\"b\"\n" + agent.StateEnd + "\n"))
 	f.Add([]byte("export A='b'\"'\"'c' B=$'\\x01'\n" + agent.StateEnd + "\n"))
 	f.Add([]byte("declare -ax A=([0]=\"$(id)\")\n" + agent.StateEnd + "\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		for name := range parseExports(text) { // it must not panic, or run anything
+		vars, _ := parseState(text)
+		for name := range vars { // it must not panic, or run anything
 			if name == "" {
 				t.Error("a variable without a name")
 			}

@@ -99,15 +99,18 @@ func (s *shellState) files() string {
 	return filepath.Join(s.temp, strconv.Itoa(s.calls))
 }
 
-// learn takes over what a command has told that began in dir, and returns what the model should know of it.
-func (s *shellState) learn(ctx context.Context, call *agent.Call, files, dir string) (notes []string) {
+// learn takes over what exec, whose command began in dir, has left in the directory files, and returns what the model should know
+// of it.
+func (s *shellState) learn(ctx context.Context, call *agent.Call, exec agent.Execution, files, dir string) (notes []string) {
 	if files == "" {
 		return nil
 	}
 	defer func() { _ = os.RemoveAll(files) }() // it lies among temporary files
-	before, after := stateVariables(filepath.Join(files, "before")), stateVariables(filepath.Join(files, "after"))
-	ended, _ := disk{}.readFile(filepath.Join(files, "dir"), maxStateFile) // it may not have got that far
-	cwd := strings.TrimSuffix(string(ended), "\n")
+	before := environOf(exec)
+	if before == nil {
+		before, _ = stateFile(filepath.Join(files, "before"))
+	}
+	after, cwd := stateFile(filepath.Join(files, "after")) // it may not have got that far
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if filepath.IsAbs(cwd) && cwd != call.FS.RealPath(dir) {
@@ -146,11 +149,14 @@ func (s *shellState) learn(ctx context.Context, call *agent.Call, files, dir str
 	return notes
 }
 
+// childMark is the variable that marks the children of gjc; each command has a value of its own.
+const childMark = "GJC_CHILD"
+
 // keepsVariable reports whether what a command has exported is kept. Variables by which programs run others are not, but for
 // PATH: nobody sees them in the command that they would change.
 func keepsVariable(name string) bool {
 	switch name {
-	case "PWD", "OLDPWD", "SHLVL", "_", "HOME":
+	case "PWD", "OLDPWD", "SHLVL", "_", "HOME", childMark:
 		return false
 	case "PATH":
 		return true
@@ -158,32 +164,57 @@ func keepsVariable(name string) bool {
 	return variableName(name) && !policy.RunsPrograms(name)
 }
 
-// stateVariables reads the file at path as [parseExports] does.
-func stateVariables(path string) map[string]string {
-	data, err := disk{}.readFile(path, maxStateFile)
-	if err != nil {
+// environOf returns the variables that a command began with, or nil if they are in a file.
+func environOf(exec agent.Execution) map[string]string {
+	e, ok := exec.(agent.EnvironExecution)
+	if !ok {
 		return nil
 	}
-	return parseExports(data)
+	env := e.Environ()
+	if env == nil {
+		return nil
+	}
+	vars := make(map[string]string, len(env))
+	for _, kv := range env {
+		if name, value, ok := strings.Cut(kv, "="); ok {
+			vars[name] = value
+		}
+	}
+	return vars
 }
 
-// parseExports returns the variables in what "export -p" prints, with [agent.StateEnd] after it: declarations that a shell can
-// read. It returns nil for what is not whole. Arrays and variables without a value are left out, as they are in an environment.
-func parseExports(text []byte) map[string]string {
-	text, whole := bytes.CutSuffix(text, []byte(agent.StateEnd+"\n"))
-	if !whole {
-		return nil
-	}
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(veil(text)), "")
+// stateFile reads the file at path as [parseState] does.
+func stateFile(path string) (vars map[string]string, dir string) {
+	data, err := disk{}.readFile(path, maxStateFile)
 	if err != nil {
-		return nil
+		return nil, ""
+	}
+	return parseState(data)
+}
+
+// parseState returns the variables in what "export -p" prints, and the directory that follows them and the line [agent.StateEnd].
+// The declarations are those that a shell can read. It returns nil for what is not whole. Arrays and variables without a value
+// are left out, as they are in an environment.
+func parseState(text []byte) (vars map[string]string, dir string) {
+	const end = "\n" + agent.StateEnd + "\n"
+	text = append([]byte("\n"), text...)
+	at := bytes.LastIndex(text, []byte(end))
+	if at < 0 {
+		return nil, ""
+	}
+	if line, whole := strings.CutSuffix(string(text[at+len(end):]), "\n"); whole {
+		dir = line
+	}
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(veil(text[:at])), "")
+	if err != nil {
+		return nil, dir
 	}
 	nothing := &expand.Config{Env: expand.ListEnviron()} // all that could be expanded is quoted
-	vars := make(map[string]string)
+	vars = make(map[string]string)
 	for _, stmt := range file.Stmts {
 		decl, ok := stmt.Cmd.(*syntax.DeclClause)
 		if !ok {
-			return nil
+			return nil, dir
 		}
 		for _, a := range decl.Args {
 			if a.Name == nil || a.Naked || a.Array != nil {
@@ -192,13 +223,13 @@ func parseExports(text []byte) map[string]string {
 			value := ""
 			if a.Value != nil {
 				if value, err = expand.Literal(nothing, a.Value); err != nil {
-					return nil
+					return nil, dir
 				}
 			}
 			vars[a.Name.Value] = unveil(value)
 		}
 	}
-	return vars
+	return vars, dir
 }
 
 // firstVeiled stands for the byte 0 in what [veil] returns, and so on up to 255. It is for private use.

@@ -64,17 +64,33 @@ func cancels(ctx context.Context, binary, dir string) ([]measure, error) {
 	}
 	all := []measure{{step: "cancel of a model that streams", took: time.Since(begin)}}
 
-	// A command costs no more than its shell.
-	begin = time.Now()
-	if err := exec.CommandContext(ctx, "bash", "-c", "true").Run(); err != nil {
+	// What a command costs beyond its shell: the first one, and the mean of some more.
+	const several = 20
+	alone, err := repeat(several, func() error { return exec.CommandContext(ctx, "bash", "-c", "true").Run() })
+	if err != nil {
 		return nil, err
 	}
-	all = append(all, measure{step: "bash -c true, without gjc", took: time.Since(begin)})
-	begin = time.Now()
-	if resp, err := agent.Prompt(ctx, id, "!bash true"); err != nil || resp.StopReason != acp.StopReasonEndTurn {
-		return nil, fmt.Errorf("a command: %+v, %w", resp, err)
+	command := func() error {
+		resp, err := agent.Prompt(ctx, id, "!bash true")
+		if err == nil && resp.StopReason != acp.StopReasonEndTurn {
+			err = fmt.Errorf("the command's turn ended with %s", resp.StopReason)
+		}
+		return err
 	}
-	all = append(all, measure{step: "tool call on this machine", took: time.Since(begin)})
+	first, err := repeat(1, command)
+	if err != nil {
+		return nil, err
+	}
+	more, err := repeat(several, command)
+	if err != nil {
+		return nil, err
+	}
+	all = append(
+		all,
+		measure{step: "bash -c true, without gjc", took: alone},
+		measure{step: "tool call on this machine, first", took: first},
+		measure{step: "tool call on this machine", took: more},
+	)
 
 	pidFile := filepath.Join(work, "pid")
 	done = prompt("!bash echo $$ > " + pidFile + "; exec sleep 600")
@@ -91,6 +107,17 @@ func cancels(ctx context.Context, binary, dir string) ([]measure, error) {
 	}
 	all = append(all, measure{step: "cancel until a command is gone", took: time.Since(begin)})
 	return all, <-done
+}
+
+// repeat does something n times, and returns how long it took on average.
+func repeat(n int, do func() error) (time.Duration, error) {
+	begin := time.Now()
+	for range n {
+		if err := do(); err != nil {
+			return 0, err
+		}
+	}
+	return time.Since(begin) / time.Duration(n), nil
 }
 
 // closes measures how soon gjc ends when its editor goes away in the middle of an answer.

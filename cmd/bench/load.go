@@ -28,8 +28,11 @@ func load(ctx context.Context, binary, dir string) (all []measure, err error) {
 	return all, nil
 }
 
+// compactEvery is after how many bytes the session was compacted: about what the window of a model holds.
+const compactEvery = 1 << 20
+
 // loadOf measures the replay of a session whose file has at least size bytes: a third each of prompts, answers with a call, and
-// results.
+// results, and a compaction now and then.
 func loadOf(ctx context.Context, binary, dir string, size int64) (m measure, err error) {
 	store := sessions.NewStore(filepath.Join(dir, "agent", "sessions"), &sessions.StoreOptions{Sync: sessions.SyncNever})
 	log, err := store.Create(ctx, sessions.Header{Cwd: filepath.Join(dir, "work")})
@@ -37,9 +40,17 @@ func loadOf(ctx context.Context, binary, dir string, size int64) (m measure, err
 		return m, err
 	}
 	text := strings.Repeat("The quick brown fox jumps over the lazy dog. ", 40)
-	for i := 0; ; i++ {
-		if info, err := os.Stat(log.Path()); err == nil && info.Size() >= size {
+	last := ""
+	for i, compacted := 0, int64(0); ; i++ {
+		info, err := os.Stat(log.Path())
+		if err == nil && info.Size() >= size {
 			break
+		}
+		if err == nil && info.Size()-compacted >= compactEvery {
+			compacted = info.Size()
+			if _, err := log.Append(&sessions.Compaction{Summary: text, FirstKeptEntryID: last, TokensBefore: compactEvery / 4}); err != nil {
+				return m, err
+			}
 		}
 		call := providers.ToolCall{ID: fmt.Sprintf("call%d", i), Name: "read", Input: []byte(`{"path":"main.go"}`)}
 		for _, m := range []providers.Message{
@@ -48,7 +59,7 @@ func loadOf(ctx context.Context, binary, dir string, size int64) (m measure, err
 			{Role: providers.RoleTool, ToolCallID: call.ID, ToolName: "read", Parts: []providers.Part{providers.Text{Text: text + text}}},
 		} {
 			m.ID = fmt.Sprintf("m%d-%s", i, m.Role)
-			if _, err := log.AppendMessage(&m); err != nil {
+			if last, err = log.AppendMessage(&m); err != nil {
 				return measure{}, err
 			}
 		}

@@ -52,7 +52,8 @@ var steps = []struct {
 	{"session/list of 10,000, warm, all pages", 0, 0, 0},
 
 	{"bash -c true, without gjc", 0, 0, 0},
-	{"tool call on this machine", 0, 0, 0},
+	{"tool call on this machine, first", 0, 0, 0},
+	{"tool call on this machine", 5, 0, 0},
 	{"cancel of a model that streams", 5, 0, 0},
 	{"cancel until a command is gone", 50, 0, 0},
 	{"stdin closed inside a prompt", 20, 0, 0},
