@@ -1,10 +1,7 @@
 package anthropic
 
 import (
-	"encoding/json"
-
 	sdk "github.com/anthropics/anthropic-sdk-go"
-	"github.com/anthropics/anthropic-sdk-go/packages/param"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/providers"
@@ -24,23 +21,21 @@ func (m *Model) encode(req *providers.Request) ([]byte, error) {
 		p.System = []sdk.TextBlockParam{{Text: req.System}}
 		m.mark(&p.System[0].CacheControl)
 	}
-	for i := range req.Tools {
-		p.Tools = append(p.Tools, tool(&req.Tools[i]))
-	}
-	if n := len(p.Tools); n > 0 {
-		m.mark(&p.Tools[n-1].OfTool.CacheControl)
-	}
 	m.force(req, &p)
 	head, err := p.MarshalJSON()
 	if err != nil {
 		return nil, err
 	}
-	return wire.ExtraBody(&m.cfg, m.body(head, req.Messages)), nil
+	tools, err := m.tools(req.Tools)
+	if err != nil {
+		return nil, err
+	}
+	return wire.ExtraBody(&m.cfg, m.body(head, tools, req.Messages)), nil
 }
 
-// body puts the conversation behind the head, which is all the rest of a request, and in front of it what the API wants to
-// know. The SDK's types take ten times as long for a conversation.
-func (m *Model) body(head []byte, messages []providers.Message) []byte {
+// body puts the tools and the conversation after the head, which is all the rest of a request, and before it what the API wants to
+// know. The SDK's types take ten times as long for these two.
+func (m *Model) body(head, tools []byte, messages []providers.Message) []byte {
 	start := `{"stream":true`
 	if m.version != "" {
 		start = `{"anthropic_version":"` + m.version + `"`
@@ -48,12 +43,15 @@ func (m *Model) body(head []byte, messages []providers.Message) []byte {
 			start += `,"stream":true`
 		}
 	}
-	out := append(make([]byte, 0, len(head)+guess(messages)), start...)
+	out := append(make([]byte, 0, len(head)+len(tools)+guess(messages)), start...)
 	for name, value := range jsonx.Members(head) {
 		if name == "messages" || name == "model" && m.version != "" {
 			continue
 		}
 		out = append(append(jsonx.AppendString(append(out, ','), name), ':'), value...)
+	}
+	if len(tools) > 0 {
+		out = append(append(out, `,"tools":`...), tools...)
 	}
 	out = append(out, `,"messages":`...)
 	return append(m.appendMessages(out, messages), '}')
@@ -98,18 +96,41 @@ func (m *Model) maxTokens(req *providers.Request) int {
 	return defaultMaxTokens
 }
 
-func tool(t *providers.Tool) sdk.ToolUnionParam {
-	schema := t.Schema
-	if jsonx.IsNull(schema) {
-		schema = jsonx.Raw(`{"type":"object"}`)
+// tools encodes the tools, nothing if there are none.
+func (m *Model) tools(tools []providers.Tool) ([]byte, error) {
+	if len(tools) == 0 {
+		return nil, nil
 	}
-	p := &sdk.ToolParam{
-		Name: t.Name, InputSchema: param.Override[sdk.ToolInputSchemaParam](json.RawMessage(schema)),
+	var mark sdk.CacheControlEphemeralParam
+	m.mark(&mark)
+	control, err := mark.MarshalJSON()
+	if err != nil {
+		return nil, err
 	}
-	if t.Description != "" {
-		p.Description = sdk.String(t.Description)
+	size := len(control) + 64
+	for i := range tools {
+		size += len(tools[i].Name) + len(tools[i].Description)*9/8 + len(tools[i].Schema) + 64
 	}
-	return sdk.ToolUnionParam{OfTool: p}
+	out := make([]byte, 0, size)
+	for i := range tools {
+		t := &tools[i]
+		out = append(out, `,{"input_schema":`...)
+		if jsonx.IsNull(t.Schema) {
+			out = append(out, `{"type":"object"}`...)
+		} else {
+			out = append(out, t.Schema...)
+		}
+		out = jsonx.AppendString(append(out, `,"name":`...), t.Name)
+		if t.Description != "" {
+			out = jsonx.AppendString(append(out, `,"description":`...), t.Description)
+		}
+		if i == len(tools)-1 && m.cfg.CacheRetention != providers.CacheNone {
+			out = append(append(out, `,"cache_control":`...), control...)
+		}
+		out = append(out, '}')
+	}
+	out[0] = '['
+	return append(out, ']'), nil
 }
 
 // budgets are the levels as numbers of tokens, for models that are told so.
