@@ -71,9 +71,9 @@ type indexDir struct {
 // indexFile is a file that may be a session.
 type indexFile struct {
 	name, dir string // dir is the path of the directory
-	locked     bool // there is a lock beside it
-	archived   bool
-	listed     bool // it is in the rows of the list
+	locked    bool   // there is a lock beside it
+	archived  bool
+	listed    bool // it is in the rows of the list
 	record
 }
 
