@@ -94,6 +94,12 @@ func startSSHServer(t *testing.T) *sshServer {
 	}
 	s.env = []string{realSSHVariable + "=" + ssh, sshConfigVariable + "=" + client}
 	s.run(t, exec.CommandContext(t.Context(), sshd, "-D", "-e", "-f", config))
+	// Accounts of the system are locked, or have a shell that runs nothing.
+	login := exec.CommandContext(t.Context(), ssh, "-F", client, "-p", strconv.Itoa(s.port), "-i", s.key, "-o", "BatchMode=yes", "127.0.0.1", "true")
+	if out, err := login.CombinedOutput(); err != nil {
+		testenv.Skip(t, "this user cannot log in through sshd (%v): %s", err, bytes.TrimSpace(out))
+	}
+	s.accepted.Store(0)
 	return s
 }
 
