@@ -149,7 +149,7 @@ func TestTitles_Failing(t *testing.T) {
 	if got := l.walk(l.work)[id].Title; got != "mend the shed" {
 		t.Errorf("it is listed as %q", got)
 	}
-	if updates := shown(l.since(0)); strings.Contains(updates, "503") {
+	if updates := shown(l.since(0)); strings.Contains(updates, "overloaded") || strings.Contains(updates, "status 503") {
 		t.Errorf("the user is told of it:\n%s", updates)
 	}
 	l.stop()
