@@ -122,17 +122,15 @@ var exitChecks = []Check{
 	}},
 	{"exit.orphans.cancel", TierMust, "A cancelled command is gone.", pageCancellation, func(t *trial) {
 		p, id := t.session(bare)
-		run := func() {
-			u := p.purpose(id, PurposeSlowCommand)
-			u.sees("a running tool call", func(m *message) bool {
-				_, body := m.update()
-				return str(body, "status") == "in_progress"
-			})
-			u.cancels()
-		}
-		run() // an agent may start a helper of its own with its first command
+		// An agent may start a helper of its own with its first command. One that is cancelled may never have begun.
+		p.purpose(id, PurposeCommand, "file", "ran.txt", "text", "ran").answer()
 		before := descendants(p)
-		run()
+		u := p.purpose(id, PurposeSlowCommand)
+		u.sees("a running tool call", func(m *message) bool {
+			_, body := m.update()
+			return str(body, "status") == "in_progress"
+		})
+		u.cancels()
 		p.leavesOnly(before)
 	}},
 	{"exit.stdout.whole-lines", TierMust, "What the agent says at its end are whole messages.", pageTransports, func(t *trial) {
