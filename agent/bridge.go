@@ -72,10 +72,10 @@ type Command struct {
 	Dir string
 	// Env is added to the environment, as "NAME=value".
 	Env []string
-	// StateDir, if set, is a directory of the caller's own into which the shell of Line writes what it leaves behind, where it can.
-	// The file "after" has what it exports when it ends by itself, as "export -p" prints it, a line [StateEnd], and the directory
-	// that it ends in. The file "before" has what it exports when it begins, and the line, unless the execution is an
-	// [EnvironExecution] that knows it. StateDir is created if it is missing.
+	// StateDir, if set, is a directory of the caller's own to which the shell that runs Line writes its final state, if it can: the
+	// file "after" holds the exported variables as "export -p" prints them, a line [StateEnd], and the working directory. The file
+	// "before" holds the variables that were exported at the start, and the line, unless the execution is an [EnvironExecution]
+	// that knows them. StateDir is created if it is missing.
 	StateDir string
 	// Sandbox, if set, is what the command may do.
 	Sandbox *Sandbox
@@ -122,7 +122,7 @@ type Execution interface {
 	Release(ctx context.Context) error
 }
 
-// An EnvironExecution knows what its command began with.
+// An EnvironExecution is an [Execution] that knows the environment of its command.
 type EnvironExecution interface {
 	Execution
 	// Environ returns the whole environment that the command began with, as "NAME=value", but for the marks of gjc's children. It

@@ -26,8 +26,8 @@ type ToolFuncs[In any] struct {
 	Debugger    bool
 	Program     string
 	For         func(*providers.ModelInfo) bool
-	// Schema returns the schema of In as [Derive] derives it, which takes longer than a first answer should wait. If nil, or if it
-	// returns nothing, the schema is derived.
+	// Schema returns the schema of In as [Derive] would, from a file: deriving it delays the first answer of a session. If Schema is
+	// nil or returns nil, the schema is derived.
 	Schema func() jsonx.Raw
 	// Plan is as in [Tool]; nil for a call without effects and a plain title.
 	Plan func(ctx context.Context, call *Call, in *In) (*CallPlan, error)

@@ -9,7 +9,7 @@ import (
 	"github.com/gajae-code/gjc/agent"
 )
 
-// shellState makes a shell write what it leaves behind when it ends by itself: its exported variables and its directory. Only
+// shellState makes a shell write its exported variables and its directory when it exits. Only
 // commands that are part of the shell do that, so that a command costs no process but its shell. Bash reads how from a file of
 // its own, so that its command line is the command alone; for other shells it precedes the line.
 type shellState struct {
@@ -24,8 +24,8 @@ const (
 	stateRC     = "rc"
 )
 
-// newShellState returns the line and the variables with which a shell writes its state into the directory dir, which it creates.
-// env is where a file of the user's that bash reads is named. With before the shell writes what it exports when it begins, too.
+// newShellState returns the line and the variables that make a shell write its state to the directory dir, which it creates. env
+// may name a file of the user's that bash reads (BASH_ENV). If before is set, the shell also writes what it exports at the start.
 func newShellState(shell, line, dir string, env []string, before bool) (*shellState, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err

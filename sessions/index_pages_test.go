@@ -132,3 +132,27 @@ func TestPages_BadCursors(t *testing.T) {
 		t.Errorf("a good one (-want +got):\n%s", diff)
 	}
 }
+
+// Without a limit each page after the first doubles what has been listed, up to a bound.
+func TestPages_Grow(t *testing.T) {
+	s := newStore(t, unsynced)
+	const many = 2500
+	for i := range many {
+		addSession(t, s, sessions.Header{Cwd: "/w"}, i, user("x"))
+	}
+	var sizes []int
+	seen := make(map[string]bool)
+	for o := (sessions.ListOptions{}); ; {
+		page := list(t, s, o)
+		sizes = append(sizes, len(page.Sessions))
+		for _, id := range ids(page) {
+			seen[id] = true
+		}
+		if o.Cursor = page.Next; o.Cursor == "" {
+			break
+		}
+	}
+	if diff := cmp.Diff([]int{50, 50, 100, 200, 400, 800, 900}, sizes); diff != "" || len(seen) != many {
+		t.Errorf("%d of %d sessions are listed, in pages of (-want +got):\n%s", len(seen), many, diff)
+	}
+}

@@ -99,8 +99,8 @@ func (s *shellState) files() string {
 	return filepath.Join(s.temp, strconv.Itoa(s.calls))
 }
 
-// learn takes over what exec, whose command began in dir, has left in the directory files, and returns what the model should know
-// of it.
+// learn reads the state that the command of exec has written to the directory files, keeps it for the next command, and returns
+// notes about it for the model. dir is where the command began.
 func (s *shellState) learn(ctx context.Context, call *agent.Call, exec agent.Execution, files, dir string) (notes []string) {
 	if files == "" {
 		return nil

@@ -154,7 +154,7 @@ func readConfig(agentDir string, overlays []string, cwd string) *config {
 		s.there = err == nil || !errors.Is(err, fs.ErrNotExist)
 		c.files = append(c.files, s)
 		if !s.there && s.kind != fromFlag {
-			continue // most often so, and what follows takes longer than all the rest
+			continue // the usual case, which need not build the table of settings
 		}
 		r := &configReader{config: c, source: s, data: data, sections: c.sections(), lists: c.lists(s.path)}
 		if err == nil {

@@ -312,7 +312,7 @@ const answerGrace = 100 * time.Millisecond
 func (c *Conn) inputOver() {
 	c.update(func(s *connState) {
 		s.inputOver = true
-		if s.cause == nil && s.handlers > 0 { // if nobody waits for them, update ends them at once
+		if s.cause == nil && s.handlers > 0 { // unless update ends them at once
 			c.restartTimer(s, answerGrace, func() { c.end(ErrPeerGone) })
 		}
 	})
