@@ -71,7 +71,7 @@ type indexDir struct {
 // indexFile is a file that may be a session.
 type indexFile struct {
 	name, dir string // dir is the path of the directory
-	locked    bool   // there is a lock beside it
+	locked    bool   // a lock file exists next to it
 	archived  bool
 	listed    bool // it is in the rows of the list
 	record

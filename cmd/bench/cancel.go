@@ -21,14 +21,7 @@ func cancels(ctx context.Context, binary, dir string) ([]measure, error) {
 	chunk := make(chan struct{}, 1)
 	agent, work, err := startOffline(ctx, binary, filepath.Join(dir, "cancel"), acptest.EditorOptions{
 		Capabilities: &acp.ClientCapabilities{}, // commands are gjc's own children then
-		Updated: func(n *acp.SessionNotification) {
-			if _, ok := n.Update.(*acp.AgentMessageChunk); ok {
-				select {
-				case chunk <- struct{}{}:
-				default:
-				}
-			}
-		},
+		Updated:      onChunk(chunk),
 	})
 	if err != nil {
 		return nil, err
@@ -109,6 +102,18 @@ func cancels(ctx context.Context, binary, dir string) ([]measure, error) {
 	return all, <-done
 }
 
+// onChunk returns a handler of updates that signals on chunk, which has room for one signal, when text of the model arrives.
+func onChunk(chunk chan<- struct{}) func(*acp.SessionNotification) {
+	return func(n *acp.SessionNotification) {
+		if _, ok := n.Update.(*acp.AgentMessageChunk); ok {
+			select {
+			case chunk <- struct{}{}:
+			default:
+			}
+		}
+	}
+}
+
 // repeat does something n times, and returns how long it took on average.
 func repeat(n int, do func() error) (time.Duration, error) {
 	begin := time.Now()
@@ -123,14 +128,7 @@ func repeat(n int, do func() error) (time.Duration, error) {
 // closes measures how soon gjc ends when its editor goes away in the middle of an answer.
 func closes(ctx context.Context, binary, dir string) ([]measure, error) {
 	chunk := make(chan struct{}, 1)
-	agent, work, err := startOffline(ctx, binary, dir, acptest.EditorOptions{Updated: func(n *acp.SessionNotification) {
-		if _, ok := n.Update.(*acp.AgentMessageChunk); ok {
-			select {
-			case chunk <- struct{}{}:
-			default:
-			}
-		}
-	}})
+	agent, work, err := startOffline(ctx, binary, dir, acptest.EditorOptions{Updated: onChunk(chunk)})
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,7 @@ const deltas = 5000
 // manySessions is how many sessions are opened at once.
 const manySessions = 10
 
-// steps are what is measured, with the aims in milliseconds and megabytes on a machine with two cores.
+// steps lists the measured steps with their aims, in milliseconds and megabytes on a machine with two cores.
 var steps = []struct {
 	name                   string
 	aim, memory, anonymous float64
@@ -171,7 +171,7 @@ func round(ctx context.Context, binary, dir string) (_ []measure, err error) {
 // benchModel is any model of the catalogue; what it says comes from the scripted server.
 const benchModel = "anthropic/claude-sonnet-5-5"
 
-// memoryUse is what a process has in memory, in MB: its proportional set size, and the anonymous pages of it. Both are 0 where the
+// memoryUse holds a process's proportional set size and its share of anonymous pages, in MB. Both are 0 where the
 // system does not report them.
 type memoryUse struct{ pss, anonymous float64 }
 
