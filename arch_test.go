@@ -86,7 +86,7 @@ var layers = map[string][]string{
 	"bridges":                    {"acp", "agent", "internal/bug", "internal/jsonx", "internal/proc"},
 	"acp/server":                 {"acp", "agent", "agent/agents", "agent/commands", "agent/hooks", "agent/rules", "agent/tools", "agent/transcript", "bridges", "dap", "internal/bug", "internal/jsonx", "internal/proc", "lsp", "mcp", "providers", "sessions"},
 	"acp/acptest":                {"acp", "internal/proc", "internal/jsonx"},
-	"acp/acptest/conformance":    {"acp", "internal/jsonx", "internal/proc"},
+	"conformance":                {"acp", "internal/jsonx", "internal/proc"},
 	"cmd/gjc":                    {"*"},
 	"cmd/gjc-conformance":        {"*"},
 	"cmd/bench":                  {"*"},

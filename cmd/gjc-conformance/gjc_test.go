@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gajae-code/gjc/acp/acptest/conformance"
+	"github.com/gajae-code/gjc/conformance"
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 

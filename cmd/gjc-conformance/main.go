@@ -19,7 +19,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gajae-code/gjc/acp/acptest/conformance"
+	"github.com/gajae-code/gjc/conformance"
 	"github.com/gajae-code/gjc/internal/proc"
 )
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gajae-code/gjc/acp/acptest/conformance"
+	"github.com/gajae-code/gjc/conformance"
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 

@@ -25,7 +25,7 @@ func TestDocument(t *testing.T) {
 		}
 		fmt.Fprintf(&doc, "| `%s` | %s | %s | %s |\n", c.ID, c.Tier, c.Requirement, c.Spec)
 	}
-	list := fmt.Sprintf("\n%d checks: %d must, %d capability, %d should. Made by `go test ./acp/acptest/conformance -run Document -update`.\n%s",
+	list := fmt.Sprintf("\n%d checks: %d must, %d capability, %d should. Made by `go test ./conformance -run Document -update`.\n%s",
 		len(Checks()), counts[TierMust], counts[TierCapability], counts[TierShould], doc.String())
 	path := filepath.Join(testenv.ModuleRoot(t), "docs", "conformance.md")
 	text, err := os.ReadFile(path)
