@@ -123,7 +123,7 @@ func runASTEdit(ctx context.Context, call *agent.Call, in *astEditInput, globalI
 	if pending.put(newStagedEdit(in.title(), s.ops, s.count)) {
 		s.notes = append(s.notes, "This preview takes the place of the one before, which was neither applied nor discarded.")
 	}
-	changes := &operations{call, s.ops}
+	changes := &operations{call: call, ops: s.ops}
 	summary := fmt.Sprintf("%s in %s. Nothing is changed yet: call resolve with action apply, or discard.", count(s.count, "replacement"), count(len(s.ops), "file"))
 	s.notes = append(s.notes, summary)
 	text, left := astDiffs(changes)

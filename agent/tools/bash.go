@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -19,17 +18,6 @@ import (
 
 //go:embed bash.md
 var bashText string
-
-// Limits of the bash tool.
-const (
-	bashTimeout    = 300.0 // seconds
-	minBashTimeout = 1.0
-	maxBashTimeout = 3600.0
-	// maxCommandTitle bounds the title, in characters.
-	maxCommandTitle = 80
-	// afterTimeout bounds what is still asked of a terminal once the command was killed.
-	afterTimeout = 3 * time.Second
-)
 
 type bashInput struct {
 	Command string            `json:"command" jsonschema:"the command line for the user's shell"`
@@ -213,20 +201,6 @@ func inSeconds(s float64) string {
 	return seconds(s) + " seconds"
 }
 
-func seconds(s float64) string { return strconv.FormatFloat(s, 'f', -1, 64) }
-
-func variableName(s string) bool {
-	for i, r := range s {
-		switch {
-		case r == '_', 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z':
-		case i > 0 && '0' <= r && r <= '9':
-		default:
-			return false
-		}
-	}
-	return s != ""
-}
-
 func (s *BashSettings) plan(ctx context.Context, call *agent.Call, in *bashInput) (*agent.CallPlan, error) {
 	c, err := s.command(ctx, call, in)
 	if err != nil {
@@ -271,16 +245,6 @@ func (c *bashCommand) shown(call *agent.Call, in *bashInput) []agent.Content {
 		text = "in " + display(&call.Workspace, c.dir) + "\n" + text
 	}
 	return []agent.Content{agent.TextContent{Text: text}}
-}
-
-// commandTitle is the command's first line, cut.
-func commandTitle(command string) string {
-	line, rest, _ := strings.Cut(strings.TrimSpace(command), "\n")
-	line = strings.TrimSpace(line)
-	if runes := []rune(line); len(runes) > maxCommandTitle || rest != "" {
-		line = string(runes[:min(len(runes), maxCommandTitle-1)]) + "…"
-	}
-	return line
 }
 
 // errBashTimeout ends the wait for a command.
@@ -563,4 +527,16 @@ func sandboxNote(s *agent.Sandbox) string {
 		note += ", and have no network"
 	}
 	return note + ". If that is what it failed for, tell the user; bash.sandbox in config.yml decides."
+}
+
+// runCheck runs a command line that a tool has put together, in the session's own directory and in the foreground.
+func runCheck(ctx context.Context, call *agent.Call, line string) (*agent.Result, error) {
+	r := &bashRun{
+		call: call, command: &bashCommand{line: line, dir: call.Workspace.Cwd, timeout: bashTimeout},
+		shown: []agent.Content{agent.TextContent{Text: "$ " + line}},
+	}
+	if err := r.start(ctx, false); err != nil {
+		return nil, err
+	}
+	return r.wait(ctx, 0)
 }

@@ -80,9 +80,9 @@ func showConflicts(name string, lines []string) *agent.Result {
 			break
 		}
 		fmt.Fprintf(&w.out, "\n#%d lines %d-%d\n", i+1, c.first, c.last)
-		w.side("ours", c.ours, lines)
-		w.side("base", c.base, lines)
-		w.side("theirs", c.theirs, lines)
+		writeSide(&w, "ours", c.ours, lines)
+		writeSide(&w, "base", c.base, lines)
+		writeSide(&w, "theirs", c.theirs, lines)
 	}
 	if open > found[len(found)-1].last {
 		w.notes = append(w.notes, fmt.Sprintf("Line %d looks like the start of another, which does not end.", open))
@@ -90,8 +90,8 @@ func showConflicts(name string, lines []string) *agent.Result {
 	return &agent.Result{Text: joinNotes(w.out.String(), w.notes)}
 }
 
-// side writes one side of a conflict.
-func (w *window) side(what string, s conflictSide, lines []string) {
+// writeSide writes one side of a conflict to w.
+func writeSide(w *window, what string, s conflictSide, lines []string) {
 	if s.marker == 0 {
 		return
 	}

@@ -8,16 +8,11 @@ import (
 	"io/fs"
 	"strings"
 
-	"github.com/aymanbagabas/go-udiff"
-
 	"github.com/gajae-code/gjc/agent"
 )
 
 //go:embed edit.md
 var editText string
-
-// maxDiff bounds in bytes the diff that the model gets.
-const maxDiff = 8 << 10
 
 type editInput struct {
 	Path  string     `json:"path" jsonschema:"the file, relative to the working directory or absolute"`
@@ -150,18 +145,4 @@ func looseNote(loose []int, edits int) string {
 		what = strings.TrimSuffix(fmt.Sprintln("The old_text of edit", strings.Trim(fmt.Sprint(loose), "[]"), "was"), "\n")
 	}
 	return what + " in the file once with other white space; the lines there were replaced, and the new ones have their indent."
-}
-
-// shortDiff is a unified diff without the file header, within maxDiff.
-func shortDiff(name, from, to string) string {
-	diff := udiff.Unified(name, name, from, to)
-	if _, body, ok := strings.Cut(diff, "\n+++ "); ok {
-		_, diff, _ = strings.Cut(body, "\n")
-	}
-	if len(diff) <= maxDiff {
-		return diff
-	}
-	cut := cutBytes(diff, maxDiff)
-	cut = cut[:strings.LastIndexByte(cut, '\n')+1]
-	return cut + fmt.Sprintf("… %s left out of the diff", count(strings.Count(diff[len(cut):], "\n"), "line"))
 }

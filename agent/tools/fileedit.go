@@ -69,13 +69,13 @@ func (f *fileEdits) plan(ctx context.Context) *agent.CallPlan {
 		}
 	}
 	plan.Title, plan.Kind = f.title()
-	plan.Effects = (&operations{f.call, asked}).effects(plan.Title)
+	plan.Effects = (&operations{call: f.call, ops: asked}).effects(plan.Title)
 	ctx, cancel := context.WithTimeout(ctx, previewTime)
 	defer cancel()
 	look := newFileEdits(f.call, f.settings, f.edits)
 	look.settings = &EditSettings{Mode: f.settings.Mode, AllowGenerated: true}
 	if look.workOut(ctx, true) == nil {
-		plan.Content = (&operations{f.call, look.ops}).preview()
+		plan.Content = (&operations{call: f.call, ops: look.ops}).preview()
 	}
 	return plan
 }

@@ -52,11 +52,3 @@ func showImage(ctx context.Context, call *agent.Call, name string, data []byte) 
 	res.Text, res.Images = text, []providers.Image{img}
 	return res, nil
 }
-
-// imageType returns the media type of a picture that models take as it is, or "".
-func imageType(data []byte) string {
-	if mime := picture.Type(data); mime != "image/bmp" {
-		return mime
-	}
-	return ""
-}

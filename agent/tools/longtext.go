@@ -99,7 +99,7 @@ func newLongLines(ctx context.Context, r io.Reader) (*longLines, encoding, error
 // sniffed is how much of a file is looked at to tell text from binary.
 const sniffed = 8 << 10
 
-func (l *longLines) total() int {
+func (l *longLines) Total() int {
 	if l.ended {
 		return l.taken
 	}
@@ -135,7 +135,7 @@ func (l *longLines) block() (part []byte, last bool, err error) {
 	}
 }
 
-func (l *longLines) next() (string, int64, error) {
+func (l *longLines) Next() (string, int64, error) {
 	var line []byte
 	cut := int64(0)
 	for first := true; ; first = false {
@@ -166,8 +166,8 @@ func (l *longLines) next() (string, int64, error) {
 	return string(line), cut, nil
 }
 
-// skip counts line ends block by block.
-func (l *longLines) skip(n int) error {
+// Skip counts line ends block by block.
+func (l *longLines) Skip(n int) error {
 	for n > 0 {
 		if l.r.Buffered() == 0 {
 			if err := l.check(); err != nil {

@@ -39,14 +39,21 @@ type lspInput struct {
 }
 
 // lspTool is the tool of the language servers. It is exclusive, because some of its actions change files: an edit is worked
-// out from texts that no other call may change meanwhile. Its kind is that of most of its actions.
-func lspTool() agent.Tool {
+// out from texts that no other call may change meanwhile. Its kind is that of most of its actions. check runs the project's own
+// checker.
+func lspTool(check Checker) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[lspInput]{
 		Schema: schema[lspInput],
 		Name:   "lsp", Description: markdown(lspText), Kind: agent.KindSearch, Exclusive: true, Languages: true,
-		Plan: planLSP, Run: runLSP,
+		Plan: planLSP,
+		Run: func(ctx context.Context, call *agent.Call, in *lspInput) (*agent.Result, error) {
+			return runLSP(ctx, call, in, check)
+		},
 	})
 }
+
+// A Checker runs a command line in the session's directory and returns what it printed, as the tool bash would.
+type Checker func(ctx context.Context, call *agent.Call, line string) (*agent.Result, error)
 
 // lspAction is what one value of action does.
 type lspAction struct {
@@ -125,6 +132,7 @@ type lspCall struct {
 	in     *lspInput
 	action lspAction
 	w      *lsp.Workspace
+	check  Checker
 	// path is the file, absolute; empty for none and for "*".
 	path string
 	// asked is the server that is being waited for.
@@ -246,11 +254,12 @@ func planLSP(ctx context.Context, call *agent.Call, in *lspInput) (*agent.CallPl
 	return plan, nil
 }
 
-func runLSP(ctx context.Context, call *agent.Call, in *lspInput) (*agent.Result, error) {
+func runLSP(ctx context.Context, call *agent.Call, in *lspInput, check Checker) (*agent.Result, error) {
 	c, err := newLSPCall(call, in)
 	if err != nil {
 		return nil, err
 	}
+	c.check = check
 	if c.action.file {
 		if err := c.present(ctx); err != nil {
 			return nil, err
@@ -289,7 +298,7 @@ func (c *lspCall) present(ctx context.Context) error {
 	case kind == lsp.NoFile:
 		err := missing(ctx, c.call, c.path)
 		if errors.Is(err, fs.ErrNotExist) {
-			return &missingError{"File not found: " + err.Error()}
+			return &missingError{text: "File not found: " + err.Error()}
 		}
 		return err
 	}

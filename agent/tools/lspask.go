@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/lsp"
 )
@@ -130,7 +129,7 @@ func lacking(err error) error {
 // holdError is for a file that no server can be given: gone since it was looked at, for one.
 func (c *lspCall) holdError(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		return &missingError{"File not found: " + c.name(c.path) + " does not exist any more"}
+		return &missingError{text: "File not found: " + c.name(c.path) + " does not exist any more"}
 	}
 	return err
 }
@@ -188,18 +187,6 @@ func (c *lspCall) note(text string) {
 	if text != "" && !slices.Contains(c.notes, text) {
 		c.notes = append(c.notes, text)
 	}
-}
-
-// inside reports whether a path is in the roots, by its name and behind all links.
-func inside(call *agent.Call, path string) bool {
-	if !call.Workspace.Contains(path) {
-		return false
-	}
-	real := agent.Workspace{Cwd: call.FS.RealPath(call.Workspace.Cwd)}
-	for _, root := range call.Workspace.Additional {
-		real.Additional = append(real.Additional, call.FS.RealPath(root))
-	}
-	return real.Contains(call.FS.RealPath(path))
 }
 
 // uriOf and pathOf are the URIs of this machine.

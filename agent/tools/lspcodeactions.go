@@ -370,7 +370,7 @@ func (p *preparedAction) run(ctx context.Context, c *lspCall) (*agent.Result, er
 			return nil, err
 		}
 		all.join(done)
-		changes := operations{c.call, p.edit.ops}
+		changes := operations{call: c.call, ops: p.edit.ops}
 		text += changes.list() + changes.diffText()
 	}
 	said, err := c.execute(ctx, p.server, p.command, all)
@@ -414,7 +414,7 @@ func (c *lspCall) execute(ctx context.Context, s *lsp.Server, command *protocol.
 				return err
 			}
 			all.join(done)
-			changes := operations{c.call, ops}
+			changes := operations{call: c.call, ops: ops}
 			b.WriteString(changes.list() + changes.diffText())
 			c.w.Refresh(ctx) // what the server has open is what it has just changed
 			return nil
@@ -428,20 +428,4 @@ func (c *lspCall) execute(ctx context.Context, s *lsp.Server, command *protocol.
 		fmt.Fprintf(&b, "%s ran %s; it changed no files through the editor.\n", s.Name(), command.Command)
 	}
 	return b.String(), err
-}
-
-// join adds a change that was made behind this one.
-func (w *workspaceChange) join(done *workspaceChange) {
-	w.content = append(w.content, done.content...)
-	w.locations = append(w.locations, done.locations[:min(len(done.locations), maxFollowed-len(w.locations))]...)
-	w.notes = append(w.notes, done.notes...)
-	w.events = append(w.events, done.events...)
-	for _, path := range done.changed {
-		if !slices.Contains(w.changed, path) {
-			w.changed = append(w.changed, path)
-			if text, ok := done.before[path]; ok {
-				w.before[path] = text
-			}
-		}
-	}
 }

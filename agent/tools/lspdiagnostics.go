@@ -382,14 +382,7 @@ func (w *workspaceDiagnostics) run(ctx context.Context, c *lspCall) (*agent.Resu
 
 // checked runs the checker. Its time is that of a command: a first build takes longer than a language server may.
 func (w *workspaceDiagnostics) checked(ctx context.Context, c *lspCall) (*agent.Result, error) {
-	r := &bashRun{
-		call: c.call, command: &bashCommand{line: w.check.line, dir: c.call.Workspace.Cwd, timeout: bashTimeout},
-		shown: []agent.Content{agent.TextContent{Text: "$ " + w.check.line}},
-	}
-	if err := r.start(ctx, false); err != nil {
-		return nil, err
-	}
-	res, err := r.wait(ctx, 0)
+	res, err := c.check(ctx, c.call, w.check.line)
 	if err != nil {
 		return nil, err
 	}

@@ -42,7 +42,7 @@ func (c *lspCall) prepare(ctx context.Context, plan *agent.CallPlan, e *prepared
 		return
 	}
 	e.seen = seenFiles(ctx, c.call, e.ops)
-	changes := operations{c.call, e.ops}
+	changes := operations{call: c.call, ops: e.ops}
 	plan.Effects = append(plan.Effects, changes.effects(plan.Title)...)
 	plan.Content = changes.preview()
 	plan.Locations = changes.places()
@@ -54,7 +54,7 @@ func runEditAction(context.Context, *lspCall) (*agent.Result, error) {
 
 func (e *preparedEdit) run(ctx context.Context, c *lspCall) (*agent.Result, error) {
 	c.notes = append(c.notes, e.notes...)
-	changes := operations{c.call, e.ops}
+	changes := operations{call: c.call, ops: e.ops}
 	switch {
 	case len(e.ops) == 0:
 		return c.result(ctx, e.none), nil

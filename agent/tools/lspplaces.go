@@ -120,6 +120,3 @@ func (p *places) show(ctx context.Context, b *strings.Builder, at *place) {
 		fmt.Fprintf(b, "  %d: %s\n", n, cutLine(text.Line(n-1), maxShownColumns))
 	}
 }
-
-// maxShownColumns bounds a line around a place, in characters: generated files have very long ones.
-const maxShownColumns = 240

@@ -118,7 +118,7 @@ func planRenameFile(ctx context.Context, c *lspCall, plan *agent.CallPlan) error
 	case err != nil:
 		return err
 	case kind == lsp.NoFile:
-		return &missingError{"File not found: " + missing(ctx, c.call, from).Error()}
+		return &missingError{text: "File not found: " + missing(ctx, c.call, from).Error()}
 	case from == to:
 		return fmt.Errorf("%w for lsp: file and new_name are the same", agent.ErrBadInput)
 	case strings.HasPrefix(to, from+string(filepath.Separator)):

@@ -32,7 +32,7 @@ func reason(err error) error {
 func missing(ctx context.Context, call *agent.Call, path string) error {
 	name := display(&call.Workspace, path)
 	if real, link := linked(call, path); link {
-		return &missingError{name + " is a link to " + display(&call.Workspace, real) + ", which does not exist"}
+		return &missingError{text: name + " is a link to " + display(&call.Workspace, real) + ", which does not exist"}
 	}
 	near := nearest(ctx, call, path)
 	if ctx.Err() != nil {
@@ -40,11 +40,11 @@ func missing(ctx context.Context, call *agent.Call, path string) error {
 	}
 	switch len(near) {
 	case 0:
-		return &missingError{name + " does not exist; find can look for it"}
+		return &missingError{text: name + " does not exist; find can look for it"}
 	case 1:
-		return &missingError{name + " does not exist; did you mean " + near[0] + "?"}
+		return &missingError{text: name + " does not exist; did you mean " + near[0] + "?"}
 	default:
-		return &missingError{name + " does not exist; did you mean one of " + strings.Join(near, ", ") + "?"}
+		return &missingError{text: name + " does not exist; did you mean one of " + strings.Join(near, ", ") + "?"}
 	}
 }
 

@@ -86,7 +86,7 @@ func (c *operations) preview() []agent.Content {
 		}
 	}
 	if len(left) > 0 {
-		rest := operations{c.call, left}
+		rest := operations{call: c.call, ops: left}
 		content = append(content, agent.TextContent{Text: "… and " + count(len(left), "more change") + ":\n" + rest.list()})
 	}
 	return content

@@ -143,29 +143,6 @@ func (l *liveOutput) close() {
 	}
 }
 
-// bashOutput is a command's output for the model.
-type bashOutput struct {
-	text      string
-	truncated bool
-	notes     []string
-}
-
-// output collects what the command has printed.
-func (r *bashRun) output(ctx context.Context) (bashOutput, error) {
-	out, err := r.exec.Output(ctx)
-	if err != nil {
-		return bashOutput{}, err
-	}
-	if r.exec.TerminalID() != "" {
-		b := bashOutput{text: tidyOutput(out.Text), truncated: out.Truncated}
-		if out.Truncated {
-			b.notes = append(b.notes, "The start of the output is cut off: the editor's terminal keeps the end only.")
-		}
-		return b, nil
-	}
-	return r.live.bounded(ctx, r.call, "bash", out.Text), nil
-}
-
 // bounded joins the start and the end, which is tail, of an output. All of it goes into an artifact where that is too long.
 func (l *liveOutput) bounded(ctx context.Context, call *agent.Call, tool, tail string) bashOutput {
 	l.mu.Lock()
@@ -212,4 +189,11 @@ func tidyOutput(text string) string {
 		lines[i] = cutLine(line, maxColumns)
 	}
 	return strings.Join(lines, "\n")
+}
+
+// bashOutput is a command's output for the model.
+type bashOutput struct {
+	text      string
+	truncated bool
+	notes     []string
 }

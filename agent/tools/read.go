@@ -19,17 +19,6 @@ import (
 //go:embed read.md
 var readText string
 
-// Limits of the read tool.
-const (
-	// readLines is how many lines come when none are asked for.
-	readLines = 300
-	// maxReadFile bounds a file that is read whole, in bytes. A longer text is read in parts from the disk: no editor has it
-	// open.
-	maxReadFile = 64 << 20
-	// maxReadPath bounds a path with all that stands behind it, in bytes.
-	maxReadPath = 64 << 10
-)
-
 type readInput struct {
 	Path string `json:"path" jsonschema:"file, directory or URL, with an optional selector: a.go, a.go:40-60, a.go:40+20, a.go:raw, a.zip:inner/a.go"`
 }
@@ -45,7 +34,7 @@ func read(s *EditSettings, pages *web.Client) agent.Tool {
 				return nil, err
 			}
 			if isWeb(t.path) {
-				return fetchPage(ctx, call, pages, t)
+				return fetchPage(ctx, call, pages, &webPage{address: t.path, sel: t.sel})
 			}
 			return runRead(ctx, call, t, s)
 		},
@@ -85,7 +74,11 @@ func resolveTarget(ctx context.Context, call *agent.Call, input string) (*target
 		return &target{path: base, sel: sel}, err
 	}
 	if isWeb(input) {
-		return webTarget(input)
+		page, err := parseWebPage(input)
+		if page == nil {
+			return nil, err
+		}
+		return &target{path: page.address, sel: page.sel}, err
 	}
 	if scheme, _, ok := strings.Cut(input, "://"); ok {
 		return nil, fmt.Errorf("%w for read: %s:// addresses cannot be read; path must be a file, a directory, or an address with http:// or https://", agent.ErrBadInput, cutLine(scheme, 40))
@@ -114,7 +107,7 @@ func planRead(ctx context.Context, call *agent.Call, in *readInput) (*agent.Call
 		return &agent.CallPlan{Title: "Read " + t.path}, nil
 	}
 	if isWeb(t.path) {
-		return planFetch(t)
+		return planFetch(&webPage{address: t.path, sel: t.sel})
 	}
 	loc := agent.Location{Path: t.path}
 	if len(t.sel.ranges) > 0 {
@@ -234,38 +227,4 @@ func showMade(name, text string, sel selector, notes ...string) (*agent.Result, 
 		return nil, err
 	}
 	return &agent.Result{Text: joinNotes(w.out.String(), append(w.notes, notes...))}, nil
-}
-
-func encodingNotes(enc encoding, invalid bool) []string {
-	switch {
-	case invalid && (enc == littleUTF16 || enc == bigUTF16):
-		return []string{"The file is " + enc.String() + " with mistakes; characters that could not be read are shown as \uFFFD."}
-	case invalid:
-		return []string{"The file is not UTF-8; characters that could not be read are shown as \uFFFD."}
-	case enc == littleUTF16 || enc == bigUTF16:
-		return []string{"The file is " + enc.String() + "."}
-	default:
-		return nil
-	}
-}
-
-// splitLines splits text into lines without their line ends. A line end at the end of the text opens no line.
-func splitLines(text string) []string {
-	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-}
-
-// joinNotes puts remarks under a text, each in brackets on a line of its own.
-func joinNotes(text string, notes []string) string {
-	var b strings.Builder
-	b.WriteString(strings.TrimSuffix(text, "\n"))
-	for i, n := range notes {
-		if i == 0 && b.Len() > 0 {
-			b.WriteString("\n")
-		}
-		if b.Len() > 0 {
-			b.WriteString("\n")
-		}
-		b.WriteString("[" + n + "]")
-	}
-	return b.String()
 }

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/tools/archive"
@@ -108,16 +106,6 @@ func listArchive(ctx context.Context, a *archive.Archive, name, dir string) (*ag
 		notes = append(notes, "The list ends here: "+reason(err).Error()+".")
 	}
 	return &agent.Result{Text: joinNotes(b.String(), notes)}, nil
-}
-
-// shownName is a name as it is, unless there is something in it that would not show.
-func shownName(name string) string {
-	for _, r := range name {
-		if !unicode.IsPrint(r) || r == unicode.ReplacementChar {
-			return strconv.Quote(name)
-		}
-	}
-	return name
 }
 
 // nearMember names members that could have been meant.

@@ -104,7 +104,7 @@ func planResolve(_ context.Context, call *agent.Call, in *resolveInput) (*agent.
 	if in.Action == "discard" {
 		return &agent.CallPlan{Title: "Discard " + e.Title, Kind: agent.KindOther}, nil
 	}
-	title, changes := "Apply "+e.Title, &operations{call, e.ops}
+	title, changes := "Apply "+e.Title, &operations{call: call, ops: e.ops}
 	return &agent.CallPlan{Title: title, Effects: changes.effects(title), Content: changes.preview(), Locations: changes.places()}, nil
 }
 
@@ -120,7 +120,7 @@ func runResolve(ctx context.Context, call *agent.Call, in *resolveInput) (*agent
 	if err != nil {
 		return nil, fmt.Errorf("the edit was not applied and is pending no longer: %w", err)
 	}
-	changes := &operations{call, e.ops}
+	changes := &operations{call: call, ops: e.ops}
 	var list strings.Builder
 	for i := range e.ops {
 		if list.Len() > maxDiff {

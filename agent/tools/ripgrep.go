@@ -12,8 +12,6 @@ import (
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/internal/jsonx"
-
-	"github.com/gajae-code/gjc/internal/lazyregexp"
 )
 
 // ripgrep searches with the program rg. Its flags make it see the files that [ownEngine] sees.
@@ -133,22 +131,6 @@ func (r *ripgrep) args(req *searchRequest, g *globPath, repository string) []str
 		}
 	}
 	return append(args, "--regexp="+req.pattern.Rust(), "--", g.base)
-}
-
-// plainGlob matches globs for names that mean the same to rg. A question mark does not: for rg it is a byte, not a character.
-var plainGlob = lazyregexp.New(`^[*A-Za-z0-9_.-]+$`)
-
-// last is the last element of a glob, where that means the same to rg, and how deep below the base the files lie; 0 for any
-// depth.
-func (g *globPath) last() (name string, depth int) {
-	name = g.pattern[strings.LastIndexByte(g.pattern, '/')+1:]
-	if !plainGlob().MatchString(name) || strings.Contains(name, "**") {
-		return "", 0
-	}
-	if strings.ContainsAny(g.pattern, `{[\\`) || strings.Contains(g.pattern, "**") {
-		return name, 0
-	}
-	return name, strings.Count(g.pattern, "/") + 1
 }
 
 // output runs rg. That nothing was found is no error.

@@ -169,15 +169,6 @@ func touched(regions []lines.Region, splices []lines.Splice) []lines.Region {
 	return hit
 }
 
-// changedError explains that a text is another one than the model knows, with the lines of it that are new. From then on the
-// model knows them.
-func (s *EditSettings) changedError(call *agent.Call, path, text string, regions []lines.Region, where string) error {
-	knownOf(call).put(path, text)
-	name := display(&call.Workspace, path)
-	return fmt.Errorf("%s: %w, %s. Nothing was changed. Make the edit for the lines as they are now:\n%s",
-		name, errChanged, where, freshLines(text, regions, s.anchors(&call.Model)))
-}
-
 // maxFresh bounds how many lines an error shows.
 const maxFresh = 60
 

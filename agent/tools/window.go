@@ -19,13 +19,13 @@ const (
 
 // lineSource gives the lines of a text one by one, without their line ends.
 type lineSource interface {
-	// next returns the next line, or [io.EOF]. Of a line that is longer than any result it may give the start; cut is how
+	// Next returns the Next line, or [io.EOF]. Of a line that is longer than any result it may give the start; cut is how
 	// many bytes are missing then.
-	next() (line string, cut int64, err error)
-	// skip passes over n lines, or up to the end.
-	skip(n int) error
-	// total is how many lines there are; zero where that is not known yet.
-	total() int
+	Next() (line string, cut int64, err error)
+	// Skip passes over n lines, or up to the end.
+	Skip(n int) error
+	// Total is how many lines there are; zero where that is not known yet.
+	Total() int
 }
 
 // textLines is the [lineSource] of a text in memory.
@@ -34,7 +34,7 @@ type textLines struct {
 	at    int
 }
 
-func (t *textLines) next() (string, int64, error) {
+func (t *textLines) Next() (string, int64, error) {
 	if t.at >= len(t.lines) {
 		return "", 0, io.EOF
 	}
@@ -42,12 +42,12 @@ func (t *textLines) next() (string, int64, error) {
 	return t.lines[t.at-1], 0, nil
 }
 
-func (t *textLines) skip(n int) error {
+func (t *textLines) Skip(n int) error {
 	t.at = min(t.at+n, len(t.lines))
 	return nil
 }
 
-func (t *textLines) total() int { return len(t.lines) }
+func (t *textLines) Total() int { return len(t.lines) }
 
 // window picks lines of a text within the read tool's limits.
 type window struct {
@@ -114,7 +114,7 @@ func (w *window) show(ranges []lineRange) error {
 			return nil
 		}
 	}
-	if total := w.lines.total(); total > 0 {
+	if total := w.lines.Total(); total > 0 {
 		for _, r := range ranges {
 			if r.first > total {
 				w.notes = append(w.notes, fmt.Sprintf("Line %d is beyond the end: %s has %s.", r.first, w.name, count(total, "line")))
@@ -126,13 +126,13 @@ func (w *window) show(ranges []lineRange) error {
 
 // run writes the lines of one range, and between before the first. Nothing is written unless line asked is there.
 func (w *window) run(r lineRange, asked int, between string) error {
-	if err := w.lines.skip(r.first - 1 - w.at); err != nil {
+	if err := w.lines.Skip(r.first - 1 - w.at); err != nil {
 		return err
 	}
 	w.at = r.first - 1
 	var held strings.Builder
 	for r.last == 0 || w.at < r.last {
-		line, cut, err := w.lines.next()
+		line, cut, err := w.lines.Next()
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
@@ -174,11 +174,11 @@ func (w *window) run(r lineRange, asked int, between string) error {
 
 // tellMore says how to go on behind the last line, if there is more.
 func (w *window) tellMore() error {
-	if total := w.lines.total(); total > 0 {
+	if total := w.lines.Total(); total > 0 {
 		w.more(w.at + 1)
 		return nil
 	}
-	_, _, err := w.lines.next()
+	_, _, err := w.lines.Next()
 	if errors.Is(err, io.EOF) {
 		return nil
 	}
@@ -188,7 +188,7 @@ func (w *window) tellMore() error {
 
 // more says how to go on from line next.
 func (w *window) more(next int) {
-	total := w.lines.total()
+	total := w.lines.Total()
 	if total > 0 && next > total {
 		return
 	}

@@ -509,3 +509,19 @@ func fileKind(ctx context.Context, call *agent.Call, path string) (lsp.FileKind,
 		return lsp.NoFile, fmt.Errorf("%s: %w", display(&call.Workspace, path), reason(err))
 	}
 }
+
+// join adds a change that was made behind this one.
+func (w *workspaceChange) join(done *workspaceChange) {
+	w.content = append(w.content, done.content...)
+	w.locations = append(w.locations, done.locations[:min(len(done.locations), maxFollowed-len(w.locations))]...)
+	w.notes = append(w.notes, done.notes...)
+	w.events = append(w.events, done.events...)
+	for _, path := range done.changed {
+		if !slices.Contains(w.changed, path) {
+			w.changed = append(w.changed, path)
+			if text, ok := done.before[path]; ok {
+				w.before[path] = text
+			}
+		}
+	}
+}

@@ -1,0 +1,17 @@
+package tools
+
+import (
+	"fmt"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/tools/lines"
+)
+
+// changedError explains that a text is another one than the model knows, with the lines of it that are new. From then on the
+// model knows them.
+func (s *EditSettings) changedError(call *agent.Call, path, text string, regions []lines.Region, where string) error {
+	knownOf(call).put(path, text)
+	name := display(&call.Workspace, path)
+	return fmt.Errorf("%s: %w, %s. Nothing was changed. Make the edit for the lines as they are now:\n%s",
+		name, errChanged, where, freshLines(text, regions, s.anchors(&call.Model)))
+}

@@ -1,0 +1,11 @@
+package tools
+
+import "github.com/gajae-code/gjc/agent/tools/picture"
+
+// imageType returns the media type of a picture that models take as it is, or "".
+func imageType(data []byte) string {
+	if mime := picture.Type(data); mime != "image/bmp" {
+		return mime
+	}
+	return ""
+}
