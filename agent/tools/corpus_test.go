@@ -18,9 +18,9 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/toolkit/hashline"
+	linetext "github.com/gajae-code/gjc/agent/toolkit/lines"
 	"github.com/gajae-code/gjc/agent/tools"
-	"github.com/gajae-code/gjc/agent/tools/hashline"
-	linetext "github.com/gajae-code/gjc/agent/tools/lines"
 	"github.com/gajae-code/gjc/agent/tools/toolstest"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/testenv"

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/gajae-code/gjc/agent"
-	"github.com/gajae-code/gjc/agent/tools/lines"
+	"github.com/gajae-code/gjc/agent/toolkit/lines"
 )
 
 // changedError explains that a text is another one than the model knows, with the lines of it that are new. From then on the

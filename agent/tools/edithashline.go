@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/gajae-code/gjc/agent"
-	"github.com/gajae-code/gjc/agent/tools/hashline"
-	"github.com/gajae-code/gjc/agent/tools/lines"
+	"github.com/gajae-code/gjc/agent/toolkit/hashline"
+	"github.com/gajae-code/gjc/agent/toolkit/lines"
 	"github.com/gajae-code/gjc/lsp"
 )
 

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/gajae-code/gjc/agent"
-	"github.com/gajae-code/gjc/agent/tools/lines"
-	"github.com/gajae-code/gjc/agent/tools/patch"
+	"github.com/gajae-code/gjc/agent/toolkit/lines"
+	"github.com/gajae-code/gjc/agent/toolkit/patch"
 	"github.com/gajae-code/gjc/lsp"
 )
 

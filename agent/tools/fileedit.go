@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/gajae-code/gjc/agent"
-	"github.com/gajae-code/gjc/agent/tools/lines"
+	"github.com/gajae-code/gjc/agent/toolkit/lines"
 	"github.com/gajae-code/gjc/lsp"
 )
 

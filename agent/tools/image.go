@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/gajae-code/gjc/agent"
-	"github.com/gajae-code/gjc/agent/tools/picture"
+	"github.com/gajae-code/gjc/internal/picture"
 	"github.com/gajae-code/gjc/providers"
 )
 

@@ -1,6 +1,6 @@
 package tools
 
-import "github.com/gajae-code/gjc/agent/tools/picture"
+import "github.com/gajae-code/gjc/internal/picture"
 
 // imageType returns the media type of a picture that models take as it is, or "".
 func imageType(data []byte) string {

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/gajae-code/gjc/agent/tools"
-	"github.com/gajae-code/gjc/agent/tools/web"
+	"github.com/gajae-code/gjc/internal/webclient"
 )
 
 // Names has the name of every tool that can be set, and no other.
@@ -14,7 +14,7 @@ func TestNames(t *testing.T) {
 	for _, mode := range tools.EditModes() {
 		for _, tool := range tools.All(&tools.Settings{
 			Edit: tools.EditSettings{Mode: mode}, SSH: []tools.SSHHost{{Name: "x", Address: "x"}},
-			WebSearch: web.SearchOptions{SearXNG: "http://127.0.0.1:1"},
+			WebSearch: webclient.SearchOptions{SearXNG: "http://127.0.0.1:1"},
 		}) {
 			have[tool.Spec().Name] = true
 		}

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/gajae-code/gjc/agent"
-	"github.com/gajae-code/gjc/agent/tools/ipynb"
-	"github.com/gajae-code/gjc/agent/tools/lines"
+	"github.com/gajae-code/gjc/agent/toolkit/lines"
+	"github.com/gajae-code/gjc/internal/ipynb"
 )
 
 //go:embed notebook.md

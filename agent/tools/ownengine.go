@@ -11,7 +11,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/gajae-code/gjc/agent/tools/linematch"
+	"github.com/gajae-code/gjc/internal/linematch"
 )
 
 // ownEngine searches with our own automaton.

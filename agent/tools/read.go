@@ -11,9 +11,9 @@ import (
 	"strings"
 
 	"github.com/gajae-code/gjc/agent"
-	"github.com/gajae-code/gjc/agent/tools/ipynb"
-	"github.com/gajae-code/gjc/agent/tools/picture"
-	"github.com/gajae-code/gjc/agent/tools/web"
+	"github.com/gajae-code/gjc/internal/ipynb"
+	"github.com/gajae-code/gjc/internal/picture"
+	"github.com/gajae-code/gjc/internal/webclient"
 )
 
 //go:embed read.md
@@ -23,7 +23,7 @@ type readInput struct {
 	Path string `json:"path" jsonschema:"file, directory or URL, with an optional selector: a.go, a.go:40-60, a.go:40+20, a.go:raw, a.zip:inner/a.go"`
 }
 
-func read(s *EditSettings, pages *web.Client) agent.Tool {
+func read(s *EditSettings, pages *webclient.Client) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[readInput]{
 		Schema: schema[readInput],
 		Name:   "read", Description: markdown(readText), Kind: agent.KindRead,

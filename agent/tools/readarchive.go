@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/gajae-code/gjc/agent"
-	"github.com/gajae-code/gjc/agent/tools/archive"
+	"github.com/gajae-code/gjc/internal/archive"
 )
 
 // maxMembers is how many members of an archive are listed.

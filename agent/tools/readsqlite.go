@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/gajae-code/gjc/agent"
-	"github.com/gajae-code/gjc/agent/tools/sqlitefile"
+	"github.com/gajae-code/gjc/internal/sqlitefile"
 )
 
 // Limits of what is shown of a database.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gajae-code/gjc/agent/tools/lines"
+	"github.com/gajae-code/gjc/agent/toolkit/lines"
 
 	"github.com/gajae-code/gjc/internal/lazyregexp"
 )

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/gajae-code/gjc/agent"
-	"github.com/gajae-code/gjc/agent/tools/linematch"
+	"github.com/gajae-code/gjc/internal/linematch"
 )
 
 //go:embed search.md

@@ -1,18 +1,18 @@
 package tools
 
-import "github.com/gajae-code/gjc/agent/tools/web"
+import "github.com/gajae-code/gjc/internal/webclient"
 
 // Settings says how the tools work. The zero value is what holds where nothing is said. It must not change once tools have it.
 type Settings struct {
 	Edit EditSettings
 	Bash BashSettings
 	// Web says how pages of the web are fetched.
-	Web web.Options
+	Web webclient.Options
 	// GlobalIgnore is the file of patterns that the user's git ignores in every repository (core.excludesFile), absolute; "" for
 	// none.
 	GlobalIgnore string
 	// SSH are the machines that models may reach; without one there is no tool for it.
 	SSH []SSHHost
 	// WebSearch says where the web is searched; without a key there is no tool for it.
-	WebSearch web.SearchOptions
+	WebSearch webclient.SearchOptions
 }

@@ -8,12 +8,12 @@ import (
 	"slices"
 
 	"github.com/gajae-code/gjc/agent"
-	"github.com/gajae-code/gjc/agent/tools/web"
+	"github.com/gajae-code/gjc/internal/webclient"
 )
 
 // All returns the tools in the order in which a model is told of them, as they are set.
 func All(s *Settings) []agent.Tool {
-	pages := web.New(s.Web)
+	pages := webclient.New(s.Web)
 	all := append([]agent.Tool{read(&s.Edit, pages), write(&s.Edit)}, editTools(&s.Edit)...)
 	all = append(all, undo(), notebook(&s.Edit), bash(&s.Bash), jobTool(), eval(&s.Bash), search(s.GlobalIgnore), find(s.GlobalIgnore), astGrep(s.GlobalIgnore), astEdit(s.GlobalIgnore), resolve(), lspTool(runCheck), debugTool(), todoWrite(), ask(), task(), webFetch(pages))
 	if searchers := pages.Searchers(&s.WebSearch); len(searchers) > 0 {

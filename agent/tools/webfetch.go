@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/gajae-code/gjc/agent"
-	"github.com/gajae-code/gjc/agent/tools/web"
+	"github.com/gajae-code/gjc/internal/webclient"
 )
 
 //go:embed webfetch.md
@@ -19,7 +19,7 @@ type webFetchInput struct {
 	Lines string `json:"lines,omitzero" jsonschema:"lines to show, as 301-600; the first 300 if absent"`
 }
 
-func webFetch(client *web.Client) agent.Tool {
+func webFetch(client *webclient.Client) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[webFetchInput]{
 		Schema: schema[webFetchInput],
 		Name:   "web_fetch", Description: markdown(webFetchText), Kind: agent.KindFetch,

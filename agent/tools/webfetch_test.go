@@ -11,14 +11,14 @@ import (
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/tools"
 	"github.com/gajae-code/gjc/agent/tools/toolstest"
-	"github.com/gajae-code/gjc/agent/tools/web"
 	"github.com/gajae-code/gjc/internal/testenv"
+	"github.com/gajae-code/gjc/internal/webclient"
 )
 
 // localTool is a tool that may fetch from this machine.
 func localTool(t testing.TB, name string) agent.Tool {
 	t.Helper()
-	for _, tool := range tools.All(&tools.Settings{Web: web.Options{AllowPrivate: true}}) {
+	for _, tool := range tools.All(&tools.Settings{Web: webclient.Options{AllowPrivate: true}}) {
 		if tool.Spec().Name == name {
 			return tool
 		}

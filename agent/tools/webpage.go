@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/gajae-code/gjc/agent"
-	"github.com/gajae-code/gjc/agent/tools/picture"
-	"github.com/gajae-code/gjc/agent/tools/web"
+	"github.com/gajae-code/gjc/internal/picture"
+	"github.com/gajae-code/gjc/internal/webclient"
 )
 
 // webPage is a page to fetch: its address, and the selector for what to show of it.
@@ -39,7 +39,7 @@ func isWeb(path string) bool {
 }
 
 func planFetch(t *webPage) (*agent.CallPlan, error) {
-	at, err := web.Parse(t.address)
+	at, err := webclient.Parse(t.address)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", agent.ErrBadInput, err)
 	}
@@ -51,7 +51,7 @@ func planFetch(t *webPage) (*agent.CallPlan, error) {
 }
 
 // fetchPage is the result for a page of the web.
-func fetchPage(ctx context.Context, call *agent.Call, client *web.Client, t *webPage) (*agent.Result, error) {
+func fetchPage(ctx context.Context, call *agent.Call, client *webclient.Client, t *webPage) (*agent.Result, error) {
 	page, err := client.Fetch(ctx, t.address)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -64,7 +64,7 @@ func fetchPage(ctx context.Context, call *agent.Call, client *web.Client, t *web
 		notes = append(notes, fmt.Sprintf("The server answered with status %d.", page.Status))
 	}
 	if page.Cut {
-		notes = append(notes, fmt.Sprintf("Only the first %s of it were read.", size(web.MaxBody)))
+		notes = append(notes, fmt.Sprintf("Only the first %s of it were read.", size(webclient.MaxBody)))
 	}
 	text, isText := page.Text(t.sel.raw)
 	var res *agent.Result
@@ -83,7 +83,7 @@ func fetchPage(ctx context.Context, call *agent.Call, client *web.Client, t *web
 }
 
 // webText is a page's text, marked as what others have written.
-func webText(ctx context.Context, call *agent.Call, page *web.Page, text string, sel selector, notes []string) (*agent.Result, error) {
+func webText(ctx context.Context, call *agent.Call, page *webclient.Page, text string, sel selector, notes []string) (*agent.Result, error) {
 	if strings.TrimSpace(text) == "" {
 		return &agent.Result{Text: joinNotes("("+page.URL+" has no text)", notes)}, nil
 	}

@@ -11,7 +11,7 @@ import (
 	"sync"
 
 	"github.com/gajae-code/gjc/agent"
-	"github.com/gajae-code/gjc/agent/tools/web"
+	"github.com/gajae-code/gjc/internal/webclient"
 )
 
 //go:embed websearch.md
@@ -27,7 +27,7 @@ type webSearchInput struct {
 }
 
 // webSearch is the tool over what can be asked, the first choice first.
-func webSearch(searchers []*web.Searcher) agent.Tool {
+func webSearch(searchers []*webclient.Searcher) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[webSearchInput]{
 		Schema: schema[webSearchInput],
 		Name:   "web_search", Description: markdown(webSearchText), Kind: agent.KindFetch,
@@ -48,7 +48,7 @@ func webSearch(searchers []*web.Searcher) agent.Tool {
 			if err != nil {
 				return nil, err
 			}
-			s, ok := call.Prepared.(*web.Searcher)
+			s, ok := call.Prepared.(*webclient.Searcher)
 			if !ok {
 				return nil, errors.New("nothing was planned")
 			}
@@ -67,9 +67,9 @@ func webSearch(searchers []*web.Searcher) agent.Tool {
 	})
 }
 
-func (in *webSearchInput) query() (web.Query, error) {
-	q := web.Query{Text: strings.Join(strings.Fields(in.Query), " "), Recency: web.Recency(in.Recency), Limit: in.Limit}
-	bad := func(format string, args ...any) (web.Query, error) {
+func (in *webSearchInput) query() (webclient.Query, error) {
+	q := webclient.Query{Text: strings.Join(strings.Fields(in.Query), " "), Recency: webclient.Recency(in.Recency), Limit: in.Limit}
+	bad := func(format string, args ...any) (webclient.Query, error) {
 		return q, fmt.Errorf("%w for web_search: "+format, append([]any{agent.ErrBadInput}, args...)...)
 	}
 	switch {
@@ -77,10 +77,10 @@ func (in *webSearchInput) query() (web.Query, error) {
 		return bad("query is empty")
 	case len(q.Text) > maxQuery:
 		return bad("query has more than %d characters", maxQuery)
-	case !slices.Contains([]web.Recency{"", web.RecencyDay, web.RecencyWeek, web.RecencyMonth, web.RecencyYear}, q.Recency):
+	case !slices.Contains([]webclient.Recency{"", webclient.RecencyDay, webclient.RecencyWeek, webclient.RecencyMonth, webclient.RecencyYear}, q.Recency):
 		return bad("recency is %q; it can be day, week, month or year", in.Recency)
-	case in.Limit < 0 || in.Limit > web.MaxResults:
-		return bad("limit is %d; it can be 1 to %d", in.Limit, web.MaxResults)
+	case in.Limit < 0 || in.Limit > webclient.MaxResults:
+		return bad("limit is %d; it can be 1 to %d", in.Limit, webclient.MaxResults)
 	}
 	return q, nil
 }
@@ -88,15 +88,15 @@ func (in *webSearchInput) query() (web.Query, error) {
 // searchTurn knows which providers have failed in a session.
 type searchTurn struct {
 	mu   sync.Mutex // guards what follows
-	over map[web.SearchProvider]bool
+	over map[webclient.SearchProvider]bool
 }
 
 func turnOf(call *agent.Call) *searchTurn {
-	return agent.Keep(call.Kept.Root(), func() *searchTurn { return &searchTurn{over: make(map[web.SearchProvider]bool)} })
+	return agent.Keep(call.Kept.Root(), func() *searchTurn { return &searchTurn{over: make(map[webclient.SearchProvider]bool)} })
 }
 
 // choose returns whom to ask: the first one that has not failed, else the first one.
-func (t *searchTurn) choose(searchers []*web.Searcher) *web.Searcher {
+func (t *searchTurn) choose(searchers []*webclient.Searcher) *webclient.Searcher {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, s := range searchers {
@@ -109,8 +109,8 @@ func (t *searchTurn) choose(searchers []*web.Searcher) *web.Searcher {
 }
 
 // failed passes over a provider for the searches to come, and returns the one that they go to; nil if there is no other.
-func (t *searchTurn) failed(searchers []*web.Searcher, s *web.Searcher, err error) *web.Searcher {
-	if e, ok := errors.AsType[*web.SearchError](err); ok && e.Status == http.StatusBadRequest {
+func (t *searchTurn) failed(searchers []*webclient.Searcher, s *webclient.Searcher, err error) *webclient.Searcher {
+	if e, ok := errors.AsType[*webclient.SearchError](err); ok && e.Status == http.StatusBadRequest {
 		return nil // the query is at fault
 	}
 	t.mu.Lock()
@@ -123,7 +123,7 @@ func (t *searchTurn) failed(searchers []*web.Searcher, s *web.Searcher, err erro
 }
 
 // webResults is what a model sees, marked as what others have written.
-func webResults(s *web.Searcher, res *web.Results) *agent.Result {
+func webResults(s *webclient.Searcher, res *webclient.Results) *agent.Result {
 	if res.Answer == "" && len(res.Sources) == 0 {
 		return &agent.Result{Text: s.Label() + " finds nothing. Other words may help, or a longer time."}
 	}

@@ -10,19 +10,19 @@ import (
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/tools"
 	"github.com/gajae-code/gjc/agent/tools/toolstest"
-	"github.com/gajae-code/gjc/agent/tools/web"
 	"github.com/gajae-code/gjc/internal/testenv"
+	"github.com/gajae-code/gjc/internal/webclient"
 )
 
 // settings offer all tools that depend on them.
 func settings() *tools.Settings {
 	return &tools.Settings{
-		WebSearch: web.SearchOptions{SearXNG: "http://127.0.0.1:1"},
+		WebSearch: webclient.SearchOptions{SearXNG: "http://127.0.0.1:1"},
 		SSH:       []tools.SSHHost{{Name: "web", Address: "web.example", User: "deploy", Port: 2222, Key: "/keys/id", Description: "the\nweb server"}, {Name: "db", Address: "db.example"}},
 	}
 }
 
-func searchTool(t testing.TB, opts web.SearchOptions) agent.Tool {
+func searchTool(t testing.TB, opts webclient.SearchOptions) agent.Tool {
 	t.Helper()
 	for _, tool := range tools.All(&tools.Settings{WebSearch: opts}) {
 		if tool.Spec().Name == "web_search" {
@@ -46,8 +46,8 @@ func TestWebSearch(t *testing.T) {
 		_, _ = io.WriteString(w, `{"results":[]}`) // the test reads it
 	}))
 	defer empty.Close()
-	tool := searchTool(t, web.SearchOptions{
-		Keys: map[web.SearchProvider]string{web.SearchTavily: "key-1", web.SearchExa: "key-2"}, Endpoints: map[web.SearchProvider]string{web.SearchTavily: s.URL, web.SearchExa: empty.URL},
+	tool := searchTool(t, webclient.SearchOptions{
+		Keys: map[webclient.SearchProvider]string{webclient.SearchTavily: "key-1", webclient.SearchExa: "key-2"}, Endpoints: map[webclient.SearchProvider]string{webclient.SearchTavily: s.URL, webclient.SearchExa: empty.URL},
 	})
 	w := toolstest.NewWorld(t, nil)
 	plan, res, err := toolstest.Do(t.Context(), tool, w.Call(t, "web_search", input{"query": " go\n acp ", "recency": "day", "limit": 5}))
@@ -79,7 +79,7 @@ func TestWebSearch(t *testing.T) {
 }
 
 func TestWebSearch_BadInput(t *testing.T) {
-	tool := searchTool(t, web.SearchOptions{SearXNG: "http://127.0.0.1:1"})
+	tool := searchTool(t, webclient.SearchOptions{SearXNG: "http://127.0.0.1:1"})
 	w := toolstest.NewWorld(t, nil)
 	for _, in := range []string{
 		`{}`, `{"query": null}`, `{"query": ""}`, `{"query": " \n"}`, `{"query": 7}`, `{"query": ["a"]}`, `{"query": "a", "recency": "hour"}`, `{"query": "a", "limit": -1}`,

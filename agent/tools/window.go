@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/gajae-code/gjc/agent/tools/hashline"
+	"github.com/gajae-code/gjc/agent/toolkit/hashline"
 )
 
 // Lines shown around a range that was asked for.

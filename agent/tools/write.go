@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/gajae-code/gjc/agent"
-	"github.com/gajae-code/gjc/agent/tools/hashline"
+	"github.com/gajae-code/gjc/agent/toolkit/hashline"
 )
 
 //go:embed write.md

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/toolkit/hashline"
 	"github.com/gajae-code/gjc/agent/tools"
-	"github.com/gajae-code/gjc/agent/tools/hashline"
 	"github.com/gajae-code/gjc/agent/tools/toolstest"
 )
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/gajae-code/gjc/agent"
-	"github.com/gajae-code/gjc/agent/tools/archive"
+	"github.com/gajae-code/gjc/internal/archive"
 )
 
 // member is a file in an archive that is to be written.

@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"github.com/gajae-code/gjc/agent"
-	"github.com/gajae-code/gjc/agent/tools/json5"
-	"github.com/gajae-code/gjc/agent/tools/sqlitefile"
+	"github.com/gajae-code/gjc/internal/json5"
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/sqlitefile"
 )
 
 // row is a row of a database that is to be written.

@@ -8,7 +8,7 @@ import (
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/policy"
 	"github.com/gajae-code/gjc/agent/tools"
-	"github.com/gajae-code/gjc/agent/tools/web"
+	"github.com/gajae-code/gjc/internal/webclient"
 	"github.com/gajae-code/gjc/lsp"
 	"github.com/gajae-code/gjc/providers"
 )
@@ -83,8 +83,8 @@ func newConfig() *config {
 		models: providers.RegistrySettings{Roles: make(map[string]string)}, generateTitles: true,
 		network: newNetworkSettings(),
 		tools: tools.Settings{
-			Edit: tools.EditSettings{Mode: tools.EditAuto}, Bash: tools.BashSettings{Sandbox: tools.SandboxOff}, Web: web.Options{Timeout: web.DefaultTimeout},
-			WebSearch: web.SearchOptions{Provider: web.SearchAuto, Keys: make(map[web.SearchProvider]string)},
+			Edit: tools.EditSettings{Mode: tools.EditAuto}, Bash: tools.BashSettings{Sandbox: tools.SandboxOff}, Web: webclient.Options{Timeout: webclient.DefaultTimeout},
+			WebSearch: webclient.SearchOptions{Provider: webclient.SearchAuto, Keys: make(map[webclient.SearchProvider]string)},
 		},
 		configReading: configReading{origins: make(map[string]origin)},
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/policy"
 	"github.com/gajae-code/gjc/agent/tools"
-	"github.com/gajae-code/gjc/agent/tools/web"
+	"github.com/gajae-code/gjc/internal/webclient"
 )
 
 // Each of several mistakes is reported once, with its place and a suggestion, and costs its own setting alone.
@@ -115,7 +115,7 @@ func TestReadConfig_Strictest(t *testing.T) {
 		{"bash: {sandboxNetwork: maybe}", func(c *config) bool { return !c.tools.Bash.SandboxNetwork }},
 		{"bash: {sandboxWrite: [/a, b]}", func(c *config) bool { return len(c.tools.Bash.SandboxWrite) == 0 }},
 		{"web: {allowPrivate: maybe}", func(c *config) bool { return !c.tools.Web.AllowPrivate }},
-		{"webSearch: {provider: brve}", func(c *config) bool { return c.tools.WebSearch.Provider == web.SearchOff }},
+		{"webSearch: {provider: brve}", func(c *config) bool { return c.tools.WebSearch.Provider == webclient.SearchOff }},
 		{"secrets: {enabled: maybe}", func(c *config) bool { return c.secrets }},
 		{"secrets: on", func(c *config) bool { return c.secrets }},
 		{"secrets: {enable: true}", func(c *config) bool { return c.secrets }},

@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/gajae-code/gjc/agent/tools/web"
 	"github.com/gajae-code/gjc/internal/configfile"
+	"github.com/gajae-code/gjc/internal/webclient"
 	"github.com/gajae-code/gjc/providers"
 )
 
@@ -71,7 +71,7 @@ func (s *networkSettings) put(set *providers.RegistrySettings, dir string) {
 
 // putWeb puts what holds for every server into the settings of fetching pages. A certificate of the user's is not shown to
 // anybody's server.
-func (s *networkSettings) putWeb(set *web.Options, dir string) {
+func (s *networkSettings) putWeb(set *webclient.Options, dir string) {
 	set.Proxy, set.NoProxy = s.proxy, s.noProxy
 	for _, file := range s.caFiles {
 		set.CAFiles = append(set.CAFiles, withinDir(file, dir))

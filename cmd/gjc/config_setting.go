@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/gajae-code/gjc/agent/tools"
-	"github.com/gajae-code/gjc/agent/tools/web"
 	"github.com/gajae-code/gjc/internal/configfile"
+	"github.com/gajae-code/gjc/internal/webclient"
 )
 
 // A setting is one name of config.yml.
@@ -201,7 +201,7 @@ func nonNil[T any](list []T) []T {
 }
 
 // key takes a key of a search service.
-func key(to map[web.SearchProvider]string, of web.SearchProvider) setting {
+func key(to map[webclient.SearchProvider]string, of webclient.SearchProvider) setting {
 	return setting{get: func() any { return hidden(to[of]) }, take: func(n *configfile.Node) string {
 		if n.Kind != configfile.Text {
 			return "must be a string"

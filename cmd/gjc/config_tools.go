@@ -8,7 +8,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/tools"
-	"github.com/gajae-code/gjc/agent/tools/web"
+	"github.com/gajae-code/gjc/internal/webclient"
 	"github.com/gajae-code/gjc/providers"
 )
 
@@ -37,11 +37,11 @@ func toolSettings(s *tools.Settings) map[string]map[string]setting {
 			"timeoutSeconds": duration(&s.Web.Timeout, 1, 45),
 		},
 		"webSearch": {
-			"provider": orStrict(oneOf(&s.WebSearch.Provider, web.SearchProviders()), &s.WebSearch.Provider, web.SearchOff),
+			"provider": orStrict(oneOf(&s.WebSearch.Provider, webclient.SearchProviders()), &s.WebSearch.Provider, webclient.SearchOff),
 		},
 		"searxng": {
 			"endpoint":      orStop(httpURL(&s.WebSearch.SearXNG), stopsPages),
-			"token":         orStop(key(s.WebSearch.Keys, web.SearchSearXNG), stopsPages),
+			"token":         orStop(key(s.WebSearch.Keys, webclient.SearchSearXNG), stopsPages),
 			"basicUsername": orStop(name(&s.WebSearch.User), stopsPages),
 			"basicPassword": orStop(secret(&s.WebSearch.Password), stopsPages),
 		},
@@ -49,10 +49,10 @@ func toolSettings(s *tools.Settings) map[string]map[string]setting {
 }
 
 // putKeys adds the keys of search services that the configuration does not hold: those of auth.json, else of the environment.
-func (h *host) putKeys(set *web.SearchOptions, models *providers.Registry) {
-	variables := map[web.SearchProvider][]string{
-		web.SearchTavily: {"TAVILY_API_KEY"}, web.SearchPerplexity: {"PERPLEXITY_API_KEY", "PPLX_API_KEY"}, web.SearchBrave: {"BRAVE_API_KEY"},
-		web.SearchExa: {"EXA_API_KEY"}, web.SearchSearXNG: {"SEARXNG_TOKEN"},
+func (h *host) putKeys(set *webclient.SearchOptions, models *providers.Registry) {
+	variables := map[webclient.SearchProvider][]string{
+		webclient.SearchTavily: {"TAVILY_API_KEY"}, webclient.SearchPerplexity: {"PERPLEXITY_API_KEY", "PPLX_API_KEY"}, webclient.SearchBrave: {"BRAVE_API_KEY"},
+		webclient.SearchExa: {"EXA_API_KEY"}, webclient.SearchSearXNG: {"SEARXNG_TOKEN"},
 	}
 	for provider, names := range variables {
 		found := cmp.Or(set.Keys[provider], models.StoredKey(string(provider)))

@@ -13,8 +13,8 @@ import (
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/hooks"
 	"github.com/gajae-code/gjc/agent/tools"
-	"github.com/gajae-code/gjc/agent/tools/web"
 	"github.com/gajae-code/gjc/internal/testenv"
+	"github.com/gajae-code/gjc/internal/webclient"
 	"github.com/gajae-code/gjc/mcp"
 	"github.com/gajae-code/gjc/providers"
 )
@@ -38,8 +38,8 @@ func TestConfig_FieldsAreUsed(t *testing.T) {
 		tools.Settings{},
 		tools.EditSettings{},
 		tools.BashSettings{},
-		web.Options{},
-		web.SearchOptions{},
+		webclient.Options{},
+		webclient.SearchOptions{},
 		providers.RegistrySettings{},
 		providers.HTTPOptions{},
 		mcp.Server{},

@@ -1,6 +1,6 @@
-// Package web fetches pages of the World Wide Web for models: within bounds, from public addresses only, as text that can be
+// Package webclient fetches pages of the World Wide Web for models: within bounds, from public addresses only, as text that can be
 // read. It also asks services that search the web. What it returns was written by anybody; whoever shows it to a model has to say so.
-package web
+package webclient
 
 import (
 	"cmp"

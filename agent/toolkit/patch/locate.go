@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gajae-code/gjc/agent/tools/lines"
+	"github.com/gajae-code/gjc/agent/toolkit/lines"
 )
 
 // maxFuzz is how many lines of context at each end of a hunk may be wrong.

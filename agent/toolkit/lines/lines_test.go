@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gajae-code/gjc/agent/tools/lines"
+	"github.com/gajae-code/gjc/agent/toolkit/lines"
 )
 
 // The regions between two texts, taken as splices, make one of the other, but for line ends and the end of the text.

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gajae-code/gjc/agent/tools/hashline"
-	"github.com/gajae-code/gjc/agent/tools/lines"
+	"github.com/gajae-code/gjc/agent/toolkit/hashline"
+	"github.com/gajae-code/gjc/agent/toolkit/lines"
 )
 
 // Any input is read or refused, and what is read finds its lines or says which anchors are wrong.

@@ -1,4 +1,4 @@
-package web
+package webclient
 
 import (
 	"net/url"

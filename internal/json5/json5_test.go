@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gajae-code/gjc/agent/tools/json5"
+	"github.com/gajae-code/gjc/internal/json5"
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/gajae-code/gjc/agent/tools/archive"
+	"github.com/gajae-code/gjc/internal/archive"
 )
 
 // What is put into an archive is there, and all else stays.

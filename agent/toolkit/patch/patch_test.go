@@ -9,8 +9,8 @@ import (
 
 	"github.com/aymanbagabas/go-udiff"
 
-	"github.com/gajae-code/gjc/agent/tools/lines"
-	"github.com/gajae-code/gjc/agent/tools/patch"
+	"github.com/gajae-code/gjc/agent/toolkit/lines"
+	"github.com/gajae-code/gjc/agent/toolkit/patch"
 )
 
 // Whatever two texts are, the unified diff between them makes one of the other.

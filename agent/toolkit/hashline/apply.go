@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gajae-code/gjc/agent/tools/lines"
+	"github.com/gajae-code/gjc/agent/toolkit/lines"
 )
 
 // Result is where the operations of a section go.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/gajae-code/gjc/agent/tools/linematch"
+	"github.com/gajae-code/gjc/internal/linematch"
 )
 
 // matching returns the lines of text that a scanner finds.
