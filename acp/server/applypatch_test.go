@@ -9,6 +9,7 @@ import (
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/tools"
+	"github.com/gajae-code/gjc/agent/tools/files"
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
@@ -22,7 +23,7 @@ func TestApplyPatch_ThroughTheEditor(t *testing.T) {
 		providertest.Step{providertest.Text("undone")},
 	), func(c *config) {
 		c.server.Tools = func() []agent.Tool {
-			return tools.All(&tools.Settings{Edit: tools.EditSettings{Mode: tools.EditApplyPatch}})
+			return tools.All(&tools.Settings{Edit: files.EditSettings{Mode: files.EditApplyPatch}})
 		}
 	})
 	files := map[string]string{"a.txt": "a\n", "b.txt": "b\n", "c.txt": "c\n"}

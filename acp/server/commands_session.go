@@ -10,7 +10,7 @@ import (
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/agent"
-	"github.com/gajae-code/gjc/agent/tools"
+	"github.com/gajae-code/gjc/agent/tools/shell"
 	"github.com/gajae-code/gjc/agent/transcript"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/providers"
@@ -104,9 +104,9 @@ func jobsCommand(c *commandCall) error {
 	ids := strings.FieldsFunc(names, func(r rune) bool { return unicode.IsSpace(r) || r == ',' })
 	switch {
 	case verb == "":
-		return c.say(c.session.Hide(tools.DescribeJobs(c.session.Kept())), nil)
+		return c.say(c.session.Hide(shell.DescribeJobs(c.session.Kept())), nil)
 	case verb == "stop" && len(ids) > 0:
-		text, err := tools.CancelJobs(c, c.session.Kept(), ids)
+		text, err := shell.CancelJobs(c, c.session.Kept(), ids)
 		return c.say(c.session.Hide(text), err)
 	default:
 		return c.say("Use /jobs or /jobs stop <job>….", nil)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/agent"
-	"github.com/gajae-code/gjc/agent/tools"
+	"github.com/gajae-code/gjc/agent/tools/mcptools"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/mcp"
 )
@@ -60,7 +60,7 @@ func (b *toolbox) Tools() []agent.Tool {
 	if set == nil {
 		return b.own
 	}
-	return append(b.own[:len(b.own):len(b.own)], b.chosen(tools.MCP(set))...)
+	return append(b.own[:len(b.own):len(b.own)], b.chosen(mcptools.MCP(set))...)
 }
 
 func (b *toolbox) current() *mcp.Set {
@@ -139,7 +139,7 @@ func (s *Server) connectMCP(e *entry, want *wanted) func(*agent.Session) {
 		if list == 0 {
 			return
 		}
-		session.ForgetGrants(tools.IsMCP) // they were for the former servers
+		session.ForgetGrants(mcptools.IsMCP) // they were for the former servers
 		if len(servers) == 0 && s.opts.MCPServers == nil {
 			e.box.put(list, nil)
 			return

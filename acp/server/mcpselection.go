@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/gajae-code/gjc/agent"
-	"github.com/gajae-code/gjc/agent/tools"
+	"github.com/gajae-code/gjc/agent/tools/mcptools"
 )
 
 // everyTool in a selection stands for all tools.
@@ -52,7 +52,7 @@ func (c *commandCall) selectMCP(args string) error {
 		return c.say("This session has no MCP servers.", nil)
 	}
 	var there []string
-	for _, t := range tools.MCP(set) {
+	for _, t := range mcptools.MCP(set) {
 		there = append(there, t.Spec().Name)
 	}
 	names := strings.Fields(strings.ReplaceAll(args, ",", " "))

@@ -13,14 +13,15 @@ import (
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/tools"
+	"github.com/gajae-code/gjc/agent/tools/files"
 	"github.com/gajae-code/gjc/agent/tools/toolstest"
 )
 
 // allTools are the tools of every setting.
 func allTools() []agent.Tool {
-	all := tools.All(settings())
-	for _, mode := range []tools.EditMode{tools.EditPatch, tools.EditHashline} {
-		for _, tool := range tools.All(&tools.Settings{Edit: tools.EditSettings{Mode: mode}}) {
+	all := tools.All(toolstest.Settings())
+	for _, mode := range []files.EditMode{files.EditPatch, files.EditHashline} {
+		for _, tool := range tools.All(&tools.Settings{Edit: files.EditSettings{Mode: mode}}) {
 			if tool.Spec().Name == "edit" {
 				all = append(all, tool)
 			}

@@ -5,15 +5,17 @@ import (
 	"testing"
 
 	"github.com/gajae-code/gjc/agent/tools"
+	"github.com/gajae-code/gjc/agent/tools/files"
+	"github.com/gajae-code/gjc/agent/tools/shell"
 	"github.com/gajae-code/gjc/internal/webclient"
 )
 
 // Names has the name of every tool that can be set, and no other.
 func TestNames(t *testing.T) {
 	have := map[string]bool{"mcp_resources": true, "eval": true} // of MCP servers; not on Windows
-	for _, mode := range tools.EditModes() {
+	for _, mode := range files.EditModes() {
 		for _, tool := range tools.All(&tools.Settings{
-			Edit: tools.EditSettings{Mode: mode}, SSH: []tools.SSHHost{{Name: "x", Address: "x"}},
+			Edit: files.EditSettings{Mode: mode}, SSH: []shell.SSHHost{{Name: "x", Address: "x"}},
 			WebSearch: webclient.SearchOptions{SearXNG: "http://127.0.0.1:1"},
 		}) {
 			have[tool.Spec().Name] = true

@@ -1,6 +1,5 @@
-// Package tools holds the tools that a model gets: read, write, edit, undo, notebook, bash, job, eval, search, find, ast_grep, ast_edit, resolve, lsp, debug, todo_write, ask, task, web_fetch, web_search and ssh. Each is a
-// pair of files, the code and the text for the model (.md). They touch the world only through what a call brings
-// (files, terminal, programs); only search's own engine and the ignore files read the disk directly, see [disk].
+// Package tools lists the tools that a model can be offered. The packages below it hold the tools; each tool is a Go file and a text
+// for the model (.md), and the schema of its input is a file in schemas.
 package tools
 
 import (
@@ -8,26 +7,34 @@ import (
 	"slices"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/tools/code"
+	"github.com/gajae-code/gjc/agent/tools/debug"
+	"github.com/gajae-code/gjc/agent/tools/files"
+	"github.com/gajae-code/gjc/agent/tools/search"
+	"github.com/gajae-code/gjc/agent/tools/shell"
+	"github.com/gajae-code/gjc/agent/tools/talk"
+	"github.com/gajae-code/gjc/agent/tools/web"
 	"github.com/gajae-code/gjc/internal/webclient"
 )
 
-// All returns the tools in the order in which a model is told of them, as they are set.
+// All returns the tools of the settings, in the order in which requests list them.
 func All(s *Settings) []agent.Tool {
 	pages := webclient.New(s.Web)
-	all := append([]agent.Tool{read(&s.Edit, pages), write(&s.Edit)}, editTools(&s.Edit)...)
-	all = append(all, undo(), notebook(&s.Edit), bash(&s.Bash), jobTool(), eval(&s.Bash), search(s.GlobalIgnore), find(s.GlobalIgnore), astGrep(s.GlobalIgnore), astEdit(s.GlobalIgnore), resolve(), lspTool(runCheck), debugTool(), todoWrite(), ask(), task(), webFetch(pages))
+	all := append([]agent.Tool{files.Read(&s.Edit, pages), files.Write(&s.Edit)}, files.EditTools(&s.Edit)...)
+	all = append(all, files.Undo(), files.Notebook(&s.Edit), shell.Bash(&s.Bash), shell.Job(), shell.Eval(&s.Bash), search.Search(s.GlobalIgnore), search.Find(s.GlobalIgnore), search.AstGrep(s.GlobalIgnore), search.AstEdit(s.GlobalIgnore), search.Resolve(), code.Tool(shell.RunCheck), debug.Tool(), talk.TodoWrite(), talk.Ask(), talk.Task(), web.Fetch(pages))
 	if searchers := pages.Searchers(&s.WebSearch); len(searchers) > 0 {
-		all = append(all, webSearch(searchers))
+		all = append(all, web.Search(searchers))
 	}
 	if len(s.SSH) > 0 {
-		all = append(all, sshTool(s.SSH, &s.Bash))
+		all = append(all, shell.SSH(s.SSH, &s.Bash))
 	}
 	return slices.DeleteFunc(all, func(t agent.Tool) bool {
 		return runtime.GOOS == "windows" && t.Spec().Name == "eval" // nothing there interrupts a cell
 	})
 }
 
-// Names returns the names of all tools that there can be, but those of MCP servers: what permission rules may be for.
+// Names returns the names that permission rules may have: those of all tools, including the optional ones, but not the tools of MCP
+// servers.
 func Names() []string {
 	return []string{
 		"read", "write", "edit", "apply_patch", "undo", "notebook", "bash", "job", "eval", "search", "find", "ast_grep", "ast_edit", "resolve",

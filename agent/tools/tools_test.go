@@ -10,10 +10,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gajae-code/gjc/agent/tools/toolstest"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/tools"
+	"github.com/gajae-code/gjc/agent/tools/files"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/testenv"
 )
@@ -22,7 +25,7 @@ var toolOrder = []string{"read", "write", "edit", "apply_patch", "undo", "notebo
 
 func TestAll(t *testing.T) {
 	var names []string
-	for _, tool := range tools.All(settings()) {
+	for _, tool := range tools.All(toolstest.Settings()) {
 		names = append(names, tool.Spec().Name)
 	}
 	if d := cmp.Diff(slices.DeleteFunc(slices.Clone(toolOrder), func(n string) bool { return n == "eval" && runtime.GOOS == "windows" }), names); d != "" {
@@ -33,7 +36,7 @@ func TestAll(t *testing.T) {
 			continue
 		}
 		exclusive := name == "write" || name == "edit" || name == "apply_patch" || name == "undo" || name == "notebook" || name == "eval" || name == "ssh" || name == "bash" || name == "ast_edit" || name == "resolve" || name == "ask" || name == "lsp" || name == "debug"
-		if tool(t, name).Spec().Exclusive != exclusive {
+		if toolstest.Tool(t, name).Spec().Exclusive != exclusive {
 			t.Errorf("%s: exclusive is %v", name, !exclusive)
 		}
 	}
@@ -41,11 +44,11 @@ func TestAll(t *testing.T) {
 
 // What a model is told is part of the product: a change of it must be seen in review.
 func TestSpecs(t *testing.T) {
-	for _, tool := range tools.All(settings()) {
+	for _, tool := range tools.All(toolstest.Settings()) {
 		checkSpec(t, tool.Spec(), tool.Spec().Name)
 	}
-	for _, mode := range []tools.EditMode{tools.EditPatch, tools.EditHashline} {
-		for _, tool := range tools.All(&tools.Settings{Edit: tools.EditSettings{Mode: mode}}) {
+	for _, mode := range []files.EditMode{files.EditPatch, files.EditHashline} {
+		for _, tool := range tools.All(&tools.Settings{Edit: files.EditSettings{Mode: mode}}) {
 			if tool.Spec().Name == "edit" {
 				checkSpec(t, tool.Spec(), "edit-"+string(mode))
 			}
@@ -137,7 +140,7 @@ func TestSchemasSuitEveryProvider(t *testing.T) {
 			t.Errorf("%s has the type %q", path, s.Type)
 		}
 	}
-	for _, tool := range tools.All(settings()) {
+	for _, tool := range tools.All(toolstest.Settings()) {
 		spec := tool.Spec()
 		var s schema
 		if err := jsonx.Unmarshal(spec.Schema, &s, jsonx.Strict()); err != nil {
@@ -159,7 +162,7 @@ func TestDescriptionsNameTheLimits(t *testing.T) {
 		"search": {"20 files", "20 matches", "200", "4 MiB", "on the disk"},
 		"find":   {"1000", "5, from 0.5 to 60"},
 	} {
-		text := strings.Join(strings.Fields(tool(t, name).Spec().Description), " ")
+		text := strings.Join(strings.Fields(toolstest.Tool(t, name).Spec().Description), " ")
 		for _, limit := range limits {
 			if !strings.Contains(text, limit) {
 				t.Errorf("the description of %s does not say %q", name, limit)
@@ -174,7 +177,7 @@ func FuzzInputs(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, in string) {
 		w := fuzzWorld(t)
-		for _, tool := range tools.All(settings()) {
+		for _, tool := range tools.All(toolstest.Settings()) {
 			// Any input gives a plan or an error, never a panic.
 			p, err := tool.Plan(t.Context(), w.Call(t, tool.Spec().Name, in))
 			if err == nil && p == nil {

@@ -8,6 +8,8 @@ import (
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/policy"
 	"github.com/gajae-code/gjc/agent/tools"
+	"github.com/gajae-code/gjc/agent/tools/files"
+	"github.com/gajae-code/gjc/agent/tools/shell"
 	"github.com/gajae-code/gjc/internal/webclient"
 	"github.com/gajae-code/gjc/lsp"
 	"github.com/gajae-code/gjc/providers"
@@ -83,7 +85,7 @@ func newConfig() *config {
 		models: providers.RegistrySettings{Roles: make(map[string]string)}, generateTitles: true,
 		network: newNetworkSettings(),
 		tools: tools.Settings{
-			Edit: tools.EditSettings{Mode: tools.EditAuto}, Bash: tools.BashSettings{Sandbox: tools.SandboxOff}, Web: webclient.Options{Timeout: webclient.DefaultTimeout},
+			Edit: files.EditSettings{Mode: files.EditAuto}, Bash: shell.BashSettings{Sandbox: shell.SandboxOff}, Web: webclient.Options{Timeout: webclient.DefaultTimeout},
 			WebSearch: webclient.SearchOptions{Provider: webclient.SearchAuto, Keys: make(map[webclient.SearchProvider]string)},
 		},
 		configReading: configReading{origins: make(map[string]origin)},

@@ -12,7 +12,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/policy"
-	"github.com/gajae-code/gjc/agent/tools"
+	"github.com/gajae-code/gjc/agent/tools/shell"
 	"github.com/gajae-code/gjc/internal/webclient"
 )
 
@@ -109,9 +109,9 @@ func TestReadConfig_Strictest(t *testing.T) {
 		{"searxng: {token: []}", pages},
 		{"network: {preconnect: maybe}", func(c *config) bool { return !c.network.preconnect && c.stop(stopsModels) == nil }},
 		{"network: {idleTimeoutSeconds: x}", func(c *config) bool { return c.network.idle == newConfig().network.idle && c.stop(stopsModels) == nil }},
-		{"bash: {sandbox: on}", func(c *config) bool { return c.tools.Bash.Sandbox == tools.SandboxRequire }},
-		{"bash: {sandbx: auto}", func(c *config) bool { return c.tools.Bash.Sandbox == tools.SandboxRequire }},
-		{"bash: require", func(c *config) bool { return c.tools.Bash.Sandbox == tools.SandboxRequire }},
+		{"bash: {sandbox: on}", func(c *config) bool { return c.tools.Bash.Sandbox == shell.SandboxRequire }},
+		{"bash: {sandbx: auto}", func(c *config) bool { return c.tools.Bash.Sandbox == shell.SandboxRequire }},
+		{"bash: require", func(c *config) bool { return c.tools.Bash.Sandbox == shell.SandboxRequire }},
 		{"bash: {sandboxNetwork: maybe}", func(c *config) bool { return !c.tools.Bash.SandboxNetwork }},
 		{"bash: {sandboxWrite: [/a, b]}", func(c *config) bool { return len(c.tools.Bash.SandboxWrite) == 0 }},
 		{"web: {allowPrivate: maybe}", func(c *config) bool { return !c.tools.Web.AllowPrivate }},
@@ -139,7 +139,7 @@ func TestReadConfig_Strictest(t *testing.T) {
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "config.yml"), "network: {proxy: nowhere}\nbash: {sandbox: on}")
 	writeFile(t, filepath.Join(dir, "more.yml"), "network: {proxy: 'http://p:1'}\nbash: {sandbox: auto}")
-	if c := readConfig(dir, []string{filepath.Join(dir, "more.yml")}, ""); len(c.mistakes) != 2 || c.stop(stopsModels) != nil || c.tools.Bash.Sandbox != tools.SandboxAuto {
+	if c := readConfig(dir, []string{filepath.Join(dir, "more.yml")}, ""); len(c.mistakes) != 2 || c.stop(stopsModels) != nil || c.tools.Bash.Sandbox != shell.SandboxAuto {
 		t.Errorf("with the right value later: %v, %+v", c.err(), c.stopped)
 	}
 }
@@ -216,7 +216,7 @@ apiKey: x
 	want := newConfig()
 	want.models.Roles = map[string]string{"default": "c/d", "smol": "e/f"}
 	want.generateTitles = false
-	want.tools.Bash.Sandbox = tools.SandboxAuto
+	want.tools.Bash.Sandbox = shell.SandboxAuto
 	want.context.Instructions = []agent.Instruction{{Path: path, Text: "Answer in French."}}
 	for _, r := range []struct {
 		v    policy.Verdict
@@ -284,7 +284,7 @@ func TestReadConfig_ProjectMistakes(t *testing.T) {
 	// The agent directory may be the project's.
 	work := t.TempDir()
 	writeFile(t, filepath.Join(work, ".gjc", "config.yml"), "bash: {sandbox: require}")
-	if c := readConfig(filepath.Join(work, ".gjc"), nil, work); c.err() != nil || c.tools.Bash.Sandbox != tools.SandboxRequire {
+	if c := readConfig(filepath.Join(work, ".gjc"), nil, work); c.err() != nil || c.tools.Bash.Sandbox != shell.SandboxRequire {
 		t.Errorf("as the agent directory: %v", c.err())
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gajae-code/gjc/agent/tools"
+	"github.com/gajae-code/gjc/agent/tools/shell"
 	"github.com/gajae-code/gjc/internal/configfile"
 	"github.com/gajae-code/gjc/internal/webclient"
 )
@@ -265,7 +265,7 @@ func directories(to *[]string) setting {
 }
 
 // interceptRules takes a list of mappings with pattern, tool and message.
-func interceptRules(to *[]tools.InterceptRule) setting {
+func interceptRules(to *[]shell.InterceptRule) setting {
 	get := func() any {
 		all := make([]map[string]string, 0, len(*to))
 		for _, r := range *to {
@@ -277,9 +277,9 @@ func interceptRules(to *[]tools.InterceptRule) setting {
 		if n.Kind != configfile.List {
 			return "must be a list of rules"
 		}
-		var all []tools.InterceptRule
+		var all []shell.InterceptRule
 		for _, item := range n.List {
-			var r tools.InterceptRule
+			var r shell.InterceptRule
 			for _, m := range item.Members {
 				switch m.Name {
 				case "pattern":

@@ -13,6 +13,8 @@ import (
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/hooks"
 	"github.com/gajae-code/gjc/agent/tools"
+	"github.com/gajae-code/gjc/agent/tools/files"
+	"github.com/gajae-code/gjc/agent/tools/shell"
 	"github.com/gajae-code/gjc/internal/testenv"
 	"github.com/gajae-code/gjc/internal/webclient"
 	"github.com/gajae-code/gjc/mcp"
@@ -36,8 +38,8 @@ func TestConfig_FieldsAreUsed(t *testing.T) {
 		agent.TaskSettings{},
 		agent.Helper{},
 		tools.Settings{},
-		tools.EditSettings{},
-		tools.BashSettings{},
+		files.EditSettings{},
+		shell.BashSettings{},
 		webclient.Options{},
 		webclient.SearchOptions{},
 		providers.RegistrySettings{},

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gajae-code/gjc/agent/tools"
+	"github.com/gajae-code/gjc/agent/tools/shell"
 	"github.com/gajae-code/gjc/internal/configfile"
 )
 
@@ -15,7 +15,7 @@ import (
 const sshName = "ssh.json"
 
 // sshHosts reads that file. What cannot be understood is left out, and told in problems: "file:line: field ...".
-func sshHosts(agentDir, home string) (hosts []tools.SSHHost, problems []string) {
+func sshHosts(agentDir, home string) (hosts []shell.SSHHost, problems []string) {
 	f := &configfile.File{Path: filepath.Join(agentDir, sshName)}
 	if !f.Read() || len(f.Problems) > 0 {
 		return nil, f.Problems
@@ -38,7 +38,7 @@ func sshHosts(agentDir, home string) (hosts []tools.SSHHost, problems []string) 
 			hosts = append(hosts, h)
 		}
 	}
-	slices.SortFunc(hosts, func(a, b tools.SSHHost) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(hosts, func(a, b shell.SSHHost) int { return strings.Compare(a.Name, b.Name) })
 	return hosts, f.Problems
 }
 
@@ -46,21 +46,21 @@ func sshHosts(agentDir, home string) (hosts []tools.SSHHost, problems []string) 
 var sshFields = []string{"host", "username", "user", "port", "keyPath", "key", "description"}
 
 // sshHost reads a machine. It tells the first thing that is wrong.
-func sshHost(f *configfile.File, m *configfile.Member, home string) (h tools.SSHHost, ok bool) {
-	wrong := func(line int, field, format string, args ...any) (tools.SSHHost, bool) {
+func sshHost(f *configfile.File, m *configfile.Member, home string) (h shell.SSHHost, ok bool) {
+	wrong := func(line int, field, format string, args ...any) (shell.SSHHost, bool) {
 		name := "hosts." + configfile.Quote(m.Name)
 		if field != "" {
 			name += "." + field
 		}
 		f.Problem(line, name+" "+format+"; the machine is left out", args...)
-		return tools.SSHHost{}, false
+		return shell.SSHHost{}, false
 	}
 	if m.Value.Kind != configfile.Object {
 		return wrong(m.Line, "", "must be a mapping with host, not %s", m.Value.Kind)
 	}
 	lines := map[string]int{"name": m.Line, "host": m.Line}
 	texts := make(map[string]string)
-	h = tools.SSHHost{Name: m.Name}
+	h = shell.SSHHost{Name: m.Name}
 	for _, field := range m.Value.Members {
 		switch {
 		case field.Name == "port":

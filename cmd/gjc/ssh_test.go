@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/gajae-code/gjc/agent/tools"
+	"github.com/gajae-code/gjc/agent/tools/shell"
 )
 
 // Machines that cannot be understood are left out, and told with the line and the field.
@@ -35,7 +35,7 @@ func TestSSHHosts(t *testing.T) {
 		"t": {"hots": "a"},
 		"none": {}
 	}}`)
-	want := []tools.SSHHost{
+	want := []shell.SSHHost{
 		{Name: "db", Address: "10.0.0.2", User: "root", Key: "/k"},
 		{Name: "web", Address: "web.example", User: "deploy", Port: 2222, Key: filepath.Join("/home/me", ".ssh/id"), Description: "it"},
 	}

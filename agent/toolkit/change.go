@@ -1,0 +1,176 @@
+package toolkit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/lsp"
+)
+
+// TextFile is a file's text as it was read.
+type TextFile struct {
+	Text     string
+	Encoding Encoding
+}
+
+// OpenText reads a file to change. Errors say why it cannot be changed; one for a file that is not there wraps
+// [fs.ErrNotExist].
+func OpenText(ctx context.Context, call *agent.Call, path string) (*TextFile, error) {
+	name := Display(&call.Workspace, path)
+	switch info, err := call.FS.Stat(ctx, path); {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%s cannot be changed: %w", name, Reason(err))
+	case err != nil: // it may still be a new file in the editor that was never saved
+	case info.IsDir():
+		return nil, fmt.Errorf("%s is a directory; give the path of a file in it", name)
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is a device, a pipe or a socket, not a file that can be changed", name)
+	case info.Size() > MaxReadFile:
+		return nil, fmt.Errorf("%s has %s, too much to change with this tool; use a command", name, Size(info.Size()))
+	}
+	data, err := call.FS.ReadFile(ctx, path)
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be read: %w", name, Reason(err))
+	}
+	text, enc, err := DecodeText(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be changed with this tool: %w", name, err)
+	}
+	return &TextFile{text, enc}, nil
+}
+
+// ErrStale is wrapped by the error for a file that is not as it was when the edit was made for it.
+var ErrStale = errors.New("the file has changed since the edit was worked out")
+
+// Unchanged fails if the text of a file is not old any more, which is nil for a file that was not there. It is for what
+// took a while since the file was read.
+func Unchanged(ctx context.Context, call *agent.Call, path string, old *TextFile) error {
+	now, err := OpenText(ctx, call, path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if (now == nil) != (old == nil) || now != nil && *now != *old {
+		return StaleError(call, path)
+	}
+	return nil
+}
+
+func StaleError(call *agent.Call, path string) error {
+	return fmt.Errorf("%s: %w; call the tool again", Display(&call.Workspace, path), ErrStale)
+}
+
+// Bounds of a preview.
+const (
+	PreviewTime = 2 * time.Second
+	// MaxPreview bounds both texts of a preview together, in bytes. A larger change is shown once it is made.
+	MaxPreview = 256 << 10
+)
+
+// Preview is the diff of a change before it is made, so that the user can see what is asked for. Where it cannot be
+// told there is none: the call itself will say why. apply gets nil for a file that is not there.
+func Preview(ctx context.Context, call *agent.Call, path string, apply func(old *TextFile) (string, error)) []agent.Content {
+	ctx, cancel := context.WithTimeout(ctx, PreviewTime)
+	defer cancel()
+	old, err := OpenText(ctx, call, path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	text, err := apply(old)
+	if err != nil || old != nil && (len(old.Text)+len(text) > MaxPreview || text == old.Text) || len(text) > MaxPreview {
+		return nil
+	}
+	c := Change{Path: path, Old: old, Now: text}
+	return []agent.Content{c.Diff()}
+}
+
+// Change is one write of one file.
+type Change struct {
+	Call *agent.Call
+	Path string
+	// Old is nil for a new file.
+	Old *TextFile
+	// Now is the text that is there after the write; it may differ from what was written when the editor
+	// formats on save.
+	Now   string
+	Notes []string
+}
+
+// Write writes data, which encodes text, and looks at what the editor made of it.
+func (c *Change) Write(ctx context.Context, data []byte, text string) error {
+	name := Display(&c.Call.Workspace, c.Path)
+	if err := c.Call.FS.WriteFile(ctx, c.Path, data); err != nil {
+		return fmt.Errorf("%s cannot be written: %w", name, Reason(err))
+	}
+	c.Now = text
+	// The write is done: a failure from here on is a remark at most.
+	data, err := c.Call.FS.ReadFile(ctx, c.Path)
+	if err != nil {
+		c.Notes = append(c.Notes, fmt.Sprintf("The file could not be read again: %v", Reason(err)))
+		return nil
+	}
+	if now, _, err := DecodeText(data); err == nil && now != text {
+		c.Now = now
+		if LineFeeds(now) != LineFeeds(text) {
+			c.Notes = append(c.Notes, "The editor changed the text on saving, by formatting perhaps; read the file before the next edit.")
+		}
+	}
+	return nil
+}
+
+// Done takes note of a write that stays: what the model knows of the file now, and how to undo it.
+func (c *Change) Done() {
+	KnownOf(c.Call).Put(c.Path, c.Now)
+	what := "Edit "
+	if c.Call.Name == "write" {
+		what = "Write "
+	}
+	ChangeSetsOf(c.Call).Push(&ChangeSet{What: what + Display(&c.Call.Workspace, c.Path), Ops: []lsp.FileOperation{c.back()}})
+}
+
+// back is what takes the write back.
+func (c *Change) back() lsp.FileOperation {
+	if c.Old == nil {
+		path := c.Path
+		if real, link := linked(c.Call, path); link { // one that led nowhere, and stays
+			path = real
+		}
+		return lsp.FileOperation{Kind: lsp.RemoveFile, Path: path, Old: c.Now}
+	}
+	return lsp.FileOperation{Path: c.Path, Old: c.Now, New: c.Old.Text, Edits: 1}
+}
+
+// linked reports whether a path is a symbolic link itself, and where it leads.
+func linked(call *agent.Call, path string) (real string, is bool) {
+	real = call.FS.RealPath(path)
+	return real, real != filepath.Join(call.FS.RealPath(filepath.Dir(path)), filepath.Base(path))
+}
+
+func (c *Change) Diff() agent.DiffContent {
+	d := agent.DiffContent{Path: c.Path, New: c.Now}
+	if c.Old != nil {
+		d.Old = &c.Old.Text
+	}
+	return d
+}
+
+// FirstLine is the first line that is different now, 1-based.
+func (c *Change) FirstLine() int {
+	if c.Old == nil {
+		return 1
+	}
+	old := c.Old.Text
+	same := 0
+	for same < min(len(old), len(c.Now)) && old[same] == c.Now[same] {
+		same++
+	}
+	if same == len(c.Now) && same > 0 { // lines were cut off the end
+		return strings.Count(c.Now[:same-1], "\n") + 1
+	}
+	return strings.Count(c.Now[:same], "\n") + 1
+}

@@ -1,0 +1,42 @@
+package toolkit
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Limits of the bash tool.
+const (
+	BashTimeout    = 300.0 // seconds
+	MinBashTimeout = 1.0
+	MaxBashTimeout = 3600.0
+	// MaxCommandTitle bounds the title, in characters.
+	MaxCommandTitle = 80
+	// AfterTimeout bounds what is still asked of a terminal once the command was killed.
+	AfterTimeout = 3 * time.Second
+)
+
+func Seconds(s float64) string { return strconv.FormatFloat(s, 'f', -1, 64) }
+
+func VariableName(s string) bool {
+	for i, r := range s {
+		switch {
+		case r == '_', 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z':
+		case i > 0 && '0' <= r && r <= '9':
+		default:
+			return false
+		}
+	}
+	return s != ""
+}
+
+// CommandTitle is the command's first line, cut.
+func CommandTitle(command string) string {
+	line, rest, _ := strings.Cut(strings.TrimSpace(command), "\n")
+	line = strings.TrimSpace(line)
+	if runes := []rune(line); len(runes) > MaxCommandTitle || rest != "" {
+		line = string(runes[:min(len(runes), MaxCommandTitle-1)]) + "…"
+	}
+	return line
+}

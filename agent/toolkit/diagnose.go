@@ -1,0 +1,96 @@
+package toolkit
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/lsp"
+)
+
+// diagnoseTime bounds how long a change waits for the language servers.
+const diagnoseTime = 5 * time.Second
+
+// ReportsWrites, reportsEdits and formatsWrites say what the user wants of the language servers when files change.
+func ReportsWrites(call *agent.Call) bool {
+	return call.Languages != nil && call.Languages.OnWrite().DiagnoseWrites
+}
+
+func ReportsEdits(call *agent.Call) bool {
+	return call.Languages != nil && call.Languages.OnWrite().DiagnoseEdits
+}
+
+func FormatsWrites(call *agent.Call) bool {
+	return call.Languages != nil && call.Languages.OnWrite().Format
+}
+
+// Diagnose tells the language servers of a change that was made, and adds to res what they say of it, if report is set.
+// before has the texts of the files that there were before the change.
+func Diagnose(ctx context.Context, call *agent.Call, res *agent.Result, report bool, before map[string]string, paths []string, events ...lsp.FileEvent) {
+	switch {
+	case call.Languages == nil:
+	case report:
+		addReports(call, res, call.Languages.Before(before).Report(ctx, diagnoseTime, paths, events...))
+	default:
+		for _, path := range paths {
+			kind := lsp.FileCreated
+			if _, was := before[path]; was {
+				kind = lsp.FileChanged
+			}
+			events = append(events, lsp.FileEvent{Path: path, Type: kind})
+		}
+		call.Languages.Changed(events...)
+	}
+}
+
+// DiagnoseChange is [diagnose] for one file that a tool has written.
+func DiagnoseChange(ctx context.Context, c *Change, res *agent.Result, report bool) {
+	before := make(map[string]string, 1)
+	if c.Old != nil {
+		before[c.Path] = c.Old.Text
+	}
+	Diagnose(ctx, c.Call, res, report, before, []string{c.Path})
+}
+
+// addReports puts what language servers say behind a result.
+func addReports(call *agent.Call, res *agent.Result, reports []*lsp.Report) {
+	text := lsp.ReportText(reports, func(path string) string { return Display(&call.Workspace, path) }, lsp.MaxReported)
+	if text == "" {
+		return
+	}
+	if res.Content == nil {
+		res.Content = []agent.Content{agent.TextContent{Text: res.Text}}
+	}
+	res.Text += "\n\nDiagnostics:\n" + text
+	res.Content = append(res.Content, agent.TextContent{Text: text})
+	for _, r := range reports {
+		for i := range r.Diagnostics {
+			if d := &r.Diagnostics[i]; d.New && len(res.Locations) < maxDiagnosed {
+				res.Locations = append(res.Locations, agent.Location{Path: d.Path, Line: d.Start.Line})
+			}
+		}
+	}
+}
+
+// maxDiagnosed bounds the places of a result to which an editor can go.
+const maxDiagnosed = 20
+
+// formatTime bounds how long a language server may format what is to be written.
+const formatTime = 2 * time.Second
+
+// FormatWrite has a language server format what is about to be written. The note says what came
+// of it; it is empty where nothing did.
+func FormatWrite(ctx context.Context, call *agent.Call, path, text string) (formatted, note string) {
+	ctx, cancel := context.WithTimeout(ctx, formatTime)
+	defer cancel()
+	formatted, server, err := call.Languages.Format(ctx, path, text)
+	switch {
+	case err != nil && server != nil:
+		return text, fmt.Sprintf("%s could not format the text: %v", server.Name(), err)
+	case err != nil || formatted == text:
+		return text, ""
+	default:
+		return formatted, fmt.Sprintf("%s formatted the text; read the file before the next edit.", server.Name())
+	}
+}

@@ -1,0 +1,25 @@
+package toolkit
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/aymanbagabas/go-udiff"
+)
+
+// MaxDiff bounds in bytes the diff that the model gets.
+const MaxDiff = 8 << 10
+
+// ShortDiff is a unified diff without the file header, within maxDiff.
+func ShortDiff(name, from, to string) string {
+	diff := udiff.Unified(name, name, from, to)
+	if _, body, ok := strings.Cut(diff, "\n+++ "); ok {
+		_, diff, _ = strings.Cut(body, "\n")
+	}
+	if len(diff) <= MaxDiff {
+		return diff
+	}
+	cut := CutBytes(diff, MaxDiff)
+	cut = cut[:strings.LastIndexByte(cut, '\n')+1]
+	return cut + fmt.Sprintf("… %s left out of the diff", Count(strings.Count(diff[len(cut):], "\n"), "line"))
+}

@@ -1,0 +1,17 @@
+package toolkit
+
+import "os"
+
+// ReadInto reads the file at path as [Disk.ReadFile] does, into buf if it is large enough.
+func (Disk) ReadInto(buf []byte, path string, limit int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // read only
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() || info.Size() > limit {
+		return nil, err
+	}
+	return readWhole(buf, info.Size(), limit, f.Read)
+}

@@ -1,0 +1,46 @@
+package toolkit
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/gajae-code/gjc/agent"
+)
+
+// executables is implemented by files that can be made executable.
+type executables interface {
+	// MakeExecutable lets those run a file that can read it. It does nothing where the file is not on the disk.
+	MakeExecutable(ctx context.Context, path string) error
+}
+
+// MarkExecutable makes a new script executable where that is possible, and says so.
+func MarkExecutable(ctx context.Context, call *agent.Call, path, text string) string {
+	files, ok := call.FS.(executables)
+	if !ok || !strings.HasPrefix(text, "#!") {
+		return ""
+	}
+	if err := files.MakeExecutable(ctx, path); err != nil {
+		return fmt.Sprintf("The file could not be made executable: %v", Reason(err))
+	}
+	return "The file is executable."
+}
+
+// modeSetter is implemented by files with permissions.
+type modeSetter interface {
+	// SetMode gives a file the permissions in mode. It does nothing where the file is not on the disk.
+	SetMode(ctx context.Context, path string, mode fs.FileMode) error
+}
+
+// setMode gives a file that is made again the permissions that it had.
+func setMode(ctx context.Context, call *agent.Call, path string, mode fs.FileMode) (notes []string) {
+	files, ok := call.FS.(modeSetter)
+	if !ok {
+		return nil
+	}
+	if err := files.SetMode(ctx, path, mode); err != nil {
+		return []string{fmt.Sprintf("The file could not be given its permissions (%v): %v", mode.Perm(), Reason(err))}
+	}
+	return nil
+}

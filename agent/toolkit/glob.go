@@ -1,0 +1,124 @@
+package toolkit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/internal/lazyregexp"
+)
+
+// GlobPath is a glob taken apart: what lies below base and matches pattern.
+type GlobPath struct {
+	// Base is an existing file or directory, absolute.
+	Base string
+	// Pattern is relative to base, in slash form; empty for base itself.
+	Pattern string
+	File    bool
+	// Names are globs of which the name of a file must match one; none for all files.
+	Names []string
+}
+
+// Matcher returns what tells whether a path that lies below base matches.
+func (g *GlobPath) Matcher() func(path string) bool {
+	if len(g.Names) > 0 {
+		all := *g
+		all.Names = nil
+		match := all.Matcher()
+		return func(path string) bool {
+			name := filepath.Base(path)
+			return slices.ContainsFunc(g.Names, func(glob string) bool { return doublestar.MatchUnvalidated(glob, name) }) && match(path)
+		}
+	}
+	if g.Pattern == "" {
+		return func(string) bool { return true }
+	}
+	skip := len(SlashPrefix(g.Base))
+	name, anywhere := strings.CutPrefix(g.Pattern, "**/")
+	if anywhere && !strings.ContainsAny(name, `/{`) {
+		if shape, text := shapeOf(name, true); shape != generalShape {
+			return func(path string) bool {
+				rel := path[min(skip, len(path)):]
+				return shape.match(text, name, rel[strings.LastIndexByte(rel, filepath.Separator)+1:])
+			}
+		}
+	}
+	return func(path string) bool {
+		return doublestar.MatchUnvalidated(g.Pattern, filepath.ToSlash(path[min(skip, len(path)):]))
+	}
+}
+
+// Match reports whether one path matches; [globPath.matcher] is for many.
+func (g *GlobPath) Match(path string) bool { return g.Matcher()(path) }
+
+// SplitGlob takes an absolute glob apart.
+func SplitGlob(ctx context.Context, call *agent.Call, input string) (GlobPath, error) {
+	path := call.Workspace.Resolve(input)
+	info, err := call.FS.Stat(ctx, path)
+	if err == nil {
+		return GlobPath{Base: path, File: !info.IsDir()}, nil
+	}
+	if !HasMeta(input) {
+		return GlobPath{Base: path}, Reason(err)
+	}
+	// The directories above may have names that look like globs.
+	root := call.Workspace.Cwd
+	rel, rerr := filepath.Rel(root, path)
+	if rerr != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+		root, rel = "", path
+	}
+	base, pattern := doublestar.SplitPattern(literalBraces(filepath.ToSlash(rel)))
+	if !doublestar.ValidatePattern(pattern) {
+		return GlobPath{}, fmt.Errorf("%w: %q is no valid glob: a bracket is not closed", agent.ErrBadInput, input)
+	}
+	g := GlobPath{Base: filepath.Join(root, filepath.FromSlash(base)), Pattern: pattern}
+	if info, err = call.FS.Stat(ctx, g.Base); err != nil {
+		return g, Reason(err)
+	}
+	if !info.IsDir() {
+		return g, errors.New("it is a file")
+	}
+	return g, nil
+}
+
+func HasMeta(glob string) bool { return strings.ContainsAny(glob, `*?[{`) }
+
+// Last is the last element of a glob, where that means the same to rg, and how deep below the base the files lie; 0 for any
+// depth.
+func (g *GlobPath) Last() (name string, depth int) {
+	name = g.Pattern[strings.LastIndexByte(g.Pattern, '/')+1:]
+	if !plainGlob().MatchString(name) || strings.Contains(name, "**") {
+		return "", 0
+	}
+	if strings.ContainsAny(g.Pattern, `{[\\`) || strings.Contains(g.Pattern, "**") {
+		return name, 0
+	}
+	return name, strings.Count(g.Pattern, "/") + 1
+}
+
+// literalBraces escapes the opening braces of a glob that no closing one follows: they stand for themselves, as in a shell.
+func literalBraces(glob string) string {
+	var open []int // of the braces that are not closed
+	for i := 0; i < len(glob); i++ {
+		switch glob[i] {
+		case '\\':
+			i++
+		case '{':
+			open = append(open, i)
+		case '}':
+			open = open[:max(len(open)-1, 0)]
+		}
+	}
+	for _, at := range slices.Backward(open) {
+		glob = glob[:at] + `\` + glob[at:]
+	}
+	return glob
+}
+
+// plainGlob matches globs for names that mean the same to rg. A question mark does not: for rg it is a byte, not a character.
+var plainGlob = lazyregexp.New(`^[*A-Za-z0-9_.-]+$`)

@@ -1,0 +1,55 @@
+package toolkit
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/bmatcuk/doublestar/v4"
+)
+
+// What is matched fast must match what the glob matches, and no glob makes a search panic.
+func FuzzGlob(f *testing.F) {
+	for _, s := range []string{"**/*.go", "**/a", "**/a*", "*", "*.go", "**/*", "**", "a/**/b.go", "**/[ab]*", "**/{a,b}.go", "**/*a*", "**/.*", "d/*.go"} {
+		f.Add(s, "d/a.go")
+		f.Add(s, "a/x/b.go")
+		f.Add(s, ".hidden")
+	}
+	f.Fuzz(func(t *testing.T, pattern, rel string) {
+		if !utf8.ValidString(pattern) || !utf8.ValidString(rel) || !doublestar.ValidatePattern(pattern) || strings.ContainsAny(rel, "\x00\\") || rel == "" || strings.HasPrefix(rel, "/") || strings.HasSuffix(rel, "/") || strings.Contains(rel, "//") {
+			t.Skip()
+		}
+		base := filepath.FromSlash("/base/dir")
+		g := GlobPath{Base: base, Pattern: pattern}
+		want := pattern == "" || doublestar.MatchUnvalidated(pattern, rel)
+		if got := g.Match(base + string(filepath.Separator) + filepath.FromSlash(rel)); got != want {
+			t.Errorf("%q on %q: %v, want %v", pattern, rel, got, want)
+		}
+		g.Last() // for ripgrep
+	})
+}
+
+// Rules that are matched fast must keep out what the general way keeps out.
+func FuzzIgnore(f *testing.F) {
+	for _, s := range []string{"*.log", "a*", "/a", "d/", "!a", "**/x", "a/**", "[a-c].go", "\\#x", "{a}", "x\\ ", "***", "a/*/b", "*"} {
+		f.Add(s, "d/", "a.log")
+		f.Add(s, "", "a")
+	}
+	f.Fuzz(func(t *testing.T, text, dir, name string) {
+		// Bytes that are no UTF-8 are all the same to the general way, which is its mistake.
+		if !utf8.ValidString(text) || !utf8.ValidString(name) || !utf8.ValidString(dir) || name == "" || strings.ContainsAny(name, "/\x00") || strings.Contains(dir, "//") || dir != "" && !strings.HasSuffix(dir, "/") || strings.HasPrefix(dir, "/") {
+			t.Skip()
+		}
+		for _, rule := range parseIgnore(text) {
+			general := rule
+			general.shape = generalShape
+			if rule.shape == literalShape && strings.ContainsAny(rule.glob, "{}") { // braces mean themselves there
+				general.glob = strings.NewReplacer("{", `\{`, "}", `\}`).Replace(rule.glob)
+			}
+			if got, want := rule.match(dir, name), general.match(dir, name); got != want {
+				t.Errorf("%q on %q %q: %v, want %v", rule.glob, dir, name, got, want)
+			}
+		}
+	})
+}

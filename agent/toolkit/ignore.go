@@ -1,0 +1,256 @@
+package toolkit
+
+import (
+	"path/filepath"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+)
+
+// ignoreFiles are the files whose patterns keep files out of a walk; a later one wins over an earlier.
+var ignoreFiles = [...]string{".gitignore", ".ignore", ".rgignore"}
+
+// maxIgnoreFile bounds an ignore file in bytes; a larger one is no ignore file.
+const maxIgnoreFile = 1 << 20
+
+// IgnoreRules are the patterns of one directory's ignore files. A parent's count where a directory's own say nothing.
+type IgnoreRules struct {
+	parent *IgnoreRules
+	// prefix is the directory with a slash behind it, in slash form.
+	prefix string
+	Rules  []IgnoreRule
+}
+
+type IgnoreRule struct {
+	glob string
+	// negate lets in again what an earlier pattern kept out.
+	negate  bool
+	dirOnly bool
+	// NameOnly patterns are for names in any directory, the others for the path from their own directory.
+	NameOnly bool
+	// shape is how glob is matched; all but generalShape need no more than a look at text.
+	shape globShape
+	text  string
+}
+
+// match reports whether the entry called name is kept out; dir is its directory, in slash form with a slash behind it.
+func (r *IgnoreRules) match(dir, name string, isDir bool) bool {
+	for ; r != nil; r = r.parent {
+		above, ok := strings.CutPrefix(dir, r.prefix)
+		if !ok {
+			continue
+		}
+		for i := len(r.Rules) - 1; i >= 0; i-- {
+			if rule := &r.Rules[i]; (isDir || !rule.dirOnly) && rule.match(above, name) {
+				return !rule.negate
+			}
+		}
+	}
+	return false
+}
+
+func (r *IgnoreRule) match(above, name string) bool {
+	subject := name
+	if !r.NameOnly && above != "" {
+		if r.shape == literalShape && len(r.text) != len(above)+len(name) {
+			return false
+		}
+		subject = above + name
+	}
+	return r.shape.match(r.text, r.glob, subject)
+}
+
+// parseIgnore reads the patterns of an ignore file. A pattern that git would not understand matches nothing.
+func parseIgnore(text string) []IgnoreRule {
+	var rules []IgnoreRule
+	for line := range strings.SplitSeq(strings.TrimPrefix(text, Utf8BOM), "\n") {
+		if rule, ok := parseIgnoreLine(strings.TrimSuffix(line, "\r")); ok {
+			rules = append(rules, rule)
+		}
+	}
+	return rules
+}
+
+func parseIgnoreLine(line string) (rule IgnoreRule, ok bool) {
+	if strings.HasPrefix(line, "#") {
+		return rule, false
+	}
+	line = trimBlanks(line)
+	line, rule.negate = strings.CutPrefix(line, "!")
+	line, rule.dirOnly = strings.CutSuffix(line, "/")
+	anchored := strings.Contains(line, "/")
+	line = strings.TrimPrefix(line, "/")
+	if line == "" {
+		return rule, false
+	}
+	rule.NameOnly = !anchored
+	rule.glob = line
+	if rule.shape, rule.text = shapeOf(line, rule.NameOnly); rule.shape != generalShape {
+		return rule, true
+	}
+	// Braces mean themselves in ignore files.
+	rule.glob = strings.NewReplacer("{", `\{`, "}", `\}`, `\{`, `\{`, `\}`, `\}`, `\\`, `\\`).Replace(escapeFirst(line))
+	for strings.Contains(rule.glob, "***") {
+		rule.glob = strings.ReplaceAll(rule.glob, "***", "**")
+	}
+	if strings.HasSuffix(rule.glob, "/**") {
+		rule.glob += "/*" // all that is inside, but not the directory itself
+	}
+	return rule, doublestar.ValidatePattern(rule.glob)
+}
+
+// escapeFirst escapes a ] that comes first in a class: for git it is one of the class, for doublestar its end.
+func escapeFirst(glob string) string {
+	var b strings.Builder
+	inClass := false
+	for i := 0; i < len(glob); i++ {
+		b.WriteByte(glob[i])
+		switch {
+		case glob[i] == '\\' && i+1 < len(glob):
+			i++
+			b.WriteByte(glob[i])
+		case inClass:
+			inClass = glob[i] != ']'
+		case glob[i] == '[':
+			inClass = true
+			if i+1 < len(glob) && (glob[i+1] == '!' || glob[i+1] == '^') {
+				i++
+				b.WriteByte(glob[i])
+			}
+			if i+1 < len(glob) && glob[i+1] == ']' {
+				i++
+				b.WriteString(`\]`)
+			}
+		}
+	}
+	return b.String()
+}
+
+// globShape is a kind of glob that is matched fast.
+type globShape uint8
+
+const (
+	generalShape globShape = iota
+	literalShape
+	// suffixShape is "*" and a text, prefixShape a text and "*".
+	suffixShape
+	prefixShape
+)
+
+// shapeOf takes a glob apart; name says that what it is matched with has no slash.
+func shapeOf(glob string, name bool) (shape globShape, text string) {
+	const wild = `*?[\{`
+	switch {
+	case !strings.ContainsAny(glob, `*?[\`):
+		return literalShape, glob
+	case name && strings.HasPrefix(glob, "*") && !strings.ContainsAny(glob[1:], wild):
+		return suffixShape, glob[1:]
+	case name && strings.HasSuffix(glob, "*") && !strings.ContainsAny(glob[:len(glob)-1], wild):
+		return prefixShape, glob[:len(glob)-1]
+	default:
+		return generalShape, ""
+	}
+}
+
+func (s globShape) match(text, glob, subject string) bool {
+	switch s {
+	case literalShape:
+		return subject == text
+	case suffixShape:
+		return strings.HasSuffix(subject, text)
+	case prefixShape:
+		return strings.HasPrefix(subject, text)
+	default:
+		return doublestar.MatchUnvalidated(glob, subject)
+	}
+}
+
+// trimBlanks cuts trailing spaces that no backslash protects.
+func trimBlanks(line string) string {
+	for strings.HasSuffix(line, " ") {
+		cut := line[:len(line)-1]
+		if slashes := len(cut) - len(strings.TrimRight(cut, `\`)); slashes%2 == 1 {
+			break
+		}
+		line = cut
+	}
+	return line
+}
+
+// GitRoot returns the nearest directory from dir upward that holds a .git, or "".
+func GitRoot(dir string) string {
+	for {
+		if (Disk{}).Exists(filepath.Join(dir, ".git")) {
+			return dir
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return ""
+		}
+		dir = parent
+	}
+}
+
+// RulesAt returns the rules with which a walk begins in dir: those of the git repository around it. Without a repository there
+// are none, so that a stray ignore file far up does not empty a search.
+func (w *Walker) RulesAt(dir string) *IgnoreRules {
+	if !w.Ignore {
+		return nil
+	}
+	root := GitRoot(dir)
+	if root == "" {
+		w.GlobalIgnore = "" // as ripgrep does in such a place
+		return nil
+	}
+	if root == dir {
+		return nil // dirRules has them
+	}
+	return rulesAbove(root, dir, w.GlobalIgnore)
+}
+
+// rulesAbove returns the rules that a repository at root has for dir, which is below, from the directories above dir.
+func rulesAbove(root, dir, globalIgnore string) *IgnoreRules {
+	rules := RulesFrom(root, ignoreFiles[:], repositoryRules(root, globalIgnore))
+	rel, err := filepath.Rel(root, filepath.Dir(dir))
+	if err != nil || rel == "." {
+		return rules
+	}
+	at := root
+	for element := range strings.SplitSeq(rel, string(filepath.Separator)) {
+		at = filepath.Join(at, element)
+		rules = RulesFrom(at, ignoreFiles[:], rules)
+	}
+	return rules
+}
+
+// repositoryRules returns the rules that hold in all of a repository: the user's for every one, and those it keeps for itself.
+func repositoryRules(root, globalIgnore string) *IgnoreRules {
+	var global *IgnoreRules
+	if globalIgnore != "" {
+		global = RulesFrom(root, []string{globalIgnore}, nil)
+	}
+	return RulesFrom(root, []string{filepath.Join(".git", "info", "exclude")}, global)
+}
+
+// RulesFrom returns the rules of the ignore files called names in dir, on top of parent. An absolute name is a file elsewhere whose
+// patterns are for dir.
+func RulesFrom(dir string, names []string, parent *IgnoreRules) *IgnoreRules {
+	var rules []IgnoreRule
+	for _, name := range names {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(dir, name)
+		}
+		data, err := Disk{}.ReadFile(name, maxIgnoreFile)
+		if err == nil { // an ignore file that cannot be read ignores nothing
+			rules = append(rules, parseIgnore(string(data))...)
+		}
+	}
+	if len(rules) == 0 {
+		return parent
+	}
+	return &IgnoreRules{parent: parent, prefix: SlashPrefix(dir), Rules: rules}
+}
+
+func SlashPrefix(dir string) string {
+	return strings.TrimSuffix(filepath.ToSlash(dir), "/") + "/"
+}

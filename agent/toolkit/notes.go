@@ -1,0 +1,37 @@
+package toolkit
+
+import "strings"
+
+func EncodingNotes(enc Encoding, invalid bool) []string {
+	switch {
+	case invalid && (enc == LittleUTF16 || enc == BigUTF16):
+		return []string{"The file is " + enc.String() + " with mistakes; characters that could not be read are shown as \uFFFD."}
+	case invalid:
+		return []string{"The file is not UTF-8; characters that could not be read are shown as \uFFFD."}
+	case enc == LittleUTF16 || enc == BigUTF16:
+		return []string{"The file is " + enc.String() + "."}
+	default:
+		return nil
+	}
+}
+
+// SplitLines splits text into lines without their line ends. A line end at the end of the text opens no line.
+func SplitLines(text string) []string {
+	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+}
+
+// JoinNotes puts remarks under a text, each in brackets on a line of its own.
+func JoinNotes(text string, notes []string) string {
+	var b strings.Builder
+	b.WriteString(strings.TrimSuffix(text, "\n"))
+	for i, n := range notes {
+		if i == 0 && b.Len() > 0 {
+			b.WriteString("\n")
+		}
+		if b.Len() > 0 {
+			b.WriteString("\n")
+		}
+		b.WriteString("[" + n + "]")
+	}
+	return b.String()
+}

@@ -1,0 +1,15 @@
+package toolkit
+
+import "github.com/gajae-code/gjc/agent"
+
+// Inside reports whether a path is in the roots, by its name and behind all links.
+func Inside(call *agent.Call, path string) bool {
+	if !call.Workspace.Contains(path) {
+		return false
+	}
+	real := agent.Workspace{Cwd: call.FS.RealPath(call.Workspace.Cwd)}
+	for _, root := range call.Workspace.Additional {
+		real.Additional = append(real.Additional, call.FS.RealPath(root))
+	}
+	return real.Contains(call.FS.RealPath(path))
+}

@@ -1,0 +1,161 @@
+package toolkit
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gajae-code/gjc/agent"
+)
+
+// Selector is the part of a read path behind the colon: which lines to show, and whether to show them bare.
+// The zero value is the whole file.
+type Selector struct {
+	// Ranges are sorted and do not touch.
+	Ranges []lineRange
+	Raw    bool
+	// Conflicts asks for the merge conflicts in place of lines.
+	Conflicts bool
+	// Anchors has lines shown with the anchors that hashline edits name them by. The model decides that, not the path.
+	Anchors bool
+}
+
+// Whole reports whether the file is asked for as it comes, with nothing said of lines.
+func (s *Selector) Whole() bool { return len(s.Ranges) == 0 && !s.Raw && !s.Conflicts }
+
+// lineRange is a run of lines, 1-based and inclusive. A last of zero is the end of the file.
+type lineRange struct{ First, last int }
+
+// SplitSelector splits a path from the selector behind it. Without one, sel is the zero value and base is path. An
+// error is a selector that cannot be meant: line 0, an end before the start.
+func SplitSelector(path string) (base string, sel Selector, err error) {
+	base = path
+	var parts []string
+	for len(parts) < 2 {
+		i := strings.LastIndexByte(base, ':')
+		if i <= 0 || !selectorLike(base[i+1:]) {
+			break
+		}
+		parts = append([]string{base[i+1:]}, parts...)
+		base = base[:i]
+	}
+	if slices.Contains(parts, "conflicts") {
+		if len(parts) > 1 {
+			return path, Selector{}, fmt.Errorf("%w: %q: conflicts stands alone; lines and raw do not go with it", agent.ErrBadInput, path)
+		}
+		return base, Selector{Conflicts: true}, nil
+	}
+	if len(parts) == 2 && parts[0] != "raw" && parts[1] != "raw" {
+		if !plainNumber(parts[0]) || !plainNumber(parts[1]) {
+			return path, Selector{}, fmt.Errorf("%w: %q has two line ranges; join them with a comma, as in %s:1-5,20-30",
+				agent.ErrBadInput, path, base)
+		}
+		parts = parts[:1] // file:line:column, as compilers print it
+	}
+	for _, part := range parts {
+		if part == "raw" {
+			sel.Raw = true
+			continue
+		}
+		if sel.Ranges, err = ParseRanges(part); err != nil {
+			return path, Selector{}, fmt.Errorf("%w: the line selector %q: %w", agent.ErrBadInput, part, err)
+		}
+	}
+	return base, sel, nil
+}
+
+// selectorLike reports whether s can only be a selector, right or wrong: "raw", "conflicts", or digits and what
+// joins them.
+func selectorLike(s string) bool {
+	if s == "raw" || s == "conflicts" {
+		return true
+	}
+	digits := strings.Trim(s, "0123456789Ll+-,")
+	return digits == "" && strings.ContainsAny(s, "0123456789")
+}
+
+func plainNumber(s string) bool {
+	return s != "" && strings.Trim(s, "0123456789") == ""
+}
+
+func ParseRanges(list string) ([]lineRange, error) {
+	var ranges []lineRange
+	for item := range strings.SplitSeq(list, ",") {
+		r, err := parseRange(item)
+		if err != nil {
+			return nil, err
+		}
+		ranges = append(ranges, r)
+	}
+	return mergeRanges(ranges), nil
+}
+
+func parseRange(item string) (lineRange, error) {
+	end := strings.IndexAny(item, "+-")
+	if end < 0 {
+		first, err := parseLine(item)
+		return lineRange{First: first}, err
+	}
+	first, err := parseLine(item[:end])
+	if err != nil {
+		return lineRange{}, err
+	}
+	rest := item[end+1:]
+	if item[end] == '+' {
+		n, err := strconv.Atoi(rest)
+		if err != nil || n > maxLine {
+			return lineRange{}, fmt.Errorf("%q is no number of lines", rest)
+		}
+		if n < 1 {
+			return lineRange{}, fmt.Errorf("it asks for %d lines; ask for at least 1", n)
+		}
+		return lineRange{first, first + n - 1}, nil
+	}
+	if rest == "" {
+		return lineRange{First: first}, nil
+	}
+	last, err := parseLine(rest)
+	if err != nil {
+		return lineRange{}, err
+	}
+	if last < first {
+		return lineRange{}, fmt.Errorf("it ends at line %d, before it starts at line %d", last, first)
+	}
+	return lineRange{first, last}, nil
+}
+
+// maxLine is beyond any file; sums of two stay far from overflow on every platform.
+const maxLine = 1 << 29
+
+func parseLine(s string) (int, error) {
+	n, err := strconv.Atoi(strings.TrimLeft(s, "Ll"))
+	switch {
+	case s == "":
+		return 0, errors.New("a line number is missing")
+	case err != nil || n > maxLine:
+		return 0, fmt.Errorf("%q is no line number", s)
+	case n < 1:
+		return 0, fmt.Errorf("there is no line %d; lines count from 1", n)
+	default:
+		return n, nil
+	}
+}
+
+// mergeRanges sorts ranges and joins those that overlap or touch.
+func mergeRanges(ranges []lineRange) []lineRange {
+	slices.SortFunc(ranges, func(a, b lineRange) int { return cmp.Compare(a.First, b.First) })
+	merged := ranges[:0]
+	for _, r := range ranges {
+		if n := len(merged); n > 0 && (merged[n-1].last == 0 || r.First <= merged[n-1].last+1) {
+			if merged[n-1].last != 0 && (r.last == 0 || r.last > merged[n-1].last) {
+				merged[n-1].last = r.last
+			}
+			continue
+		}
+		merged = append(merged, r)
+	}
+	return merged
+}

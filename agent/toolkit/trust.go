@@ -1,0 +1,88 @@
+package toolkit
+
+import (
+	"context"
+	"strings"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/internal/trust"
+	"github.com/gajae-code/gjc/lsp"
+)
+
+// trusting is a catalog of language servers that leaves out what the user has not said yes to.
+type trusting interface {
+	lsp.Catalog
+	Untrusted(ctx context.Context) (*trust.Subject, error)
+	UntrustedFor(ctx context.Context, file string) (*trust.Subject, error)
+	Answer(ctx context.Context, sub *trust.Subject, state trust.State, remember bool) error
+}
+
+// TrustWorkspace asks the user whether language servers that the workspace's own files name may be started: those for a
+// file, or all where path is empty. It asks once; whatever the answer is, the call goes on. It fails only where the turn ends.
+func TrustWorkspace(ctx context.Context, call *agent.Call, path string) error {
+	if call.Languages == nil || call.Consent == nil {
+		return nil
+	}
+	catalog, ok := call.Languages.Catalog().(trusting)
+	if !ok {
+		return nil
+	}
+	return AskTrust(ctx, call, TrustQuestion{
+		Title: "Trust this workspace to start its own language servers?",
+		Text:  "Files of this workspace name programs that gjc would start, or code that language servers would load:",
+		Untrusted: func() (*trust.Subject, error) {
+			if path == "" {
+				return catalog.Untrusted(ctx)
+			}
+			return catalog.UntrustedFor(ctx, path)
+		},
+		Answer: catalog.Answer,
+	})
+}
+
+// TrustQuestion asks whether programs that a workspace's own files name may be started.
+type TrustQuestion struct {
+	Title, Text string
+	// Untrusted returns what there is to ask about; nil for nothing. answer takes what came of it.
+	Untrusted func() (*trust.Subject, error)
+	Answer    func(ctx context.Context, sub *trust.Subject, state trust.State, remember bool) error
+}
+
+// AskTrust asks once; whatever the answer is, the call goes on. It fails only where the turn ends.
+func AskTrust(ctx context.Context, call *agent.Call, q TrustQuestion) error {
+	if call.Consent == nil {
+		return nil
+	}
+	sub, err := q.Untrusted()
+	if err != nil || sub == nil || sub.Empty() {
+		return context.Cause(ctx) // a store that cannot be read trusts nothing; the listing says so
+	}
+	decision, err := call.Consent(ctx, agent.Consent{
+		Title: q.Title,
+		Text: q.Text + "\n\n" + strings.Join(sub.Describe(), "\n") +
+			"\n\nAllow only if you trust where they come from. Without it, the built-in configuration and programs on PATH are used.",
+		Always: "until these files change",
+		Needed: func() bool {
+			now, err := q.Untrusted()
+			return err == nil && now != nil && !now.Empty()
+		},
+	})
+	if err != nil {
+		return context.Cause(ctx)
+	}
+	state, remember := trust.Denied, false
+	switch decision {
+	case agent.AllowAlways:
+		state, remember = trust.Trusted, true
+	case agent.AllowOnce:
+		state = trust.Trusted
+	case agent.RejectAlways:
+		remember = true
+	case agent.Unasked:
+		return nil
+	default:
+	}
+	// An answer that can not be kept holds for the session all the same.
+	_ = q.Answer(ctx, sub, state, remember)
+	return context.Cause(ctx)
+}

@@ -1,0 +1,120 @@
+package toolkit
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"github.com/gajae-code/gjc/agent"
+)
+
+// Walker goes through directories in the order of the entries' names, without following symbolic links. It never
+// goes into .git.
+type Walker struct {
+	Fs DirLister
+	// Hidden includes what starts with a dot.
+	Hidden bool
+	// Ignore keeps out what ignore files name.
+	Ignore bool
+	// GlobalIgnore is as in [Settings].
+	GlobalIgnore string
+}
+
+// NewWalker returns a walker that shows all but what is ignored.
+func NewWalker(call *agent.Call) *Walker {
+	return &Walker{Fs: Scanning(call), Hidden: true, Ignore: true}
+}
+
+// Walk calls visit for everything below root, which must be a directory. visit may return [fs.SkipDir] to stay out
+// of a directory, or [fs.SkipAll] to end the walk. Directories that cannot be read are passed over, except root.
+func (w *Walker) Walk(ctx context.Context, root string, visit func(path string, d fs.DirEntry) error) error {
+	rules := w.RulesAt(root)
+	entries, err := w.Fs.ReadDir(ctx, root)
+	if err != nil {
+		return err
+	}
+	err = w.walkEntries(ctx, root, entries, rules, visit)
+	if errors.Is(err, fs.SkipAll) {
+		return nil
+	}
+	return err
+}
+
+func (w *Walker) walkEntries(ctx context.Context, dir string, entries []fs.DirEntry, rules *IgnoreRules, visit func(string, fs.DirEntry) error) error {
+	if w.Ignore {
+		rules = w.DirRules(dir, entries, rules)
+	}
+	prefix := SlashPrefix(dir)
+	for _, e := range entries {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		name := e.Name()
+		if w.LeavesOut(rules, prefix, name, e.IsDir()) {
+			continue
+		}
+		path := filepath.Join(dir, name)
+		if err := visit(path, e); err != nil {
+			if errors.Is(err, fs.SkipDir) {
+				continue
+			}
+			return err
+		}
+		if !e.IsDir() {
+			continue
+		}
+		below, err := w.Fs.ReadDir(ctx, path)
+		if err != nil {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			continue // one that may not be read hides nothing else
+		}
+		if err := w.walkEntries(ctx, path, below, rules, visit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// LeavesOut reports whether a walk passes over what is called name below prefix, a directory with a slash behind it.
+func (w *Walker) LeavesOut(rules *IgnoreRules, prefix, name string, dir bool) bool {
+	return name == ".git" || !w.Hidden && strings.HasPrefix(name, ".") || rules != nil && rules.match(prefix, name, dir)
+}
+
+// DirRules returns the rules inside dir, which holds entries, where rules hold above. A repository inside another
+// has rules of its own.
+func (w *Walker) DirRules(dir string, entries []fs.DirEntry, rules *IgnoreRules) *IgnoreRules {
+	var names []string
+	for _, e := range entries {
+		switch e.Name() {
+		case ".git":
+			rules = repositoryRules(dir, w.GlobalIgnore)
+		case ".gitignore", ".ignore", ".rgignore":
+			names = append(names, e.Name()) // in the order of ignoreFiles, as entries are sorted
+		}
+	}
+	if names == nil {
+		return rules
+	}
+	return RulesFrom(dir, names, rules)
+}
+
+// ComparePaths orders paths as a walk does: by the names, element by element.
+func ComparePaths(a, b string) int {
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] {
+			switch {
+			case a[i] == filepath.Separator:
+				return -1
+			case b[i] == filepath.Separator:
+				return 1
+			default:
+				return int(a[i]) - int(b[i])
+			}
+		}
+	}
+	return len(a) - len(b)
+}

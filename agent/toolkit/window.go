@@ -1,0 +1,219 @@
+package toolkit
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/gajae-code/gjc/agent/toolkit/hashline"
+)
+
+// Lines shown around a range that was asked for.
+const (
+	linesBefore = 1
+	linesBehind = 3
+)
+
+// lineSource gives the lines of a text one by one, without their line ends.
+type lineSource interface {
+	// Next returns the Next line, or [io.EOF]. Of a line that is longer than any result it may give the start; cut is how
+	// many bytes are missing then.
+	Next() (line string, cut int64, err error)
+	// Skip passes over n lines, or up to the end.
+	Skip(n int) error
+	// Total is how many lines there are; zero where that is not known yet.
+	Total() int
+}
+
+// TextLines is the [lineSource] of a text in memory.
+type TextLines struct {
+	Lines []string
+	at    int
+}
+
+func (t *TextLines) Next() (string, int64, error) {
+	if t.at >= len(t.Lines) {
+		return "", 0, io.EOF
+	}
+	t.at++
+	return t.Lines[t.at-1], 0, nil
+}
+
+func (t *TextLines) Skip(n int) error {
+	t.at = min(t.at+n, len(t.Lines))
+	return nil
+}
+
+func (t *TextLines) Total() int { return len(t.Lines) }
+
+// Window picks lines of a text within the read tool's limits.
+type Window struct {
+	Name  string
+	Lines lineSource
+	Raw   bool
+	// Made says that the lines were made from the file and are not its own: nothing to name in an edit.
+	Made bool
+	// Anchors has lines shown with the anchors that hashline edits name them by.
+	Anchors bool
+	// Long says how much there is, for a text whose lines have not been counted.
+	Long string
+
+	Out   strings.Builder
+	Shown int
+	at    int // the line that was taken last
+	full  bool
+	Notes []string
+}
+
+// Prefix is what stands before line n in what the model sees.
+func (w *Window) Prefix(n int, line string) string {
+	if w.Anchors && !w.Made {
+		return fmt.Sprintf("%7s|", hashline.Anchor(n, line))
+	}
+	return fmt.Sprintf("%5d|", n)
+}
+
+// Show writes ranges, or the start of the text if there are none, to out. The ranges are sorted and do not touch.
+func (w *Window) Show(ranges []lineRange) error {
+	if len(ranges) == 0 {
+		most := readLines
+		if w.Raw {
+			most = MaxLines
+		}
+		if err := w.run(lineRange{1, most}, 1, ""); err != nil {
+			return err
+		}
+		if w.Shown == most && !w.full {
+			return w.tellMore()
+		}
+		return nil
+	}
+	// What is shown around a range may reach into the next one.
+	around := slices.Clone(ranges)
+	if !w.Raw {
+		for i, r := range around {
+			around[i].First = max(1, r.First-linesBefore)
+			if r.last > 0 {
+				around[i].last += linesBehind
+			}
+		}
+	}
+	for _, r := range mergeRanges(around) {
+		asked := ranges[slices.IndexFunc(ranges, func(a lineRange) bool { return a.First >= r.First })]
+		between := ""
+		if w.Out.Len() > 0 && !w.Raw {
+			between = "  ...\n"
+		}
+		if err := w.run(r, asked.First, between); err != nil {
+			return err
+		}
+		if w.full {
+			return nil
+		}
+	}
+	if total := w.Lines.Total(); total > 0 {
+		for _, r := range ranges {
+			if r.First > total {
+				w.Notes = append(w.Notes, fmt.Sprintf("Line %d is beyond the end: %s has %s.", r.First, w.Name, Count(total, "line")))
+			}
+		}
+	}
+	return nil
+}
+
+// run writes the lines of one range, and between before the first. Nothing is written unless line asked is there.
+func (w *Window) run(r lineRange, asked int, between string) error {
+	if err := w.Lines.Skip(r.First - 1 - w.at); err != nil {
+		return err
+	}
+	w.at = r.First - 1
+	var held strings.Builder
+	for r.last == 0 || w.at < r.last {
+		line, cut, err := w.Lines.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		w.at++
+		length := int64(len(line)) + cut
+		if !w.Raw {
+			line = w.Prefix(w.at, line) + cutLong(line, cut, MaxColumns)
+		}
+		if w.at < asked {
+			held.WriteString(line + "\n")
+			w.Shown++
+			continue
+		}
+		if between != "" || held.Len() > 0 {
+			w.Out.WriteString(between + held.String())
+			between = ""
+			held.Reset()
+		}
+		if w.Shown == MaxLines || w.Out.Len()+len(line) >= MaxText || w.Raw && cut > 0 {
+			w.full = true
+			next := w.at
+			if w.Out.Len() == 0 { // one line that is longer than everything: raw only
+				w.Out.WriteString(CutBytes(line, MaxText))
+				w.Notes = append(w.Notes, fmt.Sprintf("Line %d has %s; its first %s are shown.", w.at, Size(length), Size(MaxText)))
+				next++
+			}
+			w.more(next)
+			return nil
+		}
+		w.Out.WriteString(line)
+		w.Out.WriteByte('\n')
+		w.Shown++
+	}
+	return nil
+}
+
+// tellMore says how to go on behind the last line, if there is more.
+func (w *Window) tellMore() error {
+	if total := w.Lines.Total(); total > 0 {
+		w.more(w.at + 1)
+		return nil
+	}
+	_, _, err := w.Lines.Next()
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	w.more(w.at + 1)
+	return err
+}
+
+// more says how to go on from line next.
+func (w *Window) more(next int) {
+	total := w.Lines.Total()
+	if total > 0 && next > total {
+		return
+	}
+	raw := ""
+	if w.Raw {
+		raw = ":raw"
+	}
+	much := w.Long
+	if total > 0 {
+		much = Count(total, "line")
+	}
+	w.Notes = append(w.Notes, fmt.Sprintf("%s has %s; go on with %s:%d%s", w.Name, much, w.Name, next, raw))
+}
+
+// cutLong is [cutLine] for a line of which cut bytes are missing already.
+func cutLong(line string, cut int64, most int) string {
+	if cut == 0 {
+		return CutLine(line, most)
+	}
+	for i, runes := 0, 0; i < len(line); runes++ {
+		if runes == most {
+			return line[:i] + "… [" + Size(cut+int64(len(line)-i)) + " more]"
+		}
+		_, n := utf8.DecodeRuneInString(line[i:])
+		i += n
+	}
+	return line
+}

@@ -1,0 +1,527 @@
+package toolkit
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"go.lsp.dev/protocol"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/lsp"
+)
+
+// WorkspaceChange is a change of many files: all of it is made, or nothing. It goes through the same files as every other
+// write, so that the user sees each text change in the editor.
+type WorkspaceChange struct {
+	Call *agent.Call
+	ops  []lsp.FileOperation
+	// seen has the files to remove as the plan saw them, written what the files hold that this change has written.
+	seen    map[string][]byte
+	written map[string]string
+	// undo are the steps that put back what was done so far, in the order of what was done.
+	undo []undoStep
+	// back are the operations that take the change back, in the order of what was done; never says why there are none.
+	// deleted has what removed files held, had their permissions. raw and modes are the same of files that are made again;
+	// undoing says that the change takes another one back.
+	back    []lsp.FileOperation
+	deleted map[string][]byte
+	had     map[string]fs.FileMode
+	never   string
+	Raw     map[string][]byte
+	Modes   map[string]fs.FileMode
+	Undoing bool
+	// aside are removed files and directories, moved out of the way until all is done.
+	aside []string
+
+	// Content, locations and notes are for the result.
+	Content   []agent.Content
+	Locations []agent.Location
+	Notes     []string
+	// Before are the texts of the files that there were, changed the files that have another text now, events what else
+	// happened to files; for the language servers.
+	Before  map[string]string
+	Changed []string
+	Events  []lsp.FileEvent
+}
+
+// undoStep puts one thing back.
+type undoStep struct {
+	what string
+	do   func(ctx context.Context) error
+}
+
+const (
+	// undoTime bounds putting back what was done.
+	undoTime = 20 * time.Second
+	// maxShownDiffs bounds the texts of all diffs of one change, in bytes. Files beyond that are only named.
+	maxShownDiffs = 4 << 20
+	// MaxFollowed bounds the places of a result that an editor can follow.
+	MaxFollowed = 50
+)
+
+// ApplyOperations makes the changes. On an error all is as it was, or the error says what is not. seen is what [seenFiles]
+// found when the operations were planned; nil where nothing could happen since.
+func ApplyOperations(ctx context.Context, call *agent.Call, ops []lsp.FileOperation, seen map[string][]byte) (*WorkspaceChange, error) {
+	return NewWorkspaceChange(call, ops, seen).Apply(ctx)
+}
+
+func NewWorkspaceChange(call *agent.Call, ops []lsp.FileOperation, seen map[string][]byte) *WorkspaceChange {
+	return &WorkspaceChange{
+		Call: call, ops: ops, seen: seen, written: make(map[string]string), Before: make(map[string]string), deleted: make(map[string][]byte),
+		had: make(map[string]fs.FileMode),
+	}
+}
+
+func (w *WorkspaceChange) Apply(ctx context.Context) (*WorkspaceChange, error) {
+	if err := w.check(ctx); err != nil {
+		return nil, fmt.Errorf("nothing was changed: %w", err)
+	}
+	for i := range w.ops {
+		err := context.Cause(ctx)
+		if err == nil {
+			err = w.step(ctx, &w.ops[i])
+		}
+		if err != nil {
+			return nil, w.rollback(ctx, err)
+		}
+	}
+	w.sweep(ctx)
+	w.remember()
+	return w, nil
+}
+
+// remember takes note of what the model knows of the files now, and of how to undo the change.
+func (w *WorkspaceChange) remember() {
+	if !w.Undoing {
+		slices.Reverse(w.back)
+		set := &ChangeSet{What: w.what(), Ops: w.back, Bytes: w.deleted, Modes: w.had, Never: w.never}
+		ChangeSetsOf(w.Call).Push(set)
+	}
+	seen := KnownOf(w.Call)
+	for i := range w.ops {
+		if o := &w.ops[i]; o.Kind == lsp.RemoveFile || o.Kind == lsp.MoveFile {
+			seen.moved(o.Path, o.NewPath)
+		}
+	}
+	for path, text := range w.written {
+		seen.Put(path, text)
+	}
+}
+
+// check looks at the files that are changed before anything else is done to them, so that most failures come before the
+// first change.
+func (w *WorkspaceChange) check(ctx context.Context) error {
+	for i := range w.ops {
+		o := &w.ops[i]
+		if slices.ContainsFunc(w.ops[:i], func(p lsp.FileOperation) bool { return Touches(&p, o.Path) }) {
+			continue
+		}
+		var err error
+		switch o.Kind {
+		case lsp.WriteFile:
+			_, err = w.open(ctx, o)
+		case lsp.RemoveFile:
+			err = w.asSeen(ctx, o)
+		default:
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// SeenFiles are the files that operations remove, as they are now, in the editor if they are open there: so that nothing
+// is removed that nobody has seen. A file that an operation before touches, that cannot be read, or that is too large is not
+// known.
+func SeenFiles(ctx context.Context, call *agent.Call, ops []lsp.FileOperation) map[string][]byte {
+	seen := make(map[string][]byte)
+	for i := range ops {
+		o := &ops[i]
+		if o.Kind != lsp.RemoveFile || o.Directory || slices.ContainsFunc(ops[:i], func(p lsp.FileOperation) bool { return Touches(&p, o.Path) }) {
+			continue
+		}
+		if data, err := readSeen(ctx, call, o.Path); err == nil {
+			seen[o.Path] = data
+		}
+	}
+	return seen
+}
+
+// readSeen reads a file of any kind of content, within the bounds of what is compared.
+func readSeen(ctx context.Context, call *agent.Call, path string) ([]byte, error) {
+	if info, err := call.FS.Stat(ctx, path); err == nil && (info.Size() > MaxReadFile || !info.Mode().IsRegular()) {
+		return nil, errors.ErrUnsupported
+	}
+	data, err := call.FS.ReadFile(ctx, path)
+	if data == nil && err == nil {
+		data = []byte{}
+	}
+	return data, err
+}
+
+// asSeen fails if a file that is to be removed holds something else than the plan saw, or this change wrote into it. What
+// the plan could not read it cannot tell.
+func (w *WorkspaceChange) asSeen(ctx context.Context, o *lsp.FileOperation) error {
+	if o.Directory {
+		return nil
+	}
+	seen, known := w.seen[o.Path]
+	text, written := w.written[o.Path]
+	if !written {
+		text = o.Old
+	}
+	if !known && !written && o.Old == "" {
+		return nil
+	}
+	data, err := readSeen(ctx, w.Call, o.Path)
+	if err != nil {
+		return fmt.Errorf("%s was to be deleted, and whether it is as it was cannot be told: %w", w.name(o.Path), Reason(err))
+	}
+	same := !known || bytes.Equal(seen, data)
+	if same && (written || o.Old != "") { // the text of the plan is what the user was shown
+		now, _, err := DecodeText(data)
+		same = err == nil && now == text
+	}
+	if !same {
+		return fmt.Errorf("%s was to be deleted: %w; look at it and call the tool again", w.name(o.Path), ErrStale)
+	}
+	return nil
+}
+
+// Touches reports whether an operation is about path, or a directory above it.
+func Touches(o *lsp.FileOperation, path string) bool {
+	return slices.ContainsFunc(o.Paths(), func(p string) bool {
+		return p == path || strings.HasPrefix(path, strings.TrimSuffix(p, string(filepath.Separator))+string(filepath.Separator))
+	})
+}
+
+// open reads the file of a write, which must be as it was planned.
+func (w *WorkspaceChange) open(ctx context.Context, o *lsp.FileOperation) (*TextFile, error) {
+	file, err := OpenText(ctx, w.Call, o.Path)
+	if err != nil {
+		return nil, err
+	}
+	if file.Text != o.Old {
+		return nil, StaleError(w.Call, o.Path)
+	}
+	return file, nil
+}
+
+// what names the change in a few words.
+func (w *WorkspaceChange) what() string {
+	if len(w.ops) == 1 {
+		o := &w.ops[0]
+		switch o.Kind {
+		case lsp.WriteFile:
+			return "Edit " + w.name(o.Path)
+		case lsp.MakeFile:
+			return "Write " + w.name(o.Path)
+		case lsp.MoveFile:
+			return "Rename " + w.name(o.Path)
+		default:
+			return "Delete " + w.name(o.Path)
+		}
+	}
+	return w.Call.Name + ", " + Count(len(w.ops), "change")
+}
+
+func (w *WorkspaceChange) name(path string) string { return Display(&w.Call.Workspace, path) }
+
+func (w *WorkspaceChange) step(ctx context.Context, o *lsp.FileOperation) error {
+	switch o.Kind {
+	case lsp.WriteFile:
+		return w.write(ctx, o)
+	case lsp.MakeFile:
+		return w.create(ctx, o)
+	case lsp.MoveFile:
+		return w.move(ctx, o)
+	default:
+		return w.remove(ctx, o)
+	}
+}
+
+func (w *WorkspaceChange) later(what string, do func(ctx context.Context) error) {
+	w.undo = append(w.undo, undoStep{what, do})
+}
+
+func (w *WorkspaceChange) write(ctx context.Context, o *lsp.FileOperation) error {
+	old, err := w.open(ctx, o)
+	if err != nil {
+		return err
+	}
+	if _, known := w.Before[o.Path]; !known {
+		w.Before[o.Path] = old.Text
+	}
+	w.later("the text of "+w.name(o.Path), func(ctx context.Context) error {
+		// A write that failed may have changed the file all the same.
+		data := EncodeText(old.Text, old.Encoding)
+		if now, err := w.Call.FS.ReadFile(ctx, o.Path); err == nil && string(now) == string(data) {
+			return nil
+		}
+		return w.Call.FS.WriteFile(ctx, o.Path, data)
+	})
+	c := Change{Call: w.Call, Path: o.Path, Old: old}
+	if err := c.Write(ctx, EncodeText(o.New, old.Encoding), o.New); err != nil {
+		return err
+	}
+	w.back = append(w.back, c.back())
+	w.wrote(&c)
+	return nil
+}
+
+// wrote takes a written file into the result.
+func (w *WorkspaceChange) wrote(c *Change) {
+	w.written[c.Path] = c.Now
+	w.Content = append(w.Content, c.Diff())
+	w.locate(c.Path, c.FirstLine())
+	for _, n := range c.Notes {
+		w.Notes = append(w.Notes, w.name(c.Path)+": "+n)
+	}
+	if !slices.Contains(w.Changed, c.Path) {
+		w.Changed = append(w.Changed, c.Path)
+	}
+}
+
+func (w *WorkspaceChange) locate(path string, line int) {
+	if len(w.Locations) < MaxFollowed {
+		w.Locations = append(w.Locations, agent.Location{Path: path, Line: line})
+	}
+}
+
+func (w *WorkspaceChange) create(ctx context.Context, o *lsp.FileOperation) error {
+	switch kind, err := FileKind(ctx, w.Call, o.Path); {
+	case err != nil:
+		return err
+	case kind != lsp.NoFile:
+		return fmt.Errorf("%s was to be created, and is there already", w.name(o.Path))
+	}
+	w.parents(ctx, o.Path)
+	w.later("the new file "+w.name(o.Path), func(ctx context.Context) error {
+		if err := w.Call.FS.Remove(ctx, o.Path); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	})
+	c := Change{Call: w.Call, Path: o.Path}
+	data := []byte(o.New)
+	if raw, ok := w.Raw[o.Path]; ok {
+		data = raw
+	}
+	if err := c.Write(ctx, data, o.New); err != nil {
+		return err
+	}
+	w.back = append(w.back, c.back())
+	if mode, known := w.Modes[o.Path]; known {
+		c.Notes = append(c.Notes, setMode(ctx, w.Call, o.Path, mode)...)
+	} else if note := MarkExecutable(ctx, w.Call, o.Path, o.New); note != "" {
+		c.Notes = append(c.Notes, note)
+	}
+	w.wrote(&c)
+	return nil
+}
+
+// parents has the directories that a step is about to make removed if all is put back.
+func (w *WorkspaceChange) parents(ctx context.Context, path string) {
+	var missing []string
+	for dir := filepath.Dir(path); dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if _, err := w.Call.FS.Stat(ctx, dir); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		missing = append(missing, dir)
+	}
+	for _, dir := range slices.Backward(missing) {
+		w.later("the new directory "+w.name(dir), func(ctx context.Context) error {
+			entries, err := w.Call.FS.ReadDir(ctx, dir)
+			switch {
+			case errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) > 0:
+				return nil
+			case err != nil:
+				return err
+			}
+			if err := w.Call.FS.Remove(ctx, dir); !errors.Is(err, agent.ErrNoLeave) { // an empty directory does no harm
+				return err
+			}
+			return nil
+		})
+	}
+}
+
+func (w *WorkspaceChange) move(ctx context.Context, o *lsp.FileOperation) error {
+	w.parents(ctx, o.NewPath)
+	if err := w.Call.FS.Rename(ctx, o.Path, o.NewPath); err != nil {
+		return fmt.Errorf("%s cannot be renamed to %s: %w", w.name(o.Path), w.name(o.NewPath), linkReason(err))
+	}
+	w.later("the name of "+w.name(o.Path), func(ctx context.Context) error {
+		return w.Call.FS.Rename(ctx, o.NewPath, o.Path)
+	})
+	w.back = append(w.back, lsp.FileOperation{Kind: lsp.MoveFile, Path: o.NewPath, NewPath: o.Path, Directory: o.Directory})
+	w.Content = append(w.Content, agent.TextContent{Text: fmt.Sprintf("Renamed `%s` to `%s`.", w.name(o.Path), w.name(o.NewPath))})
+	w.locate(o.NewPath, 0)
+	w.Events = append(w.Events, lsp.FileEvent{Path: o.Path, Type: protocol.FileChangeTypeDeleted})
+	for path, text := range maps.Clone(w.written) {
+		if rest, ok := strings.CutPrefix(path, o.Path); ok && (rest == "" || rest[0] == filepath.Separator) {
+			delete(w.written, path)
+			w.written[o.NewPath+rest] = text
+		}
+	}
+	for i, path := range w.Changed { // the text is elsewhere now
+		if rest, ok := strings.CutPrefix(path, o.Path); ok && (rest == "" || rest[0] == filepath.Separator) {
+			w.Changed[i] = o.NewPath + rest
+			if text, known := w.Before[path]; known {
+				w.Before[w.Changed[i]] = text
+				delete(w.Before, path)
+			}
+		}
+	}
+	if o.Directory {
+		w.Events = append(w.Events, lsp.FileEvent{Path: o.NewPath, Type: protocol.FileChangeTypeCreated})
+	} else if !slices.Contains(w.Changed, o.NewPath) {
+		w.Changed = append(w.Changed, o.NewPath)
+	}
+	return nil
+}
+
+// linkReason is [reason] for errors that name two paths.
+func linkReason(err error) error {
+	if le, ok := errors.AsType[*os.LinkError](err); ok {
+		return le.Err
+	}
+	return Reason(err)
+}
+
+func (w *WorkspaceChange) remove(ctx context.Context, o *lsp.FileOperation) error {
+	if o.Directory && !o.Recursive {
+		entries, err := w.Call.FS.ReadDir(ctx, o.Path)
+		if err != nil {
+			return fmt.Errorf("%s cannot be deleted: %w", w.name(o.Path), Reason(err))
+		}
+		if len(entries) > 0 {
+			return fmt.Errorf("%s was to be deleted, and is a directory that is not empty", w.name(o.Path))
+		}
+	}
+	if err := w.asSeen(ctx, o); err != nil {
+		return err
+	}
+	data, err := readSeen(ctx, w.Call, o.Path)
+	switch _, link := linked(w.Call, o.Path); {
+	case o.Directory || err != nil:
+		w.never = w.name(o.Path) + " was deleted and is not kept"
+	case link:
+		w.never = w.name(o.Path) + " was a link, and links are not made again"
+	}
+	if info, err := w.Call.FS.Stat(ctx, o.Path); err == nil {
+		w.had[o.Path] = info.Mode()
+	}
+	aside := filepath.Join(filepath.Dir(o.Path), ".gjc-removed-"+rand.Text()[:8])
+	agent.LeaveOf(ctx).Beside(o.Path, aside)
+	if err := w.Call.FS.Rename(ctx, o.Path, aside); err != nil {
+		return fmt.Errorf("%s cannot be deleted: %w", w.name(o.Path), linkReason(err))
+	}
+	w.aside = append(w.aside, aside)
+	w.later(w.name(o.Path)+", which lies at "+w.name(aside)+" now", func(ctx context.Context) error {
+		return w.Call.FS.Rename(ctx, aside, o.Path)
+	})
+	text, _, err := DecodeText(data)
+	if err != nil {
+		text = ""
+	}
+	w.back = append(w.back, lsp.FileOperation{Kind: lsp.MakeFile, Path: o.Path, New: text})
+	w.deleted[o.Path] = data
+	if o.Directory || o.Old == "" {
+		w.Content = append(w.Content, agent.TextContent{Text: fmt.Sprintf("Deleted `%s`.", w.name(o.Path))})
+	} else {
+		w.Content = append(w.Content, agent.DiffContent{Path: o.Path, Old: &o.Old})
+	}
+	w.Events = append(w.Events, lsp.FileEvent{Path: o.Path, Type: protocol.FileChangeTypeDeleted})
+	w.Changed = slices.DeleteFunc(w.Changed, func(path string) bool { return Touches(o, path) })
+	maps.DeleteFunc(w.written, func(path, _ string) bool { return Touches(o, path) })
+	return nil
+}
+
+// sweep ends the change: what was removed is gone now.
+func (w *WorkspaceChange) sweep(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
+	defer cancel()
+	for _, path := range w.aside {
+		if err := w.Call.FS.Remove(ctx, path); err != nil {
+			w.Notes = append(w.Notes, fmt.Sprintf("What was deleted is still there as %s, because it could not be removed: %v", w.name(path), Reason(err)))
+		}
+	}
+	size := 0
+	for i, c := range w.Content {
+		d, ok := c.(agent.DiffContent)
+		if !ok {
+			continue
+		}
+		size += len(d.New)
+		if d.Old != nil {
+			size += len(*d.Old)
+		}
+		if size > maxShownDiffs {
+			w.Content[i] = agent.TextContent{Text: fmt.Sprintf("Changed `%s`.", w.name(d.Path))}
+		}
+	}
+}
+
+// rollback puts back what was done before err, and says so.
+func (w *WorkspaceChange) rollback(ctx context.Context, err error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
+	defer cancel()
+	var left []string
+	for _, u := range slices.Backward(w.undo) {
+		if uerr := u.do(ctx); uerr != nil {
+			left = append(left, fmt.Sprintf("%s (%v)", u.what, Reason(uerr)))
+		}
+	}
+	if len(left) > 0 {
+		return fmt.Errorf("%w\nThe changes before it were undone, but these could not be put back: %s", err, strings.Join(left, "; "))
+	}
+	return fmt.Errorf("%w\nAll changes were undone; the files are as they were", err)
+}
+
+// FileKind says what is at a path, for the editor: a text that was never saved is a file.
+func FileKind(ctx context.Context, call *agent.Call, path string) (lsp.FileKind, error) {
+	switch info, err := call.FS.Stat(ctx, path); {
+	case err == nil && info.IsDir():
+		return lsp.Directory, nil
+	case err == nil:
+		return lsp.PlainFile, nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return lsp.NoFile, fmt.Errorf("%s: %w", Display(&call.Workspace, path), Reason(err))
+	}
+	switch _, err := call.FS.ReadFile(ctx, path); {
+	case err == nil:
+		return lsp.PlainFile, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return lsp.NoFile, nil
+	default:
+		return lsp.NoFile, fmt.Errorf("%s: %w", Display(&call.Workspace, path), Reason(err))
+	}
+}
+
+// Join adds a change that was made behind this one.
+func (w *WorkspaceChange) Join(done *WorkspaceChange) {
+	w.Content = append(w.Content, done.Content...)
+	w.Locations = append(w.Locations, done.Locations[:min(len(done.Locations), MaxFollowed-len(w.Locations))]...)
+	w.Notes = append(w.Notes, done.Notes...)
+	w.Events = append(w.Events, done.Events...)
+	for _, path := range done.Changed {
+		if !slices.Contains(w.Changed, path) {
+			w.Changed = append(w.Changed, path)
+			if text, ok := done.Before[path]; ok {
+				w.Before[path] = text
+			}
+		}
+	}
+}

@@ -1,0 +1,187 @@
+package code
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/toolkit"
+	"github.com/gajae-code/gjc/lsp"
+)
+
+// preparedEdit is an edit that a server has worked out for a call: planned, so that the policy can judge what it does and
+// the user can see it, and made when the call runs, if the files are as they were.
+type preparedEdit struct {
+	// what it is, for "Applied rename:".
+	what string
+	ops  []lsp.FileOperation
+	// seen are the files that ops remove, as they were when the edit was planned.
+	seen map[string][]byte
+	// none is what there is to say where nothing is to be done.
+	none string
+	// preview shows the edit and does not make it.
+	preview bool
+	// diffs puts the changed lines into the text for the model.
+	diffs bool
+	notes []string
+	// files are those that move with a directory: old and new path.
+	files [][2]string
+	// after runs when the files are changed, before anybody is asked about them; nil for nothing.
+	after func(ctx context.Context)
+}
+
+// prepare takes an edit into the plan of its call: what it changes, for the policy, and the diffs, for the user.
+func (c *lspCall) prepare(ctx context.Context, plan *agent.CallPlan, e *preparedEdit) {
+	e.notes = append(e.notes, c.notes...)
+	e.preview = e.preview || c.in.Apply != nil && !*c.in.Apply
+	c.call.Prepared = prepared(e)
+	if e.preview || len(e.ops) == 0 {
+		return
+	}
+	e.seen = toolkit.SeenFiles(ctx, c.call, e.ops)
+	changes := toolkit.Operations{Call: c.call, Ops: e.ops}
+	plan.Effects = append(plan.Effects, changes.Effects(plan.Title)...)
+	plan.Content = changes.Preview()
+	plan.Locations = changes.Places()
+}
+
+func runEditAction(context.Context, *lspCall) (*agent.Result, error) {
+	return nil, errors.New("the edit was not planned; call the tool again")
+}
+
+func (e *preparedEdit) run(ctx context.Context, c *lspCall) (*agent.Result, error) {
+	c.notes = append(c.notes, e.notes...)
+	changes := toolkit.Operations{Call: c.call, Ops: e.ops}
+	switch {
+	case len(e.ops) == 0:
+		return c.result(ctx, e.none), nil
+	case e.preview:
+		text := capital(e.what) + " preview:\n" + changes.List() + changes.DiffText()
+		res := c.result(ctx, text)
+		res.Content, res.Locations = changes.Preview(), changes.Places()
+		return res, nil
+	}
+	done, err := toolkit.ApplyOperations(ctx, c.call, e.ops, e.seen)
+	if err != nil {
+		return nil, err
+	}
+	if e.after != nil {
+		e.after(ctx)
+	}
+	text := "Applied " + e.what + ":\n" + changes.List()
+	if e.diffs {
+		text += changes.DiffText()
+	}
+	return c.applied(ctx, text, done, e.files), nil
+}
+
+// applied is the result of a change that was made, with what the servers say of it.
+func (c *lspCall) applied(ctx context.Context, text string, done *toolkit.WorkspaceChange, files [][2]string) *agent.Result {
+	c.notes = append(c.notes, done.Notes...)
+	res := c.result(ctx, text)
+	res.Content, res.Locations = done.Content, done.Locations
+	events := done.Events
+	for _, f := range files {
+		events = append(events, lsp.FileEvent{Path: f[0], Type: lsp.FileDeleted}, lsp.FileEvent{Path: f[1], Type: lsp.FileCreated})
+	}
+	toolkit.Diagnose(ctx, c.call, res, true, done.Before, done.Changed, events...)
+	return res
+}
+
+func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+
+const (
+	// maxRounds is how often a server is asked again because it did not know an unsaved text.
+	maxRounds = 3
+	// maxHeld bounds the documents that are held for one edit.
+	maxHeld = 200
+)
+
+// workOut has a server make an edit, and plans it. A server knows of the files that are not open what the disk has; where
+// the editor has another, unsaved text of a file that the edit changes, the server gets that and is asked again. held are
+// the documents that the caller holds; they stay the caller's.
+func (c *lspCall) workOut(ctx context.Context, s *lsp.Server, held []*lsp.Document, ask func(ctx context.Context) (*lsp.WorkspaceEdit, error)) (*lsp.WorkspaceEdit, []lsp.FileOperation, error) {
+	docs := make(map[string]*lsp.Document)
+	for _, doc := range held {
+		docs[doc.Path] = doc
+	}
+	var own []*lsp.Document
+	defer func() {
+		for _, doc := range own {
+			doc.Release()
+		}
+	}()
+	for round := 1; ; round++ {
+		edit, err := ask(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		again := false
+		for _, path := range editedPaths(edit) {
+			if docs[path] != nil || len(own) == maxHeld || !c.unsaved(ctx, path) {
+				continue
+			}
+			doc, err := c.w.Hold(ctx, s, path)
+			if err != nil {
+				return nil, nil, err
+			}
+			docs[path], own, again = doc, append(own, doc), true
+		}
+		if again && round < maxRounds {
+			continue
+		}
+		ops, err := edit.Plan(c.surroundings(ctx, s.Encoding(), docs))
+		return edit, ops, err
+	}
+}
+
+// editedPaths are the files whose text an edit changes.
+func editedPaths(edit *lsp.WorkspaceEdit) []string {
+	var paths []string
+	for _, change := range edit.Changes {
+		if e, ok := change.(*lsp.TextDocumentEdit); ok {
+			if path, err := pathOf(e.URI); err == nil {
+				paths = append(paths, filepath.Clean(path))
+			}
+		}
+	}
+	return paths
+}
+
+// unsaved reports whether the editor has another text of a file than the disk.
+func (c *lspCall) unsaved(ctx context.Context, path string) bool {
+	shown, err := c.call.FS.ReadFile(ctx, path)
+	if err != nil {
+		return false
+	}
+	saved, err := toolkit.Disk{}.ReadFile(path, toolkit.MaxReadFile)
+	return err != nil || !bytes.Equal(shown, saved)
+}
+
+// surroundings are the files as the servers and the editor have them.
+func (c *lspCall) surroundings(ctx context.Context, e lsp.Encoding, docs map[string]*lsp.Document) lsp.EditSurroundings {
+	return lsp.EditSurroundings{
+		Encoding: e, GOOS: runtime.GOOS,
+		Kind: func(path string) (lsp.FileKind, error) { return toolkit.FileKind(ctx, c.call, path) },
+		Read: func(path string) (string, error) {
+			if doc := docs[path]; doc != nil {
+				return doc.Text.String(), nil
+			}
+			file, err := toolkit.OpenText(ctx, c.call, path)
+			if err != nil {
+				return "", err
+			}
+			return file.Text, nil
+		},
+		Version: func(path string) (int32, bool) {
+			if doc := docs[path]; doc != nil {
+				return doc.Version, true
+			}
+			return 0, false
+		},
+	}
+}

@@ -1,0 +1,56 @@
+package code
+
+import (
+	"context"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/lsp"
+)
+
+// formatsUnsaid reports whether a server takes textDocument/formatting without saying so: that of ESLint does, as soon as its
+// setting "format" is on.
+func formatsUnsaid(s *lsp.Server, method string) bool {
+	spec := s.Spec()
+	return method == "textDocument/formatting" && spec.Linter && jsonx.Lookup(spec.Settings, "format").String() == "true"
+}
+
+// planFormat has the first server that formats do so, in the way in which the file is indented already.
+func planFormat(ctx context.Context, c *lspCall, plan *agent.CallPlan) error {
+	const method = "textDocument/formatting"
+	if err := c.present(ctx); err != nil {
+		return err
+	}
+	servers, err := c.servers(ctx, true)
+	if err != nil {
+		return err
+	}
+	e := &preparedEdit{what: "format", diffs: true}
+	err = c.first(ctx, servers, method, func(ctx context.Context, s *lsp.Server, doc *lsp.Document) error {
+		if !s.Supports(method, c.path) {
+			c.diagnosed(ctx, doc) // it mends what it has found
+		}
+		params := documentParams(doc)
+		params["options"] = lsp.FormattingOptions(doc.Text.String())
+		var raw jsonx.Raw
+		if err := c.request(ctx, s, method, params, &raw); err != nil {
+			return err
+		}
+		edits, err := lsp.DecodeTextEdits(raw)
+		if err != nil {
+			return err
+		}
+		edit := lsp.WorkspaceEdit{Changes: []lsp.DocumentChange{&lsp.TextDocumentEdit{URI: uriOf(c.path), Edits: edits}}}
+		e.ops, err = edit.Plan(c.surroundings(ctx, s.Encoding(), map[string]*lsp.Document{c.path: doc}))
+		if err != nil {
+			return err
+		}
+		e.none = c.name(c.path) + " is formatted already (" + s.Name() + ")"
+		return errEnough
+	})
+	if err != nil {
+		return err
+	}
+	c.prepare(ctx, plan, e)
+	return nil
+}

@@ -1,0 +1,233 @@
+package code
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/lsp"
+)
+
+// hierarchyItem is a CallHierarchyItem or a TypeHierarchyItem. The server gets back what it sent, whatever else is in it.
+type hierarchyItem struct {
+	raw       jsonx.Raw
+	Name      string    `json:"name"`
+	Kind      float64   `json:"kind"`
+	Detail    string    `json:"detail"`
+	URI       string    `json:"uri"`
+	Range     lspRange  `json:"range"`
+	Selection *lspRange `json:"selectionRange"`
+}
+
+func decodeItems(raw jsonx.Raw) ([]hierarchyItem, error) {
+	raws, err := decodeList[jsonx.Raw](raw)
+	if err != nil {
+		return nil, err
+	}
+	items := make([]hierarchyItem, 0, len(raws))
+	for _, r := range raws {
+		item := hierarchyItem{raw: r.Clone()}
+		if err := jsonx.Unmarshal(r, &item); err != nil {
+			return nil, answerError(err)
+		}
+		items = append(items, item)
+	}
+	return items, nil
+}
+
+func (h *hierarchyItem) site(e lsp.Encoding) site {
+	r := h.Range
+	if h.Selection != nil {
+		r = *h.Selection
+	}
+	return site{uri: h.URI, start: r.Start.position(), end: r.End.position(), encoding: e}
+}
+
+// maxHierarchy bounds the entries of each direction.
+const maxHierarchy = 100
+
+// direction checks the parameter of that name.
+func (c *lspCall) direction(names ...string) ([]string, error) {
+	switch d := c.in.Direction; {
+	case d == "" || d == "both":
+		return names, nil
+	case slices.Contains(names, d):
+		return []string{d}, nil
+	default:
+		return nil, fmt.Errorf("%w for lsp: direction of %s is %s or both, not %q", agent.ErrBadInput, c.in.Action, strings.Join(names, ", "), d)
+	}
+}
+
+// hierarchy is one of the two kinds.
+type hierarchy struct {
+	prepare string
+	// directions are the names of both, with the method and the headline of each.
+	directions [2]string
+	methods    [2]string
+	headlines  [2]string
+	none       string
+	// entries decodes an answer.
+	entries func(raw jsonx.Raw) ([]hierarchyEntry, error)
+}
+
+// hierarchyEntry is an item, and in which lines of its caller a call stands.
+type hierarchyEntry struct {
+	hierarchyItem
+	lines []int
+}
+
+func runCallHierarchy(ctx context.Context, c *lspCall) (*agent.Result, error) {
+	return runHierarchy(ctx, c, &hierarchy{
+		prepare:    "textDocument/prepareCallHierarchy",
+		directions: [2]string{"incoming", "outgoing"},
+		methods:    [2]string{"callHierarchy/incomingCalls", "callHierarchy/outgoingCalls"},
+		headlines:  [2]string{"called by", "calls"},
+		none:       "No function to tell the calls of here",
+		entries: func(raw jsonx.Raw) ([]hierarchyEntry, error) {
+			calls, err := decodeList[struct {
+				From       jsonx.Raw  `json:"from"`
+				To         jsonx.Raw  `json:"to"`
+				FromRanges []lspRange `json:"fromRanges"`
+			}](raw)
+			var list []hierarchyEntry
+			for _, call := range calls {
+				end := call.From
+				if end == nil {
+					end = call.To
+				}
+				items, err := decodeItems(end)
+				if err != nil {
+					return nil, err
+				}
+				for _, item := range items {
+					e := hierarchyEntry{hierarchyItem: item}
+					for _, r := range call.FromRanges {
+						e.lines = append(e.lines, int(r.Start.position().Line)+1)
+					}
+					list = append(list, e)
+				}
+			}
+			return list, err
+		},
+	})
+}
+
+func runTypeHierarchy(ctx context.Context, c *lspCall) (*agent.Result, error) {
+	return runHierarchy(ctx, c, &hierarchy{
+		prepare:    "textDocument/prepareTypeHierarchy",
+		directions: [2]string{"supertypes", "subtypes"},
+		methods:    [2]string{"typeHierarchy/supertypes", "typeHierarchy/subtypes"},
+		headlines:  [2]string{"supertypes", "subtypes"},
+		none:       "No type to tell the hierarchy of here",
+		entries: func(raw jsonx.Raw) ([]hierarchyEntry, error) {
+			items, err := decodeItems(raw)
+			var list []hierarchyEntry
+			for _, item := range items {
+				list = append(list, hierarchyEntry{hierarchyItem: item})
+			}
+			return list, err
+		},
+	})
+}
+
+func runHierarchy(ctx context.Context, c *lspCall, h *hierarchy) (*agent.Result, error) {
+	wanted, err := c.direction(h.directions[:]...)
+	if err != nil {
+		return nil, err
+	}
+	servers, err := c.servers(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	var b strings.Builder
+	err = c.ask(ctx, servers, h.prepare, func(ctx context.Context, s *lsp.Server, doc *lsp.Document) error {
+		if b.Len() > 0 {
+			return nil // one server's is enough
+		}
+		at, err := c.spot(doc.Text)
+		if err != nil {
+			return err
+		}
+		c.note(at.note)
+		var raw jsonx.Raw
+		if err := c.request(ctx, s, h.prepare, positionParams(doc, at.position(doc)), &raw); err != nil {
+			return err
+		}
+		roots, err := decodeItems(raw)
+		if err != nil {
+			return err
+		}
+		for i := range roots {
+			p := c.place(ctx, roots[i].site(s.Encoding()))
+			c.follow(&p)
+			fmt.Fprintf(&b, "%s %s %s\n", symbolKind(roots[i].Kind), roots[i].Name, &p)
+			for n, direction := range h.directions {
+				if !slices.Contains(wanted, direction) {
+					continue
+				}
+				err := lacking(c.branch(ctx, &b, s, h, n, roots[i].raw))
+				if lack, ok := errors.AsType[*lackError](err); ok && len(wanted) > 1 { // the other one is worth telling
+					fmt.Fprintf(&b, "  %s: not known, %s does not support %s\n", h.headlines[n], lack.server, lack.method)
+					continue
+				}
+				if err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if b.Len() == 0 {
+		return c.result(ctx, h.none), nil
+	}
+	return c.result(ctx, b.String()), nil
+}
+
+// branch writes one direction of one item.
+func (c *lspCall) branch(ctx context.Context, b *strings.Builder, s *lsp.Server, h *hierarchy, n int, item jsonx.Raw) error {
+	var raw jsonx.Raw
+	if err := c.request(ctx, s, h.methods[n], map[string]any{"item": item}, &raw); err != nil {
+		return err
+	}
+	entries, err := h.entries(raw)
+	if err != nil {
+		return err
+	}
+	if len(entries) == 0 {
+		fmt.Fprintf(b, "  %s: none\n", h.headlines[n])
+		return nil
+	}
+	fmt.Fprintf(b, "  %s:\n", h.headlines[n])
+	for i := range entries {
+		if i == maxHierarchy {
+			fmt.Fprintf(b, "    … and %d more\n", len(entries)-i)
+			break
+		}
+		e := &entries[i]
+		p := c.place(ctx, e.site(s.Encoding()))
+		c.follow(&p)
+		fmt.Fprintf(b, "    %s %s %s", symbolKind(e.Kind), e.Name, &p)
+		if len(e.lines) > 0 {
+			fmt.Fprintf(b, " (call at line %s)", joinLines(e.lines))
+		}
+		b.WriteString("\n")
+	}
+	return nil
+}
+
+func joinLines(lines []int) string {
+	slices.Sort(lines)
+	var texts []string
+	for _, n := range slices.Compact(lines) {
+		texts = append(texts, strconv.Itoa(n))
+	}
+	return strings.Join(texts, ", ")
+}

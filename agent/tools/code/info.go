@@ -1,0 +1,304 @@
+package code
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.lsp.dev/protocol"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/toolkit"
+	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/lsp"
+)
+
+func runHover(ctx context.Context, c *lspCall) (*agent.Result, error) {
+	const method = "textDocument/hover"
+	servers, err := c.servers(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	var texts []string
+	err = c.ask(ctx, servers, method, func(ctx context.Context, s *lsp.Server, doc *lsp.Document) error {
+		at, err := c.spot(doc.Text)
+		if err != nil {
+			return err
+		}
+		c.note(at.note)
+		c.follow(&place{path: c.path, at: lsp.Place{Line: at.line + 1}})
+		var raw jsonx.Raw
+		if err := c.request(ctx, s, method, positionParams(doc, at.position(doc)), &raw); err != nil {
+			return err
+		}
+		if text := markup(jsonx.Lookup(raw, "contents")); text != "" && !slices.Contains(texts, text) {
+			texts = append(texts, text)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(texts) == 0 {
+		return c.result(ctx, "No hover information"), nil
+	}
+	return c.result(ctx, strings.Join(texts, "\n\n---\n\n")), nil
+}
+
+type signatureHelp struct {
+	Signatures []struct {
+		Label         string    `json:"label"`
+		Documentation jsonx.Raw `json:"documentation"`
+		Parameters    []struct {
+			Label         jsonx.Raw `json:"label"`
+			Documentation jsonx.Raw `json:"documentation"`
+		} `json:"parameters"`
+		ActiveParameter *float64 `json:"activeParameter"`
+	} `json:"signatures"`
+	ActiveSignature float64  `json:"activeSignature"`
+	ActiveParameter *float64 `json:"activeParameter"`
+}
+
+func runSignature(ctx context.Context, c *lspCall) (*agent.Result, error) {
+	const method = "textDocument/signatureHelp"
+	servers, err := c.servers(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	var b strings.Builder
+	err = c.ask(ctx, servers, method, func(ctx context.Context, s *lsp.Server, doc *lsp.Document) error {
+		at, err := c.spot(doc.Text)
+		if err != nil {
+			return err
+		}
+		c.note(at.note)
+		c.follow(&place{path: c.path, at: lsp.Place{Line: at.line + 1}})
+		// Servers tell of a call whose arguments the position is in: behind the parenthesis, for the name of a function.
+		for _, offset := range []int{behindParenthesis(doc.Text, at), at.offset} {
+			if offset < 0 {
+				continue
+			}
+			var raw jsonx.Raw
+			if err := c.request(ctx, s, method, positionParams(doc, doc.Text.Position(offset, s.Encoding())), &raw); err != nil {
+				return err
+			}
+			help, err := decodeList[signatureHelp](raw)
+			if err != nil {
+				return err
+			}
+			if len(help) > 0 && len(help[0].Signatures) > 0 {
+				help[0].write(&b)
+				return nil
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if b.Len() == 0 {
+		return c.result(ctx, "No signature here. Give line and symbol of a function where it is called; hover tells of it elsewhere."), nil
+	}
+	return c.result(ctx, b.String()), nil
+}
+
+// behindParenthesis is the offset behind the parenthesis that follows a symbol, or -1.
+func behindParenthesis(text *lsp.Text, at *spot) int {
+	rest := text.String()[at.end:]
+	trimmed := strings.TrimLeft(rest, " \t")
+	if strings.HasPrefix(trimmed, "(") {
+		return at.end + len(rest) - len(trimmed) + 1
+	}
+	return -1
+}
+
+func (h *signatureHelp) write(b *strings.Builder) {
+	for i, sig := range h.Signatures {
+		mark := ""
+		if len(h.Signatures) > 1 && i == int(h.ActiveSignature) {
+			mark = " (this one)"
+		}
+		fmt.Fprintf(b, "%s%s\n", sig.Label, mark)
+		active := 0 // where a server does not say
+		if a := cmp.Or(sig.ActiveParameter, h.ActiveParameter); a != nil {
+			active = int(*a)
+		}
+		for n, p := range sig.Parameters {
+			doc := markup(p.Documentation)
+			if doc == "" && n != active {
+				continue
+			}
+			label := parameterLabel(sig.Label, p.Label)
+			if n == active && i == int(h.ActiveSignature) {
+				label += " (at the position)"
+			}
+			fmt.Fprintf(b, "  %s", label)
+			if doc != "" {
+				b.WriteString(": " + strings.ReplaceAll(doc, "\n", "\n    "))
+			}
+			b.WriteString("\n")
+		}
+		if doc := markup(sig.Documentation); doc != "" {
+			fmt.Fprintf(b, "\n%s\n\n", doc)
+		}
+	}
+}
+
+// parameterLabel is a parameter's name: a string, or a part of the signature in UTF-16 units.
+func parameterLabel(signature string, raw jsonx.Raw) string {
+	if raw.Kind() == '"' {
+		return markup(raw)
+	}
+	var part [2]float64
+	if jsonx.Unmarshal(raw, &part) != nil {
+		return "?"
+	}
+	text := lsp.NewText(signature)
+	at := func(units float64) int {
+		return text.Offset(lspPosition{Character: units}.position(), lsp.UTF16)
+	}
+	return signature[at(part[0]):max(at(part[0]), at(part[1]))]
+}
+
+type inlayHint struct {
+	Position     lspPosition `json:"position"`
+	Label        jsonx.Raw   `json:"label"`
+	PaddingLeft  bool        `json:"paddingLeft"`
+	PaddingRight bool        `json:"paddingRight"`
+}
+
+func (h *inlayHint) text() string {
+	text := ""
+	if h.Label.Kind() == '"' {
+		_ = jsonx.Unmarshal(h.Label, &text) // it is a string
+	} else {
+		parts, err := decodeList[struct {
+			Value string `json:"value"`
+		}](h.Label)
+		if err != nil {
+			return ""
+		}
+		for _, p := range parts {
+			text += p.Value
+		}
+	}
+	if h.PaddingLeft {
+		text = " " + text
+	}
+	if h.PaddingRight {
+		text += " "
+	}
+	return text
+}
+
+// hintLines is how many lines are shown behind the one that was asked for.
+const hintLines = 40
+
+func runInlayHints(ctx context.Context, c *lspCall) (*agent.Result, error) {
+	const method = "textDocument/inlayHint"
+	servers, err := c.servers(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	lines := make(map[int]string)
+	hints := 0
+	err = c.ask(ctx, servers, method, func(ctx context.Context, s *lsp.Server, doc *lsp.Document) error {
+		from, to := 0, doc.Text.Lines()
+		if c.in.Line > 0 || c.in.Symbol != "" {
+			at, err := c.spot(doc.Text)
+			if err != nil {
+				return err
+			}
+			c.note(at.note)
+			from, to = at.line, min(at.line+hintLines, to)
+		}
+		params := documentParams(doc)
+		params["range"] = protocol.Range{Start: protocol.Position{Line: uint32(from)}, End: protocol.Position{Line: uint32(to)}}
+		var raw jsonx.Raw
+		if err := c.request(ctx, s, method, params, &raw); err != nil {
+			return err
+		}
+		list, err := decodeList[inlayHint](raw)
+		hints += len(list)
+		addHints(lines, list, doc.Text, s.Encoding())
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(lines) == 0 {
+		return c.result(ctx, "No inlay hints"), nil
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s in %s, each in «»:\n", plural(hints, "inlay hint"), c.name(c.path))
+	for _, n := range sortedKeys(lines) {
+		fmt.Fprintf(&b, "%d: %s\n", n+1, toolkit.CutLine(lines[n], toolkit.MaxColumns))
+		c.follow(&place{path: c.path, at: lsp.Place{Line: n + 1}})
+	}
+	return c.result(ctx, b.String()), nil
+}
+
+// addHints puts hints into the lines that they are for.
+func addHints(lines map[int]string, hints []inlayHint, text *lsp.Text, e lsp.Encoding) {
+	slices.SortStableFunc(hints, func(a, b inlayHint) int { // from the end, so that what is before stays in its place
+		return text.Offset(b.Position.position(), e) - text.Offset(a.Position.position(), e)
+	})
+	for i := range hints {
+		p := text.Position(text.Offset(hints[i].Position.position(), e), lsp.UTF8)
+		n := int(p.Line)
+		if _, ok := lines[n]; !ok {
+			lines[n] = text.Line(n)
+		}
+		at := min(int(p.Character), len(lines[n]))
+		lines[n] = lines[n][:at] + "«" + hints[i].text() + "»" + lines[n][at:]
+	}
+}
+
+func runFolding(ctx context.Context, c *lspCall) (*agent.Result, error) {
+	const method = "textDocument/foldingRange"
+	servers, err := c.servers(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	var b strings.Builder
+	found := 0
+	err = c.ask(ctx, servers, method, func(ctx context.Context, s *lsp.Server, doc *lsp.Document) error {
+		if found > 0 {
+			return nil // one server's are enough
+		}
+		var raw jsonx.Raw
+		if err := c.request(ctx, s, method, documentParams(doc), &raw); err != nil {
+			return err
+		}
+		list, err := decodeList[struct {
+			StartLine float64 `json:"startLine"`
+			EndLine   float64 `json:"endLine"`
+			Kind      string  `json:"kind"`
+		}](raw)
+		if err != nil {
+			return err
+		}
+		for _, f := range list {
+			from, to := int(f.StartLine)+1, int(f.EndLine)+1
+			if from < c.in.Line || from < 1 || to < from {
+				continue
+			}
+			found++
+			kind := ""
+			if f.Kind != "" {
+				kind = " [" + f.Kind + "]"
+			}
+			fmt.Fprintf(&b, "%d-%d%s %s\n", from, to, kind, toolkit.CutLine(strings.TrimSpace(doc.Text.Line(from-1)), toolkit.MaxShownColumns))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if found == 0 {
+		return c.result(ctx, "No folding ranges"), nil
+	}
+	return c.result(ctx, fmt.Sprintf("%s in %s:\n", plural(found, "folding range"), c.name(c.path))+b.String()), nil
+}

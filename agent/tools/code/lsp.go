@@ -1,0 +1,315 @@
+// Package code holds the tool lsp: what language servers know of a workspace, and the changes that they work out.
+package code
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/toolkit"
+	"github.com/gajae-code/gjc/lsp"
+)
+
+//go:embed lsp.md
+var lspText string
+
+// Limits of the lsp tool.
+const (
+	lspTimeout    = 20.0 // seconds
+	minLSPTimeout = 5.0
+	maxLSPTimeout = 60.0
+	// settleTime bounds the wait for a server that loads the project.
+	settleTime = 15 * time.Second
+)
+
+type lspInput struct {
+	Action    string  `json:"action" jsonschema:"diagnostics, definition, type_definition, implementation, references, hover, signature, symbols, call_hierarchy, type_hierarchy, rename, rename_file, code_actions, format, inlay_hints, folding, status, capabilities, reload or request"`
+	File      string  `json:"file,omitzero" jsonschema:"path; for diagnostics a glob too; * for the workspace"`
+	Line      int     `json:"line,omitzero" jsonschema:"line of the symbol, from 1"`
+	Symbol    string  `json:"symbol,omitzero" jsonschema:"name on that line; name#2 for the second occurrence on it"`
+	Query     string  `json:"query,omitzero" jsonschema:"symbols: what to look for; code_actions: kind filter, or the action to apply; request: the LSP method"`
+	NewName   string  `json:"new_name,omitzero" jsonschema:"rename: the new name; rename_file: the new path"`
+	Apply     *bool   `json:"apply,omitzero" jsonschema:"false shows a rename, rename_file or format without making it; true applies a code action"`
+	Direction string  `json:"direction,omitzero" jsonschema:"call_hierarchy: incoming, outgoing or both; type_hierarchy: supertypes, subtypes or both"`
+	Payload   string  `json:"payload,omitzero" jsonschema:"request: the parameters as JSON text"`
+	Timeout   float64 `json:"timeout,omitzero" jsonschema:"seconds, 5 to 60; 20 if absent"`
+}
+
+// Tool is the tool of the language servers. It is exclusive, because some of its actions change files: an edit is worked
+// out from texts that no other call may change meanwhile. Its kind is that of most of its actions. check runs the project's own
+// checker.
+func Tool(check Checker) agent.Tool {
+	return agent.NewTool(agent.ToolFuncs[lspInput]{
+		Schema: schema[lspInput],
+		Name:   "lsp", Description: toolkit.Description(lspText), Kind: agent.KindSearch, Exclusive: true, Languages: true,
+		Plan: planLSP,
+		Run: func(ctx context.Context, call *agent.Call, in *lspInput) (*agent.Result, error) {
+			return runLSP(ctx, call, in, check)
+		},
+	})
+}
+
+// A Checker runs a command line in the session's directory and returns what it printed, as the tool bash would.
+type Checker func(ctx context.Context, call *agent.Call, line string) (*agent.Result, error)
+
+// lspAction is what one value of action does.
+type lspAction struct {
+	// title has a verb for %s.
+	title string
+	// file says that the action is about one file, which must be there.
+	file bool
+	// symbol says that the action makes no sense without one.
+	symbol bool
+	// edits says that it changes files, if it is not told to only show how.
+	edits bool
+	// plan adds to the plan of an action that does more than read; nil for none.
+	plan func(ctx context.Context, c *lspCall, plan *agent.CallPlan) error
+	run  func(ctx context.Context, c *lspCall) (*agent.Result, error)
+}
+
+// lspActions lists the actions in the order of the description.
+func lspActions() []string {
+	return []string{
+		"diagnostics", "definition", "type_definition", "implementation", "references", "hover", "signature", "symbols", "call_hierarchy",
+		"type_hierarchy", "rename", "rename_file", "code_actions", "format", "inlay_hints", "folding", "status", "capabilities",
+		"reload", "request",
+	}
+}
+
+func newLSPAction(name string) (lspAction, bool) {
+	switch name {
+	case "diagnostics":
+		return lspAction{title: "Diagnostics of %s", plan: planDiagnostics, run: runDiagnostics}, true
+	case "definition":
+		return lspAction{title: "Definition of %s", file: true, symbol: true, run: runDefinition}, true
+	case "type_definition":
+		return lspAction{title: "Type definition of %s", file: true, run: runDefinition}, true
+	case "implementation":
+		return lspAction{title: "Implementations of %s", file: true, run: runDefinition}, true
+	case "references":
+		return lspAction{title: "References to %s", file: true, symbol: true, run: runReferences}, true
+	case "hover":
+		return lspAction{title: "Documentation of %s", file: true, run: runHover}, true
+	case "signature":
+		return lspAction{title: "Signature of %s", file: true, run: runSignature}, true
+	case "symbols":
+		return lspAction{title: "Symbols of %s", run: runSymbols}, true
+	case "call_hierarchy":
+		return lspAction{title: "Calls of %s", file: true, run: runCallHierarchy}, true
+	case "type_hierarchy":
+		return lspAction{title: "Types around %s", file: true, run: runTypeHierarchy}, true
+	case "rename":
+		return lspAction{title: "Rename %s", file: true, symbol: true, edits: true, plan: planRename, run: runEditAction}, true
+	case "rename_file":
+		return lspAction{title: "Rename %s", edits: true, plan: planRenameFile, run: runEditAction}, true
+	case "code_actions":
+		return lspAction{title: "Code actions of %s", file: true, plan: planCodeActions, run: runCodeActions}, true
+	case "format":
+		return lspAction{title: "Format %s", file: true, edits: true, plan: planFormat, run: runEditAction}, true
+	case "inlay_hints":
+		return lspAction{title: "Inlay hints of %s", file: true, run: runInlayHints}, true
+	case "folding":
+		return lspAction{title: "Folding ranges of %s", file: true, run: runFolding}, true
+	case "status":
+		return lspAction{title: "Status of language servers", run: runLSPStatus}, true
+	case "capabilities":
+		return lspAction{title: "Capabilities of language servers", run: runCapabilities}, true
+	case "reload":
+		return lspAction{title: "Reload language servers", run: runReload}, true
+	case "request":
+		return lspAction{title: "LSP request %s", plan: planRequest, run: runRequest}, true
+	default:
+		return lspAction{}, false
+	}
+}
+
+// lspCall is a call of the tool on its way.
+type lspCall struct {
+	call   *agent.Call
+	in     *lspInput
+	action lspAction
+	w      *lsp.Workspace
+	check  Checker
+	// path is the file, absolute; empty for none and for "*".
+	path string
+	// asked is the server that is being waited for.
+	asked string
+	notes []string
+	places
+}
+
+// errLSPTimeout ends the wait for the servers.
+var errLSPTimeout = errors.New("the time for the language servers is over")
+
+func newLSPCall(call *agent.Call, in *lspInput) (*lspCall, error) {
+	action, ok := newLSPAction(in.Action)
+	if !ok {
+		return nil, fmt.Errorf("%w for lsp: there is no action %q; there are %s", agent.ErrBadInput, in.Action, strings.Join(lspActions(), ", "))
+	}
+	c := &lspCall{call: call, in: in, action: action, w: call.Languages, places: places{call: call}}
+	switch {
+	case c.w == nil:
+		return nil, errors.New("this session has no language servers; use search, read and the project's own tools instead")
+	case in.Line < 0:
+		return nil, fmt.Errorf("%w for lsp: line is %d; lines count from 1", agent.ErrBadInput, in.Line)
+	case strings.ContainsRune(in.File+in.NewName, 0):
+		return nil, fmt.Errorf("%w for lsp: a path has a zero byte", agent.ErrBadInput)
+	}
+	if in.Symbol = strings.TrimSpace(in.Symbol); strings.ContainsAny(in.Symbol, "\r\n") {
+		return nil, fmt.Errorf("%w for lsp: symbol has several lines; give one name", agent.ErrBadInput)
+	}
+	if file := strings.TrimSpace(in.File); file != "" && file != "*" {
+		if strings.Contains(file, "://") {
+			return nil, fmt.Errorf("%w for lsp: %s is an address; file must be a path", agent.ErrBadInput, file)
+		}
+		c.path = call.Workspace.Resolve(file)
+	}
+	if action.file && c.path == "" {
+		return nil, errors.New("Error: file parameter required. Use `*` for workspace scope where supported.")
+	}
+	if action.symbol && in.Symbol == "" {
+		return nil, fmt.Errorf("%w for lsp: symbol is required for project-aware %s; give the name at that place, as it stands there", agent.ErrBadInput, in.Action)
+	}
+	return c, nil
+}
+
+// within runs fn with the time that the call gives the servers.
+func (c *lspCall) within(ctx context.Context, fn func(ctx context.Context) error) error {
+	seconds := lspTimeout
+	if c.in.Timeout != 0 {
+		seconds = min(max(c.in.Timeout, minLSPTimeout), maxLSPTimeout)
+	}
+	limited, cancel := context.WithTimeoutCause(ctx, time.Duration(seconds*float64(time.Second)), errLSPTimeout)
+	defer cancel()
+	err := fn(limited)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case limited.Err() != nil || errors.Is(err, lsp.ErrTimeout):
+		on := ""
+		if c.asked != "" {
+			on = " on " + c.asked
+		}
+		return fmt.Errorf("LSP %s timed out after %gs%s. The server may still be loading the project: try again, with a longer timeout (up to %g) if need be; the action status tells what it is doing",
+			c.in.Action, seconds, on, maxLSPTimeout)
+	}
+	if re, ok := errors.AsType[*lsp.ResponseError](err); ok {
+		return fmt.Errorf("LSP error: %w", re)
+	}
+	return err
+}
+
+// title is the call in a few words.
+func (c *lspCall) title() string {
+	if !strings.Contains(c.action.title, "%s") {
+		return c.action.title
+	}
+	about := "the workspace"
+	switch {
+	case c.in.Action == "request":
+		about = c.in.Query
+	case c.path != "" && c.in.Symbol != "":
+		about = c.in.Symbol + " in " + c.name(c.path)
+	case c.path != "" && c.in.Line > 0:
+		about = fmt.Sprintf("%s:%d", c.name(c.path), c.in.Line)
+	case c.path != "":
+		about = c.name(c.path)
+	case c.in.Query != "":
+		about = fmt.Sprintf("the workspace that match %q", c.in.Query)
+	}
+	title := fmt.Sprintf(c.action.title, about)
+	if c.in.NewName != "" && strings.HasPrefix(c.in.Action, "rename") {
+		title += " to " + c.in.NewName
+	}
+	return title
+}
+
+func planLSP(ctx context.Context, call *agent.Call, in *lspInput) (*agent.CallPlan, error) {
+	c, err := newLSPCall(call, in)
+	if err != nil {
+		return nil, err
+	}
+	plan := &agent.CallPlan{Title: c.title()}
+	if c.path != "" && (in.Action != "diagnostics" || !isGlob(in.File)) {
+		plan.Locations = []agent.Location{{Path: c.path, Line: in.Line}}
+		plan.Effects = []agent.Effect{{Action: agent.ActionRead, Path: c.path}}
+	}
+	if c.action.plan == nil {
+		return plan, nil
+	}
+	if c.action.edits && (in.Apply == nil || *in.Apply) {
+		plan.Kind = agent.KindEdit
+	}
+	plan.Complete = func(ctx context.Context) error {
+		if err := toolkit.TrustWorkspace(ctx, call, c.path); err != nil {
+			return err
+		}
+		return c.within(ctx, func(ctx context.Context) error { return c.action.plan(ctx, c, plan) })
+	}
+	return plan, nil
+}
+
+func runLSP(ctx context.Context, call *agent.Call, in *lspInput, check Checker) (*agent.Result, error) {
+	c, err := newLSPCall(call, in)
+	if err != nil {
+		return nil, err
+	}
+	c.check = check
+	if c.action.file {
+		if err := c.present(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if in.Action != "status" { // which starts none
+		if err := toolkit.TrustWorkspace(ctx, call, c.path); err != nil {
+			return nil, err
+		}
+	}
+	if e, ok := call.Prepared.(prepared); ok {
+		return e.run(ctx, c) // it has its own times
+	}
+	var res *agent.Result
+	err = c.within(ctx, func(ctx context.Context) error {
+		var err error
+		res, err = c.action.run(ctx, c)
+		return err
+	})
+	return res, err
+}
+
+// prepared is what planning left to be done.
+type prepared interface {
+	run(ctx context.Context, c *lspCall) (*agent.Result, error)
+}
+
+// present complains about a file that is not there or that is no file.
+func (c *lspCall) present(ctx context.Context) error {
+	kind, err := toolkit.FileKind(ctx, c.call, c.path)
+	switch {
+	case err != nil:
+		return err
+	case kind == lsp.Directory:
+		return fmt.Errorf("%s is a directory; give the path of a file in it", c.name(c.path))
+	case kind == lsp.NoFile:
+		err := toolkit.Missing(ctx, c.call, c.path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return &toolkit.MissingError{Text: "File not found: " + err.Error()}
+		}
+		return err
+	}
+	return nil
+}
+
+func (c *lspCall) name(path string) string { return toolkit.Display(&c.call.Workspace, path) }
+
+// result is text for the model, within its bounds; what does not fit is kept as an artifact.
+func (c *lspCall) result(ctx context.Context, text string) *agent.Result {
+	return &agent.Result{Text: toolkit.BoundedText(ctx, c.call, "lsp", text, c.notes), Locations: c.followed}
+}

@@ -1,0 +1,369 @@
+package code_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/tools/toolstest"
+	"github.com/gajae-code/gjc/lsp"
+)
+
+// All forms of an answer, and what two servers say alike; a linter is not asked.
+func TestLSP_Definitions(t *testing.T) {
+	outside := filepath.Join(filepath.Dir(t.TempDir()), "outside.x")
+	w := toolstest.NewWorld(t, map[string]string{"a.x": "zero\n𝄞 one\ntwo\n", "b.x": "first\n"})
+	specs := []*lsp.Spec{
+		toolstest.ServerSpec(t, w, "one", toolstest.ServerScript{Capabilities: toolstest.Provides("definitionProvider", "typeDefinitionProvider"), Answers: map[string][]any{
+			"textDocument/definition":     {[]any{toolstest.At("a.x", 1, 3, 6), toolstest.Object{"targetUri": "file://$W/b.x", "targetRange": toolstest.Span(0, 0, 5), "targetSelectionRange": toolstest.Span(0, 2, 3)}}},
+			"textDocument/typeDefinition": {toolstest.At("b.x", 0, 0, 1)},
+		}}),
+		toolstest.ServerSpec(t, w, "two", toolstest.ServerScript{Encoding: "utf-8", Capabilities: toolstest.Provides("definitionProvider", "implementationProvider"), Answers: map[string][]any{
+			"textDocument/definition": {[]any{toolstest.At("a.x", 1, 5, 8), toolstest.Object{"uri": toolstest.URI(outside), "range": toolstest.Span(4, 0, 1)}, toolstest.Object{"uri": "jdt://contents/x", "range": toolstest.Span(0, 0, 1)}}},
+		}}),
+		toolstest.ServerSpec(t, w, "linter", toolstest.ServerScript{Capabilities: toolstest.Provides("definitionProvider"), Answers: map[string][]any{"textDocument/definition": {toolstest.At("b.x", 0, 4, 5)}}}),
+	}
+	specs[2].Linter = true
+	toolstest.OpenServers(t, w, &toolstest.Servers{Specs: specs}, os.Environ())
+	res := toolstest.Run(t, w, "lsp", toolstest.Input{"action": "definition", "file": "a.x", "line": 2, "symbol": "one"})
+	toolstest.Same(t, "definitions", strings.ReplaceAll(res.Text, outside, "OUTSIDE"), `Found 4 definitions:
+OUTSIDE:5:1
+a.x:2:3
+  1: zero
+  2: 𝄞 one
+  3: two
+b.x:1:3
+  1: first
+jdt://contents/x:1:1`)
+	toolstest.Same(t, "locations", res.Locations, []agent.Location{{Path: outside, Line: 5}, {Path: w.Path("a.x"), Line: 2}, {Path: w.Path("b.x"), Line: 1}})
+	// The position goes to each server in its own units.
+	if h := toolstest.Received(t, specs[0]); !strings.Contains(h, `"position":{"line":1,"character":3}`) {
+		t.Errorf("the server with UTF-16 heard\n%s", h)
+	}
+	if h := toolstest.Received(t, specs[1]); !strings.Contains(h, `"position":{"line":1,"character":5}`) {
+		t.Errorf("the server with UTF-8 heard\n%s", h)
+	}
+	if _, err := os.Stat(filepath.Join(filepath.Dir(specs[2].Args[1]), "heard")); err == nil {
+		t.Error("the linter was started")
+	}
+
+	res = toolstest.Run(t, w, "lsp", toolstest.Input{"action": "type_definition", "file": "a.x", "line": 2, "symbol": "one"})
+	toolstest.Contains(t, res.Text, "Found 1 type definition:\nb.x:1:1")
+	res = toolstest.Run(t, w, "lsp", toolstest.Input{"action": "implementation", "file": "a.x", "line": 2, "symbol": "one"})
+	toolstest.Contains(t, res.Text, "No implementation found")
+	err := toolstest.Fails(t, w, "lsp", toolstest.Input{"action": "hover", "file": "a.x", "line": 2, "symbol": "one"})
+	toolstest.Contains(t, err.Error(), "one does not support textDocument/hover", "two does not support textDocument/hover")
+}
+
+// A server that is behind with its index is asked again.
+func TestLSP_ReferencesAreRetried(t *testing.T) {
+	w, _ := toolstest.ServerWorld(t, map[string]string{"a.x": "name name\n"}, toolstest.ServerScript{Capabilities: toolstest.Provides("referencesProvider"), Answers: map[string][]any{
+		"textDocument/references": {nil, []any{toolstest.At("a.x", 0, 0, 4)}, []any{toolstest.At("a.x", 0, 0, 4), toolstest.At("a.x", 0, 5, 9)}},
+	}})
+	res := toolstest.Run(t, w, "lsp", toolstest.Input{"action": "references", "file": "a.x", "line": 1, "symbol": "name"})
+	toolstest.Contains(t, res.Text, "Found 2 references:\na.x:1:1\n", "a.x:1:6\n")
+}
+
+func TestLSP_ManyReferences(t *testing.T) {
+	var list []any
+	for n := range 60 {
+		list = append(list, toolstest.At("a.x", n, 0, 1))
+	}
+	w, _ := toolstest.ServerWorld(t, map[string]string{"a.x": strings.Repeat("x\n", 60)}, toolstest.ServerScript{Capabilities: toolstest.Provides("referencesProvider"), Answers: map[string][]any{"textDocument/references": {list}}})
+	res := toolstest.Run(t, w, "lsp", toolstest.Input{"action": "references", "file": "a.x", "line": 1, "symbol": "x"})
+	toolstest.Contains(t, res.Text, "Found 60 references:\na.x:1:1\n  1: x\n  2: x\n", "a.x:50:1\n  49: x\n  50: x\n  51: x\n... 10 additional reference(s) shown without context\na.x:51:1\na.x:52:1\n")
+	if len(res.Locations) != 50 {
+		t.Errorf("%d locations", len(res.Locations))
+	}
+}
+
+// Servers that do not answer, die or refuse.
+func TestLSP_ServersThatFail(t *testing.T) {
+	for _, tt := range []struct {
+		answer any
+		says   []string
+	}{
+		{"hang", []string{"LSP hover timed out after 5s on fake."}},
+		{"die", []string{"the fake server dies on textDocument/hover"}},
+		{"error no package for file", []string{"LSP error: fake: textDocument/hover: no package for file"}},
+	} {
+		t.Run(fmt.Sprint(tt.answer), func(t *testing.T) {
+			w, _ := toolstest.ServerWorld(t, map[string]string{"a.x": "x\n"}, toolstest.ServerScript{Capabilities: toolstest.Provides("hoverProvider"), Answers: map[string][]any{"textDocument/hover": {tt.answer}}})
+			err := toolstest.Fails(t, w, "lsp", toolstest.Input{"action": "hover", "file": "a.x", "line": 1, "timeout": 1})
+			toolstest.Contains(t, err.Error(), tt.says...)
+		})
+	}
+}
+
+func TestLSP_NoServers(t *testing.T) {
+	w := toolstest.NewWorld(t, map[string]string{"a.x": "x\n"})
+	toolstest.OpenServers(t, w, &toolstest.Servers{Unused: []lsp.Unused{{Name: "xls", Why: "xls is not installed; npm install -g xls", FileTypes: []string{".x"}}, {Name: "yls", Why: "there is nothing for it", FileTypes: []string{".y"}, Elsewhere: true}}}, nil)
+	err := toolstest.Fails(t, w, "lsp", toolstest.Input{"action": "diagnostics", "file": "a.x"})
+	toolstest.Same(t, "error", err.Error(), "No language server found for a.x; nothing is known about it.\n- xls: xls is not installed; npm install -g xls")
+	res := toolstest.Run(t, w, "lsp", toolstest.Input{"action": "status"})
+	toolstest.Contains(t, res.Text, "No language servers configured for this project\n\nNot used:\n- xls: xls is not installed")
+	if strings.Contains(res.Text, "yls") {
+		t.Errorf("it tells of a server that nobody misses:\n%s", res.Text)
+	}
+	err = toolstest.Fails(t, w, "lsp", toolstest.Input{"action": "diagnostics", "file": "*"})
+	toolstest.Contains(t, err.Error(), "Cannot detect project type. ")
+	res = toolstest.Run(t, w, "lsp", toolstest.Input{"action": "diagnostics", "file": "*.y"})
+	toolstest.Contains(t, res.Text, "No files matched pattern: *.y")
+	w.Languages = nil
+	err = toolstest.Fails(t, w, "lsp", toolstest.Input{"action": "status"})
+	toolstest.Contains(t, err.Error(), "this session has no language servers")
+}
+
+// A rename of a server that moves files too, with positions in UTF-16.
+func TestLSP_RenameWithFiles(t *testing.T) {
+	edit := toolstest.Object{"documentChanges": []any{
+		toolstest.Object{"textDocument": toolstest.Object{"uri": "file://$W/a.x", "version": nil}, "edits": []any{toolstest.Object{"range": toolstest.Span(0, 3, 6), "newText": "two"}}},
+		toolstest.Object{"kind": "rename", "oldUri": "file://$W/one.x", "newUri": "file://$W/two.x"},
+		toolstest.Object{"textDocument": toolstest.Object{"uri": "file://$W/two.x"}, "edits": []any{toolstest.Object{"range": toolstest.Span(0, 0, 3), "newText": "two"}}},
+		toolstest.Object{"kind": "create", "uri": "file://$W/new.x"},
+		toolstest.Object{"kind": "delete", "uri": "file://$W/old.x"},
+	}}
+	w, _ := toolstest.ServerWorld(t, map[string]string{"a.x": "\ufeff𝄞 one\r\nend\r\n", "one.x": "one\n", "old.x": "old\n"}, toolstest.ServerScript{
+		Capabilities: toolstest.Provides("renameProvider"), Answers: map[string][]any{"textDocument/rename": {edit}},
+	})
+	before := toolstest.Tree(t, w)
+	in := toolstest.Input{"action": "rename", "file": "a.x", "line": 1, "symbol": "one", "new_name": "two", "apply": false}
+	res := lspEdits(t, w, in)
+	toolstest.Contains(t, res.Text, "Rename preview:\n  a.x: 1 edit\n  RENAME one.x → two.x\n  two.x: 1 edit\n  CREATE new.x\n  DELETE old.x\n")
+	toolstest.Same(t, "the disk", toolstest.Tree(t, w), before)
+	delete(in, "apply")
+	res = lspEdits(t, w, in,
+		agent.Effect{Action: agent.ActionMove, Paths: []string{w.Path("one.x"), w.Path("two.x")}}, agent.Effect{Action: agent.ActionDelete, Path: w.Path("old.x")},
+		agent.Effect{Action: agent.ActionEdit, Paths: []string{w.Path("a.x"), w.Path("new.x"), w.Path("two.x")}})
+	toolstest.Contains(t, res.Text, "Applied rename:\n  a.x: 1 edit\n  RENAME one.x → two.x\n")
+	toolstest.Same(t, "the disk", toolstest.Tree(t, w), map[string]string{"a.x": "\ufeff𝄞 two\r\nend\r\n", "two.x": "two\n", "new.x": ""})
+}
+
+// What is outside of the roots is an effect of its own: the policy asks for it. So is what a link leads to.
+func TestLSP_RenameOutside(t *testing.T) {
+	outside := filepath.Join(t.TempDir(), "o.x")
+	if err := os.WriteFile(outside, []byte("one\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	edits := []any{toolstest.Object{"range": toolstest.Span(0, 0, 3), "newText": "two"}}
+	w := toolstest.NewWorld(t, map[string]string{"a.x": "one\n"})
+	if err := os.Symlink(outside, w.Path("link.x")); err != nil {
+		t.Skipf("no links here: %v", err)
+	}
+	spec := toolstest.ServerSpec(t, w, "fake", toolstest.ServerScript{Capabilities: toolstest.Provides("renameProvider"), Answers: map[string][]any{
+		"textDocument/rename": {toolstest.Object{"changes": toolstest.Object{"file://$W/a.x": edits, toolstest.URI(outside): edits}}, toolstest.Object{"changes": toolstest.Object{"file://$W/link.x": edits}}},
+	}})
+	toolstest.OpenServers(t, w, &toolstest.Servers{Specs: []*lsp.Spec{spec}}, os.Environ())
+	in := toolstest.Input{"action": "rename", "file": "a.x", "line": 1, "symbol": "one", "new_name": "two", "apply": true}
+	p := toolstest.MustPlan(t, w, "lsp", in)
+	toolstest.Same(t, "effects", len(p.Effects), 3)
+	toolstest.Same(t, "the one outside", p.Effects[1], agent.Effect{Action: agent.ActionEdit, Path: outside, Title: "Rename one in a.x to two: edit " + outside})
+	p = toolstest.MustPlan(t, w, "lsp", in)
+	toolstest.Same(t, "the one behind the link", p.Effects[1].Path, w.Path("link.x"))
+}
+
+func TestLSP_RenameRefused(t *testing.T) {
+	for _, tt := range []struct {
+		prepare any
+		says    string
+	}{
+		{nil, "fake refuses to rename one: there is nothing at that place that can be renamed"},
+		{"error it is a keyword", "fake refuses to rename one: it is a keyword"},
+	} {
+		w, _ := toolstest.ServerWorld(t, map[string]string{"a.x": "one\n"}, toolstest.ServerScript{
+			Capabilities: toolstest.Object{"renameProvider": toolstest.Object{"prepareProvider": true}}, Answers: map[string][]any{"textDocument/prepareRename": {tt.prepare}},
+		})
+		err := toolstest.Fails(t, w, "lsp", toolstest.Input{"action": "rename", "file": "a.x", "line": 1, "symbol": "one", "new_name": "two"})
+		toolstest.Contains(t, err.Error(), tt.says)
+	}
+	w, _ := toolstest.ServerWorld(t, map[string]string{"a.x": "one\n"}, toolstest.ServerScript{Capabilities: toolstest.Provides("renameProvider")})
+	res := toolstest.Run(t, w, "lsp", toolstest.Input{"action": "rename", "file": "a.x", "line": 1, "symbol": "one", "new_name": "two"})
+	toolstest.Same(t, "text", res.Text, "Rename returned no edits")
+}
+
+// A server makes its edit from the disk; where the editor has unsaved text it is asked again.
+func TestLSP_RenameKnowsUnsavedText(t *testing.T) {
+	edit := func(line int) toolstest.Object {
+		return toolstest.Object{"changes": toolstest.Object{"file://$W/a.x": []any{toolstest.Object{"range": toolstest.Span(0, 0, 3), "newText": "two"}}, "file://$W/b.x": []any{toolstest.Object{"range": toolstest.Span(line, 0, 3), "newText": "two"}}}}
+	}
+	w, spec := toolstest.ServerWorld(t, map[string]string{"a.x": "one\n", "b.x": "one\n"}, toolstest.ServerScript{
+		Capabilities: toolstest.Provides("renameProvider"), Answers: map[string][]any{"textDocument/rename": {edit(0), edit(1)}},
+	})
+	w.FS.Buffers[w.Path("b.x")] = "unsaved\none\n"
+	lspEdits(t, w, toolstest.Input{"action": "rename", "file": "a.x", "line": 1, "symbol": "one", "new_name": "two"},
+		agent.Effect{Action: agent.ActionEdit, Paths: []string{w.Path("a.x"), w.Path("b.x")}})
+	toolstest.Same(t, "b.x", w.FS.Buffers[w.Path("b.x")], "unsaved\ntwo\n")
+	toolstest.Contains(t, toolstest.Received(t, spec), `"text":"unsaved\none\n"`)
+}
+
+// The edits of two servers for one rename of a file are joined; of what both change, the first one's counts.
+func TestLSP_RenameFileOfTwoServers(t *testing.T) {
+	filters := func(glob string) toolstest.Object {
+		return toolstest.Object{"workspace": toolstest.Object{"fileOperations": toolstest.Object{
+			"willRename": toolstest.Object{"filters": []any{toolstest.Object{"scheme": "file", "pattern": toolstest.Object{"glob": glob}}}},
+			"didRename":  toolstest.Object{"filters": []any{toolstest.Object{"pattern": toolstest.Object{"glob": "**/*.x", "matches": "file"}}}},
+		}}}
+	}
+	w := toolstest.NewWorld(t, map[string]string{"dir/a.x": "a\n", "dir/b.y": "b\n", "use.x": "𝄞 dir/a dir/b\n"})
+	specs := []*lsp.Spec{
+		toolstest.ServerSpec(t, w, "one", toolstest.ServerScript{Capabilities: filters("**/*.x"), Answers: map[string][]any{
+			"workspace/willRenameFiles": {toolstest.Object{"changes": toolstest.Object{"file://$W/use.x": []any{toolstest.Object{"range": toolstest.Span(0, 3, 6), "newText": "new"}}}}},
+		}}),
+		toolstest.ServerSpec(t, w, "two", toolstest.ServerScript{Encoding: "utf-8", Capabilities: filters("**/dir"), Answers: map[string][]any{
+			"workspace/willRenameFiles": {toolstest.Object{"changes": toolstest.Object{"file://$W/use.x": []any{toolstest.Object{"range": toolstest.Span(0, 5, 8), "newText": "NEW"}, toolstest.Object{"range": toolstest.Span(0, 11, 14), "newText": "new"}}}}},
+		}}),
+		toolstest.ServerSpec(t, w, "three", toolstest.ServerScript{Capabilities: filters("**/*.x"), Answers: map[string][]any{"workspace/willRenameFiles": {"error not now"}}}),
+		toolstest.ServerSpec(t, w, "four", toolstest.ServerScript{}),
+	}
+	toolstest.OpenServers(t, w, &toolstest.Servers{Specs: specs}, os.Environ())
+	res := lspEdits(t, w, toolstest.Input{"action": "rename_file", "file": "dir", "new_name": "new"},
+		agent.Effect{Action: agent.ActionMove, Paths: []string{w.Path("dir"), w.Path("new")}}, agent.Effect{Action: agent.ActionEdit, Path: w.Path("use.x")})
+	toolstest.Same(t, "the disk", toolstest.Tree(t, w), map[string]string{"new/": "", "new/a.x": "a\n", "new/b.y": "b\n", "use.x": "𝄞 new/a new/b\n"})
+	toolstest.Contains(t, res.Text, "  use.x: 2 edits\n  RENAME dir → new\n", "[Server notes:\nthree: workspace/willRenameFiles: not now]", "[1 edit of further servers were left out")
+	toolstest.Contains(t, toolstest.Received(t, specs[0]), `"files":[{"oldUri":"`+toolstest.URI(w.Path("dir/a.x"))+`","newUri":"`+toolstest.URI(w.Path("new/a.x"))+`"}]`, `"method":"workspace/didRenameFiles"`)
+	toolstest.Contains(t, toolstest.Received(t, specs[1]), `"files":[{"oldUri":"`+toolstest.URI(w.Path("dir"))+`","newUri":"`+toolstest.URI(w.Path("new"))+`"}]`)
+	if h := toolstest.Received(t, specs[3]); strings.Contains(h, "RenameFiles") {
+		t.Errorf("a server that wants no renames heard\n%s", h)
+	}
+}
+
+func TestLSP_CodeActions(t *testing.T) {
+	edits := toolstest.Object{"changes": toolstest.Object{"file://$W/a.x": []any{toolstest.Object{"range": toolstest.Span(0, 0, 1), "newText": "Y"}}}}
+	diagnostic := toolstest.Object{"range": toolstest.Span(0, 0, 1), "message": "x is wrong", "data": toolstest.Object{"id": 7}}
+	actions := []any{
+		toolstest.Object{"title": "Fix it", "kind": "quickfix", "isPreferred": true, "edit": edits},
+		toolstest.Object{"title": "Fix it later", "kind": "quickfix", "data": 3},
+		toolstest.Object{"title": "Melt it", "kind": "refactor", "disabled": toolstest.Object{"reason": "too cold"}},
+		toolstest.Object{"title": "Run it", "command": "run.it", "arguments": []any{1, toolstest.Object{"deep": true}}},
+		toolstest.Object{"title": "Nothing", "kind": "source.nothing"},
+	}
+	script := toolstest.ServerScript{
+		Capabilities: toolstest.Object{"codeActionProvider": toolstest.Object{"resolveProvider": true}, "executeCommandProvider": toolstest.Object{"commands": []any{"run.it"}}, "diagnosticProvider": toolstest.Object{"interFileDependencies": false, "workspaceDiagnostics": false}},
+		Answers: map[string][]any{
+			"textDocument/codeAction": {actions}, "codeAction/resolve": {toolstest.Object{"title": "Fix it later", "edit": edits}},
+			"textDocument/diagnostic":  {toolstest.Object{"kind": "full", "items": []any{diagnostic, toolstest.Object{"range": toolstest.Span(1, 0, 1), "message": "elsewhere"}}}},
+			"workspace/executeCommand": {toolstest.Object{"done": true}},
+		},
+		Applies: []any{edits, toolstest.Object{"documentChanges": []any{toolstest.Object{"kind": "create", "uri": "file:///nowhere/else.x"}}}},
+	}
+	files := map[string]string{"a.x": "x\nx\n"}
+	w, spec := toolstest.ServerWorld(t, files, script)
+	res := toolstest.Run(t, w, "lsp", toolstest.Input{"action": "code_actions", "file": "a.x", "line": 1})
+	toolstest.Contains(t, res.Text, "5 code actions:\n1. [quickfix] Fix it (preferred) (fake)\n2. [quickfix] Fix it later (fake)\n3. [refactor] Melt it (fake) (disabled: too cold)\n4. Run it (fake)\n")
+	h := toolstest.Received(t, spec)
+	toolstest.Contains(t, h, `{"data":{"id":7},"message":"x is wrong","range":{"start":{"line":0,"character":0},"end":{"line":0,"character":1}}}`, `"range":{"start":{"line":0,"character":0},"end":{"line":0,"character":1}}`)
+	if strings.Contains(h, "elsewhere") {
+		t.Error("problems of other lines go along")
+	}
+
+	file := agent.Effect{Action: agent.ActionEdit, Path: w.Path("a.x")}
+	lspEdits(t, w, toolstest.Input{"action": "code_actions", "file": "a.x", "line": 1, "apply": true, "query": "1"}, file)
+	toolstest.Same(t, "a.x", w.Disk(t, "a.x"), "Y\nx\n")
+	w.Put(t, "a.x", files["a.x"])
+	lspEdits(t, w, toolstest.Input{"action": "code_actions", "file": "a.x", "line": 1, "apply": true, "query": "it later"}, file)
+	toolstest.Same(t, "a.x after resolve", w.Disk(t, "a.x"), "Y\nx\n")
+	toolstest.Contains(t, toolstest.Received(t, spec), `"method":"codeAction/resolve","params":{"data":3,"kind":"quickfix","title":"Fix it later"}`)
+
+	w.Put(t, "a.x", files["a.x"])
+	res = lspEdits(t, w, toolstest.Input{"action": "code_actions", "file": "a.x", "line": 1, "apply": true, "query": "run"}, file, agent.Effect{Action: agent.ActionCommand})
+	toolstest.Contains(t, res.Text, `Applied "Run it":`, "  a.x: 1 edit\n", `fake answered: {"done":true}`)
+	toolstest.Same(t, "a.x after the command", w.Disk(t, "a.x"), "Y\nx\n")
+	toolstest.Contains(t, toolstest.Received(t, spec), `"command":"run.it","arguments":[1,{"deep":true}]`, `"applied":true`, "else.x is outside of the workspace")
+
+	for query, says := range map[string]string{
+		"melt": `the action "Melt it" is disabled: too cold`, "9": `No code action matches "9"`, "othing": `Action "Nothing" has no workspace edit or command to apply`,
+		"t": "code actions match \"t\"; give the number of one:\n1. ", "": "needs query",
+	} {
+		err := toolstest.Fails(t, w, "lsp", toolstest.Input{"action": "code_actions", "file": "a.x", "line": 1, "apply": true, "query": query})
+		toolstest.Contains(t, err.Error(), says)
+	}
+}
+
+// A method that may do anything asks like a command, each call for itself.
+func TestLSP_RequestEffects(t *testing.T) {
+	w, _ := toolstest.ServerWorld(t, map[string]string{"a.x": "x\n"}, toolstest.ServerScript{})
+	for query, asks := range map[string]bool{
+		"textDocument/hover": false, "workspace/symbol": false, "codeAction/resolve": false,
+		"workspace/executeCommand": true, "workspace/willRenameFiles": true, "rust-analyzer/runFlycheck": true, "textDocument/didSave": true,
+	} {
+		p := toolstest.MustPlan(t, w, "lsp", toolstest.Input{"action": "request", "query": query, "payload": `{"a":"it's"}`})
+		if asked := len(p.Effects) == 1 && p.Effects[0].Action == agent.ActionCommand; asked != asks {
+			t.Errorf("%s: effects %+v", query, p.Effects)
+		}
+	}
+	err := toolstest.Fails(t, w, "lsp", toolstest.Input{"action": "request", "query": "shutdown"})
+	toolstest.Contains(t, err.Error(), "shutdown is sent by gjc itself")
+}
+
+// Problems of the whole workspace, from a server that offers them: no checker is run then.
+func TestLSP_WorkspaceDiagnostics(t *testing.T) {
+	w, _ := toolstest.ServerWorld(t, map[string]string{"a.x": "𝄞x\n", "go.mod": "module m\n"}, toolstest.ServerScript{
+		Capabilities: toolstest.Object{"diagnosticProvider": toolstest.Object{"interFileDependencies": true, "workspaceDiagnostics": true}},
+		Answers: map[string][]any{"workspace/diagnostic": {toolstest.Object{"items": []any{
+			toolstest.Object{"kind": "full", "uri": "file://$W/a.x", "version": nil, "items": []any{toolstest.Object{"range": toolstest.Span(0, 2, 3), "severity": 1, "message": "no such x", "code": 7}}},
+		}}}},
+	})
+	p := toolstest.MustPlan(t, w, "lsp", toolstest.Input{"action": "diagnostics", "file": "*"})
+	toolstest.Same(t, "effects", p.Effects, nil)
+	res := toolstest.Run(t, w, "lsp", toolstest.Input{"action": "diagnostics", "file": "*"})
+	toolstest.Contains(t, res.Text, "Workspace diagnostics of the language servers:\na.x: 1 error\n  1:2 [error] no such x (7)")
+	toolstest.Same(t, "locations", res.Locations, []agent.Location{{Path: w.Path("a.x"), Line: 1}})
+}
+
+// A server that does not tell is not one that finds nothing.
+func TestLSP_SilentServer(t *testing.T) {
+	w, _ := toolstest.ServerWorld(t, map[string]string{"a.x": "x\n"}, toolstest.ServerScript{Silent: true})
+	res := toolstest.Run(t, w, "lsp", toolstest.Input{"action": "diagnostics", "file": "a.x", "timeout": 5})
+	if strings.Contains(res.Text, "no problems") {
+		t.Errorf("it says %q", res.Text)
+	}
+	toolstest.Contains(t, res.Text, "fake has not answered in time")
+}
+
+// What is too long for the model is kept.
+func TestLSP_LongAnswer(t *testing.T) {
+	w, _ := toolstest.ServerWorld(t, map[string]string{"a.x": "x\n"}, toolstest.ServerScript{Capabilities: toolstest.Provides("hoverProvider"), Answers: map[string][]any{
+		"textDocument/hover": {toolstest.Object{"contents": []any{toolstest.Object{"language": "x", "value": "x"}, strings.Repeat("long line\n", 10_000)}}},
+	}})
+	res := toolstest.Run(t, w, "lsp", toolstest.Input{"action": "hover", "file": "a.x", "line": 1})
+	if len(res.Text) > 52<<10 || !strings.HasPrefix(res.Text, "```x\nx\n```\n\nlong line\n") {
+		t.Errorf("%d bytes: %.60q", len(res.Text), res.Text)
+	}
+	toolstest.Contains(t, res.Text, "KiB left out. All of it is in artifact://1; read takes line ranges of it.]")
+}
+
+// The file goes while the server works.
+func TestLSP_FileIsDeletedMeanwhile(t *testing.T) {
+	edit := toolstest.Object{"changes": toolstest.Object{"file://$W/a.x": []any{toolstest.Object{"range": toolstest.Span(0, 0, 1), "newText": "y"}}, "file://$W/gone.x": []any{toolstest.Object{"range": toolstest.Span(0, 0, 1), "newText": "y"}}}}
+	w, _ := toolstest.ServerWorld(t, map[string]string{"a.x": "x\n"}, toolstest.ServerScript{Capabilities: toolstest.Provides("renameProvider"), Answers: map[string][]any{"textDocument/rename": {edit}}})
+	err := toolstest.Fails(t, w, "lsp", toolstest.Input{"action": "rename", "file": "a.x", "line": 1, "symbol": "x", "new_name": "y"})
+	toolstest.Contains(t, err.Error(), "gone.x: file does not exist")
+	toolstest.Same(t, "the disk", toolstest.Tree(t, w), map[string]string{"a.x": "x\n"})
+}
+
+// A server that was overtaken by a change is asked again.
+func TestLSP_Overtaken(t *testing.T) {
+	w, _ := toolstest.ServerWorld(t, map[string]string{"a.x": "x\n"}, toolstest.ServerScript{Capabilities: toolstest.Provides("hoverProvider"), Answers: map[string][]any{
+		"textDocument/hover": {"overtaken", toolstest.Object{"contents": "by now"}},
+	}})
+	res := toolstest.Run(t, w, "lsp", toolstest.Input{"action": "hover", "file": "a.x", "line": 1})
+	toolstest.Same(t, "text", res.Text, "by now")
+}
+
+// A name that looks like a glob is one file for all actions, and asked for as such.
+func TestLSP_NamesLikeGlobs(t *testing.T) {
+	w, _ := toolstest.ServerWorld(t, map[string]string{"[id].x": "x\n", "i.x": "x\n"}, toolstest.ServerScript{Capabilities: toolstest.Provides("hoverProvider"), Answers: map[string][]any{
+		"textDocument/hover": {toolstest.Object{"contents": "here"}},
+	}})
+	for _, action := range []string{"hover", "diagnostics"} {
+		p := toolstest.MustPlan(t, w, "lsp", toolstest.Input{"action": action, "file": "[id].x", "line": 1})
+		toolstest.Same(t, "effects", p.Effects, []agent.Effect{{Action: agent.ActionRead, Path: w.Path("[id].x")}})
+	}
+	res := toolstest.Run(t, w, "lsp", toolstest.Input{"action": "hover", "file": "[id].x", "line": 1})
+	toolstest.Same(t, "hover", res.Text, "here")
+	res = toolstest.Run(t, w, "lsp", toolstest.Input{"action": "diagnostics", "file": "[id].x"})
+	toolstest.Same(t, "diagnostics", res.Text, "[id].x: no problems (fake)")
+}

@@ -1,0 +1,227 @@
+package code
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"go.lsp.dev/protocol"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/toolkit"
+	"github.com/gajae-code/gjc/lsp"
+)
+
+// spot is a place in a text that line and symbol name.
+type spot struct {
+	// line counts from 0; offset is in bytes, of the symbol's last part.
+	line, offset int
+	// end is behind the symbol.
+	end int
+	// note says what was guessed; empty for nothing.
+	note string
+}
+
+func (s *spot) position(doc *lsp.Document) protocol.Position {
+	return doc.Text.Position(s.offset, doc.Server.Encoding())
+}
+
+// spot finds the place that the call is about. The text is the one that the server has.
+func (c *lspCall) spot(text *lsp.Text) (*spot, error) {
+	return findSpot(text, c.name(c.path), c.in.Line, c.in.Symbol)
+}
+
+func lineStart(text *lsp.Text, line int) int {
+	return text.Offset(protocol.Position{Line: uint32(line)}, lsp.UTF8)
+}
+
+// findSpot finds a symbol on a line, which counts from 1; without a line its first occurrence in the text; without a symbol
+// the first character of the line that is not blank.
+func findSpot(text *lsp.Text, file string, line int, symbol string) (*spot, error) {
+	last := text.Lines()
+	if last > 1 && text.Line(last-1) == "" {
+		last--
+	}
+	if line > last {
+		return nil, fmt.Errorf("%w for lsp: line %d is beyond the end of %s, which has %s", agent.ErrBadInput, line, file, toolkit.Count(last, "line"))
+	}
+	if symbol == "" {
+		n := max(line, 1) - 1
+		body := text.Line(n)
+		at := lineStart(text, n) + len(body) - len(strings.TrimLeftFunc(body, unicode.IsSpace))
+		return &spot{line: n, offset: at, end: at}, nil
+	}
+	name, nth := splitOccurrence(symbol)
+	if line == 0 {
+		return firstSpot(text, file, name, nth)
+	}
+	found := symbolsIn(text.Line(line-1), name)
+	switch {
+	case len(found) == 0:
+		return nil, fmt.Errorf("Symbol %q not found on line %d%s", name, line, elsewhere(text, name))
+	case nth > len(found):
+		return nil, fmt.Errorf("Symbol %q occurrence %d is out of bounds on line %d (found %d)", name, nth, line, len(found))
+	}
+	at := lineStart(text, line-1)
+	return &spot{line: line - 1, offset: at + found[nth-1].at, end: at + found[nth-1].end}, nil
+}
+
+// firstSpot finds the nth occurrence of a name in the whole text: as it is written before other cases, and in comments
+// last.
+func firstSpot(text *lsp.Text, file, name string, nth int) (*spot, error) {
+	var all []spot
+	for _, find := range []func(line, symbol string) []occurrence{written, inAnyCase} {
+		var code, comment []spot
+		for n := range text.Lines() {
+			line := text.Line(n)
+			for _, o := range find(line, name) {
+				s := spot{line: n, offset: lineStart(text, n) + o.at, end: lineStart(text, n) + o.end}
+				if isComment(line) {
+					comment = append(comment, s)
+				} else {
+					code = append(code, s)
+				}
+			}
+		}
+		if all = slices.Concat(code, comment); len(all) > 0 {
+			break
+		}
+	}
+	switch {
+	case len(all) == 0:
+		return nil, fmt.Errorf("Symbol %q not found in %s", name, file)
+	case nth > len(all):
+		return nil, fmt.Errorf("Symbol %q occurrence %d is out of bounds in %s (found %d)", name, nth, file, len(all))
+	}
+	s := all[nth-1]
+	s.note = fmt.Sprintf("No line was given: %s was taken from line %d.", name, s.line+1)
+	return &s, nil
+}
+
+// isComment reports whether a line looks like one that is all comment.
+func isComment(line string) bool {
+	line = strings.TrimLeftFunc(line, unicode.IsSpace)
+	for _, mark := range []string{"//", "/*", "*", "#", "--", ";", "<!--", `"""`} {
+		if strings.HasPrefix(line, mark) {
+			return !strings.HasPrefix(line, "#[") && !strings.HasPrefix(line, "#include") && !strings.HasPrefix(line, "#define")
+		}
+	}
+	return false
+}
+
+// maxElsewhere bounds the lines that are named for a symbol that is not where it was looked for.
+const maxElsewhere = 8
+
+// elsewhere says on which lines a name is.
+func elsewhere(text *lsp.Text, name string) string {
+	var lines []string
+	for n := range text.Lines() {
+		if len(symbolsIn(text.Line(n), name)) == 0 {
+			continue
+		}
+		if len(lines) == maxElsewhere {
+			lines = append(lines, "…")
+			break
+		}
+		lines = append(lines, strconv.Itoa(n+1))
+	}
+	switch len(lines) {
+	case 0:
+		return ", nor anywhere else in the file"
+	case 1:
+		return "; it is on line " + lines[0]
+	default:
+		return "; it is on lines " + strings.Join(lines, ", ")
+	}
+}
+
+// splitOccurrence takes "name#2" apart.
+func splitOccurrence(symbol string) (name string, nth int) {
+	if i := strings.LastIndexByte(symbol, '#'); i > 0 {
+		if n, err := strconv.Atoi(symbol[i+1:]); err == nil && n > 0 {
+			return symbol[:i], n
+		}
+	}
+	return symbol, 1
+}
+
+// occurrence is where a symbol stands in a line, in bytes; at is where its last name begins.
+type occurrence struct{ at, end int }
+
+// symbolsIn finds a symbol in a line: as it is written, else with letters of the other case.
+func symbolsIn(line, symbol string) []occurrence {
+	if found := written(line, symbol); len(found) > 0 {
+		return found
+	}
+	return inAnyCase(line, symbol)
+}
+
+// written finds a symbol as it is written.
+func written(line, symbol string) []occurrence {
+	return matches(line, symbol, func(s string) bool { return s == symbol })
+}
+
+func inAnyCase(line, symbol string) []occurrence {
+	return matches(line, symbol, func(s string) bool { return strings.EqualFold(s, symbol) })
+}
+
+// matches finds what is as many characters long as symbol and is same, without overlaps. A bare name is found as a whole
+// name only.
+func matches(line, symbol string, same func(string) bool) []occurrence {
+	whole := strings.IndexFunc(symbol, func(r rune) bool { return !identifierRune(r) }) < 0
+	n := utf8.RuneCountInString(symbol)
+	if n == 0 {
+		return nil
+	}
+	var starts []int
+	for i := range line {
+		starts = append(starts, i)
+	}
+	starts = append(starts, len(line))
+	var found []occurrence
+	for i := 0; i+n < len(starts); i++ {
+		at, end := starts[i], starts[i+n]
+		if !same(line[at:end]) {
+			continue
+		}
+		if whole {
+			before, _ := utf8.DecodeLastRuneInString(line[:at])
+			after, _ := utf8.DecodeRuneInString(line[end:])
+			if at > 0 && identifierRune(before) || end < len(line) && identifierRune(after) {
+				continue
+			}
+		}
+		found = append(found, occurrence{at + lastName(line[at:end]), end})
+		i += n - 1
+	}
+	return found
+}
+
+// lastName is where in a qualified name, as "pkg.Type" or "A::b", the last name begins; in other text the first name does.
+func lastName(symbol string) int {
+	first, last := -1, 0
+	qualified, in := true, false
+	for i, r := range symbol {
+		name := identifierRune(r)
+		if name && !in {
+			last = i
+			if first < 0 {
+				first = i
+			}
+		}
+		in = name
+		qualified = qualified && (name || strings.ContainsRune(".:->", r))
+	}
+	if qualified && in {
+		return last
+	}
+	return max(first, 0)
+}
+
+// identifierRune reports whether a character can be part of a name in some language. Combining marks are.
+func identifierRune(r rune) bool {
+	return r == '_' || r == '$' || unicode.In(r, unicode.L, unicode.N, unicode.M, unicode.Pc)
+}

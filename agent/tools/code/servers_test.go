@@ -1,0 +1,111 @@
+package code_test
+
+import (
+	"maps"
+	"os"
+	"testing"
+
+	"github.com/gajae-code/gjc/agent/tools/toolstest"
+	"github.com/gajae-code/gjc/lsp"
+)
+
+// A server that knows one direction of a hierarchy, or has a capability for a method that it does not know.
+func TestLSP_UnknownMethods(t *testing.T) {
+	item := toolstest.Object{"name": "one", "kind": 12, "uri": "file://$W/a.x", "range": toolstest.Span(0, 0, 3), "selectionRange": toolstest.Span(0, 0, 3)}
+	w, _ := toolstest.ServerWorld(t, map[string]string{"a.x": "one\n"}, toolstest.ServerScript{
+		Capabilities: toolstest.Object{"callHierarchyProvider": true, "typeHierarchyProvider": true, "renameProvider": toolstest.Object{"prepareProvider": true}},
+		Answers: map[string][]any{
+			"textDocument/prepareCallHierarchy": {[]any{item}},
+			"callHierarchy/incomingCalls":       {[]any{toolstest.Object{"from": item, "fromRanges": []any{toolstest.Span(0, 0, 3)}}}},
+			"callHierarchy/outgoingCalls":       {"unknown"},
+			"textDocument/prepareTypeHierarchy": {"unknown"},
+			"textDocument/prepareRename":        {"unknown"},
+			"textDocument/rename":               {toolstest.Object{"changes": toolstest.Object{"file://$W/a.x": []any{toolstest.Object{"range": toolstest.Span(0, 0, 3), "newText": "two"}}}}},
+		},
+	})
+	place := func(action string, more toolstest.Input) toolstest.Input {
+		in := toolstest.Input{"action": action, "file": "a.x", "line": 1, "symbol": "one"}
+		maps.Copy(in, more)
+		return in
+	}
+	res := toolstest.Run(t, w, "lsp", place("call_hierarchy", nil))
+	toolstest.Same(t, "calls", res.Text, "function one a.x:1:1\n  called by:\n    function one a.x:1:1 (call at line 1)\n  calls: not known, fake does not support callHierarchy/outgoingCalls")
+	err := toolstest.Fails(t, w, "lsp", place("call_hierarchy", toolstest.Input{"direction": "outgoing"}))
+	toolstest.Contains(t, err.Error(), "fake does not support callHierarchy/outgoingCalls")
+	err = toolstest.Fails(t, w, "lsp", place("type_hierarchy", nil))
+	toolstest.Contains(t, err.Error(), "fake does not support textDocument/prepareTypeHierarchy")
+	err = toolstest.Fails(t, w, "lsp", toolstest.Input{"action": "request", "file": "a.x", "query": "textDocument/prepareTypeHierarchy"})
+	toolstest.Contains(t, err.Error(), "LSP error from fake on textDocument/prepareTypeHierarchy: method not found")
+	toolstest.Run(t, w, "lsp", place("rename", toolstest.Input{"new_name": "two"}))
+	toolstest.Same(t, "a.x", w.Disk(t, "a.x"), "two\n")
+}
+
+// Commands that a server does not list are for the editor: those that bring an edit are made, others are named.
+func TestLSP_CommandsOfTheEditor(t *testing.T) {
+	edits := []any{toolstest.Object{"range": toolstest.Span(0, 0, 3), "newText": "two"}}
+	command := func(name string, args ...any) toolstest.Object {
+		return toolstest.Object{"title": "Rename to 'two'", "command": name, "arguments": args}
+	}
+	for _, tt := range []struct {
+		name    string
+		command toolstest.Object
+		listed  []any
+		text    string // of the file then
+		says    string
+	}{
+		{"an edit", command("_css.applyCodeAction", "file://$W/a.x", 1, edits), nil, "two\n", "Applied \"Rename to 'two'\":\n  a.x: 1 edit\n"},
+		{"an edit of any version", command("_x.apply", "file://$W/a.x", nil, edits), []any{"run.it"}, "two\n", "  a.x: 1 edit\n"},
+		{"an edit of another version", command("_x.apply", "file://$W/a.x", 7, edits), nil, "one\n", "the edit is for another version of the text"},
+		{"something else", command("json.sort", "file://$W/a.x", 1), nil, "one\n", "\"Rename to 'two'\" needs json.sort, a command of an editor's, which fake does not run itself"},
+		{"a list of something else", command("x.pick", "file://$W/a.x", 1, []any{toolstest.Object{"label": "a"}}), nil, "one\n", "needs x.pick, a command of an editor's"},
+		{"its own command", command("run.it", "file://$W/a.x", 1, edits), []any{"run.it"}, "one\n", "fake ran run.it"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			caps := toolstest.Object{"codeActionProvider": true}
+			if tt.listed != nil {
+				caps["executeCommandProvider"] = toolstest.Object{"commands": tt.listed}
+			}
+			w, _ := toolstest.ServerWorld(t, map[string]string{"a.x": "one\n"}, toolstest.ServerScript{Capabilities: caps, Answers: map[string][]any{"textDocument/codeAction": {[]any{tt.command}}}})
+			_, res, err := toolstest.Do(t.Context(), toolstest.Tool(t, "lsp"), w.Call(t, "lsp", toolstest.Input{"action": "code_actions", "file": "a.x", "apply": true, "query": "1"}))
+			said := ""
+			if err != nil {
+				said = err.Error()
+			} else {
+				said = res.Text
+			}
+			toolstest.Contains(t, said, tt.says)
+			toolstest.Same(t, "a.x", w.Disk(t, "a.x"), tt.text)
+		})
+	}
+}
+
+// A linter that mends files when it is asked to format them, and does not say so, is asked if its settings allow it.
+func TestLSP_FormatsUnsaid(t *testing.T) {
+	for settings, says := range map[string]string{`{"format":true}`: "Applied format:\n", `{"format":false}`: "fake does not support textDocument/formatting", "": "fake does not support textDocument/formatting"} {
+		t.Run(settings, func(t *testing.T) {
+			w := toolstest.NewWorld(t, map[string]string{"a.x": "one;;\n"})
+			spec := toolstest.ServerSpec(t, w, "fake", toolstest.ServerScript{Answers: map[string][]any{"textDocument/formatting": {[]any{toolstest.Object{"range": toolstest.Span(0, 4, 5), "newText": ""}}}}})
+			spec.Linter = true
+			if settings != "" {
+				spec.Settings = []byte(settings)
+			}
+			toolstest.OpenServers(t, w, &toolstest.Servers{Specs: []*lsp.Spec{spec}}, os.Environ())
+			_, res, err := toolstest.Do(t.Context(), toolstest.Tool(t, "lsp"), w.Call(t, "lsp", toolstest.Input{"action": "format", "file": "a.x"}))
+			said, want := "", "one;;\n"
+			if err != nil {
+				said = err.Error()
+			} else {
+				said, want = res.Text, "one;\n"
+			}
+			toolstest.Contains(t, said, says)
+			toolstest.Same(t, "a.x", w.Disk(t, "a.x"), want)
+		})
+	}
+}
+
+// Fixes are for problems: a server that has not told them yet may have more.
+func TestLSP_CodeActionsBeforeProblems(t *testing.T) {
+	w, _ := toolstest.ServerWorld(t, map[string]string{"a.x": "one\n"}, toolstest.ServerScript{Silent: true, Capabilities: toolstest.Provides("codeActionProvider")})
+	res := toolstest.Run(t, w, "lsp", toolstest.Input{"action": "code_actions", "file": "a.x", "timeout": 5})
+	toolstest.Same(t, "text", res.Text, "No code actions available\n\n[fake has not told the problems of a.x yet; there may be more for them.]")
+}

@@ -1,0 +1,82 @@
+package code_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/tools/toolstest"
+	"github.com/gajae-code/gjc/lsp"
+)
+
+// What is deleted is what was shown, in the editor too; a file without text is compared as well.
+func TestLSP_DeletesWhatWasSeen(t *testing.T) {
+	remove := toolstest.Object{"kind": "delete", "uri": "file://$W/b.x"}
+	for _, tt := range []struct {
+		name, text string
+		step       []any
+		meanwhile  func(w *toolstest.World)
+		refused    bool
+	}{
+		{"unchanged", "old\n", []any{remove}, func(*toolstest.World) {}, false},
+		{"empty, unchanged", "", []any{remove}, func(*toolstest.World) {}, false},
+		{"on the disk", "old\n", []any{remove}, func(w *toolstest.World) { w.Put(t, "b.x", "an hour of work\n") }, true},
+		{"in the editor", "old\n", []any{remove}, func(w *toolstest.World) { w.FS.Buffers[w.Path("b.x")] = "an hour of work\n" }, true},
+		{"an empty file", "", []any{remove}, func(w *toolstest.World) { w.Put(t, "b.x", "an hour of work\n") }, true},
+		{"no text", "\x00\x01", []any{remove}, func(w *toolstest.World) { w.Put(t, "b.x", "\x00\x02") }, true},
+		{
+			"replaced by another file", "old\n",
+			[]any{toolstest.Object{"kind": "rename", "oldUri": "file://$W/c.x", "newUri": "file://$W/b.x", "options": toolstest.Object{"overwrite": true}}},
+			func(w *toolstest.World) { w.Put(t, "b.x", "an hour of work\n") }, true,
+		},
+		{
+			"edited before", "old\n",
+			[]any{toolstest.Object{"textDocument": toolstest.Object{"uri": "file://$W/b.x", "version": nil}, "edits": []any{toolstest.Object{"range": toolstest.Span(0, 0, 3), "newText": "new"}}}, remove},
+			func(w *toolstest.World) { w.FS.Saved = func(_, text string) string { return text + "// saved\n" } }, false,
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w, _ := toolstest.ServerWorld(t, map[string]string{"a.x": "one\n", "b.x": tt.text, "c.x": "c\n"}, toolstest.ServerScript{
+				Capabilities: toolstest.Provides("renameProvider"), Answers: map[string][]any{"textDocument/rename": {toolstest.Object{"documentChanges": tt.step}}},
+			})
+			call := w.Call(t, "lsp", toolstest.Input{"action": "rename", "file": "a.x", "line": 1, "symbol": "one", "new_name": "two"})
+			lspTool := toolstest.Tool(t, "lsp")
+			if _, err := toolstest.Plan(t.Context(), lspTool, call); err != nil {
+				t.Fatal(err)
+			}
+			tt.meanwhile(w)
+			before := toolstest.Tree(t, w)
+			_, err := lspTool.Run(t.Context(), call)
+			if !tt.refused {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			if err == nil || !strings.Contains(err.Error(), "nothing was changed: b.x was to be deleted: the file has changed since the edit was worked out; look at it and call the tool again") {
+				t.Errorf("err = %v", err)
+			}
+			toolstest.Same(t, "the disk", toolstest.Tree(t, w), before)
+		})
+	}
+}
+
+// An edit of files in two roots is judged by its files, one effect for each root.
+func TestLSP_EffectsOfTwoRoots(t *testing.T) {
+	w := toolstest.NewWorld(t, map[string]string{"a.x": "one\n", "sub/b.x": "one\n"})
+	other := t.TempDir()
+	if err := os.WriteFile(filepath.Join(other, "c.x"), []byte("one\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	w.Additional = []string{other}
+	edits := []any{toolstest.Object{"range": toolstest.Span(0, 0, 3), "newText": "two"}}
+	spec := toolstest.ServerSpec(t, w, "fake", toolstest.ServerScript{Capabilities: toolstest.Provides("renameProvider"), Answers: map[string][]any{
+		"textDocument/rename": {toolstest.Object{"changes": toolstest.Object{"file://$W/a.x": edits, "file://$W/sub/b.x": edits, toolstest.URI(filepath.Join(other, "c.x")): edits}}},
+	}})
+	toolstest.OpenServers(t, w, &toolstest.Servers{Specs: []*lsp.Spec{spec}}, os.Environ())
+	lspEdits(t, w, toolstest.Input{"action": "rename", "file": "a.x", "line": 1, "symbol": "one", "new_name": "two"},
+		agent.Effect{Action: agent.ActionEdit, Paths: []string{w.Path("a.x"), w.Path("sub/b.x")}},
+		agent.Effect{Action: agent.ActionEdit, Path: filepath.Join(other, "c.x")})
+}

@@ -1,0 +1,104 @@
+package debug
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/toolkit"
+	"github.com/gajae-code/gjc/dap"
+	dapconfig "github.com/gajae-code/gjc/dap/config"
+)
+
+// address is the place to attach to.
+func address(in *debugInput) string {
+	host := in.Host
+	if host == "" {
+		host = "127.0.0.1"
+	}
+	return net.JoinHostPort(host, strconv.Itoa(in.Port))
+}
+
+func (c *debugCall) planAttach(ctx context.Context, dir string, extra map[string]any) (*debugStart, error) {
+	in := c.in
+	switch {
+	case in.PID != 0 && in.Port != 0:
+		return nil, fmt.Errorf("%w for debug: give either pid or port to attach to", agent.ErrBadInput)
+	case in.PID < 0 || in.Port < 0 || in.Port > 65535:
+		return nil, fmt.Errorf("%w for debug: there is no process or port of that number", agent.ErrBadInput)
+	case in.Listen && in.Port == 0:
+		return nil, required("port", "attach with listen")
+	}
+	a := dapconfig.Attach{PID: in.PID, Host: in.Host, Port: in.Port, Listen: in.Listen, Dir: dir, StopOnEntry: c.stopOnEntry(), Extra: extra}
+	st := new(debugStart)
+	if in.Program != "" {
+		st.program = c.call.Workspace.Resolve(in.Program)
+		if _, err := c.launchable(ctx, st.program); err != nil {
+			return nil, err
+		}
+		a.Program = st.program
+	}
+	if in.PID != 0 {
+		if err := c.attachable(in.PID); err != nil { // before anything is asked about an adapter for it
+			return nil, err
+		}
+	}
+	spec, err := c.adapter(ctx, dap.Wanted{Adapter: in.Adapter, Program: st.program, Dir: dir, Attach: true, Remote: in.Port != 0, PID: in.PID})
+	if err != nil {
+		return nil, err
+	}
+	prepared, err := dapconfig.PrepareAttach(spec, a)
+	if err != nil {
+		return nil, err
+	}
+	st.start, st.notes = prepared.Start, prepared.Notes
+	return st, nil
+}
+
+// processes looks at the processes that a start would attach to: the call may name one, and so may a configuration or the
+// arguments.
+func (c *debugCall) processes(st *debugStart) error {
+	if st.start.Request != "attach" {
+		return nil
+	}
+	for _, name := range []string{"processId", "pid"} {
+		pid, err := strconv.Atoi(fmt.Sprint(st.start.Arguments[name]))
+		if n, ok := st.start.Arguments[name].(float64); ok {
+			pid, err = int(n), nil
+		}
+		if err != nil || pid <= 0 {
+			continue
+		}
+		if err := c.attachable(pid); err != nil {
+			return err
+		}
+		st.identity += " " + processIdentity(pid)
+		if line := processCommand(pid); line != "" {
+			st.shown = append(st.shown, fmt.Sprintf("Process %d: %s", pid, toolkit.CutLine(line, toolkit.MaxColumns)))
+		}
+	}
+	return nil
+}
+
+// attachable complains about a process that is not there, or not the user's own.
+func (c *debugCall) attachable(pid int) error {
+	switch {
+	case pid == os.Getpid():
+		return fmt.Errorf("process %d is gjc itself, which can not debug itself", pid)
+	case slices.Contains(ancestors(), pid):
+		return fmt.Errorf("process %d is the one that has started gjc: it would stand still, and gjc with it", pid)
+	}
+	return ownProcess(pid)
+}
+
+func noProcess(pid int) error {
+	return fmt.Errorf("there is no process %d: it has ended, or the id is wrong. Look for it anew", pid)
+}
+
+func foreignProcess(pid int) error {
+	return fmt.Errorf("process %d belongs to another user; only your own processes can be debugged", pid)
+}

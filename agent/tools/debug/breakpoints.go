@@ -1,0 +1,317 @@
+package debug
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/toolkit"
+	"github.com/gajae-code/gjc/dap"
+)
+
+// breakpoint is the one that the call is about.
+func (c *debugCall) breakpoint() dap.Breakpoint {
+	in := c.in
+	b := dap.Breakpoint{Kind: dap.SourceBreakpoint, Condition: in.Condition, HitCondition: string(in.HitCondition), LogMessage: in.LogMessage}
+	switch {
+	case strings.Contains(in.Action, "instruction"):
+		b.Kind, b.Instruction, b.Offset, b.LogMessage = dap.InstructionBreakpoint, in.InstructionReference, in.Offset, ""
+	case strings.Contains(in.Action, "data"):
+		b.Kind, b.DataID, b.AccessType, b.LogMessage = dap.DataBreakpoint, in.DataID, in.AccessType, ""
+	case in.Function != "":
+		b.Kind, b.Function = dap.FunctionBreakpoint, in.Function
+	default:
+		b.Path, b.Line, b.Column = c.path, in.Line, in.Column
+	}
+	return b
+}
+
+func runSetBreakpoint(ctx context.Context, c *debugCall) (*agent.Result, error) {
+	b := c.breakpoint()
+	switch {
+	case b.Kind == dap.FunctionBreakpoint && b.LogMessage != "":
+		return nil, fmt.Errorf("%w for debug: log_message goes with file and line, not with a function", agent.ErrBadInput)
+	case b.AccessType != "" && b.AccessType != "read" && b.AccessType != "write" && b.AccessType != "readWrite":
+		return nil, fmt.Errorf("%w for debug: access_type is %q; it can be read, write or readWrite", agent.ErrBadInput, b.AccessType)
+	case b.Kind == dap.SourceBreakpoint:
+		if err := c.sourceThere(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if c.session == nil {
+		return c.planned(ctx, &b, c.d.Plan(b)), nil
+	}
+	list, err := c.session.SetBreakpoint(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	return c.result(ctx, c.listText(&b, list, false)), nil
+}
+
+func runRemoveBreakpoint(ctx context.Context, c *debugCall) (*agent.Result, error) {
+	b := c.breakpoint()
+	if c.session == nil {
+		return c.planned(ctx, &b, c.d.Unplan(b)), nil
+	}
+	before := len(c.session.Breakpoints())
+	list, err := c.session.RemoveBreakpoint(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	if len(c.session.Breakpoints()) == before {
+		c.notes = append(c.notes, "There was none at this place.")
+	}
+	return c.result(ctx, c.listText(&b, list, false)), nil
+}
+
+// sourceThere complains about a breakpoint in a file that is not there, or behind its end.
+func (c *debugCall) sourceThere(ctx context.Context) error {
+	info, err := c.call.FS.Stat(ctx, c.path)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
+		if c.session != nil {
+			for _, s := range c.session.Breakpoints() { // the adapter knows files that the disk does not
+				if sameFile(s.Path, c.path) {
+					return nil
+				}
+			}
+		}
+		if _, rerr := c.call.FS.ReadFile(ctx, c.path); rerr == nil {
+			return nil // a buffer that was never saved
+		}
+		return toolkit.Missing(ctx, c.call, c.path)
+	case info.IsDir():
+		return fmt.Errorf("%s is a directory; give the path of a source file", c.place(c.path, 0, 0))
+	}
+	return nil
+}
+
+// planned is the result of an action on the breakpoints that are kept for the next launch.
+func (c *debugCall) planned(ctx context.Context, b *dap.Breakpoint, all []dap.Breakpoint) *agent.Result {
+	var list []dap.Breakpoint
+	for _, o := range all {
+		if o.Kind == b.Kind && (b.Kind != dap.SourceBreakpoint || sameFile(o.Path, b.Path)) {
+			list = append(list, o)
+		}
+	}
+	text := c.listText(b, list, true)
+	if len(list) > 0 {
+		text += "No session is open: they are kept for the next launch.\n"
+	}
+	return c.result(ctx, text)
+}
+
+// listText is the breakpoints of b's file or kind.
+func (c *debugCall) listText(b *dap.Breakpoint, list []dap.Breakpoint, planned bool) string {
+	if len(list) == 0 {
+		return c.listHead(b) + "(none)\n"
+	}
+	return c.breakpointsText(list, planned)
+}
+
+func (c *debugCall) listHead(b *dap.Breakpoint) string {
+	switch b.Kind {
+	case dap.FunctionBreakpoint:
+		return "Function breakpoints:\n"
+	case dap.InstructionBreakpoint:
+		return "Instruction breakpoints:\n"
+	case dap.DataBreakpoint:
+		return "Data breakpoints:\n"
+	case dap.ExceptionBreakpoint:
+		return "Exception breakpoints:\n"
+	default:
+		return "Breakpoints for " + c.place(b.Path, 0, 0) + ":\n"
+	}
+}
+
+// breakpointsText lists breakpoints under a head for each file and kind.
+func (c *debugCall) breakpointsText(list []dap.Breakpoint, planned bool) string {
+	var heads []string
+	groups := make(map[string][]string)
+	for i := range list {
+		b := &list[i]
+		head := c.listHead(b)
+		if groups[head] == nil {
+			heads = append(heads, head)
+		}
+		groups[head] = append(groups[head], "- "+c.breakpointText(b, planned)+"\n")
+	}
+	var text strings.Builder
+	for _, head := range heads {
+		text.WriteString(head + strings.Join(groups[head], ""))
+	}
+	return text.String()
+}
+
+// breakpointText is one breakpoint: where it is wanted and where it came to lie, whether the adapter has found code there,
+// and its conditions.
+func (c *debugCall) breakpointText(b *dap.Breakpoint, planned bool) string {
+	var text string
+	switch b.Kind {
+	case dap.FunctionBreakpoint:
+		text = b.Function
+	case dap.InstructionBreakpoint:
+		text = b.Instruction
+		if b.Offset != 0 {
+			text += fmt.Sprintf("%+d", b.Offset)
+		}
+	case dap.DataBreakpoint:
+		text = b.DataID
+	case dap.ExceptionBreakpoint:
+		text = b.Filter
+	default:
+		text = fmt.Sprintf("line %d", b.Line)
+		if b.Column > 0 {
+			text += fmt.Sprintf(":%d", b.Column)
+		}
+		if b.ActualLine != 0 && b.ActualLine != b.Line {
+			text += fmt.Sprintf(" → %d", b.ActualLine)
+		}
+	}
+	switch {
+	case planned:
+		text += ": kept for the next launch"
+	case b.Verified:
+		text += ": verified"
+	case b.Kind == dap.ExceptionBreakpoint && b.Message == "":
+		text += ": on"
+	default:
+		text += ": pending"
+	}
+	if b.ActualPath != "" && b.Kind == dap.FunctionBreakpoint {
+		text += " at " + c.place(b.ActualPath, b.ActualLine, 0)
+	}
+	if b.Condition != "" {
+		text += " if " + b.Condition
+	}
+	if b.HitCondition != "" {
+		text += " hits " + b.HitCondition
+	}
+	if b.LogMessage != "" {
+		text += fmt.Sprintf(" logs %q", b.LogMessage)
+	}
+	if b.AccessType != "" {
+		text += " on " + b.AccessType
+	}
+	if b.Message != "" {
+		text += " (" + oneLine(b.Message, maxShownValue) + ")"
+	}
+	return text
+}
+
+func runBreakpoints(ctx context.Context, c *debugCall) (*agent.Result, error) {
+	var parts []string
+	if c.session != nil {
+		if list := c.session.Breakpoints(); len(list) > 0 {
+			parts = append(parts, c.breakpointsText(list, false))
+		}
+	}
+	if list := c.d.Planned(); len(list) > 0 {
+		parts = append(parts, c.breakpointsText(list, true))
+	}
+	if len(parts) == 0 {
+		return c.result(ctx, "No breakpoints."), nil
+	}
+	return c.result(ctx, strings.Join(parts, "")), nil
+}
+
+// runExceptionBreakpoints chooses the exceptions to stop at, or lists those that there are.
+func runExceptionBreakpoints(ctx context.Context, c *debugCall) (*agent.Result, error) {
+	in := c.in
+	for filter := range in.Conditions {
+		if !slices.Contains(in.Filters, filter) {
+			return nil, fmt.Errorf("%w for debug: conditions has %q, which is not in filters", agent.ErrBadInput, filter)
+		}
+	}
+	var wanted []dap.Breakpoint
+	for _, f := range in.Filters {
+		wanted = append(wanted, dap.Breakpoint{Kind: dap.ExceptionBreakpoint, Filter: f, Condition: in.Conditions[f]})
+	}
+	kind := &dap.Breakpoint{Kind: dap.ExceptionBreakpoint}
+	switch {
+	case c.session == nil && in.Filters == nil:
+		return c.result(ctx, "Which exceptions there are, the adapter tells once a program is launched. Common ones: raised, uncaught (debugpy); cpp_throw, cpp_catch (lldb-dap); all, uncaught (js-debug). filters keeps some for the next launch."), nil
+	case c.session == nil:
+		for _, b := range c.d.Planned() {
+			if b.Kind == dap.ExceptionBreakpoint {
+				c.d.Unplan(b)
+			}
+		}
+		all := c.d.Planned()
+		for _, b := range wanted {
+			all = c.d.Plan(b)
+		}
+		return c.planned(ctx, kind, all), nil
+	case in.Filters == nil:
+		return c.filters(ctx)
+	}
+	list, err := c.session.SetExceptionBreakpoints(ctx, wanted)
+	if err != nil {
+		return nil, err
+	}
+	return c.result(ctx, c.listText(kind, list, false)), nil
+}
+
+// filters lists the kinds of exceptions that the adapter knows.
+func (c *debugCall) filters(ctx context.Context) (*agent.Result, error) {
+	filters := c.session.ExceptionFilters()
+	if len(filters) == 0 {
+		return nil, fmt.Errorf("%w exception breakpoints", dap.ErrUnsupported)
+	}
+	on := make(map[string]string)
+	for _, b := range c.session.Breakpoints() {
+		if b.Kind == dap.ExceptionBreakpoint {
+			on[b.Filter] = " [on]"
+			if b.Condition != "" {
+				on[b.Filter] = " [on if " + b.Condition + "]"
+			}
+		}
+	}
+	var b strings.Builder
+	b.WriteString("Exception filters:\n")
+	for _, f := range filters {
+		fmt.Fprintf(&b, "- %s: %s%s", f.Filter, f.Label, on[f.Filter])
+		if f.Description != "" {
+			b.WriteString(" – " + oneLine(f.Description, maxShownValue))
+		}
+		if f.SupportsCondition {
+			b.WriteString(" (takes a condition" + strings.TrimSuffix(": "+oneLine(f.ConditionDescription, maxShownValue), ": ") + ")")
+		}
+		b.WriteString("\n")
+	}
+	return c.result(ctx, b.String()), nil
+}
+
+func runDataInfo(ctx context.Context, c *debugCall) (*agent.Result, error) {
+	ref := c.in.VariableRef
+	if ref == 0 {
+		ref = c.in.ScopeID
+	}
+	info, err := c.session.DataBreakpointInfo(ctx, c.in.Name, ref, c.in.FrameID)
+	if err != nil {
+		return nil, err
+	}
+	if info.ID == "" {
+		return nil, fmt.Errorf("there can be no data breakpoint for %s%s", c.in.Name, inParentheses(info.Description))
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "Data ID: %s\n", info.ID)
+	if info.Description != "" {
+		fmt.Fprintf(&b, "Description: %s\n", info.Description)
+	}
+	types := strings.Join(info.AccessTypes, ", ")
+	if types == "" {
+		types = "the adapter's choice"
+	}
+	fmt.Fprintf(&b, "Access types: %s\n", types)
+	persistent := "no"
+	if info.Persistent {
+		persistent = "yes"
+	}
+	fmt.Fprintf(&b, "Persistent: %s\n", persistent)
+	return c.result(ctx, b.String()), nil
+}

@@ -1,0 +1,187 @@
+package debug
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/policy"
+	"github.com/gajae-code/gjc/agent/toolkit"
+
+	"github.com/gajae-code/gjc/internal/lazyregexp"
+)
+
+// sideEffect is what an action does to the program beyond looking, and what the user is shown of it.
+type sideEffect struct {
+	effect agent.Effect
+	shown  string
+}
+
+// evaluates reports whether there is anything in the call that the adapter could evaluate, or that changes the program.
+func (c *debugCall) evaluates() bool {
+	switch in := c.in; in.Action {
+	case "evaluate", "completions", "set_variable", "set_expression", "write_memory", "custom_request", "goto":
+		return true
+	case "set_breakpoint", "set_instruction_breakpoint", "set_data_breakpoint", "set_exception_breakpoints":
+		return in.Condition != "" || in.HitCondition != "" || in.LogMessage != "" || in.Function != "" || in.InstructionReference != "" || len(in.Conditions) > 0
+	case "data_breakpoint_info":
+		return c.ref() == 0
+	case "read_memory", "disassemble":
+		return in.MemoryReference != ""
+	default:
+		return false
+	}
+}
+
+// sideEffects are those of the call. Each is asked about by itself and remembered as what it is: an answer to one opens no
+// other, but for changes of variables to plain values, which are remembered by program.
+func (c *debugCall) sideEffects(bare bool) []sideEffect {
+	in := c.in
+	var list []sideEffect
+	exact := func(title, shown string) {
+		list = append(list, c.sideEffect(title, shown, "this exact step", shown))
+	}
+	condition := func(what, text string, plain bool) {
+		if text != "" && !plain {
+			exact(c.title(), fmt.Sprintf("%s: %s of %s\nIt is evaluated in the program each time.", c.title(), what, text))
+		}
+	}
+	condition("condition", in.Condition, plainExpression(in.Condition, bare))
+	condition("hit condition", string(in.HitCondition), plainHits(string(in.HitCondition)))
+	condition("log message", in.LogMessage, plainLog(in.LogMessage, bare))
+	for _, filter := range in.Filters {
+		if text := in.Conditions[filter]; !plainTypes(text, bare) {
+			condition("condition for "+filter, text, plainExpression(text, bare))
+		}
+	}
+	switch in.Action {
+	case "evaluate":
+		if context := c.evaluateContext(bare); !plainExpression(in.Expression, bare) || !slices.Contains(evaluateContexts, context) {
+			exact(c.title(), fmt.Sprintf("Evaluate (%s):\n%s", context, in.Expression))
+		}
+	case "completions":
+		if text := strings.TrimRight(in.Expression, "."); text != "" && !plainExpression(text, bare) {
+			exact(c.title(), "Complete, which may evaluate:\n"+in.Expression)
+		}
+	case "data_breakpoint_info":
+		if !plainExpression(in.Name, bare) {
+			exact(c.title(), "Evaluate for a data breakpoint:\n"+in.Name)
+		}
+	case "set_variable", "set_expression":
+		target, plain := in.Name, plainExpression(in.Name, false) // some adapters make one text of name and value, and run it
+		if in.Action == "set_expression" {
+			target, plain = in.Expression, plainExpression(in.Expression, bare)
+		}
+		shown := target + " = " + string(in.Value)
+		if plain && plainExpression(string(in.Value), bare) {
+			list = append(list, c.sideEffect(c.title(), shown, "changes of variables of "+c.programName(), "variables"))
+		} else {
+			exact(c.title(), shown)
+		}
+	case "write_memory":
+		shown := fmt.Sprintf("Write to %s + %d:\n", in.MemoryReference, in.Offset)
+		if data, err := memoryData(in); err == nil {
+			shown += toolkit.CutBytes(hexdump("", data), toolkit.MaxText)
+		}
+		list = append(list, c.sideEffect(c.title(), shown, "this exact step", fmt.Sprintf("write %q %d %q", in.MemoryReference, in.Offset, in.Data)))
+	case "custom_request":
+		exact(c.title(), "Debug adapter request "+in.Command+"\n"+string(in.Arguments))
+	case "goto":
+		list = append(list, c.sideEffect(c.title(), c.title()+": what lies between is not run.", "jumps in "+c.programName(), "goto"))
+	case "read_memory", "disassemble":
+		if !plainReference(in.MemoryReference) {
+			exact(c.title(), c.title())
+		}
+	case "set_instruction_breakpoint":
+		if !plainReference(in.InstructionReference) {
+			exact(c.title(), c.title())
+		}
+	case "set_breakpoint":
+		if !plainFunction(in.Function) {
+			exact(c.title(), c.title())
+		}
+	}
+	return list
+}
+
+// again is a restart: the program may be another one by now, and is asked about as at its launch.
+func (c *debugCall) again() sideEffect {
+	st := c.session.Started()
+	program, _ := nodeID(st.Program)
+	if !filepath.IsAbs(program) {
+		program = ""
+	}
+	name := policy.VisibleLine(toolkit.Display(&c.call.Workspace, st.Program))
+	e := agent.Effect{Action: agent.ActionDebug, Path: program, Subject: st.Subject, Covers: st.Covers, Title: "Restart " + name}
+	return sideEffect{e, "Start " + name + " anew, as it is now."}
+}
+
+// typeNames is a list of exceptions' types, as some adapters want it for a condition.
+var typeNames = lazyregexp.New(`^\s*[A-Z_a-z][\w.:]*(\s*,\s*[A-Z_a-z][\w.:]*)*\s*$`)
+
+// constants is the same where other names can be calls.
+var constants = lazyregexp.New(`^\s*[A-Z][\w:]*(\s*,\s*[A-Z][\w:]*)*\s*$`)
+
+func plainTypes(text string, bareCalls bool) bool {
+	if bareCalls {
+		return constants().MatchString(text)
+	}
+	return typeNames().MatchString(text)
+}
+
+// sideEffect makes one. What it is remembered by has the program in it, so that it is for no other.
+func (c *debugCall) sideEffect(title, shown, covers, subject string) sideEffect {
+	if c.session != nil {
+		snap := c.session.Peek()
+		subject = fmt.Sprintf("%s %q %q %q %s", c.in.Action, snap.Adapter, snap.Program, c.in.Context, subject)
+	} else {
+		subject = fmt.Sprintf("%s %s", c.in.Action, subject)
+	}
+	return sideEffect{agent.Effect{Action: agent.ActionDebug, Subject: subject, Covers: covers, Title: title}, policy.Visible(shown)}
+}
+
+// programName is the program of the session, for people.
+func (c *debugCall) programName() string {
+	if c.session == nil {
+		return "the program"
+	}
+	return toolkit.Display(&c.call.Workspace, c.session.Peek().Program)
+}
+
+// bareCallers are languages in which a name alone can be a call.
+var bareCallers = []string{"ruby", "elixir", "perl", "crystal", "groovy", "scala"}
+
+// bareKinds are the adapters (see [dap.Spec]) for such languages.
+var bareKinds = []string{"rdbg", "elixir-ls-debugger"}
+
+// bareCalls reports whether a name alone can be a call in the program's language.
+func (c *debugCall) bareCalls(ctx context.Context) bool {
+	bareFile := func(path string) bool {
+		ext := strings.ToLower(filepath.Ext(path))
+		return slices.Contains([]string{".rb", ".rake", ".gemspec", ".ru", ".ex", ".exs", ".heex", ".eex", ".pl", ".pm", ".cr", ".groovy", ".scala"}, ext)
+	}
+	if bareFile(c.path) {
+		return true
+	}
+	if c.session == nil {
+		return false
+	}
+	snap := c.session.Peek()
+	if bareFile(snap.Program) {
+		return true
+	}
+	list, err := c.call.Debugger.Adapters.List(ctx)
+	if err != nil {
+		return true // not known: what asks too much does no harm
+	}
+	for _, spec := range list.Adapters {
+		if spec.Name == snap.Adapter {
+			// What a project says of the languages needs no trust, so that the kind counts too.
+			return slices.Contains(bareKinds, spec.Kind) || slices.ContainsFunc(spec.Languages, func(l string) bool { return slices.Contains(bareCallers, strings.ToLower(l)) })
+		}
+	}
+	return false
+}

@@ -1,0 +1,146 @@
+package debug
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/gajae-code/gjc/agent/policy"
+	"github.com/gajae-code/gjc/agent/toolkit"
+	"github.com/gajae-code/gjc/dap"
+)
+
+// explain words an error for the model: what it means, and the next sensible step. ctx is the one with the call's time.
+func (c *debugCall) explain(ctx context.Context, err error) error {
+	if err = c.worded(ctx, err); err == nil {
+		return nil
+	}
+	if text := policy.Visible(err.Error()); text != err.Error() {
+		return &debugError{err, text}
+	}
+	return err
+}
+
+func (c *debugCall) worded(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	text := strings.TrimRight(err.Error(), ". \n")
+	switch {
+	case ctx.Err() != nil && !errors.Is(context.Cause(ctx), errDebugTimeout):
+		return context.Cause(ctx)
+	case ctx.Err() != nil || errors.Is(err, dap.ErrTimeout):
+		return &debugError{err, fmt.Sprintf("debug %s timed out after %ss.%s", c.in.Action, toolkit.Seconds(c.seconds), c.kept())}
+	case errors.Is(err, dap.ErrRunning):
+		if !strings.Contains(text, "ause") {
+			text += ". Use pause first, or continue to wait for the next stop"
+		}
+	case errors.Is(err, dap.ErrStale):
+		text += ". Frames, scopes and variables are good until the program runs on: run stack_trace and scopes again"
+	case errors.Is(err, dap.ErrUnknownHandle):
+		text += ". The ids are those that stack_trace (frame_id), scopes (scope_id) and variables (variable_ref) show"
+	case errors.Is(err, dap.ErrUnsupported):
+		if other := c.instead(); other != "" {
+			text += ". " + other
+		}
+	case errors.Is(err, dap.ErrAdapterDied):
+		text += ". Its program is gone too: launch it again"
+	case errors.Is(err, dap.ErrTerminated) && strings.Contains(text, "again to go on"):
+	case errors.Is(err, dap.ErrTerminated):
+		if s := c.session; s != nil {
+			text += ": " + strings.TrimRight(ending(s.Peek()), ".")
+		}
+		text += ". Launch it again to go on"
+	case errors.Is(err, dap.ErrNoSession):
+		return err
+	default:
+		hint := failureHint(text)
+		if hint == "" && c.in.PID != 0 && strings.Contains(text, "attach failed") {
+			hint = noAttach
+		}
+		if hint == "" {
+			return err
+		}
+		text += ". " + hint
+	}
+	return &debugError{err, text + "."}
+}
+
+// debugError is an error with help.
+type debugError struct {
+	err  error
+	text string
+}
+
+func (e *debugError) Error() string { return e.text }
+func (e *debugError) Unwrap() error { return e.err }
+
+// kept says that a session outlives a timeout.
+func (c *debugCall) kept() string {
+	if c.session == nil || c.session.State() == dap.StateTerminated {
+		return " Try again with a longer timeout."
+	}
+	return fmt.Sprintf(" Session %s is kept and is %s; try again with a longer timeout, pause it, or terminate it.", c.session.ID(), c.session.State())
+}
+
+// instead says what does nearly the same as an action that the adapter does not support.
+func (c *debugCall) instead() string {
+	switch c.in.Action {
+	case "set_data_breakpoint", "data_breakpoint_info":
+		return "Set breakpoints with a condition where the variable is changed instead"
+	case "set_variable", "set_expression":
+		return "Try evaluate with an assignment instead"
+	case "restart_frame", "step_back", "reverse_continue":
+		return "Restart the program and stop earlier instead"
+	case "goto", "goto_targets":
+		return "Use run_to to go forward, or restart"
+	case "step_in_targets":
+		return "Use run_to with a line in the function, or step_in"
+	case "set_instruction_breakpoint", "remove_instruction_breakpoint":
+		return "Set a breakpoint by file and line instead"
+	case "read_memory", "write_memory":
+		return "Evaluate a pointer expression instead"
+	case "loaded_sources", "modules":
+		return "Use search and find instead"
+	default:
+		return ""
+	}
+}
+
+const noDebugInfo = `The program has no debug information: build it with -g (Go: go build -gcflags="all=-N -l", without -ldflags -s -w), then launch again`
+
+const noAttach = "The system may not allow it (Linux: /proc/sys/kernel/yama/ptrace_scope): launch the program under the debugger instead of attaching"
+
+// failureHint knows what adapters say when something else has to be done first.
+func failureHint(text string) string {
+	lower := strings.ToLower(text)
+	has := func(parts ...string) bool {
+		for _, p := range parts {
+			if strings.Contains(lower, p) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case has("no debug info", "could not open debug info", "debug symbols", "no symbol table", "without debug", "stripped"):
+		return noDebugInfo
+	case has("operation not permitted", "ptrace", "could not attach", "not allowed to attach"):
+		return noAttach
+	case has("address already in use", "bind:", "eaddrinuse"):
+		return "The port is taken: give another one, or end what uses it"
+	case has("connection refused", "econnrefused"):
+		return "Nothing listens there: start the program with its debug server first, or give the right port"
+	case has("no such process", "process does not exist"):
+		return "The process has ended: look for its id anew"
+	case has("permission denied", "exec format error", "not an executable", "is not executable"):
+		return "It is no program for this machine, or not executable: build it, or give its source or package"
+	case has("memoryreference", "memory reference"):
+		return "variables (mem=…) and evaluate tell the memory references that there are: give one of those"
+	case has("build error", "failed to build", "could not build"):
+		return "Fix what the compiler says and launch again"
+	default:
+		return ""
+	}
+}

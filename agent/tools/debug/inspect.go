@@ -1,0 +1,337 @@
+package debug
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/toolkit"
+	"github.com/gajae-code/gjc/dap"
+)
+
+// Bounds of inspect.
+const (
+	inspectDepth    = 3
+	maxInspectDepth = 10
+	// maxInspect is how long the text is, in bytes.
+	maxInspect = 12 << 10
+	// maxInspected is how many variables of a scope are shown, maxNested how many there may be in one that is opened.
+	maxInspected = 30
+	maxNested    = 8
+	// maxOpened is how many variables are opened.
+	maxOpened = 24
+	// maxAtOnce is how many requests are under way at once.
+	maxAtOnce = 8
+)
+
+// inspected is a frame with what is in it.
+type inspected struct {
+	frame  dap.Frame
+	scopes []inspectedScope
+	err    error
+}
+
+type inspectedScope struct {
+	dap.Scope
+	variables []dap.Variable
+	more      bool
+	// nested are the variables in one of the variables, by its ref.
+	nested map[int][]dap.Variable
+	err    error
+}
+
+// runInspect tells of the top frames in one text. What it asks the adapter, it asks side by side.
+func runInspect(ctx context.Context, c *debugCall) (*agent.Result, error) {
+	depth := inspectDepth
+	if c.in.Depth != 0 {
+		depth = min(c.in.Depth, maxInspectDepth)
+	}
+	frames, total, err := c.session.StackTrace(ctx, c.in.Thread, 0, depth)
+	if err != nil {
+		return nil, err
+	}
+	if len(frames) == 0 {
+		return nil, errNoFrame
+	}
+	all := make([]inspected, len(frames))
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, maxAtOnce)
+	for i := range frames {
+		all[i].frame = frames[i]
+		wg.Go(func() { c.look(ctx, &all[i], i == 0, slots) })
+	}
+	wg.Wait()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	c.open(ctx, all, slots)
+	snap := c.session.Peek()
+	var b strings.Builder
+	fmt.Fprintf(&b, "Session: %s, %s", snap.ID, snap.State)
+	if snap.Stop != nil {
+		fmt.Fprintf(&b, " (%s)", oneLine(snap.Stop.Reason, toolkit.MaxShownColumns))
+	}
+	b.WriteString("\n")
+	left := 0
+	for i := range all {
+		text := c.inspectedText(&all[i], i)
+		if b.Len()+len(text) > maxInspect {
+			if i > 0 {
+				left = len(all) - i
+				break
+			}
+			text = toolkit.CutBytes(text, maxInspect-b.Len()) + "…\n"
+		}
+		b.WriteString(text)
+	}
+	switch {
+	case left > 0:
+		fmt.Fprintf(&b, "… %s left out: scopes with their frame_id shows them\n", toolkit.Count(left, "frame"))
+	case total > len(frames):
+		b.WriteString("… more frames below\n") // how many, not all adapters know
+	}
+	c.follow(frames[0].Path, frames[0].Line)
+	return c.result(ctx, b.String()), nil
+}
+
+var errNoFrame = errors.New("No active stack frame. Run stack_trace first or supply frame_id.")
+
+// look asks for the scopes of a frame and the variables in them.
+func (c *debugCall) look(ctx context.Context, f *inspected, top bool, slots chan struct{}) {
+	slots <- struct{}{}
+	scopes, err := c.session.Scopes(ctx, f.frame.ID)
+	<-slots
+	if f.err = err; err != nil {
+		return
+	}
+	f.scopes = make([]inspectedScope, len(scopes))
+	var wg sync.WaitGroup
+	for i, s := range scopes {
+		f.scopes[i].Scope = s
+		if s.Ref == 0 || s.Expensive || wide(&s) || !top && s.Hint == "returnValue" {
+			continue
+		}
+		wg.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			sc := &f.scopes[i]
+			sc.variables, sc.more, sc.err = c.session.Variables(ctx, s.Ref, dap.Page{Count: maxInspected})
+			if len(sc.variables) > maxInspected {
+				sc.variables, sc.more = sc.variables[:maxInspected], true
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// wide is for scopes that belong to more than a frame.
+func wide(s *dap.Scope) bool {
+	name := strings.ToLower(s.Name)
+	for _, word := range []string{"global", "register", "static", "builtin", "module"} {
+		if s.Hint == word+"s" || strings.Contains(name, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// open asks for what is in small variables whose values do not show it.
+func (c *debugCall) open(ctx context.Context, all []inspected, slots chan struct{}) {
+	var wg sync.WaitGroup
+	opened := 0
+	for i := range all {
+		for j := range all[i].scopes {
+			sc := &all[i].scopes[j]
+			sc.nested = make(map[int][]dap.Variable)
+			var mu sync.Mutex // guards nested
+			for _, v := range sc.variables {
+				if v.Ref == 0 || v.Named+v.Indexed > maxNested || !opaque(&v) || opened >= maxOpened {
+					continue
+				}
+				opened++
+				wg.Go(func() {
+					slots <- struct{}{}
+					defer func() { <-slots }()
+					list, more, err := c.session.Variables(ctx, v.Ref, dap.Page{Count: maxNested})
+					if err != nil || more || len(list) > maxNested {
+						return // what it is alone has to do
+					}
+					mu.Lock()
+					defer mu.Unlock()
+					sc.nested[v.Ref] = list
+				})
+			}
+		}
+	}
+	wg.Wait()
+}
+
+// opaque reports whether a value does not show what is in it: some adapters write it out, some only name the type.
+func opaque(v *dap.Variable) bool {
+	value := strings.TrimSpace(v.Value)
+	if value == "" || strings.Contains(value, "...") || strings.Contains(value, "…") || strings.HasPrefix(value, "0x") || strings.HasPrefix(value, "<") {
+		return true
+	}
+	return !strings.ContainsAny(value, "{[(")
+}
+
+func (c *debugCall) inspectedText(f *inspected, n int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "#%d %s [frame_id=%d]\n", n, c.frameText(&f.frame), f.frame.ID)
+	if f.err != nil {
+		fmt.Fprintf(&b, "  (no scopes: %s)\n", oneLine(f.err.Error(), maxShownValue))
+	}
+	for i := range f.scopes {
+		sc := &f.scopes[i]
+		switch {
+		case sc.err != nil:
+			fmt.Fprintf(&b, "  %s: (%s)\n", sc.Name, oneLine(sc.err.Error(), maxShownValue))
+			continue
+		case sc.variables == nil && sc.Ref != 0 && (sc.Expensive || wide(&sc.Scope)):
+			if n == 0 {
+				fmt.Fprintf(&b, "  %s: not shown [ref=%d]\n", sc.Name, sc.Ref)
+			}
+			continue
+		case len(sc.variables) == 0:
+			continue
+		}
+		fmt.Fprintf(&b, "  %s:\n", oneLine(sc.Name, maxShownValue))
+		for j := range sc.variables {
+			v := &sc.variables[j]
+			b.WriteString("  - " + valueText(v.Name, v.Value, v.Type, v.Ref) + "\n")
+			for k := range sc.nested[v.Ref] {
+				in := &sc.nested[v.Ref][k]
+				if v.Ref != 0 {
+					b.WriteString("      " + valueText(in.Name, in.Value, in.Type, in.Ref) + "\n")
+				}
+			}
+		}
+		if sc.more {
+			fmt.Fprintf(&b, "    … more: variables with scope_id %d\n", sc.Ref)
+		}
+	}
+	return b.String()
+}
+
+// frameText is a frame on one line.
+func (c *debugCall) frameText(f *dap.Frame) string {
+	text := oneLine(f.Name, toolkit.MaxShownColumns)
+	switch {
+	case f.Path != "":
+		text += " @ " + c.place(f.Path, f.Line, f.Column)
+	case f.Source != nil && f.Source.Name != "":
+		text += fmt.Sprintf(" @ %s:%d", oneLine(f.Source.Name, toolkit.MaxShownColumns), f.Line)
+	case f.InstructionPointer != "":
+		text += " @ " + f.InstructionPointer
+	}
+	return text
+}
+
+func runStackTrace(ctx context.Context, c *debugCall) (*agent.Result, error) {
+	frames, total, err := c.session.StackTrace(ctx, c.in.Thread, c.in.Offset, c.in.Levels)
+	if err != nil {
+		return nil, err
+	}
+	var b strings.Builder
+	b.WriteString("Stack trace:\n")
+	for i := range frames {
+		f := &frames[i]
+		fmt.Fprintf(&b, "- #%d %s", f.ID, c.frameText(f))
+		if f.CanRestart && f.Subtle {
+			b.WriteString(" (subtle)")
+		}
+		b.WriteString("\n")
+		c.follow(f.Path, f.Line)
+	}
+	if len(frames) == 0 {
+		return c.result(ctx, "The stack is empty."), nil
+	}
+	if shown := max(c.in.Offset, 0) + len(frames); total > shown {
+		b.WriteString("… more frames; levels and offset show them\n")
+	}
+	return c.result(ctx, b.String()), nil
+}
+
+// maxThreads bounds how many are listed: a Go program has thousands.
+const maxThreads = 200
+
+func runThreads(ctx context.Context, c *debugCall) (*agent.Result, error) {
+	threads, err := c.session.Threads(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(threads) == 0 {
+		return nil, errors.New("Debugger reported no threads.")
+	}
+	var b strings.Builder
+	for _, t := range threads[:min(len(threads), maxThreads)] {
+		fmt.Fprintf(&b, "- %d: %s", t.ID, oneLine(t.Name, maxShownValue))
+		if !t.Stopped {
+			b.WriteString(" (running)")
+		}
+		b.WriteString("\n")
+	}
+	if more := len(threads) - maxThreads; more > 0 {
+		fmt.Fprintf(&b, "… %s\n", toolkit.Count(more, "more thread"))
+	}
+	return c.result(ctx, b.String()), nil
+}
+
+func runScopes(ctx context.Context, c *debugCall) (*agent.Result, error) {
+	scopes, err := c.session.Scopes(ctx, c.in.FrameID)
+	if err != nil {
+		return nil, err
+	}
+	var b strings.Builder
+	for _, s := range scopes {
+		expensive := "no"
+		if s.Expensive {
+			expensive = "yes"
+		}
+		fmt.Fprintf(&b, "- %s: ref=%d, expensive=%s", oneLine(s.Name, maxShownValue), s.Ref, expensive)
+		if s.Hint != "" {
+			b.WriteString(", hint=" + s.Hint)
+		}
+		b.WriteString("\n")
+	}
+	if b.Len() == 0 {
+		return c.result(ctx, "The frame has no scopes."), nil
+	}
+	return c.result(ctx, b.String()), nil
+}
+
+func runVariables(ctx context.Context, c *debugCall) (*agent.Result, error) {
+	list, more, err := c.session.Variables(ctx, c.ref(), dap.Page{Start: max(c.in.Offset, 0), Count: c.in.Count})
+	if err != nil {
+		return nil, err
+	}
+	var b strings.Builder
+	for i := range list {
+		v := &list[i]
+		b.WriteString("- " + valueText(v.Name, v.Value, v.Type, v.Ref))
+		if v.MemoryReference != "" {
+			b.WriteString(" [mem=" + v.MemoryReference + "]")
+		}
+		b.WriteString("\n")
+	}
+	switch {
+	case len(list) == 0 && c.in.Offset > 0:
+		return c.result(ctx, "No variables from there on."), nil
+	case len(list) == 0:
+		return c.result(ctx, "No variables."), nil
+	case more:
+		fmt.Fprintf(&b, "… more: variables with offset %d\n", max(c.in.Offset, 0)+len(list))
+	}
+	return c.result(ctx, b.String()), nil
+}
+
+// ref is the scope or the variable that the call is about; zero for none.
+func (c *debugCall) ref() int {
+	if c.in.VariableRef != 0 {
+		return c.in.VariableRef
+	}
+	return c.in.ScopeID
+}

@@ -1,0 +1,74 @@
+package debug
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/gajae-code/gjc/agent/toolkit"
+)
+
+func procFile(pid int, name string) string {
+	return filepath.Join("/proc", strconv.Itoa(pid), name)
+}
+
+// ownProcess complains about a process that is not there, or that belongs to another user.
+func ownProcess(pid int) error {
+	info, err := os.Stat(filepath.Join("/proc", strconv.Itoa(pid)))
+	if err != nil {
+		return noProcess(pid)
+	}
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok && int(stat.Uid) != os.Geteuid() {
+		return foreignProcess(pid)
+	}
+	if fields := processStat(pid); len(fields) > 0 && fields[0] == "Z" {
+		return fmt.Errorf("process %d has ended: only its exit status is left", pid)
+	}
+	return nil
+}
+
+// processStat returns the fields of a process's stat file behind its name: the state first.
+func processStat(pid int) []string {
+	data, err := os.ReadFile(procFile(pid, "stat"))
+	if err != nil {
+		return nil
+	}
+	_, rest, _ := strings.Cut(string(data[max(bytes.LastIndexByte(data, ')'), 0):]), ") ")
+	return strings.Fields(rest)
+}
+
+// ancestors are the processes that gjc was started by, and those by which they were.
+func ancestors() []int {
+	var all []int
+	for pid := os.Getppid(); pid > 0 && !slices.Contains(all, pid); {
+		all = append(all, pid)
+		pid = 0
+		if fields := processStat(all[len(all)-1]); len(fields) > 1 {
+			pid, _ = strconv.Atoi(fields[1]) // none where it is no number
+		}
+	}
+	return all
+}
+
+// processIdentity tells one process of an id from another: when it was started.
+func processIdentity(pid int) string {
+	const startTime = 22 - 3 // the field of that number, counted from the state, which is the third
+	if fields := processStat(pid); len(fields) > startTime {
+		return fields[startTime]
+	}
+	return ""
+}
+
+// processCommand is a process's command line; empty where it is not known.
+func processCommand(pid int) string {
+	data, err := os.ReadFile(procFile(pid, "cmdline"))
+	if err != nil {
+		return ""
+	}
+	return oneLine(strings.TrimSpace(strings.ReplaceAll(string(data), "\x00", " ")), toolkit.MaxColumns)
+}

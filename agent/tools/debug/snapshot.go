@@ -1,0 +1,364 @@
+package debug
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/toolkit"
+	"github.com/gajae-code/gjc/dap"
+)
+
+// Bounds of what a snapshot shows.
+const (
+	// maxShownValue is how long a value is shown among others, in characters.
+	maxShownValue = 200
+	// maxSnapshotOutput is how much of the end of the output is shown with a stop, in bytes.
+	maxSnapshotOutput = 8 << 10
+)
+
+// tell is the result of an action behind which the program stands still, runs or has ended: one snapshot. A full one says
+// what program it is; steps leave that out.
+func (c *debugCall) tell(ctx context.Context, verb string, full bool) (*agent.Result, error) {
+	snap, err := c.session.Snapshot(ctx)
+	if err != nil {
+		if c.turn.Err() != nil {
+			return nil, context.Cause(c.turn)
+		}
+		snap = c.session.Peek() // what is known is better than nothing
+		c.notes = append(c.notes, "Not all could be asked of the adapter: "+err.Error())
+	}
+	if full && strings.Contains(strings.ToLower(snap.Output), "no debug info") {
+		c.notes = append(c.notes, noDebugInfo+".")
+	}
+	text := c.snapshotText(snap, verb, full)
+	if at := standing(snap); at.Frame != nil {
+		c.follow(at.Frame.Path, at.Frame.Line)
+	}
+	return c.result(ctx, text), nil
+}
+
+// standing is the session that a snapshot is about: a child that stands still, if the session itself does not.
+func standing(s *dap.Snapshot) *dap.Snapshot {
+	if s.Stop != nil || s.State == dap.StateStopped {
+		return s
+	}
+	for _, child := range s.Children {
+		if at := standing(child); at.Stop != nil {
+			return at
+		}
+	}
+	return s
+}
+
+// snapshotText is a snapshot for the model: what came of it, then what there is to see.
+func (c *debugCall) snapshotText(s *dap.Snapshot, verb string, full bool) string {
+	var b strings.Builder
+	at := standing(s)
+	if said := c.outcome(s, at, verb); said != "" {
+		b.WriteString(said + "\n")
+	}
+	switch {
+	case full:
+		c.writeHead(&b, s)
+	case at != s || len(c.openSessions()) > 1:
+		fmt.Fprintf(&b, "Session: %s\n", at.ID)
+	}
+	c.writeStop(&b, at, full)
+	writeVariables(&b, at, full)
+	c.writeOutput(&b, s)
+	if s.ExitCode != nil && (full || verb == "") {
+		fmt.Fprintf(&b, "Exit code: %d\n", *s.ExitCode)
+	}
+	if len(s.Children) > 0 {
+		b.WriteString("Child sessions:\n")
+		c.writeChildren(&b, s.Children)
+	}
+	for _, note := range s.Notes {
+		b.WriteString(note + "\n")
+	}
+	return b.String()
+}
+
+// outcome says in a sentence what a step came to.
+func (c *debugCall) outcome(s, at *dap.Snapshot, verb string) string {
+	switch {
+	case s.State == dap.StateTerminated:
+		return ending(s)
+	case verb == "":
+		return ""
+	case at.Stop != nil && at.Frame == nil:
+		return verb + " stopped; there is no stack."
+	case at.Stop != nil && at.Top != nil:
+		return fmt.Sprintf("%s stopped in %s, called at %s.", verb, c.frameText(at.Top), c.place(at.Frame.Path, at.Frame.Line, at.Frame.Column))
+	case at.Stop != nil && at.Frame.Path == "":
+		return fmt.Sprintf("%s stopped in %s, which has no source on disk.", verb, oneLine(at.Frame.Name, toolkit.MaxShownColumns))
+	case at.Stop != nil:
+		return fmt.Sprintf("%s stopped at %s.", verb, c.place(at.Frame.Path, at.Frame.Line, at.Frame.Column))
+	case s.State == dap.StateRunning:
+		return "Program is running."
+	default:
+		return ""
+	}
+}
+
+// ending says how a session has ended.
+func ending(s *dap.Snapshot) string {
+	text := "Program terminated"
+	if s.ExitCode != nil {
+		text += fmt.Sprintf(" with exit code %d", *s.ExitCode)
+	}
+	if s.Ended != nil {
+		return text + ": " + strings.TrimSuffix(s.Ended.Error(), ".") + "."
+	}
+	return text + "."
+}
+
+// writeHead says what is debugged.
+func (c *debugCall) writeHead(b *strings.Builder, s *dap.Snapshot) {
+	fmt.Fprintf(b, "Session: %s\n", s.ID)
+	if s.Adapter != "" {
+		fmt.Fprintf(b, "Adapter: %s\n", s.Adapter)
+	}
+	fmt.Fprintf(b, "Status: %s\n", s.State)
+	if s.Dir != "" {
+		fmt.Fprintf(b, "CWD: %s\n", s.Dir)
+	}
+	if s.Program != "" {
+		fmt.Fprintf(b, "Program: %s\n", toolkit.Display(&c.call.Workspace, s.Program))
+	}
+	if s.PID != 0 {
+		fmt.Fprintf(b, "PID: %d\n", s.PID)
+	}
+	if s.Pending {
+		b.WriteString("Configuration: pending configurationDone; set breakpoints, then continue.\n")
+	}
+}
+
+// writeStop says where the program stands and why.
+func (c *debugCall) writeStop(b *strings.Builder, s *dap.Snapshot, full bool) {
+	if stop := s.Stop; stop != nil {
+		reason := oneLine(stop.Reason, toolkit.MaxShownColumns)
+		for _, more := range []string{stop.Description, stop.Text} {
+			if more != "" && !strings.EqualFold(more, stop.Reason) && !strings.Contains(reason, more) {
+				reason += ", " + oneLine(more, toolkit.MaxShownColumns)
+			}
+		}
+		fmt.Fprintf(b, "Stop reason: %s\n", reason)
+	}
+	if e := s.Exception; e != nil {
+		fmt.Fprintf(b, "Exception: %s\n", oneLine(strings.TrimSuffix(e.ExceptionId+": "+e.Description, ": "), toolkit.MaxColumns))
+	}
+	if s.Top != nil && full {
+		fmt.Fprintf(b, "Top frame: %s\n", c.frameText(s.Top))
+	}
+	if f := s.Frame; f != nil {
+		fmt.Fprintf(b, "Frame: %s", oneLine(f.Name, toolkit.MaxShownColumns))
+		if s.Stop != nil && s.Stop.Thread > 1 {
+			fmt.Fprintf(b, " (thread %d)", s.Stop.Thread)
+		}
+		b.WriteString("\n")
+		if full && f.Path != "" {
+			fmt.Fprintf(b, "Location: %s\n", c.place(f.Path, f.Line, f.Column))
+		}
+		if f.InstructionPointer != "" && (full || f.Path == "") {
+			fmt.Fprintf(b, "Instruction pointer: %s\n", f.InstructionPointer)
+		}
+		writeLines(b, s.Lines, f.Line)
+	}
+}
+
+// writeLines shows source with an arrow at the current line.
+func writeLines(b *strings.Builder, lines []dap.SourceLine, current int) {
+	width := 0
+	for _, l := range lines {
+		width = max(width, len(fmt.Sprint(l.Number)))
+	}
+	for _, l := range lines {
+		mark := " "
+		if l.Number == current {
+			mark = "→"
+		}
+		b.WriteString(strings.TrimRight(fmt.Sprintf("%s %*d  %s", mark, width, l.Number, toolkit.CutLine(tidySource(l.Text), toolkit.MaxShownColumns)), " ") + "\n")
+	}
+}
+
+func tidySource(line string) string {
+	return strings.ReplaceAll(toolkit.PlainOutput(strings.ToValidUTF8(line, "\uFFFD")), "\t", "    ")
+}
+
+// writeVariables shows what has changed, or all variables where there is nothing to compare them with.
+func writeVariables(b *strings.Builder, s *dap.Snapshot, all bool) {
+	if s.Frame == nil {
+		return
+	}
+	if s.Compared && !all {
+		if len(s.Changes) == 0 {
+			b.WriteString("Changed since the last stop: nothing\n")
+			return
+		}
+		b.WriteString("Changed since the last stop:\n")
+		for _, ch := range s.Changes {
+			if ch.New {
+				b.WriteString("- " + valueText(ch.Name, ch.Value, ch.Type, 0) + " new\n")
+				continue
+			}
+			fmt.Fprintf(b, "- %s: %s → %s\n", oneLine(ch.Name, toolkit.MaxShownColumns), oneLine(ch.Old, maxShownValue), oneLine(ch.Value, maxShownValue))
+		}
+		return
+	}
+	if len(s.Variables) == 0 {
+		return
+	}
+	b.WriteString("Variables:\n")
+	for i := range s.Variables {
+		v := &s.Variables[i]
+		b.WriteString("- " + valueText(v.Name, v.Value, v.Type, v.Ref) + "\n")
+	}
+	if s.More > 0 {
+		fmt.Fprintf(b, "… %s; scopes and variables show them\n", toolkit.Count(s.More, "more variable"))
+	}
+}
+
+// valueText is a variable on one line.
+func valueText(name, value, typ string, ref int) string {
+	value = oneLine(value, maxShownValue)
+	text := oneLine(name, toolkit.MaxShownColumns) + " = " + value
+	if typ != "" && !strings.HasPrefix(value, typ) { // some adapters write the type before the value
+		text += " (" + oneLine(typ, toolkit.MaxShownColumns) + ")"
+	}
+	if ref != 0 {
+		text += fmt.Sprintf(" [ref=%d]", ref)
+	}
+	return text
+}
+
+// oneLine is a value on one line and of at most most characters.
+func oneLine(value string, most int) string {
+	if len(value) > 8*most { // a value of megabytes: only its start is looked at
+		value = toolkit.CutBytes(value, 8*most) + "…"
+	}
+	value = toolkit.PlainOutput(strings.ToValidUTF8(value, "\uFFFD"))
+	value = strings.NewReplacer("\r\n", `\n`, "\n", `\n`, "\t", " ").Replace(value)
+	return toolkit.CutLine(value, most)
+}
+
+// writeOutput shows what was printed since the last stop.
+func (c *debugCall) writeOutput(b *strings.Builder, s *dap.Snapshot) {
+	out := strings.TrimRight(s.Output, "\n")
+	if strings.TrimSpace(out) == "" && s.Dropped == 0 {
+		return
+	}
+	left := s.Dropped
+	if len(out) > maxSnapshotOutput {
+		end := out[len(out)-maxSnapshotOutput:]
+		if _, rest, ok := strings.Cut(end, "\n"); ok {
+			end = rest
+		}
+		left += int64(len(out) - len(end))
+		out = end
+	}
+	b.WriteString("Output since the last stop:\n")
+	if left > 0 {
+		fmt.Fprintf(b, "… %s before this; the action output shows what is kept of it …\n", toolkit.Size(left))
+	}
+	b.WriteString(toolkit.TidyOutput(out) + "\n")
+}
+
+func (c *debugCall) writeChildren(b *strings.Builder, children []*dap.Snapshot) {
+	for _, s := range children {
+		fmt.Fprintf(b, "- %s: %s", s.ID, s.State)
+		if s.Program != "" {
+			b.WriteString(", " + toolkit.Display(&c.call.Workspace, s.Program))
+		}
+		if s.Frame != nil {
+			b.WriteString(", at " + c.place(s.Frame.Path, s.Frame.Line, 0))
+		}
+		b.WriteString("\n")
+		c.writeChildren(b, s.Children)
+	}
+}
+
+func (c *debugCall) openSessions() []*dap.Session {
+	var open []*dap.Session
+	if c.d == nil {
+		return nil
+	}
+	for _, s := range c.d.Sessions() {
+		if s.State() != dap.StateTerminated {
+			open = append(open, s)
+		}
+	}
+	return open
+}
+
+func runDebugSessions(ctx context.Context, c *debugCall) (*agent.Result, error) {
+	sessions := c.d.Sessions()
+	var blocks []string
+	for _, s := range sessions {
+		snap := s.Peek()
+		text := c.snapshotText(snap, "", true)
+		if snap.State == dap.StateTerminated {
+			text = fmt.Sprintf("Session: %s\nStatus: %s\nProgram: %s\n%s\n", snap.ID, snap.State, toolkit.Display(&c.call.Workspace, snap.Program), ending(snap))
+		}
+		// What an adapter tells in events of its own may be what custom_request is about.
+		for _, e := range s.Events() {
+			text = strings.TrimRight(text, "\n") + fmt.Sprintf("\nEvent of the adapter: %q %s", e.Name, toolkit.CutLine(strconv.Quote(e.Body), toolkit.MaxShownColumns))
+		}
+		blocks = append(blocks, strings.TrimRight(text, "\n"))
+	}
+	if len(blocks) == 0 {
+		blocks = append(blocks, "No debug sessions.")
+	}
+	if planned := c.d.Planned(); len(planned) > 0 {
+		blocks = append(blocks, "Kept for the next launch:\n"+strings.TrimRight(c.breakpointsText(planned, true), "\n"))
+	}
+	return c.result(ctx, strings.Join(blocks, "\n\n")), nil
+}
+
+func runDebugOutput(ctx context.Context, c *debugCall) (*agent.Result, error) {
+	if c.session == nil {
+		return nil, dap.ErrNoSession
+	}
+	text, dropped := c.session.Output(ctx)
+	if text = strings.TrimRight(toolkit.TidyOutput(text), "\n"); text == "" {
+		return c.result(ctx, "(no output captured)"), nil
+	}
+	if dropped > 0 {
+		text = fmt.Sprintf("… %s before this are not kept …\n", toolkit.Size(dropped)) + text
+	}
+	return c.result(ctx, text), nil
+}
+
+func runTerminate(ctx context.Context, c *debugCall) (*agent.Result, error) {
+	if c.session == nil {
+		return c.result(ctx, "No debug session to terminate."), nil
+	}
+	if c.session.State() == dap.StateTerminated {
+		if c.in.Session == "" {
+			return c.result(ctx, "No debug session to terminate."), nil
+		}
+		return c.result(ctx, c.snapshotText(c.session.Peek(), "", true)), nil
+	}
+	if err := c.session.Terminate(ctx, false); err != nil {
+		return nil, err
+	}
+	snap, err := c.session.Snapshot(ctx)
+	if err != nil && !errors.Is(err, dap.ErrTerminated) {
+		return nil, err
+	}
+	if snap == nil {
+		snap = c.session.Peek()
+	}
+	var b strings.Builder
+	c.writeHead(&b, snap)
+	c.writeOutput(&b, snap)
+	if snap.ExitCode != nil {
+		fmt.Fprintf(&b, "Exit code: %d\n", *snap.ExitCode)
+	}
+	b.WriteString("Debug session terminated.")
+	return c.result(ctx, b.String()), nil
+}

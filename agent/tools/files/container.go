@@ -1,0 +1,107 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/toolkit"
+)
+
+// container is a kind of file in which more is found than the lines of a text. What a path names in it stands behind the file's
+// name: "a.zip:docs/a.md:1-20".
+type container struct {
+	// suffixes end the names of such files, in lower case.
+	suffixes []string
+	// queries says that a question mark may follow the name.
+	queries bool
+	// show makes the result. It may return errNotContainer for a file that is something else, whatever its name.
+	show func(ctx context.Context, call *agent.Call, f agent.OpenFile, name string, t *target) (*agent.Result, error)
+}
+
+// errNotContainer is a file that only has the name of a container: it is shown as any other.
+var errNotContainer = errors.New("not what its name says")
+
+// containers are the kinds that there are.
+func containers() []*container {
+	return []*container{
+		{suffixes: []string{".zip", ".tar", ".tar.gz", ".tgz"}, show: readArchive},
+		{suffixes: []string{".sqlite", ".sqlite3", ".db", ".db3"}, queries: true, show: readSQLite},
+	}
+}
+
+// longestSuffix is one more than the longest suffix has, in bytes.
+const longestSuffix = len(".sqlite3") + 1
+
+// containerOf returns the kind that a file's name says, or nil.
+func containerOf(name string) *container {
+	name = strings.ToLower(name[max(0, len(name)-longestSuffix):])
+	for _, c := range containers() {
+		for _, suffix := range c.suffixes {
+			if at := len(name) - len(suffix); at > 0 && name[at:] == suffix && name[at-1] != '/' {
+				return c
+			}
+		}
+	}
+	return nil
+}
+
+// inContainer returns what a path names in a container that is there, or nil.
+func inContainer(ctx context.Context, call *agent.Call, input string) *target {
+	looked := 0
+	for end := 1; end <= len(input) && looked < 10; end++ {
+		if end < len(input) && input[end] != ':' && input[end] != '?' {
+			continue
+		}
+		c := containerOf(input[:end])
+		if c == nil || end < len(input) && input[end] == '?' && !c.queries {
+			continue
+		}
+		looked++
+		file := call.Workspace.Resolve(input[:end])
+		if info, err := call.FS.Stat(ctx, file); err == nil && info.Mode().IsRegular() {
+			return &target{path: file, container: c, inner: input[end:]}
+		}
+	}
+	return nil
+}
+
+// read is the read tool's result for a container.
+func (c *container) read(ctx context.Context, call *agent.Call, name string, t *target) (*agent.Result, error) {
+	opener, ok := call.FS.(agent.Opener)
+	if !ok {
+		return nil, fmt.Errorf("%s cannot be read: its files can only be read as text here", name)
+	}
+	f, err := opener.Open(ctx, t.path)
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be read: %w", name, toolkit.Reason(err))
+	}
+	defer func() { _ = f.Close() }() // read only
+	res, err := c.show(ctx, call, f, name, t)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if !errors.Is(err, errNotContainer) {
+		return res, err
+	}
+	// Its name says one thing and its bytes another.
+	_, sel, err := toolkit.SplitSelector("x" + t.inner)
+	if err != nil {
+		return nil, err
+	}
+	plain := &target{path: t.path, sel: sel}
+	if info, err := f.Stat(); err == nil && info.Size() > toolkit.MaxReadFile {
+		return readLong(ctx, call, name, plain)
+	}
+	data, err := call.FS.ReadFile(ctx, t.path)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, toolkit.Missing(ctx, call, t.path)
+		}
+		return nil, fmt.Errorf("%s cannot be read: %w", name, toolkit.Reason(err))
+	}
+	return showData(ctx, call, name, data, sel)
+}

@@ -1,0 +1,256 @@
+package files
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/toolkit"
+)
+
+// Bounds of reading a file that is too long to be read whole.
+const (
+	// readBlock is how much of the file is looked at in one go, in bytes.
+	readBlock = 128 << 10
+	// maxScan is how long lines are counted up to the one that was asked for.
+	maxScan = 10 * time.Second
+)
+
+// errScan is a line so far down that finding it would take too long.
+var errScan = errors.New("the lines are too far down to count up to them here; sed -n or tail in a command can show them")
+
+// readLong shows lines of a file that is not read whole. It goes no further than the last line that is asked for.
+func readLong(ctx context.Context, call *agent.Call, name string, t *target) (*agent.Result, error) {
+	opener, ok := call.FS.(agent.Opener)
+	if !ok || t.sel.Conflicts {
+		return nil, fmt.Errorf("%s has more than %s, too much to read at once; look for parts of it with search, or with a command", name, toolkit.Size(toolkit.MaxReadFile))
+	}
+	f, err := opener.Open(ctx, t.path)
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be read: %w", name, toolkit.Reason(err))
+	}
+	defer func() { _ = f.Close() }() // read only
+	info, err := f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be read: %w", name, toolkit.Reason(err))
+	}
+	lines, enc, err := newLongLines(ctx, f)
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be shown: %w (%s); a command such as file or xxd can tell more", name, toolkit.Reason(err), toolkit.Size(info.Size()))
+	}
+	w := toolkit.Window{Name: name, Lines: lines, Raw: t.sel.Raw, Long: toolkit.Size(info.Size())}
+	if err := w.Show(t.sel.Ranges); err != nil {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, fmt.Errorf("%s cannot be shown: %w", name, toolkit.Reason(err))
+	}
+	notes := toolkit.EncodingNotes(enc, lines.invalid)
+	return &agent.Result{Text: toolkit.JoinNotes(w.Out.String(), append(notes, w.Notes...))}, nil
+}
+
+// longLines is the [lineSource] of a long file.
+type longLines struct {
+	ctx      context.Context
+	deadline time.Time
+	r        *bufio.Reader
+	taken    int
+	ended    bool
+	// invalid reports that a line was not in UTF-8.
+	invalid bool
+}
+
+func newLongLines(ctx context.Context, r io.Reader) (*longLines, toolkit.Encoding, error) {
+	b := bufio.NewReaderSize(r, readBlock)
+	head, err := b.Peek(sniffed)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, toolkit.PlainUTF8, err
+	}
+	l := &longLines{ctx: ctx, deadline: time.Now().Add(maxScan), r: b}
+	enc := toolkit.PlainUTF8
+	switch {
+	case bytes.HasPrefix(head, []byte(toolkit.Utf8BOM)):
+		enc = toolkit.BomUTF8
+		_, err = b.Discard(len(toolkit.Utf8BOM))
+	case bytes.HasPrefix(head, []byte("\xFF\xFE")):
+		enc = toolkit.LittleUTF16
+		_, err = b.Discard(2)
+		l.r = bufio.NewReaderSize(&utf16Reader{r: b, order: binary.LittleEndian}, readBlock)
+	case bytes.HasPrefix(head, []byte("\xFE\xFF")):
+		enc = toolkit.BigUTF16
+		_, err = b.Discard(2)
+		l.r = bufio.NewReaderSize(&utf16Reader{r: b, order: binary.BigEndian}, readBlock)
+	case bytes.IndexByte(head, 0) >= 0, !utf8.Valid(head[:len(head)-toolkit.BrokenRune(head)]) && toolkit.LooksBinary(head):
+		err = toolkit.ErrBinary
+	default:
+		err = nil
+	}
+	return l, enc, err
+}
+
+// sniffed is how much of a file is looked at to tell text from binary.
+const sniffed = 8 << 10
+
+func (l *longLines) Total() int {
+	if l.ended {
+		return l.taken
+	}
+	return 0
+}
+
+// check bounds the time. It is called for each block.
+func (l *longLines) check() error {
+	if l.ctx.Err() != nil {
+		return context.Cause(l.ctx)
+	}
+	if time.Now().After(l.deadline) {
+		return errScan
+	}
+	return nil
+}
+
+// block returns what is at hand of the current line, and whether the line ends with it.
+func (l *longLines) block() (part []byte, last bool, err error) {
+	part, err = l.r.ReadSlice('\n')
+	switch {
+	case err == nil:
+		return part[:len(part)-1], true, nil
+	case errors.Is(err, bufio.ErrBufferFull):
+		return part, false, l.check()
+	case errors.Is(err, io.EOF) && len(part) > 0:
+		return part, true, nil
+	case errors.Is(err, io.EOF):
+		l.ended = true
+		return nil, true, io.EOF
+	default:
+		return nil, false, err
+	}
+}
+
+func (l *longLines) Next() (string, int64, error) {
+	var line []byte
+	cut := int64(0)
+	for first := true; ; first = false {
+		part, last, err := l.block()
+		if err != nil && (!errors.Is(err, io.EOF) || first) {
+			return "", 0, err
+		}
+		room := max(0, toolkit.MaxText+1-len(line))
+		line = append(line, part[:min(room, len(part))]...)
+		cut += int64(len(part) - min(room, len(part)))
+		if last {
+			break
+		}
+	}
+	l.taken++
+	if bytes.IndexByte(line, 0) >= 0 {
+		return "", 0, toolkit.ErrBinary
+	}
+	if cut > 0 {
+		line = line[:len(line)-toolkit.BrokenRune(line)]
+	} else {
+		line = bytes.TrimSuffix(line, []byte("\r"))
+	}
+	if !utf8.Valid(line) {
+		l.invalid = true
+		return strings.ToValidUTF8(string(line), "\uFFFD"), cut, nil
+	}
+	return string(line), cut, nil
+}
+
+// Skip counts line ends block by block.
+func (l *longLines) Skip(n int) error {
+	for n > 0 {
+		if l.r.Buffered() == 0 {
+			if err := l.check(); err != nil {
+				return err
+			}
+			if _, err := l.r.Peek(1); errors.Is(err, io.EOF) {
+				l.ended = true
+				return nil
+			} else if err != nil {
+				return err
+			}
+		}
+		block, err := l.r.Peek(l.r.Buffered())
+		if err != nil {
+			return err
+		}
+		have := bytes.Count(block, []byte("\n"))
+		used := len(block)
+		if have >= n {
+			used = 0
+			for have = 0; have < n; have++ {
+				used += bytes.IndexByte(block[used:], '\n') + 1
+			}
+		}
+		l.taken += have
+		n -= have
+		if _, err := l.r.Discard(used); err != nil {
+			return err
+		}
+		// The last line needs no line end.
+		if n > 0 && block[len(block)-1] != '\n' {
+			if _, err := l.r.Peek(1); errors.Is(err, io.EOF) {
+				l.taken++
+				l.ended = true
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
+// utf16Reader reads UTF-16 as UTF-8.
+type utf16Reader struct {
+	r       *bufio.Reader
+	order   binary.ByteOrder
+	pending []byte
+}
+
+func (u *utf16Reader) Read(p []byte) (int, error) {
+	for len(u.pending) < len(p) {
+		unit, err := u.unit()
+		if err != nil {
+			if n := copy(p, u.pending); n > 0 {
+				u.pending = u.pending[n:]
+				return n, nil
+			}
+			return 0, err
+		}
+		char := rune(unit)
+		if utf16.IsSurrogate(char) {
+			char = utf8.RuneError
+			if next, err := u.r.Peek(2); err == nil {
+				if pair := utf16.DecodeRune(rune(unit), rune(u.order.Uint16(next))); pair != utf8.RuneError {
+					char = pair
+					_, _ = u.r.Discard(2) // they were just looked at
+				}
+			}
+		}
+		u.pending = utf8.AppendRune(u.pending, char)
+		if len(u.pending) >= len(p) || len(u.pending) >= 4<<10 {
+			break
+		}
+	}
+	n := copy(p, u.pending)
+	u.pending = append(u.pending[:0], u.pending[n:]...)
+	return n, nil
+}
+
+func (u *utf16Reader) unit() (uint16, error) {
+	var b [2]byte
+	if _, err := io.ReadFull(u.r, b[:]); err != nil {
+		return 0, io.EOF // a half character at the end is nothing
+	}
+	return u.order.Uint16(b[:]), nil
+}

@@ -1,0 +1,98 @@
+package files
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/toolkit"
+	"github.com/gajae-code/gjc/agent/toolkit/lines"
+	"github.com/gajae-code/gjc/internal/ipynb"
+)
+
+//go:embed notebook.md
+var notebookText string
+
+type notebookInput struct {
+	Path   string  `json:"path" jsonschema:"the notebook (.ipynb), relative to the working directory or absolute"`
+	Action string  `json:"action" jsonschema:"replace, insert or delete"`
+	Cell   int     `json:"cell" jsonschema:"number of the cell, from 0 as read shows it; a new cell goes before it"`
+	Source *string `json:"source,omitzero" jsonschema:"the complete text of the cell, for replace and insert"`
+	Type   string  `json:"type,omitzero" jsonschema:"of a new cell: code, markdown or raw; code if absent"`
+}
+
+func Notebook(s *EditSettings) agent.Tool {
+	return agent.NewTool(agent.ToolFuncs[notebookInput]{
+		Schema: schema[notebookInput],
+		Name:   "notebook", Description: toolkit.Description(notebookText), Kind: agent.KindEdit, Exclusive: true,
+		Plan: func(ctx context.Context, call *agent.Call, in *notebookInput) (*agent.CallPlan, error) {
+			edits, err := in.fileEdits(call)
+			if err != nil {
+				return nil, err
+			}
+			return newFileEdits(call, s, edits).plan(ctx), nil
+		},
+		Run: func(ctx context.Context, call *agent.Call, in *notebookInput) (*agent.Result, error) {
+			edits, err := in.fileEdits(call)
+			if err != nil {
+				return nil, err
+			}
+			return newFileEdits(call, s, edits).run(ctx)
+		},
+	})
+}
+
+// fileEdits is the change of the file that an input stands for.
+func (in *notebookInput) fileEdits(call *agent.Call) ([]fileEdit, error) {
+	path, err := changePath(call, "notebook", in.Path)
+	if err != nil {
+		return nil, err
+	}
+	bad := func(reason string) ([]fileEdit, error) {
+		return nil, fmt.Errorf("%w for notebook: %s", agent.ErrBadInput, reason)
+	}
+	edit := &ipynb.Edit{Action: ipynb.Action(in.Action), Cell: in.Cell, Type: in.Type}
+	switch {
+	case !strings.EqualFold(filepath.Ext(path), ".ipynb"):
+		return bad("path must be a file that ends in .ipynb; use edit for others")
+	case edit.Action != ipynb.Replace && edit.Action != ipynb.Insert && edit.Action != ipynb.Delete:
+		return bad(fmt.Sprintf("there is no action %q; there are replace, insert and delete", in.Action))
+	case edit.Action == ipynb.Delete && (in.Source != nil && *in.Source != "" || in.Type != ""):
+		return bad("delete takes no source and no type")
+	case edit.Action != ipynb.Delete && in.Source == nil:
+		return bad(in.Action + " needs the source of the cell")
+	case in.Source != nil:
+		edit.Source = *in.Source
+	}
+	return []fileEdit{{path: path, place: func(text, old *lines.Text) (placed, error) { return placeCell(edit, text, old) }}}, nil
+}
+
+// placeCell makes splices of a change of a notebook.
+func placeCell(edit *ipynb.Edit, text, old *lines.Text) (placed, error) {
+	if old != nil {
+		// Cells are counted: what the model counts may be another one by now.
+		return placed{}, errors.New("the notebook has changed since you read it, and a cell may have another number now")
+	}
+	whole, err := text.Apply(nil)
+	if err != nil {
+		return placed{}, err
+	}
+	now, cells, err := ipynb.Edited([]byte(whole), edit)
+	if err != nil {
+		return placed{}, err
+	}
+	after := lines.Parse(string(now))
+	p := placed{notes: []string{fmt.Sprintf("The notebook has %s now.", toolkit.Count(cells, "cell"))}}
+	for _, r := range lines.Changed(text, after) {
+		s := lines.Splice{Start: r.OldStart, End: r.OldEnd}
+		for i := r.Start; i < r.End; i++ {
+			s.With = append(s.With, after.Line(i))
+		}
+		p.splices = append(p.splices, s)
+	}
+	return p, nil
+}

@@ -1,0 +1,112 @@
+package files_test
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/tools/toolstest"
+	"github.com/gajae-code/gjc/internal/proc"
+	"github.com/gajae-code/gjc/internal/testenv"
+	"github.com/gajae-code/gjc/internal/trust"
+	"github.com/gajae-code/gjc/lsp"
+)
+
+// askingServers is a catalog that has programs of the workspace's until the user has answered.
+type askingServers struct {
+	*toolstest.Servers
+	answered bool
+}
+
+func (a *askingServers) Untrusted(context.Context) (*trust.Subject, error) {
+	if a.answered {
+		return nil, nil
+	}
+	return &trust.Subject{Path: a.Root, Programs: []string{"bin/server"}}, nil
+}
+
+func (a *askingServers) UntrustedFor(ctx context.Context, _ string) (*trust.Subject, error) {
+	return a.Untrusted(ctx)
+}
+
+func (a *askingServers) Answer(context.Context, *trust.Subject, trust.State, bool) error {
+	a.answered = true
+	return nil
+}
+
+// openLanguages gives a world servers with what they do when files change.
+func openLanguages(t *testing.T, w *toolstest.World, catalog lsp.Catalog, onWrite lsp.OnWrite) {
+	t.Helper()
+	testenv.NoLeaks(t)
+	group := proc.NewGroup(nil)
+	manager := lsp.NewManager(lsp.ManagerOptions{Children: group, Env: func(context.Context) []string { return os.Environ() }})
+	w.Languages = manager.Open(lsp.WorkspaceOptions{Roots: []string{w.Dir}, Catalog: catalog, ReadFile: w.FS.ReadFile, OnWrite: onWrite})
+	t.Cleanup(func() {
+		w.Languages.Close()
+		if err := manager.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+		group.Close(context.Background())
+	})
+}
+
+// What the user types while a question about trust is open is in the file that an edit or a write is of.
+func TestChange_TypingWhileAsked(t *testing.T) {
+	const typed = "one\ntwo\ntyped while the question was open\n"
+	for name, in := range map[string]toolstest.Input{
+		"edit":  oneEdit("a.x", "one", "1"),
+		"write": {"path": "a.x", "content": "1\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := toolstest.NewWorld(t, map[string]string{"a.x": "one\ntwo\n"})
+			openLanguages(t, w, &askingServers{Servers: &toolstest.Servers{Root: w.Dir}}, lsp.OnWrite{DiagnoseEdits: true, DiagnoseWrites: true})
+			call := w.Call(t, name, in)
+			asked := 0
+			call.Consent = func(context.Context, agent.Consent) (agent.Decision, error) {
+				asked++
+				w.FS.Buffers[w.Path("a.x")] = typed
+				return agent.AllowAlways, nil
+			}
+			_, res, err := toolstest.Do(t.Context(), toolstest.Tool(t, name), call)
+			if err != nil || asked != 1 {
+				t.Fatalf("asked %d times: %v", asked, err)
+			}
+			if d, ok := res.Content[0].(agent.DiffContent); !ok || d.Old == nil || *d.Old != typed {
+				t.Errorf("the diff is of another text: %+v", res.Content[0])
+			}
+			if name == "edit" {
+				toolstest.Same(t, "the text", w.FS.Buffers[w.Path("a.x")], strings.Replace(typed, "one", "1", 1))
+			}
+		})
+	}
+}
+
+// A file that changes while a server formats what is to replace it is not replaced.
+func TestWrite_ChangedWhileFormatting(t *testing.T) {
+	for _, name := range []string{"a.x", "new.x"} {
+		t.Run(name, func(t *testing.T) {
+			w := toolstest.NewWorld(t, map[string]string{"a.x": "one\n"})
+			catalog := &toolstest.Servers{Root: w.Dir, Specs: []*lsp.Spec{toolstest.ServerSpec(t, w, "fake", toolstest.ServerScript{
+				Capabilities: toolstest.Provides("documentFormattingProvider"),
+				Answers:      map[string][]any{"textDocument/formatting": {[]any{toolstest.Object{"range": toolstest.Span(0, 0, 0), "newText": "  "}}}},
+			})}}
+			openLanguages(t, w, &typingServers{catalog, func() { w.FS.Buffers[w.Path(name)] = "typed\n" }}, lsp.OnWrite{Format: true})
+			err := toolstest.Fails(t, w, "write", toolstest.Input{"path": name, "content": "two\n"})
+			toolstest.Contains(t, err.Error(), name+": the file has changed since the edit was worked out; call the tool again")
+			toolstest.Same(t, "the text", w.FS.Buffers[w.Path(name)], "typed\n")
+		})
+	}
+}
+
+// typingServers has the user type whenever servers are looked for.
+type typingServers struct {
+	*toolstest.Servers
+	typed func()
+}
+
+func (s *typingServers) For(ctx context.Context, path string) ([]lsp.Candidate, error) {
+	s.typed()
+	return s.Servers.For(ctx, path)
+}

@@ -1,0 +1,162 @@
+package files
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/toolkit"
+	"github.com/gajae-code/gjc/lsp"
+)
+
+//go:embed undo.md
+var undoText string
+
+type undoInput struct{}
+
+func Undo() agent.Tool {
+	return agent.NewTool(agent.ToolFuncs[undoInput]{
+		Schema: schema[undoInput],
+		Name:   "undo", Description: toolkit.Description(undoText), Kind: agent.KindEdit, Exclusive: true,
+		Plan: func(ctx context.Context, call *agent.Call, _ *undoInput) (*agent.CallPlan, error) {
+			p, err := planUndo(ctx, call)
+			if err != nil {
+				return nil, err
+			}
+			call.Prepared = p
+			set, changes := p.set, toolkit.Operations{Call: call, Ops: p.ops}
+			plan := &agent.CallPlan{Title: "Undo: " + set.What, Content: changes.Preview(), Locations: changes.Places()}
+			plan.Effects = changes.Effects(plan.Title)
+			return plan, nil
+		},
+		Run: runUndo,
+	})
+}
+
+// undoPlan is the change to take back, and what of it is left to do.
+type undoPlan struct {
+	set *toolkit.ChangeSet
+	ops []lsp.FileOperation
+	// gone are made files that somebody else has removed since.
+	gone []string
+}
+
+func planUndo(ctx context.Context, call *agent.Call) (*undoPlan, error) {
+	set := toolkit.ChangeSetsOf(call).Last()
+	switch {
+	case set == nil:
+		return nil, errors.New("there is nothing to undo: no change of this session's tools is left; changes by commands are not kept")
+	case set.Never != "":
+		return nil, forget(call, set, fmt.Errorf("the last change (%s) cannot be undone: %s", set.What, set.Never))
+	}
+	p := &undoPlan{set: set}
+	for i := range set.Ops {
+		o := &set.Ops[i]
+		if o.Kind == lsp.RemoveFile && !touchedBefore(set.Ops, i) && isGone(ctx, call, o.Path) {
+			p.gone = append(p.gone, toolkit.Display(&call.Workspace, o.Path))
+			continue
+		}
+		p.ops = append(p.ops, *o)
+	}
+	return p, nil
+}
+
+// isGone reports whether there is no file, in the editor neither.
+func isGone(ctx context.Context, call *agent.Call, path string) bool {
+	if _, err := call.FS.Stat(ctx, path); !errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	_, err := call.FS.ReadFile(ctx, path)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// touchedBefore reports whether an operation before the one at i is about its path.
+func touchedBefore(ops []lsp.FileOperation, i int) bool {
+	return slices.ContainsFunc(ops[:i], func(o lsp.FileOperation) bool { return toolkit.Touches(&o, ops[i].Path) })
+}
+
+// forget gives up on a change that cannot be undone, so that it does not stand before the others for ever, and says so.
+func forget(call *agent.Call, set *toolkit.ChangeSet, err error) error {
+	all := toolkit.ChangeSetsOf(call)
+	all.Drop(set)
+	next := "There is no other change to undo."
+	if before := all.Last(); before != nil {
+		next = "The next call of undo takes back the one before it (" + before.What + ")."
+	}
+	return fmt.Errorf("%w. This change is not kept any more. %s", err, next)
+}
+
+func runUndo(ctx context.Context, call *agent.Call, _ *undoInput) (*agent.Result, error) {
+	p, err := planUndo(ctx, call)
+	if err != nil {
+		return nil, err
+	}
+	set := p.set
+	if planned, ok := call.Prepared.(*undoPlan); ok {
+		if planned.set != set {
+			return nil, errors.New("another change came in between; call the tool again")
+		}
+		for _, name := range planned.gone {
+			if !slices.Contains(p.gone, name) { // nobody was asked about it
+				return nil, fmt.Errorf("%s, which was gone, is there again; look at it and call the tool again", name)
+			}
+		}
+	}
+	var notes []string
+	if len(p.gone) > 0 {
+		notes = append(notes, "Gone already: "+strings.Join(p.gone, ", ")+".")
+	}
+	if len(p.ops) == 0 {
+		toolkit.ChangeSetsOf(call).Drop(set)
+		return &agent.Result{Text: toolkit.JoinNotes("Undone: "+set.What+". There was nothing left to do.", notes)}, nil
+	}
+	if err := p.untouched(ctx, call); err != nil {
+		err = fmt.Errorf("nothing was undone: %w", err)
+		if ctx.Err() != nil {
+			return nil, err
+		}
+		return nil, forget(call, set, err)
+	}
+	w := toolkit.NewWorkspaceChange(call, p.ops, toolkit.SeenFiles(ctx, call, p.ops))
+	w.Raw, w.Modes, w.Undoing = set.Bytes, set.Modes, true
+	done, err := w.Apply(ctx)
+	if err != nil {
+		return nil, err
+	}
+	toolkit.ChangeSetsOf(call).Drop(set)
+	changes := toolkit.Operations{Call: call, Ops: p.ops}
+	text := "Undone: " + set.What + ".\n" + strings.TrimSuffix(changes.List()+changes.DiffText(), "\n")
+	res := &agent.Result{Text: toolkit.JoinNotes(text, append(notes, done.Notes...)), Content: done.Content, Locations: done.Locations}
+	toolkit.Diagnose(ctx, call, res, toolkit.ReportsEdits(call), done.Before, done.Changed, done.Events...)
+	return res, nil
+}
+
+// untouched fails if a file is not as the change left it.
+func (p *undoPlan) untouched(ctx context.Context, call *agent.Call) error {
+	for i := range p.ops {
+		o := &p.ops[i]
+		if touchedBefore(p.ops, i) || o.Directory || o.Kind != lsp.WriteFile && o.Kind != lsp.RemoveFile {
+			continue
+		}
+		file, err := toolkit.OpenText(ctx, call, o.Path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%s was deleted since; write it anew if it is wanted", toolkit.Display(&call.Workspace, o.Path))
+		}
+		if err != nil {
+			return err
+		}
+		if file.Text != o.Old {
+			return fmt.Errorf("%s: %w; undoing the change would lose that. Look at the file and edit it in the usual way",
+				toolkit.Display(&call.Workspace, o.Path), errChangedSince)
+		}
+	}
+	return nil
+}
+
+// errChangedSince is wrapped by the refusal to undo a change in a file that has changed since.
+var errChangedSince = errors.New("the file has changed since")

@@ -1,0 +1,196 @@
+package files
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/toolkit"
+	"github.com/gajae-code/gjc/agent/toolkit/hashline"
+)
+
+//go:embed write.md
+var writeText string
+
+type writeInput struct {
+	Path    string `json:"path" jsonschema:"the file, relative to the working directory or absolute, a member of an archive: a.zip:docs/a.md, or a row of a database: a.db:users:7"`
+	Content string `json:"content" jsonschema:"the complete text of the file; of a row a JSON object"`
+}
+
+func Write(s *EditSettings) agent.Tool {
+	return agent.NewTool(agent.ToolFuncs[writeInput]{
+		Schema: schema[writeInput],
+		Name:   "write", Description: toolkit.Description(writeText), Kind: agent.KindEdit, Exclusive: true,
+		Plan: func(ctx context.Context, call *agent.Call, in *writeInput) (*agent.CallPlan, error) {
+			if m, err := memberOf(ctx, call, in.Path); err != nil {
+				return nil, err
+			} else if m != nil {
+				content, _ := s.bare(call, in.Content)
+				return m.plan(ctx, call, content)
+			}
+			if r, err := rowOf(ctx, call, in.Path, in.Content); err != nil {
+				return nil, err
+			} else if r != nil {
+				return r.plan(ctx, call), nil
+			}
+			path, err := changePath(call, "write", in.Path)
+			if err != nil {
+				return nil, err
+			}
+			return &agent.CallPlan{
+				Title:     "Write " + toolkit.Display(&call.Workspace, path),
+				Locations: []agent.Location{{Path: path}},
+				Content: toolkit.Preview(ctx, call, path, func(old *toolkit.TextFile) (string, error) {
+					content, _ := s.bare(call, in.Content)
+					text, _, _ := replacement(old, content)
+					return text, nil
+				}),
+				Effects: []agent.Effect{{Action: agent.ActionEdit, Path: path}},
+			}, nil
+		},
+		Run: func(ctx context.Context, call *agent.Call, in *writeInput) (*agent.Result, error) {
+			if m, err := memberOf(ctx, call, in.Path); err != nil {
+				return nil, err
+			} else if m != nil {
+				content, _ := s.bare(call, in.Content)
+				return m.write(ctx, call, content)
+			}
+			if r, err := rowOf(ctx, call, in.Path, in.Content); err != nil {
+				return nil, err
+			} else if r != nil {
+				return r.write(ctx, call)
+			}
+			return runWrite(ctx, call, in, s)
+		},
+	})
+}
+
+// changePath checks the path of a file to change and makes it absolute.
+func changePath(call *agent.Call, tool, input string) (string, error) {
+	if strings.TrimSpace(input) == "" {
+		return "", fmt.Errorf("%w for %s: path is empty", agent.ErrBadInput, tool)
+	}
+	if strings.HasSuffix(input, "/") {
+		return "", fmt.Errorf("%w for %s: %s names a directory; path must be a file", agent.ErrBadInput, tool, input)
+	}
+	if strings.Contains(input, "://") {
+		return "", fmt.Errorf("%w for %s: %s is an address; path must be a file", agent.ErrBadInput, tool, input)
+	}
+	if strings.ContainsRune(input, 0) {
+		return "", fmt.Errorf("%w for %s: path has a zero byte", agent.ErrBadInput, tool)
+	}
+	return call.Workspace.Resolve(input), nil
+}
+
+func runWrite(ctx context.Context, call *agent.Call, in *writeInput, s *EditSettings) (*agent.Result, error) {
+	path, err := changePath(call, "write", in.Path)
+	if err != nil {
+		return nil, err
+	}
+	name := toolkit.Display(&call.Workspace, path)
+	if strings.ContainsRune(in.Content, 0) {
+		return nil, fmt.Errorf("%w for write: the content has zero bytes; write is for text", agent.ErrBadInput)
+	}
+	if toolkit.ReportsWrites(call) || toolkit.FormatsWrites(call) { // before the file is read: the user may type while the question is open
+		if err := toolkit.TrustWorkspace(ctx, call, path); err != nil {
+			return nil, err
+		}
+	}
+	old, err := toolkit.OpenText(ctx, call, path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	given, note := s.bare(call, in.Content)
+	content, enc, notes := replacement(old, given)
+	if note != "" {
+		notes = append(notes, note)
+	}
+	if old != nil && content == old.Text {
+		toolkit.KnownOf(call).Put(path, old.Text)
+		return &agent.Result{Text: name + " has this text already; nothing changed."}, nil
+	}
+	if old != nil {
+		if err := s.checkGenerated(call, path, old.Text); err != nil {
+			return nil, err
+		}
+		if err := overwritable(call, path, old.Text); err != nil {
+			return nil, err
+		}
+	}
+	if toolkit.FormatsWrites(call) {
+		if formatted, note := toolkit.FormatWrite(ctx, call, path, content); note != "" {
+			content, notes = formatted, append(notes, note)
+		}
+		if err := toolkit.Unchanged(ctx, call, path, old); err != nil {
+			return nil, err
+		}
+	}
+	data := toolkit.EncodeText(content, enc)
+	c := toolkit.Change{Call: call, Path: path, Old: old}
+	if err := c.Write(ctx, data, content); err != nil {
+		return nil, err
+	}
+	c.Done()
+	verb := "created"
+	if old != nil {
+		verb = "replaced"
+	} else if note := toolkit.MarkExecutable(ctx, call, path, c.Now); note != "" {
+		notes = append(notes, note)
+	}
+	text := fmt.Sprintf("Wrote %s to %s (%s).", toolkit.Count(len(data), "byte"), name, verb)
+	res := &agent.Result{
+		Text:      toolkit.JoinNotes(text, append(notes, c.Notes...)),
+		Content:   []agent.Content{c.Diff()},
+		Locations: []agent.Location{{Path: path, Line: c.FirstLine()}},
+	}
+	toolkit.DiagnoseChange(ctx, &c, res, toolkit.ReportsWrites(call))
+	return res, nil
+}
+
+// overwritable refuses to replace a text that the model knew and that is another one now: what has come in would be lost. A
+// file that it has never read it may replace; the diff shows what was there.
+func overwritable(call *agent.Call, path, text string) error {
+	known, isKnown := toolkit.KnownOf(call).Get(path)
+	if !isKnown || toolkit.LineFeeds(known) == toolkit.LineFeeds(text) {
+		return nil
+	}
+	toolkit.KnownOf(call).Put(path, text)
+	name := toolkit.Display(&call.Workspace, path)
+	return fmt.Errorf("%s: %w, %s. Nothing was written. What has changed:\n%s\nTake that into account and write again",
+		name, toolkit.ErrChanged, toolkit.ByOthers, strings.TrimSuffix(toolkit.ShortDiff(name, toolkit.LineFeeds(known), toolkit.LineFeeds(text)), "\n"))
+}
+
+// bare returns the text without the anchors that read shows to the model, if the model has copied them with the lines, and a note
+// for it then.
+func (s *EditSettings) bare(call *agent.Call, content string) (text, note string) {
+	if !s.anchors(&call.Model) {
+		return content, ""
+	}
+	text, had := hashline.BareText(content)
+	if had {
+		note = "The anchors in front of the lines were left out."
+	}
+	return text, note
+}
+
+// replacement is the text to put in place of old, which is nil for a new file. An existing file keeps its encoding and
+// its CRLF line ends: the read tool shows neither, so the model cannot give them back, and a file that changes in
+// every line is never what was asked for.
+func replacement(old *toolkit.TextFile, content string) (text string, enc toolkit.Encoding, notes []string) {
+	if old == nil {
+		return content, toolkit.PlainUTF8, nil
+	}
+	if toolkit.LineEnd(old.Text) == "\r\n" && !strings.Contains(content, "\r") {
+		content = strings.ReplaceAll(content, "\n", "\r\n")
+		notes = append(notes, "The file keeps its CRLF line ends.")
+	}
+	if old.Encoding != toolkit.PlainUTF8 {
+		content = strings.TrimPrefix(content, toolkit.Utf8BOM)
+		notes = append(notes, "The file stays "+old.Encoding.String()+".")
+	}
+	return content, old.Encoding, notes
+}

@@ -1,0 +1,164 @@
+package files
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/toolkit"
+	"github.com/gajae-code/gjc/internal/archive"
+)
+
+// member is a file in an archive that is to be written.
+type member struct {
+	// path is the archive's, name that of the member.
+	path, name string
+}
+
+// maxArchive bounds the archives that are written anew, in bytes.
+const maxArchive = 256 << 20
+
+// archiveSuffixes end the names of archives in which files are written, otherArchives those of some in which none are.
+var (
+	archiveSuffixes = []string{".zip", ".tar", ".tar.gz", ".tgz"}
+	otherArchives   = []string{".tar.xz", ".tar.bz2", ".7z", ".jar"}
+)
+
+// memberOf returns what a path names in an archive, which may still have to be made; nil for a plain file. A file that is
+// really called so wins. What can only be meant for an archive and cannot be written there is an error: a file with a colon in
+// its name is not what was wanted.
+func memberOf(ctx context.Context, call *agent.Call, input string) (*member, error) {
+	for at, r := range input {
+		if r != ':' || strings.Contains(input, "://") {
+			continue
+		}
+		writable := endsIn(input[:at], archiveSuffixes)
+		if !writable && !endsIn(input[:at], otherArchives) {
+			continue
+		}
+		if _, err := call.FS.Stat(ctx, call.Workspace.Resolve(input)); err == nil {
+			return nil, nil
+		}
+		path := call.Workspace.Resolve(input[:at])
+		name := toolkit.Display(&call.Workspace, path)
+		info, err := call.FS.Stat(ctx, path)
+		switch {
+		case err != nil && !errors.Is(err, fs.ErrNotExist):
+		case err == nil && info.IsDir():
+			return nil, fmt.Errorf("%s is a directory, not an archive; the path of a file in it has a / behind its name, not a colon", name)
+		case err == nil && !info.Mode().IsRegular():
+			return nil, fmt.Errorf("%s is a device, a pipe or a socket, not an archive that can be changed", name)
+		case !writable:
+			return nil, fmt.Errorf("%w for write: files are not written in archives such as %s, only in %s; use a command", agent.ErrBadInput, name, strings.Join(archiveSuffixes, ", "))
+		default:
+			return &member{path, input[at+1:]}, nil
+		}
+	}
+	return nil, nil
+}
+
+// endsIn reports whether a file's name ends in one of suffixes, in any case, and has more than that.
+func endsIn(name string, suffixes []string) bool {
+	name = strings.ToLower(name)
+	for _, s := range suffixes {
+		if base, ok := strings.CutSuffix(name, s); ok && base != "" && !strings.HasSuffix(base, "/") {
+			return true
+		}
+	}
+	return false
+}
+
+// label is the member as people see it.
+func (m *member) label(call *agent.Call) string {
+	return toolkit.Display(&call.Workspace, m.path) + ":" + archive.Clean(m.name)
+}
+
+// open reads the archive; nil for one that is not there yet. old is the member's text, nil where there is none, or none that
+// is text.
+func (m *member) open(ctx context.Context, call *agent.Call) (a *archive.Archive, old *string, err error) {
+	name := toolkit.Display(&call.Workspace, m.path)
+	info, err := call.FS.Stat(ctx, m.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil, nil
+	case err != nil:
+		return nil, nil, fmt.Errorf("%s cannot be read: %w", name, toolkit.Reason(err))
+	case info.Size() > maxArchive:
+		return nil, nil, fmt.Errorf("%s has %s, too much to write anew; use a command", name, toolkit.Size(info.Size()))
+	}
+	data, err := call.FS.ReadFile(ctx, m.path)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s cannot be read: %w", name, toolkit.Reason(err))
+	}
+	if a, err = archive.Open(bytes.NewReader(data), int64(len(data))); err != nil {
+		return nil, nil, fmt.Errorf("%s cannot be changed: %w", name, err)
+	}
+	if was, err := a.ReadFile(ctx, m.name, toolkit.MaxPreview); err == nil {
+		if text, _, err := toolkit.DecodeText(was); err == nil {
+			old = &text
+		}
+	}
+	return a, old, nil
+}
+
+func (m *member) diff(old *string, content string) agent.DiffContent {
+	return agent.DiffContent{Path: m.path + ":" + archive.Clean(m.name), Old: old, New: content}
+}
+
+func (m *member) plan(ctx context.Context, call *agent.Call, content string) (*agent.CallPlan, error) {
+	if err := archive.CheckName(m.name); err != nil {
+		return nil, fmt.Errorf("%w for write: %w", agent.ErrBadInput, err)
+	}
+	plan := &agent.CallPlan{
+		Title:     "Write " + m.label(call),
+		Locations: []agent.Location{{Path: m.path}},
+		Effects:   []agent.Effect{{Action: agent.ActionEdit, Path: m.path}},
+	}
+	ctx, cancel := context.WithTimeout(ctx, toolkit.PreviewTime)
+	defer cancel()
+	if _, old, err := m.open(ctx, call); err == nil && len(content) <= toolkit.MaxPreview {
+		plan.Content = []agent.Content{m.diff(old, content)}
+	}
+	return plan, nil
+}
+
+func (m *member) write(ctx context.Context, call *agent.Call, content string) (*agent.Result, error) {
+	a, old, err := m.open(ctx, call)
+	if err != nil {
+		return nil, err
+	}
+	var data []byte
+	replaced := false
+	if a == nil {
+		data, err = archive.New(m.path, m.name, []byte(content))
+	} else {
+		data, replaced, err = a.Put(ctx, m.name, []byte(content))
+	}
+	name := m.label(call)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, fmt.Errorf("%s cannot be written: %w", name, err)
+	}
+	if err := call.FS.WriteFile(ctx, m.path, data); err != nil {
+		return nil, fmt.Errorf("%s cannot be written: %w", name, toolkit.Reason(err))
+	}
+	verb := "added"
+	if replaced {
+		verb = "replaced"
+	}
+	if replaced && old == nil {
+		old = new("")
+	}
+	toolkit.ChangeSetsOf(call).Push(&toolkit.ChangeSet{What: "Write " + name, Never: "what was in an archive is not kept"})
+	return &agent.Result{
+		Text:      fmt.Sprintf("Wrote %s to %s (%s).", toolkit.Count(len(content), "byte"), name, verb),
+		Content:   []agent.Content{m.diff(old, content)},
+		Locations: []agent.Location{{Path: m.path}},
+	}, nil
+}

@@ -1,0 +1,210 @@
+package search
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/toolkit"
+)
+
+//go:embed find.md
+var findText string
+
+// Limits of the find tool.
+const (
+	findLimit      = 1000
+	findTimeout    = 5.0 // seconds
+	minFindTimeout = 0.5
+	maxFindTimeout = 60.0
+)
+
+type findInput struct {
+	Paths     []string `json:"paths" jsonschema:"globs, relative to the working directory or absolute: src/**/*.go"`
+	Hidden    *bool    `json:"hidden,omitzero" jsonschema:"include names that start with a dot; true if absent"`
+	Gitignore *bool    `json:"gitignore,omitzero" jsonschema:"leave out what ignore files name; true if absent"`
+	Limit     int      `json:"limit,omitzero" jsonschema:"most results; 1000 if absent"`
+	Timeout   float64  `json:"timeout,omitzero" jsonschema:"seconds, 0.5 to 60; 5 if absent"`
+}
+
+func Find(globalIgnore string) agent.Tool {
+	return agent.NewTool(agent.ToolFuncs[findInput]{
+		Schema: schema[findInput],
+		Name:   "find", Description: toolkit.Description(findText), Kind: agent.KindSearch,
+		Plan: planFind, Run: func(ctx context.Context, call *agent.Call, in *findInput) (*agent.Result, error) {
+			return runFind(ctx, call, in, globalIgnore)
+		},
+	})
+}
+
+func planFind(ctx context.Context, call *agent.Call, in *findInput) (*agent.CallPlan, error) {
+	globs, err := findGlobs(ctx, call, in)
+	if err != nil {
+		return nil, err
+	}
+	return &agent.CallPlan{Title: "Find " + strings.Join(in.Paths, ", "), Effects: globEffects(globs)}, nil
+}
+
+func globEffects(globs []toolkit.GlobPath) []agent.Effect {
+	var effects []agent.Effect
+	for _, g := range globs {
+		effects = append(effects, agent.Effect{Action: agent.ActionRead, Path: g.Base})
+	}
+	return effects
+}
+
+// findGlobs takes the patterns of a call apart.
+func findGlobs(ctx context.Context, call *agent.Call, in *findInput) ([]toolkit.GlobPath, error) {
+	if len(in.Paths) == 0 {
+		return nil, fmt.Errorf("%w for find: paths is empty; give at least one glob", agent.ErrBadInput)
+	}
+	if in.Limit < 0 {
+		return nil, fmt.Errorf("%w for find: limit is %d; it must be at least 1", agent.ErrBadInput, in.Limit)
+	}
+	var globs []toolkit.GlobPath
+	for _, p := range in.Paths {
+		if strings.TrimSpace(p) == "" {
+			return nil, fmt.Errorf("%w for find: a path is empty", agent.ErrBadInput)
+		}
+		input := p
+		if bare := strings.TrimSuffix(p, "/"); !strings.ContainsAny(bare, `/\`) && bare != "." && bare != ".." && bare != "**" {
+			if _, err := call.FS.Stat(ctx, call.Workspace.Resolve(p)); err != nil {
+				input = "**/" + bare
+			}
+		}
+		g, err := toolkit.SplitGlob(ctx, call, input)
+		switch {
+		case errors.Is(err, agent.ErrBadInput):
+			return nil, err
+		case err != nil && g.Pattern == "":
+			return nil, fmt.Errorf("%s: %w; find takes globs such as **/%s", p, err, filepath.Base(p))
+		case err != nil:
+			return nil, fmt.Errorf("%s: the directory %s cannot be searched: %w", p, toolkit.Display(&call.Workspace, g.Base), err)
+		}
+		globs = append(globs, g)
+	}
+	return globs, nil
+}
+
+// errFindTimeout ends a walk that takes too long.
+var errFindTimeout = errors.New("the time for find is over")
+
+func runFind(ctx context.Context, call *agent.Call, in *findInput, globalIgnore string) (*agent.Result, error) {
+	globs, err := findGlobs(ctx, call, in)
+	if err != nil {
+		return nil, err
+	}
+	seconds := findTimeout
+	if in.Timeout != 0 {
+		seconds = min(max(in.Timeout, minFindTimeout), maxFindTimeout)
+	}
+	f := finder{
+		call: call, limit: findLimit, seen: make(map[string]bool),
+		walker: &toolkit.Walker{
+			Fs: toolkit.Scanning(call), Hidden: in.Hidden == nil || *in.Hidden,
+			Ignore: in.Gitignore == nil || *in.Gitignore, GlobalIgnore: globalIgnore,
+		},
+	}
+	if in.Limit > 0 {
+		f.limit = in.Limit
+	}
+	walkCtx, cancel := context.WithTimeoutCause(ctx, time.Duration(seconds*float64(time.Second)), errFindTimeout)
+	defer cancel()
+	for i := range globs {
+		if err := f.find(walkCtx, &globs[i]); err != nil {
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
+			if !errors.Is(err, errFindTimeout) && !errors.Is(err, context.DeadlineExceeded) {
+				return nil, fmt.Errorf("%s cannot be searched: %w", toolkit.Display(&call.Workspace, globs[i].Base), toolkit.Reason(err))
+			}
+			f.notes = append(f.notes, fmt.Sprintf("Not everything was looked at: find stopped after %g seconds. "+
+				"Narrow the pattern, or give a longer timeout.", seconds))
+			break
+		}
+	}
+	return f.result(), nil
+}
+
+// finder collects what matches.
+type finder struct {
+	call   *agent.Call
+	walker *toolkit.Walker
+	limit  int
+	seen   map[string]bool
+	found  []foundEntry
+	notes  []string
+}
+
+type foundEntry struct {
+	path     string
+	modified time.Time
+	dir      bool
+}
+
+func (f *finder) find(ctx context.Context, g *toolkit.GlobPath) error {
+	if g.File {
+		info, err := f.call.FS.Stat(ctx, g.Base)
+		if err == nil {
+			f.add(foundEntry{g.Base, info.ModTime(), false})
+		}
+		return err
+	}
+	deep := strings.Contains(g.Pattern, "**") || g.Pattern == ""
+	depth := strings.Count(g.Pattern, "/")
+	base := len(toolkit.SlashPrefix(g.Base))
+	match := g.Matcher()
+	found, err := collect(ctx, f.walker, g.Base, func(path string, d fs.DirEntry) (e foundEntry, take, enter bool) {
+		if match(path) {
+			if info, err := (toolkit.Disk{}).Stat(path); err == nil { // else it is gone again
+				e, take = foundEntry{path, info.ModTime(), d.IsDir()}, true
+			}
+		}
+		return e, take, deep || d.IsDir() && strings.Count(filepath.ToSlash(path)[base:], "/") < depth
+	})
+	for _, e := range found {
+		f.add(e)
+	}
+	return err
+}
+
+func (f *finder) add(e foundEntry) {
+	if !f.seen[e.path] {
+		f.seen[e.path] = true
+		f.found = append(f.found, e)
+	}
+}
+
+func (f *finder) result() *agent.Result {
+	slices.SortFunc(f.found, func(a, b foundEntry) int {
+		if c := b.modified.Compare(a.modified); c != 0 {
+			return c
+		}
+		return toolkit.ComparePaths(a.path, b.path)
+	})
+	var b strings.Builder
+	shown := 0
+	for _, e := range f.found {
+		line := toolkit.ShownName(toolkit.Display(&f.call.Workspace, e.path))
+		if e.dir {
+			line += "/"
+		}
+		if shown == f.limit || b.Len()+len(line) >= toolkit.MaxText {
+			f.notes = append(f.notes, fmt.Sprintf("%d of %s; narrow the pattern, or raise limit", shown, toolkit.Count(len(f.found), "result")))
+			break
+		}
+		b.WriteString(line + "\n")
+		shown++
+	}
+	if len(f.found) == 0 {
+		b.WriteString("Nothing matches.")
+	}
+	return &agent.Result{Text: toolkit.JoinNotes(b.String(), f.notes)}
+}

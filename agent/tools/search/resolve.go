@@ -1,0 +1,137 @@
+package search
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/toolkit"
+	"github.com/gajae-code/gjc/lsp"
+)
+
+//go:embed resolve.md
+var resolveText string
+
+type resolveInput struct {
+	Action string `json:"action" jsonschema:"apply or discard"`
+	Reason string `json:"reason" jsonschema:"why, in a few words"`
+}
+
+// Resolve is told of whenever ast_edit is, pending edit or not, so that the tools of a session stay the same.
+func Resolve() agent.Tool {
+	return agent.NewTool(agent.ToolFuncs[resolveInput]{
+		Schema: schema[resolveInput],
+		Name:   "resolve", Description: toolkit.Description(resolveText), Kind: agent.KindEdit, Exclusive: true, Program: astProgram,
+		Plan: planResolve, Run: runResolve,
+	})
+}
+
+// stagedEdit is an edit that was shown and not made.
+type stagedEdit struct {
+	agent.Preview
+	ops []lsp.FileOperation
+	// edits counts the replacements.
+	edits int
+}
+
+// pendingEdit is what a session keeps of it: the last one.
+type pendingEdit struct {
+	mu   sync.Mutex // guards edit
+	edit *stagedEdit
+}
+
+func newPendingEdit() *pendingEdit { return new(pendingEdit) }
+
+// newStagedEdit returns an edit that the resolve tool applies or discards.
+func newStagedEdit(title string, ops []lsp.FileOperation, edits int) *stagedEdit {
+	return &stagedEdit{ops: ops, edits: edits, Preview: agent.Preview{
+		Tool: "resolve", Title: title,
+		Reminder: "The preview of " + title + " is pending: nothing is changed yet. Call resolve with action apply, or discard.",
+	}}
+}
+
+// Preview implements [agent.PreviewHolder].
+func (p *pendingEdit) Preview() *agent.Preview {
+	if e := p.get(); e != nil {
+		return &e.Preview
+	}
+	return nil
+}
+
+// put makes an edit the pending one and reports whether there was another.
+func (p *pendingEdit) put(e *stagedEdit) (was bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	was = p.edit != nil
+	p.edit = e
+	return was
+}
+
+func (p *pendingEdit) get() *stagedEdit {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.edit
+}
+
+// take forgets e and reports whether it was the pending one.
+func (p *pendingEdit) take(e *stagedEdit) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.edit != e {
+		return false
+	}
+	p.edit = nil
+	return true
+}
+
+var errNothingPending = errors.New("there is no preview to apply or discard; call ast_edit first")
+
+func planResolve(_ context.Context, call *agent.Call, in *resolveInput) (*agent.CallPlan, error) {
+	if in.Action != "apply" && in.Action != "discard" {
+		return nil, fmt.Errorf("%w for resolve: action is %q; it is apply or discard", agent.ErrBadInput, toolkit.CutLine(in.Action, toolkit.MaxCommandTitle))
+	}
+	if strings.TrimSpace(in.Reason) == "" {
+		return nil, fmt.Errorf("%w for resolve: reason is empty", agent.ErrBadInput)
+	}
+	e := agent.Keep(call.Kept, newPendingEdit).get()
+	if e == nil {
+		return nil, errNothingPending
+	}
+	call.Prepared = e
+	if in.Action == "discard" {
+		return &agent.CallPlan{Title: "Discard " + e.Title, Kind: agent.KindOther}, nil
+	}
+	title, changes := "Apply "+e.Title, &toolkit.Operations{Call: call, Ops: e.ops}
+	return &agent.CallPlan{Title: title, Effects: changes.Effects(title), Content: changes.Preview(), Locations: changes.Places()}, nil
+}
+
+func runResolve(ctx context.Context, call *agent.Call, in *resolveInput) (*agent.Result, error) {
+	e, ok := call.Prepared.(*stagedEdit)
+	if !ok || !agent.Keep(call.Kept, newPendingEdit).take(e) { // whatever comes of it, it is not tried twice
+		return nil, errNothingPending
+	}
+	if in.Action == "discard" {
+		return &agent.Result{Text: "Discarded: " + e.Title + ". Nothing was changed."}, nil
+	}
+	done, err := toolkit.ApplyOperations(ctx, call, e.ops, nil)
+	if err != nil {
+		return nil, fmt.Errorf("the edit was not applied and is pending no longer: %w", err)
+	}
+	changes := &toolkit.Operations{Call: call, Ops: e.ops}
+	var list strings.Builder
+	for i := range e.ops {
+		if list.Len() > toolkit.MaxDiff {
+			fmt.Fprintf(&list, "  … and %s\n", toolkit.Count(len(e.ops)-i, "more file"))
+			break
+		}
+		list.WriteString("  " + changes.Name(e.ops[i].Path) + ": " + toolkit.Count(e.ops[i].Edits, "replacement") + "\n")
+	}
+	text := fmt.Sprintf("Applied %s in %s:\n%s", toolkit.Count(e.edits, "replacement"), toolkit.Count(len(e.ops), "file"), list.String())
+	res := &agent.Result{Text: toolkit.JoinNotes(strings.TrimSuffix(text, "\n"), done.Notes), Content: done.Content, Locations: done.Locations}
+	toolkit.Diagnose(ctx, call, res, toolkit.ReportsEdits(call), done.Before, done.Changed, done.Events...)
+	return res, nil
+}

@@ -1,0 +1,273 @@
+package search
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/toolkit"
+	"github.com/gajae-code/gjc/internal/jsonx"
+)
+
+// ripgrep searches with the program rg. Its flags make it see the files that [ownEngine] sees.
+type ripgrep struct {
+	programs agent.Programs
+	// path is rg's.
+	path string
+	// dir is where it runs.
+	dir string
+}
+
+var _ searchEngine = (*ripgrep)(nil)
+
+// maxOutput bounds what is read of a run, in bytes. One that prints more has not said all, in an order that is a matter of
+// chance.
+const maxOutput = 4 << 20
+
+// errMuch is a run that prints too much.
+var errMuch = errors.New("ripgrep finds more than is read")
+
+// errAnchored is what ripgrep can not be told: where the patterns of --ignore-file begin.
+var errAnchored = errors.New("the user's global ignore file has patterns for paths")
+
+// errEmpty is a pattern that ripgrep is not asked for: where it meets an empty match before a carriage return at the end of a line,
+// a thread of ripgrep 13 panics and the program hangs.
+var errEmpty = errors.New("the pattern matches where no text is")
+
+// anchored reports whether an ignore file has patterns that depend on where they hold.
+func anchored(ignoreFile string) bool {
+	rules := toolkit.RulesFrom("", []string{ignoreFile}, nil)
+	return ignoreFile != "" && rules != nil && slices.ContainsFunc(rules.Rules, func(r toolkit.IgnoreRule) bool { return !r.NameOnly })
+}
+
+func (r *ripgrep) search(ctx context.Context, req *searchRequest) (*searchResult, error) {
+	if req.pattern.CanBeEmpty() {
+		return nil, errEmpty
+	}
+	var files []fileHits
+	for i := range req.scopes {
+		found, err := r.scope(ctx, req, &req.scopes[i])
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, found...)
+	}
+	if len(req.scopes) > 1 {
+		slices.SortStableFunc(files, func(a, b fileHits) int { return toolkit.ComparePaths(a.path, b.path) })
+		files = slices.CompactFunc(files, func(a, b fileHits) bool { return a.path == b.path })
+	}
+	all := new(searchResult)
+	for _, f := range files {
+		if !all.add(f) {
+			break
+		}
+	}
+	return all, nil
+}
+
+// scope searches one file or directory.
+func (r *ripgrep) scope(ctx context.Context, req *searchRequest, g *toolkit.GlobPath) ([]fileHits, error) {
+	repository := toolkit.GitRoot(g.Base)
+	if req.ignore && repository != "" && anchored(req.globalIgnore) {
+		return nil, errAnchored
+	}
+	out, err := r.output(ctx, r.args(req, g, repository), maxOutput)
+	if err != nil {
+		return nil, err
+	}
+	if len(out) >= maxOutput {
+		return nil, errMuch
+	}
+	reader := ripgrepReader{perFile: req.perFile, behind: req.behind, hidden: req.hidden, scope: g, match: g.Matcher()}
+	if err := reader.read(out); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(reader.files, func(a, b fileHits) int { return toolkit.ComparePaths(a.path, b.path) })
+	return reader.files, nil
+}
+
+// maxCount is how many matching lines rg is asked for: lines behind the last match that is wanted may match too.
+func maxCount(perFile, behind int) int { return perFile + behind + 1 }
+
+func (r *ripgrep) args(req *searchRequest, g *toolkit.GlobPath, repository string) []string {
+	args := []string{
+		"--no-config", "--json", "--no-messages", "--crlf", "--no-ignore-global", "--no-mmap", "--case-sensitive",
+		"--before-context=" + strconv.Itoa(req.before), "--after-context=" + strconv.Itoa(req.behind),
+		"--max-count=" + strconv.Itoa(maxCount(req.perFile, req.behind)),
+	}
+	if req.hidden {
+		args = append(args, "--hidden", "--glob=!.git")
+	}
+	if !req.ignore {
+		args = append(args, "--no-ignore")
+	} else if repository == "" {
+		args = append(args, "--no-require-git", "--no-ignore-parent")
+	} else if req.globalIgnore != "" {
+		args = append(args, "--ignore-file="+req.globalIgnore)
+	}
+	if !g.File {
+		args = append(args, "--max-filesize="+strconv.Itoa(maxSearched))
+		name, depth := g.Last()
+		names := g.Names
+		if name != "" && len(names) == 0 {
+			names = []string{name}
+		}
+		for _, n := range names {
+			args = append(args, "--type-add=gjc:"+n)
+		}
+		if len(names) > 0 {
+			// A type keeps the ignore files in force, which --glob does not.
+			args = append(args, "--type=gjc")
+		}
+		if name != "" {
+			if depth > 0 {
+				args = append(args, "--max-depth="+strconv.Itoa(depth))
+			}
+		}
+	}
+	return append(args, "--regexp="+req.pattern.Rust(), "--", g.Base)
+}
+
+// output runs rg. That nothing was found is no error.
+func (r *ripgrep) output(ctx context.Context, args []string, limit int) ([]byte, error) {
+	out, err := r.programs.Output(ctx, agent.Program{Path: r.path, Args: args, Dir: r.dir}, limit)
+	exit, failed := errors.AsType[*agent.ExitError](err)
+	switch {
+	case !failed:
+		return out, err
+	case exit.Code == 1:
+		return nil, nil
+	case exit.Code == 2 && strings.TrimSpace(exit.Stderr) == "":
+		return out, nil // some file could not be read
+	default:
+		return nil, fmt.Errorf("ripgrep: %w", err)
+	}
+}
+
+// hiddenBelow reports whether path has a name that starts with a dot, below base.
+func hiddenBelow(base, path string) bool {
+	rel, err := filepath.Rel(base, path)
+	return err == nil && strings.Contains("/"+filepath.ToSlash(rel), "/.")
+}
+
+// ripgrepEvent is a line of rg's output, as far as it matters here.
+type ripgrepEvent struct {
+	Type string `json:"type"`
+	Data struct {
+		Path       ripgrepText `json:"path"`
+		Lines      ripgrepText `json:"lines"`
+		LineNumber int         `json:"line_number"`
+		// BinaryOffset is set at the end of a file in which a zero byte was found.
+		BinaryOffset *int64 `json:"binary_offset"`
+	} `json:"data"`
+}
+
+// ripgrepText is a text, or the bytes of one that is not UTF-8.
+type ripgrepText struct {
+	Text  string `json:"text"`
+	Bytes []byte `json:"bytes"`
+}
+
+func (t *ripgrepText) bytes() []byte {
+	if t.Bytes != nil {
+		return t.Bytes
+	}
+	return []byte(t.Text)
+}
+
+// ripgrepReader reads rg's output.
+type ripgrepReader struct {
+	perFile int
+	behind  int
+	hidden  bool
+	scope   *toolkit.GlobPath
+	match   func(path string) bool
+
+	files []fileHits
+	lines []hitLine
+}
+
+// read reads out.
+func (r *ripgrepReader) read(out []byte) error {
+	for {
+		line, rest, whole := bytes.Cut(out, []byte("\n"))
+		if !whole {
+			return nil
+		}
+		out = rest
+		var e ripgrepEvent
+		if err := jsonx.Unmarshal(line, &e); err != nil {
+			return fmt.Errorf("ripgrep's output makes no sense: %w", err)
+		}
+		switch e.Type {
+		case "begin":
+			r.lines = r.lines[:0]
+		case "match", "context":
+			text := bytes.TrimSuffix(bytes.TrimSuffix(e.Data.Lines.bytes(), []byte("\n")), []byte("\r"))
+			r.lines = append(r.lines, hitLine{number: e.Data.LineNumber, text: shownLine(text), match: e.Type == "match"})
+		case "end":
+			r.end(&e)
+		}
+	}
+}
+
+// end takes in the file that has ended.
+func (r *ripgrepReader) end(e *ripgrepEvent) {
+	path := filepath.Clean(string(e.Data.Path.bytes()))
+	if e.Data.BinaryOffset != nil || !r.scope.File && (!r.hidden && hiddenBelow(r.scope.Base, path) || !r.match(path)) {
+		return
+	}
+	hits := pickLines(r.lines, r.perFile, r.behind)
+	if hits == nil {
+		return
+	}
+	if hits.seen >= maxCount(r.perFile, r.behind) { // rg has read no further, and what lies behind may be binary
+		data, err := toolkit.Disk{}.ReadFile(path, toolkit.MaxReadFile)
+		if _, isText := searchable(data); err != nil || !isText {
+			return
+		}
+	}
+	hits.path = path
+	r.files = append(r.files, *hits.fileHits)
+}
+
+// pickedHits are the hits that count; seen is how many there were.
+type pickedHits struct {
+	*fileHits
+	seen int
+}
+
+// pickLines keeps the first perFile matches and what is around them.
+func pickLines(lines []hitLine, perFile, behind int) *pickedHits {
+	hits := pickedHits{fileHits: new(fileHits)}
+	var matches []int
+	for i := range lines {
+		if !lines[i].match {
+			continue
+		}
+		hits.seen++
+		if len(matches) == perFile {
+			hits.more = true
+			lines[i].match = false
+			continue
+		}
+		matches = append(matches, lines[i].number)
+	}
+	if len(matches) == 0 {
+		return nil
+	}
+	hits.matches = len(matches)
+	last := matches[len(matches)-1]
+	for _, l := range lines {
+		if l.number <= last+behind {
+			hits.lines = append(hits.lines, l)
+		}
+	}
+	return &hits
+}

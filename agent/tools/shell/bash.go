@@ -1,0 +1,544 @@
+// Package shell holds the tools that run commands: bash, job, eval and ssh.
+package shell
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/toolkit"
+)
+
+//go:embed bash.md
+var bashText string
+
+type bashInput struct {
+	Command string            `json:"command" jsonschema:"the command line for the user's shell"`
+	Timeout float64           `json:"timeout,omitzero" jsonschema:"seconds, 1 to 3600; 300 if absent"`
+	Cwd     string            `json:"cwd,omitzero" jsonschema:"directory to run in, relative to the working directory or absolute"`
+	Env     map[string]string `json:"env,omitzero" jsonschema:"environment variables to set"`
+	PTY     bool              `json:"pty,omitzero" jsonschema:"give the command a terminal"`
+	Head    int               `json:"head,omitzero" jsonschema:"give only the first lines of the output, that many"`
+	Tail    int               `json:"tail,omitzero" jsonschema:"give only the last lines of the output, that many; of the first ones, with head"`
+	Async   bool              `json:"async,omitzero" jsonschema:"run it in the background, as a job; the call returns at once"`
+}
+
+// BashSettings is how commands run.
+type BashSettings struct {
+	// MaxTimeout is how long a command may take at most, in seconds. If zero, an hour.
+	MaxTimeout float64
+	// AutoBackground is how long a command is waited for before it goes on as a background job. If zero, to its end.
+	AutoBackground time.Duration
+	Sandbox        SandboxMode
+	// SandboxNetwork lets commands in the sandbox open sockets, SandboxWrite are directories that they may change beside the
+	// roots and those for temporary files, absolute.
+	SandboxNetwork bool
+	SandboxWrite   []string
+	// SandboxKeep are directories that commands in the sandbox do not change because they lie among temporary files: the user's
+	// home directory and gjc's own. Absolute.
+	SandboxKeep []string
+	// Intercept sends commands that another tool does better to that tool.
+	Intercept bool
+	// Rules are looked at before the built-in ones of Intercept.
+	Rules []InterceptRule
+}
+
+// SandboxMode says whether commands run in a sandbox.
+type SandboxMode string
+
+// The modes. Auto runs commands without one where the machine has none, Require does not run them then. The zero value is off.
+const (
+	SandboxOff     SandboxMode = "off"
+	SandboxAuto    SandboxMode = "auto"
+	SandboxRequire SandboxMode = "require"
+)
+
+// SandboxModes lists all.
+func SandboxModes() []SandboxMode { return []SandboxMode{SandboxOff, SandboxAuto, SandboxRequire} }
+
+// sandbox returns what a command of a call may do, or nil if it may do what the user may. temp is the directory for its temporary
+// files where it cannot be the usual one.
+func (s *BashSettings) sandbox(call *agent.Call) (box *agent.Sandbox, temp string) {
+	if s.Sandbox == "" || s.Sandbox == SandboxOff {
+		return nil, ""
+	}
+	box = &agent.Sandbox{Network: s.SandboxNetwork, Required: s.Sandbox == SandboxRequire}
+	allow := func(dir string) {
+		if real := call.FS.RealPath(dir); !slices.Contains(box.Write, real) {
+			box.Write = append(box.Write, real)
+		}
+	}
+	allow(call.Workspace.Cwd)
+	for _, dir := range call.Workspace.Additional {
+		allow(dir)
+	}
+	temps := []string{os.TempDir()}
+	if runtime.GOOS != "windows" {
+		temps = append(temps, "/tmp", "/var/tmp")
+	}
+	for i, dir := range temps {
+		if s.protects(call, dir) {
+			continue
+		}
+		allow(dir)
+		if i > 0 && temp == "" && s.protects(call, temps[0]) {
+			temp = dir
+		}
+	}
+	for _, dir := range s.SandboxWrite {
+		allow(dir)
+	}
+	return box, temp
+}
+
+// protects reports whether a directory for temporary files holds one of SandboxKeep, so that commands may not change all of it.
+func (s *BashSettings) protects(call *agent.Call, dir string) bool {
+	dir = call.FS.RealPath(dir)
+	return slices.ContainsFunc(s.SandboxKeep, func(keep string) bool {
+		rel, err := filepath.Rel(dir, call.FS.RealPath(keep))
+		return err == nil && filepath.IsLocal(rel)
+	})
+}
+
+// tempEnv returns the variable for the directory for temporary files, if it is not the usual one.
+func tempEnv(dir string) []string {
+	if dir == "" {
+		return nil
+	}
+	return []string{"TMPDIR=" + dir}
+}
+
+func Bash(set *BashSettings) agent.Tool {
+	return agent.NewTool(agent.ToolFuncs[bashInput]{
+		Schema: schema[bashInput],
+		Name:   "bash", Description: toolkit.Description(bashText), Kind: agent.KindExecute, Exclusive: true,
+		Plan: func(ctx context.Context, call *agent.Call, in *bashInput) (*agent.CallPlan, error) {
+			return set.plan(ctx, call, in)
+		},
+		Run: func(ctx context.Context, call *agent.Call, in *bashInput) (*agent.Result, error) {
+			return set.run(ctx, call, in)
+		},
+	})
+}
+
+// bashCommand is a checked call.
+type bashCommand struct {
+	line string
+	dir  string
+	env  []string
+	// timeout is in seconds; zero for none.
+	timeout float64
+	// head and tail are how many lines of the output the model gets; zero for all.
+	head, tail int
+	notes      []string
+	// gone says that the directory that the shell was in is not there any more.
+	gone bool
+}
+
+func (s *BashSettings) command(ctx context.Context, call *agent.Call, in *bashInput) (*bashCommand, error) {
+	c := &bashCommand{line: strings.TrimSpace(in.Command), timeout: toolkit.BashTimeout, head: in.Head, tail: in.Tail}
+	if in.Head < 0 || in.Tail < 0 {
+		return nil, fmt.Errorf("%w for bash: head and tail are numbers of lines, from 1 on", agent.ErrBadInput)
+	}
+	if in.Async {
+		c.timeout = 0
+	}
+	var gone string
+	if c.dir, gone = shellStateOf(call).directory(ctx, call); gone != "" {
+		c.gone = true
+		c.notes = append(c.notes, fmt.Sprintf("The shell's directory %s is not there any more; the command began in %s.", toolkit.Display(&call.Workspace, gone), c.dir))
+	}
+	if c.line == "" {
+		return nil, fmt.Errorf("%w for bash: command is empty", agent.ErrBadInput)
+	}
+	if strings.ContainsRune(c.line, 0) {
+		return nil, fmt.Errorf("%w for bash: the command has a zero byte", agent.ErrBadInput)
+	}
+	if in.Cwd != "" {
+		c.dir = call.Workspace.Resolve(in.Cwd)
+	} else if dir, rest, ok := leadingCd(c.line); ok {
+		if !filepath.IsAbs(dir) {
+			dir = filepath.Join(c.dir, dir)
+		}
+		c.dir, c.line = filepath.Clean(dir), rest
+	}
+	for name, value := range in.Env {
+		if !toolkit.VariableName(name) {
+			return nil, fmt.Errorf("%w for bash: %q is no name for an environment variable (letters, digits and _, no digit first)", agent.ErrBadInput, name)
+		}
+		if strings.ContainsRune(value, 0) {
+			return nil, fmt.Errorf("%w for bash: the environment variable %s has a zero byte", agent.ErrBadInput, name)
+		}
+		c.env = append(c.env, name+"="+value)
+	}
+	slices.Sort(c.env)
+	most := toolkit.MaxBashTimeout
+	if s.MaxTimeout > 0 {
+		most = min(most, s.MaxTimeout)
+	}
+	if in.Timeout != 0 {
+		c.timeout = min(max(in.Timeout, toolkit.MinBashTimeout), most)
+		if c.timeout != in.Timeout {
+			c.notes = append(c.notes, fmt.Sprintf("The timeout was set to %s; it can be %g to %g.", inSeconds(c.timeout), toolkit.MinBashTimeout, most))
+		}
+	}
+	c.timeout = min(c.timeout, most)
+	return c, nil
+}
+
+// inSeconds is a time as a sentence has it.
+func inSeconds(s float64) string {
+	if s == 1 {
+		return "1 second"
+	}
+	return toolkit.Seconds(s) + " seconds"
+}
+
+func (s *BashSettings) plan(ctx context.Context, call *agent.Call, in *bashInput) (*agent.CallPlan, error) {
+	c, err := s.command(ctx, call, in)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.intercept(call, c.line); err != nil {
+		return nil, err
+	}
+	if in.Async {
+		if err := jobsOf(call).room(); err != nil {
+			return nil, err
+		}
+	}
+	// A variable can make any program run another one (BASH_ENV, PAGER), so what is asked for and remembered has them: as lines
+	// of their own, because before "!", "for" or "export" they would make another command of it.
+	title := toolkit.CommandTitle(c.assignments(" ") + in.Command)
+	plan := &agent.CallPlan{
+		Title:   title,
+		Content: c.shown(call, in),
+		Effects: []agent.Effect{{Action: agent.ActionCommand, Command: c.assignments("\n") + c.line, Dir: c.dir, Title: title}},
+	}
+	if c.dir != call.Workspace.Cwd {
+		plan.Effects = append(plan.Effects, agent.Effect{Action: agent.ActionRead, Path: c.dir, Title: "Run a command in " + c.dir})
+	}
+	return plan, nil
+}
+
+// assignments is the environment of the call as a shell would be given it, with end behind each; empty for none.
+func (c *bashCommand) assignments(end string) string {
+	var s strings.Builder
+	for _, kv := range c.env {
+		name, value, _ := strings.Cut(kv, "=")
+		s.WriteString(name + "='" + strings.ReplaceAll(value, "'", `'\''`) + "'" + end)
+	}
+	return s.String()
+}
+
+// shown is the command as the editor shows it.
+func (c *bashCommand) shown(call *agent.Call, in *bashInput) []agent.Content {
+	text := "$ " + c.assignments(" ") + strings.TrimSpace(in.Command)
+	if c.dir != call.Workspace.Cwd && c.line == strings.TrimSpace(in.Command) {
+		text = "in " + toolkit.Display(&call.Workspace, c.dir) + "\n" + text
+	}
+	return []agent.Content{agent.TextContent{Text: text}}
+}
+
+// errBashTimeout ends the wait for a command.
+var errBashTimeout = errors.New("the command's time is over")
+
+func (s *BashSettings) run(ctx context.Context, call *agent.Call, in *bashInput) (*agent.Result, error) {
+	c, err := s.command(ctx, call, in)
+	if err != nil {
+		return nil, err
+	}
+	switch info, err := call.FS.Stat(ctx, c.dir); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("Working directory does not exist: %s", c.dir)
+	case err != nil:
+		return nil, fmt.Errorf("the working directory %s cannot be used: %w", c.dir, toolkit.Reason(err))
+	case !info.IsDir():
+		return nil, fmt.Errorf("Working directory is not a directory: %s", c.dir)
+	}
+	if c.gone {
+		shellStateOf(call).leave()
+	}
+	box, temp := s.sandbox(call)
+	r := &bashRun{call: call, command: c, shown: c.shown(call, in), sandbox: box, temp: temp, name: toolkit.CommandTitle(c.assignments(" ") + in.Command)}
+	if err := r.start(ctx, in.PTY); err != nil {
+		return nil, err
+	}
+	if in.Async {
+		return r.background(ctx, "The command runs in the background as %s."), nil
+	}
+	return r.wait(ctx, s.AutoBackground)
+}
+
+// bashRun is a command on its way.
+type bashRun struct {
+	call    *agent.Call
+	command *bashCommand
+	name    string
+	sandbox *agent.Sandbox
+	// temp is the directory for temporary files where the sandbox does not let it be the usual one.
+	temp string
+	// shown is what the editor shows above the output.
+	shown []agent.Content
+	live  *toolkit.LiveOutput
+	exec  agent.Execution
+	// state is where the shell tells what it leaves behind.
+	state string
+}
+
+func (r *bashRun) title() string { return r.name }
+
+func (r *bashRun) start(ctx context.Context, pty bool) (err error) {
+	state := shellStateOf(r.call)
+	r.live, r.state = toolkit.NewLiveOutput(r.call.Update, r.shown), state.files()
+	env := append(tempEnv(r.temp), state.environment()...)
+	if r.temp != "" && r.state != "" {
+		r.sandbox.Write = append(r.sandbox.Write, r.state) // gjc's own temporary file, which the shell writes
+	}
+	r.exec, err = r.call.Terminal.Start(ctx, agent.Command{
+		Line: r.command.line, Dir: r.command.dir, Env: append(env, r.command.env...), StateDir: r.state,
+		OutputLimit: toolkit.MaxText, PTY: pty, OnOutput: r.live.Write, Sandbox: r.sandbox,
+	})
+	if err != nil {
+		r.live.Close()
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return fmt.Errorf("the command did not run: %w", err)
+	}
+	if id := r.exec.TerminalID(); id != "" {
+		r.call.Update(agent.Progress{TerminalID: id})
+		r.shown = append(r.shown, agent.TerminalContent{TerminalID: id})
+	}
+	return nil
+}
+
+// wait waits for the command, to its end or until it goes on in the background.
+func (r *bashRun) wait(ctx context.Context, patience time.Duration) (*agent.Result, error) {
+	waitCtx, cancel := context.WithTimeoutCause(ctx, r.limit(), errBashTimeout)
+	defer cancel()
+	if patience > 0 && patience < r.limit() && jobsOf(r.call).room() == nil {
+		var late context.CancelFunc
+		waitCtx, late = context.WithTimeoutCause(waitCtx, patience, errBashPatience)
+		defer late()
+	}
+	status, err := r.exec.Wait(waitCtx)
+	if err != nil && ctx.Err() == nil && errors.Is(context.Cause(waitCtx), errBashPatience) {
+		return r.background(ctx, "The command takes longer than "+patience.String()+" and goes on in the background as %s."), nil
+	}
+	return r.close(ctx, waitCtx, status, err, true)
+}
+
+// errBashPatience ends the wait for a command that goes on.
+var errBashPatience = errors.New("the command takes long")
+
+// limit is how long the command may take.
+func (r *bashRun) limit() time.Duration {
+	if r.command.timeout == 0 {
+		return noBashTimeout
+	}
+	return time.Duration(r.command.timeout * float64(time.Second))
+}
+
+// noBashTimeout is for commands in the background: they end with the session.
+const noBashTimeout = 100 * 365 * 24 * time.Hour
+
+// close ends a command that was waited for, and makes its result. foreground commands leave their state for the next.
+func (r *bashRun) close(ctx, waitCtx context.Context, status agent.ExitStatus, werr error, foreground bool) (result *agent.Result, err error) {
+	defer r.live.Close()
+	after := context.WithoutCancel(ctx)
+	if r.call.Languages != nil {
+		defer r.call.Languages.Changed() // whatever the command did
+	}
+	defer func() {
+		if rerr := r.exec.Release(after); rerr != nil && result != nil {
+			result.Text = "[" + rerr.Error() + "]\n" + result.Text // the outcome stays last
+		}
+	}()
+	switch {
+	case werr == nil:
+		if foreground {
+			r.command.notes = append(r.command.notes, shellStateOf(r.call).learn(ctx, r.call, r.exec, r.state, r.command.dir)...)
+		}
+		return r.ended(ctx, status)
+	case waitCtx.Err() == nil:
+		return nil, fmt.Errorf("how the command ended is not known: %w", werr)
+	default:
+		return r.stopped(after, ctx.Err() != nil)
+	}
+}
+
+// background has the command go on as a job; how has a verb for its id.
+func (r *bashRun) background(ctx context.Context, how string) *agent.Result {
+	r.live.Detach()
+	all := jobsOf(r.call)
+	b := all.adopt(ctx, r, func(ctx context.Context) *agent.Result {
+		waitCtx, cancel := context.WithTimeoutCause(ctx, r.limit(), errBashTimeout)
+		defer cancel()
+		status, err := r.exec.Wait(waitCtx)
+		result, err := r.close(ctx, waitCtx, status, err, false)
+		if err != nil {
+			return &agent.Result{Text: err.Error(), IsError: true}
+		}
+		return result
+	})
+	text := fmt.Sprintf(how, b.id) + " You are told when it ends; the tool job shows its output and ends it."
+	return &agent.Result{
+		Text:    toolkit.JoinNotes(text, r.command.notes),
+		Content: append(append([]agent.Content(nil), r.shown...), agent.TextContent{Text: text}),
+		Raw:     bashRaw{Job: b.id},
+	}
+}
+
+// ended is the result of a command that came to its end.
+func (r *bashRun) ended(ctx context.Context, status agent.ExitStatus) (*agent.Result, error) {
+	out, err := r.output(ctx)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, fmt.Errorf("the command ended, but its output is lost: %w", err)
+	}
+	code := status.Code
+	if status.Signal != "" && code <= 0 {
+		code = signalCode(status.Signal)
+	}
+	raw := bashRaw{ExitCode: &code, Signal: status.Signal, Truncated: out.Truncated}
+	if code == 0 {
+		return r.result(out, "", raw), nil
+	}
+	last := fmt.Sprintf("Command exited with code %d", code)
+	if status.Signal != "" {
+		last = "The command was ended by " + status.Signal + ".\n" + last
+	}
+	return r.result(out, last, raw), nil
+}
+
+// stopped is the result of a command that ran out of time or was cancelled.
+func (r *bashRun) stopped(ctx context.Context, cancelled bool) (*agent.Result, error) {
+	ctx, cancel := context.WithTimeout(ctx, toolkit.AfterTimeout)
+	defer cancel()
+	kerr := r.exec.Kill(ctx)
+	out, oerr := r.output(ctx)
+	if oerr != nil {
+		out = toolkit.BashOutput{Notes: []string{oerr.Error()}}
+	}
+	if kerr != nil {
+		out.Notes = append(out.Notes, kerr.Error())
+	}
+	raw := bashRaw{TimedOut: !cancelled, Cancelled: cancelled, Truncated: out.Truncated}
+	last := "Command timed out after " + inSeconds(r.command.timeout)
+	if cancelled {
+		last = "Command cancelled"
+	}
+	return r.result(out, last, raw), nil
+}
+
+// bashRaw is the structured output for the editor.
+type bashRaw struct {
+	ExitCode  *int   `json:"exitCode,omitzero"`
+	Signal    string `json:"signal,omitzero"`
+	TimedOut  bool   `json:"timedOut,omitzero"`
+	Cancelled bool   `json:"cancelled,omitzero"`
+	Truncated bool   `json:"truncated,omitzero"`
+	// Job is the id of the background job that the command goes on as.
+	Job string `json:"job,omitzero"`
+}
+
+// result puts the parts together. last is how the command failed; empty for success.
+func (r *bashRun) result(out toolkit.BashOutput, last string, raw bashRaw) *agent.Result {
+	text := strings.TrimRight(out.Text, "\n")
+	if text == "" {
+		text = "(no output)"
+	}
+	notes := append(out.Notes, r.command.notes...)
+	content := append([]agent.Content(nil), r.shown...)
+	if r.exec.TerminalID() == "" {
+		content = append(content, agent.TextContent{Text: toolkit.JoinNotes(text, notes)}) // people get all of it
+	}
+	text, cut := headTail(text, r.command.head, r.command.tail)
+	if cut != "" {
+		notes = append(notes, cut)
+	}
+	text = toolkit.JoinNotes(text, notes)
+	if last != "" && r.sandbox != nil {
+		note := "[" + sandboxNote(r.sandbox) + "]"
+		text += "\n" + note
+		content = append(content, agent.TextContent{Text: note})
+	}
+	if last != "" {
+		text += "\n\n" + last
+		content = append(content, agent.TextContent{Text: last})
+	}
+	return &agent.Result{Text: text, Content: content, Raw: raw, IsError: last != ""}
+}
+
+// headTail returns the first lines of a text, and of those the last; zero is for all of them. cut says what was left out.
+func headTail(text string, head, tail int) (shown, cut string) {
+	lines := strings.Split(text, "\n")
+	all := len(lines)
+	if head > 0 {
+		lines = lines[:min(head, len(lines))]
+	}
+	if tail > 0 {
+		lines = lines[max(0, len(lines)-tail):]
+	}
+	if len(lines) == all {
+		return text, ""
+	}
+	return strings.Join(lines, "\n"), fmt.Sprintf("%d of %s, by head and tail", len(lines), toolkit.Count(all, "line"))
+}
+
+// signalCode is the exit code by which shells tell of a signal: 128 and its number.
+func signalCode(name string) int {
+	switch strings.TrimPrefix(name, "SIG") {
+	case "HUP":
+		return 129
+	case "INT":
+		return 130
+	case "QUIT":
+		return 131
+	case "ABRT":
+		return 134
+	case "FPE":
+		return 136
+	case "SEGV":
+		return 139
+	case "PIPE":
+		return 141
+	case "TERM":
+		return 143
+	default: // KILL, and what is rare
+		return 137
+	}
+}
+
+// sandboxNote explains why a command may have failed.
+func sandboxNote(s *agent.Sandbox) string {
+	note := "Commands run in a sandbox: they can change files only in the workspace and in the directory for temporary files"
+	if !s.Network {
+		note += ", and have no network"
+	}
+	return note + ". If that is what it failed for, tell the user; bash.sandbox in config.yml decides."
+}
+
+// RunCheck runs a command line that a tool has put together, in the session's own directory and in the foreground.
+func RunCheck(ctx context.Context, call *agent.Call, line string) (*agent.Result, error) {
+	r := &bashRun{
+		call: call, command: &bashCommand{line: line, dir: call.Workspace.Cwd, timeout: toolkit.BashTimeout},
+		shown: []agent.Content{agent.TextContent{Text: "$ " + line}},
+	}
+	if err := r.start(ctx, false); err != nil {
+		return nil, err
+	}
+	return r.wait(ctx, 0)
+}

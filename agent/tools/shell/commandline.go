@@ -1,0 +1,31 @@
+package shell
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/gajae-code/gjc/internal/lazyregexp"
+)
+
+// cdFirst matches "cd X && rest" with a plain word for X: no quotes, variables, "~" or "-".
+var cdFirst = lazyregexp.New(`^cd[ \t]+([A-Za-z0-9_./@%+,:=][-A-Za-z0-9_./@%+,:=]*)[ \t]*&&[ \t]*([^\n]+)$`)
+
+// leadingCd takes "cd X && rest" apart, where rest in X does what the whole line does. A job in the background would
+// not: "cd X && a & b" runs b outside X.
+func leadingCd(line string) (dir, rest string, ok bool) {
+	m := cdFirst().FindStringSubmatch(line)
+	if m == nil {
+		return "", "", false
+	}
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(m[2]), "")
+	if err != nil || len(file.Stmts) == 0 {
+		return "", "", false
+	}
+	for _, stmt := range file.Stmts {
+		if stmt.Background || stmt.Coprocess || stmt.Disown {
+			return "", "", false
+		}
+	}
+	return m[1], m[2], true
+}

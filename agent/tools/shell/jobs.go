@@ -1,0 +1,243 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/toolkit"
+)
+
+// Limits of background jobs.
+const (
+	maxJobs = 15 // that run
+	// maxEndedJobs is how many are kept that have ended.
+	maxEndedJobs = 30
+	// maxTold bounds what the model is told unasked of the output of a job that has ended, in bytes.
+	maxTold = 2 << 10
+	// maxJobWait bounds how long a poll waits, in seconds.
+	maxJobWait = 300.0
+)
+
+// jobs are the background jobs of a session. They are kept in it and end with it.
+type jobs struct {
+	mu   sync.Mutex // guards the list, and the jobs in it
+	list []*job
+	made int
+	runs sync.WaitGroup
+	over bool
+}
+
+// job is a command that runs on behind its call.
+type job struct {
+	id    string
+	title string
+	run   *bashRun
+	began time.Time
+	end   context.CancelCauseFunc
+	done  chan struct{} // closed behind the result
+
+	// Guarded by jobs.mu.
+	result *agent.Result
+	took   time.Duration
+	told   bool
+}
+
+var (
+	errJobCancelled = errors.New("the job was cancelled")
+	errTooManyJobs  = fmt.Errorf("there are %d jobs already; cancel one with the tool job, or wait for one to end", maxJobs)
+)
+
+func jobsOf(call *agent.Call) *jobs { return keptJobs(call.Kept) }
+
+func keptJobs(k *agent.Kept) *jobs {
+	return agent.Keep(k, func() *jobs { return new(jobs) })
+}
+
+// DescribeJobs returns the background jobs of a session for people, one on each line.
+func DescribeJobs(k *agent.Kept) string { return keptJobs(k).listing() }
+
+// CancelJobs ends background jobs of a session for its user, and returns what they are by then. The model is told with the next
+// request, as of all jobs that end.
+func CancelJobs(ctx context.Context, k *agent.Kept, ids []string) (string, error) {
+	all := keptJobs(k)
+	ending, err := all.find(ids)
+	if err != nil {
+		return "", err
+	}
+	if err := endJobs(ctx, ending); err != nil {
+		return "", err
+	}
+	return all.listing(), nil
+}
+
+// endJobs ends jobs and waits until they have ended.
+func endJobs(ctx context.Context, ending []*job) error {
+	for _, b := range ending {
+		b.end(errJobCancelled)
+	}
+	for _, b := range ending {
+		select {
+		case <-b.done:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// room reports whether another job may begin.
+func (j *jobs) room() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.runningLocked() >= maxJobs {
+		return errTooManyJobs
+	}
+	return nil
+}
+
+func (j *jobs) runningLocked() int {
+	n := 0
+	for _, b := range j.list {
+		if b.result == nil {
+			n++
+		}
+	}
+	return n
+}
+
+// adopt makes a job of a command that runs. wait is called on a goroutine of the job's, with a context that ends with the job.
+func (j *jobs) adopt(ctx context.Context, run *bashRun, wait func(ctx context.Context) *agent.Result) *job {
+	ctx, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	j.mu.Lock()
+	j.made++
+	b := &job{id: fmt.Sprintf("job-%d", j.made), title: run.title(), run: run, began: time.Now(), end: end, done: make(chan struct{})}
+	j.list = append(j.list, b)
+	j.pruneLocked()
+	if j.over {
+		end(errJobCancelled)
+	}
+	j.mu.Unlock()
+	j.runs.Go(func() {
+		result := wait(ctx)
+		end(nil)
+		j.mu.Lock()
+		b.result, b.took = result, time.Since(b.began)
+		j.mu.Unlock()
+		close(b.done)
+	})
+	return b
+}
+
+// pruneLocked forgets the oldest jobs that have ended.
+func (j *jobs) pruneLocked() {
+	over := len(j.list) - j.runningLocked() - maxEndedJobs
+	j.list = slices.DeleteFunc(j.list, func(b *job) bool {
+		if over > 0 && b.result != nil {
+			over--
+			return true
+		}
+		return false
+	})
+}
+
+// Close ends all jobs.
+func (j *jobs) Close(ctx context.Context) {
+	j.mu.Lock()
+	j.over = true
+	for _, b := range j.list {
+		b.end(errJobCancelled)
+	}
+	j.mu.Unlock()
+	ended := make(chan struct{})
+	go func() { // it ends with the jobs, whose commands have been killed
+		j.runs.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-ctx.Done():
+	}
+}
+
+// Late implements [agent.LateTeller]: jobs that have ended.
+func (j *jobs) Late() (about, text string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	var abouts, texts []string
+	for _, b := range j.list {
+		if b.result == nil || b.told {
+			continue
+		}
+		b.told = true
+		abouts = append(abouts, fmt.Sprintf("%s has ended: %s", b.id, b.title))
+		texts = append(texts, b.describeLocked(maxTold))
+	}
+	return strings.Join(abouts, "; "), strings.Join(texts, "\n\n")
+}
+
+// find returns the jobs of the ids, which must be there.
+func (j *jobs) find(ids []string) ([]*job, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	var found []*job
+	for _, id := range ids {
+		i := slices.IndexFunc(j.list, func(b *job) bool { return b.id == id })
+		if i < 0 {
+			var all []string
+			for _, b := range j.list {
+				all = append(all, b.id)
+			}
+			if len(all) == 0 {
+				return nil, fmt.Errorf("there is no job %q; there are none", id)
+			}
+			return nil, fmt.Errorf("there is no job %q; there are %s", id, strings.Join(all, ", "))
+		}
+		found = append(found, j.list[i])
+	}
+	return found, nil
+}
+
+// describe tells of a job, with at most most bytes of its output, from the end.
+func (j *jobs) describe(ctx context.Context, b *job, most int) string {
+	j.mu.Lock()
+	if b.result != nil {
+		b.told = true
+		defer j.mu.Unlock()
+		return b.describeLocked(most)
+	}
+	j.mu.Unlock()
+	text := fmt.Sprintf("%s runs for %s: %s", b.id, time.Since(b.began).Round(time.Second), b.title)
+	out, err := b.run.output(ctx)
+	if err != nil {
+		return text + fmt.Sprintf("\n[Its output cannot be told: %v]", err)
+	}
+	return toolkit.JoinNotes(text+"\n"+lastBytes(out.Text, most), out.Notes)
+}
+
+func (b *job) describeLocked(most int) string {
+	how := "has ended"
+	if b.result.IsError {
+		how = "has failed"
+	}
+	return fmt.Sprintf("Background job %s %s after %s: %s\n%s", b.id, how, b.took.Round(100*time.Millisecond), b.title, lastBytes(b.result.Text, most))
+}
+
+// lastBytes is the end of a text, from the beginning of a line where one is near.
+func lastBytes(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	cut := text[len(text)-most:]
+	if _, rest, ok := strings.Cut(cut, "\n"); ok {
+		cut = rest
+	} else {
+		cut = strings.ToValidUTF8(cut, "")
+	}
+	return "…\n" + cut
+}

@@ -1,0 +1,265 @@
+package shell
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"mvdan.cc/sh/v3/expand"
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/policy"
+	"github.com/gajae-code/gjc/agent/toolkit"
+)
+
+// shellState is what the commands of a session leave behind for the next: the directory that they were in, and the variables that
+// they have exported. No shell lives on between two commands, so none is shared: each tells its state into files when it ends
+// ([agent.Command.StateDir]). It is kept in the session.
+type shellState struct {
+	mu    sync.Mutex // guards what follows
+	cwd   string     // empty for the session's own
+	vars  map[string]string
+	temp  string // where the files are; empty as long as there are none
+	calls int
+}
+
+// Limits of what is kept.
+const (
+	maxVariables  = 200
+	maxStateBytes = 64 << 10
+	maxStateFile  = 1 << 20
+)
+
+func shellStateOf(call *agent.Call) *shellState {
+	return agent.Keep(call.Kept, func() *shellState { return new(shellState) })
+}
+
+// Close removes the files.
+func (s *shellState) Close(context.Context) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.temp != "" {
+		_ = os.RemoveAll(s.temp) // it lies among temporary files
+		s.temp = ""
+	}
+}
+
+// directory is where the next command begins. gone is a directory that was to be that and is not there any more.
+func (s *shellState) directory(ctx context.Context, call *agent.Call) (dir, gone string) {
+	s.mu.Lock()
+	cwd := s.cwd
+	s.mu.Unlock()
+	if cwd == "" {
+		return call.Workspace.Cwd, ""
+	}
+	if info, err := call.FS.Stat(ctx, cwd); err != nil || !info.IsDir() {
+		return call.Workspace.Cwd, cwd
+	}
+	return cwd, ""
+}
+
+// leave has the next command begin in the session's own directory.
+func (s *shellState) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cwd = ""
+}
+
+// environment is what was exported, for the next command.
+func (s *shellState) environment() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var env []string
+	for name, value := range s.vars {
+		env = append(env, name+"="+value)
+	}
+	slices.Sort(env)
+	return env
+}
+
+// files returns a directory for what the next command tells; empty where there can be none.
+func (s *shellState) files() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.temp == "" {
+		temp, err := os.MkdirTemp("", "gjc-shell-")
+		if err != nil {
+			return "" // the command runs without
+		}
+		s.temp = temp
+	}
+	s.calls++
+	return filepath.Join(s.temp, strconv.Itoa(s.calls))
+}
+
+// learn reads the state that the command of exec has written to the directory files, keeps it for the next command, and returns
+// notes about it for the model. dir is where the command began.
+func (s *shellState) learn(ctx context.Context, call *agent.Call, exec agent.Execution, files, dir string) (notes []string) {
+	if files == "" {
+		return nil
+	}
+	defer func() { _ = os.RemoveAll(files) }() // it lies among temporary files
+	before := environOf(exec)
+	if before == nil {
+		before, _ = stateFile(filepath.Join(files, "before"))
+	}
+	after, cwd := stateFile(filepath.Join(files, "after")) // it may not have got that far
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if filepath.IsAbs(cwd) && cwd != call.FS.RealPath(dir) {
+		if info, err := call.FS.Stat(ctx, cwd); err == nil && info.IsDir() {
+			if s.cwd = cwd; cwd == call.FS.RealPath(call.Workspace.Cwd) {
+				s.cwd = ""
+			}
+			notes = append(notes, fmt.Sprintf("The shell is in %s now; the next command begins there.", toolkit.Display(&call.Workspace, cwd)))
+		}
+	}
+	if before == nil || after == nil {
+		return notes
+	}
+	if s.vars == nil {
+		s.vars = make(map[string]string)
+	}
+	for name := range s.vars {
+		if _, ok := after[name]; !ok {
+			delete(s.vars, name)
+		}
+	}
+	size := 0
+	for name, value := range s.vars {
+		size += len(name) + len(value)
+	}
+	for name, value := range after {
+		if old, ok := before[name]; ok && old == value || !keepsVariable(name) {
+			continue
+		}
+		if size += len(name) + len(value); len(s.vars) >= maxVariables || size > maxStateBytes {
+			notes = append(notes, "Not all variables that the command has exported are kept for the next one: there are too many.")
+			break
+		}
+		s.vars[name] = value
+	}
+	return notes
+}
+
+// childMark is the variable that marks the children of gjc; each command has a value of its own.
+const childMark = "GJC_CHILD"
+
+// keepsVariable reports whether what a command has exported is kept. Variables by which programs run others are not, but for
+// PATH: nobody sees them in the command that they would change.
+func keepsVariable(name string) bool {
+	switch name {
+	case "PWD", "OLDPWD", "SHLVL", "_", "HOME", childMark:
+		return false
+	case "PATH":
+		return true
+	}
+	return toolkit.VariableName(name) && !policy.RunsPrograms(name)
+}
+
+// environOf returns the variables that a command began with, or nil if they are in a file.
+func environOf(exec agent.Execution) map[string]string {
+	e, ok := exec.(agent.EnvironExecution)
+	if !ok {
+		return nil
+	}
+	env := e.Environ()
+	if env == nil {
+		return nil
+	}
+	vars := make(map[string]string, len(env))
+	for _, kv := range env {
+		if name, value, ok := strings.Cut(kv, "="); ok {
+			vars[name] = value
+		}
+	}
+	return vars
+}
+
+// stateFile reads the file at path as [parseState] does.
+func stateFile(path string) (vars map[string]string, dir string) {
+	data, err := toolkit.Disk{}.ReadFile(path, maxStateFile)
+	if err != nil {
+		return nil, ""
+	}
+	return parseState(data)
+}
+
+// parseState returns the variables in what "export -p" prints, and the directory that follows them and the line [agent.StateEnd].
+// The declarations are those that a shell can read. It returns nil for what is not whole. Arrays and variables without a value
+// are left out, as they are in an environment.
+func parseState(text []byte) (vars map[string]string, dir string) {
+	const end = "\n" + agent.StateEnd + "\n"
+	text = append([]byte("\n"), text...)
+	at := bytes.LastIndex(text, []byte(end))
+	if at < 0 {
+		return nil, ""
+	}
+	if line, whole := strings.CutSuffix(string(text[at+len(end):]), "\n"); whole {
+		dir = line
+	}
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(veil(text[:at])), "")
+	if err != nil {
+		return nil, dir
+	}
+	nothing := &expand.Config{Env: expand.ListEnviron()} // all that could be expanded is quoted
+	vars = make(map[string]string)
+	for _, stmt := range file.Stmts {
+		decl, ok := stmt.Cmd.(*syntax.DeclClause)
+		if !ok {
+			return nil, dir
+		}
+		for _, a := range decl.Args {
+			if a.Name == nil || a.Naked || a.Array != nil {
+				continue
+			}
+			value := ""
+			if a.Value != nil {
+				if value, err = expand.Literal(nothing, a.Value); err != nil {
+					return nil, dir
+				}
+			}
+			vars[a.Name.Value] = unveil(value)
+		}
+	}
+	return vars, dir
+}
+
+// firstVeiled stands for the byte 0 in what [veil] returns, and so on up to 255. It is for private use.
+const firstVeiled = '\U0010fe00'
+
+// veil makes a text of bytes that the parser would refuse or drop: what is not UTF-8, and carriage returns.
+func veil(text []byte) string {
+	var b strings.Builder
+	for len(text) > 0 {
+		r, size := utf8.DecodeRune(text)
+		if r == utf8.RuneError && size == 1 || r == '\r' {
+			r = firstVeiled + rune(text[0])
+		}
+		b.WriteRune(r)
+		text = text[size:]
+	}
+	return b.String()
+}
+
+func unveil(text string) string {
+	var b strings.Builder
+	for len(text) > 0 {
+		r, size := utf8.DecodeRuneInString(text)
+		if r >= firstVeiled && r <= firstVeiled+0xff {
+			b.WriteByte(byte(r - firstVeiled))
+		} else {
+			b.WriteString(text[:size]) // which need not be UTF-8: bash escapes such bytes
+		}
+		text = text[size:]
+	}
+	return b.String()
+}

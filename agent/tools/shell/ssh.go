@@ -1,0 +1,235 @@
+package shell
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/toolkit"
+)
+
+//go:embed ssh.md
+var sshText string
+
+const (
+	sshTimeout    = 60.0 // seconds
+	maxSSHTimeout = 3600.0
+	// maxHosts is how many hosts the model is told of.
+	maxHosts = 30
+)
+
+// SSHHost is a machine that the user lets models reach.
+type SSHHost struct {
+	// Name is what the model calls it.
+	Name string
+	// Address is a host name, an address, or a host of the user's configuration of ssh.
+	Address string
+	// User, Port and Key are as that configuration says if they are empty; Key is the path of a file.
+	User, Key string
+	Port      int
+	// Description is for the model.
+	Description string
+}
+
+// Check returns which part of a host cannot be used (name, host, user, port), and why; empty where it can.
+func (h *SSHHost) Check() (part, why string) {
+	odd := func(s string) bool {
+		return strings.HasPrefix(s, "-") || strings.ContainsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) })
+	}
+	switch {
+	case h.Name == "" || odd(h.Name):
+		return "name", "is empty, begins with - or has blanks in it"
+	case h.Address == "" || odd(h.Address):
+		return "host", "is missing, begins with - or has blanks in it"
+	case odd(h.User) || strings.Contains(h.User, "@"):
+		return "user", "begins with - or has blanks or @ in it"
+	case h.Port < 0 || h.Port > 65535:
+		return "port", "is not 1 to 65535"
+	}
+	return "", ""
+}
+
+// target is the machine for people.
+func (h *SSHHost) target() string {
+	s := h.Address
+	if h.User != "" {
+		s = h.User + "@" + s
+	}
+	if h.Port != 0 {
+		s += ":" + strconv.Itoa(h.Port)
+	}
+	return s
+}
+
+// args are those of ssh for a command; options are those of the connection. No question is asked at a terminal, and nothing of this
+// machine is lent to the other one. Whether a machine's key is known is for the user's configuration.
+func (h *SSHHost) args(options []string, command string) []string {
+	args := []string{"-T", "-n", "-a", "-x"}
+	for _, o := range append([]string{"BatchMode=yes", "ClearAllForwardings=yes", "PermitLocalCommand=no", "ConnectTimeout=15"}, options...) {
+		args = append(args, "-o", o)
+	}
+	if h.Port != 0 {
+		args = append(args, "-p", strconv.Itoa(h.Port))
+	}
+	if h.User != "" {
+		args = append(args, "-l", h.User)
+	}
+	if h.Key != "" {
+		args = append(args, "-i", h.Key)
+	}
+	return append(args, "--", h.Address, command)
+}
+
+type sshInput struct {
+	Host    string  `json:"host" jsonschema:"one of the hosts that the description names"`
+	Command string  `json:"command" jsonschema:"the command line for the shell there"`
+	Cwd     string  `json:"cwd,omitzero" jsonschema:"directory there to run in"`
+	Timeout float64 `json:"timeout,omitzero" jsonschema:"seconds, 1 to 3600; 60 if absent"`
+}
+
+// SSH is the tool for hosts, of which there is at least one.
+func SSH(hosts []SSHHost, set *BashSettings) agent.Tool {
+	return agent.NewTool(agent.ToolFuncs[sshInput]{
+		Schema: schema[sshInput],
+		Name:   "ssh", Description: toolkit.Description(sshText) + "\n\n" + listed(hosts), Kind: agent.KindExecute, Exclusive: true, Program: "ssh",
+		Plan: func(_ context.Context, call *agent.Call, in *sshInput) (*agent.CallPlan, error) {
+			c, err := in.command(call, hosts, set)
+			if err != nil {
+				return nil, err
+			}
+			title := "On " + c.host.Name + ": " + toolkit.CommandTitle(in.Command)
+			return &agent.CallPlan{
+				Title: title, Content: c.shown(), Effects: []agent.Effect{toolkit.ServerEffect(title, "ssh", c.host.Name, c.line)},
+			}, nil
+		},
+		Run: func(ctx context.Context, call *agent.Call, in *sshInput) (*agent.Result, error) {
+			c, err := in.command(call, hosts, set)
+			if err != nil {
+				return nil, err
+			}
+			return c.run(ctx, call)
+		},
+	})
+}
+
+// listed is what the model is told of hosts.
+func listed(hosts []SSHHost) string {
+	var b strings.Builder
+	b.WriteString("Hosts:")
+	for i, h := range hosts {
+		if i == maxHosts {
+			fmt.Fprintf(&b, "\n- and %d more", len(hosts)-i)
+			break
+		}
+		b.WriteString("\n- " + h.Name)
+		if d := strings.Join(strings.Fields(h.Description), " "); d != "" {
+			b.WriteString(": " + toolkit.CutLine(d, 100))
+		}
+	}
+	return b.String()
+}
+
+// sshCommand is a checked call.
+type sshCommand struct {
+	host *SSHHost
+	// line is what the shell there gets.
+	line    string
+	timeout float64
+	notes   []string
+}
+
+func (in *sshInput) command(call *agent.Call, hosts []SSHHost, set *BashSettings) (*sshCommand, error) {
+	c := &sshCommand{line: strings.TrimSpace(in.Command), timeout: sshTimeout}
+	bad := func(format string, args ...any) (*sshCommand, error) {
+		return nil, fmt.Errorf("%w for ssh: "+format, append([]any{agent.ErrBadInput}, args...)...)
+	}
+	var names []string
+	for i := range hosts {
+		if hosts[i].Name == in.Host {
+			c.host = &hosts[i]
+		}
+		names = append(names, hosts[i].Name)
+	}
+	switch {
+	case c.host == nil:
+		return bad("there is no host %q; there are %s", toolkit.CutLine(in.Host, toolkit.MaxColumns), strings.Join(names[:min(len(names), maxHosts)], ", "))
+	case c.line == "":
+		return bad("command is empty")
+	case strings.ContainsRune(c.line+in.Cwd, 0):
+		return bad("there is a zero byte in it")
+	case strings.ContainsAny(in.Cwd, "\r\n"):
+		return bad("cwd has a line end")
+	}
+	if in.Cwd != "" {
+		c.line = "cd -- " + remoteDir(in.Cwd) + " || exit\n" + c.line
+	}
+	most := maxSSHTimeout
+	if set.MaxTimeout > 0 {
+		most = min(most, set.MaxTimeout)
+	}
+	if in.Timeout != 0 {
+		c.timeout = min(max(in.Timeout, toolkit.MinBashTimeout), most)
+		if c.timeout != in.Timeout {
+			c.notes = append(c.notes, fmt.Sprintf("The timeout was set to %s seconds; it can be %g to %g.", toolkit.Seconds(c.timeout), toolkit.MinBashTimeout, most))
+		}
+	}
+	c.timeout = min(c.timeout, most)
+	return c, nil
+}
+
+// remoteDir quotes a directory for a shell that knows what ~ is.
+func remoteDir(dir string) string {
+	quote := func(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+	switch rest, inHome := strings.CutPrefix(dir, "~/"); {
+	case dir == "~":
+		return "~"
+	case inHome && rest != "":
+		return "~/" + quote(rest)
+	case inHome:
+		return "~"
+	default:
+		return quote(dir)
+	}
+}
+
+func (c *sshCommand) shown() []agent.Content {
+	return []agent.Content{agent.TextContent{Text: "on " + c.host.Name + " (" + c.host.target() + ")\n$ " + c.line}}
+}
+
+func (c *sshCommand) run(ctx context.Context, call *agent.Call) (*agent.Result, error) {
+	path, err := call.Programs.LookPath("ssh")
+	if err != nil {
+		return nil, fmt.Errorf("ssh is not there any more: %w", err)
+	}
+	r := &bashRun{
+		call: call, command: &bashCommand{line: c.line, dir: call.Workspace.Cwd, timeout: c.timeout, notes: c.notes}, shown: c.shown(), name: toolkit.CommandTitle(c.line),
+	}
+	r.live = toolkit.NewLiveOutput(call.Update, r.shown)
+	options := sshLinksOf(call).options(call, path, c.host)
+	r.exec, err = call.Terminal.Start(ctx, agent.Command{
+		Args: append([]string{path}, c.host.args(options, c.line)...), Dir: call.Workspace.Cwd, OutputLimit: toolkit.MaxText, OnOutput: r.live.Write,
+	})
+	if err != nil {
+		r.live.Close()
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, fmt.Errorf("ssh did not run: %w", err)
+	}
+	if id := r.exec.TerminalID(); id != "" {
+		call.Update(agent.Progress{TerminalID: id})
+		r.shown = append(r.shown, agent.TerminalContent{TerminalID: id})
+	}
+	waitCtx, cancel := context.WithTimeoutCause(ctx, time.Duration(c.timeout*float64(time.Second)), errBashTimeout)
+	defer cancel()
+	status, err := r.exec.Wait(waitCtx)
+	if err == nil && status.Code == 255 {
+		r.command.notes = append(r.command.notes, "Code 255 is that of ssh itself: it has not reached "+c.host.Name+", or was not let in. No password can be typed; the key of the machine must be known, and a key of the user's must open it.")
+	}
+	return r.close(ctx, waitCtx, status, err, false)
+}

@@ -1,0 +1,109 @@
+package shell
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gajae-code/gjc/agent"
+)
+
+const (
+	// sshIdle is how long a connection stays without a command, in seconds. It bounds what is left of a session that was killed.
+	sshIdle = 600
+	// sshExitTime is how long a connection may take to end.
+	sshExitTime = 2 * time.Second
+	// maxSocketPath bounds the path of a socket in bytes: systems take 104 or more, and ssh first makes it with 17 more.
+	maxSocketPath = 80
+)
+
+// sshLinks are the connections that commands share. ssh keeps each of them in a process that belongs to no call, behind a socket
+// in a directory that only the user can enter. They are kept by the outermost session, whose end is theirs.
+type sshLinks struct {
+	mu     sync.Mutex // guards what follows
+	closed bool
+	dir    string // empty as long as there is none
+	links  map[SSHHost]*sshLink
+}
+
+type sshLink struct {
+	programs agent.Programs
+	// ssh is the program, socket the path of the connection's.
+	ssh, socket, address string
+}
+
+var _ agent.KeptCloser = (*sshLinks)(nil)
+
+func sshLinksOf(call *agent.Call) *sshLinks {
+	return agent.Keep(call.Kept.Root(), func() *sshLinks { return new(sshLinks) })
+}
+
+// options are those by which ssh uses the connection to a host, and makes it where there is none. Windows's ssh cannot share one.
+func (s *sshLinks) options(call *agent.Call, ssh string, h *SSHHost) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	link := s.links[*h]
+	if link == nil {
+		if s.dir == "" && !s.closed && runtime.GOOS != "windows" {
+			s.dir = socketDir()
+		}
+		if s.dir == "" {
+			return []string{"ControlMaster=no", "ControlPath=none"}
+		}
+		link = &sshLink{call.Programs, ssh, filepath.Join(s.dir, strconv.Itoa(len(s.links))), h.Address}
+		if s.links == nil {
+			s.links = make(map[SSHHost]*sshLink)
+		}
+		s.links[*h] = link
+	}
+	return []string{
+		"ControlMaster=auto", "ControlPersist=" + strconv.Itoa(sshIdle), "ControlPath=" + link.socket,
+		// A connection that is dead must not take every later command along.
+		"ServerAliveInterval=15", "ServerAliveCountMax=3",
+	}
+}
+
+// socketDir makes a directory for sockets, with a path that is short enough and that ssh reads as it is; empty where there is none.
+func socketDir() string {
+	for _, parent := range []string{os.TempDir(), "/tmp"} {
+		dir, err := os.MkdirTemp(parent, "gjc-ssh-")
+		if err != nil {
+			continue
+		}
+		if len(dir)+len("/99") <= maxSocketPath && !strings.ContainsAny(dir, " \t\"'\\%$~") {
+			return dir
+		}
+		_ = os.Remove(dir) // it is empty
+	}
+	return ""
+}
+
+// Close implements [agent.KeptCloser].
+func (s *sshLinks) Close(ctx context.Context) {
+	s.mu.Lock()
+	dir, links := s.dir, s.links
+	s.dir, s.links, s.closed = "", nil, true
+	s.mu.Unlock()
+	if dir == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, sshExitTime)
+	defer cancel()
+	var ends sync.WaitGroup
+	for _, l := range links {
+		if _, err := os.Lstat(l.socket); err != nil {
+			continue // it was never made, or has ended
+		}
+		ends.Go(func() {
+			// One that does not answer ends when it has been idle for long enough.
+			_, _ = l.programs.Output(ctx, agent.Program{Path: l.ssh, Args: []string{"-O", "exit", "-o", "ControlPath=" + l.socket, "--", l.address}, Dir: dir}, 1<<10)
+		})
+	}
+	ends.Wait()
+	_ = os.RemoveAll(dir) // it lies among temporary files
+}

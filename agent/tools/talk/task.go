@@ -1,0 +1,233 @@
+package talk
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"sync"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/toolkit"
+	"github.com/gajae-code/gjc/internal/bug"
+)
+
+//go:embed task.md
+var taskText string
+
+// Limits of one call of task.
+const (
+	maxTasks = 20
+	// planlessTasks is how many a call may have without a spawnPlan.
+	planlessTasks = 4
+	maxTaskID     = 48
+)
+
+type taskInput struct {
+	Agent     string     `json:"agent,omitzero" jsonschema:"helper that does the tasks; executor if absent"`
+	Context   string     `json:"context,omitzero" jsonschema:"what all of the tasks need to know"`
+	Tasks     []taskItem `json:"tasks" jsonschema:"pieces of work, each for a helper of its own, side by side"`
+	SpawnPlan *spawnPlan `json:"spawnPlan,omitzero" jsonschema:"needed for more than four tasks"`
+}
+
+type taskItem struct {
+	ID          string `json:"id" jsonschema:"short name of the task, unique in the call: letters, digits, - and _"`
+	Description string `json:"description" jsonschema:"the work in a few words, for the user"`
+	Assignment  string `json:"assignment" jsonschema:"complete instructions, with what the report has to contain"`
+}
+
+// spawnPlan makes a model think before it starts many helpers. The user sees it.
+type spawnPlan struct {
+	WhyParallel          string `json:"whyParallel" jsonschema:"why the work is done side by side"`
+	WhyNotLocal          string `json:"whyNotLocal" jsonschema:"why you do not do it yourself"`
+	Independence         string `json:"independence" jsonschema:"why no task needs the result or the files of another"`
+	ExpectedReceiptShape string `json:"expectedReceiptShape,omitzero" jsonschema:"what a report looks like"`
+	MaxInlineTokens      int    `json:"maxInlineTokens,omitzero" jsonschema:"how much of each report to show you, in tokens; the rest is kept"`
+}
+
+func Task() agent.Tool {
+	return agent.NewTool(agent.ToolFuncs[taskInput]{
+		Schema: schema[taskInput],
+		Name:   agent.TaskTool, Description: toolkit.Description(taskText), Kind: agent.KindOther,
+		Plan: planTask, Run: runTask,
+	})
+}
+
+// validTaskID reports whether id can be part of the ids of calls, and of the name of a file.
+func validTaskID(id string) bool {
+	return id != "" && len(id) <= maxTaskID && id[0] != '-' && id[0] != '_' && !strings.ContainsFunc(id, func(r rune) bool {
+		return r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+	})
+}
+
+func planTask(ctx context.Context, call *agent.Call, in *taskInput) (*agent.CallPlan, error) {
+	bad := func(format string, args ...any) (*agent.CallPlan, error) {
+		return nil, fmt.Errorf("%w for task: %s", agent.ErrBadInput, fmt.Sprintf(format, args...))
+	}
+	switch n := len(in.Tasks); {
+	case n == 0:
+		return bad("tasks is empty; give one task for each piece of work")
+	case n > maxTasks:
+		return bad("%d tasks are too many; give at most %d in one call", n, maxTasks)
+	case n > planlessTasks && in.SpawnPlan == nil:
+		return bad("%d tasks need a spawnPlan: whyParallel, whyNotLocal, independence. Up to %d go without; put together what belongs together", n, planlessTasks)
+	}
+	if p := in.SpawnPlan; p != nil {
+		for name, text := range map[string]string{"whyParallel": p.WhyParallel, "whyNotLocal": p.WhyNotLocal, "independence": p.Independence} {
+			if strings.TrimSpace(text) == "" {
+				return bad("%s of the spawnPlan is empty", name)
+			}
+		}
+	}
+	seen := make(map[string]bool)
+	for i, t := range in.Tasks {
+		key := strings.ToLower(t.ID)
+		switch {
+		case !validTaskID(t.ID):
+			return bad("the id of task %d must be up to %d letters, digits, - and _, and begin with a letter or digit", i+1, maxTaskID)
+		case seen[key]:
+			return bad("the id %q is there twice", t.ID)
+		case strings.TrimSpace(t.Assignment) == "":
+			return bad("the assignment of task %s is empty", t.ID)
+		}
+		seen[key] = true
+	}
+	who := in.Agent
+	if call.Helpers != nil {
+		h, err := agent.PickHelper(call.Helpers(ctx), in.Agent)
+		if err != nil {
+			return nil, err
+		}
+		who = h.Name
+	}
+	title := "Task"
+	if who != "" && who != agent.DefaultHelper {
+		title += " for " + who
+	}
+	if n := len(in.Tasks); n > 1 {
+		title = fmt.Sprintf("%d tasks", n) + strings.TrimPrefix(title, "Task")
+	}
+	return &agent.CallPlan{
+		Title:   title + ": " + toolkit.CommandTitle(in.title()),
+		Content: []agent.Content{agent.TextContent{Text: in.text()}},
+	}, nil
+}
+
+func (in *taskInput) title() string {
+	var all []string
+	for i := range in.Tasks {
+		all = append(all, in.Tasks[i].title())
+	}
+	return strings.Join(all, ", ")
+}
+
+// title is the task for people.
+func (t *taskItem) title() string {
+	if title := toolkit.CommandTitle(t.Description); title != "" {
+		return title
+	}
+	return t.ID
+}
+
+// text is the tasks for people.
+func (in *taskInput) text() string {
+	var parts []string
+	if p := in.SpawnPlan; p != nil {
+		parts = append(parts, fmt.Sprintf("Why side by side: %s\nWhy helpers: %s\nWhy they do not get in each other's way: %s", p.WhyParallel, p.WhyNotLocal, p.Independence))
+	}
+	if c := strings.TrimSpace(in.Context); c != "" {
+		parts = append(parts, c)
+	}
+	for _, t := range in.Tasks {
+		text := strings.TrimSpace(t.Assignment)
+		if len(in.Tasks) > 1 {
+			text = "**" + t.ID + "**: " + text
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, "\n\n")
+}
+
+// prompt is what the helper of a task is told.
+func (in *taskInput) prompt(t *taskItem) string {
+	text := strings.TrimSpace(t.Assignment)
+	if c := strings.TrimSpace(in.Context); c != "" {
+		text = "# Context\n\n" + c + "\n\n# Your task\n\n" + text
+	}
+	if p := in.SpawnPlan; p != nil && strings.TrimSpace(p.ExpectedReceiptShape) != "" {
+		text += "\n\n# Your report\n\n" + strings.TrimSpace(p.ExpectedReceiptShape)
+	}
+	return text
+}
+
+// taskState is how far a task is.
+type taskState int
+
+const (
+	taskWaits taskState = iota
+	taskDone
+	taskFailed
+)
+
+// taskRun is one call on its way.
+type taskRun struct {
+	call *agent.Call
+	in   *taskInput
+
+	mu     sync.Mutex // guards states; held while progress is told, so that it is told in order
+	states []taskState
+}
+
+func runTask(ctx context.Context, call *agent.Call, in *taskInput) (*agent.Result, error) {
+	if call.Task == nil {
+		return nil, errors.New("there are no helpers here; do the work yourself")
+	}
+	run := &taskRun{call: call, in: in, states: make([]taskState, len(in.Tasks))}
+	reports := make([]taskReport, len(in.Tasks))
+	var wg sync.WaitGroup
+	for i := range in.Tasks {
+		wg.Go(func() {
+			reports[i] = run.one(ctx, &in.Tasks[i])
+			run.ended(i, reports[i].err != nil)
+		})
+	}
+	wg.Wait()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return run.result(ctx, reports)
+}
+
+// one has a helper do one task.
+func (r *taskRun) one(ctx context.Context, t *taskItem) (report taskReport) {
+	report.task = t
+	defer func() {
+		if v := recover(); v != nil { // the panic of one is the failure of one
+			bug.Reportf("a helper panicked: %v\n%s", v, debug.Stack())
+			report.err = fmt.Errorf("internal error: %v", v)
+		}
+	}()
+	report.done, report.err = r.call.Task(ctx, agent.Task{
+		Name: t.ID, Helper: r.in.Agent, Title: t.title(), Prompt: r.in.prompt(t),
+	})
+	return report
+}
+
+// ended tells how far several tasks are.
+func (r *taskRun) ended(i int, failed bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.states[i] = taskDone; failed {
+		r.states[i] = taskFailed
+	}
+	if len(r.states) == 1 || r.call.Update == nil {
+		return
+	}
+	var b strings.Builder
+	for j := range r.in.Tasks {
+		b.WriteString("- " + [...]string{"…", "✓", "✗"}[r.states[j]] + " " + r.in.Tasks[j].ID + ": " + r.in.Tasks[j].title() + "\n")
+	}
+	r.call.Update(agent.Progress{Content: []agent.Content{agent.TextContent{Text: r.in.text()}, agent.TextContent{Text: b.String()}}})
+}

@@ -1,0 +1,207 @@
+package talk_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/tools/toolstest"
+)
+
+func someTasks(n int) []toolstest.Input {
+	var all []toolstest.Input
+	for i := range n {
+		all = append(all, toolstest.Input{"id": fmt.Sprintf("t%d", i+1), "description": "look", "assignment": "look"})
+	}
+	return all
+}
+
+// What makes no sense is refused before any helper starts.
+func TestTask_BadInput(t *testing.T) {
+	one := func(id, assignment string) []toolstest.Input {
+		return []toolstest.Input{{"id": id, "description": "d", "assignment": assignment}}
+	}
+	plan := toolstest.Input{"whyParallel": "a", "whyNotLocal": "b", "independence": "c"}
+	for _, tt := range []struct {
+		name string
+		in   toolstest.Input
+		want string
+	}{
+		{"nothing", toolstest.Input{}, "tasks missing"},
+		{"null", toolstest.Input{"tasks": nil}, "tasks missing"},
+		{"no task", toolstest.Input{"tasks": []toolstest.Input{}}, "tasks is empty"},
+		{"wrong type", toolstest.Input{"tasks": "look"}, "/tasks"},
+		{"the call of before", toolstest.Input{"description": "d", "prompt": "p"}, "it takes agent, context, tasks, spawnPlan"},
+		{"extra", toolstest.Input{"tasks": one("a", "x"), "schema": toolstest.Input{}}, "/schema"},
+		{"extra in a task", toolstest.Input{"tasks": []toolstest.Input{{"id": "a", "description": "d", "assignment": "x", "isolated": true}}}, "/tasks/0/isolated"},
+		{"no id", toolstest.Input{"tasks": one("", "x")}, "the id of task 1"},
+		{"id with a path", toolstest.Input{"tasks": one("../a", "x")}, "the id of task 1"},
+		{"id with a line", toolstest.Input{"tasks": one("a\nb", "x")}, "the id of task 1"},
+		{"long id", toolstest.Input{"tasks": one(strings.Repeat("a", 49), "x")}, "up to 48"},
+		{"id twice", toolstest.Input{"tasks": append(one("a", "x"), one("A", "y")...)}, `"A" is there twice`},
+		{"no assignment", toolstest.Input{"tasks": one("a", " \n")}, "the assignment of task a is empty"},
+		{"unknown helper", toolstest.Input{"agent": "nobody", "tasks": one("a", "x")}, `no helper called "nobody" that could be started here; there are executor, critic`},
+		{"five without a plan", toolstest.Input{"tasks": someTasks(5)}, "5 tasks need a spawnPlan"},
+		{"a plan without a reason", toolstest.Input{"tasks": someTasks(5), "spawnPlan": toolstest.Input{"whyParallel": "a", "whyNotLocal": "b", "independence": " "}}, "independence of the spawnPlan is empty"},
+		{"too many", toolstest.Input{"tasks": someTasks(21), "spawnPlan": plan}, "21 tasks are too many"},
+		{"enough", toolstest.Input{"tasks": someTasks(20), "spawnPlan": plan}, ""},
+		{"four", toolstest.Input{"agent": "critic", "tasks": someTasks(4)}, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			call := toolstest.NewWorld(t, nil).Call(t, "task", tt.in)
+			call.Helpers = func(context.Context) []agent.Helper { return []agent.Helper{{Name: "executor"}, {Name: "critic"}} }
+			_, err := toolstest.Plan(t.Context(), toolstest.Tool(t, "task"), call)
+			switch {
+			case tt.want == "" && err != nil:
+				t.Error(err)
+			case tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)):
+				t.Errorf("got %v, want %q", err, tt.want)
+			}
+		})
+	}
+}
+
+// Several tasks run side by side, each with its own words; one that fails leaves the others their reports, in order.
+func TestTask_Several(t *testing.T) {
+	call := toolstest.NewWorld(t, nil).Call(t, "task", toolstest.Input{
+		"agent": "critic", "context": "all about it",
+		"tasks": []toolstest.Input{
+			{"id": "a", "description": "first", "assignment": "look at a"},
+			{"id": "b", "description": "second", "assignment": "look at b"},
+			{"id": "c", "description": "third", "assignment": "look at c"},
+			{"id": "d", "description": "", "assignment": "look at d"},
+		},
+	})
+	var mu sync.Mutex
+	given := make(map[string]agent.Task)
+	var together sync.WaitGroup
+	together.Add(4)
+	call.Task = func(_ context.Context, task agent.Task) (agent.TaskResult, error) {
+		together.Done()
+		together.Wait() // for ever, if they run one after the other
+		mu.Lock()
+		given[task.Name] = task
+		mu.Unlock()
+		switch task.Name {
+		case "b":
+			return agent.TaskResult{}, agent.ErrTaskCancelled
+		case "c":
+			return agent.TaskResult{}, errors.New("the task failed: boom")
+		case "d":
+			return agent.TaskResult{Text: "partly", Stop: agent.StopMaxTokens, OverBudget: true}, nil
+		default:
+			return agent.TaskResult{Text: "report of " + task.Name, Stop: agent.StopEndTurn}, nil
+		}
+	}
+	plan, res, err := toolstest.Do(t.Context(), toolstest.Tool(t, "task"), call)
+	if err != nil || res.IsError {
+		t.Fatal(err, res)
+	}
+	if plan.Title != "4 tasks for critic: first, second, third, d" {
+		t.Errorf("title %q", plan.Title)
+	}
+	want := `## a
+
+report of a
+
+## b
+
+[Failed: the user cancelled this task; do not start it again without asking]
+
+## c
+
+[Failed: the task failed: boom]
+
+## d
+
+partly
+
+[The helper was stopped: it had used its token budget, and went on when it was told to finish. Its work is not complete.]`
+	if d := cmp.Diff(want, res.Text); d != "" {
+		t.Errorf("-want +got:\n%s", d)
+	}
+	if d := cmp.Diff(agent.Task{Name: "a", Helper: "critic", Title: "first", Prompt: "# Context\n\nall about it\n\n# Your task\n\nlook at a"}, given["a"]); d != "" {
+		t.Errorf("-want +got:\n%s", d)
+	}
+	if given["d"].Title != "d" {
+		t.Errorf("a task without description is called %q", given["d"].Title)
+	}
+}
+
+// A long report is kept whole, within bounds, and the model is given its beginning.
+func TestTask_LongReports(t *testing.T) {
+	lines := strings.Repeat("line\n", 6000)
+	for _, tt := range []struct {
+		name, report string
+		tasks, most  int // bytes that the model gets
+		kept         int
+		inline       int
+		note         string
+	}{
+		{"short", "report", 1, 10, 0, 0, "report"},
+		{"long", strings.Repeat("é", 10_000), 1, 12_200, 20_000, 0, "it has 20000 bytes. The whole: artifact://7."},
+		{"very long", strings.Repeat("x", 600_000), 1, 12_200, 500_000, 0, "it has 600000 bytes. The first 500000 bytes: artifact://7."},
+		{"many lines", lines, 1, 12_200, 25_000, 0, "The first 25000 bytes: artifact://7."},
+		{"of many", strings.Repeat("x", 20_000), 20, 51_200, 20_000, 0, "it has 20000 bytes. The whole: artifact://7."},
+		{"as asked for", strings.Repeat("x", 20_000), 1, 600, 20_000, 100, "it has 20000 bytes. The whole: artifact://7."},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			in := toolstest.Input{"tasks": someTasks(tt.tasks)}
+			if tt.tasks > 4 || tt.inline > 0 {
+				in["spawnPlan"] = toolstest.Input{"whyParallel": "a", "whyNotLocal": "b", "independence": "c", "maxInlineTokens": tt.inline}
+			}
+			call := toolstest.NewWorld(t, nil).Call(t, "task", in)
+			var whole keptArtifact
+			var mu sync.Mutex
+			call.Artifacts = lockedArtifacts{&whole, &mu}
+			call.Task = func(context.Context, agent.Task) (agent.TaskResult, error) {
+				return agent.TaskResult{Text: tt.report, Stop: agent.StopEndTurn}, nil
+			}
+			_, res, err := toolstest.Do(t.Context(), toolstest.Tool(t, "task"), call)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(res.Text) > tt.most || len(whole.data) != tt.kept || !strings.Contains(res.Text, tt.note) || !strings.HasPrefix(strings.TrimSpace(tt.report), whole.data[:min(100, len(whole.data))]) {
+				t.Errorf("%d bytes for the model, %d kept, the end %q", len(res.Text), len(whole.data), res.Text[max(0, len(res.Text)-150):])
+			}
+		})
+	}
+}
+
+type lockedArtifacts struct {
+	agent.Artifacts
+	mu *sync.Mutex
+}
+
+func (l lockedArtifacts) Put(ctx context.Context, tool string, data []byte) (string, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.Artifacts.Put(ctx, tool, data)
+}
+
+// The end of the call is the end of all; where there are no helpers that is said.
+func TestTask_Ends(t *testing.T) {
+	cause := errors.New("over")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	call := toolstest.NewWorld(t, nil).Call(t, "task", toolstest.Input{"tasks": someTasks(2)})
+	call.Task = func(ctx context.Context, task agent.Task) (agent.TaskResult, error) {
+		if task.Name == "t2" {
+			cancel(cause)
+		}
+		<-ctx.Done()
+		return agent.TaskResult{}, context.Cause(ctx)
+	}
+	if _, _, err := toolstest.Do(ctx, toolstest.Tool(t, "task"), call); !errors.Is(err, cause) {
+		t.Errorf("got %v", err)
+	}
+	call = toolstest.NewWorld(t, nil).Call(t, "task", toolstest.Input{"tasks": someTasks(1)})
+	if _, _, err := toolstest.Do(t.Context(), toolstest.Tool(t, "task"), call); err == nil || !strings.Contains(err.Error(), "do the work yourself") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,122 @@
+package talk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/toolkit"
+)
+
+// Bounds of what is kept of one report, and of what a model is given of it at once. All reports of a call together stay within
+// maxText.
+const (
+	maxReport      = 500_000
+	maxReportLines = 5000
+	maxInline      = 12_000
+	// maxInlineAll is shared by the reports of one call.
+	maxInlineAll = 44 << 10
+	// bytesPerToken is a guess.
+	bytesPerToken = 4
+)
+
+// taskReport is what came of one task.
+type taskReport struct {
+	task *taskItem
+	done agent.TaskResult
+	err  error
+}
+
+// result puts the reports of all tasks together, in their order.
+func (r *taskRun) result(ctx context.Context, reports []taskReport) (*agent.Result, error) {
+	if len(reports) == 1 {
+		if err := reports[0].err; err != nil {
+			return nil, err
+		}
+		return &agent.Result{Text: r.receipt(ctx, &reports[0])}, nil
+	}
+	var parts []string
+	failed := 0
+	for i := range reports {
+		head := "## " + reports[i].task.ID + "\n\n"
+		if err := reports[i].err; err != nil {
+			failed++
+			parts = append(parts, head+"[Failed: "+err.Error()+cancelledNote(err)+"]")
+			continue
+		}
+		parts = append(parts, head+r.receipt(ctx, &reports[i]))
+	}
+	return &agent.Result{Text: strings.Join(parts, "\n\n"), IsError: failed == len(reports)}, nil
+}
+
+func cancelledNote(err error) string {
+	if errors.Is(err, agent.ErrTaskCancelled) {
+		return "; do not start it again without asking"
+	}
+	return ""
+}
+
+// receipt is what the model is given of one report.
+func (r *taskRun) receipt(ctx context.Context, report *taskReport) string {
+	done := &report.done
+	text := strings.TrimSpace(done.Text)
+	if text == "" && done.Question == "" {
+		text = "(the helper said nothing)"
+	}
+	text = r.bounded(ctx, text)
+	switch {
+	case done.Question != "":
+		// First, so that a long report does not cut it off.
+		question := strings.TrimSpace(done.Question)
+		if len(question) > maxInline {
+			question = toolkit.CutBytes(question, maxInline) + " [The rest was cut off.]"
+		}
+		text = strings.TrimSpace("The helper needs an answer: " + question +
+			"\n\n[It has ended, and nobody has seen the question. Ask the user, or answer it yourself where you can; then give the work to a new helper, with the answer.]\n\n" + text)
+	case done.OverBudget && done.Stop != agent.StopEndTurn:
+		text += "\n\n[The helper was stopped: it had used its token budget, and went on when it was told to finish. Its work is not complete.]"
+	case done.OverBudget:
+		text += "\n\n[The helper had used its token budget and was told to finish. Its work may not be complete.]"
+	case done.Stop != agent.StopEndTurn:
+		text += fmt.Sprintf("\n\n[The helper stopped early: %s.]", done.Stop)
+	}
+	return text
+}
+
+// bounded is the part of a report that the model is given at once. The whole is kept where there is a place for it.
+func (r *taskRun) bounded(ctx context.Context, text string) string {
+	most := min(maxInline, maxInlineAll/len(r.in.Tasks))
+	if p := r.in.SpawnPlan; p != nil && p.MaxInlineTokens > 0 && p.MaxInlineTokens < most/bytesPerToken {
+		most = p.MaxInlineTokens * bytesPerToken
+	}
+	if len(text) <= most {
+		return text
+	}
+	whole, cut := boundedReport(text)
+	note := fmt.Sprintf("[The report was cut off here; it has %d bytes.", len(text))
+	if r.call.Artifacts != nil {
+		if url, err := r.call.Artifacts.Put(ctx, "task", []byte(whole)); err == nil {
+			note += " The whole: " + url + "."
+			if cut {
+				note = fmt.Sprintf("[The report was cut off here; it has %d bytes. The first %d bytes: %s.", len(text), len(whole), url)
+			}
+		}
+	}
+	return strings.TrimRight(toolkit.CutBytes(text, most), "\n") + "\n" + note + "]"
+}
+
+// boundedReport is what is kept of a report, and whether that is less than the whole.
+func boundedReport(text string) (kept string, cut bool) {
+	kept = toolkit.CutBytes(text, maxReport)
+	at := 0
+	for range maxReportLines {
+		i := strings.IndexByte(kept[at:], '\n')
+		if i < 0 {
+			return kept, len(kept) < len(text)
+		}
+		at += i + 1
+	}
+	return kept[:at], at < len(text)
+}
