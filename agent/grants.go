@@ -40,7 +40,7 @@ type scope struct {
 
 // scopeOf returns the scope of one effect of a tool. Lines for the shell of the operating system called "windows" are
 // not taken apart: it does not read them as POSIX shells do.
-func scopeOf(ctx context.Context, tool string, e *Effect, files FS, system string, paths *policy.Paths) scope {
+func scopeOf(ctx context.Context, tool string, e *Effect, files Files, system string, paths *policy.Paths) scope {
 	s := scope{action: e.Action, tool: tool, host: strings.TrimSuffix(strings.ToLower(e.Host), "."), subject: e.Subject, covers: e.Covers}
 	switch {
 	case e.Action == ActionCommand && system == "windows":
@@ -62,30 +62,17 @@ func scopeOf(ctx context.Context, tool string, e *Effect, files FS, system strin
 	return s
 }
 
-// each returns the effect's parts: itself for each of its paths.
-func (e *Effect) each() []Effect {
-	if len(e.Paths) == 0 {
-		return []Effect{*e}
-	}
-	parts := make([]Effect, len(e.Paths))
-	for i, path := range e.Paths {
-		parts[i] = *e
-		parts[i].Path, parts[i].Paths = path, nil
-	}
-	return parts
-}
-
 // maxNamed bounds the directories that the option of an "always" answer names.
 const maxNamed = 5
 
-// labelAll is the label of all scopes of one question.
-func labelAll(scopes []*scope, roots *Workspace) string {
+// labelAll describes all scopes of one question; display shortens a real path.
+func labelAll(scopes []*scope, display func(path string) string) string {
 	if len(scopes) == 1 {
 		return scopes[0].name
 	}
 	var dirs []string
 	for _, s := range scopes {
-		if dir := roots.Display(s.dir); !slices.Contains(dirs, dir) {
+		if dir := display(s.dir); !slices.Contains(dirs, dir) {
 			dirs = append(dirs, dir)
 		}
 	}
@@ -96,8 +83,8 @@ func labelAll(scopes []*scope, roots *Workspace) string {
 	return label
 }
 
-// label says what the scope is, for the option of an "always" answer; roots are the real ones.
-func (s *scope) label(roots *Workspace) string {
+// label describes the scope, for the option of an "always" answer; display shortens a real path.
+func (s *scope) label(display func(path string) string) string {
 	switch {
 	case s.action == ActionCommand:
 		var names []string
@@ -113,11 +100,11 @@ func (s *scope) label(roots *Workspace) string {
 	case s.action == ActionDebug:
 		return "this exact step"
 	case s.special && s.path != "":
-		return fmt.Sprintf("%s %s", actionVerb(s.action), roots.Display(s.path))
+		return fmt.Sprintf("%s %s", actionVerb(s.action), display(s.path))
 	case s.host != "":
 		return "fetching from " + s.host
 	case s.dir != "":
-		return fmt.Sprintf("%s in %s", actionVerb(s.action), roots.Display(s.dir))
+		return fmt.Sprintf("%s in %s", actionVerb(s.action), display(s.dir))
 	default:
 		return s.tool
 	}
@@ -186,7 +173,7 @@ func (g *grants) lookup(s *scope) (allowed, known bool) {
 	case s.path != "":
 		for i := len(g.places) - 1; i >= 0; i-- {
 			p := g.places[i]
-			if p.action != s.action || !within(p.dir, s.path) || p.allowed && p.special != s.special {
+			if p.action != s.action || !policy.Within(p.dir, s.path) || p.allowed && p.special != s.special {
 				continue
 			}
 			return p.allowed, true
@@ -220,11 +207,6 @@ func (g *grants) lookupCommands(s *scope) (allowed, known bool) {
 	}
 	return true, left == 0 && len(line) > 0
 }
-
-// ForgetGrants forgets the "always" answers for the tools whose names drop reports, in the session and its children: what
-// is behind a name can change, as with the tools of an MCP server. A question that is open counts for its call alone.
-// drop must not call the session.
-func (s *Session) ForgetGrants(drop func(tool string) bool) { s.grants.forget(drop) }
 
 func (g *grants) forget(drop func(tool string) bool) {
 	g.mu.Lock()

@@ -121,7 +121,7 @@ func (s *Session) instructionIn(ctx context.Context, dir, top string, seen map[s
 		}
 		// A link to elsewhere, or to what holds secrets, would send a file to the model that nobody was asked about.
 		real := files.RealPath(path)
-		if !within(files.RealPath(dir), real) && (top == "" || !within(files.RealPath(top), real)) || policy.Withheld(path) {
+		if !policy.Within(files.RealPath(dir), real) && (top == "" || !policy.Within(files.RealPath(top), real)) || policy.Withheld(path) {
 			continue
 		}
 		if seen[real] {

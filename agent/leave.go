@@ -36,7 +36,7 @@ var (
 )
 
 // give notes that an effect on a path, which led to real when it was judged, is leave for it.
-func (l *Leave) give(files FS, paths *policy.Paths, e *Effect, real string) {
+func (l *Leave) give(files Files, paths *policy.Paths, e *Effect, real string) {
 	l.paths = paths
 	switch e.Action {
 	case ActionRead, ActionEdit, ActionDelete, ActionMove:
@@ -60,7 +60,7 @@ func (l *Leave) give(files FS, paths *policy.Paths, e *Effect, real string) {
 
 // moved tells of a path that leads elsewhere than when it was judged. Files are opened by where they led; this is for directories
 // and for programs, which open what they find.
-func (l *Leave) moved(files FS) error {
+func (l *Leave) moved(files Files) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for path, f := range l.files {

@@ -505,3 +505,8 @@ func (s *Session) tellInfo(st *state) {
 	st.updated = s.opts.Clock()
 	s.emit(InfoChanged{Title: st.title, UpdatedAt: st.updated})
 }
+
+// ForgetGrants forgets the "always" answers for the tools whose names drop reports, in the session and its children: what
+// is behind a name can change, as with the tools of an MCP server. A question that is open counts for its call alone.
+// drop must not call the session.
+func (s *Session) ForgetGrants(drop func(tool string) bool) { s.grants.forget(drop) }

@@ -155,46 +155,6 @@ type CallPlan struct {
 	Complete func(ctx context.Context) error
 }
 
-// Effect is one thing that a call does to the world.
-type Effect struct {
-	Action Action
-	// Path is what is read, changed or removed; absolute. Empty for a command.
-	Path string
-	// Paths are several in the place of Path, for what the user should be asked about once. Each is judged by itself: one
-	// that may not be touched forbids all.
-	Paths []string
-	// Command is the shell command line, for [ActionCommand]; Dir is the directory that it runs in, empty for the working
-	// directory.
-	Command, Dir string
-	// Host is where the step goes, for [ActionNetwork]; empty for many places.
-	Host string
-	// Subject is what exactly is debugged or done there, for [ActionDebug]. An "always" answer is remembered for the same
-	// subject alone; without one it is good for this once. Covers says in words what that is. With [ActionMCP], Subject stands
-	// for what the tool is said to be, and a yes ends when that is another.
-	Subject, Covers string
-	// Title describes the effect in a question; if empty, the call's title.
-	Title string
-}
-
-// Action classes an [Effect] for the approval policy.
-type Action int
-
-// The actions.
-const (
-	ActionRead Action = iota
-	ActionEdit
-	ActionDelete
-	ActionMove
-	ActionCommand
-	ActionNetwork
-	ActionMCP
-	// ActionDebug starts a program under a debugger, or does with it what the debugger would not do by itself: it asks as a
-	// command does. Path, if set, is the program.
-	ActionDebug
-	// ActionResume lets a program run on that was allowed to run.
-	ActionResume
-)
-
 // Progress is a report from a running call. Zero fields say nothing.
 type Progress struct {
 	// Content replaces what is shown.

@@ -392,7 +392,7 @@ func (r *toolRun) refused() error {
 		return err
 	}
 	for i := range r.plan.Effects {
-		if v, why := judge(mode, &r.plan.Effects[i], new(facts)); v == deny {
+		if v, why := judge(mode, &r.plan.Effects[i], new(facts)); v == policy.Deny {
 			return errors.New(why)
 		}
 	}
@@ -460,9 +460,9 @@ func (r *toolRun) approveEffect(ctx context.Context, e *Effect, answered *answer
 		sc := scopeOf(ctx, r.call.Name, &parts[i], s.opts.FS, s.opts.OS, paths)
 		sc.outside = outside(&s.opts.Workspace, roots, parts[i].Path, sc.path)
 		sc.given = parts[i].Path
-		known[i] = s.look(r.call.Name, &parts[i], &sc, paths)
+		known[i] = factsOf(&s.opts.Policy, s.opts.OS, r.call.Name, &parts[i], &sc, paths)
 		sc.special = len(known[i].special) > 0
-		sc.name = sc.label(roots)
+		sc.name = sc.label(roots.Display)
 		scopes[i] = sc
 		r.leave.give(s.opts.FS, paths, &parts[i], sc.path)
 		real[i] = sc.path
@@ -470,31 +470,31 @@ func (r *toolRun) approveEffect(ctx context.Context, e *Effect, answered *answer
 	if answered.yes && !slices.Equal(real, answered.paths) {
 		return fmt.Errorf("%s: %w", cutTitle(r.plan.Title), ErrMoved)
 	}
-	var verdict verdict
+	var verdict policy.Verdict
 	var reason string
 	var open []*scope // what there is to ask about
 	var special []string
 	look := func() error {
 		return r.turn.do(func(st *state) error {
-			verdict, reason, open, special = allow, "", nil, nil
+			verdict, reason, open, special = policy.Allow, "", nil, nil
 			for i := range parts {
 				v, why := judge(r.mode(st.mode), &parts[i], &known[i])
-				if v == ask && answered.yes {
-					v = allow
+				if v == policy.Ask && answered.yes {
+					v = policy.Allow
 				}
-				if v == ask {
+				if v == policy.Ask {
 					if allowed, known := s.grants.lookup(&scopes[i]); known && allowed {
-						v = allow
+						v = policy.Allow
 					} else if known {
-						v, why = deny, fmt.Sprintf("%v (always, for %s)", ErrRejected, scopes[i].name)
+						v, why = policy.Deny, fmt.Sprintf("%v (always, for %s)", ErrRejected, scopes[i].name)
 					}
 				}
 				switch v {
-				case deny:
-					verdict, reason = deny, why
+				case policy.Deny:
+					verdict, reason = policy.Deny, why
 					return nil
-				case ask:
-					verdict = ask
+				case policy.Ask:
+					verdict = policy.Ask
 					open = append(open, &scopes[i])
 					special = append(special, known[i].special...)
 				default:
@@ -506,7 +506,7 @@ func (r *toolRun) approveEffect(ctx context.Context, e *Effect, answered *answer
 	if err := look(); err != nil {
 		return err
 	}
-	if verdict == ask {
+	if verdict == policy.Ask {
 		// An answer may settle the next question too.
 		done, err := s.ask(ctx)
 		if err != nil {
@@ -521,12 +521,12 @@ func (r *toolRun) approveEffect(ctx context.Context, e *Effect, answered *answer
 		}
 	}
 	switch verdict {
-	case allow:
+	case policy.Allow:
 		return nil
-	case deny:
+	case policy.Deny:
 		return errors.New(reason)
 	default:
-		err := r.question(ctx, e, open, special, labelAll(open, roots))
+		err := r.question(ctx, e, open, special, labelAll(open, roots.Display))
 		*answered = answer{err == nil, real}
 		return err
 	}

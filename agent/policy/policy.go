@@ -53,14 +53,15 @@ func (p *Paths) realRoots() []string {
 
 func withinAny(roots []string, path string) bool {
 	for _, root := range roots {
-		if within(root, path) {
+		if Within(root, path) {
 			return true
 		}
 	}
 	return false
 }
 
-func within(root, path string) bool {
+// Within reports whether path is root or lies below it, by the names alone. Both are clean.
+func Within(root, path string) bool {
 	rel, err := filepath.Rel(root, path)
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
@@ -118,7 +119,7 @@ func set(names ...string) map[string]bool {
 func (p *Paths) Protected(path string) string {
 	real := p.real(path)
 	for _, own := range p.Own {
-		if within(own, path) || within(p.real(own), real) {
+		if Within(own, path) || Within(p.real(own), real) {
 			return "gjc's own files are there"
 		}
 	}
@@ -156,7 +157,7 @@ func (p *Paths) bare(path string) string {
 func (p *Paths) below(path string) string {
 	for _, roots := range [][]string{p.Roots, p.realRoots()} {
 		for _, root := range roots {
-			if rel, err := filepath.Rel(root, path); err == nil && within(root, path) {
+			if rel, err := filepath.Rel(root, path); err == nil && Within(root, path) {
 				return rel
 			}
 		}
