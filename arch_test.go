@@ -64,12 +64,14 @@ var layers = map[string][]string{
 	"dap/daptest":                {"dap", "internal/frame", "internal/jsonx"},
 	"mcp":                        {"internal/bug", "internal/jsonx", "internal/proc"},
 	"sessions/sessionstest":      {"sessions"},
-	"agent/policy":               {"internal/lazyregexp"},
-	"agent":                      {"agent/hooks", "agent/policy", "agent/rules", "dap", "internal/bug", "internal/jsonx", "lsp", "providers", "sessions"},
-	"agent/commands":             {"agent/policy", "internal/configfile", "internal/jsonx", "internal/userfile"},
+	"internal/text":              {},
+	"agent/approval/shell":       {"internal/lazyregexp", "internal/text"},
+	"agent/approval":             {"agent/approval/shell"},
+	"agent":                      {"agent/approval", "agent/approval/shell", "agent/hooks", "agent/rules", "dap", "internal/bug", "internal/jsonx", "internal/text", "lsp", "providers", "sessions"},
+	"agent/commands":             {"agent/approval", "internal/configfile", "internal/userfile"},
 	"agent/hooks":                {"internal/configfile", "internal/jsonx", "internal/trust"},
-	"agent/rules":                {"agent/policy", "internal/configfile", "internal/jsonx", "internal/lazyregexp", "internal/userfile"},
-	"agent/agents":               {"agent", "agent/policy", "internal/configfile", "internal/userfile", "providers"},
+	"agent/rules":                {"agent/approval", "internal/configfile", "internal/jsonx", "internal/lazyregexp", "internal/userfile"},
+	"agent/agents":               {"agent", "agent/approval", "internal/configfile", "internal/userfile", "providers"},
 	"agent/toolkit/hashline":     {"agent/toolkit/lines", "internal/lazyregexp"},
 	"agent/toolkit/lines":        {},
 	"agent/toolkit/patch":        {"agent/toolkit/lines", "internal/lazyregexp"},
@@ -79,21 +81,21 @@ var layers = map[string][]string{
 	"internal/picture":           {},
 	"internal/sqlitefile":        {},
 	"internal/webclient":         {"internal/jsonx"},
-	"agent/toolkit":              {"agent", "agent/toolkit/hashline", "agent/toolkit/lines", "internal/jsonx", "internal/lazyregexp", "internal/picture", "internal/trust", "internal/webclient", "lsp", "providers"},
-	"agent/tools/code":           {"agent", "agent/toolkit", "internal/jsonx", "internal/lazyregexp", "lsp"},
-	"agent/tools/debug":          {"agent", "agent/policy", "agent/toolkit", "dap", "dap/config", "internal/jsonx", "internal/lazyregexp", "internal/trust"},
-	"agent/tools/files":          {"agent", "agent/toolkit", "agent/toolkit/hashline", "agent/toolkit/lines", "agent/toolkit/patch", "internal/archive", "internal/ipynb", "internal/json5", "internal/jsonx", "internal/lazyregexp", "internal/picture", "internal/sqlitefile", "internal/webclient", "lsp", "providers"},
-	"agent/tools/mcptools":       {"agent", "agent/toolkit", "mcp", "providers"},
-	"agent/tools/search":         {"agent", "agent/policy", "agent/toolkit", "internal/jsonx", "internal/lazyregexp", "internal/linematch", "lsp"},
-	"agent/tools/shell":          {"agent", "agent/policy", "agent/toolkit", "internal/jsonx", "internal/lazyregexp"},
+	"agent/toolkit":              {"agent", "agent/approval", "agent/toolkit/hashline", "agent/toolkit/lines", "internal/jsonx", "internal/lazyregexp", "internal/picture", "internal/trust", "internal/webclient", "lsp", "providers"},
+	"agent/tools/code":           {"agent", "agent/approval", "agent/toolkit", "internal/jsonx", "internal/lazyregexp", "lsp"},
+	"agent/tools/debug":          {"agent", "agent/approval", "agent/toolkit", "dap", "dap/config", "internal/jsonx", "internal/lazyregexp", "internal/text", "internal/trust"},
+	"agent/tools/files":          {"agent", "agent/approval", "agent/toolkit", "agent/toolkit/hashline", "agent/toolkit/lines", "agent/toolkit/patch", "internal/archive", "internal/ipynb", "internal/json5", "internal/jsonx", "internal/lazyregexp", "internal/picture", "internal/sqlitefile", "internal/webclient", "lsp", "providers"},
+	"agent/tools/mcptools":       {"agent", "agent/approval", "agent/toolkit", "mcp", "providers"},
+	"agent/tools/search":         {"agent", "agent/approval", "agent/toolkit", "internal/jsonx", "internal/lazyregexp", "internal/linematch", "internal/text", "lsp"},
+	"agent/tools/shell":          {"agent", "agent/approval", "agent/approval/shell", "agent/toolkit", "internal/jsonx", "internal/lazyregexp"},
 	"agent/tools/talk":           {"agent", "agent/toolkit", "internal/bug", "internal/jsonx"},
-	"agent/tools/web":            {"agent", "agent/toolkit", "internal/jsonx", "internal/webclient"},
+	"agent/tools/web":            {"agent", "agent/approval", "agent/toolkit", "internal/jsonx", "internal/webclient"},
 	"agent/tools":                {"agent", "agent/tools/code", "agent/tools/debug", "agent/tools/files", "agent/tools/search", "agent/tools/shell", "agent/tools/talk", "agent/tools/web", "internal/webclient"},
 	"agent/tools/toolstest":      {"agent", "agent/tools", "agent/tools/files", "agent/tools/shell", "internal/jsonx", "internal/proc", "internal/testenv", "internal/webclient", "lsp", "providers"},
 	"agent/transcript":           {"agent", "internal/jsonx", "providers", "sessions"},
 	"internal/linematch":         {},
-	"bridges":                    {"acp", "agent", "internal/bug", "internal/jsonx", "internal/proc"},
-	"acp/server":                 {"acp", "agent", "agent/agents", "agent/commands", "agent/hooks", "agent/rules", "agent/tools", "agent/tools/mcptools", "agent/tools/shell", "agent/transcript", "bridges", "dap", "internal/bug", "internal/jsonx", "internal/proc", "lsp", "mcp", "providers", "sessions"},
+	"bridges":                    {"acp", "agent", "agent/approval", "internal/jsonx", "internal/proc"},
+	"acp/server":                 {"acp", "agent", "agent/agents", "agent/approval", "agent/commands", "agent/hooks", "agent/rules", "agent/tools", "agent/tools/mcptools", "agent/tools/shell", "agent/transcript", "bridges", "dap", "internal/bug", "internal/jsonx", "internal/proc", "lsp", "mcp", "providers", "sessions"},
 	"acp/acptest":                {"acp", "internal/proc", "internal/jsonx"},
 	"conformance":                {"acp", "internal/jsonx", "internal/proc"},
 	"cmd/gjc":                    {"*"},
@@ -217,7 +219,7 @@ var outside = regexp.MustCompile(`\bos\.(Stdout|Stdin|Stderr|Args|Getenv|LookupE
 func TestSurroundingsOnlyInCmd(t *testing.T) {
 	sources(t, func(path string, text []byte) {
 		if strings.HasPrefix(path, "cmd/") || strings.HasPrefix(path, "internal/testenv/") || strings.HasPrefix(path, "acp/generate/") ||
-			strings.HasPrefix(path, "dap/daptest/") { // a process of tests
+			strings.HasPrefix(path, "dap/daptest/") || strings.HasPrefix(path, "agent/tools/toolstest/") { // processes of tests
 			return
 		}
 		for i, line := range strings.Split(string(text), "\n") {
@@ -269,7 +271,7 @@ func TestMainIsShort(t *testing.T) {
 func TestNoPackageState(t *testing.T) {
 	sources(t, func(path string, text []byte) {
 		if strings.HasPrefix(path, "internal/bug/") || strings.HasPrefix(path, "acp/generate/") ||
-			strings.HasPrefix(path, "dap/daptest/") { // a process of tests
+			strings.HasPrefix(path, "dap/daptest/") || strings.HasPrefix(path, "agent/tools/toolstest/") { // processes of tests
 			return // the table of bugs belongs to the program, and the generator is one
 		}
 		f, err := parser.ParseFile(token.NewFileSet(), path, text, 0)

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/providers/providertest"
@@ -74,11 +75,11 @@ func TestRefusal_KeepsTheOptions(t *testing.T) {
 	script := providertest.NewScript(info, providertest.Step{gate.Hold(), providertest.Text("no"), providertest.Stop(providers.StopRefusal)})
 	s := agent.New(agent.Options{
 		ID: log.ID(), Workspace: agent.Workspace{Cwd: "/w"}, FS: noFiles{}, Models: &world{script: script}, Log: log,
-		Model: info, Mode: agent.ModeDefault, Emit: func(agent.Event) {}, NewID: func() string { return "m" }, OS: "linux",
+		Model: info, Mode: approval.ModeDefault, Emit: func(agent.Event) {}, NewID: func() string { return "m" }, OS: "linux",
 	})
 	turn := s.Prompt([]providers.Part{providers.Text{Text: "go"}})
 	<-gate.Reached()
-	for _, change := range []agent.Pending{s.SetMode(agent.ModeStrict), s.SetModel(other, "high")} {
+	for _, change := range []agent.Pending{s.SetMode(approval.ModeStrict), s.SetModel(other, "high")} {
 		if err := change(); err != nil {
 			t.Fatal(err)
 		}

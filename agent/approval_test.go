@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
@@ -13,17 +14,17 @@ import (
 // an answer for all times covers the directories of these files and nothing above.
 func TestApproval_SeveralPaths(t *testing.T) {
 	edits := func(name string, paths ...string) agent.Tool {
-		e := agent.Effect{Action: agent.ActionEdit, Title: name}
+		e := approval.Effect{Action: approval.ActionEdit, Title: name}
 		if e.Paths = paths; len(paths) == 1 {
 			e.Path, e.Paths = paths[0], nil
 		}
-		return testTool(name, true, []agent.Effect{e}, func(context.Context, *input) (*agent.Result, error) {
+		return testTool(name, true, []approval.Effect{e}, func(context.Context, *input) (*agent.Result, error) {
 			return &agent.Result{Text: "ran " + name}, nil
 		})
 	}
 	for _, tt := range []struct {
 		name    string
-		mode    agent.Mode
+		mode    approval.Mode
 		calls   agent.Tools
 		answers []agent.Decision
 		always  []string // what each question says
@@ -31,38 +32,38 @@ func TestApproval_SeveralPaths(t *testing.T) {
 		text    string
 	}{
 		{
-			"a rejected one among allowed ones", agent.ModeStrict,
+			"a rejected one among allowed ones", approval.ModeStrict,
 			agent.Tools{edits("a", "/w/sub/a"), edits("b", "/w/secrets/x"), edits("c", "/w/sub/b", "/w/secrets/x")},
 			[]agent.Decision{agent.AllowAlways, agent.RejectAlways},
 			[]string{"edits in sub", "edits in secrets"},
 			"a", "rejected by the user (always, for edits in secrets)",
 		},
 		{
-			"always is for these directories", agent.ModeStrict,
+			"always is for these directories", approval.ModeStrict,
 			agent.Tools{edits("a", "/w/x/1", "/w/x/2", "/w/y/1"), edits("b", "/w/x/3", "/w/y/4"), edits("c", "/w/1"), edits("d", "/w/z/1", "/w/x/1")},
 			[]agent.Decision{agent.AllowAlways, agent.RejectOnce, agent.AllowOnce},
 			[]string{"edits in x, y", "edits in .", "edits in z"},
 			"abd", "rejected by the user: c",
 		},
 		{
-			"rejecting always is for all of them", agent.ModeStrict,
+			"rejecting always is for all of them", approval.ModeStrict,
 			agent.Tools{edits("a", "/w/x/1", "/w/y/1"), edits("b", "/w/y/2")},
 			[]agent.Decision{agent.RejectAlways},
 			[]string{"edits in x, y"},
 			"", "rejected by the user (always, for edits in y)",
 		},
 		{
-			"one outside", agent.ModeDefault,
+			"one outside", approval.ModeDefault,
 			agent.Tools{edits("a", "/w/x/1", "/other/2"), edits("b", "/w/x/1", "/w/y/1")},
 			[]agent.Decision{agent.AllowOnce},
 			[]string{"edits in /other"},
 			"ab", "ran b",
 		},
 		{
-			"plan mode", agent.ModePlan, agent.Tools{edits("a", "/w/x/1", "/w/y/1")}, nil, nil, "", "plan mode changes nothing",
+			"plan mode", approval.ModePlan, agent.Tools{edits("a", "/w/x/1", "/w/y/1")}, nil, nil, "", "plan mode changes nothing",
 		},
 		{
-			"many directories", agent.ModeStrict,
+			"many directories", approval.ModeStrict,
 			agent.Tools{edits("a", "/w/1/a", "/w/2/a", "/w/3/a", "/w/4/a", "/w/5/a", "/w/6/a", "/w/7/a")},
 			[]agent.Decision{agent.AllowOnce},
 			[]string{"edits in 1, 2, 3, 4, 5 and 2 more directories of these files"},
@@ -104,7 +105,7 @@ func TestApproval_SeveralPaths(t *testing.T) {
 // A yes to an exact line is for the directory in which it runs, a no for all of them.
 func TestApproval_LineOfADirectory(t *testing.T) {
 	runs := func(name, line, dir string) agent.Tool {
-		return testTool(name, true, []agent.Effect{{Action: agent.ActionCommand, Command: line, Dir: dir}}, func(context.Context, *input) (*agent.Result, error) {
+		return testTool(name, true, []approval.Effect{{Action: approval.ActionCommand, Command: line, Dir: dir}}, func(context.Context, *input) (*agent.Result, error) {
 			return &agent.Result{Text: "ran " + name}, nil
 		})
 	}
@@ -113,7 +114,7 @@ func TestApproval_LineOfADirectory(t *testing.T) {
 		runs("a", line, "/w"), runs("b", line, "/w/.git"), runs("c", line, "/w"), runs("d", line, ""),
 		runs("e", other, "/w"), runs("f", other, "/w/sub"),
 	}
-	run(t, func(o *agent.Options) { o.Mode, o.Tools = agent.ModeDefault, calls }, func(w *world) {
+	run(t, func(o *agent.Options) { o.Mode, o.Tools = approval.ModeDefault, calls }, func(w *world) {
 		var asked []string
 		w.answer = func(_ context.Context, q agent.Question) (agent.Decision, error) {
 			asked = append(asked, q.ToolCallID)

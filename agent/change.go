@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/sessions"
@@ -35,7 +36,7 @@ func (s *Session) Change(c Change, then func(snap Snapshot, changed bool)) Pendi
 
 // settings is what a [Change] can change.
 type settings struct {
-	mode     Mode
+	mode     approval.Mode
 	model    string
 	thinking providers.ThinkingLevel
 	tier     string
@@ -53,10 +54,10 @@ func (st *state) snapshot() Snapshot {
 }
 
 // ToMode changes the mode, for what is judged from now on.
-func ToMode(mode Mode) Change {
+func ToMode(mode approval.Mode) Change {
 	return Change{func(s *Session, st *state) error {
 		if s.readOnly {
-			mode = ModePlan
+			mode = approval.ModePlan
 		}
 		if st.mode == mode {
 			return nil
@@ -138,7 +139,7 @@ func ToServiceTier(tier string) Change {
 }
 
 // SetMode is [Session.Change] with [ToMode].
-func (s *Session) SetMode(mode Mode) Pending { return s.Change(ToMode(mode), nil) }
+func (s *Session) SetMode(mode approval.Mode) Pending { return s.Change(ToMode(mode), nil) }
 
 // SetModel is [Session.Change] with [ToModel].
 func (s *Session) SetModel(info providers.ModelInfo, level providers.ThinkingLevel) Pending {

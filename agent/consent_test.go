@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
@@ -41,7 +42,7 @@ func TestToolRun_PlanThatTakesTime(t *testing.T) {
 							consented = map[agent.Decision]string{agent.AllowOnce: "0", agent.RejectOnce: "1", agent.Unasked: "2"}[d]
 							plan.Content = []agent.Content{agent.TextContent{Text: "as found"}}
 							plan.Locations = []agent.Location{{Path: "/w/a.go", Line: 7}}
-							plan.Effects = []agent.Effect{{Action: agent.ActionDelete, Path: "/w/a.go", Title: "Edit it"}}
+							plan.Effects = []approval.Effect{{Action: approval.ActionDelete, Path: "/w/a.go", Title: "Edit it"}}
 							return tt.fails
 						}
 						return plan, nil

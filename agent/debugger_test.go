@@ -6,56 +6,57 @@ import (
 	"testing"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
 // An answer to a debugger's question is for one subject: it opens no other, no command, and no other tool's.
 func TestApproval_Debugger(t *testing.T) {
 	debug := func(name, subject string) agent.Tool {
-		return testTool(name, true, []agent.Effect{{Action: agent.ActionDebug, Subject: subject, Covers: "launches of " + subject, Title: name}}, ran(name))
+		return testTool(name, true, []approval.Effect{{Action: approval.ActionDebug, Subject: subject, Covers: "launches of " + subject, Title: name}}, ran(name))
 	}
-	command := testTool("cmd", true, []agent.Effect{{Action: agent.ActionCommand, Command: "app", Title: "cmd"}}, ran("cmd"))
-	bare := testTool("bare", true, []agent.Effect{{Action: agent.ActionDebug, Title: "bare"}}, ran("bare"))
-	outside := testTool("out", true, []agent.Effect{{Action: agent.ActionDebug, Path: "/bin/sh", Subject: "sh", Covers: "launches of sh", Title: "out"}}, ran("out"))
-	resume := testTool("resume", true, []agent.Effect{{Action: agent.ActionResume}}, ran("resume"))
+	command := testTool("cmd", true, []approval.Effect{{Action: approval.ActionCommand, Command: "app", Title: "cmd"}}, ran("cmd"))
+	bare := testTool("bare", true, []approval.Effect{{Action: approval.ActionDebug, Title: "bare"}}, ran("bare"))
+	outside := testTool("out", true, []approval.Effect{{Action: approval.ActionDebug, Path: "/bin/sh", Subject: "sh", Covers: "launches of sh", Title: "out"}}, ran("out"))
+	resume := testTool("resume", true, []approval.Effect{{Action: approval.ActionResume}}, ran("resume"))
 	for _, tt := range []struct {
 		name    string
-		mode    agent.Mode
+		mode    approval.Mode
 		calls   agent.Tools
 		answers []agent.Decision
 		always  []string
 		ran     string
 	}{
-		{"asks as a command", agent.ModeDefault, agent.Tools{debug("a", "app")}, []agent.Decision{agent.RejectOnce}, []string{"launches of app"}, ""},
-		{"strict asks", agent.ModeStrict, agent.Tools{debug("a", "app")}, []agent.Decision{agent.AllowOnce}, []string{"launches of app"}, "a"},
-		{"auto does not", agent.ModeAuto, agent.Tools{debug("a", "app"), resume}, nil, nil, "a resume"},
-		{"auto asks outside of the roots", agent.ModeAuto, agent.Tools{outside}, []agent.Decision{agent.RejectOnce}, []string{"launches of sh"}, ""},
-		{"outside of the roots it is one question", agent.ModeDefault, agent.Tools{outside}, []agent.Decision{agent.AllowOnce}, []string{"launches of sh"}, "out"},
-		{"plan refuses", agent.ModePlan, agent.Tools{debug("a", "app"), resume, outside}, nil, nil, ""},
-		{"to run on asks nowhere", agent.ModeStrict, agent.Tools{resume}, nil, nil, "resume"},
+		{"asks as a command", approval.ModeDefault, agent.Tools{debug("a", "app")}, []agent.Decision{agent.RejectOnce}, []string{"launches of app"}, ""},
+		{"strict asks", approval.ModeStrict, agent.Tools{debug("a", "app")}, []agent.Decision{agent.AllowOnce}, []string{"launches of app"}, "a"},
+		{"auto does not", approval.ModeAuto, agent.Tools{debug("a", "app"), resume}, nil, nil, "a resume"},
+		{"auto asks outside of the roots", approval.ModeAuto, agent.Tools{outside}, []agent.Decision{agent.RejectOnce}, []string{"launches of sh"}, ""},
+		{"outside of the roots it is one question", approval.ModeDefault, agent.Tools{outside}, []agent.Decision{agent.AllowOnce}, []string{"launches of sh"}, "out"},
+		{"plan refuses", approval.ModePlan, agent.Tools{debug("a", "app"), resume, outside}, nil, nil, ""},
+		{"to run on asks nowhere", approval.ModeStrict, agent.Tools{resume}, nil, nil, "resume"},
 		{
-			"always is for the subject", agent.ModeDefault,
+			"always is for the subject", approval.ModeDefault,
 			agent.Tools{debug("a", "app"), debug("b", "app"), debug("c", "other"), command},
 			[]agent.Decision{agent.AllowAlways, agent.RejectOnce, agent.RejectOnce},
 			[]string{"launches of app", "launches of other", "this exact command here"},
 			"a b",
 		},
 		{
-			"never is for the subject", agent.ModeDefault,
+			"never is for the subject", approval.ModeDefault,
 			agent.Tools{debug("a", "app"), debug("b", "app"), debug("c", "other")},
 			[]agent.Decision{agent.RejectAlways, agent.AllowOnce},
 			[]string{"launches of app", "launches of other"},
 			"c",
 		},
 		{
-			"without a subject nothing is remembered", agent.ModeDefault,
+			"without a subject nothing is remembered", approval.ModeDefault,
 			agent.Tools{bare, bare, debug("a", "app")},
 			[]agent.Decision{agent.AllowAlways, agent.AllowAlways, agent.RejectOnce},
 			[]string{"this exact step", "this exact step", "launches of app"},
 			"bare bare",
 		},
 		{
-			"a command's answer is no debugger's", agent.ModeDefault,
+			"a command's answer is no debugger's", approval.ModeDefault,
 			agent.Tools{command, debug("a", "app")},
 			[]agent.Decision{agent.AllowAlways, agent.RejectOnce},
 			[]string{"this exact command here", "launches of app"},
@@ -99,12 +100,12 @@ func ran(name string) func(context.Context, *input) (*agent.Result, error) {
 // What the mode does not allow is refused before anything is worked out or asked for it.
 func TestToolRun_RefusedBeforeItIsWorkedOut(t *testing.T) {
 	run(t, func(o *agent.Options) {
-		o.Mode = agent.ModePlan
+		o.Mode = approval.ModePlan
 		o.Tools = agent.Tools{agent.NewTool(agent.ToolFuncs[input]{
 			Name: "debug", Kind: agent.KindExecute,
 			Plan: func(_ context.Context, call *agent.Call, _ *input) (*agent.CallPlan, error) {
 				return &agent.CallPlan{
-					Title: "Debug", Effects: []agent.Effect{{Action: agent.ActionDebug}},
+					Title: "Debug", Effects: []approval.Effect{{Action: approval.ActionDebug}},
 					Complete: func(ctx context.Context) error {
 						t.Error("it was worked out")
 						_, err := call.Consent(ctx, agent.Consent{Title: "Trust it?"})

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/rules"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/providers"
@@ -287,7 +288,7 @@ func (r *toolRun) touched() []string {
 	var paths []string
 	for i := range r.plan.Effects {
 		e := &r.plan.Effects[i]
-		if e.Action == ActionRead || e.Action == ActionEdit {
+		if e.Action == approval.ActionRead || e.Action == approval.ActionEdit {
 			paths = append(paths, e.Path)
 			paths = append(paths, e.Paths...)
 		}

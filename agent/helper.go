@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/providers"
 )
 
@@ -104,14 +105,14 @@ func (s *Session) briefed(prompt string) string {
 }
 
 // keeps reports whether a child is not offered a tool that its parent has.
-func (s *Session) keeps(spec *ToolSpec, mode Mode) bool {
+func (s *Session) keeps(spec *ToolSpec, mode approval.Mode) bool {
 	switch {
 	case !s.child:
 		return false
 	case spec.Name == TaskTool:
 		return s.opts.Subagent == nil
 	default:
-		return mode == ModePlan && !onlyReads(spec)
+		return mode == approval.ModePlan && !onlyReads(spec)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/providers/providertest"
 )
@@ -124,15 +125,15 @@ func toolNames(req *providers.Request) string {
 func TestHelper_Tools(t *testing.T) {
 	for _, tt := range []struct {
 		name, helper string
-		mode         agent.Mode
+		mode         approval.Mode
 		grandchild   string
 		want         []string // of parent, child and grandchild
 	}{
-		{"all", "executor", agent.ModeDefault, "", []string{"task look change apply_patch think", "task look change apply_patch think"}},
-		{"plan mode", "executor", agent.ModePlan, "", []string{"task look change apply_patch think", "task look think"}},
-		{"reads only", "reader", agent.ModeDefault, "executor", []string{"task look change apply_patch think", "task look think", "look think"}},
-		{"named tools", "limited", agent.ModeDefault, "", []string{"task look change apply_patch think", "look apply_patch"}},
-		{"too deep", "executor", agent.ModeDefault, "limited", []string{"task look change apply_patch think", "task look change apply_patch think", "look apply_patch"}},
+		{"all", "executor", approval.ModeDefault, "", []string{"task look change apply_patch think", "task look change apply_patch think"}},
+		{"plan mode", "executor", approval.ModePlan, "", []string{"task look change apply_patch think", "task look think"}},
+		{"reads only", "reader", approval.ModeDefault, "executor", []string{"task look change apply_patch think", "task look think", "look think"}},
+		{"named tools", "limited", approval.ModeDefault, "", []string{"task look change apply_patch think", "look apply_patch"}},
+		{"too deep", "executor", approval.ModeDefault, "limited", []string{"task look change apply_patch think", "task look change apply_patch think", "look apply_patch"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var told below
@@ -208,10 +209,10 @@ func TestHelper_Below(t *testing.T) {
 	var told below
 	runBelow(t, &told, func(o *agent.Options) {
 		kinds(o)
-		o.Tools = agent.Tools{tasksTool(), testTool("touch", true, []agent.Effect{{Action: agent.ActionMCP, Title: "touch"}}, func(context.Context, *input) (*agent.Result, error) {
+		o.Tools = agent.Tools{tasksTool(), testTool("touch", true, []approval.Effect{{Action: approval.ActionMCP, Title: "touch"}}, func(context.Context, *input) (*agent.Result, error) {
 			return &agent.Result{Text: "touched"}, nil
 		})}
-		o.Mode = agent.ModeAuto
+		o.Mode = approval.ModeAuto
 		o.Model.Cost, o.Model.ContextWindow = providers.Cost{Input: 1, Output: 1}, 100_000
 	}, func(w *world) {
 		gate := providertest.NewGate()
@@ -227,7 +228,7 @@ func TestHelper_Below(t *testing.T) {
 		)
 		turn := w.session.Prompt(words("go"))
 		synctest.Wait()
-		if err := w.session.SetMode(agent.ModePlan)(); err != nil {
+		if err := w.session.SetMode(approval.ModePlan)(); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait() // it goes down from session to session
@@ -314,7 +315,7 @@ func TestHelper_Cancelled(t *testing.T) {
 				set := agent.DefaultSettings()
 				set.Tasks.MaxConcurrency = 1
 				o.Settings = &set
-				o.Tools = agent.Tools{tasksTool(), testTool("touch", true, []agent.Effect{{Action: agent.ActionMCP, Title: "touch"}}, func(context.Context, *input) (*agent.Result, error) {
+				o.Tools = agent.Tools{tasksTool(), testTool("touch", true, []approval.Effect{{Action: approval.ActionMCP, Title: "touch"}}, func(context.Context, *input) (*agent.Result, error) {
 					return &agent.Result{Text: "touched"}, nil
 				})}
 			}, func(w *world) {

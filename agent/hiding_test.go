@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/secrets"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/providers/providertest"
@@ -34,7 +35,7 @@ func withSecret(t *testing.T, o *agent.Options) string {
 func TestSecrets(t *testing.T) {
 	var token string
 	var ran, remote []string
-	outside := []agent.Effect{{Action: agent.ActionCommand, Command: "use " + hush, Title: "Run use " + hush}}
+	outside := []approval.Effect{{Action: approval.ActionCommand, Command: "use " + hush, Title: "Run use " + hush}}
 	run(t, func(o *agent.Options) {
 		token = withSecret(t, o)
 		o.SystemPrompt.Text = "never say " + hush

@@ -272,7 +272,7 @@ func (t *Turn) compactHooks(ctx context.Context, ev hooks.Event, reason Compacti
 func (r *toolRun) toolInput(call *Call) *hooks.ToolInput {
 	in := &hooks.ToolInput{CallID: call.ID, Name: call.Name, Kind: string(r.details.Kind), Input: call.Input, Paths: []string{}}
 	for i := range r.plan.Effects {
-		for _, part := range r.plan.Effects[i].each() {
+		for _, part := range r.plan.Effects[i].Each() {
 			if part.Path != "" && !slices.Contains(in.Paths, part.Path) {
 				in.Paths = append(in.Paths, part.Path)
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/hooks"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/providers"
@@ -159,7 +160,7 @@ func TestHooks_BehindThePolicy(t *testing.T) {
 	h := &hooks.Hook{Name: "h", Events: []hooks.Event{hooks.ToolCall}}
 	run(t, func(o *agent.Options) {
 		withHooks(t, p, h)(o)
-		o.Tools = agent.Tools{testTool("run", true, []agent.Effect{{Action: agent.ActionCommand, Command: "make"}}, func(context.Context, *input) (*agent.Result, error) {
+		o.Tools = agent.Tools{testTool("run", true, []approval.Effect{{Action: approval.ActionCommand, Command: "make"}}, func(context.Context, *input) (*agent.Result, error) {
 			t.Error("the call ran")
 			return &agent.Result{}, nil
 		})}
@@ -170,7 +171,7 @@ func TestHooks_BehindThePolicy(t *testing.T) {
 			t.Errorf("a hook saw a call that was refused: %q", p.saw)
 		}
 		w.answer = nil
-		gate <- func() { w.session.SetMode(agent.ModePlan) }
+		gate <- func() { w.session.SetMode(approval.ModePlan) }
 		w.prompt("go")
 		reqs := w.script.Requests()
 		last := reqs[len(reqs)-1].Messages

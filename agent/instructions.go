@@ -6,7 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gajae-code/gjc/agent/policy"
+	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/agent/approval/shell"
 )
 
 const (
@@ -121,7 +122,7 @@ func (s *Session) instructionIn(ctx context.Context, dir, top string, seen map[s
 		}
 		// A link to elsewhere, or to what holds secrets, would send a file to the model that nobody was asked about.
 		real := files.RealPath(path)
-		if !policy.Within(files.RealPath(dir), real) && (top == "" || !policy.Within(files.RealPath(top), real)) || policy.Withheld(path) {
+		if !shell.Within(files.RealPath(dir), real) && (top == "" || !shell.Within(files.RealPath(top), real)) || approval.Withheld(path) {
 			continue
 		}
 		if seen[real] {

@@ -7,28 +7,29 @@ import (
 	"testing/synctest"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
 // A change of the mode while a question is open counts, whatever the answer: in the session, and in a child of it.
 func TestMode_ChangesWhileAQuestionIsOpen(t *testing.T) {
-	command := []agent.Effect{{Action: agent.ActionMCP, Title: "touch"}}
-	two := []agent.Effect{{Action: agent.ActionMCP, Title: "touch"}, {Action: agent.ActionRead, Path: "/etc/hosts"}}
-	edit := []agent.Effect{{Action: agent.ActionEdit, Path: "/w/a"}, {Action: agent.ActionRead, Path: "/etc/hosts"}}
+	command := []approval.Effect{{Action: approval.ActionMCP, Title: "touch"}}
+	two := []approval.Effect{{Action: approval.ActionMCP, Title: "touch"}, {Action: approval.ActionRead, Path: "/etc/hosts"}}
+	edit := []approval.Effect{{Action: approval.ActionEdit, Path: "/w/a"}, {Action: approval.ActionRead, Path: "/etc/hosts"}}
 	for _, tt := range []struct {
 		name     string
-		from, to agent.Mode
-		effects  []agent.Effect
+		from, to approval.Mode
+		effects  []approval.Effect
 		child    bool
 		at       int // the question behind which the mode has changed
 		ran      bool
 		asked    int
 	}{
-		{"allowed in plan mode", agent.ModeDefault, agent.ModePlan, command, false, 1, false, 1},
-		{"allowed in a child's plan mode", agent.ModeDefault, agent.ModePlan, command, true, 1, false, 1},
-		{"allowed before plan mode", agent.ModeDefault, agent.ModePlan, two, false, 2, false, 2},
-		{"not asked before strict mode", agent.ModeDefault, agent.ModeStrict, edit, false, 1, true, 2},
-		{"asked once", agent.ModeDefault, agent.ModeStrict, two, false, 2, true, 2},
+		{"allowed in plan mode", approval.ModeDefault, approval.ModePlan, command, false, 1, false, 1},
+		{"allowed in a child's plan mode", approval.ModeDefault, approval.ModePlan, command, true, 1, false, 1},
+		{"allowed before plan mode", approval.ModeDefault, approval.ModePlan, two, false, 2, false, 2},
+		{"not asked before strict mode", approval.ModeDefault, approval.ModeStrict, edit, false, 1, true, 2},
+		{"asked once", approval.ModeDefault, approval.ModeStrict, two, false, 2, true, 2},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			ran := false
@@ -72,7 +73,7 @@ func TestMode_ChangesWhileAQuestionIsOpen(t *testing.T) {
 // A grant for a tool is forgotten by name; others stay. An answer to a question from before that counts once.
 func TestForgetGrants(t *testing.T) {
 	tool := func(name string) agent.Tool {
-		effects := []agent.Effect{{Action: agent.ActionMCP, Title: name}}
+		effects := []approval.Effect{{Action: approval.ActionMCP, Title: name}}
 		return testTool(name, true, effects, func(context.Context, *input) (*agent.Result, error) { return &agent.Result{Text: "ok"}, nil })
 	}
 	run(t, func(o *agent.Options) { o.Tools = agent.Tools{tool("mcp__a"), tool("mcp__b")} }, func(w *world) {

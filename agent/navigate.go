@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/sessions"
 )
@@ -98,11 +99,11 @@ func (s *Session) goTo(st *state, branch, path []sessions.Entry, to *Navigation,
 
 // keepChoices says in a branch what the session is set to, where that branch says otherwise. It runs on the actor.
 func (s *Session) keepChoices(st *state, branch, path []sessions.Entry) error {
-	mode, model, thinking := ModeDefault, "", providers.ThinkingOff
+	mode, model, thinking := approval.ModeDefault, "", providers.ThinkingOff
 	for _, e := range path {
 		switch e := e.(type) {
 		case sessions.ModeChange:
-			mode = Mode(e.Mode)
+			mode = approval.Mode(e.Mode)
 		case sessions.ModelChange:
 			if e.Role == "" || e.Role == "default" {
 				model = e.Model

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/providers/providertest"
 	"github.com/gajae-code/gjc/sessions"
@@ -79,7 +80,7 @@ func TestNavigate_BehindAnAnswerAndBeforeAPrompt(t *testing.T) {
 	run(t, with, func(w *world) {
 		w.prompt("one")
 		w.prompt("three")
-		if err := w.session.Change(agent.ToMode(agent.ModePlan), nil)(); err != nil {
+		if err := w.session.Change(agent.ToMode(approval.ModePlan), nil)(); err != nil {
 			t.Fatal(err)
 		}
 		done, err := w.navigate(entryWith(t, store, "two"), agent.NavigateOptions{})
@@ -94,7 +95,7 @@ func TestNavigate_BehindAnAnswerAndBeforeAPrompt(t *testing.T) {
 		}
 		w.prompt("three, but better")
 		snap, err := w.session.Snapshot()
-		if err != nil || snap.Mode != agent.ModePlan {
+		if err != nil || snap.Mode != approval.ModePlan {
 			t.Errorf("mode %s, %v", snap.Mode, err)
 		}
 		requests := w.script.Requests()
@@ -258,7 +259,7 @@ func TestModelTitle_NotOverTheUsers(t *testing.T) {
 		ids := 0
 		o := agent.Options{
 			ID: "s1", Workspace: agent.Workspace{Cwd: "/w"}, FS: noFiles{}, Approver: w, Models: w, Tools: agent.Tools{},
-			Model: script.Info(), Mode: agent.ModeDefault, Emit: w.emit, NewID: func() string { ids++; return fmt.Sprint(ids) },
+			Model: script.Info(), Mode: approval.ModeDefault, Emit: w.emit, NewID: func() string { ids++; return fmt.Sprint(ids) },
 			TitleModel: func(m providers.ModelInfo) (providers.ModelInfo, bool) { return m, true },
 		}
 		with(&o)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/providers"
 )
 
@@ -34,7 +35,7 @@ func TestOffered_Programs(t *testing.T) {
 	s := &Session{opts: Options{Tools: Tools{needs("a", ""), needs("b", "here"), needs("c", "gone"), needs("d", "gone")}, Programs: p}}
 	model := new(providers.ModelInfo)
 	for range 2 {
-		if d := cmp.Diff([]string{"a", "b"}, names(s.offered(model, ModeDefault))); d != "" {
+		if d := cmp.Diff([]string{"a", "b"}, names(s.offered(model, approval.ModeDefault))); d != "" {
 			t.Errorf("-want +got:\n%s", d)
 		}
 		p.there = map[string]bool{"gone": true}
@@ -43,7 +44,7 @@ func TestOffered_Programs(t *testing.T) {
 		t.Errorf("asked %d times", p.asked)
 	}
 	s = &Session{opts: Options{Tools: Tools{needs("b", "here")}}}
-	if got := s.offered(model, ModeDefault); len(got) != 0 {
+	if got := s.offered(model, approval.ModeDefault); len(got) != 0 {
 		t.Errorf("%v without programs", names(got))
 	}
 }

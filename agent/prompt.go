@@ -5,6 +5,8 @@ import (
 	_ "embed"
 	"strings"
 	"time"
+
+	"github.com/gajae-code/gjc/agent/approval"
 )
 
 //go:embed prompt.md
@@ -26,7 +28,7 @@ func (s *Session) systemPrompt(ctx context.Context, st *state, tools []Tool) str
 		roots = "Further directories: " + strings.Join(ws.Additional, ", ") + "\n"
 	}
 	mode := ""
-	if st.mode == ModePlan {
+	if st.mode == approval.ModePlan {
 		mode = "\nYou are in plan mode: nothing may be changed and no command may run. Read, think, and write a plan with todo_write and in your answer; the user leaves plan mode when they agree.\n"
 	}
 	guidance := s.guidance(ctx)

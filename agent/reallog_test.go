@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/providers/providertest"
 	"github.com/gajae-code/gjc/sessions"
@@ -40,7 +41,7 @@ func TestCompaction_Loaded(t *testing.T) {
 			begin := func(log *sessions.Log, history []providers.Message) *agent.Session {
 				return agent.New(agent.Options{
 					ID: id, Workspace: agent.Workspace{Cwd: "/w"}, FS: noFiles{}, Approver: w, Models: w, Log: log, Model: info,
-					Mode: agent.ModeDefault, Emit: w.emit, OS: "linux", Clock: clock, Settings: &settings, History: history,
+					Mode: approval.ModeDefault, Emit: w.emit, OS: "linux", Clock: clock, Settings: &settings, History: history,
 					NewID: func() string { ids++; return fmt.Sprint("m", ids) },
 					Tools: agent.Tools{testTool("big", false, nil, func(context.Context, *input) (*agent.Result, error) {
 						return &agent.Result{Text: chars("result ", model.rand.IntN(3000))}, nil

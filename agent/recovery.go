@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/sessions"
 )
@@ -217,7 +218,7 @@ func (t *Turn) tidy(ctx context.Context) bool {
 	}
 	inWork := false
 	err := t.do(func(st *state) error {
-		inWork = st.mode != ModePlan && slices.ContainsFunc(st.plan, func(e PlanEntry) bool { return e.Status != PlanCompleted })
+		inWork = st.mode != approval.ModePlan && slices.ContainsFunc(st.plan, func(e PlanEntry) bool { return e.Status != PlanCompleted })
 		if !inWork {
 			return nil
 		}

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/providers/providertest"
 	"github.com/gajae-code/gjc/sessions"
@@ -147,15 +148,15 @@ func TestThreshold_AutoContinue(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		plan []agent.PlanEntry
-		mode agent.Mode
+		mode approval.Mode
 		off  bool
 		goes bool
 	}{
-		{"open", []agent.PlanEntry{closed, open}, agent.ModeDefault, false, true},
-		{"done", []agent.PlanEntry{closed}, agent.ModeDefault, false, false},
-		{"no plan", nil, agent.ModeDefault, false, false},
-		{"a plan that waits for its user", []agent.PlanEntry{open}, agent.ModePlan, false, false},
-		{"switched off", []agent.PlanEntry{open}, agent.ModeDefault, true, false},
+		{"open", []agent.PlanEntry{closed, open}, approval.ModeDefault, false, true},
+		{"done", []agent.PlanEntry{closed}, approval.ModeDefault, false, false},
+		{"no plan", nil, approval.ModeDefault, false, false},
+		{"a plan that waits for its user", []agent.PlanEntry{open}, approval.ModePlan, false, false},
+		{"switched off", []agent.PlanEntry{open}, approval.ModeDefault, true, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			run(t, func(o *agent.Options) {

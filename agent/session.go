@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/hooks"
 	"github.com/gajae-code/gjc/lsp"
 	"github.com/gajae-code/gjc/providers"
@@ -113,10 +114,10 @@ type Options struct {
 	Thinking providers.ThinkingLevel
 	// ServiceTier is one of Model.ServiceTiers; empty for the provider's default.
 	ServiceTier string
-	Mode        Mode
+	Mode        approval.Mode
 
 	// Policy is what the user has said beforehand of what may be done. Optional.
-	Policy Policy
+	Policy approval.Policy
 	// Kept is what tools keep between calls. If nil, it is made; the session closes it in either case.
 	Kept *Kept
 
@@ -168,9 +169,9 @@ type Session struct {
 	// beside is what runs beside the turns. It ends with ctx.
 	beside sync.WaitGroup
 
-	asking chan struct{} // holds a token while a question to the user is open: one at a time
-	grants *grants       // shared with child sessions, like asking
-	child  bool          // whether it is one
+	asking chan struct{}    // holds a token while a question to the user is open: one at a time
+	grants *approval.Grants // shared with child sessions, like asking
+	child  bool             // whether it is one
 	lineage
 
 	programs seenPrograms
@@ -181,7 +182,7 @@ type Session struct {
 
 // state is what the actor owns.
 type state struct {
-	mode     Mode
+	mode     approval.Mode
 	model    providers.ModelInfo
 	thinking providers.ThinkingLevel
 	tier     string
@@ -247,7 +248,7 @@ func New(opts Options) *Session {
 		opts.learn()
 	}
 	s := &Session{
-		opts: opts, box: newMailbox(), done: make(chan struct{}), asking: make(chan struct{}, 1), grants: new(grants), hooked: new(hookState),
+		opts: opts, box: newMailbox(), done: make(chan struct{}), asking: make(chan struct{}, 1), grants: new(approval.Grants), hooked: new(hookState),
 		st: state{
 			mode: opts.Mode, model: opts.Model, thinking: opts.Model.ClampThinking(opts.Thinking),
 			title: opts.Title, plan: opts.Plan, tier: opts.ServiceTier, history: opts.History, updated: opts.Clock(),
@@ -322,7 +323,7 @@ func (s *Session) hold(fn func(st *state)) (release func(), err error) {
 
 // Snapshot is the session's state at one moment.
 type Snapshot struct {
-	Mode     Mode
+	Mode     approval.Mode
 	Model    providers.ModelInfo
 	Thinking providers.ThinkingLevel
 	// ServiceTier is empty for the provider's default.
@@ -509,4 +510,4 @@ func (s *Session) tellInfo(st *state) {
 // ForgetGrants forgets the "always" answers for the tools whose names drop reports, in the session and its children: what
 // is behind a name can change, as with the tools of an MCP server. A question that is open counts for its call alone.
 // drop must not call the session.
-func (s *Session) ForgetGrants(drop func(tool string) bool) { s.grants.forget(drop) }
+func (s *Session) ForgetGrants(drop func(tool string) bool) { s.grants.Forget(drop) }

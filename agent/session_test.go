@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/providers/providertest"
@@ -258,7 +259,7 @@ func TestCancel(t *testing.T) {
 		{
 			name: "while a question is open",
 			tools: func(chan<- error) []agent.Tool {
-				return agent.Tools{testTool("cmd", true, []agent.Effect{{Action: agent.ActionCommand, Command: "ls"}}, nil)}
+				return agent.Tools{testTool("cmd", true, []approval.Effect{{Action: approval.ActionCommand, Command: "ls"}}, nil)}
 			},
 			steps: func(*providertest.Gate) providertest.Step {
 				return providertest.Step{providertest.Call("c1", "cmd", `{}`)}
@@ -358,7 +359,7 @@ func TestCancel_Overstay(t *testing.T) {
 }
 
 func TestApproval(t *testing.T) {
-	command := []agent.Effect{{Action: agent.ActionCommand, Command: "git status"}}
+	command := []approval.Effect{{Action: approval.ActionCommand, Command: "git status"}}
 	ran := 0
 	tools := func(o *agent.Options) {
 		ran = 0
@@ -408,7 +409,7 @@ func TestApproval(t *testing.T) {
 func TestApproval_OneAtATime(t *testing.T) {
 	open := 0
 	run(t, func(o *agent.Options) {
-		effect := []agent.Effect{{Action: agent.ActionRead, Path: "/etc/hosts"}}
+		effect := []approval.Effect{{Action: approval.ActionRead, Path: "/etc/hosts"}}
 		o.Tools = agent.Tools{testTool("peek", false, effect, func(context.Context, *input) (*agent.Result, error) {
 			return &agent.Result{Text: "seen"}, nil
 		})}
@@ -432,14 +433,14 @@ func TestApproval_OneAtATime(t *testing.T) {
 
 func TestPlanMode(t *testing.T) {
 	run(t, func(o *agent.Options) {
-		o.Mode = agent.ModePlan
-		o.Tools = agent.Tools{testTool("edit", true, []agent.Effect{{Action: agent.ActionEdit, Path: "/w/a"}}, nil)}
+		o.Mode = approval.ModePlan
+		o.Tools = agent.Tools{testTool("edit", true, []approval.Effect{{Action: approval.ActionEdit, Path: "/w/a"}}, nil)}
 	}, func(w *world) {
 		w.prompt("go")
 		if all := strings.Join(w.story(), "\n"); !strings.Contains(all, "fail c1: plan mode changes nothing") || len(w.asked) > 0 {
 			t.Errorf("asked %d, events\n%s", len(w.asked), all)
 		}
-		if err := w.session.SetMode(agent.ModeAuto)(); err != nil {
+		if err := w.session.SetMode(approval.ModeAuto)(); err != nil {
 			t.Error(err)
 		}
 	},

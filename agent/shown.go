@@ -5,8 +5,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/gajae-code/gjc/agent/policy"
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 // What an editor is sent of a call is bounded: many clients cannot take a line of more than 64 KiB. The whole is in the
@@ -61,8 +61,8 @@ func boundContent(content []Content) []Content {
 // visibleTexts is content as a question has it: nothing in its texts fools the eye.
 func visibleTexts(content []Content) []Content {
 	for i, c := range content {
-		if text, ok := c.(TextContent); ok {
-			content[i] = TextContent{policy.Visible(text.Text)}
+		if shown, ok := c.(TextContent); ok {
+			content[i] = TextContent{text.Visible(shown.Text)}
 		}
 	}
 	return content

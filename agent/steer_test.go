@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/providers/providertest"
 	"github.com/gajae-code/gjc/sessions"
@@ -251,7 +252,7 @@ func taskTool() agent.Tool {
 // A child has the tools but the one that makes children, its own conversation, and its parent's remembered answers; a
 // change of the parent's mode is its own.
 func TestSubagent(t *testing.T) {
-	effect := []agent.Effect{{Action: agent.ActionMCP, Title: "touch"}}
+	effect := []approval.Effect{{Action: approval.ActionMCP, Title: "touch"}}
 	touched := 0
 	run(t, func(o *agent.Options) {
 		o.Tools = agent.Tools{taskTool(), testTool("touch", true, effect, func(context.Context, *input) (*agent.Result, error) {
@@ -274,7 +275,7 @@ func TestSubagent(t *testing.T) {
 		if len(w.asked) != 1 || touched != 2 {
 			t.Errorf("asked %d times, touched %d", len(w.asked), touched)
 		}
-		if err := w.session.SetMode(agent.ModePlan)(); err != nil {
+		if err := w.session.SetMode(approval.ModePlan)(); err != nil {
 			t.Fatal(err)
 		}
 		gate.Open()
@@ -366,7 +367,7 @@ func TestSubagent_DoesNotStop(t *testing.T) {
 		if got := strings.Join(ends, ","); got != "child true ,c2,child false cancelled,c1" {
 			t.Errorf("told %s", got)
 		}
-		if err := w.session.SetMode(agent.ModePlan)(); err != nil {
+		if err := w.session.SetMode(approval.ModePlan)(); err != nil {
 			t.Error(err)
 		}
 		time.Sleep(2 * time.Hour)

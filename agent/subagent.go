@@ -7,7 +7,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/gajae-code/gjc/agent/policy"
+	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/internal/text"
 	"github.com/gajae-code/gjc/lsp"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/sessions"
@@ -88,7 +89,7 @@ var ErrTaskCancelled = errors.New("the user cancelled this task")
 const maxSubagentTitle = 60
 
 func subagentTitle(title string) string {
-	title = policy.VisibleLine(title)
+	title = text.VisibleLine(title)
 	if r := []rune(title); len(r) > maxSubagentTitle {
 		title = string(r[:maxSubagentTitle-1]) + "…"
 	}
@@ -142,7 +143,7 @@ func (r *toolRun) runTask(ctx context.Context, task Task) (TaskResult, error) {
 		}
 		opts.Thinking = cmp.Or(level, helper.Thinking, opts.Thinking)
 		if readOnly {
-			opts.Mode = ModePlan
+			opts.Mode = approval.ModePlan
 		}
 		kept.session = New(opts)
 		kept.session.asking, kept.session.grants, kept.session.child = s.asking, s.grants, true

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/lsp"
 	"github.com/gajae-code/gjc/providers"
@@ -149,7 +150,7 @@ type CallPlan struct {
 	// Content is shown with the call before it runs: a command line, a diff preview.
 	Content []Content
 	// Effects are what the approval policy decides on; empty for a call that only reads inside the roots.
-	Effects []Effect
+	Effects []approval.Effect
 	// Complete, if set, fills in Effects, Content and Locations where that takes time, because a server has to be asked, for
 	// one. The call has been told of by then, so it may ask for consent. An error is a result for the model.
 	Complete func(ctx context.Context) error

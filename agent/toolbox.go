@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/providers"
 )
 
@@ -32,7 +33,7 @@ func (t Tools) Tools() []Tool { return t }
 const settleTools = 2 * time.Second
 
 // offered are the tools of the session that it has what they need for, and that are for the model and, of a child, for its mode.
-func (s *Session) offered(model *providers.ModelInfo, mode Mode) []Tool {
+func (s *Session) offered(model *providers.ModelInfo, mode approval.Mode) []Tool {
 	return slices.DeleteFunc(slices.Clone(s.opts.Tools.Tools()), func(t Tool) bool {
 		spec := t.Spec()
 		return s.keeps(spec, mode) || spec.Languages && s.opts.Languages == nil || spec.Debugger && s.opts.Debugger == nil || spec.For != nil && !spec.For(model) ||

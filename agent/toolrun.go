@@ -10,8 +10,9 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/gajae-code/gjc/agent/policy"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/text"
 	"github.com/gajae-code/gjc/providers"
 )
 
@@ -101,7 +102,7 @@ type toolRun struct {
 	announced chan struct{}
 
 	// leave is what has been judged by now.
-	leave Leave
+	leave approval.Permit
 
 	mu      sync.Mutex // guards shown, changed, and the calls in details
 	shown   []Content  // what the editor shows by now
@@ -143,10 +144,10 @@ func (r *toolRun) run(ctx context.Context) (res *Result, words []string) {
 	if err != nil {
 		return r.failure(err), nil
 	}
-	if err = r.leave.moved(s.opts.FS); err == nil {
-		res, err = r.tool.Run(WithLeave(ctx, &r.leave), call)
+	if err = r.leave.Moved(s.opts.FS); err == nil {
+		res, err = r.tool.Run(approval.WithPermit(ctx, &r.leave), call)
 	}
-	if moved := r.leave.moved(s.opts.FS); moved != nil && err == nil {
+	if moved := r.leave.Moved(s.opts.FS); moved != nil && err == nil {
 		err = moved // what was read is not what was asked about
 	}
 	switch {
@@ -255,7 +256,7 @@ func (r *toolRun) showing(content []Content) []Content {
 
 // title is a call's title as people are shown it.
 func (r *toolRun) title(title string) string {
-	return cutTitle(policy.VisibleLine(r.turn.session.opts.Secrets.Hide(title)))
+	return cutTitle(text.VisibleLine(r.turn.session.opts.Secrets.Hide(title)))
 }
 
 // completed tells what the plan has got since the call was announced.
@@ -385,216 +386,13 @@ func (r *toolRun) failure(err error) *Result {
 	return &Result{Text: err.Error(), IsError: true, Content: r.closing(err.Error())}
 }
 
-// refused says why the mode does not allow what the call is known to do, before anything is asked or worked out for it.
-func (r *toolRun) refused() error {
-	var mode Mode
-	if err := r.turn.do(func(st *state) error { mode = st.mode; return nil }); err != nil {
-		return err
-	}
-	for i := range r.plan.Effects {
-		if v, why := judge(mode, &r.plan.Effects[i], new(facts)); v == policy.Deny {
-			return errors.New(why)
-		}
-	}
-	return nil
-}
-
-// start settles whether the call may run, and tells that it does. A question takes its time: where the mode has changed
-// meanwhile, all is judged anew, but for what the user has said yes to.
-func (r *toolRun) start(ctx context.Context) error {
-	t := r.turn
-	if len(r.plan.Effects) == 0 {
-		r.plan.Effects = []Effect{{Action: ActionRead}} // a rule may be about the tool
-	}
-	answered := make([]answer, len(r.plan.Effects))
-	var mode Mode
-	if err := t.do(func(st *state) error { mode = st.mode; return nil }); err != nil {
-		return err
-	}
-	for {
-		for i := range r.plan.Effects {
-			if err := r.approveEffect(ctx, &r.plan.Effects[i], &answered[i]); err != nil {
-				return err
-			}
-		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		changed := false
-		if err := t.do(func(st *state) error {
-			changed, mode = st.mode != mode, st.mode
-			if ev := (ToolProgress{CallID: r.call.ID, Running: true}); !changed && t.note(ev) {
-				t.session.emit(ev) // in this step: a change of the mode that is answered comes before or behind it
-			}
-			return nil
-		}); err != nil || !changed {
-			return err
-		}
-	}
-}
-
 // mode is what the call is judged by in a mode of the session: a user's own call has the answer to what a mode asks.
-func (r *toolRun) mode(m Mode) Mode {
-	if r.byUser && m != ModePlan {
-		return ModeAuto
+func (r *toolRun) mode(m approval.Mode) approval.Mode {
+	if r.byUser && m != approval.ModePlan {
+		return approval.ModeAuto
 	}
 	return m
 }
 
 // ErrRejected is wrapped by the result of a call that the user did not allow.
 var ErrRejected = errors.New("rejected by the user")
-
-// answer is what the user has said of one effect, and where its paths led when that was asked.
-type answer struct {
-	yes   bool
-	paths []string
-}
-
-// approveEffect settles one effect. The answer is what the user has said of it, now or before.
-func (r *toolRun) approveEffect(ctx context.Context, e *Effect, answered *answer) error {
-	s := r.turn.session
-	parts := e.each()
-	scopes, known, real := make([]scope, len(parts)), make([]facts, len(parts)), make([]string, len(parts))
-	roots, paths := s.opts.Workspace.real(), s.paths()
-	for i := range parts {
-		sc := scopeOf(ctx, r.call.Name, &parts[i], s.opts.FS, s.opts.OS, paths)
-		sc.outside = outside(&s.opts.Workspace, roots, parts[i].Path, sc.path)
-		sc.given = parts[i].Path
-		known[i] = factsOf(&s.opts.Policy, s.opts.OS, r.call.Name, &parts[i], &sc, paths)
-		sc.special = len(known[i].special) > 0
-		sc.name = sc.label(roots.Display)
-		scopes[i] = sc
-		r.leave.give(s.opts.FS, paths, &parts[i], sc.path)
-		real[i] = sc.path
-	}
-	if answered.yes && !slices.Equal(real, answered.paths) {
-		return fmt.Errorf("%s: %w", cutTitle(r.plan.Title), ErrMoved)
-	}
-	var verdict policy.Verdict
-	var reason string
-	var open []*scope // what there is to ask about
-	var special []string
-	look := func() error {
-		return r.turn.do(func(st *state) error {
-			verdict, reason, open, special = policy.Allow, "", nil, nil
-			for i := range parts {
-				v, why := judge(r.mode(st.mode), &parts[i], &known[i])
-				if v == policy.Ask && answered.yes {
-					v = policy.Allow
-				}
-				if v == policy.Ask {
-					if allowed, known := s.grants.lookup(&scopes[i]); known && allowed {
-						v = policy.Allow
-					} else if known {
-						v, why = policy.Deny, fmt.Sprintf("%v (always, for %s)", ErrRejected, scopes[i].name)
-					}
-				}
-				switch v {
-				case policy.Deny:
-					verdict, reason = policy.Deny, why
-					return nil
-				case policy.Ask:
-					verdict = policy.Ask
-					open = append(open, &scopes[i])
-					special = append(special, known[i].special...)
-				default:
-				}
-			}
-			return nil
-		})
-	}
-	if err := look(); err != nil {
-		return err
-	}
-	if verdict == policy.Ask {
-		// An answer may settle the next question too.
-		done, err := s.ask(ctx)
-		if err != nil {
-			return err
-		}
-		defer done()
-		if err := look(); err != nil {
-			return err
-		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx) // the answer before this one ended the turn
-		}
-	}
-	switch verdict {
-	case policy.Allow:
-		return nil
-	case policy.Deny:
-		return errors.New(reason)
-	default:
-		err := r.question(ctx, e, open, special, labelAll(open, roots.Display))
-		*answered = answer{err == nil, real}
-		return err
-	}
-}
-
-// ask waits for its turn to ask the user something: some editors hang on two questions at once. done must be called.
-func (s *Session) ask(ctx context.Context) (done func(), err error) {
-	select {
-	case s.asking <- struct{}{}:
-		return func() { <-s.asking }, nil
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-}
-
-// question asks the user about one effect; open are the parts of it that need an answer, special is why they need one whatever
-// the mode is, always says what an answer for all times covers.
-func (r *toolRun) question(ctx context.Context, e *Effect, open []*scope, special []string, always string) error {
-	s := r.turn.session
-	// The model is told the title as it is, people with placeholders.
-	title, shown := cmp.Or(e.Title, cutTitle(r.plan.Title)), cmp.Or(s.opts.Secrets.Hide(e.Title), r.title(r.plan.Title))
-	for _, sc := range open {
-		if sc.outside && s.opts.Workspace.Contains(sc.given) {
-			title += " → " + sc.path // a link leads out of the workspace
-			shown += " → " + s.opts.Secrets.Hide(sc.path)
-		}
-	}
-	kind := cmp.Or(r.plan.Kind, r.tool.Spec().Kind)
-	switch e.Action {
-	case ActionDelete:
-		kind = KindDelete
-	case ActionMove:
-		kind = KindMove
-	default:
-	}
-	content := hidden(s.opts.Secrets, visibleTexts(excerpts(r.plan.Content)))
-	if len(special) > 0 {
-		content = append(content[:len(content):len(content)], TextContent{s.opts.Secrets.Hide("Look at this one: " + strings.Join(slices.Compact(special), "; ") + ".")})
-	}
-	always = s.opts.Secrets.Hide(always)
-	if why := s.opts.Secrets.Explain(shown + " " + always + " " + string(r.call.Input) + " " + texts(content)); why != "" {
-		// The user decides on what is really done, and need not see the values for that.
-		content = append(content[:len(content):len(content)], TextContent{why})
-	}
-	asked := s.grants.generation()
-	decision, err := s.opts.Approver.Approve(ctx, Question{
-		// The user decides on the whole of it: nothing is cut but the unchanged text around a change.
-		ToolCallID: r.call.ID, Title: policy.VisibleLine(shown), Kind: kind, Input: r.call.Input,
-		Content: content, Locations: r.plan.Locations, Always: always,
-	})
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	if err != nil {
-		return fmt.Errorf("asking for permission: %w; the call did not run", err)
-	}
-	if decision == AllowAlways || decision == RejectAlways {
-		for _, sc := range open {
-			s.grants.remember(sc, decision == AllowAlways, asked)
-		}
-	}
-	switch decision {
-	case AllowOnce, AllowAlways:
-		return nil
-	case Cancelled:
-		r.turn.Cancel()
-		return ErrCancelled
-	default:
-		return fmt.Errorf("%w: %s", ErrRejected, title)
-	}
-}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/internal/bug"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/sessions"
@@ -87,7 +88,7 @@ type Turn struct {
 type checkpoint struct {
 	leaf     string // of the log
 	messages int
-	mode     Mode
+	mode     approval.Mode
 	model    string
 	thinking providers.ThinkingLevel
 	usage    providers.Usage

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/sessions"
@@ -18,7 +19,7 @@ import (
 func (t *Turn) RunTool(name string, input jsonx.Raw) (text string, err error) {
 	s := t.session
 	var model providers.ModelInfo
-	var mode Mode
+	var mode approval.Mode
 	if err := t.do(func(st *state) error { model, mode = st.model, st.mode; return nil }); err != nil {
 		return "", err
 	}

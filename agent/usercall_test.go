@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/gajae-code/gjc/agent"
-	"github.com/gajae-code/gjc/agent/policy"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/providers/providertest"
@@ -17,35 +17,35 @@ import (
 // calls that ran, once.
 func TestRunTool(t *testing.T) {
 	edits := func(name, path string) agent.Tool {
-		return testTool(name, true, []agent.Effect{{Action: agent.ActionEdit, Path: path}}, func(context.Context, *input) (*agent.Result, error) {
+		return testTool(name, true, []approval.Effect{{Action: approval.ActionEdit, Path: path}}, func(context.Context, *input) (*agent.Result, error) {
 			return &agent.Result{Text: "ran " + name}, nil
 		})
 	}
 	broken := testTool("broken", true, nil, func(context.Context, *input) (*agent.Result, error) { return nil, errors.New("it broke") })
 	all := agent.Tools{edits("inside", "/w/a"), edits("outside", "/other/a"), edits("forbidden", "/w/b"), edits("hook", "/w/.git/hooks/pre-commit"), broken}
 	for _, tt := range []struct {
-		mode       agent.Mode
+		mode       approval.Mode
 		tool, want string
 		asked      int
 	}{
-		{agent.ModeDefault, "inside", "ran inside", 0},
-		{agent.ModeStrict, "inside", "ran inside", 0},
-		{agent.ModePlan, "inside", "error: plan mode changes nothing", 0},
-		{agent.ModeStrict, "outside", "error: rejected by the user", 1},
-		{agent.ModeAuto, "outside", "error: rejected by the user", 1},
-		{agent.ModeDefault, "forbidden", "error: a rule of the user's forbids it", 0},
-		{agent.ModeDefault, "hook", "error: rejected by the user", 1},
-		{agent.ModeDefault, "broken", "error: it broke", 0},
-		{agent.ModeDefault, "nothing", `error: invalid tool input: there is no tool called "nothing"; there are inside`, 0},
+		{approval.ModeDefault, "inside", "ran inside", 0},
+		{approval.ModeStrict, "inside", "ran inside", 0},
+		{approval.ModePlan, "inside", "error: plan mode changes nothing", 0},
+		{approval.ModeStrict, "outside", "error: rejected by the user", 1},
+		{approval.ModeAuto, "outside", "error: rejected by the user", 1},
+		{approval.ModeDefault, "forbidden", "error: a rule of the user's forbids it", 0},
+		{approval.ModeDefault, "hook", "error: rejected by the user", 1},
+		{approval.ModeDefault, "broken", "error: it broke", 0},
+		{approval.ModeDefault, "nothing", `error: invalid tool input: there is no tool called "nothing"; there are inside`, 0},
 	} {
 		t.Run(string(tt.mode)+" "+tt.tool, func(t *testing.T) {
 			run(t, func(o *agent.Options) {
 				o.Mode, o.Tools = tt.mode, all
-				rule, err := policy.ParseRule(policy.Deny, "edit(b)")
+				rule, err := approval.ParseRule(approval.Deny, "edit(b)")
 				if err != nil {
 					t.Fatal(err)
 				}
-				o.Policy.Rules = policy.Rules{rule}
+				o.Policy.Rules = approval.Rules{rule}
 			}, func(w *world) {
 				w.answer = func(context.Context, agent.Question) (agent.Decision, error) { return agent.RejectOnce, nil }
 				got := ""

@@ -3,13 +3,14 @@ package agent
 import (
 	"path/filepath"
 
-	"github.com/gajae-code/gjc/agent/policy"
+	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/agent/approval/shell"
 )
 
 // paths is what the paths of the session's steps are judged against.
-func (s *Session) paths() *policy.Paths {
+func (s *Session) paths() *shell.Paths {
 	o := &s.opts
-	return &policy.Paths{
+	return &shell.Paths{
 		Roots: append([]string{o.Workspace.Cwd}, o.Workspace.Additional...), RealRoots: o.Workspace.Real, Home: o.Policy.Home, Own: o.Policy.Own, Real: o.FS.RealPath,
 	}
 }
@@ -17,8 +18,8 @@ func (s *Session) paths() *policy.Paths {
 // readable is [Call.Readable].
 func (s *Session) readable(path string) bool {
 	paths := s.paths()
-	f := factsOf(&s.opts.Policy, s.opts.OS, "read", &Effect{Action: ActionRead, Path: path}, &scope{path: s.opts.FS.RealPath(path)}, paths)
-	return len(f.special) == 0 && f.rule <= policy.Allow
+	f := approval.FactsOf(&s.opts.Policy, s.opts.OS, "read", &approval.Effect{Action: approval.ActionRead, Path: path}, &approval.Scope{Path: s.opts.FS.RealPath(path)}, paths)
+	return len(f.Special) == 0 && f.Rule <= approval.Allow
 }
 
 // outside reports whether path, which is real behind all symbolic links, lies outside the roots by its name or for real.
@@ -37,11 +38,11 @@ func (w *Workspace) real() *Workspace {
 
 // Contains reports whether path lies in one of the roots. It is lexical and knows nothing of symbolic links.
 func (w *Workspace) Contains(path string) bool {
-	if policy.Within(w.Cwd, path) {
+	if shell.Within(w.Cwd, path) {
 		return true
 	}
 	for _, root := range w.Additional {
-		if policy.Within(root, path) {
+		if shell.Within(root, path) {
 			return true
 		}
 	}
@@ -58,7 +59,7 @@ func (w *Workspace) Resolve(path string) string {
 
 // Display shortens path for people: relative to the working directory where it lies inside.
 func (w *Workspace) Display(path string) string {
-	if rel, err := filepath.Rel(w.Cwd, path); err == nil && policy.Within(w.Cwd, path) {
+	if rel, err := filepath.Rel(w.Cwd, path); err == nil && shell.Within(w.Cwd, path) {
 		return rel
 	}
 	return path

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/providers/providertest"
 )
@@ -147,7 +148,7 @@ type input struct {
 }
 
 // testTool makes a tool that runs fn.
-func testTool(name string, exclusive bool, effects []agent.Effect, fn func(ctx context.Context, in *input) (*agent.Result, error)) agent.Tool {
+func testTool(name string, exclusive bool, effects []approval.Effect, fn func(ctx context.Context, in *input) (*agent.Result, error)) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[input]{
 		Name: name, Kind: agent.KindOther, Exclusive: exclusive,
 		Plan: func(_ context.Context, _ *agent.Call, in *input) (*agent.CallPlan, error) {
@@ -171,7 +172,7 @@ func run(t *testing.T, change func(*agent.Options), fn func(w *world), steps ...
 		var ids atomic.Int64 // children of one call get theirs side by side
 		opts := agent.Options{
 			ID: "s1", Workspace: agent.Workspace{Cwd: "/w"}, FS: noFiles{}, Approver: w, Models: w, Log: w.log,
-			Tools: agent.Tools{echoTool()}, Model: info, Mode: agent.ModeDefault, Emit: w.emit, OS: "linux",
+			Tools: agent.Tools{echoTool()}, Model: info, Mode: approval.ModeDefault, Emit: w.emit, OS: "linux",
 			NewID: func() string { return fmt.Sprintf("m%d", ids.Add(1)) },
 		}
 		opts.Subagent = around(w)

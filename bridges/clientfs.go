@@ -13,6 +13,7 @@ import (
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 )
 
 // ClientFS is the editor's files: text as it stands in the editor, saved or not. What an editor does not handle
@@ -33,7 +34,7 @@ func (c *ClientFS) ReadFile(ctx context.Context, path string) ([]byte, error) {
 		return c.LocalFS.ReadFile(ctx, path)
 	}
 	// The editor opens the path itself, a moment later.
-	if real, ok := agent.LeaveOf(ctx).Reading(path); ok && c.RealPath(path) != real {
+	if real, ok := approval.PermitOf(ctx).Reading(path); ok && c.RealPath(path) != real {
 		return nil, moved("read", path)
 	}
 	resp, err := acp.MethodFSReadTextFile.Call(ctx, c.client, &acp.ReadTextFileRequest{SessionID: c.session, Path: path})
@@ -60,7 +61,7 @@ func (c *ClientFS) WriteFile(ctx context.Context, path string, data []byte) erro
 	if !c.writes || !c.workspace.Contains(path) || !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 {
 		return c.LocalFS.WriteFile(ctx, path, data)
 	}
-	if real, _, err := agent.LeaveOf(ctx).Changing(path); err != nil {
+	if real, _, err := approval.PermitOf(ctx).Changing(path); err != nil {
 		return err
 	} else if real != "" && c.RealPath(path) != real {
 		return moved("write", path)

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 )
 
 // LocalFS is the disk. The zero value is ready to use; it leaves alone what killed processes have left behind.
@@ -22,7 +23,7 @@ func (LocalFS) ReadFile(ctx context.Context, path string) ([]byte, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	if real, ok := agent.LeaveOf(ctx).Reading(path); ok {
+	if real, ok := approval.PermitOf(ctx).Reading(path); ok {
 		return readPinned(path, real)
 	}
 	return os.ReadFile(path)
@@ -34,7 +35,7 @@ func (l LocalFS) WriteFile(ctx context.Context, path string, data []byte) error 
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	real, _, err := agent.LeaveOf(ctx).Changing(path)
+	real, _, err := approval.PermitOf(ctx).Changing(path)
 	if err != nil {
 		return err
 	}
@@ -62,7 +63,7 @@ func (l LocalFS) chmod(ctx context.Context, path string, to func(perm fs.FileMod
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	switch real, _, err := agent.LeaveOf(ctx).Changing(path); {
+	switch real, _, err := approval.PermitOf(ctx).Changing(path); {
 	case err != nil:
 		return err
 	case real != "" && l.RealPath(path) != real:
@@ -83,7 +84,7 @@ func (l LocalFS) Remove(ctx context.Context, path string) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	_, parent, err := agent.LeaveOf(ctx).Changing(path)
+	_, parent, err := approval.PermitOf(ctx).Changing(path)
 	if err != nil {
 		return err
 	}
@@ -99,7 +100,7 @@ func (l LocalFS) Rename(ctx context.Context, from, to string) error {
 		return context.Cause(ctx)
 	}
 	for _, path := range []string{from, to} {
-		_, parent, err := agent.LeaveOf(ctx).Changing(path)
+		_, parent, err := approval.PermitOf(ctx).Changing(path)
 		if err != nil {
 			return err
 		}

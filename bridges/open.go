@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 )
 
 var _ agent.Opener = LocalFS{}
@@ -18,7 +19,7 @@ func (LocalFS) Open(ctx context.Context, path string) (agent.OpenFile, error) {
 	}
 	var f *os.File
 	var err error
-	if real, ok := agent.LeaveOf(ctx).Reading(path); ok {
+	if real, ok := approval.PermitOf(ctx).Reading(path); ok {
 		f, err = openPinned(path, real)
 	} else {
 		f, err = os.OpenFile(path, os.O_RDONLY|noBlock, 0)

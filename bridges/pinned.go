@@ -7,14 +7,14 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 )
 
 // Paths that were judged are opened as they led then: directory by directory from the root of the file system, each looked at
 // before and behind its opening, so that a link that has been put in the way since is not followed.
 
 func moved(op, path string) error {
-	return &fs.PathError{Op: op, Path: path, Err: agent.ErrMoved}
+	return &fs.PathError{Op: op, Path: path, Err: approval.ErrMoved}
 }
 
 // openDirectory opens a directory whose path has no symbolic links. With create, what is missing of it is made.
@@ -38,7 +38,7 @@ func openDirectory(op, path, dir string, create bool) (*os.Root, error) {
 		switch {
 		case errors.Is(err, fs.ErrPermission) && i < len(names)-1:
 			at = nil
-		case errors.Is(err, agent.ErrMoved):
+		case errors.Is(err, approval.ErrMoved):
 			return nil, moved(op, path)
 		case err != nil:
 			return nil, &fs.PathError{Op: op, Path: path, Err: underlying(err)}
@@ -62,7 +62,7 @@ func openNext(at *os.Root, name string, create bool) (*os.Root, error) {
 		return nil, err
 	}
 	if before.Mode()&fs.ModeSymlink != 0 {
-		return nil, agent.ErrMoved
+		return nil, approval.ErrMoved
 	}
 	next, err := at.OpenRoot(name)
 	if err != nil {
@@ -70,7 +70,7 @@ func openNext(at *os.Root, name string, create bool) (*os.Root, error) {
 	}
 	now, err := next.Stat(".")
 	if err == nil && !os.SameFile(before, now) {
-		err = agent.ErrMoved
+		err = approval.ErrMoved
 	}
 	if err != nil {
 		_ = next.Close() // nothing was done through it

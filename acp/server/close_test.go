@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/sessions"
 )
@@ -24,7 +25,7 @@ func TestEntry_CloseHurries(t *testing.T) {
 		e := newEntry("s", newOutlet(nil, "s", features{}))
 		e.box = &toolbox{}
 		session := agent.New(agent.Options{
-			ID: "s", Log: log, Model: providers.ModelInfo{Provider: "p", ID: "m"}, Mode: agent.ModeDefault,
+			ID: "s", Log: log, Model: providers.ModelInfo{Provider: "p", ID: "m"}, Mode: approval.ModeDefault,
 			Emit: func(agent.Event) {}, NewID: func() string { return "id" }, CancelGrace: time.Hour,
 		})
 		e.settle(session, nil)

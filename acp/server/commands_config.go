@@ -6,6 +6,7 @@ import (
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/providers"
 )
 
@@ -64,7 +65,7 @@ func changeMode(c *commandCall) error {
 	if c.args == "" {
 		return c.say(fmt.Sprintf("The mode is %s. There are:\n%s", snap.Mode, modeList()), nil)
 	}
-	mode, err := agent.ParseMode(c.args)
+	mode, err := approval.ParseMode(c.args)
 	if err == nil {
 		_, err = c.change(agent.ToMode(mode))
 	}
@@ -73,7 +74,7 @@ func changeMode(c *commandCall) error {
 
 func modeList() string {
 	var s strings.Builder
-	for _, m := range agent.Modes() {
+	for _, m := range approval.Modes() {
 		fmt.Fprintf(&s, "- %s: %s\n", m.ID, m.Description)
 	}
 	return s.String()
@@ -105,7 +106,7 @@ func levelList(m providers.ModelInfo) string {
 
 // planPrompt goes into plan mode and, with a text, prompts in it.
 func planPrompt(c *commandCall) (agent.Prepared, error) {
-	if _, err := c.change(agent.ToMode(agent.ModePlan)); err != nil {
+	if _, err := c.change(agent.ToMode(approval.ModePlan)); err != nil {
 		return agent.Prepared{}, c.say("", err)
 	}
 	if c.args == "" && len(c.rest) == 0 {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/providers"
 )
 
@@ -27,7 +28,7 @@ const tierDefault = "default"
 // that know switches.
 func (s *Server) configOptions(e *entry, snap *agent.Snapshot) []acp.SessionConfigOption {
 	var modes, models, levels acp.SessionConfigUngroupedOptions
-	for _, m := range agent.Modes() {
+	for _, m := range approval.Modes() {
 		modes = append(modes, acp.SessionConfigSelectOption{Value: acp.SessionConfigValueID(m.ID), Name: m.Name, Description: m.Description})
 	}
 	known := false
@@ -91,9 +92,9 @@ func capitalised(word string) string {
 	return strings.ToUpper(word[:1]) + word[1:]
 }
 
-func modeState(current agent.Mode) *acp.SessionModeState {
+func modeState(current approval.Mode) *acp.SessionModeState {
 	state := &acp.SessionModeState{CurrentModeID: acp.SessionModeID(current)}
-	for _, m := range agent.Modes() {
+	for _, m := range approval.Modes() {
 		state.AvailableModes = append(state.AvailableModes, acp.SessionMode{ID: acp.SessionModeID(m.ID), Name: m.Name, Description: m.Description})
 	}
 	return state
@@ -106,7 +107,7 @@ func (s *Server) SetSessionMode(ctx context.Context, p *acp.SetSessionModeReques
 	if err != nil {
 		return nil, err
 	}
-	mode, err := agent.ParseMode(string(p.ModeID))
+	mode, err := approval.ParseMode(string(p.ModeID))
 	if err != nil {
 		return nil, err
 	}
@@ -178,7 +179,7 @@ func (s *Server) setter(e *entry, id acp.SessionConfigID, v acp.SessionConfigOpt
 	}
 	switch value := string(selected); id {
 	case optionMode:
-		mode, err := agent.ParseMode(value)
+		mode, err := approval.ParseMode(value)
 		if err != nil {
 			return nil, err
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/sessions"
@@ -65,7 +66,7 @@ func wireError(err error) *acp.Error {
 		{sessions.ErrLocked, acp.ErrorCodeInternalError, "session_locked"},
 		{sessions.ErrReadOnly, acp.ErrorCodeInternalError, "storage"},
 		{sessions.ErrBadCursor, acp.ErrorCodeInvalidParams, "cursor"},
-		{agent.ErrUnknownMode, acp.ErrorCodeInvalidParams, "mode"},
+		{approval.ErrUnknownMode, acp.ErrorCodeInvalidParams, "mode"},
 		{agent.ErrThinkingLevel, acp.ErrorCodeInvalidParams, "thinking"},
 		{agent.ErrServiceTier, acp.ErrorCodeInvalidParams, "service_tier"},
 		{agent.ErrEmptyTitle, acp.ErrorCodeInvalidParams, "title"},

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/gajae-code/gjc/acp"
-	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/providers/providertest"
 )
@@ -25,7 +25,7 @@ func TestCommandJobs(t *testing.T) {
 		}), providertest.Text("I see.")},
 	))
 	id := e.session()
-	if _, err := acp.MethodSessionSetMode.Call(t.Context(), e.Conn, &acp.SetSessionModeRequest{SessionID: id, ModeID: acp.SessionModeID(agent.ModeAuto)}); err != nil {
+	if _, err := acp.MethodSessionSetMode.Call(t.Context(), e.Conn, &acp.SetSessionModeRequest{SessionID: id, ModeID: acp.SessionModeID(approval.ModeAuto)}); err != nil {
 		t.Fatal(err)
 	}
 	e.say(id, "go", acp.StopReasonEndTurn)

@@ -11,16 +11,15 @@ import (
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/acp/acptest"
-	"github.com/gajae-code/gjc/agent"
-	"github.com/gajae-code/gjc/agent/policy"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
 // judged runs calls in a session and returns what the model got of each, and the titles of the questions.
 type judged struct {
-	mode  agent.Mode
-	rules policy.Rules
+	mode  approval.Mode
+	rules approval.Rules
 	// answer is asked for each question, with its number.
 	answer func(n int) acp.PermissionOptionID
 	calls  []judgedCall
@@ -44,7 +43,9 @@ func (j *judged) run(t *testing.T, base string) (results, asked []string) {
 		}
 	}), providertest.Text("done")})
 	e := start(t, scripted(steps...), func(c *config) {
-		c.server.Policy = func(string) agent.Policy { return agent.Policy{Rules: j.rules, Home: filepath.Join(base, "home")} }
+		c.server.Policy = func(string) approval.Policy {
+			return approval.Policy{Rules: j.rules, Home: filepath.Join(base, "home")}
+		}
 		c.editor.Permission = func(_ context.Context, p *acp.RequestPermissionRequest) (*acp.RequestPermissionResponse, error) {
 			title, _ := p.ToolCall.Title.Get()
 			asked = append(asked, title)
@@ -60,7 +61,7 @@ func (j *judged) run(t *testing.T, base string) (results, asked []string) {
 	return results, asked
 }
 
-func (*judged) sessionMode(t *testing.T, e *env, id acp.SessionID, mode agent.Mode) {
+func (*judged) sessionMode(t *testing.T, e *env, id acp.SessionID, mode approval.Mode) {
 	t.Helper()
 	if mode == "" {
 		return
@@ -137,12 +138,12 @@ func TestGuidance_LinksToSecrets(t *testing.T) {
 // What fails tells what is there, so a secret is asked about before an edit of it, and a rule against reading forbids it.
 func TestEdit_OfWhatMayNotBeRead(t *testing.T) {
 	base := layout(t, map[string]string{"dir/.env": "API_KEY=planted\nOTHER=planted\n", "dir/secret/a.txt": "planted\n", "dir/a.txt": "a\n"})
-	rule, err := policy.ParseRule(policy.Deny, "read(secret/**)")
+	rule, err := approval.ParseRule(approval.Deny, "read(secret/**)")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, mode := range []agent.Mode{agent.ModeDefault, agent.ModeAuto} {
-		j := &judged{mode: mode, rules: policy.Rules{rule}, answer: never, calls: []judgedCall{
+	for _, mode := range []approval.Mode{approval.ModeDefault, approval.ModeAuto} {
+		j := &judged{mode: mode, rules: approval.Rules{rule}, answer: never, calls: []judgedCall{
 			{"edit", `{"path":".env","edits":[{"old_text":"API_KEY=\nOTHER=","new_text":"y"}]}`},
 			{"edit", `{"path":"secret/a.txt","edits":[{"old_text":"zzz","new_text":"y"}]}`},
 			{"write", `{"path":".env","content":"x"}`},
@@ -186,7 +187,7 @@ func TestApproval_LinksThatMove(t *testing.T) {
 				cf.editor.Permission = func(context.Context, *acp.RequestPermissionRequest) (*acp.RequestPermissionResponse, error) {
 					relink(t, filepath.Join(base, "dir", "link"), "../out/other")
 					if c.changed {
-						new(judged).sessionMode(t, e, id, agent.ModeAuto)
+						new(judged).sessionMode(t, e, id, approval.ModeAuto)
 					}
 					return acptest.Choose("allow_once"), nil
 				}
@@ -225,7 +226,7 @@ func TestRoots_ReplacedByLinks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	new(judged).sessionMode(t, e, s.SessionID, agent.ModeAuto)
+	new(judged).sessionMode(t, e, s.SessionID, approval.ModeAuto)
 	e.say(s.SessionID, "go", acp.StopReasonEndTurn)
 	if _, err := os.Stat(filepath.Join(base, "out", "pwn")); err == nil || len(asked) != 1 {
 		t.Errorf("questions %q, written: %t", asked, err == nil)

@@ -14,7 +14,7 @@ import (
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/acp/acptest"
-	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 )
 
 // lyingTools are tools whose annotations, titles and names say what is not so, with what they do in the modes default, strict,
@@ -61,7 +61,7 @@ func TestRedTeam_MCP(t *testing.T) {
 	for _, l := range lyingTools {
 		t.Run(l.tool.Name, func(t *testing.T) {
 			var got []string
-			for _, mode := range []agent.Mode{agent.ModeDefault, agent.ModeStrict, agent.ModePlan, agent.ModeAuto} {
+			for _, mode := range []approval.Mode{approval.ModeDefault, approval.ModeStrict, approval.ModePlan, approval.ModeAuto} {
 				id := call[acp.NewSessionResponse](e, "session/new", obj{"cwd": e.dir, "mcpServers": []any{httpSpec("db", srv.URL, "ann")}}).SessionID
 				if _, err := acp.MethodSessionSetMode.Call(t.Context(), e.Conn, &acp.SetSessionModeRequest{SessionID: id, ModeID: acp.SessionModeID(mode)}); err != nil {
 					t.Fatal(err)
@@ -70,11 +70,11 @@ func TestRedTeam_MCP(t *testing.T) {
 				e.say(id, "!mcp "+l.tool.Name+" {}", acp.StopReasonEndTurn)
 				titles := asked
 				for _, u := range e.Updates(id) {
-					if c, ok := u.(*acp.ToolCall); ok && mode != agent.ModePlan {
+					if c, ok := u.(*acp.ToolCall); ok && mode != approval.ModePlan {
 						titles = append(titles, c.Title)
 					}
 				}
-				if len(titles) == 0 && mode != agent.ModePlan {
+				if len(titles) == 0 && mode != approval.ModePlan {
 					t.Errorf("%s: nothing is shown of the call", mode)
 				}
 				for _, title := range titles {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/sessions"
 )
@@ -247,11 +248,11 @@ func (s *Server) stored(ctx context.Context, log *sessions.Log, cwd string) (age
 		plan = agent.PlanOf(branch)
 	}
 	opts := agent.Options{
-		History: history, Title: state.Title, Mode: agent.ModeDefault, Thinking: state.Thinking,
+		History: history, Title: state.Title, Mode: approval.ModeDefault, Thinking: state.Thinking,
 		Plan: plan,
 	}
 	notices := log.Notices()
-	if mode, err := agent.ParseMode(state.Mode); err == nil {
+	if mode, err := approval.ParseMode(state.Mode); err == nil {
 		opts.Mode = mode
 	}
 	opts.Model, err = s.modelOf(ctx, state.Model, cwd)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/hooks"
 	"github.com/gajae-code/gjc/bridges"
 	"github.com/gajae-code/gjc/internal/proc"
@@ -68,7 +69,7 @@ type Options struct {
 	// unless Model names it. Optional.
 	Stopgap string
 	// Policy returns what has been said beforehand of what a session in a working directory may do. Optional.
-	Policy func(cwd string) agent.Policy
+	Policy func(cwd string) approval.Policy
 	// Tools returns the tools of a session, in order. Required.
 	Tools func() []agent.Tool
 	// MCPServers returns the MCP servers of the user's own configuration, for every session. It may run commands that compute

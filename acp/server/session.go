@@ -8,6 +8,7 @@ import (
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/bridges"
 	"github.com/gajae-code/gjc/internal/bug"
 	"github.com/gajae-code/gjc/sessions"
@@ -85,7 +86,7 @@ func (s *Server) NewSession(ctx context.Context, p *acp.NewSessionRequest) (acp.
 		if err != nil {
 			return nil, err
 		}
-		e, snap, err := s.begin(ctx, log, want, agent.Options{Model: info, Thinking: level, Mode: agent.ModeDefault})
+		e, snap, err := s.begin(ctx, log, want, agent.Options{Model: info, Thinking: level, Mode: approval.ModeDefault})
 		if err != nil {
 			return nil, err
 		}

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/gajae-code/gjc/acp"
-	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/providers/providertest"
 )
@@ -40,7 +40,7 @@ func TestCommandUndo(t *testing.T) {
 		}
 		return string(data)
 	}
-	mode := func(m agent.Mode) {
+	mode := func(m approval.Mode) {
 		t.Helper()
 		if _, err := acp.MethodSessionSetMode.Call(t.Context(), e.Conn, &acp.SetSessionModeRequest{SessionID: id, ModeID: acp.SessionModeID(m)}); err != nil {
 			t.Fatal(err)
@@ -49,11 +49,11 @@ func TestCommandUndo(t *testing.T) {
 	if got := read("b.txt"); got != "two\n" {
 		t.Fatalf("b.txt has %q", got)
 	}
-	mode(agent.ModePlan)
+	mode(approval.ModePlan)
 	if got, _ := e.after(id, "/undo"); !strings.Contains(got, "/undo: plan mode changes nothing") || read("b.txt") != "two\n" {
 		t.Errorf("in plan mode: %q", got)
 	}
-	mode(agent.ModeStrict)
+	mode(approval.ModeStrict)
 	got, updates := e.after(id, "/undo")
 	if !strings.Contains(got, "Undone: ") || !strings.Contains(got, "b.txt") || read("b.txt") != "" || read("a.txt") != "one\n" {
 		t.Errorf("%q; a.txt has %q, b.txt has %q", got, read("a.txt"), read("b.txt"))

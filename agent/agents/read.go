@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/gajae-code/gjc/agent"
-	"github.com/gajae-code/gjc/agent/policy"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/internal/userfile"
 )
 
@@ -74,7 +74,7 @@ func (r *reader) place(p place) {
 			return // the session tells of its roots
 		}
 		defer func() { _ = root.Close() }()
-		files = policy.Guidance(p.root, root.FS())
+		files = approval.Guidance(p.root, root.FS())
 	}
 	entries, err := fs.ReadDir(files, p.dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && !p.foreign {

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/gajae-code/gjc/agent/policy"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/internal/configfile"
 	"github.com/gajae-code/gjc/internal/userfile"
 )
@@ -120,7 +120,7 @@ func (l *loader) place(p place) {
 			return
 		}
 		defer func() { _ = root.Close() }()
-		l.files = policy.Guidance(p.root, root.FS())
+		l.files = approval.Guidance(p.root, root.FS())
 	}
 	l.commands(path.Join(p.dir, "commands"), "", 0)
 	l.skills(path.Join(p.dir, "skills"))
@@ -302,7 +302,7 @@ func (l *loader) read(name string) (document, bool) {
 	l.set.stamps = append(l.set.stamps, userfile.StampOf(full))
 	info, err := fs.Stat(l.files, name)
 	if err != nil {
-		if link, _ := os.Lstat(full); link != nil && !errors.Is(err, policy.ErrWithheld) && link.Mode()&fs.ModeSymlink != 0 {
+		if link, _ := os.Lstat(full); link != nil && !errors.Is(err, approval.ErrWithheld) && link.Mode()&fs.ModeSymlink != 0 {
 			l.badLink(name)
 		} else {
 			l.unreadable(full, err)

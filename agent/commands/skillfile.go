@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/gajae-code/gjc/agent/policy"
+	"github.com/gajae-code/gjc/agent/approval"
 )
 
 // ErrSkillFile is wrapped by the error for a file of a skill that can not be read.
@@ -46,12 +46,12 @@ func (s *Set) ReadSkill(name, file string) ([]byte, error) {
 		if err != nil {
 			return nil, fail("is not there")
 		}
-		files, at = policy.Guidance(e.root, root.FS()), path.Join(filepath.ToSlash(below), file)
+		files, at = approval.Guidance(e.root, root.FS()), path.Join(filepath.ToSlash(below), file)
 	}
 	switch info, err := fs.Stat(files, at); {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fail("is not there")
-	case errors.Is(err, policy.ErrWithheld):
+	case errors.Is(err, approval.ErrWithheld):
 		return nil, fail("leads to a file that holds secrets")
 	case err != nil:
 		return nil, fail("leads out of the workspace, or can not be reached")

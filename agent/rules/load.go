@@ -14,7 +14,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/gajae-code/gjc/agent/policy"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/internal/configfile"
 	"github.com/gajae-code/gjc/internal/userfile"
 )
@@ -142,7 +142,7 @@ func (l *loader) place(p *place) {
 			return
 		}
 		defer func() { _ = root.Close() }()
-		files = policy.Guidance(p.root, root.FS())
+		files = approval.Guidance(p.root, root.FS())
 	}
 	info, err := fs.Stat(files, p.at)
 	if err != nil {
@@ -232,7 +232,7 @@ func (l *loader) read(files fs.FS, name, full string) (string, bool) {
 	l.book.stamps = append(l.book.stamps, userfile.StampOf(full))
 	info, err := fs.Stat(files, name)
 	if err != nil {
-		if link, _ := os.Lstat(full); link != nil && !errors.Is(err, policy.ErrWithheld) && link.Mode()&fs.ModeSymlink != 0 {
+		if link, _ := os.Lstat(full); link != nil && !errors.Is(err, approval.ErrWithheld) && link.Mode()&fs.ModeSymlink != 0 {
 			l.problem(full, 0, "a symbolic link leads out of the workspace, or nowhere; it is not followed")
 		} else {
 			l.unreadable(full, err)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/lsp"
 )
 
@@ -19,10 +20,10 @@ func (c *Operations) Name(path string) string { return Display(&c.Call.Workspace
 
 // Effects is what operations do, for the policy. Edits inside a root are one effect with all their paths: nobody wants to
 // be asked for each file of a rename. What is outside is asked for one by one.
-func (c *Operations) Effects(title string) []agent.Effect {
-	var effects []agent.Effect
-	add := func(e agent.Effect) {
-		if !slices.ContainsFunc(effects, func(o agent.Effect) bool { return o.Action == e.Action && o.Path == e.Path && o.Title == e.Title }) {
+func (c *Operations) Effects(title string) []approval.Effect {
+	var effects []approval.Effect
+	add := func(e approval.Effect) {
+		if !slices.ContainsFunc(effects, func(o approval.Effect) bool { return o.Action == e.Action && o.Path == e.Path && o.Title == e.Title }) {
 			effects = append(effects, e)
 		}
 	}
@@ -35,12 +36,12 @@ func (c *Operations) Effects(title string) []agent.Effect {
 				edited = append(edited, o.Path)
 				continue
 			}
-			add(agent.Effect{Action: agent.ActionEdit, Path: o.Path, Title: title + ": edit " + c.Name(o.Path)})
+			add(approval.Effect{Action: approval.ActionEdit, Path: o.Path, Title: title + ": edit " + c.Name(o.Path)})
 		case lsp.MoveFile:
 			title := fmt.Sprintf("Rename %s to %s", c.Name(o.Path), c.Name(o.NewPath))
-			add(agent.Effect{Action: agent.ActionMove, Paths: []string{o.Path, o.NewPath}, Title: title})
+			add(approval.Effect{Action: approval.ActionMove, Paths: []string{o.Path, o.NewPath}, Title: title})
 		case lsp.RemoveFile:
-			add(agent.Effect{Action: agent.ActionDelete, Path: o.Path, Title: "Delete " + c.Name(o.Path)})
+			add(approval.Effect{Action: approval.ActionDelete, Path: o.Path, Title: "Delete " + c.Name(o.Path)})
 		}
 	}
 	slices.Sort(edited)
@@ -57,9 +58,9 @@ func (c *Operations) Effects(title string) []agent.Effect {
 		switch edited = elsewhere; len(here) {
 		case 0:
 		case 1:
-			add(agent.Effect{Action: agent.ActionEdit, Path: here[0], Title: title})
+			add(approval.Effect{Action: approval.ActionEdit, Path: here[0], Title: title})
 		default:
-			effects = append(effects, agent.Effect{Action: agent.ActionEdit, Paths: here, Title: fmt.Sprintf("%s (%s)", title, Count(len(here), "file"))})
+			effects = append(effects, approval.Effect{Action: approval.ActionEdit, Paths: here, Title: fmt.Sprintf("%s (%s)", title, Count(len(here), "file"))})
 		}
 	}
 	return effects

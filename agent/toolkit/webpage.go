@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/internal/picture"
 	"github.com/gajae-code/gjc/internal/webclient"
 )
@@ -46,7 +47,7 @@ func PlanFetch(t *WebPage) (*agent.CallPlan, error) {
 	title := "Fetch from " + at.Host + ": " + at.String()
 	return &agent.CallPlan{
 		Title: title, Kind: agent.KindFetch,
-		Effects: []agent.Effect{{Action: agent.ActionNetwork, Host: at.Hostname(), Title: title}},
+		Effects: []approval.Effect{{Action: approval.ActionNetwork, Host: at.Hostname(), Title: title}},
 	}, nil
 }
 

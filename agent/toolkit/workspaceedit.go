@@ -17,6 +17,7 @@ import (
 	"go.lsp.dev/protocol"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/lsp"
 )
 
@@ -349,7 +350,7 @@ func (w *WorkspaceChange) parents(ctx context.Context, path string) {
 			case err != nil:
 				return err
 			}
-			if err := w.Call.FS.Remove(ctx, dir); !errors.Is(err, agent.ErrNoLeave) { // an empty directory does no harm
+			if err := w.Call.FS.Remove(ctx, dir); !errors.Is(err, approval.ErrNotPermitted) { // an empty directory does no harm
 				return err
 			}
 			return nil
@@ -424,7 +425,7 @@ func (w *WorkspaceChange) remove(ctx context.Context, o *lsp.FileOperation) erro
 		w.had[o.Path] = info.Mode()
 	}
 	aside := filepath.Join(filepath.Dir(o.Path), ".gjc-removed-"+rand.Text()[:8])
-	agent.LeaveOf(ctx).Beside(o.Path, aside)
+	approval.PermitOf(ctx).Beside(o.Path, aside)
 	if err := w.Call.FS.Rename(ctx, o.Path, aside); err != nil {
 		return fmt.Errorf("%s cannot be deleted: %w", w.name(o.Path), linkReason(err))
 	}

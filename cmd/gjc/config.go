@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/gajae-code/gjc/agent"
-	"github.com/gajae-code/gjc/agent/policy"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/tools"
 	"github.com/gajae-code/gjc/agent/tools/files"
 	"github.com/gajae-code/gjc/agent/tools/shell"
@@ -32,7 +32,7 @@ type config struct {
 	network        networkSettings
 	tools          tools.Settings
 	// permissions are the rules of all files for what may be done.
-	permissions policy.Rules
+	permissions approval.Rules
 	// secrets keeps values of the environment and of secrets.yml from the models.
 	secrets bool
 

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gajae-code/gjc/agent"
-	"github.com/gajae-code/gjc/agent/policy"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/tools/shell"
 	"github.com/gajae-code/gjc/internal/webclient"
 )
@@ -171,7 +171,7 @@ func TestReadConfig_UnknownTool(t *testing.T) {
 		t.Errorf("%d mistakes, rules %v", len(got), c.permissions)
 	}
 	p := new(host).policy(dir, new(options))(dir)
-	if p.Broken == nil || slices.ContainsFunc(p.Rules, func(r policy.Rule) bool { return r.Verdict == policy.Allow }) || len(p.Rules) != 1 {
+	if p.Broken == nil || slices.ContainsFunc(p.Rules, func(r approval.Rule) bool { return r.Verdict == approval.Allow }) || len(p.Rules) != 1 {
 		t.Errorf("the policy is %+v", p)
 	}
 }
@@ -219,10 +219,10 @@ apiKey: x
 	want.tools.Bash.Sandbox = shell.SandboxAuto
 	want.context.Instructions = []agent.Instruction{{Path: path, Text: "Answer in French."}}
 	for _, r := range []struct {
-		v    policy.Verdict
+		v    approval.Verdict
 		text string
-	}{{policy.Deny, "bash(sudo)"}, {policy.Ask, "edit(go.mod)"}, {policy.Deny, "bash(git push)"}} {
-		rule, err := policy.ParseRule(r.v, r.text)
+	}{{approval.Deny, "bash(sudo)"}, {approval.Ask, "edit(go.mod)"}, {approval.Deny, "bash(git push)"}} {
+		rule, err := approval.ParseRule(r.v, r.text)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,8 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gajae-code/gjc/agent"
-	"github.com/gajae-code/gjc/agent/policy"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/tools"
 	"github.com/gajae-code/gjc/internal/configfile"
 )
@@ -15,7 +14,7 @@ import (
 // permissionSettings is the section permissions. Rules of several files count together: none takes another away. A rule that
 // cannot be read may have been meant to forbid anything, so every step asks.
 func (c *config) permissionSettings() map[string]setting {
-	rules := func(v policy.Verdict) setting {
+	rules := func(v approval.Verdict) setting {
 		get := func() any {
 			texts := []string{}
 			for i := range c.permissions {
@@ -29,12 +28,12 @@ func (c *config) permissionSettings() map[string]setting {
 			if n.Kind != configfile.Text {
 				return "must be a string: a rule"
 			}
-			r, err := policy.ParseRule(v, n.Text)
+			r, err := approval.ParseRule(v, n.Text)
 			if err != nil {
 				return err.Error()
 			}
 			if names := tools.Names(); !r.Known(names) {
-				names = slices.Compact(slices.Sorted(slices.Values(append(names, policy.Actions()...))))
+				names = slices.Compact(slices.Sorted(slices.Values(append(names, approval.Actions()...))))
 				return fmt.Sprintf("%s: there is no tool or action %s%s; there are %s, and mcp__SERVER_TOOL", configfile.Quote(n.Text), configfile.Quote(r.Name()),
 					strings.TrimSuffix(configfile.Meant(r.Name(), names), ";"), strings.Join(names, ", "))
 			}
@@ -48,12 +47,12 @@ func (c *config) permissionSettings() map[string]setting {
 			return "must be a list of rules"
 		}}
 	}
-	return map[string]setting{"allow": rules(policy.Allow), "ask": rules(policy.Ask), "deny": rules(policy.Deny)}
+	return map[string]setting{"allow": rules(approval.Allow), "ask": rules(approval.Ask), "deny": rules(approval.Deny)}
 }
 
 // policy returns what the user and the project have said beforehand of what a session in a directory may do. While a rule
 // cannot be read every step asks, and only the rules that ask and deny count.
-func (h *host) policy(agentDir string, opts *options) func(cwd string) agent.Policy {
+func (h *host) policy(agentDir string, opts *options) func(cwd string) approval.Policy {
 	home, err := h.home()
 	if err != nil {
 		home = ""
@@ -62,13 +61,13 @@ func (h *host) policy(agentDir string, opts *options) func(cwd string) agent.Pol
 	if home != "" {
 		own = append(own, filepath.Join(home, ".gjc"))
 	}
-	return func(cwd string) agent.Policy {
+	return func(cwd string) approval.Policy {
 		cfg := readConfig(agentDir, opts.configs, cwd)
-		p := agent.Policy{Home: home, Own: own, Rules: cfg.permissions}
+		p := approval.Policy{Home: home, Own: own, Rules: cfg.permissions}
 		if p.Broken = cfg.stop(stopsSteps); p.Broken != nil {
 			p.Rules = nil
 			for _, r := range cfg.permissions {
-				if r.Verdict != policy.Allow {
+				if r.Verdict != approval.Allow {
 					p.Rules = append(p.Rules, r)
 				}
 			}

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/gajae-code/gjc/agent"
-	"github.com/gajae-code/gjc/agent/policy"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/bridges"
 	"github.com/gajae-code/gjc/providers"
 )
@@ -25,7 +25,7 @@ func readAll(agentDir string, overlays []string) (*config, error) {
 
 // diffConfig compares the settings of two configurations.
 func diffConfig(want, got *config) string {
-	return cmp.Diff(want, got, cmp.AllowUnexported(config{}, lspSettings{}, debugSettings{}, retrySettings{}, networkSettings{}, policy.Rule{}),
+	return cmp.Diff(want, got, cmp.AllowUnexported(config{}, lspSettings{}, debugSettings{}, retrySettings{}, networkSettings{}, approval.Rule{}),
 		cmpopts.IgnoreFields(config{}, "configReading"), cmpopts.EquateEmpty())
 }
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gajae-code/gjc/agent/policy"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/trust"
 	"github.com/gajae-code/gjc/providers"
@@ -117,7 +117,7 @@ func (h *host) effective(cfg *config, opts *options) []effective {
 	for _, name := range sortedKeys(values) {
 		all = append(all, values[name])
 	}
-	verdicts := map[policy.Verdict]string{policy.Allow: "allow", policy.Ask: "ask", policy.Deny: "deny"}
+	verdicts := map[approval.Verdict]string{approval.Allow: "allow", approval.Ask: "ask", approval.Deny: "deny"}
 	for i := range cfg.permissions {
 		r, from := &cfg.permissions[i], cfg.ruleOrigins[i]
 		all = append(all, effective{Name: "permissions." + verdicts[r.Verdict], Value: r.Text, Origin: string(from.Kind), Source: from.Name, Line: from.Line})

@@ -12,6 +12,7 @@ import (
 	"go.lsp.dev/protocol"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/lsp"
@@ -294,7 +295,7 @@ func planCodeActions(ctx context.Context, c *lspCall, plan *agent.CallPlan) erro
 	c.prepare(ctx, plan, &p.edit)
 	c.call.Prepared = prepared(p)
 	if p.command != nil {
-		plan.Effects = append(plan.Effects, agent.Effect{Action: agent.ActionEdit, Path: c.path, Title: plan.Title},
+		plan.Effects = append(plan.Effects, approval.Effect{Action: approval.ActionEdit, Path: c.path, Title: plan.Title},
 			toolkit.ServerEffect(fmt.Sprintf("Run %q of %s, which may change files of the workspace", a.Title, a.server.Name()), a.server.Name(), a.Title, string(a.Command)))
 	}
 	return nil

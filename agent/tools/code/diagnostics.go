@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/lsp"
 )
@@ -43,7 +44,7 @@ func planDiagnostics(ctx context.Context, c *lspCall, plan *agent.CallPlan) erro
 		if errors.Is(err, agent.ErrBadInput) {
 			return err
 		}
-		plan.Effects = []agent.Effect{{Action: agent.ActionRead, Path: g.Base}}
+		plan.Effects = []approval.Effect{{Action: approval.ActionRead, Path: g.Base}}
 	}
 	return nil
 }
@@ -325,7 +326,7 @@ func planWorkspaceDiagnostics(ctx context.Context, c *lspCall, plan *agent.CallP
 	if ok && !pulls && (c.in.Apply == nil || *c.in.Apply) {
 		w.check = check
 		plan.Content = []agent.Content{agent.TextContent{Text: "$ " + check.line}}
-		plan.Effects = append(plan.Effects, agent.Effect{Action: agent.ActionCommand, Command: check.line, Title: check.line})
+		plan.Effects = append(plan.Effects, approval.Effect{Action: approval.ActionCommand, Command: check.line, Title: check.line})
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/tools/toolstest"
 	"github.com/gajae-code/gjc/internal/testenv"
 	"github.com/gajae-code/gjc/lsp"
@@ -132,7 +133,7 @@ func TestLSP_GoplsReads(t *testing.T) {
 			}
 			toolstest.Contains(t, res.Text, tt.wants...)
 			for _, e := range p.Effects {
-				if e.Action != agent.ActionRead {
+				if e.Action != approval.ActionRead {
 					t.Errorf("an action that reads has the effect %+v", e)
 				}
 			}
@@ -173,7 +174,7 @@ func TestLSP_GoplsReads(t *testing.T) {
 }
 
 // edits runs an action that changes files, looks at its plan, and returns its result.
-func lspEdits(t *testing.T, w *toolstest.World, in toolstest.Input, effects ...agent.Effect) *agent.Result {
+func lspEdits(t *testing.T, w *toolstest.World, in toolstest.Input, effects ...approval.Effect) *agent.Result {
 	t.Helper()
 	in["timeout"] = 60
 	call := w.Call(t, "lsp", in)
@@ -181,14 +182,14 @@ func lspEdits(t *testing.T, w *toolstest.World, in toolstest.Input, effects ...a
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := []agent.Effect{}
+	got := []approval.Effect{}
 	for _, e := range p.Effects {
-		if e.Action != agent.ActionRead {
-			got = append(got, agent.Effect{Action: e.Action, Path: e.Path, Paths: e.Paths})
+		if e.Action != approval.ActionRead {
+			got = append(got, approval.Effect{Action: e.Action, Path: e.Path, Paths: e.Paths})
 		}
 	}
 	if len(effects) == 0 {
-		effects = []agent.Effect{}
+		effects = []approval.Effect{}
 	}
 	toolstest.Same(t, "effects", got, effects)
 	return res
@@ -206,7 +207,7 @@ func TestLSP_GoplsRename(t *testing.T) {
 	toolstest.Same(t, "the disk behind a preview", w.Disk(t, "shape/shape.go"), goModule["shape/shape.go"])
 
 	delete(in, "apply")
-	res = lspEdits(t, w, in, agent.Effect{Action: agent.ActionEdit, Paths: []string{w.Path("helper.go"), w.Path("main.go"), w.Path("shape/shape.go")}})
+	res = lspEdits(t, w, in, approval.Effect{Action: approval.ActionEdit, Paths: []string{w.Path("helper.go"), w.Path("main.go"), w.Path("shape/shape.go")}})
 	toolstest.Contains(t, res.Text, "Applied rename:\n", "  helper.go: 1 edit\n", "  main.go: 2 edits\n", "Diagnostics:\n")
 	for name, n := range map[string]int{"main.go": 2, "helper.go": 1} {
 		text := w.FS.Buffers[w.Path(name)]
@@ -255,13 +256,13 @@ func TestLSP_GoplsStaleEdit(t *testing.T) {
 func TestLSP_GoplsCodeActions(t *testing.T) {
 	w := gopls(t)
 	in := toolstest.Input{"action": "code_actions", "file": "main.go", "line": 10, "symbol": "Square", "apply": true, "query": "fill shape.square"}
-	res := lspEdits(t, w, in, agent.Effect{Action: agent.ActionEdit, Path: w.Path("main.go")})
+	res := lspEdits(t, w, in, approval.Effect{Action: approval.ActionEdit, Path: w.Path("main.go")})
 	toolstest.Contains(t, res.Text, `Applied "Fill shape.Square":`, "+")
 	toolstest.Contains(t, w.Disk(t, "main.go"), "Side: ")
 
 	w.Put(t, "imports.go", "package main\n\nvar _ = fmt.Sprint(os.Args)\n")
 	res = lspEdits(t, w, toolstest.Input{"action": "code_actions", "file": "imports.go", "apply": true, "query": "source.organizeImports"},
-		agent.Effect{Action: agent.ActionEdit, Path: w.Path("imports.go")})
+		approval.Effect{Action: approval.ActionEdit, Path: w.Path("imports.go")})
 	toolstest.Contains(t, w.Disk(t, "imports.go"), "\"fmt\"", "\"os\"")
 	toolstest.Contains(t, res.Text, "imports.go: no problems (gopls)")
 
@@ -271,7 +272,7 @@ func TestLSP_GoplsCodeActions(t *testing.T) {
 
 func TestLSP_GoplsFormat(t *testing.T) {
 	w := gopls(t)
-	res := lspEdits(t, w, toolstest.Input{"action": "format", "file": "untidy.go"}, agent.Effect{Action: agent.ActionEdit, Path: w.Path("untidy.go")})
+	res := lspEdits(t, w, toolstest.Input{"action": "format", "file": "untidy.go"}, approval.Effect{Action: approval.ActionEdit, Path: w.Path("untidy.go")})
 	toolstest.Contains(t, res.Text, "Applied format:\n", "-func untidy()   {")
 	toolstest.Same(t, "untidy.go", w.Disk(t, "untidy.go"), "package main\n\nfunc untidy() {\n\tx := 1\n\t_ = x\n}\n")
 	res = lspEdits(t, w, toolstest.Input{"action": "format", "file": "untidy.go"})
@@ -281,7 +282,7 @@ func TestLSP_GoplsFormat(t *testing.T) {
 func TestLSP_GoplsRenameFile(t *testing.T) {
 	w := gopls(t)
 	toolstest.Run(t, w, "lsp", toolstest.Input{"action": "hover", "file": "helper.go", "line": 5, "symbol": "helper", "timeout": 60})
-	res := lspEdits(t, w, toolstest.Input{"action": "rename_file", "file": "helper.go", "new_name": "help/../helpers.go"}, agent.Effect{Action: agent.ActionMove, Paths: []string{w.Path("helper.go"), w.Path("helpers.go")}})
+	res := lspEdits(t, w, toolstest.Input{"action": "rename_file", "file": "helper.go", "new_name": "help/../helpers.go"}, approval.Effect{Action: approval.ActionMove, Paths: []string{w.Path("helper.go"), w.Path("helpers.go")}})
 	toolstest.Contains(t, res.Text, "Applied rename_file:\n", "RENAME helper.go → helpers.go")
 	if _, err := os.Stat(w.Path("helper.go")); err == nil {
 		t.Error("the old file is still there")
@@ -293,7 +294,7 @@ func TestLSP_GoplsRenameFile(t *testing.T) {
 		t.Errorf("the server still has the old file:\n%s", again.Text)
 	}
 
-	res = lspEdits(t, w, toolstest.Input{"action": "rename_file", "file": "shape", "new_name": "geometry/shape"}, agent.Effect{Action: agent.ActionMove, Paths: []string{w.Path("shape"), w.Path("geometry/shape")}})
+	res = lspEdits(t, w, toolstest.Input{"action": "rename_file", "file": "shape", "new_name": "geometry/shape"}, approval.Effect{Action: approval.ActionMove, Paths: []string{w.Path("shape"), w.Path("geometry/shape")}})
 	toolstest.Contains(t, res.Text, "RENAME shape → geometry/shape")
 	toolstest.Same(t, "the file in the directory", w.Disk(t, "geometry/shape/shape.go"), goModule["shape/shape.go"])
 
@@ -321,7 +322,7 @@ func TestLSP_GoplsWorkspaceDiagnostics(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(p.Effects) != 1 || p.Effects[0].Action != agent.ActionCommand || !strings.HasPrefix(p.Effects[0].Command, "go build -o ") {
+	if len(p.Effects) != 1 || p.Effects[0].Action != approval.ActionCommand || !strings.HasPrefix(p.Effects[0].Command, "go build -o ") {
 		t.Errorf("effects %+v", p.Effects)
 	}
 	toolstest.Contains(t, res.Text, "Workspace diagnostics of the language servers:\nbad.go: 1 error\n", "Workspace diagnostics (go):\n./bad.go:4:9: cannot use", "Command exited with code 1")

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/lsp"
 )
@@ -239,7 +240,7 @@ func planLSP(ctx context.Context, call *agent.Call, in *lspInput) (*agent.CallPl
 	plan := &agent.CallPlan{Title: c.title()}
 	if c.path != "" && (in.Action != "diagnostics" || !isGlob(in.File)) {
 		plan.Locations = []agent.Location{{Path: c.path, Line: in.Line}}
-		plan.Effects = []agent.Effect{{Action: agent.ActionRead, Path: c.path}}
+		plan.Effects = []approval.Effect{{Action: approval.ActionRead, Path: c.path}}
 	}
 	if c.action.plan == nil {
 		return plan, nil

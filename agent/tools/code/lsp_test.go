@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/tools/toolstest"
 	"github.com/gajae-code/gjc/lsp"
 )
@@ -136,8 +137,8 @@ func TestLSP_RenameWithFiles(t *testing.T) {
 	toolstest.Same(t, "the disk", toolstest.Tree(t, w), before)
 	delete(in, "apply")
 	res = lspEdits(t, w, in,
-		agent.Effect{Action: agent.ActionMove, Paths: []string{w.Path("one.x"), w.Path("two.x")}}, agent.Effect{Action: agent.ActionDelete, Path: w.Path("old.x")},
-		agent.Effect{Action: agent.ActionEdit, Paths: []string{w.Path("a.x"), w.Path("new.x"), w.Path("two.x")}})
+		approval.Effect{Action: approval.ActionMove, Paths: []string{w.Path("one.x"), w.Path("two.x")}}, approval.Effect{Action: approval.ActionDelete, Path: w.Path("old.x")},
+		approval.Effect{Action: approval.ActionEdit, Paths: []string{w.Path("a.x"), w.Path("new.x"), w.Path("two.x")}})
 	toolstest.Contains(t, res.Text, "Applied rename:\n  a.x: 1 edit\n  RENAME one.x → two.x\n")
 	toolstest.Same(t, "the disk", toolstest.Tree(t, w), map[string]string{"a.x": "\ufeff𝄞 two\r\nend\r\n", "two.x": "two\n", "new.x": ""})
 }
@@ -160,7 +161,7 @@ func TestLSP_RenameOutside(t *testing.T) {
 	in := toolstest.Input{"action": "rename", "file": "a.x", "line": 1, "symbol": "one", "new_name": "two", "apply": true}
 	p := toolstest.MustPlan(t, w, "lsp", in)
 	toolstest.Same(t, "effects", len(p.Effects), 3)
-	toolstest.Same(t, "the one outside", p.Effects[1], agent.Effect{Action: agent.ActionEdit, Path: outside, Title: "Rename one in a.x to two: edit " + outside})
+	toolstest.Same(t, "the one outside", p.Effects[1], approval.Effect{Action: approval.ActionEdit, Path: outside, Title: "Rename one in a.x to two: edit " + outside})
 	p = toolstest.MustPlan(t, w, "lsp", in)
 	toolstest.Same(t, "the one behind the link", p.Effects[1].Path, w.Path("link.x"))
 }
@@ -194,7 +195,7 @@ func TestLSP_RenameKnowsUnsavedText(t *testing.T) {
 	})
 	w.FS.Buffers[w.Path("b.x")] = "unsaved\none\n"
 	lspEdits(t, w, toolstest.Input{"action": "rename", "file": "a.x", "line": 1, "symbol": "one", "new_name": "two"},
-		agent.Effect{Action: agent.ActionEdit, Paths: []string{w.Path("a.x"), w.Path("b.x")}})
+		approval.Effect{Action: approval.ActionEdit, Paths: []string{w.Path("a.x"), w.Path("b.x")}})
 	toolstest.Same(t, "b.x", w.FS.Buffers[w.Path("b.x")], "unsaved\ntwo\n")
 	toolstest.Contains(t, toolstest.Received(t, spec), `"text":"unsaved\none\n"`)
 }
@@ -220,7 +221,7 @@ func TestLSP_RenameFileOfTwoServers(t *testing.T) {
 	}
 	toolstest.OpenServers(t, w, &toolstest.Servers{Specs: specs}, os.Environ())
 	res := lspEdits(t, w, toolstest.Input{"action": "rename_file", "file": "dir", "new_name": "new"},
-		agent.Effect{Action: agent.ActionMove, Paths: []string{w.Path("dir"), w.Path("new")}}, agent.Effect{Action: agent.ActionEdit, Path: w.Path("use.x")})
+		approval.Effect{Action: approval.ActionMove, Paths: []string{w.Path("dir"), w.Path("new")}}, approval.Effect{Action: approval.ActionEdit, Path: w.Path("use.x")})
 	toolstest.Same(t, "the disk", toolstest.Tree(t, w), map[string]string{"new/": "", "new/a.x": "a\n", "new/b.y": "b\n", "use.x": "𝄞 new/a new/b\n"})
 	toolstest.Contains(t, res.Text, "  use.x: 2 edits\n  RENAME dir → new\n", "[Server notes:\nthree: workspace/willRenameFiles: not now]", "[1 edit of further servers were left out")
 	toolstest.Contains(t, toolstest.Received(t, specs[0]), `"files":[{"oldUri":"`+toolstest.URI(w.Path("dir/a.x"))+`","newUri":"`+toolstest.URI(w.Path("new/a.x"))+`"}]`, `"method":"workspace/didRenameFiles"`)
@@ -259,7 +260,7 @@ func TestLSP_CodeActions(t *testing.T) {
 		t.Error("problems of other lines go along")
 	}
 
-	file := agent.Effect{Action: agent.ActionEdit, Path: w.Path("a.x")}
+	file := approval.Effect{Action: approval.ActionEdit, Path: w.Path("a.x")}
 	lspEdits(t, w, toolstest.Input{"action": "code_actions", "file": "a.x", "line": 1, "apply": true, "query": "1"}, file)
 	toolstest.Same(t, "a.x", w.Disk(t, "a.x"), "Y\nx\n")
 	w.Put(t, "a.x", files["a.x"])
@@ -268,7 +269,7 @@ func TestLSP_CodeActions(t *testing.T) {
 	toolstest.Contains(t, toolstest.Received(t, spec), `"method":"codeAction/resolve","params":{"data":3,"kind":"quickfix","title":"Fix it later"}`)
 
 	w.Put(t, "a.x", files["a.x"])
-	res = lspEdits(t, w, toolstest.Input{"action": "code_actions", "file": "a.x", "line": 1, "apply": true, "query": "run"}, file, agent.Effect{Action: agent.ActionCommand})
+	res = lspEdits(t, w, toolstest.Input{"action": "code_actions", "file": "a.x", "line": 1, "apply": true, "query": "run"}, file, approval.Effect{Action: approval.ActionCommand})
 	toolstest.Contains(t, res.Text, `Applied "Run it":`, "  a.x: 1 edit\n", `fake answered: {"done":true}`)
 	toolstest.Same(t, "a.x after the command", w.Disk(t, "a.x"), "Y\nx\n")
 	toolstest.Contains(t, toolstest.Received(t, spec), `"command":"run.it","arguments":[1,{"deep":true}]`, `"applied":true`, "else.x is outside of the workspace")
@@ -290,7 +291,7 @@ func TestLSP_RequestEffects(t *testing.T) {
 		"workspace/executeCommand": true, "workspace/willRenameFiles": true, "rust-analyzer/runFlycheck": true, "textDocument/didSave": true,
 	} {
 		p := toolstest.MustPlan(t, w, "lsp", toolstest.Input{"action": "request", "query": query, "payload": `{"a":"it's"}`})
-		if asked := len(p.Effects) == 1 && p.Effects[0].Action == agent.ActionCommand; asked != asks {
+		if asked := len(p.Effects) == 1 && p.Effects[0].Action == approval.ActionCommand; asked != asks {
 			t.Errorf("%s: effects %+v", query, p.Effects)
 		}
 	}
@@ -360,7 +361,7 @@ func TestLSP_NamesLikeGlobs(t *testing.T) {
 	}})
 	for _, action := range []string{"hover", "diagnostics"} {
 		p := toolstest.MustPlan(t, w, "lsp", toolstest.Input{"action": action, "file": "[id].x", "line": 1})
-		toolstest.Same(t, "effects", p.Effects, []agent.Effect{{Action: agent.ActionRead, Path: w.Path("[id].x")}})
+		toolstest.Same(t, "effects", p.Effects, []approval.Effect{{Action: approval.ActionRead, Path: w.Path("[id].x")}})
 	}
 	res := toolstest.Run(t, w, "lsp", toolstest.Input{"action": "hover", "file": "[id].x", "line": 1})
 	toolstest.Same(t, "hover", res.Text, "here")

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/tools/toolstest"
 	"github.com/gajae-code/gjc/lsp"
 )
@@ -77,6 +77,6 @@ func TestLSP_EffectsOfTwoRoots(t *testing.T) {
 	}})
 	toolstest.OpenServers(t, w, &toolstest.Servers{Specs: []*lsp.Spec{spec}}, os.Environ())
 	lspEdits(t, w, toolstest.Input{"action": "rename", "file": "a.x", "line": 1, "symbol": "one", "new_name": "two"},
-		agent.Effect{Action: agent.ActionEdit, Paths: []string{w.Path("a.x"), w.Path("sub/b.x")}},
-		agent.Effect{Action: agent.ActionEdit, Path: filepath.Join(other, "c.x")})
+		approval.Effect{Action: approval.ActionEdit, Paths: []string{w.Path("a.x"), w.Path("sub/b.x")}},
+		approval.Effect{Action: approval.ActionEdit, Path: filepath.Join(other, "c.x")})
 }

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/gajae-code/gjc/agent"
-	"github.com/gajae-code/gjc/agent/policy"
 	"github.com/gajae-code/gjc/agent/toolkit"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 // sessionNeed is what an action wants of debug sessions.
@@ -212,7 +212,7 @@ func (c *debugCall) title() string {
 	if c.in.Action == "set_variable" || c.in.Action == "set_expression" {
 		title += " = " + toolkit.CommandTitle(string(c.in.Value))
 	}
-	return policy.VisibleLine(title)
+	return text.VisibleLine(title)
 }
 
 func aboutInstruction(c *debugCall) string {

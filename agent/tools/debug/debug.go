@@ -11,10 +11,11 @@ import (
 	"time"
 
 	"github.com/gajae-code/gjc/agent"
-	"github.com/gajae-code/gjc/agent/policy"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/dap"
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 //go:embed debug.md
@@ -231,7 +232,7 @@ func planDebug(_ context.Context, call *agent.Call, in *debugInput) (*agent.Call
 		if err := c.roomForMore(); err != nil {
 			return nil, err
 		}
-		plan.Effects = []agent.Effect{{Action: agent.ActionDebug, Title: plan.Title}} // what exactly is found out below
+		plan.Effects = []approval.Effect{{Action: approval.ActionDebug, Title: plan.Title}} // what exactly is found out below
 		plan.Complete = func(ctx context.Context) error {
 			ctx, cancel := c.limit(ctx)
 			defer cancel()
@@ -252,7 +253,7 @@ func planDebug(_ context.Context, call *agent.Call, in *debugInput) (*agent.Call
 		plan.Effects = append(plan.Effects, e.effect)
 		plan.Content = append(plan.Content, agent.TextContent{Text: e.shown})
 	case c.action.resumes:
-		plan.Effects = append(plan.Effects, agent.Effect{Action: agent.ActionResume, Title: plan.Title})
+		plan.Effects = append(plan.Effects, approval.Effect{Action: approval.ActionResume, Title: plan.Title})
 	}
 	return plan, nil
 }
@@ -363,8 +364,8 @@ func (c *debugCall) cancelled(ctx context.Context) *agent.Result {
 }
 
 // result is text for the model, within its bounds; what does not fit is kept as an artifact.
-func (c *debugCall) result(ctx context.Context, text string) *agent.Result {
-	return &agent.Result{Text: policy.Visible(toolkit.BoundedText(ctx, c.call, "debug", text, c.notes)), Locations: c.followed}
+func (c *debugCall) result(ctx context.Context, words string) *agent.Result {
+	return &agent.Result{Text: text.Visible(toolkit.BoundedText(ctx, c.call, "debug", words, c.notes)), Locations: c.followed}
 }
 
 func (c *debugCall) follow(path string, line int) {

@@ -7,16 +7,16 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gajae-code/gjc/agent"
-	"github.com/gajae-code/gjc/agent/policy"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/toolkit"
 
 	"github.com/gajae-code/gjc/internal/lazyregexp"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 // sideEffect is what an action does to the program beyond looking, and what the user is shown of it.
 type sideEffect struct {
-	effect agent.Effect
+	effect approval.Effect
 	shown  string
 }
 
@@ -114,8 +114,8 @@ func (c *debugCall) again() sideEffect {
 	if !filepath.IsAbs(program) {
 		program = ""
 	}
-	name := policy.VisibleLine(toolkit.Display(&c.call.Workspace, st.Program))
-	e := agent.Effect{Action: agent.ActionDebug, Path: program, Subject: st.Subject, Covers: st.Covers, Title: "Restart " + name}
+	name := text.VisibleLine(toolkit.Display(&c.call.Workspace, st.Program))
+	e := approval.Effect{Action: approval.ActionDebug, Path: program, Subject: st.Subject, Covers: st.Covers, Title: "Restart " + name}
 	return sideEffect{e, "Start " + name + " anew, as it is now."}
 }
 
@@ -140,7 +140,7 @@ func (c *debugCall) sideEffect(title, shown, covers, subject string) sideEffect 
 	} else {
 		subject = fmt.Sprintf("%s %s", c.in.Action, subject)
 	}
-	return sideEffect{agent.Effect{Action: agent.ActionDebug, Subject: subject, Covers: covers, Title: title}, policy.Visible(shown)}
+	return sideEffect{approval.Effect{Action: approval.ActionDebug, Subject: subject, Covers: covers, Title: title}, text.Visible(shown)}
 }
 
 // programName is the program of the session, for people.

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/gajae-code/gjc/agent/policy"
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/dap"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 // explain words an error for the model: what it means, and the next sensible step. ctx is the one with the call's time.
@@ -16,7 +16,7 @@ func (c *debugCall) explain(ctx context.Context, err error) error {
 	if err = c.worded(ctx, err); err == nil {
 		return nil
 	}
-	if text := policy.Visible(err.Error()); text != err.Error() {
+	if text := text.Visible(err.Error()); text != err.Error() {
 		return &debugError{err, text}
 	}
 	return err

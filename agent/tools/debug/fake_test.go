@@ -13,6 +13,7 @@ import (
 	godap "github.com/google/go-dap"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/tools/debug"
 	"github.com/gajae-code/gjc/agent/tools/toolstest"
 	"github.com/gajae-code/gjc/dap"
@@ -88,15 +89,15 @@ func effects(t *testing.T, w *toolstest.World, action string, in toolstest.Input
 	var list []string
 	for _, e := range toolstest.MustPlan(t, w, "debug", withAction(action, in)).Effects {
 		switch e.Action {
-		case agent.ActionDebug:
+		case approval.ActionDebug:
 			text := "debug: " + e.Covers
 			if strings.HasPrefix(e.Path, "/bin/") {
 				text += " of " + e.Path
 			}
 			list = append(list, text)
-		case agent.ActionResume:
+		case approval.ActionResume:
 			list = append(list, "resume")
-		case agent.ActionRead:
+		case approval.ActionRead:
 			list = append(list, "read "+e.Path)
 		default:
 			list = append(list, fmt.Sprint("other ", e.Action))

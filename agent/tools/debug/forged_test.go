@@ -11,6 +11,7 @@ import (
 	godap "github.com/google/go-dap"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/tools/toolstest"
 	"github.com/gajae-code/gjc/dap"
 	"github.com/gajae-code/gjc/dap/daptest"
@@ -126,7 +127,7 @@ func TestDebug_RestartIsALaunch(t *testing.T) {
 	p.launch(t)
 	launch := toolstest.MustPlan(t, p.World, "debug", withAction("launch", toolstest.Input{"program": "main.x"})).Effects[0]
 	again := toolstest.MustPlan(t, p.World, "debug", withAction("restart", nil))
-	if len(again.Effects) != 1 || again.Effects[0].Action != agent.ActionDebug || again.Effects[0].Subject != launch.Subject || again.Effects[0].Path != p.Program.Path {
+	if len(again.Effects) != 1 || again.Effects[0].Action != approval.ActionDebug || again.Effects[0].Subject != launch.Subject || again.Effects[0].Path != p.Program.Path {
 		t.Errorf("effects = %+v, of the launch %+v", again.Effects, launch)
 	}
 }

@@ -14,11 +14,12 @@ import (
 	"time"
 
 	"github.com/gajae-code/gjc/agent"
-	"github.com/gajae-code/gjc/agent/policy"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/dap"
 	dapconfig "github.com/gajae-code/gjc/dap/config"
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 // debugStart is a session that planning has got ready.
@@ -296,8 +297,8 @@ func (c *debugCall) planConfiguration(ctx context.Context, extra map[string]any)
 }
 
 // startEffects are what the user is asked about.
-func (c *debugCall) startEffects(st *debugStart, dir, title string) ([]agent.Effect, error) {
-	e := agent.Effect{Action: agent.ActionDebug, Path: st.program, Title: title, Covers: "this exact " + st.start.Request}
+func (c *debugCall) startEffects(st *debugStart, dir, title string) ([]approval.Effect, error) {
+	e := approval.Effect{Action: approval.ActionDebug, Path: st.program, Title: title, Covers: "this exact " + st.start.Request}
 	real := c.call.FS.RealPath(st.program)
 	if st.plain && c.call.Workspace.Contains(st.program) && real != "" {
 		a := st.start.Adapter
@@ -317,12 +318,12 @@ func (c *debugCall) startEffects(st *debugStart, dir, title string) ([]agent.Eff
 		e.Subject += st.identity
 	}
 	st.start.Subject, st.start.Covers = e.Subject, e.Covers
-	effects := []agent.Effect{e}
+	effects := []approval.Effect{e}
 	paths := []string{dir, c.in.Core, st.dir}
 	for i, path := range paths {
 		if path != "" && path != c.call.Workspace.Cwd && !slices.Contains(paths[:i], path) {
 			path = c.call.Workspace.Resolve(path)
-			effects = append(effects, agent.Effect{Action: agent.ActionRead, Path: path, Title: "Debug in " + path})
+			effects = append(effects, approval.Effect{Action: approval.ActionRead, Path: path, Title: "Debug in " + path})
 		}
 	}
 	return effects, nil
@@ -332,22 +333,22 @@ func (c *debugCall) startEffects(st *debugStart, dir, title string) ([]agent.Eff
 func (c *debugCall) startText(st *debugStart) (string, error) {
 	var b strings.Builder
 	start := &st.start
-	fmt.Fprintf(&b, "%s %s", strings.ToUpper(start.Request[:1])+start.Request[1:], policy.VisibleLine(toolkit.Display(&c.call.Workspace, start.Program)))
+	fmt.Fprintf(&b, "%s %s", strings.ToUpper(start.Request[:1])+start.Request[1:], text.VisibleLine(toolkit.Display(&c.call.Workspace, start.Program)))
 	for _, arg := range c.in.Args {
-		b.WriteString(" " + policy.VisibleLine(quoteArg(arg)))
+		b.WriteString(" " + text.VisibleLine(quoteArg(arg)))
 	}
 	fmt.Fprintf(&b, "\nAdapter: %s", start.Adapter.Name)
 	if start.Address != "" {
-		b.WriteString(" at " + policy.VisibleLine(start.Address))
+		b.WriteString(" at " + text.VisibleLine(start.Address))
 	} else {
-		b.WriteString(" (" + policy.VisibleLine(strings.Join(append([]string{start.Adapter.Path}, start.Adapter.Args...), " ")) + ")")
+		b.WriteString(" (" + text.VisibleLine(strings.Join(append([]string{start.Adapter.Path}, start.Adapter.Args...), " ")) + ")")
 	}
-	fmt.Fprintf(&b, "\nDirectory: %s\n", policy.VisibleLine(start.Dir))
+	fmt.Fprintf(&b, "\nDirectory: %s\n", text.VisibleLine(start.Dir))
 	for _, name := range slices.Sorted(maps.Keys(c.in.Env)) {
-		fmt.Fprintf(&b, "Environment: %s=%s\n", name, policy.VisibleLine(c.in.Env[name]))
+		fmt.Fprintf(&b, "Environment: %s=%s\n", name, text.VisibleLine(c.in.Env[name]))
 	}
 	for _, line := range st.shown {
-		b.WriteString(policy.VisibleLine(line) + "\n")
+		b.WriteString(text.VisibleLine(line) + "\n")
 	}
 	if c.in.Configuration != "" || c.in.Arguments != "" {
 		args, err := jsonx.Marshal(maskEnv(start.Arguments))
@@ -358,7 +359,7 @@ func (c *debugCall) startText(st *debugStart) (string, error) {
 		if err := raw.Indent(); err != nil {
 			return "", err
 		}
-		fmt.Fprintf(&b, "Arguments of the adapter:\n%s\n", policy.Visible(string(raw)))
+		fmt.Fprintf(&b, "Arguments of the adapter:\n%s\n", text.Visible(string(raw)))
 	}
 	text := strings.TrimRight(b.String(), "\n")
 	for _, secret := range st.secrets {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/tools/toolstest"
 )
 
@@ -30,7 +31,7 @@ func TestChangeDiffs(t *testing.T) {
 	toolstest.Same(t, "result", res.Content, want)
 	toolstest.Same(t, "locations", res.Locations, []agent.Location{{Path: path, Line: 2}})
 	toolstest.Same(t, "title", p.Title, "Edit a.txt")
-	toolstest.Same(t, "effects", p.Effects, []agent.Effect{{Action: agent.ActionEdit, Path: path}})
+	toolstest.Same(t, "effects", p.Effects, []approval.Effect{{Action: approval.ActionEdit, Path: path}})
 
 	fresh := w.Path("d/new.txt")
 	want = []agent.Content{agent.DiffContent{Path: fresh, New: "x"}}
@@ -41,7 +42,7 @@ func TestChangeDiffs(t *testing.T) {
 	toolstest.Same(t, "preview", p.Content, want)
 	toolstest.Same(t, "result", res.Content, want)
 	toolstest.Same(t, "title", p.Title, "Write d/new.txt")
-	toolstest.Same(t, "effects", p.Effects, []agent.Effect{{Action: agent.ActionEdit, Path: fresh}})
+	toolstest.Same(t, "effects", p.Effects, []approval.Effect{{Action: approval.ActionEdit, Path: fresh}})
 	toolstest.Same(t, "writes", w.FS.Writes, []string{path, fresh})
 
 	empty := ""

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/toolkit"
 )
 
@@ -48,7 +49,7 @@ func edit(s *EditSettings) agent.Tool {
 					text, _, err := applyEdits("", old.Text, in.Edits)
 					return text, err
 				}),
-				Effects: []agent.Effect{{Action: agent.ActionEdit, Path: path}},
+				Effects: []approval.Effect{{Action: approval.ActionEdit, Path: path}},
 			}, nil
 		},
 		Run: func(ctx context.Context, call *agent.Call, in *editInput) (*agent.Result, error) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/tools"
 	"github.com/gajae-code/gjc/agent/tools/files"
 	"github.com/gajae-code/gjc/agent/tools/toolstest"
@@ -48,10 +49,10 @@ func TestApplyPatch_Effects(t *testing.T) {
 		t.Fatal(err)
 	}
 	move := "Rename c to " + filepath.ToSlash(outside)
-	toolstest.Same(t, "effects", p.Effects, []agent.Effect{
-		{Action: agent.ActionDelete, Path: w.Path("b"), Title: "Delete b"},
-		{Action: agent.ActionMove, Paths: []string{w.Path("c"), outside}, Title: move},
-		{Action: agent.ActionEdit, Paths: []string{w.Path("a"), w.Path("new")}, Title: "Edit 4 files (2 files)"},
+	toolstest.Same(t, "effects", p.Effects, []approval.Effect{
+		{Action: approval.ActionDelete, Path: w.Path("b"), Title: "Delete b"},
+		{Action: approval.ActionMove, Paths: []string{w.Path("c"), outside}, Title: move},
+		{Action: approval.ActionEdit, Paths: []string{w.Path("a"), w.Path("new")}, Title: "Edit 4 files (2 files)"},
 	})
 	toolstest.Same(t, "title", p.Title, "Edit 4 files")
 	if len(p.Content) != 4 || len(w.FS.Writes) != 0 {
@@ -147,7 +148,7 @@ func TestEditTools_HaveEffects(t *testing.T) {
 				t.Errorf("%s %v: %v", tt.mode, tt.in, err)
 				continue
 			}
-			if len(p.Effects) == 0 || p.Effects[0].Action == agent.ActionRead {
+			if len(p.Effects) == 0 || p.Effects[0].Action == approval.ActionRead {
 				t.Errorf("%s %v: effects %v", tt.mode, tt.in, p.Effects)
 			}
 			if len(p.Content) == 0 && tt.in["edits"] == nil {

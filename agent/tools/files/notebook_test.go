@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/tools/toolstest"
 )
 
@@ -19,7 +20,7 @@ func TestNotebook(t *testing.T) {
 	old := aNotebook
 	diff := agent.DiffContent{Path: w.Path("a.ipynb"), Old: &old, New: want}
 	toolstest.Same(t, "content", p.Content, []agent.Content{diff})
-	toolstest.Same(t, "effects", p.Effects, []agent.Effect{{Action: agent.ActionEdit, Path: w.Path("a.ipynb"), Title: "Edit a.ipynb"}})
+	toolstest.Same(t, "effects", p.Effects, []approval.Effect{{Action: approval.ActionEdit, Path: w.Path("a.ipynb"), Title: "Edit a.ipynb"}})
 	res := toolstest.Run(t, w, "notebook", in)
 	if got := w.Disk(t, "a.ipynb"); got != want {
 		t.Errorf("%q", got)

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/internal/ipynb"
 	"github.com/gajae-code/gjc/internal/picture"
@@ -118,7 +119,7 @@ func planRead(ctx context.Context, call *agent.Call, in *readInput) (*agent.Call
 	return &agent.CallPlan{
 		Title:     "Read " + toolkit.Display(&call.Workspace, t.path) + t.inner,
 		Locations: []agent.Location{loc},
-		Effects:   []agent.Effect{{Action: agent.ActionRead, Path: t.path}},
+		Effects:   []approval.Effect{{Action: approval.ActionRead, Path: t.path}},
 	}, nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/tools/toolstest"
 )
 
@@ -105,10 +106,10 @@ func TestReadPlan(t *testing.T) {
 	w := toolstest.NewWorld(t, map[string]string{"d/a.go": "x", "d/a.go:7": "x"})
 	outside := w.Path("../x.go")
 	for path, want := range map[string]*agent.CallPlan{
-		"d/a.go":       {Title: "Read d/a.go", Locations: []agent.Location{{Path: w.Path("d/a.go")}}, Effects: []agent.Effect{{Action: agent.ActionRead, Path: w.Path("d/a.go")}}},
-		"d/a.go:5-9":   {Title: "Read d/a.go", Locations: []agent.Location{{Path: w.Path("d/a.go"), Line: 5}}, Effects: []agent.Effect{{Action: agent.ActionRead, Path: w.Path("d/a.go")}}},
-		"d/a.go:7":     {Title: "Read d/a.go:7", Locations: []agent.Location{{Path: w.Path("d/a.go:7")}}, Effects: []agent.Effect{{Action: agent.ActionRead, Path: w.Path("d/a.go:7")}}},
-		"../x.go:3":    {Title: "Read " + outside, Locations: []agent.Location{{Path: outside, Line: 3}}, Effects: []agent.Effect{{Action: agent.ActionRead, Path: outside}}},
+		"d/a.go":       {Title: "Read d/a.go", Locations: []agent.Location{{Path: w.Path("d/a.go")}}, Effects: []approval.Effect{{Action: approval.ActionRead, Path: w.Path("d/a.go")}}},
+		"d/a.go:5-9":   {Title: "Read d/a.go", Locations: []agent.Location{{Path: w.Path("d/a.go"), Line: 5}}, Effects: []approval.Effect{{Action: approval.ActionRead, Path: w.Path("d/a.go")}}},
+		"d/a.go:7":     {Title: "Read d/a.go:7", Locations: []agent.Location{{Path: w.Path("d/a.go:7")}}, Effects: []approval.Effect{{Action: approval.ActionRead, Path: w.Path("d/a.go:7")}}},
+		"../x.go:3":    {Title: "Read " + outside, Locations: []agent.Location{{Path: outside, Line: 3}}, Effects: []approval.Effect{{Action: approval.ActionRead, Path: outside}}},
 		"artifact://1": {Title: "Read artifact://1"},
 	} {
 		if d := cmp.Diff(want, toolstest.MustPlan(t, w, "read", toolstest.Input{"path": path})); d != "" {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/tools/toolstest"
 )
 
@@ -116,7 +117,7 @@ func TestReadArchives(t *testing.T) {
 		}
 	}
 	toolstest.Same(t, "plan", toolstest.MustPlan(t, w, "read", toolstest.Input{"path": "a.zip:docs/a.md:3"}), &agent.CallPlan{
-		Title: "Read a.zip:docs/a.md:3", Locations: []agent.Location{{Path: w.Path("a.zip")}}, Effects: []agent.Effect{{Action: agent.ActionRead, Path: w.Path("a.zip")}},
+		Title: "Read a.zip:docs/a.md:3", Locations: []agent.Location{{Path: w.Path("a.zip")}}, Effects: []approval.Effect{{Action: approval.ActionRead, Path: w.Path("a.zip")}},
 	})
 	if len(w.FS.Reads) > 0 {
 		t.Errorf("an archive was read whole: %v", w.FS.Reads)

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/internal/sqlitefile"
 )
@@ -43,7 +44,7 @@ func readSQLite(ctx context.Context, call *agent.Call, f agent.OpenFile, name st
 	if err == nil {
 		var now os.FileInfo
 		if now, err = os.Stat(path); err == nil && !os.SameFile(opened, now) {
-			err = agent.ErrMoved
+			err = approval.ErrMoved
 		}
 	}
 	if err != nil {

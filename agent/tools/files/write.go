@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/agent/toolkit/hashline"
 )
@@ -49,7 +50,7 @@ func Write(s *EditSettings) agent.Tool {
 					text, _, _ := replacement(old, content)
 					return text, nil
 				}),
-				Effects: []agent.Effect{{Action: agent.ActionEdit, Path: path}},
+				Effects: []approval.Effect{{Action: approval.ActionEdit, Path: path}},
 			}, nil
 		},
 		Run: func(ctx context.Context, call *agent.Call, in *writeInput) (*agent.Result, error) {

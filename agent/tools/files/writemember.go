@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/internal/archive"
 )
@@ -116,7 +117,7 @@ func (m *member) plan(ctx context.Context, call *agent.Call, content string) (*a
 	plan := &agent.CallPlan{
 		Title:     "Write " + m.label(call),
 		Locations: []agent.Location{{Path: m.path}},
-		Effects:   []agent.Effect{{Action: agent.ActionEdit, Path: m.path}},
+		Effects:   []approval.Effect{{Action: approval.ActionEdit, Path: m.path}},
 	}
 	ctx, cancel := context.WithTimeout(ctx, toolkit.PreviewTime)
 	defer cancel()

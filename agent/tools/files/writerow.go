@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/internal/json5"
 	"github.com/gajae-code/gjc/internal/jsonx"
@@ -154,7 +155,7 @@ func (r *row) what(call *agent.Call) string {
 
 func (r *row) plan(ctx context.Context, call *agent.Call) *agent.CallPlan {
 	plan := &agent.CallPlan{
-		Title: r.what(call), Locations: []agent.Location{{Path: r.path}}, Effects: []agent.Effect{{Action: agent.ActionEdit, Path: r.path}},
+		Title: r.what(call), Locations: []agent.Location{{Path: r.path}}, Effects: []approval.Effect{{Action: approval.ActionEdit, Path: r.path}},
 	}
 	// The row as it is: the change itself would lock the database, and may not be allowed.
 	if old, err := r.now(ctx); err == nil {

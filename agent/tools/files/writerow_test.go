@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/tools/toolstest"
 )
 
@@ -21,7 +22,7 @@ func TestWriteRow(t *testing.T) {
 	p := toolstest.MustPlan(t, w, "write", toolstest.Input{"path": "a.db:users:7", "content": `{"name": "Eve"}`})
 	old := "id: 7\nname: Ada\nodd \" col: 1.5\nseen: 0\n"
 	toolstest.Same(t, "plan", p, &agent.CallPlan{
-		Title: "Update a.db:users:7", Locations: []agent.Location{{Path: w.Path("a.db")}}, Effects: []agent.Effect{{Action: agent.ActionEdit, Path: w.Path("a.db")}},
+		Title: "Update a.db:users:7", Locations: []agent.Location{{Path: w.Path("a.db")}}, Effects: []approval.Effect{{Action: approval.ActionEdit, Path: w.Path("a.db")}},
 		Content: []agent.Content{agent.DiffContent{Path: w.Path("a.db") + ":users:7", Old: &old, New: "name: Eve\n"}},
 	})
 	res := toolstest.Run(t, w, "write", toolstest.Input{"path": "a.db:USERS:7", "content": `{"name": "E've \"; DROP TABLE users", "odd \" col": 2.25, "seen": true}`})

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/mcp"
 	"github.com/gajae-code/gjc/providers"
@@ -69,15 +70,15 @@ func (t *mcpTool) Plan(_ context.Context, call *agent.Call) (*agent.CallPlan, er
 	if err := t.tool.Validate(call.Input); err != nil {
 		return plan, fmt.Errorf("%w for %s: %w", agent.ErrBadInput, t.spec.Name, err)
 	}
-	effect := agent.Effect{Action: agent.ActionMCP, Title: title}
+	effect := approval.Effect{Action: approval.ActionMCP, Title: title}
 	switch {
 	case t.tool.ReadOnly:
-		effect.Action = agent.ActionRead
+		effect.Action = approval.ActionRead
 	case t.tool.Destructive:
 		effect.Title += " (destructive)"
 	}
 	effect.Subject = mcpDefinition(t.tool)
-	plan.Effects = []agent.Effect{effect}
+	plan.Effects = []approval.Effect{effect}
 	return plan, nil
 }
 

@@ -16,6 +16,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/tools/mcptools"
 	"github.com/gajae-code/gjc/agent/tools/toolstest"
 	"github.com/gajae-code/gjc/internal/testenv"
@@ -86,15 +87,15 @@ func TestMCP_Effects(t *testing.T) {
 	type shown struct {
 		Kind      agent.ToolKind
 		Exclusive bool
-		Effect    agent.Effect
+		Effect    approval.Effect
 	}
 	want := map[string]shown{
-		"none":        {agent.KindOther, true, agent.Effect{Action: agent.ActionMCP, Title: "web: none"}},
-		"reads":       {agent.KindRead, false, agent.Effect{Action: agent.ActionRead, Title: "web: reads"}},
-		"fetches":     {agent.KindFetch, false, agent.Effect{Action: agent.ActionRead, Title: "web: fetches"}},
-		"destroys":    {agent.KindOther, true, agent.Effect{Action: agent.ActionMCP, Title: "web: destroys (Wipe all) (destructive)"}},
-		"adds":        {agent.KindOther, true, agent.Effect{Action: agent.ActionMCP, Title: "web: adds"}},
-		"contradicts": {agent.KindRead, false, agent.Effect{Action: agent.ActionRead, Title: "web: contradicts"}},
+		"none":        {agent.KindOther, true, approval.Effect{Action: approval.ActionMCP, Title: "web: none"}},
+		"reads":       {agent.KindRead, false, approval.Effect{Action: approval.ActionRead, Title: "web: reads"}},
+		"fetches":     {agent.KindFetch, false, approval.Effect{Action: approval.ActionRead, Title: "web: fetches"}},
+		"destroys":    {agent.KindOther, true, approval.Effect{Action: approval.ActionMCP, Title: "web: destroys (Wipe all) (destructive)"}},
+		"adds":        {agent.KindOther, true, approval.Effect{Action: approval.ActionMCP, Title: "web: adds"}},
+		"contradicts": {agent.KindRead, false, approval.Effect{Action: approval.ActionRead, Title: "web: contradicts"}},
 	}
 	got := make(map[string]shown)
 	for name := range hints {
@@ -253,7 +254,7 @@ func TestMCP_Resources(t *testing.T) {
 		t.Errorf("%+v", res)
 	}
 	plan, err := mcpTool(t, set, "mcp_read_resource").Plan(t.Context(), w.Call(t, "mcp_read_resource", toolstest.Input{"server": "web", "uri": "kit://a"}))
-	if err != nil || plan.Title != "web: read kit://a" || plan.Effects[0].Action != agent.ActionRead {
+	if err != nil || plan.Title != "web: read kit://a" || plan.Effects[0].Action != approval.ActionRead {
 		t.Errorf("%+v, %v", plan, err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/mcp"
 )
@@ -86,7 +87,7 @@ func mcpReadResource(set *mcp.Set) agent.Tool {
 		Name: "mcp_read_resource", Description: toolkit.Description(mcpReadResourceText), Kind: agent.KindRead,
 		Plan: func(_ context.Context, _ *agent.Call, in *mcpReadResourceInput) (*agent.CallPlan, error) {
 			title := in.Server + ": read " + in.URI
-			return &agent.CallPlan{Title: title, Effects: []agent.Effect{{Action: agent.ActionRead, Title: title}}}, nil
+			return &agent.CallPlan{Title: title, Effects: []approval.Effect{{Action: approval.ActionRead, Title: title}}}, nil
 		},
 		Run: func(ctx context.Context, call *agent.Call, in *mcpReadResourceInput) (*agent.Result, error) {
 			res, err := set.ReadResource(ctx, in.Server, in.URI)

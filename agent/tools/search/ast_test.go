@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/tools/toolstest"
 	"github.com/gajae-code/gjc/internal/testenv"
 )
@@ -191,7 +192,7 @@ b/crlf.js: 2 replacements
 	}
 	p := toolstest.MustPlan(t, w, "resolve", toolstest.Input{"action": "apply", "reason": "as asked"})
 	wantEffect := []string{w.Path("a.go"), w.Path("b/b.ts"), w.Path("b/crlf.js")}
-	if len(p.Effects) != 1 || p.Effects[0].Action != agent.ActionEdit || !slices.Equal(p.Effects[0].Paths, wantEffect) || len(p.Content) != 3 {
+	if len(p.Effects) != 1 || p.Effects[0].Action != approval.ActionEdit || !slices.Equal(p.Effects[0].Paths, wantEffect) || len(p.Content) != 3 {
 		t.Errorf("effects %+v, %d blocks", p.Effects, len(p.Content))
 	}
 	res := toolstest.Run(t, w, "resolve", toolstest.Input{"action": "apply", "reason": "as asked"})

@@ -11,11 +11,11 @@ import (
 	"strings"
 
 	"github.com/gajae-code/gjc/agent"
-	"github.com/gajae-code/gjc/agent/policy"
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/lsp"
 
 	"github.com/gajae-code/gjc/internal/lazyregexp"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 //go:embed astedit.md
@@ -59,7 +59,7 @@ func planASTEdit(ctx context.Context, call *agent.Call, in *astEditInput) (*agen
 }
 
 func (in *astEditInput) title() string {
-	title := fmt.Sprintf("rewriting %s to %s", toolkit.CutLine(policy.VisibleLine(in.Ops[0].Pattern), toolkit.MaxCommandTitle), toolkit.CutLine(policy.VisibleLine(in.Ops[0].Out), toolkit.MaxCommandTitle))
+	title := fmt.Sprintf("rewriting %s to %s", toolkit.CutLine(text.VisibleLine(in.Ops[0].Pattern), toolkit.MaxCommandTitle), toolkit.CutLine(text.VisibleLine(in.Ops[0].Out), toolkit.MaxCommandTitle))
 	if more := len(in.Ops) - 1; more > 0 {
 		title += fmt.Sprintf(" and %d more", more)
 	}
@@ -268,7 +268,7 @@ func outermost(changes []astChange) (outer []astChange, inside int, err error) {
 			last := outer[len(outer)-1]
 			switch overlap := c.start < last.end || c.start == last.start && c.end == last.end; {
 			case overlap && c.op != last.op:
-				return nil, 0, fmt.Errorf("two ops match code that overlaps, as in %q; make the patterns narrower, or edit in two calls", toolkit.CutLine(policy.VisibleLine(last.old), maxASTVariable))
+				return nil, 0, fmt.Errorf("two ops match code that overlaps, as in %q; make the patterns narrower, or edit in two calls", toolkit.CutLine(text.VisibleLine(last.old), maxASTVariable))
 			case overlap:
 				inside++
 				continue

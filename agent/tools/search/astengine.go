@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/gajae-code/gjc/agent"
-	"github.com/gajae-code/gjc/agent/policy"
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/text"
 
 	"github.com/gajae-code/gjc/internal/lazyregexp"
 )
@@ -261,7 +261,7 @@ func (r *astRun) run(ctx context.Context, language string, paths []string) ([]as
 			r.complaints[language] = why
 			return nil, nil
 		}
-		return nil, fmt.Errorf("ast-grep failed with status %d: %s", exit.Code, policy.VisibleLine(toolkit.CutLine(strings.TrimSpace(exit.Stderr), toolkit.MaxColumns)))
+		return nil, fmt.Errorf("ast-grep failed with status %d: %s", exit.Code, text.VisibleLine(toolkit.CutLine(strings.TrimSpace(exit.Stderr), toolkit.MaxColumns)))
 	case len(out) == 0: // it says so if it does not understand the pattern, and ends well
 		r.complaints[language] = "the pattern is no complete code"
 		return nil, nil
@@ -304,7 +304,7 @@ func astComplaint(stderr string) string {
 		why, _, _ = strings.Cut(strings.TrimSpace(cause), ". Please check")
 		why, _, _ = strings.Cut(why, "\n")
 	}
-	return policy.VisibleLine(toolkit.CutLine(why, toolkit.MaxCommandTitle))
+	return text.VisibleLine(toolkit.CutLine(why, toolkit.MaxCommandTitle))
 }
 
 func (r *astRun) read(out []byte) ([]astMatch, error) {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/toolkit"
 )
 
@@ -52,10 +53,10 @@ func planFind(ctx context.Context, call *agent.Call, in *findInput) (*agent.Call
 	return &agent.CallPlan{Title: "Find " + strings.Join(in.Paths, ", "), Effects: globEffects(globs)}, nil
 }
 
-func globEffects(globs []toolkit.GlobPath) []agent.Effect {
-	var effects []agent.Effect
+func globEffects(globs []toolkit.GlobPath) []approval.Effect {
+	var effects []approval.Effect
 	for _, g := range globs {
-		effects = append(effects, agent.Effect{Action: agent.ActionRead, Path: g.Base})
+		effects = append(effects, approval.Effect{Action: approval.ActionRead, Path: g.Base})
 	}
 	return effects
 }

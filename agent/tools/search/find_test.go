@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/tools/toolstest"
 )
 
@@ -67,7 +67,7 @@ func TestFind(t *testing.T) {
 	}
 	p := toolstest.MustPlan(t, w, "find", toolstest.Input{"paths": []string{"sub/*.go", "../*"}})
 	toolstest.Same(t, "title", p.Title, "Find sub/*.go, ../*")
-	toolstest.Same(t, "effects", p.Effects, []agent.Effect{{Action: agent.ActionRead, Path: w.Path("sub")}, {Action: agent.ActionRead, Path: filepath.Dir(w.Dir)}})
+	toolstest.Same(t, "effects", p.Effects, []approval.Effect{{Action: approval.ActionRead, Path: w.Path("sub")}, {Action: approval.ActionRead, Path: filepath.Dir(w.Dir)}})
 }
 
 // A working directory may itself look like a glob.

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/tools/toolstest"
 )
 
@@ -46,10 +47,10 @@ func TestSearchPlan(t *testing.T) {
 	w := toolstest.NewWorld(t, map[string]string{"d/a.txt": "needle\n"})
 	p := toolstest.MustPlan(t, w, "search", toolstest.Input{"pattern": "needle"})
 	toolstest.Same(t, "title", p.Title, "Search needle")
-	toolstest.Same(t, "effects", p.Effects, []agent.Effect{{Action: agent.ActionRead, Path: w.Dir}})
+	toolstest.Same(t, "effects", p.Effects, []approval.Effect{{Action: approval.ActionRead, Path: w.Dir}})
 	p = toolstest.MustPlan(t, w, "search", toolstest.Input{"pattern": "needle", "paths": []string{"d/*.txt", ".."}})
 	toolstest.Same(t, "title", p.Title, "Search needle in d/*.txt, ..")
-	toolstest.Same(t, "effects", p.Effects, []agent.Effect{{Action: agent.ActionRead, Path: w.Path("d")}, {Action: agent.ActionRead, Path: w.Path("..")}})
+	toolstest.Same(t, "effects", p.Effects, []approval.Effect{{Action: approval.ActionRead, Path: w.Path("d")}, {Action: approval.ActionRead, Path: w.Path("..")}})
 }
 
 // Search works on the disk and must not ask the editor for every file.

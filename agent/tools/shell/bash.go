@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/toolkit"
 )
 
@@ -222,10 +223,10 @@ func (s *BashSettings) plan(ctx context.Context, call *agent.Call, in *bashInput
 	plan := &agent.CallPlan{
 		Title:   title,
 		Content: c.shown(call, in),
-		Effects: []agent.Effect{{Action: agent.ActionCommand, Command: c.assignments("\n") + c.line, Dir: c.dir, Title: title}},
+		Effects: []approval.Effect{{Action: approval.ActionCommand, Command: c.assignments("\n") + c.line, Dir: c.dir, Title: title}},
 	}
 	if c.dir != call.Workspace.Cwd {
-		plan.Effects = append(plan.Effects, agent.Effect{Action: agent.ActionRead, Path: c.dir, Title: "Run a command in " + c.dir})
+		plan.Effects = append(plan.Effects, approval.Effect{Action: approval.ActionRead, Path: c.dir, Title: "Run a command in " + c.dir})
 	}
 	return plan, nil
 }

@@ -12,7 +12,8 @@ import (
 	"time"
 
 	"github.com/gajae-code/gjc/agent"
-	"github.com/gajae-code/gjc/agent/policy"
+	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/agent/approval/shell"
 	"github.com/gajae-code/gjc/agent/tools/toolstest"
 )
 
@@ -336,9 +337,9 @@ func TestBashPlan(t *testing.T) {
 			shown = "in " + outside + "\n" + shown
 		}
 		toolstest.Same(t, command+": content", p.Content, []agent.Content{agent.TextContent{Text: shown}})
-		want := []agent.Effect{{Action: agent.ActionCommand, Command: c.line, Dir: c.dir, Title: c.title}}
+		want := []approval.Effect{{Action: approval.ActionCommand, Command: c.line, Dir: c.dir, Title: c.title}}
 		if c.outsideRead {
-			want = append(want, agent.Effect{Action: agent.ActionRead, Path: c.dir, Title: "Run a command in " + c.dir})
+			want = append(want, approval.Effect{Action: approval.ActionRead, Path: c.dir, Title: "Run a command in " + c.dir})
 		}
 		toolstest.Same(t, command+": effects", p.Effects, want)
 	}
@@ -399,14 +400,14 @@ func TestBashPlan_JudgesTheLine(t *testing.T) {
 		"! rm -rf /elsewhere": true, "export PATH=./x; ls": true, "coproc sudo ls": true, "sudo ls": true,
 	} {
 		e := toolstest.MustPlan(t, w, "bash", toolstest.Input{"command": line, "env": map[string]string{"CI": "1"}}).Effects[0]
-		c := policy.Analyze(e.Command, w.Dir, &policy.Paths{Roots: []string{w.Dir}, Home: "/home/u"})
+		c := shell.Analyze(e.Command, w.Dir, &shell.Paths{Roots: []string{w.Dir}, Home: "/home/u"})
 		if (len(c.Risks) > 0) != risky {
 			t.Errorf("%s: %q", line, c.Risks)
 		}
 	}
 	for name, risky := range map[string]bool{"CI": false, "LD_PRELOAD": true, "PATH": true} {
 		e := toolstest.MustPlan(t, w, "bash", toolstest.Input{"command": "ls", "env": map[string]string{name: "1"}}).Effects[0]
-		c := policy.Analyze(e.Command, w.Dir, &policy.Paths{Roots: []string{w.Dir}, Home: "/home/u"})
+		c := shell.Analyze(e.Command, w.Dir, &shell.Paths{Roots: []string{w.Dir}, Home: "/home/u"})
 		if (len(c.Risks) > 0) != risky {
 			t.Errorf("%s: %q", name, c.Risks)
 		}

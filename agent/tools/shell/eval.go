@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/toolkit"
 )
 
@@ -105,7 +106,7 @@ func (in *evalInput) plan() *agent.CallPlan {
 	}
 	return &agent.CallPlan{
 		Title: title, Content: []agent.Content{agent.TextContent{Text: strings.Join(shown, "\n\n")}},
-		Effects: []agent.Effect{toolkit.ServerEffect(title, words...)},
+		Effects: []approval.Effect{toolkit.ServerEffect(title, words...)},
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/tools"
 	"github.com/gajae-code/gjc/agent/tools/shell"
 	"github.com/gajae-code/gjc/agent/tools/toolstest"
@@ -238,7 +239,7 @@ func TestEval_Plan(t *testing.T) {
 	title := "Python: Look (and 1 more cell)"
 	toolstest.Same(t, "plan", p, &agent.CallPlan{
 		Title: title, Content: []agent.Content{agent.TextContent{Text: "```python\nprint('a')\nimport os\n```\n\n````python\n```\n````"}},
-		Effects: []agent.Effect{{Action: agent.ActionCommand, Command: `exec 'python3' '-c' 'print('\''a'\'')` + "\nimport os' '```'", Title: title}},
+		Effects: []approval.Effect{{Action: approval.ActionCommand, Command: `exec 'python3' '-c' 'print('\''a'\'')` + "\nimport os' '```'", Title: title}},
 	})
 	for _, in := range []string{
 		`{}`, `{"cells": null}`, `{"cells": []}`, `{"cells": {}}`, `{"cells": [{}]}`, `{"cells": [{"language": "js", "code": "1"}]}`, `{"cells": [{"language": "py", "code": " "}]}`,

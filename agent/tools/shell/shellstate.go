@@ -16,7 +16,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/gajae-code/gjc/agent"
-	"github.com/gajae-code/gjc/agent/policy"
+	"github.com/gajae-code/gjc/agent/approval/shell"
 	"github.com/gajae-code/gjc/agent/toolkit"
 )
 
@@ -162,7 +162,7 @@ func keepsVariable(name string) bool {
 	case "PATH":
 		return true
 	}
-	return toolkit.VariableName(name) && !policy.RunsPrograms(name)
+	return toolkit.VariableName(name) && !shell.RunsPrograms(name)
 }
 
 // environOf returns the variables that a command began with, or nil if they are in a file.

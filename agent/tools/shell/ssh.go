@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/toolkit"
 )
 
@@ -104,7 +105,7 @@ func SSH(hosts []SSHHost, set *BashSettings) agent.Tool {
 			}
 			title := "On " + c.host.Name + ": " + toolkit.CommandTitle(in.Command)
 			return &agent.CallPlan{
-				Title: title, Content: c.shown(), Effects: []agent.Effect{toolkit.ServerEffect(title, "ssh", c.host.Name, c.line)},
+				Title: title, Content: c.shown(), Effects: []approval.Effect{toolkit.ServerEffect(title, "ssh", c.host.Name, c.line)},
 			}, nil
 		},
 		Run: func(ctx context.Context, call *agent.Call, in *sshInput) (*agent.Result, error) {

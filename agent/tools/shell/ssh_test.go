@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/tools/toolstest"
 )
 
@@ -43,7 +44,7 @@ func TestSSH_Plan(t *testing.T) {
 	title := "On web: ls…"
 	toolstest.Same(t, "plan", p, &agent.CallPlan{
 		Title: title, Content: []agent.Content{agent.TextContent{Text: "on web (deploy@web.example:2222)\n$ " + line}},
-		Effects: []agent.Effect{{Action: agent.ActionCommand, Command: "exec 'ssh' 'web' '" + strings.ReplaceAll(line, "'", `'\''`) + "'", Title: title}},
+		Effects: []approval.Effect{{Action: approval.ActionCommand, Command: "exec 'ssh' 'web' '" + strings.ReplaceAll(line, "'", `'\''`) + "'", Title: title}},
 	})
 	for in, want := range map[string]string{
 		`{}`:                                                             "host, command missing",

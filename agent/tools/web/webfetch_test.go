@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/tools"
 	"github.com/gajae-code/gjc/agent/tools/toolstest"
 	"github.com/gajae-code/gjc/internal/testenv"
@@ -126,7 +127,7 @@ func TestWebFetch(t *testing.T) {
 func TestWebFetchPlan(t *testing.T) {
 	w := toolstest.NewWorld(t, nil)
 	title := "Fetch from example.com:8080: https://example.com:8080/a?b=c"
-	want := &agent.CallPlan{Title: title, Kind: agent.KindFetch, Effects: []agent.Effect{{Action: agent.ActionNetwork, Host: "example.com", Title: title}}}
+	want := &agent.CallPlan{Title: title, Kind: agent.KindFetch, Effects: []approval.Effect{{Action: approval.ActionNetwork, Host: "example.com", Title: title}}}
 	toolstest.Same(t, "web_fetch", toolstest.MustPlan(t, w, "web_fetch", toolstest.Input{"url": "https://example.com:8080/a?b=c#d"}), want)
 	toolstest.Same(t, "read", toolstest.MustPlan(t, w, "read", toolstest.Input{"path": "https://example.com:8080/a?b=c:3-9"}), want)
 	for _, in := range []string{

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/internal/webclient"
 )
@@ -41,7 +42,7 @@ func Search(searchers []*webclient.Searcher) agent.Tool {
 			call.Prepared = s // what the user is asked about is what is done
 			title := "Search with " + s.Label() + ": " + toolkit.CutLine(q.Text, toolkit.MaxColumns)
 			return &agent.CallPlan{
-				Title: title, Effects: []agent.Effect{{Action: agent.ActionNetwork, Host: s.Host(), Title: title}},
+				Title: title, Effects: []approval.Effect{{Action: approval.ActionNetwork, Host: s.Host(), Title: title}},
 			}, nil
 		},
 		Run: func(ctx context.Context, call *agent.Call, in *webSearchInput) (*agent.Result, error) {

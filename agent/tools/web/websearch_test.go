@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/tools"
 	"github.com/gajae-code/gjc/agent/tools/toolstest"
 	"github.com/gajae-code/gjc/internal/testenv"
@@ -47,7 +48,7 @@ func TestWebSearch(t *testing.T) {
 		t.Fatal(err)
 	}
 	title := "Search with Tavily: go acp"
-	toolstest.Same(t, "plan", plan, &agent.CallPlan{Title: title, Effects: []agent.Effect{{Action: agent.ActionNetwork, Host: "127.0.0.1", Title: title}}})
+	toolstest.Same(t, "plan", plan, &agent.CallPlan{Title: title, Effects: []approval.Effect{{Action: approval.ActionNetwork, Host: "127.0.0.1", Title: title}}})
 	ids := webID.FindAllStringSubmatch(res.Text, -1)
 	if len(ids) != 2 || ids[0][1] != ids[1][1] {
 		t.Errorf("the text is not marked: %q", res.Text)

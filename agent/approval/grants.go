@@ -1,0 +1,257 @@
+package approval
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/gajae-code/gjc/agent/approval/shell"
+)
+
+// Scope is what an "always" answer to an effect covers: the commands of a line, a directory, what is debugged, or a tool.
+type Scope struct {
+	action   Action
+	commands []commandScope
+	// command is what is known of the line.
+	command *shell.Command
+	// Special says that the effect asks whatever the mode is. An answer covers this one file, or this exact line.
+	Special bool
+	// subject and covers are the effect's, for [ActionDebug]; subject also for tools.
+	subject, covers string
+	// Path is the effect's, behind all symbolic links: a link must not lead a grant to another place. dir is the
+	// directory that it is in, or path itself if that is one. Both are empty for what is not about a file. Of a command dir is
+	// where it runs.
+	Path, dir string
+	// Given is the effect's path as it stands there.
+	Given string
+	// Outside says that path is not in the roots.
+	Outside bool
+	tool    string
+	// host is where a step on the network goes.
+	host string
+	// Name is what the user reads of it.
+	Name string
+}
+
+// ScopeOf returns the scope of one effect of a tool. Lines for the shell of the operating system called "windows" are
+// not taken apart: it does not read them as POSIX shells do.
+func ScopeOf(ctx context.Context, tool string, e *Effect, files Files, system string, paths *shell.Paths) Scope {
+	s := Scope{action: e.Action, tool: tool, host: strings.TrimSuffix(strings.ToLower(e.Host), "."), subject: e.Subject, covers: e.Covers}
+	switch {
+	case e.Action == ActionCommand && system == "windows":
+		s.commands = wholeLine(e.Command)
+	case e.Action == ActionCommand:
+		dir := cmp.Or(e.Dir, paths.Roots[0])
+		s.dir = files.RealPath(dir)
+		s.command = shell.Analyze(e.Command, dir, paths)
+		if s.commands = commandScopes(e.Command); len(s.command.Risks) > 0 {
+			s.commands = wholeLine(e.Command)
+		}
+	case e.Path != "":
+		s.Path = files.RealPath(e.Path)
+		s.dir = filepath.Dir(s.Path)
+		if info, err := files.Stat(ctx, s.Path); err == nil && info.IsDir() {
+			s.dir = s.Path
+		}
+	}
+	return s
+}
+
+// maxNamed bounds the directories that the option of an "always" answer names.
+const maxNamed = 5
+
+// LabelAll describes all scopes of one question; display shortens a real path.
+func LabelAll(scopes []*Scope, display func(path string) string) string {
+	if len(scopes) == 1 {
+		return scopes[0].Name
+	}
+	var dirs []string
+	for _, s := range scopes {
+		if dir := display(s.dir); !slices.Contains(dirs, dir) {
+			dirs = append(dirs, dir)
+		}
+	}
+	label := actionVerb(scopes[0].action) + " in " + strings.Join(dirs[:min(len(dirs), maxNamed)], ", ")
+	if more := len(dirs) - maxNamed; more > 0 {
+		label += fmt.Sprintf(" and %d more directories of these files", more)
+	}
+	return label
+}
+
+// Label describes the scope, for the option of an "always" answer; display shortens a real path.
+func (s *Scope) Label(display func(path string) string) string {
+	switch {
+	case s.action == ActionCommand:
+		var names []string
+		for _, c := range s.commands {
+			if c.whole {
+				return "this exact command here"
+			}
+			names = append(names, c.text)
+		}
+		return strings.Join(names, ", ") + " commands"
+	case s.action == ActionDebug && s.covers != "":
+		return s.covers
+	case s.action == ActionDebug:
+		return "this exact step"
+	case s.Special && s.Path != "":
+		return fmt.Sprintf("%s %s", actionVerb(s.action), display(s.Path))
+	case s.host != "":
+		return "fetching from " + s.host
+	case s.dir != "":
+		return fmt.Sprintf("%s in %s", actionVerb(s.action), display(s.dir))
+	default:
+		return s.tool
+	}
+}
+
+func actionVerb(a Action) string {
+	switch a {
+	case ActionRead:
+		return "reading"
+	case ActionEdit:
+		return "edits"
+	case ActionDelete:
+		return "deleting"
+	case ActionMove:
+		return "moving"
+	default:
+		return "this"
+	}
+}
+
+// Grants are the answers that a user gave with "always", for one session and its children.
+type Grants struct {
+	mu       sync.Mutex // guards the fields below
+	commands []commandGrant
+	places   []placeGrant
+	tools    map[string]toolGrant // by the tool's name
+	hosts    map[string]bool      // host → allowed
+	subjects map[string]bool      // subject of [ActionDebug] → allowed
+	// forgotten counts calls of forget: an answer to a question from before one is good for that question alone.
+	forgotten int
+}
+
+// commandGrant is for a command. A yes to an exact line is for the directory in which it runs, and, if special is not set, for as long
+// as it does not ask whatever the mode is.
+type commandGrant struct {
+	commandScope
+	dir     string
+	special bool
+	allowed bool
+}
+
+// toolGrant is for a tool as it was then: a yes does not hold for what has another subject now.
+type toolGrant struct {
+	subject string
+	allowed bool
+}
+
+type placeGrant struct {
+	action Action
+	dir    string
+	// special grants are for one file that asks whatever the mode is; no other covers that.
+	special bool
+	allowed bool
+}
+
+// Lookup returns the remembered answer for what s covers, if there is one.
+func (g *Grants) Lookup(s *Scope) (allowed, known bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case s.action == ActionCommand:
+		return g.lookupCommands(s)
+	case s.action == ActionDebug:
+		allowed, known = g.subjects[s.subject]
+		return allowed, known && s.subject != ""
+	case s.Path != "":
+		for i := len(g.places) - 1; i >= 0; i-- {
+			p := g.places[i]
+			if p.action != s.action || !shell.Within(p.dir, s.Path) || p.allowed && p.special != s.Special {
+				continue
+			}
+			return p.allowed, true
+		}
+	case s.host != "":
+		allowed, known = g.hosts[s.host]
+	default:
+		var have toolGrant
+		have, known = g.tools[s.tool]
+		return have.allowed, known && (!have.allowed || have.subject == s.subject)
+	}
+	return allowed, known
+}
+
+// lookupCommands allows a line when every command in it is allowed, and denies it when any is denied.
+func (g *Grants) lookupCommands(s *Scope) (allowed, known bool) {
+	line := s.commands
+	left := len(line)
+	for _, want := range line {
+		for i := len(g.commands) - 1; i >= 0; i-- {
+			have := g.commands[i]
+			if have.commandScope != want || have.allowed && want.whole && (have.dir != s.dir || s.Special && !have.special) {
+				continue
+			}
+			if !have.allowed {
+				return false, true
+			}
+			left--
+			break
+		}
+	}
+	return true, left == 0 && len(line) > 0
+}
+
+func (g *Grants) Forget(drop func(tool string) bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.forgotten++
+	maps.DeleteFunc(g.tools, func(tool string, _ toolGrant) bool { return drop(tool) })
+}
+
+func (g *Grants) Generation() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.forgotten
+}
+
+// Remember keeps an "always" answer for what s covers, to a question that was put in the generation asked.
+func (g *Grants) Remember(s *Scope, allowed bool, asked int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case s.action == ActionCommand:
+		for _, c := range s.commands {
+			g.commands = append(g.commands, commandGrant{c, s.dir, s.Special, allowed})
+		}
+	case s.action == ActionDebug:
+		if g.subjects == nil {
+			g.subjects = make(map[string]bool)
+		}
+		g.subjects[s.subject] = allowed
+	case s.Path != "":
+		p := placeGrant{s.action, s.dir, s.Special, allowed}
+		if s.Special {
+			p.dir = s.Path
+		}
+		if len(g.places) == 0 || g.places[len(g.places)-1] != p {
+			g.places = append(g.places, p)
+		}
+	case s.host != "":
+		if g.hosts == nil {
+			g.hosts = make(map[string]bool)
+		}
+		g.hosts[s.host] = allowed
+	case asked == g.forgotten:
+		if g.tools == nil {
+			g.tools = make(map[string]toolGrant)
+		}
+		g.tools[s.tool] = toolGrant{s.subject, allowed}
+	}
+}

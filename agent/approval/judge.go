@@ -1,0 +1,125 @@
+// Package approval decides what a tool call may do: its effects are judged by the session's mode, the user's rules and earlier answers,
+// and what was allowed becomes a permit that file access is held to.
+package approval
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/gajae-code/gjc/agent/approval/shell"
+)
+
+// Policy is what a user has said beforehand of what may be done. The zero value says nothing.
+type Policy struct {
+	Rules Rules
+	// Home is the user's directory, Own are those with gjc's own state.
+	Home string
+	Own  []string
+	// Broken is why the rules could not be read: everything that has an effect asks then.
+	Broken error
+}
+
+// Facts are what is known of one effect on one path, or of one command.
+type Facts struct {
+	// outside says that it reaches outside the roots.
+	outside bool
+	// Special is why it asks whatever the mode is, for people.
+	Special []string
+	Rule    Verdict
+	// by is the text of the rule.
+	by string
+}
+
+// Judge decides on one effect under a mode (the table is in docs/security.md). The reason is for the model and set with deny
+// only. Answers that were given before are the caller's to look at.
+func Judge(mode Mode, e *Effect, f *Facts) (v Verdict, reason string) {
+	if mode == ModePlan && e.Action != ActionRead {
+		return Deny, "plan mode changes nothing: describe the step in your plan instead, or ask the user to leave plan mode"
+	}
+	if f.Rule == Deny {
+		return Deny, fmt.Sprintf("a rule of the user's forbids it (permissions.deny: %s); do it another way, or ask the user", f.by)
+	}
+	v = judgeMode(mode, e, f)
+	switch f.Rule {
+	case Ask:
+		v = Ask
+	case Allow:
+		v = Allow
+	default:
+	}
+	return v, ""
+}
+
+// judgeMode is what a mode says of an effect that no rule is about.
+func judgeMode(mode Mode, e *Effect, f *Facts) Verdict {
+	if f.outside || len(f.Special) > 0 {
+		return Ask
+	}
+	switch e.Action {
+	case ActionRead, ActionResume:
+		return Allow
+	case ActionEdit:
+		if mode == ModeStrict {
+			return Ask
+		}
+		return Allow
+	default:
+		if mode == ModeAuto {
+			return Allow
+		}
+		return Ask
+	}
+}
+
+// actionNames are the actions in rules.
+var actionNames = map[Action]string{
+	ActionRead: "read", ActionEdit: "edit", ActionDelete: "delete", ActionMove: "move", ActionCommand: "bash",
+	ActionNetwork: "network", ActionMCP: "mcp", ActionDebug: "debug", ActionResume: "debug",
+}
+
+// FactsOf returns what is known of one effect of a tool on one path; system names the operating system.
+func FactsOf(p *Policy, system, tool string, e *Effect, sc *Scope, paths *shell.Paths) Facts {
+	f := Facts{outside: sc.Outside}
+	step := Step{Tool: tool, Action: actionNames[e.Action], Host: e.Host}
+	switch {
+	case e.Action == ActionRead && e.Path == "":
+		if step.Action = ""; strings.HasPrefix(tool, mcpPrefix) {
+			step.Action = "mcp" // its server says that it only reads
+		}
+	case e.Action == ActionCommand:
+		step.Line = e.Command
+		if system != "windows" {
+			step.Command = sc.command
+			f.Special = sc.command.Risks
+		}
+	case e.Path != "":
+		step.Path, step.Real = e.Path, sc.Path
+		switch {
+		case e.Action == ActionRead && paths.Secret(e.Path):
+			f.Special = []string{secretByName}
+		case e.Action == ActionEdit || e.Action == ActionDelete || e.Action == ActionMove:
+			if why := paths.Protected(e.Path); why != "" {
+				f.Special = []string{"it always asks: " + why}
+			}
+			if paths.Secret(e.Path) { // what fails tells what is there
+				f.Special = append(f.Special, secretByName)
+			}
+		}
+	}
+	if p.Broken != nil && e.Action != ActionResume {
+		f.Special = append(f.Special[:len(f.Special):len(f.Special)], "the rules of the configuration could not be read")
+	}
+	step.Special, step.Outside = len(f.Special) > 0, f.outside
+	f.Rule, f.by = p.Rules.Judge(&step, paths)
+	if e.Action == ActionEdit && e.Path != "" {
+		// An edit shows the model what is in the file: a rule against reading holds for it too.
+		step.Tool, step.Action = "read", actionNames[ActionRead]
+		if rule, by := p.Rules.Judge(&step, paths); rule > Allow && rule > f.Rule {
+			f.Rule, f.by = rule, by
+		}
+	}
+	return f
+}
+
+// secretByName says why a step on a file asks.
+const secretByName = "the file holds secrets by its name"

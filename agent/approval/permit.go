@@ -1,0 +1,136 @@
+package approval
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+
+	"github.com/gajae-code/gjc/agent/approval/shell"
+)
+
+// Permit is what a running call may touch: the files that were judged before it ran, and where each of them led then, behind all
+// symbolic links. It comes with the context of [Tool.Run], and implementations of [FS] hold to it: what a path leads to can
+// change between the user's answer and the work.
+type Permit struct {
+	files map[string]permitted
+	// open says that the call was allowed to have a program do something, whose changes nobody knows before: those inside of the
+	// roots are allowed, where nothing special is.
+	open  bool
+	paths *shell.Paths
+
+	mu sync.Mutex // guards files
+}
+
+type permitted struct {
+	real, parent string
+	change       bool
+}
+
+var (
+	// ErrMoved is wrapped by the error for a path that leads elsewhere than it did when leave was given for it.
+	ErrMoved = errors.New("it leads elsewhere than when leave was given for it; nothing was done, look at the links in the path")
+	// ErrNotPermitted is wrapped by the error for a change that was not part of what the call was allowed.
+	ErrNotPermitted = errors.New("this change was not part of what the call was allowed")
+)
+
+// Give notes that an effect on a path, which led to real when it was judged, is leave for it.
+func (l *Permit) Give(files Files, paths *shell.Paths, e *Effect, real string) {
+	l.paths = paths
+	switch e.Action {
+	case ActionRead, ActionEdit, ActionDelete, ActionMove:
+	case ActionCommand:
+		l.open = true
+		return
+	default:
+		return
+	}
+	if e.Path == "" {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.files == nil {
+		l.files = make(map[string]permitted)
+	}
+	before := l.files[e.Path]
+	l.files[e.Path] = permitted{real, files.RealPath(filepath.Dir(e.Path)), e.Action != ActionRead || before.change}
+}
+
+// Moved tells of a path that leads elsewhere than when it was judged. Files are opened by where they led; this is for directories
+// and for programs, which open what they find.
+func (l *Permit) Moved(files Files) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for path, f := range l.files {
+		if !f.change && files.RealPath(path) != f.real {
+			return fmt.Errorf("%s: %w", path, ErrMoved)
+		}
+	}
+	return nil
+}
+
+type permitKey struct{}
+
+// WithPermit returns a context of a call that has leave.
+func WithPermit(ctx context.Context, l *Permit) context.Context {
+	return context.WithValue(ctx, permitKey{}, l)
+}
+
+// PermitOf returns the leave that the call of a context has; nil where there is no call.
+func PermitOf(ctx context.Context) *Permit {
+	l, _ := ctx.Value(permitKey{}).(*Permit)
+	return l
+}
+
+// Reading returns where path must lead, for who reads it. ok is false for a path that nobody was asked about: what is read of
+// those is up to the tool.
+func (l *Permit) Reading(path string) (real string, ok bool) {
+	if l == nil {
+		return "", false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f, ok := l.files[path]
+	return f.real, ok
+}
+
+// Changing returns where path must lead, and where the directory that it is in must, for who changes it. What is allowed for a
+// directory is so for what is in it. Without a leave at all, outside of calls, both are empty.
+func (l *Permit) Changing(path string) (real, parent string, err error) {
+	if l == nil {
+		return "", "", nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for at := path; ; at = filepath.Dir(at) {
+		if f, ok := l.files[at]; ok && f.change {
+			if at == path {
+				return f.real, f.parent, nil
+			}
+			real = filepath.Join(f.real, path[len(at):])
+			return real, filepath.Dir(real), nil
+		}
+		if at == filepath.Dir(at) {
+			break
+		}
+	}
+	if l.open && !l.paths.Outside(path) && l.paths.Protected(path) == "" {
+		return l.paths.Real(path), l.paths.Real(filepath.Dir(path)), nil
+	}
+	return "", "", fmt.Errorf("%s: %w", path, ErrNotPermitted)
+}
+
+// Beside lets the call use another name in the directory of a file that it may change: for what is put aside meanwhile.
+func (l *Permit) Beside(path, aside string) {
+	if l == nil || filepath.Dir(path) != filepath.Dir(aside) {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if f, ok := l.files[path]; ok && f.change {
+		f.real = filepath.Join(f.parent, filepath.Base(aside))
+		l.files[aside] = f
+	}
+}

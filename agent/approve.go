@@ -1,0 +1,216 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/internal/text"
+)
+
+// refused says why the mode does not allow what the call is known to do, before anything is asked or worked out for it.
+func (r *toolRun) refused() error {
+	var mode approval.Mode
+	if err := r.turn.do(func(st *state) error { mode = st.mode; return nil }); err != nil {
+		return err
+	}
+	for i := range r.plan.Effects {
+		if v, why := approval.Judge(mode, &r.plan.Effects[i], new(approval.Facts)); v == approval.Deny {
+			return errors.New(why)
+		}
+	}
+	return nil
+}
+
+// start settles whether the call may run, and tells that it does. A question takes its time: where the mode has changed
+// meanwhile, all is judged anew, but for what the user has said yes to.
+func (r *toolRun) start(ctx context.Context) error {
+	t := r.turn
+	if len(r.plan.Effects) == 0 {
+		r.plan.Effects = []approval.Effect{{Action: approval.ActionRead}} // a rule may be about the tool
+	}
+	answered := make([]answer, len(r.plan.Effects))
+	var mode approval.Mode
+	if err := t.do(func(st *state) error { mode = st.mode; return nil }); err != nil {
+		return err
+	}
+	for {
+		for i := range r.plan.Effects {
+			if err := r.approveEffect(ctx, &r.plan.Effects[i], &answered[i]); err != nil {
+				return err
+			}
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		changed := false
+		if err := t.do(func(st *state) error {
+			changed, mode = st.mode != mode, st.mode
+			if ev := (ToolProgress{CallID: r.call.ID, Running: true}); !changed && t.note(ev) {
+				t.session.emit(ev) // in this step: a change of the mode that is answered comes before or behind it
+			}
+			return nil
+		}); err != nil || !changed {
+			return err
+		}
+	}
+}
+
+// answer is what the user has said of one effect, and where its paths led when that was asked.
+type answer struct {
+	yes   bool
+	paths []string
+}
+
+// approveEffect settles one effect. The answer is what the user has said of it, now or before.
+func (r *toolRun) approveEffect(ctx context.Context, e *approval.Effect, answered *answer) error {
+	s := r.turn.session
+	parts := e.Each()
+	scopes, known, real := make([]approval.Scope, len(parts)), make([]approval.Facts, len(parts)), make([]string, len(parts))
+	roots, paths := s.opts.Workspace.real(), s.paths()
+	for i := range parts {
+		sc := approval.ScopeOf(ctx, r.call.Name, &parts[i], s.opts.FS, s.opts.OS, paths)
+		sc.Outside = outside(&s.opts.Workspace, roots, parts[i].Path, sc.Path)
+		sc.Given = parts[i].Path
+		known[i] = approval.FactsOf(&s.opts.Policy, s.opts.OS, r.call.Name, &parts[i], &sc, paths)
+		sc.Special = len(known[i].Special) > 0
+		sc.Name = sc.Label(roots.Display)
+		scopes[i] = sc
+		r.leave.Give(s.opts.FS, paths, &parts[i], sc.Path)
+		real[i] = sc.Path
+	}
+	if answered.yes && !slices.Equal(real, answered.paths) {
+		return fmt.Errorf("%s: %w", cutTitle(r.plan.Title), approval.ErrMoved)
+	}
+	var verdict approval.Verdict
+	var reason string
+	var open []*approval.Scope // what there is to ask about
+	var special []string
+	look := func() error {
+		return r.turn.do(func(st *state) error {
+			verdict, reason, open, special = approval.Allow, "", nil, nil
+			for i := range parts {
+				v, why := approval.Judge(r.mode(st.mode), &parts[i], &known[i])
+				if v == approval.Ask && answered.yes {
+					v = approval.Allow
+				}
+				if v == approval.Ask {
+					if allowed, known := s.grants.Lookup(&scopes[i]); known && allowed {
+						v = approval.Allow
+					} else if known {
+						v, why = approval.Deny, fmt.Sprintf("%v (always, for %s)", ErrRejected, scopes[i].Name)
+					}
+				}
+				switch v {
+				case approval.Deny:
+					verdict, reason = approval.Deny, why
+					return nil
+				case approval.Ask:
+					verdict = approval.Ask
+					open = append(open, &scopes[i])
+					special = append(special, known[i].Special...)
+				default:
+				}
+			}
+			return nil
+		})
+	}
+	if err := look(); err != nil {
+		return err
+	}
+	if verdict == approval.Ask {
+		// An answer may settle the next question too.
+		done, err := s.ask(ctx)
+		if err != nil {
+			return err
+		}
+		defer done()
+		if err := look(); err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx) // the answer before this one ended the turn
+		}
+	}
+	switch verdict {
+	case approval.Allow:
+		return nil
+	case approval.Deny:
+		return errors.New(reason)
+	default:
+		err := r.question(ctx, e, open, special, approval.LabelAll(open, roots.Display))
+		*answered = answer{err == nil, real}
+		return err
+	}
+}
+
+// ask waits for its turn to ask the user something: some editors hang on two questions at once. done must be called.
+func (s *Session) ask(ctx context.Context) (done func(), err error) {
+	select {
+	case s.asking <- struct{}{}:
+		return func() { <-s.asking }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// question asks the user about one effect; open are the parts of it that need an answer, special is why they need one whatever
+// the mode is, always says what an answer for all times covers.
+func (r *toolRun) question(ctx context.Context, e *approval.Effect, open []*approval.Scope, special []string, always string) error {
+	s := r.turn.session
+	// The model is told the title as it is, people with placeholders.
+	title, shown := cmp.Or(e.Title, cutTitle(r.plan.Title)), cmp.Or(s.opts.Secrets.Hide(e.Title), r.title(r.plan.Title))
+	for _, sc := range open {
+		if sc.Outside && s.opts.Workspace.Contains(sc.Given) {
+			title += " → " + sc.Path // a link leads out of the workspace
+			shown += " → " + s.opts.Secrets.Hide(sc.Path)
+		}
+	}
+	kind := cmp.Or(r.plan.Kind, r.tool.Spec().Kind)
+	switch e.Action {
+	case approval.ActionDelete:
+		kind = KindDelete
+	case approval.ActionMove:
+		kind = KindMove
+	default:
+	}
+	content := hidden(s.opts.Secrets, visibleTexts(excerpts(r.plan.Content)))
+	if len(special) > 0 {
+		content = append(content[:len(content):len(content)], TextContent{s.opts.Secrets.Hide("Look at this one: " + strings.Join(slices.Compact(special), "; ") + ".")})
+	}
+	always = s.opts.Secrets.Hide(always)
+	if why := s.opts.Secrets.Explain(shown + " " + always + " " + string(r.call.Input) + " " + texts(content)); why != "" {
+		// The user decides on what is really done, and need not see the values for that.
+		content = append(content[:len(content):len(content)], TextContent{why})
+	}
+	asked := s.grants.Generation()
+	decision, err := s.opts.Approver.Approve(ctx, Question{
+		// The user decides on the whole of it: nothing is cut but the unchanged text around a change.
+		ToolCallID: r.call.ID, Title: text.VisibleLine(shown), Kind: kind, Input: r.call.Input,
+		Content: content, Locations: r.plan.Locations, Always: always,
+	})
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("asking for permission: %w; the call did not run", err)
+	}
+	if decision == AllowAlways || decision == RejectAlways {
+		for _, sc := range open {
+			s.grants.Remember(sc, decision == AllowAlways, asked)
+		}
+	}
+	switch decision {
+	case AllowOnce, AllowAlways:
+		return nil
+	case Cancelled:
+		r.turn.Cancel()
+		return ErrCancelled
+	default:
+		return fmt.Errorf("%w: %s", ErrRejected, title)
+	}
+}
