@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/acp/content"
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
@@ -50,10 +51,10 @@ func (a *ClientApprover) Approve(ctx context.Context, q agent.Question) (agent.D
 		Status:     acp.Value(acp.ToolCallStatusPending),
 		RawInput:   q.Input,
 	}
-	if content := ToolContent(q.Content); content != nil {
-		call.Content = acp.Value(content)
+	if shown := content.ToolCall(q.Content); shown != nil {
+		call.Content = acp.Value(shown)
 	}
-	if places := ToolLocations(q.Locations); places != nil {
+	if places := content.Locations(q.Locations); places != nil {
 		call.Locations = acp.Value(places)
 	}
 	resp, err := acp.MethodSessionRequestPermission.Call(ctx, a.client, &acp.RequestPermissionRequest{

@@ -31,11 +31,12 @@ func benchServer(b *testing.B, model providers.Model, opts acptest.EditorOptions
 	b.Helper()
 	x, y := net.Pipe()
 	done := make(chan error, 1)
+	newBridges, environ := bridgesOf(bridges.Local{Shell: bridges.FindShell(""), Env: os.Environ()})
 	go func() {
 		done <- server.Serve(context.Background(), y, y, y, server.Options{
 			Version: "bench", Store: sessions.NewStore(filepath.Join(b.TempDir(), "sessions"), nil),
 			Models: &models{list: []providers.Model{model}}, Tools: func() []agent.Tool { return tools.All(new(tools.Settings)) }, NewID: uuid.NewString,
-			OS: "linux", Local: bridges.Local{Shell: bridges.FindShell(""), Env: os.Environ()},
+			OS: "linux", Bridges: newBridges, Environ: environ,
 		})
 	}()
 	e := acptest.NewEditor(context.Background(), x, x, x, opts)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/acp/content"
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/commands"
 	"github.com/gajae-code/gjc/mcp"
@@ -237,7 +238,7 @@ func (c *commandCall) mcpPrompt(set *mcp.Set, p *mcp.Prompt) (agent.Prepared, er
 			case mcp.Image:
 				out.Parts = append(out.Parts, providers.Image{MIMEType: part.MIMEType, Data: part.Data})
 			case mcp.Embedded:
-				out.Parts = append(out.Parts, providers.Text{Text: embeddedText(part.URI, part.Text)})
+				out.Parts = append(out.Parts, providers.Text{Text: content.EmbeddedText(part.URI, part.Text)})
 			case mcp.Link:
 				out.Parts = append(out.Parts, providers.Text{Text: cmp.Or(part.Title, part.Name) + " (" + part.URI + ")"})
 			default:

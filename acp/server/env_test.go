@@ -113,14 +113,24 @@ type config struct {
 	agent  string // the agent directory
 }
 
+// bridgesOf returns the bridges and the environment of sessions on a machine, as cmd/gjc does.
+func bridgesOf(local bridges.Local) (func(server.BridgeOptions) server.Bridges, func(context.Context) []string) {
+	return func(o server.BridgeOptions) server.Bridges {
+		return server.Bridges(bridges.New(bridges.Options{
+			Client: o.Client, Capabilities: o.Capabilities, SessionID: o.SessionID, Workspace: o.Workspace,
+			Children: o.Children, Local: local, Mark: o.Mark,
+		}))
+	}, local.Environ
+}
+
 // newConfig is a server with the offline model.
 func newConfig(t *testing.T, change ...func(*config)) *config {
 	t.Helper()
 	c := &config{agent: t.TempDir()}
 	c.server = server.Options{
 		Version: "test", Models: &models{list: []providers.Model{offline.New()}}, Tools: func() []agent.Tool { return tools.All(new(tools.Settings)) }, NewID: uuid.NewString, OS: "linux",
-		Local: bridges.Local{Shell: bridges.FindShell(""), Env: os.Environ()},
 	}
+	c.server.Bridges, c.server.Environ = bridgesOf(bridges.Local{Shell: bridges.FindShell(""), Env: os.Environ()})
 	c.editor = acptest.EditorOptions{Env: os.Environ()}
 	for _, fn := range change {
 		fn(c)

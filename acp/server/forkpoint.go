@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/acp/content"
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/sessions"
@@ -55,7 +56,7 @@ func (s *Server) forkPoint(ctx context.Context, session, message string) (*forkP
 		}
 		leaf, words := sessions.ToNavigate(e)
 		if words != nil {
-			blocks := contentBlocks(words)
+			blocks := content.PromptBlocks(words)
 			if blocks == nil {
 				blocks = []acp.ContentBlock{}
 			}

@@ -199,7 +199,7 @@ func (s *Server) newMCP(e *entry, session *agent.Session, servers []acp.MCPServe
 	}
 	ws := session.Workspace()
 	opts := mcp.Options{
-		Cwd: ws.Cwd, Roots: ws.Additional, Children: s.children, Env: s.opts.Local.Environ(e.out.ctx), Version: s.opts.Version,
+		Cwd: ws.Cwd, Roots: ws.Additional, Children: s.children, Env: s.opts.Environ(e.out.ctx), Version: s.opts.Version,
 		Channel: mcpChannel{s.conn}, Log: s.log,
 		Changed: func() { s.advertise(e) },
 		Notice: func(n mcp.Notice) {

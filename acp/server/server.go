@@ -20,7 +20,6 @@ import (
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/hooks"
-	"github.com/gajae-code/gjc/bridges"
 	"github.com/gajae-code/gjc/internal/proc"
 	"github.com/gajae-code/gjc/lsp"
 	"github.com/gajae-code/gjc/mcp"
@@ -89,8 +88,10 @@ type Options struct {
 	UserDir string
 	// Home is the user's home directory, for commands, skills and helper agents of other programs. If empty, there are none.
 	Home string
-	// Local is what a session falls back to where the editor cannot help. Required.
-	Local bridges.Local
+	// Bridges connects a session to the editor and to this machine. It does no I/O. Required.
+	Bridges func(BridgeOptions) Bridges
+	// Environ returns the environment of language servers and MCP servers, still with provider keys. Required.
+	Environ func(context.Context) []string
 	// Children own all child processes; the server closes them. If nil, a group of the server's own does.
 	Children *proc.Group
 	// NewID makes unique ids. Required.
@@ -107,9 +108,6 @@ type Options struct {
 	MaxMessageSize int
 	// CancelGrace is how long a cancelled turn may clean up. If zero, [agent.DefaultCancelGrace].
 	CancelGrace time.Duration
-	// RequestTimeout bounds each request to the editor that its user has no part in. If zero,
-	// [bridges.DefaultRequestTimeout].
-	RequestTimeout time.Duration
 	// Secrets returns what keeps values from the models of a session in a working directory, nil for nothing. It is called
 	// when a session begins; with an error the session asks no model. Optional: without it nothing is kept back.
 	Secrets func(cwd string) (agent.Secrets, error)
@@ -210,7 +208,7 @@ func Serve(ctx context.Context, r io.Reader, w io.Writer, closer io.Closer, opts
 		s.children = proc.NewGroup(nil)
 	}
 	s.closed, s.end = context.WithCancelCause(context.WithoutCancel(ctx))
-	s.languages = lsp.NewManager(lsp.ManagerOptions{Children: s.children, Env: opts.Local.Environ, Version: opts.Version, Log: opts.Log})
+	s.languages = lsp.NewManager(lsp.ManagerOptions{Children: s.children, Env: opts.Environ, Version: opts.Version, Log: opts.Log})
 	// The connection outlives ctx: while sessions close, the editor is still told to release their terminals, and what
 	// the turns come to.
 	conn := acp.NewAgentConn(context.WithoutCancel(ctx), r, w, &acp.ConnOptions{

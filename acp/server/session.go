@@ -9,7 +9,6 @@ import (
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/approval"
-	"github.com/gajae-code/gjc/bridges"
 	"github.com/gajae-code/gjc/internal/bug"
 	"github.com/gajae-code/gjc/sessions"
 )
@@ -141,11 +140,7 @@ func (s *Server) build(e *entry, log *sessions.Log, want *wanted, opts agent.Opt
 	if p := state.SystemPrompt; p.Text != "" {
 		opts.SystemPrompt = agent.SystemPrompt{Text: p.Text, Override: p.Mode == string(acp.SystemPromptModeOverride)}
 	}
-	b := bridges.New(bridges.Options{
-		Client: s.conn, Capabilities: s.capabilities(), SessionID: e.id, Workspace: want.Workspace,
-		Children: s.children, Local: s.opts.Local, Mark: e.mark,
-		RequestTimeout: s.opts.RequestTimeout,
-	})
+	b := s.bridges(e.id, want.Workspace, e.mark)
 	e.cwd = want.Cwd
 	e.box = &toolbox{own: s.opts.Tools()}
 	e.box.pick(state.MCPTools)

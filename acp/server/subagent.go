@@ -5,7 +5,6 @@ import (
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/agent"
-	"github.com/gajae-code/gjc/bridges"
 )
 
 // subagent tells of a child session to a client that knows them.
@@ -50,7 +49,7 @@ func (m *mapper) instructionOf(parent acp.SessionID, ev agent.Event) (child acp.
 // above is what a child session has above it: what its parent works with, and how that is known to the client.
 type above struct {
 	id    acp.SessionID
-	set   bridges.Set
+	set   Bridges
 	names callNames
 }
 
@@ -70,10 +69,7 @@ func (s *Server) surroundings(e *entry, ws agent.Workspace, parent above, about 
 		return around
 	}
 	own.id = acp.SessionID(about.ID)
-	b := bridges.New(bridges.Options{
-		Client: s.conn, Capabilities: s.capabilities(), SessionID: own.id, Workspace: ws, Children: s.children, Local: s.opts.Local,
-		Mark: e.mark, RequestTimeout: s.opts.RequestTimeout,
-	})
+	b := s.bridges(own.id, ws, e.mark)
 	b.Programs = sessionPrograms{b.Programs, ws, e.languages}
 	own.set = b
 	around.FS, around.Terminal, around.Programs, around.Approver, around.Elicitor = b.FS, b.Terminal, b.Programs, b.Approver, b.Elicitor

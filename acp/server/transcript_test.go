@@ -74,13 +74,14 @@ func play(t *testing.T, archive *txtar.Archive, dir string) {
 	ids := 0
 	a, b := net.Pipe()
 	done := make(chan error, 1)
+	newBridges, environ := bridgesOf(bridges.Local{Shell: bridges.Shell{Path: "/bin/sh", Args: []string{"-c"}}, Env: []string{"PATH=/usr/bin:/bin"}})
 	go func() {
 		done <- server.Serve(context.Background(), b, b, b, server.Options{
 			Version: "1.2.3", Store: sessions.NewStore(filepath.Join(dir, "agent", "sessions"), nil),
 			Models: &models{list: []providers.Model{offline.New()}},
 			Tools:  func() []agent.Tool { return tools.All(new(tools.Settings)) },
 			NewID:  func() string { ids++; return fmt.Sprintf("msg-%d", ids) }, OS: "linux",
-			Local: bridges.Local{Shell: bridges.Shell{Path: "/bin/sh", Args: []string{"-c"}}, Env: []string{"PATH=/usr/bin:/bin"}},
+			Bridges: newBridges, Environ: environ,
 		})
 	}()
 	lines := make(chan string, 10_000)

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/acp/content"
 	"github.com/gajae-code/gjc/agent"
-	"github.com/gajae-code/gjc/bridges"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/sessions"
 )
@@ -333,26 +333,12 @@ func (s *Server) branch(ctx context.Context, p *branchParams) (func() (any, erro
 		case r.Stop == agent.StopCancelled:
 			return nil, context.Canceled
 		}
-		result := branchResult{Moved: done.Moved, Left: done.Left, Prompt: contentBlocks(done.Words), Summary: done.Summary}
+		result := branchResult{Moved: done.Moved, Left: done.Left, Prompt: content.PromptBlocks(done.Words), Summary: done.Summary}
 		if done.Leaf != "" {
 			result.LeafID = &done.Leaf
 		}
 		return result, nil
 	}, nil
-}
-
-// contentBlocks is a prompt as a client sends it.
-func contentBlocks(parts []providers.Part) []acp.ContentBlock {
-	var blocks []acp.ContentBlock
-	for _, p := range parts {
-		switch p := p.(type) {
-		case providers.Text:
-			blocks = append(blocks, &acp.TextContent{Text: p.Text})
-		case providers.Image:
-			blocks = append(blocks, bridges.ContentBlock(agent.ImageContent{Image: p}))
-		}
-	}
-	return blocks
 }
 
 // entryOf returns the id of the entry that holds a message.

@@ -9,8 +9,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/acp/content"
 	"github.com/gajae-code/gjc/agent"
-	"github.com/gajae-code/gjc/bridges"
 )
 
 // features are what a client takes beyond the plain updates.
@@ -150,7 +150,7 @@ func runeStart(s string, at int) int {
 func messageUpdate(ev agent.MessageDelta) acp.SessionUpdate {
 	c := acp.ContentChunk{MessageID: acp.MessageID(ev.MessageID), Content: &acp.TextContent{Text: ev.Text}}
 	if ev.Content != nil {
-		c.Content = bridges.ContentBlock(ev.Content)
+		c.Content = content.Block(ev.Content)
 	}
 	switch ev.Speaker {
 	case agent.SpeakerUser:
@@ -186,7 +186,7 @@ func noticeUpdate(ev agent.Noticed, notices bool) acp.SessionUpdate {
 func toolCall(ev agent.ToolStarted) *acp.ToolCall {
 	return &acp.ToolCall{
 		ToolCallID: acp.ToolCallID(ev.CallID), Title: ev.Title, Name: ev.Name, Kind: acp.ToolKind(ev.Kind),
-		Status: acp.ToolCallStatusPending, Content: bridges.ToolContent(ev.Content), Locations: bridges.ToolLocations(ev.Locations),
+		Status: acp.ToolCallStatusPending, Content: content.ToolCall(ev.Content), Locations: content.Locations(ev.Locations),
 		RawInput: ev.Input,
 	}
 }
@@ -197,10 +197,10 @@ func toolProgress(ev agent.ToolProgress) *acp.ToolCallUpdate {
 		u.Status = acp.Value(acp.ToolCallStatusInProgress)
 	}
 	if ev.Content != nil {
-		u.Content = acp.Value(bridges.ToolContent(ev.Content))
+		u.Content = acp.Value(content.ToolCall(ev.Content))
 	}
 	if ev.Locations != nil {
-		u.Locations = acp.Value(bridges.ToolLocations(ev.Locations))
+		u.Locations = acp.Value(content.Locations(ev.Locations))
 	}
 	return u
 }
@@ -213,10 +213,10 @@ func toolEnded(ev agent.ToolEnded) *acp.ToolCallUpdate {
 		u.Status = acp.Value(acp.ToolCallStatusFailed)
 	}
 	if ev.Content != nil {
-		u.Content = acp.Value(bridges.ToolContent(ev.Content))
+		u.Content = acp.Value(content.ToolCall(ev.Content))
 	}
 	if ev.Locations != nil {
-		u.Locations = acp.Value(bridges.ToolLocations(ev.Locations))
+		u.Locations = acp.Value(content.Locations(ev.Locations))
 	}
 	return u
 }

@@ -68,7 +68,8 @@ func serve(ctx context.Context, h *host, opts *options) error {
 	local.Sandbox = h.sandbox()
 	home, _ := h.home() // without one there are no helper agents of other programs
 	err = server.Serve(ctx, h.stdin, protocol, nil, server.Options{
-		Version: version(), Store: h.store(dir), Models: models, Tools: h.tools(dir, opts, models, warn), Policy: h.policy(dir, opts), Local: local,
+		Version: version(), Store: h.store(dir), Models: models, Tools: h.tools(dir, opts, models, warn), Policy: h.policy(dir, opts),
+		Bridges: h.bridges(local), Environ: local.Environ,
 		Languages: h.languages(dir, opts, &local),
 		Debugging: h.debugging(dir, opts, &local), Hooks: hooksOf(dir),
 		Stopgap:  offline.Info().Provider,
@@ -77,7 +78,7 @@ func serve(ctx context.Context, h *host, opts *options) error {
 				models.Preconnect(ctx, info)
 			}
 		},
-		NewID: uuid.NewString, OS: runtime.GOOS, Model: opts.model, Log: log, Trace: trace, RequestTimeout: h.requestTimeout,
+		NewID: uuid.NewString, OS: runtime.GOOS, Model: opts.model, Log: log, Trace: trace,
 		Settings: h.settings(dir, opts, models), Secrets: h.secrets(dir, opts),
 		Children: h.children, UserDir: dir, Home: home, Login: h.loginCommand(opts), MCPServers: func(ctx context.Context) ([]mcp.Server, error) {
 			// Read when a session begins: an error is reported there, and initialize does no I/O.

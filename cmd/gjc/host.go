@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gajae-code/gjc/acp/server"
 	"github.com/gajae-code/gjc/bridges"
 	"github.com/gajae-code/gjc/internal/proc"
 	"github.com/gajae-code/gjc/providers"
@@ -32,7 +33,7 @@ type host struct {
 	stdin, stdout, stderr *os.File
 	// children own the programs that are started for the configuration; nil where nothing guards them.
 	children *proc.Group
-	// requestTimeout bounds requests to the editor. If zero, as for [server.Options]; tests shorten it.
+	// requestTimeout is [bridges.Options.RequestTimeout]; tests shorten it.
 	requestTimeout time.Duration
 }
 
@@ -140,6 +141,16 @@ func (h *host) local(ctx context.Context) bridges.Local {
 		local.LoginEnv = h.loginEnvOnce(ctx)
 	}
 	return local
+}
+
+// bridges returns a function that connects a session to its editor, and to this machine for what the editor cannot do.
+func (h *host) bridges(local bridges.Local) func(server.BridgeOptions) server.Bridges {
+	return func(o server.BridgeOptions) server.Bridges {
+		return server.Bridges(bridges.New(bridges.Options{
+			Client: o.Client, Capabilities: o.Capabilities, SessionID: o.SessionID, Workspace: o.Workspace,
+			Children: o.Children, Local: local, Mark: o.Mark, RequestTimeout: h.requestTimeout,
+		}))
+	}
 }
 
 // withoutKeys keeps from children what models.yml names as the variables of keys, beside those that every child goes

@@ -1,4 +1,5 @@
-package bridges
+// Package content converts content between the agent's types and those of ACP.
+package content
 
 import (
 	"encoding/base64"
@@ -7,24 +8,24 @@ import (
 	"github.com/gajae-code/gjc/agent"
 )
 
-// ToolContent maps what a tool call shows; nil for nothing.
-func ToolContent(content []agent.Content) []acp.ToolCallContent {
+// ToolCall converts the content of a tool call. It returns nil for no content.
+func ToolCall(list []agent.Content) []acp.ToolCallContent {
 	var out []acp.ToolCallContent
-	for _, c := range content {
+	for _, c := range list {
 		switch c := c.(type) {
 		case agent.DiffContent:
 			out = append(out, &acp.Diff{Path: c.Path, OldText: c.Old, NewText: c.New})
 		case agent.TerminalContent:
 			out = append(out, &acp.Terminal{TerminalID: acp.TerminalID(c.TerminalID)})
 		default:
-			out = append(out, &acp.Content{Content: ContentBlock(c)})
+			out = append(out, &acp.Content{Content: Block(c)})
 		}
 	}
 	return out
 }
 
-// ContentBlock maps content that is neither a diff nor a terminal.
-func ContentBlock(c agent.Content) acp.ContentBlock {
+// Block converts content that is neither a diff nor a terminal.
+func Block(c agent.Content) acp.ContentBlock {
 	switch c := c.(type) {
 	case agent.ImageContent:
 		return &acp.ImageContent{MIMEType: c.Image.MIMEType, Data: base64.StdEncoding.EncodeToString(c.Image.Data)}
@@ -37,8 +38,8 @@ func ContentBlock(c agent.Content) acp.ContentBlock {
 	}
 }
 
-// ToolLocations maps the places that a tool call works on; nil for none.
-func ToolLocations(places []agent.Location) []acp.ToolCallLocation {
+// Locations converts the places that a tool call works on. It returns nil for none.
+func Locations(places []agent.Location) []acp.ToolCallLocation {
 	var out []acp.ToolCallLocation
 	for _, p := range places {
 		l := acp.ToolCallLocation{Path: p.Path}

@@ -1,11 +1,11 @@
-package server
+package content
 
 import (
 	"path/filepath"
 	"testing"
 )
 
-func TestFileURIs(t *testing.T) {
+func TestFilePath(t *testing.T) {
 	for uri, want := range map[string]string{
 		"file:///w/a.go":               "/w/a.go",
 		"file://localhost/w/a.go":      "/w/a.go",
