@@ -50,20 +50,14 @@ func newChunk(n *SessionNotification) (*chunk, bool) {
 	return c, true
 }
 
-// The bounds of a merged chunk's text, in bytes as it is and as JSON: many clients cannot take a line of more than 64 KiB.
-const (
-	maxMerged  = 32 << 10
-	maxEscaped = 56 << 10
-)
-
 // Merge implements [jsonrpc.Mergeable].
 func (c *chunk) Merge(next jsonrpc.Mergeable) bool {
 	o, ok := next.(*chunk)
-	if !ok || len(c.text.Text)+c.more.Len()+len(o.text.Text) > maxMerged || o.kind != c.kind || o.n.SessionID != c.n.SessionID || o.content.MessageID != c.content.MessageID {
+	if !ok || len(c.text.Text)+c.more.Len()+len(o.text.Text) > maxText || o.kind != c.kind || o.n.SessionID != c.n.SessionID || o.content.MessageID != c.content.MessageID {
 		return false
 	}
 	size := c.escaped() + o.escaped()
-	if size > maxEscaped {
+	if size > maxEncodedText {
 		return false
 	}
 	c.size = size
@@ -71,20 +65,10 @@ func (c *chunk) Merge(next jsonrpc.Mergeable) bool {
 	return true
 }
 
-// escaped is how many bytes the text has in JSON, at most.
+// escaped returns an upper bound of the size of the text in JSON, in bytes.
 func (c *chunk) escaped() int {
-	if c.size > 0 {
-		return c.size
-	}
-	for i := range len(c.text.Text) {
-		switch b := c.text.Text[i]; {
-		case b == '"', b == '\\', b == '\n', b == '\r', b == '\t':
-			c.size += 2
-		case b < ' ':
-			c.size += len(`\u0000`)
-		default:
-			c.size++
-		}
+	if c.size == 0 {
+		c.size = encodedSize(c.text.Text)
 	}
 	return c.size
 }

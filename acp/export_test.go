@@ -48,3 +48,6 @@ func keys[V any](m map[string]V) []string {
 	}
 	return names
 }
+
+// EncodedSize is the size rule of text in session updates.
+func EncodedSize(text string) int { return encodedSize(text) }

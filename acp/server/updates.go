@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"time"
-	"unicode/utf8"
 
 	"github.com/google/uuid"
 
@@ -53,7 +52,7 @@ func (m *mapper) updates(ev agent.Event) []acp.SessionUpdate {
 	switch ev := ev.(type) {
 	case agent.MessageDelta:
 		var all []acp.SessionUpdate
-		for _, text := range chunks(ev.Text) {
+		for _, text := range acp.SplitText(ev.Text) {
 			ev.Text = text
 			all = append(all, messageUpdate(ev))
 		}
@@ -72,7 +71,7 @@ func (m *mapper) updates(ev agent.Event) []acp.SessionUpdate {
 		if !m.compaction {
 			return nil
 		}
-		return summaryChunks(acp.CompactionID(ev.ID), chunks(ev.Text))
+		return summaryChunks(acp.CompactionID(ev.ID), acp.SplitText(ev.Text))
 	case agent.SubagentChanged:
 		return m.subagent(ev)
 	case agent.UsageChanged:
@@ -93,58 +92,12 @@ func (m *mapper) updates(ev agent.Event) []acp.SessionUpdate {
 	}
 }
 
-const (
-	// maxChunk bounds the text of one update in bytes: many clients cannot take a line of more than 64 KiB.
-	maxChunk = 32 << 10
-	// maxEscaped bounds what the text becomes in JSON.
-	maxEscaped = 56 << 10
-)
-
-// chunks parts a text for updates: at least one part, of which none makes a line too long.
-func chunks(text string) []string {
-	var all []string
-	from, escaped := 0, 0
-	for i := 0; i < len(text); i++ {
-		n := escapedSize(text[i])
-		if i-from < maxChunk && escaped+n <= maxEscaped {
-			escaped += n
-			continue
-		}
-		to := from + runeStart(text[from:], i-from)
-		all = append(all, text[from:to])
-		from, i, escaped = to, to-1, 0
-	}
-	return append(all, text[from:])
-}
-
-// escapedSize is how many bytes a byte of a text has in JSON, at most.
-func escapedSize(b byte) int {
-	switch {
-	case b == '"', b == '\\', b == '\n', b == '\r', b == '\t':
-		return 2
-	case b < ' ', b == 0x7f, b == '<', b == '>', b == '&':
-		return 6
-	default:
-		return 1
-	}
-}
-
 func summaryChunks(id acp.CompactionID, texts []string) []acp.SessionUpdate {
 	all := make([]acp.SessionUpdate, 0, len(texts))
 	for _, text := range texts {
 		all = append(all, &acp.CompactionSummaryChunk{CompactionID: id, Content: &acp.TextContent{Text: text}})
 	}
 	return all
-}
-
-// runeStart is the last place in s, not behind at, where a character begins.
-func runeStart(s string, at int) int {
-	for back := range min(at, utf8.UTFMax) {
-		if utf8.RuneStart(s[at-back]) {
-			return at - back
-		}
-	}
-	return at // no text at all
 }
 
 func messageUpdate(ev agent.MessageDelta) acp.SessionUpdate {
@@ -258,7 +211,7 @@ func (m *mapper) compacted(ev agent.CompactionChanged) []acp.SessionUpdate {
 	if ev.Summary == "" {
 		return []acp.SessionUpdate{u}
 	}
-	parts := chunks(ev.Summary)
+	parts := acp.SplitText(ev.Summary)
 	summary := acp.Value([]acp.ContentBlock{&acp.TextContent{Text: parts[0]}})
 	if len(parts) == 1 {
 		u.Summary = summary
