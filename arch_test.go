@@ -95,7 +95,7 @@ var layers = map[string][]string{
 	"agent/transcript":           {"agent", "internal/jsonx", "providers", "sessions"},
 	"internal/linematch":         {},
 	"bridges":                    {"acp", "acp/content", "agent", "agent/approval", "internal/jsonx", "internal/proc"},
-	"acp/server":                 {"acp", "acp/content", "agent", "agent/agents", "agent/approval", "agent/commands", "agent/hooks", "agent/rules", "agent/tools/mcptools", "agent/tools/shell", "agent/transcript", "dap", "internal/bug", "internal/jsonx", "internal/proc", "lsp", "mcp", "providers", "sessions"},
+	"acp/server":                 {"acp", "acp/content", "acp/server/slash", "agent", "agent/agents", "agent/approval", "agent/commands", "agent/hooks", "agent/rules", "agent/tools/mcptools", "dap", "internal/bug", "internal/jsonx", "internal/proc", "lsp", "mcp", "providers", "sessions"},
 	"acp/acptest":                {"acp", "internal/jsonx", "internal/proc"},
 	"conformance":                {"internal/jsonx", "internal/proc"},
 	"cmd/gjc":                    {"*"},
@@ -104,6 +104,7 @@ var layers = map[string][]string{
 	"cmd/checksize":              {},
 	"cmd/stress":                 {"internal/jsonx", "internal/testenv"},
 	"acp/content":                {"acp", "agent", "providers"},
+	"acp/server/slash":           {"acp", "acp/content", "agent", "agent/approval", "agent/commands", "agent/tools/mcptools", "agent/tools/shell", "agent/transcript", "dap", "internal/jsonx", "lsp", "mcp", "providers", "sessions"},
 }
 
 type listed struct {

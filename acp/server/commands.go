@@ -3,115 +3,132 @@ package server
 import (
 	"context"
 	"slices"
-	"strings"
+	"sync"
 
 	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/acp/server/slash"
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/commands"
-	"github.com/gajae-code/gjc/providers"
 )
 
-// command is a slash command of gjc's own. Its name stands at the very start of a prompt's first text block.
-type command struct {
-	name, description string
-	// hint says what can stand behind the name; empty for nothing.
-	hint string
-	// Of the next two one is set. run does the command; what it says is no part of the conversation. prompt makes a
-	// prompt for the model.
-	run    func(*commandCall) error
-	prompt func(*commandCall) (agent.Prepared, error)
+// advertised is the list of slash commands that a client has.
+type advertised struct {
+	sending sync.Mutex // held while a list is compared and sent
+	mu      sync.Mutex // guards keys
+	keys    []string   // the commands of the last list
 }
 
-// commandCall is one use of a command, in its place among the turns of the session.
-type commandCall struct {
-	context.Context
-	server  *Server
-	entry   *entry
-	session *agent.Session
-	turn    *agent.Turn
-	// typed is the command as the user wrote it, args what stands behind its name.
-	typed, args string
-	// rest is what the prompt had beside its first text.
-	rest []providers.Part
+// commandSources returns where the command files and skills of a session with these roots are.
+func (s *Server) commandSources(roots []string) commands.Options {
+	return commands.Options{UserDir: s.opts.UserDir, ProjectDirs: roots, Foreign: true, Home: s.opts.Home}
 }
 
-// ownCommands lists gjc's commands in the order to offer them.
-func ownCommands() []command {
-	return []command{
-		{name: "help", description: "What you can type and what the modes mean", run: help},
-		{name: "model", description: "Show or change the model", hint: "[provider/id[:level]]", run: changeModel},
-		{name: "mode", description: "Show or change the mode", hint: "[default|strict|plan|auto]", run: changeMode},
-		{name: "thinking", description: "Show or change how much the model reasons", hint: "[level]", run: changeThinking},
-		{name: "plan", description: "Go into plan mode, where nothing is changed", hint: "[what to plan]", prompt: planPrompt},
-		{name: "compact", description: "Replace the conversation by a summary, to make room", hint: "[what to keep]", run: compact},
-		{name: "clear", description: "Begin the conversation anew, in the same session", run: clearContext},
-		{name: "context", description: "How full the model's window is, and of what", run: describeContext},
-		{name: "usage", description: "Tokens and cost of this session", run: describeUsage},
-		{name: "session", description: "This session: title, directories, model, mode", run: describeSession},
-		{name: "rename", description: "Name this session", hint: "<title>", run: rename},
-		{name: "fork", description: "Copy this session into a new one", run: forkHere},
-		{name: "tree", description: "Show the session's branches, or go on from an entry", hint: "[filter | find words | go id [summary] | label id name]", run: tree},
-		{name: "handoff", description: "Begin a new session with a summary for whoever takes over", hint: "[what matters]", run: handoff},
-		{name: "export", description: "Write the conversation to a file: a page (.html), .md or .json", hint: "[path]", run: export},
-		{name: "dump", description: "Show the conversation as text", run: dump},
-		{name: "todo", description: "Show the plan", run: describePlan},
-		{name: "mcp", description: "Show the MCP servers and their tools, choose tools, or connect a server anew", hint: "[tools [server] | select <all | none | tool…> | reconnect <server>]", run: mcpCommand},
-		{name: "lsp", description: "Show the language servers, start them anew, or show what they log", hint: "[restart [server] | log [server]]", run: lspCommand},
-		{name: "debug", description: "Show the debug sessions and adapters, or end one", hint: "[stop [session]]", run: debugCommand},
-		{name: "undo", description: "Take back the last change of files by the agent's tools", run: undoCommand},
-		{name: "jobs", description: "Show the background jobs, or end some", hint: "[stop <job>…]", run: jobsCommand},
+// newCommands returns the slash commands of a session.
+func (s *Server) newCommands(e *entry, ws agent.Workspace) *slash.Commands {
+	return slash.New(&slash.Options{
+		Session: commandSession{s, e}, MCP: e.box, Workspace: ws, Files: e.files, Languages: e.languages, Debugger: e.debugger,
+		Store: s.opts.Store, Models: s.opts.Models, Tools: s.opts.Tools, Sources: s.commandSources(append([]string{ws.Cwd}, ws.Additional...)),
+		Enabled: s.enabled, SummarizesBranches: s.summarizesBranches,
+	})
+}
+
+// commandSession is a session as its slash commands see it.
+type commandSession struct {
+	server *Server
+	*entry
+}
+
+var _ slash.Session = commandSession{}
+
+// Change implements [slash.Session].
+func (c commandSession) Change(session *agent.Session, change agent.Change) (*agent.Snapshot, error) {
+	before, err := session.Snapshot()
+	if err != nil {
+		return nil, err
 	}
-}
-
-// typedCommand takes a prompt apart that begins with a slash and a name. Only the first block counts: what a file or
-// another text has at its start is no command.
-func typedCommand(blocks []acp.ContentBlock) (name, args, typed string, ok bool) {
-	if len(blocks) == 0 {
-		return "", "", "", false
-	}
-	text, ok := blocks[0].(*acp.TextContent)
-	if !ok {
-		return "", "", "", false
-	}
-	name, args, ok = commands.Parse(text.Text)
-	return name, args, strings.TrimSpace(text.Text), ok
-}
-
-// turnOf returns what queues the turn that a prompt asks for: a slash command's, or the model's.
-func (s *Server) turnOf(e *entry, p *acp.PromptRequest) (func(*agent.Session) *agent.Turn, error) {
-	blocks, trace := p.Prompt, traceOf(p.Meta)
-	name, args, typed, isCommand := typedCommand(blocks)
-	if !isCommand {
-		parts, err := promptParts(blocks, 0)
-		if err != nil {
-			return nil, err
+	var snap agent.Snapshot
+	err = session.Change(change, func(now agent.Snapshot, changed bool) {
+		snap = now
+		if !changed {
+			return
 		}
-		return func(session *agent.Session) *agent.Turn { return session.PromptTraced(parts, trace) }, nil
-	}
-	var rest []providers.Part
-	if len(blocks) > 1 {
-		var err error
-		if rest, err = promptParts(blocks[1:], 1); err != nil {
-			return nil, err
+		if now.Mode != before.Mode {
+			c.out.send(&acp.CurrentModeUpdate{CurrentModeID: acp.SessionModeID(now.Mode)})
 		}
-	}
-	call := func(ctx context.Context, session *agent.Session, turn *agent.Turn) *commandCall {
-		return &commandCall{ctx, s, e, session, turn, typed, args, rest}
-	}
-	own := ownCommands()
-	at := slices.IndexFunc(own, func(c command) bool { return c.name == name })
-	return func(session *agent.Session) *agent.Turn {
-		if at >= 0 && own[at].run != nil {
-			return session.AnswerTraced(func(ctx context.Context, t *agent.Turn) error { return own[at].run(call(ctx, session, t)) }, trace)
+		if now.Model.Ref() != before.Model.Ref() {
+			c.server.preconnect(now.Model)
 		}
-		return session.PromptWithTraced(func(ctx context.Context, t *agent.Turn) (agent.Prepared, error) {
-			c := call(ctx, session, t)
-			if at >= 0 {
-				return own[at].prompt(c)
-			}
-			return s.expand(c, name)
-		}, trace)
-	}, nil
+		c.out.send(&acp.ConfigOptionUpdate{ConfigOptions: c.server.configOptions(c.entry, &now)})
+	})()
+	return &snap, err
+}
+
+// TitleChanged implements [slash.Session].
+func (c commandSession) TitleChanged(snap *agent.Snapshot) {
+	c.out.send(infoUpdate(snap.Title, snap.UpdatedAt))
+}
+
+// ShowsCompaction implements [slash.Session].
+func (c commandSession) ShowsCompaction() bool { return c.out.compaction }
+
+// Warn implements [slash.Session].
+func (c commandSession) Warn(title, detail string) {
+	c.out.emit(agent.Noticed{Severity: agent.SeverityWarning, Title: title, Detail: detail})
+}
+
+// commandsUpdate returns the update with all slash commands of a session.
+func (s *Server) commandsUpdate(e *entry) *acp.AvailableCommandsUpdate {
+	u := &acp.AvailableCommandsUpdate{AvailableCommands: e.commands.Available()}
+	e.advertised.mu.Lock()
+	defer e.advertised.mu.Unlock()
+	e.advertised.keys = commandKeys(u.AvailableCommands)
+	return u
+}
+
+// advertise sends the slash commands of a session again if they have changed.
+func (s *Server) advertise(e *entry) {
+	e.advertised.sending.Lock()
+	defer e.advertised.sending.Unlock()
+	e.advertised.mu.Lock()
+	before := e.advertised.keys
+	e.advertised.mu.Unlock()
+	if u := s.commandsUpdate(e); !slices.Equal(before, commandKeys(u.AvailableCommands)) {
+		e.out.send(u)
+	}
+}
+
+func commandKeys(list []acp.AvailableCommand) []string {
+	var keys []string
+	for _, c := range list {
+		keys = append(keys, c.Name+"\x00"+c.Description)
+	}
+	return keys
+}
+
+// refresh reads changed command files in the background and advertises what is new in them.
+func (s *Server) refresh(e *entry) {
+	s.background(func() { // ends when the files are read, or with the session
+		s.flush(e) // a response that waits is more urgent
+		e.commands.Files(e.out.ctx)
+		s.advertise(e)
+	})
+}
+
+// turnOf returns a function that queues the turn for a prompt: that of a slash command, or one of the model.
+func turnOf(e *entry, p *acp.PromptRequest) (func(*agent.Session) *agent.Turn, error) {
+	trace := traceOf(p.Meta)
+	typed, err := slash.Parse(p.Prompt)
+	if err != nil {
+		return nil, invalidParams("%v", err)
+	}
+	if typed != nil {
+		return func(session *agent.Session) *agent.Turn { return e.commands.Start(session, typed, trace) }, nil
+	}
+	parts, err := promptParts(p.Prompt, 0)
+	if err != nil {
+		return nil, err
+	}
+	return func(session *agent.Session) *agent.Turn { return session.PromptTraced(parts, trace) }, nil
 }
 
 // traceOf returns the W3C trace context in a request's _meta.
@@ -129,19 +146,8 @@ func traceOf(m acp.Meta) agent.Trace {
 	return trace
 }
 
-// parts is a prompt of text and what else the user's prompt had.
-func (c *commandCall) parts(text string) []providers.Part {
-	return append([]providers.Part{providers.Text{Text: text}}, c.rest...)
-}
-
-// say tells the user something, or that it went wrong. A failed command is no failed turn.
-func (c *commandCall) say(text string, err error) error {
-	if err != nil {
-		if c.Err() != nil {
-			return context.Cause(c)
-		}
-		text = "/" + strings.TrimPrefix(strings.Fields(c.typed)[0], "/") + ": " + err.Error()
-	}
-	c.turn.Say(strings.TrimRight(text, "\n") + "\n")
-	return nil
+// loadFiles reads the command files and skills of roots and of the user.
+func (s *Server) loadFiles(ctx context.Context, roots []string) *commands.Set {
+	set, _ := commands.Load(ctx, s.commandSources(roots)) // sessions report the problems
+	return set
 }

@@ -55,7 +55,7 @@ func TestCommands(t *testing.T) {
 		kinds  []string // updates beside the words
 	}{
 		{"/help", []string{"`/model [provider/id[:level]]`", "- plan:", "/export"}, nil},
-		{"/model", []string{"`offline/demo`", "There are"}, nil},
+		{"/model", []string{"`offline/demo`", "The models are"}, nil},
 		{"/model none/such", []string{"none/such"}, nil},
 		{"/model offline/demo", []string{"now `offline/demo`"}, nil},
 		{"/mode", []string{"The mode is default", "- strict:"}, nil},
@@ -74,13 +74,13 @@ func TestCommands(t *testing.T) {
 		{"/todo", []string{"[ ] first", "[ ] second"}, nil},
 		{"/dump", []string{"hello there"}, nil},
 		{"/export sub/talk.md", []string{"Session exported to: " + out}, nil},
-		{"/export sub/talk.md", []string{"there already"}, nil},
+		{"/export sub/talk.md", []string{"exists; name another file"}, nil},
 		{"/mcp", []string{"no MCP servers"}, nil},
-		{"/lsp", []string{"There are no language servers in this session"}, nil},
+		{"/lsp", []string{"This session has no language servers"}, nil},
 		{"/debug", []string{"no debugger"}, nil},
 		{"/jobs", []string{"no background jobs"}, nil},
 		{"/fork", []string{"Forked into session"}, nil},
-		{"/clear", []string{"begins anew"}, []string{"plan", "usage_update"}},
+		{"/clear", []string{"starts over"}, []string{"plan", "usage_update"}},
 		{"/dump", []string{"no messages yet"}, nil},
 	} {
 		got, updates := e.after(id, tt.prompt)

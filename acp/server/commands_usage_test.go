@@ -90,7 +90,7 @@ func TestUsage_CutOff(t *testing.T) {
 	check("failed", last(), 15, 2*cost+15)
 	check("failed, loaded", e.reload(id), 15, 2*cost+15)
 	const sums = "- Model calls: 3\n- Input: 16 tokens, and 20 read from and 8 written to the cache\n"
-	if got, _ := e.after(id, "/usage"); !containsAll(got, sums, "- Output: 9 tokens\n- Cost: $43.00\n", "2 answers were cut off: ") || strings.Contains(got, "not known") {
+	if got, _ := e.after(id, "/usage"); !containsAll(got, sums, "- Output: 9 tokens\n- Cost: $43.00\n", "2 answers were cut off: ") || strings.Contains(got, "unknown") {
 		t.Errorf("/usage: %q", got)
 	}
 	if _, err := e.Prompt(t.Context(), id, "four"); err == nil {
@@ -99,7 +99,7 @@ func TestUsage_CutOff(t *testing.T) {
 	check("unknown", last(), 15, 2*cost+15)
 	for range 2 {
 		if got, _ := e.after(id, "/usage"); !containsAll(got, "- Model calls: 4, 1 of them without a known usage\n", "- Input: 16 tokens",
-			"- Cost: at least $43.00; what 1 call used is not known\n", "2 answers were cut off: ", "What 1 answer used is not known: ", "The cost that editors are told is that of the others.") ||
+			"- Cost: at least $43.00; the usage of 1 call is unknown\n", "2 answers were cut off: ", "The usage of 1 answer is unknown: ", "The cost that editors receive is that of the others.") ||
 			strings.Contains(got, "told no cost") {
 			t.Errorf("/usage: %q", got)
 		}
@@ -167,7 +167,7 @@ func TestUsage(t *testing.T) {
 	}
 	got, _ := e.after(id, "/usage")
 	if !containsAll(got, "Model calls: 1", "80 read from and 10 written", "Cache hits: 80%", "2 of them reasoning", "Cost: $43.00", "test/dear", "The last turn:") ||
-		strings.Contains(got, "not known") {
+		strings.Contains(got, "unknown") {
 		t.Errorf("/usage: %q", got)
 	}
 	if got, _ := e.after(id, "/context"); !strings.Contains(got, "Cost so far: $43.00") {
@@ -179,7 +179,7 @@ func TestUsage(t *testing.T) {
 		t.Errorf("a part is told as the whole: %+v", all)
 	}
 	got, _ = e.after(id, "/usage")
-	if !containsAll(got, "at least $43.00; the prices of 1 call are not known", "test/odd:", "The prices of test/odd are not known", "Until then editors are told no cost") ||
+	if !containsAll(got, "at least $43.00; the prices of 1 call are unknown", "test/odd:", "The prices of test/odd are unknown", "Until then editors receive no cost") ||
 		strings.Contains(got, "of the others") {
 		t.Errorf("/usage: %q", got)
 	}

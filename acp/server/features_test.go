@@ -170,7 +170,7 @@ func TestCompaction_Failures(t *testing.T) {
 	id := e.session()
 	e.say(id, "the story", acp.StopReasonEndTurn)
 	e.say(id, "/compact", acp.StopReasonEndTurn)
-	if text := e.Text(id); !strings.Contains(text, "as it was") {
+	if text := e.Text(id); !strings.Contains(text, "the conversation is unchanged") {
 		t.Errorf("told %q", text)
 	}
 	done := make(chan acp.StopReason, 1)

@@ -20,7 +20,7 @@ type guidance struct {
 func (s *Server) guide(e *entry, ws agent.Workspace) func(context.Context) *agent.Guidance {
 	roots := append([]string{ws.Cwd}, ws.Additional...)
 	return func(ctx context.Context) *agent.Guidance {
-		set := s.commandFiles(ctx, e, ws)
+		set := e.commands.Files(ctx)
 		g := &agent.Guidance{Rules: s.ruleFiles(ctx, e, roots), ReadSkill: set.ReadSkill}
 		for _, skill := range set.Skills() {
 			if s.enabled(commands.SkillPrefix + skill.Name) {

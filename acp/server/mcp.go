@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/acp/server/slash"
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/tools/mcptools"
 	"github.com/gajae-code/gjc/internal/jsonx"
@@ -31,10 +32,13 @@ type toolbox struct {
 	building chan struct{}
 }
 
-var _ agent.Toolbox = (*toolbox)(nil)
+var (
+	_ agent.Toolbox = (*toolbox)(nil)
+	_ slash.MCP     = (*toolbox)(nil)
+)
 
-// built waits until the set of the session's servers is there, and returns it; nil for none.
-func (b *toolbox) built(ctx context.Context) *mcp.Set {
+// Built implements [slash.MCP].
+func (b *toolbox) Built(ctx context.Context) *mcp.Set {
 	b.mu.Lock()
 	building := b.building
 	b.mu.Unlock()
@@ -44,26 +48,27 @@ func (b *toolbox) built(ctx context.Context) *mcp.Set {
 		case <-ctx.Done():
 		}
 	}
-	return b.current()
+	return b.Current()
 }
 
 // Settle implements [agent.Toolbox].
 func (b *toolbox) Settle(ctx context.Context) {
-	if set := b.built(ctx); set != nil {
+	if set := b.Built(ctx); set != nil {
 		_ = set.Ready(ctx) // what is not there in time comes later
 	}
 }
 
 // Tools implements [agent.Toolbox].
 func (b *toolbox) Tools() []agent.Tool {
-	set := b.current()
+	set := b.Current()
 	if set == nil {
 		return b.own
 	}
 	return append(b.own[:len(b.own):len(b.own)], b.chosen(mcptools.MCP(set))...)
 }
 
-func (b *toolbox) current() *mcp.Set {
+// Current implements [slash.MCP].
+func (b *toolbox) Current() *mcp.Set {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.set
@@ -116,6 +121,39 @@ func (b *toolbox) close() *mcp.Set {
 	defer b.mu.Unlock()
 	b.closed = true
 	return b.set
+}
+
+// Select implements [slash.MCP].
+func (b *toolbox) Select(names []string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.picked = nil
+	if names == nil || slices.Contains(names, slash.AllTools) {
+		return
+	}
+	b.picked = make(map[string]bool)
+	for _, name := range names {
+		b.picked[name] = true
+		// Other programs write "server.tool".
+		b.picked["mcp__"+strings.ReplaceAll(name, ".", "_")] = true
+	}
+}
+
+// chosen returns the tools of MCP servers that were selected.
+func (b *toolbox) chosen(all []agent.Tool) []agent.Tool {
+	b.mu.Lock()
+	picked := b.picked
+	b.mu.Unlock()
+	if picked == nil {
+		return all
+	}
+	var some []agent.Tool
+	for _, t := range all {
+		if picked[t.Spec().Name] {
+			some = append(some, t)
+		}
+	}
+	return some
 }
 
 func sameServers(a, b []acp.MCPServer) bool {
@@ -308,7 +346,7 @@ func (s *Server) MessageMCP(_ context.Context, p *acp.MessageMCPNotification) er
 	}
 	for _, e := range s.entries() {
 		if box := e.toolbox(); box != nil {
-			if set := box.current(); set != nil {
+			if set := box.Current(); set != nil {
 				set.ChannelNotification(string(p.ServerID), string(p.RequestID), p.Method, p.Params)
 			}
 		}

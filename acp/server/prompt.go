@@ -16,7 +16,7 @@ func (s *Server) Prompt(ctx context.Context, p *acp.PromptRequest) (acp.Reply[ac
 		return nil, err
 	}
 	s.refreshModels(ctx) // before the session's model is asked: the last one may have asked for a login
-	begin, err := s.turnOf(e, p)
+	begin, err := turnOf(e, p)
 	if err != nil {
 		return nil, err
 	}
@@ -40,8 +40,8 @@ func (s *Server) Prompt(ctx context.Context, p *acp.PromptRequest) (acp.Reply[ac
 		}
 		r := b.turn.Wait(ctx)
 		e.out.endTurn()
-		if session := e.ready(); session != nil {
-			acp.AfterResponse(ctx, func() { s.refresh(e, session) })
+		if e.ready() != nil {
+			acp.AfterResponse(ctx, func() { s.refresh(e) })
 		}
 		if r.Err != nil {
 			return nil, r.Err

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/acp/server/slash"
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/internal/proc"
 	"github.com/gajae-code/gjc/lsp"
@@ -28,15 +29,15 @@ type entry struct {
 	session *agent.Session
 	waiting []func(*agent.Session, error)
 
-	asked       atomic.Int64 // counts the requests that opened it or found it open, in the order of the wire
-	answers     line         // the answers to changes of what the session is set to
-	added       added
-	guidance    guidance
-	advertising sync.Mutex // held while commands are compared and told
+	asked      atomic.Int64 // counts the requests that opened it or found it open, in the order of the wire
+	answers    line         // the answers to changes of what the session is set to
+	advertised advertised
+	guidance   guidance
 
 	// These are set before it is ready, and never again.
 	cwd          string
 	box          *toolbox
+	commands     *slash.Commands
 	files        agent.FS
 	languages    *lsp.Workspace // nil for none
 	languagesErr error          // of their configuration

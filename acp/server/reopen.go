@@ -153,7 +153,7 @@ func (s *Server) settleReopened(o *reopened, connect func(*agent.Session)) {
 	}
 	connect(o.session)
 	o.settle(o.session, nil)
-	s.refresh(o.entry, o.session)
+	s.refresh(o.entry)
 	o.session.RemoveLeftovers()
 }
 

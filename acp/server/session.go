@@ -121,7 +121,7 @@ func (s *Server) begin(ctx context.Context, log *sessions.Log, want *wanted, opt
 		e.out.release(s.first(e, &snap)...)
 		connect(session)
 		e.settle(session, nil)
-		s.refresh(e, session)
+		s.refresh(e)
 	})
 	return e, &snap, nil
 }
@@ -143,12 +143,13 @@ func (s *Server) build(e *entry, log *sessions.Log, want *wanted, opts agent.Opt
 	b := s.bridges(e.id, want.Workspace, e.mark)
 	e.cwd = want.Cwd
 	e.box = &toolbox{own: s.opts.Tools()}
-	e.box.pick(state.MCPTools)
+	e.box.Select(state.MCPTools)
 	e.files, e.languages = b.FS, s.openLanguages(e, want.Workspace, b.FS)
 	opts.Languages = e.languages
 	b.Programs = sessionPrograms{b.Programs, want.Workspace, e.languages}
 	e.debugger = s.openDebugger(e, want.Workspace, b.Terminal)
 	opts.Debugger = e.debugger
+	e.commands = s.newCommands(e, want.Workspace)
 	opts.ID, opts.Workspace, opts.Log, opts.Uses = log.ID(), want.Workspace, log, log.Uses()
 	opts.FS, opts.Terminal, opts.Programs, opts.Approver, opts.Elicitor = b.FS, b.Terminal, b.Programs, b.Approver, b.Elicitor
 	opts.Models, opts.Tools = s.opts.Models, e.box

@@ -86,7 +86,7 @@ func TestTree_ShowsAndWalksTheBranches(t *testing.T) {
 		t.Errorf("label: %q", got)
 	}
 	got, _ := e.after(id, "/tree go "+three)
-	if !strings.Contains(got, "goes on behind "+two) || !strings.Contains(got, "> three") {
+	if !strings.Contains(got, "continues after "+two) || !strings.Contains(got, "> three") {
 		t.Errorf("go: %q", got)
 	}
 	e.say(id, "five", acp.StopReasonEndTurn)

@@ -180,7 +180,7 @@ func TestDebugger_NothingIsLeft(t *testing.T) {
 			e.stop()
 		}},
 		{"debug stop", false, true, func(t *testing.T, e *debugEditor, _ *debugState, mark string, _ <-chan error) {
-			if o := e.prompt(e.id, "/debug stop"); !strings.Contains(o.words, "is ended") {
+			if o := e.prompt(e.id, "/debug stop"); !strings.Contains(o.words, "was ended") {
 				t.Errorf("/debug stop: %s", o.words)
 			}
 			wantOnlyGjc(t, mark)

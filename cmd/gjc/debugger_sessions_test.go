@@ -29,7 +29,7 @@ func TestDebugger_Command(t *testing.T) {
 	says("/debug", "- **debug-1** stopped (entry): launch W/main.x with fake", "at W/main.x:1 in work")
 	says("/debug stop debug-7", "No debug session of that name is running.")
 	says("/debug nonsense", "Use /debug or /debug stop [session].")
-	says("/debug stop debug-1", "debug-1 is ended.")
+	says("/debug stop debug-1", "debug-1 was ended.")
 	wantOnlyGjc(t, mark)
 	says("/debug", "**debug-1** terminated")
 	e.do(t, fails("stack_trace", "No active debug session"))
@@ -130,7 +130,7 @@ func TestDebugger_TooManySessions(t *testing.T) {
 	}
 	e.do(t, does("terminate session=debug-1", "terminated"))
 	e.do(t, does("launch program=main.x adapter=fake4", "Session: debug-5"))
-	if o := e.prompt(e.id, "/debug stop"); strings.Count(o.words, "is ended") != 4 {
+	if o := e.prompt(e.id, "/debug stop"); strings.Count(o.words, "was ended") != 4 {
 		t.Errorf("/debug stop: %s", o.words)
 	}
 	e.stop()

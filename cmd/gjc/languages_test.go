@@ -185,7 +185,7 @@ func TestLanguages_Shared(t *testing.T) {
 	if now := pidPattern.FindString(h.prompt(two, "/lsp").words); now != second {
 		t.Errorf("the end of one session changed the other's server: %q, %q", second, now)
 	}
-	if o := h.prompt(two, "/lsp restart"); !strings.Contains(o.words, "fake is restarted") {
+	if o := h.prompt(two, "/lsp restart"); !strings.Contains(o.words, "fake was restarted") {
 		t.Errorf("/lsp restart: %s", o.words)
 	}
 	if now := pidPattern.FindString(h.prompt(two, "/lsp").words); now == second || now == "" {

@@ -157,7 +157,7 @@ func TestBranch_AndTree(t *testing.T) {
 	if entry == nil {
 		t.Fatalf("no entry of the left branch in\n%s", drawn)
 	}
-	if got := l.turn("/tree go " + entry[1]); !strings.Contains(got, "goes on behind "+entry[1]) {
+	if got := l.turn("/tree go " + entry[1]); !strings.Contains(got, "continues after "+entry[1]) {
 		t.Errorf("going back says %q", got)
 	}
 	if got := l.turn("/tree label " + entry[1] + " the left one"); !strings.Contains(got, "the left one") {

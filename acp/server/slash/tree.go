@@ -1,22 +1,19 @@
-package server
+package slash
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/gajae-code/gjc/acp"
-	"github.com/gajae-code/gjc/acp/content"
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// tree is /tree: the entries of the session as text, and what can be done with them.
-func tree(c *commandCall) error {
+// tree runs /tree.
+func tree(c *call) error {
 	verb, rest, _ := strings.Cut(c.args, " ")
 	rest = strings.TrimSpace(rest)
 	switch {
@@ -35,38 +32,38 @@ func tree(c *commandCall) error {
 	}
 }
 
-// goTo makes the conversation go on from an entry.
-func (c *commandCall) goTo(id, how string) error {
+// goTo runs /tree go: the conversation continues from an entry.
+func (c *call) goTo(id, how string) error {
 	verb, instructions, _ := strings.Cut(how, " ")
 	if how != "" && verb != "summary" {
 		return c.say("Use /tree go ID, or /tree go ID summary [what to keep].", nil)
 	}
 	done, err := c.turn.Navigate(c, id, agent.NavigateOptions{
-		Summarize: how != "" || c.server.summarizesBranches(), Instructions: strings.TrimSpace(instructions),
+		Summarize: how != "" || c.opts().SummarizesBranches(), Instructions: strings.TrimSpace(instructions),
 	})
 	switch {
 	case errors.Is(err, sessions.ErrNotFound):
 		err = fmt.Errorf("there is no entry %q; /tree all lists them", id)
 		fallthrough
 	case err != nil:
-		return c.say("", err)
+		return c.fail(err)
 	case !done.Moved:
-		return c.say("The conversation stands there already.", nil)
+		return c.say("The conversation is there already.", nil)
 	}
 	var s strings.Builder
 	if done.Leaf == "" {
-		s.WriteString("The conversation begins anew.")
+		s.WriteString("The conversation starts over.")
 	} else {
-		fmt.Fprintf(&s, "The conversation goes on behind %s.", done.Leaf)
+		fmt.Fprintf(&s, "The conversation continues after %s.", done.Leaf)
 	}
 	if done.Left > 0 {
-		fmt.Fprintf(&s, " What is left (%d entries) stays in the session; /tree shows it.", done.Left)
+		fmt.Fprintf(&s, " The branch that you left (%d entries) stays in the session; /tree shows it.", done.Left)
 	}
 	if done.Summary != "" {
-		s.WriteString("\n\nThe model is told of it:\n\n" + done.Summary)
+		s.WriteString("\n\nThe model receives this summary of it:\n\n" + done.Summary)
 	}
 	if words := textOf(done.Words); words != "" {
-		s.WriteString("\n\nYou said there, to be changed and sent again:\n\n" + quoted(words))
+		s.WriteString("\n\nYour prompt there, to edit and send again:\n\n" + quoted(words))
 	}
 	return c.say(s.String(), nil)
 }
@@ -78,31 +75,31 @@ func textOf(parts []providers.Part) string {
 
 func quoted(text string) string { return "> " + strings.ReplaceAll(text, "\n", "\n> ") }
 
-func (c *commandCall) label(id, name string) error {
+func (c *call) label(id, name string) error {
 	err := c.turn.Label(id, name)
 	switch {
 	case errors.Is(err, sessions.ErrNotFound):
-		return c.say("", fmt.Errorf("there is no entry %q; /tree all lists them", id))
+		return c.fail(fmt.Errorf("there is no entry %q; /tree all lists them", id))
 	case err != nil:
-		return c.say("", err)
+		return c.fail(err)
 	case name == "":
-		return c.say("Entry "+id+" has no name any more.", nil)
+		return c.say("Entry "+id+" has no name now.", nil)
 	default:
-		return c.say("Entry "+id+" is called "+name+" now.", nil)
+		return c.say("Entry "+id+" is now called "+name+".", nil)
 	}
 }
 
-// maxTreeLines bounds what /tree shows; the newest entries are shown then.
+// maxTreeLines bounds the entries that /tree shows. It leaves out the oldest.
 const maxTreeLines = 300
 
-func (c *commandCall) drawTree(shows func(*treeView, *sessions.TreeNode) bool, words []string) error {
-	log, err := c.server.opts.Store.View(c, c.session.ID())
+func (c *call) drawTree(shows func(*treeView, *sessions.TreeNode) bool, words []string) error {
+	log, err := c.opts().Store.View(c, c.session.ID())
 	if err != nil {
-		return c.say("", err)
+		return c.fail(err)
 	}
 	roots, err := log.Tree()
 	if err != nil {
-		return c.say("", err)
+		return c.fail(err)
 	}
 	v := &treeView{leaf: log.Leaf(), shows: shows, words: words}
 	v.draw(v.visible(roots), "")
@@ -117,24 +114,24 @@ func (c *commandCall) drawTree(shows func(*treeView, *sessions.TreeNode) bool, w
 	return c.say(text+"```\n"+strings.Join(v.lines, "\n")+"\n```", nil)
 }
 
-// treeView draws a tree. The active branch goes straight down; the others stand beside it.
+// treeView draws a tree. The active branch goes straight down; the others are indented.
 type treeView struct {
 	leaf  string
 	shows func(*treeView, *sessions.TreeNode) bool
-	// words must all be in what is shown of an entry, in small letters.
+	// words are in lower case. Only entries whose line contains all of them are shown.
 	words []string
 	lines []string
 }
 
-// shownNode is an entry that is shown, with those that are shown and follow it.
+// shownNode is an entry that is shown, with the shown entries that follow it.
 type shownNode struct {
 	*sessions.TreeNode
 	follows []shownNode
-	// active says that the active branch goes on here.
+	// active reports whether the entry is on the active branch.
 	active bool
 }
 
-// visible returns the nodes that are shown. What follows one that is not takes its place.
+// visible returns the nodes that are shown. The children of a hidden node take its place.
 func (v *treeView) visible(nodes []*sessions.TreeNode) []shownNode {
 	var all []shownNode
 	for _, n := range nodes {
@@ -171,7 +168,7 @@ func (v *treeView) draw(nodes []shownNode, indent string) {
 	}
 }
 
-// line is an entry on one line.
+// line returns an entry on one line.
 func (v *treeView) line(n *sessions.TreeNode) string {
 	line := n.Entry.Ref().ID + " " + entryText(n.Entry)
 	if n.Label != "" {
@@ -183,7 +180,7 @@ func (v *treeView) line(n *sessions.TreeNode) string {
 	return line
 }
 
-// maxEntryText bounds what /tree shows of an entry, in characters.
+// maxEntryText bounds the text that /tree shows of an entry, in characters.
 const maxEntryText = 90
 
 func entryText(e sessions.Entry) string {
@@ -209,7 +206,7 @@ func entryText(e sessions.Entry) string {
 		text = e.CustomType
 	}
 	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "\uFFFD")), " ")
-	text = strings.ReplaceAll(text, "`", "'") // the whole stands in a code block
+	text = strings.ReplaceAll(text, "`", "'") // the tree is shown in a code block
 	if r := []rune(text); len(r) > maxEntryText {
 		text = string(r[:maxEntryText-1]) + "…"
 	}
@@ -240,7 +237,7 @@ func messageText(e *sessions.MessageEntry) string {
 	}
 }
 
-// treeFilters say what /tree shows, by name.
+// treeFilters returns the filters of /tree by name.
 func treeFilters() map[string]func(*treeView, *sessions.TreeNode) bool {
 	usual := func(v *treeView, n *sessions.TreeNode) bool {
 		switch e := n.Entry.(type) {
@@ -265,96 +262,4 @@ func treeFilters() map[string]func(*treeView, *sessions.TreeNode) bool {
 		"labels":   func(_ *treeView, n *sessions.TreeNode) bool { return n.Label != "" },
 		"all":      func(*treeView, *sessions.TreeNode) bool { return true },
 	}
-}
-
-type branchParams struct {
-	SessionID acp.SessionID `json:"sessionId"`
-	// One of the two names the entry.
-	EntryID   string        `json:"entryId"`
-	MessageID acp.MessageID `json:"messageId"`
-	// Summarize is absent for what the settings say.
-	Summarize    *bool  `json:"summarize"`
-	Instructions string `json:"instructions"`
-}
-
-type branchResult struct {
-	Moved  bool               `json:"moved"`
-	LeafID *string            `json:"leafId"`
-	Left   int                `json:"left"`
-	Prompt []acp.ContentBlock `json:"prompt,omitzero"`
-	// Summary is absent for none.
-	Summary string `json:"summary,omitzero"`
-}
-
-// branch is "_gjc/session/branch": it makes the conversation go on from an entry, in its place among the prompts.
-func (s *Server) branch(ctx context.Context, p *branchParams) (func() (any, error), error) {
-	e, err := s.lookup(p.SessionID)
-	if err != nil {
-		return nil, err
-	}
-	if (p.EntryID == "") == (p.MessageID == "") {
-		return nil, invalidParams("one of entryId and messageId must be there")
-	}
-	var done agent.Navigation
-	begun := make(chan *agent.Turn, 1)
-	var failed error
-	e.then(func(session *agent.Session, err error) {
-		if err != nil {
-			failed = err
-			begun <- nil
-			return
-		}
-		e.out.beginTurn()
-		begun <- session.Answer(func(ctx context.Context, t *agent.Turn) error {
-			id := p.EntryID
-			if id == "" {
-				if id, err = s.entryOf(ctx, session.ID(), string(p.MessageID)); err != nil {
-					return err
-				}
-			}
-			summarize := s.summarizesBranches()
-			if p.Summarize != nil {
-				summarize = *p.Summarize
-			}
-			done, err = t.Navigate(ctx, id, agent.NavigateOptions{Summarize: summarize, Instructions: p.Instructions})
-			return err
-		})
-	})
-	return func() (any, error) {
-		turn := <-begun
-		if turn == nil {
-			return nil, failed
-		}
-		r := turn.Wait(ctx)
-		e.out.endTurn()
-		switch {
-		case r.Err != nil:
-			return nil, r.Err
-		case r.Stop == agent.StopCancelled:
-			return nil, context.Canceled
-		}
-		result := branchResult{Moved: done.Moved, Left: done.Left, Prompt: content.PromptBlocks(done.Words), Summary: done.Summary}
-		if done.Leaf != "" {
-			result.LeafID = &done.Leaf
-		}
-		return result, nil
-	}, nil
-}
-
-// entryOf returns the id of the entry that holds a message.
-func (s *Server) entryOf(ctx context.Context, session, message string) (string, error) {
-	log, err := s.opts.Store.View(ctx, session)
-	if err != nil {
-		return "", err
-	}
-	entries, err := log.Entries()
-	if err != nil {
-		return "", err
-	}
-	for _, e := range slices.Backward(entries) {
-		if agent.MessageID(e) == message {
-			return e.Ref().ID, nil
-		}
-	}
-	return "", unknownMessage(session, message)
 }

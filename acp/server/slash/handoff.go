@@ -1,4 +1,4 @@
-package server
+package slash
 
 import (
 	"errors"
@@ -8,35 +8,35 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// handoff is /handoff: a new session that begins with what a model writes for whoever takes over. A client opens it
-// itself: no agent can change the session that a client shows.
-func handoff(c *commandCall) error {
+// handoff runs /handoff: it makes a new session that begins with a document which the model writes about this one. A client
+// opens the new session itself: an agent cannot change the session that a client shows.
+func handoff(c *call) error {
 	document, err := c.turn.Handoff(c, c.args)
 	switch {
 	case errors.Is(err, agent.ErrNothingToHandOff):
 		return c.say("Nothing to hand off (no messages yet).", nil)
 	case err != nil:
-		return c.say("", fmt.Errorf("%w; this session is as it was", err))
+		return c.fail(fmt.Errorf("%w; this session is unchanged", err))
 	}
-	log, err := c.handOver(c.turn.Restored(document))
+	log, err := c.createSession(c.turn.Restored(document))
 	if err != nil {
-		return c.say("", fmt.Errorf("making the new session: %w", err))
+		return c.fail(fmt.Errorf("creating the new session: %w", err))
 	}
 	id := log.ID()
 	if err := log.Close(); err != nil {
-		return c.say("", err)
+		return c.fail(err)
 	}
-	return c.say("Session "+id+" begins with the text below. Open it from the list of sessions; this one is as it was.\n\n"+document, nil)
+	return c.say("Session "+id+" begins with the text below. Open it from the list of sessions; this one is unchanged.\n\n"+document, nil)
 }
 
-// handOver makes the session that goes on from a document, set as this one is.
-func (c *commandCall) handOver(document string) (*sessions.Log, error) {
+// createSession creates a session that begins with a document and has the settings of this one. The caller closes its log.
+func (c *call) createSession(document string) (*sessions.Log, error) {
 	snap, err := c.session.Snapshot()
 	if err != nil {
 		return nil, err
 	}
 	ws := c.session.Workspace()
-	log, err := c.server.opts.Store.Create(c, sessions.Header{
+	log, err := c.opts().Store.Create(c, sessions.Header{
 		Cwd: ws.Cwd, AdditionalDirectories: ws.Additional, ParentSession: c.session.ID(),
 	})
 	if err != nil {

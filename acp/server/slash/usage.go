@@ -1,4 +1,4 @@
-package server
+package slash
 
 import (
 	"fmt"
@@ -10,8 +10,8 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// describeUsage tells what the session has used: each model, the last turn, all of it, and what is not known.
-func describeUsage(c *commandCall) error {
+// describeUsage runs /usage: it shows the usage of the session, of each model and of the last turn, and what is unknown.
+func describeUsage(c *call) error {
 	spending, err := c.session.Spending()
 	if err != nil {
 		return err
@@ -34,12 +34,12 @@ func describeUsage(c *commandCall) error {
 	}
 	unknown := unpriced(spending.Models)
 	if unknown != "" {
-		s.WriteString("\nThe prices of " + unknown + " are not known: `cost` in models.yml can say them. Until then editors are told no cost of this session.\n")
+		s.WriteString("\nThe prices of " + unknown + " are unknown; set `cost` in models.yml. Until then editors receive no cost of this session.\n")
 	}
 	if usd, _, n := agent.Cost(spending.Models); n > 0 {
-		fmt.Fprintf(&s, "\nWhat %s used is not known: the provider does not tell, or the answer was cut off before.", counted(n, "answer"))
+		fmt.Fprintf(&s, "\nThe usage of %s is unknown: the provider does not report it, or the answer was cut off before it did.", counted(n, "answer"))
 		if unknown == "" && usd > 0 {
-			s.WriteString(" The cost that editors are told is that of the others.")
+			s.WriteString(" The cost that editors receive is that of the others.")
 		}
 		s.WriteString("\n")
 	}
@@ -48,15 +48,15 @@ func describeUsage(c *commandCall) error {
 		cut += spending.Models[i].Cut
 	}
 	if cut > 0 {
-		fmt.Fprintf(&s, "\n%s cut off: what was used is counted as far as the provider had told it by then, which can be less than what you pay.\n", was(cut, "answer"))
+		fmt.Fprintf(&s, "\n%s cut off: their usage is counted as far as the provider had reported it, which can be less than what you pay.\n", was(cut, "answer"))
 	}
 	if n := spending.Repriced; n > 0 {
-		fmt.Fprintf(&s, "\nFor %s no price is stored; they are counted at the prices of today.\n", counted(n, "older answer"))
+		fmt.Fprintf(&s, "\nFor %s no price is stored; they are counted at current prices.\n", counted(n, "older answer"))
 	}
 	return c.say(s.String(), nil)
 }
 
-// usageLines tells of requests, tokens, cache and cost.
+// usageLines lists requests, tokens, cache and cost.
 func usageLines(uses []sessions.Use) string {
 	var sum providers.Usage
 	n := 0
@@ -81,15 +81,15 @@ func usageLines(uses []sessions.Use) string {
 	return s.String()
 }
 
-// costText is what uses cost, as far as that is known.
+// costText returns the cost of uses, as far as it is known.
 func costText(uses []sessions.Use) string {
 	usd, unpriced, untold := agent.Cost(uses)
 	var why []string
 	if unpriced > 0 {
-		why = append(why, "the prices of "+counted(unpriced, "call")+" are not known")
+		why = append(why, "the prices of "+counted(unpriced, "call")+" are unknown")
 	}
 	if untold > 0 {
-		why = append(why, "what "+counted(untold, "call")+" used is not known")
+		why = append(why, "the usage of "+counted(untold, "call")+" is unknown")
 	}
 	switch {
 	case len(why) == 0:
@@ -103,7 +103,7 @@ func costText(uses []sessions.Use) string {
 	}
 }
 
-// dollars is an amount with as many digits as small ones need.
+// dollars formats an amount, with more digits if it is small.
 func dollars(usd float64) string {
 	if usd >= 1 || usd == 0 {
 		return fmt.Sprintf("$%.2f", usd)
@@ -111,7 +111,7 @@ func dollars(usd float64) string {
 	return fmt.Sprintf("$%.4f", usd)
 }
 
-// was is [counted] with the verb.
+// was returns [counted] with the verb.
 func was(n int, noun string) string {
 	if n != 1 {
 		return counted(n, noun) + " were"
@@ -126,7 +126,7 @@ func counted(n int, noun string) string {
 	return strconv.Itoa(n) + " " + noun
 }
 
-// unpriced names the models whose prices are not known.
+// unpriced returns the models whose prices are unknown.
 func unpriced(uses []sessions.Use) string {
 	var refs []string
 	for i := range uses {

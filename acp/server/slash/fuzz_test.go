@@ -1,4 +1,4 @@
-package server
+package slash
 
 import (
 	"strings"
@@ -8,26 +8,29 @@ import (
 	"github.com/gajae-code/gjc/mcp"
 )
 
-// What is taken as a command begins with a slash and a name of one word; nothing of what was typed is lost.
-func FuzzTypedCommand(f *testing.F) {
+// A command begins with a slash and a name of one word, and keeps all of what was typed.
+func FuzzParse(f *testing.F) {
 	for _, s := range []string{"/help", "/model  a/b:low ", "/", "//", "/usr/bin", "/a\tb\nc", " /help", "/\u00a0x", "/x y/z", "\xff/"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		name, args, typed, ok := typedCommand([]acp.ContentBlock{&acp.TextContent{Text: text}})
-		if !ok {
+		typed, err := Parse([]acp.ContentBlock{&acp.TextContent{Text: text}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if typed == nil {
 			return
 		}
-		if name == "" || strings.ContainsAny(name, "/ \t\r\n") || !strings.HasPrefix(text, "/"+name) {
+		if name := typed.name; name == "" || strings.ContainsAny(name, "/ \t\r\n") || !strings.HasPrefix(text, "/"+name) {
 			t.Errorf("%q is the command %q", text, name)
 		}
-		if typed != strings.TrimSpace(text) || !strings.HasSuffix(typed, args) {
-			t.Errorf("%q was typed as %q with %q", text, typed, args)
+		if typed.text != strings.TrimSpace(text) || !strings.HasSuffix(typed.text, typed.args) {
+			t.Errorf("%q was read as %q with the arguments %q", text, typed.text, typed.args)
 		}
 	})
 }
 
-// The words behind a prompt's command go to its arguments, each to one; a required one is there or missed.
+// Each word after a prompt's command goes to one argument. A required argument is set, or its absence is an error.
 func FuzzPromptArguments(f *testing.F) {
 	p := &mcp.Prompt{Server: "s", Name: "p", Arguments: []mcp.PromptArgument{{Name: "a", Required: true}, {Name: "b"}}}
 	for _, s := range []string{"", "x", "x y z", "b=1 x", "a=1 b=2", "a= x", `"x y" z`, "'", "=", "c=1"} {

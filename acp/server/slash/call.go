@@ -1,0 +1,107 @@
+package slash
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/acp/content"
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/commands"
+	"github.com/gajae-code/gjc/providers"
+)
+
+// Typed is a command as the user typed it.
+type Typed struct {
+	name, args string
+	// text is the whole of the first block.
+	text string
+	// rest is the other blocks of the prompt.
+	rest []providers.Part
+}
+
+// Parse reads the command at the start of a prompt, or returns nil if there is none. Only the first block can hold a
+// command: a file or another text that begins with a slash is not one. The error is about the other blocks.
+func Parse(blocks []acp.ContentBlock) (*Typed, error) {
+	if len(blocks) == 0 {
+		return nil, nil
+	}
+	text, ok := blocks[0].(*acp.TextContent)
+	if !ok {
+		return nil, nil
+	}
+	name, args, ok := commands.Parse(text.Text)
+	if !ok {
+		return nil, nil
+	}
+	typed := &Typed{name: name, args: args, text: strings.TrimSpace(text.Text)}
+	if len(blocks) > 1 {
+		var err error
+		if typed.rest, err = content.PromptParts(blocks[1:], 1); err != nil {
+			return nil, err
+		}
+	}
+	return typed, nil
+}
+
+// call is one use of a command, in its place among the turns of the session.
+type call struct {
+	context.Context
+	*Typed
+	commands *Commands
+	session  *agent.Session
+	turn     *agent.Turn
+}
+
+// Start queues the turn of a command and returns it. A name that is no command is a prompt as it stands.
+func (c *Commands) Start(session *agent.Session, typed *Typed, trace agent.Trace) *agent.Turn {
+	own := builtins()
+	at := slices.IndexFunc(own, func(b builtin) bool { return b.name == typed.name })
+	if at >= 0 && own[at].run != nil {
+		return session.AnswerTraced(func(ctx context.Context, t *agent.Turn) error {
+			return own[at].run(&call{ctx, typed, c, session, t})
+		}, trace)
+	}
+	return session.PromptWithTraced(func(ctx context.Context, t *agent.Turn) (agent.Prepared, error) {
+		call := &call{ctx, typed, c, session, t}
+		if at >= 0 {
+			return own[at].prompt(call)
+		}
+		return call.expand()
+	}, trace)
+}
+
+// expand makes the prompt of a command of a file, a skill or an MCP server. Anything else is a prompt as it stands.
+func (c *call) expand() (agent.Prepared, error) {
+	if text, ok := c.commands.Files(c).Expand(c.name, c.args); ok && c.opts().Enabled(c.name) {
+		return agent.Prepared{Parts: c.parts(text), Shown: c.text}, nil
+	}
+	if set, p := c.mcpPrompt(); p != nil {
+		return c.fillPrompt(set, p)
+	}
+	return agent.Prepared{Parts: c.parts(c.text)}, nil
+}
+
+func (c *call) opts() *Options { return &c.commands.opts }
+
+// parts returns a prompt of text and the other blocks of the user's prompt.
+func (c *call) parts(text string) []providers.Part {
+	return append([]providers.Part{providers.Text{Text: text}}, c.rest...)
+}
+
+// say shows text to the user, or err if that is set. It returns an error only if the call was cancelled: a command that
+// fails does not fail its turn.
+func (c *call) say(text string, err error) error {
+	if err != nil {
+		if c.Err() != nil {
+			return context.Cause(c)
+		}
+		text = "/" + c.name + ": " + err.Error()
+	}
+	c.turn.Say(strings.TrimRight(text, "\n") + "\n")
+	return nil
+}
+
+// fail is say for an error alone.
+func (c *call) fail(err error) error { return c.say("", err) }

@@ -1,0 +1,97 @@
+package slash
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/transcript"
+	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/sessions"
+)
+
+// dump runs /dump.
+func dump(c *call) error {
+	text, err := c.transcript(transcript.Markdown)
+	return c.say(text, err)
+}
+
+// export runs /export.
+func export(c *call) error {
+	ws := c.session.Workspace()
+	files := c.opts().Files
+	path := unquotedPath(c.args)
+	if path == "" {
+		path = "gjc-session-" + c.session.ID() + "." + string(transcript.HTML)
+	}
+	path = ws.Resolve(path)
+	if !ws.Contains(path) || !containsReal(files, &ws, files.RealPath(path)) {
+		return c.fail(fmt.Errorf("%s is not in the session's directories; name a file that is", path))
+	}
+	if _, err := files.Stat(c, path); err == nil {
+		return c.fail(fmt.Errorf("%s exists; name another file", path))
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return c.fail(err)
+	}
+	text, err := c.transcript(transcript.FormatOf(path, transcript.Markdown))
+	if err == nil {
+		err = files.WriteFile(c, path, []byte(text))
+	}
+	if err != nil {
+		return c.fail(fmt.Errorf("exporting the session failed: %w", err))
+	}
+	return c.say("Session exported to: "+path, nil)
+}
+
+// transcript returns the conversation in a format.
+func (c *call) transcript(format transcript.Format) (string, error) {
+	branch, err := c.session.Branch()
+	if err != nil {
+		return "", err
+	}
+	if !slices.ContainsFunc(branch, func(e sessions.Entry) bool { return e.Kind() == sessions.KindMessage }) {
+		return "", errors.New("no messages yet")
+	}
+	snap, err := c.session.Snapshot()
+	if err != nil {
+		return "", err
+	}
+	ws := c.session.Workspace()
+	var text strings.Builder
+	err = transcript.Write(&text, &transcript.Session{
+		ID: c.session.ID(), Title: snap.Title, Cwd: ws.Cwd, Directories: ws.Additional, Model: snap.Model.Ref(),
+		Branch: branch, Tools: c.opts().Tools(), Models: c.knownModels(snap.Model),
+	}, format)
+	return text.String(), err
+}
+
+// knownModels returns a function that looks up the models that can be used, and the current one.
+func (c *call) knownModels(current providers.ModelInfo) func(ref string) (providers.ModelInfo, bool) {
+	known := map[string]providers.ModelInfo{current.Ref(): current}
+	for _, m := range c.opts().Models.ModelsIn("") {
+		known[m.Ref()] = m
+	}
+	return func(ref string) (providers.ModelInfo, bool) { m, ok := known[ref]; return m, ok }
+}
+
+// unquotedPath returns a path without the quotes that some users put around one with spaces.
+func unquotedPath(s string) string {
+	for _, quote := range []string{`"`, "'", "`"} {
+		if len(s) >= 2 && strings.HasPrefix(s, quote) && strings.HasSuffix(s, quote) {
+			return s[1 : len(s)-1]
+		}
+	}
+	return s
+}
+
+// containsReal reports whether a path without symbolic links is in a directory of ws, once their links are resolved too.
+func containsReal(files agent.FS, ws *agent.Workspace, real string) bool {
+	roots := agent.Workspace{Cwd: files.RealPath(ws.Cwd)}
+	for _, dir := range ws.Additional {
+		roots.Additional = append(roots.Additional, files.RealPath(dir))
+	}
+	return roots.Contains(real)
+}

@@ -1,0 +1,113 @@
+package slash
+
+import (
+	"strings"
+
+	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/agent"
+)
+
+// builtin is one of gjc's own commands.
+type builtin struct {
+	name, description string
+	// hint describes the arguments; empty for none.
+	hint string
+	// Exactly one of the next two is set. run answers without the model, and its answer is no part of the conversation.
+	// prompt makes a prompt for the model.
+	run    func(*call) error
+	prompt func(*call) (agent.Prepared, error)
+}
+
+// builtins lists gjc's own commands in the order in which they are offered.
+func builtins() []builtin {
+	return []builtin{
+		{name: "help", description: "What you can type and what the modes mean", run: help},
+		{name: "model", description: "Show or change the model", hint: "[provider/id[:level]]", run: changeModel},
+		{name: "mode", description: "Show or change the mode", hint: "[default|strict|plan|auto]", run: changeMode},
+		{name: "thinking", description: "Show or change how much the model reasons", hint: "[level]", run: changeThinking},
+		{name: "plan", description: "Switch to plan mode, where nothing is changed", hint: "[what to plan]", prompt: planPrompt},
+		{name: "compact", description: "Replace the conversation by a summary, to make room", hint: "[what to keep]", run: compact},
+		{name: "clear", description: "Start the conversation over, in the same session", run: clearContext},
+		{name: "context", description: "How full the model's window is, and of what", run: describeContext},
+		{name: "usage", description: "Tokens and cost of this session", run: describeUsage},
+		{name: "session", description: "This session: title, directories, model, mode", run: describeSession},
+		{name: "rename", description: "Name this session", hint: "<title>", run: rename},
+		{name: "fork", description: "Copy this session into a new one", run: fork},
+		{name: "tree", description: "Show the session's branches, or continue from an entry", hint: "[filter | find words | go id [summary] | label id name]", run: tree},
+		{name: "handoff", description: "Start a new session from a summary of this one", hint: "[what matters]", run: handoff},
+		{name: "export", description: "Write the conversation to a file: a page (.html), .md or .json", hint: "[path]", run: export},
+		{name: "dump", description: "Show the conversation as text", run: dump},
+		{name: "todo", description: "Show the plan", run: describePlan},
+		{name: "mcp", description: "Show the MCP servers and their tools, choose tools, or reconnect a server", hint: "[tools [server] | select <all | none | tool…> | reconnect <server>]", run: mcpServers},
+		{name: "lsp", description: "Show the language servers, restart them, or show what they log", hint: "[restart [server] | log [server]]", run: languageServers},
+		{name: "debug", description: "Show the debug sessions and adapters, or end one", hint: "[stop [session]]", run: debugSessions},
+		{name: "undo", description: "Undo the last change of files by the agent's tools", run: undo},
+		{name: "jobs", description: "Show the background jobs, or end some", hint: "[stop <job>…]", run: jobs},
+	}
+}
+
+// Bounds of what is advertised of commands that are not gjc's own: many clients reject a line of more than 64 KiB. A command
+// that does not fit in the list can still be typed.
+const (
+	maxAdvertised  = 40 << 10 // bytes of all commands
+	maxDescription = 200      // characters
+	maxName        = 100      // characters
+)
+
+// clip puts a text on one line and shortens it to most characters.
+func clip(text string, most int) string {
+	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "\uFFFD")), " ")
+	if r := []rune(text); len(r) > most {
+		return string(r[:most-1]) + "…"
+	}
+	return text
+}
+
+// Available lists the commands that can be typed, as far as they are known without I/O: gjc's own first.
+func (c *Commands) Available() []acp.AvailableCommand {
+	var all []acp.AvailableCommand
+	for _, b := range builtins() {
+		all = append(all, available(b.name, b.description, b.hint))
+	}
+	return append(all, c.added()...)
+}
+
+// added lists the commands of files, skills and MCP servers. A command with a name that is taken is left out.
+func (c *Commands) added() []acp.AvailableCommand {
+	taken := make(map[string]bool)
+	for _, b := range builtins() {
+		taken[b.name] = true
+	}
+	var all []acp.AvailableCommand
+	room := maxAdvertised
+	add := func(name, description, hint string) {
+		a := available(clip(name, maxName), clip(description, maxDescription), clip(hint, maxDescription))
+		room -= len(a.Name) + len(a.Description) + len(hint) + 64
+		if !taken[name] && room >= 0 {
+			taken[name] = true
+			all = append(all, a)
+		}
+	}
+	if files := c.knownFiles(); files != nil {
+		for _, f := range files.Commands() {
+			if c.opts.Enabled(f.Name) {
+				add(f.Name, f.Description, f.Hint)
+			}
+		}
+	}
+	if set := c.opts.MCP.Current(); set != nil {
+		for _, p := range set.Prompts() {
+			add(promptName(&p), promptDescription(&p), promptHint(&p))
+		}
+	}
+	return all
+}
+
+// available returns a command as it is advertised.
+func available(name, description, hint string) acp.AvailableCommand {
+	a := acp.AvailableCommand{Name: name, Description: description}
+	if hint != "" {
+		a.Input = &acp.UnstructuredCommandInput{Hint: hint}
+	}
+	return a
+}

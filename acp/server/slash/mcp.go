@@ -1,0 +1,110 @@
+package slash
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gajae-code/gjc/agent/tools/mcptools"
+
+	"github.com/gajae-code/gjc/mcp"
+)
+
+const noMCPServers = "This session has no MCP servers."
+
+// mcpServers runs /mcp.
+func mcpServers(c *call) error {
+	set := c.opts().MCP.Built(c)
+	verb, name, _ := strings.Cut(c.args, " ")
+	name = strings.TrimSpace(name)
+	switch {
+	case set == nil:
+		return c.say(noMCPServers, nil)
+	case verb == "":
+		return c.say(mcpStatus(set), nil)
+	case verb == "select":
+		return selectMCPTools(c, name)
+	case verb == "tools":
+		return c.say(mcpTools(set, name), nil)
+	case verb == "reconnect" && name != "":
+		return c.say("Connected to "+name+".", set.Reconnect(c, name))
+	default:
+		return c.say("Use /mcp, /mcp tools [server], /mcp select <all | none | tool…> or /mcp reconnect <server>.", nil)
+	}
+}
+
+func mcpStatus(set *mcp.Set) string {
+	var s strings.Builder
+	for _, st := range set.Status() {
+		fmt.Fprintf(&s, "- %s (%s): %s", orNone(st.Name), orNone(st.Transport), st.State)
+		if st.State == mcp.StateConnected {
+			fmt.Fprintf(&s, ", %d tools, %d prompts, %d resources", st.Tools, st.Prompts, st.Resources+st.Templates)
+		}
+		if st.LastError != "" && st.State != mcp.StateConnected {
+			s.WriteString("\n  " + strings.ReplaceAll(st.LastError, "\n", "\n  "))
+		}
+		s.WriteString("\n")
+	}
+	for _, cut := range set.Cuts() {
+		fmt.Fprintf(&s, "- %s has more than a model or an editor can be shown: %d tools and %d prompts are left out\n", cut.Server, cut.Tools, cut.Prompts)
+	}
+	return s.String()
+}
+
+// mcpTools lists the tools of a server, or of all servers if its name is empty.
+func mcpTools(set *mcp.Set, server string) string {
+	var s strings.Builder
+	for _, t := range set.Tools() {
+		if server == "" || t.Server == server {
+			line, _, _ := strings.Cut(t.Description, "\n")
+			fmt.Fprintf(&s, "- `%s`: %s\n", t.Name, line)
+		}
+	}
+	if s.Len() == 0 {
+		return "There are no tools."
+	}
+	return s.String()
+}
+
+// AllTools in a selection of MCP tools stands for all of them.
+const AllTools = "*"
+
+// selectMCPTools runs /mcp select: it chooses the tools of MCP servers that the model is offered. The selection is stored
+// with the session.
+func selectMCPTools(c *call, args string) error {
+	set := c.opts().MCP.Built(c)
+	if set == nil {
+		return c.say(noMCPServers, nil)
+	}
+	var known []string
+	for _, t := range mcptools.MCP(set) {
+		known = append(known, t.Spec().Name)
+	}
+	names := strings.Fields(strings.ReplaceAll(args, ",", " "))
+	switch {
+	case len(names) == 1 && names[0] == "all":
+		names = []string{AllTools}
+	case len(names) == 1 && names[0] == "none":
+		names = []string{}
+	case len(names) == 0:
+		return c.say("Use /mcp select all, none, or the names of tools: "+strings.Join(known, ", "), nil)
+	default:
+		for _, name := range names {
+			if !slices.Contains(known, name) {
+				return c.fail(fmt.Errorf("there is no MCP tool %s; there are %s", name, strings.Join(known, ", ")))
+			}
+		}
+	}
+	if err := c.turn.SelectTools(names); err != nil {
+		return c.fail(err)
+	}
+	c.opts().MCP.Select(names)
+	switch {
+	case len(names) == 0:
+		return c.say("The model is offered no MCP tools.", nil)
+	case names[0] == AllTools:
+		return c.say("The model is offered all MCP tools.", nil)
+	default:
+		return c.say("Of the MCP tools the model is offered "+strings.Join(names, ", ")+".", nil)
+	}
+}

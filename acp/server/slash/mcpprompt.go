@@ -1,0 +1,148 @@
+package slash
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gajae-code/gjc/acp/content"
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/commands"
+	"github.com/gajae-code/gjc/mcp"
+	"github.com/gajae-code/gjc/providers"
+)
+
+// promptPrefix begins the names of commands that are prompts of MCP servers. promptWait bounds how long such a command waits
+// for its server to connect.
+const (
+	promptPrefix = "mcp:"
+	promptWait   = 2 * time.Second
+)
+
+// promptName returns the command for a prompt of an MCP server.
+func promptName(p *mcp.Prompt) string {
+	clean := func(s string) string { return strings.Join(strings.FieldsFunc(s, notInName), "-") }
+	return promptPrefix + clean(p.Server) + ":" + clean(p.Name)
+}
+
+func notInName(r rune) bool { return r <= ' ' || r == '/' || r == ':' || r == 0x7f }
+
+func promptDescription(p *mcp.Prompt) string {
+	for _, text := range []string{p.Description, p.Title} {
+		if line, _, _ := strings.Cut(strings.TrimSpace(text), "\n"); line != "" {
+			return line
+		}
+	}
+	return "A prompt of the MCP server " + p.Server
+}
+
+func promptHint(p *mcp.Prompt) string {
+	var all []string
+	for _, a := range p.Arguments {
+		if a.Required {
+			all = append(all, "<"+a.Hint+">")
+		} else {
+			all = append(all, "["+a.Hint+"]")
+		}
+	}
+	return strings.Join(all, " ")
+}
+
+// mcpPrompt returns the prompt of an MCP server that the command names, or nil.
+func (c *call) mcpPrompt() (*mcp.Set, *mcp.Prompt) {
+	if !strings.HasPrefix(c.name, promptPrefix) {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(c, promptWait)
+	defer cancel()
+	set := c.opts().MCP.Built(ctx)
+	if set == nil {
+		return nil, nil
+	}
+	_ = set.Ready(ctx) // a server that is not ready in time has no prompts yet
+	prompts := set.Prompts()
+	for i := range prompts {
+		if promptName(&prompts[i]) == c.name {
+			return set, &prompts[i]
+		}
+	}
+	return nil, nil
+}
+
+// fillPrompt requests a prompt from its server, with the arguments of the command.
+func (c *call) fillPrompt(set *mcp.Set, p *mcp.Prompt) (agent.Prepared, error) {
+	args, err := promptArguments(p, c.args)
+	if err != nil {
+		return agent.Prepared{}, c.fail(err)
+	}
+	filled, err := set.GetPrompt(c, p.Server, p.Name, args)
+	if err != nil {
+		return agent.Prepared{}, c.fail(err)
+	}
+	out := agent.Prepared{Shown: c.text}
+	for _, m := range filled.Messages {
+		for _, part := range m.Parts {
+			switch part := part.(type) {
+			case mcp.Text:
+				text := part.Text
+				if m.Role == "assistant" {
+					text = "[You answered:]\n" + text
+				}
+				out.Parts = append(out.Parts, providers.Text{Text: text})
+			case mcp.Image:
+				out.Parts = append(out.Parts, providers.Image{MIMEType: part.MIMEType, Data: part.Data})
+			case mcp.Embedded:
+				out.Parts = append(out.Parts, providers.Text{Text: content.EmbeddedText(part.URI, part.Text)})
+			case mcp.Link:
+				out.Parts = append(out.Parts, providers.Text{Text: cmp.Or(part.Title, part.Name) + " (" + part.URI + ")"})
+			default:
+				out.Parts = append(out.Parts, providers.Text{Text: "[sound was here; it cannot be heard]"})
+			}
+		}
+	}
+	if len(out.Parts) == 0 {
+		return agent.Prepared{}, c.fail(errors.New("the server's prompt is empty"))
+	}
+	out.Parts = append(out.Parts, c.rest...)
+	return out, nil
+}
+
+// promptArguments assigns the words after a command to the prompt's arguments: name=value by name, the others in order.
+// The last argument takes all remaining words.
+func promptArguments(p *mcp.Prompt, typed string) (map[string]string, error) {
+	args := make(map[string]string)
+	var plain []string
+	for _, w := range commands.Split(typed) {
+		if name, value, ok := strings.Cut(w, "="); ok && slices.ContainsFunc(p.Arguments, func(a mcp.PromptArgument) bool { return a.Name == name }) {
+			args[name] = value
+			continue
+		}
+		plain = append(plain, w)
+	}
+	var open []mcp.PromptArgument
+	for _, a := range p.Arguments {
+		if _, given := args[a.Name]; !given {
+			open = append(open, a)
+		}
+	}
+	for i, a := range open {
+		switch {
+		case i >= len(plain):
+			if a.Required {
+				return nil, fmt.Errorf("the argument %s is missing; use /%s %s", a.Name, promptName(p), promptHint(p))
+			}
+		case i == len(open)-1:
+			args[a.Name] = strings.Join(plain[i:], " ")
+		default:
+			args[a.Name] = plain[i]
+		}
+	}
+	if len(open) == 0 && len(plain) > 0 {
+		return nil, fmt.Errorf("there is no argument for %q; use /%s %s", plain[0], promptName(p), promptHint(p))
+	}
+	return args, nil
+}

@@ -1,0 +1,104 @@
+// Package slash runs the slash commands that users type at the start of a prompt: gjc's own, those of command files and
+// skills, and the prompts of MCP servers.
+package slash
+
+import (
+	"context"
+	"sync"
+
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/commands"
+	"github.com/gajae-code/gjc/lsp"
+	"github.com/gajae-code/gjc/mcp"
+	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/sessions"
+)
+
+// Session is what commands need from the server's side of the session that they run in. Its methods may be called from any
+// goroutine.
+type Session interface {
+	// Change applies a change to the session, sends the new values to the client, and returns the state after the change.
+	Change(session *agent.Session, change agent.Change) (*agent.Snapshot, error)
+	// TitleChanged sends the title in snap to the client.
+	TitleChanged(snap *agent.Snapshot)
+	// ShowsCompaction reports whether the client shows the summary of a compaction itself.
+	ShowsCompaction() bool
+	// Warn shows a warning to the user.
+	Warn(title, detail string)
+}
+
+// MCP is the MCP servers of a session.
+type MCP interface {
+	// Current returns the servers, or nil if the session has none or their set is not built yet.
+	Current() *mcp.Set
+	// Built waits until the set is built or ctx ends, and returns Current.
+	Built(ctx context.Context) *mcp.Set
+	// Select limits the tools that the model is offered to the named ones. [AllTools] stands for all.
+	Select(names []string)
+}
+
+// Models are the models that a session can use.
+type Models interface {
+	// ModelsIn lists the models for sessions in a directory; "" lists all.
+	ModelsIn(dir string) []providers.ModelInfo
+	// Find returns the model that "provider/id[:level]" or a shorter name refers to.
+	Find(name string) (providers.ModelInfo, providers.ThinkingLevel, error)
+}
+
+// Options configures the commands of one session. All fields without a note are required.
+type Options struct {
+	Session   Session
+	MCP       MCP
+	Workspace agent.Workspace
+	Files     agent.FS
+	Languages *lsp.Workspace  // nil for none
+	Debugger  *agent.Debugger // nil for none
+	Store     *sessions.Store
+	Models    Models
+	// Tools returns gjc's own tools, whose calls a transcript shows.
+	Tools func() []agent.Tool
+	// Sources is where command files and skills are.
+	Sources commands.Options
+	// Enabled reports whether the user has left a command file or skill switched on.
+	Enabled func(name string) bool
+	// SummarizesBranches reports whether /tree go summarizes the branch that it leaves without being asked to.
+	SummarizesBranches func() bool
+}
+
+// Commands are the commands of one session. They are safe for concurrent use.
+type Commands struct {
+	opts Options
+
+	mu       sync.Mutex // guards the fields below; held while files are read, so that they are read once
+	files    *commands.Set
+	reported map[string]bool // the problems in files that the user has been warned of
+}
+
+// New returns the commands of a session. It does no I/O.
+func New(opts *Options) *Commands { return &Commands{opts: *opts, reported: make(map[string]bool)} }
+
+// Files returns the session's command files and skills. It reads them again if they have changed, and warns the user of
+// mistakes in them, once each.
+func (c *Commands) Files(ctx context.Context) *commands.Set {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.files != nil && !c.files.Stale(ctx) {
+		return c.files
+	}
+	set, problems := commands.Load(ctx, c.opts.Sources)
+	c.files = set
+	for _, p := range problems {
+		if text := p.String(); !c.reported[text] {
+			c.reported[text] = true
+			c.opts.Session.Warn("A command file has a mistake.", text)
+		}
+	}
+	return set
+}
+
+// knownFiles returns the files as they were read last, or nil.
+func (c *Commands) knownFiles() *commands.Set {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.files
+}
