@@ -91,7 +91,7 @@ func TestServe_EndsThoughTheEditorDoesNotRead(t *testing.T) {
 	testenv.NoLeaks(t)
 	ended, behind := make(chan struct{}), make(chan struct{})
 	c := newConfig(t, scripted(providertest.Step{providertest.Call("c1", "flood", `{}`)}))
-	c.server.Tools = toolOf("flood", func(ctx context.Context, call *agent.Call) (*agent.Result, error) {
+	c.server.Sessions.Tools = toolOf("flood", func(ctx context.Context, call *agent.Call) (*agent.Result, error) {
 		defer close(ended)
 		for i := 0; ctx.Err() == nil; i++ {
 			if i == 1000 {
@@ -158,7 +158,7 @@ func TestLoad_PromptBehindIt(t *testing.T) {
 func TestLoad_WhileItCloses(t *testing.T) {
 	gate := make(chan struct{})
 	e := start(t, scripted(providertest.Step{providertest.Call("c1", "slow", `{}`)}), func(c *config) {
-		c.server.Tools = toolOf("slow", func(ctx context.Context, _ *agent.Call) (*agent.Result, error) {
+		c.server.Sessions.Tools = toolOf("slow", func(ctx context.Context, _ *agent.Call) (*agent.Result, error) {
 			<-ctx.Done()
 			<-gate
 			return nil, context.Cause(ctx)
@@ -213,7 +213,7 @@ func TestLoad_Cancelled(t *testing.T) {
 	testenv.NoLeaks(t)
 	c := newConfig(t)
 	loading, gate := make(chan struct{}, 10), make(chan struct{}, 10)
-	c.server.Models = &slowModels{c.server.Models.(*models), func() {
+	c.server.Models.Models = &slowModels{c.server.Models.Models.(*models), func() {
 		loading <- struct{}{}
 		<-gate
 	}}

@@ -6,10 +6,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gajae-code/gjc/agent/tools/files"
+
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/tools"
-	"github.com/gajae-code/gjc/agent/tools/files"
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
@@ -22,7 +23,7 @@ func TestApplyPatch_ThroughTheEditor(t *testing.T) {
 		providertest.Step{providertest.Call("c2", "undo", `{}`)},
 		providertest.Step{providertest.Text("undone")},
 	), func(c *config) {
-		c.server.Tools = func() []agent.Tool {
+		c.server.Sessions.Tools = func() []agent.Tool {
 			return tools.All(&tools.Settings{Edit: files.EditSettings{Mode: files.EditApplyPatch}})
 		}
 	})

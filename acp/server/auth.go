@@ -3,6 +3,9 @@ package server
 import (
 	"context"
 	"slices"
+	"sync"
+
+	"github.com/rs/zerolog"
 
 	"github.com/gajae-code/gjc/acp"
 )
@@ -10,22 +13,21 @@ import (
 // The authentication methods.
 const (
 	// authAgent needs nothing from the client: credentials come from the command line, the agent directory, the
-	// environment or models.yml, and without any the offline model answers.
+	// environment or models.yml. Without credentials the offline model answers.
 	authAgent acp.AuthMethodID = "agent"
-	// authTerminal asks for a key in a terminal of the client's, in a process of its own.
+	// authTerminal asks for a key in a terminal of the client, in another process.
 	authTerminal acp.AuthMethodID = "terminal"
-	// authTerminalMeta is the same for clients from before the protocol had it: they say so, and are told how, in
-	// _meta.
+	// authTerminalMeta is authTerminal for clients that use _meta for it, as they did before the protocol had the method.
 	authTerminalMeta acp.AuthMethodID = "terminal-login"
 )
 
 const metaTerminalAuth = "terminal-auth"
 
-// TerminalAuthFlag turns any call of the program into the one that asks for a key.
+// TerminalAuthFlag is a flag that makes the program ask for a key instead of what its other arguments say.
 const TerminalAuthFlag = "--acp-terminal-auth"
 
-// authMethods lists the methods that this client can use. The first one always works.
-func (s *Server) authMethods(c *acp.ClientCapabilities) []acp.AuthMethod {
+// authMethods lists the methods that a client can use. The first one always works. login is [Options.Login].
+func authMethods(c *acp.ClientCapabilities, login []string) []acp.AuthMethod {
 	methods := []acp.AuthMethod{&acp.AuthMethodAgent{
 		ID: authAgent, Name: "Keys of this machine",
 		Description: "Uses the API keys in the agent directory, the environment or models.yml. Without one, an offline model explains how to add it.",
@@ -38,101 +40,106 @@ func (s *Server) authMethods(c *acp.ClientCapabilities) []acp.AuthMethod {
 	switch {
 	case c.Auth.Terminal:
 		methods = append(methods, &acp.AuthMethodTerminal{ID: authTerminal, Name: name, Description: description, Args: []string{TerminalAuthFlag}})
-	case meta && len(s.opts.Login) > 0:
+	case meta && len(login) > 0:
 		m := &acp.AuthMethodAgent{ID: authTerminalMeta, Name: name, Description: description}
 		setMeta(&m.Meta, metaTerminalAuth, struct {
 			Command string   `json:"command"`
 			Args    []string `json:"args"`
 			Label   string   `json:"label"`
-		}{s.opts.Login[0], s.opts.Login[1:], "gjc login"})
+		}{login[0], login[1:], "gjc login"})
 		methods = append(methods, m)
 	}
 	return methods
 }
 
-// Authenticate accepts the agent's own method. The keys are read anew: a login in a terminal has stored one.
-func (s *Server) Authenticate(ctx context.Context, p *acp.AuthenticateRequest) (acp.Reply[acp.AuthenticateResponse], error) {
-	if err := s.initialized(); err != nil {
+// authHandlers handles authentication.
+type authHandlers struct {
+	client *client
+	models *models
+	log    zerolog.Logger
+
+	mu sync.Mutex // guards sent
+	// sent is the status that the client received last; nil if it has never asked for it.
+	sent *acp.AuthStatusResponse
+}
+
+// Authenticate accepts the agent's own method. It reads the keys again, because a login in a terminal may have stored one.
+func (h *authHandlers) Authenticate(ctx context.Context, p *acp.AuthenticateRequest) (acp.Reply[acp.AuthenticateResponse], error) {
+	if err := h.client.initialized(); err != nil {
 		return nil, err
 	}
 	switch p.MethodID {
 	case authAgent, authTerminalMeta:
 	case authTerminal:
-		return nil, invalidParams("the method %q is run by the client, as a process with %s; authenticate is not for it", p.MethodID, TerminalAuthFlag)
+		return nil, invalidParams("the client runs the method %q itself, as a process with %s; do not call authenticate for it", p.MethodID, TerminalAuthFlag)
 	default:
 		return nil, invalidParams("unknown authentication method %q; there is %q", p.MethodID, authAgent)
 	}
 	return func() (*acp.AuthenticateResponse, error) {
-		if err := s.opts.Models.Reload(ctx); err != nil {
-			s.log.Warn().Err(err).Msg("loading models") // told in each session; the built-in models work
+		if err := h.models.Reload(ctx); err != nil {
+			h.log.Warn().Err(err).Msg("loading models") // each session shows it; the built-in models work
 		}
 		acp.AfterResponse(ctx, func() {
-			s.keysChanged()
-			s.discover(true)
+			h.models.changed(true)
+			h.models.discovery.start(true)
 		})
 		return &acp.AuthenticateResponse{}, nil
 	}, nil
 }
 
-// Logout forgets the stored keys. Keys of the environment and of models.yml are not gjc's to take away. Open sessions
-// stay: their next prompt finds no key.
-func (s *Server) Logout(ctx context.Context, _ *acp.LogoutRequest) (acp.Reply[acp.LogoutResponse], error) {
-	if err := s.initialized(); err != nil {
+// Logout forgets the stored keys, but not those of the environment and of models.yml. Open sessions stay open, and their
+// next prompt fails without a key.
+func (h *authHandlers) Logout(ctx context.Context, _ *acp.LogoutRequest) (acp.Reply[acp.LogoutResponse], error) {
+	if err := h.client.initialized(); err != nil {
 		return nil, err
 	}
 	return func() (*acp.LogoutResponse, error) {
-		if err := s.opts.Models.Logout(); err != nil {
+		if err := h.models.Logout(); err != nil {
 			return nil, err
 		}
-		acp.AfterResponse(ctx, s.keysChanged)
+		acp.AfterResponse(ctx, func() { h.models.changed(true) })
 		return &acp.LogoutResponse{}, nil
 	}, nil
 }
 
-// AuthStatus tells which keys there are. Sessions can always be started: without a key with the offline model.
-func (s *Server) AuthStatus(ctx context.Context, _ *acp.AuthStatusRequest) (acp.Reply[acp.AuthStatusResponse], error) {
-	if err := s.initialized(); err != nil {
+// AuthStatus lists the known keys. Sessions can always be started: without a key they use the offline model.
+func (h *authHandlers) AuthStatus(ctx context.Context, _ *acp.AuthStatusRequest) (acp.Reply[acp.AuthStatusResponse], error) {
+	if err := h.client.initialized(); err != nil {
 		return nil, err
 	}
 	return func() (*acp.AuthStatusResponse, error) {
-		s.refreshModels(ctx) // a login in a terminal may have come first
-		resp := s.authStatus()
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.authTold = resp
+		h.models.refresh(ctx) // a login in a terminal may have come first
+		resp := h.status()
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.sent = resp
 		return resp, nil
 	}, nil
 }
 
-func (s *Server) authStatus() *acp.AuthStatusResponse {
+func (h *authHandlers) status() *acp.AuthStatusResponse {
 	resp := &acp.AuthStatusResponse{State: acp.AuthStateNotRequired}
-	for _, a := range s.opts.Models.Accounts() {
+	for _, a := range h.models.Accounts() {
 		resp.State = acp.AuthStateAuthenticated
 		resp.Accounts = append(resp.Accounts, acp.AuthAccount{Label: a.Label, Active: new(a.Active)})
 	}
 	return resp
 }
 
-// keysChanged tells what other keys mean: other models, another status.
-func (s *Server) keysChanged() {
-	s.tellOptions()
-	s.tellAuth()
-}
-
-// tellAuth tells a client that has asked for the status before that it is another one now.
-func (s *Server) tellAuth() {
-	now := s.authStatus()
-	s.mu.Lock()
-	before := s.authTold
+// sendStatus sends the status to a client that has asked for it before, if it has changed since.
+func (h *authHandlers) sendStatus() {
+	now := h.status()
+	h.mu.Lock()
+	before := h.sent
 	if before != nil {
-		s.authTold = now
+		h.sent = now
 	}
-	s.mu.Unlock()
+	h.mu.Unlock()
 	if before == nil || before.State == now.State && slices.EqualFunc(before.Accounts, now.Accounts, func(a, b acp.AuthAccount) bool {
 		return a.Label == b.Label && *a.Active == *b.Active
 	}) {
 		return
 	}
-	// The one error is that nobody is there to hear it.
-	_ = acp.MethodAuthStatusUpdate.Notify(context.Background(), s.conn, &acp.AuthStatusUpdateNotification{State: now.State, Accounts: now.Accounts})
+	// It fails only if the client is gone.
+	_ = acp.MethodAuthStatusUpdate.Notify(context.Background(), h.client.conn, &acp.AuthStatusUpdateNotification{State: now.State, Accounts: now.Accounts})
 }

@@ -31,12 +31,14 @@ func benchServer(b *testing.B, model providers.Model, opts acptest.EditorOptions
 	b.Helper()
 	x, y := net.Pipe()
 	done := make(chan error, 1)
-	newBridges, environ := bridgesOf(bridges.Local{Shell: bridges.FindShell(""), Env: os.Environ()})
 	go func() {
 		done <- server.Serve(context.Background(), y, y, y, server.Options{
-			Version: "bench", Store: sessions.NewStore(filepath.Join(b.TempDir(), "sessions"), nil),
-			Models: &models{list: []providers.Model{model}}, Tools: func() []agent.Tool { return tools.All(new(tools.Settings)) }, NewID: uuid.NewString,
-			OS: "linux", Bridges: newBridges, Environ: environ,
+			Version: "bench", NewID: uuid.NewString, OS: "linux",
+			Models: server.ModelOptions{Models: &models{list: []providers.Model{model}}},
+			Sessions: server.SessionOptions{
+				Store: sessions.NewStore(filepath.Join(b.TempDir(), "sessions"), nil), Tools: func() []agent.Tool { return tools.All(new(tools.Settings)) },
+			},
+			Machine: machine(bridges.Local{Shell: bridges.FindShell(""), Env: os.Environ()}),
 		})
 	}()
 	e := acptest.NewEditor(context.Background(), x, x, x, opts)

@@ -2,19 +2,27 @@ package server
 
 import (
 	"context"
-	"slices"
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/acp/content"
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/sessions"
 )
+
+// branchHandlers handles the extension method that moves a session to another place in its tree.
+type branchHandlers struct {
+	sessions *registry
+	store    *sessions.Store
+	// summarizes reports whether the branch that is left is summarized unless the client says otherwise.
+	summarizes func() bool
+}
 
 type branchParams struct {
 	SessionID acp.SessionID `json:"sessionId"`
-	// One of the two names the entry.
+	// Exactly one of the two is set.
 	EntryID   string        `json:"entryId"`
 	MessageID acp.MessageID `json:"messageId"`
-	// Summarize is absent for what the settings say.
+	// Summarize is absent to follow the settings.
 	Summarize    *bool  `json:"summarize"`
 	Instructions string `json:"instructions"`
 }
@@ -24,51 +32,43 @@ type branchResult struct {
 	LeafID *string            `json:"leafId"`
 	Left   int                `json:"left"`
 	Prompt []acp.ContentBlock `json:"prompt,omitzero"`
-	// Summary is absent for none.
+	// Summary is absent if the branch was not summarized.
 	Summary string `json:"summary,omitzero"`
 }
 
-// branch is "_gjc/session/branch": it makes the conversation go on from an entry, in its place among the prompts.
-func (s *Server) branch(ctx context.Context, p *branchParams) (func() (any, error), error) {
-	e, err := s.lookup(p.SessionID)
+// branch handles "_gjc/session/branch": the conversation continues from an entry. It takes its turn among the prompts.
+func (h *branchHandlers) branch(ctx context.Context, p *branchParams) (func() (any, error), error) {
+	s, err := h.sessions.lookup(p.SessionID)
 	if err != nil {
 		return nil, err
 	}
 	if (p.EntryID == "") == (p.MessageID == "") {
-		return nil, invalidParams("one of entryId and messageId must be there")
+		return nil, invalidParams("set one of entryId and messageId")
 	}
 	var done agent.Navigation
-	begun := make(chan *agent.Turn, 1)
-	var failed error
-	e.then(func(session *agent.Session, err error) {
+	type started struct {
+		turn *agent.Turn
+		err  error
+	}
+	begun := make(chan started, 1)
+	s.then(func(o *opened, err error) {
 		if err != nil {
-			failed = err
-			begun <- nil
+			begun <- started{err: err}
 			return
 		}
-		e.out.beginTurn()
-		begun <- session.Answer(func(ctx context.Context, t *agent.Turn) error {
-			id := p.EntryID
-			if id == "" {
-				if id, err = s.entryOf(ctx, session.ID(), string(p.MessageID)); err != nil {
-					return err
-				}
-			}
-			summarize := s.summarizesBranches()
-			if p.Summarize != nil {
-				summarize = *p.Summarize
-			}
-			done, err = t.Navigate(ctx, id, agent.NavigateOptions{Summarize: summarize, Instructions: p.Instructions})
+		s.out.beginTurn()
+		begun <- started{turn: o.Answer(func(ctx context.Context, t *agent.Turn) error {
+			done, err = h.navigate(ctx, t, o.ID(), p)
 			return err
-		})
+		})}
 	})
 	return func() (any, error) {
-		turn := <-begun
-		if turn == nil {
-			return nil, failed
+		b := <-begun
+		if b.err != nil {
+			return nil, b.err
 		}
-		r := turn.Wait(ctx)
-		e.out.endTurn()
+		r := b.turn.Wait(ctx)
+		s.out.endTurn()
 		switch {
 		case r.Err != nil:
 			return nil, r.Err
@@ -83,20 +83,18 @@ func (s *Server) branch(ctx context.Context, p *branchParams) (func() (any, erro
 	}, nil
 }
 
-// entryOf returns the id of the entry that holds a message.
-func (s *Server) entryOf(ctx context.Context, session, message string) (string, error) {
-	log, err := s.opts.Store.View(ctx, session)
-	if err != nil {
-		return "", err
-	}
-	entries, err := log.Entries()
-	if err != nil {
-		return "", err
-	}
-	for _, e := range slices.Backward(entries) {
-		if agent.MessageID(e) == message {
-			return e.Ref().ID, nil
+func (h *branchHandlers) navigate(ctx context.Context, t *agent.Turn, session string, p *branchParams) (agent.Navigation, error) {
+	id := p.EntryID
+	if id == "" {
+		entries, err := entriesFrom(ctx, h.store, session, string(p.MessageID))
+		if err != nil {
+			return agent.Navigation{}, err
 		}
+		id = entries[0].Ref().ID
 	}
-	return "", unknownMessage(session, message)
+	summarize := h.summarizes()
+	if p.Summarize != nil {
+		summarize = *p.Summarize
+	}
+	return t.Navigate(ctx, id, agent.NavigateOptions{Summarize: summarize, Instructions: p.Instructions})
 }

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"slices"
 	"sync"
 
@@ -11,31 +10,15 @@ import (
 	"github.com/gajae-code/gjc/agent/commands"
 )
 
-// advertised is the list of slash commands that a client has.
-type advertised struct {
-	sending sync.Mutex // held while a list is compared and sent
-	mu      sync.Mutex // guards keys
-	keys    []string   // the commands of the last list
+// commandSources returns the places of the command files and skills of a session with these directories.
+func (o *SessionOptions) commandSources(roots []string) commands.Options {
+	return commands.Options{UserDir: o.UserDir, ProjectDirs: roots, Foreign: true, Home: o.Home}
 }
 
-// commandSources returns where the command files and skills of a session with these roots are.
-func (s *Server) commandSources(roots []string) commands.Options {
-	return commands.Options{UserDir: s.opts.UserDir, ProjectDirs: roots, Foreign: true, Home: s.opts.Home}
-}
-
-// newCommands returns the slash commands of a session.
-func (s *Server) newCommands(e *entry, ws agent.Workspace) *slash.Commands {
-	return slash.New(&slash.Options{
-		Session: commandSession{s, e}, MCP: e.box, Workspace: ws, Files: e.files, Languages: e.languages, Debugger: e.debugger,
-		Store: s.opts.Store, Models: s.opts.Models, Tools: s.opts.Tools, Sources: s.commandSources(append([]string{ws.Cwd}, ws.Additional...)),
-		Enabled: s.enabled, SummarizesBranches: s.summarizesBranches,
-	})
-}
-
-// commandSession is a session as its slash commands see it.
+// commandSession implements [slash.Session].
 type commandSession struct {
-	server *Server
-	*entry
+	*session
+	models *models
 }
 
 var _ slash.Session = commandSession{}
@@ -56,9 +39,9 @@ func (c commandSession) Change(session *agent.Session, change agent.Change) (*ag
 			c.out.send(&acp.CurrentModeUpdate{CurrentModeID: acp.SessionModeID(now.Mode)})
 		}
 		if now.Model.Ref() != before.Model.Ref() {
-			c.server.preconnect(now.Model)
+			c.models.preconnect(now.Model)
 		}
-		c.out.send(&acp.ConfigOptionUpdate{ConfigOptions: c.server.configOptions(c.entry, &now)})
+		c.config.send(&now)
 	})()
 	return &snap, err
 }
@@ -73,27 +56,34 @@ func (c commandSession) ShowsCompaction() bool { return c.out.compaction }
 
 // Warn implements [slash.Session].
 func (c commandSession) Warn(title, detail string) {
-	c.out.emit(agent.Noticed{Severity: agent.SeverityWarning, Title: title, Detail: detail})
+	c.out.notice(agent.SeverityWarning, title, detail)
 }
 
-// commandsUpdate returns the update with all slash commands of a session.
-func (s *Server) commandsUpdate(e *entry) *acp.AvailableCommandsUpdate {
-	u := &acp.AvailableCommandsUpdate{AvailableCommands: e.commands.Available()}
-	e.advertised.mu.Lock()
-	defer e.advertised.mu.Unlock()
-	e.advertised.keys = commandKeys(u.AvailableCommands)
+// advertised is the list of slash commands that the client has received last.
+type advertised struct {
+	sending sync.Mutex // held while a list is compared and sent
+	mu      sync.Mutex // guards keys
+	keys    []string
+}
+
+// commandsUpdate returns the update with all slash commands of the session, which the caller sends.
+func (s *session) commandsUpdate(o *opened) *acp.AvailableCommandsUpdate {
+	u := &acp.AvailableCommandsUpdate{AvailableCommands: o.commands.Available()}
+	s.advertised.mu.Lock()
+	defer s.advertised.mu.Unlock()
+	s.advertised.keys = commandKeys(u.AvailableCommands)
 	return u
 }
 
-// advertise sends the slash commands of a session again if they have changed.
-func (s *Server) advertise(e *entry) {
-	e.advertised.sending.Lock()
-	defer e.advertised.sending.Unlock()
-	e.advertised.mu.Lock()
-	before := e.advertised.keys
-	e.advertised.mu.Unlock()
-	if u := s.commandsUpdate(e); !slices.Equal(before, commandKeys(u.AvailableCommands)) {
-		e.out.send(u)
+// advertise sends the slash commands if they have changed.
+func (s *session) advertise(o *opened) {
+	s.advertised.sending.Lock()
+	defer s.advertised.sending.Unlock()
+	s.advertised.mu.Lock()
+	before := s.advertised.keys
+	s.advertised.mu.Unlock()
+	if u := s.commandsUpdate(o); !slices.Equal(before, commandKeys(u.AvailableCommands)) {
+		s.out.send(u)
 	}
 }
 
@@ -105,49 +95,11 @@ func commandKeys(list []acp.AvailableCommand) []string {
 	return keys
 }
 
-// refresh reads changed command files in the background and advertises what is new in them.
-func (s *Server) refresh(e *entry) {
-	s.background(func() { // ends when the files are read, or with the session
-		s.flush(e) // a response that waits is more urgent
-		e.commands.Files(e.out.ctx)
-		s.advertise(e)
+// refreshCommands reads changed command files in the background and advertises their commands.
+func (s *session) refreshCommands(o *opened, tasks *background) {
+	tasks.run(func() { // ends when the files are read, or with the session
+		s.out.flush() // a waiting response is more urgent
+		o.commands.Files(s.out.ctx)
+		s.advertise(o)
 	})
-}
-
-// turnOf returns a function that queues the turn for a prompt: that of a slash command, or one of the model.
-func turnOf(e *entry, p *acp.PromptRequest) (func(*agent.Session) *agent.Turn, error) {
-	trace := traceOf(p.Meta)
-	typed, err := slash.Parse(p.Prompt)
-	if err != nil {
-		return nil, invalidParams("%v", err)
-	}
-	if typed != nil {
-		return func(session *agent.Session) *agent.Turn { return e.commands.Start(session, typed, trace) }, nil
-	}
-	parts, err := promptParts(p.Prompt, 0)
-	if err != nil {
-		return nil, err
-	}
-	return func(session *agent.Session) *agent.Turn { return session.PromptTraced(parts, trace) }, nil
-}
-
-// traceOf returns the W3C trace context in a request's _meta.
-func traceOf(m acp.Meta) agent.Trace {
-	var trace agent.Trace
-	for _, key := range []string{"traceparent", "tracestate", "baggage"} {
-		var value string
-		if ok, err := m.Get(key, &value); ok && err == nil {
-			if trace == nil {
-				trace = make(agent.Trace)
-			}
-			trace[key] = value
-		}
-	}
-	return trace
-}
-
-// loadFiles reads the command files and skills of roots and of the user.
-func (s *Server) loadFiles(ctx context.Context, roots []string) *commands.Set {
-	set, _ := commands.Load(ctx, s.commandSources(roots)) // sessions report the problems
-	return set
 }

@@ -109,7 +109,7 @@ func TestCommands(t *testing.T) {
 func TestCommands_OnlyAtTheStart(t *testing.T) {
 	var script *providertest.Script
 	steps := []providertest.Step{{providertest.Text("a")}, {providertest.Text("b")}, {providertest.Text("c")}, {providertest.Text("d")}}
-	e := start(t, scripted(steps...), func(c *config) { script = c.server.Models.(*models).list[0].(*providertest.Script) })
+	e := start(t, scripted(steps...), func(c *config) { script = c.server.Models.Models.(*models).list[0].(*providertest.Script) })
 	id := e.session()
 	prompts := [][]any{
 		{obj{"type": "text", "text": "please /help me"}},
@@ -137,8 +137,8 @@ func TestCommands_Files(t *testing.T) {
 		steps[i] = providertest.Step{providertest.Text("ok")}
 	}
 	e := start(t, scripted(steps...), func(c *config) {
-		script = c.server.Models.(*models).list[0].(*providertest.Script)
-		c.server.UserDir = c.agent
+		script = c.server.Models.Models.(*models).list[0].(*providertest.Script)
+		c.server.Sessions.UserDir = c.agent
 		put(t, filepath.Join(c.agent, "commands", "review.md"), "---\ndescription: Reviews a file\n---\nReview $1 for $ARGUMENTS\n")
 		put(t, filepath.Join(c.agent, "commands", "shared.md"), "the user's")
 		put(t, filepath.Join(c.agent, "commands", "help.md"), "never used: the name is gjc's own")
@@ -202,7 +202,7 @@ func TestCommands_Files(t *testing.T) {
 
 // A command file that cannot be used is told, once.
 func TestCommands_BadFile(t *testing.T) {
-	e := start(t, func(c *config) { c.server.UserDir = c.agent })
+	e := start(t, func(c *config) { c.server.Sessions.UserDir = c.agent })
 	put(t, filepath.Join(e.dir, ".gjc", "commands", "bad.md"), strings.Repeat("x", 100<<10))
 	id := e.session()
 	e.say(id, "!say x", acp.StopReasonEndTurn)

@@ -18,7 +18,7 @@ func priced(steps ...providertest.Step) func(*config) {
 		info := providers.ModelInfo{
 			Provider: "test", ID: "dear", ContextWindow: 100_000, Cost: providers.Cost{Input: 1e6, Output: 1e6, CacheRead: 1e5, CacheWrite: 2e6},
 		}
-		c.server.Models = &models{list: []providers.Model{
+		c.server.Models.Models = &models{list: []providers.Model{
 			providertest.NewScript(info, steps...),
 			providertest.NewScript(providers.ModelInfo{Provider: "test", ID: "odd", ContextWindow: 50_000}, providertest.Step{providertest.Text("hm")}),
 		}}
@@ -122,7 +122,7 @@ func TestUsage_Digits(t *testing.T) {
 	step := providertest.Step{providertest.Text("ok"), providertest.Use(providers.Usage{Input: 1234, Output: 567, CacheRead: 89})}
 	e := start(t, func(c *config) {
 		info := providers.ModelInfo{Provider: "test", ID: "cheap", ContextWindow: 100_000, Cost: providers.Cost{Input: 0.15, Output: 0.6, CacheRead: 0.075}}
-		c.server.Models = &models{list: []providers.Model{providertest.NewScript(info, step, step, step, step, step, step, step)}}
+		c.server.Models.Models = &models{list: []providers.Model{providertest.NewScript(info, step, step, step, step, step, step, step)}}
 	})
 	id := e.session()
 	for range 7 {

@@ -6,13 +6,14 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/gajae-code/gjc/agent/approval"
+
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/agent"
-	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/providers"
 )
 
-// The ids of the config options.
+// The IDs of the config options.
 const (
 	optionMode     acp.SessionConfigID = "mode"
 	optionModel    acp.SessionConfigID = "model"
@@ -21,23 +22,35 @@ const (
 	optionThoughts acp.SessionConfigID = "show_thinking"
 )
 
-// tierDefault is the value of the service tier for the provider's own choice.
+// tierDefault is the value of the service tier that leaves the choice to the provider.
 const tierDefault = "default"
 
-// configOptions lists every option with its current value, most important first. A switch is listed for clients only
-// that know switches.
-func (s *Server) configOptions(e *entry, snap *agent.Snapshot) []acp.SessionConfigOption {
+// sessionConfig shows the config options of a session to the client.
+type sessionConfig struct {
+	models Models
+	cwd    string
+	out    *outlet
+}
+
+// send sends all options with their values in snap.
+func (c *sessionConfig) send(snap *agent.Snapshot) {
+	c.out.send(&acp.ConfigOptionUpdate{ConfigOptions: c.options(snap)})
+}
+
+// options lists all options with their values in snap, most important first. Boolean options are only for clients that
+// support them.
+func (c *sessionConfig) options(snap *agent.Snapshot) []acp.SessionConfigOption {
 	var modes, models, levels acp.SessionConfigUngroupedOptions
 	for _, m := range approval.Modes() {
 		modes = append(modes, acp.SessionConfigSelectOption{Value: acp.SessionConfigValueID(m.ID), Name: m.Name, Description: m.Description})
 	}
 	known := false
-	for _, m := range s.opts.Models.ModelsIn(e.cwd) {
+	for _, m := range c.models.ModelsIn(c.cwd) {
 		known = known || m.Ref() == snap.Model.Ref()
 		models = append(models, modelOption(m))
 	}
 	if !known {
-		// The session's model cannot be used any more, or was given on the command line; it is still the current one.
+		// The session's model can no longer be used, or was given on the command line. It is still the current one.
 		models = append(models, modelOption(snap.Model))
 	}
 	for _, l := range agent.ThinkingLevels(snap.Model) {
@@ -72,10 +85,10 @@ func (s *Server) configOptions(e *entry, snap *agent.Snapshot) []acp.SessionConf
 			Category: acp.SessionConfigOptionCategoryModelConfig, Kind: sel(cmp.Or(snap.ServiceTier, tierDefault), values),
 		})
 	}
-	if e.out.booleans {
+	if c.out.booleans {
 		options = append(options, acp.SessionConfigOption{
 			ID: optionThoughts, Name: "Show thinking", Description: "Whether the model's reasoning is shown while it comes",
-			Kind: &acp.SessionConfigBoolean{CurrentValue: !e.out.hidesThoughts()},
+			Kind: &acp.SessionConfigBoolean{CurrentValue: !c.out.hidesThoughts()},
 		})
 	}
 	return options
@@ -100,75 +113,20 @@ func modeState(current approval.Mode) *acp.SessionModeState {
 	return state
 }
 
-// SetSessionMode changes the mode. The client knows of its own change, so only the config option of the same meaning
-// is told.
-func (s *Server) SetSessionMode(ctx context.Context, p *acp.SetSessionModeRequest) (acp.Reply[acp.SetSessionModeResponse], error) {
-	e, err := s.lookup(p.SessionID)
-	if err != nil {
-		return nil, err
-	}
-	mode, err := approval.ParseMode(string(p.ModeID))
-	if err != nil {
-		return nil, err
-	}
-	done := e.change(agent.ToMode(mode), func(snap *agent.Snapshot, changed bool) {
-		if changed {
-			e.out.send(&acp.ConfigOptionUpdate{ConfigOptions: s.configOptions(e, snap)})
-		}
-	})
-	return func() (*acp.SetSessionModeResponse, error) {
-		if _, err := done(ctx); err != nil {
-			return nil, err
-		}
-		return &acp.SetSessionModeResponse{}, nil
-	}, nil
-}
-
-// SetSessionConfigOption changes one option and answers with all of them: one may change what another offers.
-func (s *Server) SetSessionConfigOption(ctx context.Context, p *acp.SetSessionConfigOptionRequest) (acp.Reply[acp.SetSessionConfigOptionResponse], error) {
-	e, err := s.lookup(p.SessionID)
-	if err != nil {
-		return nil, err
-	}
-	set, err := s.setter(e, p.ConfigID, p.Value)
-	if err != nil {
-		return nil, err
-	}
-	done := e.change(set.change, func(snap *agent.Snapshot, changed bool) {
-		if set.then != nil {
-			set.then()
-		}
-		if p.ConfigID == optionModel && changed {
-			s.preconnect(snap.Model)
-		}
-		if p.ConfigID == optionMode && changed {
-			// The mode is shown in two places; the other one has not heard.
-			e.out.send(&acp.CurrentModeUpdate{CurrentModeID: acp.SessionModeID(snap.Mode)})
-		}
-	})
-	return func() (*acp.SetSessionConfigOptionResponse, error) {
-		snap, err := done(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return &acp.SetSessionConfigOptionResponse{ConfigOptions: s.configOptions(e, snap)}, nil
-	}, nil
-}
-
-// setting is what a config option is set to: a change of the session, or something else.
+// setting is a new value of a config option. Either change is a change of the session, or apply sets the value.
 type setting struct {
 	change agent.Change
-	then   func()
+	apply  func()
 }
 
-// setter returns the change that gives option id a value.
-func (s *Server) setter(e *entry, id acp.SessionConfigID, v acp.SessionConfigOptionValue) (*setting, error) {
-	if id == optionThoughts && e.out.booleans {
+// set returns the setting that gives an option a value.
+func (c *sessionConfig) set(id acp.SessionConfigID, v acp.SessionConfigOptionValue) (*setting, error) {
+	if id == optionThoughts && c.out.booleans {
 		on, ok := v.(acp.SessionConfigBoolValue)
 		if !ok {
 			return nil, invalidParams("the option %q is a switch: it takes true or false, with type boolean", id)
 		}
-		return &setting{then: func() { e.out.hideThoughts(!bool(on)) }}, nil
+		return &setting{apply: func() { c.out.hideThoughts(!bool(on)) }}, nil
 	}
 	if !isOption(id) {
 		return nil, invalidParams("unknown config option %q; there are %s, %s, %s and, for models that have it, %s", id, optionMode, optionModel, optionThinking, optionTier)
@@ -185,9 +143,9 @@ func (s *Server) setter(e *entry, id acp.SessionConfigID, v acp.SessionConfigOpt
 		}
 		return &setting{change: agent.ToMode(mode)}, nil
 	case optionModel:
-		info, level, err := s.opts.Models.Find(value)
+		info, level, err := c.models.Find(value)
 		if err != nil {
-			return nil, invalidParams("%v; the option lists %s", err, s.modelRefs(e.cwd))
+			return nil, invalidParams("%v; the option lists %s", err, c.modelRefs())
 		}
 		return &setting{change: agent.ToModel(info, level)}, nil
 	case optionTier:
@@ -198,7 +156,7 @@ func (s *Server) setter(e *entry, id acp.SessionConfigID, v acp.SessionConfigOpt
 	default:
 		level, ok := providers.ParseThinkingLevel(value)
 		if !ok {
-			// The session's model knows which there are.
+			// The change fails if the session's model does not have the level.
 			level = providers.ThinkingLevel(value)
 		}
 		return &setting{change: agent.ToThinking(level)}, nil
@@ -217,9 +175,9 @@ func isOption(id acp.SessionConfigID) bool {
 // maxNamedModels bounds how many models an error lists.
 const maxNamedModels = 20
 
-func (s *Server) modelRefs(dir string) string {
+func (c *sessionConfig) modelRefs() string {
 	var all []string
-	for _, m := range s.opts.Models.ModelsIn(dir) {
+	for _, m := range c.models.ModelsIn(c.cwd) {
 		all = append(all, m.Ref())
 	}
 	if len(all) > maxNamedModels {
@@ -228,20 +186,80 @@ func (s *Server) modelRefs(dir string) string {
 	return strings.Join(all, ", ")
 }
 
-// change hands a change to the session, in the order of the calls, and returns how to wait for it. then runs in the same
-// step of the session as the change, so that what it tells is never older than what was told before. The answers to
-// changes go out in the order of the changes too: the last one that a client gets is the one that holds.
-func (e *entry) change(c agent.Change, then func(snap *agent.Snapshot, changed bool)) func(context.Context) (*agent.Snapshot, error) {
+// configHandlers handles the methods that change a session's settings.
+type configHandlers struct {
+	sessions *registry
+	models   *models
+}
+
+// SetSessionMode changes the mode. It sends only the config option with the same meaning: the client knows its own change.
+func (h *configHandlers) SetSessionMode(ctx context.Context, p *acp.SetSessionModeRequest) (acp.Reply[acp.SetSessionModeResponse], error) {
+	s, err := h.sessions.lookup(p.SessionID)
+	if err != nil {
+		return nil, err
+	}
+	mode, err := approval.ParseMode(string(p.ModeID))
+	if err != nil {
+		return nil, err
+	}
+	done := s.change(agent.ToMode(mode), func(snap *agent.Snapshot, changed bool) {
+		if changed {
+			s.config.send(snap)
+		}
+	})
+	return func() (*acp.SetSessionModeResponse, error) {
+		if _, err := done(ctx); err != nil {
+			return nil, err
+		}
+		return &acp.SetSessionModeResponse{}, nil
+	}, nil
+}
+
+// SetSessionConfigOption changes one option and returns all of them, because one may change what another offers.
+func (h *configHandlers) SetSessionConfigOption(ctx context.Context, p *acp.SetSessionConfigOptionRequest) (acp.Reply[acp.SetSessionConfigOptionResponse], error) {
+	s, err := h.sessions.lookup(p.SessionID)
+	if err != nil {
+		return nil, err
+	}
+	set, err := s.config.set(p.ConfigID, p.Value)
+	if err != nil {
+		return nil, err
+	}
+	done := s.change(set.change, func(snap *agent.Snapshot, changed bool) {
+		if set.apply != nil {
+			set.apply()
+		}
+		if p.ConfigID == optionModel && changed {
+			h.models.preconnect(snap.Model)
+		}
+		if p.ConfigID == optionMode && changed {
+			// A client shows the mode in two places, and has changed one of them.
+			s.out.send(&acp.CurrentModeUpdate{CurrentModeID: acp.SessionModeID(snap.Mode)})
+		}
+	})
+	return func() (*acp.SetSessionConfigOptionResponse, error) {
+		snap, err := done(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return &acp.SetSessionConfigOptionResponse{ConfigOptions: s.config.options(snap)}, nil
+	}, nil
+}
+
+// change passes a change to the session, in the order of the calls, and returns a function that waits for its result. then
+// runs in the same step of the session as the change, so that what it sends is never older than what was sent before.
+// Responses to changes keep the order of the changes, so that the last one that a client receives holds.
+func (s *session) change(c agent.Change, then func(snap *agent.Snapshot, changed bool)) func(context.Context) (*agent.Snapshot, error) {
 	var snap agent.Snapshot
-	wait := e.queue(func(session *agent.Session) agent.Pending {
-		return session.Change(c, func(now agent.Snapshot, changed bool) {
+	wait := s.queue(func(o *opened) agent.Pending {
+		return o.Change(c, func(now agent.Snapshot, changed bool) {
 			snap = now
 			then(&now, changed)
 		})
 	})
-	turn, done := e.answers.join()
+	turn, done := s.answers.join()
 	return func(ctx context.Context) (*agent.Snapshot, error) {
-		_, err := wait()
+		err := wait()
 		select {
 		case <-turn:
 		case <-ctx.Done():
@@ -251,13 +269,14 @@ func (e *entry) change(c agent.Change, then func(snap *agent.Snapshot, changed b
 	}
 }
 
-// line lets those who have joined it go one behind the other.
+// line is a queue whose members take turns.
 type line struct {
 	mu   sync.Mutex
-	last chan struct{} // closed when the last one has gone; nil for nobody
+	last chan struct{} // closed when the last member is done; nil for an empty line
 }
 
-// join returns a channel that is closed when those before have gone, and what to call to go. It must be called.
+// join returns a channel that is closed when the members before are done, and a function that ends the turn. The function
+// must be called.
 func (l *line) join() (turn <-chan struct{}, done func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -268,28 +287,4 @@ func (l *line) join() (turn <-chan struct{}, done func()) {
 	}
 	l.last = mine
 	return before, sync.OnceFunc(func() { close(mine) })
-}
-
-// queue hands a change to the session, in the order of the calls, and returns how to wait for it.
-func (e *entry) queue(change func(*agent.Session) agent.Pending) func() (*agent.Session, error) {
-	type queued struct {
-		session *agent.Session
-		pending agent.Pending
-		err     error
-	}
-	result := make(chan queued, 1)
-	e.then(func(session *agent.Session, err error) {
-		if err != nil {
-			result <- queued{err: err}
-			return
-		}
-		result <- queued{session: session, pending: change(session)}
-	})
-	return func() (*agent.Session, error) {
-		q := <-result
-		if q.err != nil {
-			return nil, q.err
-		}
-		return q.session, q.pending()
-	}
 }

@@ -86,7 +86,7 @@ func TestDiscovery(t *testing.T) {
 	f := newFinder()
 	var log strings.Builder
 	e := start(t, func(c *config) {
-		c.server.Models, c.server.Discover = f, f.discover
+		c.server.Models.Models, c.server.Models.Discover = f, f.discover
 		c.server.Log = zerolog.New(zerolog.SyncWriter(&log)).Level(zerolog.WarnLevel)
 	})
 	// A client that signs in first has begun no session yet.
@@ -139,7 +139,7 @@ func TestDiscovery(t *testing.T) {
 // A search ends with the server.
 func TestDiscovery_Ends(t *testing.T) {
 	f := newFinder()
-	e := start(t, func(c *config) { c.server.Models, c.server.Discover = f, f.discover })
+	e := start(t, func(c *config) { c.server.Models.Models, c.server.Models.Discover = f, f.discover })
 	e.session()
 	<-f.searches
 	if err := e.Close(); err != nil {
@@ -156,8 +156,8 @@ func TestPreconnect(t *testing.T) {
 	other := providertest.NewScript(providers.ModelInfo{})
 	got := make(chan string, 10)
 	e := start(t, func(c *config) {
-		c.server.Models = &models{list: []providers.Model{offline.New(), other}}
-		c.server.Preconnect = func(ctx context.Context, info providers.ModelInfo) {
+		c.server.Models.Models = &models{list: []providers.Model{offline.New(), other}}
+		c.server.Models.Preconnect = func(ctx context.Context, info providers.ModelInfo) {
 			got <- info.Ref()
 			<-ctx.Done() // as one that nobody answers
 		}

@@ -113,14 +113,14 @@ type config struct {
 	agent  string // the agent directory
 }
 
-// bridgesOf returns the bridges and the environment of sessions on a machine, as cmd/gjc does.
-func bridgesOf(local bridges.Local) (func(server.BridgeOptions) server.Bridges, func(context.Context) []string) {
-	return func(o server.BridgeOptions) server.Bridges {
+// machine returns the options of sessions on a machine, as cmd/gjc does.
+func machine(local bridges.Local) server.MachineOptions {
+	return server.MachineOptions{Environ: local.Environ, Bridges: func(o server.BridgeOptions) server.Bridges {
 		return server.Bridges(bridges.New(bridges.Options{
 			Client: o.Client, Capabilities: o.Capabilities, SessionID: o.SessionID, Workspace: o.Workspace,
 			Children: o.Children, Local: local, Mark: o.Mark,
 		}))
-	}, local.Environ
+	}}
 }
 
 // newConfig is a server with the offline model.
@@ -128,15 +128,17 @@ func newConfig(t *testing.T, change ...func(*config)) *config {
 	t.Helper()
 	c := &config{agent: t.TempDir()}
 	c.server = server.Options{
-		Version: "test", Models: &models{list: []providers.Model{offline.New()}}, Tools: func() []agent.Tool { return tools.All(new(tools.Settings)) }, NewID: uuid.NewString, OS: "linux",
+		Version: "test", NewID: uuid.NewString, OS: "linux",
+		Models:   server.ModelOptions{Models: &models{list: []providers.Model{offline.New()}}},
+		Sessions: server.SessionOptions{Tools: func() []agent.Tool { return tools.All(new(tools.Settings)) }},
 	}
-	c.server.Bridges, c.server.Environ = bridgesOf(bridges.Local{Shell: bridges.FindShell(""), Env: os.Environ()})
+	c.server.Machine = machine(bridges.Local{Shell: bridges.FindShell(""), Env: os.Environ()})
 	c.editor = acptest.EditorOptions{Env: os.Environ()}
 	for _, fn := range change {
 		fn(c)
 	}
-	if c.server.Store == nil {
-		c.server.Store = sessions.NewStore(filepath.Join(c.agent, "sessions"), &c.store)
+	if c.server.Sessions.Store == nil {
+		c.server.Sessions.Store = sessions.NewStore(filepath.Join(c.agent, "sessions"), &c.store)
 	}
 	return c
 }
@@ -253,6 +255,6 @@ func wantCode(t *testing.T, err error, code acp.ErrorCode, parts ...string) {
 func scripted(steps ...providertest.Step) func(*config) {
 	return func(c *config) {
 		info := providers.ModelInfo{Provider: "test", ID: "script", ContextWindow: 100_000, Thinking: []providers.ThinkingLevel{"low", "high"}}
-		c.server.Models = &models{list: []providers.Model{providertest.NewScript(info, steps...), providertest.NewScript(providers.ModelInfo{Provider: "test", ID: "plain"})}}
+		c.server.Models.Models = &models{list: []providers.Model{providertest.NewScript(info, steps...), providertest.NewScript(providers.ModelInfo{Provider: "test", ID: "plain"})}}
 	}
 }

@@ -9,14 +9,14 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// errorKind is one value of an error's data.kind, for people.
+// errorKind describes one value of an error's data.kind.
 type errorKind struct {
 	kind string
-	// means says what has happened, next what to do about it; empty where the message says that already.
+	// means is what has happened, next what the user can do. next is empty if the message says it.
 	means, next string
 }
 
-// modelErrors are the kinds of failed model calls.
+// modelErrors lists the kinds of failed model calls.
 func modelErrors() []errorKind {
 	return []errorKind{
 		{string(providers.KindAuth), "the key is missing, wrong or expired", "Check the key with gjc doctor, or store another one with gjc login."},
@@ -37,7 +37,7 @@ func modelErrors() []errorKind {
 	}
 }
 
-// otherErrors are the kinds of all other errors.
+// otherErrors lists the kinds of all other errors.
 func otherErrors() []errorKind {
 	return []errorKind{
 		{kind: "session_not_found", means: "there is no such session"},
@@ -54,7 +54,7 @@ func otherErrors() []errorKind {
 	}
 }
 
-// modelMessage is the message of a failed model call: what happened, until when, and what to do next.
+// modelMessage returns the message of a failed model call: what happened, until when, and what to do next.
 func modelMessage(err error, e *providers.Error) string {
 	text := strings.TrimRight(err.Error(), ".")
 	if !e.ResetsAt.IsZero() && !strings.Contains(text, "it can be tried again at ") {
@@ -62,7 +62,7 @@ func modelMessage(err error, e *providers.Error) string {
 	}
 	switch {
 	case strings.Contains(text, "check the base URL"):
-		return text + "." // which is what to do next
+		return text + "." // it says what to do next
 	case errors.Is(err, agent.ErrNoRoom):
 		return text + ". Choose a model with a larger window with /model, or go on in a new session."
 	}
@@ -77,7 +77,7 @@ func modelMessage(err error, e *providers.Error) string {
 	return text
 }
 
-// keyAdvice says where a refused key came from and how to replace it.
+// keyAdvice returns where a refused key came from and how to replace it.
 func keyAdvice(e *providers.Error) string {
 	login := "gjc login " + e.Provider
 	switch e.KeySource {
@@ -93,8 +93,8 @@ func keyAdvice(e *providers.Error) string {
 	return "The key came from " + e.KeySource + "; replace it there, or store another one with " + login + ", which counts first."
 }
 
-// resetsAt is when the limit of a failed model call ends: as the provider says it, or counted from now; zero for no limit
-// that is known.
+// resetsAt returns the end of the limit that made a model call fail: the time that the provider reported, or counted from
+// now. It returns the zero time for no known limit.
 func resetsAt(e *providers.Error, now time.Time) time.Time {
 	if e.ResetsAt.IsZero() && e.RetryAfter > 0 {
 		return now.Add(e.RetryAfter)

@@ -13,12 +13,12 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// invalidParams is a -32602. The text tells the client's author what to send instead.
+// invalidParams returns a -32602. The text says what the client's author should send instead.
 func invalidParams(format string, args ...any) error {
 	return &acp.Error{Code: acp.ErrorCodeInvalidParams, Message: fmt.Sprintf(format, args...)}
 }
 
-// errorData is the data of an error that is not about the protocol.
+// errorData is the data of an error that does not concern the protocol.
 type errorData struct {
 	Kind      string `json:"kind"`
 	Retryable bool   `json:"retryable"`
@@ -36,11 +36,11 @@ func withData(code acp.ErrorCode, message string, data errorData) *acp.Error {
 }
 
 func unknownSession(id acp.SessionID) error {
-	return withData(acp.ErrorCodeResourceNotFound, fmt.Sprintf("there is no session %q; session/list tells which there are", id),
+	return withData(acp.ErrorCodeResourceNotFound, fmt.Sprintf("no session %q; session/list lists the sessions", id),
 		errorData{Kind: "session_not_found", SessionID: string(id)})
 }
 
-// wireError maps the errors of the packages below to codes. It is the one place that does.
+// wireError maps the errors of other packages to codes. Nothing else does.
 func wireError(err error) *acp.Error {
 	if e, ok := errors.AsType[*providers.Error](err); ok {
 		data := errorData{Kind: string(e.Kind), Retryable: e.Retryable()}
@@ -48,7 +48,7 @@ func wireError(err error) *acp.Error {
 			data.ResetsAt = at.UTC().Format(time.RFC3339)
 		}
 		code := acp.ErrorCodeInternalError
-		// A missing key and a refused one alike: clients offer to sign in on this code alone.
+		// Clients offer to sign in only for this code, so a refused key has it too.
 		if e.Kind == providers.KindAuth {
 			code = acp.ErrorCodeAuthenticationRequired
 		}

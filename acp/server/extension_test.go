@@ -14,7 +14,7 @@ import (
 // The extension methods tell what is there, and no secrets.
 func TestExtensions(t *testing.T) {
 	e := start(t, func(c *config) {
-		c.server.UserDir = c.agent
+		c.server.Sessions.UserDir = c.agent
 		put(t, filepath.Join(c.agent, "commands", "mine.md"), "---\ndescription: My own\n---\nDo it")
 		put(t, filepath.Join(c.agent, "skills", "poet", "SKILL.md"), "---\nname: poet\ndescription: Writes poems\n---\nWrite.")
 	})

@@ -137,7 +137,7 @@ func TestCompaction_IsWhatTheModelSees(t *testing.T) {
 		providertest.Step{providertest.Text("first answer")},
 		providertest.Step{providertest.Text("THE SUMMARY")},
 		providertest.Step{providertest.Text("on it")},
-	), func(c *config) { script = c.server.Models.(*models).list[0].(*providertest.Script) })
+	), func(c *config) { script = c.server.Models.Models.(*models).list[0].(*providertest.Script) })
 	id := e.session()
 	e.say(id, "a long story", acp.StopReasonEndTurn)
 	e.say(id, "/compact", acp.StopReasonEndTurn)
@@ -166,7 +166,7 @@ func TestCompaction_Failures(t *testing.T) {
 		providertest.Step{providertest.Fail(&providers.Error{Kind: providers.KindInvalid, Provider: "test", Message: "no"})},
 		providertest.Step{providertest.Text("half a"), gate.Hold()},
 		providertest.Step{providertest.Text("fine")},
-	), func(c *config) { script = c.server.Models.(*models).list[0].(*providertest.Script) })
+	), func(c *config) { script = c.server.Models.Models.(*models).list[0].(*providertest.Script) })
 	id := e.session()
 	e.say(id, "the story", acp.StopReasonEndTurn)
 	e.say(id, "/compact", acp.StopReasonEndTurn)
@@ -550,7 +550,7 @@ func TestAuthStatus_Changes(t *testing.T) {
 			if err := registry.StoreKey("anthropic", "sk-ant-secret-of-the-test", providers.StoreOptions{}); err != nil {
 				t.Fatal(err)
 			}
-			c.server.Models = registry
+			c.server.Models.Models = registry
 		})
 		if asks {
 			st := call[acp.AuthStatusResponse](e, "auth/status", obj{})

@@ -12,8 +12,8 @@ import (
 func TestNewSession_DefaultThinking(t *testing.T) {
 	for _, test := range []struct{ model, want string }{{"", "high"}, {"test/deep", "high"}, {"test/deep:low", "low"}, {"test/deep:off", "off"}} {
 		e := start(t, func(c *config) {
-			c.server.Model = test.model
-			c.server.Models = &models{list: []providers.Model{providertest.NewScript(providers.ModelInfo{
+			c.server.Models.Default = test.model
+			c.server.Models.Models = &models{list: []providers.Model{providertest.NewScript(providers.ModelInfo{
 				Provider: "test", ID: "deep", ContextWindow: 1000, Thinking: []providers.ThinkingLevel{"low", "high"}, DefaultThinking: "high",
 			})}}
 		})

@@ -4,56 +4,55 @@ import (
 	"context"
 	"sync"
 
+	"github.com/gajae-code/gjc/acp/server/slash"
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/commands"
 	"github.com/gajae-code/gjc/agent/rules"
 )
 
-// guidance is what a session's model is told of rules and skills.
+// guidance reads the rules and skills of a session for its model.
 type guidance struct {
-	mu   sync.Mutex // guards what follows; held while files are read, so that they are read once
-	book *rules.Book
-	told map[string]bool // the problems that the user has been told of
+	commands *slash.Commands
+	enabled  func(command string) bool
+	sources  rules.Options
+	out      *outlet
+
+	mu       sync.Mutex // guards the fields below; held while files are read, so that they are read once
+	book     *rules.Book
+	reported map[string]bool // the problems in files that the user has been warned of
 }
 
-// guide returns what tells a session of the rules and skills of its workspace, as they are now.
-func (s *Server) guide(e *entry, ws agent.Workspace) func(context.Context) *agent.Guidance {
-	roots := append([]string{ws.Cwd}, ws.Additional...)
-	return func(ctx context.Context) *agent.Guidance {
-		set := e.commands.Files(ctx)
-		g := &agent.Guidance{Rules: s.ruleFiles(ctx, e, roots), ReadSkill: set.ReadSkill}
-		for _, skill := range set.Skills() {
-			if s.enabled(commands.SkillPrefix + skill.Name) {
-				g.Skills = append(g.Skills, agent.Skill{Name: skill.Name, Description: skill.Description})
-			}
+// load returns the rules and skills. It reads the files again if they have changed.
+func (g *guidance) load(ctx context.Context) *agent.Guidance {
+	set := g.commands.Files(ctx)
+	all := &agent.Guidance{Rules: g.rules(ctx), ReadSkill: set.ReadSkill}
+	for _, skill := range set.Skills() {
+		if g.enabled(commands.SkillPrefix + skill.Name) {
+			all.Skills = append(all.Skills, agent.Skill{Name: skill.Name, Description: skill.Description})
 		}
-		return g
 	}
+	return all
 }
 
-// ruleFiles returns the rules as they are now.
-func (s *Server) ruleFiles(ctx context.Context, e *entry, roots []string) *rules.Book {
-	g := &e.guidance
+func (g *guidance) rules(ctx context.Context) *rules.Book {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.book != nil && !g.book.Stale(ctx) {
 		return g.book
 	}
-	book, problems := rules.Load(ctx, rules.Options{UserDir: s.opts.UserDir, Roots: roots})
+	book, problems := rules.Load(ctx, g.sources)
 	if ctx.Err() != nil && g.book != nil {
-		return g.book // what was read is not all
+		return g.book // book may be incomplete
 	}
 	g.book = book
 	for _, p := range problems {
-		text := p.String()
-		if g.told[text] {
-			continue
+		if text := p.String(); !g.reported[text] {
+			if g.reported == nil {
+				g.reported = make(map[string]bool)
+			}
+			g.reported[text] = true
+			g.out.notice(agent.SeverityWarning, "A rule file has a mistake.", text)
 		}
-		if g.told == nil {
-			g.told = make(map[string]bool)
-		}
-		g.told[text] = true
-		e.out.emit(agent.Noticed{Severity: agent.SeverityWarning, Title: "A rule file has a mistake.", Detail: text})
 	}
 	return book
 }

@@ -2,25 +2,65 @@ package server
 
 import (
 	"context"
+	"sync"
+
+	"github.com/rs/zerolog"
 
 	"github.com/gajae-code/gjc/acp"
 )
 
-// protocolVersion is the version of ACP that the server speaks.
+// protocolVersion is the version of ACP that the server implements.
 const protocolVersion = 1
 
-// Initialize does no I/O: no models, no credentials, no session directory, no child.
-func (s *Server) Initialize(_ context.Context, p *acp.InitializeRequest) (acp.Reply[acp.InitializeResponse], error) {
-	s.mu.Lock()
-	s.client = p
-	s.mu.Unlock()
+// client is the editor at the other end of the connection.
+type client struct {
+	conn *acp.AgentConn
+
+	mu      sync.Mutex             // guards request
+	request *acp.InitializeRequest // nil before initialize
+}
+
+// initialized returns an error if initialize has not been called.
+func (c *client) initialized() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.request == nil {
+		return &acp.Error{Code: acp.ErrorCodeInvalidRequest, Message: "initialize must come first"}
+	}
+	return nil
+}
+
+// capabilities returns the capabilities that the client advertised.
+func (c *client) capabilities() acp.ClientCapabilities {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.request == nil {
+		return acp.ClientCapabilities{}
+	}
+	return c.request.ClientCapabilities
+}
+
+// initializeHandlers handles initialize.
+type initializeHandlers struct {
+	client  *client
+	version string
+	login   []string
+	methods []string // the extension methods
+	log     zerolog.Logger
+}
+
+// Initialize does no I/O: it reads no models, credentials or sessions, and starts no process.
+func (h *initializeHandlers) Initialize(_ context.Context, p *acp.InitializeRequest) (acp.Reply[acp.InitializeResponse], error) {
+	h.client.mu.Lock()
+	h.client.request = p
+	h.client.mu.Unlock()
 	if p.ClientInfo != nil {
-		s.log.Info().Str("client", p.ClientInfo.Name).Str("version", p.ClientInfo.Version).Msg("initialize")
+		h.log.Info().Str("client", p.ClientInfo.Name).Str("version", p.ClientInfo.Version).Msg("initialize")
 	}
 	return acp.Done(&acp.InitializeResponse{
-		// An agent answers a version that it does not speak with its own; the client decides.
+		// If the client asks for another version, it decides whether to go on with this one.
 		ProtocolVersion: protocolVersion,
-		AgentInfo:       &acp.Implementation{Name: "gjc", Title: "gjc", Version: s.opts.Version},
+		AgentInfo:       &acp.Implementation{Name: "gjc", Title: "gjc", Version: h.version},
 		AgentCapabilities: acp.AgentCapabilities{
 			LoadSession:        true,
 			PromptCapabilities: acp.PromptCapabilities{Image: true, EmbeddedContext: true},
@@ -41,22 +81,22 @@ func (s *Server) Initialize(_ context.Context, p *acp.InitializeRequest) (acp.Re
 			},
 			Auth:      acp.AgentAuthCapabilities{Logout: &acp.LogoutCapabilities{}, Status: &acp.AuthStatusCapabilities{}},
 			Providers: &acp.ProvidersCapabilities{},
-			Meta:      extensionMeta(),
+			Meta:      extensionMeta(h.methods),
 		},
-		AuthMethods: s.authMethods(&p.ClientCapabilities),
+		AuthMethods: authMethods(&p.ClientCapabilities, h.login),
 		Meta:        steeringMeta(),
 	}), nil
 }
 
-// extensionMeta names the methods beyond the protocol.
-func extensionMeta() (m acp.Meta) {
+// extensionMeta lists the methods beyond the protocol.
+func extensionMeta(methods []string) (m acp.Meta) {
 	setMeta(&m, "gjc", struct {
 		Methods []string `json:"methods"`
-	}{extensionMethods()})
+	}{methods})
 	return m
 }
 
-// steeringMeta says that "_session/steering" works, in the place where other agents say it.
+// steeringMeta advertises "_session/steering" in the place where other agents do.
 func steeringMeta() (m acp.Meta) {
 	setMeta(&m, "steering", struct {
 		Supported bool `json:"supported"`
@@ -64,22 +104,5 @@ func steeringMeta() (m acp.Meta) {
 	return m
 }
 
-// initialized refuses what comes before initialize.
-func (s *Server) initialized() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.client == nil {
-		return &acp.Error{Code: acp.ErrorCodeInvalidRequest, Message: "initialize must come first"}
-	}
-	return nil
-}
-
-// capabilities returns what the client said that it can do.
-func (s *Server) capabilities() acp.ClientCapabilities {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.client == nil {
-		return acp.ClientCapabilities{}
-	}
-	return s.client.ClientCapabilities
-}
+// setMeta sets a member of m. It ignores the error of v that cannot be encoded, which no caller passes.
+func setMeta(m *acp.Meta, key string, v any) { _ = m.Set(key, v) }

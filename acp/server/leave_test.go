@@ -7,11 +7,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gajae-code/gjc/agent/approval"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/acp/acptest"
-	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/providers/providertest"
 )
@@ -43,7 +44,7 @@ func (j *judged) run(t *testing.T, base string) (results, asked []string) {
 		}
 	}), providertest.Text("done")})
 	e := start(t, scripted(steps...), func(c *config) {
-		c.server.Policy = func(string) approval.Policy {
+		c.server.Sessions.Policy = func(string) approval.Policy {
 			return approval.Policy{Rules: j.rules, Home: filepath.Join(base, "home")}
 		}
 		c.editor.Permission = func(_ context.Context, p *acp.RequestPermissionRequest) (*acp.RequestPermissionResponse, error) {

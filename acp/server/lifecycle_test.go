@@ -223,7 +223,7 @@ func TestSystemPrompt(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			var script *providertest.Script
 			e := start(t, scripted(providertest.Step{providertest.Text("a")}, providertest.Step{providertest.Text("b")}), func(c *config) {
-				script = c.server.Models.(*models).list[0].(*providertest.Script)
+				script = c.server.Models.Models.(*models).list[0].(*providertest.Script)
 			})
 			params := obj{"cwd": e.dir, "mcpServers": []any{}, "systemPrompt": obj{"mode": mode, "content": []any{obj{"type": "text", "text": "Speak like a pirate."}}}}
 			id := call[acp.NewSessionResponse](e, "session/new", params).SessionID

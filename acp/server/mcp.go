@@ -6,29 +6,32 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
+
+	"github.com/gajae-code/gjc/agent/tools/mcptools"
+
+	"github.com/rs/zerolog"
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/acp/server/slash"
 	"github.com/gajae-code/gjc/agent"
-	"github.com/gajae-code/gjc/agent/tools/mcptools"
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/proc"
 	"github.com/gajae-code/gjc/mcp"
 )
 
-// toolbox is the tools of one session: gjc's own, and those of the MCP servers that the client has passed for it.
+// toolbox holds the tools of one session: gjc's own, and those of its MCP servers.
 type toolbox struct {
 	own []agent.Tool
 
 	mu      sync.Mutex // guards the fields below
-	lists   int        // counts the lists of servers that there have been
-	asked   int64      // the place on the wire of the request that brought the last one
+	lists   int        // counts the lists of servers
+	order   int64      // the place on the wire of the request that brought the last list
 	closed  bool
 	servers []acp.MCPServer
 	set     *mcp.Set // nil for no servers
-	// picked are the names of the MCP tools that are offered; nil for all.
-	picked map[string]bool
-	// building is closed when the set for servers is there; nil if it is.
+	// selected are the names of the MCP tools that are offered; nil for all.
+	selected map[string]bool
+	// building is closed when the set for servers is built; nil if it is.
 	building chan struct{}
 }
 
@@ -54,7 +57,7 @@ func (b *toolbox) Built(ctx context.Context) *mcp.Set {
 // Settle implements [agent.Toolbox].
 func (b *toolbox) Settle(ctx context.Context) {
 	if set := b.Built(ctx); set != nil {
-		_ = set.Ready(ctx) // what is not there in time comes later
+		_ = set.Ready(ctx) // a server that is not ready in time joins later
 	}
 }
 
@@ -74,16 +77,15 @@ func (b *toolbox) Current() *mcp.Set {
 	return b.set
 }
 
-// use makes servers the session's, unless a request behind the one that brings them has brought others already, and
-// returns the set to end; nil for none. list is what put is to be called with, whatever happens; zero where there is
-// nothing to be put.
-func (b *toolbox) use(asked int64, servers []acp.MCPServer) (end *mcp.Set, list int) {
+// use replaces the session's servers, unless a later request has done so already. It returns the set to end; nil for none.
+// The caller passes list to put in any case; if it is zero, there is nothing to put.
+func (b *toolbox) use(order int64, servers []acp.MCPServer) (end *mcp.Set, list int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.closed || asked < b.asked {
+	if b.closed || order < b.order {
 		return nil, 0
 	}
-	b.asked = asked
+	b.order = order
 	if b.lists > 0 && sameServers(b.servers, servers) {
 		return nil, 0
 	}
@@ -96,13 +98,12 @@ func (b *toolbox) use(asked int64, servers []acp.MCPServer) (end *mcp.Set, list 
 	return end, b.lists
 }
 
-// put makes set that of a list, unless the session has got another list meanwhile, or is closed. It reports whether it
-// did.
+// put sets the set of servers of a list, unless the session has another list now or is closed. It reports whether it did.
 func (b *toolbox) put(list int, set *mcp.Set) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.lists != list {
-		return false // the one of the newer list closes building
+		return false // the put of the newer list closes building
 	}
 	if b.building != nil {
 		close(b.building)
@@ -115,7 +116,7 @@ func (b *toolbox) put(list int, set *mcp.Set) bool {
 	return true
 }
 
-// close takes no more servers, and returns the set to end; nil for none.
+// close refuses further servers and returns the set to end; nil for none.
 func (b *toolbox) close() *mcp.Set {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -127,29 +128,29 @@ func (b *toolbox) close() *mcp.Set {
 func (b *toolbox) Select(names []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.picked = nil
+	b.selected = nil
 	if names == nil || slices.Contains(names, slash.AllTools) {
 		return
 	}
-	b.picked = make(map[string]bool)
+	b.selected = make(map[string]bool)
 	for _, name := range names {
-		b.picked[name] = true
+		b.selected[name] = true
 		// Other programs write "server.tool".
-		b.picked["mcp__"+strings.ReplaceAll(name, ".", "_")] = true
+		b.selected["mcp__"+strings.ReplaceAll(name, ".", "_")] = true
 	}
 }
 
 // chosen returns the tools of MCP servers that were selected.
 func (b *toolbox) chosen(all []agent.Tool) []agent.Tool {
 	b.mu.Lock()
-	picked := b.picked
+	selected := b.selected
 	b.mu.Unlock()
-	if picked == nil {
+	if selected == nil {
 		return all
 	}
 	var some []agent.Tool
 	for _, t := range all {
-		if picked[t.Spec().Name] {
+		if selected[t.Spec().Name] {
 			some = append(some, t)
 		}
 	}
@@ -164,67 +165,67 @@ func sameServers(a, b []acp.MCPServer) bool {
 	})
 }
 
-// connectMCP makes the wanted servers those of the session, so that a prompt that comes next waits for them, and returns what
-// starts them and ends the former ones. That is for behind the response, and must be called: it starts nothing that its
-// caller would have to wait for.
-func (s *Server) connectMCP(e *entry, want *wanted) func(*agent.Session) {
-	servers := want.servers
-	end, list := e.box.use(want.asked, servers)
-	return func(session *agent.Session) {
-		if end != nil && !s.background(func() { s.endMCP(end) }) {
-			s.endMCP(end)
+// mcpConnector connects sessions to their MCP servers.
+type mcpConnector struct {
+	client   *client
+	tasks    *background
+	children *proc.Group
+	// configured is [MachineOptions.MCPServers]; nil for none.
+	configured func(ctx context.Context) ([]mcp.Server, error)
+	environ    func(context.Context) []string
+	version    string
+	log        zerolog.Logger
+}
+
+// connect replaces the servers of a session, so that the next prompt waits for the new ones. The function that it returns
+// starts them and ends the former ones. It must be called, after the response, and does not block.
+func (c *mcpConnector) connect(s *session, o *opened, params *sessionParams) func() {
+	servers := params.servers
+	end, list := o.tools.use(params.order, servers)
+	return func() {
+		if end != nil && !c.tasks.run(func() { c.end(end) }) {
+			c.end(end)
 		}
 		if list == 0 {
 			return
 		}
-		session.ForgetGrants(mcptools.IsMCP) // they were for the former servers
-		if len(servers) == 0 && s.opts.MCPServers == nil {
-			e.box.put(list, nil)
+		o.ForgetGrants(mcptools.IsMCP) // they were for the former servers
+		if len(servers) == 0 && c.configured == nil {
+			o.tools.put(list, nil)
 			return
 		}
-		if !s.background(func() { s.startMCP(e, session, list, servers) }) {
-			e.box.put(list, nil)
+		if !c.tasks.run(func() { c.start(s, o, list, servers) }) {
+			o.tools.put(list, nil)
 		}
 	}
 }
 
-// startMCP starts a session's servers. That must not keep the response before them from the client: it goes first, if
-// the client reads.
-func (s *Server) startMCP(e *entry, session *agent.Session, list int, servers []acp.MCPServer) {
-	s.flush(e)
-	set := s.newMCP(e, session, servers)
-	if e.box.put(list, set) && set != nil {
+// start starts a session's servers, after the response before them has been written, if the client reads.
+func (c *mcpConnector) start(s *session, o *opened, list int, servers []acp.MCPServer) {
+	s.out.flush()
+	set := c.newSet(s, o, servers)
+	if o.tools.put(list, set) && set != nil {
 		set.Start()
 	}
 }
 
-// flush waits until what the client was sent before is on its way, if the client reads.
-func (s *Server) flush(e *entry) {
-	ctx, cancel := context.WithTimeout(e.out.ctx, flushTimeout)
-	defer cancel()
-	_ = s.conn.Flush(ctx)
-}
-
-// flushTimeout is how long the background gives way to a client that does not read.
-const flushTimeout = 100 * time.Millisecond
-
-// endMCP ends servers, within the time that closing a session may take.
-func (s *Server) endMCP(set *mcp.Set) {
+// end ends servers, within the time that closing a session may take.
+func (c *mcpConnector) end(set *mcp.Set) {
 	ctx, cancel := context.WithTimeoutCause(context.Background(), sessionCloseTimeout, agent.ErrSessionClosed)
 	defer cancel()
 	if err := set.Close(ctx); err != nil {
-		s.log.Warn().Err(err).Msg("ending MCP servers")
+		c.log.Warn().Err(err).Msg("ending MCP servers")
 	}
 }
 
-// newMCP makes the set of a session's servers: those of the client, then those of the user's own configuration whose
-// names the client has not taken. It is nil for none.
-func (s *Server) newMCP(e *entry, session *agent.Session, servers []acp.MCPServer) *mcp.Set {
+// newSet returns the set of a session's servers: those of the client, and those of the user's configuration whose names the
+// client does not use. It returns nil for no servers.
+func (c *mcpConnector) newSet(s *session, o *opened, servers []acp.MCPServer) *mcp.Set {
 	specs := mcpServers(servers)
-	if s.opts.MCPServers != nil {
-		own, err := s.opts.MCPServers(e.out.ctx)
+	if c.configured != nil {
+		own, err := c.configured(s.out.ctx)
 		if err != nil {
-			e.out.emit(agent.Noticed{Severity: agent.SeverityWarning, Title: "The configuration of MCP servers has mistakes; the servers that they are in are not used.", Detail: err.Error()})
+			s.out.notice(agent.SeverityWarning, "The configuration of MCP servers has mistakes; servers with a mistake are not used.", err.Error())
 		}
 		for _, spec := range own {
 			if !slices.ContainsFunc(specs, func(c mcp.Server) bool { return strings.EqualFold(c.Name, spec.Name) }) {
@@ -235,29 +236,26 @@ func (s *Server) newMCP(e *entry, session *agent.Session, servers []acp.MCPServe
 	if len(specs) == 0 {
 		return nil
 	}
-	ws := session.Workspace()
+	ws := o.Workspace()
 	opts := mcp.Options{
-		Cwd: ws.Cwd, Roots: ws.Additional, Children: s.children, Env: s.opts.Environ(e.out.ctx), Version: s.opts.Version,
-		Channel: mcpChannel{s.conn}, Log: s.log,
-		Changed: func() { s.advertise(e) },
-		Notice: func(n mcp.Notice) {
-			e.out.emit(agent.Noticed{Severity: agent.SeverityWarning, Title: n.Text, Detail: n.Detail})
-		},
+		Cwd: ws.Cwd, Roots: ws.Additional, Children: c.children, Env: c.environ(s.out.ctx), Version: c.version,
+		Channel: mcpChannel{c.client.conn}, Log: c.log,
+		Changed: func() { s.advertise(o) },
+		Notice:  func(n mcp.Notice) { s.out.notice(agent.SeverityWarning, n.Text, n.Detail) },
 	}
-	if asker := session.Elicitor(); asker != nil && (asker.Forms() || asker.URLs()) {
+	if asker := o.Elicitor(); asker != nil && (asker.Forms() || asker.URLs()) {
 		opts.ElicitForms, opts.ElicitURLs = asker.Forms(), asker.URLs()
 		opts.Elicit = func(ctx context.Context, req mcp.ElicitRequest) (mcp.ElicitResult, error) {
-			return elicitMCP(ctx, asker, req)
+			return elicit(ctx, asker, req)
 		}
 		opts.ElicitationComplete = func(_, id string) {
-			_ = asker.Completed(context.WithoutCancel(e.out.ctx), id) // the client is gone otherwise
+			_ = asker.Completed(context.WithoutCancel(s.out.ctx), id) // it fails only if the client is gone
 		}
 	}
 	return mcp.NewSet(opts, specs)
 }
 
-// mcpServers puts the client's list into the words of package mcp. What makes no sense stays in it, so that the user is
-// told.
+// mcpServers converts the client's list for package mcp. Invalid servers stay in it, so that the user sees their error.
 func mcpServers(servers []acp.MCPServer) []mcp.Server {
 	var specs []mcp.Server
 	headers := func(list []acp.HTTPHeader) (out []mcp.Header) {
@@ -281,7 +279,7 @@ func mcpServers(servers []acp.MCPServer) []mcp.Server {
 		case *acp.MCPServerACP:
 			spec.Name, spec.Channel = m.Name, &mcp.ChannelServer{ID: string(m.ServerID)}
 		case *acp.UnknownMCPServer:
-			// Of an unknown type, or with a command and a URL: the set says so in the session.
+			// It has an unknown type, or both a command and a URL. The set reports that in the session.
 			_ = jsonx.Unmarshal(jsonx.Lookup(m.Raw, "name"), &spec.Name)
 			if jsonx.Lookup(m.Raw, "command") != nil {
 				spec.Stdio, spec.HTTP = &mcp.Stdio{}, &mcp.HTTP{}
@@ -292,21 +290,21 @@ func mcpServers(servers []acp.MCPServer) []mcp.Server {
 	return specs
 }
 
-// elicitMCP passes a server's question on to the user. The secrets that a form must not ask for are a refusal.
-func elicitMCP(ctx context.Context, asker agent.Elicitor, req mcp.ElicitRequest) (mcp.ElicitResult, error) {
+// elicit passes a server's question to the user. It fails for a form that asks for a secret.
+func elicit(ctx context.Context, asker agent.Elicitor, req mcp.ElicitRequest) (mcp.ElicitResult, error) {
 	message := req.Server + ": " + req.Message
 	if req.Mode == "url" {
 		action, err := asker.URL(ctx, agent.URLRequest{ID: req.ID, Message: message, URL: req.URL})
-		return mcp.ElicitResult{Action: elicitWord(action)}, err
+		return mcp.ElicitResult{Action: elicitAction(action)}, err
 	}
 	answer, err := asker.Form(ctx, agent.Form{Message: message, Schema: req.Schema})
 	if err != nil {
 		return mcp.ElicitResult{}, err
 	}
-	return mcp.ElicitResult{Action: elicitWord(answer.Action), Content: answer.Content}, nil
+	return mcp.ElicitResult{Action: elicitAction(answer.Action), Content: answer.Content}, nil
 }
 
-func elicitWord(a agent.ElicitAction) string {
+func elicitAction(a agent.ElicitAction) string {
 	switch a {
 	case agent.ElicitAccept:
 		return "accept"
@@ -317,7 +315,7 @@ func elicitWord(a agent.ElicitAction) string {
 	}
 }
 
-// mcpChannel carries MCP over the editor's connection, with mcp/message.
+// mcpChannel carries MCP over the connection to the client, with mcp/message.
 type mcpChannel struct{ conn *acp.AgentConn }
 
 // Request implements [mcp.Channel].
@@ -329,7 +327,7 @@ func (c mcpChannel) Request(ctx context.Context, serverID, requestID, method str
 	case err != nil && ctx.Err() != nil:
 		return nil, nil, context.Cause(ctx)
 	case errors.Is(err, &acp.Error{Code: acp.ErrorCodeMethodNotFound}):
-		return nil, nil, errors.New("the editor does not carry MCP messages (mcp/message)")
+		return nil, nil, errors.New("the editor does not support MCP messages (mcp/message)")
 	case err != nil:
 		return nil, nil, err
 	case resp.Error != nil:
@@ -339,16 +337,24 @@ func (c mcpChannel) Request(ctx context.Context, serverID, requestID, method str
 	}
 }
 
-// MessageMCP takes a notification about an inner request that is open. It is for whichever session has that server.
-func (s *Server) MessageMCP(_ context.Context, p *acp.MessageMCPNotification) error {
-	if err := s.initialized(); err != nil {
+// mcpHandlers handles the messages of MCP servers that the client connects.
+type mcpHandlers struct {
+	client   *client
+	sessions *registry
+}
+
+// MessageMCP passes a notification about an open inner request to the session that has the server.
+func (h *mcpHandlers) MessageMCP(_ context.Context, p *acp.MessageMCPNotification) error {
+	if err := h.client.initialized(); err != nil {
 		return err
 	}
-	for _, e := range s.entries() {
-		if box := e.toolbox(); box != nil {
-			if set := box.Current(); set != nil {
-				set.ChannelNotification(string(p.ServerID), string(p.RequestID), p.Method, p.Params)
-			}
+	for _, s := range h.sessions.all() {
+		o := s.ready()
+		if o == nil {
+			continue
+		}
+		if set := o.tools.Current(); set != nil {
+			set.ChannelNotification(string(p.ServerID), string(p.RequestID), p.Method, p.Params)
 		}
 	}
 	return nil

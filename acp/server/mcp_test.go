@@ -152,7 +152,7 @@ func TestMCP_Prompts(t *testing.T) {
 	srv := httpServer(t, nil)
 	var script *providertest.Script
 	e := start(t, scripted(providertest.Step{providertest.Text("hi")}), func(c *config) {
-		script = c.server.Models.(*models).list[0].(*providertest.Script)
+		script = c.server.Models.Models.(*models).list[0].(*providertest.Script)
 	})
 	id := call[acp.NewSessionResponse](e, "session/new", obj{"cwd": e.dir, "mcpServers": []any{httpSpec("db", srv.URL, "ann")}}).SessionID
 	e.await(id, acptest.Update(func(u *acp.AvailableCommandsUpdate) bool {
@@ -176,7 +176,7 @@ func TestMCP_CommandsWaitForServers(t *testing.T) {
 	srv := httpServer(t, nil)
 	var script *providertest.Script
 	e := start(t, scripted(providertest.Step{providertest.Text("hi")}), func(c *config) {
-		script = c.server.Models.(*models).list[0].(*providertest.Script)
+		script = c.server.Models.Models.(*models).list[0].(*providertest.Script)
 		script.Else(func(*providers.Request) providertest.Step { return providertest.Step{providertest.Text("hi")} })
 	})
 	for range 10 {
@@ -273,7 +273,7 @@ func TestMCP_FirstRequestHasTheTools(t *testing.T) {
 	srv := httpServer(t, nil)
 	var script *providertest.Script
 	e := start(t, scripted(providertest.Step{providertest.Text("hi")}), func(c *config) {
-		script = c.server.Models.(*models).list[0].(*providertest.Script)
+		script = c.server.Models.Models.(*models).list[0].(*providertest.Script)
 	})
 	id := call[acp.NewSessionResponse](e, "session/new", obj{"cwd": e.dir, "mcpServers": []any{httpSpec("db", srv.URL, "ann")}}).SessionID
 	e.say(id, "hello", acp.StopReasonEndTurn)

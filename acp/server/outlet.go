@@ -3,32 +3,33 @@ package server
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/agent"
 )
 
-// outlet is a session's way to the client: events go in, session updates come out. A client rejects updates for a
-// session id that it has not heard of, so a new session's outlet keeps them until its response is on the wire.
+// outlet sends the events of a session to the client as session updates. A client rejects updates for a session ID that it
+// does not know, so the outlet of a new session holds them back until the response with the ID has been sent.
 type outlet struct {
 	conn *acp.AgentConn
 	id   acp.SessionID
 	features
-	// ctx ends with the session. A client that does not read holds up its own session, no longer than that.
+	// ctx ends with the session, so that a client that does not read holds up a session no longer than that.
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 
-	mapping sync.Mutex // held while an event is mapped and sent: a child's come beside its parent's
+	mapping sync.Mutex // held while an event is mapped and sent: subagents emit concurrently
 	mapper  *mapper
 
 	mu   sync.Mutex // guards the fields below
 	open bool
 	kept []acp.SessionUpdate
-	// turns counts the prompts that are not answered. Outside of them a client takes no words for the session: a
-	// notice that has to become words waits in later.
+	// turns counts the prompts without a response. Outside of a turn a client accepts no message of the agent: a notice that
+	// has to be sent as a message waits in later.
 	turns int
 	later []acp.SessionUpdate
-	// silent leaves the model's reasoning out.
+	// silent leaves out the model's reasoning.
 	silent bool
 }
 
@@ -38,7 +39,7 @@ func newOutlet(conn *acp.AgentConn, id acp.SessionID, f features) *outlet {
 	return o
 }
 
-// emit is an agent session's Emit.
+// emit sends an event.
 func (o *outlet) emit(ev agent.Event) {
 	if m, ok := ev.(agent.MessageDelta); ok && m.Speaker == agent.SpeakerThought && o.hidesThoughts() {
 		return
@@ -46,7 +47,7 @@ func (o *outlet) emit(ev agent.Event) {
 	o.mapping.Lock()
 	defer o.mapping.Unlock()
 	all := o.mapper.updates(ev)
-	if o.inWords(ev) && o.wait(all) {
+	if o.needsTurn(ev) && o.postpone(all) {
 		return
 	}
 	for _, u := range all {
@@ -57,8 +58,20 @@ func (o *outlet) emit(ev agent.Event) {
 	}
 }
 
-// inWords reports whether an event that is no part of an answer is told in words all the same.
-func (o *outlet) inWords(ev agent.Event) bool {
+// notice shows a notice to the user. detail may be empty.
+func (o *outlet) notice(severity agent.Severity, title, detail string) {
+	o.emit(agent.Noticed{Severity: severity, Title: title, Detail: detail})
+}
+
+// warn shows warnings to the user.
+func (o *outlet) warn(titles []string) {
+	for _, title := range titles {
+		o.notice(agent.SeverityWarning, title, "")
+	}
+}
+
+// needsTurn reports whether an event that can occur at any time is sent as a message of the agent.
+func (o *outlet) needsTurn(ev agent.Event) bool {
 	switch ev.(type) {
 	case agent.Noticed:
 		return !o.notices
@@ -69,7 +82,7 @@ func (o *outlet) inWords(ev agent.Event) bool {
 	}
 }
 
-// hideThoughts leaves the model's reasoning out from now on, or shows it again.
+// hideThoughts hides or shows the model's reasoning from now on.
 func (o *outlet) hideThoughts(hide bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -82,18 +95,18 @@ func (o *outlet) hidesThoughts() bool {
 	return o.silent
 }
 
-// wait puts words off to the next turn, unless there is one.
-func (o *outlet) wait(words []acp.SessionUpdate) bool {
+// postpone keeps messages for the next turn. During a turn it does nothing and returns false.
+func (o *outlet) postpone(messages []acp.SessionUpdate) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.turns > 0 {
 		return false
 	}
-	o.later = append(o.later, words...)
+	o.later = append(o.later, messages...)
 	return true
 }
 
-// beginTurn opens a turn on the wire with the words that have waited for it.
+// beginTurn begins a turn and sends the messages that have waited for one.
 func (o *outlet) beginTurn() {
 	o.mu.Lock()
 	o.turns++
@@ -103,22 +116,23 @@ func (o *outlet) beginTurn() {
 	}
 }
 
-// endTurn comes before the prompt's response.
+// endTurn ends a turn. It is called before the response to the prompt.
 func (o *outlet) endTurn() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.turns--
 }
 
+// takeLater returns the messages that wait for a turn, which the caller sends.
 func (o *outlet) takeLater() []acp.SessionUpdate {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	words := o.later
+	messages := o.later
 	o.later = nil
-	return words
+	return messages
 }
 
-// send sends one update, or keeps it until the outlet opens.
+// send sends one update, or keeps it until the outlet is released.
 func (o *outlet) send(u acp.SessionUpdate) {
 	o.mu.Lock()
 	if !o.open {
@@ -130,16 +144,17 @@ func (o *outlet) send(u acp.SessionUpdate) {
 	o.write(u)
 }
 
-// write puts an update on the wire whether the outlet is open or not: a replay precedes its response.
+// write sends an update even if the outlet is not released: a replay precedes its response.
 func (o *outlet) write(u acp.SessionUpdate) { o.writeAs(o.id, u) }
 
-// writeAs is write for a child of the session.
+// writeAs sends an update for a child of the session.
 func (o *outlet) writeAs(id acp.SessionID, u acp.SessionUpdate) {
-	// The one error is that nobody is there to hear it.
+	// It fails only if the session is closed or the client is gone.
 	_ = o.conn.Update(o.ctx, &acp.SessionNotification{SessionID: id, Update: u})
 }
 
-// release opens the outlet behind what was kept. It runs right behind the session's response.
+// release sends first and then the updates that were kept, and opens the outlet. It is called immediately after the session's
+// response.
 func (o *outlet) release(first ...acp.SessionUpdate) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -152,4 +167,15 @@ func (o *outlet) release(first ...acp.SessionUpdate) {
 	o.kept, o.open = nil, true
 }
 
+// flushTimeout bounds how long flush waits for a client that does not read.
+const flushTimeout = 100 * time.Millisecond
+
+// flush gives way to what was sent before: it waits until that is written, within flushTimeout.
+func (o *outlet) flush() {
+	ctx, cancel := context.WithTimeout(o.ctx, flushTimeout)
+	defer cancel()
+	_ = o.conn.Flush(ctx) // the caller continues in any case
+}
+
+// close makes waiting and later sends fail.
 func (o *outlet) close() { o.cancel(agent.ErrSessionClosed) }

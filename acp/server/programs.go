@@ -7,15 +7,15 @@ import (
 	"github.com/gajae-code/gjc/lsp"
 )
 
-// sessionPrograms finds a session's helper programs. What lies in the workspace is taken only where the user trusts that.
+// sessionPrograms finds a session's helper programs. It uses programs in the workspace only if the user trusts them.
 type sessionPrograms struct {
 	agent.Programs
 	workspace agent.Workspace
-	// languages are nil for none; their catalog knows of trust.
+	// languages is nil for none. Their catalog knows what the user trusts.
 	languages *lsp.Workspace
 }
 
-// programFinder is a catalog that knows whose programs are trusted.
+// programFinder is a catalog that finds trusted programs.
 type programFinder interface {
 	Program(ctx context.Context, name string) (string, error)
 }

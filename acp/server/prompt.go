@@ -5,33 +5,43 @@ import (
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/acp/content"
+	"github.com/gajae-code/gjc/acp/server/slash"
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/providers"
 )
 
-// Prompt queues a turn. Prompts of a session run one after the other, in the order of the wire.
-func (s *Server) Prompt(ctx context.Context, p *acp.PromptRequest) (acp.Reply[acp.PromptResponse], error) {
-	e, err := s.lookup(p.SessionID)
+// promptHandlers handles prompts, steering and cancellation.
+type promptHandlers struct {
+	sessions *registry
+	models   *models
+	tasks    *background
+}
+
+// Prompt queues a turn. The prompts of a session run one after the other, in the order of the wire.
+func (h *promptHandlers) Prompt(ctx context.Context, p *acp.PromptRequest) (acp.Reply[acp.PromptResponse], error) {
+	s, err := h.sessions.lookup(p.SessionID)
 	if err != nil {
 		return nil, err
 	}
-	s.refreshModels(ctx) // before the session's model is asked: the last one may have asked for a login
-	begin, err := turnOf(e, p)
+	h.models.refresh(ctx) // before the session's model is called: the last call may have asked for a login
+	begin, err := newTurn(p)
 	if err != nil {
 		return nil, err
 	}
 	type started struct {
-		turn *agent.Turn
-		err  error
+		opened *opened
+		turn   *agent.Turn
+		err    error
 	}
 	begun := make(chan started, 1)
-	e.then(func(session *agent.Session, err error) {
+	s.then(func(o *opened, err error) {
 		if err != nil {
 			begun <- started{err: err}
 			return
 		}
-		e.out.beginTurn()
-		begun <- started{turn: begin(session)}
+		s.out.beginTurn()
+		begun <- started{opened: o, turn: begin(o)}
 	})
 	return func() (*acp.PromptResponse, error) {
 		b := <-begun
@@ -39,10 +49,8 @@ func (s *Server) Prompt(ctx context.Context, p *acp.PromptRequest) (acp.Reply[ac
 			return nil, b.err
 		}
 		r := b.turn.Wait(ctx)
-		e.out.endTurn()
-		if e.ready() != nil {
-			acp.AfterResponse(ctx, func() { s.refresh(e) })
-		}
+		s.out.endTurn()
+		acp.AfterResponse(ctx, func() { s.refreshCommands(b.opened, h.tasks) })
 		if r.Err != nil {
 			return nil, r.Err
 		}
@@ -50,28 +58,60 @@ func (s *Server) Prompt(ctx context.Context, p *acp.PromptRequest) (acp.Reply[ac
 	}, nil
 }
 
-// Cancel ends the turn that runs and those that wait. For a session that is not there, or idle, it does nothing.
-func (s *Server) Cancel(_ context.Context, p *acp.CancelNotification) error {
-	e, err := s.lookup(p.SessionID)
+// newTurn returns a function that queues the turn for a prompt: that of a slash command, or one of the model.
+func newTurn(p *acp.PromptRequest) (func(*opened) *agent.Turn, error) {
+	trace := traceOf(p.Meta)
+	typed, err := slash.Parse(p.Prompt)
 	if err != nil {
-		for _, e := range s.entries() { // a child's, perhaps
-			e.then(func(session *agent.Session, err error) {
+		return nil, invalidParams("%v", err)
+	}
+	if typed != nil {
+		return func(o *opened) *agent.Turn { return o.commands.Start(o.Session, typed, trace) }, nil
+	}
+	parts, err := content.PromptParts(p.Prompt, 0)
+	if err != nil {
+		return nil, invalidParams("%v", err)
+	}
+	return func(o *opened) *agent.Turn { return o.PromptTraced(parts, trace) }, nil
+}
+
+// traceOf returns the W3C trace context in a request's _meta.
+func traceOf(m acp.Meta) agent.Trace {
+	var trace agent.Trace
+	for _, key := range []string{"traceparent", "tracestate", "baggage"} {
+		var value string
+		if ok, err := m.Get(key, &value); ok && err == nil {
+			if trace == nil {
+				trace = make(agent.Trace)
+			}
+			trace[key] = value
+		}
+	}
+	return trace
+}
+
+// Cancel ends the running turn and the queued ones. It does nothing for a session that is idle or not open.
+func (h *promptHandlers) Cancel(_ context.Context, p *acp.CancelNotification) error {
+	s, err := h.sessions.lookup(p.SessionID)
+	if err != nil {
+		for _, s := range h.sessions.all() { // it may be the ID of a subagent
+			s.then(func(o *opened, err error) {
 				if err == nil {
-					session.CancelChild(string(p.SessionID))
+					o.CancelChild(string(p.SessionID))
 				}
 			})
 		}
 		return err
 	}
-	e.then(func(session *agent.Session, err error) {
+	s.then(func(o *opened, err error) {
 		if err == nil {
-			session.Cancel()
+			o.Cancel()
 		}
 	})
 	return nil
 }
 
-// usage is what the model calls of one turn came to; nil for none.
+// usage returns the usage of all model calls of a turn; nil for none.
 func usage(u providers.Usage) *acp.Usage {
 	if u == (providers.Usage{}) {
 		return nil
@@ -91,11 +131,76 @@ func usage(u providers.Usage) *acp.Usage {
 	return out
 }
 
-// promptParts converts the blocks of a prompt for the model. Its error is a -32602 that numbers the blocks from first.
-func promptParts(blocks []acp.ContentBlock, first int) ([]providers.Part, error) {
-	parts, err := content.PromptParts(blocks, first)
+type steerParams struct {
+	SessionID acp.SessionID `json:"sessionId"`
+	Prompt    []jsonx.Raw   `json:"prompt"`
+	Meta      struct {
+		Steering struct {
+			IdleBehavior string `json:"idleBehavior"`
+		} `json:"steering"`
+	} `json:"_meta"`
+}
+
+type steerResult struct {
+	Outcome string `json:"outcome"`
+	Reason  string `json:"reason,omitzero"`
+}
+
+// steer handles "_session/steering", which other agents have too: it adds a prompt to the running turn. If no turn is
+// running, it asks a client that supports that to prompt instead, and otherwise starts a turn that no request waits for.
+func (h *promptHandlers) steer(_ context.Context, p *steerParams) (func() (any, error), error) {
+	s, err := h.sessions.lookup(p.SessionID)
+	if err != nil {
+		return nil, err
+	}
+	var blocks []acp.ContentBlock
+	for i, raw := range p.Prompt {
+		block, err := acp.DecodeContentBlock(raw)
+		if err != nil {
+			return nil, invalidParams("prompt block %d: %v", i, err)
+		}
+		blocks = append(blocks, block)
+	}
+	parts, err := content.PromptParts(blocks, 0)
 	if err != nil {
 		return nil, invalidParams("%v", err)
 	}
-	return parts, nil
+	orPrompt := p.Meta.Steering.IdleBehavior != "promptRequired"
+	type queued struct {
+		wait func() (agent.Steered, error)
+		err  error
+	}
+	taken := make(chan queued, 1)
+	s.then(func(o *opened, err error) {
+		if err != nil {
+			taken <- queued{err: err}
+			return
+		}
+		taken <- queued{wait: o.QueueSteer(parts, orPrompt)}
+	})
+	return func() (any, error) {
+		q := <-taken
+		if q.err != nil {
+			return nil, q.err
+		}
+		done, err := q.wait()
+		switch {
+		case err != nil:
+			return nil, err
+		case done.Injected:
+			return steerResult{Outcome: "injected"}, nil
+		case done.Turn == nil:
+			return steerResult{Outcome: "promptRequired", Reason: "noRunningTurn"}, nil
+		}
+		s.out.beginTurn()
+		if !h.tasks.run(func() { // ends with the turn, which ends with the session
+			if r := done.Turn.Wait(context.Background()); r.Err != nil {
+				s.out.notice(agent.SeverityError, "The turn failed.", r.Err.Error())
+			}
+			s.out.endTurn()
+		}) {
+			s.out.endTurn()
+		}
+		return steerResult{Outcome: "startedNewTurn"}, nil
+	}, nil
 }

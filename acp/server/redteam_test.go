@@ -10,9 +10,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gajae-code/gjc/agent/approval"
+
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/acp/acptest"
-	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/providers/providertest"
 )
@@ -322,7 +323,7 @@ func (a *attempt) run(t *testing.T) {
 	}
 	steps = append(steps, providertest.Step{providertest.Call("c1", a.tool, names.Replace(a.input))}, providertest.Step{providertest.Text("done")})
 	e := start(t, scripted(steps...), func(c *config) {
-		c.server.Policy = func(string) approval.Policy {
+		c.server.Sessions.Policy = func(string) approval.Policy {
 			return approval.Policy{Rules: rules, Home: w.home, Own: []string{filepath.Join(w.home, ".gjc", "agent")}}
 		}
 		c.editor.Permission = func(_ context.Context, p *acp.RequestPermissionRequest) (*acp.RequestPermissionResponse, error) {

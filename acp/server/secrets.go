@@ -9,29 +9,29 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// secrets returns what keeps values from the models of a session in a working directory; nil for nothing. With an error no
-// model is asked anything: nobody knows what would have to be kept back.
-func (s *Server) secrets(cwd string) (agent.Secrets, error) {
-	if s.opts.Secrets == nil {
+// secretsIn returns what keeps values from the models of a session in a directory; nil for nothing. If the secrets cannot be
+// loaded, it returns the error and secrets that let no model be called.
+func secretsIn(opts *SessionOptions, cwd string) (agent.Secrets, error) {
+	if opts.Secrets == nil {
 		return nil, nil
 	}
-	set, err := s.opts.Secrets(cwd)
+	set, err := opts.Secrets(cwd)
 	if err != nil {
 		return unknownSecrets{err}, err
 	}
 	return set, nil
 }
 
-// kindSecrets is the data.kind of a request that was not sent because the secrets are not known.
+// kindSecrets is the data.kind of a request that was not sent because the secrets are unknown.
 const kindSecrets providers.ErrorKind = "secrets"
 
-// unknownSecrets are those of a configuration that cannot be read.
+// unknownSecrets are the secrets of a configuration that cannot be read.
 type unknownSecrets struct{ err error }
 
-// Model returns a model that is not asked.
+// Model returns a model that fails.
 func (u unknownSecrets) Model(m providers.Model) providers.Model { return silentModel{m, u.err} }
 
-// Hide lets nothing through.
+// Hide hides everything.
 func (unknownSecrets) Hide(string) string { return "" }
 
 func (unknownSecrets) Restore(text string) string             { return text }
@@ -49,7 +49,7 @@ func (m silentModel) Stream(context.Context, *providers.Request) iter.Seq2[provi
 	return func(yield func(providers.Event, error) bool) {
 		yield(nil, &providers.Error{
 			Kind: kindSecrets, Provider: info.Provider, Model: info.ID, Err: m.err,
-			Message: "nothing was sent, because the secrets to keep back are not known: " + m.err.Error(),
+			Message: "nothing was sent, because the secrets to keep back cannot be loaded: " + m.err.Error(),
 		})
 	}
 }

@@ -30,8 +30,8 @@ func TestSecrets(t *testing.T) {
 		providertest.Step{providertest.Text("it is " + token)},
 	)
 	e := start(t, func(c *config) {
-		c.server.Models = &models{list: []providers.Model{script}}
-		c.server.Secrets = func(string) (agent.Secrets, error) { return set, nil }
+		c.server.Models.Models = &models{list: []providers.Model{script}}
+		c.server.Sessions.Secrets = func(string) (agent.Secrets, error) { return set, nil }
 	})
 	id := e.session()
 	e.say(id, "write the-secret-value", acp.StopReasonEndTurn)
@@ -70,8 +70,8 @@ func TestSecrets(t *testing.T) {
 func TestSecrets_Unknown(t *testing.T) {
 	script := providertest.NewScript(providers.ModelInfo{}, providertest.Step{providertest.Text("ok")})
 	e := start(t, func(c *config) {
-		c.server.Models = &models{list: []providers.Model{script}}
-		c.server.Secrets = func(string) (agent.Secrets, error) { return nil, errors.New("secrets.yml:3: mode: is wrong") }
+		c.server.Models.Models = &models{list: []providers.Model{script}}
+		c.server.Sessions.Secrets = func(string) (agent.Secrets, error) { return nil, errors.New("secrets.yml:3: mode: is wrong") }
 	})
 	id := e.session()
 	_, err := e.Prompt(t.Context(), id, "go")
@@ -88,9 +88,9 @@ func TestSecrets_Unknown(t *testing.T) {
 	told := false
 	for _, u := range e.Updates(id) {
 		notice, ok := u.(*acp.Notice)
-		told = told || ok && strings.Contains(notice.Title, "so no model is asked")
+		told = told || ok && strings.Contains(notice.Title, "so no model is called")
 	}
-	if !told && !strings.Contains(e.Text(id), "so no model is asked") {
+	if !told && !strings.Contains(e.Text(id), "so no model is called") {
 		t.Errorf("the user was told %q", e.Text(id))
 	}
 }
@@ -114,8 +114,8 @@ func TestSecrets_Handoff(t *testing.T) {
 		providertest.Step{providertest.Text("done")},
 	)
 	e := start(t, func(c *config) {
-		c.server.Models = &models{list: []providers.Model{script}}
-		c.server.Secrets = keys
+		c.server.Models.Models = &models{list: []providers.Model{script}}
+		c.server.Sessions.Secrets = keys
 	})
 	id := e.session()
 	e.say(id, "it is "+key, acp.StopReasonEndTurn)

@@ -24,7 +24,7 @@ func TestSteering_JoinsTheRunningTurn(t *testing.T) {
 	e := start(t, scripted(
 		providertest.Step{providertest.Text("working"), gate.Hold()},
 		providertest.Step{providertest.Text("as you wish")},
-	), func(c *config) { script = c.server.Models.(*models).list[0].(*providertest.Script) })
+	), func(c *config) { script = c.server.Models.Models.(*models).list[0].(*providertest.Script) })
 	id := e.session()
 	answered := make(chan *acp.PromptResponse, 1)
 	go func() {
@@ -81,7 +81,7 @@ func TestSteering_SurvivesCancel(t *testing.T) {
 	e := start(t, scripted(
 		providertest.Step{providertest.Text("working"), gate.Hold()},
 		providertest.Step{providertest.Text("fine")},
-	), func(c *config) { script = c.server.Models.(*models).list[0].(*providertest.Script) })
+	), func(c *config) { script = c.server.Models.Models.(*models).list[0].(*providertest.Script) })
 	id := e.session()
 	answered := make(chan acp.StopReason, 1)
 	go func() {

@@ -3,48 +3,118 @@ package server
 import (
 	"context"
 	"errors"
+	"path/filepath"
+	"time"
+
+	"github.com/rs/zerolog"
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// The methods here are about sessions that need not be open.
+// storedHandlers handles the methods about sessions that need not be open, and the closing of sessions.
+type storedHandlers struct {
+	client   *client
+	sessions *registry
+	store    *sessions.Store
+	log      zerolog.Logger
+}
 
-// retire ends a session that may be open, as session/close does, and does something to its file then. It returns how
-// to wait for that. Requests that come later do not find the session; one that opens it waits until it is done.
-func (s *Server) retire(id acp.SessionID, do func() error) func(context.Context) error {
-	s.mu.Lock()
-	e, leaving := s.sessions[id], s.leaving[id]
-	s.mu.Unlock()
-	if e != nil {
-		s.leave(e)
-	} else if e = leaving; e == nil {
-		return func(context.Context) error { return do() }
+// ListSessions lists the stored sessions that hold a message, the latest first.
+func (h *storedHandlers) ListSessions(ctx context.Context, p *acp.ListSessionsRequest) (acp.Reply[acp.ListSessionsResponse], error) {
+	if err := h.client.initialized(); err != nil {
+		return nil, err
+	}
+	if p.Cwd != "" && !filepath.IsAbs(p.Cwd) {
+		return nil, invalidParams("cwd must be absolute: %q", p.Cwd)
+	}
+	opts := sessions.ListOptions{Cursor: p.Cursor}
+	switch p.Archived {
+	case "", acp.SessionArchiveFilterExclude:
+	case acp.SessionArchiveFilterInclude:
+		opts.Archived = sessions.ArchivedInclude
+	case acp.SessionArchiveFilterOnly:
+		opts.Archived = sessions.ArchivedOnly
+	default:
+		return nil, invalidParams("unknown archive filter %q; there are exclude, include and only", p.Archived)
+	}
+	return func() (*acp.ListSessionsResponse, error) {
+		if p.Cwd != "" {
+			opts.Cwd = filepath.Clean(p.Cwd)
+		}
+		page, err := h.store.List(ctx, opts)
+		if err != nil {
+			return nil, err
+		}
+		resp := &acp.ListSessionsResponse{NextCursor: page.Next}
+		for i := range page.Sessions {
+			resp.Sessions = append(resp.Sessions, sessionInfo(&page.Sessions[i]))
+		}
+		return resp, nil
+	}, nil
+}
+
+func sessionInfo(i *sessions.Info) acp.SessionInfo {
+	info := acp.SessionInfo{
+		SessionID: acp.SessionID(i.ID), Cwd: i.Cwd, AdditionalDirectories: i.AdditionalDirectories,
+		Title: i.Title, UpdatedAt: formatTime(i.UpdatedAt), Archived: new(i.Archived),
+	}
+	setMeta(&info.Meta, "messageCount", i.Messages)
+	setMeta(&info.Meta, "size", i.Size)
+	return info
+}
+
+// CloseSession cancels what runs in a session and frees it. A session that is not open counts as closed.
+func (h *storedHandlers) CloseSession(ctx context.Context, p *acp.CloseSessionRequest) (acp.Reply[acp.CloseSessionResponse], error) {
+	s, err := h.sessions.lookup(p.SessionID)
+	if err != nil {
+		if err := h.client.initialized(); err != nil {
+			return nil, err
+		}
+		return acp.Done[acp.CloseSessionResponse](nil), nil
+	}
+	h.sessions.leave(s)
+	return func() (*acp.CloseSessionResponse, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sessionCloseTimeout)
+		defer cancel()
+		if err := s.close(ctx); err != nil {
+			return nil, err
+		}
+		return &acp.CloseSessionResponse{}, nil
+	}, nil
+}
+
+// retire closes a session that may be open, as session/close does, and then changes its file. It returns a function that
+// waits for that. Later requests do not find the session, and one that opens it waits until the change is done.
+func (h *storedHandlers) retire(id acp.SessionID, change func() error) func(context.Context) error {
+	s := h.sessions.retire(id)
+	if s == nil {
+		return func(context.Context) error { return change() }
 	}
 	var result error
-	last := e.thenFinish(func() { result = do() })
+	last := s.ending.then(func() { result = change() })
 	return func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sessionCloseTimeout)
 		defer cancel()
-		if err := e.close(ctx); err != nil {
-			s.log.Warn().Err(err).Msg("closing a session") // what is done to its file tells whether that matters
+		if err := s.close(ctx); err != nil {
+			h.log.Warn().Err(err).Msg("closing a session") // change fails if that matters
 		}
 		if !last {
-			return do()
+			return change()
 		}
-		<-e.gone
+		<-s.ending.done
 		return result
 	}
 }
 
-// DeleteSession deletes a session for good. One that does not exist is deleted already.
-func (s *Server) DeleteSession(ctx context.Context, p *acp.DeleteSessionRequest) (acp.Reply[acp.DeleteSessionResponse], error) {
-	if err := s.initialized(); err != nil {
+// DeleteSession deletes a session permanently. A session that does not exist counts as deleted.
+func (h *storedHandlers) DeleteSession(ctx context.Context, p *acp.DeleteSessionRequest) (acp.Reply[acp.DeleteSessionResponse], error) {
+	if err := h.client.initialized(); err != nil {
 		return nil, err
 	}
-	deleted := s.retire(p.SessionID, func() error {
-		return s.opts.Store.Delete(context.WithoutCancel(ctx), string(p.SessionID))
+	deleted := h.retire(p.SessionID, func() error {
+		return h.store.Delete(context.WithoutCancel(ctx), string(p.SessionID))
 	})
 	return func() (*acp.DeleteSessionResponse, error) {
 		err := deleted(ctx)
@@ -56,12 +126,12 @@ func (s *Server) DeleteSession(ctx context.Context, p *acp.DeleteSessionRequest)
 }
 
 // ArchiveSession closes a session and hides it from the list.
-func (s *Server) ArchiveSession(ctx context.Context, p *acp.ArchiveSessionRequest) (acp.Reply[acp.ArchiveSessionResponse], error) {
-	if err := s.initialized(); err != nil {
+func (h *storedHandlers) ArchiveSession(ctx context.Context, p *acp.ArchiveSessionRequest) (acp.Reply[acp.ArchiveSessionResponse], error) {
+	if err := h.client.initialized(); err != nil {
 		return nil, err
 	}
-	archived := s.retire(p.SessionID, func() error {
-		return s.opts.Store.Archive(context.WithoutCancel(ctx), string(p.SessionID))
+	archived := h.retire(p.SessionID, func() error {
+		return h.store.Archive(context.WithoutCancel(ctx), string(p.SessionID))
 	})
 	return func() (*acp.ArchiveSessionResponse, error) {
 		if err := archived(ctx); err != nil {
@@ -71,38 +141,38 @@ func (s *Server) ArchiveSession(ctx context.Context, p *acp.ArchiveSessionReques
 	}, nil
 }
 
-// UnarchiveSession brings a session back into the list. It does not open it.
-func (s *Server) UnarchiveSession(ctx context.Context, p *acp.UnarchiveSessionRequest) (acp.Reply[acp.UnarchiveSessionResponse], error) {
-	if err := s.initialized(); err != nil {
+// UnarchiveSession puts a session back into the list. It does not open it.
+func (h *storedHandlers) UnarchiveSession(ctx context.Context, p *acp.UnarchiveSessionRequest) (acp.Reply[acp.UnarchiveSessionResponse], error) {
+	if err := h.client.initialized(); err != nil {
 		return nil, err
 	}
 	return func() (*acp.UnarchiveSessionResponse, error) {
-		if err := s.opts.Store.Unarchive(ctx, string(p.SessionID)); err != nil {
+		if err := h.store.Unarchive(ctx, string(p.SessionID)); err != nil {
 			return nil, err
 		}
 		return &acp.UnarchiveSessionResponse{}, nil
 	}, nil
 }
 
-// SessionStatus tells whether a session is open in this process.
-func (s *Server) SessionStatus(ctx context.Context, p *acp.SessionStatusRequest) (acp.Reply[acp.SessionStatusResponse], error) {
-	if _, err := s.lookup(p.SessionID); err == nil {
+// SessionStatus reports whether a session is open in this process.
+func (h *storedHandlers) SessionStatus(ctx context.Context, p *acp.SessionStatusRequest) (acp.Reply[acp.SessionStatusResponse], error) {
+	if _, err := h.sessions.lookup(p.SessionID); err == nil {
 		return acp.Done(&acp.SessionStatusResponse{Status: acp.SessionStatusOpen}), nil
 	}
-	if err := s.initialized(); err != nil {
+	if err := h.client.initialized(); err != nil {
 		return nil, err
 	}
 	return func() (*acp.SessionStatusResponse, error) {
-		if _, err := s.opts.Store.Info(ctx, string(p.SessionID)); err != nil {
+		if _, err := h.store.Info(ctx, string(p.SessionID)); err != nil {
 			return nil, err
 		}
 		return &acp.SessionStatusResponse{Status: acp.SessionStatusSaved}, nil
 	}, nil
 }
 
-// SetSessionTitle names a session, open or not. The title that it got is in the response; no automatic one replaces it.
-func (s *Server) SetSessionTitle(ctx context.Context, p *acp.SetSessionTitleRequest) (acp.Reply[acp.SetSessionTitleResponse], error) {
-	if err := s.initialized(); err != nil {
+// SetSessionTitle names a session, open or not. The response has the cleaned title. An automatic title never replaces it.
+func (h *storedHandlers) SetSessionTitle(ctx context.Context, p *acp.SetSessionTitleRequest) (acp.Reply[acp.SetSessionTitleResponse], error) {
+	if err := h.client.initialized(); err != nil {
 		return nil, err
 	}
 	title := agent.CleanTitle(p.Title)
@@ -110,68 +180,101 @@ func (s *Server) SetSessionTitle(ctx context.Context, p *acp.SetSessionTitleRequ
 		return nil, invalidParams("%v", agent.ErrEmptyTitle)
 	}
 	resp := &acp.SetSessionTitleResponse{Title: title}
-	if e, err := s.lookup(p.SessionID); err == nil {
-		change := e.queue(func(session *agent.Session) agent.Pending {
-			_, pending := session.SetTitle(title)
+	if s, err := h.sessions.lookup(p.SessionID); err == nil {
+		set := s.queue(func(o *opened) agent.Pending {
+			_, pending := o.SetTitle(title)
 			return pending
 		})
-		return func() (*acp.SetSessionTitleResponse, error) {
-			_, err := change()
-			return resp, err
-		}, nil
+		return func() (*acp.SetSessionTitleResponse, error) { return resp, set() }, nil
 	}
 	return func() (*acp.SetSessionTitleResponse, error) {
-		return resp, s.opts.Store.SetTitle(ctx, string(p.SessionID), title)
+		return resp, h.store.SetTitle(ctx, string(p.SessionID), title)
 	}, nil
 }
 
-// ForkSession begins a session with the history of another one, which may be open and goes on as if nothing had been.
-// Nothing is replayed: the client has the history already.
-func (s *Server) ForkSession(ctx context.Context, p *acp.ForkSessionRequest) (acp.Reply[acp.ForkSessionResponse], error) {
-	if err := s.initialized(); err != nil {
-		return nil, err
-	}
-	want, err := newWanted(p.Cwd, p.AdditionalDirectories, p.MCPServers, p.SystemPrompt)
-	if err != nil {
-		return nil, err
-	}
-	from, err := forkedFrom(p.Meta)
-	if err != nil {
-		return nil, err
-	}
-	return func() (*acp.ForkSessionResponse, error) {
-		at, err := s.forkPoint(ctx, string(p.SessionID), from)
-		if err != nil {
-			return nil, err
-		}
-		e, snap, err := s.fork(ctx, string(p.SessionID), want, at)
-		if err != nil {
-			return nil, err
-		}
-		resp := &acp.ForkSessionResponse{SessionID: e.id, Modes: modeState(snap.Mode), ConfigOptions: s.configOptions(e, snap)}
-		if at.prompt != nil {
-			setMeta(&resp.Meta, "prompt", at.prompt)
-		}
-		return resp, nil
-	}, nil
+// listedSessions is the result of the extension methods that list sessions.
+type listedSessions struct {
+	Sessions []acp.SessionInfo `json:"sessions"`
+	Total    *int              `json:"total,omitzero"`
 }
 
-func (s *Server) fork(ctx context.Context, id string, want *wanted, at *forkPoint) (*entry, *agent.Snapshot, error) {
-	log, err := s.forkLog(ctx, id, want, at)
+// checkLimit checks a limit on the length of a list; nil stands for usual.
+func checkLimit(limit *int, usual, most int) (int, error) {
+	switch {
+	case limit == nil:
+		return usual, nil
+	case *limit < 1 || *limit > most:
+		return 0, invalidParams("limit must be 1 to %d, not %d", most, *limit)
+	default:
+		return *limit, nil
+	}
+}
+
+// listAll handles "_gjc/sessions/listAll": it lists the sessions of all directories.
+func (h *storedHandlers) listAll(ctx context.Context, p *struct {
+	Limit *int `json:"limit"`
+},
+) (any, error) {
+	limit, err := checkLimit(p.Limit, 1000, 5000)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	opts, notices, err := s.stored(ctx, log, want.Cwd)
+	list, total, err := h.store.ListAll(ctx, limit)
 	if err != nil {
-		_ = log.Close() // the fork stands in the list and can be opened when there is a model for it
-		return nil, nil, err
+		return nil, err
 	}
-	e, snap, err := s.begin(ctx, log, want, opts)
+	result := listedSessions{Sessions: []acp.SessionInfo{}, Total: &total}
+	for i := range list {
+		result.Sessions = append(result.Sessions, sessionInfo(&list[i]))
+	}
+	return result, nil
+}
+
+// chatsByCwd handles "_gjc/chats/byCwd": it lists the sessions of one directory.
+func (h *storedHandlers) chatsByCwd(ctx context.Context, p *struct {
+	Cwd   string `json:"cwd"`
+	Limit *int   `json:"limit"`
+},
+) (any, error) {
+	limit, err := checkLimit(p.Limit, 100, 500)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	for _, n := range notices {
-		e.out.emit(agent.Noticed{Severity: agent.SeverityWarning, Title: n})
+	if !isUsable(p.Cwd) {
+		return nil, invalidParams("cwd must be absolute: %q", p.Cwd)
 	}
-	return e, snap, nil
+	page, err := h.store.List(ctx, sessions.ListOptions{Cwd: filepath.Clean(p.Cwd), Limit: limit})
+	if err != nil {
+		return nil, err
+	}
+	result := listedSessions{Sessions: []acp.SessionInfo{}}
+	for i := range page.Sessions {
+		result.Sessions = append(result.Sessions, sessionInfo(&page.Sessions[i]))
+	}
+	return result, nil
+}
+
+type project struct {
+	Cwd          string `json:"cwd"`
+	SessionCount int    `json:"sessionCount"`
+	// LastActivityAt is in milliseconds since 1970.
+	LastActivityAt int64  `json:"lastActivityAt"`
+	LastTitle      string `json:"lastTitle"`
+}
+
+// projects handles "_gjc/projects/list": it lists the directories that have sessions.
+func (h *storedHandlers) projects(ctx context.Context, _ *struct{}) (any, error) {
+	list, err := h.store.Projects(ctx)
+	if err != nil {
+		return nil, err
+	}
+	result := struct {
+		Projects      []project `json:"projects"`
+		TotalSessions int       `json:"totalSessions"`
+	}{Projects: []project{}}
+	for _, p := range list {
+		result.Projects = append(result.Projects, project{p.Cwd, p.Sessions, p.LastActivity.UnixNano() / int64(time.Millisecond), p.LastTitle})
+		result.TotalSessions += p.Sessions
+	}
+	return result, nil
 }

@@ -5,9 +5,10 @@ import (
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/lsp"
 )
 
-// subagent tells of a child session to a client that knows them.
+// subagent returns the update about a child session for a client that supports child sessions.
 func (m *mapper) subagent(ev agent.SubagentChanged) []acp.SessionUpdate {
 	if !m.subagents {
 		return nil
@@ -25,11 +26,11 @@ func (m *mapper) subagent(ev agent.SubagentChanged) []acp.SessionUpdate {
 		idle.Error = &acp.Error{Code: acp.ErrorCodeInternalError, Message: ev.Err.Error()}
 	}
 	u.State = acp.Value[acp.StateUpdate](idle)
-	u.Capabilities = acp.Null[acp.SubagentSessionCapabilities]() // it ends with its call: nothing is left to cancel
+	u.Capabilities = acp.Null[acp.SubagentSessionCapabilities]() // it ended with its call, so it cannot be cancelled
 	return []acp.SessionUpdate{u}
 }
 
-// instruction is what a child session begins with: its parent's message.
+// instruction returns the message from the parent that a child session begins with.
 func instruction(parent acp.SessionID, ev *agent.SubagentChanged) acp.SessionUpdate {
 	return &acp.SessionMessage{
 		MessageID: acp.MessageID(ev.CallID + "-task"), SenderSessionID: acp.Value(parent), RecipientSessionID: acp.Value(acp.SessionID(ev.ID)),
@@ -37,7 +38,7 @@ func instruction(parent acp.SessionID, ev *agent.SubagentChanged) acp.SessionUpd
 	}
 }
 
-// instructionOf is the instruction of an event that begins a child session; nil for any other.
+// instructionOf returns the instruction of an event that begins a child session; nil for other events.
 func (m *mapper) instructionOf(parent acp.SessionID, ev agent.Event) (child acp.SessionID, u acp.SessionUpdate) {
 	begun, ok := ev.(agent.SubagentChanged)
 	if !ok || !begun.Running || !m.subagents {
@@ -46,52 +47,58 @@ func (m *mapper) instructionOf(parent acp.SessionID, ev agent.Event) (child acp.
 	return acp.SessionID(begun.ID), instruction(parent, &begun)
 }
 
-// above is what a child session has above it: what its parent works with, and how that is known to the client.
-type above struct {
-	id    acp.SessionID
-	set   Bridges
-	names callNames
+// parent is the session or child session that starts a child session.
+type parent struct {
+	id      acp.SessionID
+	bridges Bridges
+	names   callNames
 }
 
-// surroundings gives a child session what it works with. A client that knows child sessions has one of its own for it;
-// to any other the child's calls are calls of the outermost session, under names that tell them apart.
-func (s *Server) surroundings(e *entry, ws agent.Workspace, parent above, about agent.Subagent) agent.Surroundings {
-	around := agent.Surroundings{FS: parent.set.FS, Terminal: parent.set.Terminal, Programs: parent.set.Programs}
-	if e.subagentLanguages {
-		around.Languages = e.languages
+// childBuilder connects the child sessions of one session.
+type childBuilder struct {
+	out *outlet
+	// bridges returns the bridges of a child session that the client knows by an ID.
+	bridges   func(id acp.SessionID) Bridges
+	languages *lsp.Workspace // nil for none
+}
+
+// surroundings connects a child session. If the client supports child sessions, the child has a session of its own there.
+// Otherwise its calls appear as calls of the outermost session, under names that distinguish them.
+func (c *childBuilder) surroundings(above parent, about agent.Subagent) agent.Surroundings {
+	around := agent.Surroundings{
+		FS: above.bridges.FS, Terminal: above.bridges.Terminal, Programs: above.bridges.Programs, Languages: c.languages,
 	}
-	own := above{id: parent.id, set: parent.set, names: parent.names.child(&about)}
-	around.Subagent = func(about agent.Subagent) agent.Surroundings { return s.surroundings(e, ws, own, about) }
-	if !e.out.subagents {
-		around.Approver = namedApprover{own.set.Approver, own.names}
-		around.Elicitor = namedElicitor{own.set.Elicitor, own.names}
-		around.Emit = func(ev agent.Event) { e.out.emitNested(own.names, ev) }
+	own := parent{id: above.id, bridges: above.bridges, names: above.names.child(&about)}
+	around.Subagent = func(about agent.Subagent) agent.Surroundings { return c.surroundings(own, about) }
+	if !c.out.subagents {
+		around.Approver = namedApprover{own.bridges.Approver, own.names}
+		around.Elicitor = namedElicitor{own.bridges.Elicitor, own.names}
+		around.Emit = func(ev agent.Event) { c.out.emitNested(own.names, ev) }
 		return around
 	}
 	own.id = acp.SessionID(about.ID)
-	b := s.bridges(own.id, ws, e.mark)
-	b.Programs = sessionPrograms{b.Programs, ws, e.languages}
-	own.set = b
+	b := c.bridges(own.id)
+	own.bridges = b
 	around.FS, around.Terminal, around.Programs, around.Approver, around.Elicitor = b.FS, b.Terminal, b.Programs, b.Approver, b.Elicitor
-	m := newMapper(e.out.features)
+	m := newMapper(c.out.features)
 	around.Emit = func(ev agent.Event) {
 		for _, u := range m.updates(ev) {
-			e.out.writeAs(own.id, u)
+			c.out.writeAs(own.id, u)
 		}
 		if child, u := m.instructionOf(own.id, ev); u != nil {
-			e.out.writeAs(child, u)
+			c.out.writeAs(child, u)
 		}
 	}
 	return around
 }
 
-// callNames makes the ids of a child's calls unique in the outermost session, and says whose calls they are.
+// callNames makes the IDs of a child's calls unique in the outermost session, and marks their titles.
 type callNames struct {
-	// call is the call that has started the child; prefix is before the ids of the child's own, title before their titles.
+	// call is the call that started the child. prefix precedes the IDs of the child's calls, title their titles.
 	call, prefix, title string
 }
 
-// child are the names of a child of the session with the names n.
+// child returns the names of a child of the session that has the names n.
 func (n callNames) child(about *agent.Subagent) callNames {
 	call := n.prefix + about.CallID
 	prefix := call + "/"
@@ -103,11 +110,11 @@ func (n callNames) child(about *agent.Subagent) callNames {
 
 func (n callNames) of(id string) string { return n.prefix + id }
 
-// parentCall is the member of a call's _meta that names the call that it belongs to.
+// parentCall is the member of a call's _meta that names the call which started the child.
 const parentCall = "gjc/parentToolCallId"
 
-// emitNested tells what a child does to a client that knows no child sessions. What the child says and plans is for its
-// parent.
+// emitNested sends a child's event to a client that does not support child sessions. What the child says and plans is for
+// its parent alone.
 func (o *outlet) emitNested(names callNames, ev agent.Event) {
 	switch e := ev.(type) {
 	case agent.ToolStarted:
@@ -130,7 +137,7 @@ func (o *outlet) emitNested(names callNames, ev agent.Event) {
 	o.emit(ev)
 }
 
-// namedApprover asks about a child's calls under their names in the parent's session.
+// namedApprover asks about a child's calls under their names in the outermost session.
 type namedApprover struct {
 	agent.Approver
 	names callNames
@@ -141,7 +148,7 @@ func (a namedApprover) Approve(ctx context.Context, q agent.Question) (agent.Dec
 	return a.Approver.Approve(ctx, q)
 }
 
-// namedElicitor does the same for other questions.
+// namedElicitor asks other questions about a child's calls under their names in the outermost session.
 type namedElicitor struct {
 	agent.Elicitor
 	names callNames

@@ -8,9 +8,9 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// Clients without terminals of their own can still show one for a command that gjc runs itself. They say so in their
-// _meta, and get the output as it comes in that of the tool call's updates. There are two spellings in use; the data
-// of both is what to append.
+// A client without terminals can still show one for a command that gjc runs. It advertises that in its _meta, and receives
+// the output in the _meta of the tool call's updates as it comes. Clients use two names for it; under both the data is
+// appended.
 const (
 	metaOutput      = "terminal_output"
 	metaOutputDelta = "terminal_output_delta"
@@ -35,13 +35,13 @@ type (
 
 // printing is a command whose output goes through _meta.
 type printing struct {
-	// shown is what stands beside the terminal.
+	// shown is the content next to the terminal.
 	shown []agent.Content
-	// cut says that there was more output than is shown as it comes.
+	// cut reports whether there was more output than is shown as it comes.
 	cut bool
 }
 
-// progress tells how a call goes on.
+// progress returns the updates about the progress of a call.
 func (m *mapper) progress(ev agent.ToolProgress) []acp.SessionUpdate {
 	if m.output == "" {
 		return []acp.SessionUpdate{toolProgress(ev)}
@@ -67,12 +67,12 @@ func (m *mapper) progress(ev agent.ToolProgress) []acp.SessionUpdate {
 	return append(all, u)
 }
 
-// content is what the call shows: its terminal, behind what stood there before.
+// content returns the content of the call, with its terminal at the end.
 func (p *printing) content(call string) []agent.Content {
 	return append(p.shown[:len(p.shown):len(p.shown)], agent.TerminalContent{TerminalID: call})
 }
 
-// ended tells the end of a call, and of its terminal.
+// ended returns the updates about the end of a call and of its terminal.
 func (m *mapper) ended(ev agent.ToolEnded) []acp.SessionUpdate {
 	p := m.printing[ev.CallID]
 	if p == nil {
@@ -110,8 +110,5 @@ func lastText(content []agent.Content) (string, bool) {
 	return t.Text, ok
 }
 
-// terminalText is text as a terminal takes it.
+// terminalText returns text with the line ends of terminals.
 func terminalText(s string) string { return strings.ReplaceAll(s, "\n", "\r\n") }
-
-// setMeta puts v into m. Only what cannot be encoded fails, and nothing here is that.
-func setMeta(m *acp.Meta, key string, v any) { _ = m.Set(key, v) }

@@ -74,14 +74,15 @@ func play(t *testing.T, archive *txtar.Archive, dir string) {
 	ids := 0
 	a, b := net.Pipe()
 	done := make(chan error, 1)
-	newBridges, environ := bridgesOf(bridges.Local{Shell: bridges.Shell{Path: "/bin/sh", Args: []string{"-c"}}, Env: []string{"PATH=/usr/bin:/bin"}})
 	go func() {
 		done <- server.Serve(context.Background(), b, b, b, server.Options{
-			Version: "1.2.3", Store: sessions.NewStore(filepath.Join(dir, "agent", "sessions"), nil),
-			Models: &models{list: []providers.Model{offline.New()}},
-			Tools:  func() []agent.Tool { return tools.All(new(tools.Settings)) },
-			NewID:  func() string { ids++; return fmt.Sprintf("msg-%d", ids) }, OS: "linux",
-			Bridges: newBridges, Environ: environ,
+			Version: "1.2.3", NewID: func() string { ids++; return fmt.Sprintf("msg-%d", ids) }, OS: "linux",
+			Models: server.ModelOptions{Models: &models{list: []providers.Model{offline.New()}}},
+			Sessions: server.SessionOptions{
+				Store: sessions.NewStore(filepath.Join(dir, "agent", "sessions"), nil),
+				Tools: func() []agent.Tool { return tools.All(new(tools.Settings)) },
+			},
+			Machine: machine(bridges.Local{Shell: bridges.Shell{Path: "/bin/sh", Args: []string{"-c"}}, Env: []string{"PATH=/usr/bin:/bin"}}),
 		})
 	}()
 	lines := make(chan string, 10_000)

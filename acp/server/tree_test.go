@@ -278,7 +278,7 @@ func TestHandoff_MakesASession(t *testing.T) {
 func TestSettings_ReachTheSession(t *testing.T) {
 	set := &server.Settings{Agent: server.DefaultSettings().Agent, Model: "test/plain"}
 	e := start(t, scripted(), func(c *config) {
-		c.server.Settings = func(string) (*server.Settings, error) { return set, nil }
+		c.server.Sessions.Settings = func(string) (*server.Settings, error) { return set, nil }
 	})
 	resp, err := e.NewSession(t.Context(), e.dir)
 	if err != nil {
@@ -297,7 +297,7 @@ func TestSettings_ReachTheSession(t *testing.T) {
 
 func TestSettings_ErrorIsTold(t *testing.T) {
 	e := start(t, answers("fine"), func(c *config) {
-		c.server.Settings = func(string) (*server.Settings, error) { return nil, errors.New("config.yml:3: what is this") }
+		c.server.Sessions.Settings = func(string) (*server.Settings, error) { return nil, errors.New("config.yml:3: what is this") }
 	})
 	id := e.session()
 	got, _ := e.after(id, "hello")
@@ -323,7 +323,7 @@ func TestSettings_Retry(t *testing.T) {
 	set := server.DefaultSettings()
 	set.Retry = providers.RetryPolicy{Attempts: 2, Base: time.Millisecond}
 	e := start(t, scripted(fails, providertest.Step{providertest.Text("at last")}, fails, fails), func(c *config) {
-		c.server.Settings = func(string) (*server.Settings, error) { return set, nil }
+		c.server.Sessions.Settings = func(string) (*server.Settings, error) { return set, nil }
 	})
 	id := e.session()
 	if got, _ := e.after(id, "one"); !strings.Contains(got, "at last") || !strings.Contains(e.notices(id), "trying again") {

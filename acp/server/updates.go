@@ -12,11 +12,11 @@ import (
 	"github.com/gajae-code/gjc/agent"
 )
 
-// features are what a client takes beyond the plain updates.
+// features are the optional capabilities of a client that updates depend on.
 type features struct {
 	notices, compaction, plans, subagents, booleans bool
-	// output is the member of _meta in which the client takes a command's output; empty for none. It is set for
-	// clients without terminals of their own only.
+	// output is the member of _meta in which the client accepts a command's output; empty for none. It is only set for
+	// clients without terminals.
 	output string
 }
 
@@ -38,11 +38,10 @@ func featuresOf(c *acp.ClientCapabilities) features {
 	return f
 }
 
-// mapper turns a session's events into what the client is told. Live and replayed sessions go through it alike. Its
-// caller has one event at a time.
+// mapper maps the events of a session to updates, live and in a replay. It is not safe for concurrent use.
 type mapper struct {
 	features
-	// printing are the commands whose output goes through _meta, by call.
+	// printing are the commands whose output goes through _meta, by the ID of their call.
 	printing map[string]*printing
 }
 
@@ -76,7 +75,7 @@ func (m *mapper) updates(ev agent.Event) []acp.SessionUpdate {
 		return m.subagent(ev)
 	case agent.UsageChanged:
 		if ev.Size == 0 {
-			return nil // an unknown window cannot be shown
+			return nil // the size of the window is unknown
 		}
 		u := &acp.UsageUpdate{Used: int64(ev.Used), Size: int64(ev.Size)}
 		if ev.CostUSD > 0 {
@@ -177,7 +176,7 @@ func toolEnded(ev agent.ToolEnded) *acp.ToolCallUpdate {
 // planID names the one plan that a session has.
 const planID acp.PlanID = "plan"
 
-// plan tells the whole plan. An empty one is taken away where the client knows how.
+// plan returns the update with the whole plan. It removes an empty plan if the client supports that.
 func (m *mapper) plan(entries []agent.PlanEntry) acp.SessionUpdate {
 	all := make([]acp.PlanEntry, 0, len(entries))
 	for _, e := range entries {
@@ -195,12 +194,12 @@ func (m *mapper) plan(entries []agent.PlanEntry) acp.SessionUpdate {
 	}
 }
 
-// compacted tells how far a compaction is. A client that does not take that is told of its end in a line, live and in a
-// replay alike.
+// compacted returns the updates about the progress of a compaction. A client that does not support them receives a line at
+// its end, live and in a replay.
 func (m *mapper) compacted(ev agent.CompactionChanged) []acp.SessionUpdate {
 	if !m.compaction {
 		if ev.Status != agent.CompactionCompleted {
-			return nil // a failure is told as a notice, or by the command
+			return nil // a notice or the command reports the failure
 		}
 		return []acp.SessionUpdate{noticeUpdate(agent.Noticed{ID: ev.ID, Severity: agent.SeverityInfo, Title: compactionLine(&ev)}, m.notices)}
 	}
@@ -217,29 +216,29 @@ func (m *mapper) compacted(ev agent.CompactionChanged) []acp.SessionUpdate {
 		u.Summary = summary
 		return []acp.SessionUpdate{u}
 	}
-	// The first part takes the place of what a client has of an earlier replay.
+	// The first part replaces what a client has from an earlier replay.
 	first := &acp.CompactionUpdate{CompactionID: u.CompactionID, Status: acp.CompactionStatusInProgress, Summary: summary}
 	return append(append([]acp.SessionUpdate{first}, summaryChunks(u.CompactionID, parts[1:])...), u)
 }
 
-// compactionLine says that a conversation was compacted, and why.
+// compactionLine returns the sentence that a conversation was compacted, and why.
 func compactionLine(ev *agent.CompactionChanged) string {
 	text := "The conversation so far was compacted"
 	switch ev.Reason {
 	case agent.CompactionThreshold:
 		text += ", because the model's window was nearly full"
 	case agent.CompactionOverflow:
-		text += ", because it did not fit the model's window any more"
+		text += ", because it no longer fit the model's window"
 	case agent.CompactionIncomplete:
 		text += ", because there was no room for the whole answer"
 	case agent.CompactionIdle:
-		text += " while nothing went on"
+		text += " while the session was idle"
 	default:
 	}
 	if ev.Before > 0 && ev.After > 0 {
 		text += fmt.Sprintf(" (%d tokens became about %d)", ev.Before, ev.After)
 	}
-	return text + "; the model goes on from a summary."
+	return text + "; the model continues from a summary."
 }
 
 func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z07:00") }

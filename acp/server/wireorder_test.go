@@ -93,7 +93,7 @@ func (p *rawPeer) session() string {
 // A cancel behind steering that began a turn stops that turn.
 func TestSteering_CancelBehindIt(t *testing.T) {
 	p := startRaw(t, scripted(), func(c *config) {
-		c.server.Models.(*models).list[0].(*providertest.Script).Else(func(*providers.Request) providertest.Step {
+		c.server.Models.Models.(*models).list[0].(*providertest.Script).Else(func(*providers.Request) providertest.Step {
 			return providertest.Repeat(100_000, func(int) providertest.Action { return providertest.Text("on and on ") })
 		})
 	})
@@ -123,7 +123,7 @@ func TestSteering_KeepsTheOrder(t *testing.T) {
 	defer gate.Open()
 	var script *providertest.Script
 	p := startRaw(t, scripted(providertest.Step{providertest.Text("working"), gate.Hold()}, providertest.Step{providertest.Text("done")}), func(c *config) {
-		script = c.server.Models.(*models).list[0].(*providertest.Script)
+		script = c.server.Models.Models.(*models).list[0].(*providertest.Script)
 	})
 	id := p.session()
 	p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":"turn","method":"session/prompt","params":{"sessionId":%q,"prompt":[{"type":"text","text":"begin"}]}}`, id))

@@ -68,24 +68,29 @@ func serve(ctx context.Context, h *host, opts *options) error {
 	local.Sandbox = h.sandbox()
 	home, _ := h.home() // without one there are no helper agents of other programs
 	err = server.Serve(ctx, h.stdin, protocol, nil, server.Options{
-		Version: version(), Store: h.store(dir), Models: models, Tools: h.tools(dir, opts, models, warn), Policy: h.policy(dir, opts),
-		Bridges: h.bridges(local), Environ: local.Environ,
-		Languages: h.languages(dir, opts, &local),
-		Debugging: h.debugging(dir, opts, &local), Hooks: hooksOf(dir),
-		Stopgap:  offline.Info().Provider,
-		Discover: models.Discover, Preconnect: func(ctx context.Context, info providers.ModelInfo) {
-			if readConfig(dir, opts.configs, "").network.preconnect {
-				models.Preconnect(ctx, info)
-			}
+		Version: version(), OS: runtime.GOOS, NewID: uuid.NewString, Login: h.loginCommand(opts), Log: log, Trace: trace,
+		Models: server.ModelOptions{
+			Models: models, Discover: models.Discover, Stopgap: offline.Info().Provider, Default: opts.model,
+			Preconnect: func(ctx context.Context, info providers.ModelInfo) {
+				if readConfig(dir, opts.configs, "").network.preconnect {
+					models.Preconnect(ctx, info)
+				}
+			},
 		},
-		NewID: uuid.NewString, OS: runtime.GOOS, Model: opts.model, Log: log, Trace: trace,
-		Settings: h.settings(dir, opts, models), Secrets: h.secrets(dir, opts),
-		Children: h.children, UserDir: dir, Home: home, Login: h.loginCommand(opts), MCPServers: func(ctx context.Context) ([]mcp.Server, error) {
-			// Read when a session begins: an error is reported there, and initialize does no I/O.
-			if !readConfig(dir, opts.configs, "").discoverMCP {
-				return nil, nil
-			}
-			return h.mcpServers(ctx, dir, true)
+		Sessions: server.SessionOptions{
+			Store: h.store(dir), Tools: h.tools(dir, opts, models, warn), Settings: h.settings(dir, opts, models), Policy: h.policy(dir, opts),
+			Secrets: h.secrets(dir, opts), Hooks: hooksOf(dir), UserDir: dir, Home: home,
+		},
+		Machine: server.MachineOptions{
+			Bridges: h.bridges(local), Environ: local.Environ, Children: h.children,
+			Languages: h.languages(dir, opts, &local), Debugging: h.debugging(dir, opts, &local),
+			MCPServers: func(ctx context.Context) ([]mcp.Server, error) {
+				// Read when a session begins: an error is reported there, and initialize does no I/O.
+				if !readConfig(dir, opts.configs, "").discoverMCP {
+					return nil, nil
+				}
+				return h.mcpServers(ctx, dir, true)
+			},
 		},
 	})
 	if ctx.Err() != nil {

@@ -169,7 +169,7 @@ func TestModels_OfALoadedSession(t *testing.T) {
 	resp, _ := l.load(id)
 	l.turn("go") // what is told of the session comes before that
 	told := string(bytes.Join(l.since(0), []byte("\n")))
-	if chosenModel(resp.ConfigOptions) != "third/x" || !strings.Contains(told, "p/m is not there any more; it goes on with third/x") {
+	if chosenModel(resp.ConfigOptions) != "third/x" || !strings.Contains(told, "p/m does not exist any more; the session continues with third/x") {
 		t.Errorf("without its model it has %s\n%s", chosenModel(resp.ConfigOptions), told)
 	}
 	l.stop()

@@ -1,0 +1,204 @@
+package server
+
+import (
+	"context"
+	"io/fs"
+
+	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/acp/server/slash"
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/agents"
+	"github.com/gajae-code/gjc/agent/rules"
+	"github.com/gajae-code/gjc/internal/proc"
+	"github.com/gajae-code/gjc/lsp"
+	"github.com/gajae-code/gjc/sessions"
+)
+
+// builder builds agent sessions and connects them to the client.
+type builder struct {
+	opts      *Options
+	client    *client
+	models    *models
+	tasks     *background
+	children  *proc.Group
+	languages *lsp.Manager // the language servers of all sessions
+	enabled   func(command string) bool
+	panicked  func(where string, value any, stack []byte)
+}
+
+// build starts the actor of a session. The fields of opts that depend on the stored conversation are set. The notices are
+// about the user's configuration. After an error the caller closes the log.
+func (b *builder) build(s *session, log *sessions.Log, params *sessionParams, opts agent.Options) (*opened, []agent.Noticed, error) {
+	if params.prompt != nil {
+		if err := log.SetSystemPrompt(string(params.prompt.Mode), params.promptText()); err != nil {
+			return nil, nil, err
+		}
+	}
+	if err := log.SetDirectories(params.Additional); err != nil {
+		return nil, nil, err
+	}
+	state := log.State()
+	if p := state.SystemPrompt; p.Text != "" {
+		opts.SystemPrompt = agent.SystemPrompt{Text: p.Text, Override: p.Mode == string(acp.SystemPromptModeOverride)}
+	}
+	c := &configuration{opts: &b.opts.Sessions, cwd: params.Cwd}
+	c.apply(&opts)
+	o := &opened{tools: &toolbox{own: b.opts.Sessions.Tools()}}
+	o.tools.Select(state.MCPTools)
+	bridges := b.bridges(s, s.id, params.Workspace)
+	languages, err := b.openLanguages(s, params, bridges.FS)
+	c.languagesErr = err
+	o.languages = languages.workspace
+	bridges.Programs = sessionPrograms{bridges.Programs, params.Workspace, o.languages}
+	o.debugger, c.debuggerErr = b.openDebugger(s, params, bridges.Terminal)
+	o.commands = b.commands(s, o, params, bridges.FS)
+	opts.ID, opts.Workspace, opts.Log, opts.Uses = log.ID(), params.Workspace, log, log.Uses()
+	opts.FS, opts.Terminal, opts.Programs, opts.Approver, opts.Elicitor = bridges.FS, bridges.Terminal, bridges.Programs, bridges.Approver, bridges.Elicitor
+	opts.Languages, opts.Debugger = o.languages, o.debugger
+	opts.Models, opts.Tools = b.models, o.tools
+	opts.Artifacts = log.Artifacts()
+	children := &childBuilder{out: s.out, languages: languages.forSubagents(), bridges: func(id acp.SessionID) Bridges {
+		set := b.bridges(s, id, params.Workspace)
+		set.Programs = sessionPrograms{set.Programs, params.Workspace, o.languages}
+		return set
+	}}
+	opts.Subagent = func(about agent.Subagent) agent.Surroundings {
+		return children.surroundings(parent{id: s.id, bridges: bridges}, about)
+	}
+	opts.Helpers = b.helpers(s, params)
+	opts.Guidance = (&guidance{
+		commands: o.commands, enabled: b.enabled, out: s.out,
+		sources: rules.Options{UserDir: b.opts.Sessions.UserDir, Roots: params.roots()},
+	}).load
+	if hooks := b.opts.Sessions.Hooks; hooks != nil {
+		opts.Hooks = hooks(params.roots())
+	}
+	opts.Emit, opts.NewID, opts.OS, opts.Panicked = s.emit, b.opts.NewID, b.opts.OS, b.panicked
+	s.then(func(_ *opened, err error) {
+		if err == nil {
+			b.models.preconnect(opts.Model)
+			b.models.discovery.start(false)
+		}
+	})
+	o.Session = agent.New(opts)
+	return o, c.notices(), nil
+}
+
+// emit sends an event of the session to the client.
+func (s *session) emit(ev agent.Event) {
+	if changed, ok := ev.(agent.ConfigChanged); ok {
+		s.config.send(&changed.Now)
+		return
+	}
+	s.out.emit(ev)
+}
+
+// bridges returns the bridges of a session, or of a subagent that the client knows by an ID of its own.
+func (b *builder) bridges(s *session, id acp.SessionID, ws agent.Workspace) Bridges {
+	return b.opts.Machine.Bridges(BridgeOptions{
+		Client: b.client.conn, Capabilities: b.client.capabilities(), SessionID: id, Workspace: ws, Children: b.children, Mark: s.mark,
+	})
+}
+
+// commands returns the slash commands of a session.
+func (b *builder) commands(s *session, o *opened, params *sessionParams, files agent.FS) *slash.Commands {
+	opts := &b.opts.Sessions
+	return slash.New(&slash.Options{
+		Session: commandSession{s, b.models}, MCP: o.tools, Workspace: params.Workspace, Files: files, Languages: o.languages,
+		Debugger: o.debugger, Store: opts.Store, Models: b.models, Tools: opts.Tools, Sources: opts.commandSources(params.roots()),
+		Enabled: b.enabled, SummarizesBranches: opts.summarizesBranches,
+	})
+}
+
+// helpers returns a function that lists the helper agents of a session. It reads no files before it is called.
+func (b *builder) helpers(s *session, params *sessionParams) func(context.Context) []agent.Helper {
+	return agents.New(agents.Options{
+		UserDir: b.opts.Sessions.UserDir, ProjectDirs: params.roots(), Home: b.opts.Sessions.Home,
+		Tell: func(p agents.Problem) {
+			s.out.notice(agent.SeverityWarning, "The file of a helper agent has a mistake.", p.String())
+		},
+	}).Helpers
+}
+
+// openedLanguages are the language servers of one session.
+type openedLanguages struct {
+	workspace *lsp.Workspace // nil for none
+	subagents bool           // subagents have them too
+}
+
+// forSubagents returns the language servers of the session's subagents; nil for none.
+func (l openedLanguages) forSubagents() *lsp.Workspace {
+	if !l.subagents {
+		return nil
+	}
+	return l.workspace
+}
+
+// openLanguages gives a session its language servers. It starts none. The error is about their configuration.
+func (b *builder) openLanguages(s *session, params *sessionParams, files agent.FS) (openedLanguages, error) {
+	if b.opts.Machine.Languages == nil {
+		return openedLanguages{}, nil
+	}
+	found, err := b.opts.Machine.Languages(params.roots())
+	if found.Catalog == nil {
+		return openedLanguages{}, err
+	}
+	ws := b.languages.Open(lsp.WorkspaceOptions{
+		Roots: params.roots(), Catalog: found.Catalog, OnWrite: found.OnWrite,
+		ReadFile: func(ctx context.Context, path string) ([]byte, error) {
+			if info, err := files.Stat(ctx, path); err == nil && !info.Mode().IsRegular() {
+				return nil, &fs.PathError{Op: "read", Path: path, Err: fs.ErrInvalid}
+			}
+			return files.ReadFile(ctx, path)
+		},
+		Notice: func(text, detail string) { s.out.notice(agent.SeverityWarning, text, detail) },
+	})
+	return openedLanguages{ws, found.Subagents}, err
+}
+
+// configuration is the user's configuration of one session.
+type configuration struct {
+	opts *SessionOptions
+	cwd  string
+	// Each error is about one part of the configuration; nil if that part has no mistakes.
+	settingsErr, modelErr, secretsErr, policyErr, languagesErr, debuggerErr error
+}
+
+// apply reads the configuration into the options of a session.
+func (c *configuration) apply(opts *agent.Options) {
+	opts.Secrets, c.secretsErr = secretsIn(c.opts, c.cwd)
+	set, err := c.opts.settings(c.cwd)
+	c.settingsErr, c.modelErr = err, set.ModelErr
+	opts.Settings, opts.Retry, opts.TitleModel, opts.HelperModel = &set.Agent, set.Retry, set.TitleModel, set.HelperModel
+	if c.opts.Policy != nil {
+		opts.Policy = c.opts.Policy(c.cwd)
+		c.policyErr = opts.Policy.Broken
+	}
+}
+
+// notices returns the notices about mistakes in the configuration.
+func (c *configuration) notices() []agent.Noticed {
+	var all []agent.Noticed
+	add := func(severity agent.Severity, title string, err error) {
+		all = append(all, agent.Noticed{Severity: severity, Title: title, Detail: err.Error()})
+	}
+	if c.settingsErr != nil {
+		add(agent.SeverityWarning, "The configuration has mistakes; each setting with a mistake is ignored.", c.settingsErr)
+	}
+	if c.modelErr != nil {
+		all = append(all, agent.Noticed{Severity: agent.SeverityWarning, Title: "A model of the configuration cannot be used: " + c.modelErr.Error()})
+	}
+	if c.secretsErr != nil {
+		add(agent.SeverityError, "Cannot load the secrets to keep back, so no model is called. Fix the file and reopen the session.", c.secretsErr)
+	}
+	if c.policyErr != nil && c.settingsErr == nil { // settingsErr includes it
+		add(agent.SeverityError, "Cannot read the permissions in the configuration, so every step asks. Fix the file and reopen the session.", c.policyErr)
+	}
+	if c.languagesErr != nil {
+		add(agent.SeverityWarning, "The configuration of language servers has an error.", c.languagesErr)
+	}
+	if c.debuggerErr != nil {
+		add(agent.SeverityWarning, "The configuration of debug adapters has an error.", c.debuggerErr)
+	}
+	return all
+}

@@ -1,0 +1,387 @@
+package server
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/gajae-code/gjc/agent/approval"
+
+	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/internal/bug"
+	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/sessions"
+)
+
+// sessionParams are the parameters of a request that opens a session.
+type sessionParams struct {
+	agent.Workspace
+	servers []acp.MCPServer
+	prompt  *acp.SystemPrompt // nil for none
+	// order is the place of the request among those for a session that is open, in the order of the wire.
+	order int64
+}
+
+// newSessionParams checks the parameters.
+func newSessionParams(cwd string, additional []string, servers []acp.MCPServer, prompt *acp.SystemPrompt) (*sessionParams, error) {
+	if !isUsable(cwd) {
+		return nil, invalidParams("cwd must be absolute: %q", cwd)
+	}
+	p := &sessionParams{Workspace: agent.Workspace{Cwd: filepath.Clean(cwd)}, servers: servers, prompt: prompt}
+	for _, dir := range additional {
+		if !isUsable(dir) {
+			return nil, invalidParams("an additional directory must be absolute: %q", dir)
+		}
+		p.Additional = append(p.Additional, filepath.Clean(dir))
+	}
+	if prompt == nil {
+		return p, nil
+	}
+	if prompt.Mode != acp.SystemPromptModeAppend && prompt.Mode != acp.SystemPromptModeOverride {
+		return nil, invalidParams("unknown system prompt mode %q; there are append and override", prompt.Mode)
+	}
+	if len(prompt.Content) == 0 {
+		return nil, invalidParams("the system prompt has no content; leave it out instead")
+	}
+	for i, block := range prompt.Content {
+		if _, ok := block.(*acp.TextContent); !ok {
+			return nil, invalidParams("system prompt block %d is not text; a system prompt can only have text", i)
+		}
+	}
+	if strings.TrimSpace(p.promptText()) == "" {
+		return nil, invalidParams("the system prompt is empty; leave it out instead")
+	}
+	return p, nil
+}
+
+// promptText returns the system prompt as one text.
+func (p *sessionParams) promptText() string {
+	var texts []string
+	for _, block := range p.prompt.Content {
+		if t, ok := block.(*acp.TextContent); ok {
+			texts = append(texts, t.Text)
+		}
+	}
+	return strings.Join(texts, "\n\n")
+}
+
+// roots returns the directories, the working directory first.
+func (p *sessionParams) roots() []string { return append([]string{p.Cwd}, p.Additional...) }
+
+// isUsable reports whether a path is absolute and free of zero bytes, which no file system allows.
+func isUsable(path string) bool { return filepath.IsAbs(path) && !strings.Contains(path, "\x00") }
+
+// openHandlers handles the methods that open sessions.
+type openHandlers struct {
+	client    *client
+	sessions  *registry
+	store     *sessions.Store
+	models    *models
+	builder   *builder
+	connector *mcpConnector
+	tasks     *background
+}
+
+// NewSession creates a session.
+func (h *openHandlers) NewSession(ctx context.Context, p *acp.NewSessionRequest) (acp.Reply[acp.NewSessionResponse], error) {
+	if err := h.client.initialized(); err != nil {
+		return nil, err
+	}
+	params, err := newSessionParams(p.Cwd, p.AdditionalDirectories, p.MCPServers, p.SystemPrompt)
+	if err != nil {
+		return nil, err
+	}
+	return func() (*acp.NewSessionResponse, error) {
+		info, level, err := h.models.first(ctx, params.Cwd)
+		if err != nil {
+			return nil, err
+		}
+		log, err := h.store.Create(ctx, sessions.Header{Cwd: params.Cwd, AdditionalDirectories: params.Additional})
+		if err != nil {
+			return nil, err
+		}
+		s, snap, err := h.begin(ctx, log, params, agent.Options{Model: info, Thinking: level, Mode: approval.ModeDefault})
+		if err != nil {
+			return nil, err
+		}
+		return &acp.NewSessionResponse{SessionID: s.id, Modes: modeState(snap.Mode), ConfigOptions: s.config.options(snap)}, nil
+	}, nil
+}
+
+// begin opens a session that is new to the client. What the client has to know about it follows the response.
+func (h *openHandlers) begin(ctx context.Context, log *sessions.Log, params *sessionParams, opts agent.Options) (*session, *agent.Snapshot, error) {
+	s, _, err := h.sessions.enter(acp.SessionID(log.ID()), params.Cwd)
+	if err != nil {
+		_ = log.Close() // the server is closing; nothing more is written
+		return nil, nil, err
+	}
+	o, notices, err := h.builder.build(s, log, params, opts)
+	if err != nil {
+		h.sessions.forget(s)
+		s.settle(nil, err)
+		_ = log.Close() // the client has seen nothing of the session
+		return nil, nil, err
+	}
+	snap, err := o.Snapshot()
+	if err != nil {
+		bug.Reportf("a new session has ended: %v", err) // no client knows its ID yet
+	}
+	h.announce(ctx, s, notices)
+	connect := h.connector.connect(s, o, params)
+	acp.AfterResponse(ctx, func() { h.begun(s, o, connect) })
+	return s, &snap, nil
+}
+
+// announce shows the notices about a session that has been built.
+func (h *openHandlers) announce(ctx context.Context, s *session, notices []agent.Noticed) {
+	if err := h.models.Load(ctx); err != nil {
+		s.out.notice(agent.SeverityWarning, "The model configuration has an error; the built-in models work.", err.Error())
+	}
+	for _, n := range notices {
+		s.out.emit(n)
+	}
+}
+
+// begun makes a session usable after the response that gave it to the client. The client receives the first updates before
+// anything that it requests of the session next.
+func (h *openHandlers) begun(s *session, o *opened, connect func()) {
+	if snap, err := o.Snapshot(); err == nil {
+		s.out.release(s.firstUpdates(o, &snap)...)
+	}
+	connect()
+	s.settle(o, nil)
+	s.refreshCommands(o, h.tasks)
+}
+
+// firstUpdates returns what the client receives first of a session.
+func (s *session) firstUpdates(o *opened, snap *agent.Snapshot) []acp.SessionUpdate {
+	all := []acp.SessionUpdate{s.commandsUpdate(o)}
+	if snap.Messages == 0 && snap.Title == "" {
+		return all
+	}
+	all = append(all, infoUpdate(snap.Title, snap.UpdatedAt))
+	return append(all, s.usageUpdates(snap)...)
+}
+
+// usageUpdates returns the update about the context and the cost of a session; none if it has used nothing.
+func (s *session) usageUpdates(snap *agent.Snapshot) []acp.SessionUpdate {
+	used := snap.Usage.Context()
+	if used == 0 && snap.CostUSD == 0 {
+		return nil
+	}
+	ev := agent.UsageChanged{Used: used, Size: snap.Model.ContextWindow, CostUSD: snap.CostUSD}
+	return newMapper(s.out.features).updates(ev)
+}
+
+// LoadSession opens a stored session and replays its whole conversation before it responds.
+func (h *openHandlers) LoadSession(ctx context.Context, p *acp.LoadSessionRequest) (acp.Reply[acp.LoadSessionResponse], error) {
+	params, err := newSessionParams(p.Cwd, p.AdditionalDirectories, p.MCPServers, p.SystemPrompt)
+	if err != nil {
+		return nil, err
+	}
+	reopen, err := h.reopen(ctx, p.SessionID, params, true)
+	if err != nil {
+		return nil, err
+	}
+	return func() (*acp.LoadSessionResponse, error) {
+		s, snap, err := reopen()
+		if err != nil {
+			return nil, err
+		}
+		return &acp.LoadSessionResponse{Modes: modeState(snap.Mode), ConfigOptions: s.config.options(snap)}, nil
+	}, nil
+}
+
+// ResumeSession opens a stored session without a replay.
+func (h *openHandlers) ResumeSession(ctx context.Context, p *acp.ResumeSessionRequest) (acp.Reply[acp.ResumeSessionResponse], error) {
+	params, err := newSessionParams(p.Cwd, p.AdditionalDirectories, p.MCPServers, p.SystemPrompt)
+	if err != nil {
+		return nil, err
+	}
+	reopen, err := h.reopen(ctx, p.SessionID, params, false)
+	if err != nil {
+		return nil, err
+	}
+	return func() (*acp.ResumeSessionResponse, error) {
+		s, snap, err := reopen()
+		if err != nil {
+			return nil, err
+		}
+		return &acp.ResumeSessionResponse{Modes: modeState(snap.Mode), ConfigOptions: s.config.options(snap)}, nil
+	}, nil
+}
+
+// reopen adds a session to the registry, so that later requests find it, and returns a function that opens it and replays
+// its conversation if that is wanted. Later requests run after the response. A session that is open already is used as it is.
+func (h *openHandlers) reopen(ctx context.Context, id acp.SessionID, params *sessionParams, replay bool) (func() (*session, *agent.Snapshot, error), error) {
+	if err := h.client.initialized(); err != nil {
+		return nil, err
+	}
+	s, added, err := h.sessions.enter(id, params.Cwd)
+	if err != nil {
+		return nil, err
+	}
+	params.order = s.requests.Add(1)
+	return func() (*session, *agent.Snapshot, error) {
+		if !added {
+			o, err := h.reuse(ctx, s, params)
+			if err != nil {
+				return nil, nil, err
+			}
+			snap, err := s.show(ctx, o, replay)
+			return s, snap, err
+		}
+		o, connect, err := h.open(ctx, s, params)
+		if err != nil {
+			// Forgotten before it settles, so that the next attempt opens the session again.
+			h.sessions.forget(s)
+			s.settle(nil, err)
+			return nil, nil, err
+		}
+		snap, err := s.show(ctx, o, replay)
+		if err != nil {
+			h.sessions.leave(s) // before the client can try again
+			acp.AfterResponse(ctx, func() {
+				s.settle(o, nil)
+				_ = s.close(context.Background()) // no turn has begun; the client has received the error
+			})
+			return nil, nil, err
+		}
+		acp.AfterResponse(ctx, func() {
+			h.begun(s, o, connect)
+			o.RemoveLeftovers()
+		})
+		return s, snap, nil
+	}, nil
+}
+
+// show replays the conversation if that is wanted, and returns the state of the session.
+func (s *session) show(ctx context.Context, o *opened, replay bool) (*agent.Snapshot, error) {
+	if replay {
+		if err := s.replay(ctx, o); err != nil {
+			return nil, err
+		}
+	}
+	snap, err := o.Snapshot()
+	if err != nil {
+		return nil, err
+	}
+	return &snap, nil
+}
+
+// replay sends the whole conversation to the client.
+func (s *session) replay(ctx context.Context, o *opened) error {
+	s.replaying.Lock()
+	defer s.replaying.Unlock()
+	events, err := o.Replay()
+	if err != nil {
+		return err
+	}
+	m := newMapper(s.out.features)
+	for ev, err := range events {
+		if err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		for _, u := range m.updates(ev) {
+			s.out.write(u)
+		}
+	}
+	for _, u := range s.out.takeLater() {
+		s.out.write(u)
+	}
+	return nil
+}
+
+// open builds a session from its file. The caller calls connect after the response.
+func (h *openHandlers) open(ctx context.Context, s *session, params *sessionParams) (o *opened, connect func(), err error) {
+	if s.former != nil {
+		select {
+		case <-s.former:
+		case <-ctx.Done():
+			return nil, nil, context.Cause(ctx)
+		}
+	}
+	log, err := h.store.Open(ctx, string(s.id))
+	if err != nil {
+		return nil, nil, err
+	}
+	opts, warnings, err := h.restored(ctx, log, params.Cwd)
+	if err != nil {
+		_ = log.Close() // nothing was written
+		return nil, nil, err
+	}
+	o, notices, err := h.builder.build(s, log, params, opts)
+	if err != nil {
+		_ = log.Close() // err is the first error
+		return nil, nil, err
+	}
+	s.out.warn(warnings)
+	h.announce(ctx, s, notices)
+	return o, h.connector.connect(s, o, params), nil
+}
+
+// reuse waits for a session that another request has opened or is opening, and gives it the MCP servers of this one.
+func (h *openHandlers) reuse(ctx context.Context, s *session, params *sessionParams) (*opened, error) {
+	o, err := s.wait(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if live := o.Workspace(); live.Cwd != params.Cwd || !slices.Equal(live.Additional, params.Additional) {
+		return nil, invalidParams("session %s is open in %s with the additional directories %q; close it first to open it elsewhere", s.id, live.Cwd, live.Additional)
+	}
+	if params.prompt != nil {
+		return nil, invalidParams("session %s is open; close it first to give it another system prompt", s.id)
+	}
+	connect := h.connector.connect(s, o, params)
+	acp.AfterResponse(ctx, func() {
+		s.out.send(s.commandsUpdate(o))
+		if snap, err := o.Snapshot(); err == nil {
+			for _, u := range s.usageUpdates(&snap) {
+				s.out.send(u)
+			}
+		}
+		connect()
+	})
+	return o, nil
+}
+
+// restored returns the options of a session that continues a stored conversation, and the warnings for its user.
+func (h *openHandlers) restored(ctx context.Context, log *sessions.Log, cwd string) (agent.Options, []string, error) {
+	state := log.State()
+	history, err := log.Messages()
+	if err != nil {
+		return agent.Options{}, nil, err
+	}
+	plan, ok := agent.PlanIn(history, log.Compacted())
+	if !ok {
+		branch, err := log.Branch() // slow: it reads the whole file
+		if err != nil {
+			return agent.Options{}, nil, err
+		}
+		plan = agent.PlanOf(branch)
+	}
+	opts := agent.Options{
+		History: history, Title: state.Title, Mode: approval.ModeDefault, Thinking: state.Thinking,
+		Plan: plan,
+	}
+	warnings := log.Notices()
+	if mode, err := approval.ParseMode(state.Mode); err == nil {
+		opts.Mode = mode
+	}
+	opts.Model, err = h.models.next(ctx, state.Model, cwd)
+	if err == nil && state.Model != "" && opts.Model.Ref() != state.Model && !strings.HasPrefix(state.Model, h.models.opts.Stopgap+"/") {
+		warnings = append(warnings, "The session's model "+state.Model+" does not exist any more; the session continues with "+opts.Model.Ref()+".")
+	}
+	if len(state.ServiceTier) > 0 {
+		var tier string
+		if jsonx.Unmarshal(state.ServiceTier, &tier) == nil && slices.Contains(opts.Model.ServiceTiers, tier) {
+			opts.ServiceTier = tier
+		}
+	}
+	return opts, warnings, err
+}

@@ -1,0 +1,198 @@
+package server
+
+import (
+	"context"
+
+	"github.com/gajae-code/gjc/agent/approval"
+
+	"github.com/rs/zerolog"
+
+	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/hooks"
+	"github.com/gajae-code/gjc/dap"
+	"github.com/gajae-code/gjc/internal/proc"
+	"github.com/gajae-code/gjc/lsp"
+	"github.com/gajae-code/gjc/mcp"
+	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/sessions"
+)
+
+// Options configures [Serve].
+type Options struct {
+	// Version is the program's version. Required.
+	Version string
+	// OS names the operating system. Required.
+	OS string
+	// NewID returns a unique ID. Required.
+	NewID func() string
+	// Login is the command line that asks for a key on a terminal: the program and its arguments. Optional.
+	Login []string
+	// Log receives log entries. The zero Logger discards them.
+	Log zerolog.Logger
+	// Trace, if set, receives every line of the protocol.
+	Trace func(sent bool, line []byte)
+
+	Models   ModelOptions
+	Sessions SessionOptions
+	Machine  MachineOptions
+}
+
+// ModelOptions configures the models of sessions.
+type ModelOptions struct {
+	// Models is required.
+	Models Models
+	// Discover asks the servers of models for their models, and reports whether Models lists others now. It runs in the
+	// background when the first session begins and after each sign-in. Its context ends with the server. Optional.
+	Discover func(ctx context.Context) (changed bool, err error)
+	// Preconnect connects to a model's server ahead of the first request. It runs in the background when a session begins or
+	// is given another model. Optional.
+	Preconnect func(ctx context.Context, info providers.ModelInfo)
+	// Stopgap is the provider of the model that answers when there is no other. A session leaves it as soon as there is
+	// another model, unless Default names it. Optional.
+	Stopgap string
+	// Default is the model of new sessions as "provider/id[:level]". If empty, the settings decide, and then Models.
+	Default string
+}
+
+// Models is the models that can be used; [*providers.Registry] implements it.
+type Models interface {
+	agent.Models
+	// Load reads the configuration, once. It does not use the network.
+	Load(ctx context.Context) error
+	// Refresh reads the configuration again if it has changed, and reports whether it has.
+	Refresh(ctx context.Context) (changed bool, err error)
+	// ModelsIn lists the models for sessions in a directory; "" lists all. DefaultIn returns the model of a new session.
+	ModelsIn(dir string) []providers.ModelInfo
+	DefaultIn(dir string) (providers.ModelInfo, bool)
+	// DisabledIn reports whether sessions in a directory get a provider's models only by name.
+	DisabledIn(provider, dir string) bool
+	// Reload reads the configuration again.
+	Reload(ctx context.Context) error
+	// Accounts lists the known keys, without their values. Logout forgets those that gjc has stored.
+	Accounts() []providers.Account
+	Logout() error
+	// Providers lists where requests go. SetProvider and DisableProvider change that for this process.
+	Providers() []providers.ProviderState
+	SetProvider(id, apiType, baseURL string, headers map[string]string) error
+	DisableProvider(id string) error
+}
+
+// SessionOptions configures what sessions do. Its functions are called when a session begins, with its working directory.
+type SessionOptions struct {
+	// Store keeps the sessions. Required.
+	Store *sessions.Store
+	// Tools returns gjc's own tools, in order. Required.
+	Tools func() []agent.Tool
+	// Settings returns the user's settings. The error lists the mistakes in the configuration; the settings hold apart from
+	// them. nil stands for [DefaultSettings]. Optional.
+	Settings func(cwd string) (*Settings, error)
+	// Policy returns the user's rules for permissions. Optional.
+	Policy func(cwd string) approval.Policy
+	// Secrets returns what keeps values from models, or nil for nothing. After an error the session calls no model. Optional.
+	Secrets func(cwd string) (agent.Secrets, error)
+	// Hooks returns a function that reads the hooks of a session with these directories, the working directory first.
+	// Optional.
+	Hooks func(roots []string) func() *hooks.Set
+	// UserDir holds the user's own slash commands, skills, rules and helper agents. If empty, there are none.
+	UserDir string
+	// Home is the user's home directory, for commands, skills and helper agents of other programs. If empty, there are none.
+	Home string
+}
+
+// MachineOptions configures what sessions use on this machine and in the editor.
+type MachineOptions struct {
+	// Bridges connects a session to the editor and to this machine. It does no I/O. Required.
+	Bridges func(BridgeOptions) Bridges
+	// Environ returns the environment of language servers and MCP servers, still with provider keys. Required.
+	Environ func(context.Context) []string
+	// Children owns all child processes; the server closes it. If nil, the server makes its own.
+	Children *proc.Group
+	// Languages returns the language servers of a session with these directories, the working directory first. It does
+	// little I/O. Optional.
+	Languages func(roots []string) (Languages, error)
+	// Debugging returns the debug adapters of a session with these directories. It does little I/O. Optional.
+	Debugging func(roots []string) (Debugging, error)
+	// MCPServers returns the MCP servers of the user's own configuration, which every session has. It may run commands that
+	// compute values. The error lists the mistakes in the configuration; the other servers are returned. Optional.
+	MCPServers func(ctx context.Context) ([]mcp.Server, error)
+}
+
+// Settings are the user's settings for sessions.
+type Settings struct {
+	// Agent configures how sessions manage their context.
+	Agent agent.Settings
+	// Retry configures when a failed model call is retried.
+	Retry providers.RetryPolicy
+	// Model is the model of new sessions as "provider/id[:level]", unless [ModelOptions.Default] names one. If empty, the
+	// default of [Models].
+	Model string
+	// ModelErr is about a model in the configuration that cannot be used; nil for none. Sessions begin with another model and
+	// show the error.
+	ModelErr error
+	// TitleModel chooses the models that name sessions. If nil, sessions get no titles.
+	TitleModel agent.TitleModel
+	// HelperModel finds the models of helper agents; see [agent.Options]. Optional.
+	HelperModel func(*agent.Helper) (providers.ModelInfo, providers.ThinkingLevel, error)
+}
+
+// DefaultSettings returns the settings of sessions without a configuration.
+func DefaultSettings() *Settings { return &Settings{Agent: agent.DefaultSettings()} }
+
+// settings returns the settings of sessions in a directory. They are never nil.
+func (o *SessionOptions) settings(cwd string) (*Settings, error) {
+	if o.Settings == nil {
+		return DefaultSettings(), nil
+	}
+	set, err := o.Settings(cwd)
+	if set == nil {
+		set = DefaultSettings()
+	}
+	return set, err
+}
+
+// summarizesBranches reports whether a branch that a session leaves is summarized without a request to do so.
+func (o *SessionOptions) summarizesBranches() bool {
+	set, _ := o.settings("") // its error is reported when a session begins
+	return set.Agent.BranchSummary.Enabled
+}
+
+// Languages are the language servers of a session.
+type Languages struct {
+	// Catalog knows the servers; nil for none.
+	Catalog lsp.Catalog
+	OnWrite lsp.OnWrite
+	// Subagents reports whether helper agents have them too.
+	Subagents bool
+}
+
+// Debugging are the debug adapters of a session.
+type Debugging struct {
+	// Adapters knows the adapters; nil for none.
+	Adapters dap.Catalog
+	// Env returns the environment of the adapters, still with provider keys.
+	Env func(context.Context) []string
+}
+
+// Bridges connect one session to files, terminals, programs and the user.
+type Bridges struct {
+	FS       agent.FS
+	Terminal agent.Terminal
+	Programs agent.Programs
+	Approver agent.Approver
+	Elicitor agent.Elicitor
+}
+
+// BridgeOptions describes the session that bridges are for. All fields are set.
+type BridgeOptions struct {
+	// Client calls the editor.
+	Client acp.Caller
+	// Capabilities is what the editor advertised. Methods outside of it must not be called.
+	Capabilities acp.ClientCapabilities
+	SessionID    acp.SessionID
+	Workspace    agent.Workspace
+	// Children owns the local processes.
+	Children *proc.Group
+	// Mark identifies the processes of the session and its subagents. See [proc.Sweep].
+	Mark string
+}
