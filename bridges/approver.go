@@ -11,35 +11,22 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// ClientApprover asks through the editor.
-type ClientApprover struct {
+// clientApprover asks for permission through the editor.
+type clientApprover struct {
 	client  acp.Caller
 	session acp.SessionID
 }
 
-var _ agent.Approver = (*ClientApprover)(nil)
+var _ agent.Approver = (*clientApprover)(nil)
 
-// LocalApprover is for a session with nobody to ask: what needs leave does not run.
-type LocalApprover struct{}
+// errCannotAsk is the error for an editor that has no permission requests.
+var errCannotAsk = errors.New("the editor cannot ask for permission")
 
-var _ agent.Approver = LocalApprover{}
-
-// ErrNobody is the answer of a [LocalApprover].
-var ErrNobody = errors.New("there is nobody to ask for permission")
-
-// Approve implements [agent.Approver].
-func (LocalApprover) Approve(ctx context.Context, _ agent.Question) (agent.Decision, error) {
-	if ctx.Err() != nil {
-		return agent.RejectOnce, context.Cause(ctx)
-	}
-	return agent.RejectOnce, ErrNobody
-}
-
-// maxTitle bounds a question's title in characters; the content has the whole.
+// maxTitle bounds the title of a question, in characters. The content has the whole title.
 const maxTitle = 80
 
-// Approve implements [agent.Approver]. It fails closed: whatever is not clearly a yes is a no.
-func (a *ClientApprover) Approve(ctx context.Context, q agent.Question) (agent.Decision, error) {
+// Approve implements [agent.Approver]. It fails closed: any answer that is not clearly a yes is a no.
+func (a *clientApprover) Approve(ctx context.Context, q agent.Question) (agent.Decision, error) {
 	always := ""
 	if q.Always != "" {
 		always = " (" + q.Always + ")"
@@ -71,10 +58,10 @@ func (a *ClientApprover) Approve(ctx context.Context, q agent.Question) (agent.D
 			return agent.RejectOnce, context.Cause(ctx)
 		}
 		if errors.Is(err, &acp.Error{Code: acp.ErrorCodeMethodNotFound}) {
-			return LocalApprover{}.Approve(ctx, q)
+			return agent.RejectOnce, errCannotAsk
 		}
 		if _, malformed := errors.AsType[*jsonx.DecodeError](err); malformed {
-			return agent.RejectOnce, fmt.Errorf("the editor's answer makes no sense: %w", err)
+			return agent.RejectOnce, fmt.Errorf("the editor sent an invalid answer: %w", err)
 		}
 		return agent.RejectOnce, fmt.Errorf("the editor could not ask: %w", err)
 	}

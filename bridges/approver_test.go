@@ -18,27 +18,32 @@ var question = agent.Question{
 	Content: []agent.Content{agent.TextContent{Text: "$ rm"}}, Locations: []agent.Location{{Path: "/w/a", Line: 3}}, Always: "rm commands",
 }
 
-// TestApprover is what every [agent.Approver] does: without a clear yes it is no, and it does not outlive its context.
-func TestApprover(t *testing.T) {
+// A question to an editor that does not answer ends with its context, and the answer is no.
+func TestClientApprover_EndsWithItsContext(t *testing.T) {
 	silent := start(t, acptest.AllCapabilities(), func(o *acptest.EditorOptions) {
 		o.Permission = func(ctx context.Context, _ *acp.RequestPermissionRequest) (*acp.RequestPermissionResponse, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}
 	})
-	for name, a := range map[string]agent.Approver{"editor": silent.Approver, "local": bridges.LocalApprover{}} {
-		t.Run(name, func(t *testing.T) {
-			ctx, cancel := context.WithCancelCause(t.Context())
-			cause := errors.New("the turn is over")
-			cancel(cause)
-			d, err := a.Approve(ctx, question)
-			if d != agent.RejectOnce || !errors.Is(err, cause) {
-				t.Errorf("decision %v, %v", d, err)
-			}
-		})
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cause := errors.New("the turn is over")
+	cancel(cause)
+	d, err := silent.Approver.Approve(ctx, question)
+	if d != agent.RejectOnce || !errors.Is(err, cause) {
+		t.Errorf("decision %v, %v", d, err)
 	}
-	if d, err := (bridges.LocalApprover{}).Approve(t.Context(), question); d != agent.RejectOnce || !errors.Is(err, bridges.ErrNobody) {
-		t.Errorf("nobody decided %v, %v", d, err)
+}
+
+// An editor without permission requests cannot allow anything.
+func TestClientApprover_CannotAsk(t *testing.T) {
+	e := start(t, acptest.AllCapabilities(), func(o *acptest.EditorOptions) {
+		o.Permission = func(context.Context, *acp.RequestPermissionRequest) (*acp.RequestPermissionResponse, error) {
+			return nil, &acp.Error{Code: acp.ErrorCodeMethodNotFound, Message: "what?"}
+		}
+	})
+	if d, err := e.Approver.Approve(t.Context(), question); d != agent.RejectOnce || !errors.Is(err, bridges.ErrCannotAsk) {
+		t.Errorf("decision %v, %v", d, err)
 	}
 }
 
@@ -67,7 +72,7 @@ func TestClientApprover_Answers(t *testing.T) {
 		{"unknown option", acptest.Choose("allow_typo"), nil, agent.RejectOnce, `"allow_typo", which was not offered`},
 		{"unknown outcome", &acp.RequestPermissionResponse{Outcome: &acp.UnknownRequestPermissionOutcome{Type: "maybe", Raw: jsonx.Raw(`{"outcome":"maybe"}`)}}, nil, agent.RejectOnce, "neither"},
 		{"error", nil, &acp.Error{Code: -32603, Message: "no window"}, agent.RejectOnce, "no window"},
-		{"not supported", nil, &acp.Error{Code: -32601, Message: "what?"}, agent.RejectOnce, "nobody to ask"},
+		{"not supported", nil, &acp.Error{Code: -32601, Message: "what?"}, agent.RejectOnce, "cannot ask"},
 	} {
 		answer, fail = tt.answer, tt.fail
 		d, err := e.Approver.Approve(t.Context(), question)

@@ -14,12 +14,12 @@ import (
 	"github.com/gajae-code/gjc/agent"
 )
 
-// A file is written under a name of its own in its directory, synced, and then given its final name in one step, whether that
-// is new or replaces another file: no reader sees half of it, and a process that is killed leaves either the old file or the new
-// one. What it may leave too is the file under the temporary name, which is removed later.
+// A file is written under a temporary name in its directory, synced, and then renamed to its final name in one step. No reader
+// sees half of it, and a process that is killed leaves either the old file or the new one. It may also leave the temporary
+// file, which is removed later.
 
-// writePinned replaces the file at real in one step, or creates it with its directories. Permissions stay; a new file gets what
-// the umask leaves.
+// writePinned replaces the file at real in one step, or creates it with its directories. It keeps the permissions of the file; a
+// new file has those that the umask allows.
 func (l LocalFS) writePinned(path, real string, data []byte) error {
 	fail := func(err error) error { return &fs.PathError{Op: "write", Path: path, Err: underlying(err)} }
 	dir, err := openDirectory("write", path, filepath.Dir(real), true)
@@ -48,7 +48,7 @@ func (l LocalFS) writePinned(path, real string, data []byte) error {
 	return nil
 }
 
-// writeAtomic writes a file that replaces the one with this information; nil for none, which must not appear meanwhile.
+// writeAtomic writes a file that replaces the one that old describes. If old is nil, there must not be a file yet.
 func writeAtomic(dir *os.Root, name string, data []byte, old fs.FileInfo) (err error) {
 	perm := fs.FileMode(0o666)
 	if old != nil {
@@ -65,7 +65,7 @@ func writeAtomic(dir *os.Root, name string, data []byte, old fs.FileInfo) (err e
 			_ = f.Close() // its content is synced
 		}
 		if err != nil {
-			_ = dir.Remove(temp) // the error before is the one that matters
+			_ = dir.Remove(temp) // the first error is returned
 		}
 	}()
 	claim(f)
@@ -73,7 +73,7 @@ func writeAtomic(dir *os.Root, name string, data []byte, old fs.FileInfo) (err e
 		return err
 	}
 	if old != nil {
-		if err := f.Chmod(perm); err != nil { // the umask
+		if err := f.Chmod(perm); err != nil { // undoes the umask
 			return err
 		}
 	}
@@ -92,7 +92,7 @@ func writeAtomic(dir *os.Root, name string, data []byte, old fs.FileInfo) (err e
 	return publish(dir, temp, name)
 }
 
-// publishByLink gives a file its final name, which must be free, where a rename that replaces nothing is not to be had.
+// publishByLink gives a file its final name, which must be free, if the system has no rename that never replaces a file.
 func publishByLink(dir *os.Root, temp, name string) error {
 	switch err := dir.Link(temp, name); {
 	case err == nil:
@@ -101,7 +101,7 @@ func publishByLink(dir *os.Root, temp, name string) error {
 	case errors.Is(err, fs.ErrExist):
 		return fs.ErrExist
 	}
-	// A file system without links. A file that appears in this moment is lost.
+	// The file system has no links. A file that appears at this moment is overwritten.
 	if _, err := dir.Lstat(name); err == nil {
 		return fs.ErrExist
 	} else if !errors.Is(err, fs.ErrNotExist) {
@@ -114,7 +114,7 @@ func temporaryName(name string) string {
 	return fmt.Sprintf(".%.40s.gjc-%s", name, rand.Text()[:8])
 }
 
-// isTemporaryName reports whether temporaryName may have returned name.
+// isTemporaryName reports whether temporaryName can return name.
 func isTemporaryName(name string) bool {
 	const mark, random = ".gjc-", 8
 	at := len(name) - len(mark) - random
@@ -139,15 +139,15 @@ func (l LocalFS) RemoveLeftovers(ctx context.Context, dirs []string) {
 		}
 		dir, err := os.OpenRoot(path)
 		if err != nil {
-			continue // nothing can have been written there
+			continue // no file can have been written there
 		}
 		l.leftovers.removeOnce(dir, path)
 		_ = dir.Close() // the files in it are closed by then
 	}
 }
 
-// leftovers removes temporary files whose writers have died, once in each directory. A nil value removes none. It is safe for
-// concurrent use.
+// leftovers removes the temporary files of processes that have ended, once in each directory. A nil value removes none. It is
+// safe for concurrent use.
 type leftovers struct {
 	mu   sync.Mutex
 	done map[string]bool // by the path of a directory
@@ -171,7 +171,7 @@ func (l *leftovers) removeOnce(dir *os.Root, path string) {
 	}
 }
 
-// removeLeftovers removes the temporary files in a directory that no process writes. What cannot be removed stays.
+// removeLeftovers removes the temporary files in a directory that no process writes. It is best effort.
 func removeLeftovers(dir *os.Root) {
 	list, err := dir.Open(".")
 	if err != nil {

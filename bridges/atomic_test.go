@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A new file never replaces one that has appeared meanwhile, however the system gives it its name.
+// A new file never replaces one that has appeared meanwhile, with either way to name it.
 func TestPublish_ReplacesNothing(t *testing.T) {
 	for name, publish := range map[string]func(dir *os.Root, temp, name string) error{"rename": publish, "link": publishByLink} {
 		t.Run(name, func(t *testing.T) {
@@ -38,7 +38,7 @@ func TestPublish_ReplacesNothing(t *testing.T) {
 	}
 }
 
-// A write that fails leaves the old file, and no other.
+// A failed write leaves the old file and no temporary file.
 func TestWriteAtomic_FailsWhole(t *testing.T) {
 	dir := openRoot(t)
 	if err := dir.WriteFile("there", []byte("old"), 0o600); err != nil {
@@ -55,8 +55,8 @@ func TestWriteAtomic_FailsWhole(t *testing.T) {
 	}
 }
 
-// What killed writers have left is removed with the next write into its directory, but not what a living one writes, or what
-// only looks alike.
+// The next write into a directory removes the temporary files of killed processes, but no file that a process is writing and no
+// file with a similar name.
 func TestLeftovers(t *testing.T) {
 	path := t.TempDir()
 	dead, alive := temporaryName("a.txt"), temporaryName("b.txt")

@@ -11,7 +11,7 @@ import (
 // renamesOpenFiles reports whether a file can be renamed and removed while it is open.
 const renamesOpenFiles = true
 
-// claim marks a temporary file as one whose writer lives. Where the file system has no locks, the file is never removed as a
+// claim marks a temporary file as one that a process writes. On a file system without locks the file is never removed as a
 // leftover.
 func claim(f *os.File) { _ = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) }
 

@@ -8,19 +8,19 @@ import (
 	"github.com/gajae-code/gjc/acp"
 )
 
-// DefaultRequestTimeout bounds the requests that an editor answers without its user. It leaves time for files on remote
-// machines and for what editors do when they save: formatting, hooks.
-const DefaultRequestTimeout = time.Minute
+// defaultRequestTimeout bounds requests that an editor answers without its user. It allows for files on remote machines and
+// for what editors do on a save, such as formatting and hooks.
+const defaultRequestTimeout = time.Minute
 
-// UnansweredError is wrapped by the error of a request that the editor has not answered in time.
-type UnansweredError struct{ Limit time.Duration }
+// unansweredError is wrapped by the error of a request that the editor has not answered in time.
+type unansweredError struct{ limit time.Duration }
 
-func (e *UnansweredError) Error() string {
-	return fmt.Sprintf("the editor did not answer within %s", e.Limit)
+func (e *unansweredError) Error() string {
+	return fmt.Sprintf("the editor did not answer within %s", e.limit)
 }
 
-// bounded is a client whose requests fail when it does not answer them within limit. Requests that wait for the user, or
-// for a command to end, go to the Caller itself.
+// bounded is a client whose requests fail if they are not answered within limit. Requests that wait for the user or for the
+// end of a command use the Caller instead.
 type bounded struct {
 	acp.Caller
 	limit time.Duration
@@ -28,7 +28,7 @@ type bounded struct {
 
 // Call implements [acp.Caller].
 func (b bounded) Call(ctx context.Context, method string, params, result any) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, b.limit, &UnansweredError{Limit: b.limit})
+	ctx, cancel := context.WithTimeoutCause(ctx, b.limit, &unansweredError{b.limit})
 	defer cancel()
 	return b.Caller.Call(ctx, method, params, result)
 }

@@ -11,14 +11,15 @@ import (
 	"path/filepath"
 	"unicode/utf8"
 
+	"github.com/gajae-code/gjc/agent/approval"
+
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/agent"
-	"github.com/gajae-code/gjc/agent/approval"
 )
 
-// ClientFS is the editor's files: text as it stands in the editor, saved or not. What an editor does not handle
-// (binary files, what lies outside its roots, directories) is the disk's.
-type ClientFS struct {
+// clientFS reads and writes text files through the editor, including text that is not saved. Files that editors do not
+// handle (binary files, files outside the roots, directories) are read from the disk.
+type clientFS struct {
 	LocalFS
 	client        acp.Caller
 	session       acp.SessionID
@@ -26,14 +27,14 @@ type ClientFS struct {
 	reads, writes bool
 }
 
-var _ agent.FS = (*ClientFS)(nil)
+var _ agent.FS = (*clientFS)(nil)
 
 // ReadFile implements [agent.FS].
-func (c *ClientFS) ReadFile(ctx context.Context, path string) ([]byte, error) {
+func (c *clientFS) ReadFile(ctx context.Context, path string) ([]byte, error) {
 	if !c.reads || !c.workspace.Contains(path) || isBinary(path) {
 		return c.LocalFS.ReadFile(ctx, path)
 	}
-	// The editor opens the path itself, a moment later.
+	// The editor opens the path itself, a moment later, and follows the links that it finds.
 	if real, ok := approval.PermitOf(ctx).Reading(path); ok && c.RealPath(path) != real {
 		return nil, moved("read", path)
 	}
@@ -48,7 +49,7 @@ func (c *ClientFS) ReadFile(ctx context.Context, path string) ([]byte, error) {
 		if e.Code == acp.ErrorCodeMethodNotFound || e.Code == acp.ErrorCodeResourceNotFound {
 			return c.LocalFS.ReadFile(ctx, path)
 		}
-		// Editors have no agreed code for a file that is nowhere.
+		// Editors use different codes for a file that does not exist.
 		if _, serr := os.Stat(path); errors.Is(serr, fs.ErrNotExist) {
 			return nil, &fs.PathError{Op: "read", Path: path, Err: fs.ErrNotExist}
 		}
@@ -56,8 +57,8 @@ func (c *ClientFS) ReadFile(ctx context.Context, path string) ([]byte, error) {
 	return nil, fmt.Errorf("the editor could not read %s: %w", path, err)
 }
 
-// WriteFile implements [agent.FS]. There is no fallback inside the editor's roots: the user would not see the change.
-func (c *ClientFS) WriteFile(ctx context.Context, path string, data []byte) error {
+// WriteFile implements [agent.FS]. Inside the editor's roots it never falls back to the disk: the user would not see the change.
+func (c *clientFS) WriteFile(ctx context.Context, path string, data []byte) error {
 	if !c.writes || !c.workspace.Contains(path) || !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 {
 		return c.LocalFS.WriteFile(ctx, path, data)
 	}
@@ -66,7 +67,7 @@ func (c *ClientFS) WriteFile(ctx context.Context, path string, data []byte) erro
 	} else if real != "" && c.RealPath(path) != real {
 		return moved("write", path)
 	}
-	// Not every editor makes the directories.
+	// Not every editor creates the directories.
 	if err := makeParents(path); err != nil {
 		return err
 	}
@@ -79,19 +80,18 @@ func (c *ClientFS) WriteFile(ctx context.Context, path string, data []byte) erro
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if _, silent := errors.AsType[*UnansweredError](err); silent {
+	if _, silent := errors.AsType[*unansweredError](err); silent {
 		return fmt.Errorf("the editor could not write %s: %w; it may still do so, read the file again before you change it", path, err)
 	}
 	return fmt.Errorf("the editor could not write %s: %w", path, err)
 }
 
-// maxUnsaved bounds how many files of a directory that moves are looked at for unsaved text.
+// maxUnsaved bounds how many files of a renamed directory are checked for unsaved text.
 const maxUnsaved = 1000
 
-// Rename implements [agent.FS]. The protocol has no method for it: it is the disk that moves, and the editor finds out by
-// itself. What it has not saved is saved before, so that no text stays behind at the old place; in a directory that holds
-// for the first [maxUnsaved] files.
-func (c *ClientFS) Rename(ctx context.Context, from, to string) error {
+// Rename implements [agent.FS]. The protocol has no method for it, so the file is renamed on the disk, and the editor notices
+// by itself. Unsaved text is saved first, in a directory for the first [maxUnsaved] files.
+func (c *clientFS) Rename(ctx context.Context, from, to string) error {
 	if c.reads && c.writes && c.workspace.Contains(from) {
 		if err := c.saveUnder(ctx, from); err != nil {
 			return err
@@ -100,9 +100,9 @@ func (c *ClientFS) Rename(ctx context.Context, from, to string) error {
 	return c.LocalFS.Rename(ctx, from, to)
 }
 
-// saveUnder saves the text of a file, or of the files in a directory, where the editor's is another than the disk's.
-func (c *ClientFS) saveUnder(ctx context.Context, root string) error {
-	looked := 0
+// saveUnder saves a file, or the files in a directory, whose text in the editor differs from the disk.
+func (c *clientFS) saveUnder(ctx context.Context, root string) error {
+	checked := 0
 	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -112,7 +112,7 @@ func (c *ClientFS) saveUnder(ctx context.Context, root string) error {
 		case !d.Type().IsRegular() || isBinary(path):
 			return nil
 		}
-		if looked++; looked > maxUnsaved {
+		if checked++; checked > maxUnsaved {
 			return fs.SkipAll
 		}
 		disk, err := c.LocalFS.ReadFile(ctx, path)
@@ -127,15 +127,15 @@ func (c *ClientFS) saveUnder(ctx context.Context, root string) error {
 	})
 }
 
-// bare is a text without what some editors leave out: carriage returns and the byte order mark.
+// bare returns a text without what some editors leave out: carriage returns and the byte order mark.
 func bare(text []byte) []byte {
 	return bytes.ReplaceAll(bytes.TrimPrefix(text, []byte("\ufeff")), []byte("\r\n"), []byte("\n"))
 }
 
-// sniffSize is how much of a file is looked at to tell text from binary.
+// sniffSize is how much of a file is read to distinguish text from binary, in bytes.
 const sniffSize = 8 << 10
 
-// isBinary reports whether the file on disk is no text. One that is not there may be a new buffer.
+// isBinary reports whether the file on disk is not text. A file that does not exist may be a new buffer.
 func isBinary(path string) bool {
 	f, err := os.Open(path)
 	if err != nil {
@@ -145,7 +145,7 @@ func isBinary(path string) bool {
 	buf := make([]byte, sniffSize)
 	n, err := io.ReadFull(f, buf)
 	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
-		return true // a directory or a device: not the editor's
+		return true // a directory or a device
 	}
 	head := buf[:n]
 	if bytes.IndexByte(head, 0) >= 0 {

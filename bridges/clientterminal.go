@@ -13,26 +13,26 @@ import (
 	"github.com/gajae-code/gjc/internal/proc"
 )
 
-// ClientTerminal runs commands in the editor's terminals.
-type ClientTerminal struct {
+// clientTerminal runs commands in terminals of the editor.
+type clientTerminal struct {
 	client  bounded
 	session acp.SessionID
 	machine Local
-	// local serves where the editor turns out to have no terminals after all.
+	// local runs commands if the editor advertises terminals and has none.
 	local agent.Terminal
-	// mark is [Options.Mark]. An editor's kill may reach the shell alone; what that has started is found by its mark.
+	// mark is [Options.Mark]. An editor may kill only the shell; the mark finds the processes that the shell started.
 	mark     string
 	children *proc.Group
 }
 
-var _ agent.Terminal = (*ClientTerminal)(nil)
+var _ agent.Terminal = (*clientTerminal)(nil)
 
-// releaseTimeout bounds the calls that clean up: they must happen though the turn has ended, and must not hang on an
+// releaseTimeout bounds the requests that clean up. They are sent even after the turn has ended, and must not wait for an
 // editor that does not answer.
 const releaseTimeout = 3 * time.Second
 
 // Start implements [agent.Terminal].
-func (c *ClientTerminal) Start(ctx context.Context, cmd agent.Command) (agent.Execution, error) {
+func (c *clientTerminal) Start(ctx context.Context, cmd agent.Command) (agent.Execution, error) {
 	limit := int64(cmd.OutputLimit)
 	if limit == 0 {
 		limit = agent.DefaultOutputLimit
@@ -53,7 +53,7 @@ func (c *ClientTerminal) Start(ctx context.Context, cmd agent.Command) (agent.Ex
 		return nil, fmt.Errorf("starting the command: %w", err)
 	}
 	var mark string
-	if len(cmd.Args) == 0 { // a debugger's program has the debugger's mark
+	if len(cmd.Args) == 0 { // a debugger's program has the mark of the debugger
 		if mark = partOf(c.mark); mark != "" {
 			env = append(env, proc.MarkEnv(mark))
 		}
@@ -62,8 +62,7 @@ func (c *ClientTerminal) Start(ctx context.Context, cmd agent.Command) (agent.Ex
 		name, value, _ := strings.Cut(kv, "=")
 		req.Env = append(req.Env, acp.EnvVariable{Name: name, Value: value})
 	}
-	// The create call is not cut off in the middle: an id that comes too late would be a terminal that nobody
-	// releases.
+	// The request is never cancelled: a terminal whose ID comes too late has to be released.
 	type created struct {
 		resp *acp.CreateTerminalResponse
 		err  error
@@ -73,7 +72,7 @@ func (c *ClientTerminal) Start(ctx context.Context, cmd agent.Command) (agent.Ex
 		resp, err := acp.MethodTerminalCreate.Call(context.WithoutCancel(ctx), c.client.Caller, req)
 		done <- created{resp, err}
 	}()
-	wait, cancel := context.WithTimeoutCause(ctx, c.client.limit, &UnansweredError{Limit: c.client.limit})
+	wait, cancel := context.WithTimeoutCause(ctx, c.client.limit, &unansweredError{c.client.limit})
 	defer cancel()
 	select {
 	case r := <-done:
@@ -87,7 +86,7 @@ func (c *ClientTerminal) Start(ctx context.Context, cmd agent.Command) (agent.Ex
 	case <-wait.Done():
 		go func() { // ends when the editor answers or the connection closes
 			if r := <-done; r.err == nil {
-				_ = c.execution(r.resp.TerminalID, mark).Release(context.Background()) // the turn is over, and reports no more errors
+				_ = c.execution(r.resp.TerminalID, mark).Release(context.Background()) // the turn is over and reports no further errors
 			}
 		}()
 		if ctx.Err() != nil {
@@ -97,7 +96,7 @@ func (c *ClientTerminal) Start(ctx context.Context, cmd agent.Command) (agent.Ex
 	}
 }
 
-func (c *ClientTerminal) execution(id acp.TerminalID, mark string) *clientExecution {
+func (c *clientTerminal) execution(id acp.TerminalID, mark string) *clientExecution {
 	return &clientExecution{client: c.client, session: c.session, id: id, mark: mark, children: c.children}
 }
 
@@ -117,7 +116,7 @@ var _ agent.Execution = (*clientExecution)(nil)
 
 func (e *clientExecution) TerminalID() string { return string(e.id) }
 
-func (e *clientExecution) PID() int { return 0 } // ACP does not tell it
+func (e *clientExecution) PID() int { return 0 } // ACP does not report it
 
 func (e *clientExecution) Wait(ctx context.Context) (agent.ExitStatus, error) {
 	resp, err := acp.MethodTerminalWaitForExit.Call(ctx, e.client.Caller, &acp.WaitForTerminalExitRequest{SessionID: e.session, TerminalID: e.id})
@@ -130,7 +129,7 @@ func (e *clientExecution) Wait(ctx context.Context) (agent.ExitStatus, error) {
 	return exitStatus(resp.ExitCode, resp.Signal), nil
 }
 
-// killedCode is the exit code that stands for a command that ended without one.
+// killedCode is the exit code of a command that ended without one.
 const killedCode = 137
 
 func exitStatus[N ~int | ~int64 | ~uint32](code *N, signal string) agent.ExitStatus {
@@ -151,13 +150,12 @@ func (e *clientExecution) Output(ctx context.Context) (agent.Output, error) {
 	return agent.Output{Text: resp.Output, Truncated: resp.Truncated}, nil
 }
 
-// cleanup returns the client for the requests that clean up.
+// cleanup returns the client for requests that clean up.
 func (e *clientExecution) cleanup() bounded {
 	return bounded{Caller: e.client.Caller, limit: min(e.client.limit, releaseTimeout)}
 }
 
-// Kill implements [agent.Execution]. What the command has started on this machine ends with it, whatever the editor's kill
-// reaches.
+// Kill implements [agent.Execution]. It also ends the processes that the command started on this machine.
 func (e *clientExecution) Kill(ctx context.Context) error {
 	if e.mark != "" {
 		defer proc.End(e.mark, killGrace)
@@ -169,7 +167,7 @@ func (e *clientExecution) Kill(ctx context.Context) error {
 	return nil
 }
 
-// Release implements [agent.Execution]. What is left of the command on this machine is ended without being waited for.
+// Release implements [agent.Execution]. It ends the command's remaining processes on this machine without waiting for them.
 func (e *clientExecution) Release(ctx context.Context) error {
 	e.release.Do(func() {
 		if e.mark != "" {

@@ -16,45 +16,17 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// ClientElicitor asks through the editor, in the modes that it advertised.
-type ClientElicitor struct {
+// clientElicitor asks the user through the editor, in the modes that the editor advertised.
+type clientElicitor struct {
 	client      acp.Caller
 	session     acp.SessionID
 	forms, urls bool
 }
 
-var _ agent.Elicitor = (*ClientElicitor)(nil)
+var _ agent.Elicitor = (*clientElicitor)(nil)
 
-// LocalElicitor is for a session with nobody to ask.
-type LocalElicitor struct{}
-
-var _ agent.Elicitor = LocalElicitor{}
-
-// Form implements [agent.Elicitor].
-func (LocalElicitor) Form(ctx context.Context, _ agent.Form) (agent.FormAnswer, error) {
-	return agent.FormAnswer{}, nobody(ctx)
-}
-
-// URL implements [agent.Elicitor].
-func (LocalElicitor) URL(ctx context.Context, _ agent.URLRequest) (agent.ElicitAction, error) {
-	return agent.ElicitCancel, nobody(ctx)
-}
-
-// Completed implements [agent.Elicitor].
-func (LocalElicitor) Completed(context.Context, string) error { return nil }
-
-// Choose implements [agent.Elicitor].
-func (LocalElicitor) Choose(ctx context.Context, _ agent.Choice) (int, agent.ElicitAction, error) {
-	return 0, agent.ElicitCancel, nobody(ctx)
-}
-
-// Forms implements [agent.Elicitor].
-func (LocalElicitor) Forms() bool { return false }
-
-// URLs implements [agent.Elicitor].
-func (LocalElicitor) URLs() bool { return false }
-
-func nobody(ctx context.Context) error {
+// noElicitation returns the error for a question that the editor cannot ask.
+func noElicitation(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -62,23 +34,23 @@ func nobody(ctx context.Context) error {
 }
 
 // Forms implements [agent.Elicitor].
-func (e *ClientElicitor) Forms() bool { return e.forms }
+func (e *clientElicitor) Forms() bool { return e.forms }
 
 // URLs implements [agent.Elicitor].
-func (e *ClientElicitor) URLs() bool { return e.urls }
+func (e *clientElicitor) URLs() bool { return e.urls }
 
-// ErrSecretForm is returned for a form that asks for a secret. The protocol wants a URL for that.
-var ErrSecretForm = errors.New("a form must not ask for a secret; it has to be entered on a page of its own, or with gjc login")
+// errSecretForm is returned for a form that asks for a secret, which the protocol requires a URL for.
+var errSecretForm = errors.New("a form must not ask for a secret; use a URL, or gjc login")
 
-// asksSecret returns the text field of a form that is for a secret, by its own words or by those of the form.
+// asksSecret returns the text field of a form that asks for a secret, judged by the texts of the field and of the form.
 func asksSecret(message string, schema *acp.ElicitationSchema) (string, bool) {
 	asked := agent.AsksSecret(message) || agent.AsksSecret(schema.Title) || agent.AsksSecret(schema.Description)
 	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
 		s, ok := schema.Properties[name].(*acp.StringPropertySchema)
 		if !ok || len(s.Enum) > 0 || len(s.OneOf) > 0 {
-			continue // a choice shows what it asks for
+			continue // the user chooses a value that is shown
 		}
-		// A date or an address is none.
+		// A text with another format, such as a date, is not a secret.
 		if agent.NamesSecret(name) || agent.AsksSecret(s.Title) || agent.AsksSecret(s.Description) || s.Format == "password" || asked && s.Format == "" {
 			return name, true
 		}
@@ -87,16 +59,16 @@ func asksSecret(message string, schema *acp.ElicitationSchema) (string, bool) {
 }
 
 // Form implements [agent.Elicitor].
-func (e *ClientElicitor) Form(ctx context.Context, f agent.Form) (agent.FormAnswer, error) {
+func (e *clientElicitor) Form(ctx context.Context, f agent.Form) (agent.FormAnswer, error) {
 	if !e.forms {
-		return agent.FormAnswer{}, nobody(ctx)
+		return agent.FormAnswer{}, noElicitation(ctx)
 	}
 	var schema acp.ElicitationSchema
 	if err := jsonx.Unmarshal(f.Schema, &schema); err != nil {
 		return agent.FormAnswer{}, fmt.Errorf("the form's schema is not one that an editor can show: %w", err)
 	}
 	if name, ok := asksSecret(f.Message, &schema); ok {
-		return agent.FormAnswer{}, fmt.Errorf("%w (field %q)", ErrSecretForm, name)
+		return agent.FormAnswer{}, fmt.Errorf("%w (field %q)", errSecretForm, name)
 	}
 	action, err := e.create(ctx, f.Message, &acp.ElicitationFormMode{RequestedSchema: schema, Scope: e.scope(f.ToolCallID)})
 	if err != nil {
@@ -114,7 +86,7 @@ func (e *ClientElicitor) Form(ctx context.Context, f agent.Form) (agent.FormAnsw
 		return agent.FormAnswer{}, err
 	}
 	if len(content) > maxAnswer {
-		return agent.FormAnswer{}, fmt.Errorf("%w: it has %d bytes, and at most %d are taken", ErrLongAnswer, len(content), maxAnswer)
+		return agent.FormAnswer{}, fmt.Errorf("%w: %d bytes, at most %d", errLongAnswer, len(content), maxAnswer)
 	}
 	if err := matches(f.Schema, content); err != nil {
 		return agent.FormAnswer{}, fmt.Errorf("the editor's answer does not fit the form: %w", err)
@@ -122,13 +94,13 @@ func (e *ClientElicitor) Form(ctx context.Context, f agent.Form) (agent.FormAnsw
 	return agent.FormAnswer{Action: agent.ElicitAccept, Content: content}, nil
 }
 
-// ErrLongAnswer is wrapped by the error for an answer to a form that is too long for a form.
-var ErrLongAnswer = errors.New("the answer to the form is too long; put a long text into a file and name that")
+// errLongAnswer is wrapped by the error for an answer that is too long for a form.
+var errLongAnswer = errors.New("the answer to the form is too long; put a long text into a file and name the file")
 
 // maxAnswer bounds the answer to a form, in bytes of JSON.
 const maxAnswer = 1 << 20
 
-// matches holds an answer against the schema: an editor's word for it is not enough.
+// matches validates an answer against the schema. Editors do not always do so.
 func matches(rawSchema, content jsonx.Raw) error {
 	var schema jsonschema.Schema
 	if err := jsonx.Unmarshal(rawSchema, &schema); err != nil {
@@ -146,9 +118,9 @@ func matches(rawSchema, content jsonx.Raw) error {
 }
 
 // URL implements [agent.Elicitor].
-func (e *ClientElicitor) URL(ctx context.Context, u agent.URLRequest) (agent.ElicitAction, error) {
+func (e *clientElicitor) URL(ctx context.Context, u agent.URLRequest) (agent.ElicitAction, error) {
 	if !e.urls {
-		return agent.ElicitCancel, nobody(ctx)
+		return agent.ElicitCancel, noElicitation(ctx)
 	}
 	action, err := e.create(ctx, u.Message, &acp.ElicitationURLMode{
 		ElicitationID: acp.ElicitationID(u.ID), URL: u.URL, Scope: e.scope(u.ToolCallID),
@@ -160,18 +132,18 @@ func (e *ClientElicitor) URL(ctx context.Context, u agent.URLRequest) (agent.Eli
 }
 
 // Completed implements [agent.Elicitor].
-func (e *ClientElicitor) Completed(ctx context.Context, id string) error {
+func (e *clientElicitor) Completed(ctx context.Context, id string) error {
 	if !e.urls {
 		return nil
 	}
 	return acp.MethodElicitationComplete.Notify(ctx, e.client, &acp.CompleteElicitationNotification{ElicitationID: acp.ElicitationID(id)})
 }
 
-func (e *ClientElicitor) scope(call string) acp.ElicitationScope {
+func (e *clientElicitor) scope(call string) acp.ElicitationScope {
 	return &acp.ElicitationSessionScope{SessionID: e.session, ToolCallID: acp.ToolCallID(call)}
 }
 
-func (e *ClientElicitor) create(ctx context.Context, message string, mode acp.ElicitationMode) (acp.ElicitationAction, error) {
+func (e *clientElicitor) create(ctx context.Context, message string, mode acp.ElicitationMode) (acp.ElicitationAction, error) {
 	resp, err := acp.MethodElicitationCreate.Call(ctx, e.client, &acp.CreateElicitationRequest{Message: message, Mode: mode})
 	switch {
 	case err == nil:
@@ -182,12 +154,12 @@ func (e *ClientElicitor) create(ctx context.Context, message string, mode acp.El
 		return nil, agent.ErrNoElicitation
 	}
 	if _, malformed := errors.AsType[*jsonx.DecodeError](err); malformed {
-		return nil, fmt.Errorf("the editor's answer makes no sense: %w", err)
+		return nil, fmt.Errorf("the editor sent an invalid answer: %w", err)
 	}
 	return nil, fmt.Errorf("the editor could not ask: %w", err)
 }
 
-// elicitAction reads an answer. What is not clearly one of them is a question that nobody has answered.
+// elicitAction converts an answer. Any other answer counts as a cancellation.
 func elicitAction(action acp.ElicitationAction) agent.ElicitAction {
 	switch action.(type) {
 	case *acp.ElicitationAcceptAction:
@@ -199,8 +171,8 @@ func elicitAction(action acp.ElicitationAction) agent.ElicitAction {
 	}
 }
 
-// Choose implements [agent.Elicitor]: every editor can put options, if only those of a permission request.
-func (e *ClientElicitor) Choose(ctx context.Context, c agent.Choice) (int, agent.ElicitAction, error) {
+// Choose implements [agent.Elicitor]. It uses a permission request, which every editor can show.
+func (e *clientElicitor) Choose(ctx context.Context, c agent.Choice) (int, agent.ElicitAction, error) {
 	req := &acp.RequestPermissionRequest{
 		SessionID: e.session,
 		ToolCall: acp.ToolCallUpdate{
@@ -225,7 +197,7 @@ func (e *ClientElicitor) Choose(ctx context.Context, c agent.Choice) (int, agent
 		return 0, agent.ElicitCancel, fmt.Errorf("the editor could not ask: %w", err)
 	}
 	if _, stop := resp.Outcome.(*acp.CancelledPermissionOutcome); stop {
-		// A permission request has no way to be closed: this is how an editor answers it when the turn is cancelled.
+		// Editors answer so when the turn is cancelled; a user cannot close a permission request.
 		return 0, agent.ElicitStop, nil
 	}
 	chosen, ok := resp.Outcome.(*acp.SelectedPermissionOutcome)
@@ -242,11 +214,11 @@ func (e *ClientElicitor) Choose(ctx context.Context, c agent.Choice) (int, agent
 	return i, agent.ElicitAccept, nil
 }
 
-// The ids of a choice's options.
+// The IDs of a choice's options.
 const (
 	optionPrefix                        = "option_"
 	optionNone   acp.PermissionOptionID = "none"
 )
 
-// maxChoiceTitle bounds a choice's title in characters; the content has the whole.
+// maxChoiceTitle bounds the title of a choice, in characters. The content has the whole title.
 const maxChoiceTitle = 200

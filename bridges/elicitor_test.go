@@ -12,7 +12,7 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// asker is a client that answers every question alike.
+// asker is a client that gives every question the same answer.
 type asker struct {
 	action  acp.ElicitationAction
 	outcome acp.RequestPermissionOutcome
@@ -48,10 +48,9 @@ func elicitorOf(client acp.Caller, c *acp.ElicitationCapabilities) agent.Elicito
 
 const oneText = `{"type":"object","properties":{"value":{"type":"string"}},"required":["value"]}`
 
-// Both elicitors: one who cannot ask says so in every mode, and heeds a context that has ended.
-func TestElicitor_NobodyToAsk(t *testing.T) {
+// An elicitor that cannot ask returns an error in every mode, and the cause of a context that has ended.
+func TestElicitor_CannotAsk(t *testing.T) {
 	for name, e := range map[string]agent.Elicitor{
-		"local":       bridges.LocalElicitor{},
 		"no modes":    elicitorOf(&asker{err: &acp.Error{Code: acp.ErrorCodeMethodNotFound}}, &acp.ElicitationCapabilities{}),
 		"not at all":  elicitorOf(&asker{err: &acp.Error{Code: acp.ErrorCodeMethodNotFound}}, nil),
 		"not in fact": elicitorOf(&asker{err: &acp.Error{Code: acp.ErrorCodeMethodNotFound}}, &acp.ElicitationCapabilities{Form: &acp.ElicitationFormCapabilities{}, URL: &acp.ElicitationURLCapabilities{}}),
@@ -127,8 +126,7 @@ func TestClientElicitor_Form(t *testing.T) {
 	}
 }
 
-// A form is for a secret by what its message, its fields' titles and descriptions, or their names say; where there is
-// nothing to type in there is no secret.
+// A form asks for a secret if its message or a field's title, description or name says so, and the user can type text into it.
 func TestClientElicitor_SecretForms(t *testing.T) {
 	const text = `{"type":"object","properties":{"value":{"type":"string"}}}`
 	for _, tt := range []struct {
@@ -141,7 +139,7 @@ func TestClientElicitor_SecretForms(t *testing.T) {
 		{"of the form", "Connect", `{"type":"object","description":"Enter your password","properties":{"value":{"type":"string"}}}`, true},
 		{"title", "Connect", `{"type":"object","properties":{"value":{"type":"string","title":"GitHub token"}}}`, true},
 		{"format", "Connect", `{"type":"object","properties":{"value":{"type":"string","format":"password"}}}`, true},
-		{"beside a choice", "Enter your password", `{"type":"object","properties":{"a":{"type":"string","enum":["x"]},"b":{"type":"string"}}}`, true},
+		{"next to a choice", "Enter your password", `{"type":"object","properties":{"a":{"type":"string","enum":["x"]},"b":{"type":"string"}}}`, true},
 		{"choice", "What is your password hint? Enter your password kind", `{"type":"object","properties":{"value":{"type":"string","enum":["a","b"]}}}`, false},
 		{"yes or no", "Enter your password", `{"type":"object","properties":{"value":{"type":"boolean"}}}`, false},
 		{"number", "Enter the PIN", `{"type":"object","properties":{"value":{"type":"integer"}}}`, false},
@@ -160,7 +158,7 @@ func TestClientElicitor_SecretForms(t *testing.T) {
 	}
 }
 
-// Only what was offered is a choice.
+// Only an option that was offered can be chosen.
 func TestClientElicitor_Choose(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
@@ -185,7 +183,7 @@ func TestClientElicitor_Choose(t *testing.T) {
 	}
 }
 
-// Only a client that has pages is told that what they were for is done.
+// Only a client that supports URLs receives their completion.
 func TestClientElicitor_URL(t *testing.T) {
 	client := &asker{action: &acp.ElicitationAcceptAction{}}
 	e := elicitorOf(client, &acp.ElicitationCapabilities{URL: &acp.ElicitationURLCapabilities{}})
@@ -201,14 +199,14 @@ func TestClientElicitor_URL(t *testing.T) {
 		t.Error(err)
 	}
 	if done, ok := client.got.(*acp.CompleteElicitationNotification); !ok || done.ElicitationID != "7" {
-		t.Errorf("told %+v", client.got)
+		t.Errorf("sent %+v", client.got)
 	}
-	// A form is not put to a client that has none, not even in the place of a page.
+	// A client without forms receives none, even if it supports URLs.
 	if _, err := e.Form(t.Context(), agent.Form{Message: "?", Schema: jsonx.Raw(oneText)}); !errors.Is(err, agent.ErrNoElicitation) {
 		t.Errorf("a form: %v", err)
 	}
 	other := &asker{}
 	if err := elicitorOf(other, nil).Completed(t.Context(), "7"); err != nil || other.got != nil {
-		t.Errorf("a client without pages was told %+v, %v", other.got, err)
+		t.Errorf("a client without URLs received %+v, %v", other.got, err)
 	}
 }

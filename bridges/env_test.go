@@ -27,7 +27,7 @@ type env struct {
 	conn   *acp.AgentConn
 }
 
-// shell is what commands are run with.
+// shell runs the commands.
 var shell = "/bin/sh"
 
 func local() bridges.Local {
@@ -42,10 +42,10 @@ func local() bridges.Local {
 	}
 }
 
-// noAgent is an agent that is only called by nobody.
+// noAgent is an agent that is never called.
 type noAgent struct{ acp.Agent }
 
-// start makes the bridges of an editor with the given capabilities. Without any, they are the local ones.
+// start returns the bridges of an editor with the given capabilities. Without capabilities they are local.
 func start(t *testing.T, caps *acp.ClientCapabilities, change ...func(*acptest.EditorOptions)) *env {
 	t.Helper()
 	testenv.NoLeaks(t)
@@ -87,7 +87,7 @@ func start(t *testing.T, caps *acp.ClientCapabilities, change ...func(*acptest.E
 	return e
 }
 
-// implementations runs a suite over the editor's side and the local one.
+// implementations runs a suite with the bridges of an editor and with the local ones.
 func implementations(t *testing.T, suite func(t *testing.T, start func(t *testing.T) *env)) {
 	for name, caps := range map[string]*acp.ClientCapabilities{"editor": acptest.AllCapabilities(), "local": {}} {
 		t.Run(name, func(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A script can be run by who can read it, and a file gets the mode that it had; what is not on the disk is left alone.
+// MakeExecutable and SetMode change files on the disk and ignore others.
 func TestFS_Mode(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("permissions of this system are of another kind")

@@ -19,7 +19,7 @@ import (
 	"github.com/gajae-code/gjc/bridges"
 )
 
-// TestFS is what every [agent.FS] does.
+// TestFS is the suite of every [agent.FS].
 func TestFS(t *testing.T) {
 	implementations(t, func(t *testing.T, start func(*testing.T) *env) {
 		t.Run("round trip", func(t *testing.T) {
@@ -203,7 +203,7 @@ func TestFS(t *testing.T) {
 	})
 }
 
-// What only an editor has: unsaved text, also of files that are not on the disk.
+// The editor's unsaved text is read instead of the disk, even of files that are not on the disk.
 func TestClientFS_BuffersWin(t *testing.T) {
 	e := start(t, acptest.AllCapabilities())
 	path := e.put("a.txt", "disk\n")
@@ -216,7 +216,7 @@ func TestClientFS_BuffersWin(t *testing.T) {
 	}
 }
 
-// What an editor has not saved moves with its file.
+// Unsaved text moves with its file.
 func TestClientFS_RenameTakesUnsavedText(t *testing.T) {
 	e := start(t, acptest.AllCapabilities())
 	open := e.put("dir/open.txt", "disk\n")
@@ -235,7 +235,7 @@ func TestClientFS_RenameTakesUnsavedText(t *testing.T) {
 	}
 }
 
-// An editor's error is told, except where it means that the disk has to do.
+// An editor's error is returned, unless it means that the disk has to be used.
 func TestClientFS_Errors(t *testing.T) {
 	var fail error
 	e := start(t, acptest.AllCapabilities(), func(o *acptest.EditorOptions) {
@@ -259,7 +259,7 @@ func TestClientFS_Errors(t *testing.T) {
 		if string(got) != tt.want || !errors.Is(err, tt.err) || (err == nil) != (tt.err == nil) {
 			t.Errorf("%d on %s: %q, %v", tt.code, filepath.Base(tt.path), got, err)
 		}
-		// A write never goes behind the editor's back.
+		// A failed write is never repeated on the disk.
 		if err := e.FS.WriteFile(t.Context(), path, []byte("changed")); err == nil || !strings.Contains(err.Error(), "the editor says no") {
 			t.Errorf("write: %v", err)
 		}
@@ -269,7 +269,7 @@ func TestClientFS_Errors(t *testing.T) {
 	}
 }
 
-// An editor that can only read, or only write, is asked for that alone.
+// An editor that can only read, or only write, receives only such requests.
 func TestClientFS_HalfCapabilities(t *testing.T) {
 	for _, reads := range []bool{true, false} {
 		caps := &acp.ClientCapabilities{FS: acp.FileSystemCapabilities{ReadTextFile: reads, WriteTextFile: !reads}}
@@ -301,7 +301,7 @@ func TestLocalFS_ReadOnlyFileStays(t *testing.T) {
 	}
 }
 
-// What a write would reach decides, also where a link leads to what is not there yet.
+// RealPath returns the file that a write would reach, even if a link leads to one that does not exist.
 func TestLocalFS_RealPath(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -333,7 +333,7 @@ func TestLocalFS_RealPath(t *testing.T) {
 	}
 }
 
-// A file is opened past the editor; what is no file is refused at once.
+// Open reads from the disk, and refuses anything but a regular file without blocking.
 func TestFS_Open(t *testing.T) {
 	implementations(t, func(t *testing.T, start func(*testing.T) *env) {
 		e := start(t)

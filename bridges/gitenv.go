@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// explicitBare are the variables by which git takes no directory for a repository only because it looks like a bare one: its
-// settings name programs, and any archive or branch can bring one along. They come behind the settings that env has already.
-// There are none where env says itself what git is to do, or cannot be read.
+// explicitBare returns the variables that keep git from using a directory as a repository only because it looks like a bare
+// one. The settings of such a directory name programs, and any archive or branch can contain one. The variables follow the
+// settings in env. explicitBare returns none if env has the setting itself, or cannot be parsed.
 func explicitBare(env []string) []string {
 	const setting = "safe.bareRepository"
 	values := make(map[string]string)

@@ -10,8 +10,8 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// A directory that looks like a bare repository has git run nothing; repositories and linked worktrees work, and so do the
-// settings that the user's environment has.
+// A directory that looks like a bare repository makes git run no program. Repositories, linked worktrees and the settings of the
+// user's environment work.
 func TestTerminal_BareRepository(t *testing.T) {
 	testenv.NeedsTool(t, "git")
 	home := t.TempDir()

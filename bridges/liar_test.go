@@ -66,14 +66,13 @@ func (c *plainClient) CreateElicitation(context.Context, *acp.CreateElicitationR
 // errStopped is the cause of the end of a turn.
 var errStopped = errors.New("stopped by the user")
 
-// The requests of a session against every way to answer them wrongly: what the editor answers by itself fails in
-// bounded time and with a text that names the request, what waits for the user ends with the turn, nothing is answered
-// yes that was not, and the next request works.
+// Every request meets every kind of wrong answer. A request that the editor answers without its user fails in bounded time, with
+// a text that names it; a request that waits for the user ends with the turn; nothing counts as a yes; and the next request works.
 func TestMisbehaviour(t *testing.T) {
 	execution := func(ctx context.Context, s *bridges.Set) (agent.Execution, error) {
 		return s.Terminal.Start(ctx, agent.Command{Line: "true", Dir: "/"})
 	}
-	// limit bounds a request that gets no answer; zero for one that waits for its context.
+	// limit bounds a request without an answer; zero for one that waits for its context.
 	requests := []struct {
 		name    string
 		limit   time.Duration
@@ -127,7 +126,7 @@ func TestMisbehaviour(t *testing.T) {
 			_, err = run.Wait(ctx)
 			return err
 		}},
-		{name: "session/request_permission", nothing: "makes no sense", run: func(ctx context.Context, s *bridges.Set, _ string) error {
+		{name: "session/request_permission", nothing: "sent an invalid answer", run: func(ctx context.Context, s *bridges.Set, _ string) error {
 			d, err := s.Approver.Approve(ctx, agent.Question{ToolCallID: "c", Title: "may I?"})
 			if (err == nil) != (d == agent.AllowOnce) {
 				return fmt.Errorf("decided %v: %w", d, err)
@@ -141,14 +140,14 @@ func TestMisbehaviour(t *testing.T) {
 			}
 			return err
 		}},
-		{name: "elicitation/create", nothing: "makes no sense", run: func(ctx context.Context, s *bridges.Set, _ string) error {
+		{name: "elicitation/create", nothing: "sent an invalid answer", run: func(ctx context.Context, s *bridges.Set, _ string) error {
 			answer, err := s.Elicitor.Form(ctx, agent.Form{Message: "how?", Schema: jsonx.Raw(`{"type":"object","properties":{}}`)})
 			if (err == nil) != (answer.Action == agent.ElicitAccept) {
 				return fmt.Errorf("answered %v: %w", answer.Action, err)
 			}
 			return err
 		}},
-		{name: "elicitation/create", nothing: "makes no sense", run: func(ctx context.Context, s *bridges.Set, _ string) error {
+		{name: "elicitation/create", nothing: "sent an invalid answer", run: func(ctx context.Context, s *bridges.Set, _ string) error {
 			action, err := s.Elicitor.URL(ctx, agent.URLRequest{ID: "1", Message: "go", URL: "https://example.com"})
 			if (err == nil) != (action == agent.ElicitAccept) {
 				return fmt.Errorf("answered %v: %w", action, err)
@@ -210,7 +209,7 @@ func TestMisbehaviour(t *testing.T) {
 					if strays := liar.Strays(); len(strays) > 0 {
 						t.Errorf("the client was sent %q", strays)
 					}
-					// The terminal of an answer that came too late is released too.
+					// A terminal whose answer came too late is released too.
 					if r.name == "terminal/create" && fault == acptest.FaultLate && client.released.Load() != 2 {
 						t.Errorf("%d terminals were released, want 2", client.released.Load())
 					}

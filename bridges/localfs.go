@@ -13,7 +13,8 @@ import (
 	"github.com/gajae-code/gjc/agent/approval"
 )
 
-// LocalFS is the disk. The zero value is ready to use; it leaves alone what killed processes have left behind.
+// LocalFS reads and writes files on the disk. The zero value is ready to use, and does not remove leftovers of other
+// processes.
 type LocalFS struct{ leftovers *leftovers }
 
 var _ agent.FS = LocalFS{}
@@ -29,8 +30,8 @@ func (LocalFS) ReadFile(ctx context.Context, path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// WriteFile implements [agent.FS]. The file is replaced in one step, so that a crash leaves the old text or the new;
-// its permissions stay, and a symbolic link stays one.
+// WriteFile implements [agent.FS]. It replaces the file in one step, so that a crash leaves the old text or the new, and keeps
+// its permissions. It writes through a symbolic link.
 func (l LocalFS) WriteFile(ctx context.Context, path string, data []byte) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -39,7 +40,7 @@ func (l LocalFS) WriteFile(ctx context.Context, path string, data []byte) error 
 	if err != nil {
 		return err
 	}
-	if real == "" { // nobody has judged the path: it is not a call's
+	if real == "" { // the path was not approved: it is not that of a tool call
 		real = l.RealPath(path)
 	}
 	return l.writePinned(path, real, data)
@@ -49,12 +50,12 @@ func makeParents(path string) error {
 	return os.MkdirAll(filepath.Dir(path), 0o777)
 }
 
-// MakeExecutable lets those run a file that can read it. A file that is only in an editor stays as it is.
+// MakeExecutable makes a file executable for everyone who can read it. It ignores a file that is not on the disk.
 func (l LocalFS) MakeExecutable(ctx context.Context, path string) error {
 	return l.chmod(ctx, path, func(perm fs.FileMode) fs.FileMode { return perm | perm&0o444>>2 })
 }
 
-// SetMode gives a file the permissions in mode. A file that is only in an editor stays as it is.
+// SetMode sets the permissions of a file. It ignores a file that is not on the disk.
 func (l LocalFS) SetMode(ctx context.Context, path string, mode fs.FileMode) error {
 	return l.chmod(ctx, path, func(fs.FileMode) fs.FileMode { return mode.Perm() })
 }
@@ -112,7 +113,7 @@ func (l LocalFS) Rename(ctx context.Context, from, to string) error {
 	if err != nil {
 		return err
 	}
-	// Where case does not count, a.go and A.go are one file, and may change places.
+	// If the file system ignores case, a.go and A.go are one file, which can be renamed to either.
 	if there, err := os.Lstat(to); err == nil && !os.SameFile(old, there) {
 		return &fs.PathError{Op: "rename", Path: to, Err: fs.ErrExist}
 	}
@@ -138,7 +139,7 @@ func (LocalFS) ReadDir(ctx context.Context, path string) ([]fs.DirEntry, error) 
 	return os.ReadDir(path)
 }
 
-// RealPath implements [agent.FS]. A link to what is not there yet counts: a write would go through it.
+// RealPath implements [agent.FS]. It follows a link to a file that does not exist: a write would create that file.
 func (LocalFS) RealPath(path string) string {
 	path = filepath.Clean(path)
 	if real, err := filepath.EvalSymlinks(path); err == nil {
@@ -147,9 +148,9 @@ func (LocalFS) RealPath(path string) string {
 	return walkLinks(path)
 }
 
-// walkLinks follows the links in path one by one, as the kernel does on a write. Nothing in path need exist.
+// walkLinks follows the links in path one by one, as the kernel does on a write. The path need not exist.
 func walkLinks(path string) string {
-	const most = 40 // links; more are a circle, through which nothing can be written
+	const most = 40 // links; the kernel refuses a write through more
 	at, rest := rootOf(path)
 	links := 0
 	for len(rest) > 0 {
@@ -178,7 +179,7 @@ func walkLinks(path string) string {
 	return at
 }
 
-// rootOf splits an absolute path into its root and the names behind it.
+// rootOf splits an absolute path into its root and the names after it.
 func rootOf(path string) (root string, names []string) {
 	volume := filepath.VolumeName(path)
 	return volume + string(filepath.Separator), splitPath(path[len(volume):])

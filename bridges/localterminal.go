@@ -19,7 +19,7 @@ type LocalTerminal struct {
 	Mark string
 }
 
-// killGrace is what commands get between being asked to end and being killed.
+// killGrace is the time between asking a command to end and killing it.
 const killGrace = 2 * time.Second
 
 var _ agent.Terminal = (*LocalTerminal)(nil)
@@ -48,7 +48,7 @@ func (l *LocalTerminal) Start(ctx context.Context, cmd agent.Command) (agent.Exe
 	}
 	sink := &outputSink{tail: proc.NewTail(limit), live: cmd.OnOutput}
 	opts := &proc.Options{Path: path, Args: args, Dir: cmd.Dir, Env: env, Stdout: sink, MergeStderr: true, PTY: cmd.PTY}
-	if len(cmd.Args) == 0 { // a debugger's program has the debugger's mark
+	if len(cmd.Args) == 0 { // a debugger's program has the mark of the debugger
 		opts.Mark, opts.KeepMarked = partOf(l.Mark), true
 	}
 	p, err := l.Children.Start(ctx, opts)
@@ -62,7 +62,7 @@ func (l *LocalTerminal) Start(ctx context.Context, cmd agent.Command) (agent.Exe
 	return e, nil
 }
 
-// partOf returns the mark of one of a session's processes.
+// partOf returns the mark of one process of a session.
 func partOf(mark string) string {
 	if mark == "" {
 		return ""
@@ -70,7 +70,7 @@ func partOf(mark string) string {
 	return proc.PartOf(mark)
 }
 
-// program finds a program as a shell in that directory would.
+// program finds a program as a shell in dir would.
 func program(name, dir string, env []string) (string, error) {
 	if filepath.IsAbs(name) {
 		return name, nil
@@ -81,7 +81,7 @@ func program(name, dir string, env []string) (string, error) {
 	return proc.LookPath(name, env)
 }
 
-// outputSink keeps the end of the output and hands it on as it comes.
+// outputSink keeps the end of the output and passes all of it on as it comes.
 type outputSink struct {
 	tail *proc.Tail
 	live func([]byte)
@@ -121,10 +121,11 @@ func (e *localExecution) Output(context.Context) (agent.Output, error) {
 	return agent.Output{Text: e.tail.String(), Truncated: e.tail.Truncated(), Total: e.tail.Total()}, nil
 }
 
-// Kill implements [agent.Execution]. The command is asked first, and is given time whatever becomes of ctx: the turn has ended.
+// Kill implements [agent.Execution]. It asks the command to end first, and gives it time even if ctx ends, as it does with the
+// turn.
 func (e *localExecution) Kill(ctx context.Context) error {
 	if err := e.process.Terminate(context.WithoutCancel(ctx), killGrace); err != nil {
-		return fmt.Errorf("the command does not end: %w", err)
+		return fmt.Errorf("ending the command: %w", err)
 	}
 	return nil
 }

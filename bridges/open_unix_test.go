@@ -12,7 +12,7 @@ import (
 	"github.com/gajae-code/gjc/bridges"
 )
 
-// A pipe to which nobody writes holds nobody up.
+// Reading and opening a pipe without a writer does not block.
 func TestOpen_Pipe(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(path, 0o600); err != nil {

@@ -10,14 +10,15 @@ import (
 	"github.com/gajae-code/gjc/agent/approval"
 )
 
-// Paths that were judged are opened as they led then: directory by directory from the root of the file system, each looked at
-// before and behind its opening, so that a link that has been put in the way since is not followed.
+// A path that was approved is opened at the place that it led to then: directory by directory from the root of the file system,
+// each checked before and after it is opened, so that a link that was put there since is not followed.
 
+// moved returns the error for a path that leads to another place than when it was approved.
 func moved(op, path string) error {
 	return &fs.PathError{Op: op, Path: path, Err: approval.ErrMoved}
 }
 
-// openDirectory opens a directory whose path has no symbolic links. With create, what is missing of it is made.
+// openDirectory opens a directory whose path has no symbolic links. With create it creates the missing directories.
 func openDirectory(op, path, dir string, create bool) (*os.Root, error) {
 	volume, names := rootOf(dir)
 	at, err := os.OpenRoot(volume)
@@ -28,7 +29,7 @@ func openDirectory(op, path, dir string, create bool) (*os.Root, error) {
 		}
 		begun = filepath.Join(begun, name)
 		if at == nil {
-			// A directory above may be one that cannot be listed: it is nobody's to put links into either.
+			// A parent directory cannot be read. The user cannot put links into it either.
 			at, err = os.OpenRoot(begun)
 			continue
 		}
@@ -79,7 +80,7 @@ func openNext(at *os.Root, name string, create bool) (*os.Root, error) {
 	return next, nil
 }
 
-// underlying is what went wrong, without the name of the part of the path where it did.
+// underlying returns the cause of err without the part of the path that it names.
 func underlying(err error) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return e.Err
@@ -87,7 +88,7 @@ func underlying(err error) error {
 	return err
 }
 
-// readPinned reads the file at real, where path led when it was judged.
+// readPinned reads the file at real, where path led when it was approved.
 func readPinned(path, real string) ([]byte, error) {
 	f, err := openPinned(path, real)
 	if err != nil {
@@ -106,7 +107,7 @@ func readPinned(path, real string) ([]byte, error) {
 	return data.Bytes(), nil
 }
 
-// maxGrow bounds what is set aside for a file before it has been read, in bytes.
+// maxGrow bounds the buffer that is allocated for a file before it is read, in bytes.
 const maxGrow = 64 << 20
 
 // openPinned opens the file at real for reading.
@@ -139,7 +140,7 @@ func openPinned(path, real string) (*os.File, error) {
 	return f, nil
 }
 
-// removePinned removes what is called so in the directory parent, itself where it is a link.
+// removePinned removes the entry of path in the directory parent. It removes a link itself, not its target.
 func removePinned(path, parent string) error {
 	dir, err := openDirectory("remove", path, parent, false)
 	if err != nil {
@@ -147,7 +148,7 @@ func removePinned(path, parent string) error {
 	}
 	defer func() { _ = dir.Close() }() // nothing is open in it
 	name := filepath.Base(path)
-	if _, err := dir.Lstat(name); err != nil { // RemoveAll would say nothing
+	if _, err := dir.Lstat(name); err != nil { // RemoveAll returns no error then
 		return &fs.PathError{Op: "remove", Path: path, Err: underlying(err)}
 	}
 	return dir.RemoveAll(name)

@@ -1,4 +1,4 @@
 package bridges
 
-// noBlock is for pipes in directories, which Windows does not have.
+// noBlock is zero: Windows has no pipes in directories.
 const noBlock = 0

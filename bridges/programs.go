@@ -25,7 +25,7 @@ func (l *LocalPrograms) LookPath(name string) (string, error) {
 	return proc.LookPath(name, l.Local.Environ(context.Background()))
 }
 
-// errEnough ends a program that has said enough.
+// errEnough ends a program that has written enough output.
 var errEnough = errors.New("output limit reached")
 
 // Output implements [agent.Programs].
@@ -39,7 +39,7 @@ func (l *LocalPrograms) Output(ctx context.Context, prog agent.Program, limit in
 	}
 	if prog.Stdin != nil {
 		go func() { // ends with the process, which closes the pipe
-			_, _ = p.Stdin().Write(prog.Stdin) // a program need not read all
+			_, _ = p.Stdin().Write(prog.Stdin) // a program need not read everything
 			_ = p.Stdin().Close()
 		}()
 	}
@@ -97,7 +97,7 @@ func (r *runningProgram) Terminate(ctx context.Context) error {
 
 func (r *runningProgram) Kill() { r.process.Kill() }
 
-// limitedBuffer takes limit bytes and then refuses, which ends the program.
+// limitedBuffer accepts limit bytes and then fails, which ends the program. Zero is no limit.
 type limitedBuffer struct {
 	buf   bytes.Buffer
 	limit int

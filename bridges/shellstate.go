@@ -9,15 +9,15 @@ import (
 	"github.com/gajae-code/gjc/agent"
 )
 
-// shellState makes a shell write its exported variables and its directory when it exits. Only
-// commands that are part of the shell do that, so that a command costs no process but its shell. Bash reads how from a file of
-// its own, so that its command line is the command alone; for other shells it precedes the line.
+// shellState makes a shell write its exported variables and its directory when it exits. It uses only shell builtins, so that a
+// command costs no further process. Bash reads them from a file, so that its command line is the command alone; for other shells
+// they precede the line.
 type shellState struct {
 	line string
 	env  []string
 }
 
-// The files.
+// The names of the files in a state directory.
 const (
 	stateBefore = "before"
 	stateAfter  = "after"
@@ -25,7 +25,8 @@ const (
 )
 
 // newShellState returns the line and the variables that make a shell write its state to the directory dir, which it creates. env
-// may name a file of the user's that bash reads (BASH_ENV). If before is set, the shell also writes what it exports at the start.
+// may name a file of the user that bash reads (BASH_ENV). If before is set, the shell also writes the variables that it exports
+// when it starts.
 func newShellState(shell, line, dir string, env []string, before bool) (*shellState, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -37,7 +38,7 @@ func newShellState(shell, line, dir string, env []string, before bool) (*shellSt
 	}
 	export := "export"
 	if isBash(shell) {
-		export = "builtin export" // whatever functions the user's own file defines
+		export = "builtin export" // the user's file may define a function with the name
 	}
 	list := func(name, more string) string {
 		return "{ " + export + " -p && echo '" + agent.StateEnd + "'" + more + "; } >" + quoted(filepath.Join(dir, name)) + " 2>/dev/null"
@@ -65,7 +66,7 @@ func isBash(shell string) bool {
 	return name == "bash" || name == "bash.exe"
 }
 
-// bashFile returns the file of the user's that bash reads before it runs a command, or "".
+// bashFile returns the user's file that bash reads before it runs a command, or "".
 func bashFile(env []string) string {
 	own := ""
 	for _, kv := range env {
@@ -76,8 +77,8 @@ func bashFile(env []string) string {
 	return own
 }
 
-// changesEnviron reports whether a shell reads files of the user's before it runs a command, so that what it exports then is not
-// what it was started with.
+// changesEnviron reports whether a shell reads files of the user before it runs a command, so that it may export other variables
+// than it was started with.
 func changesEnviron(shell string, env []string) bool {
 	switch filepath.Base(shell) {
 	case "bash", "bash.exe":
@@ -88,16 +89,16 @@ func changesEnviron(shell string, env []string) bool {
 	return true
 }
 
-// quoted is a word for a shell.
+// quoted returns s as one word for a shell.
 func quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// takesState reports whether a shell can tell its state.
+// takesState reports whether a shell can write its state.
 func takesState(shell Shell) bool {
 	return len(shell.Args) == 1 && shell.Args[0] == "-c"
 }
 
-// shellLine returns the line of a command for the shell, and the variables that are added to the environment. With before the
-// shell's state contains what it exports when it begins.
+// shellLine returns the line of a command for the shell, and the variables to add to the environment. With before the shell also
+// writes the variables that it exports when it starts.
 func (l *Local) shellLine(ctx context.Context, cmd *agent.Command, before bool) (line string, env []string, err error) {
 	env = append(quietEnv[:len(quietEnv):len(quietEnv)], explicitBare(l.Environ(ctx))...)
 	env = append(env, cmd.Env...)
@@ -111,7 +112,7 @@ func (l *Local) shellLine(ctx context.Context, cmd *agent.Command, before bool) 
 	return state.line, append(env, state.env...), nil
 }
 
-// sandboxed is what to start for a command that is to run in a sandbox.
+// sandboxed returns the program and arguments that run a command in a sandbox, or those of the command if s is nil.
 func (l *Local) sandboxed(s *agent.Sandbox, path string, args []string) (string, []string, error) {
 	if s == nil {
 		return path, args, nil

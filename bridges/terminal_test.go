@@ -17,7 +17,7 @@ import (
 	"github.com/gajae-code/gjc/agent"
 )
 
-// withShell has the sessions of a test run commands with another shell.
+// withShell makes the sessions of a test use another shell.
 func withShell(t *testing.T, path string) {
 	before := shell
 	shell = path
@@ -30,7 +30,7 @@ func (e *env) runCommand(cmd agent.Command) (agent.ExitStatus, agent.Output) {
 	return e.runCommandWith(new([]string), cmd)
 }
 
-// runCommandWith is runCommand that sets before to the environment that the command began with, if that is known.
+// runCommandWith is runCommand; it also sets before to the environment that the command began with, if that is known.
 func (e *env) runCommandWith(before *[]string, cmd agent.Command) (agent.ExitStatus, agent.Output) {
 	e.t.Helper()
 	if cmd.Dir == "" {
@@ -61,7 +61,7 @@ func (e *env) runCommandWith(before *[]string, cmd agent.Command) (agent.ExitSta
 	return status, out
 }
 
-// TestTerminal is what every [agent.Terminal] does.
+// TestTerminal is the suite of every [agent.Terminal].
 func TestTerminal(t *testing.T) {
 	implementations(t, func(t *testing.T, start func(*testing.T) *env) {
 		t.Run("output and exit code", func(t *testing.T) {
@@ -208,7 +208,7 @@ func TestTerminal(t *testing.T) {
 			} else if !errors.Is(err, cause) {
 				t.Errorf("err = %v", err)
 			}
-			// A terminal that came too late is released by itself.
+			// A terminal that came too late is released without a call.
 			if x == nil && e.Terminal != nil {
 				waitFor(t, func() bool { return e.editor.OpenTerminals() == 0 }, e.editor)
 			}
@@ -216,7 +216,7 @@ func TestTerminal(t *testing.T) {
 	})
 }
 
-// waitFor waits until ok holds, looking again whenever the editor is called.
+// waitFor waits until ok returns true, checking whenever the editor is called.
 func waitFor(t *testing.T, ok func() bool, e *acptest.Editor) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -232,7 +232,7 @@ func waitFor(t *testing.T, ok func() bool, e *acptest.Editor) {
 	}
 }
 
-// A local command streams its output and gets no provider keys.
+// A local command streams its output and receives no provider keys.
 func TestLocalTerminal(t *testing.T) {
 	e := start(t, &acp.ClientCapabilities{})
 	var live strings.Builder
@@ -251,7 +251,7 @@ func TestLocalTerminal(t *testing.T) {
 	}
 }
 
-// An editor that advertises terminals and has none is no obstacle.
+// If an editor advertises terminals and has none, commands run locally.
 func TestClientTerminal_FallsBack(t *testing.T) {
 	e := start(t, acptest.AllCapabilities(), func(o *acptest.EditorOptions) {
 		o.Requested = func(string, any) error { return &acp.Error{Code: acp.ErrorCodeMethodNotFound, Message: "no"} }
@@ -261,7 +261,7 @@ func TestClientTerminal_FallsBack(t *testing.T) {
 	}
 }
 
-// The command is the shell, the line its argument: editors start programs, not lines.
+// Editors start programs, so the command is the shell and the line is its argument.
 func TestClientTerminal_Request(t *testing.T) {
 	var req *acp.CreateTerminalRequest
 	e := start(t, acptest.AllCapabilities(), func(o *acptest.EditorOptions) {

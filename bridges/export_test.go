@@ -1,0 +1,7 @@
+package bridges
+
+// Errors that tests look for.
+var (
+	ErrCannotAsk  = errCannotAsk
+	ErrSecretForm = errSecretForm
+)
