@@ -1,23 +1,22 @@
-// Package acp is the Agent Client Protocol, version 1, as Go: its types, its methods, and the two ends of a connection.
+// Package acp implements the Agent Client Protocol, version 1: its types, its methods, and both ends of a connection.
 //
-// The types come from the official JSON Schema by "go generate ./acp". They read and write themselves, with jsonx and
-// with encoding/json alike, by these rules:
+// "go generate ./acp" makes the types from the official JSON Schema. They encode and decode themselves, with jsonx and with
+// encoding/json, by these rules:
 //
-//   - A member that must be there is a plain field. If it is missing or has the wrong type, decoding fails with the
-//     place of the fault; a nil slice or map is written as empty.
-//   - A member that may be absent is absent for the zero value. Where zero means something it is a pointer, and where
-//     null means something else than absent it is a [Nullable]. Flags and objects with a default are always written.
-//   - A member that the schema calls forgiving is dropped when its value has the wrong type, and a forgiving array
-//     loses only its bad items.
-//   - A union is an interface that only pointers to its variants satisfy (and the few variants that are no objects, by
-//     value). A variant that this package does not know is kept as it came in an UnknownX. A variant that is written by
-//     itself includes its discriminator, so that the union's Decode function reads it back; as a plain member, such as
-//     the tool call of a permission request, it does not.
-//   - A name the protocol gives a value, such as a tool kind, is a string type. Values from newer peers are kept; Known
-//     tells them apart.
+//   - A required member is a plain field. If it is missing or has the wrong type, decoding fails with the place of the
+//     error. A nil slice or map is written as empty.
+//   - An optional member is omitted if it has the zero value. If zero has a meaning, the field is a pointer; if null and
+//     omitted differ, it is a [Nullable]. Flags and objects with a default are always written.
+//   - A member that the schema calls forgiving is dropped if its value has the wrong type. A forgiving array drops only the
+//     items that do not fit.
+//   - A union is an interface that only pointers to its variants implement (variants that are not objects, by value). A
+//     variant of an unknown kind is kept unchanged in an UnknownX. A variant that is written by itself includes its
+//     discriminator, so that the union's Decode function can read it. As a plain member, such as the tool call of a
+//     permission request, it does not.
+//   - A value that the protocol names, such as a tool kind, has a string type. Values from newer peers are kept; Known
+//     reports whether this package knows a value.
 //
-// Unstable parts of the protocol are included and say so. Members that no type names are dropped; what must survive
-// goes into [Meta].
+// Unstable parts of the protocol are included and marked. Members of unknown names are dropped; [Meta] carries extensions.
 package acp
 
 //go:generate go run ./generate

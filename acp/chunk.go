@@ -7,15 +7,15 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// chunk is a session/update with a piece of text of a message, which can take in the next piece while both wait.
+// chunk is a session/update with a piece of text of a message. It merges with the next piece while both wait to be sent.
 type chunk struct {
-	// size is how many bytes the text has in JSON; zero until it is asked for.
+	// size is the size of the text in JSON, in bytes; zero until it is computed.
 	size    int
 	n       *SessionNotification
 	content *ContentChunk
 	kind    chunkKind
 	text    *TextContent
-	// more is what was merged in behind text.
+	// more is the text of merged chunks, which follows text.
 	more strings.Builder
 }
 
@@ -29,7 +29,7 @@ const (
 
 var _ jsonrpc.Mergeable = (*chunk)(nil)
 
-// newChunk returns n as a chunk if it is plain text of a message that has an id.
+// newChunk returns n as a chunk if it is plain text of a message with an ID.
 func newChunk(n *SessionNotification) (*chunk, bool) {
 	c := &chunk{n: n}
 	switch u := n.Update.(type) {
@@ -73,7 +73,7 @@ func (c *chunk) escaped() int {
 	return c.size
 }
 
-// MarshalJSONTo writes the notification with all text that was merged in.
+// MarshalJSONTo writes the notification with all merged text.
 func (c *chunk) MarshalJSONTo(enc *jsonx.Encoder) error {
 	if c.more.Len() > 0 {
 		c.text.Text += c.more.String()

@@ -12,32 +12,32 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// ConnOptions configures either end of a connection. The zero value is good.
+// ConnOptions configures either end of a connection. The zero value is valid.
 type ConnOptions struct {
 	// Closer is closed when the connection ends, to free a blocked read.
 	Closer io.Closer
 	// MaxMessageSize caps an inbound line in bytes. If zero, 64 MiB.
 	MaxMessageSize int
-	// Trace, if set, sees every line in both directions; sent says which. The bytes are valid during the call.
+	// Trace, if set, receives every line in both directions; sent says which. The bytes are valid only during the call.
 	Trace func(sent bool, line []byte)
-	// Dropped, if set, is told of inbound messages that could not be used.
+	// Dropped, if set, is called for inbound messages that cannot be used.
 	Dropped func(reason error)
-	// Panicked, if set, is told of a panic in a handler. The peer gets -32603 either way.
+	// Panicked, if set, is called after a panic in a handler. The peer receives -32603 in any case.
 	Panicked func(method string, value any, stack []byte)
-	// MapError turns a handler's error into what goes on the wire, for errors that are not an [*Error] already.
-	// If nil, or if it returns nil, they become -32603 under their own text.
+	// MapError maps a handler's error to the one that is sent, unless it is an [*Error] already. If MapError is nil or returns
+	// nil, the error is sent as -32603 with its own text.
 	MapError func(error) *Error
-	// Ext handles requests and notifications whose names begin with "_". Like any handler it runs in the order of the
-	// wire and must not block; what it returns runs behind it, beside others, and makes the result: nil is {}. If Ext
-	// is nil, the requests get -32601.
+	// Ext handles requests and notifications whose names begin with "_". Like any handler it runs in the order of the wire and
+	// must not block. The function that it returns runs concurrently with others and returns the result; a nil result is sent
+	// as {}. If Ext is nil, such requests are answered with -32601.
 	Ext func(ctx context.Context, method string, params jsonx.Raw) (func() (any, error), error)
 }
 
-// conn is what both ends share.
+// conn is the part that both ends share.
 type conn struct{ rpc *jsonrpc.Conn }
 
-// Call sends a request and decodes its result. It returns an [*Error] for an error answer, and ctx's cause when ctx
-// ends first; the peer is told then ("$/cancel_request").
+// Call sends a request and decodes its result. For an error response it returns an [*Error]. If ctx ends first, it returns the
+// cause and notifies the peer with "$/cancel_request".
 func (c *conn) Call(ctx context.Context, method string, params, result any) error {
 	err := c.rpc.Call(ctx, method, params, result)
 	if e, ok := errors.AsType[*jsonrpc.Error](err); ok {
@@ -46,24 +46,24 @@ func (c *conn) Call(ctx context.Context, method string, params, result any) erro
 	return err
 }
 
-// Notify sends a notification. It is on its way, in the order of the calls, when Notify returns.
+// Notify queues a notification. Notifications are sent in the order of the calls.
 func (c *conn) Notify(ctx context.Context, method string, params any) error {
 	return c.rpc.Notify(ctx, method, params)
 }
 
-// Flush waits until what was sent before has been written, or the connection ends, or ctx does.
+// Flush waits until everything that was queued before has been written, or the connection or ctx ends.
 func (c *conn) Flush(ctx context.Context) error { return c.rpc.Flush(ctx) }
 
-// Done is closed when the connection has ended and its handlers have returned.
+// Done returns a channel that is closed when the connection has ended and its handlers have returned.
 func (c *conn) Done() <-chan struct{} { return c.rpc.Done() }
 
-// Closing is closed when the connection begins to end.
+// Closing returns a channel that is closed when the connection begins to end.
 func (c *conn) Closing() <-chan struct{} { return c.rpc.Closing() }
 
 // Err returns why the connection ended, or nil.
 func (c *conn) Err() error { return c.rpc.Err() }
 
-// Close ends the connection: handlers are cancelled, what is queued is written.
+// Close ends the connection: it cancels the handlers and writes what is queued.
 func (c *conn) Close() error { return c.rpc.Close() }
 
 // Shutdown refuses new requests, waits for the running ones until ctx ends, and closes.
@@ -77,7 +77,7 @@ func (o *ConnOptions) rpc(h jsonrpc.Handler) jsonrpc.Options {
 		Framing: frame.Lines, Handler: h, Closer: o.Closer, MaxMessageSize: o.MaxMessageSize,
 		CancelMethod: MethodCancelRequest.Name, CancelParam: "requestId",
 		Dropped: o.Dropped, Panicked: o.Panicked, MapError: o.wireError,
-		// A turn without an editor ends at once: it would go on for minutes with no one to see its updates.
+		// A turn ends at once if the editor is gone, so that it does not run on for minutes without a user.
 		Unheard: func(method string) bool { return method == MethodSessionPrompt.Name },
 	}
 	if trace := o.Trace; trace != nil {
@@ -86,7 +86,7 @@ func (o *ConnOptions) rpc(h jsonrpc.Handler) jsonrpc.Options {
 	return opts
 }
 
-// wireError is where errors become codes. A cancellation keeps its code whatever the handler made of it.
+// wireError maps an error to the one that is sent. A cancellation keeps its code even if MapError has another one.
 func (o *ConnOptions) wireError(err error) *jsonrpc.Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return &jsonrpc.Error{Code: jsonrpc.Code(e.Code), Message: err.Error(), Data: e.Data}
@@ -102,7 +102,7 @@ func (o *ConnOptions) wireError(err error) *jsonrpc.Error {
 	return jsonrpc.WireError(err)
 }
 
-// ext serves an extension method.
+// ext handles an extension method.
 func (o *ConnOptions) ext(ctx context.Context, req *jsonrpc.Request) (jsonrpc.Reply, error) {
 	if o.Ext == nil || !strings.HasPrefix(req.Method, "_") {
 		return nil, notFound(req.Method)
@@ -127,6 +127,6 @@ func notFound(method string) error {
 	return &Error{Code: ErrorCodeMethodNotFound, Message: fmt.Sprintf("method not found: %s", method)}
 }
 
-// AfterResponse makes fn run right behind the response to the request that ctx belongs to, so that what fn sends
-// follows it on the wire. It is to be called from that request's handler.
+// AfterResponse makes fn run immediately after the response to the request of ctx is queued, so that what fn sends follows the
+// response on the wire. It must be called from the handler of that request.
 func AfterResponse(ctx context.Context, fn func()) { jsonrpc.AfterResponse(ctx, fn) }

@@ -13,8 +13,8 @@ type AgentConn struct{ conn }
 
 var _ Caller = (*AgentConn)(nil)
 
-// NewAgentConn starts serving what a client sends on r, answering on w. make is given the connection and returns the
-// agent; nothing is read before it has returned. The connection closes when ctx ends.
+// NewAgentConn serves a client that writes to r and reads from w. newAgent receives the connection and returns the agent; nothing
+// is read before it has returned. The connection closes when ctx ends.
 func NewAgentConn(ctx context.Context, r io.Reader, w io.Writer, opts *ConnOptions, newAgent func(*AgentConn) Agent) *AgentConn {
 	if opts == nil {
 		opts = new(ConnOptions)
@@ -29,7 +29,7 @@ func NewAgentConn(ctx context.Context, r io.Reader, w io.Writer, opts *ConnOptio
 type agentHandler struct {
 	opts  *ConnOptions
 	agent Agent
-	// ready is closed when the connection that the agent was given can be used. The first request may be there before.
+	// ready is closed when the agent can use the connection that it received. The first request may arrive before.
 	ready chan struct{}
 }
 
@@ -52,8 +52,8 @@ func (h *agentHandler) Handle(ctx context.Context, req *jsonrpc.Request) (jsonrp
 	return reply, nil
 }
 
-// Update sends a session/update. A text chunk may be merged into the one before it while the client is behind; the
-// connection owns n from here on.
+// Update queues a session/update. While the client is slow, a text chunk may be merged into the one before it. The connection
+// owns n afterwards.
 func (c *AgentConn) Update(ctx context.Context, n *SessionNotification) error {
 	if m, ok := newChunk(n); ok {
 		return c.rpc.NotifyMergeable(ctx, MethodSessionUpdate.Name, m)

@@ -7,16 +7,16 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonrpc"
 )
 
-// ClientConn is the client's end of a connection: it serves a [Client] and calls the agent. A call's result is
-// returned only when every notification that came before it has been handled, so a session's updates are all in when
-// its prompt is answered.
+// ClientConn is the client's end of a connection: it serves a [Client] and calls the agent. A call
+// returns only after every notification that preceded its response has been handled, so all updates of a turn are handled when
+// its prompt returns.
 type ClientConn struct{ conn }
 
 var _ Caller = (*ClientConn)(nil)
 
-// NewClientConn starts serving what an agent sends on r, writing to w. newClient is given the connection and returns
-// the client; nothing is read before it has returned. The client's notification methods are called one at a time, in
-// order, and must not call the agent; its request methods run side by side.
+// NewClientConn serves an agent that writes to r and reads from w. newClient receives the connection and returns the client;
+// nothing is read before it has returned. The client's notification methods are called one at a time, in order, and must not call
+// the agent. Its request methods run concurrently.
 func NewClientConn(ctx context.Context, r io.Reader, w io.Writer, opts *ConnOptions, newClient func(*ClientConn) Client) *ClientConn {
 	if opts == nil {
 		opts = new(ConnOptions)
@@ -33,7 +33,7 @@ func NewClientConn(ctx context.Context, r io.Reader, w io.Writer, opts *ConnOpti
 type clientHandler struct {
 	opts   *ConnOptions
 	client Client
-	// ready is closed when the connection that the client was given can be used.
+	// ready is closed when the client can use the connection that it received.
 	ready chan struct{}
 }
 

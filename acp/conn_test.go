@@ -16,7 +16,7 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// echoAgent answers session/prompt and leaves the rest to the interface, which is nil.
+// echoAgent answers session/prompt. Its other methods are those of a nil interface.
 type echoAgent struct {
 	acp.Agent
 	conn   *acp.AgentConn
@@ -31,7 +31,7 @@ func (a *echoAgent) CloseSession(context.Context, *acp.CloseSessionRequest) (acp
 	return acp.Done[acp.CloseSessionResponse](nil), nil
 }
 
-// listener is a client that remembers updates.
+// listener is a client that records updates.
 type listener struct {
 	acp.Client
 	texts []string
@@ -46,7 +46,7 @@ func (l *listener) ReadTextFile(_ context.Context, p *acp.ReadTextFileRequest) (
 	return nil, fmt.Errorf("opening %s: %w", p.Path, &acp.Error{Code: acp.ErrorCodeResourceNotFound, Message: "no such file"})
 }
 
-// connect makes both ends over a pipe.
+// connect returns both ends of a connection over a pipe.
 func connect(t *testing.T, a *echoAgent, opts *acp.ConnOptions) (*acp.ClientConn, *listener) {
 	x, y := net.Pipe()
 	agent := acp.NewAgentConn(t.Context(), y, y, opts, func(c *acp.AgentConn) acp.Agent { a.conn = c; return a })
@@ -63,7 +63,7 @@ func piece(id, text string) *acp.SessionNotification {
 	return &acp.SessionNotification{SessionID: "s", Update: &acp.AgentMessageChunk{MessageID: acp.MessageID(id), Content: &acp.TextContent{Text: text}}}
 }
 
-// When a prompt is answered, the client has seen every update of the turn; a nil result is an empty object.
+// The client handles every update of a turn before the prompt returns. A nil result is an empty object.
 func TestConn_UpdatesBeforeTheResponse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &echoAgent{}
@@ -92,7 +92,7 @@ func TestConn_UpdatesBeforeTheResponse(t *testing.T) {
 	})
 }
 
-// Chunks merge only within one message of one kind, and only plain ones.
+// Only plain chunks of the same message and kind merge.
 func TestConn_WhatMerges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x, y := net.Pipe()
@@ -144,7 +144,7 @@ func TestConn_WhatMerges(t *testing.T) {
 	})
 }
 
-// Errors keep their codes in both directions, wrapped or not; a domain's own errors go through MapError.
+// Errors keep their codes in both directions, even if they are wrapped. MapError maps other errors.
 func TestConn_Errors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		own := errors.New("out of paper")

@@ -9,12 +9,12 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// A reader decodes the next value of dec into p. It consumes exactly that value, also when it does not fit, and then
-// leaves p alone and returns a *jsonx.DecodeError; so an object can drop a forgiving member and go on. Any other
-// error is about the JSON itself and ends the message.
+// A reader decodes the next value of dec into p. It consumes exactly that value. If the value does not fit, it leaves p unchanged
+// and returns a *jsonx.DecodeError, so that an object can drop a forgiving member and continue. Any other error is about the JSON
+// itself and ends the message.
 type reader[T any] func(dec *jsonx.Decoder, p *T) error
 
-// misfit returns err as an error about the shape of one value, or nil if it is about more than that.
+// misfit returns err if it is only about the type of one value, or nil.
 func misfit(err error) *jsonx.DecodeError {
 	if e, ok := err.(*jsonx.DecodeError); ok && !e.Syntax { //nolint:errorlint // readers return it unwrapped
 		return e
@@ -22,7 +22,7 @@ func misfit(err error) *jsonx.DecodeError {
 	return nil
 }
 
-// mismatch skips the value of the given kind and reports that it is not a want.
+// mismatch skips the value of the given kind and returns the error that it does not fit want.
 func mismatch(dec *jsonx.Decoder, kind jsonx.Kind, want string) error {
 	if err := dec.SkipValue(); err != nil {
 		return err
@@ -86,7 +86,7 @@ func readInt[T ~int | ~int64](dec *jsonx.Decoder, p *T) error {
 	return nil
 }
 
-// readCount reads an integer that is not negative.
+// readCount reads an integer that is zero or more.
 func readCount[T ~int | ~int64](dec *jsonx.Decoder, p *T) error {
 	var n T
 	if err := readInt(dec, &n); err != nil {
@@ -99,8 +99,8 @@ func readCount[T ~int | ~int64](dec *jsonx.Decoder, p *T) error {
 	return nil
 }
 
-// wholeNumber parses an integer in any spelling, such as 2.0 or 1e3. What is above the range of int64 becomes its
-// greatest value: peers send the greatest uint64 for "no limit".
+// wholeNumber parses an integer in any notation, such as 2.0 or 1e3. A number above the range of int64 becomes its maximum: peers
+// send the maximum of uint64 for "no limit".
 func wholeNumber(raw []byte) (int64, bool) {
 	if n, err := strconv.ParseInt(string(raw), 10, 64); err == nil {
 		return n, true
@@ -115,8 +115,8 @@ func wholeNumber(raw []byte) (int64, bool) {
 	return int64(f), true
 }
 
-// readVersion reads a protocol version. It never fails on one: an old or odd version is answered, not refused, and
-// the oldest clients sent a string.
+// readVersion reads a protocol version. It accepts any value: an unknown version gets an answer, and the oldest clients sent a
+// string.
 func readVersion(dec *jsonx.Decoder, p *ProtocolVersion) error {
 	switch kind := dec.PeekKind(); kind {
 	case '"':
@@ -134,7 +134,7 @@ func readVersion(dec *jsonx.Decoder, p *ProtocolVersion) error {
 	}
 }
 
-// readAny keeps any value as it is.
+// readAny reads any value unchanged.
 func readAny(dec *jsonx.Decoder, p *jsonx.Raw) error {
 	raw, err := dec.ReadValue()
 	if err != nil {
@@ -144,7 +144,7 @@ func readAny(dec *jsonx.Decoder, p *jsonx.Raw) error {
 	return nil
 }
 
-// readRawObject keeps an object as it is.
+// readRawObject reads an object unchanged.
 func readRawObject(dec *jsonx.Decoder, p *jsonx.Raw) error {
 	if kind := dec.PeekKind(); kind != '{' {
 		return mismatch(dec, kind, "object")
@@ -152,7 +152,7 @@ func readRawObject(dec *jsonx.Decoder, p *jsonx.Raw) error {
 	return readAny(dec, p)
 }
 
-// readNullAsZero reads null as the zero value of T, which leaves p alone.
+// readNullAsZero reads null as the zero value of T, by leaving p unchanged.
 func readNullAsZero[T any](dec *jsonx.Decoder, p *T, read reader[T]) error {
 	if dec.PeekKind() == 'n' {
 		return dec.SkipValue()
@@ -190,7 +190,7 @@ func list[T any](read reader[T]) reader[[]T] {
 	return func(dec *jsonx.Decoder, p *[]T) error { return readItems(dec, p, read, false) }
 }
 
-// forgivingList returns the reader of an array that leaves out the items that do not fit.
+// forgivingList returns the reader of an array that drops items that do not fit.
 func forgivingList[T any](read reader[T]) reader[[]T] {
 	return func(dec *jsonx.Decoder, p *[]T) error { return readItems(dec, p, read, true) }
 }
@@ -282,7 +282,7 @@ func readObject[T any, P decoder[T]](dec *jsonx.Decoder, p *T) error {
 	return nil
 }
 
-// readVariant reads a value whole and lets decode choose its type by what is in it.
+// readVariant reads a whole value and calls decode, which chooses the type by its content.
 func readVariant[T any](dec *jsonx.Decoder, p *T, decode func(raw jsonx.Raw) (T, error)) error {
 	raw, err := dec.ReadValue()
 	if err != nil {

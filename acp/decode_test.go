@@ -62,7 +62,7 @@ func TestFaultsNameTheirPlace(t *testing.T) {
 		},
 		{
 			"scope", `{"message":"m","mode":"url","url":"u","elicitationId":"e"}`,
-			new(acp.CreateElicitationRequest), "one of the members sessionId and requestId must be there",
+			new(acp.CreateElicitationRequest), "one of the members sessionId and requestId must be present",
 		},
 		{"fraction", `{"sessionId":"s","path":"/p","line":1.5}`, new(acp.ReadTextFileRequest), "/line: a number does not fit integer"},
 		{"negative", `{"sessionId":"s","path":"/p","line":-1}`, new(acp.ReadTextFileRequest), "/line: the number must not be negative"},
@@ -105,7 +105,7 @@ func TestBrokenJSON(t *testing.T) {
 			t.Errorf("cut at %d: %v", i, err)
 		}
 	}
-	// A forgiving member forgives a type, not broken JSON.
+	// A forgiving member may have another type, but not invalid JSON.
 	broken := strings.Replace(whole, `["user"]`, `[nope]`, 1)
 	if err := jsonx.Unmarshal([]byte(broken), new(acp.SessionNotification)); err == nil {
 		t.Error("broken JSON in a forgiving member is taken")

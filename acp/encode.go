@@ -9,7 +9,7 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// A writer writes one JSON value, piece by piece, and keeps the first error.
+// A writer writes one JSON value in parts, and keeps the first error.
 type writer struct {
 	enc *jsonx.Encoder
 	err error
@@ -52,7 +52,7 @@ func putPointer[T any](w *writer, v *T, put putter[T]) {
 	put(w, *v)
 }
 
-// putAny writes a value that is kept as JSON. The nil Raw is null.
+// putAny writes a raw value. It writes the nil Raw as null.
 func putAny(w *writer, v jsonx.Raw) {
 	if v == nil {
 		w.token(jsonx.Null)
@@ -100,14 +100,14 @@ type fielder[T any] interface {
 	fields(w *writer)
 }
 
-// putObject writes an object without a discriminator, also where T is a variant of a union elsewhere.
+// putObject writes an object without a discriminator, even if T is a variant of a union elsewhere.
 func putObject[T any, P fielder[T]](w *writer, v T) {
 	w.begin()
 	P(&v).fields(w)
 	w.end()
 }
 
-// A variant is a member of a union that is written as a value of its own.
+// A variant is a variant of a union that is written as a separate value.
 type variant interface{ put(w *writer) }
 
 func putVariant[T variant](w *writer, v T) {
@@ -118,7 +118,7 @@ func putVariant[T variant](w *writer, v T) {
 	v.put(w)
 }
 
-// An inlineVariant is a member of a union whose members stand among those of the object around it.
+// An inlineVariant is a variant of a union whose members are written among those of the enclosing object.
 type inlineVariant interface{ members(w *writer) }
 
 func putMembers[T inlineVariant](w *writer, v T) {
@@ -129,7 +129,7 @@ func putMembers[T inlineVariant](w *writer, v T) {
 	v.members(w)
 }
 
-// putRawMembers writes the members of an object that is kept as JSON.
+// putRawMembers writes the members of a raw object.
 func putRawMembers(w *writer, raw jsonx.Raw) {
 	for name, value := range jsonx.Members(raw) {
 		w.name(name)

@@ -7,7 +7,7 @@ package acp
 // AuthMethodID names a way to sign in.
 type AuthMethodID string
 
-// AuthState says whether the agent is signed in. Unstable.
+// AuthState reports whether the agent is signed in. Unstable.
 type AuthState string
 
 // The values of [AuthState].
@@ -33,7 +33,7 @@ func (x AuthState) Known() bool {
 // CompactionID names one compaction of a session's context.
 type CompactionID string
 
-// CompactionStatus is how far a compaction has come.
+// CompactionStatus is the progress of a compaction.
 type CompactionStatus string
 
 // The values of [CompactionStatus].
@@ -76,7 +76,7 @@ func (x ElicitationSchemaType) Known() bool {
 	return false
 }
 
-// ErrorCode says what went wrong in a request.
+// ErrorCode is the kind of an error.
 type ErrorCode int
 
 // The values of [ErrorCode].
@@ -107,7 +107,7 @@ func (x ErrorCode) Known() bool {
 	return false
 }
 
-// LLMProtocol is the API that a model provider speaks. Unstable.
+// LLMProtocol is the API of a model provider. Unstable.
 type LLMProtocol string
 
 // The values of [LLMProtocol].
@@ -141,7 +141,7 @@ type MCPServerACPID string
 // MessageID names a message within its session.
 type MessageID string
 
-// NoticeSeverity says how serious a notice is.
+// NoticeSeverity is the severity of a notice.
 type NoticeSeverity string
 
 // The values of [NoticeSeverity].
@@ -165,7 +165,7 @@ func (x NoticeSeverity) Known() bool {
 // PermissionOptionID names an answer to a permission request.
 type PermissionOptionID string
 
-// PermissionOptionKind says what an answer means, so that the client can show it fittingly.
+// PermissionOptionKind is the meaning of an answer, so that the client can show it accordingly.
 type PermissionOptionKind string
 
 // The values of [PermissionOptionKind].
@@ -188,7 +188,7 @@ func (x PermissionOptionKind) Known() bool {
 	return false
 }
 
-// PlanEntryPriority says how much a step matters.
+// PlanEntryPriority is the importance of a step.
 type PlanEntryPriority string
 
 // The values of [PlanEntryPriority].
@@ -209,7 +209,7 @@ func (x PlanEntryPriority) Known() bool {
 	return false
 }
 
-// PlanEntryStatus is how far a step has come.
+// PlanEntryStatus is the progress of a step.
 type PlanEntryStatus string
 
 // The values of [PlanEntryStatus].
@@ -257,7 +257,7 @@ func (x Role) Known() bool {
 	return false
 }
 
-// SessionArchiveFilter says whether a list has archived sessions. Unstable.
+// SessionArchiveFilter selects whether a list includes archived sessions. Unstable.
 type SessionArchiveFilter string
 
 // The values of [SessionArchiveFilter].
@@ -284,7 +284,7 @@ type SessionConfigGroupID string
 // SessionConfigID names a config option.
 type SessionConfigID string
 
-// SessionConfigOptionCategory says what a config option is about, for the layout. Own ones begin with an
+// SessionConfigOptionCategory is the topic of a config option, for the layout. Custom ones begin with an
 // underscore.
 type SessionConfigOptionCategory string
 
@@ -317,7 +317,7 @@ type SessionID string
 // SessionModeID names a mode.
 type SessionModeID string
 
-// SessionStatus says whether a session is open. Unstable.
+// SessionStatus reports whether a session is open. Unstable.
 type SessionStatus string
 
 // The values of [SessionStatus].
@@ -335,7 +335,7 @@ func (x SessionStatus) Known() bool {
 	return false
 }
 
-// StopReason says why a turn ended.
+// StopReason is the reason why a turn ended.
 type StopReason string
 
 // The values of [StopReason].
@@ -360,7 +360,7 @@ func (x StopReason) Known() bool {
 	return false
 }
 
-// StringFormat is a form that a text must have.
+// StringFormat is a required format of a text.
 type StringFormat string
 
 // The values of [StringFormat].
@@ -383,7 +383,7 @@ func (x StringFormat) Known() bool {
 	return false
 }
 
-// SystemPromptMode says whether a system prompt is added or replaces the agent's. Unstable.
+// SystemPromptMode selects whether a system prompt is added or replaces the agent's. Unstable.
 type SystemPromptMode string
 
 // The values of [SystemPromptMode].
@@ -407,7 +407,7 @@ type TerminalID string
 // ToolCallID names a tool call within its session.
 type ToolCallID string
 
-// ToolCallStatus is how far a tool call has come.
+// ToolCallStatus is the progress of a tool call.
 type ToolCallStatus string
 
 // The values of [ToolCallStatus].
@@ -430,7 +430,7 @@ func (x ToolCallStatus) Known() bool {
 	return false
 }
 
-// ToolKind says what a tool does, for icon and layout.
+// ToolKind is the kind of a tool, for icon and layout.
 type ToolKind string
 
 // The values of [ToolKind].

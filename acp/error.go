@@ -2,7 +2,7 @@ package acp
 
 import "fmt"
 
-// Error returns the message: what a peer is to read is what a log should say.
+// Error returns the message.
 func (e *Error) Error() string {
 	if e.Message == "" {
 		return fmt.Sprintf("error %d", e.Code)
@@ -10,7 +10,7 @@ func (e *Error) Error() string {
 	return e.Message
 }
 
-// Is matches errors of the same code.
+// Is reports whether target is an [*Error] with the same code.
 func (e *Error) Is(target error) bool {
 	t, ok := target.(*Error)
 	return ok && t != nil && e != nil && t.Code == e.Code

@@ -6,7 +6,7 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// SetPresent gives n a value and returns where it is, for tests that fill types by reflection.
+// SetPresent gives n a value and returns a pointer to it, for tests that fill types by reflection.
 func (n *Nullable[T]) SetPresent() any {
 	n.state = present
 	return &n.value
@@ -49,5 +49,5 @@ func keys[V any](m map[string]V) []string {
 	return names
 }
 
-// EncodedSize is the size rule of text in session updates.
+// EncodedSize returns the size of a text in JSON.
 func EncodedSize(text string) int { return encodedSize(text) }

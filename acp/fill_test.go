@@ -12,7 +12,7 @@ func decodeAny[T any](decode func(jsonx.Raw) (T, error)) func(jsonx.Raw) (any, e
 	return func(raw jsonx.Raw) (any, error) { return decode(raw) }
 }
 
-// irregularVariants are examples of the unions that are written by hand.
+// irregularVariants are examples of the hand-written unions.
 var irregularVariants = map[reflect.Type][]any{
 	reflect.TypeFor[acp.SessionConfigOptionValue](): {acp.SessionConfigValueID("v"), acp.SessionConfigBoolValue(true)},
 	reflect.TypeFor[acp.ElicitationContentValue](): {
@@ -25,8 +25,8 @@ var irregularVariants = map[reflect.Type][]any{
 	},
 }
 
-// fill sets every field of v to something that is not zero. It takes the variant of a union by round, so that enough
-// rounds see them all. words says what strings a named type may hold.
+// fill sets every field of v to a non-zero value. round selects the variants of unions, so that enough rounds cover all of them.
+// words are the values of named string types.
 func fill(t testing.TB, v reflect.Value, round int, words map[reflect.Type]string) {
 	t.Helper()
 	if n, ok := v.Addr().Interface().(interface{ SetPresent() any }); ok {

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// golden pins the exact bytes of one value of each sort of type.
+// golden has the exact encoding of one value of each kind of type.
 var golden = []struct {
 	name  string
 	value any

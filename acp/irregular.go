@@ -4,10 +4,10 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// The unions here are no objects with a discriminator, so no rule makes them. The generator leaves them out.
+// The unions in this file are not objects with a discriminator, so the generator leaves them out.
 
-// SessionConfigOptionValue is what a config option is set to: a [SessionConfigValueID] for a select, a
-// [SessionConfigBoolValue] for a switch.
+// SessionConfigOptionValue is the value of a config option: a [SessionConfigValueID] for a select, a [SessionConfigBoolValue] for a
+// switch.
 type SessionConfigOptionValue interface {
 	inlineVariant
 	isSessionConfigOptionValue()
@@ -64,15 +64,15 @@ type ElicitationContentValue interface {
 type (
 	// ElicitationString is the answer to a text or single choice.
 	ElicitationString string
-	// ElicitationInteger is the answer to an integer or number field. Every whole number is read as one.
+	// ElicitationInteger is the answer to an integer or number field. Every whole number is decoded to it.
 	ElicitationInteger int64
 	// ElicitationNumber is the answer to a number field.
 	ElicitationNumber float64
-	// ElicitationBoolean is the answer to a yes or no.
+	// ElicitationBoolean is the answer to a yes-or-no field.
 	ElicitationBoolean bool
 	// ElicitationStrings is the answer to a multiple choice.
 	ElicitationStrings []string
-	// UnknownElicitationContentValue is an answer of another form, as it came.
+	// UnknownElicitationContentValue is an answer of another type, unchanged.
 	UnknownElicitationContentValue struct{ Raw jsonx.Raw }
 )
 
@@ -90,7 +90,7 @@ func (v ElicitationBoolean) put(w *writer)              { putBool(w, bool(v)) }
 func (v ElicitationStrings) put(w *writer)              { putItems(w, v, putString[string]) }
 func (v *UnknownElicitationContentValue) put(w *writer) { putAny(w, v.Raw) }
 
-// MarshalJSON writes the value as it came.
+// MarshalJSON writes the value unchanged.
 func (v UnknownElicitationContentValue) MarshalJSON() ([]byte, error) { return v.Raw.MarshalJSON() }
 
 // DecodeElicitationContentValue reads an ElicitationContentValue.
@@ -132,8 +132,7 @@ func isDigits(raw jsonx.Raw) bool {
 	return true
 }
 
-// SessionConfigSelectOptions is what a select offers: [SessionConfigUngroupedOptions] or
-// [SessionConfigGroupedOptions].
+// SessionConfigSelectOptions are the choices of a select: [SessionConfigUngroupedOptions] or [SessionConfigGroupedOptions].
 type SessionConfigSelectOptions interface {
 	variant
 	isSessionConfigSelectOptions()
@@ -157,7 +156,7 @@ func (v SessionConfigGroupedOptions) put(w *writer) {
 	putItems(w, v, putObject[SessionConfigSelectGroup])
 }
 
-// DecodeSessionConfigSelectOptions reads a SessionConfigSelectOptions. An empty list is an ungrouped one.
+// DecodeSessionConfigSelectOptions reads a SessionConfigSelectOptions. An empty list is ungrouped.
 func DecodeSessionConfigSelectOptions(raw jsonx.Raw) (SessionConfigSelectOptions, error) {
 	if raw.Kind() != '[' {
 		return nil, jsonx.NewMismatch("", raw.Kind(), "array")

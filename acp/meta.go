@@ -6,11 +6,11 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// Meta is the extension space that nearly every protocol object has under "_meta". Values are kept as they came.
-// Keys with a vendor prefix ("example.com/x") cannot clash.
+// Meta is the extension space that nearly every protocol object has under "_meta". Values are kept unchanged. Keys should have a
+// vendor prefix ("example.com/x") to avoid clashes.
 type Meta map[string]jsonx.Raw
 
-// Set stores the JSON form of v under key, making the map if need be.
+// Set stores the JSON of v under key. It creates the map if it is nil.
 func (m *Meta) Set(key string, v any) error {
 	raw, err := jsonx.Marshal(v)
 	if err != nil {
@@ -23,8 +23,8 @@ func (m *Meta) Set(key string, v any) error {
 	return nil
 }
 
-// Get decodes the value under key into v. It reports false, and leaves v alone, when there is none; the error is
-// about a value that does not fit v.
+// Get decodes the value under key into v. If there is none, it returns false and leaves v unchanged. It returns an error if the
+// value does not fit v.
 func (m Meta) Get(key string, v any) (bool, error) {
 	raw, ok := m[key]
 	if !ok {

@@ -7,11 +7,10 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// Side says who handles a method.
+// Side is the end of a connection that handles a method.
 type Side string
 
-// The sides. A method of the protocol side is handled by both; one of the proxy side by neither agent nor client, but
-// by a proxy that stands between them.
+// The sides. Both ends handle methods of the protocol side. A proxy between agent and client handles methods of the proxy side.
 const (
 	SideAgent    Side = "agent"
 	SideClient   Side = "client"
@@ -19,7 +18,7 @@ const (
 	SideProxy    Side = "proxy"
 )
 
-// Kind tells requests from notifications.
+// Kind distinguishes requests from notifications.
 type Kind string
 
 // The kinds of a method.
@@ -28,18 +27,18 @@ const (
 	KindNotification Kind = "notification"
 )
 
-// A Caller is one end of a connection, for calling the other end. Call decodes the result into result, unless that is
-// nil; its errors are the connection's.
+// A Caller calls the other end of a connection. Call decodes the result into result unless that is nil. It returns the errors of
+// the connection.
 type Caller interface {
 	Call(ctx context.Context, method string, params, result any) error
 	Notify(ctx context.Context, method string, params any) error
 }
 
-// RequestMethod is a method that is answered: params P, result R.
+// RequestMethod is a method with a response: params P, result R.
 type RequestMethod[P, R any] struct {
 	Name string
 	Side Side
-	// Unstable marks what the protocol may still change or drop.
+	// Unstable marks a method that the protocol may still change or drop.
 	Unstable bool
 }
 
@@ -62,11 +61,11 @@ func (m RequestMethod[P, R]) info() MethodInfo {
 	}
 }
 
-// NotificationMethod is a method without an answer: params P.
+// NotificationMethod is a method without a response: params P.
 type NotificationMethod[P any] struct {
 	Name string
 	Side Side
-	// Unstable marks what the protocol may still change or drop.
+	// Unstable marks a method that the protocol may still change or drop.
 	Unstable bool
 }
 
@@ -97,8 +96,8 @@ type MethodInfo struct {
 	NewResult func() any
 }
 
-// ParamsError says that the params of a request or notification do not fit its method. Err is usually a
-// *jsonx.DecodeError whose pointer begins with "/params".
+// ParamsError reports that the params of a request or notification do not fit its method. Err is usually a *jsonx.DecodeError
+// whose pointer begins with "/params".
 type ParamsError struct {
 	Method string
 	Err    error
@@ -108,7 +107,7 @@ func (e *ParamsError) Error() string { return fmt.Sprintf("%s: %v", e.Method, e.
 
 func (e *ParamsError) Unwrap() error { return e.Err }
 
-// decodeParams decodes the params of a message. Absent and null params are those without members.
+// decodeParams decodes the params of a message. It reads absent and null params as an empty object.
 func decodeParams[P any](method string, params jsonx.Raw) (*P, error) {
 	if jsonx.IsNull(params) {
 		params = jsonx.Raw("{}")
@@ -121,12 +120,11 @@ func decodeParams[P any](method string, params jsonx.Raw) (*P, error) {
 }
 
 type (
-	// An agentRequest decodes params and runs the ordered half of a request. The function it returns is the other
-	// half, and is nil if err is not.
+	// An agentRequest decodes params and runs the ordered half of a request. It returns the other half, or an error.
 	agentRequest      func(ctx context.Context, a Agent, params jsonx.Raw) (reply func() (any, error), err error)
 	agentNotification func(ctx context.Context, a Agent, params jsonx.Raw) error
 	clientRequest     func(ctx context.Context, c Client, params jsonx.Raw) (any, error)
-	// A clientNotification is the counterpart for what the agent tells the client.
+	// A clientNotification decodes params and handles a notification from the agent.
 	clientNotification func(ctx context.Context, c Client, params jsonx.Raw) error
 )
 
@@ -185,7 +183,7 @@ func onClientNotification[P any](
 	}
 }
 
-// orZero lets a handler return nil for a result without members.
+// orZero returns a zero result for a handler that returned nil.
 func orZero[R any](r *R, err error) (any, error) {
 	if err != nil {
 		return nil, err

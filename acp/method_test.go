@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// fakeAgent answers what the tests below call; anything else is a nil dereference.
+// fakeAgent answers the methods that the tests below call. Others are nil dereferences.
 type fakeAgent struct {
 	acp.Agent
 	order []string
@@ -124,7 +124,7 @@ func TestDispatchClient(t *testing.T) {
 	}
 }
 
-// loopback is a Caller whose far side is the dispatch tables.
+// loopback is a Caller that calls the dispatch tables.
 type loopback struct {
 	agent  acp.Agent
 	client acp.Client
@@ -180,7 +180,7 @@ func TestTypedCalls(t *testing.T) {
 	}
 }
 
-// TestMethods checks the list against the tables that dispatch.
+// The list of methods agrees with the dispatch tables.
 func TestMethods(t *testing.T) {
 	agentRequests, agentNotifications, clientRequests, clientNotifications := acp.Dispatched()
 	dispatched := map[acp.Side]map[acp.Kind][]string{
@@ -208,7 +208,7 @@ func TestMethods(t *testing.T) {
 	}
 }
 
-// TestMethodsMatchTheSchema checks names and sides against the schema's own marks.
+// Names and sides agree with the marks in the schema.
 func TestMethodsMatchTheSchema(t *testing.T) {
 	s := loadOfficial(t)
 	want := map[string]bool{}

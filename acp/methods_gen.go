@@ -98,8 +98,7 @@ func Methods() []MethodInfo {
 	}
 }
 
-// Agent is what a client calls: one method for each of the protocol's that the agent handles. A request's
-// method is its ordered half; see [Reply].
+// Agent handles the methods that a client calls. A request's method is its ordered half; see [Reply].
 type Agent interface {
 	// AuthStatus answers auth/status. Unstable.
 	AuthStatus(ctx context.Context, p *AuthStatusRequest) (Reply[AuthStatusResponse], error)
@@ -180,7 +179,7 @@ var agentNotifications = map[string]agentNotification{
 	MethodSessionCancel.Name:          onAgentNotification(MethodSessionCancel, Agent.Cancel),
 }
 
-// Client is what an agent calls: one method for each of the protocol's that the client handles.
+// Client handles the methods that an agent calls.
 type Client interface {
 	// AuthStatusUpdate handles auth/status_update. Unstable.
 	AuthStatusUpdate(ctx context.Context, p *AuthStatusUpdateNotification) error

@@ -7,7 +7,7 @@ import (
 )
 
 // Nullable is a member with three states: omitted (the zero value), null, and a value. The protocol uses it in updates,
-// where omitted leaves a thing as it is and null clears it.
+// where an omitted member leaves the value unchanged and null clears it.
 type Nullable[T any] struct {
 	value T
 	state nullState
@@ -21,16 +21,16 @@ const (
 	present
 )
 
-// Value returns the Nullable that holds v.
+// Value returns a Nullable that holds v.
 func Value[T any](v T) Nullable[T] { return Nullable[T]{value: v, state: present} }
 
-// Null returns the Nullable that is null.
+// Null returns a Nullable that is null.
 func Null[T any]() Nullable[T] { return Nullable[T]{state: null} }
 
-// Get returns the value and whether there is one.
+// Get returns the value, and reports whether there is one.
 func (n Nullable[T]) Get() (T, bool) { return n.value, n.state == present }
 
-// Or returns the value, or other where there is none.
+// Or returns the value, or other if there is none.
 func (n Nullable[T]) Or(other T) T {
 	if n.state == present {
 		return n.value
@@ -44,7 +44,7 @@ func (n Nullable[T]) IsNull() bool { return n.state == null }
 // IsZero reports whether n is omitted.
 func (n Nullable[T]) IsZero() bool { return n.state == omitted }
 
-// Equal reports whether both are in the same state and hold values with the same JSON. It is what go-cmp uses.
+// Equal reports whether both are in the same state and their values have the same JSON. go-cmp uses it.
 func (n Nullable[T]) Equal(other Nullable[T]) bool {
 	if n.state != other.state {
 		return false
@@ -57,7 +57,7 @@ func (n Nullable[T]) Equal(other Nullable[T]) bool {
 	return errA == nil && errB == nil && string(a) == string(b)
 }
 
-// MarshalJSON writes the value, or null where there is none: only the object around it can leave it out.
+// MarshalJSON writes the value, or null if there is none. Only the enclosing object can omit it.
 func (n Nullable[T]) MarshalJSON() ([]byte, error) {
 	if n.state != present {
 		return []byte("null"), nil
@@ -65,8 +65,8 @@ func (n Nullable[T]) MarshalJSON() ([]byte, error) {
 	return jsonx.Marshal(n.value)
 }
 
-// UnmarshalJSON reads a value or null. A union cannot be read by itself; the types of this package that hold a
-// Nullable union read it for it.
+// UnmarshalJSON reads a value or null. It cannot read a union; the types of this package with a Nullable union read it
+// themselves.
 func (n *Nullable[T]) UnmarshalJSON(data []byte) error {
 	if jsonx.IsNull(data) {
 		*n = Null[T]()

@@ -65,7 +65,7 @@ func TestNullable(t *testing.T) {
 	if omitted.Equal(null) || null.Equal(zero) || zero.Equal(acp.Value(1)) || !zero.Equal(acp.Value(0)) || !null.Equal(acp.Null[int]()) {
 		t.Error("Equal")
 	}
-	// In a type of somebody else.
+	// In a type of another package.
 	type own struct {
 		A acp.Nullable[int] `json:"a,omitzero"`
 	}

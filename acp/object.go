@@ -6,18 +6,18 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// An object walks the members of one JSON object. It goes on behind a member that does not fit, so that the whole
-// object is always consumed, and reports the first fault at the end.
+// An object iterates over the members of one JSON object. It continues after a member that does not fit, so that it always consumes
+// the whole object, and returns the first error at the end.
 type object struct {
 	dec  *jsonx.Decoder
-	name []byte // of the member whose value is next; good until the next read
-	seen uint64 // which required members were there, one bit each
+	name []byte // of the member whose value is next; valid until the next read
+	seen uint64 // the required members that were present, one bit each
 	err  error
-	dead bool // err ends the message; nothing may be read any more
+	dead bool // err ends the message; nothing more may be read
 }
 
-// open enters the object that is next. It reports false when there are no members to read; close then says why.
-// Where nullable is set, null reads as an object without members.
+// open enters the next value. It returns false if there are no members to read; close then returns the reason. If nullable is set,
+// null is read as an empty object.
 func (o *object) open(dec *jsonx.Decoder, nullable bool) bool {
 	o.dec = dec
 	switch kind := dec.PeekKind(); {
@@ -34,7 +34,7 @@ func (o *object) open(dec *jsonx.Decoder, nullable bool) bool {
 	return false
 }
 
-// next moves to the next member and reports whether there is one.
+// next advances to the next member and reports whether there is one.
 func (o *object) next() bool {
 	if o.dead {
 		return false
@@ -64,7 +64,7 @@ func (o *object) next() bool {
 
 func (o *object) fail(err error) { o.err, o.dead = err, true }
 
-// skip passes over a member that no field wants.
+// skip skips a member without a field.
 func (o *object) skip() {
 	if err := o.dec.SkipValue(); err != nil {
 		o.fail(err)
@@ -88,20 +88,20 @@ func (o *object) may(err error) {
 	}
 }
 
-// forgive takes the result of reading a member whose faults do not count.
+// forgive takes the result of reading a forgiving member, whose errors are ignored.
 func (o *object) forgive(err error) {
 	if err != nil && misfit(err) == nil {
 		o.fail(err)
 	}
 }
 
-// mustForgive is forgive for the required member with the given bit: it has to be there, in whatever form.
+// mustForgive is forgive for the required member with the given bit, which must be present with any value.
 func (o *object) mustForgive(bit int, err error) {
 	o.seen |= 1 << bit
 	o.forgive(err)
 }
 
-// close returns the first fault, or that one of the required members, named in the order of their bits, is missing.
+// close returns the first error, which may be that a required member is missing. required has the names in the order of the bits.
 func (o *object) close(required ...string) error {
 	if o.err != nil || o.dead {
 		return o.err

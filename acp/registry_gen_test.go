@@ -11,7 +11,7 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// schemaTypes makes a zero value of each type that has a definition of its own in the schema, by its name there.
+// schemaTypes returns a zero value of each type that the schema defines, by its name there.
 var schemaTypes = map[string]func() any{
 	"WriteTextFileRequest":                     func() any { return new(acp.WriteTextFileRequest) },
 	"SessionId":                                func() any { return new(acp.SessionID) },
@@ -256,7 +256,7 @@ var skippedTypes = map[string]bool{
 	"ProxyNotification":  true,
 }
 
-// schemaUnions decodes each union that is a value of its own.
+// schemaUnions decodes each union that is a separate value.
 var schemaUnions = map[string]func(jsonx.Raw) (any, error){
 	"ToolCallContent":           decodeAny(acp.DecodeToolCallContent),
 	"ContentBlock":              decodeAny(acp.DecodeContentBlock),
@@ -272,7 +272,7 @@ var schemaUnions = map[string]func(jsonx.Raw) (any, error){
 	"RequestPermissionOutcome":  decodeAny(acp.DecodeRequestPermissionOutcome),
 }
 
-// unionVariants makes a zero value of each variant that is known.
+// unionVariants returns a zero value of each known variant.
 var unionVariants = map[reflect.Type][]func() any{
 	reflect.TypeFor[acp.AuthMethod](): {
 		func() any { return new(acp.AuthMethodTerminal) },

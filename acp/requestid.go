@@ -7,7 +7,7 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// RequestID names a JSON-RPC request: a string, an integer, or null, which is the zero value. It is comparable.
+// RequestID identifies a JSON-RPC request: a string, an integer, or null, which is the zero value. It is comparable.
 type RequestID struct {
 	text string
 	num  int64
@@ -22,13 +22,13 @@ const (
 	idString
 )
 
-// NumberRequestID returns the id that is the integer n.
+// NumberRequestID returns the ID with the integer n.
 func NumberRequestID(n int64) RequestID { return RequestID{num: n, kind: idNumber} }
 
-// StringRequestID returns the id that is the string s.
+// StringRequestID returns the ID with the string s.
 func StringRequestID(s string) RequestID { return RequestID{text: s, kind: idString} }
 
-// Value returns the id as nil, int64 or string.
+// Value returns the ID as nil, int64 or string.
 func (id RequestID) Value() any {
 	switch id.kind {
 	case idNumber:
@@ -40,10 +40,10 @@ func (id RequestID) Value() any {
 	}
 }
 
-// IsNull reports whether the id is null.
+// IsNull reports whether the ID is null.
 func (id RequestID) IsNull() bool { return id.kind == idNull }
 
-// String returns the id as JSON, so that 1 and "1" read differently in a log.
+// String returns the ID as JSON, so that 1 and "1" differ in a log.
 func (id RequestID) String() string {
 	switch id.kind {
 	case idNumber:
@@ -55,13 +55,13 @@ func (id RequestID) String() string {
 	}
 }
 
-// MarshalJSON writes the id.
+// MarshalJSON writes the ID.
 func (id RequestID) MarshalJSON() ([]byte, error) { return []byte(id.String()), nil }
 
-// UnmarshalJSON reads an id with [encoding/json].
+// UnmarshalJSON reads an ID with [encoding/json].
 func (id *RequestID) UnmarshalJSON(data []byte) error { return jsonx.Unmarshal(data, id) }
 
-// UnmarshalJSONFrom reads an id.
+// UnmarshalJSONFrom reads an ID.
 func (id *RequestID) UnmarshalJSONFrom(dec *jsonx.Decoder) error { return readRequestID(dec, id) }
 
 func readRequestID(dec *jsonx.Decoder, p *RequestID) error {

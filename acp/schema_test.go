@@ -19,9 +19,9 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// The tests in this file hold the Go types against the official JSON Schema.
+// The tests in this file compare the Go types with the official JSON Schema.
 
-// rounds is enough to see every variant of every union.
+// rounds is enough to cover every variant of every union.
 const rounds = 20
 
 type officialSchema struct {
@@ -64,7 +64,7 @@ func (s *officialSchema) validate(t *testing.T, def string, data []byte) {
 	}
 }
 
-// words gives each enumerated Go type a value it may have.
+// words has a valid value for each enumerated Go type.
 func (s *officialSchema) words() map[reflect.Type]string {
 	words := map[reflect.Type]string{}
 	for name, makeZero := range schemaTypes {
@@ -99,8 +99,7 @@ func TestEveryDefinitionIsCovered(t *testing.T) {
 	}
 }
 
-// TestFilledValuesFitTheSchema fills every type, and checks its JSON against the definition and its way back, with
-// both JSON packages.
+// The JSON of a value of every type fits its definition and decodes to the same value, with both JSON packages.
 func TestFilledValuesFitTheSchema(t *testing.T) {
 	s := loadOfficial(t)
 	words := s.words()
@@ -125,7 +124,7 @@ func TestFilledValuesFitTheSchema(t *testing.T) {
 	}
 }
 
-// checkDecode checks that both JSON packages read data as v, and that encoding/json writes the same.
+// checkDecode checks that both JSON packages decode data to v, and that encoding/json encodes it to the same data.
 func checkDecode(t *testing.T, v any, makeZero func() any, data []byte) {
 	t.Helper()
 	got := makeZero()
@@ -142,7 +141,7 @@ func checkDecode(t *testing.T, v any, makeZero func() any, data []byte) {
 	if diff := cmp.Diff(v, std, cmp.Comparer(sameID)); diff != "" {
 		t.Errorf("encoding/json read it differently:\n%s", diff)
 	}
-	// By value, so that a method on the pointer would be missed.
+	// By value, to find a method that only the pointer has.
 	written, err := json.Marshal(reflect.ValueOf(v).Elem().Interface())
 	if err != nil {
 		t.Fatal(err)
@@ -170,8 +169,8 @@ func plain(t *testing.T, data []byte) any {
 	return v
 }
 
-// TestSchemaExamplesRoundTrip makes JSON from the definitions, reads it, and expects the same JSON back: in full, and
-// with the required members only, where defaults may be added.
+// JSON that is made from the definitions decodes and encodes to the same JSON, with all members and with the required ones only,
+// where defaults may be added.
 func TestSchemaExamplesRoundTrip(t *testing.T) {
 	s := loadOfficial(t)
 	for name := range s.defs {
@@ -201,8 +200,7 @@ func TestSchemaExamplesRoundTrip(t *testing.T) {
 	}
 }
 
-// untagged takes the discriminator away that a variant of a union writes when it stands by itself, where its own
-// definition has none.
+// untagged removes the discriminator that a variant of a union writes as a separate value, if its definition has none.
 func untagged(want, got any) any {
 	w, _ := want.(map[string]any)
 	g, _ := got.(map[string]any)
@@ -245,7 +243,7 @@ func decodeNamed(name string, data []byte) (any, error) {
 	return v, jsonx.Unmarshal(data, v)
 }
 
-// notIn names a member of want that got lacks or has otherwise.
+// notIn returns a member of want that got lacks or has with another value.
 func notIn(want, got any) string {
 	w, ok := want.(map[string]any)
 	if !ok {
@@ -274,7 +272,7 @@ func (s *officialSchema) example(name string, round int, full bool) []byte {
 	return data
 }
 
-// exampleOf makes a value that fits n. The round picks the branch of a union.
+// exampleOf returns a value that fits n. round selects the branch of a union.
 func (s *officialSchema) exampleOf(n map[string]any, round int, full bool) any {
 	if ref, ok := n["$ref"].(string); ok {
 		return s.exampleOf(s.defs[strings.TrimPrefix(ref, "#/$defs/")].(map[string]any), round, full)
@@ -332,7 +330,7 @@ func (s *officialSchema) exampleOf(n map[string]any, round int, full bool) any {
 	return out
 }
 
-// typeOf returns the one type of n besides null, or null if it is the only one.
+// typeOf returns the only type of n except null, or null if there is no other.
 func typeOf(n map[string]any) string {
 	switch typ := n["type"].(type) {
 	case string:

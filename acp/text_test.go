@@ -55,7 +55,7 @@ func sentLine(t *testing.T, text string) string {
 	return line
 }
 
-// Pieces together are the text, break between characters, and each make a line that every client takes.
+// The pieces make up the text, break between characters, and each fit in a line that every client accepts.
 func TestSplitText(t *testing.T) {
 	const maxLine = 64 << 10
 	for _, text := range oddTexts {

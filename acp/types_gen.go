@@ -28,7 +28,7 @@ type InitializeProxyResponse = InitializeResponse
 // ProxySuccessorResponse is the result of a wrapped request. Unstable.
 type ProxySuccessorResponse = jsonx.Raw
 
-// AgentAuthCapabilities says what the agent can do about accounts.
+// AgentAuthCapabilities describes what the agent supports for accounts.
 type AgentAuthCapabilities struct {
 	// Unstable.
 	Status *AuthStatusCapabilities `json:"status,omitzero"`
@@ -85,7 +85,7 @@ func (v *AgentAuthCapabilities) fields(w *writer) {
 	}
 }
 
-// AgentCapabilities says what the agent can do. What is not there cannot be asked for.
+// AgentCapabilities describes what the agent supports. A client must not use anything else.
 type AgentCapabilities struct {
 	// Whether session/load works.
 	LoadSession         bool                  `json:"loadSession"`
@@ -221,12 +221,12 @@ func (v *AgentThoughtChunk) put(w *writer) {
 
 func (v *AgentThoughtChunk) fields(w *writer) { (*ContentChunk)(v).fields(w) }
 
-// Annotations are hints on who content is for and how much it matters.
+// Annotations describes the audience and the importance of content.
 type Annotations struct {
 	Audience []Role `json:"audience,omitzero"`
 	// An ISO 8601 time.
 	LastModified string `json:"lastModified,omitzero"`
-	// From 0, may be left out, to 1, most important.
+	// From 0, which can be left out, to 1, most important.
 	Priority *float64 `json:"priority,omitzero"`
 	Meta     Meta     `json:"_meta,omitzero"`
 }
@@ -286,7 +286,7 @@ func (v *Annotations) fields(w *writer) {
 	}
 }
 
-// ArchiveSessionRequest asks to put a session away. Unstable.
+// ArchiveSessionRequest asks the agent to archive a session. Unstable.
 type ArchiveSessionRequest struct {
 	SessionID SessionID `json:"sessionId"`
 	Meta      Meta      `json:"_meta,omitzero"`
@@ -375,7 +375,7 @@ func (v *ArchiveSessionResponse) fields(w *writer) {
 	}
 }
 
-// AudioContent is a sound.
+// AudioContent is a sound recording.
 type AudioContent struct {
 	Annotations *Annotations `json:"annotations,omitzero"`
 	// Base64.
@@ -515,7 +515,7 @@ func (v *AuthAccount) fields(w *writer) {
 	}
 }
 
-// AuthCapabilities says which ways to sign in the client supports.
+// AuthCapabilities describes which ways to sign in the client supports.
 type AuthCapabilities struct {
 	// Whether the client can run an [AuthMethodTerminal].
 	Terminal bool `json:"terminal"`
@@ -629,7 +629,7 @@ type AuthMethodTerminal struct {
 	ID          AuthMethodID `json:"id"`
 	Name        string       `json:"name"`
 	Description string       `json:"description,omitzero"`
-	// Added to the arguments that the agent was started with.
+	// Added to the arguments of the agent.
 	Args []string `json:"args,omitzero"`
 	// Added to the environment.
 	Env  map[string]string `json:"env,omitzero"`
@@ -704,7 +704,7 @@ func (v *AuthMethodTerminal) fields(w *writer) {
 	}
 }
 
-// AuthStatusCapabilities says that auth/status works. Unstable.
+// AuthStatusCapabilities advertises auth/status. Unstable.
 type AuthStatusCapabilities struct {
 	Meta Meta `json:"_meta,omitzero"`
 }
@@ -788,7 +788,7 @@ func (v *AuthStatusRequest) fields(w *writer) {
 	}
 }
 
-// AuthStatusResponse says whether the agent is signed in, and to what. Unstable.
+// AuthStatusResponse reports whether the agent is signed in, and to which accounts. Unstable.
 type AuthStatusResponse struct {
 	State    AuthState     `json:"state"`
 	Accounts []AuthAccount `json:"accounts,omitzero"`
@@ -842,7 +842,7 @@ func (v *AuthStatusResponse) fields(w *writer) {
 	}
 }
 
-// AuthStatusUpdateNotification says that the state of signing in has changed. Unstable.
+// AuthStatusUpdateNotification reports that the sign-in state has changed. Unstable.
 type AuthStatusUpdateNotification struct {
 	State    AuthState     `json:"state"`
 	Accounts []AuthAccount `json:"accounts,omitzero"`
@@ -1163,7 +1163,7 @@ func (v *BlobResourceContents) fields(w *writer) {
 	}
 }
 
-// BooleanConfigOptionCapabilities says that the client shows switches.
+// BooleanConfigOptionCapabilities advertises that the client shows switches.
 type BooleanConfigOptionCapabilities struct {
 	Meta Meta `json:"_meta,omitzero"`
 }
@@ -1209,7 +1209,7 @@ func (v *BooleanConfigOptionCapabilities) fields(w *writer) {
 	}
 }
 
-// BooleanPropertySchema is a yes or no in a form.
+// BooleanPropertySchema is a yes-or-no field of a form.
 type BooleanPropertySchema struct {
 	Title       string `json:"title,omitzero"`
 	Description string `json:"description,omitzero"`
@@ -1277,7 +1277,7 @@ func (v *BooleanPropertySchema) fields(w *writer) {
 	}
 }
 
-// CancelNotification asks to stop the turn of a session. The prompt is then answered as cancelled.
+// CancelNotification asks the agent to stop the turn of a session. The prompt is then answered as cancelled.
 type CancelNotification struct {
 	SessionID SessionID `json:"sessionId"`
 	Meta      Meta      `json:"_meta,omitzero"`
@@ -1324,7 +1324,7 @@ func (v *CancelNotification) fields(w *writer) {
 	}
 }
 
-// CancelRequestNotification asks to give up on a request, which must still be answered.
+// CancelRequestNotification asks the peer to abandon a request, which it must still answer.
 type CancelRequestNotification struct {
 	RequestID RequestID `json:"requestId"`
 	Meta      Meta      `json:"_meta,omitzero"`
@@ -1371,7 +1371,7 @@ func (v *CancelRequestNotification) fields(w *writer) {
 	}
 }
 
-// CancelledPermissionOutcome says that the turn was cancelled before the user decided.
+// CancelledPermissionOutcome reports that the turn was cancelled before the user decided.
 type CancelledPermissionOutcome struct{}
 
 // UnmarshalJSON decodes v with [encoding/json].
@@ -1411,10 +1411,10 @@ func (v *CancelledPermissionOutcome) put(w *writer) {
 
 func (v *CancelledPermissionOutcome) fields(*writer) {}
 
-// ClientCapabilities says what the client can do. What is not there must not be called.
+// ClientCapabilities describes what the client supports. An agent must not call anything else.
 type ClientCapabilities struct {
 	FS FileSystemCapabilities `json:"fs"`
-	// Whether all of the terminal methods work.
+	// Whether all terminal methods work.
 	Terminal bool                       `json:"terminal"`
 	Session  *ClientSessionCapabilities `json:"session,omitzero"`
 	// Unstable.
@@ -1499,7 +1499,7 @@ func (v *ClientCapabilities) fields(w *writer) {
 	}
 }
 
-// ClientSessionCapabilities says which session features the client can show.
+// ClientSessionCapabilities describes which session features the client can show.
 type ClientSessionCapabilities struct {
 	Compaction    *CompactionCapabilities           `json:"compaction,omitzero"`
 	ConfigOptions *SessionConfigOptionsCapabilities `json:"configOptions,omitzero"`
@@ -1562,7 +1562,7 @@ func (v *ClientSessionCapabilities) fields(w *writer) {
 	}
 }
 
-// CloseSessionRequest asks to stop a session and free what it holds.
+// CloseSessionRequest asks the agent to stop a session and free its resources.
 type CloseSessionRequest struct {
 	SessionID SessionID `json:"sessionId"`
 	Meta      Meta      `json:"_meta,omitzero"`
@@ -1651,7 +1651,7 @@ func (v *CloseSessionResponse) fields(w *writer) {
 	}
 }
 
-// CompactionCapabilities says that the client shows compactions.
+// CompactionCapabilities advertises that the client shows compactions.
 type CompactionCapabilities struct{}
 
 // UnmarshalJSON decodes v with [encoding/json].
@@ -1812,7 +1812,7 @@ func (v *CompactionUpdate) fields(w *writer) {
 	}
 }
 
-// CompleteElicitationNotification says that what was asked for through a URL is done.
+// CompleteElicitationNotification reports that the user has completed a URL elicitation.
 type CompleteElicitationNotification struct {
 	ElicitationID ElicitationID `json:"elicitationId"`
 	Meta          Meta          `json:"_meta,omitzero"`
@@ -1970,7 +1970,7 @@ func (v *Content) fields(w *writer) {
 // ContentChunk is a piece of a message that arrives in pieces.
 type ContentChunk struct {
 	Content ContentBlock `json:"content"`
-	// A new id begins a new message.
+	// A new ID begins a new message.
 	MessageID MessageID `json:"messageId,omitzero"`
 	Meta      Meta      `json:"_meta,omitzero"`
 }
@@ -2078,7 +2078,7 @@ func (v *Cost) fields(w *writer) {
 // CreateElicitationRequest asks the user for input, through a form or a URL.
 type CreateElicitationRequest struct {
 	Message string `json:"message"`
-	// Mode has its members beside the others, not in an object of its own.
+	// Mode has its members among the others, not in a separate object.
 	Mode ElicitationMode `json:"-"`
 	Meta Meta            `json:"_meta,omitzero"`
 }
@@ -2140,9 +2140,9 @@ func (v *CreateElicitationRequest) fields(w *writer) {
 	}
 }
 
-// CreateElicitationResponse is what the user did with an elicitation.
+// CreateElicitationResponse is the user's answer to an elicitation.
 type CreateElicitationResponse struct {
-	// Action has its members beside the others, not in an object of its own.
+	// Action has its members among the others, not in a separate object.
 	Action ElicitationAction `json:"-"`
 	Meta   Meta              `json:"_meta,omitzero"`
 }
@@ -2200,13 +2200,14 @@ func (v *CreateElicitationResponse) fields(w *writer) {
 	}
 }
 
-// CreateTerminalRequest asks to run a command in a terminal. The answer does not wait for it.
+// CreateTerminalRequest asks the client to run a command in a terminal. The response does not wait for the
+// command.
 type CreateTerminalRequest struct {
 	SessionID SessionID     `json:"sessionId"`
 	Command   string        `json:"command"`
 	Args      []string      `json:"args,omitzero"`
 	Env       []EnvVariable `json:"env,omitzero"`
-	// Absolute; empty for the session's.
+	// Absolute; empty for that of the session.
 	Cwd string `json:"cwd,omitzero"`
 	// Output beyond it is cut from the start.
 	OutputByteLimit *int64 `json:"outputByteLimit,omitzero"`
@@ -2329,7 +2330,7 @@ func (v *CreateTerminalResponse) fields(w *writer) {
 	}
 }
 
-// CurrentModeUpdate says that the session is now in another mode.
+// CurrentModeUpdate reports that the session is in another mode now.
 type CurrentModeUpdate struct {
 	CurrentModeID SessionModeID `json:"currentModeId"`
 	Meta          Meta          `json:"_meta,omitzero"`
@@ -2381,7 +2382,7 @@ func (v *CurrentModeUpdate) fields(w *writer) {
 	}
 }
 
-// DeleteSessionRequest asks to remove a session for good.
+// DeleteSessionRequest asks the agent to delete a session permanently.
 type DeleteSessionRequest struct {
 	SessionID SessionID `json:"sessionId"`
 	Meta      Meta      `json:"_meta,omitzero"`
@@ -2428,7 +2429,7 @@ func (v *DeleteSessionRequest) fields(w *writer) {
 	}
 }
 
-// DeleteSessionResponse confirms that the session is gone.
+// DeleteSessionResponse confirms that the session is deleted.
 type DeleteSessionResponse struct {
 	Meta Meta `json:"_meta,omitzero"`
 }
@@ -2474,7 +2475,7 @@ func (v *DeleteSessionResponse) fields(w *writer) {
 type Diff struct {
 	// Absolute.
 	Path string `json:"path"`
-	// Nil for a file that is new, as opposed to one that was empty.
+	// Nil for a new file, as opposed to an empty one.
 	OldText *string `json:"oldText,omitzero"`
 	NewText string  `json:"newText"`
 	Meta    Meta    `json:"_meta,omitzero"`
@@ -2536,7 +2537,7 @@ func (v *Diff) fields(w *writer) {
 	}
 }
 
-// DisableProviderRequest asks to stop using a model provider. Unstable.
+// DisableProviderRequest asks the agent to stop using a model provider. Unstable.
 type DisableProviderRequest struct {
 	ProviderID ProviderID `json:"providerId"`
 	Meta       Meta       `json:"_meta,omitzero"`
@@ -2625,7 +2626,7 @@ func (v *DisableProviderResponse) fields(w *writer) {
 	}
 }
 
-// ElicitationAcceptAction says that the user answered.
+// ElicitationAcceptAction reports that the user answered.
 type ElicitationAcceptAction struct {
 	// The answers by property name; nil for a URL.
 	Content map[string]ElicitationContentValue `json:"content,omitzero"`
@@ -2673,7 +2674,7 @@ func (v *ElicitationAcceptAction) fields(w *writer) {
 	}
 }
 
-// ElicitationCancelAction says that the user closed the question without an answer.
+// ElicitationCancelAction reports that the user closed the question without an answer.
 type ElicitationCancelAction struct{}
 
 // UnmarshalJSON decodes v with [encoding/json].
@@ -2711,7 +2712,7 @@ func (v *ElicitationCancelAction) put(w *writer) {
 
 func (v *ElicitationCancelAction) fields(*writer) {}
 
-// ElicitationCapabilities says which kinds of question the client can put to the user. An empty one is none.
+// ElicitationCapabilities describes which kinds of questions the client can show. An empty one is none.
 type ElicitationCapabilities struct {
 	Form *ElicitationFormCapabilities `json:"form,omitzero"`
 	URL  *ElicitationURLCapabilities  `json:"url,omitzero"`
@@ -2767,7 +2768,7 @@ func (v *ElicitationCapabilities) fields(w *writer) {
 	}
 }
 
-// ElicitationDeclineAction says that the user refused to answer.
+// ElicitationDeclineAction reports that the user refused to answer.
 type ElicitationDeclineAction struct{}
 
 // UnmarshalJSON decodes v with [encoding/json].
@@ -2805,7 +2806,7 @@ func (v *ElicitationDeclineAction) put(w *writer) {
 
 func (v *ElicitationDeclineAction) fields(*writer) {}
 
-// ElicitationFormCapabilities says that the client shows forms.
+// ElicitationFormCapabilities advertises that the client shows forms.
 type ElicitationFormCapabilities struct {
 	Meta Meta `json:"_meta,omitzero"`
 }
@@ -2854,7 +2855,7 @@ func (v *ElicitationFormCapabilities) fields(w *writer) {
 // ElicitationFormMode asks through a form. It must not ask for a secret.
 type ElicitationFormMode struct {
 	RequestedSchema ElicitationSchema `json:"requestedSchema"`
-	// Scope has its members beside the others, not in an object of its own.
+	// Scope has its members among the others, not in a separate object.
 	Scope ElicitationScope `json:"-"`
 }
 
@@ -3079,7 +3080,7 @@ func (v *ElicitationSessionScope) fields(w *writer) {
 	}
 }
 
-// ElicitationURLCapabilities says that the client opens URLs.
+// ElicitationURLCapabilities advertises that the client opens URLs.
 type ElicitationURLCapabilities struct {
 	Meta Meta `json:"_meta,omitzero"`
 }
@@ -3127,7 +3128,7 @@ func (v *ElicitationURLCapabilities) fields(w *writer) {
 type ElicitationURLMode struct {
 	ElicitationID ElicitationID `json:"elicitationId"`
 	URL           string        `json:"url"`
-	// Scope has its members beside the others, not in an object of its own.
+	// Scope has its members among the others, not in a separate object.
 	Scope ElicitationScope `json:"-"`
 }
 
@@ -3191,7 +3192,7 @@ func (v *ElicitationURLMode) fields(w *writer) {
 	putMembers(w, v.Scope)
 }
 
-// EmbeddedResource is the content of a resource, carried along.
+// EmbeddedResource is a resource together with its content.
 type EmbeddedResource struct {
 	Annotations *Annotations             `json:"annotations,omitzero"`
 	Resource    EmbeddedResourceResource `json:"resource"`
@@ -3455,7 +3456,7 @@ func (v *ErrorStopReason) fields(w *writer) {
 	}
 }
 
-// FileSystemCapabilities says which file methods the client has.
+// FileSystemCapabilities describes which file methods the client supports.
 type FileSystemCapabilities struct {
 	ReadTextFile  bool `json:"readTextFile"`
 	WriteTextFile bool `json:"writeTextFile"`
@@ -3507,7 +3508,7 @@ func (v *FileSystemCapabilities) fields(w *writer) {
 	}
 }
 
-// ForkSessionRequest asks for a new session that begins with what another one has. Unstable.
+// ForkSessionRequest asks for a new session that begins with the history of another one. Unstable.
 type ForkSessionRequest struct {
 	SessionID SessionID `json:"sessionId"`
 	// Absolute.
@@ -3695,12 +3696,12 @@ func (v *HTTPHeader) fields(w *writer) {
 	}
 }
 
-// IdleStateUpdate says that a session waits for a prompt. Unstable.
+// IdleStateUpdate reports that a session waits for a prompt. Unstable.
 type IdleStateUpdate struct {
 	Usage *Usage `json:"usage,omitzero"`
-	// Why the last turn ended; may also be "error". Members that belong to a reason not known here are dropped.
+	// Why the last turn ended; may also be "error". Members of an unknown reason are dropped.
 	StopReason StopReason `json:"stopReason,omitzero"`
-	// What went wrong, where the stop reason is "error".
+	// What went wrong, if the stop reason is "error".
 	Error *Error `json:"error,omitzero"`
 	Meta  Meta   `json:"_meta,omitzero"`
 }
@@ -3955,9 +3956,9 @@ func (v *InitializeRequest) fields(w *writer) {
 	}
 }
 
-// InitializeResponse says which version is spoken and what the agent can do.
+// InitializeResponse selects the version and describes what the agent supports.
 type InitializeResponse struct {
-	// The client's if the agent speaks it, else the agent's latest.
+	// The client's if the agent supports it, otherwise the agent's latest.
 	ProtocolVersion   ProtocolVersion   `json:"protocolVersion"`
 	AgentCapabilities AgentCapabilities `json:"agentCapabilities"`
 	AuthMethods       []AuthMethod      `json:"authMethods"`
@@ -4411,7 +4412,7 @@ type LoadSessionRequest struct {
 	MCPServers []MCPServer `json:"mcpServers"`
 	// Absolute.
 	Cwd string `json:"cwd"`
-	// Absolute. They are not remembered from the last time.
+	// Absolute. Those of earlier requests are not remembered.
 	AdditionalDirectories []string  `json:"additionalDirectories,omitzero"`
 	SessionID             SessionID `json:"sessionId"`
 	// Unstable.
@@ -4480,7 +4481,7 @@ func (v *LoadSessionRequest) fields(w *writer) {
 	}
 }
 
-// LoadSessionResponse says that the replay is over.
+// LoadSessionResponse reports that the replay is complete.
 type LoadSessionResponse struct {
 	Modes         *SessionModeState     `json:"modes,omitzero"`
 	ConfigOptions []SessionConfigOption `json:"configOptions,omitzero"`
@@ -4536,7 +4537,7 @@ func (v *LoadSessionResponse) fields(w *writer) {
 	}
 }
 
-// LogoutCapabilities says that logout works.
+// LogoutCapabilities advertises logout.
 type LogoutCapabilities struct {
 	Meta Meta `json:"_meta,omitzero"`
 }
@@ -4662,7 +4663,7 @@ func (v *LogoutResponse) fields(w *writer) {
 	}
 }
 
-// MCPCapabilities says which MCP transports the agent can use, besides stdio.
+// MCPCapabilities describes which MCP transports the agent supports besides stdio.
 type MCPCapabilities struct {
 	HTTP bool `json:"http"`
 	SSE  bool `json:"sse"`
@@ -4774,7 +4775,7 @@ func (v *MCPError) fields(w *writer) {
 	}
 }
 
-// MCPServerACP is an MCP server that the client runs and that is reached by mcp/message. Unstable.
+// MCPServerACP is an MCP server that the client runs and that the agent reaches by mcp/message. Unstable.
 type MCPServerACP struct {
 	Name     string         `json:"name"`
 	ServerID MCPServerACPID `json:"serverId"`
@@ -5151,7 +5152,7 @@ func (v *MessageMCPRequest) fields(w *writer) {
 
 // MessageMCPResponse carries the answer of an MCP server: a result, or an error. Unstable.
 type MessageMCPResponse struct {
-	// Written, if need be as null, unless Error is set.
+	// Written, as null if it is nil, unless Error is set.
 	Result jsonx.Raw `json:"result,omitzero"`
 	Error  *MCPError `json:"error,omitzero"`
 	Meta   Meta      `json:"_meta,omitzero"`
@@ -5206,7 +5207,7 @@ func (v *MessageMCPResponse) fields(w *writer) {
 	}
 }
 
-// MultiSelectPropertySchema is a choice of any number in a form.
+// MultiSelectPropertySchema is a choice of several values in a form.
 type MultiSelectPropertySchema struct {
 	Title       string           `json:"title,omitzero"`
 	Description string           `json:"description,omitzero"`
@@ -5362,7 +5363,7 @@ func (v *NewSessionRequest) fields(w *writer) {
 	}
 }
 
-// NewSessionResponse names the new session and says how it is set up.
+// NewSessionResponse names the new session and describes its settings.
 type NewSessionResponse struct {
 	SessionID     SessionID             `json:"sessionId"`
 	Modes         *SessionModeState     `json:"modes,omitzero"`
@@ -5487,7 +5488,7 @@ func (v *Notice) fields(w *writer) {
 	}
 }
 
-// NoticeCapabilities says that the client shows notices.
+// NoticeCapabilities advertises that the client shows notices.
 type NoticeCapabilities struct{}
 
 // UnmarshalJSON decodes v with [encoding/json].
@@ -5711,7 +5712,7 @@ func (v *Plan) fields(w *writer) {
 	}
 }
 
-// PlanCapabilities says that the client shows plans that have ids. Unstable.
+// PlanCapabilities advertises that the client shows plans with IDs. Unstable.
 type PlanCapabilities struct {
 	Meta Meta `json:"_meta,omitzero"`
 }
@@ -5810,7 +5811,7 @@ func (v *PlanEntry) fields(w *writer) {
 	}
 }
 
-// PlanFile is a plan that is kept in a file. Unstable.
+// PlanFile is a plan in a file. Unstable.
 type PlanFile struct {
 	PlanID PlanID `json:"planId"`
 	URI    string `json:"uri"`
@@ -6033,7 +6034,7 @@ func (v *PlanRemoved) fields(w *writer) {
 	}
 }
 
-// PlanUpdate adds or replaces the plan with its id. Unstable.
+// PlanUpdate adds or replaces the plan with its ID. Unstable.
 type PlanUpdate struct {
 	Plan PlanUpdateContent `json:"plan"`
 	Meta Meta              `json:"_meta,omitzero"`
@@ -6085,7 +6086,7 @@ func (v *PlanUpdate) fields(w *writer) {
 	}
 }
 
-// PromptCapabilities says what a prompt may carry besides text and links.
+// PromptCapabilities describes which content a prompt may have besides text and links.
 type PromptCapabilities struct {
 	Image           bool `json:"image"`
 	Audio           bool `json:"audio"`
@@ -6142,7 +6143,7 @@ func (v *PromptCapabilities) fields(w *writer) {
 	}
 }
 
-// PromptRequest begins a turn with what the user said.
+// PromptRequest begins a turn with the user's prompt.
 type PromptRequest struct {
 	SessionID SessionID      `json:"sessionId"`
 	Prompt    []ContentBlock `json:"prompt"`
@@ -6194,7 +6195,7 @@ func (v *PromptRequest) fields(w *writer) {
 	}
 }
 
-// PromptResponse says why the turn ended. All of its updates come before.
+// PromptResponse reports why the turn ended. All updates of the turn precede it.
 type PromptResponse struct {
 	StopReason StopReason `json:"stopReason"`
 	// Unstable.
@@ -6249,7 +6250,7 @@ func (v *PromptResponse) fields(w *writer) {
 	}
 }
 
-// ProviderCurrentConfig is how a model provider is set up. Unstable.
+// ProviderCurrentConfig is the configuration of a model provider. Unstable.
 type ProviderCurrentConfig struct {
 	ApiType LLMProtocol `json:"apiType"`
 	BaseURL string      `json:"baseUrl"`
@@ -6367,7 +6368,7 @@ func (v *ProviderInfo) fields(w *writer) {
 	}
 }
 
-// ProvidersCapabilities says that the providers methods work. Unstable.
+// ProvidersCapabilities advertises the providers methods. Unstable.
 type ProvidersCapabilities struct {
 	Meta Meta `json:"_meta,omitzero"`
 }
@@ -6409,7 +6410,7 @@ func (v *ProvidersCapabilities) fields(w *writer) {
 	}
 }
 
-// ProxySuccessorNotification wraps a notification for what is behind a proxy. Unstable.
+// ProxySuccessorNotification wraps a notification for the peer that a proxy forwards to. Unstable.
 type ProxySuccessorNotification struct {
 	Method string    `json:"method"`
 	Params jsonx.Raw `json:"params,omitzero"`
@@ -6465,7 +6466,7 @@ func (v *ProxySuccessorNotification) fields(w *writer) {
 	}
 }
 
-// ProxySuccessorRequest wraps a request for what is behind a proxy. Unstable.
+// ProxySuccessorRequest wraps a request for the peer that a proxy forwards to. Unstable.
 type ProxySuccessorRequest struct {
 	Method string    `json:"method"`
 	Params jsonx.Raw `json:"params,omitzero"`
@@ -6519,7 +6520,7 @@ func (v *ProxySuccessorRequest) fields(w *writer) {
 	}
 }
 
-// ReadTextFileRequest asks for the text of a file as the editor has it.
+// ReadTextFileRequest asks for the text of a file, including what the editor has not saved.
 type ReadTextFileRequest struct {
 	SessionID SessionID `json:"sessionId"`
 	// Absolute.
@@ -6687,7 +6688,7 @@ func (v *ReleaseTerminalRequest) fields(w *writer) {
 	}
 }
 
-// ReleaseTerminalResponse confirms that the terminal is gone.
+// ReleaseTerminalResponse confirms that the terminal is released.
 type ReleaseTerminalResponse struct {
 	Meta Meta `json:"_meta,omitzero"`
 }
@@ -6729,7 +6730,7 @@ func (v *ReleaseTerminalResponse) fields(w *writer) {
 	}
 }
 
-// RequestPermissionRequest asks the user whether a tool call may go on.
+// RequestPermissionRequest asks the user whether a tool call may run.
 type RequestPermissionRequest struct {
 	SessionID SessionID          `json:"sessionId"`
 	ToolCall  ToolCallUpdate     `json:"toolCall"`
@@ -6833,7 +6834,7 @@ func (v *RequestPermissionResponse) fields(w *writer) {
 	}
 }
 
-// RequiresActionStateUpdate says that a session waits for the user. Unstable.
+// RequiresActionStateUpdate reports that a session waits for the user. Unstable.
 type RequiresActionStateUpdate struct {
 	Meta Meta `json:"_meta,omitzero"`
 }
@@ -6978,7 +6979,7 @@ type ResumeSessionRequest struct {
 	SessionID SessionID `json:"sessionId"`
 	// Absolute.
 	Cwd string `json:"cwd"`
-	// Absolute. They are not remembered from the last time.
+	// Absolute. Those of earlier requests are not remembered.
 	AdditionalDirectories []string    `json:"additionalDirectories,omitzero"`
 	MCPServers            []MCPServer `json:"mcpServers,omitzero"`
 	// Unstable.
@@ -7049,7 +7050,7 @@ func (v *ResumeSessionRequest) fields(w *writer) {
 	}
 }
 
-// ResumeSessionResponse says how the session is set up.
+// ResumeSessionResponse describes the settings of the session.
 type ResumeSessionResponse struct {
 	Modes         *SessionModeState     `json:"modes,omitzero"`
 	ConfigOptions []SessionConfigOption `json:"configOptions,omitzero"`
@@ -7105,7 +7106,7 @@ func (v *ResumeSessionResponse) fields(w *writer) {
 	}
 }
 
-// RunningStateUpdate says that a session is at work. Unstable.
+// RunningStateUpdate reports that a session is working. Unstable.
 type RunningStateUpdate struct {
 	Meta Meta `json:"_meta,omitzero"`
 }
@@ -7204,7 +7205,7 @@ func (v *SelectedPermissionOutcome) fields(w *writer) {
 	}
 }
 
-// SessionAdditionalDirectoriesCapabilities says that sessions may have more roots than cwd.
+// SessionAdditionalDirectoriesCapabilities advertises that sessions may have more roots than cwd.
 type SessionAdditionalDirectoriesCapabilities struct {
 	Meta Meta `json:"_meta,omitzero"`
 }
@@ -7252,7 +7253,7 @@ func (v *SessionAdditionalDirectoriesCapabilities) fields(w *writer) {
 	}
 }
 
-// SessionArchiveCapabilities says that sessions can be archived. Unstable.
+// SessionArchiveCapabilities advertises that sessions can be archived. Unstable.
 type SessionArchiveCapabilities struct {
 	Meta Meta `json:"_meta,omitzero"`
 }
@@ -7296,7 +7297,7 @@ func (v *SessionArchiveCapabilities) fields(w *writer) {
 	}
 }
 
-// SessionCancelCapabilities says that a subagent's session can be cancelled. Unstable.
+// SessionCancelCapabilities advertises that a subagent's session can be cancelled. Unstable.
 type SessionCancelCapabilities struct {
 	Meta Meta `json:"_meta,omitzero"`
 }
@@ -7338,8 +7339,8 @@ func (v *SessionCancelCapabilities) fields(w *writer) {
 	}
 }
 
-// SessionCapabilities says which session methods the agent has. An object that is there, also an empty one,
-// means yes.
+// SessionCapabilities describes which session methods the agent supports. Any object, even an empty one, means
+// that a method is supported.
 type SessionCapabilities struct {
 	List                  *SessionListCapabilities                  `json:"list,omitzero"`
 	Delete                *SessionDeleteCapabilities                `json:"delete,omitzero"`
@@ -7456,7 +7457,7 @@ func (v *SessionCapabilities) fields(w *writer) {
 	}
 }
 
-// SessionCloseCapabilities says that session/close works.
+// SessionCloseCapabilities advertises session/close.
 type SessionCloseCapabilities struct {
 	Meta Meta `json:"_meta,omitzero"`
 }
@@ -7549,7 +7550,7 @@ type SessionConfigOption struct {
 	Name        string                      `json:"name"`
 	Description string                      `json:"description,omitzero"`
 	Category    SessionConfigOptionCategory `json:"category,omitzero"`
-	// Kind has its members beside the others, not in an object of its own.
+	// Kind has its members among the others, not in a separate object.
 	Kind SessionConfigOptionKind `json:"-"`
 	Meta Meta                    `json:"_meta,omitzero"`
 }
@@ -7627,7 +7628,7 @@ func (v *SessionConfigOption) fields(w *writer) {
 	}
 }
 
-// SessionConfigOptionsCapabilities says which config options the client shows besides selects.
+// SessionConfigOptionsCapabilities describes which config options the client shows besides selects.
 type SessionConfigOptionsCapabilities struct {
 	Boolean *BooleanConfigOptionCapabilities `json:"boolean,omitzero"`
 	Meta    Meta                             `json:"_meta,omitzero"`
@@ -7846,7 +7847,7 @@ func (v *SessionConfigSelectOption) fields(w *writer) {
 	}
 }
 
-// SessionDeleteCapabilities says that session/delete works.
+// SessionDeleteCapabilities advertises session/delete.
 type SessionDeleteCapabilities struct {
 	Meta Meta `json:"_meta,omitzero"`
 }
@@ -7888,7 +7889,7 @@ func (v *SessionDeleteCapabilities) fields(w *writer) {
 	}
 }
 
-// SessionForkCapabilities says that session/fork works. Unstable.
+// SessionForkCapabilities advertises session/fork. Unstable.
 type SessionForkCapabilities struct {
 	Meta Meta `json:"_meta,omitzero"`
 }
@@ -8012,7 +8013,7 @@ func (v *SessionInfo) fields(w *writer) {
 	}
 }
 
-// SessionInfoUpdate changes what is known of the session.
+// SessionInfoUpdate changes the title and time of a session.
 type SessionInfoUpdate struct {
 	Title Nullable[string] `json:"title,omitzero"`
 	// An ISO 8601 time.
@@ -8074,7 +8075,7 @@ func (v *SessionInfoUpdate) fields(w *writer) {
 	}
 }
 
-// SessionListCapabilities says that session/list works.
+// SessionListCapabilities advertises session/list.
 type SessionListCapabilities struct {
 	Meta Meta `json:"_meta,omitzero"`
 }
@@ -8319,7 +8320,7 @@ func (v *SessionMode) fields(w *writer) {
 	}
 }
 
-// SessionModeState lists the modes and says which one is on.
+// SessionModeState lists the modes and names the current one.
 type SessionModeState struct {
 	CurrentModeID  SessionModeID `json:"currentModeId"`
 	AvailableModes []SessionMode `json:"availableModes"`
@@ -8371,7 +8372,7 @@ func (v *SessionModeState) fields(w *writer) {
 	}
 }
 
-// SessionNotification tells the client what happens in a session.
+// SessionNotification reports an update of a session to the client.
 type SessionNotification struct {
 	SessionID SessionID     `json:"sessionId"`
 	Update    SessionUpdate `json:"update"`
@@ -8423,7 +8424,7 @@ func (v *SessionNotification) fields(w *writer) {
 	}
 }
 
-// SessionResumeCapabilities says that session/resume works.
+// SessionResumeCapabilities advertises session/resume.
 type SessionResumeCapabilities struct {
 	Meta Meta `json:"_meta,omitzero"`
 }
@@ -8465,7 +8466,7 @@ func (v *SessionResumeCapabilities) fields(w *writer) {
 	}
 }
 
-// SessionStatusCapabilities says that session/status works. Unstable.
+// SessionStatusCapabilities advertises session/status. Unstable.
 type SessionStatusCapabilities struct {
 	Meta Meta `json:"_meta,omitzero"`
 }
@@ -8554,7 +8555,7 @@ func (v *SessionStatusRequest) fields(w *writer) {
 	}
 }
 
-// SessionStatusResponse says whether a session is open. Unstable.
+// SessionStatusResponse reports whether a session is open. Unstable.
 type SessionStatusResponse struct {
 	Status SessionStatus `json:"status"`
 	Meta   Meta          `json:"_meta,omitzero"`
@@ -8601,7 +8602,7 @@ func (v *SessionStatusResponse) fields(w *writer) {
 	}
 }
 
-// SessionSystemPromptCapabilities says how a client may set the system prompt. Unstable.
+// SessionSystemPromptCapabilities describes how a client may set the system prompt. Unstable.
 type SessionSystemPromptCapabilities struct {
 	Mode *SessionSystemPromptModeCapabilities `json:"mode,omitzero"`
 	Meta Meta                                 `json:"_meta,omitzero"`
@@ -8654,7 +8655,8 @@ func (v *SessionSystemPromptCapabilities) fields(w *writer) {
 	}
 }
 
-// SessionSystemPromptModeCapabilities says which modes of a system prompt work besides appending. Unstable.
+// SessionSystemPromptModeCapabilities describes which modes of a system prompt work besides appending.
+// Unstable.
 type SessionSystemPromptModeCapabilities struct {
 	Override *SessionSystemPromptOverrideCapabilities `json:"override,omitzero"`
 	Meta     Meta                                     `json:"_meta,omitzero"`
@@ -8707,7 +8709,7 @@ func (v *SessionSystemPromptModeCapabilities) fields(w *writer) {
 	}
 }
 
-// SessionSystemPromptOverrideCapabilities says that a client may replace the system prompt. Unstable.
+// SessionSystemPromptOverrideCapabilities advertises that a client may replace the system prompt. Unstable.
 type SessionSystemPromptOverrideCapabilities struct {
 	Meta Meta `json:"_meta,omitzero"`
 }
@@ -8755,7 +8757,7 @@ func (v *SessionSystemPromptOverrideCapabilities) fields(w *writer) {
 	}
 }
 
-// SessionTitleCapabilities says that session/set_title works. Unstable.
+// SessionTitleCapabilities advertises session/set_title. Unstable.
 type SessionTitleCapabilities struct {
 	Meta Meta `json:"_meta,omitzero"`
 }
@@ -8861,7 +8863,7 @@ func (v *SetProviderRequest) fields(w *writer) {
 	}
 }
 
-// SetProviderResponse confirms that the provider is set up. Unstable.
+// SetProviderResponse confirms that the provider is configured. Unstable.
 type SetProviderResponse struct {
 	Meta Meta `json:"_meta,omitzero"`
 }
@@ -8907,7 +8909,7 @@ func (v *SetProviderResponse) fields(w *writer) {
 type SetSessionConfigOptionRequest struct {
 	SessionID SessionID       `json:"sessionId"`
 	ConfigID  SessionConfigID `json:"configId"`
-	// Value has its members beside the others, not in an object of its own.
+	// Value has its members among the others, not in a separate object.
 	Value SessionConfigOptionValue `json:"-"`
 	Meta  Meta                     `json:"_meta,omitzero"`
 }
@@ -9174,7 +9176,7 @@ func (v *SetSessionTitleRequest) fields(w *writer) {
 	}
 }
 
-// SetSessionTitleResponse carries the title as it now is. Unstable.
+// SetSessionTitleResponse carries the new title. Unstable.
 type SetSessionTitleResponse struct {
 	Title string `json:"title"`
 	Meta  Meta   `json:"_meta,omitzero"`
@@ -9283,7 +9285,7 @@ type StringPropertySchema struct {
 	Pattern string       `json:"pattern,omitzero"`
 	Format  StringFormat `json:"format,omitzero"`
 	Default *string      `json:"default,omitzero"`
-	// The choices, if it is one.
+	// The choices, if it is a choice.
 	Enum []string `json:"enum,omitzero"`
 	// The choices with titles.
 	OneOf []EnumOption `json:"oneOf,omitzero"`
@@ -9386,7 +9388,7 @@ func (v *StringPropertySchema) fields(w *writer) {
 	}
 }
 
-// SubagentCapabilities says that the client shows subagents. Unstable.
+// SubagentCapabilities advertises that the client shows subagents. Unstable.
 type SubagentCapabilities struct {
 	Meta Meta `json:"_meta,omitzero"`
 }
@@ -9428,7 +9430,7 @@ func (v *SubagentCapabilities) fields(w *writer) {
 	}
 }
 
-// SubagentSessionCapabilities says what a client may do with a subagent's session. Unstable.
+// SubagentSessionCapabilities describes what a client may do with a subagent's session. Unstable.
 type SubagentSessionCapabilities struct {
 	Cancel *SessionCancelCapabilities `json:"cancel,omitzero"`
 	Meta   Meta                       `json:"_meta,omitzero"`
@@ -9575,7 +9577,7 @@ func (v *SubagentUpdate) fields(w *writer) {
 	}
 }
 
-// SystemPrompt is what a client adds to the system prompt, or puts in its place. Unstable.
+// SystemPrompt is text that a client adds to the system prompt, or replaces it with. Unstable.
 type SystemPrompt struct {
 	Mode    SystemPromptMode `json:"mode"`
 	Content []ContentBlock   `json:"content"`
@@ -9679,7 +9681,7 @@ func (v *Terminal) fields(w *writer) {
 	}
 }
 
-// TerminalExitStatus is how a command ended. Both members are missing if that is not known.
+// TerminalExitStatus is the exit status of a command. Both members are missing if it is unknown.
 type TerminalExitStatus struct {
 	// Nil if a signal ended it.
 	ExitCode *int   `json:"exitCode,omitzero"`
@@ -9736,7 +9738,7 @@ func (v *TerminalExitStatus) fields(w *writer) {
 	}
 }
 
-// TerminalOutputRequest asks for what a command has written so far.
+// TerminalOutputRequest asks for the output of a command so far.
 type TerminalOutputRequest struct {
 	SessionID  SessionID  `json:"sessionId"`
 	TerminalID TerminalID `json:"terminalId"`
@@ -9788,7 +9790,7 @@ func (v *TerminalOutputRequest) fields(w *writer) {
 	}
 }
 
-// TerminalOutputResponse carries what a command has written, and how it ended if it has.
+// TerminalOutputResponse carries the output of a command, and its exit status if it has ended.
 type TerminalOutputResponse struct {
 	Output string `json:"output"`
 	// Whether the byte limit cut the output.
@@ -10125,7 +10127,7 @@ func (v *ToolCall) fields(w *writer) {
 	}
 }
 
-// ToolCallLocation is a place in a file that a tool call is about.
+// ToolCallLocation is a place in a file that a tool call works on.
 type ToolCallLocation struct {
 	// Absolute.
 	Path string `json:"path"`
@@ -10181,7 +10183,7 @@ func (v *ToolCallLocation) fields(w *writer) {
 	}
 }
 
-// ToolCallUpdate changes a tool call. What is omitted stays; arrays are replaced whole.
+// ToolCallUpdate changes a tool call. Omitted members keep their values; arrays are replaced.
 type ToolCallUpdate struct {
 	ToolCallID ToolCallID                   `json:"toolCallId"`
 	Kind       Nullable[ToolKind]           `json:"kind,omitzero"`
@@ -10289,7 +10291,7 @@ func (v *ToolCallUpdate) fields(w *writer) {
 	}
 }
 
-// UnarchiveSessionRequest asks to bring back an archived session. Unstable.
+// UnarchiveSessionRequest asks the agent to restore an archived session. Unstable.
 type UnarchiveSessionRequest struct {
 	SessionID SessionID `json:"sessionId"`
 	Meta      Meta      `json:"_meta,omitzero"`
@@ -10336,7 +10338,7 @@ func (v *UnarchiveSessionRequest) fields(w *writer) {
 	}
 }
 
-// UnarchiveSessionResponse confirms that the session is back. Unstable.
+// UnarchiveSessionResponse confirms that the session is restored. Unstable.
 type UnarchiveSessionResponse struct {
 	Meta Meta `json:"_meta,omitzero"`
 }
@@ -10378,7 +10380,7 @@ func (v *UnarchiveSessionResponse) fields(w *writer) {
 	}
 }
 
-// UnknownStateUpdate says that it is not known what a session does. Unstable.
+// UnknownStateUpdate reports that the activity of a session is unknown. Unstable.
 type UnknownStateUpdate struct {
 	Meta Meta `json:"_meta,omitzero"`
 }
@@ -10425,7 +10427,7 @@ func (v *UnknownStateUpdate) fields(w *writer) {
 	}
 }
 
-// UnstructuredCommandInput takes all that follows the command's name as text.
+// UnstructuredCommandInput takes all text after the name of the command.
 type UnstructuredCommandInput struct {
 	Hint string `json:"hint"`
 	Meta Meta   `json:"_meta,omitzero"`
@@ -10552,7 +10554,7 @@ func (v *Usage) fields(w *writer) {
 	}
 }
 
-// UsageUpdate says how full the context is.
+// UsageUpdate reports how full the context is.
 type UsageUpdate struct {
 	// Tokens in the context.
 	Used int64 `json:"used"`
@@ -10618,7 +10620,7 @@ func (v *UsageUpdate) fields(w *writer) {
 	}
 }
 
-// UserMessageChunk is a piece of what the user said, in a replay.
+// UserMessageChunk is a piece of the user's prompt, in a replay.
 type UserMessageChunk ContentChunk
 
 // UnmarshalJSON decodes v with [encoding/json].
@@ -10648,7 +10650,7 @@ func (v *UserMessageChunk) put(w *writer) {
 
 func (v *UserMessageChunk) fields(w *writer) { (*ContentChunk)(v).fields(w) }
 
-// WaitForTerminalExitRequest asks to be told when a command ends.
+// WaitForTerminalExitRequest asks for a response when a command ends.
 type WaitForTerminalExitRequest struct {
 	SessionID  SessionID  `json:"sessionId"`
 	TerminalID TerminalID `json:"terminalId"`
@@ -10702,7 +10704,7 @@ func (v *WaitForTerminalExitRequest) fields(w *writer) {
 	}
 }
 
-// WaitForTerminalExitResponse is how a command ended.
+// WaitForTerminalExitResponse is the exit status of a command.
 type WaitForTerminalExitResponse struct {
 	ExitCode *int   `json:"exitCode,omitzero"`
 	Signal   string `json:"signal,omitzero"`

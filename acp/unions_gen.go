@@ -19,7 +19,7 @@ func (*AuthMethodTerminal) isAuthMethod() {}
 func (*AuthMethodAgent) isAuthMethod()    {}
 func (*UnknownAuthMethod) isAuthMethod()  {}
 
-// DecodeAuthMethod reads one [AuthMethod]. What it keeps of raw is a copy.
+// DecodeAuthMethod reads one [AuthMethod]. It keeps copies of parts of raw only.
 func DecodeAuthMethod(raw jsonx.Raw) (AuthMethod, error) {
 	tag, err := discriminator(raw, "type")
 	if err != nil {
@@ -38,11 +38,11 @@ func readAuthMethod(dec *jsonx.Decoder, p *AuthMethod) error {
 	return readVariant(dec, p, DecodeAuthMethod)
 }
 
-// UnknownAuthMethod is one [AuthMethod] of a kind that this package does not know.
+// UnknownAuthMethod is a [AuthMethod] of an unknown kind.
 type UnknownAuthMethod struct {
 	// Type is the value of its "type" member.
 	Type string
-	// Raw is the whole value as it came, and is what is written.
+	// Raw is the whole value as it was read. It is written unchanged.
 	Raw jsonx.Raw
 }
 
@@ -55,12 +55,12 @@ func (v *UnknownAuthMethod) UnmarshalJSON(data []byte) (err error) {
 	return nil
 }
 
-// MarshalJSON writes what came.
+// MarshalJSON writes Raw.
 func (v UnknownAuthMethod) MarshalJSON() ([]byte, error) { return v.Raw.MarshalJSON() }
 
 func (v *UnknownAuthMethod) put(w *writer) { putAny(w, v.Raw) }
 
-// AvailableCommandInput describes what a command takes. It is one of *[UnstructuredCommandInput] and
+// AvailableCommandInput describes the arguments of a command. It is one of *[UnstructuredCommandInput] and
 // *[UnknownAvailableCommandInput].
 type AvailableCommandInput interface {
 	variant
@@ -70,7 +70,7 @@ type AvailableCommandInput interface {
 func (*UnstructuredCommandInput) isAvailableCommandInput()     {}
 func (*UnknownAvailableCommandInput) isAvailableCommandInput() {}
 
-// DecodeAvailableCommandInput reads one [AvailableCommandInput]. What it keeps of raw is a copy.
+// DecodeAvailableCommandInput reads one [AvailableCommandInput]. It keeps copies of parts of raw only.
 func DecodeAvailableCommandInput(raw jsonx.Raw) (AvailableCommandInput, error) {
 	if raw.Kind() != '{' {
 		return nil, jsonx.NewMismatch("", raw.Kind(), "object")
@@ -85,9 +85,9 @@ func readAvailableCommandInput(dec *jsonx.Decoder, p *AvailableCommandInput) err
 	return readVariant(dec, p, DecodeAvailableCommandInput)
 }
 
-// UnknownAvailableCommandInput is one [AvailableCommandInput] of a kind that this package does not know.
+// UnknownAvailableCommandInput is a [AvailableCommandInput] of an unknown kind.
 type UnknownAvailableCommandInput struct {
-	// Raw is the whole value as it came, and is what is written.
+	// Raw is the whole value as it was read. It is written unchanged.
 	Raw jsonx.Raw
 }
 
@@ -97,7 +97,7 @@ func (v *UnknownAvailableCommandInput) UnmarshalJSON(data []byte) (err error) {
 	return nil
 }
 
-// MarshalJSON writes what came.
+// MarshalJSON writes Raw.
 func (v UnknownAvailableCommandInput) MarshalJSON() ([]byte, error) { return v.Raw.MarshalJSON() }
 
 func (v *UnknownAvailableCommandInput) put(w *writer) { putAny(w, v.Raw) }
@@ -116,7 +116,7 @@ func (*ResourceLink) isContentBlock()        {}
 func (*EmbeddedResource) isContentBlock()    {}
 func (*UnknownContentBlock) isContentBlock() {}
 
-// DecodeContentBlock reads one [ContentBlock]. What it keeps of raw is a copy.
+// DecodeContentBlock reads one [ContentBlock]. It keeps copies of parts of raw only.
 func DecodeContentBlock(raw jsonx.Raw) (ContentBlock, error) {
 	tag, err := discriminator(raw, "type")
 	if err != nil {
@@ -143,11 +143,11 @@ func readContentBlock(dec *jsonx.Decoder, p *ContentBlock) error {
 	return readVariant(dec, p, DecodeContentBlock)
 }
 
-// UnknownContentBlock is one [ContentBlock] of a kind that this package does not know.
+// UnknownContentBlock is a [ContentBlock] of an unknown kind.
 type UnknownContentBlock struct {
 	// Type is the value of its "type" member.
 	Type string
-	// Raw is the whole value as it came, and is what is written.
+	// Raw is the whole value as it was read. It is written unchanged.
 	Raw jsonx.Raw
 }
 
@@ -160,12 +160,12 @@ func (v *UnknownContentBlock) UnmarshalJSON(data []byte) (err error) {
 	return nil
 }
 
-// MarshalJSON writes what came.
+// MarshalJSON writes Raw.
 func (v UnknownContentBlock) MarshalJSON() ([]byte, error) { return v.Raw.MarshalJSON() }
 
 func (v *UnknownContentBlock) put(w *writer) { putAny(w, v.Raw) }
 
-// ElicitationAction is what the user did with an elicitation. It is one of *[ElicitationAcceptAction],
+// ElicitationAction is the user's reaction to an elicitation. It is one of *[ElicitationAcceptAction],
 // *[ElicitationDeclineAction], *[ElicitationCancelAction] and *[UnknownElicitationAction].
 type ElicitationAction interface {
 	inlineVariant
@@ -195,7 +195,7 @@ func decodeElicitationAction(raw jsonx.Raw) (ElicitationAction, error) {
 	return &UnknownElicitationAction{Type: tag, Raw: without(raw, "_meta")}, nil
 }
 
-// UnknownElicitationAction is one [ElicitationAction] of a kind that this package does not know.
+// UnknownElicitationAction is a [ElicitationAction] of an unknown kind.
 type UnknownElicitationAction struct {
 	// Type is the value of its "action" member.
 	Type string
@@ -212,13 +212,13 @@ func (v *UnknownElicitationAction) UnmarshalJSON(data []byte) (err error) {
 	return nil
 }
 
-// MarshalJSON writes what came.
+// MarshalJSON writes Raw.
 func (v UnknownElicitationAction) MarshalJSON() ([]byte, error) { return v.Raw.MarshalJSON() }
 
 func (v *UnknownElicitationAction) members(w *writer) { putRawMembers(w, v.Raw) }
 
-// ElicitationMode is how an elicitation asks. It is one of *[ElicitationFormMode], *[ElicitationURLMode] and
-// *[UnknownElicitationMode].
+// ElicitationMode is the way in which an elicitation asks. It is one of *[ElicitationFormMode],
+// *[ElicitationURLMode] and *[UnknownElicitationMode].
 type ElicitationMode interface {
 	inlineVariant
 	isElicitationMode()
@@ -244,7 +244,7 @@ func decodeElicitationMode(raw jsonx.Raw) (ElicitationMode, error) {
 	return &UnknownElicitationMode{Type: tag, Raw: without(raw, "message", "_meta")}, nil
 }
 
-// UnknownElicitationMode is one [ElicitationMode] of a kind that this package does not know.
+// UnknownElicitationMode is a [ElicitationMode] of an unknown kind.
 type UnknownElicitationMode struct {
 	// Type is the value of its "mode" member.
 	Type string
@@ -261,7 +261,7 @@ func (v *UnknownElicitationMode) UnmarshalJSON(data []byte) (err error) {
 	return nil
 }
 
-// MarshalJSON writes what came.
+// MarshalJSON writes Raw.
 func (v UnknownElicitationMode) MarshalJSON() ([]byte, error) { return v.Raw.MarshalJSON() }
 
 func (v *UnknownElicitationMode) members(w *writer) { putRawMembers(w, v.Raw) }
@@ -281,7 +281,7 @@ func (*BooleanPropertySchema) isElicitationPropertySchema()            {}
 func (*MultiSelectPropertySchema) isElicitationPropertySchema()        {}
 func (*UnknownElicitationPropertySchema) isElicitationPropertySchema() {}
 
-// DecodeElicitationPropertySchema reads one [ElicitationPropertySchema]. What it keeps of raw is a copy.
+// DecodeElicitationPropertySchema reads one [ElicitationPropertySchema]. It keeps copies of parts of raw only.
 func DecodeElicitationPropertySchema(raw jsonx.Raw) (ElicitationPropertySchema, error) {
 	tag, err := discriminator(raw, "type")
 	if err != nil {
@@ -308,11 +308,11 @@ func readElicitationPropertySchema(dec *jsonx.Decoder, p *ElicitationPropertySch
 	return readVariant(dec, p, DecodeElicitationPropertySchema)
 }
 
-// UnknownElicitationPropertySchema is one [ElicitationPropertySchema] of a kind that this package does not know.
+// UnknownElicitationPropertySchema is a [ElicitationPropertySchema] of an unknown kind.
 type UnknownElicitationPropertySchema struct {
 	// Type is the value of its "type" member.
 	Type string
-	// Raw is the whole value as it came, and is what is written.
+	// Raw is the whole value as it was read. It is written unchanged.
 	Raw jsonx.Raw
 }
 
@@ -325,13 +325,13 @@ func (v *UnknownElicitationPropertySchema) UnmarshalJSON(data []byte) (err error
 	return nil
 }
 
-// MarshalJSON writes what came.
+// MarshalJSON writes Raw.
 func (v UnknownElicitationPropertySchema) MarshalJSON() ([]byte, error) { return v.Raw.MarshalJSON() }
 
 func (v *UnknownElicitationPropertySchema) put(w *writer) { putAny(w, v.Raw) }
 
-// ElicitationScope is what an elicitation belongs to. It is one of *[ElicitationSessionScope] and
-// *[ElicitationRequestScope].
+// ElicitationScope is the session or request that an elicitation belongs to. It is one of
+// *[ElicitationSessionScope] and *[ElicitationRequestScope].
 type ElicitationScope interface {
 	inlineVariant
 	isElicitationScope()
@@ -350,7 +350,7 @@ func decodeElicitationScope(raw jsonx.Raw) (ElicitationScope, error) {
 	if jsonx.Lookup(raw, "requestId") != nil {
 		return decodeVariant[ElicitationRequestScope](raw)
 	}
-	return nil, &jsonx.DecodeError{Reason: "one of the members sessionId and requestId must be there"}
+	return nil, &jsonx.DecodeError{Reason: "one of the members sessionId and requestId must be present"}
 }
 
 // EmbeddedResourceResource is the content of a resource as text or as bytes. It is one of
@@ -364,7 +364,7 @@ func (*TextResourceContents) isEmbeddedResourceResource()            {}
 func (*BlobResourceContents) isEmbeddedResourceResource()            {}
 func (*UnknownEmbeddedResourceResource) isEmbeddedResourceResource() {}
 
-// DecodeEmbeddedResourceResource reads one [EmbeddedResourceResource]. What it keeps of raw is a copy.
+// DecodeEmbeddedResourceResource reads one [EmbeddedResourceResource]. It keeps copies of parts of raw only.
 func DecodeEmbeddedResourceResource(raw jsonx.Raw) (EmbeddedResourceResource, error) {
 	if raw.Kind() != '{' {
 		return nil, jsonx.NewMismatch("", raw.Kind(), "object")
@@ -382,9 +382,9 @@ func readEmbeddedResourceResource(dec *jsonx.Decoder, p *EmbeddedResourceResourc
 	return readVariant(dec, p, DecodeEmbeddedResourceResource)
 }
 
-// UnknownEmbeddedResourceResource is one [EmbeddedResourceResource] of a kind that this package does not know.
+// UnknownEmbeddedResourceResource is a [EmbeddedResourceResource] of an unknown kind.
 type UnknownEmbeddedResourceResource struct {
-	// Raw is the whole value as it came, and is what is written.
+	// Raw is the whole value as it was read. It is written unchanged.
 	Raw jsonx.Raw
 }
 
@@ -394,7 +394,7 @@ func (v *UnknownEmbeddedResourceResource) UnmarshalJSON(data []byte) (err error)
 	return nil
 }
 
-// MarshalJSON writes what came.
+// MarshalJSON writes Raw.
 func (v UnknownEmbeddedResourceResource) MarshalJSON() ([]byte, error) { return v.Raw.MarshalJSON() }
 
 func (v *UnknownEmbeddedResourceResource) put(w *writer) { putAny(w, v.Raw) }
@@ -412,7 +412,7 @@ func (*MCPServerACP) isMCPServer()     {}
 func (*MCPServerStdio) isMCPServer()   {}
 func (*UnknownMCPServer) isMCPServer() {}
 
-// DecodeMCPServer reads one [MCPServer]. What it keeps of raw is a copy.
+// DecodeMCPServer reads one [MCPServer]. It keeps copies of parts of raw only.
 func DecodeMCPServer(raw jsonx.Raw) (MCPServer, error) {
 	tag, err := discriminator(raw, "type")
 	if err != nil {
@@ -438,11 +438,11 @@ func readMCPServer(dec *jsonx.Decoder, p *MCPServer) error {
 	return readVariant(dec, p, DecodeMCPServer)
 }
 
-// UnknownMCPServer is one [MCPServer] of a kind that this package does not know.
+// UnknownMCPServer is a [MCPServer] of an unknown kind.
 type UnknownMCPServer struct {
 	// Type is the value of its "type" member.
 	Type string
-	// Raw is the whole value as it came, and is what is written.
+	// Raw is the whole value as it was read. It is written unchanged.
 	Raw jsonx.Raw
 }
 
@@ -455,7 +455,7 @@ func (v *UnknownMCPServer) UnmarshalJSON(data []byte) (err error) {
 	return nil
 }
 
-// MarshalJSON writes what came.
+// MarshalJSON writes Raw.
 func (v UnknownMCPServer) MarshalJSON() ([]byte, error) { return v.Raw.MarshalJSON() }
 
 func (v *UnknownMCPServer) put(w *writer) { putAny(w, v.Raw) }
@@ -471,7 +471,7 @@ func (*StringMultiSelectItems) isMultiSelectItems()  {}
 func (*TitledMultiSelectItems) isMultiSelectItems()  {}
 func (*UnknownMultiSelectItems) isMultiSelectItems() {}
 
-// DecodeMultiSelectItems reads one [MultiSelectItems]. What it keeps of raw is a copy.
+// DecodeMultiSelectItems reads one [MultiSelectItems]. It keeps copies of parts of raw only.
 func DecodeMultiSelectItems(raw jsonx.Raw) (MultiSelectItems, error) {
 	tag, err := discriminator(raw, "type")
 	if err != nil {
@@ -490,11 +490,11 @@ func readMultiSelectItems(dec *jsonx.Decoder, p *MultiSelectItems) error {
 	return readVariant(dec, p, DecodeMultiSelectItems)
 }
 
-// UnknownMultiSelectItems is one [MultiSelectItems] of a kind that this package does not know.
+// UnknownMultiSelectItems is a [MultiSelectItems] of an unknown kind.
 type UnknownMultiSelectItems struct {
 	// Type is the value of its "type" member.
 	Type string
-	// Raw is the whole value as it came, and is what is written.
+	// Raw is the whole value as it was read. It is written unchanged.
 	Raw jsonx.Raw
 }
 
@@ -507,7 +507,7 @@ func (v *UnknownMultiSelectItems) UnmarshalJSON(data []byte) (err error) {
 	return nil
 }
 
-// MarshalJSON writes what came.
+// MarshalJSON writes Raw.
 func (v UnknownMultiSelectItems) MarshalJSON() ([]byte, error) { return v.Raw.MarshalJSON() }
 
 func (v *UnknownMultiSelectItems) put(w *writer) { putAny(w, v.Raw) }
@@ -524,7 +524,7 @@ func (*PlanFile) isPlanUpdateContent()                 {}
 func (*PlanMarkdown) isPlanUpdateContent()             {}
 func (*UnknownPlanUpdateContent) isPlanUpdateContent() {}
 
-// DecodePlanUpdateContent reads one [PlanUpdateContent]. What it keeps of raw is a copy.
+// DecodePlanUpdateContent reads one [PlanUpdateContent]. It keeps copies of parts of raw only.
 func DecodePlanUpdateContent(raw jsonx.Raw) (PlanUpdateContent, error) {
 	tag, err := discriminator(raw, "type")
 	if err != nil {
@@ -547,11 +547,11 @@ func readPlanUpdateContent(dec *jsonx.Decoder, p *PlanUpdateContent) error {
 	return readVariant(dec, p, DecodePlanUpdateContent)
 }
 
-// UnknownPlanUpdateContent is one [PlanUpdateContent] of a kind that this package does not know.
+// UnknownPlanUpdateContent is a [PlanUpdateContent] of an unknown kind.
 type UnknownPlanUpdateContent struct {
 	// Type is the value of its "type" member.
 	Type string
-	// Raw is the whole value as it came, and is what is written.
+	// Raw is the whole value as it was read. It is written unchanged.
 	Raw jsonx.Raw
 }
 
@@ -564,12 +564,12 @@ func (v *UnknownPlanUpdateContent) UnmarshalJSON(data []byte) (err error) {
 	return nil
 }
 
-// MarshalJSON writes what came.
+// MarshalJSON writes Raw.
 func (v UnknownPlanUpdateContent) MarshalJSON() ([]byte, error) { return v.Raw.MarshalJSON() }
 
 func (v *UnknownPlanUpdateContent) put(w *writer) { putAny(w, v.Raw) }
 
-// RequestPermissionOutcome is what became of a permission request. It is one of *[CancelledPermissionOutcome],
+// RequestPermissionOutcome is the outcome of a permission request. It is one of *[CancelledPermissionOutcome],
 // *[SelectedPermissionOutcome] and *[UnknownRequestPermissionOutcome].
 type RequestPermissionOutcome interface {
 	variant
@@ -580,7 +580,7 @@ func (*CancelledPermissionOutcome) isRequestPermissionOutcome()      {}
 func (*SelectedPermissionOutcome) isRequestPermissionOutcome()       {}
 func (*UnknownRequestPermissionOutcome) isRequestPermissionOutcome() {}
 
-// DecodeRequestPermissionOutcome reads one [RequestPermissionOutcome]. What it keeps of raw is a copy.
+// DecodeRequestPermissionOutcome reads one [RequestPermissionOutcome]. It keeps copies of parts of raw only.
 func DecodeRequestPermissionOutcome(raw jsonx.Raw) (RequestPermissionOutcome, error) {
 	tag, err := discriminator(raw, "outcome")
 	if err != nil {
@@ -601,11 +601,11 @@ func readRequestPermissionOutcome(dec *jsonx.Decoder, p *RequestPermissionOutcom
 	return readVariant(dec, p, DecodeRequestPermissionOutcome)
 }
 
-// UnknownRequestPermissionOutcome is one [RequestPermissionOutcome] of a kind that this package does not know.
+// UnknownRequestPermissionOutcome is a [RequestPermissionOutcome] of an unknown kind.
 type UnknownRequestPermissionOutcome struct {
 	// Type is the value of its "outcome" member.
 	Type string
-	// Raw is the whole value as it came, and is what is written.
+	// Raw is the whole value as it was read. It is written unchanged.
 	Raw jsonx.Raw
 }
 
@@ -618,12 +618,12 @@ func (v *UnknownRequestPermissionOutcome) UnmarshalJSON(data []byte) (err error)
 	return nil
 }
 
-// MarshalJSON writes what came.
+// MarshalJSON writes Raw.
 func (v UnknownRequestPermissionOutcome) MarshalJSON() ([]byte, error) { return v.Raw.MarshalJSON() }
 
 func (v *UnknownRequestPermissionOutcome) put(w *writer) { putAny(w, v.Raw) }
 
-// SessionConfigOptionKind is what can be chosen for a config option, and what is chosen. It is one of
+// SessionConfigOptionKind is the kind of a config option, with its choices and its current value. It is one of
 // *[SessionConfigSelect], *[SessionConfigBoolean] and *[UnknownSessionConfigOptionKind].
 type SessionConfigOptionKind interface {
 	inlineVariant
@@ -650,7 +650,7 @@ func decodeSessionConfigOptionKind(raw jsonx.Raw) (SessionConfigOptionKind, erro
 	return &UnknownSessionConfigOptionKind{Type: tag, Raw: without(raw, "id", "name", "description", "category", "_meta")}, nil
 }
 
-// UnknownSessionConfigOptionKind is one [SessionConfigOptionKind] of a kind that this package does not know.
+// UnknownSessionConfigOptionKind is a [SessionConfigOptionKind] of an unknown kind.
 type UnknownSessionConfigOptionKind struct {
 	// Type is the value of its "type" member.
 	Type string
@@ -667,16 +667,16 @@ func (v *UnknownSessionConfigOptionKind) UnmarshalJSON(data []byte) (err error) 
 	return nil
 }
 
-// MarshalJSON writes what came.
+// MarshalJSON writes Raw.
 func (v UnknownSessionConfigOptionKind) MarshalJSON() ([]byte, error) { return v.Raw.MarshalJSON() }
 
 func (v *UnknownSessionConfigOptionKind) members(w *writer) { putRawMembers(w, v.Raw) }
 
-// SessionUpdate is something that happened in a session. It is one of *[UserMessageChunk],
-// *[AgentMessageChunk], *[AgentThoughtChunk], *[ToolCall], *[ToolCallUpdate], *[Plan], *[PlanUpdate],
-// *[PlanRemoved], *[AvailableCommandsUpdate], *[CurrentModeUpdate], *[ConfigOptionUpdate],
-// *[SessionInfoUpdate], *[UsageUpdate], *[Notice], *[CompactionUpdate], *[CompactionSummaryChunk],
-// *[SubagentUpdate], *[SessionMessage], *[SessionMessageChunk] and *[UnknownSessionUpdate].
+// SessionUpdate is an event in a session. It is one of *[UserMessageChunk], *[AgentMessageChunk],
+// *[AgentThoughtChunk], *[ToolCall], *[ToolCallUpdate], *[Plan], *[PlanUpdate], *[PlanRemoved],
+// *[AvailableCommandsUpdate], *[CurrentModeUpdate], *[ConfigOptionUpdate], *[SessionInfoUpdate],
+// *[UsageUpdate], *[Notice], *[CompactionUpdate], *[CompactionSummaryChunk], *[SubagentUpdate],
+// *[SessionMessage], *[SessionMessageChunk] and *[UnknownSessionUpdate].
 type SessionUpdate interface {
 	variant
 	isSessionUpdate()
@@ -703,7 +703,7 @@ func (*SessionMessage) isSessionUpdate()          {}
 func (*SessionMessageChunk) isSessionUpdate()     {}
 func (*UnknownSessionUpdate) isSessionUpdate()    {}
 
-// DecodeSessionUpdate reads one [SessionUpdate]. What it keeps of raw is a copy.
+// DecodeSessionUpdate reads one [SessionUpdate]. It keeps copies of parts of raw only.
 func DecodeSessionUpdate(raw jsonx.Raw) (SessionUpdate, error) {
 	tag, err := discriminator(raw, "sessionUpdate")
 	if err != nil {
@@ -758,11 +758,11 @@ func readSessionUpdate(dec *jsonx.Decoder, p *SessionUpdate) error {
 	return readVariant(dec, p, DecodeSessionUpdate)
 }
 
-// UnknownSessionUpdate is one [SessionUpdate] of a kind that this package does not know.
+// UnknownSessionUpdate is a [SessionUpdate] of an unknown kind.
 type UnknownSessionUpdate struct {
 	// Type is the value of its "sessionUpdate" member.
 	Type string
-	// Raw is the whole value as it came, and is what is written.
+	// Raw is the whole value as it was read. It is written unchanged.
 	Raw jsonx.Raw
 }
 
@@ -775,12 +775,12 @@ func (v *UnknownSessionUpdate) UnmarshalJSON(data []byte) (err error) {
 	return nil
 }
 
-// MarshalJSON writes what came.
+// MarshalJSON writes Raw.
 func (v UnknownSessionUpdate) MarshalJSON() ([]byte, error) { return v.Raw.MarshalJSON() }
 
 func (v *UnknownSessionUpdate) put(w *writer) { putAny(w, v.Raw) }
 
-// StateUpdate is what a session is doing. Unstable. It is one of *[RunningStateUpdate], *[IdleStateUpdate],
+// StateUpdate is the activity of a session. Unstable. It is one of *[RunningStateUpdate], *[IdleStateUpdate],
 // *[RequiresActionStateUpdate], *[UnknownStateUpdate] and *[OtherStateUpdate].
 type StateUpdate interface {
 	variant
@@ -793,7 +793,7 @@ func (*RequiresActionStateUpdate) isStateUpdate() {}
 func (*UnknownStateUpdate) isStateUpdate()        {}
 func (*OtherStateUpdate) isStateUpdate()          {}
 
-// DecodeStateUpdate reads one [StateUpdate]. What it keeps of raw is a copy.
+// DecodeStateUpdate reads one [StateUpdate]. It keeps copies of parts of raw only.
 func DecodeStateUpdate(raw jsonx.Raw) (StateUpdate, error) {
 	tag, err := discriminator(raw, "state")
 	if err != nil {
@@ -818,11 +818,11 @@ func readStateUpdate(dec *jsonx.Decoder, p *StateUpdate) error {
 	return readVariant(dec, p, DecodeStateUpdate)
 }
 
-// OtherStateUpdate is one [StateUpdate] of a kind that this package does not know.
+// OtherStateUpdate is a [StateUpdate] of an unknown kind.
 type OtherStateUpdate struct {
 	// Type is the value of its "state" member.
 	Type string
-	// Raw is the whole value as it came, and is what is written.
+	// Raw is the whole value as it was read. It is written unchanged.
 	Raw jsonx.Raw
 }
 
@@ -835,7 +835,7 @@ func (v *OtherStateUpdate) UnmarshalJSON(data []byte) (err error) {
 	return nil
 }
 
-// MarshalJSON writes what came.
+// MarshalJSON writes Raw.
 func (v OtherStateUpdate) MarshalJSON() ([]byte, error) { return v.Raw.MarshalJSON() }
 
 func (v *OtherStateUpdate) put(w *writer) { putAny(w, v.Raw) }
@@ -852,7 +852,7 @@ func (*Diff) isToolCallContent()                   {}
 func (*Terminal) isToolCallContent()               {}
 func (*UnknownToolCallContent) isToolCallContent() {}
 
-// DecodeToolCallContent reads one [ToolCallContent]. What it keeps of raw is a copy.
+// DecodeToolCallContent reads one [ToolCallContent]. It keeps copies of parts of raw only.
 func DecodeToolCallContent(raw jsonx.Raw) (ToolCallContent, error) {
 	tag, err := discriminator(raw, "type")
 	if err != nil {
@@ -875,11 +875,11 @@ func readToolCallContent(dec *jsonx.Decoder, p *ToolCallContent) error {
 	return readVariant(dec, p, DecodeToolCallContent)
 }
 
-// UnknownToolCallContent is one [ToolCallContent] of a kind that this package does not know.
+// UnknownToolCallContent is a [ToolCallContent] of an unknown kind.
 type UnknownToolCallContent struct {
 	// Type is the value of its "type" member.
 	Type string
-	// Raw is the whole value as it came, and is what is written.
+	// Raw is the whole value as it was read. It is written unchanged.
 	Raw jsonx.Raw
 }
 
@@ -892,7 +892,7 @@ func (v *UnknownToolCallContent) UnmarshalJSON(data []byte) (err error) {
 	return nil
 }
 
-// MarshalJSON writes what came.
+// MarshalJSON writes Raw.
 func (v UnknownToolCallContent) MarshalJSON() ([]byte, error) { return v.Raw.MarshalJSON() }
 
 func (v *UnknownToolCallContent) put(w *writer) { putAny(w, v.Raw) }

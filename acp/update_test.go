@@ -18,7 +18,7 @@ func chunk() *acp.SessionNotification {
 	}
 }
 
-// TestChunkAllocations holds the budget of the message that is sent most.
+// The most frequent message stays within its budget of allocations.
 func TestChunkAllocations(t *testing.T) {
 	if testenv.Race {
 		t.Skip("the race detector adds allocations")
@@ -65,8 +65,7 @@ func BenchmarkDecodeChunk(b *testing.B) {
 	}
 }
 
-// FuzzSessionNotification shows that no input breaks the decoder, and that what it takes is stable: written and read
-// again it is the same.
+// No input breaks the decoder, and the values that it accepts are stable when they are encoded and decoded again.
 func FuzzSessionNotification(f *testing.F) {
 	for _, test := range golden {
 		if data, err := jsonx.Marshal(test.value); err == nil {

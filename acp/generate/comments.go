@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// commentsText has one line for each type, "Name: what it is", and for each member that needs one, "Name.member: ".
-// Name is the schema's, or the Go name where the schema has none. The words are our own.
+// commentsText has one line for each type, "Name: text", and for members that need one, "Name.member: text". Name is the name
+// in the schema, or the Go name if the schema has none.
 //
 //go:embed comments.txt
 var commentsText string
@@ -28,7 +28,7 @@ func loadComments() (*comments, error) {
 		}
 		name, text, ok := strings.Cut(line, ": ")
 		if !ok || c.text[name] != "" {
-			return nil, fmt.Errorf("comments.txt: %q is not one new comment", line)
+			return nil, fmt.Errorf("comments.txt: %q must be one comment, and the first for its name", line)
 		}
 		if !strings.HasSuffix(text, ".") {
 			return nil, fmt.Errorf("comments.txt: the comment of %s does not end in a full stop", name)
@@ -73,7 +73,7 @@ func (m *model) unusedComments() error {
 	}
 	if len(unused) > 0 {
 		slices.Sort(unused)
-		return fmt.Errorf("comments.txt has comments for what is not there: %s", strings.Join(unused, ", "))
+		return fmt.Errorf("comments.txt has comments for unknown names: %s", strings.Join(unused, ", "))
 	}
 	return nil
 }

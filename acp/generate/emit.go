@@ -30,7 +30,7 @@ func (e *emitter) doc(indent, text string) {
 	e.p("%s", line)
 }
 
-// imports are what a generated file may need, with the text that shows the need.
+// imports are the imports that a generated file may need, with the text that uses each.
 var imports = []struct{ path, use string }{
 	{"cmp", "cmp.Or"},
 	{"context", "context.Context"},

@@ -23,9 +23,9 @@ func emitMethods(m *model, e *emitter) {
 		e.p("%s.info(),", me.variable)
 	}
 	e.p("}\n}\n")
-	emitSide(m, e, "agent", "Agent", "is what a client calls: one method for each of the protocol's that the agent handles. "+
+	emitSide(m, e, "agent", "Agent", "handles the methods that a client calls. "+
 		"A request's method is its ordered half; see [Reply].")
-	emitSide(m, e, "client", "Client", "is what an agent calls: one method for each of the protocol's that the client handles.")
+	emitSide(m, e, "client", "Client", "handles the methods that an agent calls.")
 }
 
 func emitSide(m *model, e *emitter, side, name, doc string) {

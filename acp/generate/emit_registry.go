@@ -2,7 +2,7 @@ package main
 
 // emitRegistry writes the tables that let the tests of package acp walk all of its types.
 func emitRegistry(m *model, e *emitter) {
-	e.p("// schemaTypes makes a zero value of each type that has a definition of its own in the schema, by its name there.")
+	e.p("// schemaTypes returns a zero value of each type that the schema defines, by its name there.")
 	e.p("var schemaTypes = map[string]func() any{")
 	for _, d := range m.schema.defs {
 		if kind := shape(d.Name, d.node); kind != "none" && kind != "union" {
@@ -18,7 +18,7 @@ func emitRegistry(m *model, e *emitter) {
 		}
 	}
 	e.p("}\n")
-	e.p("// schemaUnions decodes each union that is a value of its own.")
+	e.p("// schemaUnions decodes each union that is a separate value.")
 	e.p("var schemaUnions = map[string]func(jsonx.Raw) (any, error){")
 	for _, d := range m.schema.defs {
 		if shape(d.Name, d.node) == "union" {
@@ -26,7 +26,7 @@ func emitRegistry(m *model, e *emitter) {
 		}
 	}
 	e.p("}\n")
-	e.p("// unionVariants makes a zero value of each variant that is known.")
+	e.p("// unionVariants returns a zero value of each known variant.")
 	e.p("var unionVariants = map[reflect.Type][]func() any{")
 	for _, u := range m.unions {
 		e.p("reflect.TypeFor[acp.%s](): {", u.name)

@@ -54,7 +54,7 @@ func emitFields(e *emitter, st *structType) {
 }
 
 func emitInlineField(e *emitter, st *structType) {
-	e.p("\t// %s has its members beside the others, not in an object of its own.", st.inline.field)
+	e.p("\t// %s has its members among the others, not in a separate object.", st.inline.field)
 	e.p("\t%s %s `json:\"-\"`", st.inline.field, st.inline.union)
 }
 

@@ -49,7 +49,7 @@ func emitUnionDecode(e *emitter, u *unionType) {
 	name := "decode" + u.name
 	if !u.inline {
 		name = "Decode" + u.name
-		e.p("// %s reads one [%s]. What it keeps of raw is a copy.", name, u.name)
+		e.p("// %s reads one [%s]. It keeps copies of parts of raw only.", name, u.name)
 	}
 	e.p("func %s(raw jsonx.Raw) (%s, error) {", name, u.name)
 	if u.tagName == "" {
@@ -78,7 +78,7 @@ func emitByKey(e *emitter, u *unionType) {
 		e.p("return &%s{Raw: raw.Clone()}, nil", unknownName(u.name))
 		return
 	}
-	e.p("return nil, &jsonx.DecodeError{Reason: %q}", "one of the members "+strings.Join(keys, " and ")+" must be there")
+	e.p("return nil, &jsonx.DecodeError{Reason: %q}", "one of the members "+strings.Join(keys, " and ")+" must be present")
 }
 
 func emitByTag(e *emitter, u *unionType) {
@@ -111,7 +111,7 @@ func emitByTag(e *emitter, u *unionType) {
 
 func emitUnknown(e *emitter, u *unionType) {
 	name := unknownName(u.name)
-	e.p("// %s is one [%s] of a kind that this package does not know.", name, u.name)
+	e.p("// %s is a [%s] of an unknown kind.", name, u.name)
 	e.p("type %s struct {", name)
 	if u.tagName != "" {
 		e.p("// Type is the value of its %q member.", u.tagName)
@@ -120,7 +120,7 @@ func emitUnknown(e *emitter, u *unionType) {
 	if u.inline {
 		e.p("// Raw is an object with its members, %q among them.", u.tagName)
 	} else {
-		e.p("// Raw is the whole value as it came, and is what is written.")
+		e.p("// Raw is the whole value as it was read. It is written unchanged.")
 	}
 	e.p("Raw jsonx.Raw\n}\n")
 	e.p("// UnmarshalJSON keeps data.")
@@ -129,7 +129,7 @@ func emitUnknown(e *emitter, u *unionType) {
 		e.p("if v.Type, err = discriminator(data, %q); err != nil {\nreturn err\n}", u.tagName)
 	}
 	e.p("v.Raw = jsonx.Raw(data).Clone()\nreturn nil\n}\n")
-	e.p("// MarshalJSON writes what came.")
+	e.p("// MarshalJSON writes Raw.")
 	e.p("func (v %s) MarshalJSON() ([]byte, error) { return v.Raw.MarshalJSON() }\n", name)
 	if u.inline {
 		e.p("func (v *%s) members(w *writer) { putRawMembers(w, v.Raw) }\n", name)

@@ -4,7 +4,7 @@ import (
 	"fmt"
 )
 
-// The kinds of Go type, by how they are absent.
+// The kinds of Go types, by the form of an absent value.
 const (
 	kindString = iota // the empty string
 	kindNumber        // needs a pointer
@@ -20,9 +20,9 @@ type goType struct {
 	zero      string // literal that means absent; empty if there is none
 	read, put string // function expressions
 	kind      int
-	// item, forgiving and dict are for arrays and objects with data for names.
+	// item, forgiving and dict are for arrays, and for objects whose member names are data.
 	item *goType
-	// forgiving marks an array that leaves out its bad items.
+	// forgiving marks an array that drops items that do not fit.
 	forgiving bool
 	dict      bool
 }
@@ -145,7 +145,7 @@ func (m *model) newField(owner string, p named, required bool) (field, error) {
 	case required && p.OnNull:
 		f.read = "readNullAsZero(dec, &" + access + ", " + t.read + ")"
 	case required:
-	case nullable && patches[owner] && n.ref() == "" && len(n.Type) == 0: // kept JSON tells null by itself
+	case nullable && patches[owner] && n.ref() == "" && len(n.Type) == 0: // raw JSON can be null
 	case nullable && patches[owner]:
 		f.typ = "Nullable[" + t.name + "]"
 		f.read = "readNullable(dec, &" + access + ", " + t.read + ")"

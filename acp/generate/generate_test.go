@@ -17,8 +17,8 @@ func schemaDir(t *testing.T) string {
 	return filepath.Join(testenv.ModuleRoot(t), filepath.FromSlash(schemaInModule))
 }
 
-// TestFresh fails when the committed files are not what the generator makes of the pinned schema. The generator also
-// fails on a type without a comment and on a comment without a type.
+// The committed files are what the generator makes of the pinned schema. The generator also fails for a type without a comment
+// and for a comment without a type.
 func TestFresh(t *testing.T) {
 	files, err := generate(schemaDir(t))
 	if err != nil {
@@ -107,7 +107,7 @@ func TestLockFileNamesNoHost(t *testing.T) {
 	}
 	for _, bad := range []string{"://", `"resolved"`} {
 		if strings.Contains(string(data), bad) {
-			t.Errorf("package-lock.json contains %q; see .npmrc beside it, and drop the funding entries", bad)
+			t.Errorf("package-lock.json contains %q; see .npmrc next to it, and drop the funding entries", bad)
 		}
 	}
 }

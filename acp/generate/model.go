@@ -23,7 +23,7 @@ type structType struct {
 	doc              string
 	fields           []field
 	inline           *inline
-	// payload is the type whose fields this one shares; empty if they are its own.
+	// payload is the type whose fields this one shares; empty for none.
 	payload string
 	// tagName and tag are the discriminator that it writes as a variant of a union.
 	tagName, tag string
@@ -63,7 +63,7 @@ type unionType struct {
 type variantOf struct {
 	name string // Go type
 	tag  string
-	key  string // member that tells it apart, where there is no discriminator
+	key  string // member that identifies it, if there is no discriminator
 }
 
 func newModel(s *schema) (*model, error) {
@@ -96,7 +96,7 @@ func (m *model) doc(name string) string {
 	return m.comments.get(name, stable)
 }
 
-// shape says what kind of Go type a definition becomes.
+// shape returns the kind of Go type for a definition.
 func shape(name string, n *node) string {
 	_, hand := byHand[name]
 	switch {

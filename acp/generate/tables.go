@@ -1,6 +1,6 @@
 package main
 
-// skipped are the definitions that become no Go type, with the reason.
+// skipped are the definitions without a Go type, with the reason.
 var skipped = map[string]string{
 	"AgentRequest":       "JSON-RPC envelope; internal/jsonrpc has it",
 	"AgentResponse":      "JSON-RPC envelope; internal/jsonrpc has it",
@@ -13,7 +13,7 @@ var skipped = map[string]string{
 	"ProxyNotification":  "JSON-RPC envelope; internal/jsonrpc has it",
 }
 
-// byHand are the definitions whose Go type package acp writes by hand.
+// byHand are the definitions whose Go type is written by hand in package acp.
 var byHand = map[string]goType{
 	"RequestId":               {name: "RequestID", zero: "", read: "readRequestID", put: "putRequestID", kind: kindOther},
 	"ElicitationContentValue": handUnion("ElicitationContentValue"),
@@ -22,11 +22,11 @@ var byHand = map[string]goType{
 	),
 }
 
-// tolerated are required members that are written always and may be missing from what is read: clients in use leave
-// them out, and an empty value is what they mean.
+// tolerated are required members that are always written and may be missing when read: some clients leave them out for an
+// empty value.
 var tolerated = map[string]bool{"NewSessionRequest.mcpServers": true, "LoadSessionRequest.mcpServers": true}
 
-// patches are the types whose nullable members tell null from omitted.
+// patches are the types whose nullable members distinguish null from omitted.
 var patches = map[string]bool{
 	"ToolCallUpdate": true, "SessionInfoUpdate": true, "SubagentUpdate": true, "CompactionUpdate": true,
 	"SessionMessage": true,
@@ -35,7 +35,7 @@ var patches = map[string]bool{
 // pointers are the optional strings for which the empty string means something.
 var pointers = map[string]bool{"Diff.oldText": true, "StringPropertySchema.default": true}
 
-// flattened are the objects whose union is plain enough to be optional members of the object.
+// flattened are the objects whose union is written as optional members of the object.
 var flattened = map[string]bool{"IdleStateUpdate": true, "MessageMcpResponse": true}
 
 // fieldTypes gives members a definition that the schema does not name.
@@ -44,11 +44,11 @@ var fieldTypes = map[string]string{"IdleStateUpdate.stopReason": "StopReason"}
 // writeWhen replaces the condition under which an optional member is written.
 var writeWhen = map[string]string{"MessageMcpResponse.result": "v.Error == nil"}
 
-// An inline is a union whose members stand among those of the object that has it.
+// An inline is a union whose members are among those of the object that has it.
 type inline struct {
 	field string // of the object
 	union string // Go name
-	// hand marks a union that package acp writes by hand.
+	// hand marks a union that is written by hand in package acp.
 	hand bool
 }
 
@@ -61,7 +61,7 @@ var inlines = map[string]inline{
 	"SetSessionConfigOptionRequest": {field: "Value", union: "SessionConfigOptionValue", hand: true},
 }
 
-// variantNames names the variants that have no type of their own, by union and discriminator.
+// variantNames names the variants without a separate type, by union and discriminator.
 var variantNames = map[string]string{
 	"SessionUpdate/user_message_chunk":   "UserMessageChunk",
 	"SessionUpdate/agent_message_chunk":  "AgentMessageChunk",
@@ -71,23 +71,22 @@ var variantNames = map[string]string{
 	"ElicitationAction/cancel":           "ElicitationCancelAction",
 }
 
-// byKey tells the variants of a union apart by a member that only they have: schema name of the variant to member.
+// byKey identifies variants of a union by a member that only they have: schema name of the variant to member.
 var byKey = map[string]string{
 	"TextResourceContents": "text", "BlobResourceContents": "blob", "UnstructuredCommandInput": "hint",
 	"ElicitationSessionScope": "sessionId", "ElicitationRequestScope": "requestId",
 }
 
-// conflicts are members, by union, that no variant has both of. What has is none of the variants: to pick one would be
-// to guess.
+// conflicts are members, by union, that no variant has together. An object with both is an unknown variant.
 var conflicts = map[string][2]string{"MCPServer": {"command", "url"}}
 
-// closed are the unions without a variant for what is not known.
+// closed are the unions without a type for unknown variants.
 var closed = map[string]bool{"ElicitationScope": true}
 
-// methodNames gives the Go method for params whose name does not say it.
+// methodNames gives the Go method for params whose name differs from it.
 var methodNames = map[string]string{"SessionNotification": "SessionUpdate"}
 
-// unknownNames gives the Go type for what a union does not know, where the usual name is taken by a variant.
+// unknownNames gives the Go type for unknown variants of a union, if a variant has the usual name.
 var unknownNames = map[string]string{"StateUpdate": "OtherStateUpdate"}
 
 func unknownName(union string) string {

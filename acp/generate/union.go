@@ -13,7 +13,7 @@ func parseNode(raw json.RawMessage) (*node, error) {
 	return n, nil
 }
 
-// addUnion adds the union that a definition is, or that stands inside it.
+// addUnion adds the union that a definition is or contains.
 func (m *model) addUnion(d named) error {
 	in, inlined := inlines[d.Name]
 	switch {
@@ -41,7 +41,7 @@ func (m *model) addUnion(d named) error {
 	u.unknown = !closed[u.name]
 	for _, v := range d.variants() {
 		if v.Not != nil {
-			continue // stands for what is not known
+			continue // the variant for unknown values
 		}
 		if err := m.addVariant(u, v); err != nil {
 			return err
