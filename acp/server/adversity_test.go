@@ -22,7 +22,7 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// toolOf makes the one tool of a test, which asks for nothing.
+// toolOf returns the only tool of a test, which needs no permission.
 func toolOf(name string, run func(ctx context.Context, call *agent.Call) (*agent.Result, error)) func() []agent.Tool {
 	return func() []agent.Tool {
 		return []agent.Tool{agent.NewTool(agent.ToolFuncs[struct{}]{
@@ -32,7 +32,7 @@ func toolOf(name string, run func(ctx context.Context, call *agent.Call) (*agent
 	}
 }
 
-// wire is a client that writes lines and reads them when it wants to.
+// wire is a client that reads and writes lines.
 type wire struct {
 	t    *testing.T
 	conn net.Conn
@@ -46,7 +46,7 @@ func (w *wire) send(format string, args ...any) {
 	}
 }
 
-// until reads lines up to the first that has all parts and returns all of them.
+// until reads lines up to the first that contains all parts, and returns them.
 func (w *wire) until(parts ...string) []string {
 	w.t.Helper()
 	var lines []string
@@ -62,7 +62,7 @@ func (w *wire) until(parts ...string) []string {
 	}
 }
 
-// begin opens a session over a raw wire and returns its id. ctx ends the server; done gets what it came to.
+// begin opens a session over a raw wire and returns its ID. ctx ends the server; done receives its result.
 func begin(t *testing.T, ctx context.Context, c *config, dir string) (w *wire, id string, done <-chan error) { //nolint:revive // the test comes first
 	t.Helper()
 	a, b := net.Pipe()
@@ -86,8 +86,8 @@ func begin(t *testing.T, ctx context.Context, c *config, dir string) (w *wire, i
 	return w, resp.Result.SessionID, result
 }
 
-// An editor that stops reading in the middle of a turn holds up that turn, but not the end of the program.
-func TestServe_EndsThoughTheEditorDoesNotRead(t *testing.T) {
+// An editor that stops reading during a turn blocks that turn, but not the end of the program.
+func TestServe_EndsWithoutAReader(t *testing.T) {
 	testenv.NoLeaks(t)
 	ended, behind := make(chan struct{}), make(chan struct{})
 	c := newConfig(t, scripted(providertest.Step{providertest.Call("c1", "flood", `{}`)}))
@@ -124,9 +124,9 @@ func TestServe_EndsThoughTheEditorDoesNotRead(t *testing.T) {
 	<-ended
 }
 
-// What a client sends behind session/load without waiting is done behind its response, and a turn's updates stand
-// before the turn's own.
-func TestLoad_PromptBehindIt(t *testing.T) {
+// A prompt that a client sends immediately after session/load runs after its response, and the updates of the turn precede the
+// response to the prompt.
+func TestLoad_ThenPrompt(t *testing.T) {
 	c := newConfig(t)
 	w, id, done := begin(t, t.Context(), c, t.TempDir())
 	w.send(`{"jsonrpc":"2.0","id":"p","method":"session/prompt","params":{"sessionId":%q,"prompt":[{"type":"text","text":"!say 3"}]}}`, id)
@@ -154,8 +154,8 @@ func TestLoad_PromptBehindIt(t *testing.T) {
 	}
 }
 
-// A session that is loaded while it is still being closed is opened when that is done.
-func TestLoad_WhileItCloses(t *testing.T) {
+// A session that is loaded while it is being closed is opened afterwards.
+func TestLoad_WhileClosing(t *testing.T) {
 	gate := make(chan struct{})
 	e := start(t, scripted(providertest.Step{providertest.Call("c1", "slow", `{}`)}), func(c *config) {
 		c.server.Sessions.Tools = toolOf("slow", func(ctx context.Context, _ *agent.Call) (*agent.Result, error) {
@@ -172,7 +172,7 @@ func TestLoad_WhileItCloses(t *testing.T) {
 		_, err := acp.MethodSessionClose.Call(t.Context(), e.Conn, &acp.CloseSessionRequest{SessionID: id})
 		closed <- err
 	}()
-	// The order of the wire is what counts; the prompt's unknown session says that the close has been taken.
+	// The error of the prompt, an unknown session, shows that the server has handled the close.
 	for {
 		_, err := e.Prompt(t.Context(), id, "/help")
 		if ae, ok := errors.AsType[*acp.Error](err); ok && ae.Code == acp.ErrorCodeResourceNotFound && strings.Contains(ae.Message, "no session") {
@@ -184,7 +184,7 @@ func TestLoad_WhileItCloses(t *testing.T) {
 		_, err := acp.MethodSessionLoad.Call(t.Context(), e.Conn, &acp.LoadSessionRequest{SessionID: id, Cwd: e.dir})
 		loaded <- err
 	}()
-	// The load is taken, and waits: the session is known again, and the file is not open.
+	// The load has been handled and waits: the session is known again, and its file is not open.
 	if _, err := acp.MethodSessionList.Call(t.Context(), e.Conn, &acp.ListSessionsRequest{}); err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +197,7 @@ func TestLoad_WhileItCloses(t *testing.T) {
 	e.say(id, "/help", acp.StopReasonEndTurn)
 }
 
-// slowModels look at their files when the test lets them.
+// slowModels read their files when the test allows it.
 type slowModels struct {
 	*models
 	load func()
@@ -208,7 +208,7 @@ func (m *slowModels) Refresh(context.Context) (bool, error) {
 	return false, nil
 }
 
-// A load that is cancelled in the middle does not leave a session open that nobody knows of.
+// A load that is cancelled leaves no session open that the client does not know.
 func TestLoad_Cancelled(t *testing.T) {
 	testenv.NoLeaks(t)
 	c := newConfig(t)
@@ -248,7 +248,7 @@ func TestLoad_Cancelled(t *testing.T) {
 	}
 }
 
-// The roots are those of the last load; a live session does not change its own behind the client's back.
+// A session has the roots of the last load. An open session does not change its roots.
 func TestLoad_OtherDirectories(t *testing.T) {
 	e := start(t)
 	id := e.session()
@@ -256,7 +256,7 @@ func TestLoad_OtherDirectories(t *testing.T) {
 	wantCode(t, err, acp.ErrorCodeInvalidParams, "close it first")
 }
 
-// numbered is a text n times, with numbers between: a model that says the same for so long is cut off.
+// numbered repeats a text n times with numbers between: a model that repeats itself so long is cut off.
 func numbered(text string, n int) string {
 	var all strings.Builder
 	for i := range n {
@@ -265,7 +265,7 @@ func numbered(text string, n int) string {
 	return all.String()
 }
 
-// A long text goes out in lines that every client can take, live and replayed, and whole.
+// A long text reaches the client whole, live and in a replay, in lines that every client accepts.
 func TestLongTextIsSplit(t *testing.T) {
 	long := numbered("ä€", 30_000)
 	longest := 0
@@ -292,7 +292,7 @@ func TestLongTextIsSplit(t *testing.T) {
 	}
 }
 
-// So does the summary of a compaction, also where it is much longer in JSON.
+// So does the summary of a compaction, even if it is much longer in JSON.
 func TestLongSummaryIsSplit(t *testing.T) {
 	long := "The beginning. " + numbered("\x1b\"ä\"\n", 30_000) + "The end."
 	longest := 0

@@ -14,7 +14,7 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// A patch of all kinds gets leave for all that it does, and for undoing it, and for what a failure has put back.
+// A patch with every kind of change is permitted as a whole, as are its undo and the restoration after a failure.
 func TestApplyPatch_ThroughTheEditor(t *testing.T) {
 	whole := `{"input": "*** Begin Patch\n*** Update File: a.txt\n@@\n-a\n+A\n*** Delete File: b.txt\n*** Update File: c.txt\n*** Move to: sub/d.txt\n@@\n-c\n+C\n*** Add File: new/e.sh\n+#!/bin/sh\n*** End Patch"}`
 	e := start(t, scripted(

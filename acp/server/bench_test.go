@@ -20,7 +20,7 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// benchEditor is an editor on a server whose model speaks steps.
+// benchEditor returns an editor of a server whose model answers with steps.
 func benchEditor(b *testing.B, steps ...providertest.Step) *acptest.Editor {
 	b.Helper()
 	info := providers.ModelInfo{Provider: "test", ID: "script", ContextWindow: 1000}

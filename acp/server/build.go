@@ -55,7 +55,7 @@ func (b *builder) build(s *session, log *sessions.Log, params *sessionParams, op
 	opts.ID, opts.Workspace, opts.Log, opts.Uses = log.ID(), params.Workspace, log, log.Uses()
 	opts.FS, opts.Terminal, opts.Programs, opts.Approver, opts.Elicitor = bridges.FS, bridges.Terminal, bridges.Programs, bridges.Approver, bridges.Elicitor
 	opts.Languages, opts.Debugger = o.languages, o.debugger
-	opts.Models, opts.Tools = b.models, o.tools
+	opts.Models, opts.Tools = b.opts.Models.Models, o.tools // not b.models: the agent looks for optional methods
 	opts.Artifacts = log.Artifacts()
 	children := &childBuilder{out: s.out, languages: languages.forSubagents(), bridges: func(id acp.SessionID) Bridges {
 		set := b.bridges(s, id, params.Workspace)

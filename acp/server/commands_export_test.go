@@ -9,7 +9,7 @@ import (
 	"github.com/gajae-code/gjc/acp"
 )
 
-// The file's name says the format, and may stand in quotes.
+// The file's name determines the format, and may be quoted.
 func TestCommands_ExportFormats(t *testing.T) {
 	e := start(t)
 	id := e.session()

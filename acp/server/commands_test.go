@@ -12,7 +12,7 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// put writes a file and its parents.
+// put writes a file and creates its directories.
 func put(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -23,7 +23,7 @@ func put(t *testing.T, path, text string) {
 	}
 }
 
-// after returns what a prompt makes the session say, and the kinds of its updates.
+// after prompts and returns the text and the kinds of the updates that follow.
 func (e *env) after(id acp.SessionID, prompt string) (text string, updates []acp.SessionUpdate) {
 	e.t.Helper()
 	from := len(e.Updates(id))
@@ -105,7 +105,7 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// A command is one at the very start of the first text block only, and a path is none.
+// A command begins at the very start of the first text block. A path is not a command.
 func TestCommands_OnlyAtTheStart(t *testing.T) {
 	var script *providertest.Script
 	steps := []providertest.Step{{providertest.Text("a")}, {providertest.Text("b")}, {providertest.Text("c")}, {providertest.Text("d")}}
@@ -128,8 +128,8 @@ func TestCommands_OnlyAtTheStart(t *testing.T) {
 	}
 }
 
-// Command files of the user and of the workspace, and skills, are commands; a changed file counts at its next use, and
-// is advertised again.
+// Command files of the user and of the workspace, and skills, are commands. A changed file is read at its next use and
+// advertised again.
 func TestCommands_Files(t *testing.T) {
 	var script *providertest.Script
 	steps := make([]providertest.Step, 8)
@@ -184,7 +184,7 @@ func TestCommands_Files(t *testing.T) {
 		t.Errorf("/fresh asked %q", got)
 	}
 	e.await(id, has("fresh"))
-	// A loaded session shows what was typed, not what was made of it.
+	// A loaded session shows what was typed, not the expanded prompt.
 	call[struct{}](e, "session/close", obj{"sessionId": id})
 	from := len(e.Updates(id))
 	call[struct{}](e, "session/load", obj{"sessionId": id, "cwd": e.dir, "mcpServers": []any{}})
@@ -200,7 +200,7 @@ func TestCommands_Files(t *testing.T) {
 	}
 }
 
-// A command file that cannot be used is told, once.
+// The user is warned once of a command file that cannot be used.
 func TestCommands_BadFile(t *testing.T) {
 	e := start(t, func(c *config) { c.server.Sessions.UserDir = c.agent })
 	put(t, filepath.Join(e.dir, ".gjc", "commands", "bad.md"), strings.Repeat("x", 100<<10))

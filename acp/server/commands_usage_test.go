@@ -12,7 +12,7 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// priced is a registry of a model that costs a dollar a token, and of one that nobody knows the prices of.
+// priced returns a registry with a model that costs a dollar a token, and one whose prices are unknown.
 func priced(steps ...providertest.Step) func(*config) {
 	return func(c *config) {
 		info := providers.ModelInfo{
@@ -25,7 +25,7 @@ func priced(steps ...providertest.Step) func(*config) {
 	}
 }
 
-// reload closes a session, loads it, and returns what is told of its usage then.
+// reload closes a session, loads it, and returns its usage update.
 func (e *env) reload(id acp.SessionID) *acp.UsageUpdate {
 	e.t.Helper()
 	if _, err := acp.MethodSessionClose.Call(e.t.Context(), e.Conn, &acp.CloseSessionRequest{SessionID: id}); err != nil {
@@ -46,8 +46,8 @@ func (e *env) reload(id acp.SessionID) *acp.UsageUpdate {
 	return last
 }
 
-// An answer that is cut off counts with what was told by then, now and when the session is loaded; one that nobody told
-// anything of makes the cost unknown. How full the window is stays as it was.
+// An answer that is cut off counts with the usage reported before, now and when the session is loaded. One without a reported
+// usage makes the cost unknown. The fill level of the window does not change.
 func TestUsage_CutOff(t *testing.T) {
 	used := providers.Usage{Input: 3, Output: 2, CacheRead: 10, CacheWrite: 4}
 	cost, gate := 3+2+1+8., providertest.NewGate()
@@ -117,7 +117,7 @@ func usageUpdates(updates []acp.SessionUpdate) []*acp.UsageUpdate {
 	return all
 }
 
-// A cost goes out as people would write it, however many prices it is the sum of.
+// A cost has no rounding errors, however many prices it is the sum of.
 func TestUsage_Digits(t *testing.T) {
 	step := providertest.Step{providertest.Text("ok"), providertest.Use(providers.Usage{Input: 1234, Output: 567, CacheRead: 89})}
 	e := start(t, func(c *config) {
@@ -142,8 +142,7 @@ func TestUsage_Digits(t *testing.T) {
 	}
 }
 
-// The cost is on every usage update as long as it is known, /usage tells of what it is made, and a loaded session goes on
-// with it.
+// Every usage update has the cost while it is known, /usage itemizes it, and a loaded session continues with it.
 func TestUsage(t *testing.T) {
 	usage := providers.Usage{Input: 10, Output: 5, CacheRead: 80, CacheWrite: 10, Thinking: 2}
 	step := providertest.Step{providertest.Text("ok"), providertest.Use(usage)}
@@ -196,7 +195,7 @@ func TestUsage(t *testing.T) {
 		if _, err := acp.MethodSessionLoad.Call(t.Context(), e.Conn, &acp.LoadSessionRequest{SessionID: id, Cwd: e.dir}); err != nil {
 			t.Fatal(err)
 		}
-		// What follows the response may come behind the answer to a prompt that the client is quick with.
+		// If the client prompts quickly, the updates after the response may follow the answer to the prompt.
 		e.await(id, func(updates []acp.SessionUpdate, _ []string) acptest.Verdict {
 			if len(usageUpdates(updates[before:])) > 0 {
 				return acptest.Met

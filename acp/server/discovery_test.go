@@ -19,11 +19,11 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// finder is a registry whose second model is found only by looking for it.
+// finder is a registry whose second model is found by a search.
 type finder struct {
 	models
 	found providers.Model
-	// searches gets a value at the start of each search, results says how it ends.
+	// searches receives a value at the start of each search. results has the results of the searches.
 	searches chan struct{}
 	results  chan error
 	ended    chan error // gets the cause of each search that was broken off
@@ -65,7 +65,7 @@ func (f *finder) discover(ctx context.Context) (bool, error) {
 	}
 }
 
-// listsFound is met by a list of options with the model that was found.
+// listsFound expects a list of options with the model that was found.
 func listsFound() acptest.Expectation {
 	return acptest.Update(func(u *acp.ConfigOptionUpdate) bool { return offers(u.ConfigOptions, "test/scripted") })
 }
@@ -81,7 +81,7 @@ func offers(options []acp.SessionConfigOption, model acp.SessionConfigValueID) b
 	})
 }
 
-// Models are looked for once, when the first session begins, and every open session is told of what was found.
+// The server searches for models once, when the first session begins, and sends every open session the options with those found.
 func TestDiscovery(t *testing.T) {
 	f := newFinder()
 	var log strings.Builder
@@ -89,7 +89,7 @@ func TestDiscovery(t *testing.T) {
 		c.server.Models.Models, c.server.Models.Discover = f, f.discover
 		c.server.Log = zerolog.New(zerolog.SyncWriter(&log)).Level(zerolog.WarnLevel)
 	})
-	// A client that signs in first has begun no session yet.
+	// A sign-in before the first session starts no search.
 	if _, err := acp.MethodAuthenticate.Call(t.Context(), e.Conn, &acp.AuthenticateRequest{MethodID: "agent"}); err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestDiscovery(t *testing.T) {
 	if err != nil || !offers(three.ConfigOptions, "test/scripted") {
 		t.Errorf("a later session has %+v, %v", three, err)
 	}
-	// A sign-in may have brought keys, also while a search is under way.
+	// A sign-in may have added keys, even while a search is running.
 	signIn := func() {
 		if _, err := acp.MethodAuthenticate.Call(t.Context(), e.Conn, &acp.AuthenticateRequest{MethodID: "agent"}); err != nil {
 			t.Fatal(err)
@@ -151,7 +151,7 @@ func TestDiscovery_Ends(t *testing.T) {
 	}
 }
 
-// A connection is made ahead when a session begins and when it gets another model.
+// The server connects to a model when a session begins and when it gets another model.
 func TestPreconnect(t *testing.T) {
 	other := providertest.NewScript(providers.ModelInfo{})
 	got := make(chan string, 10)

@@ -105,7 +105,7 @@ type env struct {
 	cancels int // $/cancel_request that came from the agent
 }
 
-// config changes what start makes.
+// config configures start.
 type config struct {
 	server server.Options
 	editor acptest.EditorOptions
@@ -123,7 +123,7 @@ func machine(local bridges.Local) server.MachineOptions {
 	}}
 }
 
-// newConfig is a server with the offline model.
+// newConfig returns the configuration of a server with the offline model.
 func newConfig(t *testing.T, change ...func(*config)) *config {
 	t.Helper()
 	c := &config{agent: t.TempDir()}
@@ -184,7 +184,7 @@ func isCancel(line []byte) bool {
 	return string(line) != "" && containsAll(string(line), `"method":"$/cancel_request"`)
 }
 
-// wantServed waits for the server's end.
+// wantServed waits for the end of the server.
 func (e *env) wantServed() {
 	e.t.Helper()
 	select {
@@ -208,7 +208,7 @@ func (e *env) session() acp.SessionID {
 	return resp.SessionID
 }
 
-// say prompts and wants the turn to end with stop.
+// say prompts and expects the turn to end with stop.
 func (e *env) say(id acp.SessionID, text string, stop acp.StopReason) {
 	e.t.Helper()
 	resp, err := e.Prompt(e.t.Context(), id, text)
@@ -220,7 +220,7 @@ func (e *env) say(id acp.SessionID, text string, stop acp.StopReason) {
 	}
 }
 
-// await waits for an expectation, with a deadline that only a hang reaches.
+// await waits for an expectation. Only a hang reaches its deadline.
 func (e *env) await(id acp.SessionID, want acptest.Expectation) {
 	e.t.Helper()
 	ctx, cancel := context.WithTimeoutCause(e.t.Context(), time.Minute, errors.New("nothing came for a minute"))
@@ -239,7 +239,7 @@ func (e *env) write(name, text string) string {
 	return path
 }
 
-// wantCode checks an error answer.
+// wantCode checks the code of an error response.
 func wantCode(t *testing.T, err error, code acp.ErrorCode, parts ...string) {
 	t.Helper()
 	e, ok := errors.AsType[*acp.Error](err)

@@ -21,8 +21,8 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// Every kind that there is stands in docs/protocol.md, and each failed model call tells what to do next, also behind
-// retries, with the time when a limit ends.
+// docs/protocol.md lists every kind. The error of each failed model call says what to do next, also after retries, and when a
+// limit ends.
 func TestErrorKinds(t *testing.T) {
 	root := testenv.ModuleRoot(t)
 	var known []string
@@ -92,7 +92,7 @@ func TestErrorKinds(t *testing.T) {
 	if e := server.WireError(&providers.Error{Kind: providers.KindRateLimit, Provider: "acme", RetryAfter: time.Hour}); !strings.Contains(string(e.Data), `"resetsAt":"`) {
 		t.Errorf("a wait alone: %s", e.Data)
 	}
-	// What helps in most cases does not in all.
+	// Some causes need other advice than their kind.
 	full := &providers.Error{Kind: providers.KindContextOverflow, Provider: "acme", Message: "too long"}
 	if e := server.WireError(fmt.Errorf("%w: %w", full, agent.ErrNoRoom)); strings.Contains(e.Message, "/compact") || !strings.Contains(e.Message, "larger window") {
 		t.Errorf("behind a compaction that failed: %q", e.Message)

@@ -1,11 +1,12 @@
 package server
 
-// WireError maps an error to the wire.
+// WireError maps an error to the one that is sent.
 var WireError = wireError
 
-// ErrorKinds are all values of data.kind with what they mean, ModelErrorKinds those of failed model calls.
+// ErrorKinds returns all values of data.kind with their meanings.
 func ErrorKinds() [][2]string { return kindsOf(append(modelErrors(), otherErrors()...)) }
 
+// ModelErrorKinds returns those of failed model calls.
 func ModelErrorKinds() [][2]string { return kindsOf(modelErrors()) }
 
 func kindsOf(kinds []errorKind) [][2]string {

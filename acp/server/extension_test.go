@@ -11,7 +11,7 @@ import (
 	"github.com/gajae-code/gjc/acp/acptest"
 )
 
-// The extension methods tell what is there, and no secrets.
+// The extension methods report what exists, and no secrets.
 func TestExtensions(t *testing.T) {
 	e := start(t, func(c *config) {
 		c.server.Sessions.UserDir = c.agent
@@ -57,7 +57,7 @@ func TestExtensions(t *testing.T) {
 			}
 		}
 	}
-	// One that is switched off is no command any more, in every session.
+	// A command that is switched off is removed from every session.
 	has := func(want bool) acptest.Expectation {
 		return acptest.Update(func(u *acp.AvailableCommandsUpdate) bool {
 			return want == slices.ContainsFunc(u.AvailableCommands, func(c acp.AvailableCommand) bool { return c.Name == "mine" })

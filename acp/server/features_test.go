@@ -16,7 +16,7 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// as makes the editor one with other capabilities.
+// as gives the editor other capabilities.
 func as(c *acp.ClientCapabilities) func(*config) {
 	return func(cfg *config) { cfg.editor.Capabilities = c }
 }
@@ -40,7 +40,7 @@ func kinds(updates []acp.SessionUpdate) []string {
 	return all
 }
 
-// A switch is there for clients only that know switches, and does what it says.
+// Clients that support switches get one, and it works.
 func TestBooleanOption(t *testing.T) {
 	e := start(t, scripted(
 		providertest.Step{providertest.Think("hm"), providertest.Text("a")}, providertest.Step{providertest.Think("hm"), providertest.Text("b")},
@@ -64,7 +64,7 @@ func TestBooleanOption(t *testing.T) {
 	wantCode(t, err, acp.ErrorCodeInvalidParams, "switch")
 }
 
-// A client that does not know switches is offered none, and cannot set one.
+// A client that does not support switches is offered none, and cannot set one.
 func TestBooleanOption_NotAdvertised(t *testing.T) {
 	e := start(t, as(&acp.ClientCapabilities{}))
 	resp := call[acp.NewSessionResponse](e, "session/new", obj{"cwd": e.dir, "mcpServers": []any{}})
@@ -77,7 +77,7 @@ func TestBooleanOption_NotAdvertised(t *testing.T) {
 	wantCode(t, err, acp.ErrorCodeInvalidParams, "unknown config option")
 }
 
-// A client that takes plan_update gets that, and no plan; one that is taken away is told so.
+// A client that supports plan_update receives it instead of plan, and receives the removal of a plan.
 func TestPlanUpdates(t *testing.T) {
 	e := start(t, as(acptest.UnstableCapabilities()))
 	id := e.session()
@@ -115,7 +115,7 @@ func TestCompaction_IsShown(t *testing.T) {
 		if d := cmp.Diff(want, statuses); d != "" {
 			t.Errorf("able %v: -want +got:\n%s", able, d)
 		}
-		// All of it is replayed, what was compacted too.
+		// The whole conversation is replayed, including what was compacted.
 		call[struct{}](e, "session/close", obj{"sessionId": id})
 		from := len(e.Updates(id))
 		call[struct{}](e, "session/load", obj{"sessionId": id, "cwd": e.dir, "mcpServers": []any{}})
@@ -130,8 +130,8 @@ func TestCompaction_IsShown(t *testing.T) {
 	}
 }
 
-// The model goes on from the summary alone.
-func TestCompaction_IsWhatTheModelSees(t *testing.T) {
+// The model continues from the summary alone.
+func TestCompaction_ReachesTheModel(t *testing.T) {
 	var script *providertest.Script
 	e := start(t, scripted(
 		providertest.Step{providertest.Text("first answer")},
@@ -156,7 +156,7 @@ func TestCompaction_IsWhatTheModelSees(t *testing.T) {
 	}
 }
 
-// A summary that fails or is cancelled leaves the conversation as it was.
+// A summary that fails or is cancelled leaves the conversation unchanged.
 func TestCompaction_Failures(t *testing.T) {
 	gate := providertest.NewGate()
 	defer gate.Open()
@@ -205,7 +205,7 @@ func TestCompaction_Failures(t *testing.T) {
 	}
 }
 
-// A client without terminals that takes output in _meta gets the output as it comes, and the exit.
+// A client without terminals that supports output in _meta receives the output as it comes, and the exit status.
 func TestTerminalOutputMeta(t *testing.T) {
 	for _, key := range []string{"terminal_output", "terminal_output_delta"} {
 		c := &acp.ClientCapabilities{Meta: acp.Meta{key: []byte("true")}}
@@ -240,8 +240,8 @@ func TestTerminalOutputMeta(t *testing.T) {
 	}
 }
 
-// A client with real terminals uses them, whatever its _meta says.
-func TestTerminalOutputMeta_NotBesideTerminals(t *testing.T) {
+// A client with terminals uses them, even if its _meta advertises output.
+func TestTerminalOutputMeta_NotWithTerminals(t *testing.T) {
 	c := acptest.AllCapabilities()
 	c.Meta = acp.Meta{"terminal_output": []byte("true")}
 	e := start(t, as(c))
@@ -257,7 +257,7 @@ func TestTerminalOutputMeta_NotBesideTerminals(t *testing.T) {
 	}
 }
 
-// A question is a form where there are forms, options where there are none, and words where there is neither.
+// A question is a form if the client has forms, otherwise a choice, and otherwise text.
 func TestAsk(t *testing.T) {
 	const question = "!ask Which way? | left | right"
 	answered := func(e *env, id acp.SessionID) string {
@@ -381,7 +381,7 @@ func TestAsk(t *testing.T) {
 	})
 }
 
-// A client that knows child sessions sees the child as one of its own; to any other its calls are the parent's.
+// A client that supports child sessions sees the child as a session. For another one its calls are those of the parent.
 func TestSubagents(t *testing.T) {
 	steps := []providertest.Step{
 		{providertest.Call("c1", "task", `{"tasks":[{"id":"a","description":"look","assignment":"look around"}]}`)},
@@ -448,7 +448,7 @@ func TestSubagents(t *testing.T) {
 	})
 }
 
-// The user can stop a child alone, or all of the turn through the child's question.
+// The user can stop only a child, or the whole turn through the child's question.
 func TestSubagents_Cancel(t *testing.T) {
 	gate := providertest.NewGate()
 	defer gate.Open()
@@ -493,7 +493,7 @@ func TestSubagents_CancelledQuestionStopsAll(t *testing.T) {
 	e.say(e.session(), "delegate", acp.StopReasonCancelled)
 }
 
-// The terminal method is for clients that can run it, is never authenticated, and every client has one that works.
+// The terminal method is only for clients that can run it and cannot be authenticated. Every client has a method that works.
 func TestAuthMethods(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -540,7 +540,7 @@ func TestAuthMethods(t *testing.T) {
 	}
 }
 
-// A client that has asked for the status is told when it changes; one that has not, is not.
+// A client that has asked for the status receives its changes; another one does not.
 func TestAuthStatus_Changes(t *testing.T) {
 	for _, asks := range []bool{true, false} {
 		e := start(t, func(c *config) {

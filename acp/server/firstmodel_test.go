@@ -8,7 +8,7 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// A session begins with the level that its model has for that, unless one is asked for.
+// A session begins with the default level of its model, unless another one is requested.
 func TestNewSession_DefaultThinking(t *testing.T) {
 	for _, test := range []struct{ model, want string }{{"", "high"}, {"test/deep", "high"}, {"test/deep:low", "low"}, {"test/deep:off", "off"}} {
 		e := start(t, func(c *config) {

@@ -10,8 +10,8 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// The model of a session is told of the rules and skills of its workspace, reads them by their addresses, and gets a rule about
-// files with the first one that it reads. A bad rule is told, and a new one counts with the next request.
+// The model of a session receives the rules and skills of its workspace, reads them by their addresses, and receives a rule about
+// files with the first such file that it reads. The user is warned of an invalid rule, and a new rule applies to the next request.
 func TestGuidance(t *testing.T) {
 	var prompts []string
 	keep := providertest.Check(func(req *providers.Request) { prompts = append(prompts, req.System) })

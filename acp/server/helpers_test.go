@@ -16,7 +16,7 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// helperSteps are a helper that starts another one, whose command asks.
+// helperSteps returns the steps of a helper that starts another one, whose command needs permission.
 func helperSteps() []providertest.Step {
 	return []providertest.Step{
 		{providertest.Call("c", "task", `{"tasks":[{"id":"a","description":"outer","assignment":"delegate"}]}`)},
@@ -28,8 +28,8 @@ func helperSteps() []providertest.Step {
 	}
 }
 
-// To a client without child sessions the calls of helpers and of their helpers are calls of the session, each with an id of its
-// own, and a question says whose it is.
+// For a client without child sessions the calls of helpers and of their helpers are calls of the session, each with a unique ID,
+// and a question names its helper.
 func TestHelpers_Nested(t *testing.T) {
 	var mu sync.Mutex
 	var asked []string
@@ -65,7 +65,7 @@ func TestHelpers_Nested(t *testing.T) {
 	}
 }
 
-// A client that knows child sessions is told of each in its parent, and can end one of them alone.
+// A client that supports child sessions sees each in its parent, and can end a single one.
 func TestHelpers_Sessions(t *testing.T) {
 	gate := providertest.NewGate()
 	defer gate.Open()
@@ -103,8 +103,8 @@ func TestHelpers_Sessions(t *testing.T) {
 	}
 }
 
-// In plan mode a helper changes nothing, whatever it is told, and a file of the workspace makes a helper; one with a mistake is
-// told of.
+// In plan mode a helper changes nothing, whatever its task. A file in the workspace defines a helper, and the user is warned of one
+// with a mistake.
 func TestHelpers_PlanModeAndFiles(t *testing.T) {
 	e := start(t, scripted(
 		providertest.Step{providertest.Call("c1", "task", `{"agent":"mine","tasks":[{"id":"a","description":"change","assignment":"change it"}]}`)},

@@ -12,7 +12,7 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// The user sees the jobs that the model has begun and ends them, and the model is told of that.
+// The user sees the jobs that the model has started and ends them, and the model is notified.
 func TestCommandJobs(t *testing.T) {
 	var told strings.Builder
 	e := start(t, scripted(

@@ -12,7 +12,7 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// call makes a request whose params and result are JSON-like.
+// call sends a request whose params and result are maps.
 func call[R any](e *env, method string, params any) R {
 	e.t.Helper()
 	result, err := tryCall[R](e, method, params)
@@ -60,8 +60,8 @@ func TestDeleteSession_IsIdempotent(t *testing.T) {
 	wantCode(t, err, acp.ErrorCodeResourceNotFound)
 }
 
-// Deleting a session that works ends its turn as session/cancel does.
-func TestDeleteSession_InATurn(t *testing.T) {
+// Deleting a session ends its turn as session/cancel does.
+func TestDeleteSession_DuringATurn(t *testing.T) {
 	e := start(t)
 	id := e.session()
 	stop := make(chan acp.StopReason, 1)
@@ -83,7 +83,7 @@ func TestDeleteSession_InATurn(t *testing.T) {
 	}
 }
 
-func TestArchive_HidesAndComesBack(t *testing.T) {
+func TestArchive_AndUnarchive(t *testing.T) {
 	e := start(t)
 	a, b := e.session(), e.session()
 	e.say(a, "!say one", acp.StopReasonEndTurn)
@@ -130,7 +130,7 @@ func TestSessionStatus(t *testing.T) {
 	}
 }
 
-// A title that the user has given stays, whatever is prompted, and is normalised the same way open or closed.
+// A title from the user is never replaced by an automatic one, and is normalised whether the session is open or not.
 func TestSetTitle(t *testing.T) {
 	e := start(t)
 	id := e.session()
@@ -154,7 +154,7 @@ func TestSetTitle(t *testing.T) {
 	title(long, strings.Repeat("ü", 199)+"…")
 }
 
-func TestFork_GoesItsOwnWay(t *testing.T) {
+func TestFork_IsIndependent(t *testing.T) {
 	e := start(t)
 	id := e.session()
 	e.say(id, "!say first", acp.StopReasonEndTurn)
@@ -190,7 +190,7 @@ func TestFork_GoesItsOwnWay(t *testing.T) {
 	}
 }
 
-// The directories of the last load are those of the session, and of its listing; absence means none.
+// A session and its listing have the directories of the last load. Without the member there are none.
 func TestAdditionalDirectories_FollowTheLastRequest(t *testing.T) {
 	e := start(t)
 	more := t.TempDir()
@@ -217,7 +217,7 @@ func TestAdditionalDirectories_FollowTheLastRequest(t *testing.T) {
 	}
 }
 
-// What the client gives as system prompt reaches the model, and is kept with the session.
+// The client's system prompt reaches the model and is stored with the session.
 func TestSystemPrompt(t *testing.T) {
 	for _, mode := range []string{"append", "override"} {
 		t.Run(mode, func(t *testing.T) {

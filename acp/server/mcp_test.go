@@ -22,7 +22,7 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// httpServer is an MCP server with one tool, which says who asks, and one prompt.
+// httpServer starts an MCP server with one prompt and one tool, which returns its caller.
 func httpServer(t *testing.T, change func(*sdk.Server)) *httptest.Server {
 	t.Helper()
 	srv := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(r *http.Request) *sdk.Server {
@@ -53,7 +53,7 @@ func httpSpec(name, url, user string) obj {
 	return obj{"type": "http", "name": name, "url": url, "headers": []any{obj{"name": "X-User", "value": user}}}
 }
 
-// toolText is what the calls of a session have ended with.
+// toolText returns the results of a session's calls.
 func (e *env) toolText(id acp.SessionID) string { return toolText(e.Updates(id)) }
 
 func toolText(updates []acp.SessionUpdate) string {
@@ -67,8 +67,8 @@ func toolText(updates []acp.SessionUpdate) string {
 	return s.String()
 }
 
-// Two sessions have a server of the same name; each has its own connection, with its own headers.
-func TestMCP_SessionsAreApart(t *testing.T) {
+// Two sessions have a server with the same name. Each has a separate connection with its own headers.
+func TestMCP_SessionsAreSeparate(t *testing.T) {
 	srv := httpServer(t, nil)
 	e := start(t)
 	a := call[acp.NewSessionResponse](e, "session/new", obj{"cwd": e.dir, "mcpServers": []any{httpSpec("db", srv.URL, "ann")}}).SessionID
@@ -116,7 +116,7 @@ func TestMCP_LoadReplaces(t *testing.T) {
 	}
 }
 
-// What is wrong with a server is told, and the session works.
+// The user sees the error of an invalid server, and the session works.
 func TestMCP_BadServers(t *testing.T) {
 	e := start(t, as(&acp.ClientCapabilities{}))
 	for name, tt := range map[string]struct {
@@ -147,7 +147,7 @@ func TestMCP_BadServers(t *testing.T) {
 	}
 }
 
-// Prompts of a server are slash commands, advertised when they are known.
+// The prompts of a server are slash commands, which are advertised when they are known.
 func TestMCP_Prompts(t *testing.T) {
 	srv := httpServer(t, nil)
 	var script *providertest.Script
@@ -171,7 +171,7 @@ func TestMCP_Prompts(t *testing.T) {
 	}
 }
 
-// A command that is about servers waits for those that are on their way.
+// A command about servers waits for those that are connecting.
 func TestMCP_CommandsWaitForServers(t *testing.T) {
 	srv := httpServer(t, nil)
 	var script *providertest.Script
@@ -196,7 +196,7 @@ func TestMCP_CommandsWaitForServers(t *testing.T) {
 	}
 }
 
-// A server's question goes to the user of its session; one for a secret does not go into a form.
+// A server's question reaches the user of its session. A form must not ask for a secret.
 func TestMCP_Elicitation(t *testing.T) {
 	var asked []string
 	var mu sync.Mutex
@@ -234,7 +234,7 @@ func TestMCP_Elicitation(t *testing.T) {
 	}
 }
 
-// MCP over ACP: the editor has the server, and mcp/message carries the requests.
+// With MCP over ACP the editor has the server, and mcp/message carries the requests.
 func TestMCP_OverACP(t *testing.T) {
 	e := start(t, func(c *config) {
 		c.editor.MCP = func(_ context.Context, p *acp.MessageMCPRequest) (*acp.MessageMCPResponse, error) {
@@ -261,14 +261,14 @@ func TestMCP_OverACP(t *testing.T) {
 	if got := e.toolText(id); !strings.Contains(got, "func main() {}") {
 		t.Errorf("calls: %s\nsaid: %s", got, e.Text(id))
 	}
-	// A notification about nothing that is open hurts nobody.
+	// A notification about an unknown request is ignored.
 	if err := e.Conn.Notify(t.Context(), "mcp/message", obj{"serverId": "srv-1", "requestId": "nope", "method": "notifications/progress"}); err != nil {
 		t.Fatal(err)
 	}
 	e.say(id, "!say alive", acp.StopReasonEndTurn)
 }
 
-// The first model request of a turn has the tools of servers that take a moment.
+// The first model request of a turn has the tools of servers that are slow to connect.
 func TestMCP_FirstRequestHasTheTools(t *testing.T) {
 	srv := httpServer(t, nil)
 	var script *providertest.Script
@@ -282,7 +282,7 @@ func TestMCP_FirstRequestHasTheTools(t *testing.T) {
 	}
 }
 
-// The trace context of a prompt goes on to the calls that it leads to.
+// The trace context of a prompt is passed to the calls that follow from it.
 func TestMCP_TraceContext(t *testing.T) {
 	got := make(chan any, 1)
 	srv := httpServer(t, func(server *sdk.Server) {
@@ -310,7 +310,7 @@ func TestMCP_TraceContext(t *testing.T) {
 	}
 }
 
-// What was allowed for ever was allowed to a server, not to its name.
+// "Always allow" is for a server, not for another one with its name.
 func TestMCP_GrantsEndWithTheServers(t *testing.T) {
 	srv := httpServer(t, nil)
 	asked := 0
@@ -339,8 +339,8 @@ func TestMCP_GrantsEndWithTheServers(t *testing.T) {
 	}
 }
 
-// Of three loads in a row the last list counts, and nothing of the others stays.
-func TestMCP_LoadsInARow(t *testing.T) {
+// Of three consecutive loads the last list applies, and nothing of the others remains.
+func TestMCP_ConsecutiveLoads(t *testing.T) {
 	var mu sync.Mutex
 	var made []*sdk.Server
 	srv := httpServer(t, func(server *sdk.Server) {
@@ -379,7 +379,7 @@ func TestMCP_LoadsInARow(t *testing.T) {
 	}
 	call[struct{}](e, "session/close", obj{"sessionId": id})
 	srv.Close()
-	// A connection that ends while it is being made leaves a session at the server.
+	// A connection that ends while it is being opened leaves a session at the server.
 	for _, server := range made {
 		for session := range server.Sessions() {
 			_ = session.Close()
@@ -387,7 +387,7 @@ func TestMCP_LoadsInARow(t *testing.T) {
 	}
 }
 
-// What servers say of their prompts cannot make a line that clients do not take.
+// However much servers say about their prompts, the line is short enough for clients.
 func TestMCP_ManyPrompts(t *testing.T) {
 	var longest atomic.Int64
 	srv := httpServer(t, func(server *sdk.Server) {

@@ -12,7 +12,7 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// What was chosen of the MCP tools is what the model is offered, also when the session is loaded.
+// The model is offered the selected MCP tools, also after the session is loaded.
 func TestMCP_Selection(t *testing.T) {
 	srv := httpServer(t, nil)
 	var offered []string

@@ -17,7 +17,7 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// targets are the APIs whose way from the wire to the editor is measured.
+// targets are the measured APIs.
 func targets() map[string]providertest.Target {
 	return map[string]providertest.Target{
 		"anthropic":   {Open: anthropic.Open, Format: providertest.AnthropicMessages()},
@@ -27,8 +27,8 @@ func targets() map[string]providertest.Target {
 	}
 }
 
-// BenchmarkPipeline5000Deltas is the way of 5000 deltas from the bytes of the response to the editor's handler. The aim is
-// 300,000 deltas a second.
+// BenchmarkPipeline5000Deltas measures 5000 deltas from the bytes of the response to the editor's handler. The target is 300,000
+// deltas a second.
 func BenchmarkPipeline5000Deltas(b *testing.B) {
 	const n = 5000
 	for name, target := range targets() {
@@ -38,7 +38,7 @@ func BenchmarkPipeline5000Deltas(b *testing.B) {
 			dir := b.TempDir()
 			b.ReportAllocs()
 			for b.Loop() {
-				// A long conversation would measure the requests.
+				// In a long conversation the requests would dominate.
 				b.StopTimer()
 				s, err := e.NewSession(b.Context(), dir)
 				if err != nil {
@@ -54,13 +54,13 @@ func BenchmarkPipeline5000Deltas(b *testing.B) {
 	}
 }
 
-// BenchmarkFirstChunk is the time from the first byte of a model's answer to the editor's handler. The aim is 200 µs in the
-// median.
+// BenchmarkFirstChunk measures the time from the first byte of a model's answer to the editor's handler. The target is a median of
+// 200 µs.
 func BenchmarkFirstChunk(b *testing.B) {
 	for name, target := range targets() {
 		b.Run(name, func(b *testing.B) {
 			body := target.Format.Body(providertest.Step{providertest.Text("hello")})
-			// The model stops behind its first words.
+			// The model stops after its first words.
 			at := strings.Index(body, "hello")
 			at += strings.Index(body[at:], "\n\n") + 2
 			bodies := make(chan io.Reader, 1)
@@ -83,7 +83,7 @@ func BenchmarkFirstChunk(b *testing.B) {
 					_, err := e.Prompt(b.Context(), s.SessionID, "go")
 					done <- err
 				}()
-				// The write returns when the client has taken the byte, which is when the clock starts.
+				// The write returns when the client has read the byte. The clock starts then.
 				_, _ = io.WriteString(w, body[:1])
 				start := time.Now()
 				_, _ = io.WriteString(w, body[1:at])

@@ -1,15 +1,15 @@
 package server_test
 
-// row is what docs/protocol.md says of a method or an update beside what is found out.
+// row is the hand-written part of a row about a method or an update in docs/protocol.md.
 type row struct {
-	// when is the capability of the client that it depends on, or what else; empty for always.
+	// when is the condition, such as a capability of the client; empty for always.
 	when string
-	// tests name the tests that show it, as "`package` TestName, TestName".
+	// tests names its tests, as "`package` TestName, TestName".
 	tests string
 }
 
-// methodRows has a row for each method, by name; the one of a notification has "notification" behind it where there is a
-// request of that name.
+// methodRows has a row for each method, by name. If a request and a notification share a name, that of the notification is
+// followed by "notification".
 var methodRows = map[string]row{
 	"$/cancel_request":           {"", "`cmd/gjc` TestCancelRequest; `internal/jsonrpc` TestConn_CancelReachesTheHandlerAndOnlyIt; `acp/server` TestCancel_WithAnOpenQuestion"},
 	"auth/status":                {"", "`acp/server` TestAuthStatus_Changes"},
@@ -28,13 +28,13 @@ var methodRows = map[string]row{
 	"providers/set":              {"", "`providers` TestSetProvider_ReplacesTheWholeConfiguration; `acp/server` TestErrors"},
 	"proxy/initialize":           {"", "`acp/server` TestErrors"},
 	"proxy/successor":            {"", "`acp/server` TestErrors"},
-	"session/archive":            {"", "`acp/server` TestArchive_HidesAndComesBack"},
+	"session/archive":            {"", "`acp/server` TestArchive_AndUnarchive"},
 	"session/cancel":             {"", "`acp/server` TestCancel_WithARunningCommand, TestTranscripts; `agent` TestCancel"},
-	"session/close":              {"", "`acp/server` TestLoad_WhileItCloses, TestErrors"},
-	"session/delete":             {"", "`acp/server` TestDeleteSession_IsIdempotent, TestDeleteSession_InATurn"},
-	"session/fork":               {"also at a message, see `_meta` below", "`acp/server` TestFork_GoesItsOwnWay, TestFork_AtAMessage; `sessions` TestFork_BetweenProcesses"},
+	"session/close":              {"", "`acp/server` TestLoad_WhileClosing, TestErrors"},
+	"session/delete":             {"", "`acp/server` TestDeleteSession_IsIdempotent, TestDeleteSession_DuringATurn"},
+	"session/fork":               {"also at a message, see `_meta` below", "`acp/server` TestFork_IsIndependent, TestFork_AtAMessage; `sessions` TestFork_BetweenProcesses"},
 	"session/list":               {"", "`sessions` TestList_PagesHoldTheirPlace, TestPages_BadCursors; `acp/server` TestLoadAndResume"},
-	"session/load":               {"", "`acp/server` TestLoadAndResume, TestLoad_PromptBehindIt; `agent` TestReplay_LooksLikeTheLiveSession"},
+	"session/load":               {"", "`acp/server` TestLoadAndResume, TestLoad_ThenPrompt; `agent` TestReplay_LooksLikeTheLiveSession"},
 	"session/new":                {"", "`acp/server` TestOrder, TestErrors, TestAdditionalDirectories_FollowTheLastRequest"},
 	"session/prompt":             {"", "`acp/server` TestOrder, TestTranscripts, TestPromptUsage, TestUsage_CutOff; `agent` TestTurn_QueueIsFIFO"},
 	"session/request_permission": {"", "`agent` TestApproval, TestApproval_OneAtATime; `bridges` TestClientApprover_Answers; `cmd/gjc` TestUnansweredPermission"},
@@ -43,7 +43,7 @@ var methodRows = map[string]row{
 	"session/set_mode":           {"", "`acp/server` TestModesAndOptions"},
 	"session/set_title":          {"", "`acp/server` TestSetTitle"},
 	"session/status":             {"", "`acp/server` TestSessionStatus"},
-	"session/unarchive":          {"", "`acp/server` TestArchive_HidesAndComesBack"},
+	"session/unarchive":          {"", "`acp/server` TestArchive_AndUnarchive"},
 	"session/update":             {"", "the next table"},
 	"terminal/create":            {"terminal", "`bridges` TestTerminal, TestClientTerminal_Request"},
 	"terminal/kill":              {"terminal", "`acp/server` TestCancel_WithARunningCommand"},

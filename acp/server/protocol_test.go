@@ -16,18 +16,18 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// called are the client's methods that the agent calls, each only where the client advertises it.
+// called are the client's methods that the agent calls if the client advertises them.
 var called = []string{
 	"auth/status_update", "elicitation/complete", "elicitation/create", "fs/read_text_file", "fs/write_text_file", "mcp/message",
 	"session/request_permission", "session/update", "terminal/create", "terminal/kill", "terminal/output", "terminal/release",
 	"terminal/wait_for_exit",
 }
 
-// byHand is where the part of docs/protocol.md begins that is written by hand.
+// byHand begins the hand-written part of docs/protocol.md.
 const byHand = "\n## Beyond the protocol\n"
 
-// TestProtocolDocument holds docs/protocol.md to the method table, to the schema's updates and to what the server
-// answers. -update rewrites the tables.
+// docs/protocol.md agrees with the method table, with the schema's updates and with the server's responses. -update rewrites its
+// tables.
 func TestProtocolDocument(t *testing.T) {
 	var doc strings.Builder
 	doc.WriteString(`# Protocol
@@ -114,7 +114,7 @@ func methodTable(t *testing.T, doc *strings.Builder) {
 	}
 }
 
-// updateTable takes the kinds of updates from the generated decoder.
+// updateTable returns the table of updates, whose kinds it reads from the generated decoder.
 func updateTable(t *testing.T, doc *strings.Builder) {
 	code, err := os.ReadFile(filepath.Join(testenv.ModuleRoot(t), "acp", "unions_gen.go"))
 	if err != nil {

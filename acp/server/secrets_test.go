@@ -16,7 +16,7 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// What the editor is told of a call has placeholders, and the command that runs has the value.
+// The editor receives a call with placeholders, and the command runs with the values.
 func TestSecrets(t *testing.T) {
 	set, err := secrets.New([]secrets.Entry{{Content: "the-secret-value", Source: "a test"}}, []byte("key"))
 	if err != nil {
@@ -66,7 +66,7 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
-// As long as it is not known what to keep back, nothing is sent.
+// While the secrets are unknown, nothing is sent.
 func TestSecrets_Unknown(t *testing.T) {
 	script := providertest.NewScript(providers.ModelInfo{}, providertest.Step{providertest.Text("ok")})
 	e := start(t, func(c *config) {
@@ -95,7 +95,7 @@ func TestSecrets_Unknown(t *testing.T) {
 	}
 }
 
-// A session that goes on from a document of another one means the same with what an expression has found there.
+// A session that begins with the document of another one has the same placeholders for the secrets that an expression matched there.
 func TestSecrets_Handoff(t *testing.T) {
 	const key = "sk-abcdefghijkl"
 	keys := func(string) (agent.Secrets, error) {

@@ -99,7 +99,7 @@ func TestErrors(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) { wantCode(t, call(tt.method, tt.params), tt.code, tt.parts...) })
 	}
-	// Nothing of it has hurt the session.
+	// The session still works.
 	e.say(id, "!say 3", acp.StopReasonEndTurn)
 	if err := call("session/close", m{"sessionId": "none"}); err != nil {
 		t.Errorf("closing an unknown session: %v", err)
@@ -109,7 +109,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// Everything of a turn precedes its response; what a new session tells follows its response.
+// The updates of a turn precede its response. The updates of a new session follow its response.
 func TestOrder(t *testing.T) {
 	var wire []string
 	e := start(t, func(c *config) {
@@ -158,7 +158,7 @@ func kindOf(line []byte) string {
 	}
 }
 
-// The modes exist twice, as modes and as an option; both stay right, and nobody is told what they did themselves.
+// The modes exist as modes and as a config option. Both stay in step, and a client is not notified of its own change.
 func TestModesAndOptions(t *testing.T) {
 	e := start(t, scripted())
 	id := e.session()
@@ -191,7 +191,7 @@ func TestModesAndOptions(t *testing.T) {
 	if got := current(t, set("thinking", "high"), "thinking"); got != "high" {
 		t.Errorf("thinking = %s", got)
 	}
-	// Another model has other levels; the complete list comes back.
+	// Another model has other levels, so the response has all options.
 	options := set("model", "test/plain")
 	if current(t, options, "model") != "test/plain" || current(t, options, "thinking") != "off" || len(options) != 4 {
 		t.Errorf("options %+v", options)
@@ -212,7 +212,7 @@ func current(t *testing.T, options []acp.SessionConfigOption, id acp.SessionConf
 	return ""
 }
 
-// Unsaved buffers win, the range is applied once, edits go through the editor and show the true old and new text.
+// Unsaved buffers are read, the range is applied once, and edits go through the editor and show the actual old and new text.
 func TestFilesThroughTheEditor(t *testing.T) {
 	e := start(t)
 	path := e.write("a.txt", "disk one\ndisk two\ndisk three\n")
@@ -246,7 +246,7 @@ func TestFilesThroughTheEditor(t *testing.T) {
 	}
 }
 
-// A client without files and terminals is never asked for them.
+// A client without files and terminals receives no requests for them.
 func TestWithoutCapabilities(t *testing.T) {
 	e := start(t, func(c *config) { c.editor.Capabilities = &acp.ClientCapabilities{} })
 	e.write("a.txt", "one\n")
@@ -296,7 +296,7 @@ func diffs(updates []acp.SessionUpdate) []*acp.Diff {
 	return all
 }
 
-// A question that nobody answers does not hold up a cancellation, and the editor is told that it is moot.
+// An unanswered question does not block a cancellation, and its request is cancelled.
 func TestCancel_WithAnOpenQuestion(t *testing.T) {
 	e := start(t, func(c *config) {
 		c.editor.Permission = func(ctx context.Context, _ *acp.RequestPermissionRequest) (*acp.RequestPermissionResponse, error) {
@@ -329,7 +329,7 @@ func TestCancel_WithAnOpenQuestion(t *testing.T) {
 	e.say(id, "!say 2", acp.StopReasonEndTurn)
 }
 
-// A running command is killed and its terminal released, whoever cancels: session/cancel or $/cancel_request.
+// session/cancel and $/cancel_request both kill a running command and release its terminal.
 func TestCancel_WithARunningCommand(t *testing.T) {
 	for _, byRequest := range []bool{false, true} {
 		e := start(t)
@@ -366,8 +366,7 @@ func TestCancel_WithARunningCommand(t *testing.T) {
 	}
 }
 
-// Each of the five terminal calls can fail; the tool call fails with that text, the terminal is released if there is
-// one, and the session goes on.
+// If one of the five terminal requests fails, the tool call fails with its text, the terminal is released, and the session continues.
 func TestTerminalFails(t *testing.T) {
 	for _, method := range []string{"terminal/create", "terminal/wait_for_exit", "terminal/output", "terminal/kill", "terminal/release"} {
 		t.Run(filepath.Base(method), func(t *testing.T) {
@@ -415,7 +414,7 @@ func (e *env) kill(id acp.SessionID) {
 	}
 }
 
-// The editor dies in the middle of a turn: the server ends by itself, with everything that it had started.
+// If the editor dies during a turn, the server ends, and so does everything that it started.
 func TestEditorDies(t *testing.T) {
 	for _, prompt := range []string{"!wait", "!bash sleep 600", "!bash trap '' TERM; sleep 600"} {
 		e := start(t, func(c *config) { c.editor.Capabilities = &acp.ClientCapabilities{} })
@@ -435,7 +434,7 @@ func TestEditorDies(t *testing.T) {
 	}
 }
 
-// A full disk is an error of this prompt and the next; with room again the session goes on, and no other is touched.
+// A full disk fails this prompt and the next. The session works again when there is space, and other sessions are not affected.
 func TestDiskFull(t *testing.T) {
 	left := 1 << 20
 	e := start(t, func(c *config) {
@@ -452,7 +451,7 @@ func TestDiskFull(t *testing.T) {
 	other := e.session()
 	e.say(other, "!say 2", acp.StopReasonEndTurn)
 	e.say(id, "!say 2", acp.StopReasonEndTurn)
-	// What was there before the disk was full is still there.
+	// What was stored before the disk was full is kept.
 	if _, err := acp.MethodSessionClose.Call(t.Context(), e.Conn, &acp.CloseSessionRequest{SessionID: id}); err != nil {
 		t.Fatal(err)
 	}
@@ -487,7 +486,7 @@ func (f *limitedFile) Write(b []byte) (int, error) {
 	return n, errors.New("no space left on device")
 }
 
-// A session that is closed and loaded looks as it did; resume says nothing; a second process cannot take a live one.
+// A session looks the same after it is closed and loaded. A resume replays nothing. Another process cannot open an open session.
 func TestLoadAndResume(t *testing.T) {
 	agentDir := t.TempDir()
 	e := start(t, func(c *config) { c.agent = agentDir })
@@ -522,7 +521,7 @@ func TestLoadAndResume(t *testing.T) {
 	}
 	other.say(id, "!say 2", acp.StopReasonEndTurn)
 
-	// Load it again while it is live: the same once more.
+	// A load of the open session replays the same.
 	if _, err := acp.MethodSessionClose.Call(t.Context(), other.Conn, &acp.CloseSessionRequest{SessionID: id}); err != nil {
 		t.Fatal(err)
 	}
@@ -540,7 +539,7 @@ func TestLoadAndResume(t *testing.T) {
 	e.say(id, "!say 2", acp.StopReasonEndTurn)
 }
 
-// shape is what a user sees of a conversation: the words, and of each tool call its beginning and its end.
+// shape returns the visible conversation: the text, and the beginning and end of each tool call.
 func shape(updates []acp.SessionUpdate) []string {
 	var lines []string
 	add := func(kind, id, text string) {
@@ -570,7 +569,7 @@ func shape(updates []acp.SessionUpdate) []string {
 	return lines
 }
 
-// Ten sessions at once do not get into each other's way.
+// Ten concurrent sessions do not affect each other.
 func TestSessionsAreIsolated(t *testing.T) {
 	e := start(t)
 	type turn struct {
@@ -606,7 +605,7 @@ func TestSessionsAreIsolated(t *testing.T) {
 	}
 }
 
-// An error of the provider is an answer with what the user and the client need to know.
+// The error of a provider is a response with what the user and the client need to know.
 func TestProviderErrors(t *testing.T) {
 	resets := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	e := start(t, scripted(
@@ -638,7 +637,7 @@ func TestProviderErrors(t *testing.T) {
 	}
 }
 
-// A turn makes 200 model requests and no more, and says so on the wire.
+// A turn makes at most 200 model requests, and its response says so.
 func TestMaxTurnRequests(t *testing.T) {
 	e := start(t)
 	e.write("a.txt", "one\n")

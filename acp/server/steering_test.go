@@ -73,7 +73,7 @@ func TestSteering_WithoutATurn(t *testing.T) {
 	}
 }
 
-// What is steered into a turn that is cancelled before the model sees it is not lost: the next turn has it.
+// Steering of a turn that is cancelled before the model receives it is not lost: the next turn has it.
 func TestSteering_SurvivesCancel(t *testing.T) {
 	gate := providertest.NewGate()
 	defer gate.Open()

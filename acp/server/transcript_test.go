@@ -28,11 +28,10 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// Each transcript in testdata/transcripts is a conversation on the wire. Its sections come in turns: "client" holds the
-// lines that an editor sends, "agent" all that comes back until nothing moves any more. What changes from run to run
-// is replaced: $CWD is the workspace, $SESSION the first session's id, $ID1 and so on other ids, $TIME a time, $N a
-// number of tokens. The text in front says why the transcript exists. "go test ./acp/server -run Transcripts -update" writes
-// the agent's sections anew.
+// Each transcript in testdata/transcripts is a conversation on the wire. Its sections alternate: "client" has the lines that an
+// editor sends, "agent" all lines that come back until the server is idle. Values that differ between runs are replaced: $CWD is
+// the workspace, $SESSION the first session's ID, $ID1 and so on other IDs, $TIME a time, $N a number of tokens. The text at the
+// beginning says why the transcript exists. "go test ./acp/server -run Transcripts -update" rewrites the agent's sections.
 func TestTranscripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/transcripts/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -58,7 +57,7 @@ func TestTranscripts(t *testing.T) {
 	}
 }
 
-// play runs one transcript in a bubble.
+// play runs one transcript in a synctest bubble.
 func play(t *testing.T, archive *txtar.Archive, dir string) {
 	work := filepath.Join(dir, "work")
 	if err := os.MkdirAll(work, 0o755); err != nil {
@@ -139,10 +138,10 @@ func play(t *testing.T, archive *txtar.Archive, dir string) {
 	}
 }
 
-// chunkPattern is a piece of text of a message.
+// chunkPattern matches a piece of text of a message.
 var chunkPattern = regexp.MustCompile(`^(\{"jsonrpc":"2.0","method":"session/update","params":\{"sessionId":"[^"]*","update":\{"sessionUpdate":"agent_(?:message|thought)_chunk","content":\{"type":"text","text":")(.*)("\},"messageId":"[^"]*"\}\}\})$`)
 
-// joinChunk appends a line, joining pieces of one message: how a text is cut depends on how far the reader is.
+// joinChunk appends a line, and joins pieces of one message: how a text is split depends on the reader's speed.
 func joinChunk(lines []string, line string) []string {
 	m := chunkPattern.FindStringSubmatch(line)
 	if m == nil || len(lines) == 0 {
@@ -156,7 +155,7 @@ func joinChunk(lines []string, line string) []string {
 	return lines
 }
 
-// names gives what changes from run to run a name, in the order of its first use.
+// names gives names to values that differ between runs, in the order of their first use.
 type names struct {
 	work  string
 	known map[string]string
@@ -167,7 +166,7 @@ type names struct {
 var (
 	uuidPattern = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 	demoPattern = regexp.MustCompile(`demo_[0-9a-z]+_`)
-	// The prompt has the workspace's path in it.
+	// The prompt contains the path of the workspace.
 	usedPattern = regexp.MustCompile(`"(used|totalTokens|inputTokens)":\d+`)
 	timePattern = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z`)
 )

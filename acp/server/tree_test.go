@@ -16,7 +16,7 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// replayed loads a session anew and returns the words of both sides.
+// replayed loads a session and returns the text of both sides.
 func (e *env) replayed(id acp.SessionID) []string {
 	e.t.Helper()
 	if _, err := acp.MethodSessionClose.Call(e.t.Context(), e.Conn, &acp.CloseSessionRequest{SessionID: id}); err != nil {
@@ -38,7 +38,7 @@ func (e *env) replayed(id acp.SessionID) []string {
 
 var entryID = regexp.MustCompile(`[0-9a-f]{8}`)
 
-// idOf returns the id in the line of a tree that says text.
+// idOf returns the ID in the line of a tree with text.
 func idOf(t *testing.T, tree, text string) string {
 	t.Helper()
 	for line := range strings.Lines(tree) {
@@ -50,7 +50,7 @@ func idOf(t *testing.T, tree, text string) string {
 	return ""
 }
 
-// drawn is a tree without its ids.
+// drawn returns a tree without its IDs.
 func drawn(tree string) []string {
 	var all []string
 	for line := range strings.Lines(tree) {
@@ -69,7 +69,7 @@ func answers(texts ...string) func(*config) {
 	return scripted(steps...)
 }
 
-func TestTree_ShowsAndWalksTheBranches(t *testing.T) {
+func TestTree(t *testing.T) {
 	e := start(t, answers("two", "four", "six"))
 	id := e.session()
 	if got, _ := e.after(id, "/tree"); !strings.Contains(got, "no such entries") {
@@ -160,7 +160,7 @@ func TestBranch_ForClients(t *testing.T) {
 		_, err := tryCall[branched](e, "_gjc/session/branch", params)
 		wantCode(t, err, acp.ErrorCodeResourceNotFound)
 	}
-	// By the name under which a client knows the message.
+	// By the ID that a client has for the message.
 	first := firstMessage(e, id)
 	if done := call[branched](e, "_gjc/session/branch", obj{"sessionId": id, "messageId": first}); !done.Moved || done.LeafID == nil || done.Left == 0 {
 		t.Errorf("to the first answer: %+v", done)
@@ -170,7 +170,7 @@ func TestBranch_ForClients(t *testing.T) {
 	}
 }
 
-// firstMessage is the id of the first message of the agent's.
+// firstMessage returns the ID of the agent's first message.
 func firstMessage(e *env, id acp.SessionID) acp.MessageID {
 	for _, u := range e.Updates(id) {
 		if c, ok := u.(*acp.AgentMessageChunk); ok {
@@ -218,7 +218,7 @@ func TestFork_AtAMessage(t *testing.T) {
 			t.Errorf("at %q (-want +got):\n%s", at, diff)
 		}
 	}
-	// Before the first message there is nothing to take over.
+	// A fork before the first message has no history.
 	fork := call[acp.ForkSessionResponse](e, "session/fork", obj{"sessionId": id, "cwd": e.dir, "_meta": obj{"messageId": ids["one"]}})
 	e.say(fork.SessionID, "five", acp.StopReasonEndTurn)
 	if diff := cmp.Diff([]string{"user: five", "agent: six"}, e.replayed(fork.SessionID)); diff != "" {
@@ -230,7 +230,7 @@ func TestFork_AtAMessage(t *testing.T) {
 	}
 }
 
-func TestHandoff_MakesASession(t *testing.T) {
+func TestHandoff(t *testing.T) {
 	e := start(t, scripted(
 		providertest.Step{providertest.Text("two")},
 		providertest.Step{providertest.Check(func(req *providers.Request) {
@@ -256,7 +256,7 @@ func TestHandoff_MakesASession(t *testing.T) {
 		t.Fatalf("handoff: %q", got)
 	}
 	next := acp.SessionID(words[1])
-	// It is listed, though nobody has said anything in it.
+	// It is listed although it has no prompt.
 	if list := call[acp.ListSessionsResponse](e, "session/list", obj{}); len(list.Sessions) != 2 ||
 		!slices.ContainsFunc(list.Sessions, func(i acp.SessionInfo) bool { return i.SessionID == next }) {
 		t.Errorf("listed: %+v", list.Sessions)
@@ -295,7 +295,7 @@ func TestSettings_ReachTheSession(t *testing.T) {
 	}
 }
 
-func TestSettings_ErrorIsTold(t *testing.T) {
+func TestSettings_ErrorIsShown(t *testing.T) {
 	e := start(t, answers("fine"), func(c *config) {
 		c.server.Sessions.Settings = func(string) (*server.Settings, error) { return nil, errors.New("config.yml:3: what is this") }
 	})
@@ -306,7 +306,7 @@ func TestSettings_ErrorIsTold(t *testing.T) {
 	}
 }
 
-// notices are what a session has told beside its conversation.
+// notices returns the notices of a session.
 func (e *env) notices(id acp.SessionID) string {
 	var all strings.Builder
 	for _, u := range e.Updates(id) {
@@ -317,7 +317,7 @@ func (e *env) notices(id acp.SessionID) string {
 	return all.String()
 }
 
-// What is tried again is tried as the settings say, and the user sees it.
+// Failed model calls are retried according to the settings, and the user sees it.
 func TestSettings_Retry(t *testing.T) {
 	fails := providertest.Step{providertest.Fail(&providers.Error{Kind: providers.KindOverloaded, Message: "busy"})}
 	set := server.DefaultSettings()

@@ -13,7 +13,7 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// The user takes back what the model has changed. That asks nothing that a mode would ask, and the model is told.
+// The user undoes a change by the model. The mode asks for no permission, and the model is notified.
 func TestCommandUndo(t *testing.T) {
 	var told []string
 	tell := providertest.Check(func(req *providers.Request) { told = append(told, req.Messages[len(req.Messages)-1].Text()) })

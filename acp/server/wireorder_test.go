@@ -15,7 +15,7 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// rawPeer is an editor that writes lines in one go, in the order that the test gives them.
+// rawPeer is an editor that writes several lines at once, in the order of the test.
 type rawPeer struct {
 	t    *testing.T
 	conn net.Conn
@@ -68,7 +68,7 @@ func (p *rawPeer) next() rawMessage {
 	return m
 }
 
-// answer reads up to the answer to a request, and returns the updates before it too.
+// answer reads up to the response to a request, and returns the updates before it too.
 func (p *rawPeer) answer(id string) (m rawMessage, updates []map[string]any) {
 	p.t.Helper()
 	for {
@@ -90,8 +90,8 @@ func (p *rawPeer) session() string {
 	return id
 }
 
-// A cancel behind steering that began a turn stops that turn.
-func TestSteering_CancelBehindIt(t *testing.T) {
+// A cancellation after steering that began a turn stops that turn.
+func TestSteering_ThenCancel(t *testing.T) {
 	p := startRaw(t, scripted(), func(c *config) {
 		c.server.Models.Models.(*models).list[0].(*providertest.Script).Else(func(*providers.Request) providertest.Step {
 			return providertest.Repeat(100_000, func(int) providertest.Action { return providertest.Text("on and on ") })
@@ -117,7 +117,7 @@ func TestSteering_CancelBehindIt(t *testing.T) {
 	}
 }
 
-// What is steered in a row comes in that order.
+// Consecutive steering keeps its order.
 func TestSteering_KeepsTheOrder(t *testing.T) {
 	gate := providertest.NewGate()
 	defer gate.Open()
@@ -154,8 +154,8 @@ func TestSteering_KeepsTheOrder(t *testing.T) {
 	}
 }
 
-// Of settings that are made in a row the last one is told last, and each answer has its own.
-func TestSettings_LastIsToldLast(t *testing.T) {
+// Of consecutive settings the last one is sent last, and each response has its own.
+func TestSettings_LastIsSentLast(t *testing.T) {
 	p := startRaw(t)
 	id := p.session()
 	modes := []string{"plan", "strict", "auto", "default", "plan", "auto"}
@@ -201,8 +201,8 @@ func TestSettings_LastIsToldLast(t *testing.T) {
 	}
 }
 
-// A load behind a delete finds nothing, also where the one before the delete has not ended.
-func TestDelete_HoldsOffALoad(t *testing.T) {
+// A load after a delete finds nothing, even if the load before the delete has not ended.
+func TestDelete_ThenLoad(t *testing.T) {
 	p := startRaw(t)
 	for range 10 {
 		id := p.session()

@@ -73,7 +73,7 @@ func TestModels_Cost(t *testing.T) {
 	want(l, 2.52, "Cost: $2.52", "Model calls: 3")
 	l.choose("gemini/gemini-3-x")
 	l.turn("four")
-	want(l, -1, "at least $2.52", "gemini/gemini-3-x", "not known")
+	want(l, -1, "at least $2.52", "gemini/gemini-3-x", "are unknown")
 	l.stop()
 
 	// A load alone tells what the session has cost so far; what nobody knows it does not tell.

@@ -17,11 +17,11 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// judged runs calls in a session and returns what the model got of each, and the titles of the questions.
+// judged runs calls in a session and returns the result that the model received of each, and the titles of the questions.
 type judged struct {
 	mode  approval.Mode
 	rules approval.Rules
-	// answer is asked for each question, with its number.
+	// answer returns the answer to each question, by its number.
 	answer func(n int) acp.PermissionOptionID
 	calls  []judgedCall
 }
@@ -72,7 +72,7 @@ func (*judged) sessionMode(t *testing.T, e *env, id acp.SessionID, mode approval
 	}
 }
 
-// layout makes files and links (text that begins with "→") in a fresh directory.
+// layout creates files and links (text that begins with "→") in a new directory.
 func layout(t *testing.T, files map[string]string) (base string) {
 	t.Helper()
 	base, err := filepath.EvalSymlinks(t.TempDir())
@@ -105,7 +105,7 @@ func relink(t *testing.T, path, to string) {
 func never(int) acp.PermissionOptionID  { return "reject_once" }
 func always(int) acp.PermissionOptionID { return "allow_always" }
 
-// What a repository says to the model is sent without a question, so none of it may be a link to a secret.
+// The guidance of a repository is sent to the model without a question, so it must not be a link to a secret.
 func TestGuidance_LinksToSecrets(t *testing.T) {
 	base := layout(t, map[string]string{
 		"dir/.env": "KEY=planted\n", "dir/.git/config": "url = https://planted@example.com\n", "dir/docs/more.md": "Harmless words.",
@@ -136,8 +136,8 @@ func TestGuidance_LinksToSecrets(t *testing.T) {
 	}
 }
 
-// What fails tells what is there, so a secret is asked about before an edit of it, and a rule against reading forbids it.
-func TestEdit_OfWhatMayNotBeRead(t *testing.T) {
+// A failed edit reveals the content of a file, so an edit of a secret needs permission first, and a rule against reading forbids it.
+func TestEdit_OfUnreadableFile(t *testing.T) {
 	base := layout(t, map[string]string{"dir/.env": "API_KEY=planted\nOTHER=planted\n", "dir/secret/a.txt": "planted\n", "dir/a.txt": "a\n"})
 	rule, err := approval.ParseRule(approval.Deny, "read(secret/**)")
 	if err != nil {
@@ -161,12 +161,12 @@ func TestEdit_OfWhatMayNotBeRead(t *testing.T) {
 	}
 }
 
-// A yes is for what was shown: a link that leads elsewhere meanwhile is not followed, in a file, a directory or a root, and not
-// where a change of the mode has all judged anew.
+// A permission is for what was shown: a link that has changed since is not followed, in a file, a directory or a root, even if a
+// change of the mode reevaluates the call.
 func TestApproval_LinksThatMove(t *testing.T) {
 	for _, c := range []struct {
 		name, tool, input string
-		// changed says that the mode changes while the question is open.
+		// changed changes the mode while the question is open.
 		changed bool
 	}{
 		{"file and mode", "read", `{"path":"link"}`, true},
@@ -206,7 +206,7 @@ func TestApproval_LinksThatMove(t *testing.T) {
 	}
 }
 
-// A root that becomes a link does not take the session's rights along.
+// A root that is replaced by a link does not give the session access to its target.
 func TestRoots_ReplacedByLinks(t *testing.T) {
 	base := layout(t, map[string]string{"dir/sub/a.txt": "a\n", "out/x": "harmless"})
 	var e *env
@@ -234,7 +234,7 @@ func TestRoots_ReplacedByLinks(t *testing.T) {
 	}
 }
 
-// "Always" for a host is for that host.
+// "Always" for a host applies only to that host.
 func TestGrants_Hosts(t *testing.T) {
 	base := layout(t, map[string]string{"dir/a.txt": "a\n"})
 	j := &judged{answer: always, calls: []judgedCall{
