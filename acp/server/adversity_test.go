@@ -108,7 +108,7 @@ func TestServe_EndsWithoutAReader(t *testing.T) {
 	w.until(`"in_progress"`)
 	select {
 	case <-behind:
-		t.Error("a tool went on though nobody reads")
+		t.Error("a tool continued without a reader")
 	case <-time.After(500 * time.Millisecond): // long enough to fill what there is
 	}
 	stop()
@@ -329,7 +329,7 @@ func TestLongSummaryIsSplit(t *testing.T) {
 	for range 2 {
 		call[struct{}](e, "session/load", obj{"sessionId": id, "cwd": e.dir, "mcpServers": []any{}})
 		if got, done := summary(e.Updates(id)); got != live || !done {
-			t.Errorf("behind a replay the summary has %d bytes, want %d; done: %t", len(got), len(live), done)
+			t.Errorf("after a replay the summary has %d bytes, want %d; done: %t", len(got), len(live), done)
 		}
 	}
 	if longest > 64<<10 {

@@ -59,6 +59,6 @@ func TestApplyPatch_ThroughTheEditor(t *testing.T) {
 	check(map[string]string{"a.txt": "a\n", "b.txt": "b\n", "c.txt": "c\n", "sub/d.txt": "", "new/e.sh": ""})
 	left, err := filepath.Glob(filepath.Join(e.dir, ".gjc-removed-*"))
 	if err != nil || len(left) > 0 {
-		t.Errorf("left behind: %s", strings.Join(left, " "))
+		t.Errorf("leftovers: %s", strings.Join(left, " "))
 	}
 }

@@ -52,7 +52,7 @@ func TestCommands(t *testing.T) {
 	for _, tt := range []struct {
 		prompt string
 		want   []string
-		kinds  []string // updates beside the words
+		kinds  []string // updates besides the text
 	}{
 		{"/help", []string{"`/model [provider/id[:level]]`", "- plan:", "/export"}, nil},
 		{"/model", []string{"`offline/demo`", "The models are"}, nil},
@@ -89,7 +89,7 @@ func TestCommands(t *testing.T) {
 		}
 		for _, k := range tt.kinds {
 			if !slices.Contains(kinds(updates), k) {
-				t.Errorf("%s told %v, want %s too", tt.prompt, kinds(updates), k)
+				t.Errorf("%s sent %v, want %s too", tt.prompt, kinds(updates), k)
 			}
 		}
 	}
@@ -176,7 +176,7 @@ func TestCommands_Files(t *testing.T) {
 		t.Errorf("/skill:poet asked %q", got)
 	}
 	if got, _ := e.after(id, "/help"); strings.Contains(got, "never used") || !strings.Contains(got, "Writes poems") {
-		t.Errorf("/help told %q", got)
+		t.Errorf("/help said %q", got)
 	}
 	put(t, filepath.Join(e.dir, ".gjc", "commands", "fresh.md"), "a new one with $1")
 	e.say(id, "/fresh start", acp.StopReasonEndTurn)
@@ -217,6 +217,6 @@ func TestCommands_BadFile(t *testing.T) {
 		}
 	}
 	if n != 1 {
-		t.Errorf("told %d times", n)
+		t.Errorf("shown %d times", n)
 	}
 }

@@ -100,7 +100,7 @@ func TestUsage_CutOff(t *testing.T) {
 	for range 2 {
 		if got, _ := e.after(id, "/usage"); !containsAll(got, "- Model calls: 4, 1 of them without a known usage\n", "- Input: 16 tokens",
 			"- Cost: at least $43.00; the usage of 1 call is unknown\n", "2 answers were cut off: ", "The usage of 1 answer is unknown: ", "The cost that editors receive is that of the others.") ||
-			strings.Contains(got, "told no cost") {
+			strings.Contains(got, "receive no cost") {
 			t.Errorf("/usage: %q", got)
 		}
 		check("unknown, loaded", e.reload(id), 15, 2*cost+15)
@@ -175,7 +175,7 @@ func TestUsage(t *testing.T) {
 	e.say(id, "/model test/odd", acp.StopReasonEndTurn)
 	_, updates := e.after(id, "two")
 	if all := usageUpdates(updates); len(all) != 1 || all[0].Cost != nil || all[0].Size != 50_000 {
-		t.Errorf("a part is told as the whole: %+v", all)
+		t.Errorf("a part is sent as the whole: %+v", all)
 	}
 	got, _ = e.after(id, "/usage")
 	if !containsAll(got, "at least $43.00; the prices of 1 call are unknown", "test/odd:", "The prices of test/odd are unknown", "Until then editors receive no cost") ||

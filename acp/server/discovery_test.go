@@ -99,7 +99,7 @@ func TestDiscovery(t *testing.T) {
 	one := e.session()
 	<-f.searches
 	two := e.session()
-	e.say(one, "!say nobody waits", acp.StopReasonEndTurn)
+	e.say(one, "!say no client waits", acp.StopReasonEndTurn)
 	f.results <- errors.New("the box is off")
 	e.await(one, listsFound())
 	e.await(two, listsFound())
@@ -131,7 +131,7 @@ func TestDiscovery(t *testing.T) {
 	}
 	for _, id := range []acp.SessionID{one, two} {
 		if strings.Contains(e.Text(id), "box") {
-			t.Error("the session is told of a server that is off")
+			t.Error("the session received the models of a server that is off")
 		}
 	}
 }
@@ -159,7 +159,7 @@ func TestPreconnect(t *testing.T) {
 		c.server.Models.Models = &models{list: []providers.Model{offline.New(), other}}
 		c.server.Models.Preconnect = func(ctx context.Context, info providers.ModelInfo) {
 			got <- info.Ref()
-			<-ctx.Done() // as one that nobody answers
+			<-ctx.Done() // like a server that does not answer
 		}
 	})
 	want := func(ref string) {

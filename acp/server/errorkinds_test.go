@@ -95,7 +95,7 @@ func TestErrorKinds(t *testing.T) {
 	// Some causes need other advice than their kind.
 	full := &providers.Error{Kind: providers.KindContextOverflow, Provider: "acme", Message: "too long"}
 	if e := server.WireError(fmt.Errorf("%w: %w", full, agent.ErrNoRoom)); strings.Contains(e.Message, "/compact") || !strings.Contains(e.Message, "larger window") {
-		t.Errorf("behind a compaction that failed: %q", e.Message)
+		t.Errorf("after a compaction that failed: %q", e.Message)
 	}
 	lost := &providers.Error{Kind: providers.KindInvalid, Provider: "acme", Message: "a web page; check the base URL"}
 	if e := server.WireError(lost); !strings.HasSuffix(e.Message, "check the base URL.") {

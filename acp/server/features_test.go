@@ -100,7 +100,7 @@ func TestCompaction_IsShown(t *testing.T) {
 		e.say(id, "!say remember the milk", acp.StopReasonEndTurn)
 		e.say(id, "/compact the milk", acp.StopReasonEndTurn)
 		if text := e.Text(id); !strings.Contains(text, "Compaction complete.") {
-			t.Errorf("told %q", text)
+			t.Errorf("got %q", text)
 		}
 		var statuses []acp.CompactionStatus
 		for _, u := range e.Updates(id) {
@@ -171,7 +171,7 @@ func TestCompaction_Failures(t *testing.T) {
 	e.say(id, "the story", acp.StopReasonEndTurn)
 	e.say(id, "/compact", acp.StopReasonEndTurn)
 	if text := e.Text(id); !strings.Contains(text, "the conversation is unchanged") {
-		t.Errorf("told %q", text)
+		t.Errorf("got %q", text)
 	}
 	done := make(chan acp.StopReason, 1)
 	go func() {
@@ -365,7 +365,7 @@ func TestAsk(t *testing.T) {
 			t.Errorf("the call ended with %s", got)
 		}
 		if text := e.Text(id); !strings.HasSuffix(text, "Type your answer as the next message.") {
-			t.Errorf("told %q", text)
+			t.Errorf("got %q", text)
 		}
 		e.say(id, "!say straight on", acp.StopReasonEndTurn)
 	})
@@ -376,7 +376,7 @@ func TestAsk(t *testing.T) {
 		id := e.session()
 		e.say(id, "!ask What is your name? |", acp.StopReasonEndTurn)
 		if text := e.Text(id); !strings.Contains(text, "What is your name?") {
-			t.Errorf("told %q", text)
+			t.Errorf("got %q", text)
 		}
 	})
 }
@@ -580,7 +580,7 @@ func TestAuthStatus_Changes(t *testing.T) {
 			}
 		}
 		if n != want {
-			t.Errorf("a client that asks (%v) was told %d times", asks, n)
+			t.Errorf("a client that asks (%v) received %d updates", asks, n)
 		}
 	}
 }

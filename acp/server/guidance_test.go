@@ -70,6 +70,6 @@ func TestGuidance(t *testing.T) {
 		}
 	}
 	if told != 1 {
-		t.Errorf("the bad rule is told %d times", told)
+		t.Errorf("the user was warned %d times of the bad rule", told)
 	}
 }

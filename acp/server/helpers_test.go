@@ -123,7 +123,7 @@ func TestHelpers_PlanModeAndFiles(t *testing.T) {
 		n, ok := u.(*acp.Notice)
 		return ok && strings.Contains(n.Description, "bad.md:1: description")
 	}) {
-		t.Error("the file with a mistake is not told of")
+		t.Error("the user was not warned of the file with a mistake")
 	}
 	failed := false
 	for _, u := range e.Updates(id) {

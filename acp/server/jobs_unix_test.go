@@ -43,6 +43,6 @@ func TestCommandJobs(t *testing.T) {
 	}
 	e.say(id, "and now?", acp.StopReasonEndTurn)
 	if !strings.Contains(told.String(), "job-1") || !strings.Contains(told.String(), "cancelled") {
-		t.Errorf("the model was told:\n%s", told.String())
+		t.Errorf("the model received:\n%s", told.String())
 	}
 }

@@ -36,7 +36,7 @@ func httpServer(t *testing.T, change func(*sdk.Server)) *httptest.Server {
 			func(context.Context, *sdk.CallToolRequest, struct{}) (*sdk.CallToolResult, any, error) {
 				return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "dropped"}}}, nil, nil
 			})
-		server.AddPrompt(&sdk.Prompt{Name: "greet", Description: "Greets somebody", Arguments: []*sdk.PromptArgument{{Name: "whom", Required: true}}},
+		server.AddPrompt(&sdk.Prompt{Name: "greet", Description: "Greets a person", Arguments: []*sdk.PromptArgument{{Name: "whom", Required: true}}},
 			func(_ context.Context, req *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
 				return &sdk.GetPromptResult{Messages: []*sdk.PromptMessage{{Role: "user", Content: &sdk.TextContent{Text: "Say hello to " + req.Params.Arguments["whom"]}}}}, nil
 			})
@@ -128,7 +128,7 @@ func TestMCP_BadServers(t *testing.T) {
 		"command and URL": {[]any{obj{"name": "both", "command": "/bin/true", "args": []any{}, "env": []any{}, "url": "http://127.0.0.1:1"}}, []string{"both"}},
 		"unknown type":    {[]any{obj{"type": "carrier-pigeon", "name": "coo"}}, []string{"coo"}},
 		"no such program": {[]any{obj{"name": "gone", "command": "/no/such/program", "args": []any{}, "env": []any{}}}, []string{"gone", "/no/such/program"}},
-		"nobody there":    {[]any{httpSpec("void", "http://127.0.0.1:1", "")}, []string{"void"}},
+		"no server":    {[]any{httpSpec("void", "http://127.0.0.1:1", "")}, []string{"void"}},
 		"no channel":      {[]any{obj{"type": "acp", "name": "mute", "serverId": "1"}}, []string{"mute", "mcp/message"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -136,11 +136,11 @@ func TestMCP_BadServers(t *testing.T) {
 			e.say(id, "!say alive", acp.StopReasonEndTurn)
 			text := e.Text(id)
 			if !containsAll(text, append(tt.want, "alive")...) {
-				t.Errorf("told %q, want %q in it", text, tt.want)
+				t.Errorf("got %q, want %q in it", text, tt.want)
 			}
 			e.say(id, "/mcp", acp.StopReasonEndTurn)
 			if got := e.Text(id); !containsAll(got, tt.want[0]) {
-				t.Errorf("/mcp told %q", got)
+				t.Errorf("/mcp said %q", got)
 			}
 			call[struct{}](e, "session/close", obj{"sessionId": id})
 		})
@@ -158,7 +158,7 @@ func TestMCP_Prompts(t *testing.T) {
 	e.await(id, acptest.Update(func(u *acp.AvailableCommandsUpdate) bool {
 		return slices.ContainsFunc(u.AvailableCommands, func(c acp.AvailableCommand) bool {
 			hint, ok := c.Input.(*acp.UnstructuredCommandInput)
-			return c.Name == "mcp:db:greet" && c.Description == "Greets somebody" && ok && hint.Hint == "<whom>"
+			return c.Name == "mcp:db:greet" && c.Description == "Greets a person" && ok && hint.Hint == "<whom>"
 		})
 	}))
 	e.say(id, "/mcp:db:greet the whole world", acp.StopReasonEndTurn)
@@ -167,7 +167,7 @@ func TestMCP_Prompts(t *testing.T) {
 	}
 	e.say(id, "/mcp:db:greet", acp.StopReasonEndTurn)
 	if got := e.Text(id); !strings.Contains(got, "whom is missing") {
-		t.Errorf("without its argument it told %q", got)
+		t.Errorf("without its argument it said %q", got)
 	}
 }
 
@@ -183,7 +183,7 @@ func TestMCP_CommandsWaitForServers(t *testing.T) {
 		id := call[acp.NewSessionResponse](e, "session/new", obj{"cwd": e.dir, "mcpServers": []any{httpSpec("db", srv.URL, "ann")}}).SessionID
 		e.say(id, "/mcp", acp.StopReasonEndTurn)
 		if got := e.Text(id); !strings.Contains(got, "db (http)") {
-			t.Fatalf("/mcp told %q", got)
+			t.Fatalf("/mcp said %q", got)
 		}
 		e.say(id, "wait for it", acp.StopReasonEndTurn) // a server whose client goes while it connects keeps its session
 		call[struct{}](e, "session/close", obj{"sessionId": id})

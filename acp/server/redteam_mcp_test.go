@@ -85,7 +85,7 @@ func TestRedTeam_MCP(t *testing.T) {
 				case ran && len(asked) == 0:
 					got = append(got, "runs")
 				case ran:
-					got = append(got, "runs behind a no")
+					got = append(got, "runs after a rejection")
 				case len(asked) == 0:
 					got = append(got, "fails")
 				default:
@@ -144,10 +144,10 @@ func TestRedTeam_MCPChangesAfterAnAnswer(t *testing.T) {
 			switch {
 			case answer == "reject_always":
 				if len(asked) != 1 {
-					t.Errorf("asked %q behind a no for good", asked)
+					t.Errorf("asked %q after \"always reject\"", asked)
 				}
 			case len(asked) != 2 || !strings.Contains(asked[1], "db: drop (Drops all tables)"):
-				t.Errorf("asked %q; the tool that calls itself something else should be asked about anew", asked)
+				t.Errorf("asked %q; the tool that calls itself something else should be asked about again", asked)
 			}
 		})
 	}

@@ -51,7 +51,7 @@ func TestSecrets(t *testing.T) {
 			continue
 		}
 		if strings.Contains(call.Title+string(call.RawInput), "the-secret-value") || call.ToolCallID == "c" && !strings.Contains(string(call.RawInput), token) {
-			t.Errorf("told %s %s", call.Title, call.RawInput)
+			t.Errorf("got %s %s", call.Title, call.RawInput)
 		}
 	}
 	if got := e.Text(id); got != "it is "+token {
@@ -91,7 +91,7 @@ func TestSecrets_Unknown(t *testing.T) {
 		told = told || ok && strings.Contains(notice.Title, "so no model is called")
 	}
 	if !told && !strings.Contains(e.Text(id), "so no model is called") {
-		t.Errorf("the user was told %q", e.Text(id))
+		t.Errorf("the user saw %q", e.Text(id))
 	}
 }
 
@@ -121,7 +121,7 @@ func TestSecrets_Handoff(t *testing.T) {
 	e.say(id, "it is "+key, acp.StopReasonEndTurn)
 	got, _ := e.after(id, "/handoff")
 	if strings.Contains(got, key) {
-		t.Errorf("told %q", got)
+		t.Errorf("got %q", got)
 	}
 	next := acp.SessionID(strings.Fields(got)[1])
 	call[acp.LoadSessionResponse](e, "session/load", obj{"sessionId": next, "cwd": e.dir, "mcpServers": []any{}})

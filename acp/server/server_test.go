@@ -48,12 +48,12 @@ func TestErrors(t *testing.T) {
 		{"not served", "nes/start", m{}, -32601, []string{"nes/start"}},
 		{"not served as a proxy", "proxy/initialize", m{}, -32601, []string{"proxy/initialize"}},
 		{"fork of nothing", "session/fork", m{"sessionId": id, "cwd": e.dir}, -32602, []string{"nothing to fork"}},
-		{"fork of nobody", "session/fork", m{"sessionId": "none", "cwd": e.dir}, -32002, []string{"none"}},
+		{"fork of an unknown session", "session/fork", m{"sessionId": "none", "cwd": e.dir}, -32002, []string{"none"}},
 		{"fork to somewhere relative", "session/fork", m{"sessionId": id, "cwd": "."}, -32602, []string{"absolute"}},
-		{"archive nobody", "session/archive", m{"sessionId": "none"}, -32002, []string{"none"}},
-		{"unarchive nobody", "session/unarchive", m{"sessionId": "none"}, -32002, []string{"none"}},
-		{"status of nobody", "session/status", m{"sessionId": "none"}, -32002, []string{"none"}},
-		{"title of nobody", "session/set_title", m{"sessionId": "none", "title": "x"}, -32002, []string{"none"}},
+		{"archive of an unknown session", "session/archive", m{"sessionId": "none"}, -32002, []string{"none"}},
+		{"unarchive of an unknown session", "session/unarchive", m{"sessionId": "none"}, -32002, []string{"none"}},
+		{"status of an unknown session", "session/status", m{"sessionId": "none"}, -32002, []string{"none"}},
+		{"title of an unknown session", "session/set_title", m{"sessionId": "none", "title": "x"}, -32002, []string{"none"}},
 		{"empty title", "session/set_title", m{"sessionId": id, "title": " \n "}, -32602, []string{"title"}},
 		{"no title", "session/set_title", m{"sessionId": id}, -32602, []string{"title"}},
 		{"null title", "session/set_title", m{"sessionId": id, "title": nil}, -32602, []string{"title"}},
@@ -63,7 +63,7 @@ func TestErrors(t *testing.T) {
 		{"system prompt of pictures", "session/new", m{"cwd": e.dir, "mcpServers": []any{}, "systemPrompt": m{"mode": "append", "content": []any{m{"type": "image", "data": "", "mimeType": "image/png"}}}}, -32602, []string{"not text"}},
 		{"unknown provider", "providers/set", m{"providerId": "none", "apiType": "openai", "baseUrl": "https://example.com"}, -32602, []string{"unknown provider"}},
 		{"provider without a host", "providers/set", m{"providerId": "openai", "apiType": "openai", "baseUrl": "/v1"}, -32602, []string{"base URL"}},
-		{"steering nobody", "_session/steering", m{"sessionId": "none", "prompt": []any{m{"type": "text", "text": "x"}}}, -32002, []string{"none"}},
+		{"steering of an unknown session", "_session/steering", m{"sessionId": "none", "prompt": []any{m{"type": "text", "text": "x"}}}, -32002, []string{"none"}},
 		{"steering with nothing", "_session/steering", m{"sessionId": id, "prompt": []any{}}, -32602, []string{"empty"}},
 		{"listing too many", "_gjc/sessions/listAll", m{"limit": 5001}, -32602, []string{"5000"}},
 		{"chats of a relative directory", "_gjc/chats/byCwd", m{"cwd": "x"}, -32602, []string{"absolute"}},
@@ -76,12 +76,12 @@ func TestErrors(t *testing.T) {
 		{"no cwd", "session/new", m{"mcpServers": []any{}}, -32602, []string{"cwd"}},
 		{"wrong type", "session/new", m{"cwd": 7, "mcpServers": []any{}}, -32602, []string{"/params/cwd"}},
 		{"relative root", "session/new", m{"cwd": e.dir, "mcpServers": []any{}, "additionalDirectories": []string{"x"}}, -32602, []string{"absolute"}},
-		{"prompt to nobody", "session/prompt", m{"sessionId": "none", "prompt": []any{}}, -32002, []string{`"none"`}},
+		{"prompt to an unknown session", "session/prompt", m{"sessionId": "none", "prompt": []any{}}, -32002, []string{`"none"`}},
 		{"load nothing", "session/load", m{"sessionId": "none", "cwd": e.dir, "mcpServers": []any{}}, -32002, []string{"none"}},
 		{"resume nothing", "session/resume", m{"sessionId": "none", "cwd": e.dir}, -32002, []string{"none"}},
 		{"load somewhere relative", "session/load", m{"sessionId": id, "cwd": ".", "mcpServers": []any{}}, -32602, []string{"absolute"}},
 		{"load a live one elsewhere", "session/load", m{"sessionId": id, "cwd": "/", "mcpServers": []any{}}, -32602, []string{"is open in"}},
-		{"mode of nobody", "session/set_mode", m{"sessionId": "none", "modeId": "plan"}, -32002, []string{"none"}},
+		{"mode of an unknown session", "session/set_mode", m{"sessionId": "none", "modeId": "plan"}, -32002, []string{"none"}},
 		{"unknown mode", "session/set_mode", m{"sessionId": id, "modeId": "yolo"}, -32602, []string{`"yolo"`, "default, strict, plan, auto"}},
 		{"unknown option", "session/set_config_option", m{"sessionId": id, "configId": "color", "value": "x"}, -32602, []string{`"color"`, "mode, model, thinking"}},
 		{"unknown value", "session/set_config_option", m{"sessionId": id, "configId": "mode", "value": "x"}, -32602, []string{`"x"`, "plan"}},
@@ -170,7 +170,7 @@ func TestModesAndOptions(t *testing.T) {
 	}
 	ups := e.Updates(id)[seen:]
 	if len(ups) != 1 || current(t, ups[0].(*acp.ConfigOptionUpdate).ConfigOptions, "mode") != "plan" {
-		t.Errorf("set_mode told %d updates", len(ups))
+		t.Errorf("set_mode sent %d updates", len(ups))
 	}
 	seen += len(ups)
 	set := func(option acp.SessionConfigID, value acp.SessionConfigValueID) []acp.SessionConfigOption {
@@ -185,7 +185,7 @@ func TestModesAndOptions(t *testing.T) {
 	}
 	ups = e.Updates(id)[seen:]
 	if len(ups) != 1 || ups[0].(*acp.CurrentModeUpdate).CurrentModeID != "auto" {
-		t.Errorf("the option mode told %d updates", len(ups))
+		t.Errorf("the option mode sent %d updates", len(ups))
 	}
 	seen += len(ups)
 	if got := current(t, set("thinking", "high"), "thinking"); got != "high" {
@@ -197,7 +197,7 @@ func TestModesAndOptions(t *testing.T) {
 		t.Errorf("options %+v", options)
 	}
 	if ups = e.Updates(id)[seen:]; len(ups) != 0 {
-		t.Errorf("the client was told its own changes: %d updates", len(ups))
+		t.Errorf("the client was notified of its own changes: %d updates", len(ups))
 	}
 }
 
@@ -390,7 +390,7 @@ func TestTerminalFails(t *testing.T) {
 				t.Errorf("calls: %v", e.Calls())
 			}
 			if method != "terminal/release" && method != "terminal/kill" && !strings.Contains(allText(e.Updates(id)), "is broken") {
-				t.Errorf("the failure is not told:\n%s", allText(e.Updates(id)))
+				t.Errorf("the failure is not shown:\n%s", allText(e.Updates(id)))
 			}
 			broken = false
 			e.say(id, "!bash echo again", acp.StopReasonEndTurn)

@@ -52,7 +52,7 @@ func TestSteering_JoinsTheRunningTurn(t *testing.T) {
 		t.Errorf("the second request ends with %s %q", last.Role, last.Text())
 	}
 	if text := e.Text(id); !strings.Contains(text, "as you wish") || strings.Contains(text, "use tabs") {
-		t.Errorf("the client was told %q", text)
+		t.Errorf("the client received %q", text)
 	}
 }
 
@@ -69,7 +69,7 @@ func TestSteering_WithoutATurn(t *testing.T) {
 	}
 	e.await(id, acptest.Update(func(u *acp.AgentMessageChunk) bool { return true }))
 	if text := e.Text(id); !strings.Contains(text, "on my own") {
-		t.Errorf("the client was told %q", text)
+		t.Errorf("the client received %q", text)
 	}
 }
 

@@ -302,7 +302,7 @@ func TestSettings_ErrorIsShown(t *testing.T) {
 	id := e.session()
 	got, _ := e.after(id, "hello")
 	if told := e.notices(id); !strings.Contains(told, "config.yml:3: what is this") || !strings.Contains(got, "fine") {
-		t.Errorf("the session said %q and told %q", got, told)
+		t.Errorf("the session said %q and showed %q", got, told)
 	}
 }
 
@@ -327,7 +327,7 @@ func TestSettings_Retry(t *testing.T) {
 	})
 	id := e.session()
 	if got, _ := e.after(id, "one"); !strings.Contains(got, "at last") || !strings.Contains(e.notices(id), "trying again") {
-		t.Errorf("said %q and told %q", got, e.notices(id))
+		t.Errorf("said %q and showed %q", got, e.notices(id))
 	}
 	_, err := e.Prompt(t.Context(), id, "two")
 	wantCode(t, err, acp.ErrorCodeInternalError, "busy")

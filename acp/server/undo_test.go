@@ -62,12 +62,12 @@ func TestCommandUndo(t *testing.T) {
 		t.Error("what the user typed was asked for")
 	}
 	if k := kinds(updates); !containsAll(strings.Join(k, " "), "tool_call", "tool_call_update") {
-		t.Errorf("the editor was told %v", k)
+		t.Errorf("the editor received %v", k)
 	}
 	e.say(id, "and now?", acp.StopReasonEndTurn)
 	e.say(id, "and now?", acp.StopReasonEndTurn)
 	if len(told) != 2 || !containsAll(told[0], "and now?", "The user has called the tool undo:", "b.txt") || strings.Contains(told[1], "undo") {
-		t.Errorf("the model was told %q", told)
+		t.Errorf("the model received %q", told)
 	}
 	if got, _ := e.after(id, "/undo"); !strings.Contains(got, "Undone: ") || read("a.txt") != "" {
 		t.Errorf("%q; a.txt has %q", got, read("a.txt"))

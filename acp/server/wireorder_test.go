@@ -112,7 +112,7 @@ func TestSteering_ThenCancel(t *testing.T) {
 			}
 		}
 		if chunks > 1000 {
-			t.Fatalf("round %d: the turn went on for %d chunks behind the cancel", n, chunks)
+			t.Fatalf("round %d: the turn went on for %d chunks after the cancel", n, chunks)
 		}
 	}
 }
@@ -196,7 +196,7 @@ func TestSettings_LastIsSentLast(t *testing.T) {
 			}
 		}
 		if lastOption != "default" || lastMode != "auto" {
-			t.Fatalf("round %d: told last: option %s, mode %s", round, lastOption, lastMode)
+			t.Fatalf("round %d: sent last: option %s, mode %s", round, lastOption, lastMode)
 		}
 	}
 }
@@ -225,7 +225,7 @@ func TestDelete_ThenLoad(t *testing.T) {
 			t.Fatalf("delete: %v", got["delete"].Error)
 		}
 		if code := got["two"].Error["code"]; code != float64(-32002) {
-			t.Fatalf("the load behind the delete: %+v", got["two"])
+			t.Fatalf("the load after the delete: %+v", got["two"])
 		}
 	}
 }
