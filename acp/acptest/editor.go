@@ -1,5 +1,5 @@
-// Package acptest is an editor without a screen: an ACP client with files, terminals and permission answers, that
-// remembers all it is told. The tests drive agents with it, in memory or as child processes, and so does "gjc demo".
+// Package acptest implements an editor without a screen: an ACP client with files, terminals and permission answers that records
+// everything it receives. The tests and "gjc demo" drive agents with it, in memory or as child processes.
 package acptest
 
 import (
@@ -23,28 +23,28 @@ import (
 type EditorOptions struct {
 	// Capabilities is what the editor advertises. If nil, [AllCapabilities].
 	Capabilities *acp.ClientCapabilities
-	// Info is who the editor says it is. If nil, acptest.
+	// Info is the name and version of the editor. If nil, acptest.
 	Info *acp.Implementation
 	// Permission answers questions. If nil, every one is answered "allow_once".
 	Permission func(ctx context.Context, p *acp.RequestPermissionRequest) (*acp.RequestPermissionResponse, error)
-	// Elicit answers forms and URLs. If nil, forms are filled with what they propose, or the first that fits, and
-	// URLs are agreed to.
+	// Elicit answers forms and URLs. If nil, forms are filled with their defaults or the first valid values, and URLs are
+	// accepted.
 	Elicit func(ctx context.Context, p *acp.CreateElicitationRequest) (*acp.CreateElicitationResponse, error)
-	// MCP serves the MCP servers that the editor has for the agent. If nil, there are none.
+	// MCP serves the MCP servers that the editor provides to the agent. If nil, there are none.
 	MCP func(ctx context.Context, p *acp.MessageMCPRequest) (*acp.MessageMCPResponse, error)
-	// Updated, if set, sees every update when it comes, one at a time, in order.
+	// Updated, if set, is called for every update when it arrives, one at a time, in order.
 	Updated func(*acp.SessionNotification)
-	// Requested, if set, sees every request of the agent's when it comes; an error is the answer.
+	// Requested, if set, is called for every request of the agent when it arrives. An error is sent as the response.
 	Requested func(method string, params any) error
 	// Env is the environment of terminals.
 	Env []string
-	// Trace sees every line; sent ones are the editor's.
+	// Trace receives every line; sent marks those of the editor.
 	Trace func(sent bool, line []byte)
-	// Liar, if set, spoils answers of the editor.
+	// Liar, if set, falsifies answers of the editor.
 	Liar *Liar
 }
 
-// AllCapabilities is what an editor can advertise in the stable protocol.
+// AllCapabilities returns everything that an editor can advertise in the stable protocol.
 func AllCapabilities() *acp.ClientCapabilities {
 	return &acp.ClientCapabilities{
 		FS: acp.FileSystemCapabilities{ReadTextFile: true, WriteTextFile: true}, Terminal: true,
@@ -57,14 +57,14 @@ func AllCapabilities() *acp.ClientCapabilities {
 	}
 }
 
-// UnstableCapabilities is [AllCapabilities] and what the protocol has not settled yet.
+// UnstableCapabilities returns [AllCapabilities] and those of the unstable protocol.
 func UnstableCapabilities() *acp.ClientCapabilities {
 	c := AllCapabilities()
 	c.Plan, c.Subagents = &acp.PlanCapabilities{}, &acp.SubagentCapabilities{}
 	return c
 }
 
-// Editor is the client. Its exported methods may be called from any goroutine. Close it.
+// Editor is the client. Its exported methods may be called from any goroutine. The caller closes it.
 type Editor struct {
 	Conn *acp.ClientConn
 
@@ -83,7 +83,7 @@ type Editor struct {
 
 var _ acp.Client = (*Editor)(nil)
 
-// NewEditor starts an editor whose agent speaks on r and listens on w. closer is closed with the connection.
+// NewEditor starts an editor for an agent that writes to r and reads from w. closer is closed with the connection.
 func NewEditor(ctx context.Context, r io.Reader, w io.Writer, closer io.Closer, opts EditorOptions) *Editor {
 	if opts.Capabilities == nil {
 		opts.Capabilities = AllCapabilities()
@@ -110,7 +110,7 @@ func (e *Editor) Close() error {
 	return errors.Join(e.Conn.Close(), e.children.Close(ctx))
 }
 
-// Initialize says hello.
+// Initialize calls initialize.
 func (e *Editor) Initialize(ctx context.Context) (*acp.InitializeResponse, error) {
 	return acp.MethodInitialize.Call(ctx, e.Conn, &acp.InitializeRequest{
 		ProtocolVersion: 1, ClientCapabilities: *e.opts.Capabilities, ClientInfo: e.opts.Info,
@@ -122,14 +122,14 @@ func (e *Editor) NewSession(ctx context.Context, cwd string) (*acp.NewSessionRes
 	return acp.MethodSessionNew.Call(ctx, e.Conn, &acp.NewSessionRequest{Cwd: cwd})
 }
 
-// Prompt sends text and waits for the end of the turn. By then every update of the turn has been seen.
+// Prompt sends text and waits for the end of the turn. When it returns, every update of the turn has been recorded.
 func (e *Editor) Prompt(ctx context.Context, id acp.SessionID, text string) (*acp.PromptResponse, error) {
 	return acp.MethodSessionPrompt.Call(ctx, e.Conn, &acp.PromptRequest{
 		SessionID: id, Prompt: []acp.ContentBlock{&acp.TextContent{Text: text}},
 	})
 }
 
-// Open sets the text of a buffer that is not saved. The agent reads it instead of the disk.
+// Open sets the text of an unsaved buffer. The agent reads it instead of the disk.
 func (e *Editor) Open(path, text string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -144,7 +144,7 @@ func (e *Editor) Buffer(path string) (string, bool) {
 	return text, ok
 }
 
-// Updates returns the updates so far of one session, or of all where id is empty.
+// Updates returns the updates so far of one session, or of all sessions if id is empty.
 func (e *Editor) Updates(id acp.SessionID) []acp.SessionUpdate {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -171,7 +171,7 @@ func (e *Editor) OpenTerminals() int {
 	return len(e.terminals)
 }
 
-// Text returns what the agent has said in a session, without its thoughts.
+// Text returns the agent's messages in a session, without its thoughts.
 func (e *Editor) Text(id acp.SessionID) string {
 	var s strings.Builder
 	for _, u := range e.Updates(id) {
@@ -184,7 +184,7 @@ func (e *Editor) Text(id acp.SessionID) string {
 	return s.String()
 }
 
-// note records a call of the agent's.
+// note records a call of the agent.
 func (e *Editor) note(method string, params any) error {
 	e.mu.Lock()
 	e.calls = append(e.calls, method)
@@ -213,7 +213,7 @@ func (e *Editor) SessionUpdate(_ context.Context, p *acp.SessionNotification) er
 	return nil
 }
 
-// ReadTextFile implements [acp.Client]: an open buffer, else the disk.
+// ReadTextFile implements [acp.Client]. It reads an open buffer or the disk.
 func (e *Editor) ReadTextFile(_ context.Context, p *acp.ReadTextFileRequest) (*acp.ReadTextFileResponse, error) {
 	if err := e.note(acp.MethodFSReadTextFile.Name, p); err != nil {
 		return nil, err
@@ -250,7 +250,7 @@ func lines[N ~int | ~int64](text string, from, limit *N) string {
 	return strings.Join(all[begin:end], "")
 }
 
-// WriteTextFile implements [acp.Client]: to the disk, and to the buffer if one is open.
+// WriteTextFile implements [acp.Client]. It writes to the disk, and to the buffer if one is open.
 func (e *Editor) WriteTextFile(_ context.Context, p *acp.WriteTextFileRequest) (*acp.WriteTextFileResponse, error) {
 	if err := e.note(acp.MethodFSWriteTextFile.Name, p); err != nil {
 		return nil, err
@@ -277,7 +277,7 @@ func (e *Editor) RequestPermission(ctx context.Context, p *acp.RequestPermission
 	return Choose("allow_once"), nil
 }
 
-// Choose is the answer that picks one option.
+// Choose returns the answer that selects one option.
 func Choose(id acp.PermissionOptionID) *acp.RequestPermissionResponse {
 	return &acp.RequestPermissionResponse{Outcome: &acp.SelectedPermissionOutcome{OptionID: id}}
 }

@@ -26,7 +26,7 @@ func (e *Editor) CreateElicitation(ctx context.Context, p *acp.CreateElicitation
 	return &acp.CreateElicitationResponse{Action: &acp.ElicitationAcceptAction{Content: Fill(&form.RequestedSchema)}}, nil
 }
 
-// Fill answers the required fields of a form: with what they propose, or the first that fits.
+// Fill answers the required fields of a form with their defaults or the first valid values.
 func Fill(schema *acp.ElicitationSchema) map[string]acp.ElicitationContentValue {
 	values := make(map[string]acp.ElicitationContentValue)
 	for name, p := range schema.Properties {

@@ -8,24 +8,24 @@ import (
 	"github.com/gajae-code/gjc/acp"
 )
 
-// Verdict is what an [Expectation] says of what an editor has seen.
+// Verdict is the result of an [Expectation].
 type Verdict int
 
-// The verdicts. Unmeetable ends the waiting early: whatever comes, it will not be met.
+// The verdicts. Unmeetable ends the wait early: the expectation cannot be met by anything that may follow.
 const (
 	Unmet Verdict = iota
 	Met
 	Unmeetable
 )
 
-// Expectation looks at all updates of a session and all calls of the agent so far.
+// Expectation judges all updates of a session and all calls of the agent so far.
 type Expectation func(updates []acp.SessionUpdate, calls []string) Verdict
 
-// ErrUnmeetable is wrapped by the error of an expectation that can not be met any more.
-var ErrUnmeetable = errors.New("expectation cannot be met any more")
+// ErrUnmeetable is wrapped by the error of an expectation that can no longer be met.
+var ErrUnmeetable = errors.New("expectation can no longer be met")
 
-// Await waits until want is met for a session, or for all where id is empty. It does not poll: it looks whenever
-// something has come in. It fails when want becomes unmeetable, when the connection ends, or with ctx.
+// Await waits until want is met for a session, or for all sessions if id is empty. It does not poll: it checks want after each
+// message. It fails when want becomes unmeetable, or the connection or ctx ends.
 func (e *Editor) Await(ctx context.Context, id acp.SessionID, want Expectation) error {
 	for {
 		e.mu.Lock()
@@ -51,7 +51,7 @@ func (e *Editor) Await(ctx context.Context, id acp.SessionID, want Expectation) 
 	}
 }
 
-// Update is met by any update of the type U that ok accepts; a nil ok accepts all.
+// Update is met by an update of the type U that ok accepts; a nil ok accepts all.
 func Update[U acp.SessionUpdate](ok func(U) bool) Expectation {
 	return func(updates []acp.SessionUpdate, _ []string) Verdict {
 		for _, u := range updates {

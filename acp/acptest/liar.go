@@ -10,18 +10,18 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// Fault is a way in which a client answers a request wrongly.
+// Fault is a kind of wrong answer to a request.
 type Fault string
 
 // The faults of a [Liar].
 const (
-	// FaultNeither is an answer with neither a result nor an error, as JavaScript makes of an undefined result.
+	// FaultNeither is an answer with neither a result nor an error, as JavaScript sends for an undefined result.
 	FaultNeither Fault = "neither"
 	// FaultBoth is an answer with a result and an error.
 	FaultBoth Fault = "both"
-	// FaultTwice is the right answer, sent twice.
+	// FaultTwice is the correct answer, sent twice.
 	FaultTwice Fault = "twice"
-	// FaultLate is the right answer, sent when the test calls [Liar.Deliver].
+	// FaultLate is the correct answer, sent when the test calls [Liar.Deliver].
 	FaultLate Fault = "late"
 	// FaultWrongType is an answer whose result is a number.
 	FaultWrongType Fault = "wrong type"
@@ -36,8 +36,8 @@ func Faults() []Fault {
 	return []Fault{FaultNeither, FaultBoth, FaultTwice, FaultLate, FaultWrongType, FaultLong, FaultNever}
 }
 
-// Liar stands between a client and its connection. It spoils the client's answers to one method and watches for responses
-// of the agent that belong to no open request of the client.
+// Liar sits between a client and its connection. It falsifies the client's answers to one method, and records the agent's
+// responses that belong to no open request.
 type Liar struct {
 	// Long is the size of the answers of [FaultLong] in bytes.
 	Long int
@@ -55,21 +55,21 @@ type Liar struct {
 	out     io.Writer
 }
 
-// Lie makes l spoil the client's answers to method from now on. Without a method it spoils none.
+// Lie makes l falsify the client's answers to method from now on. Without a method it falsifies none.
 func (l *Liar) Lie(method string, fault Fault) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.method, l.fault, l.spoilt = method, fault, 0
 }
 
-// Spoilt returns how many answers l has spoilt since [Liar.Lie].
+// Spoilt returns how many answers l has falsified since [Liar.Lie].
 func (l *Liar) Spoilt() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.spoilt
 }
 
-// Deliver sends the answers that [FaultLate] has held back.
+// Deliver sends the answers that [FaultLate] holds back.
 func (l *Liar) Deliver() error {
 	l.mu.Lock()
 	held := l.held
@@ -90,7 +90,7 @@ func (l *Liar) Strays() []string {
 	return append([]string(nil), l.strays...)
 }
 
-// Wrap returns the streams that the client has to use in place of r and w. It is called once.
+// Wrap returns the streams that the client uses instead of r and w. It is called once.
 func (l *Liar) Wrap(r io.Reader, w io.Writer) (io.Reader, io.Writer) {
 	l.asked, l.open, l.out = make(map[string]string), make(map[string]int), w
 	return &liarReader{liar: l, in: bufio.NewReader(r)}, &liarWriter{liar: l}
@@ -109,7 +109,7 @@ func (l *Liar) write(line []byte) error {
 	return err
 }
 
-// received notes a line of the agent's.
+// received records a line of the agent.
 func (l *Liar) received(line []byte) {
 	var m envelope
 	if jsonx.Unmarshal(line, &m) != nil || m.ID == nil {
@@ -128,7 +128,7 @@ func (l *Liar) received(line []byte) {
 	}
 }
 
-// sent passes on a line of the client's, or what takes its place.
+// sent writes a line of the client, or its replacement.
 func (l *Liar) sent(line []byte) error {
 	var m envelope
 	if err := jsonx.Unmarshal(line, &m); err != nil {
@@ -171,7 +171,7 @@ func (l *Liar) sent(line []byte) error {
 	}
 }
 
-// writeLong writes an answer that holds nothing but a long text.
+// writeLong writes an answer with a long text only.
 func (l *Liar) writeLong(id string) error {
 	l.writing.Lock()
 	defer l.writing.Unlock()
@@ -209,7 +209,7 @@ func (r *liarReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// liarWriter takes the client's lines.
+// liarWriter writes the client's lines.
 type liarWriter struct {
 	liar *Liar
 	part []byte // of a line that is not whole

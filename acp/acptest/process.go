@@ -14,7 +14,7 @@ type Agent struct {
 	Process *proc.Process
 }
 
-// ProcessOptions says which agent to start.
+// ProcessOptions describes the agent to start.
 type ProcessOptions struct {
 	// Path is the program; absolute. Args are its arguments.
 	Path string
@@ -35,12 +35,12 @@ func Start(ctx context.Context, p ProcessOptions, opts EditorOptions) (*Agent, e
 	if opts.Env == nil {
 		opts.Env = p.Env
 	}
-	// The agent's end is what ends the connection, not the other way round.
+	// The end of the agent ends the connection, not the reverse.
 	e := NewEditor(context.WithoutCancel(ctx), child.Stdout(), child.Stdin(), nil, opts)
 	return &Agent{Editor: e, Process: child}, nil
 }
 
-// Stop closes the agent's stdin, as an editor that quits does, and returns how it ended.
+// Stop closes the agent's stdin, as an editor that quits does, and returns the agent's result.
 func (a *Agent) Stop(ctx context.Context) (proc.ExitState, error) {
 	cerr := a.Process.Stdin().Close()
 	state, err := a.Process.Wait(ctx)

@@ -10,10 +10,9 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// A decoder that is generated from classes, as Kotlin's is: members that it does not know are ignored; but a kind or a
-// value that it does not know, a required member that is missing, or a value of the wrong type fails the whole message.
-// An optional member may be null. It knows the stable protocol without notices and compaction, which an editor knows
-// only if it advertises them.
+// This file has a decoder like those that are generated from classes, as in Kotlin. It ignores unknown members, but an unknown kind
+// or value, a missing required member, or a value of the wrong type fails the whole message. An optional member may be null. The
+// decoder knows the stable protocol without notices and compaction, which an editor supports only if it advertises them.
 type decoder func(v any) error
 
 func decodeText(v any) error {
@@ -37,7 +36,7 @@ func decodeNumber(v any) error {
 	return nil
 }
 
-// decodeCount takes what fits a signed 64-bit integer and is not negative.
+// decodeCount accepts a signed 64-bit integer of zero or more.
 func decodeCount(v any) error {
 	if n, ok := v.(float64); !ok || n < 0 || n != math.Trunc(n) || n >= math.MaxInt64 {
 		return fmt.Errorf("not a whole number: %v", v)
@@ -47,7 +46,7 @@ func decodeCount(v any) error {
 
 func decodeAny(any) error { return nil }
 
-// word takes one of the words.
+// word accepts one of the words.
 func word(words ...string) decoder {
 	return func(v any) error {
 		if s, ok := v.(string); !ok || !slices.Contains(words, s) {
@@ -72,7 +71,7 @@ func listOf(element decoder) decoder {
 	}
 }
 
-// members are those of an object by name; a name that ends in "?" is optional.
+// members are the members of an object by name. A name that ends in "?" is optional.
 type members map[string]decoder
 
 func (m members) decode(v any) error {
@@ -96,7 +95,7 @@ func (m members) decode(v any) error {
 	return nil
 }
 
-// tagged is a union by the word in one member. The variant "" is for objects without that member.
+// tagged is a union with the discriminator in one member. The variant "" is for objects without that member.
 func tagged(tag string, variants map[string]members) decoder {
 	return func(v any) error {
 		object, ok := v.(map[string]any)
@@ -115,7 +114,7 @@ func tagged(tag string, variants map[string]members) decoder {
 	}
 }
 
-// stableDecoders are the decoders of answers by the method that was asked, and of the agent's calls by theirs.
+// stableDecoders are the decoders of responses and of the agent's calls, by method.
 func stableDecoders() (answers, calls map[string]decoder) {
 	resource := func(v any) error {
 		return members{"uri": decodeText, "mimeType?": decodeText, "text?": decodeText, "blob?": decodeText}.decode(v)
@@ -191,7 +190,7 @@ func stableDecoders() (answers, calls map[string]decoder) {
 				"":         {"id": decodeText, "name": decodeText, "description?": decodeText},
 				"terminal": {"id": decodeText, "name": decodeText, "description?": decodeText, "args?": listOf(decodeText)},
 			})),
-			// Some decoders want every one of the old flags.
+			// Some decoders require all of the old flags.
 			"agentCapabilities?": members{
 				"loadSession": decodeFlag, "promptCapabilities": flags("image", "audio", "embeddedContext"), "mcpCapabilities": flags("http", "sse"),
 				"sessionCapabilities?": members{"list?": members{}.decode, "resume?": members{}.decode, "close?": members{}.decode}.decode,
@@ -226,7 +225,7 @@ func stableDecoders() (answers, calls map[string]decoder) {
 	return answers, calls
 }
 
-// decode is what the decoder of classes does with a message.
+// decode decodes a message.
 func (w *Watch) decode(m *wireMessage) error {
 	answers, calls := stableDecoders()
 	var value any

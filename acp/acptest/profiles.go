@@ -9,22 +9,22 @@ import (
 	"github.com/gajae-code/gjc/acp"
 )
 
-// Profile is an editor as it presents itself to an agent, and what it cannot stand. The facts are from the editors'
-// documentation, sources and issue trackers; the editors themselves are not run. docs/editors.md names what is assumed.
+// Profile describes an editor: what it advertises to an agent, and which messages it does not tolerate. The facts are from the
+// editors' documentation, sources and issue trackers; the editors themselves are not run. docs/editors.md lists the assumptions.
 type Profile struct {
 	Name string
 	Info *acp.Implementation
 	// Capabilities is what the editor advertises. Nothing else may be used.
 	Capabilities *acp.ClientCapabilities
-	// Timeout is how long the editor waits for the answer to anything but a prompt. Zero is for as long as it takes.
+	// Timeout bounds how long the editor waits for the response to anything except a prompt. Zero is no bound.
 	Timeout time.Duration
-	// Resumes says that the editor goes back to a session with session/resume, where an agent has it.
+	// Resumes reports whether the editor reopens a session with session/resume if the agent supports it.
 	Resumes bool
-	// Sandbox says that the editor refuses files and terminals outside the directory of their session.
+	// Sandbox reports whether the editor refuses files and terminals outside the directory of their session.
 	Sandbox bool
 
-	// Of what it cannot stand: a message that its decoder does not know, something of a turn outside of turns, and a
-	// question while another one is open.
+	// What it does not tolerate: a message that its decoder does not know, an update of a turn outside of turns, and a question
+	// while another one is open.
 	closedDecoder, needsTurns, oneQuestion bool
 }
 
@@ -65,8 +65,8 @@ func Profiles() []Profile {
 	}
 }
 
-// Editor makes opts those of this editor: who it is, what it can do, and what it refuses. Each line that the editor
-// could not stand is given to fault, which may be called from two goroutines.
+// Editor returns opts with the name, the capabilities and the restrictions of this editor. fault is called for each line that the
+// editor does not tolerate, possibly from two goroutines.
 func (p *Profile) Editor(opts EditorOptions, fault func(err error, line []byte)) EditorOptions {
 	w := p.Watch()
 	opts.Capabilities = p.Capabilities
@@ -97,20 +97,20 @@ func (p *Profile) Editor(opts EditorOptions, fault func(err error, line []byte))
 	return opts
 }
 
-// Watch sees every line between an editor and an agent, and tells which of the agent's the editor could not stand.
-// Make one with [Profile.Watch] for each connection.
+// Watch checks every line between an editor and an agent, and reports the agent's lines that the editor does not tolerate.
+// [Profile.Watch] makes one for each connection.
 type Watch struct {
 	profile *Profile
 
 	mu sync.Mutex // guards the fields below
-	// asked has the editor's open requests by the text of their ids.
+	// asked has the editor's open requests by the text of their IDs.
 	asked map[string]asked
-	// questions has the ids of the agent's questions that are open.
+	// questions has the IDs of the agent's open questions.
 	questions map[string]bool
 	sessions  map[acp.SessionID]*watched
 }
 
-// asked is a request of the editor's.
+// asked is a request of the editor.
 type asked struct {
 	method  string
 	session acp.SessionID
@@ -120,7 +120,7 @@ type asked struct {
 // watched is a session that the editor knows.
 type watched struct {
 	cwd string
-	// turns counts the prompts and loads that are not answered.
+	// turns counts the prompts and loads without a response.
 	turns int
 }
 
@@ -129,7 +129,7 @@ func (p *Profile) Watch() *Watch {
 	return &Watch{profile: p, asked: make(map[string]asked), questions: make(map[string]bool), sessions: make(map[acp.SessionID]*watched)}
 }
 
-// sandboxed refuses what lies outside the session's directory.
+// sandboxed refuses paths outside the session's directory.
 func (w *Watch) sandboxed(params any) error {
 	var id acp.SessionID
 	var path string

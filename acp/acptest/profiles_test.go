@@ -23,7 +23,7 @@ func profile(t *testing.T, name string) acptest.Profile {
 	return all[i]
 }
 
-// The wire forms of what the profiles advertise, so that a change of one is seen.
+// The JSON of what the profiles advertise, so that the test shows a change.
 func TestProfiles_Advertise(t *testing.T) {
 	want := map[string]string{
 		"zed": `{"fs":{"readTextFile":true,"writeTextFile":true},"terminal":true,"session":{"configOptions":{"boolean":{}}},` +
@@ -59,7 +59,7 @@ func TestProfiles_Advertise(t *testing.T) {
 	}
 }
 
-// plain is a JSON object with sorted members and without what says no.
+// plain returns a JSON object with sorted members and without false ones.
 func plain(t *testing.T, raw []byte) string {
 	t.Helper()
 	var v any
@@ -111,7 +111,7 @@ func initialize(result string) string {
 
 const says = `{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"x"}}`
 
-// Each thing that an editor cannot stand is found, and nothing else is.
+// Each message that an editor does not tolerate is reported, and no other.
 func TestWatch(t *testing.T) {
 	const old = `"agentCapabilities":{"loadSession":true,"promptCapabilities":{"image":true,"audio":false,"embeddedContext":true},"mcpCapabilities":{"http":true,"sse":true}}`
 	tests := []struct {
@@ -124,7 +124,7 @@ func TestWatch(t *testing.T) {
 		{"junk", "minimal", "< Starting up…\n", "not a message"},
 		{"unknown session", "minimal", update(says), "does not know"},
 		{"session of a load", "minimal", `> {"jsonrpc":"2.0","id":1,"method":"session/load","params":{"sessionId":"s","cwd":"/w","mcpServers":[]}}` + "\n" + update(says), ""},
-		{"answer to nothing", "minimal", `< {"jsonrpc":"2.0","id":9,"result":{}}` + "\n", "nobody has asked"},
+		{"answer to nothing", "minimal", `< {"jsonrpc":"2.0","id":9,"result":{}}` + "\n", "no open request"},
 		{"file that was not advertised", "minimal", prompts + `< {"jsonrpc":"2.0","id":"r","method":"fs/read_text_file","params":{"sessionId":"s","path":"/w/a"}}` + "\n", "not advertised"},
 		{"file", "codecompanion", prompts + `< {"jsonrpc":"2.0","id":"r","method":"fs/read_text_file","params":{"sessionId":"s","path":"/w/a"}}` + "\n", ""},
 		{"terminal that was not advertised", "jetbrains", prompts + `< {"jsonrpc":"2.0","id":"r","method":"terminal/create","params":{"sessionId":"s","command":"/bin/sh"}}` + "\n", "not advertised"},
@@ -149,12 +149,12 @@ func TestWatch(t *testing.T) {
 		{"output by meta", "zed", prompts + update(`{"sessionUpdate":"tool_call_update","toolCallId":"t","_meta":{"terminal_output":{}}}`), ""},
 
 		{"two questions", "codecompanion", prompts + question + question2, "another one is open"},
-		{"one question behind the other", "codecompanion", prompts + question + `> {"jsonrpc":"2.0","id":"q1","result":{}}` + "\n" + question2, ""},
+		{"one question after the other", "codecompanion", prompts + question + `> {"jsonrpc":"2.0","id":"q1","result":{}}` + "\n" + question2, ""},
 		{"two questions elsewhere", "zed", prompts + question + question2, ""},
 
 		{"words outside of a turn", "agent-shell", opens + update(says), "outside of a turn"},
-		{"words behind a turn", "agent-shell", prompts + `< {"jsonrpc":"2.0","id":2,"result":{"stopReason":"end_turn"}}` + "\n" + update(says), "outside of a turn"},
-		{"words behind a failed turn", "agent-shell", prompts + `< {"jsonrpc":"2.0","id":2,"error":{"code":-32603,"message":"x"}}` + "\n" + update(says), "outside of a turn"},
+		{"a message after a turn", "agent-shell", prompts + `< {"jsonrpc":"2.0","id":2,"result":{"stopReason":"end_turn"}}` + "\n" + update(says), "outside of a turn"},
+		{"a message after a failed turn", "agent-shell", prompts + `< {"jsonrpc":"2.0","id":2,"error":{"code":-32603,"message":"x"}}` + "\n" + update(says), "outside of a turn"},
 		{"words of the next turn", "agent-shell", prompts + `> {"jsonrpc":"2.0","id":3,"method":"session/prompt","params":{"sessionId":"s","prompt":[]}}` + "\n" +
 			`< {"jsonrpc":"2.0","id":2,"result":{"stopReason":"end_turn"}}` + "\n" + update(says), ""},
 		{"title outside of a turn", "agent-shell", opens + update(`{"sessionUpdate":"session_info_update","title":"x"}`), ""},
@@ -201,7 +201,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// The decoder of classes knows each word of the stable schema, and no other: a new version of the schema shows here.
+// The decoder knows exactly the words of the stable schema. A new version of the schema shows here.
 func TestWatch_KnowsTheStableSchema(t *testing.T) {
 	dir := testenv.NeedsInterop(t)
 	data, err := os.ReadFile(filepath.Join(dir, "node_modules", "@agentclientprotocol", "sdk", "schema", "v1", "schema.json"))

@@ -18,7 +18,7 @@ type wireMessage struct {
 	Error  jsonx.Raw `json:"error"`
 }
 
-// about is what the rules need of a message's params or result.
+// about has the members of params or a result that the rules need.
 type about struct {
 	SessionID acp.SessionID `json:"sessionId"`
 	Cwd       string        `json:"cwd"`
@@ -33,7 +33,7 @@ type about struct {
 	} `json:"authMethods"`
 }
 
-// shown is what they need of an update.
+// shown has the members of an update that the rules need.
 type shown struct {
 	Kind string `json:"sessionUpdate"`
 	// SessionID is that of a child session.
@@ -44,8 +44,8 @@ type shown struct {
 	Meta jsonx.Raw `json:"_meta"`
 }
 
-// Line looks at one line in either direction; sent ones are the editor's. The error says why the editor cannot stand
-// the line. It may be called from any goroutine.
+// Line checks one line in either direction; sent marks those of the editor. The error says why the editor does not tolerate the
+// line. Line may be called from any goroutine.
 func (w *Watch) Line(sent bool, line []byte) error {
 	var m wireMessage
 	if err := jsonx.Unmarshal(line, &m); err != nil {
@@ -92,7 +92,7 @@ func (w *Watch) sent(m *wireMessage) {
 	w.asked[string(m.ID)] = asked{m.Method, p.SessionID, p.Cwd}
 	switch m.Method {
 	case acp.MethodSessionLoad.Name, acp.MethodSessionResume.Name:
-		// The editor knows the session as soon as it asks for it.
+		// The editor knows the session as soon as it requests it.
 		s := w.session(p.SessionID)
 		s.cwd = p.Cwd
 		if m.Method == acp.MethodSessionLoad.Name {
@@ -160,7 +160,7 @@ func (w *Watch) answered(m *wireMessage) error {
 		return nil
 	}
 	if !known {
-		return fmt.Errorf("an answer to %s, which nobody has asked", m.ID)
+		return fmt.Errorf("an answer to %s, which is no open request", m.ID)
 	}
 	var r about
 	if err := jsonx.Unmarshal(m.Result, &r); err != nil {
@@ -185,7 +185,7 @@ func (w *Watch) switches() bool {
 	return s != nil && s.ConfigOptions != nil && s.ConfigOptions.Boolean != nil
 }
 
-// methods checks how the agent offers to sign in.
+// methods checks the ways to sign in that the agent offers.
 func (w *Watch) methods(r *about) error {
 	for _, m := range r.AuthMethods {
 		if m.Type == "terminal" && !w.profile.Capabilities.Auth.Terminal {

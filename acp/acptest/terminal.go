@@ -16,7 +16,7 @@ type terminal struct {
 	output  *proc.Tail
 }
 
-// defaultOutputLimit is what a terminal keeps where the agent does not say.
+// defaultOutputLimit is how much output a terminal keeps by default, in bytes.
 const defaultOutputLimit = 1 << 20
 
 // CreateTerminal implements [acp.Client].
@@ -132,7 +132,7 @@ func (e *Editor) ReleaseTerminal(_ context.Context, p *acp.ReleaseTerminalReques
 	return nil, nil
 }
 
-// Printed returns what a terminal shows. An editor goes on showing one that has been released.
+// Printed returns the text that a terminal shows. An editor still shows a terminal that has been released.
 func (e *Editor) Printed(id acp.TerminalID) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
