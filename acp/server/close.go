@@ -23,7 +23,7 @@ type ending struct {
 
 	mu       sync.Mutex // guards the fields below
 	finish   func()     // runs when the session is closed
-	finished bool       // finish has been taken
+	finished bool       // it is too late for another finish
 }
 
 func (e *ending) init() {

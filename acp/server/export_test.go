@@ -16,3 +16,6 @@ func kindsOf(kinds []errorKind) [][2]string {
 	}
 	return all
 }
+
+// DefaultSettings returns the settings of sessions without a configuration.
+var DefaultSettings = defaultSettings

@@ -85,7 +85,7 @@ type SessionOptions struct {
 	// Tools returns gjc's own tools, in order. Required.
 	Tools func() []agent.Tool
 	// Settings returns the user's settings. The error lists the mistakes in the configuration; the settings hold apart from
-	// them. nil stands for [DefaultSettings]. Optional.
+	// them. nil stands for the defaults. Optional.
 	Settings func(cwd string) (*Settings, error)
 	// Policy returns the user's rules for permissions. Optional.
 	Policy func(cwd string) approval.Policy
@@ -136,17 +136,17 @@ type Settings struct {
 	HelperModel func(*agent.Helper) (providers.ModelInfo, providers.ThinkingLevel, error)
 }
 
-// DefaultSettings returns the settings of sessions without a configuration.
-func DefaultSettings() *Settings { return &Settings{Agent: agent.DefaultSettings()} }
+// defaultSettings returns the settings of sessions without a configuration.
+func defaultSettings() *Settings { return &Settings{Agent: agent.DefaultSettings()} }
 
 // settings returns the settings of sessions in a directory. They are never nil.
 func (o *SessionOptions) settings(cwd string) (*Settings, error) {
 	if o.Settings == nil {
-		return DefaultSettings(), nil
+		return defaultSettings(), nil
 	}
 	set, err := o.Settings(cwd)
 	if set == nil {
-		set = DefaultSettings()
+		set = defaultSettings()
 	}
 	return set, err
 }

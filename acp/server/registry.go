@@ -107,7 +107,7 @@ func (r *registry) retire(id acp.SessionID) *session {
 	return open
 }
 
-// close refuses new sessions and returns all that there are, for the caller to close.
+// close refuses new sessions and returns the existing ones, for the caller to close.
 func (r *registry) close() []*session {
 	r.mu.Lock()
 	defer r.mu.Unlock()

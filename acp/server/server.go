@@ -41,7 +41,7 @@ type handlers struct {
 
 var _ acp.Agent = handlers{}
 
-// server is what [Serve] ends: the sessions of one editor, their children, and the work in the background.
+// server holds everything that [Serve] ends: the sessions of one editor, their child processes, and the background work.
 type server struct {
 	log        zerolog.Logger
 	sessions   *registry

@@ -54,7 +54,7 @@ type call struct {
 	turn     *agent.Turn
 }
 
-// Start queues the turn of a command and returns it. A name that is no command is a prompt as it stands.
+// Start queues the turn of a command and returns it. A command that is unknown is sent to the model unchanged.
 func (c *Commands) Start(session *agent.Session, typed *Typed, trace agent.Trace) *agent.Turn {
 	own := builtins()
 	at := slices.IndexFunc(own, func(b builtin) bool { return b.name == typed.name })
@@ -72,7 +72,7 @@ func (c *Commands) Start(session *agent.Session, typed *Typed, trace agent.Trace
 	}, trace)
 }
 
-// expand makes the prompt of a command of a file, a skill or an MCP server. Anything else is a prompt as it stands.
+// expand makes the prompt of a command of a file, a skill or an MCP server. An unknown command is a prompt without a change.
 func (c *call) expand() (agent.Prepared, error) {
 	if text, ok := c.commands.Files(c).Expand(c.name, c.args); ok && c.opts().Enabled(c.name) {
 		return agent.Prepared{Parts: c.parts(text), Shown: c.text}, nil

@@ -72,7 +72,7 @@ func (c *Commands) Available() []acp.AvailableCommand {
 	return append(all, c.added()...)
 }
 
-// added lists the commands of files, skills and MCP servers. A command with a name that is taken is left out.
+// added lists the commands of files, skills and MCP servers. It leaves out a command whose name is in use already.
 func (c *Commands) added() []acp.AvailableCommand {
 	taken := make(map[string]bool)
 	for _, b := range builtins() {

@@ -57,7 +57,7 @@ type Options struct {
 	Models    Models
 	// Tools returns gjc's own tools, whose calls a transcript shows.
 	Tools func() []agent.Tool
-	// Sources is where command files and skills are.
+	// Sources locates command files and skills.
 	Sources commands.Options
 	// Enabled reports whether the user has left a command file or skill switched on.
 	Enabled func(name string) bool
