@@ -23,7 +23,7 @@ func put(t *testing.T, path, text string) {
 	}
 }
 
-// after prompts and returns the text and the kinds of the updates that follow.
+// after prompts and returns the text and the updates that follow.
 func (e *env) after(id acp.SessionID, prompt string) (text string, updates []acp.SessionUpdate) {
 	e.t.Helper()
 	from := len(e.Updates(id))

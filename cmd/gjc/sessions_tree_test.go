@@ -245,7 +245,7 @@ func TestExport_BothWays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := l.turn("/export x.html"); !strings.Contains(got, "there already") {
+	if got := l.turn("/export x.html"); !strings.Contains(got, "exists; name another file") {
 		t.Errorf("over a file it says %q", got)
 	}
 	if got := l.turn("/export " + filepath.Join(tempDir(t), "y.html")); !strings.Contains(got, "not in the session's directories") {

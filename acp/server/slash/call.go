@@ -72,7 +72,7 @@ func (c *Commands) Start(session *agent.Session, typed *Typed, trace agent.Trace
 	}, trace)
 }
 
-// expand makes the prompt of a command of a file, a skill or an MCP server. An unknown command is a prompt without a change.
+// expand makes the prompt of a command of a file, a skill or an MCP server. An unknown command is sent to the model unchanged.
 func (c *call) expand() (agent.Prepared, error) {
 	if text, ok := c.commands.Files(c).Expand(c.name, c.args); ok && c.opts().Enabled(c.name) {
 		return agent.Prepared{Parts: c.parts(text), Shown: c.text}, nil
