@@ -23,7 +23,7 @@ var (
 	ErrCancelled = errors.New("cancelled by the user")
 )
 
-// Models finds and opens models; [*providers.Registry] is one.
+// Models finds and opens models; [*registry.Registry] is one.
 type Models interface {
 	// Find returns the model that ref names, as "provider/id" with an optional ":level".
 	Find(ref string) (providers.ModelInfo, providers.ThinkingLevel, error)

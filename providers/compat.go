@@ -91,8 +91,8 @@ func (c Compat) Over(base Compat) Compat {
 			*m.to = *m.from
 		}
 	}
-	c.ReasoningEffortMap = over(c.ReasoningEffortMap, base.ReasoningEffortMap)
-	c.ExtraBody = over(c.ExtraBody, base.ExtraBody)
+	c.ReasoningEffortMap = Overlay(c.ReasoningEffortMap, base.ReasoningEffortMap)
+	c.ExtraBody = Overlay(c.ExtraBody, base.ExtraBody)
 	c.OpenRouterRouting = c.OpenRouterRouting.over(base.OpenRouterRouting)
 	c.VercelGatewayRouting = c.VercelGatewayRouting.over(base.VercelGatewayRouting)
 	return c
@@ -115,16 +115,16 @@ func (g *GatewayRouting) over(base *GatewayRouting) *GatewayRouting {
 	return &both
 }
 
-// over returns the members of both maps; those of m win.
-func over[K comparable, V any](m, base map[K]V) map[K]V {
-	if len(m) == 0 {
+// Overlay returns the entries of top and base; those of top win. It may return one of the two itself.
+func Overlay[K comparable, V any](top, base map[K]V) map[K]V {
+	if len(top) == 0 {
 		return base
 	}
 	all := maps.Clone(base)
 	if all == nil {
-		all = make(map[K]V, len(m))
+		all = make(map[K]V, len(top))
 	}
-	maps.Copy(all, m)
+	maps.Copy(all, top)
 	return all
 }
 

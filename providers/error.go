@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -49,7 +50,7 @@ type Error struct {
 	RetryAfter time.Duration
 	// ResetsAt is when a limit ends; zero where the provider does not say.
 	ResetsAt time.Time
-	// KeySource is where the key of a refused call came from, as [Registry.CredentialSource] says; empty where that is not known.
+	// KeySource is the source of a refused key, as in [Account]; empty if unknown.
 	KeySource string
 	// RequestID is the provider's name for the call; empty where it gave none.
 	RequestID string
@@ -93,4 +94,23 @@ func (e *Error) Retryable() bool {
 	default:
 		return false
 	}
+}
+
+// A NotFoundError says that no model, or more than one, has a name.
+type NotFoundError struct {
+	Ref string
+	// Near lists references of at most five models with similar names.
+	Near []string
+	// Ambiguous reports that the name matches all of Near.
+	Ambiguous bool
+}
+
+func (e *NotFoundError) Error() string {
+	switch {
+	case e.Ambiguous:
+		return fmt.Sprintf("%q fits several models; use one of: %s", e.Ref, strings.Join(e.Near, ", "))
+	case len(e.Near) > 0:
+		return fmt.Sprintf("there is no model %q; did you mean %s?", e.Ref, strings.Join(e.Near, ", "))
+	}
+	return fmt.Sprintf("there is no model %q; gjc models lists those that there are", e.Ref)
 }

@@ -1,9 +1,10 @@
-// Package providers is the neutral face of every model: what a turn asks ([Request]), what comes back while the
-// model speaks ([Event]), what can go wrong ([Error]), and which models there are ([Registry]).
+// Package providers is the neutral interface to language models: requests ([Request]), the events that a model streams ([Event]),
+// classified errors ([Error]), and descriptions of models ([ModelInfo]).
 //
-// The packages below it speak the APIs: anthropic (messages, at Bedrock and Vertex too), openai (chat completions and
-// responses, Azure's too), google (Gemini, at Vertex too), ollama, and offline, which needs no server. They are handed to the
-// registry by value; nothing registers itself. Package discovery asks servers for their models.
+// Package registry knows which models there are and opens them. Packages anthropic (Messages, also at Bedrock and Vertex AI),
+// openai (Chat Completions and Responses, also at Azure), google (Gemini, also at Vertex AI), ollama and offline (no server)
+// implement the APIs. The program passes their factories to the registry; no package registers itself. Package discovery asks
+// servers for their models.
 package providers
 
 import (

@@ -25,6 +25,9 @@ var levels = [...]ThinkingLevel{
 	ThinkingOff, ThinkingMinimal, ThinkingLow, ThinkingMedium, ThinkingHigh, ThinkingXHigh, ThinkingMax,
 }
 
+// ThinkingLevels returns all levels, in rising order.
+func ThinkingLevels() []ThinkingLevel { return slices.Clone(levels[:]) }
+
 // ParseThinkingLevel returns the level called s.
 func ParseThinkingLevel(s string) (level ThinkingLevel, ok bool) {
 	level = ThinkingLevel(s)

@@ -14,6 +14,7 @@ import (
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/providers/offline"
 	"github.com/gajae-code/gjc/providers/providertest"
+	"github.com/gajae-code/gjc/providers/registry"
 )
 
 // as gives the editor other capabilities.
@@ -544,13 +545,13 @@ func TestAuthMethods(t *testing.T) {
 func TestAuthStatus_Changes(t *testing.T) {
 	for _, asks := range []bool{true, false} {
 		e := start(t, func(c *config) {
-			registry := providers.NewRegistry(providers.RegistryOptions{
+			models := registry.New(registry.Options{
 				AgentDir: c.agent, Fallback: offline.Info(), Factories: map[string]providers.Factory{offline.API: offline.Open, "anthropic-messages": offline.Open},
 			})
-			if err := registry.StoreKey("anthropic", "sk-ant-secret-of-the-test", providers.StoreOptions{}); err != nil {
+			if err := models.StoreKey("anthropic", "sk-ant-secret-of-the-test", registry.StoreOptions{}); err != nil {
 				t.Fatal(err)
 			}
-			c.server.Models.Models = registry
+			c.server.Models.Models = models
 		})
 		if asks {
 			st := call[acp.AuthStatusResponse](e, "auth/status", obj{})

@@ -55,7 +55,7 @@ type ModelOptions struct {
 	Default string
 }
 
-// Models is the models that can be used; [*providers.Registry] implements it.
+// Models is the models that can be used; [*registry.Registry] implements it.
 type Models interface {
 	agent.Models
 	// Load reads the configuration, once. It does not use the network.

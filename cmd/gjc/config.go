@@ -13,6 +13,7 @@ import (
 	"github.com/gajae-code/gjc/internal/webclient"
 	"github.com/gajae-code/gjc/lsp"
 	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/providers/registry"
 )
 
 // config holds the settings of config.yml: the one of the agent directory, then the project's, then those of --config, each
@@ -26,7 +27,7 @@ type config struct {
 	context agent.Settings
 	retry   retrySettings
 	// models are the settings of models. Their Roles are "provider/id" with an optional ":level", "gjc/role", or part of a name.
-	models providers.RegistrySettings
+	models registry.Settings
 	// generateTitles has a model name the sessions.
 	generateTitles bool
 	network        networkSettings
@@ -82,7 +83,7 @@ func newConfig() *config {
 		lsp:   lspSettings{enabled: true, diagnosticsOnWrite: true, diagnosticsOnEdit: true},
 		debug: debugSettings{enabled: true}, context: agent.DefaultSettings(),
 		retry:  retrySettings{enabled: true, maxRetries: 3, baseDelayMs: 2000},
-		models: providers.RegistrySettings{Roles: make(map[string]string)}, generateTitles: true,
+		models: registry.Settings{Roles: make(map[string]string)}, generateTitles: true,
 		network: newNetworkSettings(),
 		tools: tools.Settings{
 			Edit: files.EditSettings{Mode: files.EditAuto}, Bash: shell.BashSettings{Sandbox: shell.SandboxOff}, Web: webclient.Options{Timeout: webclient.DefaultTimeout},

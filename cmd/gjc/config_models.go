@@ -8,6 +8,7 @@ import (
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/internal/configfile"
 	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/providers/registry"
 )
 
 // lists are the settings outside of sections, by name. Path is that of the file.
@@ -43,7 +44,7 @@ func (c *config) role(name string) setting {
 // scoped takes a list whose items are words, which hold everywhere, and mappings of words to the directories below which
 // they hold: under "path", "paths", "pathPrefix" or "pathPrefixes", with the words under the name what or "values". A
 // relative directory is seen from dir, and ~ is the home directory of whoever reads it.
-func scoped(to *[]providers.Scoped, what, dir string) setting {
+func scoped(to *[]registry.Scoped, what, dir string) setting {
 	get := func() any {
 		list := make([]any, 0, len(*to))
 		for _, one := range *to {
@@ -59,10 +60,10 @@ func scoped(to *[]providers.Scoped, what, dir string) setting {
 		if n.Kind != configfile.List {
 			return "must be a list"
 		}
-		var all []providers.Scoped
+		var all []registry.Scoped
 		for _, item := range n.List {
 			if item.Kind == configfile.Text {
-				all = append(all, providers.Scoped{Values: []string{item.Text}})
+				all = append(all, registry.Scoped{Values: []string{item.Text}})
 				continue
 			}
 			one, reason := scopedItem(item, what, dir)
@@ -76,7 +77,7 @@ func scoped(to *[]providers.Scoped, what, dir string) setting {
 	}}
 }
 
-func scopedItem(item *configfile.Node, what, dir string) (one providers.Scoped, reason string) {
+func scopedItem(item *configfile.Node, what, dir string) (one registry.Scoped, reason string) {
 	if item.Kind != configfile.Object {
 		return one, "an item must be a name, or a mapping with path and " + what
 	}
@@ -132,7 +133,7 @@ func (c *config) instructions(path string) setting {
 
 // modelSettings returns what the configuration, the environment and the command line say of models. The error is that of the
 // configuration; the settings hold as far as it has none.
-func (h *host) modelSettings(agentDir string, opts *options) (providers.RegistrySettings, error) {
+func (h *host) modelSettings(agentDir string, opts *options) (registry.Settings, error) {
 	cfg := readConfig(agentDir, opts.configs, "")
 	set := cfg.models
 	if opts.profile != "" {
@@ -150,7 +151,7 @@ func (h *host) modelSettings(agentDir string, opts *options) (providers.Registry
 		set.HTTP.CAFiles = append(set.HTTP.CAFiles, extra)
 	}
 	home, homeErr := h.home()
-	for _, list := range [][]providers.Scoped{set.EnabledModels, set.DisabledProviders} {
+	for _, list := range [][]registry.Scoped{set.EnabledModels, set.DisabledProviders} {
 		for i := range list {
 			for j, p := range list[i].Paths {
 				if rest, ok := strings.CutPrefix(p, "~"); ok && homeErr == nil {
@@ -164,12 +165,12 @@ func (h *host) modelSettings(agentDir string, opts *options) (providers.Registry
 
 // roleVariables are the variables of the environment that name models, by role.
 var roleVariables = map[string]string{
-	providers.RoleSmol: "GJC_SMOL_MODEL", providers.RoleSlow: "GJC_SLOW_MODEL", providers.RolePlan: "GJC_PLAN_MODEL",
+	registry.RoleSmol: "GJC_SMOL_MODEL", registry.RoleSlow: "GJC_SLOW_MODEL", registry.RolePlan: "GJC_PLAN_MODEL",
 }
 
 // roleOverrides are the models by role that the command line and the environment name.
 func (h *host) roleOverrides(opts *options) map[string]string {
-	all := map[string]string{providers.RoleDefault: opts.model}
+	all := map[string]string{registry.RoleDefault: opts.model}
 	for role, variable := range roleVariables {
 		all[role] = h.getenv(variable)
 	}

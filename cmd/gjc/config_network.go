@@ -8,6 +8,7 @@ import (
 	"github.com/gajae-code/gjc/internal/configfile"
 	"github.com/gajae-code/gjc/internal/webclient"
 	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/providers/registry"
 )
 
 // networkSettings is the section network: how models are reached.
@@ -57,7 +58,7 @@ func proxyURL(to *string) setting {
 }
 
 // put puts the section into the settings of models. Files are seen from dir.
-func (s *networkSettings) put(set *providers.RegistrySettings, dir string) {
+func (s *networkSettings) put(set *registry.Settings, dir string) {
 	within := func(file string) string { return withinDir(file, dir) }
 	seconds := func(n int) time.Duration { return time.Duration(n) * time.Second }
 	set.HTTP = providers.HTTPOptions{

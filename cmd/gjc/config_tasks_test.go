@@ -8,6 +8,7 @@ import (
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/providers/offline"
 	"github.com/gajae-code/gjc/providers/openai"
+	"github.com/gajae-code/gjc/providers/registry"
 )
 
 // A helper's model is the one that is bound to it, or that of the role of its name, or what it would like; what cannot be used is
@@ -21,7 +22,7 @@ modelBindings:
   modelRoles: { architect: local/a, slow: local/b }
   agentModelOverrides: { executor: local/b, both: local/a }
 `)
-	models := providers.NewRegistry(providers.RegistryOptions{
+	models := registry.New(registry.Options{
 		AgentDir: dir, Fallback: offline.Info(), Getenv: func(string) string { return "" },
 		Factories: map[string]providers.Factory{openai.API: openai.Open},
 	})

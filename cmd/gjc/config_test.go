@@ -15,6 +15,7 @@ import (
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/bridges"
 	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/providers/registry"
 )
 
 // readAll reads the configuration without a project's, with its mistakes as an error.
@@ -261,13 +262,13 @@ disabledProviders: [{paths: [sub, /abs], values: d}]
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(providers.RegistrySettings{
+	if d := cmp.Diff(registry.Settings{
 		Overrides:         map[string]string{"default": "a/c:high", "smol": "x/small", "slow": "", "plan": ""},
 		Profile:           "work",
 		Roles:             map[string]string{"default": "a/b", "mine": "gjc/smol"},
 		ProviderOrder:     []string{"openai", "anthropic"},
-		EnabledModels:     []providers.Scoped{{Values: []string{"openai/*"}}, {Paths: []string{filepath.Join(home, "work")}, Values: []string{"c"}}},
-		DisabledProviders: []providers.Scoped{{Paths: []string{filepath.Join(dir, "sub"), "/abs"}, Values: []string{"d"}}},
+		EnabledModels:     []registry.Scoped{{Values: []string{"openai/*"}}, {Paths: []string{filepath.Join(home, "work")}, Values: []string{"c"}}},
+		DisabledProviders: []registry.Scoped{{Paths: []string{filepath.Join(dir, "sub"), "/abs"}, Values: []string{"d"}}},
 		HTTP: providers.HTTPOptions{
 			Proxy: "http://p.example:3128", NoProxy: []string{"a.example"}, CAFiles: []string{filepath.Join(dir, "ca.pem"), "/etc/ca.pem"},
 			CertFile: filepath.Join(dir, "c.pem"), ConnectTimeout: 3 * time.Second,
@@ -395,7 +396,7 @@ func TestReadConfig_ToldOnce(t *testing.T) {
 	if found, err := h.debugging(dir, opts, local)([]string{dir}); err != nil || found.Adapters == nil {
 		t.Errorf("debugging: %+v, %v", found, err)
 	}
-	models := providers.NewRegistry(providers.RegistryOptions{})
+	models := registry.New(registry.Options{})
 	if _, err := h.settings(dir, opts, models)(dir); err == nil || !strings.Contains(err.Error(), "retry.maxRetries") {
 		t.Errorf("settings: %v", err)
 	}

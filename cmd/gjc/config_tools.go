@@ -11,7 +11,7 @@ import (
 	"github.com/gajae-code/gjc/agent/tools/files"
 	"github.com/gajae-code/gjc/agent/tools/shell"
 	"github.com/gajae-code/gjc/internal/webclient"
-	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/providers/registry"
 )
 
 // toolSettings are the settings of tools by section and name.
@@ -51,7 +51,7 @@ func toolSettings(s *tools.Settings) map[string]map[string]setting {
 }
 
 // putKeys adds the keys of search services that the configuration does not hold: those of auth.json, else of the environment.
-func (h *host) putKeys(set *webclient.SearchOptions, models *providers.Registry) {
+func (h *host) putKeys(set *webclient.SearchOptions, models *registry.Registry) {
 	variables := map[webclient.SearchProvider][]string{
 		webclient.SearchTavily: {"TAVILY_API_KEY"}, webclient.SearchPerplexity: {"PERPLEXITY_API_KEY", "PPLX_API_KEY"}, webclient.SearchBrave: {"BRAVE_API_KEY"},
 		webclient.SearchExa: {"EXA_API_KEY"}, webclient.SearchSearXNG: {"SEARXNG_TOKEN"},
@@ -70,7 +70,7 @@ func (h *host) putKeys(set *webclient.SearchOptions, models *providers.Registry)
 
 // tools returns what makes the tools of a session, as the configuration says when it begins. A mistake there is reported by
 // [host.settings]. warn gets each other mistake once.
-func (h *host) tools(agentDir string, opts *options, models *providers.Registry, warn func(string)) func() []agent.Tool {
+func (h *host) tools(agentDir string, opts *options, models *registry.Registry, warn func(string)) func() []agent.Tool {
 	var told sync.Map
 	return func() []agent.Tool {
 		cfg := readConfig(agentDir, opts.configs, "")

@@ -19,6 +19,7 @@ import (
 	"github.com/gajae-code/gjc/internal/webclient"
 	"github.com/gajae-code/gjc/mcp"
 	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/providers/registry"
 )
 
 // What a configuration file can set is read somewhere: a field that is only written means nothing, and must not be accepted.
@@ -42,7 +43,7 @@ func TestConfig_FieldsAreUsed(t *testing.T) {
 		shell.BashSettings{},
 		webclient.Options{},
 		webclient.SearchOptions{},
-		providers.RegistrySettings{},
+		registry.Settings{},
 		providers.HTTPOptions{},
 		mcp.Server{},
 		mcp.Stdio{},

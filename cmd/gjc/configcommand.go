@@ -13,7 +13,7 @@ import (
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/trust"
-	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/providers/registry"
 )
 
 // effective is one setting with its value and where that comes from.
@@ -145,7 +145,7 @@ func (h *host) overrides(cfg *config, opts *options) map[string]override {
 		}
 	}
 	if opts.model != "" {
-		flag("--model", "modelRoles."+providers.RoleDefault, opts.model)
+		flag("--model", "modelRoles."+registry.RoleDefault, opts.model)
 	}
 	if opts.profile != "" {
 		flag("--mpreset", "modelProfile.default", opts.profile)

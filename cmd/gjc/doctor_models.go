@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/providers/registry"
 )
 
 // examineModels looks at models, keys and the settings that are about them. It asks no server.
@@ -38,7 +38,7 @@ func (h *host) examineModels(ctx context.Context, dir string, opts *options) []f
 	}
 	roles := models.Roles()
 	for _, role := range slices.Sorted(maps.Keys(roles)) {
-		if role == providers.RoleDefault && opts.model != "" {
+		if role == registry.RoleDefault && opts.model != "" {
 			continue // told as the flag's
 		}
 		if _, _, err := models.Role(role); err != nil {

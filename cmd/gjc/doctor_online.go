@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/providers/registry"
 )
 
 // examineOnline asks each provider that is set up for one word, all at the same time, and reports where its key comes from, where
@@ -25,7 +26,7 @@ func (h *host) examineOnline(ctx context.Context, dir string, opts *options) []f
 	if len(ids) == 0 {
 		return []finding{{"problem", "online", "no provider is set up; run gjc login"}}
 	}
-	probes := make([]providers.Probe, len(ids))
+	probes := make([]registry.Probe, len(ids))
 	var all sync.WaitGroup
 	for i, id := range ids {
 		all.Go(func() { probes[i] = models.Probe(ctx, id) })
@@ -38,7 +39,7 @@ func (h *host) examineOnline(ctx context.Context, dir string, opts *options) []f
 	return found
 }
 
-func onlineFinding(p *providers.Probe) finding {
+func onlineFinding(p *registry.Probe) finding {
 	state, outcome := "ok", "it answers"
 	if p.Err != nil {
 		state, outcome = "problem", p.Err.Error()

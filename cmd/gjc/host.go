@@ -23,6 +23,7 @@ import (
 	"github.com/gajae-code/gjc/providers/offline"
 	"github.com/gajae-code/gjc/providers/ollama"
 	"github.com/gajae-code/gjc/providers/openai"
+	"github.com/gajae-code/gjc/providers/registry"
 	"github.com/gajae-code/gjc/sessions"
 )
 
@@ -93,7 +94,7 @@ func (h *host) agentDir(flag string) (string, error) {
 
 // registry returns the models and keys. It does no I/O. The key of the command line is for the provider of the model
 // of the command line, if there is one.
-func (h *host) registry(agentDir string, opts *options, notice func(string)) *providers.Registry {
+func (h *host) registry(agentDir string, opts *options, notice func(string)) *registry.Registry {
 	provider, _, ok := strings.Cut(opts.model, "/")
 	if !ok || provider == "gjc" { // a role's model may be of any provider
 		provider = ""
@@ -102,10 +103,10 @@ func (h *host) registry(agentDir string, opts *options, notice func(string)) *pr
 	vertex := google.Vertex{Getenv: h.getenv, Home: home}
 	claudeVertex := anthropic.Vertex{Getenv: h.getenv, Home: home}
 	bedrock := anthropic.Bedrock{Getenv: h.getenv, Home: home, Run: h.credentialProcess}
-	return providers.NewRegistry(providers.RegistryOptions{
+	return registry.New(registry.Options{
 		AgentDir: agentDir, APIKey: opts.apiKey, APIKeyProvider: provider, Getenv: h.getenv, Notice: notice,
 		Fallback: offline.Info(), Discover: discovery.Discover, Keyring: systemKeyring{},
-		Settings: func() (providers.RegistrySettings, error) {
+		Settings: func() (registry.Settings, error) {
 			// A mistake in config.yml is told by who reads it for its own sake: in each session, and by doctor and models.
 			set, _ := h.modelSettings(agentDir, opts)
 			return set, nil
@@ -155,7 +156,7 @@ func (h *host) bridges(local bridges.Local) func(server.BridgeOptions) server.Br
 
 // withoutKeys keeps from children what models.yml names as the variables of keys, beside those that every child goes
 // without. The file is read when the first child starts.
-func withoutKeys(local bridges.Local, models *providers.Registry) bridges.Local {
+func withoutKeys(local bridges.Local, models *registry.Registry) bridges.Local {
 	whole := local
 	local.LoginEnv = func(ctx context.Context) []string {
 		secret := models.KeyVariables()

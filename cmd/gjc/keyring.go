@@ -6,14 +6,14 @@ import (
 
 	"github.com/zalando/go-keyring"
 
-	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/providers/registry"
 )
 
 // systemKeyring is the operating system's store of secrets: the Secret Service on Linux, the Keychain on macOS, the
 // Credential Manager on Windows.
 type systemKeyring struct{}
 
-var _ providers.Keyring = systemKeyring{}
+var _ registry.Keyring = systemKeyring{}
 
 // keyringUser is the account under which gjc keeps its secrets there.
 const keyringUser = "gjc"
@@ -47,9 +47,9 @@ func bounded(ctx context.Context, call func() error) error {
 	case err := <-done:
 		switch {
 		case errors.Is(err, keyring.ErrNotFound):
-			return providers.ErrNoSecret
+			return registry.ErrNoSecret
 		case errors.Is(err, keyring.ErrUnsupportedPlatform):
-			return providers.ErrNoKeyring
+			return registry.ErrNoKeyring
 		}
 		return err
 	case <-ctx.Done():

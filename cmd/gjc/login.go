@@ -13,12 +13,13 @@ import (
 	"golang.org/x/term"
 
 	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/providers/registry"
 )
 
 // loginOptions say what login does with a key.
 type loginOptions struct {
 	provider string
-	store    providers.StoreOptions
+	store    registry.StoreOptions
 	// test asks the provider with the key before it is stored. On a terminal the user is asked whether to.
 	test bool
 }
@@ -91,7 +92,7 @@ func login(ctx context.Context, h *host, opts *options, do loginOptions) error {
 }
 
 // testKey tries the key if the user agrees. One that the provider refuses is stored only if the user wants it all the same.
-func testKey(ctx context.Context, h *host, in *bufio.Reader, models *providers.Registry, do *loginOptions, key string, terminal bool) error {
+func testKey(ctx context.Context, h *host, in *bufio.Reader, models *registry.Registry, do *loginOptions, key string, terminal bool) error {
 	if !do.test {
 		if !terminal {
 			return nil
@@ -139,7 +140,7 @@ func ask(h *host, in *bufio.Reader, question string, none bool) (bool, error) {
 const defaultProvider = "anthropic"
 
 // askProvider asks for which provider the key is.
-func askProvider(h *host, in *bufio.Reader, models *providers.Registry) (string, error) {
+func askProvider(h *host, in *bufio.Reader, models *registry.Registry) (string, error) {
 	known := knownProviders(models)
 	fmt.Fprintf(h.stderr, "Providers: %s\nProvider [%s]: ", strings.Join(known, ", "), defaultProvider)
 	line, err := in.ReadString('\n')
@@ -158,7 +159,7 @@ func askProvider(h *host, in *bufio.Reader, models *providers.Registry) (string,
 }
 
 // knownProviders are those that a key can be for, the default one first.
-func knownProviders(models *providers.Registry) []string {
+func knownProviders(models *registry.Registry) []string {
 	known := []string{defaultProvider}
 	for _, id := range models.KeyProviders() {
 		if id != defaultProvider {
@@ -191,7 +192,7 @@ func newLogout(h *host, opts *options) *cobra.Command {
 	}
 }
 
-func credentials(h *host, opts *options, args []string) (*providers.Registry, string, error) {
+func credentials(h *host, opts *options, args []string) (*registry.Registry, string, error) {
 	dir, err := h.agentDir(opts.agentDir)
 	if err != nil {
 		return nil, "", err

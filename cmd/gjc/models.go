@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/providers/registry"
 )
 
 func newModels(h *host, opts *options) *cobra.Command {
@@ -48,7 +49,7 @@ func newModels(h *host, opts *options) *cobra.Command {
 }
 
 // listModels writes the models that can be used, then why the others cannot, then roles and profiles.
-func listModels(out io.Writer, models *providers.Registry, all bool) error {
+func listModels(out io.Writer, models *registry.Registry, all bool) error {
 	list := models.Models()
 	if all {
 		list = models.All()
@@ -71,12 +72,12 @@ func listModels(out io.Writer, models *providers.Registry, all bool) error {
 		listUnusable(out, models)
 	}
 	listRoles(out, models)
-	_, err := fmt.Fprintf(out, "\nPrices are US dollars per million tokens, in and out, more where there is a + and the prompt is long; those of the built-in models are of %s.\n", providers.CatalogueDate())
+	_, err := fmt.Fprintf(out, "\nPrices are US dollars per million tokens, in and out, more where there is a + and the prompt is long; those of the built-in models are of %s.\n", registry.CatalogueDate())
 	return err
 }
 
 // listUnusable says for each provider why its models cannot be used.
-func listUnusable(out io.Writer, models *providers.Registry) {
+func listUnusable(out io.Writer, models *registry.Registry) {
 	type reason struct{ provider, text string }
 	counts := map[reason]int{}
 	var order []reason
@@ -99,7 +100,7 @@ func listUnusable(out io.Writer, models *providers.Registry) {
 	_ = w.Flush() // an error of out comes back with the next line
 }
 
-func listRoles(out io.Writer, models *providers.Registry) {
+func listRoles(out io.Writer, models *registry.Registry) {
 	roles := models.Roles()
 	if len(roles) > 0 {
 		fmt.Fprintln(out, "\nRoles:")

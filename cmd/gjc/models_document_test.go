@@ -61,7 +61,7 @@ type cataloguedProvider struct {
 
 func readCatalogue(t *testing.T) []cataloguedProvider {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(testenv.ModuleRoot(t), "providers", "catalogue.json"))
+	data, err := os.ReadFile(filepath.Join(testenv.ModuleRoot(t), "providers", "registry", "catalogue.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func at(n *configfile.Node, name string) *configfile.Node {
 func TestModelsDocument_NamesEverything(t *testing.T) {
 	_, doc := modelsDocument(t)
 	want := map[string]bool{}
-	files, err := filepath.Glob(filepath.Join(testenv.ModuleRoot(t), "providers", "modelsfile*.go"))
+	files, err := filepath.Glob(filepath.Join(testenv.ModuleRoot(t), "providers", "registry", "modelsfile*.go"))
 	if err != nil || len(files) < 3 {
 		t.Fatalf("%v, %v", files, err)
 	}

@@ -8,11 +8,12 @@ import (
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/providers"
+	"github.com/gajae-code/gjc/providers/registry"
 )
 
 // roles finds the models of roles for sessions in one directory: those of the project's config.yml, else those of the registry.
 type roles struct {
-	models *providers.Registry
+	models *registry.Registry
 	cwd    string
 	// project are the models that the project's file names, by role.
 	project map[string]string
@@ -20,7 +21,7 @@ type roles struct {
 
 // rolesOf returns the roles of a configuration that was read for sessions in cwd. What the environment or the command line says
 // of a role counts before the project's file.
-func (h *host) rolesOf(cfg *config, opts *options, models *providers.Registry, cwd string) roles {
+func (h *host) rolesOf(cfg *config, opts *options, models *registry.Registry, cwd string) roles {
 	r := roles{models: models, cwd: cwd, project: make(map[string]string)}
 	overrides := h.roleOverrides(opts)
 	for name, ref := range cfg.models.Roles {
@@ -39,10 +40,10 @@ func (r *roles) role(name string) (providers.ModelInfo, providers.ThinkingLevel,
 	}
 	info, level, err := r.models.Find(ref)
 	if err != nil {
-		return info, "", &providers.RoleError{Role: name, Reason: "has a model in the project's config.yml that there is not", Err: err}
+		return info, "", &registry.RoleError{Role: name, Reason: "has a model in the project's config.yml that there is not", Err: err}
 	}
 	if !slices.ContainsFunc(r.models.ModelsIn(r.cwd), func(m providers.ModelInfo) bool { return m.Ref() == info.Ref() }) {
-		return providers.ModelInfo{}, "", &providers.RoleError{
+		return providers.ModelInfo{}, "", &registry.RoleError{
 			Role: name, Reason: fmt.Sprintf("has the model %s in the project's config.yml, which has no key or is not enabled for this directory", info.Ref()),
 		}
 	}
@@ -64,7 +65,7 @@ func helperModel(r roles) func(*agent.Helper) (providers.ModelInfo, providers.Th
 			if err == nil {
 				return info, level, missed
 			}
-			if e, ok := errors.AsType[*providers.RoleError](err); !ok || !e.Unset {
+			if e, ok := errors.AsType[*registry.RoleError](err); !ok || !e.Unset {
 				missed = errors.Join(missed, err)
 			}
 		}

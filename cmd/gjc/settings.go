@@ -9,24 +9,25 @@ import (
 	"github.com/gajae-code/gjc/agent/secrets"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/providers/offline"
+	"github.com/gajae-code/gjc/providers/registry"
 )
 
 // settings returns what reads the settings of sessions in a directory. They are read when a session begins: a mistake is reported
 // there, once, and initialize does no I/O.
-func (h *host) settings(agentDir string, opts *options, models *providers.Registry) func(cwd string) (*server.Settings, error) {
+func (h *host) settings(agentDir string, opts *options, models *registry.Registry) func(cwd string) (*server.Settings, error) {
 	noTitle := h.getenv(noTitleVariable) != ""
 	return func(cwd string) (*server.Settings, error) {
 		cfg := readConfig(agentDir, opts.configs, cwd)
 		set := &server.Settings{Agent: cfg.context, Retry: cfg.retry.policy()}
 		roles := h.rolesOf(cfg, opts, models, cwd)
 		smol := ""
-		if info, level, err := roles.role(providers.RoleSmol); err == nil {
+		if info, level, err := roles.role(registry.RoleSmol); err == nil {
 			smol = withLevel(info, level)
 			set.Agent.SummaryModels = []string{smol}
 		}
-		if info, level, err := roles.role(providers.RoleDefault); err == nil {
+		if info, level, err := roles.role(registry.RoleDefault); err == nil {
 			set.Model = withLevel(info, level)
-		} else if e, ok := errors.AsType[*providers.RoleError](err); !ok || !e.Unset {
+		} else if e, ok := errors.AsType[*registry.RoleError](err); !ok || !e.Unset {
 			set.ModelErr = err
 		}
 		// What is wrong with the profile is why its roles have no models.

@@ -19,6 +19,7 @@ import (
 	"github.com/gajae-code/gjc/providers/google"
 	"github.com/gajae-code/gjc/providers/ollama"
 	"github.com/gajae-code/gjc/providers/openai"
+	"github.com/gajae-code/gjc/providers/registry"
 )
 
 // subject is what is asked of one provider.
@@ -94,7 +95,7 @@ func (s *subject) test(t *testing.T) {
 }
 
 // registry is one with the keys of the environment, or with one key.
-func (s *subject) registry(t *testing.T, key string) *providers.Registry {
+func (s *subject) registry(t *testing.T, key string) *registry.Registry {
 	t.Helper()
 	dir := t.TempDir()
 	if s.file != "" {
@@ -102,7 +103,7 @@ func (s *subject) registry(t *testing.T, key string) *providers.Registry {
 			t.Fatal(err)
 		}
 	}
-	r := providers.NewRegistry(providers.RegistryOptions{
+	r := registry.New(registry.Options{
 		AgentDir: dir, APIKey: key, APIKeyProvider: s.provider, Discover: discovery.Discover,
 		Getenv: func(name string) string {
 			switch {

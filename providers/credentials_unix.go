@@ -1,8 +1,0 @@
-//go:build unix
-
-package providers
-
-import "io/fs"
-
-// openToOthers reports whether anybody but the owner may do anything with the file.
-func openToOthers(mode fs.FileMode) bool { return mode.Perm()&0o077 != 0 }

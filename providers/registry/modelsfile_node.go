@@ -1,0 +1,243 @@
+package registry
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/gajae-code/gjc/internal/configfile"
+	"github.com/gajae-code/gjc/internal/jsonx"
+)
+
+// A ConfigError is a mistake in a configuration file. The file is left as it is, and none of it is used.
+type ConfigError struct {
+	File string
+	// Line is 1-based; zero where the mistake has no place.
+	Line int
+	// Field is the path of the field at fault, such as "providers.local.api"; empty for the whole file.
+	Field  string
+	Reason string
+}
+
+func (e *ConfigError) Error() string {
+	s := e.File
+	if e.Line > 0 {
+		s += fmt.Sprintf(":%d", e.Line)
+	}
+	if e.Field != "" {
+		s += ": " + e.Field
+	}
+	return s + ": " + e.Reason
+}
+
+// mostFaults bounds how many mistakes of one file are told.
+const mostFaults = 20
+
+// fileReader reads one file and takes down what is wrong with it. No mistake quotes the value of a field: it may be a key.
+type fileReader struct {
+	file   string
+	faults []error
+	// lines are where fields stand, by path.
+	lines map[string]int
+}
+
+// line is where a field stands, or what it would belong to.
+func (r *fileReader) line(path string) int { return lineOf(r.lines, path) }
+
+// lineOf is where a field stands, or what it would belong to.
+func (f *modelsFile) lineOf(path string) int { return lineOf(f.lines, path) }
+
+func lineOf(lines map[string]int, path string) int {
+	for path != "" {
+		if line := lines[path]; line > 0 {
+			return line
+		}
+		path = path[:max(0, strings.LastIndexAny(path, ".["))]
+	}
+	return 1
+}
+
+func (r *fileReader) fault(line int, field, format string, args ...any) {
+	if len(r.faults) < mostFaults {
+		r.faults = append(r.faults, &ConfigError{r.file, line, field, fmt.Sprintf(format, args...)})
+	}
+}
+
+func (r *fileReader) err() error {
+	if len(r.faults) == 1 {
+		return r.faults[0]
+	}
+	return errors.Join(r.faults...)
+}
+
+// field reads the value of one field at path.
+type field func(r *fileReader, n *configfile.Node, path string)
+
+// object reads a mapping with fixed fields.
+func (r *fileReader) object(n *configfile.Node, path string, fields map[string]field) {
+	if !r.is(n, path, configfile.Object) {
+		return
+	}
+	for _, m := range n.Members {
+		r.lines[join(path, m.Name)] = m.Line
+		read := fields[m.Name]
+		if read == nil {
+			names := make([]string, 0, len(fields))
+			for name := range fields {
+				names = append(names, name)
+			}
+			r.fault(m.Line, join(path, m.Name), "unknown field%s", configfile.Meant(m.Name, names))
+			continue
+		}
+		if m.Value.Kind != configfile.Null {
+			read(r, m.Value, join(path, m.Name))
+		}
+	}
+}
+
+// named reads a mapping whose names are the user's.
+func (r *fileReader) named(n *configfile.Node, path string, read func(m *configfile.Member, path string)) {
+	if !r.is(n, path, configfile.Object) {
+		return
+	}
+	for i := range n.Members {
+		m := &n.Members[i]
+		r.lines[join(path, m.Name)] = m.Line
+		read(m, join(path, m.Name))
+	}
+}
+
+func (r *fileReader) is(n *configfile.Node, path string, kind configfile.Kind) bool {
+	if n.Kind != kind {
+		r.fault(n.Line, path, "must be %s, not %s", kind, n.Kind)
+		return false
+	}
+	return true
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+func at(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
+
+func text(to *string) field {
+	return func(r *fileReader, n *configfile.Node, path string) {
+		if r.is(n, path, configfile.Text) {
+			*to = n.Text
+		}
+	}
+}
+
+func flag(to **bool) field {
+	return func(r *fileReader, n *configfile.Node, path string) {
+		if r.is(n, path, configfile.Boolean) {
+			*to = new(n.True())
+		}
+	}
+}
+
+func choice[T ~string](to *T, values ...T) field {
+	return func(r *fileReader, n *configfile.Node, path string) {
+		if !r.is(n, path, configfile.Text) {
+			return
+		}
+		for _, v := range values {
+			if string(v) == n.Text {
+				*to = v
+				return
+			}
+		}
+		r.fault(n.Line, path, "must be one of: %s", listed(values))
+	}
+}
+
+func listed[T ~string](values []T) string {
+	var s strings.Builder
+	for i, v := range values {
+		if i > 0 {
+			s.WriteString(", ")
+		}
+		s.WriteString(string(v))
+	}
+	return s.String()
+}
+
+// mostTokens is more than any model has.
+const mostTokens = 1_000_000_000
+
+// tokens reads a number of tokens.
+func tokens(to **int) field {
+	return func(r *fileReader, n *configfile.Node, path string) {
+		if !r.is(n, path, configfile.Number) {
+			return
+		}
+		v, err := strconv.ParseFloat(n.Text, 64)
+		switch {
+		case err != nil || v <= 0 || v != math.Trunc(v):
+			r.fault(n.Line, path, "must be a whole number above 0")
+		case v > mostTokens:
+			r.fault(n.Line, path, "is too large: at most %d", mostTokens)
+		default:
+			*to = new(int(v))
+		}
+	}
+}
+
+// price reads US dollars per million tokens.
+func price(to *float64) field {
+	return func(r *fileReader, n *configfile.Node, path string) {
+		if !r.is(n, path, configfile.Number) {
+			return
+		}
+		v, err := strconv.ParseFloat(n.Text, 64)
+		if err != nil || v < 0 || v > 1e6 {
+			r.fault(n.Line, path, "must be a price in US dollars per million tokens, 0 or more")
+			return
+		}
+		*to = v
+	}
+}
+
+func texts(to *[]string) field {
+	return func(r *fileReader, n *configfile.Node, path string) {
+		if !r.is(n, path, configfile.List) {
+			return
+		}
+		*to = []string{}
+		for i, v := range n.List {
+			if r.is(v, at(path, i), configfile.Text) {
+				*to = append(*to, v.Text)
+			}
+		}
+	}
+}
+
+func textMap[K ~string](to *map[K]string) field {
+	return func(r *fileReader, n *configfile.Node, path string) {
+		*to = map[K]string{}
+		r.named(n, path, func(m *configfile.Member, path string) {
+			if r.is(m.Value, path, configfile.Text) {
+				(*to)[K(m.Name)] = m.Value.Text
+			}
+		})
+	}
+}
+
+func jsonMap(to *map[string]jsonx.Raw) field {
+	return func(r *fileReader, n *configfile.Node, path string) {
+		*to = map[string]jsonx.Raw{}
+		r.named(n, path, func(m *configfile.Member, _ string) {
+			raw := m.Value.JSON()
+			if raw == nil {
+				raw = jsonx.Raw("null")
+			}
+			(*to)[m.Name] = raw
+		})
+	}
+}

@@ -1,0 +1,155 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"sync"
+	"time"
+
+	"github.com/gajae-code/gjc/providers"
+)
+
+// A keyRing is the keys of one provider, used one after the other: the one in use stays until the provider refuses it or
+// limits it, because caches belong to a key. It is safe for concurrent use.
+type keyRing struct {
+	now func() time.Time
+
+	mu      sync.Mutex // guards all below
+	keys    []string
+	current int
+	// resting is until when a key is not used, by key.
+	resting map[string]time.Time
+}
+
+// How long a key rests that was refused, and one that was limited without a word of how long.
+const (
+	refusedRest = 15 * time.Minute
+	limitedRest = time.Minute
+)
+
+func newKeyRing(keys []string, now func() time.Time) *keyRing {
+	if now == nil {
+		now = time.Now
+	}
+	return &keyRing{now: now, keys: keys, resting: map[string]time.Time{}}
+}
+
+// pick returns the key to use: the current one, or the next that does not rest, or the one that rests least.
+func (k *keyRing) pick() string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	now, best := k.now(), k.current
+	for i := range k.keys {
+		at := (k.current + i) % len(k.keys)
+		until := k.resting[k.keys[at]]
+		if !until.After(now) {
+			best = at
+			break
+		}
+		if until.Before(k.resting[k.keys[best]]) {
+			best = at
+		}
+	}
+	k.current = best
+	return k.keys[best]
+}
+
+// rest takes a key out of use because of err, and reports whether another one can be used.
+func (k *keyRing) rest(key string, err *providers.Error) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	now := k.now()
+	until := now.Add(limitedRest)
+	switch {
+	case err.Kind == providers.KindAuth:
+		until = now.Add(refusedRest)
+	case err.RetryAfter > 0:
+		until = now.Add(err.RetryAfter)
+	case err.ResetsAt.After(now):
+		until = err.ResetsAt
+	}
+	k.resting[key] = until
+	for _, other := range k.keys {
+		if !k.resting[other].After(now) {
+			return true
+		}
+	}
+	return false
+}
+
+// rotates reports whether another key may have more luck.
+func rotates(err error) (*providers.Error, bool) {
+	e, ok := errors.AsType[*providers.Error](err)
+	if !ok {
+		return nil, false
+	}
+	switch e.Kind {
+	case providers.KindAuth, providers.KindRateLimit, providers.KindQuota:
+		return e, e.Status != 0
+	default:
+		return nil, false
+	}
+}
+
+// rotating is a model that goes on with the next key when one is refused or limited. An answer that has begun is never
+// begun anew.
+type rotating struct {
+	info providers.ModelInfo
+	ring *keyRing
+	open func(key string) (providers.Model, error)
+
+	mu     sync.Mutex // guards models
+	models map[string]providers.Model
+}
+
+// Info describes the model.
+func (m *rotating) Info() providers.ModelInfo { return m.info }
+
+func (m *rotating) with(key string) (providers.Model, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if model := m.models[key]; model != nil {
+		return model, nil
+	}
+	model, err := m.open(key)
+	if err != nil {
+		return nil, err
+	}
+	if m.models == nil {
+		m.models = map[string]providers.Model{}
+	}
+	m.models[key] = model
+	return model, nil
+}
+
+// Stream sends req with one key after the other until one is taken. No key gets it twice: one that rests shorter than a
+// request takes would have it go round for ever.
+func (m *rotating) Stream(ctx context.Context, req *providers.Request) iter.Seq2[providers.Event, error] {
+	return func(yield func(providers.Event, error) bool) {
+		tried := map[string]bool{}
+		for again := true; again; {
+			key := m.ring.pick()
+			tried[key] = true
+			model, err := m.with(key)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			again = false
+			begun := false
+			for ev, err := range model.Stream(ctx, req) {
+				if err != nil && !begun {
+					if e, ok := rotates(err); ok && m.ring.rest(key, e) && !tried[m.ring.pick()] && ctx.Err() == nil {
+						again = true
+						break
+					}
+				}
+				begun = begun || ev != providers.UsageSoFar{} // the bare begin of an answer can be begun anew
+				if !yield(ev, err) {
+					return
+				}
+			}
+		}
+	}
+}
