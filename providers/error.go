@@ -108,9 +108,9 @@ type NotFoundError struct {
 func (e *NotFoundError) Error() string {
 	switch {
 	case e.Ambiguous:
-		return fmt.Sprintf("%q fits several models; use one of: %s", e.Ref, strings.Join(e.Near, ", "))
+		return fmt.Sprintf("%q matches several models; use one of: %s", e.Ref, strings.Join(e.Near, ", "))
 	case len(e.Near) > 0:
-		return fmt.Sprintf("there is no model %q; did you mean %s?", e.Ref, strings.Join(e.Near, ", "))
+		return fmt.Sprintf("unknown model %q; did you mean %s?", e.Ref, strings.Join(e.Near, ", "))
 	}
-	return fmt.Sprintf("there is no model %q; gjc models lists those that there are", e.Ref)
+	return fmt.Sprintf("unknown model %q; run gjc models to list the models", e.Ref)
 }

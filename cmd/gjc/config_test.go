@@ -416,18 +416,18 @@ func TestSettings_MissingModels(t *testing.T) {
 	models := h.registry(dir, opts, func(string) {})
 	defer models.Close()
 	set, err := h.settings(dir, opts, models)(dir)
-	if err != nil || set.ModelErr == nil || !strings.Contains(set.ModelErr.Error(), `models.yml:2: fallbacks[0][0]: there is no model "nope/a"`) ||
+	if err != nil || set.ModelErr == nil || !strings.Contains(set.ModelErr.Error(), `models.yml:2: fallbacks[0][0]: unknown model "nope/a"`) ||
 		!strings.HasSuffix(set.ModelErr.Error(), "(and 1 more: gjc models lists them)") {
 		t.Errorf("the session: %v, %v", set.ModelErr, err)
 	}
 	if !slices.ContainsFunc(h.examineModels(t.Context(), dir, opts), func(f finding) bool {
-		return f.State == "warning" && strings.Contains(f.Detail, `fallbacks[0][1]: there is no model "nope/b"`)
+		return f.State == "warning" && strings.Contains(f.Detail, `fallbacks[0][1]: unknown model "nope/b"`)
 	}) {
 		t.Error("doctor does not tell it")
 	}
 	cmd := newModels(h, opts)
 	cmd.SetArgs(nil)
-	if err := cmd.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), `fallbacks[0][1]: there is no model "nope/b"`) {
+	if err := cmd.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), `fallbacks[0][1]: unknown model "nope/b"`) {
 		t.Errorf("gjc models: %v", err)
 	}
 }

@@ -44,7 +44,7 @@ func TestModels_RolesAndProfiles(t *testing.T) {
 		{name: "profile without a key", config: "modelRoles: {default: fake/large, smol: fake/small}\n", args: []string{"--mpreset", "far"}, model: "large", title: "small", told: []string{`"far"`, "key for locked", "NO_SUCH_KEY"}},
 		{name: "profile without a model", args: []string{"--mpreset", "wrong"}, model: "large", title: "large", told: []string{`"wrong"`, "nonesuch"}},
 		{name: "role without a key", config: "modelRoles: {default: locked/m}\n", model: "large", title: "large", told: []string{"locked/m", "NO_SUCH_KEY"}},
-		{name: "role in a circle", config: "modelRoles: {default: gjc/work, work: gjc/default}\n", model: "large", title: "large", told: []string{"comes back to itself"}},
+		{name: "role in a circle", config: "modelRoles: {default: gjc/work, work: gjc/default}\n", model: "large", title: "large", told: []string{"refers to itself"}},
 		{name: "role misspelled", config: "modelRoles: {default: fake/lrage}\n", model: "large", title: "large", told: []string{"lrage"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

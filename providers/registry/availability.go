@@ -8,55 +8,52 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// unavailable is why a model cannot be used.
+// unavailable is the reason why a model cannot be used.
 type unavailable struct {
 	kind providers.ErrorKind
 	text string
 }
 
-// Availability says where the credentials for a model come from, as [Registry.CredentialSource] does, or, with an empty
-// source, why the model cannot be used and what to do about it.
-func (r *Registry) Availability(info providers.ModelInfo) (source, problem string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	_ = r.loadLocked()
-	source, why := r.availabilityLocked(&info)
+// Availability returns the source of the credentials for a model, as [Router.CredentialSource] does. If the model cannot be used,
+// source is empty, and problem says why and what to do about it.
+func (r *Router) Availability(info providers.ModelInfo) (source, problem string) {
+	source, why := r.state().availability(&info)
 	return source, why.text
 }
 
-func (r *Registry) availabilityLocked(info *providers.ModelInfo) (source string, why unavailable) {
+func (s *state) availability(info *providers.ModelInfo) (source string, why unavailable) {
 	id := info.Provider
 	switch {
-	case r.disabled[id]:
+	case s.disabled[id]:
 		return "", unavailable{providers.KindModel, "the provider is disabled; choose another model"}
-	case r.opts.Factories[info.API] == nil:
-		return "", unavailable{providers.KindModel, fmt.Sprintf("this build does not speak the API %q", info.API)}
+	case s.opts.Factories[info.API] == nil:
+		return "", unavailable{providers.KindModel, fmt.Sprintf("this build does not support the API %q", info.API)}
 	}
-	if r.access[id] == nil {
-		// A session may still have the model of a provider that models.yml has no more, or not as long as it has a mistake.
-		return "", unavailable{providers.KindModel, "there is no provider " + id + " now; see whether models.yml has a mistake, or choose another model"}
+	if s.providers[id] == nil {
+		// A session may have the model of a provider that has been removed from models.yml, or whose entry has a mistake.
+		return "", unavailable{providers.KindModel, fmt.Sprintf("there is no provider %q; check models.yml for mistakes, or choose another model", id)}
 	}
-	if to := r.routes[id]; to == nil || to.ownKeys {
-		if why := r.addressProblem(id, info.API); why != "" {
+	if to := s.redirects[id]; to == nil || to.ownKeys {
+		if why := s.addressProblem(id, info.API); why != "" {
 			return "", unavailable{providers.KindInvalid, why}
 		}
 	}
-	from := r.sourceLocked(id)
-	if slices.ContainsFunc(from.keys, func(key string) bool { return strings.ContainsFunc(key, control) }) {
-		return "", unavailable{providers.KindAuth, "the API key from " + from.name + " holds a line break or a control character; store it again"}
+	from := s.source(id)
+	if slices.ContainsFunc(from.keys, func(key string) bool { return strings.ContainsFunc(key, isControl) }) {
+		return "", unavailable{providers.KindAuth, "the API key from " + from.name + " contains a line break or a control character; store it again"}
 	}
 	if source = from.name; source == "" {
-		source = r.ambientLocked(info.API)
+		source = s.keys.ambientFor(info.API)
 	}
 	if source == "" {
-		return "", unavailable{providers.KindAuth, r.keyless(info)}
+		return "", unavailable{providers.KindAuth, s.howToAuthorize(info)}
 	}
 	return source, unavailable{}
 }
 
-// keyless says what to do for a model that there is no key for.
-func (r *Registry) keyless(info *providers.ModelInfo) string {
-	text := "no API key; run gjc login " + info.Provider + ", or set " + strings.Join(r.variablesLocked(info.Provider), " or ")
+// howToAuthorize returns what to do for a model without a key.
+func (s *state) howToAuthorize(info *providers.ModelInfo) string {
+	text := "no API key; run gjc login " + info.Provider + ", or set " + strings.Join(s.keyVariables(info.Provider), " or ")
 	switch info.API {
 	case "google-vertex", "anthropic-messages-vertex":
 		return text + ", or sign in with gcloud auth application-default login"
@@ -66,41 +63,31 @@ func (r *Registry) keyless(info *providers.ModelInfo) string {
 	return text
 }
 
-// ambientLocked is what the surroundings have for an API. They are looked at once for each load: it takes reading files.
-func (r *Registry) ambientLocked(api string) string {
-	look := r.opts.Ambient[api]
-	if look == nil {
+// addressProblem returns what is wrong with the address of a provider for an API; empty for nothing.
+func (s *state) addressProblem(id, api string) string {
+	p := s.providers[id]
+	if p == nil {
 		return ""
 	}
-	found, looked := r.ambient[api]
-	if !looked {
-		found = look()
-		r.ambient[api] = found
+	if p.addressUnknown && s.redirects[id] == nil {
+		return "models.yml cannot be used and may set the address of " + id + "; fix the file first, so that nothing is sent to the wrong place"
 	}
-	return found
-}
-
-// addressProblem says what is wrong with the address of a provider for an API, if anything.
-func (r *Registry) addressProblem(id, api string) string {
-	a := r.access[id]
-	if a == nil {
-		return ""
-	}
-	if a.unsure && r.routes[id] == nil {
-		return "models.yml cannot be used and may have an address of " + id + "; put it right first, so that nothing goes to the wrong place"
-	}
-	url := r.addressLocked(a, id)
+	url := s.address(p, id)
 	if url == "" {
-		if a.needsURL {
-			return "there is no address; set baseUrl in models.yml, or " + strings.Join(append(a.baseURLEnv, derivedName(id, "_BASE_URL"))[:1], " or ")
+		if p.needsURL {
+			variable := variableOf(id, "_BASE_URL")
+			if len(p.baseURLEnv) > 0 {
+				variable = p.baseURLEnv[0]
+			}
+			return "no address; set baseUrl in models.yml, or " + variable
 		}
-		if a.ownAPI != "" && r.routes[id] == nil && typeOfAPI(api).word != typeOfAPI(a.ownAPI).word {
-			// The API's public address is another company's, which must not get the key.
-			return "there is no address for the API " + api + "; set baseUrl of " + id + " in models.yml"
+		if p.ownAPI != "" && s.redirects[id] == nil && typeOfAPI(api).name != typeOfAPI(p.ownAPI).name {
+			// The API's public address belongs to another company, which must not get the key.
+			return "no address for the API " + api + "; set baseUrl of " + id + " in models.yml"
 		}
 		return ""
 	}
-	if why := badBaseURL(url); why != "" {
+	if why := invalidBaseURL(url); why != "" {
 		return "the base URL " + why
 	}
 	return ""

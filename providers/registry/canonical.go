@@ -8,21 +8,25 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// canonize gives every model its canonical id, the one that its maker gave it: what models.yml says, what the catalogue
-// says, what is left without a gateway's prefix or with the other way to write a version, and else the model's own id.
-// Models with one canonical id are variants of one model. The first listed models are those that no server has told: what a
-// gateway calls a model is nobody's official id.
-func (r *Registry) canonize(file *modelsFile, listed int) {
+// officialIDs returns the canonical ids of the built-in models. A server's list is not official: a gateway has its own names.
+func (l *listing) officialIDs() map[string]bool {
 	official := map[string]bool{}
-	for i := range r.models[:listed] {
-		if m := &r.models[i]; r.builtIn[m.Provider] {
-			official[orID(m)] = true
+	for i := range l.models {
+		if m := &l.models[i]; l.builtIn[m.Provider] {
+			official[canonicalOrID(m)] = true
 		}
 	}
-	for i := range r.models {
-		m := &r.models[i]
-		switch id, given := file.canonical[m.Ref()]; {
-		case file.excluded[m.Ref()]:
+	return official
+}
+
+// canonize sets every model's canonical id, the id that its maker gave it: the one of models.yml, the one of the built-in
+// catalogue, an official id of which the model's id is another spelling, or else the model's own id. Models with the same
+// canonical id are variants of one model.
+func (l *listing) canonize(official map[string]bool) {
+	for i := range l.models {
+		m := &l.models[i]
+		switch id, given := l.file.canonical[m.Ref()]; {
+		case l.file.excluded[m.Ref()]:
 			m.Canonical = ""
 		case given:
 			m.Canonical = id
@@ -32,7 +36,7 @@ func (r *Registry) canonize(file *modelsFile, listed int) {
 	}
 }
 
-func orID(m *providers.ModelInfo) string {
+func canonicalOrID(m *providers.ModelInfo) string {
 	if m.Canonical != "" {
 		return m.Canonical
 	}
@@ -44,7 +48,8 @@ var (
 	dashedVersion = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(\d)-(\d)`) })
 )
 
-// canonical finds the official id that id is another spelling of. One that fits no official id is its own.
+// canonical returns the official id of which id is another spelling: with a gateway's prefix, or with the version written
+// differently. Without one it returns id.
 func canonical(id string, official map[string]bool) string {
 	if official[id] {
 		return id
@@ -54,7 +59,7 @@ func canonical(id string, official map[string]bool) string {
 		names = append(names, id[at+1:])
 	}
 	for _, name := range names {
-		name, _, _ = strings.Cut(strings.ToLower(name), "@") // a date, as Vertex writes it
+		name, _, _ = strings.Cut(strings.ToLower(name), "@") // the date that Vertex appends
 		for _, spelling := range []string{
 			name, dottedVersion().ReplaceAllString(name, "$1-$2"), dashedVersion().ReplaceAllString(name, "$1.$2"),
 		} {

@@ -1,115 +1,301 @@
 package registry
 
 import (
-	_ "embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
 
-	"github.com/gajae-code/gjc/internal/bug"
-	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/configfile"
 	"github.com/gajae-code/gjc/providers"
 )
 
-// The built-in providers and models, in the order in which they are offered; the first of a provider is its default.
-// Prices are those of the default service tier; those of longer prompts and of other tiers stand beside them.
-//
-//go:embed catalogue.json
-var catalogueJSON []byte
+// A Catalogue lists providers, models and profiles: the built-in ones, those of models.yml, and the models that servers have
+// listed. It reads its files when a method first needs them. It is safe for concurrent use.
+type Catalogue struct {
+	opts *Options
 
-type catalogue struct {
-	// Made is the day on which the facts were gathered, as 2006-01-02.
-	Made      string              `json:"made"`
-	Providers []catalogueProvider `json:"providers"`
-	Profiles  []catalogueProfile  `json:"profiles"`
+	mu     sync.Mutex // guards all below
+	loaded bool
+	// stamps are those of the files that current was read from.
+	stamps  [3]stamp
+	current *listing
+	err     error
+	// found holds the models that servers have listed, by provider; nil until the kept lists have been read.
+	found map[string]*found
 }
 
-type catalogueProvider struct {
-	Name string `json:"name"`
-	// Label is for people.
-	Label string `json:"label"`
-	API   string `json:"api"`
-	// BaseURL is empty where the API's client knows it, and where every customer has another one (NeedsURL).
-	BaseURL    string   `json:"base_url"`
-	NeedsURL   bool     `json:"needs_url"`
-	KeyEnv     []string `json:"key_env"`
-	BaseURLEnv []string `json:"base_url_env"`
-	// Keyless providers run on the user's machine.
-	Keyless        bool                     `json:"keyless"`
-	Discovery      providers.DiscoveryType  `json:"discovery"`
-	CacheRetention providers.CacheRetention `json:"cache_retention"`
-	Models         []catalogueModel         `json:"models"`
-	// ModelsOf names the provider whose models this one has too.
-	ModelsOf string `json:"models_of"`
+// A stamp identifies the version of a file.
+type stamp struct {
+	size     int64
+	modified time.Time
 }
 
-type catalogueModel struct {
-	ID string `json:"id"`
-	// Canonical is the maker's id, where this provider has another one.
-	Canonical    string                    `json:"canonical"`
-	Name         string                    `json:"name"`
-	Window       int                       `json:"window"`
-	Output       int                       `json:"output"`
-	Images       bool                      `json:"images"`
-	Thinking     []providers.ThinkingLevel `json:"thinking"`
-	ThinkingMode providers.ThinkingMode    `json:"thinking_mode"`
-	ServiceTiers []string                  `json:"service_tiers"`
-	Promotion    string                    `json:"context_promotion_target"`
-	// TierPrices are by how much a service tier multiplies the cost.
-	TierPrices map[string]float64 `json:"tier_prices"`
-	Cost       struct {
-		catalogueCost
-
-		Long struct {
-			catalogueCost
-
-			Above int `json:"above"`
-		} `json:"long"`
-	} `json:"cost"`
-}
-
-type catalogueCost struct {
-	Input      float64 `json:"input"`
-	Output     float64 `json:"output"`
-	CacheRead  float64 `json:"cache_read"`
-	CacheWrite float64 `json:"cache_write"`
-}
-
-type catalogueProfile struct {
-	Name     string            `json:"name"`
-	Requires []string          `json:"requires"`
-	Models   map[string]string `json:"models"`
-}
-
-func (m *catalogueModel) info(p *catalogueProvider) providers.ModelInfo {
-	return providers.ModelInfo{
-		Provider: p.Name, ID: m.ID, Name: m.Name, API: p.API, Canonical: m.Canonical,
-		ContextWindow: m.Window, MaxOutput: m.Output, Images: m.Images,
-		Thinking: m.Thinking, ThinkingMode: m.ThinkingMode, ServiceTiers: m.ServiceTiers, ContextPromotionTarget: m.Promotion,
-		TierPrices: m.TierPrices,
-		Cost: providers.Cost{
-			Input: m.Cost.Input, Output: m.Cost.Output, CacheRead: m.Cost.CacheRead, CacheWrite: m.Cost.CacheWrite,
-			Long: providers.LongCost{
-				Above: m.Cost.Long.Above, Input: m.Cost.Long.Input, Output: m.Cost.Long.Output,
-				CacheRead: m.Cost.Long.CacheRead, CacheWrite: m.Cost.Long.CacheWrite,
-			},
-		},
+// stampOf returns the stamp of a file in dir; the zero stamp stands for no file.
+func stampOf(dir, name string) stamp {
+	if dir == "" {
+		return stamp{}
 	}
+	info, err := os.Stat(filepath.Join(dir, name))
+	if err != nil {
+		return stamp{}
+	}
+	return stamp{info.Size(), info.ModTime()}
 }
 
-func (c *catalogue) provider(name string) *catalogueProvider {
-	for i := range c.Providers {
-		if c.Providers[i].Name == name {
-			return &c.Providers[i]
+// fileStamps returns the stamps of the files that the catalogue depends on.
+func (c *Catalogue) fileStamps() [3]stamp {
+	dir := c.opts.AgentDir
+	return [...]stamp{stampOf(dir, "models.yml"), stampOf(dir, "models.json"), stampOf(dir, "config.yml")}
+}
+
+// load reads the files unless they have been read, and returns the errors of reading them.
+func (c *Catalogue) load() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.loadLocked()
+	return c.err
+}
+
+// stale reports whether the files have changed since they were read.
+func (c *Catalogue) stale() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.loaded && c.stamps != c.fileStamps()
+}
+
+// expire makes the next call read the files again.
+func (c *Catalogue) expire() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.loaded = false
+}
+
+// listing returns the current listing. It reads the files if necessary.
+func (c *Catalogue) listing() *listing {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.loadLocked()
+	return c.current
+}
+
+func (c *Catalogue) loadLocked() {
+	if c.loaded {
+		return
+	}
+	c.stamps = c.fileStamps() // before reading: a change meanwhile is noticed later
+	c.loaded = true
+	if c.found == nil {
+		c.found = readFound(c.opts.AgentDir)
+	}
+	l := &listing{opts: c.opts, providers: map[string]*provider{}, builtIn: map[string]bool{}, file: &modelsFile{}}
+	built := builtIn()
+	l.addBuiltIn(built)
+	var errs []error
+	if c.opts.Settings != nil {
+		set, err := c.opts.Settings()
+		l.settings = set
+		errs = append(errs, err)
+	}
+	if c.opts.AgentDir != "" {
+		errs = append(errs, l.readFile())
+	}
+	for i := range l.file.providers {
+		l.addFileProvider(&l.file.providers[i])
+	}
+	l.profiles = mergeProfiles(built.Profiles, l.file.profiles)
+	official := l.officialIDs()
+	l.addFound(c.found)
+	l.canonize(official)
+	if f := c.opts.Fallback; f.ID != "" && c.opts.Factories[f.API] != nil {
+		l.models = append(l.models, f)
+		l.providers[f.Provider] = &provider{keyless: true}
+	}
+	c.current, c.err = l, errors.Join(errs...)
+}
+
+// readFile reads models.yml, or models.json if there is no models.yml. After an error it marks the providers that the file may
+// redirect as unsafe to use.
+func (l *listing) readFile() error {
+	for _, name := range []string{"models.yml", "models.json"} {
+		path := filepath.Join(l.opts.AgentDir, name)
+		data, err := configfile.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
 		}
+		if err != nil {
+			for _, p := range l.providers {
+				p.addressUnknown = true
+			}
+			return fmt.Errorf("reading models: %w", err)
+		}
+		apis := slices.Sorted(maps.Keys(l.opts.Factories))
+		apis = slices.DeleteFunc(apis, func(api string) bool { return api == l.opts.Fallback.API })
+		file, err := parseModelsFile(path, data, apis, func(provider string) bool { return l.builtIn[provider] })
+		if err != nil {
+			l.markAddressed(data)
+			l.file.suspects = suspects(data)
+			return err
+		}
+		l.file = file
+		return nil
 	}
 	return nil
 }
 
-func builtIn() *catalogue {
-	c := new(catalogue)
-	if err := jsonx.Unmarshal(catalogueJSON, c, jsonx.Strict()); err != nil {
-		bug.Reportf("the built-in catalogue of models: %v", err)
-	}
-	return c
+// Profile returns the name of the profile in use; empty for none.
+func (c *Catalogue) Profile() string { return c.listing().settings.Profile }
+
+// DisabledIn reports whether the settings disable a provider for sessions in dir. Its models can still be found by name.
+func (c *Catalogue) DisabledIn(provider, dir string) bool {
+	return c.listing().settings.disablesIn(provider, dir)
 }
 
-// CatalogueDate is the day on which the facts about the built-in models were gathered, as 2006-01-02.
-func CatalogueDate() string { return builtIn().Made }
+// AgentModel returns the model that models.yml binds to a helper agent, as "provider/id" with an optional ":level"; empty for
+// none.
+func (c *Catalogue) AgentModel(agent string) string { return c.listing().file.agentModels[agent] }
+
+// KeyProviders returns the built-in providers and those of models.yml that take an API key.
+func (c *Catalogue) KeyProviders() []string {
+	l := c.listing()
+	var ids []string
+	for _, id := range l.order {
+		if p := l.providers[id]; (!p.keyless || len(p.keyEnv) > 0) && (l.opts.Factories[p.api] != nil || !l.builtIn[id]) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// KeyVariables returns the environment variables that may hold keys and must be hidden from child processes: those that
+// models.yml names, everything that looks like such a name if the file is malformed, and the variables of addresses that hold a
+// password.
+func (c *Catalogue) KeyVariables() []string {
+	l := c.listing()
+	names := slices.Clone(l.file.suspects)
+	for i := range l.file.providers {
+		p := &l.file.providers[i]
+		if p.apiKeyEnv != "" {
+			names = append(names, p.apiKeyEnv)
+		}
+		if isVariableName(p.apiKey) {
+			names = append(names, p.apiKey)
+		}
+	}
+	for _, id := range l.order {
+		for _, name := range append(slices.Clone(l.providers[id].baseURLEnv), variableOf(id, "_BASE_URL")) {
+			if u, err := url.Parse(l.opts.Getenv(name)); err != nil || u.User != nil {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// A listing is the content of the catalogue at one moment. It is immutable once loaded.
+type listing struct {
+	opts     *Options
+	settings Settings
+	// file is the content of models.yml; it is empty if there is no file or the file is malformed.
+	file      *modelsFile
+	models    []providers.ModelInfo
+	providers map[string]*provider
+	// builtIn has the providers of the built-in catalogue.
+	builtIn map[string]bool
+	// order lists the providers: the built-in ones, then those of models.yml.
+	order    []string
+	profiles []Profile
+	// answered has the providers whose servers have answered in this process, discovered those that have listed models before.
+	answered, discovered map[string]bool
+}
+
+// A provider says how to reach one provider.
+type provider struct {
+	label string
+	// baseURL is the built-in address and fileURL that of models.yml. fileURL takes precedence over the variables baseURLEnv,
+	// which take precedence over baseURL.
+	baseURL, fileURL string
+	baseURLEnv       []string
+	headers          map[string]string
+	// keyEnv lists the variables that may hold the key, in order.
+	keyEnv []string
+	// key is the literal key of models.yml.
+	key     string
+	keyless bool
+	// addressUnknown reports that models.yml is malformed and may have an address for the provider.
+	addressUnknown bool
+	// needsURL reports that customers have no common address.
+	needsURL      bool
+	authHeader    bool
+	noStrictTools bool
+	// cacheRetention is that of models.yml, cacheDefault the built-in one.
+	cacheRetention providers.CacheRetention
+	cacheDefault   providers.CacheRetention
+	compat         providers.Compat
+	transform      fileTransform
+	// ownAPI is the built-in API, api the one of the provider's models.
+	ownAPI    string
+	api       string
+	discovery providers.DiscoveryType
+	// models holds the fields of models.yml that do not describe a model but say how to reach it, by id.
+	models map[string]*fileModel
+	// overrides also apply to models that are discovered later.
+	overrides []fileModel
+}
+
+// model returns what models.yml says of a model.
+func (p *provider) model(id string) *fileModel {
+	if m := p.models[id]; m != nil {
+		return m
+	}
+	return new(fileModel)
+}
+
+// index returns the index of a model, or -1.
+func (l *listing) index(provider, id string) int {
+	return slices.IndexFunc(l.models, func(m providers.ModelInfo) bool { return m.Provider == provider && m.ID == id })
+}
+
+// modelProviders returns the providers that have models, in the order of the models.
+func (l *listing) modelProviders() []string {
+	var ids []string
+	for i := range l.models {
+		if id := l.models[i].Provider; !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// implicit reports whether a provider is built in and models.yml does not configure it.
+func (l *listing) implicit(id string) bool {
+	return l.builtIn[id] && !slices.ContainsFunc(l.file.providers, func(p fileProvider) bool { return p.name == id })
+}
+
+// dependable reports whether a provider is expected to answer. A server that is listed only because it listed models to an earlier
+// process may be off.
+func (l *listing) dependable(id string) bool {
+	return !l.discovered[id] || l.answered[id] || !l.implicit(id)
+}
+
+// label returns the name of a provider for people.
+func (l *listing) label(id string) string {
+	if p := l.providers[id]; p != nil && p.label != "" {
+		return p.label
+	}
+	return id
+}
+
+// keyVariables returns the places where the user can put a key for a provider.
+func (l *listing) keyVariables(id string) []string {
+	if p := l.providers[id]; p != nil && len(p.keyEnv) > 0 {
+		return p.keyEnv
+	}
+	return []string{"apiKey in models.yml"}
+}

@@ -17,20 +17,20 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// credentialFile is auth.json: the keys that "gjc login" keeps, by provider.
+// A credentialFile is the content of auth.json: the keys that gjc login stores, by provider.
 type credentialFile struct {
 	path string
-	// entries are kept in encoded form, so that an entry of a type not known here survives a rewrite.
+	// entries are kept encoded, so that entries of unknown types survive a rewrite.
 	entries map[string]jsonx.Raw
-	// saved, if a change sets it, is called once when the change is on disk.
+	// saved, if a change sets it, is called once after the change has been written.
 	saved func() error
 }
 
-// credential is one entry.
+// A credential is one entry.
 type credential struct {
-	// Type is "api_key", or "keyring" for keys that the system's keyring has.
+	// Type is "api_key", or "keyring" for keys in the system's keyring.
 	Type string `json:"type"`
-	// Key is the first key, Keys are all of them where there are several.
+	// Key is the only key, Keys lists several.
 	Key  string   `json:"key,omitzero"`
 	Keys []string `json:"keys,omitzero"`
 }
@@ -40,24 +40,9 @@ const (
 	typeKeyring = "keyring"
 )
 
-// A Keyring is the operating system's store of secrets. Its calls may ask the user and take a while; they return when ctx
-// ends.
-type Keyring interface {
-	// Get returns what Set has stored under name. ErrNoSecret says that there is nothing.
-	Get(ctx context.Context, name string) (string, error)
-	Set(ctx context.Context, name, secret string) error
-	Delete(ctx context.Context, name string) error
-}
-
-// ErrNoSecret says that a keyring has nothing under a name.
-var ErrNoSecret = errors.New("the keyring has no such secret")
-
-// keyringTimeout bounds one call of a keyring.
-const keyringTimeout = 20 * time.Second
-
-// readCredentials reads auth.json. A file that does not exist is empty. One that others may read is closed to them;
-// note says so.
-func readCredentials(path string) (file *credentialFile, note string, err error) {
+// readCredentials reads auth.json. A missing file is empty. If other users may read the file, it removes their permission and
+// returns a notice that says so.
+func readCredentials(path string) (file *credentialFile, notice string, err error) {
 	file = &credentialFile{path: path, entries: map[string]jsonx.Raw{}}
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -70,28 +55,28 @@ func readCredentials(path string) (file *credentialFile, note string, err error)
 		if err := os.Chmod(path, 0o600); err != nil {
 			return file, "", &ConfigError{
 				File:   path,
-				Reason: fmt.Sprintf("other users may read it (mode %o), and that could not be changed; run chmod 600 on it", info.Mode().Perm()),
+				Reason: fmt.Sprintf("other users may read it (mode %o), and its mode cannot be changed; run chmod 600 on it", info.Mode().Perm()),
 			}
 		}
-		note = fmt.Sprintf("%s could be read by other users (mode %o); it is now closed to them (0600)", path, info.Mode().Perm())
+		notice = fmt.Sprintf("%s was readable by other users (mode %o); its mode is now 0600", path, info.Mode().Perm())
 	}
 	data, err := configfile.ReadFile(path)
 	if err != nil {
-		return file, note, fmt.Errorf("reading credentials: %w", err)
+		return file, notice, fmt.Errorf("reading credentials: %w", err)
 	}
 	entries := map[string]jsonx.Raw{}
 	if err := jsonx.Unmarshal(configfile.Bare(data), &entries); err != nil || entries == nil {
-		// The decoder's words may quote the file, and the file is all secrets.
-		return file, note, &ConfigError{File: path, Field: pointerOf(err), Reason: "must be a JSON object of providers"}
+		// Without err, which may quote the file and so its secrets.
+		return file, notice, &ConfigError{File: path, Field: pointerOf(err), Reason: "must be a JSON object of providers"}
 	}
 	file.entries = entries
 	for name := range entries {
 		if _, err := file.decode(name); err != nil {
 			file.entries = map[string]jsonx.Raw{}
-			return file, note, err
+			return file, notice, err
 		}
 	}
-	return file, note, nil
+	return file, notice, nil
 }
 
 func pointerOf(err error) string {
@@ -101,7 +86,7 @@ func pointerOf(err error) string {
 	return ""
 }
 
-// decode returns the entry of a provider. The zero credential stands for none.
+// decode returns the entry of a provider, or the zero credential if there is none.
 func (f *credentialFile) decode(provider string) (credential, error) {
 	raw, ok := f.entries[provider]
 	if !ok {
@@ -116,7 +101,7 @@ func (f *credentialFile) decode(provider string) (credential, error) {
 	return c, nil
 }
 
-// keys returns the API keys of an entry, in order, each once.
+// keys returns the API keys of an entry in order, without duplicates.
 func (c *credential) keys() []string {
 	if c.Type != typeKey {
 		return nil
@@ -130,7 +115,7 @@ func (c *credential) keys() []string {
 	return keys
 }
 
-// newCredential is the entry for some keys.
+// newCredential returns the entry for keys.
 func newCredential(keys []string) credential {
 	if len(keys) == 1 {
 		return credential{Type: typeKey, Key: keys[0]}
@@ -138,7 +123,7 @@ func newCredential(keys []string) credential {
 	return credential{Type: typeKey, Keys: keys}
 }
 
-// save replaces the file in one step, so that no reader and no crash ever sees half of it.
+// save replaces the file atomically.
 func (f *credentialFile) save() error {
 	data, err := jsonx.Marshal(f.entries)
 	if err != nil {
@@ -146,14 +131,14 @@ func (f *credentialFile) save() error {
 	}
 	path := f.path
 	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real // a link stays one: the file may be kept with a user's other settings
+		path = real // keep a link: the file may live with the user's other settings
 	}
-	// CreateTemp makes the file with mode 0600.
+	// CreateTemp creates the file with mode 0600.
 	tmp, err := os.CreateTemp(filepath.Dir(path), ".auth-*.json")
 	if err != nil {
 		return fmt.Errorf("saving credentials: %w", err)
 	}
-	defer func() { _ = os.Remove(tmp.Name()) }() // fails when the rename has worked
+	defer func() { _ = os.Remove(tmp.Name()) }() // fails after the rename
 	_, err = tmp.Write(append(data, '\n'))
 	err = errors.Join(err, tmp.Sync(), tmp.Close())
 	if err == nil {
@@ -168,7 +153,7 @@ func (f *credentialFile) save() error {
 // lockTimeout bounds the wait for another process that is changing auth.json.
 const lockTimeout = 10 * time.Second
 
-// lockCredentials keeps other processes from changing the file at path until unlock is called. It makes the directory.
+// lockCredentials prevents other processes from changing the file at path until unlock is called. It creates the directory.
 func lockCredentials(path string) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("saving credentials: %w", err)
@@ -177,7 +162,7 @@ func lockCredentials(path string) (unlock func(), err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), lockTimeout)
 	defer cancel()
 	if ok, err := lock.TryLockContext(ctx, 20*time.Millisecond); err != nil || !ok {
-		return nil, fmt.Errorf("saving credentials: another process holds %s; try again when it is done", lock.Path())
+		return nil, fmt.Errorf("saving credentials: another process holds %s; try again later", lock.Path())
 	}
 	return func() { _ = lock.Close() }, nil
 }

@@ -4,5 +4,5 @@ package registry
 
 import "io/fs"
 
-// openToOthers reports whether anybody but the owner may do anything with the file.
+// openToOthers reports whether other users than the owner have any permission for the file.
 func openToOthers(mode fs.FileMode) bool { return mode.Perm()&0o077 != 0 }

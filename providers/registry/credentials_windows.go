@@ -2,5 +2,5 @@ package registry
 
 import "io/fs"
 
-// openToOthers is always false: Windows has no such bits, and the user's profile is closed to other users.
+// openToOthers returns false: Windows has no such mode bits, and other users have no access to the user's profile.
 func openToOthers(fs.FileMode) bool { return false }

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"sync"
 	"time"
 
@@ -23,118 +22,100 @@ func discoveryTypes() []providers.DiscoveryType {
 	return []providers.DiscoveryType{providers.DiscoverOllama, providers.DiscoverLlamaCPP, providers.DiscoverLMStudio, providers.DiscoverOpenAI}
 }
 
-// discoveryTimeout bounds how long one server may take to tell its models.
+// discoveryTimeout bounds how long one server may take to list its models.
 const discoveryTimeout = 5 * time.Second
 
-// Discover asks the servers that can tell their models, all at once, and reports whether there are other models now. What
-// they say is kept in the agent directory for the next process. The error names the servers of models.yml that did not
-// answer, and those that want another key; one that nobody has configured may well be off.
-func (r *Registry) Discover(ctx context.Context) (changed bool, err error) {
-	r.mu.Lock()
-	_ = r.loadLocked()
-	sources := r.sourcesLocked()
-	r.mu.Unlock()
-	type answer struct {
-		models []providers.ModelInfo
-		err    error
-	}
-	answers := make([]answer, len(sources))
+// discover asks the servers for their models, concurrently, keeps the lists, and reports whether the catalogue has changed.
+// problems are added to the error.
+func (c *Catalogue) discover(ctx context.Context, sources []providers.DiscoverySource, problems []error) (changed bool, err error) {
+	lists := make([][]providers.ModelInfo, len(sources))
+	failures := make([]error, len(sources))
 	var wg sync.WaitGroup
 	for i := range sources {
 		wg.Go(func() {
-			ctx, cancel := context.WithTimeoutCause(ctx, discoveryTimeout, errors.New("the server did not tell its models in time"))
+			ctx, cancel := context.WithTimeoutCause(ctx, discoveryTimeout, errors.New("the server did not list its models in time"))
 			defer cancel()
-			answers[i].models, answers[i].err = r.opts.Discover(ctx, sources[i])
+			lists[i], failures[i] = c.opts.Discover(ctx, sources[i])
 		})
 	}
 	wg.Wait()
 	if ctx.Err() != nil {
 		return false, context.Cause(ctx)
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.loadLocked()
 	var errs []error
-	for i, a := range answers {
+	for i := range sources {
 		id := sources[i].Provider
-		if a.err != nil {
-			if e, ok := errors.AsType[*providers.Error](a.err); !r.implicitLocked(id) || ok && e.Kind == providers.KindAuth {
-				errs = append(errs, fmt.Errorf("asking %s for its models: %w", id, a.err))
+		if err := failures[i]; err != nil {
+			if e, ok := errors.AsType[*providers.Error](err); !c.current.implicit(id) || ok && e.Kind == providers.KindAuth {
+				errs = append(errs, fmt.Errorf("asking %s for its models: %w", id, err))
 			}
 			continue
 		}
-		now := found{Address: digest(sources[i].BaseURL), live: true}
-		for _, m := range a.models {
-			now.Models = append(now.Models, newFoundModel(&m))
+		now := found{Address: digest(sources[i].BaseURL), answered: true}
+		for j := range lists[i] {
+			now.Models = append(now.Models, newFoundModel(&lists[i][j]))
 		}
-		before := r.found[id]
-		if before == nil || before.Address != now.Address || !reflect.DeepEqual(before.Models, now.Models) || !before.live {
+		before := c.found[id]
+		if before == nil || before.Address != now.Address || !reflect.DeepEqual(before.Models, now.Models) || !before.answered {
 			changed = true
 		}
-		r.found[id] = &now
+		c.found[id] = &now
 	}
-	for _, id := range r.order {
-		a := r.access[id]
-		if a.discovery == "" || r.disabled[id] || r.set.disables(id) || r.opts.Factories[a.api] == nil || r.addressLocked(a, id) == a.baseURL {
-			continue
-		}
-		if problem := r.addressProblem(id, a.api); problem != "" {
-			errs = append(errs, fmt.Errorf("asking %s for its models: %s", id, problem))
-		}
-	}
+	errs = append(errs, problems...)
 	if changed {
-		errs = append(errs, r.keepFound())
-		// The user is not asked for the keyring again, and keys that rest go on resting: only the models are others.
-		keys, rings := r.keyringKeys, r.rings
-		r.loaded = false
-		_ = r.loadLocked()
-		r.keyringKeys, r.rings = keys, rings
+		errs = append(errs, keepFound(c.opts.AgentDir, c.found))
+		c.loaded = false
+		c.loadLocked()
 	}
 	return changed, errors.Join(errs...)
 }
 
-// implicitLocked reports whether a provider is there without models.yml.
-func (r *Registry) implicitLocked(id string) bool {
-	return r.builtIn[id] && !slices.ContainsFunc(r.config.providers, func(p fileProvider) bool { return p.name == id })
-}
-
-// sourcesLocked are the servers to ask: those that discovery is configured for, and the built-in ones that run on the
-// user's machine or that there is a key for.
-func (r *Registry) sourcesLocked() []providers.DiscoverySource {
-	client, err := r.clientLocked()
-	if err != nil || r.opts.Discover == nil {
-		return nil // a model says what is wrong with the client
-	}
-	var all []providers.DiscoverySource
-	for _, id := range r.order {
-		a := r.access[id]
-		if a.discovery == "" || r.disabled[id] || r.set.disables(id) || r.opts.Factories[a.api] == nil || r.addressProblem(id, a.api) != "" {
+// discoverySources returns the servers to ask for their models: those that models.yml configures, and the built-in ones that
+// run on the user's machine or have a key. problems says which of them have an invalid address.
+func (r *Router) discoverySources() (sources []providers.DiscoverySource, problems []error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.stateLocked()
+	client, err := r.clientLocked(s)
+	askable := err == nil && r.opts.Discover != nil // opening a model returns err
+	for _, id := range s.order {
+		p := s.providers[id]
+		if p.discovery == "" || s.disabled[id] || s.settings.disables(id) || r.opts.Factories[p.api] == nil {
 			continue
 		}
-		source, key := r.sourceLocked(id), ""
-		if source.name == "" {
+		address := s.address(p, id)
+		if problem := s.addressProblem(id, p.api); problem != "" {
+			if address != p.baseURL {
+				problems = append(problems, fmt.Errorf("asking %s for its models: %s", id, problem))
+			}
 			continue
 		}
-		if source.keyring && len(source.keys) == 0 || r.routes[id] != nil {
-			continue // a question to the user for a list, or an address that the editor has put in its place
+		source := s.source(id)
+		if !askable || source.name == "" || source.keyring && len(source.keys) == 0 || s.redirects[id] != nil {
+			continue // a list is not worth a question of the keyring, and a redirected provider has another address
 		}
+		key := ""
 		if len(source.keys) > 0 {
 			key = source.keys[0]
 		}
-		all = append(all, providers.DiscoverySource{
-			Provider: id, Type: a.discovery, BaseURL: r.addressLocked(a, id), API: a.api, APIKey: key,
-			Headers: a.headers, Transform: (&fileTransform{}).over(&a.transform), Client: client,
+		sources = append(sources, providers.DiscoverySource{
+			Provider: id, Type: p.discovery, BaseURL: address, API: p.api, APIKey: key,
+			Headers: p.headers, Transform: (&fileTransform{}).over(&p.transform), Client: client,
 		})
 	}
-	return all
+	return sources, problems
 }
 
-// found is what a server has told.
+// found is the list of models that a server has returned.
 type found struct {
-	// Address is a digest of the server's: the address itself may hold a password.
+	// Address is a digest of the server's address, which may contain a password.
 	Address string       `json:"address"`
 	Models  []foundModel `json:"models"`
-	// live says that this process has asked.
-	live bool
+	// answered reports that the server has returned the list to this process.
+	answered bool
 }
 
 func digest(s string) string {
@@ -157,59 +138,68 @@ func newFoundModel(m *providers.ModelInfo) foundModel {
 	return foundModel{m.ID, m.Name, m.ContextWindow, m.MaxOutput, m.Images, m.Thinking, m.ThinkingMode, m.Cost}
 }
 
-// foundFile is where what servers have told is kept. Losing it costs nothing but time.
-func (r *Registry) foundFile() string { return filepath.Join(r.opts.AgentDir, "cache", "models.json") }
+// foundFile returns the path of the kept lists. The file is a cache: without it the servers are asked again.
+func foundFile(dir string) string { return filepath.Join(dir, "cache", "models.json") }
 
-// readFound reads what servers have told another process.
-func (r *Registry) readFound() {
-	r.found = map[string]*found{}
-	data, err := os.ReadFile(r.foundFile())
-	if err != nil || jsonx.Unmarshal(data, &r.found) != nil || r.found == nil {
-		r.found = map[string]*found{}
+// readFound reads the lists that an earlier process has kept. An unreadable file counts as empty.
+func readFound(dir string) map[string]*found {
+	all := map[string]*found{}
+	data, err := os.ReadFile(foundFile(dir))
+	if err != nil || jsonx.Unmarshal(data, &all) != nil || all == nil {
+		return map[string]*found{}
 	}
+	return all
 }
 
-func (r *Registry) keepFound() error {
-	if r.opts.AgentDir == "" {
+// keepFound writes the lists for the next process.
+func keepFound(dir string, all map[string]*found) error {
+	if dir == "" {
 		return nil
 	}
-	data, err := jsonx.Marshal(r.found)
+	data, err := jsonx.Marshal(all)
 	if err == nil {
-		err = os.MkdirAll(filepath.Dir(r.foundFile()), 0o700)
+		err = os.MkdirAll(filepath.Dir(foundFile(dir)), 0o700)
 	}
 	if err == nil {
-		err = maybe.WriteFile(r.foundFile(), append(data, '\n'), 0o600)
+		err = maybe.WriteFile(foundFile(dir), append(data, '\n'), 0o600)
 	}
 	if err != nil {
-		return fmt.Errorf("keeping the models that were found: %w", err)
+		return fmt.Errorf("storing the discovered models: %w", err)
 	}
 	return nil
 }
 
-// addDiscovered adds the models that servers have told of, if they are still where they were. What models.yml says of them
-// is put over them.
-func (r *Registry) addDiscovered() {
-	if r.found == nil {
-		r.readFound()
+// addFound adds the models that servers have listed, unless a server's address has changed since, and applies the overrides of
+// models.yml to them.
+func (l *listing) addFound(all map[string]*found) {
+	l.discovered, l.answered = map[string]bool{}, map[string]bool{}
+	for id, f := range all {
+		l.discovered[id], l.answered[id] = f != nil, f != nil && f.answered
 	}
-	for _, id := range r.order {
-		a, f := r.access[id], r.found[id]
-		if a == nil || f == nil || a.discovery == "" || r.opts.Factories[a.api] == nil || digest(r.addressLocked(a, id)) != f.Address {
+	for _, id := range l.order {
+		p, f := l.providers[id], all[id]
+		if f == nil || p.discovery == "" || l.opts.Factories[p.api] == nil || digest(l.address(p, id)) != f.Address {
 			continue
 		}
 		for _, m := range f.Models {
-			if m.ID == "" || r.indexLocked(id, m.ID) >= 0 {
+			if m.ID == "" || l.index(id, m.ID) >= 0 {
 				continue
 			}
-			r.models = append(r.models, providers.ModelInfo{
-				Provider: id, ID: m.ID, Name: m.Name, API: a.api, ContextWindow: m.Window, MaxOutput: m.Output,
+			l.models = append(l.models, providers.ModelInfo{
+				Provider: id, ID: m.ID, Name: m.Name, API: p.api, ContextWindow: m.Window, MaxOutput: m.Output,
 				Images: m.Images, Thinking: m.Thinking, ThinkingMode: m.Mode, Cost: m.Cost,
 			})
 		}
-		for j := range a.overrides {
-			if a.models[a.overrides[j].id] == nil {
-				r.override(id, &a.overrides[j])
+		for i := range p.overrides {
+			if p.models[p.overrides[i].id] == nil {
+				l.override(id, &p.overrides[i])
 			}
 		}
 	}
+}
+
+// mayGrow reports whether a provider may get models that are not known yet.
+func (s *state) mayGrow(id string) bool {
+	p := s.providers[id]
+	return p != nil && (p.discovery != "" || s.opts.Factories[p.api] == nil) || s.disabled[id]
 }

@@ -8,63 +8,56 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// Find returns the model called ref, with ":level" behind it or not, in this order: "provider/id"; a role, as "gjc/role"; a
-// canonical id, whose best variant is meant (one that can be used, of the provider that comes first); an id; and last some
-// words of a name, which mean the first model of the catalogue that has them, or the only one of models.yml. The level is
-// empty where ref has none. A model is found with and without a key. The error is a [*NotFoundError], or for a role a
-// [*RoleError].
-func (r *Registry) Find(ref string) (providers.ModelInfo, providers.ThinkingLevel, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	_ = r.loadLocked()
-	return r.findLocked(ref)
+// Find returns the model that ref names, and the level of an optional ":level" at its end, or "". It tries, in order:
+// "provider/id"; a role, as "gjc/role"; a canonical id, of which it returns the best variant; an id; and words of a reference or
+// name, for which it returns the first built-in model that has them all, or the only one of models.yml. It finds models without a
+// key too. The error is a [*providers.NotFoundError], or for a role a [*RoleError].
+func (r *Router) Find(ref string) (providers.ModelInfo, providers.ThinkingLevel, error) {
+	return r.state().find(ref)
 }
 
-// Lookup returns the model whose reference is ref, "provider/id", and no other.
-func (r *Registry) Lookup(ref string) (providers.ModelInfo, bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	_ = r.loadLocked()
-	all := r.modelsLocked()
+// Lookup returns the model whose reference is exactly ref, "provider/id".
+func (r *Router) Lookup(ref string) (providers.ModelInfo, bool) {
+	all := r.state().enabledModels()
 	if i := slices.IndexFunc(all, func(m providers.ModelInfo) bool { return m.Ref() == ref }); i >= 0 {
 		return all[i], true
 	}
 	return providers.ModelInfo{}, false
 }
 
-func (r *Registry) findLocked(ref string) (providers.ModelInfo, providers.ThinkingLevel, error) {
-	if role, is := strings.CutPrefix(ref, rolePrefix); is {
+func (s *state) find(ref string) (providers.ModelInfo, providers.ThinkingLevel, error) {
+	if role, ok := strings.CutPrefix(ref, rolePrefix); ok {
 		base, level := splitLevel(role)
-		target, err := r.roleLocked(base)
+		target, err := s.roleRef(base)
 		if err != nil {
 			return providers.ModelInfo{}, "", err
 		}
-		info, own, err := r.findLocked(target)
+		info, own, err := s.find(target)
 		if level != "" {
 			own = providers.ThinkingLevel(level)
 		}
 		return info, own, err
 	}
-	all := r.modelsLocked()
-	// Ids may hold colons ("qwen3:8b"), so the whole name goes first.
-	if info, ok := r.exact(all, ref); ok {
+	all := s.enabledModels()
+	// An id may contain a colon ("qwen3:8b"), so the whole reference is tried first.
+	if info, ok := s.exact(all, ref); ok {
 		return info, "", nil
 	}
 	base, level := splitLevel(ref)
 	if level != "" {
-		if info, ok := r.exact(all, base); ok {
+		if info, ok := s.exact(all, base); ok {
 			return info, providers.ThinkingLevel(level), nil
 		}
 	}
-	info, err := r.fuzzy(all, base)
+	info, err := s.fuzzy(all, base)
 	if err != nil {
 		return providers.ModelInfo{}, "", err
 	}
 	return info, providers.ThinkingLevel(level), nil
 }
 
-// exact finds a model by its whole name.
-func (r *Registry) exact(all []providers.ModelInfo, ref string) (providers.ModelInfo, bool) {
+// exact finds a model by its reference, its canonical id or its id.
+func (s *state) exact(all []providers.ModelInfo, ref string) (providers.ModelInfo, bool) {
 	for i := range all {
 		if all[i].Ref() == ref {
 			return all[i], true
@@ -81,25 +74,25 @@ func (r *Registry) exact(all []providers.ModelInfo, ref string) (providers.Model
 			}
 		}
 		if len(variants) > 0 {
-			return r.best(variants), true
+			return s.best(variants), true
 		}
 	}
 	return providers.ModelInfo{}, false
 }
 
-// best returns the variant that is used where none is named: one that can be used, of a provider that is not disabled, of
-// the first provider in the order of the settings, then in that of the models.
-func (r *Registry) best(variants []providers.ModelInfo) providers.ModelInfo {
+// best returns the preferred one of several variants: a usable one, then one of a provider that is not disabled, then one of the
+// first provider in the order of the settings, then the first one.
+func (s *state) best(variants []providers.ModelInfo) providers.ModelInfo {
 	rank := func(m *providers.ModelInfo) int {
-		at := slices.Index(r.set.ProviderOrder, m.Provider)
+		at := slices.Index(s.settings.ProviderOrder, m.Provider)
 		if at < 0 {
-			at = len(r.set.ProviderOrder)
+			at = len(s.settings.ProviderOrder)
 		}
-		if source, _ := r.availabilityLocked(m); source == "" {
-			at += 2 * (len(r.set.ProviderOrder) + 1)
+		if source, _ := s.availability(m); source == "" {
+			at += 2 * (len(s.settings.ProviderOrder) + 1)
 		}
-		if r.set.disables(m.Provider) {
-			at += len(r.set.ProviderOrder) + 1
+		if s.settings.disables(m.Provider) {
+			at += len(s.settings.ProviderOrder) + 1
 		}
 		return at
 	}
@@ -112,10 +105,9 @@ func (r *Registry) best(variants []providers.ModelInfo) providers.ModelInfo {
 	return variants[best]
 }
 
-// fuzzy finds the model that a part of a name fits. All words of the name, as they stand between its signs, must be in the
-// model's reference or name; what stands before a slash must be its provider, or its maker as its id has it. Models that can
-// be used count before those that cannot.
-func (r *Registry) fuzzy(all []providers.ModelInfo, ref string) (providers.ModelInfo, error) {
+// fuzzy finds a model by words: every word of ref must occur in the model's reference or name. Text before a slash must be the
+// model's provider, or the maker in its id. Usable models take precedence.
+func (s *state) fuzzy(all []providers.ModelInfo, ref string) (providers.ModelInfo, error) {
 	words := strings.FieldsFunc(strings.ToLower(ref), func(c rune) bool { return strings.ContainsRune(" -_./:", c) })
 	if len(words) == 0 {
 		return providers.ModelInfo{}, &providers.NotFoundError{Ref: ref}
@@ -123,13 +115,13 @@ func (r *Registry) fuzzy(all []providers.ModelInfo, ref string) (providers.Model
 	var usable, rest []providers.ModelInfo
 	for i := range all {
 		name := strings.ToLower(all[i].Ref() + " " + all[i].Name)
-		if of, _, slash := strings.Cut(ref, "/"); slash && !strings.EqualFold(of, all[i].Provider) && !strings.EqualFold(of, maker(all[i].ID)) {
+		if owner, _, slash := strings.Cut(ref, "/"); slash && !strings.EqualFold(owner, all[i].Provider) && !strings.EqualFold(owner, maker(all[i].ID)) {
 			continue
 		}
 		if slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(name, w) }) {
 			continue
 		}
-		if source, _ := r.availabilityLocked(&all[i]); source != "" {
+		if source, _ := s.availability(&all[i]); source != "" {
 			usable = append(usable, all[i])
 		} else {
 			rest = append(rest, all[i])
@@ -139,18 +131,18 @@ func (r *Registry) fuzzy(all []providers.ModelInfo, ref string) (providers.Model
 		if len(found) == 0 {
 			continue
 		}
-		// The catalogue has the newest and best model of a kind first. Models that the user has listed have no such order.
+		// The built-in catalogue lists the newest and best model of a kind first. Other models have no such order.
 		var variants []providers.ModelInfo
-		sure := r.builtIn[found[0].Provider]
+		ordered := s.builtIn[found[0].Provider]
 		for i := range found {
-			if orID(&found[i]) == orID(&found[0]) {
+			if canonicalOrID(&found[i]) == canonicalOrID(&found[0]) {
 				variants = append(variants, found[i])
-			} else if !r.builtIn[found[i].Provider] {
-				sure = false
+			} else if !s.builtIn[found[i].Provider] {
+				ordered = false
 			}
 		}
-		if sure || len(variants) == len(found) {
-			return r.best(variants), nil
+		if ordered || len(variants) == len(found) {
+			return s.best(variants), nil
 		}
 		e := &providers.NotFoundError{Ref: ref, Ambiguous: true}
 		for i := range found[:min(len(found), 5)] {
@@ -161,7 +153,7 @@ func (r *Registry) fuzzy(all []providers.ModelInfo, ref string) (providers.Model
 	return providers.ModelInfo{}, &providers.NotFoundError{Ref: ref, Near: near(all, ref)}
 }
 
-// maker is what stands before the slash of an id; empty for none.
+// maker returns the text before the slash of an id; empty if there is none.
 func maker(id string) string {
 	if before, _, slash := strings.Cut(id, "/"); slash {
 		return before
@@ -169,7 +161,7 @@ func maker(id string) string {
 	return ""
 }
 
-// near returns the models that look most like ref.
+// near returns the references of at most five models that are most similar to ref.
 func near(all []providers.ModelInfo, ref string) []string {
 	type scored struct {
 		ref   string
@@ -197,24 +189,4 @@ func near(all []providers.ModelInfo, ref string) []string {
 		refs = append(refs, s.ref)
 	}
 	return refs
-}
-
-// fits reports whether a pattern fits s; a * in it stands for any text.
-func fits(pattern, s string) bool {
-	parts := strings.Split(pattern, "*")
-	if len(parts) == 1 {
-		return pattern == s
-	}
-	rest, ok := strings.CutPrefix(s, parts[0])
-	if !ok {
-		return false
-	}
-	for _, part := range parts[1 : len(parts)-1] {
-		_, behind, found := strings.Cut(rest, part)
-		if !found {
-			return false
-		}
-		rest = behind
-	}
-	return strings.HasSuffix(rest, parts[len(parts)-1])
 }

@@ -4,41 +4,60 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// keyringName is the name of a provider's keys in the keyring.
+// A Keyring is the operating system's store of secrets. Its methods may ask the user, and return when ctx ends.
+type Keyring interface {
+	// Get returns the secret that Set has stored under name, or [ErrNoSecret].
+	Get(ctx context.Context, name string) (string, error)
+	Set(ctx context.Context, name, secret string) error
+	// Delete deletes the secret, or returns [ErrNoSecret].
+	Delete(ctx context.Context, name string) error
+}
+
+var (
+	// ErrNoSecret reports that the keyring has no secret of the name.
+	ErrNoSecret = errors.New("the keyring has no such secret")
+	// ErrNoKeyring reports that the system has no keyring that gjc can use.
+	ErrNoKeyring = errors.New("this system has no usable keyring")
+)
+
+// keyringTimeout bounds one call of a keyring.
+const keyringTimeout = 20 * time.Second
+
+// keyringName returns the name of a provider's keys in the keyring.
 func keyringName(provider string) string { return "gjc/" + provider }
 
-// ErrNoKeyring says that the system has no keyring, or none that gjc can use.
-var ErrNoKeyring = errors.New("there is no keyring on this system that can be used")
-
-func (r *Registry) readKeyring(ctx context.Context, provider string) ([]string, error) {
-	if r.opts.Keyring == nil {
+// readKeyring returns the keys of a provider. The keyring may be nil.
+func readKeyring(ctx context.Context, keyring Keyring, provider string) ([]string, error) {
+	if keyring == nil {
 		return nil, ErrNoKeyring
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, keyringTimeout, errors.New("it did not answer in time"))
+	ctx, cancel := context.WithTimeoutCause(ctx, keyringTimeout, errors.New("the keyring did not answer in time"))
 	defer cancel()
-	secret, err := r.opts.Keyring.Get(ctx, keyringName(provider))
+	secret, err := keyring.Get(ctx, keyringName(provider))
 	if err != nil {
 		return nil, err
 	}
 	var keys []string
 	if err := jsonx.Unmarshal([]byte(secret), &keys); err != nil {
-		return nil, errors.New("what it has is not gjc's") // and the decoder's words may quote it
+		return nil, errors.New("the secret was not stored by gjc") // without err, which may quote the secret
 	}
 	return keys, nil
 }
 
-func (r *Registry) writeKeyring(provider string, keys []string) error {
-	if r.opts.Keyring == nil {
+// writeKeyring stores the keys of a provider, or deletes them if keys is empty. The keyring may be nil.
+func writeKeyring(keyring Keyring, provider string, keys []string) error {
+	if keyring == nil {
 		return ErrNoKeyring
 	}
-	ctx, cancel := context.WithTimeoutCause(context.Background(), keyringTimeout, errors.New("the keyring did not answer"))
+	ctx, cancel := context.WithTimeoutCause(context.Background(), keyringTimeout, errors.New("the keyring did not answer in time"))
 	defer cancel()
 	if len(keys) == 0 {
-		if err := r.opts.Keyring.Delete(ctx, keyringName(provider)); err != nil && !errors.Is(err, ErrNoSecret) {
+		if err := keyring.Delete(ctx, keyringName(provider)); err != nil && !errors.Is(err, ErrNoSecret) {
 			return fmt.Errorf("deleting from the keyring: %w", err)
 		}
 		return nil
@@ -47,7 +66,7 @@ func (r *Registry) writeKeyring(provider string, keys []string) error {
 	if err != nil {
 		return err
 	}
-	if err := r.opts.Keyring.Set(ctx, keyringName(provider), string(secret)); err != nil {
+	if err := keyring.Set(ctx, keyringName(provider), string(secret)); err != nil {
 		return fmt.Errorf("storing in the keyring: %w", err)
 	}
 	return nil

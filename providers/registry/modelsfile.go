@@ -9,21 +9,21 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// modelsFile is what models.yml says.
+// A modelsFile is the content of models.yml.
 type modelsFile struct {
 	providers []fileProvider
-	// canonical are the canonical ids of models, by "provider/id"; excluded are the models that have none.
+	// canonical holds canonical ids, by "provider/id"; excluded has the models without one.
 	canonical map[string]string
 	excluded  map[string]bool
 	profiles  []Profile
-	// roles and agentModels are models by role and by the name of a helper agent.
+	// roles and agentModels hold models, by role and by helper agent.
 	roles, agentModels map[string]string
-	// fallbacks are lists of models; each stands in for those before it.
+	// fallbacks holds lists of models; each model replaces those before it.
 	fallbacks [][]string
-	// file is the path, lines are where its fields stand.
-	file  string
+	// path is the path of the file, lines the line numbers of its fields.
+	path  string
 	lines map[string]int
-	// suspects are what may be names of variables with keys, where the file has a mistake.
+	// suspects are words of a malformed file that may name variables with keys.
 	suspects []string
 }
 
@@ -31,8 +31,8 @@ type modelsFile struct {
 type fileProvider struct {
 	name string
 	line int
-	// says reports that the file says anything of the provider.
-	says bool
+	// configured reports that the provider has any fields.
+	configured bool
 
 	baseURL        string
 	apiKey         string
@@ -50,7 +50,7 @@ type fileProvider struct {
 	models         []fileModel
 }
 
-// fileModel is one model, or what is put over one.
+// A fileModel is a model of models.yml, or an override of one.
 type fileModel struct {
 	line int
 
@@ -64,13 +64,13 @@ type fileModel struct {
 	thinking      *fileThinking
 	input         []string
 	cost          *providers.Cost
-	// costFields are those that the file gives of cost. If input or output is missing, the rest is that of the known model.
+	// costFields lists the fields that the file sets in cost. If it lacks input or output, the known prices apply to the rest.
 	costFields     []string
 	headers        map[string]string
 	cacheRetention providers.CacheRetention
 	compat         providers.Compat
 	transform      fileTransform
-	// promotion is "provider/id", or the id of a model of the same provider.
+	// promotion is the contextPromotionTarget: "provider/id", or the id of a model of the same provider.
 	promotion string
 }
 
@@ -88,23 +88,11 @@ type fileTransform struct {
 	stripGiven bool
 }
 
-// A Profile is a set of models for roles.
-type Profile struct {
-	Name string
-	// Extends names the profile that has what this one leaves out; empty for none.
-	Extends string
-	// RequiredProviders need a key before the profile can be used.
-	RequiredProviders []string
-	// Models are "provider/id" or "provider/id:level", by role.
-	Models map[string]string
-	line   int
-}
-
-// parseModelsFile reads models.yml or models.json, strictly. Providers come in the order of the file. The apis are those
-// that a model may name; builtIn tells the providers that need no address and no list of models.
-func parseModelsFile(file string, data []byte, apis []string, builtIn func(string) bool) (*modelsFile, error) {
+// parseModelsFile parses models.yml or models.json. It rejects unknown fields and keeps the order of the providers. A model may
+// use one of apis; a provider for which builtIn returns true needs neither an address nor models.
+func parseModelsFile(path string, data []byte, apis []string, builtIn func(string) bool) (*modelsFile, error) {
 	read := configfile.ParseYAML
-	if filepath.Ext(file) == ".json" {
+	if filepath.Ext(path) == ".json" {
 		read = configfile.ParseJSON
 	}
 	top, err := read(data)
@@ -114,13 +102,13 @@ func parseModelsFile(file string, data []byte, apis []string, builtIn func(strin
 		if e, ok := errors.AsType[*configfile.LineError](err); ok {
 			line, reason = e.Line, e.Text
 		}
-		return nil, &ConfigError{File: file, Line: line, Reason: reason}
+		return nil, &ConfigError{File: path, Line: line, Reason: reason}
 	}
-	f := &modelsFile{canonical: map[string]string{}, excluded: map[string]bool{}, file: file}
+	f := &modelsFile{canonical: map[string]string{}, excluded: map[string]bool{}, path: path}
 	if top == nil || top.Kind == configfile.Null {
 		return f, nil
 	}
-	r := &fileReader{file: file, lines: map[string]int{}}
+	r := &fileReader{path: path, lines: map[string]int{}}
 	f.lines = r.lines
 	r.object(top, "", map[string]field{
 		"providers":     func(r *fileReader, n *configfile.Node, path string) { f.readProviders(r, n, path) },
@@ -174,14 +162,14 @@ func (f *modelsFile) readEquivalence(r *fileReader, n *configfile.Node, path str
 
 func (f *modelsFile) readProfiles(r *fileReader, n *configfile.Node, path string) {
 	r.named(n, path, func(m *configfile.Member, path string) {
-		p := Profile{Name: m.Name, line: m.Line}
+		p := Profile{Name: m.Name}
 		r.object(m.Value, path, map[string]field{
 			"extends":            text(&p.Extends),
 			"required_providers": texts(&p.RequiredProviders),
 			"model_mapping":      roleMap(&p.Models),
 		})
 		if p.Models == nil && p.Extends == "" {
-			r.fault(m.Line, path+".model_mapping", "is missing: give a model for at least one role")
+			r.fault(m.Line, path+".model_mapping", "is missing; set a model for at least one role")
 		}
 		f.profiles = append(f.profiles, p)
 	})
@@ -190,19 +178,19 @@ func (f *modelsFile) readProfiles(r *fileReader, n *configfile.Node, path string
 	}
 }
 
-// checkExtends finds profiles that extend each other in a circle.
+// checkExtends reports a profile that extends itself, directly or through others.
 func (f *modelsFile) checkExtends(r *fileReader, p *Profile, path string) {
 	seen := map[string]bool{p.Name: true}
 	for at := p; at.Extends != ""; {
 		if seen[at.Extends] {
 			field := path + "." + p.Name + ".extends"
-			r.fault(r.line(field), field, "the profile comes back to %q: profiles must not extend each other in a circle", at.Extends)
+			r.fault(r.line(field), field, "the profile extends %q again: profiles must not extend each other in a circle", at.Extends)
 			return
 		}
 		seen[at.Extends] = true
 		next := f.profile(at.Extends)
 		if next == nil {
-			return // a built-in one, or none: that is told when it is used
+			return // built in, or unknown; Warnings reports the latter
 		}
 		at = next
 	}
@@ -238,7 +226,7 @@ func (f *modelsFile) readFallbacks(r *fileReader, n *configfile.Node, path strin
 	}
 }
 
-// roleMap reads models by role: one model each, no list.
+// roleMap reads a mapping from roles to one model each.
 func roleMap(to *map[string]string) field {
 	return func(r *fileReader, n *configfile.Node, path string) {
 		*to = map[string]string{}
@@ -254,7 +242,7 @@ func roleMap(to *map[string]string) field {
 	}
 }
 
-// refList reads models as provider/id.
+// refList reads a list of models as provider/id.
 func refList(to *[]string) field {
 	return func(r *fileReader, n *configfile.Node, path string) {
 		if !r.is(n, path, configfile.List) {

@@ -11,12 +11,12 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// A ConfigError is a mistake in a configuration file. The file is left as it is, and none of it is used.
+// A ConfigError is a mistake in models.yml or auth.json.
 type ConfigError struct {
 	File string
-	// Line is 1-based; zero where the mistake has no place.
+	// Line is 1-based; zero if unknown.
 	Line int
-	// Field is the path of the field at fault, such as "providers.local.api"; empty for the whole file.
+	// Field is the path of the field, such as "providers.local.api"; empty for the whole file.
 	Field  string
 	Reason string
 }
@@ -32,21 +32,21 @@ func (e *ConfigError) Error() string {
 	return s + ": " + e.Reason
 }
 
-// mostFaults bounds how many mistakes of one file are told.
+// mostFaults bounds the number of mistakes that are reported for one file.
 const mostFaults = 20
 
-// fileReader reads one file and takes down what is wrong with it. No mistake quotes the value of a field: it may be a key.
+// A fileReader reads one file and collects its mistakes. No mistake quotes the value of a field, which may be a key.
 type fileReader struct {
-	file   string
+	path   string
 	faults []error
-	// lines are where fields stand, by path.
+	// lines holds the line numbers of fields, by the field's path.
 	lines map[string]int
 }
 
-// line is where a field stands, or what it would belong to.
+// line returns the line of a field, or of the closest field that contains it.
 func (r *fileReader) line(path string) int { return lineOf(r.lines, path) }
 
-// lineOf is where a field stands, or what it would belong to.
+// lineOf returns the line of a field, or of the closest field that contains it.
 func (f *modelsFile) lineOf(path string) int { return lineOf(f.lines, path) }
 
 func lineOf(lines map[string]int, path string) int {
@@ -61,7 +61,7 @@ func lineOf(lines map[string]int, path string) int {
 
 func (r *fileReader) fault(line int, field, format string, args ...any) {
 	if len(r.faults) < mostFaults {
-		r.faults = append(r.faults, &ConfigError{r.file, line, field, fmt.Sprintf(format, args...)})
+		r.faults = append(r.faults, &ConfigError{r.path, line, field, fmt.Sprintf(format, args...)})
 	}
 }
 
@@ -72,10 +72,10 @@ func (r *fileReader) err() error {
 	return errors.Join(r.faults...)
 }
 
-// field reads the value of one field at path.
+// A field reads the value of the field at path.
 type field func(r *fileReader, n *configfile.Node, path string)
 
-// object reads a mapping with fixed fields.
+// object reads a mapping with a fixed set of fields.
 func (r *fileReader) object(n *configfile.Node, path string, fields map[string]field) {
 	if !r.is(n, path, configfile.Object) {
 		return
@@ -97,7 +97,7 @@ func (r *fileReader) object(n *configfile.Node, path string, fields map[string]f
 	}
 }
 
-// named reads a mapping whose names are the user's.
+// named reads a mapping whose names the user chooses.
 func (r *fileReader) named(n *configfile.Node, path string, read func(m *configfile.Member, path string)) {
 	if !r.is(n, path, configfile.Object) {
 		return
@@ -109,6 +109,7 @@ func (r *fileReader) named(n *configfile.Node, path string, read func(m *configf
 	}
 }
 
+// is reports whether n is of a kind, and records a mistake if it is not.
 func (r *fileReader) is(n *configfile.Node, path string, kind configfile.Kind) bool {
 	if n.Kind != kind {
 		r.fault(n.Line, path, "must be %s, not %s", kind, n.Kind)
@@ -153,11 +154,11 @@ func choice[T ~string](to *T, values ...T) field {
 				return
 			}
 		}
-		r.fault(n.Line, path, "must be one of: %s", listed(values))
+		r.fault(n.Line, path, "must be one of: %s", joined(values))
 	}
 }
 
-func listed[T ~string](values []T) string {
+func joined[T ~string](values []T) string {
 	var s strings.Builder
 	for i, v := range values {
 		if i > 0 {
@@ -168,10 +169,10 @@ func listed[T ~string](values []T) string {
 	return s.String()
 }
 
-// mostTokens is more than any model has.
+// mostTokens exceeds the context window of every model.
 const mostTokens = 1_000_000_000
 
-// tokens reads a number of tokens.
+// tokens reads a positive number of tokens.
 func tokens(to **int) field {
 	return func(r *fileReader, n *configfile.Node, path string) {
 		if !r.is(n, path, configfile.Number) {
@@ -189,7 +190,7 @@ func tokens(to **int) field {
 	}
 }
 
-// price reads US dollars per million tokens.
+// price reads a price in US dollars per million tokens.
 func price(to *float64) field {
 	return func(r *fileReader, n *configfile.Node, path string) {
 		if !r.is(n, path, configfile.Number) {

@@ -14,7 +14,7 @@ import (
 )
 
 func (p *fileProvider) read(r *fileReader, n *configfile.Node, path string) {
-	p.says = len(n.Members) > 0
+	p.configured = len(n.Members) > 0
 	r.object(n, path, map[string]field{
 		"baseUrl":            text(&p.baseURL),
 		"apiKey":             keyOrName(&p.apiKey),
@@ -30,7 +30,7 @@ func (p *fileProvider) read(r *fileReader, n *configfile.Node, path string) {
 		"discovery": func(r *fileReader, n *configfile.Node, path string) {
 			r.object(n, path, map[string]field{"type": choice(&p.discovery, discoveryTypes()...)})
 			if n.Kind == configfile.Object && n.Member("type") == nil {
-				r.fault(n.Line, path+".type", "is missing; it is one of: %s", listed(discoveryTypes()))
+				r.fault(n.Line, path+".type", "is missing; it is one of: %s", joined(discoveryTypes()))
 			}
 		},
 		"modelOverrides": func(r *fileReader, n *configfile.Node, path string) {
@@ -60,7 +60,7 @@ func (p *fileProvider) read(r *fileReader, n *configfile.Node, path string) {
 	})
 }
 
-// fields are those of a model.
+// fields returns the readers of a model's fields.
 func (m *fileModel) fields() map[string]field {
 	return map[string]field{
 		"id": text(&m.id), "name": text(&m.name), "api": text(&m.api), "wireModelId": text(&m.wireModelID),
@@ -98,7 +98,7 @@ func (m *fileModel) fields() map[string]field {
 	}
 }
 
-// given are the names of the fields of a mapping that have a value.
+// given returns the names of the fields of a mapping that have a value.
 func given(n *configfile.Node) []string {
 	var names []string
 	for _, m := range n.Members {
@@ -109,7 +109,7 @@ func given(n *configfile.Node) []string {
 	return names
 }
 
-// cachesAsInput gives the tokens of caches the price of the input where the file has none for them: they are not free.
+// cachesAsInput sets the prices of caches that the file does not give to the price of the input: they are not free.
 func cachesAsInput(fields []string, input float64, read, write *float64) {
 	if !slices.Contains(fields, "cacheRead") {
 		*read = input
@@ -134,11 +134,11 @@ func readLongCost(r *fileReader, n *configfile.Node, path string, to *providers.
 	}
 	fields := given(n)
 	if !slices.Contains(fields, "above") {
-		r.fault(n.Line, path+".above", "is missing: the tokens of a prompt above which these prices hold")
+		r.fault(n.Line, path+".above", "is missing; set the number of tokens of a prompt above which these prices apply")
 	}
 	for _, name := range []string{"input", "output"} {
 		if !slices.Contains(fields, name) {
-			r.fault(n.Line, path+"."+name, "is missing: what long prompts cost must be said in full, or they would be free")
+			r.fault(n.Line, path+"."+name, "is missing; set all prices of long prompts, or they would be free")
 		}
 	}
 	cachesAsInput(fields, to.Input, &to.CacheRead, &to.CacheWrite)
@@ -168,29 +168,29 @@ func (t *fileThinking) read(r *fileReader, n *configfile.Node, path string) {
 	}
 }
 
-// variable reads the name of an environment variable. What is no name may be the key itself: names are told to people, so it
-// must not get through.
+// variable reads the name of an environment variable. A value that is no such name may be a key, and must be rejected because names
+// are shown to the user.
 func variable(to *string) field {
 	return func(r *fileReader, n *configfile.Node, path string) {
 		text(to)(r, n, path)
-		if n.Kind == configfile.Text && !identifier(n.Text) {
+		if n.Kind == configfile.Text && !isIdentifier(n.Text) {
 			r.fault(n.Line, path, "must be the name of an environment variable: letters, digits and _; a key itself belongs under apiKey")
 		}
 	}
 }
 
-// keyOrName reads a key. One that looks like the value of a variable in a shell would be sent as it stands.
+// keyOrName reads a key or the name of a variable. It rejects $NAME, which would be sent literally.
 func keyOrName(to *string) field {
 	return func(r *fileReader, n *configfile.Node, path string) {
 		text(to)(r, n, path)
-		if name, ok := strings.CutPrefix(*to, "$"); ok && (identifier(name) || strings.HasPrefix(name, "{")) {
-			r.fault(n.Line, path, "variables are not put in here; give the variable's name, without $, as apiKeyEnv")
+		if name, ok := strings.CutPrefix(*to, "$"); ok && (isIdentifier(name) || strings.HasPrefix(name, "{")) {
+			r.fault(n.Line, path, "variables are not expanded here; set apiKeyEnv to the name of the variable, without $")
 		}
 	}
 }
 
-// identifier reports whether s can be the name of an environment variable.
-func identifier(s string) bool {
+// isIdentifier reports whether s can be the name of an environment variable.
+func isIdentifier(s string) bool {
 	for i, c := range []byte(s) {
 		letter := c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c == '_'
 		if !letter && (i == 0 || c < '0' || c > '9') {
@@ -200,20 +200,19 @@ func identifier(s string) bool {
 	return s != ""
 }
 
-// headers reads headers that net/http will send, by their canonical names. A mistake does not quote a value.
+// headers reads headers that net/http sends, by their canonical names.
 func headers(to *map[string]string) field {
 	return func(r *fileReader, n *configfile.Node, path string) {
 		*to = map[string]string{}
 		r.named(n, path, func(m *configfile.Member, path string) {
 			if r.is(m.Value, path, configfile.Text) {
-				setHeader(r, m, path, *to, m.Value.Text, badHeader(m.Name, m.Value.Text))
+				setHeader(r, m, path, *to, m.Value.Text, invalidHeader(m.Name, m.Value.Text))
 			}
 		})
 	}
 }
 
-// setHeader puts a header into a mapping by its canonical name, unless there is a reason against it. Of two that differ by case
-// the order of a map would choose one.
+// setHeader adds a header to a map under its canonical name. It records reason, if it is not empty, and duplicates, as mistakes.
 func setHeader[V any](r *fileReader, m *configfile.Member, path string, to map[string]V, value V, reason string) {
 	name := http.CanonicalHeaderKey(m.Name)
 	if reason != "" {
@@ -221,34 +220,37 @@ func setHeader[V any](r *fileReader, m *configfile.Member, path string, to map[s
 		return
 	}
 	if _, twice := to[name]; twice {
-		r.fault(m.Line, path, "this header is given twice: capital and small letters are the same in its name")
+		r.fault(m.Line, path, "this header is given twice; header names ignore case")
 		return
 	}
 	to[name] = value
 }
 
-func badName(name string) string {
-	if !token(name) {
-		return "this is no name of a header"
+// invalidName returns why name cannot be the name of a header; empty if it can.
+func invalidName(name string) string {
+	if !isToken(name) {
+		return "this is not a valid header name"
 	}
 	return ""
 }
 
-func badHeader(name, value string) string {
-	if reason := badName(name); reason != "" {
+// invalidHeader returns why a header cannot be sent; empty if it can.
+func invalidHeader(name, value string) string {
+	if reason := invalidName(name); reason != "" {
 		return reason
 	}
 	switch strings.ToLower(name) {
 	case "host", "content-length", "transfer-encoding", "connection":
-		return "this header follows from the request and its address; leave it out"
+		return "gjc sets this header; remove it"
 	}
-	if strings.ContainsFunc(value, control) {
-		return "the value holds a control character or a line break"
+	if strings.ContainsFunc(value, isControl) {
+		return "the value contains a control character or a line break"
 	}
 	return ""
 }
 
-func control(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
+// isControl reports whether r must not occur in a header.
+func isControl(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
 
 func compat(to *providers.Compat) field {
 	return func(r *fileReader, n *configfile.Node, path string) {
@@ -283,7 +285,7 @@ func compat(to *providers.Compat) field {
 				textMap(&to.ReasoningEffortMap)(r, n, path)
 				for _, m := range n.Members {
 					if _, ok := providers.ParseThinkingLevel(m.Name); !ok {
-						r.fault(m.Line, join(path, m.Name), "this is no thinking level; there are: %s", listed(providers.ThinkingLevels()))
+						r.fault(m.Line, join(path, m.Name), "unknown thinking level; the levels are: %s", joined(providers.ThinkingLevels()))
 					}
 				}
 			},
@@ -291,13 +293,13 @@ func compat(to *providers.Compat) field {
 	}
 }
 
-// extraBody reads members of a request's body.
+// extraBody reads members for the body of requests.
 func extraBody(to *map[string]jsonx.Raw) field {
 	return func(r *fileReader, n *configfile.Node, path string) {
 		jsonMap(to)(r, n, path)
 		for _, m := range n.Members {
 			if slices.Contains(providers.ProtectedBody(), m.Name) {
-				r.fault(m.Line, join(path, m.Name), "this member is gjc's own and cannot be set")
+				r.fault(m.Line, join(path, m.Name), "gjc sets this member; remove it")
 			}
 		}
 	}
@@ -313,8 +315,8 @@ func transform(to *fileTransform) field {
 				to.stripGiven = true
 				for i, v := range n.List {
 					if begin, wild := strings.CutSuffix(v.Text, "*"); wild && begin == "" {
-						r.fault(v.Line, at(path, i), "this takes away all headers, the key too; give the beginning of a name before the *")
-					} else if reason := badName(v.Text); reason != "" && v.Kind == configfile.Text {
+						r.fault(v.Line, at(path, i), "this removes all headers, even the key; put the beginning of a name before the *")
+					} else if reason := invalidName(v.Text); reason != "" && v.Kind == configfile.Text {
 						r.fault(v.Line, at(path, i), "%s", reason)
 					}
 				}
@@ -323,9 +325,9 @@ func transform(to *fileTransform) field {
 				to.SetHeaders = map[string]*string{}
 				r.named(n, path, func(m *configfile.Member, path string) {
 					if m.Value.Kind == configfile.Null {
-						setHeader(r, m, path, to.SetHeaders, nil, badName(m.Name))
+						setHeader(r, m, path, to.SetHeaders, nil, invalidName(m.Name))
 					} else if r.is(m.Value, path, configfile.Text) {
-						setHeader(r, m, path, to.SetHeaders, &m.Value.Text, badHeader(m.Name, m.Value.Text))
+						setHeader(r, m, path, to.SetHeaders, &m.Value.Text, invalidHeader(m.Name, m.Value.Text))
 					}
 				})
 			},
@@ -334,7 +336,7 @@ func transform(to *fileTransform) field {
 	}
 }
 
-// over returns t with what it does not say taken from base, and its profile spelled out.
+// over returns t with its profile expanded, and with the fields that it does not set taken from base.
 func (t *fileTransform) over(base *fileTransform) providers.RequestTransform {
 	all := providers.RequestTransform{
 		SetHeaders: providers.Overlay(t.SetHeaders, base.SetHeaders), ExtraBody: providers.Overlay(t.ExtraBody, base.ExtraBody),
@@ -355,7 +357,7 @@ func (t *fileTransform) over(base *fileTransform) providers.RequestTransform {
 	return all
 }
 
-// check finds what makes no sense in a provider as a whole.
+// check reports contradictions and omissions in a provider.
 func (p *fileProvider) check(r *fileReader, apis []string, builtIn bool) {
 	path := "providers." + p.name
 	fail := func(field, format string, args ...any) {
@@ -364,41 +366,41 @@ func (p *fileProvider) check(r *fileReader, apis []string, builtIn bool) {
 	known := func(api string) bool { return slices.Contains(apis, api) }
 	switch {
 	case p.name == "offline":
-		fail("", "this name belongs to the model that is built in")
+		fail("", "this name is reserved for the built-in model")
 		return
 	case p.name == "" || strings.ContainsAny(p.name, "/: \t\n"):
-		fail("", "the name of a provider has no slash, no colon and no space")
+		fail("", "the name of a provider must not contain a slash, a colon or a space")
 		return
 	}
 	if p.api != "" && !known(p.api) {
-		fail(".api", "unknown API; it is one of: %s", strings.Join(apis, ", "))
+		fail(".api", "unknown API; the APIs are: %s", strings.Join(apis, ", "))
 	}
 	if p.baseURL != "" {
-		if reason := badBaseURL(p.baseURL); reason != "" {
+		if reason := invalidBaseURL(p.baseURL); reason != "" {
 			fail(".baseUrl", "%s", reason)
 		}
 	}
 	if p.apiKey != "" && p.apiKeyEnv != "" {
-		fail(".apiKeyEnv", "there is an apiKey too; give one of the two")
+		fail(".apiKeyEnv", "conflicts with apiKey; set one of the two")
 	}
-	if strings.ContainsFunc(p.apiKey, control) {
-		fail(".apiKey", "a key holds no line break and no control character")
+	if strings.ContainsFunc(p.apiKey, isControl) {
+		fail(".apiKey", "a key must not contain a line break or a control character")
 	}
 	if p.auth == "none" && p.apiKey+p.apiKeyEnv != "" {
-		fail(".auth", "none contradicts the key of this provider")
+		fail(".auth", "none conflicts with the key of this provider")
 	}
 	if p.discovery != "" && p.api == "" && !builtIn {
-		fail(".api", "is missing: models that are discovered need the provider's")
+		fail(".api", "is missing; discovered models need the API of the provider")
 	}
 	if !builtIn {
 		p.checkOwn(fail)
-	} else if !p.says {
-		fail("", "says nothing: give models, or something to change of those that are built in")
+	} else if !p.configured {
+		fail("", "is empty; set a field, or list models")
 	}
 	for i := range p.overrides {
 		o := &p.overrides[i]
 		if slices.ContainsFunc(p.models, func(m fileModel) bool { return m.id == o.id }) {
-			fail(".modelOverrides."+o.id, "this model is listed under models; say all of it there")
+			fail(".modelOverrides."+o.id, "this model is listed under models; set all fields there")
 		}
 		if o.contextWindow != nil && o.maxTokens != nil && *o.maxTokens > *o.contextWindow {
 			fail(".modelOverrides."+o.id+".maxTokens", "must not be larger than contextWindow")
@@ -407,63 +409,64 @@ func (p *fileProvider) check(r *fileReader, apis []string, builtIn bool) {
 	for i := range p.models {
 		m := &p.models[i]
 		if m.api != "" && !known(m.api) {
-			fail(fmt.Sprintf(".models[%d].api", i), "unknown API; it is one of: %s", strings.Join(apis, ", "))
+			fail(fmt.Sprintf(".models[%d].api", i), "unknown API; the APIs are: %s", strings.Join(apis, ", "))
 		}
 		if m.api == "" && p.api == "" && !builtIn {
-			fail(fmt.Sprintf(".models[%d].api", i), "is missing here and for the provider; it is one of: %s", strings.Join(apis, ", "))
+			fail(fmt.Sprintf(".models[%d].api", i), "is missing here and for the provider; the APIs are: %s", strings.Join(apis, ", "))
 		}
 		if m.promotion != "" && (m.promotion == m.id || m.promotion == p.name+"/"+m.id) {
-			fail(fmt.Sprintf(".models[%d].contextPromotionTarget", i), "must be another model than this one")
+			fail(fmt.Sprintf(".models[%d].contextPromotionTarget", i), "must be a different model")
 		}
 		if m.cost != nil && !m.wholeCost() && !inCatalogue(p.name, m.id) {
-			fail(fmt.Sprintf(".models[%d].cost", i), "needs input and output; without cost the price is not known")
+			fail(fmt.Sprintf(".models[%d].cost", i), "needs input and output; remove cost if the price is unknown")
 		}
 		if m.contextWindow != nil && m.maxTokens != nil && *m.maxTokens > *m.contextWindow {
 			fail(fmt.Sprintf(".models[%d].maxTokens", i), "must not be larger than contextWindow")
 		}
 		if slices.ContainsFunc(p.models[:i], func(o fileModel) bool { return o.id == m.id && m.id != "" }) {
-			fail(fmt.Sprintf(".models[%d].id", i), "there is another model of this id")
+			fail(fmt.Sprintf(".models[%d].id", i), "another model has this id")
 		}
 	}
 }
 
-// wholeCost reports whether the file says what a model costs, without what is known of it.
+// wholeCost reports whether the file gives complete prices.
 func (m *fileModel) wholeCost() bool {
 	return slices.Contains(m.costFields, "input") && slices.Contains(m.costFields, "output")
 }
 
-// inCatalogue reports whether a model is a built-in one, so that what a file does not say of it is known.
+// inCatalogue reports whether a model is built in, so that its other prices are known.
 func inCatalogue(provider, id string) bool {
 	built := builtIn()
 	p := built.provider(provider)
 	if p != nil && p.ModelsOf != "" {
 		p = built.provider(p.ModelsOf)
 	}
-	return p != nil && slices.ContainsFunc(p.Models, func(m catalogueModel) bool { return m.ID == id })
+	return p != nil && slices.ContainsFunc(p.Models, func(m builtInModel) bool { return m.ID == id })
 }
 
-// checkOwn is for a provider that is not built in.
+// checkOwn checks a provider that is not built in.
 func (p *fileProvider) checkOwn(fail func(field, format string, args ...any)) {
 	if p.baseURL == "" {
 		fail(".baseUrl", "is missing")
 	}
 	if len(p.models) == 0 && p.discovery == "" {
-		fail(".models", "is missing: list at least one model with its id, or let them be discovered")
+		fail(".models", "is missing; list at least one model with its id, or set discovery")
 	}
 	if len(p.models) > 0 && !p.keyless() && p.apiKey == "" && p.apiKeyEnv == "" && p.auth != "apiKey" {
-		fail(".apiKey", "is missing: give a key or the name of an environment variable, or say auth: none, or auth: apiKey for a key that gjc login stores")
+		fail(".apiKey", "is missing; set it or apiKeyEnv, or set auth to none, or to apiKey for a key that gjc login stores")
 	}
 }
 
-// keyless reports whether the provider may be used without a key.
+// keyless reports whether the provider needs no key.
 func (p *fileProvider) keyless() bool {
 	if p.auth != "" {
 		return p.auth == "none"
 	}
-	return p.apiKey == "" && p.apiKeyEnv == "" && loopback(p.baseURL)
+	return p.apiKey == "" && p.apiKeyEnv == "" && isLoopback(p.baseURL)
 }
 
-func badBaseURL(s string) string {
+// invalidBaseURL returns why s cannot be a base URL; empty if it can.
+func invalidBaseURL(s string) string {
 	u, err := url.Parse(s)
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
@@ -474,13 +477,14 @@ func badBaseURL(s string) string {
 	return ""
 }
 
-func httpURL(s string) bool {
+// isHTTPURL reports whether s is an absolute URL with http or https.
+func isHTTPURL(s string) bool {
 	u, err := url.Parse(s)
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
 }
 
-// loopback reports whether the URL names this machine.
-func loopback(s string) bool {
+// isLoopback reports whether the URL names this machine.
+func isLoopback(s string) bool {
 	u, err := url.Parse(s)
 	if err != nil {
 		return false

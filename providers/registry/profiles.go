@@ -9,8 +9,19 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// mergeProfiles returns the built-in profiles and those of models.yml, which win.
-func mergeProfiles(built []catalogueProfile, own []Profile) []Profile {
+// A Profile is a set of models for roles.
+type Profile struct {
+	Name string
+	// Extends names the profile that provides what this one leaves out; empty for none.
+	Extends string
+	// RequiredProviders lists the providers that need a key before the profile can be used.
+	RequiredProviders []string
+	// Models holds "provider/id" or "provider/id:level", by role.
+	Models map[string]string
+}
+
+// mergeProfiles returns the built-in profiles that own does not replace, followed by own.
+func mergeProfiles(built []builtInProfile, own []Profile) []Profile {
 	var all []Profile
 	for _, p := range built {
 		if !slices.ContainsFunc(own, func(o Profile) bool { return o.Name == p.Name }) {
@@ -20,40 +31,72 @@ func mergeProfiles(built []catalogueProfile, own []Profile) []Profile {
 	return append(all, own...)
 }
 
-// Profiles returns the profiles, the built-in ones first, with what they take from others.
-func (r *Registry) Profiles() []Profile {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	_ = r.loadLocked()
+// Profiles returns the profiles, the built-in ones first. They include what they inherit.
+func (c *Catalogue) Profiles() []Profile {
+	l := c.listing()
 	var all []Profile
-	for _, p := range r.profiles {
-		if whole, err := r.profileLocked(p.Name); err == nil {
-			p = whole
+	for _, p := range l.profiles {
+		if resolved, err := l.profile(p.Name); err == nil {
+			p = resolved
 		}
 		all = append(all, p)
 	}
 	return all
 }
 
-// CheckProfile says why a profile cannot be used: it does not exist, one of its providers has no key, or one of its models
-// is not there. An empty name is no profile, and fine.
-func (r *Registry) CheckProfile(name string) error {
+// profile returns a profile with everything that it inherits.
+func (l *listing) profile(name string) (Profile, error) {
+	var resolved Profile
+	for at, seen := name, []string{}; ; {
+		i := slices.IndexFunc(l.profiles, func(p Profile) bool { return p.Name == at })
+		if i < 0 {
+			return Profile{}, fmt.Errorf("unknown profile %q; the profiles are: %s", at, strings.Join(l.profileNames(), ", "))
+		}
+		if slices.Contains(seen, at) {
+			return Profile{}, fmt.Errorf("the profile %q extends itself", name)
+		}
+		seen = append(seen, at)
+		p := l.profiles[i]
+		if resolved.Name == "" {
+			resolved = Profile{Name: p.Name, Extends: p.Extends}
+		}
+		resolved.Models = providers.Overlay(resolved.Models, p.Models)
+		for _, id := range p.RequiredProviders {
+			if !slices.Contains(resolved.RequiredProviders, id) {
+				resolved.RequiredProviders = append(resolved.RequiredProviders, id)
+			}
+		}
+		if at = p.Extends; at == "" {
+			return resolved, nil
+		}
+	}
+}
+
+func (l *listing) profileNames() []string {
+	names := make([]string, len(l.profiles))
+	for i := range l.profiles {
+		names[i] = l.profiles[i].Name
+	}
+	return names
+}
+
+// CheckProfile returns why a profile cannot be used: it does not exist, one of its providers has no key, or one of its models
+// does not exist. An empty name means no profile and is fine.
+func (r *Router) CheckProfile(name string) error {
 	if name == "" {
 		return nil
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	_ = r.loadLocked()
-	p, err := r.profileLocked(name)
+	s := r.state()
+	p, err := s.profile(name)
 	if err != nil {
 		return err
 	}
 	for _, id := range p.RequiredProviders {
-		if r.access[id] == nil {
-			return fmt.Errorf("the profile %q needs the provider %q, which there is not", name, id)
+		if s.providers[id] == nil {
+			return fmt.Errorf("the profile %q needs the provider %q, which does not exist", name, id)
 		}
-		if !r.authorizedLocked(id) {
-			return fmt.Errorf("the profile %q needs a key for %s; run gjc login %s, or set %s", name, id, id, strings.Join(r.variablesLocked(id), " or "))
+		if !s.authorized(id) {
+			return fmt.Errorf("the profile %q needs a key for %s; run gjc login %s, or set %s", name, id, id, strings.Join(s.keyVariables(id), " or "))
 		}
 	}
 	for _, role := range slices.Sorted(maps.Keys(p.Models)) {
@@ -61,66 +104,22 @@ func (r *Registry) CheckProfile(name string) error {
 		if strings.HasPrefix(ref, rolePrefix) {
 			continue
 		}
-		if _, _, err := r.findLocked(ref); err != nil {
+		if _, _, err := s.find(ref); err != nil {
 			return fmt.Errorf("the profile %q, role %q: %w", name, role, err)
 		}
 	}
 	return nil
 }
 
-// profileLocked returns a profile with all that it takes from others.
-func (r *Registry) profileLocked(name string) (Profile, error) {
-	var whole Profile
-	for at, seen := name, []string{}; ; {
-		i := slices.IndexFunc(r.profiles, func(p Profile) bool { return p.Name == at })
-		if i < 0 {
-			return Profile{}, fmt.Errorf("there is no profile %q; there are: %s", at, strings.Join(r.profileNames(), ", "))
-		}
-		if slices.Contains(seen, at) {
-			return Profile{}, fmt.Errorf("the profile %q extends itself", name)
-		}
-		seen = append(seen, at)
-		p := r.profiles[i]
-		if whole.Name == "" {
-			whole = Profile{Name: p.Name, Extends: p.Extends, line: p.line}
-		}
-		whole.Models = providers.Overlay(whole.Models, p.Models)
-		for _, id := range p.RequiredProviders {
-			if !slices.Contains(whole.RequiredProviders, id) {
-				whole.RequiredProviders = append(whole.RequiredProviders, id)
-			}
-		}
-		if at = p.Extends; at == "" {
-			return whole, nil
-		}
-	}
-}
-
-func (r *Registry) profileNames() []string {
-	names := make([]string, len(r.profiles))
-	for i := range r.profiles {
-		names[i] = r.profiles[i].Name
-	}
-	return names
-}
-
-// authorizedLocked reports whether some model of the provider can be used.
-func (r *Registry) authorizedLocked(id string) bool {
-	for i := range r.models {
-		if m := r.models[i]; m.Provider == id {
-			m = r.routedLocked(m)
-			if source, _ := r.availabilityLocked(&m); source != "" {
+// authorized reports whether some model of the provider can be used.
+func (s *state) authorized(id string) bool {
+	for i := range s.models {
+		if m := s.models[i]; m.Provider == id {
+			m = s.routed(m)
+			if source, _ := s.availability(&m); source != "" {
 				return true
 			}
 		}
 	}
-	return r.sourceLocked(id).name != ""
-}
-
-// Profile returns the name of the profile in use, empty for none.
-func (r *Registry) Profile() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	_ = r.loadLocked()
-	return r.set.Profile
+	return s.source(id).name != ""
 }

@@ -1,113 +1,37 @@
 package registry
 
 import (
+	"errors"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/gajae-code/gjc/providers"
 )
 
-// The roles that gjc has a use for. A configuration may have more: any name will do.
+// The roles that gjc uses. A configuration may define others under any name.
 const (
-	// RoleDefault is the model of a new session.
+	// RoleDefault is for new sessions.
 	RoleDefault = "default"
-	// RoleSmol is for small things: titles, and summaries where the session's own model gives none.
+	// RoleSmol is for small tasks: titles, and summaries if the session's own model returns none.
 	RoleSmol = "smol"
-	// RolePlan, RoleSlow and RoleCommit are for planning, for hard questions and for commit messages. Helper agents ask for the
-	// first two; the last is the user's to name, as "gjc/commit".
-	RolePlan   = "plan"
-	RoleSlow   = "slow"
-	RoleCommit = "commit"
+	// RolePlan is for planning and RoleSlow for hard questions; helper agents use both.
+	RolePlan = "plan"
+	RoleSlow = "slow"
 )
 
-// rolePrefix stands before the name of a role where a model is expected: "gjc/smol".
+// rolePrefix marks the name of a role where a model is expected: "gjc/smol".
 const rolePrefix = "gjc/"
 
-// Settings are what config.yml, the environment and the command line say of models.
-type Settings struct {
-	// Overrides are models by role that count before everything, those of the environment and the command line.
-	Overrides map[string]string
-	// Profile is the profile in use; empty for none.
-	Profile string
-	// Roles are models by role, from config.yml. Those of models.yml count less.
-	Roles map[string]string
-	// ProviderOrder are the providers that come first among several that have a model.
-	ProviderOrder []string
-	// EnabledModels, if there are any, are the only models that are listed: references, ids, or patterns with *.
-	EnabledModels []Scoped
-	// DisabledProviders are not listed.
-	DisabledProviders []Scoped
-	// HTTP says how servers are reached.
-	HTTP providers.HTTPOptions
-	// FirstByteTimeout and StallTimeout are those of [Config].
-	FirstByteTimeout, StallTimeout time.Duration
-}
-
-// Scoped are values that hold everywhere, or below some directories.
-type Scoped struct {
-	// Paths are absolute directories; empty for everywhere.
-	Paths  []string
-	Values []string
-}
-
-// in reports whether the values hold for a session in dir; "" is a session anywhere.
-func (s *Scoped) in(dir string) bool {
-	if len(s.Paths) == 0 {
-		return true
-	}
-	return dir != "" && slices.ContainsFunc(s.Paths, func(root string) bool {
-		rel, err := filepath.Rel(root, dir)
-		return err == nil && filepath.IsLocal(rel)
-	})
-}
-
-// disables reports whether a provider is disabled everywhere.
-func (s *Settings) disables(provider string) bool {
-	return slices.ContainsFunc(s.DisabledProviders, func(d Scoped) bool { return len(d.Paths) == 0 && slices.Contains(d.Values, provider) })
-}
-
-// DisabledIn reports whether a provider is disabled for sessions in dir. Its models are found by their names all the same.
-func (r *Registry) DisabledIn(provider, dir string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	_ = r.loadLocked()
-	return slices.ContainsFunc(r.set.DisabledProviders, func(d Scoped) bool { return d.in(dir) && slices.Contains(d.Values, provider) })
-}
-
-// listed leaves out the models that are not to be listed for a session in dir. The models of the provider last stay.
-func (s *Settings) listed(models []providers.ModelInfo, dir, last string) []providers.ModelInfo {
-	var enabled, disabled []string
-	for _, e := range s.EnabledModels {
-		if e.in(dir) {
-			enabled = append(enabled, e.Values...)
-		}
-	}
-	for _, d := range s.DisabledProviders {
-		if d.in(dir) {
-			disabled = append(disabled, d.Values...)
-		}
-	}
-	return slices.DeleteFunc(models, func(m providers.ModelInfo) bool {
-		if m.Provider == last {
-			return false
-		}
-		return slices.Contains(disabled, m.Provider) || len(enabled) > 0 && !slices.ContainsFunc(enabled, func(pattern string) bool {
-			return fits(pattern, m.Ref()) || fits(pattern, m.ID) || fits(pattern, m.Canonical)
-		})
-	})
-}
-
-// A RoleError says why a role has no model.
+// A RoleError reports that a role has no usable model.
 type RoleError struct {
 	Role string
-	// Reason is for people. With Unset, nothing is configured for the role, which is no mistake.
+	// Reason completes the sentence that begins with the role.
 	Reason string
-	Unset  bool
-	Err    error
+	// Unset reports that no model is configured for the role, which is not a mistake.
+	Unset bool
+	Err   error
 }
 
 func (e *RoleError) Error() string {
@@ -120,52 +44,42 @@ func (e *RoleError) Error() string {
 
 func (e *RoleError) Unwrap() error { return e.Err }
 
-// Role returns the model for a role, and the level that the configuration gives it, or "". A model that cannot be used is
-// not returned. The error is a [*RoleError].
-func (r *Registry) Role(name string) (providers.ModelInfo, providers.ThinkingLevel, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	_ = r.loadLocked()
-	ref, err := r.roleLocked(name)
+// Role returns the model for a role, and the level that the configuration gives it, or "". It fails if the model cannot be used.
+// The error is a [*RoleError].
+func (r *Router) Role(name string) (providers.ModelInfo, providers.ThinkingLevel, error) {
+	return r.state().role(name)
+}
+
+func (s *state) role(name string) (providers.ModelInfo, providers.ThinkingLevel, error) {
+	ref, err := s.roleRef(name)
 	if err != nil {
 		return providers.ModelInfo{}, "", err
 	}
-	info, level, err := r.findLocked(ref)
+	info, level, err := s.find(ref)
 	if err != nil {
-		return providers.ModelInfo{}, "", &RoleError{Role: name, Reason: "has a model that there is not", Err: err}
+		return providers.ModelInfo{}, "", &RoleError{Role: name, Reason: "names an unknown model", Err: err}
 	}
-	if source, why := r.availabilityLocked(&info); source == "" {
+	if source, why := s.availability(&info); source == "" {
 		return providers.ModelInfo{}, "", &RoleError{Role: name, Reason: "has the model " + info.Ref() + ", which cannot be used: " + why.text}
 	}
 	return info, level, nil
 }
 
-// Roles returns the roles that have a model, by name, and the model as the configuration writes it.
-func (r *Registry) Roles() map[string]string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	_ = r.loadLocked()
+// Roles returns the models by role, as the configuration writes them. Roles without a model are left out.
+func (r *Router) Roles() map[string]string {
+	s := r.state()
 	all := map[string]string{}
-	for name := range r.rolesLocked() {
-		if ref, err := r.roleLocked(name); err == nil {
+	for name := range s.roleRefs() {
+		if ref, err := s.roleRef(name); err == nil {
 			all[name] = ref
 		}
 	}
 	return all
 }
 
-// AgentModel returns the model that models.yml binds to a helper agent, as "provider/id" with an optional ":level"; empty
-// for none.
-func (r *Registry) AgentModel(agent string) string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	_ = r.loadLocked()
-	return r.config.agentModels[agent]
-}
-
-// rolesLocked are the models by role, of all places, as they are written.
-func (r *Registry) rolesLocked() map[string]string {
-	all := maps.Clone(r.config.roles)
+// roleRefs returns the models by role, as written, from models.yml, the settings, the profile and the overrides.
+func (l *listing) roleRefs() map[string]string {
+	all := maps.Clone(l.file.roles)
 	if all == nil {
 		all = map[string]string{}
 	}
@@ -176,44 +90,43 @@ func (r *Registry) rolesLocked() map[string]string {
 			}
 		}
 	}
-	put(r.set.Roles)
-	if p, err := r.profileLocked(r.set.Profile); err == nil {
+	put(l.settings.Roles)
+	if p, err := l.profile(l.settings.Profile); err == nil {
 		put(p.Models)
 	}
-	put(r.set.Overrides)
+	put(l.settings.Overrides)
 	return all
 }
 
-// roleLocked follows a role to a model. The level of the role that was asked for counts before those on the way.
-func (r *Registry) roleLocked(name string) (string, error) {
-	roles := r.rolesLocked()
+// roleRef follows a role to a model. A level at the first role takes precedence over those of the roles that it leads to.
+func (l *listing) roleRef(name string) (string, error) {
+	refs := l.roleRefs()
 	level, at := "", name
 	for seen := []string{name}; ; {
-		ref := roles[at]
+		ref := refs[at]
 		if ref == "" {
 			return "", &RoleError{Role: name, Reason: fmt.Sprintf("has no model; set modelRoles.%s", at), Unset: true}
 		}
 		next, isRole := strings.CutPrefix(ref, rolePrefix)
-		if isRole {
-			base, suffix := splitLevel(next)
+		if !isRole {
 			if level == "" {
-				level = suffix
+				return ref, nil
 			}
-			if slices.Contains(seen, base) {
-				return "", &RoleError{Role: name, Reason: "comes back to itself: " + strings.Join(append(seen, base), ", ")}
-			}
-			seen, at = append(seen, base), base
-			continue
+			base, _ := splitLevel(ref)
+			return base + ":" + level, nil
 		}
+		base, suffix := splitLevel(next)
 		if level == "" {
-			return ref, nil
+			level = suffix
 		}
-		base, _ := splitLevel(ref)
-		return base + ":" + level, nil
+		if slices.Contains(seen, base) {
+			return "", &RoleError{Role: name, Reason: "refers to itself: " + strings.Join(append(seen, base), ", ")}
+		}
+		seen, at = append(seen, base), base
 	}
 }
 
-// splitLevel takes a level off the end of a reference; level is empty where there is none.
+// splitLevel splits a thinking level from the end of a reference. The level is empty if there is none.
 func splitLevel(ref string) (base, level string) {
 	if i := strings.LastIndexByte(ref, ':'); i > 0 {
 		if _, ok := providers.ParseThinkingLevel(ref[i+1:]); ok {
@@ -221,4 +134,32 @@ func splitLevel(ref string) (base, level string) {
 		}
 	}
 	return ref, ""
+}
+
+// Fallback returns the model that replaces one that failed with err: the next usable model of a list under "fallbacks" in
+// models.yml whose reference is not in tried, and the level that the list gives it, or "". It reports false if there is none, or
+// if another model would fail with err too.
+func (r *Router) Fallback(info providers.ModelInfo, err error, tried map[string]bool) (providers.ModelInfo, providers.ThinkingLevel, bool) {
+	e, ok := errors.AsType[*providers.Error](err)
+	if !ok || !e.Unavailable() {
+		return providers.ModelInfo{}, "", false
+	}
+	s := r.state()
+	for _, chain := range s.file.fallbacks {
+		reached := false
+		for _, ref := range chain {
+			next, level, err := s.find(ref)
+			if ref == info.Ref() || err == nil && next.Ref() == info.Ref() {
+				reached = true
+				continue
+			}
+			if !reached || err != nil || tried[next.Ref()] {
+				continue
+			}
+			if source, _ := s.availability(&next); source != "" {
+				return next, level, true
+			}
+		}
+	}
+	return providers.ModelInfo{}, "", false
 }

@@ -77,7 +77,7 @@ profiles:
 		}
 	}
 	for role, want := range map[string]string{
-		"loop": "comes back to itself: loop, pool, loop", "gone": "local/gone", "nothing": "modelRoles.nothing",
+		"loop": "refers to itself: loop, pool, loop", "gone": "local/gone", "nothing": "modelRoles.nothing",
 	} {
 		_, _, err := plain.Role(role)
 		if e, ok := errors.AsType[*registry.RoleError](err); !ok || !strings.Contains(err.Error(), want) || e.Unset != (role == "nothing") {
@@ -97,7 +97,7 @@ profiles:
 		t.Errorf("roles (-want +got):\n%s", diff)
 	}
 	for profile, want := range map[string]string{
-		"": "", "work": "", "base": "", "rich": "SHUT_KEY", "lost": "local/nowhere", "orphan": `"nobody"`, "none": "there are: claude-eco,",
+		"": "", "work": "", "base": "", "rich": "SHUT_KEY", "lost": "local/nowhere", "orphan": `"nobody"`, "none": "the profiles are: claude-eco,",
 	} {
 		err := plain.CheckProfile(profile)
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
@@ -224,7 +224,7 @@ func TestRegistry_Availability(t *testing.T) {
 	})
 	for ref, want := range map[string]struct{ source, problem string }{
 		"local/small":               {"none needed", ""},
-		"shut/best":                 {"", "environment SHUT_KEY holds a line break"},
+		"shut/best":                 {"", "environment SHUT_KEY contains a line break"},
 		"openai/gpt-6-sol":          {"", "URL with http or https"},
 		"anthropic/claude-opus-5-5": {"the cloud", ""},
 	} {

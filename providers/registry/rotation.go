@@ -10,19 +10,19 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// A keyRing is the keys of one provider, used one after the other: the one in use stays until the provider refuses it or
-// limits it, because caches belong to a key. It is safe for concurrent use.
+// A keyRing rotates the keys of one provider. It keeps a key until the provider refuses or limits it, because the provider's caches
+// belong to a key. It is safe for concurrent use.
 type keyRing struct {
 	now func() time.Time
 
 	mu      sync.Mutex // guards all below
 	keys    []string
 	current int
-	// resting is until when a key is not used, by key.
+	// resting holds the times until which keys are not used.
 	resting map[string]time.Time
 }
 
-// How long a key rests that was refused, and one that was limited without a word of how long.
+// How long a refused key rests, and a limited one if the provider does not say how long.
 const (
 	refusedRest = 15 * time.Minute
 	limitedRest = time.Minute
@@ -35,7 +35,7 @@ func newKeyRing(keys []string, now func() time.Time) *keyRing {
 	return &keyRing{now: now, keys: keys, resting: map[string]time.Time{}}
 }
 
-// pick returns the key to use: the current one, or the next that does not rest, or the one that rests least.
+// pick returns the key to use: the current one, else the next one that does not rest, else the one whose rest ends first.
 func (k *keyRing) pick() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -55,7 +55,7 @@ func (k *keyRing) pick() string {
 	return k.keys[best]
 }
 
-// rest takes a key out of use because of err, and reports whether another one can be used.
+// rest stops using a key because of err, and reports whether another one can be used.
 func (k *keyRing) rest(key string, err *providers.Error) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -78,7 +78,7 @@ func (k *keyRing) rest(key string, err *providers.Error) bool {
 	return false
 }
 
-// rotates reports whether another key may have more luck.
+// rotates returns err as an [*providers.Error], and reports whether another key may succeed.
 func rotates(err error) (*providers.Error, bool) {
 	e, ok := errors.AsType[*providers.Error](err)
 	if !ok {
@@ -92,8 +92,7 @@ func rotates(err error) (*providers.Error, bool) {
 	}
 }
 
-// rotating is a model that goes on with the next key when one is refused or limited. An answer that has begun is never
-// begun anew.
+// rotating is a model that retries with the next key if one is refused or limited. It does not retry after output has begun.
 type rotating struct {
 	info providers.ModelInfo
 	ring *keyRing
@@ -103,9 +102,10 @@ type rotating struct {
 	models map[string]providers.Model
 }
 
-// Info describes the model.
+// Info implements [providers.Model].
 func (m *rotating) Info() providers.ModelInfo { return m.info }
 
+// with returns the model that uses a key.
 func (m *rotating) with(key string) (providers.Model, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -123,8 +123,8 @@ func (m *rotating) with(key string) (providers.Model, error) {
 	return model, nil
 }
 
-// Stream sends req with one key after the other until one is taken. No key gets it twice: one that rests shorter than a
-// request takes would have it go round for ever.
+// Stream implements [providers.Model]. It tries each key at most once: a key that rests for less time than a request takes would
+// otherwise make it loop forever.
 func (m *rotating) Stream(ctx context.Context, req *providers.Request) iter.Seq2[providers.Event, error] {
 	return func(yield func(providers.Event, error) bool) {
 		tried := map[string]bool{}
@@ -145,7 +145,7 @@ func (m *rotating) Stream(ctx context.Context, req *providers.Request) iter.Seq2
 						break
 					}
 				}
-				begun = begun || ev != providers.UsageSoFar{} // the bare begin of an answer can be begun anew
+				begun = begun || ev != providers.UsageSoFar{} // an empty usage carries no output
 				if !yield(ev, err) {
 					return
 				}

@@ -9,46 +9,44 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// Warnings returns what models.yml says of models and profiles that there are not, and of models what they have not, each a
-// [*ConfigError]. The rest of the file holds. Models of a provider that is asked for its models are not missed: they may come later.
-func (r *Registry) Warnings() []error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	_ = r.loadLocked()
+// Warnings returns, as [*ConfigError] values, the mistakes of models.yml that do not invalidate the file: unknown models and
+// profiles, and values that do not suit a model. It does not report models that may be discovered later.
+func (r *Router) Warnings() []error {
+	s := r.state()
 	var all []error
 	warn := func(field, reason string) {
 		if len(all) < mostFaults {
-			all = append(all, &ConfigError{r.config.file, r.config.lineOf(field), field, reason})
+			all = append(all, &ConfigError{s.file.path, s.file.lineOf(field), field, reason})
 		}
 	}
-	for i := range r.config.providers {
-		p := &r.config.providers[i]
+	for i := range s.file.providers {
+		p := &s.file.providers[i]
 		for j := range p.overrides {
 			id := p.overrides[j].id
 			field := "providers." + p.name + ".modelOverrides." + id
-			if r.indexLocked(p.name, id) < 0 && !r.mayComeLocked(p.name) {
-				warn(field, "there is no such model of "+p.name+"; list it under models, or put the id right")
+			if s.index(p.name, id) < 0 && !s.mayGrow(p.name) {
+				warn(field, ""+p.name+" has no such model; list it under models, or correct the id")
 			}
-			r.warnOfModelLocked(p.name, &p.overrides[j], field, warn)
+			s.warnOfModel(p.name, &p.overrides[j], field, warn)
 		}
 		for j := range p.models {
-			r.warnOfModelLocked(p.name, &p.models[j], at("providers."+p.name+".models", j), warn)
+			s.warnOfModel(p.name, &p.models[j], at("providers."+p.name+".models", j), warn)
 		}
 	}
-	for i := range r.config.profiles {
-		p := &r.config.profiles[i]
-		if p.Extends != "" && !slices.ContainsFunc(r.profiles, func(o Profile) bool { return o.Name == p.Extends }) {
-			warn("profiles."+p.Name+".extends", fmt.Sprintf("there is no profile %q; there are: %s", p.Extends, strings.Join(r.profileNames(), ", ")))
+	for i := range s.file.profiles {
+		p := &s.file.profiles[i]
+		if p.Extends != "" && !slices.ContainsFunc(s.profiles, func(o Profile) bool { return o.Name == p.Extends }) {
+			warn("profiles."+p.Name+".extends", fmt.Sprintf("unknown profile %q; the profiles are: %s", p.Extends, strings.Join(s.profileNames(), ", ")))
 		}
 	}
-	for _, agent := range slices.Sorted(maps.Keys(r.config.agentModels)) {
-		if reason := r.missingLocked(r.config.agentModels[agent]); reason != "" {
+	for _, agent := range slices.Sorted(maps.Keys(s.file.agentModels)) {
+		if reason := s.unknownModel(s.file.agentModels[agent]); reason != "" {
 			warn("modelBindings.agentModelOverrides."+agent, reason)
 		}
 	}
-	for i, chain := range r.config.fallbacks {
+	for i, chain := range s.file.fallbacks {
 		for j, ref := range chain {
-			if reason := r.missingLocked(ref); reason != "" {
+			if reason := s.unknownModel(ref); reason != "" {
 				warn(at(at("fallbacks", i), j), reason)
 			}
 		}
@@ -56,59 +54,53 @@ func (r *Registry) Warnings() []error {
 	return all
 }
 
-// warnOfModelLocked warns of what the file says of a model that there is and that does not fit to it.
-func (r *Registry) warnOfModelLocked(provider string, m *fileModel, field string, warn func(field, reason string)) {
-	i := r.indexLocked(provider, m.id)
+// warnOfModel reports the values of models.yml that do not suit the model.
+func (s *state) warnOfModel(provider string, m *fileModel, field string, warn func(field, reason string)) {
+	i := s.index(provider, m.id)
 	if i < 0 {
 		return
 	}
-	info := &r.models[i]
+	info := &s.models[i]
 	if m.maxTokens != nil && info.ContextWindow > 0 && *m.maxTokens > info.ContextWindow {
-		warn(field+".maxTokens", fmt.Sprintf("is larger than the window of the model, which has %d tokens; give contextWindow too", info.ContextWindow))
+		warn(field+".maxTokens", fmt.Sprintf("exceeds the model's context window of %d tokens; set contextWindow too", info.ContextWindow))
 	}
 	if t := m.thinking; t != nil && t.standard != "" && t.standard != info.DefaultThinking {
-		warn(field+".thinking.defaultLevel", fmt.Sprintf("the model does not have this level; %s is used", info.DefaultThinking))
+		warn(field+".thinking.defaultLevel", fmt.Sprintf("the model does not support this level; %s is used", info.DefaultThinking))
 	}
 	if m.promotion != "" {
-		if reason := r.badPromotionLocked(info, m.promotion); reason != "" {
+		if reason := s.badPromotion(info, m.promotion); reason != "" {
 			warn(field+".contextPromotionTarget", reason)
 		}
 	}
 }
 
-// badPromotionLocked says why no conversation can go over to the model that is to take over from another one, or nothing.
-func (r *Registry) badPromotionLocked(from *providers.ModelInfo, target string) string {
+// badPromotion returns why a conversation cannot be promoted from one model to target; empty for no reason.
+func (s *state) badPromotion(from *providers.ModelInfo, target string) string {
 	ofProvider, ref := from.Provider+"/"+target, target
 	if !strings.Contains(ref, "/") {
 		ref = ofProvider
 	}
-	to, _, err := r.findLocked(ref)
+	to, _, err := s.find(ref)
 	if err != nil {
-		// The id of a model can have a slash too.
-		if other, _, otherErr := r.findLocked(ofProvider); otherErr == nil {
+		// The id of a model may contain a slash too.
+		if other, _, otherErr := s.find(ofProvider); otherErr == nil {
 			to, err = other, nil
 		}
 	}
 	switch {
 	case err == nil && to.Ref() == from.Ref():
-		return "must be another model than this one"
-	case err == nil || r.mayComeLocked(from.Provider):
+		return "must be a different model"
+	case err == nil || s.mayGrow(from.Provider):
 		return ""
 	}
-	return r.missingLocked(ref)
+	return s.unknownModel(ref)
 }
 
-// missingLocked says that there is no model of that name, or nothing.
-func (r *Registry) missingLocked(ref string) string {
-	_, _, err := r.findLocked(ref)
-	if provider, _, ok := strings.Cut(ref, "/"); err == nil || ok && r.mayComeLocked(provider) {
+// unknownModel returns an error text if no model has the reference; empty if one has it or may be discovered.
+func (s *state) unknownModel(ref string) string {
+	_, _, err := s.find(ref)
+	if provider, _, ok := strings.Cut(ref, "/"); err == nil || ok && s.mayGrow(provider) {
 		return ""
 	}
 	return err.Error()
-}
-
-// mayComeLocked reports whether a provider may get models that are not known yet.
-func (r *Registry) mayComeLocked(provider string) bool {
-	a := r.access[provider]
-	return a != nil && (a.discovery != "" || r.opts.Factories[a.api] == nil) || r.disabled[provider]
 }

@@ -31,8 +31,8 @@ fallbacks:
 	}
 	warnings := r.Warnings()
 	for i, want := range []string{
-		":2: providers.own.modelOverrides.gone: there is no such model of own", `:6: profiles.a.extends: there is no profile "nope"`,
-		`:10: modelBindings.agentModelOverrides.reviewer: there is no model "nope/zz"`, `:16: fallbacks[1][1]: there is no model "nope/x"`,
+		":2: providers.own.modelOverrides.gone: own has no such model", `:6: profiles.a.extends: unknown profile "nope"`,
+		`:10: modelBindings.agentModelOverrides.reviewer: unknown model "nope/zz"`, `:16: fallbacks[1][1]: unknown model "nope/x"`,
 	} {
 		if i >= len(warnings) || !strings.HasPrefix(warnings[i].Error(), path+want) {
 			t.Errorf("want %s in %v", want, warnings)
@@ -55,21 +55,21 @@ func TestRegistry_WarningsOfModels(t *testing.T) {
 	const own = "providers: {own: {api: openai-completions, baseUrl: 'http://127.0.0.1:1', auth: none, models: [{id: m, %}, {id: a/b}]}}\n"
 	const opus = "providers: {anthropic: {modelOverrides: {claude-opus-5-5: {%}}}}\n"
 	for _, tt := range []struct{ file, says, want string }{
-		{own, "contextPromotionTarget: gone", `own.models[0].contextPromotionTarget: there is no model "own/gone"`},
-		{own, "contextPromotionTarget: nope/gone", `own.models[0].contextPromotionTarget: there is no model "nope/gone"`},
+		{own, "contextPromotionTarget: gone", `own.models[0].contextPromotionTarget: unknown model "own/gone"`},
+		{own, "contextPromotionTarget: nope/gone", `own.models[0].contextPromotionTarget: unknown model "nope/gone"`},
 		{own, "contextPromotionTarget: a/b", ""},
 		{own, "contextPromotionTarget: own/a/b", ""},
 		{own, "contextPromotionTarget: ollama/later", ""},
-		{own, "thinking: {levels: [low], defaultLevel: max}", "own.models[0].thinking.defaultLevel: the model does not have this level; low is used"},
-		{own, "thinking: {minLevel: medium, maxLevel: high, defaultLevel: low}", "own.models[0].thinking.defaultLevel: the model does not have this level; medium is used"},
+		{own, "thinking: {levels: [low], defaultLevel: max}", "own.models[0].thinking.defaultLevel: the model does not support this level; low is used"},
+		{own, "thinking: {minLevel: medium, maxLevel: high, defaultLevel: low}", "own.models[0].thinking.defaultLevel: the model does not support this level; medium is used"},
 		{own, "thinking: {levels: [low, max], defaultLevel: max}", ""},
 		{own, "thinking: {levels: [low], defaultLevel: off}", ""},
 		{own, "maxTokens: 100", ""},
-		{opus, "contextPromotionTarget: claude-opus-5-5", "anthropic.modelOverrides.claude-opus-5-5.contextPromotionTarget: must be another model"},
-		{opus, "contextPromotionTarget: anthropic/claude-opus-5.5", "anthropic.modelOverrides.claude-opus-5-5.contextPromotionTarget: must be another model"},
-		{opus, "contextPromotionTarget: no-such-model", `anthropic.modelOverrides.claude-opus-5-5.contextPromotionTarget: there is no model "anthropic/no-such-model"`},
+		{opus, "contextPromotionTarget: claude-opus-5-5", "anthropic.modelOverrides.claude-opus-5-5.contextPromotionTarget: must be a different model"},
+		{opus, "contextPromotionTarget: anthropic/claude-opus-5.5", "anthropic.modelOverrides.claude-opus-5-5.contextPromotionTarget: must be a different model"},
+		{opus, "contextPromotionTarget: no-such-model", `anthropic.modelOverrides.claude-opus-5-5.contextPromotionTarget: unknown model "anthropic/no-such-model"`},
 		{opus, "contextPromotionTarget: claude-sonnet-5-5", ""},
-		{opus, "maxTokens: 50000000", "anthropic.modelOverrides.claude-opus-5-5.maxTokens: is larger than the window"},
+		{opus, "maxTokens: 50000000", "anthropic.modelOverrides.claude-opus-5-5.maxTokens: exceeds the model's context window"},
 		{opus, "contextWindow: 5000", ""},
 	} {
 		w := newWorld(t)

@@ -128,7 +128,7 @@ func TestCatalogue_Profiles(t *testing.T) {
 	if len(profiles) == 0 {
 		t.Error("there is no profile")
 	}
-	roles := []string{registry.RoleCommit, registry.RoleDefault, registry.RolePlan, registry.RoleSlow, registry.RoleSmol}
+	roles := []string{"commit", registry.RoleDefault, registry.RolePlan, registry.RoleSlow, registry.RoleSmol}
 	for _, p := range profiles {
 		if got := slices.Sorted(maps.Keys(p.Models)); !slices.Equal(got, roles) {
 			t.Errorf("%s: roles %q, want %q", p.Name, got, roles)

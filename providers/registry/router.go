@@ -1,0 +1,145 @@
+package registry
+
+import (
+	"net/http"
+	"reflect"
+	"slices"
+	"sync"
+
+	"github.com/gajae-code/gjc/providers"
+)
+
+// A Router finds models by name or role, opens them, and redirects or disables providers for the lifetime of the process. It is
+// safe for concurrent use.
+type Router struct {
+	opts      *Options
+	catalogue *Catalogue
+	keys      *Keys
+
+	// mu guards all below. Methods of catalogue and keys may be called while it is held.
+	mu sync.Mutex
+	// redirects are those of [Router.SetProvider], disabled the providers of [Router.DisableProvider]. Both maps are replaced
+	// and never changed.
+	redirects map[string]*redirect
+	disabled  map[string]bool
+	// opened holds models by reference, opened from openedFrom.
+	opened     map[string]providers.Model
+	openedFrom configuration
+	// client serves all models; it was made from clientOptions.
+	client        *http.Client
+	clientOptions providers.HTTPOptions
+}
+
+// A configuration identifies what a model was opened from.
+type configuration struct {
+	listing     *listing
+	keysVersion int
+}
+
+// state is the state of catalogue, keys and router at one moment. It is immutable.
+type state struct {
+	*listing
+
+	stored    storedKeys
+	keys      *Keys // for the ambient credentials
+	redirects map[string]*redirect
+	disabled  map[string]bool
+}
+
+// state returns the current state. It reads the files if necessary.
+func (r *Router) state() *state {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.stateLocked()
+}
+
+func (r *Router) stateLocked() *state {
+	return &state{
+		stored: r.keys.current(), listing: r.catalogue.listing(), keys: r.keys, redirects: r.redirects, disabled: r.disabled,
+	}
+}
+
+// enabledModels returns the models of the providers that are not disabled, with the API and prices that apply to requests.
+func (s *state) enabledModels() []providers.ModelInfo {
+	models := make([]providers.ModelInfo, 0, len(s.models))
+	for i := range s.models {
+		if m := s.models[i]; !s.disabled[m.Provider] {
+			models = append(models, s.routed(m))
+		}
+	}
+	return models
+}
+
+// usableModels returns the enabled models that can be used, and that the settings list for sessions in dir.
+func (s *state) usableModels(dir string) []providers.ModelInfo {
+	// Availability depends on provider and API only, and the models of a provider are adjacent.
+	var provider, api, source string
+	usable := slices.DeleteFunc(s.enabledModels(), func(m providers.ModelInfo) bool {
+		if m.Provider != provider || m.API != api {
+			provider, api = m.Provider, m.API
+			source, _ = s.availability(&m)
+		}
+		return source == ""
+	})
+	return s.settings.enabled(usable, dir, s.opts.Fallback.Provider)
+}
+
+// All returns every model, usable or not: the built-in ones, those of models.yml, the discovered ones, and the fallback.
+func (r *Router) All() []providers.ModelInfo { return r.state().enabledModels() }
+
+// Models is [Router.ModelsIn] for no particular directory.
+func (r *Router) Models() []providers.ModelInfo { return r.ModelsIn("") }
+
+// ModelsIn returns the models that sessions in dir can use, in the order of [Router.All]: those whose provider has a key or needs
+// none, and that the settings list for dir.
+func (r *Router) ModelsIn(dir string) []providers.ModelInfo { return r.state().usableModels(dir) }
+
+// Default is [Router.DefaultIn] for no particular directory.
+func (r *Router) Default() (providers.ModelInfo, bool) { return r.DefaultIn("") }
+
+// DefaultIn returns the model of a session in dir that names none: the one of the role default if it can be used there, else the
+// first of [Router.ModelsIn]. It reports false if there is none.
+func (r *Router) DefaultIn(dir string) (providers.ModelInfo, bool) {
+	s := r.state()
+	if info, _, err := s.role(RoleDefault); err == nil && !s.settings.disablesIn(info.Provider, dir) {
+		return info, true
+	}
+	usable := s.usableModels(dir)
+	for _, m := range usable {
+		if s.dependable(m.Provider) {
+			return m, true
+		}
+	}
+	if len(usable) == 0 {
+		return providers.ModelInfo{}, false
+	}
+	return usable[0], true
+}
+
+// clientLocked returns the HTTP client of all models.
+func (r *Router) clientLocked(s *state) (*http.Client, error) {
+	if r.client != nil && !reflect.DeepEqual(r.clientOptions, s.settings.HTTP) {
+		r.client.CloseIdleConnections()
+		r.client = nil
+	}
+	if r.client != nil {
+		return r.client, nil
+	}
+	r.clientOptions = s.settings.HTTP
+	if r.opts.HTTPClient != nil {
+		r.client = r.opts.HTTPClient
+		return r.client, nil
+	}
+	client, err := s.settings.HTTP.Client()
+	r.client = client
+	return client, err
+}
+
+// Close closes idle connections. The router can still be used.
+func (r *Router) Close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.client != nil {
+		r.client.CloseIdleConnections()
+	}
+}
