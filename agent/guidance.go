@@ -10,6 +10,7 @@ import (
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/rules"
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/text"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/sessions"
 )
@@ -82,9 +83,7 @@ func (g *Guidance) prompt() string {
 
 // listLine adds a line to a list, as long as there is room.
 func listLine(b *strings.Builder, name, description string) {
-	if r := []rune(description); len(r) > 300 {
-		description = string(r[:299]) + "…"
-	}
+	description = text.Truncate(description, 300)
 	line := "- " + strings.Join(strings.Fields(name), " ")
 	if description != "" {
 		line += ": " + strings.Join(strings.Fields(description), " ")

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/internal/text"
 	"github.com/gajae-code/gjc/providers"
 )
 
@@ -81,10 +82,7 @@ const maxHelperLine = 300
 func (s *Session) helperList(ctx context.Context) string {
 	var b strings.Builder
 	for _, h := range s.knownHelpers(ctx) {
-		line := strings.Join(strings.Fields(h.Description), " ")
-		if r := []rune(line); len(r) > maxHelperLine {
-			line = string(r[:maxHelperLine-1]) + "…"
-		}
+		line := text.Truncate(text.OneLine(h.Description), maxHelperLine)
 		if h.ReadOnly {
 			line += " (only reads)"
 		}

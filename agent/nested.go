@@ -3,6 +3,8 @@ package agent
 import (
 	"fmt"
 	"strings"
+
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 // nestedCall is what is kept of a child session's call, with the call that has started the child. The child's own
@@ -56,11 +58,7 @@ func (r *toolRun) nested(child *Subagent, ev Event) {
 }
 
 func nestedTitle(title string) string {
-	title = strings.Join(strings.Fields(title), " ")
-	if r := []rune(title); len(r) > maxNestedTitle {
-		title = string(r[:maxNestedTitle-1]) + "…"
-	}
-	return title
+	return text.Truncate(text.OneLine(title), maxNestedTitle)
 }
 
 // nestedContent is what is shown of the calls of children, at the end of the call that has started them; nil for none.
@@ -69,11 +67,7 @@ func (d *details) nestedContent() []Content {
 		return nil
 	}
 	var s strings.Builder
-	noun := "calls"
-	if d.CallCount == 1 {
-		noun = "call"
-	}
-	fmt.Fprintf(&s, "%d %s:\n", d.CallCount, noun)
+	s.WriteString(text.Count(d.CallCount, "call") + ":\n")
 	for _, c := range d.Calls {
 		mark := "…"
 		switch c.Status {

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"iter"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/hooks"
+	"github.com/gajae-code/gjc/internal/text"
 	"github.com/gajae-code/gjc/lsp"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/sessions"
@@ -376,11 +376,7 @@ const MaxTitle = 200
 
 // CleanTitle puts a title on one line and cuts it to [MaxTitle].
 func CleanTitle(title string) string {
-	title = strings.Join(strings.Fields(strings.ToValidUTF8(title, "\uFFFD")), " ")
-	if r := []rune(title); len(r) > MaxTitle {
-		title = string(r[:MaxTitle-1]) + "…"
-	}
-	return title
+	return text.Truncate(text.OneLine(title), MaxTitle)
 }
 
 // Cancel ends the turn that runs and those that wait now. Turns that are queued later are not touched.

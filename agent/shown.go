@@ -3,7 +3,6 @@ package agent
 import (
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/text"
@@ -150,12 +149,8 @@ func cutStrings(v any) any {
 	return v
 }
 
-func cutTitle(s string) string {
-	if utf8.RuneCountInString(s) <= maxCallTitle {
-		return s
-	}
-	return string([]rune(s)[:maxCallTitle-1]) + "…"
-}
+// cutTitle bounds the title of a call.
+func cutTitle(s string) string { return text.Truncate(s, maxCallTitle) }
 
 // cutMiddle shortens s to about most bytes, keeping both ends.
 func cutMiddle(s string, most int) string {

@@ -89,11 +89,7 @@ var ErrTaskCancelled = errors.New("the user cancelled this task")
 const maxSubagentTitle = 60
 
 func subagentTitle(title string) string {
-	title = text.VisibleLine(title)
-	if r := []rune(title); len(r) > maxSubagentTitle {
-		title = string(r[:maxSubagentTitle-1]) + "…"
-	}
-	return title
+	return text.Truncate(text.VisibleLine(title), maxSubagentTitle)
 }
 
 func (r *toolRun) runTask(ctx context.Context, task Task) (TaskResult, error) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gajae-code/gjc/internal/text"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/sessions"
 )
@@ -331,15 +332,12 @@ const maxShort = 120
 // shortSummary is a summary in one line: the first of its own words that is no heading.
 func shortSummary(summary string) string {
 	for line := range strings.Lines(summary) {
-		line = strings.Join(strings.Fields(line), " ")
+		line = text.OneLine(line)
 		if strings.HasPrefix(line, "#") || strings.HasPrefix(line, "<") || strings.Trim(line, "-*_ ") == "" {
 			continue
 		}
 		line = strings.TrimLeft(line, "-*> ")
-		if r := []rune(line); len(r) > maxShort {
-			line = string(r[:maxShort-1]) + "…"
-		}
-		return line
+		return text.Truncate(line, maxShort)
 	}
 	return ""
 }

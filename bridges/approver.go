@@ -9,6 +9,7 @@ import (
 	"github.com/gajae-code/gjc/acp/content"
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 // clientApprover asks for permission through the editor.
@@ -33,7 +34,7 @@ func (a *clientApprover) Approve(ctx context.Context, q agent.Question) (agent.D
 	}
 	call := acp.ToolCallUpdate{
 		ToolCallID: acp.ToolCallID(q.ToolCallID),
-		Title:      acp.Value(cut(q.Title, maxTitle)),
+		Title:      acp.Value(text.Truncate(q.Title, maxTitle)),
 		Kind:       acp.Value(acp.ToolKind(q.Kind)),
 		Status:     acp.Value(acp.ToolCallStatusPending),
 		RawInput:   q.Input,
@@ -81,12 +82,4 @@ func (a *clientApprover) Approve(ctx context.Context, q agent.Question) (agent.D
 var decisions = map[acp.PermissionOptionID]agent.Decision{
 	"allow_once": agent.AllowOnce, "allow_always": agent.AllowAlways,
 	"reject_once": agent.RejectOnce, "reject_always": agent.RejectAlways,
-}
-
-func cut(s string, most int) string {
-	r := []rune(s)
-	if len(r) <= most {
-		return s
-	}
-	return string(r[:most-1]) + "…"
 }

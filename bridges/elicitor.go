@@ -14,6 +14,7 @@ import (
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 // clientElicitor asks the user through the editor, in the modes that the editor advertised.
@@ -176,7 +177,7 @@ func (e *clientElicitor) Choose(ctx context.Context, c agent.Choice) (int, agent
 	req := &acp.RequestPermissionRequest{
 		SessionID: e.session,
 		ToolCall: acp.ToolCallUpdate{
-			ToolCallID: acp.ToolCallID(c.ToolCallID), Title: acp.Value(cut(c.Title, maxChoiceTitle)),
+			ToolCallID: acp.ToolCallID(c.ToolCallID), Title: acp.Value(text.Truncate(c.Title, maxChoiceTitle)),
 			Content: acp.Value([]acp.ToolCallContent{&acp.Content{Content: &acp.TextContent{Text: c.Title}}}),
 		},
 	}

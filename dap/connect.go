@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/gajae-code/gjc/internal/proc"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 const (
@@ -317,7 +318,7 @@ func ended(p *proc.Process) error {
 
 // complaints is the end of what an adapter printed on stderr.
 func complaints(p *proc.Process) string {
-	return strings.ToValidUTF8(lastLines(p.Stderr().String(), stderrInError), "\uFFFD")
+	return strings.ToValidUTF8(text.Tail(strings.TrimSpace(p.Stderr().String()), stderrInError), "\uFFFD")
 }
 
 // streams closes several.

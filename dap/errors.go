@@ -3,7 +3,6 @@ package dap
 import (
 	"errors"
 	"fmt"
-	"strings"
 )
 
 var (
@@ -46,17 +45,4 @@ func (e *RequestError) Error() string {
 // unsupported says what the adapter lacks, in a few words ("data breakpoints").
 func unsupported(what string) error {
 	return fmt.Errorf("%w %s.", ErrUnsupported, what)
-}
-
-// lastLines is the end of a text, of whole lines and at most most bytes.
-func lastLines(text string, most int) string {
-	text = strings.TrimSpace(text)
-	if len(text) <= most {
-		return text
-	}
-	text = text[len(text)-most:]
-	if _, rest, ok := strings.Cut(text, "\n"); ok {
-		return rest
-	}
-	return text
 }

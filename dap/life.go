@@ -15,6 +15,7 @@ import (
 	godap "github.com/google/go-dap"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 const (
@@ -295,8 +296,7 @@ func (l *life) fail(err error) {
 	s.tree.mu.Lock()
 	wanted := l.wanted
 	if !wanted {
-		text := err.Error()
-		if out := lastLines(s.tree.output.since(0), stderrInError); out != "" && !strings.Contains(text, out) {
+		if out := text.Tail(strings.TrimSpace(s.tree.output.since(0)), stderrInError); out != "" && !strings.Contains(err.Error(), out) {
 			err = fmt.Errorf("%w\nOutput:\n%s", err, out)
 		}
 		s.failure = fmt.Errorf("%s failed: %w", s.start.Request, err)

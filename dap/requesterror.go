@@ -6,6 +6,7 @@ import (
 	godap "github.com/google/go-dap"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 // maxErrorText bounds the text of a [RequestError], in bytes.
@@ -25,9 +26,7 @@ func requestError(command string, m *envelope) *RequestError {
 		}
 	}
 	e.Text = strings.TrimSpace(strings.ToValidUTF8(e.Text, "\uFFFD"))
-	if len(e.Text) > maxErrorText {
-		e.Text = strings.ToValidUTF8(e.Text[:maxErrorText], "") + "…"
-	}
+	e.Text = text.TruncateBytes(e.Text, maxErrorText)
 	return e
 }
 

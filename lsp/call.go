@@ -144,7 +144,7 @@ func (s *Server) applyEdit(ctx context.Context, params jsonx.Raw) applyEditResul
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(a.ctx, func() { cancel(context.Cause(a.ctx)) })()
-	if err := a.apply(ctx, text(jsonx.Lookup(params, "label")), edit); err != nil {
+	if err := a.apply(ctx, stringOf(jsonx.Lookup(params, "label")), edit); err != nil {
 		return refuse(err.Error())
 	}
 	return applyEditResult{Applied: true}

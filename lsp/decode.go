@@ -155,7 +155,7 @@ func (c *cursor) text() string {
 	plain := q[1 : len(q)-1]
 	for _, b := range plain {
 		if b == '\\' || b >= utf8.RuneSelf {
-			return text(q)
+			return stringOf(q)
 		}
 	}
 	return string(plain)

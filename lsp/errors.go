@@ -7,6 +7,7 @@ import (
 
 	"github.com/gajae-code/gjc/internal/jsonrpc"
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 var (
@@ -60,7 +61,7 @@ func (l *life) callError(method string, err error) error {
 		return nil
 	}
 	if e, ok := errors.AsType[*jsonrpc.Error](err); ok {
-		return &ResponseError{Server: l.server.Name(), Method: method, Code: int64(e.Code), Message: clip(e.Message, maxText), Data: e.Data}
+		return &ResponseError{Server: l.server.Name(), Method: method, Code: int64(e.Code), Message: text.TruncateBytes(e.Message, maxText), Data: e.Data}
 	}
 	if jsonrpc.IsGone(err) {
 		return fmt.Errorf("%s: %s: %w", l.server.Name(), method, l.death())

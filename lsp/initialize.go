@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 // clientCapabilities is what this client can do. Snippets and lazily resolved edits other than a code action's are not
@@ -143,14 +144,14 @@ func (l *life) introduce(result jsonx.Raw) error {
 	}
 	l.caps = capabilities{raw: caps}
 	if info := jsonx.Lookup(result, "serverInfo"); info.Kind() == '{' {
-		l.info = clip(strings.TrimSpace(text(jsonx.Lookup(info, "name"))+" "+versionOf(text(jsonx.Lookup(info, "version")))), 100)
+		l.info = text.TruncateBytes(strings.TrimSpace(stringOf(jsonx.Lookup(info, "name"))+" "+versionOf(stringOf(jsonx.Lookup(info, "version")))), 100)
 	}
-	switch e := Encoding(text(jsonx.Lookup(caps, "positionEncoding"))); e {
+	switch e := Encoding(stringOf(jsonx.Lookup(caps, "positionEncoding"))); e {
 	case UTF8, UTF16, UTF32:
 		l.encoding = e
 	case "":
 	default:
-		l.server.logf("[gjc] it wants the position encoding %q, which was not offered; UTF-16 is taken", clip(string(e), 100))
+		l.server.logf("[gjc] it wants the position encoding %q, which was not offered; UTF-16 is taken", text.TruncateBytes(string(e), 100))
 		l.server.notice(fmt.Sprintf("The language server %s wants a position encoding that gjc does not know; its positions may be wrong.", l.server.Name()), string(e))
 	}
 	l.sync = newSyncOptions(jsonx.Lookup(caps, "textDocumentSync"))
@@ -164,8 +165,8 @@ func versionOf(version string) string {
 		return version
 	}
 	for _, v := range []jsonx.Raw{jsonx.Lookup(raw, "Version"), jsonx.Lookup(jsonx.Lookup(raw, "Main"), "Version")} {
-		if text(v) != "" {
-			return text(v)
+		if stringOf(v) != "" {
+			return stringOf(v)
 		}
 	}
 	return ""
@@ -233,7 +234,7 @@ func pathKey(path string) string {
 }
 
 // text is a JSON string's value, empty for what is none.
-func text(raw jsonx.Raw) string {
+func stringOf(raw jsonx.Raw) string {
 	var s string
 	if raw.Kind() != '"' || jsonx.Unmarshal(raw, &s) != nil {
 		return ""

@@ -15,6 +15,7 @@ import (
 
 	"github.com/gajae-code/gjc/internal/jsonrpc"
 	"github.com/gajae-code/gjc/internal/proc"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 const (
@@ -231,25 +232,25 @@ func (l *life) end(ctx context.Context, polite bool) error {
 
 // describe keeps how the process ended, before its memory of that grows old.
 func (l *life) describe() string {
-	if text := l.described.Load(); text != nil {
-		return *text
+	if known := l.described.Load(); known != nil {
+		return *known
 	}
-	text := ""
+	how := ""
 	select {
 	case <-l.proc.Done():
 		state, _ := l.proc.Wait(context.Background())
-		text = "its process " + state.String()
+		how = "its process " + state.String()
 	default:
 		if cause := l.conn.Err(); cause != nil && !errors.Is(cause, jsonrpc.ErrClosed) {
 			return "the connection broke: " + cause.Error()
 		}
 		return "it closed its output"
 	}
-	if complaints := lastLines(l.proc.Stderr().String(), stderrInError); complaints != "" {
-		text += "; its stderr ends:\n" + strings.ToValidUTF8(complaints, "\uFFFD")
+	if complaints := text.Tail(strings.TrimSpace(l.proc.Stderr().String()), stderrInError); complaints != "" {
+		how += "; its stderr ends:\n" + strings.ToValidUTF8(complaints, "\uFFFD")
 	}
-	l.described.Store(&text)
-	return text
+	l.described.Store(&how)
+	return how
 }
 
 // death is why what was under way has failed.
@@ -276,7 +277,7 @@ func (l *life) explain(err error) error {
 		case <-settle.C:
 		}
 		err = errors.New("it ended during the start: " + l.describe())
-	} else if complaints := lastLines(l.proc.Stderr().String(), stderrInError); complaints != "" {
+	} else if complaints := text.Tail(strings.TrimSpace(l.proc.Stderr().String()), stderrInError); complaints != "" {
 		err = fmt.Errorf("%w; its stderr ends:\n%s", err, strings.ToValidUTF8(complaints, "\uFFFD"))
 	}
 	if line := l.framing.firstStray(); line != "" {

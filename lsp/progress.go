@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 const (
@@ -54,7 +55,7 @@ func (p *progress) set(token, title string) {
 			p.moveLocked()
 		}
 	}
-	t.title = clip(title, 200)
+	t.title = text.TruncateBytes(title, 200)
 }
 
 func (p *progress) end(token string) {
@@ -84,10 +85,10 @@ func (p *progress) moveLocked() {
 
 // update takes the value of a $/progress. Those of partial results have no kind and are left alone.
 func (p *progress) update(token string, value jsonx.Raw) {
-	message := clip(text(jsonx.Lookup(value, "message")), 200)
-	switch text(jsonx.Lookup(value, "kind")) {
+	message := text.TruncateBytes(stringOf(jsonx.Lookup(value, "message")), 200)
+	switch stringOf(jsonx.Lookup(value, "kind")) {
 	case "begin":
-		p.set(token, text(jsonx.Lookup(value, "title")))
+		p.set(token, stringOf(jsonx.Lookup(value, "title")))
 		p.report(token, message)
 	case "report":
 		p.report(token, message)

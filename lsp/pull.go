@@ -26,7 +26,7 @@ const (
 func (l *life) identifiers(method, path string) []string {
 	var list []string
 	for _, options := range l.providers(method, path) {
-		id := text(jsonx.Lookup(options, "identifier"))
+		id := stringOf(jsonx.Lookup(options, "identifier"))
 		if !slices.Contains(list, id) && len(list) < maxIdentifiers {
 			list = append(list, id)
 		}

@@ -206,15 +206,15 @@ func (l *life) selects(options jsonx.Raw, path string) bool {
 // matchesFilter reports whether a document filter is for a file.
 func (l *life) matchesFilter(filter jsonx.Raw, path string) bool {
 	if filter.Kind() == '"' {
-		return text(filter) == l.server.languageID(path)
+		return stringOf(filter) == l.server.languageID(path)
 	}
 	if filter.Kind() != '{' || jsonx.Lookup(filter, "notebook") != nil {
 		return false
 	}
-	if language := text(jsonx.Lookup(filter, "language")); language != "" && language != "*" && language != l.server.languageID(path) {
+	if language := stringOf(jsonx.Lookup(filter, "language")); language != "" && language != "*" && language != l.server.languageID(path) {
 		return false
 	}
-	if scheme := text(jsonx.Lookup(filter, "scheme")); scheme != "" && scheme != "*" && scheme != "file" {
+	if scheme := stringOf(jsonx.Lookup(filter, "scheme")); scheme != "" && scheme != "*" && scheme != "file" {
 		return false
 	}
 	if pattern := jsonx.Lookup(filter, "pattern"); !jsonx.IsNull(pattern) {
@@ -226,17 +226,17 @@ func (l *life) matchesFilter(filter jsonx.Raw, path string) bool {
 
 // matchesFileOperation reports whether a FileOperationFilter is for a file or directory.
 func matchesFileOperation(filter jsonx.Raw, path string) bool {
-	if scheme := text(jsonx.Lookup(filter, "scheme")); scheme != "" && scheme != "file" {
+	if scheme := stringOf(jsonx.Lookup(filter, "scheme")); scheme != "" && scheme != "file" {
 		return false
 	}
 	pattern := jsonx.Lookup(filter, "pattern")
-	if kind := text(jsonx.Lookup(pattern, "matches")); kind != "" {
+	if kind := stringOf(jsonx.Lookup(pattern, "matches")); kind != "" {
 		info, err := os.Stat(path)
 		if err == nil && info.IsDir() != (kind == "folder") {
 			return false
 		}
 	}
-	glob, path := text(jsonx.Lookup(pattern, "glob")), filepath.ToSlash(path)
+	glob, path := stringOf(jsonx.Lookup(pattern, "glob")), filepath.ToSlash(path)
 	if isOn(jsonx.Lookup(jsonx.Lookup(pattern, "options"), "ignoreCase")) {
 		glob, path = strings.ToLower(glob), strings.ToLower(path)
 	}

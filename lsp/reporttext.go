@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 // MaxReported is how many diagnostics a report of a change lists at most.
@@ -37,10 +39,7 @@ func (d *Diagnostic) String() string {
 	if d.Source != "" {
 		fmt.Fprintf(&b, " [%s]", d.Source)
 	}
-	message := strings.TrimSpace(d.Message)
-	if len(message) > maxMessage {
-		message = strings.ToValidUTF8(message[:maxMessage], "") + "…"
-	}
+	message := text.TruncateBytes(strings.TrimSpace(d.Message), maxMessage)
 	b.WriteString(" " + strings.ReplaceAll(message, "\n", "\n    "))
 	if d.Code != "" {
 		fmt.Fprintf(&b, " (%s)", d.Code)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gajae-code/gjc/internal/jsonrpc"
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 // handle serves what the server sends. It is called for one message at a time and does not block.
@@ -71,7 +72,7 @@ func (l *life) notified(req *jsonrpc.Request) {
 	case "window/logMessage":
 		l.message(req.Params, false)
 	case "$/logTrace":
-		l.server.logf("[trace] %s", clip(text(jsonx.Lookup(req.Params, "message")), maxText))
+		l.server.logf("[trace] %s", text.TruncateBytes(stringOf(jsonx.Lookup(req.Params, "message")), maxText))
 	case "experimental/serverStatus":
 		l.status(req.Params)
 	}
@@ -88,7 +89,7 @@ func (l *life) message(params jsonx.Raw, show bool) {
 	case "3":
 		level = "info"
 	}
-	message := clip(strings.TrimSpace(text(jsonx.Lookup(params, "message"))), maxText)
+	message := text.TruncateBytes(strings.TrimSpace(stringOf(jsonx.Lookup(params, "message"))), maxText)
 	l.server.logf("[%s] %s", level, message)
 	if show && message != "" && (kind == "1" || kind == "2") {
 		l.server.notice(fmt.Sprintf("The language server %s tells of a problem (%s).", l.server.Name(), level), message)
@@ -103,8 +104,8 @@ func (l *life) status(params jsonx.Raw) {
 	} else {
 		l.progress.end(quiescent)
 	}
-	if message := strings.TrimSpace(text(jsonx.Lookup(params, "message"))); message != "" {
-		l.server.logf("[status] %s: %s", clip(text(jsonx.Lookup(params, "health")), 20), clip(message, maxText))
+	if message := strings.TrimSpace(stringOf(jsonx.Lookup(params, "message"))); message != "" {
+		l.server.logf("[status] %s: %s", text.TruncateBytes(stringOf(jsonx.Lookup(params, "health")), 20), text.TruncateBytes(message, maxText))
 	}
 }
 

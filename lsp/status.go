@@ -5,7 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
+
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 // ServerState is where a server is in its life.
@@ -68,12 +69,12 @@ func (s *Server) logf(format string, args ...any) {
 }
 
 // notice tells the user of something that the server can set off again and again, which is therefore bounded.
-func (s *Server) notice(text, detail string) {
+func (s *Server) notice(message, detail string) {
 	s.mu.Lock()
 	ok := s.notices.take(time.Now())
 	s.mu.Unlock()
 	if ok {
-		s.opts.Notice(text, clip(detail, maxText))
+		s.opts.Notice(message, text.TruncateBytes(detail, maxText))
 	}
 }
 
@@ -101,30 +102,6 @@ func (r *noticeRate) take(now time.Time) bool {
 	}
 	r.used++
 	return true
-}
-
-// clip returns the start of s, at most most bytes, marked where it is cut.
-func clip(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	for most > 0 && !utf8.RuneStart(s[most]) {
-		most--
-	}
-	return s[:most] + "…"
-}
-
-// lastLines returns the end of s, at most most bytes, from the start of a line where there is one.
-func lastLines(s string, most int) string {
-	s = strings.TrimSpace(s)
-	if len(s) <= most {
-		return s
-	}
-	s = s[len(s)-most:]
-	if i := strings.IndexByte(s, '\n'); i >= 0 && i < len(s)/2 {
-		return s[i+1:]
-	}
-	return strings.ToValidUTF8(s, "")
 }
 
 // sorted returns the values of m in the order of their keys.

@@ -110,12 +110,12 @@ func newWatcher(raw jsonx.Raw) (watcher, bool) {
 		if base.Kind() == '{' { // a workspace folder
 			base = jsonx.Lookup(base, "uri")
 		}
-		if w.base = pathOf(text(base)); w.base == "" {
+		if w.base = pathOf(stringOf(base)); w.base == "" {
 			return w, false
 		}
 		raw = jsonx.Lookup(raw, "pattern")
 	}
-	w.pattern = text(raw)
+	w.pattern = stringOf(raw)
 	return w, w.pattern != "" && doublestar.ValidatePattern(w.pattern)
 }
 

@@ -15,6 +15,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 // CallOptions adjusts one call. The zero value is fine.
@@ -230,7 +231,7 @@ func (c *connection) progressed(p *sdk.ProgressNotificationParams) {
 	}
 	c.mu.Unlock()
 	if call != nil && call.progress != nil {
-		call.progress(Progress{Message: head(p.Message, 1000), Done: p.Progress, Total: p.Total})
+		call.progress(Progress{Message: text.TruncateBytes(p.Message, 1000), Done: p.Progress, Total: p.Total})
 	}
 }
 
@@ -249,7 +250,7 @@ func (e *ServerError) Error() string {
 func (c *connection) failure(err error) error {
 	s := c.server
 	if wire, ok := errors.AsType[*jsonrpc.Error](err); ok && !errors.Is(err, sdk.ErrConnectionClosed) {
-		return &ServerError{Server: s.label(), Code: wire.Code, Message: s.secrets.text(head(wire.Message, 4<<10))}
+		return &ServerError{Server: s.label(), Code: wire.Code, Message: s.secrets.text(text.TruncateBytes(wire.Message, 4<<10))}
 	}
 	if c.broken(err) {
 		return fmt.Errorf("the connection to the MCP server %s was lost during the call; it is not known whether it took effect: %w",

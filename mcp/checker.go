@@ -13,6 +13,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 // A checker checks values against a server's schema, with bounds. The library that does the work has none: a schema
@@ -78,7 +79,7 @@ func newChecker(schema any) (*checker, error) {
 		}
 		target := in.target(n.ref)
 		if target == nil {
-			return nil, fmt.Errorf("%w: the reference %s", errSchemaOdd, head(n.ref, 80))
+			return nil, fmt.Errorf("%w: the reference %s", errSchemaOdd, text.TruncateBytes(n.ref, 80))
 		}
 		n.same = append(n.same, target)
 	}
@@ -125,7 +126,7 @@ func (k *checker) validate(value any, size int) error {
 		return nil
 	}
 	if err := schema.Validate(value); err != nil {
-		return errors.New(head(err.Error(), maxQuoted))
+		return errors.New(text.TruncateBytes(err.Error(), maxQuoted))
 	}
 	return nil
 }
@@ -409,7 +410,7 @@ func (in *inspector) pattern(n *schemaNode, s string) error {
 		return errSchemaOdd
 	}
 	if len(prog.Inst) > maxPatternSize {
-		return fmt.Errorf("%w: the pattern %s", errSchemaHeavy, head(s, 80))
+		return fmt.Errorf("%w: the pattern %s", errSchemaHeavy, text.TruncateBytes(s, 80))
 	}
 	if in.size += len(s); in.size > 2*maxSchema {
 		return errSchemaHeavy

@@ -13,6 +13,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/gajae-code/gjc/internal/proc"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 const (
@@ -118,7 +119,7 @@ func (s *server) dialVersion(ctx context.Context, version string) (*connection, 
 	if init := session.InitializeResult(); init != nil {
 		c.protocol, c.stateless = init.ProtocolVersion, init.ProtocolVersion >= firstStateless
 		if init.ServerInfo != nil {
-			c.info = head(strings.TrimSpace(init.ServerInfo.Name+" "+init.ServerInfo.Version), 100)
+			c.info = text.TruncateBytes(strings.TrimSpace(init.ServerInfo.Name+" "+init.ServerInfo.Version), 100)
 		}
 	}
 	return c, nil
@@ -174,7 +175,7 @@ func (c *connection) explain(err error) error {
 		default:
 		}
 		if complaints := strings.TrimSpace(p.Stderr().String()); complaints != "" {
-			err = fmt.Errorf("%w; its stderr ends:\n%s", err, tail(complaints, stderrInError))
+			err = fmt.Errorf("%w; its stderr ends:\n%s", err, text.Tail(complaints, stderrInError))
 		}
 	}
 	if c.http != nil {

@@ -12,6 +12,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 const (
@@ -59,7 +60,7 @@ func (c *connection) ask(ctx context.Context, call *activeCall, p *sdk.ElicitPar
 func (c *connection) askForm(ctx context.Context, call *activeCall, p *sdk.ElicitParams) (*sdk.ElicitResult, error) {
 	switch {
 	case p.Mode != "" && p.Mode != "form":
-		return nil, invalidParams(fmt.Sprintf("unsupported elicitation mode: %q", head(p.Mode, 40)))
+		return nil, invalidParams(fmt.Sprintf("unsupported elicitation mode: %q", text.TruncateBytes(p.Mode, 40)))
 	case !c.server.set.opts.ElicitForms:
 		return nil, invalidParams("the user can not be shown forms")
 	case p.URL != "":
@@ -160,7 +161,7 @@ func (c *connection) put(ctx context.Context, call *activeCall, req ElicitReques
 		}
 	}
 	defer c.answered(q)
-	req.Server, req.Message = c.server.spec.Name, head(req.Message, maxQuestionText)
+	req.Server, req.Message = c.server.spec.Name, text.TruncateBytes(req.Message, maxQuestionText)
 	answer, err := c.server.set.opts.Elicit(ctx, req)
 	switch {
 	case errors.Is(context.Cause(ctx), errNobodyWaits):
@@ -298,14 +299,14 @@ func newForm(schema any) (*form, error) {
 		property, _ := p.(map[string]any)
 		switch t := property["type"]; {
 		case property["properties"] != nil:
-			return nil, fmt.Errorf("the property %q has properties of its own", head(name, 80))
+			return nil, fmt.Errorf("the property %q has properties of its own", text.TruncateBytes(name, 80))
 		case t == "array":
 			items, _ := property["items"].(map[string]any)
 			if items == nil || items["type"] != nil && items["type"] != "string" {
-				return nil, fmt.Errorf("the items of %q must be strings to choose from", head(name, 80))
+				return nil, fmt.Errorf("the items of %q must be strings to choose from", text.TruncateBytes(name, 80))
 			}
 		case t != "string" && t != "number" && t != "integer" && t != "boolean":
-			return nil, fmt.Errorf("the type of the property %q is none that a form can have", head(name, 80))
+			return nil, fmt.Errorf("the type of the property %q is none that a form can have", text.TruncateBytes(name, 80))
 		}
 		if value, ok := property["default"]; ok {
 			f.defaults[name] = value

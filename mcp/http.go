@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 const (
@@ -193,7 +195,7 @@ func (h *httpClient) note(resp *http.Response, req *http.Request) {
 	defer h.mu.Unlock()
 	h.status = ""
 	if resp.StatusCode >= 400 {
-		h.status = head(resp.Status, 100)
+		h.status = text.TruncateBytes(resp.Status, 100)
 	}
 }
 

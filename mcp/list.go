@@ -8,6 +8,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 // listKind is a set of lists that a server offers.
@@ -236,7 +238,7 @@ func pages[T any](ctx context.Context, weigh func(*T) int,
 		case next == "":
 			return all, nil
 		case seen[next]:
-			return all, fmt.Errorf("%w: the cursor %q came twice", errEndlessList, head(next, 80))
+			return all, fmt.Errorf("%w: the cursor %q came twice", errEndlessList, text.TruncateBytes(next, 80))
 		case ctx.Err() != nil:
 			return all, context.Cause(ctx)
 		}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 const (
@@ -111,7 +113,7 @@ func (s *Set) noteCuts() {
 		if c.Prompts > 0 {
 			what = append(what, fmt.Sprintf("%d prompts", c.Prompts))
 		}
-		parts = append(parts, head(c.Server, 80)+": "+strings.Join(what, " and "))
+		parts = append(parts, text.TruncateBytes(c.Server, 80)+": "+strings.Join(what, " and "))
 	}
 	cuts := strings.Join(parts, "\n")
 	s.mu.Lock()

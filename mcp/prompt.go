@@ -2,9 +2,10 @@ package mcp
 
 import (
 	"context"
-	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 // Prompt is a text that a server has ready, with gaps to fill.
@@ -67,13 +68,9 @@ func newPrompt(server string, p *sdk.Prompt) (Prompt, bool) {
 	return prompt, true
 }
 
-// oneLine is a text as one line of at most most characters, marked where it is cut.
+// oneLine returns s as one line of at most most characters.
 func oneLine(s string, most int) string {
-	s = strings.Join(strings.Fields(strings.ToValidUTF8(head(s, 16*most), "\uFFFD")), " ")
-	if runes := []rune(s); len(runes) > most {
-		return string(runes[:most-1]) + "…"
-	}
-	return s
+	return text.Truncate(text.OneLine(text.TruncateBytes(s, 16*most)), most)
 }
 
 // GetPrompt fills a prompt of the server called server. Its errors are those of [Set.Call].
@@ -97,7 +94,7 @@ func (s *Set) GetPrompt(ctx context.Context, server, name string, args map[strin
 		if err != nil {
 			return err
 		}
-		result = &PromptResult{Description: head(res.Description, maxDescription)}
+		result = &PromptResult{Description: text.TruncateBytes(res.Description, maxDescription)}
 		b := new(resultBuilder)
 		for _, m := range res.Messages {
 			if m == nil {

@@ -8,6 +8,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 const (
@@ -131,8 +132,8 @@ func (b *resultBuilder) content(c sdk.Content) {
 		}
 	case *sdk.ResourceLink:
 		if b.room(len(c.URI) + len(c.Name) + len(c.Description)) {
-			b.parts = append(b.parts, Link{c.URI, c.Name, c.Title, head(c.Description, maxDescription), c.MIMEType})
-			b.line(strings.TrimSpace(fmt.Sprintf("[resource %s: %s] %s", c.Name, c.URI, head(c.Description, 500))))
+			b.parts = append(b.parts, Link{c.URI, c.Name, c.Title, text.TruncateBytes(c.Description, maxDescription), c.MIMEType})
+			b.line(strings.TrimSpace(fmt.Sprintf("[resource %s: %s] %s", c.Name, c.URI, text.TruncateBytes(c.Description, 500))))
 		}
 	case *sdk.EmbeddedResource:
 		b.resource(c.Resource, false)
@@ -148,7 +149,7 @@ func (b *resultBuilder) plain(s string) {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	if over := b.size + len(s) - maxContent; over > 0 {
 		b.dropped++
-		s = strings.TrimSuffix(head(s, max(0, len(s)-over)), "…")
+		s = strings.TrimSuffix(text.TruncateBytes(s, max(0, len(s)-over)), "…")
 		if s == "" {
 			return
 		}
@@ -227,7 +228,7 @@ func clip(s string) string {
 	if s == "" {
 		return "unknown type"
 	}
-	return head(s, 80)
+	return text.TruncateBytes(s, 80)
 }
 
 // checkOutput tells, once, of a tool whose structured results are not what it promised. The result is used all the

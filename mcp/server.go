@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gajae-code/gjc/internal/proc"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 const (
@@ -220,7 +221,7 @@ const maxDetail = 8 << 10
 func (s *server) worded(what string, err error) Notice {
 	n := Notice{Server: s.spec.Name, Text: fmt.Sprintf("The MCP server %s %s.", s.label(), s.secrets.text(what))}
 	if err != nil {
-		n.Detail = head(s.secrets.text(err.Error()), maxDetail)
+		n.Detail = text.TruncateBytes(s.secrets.text(err.Error()), maxDetail)
 	}
 	return n
 }
@@ -230,7 +231,7 @@ func (s *server) label() string {
 	if s.spec.Name == "" {
 		return "without a name"
 	}
-	return head(s.spec.Name, 80)
+	return text.TruncateBytes(s.spec.Name, 80)
 }
 
 // live returns the server's connection. While one is being made it waits for it, for a bounded time.

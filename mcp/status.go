@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"strings"
-	"unicode/utf8"
 )
 
 // State is how a server is.
@@ -76,27 +75,4 @@ func transportKind(s *Server) string {
 	default:
 		return ""
 	}
-}
-
-// tail returns the end of s, at most most bytes and from the start of a line where there is one.
-func tail(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	s = s[len(s)-most:]
-	if i := strings.IndexByte(s, '\n'); i >= 0 && i < len(s)/2 {
-		return s[i+1:]
-	}
-	return strings.ToValidUTF8(s, "")
-}
-
-// head returns the start of s, at most most bytes, marked where it is cut.
-func head(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	for most > 0 && !utf8.RuneStart(s[most]) {
-		most--
-	}
-	return s[:most] + "…"
 }

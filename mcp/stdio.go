@@ -15,6 +15,7 @@ import (
 
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/proc"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 // connectStdio starts the server's process and speaks with it over its pipes.
@@ -48,7 +49,7 @@ const maxJunk = 20
 
 // junk tells of output that is no message: the user once, the log a few times for each connection.
 func (c *connection) junk(n int, line string) {
-	line = c.server.secrets.text(head(strings.ToValidUTF8(line, "\uFFFD"), 200))
+	line = c.server.secrets.text(text.TruncateBytes(strings.ToValidUTF8(line, "\uFFFD"), 200))
 	c.server.mu.Lock()
 	first := !c.server.strayed
 	c.server.strayed = true
@@ -192,7 +193,7 @@ func (s *stdioConn) read() {
 				return
 			default:
 				junk++
-				s.junk(junk, fmt.Sprintf("%s (%d bytes, over the limit of %d)", head(string(long.head), 100), long.size, s.max))
+				s.junk(junk, fmt.Sprintf("%s (%d bytes, over the limit of %d)", text.TruncateBytes(string(long.head), 100), long.size, s.max))
 			}
 		case len(line) > 0:
 			messages, err := decodeLine(line)
@@ -242,7 +243,7 @@ func (s *stdioConn) deliver(msg jsonrpc.Message) {
 func unreadable(id int64, err error) jsonrpc.Message {
 	rid, _ := jsonrpc.MakeID(float64(id)) // a number is always an id
 	return &jsonrpc.Response{ID: rid, Error: &jsonrpc.Error{
-		Code: jsonrpc.CodeParseError, Message: "the server's answer can not be read: " + head(err.Error(), 300),
+		Code: jsonrpc.CodeParseError, Message: "the server's answer can not be read: " + text.TruncateBytes(err.Error(), 300),
 	}}
 }
 

@@ -9,6 +9,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 // maxDescription bounds what a server can say of one thing to the model, in bytes.
@@ -70,16 +71,16 @@ func (s *server) adopt(found []*sdk.Tool) []*Tool {
 			odd = append(odd, fmt.Sprintf("tool %d has no name and is left out", i+1))
 			continue
 		case len(f.Name) > maxRemote:
-			odd = append(odd, fmt.Sprintf("the tool %s has a name of %d bytes and is left out", head(f.Name, 80), len(f.Name)))
+			odd = append(odd, fmt.Sprintf("the tool %s has a name of %d bytes and is left out", text.TruncateBytes(f.Name, 80), len(f.Name)))
 			continue
 		case remote[f.Name]:
-			odd = append(odd, fmt.Sprintf("the tool %s is listed twice", head(f.Name, 80)))
+			odd = append(odd, fmt.Sprintf("the tool %s is listed twice", text.TruncateBytes(f.Name, 80)))
 			continue
 		}
 		remote[f.Name] = true
 		tool, err := s.newTool(f)
 		if err != nil {
-			odd = append(odd, fmt.Sprintf("the tool %s: %v", head(f.Name, 80), err))
+			odd = append(odd, fmt.Sprintf("the tool %s: %v", text.TruncateBytes(f.Name, 80), err))
 		}
 		var clash string
 		tool.Name, clash = s.set.names.name(s.index, s.spec.Name, f.Name)
@@ -108,7 +109,7 @@ func (s *server) complain(odd []string) {
 // newTool makes a tool. An error says what was wrong with it and mended.
 func (s *server) newTool(f *sdk.Tool) (*Tool, error) {
 	t := &Tool{
-		Server: s.spec.Name, Remote: f.Name, Title: f.Title, Description: head(f.Description, maxDescription),
+		Server: s.spec.Name, Remote: f.Name, Title: f.Title, Description: text.TruncateBytes(f.Description, maxDescription),
 		server: s,
 	}
 	if a := f.Annotations; a != nil {
@@ -122,7 +123,7 @@ func (s *server) newTool(f *sdk.Tool) (*Tool, error) {
 	if strings.TrimSpace(t.Title) == "" {
 		t.Title = f.Name
 	}
-	t.Title = head(strings.Join(strings.Fields(t.Title), " "), 100)
+	t.Title = text.TruncateBytes(strings.Join(strings.Fields(t.Title), " "), 100)
 	var err error
 	if t.Schema, err = modelSchema(f.InputSchema); err == nil {
 		t.input, err = toldChecker("input", f.InputSchema)

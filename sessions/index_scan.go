@@ -11,9 +11,9 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 const (
@@ -411,15 +411,5 @@ func promptText(text []byte) string {
 	return b.String()
 }
 
-// firstLine makes a title of a text.
-func firstLine(text string) string {
-	first, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	first = strings.TrimSpace(first)
-	if len(first) <= titleRunes {
-		return strings.Clone(first) // the text may be large
-	}
-	if r := []rune(first[:min(len(first), 2*titleRunes*utf8.UTFMax)]); len(r) > titleRunes {
-		return strings.TrimSpace(string(r[:titleRunes-1])) + "…"
-	}
-	return strings.Clone(first)
-}
+// firstLine returns the first line of a text as a title. The result does not keep the text in memory.
+func firstLine(s string) string { return strings.Clone(text.Truncate(text.FirstLine(s), titleRunes)) }

@@ -18,7 +18,7 @@ import (
 	"sync"
 
 	"github.com/gajae-code/gjc/agent"
-	"github.com/gajae-code/gjc/internal/userfile"
+	"github.com/gajae-code/gjc/internal/configfile"
 )
 
 //go:embed builtin/*.md
@@ -58,7 +58,7 @@ type Loader struct {
 	mu      sync.Mutex // guards what follows; held while files are read, so that they are read once
 	loaded  bool
 	helpers []agent.Helper
-	stamps  []userfile.Stamp
+	stamps  []configfile.Stamp
 	told    map[Problem]bool
 }
 
@@ -70,7 +70,7 @@ func New(opts Options) *Loader { return &Loader{opts: opts, told: make(map[Probl
 func (l *Loader) Helpers(ctx context.Context) []agent.Helper {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.loaded && !userfile.Stale(ctx, l.stamps) {
+	if l.loaded && !configfile.Stale(ctx, l.stamps) {
 		return slices.Clone(l.helpers)
 	}
 	r := reader{ctx: ctx, seen: make(map[string]bool)}

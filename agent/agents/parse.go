@@ -8,6 +8,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/internal/configfile"
+	"github.com/gajae-code/gjc/internal/text"
 	"github.com/gajae-code/gjc/providers"
 )
 
@@ -37,16 +38,14 @@ var without = map[string]string{
 
 // parse takes a file apart. A mistake in what it says leaves it out; a field that there is not is told and passed over. Of
 // another program's file only what both programs mean the same way counts.
-func parse(text string, foreign bool) (*definition, []Problem) {
+func parse(file string, foreign bool) (*definition, []Problem) {
 	p := &parser{foreign: foreign}
-	d := p.document(lineEnds.Replace(strings.TrimPrefix(text, "\ufeff")))
+	d := p.document(file)
 	if p.fatal {
 		return nil, p.problems
 	}
 	return d, p.problems
 }
-
-var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
 type parser struct {
 	foreign  bool
@@ -59,19 +58,19 @@ func (p *parser) fail(line int, format string, args ...any) {
 	p.fatal = true
 }
 
-func (p *parser) document(text string) *definition {
-	head, body, ok := cutFrontMatter(text)
-	if !ok {
+func (p *parser) document(file string) *definition {
+	split := text.SplitFrontMatter(file)
+	if !split.Found {
 		p.fail(1, `must begin with front matter: a line "---", then name and description, then a line "---"`)
 		return nil
 	}
-	front := p.front(head)
+	front := p.front(split.Head)
 	if front == nil {
 		return nil
 	}
 	d := new(definition)
 	h := &d.helper
-	h.Prompt = strings.TrimSpace(body)
+	h.Prompt = strings.TrimSpace(split.Body)
 	var spawns []string
 	for _, m := range front.Members {
 		line := m.Line + 1 // behind the fence
@@ -90,7 +89,7 @@ func (p *parser) document(text string) *definition {
 			if known {
 				h.Thinking = level
 			} else if word != "" && !p.foreign {
-				p.fail(line, "%s: there is no level %q; there are off, minimal, low, medium, high and more", m.Name, cut(word))
+				p.fail(line, "%s: there is no level %q; there are off, minimal, low, medium, high and more", m.Name, text.Truncate(word, maxName+1))
 			}
 		case "spawns":
 			spawns = append([]string{}, p.list(m.Name, m.Value, line)...)
@@ -103,7 +102,7 @@ func (p *parser) document(text string) *definition {
 				p.problems = append(p.problems, Problem{Line: line, Reason: m.Name + ": " + why})
 			} else if !slices.Contains(fields, m.Name) {
 				reason := fmt.Sprintf("there is no field %q; it is passed over", m.Name)
-				if near := configfile.Near(m.Name, fields); near != "" {
+				if near := text.Near(m.Name, fields); near != "" {
 					reason = fmt.Sprintf("there is no field %q; did you mean %q?", m.Name, near)
 				}
 				p.problems = append(p.problems, Problem{Line: line, Reason: reason})
@@ -120,13 +119,11 @@ func (p *parser) document(text string) *definition {
 		}
 	}
 	h.Spawns = spawns
-	if r := []rune(h.Description); len(r) > maxDescription {
-		h.Description = string(r[:maxDescription-1]) + "…"
-	}
+	h.Description = text.Truncate(h.Description, maxDescription)
 	switch {
 	case p.fatal:
 	case !validName(h.Name):
-		p.fail(1, "name: %q cannot be a name; use up to %d letters, digits, - and _", cut(h.Name), maxName)
+		p.fail(1, "name: %q cannot be a name; use up to %d letters, digits, - and _", text.Truncate(h.Name, maxName+1), maxName)
 	case d.disabled: // the name is enough
 	case h.Description == "":
 		p.fail(1, "description: say in one sentence what the agent is for; the model chooses by it")
@@ -226,35 +223,10 @@ func (p *parser) wrong(line int, name, must string) {
 	}
 }
 
-// cutFrontMatter cuts text at the two fences that front matter stands between.
-func cutFrontMatter(text string) (head, body string, ok bool) {
-	first, rest, _ := strings.Cut(text, "\n")
-	if !isFence(first) {
-		return "", text, false
-	}
-	at := 0
-	for l := range strings.Lines(rest) {
-		if isFence(strings.TrimSuffix(l, "\n")) {
-			return rest[:at], rest[at+len(l):], true
-		}
-		at += len(l)
-	}
-	return "", text, false
-}
-
-func isFence(line string) bool { return strings.TrimRight(line, " \t") == "---" }
-
 func validName(name string) bool {
 	return name != "" && len(name) <= maxName && !strings.ContainsFunc(name, func(r rune) bool {
 		return r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
 	})
-}
-
-func cut(s string) string {
-	if r := []rune(s); len(r) > maxName {
-		return string(r[:maxName]) + "…"
-	}
-	return s
 }
 
 // theirTools are tools of other programs under gjc's names.

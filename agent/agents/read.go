@@ -13,7 +13,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/approval"
-	"github.com/gajae-code/gjc/internal/userfile"
+	"github.com/gajae-code/gjc/internal/configfile"
 )
 
 const (
@@ -35,7 +35,7 @@ type place struct {
 
 func (o *Options) places() []place {
 	var list []place
-	roots := userfile.Upwards(o.ProjectDirs...)
+	roots := configfile.Upwards(o.ProjectDirs...)
 	for _, root := range roots {
 		list = append(list, place{root: root, dir: ".gjc/agents"})
 	}
@@ -59,12 +59,12 @@ type reader struct {
 	helpers  []agent.Helper
 	seen     map[string]bool // names that are taken, also by agents that are switched off
 	problems []Problem
-	stamps   []userfile.Stamp
+	stamps   []configfile.Stamp
 }
 
 func (r *reader) place(p place) {
 	dir := filepath.Join(p.root, filepath.FromSlash(p.dir))
-	r.stamps = append(r.stamps, userfile.StampOf(dir))
+	r.stamps = append(r.stamps, configfile.StampOf(dir))
 	var files fs.FS
 	if p.trusted {
 		files = os.DirFS(p.root)
@@ -89,7 +89,7 @@ func (r *reader) place(p place) {
 			continue
 		}
 		full := filepath.Join(dir, e.Name())
-		r.stamps = append(r.stamps, userfile.StampOf(full)) // before the reading: what changes in between is seen as a change
+		r.stamps = append(r.stamps, configfile.StampOf(full)) // before the reading: what changes in between is seen as a change
 		d, problems := readAgent(files, path.Join(p.dir, e.Name()), p.foreign)
 		if !p.foreign {
 			for _, q := range problems {
@@ -154,7 +154,7 @@ func readAgent(files fs.FS, name string, foreign bool) (*definition, []Problem) 
 	case !info.Mode().IsRegular(): // opening a pipe would wait for ever
 		return wrong(0, "is not a regular file")
 	}
-	data, err := userfile.ReadCapped(files, name, maxFile)
+	data, err := configfile.ReadCapped(files, name, maxFile)
 	switch {
 	case err != nil:
 		return wrong(0, "cannot be read: "+plain(err))

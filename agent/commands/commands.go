@@ -24,7 +24,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/gajae-code/gjc/internal/userfile"
+	"github.com/gajae-code/gjc/internal/configfile"
 )
 
 // Command is what an editor is told of a command.
@@ -66,7 +66,7 @@ const SkillPrefix = "skill:"
 // Set is the commands and skills of one workspace, as [Load] found them. It does not change.
 type Set struct {
 	byName map[string]*entry
-	stamps []userfile.Stamp
+	stamps []configfile.Stamp
 }
 
 // entry is one command or skill.

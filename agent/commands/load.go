@@ -16,7 +16,6 @@ import (
 
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/internal/configfile"
-	"github.com/gajae-code/gjc/internal/userfile"
 )
 
 const (
@@ -57,7 +56,7 @@ type place struct {
 
 func (o *Options) places() []place {
 	var list []place
-	roots := userfile.Upwards(o.ProjectDirs...)
+	roots := configfile.Upwards(o.ProjectDirs...)
 	for _, root := range roots {
 		list = append(list, place{root: root, dir: ".gjc"})
 	}
@@ -152,7 +151,7 @@ func (l *loader) readDir(dir string) []fs.DirEntry {
 	if l.ctx.Err() != nil {
 		return nil
 	}
-	l.set.stamps = append(l.set.stamps, userfile.StampOf(l.full(dir)))
+	l.set.stamps = append(l.set.stamps, configfile.StampOf(l.full(dir)))
 	entries, err := fs.ReadDir(l.files, dir)
 	if err != nil {
 		l.unreadable(l.full(dir), err)
@@ -178,7 +177,7 @@ func (l *loader) kind(name string, e fs.DirEntry) (dir, file bool) {
 	if mode&fs.ModeSymlink != 0 {
 		info, err := fs.Stat(l.files, name)
 		if err != nil {
-			l.set.stamps = append(l.set.stamps, userfile.StampOf(l.full(name)))
+			l.set.stamps = append(l.set.stamps, configfile.StampOf(l.full(name)))
 			l.badLink(name)
 			return false, false
 		}
@@ -223,7 +222,7 @@ func (l *loader) command(file, name string) {
 	if d, ok := l.read(file); ok {
 		l.unknown(file, &d, commandFields)
 		l.add(&entry{path: l.full(file), body: d.body, Command: Command{
-			Name: name, Description: cmp.Or(d.fields["description"], firstLine(d.body)),
+			Name: name, Description: cmp.Or(d.fields["description"], summaryOf(d.body)),
 			Hint: cmp.Or(d.fields["argument-hint"], defaultHint),
 		}})
 	}
@@ -258,7 +257,7 @@ func (l *loader) skills(dir string) {
 }
 
 func (l *loader) skill(dir, base string) {
-	l.set.stamps = append(l.set.stamps, userfile.StampOf(l.full(dir)))
+	l.set.stamps = append(l.set.stamps, configfile.StampOf(l.full(dir)))
 	file := path.Join(dir, "SKILL.md")
 	d, ok := l.read(file)
 	if !ok {
@@ -275,7 +274,7 @@ func (l *loader) skill(dir, base string) {
 		root = ""
 	}
 	l.add(&entry{path: l.full(file), root: root, skill: true, body: d.body, Command: Command{
-		Name: SkillPrefix + name, Description: cmp.Or(d.fields["description"], firstLine(d.body)), Hint: defaultHint,
+		Name: SkillPrefix + name, Description: cmp.Or(d.fields["description"], summaryOf(d.body)), Hint: defaultHint,
 	}})
 }
 
@@ -299,7 +298,7 @@ func (l *loader) read(name string) (document, bool) {
 		return document{}, false
 	}
 	// Before the reading: what changes in between is seen as a change.
-	l.set.stamps = append(l.set.stamps, userfile.StampOf(full))
+	l.set.stamps = append(l.set.stamps, configfile.StampOf(full))
 	info, err := fs.Stat(l.files, name)
 	if err != nil {
 		if link, _ := os.Lstat(full); link != nil && !errors.Is(err, approval.ErrWithheld) && link.Mode()&fs.ModeSymlink != 0 {
@@ -313,7 +312,7 @@ func (l *loader) read(name string) (document, bool) {
 		l.problem(full, 0, "is not a regular file")
 		return document{}, false
 	}
-	data, err := userfile.ReadCapped(l.files, name, maxFile)
+	data, err := configfile.ReadCapped(l.files, name, maxFile)
 	switch {
 	case err != nil:
 		l.unreadable(full, err)

@@ -19,6 +19,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 // Event is what a hook is run for.
@@ -167,11 +168,7 @@ func behind(stderr string) string {
 }
 
 func words(s string) string {
-	s = strings.TrimSpace(strings.ToValidUTF8(s, "\ufffd"))
-	if len(s) > maxWords {
-		s = strings.ToValidUTF8(s[:maxWords], "") + "…"
-	}
-	return s
+	return text.TruncateBytes(strings.TrimSpace(strings.ToValidUTF8(s, "\ufffd")), maxWords)
 }
 
 // Runner runs programs.

@@ -9,6 +9,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/gajae-code/gjc/internal/configfile"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 // lineError is what is wrong at a line of a file.
@@ -33,46 +34,24 @@ type field struct {
 	truth bool
 }
 
-// document is a file, taken apart.
+// A document is a file with front matter.
 type document struct {
 	fields map[string]field
 	body   string
 }
 
-var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
-
-// parseDocument takes a file apart. Front matter is YAML; where it is not, as "globs: *.ts" of many files is not, it is taken as
-// lines "key: value". What is neither is an error.
-func parseDocument(text string) (document, error) {
-	text = lineEnds.Replace(strings.TrimLeft(text, "\ufeff"))
-	d := document{fields: make(map[string]field), body: strings.TrimSpace(text)}
-	first, rest, _ := strings.Cut(text, "\n")
-	if !isFence(first) {
+// parseDocument splits a file. Its front matter is YAML, or else, like "globs: *.ts" in many files, lines "key: value". Anything else
+// is an error.
+func parseDocument(file string) (document, error) {
+	split := text.SplitFrontMatter(file)
+	d := document{fields: make(map[string]field), body: strings.TrimSpace(split.Body)}
+	if split.Unclosed {
+		return d, faultf(1, `the front matter is not closed by a line "---"`)
+	}
+	if !split.Found {
 		return d, nil
 	}
-	at, end := 0, -1
-	for l := range strings.Lines(rest) {
-		if isFence(strings.TrimSuffix(l, "\n")) {
-			end = at + len(l)
-			break
-		}
-		at += len(l)
-	}
-	if end < 0 {
-		if key, _, _ := cutField(firstLine(rest)); key != "" {
-			return d, faultf(1, `the front matter is not closed by a line "---"`)
-		}
-		return d, nil // a line across the page
-	}
-	d.body = strings.TrimSpace(rest[end:])
-	return d, d.readFields(rest[:at])
-}
-
-func isFence(line string) bool { return strings.TrimRight(line, " \t") == "---" }
-
-func firstLine(s string) string {
-	l, _, _ := strings.Cut(s, "\n")
-	return l
+	return d, d.readFields(split.Head)
 }
 
 func (d *document) readFields(head string) error {
@@ -130,7 +109,7 @@ func (d *document) readLines(head string) bool {
 		if l == "" || l[0] == '#' {
 			continue
 		}
-		key, value, ok := cutField(l)
+		key, value, ok := text.CutField(l)
 		if !ok {
 			return false
 		}
@@ -152,20 +131,6 @@ func (d *document) readLines(head string) bool {
 	return true
 }
 
-// cutField cuts a line "key: value".
-func cutField(line string) (key, value string, ok bool) {
-	key, value, ok = strings.Cut(line, ":")
-	if !ok || key == "" || value != "" && value[0] != ' ' && value[0] != '\t' {
-		return "", "", false
-	}
-	for _, c := range []byte(key) {
-		if c != '-' && c != '_' && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') {
-			return "", "", false
-		}
-	}
-	return key, strings.TrimSpace(value), true
-}
-
 // pick returns the first of the fields that there is.
 func (d *document) pick(names ...string) (field, string, bool) {
 	for _, n := range names {
@@ -182,8 +147,12 @@ var fieldNames = []string{
 	"name", "title", "version", "author",
 }
 
-// maxDescription is how many characters of a description are kept.
-const maxDescription = 300
+const (
+	// maxDescription bounds a description, in characters.
+	maxDescription = 300
+	// maxQuoted bounds a value that an error text quotes, in characters.
+	maxQuoted = 80
+)
 
 // rule makes a rule of the document. always says whether its text is for every prompt where the file does not say.
 func (d *document) rule(always bool) (*Rule, error) {
@@ -192,14 +161,14 @@ func (d *document) rule(always bool) (*Rule, error) {
 		if !f.text {
 			return nil, faultf(f.line, "%s must be text", name)
 		}
-		r.Description = oneLine(f.texts[0], maxDescription)
+		r.Description = text.Truncate(text.OneLine(f.texts[0]), maxDescription)
 	}
 	f, name, hasGlobs := d.pick("globs", "applyTo", "paths")
 	if hasGlobs {
-		for _, text := range f.texts {
-			for glob := range splitGlobs(text) {
+		for _, list := range f.texts {
+			for glob := range splitGlobs(list) {
 				if !doublestar.ValidatePattern(glob) {
-					return nil, faultf(f.line, "%s has %q, which is no glob", name, short(glob))
+					return nil, faultf(f.line, "%s has %q, which is no glob", name, text.Truncate(glob, maxQuoted))
 				}
 				r.Globs = append(r.Globs, glob)
 			}
@@ -218,7 +187,7 @@ func (d *document) rule(always bool) (*Rule, error) {
 		r.Always = always
 	}
 	if r.Description == "" {
-		r.Description = oneLine(strings.TrimLeft(firstLine(d.body), "# "), maxDescription)
+		r.Description = text.Truncate(text.OneLine(strings.TrimLeft(text.FirstLine(d.body), "# ")), maxDescription)
 	}
 	return r, d.trigger(r)
 }
@@ -234,8 +203,8 @@ func (d *document) trigger(r *Rule) error {
 	}
 	var scopes []string
 	if s, _, ok := d.pick("scope"); ok {
-		for _, text := range s.texts {
-			for word := range splitGlobs(text) {
+		for _, list := range s.texts {
+			for word := range splitGlobs(list) {
 				scopes = append(scopes, word)
 			}
 		}
@@ -277,13 +246,4 @@ func splitGlobs(s string) func(yield func(string) bool) {
 			from = i + 1
 		}
 	}
-}
-
-// oneLine puts a text on one line and cuts it.
-func oneLine(s string, most int) string {
-	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "\ufffd")), " ")
-	if r := []rune(s); len(r) > most {
-		return string(r[:most-1]) + "…"
-	}
-	return s
 }

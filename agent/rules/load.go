@@ -16,7 +16,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/internal/configfile"
-	"github.com/gajae-code/gjc/internal/userfile"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 const (
@@ -53,7 +53,7 @@ type place struct {
 
 // places are all that are looked at, those that count more first.
 func (o *Options) places() []place {
-	roots := userfile.Upwards(o.Roots...)
+	roots := configfile.Upwards(o.Roots...)
 	var list []place
 	each := func(p place) {
 		for _, root := range roots {
@@ -122,7 +122,7 @@ func (l *loader) place(p *place) {
 	}
 	full := filepath.Join(p.root, filepath.FromSlash(p.at))
 	// Before the reading: what changes in between is seen as a change.
-	seen := userfile.StampOf(full)
+	seen := configfile.StampOf(full)
 	l.book.stamps = append(l.book.stamps, seen)
 	link, err := os.Lstat(full)
 	if err != nil {
@@ -187,9 +187,9 @@ func cutEnding(name string, endings []string) (string, bool) {
 // rule reads one rule. One whose name is taken is left out.
 func (l *loader) rule(p *place, files fs.FS, file, name string) {
 	full := filepath.Join(p.root, filepath.FromSlash(file))
-	name = oneLine(name, 100)
+	name = text.Truncate(text.OneLine(name), 100)
 	if slices.ContainsFunc(l.book.rules, func(r *Rule) bool { return r.Name == name }) {
-		l.book.stamps = append(l.book.stamps, userfile.StampOf(full))
+		l.book.stamps = append(l.book.stamps, configfile.StampOf(full))
 		return
 	}
 	text, ok := l.read(files, file, full)
@@ -229,7 +229,7 @@ func (l *loader) read(files fs.FS, name, full string) (string, bool) {
 	if l.ctx.Err() != nil {
 		return "", false
 	}
-	l.book.stamps = append(l.book.stamps, userfile.StampOf(full))
+	l.book.stamps = append(l.book.stamps, configfile.StampOf(full))
 	info, err := fs.Stat(files, name)
 	if err != nil {
 		if link, _ := os.Lstat(full); link != nil && !errors.Is(err, approval.ErrWithheld) && link.Mode()&fs.ModeSymlink != 0 {
@@ -243,7 +243,7 @@ func (l *loader) read(files fs.FS, name, full string) (string, bool) {
 		l.problem(full, 0, "is not a regular file")
 		return "", false
 	}
-	data, err := userfile.ReadCapped(files, name, maxFile)
+	data, err := configfile.ReadCapped(files, name, maxFile)
 	switch {
 	case err != nil:
 		l.unreadable(full, err)
@@ -259,4 +259,4 @@ func (l *loader) read(files fs.FS, name, full string) (string, bool) {
 
 // Stale reports whether [Load] would find something else by now. It reads no file: it looks at the times and sizes of those that
 // were read and of the directories that they stand in. When ctx ends it reports false.
-func (b *Book) Stale(ctx context.Context) bool { return userfile.Stale(ctx, b.stamps) }
+func (b *Book) Stale(ctx context.Context) bool { return configfile.Stale(ctx, b.stamps) }

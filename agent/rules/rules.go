@@ -19,7 +19,7 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 
-	"github.com/gajae-code/gjc/internal/userfile"
+	"github.com/gajae-code/gjc/internal/configfile"
 )
 
 // Rule is one rule.
@@ -57,7 +57,7 @@ func (p Problem) String() string {
 // Book is the rules of one workspace, as [Load] found them. It does not change. A nil Book has none.
 type Book struct {
 	rules  []*Rule // by name
-	stamps []userfile.Stamp
+	stamps []configfile.Stamp
 	// user is the user's own AGENTS.md.
 	userPath, userText string
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 // Source is a kind of what a model says.
@@ -76,18 +78,18 @@ func parseScope(word string) (scope, error) {
 	}
 	rest, ok := strings.CutPrefix(word, "tool:")
 	if !ok {
-		return scope{}, fmt.Errorf("a scope must be text, thinking, tool, tool:NAME or tool:NAME(glob), not %q", short(word))
+		return scope{}, fmt.Errorf("a scope must be text, thinking, tool, tool:NAME or tool:NAME(glob), not %q", text.Truncate(word, maxQuoted))
 	}
 	s := scope{from: Tool, tool: rest}
 	if name, glob, found := strings.Cut(rest, "("); found {
 		var closed bool
 		s.tool = name
 		if s.path, closed = strings.CutSuffix(glob, ")"); !closed {
-			return scope{}, fmt.Errorf("the scope %q has no closing parenthesis", short(word))
+			return scope{}, fmt.Errorf("the scope %q has no closing parenthesis", text.Truncate(word, maxQuoted))
 		}
 	}
 	if s.tool == "" || !doublestar.ValidatePattern(s.tool) || !doublestar.ValidatePattern(s.path) {
-		return scope{}, fmt.Errorf("the scope %q has no tool, or a glob that is none", short(word))
+		return scope{}, fmt.Errorf("the scope %q has no tool, or a glob that is none", text.Truncate(word, maxQuoted))
 	}
 	return s, nil
 }
@@ -126,7 +128,7 @@ func newTrigger(conditions, scopes []string, mode InterruptMode) (*Trigger, erro
 		}
 		re, err := regexp.Compile(c)
 		if err != nil {
-			return nil, fmt.Errorf("the condition %q is no RE2 pattern: %w", short(c), err)
+			return nil, fmt.Errorf("the condition %q is no RE2 pattern: %w", text.Truncate(c, maxQuoted), err)
 		}
 		t.Conditions = append(t.Conditions, re)
 	}
@@ -144,11 +146,4 @@ func newTrigger(conditions, scopes []string, mode InterruptMode) (*Trigger, erro
 		t.Conditions = []*regexp.Regexp{regexp.MustCompile("")}
 	}
 	return t, nil
-}
-
-func short(s string) string {
-	if r := []rune(s); len(r) > 80 {
-		return string(r[:79]) + "…"
-	}
-	return s
 }

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 //go:embed page.css
@@ -29,7 +31,7 @@ func (p *htmlPage) write(parts ...string) {
 }
 
 func (p *htmlPage) begin(d *document) {
-	title := escaped(oneLine(d.title()))
+	title := escaped(text.OneLine(d.title()))
 	hash := sha256.Sum256([]byte(pageCSS))
 	p.write("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n",
 		`<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'sha256-`,
@@ -54,7 +56,7 @@ func (p *htmlPage) end(*document) { p.write("</main>\n</body>\n</html>\n") }
 
 func (p *htmlPage) item(_ *document, it *item) {
 	if change := it.changeText(); change != "" {
-		p.write(`<p class="change">`, escaped(oneLine(change)), "</p>\n")
+		p.write(`<p class="change">`, escaped(text.OneLine(change)), "</p>\n")
 		return
 	}
 	switch it.Type {
@@ -68,10 +70,10 @@ func (p *htmlPage) item(_ *document, it *item) {
 		p.line(it, "Another branch was left here", "What happened in it")
 		return
 	}
-	p.write(`<article class="`, it.Type, `">`, "\n<h2>", escaped(oneLine(it.speaker())))
+	p.write(`<article class="`, it.Type, `">`, "\n<h2>", escaped(text.OneLine(it.speaker())))
 	p.time(it.Time)
 	if it.Label != "" {
-		p.write(` <span class="label">`, escaped(oneLine(it.Label)), "</span>")
+		p.write(` <span class="label">`, escaped(text.OneLine(it.Label)), "</span>")
 	}
 	p.write("</h2>\n")
 	for i := range it.Content {
@@ -148,7 +150,7 @@ func (p *htmlPage) call(b *block) {
 		class = "call failed"
 	}
 	p.write(`<details class="`, class, `"><summary><span class="status">`, statusMark(b.Status), `</span> <span class="kind">`, escaped(b.Kind),
-		`</span> <span class="title">`, escaped(oneLine(b.Title)), `</span> <span class="state">`, escaped(b.Status), "</span></summary>\n")
+		`</span> <span class="title">`, escaped(text.OneLine(b.Title)), `</span> <span class="state">`, escaped(b.Status), "</span></summary>\n")
 	if len(b.Locations) > 0 {
 		p.write(`<p class="places">`)
 		for i, l := range b.Locations {
@@ -169,13 +171,13 @@ func (p *htmlPage) call(b *block) {
 	p.write("</details>\n")
 }
 
-// folded writes JSON that is seldom looked at.
-func (p *htmlPage) folded(summary, text string) {
-	if text == "" {
+// folded writes JSON in an element that is closed at first.
+func (p *htmlPage) folded(summary, data string) {
+	if data == "" {
 		return
 	}
-	p.write("<details><summary>", escaped(oneLine(summary)), "</summary>\n")
-	p.code("json", text)
+	p.write("<details><summary>", escaped(text.OneLine(summary)), "</summary>\n")
+	p.code("json", data)
 	p.write("</details>\n")
 }
 

@@ -3,6 +3,8 @@ package transcript
 import (
 	"bufio"
 	"strings"
+
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 // markdownPage writes Markdown. Images are named, not shown. Every block ends with an empty line.
@@ -17,7 +19,7 @@ func (p *markdownPage) write(parts ...string) {
 func (p *markdownPage) line(s string) { p.write(s, "\n\n") }
 
 func (p *markdownPage) begin(d *document) {
-	p.line("# " + oneLine(d.title()))
+	p.line("# " + text.OneLine(d.title()))
 	for _, f := range d.facts() {
 		p.write("- ", f.name, ": ", f.value, "\n")
 	}
@@ -30,12 +32,12 @@ func (p *markdownPage) begin(d *document) {
 
 func (p *markdownPage) item(_ *document, it *item) {
 	if change := it.changeText(); change != "" {
-		p.line("*" + oneLine(change) + "*")
+		p.line("*" + text.OneLine(change) + "*")
 		return
 	}
 	switch it.Type {
 	case itemNotice:
-		p.line("**" + oneLine(it.text()) + "**")
+		p.line("**" + text.OneLine(it.text()) + "**")
 		return
 	case itemCompaction:
 		p.line("---")
@@ -48,19 +50,19 @@ func (p *markdownPage) item(_ *document, it *item) {
 		p.quoted(it.text())
 		return
 	}
-	head := "## " + oneLine(it.speaker())
+	head := "## " + text.OneLine(it.speaker())
 	if at := stamp(it.Time); at != "" {
 		head += ", " + at
 	}
 	if it.Label != "" {
-		head += " [" + oneLine(it.Label) + "]"
+		head += " [" + text.OneLine(it.Label) + "]"
 	}
 	p.line(head)
 	for i := range it.Content {
 		p.block(&it.Content[i])
 	}
 	if it.Error != "" {
-		p.line("**Stopped:** " + oneLine(it.Error))
+		p.line("**Stopped:** " + text.OneLine(it.Error))
 	}
 	if used := usageText(it); used != "" {
 		p.line("*Tokens: " + used + "*")
@@ -87,8 +89,8 @@ func (p *markdownPage) block(b *block) {
 }
 
 func (p *markdownPage) call(b *block) {
-	p.line("### Tool call: " + oneLine(b.Title))
-	p.line("Tool " + oneLine(b.Name) + ", " + b.Kind + ", " + b.Status)
+	p.line("### Tool call: " + text.OneLine(b.Title))
+	p.line("Tool " + text.OneLine(b.Name) + ", " + b.Kind + ", " + b.Status)
 	if input := b.callInput(); input != "" {
 		p.fenced("json", input)
 	}
@@ -101,7 +103,7 @@ func (p *markdownPage) call(b *block) {
 func (p *markdownPage) content(b *block) {
 	switch b.Type {
 	case blockDiff:
-		p.line("Changed: " + oneLine(b.Path))
+		p.line("Changed: " + text.OneLine(b.Path))
 		var s strings.Builder
 		for _, l := range diffLines(b) {
 			s.WriteByte(l.op)
@@ -109,7 +111,7 @@ func (p *markdownPage) content(b *block) {
 		}
 		p.fenced("diff", s.String())
 	case blockLink:
-		p.line("Link: " + oneLine(b.Name+" "+b.URI))
+		p.line("Link: " + text.OneLine(b.Name+" "+b.URI))
 	case blockImage:
 		p.line(imageText(b))
 	default:
@@ -126,7 +128,7 @@ func (p *markdownPage) plan(entries []planEntry) {
 		case "in_progress":
 			note = " (in progress)"
 		}
-		p.write(mark, oneLine(e.Content), note, "\n")
+		p.write(mark, text.OneLine(e.Content), note, "\n")
 	}
 	p.write("\n")
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/text"
 	"github.com/gajae-code/gjc/providers"
 )
 
@@ -17,7 +18,7 @@ func (d *document) facts() []fact {
 	var all []fact
 	add := func(name, value string) {
 		if value != "" {
-			all = append(all, fact{name, oneLine(value)})
+			all = append(all, fact{name, text.OneLine(value)})
 		}
 	}
 	add("Session", d.ID)
@@ -152,7 +153,7 @@ func stamp(at time.Time) string {
 }
 
 func imageText(b *block) string {
-	return oneLine(fmt.Sprintf("[image: %s, %d bytes]", b.MIMEType, len(b.Data)))
+	return text.OneLine(fmt.Sprintf("[image: %s, %d bytes]", b.MIMEType, len(b.Data)))
 }
 
 func (l location) String() string {
@@ -166,5 +167,3 @@ func (l location) String() string {
 func clean(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\ufffd"), "\x00", "\ufffd")
 }
-
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"github.com/gajae-code/gjc/internal/configfile"
+	"github.com/gajae-code/gjc/internal/text"
 	"github.com/gajae-code/gjc/internal/trust"
-	"github.com/gajae-code/gjc/internal/typo"
 )
 
 // configName is the file of settings in the agent directory, and in .gjc of a project.
@@ -384,7 +384,7 @@ func (r *configReader) unknownIn(name string, m *configfile.Member, known sectio
 	names := sortedKeys(known.settings)
 	field := name + "." + m.Name
 	reason := "there is no such setting; there is " + strings.Join(names, ", ")
-	meant := configfile.Near(m.Name, names)
+	meant := text.Near(m.Name, names)
 	if meant == "" && !known.guards || r.source.kind == fromProject && name != "permissions" {
 		r.mistake(m.Line, field, reason, nil)
 		return
@@ -447,8 +447,8 @@ const foreignSetting = "ask"
 // meant returns the setting that a name was meant to be, or "" for one of another program. A short one must be nearer: many are.
 func (r *configReader) meant(name string) string {
 	known := append(sortedKeys(r.sections), sortedKeys(r.lists)...)
-	k := configfile.Near(name, known)
-	if name == foreignSetting || len(k) < 5 && typo.Distance(strings.ToLower(name), k) > 1 {
+	k := text.Near(name, known)
+	if name == foreignSetting || len(k) < 5 && text.Distance(strings.ToLower(name), k) > 1 {
 		return ""
 	}
 	return k

@@ -138,7 +138,7 @@ func (s *scenario) say(stop acp.StopReason, blocks ...acp.ContentBlock) {
 	}
 }
 
-func text(t string) acp.ContentBlock { return &acp.TextContent{Text: t} }
+func textBlock(t string) acp.ContentBlock { return &acp.TextContent{Text: t} }
 
 func (s *scenario) turns() {
 	writeFile(s.t, filepath.Join(s.work, "a.txt"), "one\ntwo\nthree\n")
@@ -154,19 +154,19 @@ func (s *scenario) turns() {
 		"!ask Which? | A | B", "!mcp docs_x {}", "!lsp hover", "!nonsense",
 		"!read a.txt\n!read AGENTS.md\n!bash cat a.txt\n!plan d",
 	} {
-		s.say(acp.StopReasonEndTurn, text(prompt))
+		s.say(acp.StopReasonEndTurn, textBlock(prompt))
 	}
 	s.say(
 		acp.StopReasonEndTurn,
-		text("look at these"),
+		textBlock("look at these"),
 		&acp.ImageContent{MIMEType: "image/png", Data: base64.StdEncoding.EncodeToString([]byte("\x89PNG\r\n\x1a\n"))},
 		&acp.ResourceLink{Name: "a.txt", URI: "file://" + filepath.ToSlash(s.work) + "/a.txt"},
 		&acp.EmbeddedResource{Resource: &acp.TextResourceContents{URI: "file:///x/y.txt", Text: "embedded"}},
 	)
-	s.say(acp.StopReasonMaxTokens, text("!stop length"))
-	s.say(acp.StopReasonRefusal, text("!stop refusal"))
+	s.say(acp.StopReasonMaxTokens, textBlock("!stop length"))
+	s.say(acp.StopReasonRefusal, textBlock("!stop refusal"))
 	s.answer = "reject_once"
-	s.say(acp.StopReasonEndTurn, text("!bash rm -rf /nonexistent"))
+	s.say(acp.StopReasonEndTurn, textBlock("!bash rm -rf /nonexistent"))
 	s.answer = "allow_once"
 
 	s.cancelled("!think first\n!wait", acptest.Update[*acp.AgentThoughtChunk](nil))
@@ -210,7 +210,7 @@ func (s *scenario) modesAndOptions() {
 	live := must(s, acp.MethodSessionLoad, &acp.LoadSessionRequest{SessionID: s.id, Cwd: s.work})
 	for _, mode := range live.Modes.AvailableModes {
 		must(s, acp.MethodSessionSetMode, &acp.SetSessionModeRequest{SessionID: s.id, ModeID: mode.ID})
-		s.say(acp.StopReasonEndTurn, text("!edit a.txt one => one\n!bash true\n!read a.txt"))
+		s.say(acp.StopReasonEndTurn, textBlock("!edit a.txt one => one\n!bash true\n!read a.txt"))
 	}
 	for _, option := range live.ConfigOptions {
 		if _, isSwitch := option.Kind.(*acp.SessionConfigBoolean); isSwitch {
@@ -242,10 +242,10 @@ func (s *scenario) errors() {
 		if kind == "auth" {
 			code = acp.ErrorCodeAuthenticationRequired
 		}
-		wantError(s, acp.MethodSessionPrompt, &acp.PromptRequest{SessionID: s.id, Prompt: []acp.ContentBlock{text("!fail " + kind)}}, code)
+		wantError(s, acp.MethodSessionPrompt, &acp.PromptRequest{SessionID: s.id, Prompt: []acp.ContentBlock{textBlock("!fail " + kind)}}, code)
 	}
-	s.say(acp.StopReasonEndTurn, text("!fail context_overflow")) // the conversation is compacted then
-	wantError(s, acp.MethodSessionPrompt, &acp.PromptRequest{SessionID: "nobody", Prompt: []acp.ContentBlock{text("x")}}, acp.ErrorCodeResourceNotFound)
+	s.say(acp.StopReasonEndTurn, textBlock("!fail context_overflow")) // the conversation is compacted then
+	wantError(s, acp.MethodSessionPrompt, &acp.PromptRequest{SessionID: "nobody", Prompt: []acp.ContentBlock{textBlock("x")}}, acp.ErrorCodeResourceNotFound)
 	wantError(s, acp.MethodSessionPrompt, &acp.PromptRequest{SessionID: s.id}, acp.ErrorCodeInvalidParams)
 	wantError(s, acp.MethodSessionNew, &acp.NewSessionRequest{Cwd: "relative"}, acp.ErrorCodeInvalidParams)
 	wantError(s, acp.MethodSessionLoad, &acp.LoadSessionRequest{SessionID: "nobody", Cwd: s.work}, acp.ErrorCodeResourceNotFound)
@@ -263,11 +263,11 @@ func (s *scenario) manage() {
 		"plan", "mode default", "context", "usage", "session", "rename A new name", "rename", "fork", "tree", "tree all", "tree find x", "tree go x", "tree label x", "handoff the tests", "mcp select all", "export out.md", "export out.html", "export out.md",
 		"dump", "todo", "mcp", "mcp tools", "mcp x", "lsp", "debug", "jobs", "compact", "clear", "compact", "dump", "nothing-like-it",
 	} {
-		s.say(acp.StopReasonEndTurn, text("/"+command))
+		s.say(acp.StopReasonEndTurn, textBlock("/"+command))
 	}
-	s.say(acp.StopReasonEndTurn, text("!ask Which? | A | B"))
-	s.say(acp.StopReasonEndTurn, text("!task !read a.txt"))
-	s.say(acp.StopReasonEndTurn, text("!say to fork"))
+	s.say(acp.StopReasonEndTurn, textBlock("!ask Which? | A | B"))
+	s.say(acp.StopReasonEndTurn, textBlock("!task !read a.txt"))
+	s.say(acp.StopReasonEndTurn, textBlock("!say to fork"))
 	fork := must(s, acp.MethodSessionFork, &acp.ForkSessionRequest{SessionID: s.id, Cwd: s.work})
 	must(s, acp.MethodSessionStatus, &acp.SessionStatusRequest{SessionID: fork.SessionID})
 	must(s, acp.MethodSessionSetTitle, &acp.SetSessionTitleRequest{SessionID: fork.SessionID, Title: "The fork"})
@@ -302,12 +302,12 @@ func (s *scenario) reopen() {
 		s.t.Errorf("another directory has %+v", list.Sessions)
 	}
 	end()
-	wantError(s, acp.MethodSessionPrompt, &acp.PromptRequest{SessionID: s.id, Prompt: []acp.ContentBlock{text("x")}}, acp.ErrorCodeResourceNotFound)
+	wantError(s, acp.MethodSessionPrompt, &acp.PromptRequest{SessionID: s.id, Prompt: []acp.ContentBlock{textBlock("x")}}, acp.ErrorCodeResourceNotFound)
 	must(s, acp.MethodSessionResume, &acp.ResumeSessionRequest{SessionID: s.id, Cwd: s.work})
-	s.say(acp.StopReasonEndTurn, text("!say resumed"))
+	s.say(acp.StopReasonEndTurn, textBlock("!say resumed"))
 	end()
 	must(s, acp.MethodSessionLoad, &acp.LoadSessionRequest{SessionID: s.id, Cwd: s.work})
-	s.say(acp.StopReasonEndTurn, text("!say loaded"))
+	s.say(acp.StopReasonEndTurn, textBlock("!say loaded"))
 }
 
 func (s *scenario) stop() {

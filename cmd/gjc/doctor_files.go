@@ -13,6 +13,7 @@ import (
 	"github.com/gajae-code/gjc/agent/hooks"
 	rulefiles "github.com/gajae-code/gjc/agent/rules"
 	"github.com/gajae-code/gjc/agent/secrets"
+	"github.com/gajae-code/gjc/internal/text"
 	"github.com/gajae-code/gjc/internal/trust"
 )
 
@@ -43,10 +44,10 @@ func examineFiles(ctx context.Context, h *host, opts *options, dir, cwd string, 
 		add("warning", "hooks", "%s", p)
 	}
 	if n := len(set.Hooks); n > 0 {
-		add("ok", "hooks", "%s", plural(n, "hook"))
+		add("ok", "hooks", "%s", text.Count(n, "hook"))
 	}
 	if n := len(set.Untrusted); n > 0 {
-		add("ok", "hooks", "%s of the project: not used, because the workspace is not trusted yet", plural(n, "hook"))
+		add("ok", "hooks", "%s of the project: not used, because the workspace is not trusted yet", text.Count(n, "hook"))
 	}
 	home, _ := h.home() // without one there are no files of other programs
 	files, problems := commands.Load(ctx, commands.Options{UserDir: dir, ProjectDirs: roots, Foreign: true, Home: home})
@@ -54,7 +55,7 @@ func examineFiles(ctx context.Context, h *host, opts *options, dir, cwd string, 
 		add("warning", "commands", "%s", p)
 	}
 	if n := len(files.Commands()); n > 0 {
-		add("ok", "commands", "%s, %s", plural(n-len(files.Skills()), "command"), plural(len(files.Skills()), "skill"))
+		add("ok", "commands", "%s, %s", text.Count(n-len(files.Skills()), "command"), text.Count(len(files.Skills()), "skill"))
 	}
 	book, wrong := rulefiles.Load(ctx, rulefiles.Options{UserDir: dir, Roots: roots})
 	for _, p := range wrong {
@@ -101,7 +102,7 @@ func examineMCP(ctx context.Context, h *host, cfg *config, dir string, add func(
 		for i := range servers {
 			names[i] = strconv.Quote(servers[i].Name)
 		}
-		add("ok", mcpName, "%s: %s %s", path, plural(len(servers), "server"), strings.Join(names, ", "))
+		add("ok", mcpName, "%s: %s %s", path, text.Count(len(servers), "server"), strings.Join(names, ", "))
 	}
 }
 

@@ -103,7 +103,7 @@ func TestModels_RefusedKey(t *testing.T) {
 	writeFile(t, filepath.Join(agentDir(home), "models.yml"), "providers:\n  corp: {api: openai-completions, baseUrl: \""+model.OpenAIURL()+"\", apiKeyEnv: MY_KEY, models: [{id: m}]}\n")
 	l := startLife(t, lifeOptions{home: home, env: []string{"MY_KEY=k-of-the-test", "GJC_NO_TITLE=1"}})
 	id := l.begin()
-	e := wantFails(l, acp.MethodSessionPrompt, &acp.PromptRequest{SessionID: id, Prompt: []acp.ContentBlock{text("go")}})
+	e := wantFails(l, acp.MethodSessionPrompt, &acp.PromptRequest{SessionID: id, Prompt: []acp.ContentBlock{textBlock("go")}})
 	const want = "The key came from environment MY_KEY; replace it there, or store another one with gjc login corp, which counts first."
 	if !strings.Contains(e.Message, "Incorrect API key provided") || !strings.HasSuffix(e.Message, want) || strings.Contains(e.Message, "k-of-the-test") {
 		t.Errorf("the message is %s", e.Message)

@@ -106,7 +106,7 @@ func TestKeyring_SecretService(t *testing.T) {
 	writeFile(t, auth, `{"fake":{"type":"keyring"}}`)
 	again := startLife(t, lifeOptions{home: home, env: env})
 	id := again.begin()
-	if e := wantFails(again, acp.MethodSessionPrompt, &acp.PromptRequest{SessionID: id, Prompt: []acp.ContentBlock{text("go")}}); !strings.Contains(e.Message, "gjc login fake") {
+	if e := wantFails(again, acp.MethodSessionPrompt, &acp.PromptRequest{SessionID: id, Prompt: []acp.ContentBlock{textBlock("go")}}); !strings.Contains(e.Message, "gjc login fake") {
 		t.Errorf("it fails with %v", e)
 	}
 	again.stop()

@@ -186,7 +186,7 @@ func (l *life) works(m *machine, wants []string) {
 		providertest.Step{providertest.Text("It has words.")},
 	)
 	mark := l.mark()
-	l.say(acp.StopReasonEndTurn, text("look at this, and at a.txt"), picture())
+	l.say(acp.StopReasonEndTurn, textBlock("look at this, and at a.txt"), picture())
 	lines := l.since(mark)
 	if got := wordsIn(lines, "agent_thought_chunk"); got != "What is in the file?" {
 		t.Errorf("the thoughts are %q", got)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gajae-code/gjc/internal/text"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/providers/registry"
 )
@@ -95,7 +96,7 @@ func listUnusable(out io.Writer, models *registry.Registry) {
 	fmt.Fprintln(out, "\nNot usable (--all lists them):")
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	for _, r := range order {
-		fmt.Fprintf(w, "  %s\t%s\t%s\n", r.provider, plural(counts[r], "model"), r.text)
+		fmt.Fprintf(w, "  %s\t%s\t%s\n", r.provider, text.Count(counts[r], "model"), r.text)
 	}
 	_ = w.Flush() // an error of out comes back with the next line
 }
@@ -128,13 +129,6 @@ func listRoles(out io.Writer, models *registry.Registry) {
 	if len(names) > 0 {
 		fmt.Fprintf(out, "\nProfiles that can be used (--mpreset): %s\n", strings.Join(names, ", "))
 	}
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return strconv.Itoa(n) + " " + what + "s"
 }
 
 func levels(m *providers.ModelInfo) string {

@@ -142,7 +142,7 @@ func TestModels_EveryAPI(t *testing.T) {
 			writeFile(t, filepath.Join(l.work, "b.txt"), "what stands in b\n")
 			id := l.begin()
 			image := picture()
-			first := must(l.scenario, acp.MethodSessionPrompt, &acp.PromptRequest{SessionID: id, Prompt: []acp.ContentBlock{text("look at both, and at this"), image}})
+			first := must(l.scenario, acp.MethodSessionPrompt, &acp.PromptRequest{SessionID: id, Prompt: []acp.ContentBlock{textBlock("look at both, and at this"), image}})
 			lines := l.since(0)
 			if thought := wordsIn(lines, "agent_thought_chunk"); thought != "two files it is" {
 				t.Errorf("it thinks %q", thought)

@@ -79,7 +79,7 @@ func TestModels_EndlessRepetition(t *testing.T) {
 	if second := model.Requests()[1].Body; len(second) > 1<<17 || !strings.Contains(string(second), "cut off") {
 		t.Errorf("it is asked again with %d bytes", len(second))
 	}
-	e := wantFails(l, acp.MethodSessionPrompt, &acp.PromptRequest{SessionID: id, Prompt: []acp.ContentBlock{text("go on")}})
+	e := wantFails(l, acp.MethodSessionPrompt, &acp.PromptRequest{SessionID: id, Prompt: []acp.ContentBlock{textBlock("go on")}})
 	if !strings.Contains(string(e.Data), `"repetition"`) || !strings.Contains(e.Message, "other words") {
 		t.Errorf("it fails with %v %s", e, e.Data)
 	}
@@ -104,7 +104,7 @@ func TestModels_EmptyAnswers(t *testing.T) {
 	if n := strings.Count(shown(l.since(0)), "answered nothing"); n != 2 {
 		t.Errorf("the user is told of it %d times", n)
 	}
-	e := wantFails(l, acp.MethodSessionPrompt, &acp.PromptRequest{SessionID: id, Prompt: []acp.ContentBlock{text("go on")}})
+	e := wantFails(l, acp.MethodSessionPrompt, &acp.PromptRequest{SessionID: id, Prompt: []acp.ContentBlock{textBlock("go on")}})
 	if !strings.Contains(string(e.Data), `"empty_response"`) || !strings.Contains(e.Message, "answered nothing") {
 		t.Errorf("it fails with %v %s", e, e.Data)
 	}

@@ -76,7 +76,7 @@ func TestModels_ErrorsToTheEditor(t *testing.T) {
 			}
 			l := startLife(t, lifeOptions{home: home})
 			id := l.begin()
-			e := wantFails(l, acp.MethodSessionPrompt, &acp.PromptRequest{SessionID: id, Prompt: []acp.ContentBlock{text("go")}})
+			e := wantFails(l, acp.MethodSessionPrompt, &acp.PromptRequest{SessionID: id, Prompt: []acp.ContentBlock{textBlock("go")}})
 			var got toldError
 			if err := json.Unmarshal(e.Data, &got); err != nil {
 				t.Fatalf("%v in %s", err, e.Data)

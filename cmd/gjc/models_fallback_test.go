@@ -56,7 +56,7 @@ func TestModels_Fallback(t *testing.T) {
 			id := l.begin()
 			mark := l.mark()
 			if tt.kind != "" {
-				e := wantFails(l, acp.MethodSessionPrompt, &acp.PromptRequest{SessionID: id, Prompt: []acp.ContentBlock{text("go")}})
+				e := wantFails(l, acp.MethodSessionPrompt, &acp.PromptRequest{SessionID: id, Prompt: []acp.ContentBlock{textBlock("go")}})
 				if !strings.Contains(string(e.Data), `"`+tt.kind+`"`) {
 					t.Errorf("it fails with %v %s", e, e.Data)
 				}

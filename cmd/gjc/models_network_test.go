@@ -118,7 +118,7 @@ func TestModels_BrokenConfigurationOfNetwork(t *testing.T) {
 				}
 				return
 			}
-			e := wantFails(l, acp.MethodSessionPrompt, &acp.PromptRequest{SessionID: id, Prompt: []acp.ContentBlock{text("go")}})
+			e := wantFails(l, acp.MethodSessionPrompt, &acp.PromptRequest{SessionID: id, Prompt: []acp.ContentBlock{textBlock("go")}})
 			if !strings.Contains(e.Message, "config.yml:") || len(model.Requests()) > 0 {
 				t.Errorf("it fails with %v, and the model got %d requests", e, len(model.Requests()))
 			}
@@ -178,7 +178,7 @@ func TestModels_AuthorityAndProxy(t *testing.T) {
 					t.Errorf("it says %q", got)
 				}
 			} else {
-				e := wantFails(l, acp.MethodSessionPrompt, &acp.PromptRequest{SessionID: id, Prompt: []acp.ContentBlock{text("go")}})
+				e := wantFails(l, acp.MethodSessionPrompt, &acp.PromptRequest{SessionID: id, Prompt: []acp.ContentBlock{textBlock("go")}})
 				if !strings.Contains(e.Message, tt.part) {
 					t.Errorf("it fails with %v %s", e, e.Data)
 				}

@@ -163,7 +163,7 @@ func TestModels_ImagesLeftOut(t *testing.T) {
 			}
 			writeFile(t, filepath.Join(l.work, "b.png"), string(data))
 			l.begin()
-			l.say(acp.StopReasonEndTurn, text("look"), image)
+			l.say(acp.StopReasonEndTurn, textBlock("look"), image)
 			l.choose(blind)
 			if got := l.turn("and the file"); got != "Another one." {
 				t.Errorf("it says %q", got)

@@ -118,7 +118,7 @@ func (s *profiled) option(options []acp.SessionConfigOption, id acp.SessionConfi
 func (s *profiled) turn(stop acp.StopReason, prompt string) (tools []string, words string) {
 	s.t.Helper()
 	from := len(s.Updates(s.id))
-	s.say(stop, text(prompt))
+	s.say(stop, textBlock(prompt))
 	return toolsOf(s.Updates(s.id)[from:])
 }
 

@@ -116,7 +116,7 @@ func TestCompaction_Threshold(t *testing.T) {
 					t.Fatal("it is never compacted")
 				}
 				mark := l.mark()
-				l.say(acp.StopReasonEndTurn, text(longPrompt(fmt.Sprint("PROMPT-", turn))))
+				l.say(acp.StopReasonEndTurn, textBlock(longPrompt(fmt.Sprint("PROMPT-", turn))))
 				lines := l.since(mark)
 				wantShortLines(t, lines)
 				if compacted < 0 && slices.ContainsFunc(model.Requests(), isSummary) {
@@ -258,7 +258,7 @@ func TestCompaction_Overflow(t *testing.T) {
 		model.Add(providertest.Step{providertest.Status(400, overflowBody, nil)})
 	}
 	asked = len(model.Requests())
-	e := wantFails(l, acp.MethodSessionPrompt, &acp.PromptRequest{SessionID: id, Prompt: []acp.ContentBlock{text("PROMPT-3")}})
+	e := wantFails(l, acp.MethodSessionPrompt, &acp.PromptRequest{SessionID: id, Prompt: []acp.ContentBlock{textBlock("PROMPT-3")}})
 	if !strings.Contains(string(e.Data), "context_overflow") || len(model.Requests())-asked > 15 {
 		t.Errorf("it fails with %+v behind %d requests", e, len(model.Requests())-asked)
 	}

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"text/tabwriter"
 	"unicode/utf8"
 
@@ -17,6 +16,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent/tools"
 	"github.com/gajae-code/gjc/agent/transcript"
+	"github.com/gajae-code/gjc/internal/text"
 	"github.com/gajae-code/gjc/internal/trust"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/sessions"
@@ -132,39 +132,35 @@ const maxWords = 60
 
 // firstWords is what an entry begins with.
 func firstWords(e sessions.Entry) string {
-	text := ""
+	said := ""
 	switch e := e.(type) {
 	case sessions.MessageEntry:
-		text = e.Message.Text()
+		said = e.Message.Text()
 		for _, c := range e.Message.ToolCalls() {
-			text += " [" + c.Name + "]"
+			said += " [" + c.Name + "]"
 		}
 	case sessions.CustomMessage:
-		text = (&providers.Message{Parts: e.Parts}).Text()
+		said = (&providers.Message{Parts: e.Parts}).Text()
 	case sessions.ModelChange:
-		text = e.Model
+		said = e.Model
 	case sessions.ThinkingChange:
-		text = string(e.Level)
+		said = string(e.Level)
 	case sessions.ModeChange:
-		text = e.Mode
+		said = e.Mode
 	case sessions.Compaction:
-		text = e.Summary
+		said = e.Summary
 	case sessions.BranchSummary:
-		text = e.Summary
+		said = e.Summary
 	case sessions.Label:
-		text = e.TargetID + " " + e.Label
+		said = e.TargetID + " " + e.Label
 	case sessions.Custom:
-		text = e.CustomType
+		said = e.CustomType
 	default:
 	}
-	if r := []rune(text); len(r) > 4*maxWords {
-		text = string(r[:4*maxWords])
+	if r := []rune(said); len(r) > 4*maxWords {
+		said = string(r[:4*maxWords])
 	}
-	text = strings.Join(strings.Fields(text), " ")
-	if r := []rune(text); len(r) > maxWords {
-		return string(r[:maxWords-1]) + "…"
-	}
-	return text
+	return text.Truncate(text.OneLine(said), maxWords)
 }
 
 // terminalText keeps what was said in a conversation from giving orders to the terminal.

@@ -25,7 +25,7 @@ func TestSessions_FailedTurn(t *testing.T) {
 	l := startLife(t, lifeOptions{home: scripted(t, model, 100_000, quick)})
 	id := l.begin()
 	for _, prompt := range []string{"one", "two"} {
-		e := wantFails(l, acp.MethodSessionPrompt, &acp.PromptRequest{SessionID: id, Prompt: []acp.ContentBlock{text(prompt)}})
+		e := wantFails(l, acp.MethodSessionPrompt, &acp.PromptRequest{SessionID: id, Prompt: []acp.ContentBlock{textBlock(prompt)}})
 		if !strings.Contains(e.Message, reason) {
 			t.Errorf("prompt %s fails with %s", prompt, e.Message)
 		}
@@ -48,7 +48,7 @@ func TestSessions_FailedTurn(t *testing.T) {
 	if body := string(requests[2].Body); !strings.Contains(body, "one") || !strings.Contains(body, "two") || !strings.Contains(body, "half") || !strings.Contains(body, "three") {
 		t.Errorf("the model is not told all: %s", body)
 	}
-	wantFails(l, acp.MethodSessionPrompt, &acp.PromptRequest{SessionID: id, Prompt: []acp.ContentBlock{text("four")}})
+	wantFails(l, acp.MethodSessionPrompt, &acp.PromptRequest{SessionID: id, Prompt: []acp.ContentBlock{textBlock("four")}})
 	l.stop()
 	for _, format := range []string{"html", "md", "json"} {
 		out, errs, err := sessionsCommand(t, l.home, "export", string(id), "--format", format, "-o", "-")

@@ -102,7 +102,7 @@ func (l *life) begin() acp.SessionID {
 func (l *life) turn(prompt string) string {
 	l.t.Helper()
 	mark := l.mark()
-	l.say(acp.StopReasonEndTurn, text(prompt))
+	l.say(acp.StopReasonEndTurn, textBlock(prompt))
 	return wordsIn(l.since(mark), "agent_message_chunk")
 }
 

@@ -222,16 +222,16 @@ func talk(t *testing.T, l *life) view {
 	long := strings.Repeat("0123456789 abcde", 8<<10) // more than a line may hold
 	var v view
 	for _, prompt := range [][]acp.ContentBlock{
-		{text("!think let me see\n!say first words")},
-		{text("!say say " + long)},
-		{text("!bash echo out; echo err >&2")},
-		{text("!bash echo failing; exit 3")},
-		{text("!bash yes 0123456789 | head -c 200000")},
-		{text("!write new/b.txt hello there")},
-		{text("!edit a.txt two => 2\n!read a.txt\n!read missing.txt")},
-		{text("!plan look; change; test")},
-		{text("what is this?"), picture()},
-		{text("!think again\n!say last words")},
+		{textBlock("!think let me see\n!say first words")},
+		{textBlock("!say say " + long)},
+		{textBlock("!bash echo out; echo err >&2")},
+		{textBlock("!bash echo failing; exit 3")},
+		{textBlock("!bash yes 0123456789 | head -c 200000")},
+		{textBlock("!write new/b.txt hello there")},
+		{textBlock("!edit a.txt two => 2\n!read a.txt\n!read missing.txt")},
+		{textBlock("!plan look; change; test")},
+		{textBlock("what is this?"), picture()},
+		{textBlock("!think again\n!say last words")},
 	} {
 		mark := l.mark()
 		l.say(acp.StopReasonEndTurn, prompt...)

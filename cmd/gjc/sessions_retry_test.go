@@ -120,7 +120,7 @@ func TestRetry_GivesUp(t *testing.T) {
 			t.Cleanup(model.Close)
 			l := startLife(t, lifeOptions{home: scripted(t, model, 100_000, tt.settings)})
 			id := l.begin()
-			e := wantFails(l, acp.MethodSessionPrompt, &acp.PromptRequest{SessionID: id, Prompt: []acp.ContentBlock{text("hello")}})
+			e := wantFails(l, acp.MethodSessionPrompt, &acp.PromptRequest{SessionID: id, Prompt: []acp.ContentBlock{textBlock("hello")}})
 			if !strings.Contains(string(e.Data), `"`+tt.kind+`"`) || !strings.Contains(e.Message, tt.part) {
 				t.Errorf("it fails with %v, %s", e, e.Data)
 			}

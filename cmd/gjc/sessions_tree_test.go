@@ -75,7 +75,7 @@ func TestFork_AtMessages(t *testing.T) {
 	}
 	for _, session := range []acp.SessionID{behind, before, first} {
 		l.id = session
-		l.say(acp.StopReasonEndTurn, text("!say its-own-way"))
+		l.say(acp.StopReasonEndTurn, textBlock("!say its-own-way"))
 	}
 	want := map[acp.SessionID][]string{
 		id: {"answer-one", "answer-two", "answer-three"}, behind: {"answer-one", "answer-two", "its-own-way"},
@@ -236,7 +236,7 @@ func TestExport_BothWays(t *testing.T) {
 	id := l.begin()
 	writeFile(t, filepath.Join(l.work, "a.txt"), "one\ntwo\n")
 	l.turn("!think deep-thoughts\n!say <script>alert('words')</script> & more\n!plan look; change\n!edit a.txt two => zwei\n!bash echo printed; exit 3")
-	l.say(acp.StopReasonEndTurn, text("and this?"), picture())
+	l.say(acp.StopReasonEndTurn, textBlock("and this?"), picture())
 	path := filepath.Join(l.work, "x.html")
 	if got := l.turn("/export x.html"); !strings.Contains(got, path) {
 		t.Errorf("it says %q", got)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent/tools/shell"
 	"github.com/gajae-code/gjc/internal/configfile"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 // sshName is the file of the agent directory with the machines that the user lets models reach. A project has no say in it: a name
@@ -71,7 +72,7 @@ func sshHost(f *configfile.File, m *configfile.Member, home string) (h shell.SSH
 			h.Port = port
 		case !slices.Contains(sshFields, field.Name):
 			// Other programs have fields of their own in such a file; what is misspelled is another matter.
-			if near := configfile.Near(field.Name, sshFields); near != "" {
+			if near := text.Near(field.Name, sshFields); near != "" {
 				return wrong(field.Line, configfile.Quote(field.Name), "is none of the fields; did you mean %q?", near)
 			}
 		case field.Value.Kind != configfile.Text:

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/gajae-code/gjc/internal/configfile"
-	"github.com/gajae-code/gjc/internal/typo"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 // errUsage is wrapped by complaints about the command line.
@@ -40,7 +40,7 @@ func unknownCommand(cmd *cobra.Command, word string) error {
 		}
 	}
 	// The beginning of a name is meant, too: "sess".
-	meant := configfile.Near(word, names)
+	meant := text.Near(word, names)
 	if i := slices.IndexFunc(names, func(n string) bool { return len(word) > 1 && strings.HasPrefix(n, strings.ToLower(word)) }); meant == "" && i >= 0 {
 		meant = names[i]
 	}
@@ -66,7 +66,7 @@ func flagError(cmd *cobra.Command, err error) error {
 		cmd.Flags().VisitAll(collect)
 		cmd.InheritedFlags().VisitAll(collect)
 		// Short names are near to each other: a third of the letters may be wrong.
-		if meant := configfile.Near(name, names); name != "" && meant != "" && typo.Distance(name, meant) <= (len(name)+1)/3 {
+		if meant := text.Near(name, names); name != "" && meant != "" && text.Distance(name, meant) <= (len(name)+1)/3 {
 			return fmt.Errorf("%w: %w; did you mean --%s?", errUsage, err, meant)
 		}
 		return fmt.Errorf("%w: %w; %s --help lists those there are", errUsage, err, cmd.CommandPath())

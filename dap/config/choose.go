@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/gajae-code/gjc/dap"
-	"github.com/gajae-code/gjc/internal/configfile"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 // choose returns the adapter for what is wanted: the first one of the candidates that can be used.
@@ -32,7 +32,7 @@ func (s *snapshot) choose(ctx context.Context, w dap.Wanted) (*dap.Spec, error) 
 		}
 	}
 	if failed.Unknown = w.Adapter != "" && len(candidates) == 0; failed.Unknown {
-		failed.Hint = configfile.Near(w.Adapter, names)
+		failed.Hint = text.Near(w.Adapter, names)
 	}
 	return nil, failed
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gajae-code/gjc/dap"
 	"github.com/gajae-code/gjc/internal/configfile"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 // FileNames are the names of a configuration file, those that count more first.
@@ -87,7 +88,7 @@ func parse(f *configfile.File) {
 			}
 		case wrapped:
 			f.Problem(m.Line, "unknown field %s%s; adapters stand below \"adapters\"", configfile.Quote(m.Name), configfile.Meant(m.Name, []string{keySchema}))
-		case m.Value.Kind == configfile.Object && configfile.Near(m.Name, []string{keyAdapters}) != "" && onlyObjects(m.Value):
+		case m.Value.Kind == configfile.Object && text.Near(m.Name, []string{keyAdapters}) != "" && onlyObjects(m.Value):
 			f.Problem(m.Line, "unknown field %s; did you mean \"adapters\"?", configfile.Quote(m.Name))
 		default:
 			parseAdapter(f, m)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/gajae-code/gjc/internal/configfile"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 // launchFile is where editors keep what to debug, below a root.
@@ -146,7 +147,7 @@ func parseLaunch(f *configfile.File, root, goos string) []launchEntry {
 		for i, m := range top.Members {
 			names[i] = m.Name
 		}
-		if near := configfile.Near("configurations", names); near != "" {
+		if near := text.Near("configurations", names); near != "" {
 			f.Problem(top.Line, "the file has %s and no configurations; did you mean that?", configfile.Quote(near))
 		}
 	}
@@ -290,7 +291,7 @@ func pick(name string, entries []launchEntry, problems []string) (*launchEntry, 
 	if len(loosely) == 1 {
 		return loosely[0], nil
 	}
-	return nil, &UnknownConfigurationError{Name: name, Hint: configfile.Near(name, names), Names: names, Problems: problems}
+	return nil, &UnknownConfigurationError{Name: name, Hint: text.Near(name, names), Names: names, Problems: problems}
 }
 
 // editors are members of a configuration that are about the editor.

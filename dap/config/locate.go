@@ -253,11 +253,6 @@ func (s *snapshot) python(ctx context.Context, ws *project) located {
 	return at
 }
 
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	return line
-}
-
 // noteProgram notes the programs of projects that an adapter would run with trust.
 func (s *snapshot) noteProgram(ws *project, d *definition) {
 	names := []string{d.command()}

@@ -41,8 +41,8 @@ func builtin(t *testing.T, name string) *dap.Spec {
 	return nil
 }
 
-// text is a value as JSON, with a directory as W.
-func text(t *testing.T, v any, dir string) string {
+// asJSON returns v as JSON, with dir replaced by W.
+func asJSON(t *testing.T, v any, dir string) string {
 	t.Helper()
 	data, err := json.Marshal(v)
 	if err != nil {
@@ -139,12 +139,12 @@ func TestPrepareLaunch(t *testing.T) {
 		{"JavaScript tests", "js-debug-adapter", Launch{Program: "a.js", Mode: "test"}, `{"console":"internalConsole","cwd":"W","program":"W/a.js","request":"launch","runtimeArgs":["--test"],"stopOnEntry":true,"type":"pwa-node"}`, nil},
 
 		{"Ruby", "rdbg", Launch{Program: "a.rb", Args: []string{"x y"}, Env: map[string]string{"A": "1", "GEMINI_API_KEY": "k"}}, `{"localfs":true,"request":"launch","type":"rdbg"}`, func(t *testing.T, p *Prepared, dir string) {
-			if got := text(t, []any{p.Adapter.Args, p.Adapter.Env}, dir); got != `[["--open","--stop-at-load","--sock-path=${socket}","--command","--","ruby","W/a.rb","x y"],["A=1"]]` {
+			if got := asJSON(t, []any{p.Adapter.Args, p.Adapter.Env}, dir); got != `[["--open","--stop-at-load","--sock-path=${socket}","--command","--","ruby","W/a.rb","x y"],["A=1"]]` {
 				t.Errorf("the adapter is %s", got)
 			}
 		}},
 		{"a Ruby spec", "rdbg", Launch{Program: "a_spec.rb", StopOnEntry: &yes, Extra: map[string]any{"useBundler": true}}, `{"localfs":true,"nonstop":false,"request":"attach","type":"rdbg","useBundler":true}`, func(t *testing.T, p *Prepared, dir string) {
-			if got := text(t, p.Adapter.Args[5:], dir); got != `["bundle","exec","rspec","W/a_spec.rb"]` {
+			if got := asJSON(t, p.Adapter.Args[5:], dir); got != `["bundle","exec","rspec","W/a_spec.rb"]` {
 				t.Errorf("the adapter is %s", got)
 			}
 		}},
@@ -177,7 +177,7 @@ func TestPrepareLaunch(t *testing.T) {
 				l.Core = dir + "/" + l.Core
 			}
 			spec := builtin(t, tt.adapter)
-			before := text(t, spec, "")
+			before := asJSON(t, spec, "")
 			p, err := PrepareLaunch(spec, l)
 			if err != nil {
 				if want, ok := strings.CutPrefix(tt.want, "!"); !ok || !strings.HasPrefix(strings.ReplaceAll(err.Error(), dir, "W"), want) {
@@ -185,7 +185,7 @@ func TestPrepareLaunch(t *testing.T) {
 				}
 				return
 			}
-			if got := text(t, p.Arguments, dir); tt.want != "" && got != tt.want {
+			if got := asJSON(t, p.Arguments, dir); tt.want != "" && got != tt.want {
 				t.Errorf("arguments (-want +got):\n%s", cmp.Diff(tt.want, got))
 			}
 			if p.Dir != dir || p.Adapter.Name != tt.adapter || p.Request != p.Arguments["request"] {
@@ -194,7 +194,7 @@ func TestPrepareLaunch(t *testing.T) {
 			if tt.check != nil {
 				tt.check(t, p, dir)
 			}
-			if text(t, spec, "") != before {
+			if asJSON(t, spec, "") != before {
 				t.Error("the adapter was changed")
 			}
 		})
@@ -239,7 +239,7 @@ func TestPrepareAttach(t *testing.T) {
 				}
 				return
 			}
-			if got := text(t, p.Arguments, dir); got != tt.want {
+			if got := asJSON(t, p.Arguments, dir); got != tt.want {
 				t.Errorf("arguments %s, want %s", got, tt.want)
 			}
 			if p.Address != tt.address || p.Program == "" || p.Dir != dir {

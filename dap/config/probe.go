@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/gajae-code/gjc/internal/proc"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 const (
@@ -124,7 +125,7 @@ var gdbVersion = regexp.MustCompile(`(\d+)\.\d[\d.]*(?:[-\w.]*)\s*$`)
 // gdb returns why a gdb can not be used, or "".
 func (p *prober) gdb(ctx context.Context, path string, env []string) (why string) {
 	a := p.ask(ctx, path, []string{"-nx", "-batch", "-ex", "show version", "-ex", `python print("has Python")`}, env)
-	first := firstLine(a.text)
+	first := text.FirstLine(a.text)
 	m := gdbVersion.FindStringSubmatch(first)
 	switch {
 	case m == nil && a.why != "":

@@ -4,11 +4,10 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
+	"github.com/gajae-code/gjc/internal/text"
 	"github.com/gajae-code/gjc/internal/trust"
-	"github.com/gajae-code/gjc/internal/typo"
 )
 
 // FieldType is what a field's value must be. It is told as the end of "… must be".
@@ -78,27 +77,10 @@ func Quote(s string) string { return `"` + trust.Printable(s) + `"` }
 
 // Meant is the end of a complaint about a name that is none of the known ones: which of them was probably meant, if any.
 func Meant(name string, known []string) string {
-	if k := Near(name, known); k != "" {
+	if k := text.Near(name, known); k != "" {
 		return fmt.Sprintf("; did you mean %q?", k)
 	}
 	return ""
-}
-
-// Near returns the name among known that s was probably meant to be, or "".
-func Near(s string, known []string) string {
-	best, least := "", 3
-	for i := 1; i < len(s); i++ { // two letters in the wrong order are one mistake
-		swapped := s[:i-1] + string(s[i]) + string(s[i-1]) + s[i+1:]
-		if at := slices.IndexFunc(known, func(k string) bool { return strings.EqualFold(k, swapped) }); at >= 0 && s[i] != s[i-1] {
-			return known[at]
-		}
-	}
-	for _, k := range known {
-		if d := typo.Distance(strings.ToLower(s), strings.ToLower(k)); d < least && d < len(k)/2+1 {
-			best, least = k, d
-		}
-	}
-	return best
 }
 
 // Shorten returns the first of a list, and how many there are besides.

@@ -87,11 +87,3 @@ func TestReadPlace_Odd(t *testing.T) {
 		t.Errorf("got %+v", files)
 	}
 }
-
-func TestNear(t *testing.T) {
-	for s, want := range map[string]string{"comand": "command", "Settings": "settings", "rootMarker": "rootMarkers", "zzz": "", "arg": "args", "initializationOptions": ""} {
-		if got := Near(s, []string{"args", "command", "initOptions", "rootMarkers", "settings"}); got != want {
-			t.Errorf("%s: %q", s, got)
-		}
-	}
-}

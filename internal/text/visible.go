@@ -1,4 +1,3 @@
-// Package text holds functions on texts that people and models read.
 package text
 
 import (

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/gajae-code/gjc/internal/configfile"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 // FileNames are the names of a configuration file, those that count more first.
@@ -85,9 +86,9 @@ func (f *file) top(top *configfile.Node) {
 			}
 		case wrapped:
 			f.Problem(m.Line, "unknown field %s%s; servers stand below \"servers\"", configfile.Quote(m.Name), configfile.Meant(m.Name, []string{keyIdle, keySchema}))
-		case m.Value.Kind == configfile.Object && configfile.Near(m.Name, []string{keyServers}) != "" && onlyObjects(m.Value):
+		case m.Value.Kind == configfile.Object && text.Near(m.Name, []string{keyServers}) != "" && onlyObjects(m.Value):
 			f.Problem(m.Line, "unknown field %s; did you mean \"servers\"?", configfile.Quote(m.Name))
-		case m.Value.Kind != configfile.Object && configfile.Near(m.Name, []string{keyIdle}) != "":
+		case m.Value.Kind != configfile.Object && text.Near(m.Name, []string{keyIdle}) != "":
 			f.Problem(m.Line, "unknown field %s; did you mean %q?", configfile.Quote(m.Name), keyIdle)
 		default:
 			f.server(m)

@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/gajae-code/gjc/internal/text"
 	"github.com/gajae-code/gjc/providers"
 )
 
@@ -244,43 +245,37 @@ func (t *turn) summary() string {
 	for _, r := range t.results {
 		if r.IsError {
 			failed++
-			s.WriteString("\n- " + r.ToolName + " failed: " + firstLine(r.Text()))
+			s.WriteString("\n- " + r.ToolName + " failed: " + failure(r.Text()))
 		}
 	}
 	switch n := len(t.results); {
 	case n == 0:
 		return "\nDone."
 	case failed == 0:
-		return "\nDone: " + count(n, "tool call") + ", all of them succeeded."
+		return "\nDone: " + text.Count(n, "tool call") + ", all of them succeeded."
 	default:
-		return "\nDone: " + count(n, "tool call") + ", " + strconv.Itoa(failed) + " of them failed:" + s.String()
+		return "\nDone: " + text.Count(n, "tool call") + ", " + strconv.Itoa(failed) + " of them failed:" + s.String()
 	}
 }
 
-func firstLine(s string) string {
-	s = strings.TrimSpace(s)
-	// A shell's exit line stands last and says the most.
+// failure returns the most telling line of a failed tool's result: the exit line of a command, or the first line.
+func failure(s string) string {
 	if i := strings.LastIndex(s, "Command exited with code "); i >= 0 {
 		s = s[i:]
 	}
-	s, _, _ = strings.Cut(s, "\n")
-	const most = 200
-	if r := []rune(s); len(r) > most {
-		s = string(r[:most]) + "…"
-	}
-	return s
+	return text.Truncate(text.FirstLine(s), 200)
 }
 
-// summaryOf is the summary of a conversation. It comes as text in the last message, what each side said behind its name.
+// summaryOf summarizes the conversation that the last message contains as text.
 func summaryOf(messages []providers.Message) string {
-	text := ""
+	last := ""
 	if n := len(messages); n > 0 {
-		text = userText(&messages[n-1])
+		last = userText(&messages[n-1])
 	}
-	_, text, _ = strings.Cut(text, "<conversation>\n")
-	text, _, _ = strings.Cut(text, "\n</conversation>")
+	_, conversation, _ := strings.Cut(last, "<conversation>\n")
+	conversation, _, _ = strings.Cut(conversation, "\n</conversation>")
 	all, said, first := 0, 0, ""
-	for block := range strings.SplitSeq(text, "\n\n[") {
+	for block := range strings.SplitSeq(conversation, "\n\n[") {
 		who, words, ok := strings.Cut(strings.TrimPrefix(block, "["), "]: ")
 		if !ok {
 			continue
@@ -290,21 +285,14 @@ func summaryOf(messages []providers.Message) string {
 			continue
 		}
 		if said++; first == "" {
-			first = firstLine(words)
+			first = text.Truncate(text.FirstLine(words), 200)
 		}
 	}
-	s := "The conversation had " + count(all, "message") + ", " + strconv.Itoa(said) + " of them from the user."
+	s := "The conversation had " + text.Count(all, "message") + ", " + strconv.Itoa(said) + " of them from the user."
 	if first != "" {
 		s += " It began with: " + first
 	}
 	return s
-}
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return strconv.Itoa(n) + " " + what + "s"
 }
 
 // usage estimates tokens at four bytes each; nobody pays for them.

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gajae-code/gjc/internal/typo"
+	"github.com/gajae-code/gjc/internal/text"
 	"github.com/gajae-code/gjc/providers"
 )
 
@@ -175,7 +175,7 @@ func near(all []providers.ModelInfo, ref string) []string {
 	var list []scored
 	for i := range all {
 		have, id := strings.ToLower(all[i].Ref()), strings.ToLower(all[i].ID)
-		score := min(typo.Distance(want, have), typo.Distance(want, id), typo.Distance(wantID, id))
+		score := min(text.Distance(want, have), text.Distance(want, id), text.Distance(wantID, id))
 		if strings.Contains(have, want) || strings.Contains(id, wantID) {
 			score = 0
 		}

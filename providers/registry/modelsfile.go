@@ -164,7 +164,7 @@ func (f *modelsFile) readProfiles(r *fileReader, n *configfile.Node, path string
 	r.named(n, path, func(m *configfile.Member, path string) {
 		p := Profile{Name: m.Name}
 		r.object(m.Value, path, map[string]field{
-			"extends":            text(&p.Extends),
+			"extends":            stringField(&p.Extends),
 			"required_providers": texts(&p.RequiredProviders),
 			"model_mapping":      roleMap(&p.Models),
 		})

@@ -127,7 +127,7 @@ func join(path, name string) string {
 
 func at(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
 
-func text(to *string) field {
+func stringField(to *string) field {
 	return func(r *fileReader, n *configfile.Node, path string) {
 		if r.is(n, path, configfile.Text) {
 			*to = n.Text

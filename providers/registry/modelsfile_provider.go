@@ -16,12 +16,12 @@ import (
 func (p *fileProvider) read(r *fileReader, n *configfile.Node, path string) {
 	p.configured = len(n.Members) > 0
 	r.object(n, path, map[string]field{
-		"baseUrl":            text(&p.baseURL),
+		"baseUrl":            stringField(&p.baseURL),
 		"apiKey":             keyOrName(&p.apiKey),
 		"apiKeyEnv":          variable(&p.apiKeyEnv),
 		"auth":               choice(&p.auth, "apiKey", "none", "oauth"),
 		"authHeader":         flag(&p.authHeader),
-		"api":                text(&p.api),
+		"api":                stringField(&p.api),
 		"headers":            headers(&p.headers),
 		"disableStrictTools": flag(&p.noStrictTools),
 		"cacheRetention":     choice(&p.cacheRetention, providers.CacheNone, providers.CacheShort, providers.CacheLong),
@@ -63,7 +63,7 @@ func (p *fileProvider) read(r *fileReader, n *configfile.Node, path string) {
 // fields returns the readers of a model's fields.
 func (m *fileModel) fields() map[string]field {
 	return map[string]field{
-		"id": text(&m.id), "name": text(&m.name), "api": text(&m.api), "wireModelId": text(&m.wireModelID),
+		"id": stringField(&m.id), "name": stringField(&m.name), "api": stringField(&m.api), "wireModelId": stringField(&m.wireModelID),
 		"contextWindow": tokens(&m.contextWindow), "maxTokens": tokens(&m.maxTokens),
 		"reasoning": flag(&m.reasoning),
 		"thinking": func(r *fileReader, n *configfile.Node, path string) {
@@ -94,7 +94,7 @@ func (m *fileModel) fields() map[string]field {
 		"cacheRetention":         choice(&m.cacheRetention, providers.CacheNone, providers.CacheShort, providers.CacheLong),
 		"compat":                 compat(&m.compat),
 		"requestTransform":       transform(&m.transform),
-		"contextPromotionTarget": text(&m.promotion),
+		"contextPromotionTarget": stringField(&m.promotion),
 	}
 }
 
@@ -172,7 +172,7 @@ func (t *fileThinking) read(r *fileReader, n *configfile.Node, path string) {
 // are shown to the user.
 func variable(to *string) field {
 	return func(r *fileReader, n *configfile.Node, path string) {
-		text(to)(r, n, path)
+		stringField(to)(r, n, path)
 		if n.Kind == configfile.Text && !isIdentifier(n.Text) {
 			r.fault(n.Line, path, "must be the name of an environment variable: letters, digits and _; a key itself belongs under apiKey")
 		}
@@ -182,7 +182,7 @@ func variable(to *string) field {
 // keyOrName reads a key or the name of a variable. It rejects $NAME, which would be sent literally.
 func keyOrName(to *string) field {
 	return func(r *fileReader, n *configfile.Node, path string) {
-		text(to)(r, n, path)
+		stringField(to)(r, n, path)
 		if name, ok := strings.CutPrefix(*to, "$"); ok && (isIdentifier(name) || strings.HasPrefix(name, "{")) {
 			r.fault(n.Line, path, "variables are not expanded here; set apiKeyEnv to the name of the variable, without $")
 		}

@@ -1,7 +1,7 @@
 package slash
 
 import (
-	"strings"
+	"github.com/gajae-code/gjc/internal/text"
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/agent"
@@ -54,14 +54,8 @@ const (
 	maxName        = 100      // characters
 )
 
-// clip puts a text on one line and shortens it to most characters.
-func clip(text string, most int) string {
-	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "\uFFFD")), " ")
-	if r := []rune(text); len(r) > most {
-		return string(r[:most-1]) + "…"
-	}
-	return text
-}
+// clip returns s as one line of at most most characters.
+func clip(s string, most int) string { return text.Truncate(text.OneLine(s), most) }
 
 // Available lists the commands that can be typed, as far as they are known without I/O: gjc's own first.
 func (c *Commands) Available() []acp.AvailableCommand {

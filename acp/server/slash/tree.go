@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/internal/text"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/sessions"
 )
@@ -184,33 +185,30 @@ func (v *treeView) line(n *sessions.TreeNode) string {
 const maxEntryText = 90
 
 func entryText(e sessions.Entry) string {
-	text := string(e.Kind())
+	shown := string(e.Kind())
 	switch e := e.(type) {
 	case sessions.MessageEntry:
-		text = messageText(&e)
+		shown = messageText(&e)
 	case sessions.CustomMessage:
-		text = e.CustomType + ": " + textOf(e.Parts)
+		shown = e.CustomType + ": " + textOf(e.Parts)
 	case sessions.Compaction:
-		text = "compaction: " + cmp.Or(e.ShortSummary, e.Summary)
+		shown = "compaction: " + cmp.Or(e.ShortSummary, e.Summary)
 	case sessions.BranchSummary:
-		text = "summary of a branch: " + e.Summary
+		shown = "summary of a branch: " + e.Summary
 	case sessions.ModelChange:
-		text = "model: " + e.Model
+		shown = "model: " + e.Model
 	case sessions.ThinkingChange:
-		text = "thinking: " + string(e.Level)
+		shown = "thinking: " + string(e.Level)
 	case sessions.ModeChange:
-		text = "mode: " + e.Mode
+		shown = "mode: " + e.Mode
 	case sessions.Label:
-		text = "label of " + e.TargetID + ": " + e.Label
+		shown = "label of " + e.TargetID + ": " + e.Label
 	case sessions.Custom:
-		text = e.CustomType
+		shown = e.CustomType
 	}
-	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "\uFFFD")), " ")
-	text = strings.ReplaceAll(text, "`", "'") // the tree is shown in a code block
-	if r := []rune(text); len(r) > maxEntryText {
-		text = string(r[:maxEntryText-1]) + "…"
-	}
-	return text
+	shown = text.OneLine(shown)
+	shown = strings.ReplaceAll(shown, "`", "'") // the tree is shown in a code block
+	return text.Truncate(shown, maxEntryText)
 }
 
 func messageText(e *sessions.MessageEntry) string {

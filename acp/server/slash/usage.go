@@ -2,10 +2,10 @@ package slash
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/internal/text"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/sessions"
 )
@@ -37,7 +37,7 @@ func describeUsage(c *call) error {
 		s.WriteString("\nThe prices of " + unknown + " are unknown; set `cost` in models.yml. Until then editors receive no cost of this session.\n")
 	}
 	if usd, _, n := agent.Cost(spending.Models); n > 0 {
-		fmt.Fprintf(&s, "\nThe usage of %s is unknown: the provider does not report it, or the answer was cut off before it did.", counted(n, "answer"))
+		fmt.Fprintf(&s, "\nThe usage of %s is unknown: the provider does not report it, or the answer was cut off before it did.", text.Count(n, "answer"))
 		if unknown == "" && usd > 0 {
 			s.WriteString(" The cost that editors receive is that of the others.")
 		}
@@ -51,7 +51,7 @@ func describeUsage(c *call) error {
 		fmt.Fprintf(&s, "\n%s cut off: their usage is counted as far as the provider had reported it, which can be less than what you pay.\n", was(cut, "answer"))
 	}
 	if n := spending.Repriced; n > 0 {
-		fmt.Fprintf(&s, "\nFor %s no price is stored; they are counted at current prices.\n", counted(n, "older answer"))
+		fmt.Fprintf(&s, "\nFor %s no price is stored; they are counted at current prices.\n", text.Count(n, "older answer"))
 	}
 	return c.say(s.String(), nil)
 }
@@ -86,10 +86,10 @@ func costText(uses []sessions.Use) string {
 	usd, unpriced, untold := agent.Cost(uses)
 	var why []string
 	if unpriced > 0 {
-		why = append(why, "the prices of "+counted(unpriced, "call")+" are unknown")
+		why = append(why, "the prices of "+text.Count(unpriced, "call")+" are unknown")
 	}
 	if untold > 0 {
-		why = append(why, "the usage of "+counted(untold, "call")+" is unknown")
+		why = append(why, "the usage of "+text.Count(untold, "call")+" is unknown")
 	}
 	switch {
 	case len(why) == 0:
@@ -111,19 +111,12 @@ func dollars(usd float64) string {
 	return fmt.Sprintf("$%.4f", usd)
 }
 
-// was returns [counted] with the verb.
+// was returns [text.Count] with the verb.
 func was(n int, noun string) string {
 	if n != 1 {
-		return counted(n, noun) + " were"
+		return text.Count(n, noun) + " were"
 	}
-	return counted(n, noun) + " was"
-}
-
-func counted(n int, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return strconv.Itoa(n) + " " + noun
+	return text.Count(n, noun) + " was"
 }
 
 // unpriced returns the models whose prices are unknown.

@@ -533,9 +533,5 @@ func (a *analysis) cd(path string, known bool) {
 
 // Show is a path or a word on one line, for people: no longer than can be read, and without characters that fool the eye.
 func Show(s string) string {
-	const most = 120
-	if r := []rune(s); len(r) > most {
-		s = string(r[:most-1]) + "…"
-	}
-	return text.VisibleLine(s)
+	return text.VisibleLine(text.Truncate(s, 120))
 }

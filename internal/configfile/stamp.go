@@ -1,6 +1,4 @@
-// Package userfile is for the files that people write and that a session reads again when they have changed: commands, skills,
-// rules, helper agents.
-package userfile
+package configfile
 
 import (
 	"context"
@@ -10,7 +8,7 @@ import (
 	"time"
 )
 
-// Stamp is what a file or a directory looked like from outside. The zero time stands for one that is not there.
+// A Stamp identifies the version of a file or a directory. The zero time stands for a missing one.
 type Stamp struct {
 	path    string
 	changed time.Time
@@ -18,7 +16,7 @@ type Stamp struct {
 	mode    os.FileMode
 }
 
-// StampOf looks at a file or a directory. Take the stamp before the reading: what changes in between is seen as a change then.
+// StampOf returns the stamp of a file or a directory. Take it before reading the file, so that a change meanwhile is noticed.
 func StampOf(path string) Stamp {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -27,7 +25,7 @@ func StampOf(path string) Stamp {
 	return Stamp{path: path, changed: info.ModTime(), size: info.Size(), mode: info.Mode()}
 }
 
-// Stale reports whether one of the files is another by now. It reads none of them. When ctx ends it reports false.
+// Stale reports whether one of the files has changed since its stamp was taken. It reads no file. When ctx ends it returns false.
 func Stale(ctx context.Context, stamps []Stamp) bool {
 	for _, old := range stamps {
 		if ctx.Err() != nil {
@@ -41,7 +39,7 @@ func Stale(ctx context.Context, stamps []Stamp) bool {
 	return false
 }
 
-// ReadCapped reads a file of at most most bytes. Of a longer one it returns one byte more, and no error.
+// ReadCapped reads a file of at most most bytes. Of a longer file it returns the first most+1 bytes, and no error.
 func ReadCapped(files fs.FS, name string, most int64) ([]byte, error) {
 	f, err := files.Open(name)
 	if err != nil {

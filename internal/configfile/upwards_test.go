@@ -1,4 +1,4 @@
-package userfile_test
+package configfile_test
 
 import (
 	"os"
@@ -7,10 +7,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/gajae-code/gjc/internal/userfile"
+	"github.com/gajae-code/gjc/internal/configfile"
 )
 
-// The directories of a repository follow those in it, and a directory in no repository stands alone.
+// A directory is followed by its parents in the repository; a directory outside a repository has none.
 func TestUpwards(t *testing.T) {
 	top := t.TempDir()
 	repo, plain := filepath.Join(top, "repo"), filepath.Join(top, "plain", "sub")
@@ -24,7 +24,7 @@ func TestUpwards(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(nested, ".git"), []byte("gitdir: x\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got := userfile.Upwards(filepath.Join(repo, "a", "b"), plain, repo, filepath.Join(nested, "gone"))
+	got := configfile.Upwards(filepath.Join(repo, "a", "b"), plain, repo, filepath.Join(nested, "gone"))
 	want := []string{filepath.Join(repo, "a", "b"), filepath.Join(repo, "a"), repo, plain, filepath.Join(nested, "gone"), nested}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("directories (-want +got):\n%s", d)

@@ -1,4 +1,4 @@
-package userfile
+package configfile
 
 import (
 	"os"
@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Upwards returns the directories, each followed by those above it up to the top of the repository that it lies in. A directory
-// that lies in no repository stands alone. None is returned twice.
+// Upwards returns the directories, each followed by its parents up to the top of its repository. The parents of a directory outside
+// a repository are left out, and so are duplicates.
 func Upwards(dirs ...string) []string {
 	var all []string
 	for _, dir := range dirs {
