@@ -47,7 +47,7 @@ func TestPrice_Digits(t *testing.T) {
 	var sum providers.Price
 	for _, u := range []providers.Usage{{Input: 1234, Output: 567}, {Input: 3, Output: 1, CacheRead: 7}, {CacheWrite: 1}, {Input: 999_999, Output: 123_457}} {
 		for _, tier := range []float64{1, 0.5, 1.7} {
-			price := cost.Price(u).Times(tier)
+			price := providers.ModelInfo{Cost: cost, TierPrices: map[string]float64{"tier": tier}}.Price(u, "tier")
 			sum = sum.Add(price)
 			for _, usd := range []float64{price.Input, price.Output, price.CacheRead, price.CacheWrite, price.Total, sum.Total} {
 				if s := strconv.FormatFloat(usd, 'f', -1, 64); len(s) > len("0.000000000000")+2 {

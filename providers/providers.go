@@ -308,8 +308,8 @@ func (p Price) rounded() Price {
 	}
 }
 
-// Times returns the price times f.
-func (p Price) Times(f float64) Price {
+// times returns the price times f.
+func (p Price) times(f float64) Price {
 	return Price{Input: p.Input * f, Output: p.Output * f, CacheRead: p.CacheRead * f, CacheWrite: p.CacheWrite * f, Total: p.Total * f}.rounded()
 }
 
@@ -317,7 +317,7 @@ func (p Price) Times(f float64) Price {
 func (i ModelInfo) Price(u Usage, tier string) Price {
 	price := i.Cost.Price(u)
 	if f, ok := i.TierPrices[tier]; ok {
-		price = price.Times(f)
+		price = price.times(f)
 	}
 	return price
 }

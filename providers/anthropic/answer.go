@@ -70,7 +70,7 @@ type usageDetails struct {
 
 // answer is one response being read.
 type answer struct {
-	model  *Model
+	model  *model
 	req    *providers.Request
 	stream *wire.Stream
 	yield  func(providers.Event, error) bool

@@ -35,8 +35,8 @@ const (
 
 const officialHost = "api.anthropic.com"
 
-// Model is one model behind the messages API.
-type Model struct {
+// A model is one model behind the messages API.
+type model struct {
 	cfg providers.Config
 	// send sends a body and returns the stream of its response.
 	send func(ctx context.Context, body []byte) (*wire.Stream, error)
@@ -48,10 +48,10 @@ type Model struct {
 	ttl sdk.CacheControlEphemeralTTL
 }
 
-var _ providers.Model = (*Model)(nil)
+var _ providers.Model = (*model)(nil)
 
-// New returns a model. It does no I/O and reads no environment.
-func New(cfg providers.Config) (*Model, error) {
+// Open is the package's [providers.Factory]. It does no I/O and reads no environment.
+func Open(cfg providers.Config) (providers.Model, error) {
 	base, err := baseURL(&cfg)
 	if err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func New(cfg providers.Config) (*Model, error) {
 	if cfg.Info.API == "" {
 		cfg.Info.API = API
 	}
-	m := &Model{cfg: cfg}
+	m := &model{cfg: cfg}
 	if cfg.CacheRetention == providers.CacheLong && base.Hostname() == officialHost {
 		m.ttl = sdk.CacheControlEphemeralTTLTTL1h // others know only the default
 	}
@@ -111,9 +111,6 @@ func New(cfg providers.Config) (*Model, error) {
 	return m, nil
 }
 
-// Open is the package's [providers.Factory].
-func Open(cfg providers.Config) (providers.Model, error) { return New(cfg) }
-
 func baseURL(cfg *providers.Config) (*url.URL, error) {
 	u, err := wire.BaseURL(cfg, "https://"+officialHost)
 	if err != nil {
@@ -125,10 +122,10 @@ func baseURL(cfg *providers.Config) (*url.URL, error) {
 }
 
 // Info describes the model.
-func (m *Model) Info() providers.ModelInfo { return m.cfg.Info }
+func (m *model) Info() providers.ModelInfo { return m.cfg.Info }
 
 // Stream sends req and yields the answer.
-func (m *Model) Stream(ctx context.Context, req *providers.Request) iter.Seq2[providers.Event, error] {
+func (m *model) Stream(ctx context.Context, req *providers.Request) iter.Seq2[providers.Event, error] {
 	return func(yield func(providers.Event, error) bool) {
 		body, err := m.encode(req)
 		if err != nil {

@@ -60,7 +60,7 @@ func fake(t *testing.T, info providers.ModelInfo, steps ...providertest.Step) (*
 		info.ID = "claude"
 	}
 	info.Provider = "anthropic"
-	m, err := anthropic.New(providers.Config{Info: info, BaseURL: server.AnthropicURL() + "/v1", APIKey: "key"})
+	m, err := anthropic.Open(providers.Config{Info: info, BaseURL: server.AnthropicURL() + "/v1", APIKey: "key"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func TestModel_ReadsNoEnvironment(t *testing.T) {
 	t.Setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:1")
 	server := providertest.NewServer(providertest.Step{})
 	defer server.Close()
-	m, err := anthropic.New(providers.Config{BaseURL: server.AnthropicURL()})
+	m, err := anthropic.Open(providers.Config{BaseURL: server.AnthropicURL()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -291,7 +291,7 @@ func TestModel_StopReasons(t *testing.T) {
 }
 
 func TestNew_BaseURL(t *testing.T) {
-	if _, err := anthropic.New(providers.Config{BaseURL: "no url"}); err == nil {
+	if _, err := anthropic.Open(providers.Config{BaseURL: "no url"}); err == nil {
 		t.Error("a base URL without a host is taken")
 	}
 }

@@ -46,7 +46,7 @@ func (b Bedrock) Open(cfg providers.Config) (providers.Model, error) {
 		cfg.Info.API = APIBedrock
 	}
 	cfg.HTTPClient = cloud.ServerSentEvents(wire.Guard(cfg.HTTPClient))
-	m := &Model{cfg: cfg, version: "bedrock-2023-05-31"}
+	m := &model{cfg: cfg, version: "bedrock-2023-05-31"}
 	region := sync.OnceValue(func() string { return regionOf(base, account) })
 	header := wire.Header(&cfg, "")
 	sign := account.Signer("bedrock", region).Sign

@@ -37,7 +37,7 @@ func guess(messages []providers.Message) int {
 // writer writes the messages of one request. What the user and the tools say between two answers is one message; the results
 // come first in it.
 type writer struct {
-	m   *Model
+	m   *model
 	out []byte
 	// count is how many messages there are; ends are where the last block of each message of the user begins to say what it
 	// is, behind its type.
@@ -48,7 +48,7 @@ type writer struct {
 }
 
 // appendMessages adds the conversation as a JSON array.
-func (m *Model) appendMessages(dst []byte, list []providers.Message) []byte {
+func (m *model) appendMessages(dst []byte, list []providers.Message) []byte {
 	w := &writer{m: m, out: append(dst, '[')}
 	for i := 0; i < len(list); {
 		if list[i].Role == providers.RoleAssistant {
@@ -113,7 +113,7 @@ func (w *writer) image(img providers.Image) {
 }
 
 // takes reports whether the model takes an image.
-func (m *Model) takes(img providers.Image) bool {
+func (m *model) takes(img providers.Image) bool {
 	switch img.MIMEType {
 	case "image/png", "image/jpeg", "image/gif", "image/webp":
 		return m.cfg.Info.Images && len(img.Data) > 0

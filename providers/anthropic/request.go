@@ -15,7 +15,7 @@ const defaultMaxTokens = 32_000
 
 // encode writes the body of a request. What two requests have in common at their start is the same byte for byte,
 // cache breakpoints aside, so that the provider's prompt cache holds.
-func (m *Model) encode(req *providers.Request) ([]byte, error) {
+func (m *model) encode(req *providers.Request) ([]byte, error) {
 	p := sdk.MessageNewParams{Model: m.cfg.Model(), MaxTokens: int64(m.maxTokens(req))}
 	if req.System != "" {
 		p.System = []sdk.TextBlockParam{{Text: req.System}}
@@ -35,7 +35,7 @@ func (m *Model) encode(req *providers.Request) ([]byte, error) {
 
 // body puts the tools and the conversation after the head, which is all the rest of a request, and before it what the API wants to
 // know. The SDK's types take ten times as long for these two.
-func (m *Model) body(head, tools []byte, messages []providers.Message) []byte {
+func (m *model) body(head, tools []byte, messages []providers.Message) []byte {
 	start := `{"stream":true`
 	if m.version != "" {
 		start = `{"anthropic_version":"` + m.version + `"`
@@ -58,7 +58,7 @@ func (m *Model) body(head, tools []byte, messages []providers.Message) []byte {
 }
 
 // mark makes a cache breakpoint.
-func (m *Model) mark(cc *sdk.CacheControlEphemeralParam) {
+func (m *model) mark(cc *sdk.CacheControlEphemeralParam) {
 	if m.cfg.CacheRetention != providers.CacheNone {
 		*cc = sdk.NewCacheControlEphemeralParam()
 		cc.TTL = m.ttl
@@ -67,7 +67,7 @@ func (m *Model) mark(cc *sdk.CacheControlEphemeralParam) {
 
 // force sets the reasoning, and the tool that the answer has to call. The API refuses both together: a model that can leave
 // its reasoning does, and one that cannot chooses its tool itself.
-func (m *Model) force(req *providers.Request, p *sdk.MessageNewParams) {
+func (m *model) force(req *providers.Request, p *sdk.MessageNewParams) {
 	if can := m.cfg.Compat.SupportsToolChoice; req.ForceTool == "" || can != nil && !*can {
 		m.think(req, p)
 		return
@@ -83,7 +83,7 @@ func (m *Model) force(req *providers.Request, p *sdk.MessageNewParams) {
 	m.think(req, p)
 }
 
-func (m *Model) maxTokens(req *providers.Request) int {
+func (m *model) maxTokens(req *providers.Request) int {
 	most := m.cfg.Info.MaxOutput
 	switch {
 	case req.MaxTokens > 0 && most > 0:
@@ -97,7 +97,7 @@ func (m *Model) maxTokens(req *providers.Request) int {
 }
 
 // tools encodes the tools, nothing if there are none.
-func (m *Model) tools(tools []providers.Tool) ([]byte, error) {
+func (m *model) tools(tools []providers.Tool) ([]byte, error) {
 	if len(tools) == 0 {
 		return nil, nil
 	}
@@ -140,7 +140,7 @@ var budgets = map[providers.ThinkingLevel]int64{
 }
 
 // think sets the reasoning of the request.
-func (m *Model) think(req *providers.Request, p *sdk.MessageNewParams) {
+func (m *model) think(req *providers.Request, p *sdk.MessageNewParams) {
 	info := &m.cfg.Info
 	if len(info.Thinking) == 0 {
 		return
@@ -176,7 +176,7 @@ func (m *Model) think(req *providers.Request, p *sdk.MessageNewParams) {
 	p.OutputConfig.Effort = sdk.OutputConfigEffort(level)
 }
 
-func (m *Model) budget(level providers.ThinkingLevel, req *providers.Request, p *sdk.MessageNewParams) {
+func (m *model) budget(level providers.ThinkingLevel, req *providers.Request, p *sdk.MessageNewParams) {
 	tokens, ok := budgets[level]
 	// The answer needs room beside the thinking; the API's least budget is 1024.
 	const room = 1024
@@ -189,7 +189,7 @@ func (m *Model) budget(level providers.ThinkingLevel, req *providers.Request, p 
 
 // mayThink reports whether the API lets the next answer begin with thinking: in the middle of tool calls it does so
 // only if the answer with the calls began with thinking too.
-func (m *Model) mayThink(messages []providers.Message) bool {
+func (m *model) mayThink(messages []providers.Message) bool {
 	if len(messages) == 0 || messages[len(messages)-1].Role != providers.RoleTool {
 		return true
 	}

@@ -36,7 +36,7 @@ func (v Vertex) Open(cfg providers.Config) (providers.Model, error) {
 		cfg.Info.API = APIVertex
 	}
 	cfg.HTTPClient = wire.Guard(cfg.HTTPClient)
-	m := &Model{cfg: cfg, version: "vertex-2023-10-16", streams: true}
+	m := &model{cfg: cfg, version: "vertex-2023-10-16", streams: true}
 	endpoint := wire.NewEndpoint(&m.cfg, u.String(), wire.Header(&cfg, ""))
 	if cfg.APIKey == "" && !cfg.NoAmbient {
 		endpoint = endpoint.Sign(account.Tokens(cfg.HTTPClient).Sign)

@@ -51,7 +51,7 @@ type usage struct {
 // answer is one response being read.
 type answer struct {
 	ctx    context.Context // of the caller, whose end ends an event of many parts too
-	model  *Model
+	model  *model
 	stream *wire.Stream
 	yield  func(providers.Event, error) bool
 	req    *providers.Request

@@ -14,7 +14,7 @@ const noSignature = "skip_thought_signature_validator"
 
 // contents maps the conversation. What the user and the tools say between two answers is one message; the responses come
 // first in it, as many as there were calls.
-func (m *Model) contents(list []providers.Message) []content {
+func (m *model) contents(list []providers.Message) []content {
 	out := make([]content, 0, len(list))
 	var responses, shown, said []part
 	flush := func() {
@@ -47,7 +47,7 @@ func (m *Model) contents(list []providers.Message) []content {
 	return out
 }
 
-func (m *Model) user(msg *providers.Message) []part {
+func (m *model) user(msg *providers.Message) []part {
 	var parts []part
 	for _, p := range msg.Parts {
 		switch p := p.(type) {
@@ -65,7 +65,7 @@ func (m *Model) user(msg *providers.Message) []part {
 func textPart(text string) part { return part{Text: &text} }
 
 // takes reports whether the model takes an image. Gemini refuses the whole request for one of another kind, such as a GIF.
-func (m *Model) takes(img providers.Image) bool {
+func (m *model) takes(img providers.Image) bool {
 	switch img.MIMEType {
 	case "image/png", "image/jpeg", "image/webp", "image/heic", "image/heif":
 		return m.cfg.Info.Images && len(img.Data) > 0
@@ -73,7 +73,7 @@ func (m *Model) takes(img providers.Image) bool {
 	return false
 }
 
-func (m *Model) image(img providers.Image) part {
+func (m *model) image(img providers.Image) part {
 	if !m.takes(img) {
 		return textPart(dialect.ImageOmitted)
 	}
@@ -82,7 +82,7 @@ func (m *Model) image(img providers.Image) part {
 
 // response maps the result of a tool. Its images are inside it for the models that look there, and behind all responses for
 // the older ones.
-func (m *Model) response(msg *providers.Message) (response part, images []part) {
+func (m *model) response(msg *providers.Message) (response part, images []part) {
 	text := msg.Text()
 	for _, p := range msg.Parts {
 		if img, ok := p.(providers.Image); ok {
@@ -120,7 +120,7 @@ func toolID(id string) string {
 	return dialect.ToolID(id, 64)
 }
 
-func (m *Model) assistant(msg *providers.Message) []part {
+func (m *model) assistant(msg *providers.Message) []part {
 	own := dialect.Own(&m.cfg.Info, msg)
 	signature := func(s string) string {
 		if own {

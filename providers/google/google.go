@@ -32,8 +32,8 @@ const method = "streamGenerateContent"
 
 const defaultBaseURL = "https://generativelanguage.googleapis.com/v1beta"
 
-// Model is one Gemini model.
-type Model struct {
+// A model is one Gemini model.
+type model struct {
 	cfg      providers.Config
 	endpoint *wire.Endpoint
 	// signs reports that the model signs its calls and refuses a call of its own without a signature: Gemini 3 and newer.
@@ -41,10 +41,10 @@ type Model struct {
 	schemas dialect.GeminiSchemas
 }
 
-var _ providers.Model = (*Model)(nil)
+var _ providers.Model = (*model)(nil)
 
-// New returns a model of the Gemini API. It does no I/O and reads no environment.
-func New(cfg providers.Config) (*Model, error) {
+// Open is the package's [providers.Factory]. It does no I/O and reads no environment.
+func Open(cfg providers.Config) (providers.Model, error) {
 	u, err := wire.BaseURL(&cfg, defaultBaseURL)
 	if err != nil {
 		return nil, err
@@ -59,9 +59,6 @@ func New(cfg providers.Config) (*Model, error) {
 	return open(cfg, u.JoinPath("models", escape(strings.TrimPrefix(cfg.Model(), "models/"))+":"+method), nil), nil
 }
 
-// Open is the [providers.Factory] of the Gemini API.
-func Open(cfg providers.Config) (providers.Model, error) { return New(cfg) }
-
 // version finds the last part of a base URL that has one.
 var version = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^v[0-9]+((alpha|beta)[0-9]*)?$`) })
 
@@ -69,12 +66,12 @@ var version = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`
 func escape(name string) string { return strings.ReplaceAll(url.PathEscape(name), ":", "%3A") }
 
 // open returns the model at the address u. Sign may be nil.
-func open(cfg providers.Config, u *url.URL, sign func(*http.Request, []byte) error) *Model {
+func open(cfg providers.Config, u *url.URL, sign func(*http.Request, []byte) error) *model {
 	query := u.Query()
 	query.Set("alt", "sse")
 	u.RawQuery = query.Encode()
 
-	m := &Model{cfg: cfg, signs: signs(&cfg)}
+	m := &model{cfg: cfg, signs: signs(&cfg)}
 	m.endpoint = wire.NewEndpoint(&m.cfg, u.String(), wire.Header(&m.cfg, "X-Goog-Api-Key"))
 	if sign != nil {
 		m.endpoint = m.endpoint.Sign(sign)
@@ -96,10 +93,10 @@ func signs(cfg *providers.Config) bool {
 }
 
 // Info describes the model.
-func (m *Model) Info() providers.ModelInfo { return m.cfg.Info }
+func (m *model) Info() providers.ModelInfo { return m.cfg.Info }
 
 // Stream sends req and yields the answer.
-func (m *Model) Stream(ctx context.Context, req *providers.Request) iter.Seq2[providers.Event, error] {
+func (m *model) Stream(ctx context.Context, req *providers.Request) iter.Seq2[providers.Event, error] {
 	encode := func() ([]byte, error) { return m.encode(req) }
 	return m.endpoint.Ask(ctx, encode, func(s *wire.Stream, yield func(providers.Event, error) bool) {
 		a := &answer{ctx: ctx, model: m, stream: s, yield: yield, req: req}

@@ -89,7 +89,7 @@ type thinkingConfig struct {
 }
 
 // encode writes the body of a request. What two requests have in common at their start is the same byte for byte.
-func (m *Model) encode(req *providers.Request) ([]byte, error) {
+func (m *model) encode(req *providers.Request) ([]byte, error) {
 	var r request
 	if req.System != "" {
 		r.SystemInstruction = &content{Parts: []part{textPart(req.System)}}
@@ -125,7 +125,7 @@ func (m *Model) encode(req *providers.Request) ([]byte, error) {
 }
 
 // declare describes a tool. One without parameters must not describe any.
-func (m *Model) declare(t *providers.Tool) functionDeclaration {
+func (m *model) declare(t *providers.Tool) functionDeclaration {
 	f := functionDeclaration{Name: t.Name, Description: t.Description}
 	if schema := m.schemas.Of(t.Schema); jsonx.Lookup(schema, "properties") != nil {
 		f.Parameters = schema
@@ -134,7 +134,7 @@ func (m *Model) declare(t *providers.Tool) functionDeclaration {
 }
 
 // think says how the model should reason.
-func (m *Model) think(want providers.ThinkingLevel) *thinkingConfig {
+func (m *model) think(want providers.ThinkingLevel) *thinkingConfig {
 	info := &m.cfg.Info
 	if len(info.Thinking) == 0 {
 		return nil
@@ -170,7 +170,7 @@ var budgets = map[providers.ThinkingLevel]int{
 
 // budget is a level as a number of tokens, within what the models of Gemini 2.5 take: Pro thinks always, and more than the
 // others. Without a number they would think as they like.
-func (m *Model) budget(level providers.ThinkingLevel) int {
+func (m *model) budget(level providers.ThinkingLevel) int {
 	if strings.Contains(m.cfg.Info.ID, "-pro") {
 		return max(128, budgets[level])
 	}

@@ -18,9 +18,6 @@ var commandsText string
 //go:embed explanation.txt
 var explanationText string
 
-// Commands returns the list of commands, one a line, as the model prints it.
-func Commands() string { return commandsText }
-
 func explanation() string {
 	return strings.Replace(explanationText, "COMMANDS", strings.TrimSpace(commandsText), 1)
 }

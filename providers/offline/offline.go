@@ -31,28 +31,27 @@ func Info() providers.ModelInfo {
 	}
 }
 
-// Model is offline/demo. What it says depends on nothing but the request.
-type Model struct{ info providers.ModelInfo }
+// A model is offline/demo. What it says depends on nothing but the request.
+type model struct{ info providers.ModelInfo }
 
-var _ providers.Model = (*Model)(nil)
+var _ providers.Model = (*model)(nil)
 
-// New returns the model.
-func New() *Model { return &Model{info: Info()} }
+// New returns the model that [Info] describes.
+func New() providers.Model { return &model{info: Info()} }
 
 // Open is the package's [providers.Factory].
 func Open(cfg providers.Config) (providers.Model, error) {
-	m := New()
-	if cfg.Info.ID != "" {
-		m.info = cfg.Info
+	if cfg.Info.ID == "" {
+		return New(), nil
 	}
-	return m, nil
+	return &model{info: cfg.Info}, nil
 }
 
 // Info describes the model.
-func (m *Model) Info() providers.ModelInfo { return m.info }
+func (m *model) Info() providers.ModelInfo { return m.info }
 
 // Stream answers req. It ends with ctx's cause when ctx ends first.
-func (m *Model) Stream(ctx context.Context, req *providers.Request) iter.Seq2[providers.Event, error] {
+func (m *model) Stream(ctx context.Context, req *providers.Request) iter.Seq2[providers.Event, error] {
 	return func(yield func(providers.Event, error) bool) {
 		a := &answer{ctx: ctx, req: req, yield: yield, info: m.info, stop: providers.StopEnd}
 		a.run()

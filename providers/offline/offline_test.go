@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -306,12 +307,16 @@ func TestModel_Compaction(t *testing.T) {
 
 // The list is what the user sees, so it has every command.
 func TestCommands_AreAllListed(t *testing.T) {
+	commands, err := os.ReadFile("commands.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, name := range offline.CommandNames() {
-		if !strings.Contains(offline.Commands(), "!"+name) {
+		if !strings.Contains(string(commands), "!"+name) {
 			t.Errorf("!%s is not in the list", name)
 		}
 	}
-	for line := range strings.Lines(offline.Commands()) {
+	for line := range strings.Lines(string(commands)) {
 		name, _, _ := strings.Cut(strings.TrimPrefix(line, "!"), " ")
 		if name == "wait" {
 			continue // for ever

@@ -38,7 +38,7 @@ type callPart struct {
 // answer is one response being read.
 type answer struct {
 	ctx    context.Context // of the caller, whose end ends a line of many parts too
-	model  *Model
+	model  *model
 	stream *wire.Stream
 	yield  func(providers.Event, error) bool
 	req    *providers.Request

@@ -18,16 +18,16 @@ const API = "ollama-chat"
 // defaultBaseURL is where Ollama listens unless it is told otherwise.
 const defaultBaseURL = "http://127.0.0.1:11434"
 
-// Model is one model of an Ollama server.
-type Model struct {
+// A model is one model of an Ollama server.
+type model struct {
 	cfg      providers.Config
 	endpoint *wire.Endpoint
 }
 
-var _ providers.Model = (*Model)(nil)
+var _ providers.Model = (*model)(nil)
 
-// New returns a model. The base URL may have "/v1" or "/api" at its end. It does no I/O and reads no environment.
-func New(cfg providers.Config) (*Model, error) {
+// Open is the package's [providers.Factory]. The base URL may end with "/v1" or "/api". Open does no I/O and reads no environment.
+func Open(cfg providers.Config) (providers.Model, error) {
 	u, err := wire.BaseURL(&cfg, defaultBaseURL)
 	if err != nil {
 		return nil, err
@@ -38,19 +38,16 @@ func New(cfg providers.Config) (*Model, error) {
 	path := strings.TrimRight(u.Path, "/")
 	path = strings.TrimSuffix(strings.TrimSuffix(path, "/v1"), "/api")
 	u.Path, u.RawPath = path+"/api/chat", ""
-	m := &Model{cfg: cfg}
+	m := &model{cfg: cfg}
 	m.endpoint = wire.NewEndpoint(&m.cfg, u.String(), wire.Header(&cfg, ""))
 	return m, nil
 }
 
-// Open is the package's [providers.Factory].
-func Open(cfg providers.Config) (providers.Model, error) { return New(cfg) }
-
 // Info describes the model.
-func (m *Model) Info() providers.ModelInfo { return m.cfg.Info }
+func (m *model) Info() providers.ModelInfo { return m.cfg.Info }
 
 // Stream sends req and yields the answer. It cannot force a tool.
-func (m *Model) Stream(ctx context.Context, req *providers.Request) iter.Seq2[providers.Event, error] {
+func (m *model) Stream(ctx context.Context, req *providers.Request) iter.Seq2[providers.Event, error] {
 	encode := func() ([]byte, error) { return m.encode(req) }
 	return m.endpoint.Ask(ctx, encode, func(s *wire.Stream, yield func(providers.Event, error) bool) {
 		a := &answer{ctx: ctx, model: m, stream: s, yield: yield, req: req}

@@ -52,7 +52,7 @@ func respond(t *testing.T, cfg providers.Config, req *providers.Request, respons
 			Body: io.NopCloser(strings.NewReader(response)),
 		}, nil
 	})}
-	m, err := ollama.New(cfg)
+	m, err := ollama.Open(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func TestModel_Address(t *testing.T) {
 			t.Errorf("%q: %s, want %s", base, got.url, want)
 		}
 	}
-	if _, err := ollama.New(providers.Config{BaseURL: "no url"}); err == nil {
+	if _, err := ollama.Open(providers.Config{BaseURL: "no url"}); err == nil {
 		t.Error("a base URL without a host is taken")
 	}
 	got := respond(t, providers.Config{APIKey: "k", Headers: map[string]string{"X-A": "b"}}, hello(), end)

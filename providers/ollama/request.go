@@ -61,7 +61,7 @@ type declared struct {
 
 // encode writes the body of a request. Two requests begin with the same bytes as far as their conversations do, so that
 // the server need not read them again.
-func (m *Model) encode(req *providers.Request) ([]byte, error) {
+func (m *model) encode(req *providers.Request) ([]byte, error) {
 	info := &m.cfg.Info
 	r := request{
 		Model: m.cfg.Model(), Messages: m.messages(req), Stream: true, Think: m.think(req.Thinking),
@@ -85,7 +85,7 @@ func (m *Model) encode(req *providers.Request) ([]byte, error) {
 }
 
 // think says whether to reason. The models of one family want to know how much, and never stop.
-func (m *Model) think(want providers.ThinkingLevel) any {
+func (m *model) think(want providers.ThinkingLevel) any {
 	info := &m.cfg.Info
 	if len(info.Thinking) == 0 {
 		return nil
@@ -107,7 +107,7 @@ func (m *Model) think(want providers.ThinkingLevel) any {
 	return level != providers.ThinkingOff || info.ThinkingMode == providers.ThinkingEffortAlways
 }
 
-func (m *Model) messages(req *providers.Request) []message {
+func (m *model) messages(req *providers.Request) []message {
 	out := make([]message, 0, len(req.Messages)+1)
 	if req.System != "" {
 		out = append(out, message{Role: "system", Content: req.System})
@@ -160,7 +160,7 @@ func (m *Model) messages(req *providers.Request) []message {
 }
 
 // said returns the text and the images of a message.
-func (m *Model) said(msg *providers.Message) (text string, images [][]byte) {
+func (m *model) said(msg *providers.Message) (text string, images [][]byte) {
 	var b strings.Builder
 	for _, p := range msg.Parts {
 		switch p := p.(type) {
@@ -180,7 +180,7 @@ func (m *Model) said(msg *providers.Message) (text string, images [][]byte) {
 	return b.String(), images
 }
 
-func (m *Model) assistant(msg *providers.Message) (out message, ok bool) {
+func (m *model) assistant(msg *providers.Message) (out message, ok bool) {
 	own := dialect.Own(&m.cfg.Info, msg)
 	out = message{Role: "assistant", Content: msg.Text()}
 	for _, p := range msg.Parts {

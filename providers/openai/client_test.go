@@ -31,7 +31,7 @@ func sent(t *testing.T, cfg providers.Config, req *providers.Request) (*http.Req
 			Body: io.NopCloser(strings.NewReader(`{"choices":[{"index":0,"message":{"content":"x"},"finish_reason":"stop"}]}`)),
 		}, nil
 	})}
-	m, err := openai.New(cfg)
+	m, err := openai.Open(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

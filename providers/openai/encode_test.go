@@ -31,15 +31,15 @@ func longRequest() *providers.Request {
 func BenchmarkEncode(b *testing.B) {
 	req := longRequest()
 	info := providers.ModelInfo{Provider: "p", ID: "m"}
-	completions, err := New(providers.Config{Info: info})
+	completions, err := Open(providers.Config{Info: info})
 	if err != nil {
 		b.Fatal(err)
 	}
-	responses, err := NewResponses(providers.Config{Info: info})
+	responses, err := OpenResponses(providers.Config{Info: info})
 	if err != nil {
 		b.Fatal(err)
 	}
-	for name, encode := range map[string]func(*providers.Request) ([]byte, error){"Completions": completions.encode, "Responses": responses.encode} {
+	for name, encode := range map[string]func(*providers.Request) ([]byte, error){"Completions": completions.(*model).encode, "Responses": responses.(*responsesModel).encode} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

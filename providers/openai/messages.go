@@ -51,7 +51,7 @@ type called struct {
 
 // conversation is a conversation being mapped.
 type conversation struct {
-	model *Model
+	model *model
 	out   []message
 	ids   callIDs
 	// Images of tool results wait until all results of the answer are out: the results must follow it directly, and
@@ -60,7 +60,7 @@ type conversation struct {
 }
 
 // messages maps the conversation.
-func (m *Model) messages(req *providers.Request) []message {
+func (m *model) messages(req *providers.Request) []message {
 	c := &conversation{model: m, out: make([]message, 0, len(req.Messages)+1), ids: callIDs{mistral: m.rules.mistralIDs, most: 40}}
 	if req.System != "" {
 		role := "system"
@@ -111,7 +111,7 @@ func (c *conversation) showImages() {
 	}
 }
 
-func (m *Model) user(msg *providers.Message) (said message, ok bool) {
+func (m *model) user(msg *providers.Message) (said message, ok bool) {
 	var parts []part
 	pictures := false
 	for _, p := range msg.Parts {

@@ -24,18 +24,18 @@ const (
 	defaultBaseURL = "https://" + officialHost + "/v1"
 )
 
-// Model is one model behind the chat completions API.
-type Model struct {
+// A model is one model behind the chat completions API.
+type model struct {
 	cfg      providers.Config
 	endpoint *wire.Endpoint
 	rules    rules
 	strict   strictTools
 }
 
-var _ providers.Model = (*Model)(nil)
+var _ providers.Model = (*model)(nil)
 
-// New returns a model. It does no I/O and reads no environment.
-func New(cfg providers.Config) (*Model, error) {
+// Open is the package's [providers.Factory]. It does no I/O and reads no environment.
+func Open(cfg providers.Config) (providers.Model, error) {
 	u, err := wire.BaseURL(&cfg, defaultBaseURL)
 	if err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func New(cfg providers.Config) (*Model, error) {
 		cfg.Info.API = API
 	}
 	addPath(u, "/chat/completions")
-	m := &Model{cfg: cfg, rules: rulesFor(&cfg, u.Hostname())}
+	m := &model{cfg: cfg, rules: rulesFor(&cfg, u.Hostname())}
 	m.endpoint = wire.NewEndpoint(&m.cfg, u.String(), wire.Header(&cfg, ""))
 	return m, nil
 }
@@ -57,14 +57,11 @@ func addPath(u *url.URL, path string) {
 	}
 }
 
-// Open is the package's [providers.Factory].
-func Open(cfg providers.Config) (providers.Model, error) { return New(cfg) }
-
 // Info describes the model.
-func (m *Model) Info() providers.ModelInfo { return m.cfg.Info }
+func (m *model) Info() providers.ModelInfo { return m.cfg.Info }
 
 // Stream sends req and yields the answer.
-func (m *Model) Stream(ctx context.Context, req *providers.Request) iter.Seq2[providers.Event, error] {
+func (m *model) Stream(ctx context.Context, req *providers.Request) iter.Seq2[providers.Event, error] {
 	encode := func() ([]byte, error) { return m.encode(req) }
 	return m.endpoint.Ask(ctx, encode, func(s *wire.Stream, yield func(providers.Event, error) bool) {
 		a := &answer{ctx: ctx, model: m, stream: s, yield: yield, req: req}

@@ -28,7 +28,7 @@ func fake(t *testing.T, info providers.ModelInfo, steps ...providertest.Step) (*
 	server := providertest.NewServer(steps...)
 	t.Cleanup(server.Close)
 	info.Provider, info.ID = "local", "m"
-	m, err := openai.New(providers.Config{Info: info, BaseURL: server.OpenAIURL()})
+	m, err := openai.Open(providers.Config{Info: info, BaseURL: server.OpenAIURL()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -343,7 +343,7 @@ func TestModel_NoEndBehindTheAnswer(t *testing.T) {
 	defer gate.Open()
 	server := providertest.NewServer(providertest.Step{providertest.Raw(`data: {"choices":[{"delta":{"content":"x"},"finish_reason":"stop"}]}` + "\n\n"), gate.Hold()})
 	t.Cleanup(server.Close)
-	m, err := openai.New(providers.Config{Info: providers.ModelInfo{Provider: "local", ID: "m"}, BaseURL: server.OpenAIURL(), StallTimeout: 200 * time.Millisecond})
+	m, err := openai.Open(providers.Config{Info: providers.ModelInfo{Provider: "local", ID: "m"}, BaseURL: server.OpenAIURL(), StallTimeout: 200 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -372,7 +372,7 @@ func TestModel_ErrorsInTheStream(t *testing.T) {
 }
 
 func TestNew_BaseURL(t *testing.T) {
-	if _, err := openai.New(providers.Config{BaseURL: "no url"}); err == nil {
+	if _, err := openai.Open(providers.Config{BaseURL: "no url"}); err == nil {
 		t.Error("a base URL without a host is taken")
 	}
 }

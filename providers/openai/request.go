@@ -77,7 +77,7 @@ type named struct {
 
 // encode writes the body of a request. What two requests have in common at their start is the same byte for byte, so
 // that prompt caches hold, OpenAI's as well as the one in a local server's memory.
-func (m *Model) encode(req *providers.Request) ([]byte, error) {
+func (m *model) encode(req *providers.Request) ([]byte, error) {
 	r := request{
 		Stream: true, Messages: m.messages(req), Model: m.cfg.Model(), Tools: m.tools(req.Tools),
 		ServiceTier: serviceTier(&m.cfg.Info, req), Provider: m.rules.openRouter,
@@ -144,7 +144,7 @@ func cacheRetention(cfg *providers.Config) string {
 }
 
 // think tells the level in the server's words.
-func (m *Model) think(r *request, want providers.ThinkingLevel) {
+func (m *model) think(r *request, want providers.ThinkingLevel) {
 	info := &m.cfg.Info
 	on := info.ClampThinking(want) != providers.ThinkingOff || info.ThinkingMode == providers.ThinkingEffortAlways
 	switch m.rules.thinkingFormat {
@@ -172,7 +172,7 @@ func (m *Model) think(r *request, want providers.ThinkingLevel) {
 	}
 }
 
-func (m *Model) effortWord(want providers.ThinkingLevel) string {
+func (m *model) effortWord(want providers.ThinkingLevel) string {
 	if !m.rules.effort {
 		return ""
 	}
@@ -197,7 +197,7 @@ func effortWord(info *providers.ModelInfo, want providers.ThinkingLevel, other m
 	return ""
 }
 
-func (m *Model) tools(tools []providers.Tool) []tool {
+func (m *model) tools(tools []providers.Tool) []tool {
 	schemas, strict := m.strict.of(tools, m.rules.strict)
 	var out []tool
 	for i := range tools {

@@ -16,19 +16,19 @@ const (
 	APIAzure     = "azure-openai-responses"
 )
 
-// ResponsesModel is one model behind the responses API, OpenAI's own or Azure's. The server keeps nothing of a
+// A responsesModel is one model behind the responses API, OpenAI's own or Azure's. The server keeps nothing of a
 // conversation: every request holds all of it, the encrypted reasoning too.
-type ResponsesModel struct {
+type responsesModel struct {
 	cfg      providers.Config
 	endpoint *wire.Endpoint
 	rules    rules
 	strict   strictTools
 }
 
-var _ providers.Model = (*ResponsesModel)(nil)
+var _ providers.Model = (*responsesModel)(nil)
 
-// NewResponses returns a model behind the responses API. It does no I/O and reads no environment.
-func NewResponses(cfg providers.Config) (*ResponsesModel, error) {
+// OpenResponses is the [providers.Factory] of OpenAI's Responses API.
+func OpenResponses(cfg providers.Config) (providers.Model, error) {
 	u, err := wire.BaseURL(&cfg, defaultBaseURL)
 	if err != nil {
 		return nil, err
@@ -58,17 +58,14 @@ func azureAddress(u *url.URL) {
 	addPath(u, "/responses")
 }
 
-func newResponses(cfg providers.Config, api string, u *url.URL, keyName string) *ResponsesModel {
+func newResponses(cfg providers.Config, api string, u *url.URL, keyName string) *responsesModel {
 	if cfg.Info.API == "" {
 		cfg.Info.API = api
 	}
-	m := &ResponsesModel{cfg: cfg, rules: rulesFor(&cfg, u.Hostname())}
+	m := &responsesModel{cfg: cfg, rules: rulesFor(&cfg, u.Hostname())}
 	m.endpoint = wire.NewEndpoint(&m.cfg, u.String(), wire.Header(&cfg, keyName))
 	return m
 }
-
-// OpenResponses is the [providers.Factory] for OpenAI's responses API.
-func OpenResponses(cfg providers.Config) (providers.Model, error) { return NewResponses(cfg) }
 
 // OpenAzure is the [providers.Factory] for Azure's responses API. The base URL is that of the resource, with or without
 // "/openai" or "/openai/v1" behind it; it may say an api-version. What requests call the model is the name of a deployment.
@@ -87,10 +84,10 @@ func OpenAzure(cfg providers.Config) (providers.Model, error) {
 }
 
 // Info describes the model.
-func (m *ResponsesModel) Info() providers.ModelInfo { return m.cfg.Info }
+func (m *responsesModel) Info() providers.ModelInfo { return m.cfg.Info }
 
 // Stream sends req and yields the answer.
-func (m *ResponsesModel) Stream(ctx context.Context, req *providers.Request) iter.Seq2[providers.Event, error] {
+func (m *responsesModel) Stream(ctx context.Context, req *providers.Request) iter.Seq2[providers.Event, error] {
 	encode := func() ([]byte, error) { return m.encode(req) }
 	return m.endpoint.Ask(ctx, encode, func(s *wire.Stream, yield func(providers.Event, error) bool) {
 		r := &response{ctx: ctx, model: m, stream: s, yield: yield, req: req}

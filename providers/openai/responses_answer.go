@@ -88,7 +88,7 @@ type said struct {
 // response is one response being read.
 type response struct {
 	ctx    context.Context // of the caller, whose end ends an event of many items too
-	model  *ResponsesModel
+	model  *responsesModel
 	stream *wire.Stream
 	yield  func(providers.Event, error) bool
 	req    *providers.Request

@@ -22,7 +22,7 @@ type input struct {
 }
 
 // appendInput writes the conversation behind dst, as an array of items.
-func (m *ResponsesModel) appendInput(dst []byte, req *providers.Request) []byte {
+func (m *responsesModel) appendInput(dst []byte, req *providers.Request) []byte {
 	in := &input{cfg: &m.cfg, out: append(dst, '['), ids: callIDs{most: 64}}
 	for i := range req.Messages {
 		switch msg := &req.Messages[i]; msg.Role {

@@ -47,7 +47,7 @@ type namedTool struct {
 // leastOutput is the smallest limit of an answer that OpenAI takes.
 const leastOutput = 16
 
-func (m *ResponsesModel) encode(req *providers.Request) ([]byte, error) {
+func (m *responsesModel) encode(req *providers.Request) ([]byte, error) {
 	info := &m.cfg.Info
 	r := responsesRequest{
 		Stream: true, Model: m.cfg.Model(), Instructions: req.System, Input: jsonx.Raw("[]"),
@@ -94,7 +94,7 @@ func (m *ResponsesModel) encode(req *providers.Request) ([]byte, error) {
 	return wire.ExtraBody(&m.cfg, append(out, tail...)), nil
 }
 
-func (m *ResponsesModel) reasoning(want providers.ThinkingLevel) *reasoning {
+func (m *responsesModel) reasoning(want providers.ThinkingLevel) *reasoning {
 	word := effortWord(&m.cfg.Info, want, m.rules.efforts)
 	switch word {
 	case "":

@@ -14,10 +14,10 @@ const (
 	geminiNodes = 4000
 )
 
-// Gemini puts a JSON Schema of a tool's input into the part of OpenAPI's schemas that Gemini takes: references are put in
+// makeGemini puts a JSON Schema of a tool's input into the part of OpenAPI's schemas that Gemini takes: references are put in
 // place, alternatives are anyOf, null is nullable, and what Gemini refuses is left out. The result describes an object.
 // Its own result it returns as it is.
-func Gemini(schema jsonx.Raw) jsonx.Raw {
+func makeGemini(schema jsonx.Raw) jsonx.Raw {
 	if !jsonx.Valid(schema) || schema.Kind() != '{' {
 		return jsonx.Raw(`{"type":"object"}`)
 	}
@@ -25,20 +25,20 @@ func Gemini(schema jsonx.Raw) jsonx.Raw {
 	return c.top(schema).append(nil)
 }
 
-// GeminiSchemas remembers what [Gemini] makes of schemas, which takes long for those with many references. The zero value is
+// GeminiSchemas remembers what makeGemini makes of schemas, which takes long for those with many references. The zero value is
 // ready. It is safe for concurrent use.
 type GeminiSchemas struct {
 	mu   sync.Mutex // guards made
 	made map[string]jsonx.Raw
 }
 
-// Of is [Gemini]. What it returns must not be changed.
+// Of is makeGemini. What it returns must not be changed.
 func (s *GeminiSchemas) Of(schema jsonx.Raw) jsonx.Raw {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	made, known := s.made[string(schema)]
 	if !known {
-		made = Gemini(schema)
+		made = makeGemini(schema)
 		const most = 1000 // tools of a session, and those that an MCP server has changed
 		if s.made == nil || len(s.made) >= most {
 			s.made = make(map[string]jsonx.Raw)

@@ -64,11 +64,11 @@ func TestGemini(t *testing.T) {
 		{"alternatives at the top", `{"anyOf":[{"properties":{"a":{"type":"string"},"k":{"type":"string"}},"required":["a","k"]},{"properties":{"b":{"type":"string"},"k":{"type":"string"}},"required":["b","k"]}]}`, `{"type":"object","properties":{"a":{"type":"string"},"k":{"type":"string"},"b":{"type":"string"}},"required":["k"]}`},
 		{"types in capitals", `{"type":"OBJECT","properties":{"a":{"type":"STRING"}}}`, `{"type":"object","properties":{"a":{"type":"string"}}}`},
 	} {
-		got := Gemini(jsonx.Raw(test.in))
+		got := makeGemini(jsonx.Raw(test.in))
 		if string(got) != test.want {
 			t.Errorf("%s:\ngot  %s\nwant %s", test.name, got, test.want)
 		}
-		if again := Gemini(got); string(again) != string(got) {
+		if again := makeGemini(got); string(again) != string(got) {
 			t.Errorf("%s: again it is\n%s", test.name, again)
 		}
 	}
@@ -83,7 +83,7 @@ func TestGemini_References(t *testing.T) {
 		b.WriteString(`"d` + string(rune('0'+i)) + `":{"type":"object","properties":{"x":` + next + `,"y":` + next + `}},`)
 	}
 	b.WriteString(`"end":{}}}`)
-	got := Gemini(jsonx.Raw(strings.ReplaceAll(b.String(), `\`, `b`)))
+	got := makeGemini(jsonx.Raw(strings.ReplaceAll(b.String(), `\`, `b`)))
 	if !jsonx.Valid(got) || len(got) > 1<<20 || len(got) < 1000 {
 		t.Errorf("%d bytes: %.200s", len(got), got)
 	}
@@ -129,12 +129,12 @@ func FuzzGemini(f *testing.F) {
 	f.Add(`{"allOf":[{"$ref":"#/a"}],"a":{"type":["array","string"],"items":[{},true]},"oneOf":[{"const":{}}]}`)
 	f.Add(`{"properties":{"a":{"anyOf":[{"type":"integer","enum":[1],"description":"One of: 2"}],"description":"One of: 3"}}}`)
 	f.Fuzz(func(t *testing.T, schema string) {
-		got := Gemini(jsonx.Raw(schema))
+		got := makeGemini(jsonx.Raw(schema))
 		if !jsonx.Valid(got) {
 			t.Fatalf("%s becomes %s", schema, got)
 		}
 		checkGemini(t, got)
-		if again := Gemini(got); string(again) != string(got) {
+		if again := makeGemini(got); string(again) != string(got) {
 			t.Fatalf("%s\nbecomes %s\nbecomes %s", schema, got, again)
 		}
 	})
@@ -144,7 +144,7 @@ func FuzzGemini(f *testing.F) {
 func TestGeminiSchemas(t *testing.T) {
 	var s GeminiSchemas
 	first := jsonx.Raw(`{"type":"object","properties":{"p":{"$ref":"#/$defs/D"}},"$defs":{"D":{"type":"string"}}}`)
-	if a, b := s.Of(first), s.Of(slices.Clone(first)); string(a) != string(Gemini(first)) || &a[0] != &b[0] {
+	if a, b := s.Of(first), s.Of(slices.Clone(first)); string(a) != string(makeGemini(first)) || &a[0] != &b[0] {
 		t.Errorf("%s and %s", a, b)
 	}
 	for i := range 2500 {

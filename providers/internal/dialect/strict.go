@@ -18,16 +18,8 @@ const (
 	mostBytes      = 100_000
 )
 
-// Strict turns a tool's JSON Schema into the subset that OpenAI enforces: every object is closed, every property is
-// required, and one that was optional may be null instead. What only narrows a value and is not in the subset is left
-// out. It reports false for a schema that can not be said so: one with open objects, with alternatives that exclude each
-// other, with conditions, or too large. A strict schema stays as it is.
-func Strict(schema jsonx.Raw) (strict jsonx.Raw, ok bool) {
-	strict, _, ok = makeStrict(schema)
-	return strict, ok
-}
-
-// StrictSchemas remembers what [Strict] makes of schemas. The zero value is ready. It is safe for concurrent use.
+// StrictSchemas converts the JSON Schemas of tools to the subset that OpenAI enforces, and caches the results. The zero value is ready
+// for use. It is safe for concurrent use.
 type StrictSchemas struct {
 	mu   sync.Mutex
 	made map[string]madeStrict
@@ -38,7 +30,8 @@ type madeStrict struct {
 	nulls, ok bool
 }
 
-// Of is [Strict]. Nulls reports that properties may be null that the schema allows only to be absent.
+// Of returns the strict form of a schema. It reports false if there is none. Nulls reports that the strict form allows properties to
+// be null that the schema only allows to be absent.
 func (s *StrictSchemas) Of(schema jsonx.Raw) (strict jsonx.Raw, nulls, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -54,6 +47,9 @@ func (s *StrictSchemas) Of(schema jsonx.Raw) (strict jsonx.Raw, nulls, ok bool) 
 	return m.schema, m.nulls, m.ok
 }
 
+// makeStrict converts a schema: it closes every object and makes every property required; an optional property may be null instead.
+// It drops restrictions that are not in the subset. It reports false for a schema that has no strict form: with open objects,
+// exclusive alternatives or conditions, or too large. A strict schema is returned unchanged.
 func makeStrict(schema jsonx.Raw) (strict jsonx.Raw, nulls, ok bool) {
 	if len(schema) > mostBytes || !utf8.Valid(schema) || !jsonx.Valid(schema) {
 		return nil, false, false

@@ -106,7 +106,7 @@ func FuzzStrict(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, schema []byte) {
-		once, ok := Strict(schema)
+		once, _, ok := makeStrict(schema)
 		if !ok {
 			if once != nil {
 				t.Errorf("%s: %s beside false", schema, once)
@@ -131,7 +131,7 @@ const schemaOfATool = `{"type":"object","properties":{"path":{"type":"string","d
 
 func BenchmarkStrict(b *testing.B) {
 	for b.Loop() {
-		Strict(jsonx.Raw(schemaOfATool))
+		makeStrict(jsonx.Raw(schemaOfATool))
 	}
 }
 

@@ -40,8 +40,8 @@ var (
 	})
 )
 
-// Redact takes everything secret of the model's configuration and everything that looks like a key out of s.
-func Redact(cfg *providers.Config, s string) string {
+// redact takes everything secret of the model's configuration and everything that looks like a key out of s.
+func redact(cfg *providers.Config, s string) string {
 	return keyLike().ReplaceAllString(credentials().ReplaceAllString(withoutSecrets(cfg, s), "$1 …"), "$1…")
 }
 
@@ -237,7 +237,7 @@ const maxMessage = 2000
 
 // clean makes s the text of an error. It is cut behind the search for secrets: half a key would not be known again.
 func clean(cfg *providers.Config, s string) string {
-	return shorten(Redact(cfg, s[:min(len(s), maxErrorBody)]), maxMessage)
+	return shorten(redact(cfg, s[:min(len(s), maxErrorBody)]), maxMessage)
 }
 
 var escapes = sync.OnceValue(func() *regexp.Regexp {

@@ -56,7 +56,7 @@ func TestStatusError_AWS(t *testing.T) {
 }
 
 func TestRedact_KeysOfOthers(t *testing.T) {
-	got := Redact(&providers.Config{}, "sk-0123456789abcdef AIzaSy0123456789abcdef ya29.a0Af_0123456789 key_word AIzaShort")
+	got := redact(&providers.Config{}, "sk-0123456789abcdef AIzaSy0123456789abcdef ya29.a0Af_0123456789 key_word AIzaShort")
 	if want := "sk-… AIza… ya29.… key_word AIzaShort"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -1,4 +1,4 @@
-package wire_test
+package wire
 
 import (
 	"io"
@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/gajae-code/gjc/providers"
-	"github.com/gajae-code/gjc/providers/internal/wire"
 )
 
 func TestRedact(t *testing.T) {
@@ -28,7 +27,7 @@ func TestRedact(t *testing.T) {
 		{"sk-proj-abcdefghijklmnop", "sk-…"},
 		{"the api-version 2026-01-01 is true; Basic authentication is not", "the api-version 2026-01-01 is true; Basic authentication is not"},
 	} {
-		if got := wire.Redact(cfg, test.in); got != test.want {
+		if got := redact(cfg, test.in); got != test.want {
 			t.Errorf("%q became %q, want %q", test.in, got, test.want)
 		}
 	}
@@ -42,12 +41,12 @@ func TestEndpoint_ErrorsHoldNoKey(t *testing.T) {
 	}))
 	defer server.Close()
 	cfg := &providers.Config{APIKey: "abcdefghijklmnopqrstuvwxyz0123456789"}
-	plain := wire.NewEndpoint(cfg, server.URL, http.Header{"X-Api-Key": {cfg.APIKey}})
-	signed := wire.NewEndpoint(&providers.Config{}, server.URL, http.Header{}).Sign(func(req *http.Request, _ []byte) error {
+	plain := NewEndpoint(cfg, server.URL, http.Header{"X-Api-Key": {cfg.APIKey}})
+	signed := NewEndpoint(&providers.Config{}, server.URL, http.Header{}).Sign(func(req *http.Request, _ []byte) error {
 		req.Header.Set("Authorization", "Bearer abcdefghijklmnopqrstuvwxyz0123456789")
 		return nil
 	})
-	for name, e := range map[string]*wire.Endpoint{"plain": plain, "signed": signed} {
+	for name, e := range map[string]*Endpoint{"plain": plain, "signed": signed} {
 		_, err := e.Post(t.Context(), []byte("{}"))
 		if err == nil || strings.Contains(err.Error(), "abcdef") {
 			t.Errorf("%s: %v", name, err)
