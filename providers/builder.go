@@ -6,11 +6,11 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// A Builder puts the events of one stream together to a message. Models use it to make their [Done]; a caller uses
-// one to keep what was said when the stream breaks. The zero Builder is ready. It is not safe for concurrent use.
+// A Builder assembles the events of one stream into a message. Models use it to make their [Done]; a caller uses one to keep
+// what a broken stream has delivered. The zero Builder is ready for use. It is not safe for concurrent use.
 type Builder struct {
 	parts []buildPart
-	// fresh makes the next delta begin a part even if the last one is of its kind.
+	// fresh makes the next delta begin a part, even if the last one is of the same kind.
 	fresh bool
 }
 
@@ -31,7 +31,7 @@ const (
 	partCall
 )
 
-// Add takes one event in. [UsageSoFar] and [Done] are ignored.
+// Add adds one event. It ignores [UsageSoFar] and [Done].
 func (b *Builder) Add(ev Event) {
 	switch ev := ev.(type) {
 	case TextDelta:
@@ -51,10 +51,10 @@ func (b *Builder) Add(ev Event) {
 	}
 }
 
-// Break ends the current part: the next text or thinking begins another one.
+// Break ends the current part, so that the next text or thinking begins another one.
 func (b *Builder) Break() { b.fresh = true }
 
-// Sign adds to the signature of the last thinking or text part, whichever came last.
+// Sign appends to the signature of the last part that is text or thinking.
 func (b *Builder) Sign(signature string) {
 	for i := len(b.parts) - 1; i >= 0; i-- {
 		if b.parts[i].kind != partCall {
@@ -64,25 +64,25 @@ func (b *Builder) Sign(signature string) {
 	}
 }
 
-// SignThinking begins a thinking part without text if the last part is not thinking, and adds to its signature.
+// SignThinking appends to the signature of the last part, after beginning a thinking part if the last part is not one.
 func (b *Builder) SignThinking(signature string) {
 	p := b.part(partThinking)
 	p.signature += signature
 }
 
-// ThinkingField begins a thinking part without text if the last part is not thinking, and names the member that it came in.
+// ThinkingField sets the field of the last part, after beginning a thinking part if the last part is not one.
 func (b *Builder) ThinkingField(field string) {
 	p := b.part(partThinking)
 	p.field = field
 }
 
-// SignText begins a text part without text if the last part is not text, and adds to its signature.
+// SignText appends to the signature of the last part, after beginning a text part if the last part is not one.
 func (b *Builder) SignText(signature string) {
 	p := b.part(partText)
 	p.signature += signature
 }
 
-// SignCall adds to the signature of the call named by id.
+// SignCall appends to the signature of the call with the id.
 func (b *Builder) SignCall(id, signature string) {
 	if p := b.call(id); p != nil {
 		p.signature += signature
@@ -95,7 +95,7 @@ func (b *Builder) Redacted(payload string) {
 	b.fresh = true
 }
 
-// Input returns what has come so far of the input of the call named by id.
+// Input returns the input of the call with the id, as far as it has been added.
 func (b *Builder) Input(id string) string {
 	if p := b.call(id); p != nil {
 		return string(p.text)
@@ -103,7 +103,7 @@ func (b *Builder) Input(id string) string {
 	return ""
 }
 
-// Calls returns how many tool calls there are so far.
+// Calls returns the number of tool calls so far.
 func (b *Builder) Calls() int {
 	n := 0
 	for i := range b.parts {
@@ -114,8 +114,8 @@ func (b *Builder) Calls() int {
 	return n
 }
 
-// Message returns an assistant message with the parts so far. The input of a call is as the model wrote it; a call
-// without any input has the empty object.
+// Message returns an assistant message with the parts so far. The input of a call is as the model wrote it, or the empty object
+// if there is none.
 func (b *Builder) Message() Message {
 	m := Message{Role: RoleAssistant}
 	for i := range b.parts {

@@ -6,16 +6,16 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// Compat says where a server differs from the API that it copies. A member that is not set is found out from the base URL.
-// docs/models.md describes each; most are for the API openai-completions alone.
+// Compat says how a server differs from the API that it copies. Unset fields follow from the base URL. docs/models.md describes
+// each field; most apply only to the API openai-completions.
 type Compat struct {
-	// SupportsStore sends store: false, so that OpenAI keeps nothing of the conversation.
+	// SupportsStore sends store: false, which asks the server not to keep the conversation.
 	SupportsStore *bool `yaml:"supportsStore"`
 	// SupportsDeveloperRole sends the system prompt with the role developer to a model that reasons.
 	SupportsDeveloperRole *bool `yaml:"supportsDeveloperRole"`
 	// SupportsReasoningEffort sends the thinking level.
 	SupportsReasoningEffort *bool `yaml:"supportsReasoningEffort"`
-	// ReasoningEffortMap are the server's words for levels, where they are not the level's own name.
+	// ReasoningEffortMap maps levels to the server's names for them.
 	ReasoningEffortMap map[ThinkingLevel]string `yaml:"reasoningEffortMap"`
 	// SupportsUsageInStreaming asks for the usage at the end of the stream.
 	SupportsUsageInStreaming *bool `yaml:"supportsUsageInStreaming"`
@@ -25,8 +25,8 @@ type Compat struct {
 	DisableReasoningOnForcedToolChoice *bool `yaml:"disableReasoningOnForcedToolChoice"`
 	// MaxTokensField is the name of the limit: "max_completion_tokens" or "max_tokens".
 	MaxTokensField string `yaml:"maxTokensField"`
-	// ThinkingFormat is how the thinking level is told: "openai", "openrouter", "zai" (on or off, and the level beside it where
-	// SupportsReasoningEffort allows it), "qwen" or "qwen-chat-template".
+	// ThinkingFormat is the format of the thinking level: "openai", "openrouter", "zai" (on or off, and with
+	// SupportsReasoningEffort also the level), "qwen" or "qwen-chat-template".
 	ThinkingFormat string `yaml:"thinkingFormat"`
 	// ReasoningContentField is the member of an answer that holds reasoning: "reasoning_content", "reasoning" or
 	// "reasoning_text".
@@ -37,7 +37,7 @@ type Compat struct {
 	RequiresAssistantContentForToolCalls *bool `yaml:"requiresAssistantContentForToolCalls"`
 	// RequiresToolResultName sends the tool's name with its result.
 	RequiresToolResultName *bool `yaml:"requiresToolResultName"`
-	// RequiresAssistantAfterToolResult puts an answer between a tool's result and a message of the user.
+	// RequiresAssistantAfterToolResult inserts an answer between a tool's result and a message of the user.
 	RequiresAssistantAfterToolResult *bool `yaml:"requiresAssistantAfterToolResult"`
 	// RequiresThinkingAsText sends thinking back as text between <thinking> tags.
 	RequiresThinkingAsText *bool `yaml:"requiresThinkingAsText"`
@@ -45,22 +45,23 @@ type Compat struct {
 	RequiresMistralToolIDs *bool `yaml:"requiresMistralToolIds"`
 	// SupportsStrictMode sends strict with each tool whose schema allows it.
 	SupportsStrictMode *bool `yaml:"supportsStrictMode"`
-	// ToolStrictMode is "all_strict" to make every tool strict, "none" for no tool; else each tool as its schema allows.
+	// ToolStrictMode is "all_strict" to make every tool strict or "none" to make no tool strict. If empty, each tool is strict
+	// if its schema allows it.
 	ToolStrictMode string `yaml:"toolStrictMode"`
-	// OpenRouterRouting is sent to openrouter.ai alone, VercelGatewayRouting to ai-gateway.vercel.sh alone.
+	// OpenRouterRouting is sent only to openrouter.ai, VercelGatewayRouting only to ai-gateway.vercel.sh.
 	OpenRouterRouting    *GatewayRouting `yaml:"openRouterRouting"`
 	VercelGatewayRouting *GatewayRouting `yaml:"vercelGatewayRouting"`
-	// ExtraBody is put into every request beside what gjc sends. It cannot replace what [ProtectedBody] lists.
+	// ExtraBody is added to every request. It cannot replace the members that [ProtectedBody] lists.
 	ExtraBody map[string]jsonx.Raw `yaml:"-"`
 }
 
-// GatewayRouting says which providers a gateway may use, and which it should try first.
+// GatewayRouting says which providers a gateway may use, and in which order it tries them.
 type GatewayRouting struct {
 	Only  []string `json:"only,omitzero"  yaml:"only"`
 	Order []string `json:"order,omitzero" yaml:"order"`
 }
 
-// Over returns c with what it does not say taken from base.
+// Over returns c with its unset fields taken from base.
 func (c Compat) Over(base Compat) Compat {
 	for _, m := range []struct{ to, from **bool }{
 		{&c.SupportsStore, &base.SupportsStore},
@@ -115,7 +116,7 @@ func (g *GatewayRouting) over(base *GatewayRouting) *GatewayRouting {
 	return &both
 }
 
-// Overlay returns the entries of top and base; those of top win. It may return one of the two itself.
+// Overlay returns the entries of top and base; those of top take precedence. It may return top or base itself.
 func Overlay[K comparable, V any](top, base map[K]V) map[K]V {
 	if len(top) == 0 {
 		return base
@@ -128,22 +129,22 @@ func Overlay[K comparable, V any](top, base map[K]V) map[K]V {
 	return all
 }
 
-// ProtectedBody lists the members of a request that no configuration replaces.
+// ProtectedBody returns the members of a request that no configuration may replace.
 func ProtectedBody() []string {
 	return []string{"model", "messages", "input", "contents", "stream", "tools", "tool_choice", "toolConfig"}
 }
 
-// RequestTransform changes requests for a server that wants them otherwise.
+// A RequestTransform changes every request to a server.
 type RequestTransform struct {
-	// StripHeaders are names of headers that are not sent; a "*" at the end of a name stands for any rest.
+	// StripHeaders names headers that are not sent; a name may end with "*" for any rest.
 	StripHeaders []string
-	// SetHeaders are put behind that; a nil value takes the header away.
+	// SetHeaders are set after that; a nil value removes the header.
 	SetHeaders map[string]*string
-	// ExtraBody is put into every request, as that of [Compat].
+	// ExtraBody is added to every request, as [Compat.ExtraBody] is.
 	ExtraBody map[string]jsonx.Raw
 }
 
-// CacheRetention is how long a provider should keep what it cached of a request.
+// CacheRetention is how long a provider keeps its cache of a request.
 type CacheRetention string
 
 // The retentions.

@@ -5,40 +5,39 @@ import (
 	"time"
 )
 
-// Config is what it takes to open one model. Nothing else is read: no environment, no file.
+// A Config holds everything that a [Factory] needs to open a model. It reads no environment and no file.
 type Config struct {
 	// Info describes the model; required.
 	Info ModelInfo
-	// WireModel is what requests call the model, such as the name of a deployment. If empty, Info.ID.
+	// WireModel is the model's name in requests, such as that of a deployment. If empty, Info.ID.
 	WireModel string
-	// BaseURL is where the API lives. If empty, the API's public address.
+	// BaseURL is the address of the API. If empty, the API's public address.
 	BaseURL string
-	// APIKey is sent as the API wants it; empty for a server that asks for none.
+	// APIKey is sent in the way the API requires; empty for a server that needs no key.
 	APIKey string
-	// NoAmbient keeps the credentials that an API finds by itself (those of a cloud, in the environment and in files) out of
-	// requests: they go where an editor has sent them, and that is another place than the user's. Without a key or a header
-	// of the configuration a request goes without credentials.
+	// NoAmbient prevents requests from using the credentials that an API finds by itself (those of a cloud, in the environment
+	// and in files), because an editor has redirected the requests. Without a key or a header they carry no credentials.
 	NoAmbient bool
-	// AuthHeader sends the key as "Authorization: Bearer" to an API that has a header of its own for it.
+	// AuthHeader sends the key as "Authorization: Bearer", even if the API has a header of its own for it.
 	AuthHeader bool
 	// Headers are added to every request.
 	Headers map[string]string
-	// Compat says where the server differs from its API, Transform what is changed in every request.
+	// Compat says how the server differs from its API; Transform changes every request.
 	Compat    Compat
 	Transform RequestTransform
-	// NoStrictTools leaves out the promise that inputs keep to their schemas, for servers that refuse the word.
+	// NoStrictTools omits the field strict of tools, for servers that reject it.
 	NoStrictTools bool
-	// CacheRetention is for what is cached of requests. If empty, what is best for the API.
+	// CacheRetention sets how long the provider keeps its cache. If empty, the API's client chooses.
 	CacheRetention CacheRetention
 	// HTTPClient sends the requests. If nil, the model makes one with [NewHTTPClient].
 	HTTPClient *http.Client
-	// FirstByteTimeout ends a request whose answer does not begin in that time. If zero, [DefaultFirstByteTimeout].
+	// FirstByteTimeout ends a request whose response does not begin in time. If zero, [DefaultFirstByteTimeout].
 	FirstByteTimeout time.Duration
-	// StallTimeout ends a stream in which nothing came for so long. If zero, [DefaultStallTimeout].
+	// StallTimeout ends a stream that is silent for that time. If zero, [DefaultStallTimeout].
 	StallTimeout time.Duration
 }
 
-// Model returns what requests call the model.
+// Model returns the model's name in requests.
 func (c *Config) Model() string {
 	if c.WireModel != "" {
 		return c.WireModel
@@ -48,9 +47,9 @@ func (c *Config) Model() string {
 
 // The timeouts of a request.
 const (
-	// DefaultFirstByteTimeout is long because a local model reads a long prompt before it says anything.
+	// DefaultFirstByteTimeout is long because a local model reads a long prompt before it answers.
 	DefaultFirstByteTimeout = 10 * time.Minute
-	// DefaultStallTimeout is how long a stream may be silent.
+	// DefaultStallTimeout is the longest silence of a stream.
 	DefaultStallTimeout = 120 * time.Second
 )
 

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// ErrorKind is what a caller decides by: try again, sign in, shorten the conversation, or tell the user.
+// ErrorKind classifies errors by what a caller can do: retry, sign in, shorten the conversation, or report the error.
 type ErrorKind string
 
-// The kinds. The strings go to the editor as data.kind.
+// The kinds. Editors receive the strings as data.kind.
 const (
 	// KindAuth: the key is missing, wrong or expired.
 	KindAuth ErrorKind = "auth"
@@ -19,40 +19,40 @@ const (
 	KindRateLimit ErrorKind = "rate_limit"
 	// KindQuota: the account's credit or plan is used up.
 	KindQuota ErrorKind = "quota"
-	// KindOverloaded: the provider has no capacity for the moment.
+	// KindOverloaded: the provider has no capacity at the moment.
 	KindOverloaded ErrorKind = "overloaded"
 	// KindServer: the provider failed.
 	KindServer ErrorKind = "server"
 	// KindNetwork: the provider could not be reached, or the connection broke.
 	KindNetwork ErrorKind = "network"
-	// KindTimeout: nothing came for too long.
+	// KindTimeout: nothing arrived for too long.
 	KindTimeout ErrorKind = "timeout"
-	// KindContextOverflow: the conversation does not fit the model's window.
+	// KindContextOverflow: the conversation does not fit into the model's context window.
 	KindContextOverflow ErrorKind = "context_overflow"
-	// KindInvalid: the provider refused the request as malformed.
+	// KindInvalid: the provider rejected the request as malformed.
 	KindInvalid ErrorKind = "invalid_request"
-	// KindModel: there is no such model, or this key may not use it.
+	// KindModel: the model does not exist, or the key may not use it.
 	KindModel ErrorKind = "model"
-	// KindProtocol: the provider answered what its API does not allow.
+	// KindProtocol: the provider's response violates its API.
 	KindProtocol ErrorKind = "protocol"
 )
 
-// An Error is a failed model call, classified. Its text is for the user and holds no secret.
+// An Error is a failed model call. Its text is for the user and contains no secrets.
 type Error struct {
 	Kind     ErrorKind
 	Provider string
 	Model    string
-	// Status is the HTTP status; zero where there was none.
+	// Status is the HTTP status; zero if there was no response.
 	Status int
-	// Message is what went wrong, in the provider's words where it had any.
+	// Message describes the failure, in the provider's words if it gave any.
 	Message string
-	// RetryAfter is how long the provider asks to wait; zero where it does not say.
+	// RetryAfter is the wait that the provider asks for; zero if it does not say.
 	RetryAfter time.Duration
-	// ResetsAt is when a limit ends; zero where the provider does not say.
+	// ResetsAt is the end of a limit; zero if the provider does not say.
 	ResetsAt time.Time
 	// KeySource is the source of a refused key, as in [Account]; empty if unknown.
 	KeySource string
-	// RequestID is the provider's name for the call; empty where it gave none.
+	// RequestID is the provider's id of the call; empty if it gave none.
 	RequestID string
 	Err       error
 }
@@ -71,8 +71,7 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Unavailable reports whether the error says that the model cannot be had for now, whoever asks it and whatever: another one
-// may stand in.
+// Unavailable reports whether the model is unavailable to every request for now, so that another model may replace it.
 func (e *Error) Unavailable() bool {
 	switch e.Kind {
 	case KindOverloaded, KindServer, KindNetwork, KindTimeout, KindQuota, KindRateLimit:
@@ -82,8 +81,7 @@ func (e *Error) Unavailable() bool {
 	}
 }
 
-// Retryable reports whether the same request may succeed later without anybody doing anything. A certificate that is not
-// trusted will not be later either.
+// Retryable reports whether the same request may succeed later without any change. An untrusted certificate stays untrusted.
 func (e *Error) Retryable() bool {
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](e.Err); ok {
 		return false

@@ -1,27 +1,27 @@
 package providers
 
-// Event is one thing that a model says while it streams: [TextDelta], [ThinkingDelta], [ToolCallStart],
-// [ToolCallDelta], [UsageSoFar] or [Done].
+// An Event is one step of a model's answer: [TextDelta], [ThinkingDelta], [ToolCallStart], [ToolCallDelta], [UsageSoFar] or
+// [Done].
 type Event interface{ isEvent() }
 
-// TextDelta is more text. Text is never empty.
+// TextDelta is more text. Text is not empty.
 type TextDelta struct{ Text string }
 
-// ThinkingDelta is more reasoning. Text is never empty.
+// ThinkingDelta is more reasoning. Text is not empty.
 type ThinkingDelta struct{ Text string }
 
-// ToolCallStart announces a tool call whose input is about to stream.
+// ToolCallStart announces a tool call. Its input follows.
 type ToolCallStart struct{ ID, Name string }
 
-// ToolCallDelta is more of the input of the call named by ID. Input is a fragment of JSON text.
+// ToolCallDelta is more of the input of a call. Input is a fragment of JSON text.
 type ToolCallDelta struct{ ID, Input string }
 
-// UsageSoFar is what the API has told so far of what the answer uses. It counts from the begin of the answer, so each one
-// replaces the one before, and the usage of [Done] the last. A zero one says that the model has begun and no more: it stands
-// where an API tells of a begin before anything is said. An answer that breaks off has used no less.
+// UsageSoFar is the usage since the beginning of the answer, as far as the API has reported it. It replaces earlier values, and
+// is replaced by the usage of [Done]. A zero value only reports that the answer has begun. An answer that breaks off has used
+// at least that much.
 type UsageSoFar struct{ Usage Usage }
 
-// Done ends a stream that succeeded. Message is the whole answer, with its stop reason and usage.
+// Done ends a stream that succeeded. Message is the whole answer with stop reason and usage.
 type Done struct{ Message Message }
 
 func (TextDelta) isEvent()     {}

@@ -19,37 +19,37 @@ import (
 	"golang.org/x/net/http/httpproxy"
 )
 
-// HTTPOptions say how models are reached. The zero value is what most users need.
+// HTTPOptions configures connections to models. The zero value suits most users.
 type HTTPOptions struct {
-	// Proxy is the address of a proxy for all requests, http, https or socks5. If empty, the proxies of the environment
-	// serve: HTTPS_PROXY, HTTP_PROXY, NO_PROXY.
+	// Proxy is the address of a proxy for all requests: http, https or socks5. If empty, the environment names the proxies:
+	// HTTPS_PROXY, HTTP_PROXY, NO_PROXY.
 	Proxy string
-	// NoProxy are the hosts that are reached without Proxy, as NO_PROXY has them. This machine always is.
+	// NoProxy lists the hosts that are reached without Proxy, in the syntax of NO_PROXY. The loopback interface is always one.
 	NoProxy []string
-	// CAFiles are files with certificates, in PEM, that are trusted beside those of the system.
+	// CAFiles are PEM files with certificates that are trusted in addition to those of the system.
 	CAFiles []string
-	// CertFile and KeyFile are a certificate to show to servers that ask for one, and its key, in PEM.
+	// CertFile and KeyFile are the PEM files of a client certificate and its key.
 	CertFile, KeyFile string
-	// ConnectTimeout bounds connecting and the TLS handshake, each. If zero, 15 seconds.
+	// ConnectTimeout bounds connecting and the TLS handshake separately. If zero, 15 seconds.
 	ConnectTimeout time.Duration
-	// Unknown, if not empty, is why it is not known how models are reached; then none is.
+	// Unknown, if not empty, says why the settings are unknown. All connections fail then.
 	Unknown string
 }
 
-// ErrHTTPOptions is wrapped by what is wrong with [HTTPOptions].
+// ErrHTTPOptions is wrapped by the errors of invalid [HTTPOptions].
 var ErrHTTPOptions = errors.New("network settings")
 
-// NewHTTPClient returns a client for model calls with the zero [HTTPOptions].
+// NewHTTPClient returns a client with the zero [HTTPOptions].
 func NewHTTPClient() *http.Client {
 	client, err := HTTPOptions{}.Client()
 	if err != nil {
-		return &http.Client{} // there is nothing in the options that could be wrong
+		return &http.Client{} // the zero options are valid
 	}
 	return client
 }
 
-// Client returns a client for model calls. One client should serve a whole process, so that connections are used again. It
-// bounds how long connecting takes, and not how long an answer takes: that is for the timeouts of [Config].
+// Client returns a client for model calls. A process should share one client, so that connections are reused. The client bounds
+// the time to connect, but not the time of an answer, which the timeouts of [Config] bound.
 func (o HTTPOptions) Client() (*http.Client, error) {
 	if o.Unknown != "" {
 		return nil, fmt.Errorf("%w: %s", ErrHTTPOptions, o.Unknown)
@@ -61,11 +61,11 @@ func (o HTTPOptions) Client() (*http.Client, error) {
 		TLSHandshakeTimeout:   connect,
 		ExpectContinueTimeout: time.Second,
 		ForceAttemptHTTP2:     true,
-		// A connection that a network has forgotten must not take a request with it.
+		// Pings find a connection that a network has dropped silently.
 		HTTP2:               &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
 		MaxIdleConnsPerHost: 16,
 		IdleConnTimeout:     90 * time.Second,
-		// A compressed stream arrives in lumps.
+		// Compression delays the events of a stream.
 		DisableCompression: true,
 	}
 	if o.Proxy != "" {
@@ -108,7 +108,7 @@ func (o HTTPOptions) Client() (*http.Client, error) {
 	}}}, nil
 }
 
-// authorities reads CAFiles, each of which has a certificate.
+// authorities reads CAFiles. Each must contain a certificate.
 func (o HTTPOptions) authorities() (files [][]byte, err error) {
 	for _, file := range o.CAFiles {
 		data, err := os.ReadFile(file)
@@ -123,13 +123,13 @@ func (o HTTPOptions) authorities() (files [][]byte, err error) {
 	return files, nil
 }
 
-// HasCertificate reports whether a file can be read and has a certificate in PEM, as [HTTPOptions.CAFiles] must.
+// HasCertificate reports whether a file can be read and contains a PEM certificate, as the files of [HTTPOptions.CAFiles] must.
 func HasCertificate(file string) bool {
 	data, err := os.ReadFile(file)
 	return err == nil && hasCertificate(data)
 }
 
-// hasCertificate looks for the first one alone: a system's set takes milliseconds.
+// hasCertificate stops at the first certificate: parsing a system's set takes milliseconds.
 func hasCertificate(data []byte) bool {
 	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
 		if _, err := x509.ParseCertificate(block.Bytes); err == nil && block.Type == "CERTIFICATE" {
@@ -139,8 +139,8 @@ func hasCertificate(data []byte) bool {
 	return false
 }
 
-// trusting is a transport that makes its set of certificates for the first request that needs them: a system's takes 20
-// milliseconds, and a server on this machine none.
+// trusting is a transport that loads its certificates for the first request that needs them: the system's take 20 milliseconds,
+// and a server on this machine needs none.
 type trusting struct {
 	*http.Transport // for addresses without TLS
 	begin           func() *http.Transport
@@ -160,7 +160,7 @@ func (t *trusting) RoundTrip(req *http.Request) (*http.Response, error) {
 	return t.secure.Load().RoundTrip(req)
 }
 
-// CloseIdleConnections is called by [http.Client.CloseIdleConnections].
+// CloseIdleConnections implements the interface that [http.Client.CloseIdleConnections] uses.
 func (t *trusting) CloseIdleConnections() {
 	t.Transport.CloseIdleConnections()
 	if secure := t.secure.Load(); secure != nil {

@@ -21,46 +21,46 @@ import (
 type Model interface {
 	// Info describes the model. It does no I/O.
 	Info() ModelInfo
-	// Stream sends req and yields what the model says, in order. The last pair is either a [Done] with a nil
-	// error or a nil event with an error that is an [*Error] or ctx's cause. Stopping the iteration early
-	// closes the HTTP body and leaves no goroutine behind.
+	// Stream sends req and yields the events of the answer in order. The last pair is either a [Done] with a nil error, or a
+	// nil event with an error that is an [*Error] or ctx's cause. Stopping the iteration closes the HTTP body and leaves no
+	// goroutine running.
 	Stream(ctx context.Context, req *Request) iter.Seq2[Event, error]
 }
 
-// Request is one call of a model: the whole conversation, the tools, the limits.
+// Request is one call of a model: the whole conversation, the tools and the limits.
 type Request struct {
 	// System is the system prompt; empty for none.
 	System string
-	// Messages is the conversation, oldest first. Every tool call in it has a result behind it.
+	// Messages is the conversation, oldest first. A result follows every tool call.
 	Messages []Message
-	// Tools are offered in this order. The order is kept on the wire, so that prompt caches hold.
+	// Tools are offered in this order. Requests keep the order, so that prompt caches stay valid.
 	Tools []Tool
-	// MaxTokens caps the answer. If zero, the model's own limit holds.
+	// MaxTokens limits the answer. If zero, the model's own limit applies.
 	MaxTokens int
-	// Thinking is the reasoning effort; the empty level is [ThinkingOff]. A level that the model does not know is
-	// clamped as [ModelInfo.ClampThinking] says.
+	// Thinking is the reasoning effort; the empty level is [ThinkingOff]. An unsupported level is clamped by
+	// [ModelInfo.ClampThinking].
 	Thinking ThinkingLevel
 	// ServiceTier is one of the model's ServiceTiers; empty for the provider's default.
 	ServiceTier string
-	// SessionID ties requests of one session together where an API can use that for caching. Optional.
+	// SessionID lets APIs use one cache for the requests of a session. Optional.
 	SessionID string
-	// HasCall reports whether an id is one of a tool call that Messages lacks: of another branch, or compacted since. A model
-	// gives no new call such an id. Optional.
+	// HasCall reports whether an id belongs to a tool call that Messages lacks: one of another branch, or one that was
+	// compacted. A model does not reuse such an id for a new call. Optional.
 	HasCall func(id string) bool
-	// ForceTool is the name of the tool that the answer has to call; empty where the model chooses. An API or a server that
-	// cannot be told so lets the model choose.
+	// ForceTool is the name of the tool that the answer must call. If empty, or if the API cannot force a tool, the model
+	// chooses.
 	ForceTool string
 }
 
-// Tool is what a model is told about one tool.
+// Tool describes a tool to a model.
 type Tool struct {
 	Name        string
 	Description string
-	// Schema is the JSON Schema of the input, an object schema.
+	// Schema is the JSON Schema of the input, which is an object.
 	Schema jsonx.Raw
 }
 
-// Role says who speaks in a [Message].
+// Role is the author of a [Message].
 type Role string
 
 // The roles of a conversation.
@@ -72,35 +72,35 @@ const (
 
 // Message is one step of a conversation.
 type Message struct {
-	// ID is the name under which an editor was shown the message; empty for one that it never saw.
+	// ID identifies the message to editors; empty if no editor has seen it.
 	ID   string
 	Role Role
-	// Parts is what was said. A user message holds [Text] and [Image]; an assistant message [Text], [Thinking]
-	// and [ToolCall]; a tool message [Text] and [Image].
+	// Parts is the content. A user message holds [Text] and [Image]; an assistant message [Text], [Thinking] and [ToolCall]; a
+	// tool message [Text] and [Image].
 	Parts []Part
-	// Time is when the message was complete.
+	// Time is the time at which the message was complete.
 	Time time.Time
 
-	// Of an assistant message: who spoke, why it stopped, what it cost, and the error that cut it short.
+	// These fields belong to an assistant message: its model, why it stopped, what it cost, and the error that ended it early.
 	API        string
 	Provider   string
 	Model      string
 	StopReason StopReason
 	Usage      Usage
-	// Price is what it cost at the prices that held then; zero where they were not known.
+	// Price is the price at the time of the message; zero if it was unknown.
 	Price Price
 	Error string
 
-	// Of a tool message: the call that it answers.
+	// These fields belong to a tool message: the call that it answers.
 	ToolCallID string
 	ToolName   string
 	IsError    bool
-	// Details is what the editor was shown beside the text (diffs, locations, terminal), as JSON. It is kept
-	// for replay and never sent to a model.
+	// Details is what the editor showed in addition to the text (diffs, locations, a terminal), as JSON. It is kept for replay
+	// and never sent to a model.
 	Details jsonx.Raw
 }
 
-// Text returns the message's text parts, joined.
+// Text returns the message's text parts, concatenated.
 func (m *Message) Text() string {
 	var s strings.Builder
 	for _, p := range m.Parts {
@@ -111,7 +111,7 @@ func (m *Message) Text() string {
 	return s.String()
 }
 
-// ToolCalls returns the calls that an assistant message makes, in order.
+// ToolCalls returns the calls of an assistant message, in order.
 func (m *Message) ToolCalls() []ToolCall {
 	var calls []ToolCall
 	for _, p := range m.Parts {
@@ -122,25 +122,24 @@ func (m *Message) ToolCalls() []ToolCall {
 	return calls
 }
 
-// Part is one piece of a message: [Text], [Thinking], [Image] or [ToolCall].
+// A Part is one piece of a message: [Text], [Thinking], [Image] or [ToolCall].
 type Part interface{ isPart() }
 
 // Text is plain text.
 type Text struct {
 	Text string
-	// Signature is what some APIs want back with the text; opaque.
+	// Signature is opaque data that some APIs require back with the text.
 	Signature string
 }
 
 // Thinking is a model's reasoning.
 type Thinking struct {
 	Text string
-	// Signature proves to the API that made the thinking that it is unchanged; opaque. For redacted thinking it
-	// is the whole payload.
+	// Signature proves to the API that the thinking is unchanged; opaque. For redacted thinking it is the whole payload.
 	Signature string
 	Redacted  bool
-	// Field is the member of the wire's message that the text came in, where an API has several for it. The text goes back
-	// in it and proves nothing: it may be changed.
+	// Field is the member of the API's message that contained the text, if the API has several. The text is sent back in it. It
+	// proves nothing: the text may be changed.
 	Field string
 }
 
@@ -150,13 +149,13 @@ type Image struct {
 	Data     []byte
 }
 
-// ToolCall is a model's wish to run a tool.
+// ToolCall is a model's request to run a tool.
 type ToolCall struct {
 	ID   string
 	Name string
-	// Input is the argument object as the model wrote it. It need not be valid JSON: a model can break off.
+	// Input is the argument object as the model wrote it. It may be invalid JSON if the answer broke off.
 	Input jsonx.Raw
-	// Signature is what some APIs want back with the call; opaque.
+	// Signature is opaque data that some APIs require back with the call.
 	Signature string
 }
 
@@ -165,10 +164,10 @@ func (Thinking) isPart() {}
 func (Image) isPart()    {}
 func (ToolCall) isPart() {}
 
-// StopReason says why a model stopped speaking.
+// StopReason says why an answer ended.
 type StopReason string
 
-// The stop reasons. The strings are those of the session files.
+// The stop reasons, as session files contain them.
 const (
 	StopEnd     StopReason = "stop"
 	StopTools   StopReason = "toolUse"
@@ -178,17 +177,17 @@ const (
 	StopAborted StopReason = "aborted"
 )
 
-// Usage counts tokens of one model call. Input excludes what came from or went to a cache.
+// Usage counts the tokens of one model call. Input excludes tokens that were read from or written to a cache.
 type Usage struct {
 	Input      int
 	Output     int
 	CacheRead  int
 	CacheWrite int
-	// Thinking is the part of Output that was reasoning, where the API tells.
+	// Thinking is the part of Output that was reasoning, if the API reports it.
 	Thinking int
 }
 
-// Context is how many tokens of the model's window the call filled.
+// Context returns how many tokens of the context window the call filled.
 func (u Usage) Context() int { return u.Input + u.CacheRead + u.CacheWrite + u.Output }
 
 // Add returns the sum of two counts.
@@ -200,10 +199,10 @@ func (u Usage) Add(v Usage) Usage {
 	}
 }
 
-// ThinkingLevel is how much a model should reason before it speaks.
+// ThinkingLevel is how much a model reasons before it answers.
 type ThinkingLevel string
 
-// The levels, in rising order.
+// The levels, in ascending order.
 const (
 	ThinkingOff     ThinkingLevel = "off"
 	ThinkingMinimal ThinkingLevel = "minimal"
@@ -219,49 +218,49 @@ type ModelInfo struct {
 	// Provider and ID together name the model: "provider/id".
 	Provider string
 	ID       string
-	// Name is for people; if empty, ID serves.
+	// Name is for people. If empty, ID is used.
 	Name string
-	// API is the wire format: one of those that docs/models.md lists, or "offline".
+	// API is the wire format: one of those in docs/models.md, or "offline".
 	API string
-	// ContextWindow and MaxOutput are in tokens; zero where unknown.
+	// ContextWindow and MaxOutput are in tokens; zero if unknown.
 	ContextWindow int
 	MaxOutput     int
-	// Thinking lists the levels that the model knows beside off; empty for a model that cannot reason.
+	// Thinking lists the levels that the model supports in addition to off; empty for a model that cannot reason.
 	Thinking []ThinkingLevel
-	// DefaultThinking is the level of a session that names none; empty for off.
+	// DefaultThinking is the level of a session that sets none; empty for off.
 	DefaultThinking ThinkingLevel
-	// ThinkingMode says how the levels go over the wire. If empty, [ThinkingEffort].
+	// ThinkingMode says how requests express the level. If empty, [ThinkingEffort].
 	ThinkingMode ThinkingMode
-	// Images reports that the model takes pictures.
+	// Images reports that the model accepts images.
 	Images bool
-	// Canonical is the id that the same model has with every provider: the one that its maker gave it.
+	// Canonical is the id that the model's maker gave it. It is the same for every provider of the model.
 	Canonical string
-	// ContextPromotionTarget names the model that a conversation goes over to that has outgrown this one: "provider/id", or
-	// the id of one of the same provider; empty for none.
+	// ContextPromotionTarget names the model that continues a conversation that has outgrown this one: "provider/id", or the id
+	// of a model of the same provider; empty for none.
 	ContextPromotionTarget string
-	// ServiceTiers lists the tiers that requests can ask for, cheapest first; empty for a model that has none.
+	// ServiceTiers lists the tiers that requests can ask for, cheapest first; empty for none.
 	ServiceTiers []string
-	// TierPrices says by how much Cost is multiplied for a request of a tier; one that is not in it costs what Cost says.
+	// TierPrices are factors of Cost, by tier. The factor of other tiers is 1.
 	TierPrices map[string]float64
-	// Cost is in US dollars per million tokens; zero where unknown.
+	// Cost is in US dollars per million tokens; zero if unknown.
 	Cost Cost
 }
 
 // Cost is a price list in US dollars per million tokens.
 type Cost struct {
 	Input, Output, CacheRead, CacheWrite float64
-	// Long holds for the requests with long prompts.
+	// Long applies to requests with long prompts.
 	Long LongCost
 }
 
-// LongCost is the price list of a request whose prompt is longer than Above tokens, those of the cache included. It is for the
-// whole request. Above is zero where all requests have one price.
+// LongCost is the price list of whole requests whose prompts, including cached tokens, exceed Above tokens. Above is zero if
+// all requests have the same price.
 type LongCost struct {
 	Above                                int
 	Input, Output, CacheRead, CacheWrite float64
 }
 
-// Price returns the price of u, the tokens of one request, by kind of token.
+// Price returns the price of one request that used u, by kind of token.
 func (c Cost) Price(u Usage) Price {
 	if long := c.Long; long.Above > 0 && u.Input+u.CacheRead+u.CacheWrite > long.Above {
 		c = Cost{Input: long.Input, Output: long.Output, CacheRead: long.CacheRead, CacheWrite: long.CacheWrite}
@@ -269,7 +268,7 @@ func (c Cost) Price(u Usage) Price {
 	return c.AtLeast(u)
 }
 
-// AtLeast returns the price of u, the tokens of many requests, as if none of them was long.
+// AtLeast returns the price of several requests that used u, as if none of them had a long prompt.
 func (c Cost) AtLeast(u Usage) Price {
 	return Price{
 		Input: c.Input * float64(u.Input) / 1e6, Output: c.Output * float64(u.Output) / 1e6,
@@ -279,8 +278,8 @@ func (c Cost) AtLeast(u Usage) Price {
 	}.rounded()
 }
 
-// RoundUSD rounds an amount to twelve significant digits, so that sums of prices print as people would write them:
-// 0.000808 and not 0.0008079999999999999.
+// RoundUSD rounds an amount to twelve significant digits, so that sums print without rounding errors: 0.000808, not
+// 0.0008079999999999999.
 func RoundUSD(usd float64) float64 {
 	rounded, err := strconv.ParseFloat(strconv.FormatFloat(usd, 'e', 11, 64), 64)
 	if err != nil {
@@ -289,7 +288,7 @@ func RoundUSD(usd float64) float64 {
 	return rounded
 }
 
-// Price is what model calls cost, in US dollars. The zero value is for a price that is not known.
+// Price is what model calls cost, in US dollars. The zero value stands for an unknown price.
 type Price struct{ Input, Output, CacheRead, CacheWrite, Total float64 }
 
 // Add returns the sum of two prices.
@@ -300,7 +299,7 @@ func (p Price) Add(q Price) Price {
 	}.rounded()
 }
 
-// rounded returns the price with each amount rounded by [RoundUSD]. All prices are.
+// rounded returns the price with each amount rounded by [RoundUSD]. Every Price is rounded.
 func (p Price) rounded() Price {
 	return Price{
 		Input: RoundUSD(p.Input), Output: RoundUSD(p.Output), CacheRead: RoundUSD(p.CacheRead), CacheWrite: RoundUSD(p.CacheWrite),
@@ -313,7 +312,7 @@ func (p Price) times(f float64) Price {
 	return Price{Input: p.Input * f, Output: p.Output * f, CacheRead: p.CacheRead * f, CacheWrite: p.CacheWrite * f, Total: p.Total * f}.rounded()
 }
 
-// Price returns what one request of a service tier costs that used u. An empty tier is the provider's default.
+// Price returns the price of one request that used u in a service tier. An empty tier is the provider's default.
 func (i ModelInfo) Price(u Usage, tier string) Price {
 	price := i.Cost.Price(u)
 	if f, ok := i.TierPrices[tier]; ok {
@@ -325,7 +324,7 @@ func (i ModelInfo) Price(u Usage, tier string) Price {
 // Ref returns "provider/id".
 func (i ModelInfo) Ref() string { return i.Provider + "/" + i.ID }
 
-// DisplayName returns Name, or ID where there is none.
+// DisplayName returns Name, or ID if Name is empty.
 func (i ModelInfo) DisplayName() string {
 	if i.Name != "" {
 		return i.Name

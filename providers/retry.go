@@ -7,26 +7,24 @@ import (
 	"time"
 )
 
-// RetryPolicy says when a failed model call is worth another try, and how long to wait before it. The zero value
-// is a good policy.
+// RetryPolicy decides whether to retry a failed model call, and how long to wait before. The zero value is a good policy.
 type RetryPolicy struct {
-	// Attempts is how often a request is sent in all. If zero, 4.
+	// Attempts is how often a request is sent altogether. If zero, 4.
 	Attempts int
-	// Base is the wait before the second attempt; it doubles from there. If zero, two seconds.
+	// Base is the wait before the second attempt; every further wait is twice as long. If zero, two seconds.
 	Base time.Duration
-	// Max bounds a wait that the provider did not ask for, before it is spread. If zero, 30 seconds.
+	// Max bounds a wait that the provider did not ask for, before Jitter. If zero, 30 seconds.
 	Max time.Duration
-	// MaxAsked bounds a wait that the provider asked for: a longer one is not waited for, the error goes to the
-	// user at once. If zero, five minutes.
+	// MaxAsked bounds a wait that the provider asks for. A longer one makes the call fail at once. If zero, five minutes.
 	MaxAsked time.Duration
-	// Jitter returns a number in [0, 1) that spreads the waits: it makes them longer, by up to a quarter. If nil, a random one.
+	// Jitter returns a number in [0, 1) that lengthens waits by up to a quarter. If nil, the number is random.
 	Jitter func() float64
-	// Now is the clock for limits with an end time. If nil, [time.Now].
+	// Now is the clock for limits that end at a given time. If nil, [time.Now].
 	Now func() time.Time
 }
 
-// Next says whether to send the request again after its failed-th failure in a row (1 for the first), and after
-// which wait. A nil error, the end of a context and every error that is no [*Error] are not tried again.
+// Next reports whether to send the request again after it has failed for the failed-th time in a row (1 for the first), and how
+// long to wait before. It does not retry a nil error, the end of a context, and errors that are no [*Error].
 func (p RetryPolicy) Next(failed int, err error) (wait time.Duration, again bool) {
 	e, ok := errors.AsType[*Error](err)
 	if !ok || !e.Retryable() || failed >= p.Tries() {
@@ -47,7 +45,7 @@ func (p RetryPolicy) Next(failed int, err error) (wait time.Duration, again bool
 	if jitter == nil {
 		jitter = rand.Float64
 	}
-	// No wait is shorter than the user has said.
+	// Jitter never makes a wait shorter than the configured one.
 	wait = min(wait, most)
 	return wait + time.Duration(jitter()*float64(wait/4)), true
 }
@@ -64,11 +62,11 @@ func (p RetryPolicy) Wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Tries returns how often a request is sent in all.
+// Tries returns how often a request is sent altogether.
 func (p RetryPolicy) Tries() int { return orDefault(p.Attempts, 4) }
 
-// Asked returns how long the provider asks to wait before the next request, whether that is waited for or not; zero where
-// err is no [*Error] that says so.
+// Asked returns how long the provider asks to wait before the next request, even if that exceeds MaxAsked. It returns zero if
+// err is no [*Error] or does not say.
 func (p RetryPolicy) Asked(err error) time.Duration {
 	e, ok := errors.AsType[*Error](err)
 	if !ok {

@@ -2,40 +2,39 @@ package providers
 
 import "slices"
 
-// ThinkingMode says how a model's API is told a [ThinkingLevel], and what [ThinkingOff] means for it.
+// ThinkingMode says how requests express a [ThinkingLevel], and what [ThinkingOff] means for a model.
 type ThinkingMode string
 
 // The modes.
 const (
-	// ThinkingEffort sends the level as an effort. Off says nothing. It is the mode where none is given.
+	// ThinkingEffort sends the level as an effort, and nothing for off. It is the default.
 	ThinkingEffort ThinkingMode = "effort"
-	// ThinkingEffortNone sends the level as an effort. The model reasons unless it is told not to, so off is said.
+	// ThinkingEffortNone sends the level as an effort, and an effort of none for off, because the model reasons by default.
 	ThinkingEffortNone ThinkingMode = "effort-none"
-	// ThinkingEffortBetween is for a model that can leave out only the reasoning before its first word; off asks
-	// for that.
+	// ThinkingEffortBetween is for a model that can omit only the reasoning before its first word, which is what off requests.
 	ThinkingEffortBetween ThinkingMode = "effort-between-tools"
-	// ThinkingEffortAlways is for a model that can not be kept from reasoning; off is its lowest effort.
+	// ThinkingEffortAlways is for a model that always reasons; off is its lowest effort.
 	ThinkingEffortAlways ThinkingMode = "effort-always"
-	// ThinkingBudget sends the level as a number of tokens. Off says nothing.
+	// ThinkingBudget sends the level as a number of tokens, and nothing for off.
 	ThinkingBudget ThinkingMode = "budget"
 )
 
-// levels in rising order.
+// levels holds all levels in ascending order.
 var levels = [...]ThinkingLevel{
 	ThinkingOff, ThinkingMinimal, ThinkingLow, ThinkingMedium, ThinkingHigh, ThinkingXHigh, ThinkingMax,
 }
 
-// ThinkingLevels returns all levels, in rising order.
+// ThinkingLevels returns all levels in ascending order.
 func ThinkingLevels() []ThinkingLevel { return slices.Clone(levels[:]) }
 
-// ParseThinkingLevel returns the level called s.
+// ParseThinkingLevel returns the level with the name s.
 func ParseThinkingLevel(s string) (level ThinkingLevel, ok bool) {
 	level = ThinkingLevel(s)
 	return level, slices.Contains(levels[:], level)
 }
 
-// ClampThinking returns the level that the model works with when want is asked for: want itself if the model knows
-// it, else the next lower level that it knows, else its lowest. It is [ThinkingOff] for a model that cannot reason.
+// ClampThinking returns the level that the model uses when want is requested: want if the model supports it, else the next
+// lower level that it supports, else its lowest. It returns [ThinkingOff] for a model that cannot reason.
 func (i ModelInfo) ClampThinking(want ThinkingLevel) ThinkingLevel {
 	if want == "" || want == ThinkingOff || len(i.Thinking) == 0 {
 		return ThinkingOff
