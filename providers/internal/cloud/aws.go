@@ -18,25 +18,25 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// AWS is an account at AWS, as its environment and the files of its command line tell of it.
+// AWS is an AWS account, as described by the environment and by the files of the AWS command line.
 type AWS struct {
 	// Getenv reads the environment. If nil, it is empty.
 	Getenv func(string) string
 	// ReadFile reads the files of profiles. If nil, [os.ReadFile].
 	ReadFile func(string) ([]byte, error)
-	// Home is the home directory, where the files of profiles are; empty for none.
+	// Home is the home directory, which contains the files of profiles; empty for none.
 	Home string
-	// Run runs the command line that a profile has as its credential_process, and returns what it prints. If nil, such a
-	// profile cannot be used.
+	// Run runs the command line of a profile's credential_process and returns its output. If nil, such a profile cannot be
+	// used.
 	Run func(ctx context.Context, commandLine string) ([]byte, error)
 }
 
 const defaultRegion = "us-east-1"
 
-// howToSignIn is what a user can do about credentials that gjc cannot use.
+// howToSignIn is the advice in errors about unusable credentials.
 const howToSignIn = "set AWS_BEARER_TOKEN_BEDROCK, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE"
 
-// profile reads the settings of the profile in use, and its name. Those in the file of credentials win.
+// profile returns the name and the settings of the profile in use. Those of the credentials file take precedence.
 func (a AWS) profile() (name string, settings map[string]string, err error) {
 	name = first(a.Getenv, "AWS_PROFILE", "AWS_DEFAULT_PROFILE")
 	chosen := name != ""
@@ -77,7 +77,7 @@ func (a AWS) profile() (name string, settings map[string]string, err error) {
 	return name, settings, nil
 }
 
-// readProfile reads the section of an AWS file into settings. It reports whether there is one.
+// readProfile reads a section of an AWS file into settings. It reports whether the section exists.
 func readProfile(text, section string, settings map[string]string) bool {
 	in, found := false, false
 	for line := range strings.Lines(text) {
@@ -87,7 +87,7 @@ func readProfile(text, section string, settings map[string]string) bool {
 			found = found || in
 			continue
 		}
-		// What is set in is of a setting with members, of which none matters here.
+		// Indented lines belong to a nested setting; none of those is used.
 		if !in || line[0] == ' ' || line[0] == '\t' || line[0] == '#' || line[0] == ';' {
 			continue
 		}
@@ -99,7 +99,7 @@ func readProfile(text, section string, settings map[string]string) bool {
 	return found
 }
 
-// Region returns the region: that of the environment, of the profile, or us-east-1. It reads files.
+// Region returns the region of the environment or the profile, or us-east-1. It reads files.
 func (a AWS) Region() string {
 	if region := first(a.Getenv, "AWS_REGION", "AWS_DEFAULT_REGION"); region != "" {
 		return region
@@ -110,11 +110,11 @@ func (a AWS) Region() string {
 	return defaultRegion
 }
 
-// Token returns the token of Amazon Bedrock that stands in the environment.
+// Token returns the token of Amazon Bedrock from the environment.
 func (a AWS) Token() string { return first(a.Getenv, "AWS_BEARER_TOKEN_BEDROCK") }
 
-// Credentials says what credentials there are, for people; empty for none. It reads files, runs nothing and uses no
-// network.
+// Credentials describes the available credentials for people; it is empty for none. It reads files, runs nothing and does not
+// use the network.
 func (a AWS) Credentials() string {
 	switch {
 	case a.Token() != "":
@@ -129,7 +129,7 @@ func (a AWS) Credentials() string {
 	return "AWS profile " + name
 }
 
-// AWSSigner signs requests to one service. It is safe for concurrent use.
+// An AWSSigner signs requests to one service. It is safe for concurrent use.
 type AWSSigner struct {
 	account AWS
 	service string
@@ -138,13 +138,12 @@ type AWSSigner struct {
 	now     func() time.Time
 }
 
-// Signer returns what signs requests to a service. It does no I/O: the credentials are read for the first request. Region
-// is called then.
+// Signer returns a signer for a service. It does no I/O: the first request reads the credentials and calls region.
 func (a AWS) Signer(service string, region func() string) *AWSSigner {
 	return &AWSSigner{account: a, service: service, region: region, now: time.Now}
 }
 
-// Sign puts the signature of req and its body into the header. It is a signer of wire.Endpoint.
+// Sign signs req and its body in the header. It suits wire.Endpoint.Sign.
 func (s *AWSSigner) Sign(req *http.Request, body []byte) error {
 	credentials, err := s.kept.get(req.Context(), s.account.next)
 	if err != nil {
@@ -158,7 +157,7 @@ func (s *AWSSigner) Sign(req *http.Request, body []byte) error {
 	return nil
 }
 
-// next finds credentials: in the environment, then in the profile.
+// next finds credentials in the environment, then in the profile.
 func (a AWS) next(ctx context.Context) (aws.Credentials, time.Time, error) {
 	c := aws.Credentials{
 		AccessKeyID: first(a.Getenv, "AWS_ACCESS_KEY_ID"), SecretAccessKey: first(a.Getenv, "AWS_SECRET_ACCESS_KEY"),
@@ -177,7 +176,7 @@ func (a AWS) next(ctx context.Context) (aws.Credentials, time.Time, error) {
 	}
 	switch {
 	case c.HasKeys() && c.SessionToken != "":
-		return c, time.Now(), nil // some program writes new ones into the file before these end, and nothing says when
+		return c, time.Now(), nil // a program may renew them in the file before they end, without notice
 	case c.HasKeys():
 		return c, time.Time{}, nil
 	case settings["credential_process"] != "" && a.Run != nil:
@@ -191,10 +190,10 @@ func (a AWS) next(ctx context.Context) (aws.Credentials, time.Time, error) {
 	return aws.Credentials{}, time.Time{}, failed(providers.KindAuth, "there are no credentials of AWS; %s", howToSignIn)
 }
 
-// unsaid is how long credentials are kept that end some day, while nobody says when. Asking for them may take a second.
+// unsaid is how long credentials without an expiry time are kept that do expire. Getting them may take a second.
 const unsaid = 5 * time.Minute
 
-// process asks the program that the profile names.
+// process runs the program that the profile names.
 func (a AWS) process(ctx context.Context, name, commandLine string) (aws.Credentials, time.Time, error) {
 	out, err := a.Run(ctx, commandLine)
 	if ctx.Err() != nil {

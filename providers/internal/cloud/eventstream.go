@@ -17,19 +17,19 @@ import (
 // EventStreamType is the content type of event streams.
 const EventStreamType = "application/vnd.amazon.eventstream"
 
-// maxFrame bounds a frame. AWS sends none over 24 MiB.
+// maxFrame bounds a frame. AWS sends none larger than 24 MiB.
 const maxFrame = 64 << 20
 
-// A FrameError is the error of an event stream whose frames make no sense.
+// A FrameError reports a malformed frame of an event stream.
 type FrameError struct{ Err error }
 
 func (e *FrameError) Error() string { return "a frame of the event stream is broken: " + e.Err.Error() }
 
-// Unwrap returns what is wrong with it.
+// Unwrap returns the cause.
 func (e *FrameError) Unwrap() error { return e.Err }
 
-// ServerSentEvents returns client as a copy that makes server-sent events of the event streams that come: each chunk of
-// bytes is the data of an event, and each exception is one called "error" with an error whose type is the exception's name.
+// ServerSentEvents returns a copy of client that converts event streams to server-sent events: each chunk of bytes becomes an
+// event, and each exception an event "error" with an error whose type is the exception's name.
 func ServerSentEvents(client *http.Client) *http.Client {
 	next := client.Transport
 	if next == nil {
@@ -56,12 +56,12 @@ func (t translator) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// translated is the body of an event stream, as server-sent events.
+// translated is the body of an event stream, converted to server-sent events.
 type translated struct {
 	body    io.ReadCloser
 	read    *bufio.Reader
 	decoder eventstream.Decoder
-	payload []byte // memory for the frame under way
+	payload []byte // buffer of the current frame
 	out     []byte
 	sent    int // of out
 	err     error
@@ -82,7 +82,7 @@ func (t *translated) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// next reads a frame. Frames of kinds that are not known give nothing.
+// next converts a frame. It ignores frames of unknown kinds.
 func (t *translated) next() error {
 	if _, err := t.read.Peek(1); err != nil {
 		return err // between two frames, where a stream may end
@@ -110,7 +110,7 @@ func (t *translated) next() error {
 		var detail struct {
 			Message string `json:"message"`
 		}
-		_ = jsonx.Unmarshal(m.Payload, &detail) // the name alone says something
+		_ = jsonx.Unmarshal(m.Payload, &detail) // the name alone is useful
 		t.fail(header(":exception-type"), detail.Message)
 	case "error":
 		t.fail(header(":error-code"), header(":error-message"))
@@ -125,7 +125,7 @@ func (t *translated) chunk(payload []byte) error {
 	if err := jsonx.Unmarshal(payload, &chunk); err != nil {
 		return &FrameError{err}
 	}
-	// A line ends an event, and between the tokens of JSON it means nothing.
+	// A line feed would end the event; between the tokens of JSON it has no meaning.
 	for i, c := range chunk.Bytes {
 		if c == '\n' || c == '\r' {
 			chunk.Bytes[i] = ' '
@@ -141,7 +141,7 @@ func (t *translated) fail(name, message string) {
 	t.out = append(jsonx.AppendString(t.out, message), "}}\n\n"...)
 }
 
-// frameError tells a broken frame from a broken connection.
+// frameError distinguishes a malformed frame from a broken connection.
 func frameError(err error) error {
 	if _, ok := errors.AsType[eventstream.ChecksumError](err); ok {
 		return &FrameError{err}

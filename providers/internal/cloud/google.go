@@ -27,11 +27,11 @@ import (
 const (
 	googleScope    = "https://www.googleapis.com/auth/cloud-platform"
 	googleTokenURL = "https://oauth2.googleapis.com/token" //nolint:gosec // an address
-	// signIn is what a user can do about credentials that do not work.
+	// signIn is the advice in errors about unusable credentials.
 	signIn = "run `gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS to the key file of a service account"
 )
 
-// googleCredentials is a file of credentials.
+// googleCredentials is the content of a credentials file.
 type googleCredentials struct {
 	Type         string `json:"type"`
 	ClientEmail  string `json:"client_email"`
@@ -44,7 +44,7 @@ type googleCredentials struct {
 	QuotaProject string `json:"quota_project_id"`
 }
 
-// file returns where the credentials are: a file that the user names, or else that of gcloud, which need not be there.
+// file returns the path of the credentials: a file that the user names, or that of gcloud, which need not exist.
 func (v Vertex) file() (path string, named bool) {
 	if path := first(v.Getenv, "GOOGLE_APPLICATION_CREDENTIALS"); path != "" {
 		return path, true
@@ -62,7 +62,7 @@ func (v Vertex) file() (path string, named bool) {
 	return filepath.Join(v.Home, ".config", "gcloud", name), false
 }
 
-// credentials reads the file of credentials. Without one it returns nil, or an error if the user named it.
+// credentials reads the credentials file. It returns nil if there is none, or an error if the user named it.
 func (v Vertex) credentials() (*googleCredentials, string, error) {
 	path, named := v.file()
 	if path == "" {
@@ -79,13 +79,14 @@ func (v Vertex) credentials() (*googleCredentials, string, error) {
 	}
 	var c googleCredentials
 	if err := jsonx.Unmarshal(data, &c); err != nil {
-		// The reason can hold what stands in the file.
+		// Without err, which may quote the file.
 		return nil, path, failed(providers.KindAuth, "the credentials in %s are not JSON as Google writes it; %s", path, signIn)
 	}
 	return &c, path, nil
 }
 
-// Credentials says what credentials there are, for people; empty for none. It reads files and uses no network.
+// Credentials describes the available credentials for people; it is empty for none. It reads files and does not use the
+// network.
 func (v Vertex) Credentials() string {
 	c, path, err := v.credentials()
 	switch {
@@ -101,7 +102,7 @@ func (v Vertex) Credentials() string {
 	return "application default credentials"
 }
 
-// GoogleTokens gives access tokens. It is safe for concurrent use.
+// GoogleTokens provides access tokens. It is safe for concurrent use.
 type GoogleTokens struct {
 	account Vertex
 	client  *http.Client
@@ -110,12 +111,12 @@ type GoogleTokens struct {
 
 type googleToken struct{ value, quotaProject string }
 
-// Tokens returns the account's tokens, which client gets. It does no I/O: the credentials are read for the first token.
+// Tokens returns the account's tokens, which it gets with client. It does no I/O: the first token reads the credentials.
 func (v Vertex) Tokens(client *http.Client) *GoogleTokens {
 	return &GoogleTokens{account: v, client: client}
 }
 
-// Sign puts an access token into the header of req, unless it has a credential already. It is a signer of wire.Endpoint.
+// Sign adds an access token to the header of req, unless it has a credential. It suits wire.Endpoint.Sign.
 func (t *GoogleTokens) Sign(req *http.Request, _ []byte) error {
 	if req.Header.Get("Authorization") != "" || req.Header.Get("X-Goog-Api-Key") != "" {
 		return nil
@@ -172,7 +173,7 @@ func safe(address string) bool {
 	return u.Scheme == "https" || u.Scheme == "http" && (u.Hostname() == "localhost" || ip != nil && ip.IsLoopback())
 }
 
-// form is what the credentials are exchanged by.
+// form returns the form that exchanges the credentials for a token.
 func (c *googleCredentials) form(path string, now time.Time) (url.Values, error) {
 	switch c.Type {
 	case "authorized_user":
@@ -190,7 +191,7 @@ func (c *googleCredentials) form(path string, now time.Time) (url.Values, error)
 	return nil, failed(providers.KindAuth, "the credentials in %s are of the type %q, which gjc does not know; %s", path, c.Type, signIn)
 }
 
-// assertion is a token that a service account signs for itself (RFC 7523).
+// assertion returns a token that a service account signs for itself (RFC 7523).
 func (c *googleCredentials) assertion(now time.Time) (string, error) {
 	block, _ := pem.Decode([]byte(c.PrivateKey))
 	if block == nil {
@@ -233,7 +234,7 @@ func (c *googleCredentials) assertion(now time.Time) (string, error) {
 	return text + "." + base64.RawURLEncoding.EncodeToString(signature), nil
 }
 
-// fromMetadata asks the server that every machine of Google Cloud has.
+// fromMetadata asks the metadata server of a machine at Google Cloud.
 func (t *GoogleTokens) fromMetadata(ctx context.Context) (googleToken, time.Time, error) {
 	host := first(t.account.Getenv, "GCE_METADATA_HOST")
 	if host == "" {
@@ -248,7 +249,7 @@ func (t *GoogleTokens) fromMetadata(ctx context.Context) (googleToken, time.Time
 	return googleToken{value: value}, until, err
 }
 
-// fetch sends req and reads the token of the answer.
+// fetch sends req and reads the token from the response.
 func (t *GoogleTokens) fetch(ctx context.Context, req *http.Request) (string, time.Time, error) {
 	res, err := t.client.Do(req)
 	if ctx.Err() != nil {

@@ -1,5 +1,5 @@
-// Package dialect puts what is neutral in a request into the words of each provider: ids, tool inputs and schemas that
-// one API takes as they are and another one refuses.
+// Package dialect converts the neutral parts of requests to what the providers require: ids, tool inputs and schemas that one
+// API accepts and another one rejects.
 package dialect
 
 import (
@@ -13,18 +13,18 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// ImageOmitted stands where an image was, for a model that takes none.
+// ImageOmitted replaces an image for a model that does not accept images.
 const ImageOmitted = "[an image was here; this model takes no images]"
 
-// The texts of tool results that have none: no API takes an empty one gladly.
+// The texts of empty tool results, which some APIs reject.
 const (
 	FailedSilently = "The tool failed without saying why."
 	NoOutput       = "(no output)"
 	ImageFollows   = "The result is an image; it follows."
 )
 
-// ToolInput returns the input of a call as the object that APIs want. A model that broke off in the middle sees an empty
-// one, and the error in the result behind it.
+// ToolInput returns the input of a call as an object, which APIs require. It replaces invalid input, of an answer that broke
+// off, by an empty object; the result that follows contains the error.
 func ToolInput(raw jsonx.Raw) jsonx.Raw {
 	if !jsonx.Valid(raw) || raw.Kind() != '{' {
 		return jsonx.Raw("{}")
@@ -32,8 +32,7 @@ func ToolInput(raw jsonx.Raw) jsonx.Raw {
 	return bytes.ToValidUTF8(raw, []byte("\uFFFD"))
 }
 
-// ToolID puts an id that any API made into letters, digits, "_" and "-", and at most most characters. Different ids stay
-// different.
+// ToolID converts an id of any API to letters, digits, "_" and "-", at most most characters. Different ids stay different.
 func ToolID(id string, most int) string {
 	ok := id != "" && len(id) <= most
 	clean := strings.Map(func(r rune) rune {
@@ -54,11 +53,11 @@ func ToolID(id string, most int) string {
 	return tail
 }
 
-// maxToolName is the longest name of a tool that all APIs take.
+// maxToolName is the longest name of a tool that all APIs accept.
 const maxToolName = 128
 
-// ToolName returns the name of a called tool as every API takes it: letters, digits, "_" and "-". A name that a model made
-// up, or forgot, would make an API refuse the whole conversation.
+// ToolName converts the name of a called tool to letters, digits, "_" and "-", which all APIs accept. APIs reject a whole
+// conversation for a name that a model made up.
 func ToolName(name string) string {
 	if name == "" {
 		return "unnamed"
@@ -86,7 +85,7 @@ func MistralToolID(id string) string {
 	return alphanumeric(id, length)
 }
 
-// alphanumeric returns n letters and digits that stand for s.
+// alphanumeric returns n letters and digits derived from s.
 func alphanumeric(s string, n int) string {
 	const letters = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	sum := sha256.Sum256([]byte(s))
@@ -97,8 +96,8 @@ func alphanumeric(s string, n int) string {
 	return string(out)
 }
 
-// UniqueID returns the id that the server gave, unless it gave none or one that the session has already: some servers begin
-// to count at zero with every answer. Response is the name of the response, others are its calls so far.
+// UniqueID returns the id that the server gave, or a new one if it gave none or one that the session already has: some servers
+// count from zero in every answer. Response is the id of the response, others is the number of its calls so far.
 func UniqueID(req *providers.Request, given, response string, others []string) string {
 	taken := func(id string) bool {
 		if slices.Contains(others, id) || req.HasCall != nil && req.HasCall(id) {
@@ -130,8 +129,8 @@ func UniqueID(req *providers.Request, given, response string, others []string) s
 	}
 }
 
-// Own reports whether the model that info describes wrote msg, over the same API. Only then does that take its signatures
-// back: the API of a provider can be changed between two turns.
+// Own reports whether the model of info wrote msg over the same API. Only then does the API accept its signatures; the API of a
+// provider may change between two turns.
 func Own(info *providers.ModelInfo, msg *providers.Message) bool {
 	sameAPI := msg.API == info.API || msg.API == "" || info.API == ""
 	return msg.Provider == info.Provider && msg.Model == info.ID && sameAPI

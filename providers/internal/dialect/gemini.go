@@ -8,15 +8,15 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// Bounds of a schema for Gemini. What is deeper or behind is an object without properties.
+// Bounds of a schema for Gemini. Deeper or further schemas become objects without properties.
 const (
 	geminiDepth = 24
 	geminiNodes = 4000
 )
 
-// makeGemini puts a JSON Schema of a tool's input into the part of OpenAPI's schemas that Gemini takes: references are put in
-// place, alternatives are anyOf, null is nullable, and what Gemini refuses is left out. The result describes an object.
-// Its own result it returns as it is.
+// makeGemini converts the JSON Schema of a tool's input to the subset of OpenAPI that Gemini accepts: it inlines references,
+// turns alternatives into anyOf and null into nullable, and drops what Gemini rejects. The result describes an object. It
+// returns its own results unchanged.
 func makeGemini(schema jsonx.Raw) jsonx.Raw {
 	if !jsonx.Valid(schema) || schema.Kind() != '{' {
 		return jsonx.Raw(`{"type":"object"}`)
@@ -25,14 +25,14 @@ func makeGemini(schema jsonx.Raw) jsonx.Raw {
 	return c.top(schema).append(nil)
 }
 
-// GeminiSchemas remembers what makeGemini makes of schemas, which takes long for those with many references. The zero value is
-// ready. It is safe for concurrent use.
+// GeminiSchemas converts schemas with makeGemini and caches the results. The zero value is ready for use. It is safe for
+// concurrent use.
 type GeminiSchemas struct {
 	mu   sync.Mutex // guards made
 	made map[string]jsonx.Raw
 }
 
-// Of is makeGemini. What it returns must not be changed.
+// Of returns the converted schema. The caller must not change it.
 func (s *GeminiSchemas) Of(schema jsonx.Raw) jsonx.Raw {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,7 +48,7 @@ func (s *GeminiSchemas) Of(schema jsonx.Raw) jsonx.Raw {
 	return made
 }
 
-// geminiSchema is a schema in Gemini's words, in the order of the output.
+// geminiSchema is a schema for Gemini, with members in the order of the output.
 type geminiSchema struct {
 	kind        string
 	format      string
@@ -58,7 +58,7 @@ type geminiSchema struct {
 	properties  []geminiProperty
 	required    []string
 	items       *geminiSchema
-	anyOf       []*geminiSchema // alone, where it is set
+	anyOf       []*geminiSchema // if set, the only member
 	bounds      []geminiBound
 }
 
@@ -77,12 +77,12 @@ type geminiConverter struct {
 	nodes int
 }
 
-// flat is a schema with what it refers to and is made of.
+// flat is a schema with the schemas that it refers to and consists of.
 type flat struct {
 	members    map[string]jsonx.Raw
 	properties []flatProperty
 	required   []string
-	refs       []string // that were followed on the way here
+	refs       []string // followed so far
 }
 
 type flatProperty struct {
@@ -90,7 +90,7 @@ type flatProperty struct {
 	raw  jsonx.Raw
 }
 
-// add takes in the members of raw that are not there yet.
+// add adds the members of raw that are missing.
 func (c *geminiConverter) add(f *flat, raw jsonx.Raw, depth int) {
 	if raw.Kind() != '{' || depth > geminiDepth {
 		return
@@ -127,13 +127,13 @@ func (c *geminiConverter) add(f *flat, raw jsonx.Raw, depth int) {
 func (c *geminiConverter) flatten(raw jsonx.Raw, refs []string) *flat {
 	f := &flat{members: map[string]jsonx.Raw{}, refs: slices.Clone(refs)}
 	if ref, ok := text(jsonx.Lookup(raw, "$ref")); ok && slices.Contains(refs, ref) {
-		f.members["type"] = jsonx.Raw(`"object"`) // it holds itself
+		f.members["type"] = jsonx.Raw(`"object"`) // it contains itself
 	}
 	c.add(f, raw, 0)
 	return f
 }
 
-// top converts the schema of a tool's input, which is an object whatever it says. Alternatives are put together.
+// top converts the schema of a tool's input, which becomes an object in any case. It merges alternatives.
 func (c *geminiConverter) top(raw jsonx.Raw) *geminiSchema {
 	f := c.flatten(raw, nil)
 	if len(f.properties) == 0 {
@@ -197,7 +197,7 @@ func (c *geminiConverter) schema(raw jsonx.Raw, refs []string, depth int) *gemin
 	return s.describe(description, nullable)
 }
 
-// describe adds to a schema what stands beside it. Next to anyOf nothing may stand.
+// describe adds the description and the like to a schema. Gemini rejects them next to anyOf.
 func (s *geminiSchema) describe(description string, nullable bool) *geminiSchema {
 	for _, branch := range s.anyOf {
 		branch.describe(description, nullable)
@@ -219,7 +219,7 @@ const notePrefix = "One of: "
 
 func isNote(s string) bool { return strings.HasPrefix(s, notePrefix) }
 
-// note says in words what the schema cannot.
+// note describes in words what the converted schema cannot express.
 func (s *geminiSchema) note(note string) {
 	switch {
 	case note == "":
@@ -230,7 +230,7 @@ func (s *geminiSchema) note(note string) {
 	}
 }
 
-// branches converts the alternatives. None are left where they say nothing.
+// branches converts the alternatives. It returns none if they restrict nothing.
 func (c *geminiConverter) branches(f *flat, depth int) (out []*geminiSchema, nullable bool) {
 	for _, name := range []string{"anyOf", "oneOf"} {
 		for _, raw := range list(f.members[name]) {
@@ -279,7 +279,7 @@ func (c *geminiConverter) kinds(f *flat) (kinds []string, nullable bool) {
 	return kinds, nullable
 }
 
-// inferred returns the types of a schema that does not say them.
+// inferred returns the types of a schema that names none.
 func (c *geminiConverter) inferred(f *flat) []string {
 	var kinds []string
 	for _, value := range f.values() {
@@ -299,12 +299,12 @@ func (c *geminiConverter) inferred(f *flat) []string {
 	case !jsonx.IsNull(f.members["items"]) || !jsonx.IsNull(f.members["prefixItems"]):
 		return []string{"array"}
 	case !jsonx.IsNull(f.members["type"]):
-		return []string{"string"} // null alone, or a word of nobody's
+		return []string{"string"} // only null, or an unknown type
 	}
 	return []string{"string", "number", "boolean", "object"}
 }
 
-// values are those of enum or const.
+// values returns the values of enum or const.
 func (f *flat) values() []jsonx.Raw {
 	if value, ok := f.members["const"]; ok {
 		return []jsonx.Raw{value}
@@ -312,7 +312,7 @@ func (f *flat) values() []jsonx.Raw {
 	return list(f.members["enum"])
 }
 
-// others says in words which values of a kind there are, for the kinds whose values Gemini does not list.
+// others describes in words the allowed values of kinds for which Gemini accepts no list.
 func (f *flat) others(kind string) string {
 	if kind == "string" || kind == "object" || kind == "array" {
 		return ""
@@ -329,7 +329,7 @@ func (f *flat) others(kind string) string {
 	return notePrefix + strings.Join(words, ", ")
 }
 
-// typed converts what a schema says of one type.
+// typed converts the members of a schema for one type.
 func (c *geminiConverter) typed(f *flat, kind string, depth int) *geminiSchema {
 	s := &geminiSchema{kind: kind}
 	switch kind {
@@ -379,7 +379,7 @@ func (s *geminiSchema) formatted(f *flat, known ...string) {
 	}
 }
 
-// bound takes over numbers. Those that count must be whole.
+// bound copies numeric limits. Limits of counts must be whole numbers.
 func (s *geminiSchema) bound(f *flat, names ...string) {
 	for _, name := range names {
 		value := f.members[name]
@@ -393,7 +393,7 @@ func (s *geminiSchema) bound(f *flat, names ...string) {
 	}
 }
 
-// append writes the schema behind b.
+// append appends the schema to b.
 func (s *geminiSchema) append(b []byte) []byte {
 	b = append(b, '{')
 	first := true
@@ -454,7 +454,7 @@ func (s *geminiSchema) append(b []byte) []byte {
 	return append(b, '}')
 }
 
-// text returns the string that raw is.
+// text returns raw as a string.
 func text(raw jsonx.Raw) (s string, ok bool) {
 	if len(raw) == 0 || raw.Kind() != '"' || jsonx.Unmarshal(raw, &s) != nil {
 		return "", false
@@ -462,7 +462,7 @@ func text(raw jsonx.Raw) (s string, ok bool) {
 	return s, true
 }
 
-// list returns the elements of the array that raw is.
+// list returns the elements of raw, an array.
 func list(raw jsonx.Raw) []jsonx.Raw {
 	var all []jsonx.Raw
 	if len(raw) == 0 || raw.Kind() != '[' || jsonx.Unmarshal(raw, &all) != nil {
@@ -471,7 +471,7 @@ func list(raw jsonx.Raw) []jsonx.Raw {
 	return all
 }
 
-// texts returns the strings in the array that raw is.
+// texts returns the strings of raw, an array.
 func texts(raw jsonx.Raw) []string {
 	var all []string
 	for _, value := range list(raw) {
@@ -482,7 +482,7 @@ func texts(raw jsonx.Raw) []string {
 	return all
 }
 
-// pointer returns what a reference inside root points at; nil for every other one.
+// pointer returns the target of a reference inside root; nil for any other reference.
 func pointer(root jsonx.Raw, ref string) jsonx.Raw {
 	path, ok := strings.CutPrefix(ref, "#")
 	if !ok {

@@ -9,18 +9,18 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// A Joiner joins the characters that a server has split over two events, as [jsonx.JoinSurrogates] does. The zero Joiner is
-// ready. It is for one answer.
+// A Joiner joins characters that a server has split between two events, as [jsonx.JoinSurrogates] does. The zero Joiner is
+// ready for use. It serves one answer.
 type Joiner struct {
-	// half is the high surrogate that the text or the thinking so far ends with; zero for none. thinking says which of them.
+	// half is the high surrogate at the end of the text or thinking so far; zero for none. thinking says which of the two.
 	half     rune
 	thinking bool
-	// calls holds the same for the input of calls by id.
+	// calls holds the same for the inputs of calls, by id.
 	calls map[string]rune
 }
 
-// Next returns ev with whole characters; nil if all of it is held for the next event. The event before, if there is one,
-// goes first: it ends text whose other half has not come.
+// Next returns ev with whole characters, or nil if all of it is held for the next event. It also returns the event to send
+// before, if any: the end of a text whose other half has not arrived.
 func (j *Joiner) Next(ev providers.Event) (before, now providers.Event) {
 	switch d := ev.(type) {
 	case providers.TextDelta:
@@ -62,7 +62,7 @@ func (j *Joiner) Next(ev providers.Event) (before, now providers.Event) {
 	}
 }
 
-// turn returns the end of the text or thinking before if what comes next is the other one.
+// turn returns the end of the previous text or thinking if the next event is of the other kind.
 func (j *Joiner) turn(thinking bool) providers.Event {
 	var ended providers.Event
 	if thinking != j.thinking {
@@ -72,7 +72,7 @@ func (j *Joiner) turn(thinking bool) providers.Event {
 	return ended
 }
 
-// flush returns the event that ends the text or the thinking so far; nil if it is whole.
+// flush returns the event that ends the text or thinking so far; nil if it is complete.
 func (j *Joiner) flush() providers.Event {
 	if j.half == 0 {
 		return nil
@@ -84,7 +84,7 @@ func (j *Joiner) flush() providers.Event {
 	return providers.TextDelta{Text: string(utf8.RuneError)}
 }
 
-// Rest returns the events that end what is not whole at the end of the answer.
+// Rest returns the events that end incomplete characters at the end of the answer.
 func (j *Joiner) Rest() []providers.Event {
 	var rest []providers.Event
 	if ev := j.flush(); ev != nil {

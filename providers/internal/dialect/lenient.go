@@ -6,17 +6,17 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// mostOfNumber bounds a [Number] on both sides: two of them can be added.
+// mostOfNumber bounds a [Number] on both sides, so that two of them can be added.
 const mostOfNumber = 1 << 53
 
-// A Number is a whole number that a server counts or tells apart by. Some write 10.0 or "10" for 10. Everything else,
-// also what is out of all reason, is not known and no error: it is not worth an answer.
+// A Number is a whole number of a server: a count or an index. Some servers write 10.0 or "10" for 10. Any other value, even an
+// absurd one, is treated as unknown and not as an error.
 type Number struct {
 	Value int
 	Known bool
 }
 
-// Count returns what n counts: zero if that is not known, and never less.
+// Count returns n as a count: zero if unknown, and never negative.
 func (n Number) Count() int { return max(0, n.Value) }
 
 // UnmarshalJSONFrom reads any value.
@@ -47,7 +47,7 @@ func numberOf(raw jsonx.Raw) Number {
 	return Number{Value: int(f), Known: true}
 }
 
-// An ID is a name that is a string, or a number from some servers. Everything else is no name.
+// An ID is an id that is a string, or a number from some servers. Any other value is no id.
 type ID string
 
 // UnmarshalJSONFrom reads any value.
@@ -71,7 +71,7 @@ func (id *ID) UnmarshalJSONFrom(dec *jsonx.Decoder) error {
 	return nil
 }
 
-// An Object is an object that an answer can do without: what is none, or none that can be read, is not known and no error.
+// An Object is an optional object of an answer. Any other or unreadable value is treated as unknown and not as an error.
 type Object[T any] struct {
 	Value T
 	Known bool
@@ -95,8 +95,7 @@ func (o *Object[T]) UnmarshalJSONFrom(dec *jsonx.Decoder) error {
 	return nil
 }
 
-// IsError reports whether the "error" member of an event says that there is one. Beside what is of an answer some servers
-// have it empty.
+// IsError reports whether the "error" member of an event is an error. Some servers send an empty one with every event.
 func IsError(raw jsonx.Raw, beside bool) bool {
 	if jsonx.IsNull(raw) {
 		return false
@@ -121,7 +120,8 @@ func IsError(raw jsonx.Raw, beside bool) bool {
 	return true
 }
 
-// EventType returns the type of an event that could not be decoded; "" where it has none. One that is not known may have any form.
+// EventType returns the type of an event that could not be decoded; "" if it has none. Events of unknown types may have any
+// form.
 func EventType(data []byte) string {
 	var event struct {
 		Type string `json:"type"`

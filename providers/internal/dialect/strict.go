@@ -70,7 +70,7 @@ func makeStrict(schema jsonx.Raw) (strict jsonx.Raw, nulls, ok bool) {
 		}
 	}
 	if root.ref != nil {
-		// The root must be an object itself.
+		// The root must itself be an object.
 		name, ok := s.refName(root.ref)
 		if !ok || name == "" {
 			return nil, false, false
@@ -100,24 +100,24 @@ func makeStrict(schema jsonx.Raw) (strict jsonx.Raw, nulls, ok bool) {
 	return out, s.nulls, true
 }
 
-// strictMaker makes one schema strict. Its methods append to dst and report false for what can not be made strict.
+// strictMaker makes one schema strict. Its methods append to dst and report false for what cannot be made strict.
 type strictMaker struct {
 	defs              map[string]jsonx.Raw
 	properties, enums int
-	nested            int // alternatives around the schema at hand, up to the next object or array
+	nested            int // alternatives around the current schema, up to the next object or array
 	nulls             bool
 }
 
-// schemaNode is one schema, taken apart.
+// schemaNode is a parsed schema.
 type schemaNode struct {
 	types                                                []string
 	description, items, properties, additional           jsonx.Raw
 	enum, required, anyOf, allOf, ref, defs, definitions jsonx.Raw
-	limits                                               []byte // members that are kept, each with a comma before it
+	limits                                               []byte // members that are kept, each after a comma
 	null                                                 bool
 }
 
-// readSchema takes a schema apart. It reports false for one that no strict schema says.
+// readSchema parses a schema. It reports false for one that has no strict form.
 func readSchema(raw jsonx.Raw) (n schemaNode, ok bool) {
 	n, ok = readMembers(raw)
 	return n, ok && n.collapse()
@@ -125,7 +125,7 @@ func readSchema(raw jsonx.Raw) (n schemaNode, ok bool) {
 
 func readMembers(raw jsonx.Raw) (n schemaNode, ok bool) {
 	if len(raw) == 0 || raw.Kind() != '{' {
-		return n, false // true and false are schemas too
+		return n, false // true and false are valid schemas too
 	}
 	for name, value := range jsonx.Members(raw) {
 		kind := value.Kind()
@@ -171,7 +171,7 @@ func readMembers(raw jsonx.Raw) (n schemaNode, ok bool) {
 				n.keep(name, value)
 			}
 		case "pattern":
-			// Groups that look ahead or behind are not taken.
+			// Lookahead and lookbehind are not supported.
 			if kind == '"' && !strings.Contains(string(value), "(?") {
 				n.keep(name, value)
 			}
@@ -186,7 +186,7 @@ func readMembers(raw jsonx.Raw) (n schemaNode, ok bool) {
 	return n, true
 }
 
-// strictFormats are the formats of strings that strict schemas know.
+// strictFormats are the string formats that strict schemas allow.
 var strictFormats = [...]string{
 	`"date-time"`, `"time"`, `"date"`, `"duration"`, `"email"`, `"hostname"`, `"ipv4"`, `"ipv6"`, `"uuid"`,
 }
@@ -216,7 +216,7 @@ func typeNames(value jsonx.Raw) (names []string, ok bool) {
 	return names, true
 }
 
-// inferTypes says what a schema without a type means.
+// inferTypes infers the types of a schema that names none.
 func (n *schemaNode) inferTypes() []string {
 	switch {
 	case n.properties != nil:
@@ -244,7 +244,7 @@ func elements(raw jsonx.Raw) (list []jsonx.Raw) {
 	return list
 }
 
-// collapse puts a single allOf into the schema around it, which may only describe it.
+// collapse merges a single allOf into its schema, which may add only a description.
 func (n *schemaNode) collapse() bool {
 	if n.allOf == nil {
 		return true
@@ -267,7 +267,7 @@ func (n *schemaNode) collapse() bool {
 	return true
 }
 
-// refName returns the name of the definition that a reference means; "" for the whole schema.
+// refName returns the name of the definition that a reference names; "" for the whole schema.
 func (s *strictMaker) refName(ref jsonx.Raw) (name string, ok bool) {
 	var path string
 	if jsonx.Unmarshal(ref, &path) != nil {
@@ -292,7 +292,7 @@ func (s *strictMaker) root(dst []byte, n *schemaNode) ([]byte, bool) {
 	return s.typed(dst, n, 0, false)
 }
 
-// schema makes the schema raw strict. With null, its value may be null too.
+// schema makes raw strict. With null, the value may also be null.
 func (s *strictMaker) schema(dst []byte, raw jsonx.Raw, depth int, null bool) ([]byte, bool) {
 	n, ok := readSchema(raw)
 	if !ok || depth > mostDepth || n.defs != nil || n.definitions != nil {
@@ -313,7 +313,7 @@ func (s *strictMaker) schema(dst []byte, raw jsonx.Raw, depth int, null bool) ([
 	case n.anyOf != nil:
 		return s.anyOf(dst, &n, depth, add && (n.null || !takesNull))
 	case len(n.types) == 0:
-		return nil, false // anything
+		return nil, false // any value
 	case add && slices.Contains(n.types, "object"):
 		if s.nested >= mostNested {
 			return nil, false
@@ -338,7 +338,7 @@ func (s *strictMaker) within(dst []byte, raw jsonx.Raw, depth int, null bool) ([
 
 func (s *strictMaker) ref(dst []byte, n *schemaNode, null bool) ([]byte, bool) {
 	name, ok := s.refName(n.ref)
-	// Nothing may stand beside a reference, not even a description.
+	// A reference must not have siblings, not even a description.
 	if !ok || n.types != nil || n.anyOf != nil || n.enum != nil || n.required != nil || n.additional != nil {
 		return nil, false
 	}
@@ -385,7 +385,7 @@ func (s *strictMaker) anyOf(dst []byte, n *schemaNode, depth int, null bool) ([]
 	return append(dst, "]}"...), true
 }
 
-// typed makes a schema with types strict. With null, that is one of them.
+// typed makes a schema with types strict. With null, null becomes one of them.
 func (s *strictMaker) typed(dst []byte, n *schemaNode, depth int, null bool) ([]byte, bool) {
 	object, array := slices.Contains(n.types, "object"), slices.Contains(n.types, "array")
 	others := len(n.types)
@@ -456,7 +456,7 @@ func (s *strictMaker) enum(dst []byte, n *schemaNode, null bool) ([]byte, bool) 
 }
 
 func (s *strictMaker) object(dst []byte, n *schemaNode, depth int) ([]byte, bool) {
-	// Without a word about its properties an object is a map from anything to anything.
+	// An object without properties and additionalProperties is a map from anything to anything.
 	if n.properties == nil || n.properties.Kind() != '{' || len(n.additional) > 0 && n.additional.Kind() != 'f' {
 		return nil, false
 	}
@@ -483,7 +483,7 @@ func (s *strictMaker) object(dst []byte, n *schemaNode, depth int) ([]byte, bool
 		}
 	}
 	s.properties += len(names)
-	// An object without properties, within another one, is more likely one of any properties.
+	// A nested object without properties more likely allows any properties.
 	if len(names) == 0 && depth > 0 && n.additional == nil {
 		return nil, false
 	}

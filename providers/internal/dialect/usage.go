@@ -2,14 +2,14 @@ package dialect
 
 import "github.com/gajae-code/gjc/providers"
 
-// A UsageTeller tells of the usage of one answer while it comes. The zero value is ready.
+// A UsageTeller reports the usage of one answer while it streams. The zero value is ready for use.
 type UsageTeller struct {
 	begun bool
 	told  providers.Usage
 }
 
-// Tell yields u, the usage so far, if it is not what was told last, and in any case the first time: that the answer has begun.
-// It reports whether the answer goes on.
+// Tell yields u, the usage so far, if it has changed, and always the first time, which reports that the answer has begun. It
+// reports whether to continue.
 func (t *UsageTeller) Tell(u providers.Usage, yield func(providers.Event, error) bool) bool {
 	if t.begun && u == t.told {
 		return true

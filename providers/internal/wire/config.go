@@ -8,8 +8,8 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// BaseURL returns the base URL of cfg, or otherwise where it has none. The error does not repeat it: there may be a password
-// in what is no URL too.
+// BaseURL returns the base URL of cfg, or otherwise if cfg has none. Its error does not quote an invalid URL, which may contain
+// a password.
 func BaseURL(cfg *providers.Config, otherwise string) (*url.URL, error) {
 	u, err := url.Parse(cmp.Or(cfg.BaseURL, otherwise))
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -18,8 +18,8 @@ func BaseURL(cfg *providers.Config, otherwise string) (*url.URL, error) {
 	return u, nil
 }
 
-// Header returns what cfg wants with every request: its key, in the header called keyName, or that of HTTP if the name is empty
-// or cfg says so, and its headers, which win.
+// Header returns the headers of every request of cfg: the key, in the header keyName, or in Authorization if keyName is empty
+// or cfg says so; and the headers of cfg, which take precedence.
 func Header(cfg *providers.Config, keyName string) http.Header {
 	header := http.Header{}
 	switch {

@@ -14,7 +14,7 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// An Endpoint takes the requests of one model. It is safe for concurrent use.
+// An Endpoint sends the requests of one model. It is safe for concurrent use.
 type Endpoint struct {
 	cfg     *providers.Config
 	client  *http.Client
@@ -23,24 +23,24 @@ type Endpoint struct {
 	sign    func(req *http.Request, body []byte) error
 }
 
-// NewEndpoint returns the endpoint of the model that cfg opens, at the URL address. Header goes with every request and
-// wins over what every request has, Accept alone excepted; the transform of cfg comes behind it. Neither cfg nor header
-// may be changed afterwards.
+// NewEndpoint returns the endpoint of the model of cfg at the URL address. Requests carry header, which takes precedence over
+// the standard headers except Accept; the transform of cfg is applied last. The caller must not change cfg and header
+// afterwards.
 func NewEndpoint(cfg *providers.Config, address string, header http.Header) *Endpoint {
 	return &Endpoint{cfg: cfg, client: Guard(cfg.HTTPClient), address: address, header: header}
 }
 
-// Sign returns a copy of e that has every request signed before it is sent: sign may change its header.
+// Sign returns a copy of e that calls sign before it sends a request. Sign may change the request's header.
 func (e *Endpoint) Sign(sign func(req *http.Request, body []byte) error) *Endpoint {
 	signed := *e
 	signed.sign = sign
 	return &signed
 }
 
-// Post sends body, which is JSON, and returns the stream of its response. Its errors are those of [Open]: a signer's
-// [*providers.Error] keeps its kind and is given the model, any other error of it counts as one of the network.
+// Post sends body, which is JSON, and returns the stream of the response. Its errors are those of [Open]. A [*providers.Error]
+// of a signer keeps its kind; any other error of a signer counts as a network error.
 func (e *Endpoint) Post(ctx context.Context, body []byte) (*Stream, error) {
-	cfg := *e.cfg // that of this request
+	cfg := *e.cfg // the configuration of this request
 	return Open(ctx, &cfg, func(ctx context.Context, res **http.Response) error {
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.address, bytes.NewReader(body))
 		if err != nil {
@@ -62,8 +62,8 @@ func (e *Endpoint) Post(ctx context.Context, body []byte) (*Stream, error) {
 	})
 }
 
-// Ask returns the events of one request: encode makes its body when the iteration begins, and read yields what comes of the
-// stream, which is closed behind it.
+// Ask returns the events of one request. It calls encode when the iteration begins, passes the stream of the response to read,
+// and closes the stream.
 func (e *Endpoint) Ask(
 	ctx context.Context, encode func() ([]byte, error), read func(s *Stream, yield func(providers.Event, error) bool),
 ) iter.Seq2[providers.Event, error] {
@@ -83,7 +83,7 @@ func (e *Endpoint) Ask(
 	}
 }
 
-// signed adds to headers what a signer has put into the header, so that no error repeats it.
+// signed adds the values that a signer has put into the header to headers, so that no error quotes them.
 func signed(headers map[string]string, header http.Header) map[string]string {
 	all := maps.Clone(headers)
 	if all == nil {
@@ -97,7 +97,7 @@ func signed(headers map[string]string, header http.Header) map[string]string {
 	return all
 }
 
-// TransformHeader does to a request's header what the transform of cfg says.
+// TransformHeader applies the transform of cfg to the header of a request.
 func TransformHeader(cfg *providers.Config, header http.Header) {
 	for _, name := range cfg.Transform.StripHeaders {
 		prefix, wild := strings.CutSuffix(http.CanonicalHeaderKey(name), "*")
@@ -118,8 +118,8 @@ func TransformHeader(cfg *providers.Config, header http.Header) {
 	}
 }
 
-// ExtraBody puts the extra members of cfg into body, which is a JSON object, in the order of their names. A member that
-// body has is replaced, unless [providers.ProtectedBody] lists it.
+// ExtraBody adds the extra members of cfg to body, a JSON object, ordered by name. They replace members of body, except those
+// that [providers.ProtectedBody] lists.
 func ExtraBody(cfg *providers.Config, body []byte) []byte {
 	extra := maps.Clone(cfg.Compat.ExtraBody)
 	if extra == nil {
@@ -152,15 +152,15 @@ func ExtraBody(cfg *providers.Config, body []byte) []byte {
 	return append(out, '}')
 }
 
-// Guard returns client, or a new one, as a copy that follows no redirect to another origin: net/http would carry the
-// conversation and the extra headers to whatever host the server names.
+// Guard returns a copy of client, or a new client, that does not follow redirects to another origin: net/http would send the
+// conversation and the extra headers there.
 func Guard(client *http.Client) *http.Client {
 	if client == nil {
 		client = providers.NewHTTPClient()
 	}
 	guarded := *client
 	guarded.CheckRedirect = func(req *http.Request, via []*http.Request) error {
-		// A redirect that makes a GET of the POST loses the body, and the answer to it helps nobody.
+		// A redirect that turns the POST into a GET loses the body, so following it is useless.
 		if len(via) >= 10 || req.Method != via[0].Method || !sameOrigin(req.URL, via[0].URL) {
 			return &redirectError{to: shorten((&url.URL{Scheme: req.URL.Scheme, Host: req.URL.Host, Path: req.URL.Path}).String(), 300)}
 		}
@@ -186,7 +186,7 @@ func port(u *url.URL) string {
 	return "80"
 }
 
-// redirectError is the error of a redirect that is not followed.
+// redirectError reports a redirect that was not followed.
 type redirectError struct{ to string }
 
 func (e *redirectError) Error() string {

@@ -20,8 +20,7 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// Errorf makes an error of the model that cfg opens. Keys are taken out of its text, and what no text should have; it is
-// bounded.
+// Errorf returns an error of the model of cfg. It removes keys and unprintable characters from the text and bounds its length.
 func Errorf(cfg *providers.Config, kind providers.ErrorKind, format string, args ...any) *providers.Error {
 	return &providers.Error{
 		Kind: kind, Provider: cfg.Info.Provider, Model: cfg.Info.ID,
@@ -29,8 +28,7 @@ func Errorf(cfg *providers.Config, kind providers.ErrorKind, format string, args
 	}
 }
 
-// keyLike finds what looks like an API key, should one come back that is not ours, and credentials finds those of a
-// header: a proxy may repeat its own.
+// keyLike matches text that looks like an API key, and credentials the credentials of a header: a proxy may quote its own.
 var (
 	keyLike = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`\b((?:sk|pk|rk|key|xai|gsk)[-_]|AIza|ya29\.)[A-Za-z0-9_\-]{12,}`)
@@ -40,19 +38,19 @@ var (
 	})
 )
 
-// redact takes everything secret of the model's configuration and everything that looks like a key out of s.
+// redact removes all secrets of the configuration, and everything that looks like a key, from s.
 func redact(cfg *providers.Config, s string) string {
 	return keyLike().ReplaceAllString(credentials().ReplaceAllString(withoutSecrets(cfg, s), "$1 …"), "$1…")
 }
 
-// withoutSecrets takes out of s the model's key, the values of its extra headers with the words that they are made of, and
-// what its address has for a password and in its query.
+// withoutSecrets removes the model's key, the values of its extra headers and their words, and the password and query of its
+// address from s.
 func withoutSecrets(cfg *providers.Config, s string) string {
 	s = redactOne(s, cfg.APIKey)
 	header := func(value string) {
 		s = redactOne(s, value)
 		for _, word := range strings.FieldsFunc(value, func(c rune) bool { return strings.ContainsRune(" ,;=", c) }) {
-			if len(word) >= 16 { // "Bearer" is none, and neither are names
+			if len(word) >= 16 { // shorter words are names, such as "Bearer"
 				s = redactOne(s, word)
 			}
 		}
@@ -75,7 +73,7 @@ func withoutSecrets(cfg *providers.Config, s string) string {
 	}
 	for name, values := range u.Query() {
 		for _, value := range values {
-			if len(value) >= 20 || secretName().MatchString(name) { // others say a version or a place
+			if len(value) >= 20 || secretName().MatchString(name) { // other values are versions or places
 				s = redactOne(redactOne(s, value), url.QueryEscape(value))
 			}
 		}
@@ -88,7 +86,7 @@ var secretName = sync.OnceValue(func() *regexp.Regexp {
 })
 
 func redactOne(s, secret string) string {
-	// Shorter values are words like "true", and no secrets.
+	// Shorter values are words like "true" and not secrets.
 	if len(secret) < 8 {
 		return s
 	}
@@ -98,7 +96,7 @@ func redactOne(s, secret string) string {
 // networkError classifies a request that got no response.
 func networkError(cfg *providers.Config, err error) error {
 	if e, ok := errors.AsType[*providers.Error](err); ok {
-		known := *e // of a signer
+		known := *e // a signer's error
 		known.Provider, known.Model, known.Message = cfg.Info.Provider, cfg.Info.ID, clean(cfg, e.Message)
 		return &known
 	}
@@ -124,12 +122,12 @@ func networkError(cfg *providers.Config, err error) error {
 	return e
 }
 
-// body is the union of the error bodies that providers send.
+// body is the union of the error bodies of all providers.
 type body struct {
 	Error   jsonx.Raw `json:"error"`
 	Message string    `json:"message"`
 	Detail  jsonx.Raw `json:"detail"`
-	// Cerebras has them here.
+	// Cerebras has the members of the error at the top.
 	Type jsonx.Raw `json:"type"`
 	Code jsonx.Raw `json:"code"`
 }
@@ -138,16 +136,16 @@ type detail struct {
 	Type    string    `json:"type"`
 	Code    jsonx.Raw `json:"code"`
 	Message string    `json:"message"`
-	// Google's name of the error, and its details; each has a type of its own.
+	// Google adds the name of the error, and details of various types.
 	Status  jsonx.Raw `json:"status"`
 	Details jsonx.Raw `json:"details"`
-	// foreign says that the body has not the form of an API's errors.
+	// foreign reports that the body does not have the form of an API's error.
 	foreign bool
 }
 
 // statusError classifies a response with an error status.
 func statusError(cfg *providers.Config, res *http.Response, data []byte) error {
-	// Before it is shortened: half a key would not be known again.
+	// Redact before shortening: a truncated key would not be recognized.
 	d := parseBody([]byte(withoutSecrets(cfg, string(unpacked(res, data)))))
 	if d.Type == "" {
 		d.Type = exceptionOf(res.Header)
@@ -165,8 +163,8 @@ func statusError(cfg *providers.Config, res *http.Response, data []byte) error {
 	return e
 }
 
-// EventError classifies an error that came as an event of the stream: the value of its "error" member, an object or
-// a string.
+// EventError classifies an error that arrived as an event of the stream: the value of its "error" member, an object or a
+// string.
 func (s *Stream) EventError(raw jsonx.Raw) error {
 	d := parseDetail(raw)
 	status, _ := strconv.Atoi(d.code())
@@ -182,10 +180,10 @@ func parseBody(data []byte) detail {
 	var b body
 	var all []jsonx.Raw
 	if err := jsonx.Unmarshal(data, &all); err == nil && len(all) > 0 {
-		data = all[0] // Google sends a list of answers where it is not asked for events
+		data = all[0] // Google returns a list of answers if events were not requested
 	}
 	if err := jsonx.Unmarshal(data, &b); err != nil {
-		// Some page of some proxy.
+		// The page of a proxy.
 		return detail{Message: plainText(string(data)), foreign: true}
 	}
 	if !jsonx.IsNull(b.Error) {
@@ -207,7 +205,7 @@ func parseDetail(raw jsonx.Raw) detail {
 	return d
 }
 
-// textOf is a string; "" for all else.
+// textOf returns the value of a JSON string; "" for anything else.
 func textOf(raw jsonx.Raw) string {
 	text, _ := jsonx.Text(raw)
 	return text
@@ -227,7 +225,7 @@ var tags = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?s)<(script|style|head).*?</(script|style|head)>|<[^>]*>`)
 })
 
-// plainText shortens what is not JSON to a line.
+// plainText shortens a text that is not JSON to one line.
 func plainText(s string) string {
 	return shorten(strings.Join(strings.Fields(tags().ReplaceAllString(s, " ")), " "), 300)
 }
@@ -235,7 +233,7 @@ func plainText(s string) string {
 // maxMessage bounds the text of an error, in characters.
 const maxMessage = 2000
 
-// clean makes s the text of an error. It is cut behind the search for secrets: half a key would not be known again.
+// clean returns s as the text of an error. It redacts before it truncates: a truncated key would not be recognized.
 func clean(cfg *providers.Config, s string) string {
 	return shorten(redact(cfg, s[:min(len(s), maxErrorBody)]), maxMessage)
 }
@@ -244,10 +242,10 @@ var escapes = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-_])`)
 })
 
-// shorten takes out of s what is no text, above all what a terminal would obey, and what is behind the first most characters.
+// shorten removes unprintable characters and terminal escapes from s, and truncates it to most characters.
 func shorten(s string, most int) string {
 	if len(s) > 16*most {
-		s = s[:16*most] // which is more than is left, with whatever is in between
+		s = s[:16*most] // more than enough, even with escapes in between
 	}
 	if strings.ContainsFunc(s, unprintable) {
 		s = strings.Map(func(c rune) rune {
@@ -267,7 +265,7 @@ func shorten(s string, most int) string {
 	return s
 }
 
-// unprintable reports whether c is a control character, or one that turns the direction of the text around it.
+// unprintable reports whether c is a control character or changes the direction of the text around it.
 func unprintable(c rune) bool {
 	switch c {
 	case '\n', '\t':
@@ -278,14 +276,14 @@ func unprintable(c rune) bool {
 	return unicode.IsControl(c)
 }
 
-// names reports whether the error is one of the API, and of a model that it does not have.
+// names reports whether the error is an API's error about an unknown model.
 func (d *detail) names(cfg *providers.Config) bool {
 	message := strings.ToLower(d.Message)
 	return !d.foreign && (contains(message, "model", "deployment", "endpoints found") || d.code() == "model_not_found" ||
 		cfg.Info.ID != "" && strings.Contains(message, strings.ToLower(cfg.Info.ID)))
 }
 
-// wrongAddress is the error of a server that has nothing at the address of a request.
+// wrongAddress returns the error of a server that has nothing at the address of a request.
 func wrongAddress(cfg *providers.Config, res *http.Response, said *providers.Error) *providers.Error {
 	at := cfg.BaseURL
 	if res.Request != nil && res.Request.URL != nil {
@@ -310,7 +308,7 @@ func classify(cfg *providers.Config, status int, d detail) *providers.Error {
 		message = "the provider failed without saying why"
 	}
 	message = clean(cfg, message)
-	if strings.HasPrefix(message, "Unexpected endpoint or method") { // LM Studio says so with status 200
+	if strings.HasPrefix(message, "Unexpected endpoint or method") { // LM Studio says this with status 200
 		e := Errorf(cfg, providers.KindInvalid, "%s; check the base URL", strings.TrimRight(message, ". "))
 		e.Status = status
 		return e
@@ -318,7 +316,7 @@ func classify(cfg *providers.Config, status int, d detail) *providers.Error {
 	reasons, limit, wait := googleDetails(d.Details)
 	kind := limit
 	if kind == "" && wait > 0 && status == http.StatusTooManyRequests {
-		kind = providers.KindRateLimit // a quota that is used up has no end in seconds
+		kind = providers.KindRateLimit // a used-up quota does not reset in seconds
 	}
 	if kind == "" {
 		kind = kindOf(status, strings.ToLower(message), append(reasons, d.code(), unquote(d.Status), d.Type)...)
@@ -334,12 +332,12 @@ func classify(cfg *providers.Config, status int, d detail) *providers.Error {
 	return e
 }
 
-// kindOf tells the kind of an error by its status, its message in small letters, and the names it has, the best first.
+// kindOf returns the kind of an error by its status, its lower-case message, and its names, the most specific first.
 func kindOf(status int, message string, names ...string) providers.ErrorKind {
 	if overflow(message, names) {
 		return providers.KindContextOverflow
 	}
-	// The names of limits count before the words: "need more? see your billing page".
+	// The names of limits take precedence over words: "need more? see your billing page".
 	limited := slices.Contains(names, "rate_limit_exceeded") || slices.Contains(names, "rate_limit_error")
 	if !limited && outOfMoney(status, message) {
 		return providers.KindQuota
@@ -363,11 +361,11 @@ func kindOf(status int, message string, names ...string) providers.ErrorKind {
 	return providers.KindInvalid
 }
 
-// statusMeaning maps a status to the kind of its error. The status decides; a name in the body counts if it says the same more exactly.
+// statusMeaning maps a status to the kind of its error. The status decides; a name in the body may make the kind more specific.
 type statusMeaning struct {
-	// kind is empty for a status that many errors have.
+	// kind is empty for a status that several kinds of errors have.
 	kind providers.ErrorKind
-	// exact are the kinds that a name may make of it. Without a kind, it is those that no name may make of it.
+	// exact lists the kinds that a name may select. Without a kind, it lists those that a name must not select.
 	exact []providers.ErrorKind
 }
 
@@ -397,13 +395,13 @@ func statusKind(status int) statusMeaning {
 	case 503, 529:
 		return one(providers.KindOverloaded, providers.KindRateLimit)
 	}
-	if status >= 400 && status < 500 && status != http.StatusFailedDependency { // which AWS has for a model's own errors
+	if status >= 400 && status < 500 && status != http.StatusFailedDependency { // AWS uses it for a model's own errors
 		return statusMeaning{exact: []providers.ErrorKind{providers.KindServer}}
 	}
 	return statusMeaning{}
 }
 
-// outOfMoney reports whether a message says that there is nothing left to pay with.
+// outOfMoney reports whether a message says that the account has no credit left.
 func outOfMoney(status int, message string) bool {
 	if contains(message, "credit balance is too low", "insufficient credits", "insufficient balance", "exceeded your current quota") {
 		return true
@@ -411,8 +409,8 @@ func outOfMoney(status int, message string) bool {
 	return (status == 402 || status == 403 || status == 429) && strings.Contains(message, "billing") && !strings.Contains(message, "rate limit")
 }
 
-// kinds are the names that Anthropic (type), OpenAI (code, type), Google (status, reason), AWS (exception) and servers like
-// theirs give to errors. Those that say less than the status ("invalid_request_error") are left out.
+// kinds maps the names that Anthropic (type), OpenAI (code, type), Google (status, reason), AWS (exception) and similar servers
+// give to errors. It leaves out names that say less than the status ("invalid_request_error").
 var kinds = map[string]providers.ErrorKind{
 	"authentication_error":       providers.KindAuth,
 	"permission_error":           providers.KindAuth,
@@ -425,7 +423,7 @@ var kinds = map[string]providers.ErrorKind{
 	"overloaded_error":           providers.KindOverloaded,
 	"server_is_overloaded":       providers.KindOverloaded,
 	"slow_down":                  providers.KindOverloaded,
-	// Of OpenAI's responses, whose errors in the stream have no status.
+	// Of OpenAI's Responses API, whose stream errors have no status.
 	"invalid_prompt":                 providers.KindInvalid,
 	"invalid_image":                  providers.KindInvalid,
 	"invalid_image_format":           providers.KindInvalid,
@@ -467,7 +465,7 @@ var kinds = map[string]providers.ErrorKind{
 	"serviceQuotaExceededException":  providers.KindQuota,
 }
 
-// overflow recognises the many words for a conversation that is too long.
+// overflow recognizes the many texts for a conversation that exceeds the context window.
 func overflow(message string, names []string) bool {
 	if slices.Contains(names, "context_length_exceeded") || slices.Contains(names, "exceed_context_size_error") {
 		return true

@@ -8,8 +8,8 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// googleDetails reads the details of Google's errors: the names of the reasons, which limit was hit if one was, and how
-// long to wait. Details of others say nothing.
+// googleDetails reads the details of Google's errors: the names of the reasons, the limit that was hit, and how long to wait.
+// It ignores other details.
 func googleDetails(raw jsonx.Raw) (reasons []string, limit providers.ErrorKind, wait time.Duration) {
 	var details []struct {
 		Type       string `json:"@type"`
@@ -34,7 +34,7 @@ func googleDetails(raw jsonx.Raw) (reasons []string, limit providers.ErrorKind, 
 			for _, v := range d.Violations {
 				switch {
 				case strings.Contains(v.QuotaID, "PerDay"):
-					limit = providers.KindQuota // the minute does not matter any more
+					limit = providers.KindQuota // a daily limit outweighs one per minute
 				case limit == "" && strings.Contains(v.QuotaID, "PerMinute"):
 					limit = providers.KindRateLimit
 				}

@@ -8,19 +8,19 @@ import (
 
 var errLineTooLong = errors.New("a line of the stream is too long")
 
-// bom stands before the text of servers that mean well.
+// bom precedes the text of some servers.
 var bom = []byte("\uFEFF")
 
-// readLine returns a line without its end: a line feed, a carriage return, or both. The last line of a body may come
+// readLine returns a line without its end: a line feed, a carriage return, or both. It may return the last line of a body
 // together with [io.EOF]. The line is valid until the next read.
 func (s *Stream) readLine() ([]byte, error) {
 	s.line = s.line[:0]
-	seen := 0 // bytes of the buffer that have no end of a line
+	seen := 0 // bytes of the buffer without a line end
 	for {
 		buf, _ := s.read.Peek(s.read.Buffered())
 		if s.cr && len(buf) > 0 {
 			s.cr = false
-			if buf[0] == '\n' { // the line before ended with both
+			if buf[0] == '\n' { // the previous line ended with both
 				s.skip(1)
 				continue
 			}
@@ -73,14 +73,14 @@ func lineEnd(b []byte) int {
 	return end
 }
 
-// skip drops bytes that are in the buffer.
+// skip drops bytes of the buffer.
 func (s *Stream) skip(n int) { _, _ = s.read.Discard(n) }
 
-// start returns what the body begins with, without white space and the mark of its encoding: some bytes, or none as long
-// as only white space has come. It waits for the first byte.
+// start returns the beginning of the body without white space and byte order mark: at least one byte, or none if only white
+// space has arrived. It waits for the first byte.
 func (s *Stream) start() []byte {
 	if _, err := s.read.Peek(1); err != nil {
-		return nil // whoever reads next is told
+		return nil // the next read returns the error
 	}
 	buf, _ := s.read.Peek(s.read.Buffered())
 	if !s.opened {
@@ -95,8 +95,8 @@ func (s *Stream) start() []byte {
 	return bytes.TrimLeft(buf, " \t\r\n")
 }
 
-// begin looks at what the body begins with, until that is known. A body is what it says, whatever its content type: the
-// error is that of one that is no answer of a model.
+// begin determines what the body is from its first bytes, whatever its content type. Its error is that of a body that is not an
+// answer of a model.
 func (s *Stream) begin() error {
 	start := s.start()
 	if len(start) == 0 {
@@ -114,7 +114,7 @@ func (s *Stream) begin() error {
 	return nil
 }
 
-// All returns all of the body. Its errors are those of [Stream.Next], without [io.EOF].
+// All returns the whole body. Its errors are those of [Stream.Next], except [io.EOF].
 func (s *Stream) All() ([]byte, error) {
 	s.ended = true
 	data, err := io.ReadAll(io.LimitReader(s.read, maxEvent))

@@ -12,7 +12,7 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// What a server says that is no model behind the API: an address that is not quite right leads to many.
+// The texts for servers that do not implement the API; a wrong address often leads to one.
 const (
 	webPage    = "the server answers with a web page, not as a model; check the base URL"
 	compressed = "the server answers with data that is compressed (%s), which nobody has asked for; check the base URL, and the proxy if there is one"
@@ -21,14 +21,14 @@ const (
 	otherText  = "the server answers with something else than the events of this API (%q); check the base URL, and api in models.yml"
 )
 
-// refuse is the error of a body that is no answer of a model, in a text of those above. Nothing gets better by asking again.
+// refuse returns the error of a body that is not an answer of a model. A retry would not help.
 func (s *Stream) refuse(format string, args ...any) error {
 	e := Errorf(s.cfg, providers.KindInvalid, format, args...)
 	e.RequestID = s.RequestID
 	return e
 }
 
-// head returns the error of a response whose head says that it is no answer of a model.
+// head returns the error of a response whose status or header shows that it is not an answer of a model.
 func (s *Stream) head(res *http.Response) error {
 	if kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); kind == "text/html" {
 		return s.refuse(webPage)
@@ -42,10 +42,10 @@ func (s *Stream) head(res *http.Response) error {
 	return nil
 }
 
-// Whole reports whether the body was one JSON value, and not a stream.
+// Whole reports whether the body was one JSON value and not a stream.
 func (s *Stream) Whole() bool { return s.whole }
 
-// CutOff is the error of a stream that ended before the answer did.
+// CutOff returns the error of a stream that ended before the answer did.
 func (s *Stream) CutOff() error {
 	switch {
 	case s.parent.Err() != nil:
@@ -64,7 +64,7 @@ func (s *Stream) CutOff() error {
 	return e
 }
 
-// unpacked returns the body of an error in the clear; nothing where that cannot be had.
+// unpacked returns the decompressed body of an error, or nothing if it cannot be decompressed.
 func unpacked(res *http.Response, data []byte) []byte {
 	switch coding := strings.ToLower(res.Header.Get("Content-Encoding")); {
 	case bytes.HasPrefix(data, []byte("\x1f\x8b")):
@@ -72,7 +72,7 @@ func unpacked(res *http.Response, data []byte) []byte {
 		if err != nil {
 			return nil
 		}
-		data, _ = io.ReadAll(io.LimitReader(r, maxErrorBody)) // what came of it is enough
+		data, _ = io.ReadAll(io.LimitReader(r, maxErrorBody)) // a partial body is enough
 	case coding != "" && coding != "identity" && !bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")):
 		return nil
 	}

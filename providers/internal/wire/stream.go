@@ -1,5 +1,5 @@
-// Package wire is what the HTTP APIs of model providers have in common: a stream of server-sent events that can not
-// hang and does not leak, and errors put into the neutral kinds.
+// Package wire holds what the HTTP APIs of model providers have in common: streams of server-sent events that neither hang nor
+// leak, and the classification of errors.
 package wire
 
 import (
@@ -18,42 +18,42 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// maxEvent bounds one event, and maxStream all of a stream. Nothing that a model says comes near them.
+// maxEvent bounds one event and maxStream a whole stream. No answer comes near them.
 const (
 	maxEvent  = 64 << 20
 	maxStream = 256 << 20
 )
 
-// maxErrorBody bounds what is read of the body of a failed request, and errorBodyTimeout how long.
+// maxErrorBody bounds the bytes read from the body of a failed request, and errorBodyTimeout the time.
 const (
 	maxErrorBody     = 64 << 10
 	errorBodyTimeout = 5 * time.Second
 )
 
-// A Stream reads the events of one response. It starts no goroutine of its own: the caller reads, and a timer ends a
-// read that takes too long. The caller must Close it.
+// A Stream reads the events of one response. It starts no goroutine: the caller reads, and a timer ends a read that takes too
+// long. The caller must call Close.
 type Stream struct {
 	cfg    *providers.Config
-	parent context.Context // of the caller; its cause is the error when it ends
+	parent context.Context // the caller's; its cause is the error when it ends
 	cancel context.CancelFunc
 	body   io.ReadCloser
 	read   *bufio.Reader
 	stall  *stallReader
-	opened bool // the first bytes were looked at
-	begun  bool // it is known what the body is
-	whole  bool // one JSON value, no stream
+	opened bool // the first bytes were inspected
+	begun  bool // the kind of the body is known
+	whole  bool // one JSON value, not a stream
 	ended  bool
-	spoken bool // there was an event
+	spoken bool // an event has arrived
 	torn   bool // the body ended inside an event
-	// partial says that the line that is being read has no end: the body ended with it.
+	// partial reports that the current line has no end because the body ended in it.
 	partial bool
-	odd     string // the first line that a stream of events cannot have
+	odd     string // the first line that is not valid in a stream of events
 	cr      bool   // the last line ended with a carriage return: a line feed after it is part of the same line end
 	line    []byte // a line that did not fit the reader's buffer
 	event   Event
-	total   int       // of the lines that were read, in bytes
-	lively  time.Time // since when the caller waits for something that is more than a sign of life
-	// RequestID is the provider's name for the call.
+	total   int       // bytes of the lines read so far
+	lively  time.Time // since when only signs of life have arrived
+	// RequestID is the provider's id of the call.
 	RequestID string
 }
 
@@ -63,8 +63,7 @@ type Event struct {
 	Data []byte
 }
 
-// Open sends a request with post and returns the stream of its response. An error is ctx's cause or a
-// [*providers.Error].
+// Open calls post to send a request, and returns the stream of its response. The error is ctx's cause or a [*providers.Error].
 func Open(ctx context.Context, cfg *providers.Config, post func(ctx context.Context, res **http.Response) error) (*Stream, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -91,7 +90,7 @@ func Open(ctx context.Context, cfg *providers.Config, post func(ctx context.Cont
 		return nil, Errorf(cfg, providers.KindTimeout, "the model did not begin to answer within %s", first)
 	}
 	if res != nil && res.StatusCode >= 400 {
-		// The body says more than an SDK's error, which needs it to be JSON. What came before it broke is enough.
+		// The body says more than an SDK's error, which requires JSON. A partial body is enough.
 		stop := time.AfterFunc(min(errorBodyTimeout, limit), cancel)
 		data, _ := io.ReadAll(io.LimitReader(res.Body, maxErrorBody))
 		stop.Stop()
@@ -126,11 +125,10 @@ func closeBody(res *http.Response) {
 	}
 }
 
-// Close ends the stream and lets go of its connection. A stream that has come to its end gives the connection back
-// for the next request.
+// Close ends the stream and releases its connection. If the stream has ended, the connection is reused.
 func (s *Stream) Close() {
 	if s.ended {
-		// The end of the body stands right behind the last event; without it the connection is of no more use.
+		// The end of the body follows the last event directly; a connection without it is not worth keeping.
 		stop := time.AfterFunc(drainTimeout, s.cancel)
 		_, _ = io.CopyN(io.Discard, s.read, 4<<10)
 		stop.Stop()
@@ -140,27 +138,26 @@ func (s *Stream) Close() {
 	s.cancel()
 }
 
-// drainTimeout bounds the wait for the end of a body whose last event was read.
+// drainTimeout bounds the wait for the end of a body after its last event.
 const drainTimeout = 100 * time.Millisecond
 
-// Hasten says that the answer is whole: what may still come behind it is waited for no longer than for seconds.
+// Hasten reports that the answer is complete: the stream waits only seconds for what follows.
 func (s *Stream) Hasten() { s.stall.limit = min(s.stall.limit, behindAnswer) }
 
-// behindAnswer is what the numbers behind an answer get, which servers send at once.
+// behindAnswer bounds the wait for the numbers after an answer, which servers send at once.
 const behindAnswer = 10 * time.Second
 
 // Cancelled reports whether the caller's context has ended.
 func (s *Stream) Cancelled() bool { return s.parent.Err() != nil }
 
-// End tells the stream that the last event was read.
+// End reports that the last event was read.
 func (s *Stream) End() { s.ended = true }
 
-// Next returns the next event with data, in which surrogates without their other half are marks
-// ([jsonx.MarkSurrogates]). At the end of the body the error is [io.EOF], also where that is inside an event; every other
-// error is the cause of the caller's context or a [*providers.Error].
+// Next returns the next event with data. Unpaired surrogates in it are marked ([jsonx.MarkSurrogates]). At the end of the body,
+// even inside an event, the error is [io.EOF]; every other error is the cause of the caller's context or a [*providers.Error].
 func (s *Stream) Next() (Event, error) {
 	if s.parent.Err() != nil {
-		return Event{}, context.Cause(s.parent) // and not what is still in the buffer
+		return Event{}, context.Cause(s.parent) // not what is left in the buffer
 	}
 	s.event.Name, s.event.Data = "", s.event.Data[:0]
 	s.lively = time.Now()
@@ -204,7 +201,7 @@ func (s *Stream) endless() error {
 	return Errorf(s.cfg, providers.KindProtocol, "the answer is larger than %d MiB and does not end", maxStream>>20)
 }
 
-// alive bounds how long a stream may say nothing but that it is alive.
+// alive bounds how long a stream may send only signs of life.
 func (s *Stream) alive() error {
 	limit := cmp.Or(s.cfg.FirstByteTimeout, providers.DefaultFirstByteTimeout)
 	if time.Since(s.lively) < limit {
@@ -230,13 +227,13 @@ func (s *Stream) nextWhole() (Event, error) {
 	return Event{Data: jsonx.MarkSurrogates(data)}, nil
 }
 
-// deliver returns the event that has been read.
+// deliver returns the current event.
 func (s *Stream) deliver() Event {
 	s.spoken = true
 	return Event{Name: s.event.Name, Data: jsonx.MarkSurrogates(s.event.Data)}
 }
 
-// broken reports whether data, which the body ended with, is the beginning of an event and not all of it.
+// broken reports whether data, with which the body ended, is an incomplete event.
 func (s *Stream) broken(data []byte) bool {
 	data = bytes.TrimSpace(data)
 	if !jsonx.Truncated(data) && (len(data) == len(endMark) || !strings.HasPrefix(endMark, string(data))) {
@@ -246,10 +243,10 @@ func (s *Stream) broken(data []byte) bool {
 	return true
 }
 
-// endMark is the data of the last event of APIs like OpenAI's.
+// endMark is the data of the last event of OpenAI's API and similar ones.
 const endMark = "[DONE]"
 
-// field takes in one line of an event.
+// field processes one line of an event.
 func (s *Stream) field(line []byte) error {
 	name, value, _ := bytes.Cut(line, []byte(":"))
 	if len(value) > 0 && value[0] == ' ' {
@@ -277,7 +274,7 @@ func (s *Stream) field(line []byte) error {
 	return nil
 }
 
-// beginsField reports whether a line may be cut off in the name of a field.
+// beginsField reports whether a line may be the truncated name of a field.
 func beginsField(line string) bool {
 	for _, name := range []string{"data", "event", "id", "retry"} {
 		if strings.HasPrefix(name, line) {
@@ -287,7 +284,7 @@ func beginsField(line string) bool {
 	return false
 }
 
-// eventName avoids an allocation for the names that come thousands of times.
+// eventName avoids an allocation for frequent names.
 func eventName(b []byte) string {
 	switch string(b) {
 	case "content_block_delta":
@@ -302,7 +299,7 @@ func eventName(b []byte) string {
 	return string(b)
 }
 
-// fail turns the error of a read into what the caller of the model gets.
+// fail converts the error of a read for the caller of the model.
 func (s *Stream) fail(err error) error {
 	switch {
 	case s.parent.Err() != nil:
@@ -321,19 +318,19 @@ func (s *Stream) fail(err error) error {
 	return e
 }
 
-// BadEvent is the error of an event that is not what the API allows.
+// BadEvent returns the error of an event that violates the API.
 func (s *Stream) BadEvent(err error) error {
 	e := Errorf(s.cfg, providers.KindProtocol, "an event of the stream makes no sense: %v", err)
 	e.Err, e.RequestID = err, s.RequestID
 	return e
 }
 
-// stallReader ends a body in which a read takes longer than limit; until the first byte first is the limit if it is longer.
-// The time between reads does not count: a slow reader is not the provider's fault.
+// stallReader ends a body when one read takes longer than limit, or than first for the first byte if that is longer. The time
+// between reads does not count, because a slow reader is not the provider's fault.
 type stallReader struct {
 	body   io.Reader
 	limit  time.Duration
-	first  time.Duration // zero behind the first byte
+	first  time.Duration // zero after the first byte
 	cancel context.CancelFunc
 	timer  *time.Timer
 	fired  atomic.Bool
@@ -359,7 +356,7 @@ func (r *stallReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// waited is how long a read may take now.
+// waited returns how long a read may take now.
 func (r *stallReader) waited() time.Duration { return max(r.limit, r.first) }
 
 func (r *stallReader) stop() { r.timer.Stop() }

@@ -10,9 +10,8 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// NextValue returns the next JSON object of a body that is a row of them: each in a line, or over many lines, or with
-// nothing between them, or each as a server-sent event. What is no object comes as the line that it is in. The errors are
-// those of [Stream.Next].
+// NextValue returns the next JSON object of a body that is a sequence of them: one a line, across lines, without separators, or
+// as server-sent events. It returns anything else as the line that contains it. The errors are those of [Stream.Next].
 func (s *Stream) NextValue() (Event, error) {
 	if s.parent.Err() != nil {
 		return Event{}, context.Cause(s.parent)
@@ -23,7 +22,7 @@ func (s *Stream) NextValue() (Event, error) {
 			if err := s.begin(); err != nil {
 				return Event{}, err
 			}
-			s.whole = false // which one value is a part of
+			s.whole = false // one value is part of it
 		}
 		framed, err := s.framing()
 		if err != nil {
@@ -56,7 +55,7 @@ func (s *Stream) NextValue() (Event, error) {
 	}
 }
 
-// framing passes over what stands between values: white space, and the fields of events. It reports whether there was any.
+// framing skips what separates values: white space, and the fields of events. It reports whether it has skipped anything.
 func (s *Stream) framing() (was bool, err error) {
 	first, err := s.read.Peek(1)
 	if err != nil {
@@ -80,7 +79,7 @@ func (s *Stream) framing() (was bool, err error) {
 		if begin, _ := s.read.Peek(len(field)); string(begin) != field {
 			return false, nil
 		}
-		if field == "data:" { // the value stands behind it
+		if field == "data:" { // the value follows
 			s.skip(len(field))
 			s.total += len(field)
 			return true, nil
@@ -95,7 +94,7 @@ func (s *Stream) framing() (was bool, err error) {
 	return false, nil
 }
 
-// readValue returns the object that begins here, or the rest of the line. What was cut off comes together with [io.EOF].
+// readValue returns the object that begins here, or the rest of the line. It returns a truncated value together with [io.EOF].
 func (s *Stream) readValue() ([]byte, error) {
 	if first, err := s.read.Peek(1); err != nil || first[0] != '{' {
 		return s.readLine()
@@ -122,14 +121,14 @@ func (s *Stream) readValue() ([]byte, error) {
 	}
 }
 
-// object looks for the end of a JSON object that comes in pieces.
+// object finds the end of a JSON object that arrives in pieces.
 type object struct {
 	depth  int
 	text   bool // inside a string
-	escape bool // behind a backslash there
+	escape bool // after a backslash in it
 }
 
-// scan returns how many bytes of b are of the object, and whether it ends there.
+// scan returns how many bytes of b belong to the object, and whether it ends there.
 func (o *object) scan(b []byte) (n int, ended bool) {
 	for i := 0; i < len(b); i++ {
 		if o.text {
@@ -154,7 +153,7 @@ func (o *object) scan(b []byte) (n int, ended bool) {
 	return len(b), false
 }
 
-// inText returns where the string that b goes on with ends, and whether it does.
+// inText returns where the string that b continues ends, and whether it does.
 func (o *object) inText(b []byte) (end int, closed bool) {
 	for end < len(b) {
 		if o.escape {

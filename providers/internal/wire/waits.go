@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// longestWait bounds what a server asks for, in nanoseconds: more would not fit a duration.
+// longestWait bounds the wait that a server asks for, in nanoseconds: more would overflow a duration.
 const longestWait = float64(365 * 24 * time.Hour)
 
-// retryAfter reads how long to wait and when a limit ends.
+// retryAfter returns how long to wait, and when a limit ends.
 func retryAfter(h http.Header, now time.Time) (wait time.Duration, resets time.Time) {
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms > 0 {
 		wait = time.Duration(min(ms*float64(time.Millisecond), longestWait))
@@ -34,7 +34,7 @@ func retryAfter(h http.Header, now time.Time) (wait time.Duration, resets time.T
 	return wait, resets
 }
 
-// limitEnds returns when a limit that was hit ends, as Anthropic's headers tell it: the one that is used up, else that of the
+// limitEnds returns when the limit that was hit ends, from Anthropic's headers: the limit that is used up, else that of the
 // account's plan, else the first one to end; zero if none does.
 func limitEnds(h http.Header, now time.Time) (ends time.Time) {
 	first := func(at time.Time) {
@@ -65,7 +65,7 @@ var waitWords = sync.OnceValue(func() *regexp.Regexp {
 		`\b(?:try again|retry) (?:in|after) (\d{1,9}(?:\.\d{1,9})?) (milliseconds?|seconds?|minutes?|hours?)\b`)
 })
 
-// saidWait reads how long to wait in the words of an error, such as "try again in 1.2s"; zero where it does not say.
+// saidWait returns the wait in the text of an error, such as "try again in 1.2s"; zero if it has none.
 func saidWait(message string) time.Duration {
 	found := waitWords().FindStringSubmatch(message)
 	if found == nil {
