@@ -1,7 +1,7 @@
 // Package google speaks Google's API for Gemini models: to the Gemini API with a key, and to Vertex AI with a key or with
 // the credentials of a Google Cloud project.
 //
-// It has a client of its own: Google's SDK makes the binary more than twice as large (docs/design/google-client.md).
+// It has a client of its own: Google's SDK makes the binary more than twice as large (docs/design/providers.md).
 package google
 
 import (

@@ -3,7 +3,7 @@
 // Azure has too.
 //
 // It has a client of its own: OpenAI's SDK makes the binary half as large again, takes several times as long for a
-// chunk of the stream, and knows nothing of what other servers add to it (docs/design/openai-client.md).
+// chunk of the stream, and knows nothing of what other servers add to it (docs/design/providers.md).
 package openai
 
 import (
