@@ -13,7 +13,7 @@ import (
 	"github.com/gajae-code/gjc/providers/internal/wire"
 )
 
-// event is the union of the stream's events, flat, with the members that are used.
+// event is the union of the stream's events, with the members that are used.
 type event struct {
 	Type         string                `json:"type"`
 	Index        dialect.Number        `json:"index"`
@@ -23,7 +23,7 @@ type event struct {
 	Usage        dialect.Object[usage] `json:"usage"`
 	Error        jsonx.Raw             `json:"error"`
 
-	// What a message has that comes whole, from a server that does not stream.
+	// The members of a whole message, from a server that does not stream.
 	Content    []block `json:"content"`
 	StopReason string  `json:"stop_reason"`
 }
@@ -55,7 +55,7 @@ type start struct {
 	Usage dialect.Object[usage] `json:"usage"`
 }
 
-// usage is what one event tells: later ones leave out what earlier ones told.
+// usage is the usage of one event: later events omit what earlier ones reported.
 type usage struct {
 	Input      dialect.Number               `json:"input_tokens"`
 	Output     dialect.Number               `json:"output_tokens"`
@@ -68,19 +68,19 @@ type usageDetails struct {
 	Thinking dialect.Number `json:"thinking_tokens"`
 }
 
-// answer is one response being read.
+// An answer reads one response.
 type answer struct {
 	model  *model
 	req    *providers.Request
 	stream *wire.Stream
 	yield  func(providers.Event, error) bool
 
-	ev    event // its memory is used again for every event
+	ev    event // reused for every event
 	build providers.Builder
 	join  dialect.Joiner
-	// open is what the content blocks under way are, by index.
+	// open holds the current content blocks, by index.
 	open map[int]openBlock
-	// calls are the ids of the calls so far.
+	// calls holds the ids of the calls so far.
 	calls []string
 	usage providers.Usage
 	told  dialect.UsageTeller
@@ -90,9 +90,9 @@ type answer struct {
 type openBlock struct {
 	kind string
 	id   string // of a tool call
-	// input reports that the call's input has begun to stream.
+	// input reports that the input of the call has begun to stream.
 	input bool
-	// whole is the input that came with the call's start.
+	// whole is the input that arrived with the start of the call.
 	whole jsonx.Raw
 }
 
@@ -107,7 +107,7 @@ func (a *answer) run() {
 		}
 		if err != nil {
 			if a.stop != "" && !a.stream.Cancelled() {
-				a.done() // all of the answer is there
+				a.done() // the answer is complete
 				return
 			}
 			a.yield(nil, err)
@@ -124,12 +124,12 @@ func (a *answer) run() {
 	}
 }
 
-// events are the types of event that are read.
+// events holds the types of events that are read.
 var events = []string{
 	"content_block_delta", "content_block_start", "content_block_stop", "message_start", "message_delta", "message_stop", "message", "error",
 }
 
-// event takes in one event. It reports whether to read on.
+// event processes one event. It reports whether to continue.
 func (a *answer) event(raw wire.Event) (more bool, err error) {
 	if raw.Name == "ping" {
 		return true, nil
@@ -184,10 +184,10 @@ func (a *answer) event(raw wire.Event) (more bool, err error) {
 		}
 		return false, a.stream.BadEvent(errors.New("it has no type"))
 	}
-	return true, nil // newer events are none of our business
+	return true, nil // a newer type of event
 }
 
-// whole takes in a message that comes as one event.
+// whole processes a message that arrives as one event.
 func (a *answer) whole(ev *event) error {
 	if dialect.IsError(ev.Error, true) {
 		return a.stream.EventError(ev.Error)
@@ -226,7 +226,7 @@ func (a *answer) start(ev *event) bool {
 	b := &ev.ContentBlock
 	id := string(b.ID)
 	if b.Type == "tool_use" {
-		// Anthropic's own ids are never the same; those of servers that copy its API can be.
+		// Anthropic's own ids are unique; those of compatible servers may not be.
 		id = dialect.UniqueID(a.req, id, "", a.calls)
 		a.calls = append(a.calls, id)
 	}
@@ -274,7 +274,7 @@ func (a *answer) delta(ev *event) bool {
 	return true
 }
 
-// blockEnd closes a block. The input of a call that did not stream came with its start.
+// blockEnd closes a block. The input of a call that did not stream arrived with its start.
 func (a *answer) blockEnd(index int) bool {
 	b := a.open[index]
 	delete(a.open, index)
@@ -319,7 +319,7 @@ func (a *answer) stopReason() providers.StopReason {
 	case "tool_use":
 		return providers.StopTools
 	}
-	// end_turn, stop_sequence, pause_turn, and what is yet to come. Calls want results, whatever the reason.
+	// end_turn, stop_sequence, pause_turn, and future reasons. Calls need results, whatever the reason.
 	if a.build.Calls() > 0 {
 		return providers.StopTools
 	}

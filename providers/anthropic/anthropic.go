@@ -1,12 +1,12 @@
-// Package anthropic speaks Anthropic's messages API: to Anthropic and to everybody who serves it, to Amazon Bedrock, and to
+// Package anthropic implements Anthropic's Messages API: at Anthropic and compatible servers, at Amazon Bedrock, and at
 // Google's Vertex AI.
 //
-// Requests are built from the SDK's types. Its client sends those to the messages API itself. Its clients for Bedrock and
-// Vertex are not used: they bring AWS's and Google's whole sign-in with them (docs/dependencies.md). The events of the stream
-// are decoded here: the SDK's unions take seven times as long for an event, which is most of the time of a stream.
+// It builds requests from the SDK's types, and sends those to the Messages API with the SDK's client. It does not use the SDK's
+// clients for Bedrock and Vertex AI, which link the whole sign-in of AWS and Google (docs/dependencies.md). It decodes the
+// events of the stream itself: the SDK's unions take seven times as long.
 //
-// Tools are never sent as strict: the API takes only some schemas so, few of them in one request, and models keep to the
-// others as well.
+// It never sends tools as strict: the API accepts only some schemas, and few of them in one request; models follow the others
+// as well.
 package anthropic
 
 import (
@@ -23,25 +23,25 @@ import (
 	"github.com/gajae-code/gjc/providers/internal/wire"
 )
 
-// The wire formats' names in [providers.ModelInfo].
+// The names of the wire formats in [providers.ModelInfo].
 const (
-	// API is the messages API itself.
+	// API is the Messages API itself.
 	API = "anthropic-messages"
-	// APIBedrock is the same at Amazon Bedrock.
+	// APIBedrock is the Messages API at Amazon Bedrock.
 	APIBedrock = "anthropic-messages-bedrock"
-	// APIVertex is the same at Vertex AI.
+	// APIVertex is the Messages API at Vertex AI.
 	APIVertex = "anthropic-messages-vertex"
 )
 
 const officialHost = "api.anthropic.com"
 
-// A model is one model behind the messages API.
+// A model is one model of the Messages API.
 type model struct {
 	cfg providers.Config
 	// send sends a body and returns the stream of its response.
 	send func(ctx context.Context, body []byte) (*wire.Stream, error)
-	// version, if it is not empty, stands in the body in the place of the model, which the address names; streams says that
-	// the address asks for a stream too.
+	// version, if not empty, replaces the model in the body, because the address names the model; streams reports that the
+	// address requests a stream too.
 	version string
 	streams bool
 	// ttl is how long the cache keeps what a request writes; empty for the API's default.
@@ -68,7 +68,7 @@ func Open(cfg providers.Config) (providers.Model, error) {
 	opts := []option.RequestOption{
 		option.WithBaseURL(cfg.BaseURL),
 		option.WithHTTPClient(cfg.HTTPClient),
-		option.WithMaxRetries(0), // trying again is the caller's business
+		option.WithMaxRetries(0), // the caller retries
 		option.WithHeader("User-Agent", "gjc"),
 	}
 	switch {
@@ -89,7 +89,7 @@ func Open(cfg providers.Config) (providers.Model, error) {
 	client := sdk.Client{Options: opts}
 	m.send = func(ctx context.Context, body []byte) (*wire.Stream, error) {
 		return wire.Open(ctx, &m.cfg, func(ctx context.Context, res **http.Response) error {
-			// The SDK would read the body of an error for as long as it comes; Open reads so much as is of use.
+			// The SDK would read the body of an error to its end; Open reads a bounded part of it.
 			var failed *http.Response
 			keep := func(req *http.Request, next option.MiddlewareNext) (*http.Response, error) {
 				got, err := next(req)
@@ -116,15 +116,15 @@ func baseURL(cfg *providers.Config) (*url.URL, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The SDK adds v1/messages; people write the address with and without v1.
+	// The SDK adds v1/messages; users write the address with and without v1.
 	u.Path = strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/v1") + "/"
 	return u, nil
 }
 
-// Info describes the model.
+// Info implements [providers.Model].
 func (m *model) Info() providers.ModelInfo { return m.cfg.Info }
 
-// Stream sends req and yields the answer.
+// Stream implements [providers.Model].
 func (m *model) Stream(ctx context.Context, req *providers.Request) iter.Seq2[providers.Event, error] {
 	return func(yield func(providers.Event, error) bool) {
 		body, err := m.encode(req)

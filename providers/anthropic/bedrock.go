@@ -14,22 +14,22 @@ import (
 	"github.com/gajae-code/gjc/providers/internal/wire"
 )
 
-// Bedrock opens models at Amazon Bedrock with what its environment and the files of the AWS command line say: the token in
-// AWS_BEARER_TOKEN_BEDROCK, the keys in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile. A configured key is
+// Bedrock opens models at Amazon Bedrock. Credentials come from the environment and from the files of the AWS command line: the
+// token in AWS_BEARER_TOKEN_BEDROCK, the keys in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile. A configured key is
 // such a token.
 type Bedrock struct {
 	// Getenv reads the environment. If nil, it is empty.
 	Getenv func(string) string
 	// ReadFile reads the files of profiles. If nil, [os.ReadFile].
 	ReadFile func(string) ([]byte, error)
-	// Home is the home directory, where the files of profiles are; empty for none.
+	// Home is the home directory, which contains the files of profiles; empty for none.
 	Home string
-	// Run runs the command line that a profile has as its credential_process, and returns what it prints. If nil, such a
-	// profile cannot be used.
+	// Run runs the command line of a profile's credential_process and returns its output. If nil, such a profile cannot be
+	// used.
 	Run func(ctx context.Context, commandLine string) ([]byte, error)
 }
 
-// Open is the [providers.Factory] of Amazon Bedrock. It does no I/O; region and credentials are read for the first request.
+// Open is the [providers.Factory] of Amazon Bedrock. It does no I/O; the first request reads region and credentials.
 func (b Bedrock) Open(cfg providers.Config) (providers.Model, error) {
 	account := cloud.AWS(b)
 	base := new(url.URL)
@@ -54,7 +54,7 @@ func (b Bedrock) Open(cfg providers.Config) (providers.Model, error) {
 		if base.Host == "" {
 			base = &url.URL{Scheme: "https", Host: "bedrock-runtime." + region() + ".amazonaws.com"}
 		}
-		// The colon of a model's version and the slashes of an ARN are no parts of the path.
+		// The path escapes the colon of a model's version and the slashes of an ARN.
 		model := strings.ReplaceAll(url.PathEscape(cfg.Model()), ":", "%3A")
 		address := base.JoinPath("model", model, "invoke-with-response-stream").String()
 		return wire.NewEndpoint(&m.cfg, address, header).Sign(func(req *http.Request, body []byte) error {
@@ -68,7 +68,7 @@ func (b Bedrock) Open(cfg providers.Config) (providers.Model, error) {
 	m.send = func(ctx context.Context, body []byte) (*wire.Stream, error) {
 		s, err := endpoint().Post(ctx, body)
 		if e, ok := errors.AsType[*providers.Error](err); ok {
-			// AWS shows what a signature should have been of, and a token of the session is in that.
+			// AWS quotes what it expected to be signed, which contains a token of the session.
 			e.Message, _, _ = strings.Cut(e.Message, "The Canonical String")
 			e.Message = strings.TrimSpace(e.Message)
 		}
@@ -77,12 +77,12 @@ func (b Bedrock) Open(cfg providers.Config) (providers.Model, error) {
 	return m, nil
 }
 
-// Credentials says what credentials there are besides a configured key, for people; empty for none. It reads files, runs
-// nothing and uses no network.
+// Credentials describes the credentials that are available without a configured key, for people; it is empty for none. It reads
+// files, runs nothing and does not use the network.
 func (b Bedrock) Credentials() string { return cloud.AWS(b).Credentials() }
 
-// regionOf returns the region in the base URL, which stands behind the name of the service, or else that of the account. What
-// stands before that name is an endpoint of a private network.
+// regionOf returns the region in the base URL, which follows the name of the service, or else that of the account. An endpoint
+// of a private network may precede the name of the service.
 func regionOf(base *url.URL, account cloud.AWS) string {
 	host := strings.ToLower(base.Hostname())
 	for _, domain := range awsDomains {
@@ -96,5 +96,5 @@ func regionOf(base *url.URL, account cloud.AWS) string {
 	return account.Region()
 }
 
-// awsDomains are what the names of Amazon's servers end in.
+// awsDomains holds the domains of Amazon's servers.
 var awsDomains = [...]string{".amazonaws.com", ".amazonaws.com.cn", ".api.aws"}

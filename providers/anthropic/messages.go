@@ -10,10 +10,10 @@ import (
 	"github.com/gajae-code/gjc/providers/internal/dialect"
 )
 
-// maxID is how long the id of a call may be.
+// maxID is the longest id of a call.
 const maxID = 64
 
-// guess is about how many bytes a conversation takes.
+// guess estimates the size of a conversation in bytes.
 func guess(messages []providers.Message) int {
 	n := 512
 	for i := range messages {
@@ -34,20 +34,19 @@ func guess(messages []providers.Message) int {
 	return n
 }
 
-// writer writes the messages of one request. What the user and the tools say between two answers is one message; the results
-// come first in it.
+// A writer writes the messages of one request. Everything that the user and the tools say between two answers becomes one
+// message, results first.
 type writer struct {
 	m   *model
 	out []byte
-	// count is how many messages there are; ends are where the last block of each message of the user begins to say what it
-	// is, behind its type.
+	// count is the number of messages. ends holds, for each message of the user, the position after the type of its last block.
 	count int
 	ends  []int
-	block int // such a place, of the last block
+	block int // such a position, of the last block
 	any   bool
 }
 
-// appendMessages adds the conversation as a JSON array.
+// appendMessages appends the conversation as a JSON array.
 func (m *model) appendMessages(dst []byte, list []providers.Message) []byte {
 	w := &writer{m: m, out: append(dst, '[')}
 	for i := 0; i < len(list); {
@@ -56,7 +55,7 @@ func (m *model) appendMessages(dst []byte, list []providers.Message) []byte {
 			i++
 			continue
 		}
-		// Up to the next answer that says something: one that does not is no message.
+		// Up to the next answer that is not empty: an empty one becomes no message.
 		end := i + 1
 		for end < len(list) && (list[end].Role != providers.RoleAssistant || !speaks(&list[end])) {
 			end++
@@ -112,7 +111,7 @@ func (w *writer) image(img providers.Image) {
 	w.out = append(w.out, `"}}`...)
 }
 
-// takes reports whether the model takes an image.
+// takes reports whether the model accepts an image.
 func (m *model) takes(img providers.Image) bool {
 	switch img.MIMEType {
 	case "image/png", "image/jpeg", "image/gif", "image/webp":
@@ -121,7 +120,7 @@ func (m *model) takes(img providers.Image) bool {
 	return false
 }
 
-// user writes what is said between two answers. Without a word there is no message.
+// user writes what is said between two answers, or nothing if that is empty.
 func (w *writer) user(list []providers.Message) {
 	start, count := len(w.out), w.count
 	w.open("user")
@@ -167,13 +166,13 @@ func (w *writer) result(msg *providers.Message) {
 	w.any = false
 	w.parts(msg.Parts)
 	if !w.any && msg.IsError {
-		w.text(dialect.FailedSilently) // the API wants some text
+		w.text(dialect.FailedSilently) // the API requires some text
 	}
 	w.out = append(w.out, `]}`...)
 	w.block, w.any = block, true
 }
 
-// speaks reports whether an answer says something that the API takes back. Thinking alone is no message.
+// speaks reports whether an answer contains anything that the API accepts. Thinking alone does not count.
 func speaks(msg *providers.Message) bool {
 	for _, part := range msg.Parts {
 		switch part := part.(type) {
@@ -215,7 +214,7 @@ func (w *writer) assistant(msg *providers.Message) {
 func (w *writer) thinking(msg *providers.Message, t providers.Thinking) {
 	switch {
 	case t.Signature == "" || !dialect.Own(&w.m.cfg.Info, msg):
-		// Cut short, or another model's: the API refuses it.
+		// Of an incomplete answer or another model: the API rejects it.
 	case t.Redacted:
 		w.begin("redacted_thinking")
 		w.member("data", t.Signature)
@@ -228,8 +227,8 @@ func (w *writer) thinking(msg *providers.Message, t providers.Thinking) {
 	}
 }
 
-// mark sets the cache breakpoints of the conversation: at the end of the last two messages of the user, so that the next
-// request finds what this one has written. With the tools and the system prompt these are the four that the API allows.
+// mark sets the cache breakpoints of the conversation at the end of the last two messages of the user, so that the next request
+// hits what this one has written. With the tools and the system prompt these are the four that the API allows.
 func (w *writer) mark() {
 	if w.m.cfg.CacheRetention == providers.CacheNone {
 		return

@@ -9,12 +9,11 @@ import (
 	"github.com/gajae-code/gjc/providers/internal/wire"
 )
 
-// defaultMaxTokens is the cap of an answer where neither the request nor the model's description has one: the API
-// wants one.
+// defaultMaxTokens is the limit of an answer if neither the request nor the model's description has one: the API requires one.
 const defaultMaxTokens = 32_000
 
-// encode writes the body of a request. What two requests have in common at their start is the same byte for byte,
-// cache breakpoints aside, so that the provider's prompt cache holds.
+// encode writes the body of a request. Requests with the same beginning have the same bytes there, except for cache
+// breakpoints, so that the provider's prompt cache holds.
 func (m *model) encode(req *providers.Request) ([]byte, error) {
 	p := sdk.MessageNewParams{Model: m.cfg.Model(), MaxTokens: int64(m.maxTokens(req))}
 	if req.System != "" {
@@ -33,8 +32,8 @@ func (m *model) encode(req *providers.Request) ([]byte, error) {
 	return wire.ExtraBody(&m.cfg, m.body(head, tools, req.Messages)), nil
 }
 
-// body puts the tools and the conversation after the head, which is all the rest of a request, and before it what the API wants to
-// know. The SDK's types take ten times as long for these two.
+// body writes the tools and the conversation by hand, after the head, which the SDK encodes. The SDK's types take ten times as
+// long for these two.
 func (m *model) body(head, tools []byte, messages []providers.Message) []byte {
 	start := `{"stream":true`
 	if m.version != "" {
@@ -57,7 +56,7 @@ func (m *model) body(head, tools []byte, messages []providers.Message) []byte {
 	return append(m.appendMessages(out, messages), '}')
 }
 
-// mark makes a cache breakpoint.
+// mark returns a cache breakpoint.
 func (m *model) mark(cc *sdk.CacheControlEphemeralParam) {
 	if m.cfg.CacheRetention != providers.CacheNone {
 		*cc = sdk.NewCacheControlEphemeralParam()
@@ -65,8 +64,8 @@ func (m *model) mark(cc *sdk.CacheControlEphemeralParam) {
 	}
 }
 
-// force sets the reasoning, and the tool that the answer has to call. The API refuses both together: a model that can leave
-// its reasoning does, and one that cannot chooses its tool itself.
+// force sets the reasoning and the tool that the answer must call. The API rejects both together: reasoning is left out if the
+// model allows that, and otherwise the model chooses the tool.
 func (m *model) force(req *providers.Request, p *sdk.MessageNewParams) {
 	if can := m.cfg.Compat.SupportsToolChoice; req.ForceTool == "" || can != nil && !*can {
 		m.think(req, p)
@@ -96,7 +95,7 @@ func (m *model) maxTokens(req *providers.Request) int {
 	return defaultMaxTokens
 }
 
-// tools encodes the tools, nothing if there are none.
+// tools encodes the tools; it returns nothing if there are none.
 func (m *model) tools(tools []providers.Tool) ([]byte, error) {
 	if len(tools) == 0 {
 		return nil, nil
@@ -133,7 +132,7 @@ func (m *model) tools(tools []providers.Tool) ([]byte, error) {
 	return append(out, ']'), nil
 }
 
-// budgets are the levels as numbers of tokens, for models that are told so.
+// budgets maps levels to numbers of tokens.
 var budgets = map[providers.ThinkingLevel]int64{
 	providers.ThinkingMinimal: 1024, providers.ThinkingLow: 4096, providers.ThinkingMedium: 10_240,
 	providers.ThinkingHigh: 24_576, providers.ThinkingXHigh: 40_960, providers.ThinkingMax: 57_344,
@@ -166,7 +165,7 @@ func (m *model) think(req *providers.Request, p *sdk.MessageNewParams) {
 	}
 	var adaptive sdk.ThinkingConfigAdaptiveParam
 	if mode := info.ThinkingMode; mode != "" && mode != providers.ThinkingEffort {
-		// These models keep their thoughts to themselves unless they are asked for them.
+		// These models return their thoughts only on request.
 		adaptive.Display = sdk.ThinkingConfigAdaptiveDisplaySummarized
 	}
 	p.Thinking = sdk.ThinkingConfigParamUnion{OfAdaptive: &adaptive}
@@ -178,7 +177,7 @@ func (m *model) think(req *providers.Request, p *sdk.MessageNewParams) {
 
 func (m *model) budget(level providers.ThinkingLevel, req *providers.Request, p *sdk.MessageNewParams) {
 	tokens, ok := budgets[level]
-	// The answer needs room beside the thinking; the API's least budget is 1024.
+	// The answer needs room after the thinking; the API's smallest budget is 1024.
 	const room = 1024
 	tokens = min(tokens, p.MaxTokens-room)
 	if !ok || tokens < 1024 || !m.mayThink(req.Messages) {
@@ -187,8 +186,8 @@ func (m *model) budget(level providers.ThinkingLevel, req *providers.Request, p 
 	p.Thinking = sdk.ThinkingConfigParamOfEnabled(tokens)
 }
 
-// mayThink reports whether the API lets the next answer begin with thinking: in the middle of tool calls it does so
-// only if the answer with the calls began with thinking too.
+// mayThink reports whether the API allows the next answer to begin with thinking: between tool calls only if the answer with
+// the calls did too.
 func (m *model) mayThink(messages []providers.Message) bool {
 	if len(messages) == 0 || messages[len(messages)-1].Role != providers.RoleTool {
 		return true

@@ -8,8 +8,8 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// described is a model as an entry of a list describes it. The members are those of many servers: each says one thing only,
-// whoever says it.
+// described reads a model from an entry of a list. The members are those of many servers; each has one meaning, whichever
+// server uses it.
 func described(f facts) providers.ModelInfo {
 	m := providers.ModelInfo{ID: f.at("id").text()}
 	for _, name := range []string{"display_name", "name"} {
@@ -19,7 +19,7 @@ func described(f facts) providers.ModelInfo {
 	}
 	m.ContextWindow = firstTokens(
 		f,
-		[]string{"top_provider", "context_length"},                 // OpenRouter: of the provider that is tried first
+		[]string{"top_provider", "context_length"},                 // OpenRouter: of the preferred provider
 		[]string{"max_model_len"},                                  // vLLM
 		[]string{"loaded_context_length"},                          // LM Studio
 		[]string{"context_length"},                                 // OpenRouter, Together, Fireworks, Moonshot
@@ -51,8 +51,8 @@ func described(f facts) providers.ModelInfo {
 	return m
 }
 
-// prices are those of an entry that tells dollars for one token, in strings, as OpenRouter and Vercel do. Others tell other
-// units in other types, which are not believed.
+// prices reads the prices of an entry in dollars per token, as strings, as OpenRouter and Vercel send them. Other servers use
+// other units in other types, which are ignored.
 func prices(f facts) providers.Cost {
 	c := providers.Cost{Input: f.firstPrice("prompt", "input"), Output: f.firstPrice("completion", "output")}
 	if c.Input == 0 || c.Output == 0 {
@@ -62,7 +62,7 @@ func prices(f facts) providers.Cost {
 	return c
 }
 
-// routedWindow is the smallest window of those that serve a model at Hugging Face: nobody knows which one answers.
+// routedWindow returns the smallest window of those that serve a model at Hugging Face, because any of them may answer.
 func routedWindow(f facts) int {
 	least := 0
 	routes, _ := f.at("providers").list()
@@ -83,7 +83,7 @@ func firstTokens(f facts, paths ...[]string) int {
 	return 0
 }
 
-// chats reports whether the model of an entry can chat and call tools, as far as the server tells.
+// chats reports whether the model of an entry can chat and call tools, as far as the server says.
 func chats(f facts) bool {
 	for _, can := range []facts{
 		f.at("active"),                          // Groq
@@ -117,7 +117,7 @@ func chats(f facts) bool {
 	}
 }
 
-// routed reports whether one of those that serve a model takes tools; true where nothing is said of them.
+// routed reports whether one of those that serve a model supports tools; true if nothing is known.
 func routed(f facts) bool {
 	routes, _ := f.at("providers").list()
 	told := false
@@ -135,7 +135,7 @@ func routed(f facts) bool {
 	return !told
 }
 
-// otherTask tells from the id of a model of which nothing else is known that it does something else than to chat.
+// otherTask reports whether the id of an otherwise unknown model shows that it does not chat.
 func otherTask(id string) bool {
 	words := strings.FieldsFunc(strings.ToLower(id), func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) })
 	return slices.ContainsFunc(words, func(w string) bool {

@@ -1,6 +1,6 @@
-// Package discovery asks servers which models they have: Ollama, LM Studio and llama.cpp in their own words, every other
-// one as OpenAI lists models, with what richer servers tell beside the ids. It believes no server: what it reads is
-// bounded, and what makes no sense is left out.
+// Package discovery asks servers for their models: Ollama, LM Studio and llama.cpp over their own APIs, others over OpenAI's
+// list of models, with the members that richer servers add. It does not trust servers: it bounds what it reads and ignores
+// implausible values.
 package discovery
 
 import (
@@ -15,9 +15,9 @@ import (
 	"github.com/gajae-code/gjc/providers/internal/wire"
 )
 
-// Discover asks the server of src for its models, in its own order. Models that cannot chat or call tools are left out where
-// the server says so. It is a [providers.Discoverer]: an error is ctx's cause or a [*providers.Error], of [providers.KindNetwork]
-// where nobody listens. ctx must have an end.
+// Discover returns the models of the server of src, in its order. It omits models that cannot chat or call tools, if the server
+// says so. It is a [providers.Discoverer]: an error is ctx's cause or a [*providers.Error], of [providers.KindNetwork] if no
+// server listens. ctx must have a deadline.
 func Discover(ctx context.Context, src providers.DiscoverySource) ([]providers.ModelInfo, error) {
 	s, err := newServer(src)
 	if err != nil {
@@ -41,13 +41,13 @@ const (
 	apiOllama    = "ollama-chat"
 )
 
-// server is where questions go.
+// A server is a server that is asked.
 type server struct {
 	src    providers.DiscoverySource
 	base   *url.URL
 	client *http.Client
 	header http.Header
-	// cfg is for errors: it knows what to keep out of them.
+	// cfg is for errors: it holds the secrets to remove.
 	cfg *providers.Config
 }
 
@@ -84,7 +84,7 @@ func (s *server) errorf(kind providers.ErrorKind, format string, args ...any) *p
 	return wire.Errorf(s.cfg, kind, format, args...)
 }
 
-// own is the address of path in the server's own API, which lives beside the one that the base URL is of.
+// own returns the address of path in the server's own API, which is not below the base URL.
 func (s *server) own(path string) string {
 	base := strings.TrimRight(s.base.Path, "/")
 	for _, suffix := range []string{"/v1", "/api/v0", "/api"} {
@@ -96,11 +96,11 @@ func (s *server) own(path string) string {
 	return s.at(base + path)
 }
 
-// models is the address of the list of models below the base URL.
+// models returns the address of the list of models below the base URL.
 func (s *server) models() string {
 	base := strings.TrimRight(s.base.Path, "/")
 	if s.src.API == apiAnthropic && !strings.HasSuffix(base, "/v1") {
-		base += "/v1" // which the base URL of that API does not have
+		base += "/v1" // the base URL of that API lacks it
 	}
 	return s.at(base + "/models")
 }
@@ -111,7 +111,7 @@ func (s *server) at(path string) string {
 	return u.String()
 }
 
-// openAI asks for a list as OpenAI has it.
+// openAI reads a list in OpenAI's format.
 func (s *server) openAI(ctx context.Context) ([]providers.ModelInfo, error) {
 	return s.listed(ctx, s.models())
 }
@@ -130,7 +130,7 @@ func (s *server) listed(ctx context.Context, address string) ([]providers.ModelI
 	return all.models, nil
 }
 
-// absent reports whether an error says that the server does not have what it was asked for.
+// absent reports whether an error says that the server does not have what was requested.
 func absent(err error) bool {
 	e, ok := errors.AsType[*providers.Error](err)
 	return ok && slices.Contains([]int{http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotImplemented}, e.Status) ||

@@ -13,18 +13,18 @@ import (
 )
 
 const (
-	// maxModels bounds how many models are taken of one server.
+	// maxModels bounds the number of models of one server.
 	maxModels = 2000
-	// maxTokens bounds a number of tokens; a larger one is not believed.
+	// maxTokens bounds a number of tokens; a larger one is ignored.
 	maxTokens = 100_000_000
 	// maxID and maxName bound texts, in bytes.
 	maxID, maxName = 256, 200
 )
 
-// facts are a valid JSON value of a server, or nothing. Whatever is not of the type that is asked for is not there.
+// facts is a valid JSON value of a server, or nothing. A value of another type than requested counts as absent.
 type facts jsonx.Raw
 
-// at returns the member that a path of names leads to.
+// at returns the member at a path of names.
 func (f facts) at(names ...string) facts {
 	for _, name := range names {
 		f = facts(jsonx.Lookup(jsonx.Raw(f), name))
@@ -46,7 +46,7 @@ func (f facts) text() (s string) {
 	return s
 }
 
-// tokens is a number of tokens; zero where none is told that can be one.
+// tokens returns a number of tokens; zero if it is absent or implausible.
 func (f facts) tokens() int {
 	var n float64
 	if len(f) == 0 || jsonx.Unmarshal(f, &n) != nil || !(n >= 1 && n <= maxTokens) || n != math.Trunc(n) {
@@ -55,21 +55,22 @@ func (f facts) tokens() int {
 	return int(n)
 }
 
-// maxPrice bounds a price in dollars per million tokens; a higher one is not believed.
+// maxPrice bounds a price in dollars per million tokens; a higher one is ignored.
 const maxPrice = 10_000
 
-// firstPrice is the price that the first of some members tells as a string of dollars for one token, in dollars per million
-// tokens; zero where none is told that can be one.
+// firstPrice returns the first of several members that is a price, a string in dollars per token, in dollars per million
+// tokens; zero if there is none.
 func (f facts) firstPrice(names ...string) float64 {
 	for _, name := range names {
 		if v, err := strconv.ParseFloat(f.at(name).text(), 64); err == nil && v > 0 && v*1e6 <= maxPrice {
-			return math.Round(v*1e12) / 1e6 // without the dust of binary fractions
+			return math.Round(v*1e12) / 1e6 // without rounding errors
 		}
 	}
 	return 0
 }
 
-// cachePrice is the price of tokens that a cache has or takes: that of the input where none is told. Nothing is a price too.
+// cachePrice returns the price of tokens read from or written to a cache; that of the input if it is absent. Zero is a price
+// too.
 func (f facts) cachePrice(name string, input float64) float64 {
 	if v, err := strconv.ParseFloat(f.at(name).text(), 64); err == nil && v == 0 {
 		return 0
@@ -77,7 +78,7 @@ func (f facts) cachePrice(name string, input float64) float64 {
 	return cmp.Or(f.firstPrice(name), input)
 }
 
-// flag is a truth value, and whether there is one.
+// flag returns a boolean, and whether there is one.
 func (f facts) flag() (value, said bool) {
 	switch string(f) {
 	case "true":
@@ -88,7 +89,7 @@ func (f facts) flag() (value, said bool) {
 	return false, false
 }
 
-// words are the strings of a list, in small letters, and whether there is a list.
+// words returns the strings of a list in lower case, and whether there is a list.
 func (f facts) words() (all []string, said bool) {
 	list, ok := f.list()
 	for _, one := range list {
@@ -105,7 +106,7 @@ func (f *facts) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// roll is a list of models that is being made.
+// A roll collects a list of models.
 type roll struct {
 	server *server
 	models []providers.ModelInfo
@@ -114,7 +115,7 @@ type roll struct {
 
 func (s *server) newRoll() *roll { return &roll{server: s, seen: map[string]bool{}} }
 
-// add puts a model on the roll, unless its id is one that cannot be shown or stands there already.
+// add adds a model, unless its id is a duplicate or cannot be shown.
 func (r *roll) add(m providers.ModelInfo) {
 	if !presentable(m.ID, maxID) || r.seen[m.ID] || len(r.models) >= maxModels {
 		return
@@ -125,12 +126,12 @@ func (r *roll) add(m providers.ModelInfo) {
 		m.Name = ""
 	}
 	if m.ContextWindow > 0 && m.MaxOutput >= m.ContextWindow {
-		m.MaxOutput = 0 // that is no limit of its own
+		m.MaxOutput = 0 // not a limit of its own
 	}
 	r.models = append(r.models, m)
 }
 
-// presentable reports whether a text can stand in a line and be typed again.
+// presentable reports whether a text fits on a line and can be typed.
 func presentable(s string, most int) bool {
 	return s != "" && len(s) <= most && strings.TrimSpace(s) == s && utf8.ValidString(s) &&
 		!strings.ContainsFunc(s, func(c rune) bool { return c != ' ' && !unicode.IsGraphic(c) || c == utf8.RuneError })

@@ -9,8 +9,8 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// lmStudio asks LM Studio for its models: in its own API, which says what they are, or in OpenAI's where that is not there.
-// A model that is not loaded is loaded by the first request; its window is then no longer than what is told here.
+// lmStudio asks LM Studio for its models: over its own API, which describes them, or over OpenAI's if there is no other. The
+// first request loads a model; its window is then at most the one reported here.
 func (s *server) lmStudio(ctx context.Context) ([]providers.ModelInfo, error) {
 	models, err := s.listed(ctx, s.own("/api/v0/models"))
 	if err != nil && absent(err) {
@@ -19,19 +19,19 @@ func (s *server) lmStudio(ctx context.Context) ([]providers.ModelInfo, error) {
 	return models, err
 }
 
-// llamaCPP asks a llama.cpp server for its models, and for what it has loaded: the window is the one that the server was
-// started with, not the one that the model was made for.
+// llamaCPP asks a llama.cpp server for its models and for its settings: the window is the one that the server was started with,
+// not the one of the model.
 func (s *server) llamaCPP(ctx context.Context) ([]providers.ModelInfo, error) {
 	entries, err := s.list(ctx, s.own("/v1/models"))
 	if err != nil {
 		return nil, err
 	}
 	var props facts
-	if len(entries) == 1 { // with several, what is loaded changes
+	if len(entries) == 1 { // with several models the loaded one changes
 		if props, err = s.get(ctx, s.own("/props")); ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		} else if err != nil {
-			props = nil // it can be switched off
+			props = nil // it can be disabled
 		}
 	}
 	all := s.newRoll()

@@ -12,14 +12,15 @@ import (
 )
 
 const (
-	// maxShown bounds how many models of an Ollama server are asked about, showing how many at once.
+	// maxShown bounds the number of models of an Ollama server that are queried, showing the number of concurrent queries.
 	maxShown, showing = 300, 4
-	// ollamaWindow is the window of a model that runs on the server's own hardware and that nobody has given one. Most know
-	// longer ones, whose memory few machines have: Ollama then leaves the model to the slow processor, or does not load it.
+	// ollamaWindow is the window of a model that runs on the server's own hardware and has no configured one. Most models
+	// support longer ones, which exceed the memory of most machines: Ollama then uses the slow processor or fails to load the
+	// model.
 	ollamaWindow = 32768
 )
 
-// ollama asks an Ollama server for its models and for what each of them can do.
+// ollama asks an Ollama server for its models and for the capabilities of each.
 func (s *server) ollama(ctx context.Context) ([]providers.ModelInfo, error) {
 	answer, err := s.get(ctx, s.own("/api/tags"))
 	if err != nil {
@@ -28,7 +29,7 @@ func (s *server) ollama(ctx context.Context) ([]providers.ModelInfo, error) {
 	tags, ok := answer.at("models").list()
 	if !ok {
 		if jsonx.IsNull(jsonx.Raw(answer.at("models"))) && len(answer.at("models")) > 0 {
-			return nil, nil // as a server without any says it
+			return nil, nil // a server without models
 		}
 		return nil, s.errorf(providers.KindProtocol, "the server does not list models as Ollama does; check the base URL and the type of discovery")
 	}
@@ -56,7 +57,7 @@ func (s *server) ollama(ctx context.Context) ([]providers.ModelInfo, error) {
 	var first error
 	for _, one := range all {
 		if one.err != nil {
-			// A model that was removed meanwhile, or is broken, must not hide the others.
+			// A model that is broken or was removed meanwhile must not hide the others.
 			if failed++; first == nil {
 				first = one.err
 			}
@@ -72,7 +73,7 @@ func (s *server) ollama(ctx context.Context) ([]providers.ModelInfo, error) {
 	return r.models, nil
 }
 
-// show asks what a model can do. ok is false for one that cannot chat or call tools.
+// show queries the capabilities of a model. ok is false for one that cannot chat or call tools.
 func (s *server) show(ctx context.Context, tag facts) (m providers.ModelInfo, ok bool, err error) {
 	if m.ID = tag.at("model").text(); m.ID == "" {
 		m.ID = tag.at("name").text()
@@ -88,14 +89,14 @@ func (s *server) show(ctx context.Context, tag facts) (m providers.ModelInfo, ok
 	if err != nil {
 		return m, false, err
 	}
-	// Old servers do not tell the capabilities.
+	// Old servers do not report capabilities.
 	can, said := about.at("capabilities").words()
 	if said && (!slices.Contains(can, "completion") || !slices.Contains(can, "tools")) {
 		return m, false, nil
 	}
 	m.Images = slices.Contains(can, "vision")
 	if slices.Contains(can, "thinking") {
-		m.Thinking = []providers.ThinkingLevel{providers.ThinkingMedium} // it is on or off
+		m.Thinking = []providers.ThinkingLevel{providers.ThinkingMedium} // on or off only
 		if strings.Contains(strings.ToLower(m.ID), "gpt-oss") {
 			m.Thinking = []providers.ThinkingLevel{providers.ThinkingLow, providers.ThinkingMedium, providers.ThinkingHigh}
 			m.ThinkingMode = providers.ThinkingEffortAlways
@@ -109,15 +110,15 @@ func (s *server) show(ctx context.Context, tag facts) (m providers.ModelInfo, ok
 	case given > 0 && (m.ContextWindow == 0 || given < m.ContextWindow):
 		m.ContextWindow = given
 	case given == 0 && s.src.API == apiOllama && (m.ContextWindow == 0 || m.ContextWindow > ollamaWindow):
-		m.ContextWindow = ollamaWindow // which is what requests ask for
+		m.ContextWindow = ollamaWindow // what requests ask for
 	case given == 0 && s.src.API != apiOllama:
-		// Other APIs cannot ask for a window, and the one that the server takes is not told.
+		// Other APIs cannot set a window, and the server does not report its own.
 		m.ContextWindow = 0
 	}
 	return m, true, nil
 }
 
-// modelWindow is the window that a model was made for.
+// modelWindow returns the window that a model was made for.
 func modelWindow(info facts) int {
 	if n := info.at(info.at("general.architecture").text() + ".context_length").tokens(); n > 0 {
 		return n
@@ -130,7 +131,7 @@ func modelWindow(info facts) int {
 	return 0
 }
 
-// parameter reads a number of a Modelfile's parameters: a name and a value in each line.
+// parameter returns a number from a Modelfile's parameters, which are lines of a name and a value.
 func parameter(lines, name string) int {
 	for line := range strings.Lines(lines) {
 		if words := strings.Fields(line); len(words) == 2 && words[0] == name {

@@ -13,16 +13,16 @@ import (
 	"github.com/gajae-code/gjc/providers/internal/wire"
 )
 
-// maxAnswer bounds one answer, in bytes. The longest list there is has less than one MiB.
+// maxAnswer bounds one answer, in bytes. The longest known list has less than one MiB.
 const maxAnswer = 8 << 20
 
 var (
 	errTooLong = errors.New("the answer is too long")
-	// errNoList is wrapped by the error of an answer that is JSON, and no list.
+	// errNoList is wrapped by the error of JSON that is not a list.
 	errNoList = errors.New("no list of models")
 )
 
-// get asks with GET and returns the JSON of the answer.
+// get sends a GET request and returns the JSON of the answer.
 func (s *server) get(ctx context.Context, address string) (facts, error) {
 	return s.ask(ctx, http.MethodGet, address, nil)
 }
@@ -43,7 +43,7 @@ func (s *server) ask(ctx context.Context, method, address string, body []byte) (
 		if got != nil {
 			got.Body = &bounded{ReadCloser: got.Body, left: maxAnswer}
 			page = strings.Contains(got.Header.Get("Content-Type"), "html")
-			got.Header.Del("Content-Type") // page knows it, and what follows is read whatever it is called
+			got.Header.Del("Content-Type") // page inspects it; the rest is read whatever its type
 		}
 		*res = got
 		return err
@@ -80,11 +80,11 @@ func (s *server) page() error {
 	return s.errorf(providers.KindInvalid, "the server answers with a web page, and not with its models; check the base URL")
 }
 
-// refused words an error that came instead of an answer.
+// refused describes an error that arrived instead of an answer.
 func (s *server) refused(err error) error {
 	e, ok := errors.AsType[*providers.Error](err)
 	if !ok {
-		return err // the cause of the context
+		return err // ctx's cause
 	}
 	if !absent(e) {
 		return e
@@ -94,7 +94,7 @@ func (s *server) refused(err error) error {
 	return &said
 }
 
-// bounded reads no more than left bytes of a body.
+// bounded reads at most left bytes of a body.
 type bounded struct {
 	io.ReadCloser
 	left int
@@ -108,7 +108,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// list asks for a list of models and returns its entries: the array of data or models, or an array alone.
+// list requests a list of models and returns its entries: the array data or models, or a bare array.
 func (s *server) list(ctx context.Context, address string) ([]facts, error) {
 	answer, err := s.get(ctx, address)
 	if err != nil {

@@ -48,25 +48,25 @@ type usage struct {
 	Thoughts   dialect.Number `json:"thoughtsTokenCount"`
 }
 
-// answer is one response being read.
+// An answer reads one response.
 type answer struct {
-	ctx    context.Context // of the caller, whose end ends an event of many parts too
+	ctx    context.Context // the caller's; it also ends an event of many parts
 	model  *model
 	stream *wire.Stream
 	yield  func(providers.Event, error) bool
 	req    *providers.Request
 
-	chunk   chunk // its memory is used again for every event
+	chunk   chunk // reused for every event
 	build   providers.Builder
 	join    dialect.Joiner
 	calls   []string // their ids
 	usage   providers.Usage
 	told    dialect.UsageTeller
 	finish  string
-	message string // beside the finish reason
+	message string // sent with the finish reason
 	blocked string
 	said    bool
-	name    string // of the response
+	name    string // the id of the response
 }
 
 func (a *answer) run() {
@@ -77,7 +77,7 @@ func (a *answer) run() {
 		}
 		if err != nil {
 			if (a.finish != "" || a.blocked != "") && !a.stream.Cancelled() {
-				a.done() // all of the answer is there
+				a.done() // the answer is complete
 				return
 			}
 			a.yield(nil, err)
@@ -94,7 +94,7 @@ func (a *answer) run() {
 	}
 }
 
-// event takes in one event. It reports whether to read on.
+// event processes one event. It reports whether to continue.
 func (a *answer) event(data []byte) (more bool, err error) {
 	if text, used, ok := plainText(data); ok && a.name != "" {
 		if used != nil {
@@ -131,7 +131,7 @@ func (a *answer) event(data []byte) (more bool, err error) {
 	for i := range c.Candidates {
 		candidate := &c.Candidates[i]
 		if candidate.Index.Value != 0 {
-			continue // nobody asked for a second answer
+			continue // a second answer, which was not requested
 		}
 		for j := range candidate.Content.Parts {
 			if !a.part(&candidate.Content.Parts[j]) {
@@ -177,7 +177,7 @@ func (a *answer) part(p *answerPart) bool {
 			a.build.Break()
 		}
 	case p.ThoughtSignature != "":
-		// A signature is for its own part alone, so what came before must not grow into that.
+		// A signature belongs to its own part only, so the part before must end.
 		a.build.Break()
 		if p.Text != "" && !a.send(providers.TextDelta{Text: p.Text}) {
 			return false
@@ -190,7 +190,7 @@ func (a *answer) part(p *answerPart) bool {
 	return true
 }
 
-// call takes in a call, which always comes whole.
+// call processes a call, which always arrives whole.
 func (a *answer) call(p *answerPart) bool {
 	c := p.FunctionCall
 	id := dialect.UniqueID(a.req, string(c.ID), a.name, a.calls)
@@ -270,7 +270,7 @@ func (a *answer) stopReason() (providers.StopReason, error) {
 	return providers.StopEnd, nil
 }
 
-// failed is the error of an answer that came to nothing.
+// failed returns the error of an answer that failed.
 func (a *answer) failed(kind providers.ErrorKind, what string) error {
 	if a.message != "" {
 		what += ": " + a.message

@@ -6,10 +6,10 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// A conversation is most of a long request, and reflection takes three times as long for it, so it is written by hand. The
-// members stand in the order of the types.
+// A conversation is most of a long request, and reflection takes three times as long, so it is written by hand. The members are
+// in the order of the types.
 
-// guess is about how many bytes a conversation takes.
+// guess estimates the size of a conversation in bytes.
 func guess(list []content) int {
 	n := 64
 	for i := range list {

@@ -8,12 +8,11 @@ import (
 	"github.com/gajae-code/gjc/providers/internal/dialect"
 )
 
-// noSignature is what Google's documentation says to send with a call for which there is no signature, because another
-// model made it.
+// noSignature is the signature that Google's documentation gives for a call without one, because another model made it.
 const noSignature = "skip_thought_signature_validator"
 
-// contents maps the conversation. What the user and the tools say between two answers is one message; the responses come
-// first in it, as many as there were calls.
+// contents maps the conversation. What the user and the tools say between two answers becomes one message, with all responses
+// first.
 func (m *model) contents(list []providers.Message) []content {
 	out := make([]content, 0, len(list))
 	var responses, shown, said []part
@@ -64,7 +63,7 @@ func (m *model) user(msg *providers.Message) []part {
 
 func textPart(text string) part { return part{Text: &text} }
 
-// takes reports whether the model takes an image. Gemini refuses the whole request for one of another kind, such as a GIF.
+// takes reports whether the model accepts an image. Gemini rejects a request with an unsupported one, such as a GIF.
 func (m *model) takes(img providers.Image) bool {
 	switch img.MIMEType {
 	case "image/png", "image/jpeg", "image/webp", "image/heic", "image/heif":
@@ -80,8 +79,7 @@ func (m *model) image(img providers.Image) part {
 	return part{InlineData: &blob{img.MIMEType, img.Data}}
 }
 
-// response maps the result of a tool. Its images are inside it for the models that look there, and behind all responses for
-// the older ones.
+// response maps the result of a tool. It contains the images for newer models; for older ones they follow all responses.
 func (m *model) response(msg *providers.Message) (response part, images []part) {
 	text := msg.Text()
 	for _, p := range msg.Parts {
@@ -140,7 +138,7 @@ func (m *model) assistant(msg *providers.Message) []part {
 			parts = append(parts, said)
 			speaks = true
 		case providers.Thinking:
-			// Without a signature it is a summary for people, which is of no use to the model.
+			// Without a signature it is a summary for people and useless to the model.
 			if s := signature(p.Signature); s != "" && !p.Redacted {
 				parts = append(parts, part{Text: &p.Text, Thought: true, ThoughtSignature: s})
 			}
@@ -149,7 +147,7 @@ func (m *model) assistant(msg *providers.Message) []part {
 				FunctionCall:     &functionCall{ID: dialect.ID(toolID(p.ID)), Name: dialect.ToolName(p.Name), Args: dialect.ToolInput(p.Input)},
 				ThoughtSignature: signature(p.Signature),
 			}
-			// The first of an answer's calls has the signature of all.
+			// The first call of an answer has the signature of all.
 			if m.signs && !called && call.ThoughtSignature == "" {
 				call.ThoughtSignature = noSignature
 			}
@@ -158,7 +156,7 @@ func (m *model) assistant(msg *providers.Message) []part {
 		}
 	}
 	if !speaks {
-		return nil // thinking alone is no message
+		return nil // thinking alone is not a message
 	}
 	return parts
 }

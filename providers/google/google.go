@@ -1,7 +1,7 @@
-// Package google speaks Google's API for Gemini models: to the Gemini API with a key, and to Vertex AI with a key or with
-// the credentials of a Google Cloud project.
+// Package google implements Google's API for Gemini models: the Gemini API with a key, and Vertex AI with a key or with the
+// credentials of a Google Cloud project.
 //
-// It has a client of its own: Google's SDK makes the binary more than twice as large (docs/design/providers.md).
+// It does not use Google's SDK, which makes the binary more than twice as large (docs/design/providers.md).
 package google
 
 import (
@@ -19,15 +19,15 @@ import (
 	"github.com/gajae-code/gjc/providers/internal/wire"
 )
 
-// The wire formats' names in [providers.ModelInfo].
+// The names of the wire formats in [providers.ModelInfo].
 const (
 	// API is the Gemini API.
 	API = "google-generative-ai"
-	// APIVertex is Vertex AI: the same words at another address.
+	// APIVertex is Vertex AI: the same format at another address.
 	APIVertex = "google-vertex"
 )
 
-// method is what a model is asked to do.
+// method is the method that requests call.
 const method = "streamGenerateContent"
 
 const defaultBaseURL = "https://generativelanguage.googleapis.com/v1beta"
@@ -36,7 +36,7 @@ const defaultBaseURL = "https://generativelanguage.googleapis.com/v1beta"
 type model struct {
 	cfg      providers.Config
 	endpoint *wire.Endpoint
-	// signs reports that the model signs its calls and refuses a call of its own without a signature: Gemini 3 and newer.
+	// signs reports that the model signs its calls and rejects its own calls without a signature: Gemini 3 and newer.
 	signs   bool
 	schemas dialect.GeminiSchemas
 }
@@ -59,10 +59,10 @@ func Open(cfg providers.Config) (providers.Model, error) {
 	return open(cfg, u.JoinPath("models", escape(strings.TrimPrefix(cfg.Model(), "models/"))+":"+method), nil), nil
 }
 
-// version finds the last part of a base URL that has one.
+// version matches the last element of a base URL with a version.
 var version = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^v[0-9]+((alpha|beta)[0-9]*)?$`) })
 
-// escape puts a model's name into one element of a path.
+// escape escapes a model's name as one element of a path.
 func escape(name string) string { return strings.ReplaceAll(url.PathEscape(name), ":", "%3A") }
 
 // open returns the model at the address u. Sign may be nil.
@@ -79,7 +79,7 @@ func open(cfg providers.Config, u *url.URL, sign func(*http.Request, []byte) err
 	return m
 }
 
-// signs tells the generations apart: those before Gemini 3 are told a budget for their thinking.
+// signs reports whether a model is of Gemini 3 or newer. Older models take a budget for their thinking.
 func signs(cfg *providers.Config) bool {
 	if cfg.Info.ThinkingMode == providers.ThinkingBudget {
 		return false
@@ -92,10 +92,10 @@ func signs(cfg *providers.Config) bool {
 	return true
 }
 
-// Info describes the model.
+// Info implements [providers.Model].
 func (m *model) Info() providers.ModelInfo { return m.cfg.Info }
 
-// Stream sends req and yields the answer.
+// Stream implements [providers.Model].
 func (m *model) Stream(ctx context.Context, req *providers.Request) iter.Seq2[providers.Event, error] {
 	encode := func() ([]byte, error) { return m.encode(req) }
 	return m.endpoint.Ask(ctx, encode, func(s *wire.Stream, yield func(providers.Event, error) bool) {

@@ -9,8 +9,8 @@ import (
 	"github.com/gajae-code/gjc/providers/internal/wire"
 )
 
-// request is the body of a request. The members here and below stand in the order of the wire, and keep it: the same
-// conversation must be the same bytes. Gemini caches what requests have in common by itself.
+// request is the body of a request. The order of the members is the order on the wire and must stay the same, so that equal
+// conversations have equal bytes: Gemini caches common beginnings.
 type request struct {
 	SystemInstruction *content         `json:"systemInstruction,omitzero"`
 	Tools             []tools          `json:"tools,omitzero"`
@@ -52,7 +52,7 @@ type functionResponse struct {
 	Parts    []part `json:"parts,omitzero"`
 }
 
-// result is the object that a response must be. These two members are those that Google's own clients use.
+// result is the object of a response. Google's own clients use these two members.
 type result struct {
 	Output *string `json:"output,omitzero"`
 	Error  *string `json:"error,omitzero"`
@@ -88,7 +88,7 @@ type thinkingConfig struct {
 	ThinkingBudget  *int   `json:"thinkingBudget,omitzero"`
 }
 
-// encode writes the body of a request. What two requests have in common at their start is the same byte for byte.
+// encode writes the body of a request. Requests with the same beginning have the same bytes there.
 func (m *model) encode(req *providers.Request) ([]byte, error) {
 	var r request
 	if req.System != "" {
@@ -133,7 +133,7 @@ func (m *model) declare(t *providers.Tool) functionDeclaration {
 	return f
 }
 
-// think says how the model should reason.
+// think returns the reasoning of the request.
 func (m *model) think(want providers.ThinkingLevel) *thinkingConfig {
 	info := &m.cfg.Info
 	if len(info.Thinking) == 0 {
@@ -148,13 +148,13 @@ func (m *model) think(want providers.ThinkingLevel) *thinkingConfig {
 		if info.ThinkingMode == "" || info.ThinkingMode == providers.ThinkingEffort {
 			return nil
 		}
-		// There is no word for off; the lowest level comes near it, and nobody asked for the thoughts.
+		// The API cannot switch reasoning off; the lowest level comes closest, and thoughts are not requested.
 		return &thinkingConfig{ThinkingLevel: word(info.Thinking[0])}
 	}
 	return &thinkingConfig{IncludeThoughts: true, ThinkingLevel: word(level)}
 }
 
-// word is the API's word for a level. It knows none above high.
+// word returns the API's name for a level. Its highest is high.
 func word(level providers.ThinkingLevel) string {
 	if level == providers.ThinkingXHigh || level == providers.ThinkingMax {
 		level = providers.ThinkingHigh
@@ -162,14 +162,14 @@ func word(level providers.ThinkingLevel) string {
 	return string(level)
 }
 
-// budgets are the levels as numbers of tokens.
+// budgets maps levels to numbers of tokens.
 var budgets = map[providers.ThinkingLevel]int{
 	providers.ThinkingMinimal: 1024, providers.ThinkingLow: 4096, providers.ThinkingMedium: 10_240,
 	providers.ThinkingHigh: 24_576, providers.ThinkingXHigh: 32_768, providers.ThinkingMax: 32_768,
 }
 
-// budget is a level as a number of tokens, within what the models of Gemini 2.5 take: Pro thinks always, and more than the
-// others. Without a number they would think as they like.
+// budget returns a level as a number of tokens, within the limits of Gemini 2.5: Pro always thinks and allows more. Without a
+// number the models choose.
 func (m *model) budget(level providers.ThinkingLevel) int {
 	if strings.Contains(m.cfg.Info.ID, "-pro") {
 		return max(128, budgets[level])

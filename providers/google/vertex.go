@@ -8,20 +8,20 @@ import (
 	"github.com/gajae-code/gjc/providers/internal/wire"
 )
 
-// Vertex opens models on Vertex AI with what its environment says: the key in GOOGLE_CLOUD_API_KEY, or application default
-// credentials; the project in GOOGLE_CLOUD_PROJECT, and the place in GOOGLE_CLOUD_LOCATION.
+// Vertex opens models at Vertex AI with the key in GOOGLE_CLOUD_API_KEY, or with application default credentials, the project
+// in GOOGLE_CLOUD_PROJECT and the location in GOOGLE_CLOUD_LOCATION.
 type Vertex struct {
 	// Getenv reads the environment. If nil, it is empty.
 	Getenv func(string) string
 	// ReadFile reads the files of credentials. If nil, [os.ReadFile].
 	ReadFile func(string) ([]byte, error)
-	// Home is the home directory, where the credentials of gcloud are; empty for none.
+	// Home is the home directory, which contains gcloud's credentials; empty for none.
 	Home string
-	// Metadata asks the server that machines of Google Cloud have for their credentials, if there are no others.
+	// Metadata asks the metadata server of a machine at Google Cloud if there are no other credentials.
 	Metadata bool
 }
 
-// Open is the [providers.Factory] of Vertex AI. It does no I/O; credentials are read for the first request.
+// Open is the [providers.Factory] of Vertex AI. It does no I/O; the first request reads the credentials.
 func (v Vertex) Open(cfg providers.Config) (providers.Model, error) {
 	account := cloud.Vertex(v)
 	if cfg.APIKey == "" && !cfg.NoAmbient {
@@ -46,8 +46,8 @@ func (v Vertex) Open(cfg providers.Config) (providers.Model, error) {
 	return open(cfg, u, account.Tokens(cfg.HTTPClient).Sign), nil
 }
 
-// Credentials says what credentials there are besides a configured key, for people; empty for none. It reads files and
-// uses no network.
+// Credentials describes the credentials that are available without a configured key, for people; it is empty for none. It reads
+// files and does not use the network.
 func (v Vertex) Credentials() string {
 	account := cloud.Vertex(v)
 	if account.Key() != "" {

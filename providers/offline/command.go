@@ -22,14 +22,14 @@ func explanation() string {
 	return strings.Replace(explanationText, "COMMANDS", strings.TrimSpace(commandsText), 1)
 }
 
-// command is one line "!name arguments".
+// A command is one line "!name arguments".
 type command struct {
 	index int
 	name  string
 	args  string
 }
 
-// parse returns the lines of text that are commands. A line is one if a letter follows its "!".
+// parse returns the commands in text: the lines in which a letter follows "!".
 func parse(text string) []command {
 	var list []command
 	for line := range strings.Lines(text) {
@@ -44,7 +44,7 @@ func parse(text string) []command {
 	return list
 }
 
-// toolInput makes the input of a command that stands for one tool call.
+// A toolInput makes the input of a command that is one tool call.
 type toolInput struct {
 	tool  string
 	usage string
@@ -55,7 +55,7 @@ type toolInput struct {
 
 var errUsage = errors.New("the arguments are missing or not understood")
 
-// inputs are the commands that call a tool of a fixed name.
+// inputs holds the commands that call a tool of a fixed name.
 var inputs = map[string]toolInput{
 	"read":   {"read", "!read F", false, readInput},
 	"write":  {"write", "!write F TEXT", false, writeInput},
@@ -73,7 +73,7 @@ var inputs = map[string]toolInput{
 	"mcpres": {"mcp_read_resource", "!mcpres SERVER URI", true, resourceInput},
 }
 
-// command runs one command: it says something, asks for a tool, or ends the answer.
+// command runs one command: it writes text, calls a tool, or ends the answer.
 func (a *answer) command(t *turn, c command) {
 	id := t.id + strconv.Itoa(c.index)
 	if in, ok := inputs[c.name]; ok {
@@ -153,13 +153,13 @@ func (a *answer) sayCommand(args string) {
 	}
 }
 
-// words make a text of any length; each ends with a space.
+// words returns a text of any length, of words that end with a space.
 var words = [...]string{
 	"This ", "text ", "comes ", "from ", "the ", "offline ", "model; ", "it ", "has ", "as ", "many ", "words ", "as ", "were ",
 	"asked ", "for. ",
 }
 
-// usageCommand makes the answer say that its request had so many tokens.
+// usageCommand sets the number of tokens that the answer reports.
 func (a *answer) usageCommand(args string) {
 	n, err := strconv.Atoi(args)
 	if err != nil || n < 0 {
@@ -237,7 +237,7 @@ func (a *answer) offered(name string) bool {
 	return false
 }
 
-// findTool returns the offered tool called name, or the only MCP tool whose own name that is.
+// findTool returns the offered tool called name, or the only MCP tool with that name of its own.
 func (a *answer) findTool(name string) string {
 	if name == "" || a.offered(name) {
 		return name

@@ -40,7 +40,7 @@ func editInput(args string) (any, error) {
 	path, rest := cutPath(args)
 	before, after, ok := strings.Cut(rest, " => ")
 	if !ok {
-		// "OLD =>" with nothing behind it deletes OLD.
+		// "OLD =>" deletes OLD.
 		before, ok = strings.CutSuffix(strings.TrimRight(rest, " "), " =>")
 	}
 	if path == "" || !ok || before == "" {
@@ -78,8 +78,7 @@ func planInput(args string) (any, error) {
 	return object{"todos": todos}, nil
 }
 
-// askInput reads "Q | A | B". A question alone is one for Yes or No; one with a bar and no answers behind it can be
-// answered with any words.
+// askInput reads "Q | A | B". A question alone gets the answers Yes and No; one with a bar but no answers takes any text.
 func askInput(multi bool) func(args string) (any, error) {
 	return func(args string) (any, error) {
 		question, answers, choice := strings.Cut(args, "|")
@@ -104,8 +103,8 @@ func askInput(multi bool) func(args string) (any, error) {
 	}
 }
 
-// taskInput reads "[@AGENT] TEXT | TEXT…": a task for each text. A helper gets the whole of its text, which may hold commands for
-// its own model; the user is shown the first line.
+// taskInput reads "[@AGENT] TEXT | TEXT…": a task for each text. A helper gets its whole text, which may contain commands for
+// its own model; the user sees the first line.
 func taskInput(args string) (any, error) {
 	in := object{}
 	if name, rest := cutWord(args); strings.HasPrefix(name, "@") && len(name) > 1 {
@@ -132,8 +131,8 @@ func resourceInput(args string) (any, error) {
 	return object{"server": server, "uri": strings.TrimRight(uri, " \t")}, nil
 }
 
-// actionInput reads "ACTION", then a JSON object or words "name=value". A value that is JSON is taken as JSON; a word
-// without "=" is the file.
+// actionInput reads "ACTION", then a JSON object or words "name=value". A value that is valid JSON is parsed; a word without
+// "=" is the file.
 func actionInput(args string) (any, error) {
 	action, rest := cutWord(args)
 	if action == "" {
@@ -174,7 +173,7 @@ func cutWord(s string) (word, rest string) {
 	return s[:i], strings.TrimLeft(s[i:], " \t")
 }
 
-// cutPath is cutWord for a word that may stand in double quotes, as a path with spaces does.
+// cutPath is cutWord for a word that may be in double quotes, such as a path with spaces.
 func cutPath(s string) (path, rest string) {
 	s = strings.TrimLeft(s, " \t")
 	if q, err := strconv.QuotedPrefix(s); err == nil && q[0] == '"' {
@@ -187,5 +186,5 @@ func cutPath(s string) (path, rest string) {
 
 var escapes = strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\\`, `\`)
 
-// unescape turns \n and \t into a newline and a tab, and \\ into one backslash.
+// unescape replaces \n and \t by a newline and a tab, and \\ by a backslash.
 func unescape(s string) string { return escapes.Replace(s) }

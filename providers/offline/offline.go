@@ -1,8 +1,8 @@
-// Package offline is the model for those who have none: no network, no key, always there. It explains how to add a
-// real model, and it runs tools on request, so that every path of the product can be tried and tested.
+// Package offline is a built-in model that needs no network and no key. It explains how to add a real model, and it runs tools
+// on request, so that every part of the product can be tried and tested.
 //
-// It reads the last message of the user. A line that begins with "!" is a command; [Commands] returns the list. Each
-// command that calls a tool is one answer of the model; the next request, with the tool's result, gets the next line.
+// It reads the last message of the user. A line that begins with "!" is a command; commands.txt lists them. Each command that
+// calls a tool is one answer of the model; the next request, with the tool's result, gets the next line.
 //
 // A request to compact a conversation (a system prompt with the word "compaction", and a last message of the user that
 // begins with "Summarise") gets a summary: it counts the messages and names the first prompt. Commands in it do not run.
@@ -19,10 +19,10 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// API is the wire format's name in [providers.ModelInfo].
+// API is the name of the wire format in [providers.ModelInfo].
 const API = "offline"
 
-// Info describes the one model of this package.
+// Info returns the description of the model.
 func Info() providers.ModelInfo {
 	return providers.ModelInfo{
 		Provider: "offline", ID: "demo", Name: "Offline demo (no model configured)", API: API,
@@ -31,7 +31,7 @@ func Info() providers.ModelInfo {
 	}
 }
 
-// A model is offline/demo. What it says depends on nothing but the request.
+// A model is offline/demo. Its answers depend only on the request.
 type model struct{ info providers.ModelInfo }
 
 var _ providers.Model = (*model)(nil)
@@ -47,10 +47,10 @@ func Open(cfg providers.Config) (providers.Model, error) {
 	return &model{info: cfg.Info}, nil
 }
 
-// Info describes the model.
+// Info implements [providers.Model].
 func (m *model) Info() providers.ModelInfo { return m.info }
 
-// Stream answers req. It ends with ctx's cause when ctx ends first.
+// Stream implements [providers.Model]. It ends with ctx's cause when ctx ends first.
 func (m *model) Stream(ctx context.Context, req *providers.Request) iter.Seq2[providers.Event, error] {
 	return func(yield func(providers.Event, error) bool) {
 		a := &answer{ctx: ctx, req: req, yield: yield, info: m.info, stop: providers.StopEnd}
@@ -58,16 +58,16 @@ func (m *model) Stream(ctx context.Context, req *providers.Request) iter.Seq2[pr
 	}
 }
 
-// answer is one response under way.
+// An answer is one response.
 type answer struct {
-	ctx   context.Context // of the one Stream call that this answer lives in
+	ctx   context.Context // that of the Stream call of this answer
 	req   *providers.Request
 	yield func(providers.Event, error) bool
 	info  providers.ModelInfo
 	build providers.Builder
 	stop  providers.StopReason
 	ended bool
-	// input is how many tokens the request shall have had; nil for an estimate.
+	// input is the number of tokens that the request reports; nil for an estimate.
 	input *int
 }
 
@@ -96,7 +96,7 @@ func (a *answer) run() {
 	a.done()
 }
 
-// send yields one event. It reports whether the answer goes on.
+// send yields one event. It reports whether to continue.
 func (a *answer) send(ev providers.Event) bool {
 	if a.ended {
 		return false
@@ -134,7 +134,7 @@ func (a *answer) done() {
 	a.yield(providers.Done{Message: m}, nil)
 }
 
-// tellUsage tells what the request has used. It reports whether the answer goes on.
+// tellUsage reports the usage of the request. It returns whether to continue.
 func (a *answer) tellUsage() bool {
 	return a.send(providers.UsageSoFar{Usage: a.usage(new(providers.Message))})
 }
@@ -154,7 +154,7 @@ func (a *answer) text(s string) {
 	}
 }
 
-// say sends s word by word, as a model would.
+// say sends s word by word.
 func (a *answer) say(s string) {
 	for s != "" {
 		n := len(s)
@@ -168,12 +168,12 @@ func (a *answer) say(s string) {
 	}
 }
 
-// call asks for a tool and ends the answer.
+// call calls a tool and ends the answer.
 func (a *answer) call(id, tool string, input []byte) {
 	if !a.send(providers.ToolCallStart{ID: id, Name: tool}) {
 		return
 	}
-	// Two pieces, so that whoever reads the stream has to put them together.
+	// Two pieces, so that readers must join them.
 	half := len(input) / 2
 	for _, piece := range [][]byte{input[:half], input[half:]} {
 		if len(piece) > 0 && !a.send(providers.ToolCallDelta{ID: id, Input: string(piece)}) {
@@ -184,18 +184,18 @@ func (a *answer) call(id, tool string, input []byte) {
 	a.done()
 }
 
-// turn is what the conversation says about where the commands stand.
+// A turn is the state of the commands in the conversation.
 type turn struct {
 	text     string
 	commands []command
 	// next is the index of the first command that has not run.
 	next int
-	// id begins the ids of this turn's tool calls.
+	// id is the prefix of the ids of this turn's tool calls.
 	id      string
 	results []*providers.Message
 }
 
-// readTurn finds the last message of the user and what happened since.
+// readTurn finds the last message of the user and what followed it.
 func readTurn(messages []providers.Message) *turn {
 	last := len(messages) - 1
 	for last >= 0 && messages[last].Role != providers.RoleUser {
@@ -207,7 +207,7 @@ func readTurn(messages []providers.Message) *turn {
 	user := &messages[last]
 	t := &turn{text: userText(user)}
 	t.commands = parse(t.text)
-	// The id must differ between two turns with the same text, and stay the same within one turn.
+	// The id differs between two turns with the same text, and is constant within a turn.
 	h := fnv.New64a()
 	h.Write([]byte(t.text))
 	h.Write(strconv.AppendInt(strconv.AppendInt(nil, int64(last), 36), user.Time.UnixNano(), 36))
@@ -237,7 +237,7 @@ func userText(m *providers.Message) string {
 	return strings.Join(lines, "\n")
 }
 
-// summary closes a turn whose commands have all run.
+// summary ends a turn whose commands have all run.
 func (t *turn) summary() string {
 	failed := 0
 	var s strings.Builder
@@ -294,7 +294,7 @@ func summaryOf(messages []providers.Message) string {
 	return s
 }
 
-// usage estimates tokens at four bytes each; nobody pays for them.
+// usage estimates tokens at four bytes each.
 func usage(req *providers.Request, m *providers.Message) providers.Usage {
 	in := len(req.System)
 	for i := range req.Messages {

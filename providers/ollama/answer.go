@@ -35,9 +35,9 @@ type callPart struct {
 	} `json:"function"`
 }
 
-// answer is one response being read.
+// An answer reads one response.
 type answer struct {
-	ctx    context.Context // of the caller, whose end ends a line of many parts too
+	ctx    context.Context // the caller's; it also ends a line of many parts
 	model  *model
 	stream *wire.Stream
 	yield  func(providers.Event, error) bool
@@ -70,7 +70,7 @@ func (a *answer) run() {
 	}
 }
 
-// line takes in one line. It reports whether to read on.
+// line processes one line. It reports whether to continue.
 func (a *answer) line(data []byte) (more bool, err error) {
 	var c chunk
 	if err := jsonx.Unmarshal(data, &c); err != nil {
@@ -79,7 +79,7 @@ func (a *answer) line(data []byte) (more bool, err error) {
 	if dialect.IsError(c.Error, c.Message.Content != "" || c.Message.Thinking != "" || c.Message.ToolCalls != nil || c.Done) {
 		return false, a.stream.EventError(c.Error)
 	}
-	// Only the last line counts, unless a server that copies the API does better.
+	// Only the last line has the counts, except from some compatible servers.
 	if in, out := c.PromptEval.Count(), c.Eval.Count(); in > 0 || out > 0 {
 		a.usage = providers.Usage{Input: in, Output: out}
 	}
@@ -123,7 +123,7 @@ func (a *answer) emit(ev providers.Event) bool {
 	return a.yield(ev, nil)
 }
 
-// call takes in a call, which always comes whole. Older versions give it no id.
+// call processes a call, which always arrives whole. Older versions give it no id.
 func (a *answer) call(part *callPart) bool {
 	id := dialect.UniqueID(a.req, string(part.ID), "ollama", a.calls)
 	a.calls = append(a.calls, id)
@@ -132,7 +132,7 @@ func (a *answer) call(part *callPart) bool {
 	}
 	input := part.Function.Arguments
 	if len(input) > 0 && input.Kind() == '"' {
-		// Some servers that copy the API send the JSON in a string.
+		// Some compatible servers send the JSON as a string.
 		var s string
 		if jsonx.Unmarshal(input, &s) == nil {
 			input = jsonx.Raw(s)

@@ -1,6 +1,5 @@
-// Package ollama speaks Ollama's own chat API. Beside the one that is compatible with OpenAI's it tells how long a context
-// to load the model with: without that, Ollama takes a short one and forgets the beginning of every long conversation
-// without a word.
+// Package ollama implements Ollama's own chat API. Unlike the one that is compatible with OpenAI's, it sets the length of the
+// context: by default Ollama uses a short one and silently drops the beginning of long conversations.
 package ollama
 
 import (
@@ -12,10 +11,10 @@ import (
 	"github.com/gajae-code/gjc/providers/internal/wire"
 )
 
-// API is the wire format's name in [providers.ModelInfo].
+// API is the name of the wire format in [providers.ModelInfo].
 const API = "ollama-chat"
 
-// defaultBaseURL is where Ollama listens unless it is told otherwise.
+// defaultBaseURL is Ollama's default address.
 const defaultBaseURL = "http://127.0.0.1:11434"
 
 // A model is one model of an Ollama server.
@@ -43,10 +42,10 @@ func Open(cfg providers.Config) (providers.Model, error) {
 	return m, nil
 }
 
-// Info describes the model.
+// Info implements [providers.Model].
 func (m *model) Info() providers.ModelInfo { return m.cfg.Info }
 
-// Stream sends req and yields the answer. It cannot force a tool.
+// Stream implements [providers.Model]. It cannot force a tool.
 func (m *model) Stream(ctx context.Context, req *providers.Request) iter.Seq2[providers.Event, error] {
 	encode := func() ([]byte, error) { return m.encode(req) }
 	return m.endpoint.Ask(ctx, encode, func(s *wire.Stream, yield func(providers.Event, error) bool) {

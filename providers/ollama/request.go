@@ -9,15 +9,15 @@ import (
 	"github.com/gajae-code/gjc/providers/internal/wire"
 )
 
-// request is the body of a request. The members here and below stand in the order of the wire.
+// request is the body of a request. The order of the members is the order on the wire.
 type request struct {
 	Model    string    `json:"model"`
 	Messages []message `json:"messages"`
 	Tools    []tool    `json:"tools,omitzero"`
 	Stream   bool      `json:"stream"`
 	Think    any       `json:"think,omitzero"` // a bool or a string
-	// Truncate and Shift are false: a conversation that does not fit the context is an error, and an answer that does not
-	// is cut, instead of both losing their beginning.
+	// Truncate and Shift are false: a conversation that does not fit into the context is an error, and a long answer is cut
+	// off. Otherwise both would lose their beginning.
 	Truncate bool    `json:"truncate"`
 	Shift    bool    `json:"shift"`
 	Options  options `json:"options,omitzero"`
@@ -32,14 +32,14 @@ type message struct {
 	Role       string   `json:"role"`
 	Content    string   `json:"content"`
 	Thinking   string   `json:"thinking,omitzero"`
-	Images     [][]byte `json:"images,omitzero"` // base64, of no type
+	Images     [][]byte `json:"images,omitzero"` // base64, without a type
 	ToolCalls  []call   `json:"tool_calls,omitzero"`
 	ToolName   string   `json:"tool_name,omitzero"`
-	ToolCallID string   `json:"tool_call_id,omitzero"` // not known to every version
+	ToolCallID string   `json:"tool_call_id,omitzero"` // unknown to some versions
 }
 
 type call struct {
-	ID       string   `json:"id,omitzero"` // not known to every version
+	ID       string   `json:"id,omitzero"` // unknown to some versions
 	Function function `json:"function"`
 }
 
@@ -59,8 +59,8 @@ type declared struct {
 	Parameters  jsonx.Raw `json:"parameters"` // a JSON Schema
 }
 
-// encode writes the body of a request. Two requests begin with the same bytes as far as their conversations do, so that
-// the server need not read them again.
+// encode writes the body of a request. Conversations with the same beginning have the same bytes there, so that the server need
+// not process them again.
 func (m *model) encode(req *providers.Request) ([]byte, error) {
 	info := &m.cfg.Info
 	r := request{
@@ -84,7 +84,7 @@ func (m *model) encode(req *providers.Request) ([]byte, error) {
 	return wire.ExtraBody(&m.cfg, body), nil
 }
 
-// think says whether to reason. The models of one family want to know how much, and never stop.
+// think returns whether to reason. One family of models takes a level and always reasons.
 func (m *model) think(want providers.ThinkingLevel) any {
 	info := &m.cfg.Info
 	if len(info.Thinking) == 0 {
@@ -112,7 +112,7 @@ func (m *model) messages(req *providers.Request) []message {
 	if req.System != "" {
 		out = append(out, message{Role: "system", Content: req.System})
 	}
-	// Models are taught to see images of the user alone. Those of results wait until the last result is out.
+	// Models expect images only from the user. Those of results follow the last result.
 	shown := message{Role: "user"}
 	show := func() {
 		if shown.Images != nil {
@@ -196,7 +196,7 @@ func (m *model) assistant(msg *providers.Message) (out message, ok bool) {
 	return out, out.Content != "" || len(out.ToolCalls) > 0
 }
 
-// callID returns an id as it goes out. Some templates show it to the model.
+// callID returns the id of a call for the server. Some templates show it to the model.
 func callID(id string) string {
 	if id == "" {
 		return ""

@@ -25,11 +25,10 @@ type chunk struct {
 type choice struct {
 	Index dialect.Number `json:"index"`
 	Delta delta          `json:"delta"`
-	// Message stands where Delta should, in the answer of a server that does not stream. MiniMax ends a stream of deltas with
-	// the whole message in it.
+	// Message replaces Delta in the answer of a server that does not stream. MiniMax sends it after the deltas.
 	Message      delta  `json:"message"`
 	FinishReason string `json:"finish_reason"`
-	// Usage is Moonshot's place for it.
+	// Usage is where Moonshot reports it.
 	Usage dialect.Object[usage] `json:"usage"`
 }
 
@@ -58,13 +57,13 @@ type usage struct {
 	Prompt            dialect.Number                `json:"prompt_tokens"`
 	Completion        dialect.Number                `json:"completion_tokens"`
 	Total             dialect.Number                `json:"total_tokens"`
-	CacheHit          dialect.Number                `json:"prompt_cache_hit_tokens"` // DeepSeek's word for cached
+	CacheHit          dialect.Number                `json:"prompt_cache_hit_tokens"` // DeepSeek's name for cached
 	Cached            dialect.Number                `json:"cached_tokens"`           // Moonshot's
 	PromptDetails     dialect.Object[inputDetails]  `json:"prompt_tokens_details"`
 	CompletionDetails dialect.Object[outputDetails] `json:"completion_tokens_details"`
 }
 
-// inputDetails and outputDetails say which part of the tokens is special.
+// inputDetails and outputDetails break the tokens down.
 type inputDetails struct {
 	Cached     dialect.Number `json:"cached_tokens"`
 	CacheWrite dialect.Number `json:"cache_write_tokens"`
@@ -74,9 +73,9 @@ type outputDetails struct {
 	Reasoning dialect.Number `json:"reasoning_tokens"`
 }
 
-// answer is one response being read.
+// An answer reads one response.
 type answer struct {
-	ctx    context.Context // of the caller, whose end ends an event of many parts too
+	ctx    context.Context // the caller's; it also ends an event of many parts
 	model  *model
 	stream *wire.Stream
 	yield  func(providers.Event, error) bool
@@ -89,20 +88,20 @@ type answer struct {
 	told    dialect.UsageTeller
 	finish  string
 	refused bool
-	said    bool   // anything at all
-	deltas  bool   // of the choice; a message behind them repeats them
-	member  string // that holds the reasoning
+	said    bool   // anything
+	deltas  bool   // the choice had deltas; a message after them repeats them
+	member  string // the member that holds the reasoning
 	details []reasoningDetail
-	name    string // of the response
+	name    string // the id of the response
 }
 
-// call is one tool call under way.
+// call is a tool call that is being received.
 type call struct {
 	index   int
 	given   string // the id on the wire
 	id      string // the id that the session sees
 	name    string
-	input   []byte // that came before the name
+	input   []byte // arrived before the name
 	started bool
 }
 
@@ -119,7 +118,7 @@ func (a *answer) run() {
 		}
 		if err != nil {
 			if a.finish != "" && a.ctx.Err() == nil {
-				a.done() // all of the answer is there
+				a.done() // the answer is complete
 				return
 			}
 			a.yield(nil, err)
@@ -145,7 +144,7 @@ func (a *answer) run() {
 	}
 }
 
-// chunk takes in one event. It reports whether to read on.
+// chunk processes one event. It reports whether to continue.
 func (a *answer) chunk(ev wire.Event) (more bool, err error) {
 	if text, ok := plainContent(ev.Data); ok {
 		if text == "" { // as in the first chunk of most
@@ -176,7 +175,7 @@ func (a *answer) chunk(ev wire.Event) (more bool, err error) {
 	for i := range c.Choices {
 		choice := &c.Choices[i]
 		if choice.Index.Value != 0 {
-			continue // nobody asked for a second answer
+			continue // a second answer, which was not requested
 		}
 		if !c.Usage.Known && choice.Usage.Known {
 			a.count(&choice.Usage.Value)
@@ -200,7 +199,8 @@ func (a *answer) chunk(ev wire.Event) (more bool, err error) {
 	return true, nil
 }
 
-// plainContent returns the text of a chunk that has nothing else, as most have: decoding all of it takes three times as long.
+// plainContent returns the text of a chunk with nothing else, the most frequent kind: decoding it completely takes three times
+// as long.
 func plainContent(data []byte) (text string, ok bool) {
 	if !jsonx.Valid(data) {
 		return "", false
@@ -298,7 +298,7 @@ func (a *answer) delta(d *delta) bool {
 	return true
 }
 
-// text returns a string, or the text of an array of parts; "" for null and everything else.
+// text returns a string, or the text of an array of parts; "" for anything else.
 func text(raw jsonx.Raw) string {
 	if len(raw) < 3 {
 		return "" // absent, or ""
@@ -327,11 +327,11 @@ func text(raw jsonx.Raw) string {
 	return ""
 }
 
-// call takes in a piece of a tool call.
+// call processes a piece of a tool call.
 func (a *answer) call(part *callPart) bool {
 	c := a.callOf(part)
 	if part.Function.Name != "" && !c.started {
-		// Servers send the name at once; one that repeats it means the same.
+		// Servers send the name in one piece; a server that repeats it means the same call.
 		c.name = part.Function.Name
 	}
 	input := arguments(part.Function.Arguments)
@@ -345,7 +345,7 @@ func (a *answer) call(part *callPart) bool {
 	return input == "" || a.send(providers.ToolCallDelta{ID: c.id, Input: input})
 }
 
-// startCall begins a call with what there is of its input.
+// startCall begins a call with the input that has arrived.
 func (a *answer) startCall(c *call, input string) bool {
 	c.started = true
 	var others []string
@@ -359,8 +359,7 @@ func (a *answer) startCall(c *call, input string) bool {
 		(input == "" || a.send(providers.ToolCallDelta{ID: c.id, Input: input}))
 }
 
-// nameless begins the calls whose names have not come: they fail, and the model sees why. A piece that says nothing is
-// none.
+// nameless begins the calls that have no name: they fail, and the model sees why. It ignores empty pieces.
 func (a *answer) nameless() bool {
 	for _, c := range a.calls {
 		if !c.started && (c.given != "" || len(c.input) > 0) && !a.startCall(c, string(c.input)) {
@@ -370,14 +369,14 @@ func (a *answer) nameless() bool {
 	return true
 }
 
-// callOf finds the call that a piece belongs to: by index, by id where a server counts none or gives every call the
-// same index, and else the last one.
+// callOf returns the call that a piece belongs to: by index, by id if a server sends no index or always the same, and else the
+// last one.
 func (a *answer) callOf(part *callPart) *call {
 	for i := len(a.calls) - 1; i >= 0; i-- {
 		c := a.calls[i]
 		sameIndex := !part.Index.Known || part.Index.Value == c.index
 		sameID := part.ID == "" || string(part.ID) == c.given
-		// A call without an id, behind one that is whole, is another call.
+		// A call without an id after a complete one is another call.
 		another := part.ID == "" && part.Function.Name != "" && c.started &&
 			(!part.Index.Known || jsonx.Valid([]byte(a.build.Input(c.id))))
 		if sameIndex && sameID && !another {
@@ -418,7 +417,7 @@ func (a *answer) count(u *usage) {
 	cached, written := max(u.CacheHit.Count(), u.Cached.Count(), in.Cached.Count()), in.CacheWrite.Count()
 	output, thinking := u.Completion.Count(), u.CompletionDetails.Value.Reasoning.Count()
 	if thinking > 0 && u.Total.Count() == u.Prompt.Count()+output+thinking {
-		output += thinking // xAI counts it apart
+		output += thinking // xAI counts it separately
 	}
 	a.usage = providers.Usage{
 		Input: max(0, u.Prompt.Count()-cached-written), Output: output, CacheRead: cached, CacheWrite: written, Thinking: thinking,
@@ -430,7 +429,7 @@ func (a *answer) done() {
 	case "error":
 		a.yield(nil, a.stream.EventError(nil))
 		return
-	case "insufficient_system_resource", "network_error", "abort": // DeepSeek's, Z.ai's, vLLM's
+	case "insufficient_system_resource", "network_error", "abort": // of DeepSeek, Z.ai, vLLM
 		a.yield(nil, a.stream.EventError(jsonx.Raw(`"the provider broke the answer off: `+a.finish+`"`)))
 		return
 	}
@@ -452,7 +451,7 @@ func (a *answer) done() {
 
 func (a *answer) stopReason() providers.StopReason {
 	switch a.finish {
-	case "length", "model_length", "model_context_window_exceeded": // Mistral's, Z.ai's
+	case "length", "model_length", "model_context_window_exceeded": // of Mistral, Z.ai
 		return providers.StopLength
 	case "content_filter", "sensitive":
 		return providers.StopRefusal
@@ -461,7 +460,7 @@ func (a *answer) stopReason() providers.StopReason {
 	case a.refused:
 		return providers.StopRefusal
 	case a.build.Calls() > 0:
-		// Some servers say "stop" beside their calls.
+		// Some servers say "stop" with calls.
 		return providers.StopTools
 	}
 	return providers.StopEnd

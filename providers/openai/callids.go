@@ -2,14 +2,14 @@ package openai
 
 import "github.com/gajae-code/gjc/providers/internal/dialect"
 
-// callIDs are the ids of the calls of a conversation, as the server gets them: the same in a call and in its result.
+// callIDs maps the ids of a conversation's calls to those that the server gets: the same in a call and in its result.
 type callIDs struct {
-	mistral bool // only ids that Mistral takes
-	most    int  // characters of an id that another model's server made
+	mistral bool // only ids that Mistral accepts
+	most    int  // characters of an id of another model's server
 	sent    map[string]string
 }
 
-// call returns the id of a call. Its own a server gets back as it made them: some read meaning into them.
+// call returns the id of a call. A server gets its own ids back unchanged, because some depend on their form.
 func (c *callIDs) call(id string, own bool) string {
 	out := id
 	switch {

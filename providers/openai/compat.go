@@ -7,7 +7,7 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// rules is what a server wants: a [providers.Compat] in which everything is decided.
+// rules is a [providers.Compat] with every field decided.
 type rules struct {
 	store, developer, effort, usage        bool
 	toolChoice, noThinkingWhenForced       bool
@@ -15,20 +15,20 @@ type rules struct {
 	resultName, answerBehindResult         bool
 	thinkingAsText, mistralIDs             bool
 	official                               bool // OpenAI itself
-	cacheKey                               bool // takes prompt_cache_key
+	cacheKey                               bool // accepts prompt_cache_key
 	strict                                 strictness
 	efforts                                map[providers.ThinkingLevel]string
 	maxTokens, thinkingFormat, reasoningIn string
 	openRouter, vercel                     *providers.GatewayRouting
 }
 
-// strictness is which tools are strict.
+// strictness says which tools are strict.
 type strictness int
 
 const (
 	strictNone  strictness = iota
 	strictExact            // those whose schemas are strict as they are
-	strictAll              // all, or none if one of them can not be
+	strictAll              // all, or none if one of them cannot be
 )
 
 // The values of MaxTokensField and ThinkingFormat.
@@ -47,14 +47,14 @@ const (
 	vercelHost     = "ai-gateway.vercel.sh"
 )
 
-// knownHost is what is known of the servers of a host. A name that begins with a dot stands for all below it.
+// knownHost describes the servers of a host. A name that begins with a dot matches all subdomains.
 type knownHost struct {
 	names  []string
 	compat providers.Compat
 }
 
-// knownHosts are the servers that differ from what a server is thought to be: one that knows the old words of the API,
-// all of them, and nothing that is OpenAI's alone.
+// knownHosts lists the servers that differ from the default, which is a server with the classic features of the API and none of
+// OpenAI's extensions.
 func knownHosts() []knownHost {
 	yes, no := new(true), new(false)
 	return []knownHost{
@@ -66,12 +66,12 @@ func knownHosts() []knownHost {
 		}},
 		{[]string{openRouterHost}, providers.Compat{ThinkingFormat: formatOpenRouter, ReasoningContentField: memberReasoning}},
 		{[]string{vercelHost}, providers.Compat{ReasoningContentField: memberReasoning}},
-		// It refuses members that it does not know, and tells the usage unasked.
+		// It rejects unknown members, and reports the usage without being asked.
 		{[]string{"api.mistral.ai", "codestral.mistral.ai"}, providers.Compat{
 			SupportsUsageInStreaming: no, SupportsReasoningEffort: no, RequiresToolResultName: yes,
 			RequiresThinkingAsText: yes, RequiresMistralToolIDs: yes,
 		}},
-		// It refuses to be forced while it reasons.
+		// It rejects a forced tool while reasoning.
 		{[]string{"api.deepseek.com"}, providers.Compat{
 			SupportsToolChoice: no, ThinkingFormat: formatZAI, RequiresReasoningContentForToolCalls: yes,
 			ReasoningEffortMap: map[providers.ThinkingLevel]string{providers.ThinkingXHigh: "max"},
@@ -104,7 +104,7 @@ func detect(host string) providers.Compat {
 	return providers.Compat{}
 }
 
-// rulesFor decides what the server of cfg at host wants.
+// rulesFor decides the rules for the server of cfg at host.
 func rulesFor(cfg *providers.Config, host string) rules {
 	host = strings.ToLower(host)
 	c := cfg.Compat.Over(detect(host))
@@ -114,7 +114,7 @@ func rulesFor(cfg *providers.Config, host string) rules {
 		}
 		return *flag
 	}
-	official := host == officialHost || strings.HasSuffix(host, "."+officialHost) // it has hosts for regions
+	official := host == officialHost || strings.HasSuffix(host, "."+officialHost) // subdomains are regions
 	r := rules{
 		store: is(c.SupportsStore, false), developer: is(c.SupportsDeveloperRole, false),
 		effort: is(c.SupportsReasoningEffort, true), usage: is(c.SupportsUsageInStreaming, true),
@@ -129,7 +129,7 @@ func rulesFor(cfg *providers.Config, host string) rules {
 		maxTokens: c.MaxTokensField, thinkingFormat: c.ThinkingFormat, reasoningIn: c.ReasoningContentField,
 		strict: strictOf(cfg, &c),
 	}
-	// A server that is no gateway would take the routes of one for a mistake.
+	// Other servers would reject the routing of a gateway.
 	if host == openRouterHost {
 		r.openRouter = c.OpenRouterRouting
 	}
@@ -151,8 +151,8 @@ func strictOf(cfg *providers.Config, c *providers.Compat) strictness {
 	return strictNone
 }
 
-// refusesForcedThinking reports whether a model behind a gateway is of a family that can not be forced to call a tool
-// while it reasons.
+// refusesForcedThinking reports whether a model at a gateway belongs to a family that cannot be forced to call a tool while it
+// reasons.
 func refusesForcedThinking(model string) bool {
 	model = strings.ToLower(model)
 	family, _, _ := strings.Cut(model, "/")

@@ -9,21 +9,21 @@ import (
 	"github.com/gajae-code/gjc/providers/internal/dialect"
 )
 
-// message is one message of any role.
+// message is a message of any role.
 type message struct {
-	// Content is a string or a []part; nil for an answer that only calls tools.
+	// Content is a string or a []part; nil for an answer with calls only.
 	Content   any        `json:"content,omitzero"`
 	ToolCalls []toolCall `json:"tool_calls,omitzero"`
-	// ToolCallID is set in a result, where it is required even if the call had no name.
+	// ToolCallID is set in a result.
 	ToolCallID *string `json:"tool_call_id,omitzero"`
-	// Name is that of the tool, in a result.
+	// Name is the name of the tool, in a result.
 	Name string `json:"name,omitzero"`
 	Role string `json:"role"`
-	// Servers that send their reasoning in a member of its own want it back between tool calls.
+	// Servers with a separate member for reasoning require it back between tool calls.
 	ReasoningContent string `json:"reasoning_content,omitzero"`
 	Reasoning        string `json:"reasoning,omitzero"`
 	ReasoningText    string `json:"reasoning_text,omitzero"`
-	// ReasoningDetails is OpenRouter's.
+	// ReasoningDetails is OpenRouter's member.
 	ReasoningDetails jsonx.Raw `json:"reasoning_details,omitzero"`
 }
 
@@ -45,17 +45,17 @@ type toolCall struct {
 }
 
 type called struct {
-	Arguments string `json:"arguments"` // JSON in a string
+	Arguments string `json:"arguments"` // JSON as a string
 	Name      string `json:"name"`
 }
 
-// conversation is a conversation being mapped.
+// A conversation maps one conversation.
 type conversation struct {
 	model *model
 	out   []message
 	ids   callIDs
-	// Images of tool results wait until all results of the answer are out: the results must follow it directly, and
-	// they hold text alone.
+	// Images of tool results wait for the last result of the answer: the results must follow the answer directly, and contain
+	// only text.
 	images []part
 }
 
@@ -91,7 +91,7 @@ func (m *model) messages(req *providers.Request) []message {
 	return c.out
 }
 
-// reasons reports whether the model can reason, as far as is known.
+// reasons reports whether the model is known to reason.
 func reasons(info *providers.ModelInfo) bool {
 	return len(info.Thinking) > 0 || info.ThinkingMode != ""
 }
@@ -133,7 +133,7 @@ func (m *model) user(msg *providers.Message) (said message, ok bool) {
 	case len(parts) == 0:
 		return message{}, false
 	case len(parts) == 1 && !pictures:
-		// A plain string: some servers take nothing else.
+		// A plain string: some servers accept nothing else.
 		return message{Content: parts[0].Text, Role: "user"}, true
 	}
 	return message{Content: parts, Role: "user"}, true
@@ -164,7 +164,7 @@ func (c *conversation) result(msg *providers.Message) {
 	}
 }
 
-// resultText returns what a result says in words, never nothing, and its images if the model takes any.
+// resultText returns the text of a result, which is never empty, and its images if the model accepts any.
 func resultText(msg *providers.Message, images bool) (text string, shown []providers.Image) {
 	text = msg.Text()
 	for _, p := range msg.Parts {
@@ -187,7 +187,7 @@ func resultText(msg *providers.Message, images bool) (text string, shown []provi
 	return text, shown
 }
 
-// filler stands where a server wants some text and the model said none.
+// filler is the text for servers that require some where the model wrote none.
 const filler = "."
 
 func (c *conversation) assistant(msg *providers.Message) (out message, ok bool) {

@@ -1,9 +1,8 @@
-// Package openai speaks OpenAI's APIs, to OpenAI and to every server that is compatible with it: chat completions
-// ([Model]), which Ollama, LM Studio, llama.cpp, vLLM, OpenRouter and others know, and responses ([ResponsesModel]), which
-// Azure has too.
+// Package openai implements OpenAI's APIs, for OpenAI and for compatible servers: Chat Completions ([Open]), which Ollama, LM
+// Studio, llama.cpp, vLLM, OpenRouter and others implement, and Responses ([OpenResponses]), which Azure has too ([OpenAzure]).
 //
-// It has a client of its own: OpenAI's SDK makes the binary half as large again, takes several times as long for a
-// chunk of the stream, and knows nothing of what other servers add to it (docs/design/providers.md).
+// It does not use OpenAI's SDK, which doubles the binary, takes several times as long for a chunk of the stream, and does not
+// know the extensions of other servers (docs/design/providers.md).
 package openai
 
 import (
@@ -16,7 +15,7 @@ import (
 	"github.com/gajae-code/gjc/providers/internal/wire"
 )
 
-// API is the wire format's name in [providers.ModelInfo].
+// API is the name of the wire format in [providers.ModelInfo].
 const API = "openai-completions"
 
 const (
@@ -24,7 +23,7 @@ const (
 	defaultBaseURL = "https://" + officialHost + "/v1"
 )
 
-// A model is one model behind the chat completions API.
+// A model is one model of the Chat Completions API.
 type model struct {
 	cfg      providers.Config
 	endpoint *wire.Endpoint
@@ -49,7 +48,7 @@ func Open(cfg providers.Config) (providers.Model, error) {
 	return m, nil
 }
 
-// addPath puts path behind that of u.
+// addPath appends path to that of u.
 func addPath(u *url.URL, path string) {
 	u.Path = strings.TrimRight(u.Path, "/") + path
 	if u.RawPath != "" {
@@ -57,10 +56,10 @@ func addPath(u *url.URL, path string) {
 	}
 }
 
-// Info describes the model.
+// Info implements [providers.Model].
 func (m *model) Info() providers.ModelInfo { return m.cfg.Info }
 
-// Stream sends req and yields the answer.
+// Stream implements [providers.Model].
 func (m *model) Stream(ctx context.Context, req *providers.Request) iter.Seq2[providers.Event, error] {
 	encode := func() ([]byte, error) { return m.encode(req) }
 	return m.endpoint.Ask(ctx, encode, func(s *wire.Stream, yield func(providers.Event, error) bool) {

@@ -7,12 +7,12 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// The members that hold reasoning. Their name is kept as the field of the thinking.
+// The members that hold reasoning. Their name is the field of the thinking.
 const (
 	memberContent   = "reasoning_content"
 	memberReasoning = "reasoning"
 	memberText      = "reasoning_text"
-	// memberOfItem is where an item of the responses API has it, if it is not encrypted.
+	// memberOfItem is the member of an item of the Responses API with unencrypted reasoning.
 	memberOfItem = "content"
 )
 
@@ -24,8 +24,8 @@ func (a *answer) think(s, member string) bool {
 	return a.send(providers.ThinkingDelta{Text: s})
 }
 
-// thought returns the reasoning in d and the member that holds it. Servers that know several names for it say the same
-// in each; the one that the configuration names comes first.
+// thought returns the reasoning in d and the member that holds it. Servers with several members repeat it in each; the
+// configured one takes precedence.
 func (a *answer) thought(d *delta) (s, member string) {
 	if d.ReasoningContent == "" && len(d.Reasoning) == 0 && d.ReasoningText == "" && len(d.ReasoningDetails) == 0 {
 		return "", ""
@@ -51,8 +51,8 @@ func (a *answer) thought(d *delta) (s, member string) {
 	return detailed(d.ReasoningDetails), memberReasoning
 }
 
-// reasoningDetail is one of OpenRouter's reasoning_details: reasoning with what proves it, as the provider behind it made
-// it. The array of them is kept as the signature of the thinking, and goes back as it is.
+// reasoningDetail is an entry of OpenRouter's reasoning_details: reasoning with the provider's proof. The array is the
+// signature of the thinking, and goes back unchanged.
 type reasoningDetail struct {
 	Type      string    `json:"type"`
 	Text      string    `json:"text,omitzero"`
@@ -71,7 +71,7 @@ func readDetails(raw jsonx.Raw) (details []reasoningDetail) {
 	return details
 }
 
-// detailed returns what details say in the clear.
+// detailed returns the unencrypted text of details.
 func detailed(raw jsonx.Raw) string {
 	var b strings.Builder
 	for _, d := range readDetails(raw) {
@@ -81,10 +81,10 @@ func detailed(raw jsonx.Raw) string {
 	return b.String()
 }
 
-// detail takes in details, or more of those that it has.
+// detail adds details, or continues those that it has.
 func (a *answer) detail(raw jsonx.Raw) {
 	if len(raw) == 0 {
-		return // most of the time, and readDetails allocates
+		return // the frequent case; readDetails allocates
 	}
 	for _, d := range readDetails(raw) {
 		if n := len(a.details); n > 0 && a.details[n-1].Type == d.Type && a.details[n-1].Index == d.Index && d.Data == "" {
@@ -101,7 +101,7 @@ func (a *answer) detail(raw jsonx.Raw) {
 	}
 }
 
-// sign gives the thinking in m what it needs to go back: its field, or the details that prove it.
+// sign sets what the thinking in m needs to go back: its field, or the details that prove it.
 func (a *answer) sign(m *providers.Message) {
 	if proves(a.details) {
 		if raw, err := jsonx.Marshal(a.details); err == nil {
@@ -117,7 +117,7 @@ func (a *answer) sign(m *providers.Message) {
 	}
 }
 
-// attach gives the details, which are those of all thinking, to the first in m.
+// attach sets the details, which belong to all thinking, on the first thinking in m.
 func attach(m *providers.Message, details string) {
 	for i, part := range m.Parts {
 		if t, ok := part.(providers.Thinking); ok {
@@ -129,7 +129,7 @@ func attach(m *providers.Message, details string) {
 	m.Parts = append([]providers.Part{providers.Thinking{Signature: details}}, m.Parts...)
 }
 
-// proves reports whether there is more in details than text.
+// proves reports whether details contain more than text.
 func proves(details []reasoningDetail) bool {
 	for i := range details {
 		if details[i].Data != "" || details[i].Signature != "" {
@@ -139,7 +139,7 @@ func proves(details []reasoningDetail) bool {
 	return false
 }
 
-// thinkingParts returns the reasoning in an array of parts, where Mistral has it.
+// thinkingParts returns the reasoning in an array of parts, as Mistral sends it.
 func thinkingParts(raw jsonx.Raw) string {
 	var parts []struct {
 		Type     string    `json:"type"`

@@ -9,8 +9,8 @@ import (
 	"github.com/gajae-code/gjc/providers/internal/wire"
 )
 
-// request is the body of a request. The members here and below stand in the order of the wire, and keep it: the same
-// conversation must be the same bytes.
+// request is the body of a request. The order of the members is the order on the wire and must stay the same, so that equal
+// conversations have equal bytes.
 type request struct {
 	Stream               bool           `json:"stream"`
 	Messages             []message      `json:"messages"`
@@ -23,13 +23,13 @@ type request struct {
 	Reasoning            *effort        `json:"reasoning,omitzero"`            // OpenRouter
 	Thinking             *typed         `json:"thinking,omitzero"`             // Z.ai
 	EnableThinking       *bool          `json:"enable_thinking,omitzero"`      // Qwen
-	ChatTemplate         *chatTemplate  `json:"chat_template_kwargs,omitzero"` // Qwen, where the server only fills in a template
+	ChatTemplate         *chatTemplate  `json:"chat_template_kwargs,omitzero"` // Qwen, if the server only fills in a template
 	ServiceTier          string         `json:"service_tier,omitzero"`
 	Store                *bool          `json:"store,omitzero"`
 	StreamOptions        *streamOptions `json:"stream_options,omitzero"`
 	Tools                []tool         `json:"tools,omitzero"`
 	ToolChoice           *toolChoice    `json:"tool_choice,omitzero"`
-	// Provider is where OpenRouter looks for its routes, and ProviderOptions where Vercel does.
+	// Provider holds OpenRouter's routing, ProviderOptions Vercel's.
 	Provider        *providers.GatewayRouting `json:"provider,omitzero"`
 	ProviderOptions *providerOptions          `json:"providerOptions,omitzero"`
 }
@@ -75,8 +75,8 @@ type named struct {
 	Name string `json:"name"`
 }
 
-// encode writes the body of a request. What two requests have in common at their start is the same byte for byte, so
-// that prompt caches hold, OpenAI's as well as the one in a local server's memory.
+// encode writes the body of a request. Requests with the same beginning have the same bytes there, so that prompt caches hold:
+// OpenAI's, and those in the memory of local servers.
 func (m *model) encode(req *providers.Request) ([]byte, error) {
 	r := request{
 		Stream: true, Messages: m.messages(req), Model: m.cfg.Model(), Tools: m.tools(req.Tools),
@@ -127,8 +127,8 @@ func mostTokens(info *providers.ModelInfo, req *providers.Request) int {
 	return max(0, req.MaxTokens)
 }
 
-// serviceTier returns the tier that was asked for. One that the model does not have is an error at OpenAI, and to other
-// servers the member may be one.
+// serviceTier returns the requested tier if the model has it. OpenAI rejects an unknown tier, and other servers may reject the
+// member.
 func serviceTier(info *providers.ModelInfo, req *providers.Request) string {
 	if slices.Contains(info.ServiceTiers, req.ServiceTier) {
 		return req.ServiceTier
@@ -143,7 +143,7 @@ func cacheRetention(cfg *providers.Config) string {
 	return ""
 }
 
-// think tells the level in the server's words.
+// think sets the level in the server's format.
 func (m *model) think(r *request, want providers.ThinkingLevel) {
 	info := &m.cfg.Info
 	on := info.ClampThinking(want) != providers.ThinkingOff || info.ThinkingMode == providers.ThinkingEffortAlways
@@ -179,7 +179,7 @@ func (m *model) effortWord(want providers.ThinkingLevel) string {
 	return effortWord(&m.cfg.Info, want, m.rules.efforts)
 }
 
-// effortWord returns the word for a level, or "" where none is said. The words of other win.
+// effortWord returns the server's name for a level, or "" to omit it. The names in other take precedence.
 func effortWord(info *providers.ModelInfo, want providers.ThinkingLevel, other map[providers.ThinkingLevel]string) string {
 	level := info.ClampThinking(want)
 	if level == providers.ThinkingOff && info.ThinkingMode == providers.ThinkingEffortAlways && len(info.Thinking) > 0 {
@@ -230,7 +230,7 @@ func (s *strictTools) of(tools []providers.Tool, mode strictness) (schemas []jso
 		case ok && (mode == strictAll || !nulls):
 			schemas[i], strict[i] = made, true
 		case mode == strictAll:
-			// The servers that want it want all tools alike.
+			// The servers that require strict tools require it of all tools alike.
 			return loose, make([]bool, len(tools))
 		}
 	}

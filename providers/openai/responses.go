@@ -10,14 +10,14 @@ import (
 	"github.com/gajae-code/gjc/providers/internal/wire"
 )
 
-// The wire formats' names in [providers.ModelInfo].
+// The names of the wire formats in [providers.ModelInfo].
 const (
 	APIResponses = "openai-responses"
 	APIAzure     = "azure-openai-responses"
 )
 
-// A responsesModel is one model behind the responses API, OpenAI's own or Azure's. The server keeps nothing of a
-// conversation: every request holds all of it, the encrypted reasoning too.
+// A responsesModel is one model of the Responses API at OpenAI or Azure. The server stores nothing: every request contains the
+// whole conversation with the encrypted reasoning.
 type responsesModel struct {
 	cfg      providers.Config
 	endpoint *wire.Endpoint
@@ -37,16 +37,16 @@ func OpenResponses(cfg providers.Config) (providers.Model, error) {
 	return newResponses(cfg, APIResponses, u, ""), nil
 }
 
-// azureAddress makes the address of the responses API out of a base URL.
+// azureAddress turns a base URL into the address of the Responses API.
 func azureAddress(u *url.URL) {
 	query := u.Query()
 	version := query.Get("api-version")
 	if version == "v1" {
-		query.Del("api-version") // which is what the path says
+		query.Del("api-version") // the path says the same
 		u.RawQuery = query.Encode()
 	}
 	u.Path = strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/responses")
-	// A version of the time before v1 has a path of its own.
+	// A version before v1 has another path.
 	dated := len(version) > 0 && version[0] >= '0' && version[0] <= '9'
 	switch path := strings.TrimPrefix(u.Path, "/"); {
 	case path == "" && dated:
@@ -67,8 +67,8 @@ func newResponses(cfg providers.Config, api string, u *url.URL, keyName string) 
 	return m
 }
 
-// OpenAzure is the [providers.Factory] for Azure's responses API. The base URL is that of the resource, with or without
-// "/openai" or "/openai/v1" behind it; it may say an api-version. What requests call the model is the name of a deployment.
+// OpenAzure is the [providers.Factory] of Azure's Responses API. The base URL is that of the resource, with or without
+// "/openai" or "/openai/v1", and may contain an api-version. The model's name in requests is that of a deployment.
 func OpenAzure(cfg providers.Config) (providers.Model, error) {
 	if cfg.BaseURL == "" {
 		return nil, wire.Errorf(&cfg, providers.KindInvalid, "Azure needs a base URL, such as https://my-resource.openai.azure.com")
@@ -83,10 +83,10 @@ func OpenAzure(cfg providers.Config) (providers.Model, error) {
 	return m, nil
 }
 
-// Info describes the model.
+// Info implements [providers.Model].
 func (m *responsesModel) Info() providers.ModelInfo { return m.cfg.Info }
 
-// Stream sends req and yields the answer.
+// Stream implements [providers.Model].
 func (m *responsesModel) Stream(ctx context.Context, req *providers.Request) iter.Seq2[providers.Event, error] {
 	encode := func() ([]byte, error) { return m.encode(req) }
 	return m.endpoint.Ask(ctx, encode, func(s *wire.Stream, yield func(providers.Event, error) bool) {

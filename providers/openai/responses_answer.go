@@ -14,8 +14,8 @@ import (
 	"github.com/gajae-code/gjc/providers/internal/wire"
 )
 
-// responsesEvent is one event of the stream, with the members that are used. A server that does not stream sends the
-// response alone, whose members are here too.
+// responsesEvent is one event of the stream, with the members that are used. A server that does not stream sends only the
+// response, whose members are included.
 type responsesEvent struct {
 	Type         string         `json:"type"`
 	ItemID       dialect.ID     `json:"item_id"`
@@ -37,7 +37,7 @@ type responsesEvent struct {
 	IncompleteDetails *incomplete                    `json:"incomplete_details"`
 }
 
-// responsesEvents are the types of event that are read.
+// responsesEvents holds the types of events that are read.
 var responsesEvents = []string{
 	"response.output_text.delta", "response.refusal.delta", "response.reasoning_summary_text.delta", "response.reasoning_text.delta",
 	"response.function_call_arguments.delta", "response.function_call_arguments.done", "response.output_item.added",
@@ -45,7 +45,7 @@ var responsesEvents = []string{
 	"response.failed", "response.cancelled", "response.done", "error",
 }
 
-// responded is the response as a whole.
+// responded is a whole response.
 type responded struct {
 	ID                dialect.ID                     `json:"id"`
 	Status            string                         `json:"status"`
@@ -85,9 +85,9 @@ type said struct {
 	Refusal string `json:"refusal"`
 }
 
-// response is one response being read.
+// A response reads one response.
 type response struct {
-	ctx    context.Context // of the caller, whose end ends an event of many items too
+	ctx    context.Context // the caller's; it also ends an event of many items
 	model  *responsesModel
 	stream *wire.Stream
 	yield  func(providers.Event, error) bool
@@ -96,9 +96,9 @@ type response struct {
 	build   providers.Builder
 	join    dialect.Joiner
 	items   items
-	last    *item // that said something last
+	last    *item // the last item with output
 	calls   []string
-	name    string // of the response
+	name    string // the id of the response
 	usage   providers.Usage
 	told    dialect.UsageTeller
 	refused bool
@@ -124,7 +124,7 @@ func (r *response) run() {
 	}
 }
 
-// event takes in one event. It reports whether to read on.
+// event processes one event. It reports whether to continue.
 func (r *response) event(raw wire.Event) (more bool, err error) {
 	if text, key, ok := plainDelta(raw.Data); ok {
 		if it := r.items.byID[string(key)]; it != nil && text != "" {
@@ -188,11 +188,11 @@ func (r *response) event(raw wire.Event) (more bool, err error) {
 		}
 		return false, r.stream.BadEvent(errors.New("it has no type"))
 	}
-	return true, nil // what else there is says nothing new, or is newer than this
+	return true, nil // redundant, or newer than this client
 }
 
-// plainDelta returns the text of an event that has nothing else, as most have, and the key of its item: decoding all of it
-// takes three times as long.
+// plainDelta returns the text of an event with nothing else, the most frequent kind, and the key of its item: decoding it
+// completely takes three times as long.
 func plainDelta(data []byte) (text string, key []byte, ok bool) {
 	if !jsonx.Valid(data) {
 		return "", nil, false
@@ -237,7 +237,7 @@ func (r *response) emit(ev providers.Event) bool {
 	return r.yield(ev, nil)
 }
 
-// speak makes it the item that says something now.
+// speak makes it the current item.
 func (r *response) speak(it *item) {
 	if r.last != it {
 		r.build.Break()
@@ -271,7 +271,7 @@ func (r *response) input(it *item, s string) bool {
 	return s == "" || it.call == "" || r.send(providers.ToolCallDelta{ID: it.call, Input: s})
 }
 
-// inputDone takes in the whole input of a call, of which all, some or nothing has come before.
+// inputDone processes the whole input of a call, of which all, some or nothing has arrived before.
 func (r *response) inputDone(it *item, whole string) bool {
 	if it.call == "" {
 		return true
@@ -280,13 +280,13 @@ func (r *response) inputDone(it *item, whole string) bool {
 	return !ok || r.input(it, rest)
 }
 
-// outputItem takes in an item at its begin or its end.
+// outputItem processes the beginning or the end of an item.
 func (r *response) outputItem(raw jsonx.Raw, index int, ended bool) (more bool, err error) {
 	var out outputItem
 	if len(raw) == 0 {
 		return true, nil
 	}
-	// Items of types that are not known may look otherwise.
+	// Items of unknown types may have other members.
 	switch kind := string(jsonx.Lookup(raw, "type")); kind {
 	case `"` + kindMessage + `"`, `"` + kindReasoning + `"`, `"` + kindCall + `"`:
 		if err := jsonx.Unmarshal(raw, &out); err != nil {
@@ -323,7 +323,7 @@ func (r *response) outputItem(raw jsonx.Raw, index int, ended bool) (more bool, 
 	return r.inputDone(it, out.Arguments), nil
 }
 
-// messageDone ends a message. What it says comes here at once from servers that do not stream it.
+// messageDone ends a message. Servers that do not stream send the text only here.
 func (r *response) messageDone(it *item, out *outputItem) bool {
 	if !it.said {
 		for _, part := range out.Content {
@@ -347,8 +347,8 @@ func (r *response) messageDone(it *item, out *outputItem) bool {
 	return true
 }
 
-// reasoningDone ends reasoning. An item that is encrypted is kept whole, even one that says nothing in the clear. Of one that is
-// not, the text is: it proves nothing, and what is secret in it can be hidden from the server.
+// reasoningDone ends reasoning. An encrypted item is kept whole, even without text. Of an unencrypted one only the text is
+// kept: it proves nothing, and secrets in it can be hidden from the server.
 func (r *response) reasoningDone(it *item, out *outputItem, raw jsonx.Raw) bool {
 	if !it.said {
 		parts := out.Summary
@@ -395,14 +395,14 @@ func (r *response) done(res *responded) error {
 	}
 	r.count(&res.Usage)
 	failed := dialect.IsError(res.Error, true) || res.Status == "failed" || res.Status == "cancelled"
-	// A failure alone, without usage, is no begin of an answer.
+	// An error alone, without usage, does not begin an answer.
 	if (!failed || res.Usage.Known) && !r.told.Tell(r.usage, r.yield) {
 		return nil
 	}
 	if failed {
 		return r.stream.EventError(res.Error)
 	}
-	// What was not streamed is here. Some servers give an item another id here than in the stream.
+	// Output that was not streamed. Some servers give an item another id here than in the stream.
 	spoken := r.last != nil
 	for i, raw := range res.Output {
 		if spoken && !r.items.known(placeOf(raw, i)) {
@@ -426,7 +426,7 @@ func (r *response) done(res *responded) error {
 	return nil
 }
 
-// count takes in what the API tells of the usage, if it does.
+// count adds the usage, if the API reports it.
 func (r *response) count(told *dialect.Object[responsesUsage]) {
 	if !told.Known {
 		return

@@ -11,17 +11,17 @@ import (
 	"github.com/gajae-code/gjc/providers/internal/dialect"
 )
 
-// input writes the items of a conversation.
+// An input writes the items of a conversation.
 type input struct {
 	cfg   *providers.Config
 	out   []byte
 	ids   callIDs
 	items int
-	// waiting is reasoning that nothing follows yet; without that it would be refused.
+	// waiting is reasoning that nothing has followed yet; the API rejects it alone.
 	waiting []string
 }
 
-// appendInput writes the conversation behind dst, as an array of items.
+// appendInput appends the conversation to dst, as an array of items.
 func (m *responsesModel) appendInput(dst []byte, req *providers.Request) []byte {
 	in := &input{cfg: &m.cfg, out: append(dst, '['), ids: callIDs{most: 64}}
 	for i := range req.Messages {
@@ -37,7 +37,7 @@ func (m *responsesModel) appendInput(dst []byte, req *providers.Request) []byte 
 	return append(in.out, ']')
 }
 
-// inputSize is about how many bytes the conversation takes.
+// inputSize estimates the size of the conversation in bytes.
 func inputSize(req *providers.Request) int {
 	size := 0
 	for i := range req.Messages {
@@ -58,7 +58,7 @@ func inputSize(req *providers.Request) int {
 	return size
 }
 
-// add writes raw bytes and strings of JSON in turn, beginning with raw bytes.
+// add writes raw bytes and JSON strings alternately, raw bytes first.
 func (in *input) add(turns ...string) {
 	for i, s := range turns {
 		if i%2 == 0 {
@@ -96,7 +96,7 @@ func (in *input) image(comma string, img providers.Image) {
 	in.add(comma+`{"type":"input_image","detail":"auto","image_url":`, dataURL(img), "}")
 }
 
-// inputText returns a part of the user's in words.
+// inputText returns a text part of the user.
 func inputText(p providers.Part) string {
 	switch p := p.(type) {
 	case providers.Text:
@@ -147,8 +147,8 @@ func (in *input) result(msg *providers.Message) {
 
 func (in *input) assistant(msg *providers.Message) {
 	own := dialect.Own(&in.cfg.Info, msg)
-	// The server knows which reasoning its other items followed, by their ids. Where that reasoning is lost they go back
-	// without ids too, or it would miss it.
+	// The server knows by id which reasoning its other items followed. If that reasoning is lost, they go back without ids, or
+	// the server would miss it.
 	named := own && !slices.ContainsFunc(msg.Parts, lost)
 	in.waiting = in.waiting[:0]
 	for _, p := range msg.Parts {
@@ -174,7 +174,7 @@ func (in *input) assistant(msg *providers.Message) {
 	}
 }
 
-// thought is an item of reasoning. Only one that is encrypted still has the id that the server gave it.
+// thought is an item of reasoning. Only an encrypted one has the server's id.
 func (in *input) thought(t *providers.Thinking) string {
 	if t.Field != memberOfItem {
 		return t.Signature
@@ -183,7 +183,7 @@ func (in *input) thought(t *providers.Thinking) string {
 	return `{"id":"rs_` + id + `","type":"reasoning","summary":[],"content":[{"type":"reasoning_text","text":` + string(jsonx.AppendString(nil, t.Text)) + `}]}`
 }
 
-// reasoning writes the reasoning that was waiting for what comes now.
+// reasoning writes the waiting reasoning before the item that follows.
 func (in *input) reasoning() {
 	for _, item := range in.waiting {
 		in.begin()
@@ -206,8 +206,7 @@ func (in *input) text(t *providers.Text, named bool) {
 	in.add(`,"content":[{"type":"output_text","text":`, t.Text, `,"annotations":[]}]}`)
 }
 
-// textSignature is kept of the item that a text came in. The phase tells OpenAI's models what they said on the way from
-// what they said in the end.
+// textSignature identifies the item of a text. The phase lets OpenAI's models distinguish progress from the final answer.
 func textSignature(id, phase string) string {
 	if phase == "" {
 		return id
@@ -215,7 +214,7 @@ func textSignature(id, phase string) string {
 	return id + " " + phase
 }
 
-// lost reports whether p is reasoning that the API does not take back: no item of its own, or one with nothing in it.
+// lost reports whether p is reasoning that the API does not accept back: not an item of its own, or an empty one.
 func lost(p providers.Part) bool {
 	t, ok := p.(providers.Thinking)
 	if !ok {

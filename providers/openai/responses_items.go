@@ -14,25 +14,25 @@ const (
 	kindCall      = "function_call"
 )
 
-// item is an item of the output under way.
+// An item is an item of the output that is being received.
 type item struct {
 	kind    string
 	index   int
-	given   string // the id of a function call, as the server has it; call is what it is called in the conversation
+	given   string // the id of a function call at the server; call is its id in the conversation
 	call    string
-	summary int  // the part of the summary that is being said
+	summary int  // the current part of the summary
 	named   bool // it has an id
-	begun   bool // its begin was told
-	said    bool // something of it
+	begun   bool // its beginning was reported
+	said    bool // it has output
 	ended   bool
 }
 
-// place is what an event says about the item that it is of.
+// A place is what an event says about its item.
 type place struct {
 	id    string
 	index int
 	kind  string
-	given string // the id of a function call, where the event has it
+	given string // the id of a function call, if the event has it
 }
 
 func (ev *responsesEvent) place(kind string) place {
@@ -43,7 +43,7 @@ func (out *outputItem) place(index int) place {
 	return place{id: string(out.ID), index: index, kind: out.Type, given: string(out.CallID)}
 }
 
-// placeOf is the place of an item that may be of any type.
+// placeOf returns the place of an item of any type.
 func placeOf(raw jsonx.Raw, index int) place {
 	p := place{index: index}
 	for name, to := range map[string]*string{"id": &p.id, "type": &p.kind, "call_id": &p.given} {
@@ -55,11 +55,10 @@ func placeOf(raw jsonx.Raw, index int) place {
 	return p
 }
 
-// items are those of one response. Not every server gives ids, not every one counts, and some give an item another id with
-// every event. So an id that is known names its item; any other event is about the item at its index, if that is of the
-// same kind and still under way.
+// items holds the items of one response. Some servers send no ids, some no indexes, and some another id with every event. So a
+// known id identifies its item; any other event belongs to the item at its index, if that has the same kind and has not ended.
 type items struct {
-	byID map[string]*item // one item may have many ids
+	byID map[string]*item // an item may have several ids
 	all  []*item
 }
 
@@ -78,7 +77,7 @@ func (l *items) find(p place) *item {
 	return nil
 }
 
-// known reports whether p, which is of the whole response, is that of an item. With an id that is not known it is not.
+// known reports whether p, from the whole response, belongs to a known item. An unknown id does not.
 func (l *items) known(p place) bool {
 	if p.id != "" {
 		return l.byID[p.id] != nil
@@ -86,7 +85,7 @@ func (l *items) known(p place) bool {
 	return l.find(p) != nil
 }
 
-// of returns the item at p, which is a new one if there is none.
+// of returns the item at p, creating it if necessary.
 func (l *items) of(p place) *item {
 	if it := l.find(p); it != nil {
 		return it
@@ -94,7 +93,7 @@ func (l *items) of(p place) *item {
 	return l.open(p)
 }
 
-// begin returns the item that begins at p: a new one, unless some of it has come before its begin.
+// begin returns the item that begins at p: a new one, unless some of it arrived before its beginning.
 func (l *items) begin(p place) *item {
 	it := l.byID[p.id]
 	for i := 0; it == nil && i < len(l.all); i++ {
@@ -117,7 +116,7 @@ func (l *items) open(p place) *item {
 	return it
 }
 
-// take keeps what it is called at p.
+// take records the ids at p.
 func (l *items) take(it *item, p place) {
 	it.given = cmp.Or(it.given, p.given)
 	if p.id == "" {

@@ -35,7 +35,7 @@ type responsesTool struct {
 	Name        string    `json:"name"`
 	Description string    `json:"description,omitzero"`
 	Parameters  jsonx.Raw `json:"parameters"`
-	// Strict is always said: a tool is strict unless the request says otherwise.
+	// Strict is always sent: the default is true.
 	Strict bool `json:"strict"`
 }
 
@@ -44,7 +44,7 @@ type namedTool struct {
 	Name string `json:"name"`
 }
 
-// leastOutput is the smallest limit of an answer that OpenAI takes.
+// leastOutput is the smallest limit of an answer that OpenAI accepts.
 const leastOutput = 16
 
 func (m *responsesModel) encode(req *providers.Request) ([]byte, error) {
@@ -67,7 +67,7 @@ func (m *responsesModel) encode(req *providers.Request) ([]byte, error) {
 		r.ToolChoice = &namedTool{Type: "function", Name: req.ForceTool}
 	}
 	if reasons(info) {
-		// OpenAI refuses it for models that do not reason.
+		// OpenAI rejects it for models that do not reason.
 		r.Include = []string{"reasoning.encrypted_content"}
 		if m.rules.effort && !(forced && m.rules.noThinkingWhenForced) {
 			r.Reasoning = m.reasoning(req.Thinking)
@@ -86,8 +86,8 @@ func (m *responsesModel) encode(req *providers.Request) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The input is most of the body, and written by hand, as it need not be gone through again. No string can hold its
-	// place's bytes: the quotes in it would have backslashes.
+	// The input is most of the body and written by hand, so it is inserted after encoding. No string can contain its
+	// placeholder: the quotes in it would be escaped.
 	head, tail, _ := bytes.Cut(body, []byte(`"input":[]`))
 	out := append(make([]byte, 0, inputSize(req)+len(body)), head...)
 	out = m.appendInput(append(out, `"input":`...), req)
