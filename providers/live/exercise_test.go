@@ -16,10 +16,10 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// short is how many tokens an answer may have; models that reason need some for that.
+// short is the limit of an answer in tokens; models that reason need some of them for that.
 const short = 2000
 
-// exercise asks a model for a little of everything.
+// exercise asks a model for text, a tool call and an image.
 func exercise(t *testing.T, m providers.Model) {
 	info := m.Info()
 	t.Run("text", func(t *testing.T) {
@@ -53,8 +53,8 @@ func exercise(t *testing.T, m providers.Model) {
 	})
 }
 
-// useTool has a model call a tool and answer with what it got, in a conversation that goes on behind that: what the model
-// has thought goes back with it.
+// useTool makes a model call a tool and answer with its result, in a conversation that continues after that, so that the
+// model's thinking goes back to it.
 func useTool(t *testing.T, m providers.Model, level providers.ThinkingLevel) {
 	req := &providers.Request{
 		System: "Use the tool to look into boxes. Answer in one sentence.", MaxTokens: short, Thinking: level,
@@ -103,7 +103,7 @@ func user(text string) providers.Message {
 	return providers.Message{Role: providers.RoleUser, Parts: []providers.Part{providers.Text{Text: text}}}
 }
 
-// must asks and wants an answer.
+// must asks and requires an answer.
 func must(t *testing.T, m providers.Model, req *providers.Request) providers.Message {
 	t.Helper()
 	got, err := ask(t, m, req)
@@ -113,7 +113,7 @@ func must(t *testing.T, m providers.Model, req *providers.Request) providers.Mes
 	return got
 }
 
-// ask sends a request, again where the server says that it is busy.
+// ask sends a request, and retries if the server says that it is busy.
 func ask(t *testing.T, m providers.Model, req *providers.Request) (providers.Message, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)

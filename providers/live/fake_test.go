@@ -9,7 +9,7 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// obliging answers as a good model does, in any format.
+// obliging answers as a well-behaved model does, in any format.
 func obliging(key string) func(providertest.Recorded) providertest.Step {
 	return func(r providertest.Recorded) providertest.Step {
 		body := string(r.Body)
@@ -29,7 +29,7 @@ func obliging(key string) func(providertest.Recorded) providertest.Step {
 	}
 }
 
-// What asks real servers passes with a model that does what it is asked, so that a failure is theirs.
+// The test of the live servers passes with a well-behaved model, so that its failures are the servers'.
 func TestSubject(t *testing.T) {
 	testenv.NoLeaks(t)
 	model := providertest.NewServer()

@@ -1,4 +1,4 @@
-// Package live_test asks the real servers of models, as "task test:live" does. It costs money, little, and needs the network,
+// Package live_test asks the real servers of models, as "task test:live" does. It needs the network and costs a little money,
 // so it skips unless GJC_LIVE is 1; each provider skips without its key.
 package live_test
 
@@ -22,14 +22,14 @@ import (
 	"github.com/gajae-code/gjc/providers/registry"
 )
 
-// subject is what is asked of one provider.
+// A subject is one provider under test.
 type subject struct {
 	name, provider string
-	// variable has to be set; it holds the key, or the address of a server that wants none.
+	// variable must be set; it holds the key, or the address of a server that needs none.
 	variable string
-	// prefer are models by id, the best for a test first. Without one of them it is the cheapest, or the first.
+	// prefer lists models by id, the best for a test first. Without any of them the test uses the cheapest, or the first.
 	prefer []string
-	// file is models.yml.
+	// file is the content of models.yml.
 	file    string
 	keyless bool
 }
@@ -46,7 +46,7 @@ var subjects = []subject{
 	{name: "ollama", provider: "ollama", variable: "OLLAMA_BASE_URL", keyless: true},
 }
 
-// TestLive asks each provider with a key. GJC_LIVE_MODEL names another model than the usual one, as provider/id.
+// TestLive asks each provider with a key. GJC_LIVE_MODEL overrides the model, as provider/id.
 func TestLive(t *testing.T) {
 	if os.Getenv("GJC_LIVE") != "1" {
 		t.Skip("this uses the network and costs money; run ./task test:live, or set GJC_LIVE=1")
@@ -94,7 +94,7 @@ func (s *subject) test(t *testing.T) {
 	})
 }
 
-// registry is one with the keys of the environment, or with one key.
+// registry returns a registry with the keys of the environment, or with one key.
 func (s *subject) registry(t *testing.T, key string) *registry.Registry {
 	t.Helper()
 	dir := t.TempDir()
@@ -139,7 +139,7 @@ func (s *subject) choose(models []providers.ModelInfo) (providers.ModelInfo, boo
 	}
 	price := func(m providers.ModelInfo) float64 {
 		if m.Cost == (providers.Cost{}) {
-			return 1e9 // not known
+			return 1e9 // unknown
 		}
 		return m.Cost.Input + m.Cost.Output
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// Bench measures what a model costs on our side of the wire: the events come from memory, through no socket.
+// Bench measures the cost of a model on gjc's side of the wire: the events come from memory, not from a socket.
 func Bench(b *testing.B, target Target) {
 	for _, bench := range []struct {
 		name string
@@ -34,8 +34,7 @@ func Bench(b *testing.B, target Target) {
 	}
 }
 
-// Conversation returns a request of n messages: questions, answers with calls, results, in turn, as a long session has
-// them.
+// Conversation returns a request of n messages: questions, answers with calls, and results in turn, as in a long session.
 func Conversation(n int) *providers.Request {
 	const words = "The function reads the file, looks for the pattern and returns what it has found, line by line.\n"
 	req := &providers.Request{System: strings.Repeat(words, 20)}
@@ -63,8 +62,8 @@ func Conversation(n int) *providers.Request {
 	return req
 }
 
-// BenchRequest measures what it takes to make requests of long conversations, from the neutral form to the bytes. The aim
-// is 30 ms for 20,000 messages, and as many allocations for each message of a long one as of a short one.
+// BenchRequest measures the encoding of requests with long conversations. The target is 30 ms for 20,000 messages, with as many
+// allocations per message in long ones as in short ones.
 func BenchRequest(b *testing.B, target Target) {
 	for _, n := range []int{1000, 20_000} {
 		req := Conversation(n)
@@ -107,7 +106,7 @@ func drain(t testing.TB, model providers.Model) {
 	}
 }
 
-// canned returns a model whose every answer is step, from memory, which is read in pieces that split gives.
+// canned returns a model that answers every request with step, from memory, in the pieces that split returns.
 func (target Target) canned(t testing.TB, step Step, split func(string) io.Reader) providers.Model {
 	if split == nil {
 		split = func(body string) io.Reader { return strings.NewReader(body) }
@@ -128,12 +127,12 @@ func (target Target) canned(t testing.TB, step Step, split func(string) io.Reade
 	return model
 }
 
-// Canned returns a model whose every answer is step, from memory. The step has no action that needs a connection.
+// Canned returns a model that answers every request with step, from memory. No action of step may need a connection.
 func (target Target) Canned(t testing.TB, step Step) providers.Model {
 	return target.canned(t, step, nil)
 }
 
-// Answer returns what a model makes of a recorded response, without what it tells of the usage so far.
+// Answer returns the events of a recorded response, without the reports of usage so far.
 func (target Target) Answer(t testing.TB, req *providers.Request, body string) (m providers.Message, events []providers.Event, err error) {
 	t.Helper()
 	model := target.canned(t, nil, func(string) io.Reader { return strings.NewReader(body) })
@@ -150,8 +149,8 @@ func (target Target) Answer(t testing.TB, req *providers.Request, body string) (
 	return m, events, nil
 }
 
-// Piped returns a model whose answers come as the test writes them: each request takes the next reader of bodies, which has
-// what [Format.Body] gives.
+// Piped returns a model whose responses the test writes: each request takes the next reader of bodies, which returns what
+// [Format.Body] returns.
 func (target Target) Piped(t testing.TB, bodies <-chan io.Reader) providers.Model {
 	t.Helper()
 	model, err := target.Open(providers.Config{
@@ -169,10 +168,10 @@ func (target Target) Piped(t testing.TB, bodies <-chan io.Reader) providers.Mode
 	return model
 }
 
-// Body is the response that a server would send for a step.
+// Body returns the body of the response that a server would send for a step.
 func (f Format) Body(step Step) string { return f.body(step) }
 
-// body is a whole answer, of the actions that need no connection.
+// body returns a whole answer. No action may need a connection.
 func (f Format) body(step Step) string {
 	p := player{w: httptest.NewRecorder(), ctx: context.Background(), format: f, ew: f.writer(), usage: providers.Usage{Input: 10, Output: 5}}
 	p.play(step)

@@ -7,12 +7,12 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// OpenAICompletions is OpenAI's chat completions API.
+// OpenAICompletions is OpenAI's Chat Completions API.
 func OpenAICompletions() Format {
 	return Format{pattern: "/v1/chat/completions", base: "/v1", writer: func() eventWriter { return new(openAIWriter) }}
 }
 
-// openAIWriter speaks OpenAI's chat completions API.
+// openAIWriter writes OpenAI's Chat Completions API.
 type openAIWriter struct{ calls int }
 
 const chunkStart = `data: {"id":"chatcmpl-test","object":"chat.completion.chunk","created":1,"model":"test","choices":[{"index":0,"delta":{`

@@ -12,7 +12,7 @@ func Gemini() Format {
 	return Format{pattern: "/v1beta/models/{call}", writer: func() eventWriter { return new(geminiWriter) }}
 }
 
-// GeminiVertex is the same on Vertex AI, in whatever project and place.
+// GeminiVertex is the same at Vertex AI, in any project and location.
 func GeminiVertex() Format {
 	return Format{
 		pattern: "/v1/projects/{project}/locations/{location}/publishers/google/models/{call}",
@@ -20,9 +20,9 @@ func GeminiVertex() Format {
 	}
 }
 
-// geminiWriter speaks Google's API.
+// geminiWriter writes Google's API.
 type geminiWriter struct {
-	// call under way; it goes out whole, before whatever comes next.
+	// The current call, which is written as a whole before the next action.
 	name, id string
 	args     string
 	calling  bool
@@ -36,7 +36,7 @@ func (w *geminiWriter) part(b []byte, part string) []byte {
 	return w.event(b, `{"candidates":[{"content":{"parts":[`+part+`],"role":"model"},"index":0}],"modelVersion":"test","responseId":"resp_test"}`)
 }
 
-// pending writes the call under way.
+// pending writes the current call.
 func (w *geminiWriter) pending(b []byte) []byte {
 	if !w.calling {
 		return b
@@ -95,7 +95,7 @@ func geminiUsage(u providers.Usage) string {
 		`,"candidatesTokenCount":` + strconv.Itoa(u.Output-u.Thinking) + `,"thoughtsTokenCount":` + strconv.Itoa(u.Thinking) + `}`
 }
 
-// geminiErrors are the kinds in Google's words.
+// geminiErrors maps the kinds to Google's names.
 var geminiErrors = map[providers.ErrorKind]struct {
 	code   int
 	status string

@@ -13,7 +13,7 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// AnthropicMessages is Anthropic's messages API.
+// AnthropicMessages is Anthropic's Messages API.
 func AnthropicMessages() Format {
 	return Format{pattern: "/v1/messages", writer: func() eventWriter { return new(anthropicWriter) }}
 }
@@ -26,8 +26,7 @@ func AnthropicVertex() Format {
 	}
 }
 
-// AnthropicBedrock is the same at Amazon Bedrock: the events are in the frames of an event stream, and an error is an
-// exception.
+// AnthropicBedrock is the same at Amazon Bedrock: events are in the frames of an event stream, and errors are exceptions.
 func AnthropicBedrock() Format {
 	return Format{
 		pattern: "/model/{model}/invoke-with-response-stream", contentType: "application/vnd.amazon.eventstream",
@@ -35,13 +34,13 @@ func AnthropicBedrock() Format {
 	}
 }
 
-// bedrockExceptions are the names of Anthropic's errors at Bedrock.
+// bedrockExceptions maps Anthropic's errors to Bedrock's names.
 var bedrockExceptions = map[string]string{
 	"overloaded_error": "serviceUnavailableException", "rate_limit_error": "throttlingException", "timeout_error": "modelTimeoutException",
 	"api_error": "internalServerException", "authentication_error": "accessDeniedException", "not_found_error": "resourceNotFoundException",
 }
 
-// bedrockFrames puts whole server-sent events into frames.
+// bedrockFrames converts whole server-sent events to frames.
 func bedrockFrames(events []byte) []byte {
 	var out bytes.Buffer
 	for event := range bytes.SplitSeq(bytes.TrimSuffix(events, []byte("\n\n")), []byte("\n\n")) {
@@ -66,10 +65,10 @@ func bedrockFrames(events []byte) []byte {
 	return out.Bytes()
 }
 
-// anthropicWriter speaks Anthropic's messages API.
+// anthropicWriter writes Anthropic's Messages API.
 type anthropicWriter struct {
 	index int
-	open  string // the kind of the block under way
+	open  string // the kind of the current block
 }
 
 func (w *anthropicWriter) event(b []byte, name, data string) []byte {
@@ -85,7 +84,7 @@ func (w *anthropicWriter) begin(b []byte, u providers.Usage) []byte {
 	return w.event(b, "ping", `{"type":"ping"}`)
 }
 
-// block makes sure that a block of this kind is open. A tool call always opens one.
+// block opens a block of the kind unless one is open. A tool call always opens one.
 func (w *anthropicWriter) block(b []byte, kind, start string) []byte {
 	if w.open == kind && kind != "tool_use" {
 		return b

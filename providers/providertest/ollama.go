@@ -12,9 +12,9 @@ func OllamaChat() Format {
 	return Format{pattern: "/api/chat", contentType: "application/x-ndjson", writer: func() eventWriter { return new(ollamaWriter) }}
 }
 
-// ollamaWriter speaks Ollama's chat API: a JSON value in each line.
+// ollamaWriter writes Ollama's chat API: one JSON value a line.
 type ollamaWriter struct {
-	// call under way; it goes out whole, before whatever comes next.
+	// The current call, which is written as a whole before the next action.
 	name, id string
 	args     string
 	calling  bool
@@ -25,7 +25,7 @@ func (w *ollamaWriter) line(b []byte, message, rest string) []byte {
 	return append(append(append(append(b, message...), '}', ','), rest...), "}\n"...)
 }
 
-// pending writes the call under way.
+// pending writes the current call.
 func (w *ollamaWriter) pending(b []byte) []byte {
 	if !w.calling {
 		return b

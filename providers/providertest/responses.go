@@ -8,24 +8,24 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// OpenAIResponses is OpenAI's responses API.
+// OpenAIResponses is OpenAI's Responses API.
 func OpenAIResponses() Format {
 	return Format{pattern: "/v1/responses", base: "/v1", writer: func() eventWriter { return new(responsesWriter) }}
 }
 
-// AzureResponses is the responses API as Azure has it.
+// AzureResponses is Azure's Responses API.
 func AzureResponses() Format {
 	return Format{pattern: "/openai/v1/responses", base: "/openai", writer: func() eventWriter { return new(responsesWriter) }}
 }
 
-// responsesWriter speaks OpenAI's responses API. Reasoning is a summary of one part.
+// responsesWriter writes OpenAI's Responses API. Reasoning is a summary of one part.
 type responsesWriter struct {
 	sequence int
 	done     []string // items that have ended
 	kind     string   // of the open item; "" for none
 	id       string
 	said     []byte // in the open item: text, summary or arguments
-	called   string // the members of an open call but for its arguments
+	called   string // the members of an open call except its arguments
 	secret   string // the encrypted content of open reasoning
 }
 
@@ -51,7 +51,7 @@ func (w *responsesWriter) begin(b []byte, _ providers.Usage) []byte {
 	return w.event(b, "response.in_progress", w.response("in_progress", empty))
 }
 
-// item is the open item, as it is at its begin or at its end.
+// item returns the open item, as at its beginning or its end.
 func (w *responsesWriter) item(status string) string {
 	text := quote(string(w.said))
 	switch w.kind {
@@ -72,7 +72,7 @@ func (w *responsesWriter) item(status string) string {
 	return `{"id":` + quote(w.id) + `,"type":"function_call","status":` + quote(status) + `,"arguments":` + text + `,` + w.called + `}`
 }
 
-// open begins an item, unless one of its kind is open that goes on.
+// open begins an item, unless an open one of the kind continues.
 func (w *responsesWriter) open(b []byte, kind, prefix string) []byte {
 	if w.kind == kind && kind != "function_call" {
 		return b

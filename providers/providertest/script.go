@@ -1,6 +1,6 @@
-// Package providertest helps to test what uses a model and what implements one: [Script] is a model that says what
-// a test wrote down, [Server] speaks the wire formats of Anthropic and OpenAI over HTTP from the same words, and
-// [Suite] is what every implementation of [providers.Model] must pass.
+// Package providertest helps to test users and implementations of models: [Script] is a model that plays steps of a test,
+// [Server] plays the same steps over HTTP in the wire formats of all APIs, and every implementation of [providers.Model] must
+// pass [Suite].
 //
 // Only tests, benchmarks and the commands that serve them import it.
 package providertest
@@ -17,11 +17,11 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// Step is one answer of a model: what it does, in order. A step that does not say how it ends, ends well: with
-// [providers.StopTools] if it called a tool, with [providers.StopEnd] if not.
+// A Step is one answer of a model: its actions in order. Unless an action ends it, it ends with [providers.StopTools] if it
+// called a tool, and with [providers.StopEnd] otherwise.
 type Step []Action
 
-// Action is one thing that a model does within a [Step].
+// An Action is one part of a [Step].
 type Action interface{ isAction() }
 
 type (
@@ -52,13 +52,13 @@ func (errAction) isAction()   {}
 func (holdAction) isAction()  {}
 func (checkAction) isAction() {}
 
-// Text says text in one delta.
+// Text writes text in one delta.
 func Text(text string) Action { return textAction{text} }
 
-// Think reasons, in one delta.
+// Think reasons in one delta.
 func Think(text string) Action { return thinkAction{text: text} }
 
-// SignedThink reasons like [Think] and signs it, as Anthropic's models do.
+// SignedThink reasons like [Think] with a signature, as Anthropic's models do.
 func SignedThink(text, signature string) Action { return thinkAction{text, signature} }
 
 // Call calls a tool. Input is the argument object as JSON text; several pieces arrive as several deltas.
@@ -70,16 +70,16 @@ func Stop(reason providers.StopReason) Action { return stopAction{reason} }
 // Use sets the usage of the step.
 func Use(usage providers.Usage) Action { return usageAction{usage} }
 
-// Tell tells of the usage so far, in the middle of the step. A [Server] does so where the API has words for it.
+// Tell reports the usage so far, in the middle of the step. A [Server] does so if the API can express it.
 func Tell(usage providers.Usage) Action { return tellAction{usage} }
 
-// Fail breaks the step off with err.
+// Fail ends the step with err.
 func Fail(err error) Action { return errAction{err} }
 
 // Check runs fn on the request before the rest of the step. It runs on the goroutine that reads the stream.
 func Check(fn func(*providers.Request)) Action { return checkAction{fn} }
 
-// Repeat returns a step of n actions: what fn returns for 0 to n-1.
+// Repeat returns a step of n actions: the results of fn for 0 to n-1.
 func Repeat(n int, fn func(i int) Action) Step {
 	s := make(Step, 0, n)
 	for i := range n {
@@ -88,7 +88,7 @@ func Repeat(n int, fn func(i int) Action) Step {
 	return s
 }
 
-// A Gate stops a model in the middle of a step until the test lets it go on.
+// A Gate stops a model in the middle of a step until the test opens the gate.
 type Gate struct {
 	reached  chan struct{}
 	released chan struct{}
@@ -101,19 +101,19 @@ func NewGate() *Gate {
 	return &Gate{reached: make(chan struct{}), released: make(chan struct{})}
 }
 
-// Hold is the action of waiting at the gate. The end of the stream's context ends the wait, with its cause.
+// Hold waits at the gate. If the context of the stream ends, the wait ends with its cause.
 func (g *Gate) Hold() Action { return holdAction{gate: g} }
 
-// HoldAll is [Gate.Hold], and a [Server] that has sent nothing yet sends not even the head of its response.
+// HoldAll is [Gate.Hold]. A [Server] that has sent nothing yet also holds back the header of its response.
 func (g *Gate) HoldAll() Action { return holdAction{gate: g, silent: true} }
 
-// Reached is closed when a model has come to the gate.
+// Reached returns a channel that is closed when a model has reached the gate.
 func (g *Gate) Reached() <-chan struct{} { return g.reached }
 
-// Open lets every model through, now and later. It may be called twice.
+// Open opens the gate for good. It may be called twice.
 func (g *Gate) Open() { g.once.Do(func() { close(g.released) }) }
 
-// Wait announces that somebody has come and waits until the gate opens or ctx ends.
+// Wait reports that a model has reached the gate, and waits until the gate opens or ctx ends.
 func (g *Gate) Wait(ctx context.Context) error {
 	g.first.Do(func() { close(g.reached) })
 	select {
@@ -129,8 +129,8 @@ func (g *Gate) Wait(ctx context.Context) error {
 	}
 }
 
-// Script is a model that plays steps: each request takes the next one, whoever sends it. It is safe for concurrent
-// use. A request that comes when no step is left fails with an error that is not worth a retry.
+// A Script is a model that plays steps: each request takes the next one, whichever goroutine sends it. It is safe for
+// concurrent use. A request without a step left fails with an error that is not retryable.
 type Script struct {
 	info providers.ModelInfo
 
@@ -152,7 +152,7 @@ func NewScript(info providers.ModelInfo, steps ...Step) *Script {
 	return &Script{info: info, steps: steps}
 }
 
-// Add puts steps behind those that are left.
+// Add appends steps.
 func (s *Script) Add(steps ...Step) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -180,7 +180,7 @@ func (s *Script) Left() int {
 	return len(s.steps)
 }
 
-// Info returns what [NewScript] was given.
+// Info returns the info of [NewScript].
 func (s *Script) Info() providers.ModelInfo { return s.info }
 
 func (s *Script) next(req *providers.Request) (Step, error) {
@@ -205,7 +205,7 @@ func (s *Script) next(req *providers.Request) (Step, error) {
 	}
 }
 
-// Stream plays the next step. The step is taken when the iteration begins.
+// Stream plays the next step. The iteration takes the step when it begins.
 func (s *Script) Stream(ctx context.Context, req *providers.Request) iter.Seq2[providers.Event, error] {
 	return func(yield func(providers.Event, error) bool) {
 		step, err := s.next(req)

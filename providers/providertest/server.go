@@ -18,7 +18,7 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// wireAction is something that only a [Server] can do.
+// A wireAction is an action that only a [Server] can play.
 type wireAction struct {
 	raw    string
 	status int
@@ -30,7 +30,7 @@ type wireAction struct {
 
 func (wireAction) isAction() {}
 
-// Raw writes s to the response as it is, in the middle of the stream or instead of it.
+// Raw writes s to the response unchanged, in the middle of the stream or instead of it.
 func Raw(s string) Action { return wireAction{raw: s} }
 
 // Status answers with an HTTP status and body instead of a stream. Header may be nil.
@@ -38,25 +38,25 @@ func Status(code int, body string, header map[string]string) Action {
 	return wireAction{status: code, raw: body, header: header}
 }
 
-// RawText says text whose bytes stand in the stream as they are, valid UTF-8 or not. It must need no escapes.
+// RawText writes text whose bytes are in the stream unchanged, valid UTF-8 or not. It must need no escapes.
 func RawText(text string) Action { return wireAction{raw: text, bytes: true} }
 
-// Quit ends the response in good order, in the middle of the answer.
+// Quit ends the response cleanly in the middle of the answer.
 func Quit() Action { return wireAction{quit: true} }
 
 // Drop breaks the connection.
 func Drop() Action { return wireAction{drop: true} }
 
-// Recorded is one request that a [Server] got.
+// A Recorded is one request that a [Server] received.
 type Recorded struct {
 	Path   string
 	Header http.Header
 	Body   jsonx.Raw
 }
 
-// Server plays steps over HTTP on a loopback port, in each [Format] at the place of its pattern. [Fail] before anything
-// else becomes an HTTP status, later an error event. It is safe for concurrent use; the requests take the steps in the
-// order in which they come.
+// A Server plays steps over HTTP on a loopback port, in each [Format] at its path. [Fail] as the first action becomes an HTTP
+// status, and later an error event. It is safe for concurrent use; the requests take the steps in the order in which they
+// arrive.
 type Server struct {
 	http         *httptest.Server
 	disconnected chan struct{}
@@ -87,25 +87,25 @@ func NewServer(steps ...Step) *Server {
 	return s
 }
 
-// Close ends all connections and waits for them. Open every gate first.
+// Close ends all connections and waits for them. The test must open every gate first.
 func (s *Server) Close() {
 	s.http.CloseClientConnections()
 	s.http.Close()
 }
 
-// URL is the base URL for a format.
+// URL returns the base URL of a format.
 func (s *Server) URL(f Format) string { return s.http.URL + f.base }
 
-// AnthropicURL is the base URL for the messages API.
+// AnthropicURL returns the base URL of the Messages API.
 func (s *Server) AnthropicURL() string { return s.URL(AnthropicMessages()) }
 
-// OpenAIURL is the base URL for chat completions.
+// OpenAIURL returns the base URL of Chat Completions.
 func (s *Server) OpenAIURL() string { return s.URL(OpenAICompletions()) }
 
-// Disconnected gets a value for each request whose client left before the step was over.
+// Disconnected returns a channel with a value for each request whose client left before the step was over.
 func (s *Server) Disconnected() <-chan struct{} { return s.disconnected }
 
-// Add puts steps behind those that are left.
+// Add appends steps.
 func (s *Server) Add(steps ...Step) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,7 +126,7 @@ func (s *Server) Requests() []Recorded {
 	return slices.Clone(s.requests)
 }
 
-// Connections returns how many connections clients have made.
+// Connections returns the number of connections so far.
 func (s *Server) Connections() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -150,16 +150,16 @@ func (s *Server) next(r Recorded) (Step, bool) {
 
 // Format is the wire format of one API.
 type Format struct {
-	// pattern is where requests come to, base what is before that in every base URL.
+	// pattern is the path of requests, base its beginning in every base URL.
 	pattern, base string
-	// contentType is that of answers; if empty, text/event-stream.
+	// contentType is the content type of answers; if empty, text/event-stream.
 	contentType string
 	writer      func() eventWriter
-	// frame puts the events that writer wrote into another framing; nil for none.
+	// frame converts the events of writer to another framing; nil for none.
 	frame func(events []byte) []byte
 }
 
-// formats are all that a server speaks.
+// formats returns all formats of a server.
 func formats() []Format {
 	return []Format{
 		AnthropicMessages(), OpenAICompletions(),
@@ -169,8 +169,8 @@ func formats() []Format {
 	}
 }
 
-// eventWriter puts a step into the words of one API. Each method appends to the response. The usage is known from the
-// start, for APIs that tell of it then.
+// An eventWriter writes a step in the format of one API. Each method appends to the response. The usage is known from the
+// start, for APIs that report it there.
 type eventWriter interface {
 	begin(b []byte, usage providers.Usage) []byte
 	text(b []byte, text string) []byte
@@ -178,7 +178,7 @@ type eventWriter interface {
 	think(b []byte, text, signature string) []byte
 	call(b []byte, id, name string) []byte
 	input(b []byte, piece string) []byte
-	// tell is for the usage so far.
+	// tell reports the usage so far.
 	tell(b []byte, usage providers.Usage) []byte
 	end(b []byte, stop providers.StopReason, usage providers.Usage) []byte
 	fail(b []byte, message string, kind providers.ErrorKind) []byte
@@ -203,10 +203,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, f Format) {
 	}
 }
 
-// player plays one step to one response.
+// A player plays one step to one response.
 type player struct {
 	w      http.ResponseWriter
-	ctx    context.Context // of the request that this player lives in
+	ctx    context.Context // the context of its request
 	format Format
 	ew     eventWriter
 	buf    []byte
@@ -216,7 +216,7 @@ type player struct {
 }
 
 func (p *player) play(step Step) {
-	// The usage goes out with the first event.
+	// The first event carries the usage.
 	for _, a := range step {
 		if u, ok := a.(usageAction); ok {
 			p.usage = u.usage
@@ -235,7 +235,7 @@ func (p *player) play(step Step) {
 	p.flush()
 }
 
-// action does one thing. It reports whether the step goes on.
+// action plays one action. It reports whether the step continues.
 func (p *player) action(a Action) bool {
 	switch a := a.(type) {
 	case textAction:
@@ -280,7 +280,7 @@ func (p *player) wire(a wireAction) bool {
 	case a.drop:
 		p.begin()
 		p.flush()
-		panic(http.ErrAbortHandler) // the server's way to break the connection without a word
+		panic(http.ErrAbortHandler) // net/http's way to break a connection silently
 	case a.quit:
 		p.begin()
 		p.flush()
@@ -335,7 +335,7 @@ func (p *player) flush() bool {
 	return http.NewResponseController(p.w).Flush() == nil
 }
 
-// statuses are the HTTP statuses of the kinds.
+// statuses maps kinds to HTTP statuses.
 var statuses = map[providers.ErrorKind]int{
 	providers.KindAuth: 401, providers.KindRateLimit: 429, providers.KindQuota: 402, providers.KindOverloaded: 529,
 	providers.KindServer: 500, providers.KindTimeout: 504, providers.KindContextOverflow: 400, providers.KindInvalid: 400,

@@ -18,34 +18,34 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// Target is one implementation of [providers.Model] over HTTP.
+// A Target is an implementation of [providers.Model] over HTTP.
 type Target struct {
 	// Open is the implementation's factory.
 	Open providers.Factory
-	// Format is that of the API.
+	// Format is the format of the API.
 	Format Format
-	// Signature is that of thinking which the server signed with "sig".
+	// Signature is the signature of thinking that the server signed with "sig".
 	Signature string
-	// Field is that of all thinking.
+	// Field is the field of all thinking.
 	Field string
-	// TextSignature is that of the text behind it, for an API that wants more back than the text.
+	// TextSignature is the signature of the text that follows, for an API that requires one back.
 	TextSignature string
-	// WholeCalls says that the API gives the input of a call as one object: it cannot come in pieces or break off.
+	// WholeCalls reports that the API sends the input of a call as one object, which cannot arrive in pieces or break off.
 	WholeCalls bool
-	// NoCacheWrite says that the API does not count what it wrote to a cache.
+	// NoCacheWrite reports that the API does not count tokens written to a cache.
 	NoCacheWrite bool
-	// PlainUsage says that the API counts what went in and what came out, and no part of either.
+	// PlainUsage reports that the API counts input and output, without breaking either down.
 	PlainUsage bool
-	// BareImages says that the API takes images without their types.
+	// BareImages reports that the API takes images without their types.
 	BareImages bool
-	// NoRefusals says that the API has no word for an answer that is refused.
+	// NoRefusals reports that the API cannot express a refusal.
 	NoRefusals bool
 }
 
 // testKey is the API key in all tests of the suite; no error may show it.
-const testKey = "opaque.0123456789abcdef" // unlike a key in form
+const testKey = "opaque.0123456789abcdef" // does not look like a key
 
-// fixture is a server and a model that talks to it.
+// A fixture is a server and a model that uses it.
 type fixture struct {
 	*testing.T
 	server *Server
@@ -75,7 +75,7 @@ func (target Target) start(t *testing.T, change func(*providers.Config), steps .
 	return &fixture{t, server, model}
 }
 
-// ask sends req and returns what came.
+// ask sends req and returns the answer.
 func (f *fixture) ask(ctx context.Context, req *providers.Request) (m providers.Message, events []providers.Event, err error) {
 	f.Helper()
 	ended := false
@@ -84,7 +84,7 @@ func (f *fixture) ask(ctx context.Context, req *providers.Request) (m providers.
 			f.Error("the stream goes on behind its end")
 		}
 		if isUsage(ev) {
-			continue // they come when an API likes; testCutOff looks at them
+			continue // they may come at any time; testCutOff checks them
 		}
 		if e != nil {
 			err, ended = e, true
@@ -102,7 +102,7 @@ func (f *fixture) ask(ctx context.Context, req *providers.Request) (m providers.
 	return m, events, err
 }
 
-// must is ask for an answer that has to come.
+// must asks and requires an answer.
 func (f *fixture) must(req *providers.Request) (providers.Message, []providers.Event) {
 	f.Helper()
 	m, events, err := f.ask(f.Context(), req)
@@ -112,7 +112,7 @@ func (f *fixture) must(req *providers.Request) (providers.Message, []providers.E
 	return m, events
 }
 
-// mustFail is ask for an error of the model.
+// mustFail asks and requires an error of the model.
 func (f *fixture) mustFail(req *providers.Request) *providers.Error {
 	f.Helper()
 	_, _, err := f.ask(f.Context(), req)
@@ -127,7 +127,7 @@ func hello() *providers.Request {
 	return &providers.Request{System: "Be brief.", Messages: []providers.Message{User("hello")}}
 }
 
-// Suite runs what every model over HTTP must do.
+// Suite tests what every model over HTTP must do.
 func Suite(t *testing.T, target Target) {
 	for _, test := range []struct {
 		name string
@@ -208,7 +208,7 @@ func testThinking(t *testing.T, target Target) {
 	if diff := cmp.Diff(parts, m.Parts); diff != "" {
 		t.Errorf("parts (-want +got):\n%s", diff)
 	}
-	// It goes back to the model that made it, and to no other.
+	// The thinking goes back to the model that made it, and to no other.
 	req.Messages = append(req.Messages, m, User("sure?"))
 	f.must(req)
 	if body := string(f.server.Requests()[1].Body); !strings.Contains(body, "let me see") {
@@ -276,7 +276,7 @@ func testCutToolInput(t *testing.T, target Target) {
 	req.Tools = []providers.Tool{Tool("write")}
 	m, _ := f.must(req)
 	if target.WholeCalls {
-		// What it cannot send itself it must still take from a conversation with another model.
+		// It must accept from other models what it cannot produce itself.
 		m.Parts = []providers.Part{providers.ToolCall{ID: "c1", Name: "write", Input: jsonx.Raw(`{"path":"a`)}}
 	}
 	calls := m.ToolCalls()
@@ -334,7 +334,7 @@ func testStopReasons(t *testing.T, target Target) {
 
 var cacheMark = regexp.MustCompile(`"cache_control":\{[^}]*\},`)
 
-// testPrefix checks that a longer conversation repeats the shorter one byte for byte, cache marks aside.
+// testPrefix checks that a longer conversation repeats the shorter one byte for byte, except for cache marks.
 func testPrefix(t *testing.T, target Target) {
 	f := target.start(t, nil, Step{SignedThink("t", "sig"), Call("c1", "read", `{ "path": "<a&b>" }`)}, Step{Text("done")}, Step{Text("bye")})
 	req := hello()
@@ -512,12 +512,12 @@ func testInvalidUTF8(t *testing.T, target Target) {
 	}
 }
 
-// script is an answer with all kinds of events, whose end never comes.
+// script is an endless answer with all kinds of events.
 func script(gate *Gate) Step {
 	return Step{Text("a"), Think("b"), Text("c"), Call("c1", "read", `{"a":`, `1}`), Text("d"), gate.Hold()}
 }
 
-// events is how many there are in script.
+// events is the number of events in script.
 func (target Target) events() int {
 	if target.WholeCalls {
 		return 6
@@ -554,7 +554,7 @@ func testCancel(t *testing.T, target Target) {
 		gate.Open()
 	}
 
-	// Before the head of the response, and while waiting in the middle.
+	// Before the header of the response, and in the middle of the stream.
 	for _, hold := range []func(*Gate) Action{(*Gate).HoldAll, (*Gate).Hold} {
 		gate := NewGate()
 		f := target.start(t, nil, Step{hold(gate)})

@@ -15,8 +15,8 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// testCutAnywhere ends a whole answer at every byte, in good order and with a broken connection. What comes is all of the
-// answer, or an error of the network that is worth another try.
+// testCutAnywhere ends a whole answer at every byte, cleanly and with a broken connection. The result must be the whole answer,
+// or a retryable network error.
 func testCutAnywhere(t *testing.T, target Target) {
 	step := Step{
 		Think("hm 🤔"), Text("Grüße\n"), Text("🌍"), Call("c1", "read", `{"path":`, `"ä.go"}`),
@@ -40,13 +40,13 @@ func testCutAnywhere(t *testing.T, target Target) {
 	body, whole := target.Format.body(step), 0
 	for at := 1; at <= len(body); at++ {
 		if testenv.Race && at%7 != 0 && at != len(body) {
-			continue // the detector makes each cut slow; the last one is the whole answer
+			continue // the race detector makes each cut slow; the last one is the whole answer
 		}
 		for name, end := range map[string]io.Reader{"ended": strings.NewReader(""), "broken": brokenReader{}} {
 			got, err := answer(func(s string) io.Reader { return io.MultiReader(strings.NewReader(s[:at]), end) })
 			if err == nil {
 				whole++
-				// What follows the answer may be missing, and a signature that comes with the end.
+				// What follows the answer may be missing, and so may a signature at its end.
 				if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(providers.Message{}, "Usage")); diff != "" {
 					t.Fatalf("%s after %q: an answer that is not whole (-want +got):\n%s", name, body[:at], diff)
 				}
@@ -63,15 +63,15 @@ func testCutAnywhere(t *testing.T, target Target) {
 	}
 }
 
-// brokenReader is a connection that breaks.
+// A brokenReader is a connection that breaks.
 type brokenReader struct{}
 
 func (brokenReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-// testSplitCharacters gets characters whose two halves are in two events.
+// testSplitCharacters reads characters whose halves are in two events.
 func testSplitCharacters(t *testing.T, target Target) {
 	if target.Format.frame != nil {
-		return // frames with sums of their own
+		return // frames with checksums
 	}
 	const high, low = "HIGH-HALF", "LOW-HALF"
 	step := Step{
@@ -96,7 +96,7 @@ func testSplitCharacters(t *testing.T, target Target) {
 			m = ev.Message
 		}
 	}
-	// The last half has no other.
+	// The last half has no counterpart.
 	if m.Text() != "a😀b\ufffd" || text != m.Text() || thought != "x😀y" {
 		t.Errorf("text %+q, told %+q, thinking %+q", m.Text(), text, thought)
 	}
@@ -109,8 +109,8 @@ func testSplitCharacters(t *testing.T, target Target) {
 	}
 }
 
-// testNameless gets a call without a name. It is a call like any other, so that the model learns what is wrong with it, and
-// the conversation can go on.
+// testNameless reads a call without a name. It becomes a call like any other, so that the model learns what is wrong and the
+// conversation can continue.
 func testNameless(t *testing.T, target Target) {
 	f := target.start(t, nil, Step{Text("I look."), Call("c1", "", `{"path":"a"}`), Call("c2", "re ad\u00fc", `{}`)}, Step{Text("ok")})
 	req := hello()
@@ -136,7 +136,7 @@ func testNameless(t *testing.T, target Target) {
 	}
 }
 
-// inputOf returns the input of a call, an empty object for none.
+// inputOf returns the input of a call, or an empty object.
 func inputOf(raw jsonx.Raw) jsonx.Raw {
 	if len(raw) == 0 {
 		return jsonx.Raw(`{}`)
@@ -144,7 +144,7 @@ func inputOf(raw jsonx.Raw) jsonx.Raw {
 	return raw
 }
 
-// testStatusDecides gets errors whose body says less than their status.
+// testStatusDecides reads errors whose body says less than their status.
 func testStatusDecides(t *testing.T, target Target) {
 	body := target.Format.writer().failBody("something went wrong", providers.KindServer)
 	for status, want := range map[int]providers.ErrorKind{

@@ -10,7 +10,7 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// rewritten is the target with events that rewrite changes before they are sent.
+// rewritten returns the target with events that rewrite changes before they are sent.
 func (target Target) rewritten(rewrite func(events []byte) []byte) Target {
 	frame := target.Format.frame
 	target.Format.frame = func(events []byte) []byte {
@@ -23,7 +23,7 @@ func (target Target) rewritten(rewrite func(events []byte) []byte) Target {
 	return target
 }
 
-// answer is what a target says to step, read from memory.
+// answer returns the target's answer to step, read from memory.
 func (target Target) answer(t *testing.T, step Step) (m providers.Message, told []providers.Usage, err error) {
 	t.Helper()
 	for ev, err := range target.canned(t, step, nil).Stream(context.Background(), hello()) {
@@ -46,7 +46,7 @@ var (
 	indexes = regexp.MustCompile(`"(index|\w+_index)":(\d+)`)
 )
 
-// testMalformedUsage looks at answers that are whole but for what they tell of their usage.
+// testMalformedUsage reads complete answers whose usage is malformed.
 func testMalformedUsage(t *testing.T, target Target) {
 	usage := target.usage(providers.Usage{Input: 12, Output: 34, CacheRead: 560, CacheWrite: 78, Thinking: 9})
 	step := Step{Text("an answer"), Use(usage)}
@@ -78,7 +78,7 @@ func testMalformedUsage(t *testing.T, target Target) {
 	}
 }
 
-// testLooseTypes looks at answers of servers that keep an API's names and not its types.
+// testLooseTypes reads answers of servers that use an API's names with other types.
 func testLooseTypes(t *testing.T, target Target) {
 	step := Step{Text("I "), Text("look"), Call("c1", "read", `{"a":1}`), Call("c2", "list", `{"b":2}`)}
 	check := func(name, first string, rewrite func([]byte) []byte) {

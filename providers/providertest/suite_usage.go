@@ -13,7 +13,7 @@ func isUsage(ev providers.Event) bool {
 	return is
 }
 
-// usage is what the API can tell of u.
+// usage returns the part of u that the API can report.
 func (target Target) usage(u providers.Usage) providers.Usage {
 	if target.NoCacheWrite {
 		u.CacheWrite = 0
@@ -32,7 +32,7 @@ func testUsage(t *testing.T, target Target) {
 	}
 }
 
-// testCutOff looks at what is told of the usage of answers that have no end, and of those that have.
+// testCutOff checks the reported usage of answers with and without an end.
 func testCutOff(t *testing.T, target Target) {
 	first := target.usage(providers.Usage{Input: 12, Output: 3, CacheRead: 560, CacheWrite: 78, Thinking: 1})
 	then := target.usage(providers.Usage{Input: 12, Output: 34, CacheRead: 560, CacheWrite: 78, Thinking: 9})
@@ -72,7 +72,7 @@ func testCutOff(t *testing.T, target Target) {
 		if n := len(told); err == nil || said != 2 || n < 2 || told[n-2] != first || told[n-1] != then {
 			t.Errorf("%s: err %v behind %d events, told %+v, want %+v and %+v", name, err, said, told, first, then)
 		}
-		// Of an answer that has begun something is told, if only that.
+		// An answer that has begun reports at least that.
 		f = target.start(t, nil, Step{Think("hm"), end})
 		if told, _, _, err := ask(f, never); err == nil || len(told) == 0 {
 			t.Errorf("%s at once: err %v, told %+v", name, err, told)
@@ -93,7 +93,7 @@ func testCutOff(t *testing.T, target Target) {
 		t.Errorf("an answer with an end: told %+v, then %+v, err %v", told, done, err)
 	}
 
-	// A request that was refused is no answer.
+	// A refused request has no answer.
 	for _, status := range []int{401, 429, 500, 529} {
 		f := target.start(t, nil, Step{Status(status, `{"error":{"message":"no"}}`, nil)})
 		if told, said, _, err := ask(f, never); err == nil || len(told)+said > 0 {

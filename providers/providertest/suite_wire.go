@@ -17,7 +17,7 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// testChunks reads an answer of all kinds of events in two pieces, split at every byte, and byte for byte.
+// testChunks reads an answer with all kinds of events in two pieces, split at every byte, and byte by byte.
 func testChunks(t *testing.T, target Target) {
 	step := Step{
 		Think("hm 🤔"), Text("Grüße\n"), Text("🌍"), Call("c1", "read", `{"path":`, `"ä.go"}`), Call("c2", "list", `{}`),
@@ -54,7 +54,7 @@ func testChunks(t *testing.T, target Target) {
 	}
 	check(1, func(s string) io.Reader { return iotest.OneByteReader(strings.NewReader(s)) })
 	if target.Format.contentType == "" {
-		// Server-sent events may end their lines otherwise.
+		// Server-sent events may have other line ends.
 		check(-1, func(s string) io.Reader { return strings.NewReader(strings.ReplaceAll(s, "\n", "\r\n")) })
 		check(-3, func(s string) io.Reader { return strings.NewReader(strings.ReplaceAll(s, "\n", "\r")) })
 		check(-4, func(s string) io.Reader {
@@ -92,7 +92,7 @@ func testEmptyAnswer(t *testing.T, target Target) {
 	}
 }
 
-// testForeignHistory goes on with a conversation that other models have had.
+// testForeignHistory continues a conversation of other models.
 func testForeignHistory(t *testing.T, target Target) {
 	ids := []string{"call_1|fc_2", "toolu_ü", strings.Repeat("long", 40), strings.Repeat("long", 41), "0"}
 	answer := providers.Message{
@@ -126,8 +126,8 @@ func testForeignHistory(t *testing.T, target Target) {
 	}
 }
 
-// testRepeatedIDs is answered by a server that counts its calls from zero each time: every call of a conversation gets an
-// id of its own, or the next request is refused.
+// testRepeatedIDs reads answers of a server that counts its calls from zero: every call of a conversation must get an id of its
+// own, or the next request is rejected.
 func testRepeatedIDs(t *testing.T, target Target) {
 	step := Step{Call("c1", "read", `{"path":"a"}`), Call("c1", "read", `{"path":"b"}`)}
 	f := target.start(t, nil, step, step, Step{Text("done")})
@@ -157,7 +157,7 @@ func testRepeatedIDs(t *testing.T, target Target) {
 	}
 }
 
-// testRedirect sends the key and the conversation nowhere but where the configuration says.
+// testRedirect checks that the key and the conversation go only where the configuration says.
 func testRedirect(t *testing.T, target Target) {
 	strayed := 0
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { strayed++ }))
@@ -173,13 +173,13 @@ func testRedirect(t *testing.T, target Target) {
 	}
 }
 
-// testStrangers asks servers that answer, and not as a model. Nothing gets better by asking them again.
+// testStrangers asks servers that do not implement the API. The errors must not be retryable.
 func testStrangers(t *testing.T, target Target) {
 	const page = "<!doctype html><title>Log in</title>"
 	for name, test := range map[string]struct {
 		answer Action
 		says   string
-		body   bool // it takes the body to see it
+		body   bool // the reader must see the body
 	}{
 		"web page":                     {Status(200, page, nil), "web page", false},
 		"web page without a type":      {Status(200, "\n"+page, map[string]string{"Content-Type": ""}), "web page", true},
@@ -190,7 +190,7 @@ func testStrangers(t *testing.T, target Target) {
 		"an empty body":                {Status(200, "", nil), "nothing", true},
 	} {
 		if test.body && target.Format.frame != nil {
-			continue // frames with sums of their own
+			continue // frames with checksums
 		}
 		f := target.start(t, nil, Step{test.answer})
 		e := f.mustFail(hello())
@@ -200,7 +200,7 @@ func testStrangers(t *testing.T, target Target) {
 	}
 }
 
-// testWrongPath asks a server that has another API, or has it elsewhere.
+// testWrongPath asks a server that has another API, or has it at another path.
 func testWrongPath(t *testing.T, target Target) {
 	for _, body := range []string{"404 page not found\n", "<html><body>No model here</body></html>", `{"detail":"Not Found"}`, `{"error":{"message":"Invalid URL (POST /x)"}}`, "", `{}`} {
 		f := target.start(t, func(cfg *providers.Config) {
@@ -219,7 +219,7 @@ func testWrongPath(t *testing.T, target Target) {
 	}
 }
 
-// testHugeMessage gets errors that are long, and would do things to a terminal.
+// testHugeMessage reads errors that are long and contain terminal escapes.
 func testHugeMessage(t *testing.T, target Target) {
 	message := "\x1b[31mred\x1b[0m\x00\u009b \x1b]0;title\x07" + strings.Repeat("ä b ", 1<<20)
 	for _, before := range []Step{nil, {Text("x")}} {
@@ -254,7 +254,7 @@ func testNoKeyInErrors(t *testing.T, target Target) {
 	}
 }
 
-// testTricklingError gets an error whose body never ends, a byte at a time: what has come is told soon.
+// testTricklingError reads an error whose endless body arrives a byte at a time: the error must be returned soon.
 func testTricklingError(t *testing.T, target Target) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusTooManyRequests)
