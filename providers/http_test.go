@@ -67,7 +67,7 @@ func TestHTTPOptions_Mistakes(t *testing.T) {
 	}
 }
 
-// A proxy takes the requests to other machines, and those to this one only if the settings do not leave them out.
+// A proxy takes the requests to other machines, and those to this machine only if NoProxy does not exclude them.
 func TestHTTPOptions_Proxy(t *testing.T) {
 	testenv.NoLeaks(t)
 	var asked []string
@@ -102,7 +102,7 @@ func TestHTTPOptions_Proxy(t *testing.T) {
 	}
 }
 
-// A server that takes the connection and says nothing does not hold up a request.
+// A server that accepts a connection and stays silent does not block a request.
 func TestHTTPOptions_ConnectTimeout(t *testing.T) {
 	testenv.NoLeaks(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")

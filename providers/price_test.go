@@ -8,7 +8,7 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// A request with a long prompt, that of the cache included, has its own price list, and a service tier multiplies either.
+// A request with a long prompt, including its cached part, has its own price list, and a service tier multiplies either price.
 func TestModelInfo_Price(t *testing.T) {
 	m := providers.ModelInfo{
 		TierPrices: map[string]float64{"priority": 2},
@@ -41,7 +41,7 @@ func TestModelInfo_Price(t *testing.T) {
 	}
 }
 
-// Prices and their sums have no digits that come of binary fractions.
+// Prices and their sums have no rounding errors of binary fractions.
 func TestPrice_Digits(t *testing.T) {
 	cost := providers.Cost{Input: 0.15, Output: 0.6, CacheRead: 0.075, CacheWrite: 0.3}
 	var sum providers.Price

@@ -182,7 +182,7 @@ func (a *answer) event(raw wire.Event) (more bool, err error) {
 		if !jsonx.IsNull(ev.Error) {
 			return false, a.stream.EventError(ev.Error)
 		}
-		return false, a.stream.BadEvent(errors.New("it has no type"))
+		return false, a.stream.BadEvent(errors.New("no type"))
 	}
 	return true, nil // a newer type of event
 }

@@ -62,7 +62,7 @@ func (s *server) ask(ctx context.Context, method, address string, body []byte) (
 	case errors.Is(err, errTooLong):
 		return nil, s.errorf(providers.KindProtocol, "the list of models is longer than %d MiB", maxAnswer>>20)
 	case err != nil:
-		e := s.errorf(providers.KindNetwork, "the connection broke while the list of models came")
+		e := s.errorf(providers.KindNetwork, "the connection broke during the list of models")
 		e.Err = err
 		return nil, e
 	}
@@ -77,7 +77,7 @@ func (s *server) ask(ctx context.Context, method, address string, body []byte) (
 }
 
 func (s *server) page() error {
-	return s.errorf(providers.KindInvalid, "the server answers with a web page, and not with its models; check the base URL")
+	return s.errorf(providers.KindInvalid, "the server answers with a web page instead of its models; check the base URL")
 }
 
 // refused describes an error that arrived instead of an answer.

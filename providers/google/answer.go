@@ -251,9 +251,9 @@ func (a *answer) stopReason() (providers.StopReason, error) {
 		"IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION":
 		return providers.StopRefusal, nil
 	case "MALFORMED_FUNCTION_CALL":
-		return "", a.failed(providers.KindProtocol, "the model wrote a tool call that is not valid")
+		return "", a.failed(providers.KindProtocol, "the model wrote an invalid tool call")
 	case "UNEXPECTED_TOOL_CALL":
-		return "", a.failed(providers.KindProtocol, "the model called a tool that it does not have")
+		return "", a.failed(providers.KindProtocol, "the model called an unknown tool")
 	case "TOO_MANY_TOOL_CALLS":
 		return "", a.failed(providers.KindProtocol, "the model called too many tools at once")
 	case "MISSING_THOUGHT_SIGNATURE":

@@ -39,7 +39,7 @@ func TestVertex_Address(t *testing.T) {
 		{"", "k", map[string]string{"GCLOUD_PROJECT": "p", "GOOGLE_VERTEX_LOCATION": "eu"}, "https://aiplatform.eu.rep.googleapis.com/v1/projects/p/locations/eu" + path},
 		{"", "k", nil, "https://aiplatform.googleapis.com/v1" + path},
 		{"http://h/v1beta1", "k", place, "http://h/v1beta1/projects/p1/locations/global" + path},
-		{"http://h/v1/projects/x/locations/y/", "", nil, "there are no credentials"},
+		{"http://h/v1/projects/x/locations/y/", "", nil, "no Google Cloud credentials found"},
 		{"http://h/v1/projects/x/locations/y/", "k", nil, "http://h/v1/projects/x/locations/y" + path},
 		{"", "", nil, "GOOGLE_CLOUD_PROJECT"},
 		{"", "", map[string]string{"GOOGLE_CLOUD_PROJECT": "p"}, "GOOGLE_CLOUD_LOCATION"},

@@ -225,7 +225,7 @@ var failures = map[providers.ErrorKind]string{
 	providers.KindContextOverflow: "the conversation is longer than the model's window (asked for by !fail)",
 	providers.KindInvalid:         "the request is malformed (asked for by !fail)",
 	providers.KindModel:           "there is no such model (asked for by !fail)",
-	providers.KindProtocol:        "the answer makes no sense (asked for by !fail)",
+	providers.KindProtocol:        "the answer is invalid (asked for by !fail)",
 }
 
 func (a *answer) offered(name string) bool {

@@ -430,7 +430,7 @@ func (a *answer) done() {
 		a.yield(nil, a.stream.EventError(nil))
 		return
 	case "insufficient_system_resource", "network_error", "abort": // of DeepSeek, Z.ai, vLLM
-		a.yield(nil, a.stream.EventError(jsonx.Raw(`"the provider broke the answer off: `+a.finish+`"`)))
+		a.yield(nil, a.stream.EventError(jsonx.Raw(`"the provider aborted the answer: `+a.finish+`"`)))
 		return
 	}
 	if !a.nameless() {

@@ -186,7 +186,7 @@ func (r *response) event(raw wire.Event) (more bool, err error) {
 				ID: ev.ID, Status: ev.Status, Output: ev.Output, Usage: ev.Usage, IncompleteDetails: ev.IncompleteDetails,
 			})
 		}
-		return false, r.stream.BadEvent(errors.New("it has no type"))
+		return false, r.stream.BadEvent(errors.New("no type"))
 	}
 	return true, nil // redundant, or newer than this client
 }

@@ -81,7 +81,7 @@ func (f *fixture) ask(ctx context.Context, req *providers.Request) (m providers.
 	ended := false
 	for ev, e := range f.model.Stream(ctx, req) {
 		if ended {
-			f.Error("the stream goes on behind its end")
+			f.Error("the stream continues after its end")
 		}
 		if isUsage(ev) {
 			continue // they may come at any time; testCutOff checks them
@@ -373,7 +373,7 @@ func testPrefix(t *testing.T, target Target) {
 				}
 			}
 			if len(plain) <= len(lastMessages) {
-				t.Fatalf("request %d has %d messages behind %d", i, len(plain), len(lastMessages))
+				t.Fatalf("request %d has %d messages after %d", i, len(plain), len(lastMessages))
 			}
 			if diff := cmp.Diff(lastMessages, plain[:len(lastMessages)]); diff != "" {
 				t.Errorf("request %d changes what was sent before (-before +now):\n%s", i, diff)
@@ -545,7 +545,7 @@ func testCancel(t *testing.T, target Target) {
 			}
 		}
 		if !errors.Is(got, cause) || n != at {
-			t.Errorf("cancelled at event %d: err = %v behind %d events", at, got, n)
+			t.Errorf("cancelled at event %d: err = %v after %d events", at, got, n)
 		}
 		if at > 0 {
 			<-f.server.Disconnected()

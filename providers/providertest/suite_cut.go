@@ -98,7 +98,7 @@ func testSplitCharacters(t *testing.T, target Target) {
 	}
 	// The last half has no counterpart.
 	if m.Text() != "a😀b\ufffd" || text != m.Text() || thought != "x😀y" {
-		t.Errorf("text %+q, told %+q, thinking %+q", m.Text(), text, thought)
+		t.Errorf("text %+q, streamed %+q, thinking %+q", m.Text(), text, thought)
 	}
 	calls := m.ToolCalls()
 	var input struct {

@@ -24,20 +24,20 @@ func (target Target) rewritten(rewrite func(events []byte) []byte) Target {
 }
 
 // answer returns the target's answer to step, read from memory.
-func (target Target) answer(t *testing.T, step Step) (m providers.Message, told []providers.Usage, err error) {
+func (target Target) answer(t *testing.T, step Step) (m providers.Message, reported []providers.Usage, err error) {
 	t.Helper()
 	for ev, err := range target.canned(t, step, nil).Stream(context.Background(), hello()) {
 		switch ev := ev.(type) {
 		case nil:
-			return m, told, err
+			return m, reported, err
 		case providers.UsageSoFar:
-			told = append(told, ev.Usage)
+			reported = append(reported, ev.Usage)
 		case providers.Done:
 			m = ev.Message
 		default:
 		}
 	}
-	return m, told, nil
+	return m, reported, nil
 }
 
 var (
@@ -55,13 +55,13 @@ func testMalformedUsage(t *testing.T, target Target) {
 		`"$1":[]`: {}, `"$1":false`: {}, `"$1":1e19`: {}, `"$1":99999999999999999999`: {}, `"$1":1.5`: {}, `"$1":null`: {}, `"$1":"many"`: {},
 		`"$1":{"a":$2}`: {}, `"$1":-5`: {}, `"$1":-9223372036854775808`: {}, `"$1":-5.0`: {},
 	} {
-		m, told, err := target.rewritten(func(b []byte) []byte { return counts.ReplaceAll(b, []byte(with)) }).answer(t, step)
+		m, reported, err := target.rewritten(func(b []byte) []byte { return counts.ReplaceAll(b, []byte(with)) }).answer(t, step)
 		if err != nil || m.Text() != "an answer" || m.Usage != want {
 			t.Errorf("%s: err %v, %q, usage %+v, want %+v", with, err, m.Text(), m.Usage, want)
 		}
-		for _, u := range told {
+		for _, u := range reported {
 			if min(u.Input, u.Output, u.CacheRead, u.CacheWrite, u.Thinking) < 0 {
-				t.Errorf("%s: told %+v", with, u)
+				t.Errorf("%s: reported %+v", with, u)
 			}
 		}
 	}

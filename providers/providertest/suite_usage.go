@@ -38,19 +38,19 @@ func testCutOff(t *testing.T, target Target) {
 	then := target.usage(providers.Usage{Input: 12, Output: 34, CacheRead: 560, CacheWrite: 78, Thinking: 9})
 	never := providers.Usage{Input: -1}
 	cause := errors.New("the user cancelled")
-	ask := func(f *fixture, until providers.Usage) (told []providers.Usage, said int, done *providers.Message, err error) {
+	ask := func(f *fixture, until providers.Usage) (reported []providers.Usage, said int, done *providers.Message, err error) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		defer cancel(nil)
 		for ev, e := range f.model.Stream(ctx, hello()) {
 			switch ev := ev.(type) {
 			case providers.UsageSoFar:
-				if len(told) == 0 && said > 0 {
-					t.Error("something was said before the begin was told")
+				if len(reported) == 0 && said > 0 {
+					t.Error("output arrived before the beginning was reported")
 				}
-				if n := len(told); n > 0 && told[n-1] == ev.Usage {
-					t.Errorf("%+v is told twice", ev.Usage)
+				if n := len(reported); n > 0 && reported[n-1] == ev.Usage {
+					t.Errorf("%+v is reported twice", ev.Usage)
 				}
-				told = append(told, ev.Usage)
+				reported = append(reported, ev.Usage)
 				if ev.Usage == until {
 					cancel(cause)
 				}
@@ -62,47 +62,47 @@ func testCutOff(t *testing.T, target Target) {
 				said++
 			}
 		}
-		return told, said, done, err
+		return reported, said, done, err
 	}
 	for name, end := range map[string]Action{
 		"broken": Drop(), "ended": Quit(), "failed": Fail(&providers.Error{Kind: providers.KindOverloaded, Message: "busy"}),
 	} {
 		f := target.start(t, nil, Step{Text("so"), Tell(first), Text("far"), Tell(then), end})
-		told, said, _, err := ask(f, never)
-		if n := len(told); err == nil || said != 2 || n < 2 || told[n-2] != first || told[n-1] != then {
-			t.Errorf("%s: err %v behind %d events, told %+v, want %+v and %+v", name, err, said, told, first, then)
+		reported, said, _, err := ask(f, never)
+		if n := len(reported); err == nil || said != 2 || n < 2 || reported[n-2] != first || reported[n-1] != then {
+			t.Errorf("%s: err %v after %d events, reported %+v, want %+v and %+v", name, err, said, reported, first, then)
 		}
 		// An answer that has begun reports at least that.
 		f = target.start(t, nil, Step{Think("hm"), end})
-		if told, _, _, err := ask(f, never); err == nil || len(told) == 0 {
-			t.Errorf("%s at once: err %v, told %+v", name, err, told)
+		if reported, _, _, err := ask(f, never); err == nil || len(reported) == 0 {
+			t.Errorf("%s at once: err %v, reported %+v", name, err, reported)
 		}
 	}
 
 	gate := NewGate()
 	f := target.start(t, nil, Step{Text("so far"), Tell(then), gate.Hold()})
-	told, said, _, err := ask(f, then)
+	reported, said, _, err := ask(f, then)
 	<-f.server.Disconnected()
 	gate.Open()
-	if n := len(told); !errors.Is(err, cause) || said != 1 || n == 0 || told[n-1] != then {
-		t.Errorf("cancelled: err %v, told %+v, want %+v", err, told, then)
+	if n := len(reported); !errors.Is(err, cause) || said != 1 || n == 0 || reported[n-1] != then {
+		t.Errorf("cancelled: err %v, reported %+v, want %+v", err, reported, then)
 	}
 
 	f = target.start(t, nil, Step{Text("x"), Tell(first), Text("y"), Use(then)})
-	if told, _, done, err := ask(f, never); err != nil || done == nil || done.Usage != then || told[len(told)-1] != then {
-		t.Errorf("an answer with an end: told %+v, then %+v, err %v", told, done, err)
+	if reported, _, done, err := ask(f, never); err != nil || done == nil || done.Usage != then || reported[len(reported)-1] != then {
+		t.Errorf("an answer with an end: reported %+v, then %+v, err %v", reported, done, err)
 	}
 
 	// A refused request has no answer.
 	for _, status := range []int{401, 429, 500, 529} {
 		f := target.start(t, nil, Step{Status(status, `{"error":{"message":"no"}}`, nil)})
-		if told, said, _, err := ask(f, never); err == nil || len(told)+said > 0 {
-			t.Errorf("status %d: told %+v, err %v", status, told, err)
+		if reported, said, _, err := ask(f, never); err == nil || len(reported)+said > 0 {
+			t.Errorf("status %d: reported %+v, err %v", status, reported, err)
 		}
 	}
 	f = target.start(t, nil)
 	f.server.Close()
-	if told, _, _, err := ask(f, never); err == nil || len(told) > 0 {
-		t.Errorf("unreachable: told %+v, err %v", told, err)
+	if reported, _, _, err := ask(f, never); err == nil || len(reported) > 0 {
+		t.Errorf("unreachable: reported %+v, err %v", reported, err)
 	}
 }

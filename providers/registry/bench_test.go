@@ -7,7 +7,7 @@ import (
 	"github.com/gajae-code/gjc/providers/registry"
 )
 
-// BenchmarkRegistry is what a new session does with the registry: reading it once, and listing it for the editor.
+// BenchmarkRegistry measures what a new session does with the registry: it reads it once and lists the models.
 func BenchmarkRegistry(b *testing.B) {
 	opts := registry.Options{
 		AgentDir: b.TempDir(), Getenv: func(name string) string {

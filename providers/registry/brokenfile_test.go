@@ -11,8 +11,8 @@ import (
 	"github.com/gajae-code/gjc/providers/registry"
 )
 
-// What models.yml names for a key is kept from children also while the file has a mistake, however the name is written; what
-// children cannot do without is not.
+// The variables that models.yml names for keys are hidden from child processes even if the file has a mistake, however the name
+// is written; variables that children need are not.
 func TestKeyVariables(t *testing.T) {
 	inUTF16 := func(s string) string {
 		var b strings.Builder
@@ -50,7 +50,7 @@ func TestKeyVariables(t *testing.T) {
 	}
 }
 
-// An address with a key in it is kept from children, and one without is not.
+// A variable whose address contains a key is hidden from child processes, and one without is not.
 func TestKeyVariables_Addresses(t *testing.T) {
 	w := newWorld(t)
 	w.env["OPENAI_BASE_URL"], w.env["ANTHROPIC_BASE_URL"] = "https://me:key@corp.example/v1", "https://corp.example/v1"
@@ -59,7 +59,7 @@ func TestKeyVariables_Addresses(t *testing.T) {
 	}
 }
 
-// A large file with a mistake is looked through once, not once for each provider: it is read when a session begins.
+// A large file with a mistake is scanned once, not once for each provider: every new session reads it.
 func BenchmarkRegistry_LargeBrokenFile(b *testing.B) {
 	dir := b.TempDir()
 	text := "baseUrl: x\n" + strings.Repeat("  some-provider: {apiKeyEnv: SOME_NAME, models: [a, b, c]}\n", 17_000)
@@ -75,7 +75,7 @@ func BenchmarkRegistry_LargeBrokenFile(b *testing.B) {
 	}
 }
 
-// What lies under the name of models.yml and is no file is told, and nothing is asked meanwhile.
+// A models.yml that is not a file is reported, and no server is asked meanwhile.
 func TestRegistry_LinkToNothing(t *testing.T) {
 	w := newWorld(t)
 	w.env["OPENAI_API_KEY"] = "corp-key"
@@ -95,8 +95,8 @@ func TestRegistry_LinkToNothing(t *testing.T) {
 	}
 }
 
-// auth.json may begin with the mark of an editor.
-func TestRegistry_CredentialsWithAMark(t *testing.T) {
+// auth.json may begin with a byte order mark.
+func TestRegistry_CredentialsWithByteOrderMark(t *testing.T) {
 	w := newWorld(t)
 	w.write("auth.json", "\ufeff"+`{"openai": {"type": "api_key", "key": "k"}}`, 0o600)
 	r := w.registry()

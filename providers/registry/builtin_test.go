@@ -14,7 +14,7 @@ import (
 	"github.com/gajae-code/gjc/providers/registry"
 )
 
-// everyAPI lets a registry list all models of the catalogue.
+// everyAPI adds a factory for every API of the catalogue.
 func everyAPI(o *registry.Options) {
 	for _, api := range []string{
 		"anthropic-messages-bedrock", "anthropic-messages-vertex", "azure-openai-responses", "google-generative-ai", "google-vertex", "ollama-chat",
@@ -41,7 +41,7 @@ func TestCatalogue_IsComplete(t *testing.T) {
 		if m.Name == "" || m.ContextWindow < 100_000 || m.MaxOutput < 8000 || m.MaxOutput >= m.ContextWindow {
 			t.Errorf("%+v", m)
 		}
-		// What is read from a cache may cost as much as it would otherwise, but it is never free.
+		// Reading from a cache may cost as much as the input, but it is never free.
 		if c := m.Cost; c.Input <= 0 || c.Output <= c.Input || c.CacheRead <= 0 || c.CacheRead > c.Input || c.CacheWrite < 0 || c.CacheWrite > 2*c.Input {
 			t.Errorf("%s: cost %+v", m.Ref(), c)
 		}
@@ -72,7 +72,7 @@ func TestCatalogue_IsComplete(t *testing.T) {
 	}
 }
 
-// wantLevels checks that the levels of a model stand in rising order, and that the API can be told them.
+// wantLevels checks that the levels of a model are in ascending order, and that the API can express them.
 func wantLevels(t *testing.T, m *providers.ModelInfo) {
 	t.Helper()
 	rising := []providers.ThinkingLevel{
@@ -94,7 +94,7 @@ func wantLevels(t *testing.T, m *providers.ModelInfo) {
 	}
 }
 
-// A model that a cloud offers is the one that its maker offers.
+// A model at a cloud has the facts of its maker's model.
 func TestCatalogue_Variants(t *testing.T) {
 	w := newWorld(t)
 	w.env["GJC_CACHE_RETENTION"] = "short" // the maker's caches last an hour otherwise, at another price
@@ -120,7 +120,8 @@ func TestCatalogue_Variants(t *testing.T) {
 	}
 }
 
-// Each built-in profile has a model for each role, knows the level of each, and needs the keys of these models only.
+// Each built-in profile has a model for each role, with a level that the model supports, and requires exactly the keys of these
+// models.
 func TestCatalogue_Profiles(t *testing.T) {
 	w := newWorld(t)
 	r := w.registry(everyAPI)

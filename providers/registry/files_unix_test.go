@@ -12,8 +12,8 @@ import (
 	"github.com/gajae-code/gjc/internal/configfile"
 )
 
-// A pipe or a device in the place of a file is told. It is not read, and its mode stays as it is.
-func TestRegistry_NoFiles(t *testing.T) {
+// A pipe or a device in place of a file is reported, not read, and keeps its mode.
+func TestRegistry_NotRegularFiles(t *testing.T) {
 	w := newWorld(t)
 	for _, name := range []string{"auth.json", "models.yml"} {
 		pipe := filepath.Join(w.dir, name)

@@ -20,13 +20,13 @@ import (
 	"github.com/gajae-code/gjc/providers/registry"
 )
 
-// fakeKeyring is a keyring in memory, which can be shut.
+// fakeKeyring is a keyring in memory that can be locked.
 type fakeKeyring struct {
 	mu      sync.Mutex
 	secrets map[string]string
 	err     error
 	asked   int
-	// onSet and onGet, where there are any, are called before a secret is kept or given.
+	// onSet and onGet, if set, are called before a secret is stored or returned.
 	onSet func()
 	onGet func(ctx context.Context) error
 }
@@ -71,7 +71,8 @@ func (k *fakeKeyring) Delete(_ context.Context, name string) error {
 	return k.err
 }
 
-// Of several that want the same key one asks the user. Whoever gives up does not wait for the answer, and another one asks then.
+// Of several concurrent calls for a key only one asks the user. A call that is cancelled does not wait for the answer, and
+// another one asks then.
 func TestRegistry_KeyringAskedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -122,7 +123,7 @@ func TestRegistry_KeyringAskedOnce(t *testing.T) {
 	})
 }
 
-// A keyring that asks its user keeps nobody else waiting.
+// A keyring that waits for its user blocks no other model.
 func TestRegistry_KeyringWaits(t *testing.T) {
 	w := newWorld(t)
 	w.env["OPENAI_API_KEY"] = "k"
@@ -179,7 +180,7 @@ func TestRegistry_Keyring(t *testing.T) {
 		t.Errorf("key %q, the keyring was asked %d times", got, ring.asked)
 	}
 
-	// A keyring that does not open is an error with what to do, and other providers work.
+	// A locked keyring is an error that says what to do, and other providers work.
 	ring.err = errors.New("the user said no")
 	r = open()
 	info, _, _ = r.Find("anthropic/claude-opus-5-5")
@@ -193,12 +194,12 @@ func TestRegistry_Keyring(t *testing.T) {
 		t.Error("a key that was not stored counts")
 	}
 	ring.err = nil
-	// It may have been unlocked.
+	// The user may have unlocked it.
 	if _, err := r.Open(t.Context(), info); err != nil {
 		t.Error(err)
 	}
 
-	// A key that goes to the file leaves none behind in the keyring.
+	// A key that is stored in the file is deleted from the keyring.
 	if err := r.StoreKey("anthropic", "third-key", registry.StoreOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +217,7 @@ func TestRegistry_Keyring(t *testing.T) {
 	}
 }
 
-// Keys go out of the keyring only behind a file that has them.
+// Keys are deleted from the keyring only after the file with them has been written.
 func TestRegistry_KeyringAndNoFile(t *testing.T) {
 	w := newWorld(t)
 	ring := &fakeKeyring{secrets: map[string]string{}}
@@ -236,7 +237,7 @@ func TestRegistry_KeyringAndNoFile(t *testing.T) {
 	}
 }
 
-// A discovery in the background does not have the user asked for the keyring again.
+// Discovery in the background does not ask the keyring again.
 func TestRegistry_KeyringAndDiscovery(t *testing.T) {
 	w := newWorld(t)
 	ring := &fakeKeyring{secrets: map[string]string{}}
@@ -281,8 +282,8 @@ func TestRegistry_StoreKey(t *testing.T) {
 	}
 }
 
-// Processes that change auth.json at the same time lose nothing of each other.
-func TestRegistry_StoreKeyTogether(t *testing.T) {
+// Concurrent changes of auth.json by several processes are all kept.
+func TestRegistry_StoreKeyConcurrently(t *testing.T) {
 	w := newWorld(t)
 	const n = 12
 	var wg sync.WaitGroup
@@ -300,7 +301,7 @@ func TestRegistry_StoreKeyTogether(t *testing.T) {
 	}
 }
 
-// rotationWorld is a provider with keys a, b, c whose models do what the test wrote down for each key.
+// rotationWorld returns a registry with a provider that has the keys a, b and c. Its models play a step for each key.
 func rotationWorld(t *testing.T, now func() time.Time, answers map[string]func() providertest.Step) (*registry.Registry, *[]string) {
 	t.Helper()
 	w := newWorld(t)
@@ -367,32 +368,32 @@ func TestRegistry_Rotation(t *testing.T) {
 		t.Errorf("%q, %v", text, err)
 	}
 	want("a", "b", "c")
-	// The key that works stays in use, with all models of the provider.
+	// The working key stays in use, for all models of the provider.
 	if _, err := ask(sonnet); err != nil {
 		t.Error(err)
 	}
 	want("c")
-	// When it is limited too, the error comes; none is asked again before its time.
+	// When it is limited too, the error is returned; no key is tried again before its rest ends.
 	answers["c"] = fail(&providers.Error{Kind: providers.KindQuota, Status: 429, ResetsAt: now.Add(time.Hour)})
 	if _, err := ask(opus); err == nil {
 		t.Error("no key is left, and no error")
 	}
 	want("c")
-	// The limit of the first one is over.
+	// The limit of the first one has ended.
 	now = now.Add(31 * time.Second)
 	answers["a"] = good
 	if _, err := ask(opus); err != nil {
 		t.Error(err)
 	}
 	want("a")
-	// What is not the key's fault is not tried with another.
+	// An error that is not about the key is not retried with another.
 	answers["a"] = fail(&providers.Error{Kind: providers.KindServer, Status: 500})
 	now = now.Add(2 * time.Hour)
 	if _, err := ask(opus); err == nil {
 		t.Error("a failure is hidden")
 	}
 	want("a")
-	// An answer that has begun is not begun anew.
+	// An answer that has begun is not restarted.
 	answers["a"] = func() providertest.Step {
 		return providertest.Step{providertest.Text("half"), providertest.Fail(&providers.Error{Kind: providers.KindRateLimit, Status: 429})}
 	}
@@ -400,7 +401,7 @@ func TestRegistry_Rotation(t *testing.T) {
 		t.Error("a broken answer is hidden")
 	}
 	want("a")
-	// A key whose rest is over before the others have answered does not get the same request again.
+	// A key whose rest ends before the others have answered does not get the same request again.
 	for _, key := range []string{"a", "b", "c"} {
 		answers[key] = func() providertest.Step {
 			now = now.Add(time.Second)
@@ -458,8 +459,8 @@ func TestRegistry_TestKey(t *testing.T) {
 	}
 }
 
-// A server that takes the request and says nothing ends the test of a key too.
-func TestRegistry_TestKeyOfASilentServer(t *testing.T) {
+// A server that accepts the request and stays silent ends the test of a key too.
+func TestRegistry_TestKeyTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		r := w.registry(func(o *registry.Options) {
@@ -475,7 +476,7 @@ func TestRegistry_TestKeyOfASilentServer(t *testing.T) {
 	})
 }
 
-// silent is a model that says nothing until the request ends.
+// silent is a model that yields nothing until the request ends.
 type silent struct{ info providers.ModelInfo }
 
 func (m silent) Info() providers.ModelInfo { return m.info }
@@ -487,7 +488,7 @@ func (m silent) Stream(ctx context.Context, _ *providers.Request) iter.Seq2[prov
 	}
 }
 
-// A link in auth.json's place stays one.
+// A link in place of auth.json stays a link.
 func TestRegistry_StoreKeyThroughALink(t *testing.T) {
 	w := newWorld(t)
 	real := filepath.Join(t.TempDir(), "keys.json")

@@ -214,7 +214,7 @@ func TestModelsFile_Mistakes(t *testing.T) {
 	}
 }
 
-// Numbers are what YAML says they are, and one that is too large is told as that.
+// Numbers are read as in YAML, and a number that is too large is reported as such.
 func TestModelsFile_Numbers(t *testing.T) {
 	w := newWorld(t)
 	text := "providers:\n  x: {baseUrl: 'http://127.0.0.1:1', api: openai-completions, models: [{id: 1e5x, contextWindow: 1e5, maxTokens: +1.5E+3}]}\n"
@@ -237,7 +237,7 @@ func TestModelsFile_Numbers(t *testing.T) {
 	}
 }
 
-// What a file does not say of a built-in model's price stays as it is known; what it says in full is all.
+// Prices that the file does not give for a built-in model keep their built-in values; complete prices replace all of them.
 func TestModelsFile_PartOfAPrice(t *testing.T) {
 	for _, list := range []string{
 		"modelOverrides: {claude-opus-5-5: {cost: %s}}",
@@ -289,7 +289,7 @@ func TestModelsFile_AllMistakesAtOnce(t *testing.T) {
 	}
 }
 
-// A model's header is put over its provider's however the two write its name.
+// A model's header replaces its provider's, whatever the case of its name.
 func TestModelsFile_HeadersInAnyCase(t *testing.T) {
 	w := newWorld(t)
 	w.write("models.yml", `
@@ -338,7 +338,7 @@ func FuzzModelsFile(f *testing.F) {
 		w.write("models.yml", string(data), 0o600)
 		r := w.registry()
 		_ = r.Load(t.Context())
-		// Whatever the file says, nothing that asks comes to no end or panics.
+		// No content of the file makes a method hang or panic.
 		_, _ = r.Default()
 		for _, m := range r.All() {
 			_, _ = r.Open(t.Context(), m)
@@ -380,7 +380,7 @@ func TestRegistry_CloudAddresses(t *testing.T) {
 	}
 }
 
-// The price of a cache is that of how long it is asked for.
+// The price of a cache is that of its retention.
 func TestRegistry_CachePrices(t *testing.T) {
 	price := func(env map[string]string, file string) (float64, providers.CacheRetention) {
 		t.Helper()
@@ -421,7 +421,7 @@ func TestRegistry_CachePrices(t *testing.T) {
 	}
 }
 
-// Behind an editor's choice of an address the price is that of what requests ask for there.
+// After a redirect the price is that of the retention that requests ask for there.
 func TestSetProvider_CachePrices(t *testing.T) {
 	for _, test := range []struct {
 		url     string
@@ -448,7 +448,7 @@ func TestSetProvider_CachePrices(t *testing.T) {
 	}
 }
 
-// Of a price of long prompts that the file gives, that of writing caches stays; else it is corrected as the other one.
+// A price for writing caches with long prompts that the file gives is kept; otherwise it is corrected like the other one.
 func TestRegistry_LongCachePrices(t *testing.T) {
 	for cost, want := range map[string][2]float64{
 		"input: 1": {2, 2}, "input: 1, cacheWrite: 7": {7, 2}, "input: 1, long: {above: 9, input: 1, output: 2, cacheWrite: 3}": {2, 3},

@@ -64,7 +64,7 @@ func TestProviders(t *testing.T) {
 	}
 }
 
-// The words for clouds stand for the APIs that are spoken there. A model of one of them stays with it.
+// The API types of clouds stand for the APIs that a model uses there. A model of such an API keeps it.
 func TestSetProvider_Clouds(t *testing.T) {
 	w := newWorld(t)
 	r := w.registry(func(o *registry.Options) {
@@ -117,7 +117,7 @@ func TestSetProvider_ReplacesTheWholeConfiguration(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", ref, diff)
 		}
 	}
-	// A session holds the description from before.
+	// A session holds the earlier description.
 	before := len(w.opened)
 	if m, err := r.Open(t.Context(), stale); err != nil || m.Info().API != "openai-completions" || len(w.opened) != before {
 		t.Errorf("%v, %v", m, err)
@@ -129,7 +129,7 @@ func TestSetProvider_ReplacesTheWholeConfiguration(t *testing.T) {
 	if current == nil || *current != (providers.ProviderRoute{APIType: "openai", BaseURL: "https://other.example/api"}) {
 		t.Errorf("current = %+v", current)
 	}
-	// Other providers are as they were, and so are the files; a reload keeps it.
+	// Other providers and the files are unchanged; a reload keeps the redirect.
 	if cfg := w.open(r, "claude-opus-5-5"); cfg.APIKey != "env-key" || cfg.BaseURL != "" {
 		t.Errorf("config = %+v", cfg)
 	}
@@ -142,7 +142,7 @@ func TestSetProvider_ReplacesTheWholeConfiguration(t *testing.T) {
 	if cfg := w.open(w.registry(), "gateway/one"); cfg.BaseURL == "https://other.example/api" {
 		t.Error("another registry knows of it")
 	}
-	// The next one replaces all of it.
+	// The next redirect replaces all of it.
 	if err := r.SetProvider("gateway", "anthropic", "https://third.example", nil); err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +154,7 @@ func TestSetProvider_ReplacesTheWholeConfiguration(t *testing.T) {
 	}
 }
 
-// The user's keys go to nobody but whom they went to anyhow.
+// The user's keys go only to the address that they went to before.
 func TestSetProvider_Keys(t *testing.T) {
 	for _, test := range []struct {
 		url     string
@@ -187,7 +187,7 @@ func TestSetProvider_Keys(t *testing.T) {
 	}
 }
 
-// Where the user's keys still go, the server is what models.yml says it is; elsewhere nothing is known of it.
+// At the address that still gets the user's keys, the settings of models.yml for the server apply; elsewhere they do not.
 func TestSetProvider_OwnServer(t *testing.T) {
 	w := newWorld(t)
 	w.write("models.yml", `

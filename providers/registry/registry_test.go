@@ -17,7 +17,7 @@ import (
 	"github.com/gajae-code/gjc/providers/registry"
 )
 
-// world is an agent directory, an environment, and what the factories were given.
+// A world is an agent directory, an environment, and the configurations that the factories received.
 type world struct {
 	*testing.T
 	dir     string
@@ -67,7 +67,7 @@ func refs(models []providers.ModelInfo) (list []string) {
 	return list
 }
 
-// open opens the model called ref and returns what its factory was given.
+// open opens the model with the reference ref and returns the configuration that its factory received.
 func (w *world) open(r *registry.Registry, ref string) providers.Config {
 	w.Helper()
 	info, _, err := r.Find(ref)
@@ -349,7 +349,7 @@ func TestRegistry_Credentials(t *testing.T) {
 	if cfg := w.open(r, "openai/gpt-4.1"); cfg.APIKey != "sk-new" {
 		t.Errorf("key = %q", cfg.APIKey)
 	}
-	// Another process adds a provider of a type not known here; it survives.
+	// Another process adds a provider of an unknown type; the entry survives.
 	w.write("auth.json", `{"openai":{"type":"api_key","key":"sk-new"},"x":{"type":"oauth","refresh":"r"}}`, 0o600)
 	if err := r.StoreKey("openai", "sk-newer", registry.StoreOptions{}); err != nil {
 		t.Fatal(err)
@@ -398,7 +398,7 @@ func TestRegistry_MalformedCredentials(t *testing.T) {
 	}
 }
 
-func TestRegistry_ClosesOpenCredentials(t *testing.T) {
+func TestRegistry_TightensPermissions(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("Windows has no such bits")
 	}
@@ -439,7 +439,7 @@ func TestRegistry_ReloadSeesALogin(t *testing.T) {
 	}
 }
 
-// No key goes to the public address of an API that is not its provider's own.
+// No key goes to the public address of an API of another company.
 func TestRegistry_KeysStayWithTheirProvider(t *testing.T) {
 	w := newWorld(t)
 	w.write("models.yml", "providers:\n  corp: {baseUrl: https://corp.example/v1, api: openai-completions, apiKeyEnv: K, models: [{id: m}]}\n", 0o600)
@@ -472,7 +472,7 @@ func TestRegistry_KeysStayWithTheirProvider(t *testing.T) {
 	}
 }
 
-// While models.yml cannot be read, a provider that it may give an address of its own is asked nothing; others are.
+// While models.yml is malformed, a provider whose address it may set is not asked; others are.
 func TestRegistry_AddressesOfABrokenFile(t *testing.T) {
 	for _, text := range []string{
 		"providers:\n  openai: {baseUrl: https://corp.example/v1, oops: 1}\n",
@@ -508,7 +508,7 @@ func TestRegistry_AddressesOfABrokenFile(t *testing.T) {
 	}
 }
 
-// Nor is anything asked while models.yml is there and cannot be read at all.
+// While models.yml exists but cannot be read, no provider is asked.
 func TestRegistry_AddressesOfAnUnreadableFile(t *testing.T) {
 	w := newWorld(t)
 	w.env["OPENAI_API_KEY"] = "corp-key"
@@ -540,7 +540,7 @@ func BenchmarkRegistry_FirstDefault(b *testing.B) {
 	}
 }
 
-// What another process has changed is read when somebody asks, and not before.
+// Changes by another process are read by Refresh, and not before.
 func TestRegistry_Refresh(t *testing.T) {
 	w := newWorld(t)
 	r := w.registry()
@@ -583,7 +583,7 @@ func TestRegistry_Refresh(t *testing.T) {
 	}
 }
 
-// What stands before a slash is a provider, or a maker, and not some letters that another's name has too.
+// The text before a slash is a provider or a maker, and not a part of another name.
 func TestRegistry_FindOfAProvider(t *testing.T) {
 	w := newWorld(t)
 	w.env["OPENAI_API_KEY"], w.env["ANTHROPIC_API_KEY"] = "k", "k"

@@ -110,7 +110,7 @@ profiles:
 	}
 }
 
-// A role whose model cannot be used is no default.
+// A role whose model cannot be used is not the default.
 func TestRegistry_RoleWithoutKey(t *testing.T) {
 	w := newWorld(t)
 	w.write("models.yml", localModels, 0o600)
@@ -173,7 +173,7 @@ equivalence:
 			t.Errorf("%s is %q, %v; want %q", ref, info.Canonical, err, want)
 		}
 	}
-	// Of the variants, one that can be used; of those, the first one or that of the preferred provider.
+	// Of the variants a usable one is chosen; of those, the first one or that of the preferred provider.
 	if info, _, _ := r.Find("claude-opus-5-5"); info.Provider != "gateway" {
 		t.Errorf("claude-opus-5-5 is %s", info.Ref())
 	}
@@ -190,7 +190,7 @@ equivalence:
 	}
 }
 
-func TestRegistry_Listed(t *testing.T) {
+func TestRegistry_EnabledModels(t *testing.T) {
 	w := newWorld(t)
 	w.write("models.yml", localModels, 0o600)
 	root := t.TempDir()
@@ -277,7 +277,8 @@ func TestRegistry_Fallback(t *testing.T) {
 	}
 }
 
-// An entry of a list is a name as in other places, with a level or not, and every entry that was not tried has its turn.
+// An entry of a fallback list is a name like any other, with or without a level, and every entry that was not tried gets its
+// turn.
 func TestRegistry_FallbackNames(t *testing.T) {
 	const opus, luna = "anthropic/claude-opus-5-5", "openai/gpt-6-luna"
 	for _, tt := range []struct {
@@ -318,7 +319,7 @@ func TestRegistry_FallbackNames(t *testing.T) {
 	}
 }
 
-// What a gateway calls a model is a variant of the model that the catalogue has; a disabled provider's is the last choice.
+// A gateway's model is a variant of the built-in model; that of a disabled provider is the last choice.
 func TestRegistry_CanonicalOfAGateway(t *testing.T) {
 	w := newWorld(t)
 	w.env["OPENROUTER_API_KEY"], w.env["OPENAI_API_KEY"] = "k", "k"
@@ -339,7 +340,7 @@ func TestRegistry_CanonicalOfAGateway(t *testing.T) {
 	}
 }
 
-// serverList is what servers tell in TestRegistry_Discover.
+// A serverList plays the servers of TestRegistry_Discover.
 type serverList struct {
 	mu      sync.Mutex
 	models  map[string][]providers.ModelInfo
@@ -418,7 +419,7 @@ providers:
 		t.Errorf("disabled providers are asked: %v, %+v", err, list.sources)
 	}
 
-	// The next process knows them before it asks, unless the address is another one.
+	// The next process knows the models before it asks, unless the address has changed.
 	check(open())
 	w.write("models.yml", strings.ReplaceAll(file, "box.example", "fox.example"), 0o600)
 	if _, _, err := open().Find("box/found"); err == nil {
@@ -436,7 +437,7 @@ providers:
 	if err := r.Load(t.Context()); err != nil {
 		t.Errorf("a broken cache is an error: %v", err)
 	}
-	// A provider that is taken away before it has told anything stays away.
+	// A provider that was disabled before it listed models stays disabled.
 	list.models["lm-studio"] = []providers.ModelInfo{{ID: "late"}}
 	early := open()
 	if err := early.DisableProvider("lm-studio"); err != nil {
@@ -446,7 +447,7 @@ providers:
 	if _, _, err := early.Find("lm-studio/late"); err == nil {
 		t.Error("the model of a disabled provider is found")
 	}
-	// A model that is gone is gone.
+	// A model that the server no longer lists is gone.
 	list.models["box"] = nil
 	if _, err := r.Discover(t.Context()); err == nil {
 		t.Error("the server that is off is not told")
@@ -456,7 +457,7 @@ providers:
 	}
 }
 
-// A server of one's own may be named without a scheme, takes a key where it wants one, and says what is wrong.
+// The address of the user's own server may lack a scheme, gets a key if it needs one, and is reported if it is invalid.
 func TestRegistry_DiscoverByVariables(t *testing.T) {
 	w := newWorld(t)
 	var asked []providers.DiscoverySource

@@ -10,8 +10,8 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// A server may refuse a key only when it has begun an answer. That is another key's, unless something was used.
-func TestRegistry_RotationBehindABegin(t *testing.T) {
+// A server may refuse a key only after the answer has begun. The next key is tried then, unless the answer has used tokens.
+func TestRegistry_RotationAfterBegin(t *testing.T) {
 	limited := providertest.Fail(&providers.Error{Kind: providers.KindRateLimit, Status: 429})
 	for _, tt := range []struct {
 		told providers.Usage

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What models.yml says of models that there are not is told with its place, and the rest of the file holds.
+// Unknown models in models.yml are reported with their line, and the rest of the file applies.
 func TestRegistry_Warnings(t *testing.T) {
 	w := newWorld(t)
 	path := w.write("models.yml", `providers:
@@ -50,7 +50,7 @@ fallbacks:
 	}
 }
 
-// What the file says of a model that does not fit to the model is told, and what fits is not.
+// Values that do not suit a model are reported, and suitable ones are not.
 func TestRegistry_WarningsOfModels(t *testing.T) {
 	const own = "providers: {own: {api: openai-completions, baseUrl: 'http://127.0.0.1:1', auth: none, models: [{id: m, %}, {id: a/b}]}}\n"
 	const opus = "providers: {anthropic: {modelOverrides: {claude-opus-5-5: {%}}}}\n"

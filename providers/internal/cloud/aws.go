@@ -61,7 +61,7 @@ func (a AWS) profile() (name string, settings map[string]string, err error) {
 			continue
 		}
 		if err != nil {
-			return name, nil, failed(providers.KindAuth, "the profiles of AWS cannot be read: %v", err)
+			return name, nil, failed(providers.KindAuth, "cannot read the AWS profiles: %v", err)
 		}
 		section := file.section
 		if name == "default" {
@@ -72,7 +72,7 @@ func (a AWS) profile() (name string, settings map[string]string, err error) {
 		}
 	}
 	if chosen && !found {
-		return name, nil, failed(providers.KindAuth, "there is no AWS profile %q", name)
+		return name, nil, failed(providers.KindAuth, "unknown AWS profile %q", name)
 	}
 	return name, settings, nil
 }
@@ -152,7 +152,7 @@ func (s *AWSSigner) Sign(req *http.Request, body []byte) error {
 	sum := sha256.Sum256(body)
 	err = v4.NewSigner().SignHTTP(req.Context(), credentials, req, hex.EncodeToString(sum[:]), s.service, s.region(), s.now())
 	if err != nil {
-		return failed(providers.KindAuth, "the request cannot be signed for AWS: %v", err)
+		return failed(providers.KindAuth, "cannot sign the request for AWS: %v", err)
 	}
 	return nil
 }
@@ -183,11 +183,11 @@ func (a AWS) next(ctx context.Context) (aws.Credentials, time.Time, error) {
 		return a.process(ctx, name, settings["credential_process"])
 	case len(settings) > 0 && (settings["sso_session"] != "" || settings["sso_start_url"] != "" || settings["role_arn"] != "" || settings["credential_process"] != ""):
 		return aws.Credentials{}, time.Time{}, failed(
-			providers.KindAuth, "the AWS profile %q signs in in a way that gjc does not know; run `aws configure export-credentials --profile %s --format env` "+
+			providers.KindAuth, "gjc does not support the sign-in of the AWS profile %q; run `aws configure export-credentials --profile %s --format env` "+
 				"and start gjc with the variables that it prints", name, name,
 		)
 	}
-	return aws.Credentials{}, time.Time{}, failed(providers.KindAuth, "there are no credentials of AWS; %s", howToSignIn)
+	return aws.Credentials{}, time.Time{}, failed(providers.KindAuth, "no AWS credentials found; %s", howToSignIn)
 }
 
 // unsaid is how long credentials without an expiry time are kept that do expire. Getting them may take a second.

@@ -105,7 +105,7 @@ func TestAWS_Chain(t *testing.T) {
 		{"a program", map[string]string{"AWS_PROFILE": "work"}, `{"Version":1,"AccessKeyId":"AKP","SecretAccessKey":"sp","SessionToken":"tp"}`, result{"AKP", "sp", "tp", "ap-south-1", "AWS profile work", ""}},
 		{"a program that fails", map[string]string{"AWS_PROFILE": "work"}, `no`, result{"", "", "", "ap-south-1", "AWS profile work", "does not print credentials"}},
 		{"single sign-on", map[string]string{"AWS_PROFILE": "single"}, "", result{"", "", "", "us-east-1", "", "export-credentials --profile single"}},
-		{"no such profile", map[string]string{"AWS_PROFILE": "gone"}, "", result{"", "", "", "us-east-1", "", `no AWS profile "gone"`}},
+		{"no such profile", map[string]string{"AWS_PROFILE": "gone"}, "", result{"", "", "", "us-east-1", "", `unknown AWS profile "gone"`}},
 		{"files elsewhere", map[string]string{"AWS_CONFIG_FILE": "/none", "AWS_SHARED_CREDENTIALS_FILE": "/none"}, "", result{"", "", "", "us-east-1", "", "AWS_BEARER_TOKEN_BEDROCK"}},
 	} {
 		account := AWS{

@@ -23,7 +23,9 @@ const maxFrame = 64 << 20
 // A FrameError reports a malformed frame of an event stream.
 type FrameError struct{ Err error }
 
-func (e *FrameError) Error() string { return "a frame of the event stream is broken: " + e.Err.Error() }
+func (e *FrameError) Error() string {
+	return "the event stream contains an invalid frame: " + e.Err.Error()
+}
 
 // Unwrap returns the cause.
 func (e *FrameError) Unwrap() error { return e.Err }

@@ -75,12 +75,12 @@ func (v Vertex) credentials() (*googleCredentials, string, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, path, failed(providers.KindAuth, "GOOGLE_APPLICATION_CREDENTIALS names a file that is not there: %s", path)
 	case err != nil:
-		return nil, path, failed(providers.KindAuth, "the credentials of Google Cloud cannot be read: %v", err)
+		return nil, path, failed(providers.KindAuth, "cannot read the Google Cloud credentials: %v", err)
 	}
 	var c googleCredentials
 	if err := jsonx.Unmarshal(data, &c); err != nil {
 		// Without err, which may quote the file.
-		return nil, path, failed(providers.KindAuth, "the credentials in %s are not JSON as Google writes it; %s", path, signIn)
+		return nil, path, failed(providers.KindAuth, "the credentials in %s are not in Google's JSON format; %s", path, signIn)
 	}
 	return &c, path, nil
 }
@@ -141,7 +141,7 @@ func (t *GoogleTokens) next(ctx context.Context) (googleToken, time.Time, error)
 		if t.account.Metadata {
 			return t.fromMetadata(ctx)
 		}
-		return googleToken{}, time.Time{}, failed(providers.KindAuth, "there are no credentials of Google Cloud; %s", signIn)
+		return googleToken{}, time.Time{}, failed(providers.KindAuth, "no Google Cloud credentials found; %s", signIn)
 	}
 	form, err := c.form(path, time.Now())
 	if err != nil {
@@ -152,11 +152,11 @@ func (t *GoogleTokens) next(ctx context.Context) (googleToken, time.Time, error)
 		address = googleTokenURL
 	}
 	if !safe(address) {
-		return googleToken{}, time.Time{}, failed(providers.KindAuth, "the credentials in %s want to be sent to %s, which is not https", path, address)
+		return googleToken{}, time.Time{}, failed(providers.KindAuth, "the credentials in %s name the token server %s, which does not use https", path, address)
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, strings.NewReader(form.Encode()))
 	if err != nil {
-		return googleToken{}, time.Time{}, failed(providers.KindAuth, "the credentials in %s have a token_uri that is no URL", path)
+		return googleToken{}, time.Time{}, failed(providers.KindAuth, "the token_uri of the credentials in %s is not a URL", path)
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	value, until, err := t.fetch(ctx, req)
@@ -184,18 +184,18 @@ func (c *googleCredentials) form(path string, now time.Time) (url.Values, error)
 	case "service_account":
 		assertion, err := c.assertion(now)
 		if err != nil {
-			return nil, failed(providers.KindAuth, "the private key in %s is not usable: %v", path, err)
+			return nil, failed(providers.KindAuth, "cannot use the private key in %s: %v", path, err)
 		}
 		return url.Values{"grant_type": {"urn:ietf:params:oauth:grant-type:jwt-bearer"}, "assertion": {assertion}}, nil
 	}
-	return nil, failed(providers.KindAuth, "the credentials in %s are of the type %q, which gjc does not know; %s", path, c.Type, signIn)
+	return nil, failed(providers.KindAuth, "the credentials in %s have the unsupported type %q; %s", path, c.Type, signIn)
 }
 
 // assertion returns a token that a service account signs for itself (RFC 7523).
 func (c *googleCredentials) assertion(now time.Time) (string, error) {
 	block, _ := pem.Decode([]byte(c.PrivateKey))
 	if block == nil {
-		return "", errors.New("it is not in PEM")
+		return "", errors.New("it is not in PEM format")
 	}
 	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	if err != nil {
@@ -205,7 +205,7 @@ func (c *googleCredentials) assertion(now time.Time) (string, error) {
 	}
 	key, ok := parsed.(*rsa.PrivateKey)
 	if !ok {
-		return "", errors.New("it is not of RSA")
+		return "", errors.New("it is not an RSA key")
 	}
 	audience := c.TokenURI
 	if audience == "" {

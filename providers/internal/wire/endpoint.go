@@ -190,5 +190,5 @@ func port(u *url.URL) string {
 type redirectError struct{ to string }
 
 func (e *redirectError) Error() string {
-	return "the server sends requests on to " + e.to + ", and gjc does not follow; if you trust that address, change the base URL"
+	return "the server redirects requests to " + e.to + ", which gjc does not follow; if you trust that address, use it as the base URL"
 }

@@ -294,7 +294,7 @@ func wrongAddress(cfg *providers.Config, res *http.Response, said *providers.Err
 	} else {
 		at = ""
 	}
-	e := Errorf(cfg, providers.KindInvalid, "the server has no such API%s, check the base URL; it says: %s", at, said.Message)
+	e := Errorf(cfg, providers.KindInvalid, "the server does not have this API%s; check the base URL; it says: %s", at, said.Message)
 	e.Status = said.Status
 	return e
 }

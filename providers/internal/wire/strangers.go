@@ -14,11 +14,11 @@ import (
 
 // The texts for servers that do not implement the API; a wrong address often leads to one.
 const (
-	webPage    = "the server answers with a web page, not as a model; check the base URL"
-	compressed = "the server answers with data that is compressed (%s), which nobody has asked for; check the base URL, and the proxy if there is one"
-	nothing    = "the server answers with nothing (HTTP %d, no body), not as a model; check the base URL"
-	otherJSON  = "the server answers with JSON that is no answer of this API; check the base URL, and api in models.yml"
-	otherText  = "the server answers with something else than the events of this API (%q); check the base URL, and api in models.yml"
+	webPage    = "the server answers with a web page; check the base URL"
+	compressed = "the server answers with compressed data (%s), which gjc did not request; check the base URL and the proxy"
+	nothing    = "the server answers with nothing (HTTP %d, no body); check the base URL"
+	otherJSON  = "the server answers with JSON of another API; check the base URL, and api in models.yml"
+	otherText  = "the server does not answer with events of this API, but with %q; check the base URL, and api in models.yml"
 )
 
 // refuse returns the error of a body that is not an answer of a model. A retry would not help.
@@ -57,7 +57,7 @@ func (s *Stream) CutOff() error {
 	}
 	text := "the stream ended in the middle of the answer"
 	if !s.spoken && !s.torn {
-		text = "the stream ended before the answer began; if that goes on, check the base URL"
+		text = "the stream ended before the answer began; if it happens again, check the base URL"
 	}
 	e := Errorf(s.cfg, providers.KindNetwork, "%s", text)
 	e.Err, e.RequestID = io.ErrUnexpectedEOF, s.RequestID

@@ -207,7 +207,7 @@ func (s *Stream) alive() error {
 	if time.Since(s.lively) < limit {
 		return nil
 	}
-	e := Errorf(s.cfg, providers.KindTimeout, "nothing but signs of life came from the model for %s", limit)
+	e := Errorf(s.cfg, providers.KindTimeout, "the model sent only keep-alive messages for %s", limit)
 	e.RequestID = s.RequestID
 	return e
 }
@@ -305,7 +305,7 @@ func (s *Stream) fail(err error) error {
 	case s.parent.Err() != nil:
 		return context.Cause(s.parent)
 	case s.stall.fired.Load():
-		e := Errorf(s.cfg, providers.KindTimeout, "nothing came from the model for %s", s.stall.waited())
+		e := Errorf(s.cfg, providers.KindTimeout, "the model sent nothing for %s", s.stall.waited())
 		e.RequestID = s.RequestID
 		return e
 	case errors.Is(err, io.EOF):
@@ -313,14 +313,14 @@ func (s *Stream) fail(err error) error {
 	case errors.Is(err, errLineTooLong):
 		return Errorf(s.cfg, providers.KindProtocol, "one event of the stream is larger than %d MiB", maxEvent>>20)
 	}
-	e := Errorf(s.cfg, providers.KindNetwork, "the connection broke while the model was speaking: %v", err)
+	e := Errorf(s.cfg, providers.KindNetwork, "the connection broke during the answer: %v", err)
 	e.Err, e.RequestID = err, s.RequestID
 	return e
 }
 
 // BadEvent returns the error of an event that violates the API.
 func (s *Stream) BadEvent(err error) error {
-	e := Errorf(s.cfg, providers.KindProtocol, "an event of the stream makes no sense: %v", err)
+	e := Errorf(s.cfg, providers.KindProtocol, "the stream contains an invalid event: %v", err)
 	e.Err, e.RequestID = err, s.RequestID
 	return e
 }
