@@ -131,7 +131,7 @@ func TestModel_Request(t *testing.T) {
 			providers.Text{Text: "ok"},
 			call,
 		}},
-		// A steering message came while the tool ran: the result goes first all the same.
+		// A steering message arrived while the tool ran: the result still goes first.
 		providertest.User("hurry"), result,
 		providers.Message{Role: providers.RoleAssistant, Provider: "anthropic", Model: "claude", Parts: []providers.Part{
 			providers.Thinking{Text: "nothing more", Signature: "s"},
@@ -198,7 +198,7 @@ func TestModel_Thinking(t *testing.T) {
 	}
 }
 
-// The API refuses thinking in the middle of tool calls that were made without.
+// The API rejects thinking between tool calls if the answer with the calls has none.
 func TestModel_NoBudgetInTheMiddleOfTools(t *testing.T) {
 	info := providers.ModelInfo{MaxOutput: 10_000, Thinking: []providers.ThinkingLevel{"low"}, ThinkingMode: "budget"}
 	call := providers.ToolCall{ID: "c", Name: "a", Input: jsonx.Raw(`{}`)}
@@ -296,7 +296,7 @@ func TestNew_BaseURL(t *testing.T) {
 	}
 }
 
-// A message may come whole, from a server that does not stream, whatever it says of its type.
+// A server that does not stream sends a whole message, with any content type.
 func TestModel_WholeMessage(t *testing.T) {
 	const message = `{
   "id": "msg_1", "type": "message", "role": "assistant", "model": "claude",

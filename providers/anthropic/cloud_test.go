@@ -20,7 +20,7 @@ type transport func(*http.Request) (*http.Response, error)
 
 func (fn transport) RoundTrip(r *http.Request) (*http.Response, error) { return fn(r) }
 
-// sent is the request that a model makes of req, and its body. The answer is an error of the status given.
+// sent returns the request that a model makes for req, and its body. The response has the given status.
 func sent(t *testing.T, open providers.Factory, cfg providers.Config, req *providers.Request) (r *http.Request, body string, err error) {
 	t.Helper()
 	cfg.HTTPClient = &http.Client{Transport: transport(func(request *http.Request) (*http.Response, error) {
@@ -166,7 +166,7 @@ func TestBedrock_BrokenFrames(t *testing.T) {
 	}
 }
 
-// Where an editor has sent the requests, only what it gave goes with them.
+// Redirected requests carry only the credentials of the redirect.
 func TestClouds_NoAmbient(t *testing.T) {
 	read := func(path string) ([]byte, error) {
 		t.Errorf("%s is read", path)

@@ -10,8 +10,8 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// recorded has the events that Anthropic's documentation of streaming shows, with everything that stands beside what is
-// used: thinking with its signature, text, a call whose input comes in pieces, padding, pings, and an event to come.
+// recorded has the events from Anthropic's documentation of streaming, including unused members: thinking with its signature,
+// text, a call with streamed input, padding, pings, and an unknown event.
 const recorded = `event: message_start
 data: {"type":"message_start","message":{"id":"msg_01","type":"message","role":"assistant","model":"claude-x","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":472,"cache_creation_input_tokens":20,"cache_read_input_tokens":300,"cache_creation":{"ephemeral_5m_input_tokens":20,"ephemeral_1h_input_tokens":0},"output_tokens":2,"service_tier":"standard"}}}
 

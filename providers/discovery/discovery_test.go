@@ -24,7 +24,7 @@ type (
 	level = providers.ThinkingLevel
 )
 
-// answers are what a server says, by method, path and body of the request. A text type in front of a body, up to "|", is its Content-Type.
+// answers holds a server's responses, by method, path and body of the request. A content type may precede a body, up to "|".
 type answers map[string]string
 
 // fake is a server with answers.
@@ -70,7 +70,7 @@ func source(base string, kind providers.DiscoveryType) providers.DiscoverySource
 	return src
 }
 
-// want asks and compares. Provider and API of what is wanted are those of the source.
+// want asks a server and compares the models. Provider and API of the wanted models are those of the source.
 func want(t *testing.T, src providers.DiscoverySource, models ...info) {
 	t.Helper()
 	got, err := discovery.Discover(t.Context(), src)
@@ -114,7 +114,7 @@ func TestDiscover_Ollama(t *testing.T) {
 	for _, base := range []string{"", "/", "/v1", "/v1/", "/api"} {
 		want(t, source(f.URL+base, providers.DiscoverOllama), models...)
 	}
-	// Over another API the window cannot be asked for, so nobody knows it.
+	// Another API cannot set the window, so it is unknown.
 	other := source(f.URL, providers.DiscoverOllama)
 	other.API = "openai-completions"
 	for _, i := range []int{0, 2, 3, 4} {
@@ -122,10 +122,10 @@ func TestDiscover_Ollama(t *testing.T) {
 	}
 	want(t, other, models...)
 
-	// A prefix of a proxy stays, and no model is no fault.
+	// A proxy's path prefix stays, and an empty list is no error.
 	proxied := serve(t, answers{"GET /proxy/api/tags": `{"models":null}`})
 	want(t, source(proxied.URL+"/proxy/v1", providers.DiscoverOllama))
-	// If no model can be shown, that is told.
+	// It is an error if no model can be shown.
 	broken := serve(t, answers{"GET /api/tags": `{"models":[{"model":"a"},{"model":"b"}]}`})
 	wantError(t, source(broken.URL, providers.DiscoverOllama), providers.KindInvalid, "models.yml")
 }
@@ -140,7 +140,7 @@ func TestDiscover_LMStudio(t *testing.T) {
 		want(t, source(f.URL+base, providers.DiscoverLMStudio),
 			info{ID: "qwen3", ContextWindow: 16384}, info{ID: "pixtral", ContextWindow: 32768, Images: true})
 	}
-	// Without its own API it lists ids. It says 200 to what it does not know.
+	// Without its own API it lists ids. It answers unknown paths with 200.
 	const ids = `{"data":[{"id":"qwen3","object":"model"},{"id":"text-embedding-nomic","object":"model"}]}`
 	for _, all := range []answers{{"GET /v1/models": ids}, {"GET /v1/models": ids, "GET /api/v0/models": `{"error":"Unexpected endpoint or method. (GET /api/v0/models)"}`}} {
 		want(t, source(serve(t, all).URL+"/v1", providers.DiscoverLMStudio), info{ID: "qwen3"})
@@ -158,11 +158,11 @@ func TestDiscover_LlamaCPP(t *testing.T) {
 	for _, base := range []string{"/v1", "", "/"} {
 		want(t, source(f.URL+base, providers.DiscoverLlamaCPP), one)
 	}
-	// The properties can be kept back.
+	// The properties may be disabled.
 	delete(all, "GET /props")
 	one.ContextWindow, one.Images = 40960, false
 	want(t, source(f.URL+"/v1", providers.DiscoverLlamaCPP), one)
-	// Of several models the properties are those of one at most.
+	// With several models, the properties describe at most one of them.
 	all["GET /props"] = `{"default_generation_settings":{"n_ctx":512}}`
 	all["GET /v1/models"] = `{"data":[{"id":"a"},{"id":"b","meta":{"n_ctx":8192,"n_ctx_train":9}},{"id":"nomic-embed-text"}]}`
 	want(t, source(f.URL+"/v1", providers.DiscoverLlamaCPP), info{ID: "a"}, info{ID: "b", ContextWindow: 8192})
@@ -232,7 +232,7 @@ func TestDiscover_Request(t *testing.T) {
 	}
 }
 
-// wantError wants an error of a kind that says something, and no key.
+// wantError checks that an error has a kind and a text, and contains no key.
 func wantError(t *testing.T, src providers.DiscoverySource, kind providers.ErrorKind, says string) {
 	t.Helper()
 	src.APIKey, src.Headers = "the-secret-key", map[string]string{"X-Other": "another-secret"}
@@ -311,7 +311,7 @@ func TestDiscover_Errors(t *testing.T) {
 	wantError(t, src, providers.KindInvalid, "other")
 }
 
-// A context that ends is the error, and ends the requests that are under way.
+// The end of the context is the error, and ends the pending requests.
 func TestDiscover_Ends(t *testing.T) {
 	testenv.NoLeaks(t)
 	late := errors.New("too late")
@@ -334,7 +334,7 @@ func TestDiscover_Ends(t *testing.T) {
 	}
 }
 
-// A server that lists without end is cut.
+// An endless list is cut off.
 func TestDiscover_ManyModels(t *testing.T) {
 	testenv.NoLeaks(t)
 	var b strings.Builder
@@ -367,7 +367,7 @@ func (a told) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
 }
 
-// FuzzDiscover believes no server: whatever it says, there is an error that says something, or models that can be shown.
+// FuzzDiscover checks that any response gives an error with a text, or models that can be shown.
 func FuzzDiscover(f *testing.F) {
 	f.Add(`{"models":[{"model":"a"}]}`, `{"parameters":"num_ctx 5","model_info":{"general.architecture":"x","x.context_length":9},"capabilities":["completion","tools","vision","thinking"]}`)
 	f.Add(`{"data":[{"id":"a","type":"vlm","context_length":1e9,"max_tokens":3,"architecture":{"input_modalities":["image"]},"providers":[{"context_length":5}]}]}`, `{"default_generation_settings":{"n_ctx":5},"modalities":{"vision":true}}`)

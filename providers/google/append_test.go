@@ -6,7 +6,7 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// What is written by hand is what the types say.
+// The hand-written encoding equals that of the types.
 func TestAppendContents(t *testing.T) {
 	text, empty := "a\n\"b\" <é>\xff\u2028", ""
 	list := []content{

@@ -80,19 +80,19 @@ func body(t *testing.T, server *providertest.Server, n int) map[string]jsonx.Raw
 	return got
 }
 
-// raw is an answer of the events given.
+// raw returns an answer of the given events.
 func raw(events ...string) providertest.Step {
 	return providertest.Step{providertest.Raw("data: " + strings.Join(events, "\n\ndata: ") + "\n\n"), providertest.Quit()}
 }
 
-// parts is an event with the parts given, and the members of the candidate that stand behind them.
+// parts returns an event with the given parts, followed by the given members of the candidate.
 func parts(parts, more string) string {
 	return `{"candidates":[{"content":{"parts":[` + parts + `],"role":"model"}` + more + `}],"responseId":"r1"}`
 }
 
 const finished = `,"finishReason":"STOP"`
 
-// conversation has everything that a model must be sent.
+// conversation contains everything that a model may be sent.
 func conversation() []providers.Message {
 	call := providers.ToolCall{ID: "c1", Name: "read", Input: jsonx.Raw(`{"path": "<a>"}`), Signature: "cs"}
 	second := providers.ToolCall{ID: "c2", Name: "list", Input: jsonx.Raw(`{"cut`)}
@@ -152,7 +152,7 @@ func TestModel_Request(t *testing.T) {
 	}
 }
 
-// The models before Gemini 3 sign nothing and look for images beside the responses.
+// Models before Gemini 3 sign nothing and expect images after the responses.
 func TestModel_RequestOfOlderModels(t *testing.T) {
 	server, m := fake(t, providers.ModelInfo{ID: "gemini-2.5-pro", Images: true}, providertest.Step{})
 	run(t, m, &providers.Request{Messages: conversation()})
@@ -165,7 +165,7 @@ func TestModel_RequestOfOlderModels(t *testing.T) {
 	}
 }
 
-// An image of a kind that Gemini does not take would cost the whole request.
+// Gemini rejects a request with an unsupported image.
 func TestModel_ImagesOfOtherKinds(t *testing.T) {
 	server, m := fake(t, providers.ModelInfo{Images: true}, providertest.Step{})
 	req := hello()
@@ -277,7 +277,7 @@ type transport func(*http.Request) (*http.Response, error)
 
 func (fn transport) RoundTrip(r *http.Request) (*http.Response, error) { return fn(r) }
 
-// sent is the request that a model makes.
+// sent is a request of a model.
 func sent(t *testing.T, open providers.Factory, cfg providers.Config) (r *http.Request, body string, err error) {
 	t.Helper()
 	cfg.HTTPClient = &http.Client{Transport: transport(func(req *http.Request) (*http.Response, error) {
@@ -333,7 +333,7 @@ func TestModel_Config(t *testing.T) {
 	}
 }
 
-// Each chunk tells the usage so far, also those that are read by hand.
+// Each chunk reports the usage so far, including those that plainText reads.
 func TestModel_UsageOfEachChunk(t *testing.T) {
 	chunk := func(said string, output int) string {
 		return `{"candidates":[{"content":{"parts":[{"text":"` + said + `"}],"role":"model"},"index":0}],"usageMetadata":{"promptTokenCount":9,` +

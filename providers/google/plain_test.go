@@ -6,7 +6,7 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// What is read by hand is what the decoder reads, and everything else is left to it.
+// plainText agrees with the decoder, and leaves everything else to it.
 func TestPlainText(t *testing.T) {
 	const head, tail = `{"candidates":[{"content":{"parts":[`, `],"role":"model"},"index":0}],"modelVersion":"m","responseId":"r"`
 	for body, want := range map[string]string{

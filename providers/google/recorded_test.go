@@ -10,8 +10,8 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// recorded has the chunks that the documentation of the Gemini API shows, with what stands beside what is used: a thought, text
-// in pieces, a call with its signature, safety ratings, details of the usage.
+// recorded has the chunks from the documentation of the Gemini API, including unused members: a thought, streamed text, a call
+// with its signature, safety ratings, and details of the usage.
 const recorded = `data: {"candidates": [{"content": {"parts": [{"text": "**Weather**\n\nI look.","thought": true}],"role": "model"},"index": 0}],"usageMetadata": {"promptTokenCount": 40,"totalTokenCount": 58,"promptTokensDetails": [{"modality": "TEXT","tokenCount": 40}],"thoughtsTokenCount": 18},"modelVersion": "gemini-x","responseId": "r1"}
 
 data: {"candidates": [{"content": {"parts": [{"text": "One "}],"role": "model"},"index": 0,"safetyRatings": [{"category": "HARM_CATEGORY_HARASSMENT","probability": "NEGLIGIBLE"}]}],"modelVersion": "gemini-x","responseId": "r1"}

@@ -107,7 +107,7 @@ func TestVertex_Credentials(t *testing.T) {
 	}
 }
 
-// Where an editor has sent the requests, only what it gave goes with them.
+// Redirected requests carry only the credentials of the redirect.
 func TestVertex_NoAmbient(t *testing.T) {
 	const base = "http://editor.test/v1/projects/p/locations/global"
 	for _, ambient := range []google.Vertex{
@@ -141,7 +141,7 @@ func TestVertex_NoAmbient(t *testing.T) {
 	}
 }
 
-// A header of the configuration is a credential, and stands for those of the account.
+// A header of the configuration with credentials replaces those of the account.
 func TestVertex_GivenHeader(t *testing.T) {
 	v := google.Vertex{Getenv: env(place), ReadFile: func(string) ([]byte, error) { return nil, fs.ErrPermission }, Home: "/home/u"}
 	for name, value := range map[string]string{"Authorization": "Bearer mine", "X-Goog-Api-Key": "mine"} {

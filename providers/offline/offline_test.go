@@ -151,7 +151,7 @@ func TestModel_OneCallPerAnswerThenSummary(t *testing.T) {
 			t.Errorf("summary %q lacks %q", m.Text(), want)
 		}
 	}
-	// The same words in a later turn run again, under other ids.
+	// The same commands in a later turn run again, with other ids.
 	req.Messages = append(req.Messages, m, req.Messages[0])
 	again, _, err := answer(t, req)
 	if err != nil {
@@ -305,7 +305,7 @@ func TestModel_Compaction(t *testing.T) {
 	}
 }
 
-// The list is what the user sees, so it has every command.
+// The user sees the list, so it must contain every command.
 func TestCommands_AreAllListed(t *testing.T) {
 	commands, err := os.ReadFile("commands.txt")
 	if err != nil {

@@ -25,7 +25,7 @@ func TestModel_Allocations(t *testing.T) { providertest.AllocBudget(t, target, 2
 
 func BenchmarkModel(b *testing.B) { providertest.Bench(b, target) }
 
-// answered is what a model makes of a response: the request that it sent, the message and the error.
+// answered holds the request of a model, and the message or error that it returns.
 type answered struct {
 	url     string
 	header  http.Header
@@ -34,7 +34,7 @@ type answered struct {
 	err     error
 }
 
-// respond has a model ask req and get the lines of response.
+// respond makes a model ask req and answers with the lines of response.
 func respond(t *testing.T, cfg providers.Config, req *providers.Request, response string) (got answered) {
 	t.Helper()
 	if cfg.Info.ID == "" {
@@ -178,7 +178,7 @@ func TestModel_Answers(t *testing.T) {
 		parts      []providers.Part
 	}{
 		{
-			// As Ollama's documentation shows it.
+			// The form in Ollama's documentation.
 			"recorded", `{"model":"llama3.2","created_at":"2025-07-07T20:22:19.184789Z","message":{"role":"assistant","content":"","tool_calls":[{"function":{"name":"get_weather","arguments":{"city":"Tokyo"}}}]},"done":false}
 {"model":"llama3.2","created_at":"2025-07-07T20:22:19.19314Z","message":{"role":"assistant","content":""},"done_reason":"stop","done":true,"total_duration":182242375,"load_duration":41295167,"prompt_eval_count":169,"prompt_eval_duration":24573166,"eval_count":15,"eval_duration":115959084}
 `, providers.StopTools, []providers.Part{call("call_ollama_1_0", "get_weather", `{"city":"Tokyo"}`)},
@@ -205,7 +205,7 @@ func TestModel_Answers(t *testing.T) {
 	}
 }
 
-// An id that was made up stays the call's own in a longer conversation.
+// A generated id stays the call's in a longer conversation.
 func TestModel_MadeUpIDs(t *testing.T) {
 	const body = `{"message":{"tool_calls":[{"function":{"name":"a","arguments":{}}}]}}` + "\n" + end
 	req := hello()
@@ -221,7 +221,7 @@ func TestModel_MadeUpIDs(t *testing.T) {
 	}
 }
 
-// Some servers that copy the API end no lines, or send events.
+// Some compatible servers send no line ends, or send events.
 func TestModel_Framing(t *testing.T) {
 	const first, last = `{"message":{"content":"a }{"}}`, `{"message":{"content":"b"},"done":true,"done_reason":"stop"}`
 	for _, body := range []string{
@@ -248,7 +248,7 @@ func TestModel_Errors(t *testing.T) {
 	}
 }
 
-// FuzzAnswer reads whatever a server sends. An answer has one end, and what it says can be said again.
+// FuzzAnswer reads arbitrary responses. An answer has one end, and can be sent back.
 func FuzzAnswer(f *testing.F) {
 	f.Add(`{"message":{"thinking":"t","content":"x","tool_calls":[{"id":"c","function":{"name":"a","arguments":{"b":[1]}}}]}}` + "\n" + end)
 	f.Add(`{"message":{"tool_calls":[{"function":{"arguments":"{\"b\":1}"}}]},"done":true}`)

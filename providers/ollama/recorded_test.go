@@ -10,7 +10,7 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// recorded has the lines that Ollama's documentation shows: thinking, text, a call, and a last line with counts and times.
+// recorded has the lines from Ollama's documentation: thinking, text, a call, and a last line with counts and times.
 const recorded = `{"model":"qwen3","created_at":"2026-07-07T20:22:19.184789Z","message":{"role":"assistant","content":"","thinking":"Let me "},"done":false}
 {"model":"qwen3","created_at":"2026-07-07T20:22:19.284789Z","message":{"role":"assistant","content":"","thinking":"see."},"done":false}
 {"model":"qwen3","created_at":"2026-07-07T20:22:19.384789Z","message":{"role":"assistant","content":"I look."},"done":false}

@@ -14,7 +14,7 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// sent is the request that a model makes of req, and its body.
+// sent returns the request that a model makes for req, and its body.
 func sent(t *testing.T, cfg providers.Config, req *providers.Request) (*http.Request, string) {
 	t.Helper()
 	var got *http.Request
@@ -80,7 +80,7 @@ func TestModel_Headers(t *testing.T) {
 		if diff := cmp.Diff(test.want, r.Header); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", test.name, diff)
 		}
-		// Without them the request could not be sent again on a new connection.
+		// Without them the request could not be repeated on a new connection.
 		if r.ContentLength != int64(len(body)) || r.GetBody == nil {
 			t.Errorf("%s: Content-Length %d of %d bytes, GetBody %t", test.name, r.ContentLength, len(body), r.GetBody != nil)
 		}

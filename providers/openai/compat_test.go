@@ -12,7 +12,7 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// members are those of a request's body.
+// members returns the members of a request's body.
 func members(t *testing.T, cfg providers.Config, req *providers.Request) map[string]string {
 	t.Helper()
 	_, body := sent(t, cfg, req)
@@ -23,7 +23,7 @@ func members(t *testing.T, cfg providers.Config, req *providers.Request) map[str
 	return got
 }
 
-// changes are the members that differ between two bodies: what they were and what they are.
+// changes returns the members that differ between two bodies, before and after.
 func changes(before, after map[string]string) map[string][2]string {
 	diff := map[string][2]string{}
 	for _, name := range slices.Concat(slices.Collect(maps.Keys(before)), slices.Collect(maps.Keys(after))) {
@@ -34,7 +34,7 @@ func changes(before, after map[string]string) map[string][2]string {
 	return diff
 }
 
-// reasoner is a model that reasons, behind a server that nobody knows.
+// reasoner is a model that reasons, at an unknown server.
 func reasoner() providers.Config {
 	return providers.Config{BaseURL: "http://model.test/v1", Info: providers.ModelInfo{
 		Thinking: []providers.ThinkingLevel{providers.ThinkingLow, providers.ThinkingHigh, providers.ThinkingXHigh}, Images: true,
@@ -45,7 +45,7 @@ func tool(name, schema string) providers.Tool {
 	return providers.Tool{Name: name, Schema: jsonx.Raw(schema)}
 }
 
-// Each flag, and all that it changes in a request.
+// Each flag, with everything that it changes in a request.
 func TestModel_Compat(t *testing.T) {
 	yes, no := new(true), new(false)
 	route := &providers.GatewayRouting{Only: []string{"a"}, Order: []string{"b", "c"}}
@@ -275,7 +275,7 @@ func TestModel_Compat(t *testing.T) {
 
 const mistralID = "vXBaWPD4X"
 
-// What is known of servers by their address: all that a request to them has that one to nobody has not.
+// What is known of servers by their address: the difference between a request to them and one to an unknown server.
 func TestModel_KnownServers(t *testing.T) {
 	call := providers.ToolCall{ID: "call_1", Name: "a", Input: jsonx.Raw(`{}`)}
 	req := &providers.Request{
@@ -351,7 +351,7 @@ func TestModel_ForcedModelsThatReason(t *testing.T) {
 	}
 }
 
-// Ids are the same in a call and its result, whoever made them, and in every later request.
+// Ids are the same in a call and its result, for all models, and in every later request.
 func TestModel_CallIDs(t *testing.T) {
 	own := providers.ToolCall{ID: "functions.read:0", Name: "read", Input: jsonx.Raw(`{}`)}
 	foreign := providers.ToolCall{ID: "call_1|fc_2", Name: "read", Input: jsonx.Raw(`{}`)}

@@ -12,7 +12,7 @@ import (
 	"github.com/gajae-code/gjc/providers/openai"
 )
 
-// FuzzAnswer reads whatever a server sends. An answer has one end, and what it says can be said again.
+// FuzzAnswer reads arbitrary responses. An answer has one end, and can be sent back.
 func FuzzAnswer(f *testing.F) {
 	for _, body := range []string{
 		sse(`{"type":"response.output_item.added","item":{"id":"f","type":"function_call","call_id":"c","name":"a"}}`, `{"type":"response.function_call_arguments.delta","item_id":"f","delta":"{"}`, completed),

@@ -166,7 +166,7 @@ func TestModel_Effort(t *testing.T) {
 	}
 }
 
-// chunks is a stream of these deltas and a finish reason.
+// chunks returns a stream of these deltas and a finish reason.
 func chunks(finish string, deltas ...string) providertest.Step {
 	var s strings.Builder
 	for _, d := range deltas {
@@ -176,7 +176,7 @@ func chunks(finish string, deltas ...string) providertest.Step {
 	return providertest.Step{providertest.Raw(s.String())}
 }
 
-// What servers other than OpenAI's send.
+// Variants of other servers.
 func TestModel_ToolCallsOfOtherServers(t *testing.T) {
 	call := func(id, name, input string) providers.ToolCall {
 		return providers.ToolCall{ID: id, Name: name, Input: jsonx.Raw(input)}
@@ -286,18 +286,18 @@ func TestModel_TextOfOtherServers(t *testing.T) {
 		{providertest.Step{providertest.Raw(`data: {"choices":[{"index":0,"delta":{"content":"x"},"finish_reason":"stop"}]}` + "\n\n"), providertest.Quit()}, providers.StopEnd, []providers.Part{providers.Text{Text: "x"}}},
 		// No finish reason.
 		{providertest.Step{providertest.Raw(`data: {"choices":[{"index":0,"delta":{"content":"x"}}]}` + "\n\ndata: [DONE]\n\n")}, providers.StopEnd, []providers.Part{providers.Text{Text: "x"}}},
-		// No stream at all.
+		// Not a stream.
 		{providertest.Step{providertest.Status(200, `{"id":"r","choices":[{"index":0,"message":{"role":"assistant","content":"x"},"finish_reason":"stop"}]}`, nil)}, providers.StopEnd, []providers.Part{providers.Text{Text: "x"}}},
-		// The whole message behind its deltas.
+		// The whole message after its deltas.
 		{providertest.Step{providertest.Raw(`data: {"choices":[{"index":0,"delta":{"content":"x"}}]}` + "\n\n" +
 			`data: {"choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"x","reasoning_content":"r"}}]}` + "\n\ndata: [DONE]\n\n")}, providers.StopEnd, []providers.Part{providers.Text{Text: "x"}}},
-		// Messages for deltas.
+		// Messages instead of deltas.
 		{providertest.Step{providertest.Raw(`data: {"choices":[{"index":0,"delta":{"role":"assistant","content":""},"message":{"content":"x"}}]}` + "\n\n" +
 			`data: {"choices":[{"index":0,"finish_reason":"stop","message":{"content":"y"}}]}` + "\n\ndata: [DONE]\n\n")}, providers.StopEnd, []providers.Part{providers.Text{Text: "xy"}}},
 		{chunks("model_length", `{"content":"x"}`), providers.StopLength, []providers.Part{providers.Text{Text: "x"}}},
 		{chunks("model_context_window_exceeded", `{"content":"x"}`), providers.StopLength, []providers.Part{providers.Text{Text: "x"}}},
 		{chunks("sensitive", `{"content":"x"}`), providers.StopRefusal, []providers.Part{providers.Text{Text: "x"}}},
-		// A second choice that nobody asked for.
+		// A second choice, which was not requested.
 		{providertest.Step{providertest.Raw(`data: {"choices":[{"index":1,"delta":{"content":"y"}},{"index":0,"delta":{"content":"x"},"finish_reason":"stop"}]}` + "\n\ndata: [DONE]\n\n")}, providers.StopEnd, []providers.Part{providers.Text{Text: "x"}}},
 	} {
 		_, m := fake(t, providers.ModelInfo{}, test.step)
@@ -313,7 +313,7 @@ func TestModel_Usage(t *testing.T) {
 		`{"prompt_tokens":10,"completion_tokens":5}`:                                                                             {Input: 10, Output: 5},
 		`{"prompt_tokens":10,"completion_tokens":5,"prompt_cache_hit_tokens":4,"prompt_tokens_details":null}`:                    {Input: 6, CacheRead: 4, Output: 5},
 		`{"prompt_tokens":3,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":7},"completion_tokens_details":null}`: {CacheRead: 7, Output: 5},
-		// xAI counts what was thought apart, others do not; Moonshot's word for cached.
+		// xAI counts reasoning separately, others do not; Moonshot's name for cached tokens.
 		`{"prompt_tokens":32,"completion_tokens":9,"total_tokens":135,"completion_tokens_details":{"reasoning_tokens":94}}`: {Input: 32, Output: 103, Thinking: 94},
 		`{"prompt_tokens":32,"completion_tokens":9,"total_tokens":41,"completion_tokens_details":{"reasoning_tokens":4}}`:   {Input: 32, Output: 9, Thinking: 4},
 		`{"prompt_tokens":1900,"completion_tokens":5,"cached_tokens":1800}`:                                                 {Input: 100, CacheRead: 1800, Output: 5},
@@ -327,7 +327,7 @@ func TestModel_Usage(t *testing.T) {
 	}
 }
 
-// Moonshot puts the usage into the choice.
+// Moonshot reports the usage in the choice.
 func TestModel_UsageOfAChoice(t *testing.T) {
 	_, m := fake(t, providers.ModelInfo{}, providertest.Step{providertest.Raw(
 		`data: {"choices":[{"delta":{"content":"x"},"finish_reason":"stop","usage":{"prompt_tokens":7,"completion_tokens":2}}]}` + "\n\ndata: [DONE]\n\n",
@@ -337,7 +337,7 @@ func TestModel_UsageOfAChoice(t *testing.T) {
 	}
 }
 
-// An answer with its finish reason is whole, though the server never ends the stream.
+// An answer with a finish reason is complete, even if the server never ends the stream.
 func TestModel_NoEndBehindTheAnswer(t *testing.T) {
 	gate := providertest.NewGate()
 	defer gate.Open()
@@ -399,7 +399,7 @@ func TestModel_ServiceTier(t *testing.T) {
 	}
 }
 
-// What proves reasoning to the provider behind OpenRouter goes back to it as it came.
+// The proof of reasoning goes back unchanged to the provider at OpenRouter.
 func TestModel_ReasoningDetails(t *testing.T) {
 	deltas := []string{
 		`{"reasoning":"I ","reasoning_details":[{"type":"reasoning.text","text":"I ","format":"anthropic-claude-v1","index":0}]}`,
@@ -419,7 +419,7 @@ func TestModel_ReasoningDetails(t *testing.T) {
 		t.Errorf("parts (-want +got):\n%s", diff)
 	}
 	req.Messages = append(req.Messages, msg, providertest.ResultOf(call, "r"))
-	// Even if nothing was said in the clear.
+	// Even without any unencrypted text.
 	hidden, _ := run(t, m, req)
 	if len(hidden.Parts) != 1 || hidden.Parts[0].(providers.Thinking).Signature == "" {
 		t.Errorf("parts = %+v", hidden.Parts)

@@ -6,7 +6,7 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// What is read by hand is what the decoder reads, and everything else is left to it.
+// The fast paths agree with the decoder, and leave everything else to it.
 func TestPlainContent(t *testing.T) {
 	const head, tail = `{"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":`, `,"logprobs":null,"finish_reason":null}],"usage":null}`
 	for body, want := range map[string]string{
@@ -59,7 +59,7 @@ func TestPlainDelta(t *testing.T) {
 	}
 }
 
-// FuzzPlain compares both with the decoder.
+// FuzzPlain compares both fast paths with the decoder.
 func FuzzPlain(f *testing.F) {
 	f.Add([]byte(`{"choices":[{"index":0,"delta":{"content":"a"}}]}`))
 	f.Add([]byte(`{"type":"response.output_text.delta","item_id":"m","output_index":1,"delta":"a"}`))

@@ -10,8 +10,8 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// recorded has the chunks that OpenAI's documentation of chat completions shows, as its servers send them: two calls at once,
-// obfuscation, fingerprints, and a last chunk with the usage alone.
+// recorded has the chunks from OpenAI's documentation of Chat Completions, as its servers send them: two calls at once,
+// obfuscation, fingerprints, and a last chunk with only the usage.
 const recorded = `data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1741570283,"model":"gpt-x","service_tier":"default","system_fingerprint":"fp_1","choices":[{"index":0,"delta":{"role":"assistant","content":null,"refusal":null},"logprobs":null,"finish_reason":null}],"usage":null,"obfuscation":"a1"}
 
 data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1741570283,"model":"gpt-x","service_tier":"default","system_fingerprint":"fp_1","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"call_A","type":"function","function":{"name":"get_weather","arguments":""}}]},"logprobs":null,"finish_reason":null}],"usage":null,"obfuscation":"b2"}

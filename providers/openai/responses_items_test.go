@@ -13,9 +13,9 @@ import (
 	"github.com/gajae-code/gjc/providers/openai"
 )
 
-// An answer is an answer, whatever the server calls the items of it.
+// An answer is read correctly however the server identifies its items.
 func TestResponses_Items(t *testing.T) {
-	// In what is told of each item, # is its id, and @ its index.
+	// In the events of each item, # stands for its id, and @ for its index.
 	const (
 		thinks   = `{"type":"response.output_item.added","output_index":@,"item":{"id":"#rs","type":"reasoning","summary":[]}}`
 		thought  = `{"type":"response.reasoning_summary_text.delta","item_id":"#rs","output_index":@,"summary_index":0,"delta":"h"}`
@@ -34,7 +34,7 @@ func TestResponses_Items(t *testing.T) {
 	input := func(name, event, arguments string) string {
 		return `{"type":"response.function_call_arguments.` + event + `","item_id":"#f` + name + `","output_index":@,` + arguments + `}`
 	}
-	// Items one behind the other, and two calls at once.
+	// Items in sequence, and two calls at once.
 	type told struct {
 		index int
 		event string
@@ -147,7 +147,7 @@ func TestResponses_Items(t *testing.T) {
 			}
 			events = append(events, put(told.index, told.event))
 		}
-		// All of it comes once more at the end.
+		// Everything is repeated at the end.
 		var output []string
 		for i, event := range []string{thinksNo, said, call("done", "a", `{\"k\":1}`), call("done", "b", `{\"k\":2}`)} {
 			output = append(output, string(jsonx.Lookup(jsonx.Raw(put(i, event)), "item")))

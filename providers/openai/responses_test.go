@@ -36,7 +36,7 @@ func TestResponses_Allocations(t *testing.T) { providertest.AllocBudget(t, respo
 
 func BenchmarkResponses(b *testing.B) { providertest.Bench(b, responses) }
 
-// answered is what a model makes of a response: the request that it sent, the message and the events.
+// answered holds the request of a model, and the message and events that it returns.
 type answered struct {
 	request *http.Request
 	body    string
@@ -45,7 +45,7 @@ type answered struct {
 	err     error
 }
 
-// respond has the model that open makes ask req and get response, which is JSON or else events.
+// respond makes the model of open ask req and answers with response, which is JSON or events.
 func respond(t *testing.T, open providers.Factory, cfg providers.Config, req *providers.Request, response string) (got answered) {
 	t.Helper()
 	if cfg.Info.ID == "" {
@@ -74,7 +74,7 @@ func respond(t *testing.T, open providers.Factory, cfg providers.Config, req *pr
 	return got
 }
 
-// sse is a stream of events that are named as their type says.
+// sse returns a stream of events that are named by their types.
 func sse(events ...string) string {
 	var s strings.Builder
 	for _, ev := range events {
@@ -120,11 +120,11 @@ func TestResponses_Body(t *testing.T) {
 			providertest.User("hi"), question,
 			own(rs("rs_1"), providers.Text{Text: "ok", Signature: "msg_1 commentary"}, rs("rs_2"), one, two),
 			shot, providertest.ResultOf(two, "bad input"),
-			// Cut off: its text has no id, and its reasoning nothing behind it.
+			// Incomplete: its text has no id, and nothing follows its reasoning.
 			own(providers.Text{Text: "cut"}, rs("rs_3")),
-			// In the clear.
+			// Unencrypted.
 			own(providers.Thinking{Text: `"why"`, Field: "content"}, providers.Thinking{Field: "content", Text: "so"}, providers.Text{Text: "plain", Signature: "msg_4"}),
-			// Its reasoning is lost, and so the ids of the rest are no good.
+			// Its reasoning is lost, and so the other ids are useless.
 			own(providers.Thinking{Text: "hm"}, providers.Text{Text: "lost", Signature: "msg_2"}),
 			{Role: providers.RoleAssistant, Provider: "other", Model: "m", Parts: []providers.Part{rs("rs_4"), providers.Text{Text: "I", Signature: "msg_3"}, foreign}},
 			providertest.ResultOf(foreign, "r"),
@@ -247,7 +247,7 @@ func TestAzure_Headers(t *testing.T) {
 	}
 }
 
-// Streams as OpenAI's documentation shows them.
+// Streams from OpenAI's documentation.
 func TestResponses_Recorded(t *testing.T) {
 	call := func(input string) providers.ToolCall {
 		return providers.ToolCall{ID: "call_w", Name: "get_weather", Input: jsonx.Raw(input), Signature: "fc_w"}
@@ -292,7 +292,7 @@ func TestResponses_Recorded(t *testing.T) {
 	}
 }
 
-// What servers other than OpenAI's send, and what OpenAI sends when something is amiss.
+// Variants of other servers, and OpenAI's errors.
 func TestResponses_OtherStreams(t *testing.T) {
 	const (
 		added = `{"type":"response.output_item.added","output_index":0,"item":{"id":"fc_1","type":"function_call","call_id":"c","name":"a","arguments":""}}`
@@ -411,7 +411,7 @@ func TestResponses_Errors(t *testing.T) {
 	}
 }
 
-// An event that is not known may have any form.
+// An event of an unknown type may have any form.
 func TestResponses_NewEvents(t *testing.T) {
 	got := respond(t, openai.OpenResponses, providers.Config{}, hello(), sse(
 		`{"type":"response.reasoning_summary.delta","delta":{"text":"This"},"item":7}`,
@@ -422,7 +422,7 @@ func TestResponses_NewEvents(t *testing.T) {
 	}
 }
 
-// An event with several parts is not gone through to its end once the caller has left.
+// An event with several parts is not processed to its end after the caller has left.
 func TestModel_CancelledWithinAnEvent(t *testing.T) {
 	const calls = `[{"index":0,"id":"a","function":{"name":"a","arguments":"{}"}},{"index":1,"id":"b","function":{"name":"b","arguments":"{}"}}]`
 	const item = `{"type":"function_call","call_id":"c","name":"a","arguments":"{\"k\":1}"}`
@@ -459,7 +459,7 @@ func TestModel_CancelledWithinAnEvent(t *testing.T) {
 	}
 }
 
-// What is no answer of the API is no network that is broken.
+// A response of another API is not a network error.
 func TestModel_OtherAnswers(t *testing.T) {
 	for _, body := range []string{"Hello, world\n", `{"hello":1}`, "# a\n\nb: c\n"} {
 		got := respond(t, openai.Open, providers.Config{}, hello(), body)

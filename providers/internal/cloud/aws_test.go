@@ -21,7 +21,7 @@ const (
 	testSecret = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY" //nolint:gosec // of AWS's documentation
 )
 
-// The example of AWS's documentation of Signature Version 4.
+// The example from AWS's documentation of Signature Version 4.
 func TestAWS_PublishedSignature(t *testing.T) {
 	account := AWS{Getenv: env(map[string]string{"AWS_ACCESS_KEY_ID": testKeyID, "AWS_SECRET_ACCESS_KEY": testSecret})}
 	signer := account.Signer("iam", account.Region)
@@ -158,7 +158,7 @@ func TestAWS_ProcessIsRunAgain(t *testing.T) {
 	})
 }
 
-// Credentials with a session token end some day. Where nobody says when, they are not kept for the life of gjc.
+// Credentials with a session token expire. If the expiry is unknown, they are not kept for the lifetime of gjc.
 func TestAWS_TokenWithoutAnEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reads, runs := 0, 0

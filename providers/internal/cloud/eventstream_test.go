@@ -32,7 +32,7 @@ func chunkFrame(t testing.TB, data string) []byte {
 	return frame(t, `{"bytes":"`+base64.StdEncoding.EncodeToString([]byte(data))+`"}`, ":message-type", "event", ":event-type", "chunk")
 }
 
-// translate reads what becomes of an event stream.
+// translate returns the server-sent events of an event stream.
 func translate(t testing.TB, stream io.Reader) (string, error) {
 	t.Helper()
 	client := ServerSentEvents(&http.Client{Transport: transport(func(*http.Request) (*http.Response, error) {

@@ -37,7 +37,7 @@ func env(values map[string]string) func(string) string {
 	return func(name string) string { return values[name] }
 }
 
-// files is a file system.
+// files is a file system in memory.
 func files(names map[string]string) func(string) ([]byte, error) {
 	return func(path string) ([]byte, error) {
 		if text, ok := names[filepath.ToSlash(path)]; ok {
@@ -47,7 +47,7 @@ func files(names map[string]string) func(string) ([]byte, error) {
 	}
 }
 
-// signed returns the header of a request that tokens signed.
+// signed returns the header of a request signed with tokens.
 func signed(ctx context.Context, t *testing.T, tokens *GoogleTokens) (http.Header, error) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://h/", nil)
@@ -163,7 +163,7 @@ func TestGoogle_TokensAreKept(t *testing.T) {
 	})
 }
 
-// Whoever waits for another's token need not wait when it gives up, and a failure is not kept.
+// A caller that waits for another one's token can give up without waiting, and a failure is not cached.
 func TestGoogle_WaitingEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})

@@ -53,7 +53,7 @@ func TestMistralToolID(t *testing.T) {
 	}
 }
 
-// A provider whose API was changed between two turns must not get signatures of the other API back.
+// A provider whose API has changed between two turns must not get signatures of the other API.
 func TestOwn(t *testing.T) {
 	info := providers.ModelInfo{Provider: "p", ID: "m", API: "openai-responses"}
 	for _, tt := range []struct {

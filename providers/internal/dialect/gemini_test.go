@@ -74,7 +74,7 @@ func TestGemini(t *testing.T) {
 	}
 }
 
-// A few references that double can stand for more than there is memory.
+// A few nested references can expand to more than fits into memory.
 func TestGemini_References(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`{"type":"object","properties":{"a":{"$ref":"#/$defs/d0"}},"$defs":{`)
@@ -94,7 +94,7 @@ var geminiKeywords = []string{
 	"minItems", "maxItems", "minLength", "maxLength", "pattern", "minimum", "maximum",
 }
 
-// checkGemini looks for what Gemini would refuse.
+// checkGemini reports what Gemini would reject.
 func checkGemini(t *testing.T, schema jsonx.Raw) {
 	t.Helper()
 	members := 0
@@ -140,7 +140,7 @@ func FuzzGemini(f *testing.F) {
 	})
 }
 
-// A schema is converted once, and of many no more than some are kept.
+// A schema is converted once, and the cache is bounded.
 func TestGeminiSchemas(t *testing.T) {
 	var s GeminiSchemas
 	first := jsonx.Raw(`{"type":"object","properties":{"p":{"$ref":"#/$defs/D"}},"$defs":{"D":{"type":"string"}}}`)

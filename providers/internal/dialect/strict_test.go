@@ -123,7 +123,7 @@ func FuzzStrict(f *testing.F) {
 	})
 }
 
-// schemaOfATool is about as large as those of our tools.
+// schemaOfATool is about as large as the schemas of gjc's own tools.
 const schemaOfATool = `{"type":"object","properties":{"path":{"type":"string","description":"The file to change, as the editor names it."},` +
 	`"edits":{"type":"array","items":{"type":"object","properties":{"old":{"type":"string","description":"What stands there now."},` +
 	`"new":{"type":"string","description":"What shall stand there."},"all":{"type":"boolean"}},"required":["old","new"]}},` +

@@ -14,7 +14,7 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// babble says the same without an end.
+// babble repeats the same bytes without end.
 type babble struct {
 	text string
 	at   int
@@ -26,7 +26,7 @@ func (b *babble) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// An answer without an end comes to one.
+// An endless answer is cut off.
 func TestStream_Endless(t *testing.T) {
 	line := strings.Repeat("x", 1<<20)
 	for name, text := range map[string]string{
@@ -58,7 +58,7 @@ func TestStream_Endless(t *testing.T) {
 	}
 }
 
-// piped is a stream whose body a test writes, in a bubble.
+// piped returns a stream whose body the test writes, in a synctest bubble.
 func piped(t *testing.T, cfg *providers.Config) (*Stream, *io.PipeWriter) {
 	t.Helper()
 	r, w := io.Pipe()
@@ -73,7 +73,7 @@ func piped(t *testing.T, cfg *providers.Config) (*Stream, *io.PipeWriter) {
 	return s, w
 }
 
-// A gateway that only says that it is alive does not keep a turn for ever.
+// A gateway that sends only keep-alive messages does not block a turn forever.
 func TestStream_SignsOfLife(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, w := piped(t, &providers.Config{FirstByteTimeout: 5 * time.Minute})
@@ -105,7 +105,7 @@ func TestStream_SignsOfLife(t *testing.T) {
 
 func TestOpen_FirstByte(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		// No head of a response.
+		// No header of a response.
 		cfg := &providers.Config{FirstByteTimeout: 3 * time.Minute, StallTimeout: time.Second}
 		start := time.Now()
 		_, err := Open(t.Context(), cfg, func(ctx context.Context, _ **http.Response) error {
@@ -115,7 +115,7 @@ func TestOpen_FirstByte(t *testing.T) {
 		if e, ok := errors.AsType[*providers.Error](err); !ok || e.Kind != providers.KindTimeout || time.Since(start) != 3*time.Minute {
 			t.Errorf("err = %v after %v", err, time.Since(start))
 		}
-		// A head, and no body: a local model reads its prompt. Behind the first byte the shorter time holds.
+		// A header but no body: a local model reads its prompt. After the first byte the shorter limit applies.
 		s, w := piped(t, cfg)
 		defer s.Close()
 		go func() {
@@ -166,7 +166,7 @@ func TestExtraBody(t *testing.T) {
 	}
 }
 
-// A wait that no duration holds is a long one, and not none.
+// A wait that overflows a duration becomes a long one, not none.
 func TestRetryAfter_Huge(t *testing.T) {
 	for _, header := range []http.Header{{"Retry-After": {"99999999999"}}, {"Retry-After": {"Inf"}}, {"Retry-After-Ms": {"1e30"}}} {
 		if wait, _ := retryAfter(header, time.Now()); wait < 24*time.Hour {

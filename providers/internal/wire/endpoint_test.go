@@ -61,7 +61,7 @@ func TestEndpoint_Redirects(t *testing.T) {
 		t.Errorf("%d requests went to another server, %d arrived", strayed, len(arrived))
 	}
 
-	// What the given client has against a redirect still counts, and the client stays as it is.
+	// The given client's own redirect policy still applies, and the client is unchanged.
 	strict := *server.Client()
 	strict.CheckRedirect = func(*http.Request, []*http.Request) error { return errors.New("not with me") }
 	if err := post(t, &providers.Config{HTTPClient: &strict}, server.URL+"/here"); err == nil || !strings.Contains(err.Error(), "not with me") {

@@ -33,7 +33,7 @@ func TestRedact(t *testing.T) {
 	}
 }
 
-// A key that would be cut where a message is shortened, and one that a signer has made, are known too.
+// A key at the end of a shortened message and a key of a signer are redacted too.
 func TestEndpoint_ErrorsHoldNoKey(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusBadRequest)

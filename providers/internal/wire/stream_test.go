@@ -16,7 +16,7 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// open makes a stream of body.
+// open returns a stream of body.
 func open(t testing.TB, ctx context.Context, body io.Reader, kind string) *Stream {
 	t.Helper()
 	cfg := &providers.Config{Info: providers.ModelInfo{Provider: "p", ID: "m"}}
@@ -156,7 +156,7 @@ func TestKindOf(t *testing.T) {
 		{400, `{"object":"error","message":"bad thing"}`, providers.KindInvalid},
 		{500, ``, providers.KindServer},
 		{504, `{}`, providers.KindTimeout},
-		// What providers like OpenAI's say.
+		// The texts of providers that are compatible with OpenAI.
 		{429, `{"error":{"message":"Rate limit reached on tokens per minute (TPM). Please try again in 4.77s. Need more tokens? Upgrade at https://console.example/settings/billing","type":"tokens","code":"rate_limit_exceeded"}}`, providers.KindRateLimit},
 		{429, `{"error":{"message":"Rate limit reached. Visit https://platform.example/account/billing to add a payment method","type":"requests"}}`, providers.KindRateLimit},
 		{400, `{"error":{"message":"Invalid schema for function 'billing_lookup'","type":"invalid_request_error"}}`, providers.KindInvalid},

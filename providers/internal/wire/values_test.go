@@ -50,7 +50,7 @@ func TestStream_Values(t *testing.T) {
 	}
 }
 
-// An object is there as soon as it has ended, and a line or an event too, whatever ends it.
+// An object is returned as soon as it has ended, and so are a line and an event, whatever ends them.
 func TestStream_AtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for text, next := range map[string]func(*Stream) (Event, error){

@@ -13,7 +13,7 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// failed is the error of a response with a status.
+// failed returns the error of a response with a status.
 func failed(t *testing.T, status int, header http.Header, body io.Reader) *providers.Error {
 	t.Helper()
 	err := statusOf(t, status, header, body)
@@ -33,7 +33,7 @@ func statusOf(t *testing.T, status int, header http.Header, body io.Reader) erro
 	return statusError(&providers.Config{}, &http.Response{StatusCode: status, Header: header}, data)
 }
 
-// How long to wait stands in the words of OpenAI's errors, also of those in the stream.
+// The texts of OpenAI's errors contain the wait, also in the stream.
 func TestSaidWait(t *testing.T) {
 	for words, want := range map[string]time.Duration{
 		"Please try again in 1.2s. Visit":    1200 * time.Millisecond,
@@ -92,7 +92,7 @@ func TestLimitEnds(t *testing.T) {
 	}
 }
 
-// An error whose body comes in drops is told with what has come.
+// An error whose body arrives slowly is returned with the part that has arrived.
 func TestOpen_ErrorBodyThatTrickles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, w := io.Pipe()
