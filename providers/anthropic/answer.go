@@ -81,10 +81,10 @@ type answer struct {
 	// open holds the current content blocks, by index.
 	open map[int]openBlock
 	// calls holds the ids of the calls so far.
-	calls []string
-	usage providers.Usage
-	told  dialect.UsageTeller
-	stop  string
+	calls       []string
+	usage       providers.Usage
+	usageReport dialect.UsageReporter
+	stop        string
 }
 
 type openBlock struct {
@@ -154,13 +154,13 @@ func (a *answer) event(raw wire.Event) (more bool, err error) {
 		return a.blockEnd(ev.Index.Value), nil
 	case "message_start":
 		a.count(&ev.Message.Usage.Value)
-		return a.told.Tell(a.usage, a.yield), nil
+		return a.usageReport.Report(a.usage, a.yield), nil
 	case "message_delta":
 		a.count(&ev.Usage.Value)
 		if ev.Delta.StopReason != "" {
 			a.stop = ev.Delta.StopReason
 		}
-		if !a.told.Tell(a.usage, a.yield) {
+		if !a.usageReport.Report(a.usage, a.yield) {
 			return false, nil
 		}
 		if why := ev.Delta.StopDetails.Explanation; why != "" && a.stop == "refusal" {
@@ -194,7 +194,7 @@ func (a *answer) whole(ev *event) error {
 	}
 	a.count(&ev.Usage.Value)
 	a.stop = ev.StopReason
-	if !a.told.Tell(a.usage, a.yield) {
+	if !a.usageReport.Report(a.usage, a.yield) {
 		return nil
 	}
 	for i := range ev.Content {

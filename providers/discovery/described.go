@@ -120,19 +120,19 @@ func chats(f facts) bool {
 // routed reports whether one of those that serve a model supports tools; true if nothing is known.
 func routed(f facts) bool {
 	routes, _ := f.at("providers").list()
-	told := false
+	known := false
 	for _, route := range routes {
 		if status := route.at("status").text(); status != "" && status != "live" {
-			told = true
+			known = true
 			continue
 		}
 		tools, said := route.at("supports_tools").flag()
 		if tools || !said {
 			return true
 		}
-		told = true
+		known = true
 	}
-	return !told
+	return !known
 }
 
 // otherTask reports whether the id of an otherwise unknown model shows that it does not chat.

@@ -242,7 +242,7 @@ func wantError(t *testing.T, src providers.DiscoverySource, kind providers.Error
 		t.Errorf("%v, %v; want kind %s and %q", models, err, kind, says)
 	}
 	if err != nil && strings.Contains(err.Error(), "secret") {
-		t.Errorf("a key is told: %v", err)
+		t.Errorf("the error contains a key: %v", err)
 	}
 }
 
@@ -356,10 +356,10 @@ func TestDiscover_ManyModels(t *testing.T) {
 	}
 }
 
-// told answers every request with one of two bodies.
-type told struct{ list, about string }
+// twoBodies answers every request with one of two bodies.
+type twoBodies struct{ list, about string }
 
-func (a told) RoundTrip(r *http.Request) (*http.Response, error) {
+func (a twoBodies) RoundTrip(r *http.Request) (*http.Response, error) {
 	body := a.list
 	if strings.HasSuffix(r.URL.Path, "/show") || strings.HasSuffix(r.URL.Path, "/props") {
 		body = a.about
@@ -374,7 +374,7 @@ func FuzzDiscover(f *testing.F) {
 	f.Add(`[{"id":"a","supported_parameters":["tools","reasoning"]},{"id":"a"}]`, `[`)
 	f.Add(`{"error":{"message":"x"}}`, `{"capabilities":[7]}`)
 	f.Fuzz(func(t *testing.T, list, about string) {
-		client := &http.Client{Transport: told{list, about}}
+		client := &http.Client{Transport: twoBodies{list, about}}
 		for _, kind := range []providers.DiscoveryType{providers.DiscoverOllama, providers.DiscoverLMStudio, providers.DiscoverLlamaCPP, providers.DiscoverOpenAI} {
 			src := source("http://x", kind)
 			src.Client = client

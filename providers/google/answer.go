@@ -56,17 +56,17 @@ type answer struct {
 	yield  func(providers.Event, error) bool
 	req    *providers.Request
 
-	chunk   chunk // reused for every event
-	build   providers.Builder
-	join    dialect.Joiner
-	calls   []string // their ids
-	usage   providers.Usage
-	told    dialect.UsageTeller
-	finish  string
-	message string // sent with the finish reason
-	blocked string
-	said    bool
-	name    string // the id of the response
+	chunk       chunk // reused for every event
+	build       providers.Builder
+	join        dialect.Joiner
+	calls       []string // their ids
+	usage       providers.Usage
+	usageReport dialect.UsageReporter
+	finish      string
+	message     string // sent with the finish reason
+	blocked     string
+	said        bool
+	name        string // the id of the response
 }
 
 func (a *answer) run() {
@@ -103,7 +103,7 @@ func (a *answer) event(data []byte) (more bool, err error) {
 				return false, a.stream.BadEvent(err)
 			}
 			a.count(&u)
-			if !a.told.Tell(a.usage, a.yield) {
+			if !a.usageReport.Report(a.usage, a.yield) {
 				return false, nil
 			}
 		}
@@ -125,7 +125,7 @@ func (a *answer) event(data []byte) (more bool, err error) {
 	if c.Usage.Known {
 		a.count(&c.Usage.Value)
 	}
-	if !a.told.Tell(a.usage, a.yield) {
+	if !a.usageReport.Report(a.usage, a.yield) {
 		return false, nil
 	}
 	for i := range c.Candidates {

@@ -144,7 +144,7 @@ func TestModel_OneCallPerAnswerThenSummary(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !strings.Contains(said.String(), "done soon") {
-		t.Errorf("said %q, want what !say told", said.String())
+		t.Errorf("said %q, want the text of !say", said.String())
 	}
 	for _, want := range []string{"3 tool calls", "1 of them failed", "bash failed: Command exited with code 1"} {
 		if !strings.Contains(m.Text(), want) {
@@ -274,14 +274,14 @@ func TestModel_Usage(t *testing.T) {
 		if err != nil || m.Usage.Input != want || m.Usage.Output == 0 {
 			t.Errorf("%s: usage %+v, %v; want %d", text, m.Usage, err, want)
 		}
-		told := 0 // of an answer that is cut off
+		reported := 0 // of an answer that is cut off
 		for _, ev := range events {
 			if ev, ok := ev.(providers.UsageSoFar); ok {
-				told = ev.Usage.Input
+				reported = ev.Usage.Input
 			}
 		}
-		if told != want {
-			t.Errorf("%s: %d tokens of input were told before the end, want %d", text, told, want)
+		if reported != want {
+			t.Errorf("%s: %d tokens of input were reported before the end, want %d", text, reported, want)
 		}
 	}
 }

@@ -43,11 +43,11 @@ type answer struct {
 	yield  func(providers.Event, error) bool
 	req    *providers.Request
 
-	build providers.Builder
-	join  dialect.Joiner
-	calls []string // their ids
-	usage providers.Usage
-	told  dialect.UsageTeller
+	build       providers.Builder
+	join        dialect.Joiner
+	calls       []string // their ids
+	usage       providers.Usage
+	usageReport dialect.UsageReporter
 }
 
 func (a *answer) run() {
@@ -83,7 +83,7 @@ func (a *answer) line(data []byte) (more bool, err error) {
 	if in, out := c.PromptEval.Count(), c.Eval.Count(); in > 0 || out > 0 {
 		a.usage = providers.Usage{Input: in, Output: out}
 	}
-	if !a.told.Tell(a.usage, a.yield) {
+	if !a.usageReport.Report(a.usage, a.yield) {
 		return false, nil
 	}
 	if c.Message.Thinking != "" && !a.send(providers.ThinkingDelta{Text: c.Message.Thinking}) {

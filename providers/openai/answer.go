@@ -81,18 +81,18 @@ type answer struct {
 	yield  func(providers.Event, error) bool
 	req    *providers.Request
 
-	build   providers.Builder
-	join    dialect.Joiner
-	calls   []*call
-	usage   providers.Usage
-	told    dialect.UsageTeller
-	finish  string
-	refused bool
-	said    bool   // anything
-	deltas  bool   // the choice had deltas; a message after them repeats them
-	member  string // the member that holds the reasoning
-	details []reasoningDetail
-	name    string // the id of the response
+	build       providers.Builder
+	join        dialect.Joiner
+	calls       []*call
+	usage       providers.Usage
+	usageReport dialect.UsageReporter
+	finish      string
+	refused     bool
+	said        bool   // anything
+	deltas      bool   // the choice had deltas; a message after them repeats them
+	member      string // the member that holds the reasoning
+	details     []reasoningDetail
+	name        string // the id of the response
 }
 
 // call is a tool call that is being received.
@@ -148,7 +148,7 @@ func (a *answer) run() {
 func (a *answer) chunk(ev wire.Event) (more bool, err error) {
 	if text, ok := plainContent(ev.Data); ok {
 		if text == "" { // as in the first chunk of most
-			return a.told.Tell(a.usage, a.yield), nil
+			return a.usageReport.Report(a.usage, a.yield), nil
 		}
 		a.deltas = true
 		return a.send(providers.TextDelta{Text: text}), nil
@@ -169,7 +169,7 @@ func (a *answer) chunk(ev wire.Event) (more bool, err error) {
 	if c.Usage.Known {
 		a.count(&c.Usage.Value)
 	}
-	if !a.told.Tell(a.usage, a.yield) {
+	if !a.usageReport.Report(a.usage, a.yield) {
 		return false, nil
 	}
 	for i := range c.Choices {
@@ -179,7 +179,7 @@ func (a *answer) chunk(ev wire.Event) (more bool, err error) {
 		}
 		if !c.Usage.Known && choice.Usage.Known {
 			a.count(&choice.Usage.Value)
-			if !a.told.Tell(a.usage, a.yield) {
+			if !a.usageReport.Report(a.usage, a.yield) {
 				return false, nil
 			}
 		}

@@ -77,7 +77,7 @@ func TestModel_Compat(t *testing.T) {
 
 	for _, test := range []struct {
 		name   string
-		base   string // of the URL, if not that of nobody
+		base   string // of the URL; empty for an unknown server
 		compat providers.Compat
 		over   providers.Compat // on both sides
 		change func(*providers.Config)

@@ -338,7 +338,7 @@ func TestModel_UsageOfAChoice(t *testing.T) {
 }
 
 // An answer with a finish reason is complete, even if the server never ends the stream.
-func TestModel_NoEndBehindTheAnswer(t *testing.T) {
+func TestModel_NoEndAfterAnswer(t *testing.T) {
 	gate := providertest.NewGate()
 	defer gate.Open()
 	server := providertest.NewServer(providertest.Step{providertest.Raw(`data: {"choices":[{"delta":{"content":"x"},"finish_reason":"stop"}]}` + "\n\n"), gate.Hold()})

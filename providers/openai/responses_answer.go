@@ -93,15 +93,15 @@ type response struct {
 	yield  func(providers.Event, error) bool
 	req    *providers.Request
 
-	build   providers.Builder
-	join    dialect.Joiner
-	items   items
-	last    *item // the last item with output
-	calls   []string
-	name    string // the id of the response
-	usage   providers.Usage
-	told    dialect.UsageTeller
-	refused bool
+	build       providers.Builder
+	join        dialect.Joiner
+	items       items
+	last        *item // the last item with output
+	calls       []string
+	name        string // the id of the response
+	usage       providers.Usage
+	usageReport dialect.UsageReporter
+	refused     bool
 }
 
 func (r *response) run() {
@@ -165,7 +165,7 @@ func (r *response) event(raw wire.Event) (more bool, err error) {
 			r.name = string(ev.Response.ID)
 			r.count(&ev.Response.Usage)
 		}
-		return r.told.Tell(r.usage, r.yield), nil
+		return r.usageReport.Report(r.usage, r.yield), nil
 	case "response.completed", "response.incomplete", "response.failed", "response.cancelled", "response.done":
 		if ev.Response == nil {
 			return false, r.stream.BadEvent(errors.New(kind + " has no response"))
@@ -396,7 +396,7 @@ func (r *response) done(res *responded) error {
 	r.count(&res.Usage)
 	failed := dialect.IsError(res.Error, true) || res.Status == "failed" || res.Status == "cancelled"
 	// An error alone, without usage, does not begin an answer.
-	if (!failed || res.Usage.Known) && !r.told.Tell(r.usage, r.yield) {
+	if (!failed || res.Usage.Known) && !r.usageReport.Report(r.usage, r.yield) {
 		return nil
 	}
 	if failed {
@@ -427,11 +427,11 @@ func (r *response) done(res *responded) error {
 }
 
 // count adds the usage, if the API reports it.
-func (r *response) count(told *dialect.Object[responsesUsage]) {
-	if !told.Known {
+func (r *response) count(reported *dialect.Object[responsesUsage]) {
+	if !reported.Known {
 		return
 	}
-	u := &told.Value
+	u := &reported.Value
 	cached, written := u.InputDetails.Value.Cached.Count(), u.InputDetails.Value.CacheWrite.Count()
 	r.usage = providers.Usage{
 		Input: max(0, u.Input.Count()-cached-written), Output: u.Output.Count(), CacheRead: cached, CacheWrite: written,

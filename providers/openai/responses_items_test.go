@@ -35,11 +35,11 @@ func TestResponses_Items(t *testing.T) {
 		return `{"type":"response.function_call_arguments.` + event + `","item_id":"#f` + name + `","output_index":@,` + arguments + `}`
 	}
 	// Items in sequence, and two calls at once.
-	type told struct {
+	type itemEvent struct {
 		index int
 		event string
 	}
-	behind := []told{
+	inSequence := []itemEvent{
 		{0, thinks},
 		{0, thought},
 		{0, thought2},
@@ -58,7 +58,7 @@ func TestResponses_Items(t *testing.T) {
 		{3, input("b", "done", `"arguments":"{\"k\":2}"`)},
 		{3, call("done", "b", `{\"k\":2}`)},
 	}
-	atOnce := []told{
+	atOnce := []itemEvent{
 		{0, thinks},
 		{1, speaks},
 		{0, thought},
@@ -94,25 +94,25 @@ func TestResponses_Items(t *testing.T) {
 		uncounted      bool // the index is always 0
 		absent         bool // the index and the id are not there at all
 		noBegin, noEnd bool
-		order          []told
+		order          []itemEvent
 	}{
-		{name: "as it should be", order: behind},
+		{name: "as it should be", order: inSequence},
 		{name: "at once", order: atOnce},
-		{name: "rotated", rotated: true, order: behind},
+		{name: "rotated", rotated: true, order: inSequence},
 		{name: "rotated, at once", rotated: true, order: atOnce},
-		{name: "rotated, not counted", rotated: true, uncounted: true, order: behind},
-		{name: "rotated, no begins", rotated: true, noBegin: true, order: behind},
-		{name: "rotated, no ends", rotated: true, noEnd: true, order: behind},
-		{name: "no ids", nameless: true, order: behind},
+		{name: "rotated, not counted", rotated: true, uncounted: true, order: inSequence},
+		{name: "rotated, no begins", rotated: true, noBegin: true, order: inSequence},
+		{name: "rotated, no ends", rotated: true, noEnd: true, order: inSequence},
+		{name: "no ids", nameless: true, order: inSequence},
 		{name: "no ids, at once", nameless: true, order: atOnce},
 		{name: "no ids, no begins", nameless: true, noBegin: true, order: atOnce},
-		{name: "no ids, not counted", nameless: true, uncounted: true, order: behind},
-		{name: "not counted", uncounted: true, order: behind},
+		{name: "no ids, not counted", nameless: true, uncounted: true, order: inSequence},
+		{name: "not counted", uncounted: true, order: inSequence},
 		{name: "not counted, at once", uncounted: true, order: atOnce},
-		{name: "not counted, no begins", uncounted: true, noBegin: true, order: behind},
-		{name: "not counted, no ends", uncounted: true, noEnd: true, order: behind},
-		{name: "nothing but what it is", absent: true, order: behind},
-		{name: "no ends, no ids, not counted", nameless: true, uncounted: true, noEnd: true, order: behind},
+		{name: "not counted, no begins", uncounted: true, noBegin: true, order: inSequence},
+		{name: "not counted, no ends", uncounted: true, noEnd: true, order: inSequence},
+		{name: "nothing but what it is", absent: true, order: inSequence},
+		{name: "no ends, no ids, not counted", nameless: true, uncounted: true, noEnd: true, order: inSequence},
 	} {
 		var events []string
 		n := 0
@@ -141,11 +141,11 @@ func TestResponses_Items(t *testing.T) {
 			}
 			return strings.NewReplacer("#", id, "@", fmt.Sprint(index)).Replace(event)
 		}
-		for _, told := range test.order {
-			if test.noBegin && begun(told.event) || test.noEnd && strings.Contains(told.event, "output_item.done") {
+		for _, itemEvent := range test.order {
+			if test.noBegin && begun(itemEvent.event) || test.noEnd && strings.Contains(itemEvent.event, "output_item.done") {
 				continue
 			}
-			events = append(events, put(told.index, told.event))
+			events = append(events, put(itemEvent.index, itemEvent.event))
 		}
 		// Everything is repeated at the end.
 		var output []string

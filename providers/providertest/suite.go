@@ -165,7 +165,7 @@ func Suite(t *testing.T, target Target) {
 		{"EmptyAnswer", testEmptyAnswer},
 		{"ForeignHistory", testForeignHistory},
 		{"Redirect", testRedirect},
-		{"Strangers", testStrangers},
+		{"Strangers", testOtherServers},
 		{"WrongPath", testWrongPath},
 		{"HugeMessage", testHugeMessage},
 		{"TricklingError", testTricklingError},

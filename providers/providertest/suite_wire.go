@@ -173,8 +173,8 @@ func testRedirect(t *testing.T, target Target) {
 	}
 }
 
-// testStrangers asks servers that do not implement the API. The errors must not be retryable.
-func testStrangers(t *testing.T, target Target) {
+// testOtherServers asks servers that do not implement the API. The errors must not be retryable.
+func testOtherServers(t *testing.T, target Target) {
 	const page = "<!doctype html><title>Log in</title>"
 	for name, test := range map[string]struct {
 		answer Action

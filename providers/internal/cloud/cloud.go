@@ -1,7 +1,7 @@
-// Package cloud signs in to the clouds that serve the models of others: access tokens for Google Cloud, signatures and
-// event streams of AWS. It reads no environment and no file but through what it is given.
+// Package cloud signs in to the clouds that serve models: access tokens for Google Cloud, signatures and event streams of AWS.
+// It reads the environment and files only through the functions of its options.
 //
-// Its errors are of type [*providers.Error], hold no secret, and do not name the model, which is the caller's to add.
+// Its errors are of type [*providers.Error] and contain no secrets. The caller adds the model to them.
 package cloud
 
 import (
@@ -31,7 +31,7 @@ func first(getenv func(string) string, names ...string) string {
 	return ""
 }
 
-// readFile is read, or that of the system.
+// readFile returns read, or os.ReadFile if read is nil.
 func readFile(read func(string) ([]byte, error), path string) ([]byte, error) {
 	if read == nil {
 		read = os.ReadFile
@@ -39,20 +39,20 @@ func readFile(read func(string) ([]byte, error), path string) ([]byte, error) {
 	return read(path)
 }
 
-// early is how long before its end a credential is no longer used.
+// early is how long before its expiry a credential is no longer used.
 const early = time.Minute
 
-// kept holds a credential until it is about to expire. One caller at a time gets the next one; the others wait for it.
+// kept caches a credential until shortly before its expiry. One caller at a time gets the next one; the others wait for it.
 type kept[T any] struct {
 	init sync.Once
-	turn chan struct{} // holds a token while nobody is at work
-	// value is good until the time until; forever if that is zero.
+	turn chan struct{} // holds a token while no caller gets the next credential
+	// value is valid until the time until; forever if until is zero.
 	value T
 	until time.Time
 	have  bool
 }
 
-// get returns the credential, from next if it has to. A credential that never expires has the zero time.
+// get returns the credential, calling next if necessary. A credential that never expires has the zero time.
 func (k *kept[T]) get(ctx context.Context, next func(context.Context) (T, time.Time, error)) (T, error) {
 	k.init.Do(func() {
 		k.turn = make(chan struct{}, 1)

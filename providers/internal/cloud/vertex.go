@@ -9,19 +9,19 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// Vertex is an account at Google Cloud, as its environment tells of it.
+// Vertex is an account at Google Cloud, as described by the environment.
 type Vertex struct {
 	// Getenv reads the environment. If nil, it is empty.
 	Getenv func(string) string
 	// ReadFile reads the files of credentials. If nil, [os.ReadFile].
 	ReadFile func(string) ([]byte, error)
-	// Home is the home directory, where the credentials of gcloud are; empty for none.
+	// Home is the home directory, which contains gcloud's credentials; empty for none.
 	Home string
-	// Metadata asks the server that machines of Google Cloud have for their credentials, if there are no others.
+	// Metadata asks the metadata server of a machine at Google Cloud if there are no other credentials.
 	Metadata bool
 }
 
-// The variables that name the project and the place.
+// The variables that name the project and the location.
 var (
 	projectVariables  = []string{"GOOGLE_CLOUD_PROJECT", "GCLOUD_PROJECT", "GCP_PROJECT"}
 	locationVariables = []string{"GOOGLE_CLOUD_LOCATION", "GOOGLE_VERTEX_LOCATION", "VERTEX_LOCATION"}
@@ -30,13 +30,13 @@ var (
 // Key returns the API key of the environment.
 func (v Vertex) Key() string { return first(v.Getenv, "GOOGLE_CLOUD_API_KEY") }
 
-// inHost finds what may stand in the name of a host, and inPath what may stand in a path.
+// inHost matches text that is safe in a host name, and inPath text that is safe in a path.
 var (
 	inHost = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9-]{1,40}$`) })
 	inPath = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9.:_-]{1,100}$`) })
 )
 
-// BaseURL returns Google's own address for the place.
+// BaseURL returns Google's own address for the location.
 func (v Vertex) BaseURL() string {
 	switch location := first(v.Getenv, locationVariables...); {
 	case location == "global" || location == "" || !inHost().MatchString(location):
@@ -48,9 +48,8 @@ func (v Vertex) BaseURL() string {
 	}
 }
 
-// URL returns the address of a method of a publisher's model ("google", "anthropic"). The base URL u is with or without a
-// version, or with the path up to the location. With express an API key says which project it is, and no project needs to be
-// set.
+// URL returns the address of a method of a publisher's model ("google", "anthropic"). The base URL u may have a version, or the
+// path up to the location. With express, an API key implies the project, so none needs to be set.
 func (v Vertex) URL(u *url.URL, publisher, model, method string, express bool) (*url.URL, error) {
 	project, location := first(v.Getenv, projectVariables...), first(v.Getenv, locationVariables...)
 	u = u.JoinPath("/")

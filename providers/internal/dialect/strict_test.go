@@ -14,7 +14,7 @@ func TestStrict(t *testing.T) {
 	const closed = `"additionalProperties":false`
 	for _, test := range []struct {
 		name, schema string
-		want         string // "" for one that can not be strict
+		want         string // "" for one that cannot be strict
 		nulls        bool
 	}{
 		{
