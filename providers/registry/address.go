@@ -62,7 +62,7 @@ func (l *listing) configuredAddress(p *provider, id string) string {
 	if p.fileURL != "" {
 		return p.fileURL
 	}
-	for _, name := range append(slices.Clone(p.baseURLEnv), variableOf(id, "_BASE_URL")) {
+	for _, name := range append(slices.Clone(p.builtIn.BaseURLEnv), variableOf(id, "_BASE_URL")) {
 		if address := strings.TrimSpace(l.opts.Getenv(name)); address != "" {
 			if p.keyless && p.discovery != "" && !strings.Contains(address, "://") {
 				address = "http://" + address // OLLAMA_HOST is often only "host:port"
@@ -70,7 +70,7 @@ func (l *listing) configuredAddress(p *provider, id string) string {
 			return address
 		}
 	}
-	return p.baseURL
+	return p.builtIn.BaseURL
 }
 
 // variableOf returns the name of a provider's environment variable: "my-proxy" and "_BASE_URL" make MY_PROXY_BASE_URL.
@@ -106,7 +106,7 @@ func (l *listing) retention(p *provider) providers.CacheRetention {
 	}
 	switch set := providers.CacheRetention(l.opts.Getenv("GJC_CACHE_RETENTION")); set {
 	case "":
-		return p.cacheDefault
+		return p.builtIn.CacheRetention
 	case providers.CacheLong, providers.CacheNone:
 		return set
 	case providers.CacheShort:

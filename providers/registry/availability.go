@@ -74,14 +74,14 @@ func (s *state) addressProblem(id, api string) string {
 	}
 	url := s.address(p, id)
 	if url == "" {
-		if p.needsURL {
+		if p.builtIn.NeedsURL {
 			variable := variableOf(id, "_BASE_URL")
-			if len(p.baseURLEnv) > 0 {
-				variable = p.baseURLEnv[0]
+			if len(p.builtIn.BaseURLEnv) > 0 {
+				variable = p.builtIn.BaseURLEnv[0]
 			}
 			return "no address; set baseUrl in models.yml, or " + variable
 		}
-		if p.ownAPI != "" && s.redirects[id] == nil && typeOfAPI(api).name != typeOfAPI(p.ownAPI).name {
+		if p.builtIn.API != "" && s.redirects[id] == nil && typeOfAPI(api).name != typeOfAPI(p.builtIn.API).name {
 			// The API's public address belongs to another company, which must not get the key.
 			return "no address for the API " + api + "; set baseUrl of " + id + " in models.yml"
 		}

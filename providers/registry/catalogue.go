@@ -189,7 +189,7 @@ func (c *Catalogue) KeyVariables() []string {
 		}
 	}
 	for _, id := range l.order {
-		for _, name := range append(slices.Clone(l.providers[id].baseURLEnv), variableOf(id, "_BASE_URL")) {
+		for _, name := range append(slices.Clone(l.providers[id].builtIn.BaseURLEnv), variableOf(id, "_BASE_URL")) {
 			if u, err := url.Parse(l.opts.Getenv(name)); err != nil || u.User != nil {
 				names = append(names, name)
 			}
@@ -217,12 +217,12 @@ type listing struct {
 
 // A provider says how to reach one provider.
 type provider struct {
-	label string
-	// baseURL is the built-in address and fileURL that of models.yml. fileURL takes precedence over the variables baseURLEnv,
-	// which take precedence over baseURL.
-	baseURL, fileURL string
-	baseURLEnv       []string
-	headers          map[string]string
+	// builtIn is the entry of the built-in catalogue; the zero value for a provider of models.yml.
+	builtIn builtInProvider
+	// fileURL is the address of models.yml. It takes precedence over the variables of the built-in entry, which take precedence
+	// over its address.
+	fileURL string
+	headers map[string]string
 	// keyEnv lists the variables that may hold the key, in order.
 	keyEnv []string
 	// key is the literal key of models.yml.
@@ -230,17 +230,12 @@ type provider struct {
 	keyless bool
 	// addressUnknown reports that models.yml is malformed and may have an address for the provider.
 	addressUnknown bool
-	// needsURL reports that customers have no common address.
-	needsURL      bool
-	authHeader    bool
-	noStrictTools bool
-	// cacheRetention is that of models.yml, cacheDefault the built-in one.
+	authHeader     bool
+	noStrictTools  bool
 	cacheRetention providers.CacheRetention
-	cacheDefault   providers.CacheRetention
 	compat         providers.Compat
 	transform      fileTransform
-	// ownAPI is the built-in API, api the one of the provider's models.
-	ownAPI    string
+	// api is the API of the provider's models.
 	api       string
 	discovery providers.DiscoveryType
 	// models holds the fields of models.yml that do not describe a model but say how to reach it, by id.
@@ -286,8 +281,8 @@ func (l *listing) dependable(id string) bool {
 
 // label returns the name of a provider for people.
 func (l *listing) label(id string) string {
-	if p := l.providers[id]; p != nil && p.label != "" {
-		return p.label
+	if p := l.providers[id]; p != nil && p.builtIn.Label != "" {
+		return p.builtIn.Label
 	}
 	return id
 }

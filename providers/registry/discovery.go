@@ -88,7 +88,7 @@ func (r *Router) discoverySources() (sources []providers.DiscoverySource, proble
 		}
 		address := s.address(p, id)
 		if problem := s.addressProblem(id, p.api); problem != "" {
-			if address != p.baseURL {
+			if address != p.builtIn.BaseURL {
 				problems = append(problems, fmt.Errorf("asking %s for its models: %s", id, problem))
 			}
 			continue

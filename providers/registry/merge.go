@@ -12,8 +12,7 @@ func (l *listing) addBuiltIn(c *builtInCatalogue) {
 	for i := range c.Providers {
 		p := &c.Providers[i]
 		l.providers[p.Name] = &provider{
-			label: p.Label, baseURL: p.BaseURL, needsURL: p.NeedsURL, keyEnv: slices.Clone(p.KeyEnv), baseURLEnv: p.BaseURLEnv,
-			ownAPI: p.API, api: p.API, discovery: p.Discovery, cacheDefault: p.CacheRetention, keyless: p.Keyless,
+			builtIn: *p, keyEnv: slices.Clone(p.KeyEnv), api: p.API, discovery: p.Discovery, keyless: p.Keyless,
 		}
 		l.builtIn[p.Name] = true
 		l.order = append(l.order, p.Name)
