@@ -10,10 +10,9 @@ import (
 	"net/http"
 	"net/url"
 	"path"
-	"regexp"
 	"strings"
-	"sync"
 
+	"github.com/gajae-code/gjc/internal/lazyregexp"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/providers/internal/dialect"
 	"github.com/gajae-code/gjc/providers/internal/wire"
@@ -60,7 +59,7 @@ func Open(cfg providers.Config) (providers.Model, error) {
 }
 
 // version matches the last element of a base URL with a version.
-var version = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^v[0-9]+((alpha|beta)[0-9]*)?$`) })
+var version = lazyregexp.New(`^v[0-9]+((alpha|beta)[0-9]*)?$`)
 
 // escape escapes a model's name as one element of a path.
 func escape(name string) string { return strings.ReplaceAll(url.PathEscape(name), ":", "%3A") }

@@ -2,21 +2,19 @@ package registry
 
 import (
 	"bytes"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"unicode/utf8"
+
+	"github.com/gajae-code/gjc/internal/lazyregexp"
 )
 
 // A malformed models.yml cannot be used, but until the user has fixed it, no key may go to the wrong address, and no variable that
 // it names as a key may reach a child process. This file guesses what the text means, in one pass.
 
 // escape matches the numeric escapes of YAML and JSON.
-var escape = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8})`)
-})
+var escape = lazyregexp.New(`\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8})`)
 
 // unescape returns the text of a file with its escapes replaced. It also turns UTF-16 into text, as far as it is ASCII.
 func unescape(data []byte) string {

@@ -1,10 +1,9 @@
 package registry
 
 import (
-	"regexp"
 	"strings"
-	"sync"
 
+	"github.com/gajae-code/gjc/internal/lazyregexp"
 	"github.com/gajae-code/gjc/providers"
 )
 
@@ -44,8 +43,8 @@ func canonicalOrID(m *providers.ModelInfo) string {
 }
 
 var (
-	dottedVersion = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(\d)\.(\d)`) })
-	dashedVersion = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(\d)-(\d)`) })
+	dottedVersion = lazyregexp.New(`(\d)\.(\d)`)
+	dashedVersion = lazyregexp.New(`(\d)-(\d)`)
 )
 
 // canonical returns the official id of which id is another spelling: with a gateway's prefix, or with the version written

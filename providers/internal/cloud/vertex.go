@@ -2,10 +2,9 @@ package cloud
 
 import (
 	"net/url"
-	"regexp"
 	"strings"
-	"sync"
 
+	"github.com/gajae-code/gjc/internal/lazyregexp"
 	"github.com/gajae-code/gjc/providers"
 )
 
@@ -32,8 +31,8 @@ func (v Vertex) Key() string { return first(v.Getenv, "GOOGLE_CLOUD_API_KEY") }
 
 // inHost matches text that is safe in a host name, and inPath text that is safe in a path.
 var (
-	inHost = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9-]{1,40}$`) })
-	inPath = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9.:_-]{1,100}$`) })
+	inHost = lazyregexp.New(`^[a-z0-9-]{1,40}$`)
+	inPath = lazyregexp.New(`^[A-Za-z0-9.:_-]{1,100}$`)
 )
 
 // BaseURL returns Google's own address for the location.

@@ -8,15 +8,14 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 	"unicode"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/lazyregexp"
 	"github.com/gajae-code/gjc/providers"
 )
 
@@ -30,12 +29,8 @@ func Errorf(cfg *providers.Config, kind providers.ErrorKind, format string, args
 
 // keyLike matches text that looks like an API key, and credentials the credentials of a header: a proxy may quote its own.
 var (
-	keyLike = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`\b((?:sk|pk|rk|key|xai|gsk)[-_]|AIza|ya29\.)[A-Za-z0-9_\-]{12,}`)
-	})
-	credentials = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?i)\b(basic|bearer)\s+[A-Za-z0-9_\-.~+/]{20,}=*`)
-	})
+	keyLike     = lazyregexp.New(`\b((?:sk|pk|rk|key|xai|gsk)[-_]|AIza|ya29\.)[A-Za-z0-9_\-]{12,}`)
+	credentials = lazyregexp.New(`(?i)\b(basic|bearer)\s+[A-Za-z0-9_\-.~+/]{20,}=*`)
 )
 
 // redact removes all secrets of the configuration, and everything that looks like a key, from s.
@@ -81,9 +76,7 @@ func withoutSecrets(cfg *providers.Config, s string) string {
 	return s
 }
 
-var secretName = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)key|token|secret|auth|sig|pass|code`)
-})
+var secretName = lazyregexp.New(`(?i)key|token|secret|auth|sig|pass|code`)
 
 func redactOne(s, secret string) string {
 	// Shorter values are words like "true" and not secrets.
@@ -221,9 +214,7 @@ func unquote(raw jsonx.Raw) string {
 
 func (d *detail) code() string { return unquote(d.Code) }
 
-var tags = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?s)<(script|style|head).*?</(script|style|head)>|<[^>]*>`)
-})
+var tags = lazyregexp.New(`(?s)<(script|style|head).*?</(script|style|head)>|<[^>]*>`)
 
 // plainText shortens a text that is not JSON to one line.
 func plainText(s string) string {
@@ -238,9 +229,7 @@ func clean(cfg *providers.Config, s string) string {
 	return shorten(redact(cfg, s[:min(len(s), maxErrorBody)]), maxMessage)
 }
 
-var escapes = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-_])`)
-})
+var escapes = lazyregexp.New(`\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-_])`)
 
 // shorten removes unprintable characters and terminal escapes from s, and truncates it to most characters.
 func shorten(s string, most int) string {

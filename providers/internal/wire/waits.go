@@ -2,11 +2,11 @@ package wire
 
 import (
 	"net/http"
-	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
+
+	"github.com/gajae-code/gjc/internal/lazyregexp"
 )
 
 // longestWait bounds the wait that a server asks for, in nanoseconds: more would overflow a duration.
@@ -60,10 +60,8 @@ func limitEnds(h http.Header, now time.Time) (ends time.Time) {
 	return ends
 }
 
-var waitWords = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)\b(?:try again|retry) (?:in|after) ((?:\d+(?:\.\d+)?(?:ms|s|m|h)){1,4})(?:[^0-9a-z]|$)|` +
-		`\b(?:try again|retry) (?:in|after) (\d{1,9}(?:\.\d{1,9})?) (milliseconds?|seconds?|minutes?|hours?)\b`)
-})
+var waitWords = lazyregexp.New(`(?i)\b(?:try again|retry) (?:in|after) ((?:\d+(?:\.\d+)?(?:ms|s|m|h)){1,4})(?:[^0-9a-z]|$)|` +
+	`\b(?:try again|retry) (?:in|after) (\d{1,9}(?:\.\d{1,9})?) (milliseconds?|seconds?|minutes?|hours?)\b`)
 
 // saidWait returns the wait in the text of an error, such as "try again in 1.2s"; zero if it has none.
 func saidWait(message string) time.Duration {
