@@ -9,6 +9,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/dap"
+	"github.com/gajae-code/gjc/lsp"
 )
 
 // debugSessions runs /debug.
@@ -52,26 +53,11 @@ func debugStatus(c *call, d *agent.Debugger) error {
 	if len(list.Adapters) == 0 {
 		b.WriteString("- none is installed\n")
 	}
-	if len(list.Unused) > 0 {
-		b.WriteString("\nNot used:\n")
-		others := 0
-		for _, u := range list.Unused {
-			if u.Elsewhere {
-				others++
-				continue
-			}
-			fmt.Fprintf(&b, "- %s: %s\n", u.Name, u.Why)
-		}
-		if others > 0 {
-			fmt.Fprintf(&b, "- %d more are for projects of other kinds.\n", others)
-		}
+	unused := make([]lsp.Unused, len(list.Unused))
+	for i, u := range list.Unused {
+		unused[i] = lsp.Unused(u)
 	}
-	if len(list.Problems) > 0 {
-		b.WriteString("\nConfiguration:\n")
-		for _, p := range list.Problems {
-			fmt.Fprintf(&b, "- %s\n", p)
-		}
-	}
+	writeUnused(&b, unused, list.Problems)
 	return c.say(strings.TrimSuffix(b.String(), "\n"), nil)
 }
 

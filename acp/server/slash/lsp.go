@@ -75,16 +75,17 @@ func lspStatus(c *call, w *lsp.Workspace) error {
 			b.WriteString("\n" + line + "\n")
 		}
 	}
-	writeUnused(&b, list)
+	writeUnused(&b, list.Unused, list.Problems)
 	return c.say(strings.TrimSuffix(b.String(), "\n"), nil)
 }
 
-// writeUnused lists the servers that the user could make available for this workspace, and the mistakes in the configuration.
-func writeUnused(b *strings.Builder, list *lsp.Listing) {
-	if len(list.Unused) > 0 {
+// writeUnused lists the servers or adapters that the user could make available for this workspace, and the mistakes in the
+// configuration.
+func writeUnused(b *strings.Builder, unused []lsp.Unused, problems []string) {
+	if len(unused) > 0 {
 		b.WriteString("\nNot used:\n")
 		others := 0
-		for _, u := range list.Unused {
+		for _, u := range unused {
 			if u.Elsewhere {
 				others++
 				continue
@@ -95,9 +96,9 @@ func writeUnused(b *strings.Builder, list *lsp.Listing) {
 			fmt.Fprintf(b, "- %d more are for projects of other kinds.\n", others)
 		}
 	}
-	if len(list.Problems) > 0 {
+	if len(problems) > 0 {
 		b.WriteString("\nConfiguration:\n")
-		for _, p := range list.Problems {
+		for _, p := range problems {
 			fmt.Fprintf(b, "- %s\n", p)
 		}
 	}
