@@ -58,7 +58,7 @@ var layers = map[string][]string{
 	"internal/configfile":        {"internal/jsonx", "internal/text", "internal/trust"},
 	"internal/workspace":         {"internal/configfile", "internal/trust"},
 	"lsp/config":                 {"internal/configfile", "internal/proc", "internal/text", "internal/trust", "internal/workspace", "lsp"},
-	"dap":                        {"internal/frame", "internal/jsonx", "internal/proc", "internal/text"},
+	"dap":                        {"internal/frame", "internal/jsonx", "internal/proc"},
 	"dap/config":                 {"dap", "internal/configfile", "internal/jsonx", "internal/proc", "internal/text", "internal/trust", "internal/workspace"},
 	"dap/daptest":                {"dap", "internal/frame", "internal/jsonx"},
 	"mcp":                        {"internal/jsonx", "internal/proc", "internal/text"},

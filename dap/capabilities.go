@@ -1,6 +1,7 @@
 package dap
 
 import (
+	"fmt"
 	"slices"
 
 	godap "github.com/google/go-dap"
@@ -8,14 +9,11 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// capabilities are what an adapter said that it can do, and how it said it: a later event changes single ones.
-type capabilities struct {
-	godap.Capabilities
-	raw jsonx.Raw
-}
+// capabilities are the capabilities of an adapter. A capabilities event changes single ones.
+type capabilities struct{ godap.Capabilities }
 
 func newCapabilities(raw jsonx.Raw) (capabilities, error) {
-	c := capabilities{raw: raw}
+	var c capabilities
 	if jsonx.IsNull(raw) {
 		return c, nil
 	}
@@ -23,9 +21,9 @@ func newCapabilities(raw jsonx.Raw) (capabilities, error) {
 	return c, err
 }
 
-// with returns the capabilities after those that an event changes. What it does not name stays.
+// with returns the capabilities with the changes of a capabilities event.
 func (c capabilities) with(raw jsonx.Raw) capabilities {
-	// Lists are decoded into new ones: others may be reading those that there are.
+	// Decode lists into new ones: other goroutines may read the present ones.
 	merged := c
 	if jsonx.Lookup(raw, "exceptionBreakpointFilters") != nil {
 		merged.ExceptionBreakpointFilters = nil
@@ -37,4 +35,53 @@ func (c capabilities) with(raw jsonx.Raw) capabilities {
 		return c
 	}
 	return merged
+}
+
+// checkBreakpoint returns an error if the adapter does not support a breakpoint.
+func (c *capabilities) checkBreakpoint(b *Breakpoint) error {
+	switch {
+	case b.Kind == FunctionBreakpoint && !c.SupportsFunctionBreakpoints:
+		return unsupported("function breakpoints")
+	case b.Kind == InstructionBreakpoint && !c.SupportsInstructionBreakpoints:
+		return unsupported("instruction breakpoints")
+	case b.Kind == DataBreakpoint && !c.SupportsDataBreakpoints:
+		return unsupported("data breakpoints")
+	case b.Kind == ExceptionBreakpoint:
+		return c.checkFilter(b)
+	case b.Condition != "" && !c.SupportsConditionalBreakpoints:
+		return unsupported("conditional breakpoints")
+	case b.HitCondition != "" && !c.SupportsHitConditionalBreakpoints:
+		return unsupported("hit conditions")
+	case b.LogMessage != "" && !c.SupportsLogPoints:
+		return unsupported("log messages")
+	}
+	return nil
+}
+
+func (c *capabilities) checkFilter(b *Breakpoint) error {
+	var names []string
+	for _, f := range c.ExceptionBreakpointFilters {
+		if f.Filter == b.Filter {
+			if b.Condition != "" && (!c.SupportsExceptionFilterOptions || !f.SupportsCondition) {
+				return unsupported("a condition for " + f.Filter)
+			}
+			return nil
+		}
+		names = append(names, f.Filter)
+	}
+	if len(names) == 0 {
+		return unsupported("exception breakpoints")
+	}
+	return fmt.Errorf("no exception filter %q; the adapter has %q", b.Filter, names)
+}
+
+// defaultFilters returns the exception breakpoints that the adapter sets by default.
+func (c *capabilities) defaultFilters() []Breakpoint {
+	var list []Breakpoint
+	for _, f := range c.ExceptionBreakpointFilters {
+		if f.Default {
+			list = append(list, Breakpoint{Kind: ExceptionBreakpoint, Filter: f.Filter})
+		}
+	}
+	return list
 }

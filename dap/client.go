@@ -12,18 +12,18 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// client is a connection with an adapter. Requests settle exactly once: with the adapter's answer, the end of the
-// connection, or the end of their context. Events and answers are taken in the order in which they come, so what an adapter
-// says before an answer is known when the answer is.
+// client is a connection with an adapter. A request completes exactly once: with the adapter's answer, the end of the
+// connection, or the end of its context. Events and answers are handled in the order of arrival: an event before an answer
+// is handled before the request completes.
 //
-// Its goroutines, all of which have ended when close returns: one reads, one writes, one for each reverse request under way.
+// Its goroutines: one reads, one writes, one for each reverse request under way. All have ended when close returns.
 type client struct {
 	opts   clientOptions
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	work   sync.WaitGroup // grows only while mu is held and the client is not closed
 	slots  chan struct{}  // one for each reverse request under way
-	// scoping is held by who asks for scopes or what is in them, where the adapter knows those of one frame at a time.
+	// scoping is held during requests for scopes and their variables, if the adapter keeps the scopes of one frame only.
 	scoping chan struct{}
 
 	mu      sync.Mutex // guards what follows
@@ -32,10 +32,10 @@ type client struct {
 	queue   [][]byte
 	queued  int
 	wake    chan struct{} // has room for one
-	// room is closed, and made anew, when the queue has shrunk.
+	// room is closed and replaced when the queue has shrunk.
 	room chan struct{}
-	err  error // why the connection is over
-	over chan struct{}
+	err  error         // why the connection has ended; nil while it is open
+	done chan struct{} // closed when the connection has ended
 }
 
 // pending is a request that waits for its answer.
@@ -52,37 +52,38 @@ type answer struct {
 type clientOptions struct {
 	reader io.Reader
 	writer io.Writer
-	// closer ends both. Required.
+	// closer closes both. Required.
 	closer io.Closer
-	// event gets the adapter's events, one at a time, and holds up the connection meanwhile.
+	// event handles the adapter's events, one at a time. It blocks the reader.
 	event func(name string, body jsonx.Raw)
-	// reverse answers the adapter's requests. Several may run at once.
+	// reverse answers the adapter's requests. Calls may run concurrently.
 	reverse func(ctx context.Context, command string, arguments jsonx.Raw) (body any, err error)
-	// dropped is told of what could not be used.
+	// dropped receives the errors of messages that were dropped.
 	dropped func(error)
-	// cancels reports whether the adapter knows the request cancel.
+	// cancels reports whether the adapter supports the cancel request.
 	cancels func() bool
 	// max bounds a message, in bytes.
 	max int
 }
 
 const (
-	// maxQueued bounds what waits to be written, in bytes: an adapter that does not read must not fill the memory.
+	// maxQueued bounds the messages that wait to be written, in bytes: an adapter that does not read must not exhaust the
+	// memory.
 	maxQueued = 64 << 20
-	// maxReverse is how many requests of the adapter are worked on at once; more wait in the adapter's pipe.
+	// maxReverse is the number of requests of the adapter that run at once; more wait in the adapter's pipe.
 	maxReverse = 16
 )
 
 var (
 	errHungUp    = errors.New("the connection was closed")
-	errNotRead   = errors.New("the debug adapter does not read")
-	errMalformed = errors.New("a message of the debug adapter can not be understood")
+	errNotRead   = errors.New("the debug adapter does not read its input")
+	errMalformed = errors.New("malformed message of the debug adapter")
 )
 
 func newClient(opts clientOptions) *client {
 	c := &client{
 		opts: opts, slots: make(chan struct{}, maxReverse), pending: make(map[int]*pending),
-		wake: make(chan struct{}, 1), room: make(chan struct{}), over: make(chan struct{}), scoping: make(chan struct{}, 1),
+		wake: make(chan struct{}, 1), room: make(chan struct{}), done: make(chan struct{}), scoping: make(chan struct{}, 1),
 	}
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	c.work.Go(c.read)
@@ -143,7 +144,7 @@ func (c *client) message(data []byte) error {
 		}
 		c.request(&m)
 	default:
-		return fmt.Errorf("%w: its type is %q", errMalformed, m.Type)
+		return fmt.Errorf("%w: unknown type %q", errMalformed, m.Type)
 	}
 	return nil
 }
@@ -154,7 +155,7 @@ func (c *client) response(m *envelope) error {
 	delete(c.pending, m.RequestSeq)
 	c.mu.Unlock()
 	if p == nil {
-		return fmt.Errorf("%w: it answers request %d, which is not under way", errMalformed, m.RequestSeq)
+		return fmt.Errorf("%w: an answer to request %d, which is not under way", errMalformed, m.RequestSeq)
 	}
 	a := answer{body: m.Body.Clone()}
 	if !m.Success {
@@ -164,7 +165,7 @@ func (c *client) response(m *envelope) error {
 	return nil
 }
 
-// request begins to work on a request of the adapter.
+// request starts to answer a request of the adapter.
 func (c *client) request(m *envelope) {
 	select {
 	case c.slots <- struct{}{}:
@@ -218,7 +219,8 @@ type reply struct {
 	Body       any    `json:"body,omitzero"`
 }
 
-// do makes a request and decodes the body of the answer into body, which may be nil.
+// do makes a request and decodes the body of the answer into body, which may be nil. If ctx ends first, it cancels the
+// request and returns the cause.
 func (c *client) do(ctx context.Context, command string, arguments, body any) error {
 	p := &pending{command: command, done: make(chan answer, 1)}
 	seq := 0
@@ -231,21 +233,21 @@ func (c *client) do(ctx context.Context, command string, arguments, body any) er
 	}
 	select {
 	case a := <-p.done:
-		return c.settle(command, a, body)
+		return c.decodeAnswer(command, a, body)
 	case <-ctx.Done():
 	}
 	c.mu.Lock()
-	_, waits := c.pending[seq]
+	_, waiting := c.pending[seq]
 	delete(c.pending, seq)
 	c.mu.Unlock()
-	if !waits { // the answer came meanwhile
-		return c.settle(command, <-p.done, body)
+	if !waiting { // the answer arrived meanwhile
+		return c.decodeAnswer(command, <-p.done, body)
 	}
 	if c.opts.cancels() && command != "cancel" {
 		ignored := &pending{command: "cancel", done: make(chan answer, 1)}
 		_ = c.send(c.ctx, func(n int) any {
 			return &call{Seq: n, Type: "request", Command: "cancel", Arguments: cancelArguments{RequestID: seq}}
-		}, ignored) // an adapter that is gone needs none
+		}, ignored) // fails only if the connection has ended
 	}
 	return context.Cause(ctx)
 }
@@ -254,7 +256,7 @@ type cancelArguments struct {
 	RequestID int `json:"requestId"`
 }
 
-func (c *client) settle(command string, a answer, body any) error {
+func (c *client) decodeAnswer(command string, a answer, body any) error {
 	if a.err != nil || body == nil {
 		return a.err
 	}
@@ -266,12 +268,13 @@ func (c *client) settle(command string, a answer, body any) error {
 		return nil
 	}
 	if err := jsonx.Unmarshal(a.body, body); err != nil {
-		return fmt.Errorf("the answer of the debug adapter to %s can not be understood: %w", command, err)
+		return fmt.Errorf("cannot decode the answer of the debug adapter to %s: %w", command, err)
 	}
 	return nil
 }
 
-// send puts a message on its way; make gets its sequence number. p, if not nil, waits for its answer.
+// send queues the message that make returns for a sequence number. p, if not nil, receives the answer. It blocks while the
+// queue is full.
 func (c *client) send(ctx context.Context, make func(seq int) any, p *pending) error {
 	c.mu.Lock()
 	for c.queued > maxQueued && c.err == nil {
@@ -279,7 +282,7 @@ func (c *client) send(ctx context.Context, make func(seq int) any, p *pending) e
 		c.mu.Unlock()
 		select {
 		case <-room:
-		case <-c.over:
+		case <-c.done:
 		case <-ctx.Done():
 			return fmt.Errorf("%w: %w", errNotRead, context.Cause(ctx))
 		}
@@ -291,7 +294,7 @@ func (c *client) send(ctx context.Context, make func(seq int) any, p *pending) e
 	}
 	data, err := jsonx.Marshal(make(c.seq+1), jsonx.LegacyOmitEmpty())
 	if err != nil {
-		return fmt.Errorf("a message can not be encoded: %w", err)
+		return fmt.Errorf("cannot encode a message: %w", err)
 	}
 	c.seq++
 	if p != nil {
@@ -311,7 +314,7 @@ func (c *client) write() {
 	for {
 		select {
 		case <-c.wake:
-		case <-c.over:
+		case <-c.done:
 			return
 		}
 		c.mu.Lock()
@@ -330,7 +333,7 @@ func (c *client) write() {
 	}
 }
 
-// end settles everything that is under way. It does not wait.
+// end fails all requests under way with err and closes the connection. It does not wait. Further calls are no-ops.
 func (c *client) end(err error) {
 	c.mu.Lock()
 	if c.err != nil {
@@ -340,13 +343,13 @@ func (c *client) end(err error) {
 	c.err = err
 	waiting := c.pending
 	c.pending = nil
-	close(c.over)
+	close(c.done)
 	c.mu.Unlock()
 	c.cancel(err)
 	for _, p := range waiting {
 		p.done <- answer{err: err}
 	}
-	_ = c.opts.closer.Close() // it may be closed already
+	_ = c.opts.closer.Close() // may be closed already
 }
 
 // close ends the connection and waits for its goroutines. It must not be called from one of them.
@@ -355,8 +358,8 @@ func (c *client) close() {
 	c.work.Wait()
 }
 
-// lost returns why the connection is over, or nil.
-func (c *client) lost() error {
+// closeError returns why the connection has ended; nil while it is open.
+func (c *client) closeError() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.err

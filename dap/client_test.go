@@ -10,11 +10,11 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-type nothing struct{ io.Writer }
+type nopCloser struct{}
 
-func (nothing) Close() error { return nil }
+func (nopCloser) Close() error { return nil }
 
-// FuzzClient checks that nothing that an adapter says makes the client panic, hang, or settle a request twice.
+// FuzzClient checks that no input makes the client panic, hang, or complete a request twice.
 func FuzzClient(f *testing.F) {
 	for _, text := range []string{
 		`{"type":"response","request_seq":1,"success":true,"body":{}}`, `{"type":"response","request_seq":1,"success":false,"message":"x"}`,
@@ -28,11 +28,11 @@ func FuzzClient(f *testing.F) {
 		if framed {
 			data = frame.Headers.Append(nil, data)
 		}
-		// The same thing twice: a second answer must not settle anything.
+		// Send it twice: a second answer must not complete anything.
 		in := append(bytes.Clone(data), data...)
 		r, w := io.Pipe()
 		c := newClient(clientOptions{
-			reader: io.MultiReader(r, bytes.NewReader(in)), writer: io.Discard, closer: nothing{}, max: 1 << 16,
+			reader: io.MultiReader(r, bytes.NewReader(in)), writer: io.Discard, closer: nopCloser{}, max: 1 << 16,
 			event: func(string, jsonx.Raw) {}, dropped: func(error) {}, cancels: func() bool { return true },
 			reverse: func(context.Context, string, jsonx.Raw) (any, error) { return nil, nil },
 		})
@@ -43,19 +43,19 @@ func FuzzClient(f *testing.F) {
 		}()
 		for {
 			c.mu.Lock()
-			asked := c.seq > 0
+			sent := c.seq > 0
 			c.mu.Unlock()
-			if asked {
+			if sent {
 				break
 			}
 		}
-		_ = w.Close() // now it says what it has to say, and hangs up
+		_ = w.Close() // lets the client read the input and the end of the connection
 		<-done
 		c.close()
 	})
 }
 
-// FuzzEvent checks that no event makes a session panic, and that it stays usable.
+// FuzzEvent checks that no event makes a session panic, and that the session stays usable.
 func FuzzEvent(f *testing.F) {
 	for _, name := range []string{"stopped", "continued", "exited", "terminated", "thread", "process", "breakpoint", "capabilities", "invalidated", "output", "own"} {
 		f.Add(name, []byte(`{"threadId":1,"reason":"step","exitCode":1,"restart":true,"breakpoint":{"id":1},"capabilities":{"supportsStepBack":true},"output":"x"}`))
@@ -64,23 +64,21 @@ func FuzzEvent(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, name string, body []byte) {
 		d := NewDebugger(Options{})
-		s := newSession(d, "debug-1", &Start{Request: "launch", Dir: "/"})
-		l := &life{
-			session: s, initialized: make(chan struct{}), leave: make(chan struct{}), gone: make(chan struct{}), terminated: make(chan struct{}),
-		}
-		l.client = newClient(clientOptions{
-			reader: bytes.NewReader(nil), writer: io.Discard, closer: nothing{}, event: l.event, dropped: l.dropped,
+		g := newDebuggee(d, "debug-1", &Start{Request: "launch", Dir: "/"})
+		s, a := g.session, newAdapter(g)
+		a.client = newClient(clientOptions{
+			reader: bytes.NewReader(nil), writer: io.Discard, closer: nopCloser{}, event: a.event, dropped: a.logDropped,
 			cancels: func() bool { return false },
 		})
-		defer l.client.close()
-		s.life, s.state = l, StateRunning
+		defer a.client.close()
+		g.adapter, g.state = a, StateRunning
 		defer func() {
-			if l.exit != nil {
-				l.exit.Stop()
+			if a.exitTimer != nil {
+				a.exitTimer.Stop()
 			}
 		}()
 		for range 2 {
-			l.event(name, body)
+			a.event(name, body)
 		}
 		_ = s.Peek()
 		_ = s.State()

@@ -1,7 +1,6 @@
 package dap
 
 import (
-	"slices"
 	"time"
 
 	godap "github.com/google/go-dap"
@@ -9,184 +8,132 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// event takes an event of the adapter. It runs in the client's reader and must not wait for anything. An event whose body
-// can not be understood counts as far as it can be.
-func (l *life) event(name string, body jsonx.Raw) {
-	s := l.session
-	if name == "output" { // there may be very many
-		var b struct {
-			Category string `json:"category"`
-			Output   string `json:"output"`
-		}
-		if err := jsonx.Unmarshal(body, &b); err != nil {
-			l.dropped(err)
-			return
-		}
-		if b.Category == "" {
-			b.Category = "console"
-		}
-		l.print(b.Category, b.Output)
+// event handles an event of the adapter. It runs in the client's reader and must not block. The members of a body that
+// cannot be decoded have their zero values.
+func (a *adapter) event(name string, body jsonx.Raw) {
+	if name == "output" {
+		a.outputEvent(body)
 		return
 	}
-	t := s.tree
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	d := a.debuggee
+	d.tree.mu.Lock()
+	defer d.tree.mu.Unlock()
 	switch name {
 	case "initialized":
-		l.once.Do(func() { close(l.initialized) })
-		// Behind a restart, all is to be said again.
-		if l.configured && !l.configuring && (l.restarting || s.state == StateRunning) {
-			l.restarting, l.configuring, s.exitCode = false, true, nil
-			s.state = StateConfiguring
-			s.debugger.work.start(l.configureAgain)
-		}
+		a.initializedEventLocked()
 	case "stopped":
 		var b godap.StoppedEventBody
-		l.decode(body, &b)
-		s.stoppedLocked(l, &b)
+		a.decode(body, &b)
+		d.stopLocked(a, &b)
 	case "continued":
 		var b godap.ContinuedEventBody
-		l.decode(body, &b)
-		s.continuedLocked(l, &b)
+		a.decode(body, &b)
+		d.continueLocked(a, &b)
 	case "exited":
-		var b godap.ExitedEventBody
-		l.decode(body, &b)
-		s.exitCode = &b.ExitCode
-		if l.exit == nil && !l.restarting {
-			l.exit = time.AfterFunc(terminatedAfter, l.quitAfterExit)
-		}
+		a.exitedEventLocked(body)
 	case "terminated":
-		var b struct {
-			Restart jsonx.Raw `json:"restart"`
-		}
-		l.decode(body, &b)
-		if l.over {
-			return
-		}
-		l.over = true
-		if !jsonx.IsNull(b.Restart) && string(b.Restart) != "false" {
-			l.again = b.Restart.Clone()
-		}
-		close(l.terminated)
-		l.left.Do(func() { close(l.leave) })
+		a.terminatedEventLocked(body)
 	case "thread":
 		var b godap.ThreadEventBody
-		l.decode(body, &b)
-		switch {
-		case b.Reason == "exited":
-			delete(s.threads, b.ThreadId)
-		case len(s.threads) < maxThreads:
-			if _, known := s.threads[b.ThreadId]; !known {
-				s.threads[b.ThreadId] = false
-			}
+		a.decode(body, &b)
+		if b.Reason == "exited" {
+			delete(d.exec.threads, b.ThreadId)
+		} else {
+			d.exec.addThread(b.ThreadId)
 		}
 	case "process":
 		var b godap.ProcessEventBody
-		l.decode(body, &b)
-		s.pid = b.SystemProcessId
+		a.decode(body, &b)
+		d.pid = b.SystemProcessId
 	case "breakpoint":
 		var b godap.BreakpointEventBody
-		l.decode(body, &b)
-		t.breakpointLocked(&b)
+		a.decode(body, &b)
+		d.tree.breakpoints.update(&b)
 	case "capabilities":
 		if caps := jsonx.Lookup(body, "capabilities"); caps != nil {
-			s.caps = s.caps.with(caps.Clone())
+			d.caps = d.caps.with(caps.Clone())
 		}
 	case "invalidated":
-		if s.shot != nil {
-			s.shot.drop()
-		}
+		d.exec.invalidate()
 	case "module", "loadedSource", "memory", "progressStart", "progressUpdate", "progressEnd":
 	default:
-		text := string(body[:min(len(body), maxEventBody)])
-		if len(s.events) >= maxEvents {
-			s.events = slices.Delete(s.events, 0, 1)
-		}
-		s.events = append(s.events, Event{Name: cut(name), Body: valid(text)})
+		d.addEventLocked(name, body)
 	}
 }
 
-// maxThreads bounds the threads that are remembered.
-const maxThreads = 1 << 16
-
-func (l *life) decode(body jsonx.Raw, v any) {
+// decode decodes the body of an event, and logs an error.
+func (a *adapter) decode(body jsonx.Raw, v any) {
 	if jsonx.IsNull(body) {
 		return
 	}
 	if err := jsonx.Unmarshal(body, v); err != nil {
-		l.dropped(err)
+		a.logDropped(err)
 	}
 }
 
-// quitAfterExit ends a life whose adapter has told of the program's exit and not that it is done.
-func (l *life) quitAfterExit() {
-	t := l.session.tree
+// outputEvent does not decode all members: there may be very many of these events.
+func (a *adapter) outputEvent(body jsonx.Raw) {
+	var b struct {
+		Category string `json:"category"`
+		Output   string `json:"output"`
+	}
+	if err := jsonx.Unmarshal(body, &b); err != nil {
+		a.logDropped(err)
+		return
+	}
+	if b.Category == "" {
+		b.Category = "console"
+	}
+	a.print(b.Category, b.Output)
+}
+
+// initializedEventLocked configures the adapter; after a restart it must receive all breakpoints again.
+func (a *adapter) initializedEventLocked() {
+	d := a.debuggee
+	a.initOnce.Do(func() { close(a.initialized) })
+	if a.configured && !a.configuring && (a.restarting || d.state == StateRunning) {
+		a.restarting, a.configuring, d.exitCode = false, true, nil
+		d.state = StateConfiguring
+		d.debugger.work.start(a.configureAgain)
+	}
+}
+
+func (a *adapter) exitedEventLocked(body jsonx.Raw) {
+	var b godap.ExitedEventBody
+	a.decode(body, &b)
+	a.debuggee.exitCode = &b.ExitCode
+	if a.exitTimer == nil && !a.restarting {
+		a.exitTimer = time.AfterFunc(terminatedAfter, a.stopAfterExit)
+	}
+}
+
+func (a *adapter) terminatedEventLocked(body jsonx.Raw) {
+	var b struct {
+		Restart jsonx.Raw `json:"restart"`
+	}
+	a.decode(body, &b)
+	if a.programOver {
+		return
+	}
+	if !jsonx.IsNull(b.Restart) && string(b.Restart) != "false" {
+		a.restartData = b.Restart.Clone()
+	}
+	a.setProgramOverLocked()
+}
+
+// stopAfterExit ends an adapter that has sent exited and no terminated event.
+func (a *adapter) stopAfterExit() {
+	t := a.debuggee.tree
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if l.exit = nil; l.over || l.restarting {
+	if a.exitTimer = nil; a.programOver || a.restarting {
 		return
 	}
-	l.over = true
-	close(l.terminated)
-	l.left.Do(func() { close(l.leave) })
+	a.setProgramOverLocked()
 }
 
-func (s *Session) stoppedLocked(l *life, b *godap.StoppedEventBody) {
-	if s.state == StateTerminated || s.life != nil && s.life != l {
-		return
-	}
-	if b.ThreadId != 0 && (len(s.threads) < maxThreads) {
-		s.threads[b.ThreadId] = true
-	}
-	if b.AllThreadsStopped {
-		for id := range s.threads {
-			s.threads[id] = true
-		}
-	}
-	if s.state == StateStopped && s.stop != nil {
-		// Another thread stopped by itself. What is known of the first stays as it is.
-		if b.ThreadId != s.stop.Thread && !slices.Contains(s.stop.Others, b.ThreadId) && len(s.stop.Others) < maxOthers {
-			s.stop.Others = append(s.stop.Others, b.ThreadId)
-		}
-		return
-	}
-	l.restarting = false
-	s.state = StateStopped
-	s.stop = &Stop{
-		Reason: b.Reason, Description: valid(b.Description), Text: valid(b.Text), Thread: b.ThreadId, Breakpoints: b.HitBreakpointIds,
-	}
-	s.handles.reset()
-	s.shot = newShot(s.stop)
-	s.tree.stops++
-	s.stopSeq = s.tree.stops
-	s.tree.focus = s
-	s.tree.announceLocked()
-}
-
-// maxOthers bounds the further threads of a stop.
-const maxOthers = 64
-
-func (s *Session) continuedLocked(l *life, b *godap.ContinuedEventBody) {
-	if s.state != StateStopped || s.stop == nil || s.life != nil && s.life != l {
-		return
-	}
-	if !b.AllThreadsContinued && b.ThreadId != s.stop.Thread {
-		s.threads[b.ThreadId] = false
-		return
-	}
-	s.runsLocked(b.ThreadId, true)
-	s.tree.announceLocked()
-}
-
-// runsLocked takes note that the program runs on. tree.mu is held.
-func (s *Session) runsLocked(thread int, all bool) {
-	s.state, s.stop, s.shot = StateRunning, nil, nil
-	s.handles.reset()
-	if all {
-		for id := range s.threads {
-			s.threads[id] = false
-		}
-	} else {
-		s.threads[thread] = false
-	}
+func (a *adapter) setProgramOverLocked() {
+	a.programOver = true
+	close(a.terminated)
+	a.stop()
 }

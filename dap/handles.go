@@ -2,99 +2,111 @@ package dap
 
 import (
 	"fmt"
+	"sync/atomic"
 
 	godap "github.com/google/go-dap"
 )
 
-// handles maps numbers of ours to the adapter's for frames and variables. Adapters begin anew with theirs at each stop, so
-// that an old one would silently mean something else; ours are used once.
+// maxHandles bounds the handles of one stop.
+const maxHandles = 1 << 20
+
+// handleCounter issues the handles of a [Debugger]. Each is issued once.
+type handleCounter struct{ last atomic.Int64 }
+
+func (c *handleCounter) next() int { return int(c.last.Add(1)) }
+
+// issued reports whether a handle was ever issued.
+func (c *handleCounter) issued(n int) bool { return n > 0 && int64(n) <= c.last.Load() }
+
+// handles maps handles to the adapter's IDs of frames and variables. Adapters use the same IDs again at each stop, so an
+// old one would silently mean something else; a handle is used once. tree.mu guards it.
 type handles struct {
+	counter  *handleCounter
 	byHandle map[int]handle
-	frames   map[int]int // adapter's frame id → handle
-	refs     map[ref]int // adapter's variablesReference → handle
-	// scoped is the frame whose scopes the adapter was asked for last, where it keeps those of one alone (see inScope).
+	frames   map[int]int       // by the adapter's frame ID
+	refs     map[reference]int // by the adapter's variablesReference
+	// scoped is the frame whose scopes the adapter was asked for last, if it keeps those of one frame only (see
+	// [target.withScope]).
 	scoped *int
 }
 
-// ref is an adapter's number for variables. That of a scope goes with the adapter's number of its frame: some have the same
-// numbers for the scopes of all frames.
-type ref struct {
-	raw, frame int
-	scope      bool
+// reference is an adapter's variablesReference. That of a scope includes the frame: some adapters use the same references
+// for the scopes of all frames.
+type reference struct {
+	id, frame int
+	scope     bool
 }
 
 type handle struct {
-	raw   int
-	frame bool
-	// scope is the frame of a scope; nil for what is none.
+	id      int // the adapter's
+	isFrame bool
+	// scope is the frame of a scope; nil for other variables.
 	scope *int
 	// name, path and source are those of a frame.
 	name, path string
 	source     *godap.Source
 }
 
-// maxHandles bounds the handles of one stop.
-const maxHandles = 1 << 20
+// reset makes all handles stale.
+func (h *handles) reset() { *h = handles{counter: h.counter} }
 
-func (h *handles) reset() { *h = handles{} }
-
-// frameHandle returns the handle of a frame. tree.mu is held.
-func (s *Session) frameHandle(raw int, f *Frame) int {
-	return number(s, &s.handles.frames, raw, handle{raw: raw, frame: true, name: f.Name, path: f.Path, source: f.Source})
+// frame returns the handle of a frame.
+func (h *handles) frame(id int, f *Frame) int {
+	return issue(h, &h.frames, id, handle{id: id, isFrame: true, name: f.Name, path: f.Path, source: f.Source})
 }
 
-// refHandle returns the handle of a variablesReference; zero for zero. tree.mu is held.
-func (s *Session) refHandle(raw int) int {
-	if raw <= 0 {
+// variables returns the handle of a variablesReference; zero for zero.
+func (h *handles) variables(ref int) int {
+	if ref <= 0 {
 		return 0
 	}
-	return number(s, &s.handles.refs, ref{raw: raw}, handle{raw: raw})
+	return issue(h, &h.refs, reference{id: ref}, handle{id: ref})
 }
 
-// scopeHandle returns the handle of a scope's variablesReference; zero for zero. tree.mu is held.
-func (s *Session) scopeHandle(raw, frame int) int {
-	if raw <= 0 {
+// scope returns the handle of the variablesReference of a scope; zero for zero.
+func (h *handles) scope(ref, frame int) int {
+	if ref <= 0 {
 		return 0
 	}
-	return number(s, &s.handles.refs, ref{raw, frame, true}, handle{raw: raw, scope: &frame})
+	return issue(h, &h.refs, reference{ref, frame, true}, handle{id: ref, scope: &frame})
 }
 
-func number[K comparable](s *Session, known *map[K]int, key K, h handle) int {
+func issue[K comparable](h *handles, known *map[K]int, key K, v handle) int {
 	if n, ok := (*known)[key]; ok {
 		return n
 	}
 	if *known == nil {
 		*known = make(map[K]int)
 	}
-	if s.handles.byHandle == nil {
-		s.handles.byHandle = make(map[int]handle)
+	if h.byHandle == nil {
+		h.byHandle = make(map[int]handle)
 	}
-	if len(s.handles.byHandle) >= maxHandles {
-		return -1 // no number is that of a frame or a variable; zero would stand for the active frame
+	if len(h.byHandle) >= maxHandles {
+		return -1 // never a valid handle; zero would mean the active frame
 	}
-	n := s.debugger.nextHandle()
+	n := h.counter.next()
 	(*known)[key] = n
-	s.handles.byHandle[n] = h
+	h.byHandle[n] = v
 	return n
 }
 
-// raw returns what the adapter calls a frame or a variable. tree.mu is held.
-func (s *Session) raw(n int, frame bool) (handle, error) {
-	what, again := "variables reference", "scopes and variables give new ones"
-	if frame {
-		what, again = "frame", "stack_trace gives new ones"
+// lookup returns the frame, or the variables, of a handle. The error wraps [ErrStale] or [ErrUnknownHandle].
+func (h *handles) lookup(n int, isFrame bool) (handle, error) {
+	what, hint := "variables reference", "scopes and variables give new ones"
+	if isFrame {
+		what, hint = "frame", "stack_trace gives new ones"
 	}
-	h, ok := s.handles.byHandle[n]
+	v, ok := h.byHandle[n]
 	switch {
-	case ok && h.frame == frame:
-		return h, nil
-	case ok && frame:
-		return h, fmt.Errorf("%d is no frame but a variables reference: %w", n, ErrUnknownHandle)
+	case ok && v.isFrame == isFrame:
+		return v, nil
+	case ok && isFrame:
+		return v, fmt.Errorf("%d is a variables reference and not a frame: %w", n, ErrUnknownHandle)
 	case ok:
-		return h, fmt.Errorf("%d is no variables reference but a frame: %w", n, ErrUnknownHandle)
-	case s.debugger.issued(n):
-		return h, fmt.Errorf("%s %d can not be used any more: %w; %s", what, n, ErrStale, again)
+		return v, fmt.Errorf("%d is a frame and not a variables reference: %w", n, ErrUnknownHandle)
+	case h.counter.issued(n):
+		return v, fmt.Errorf("%s %d is no longer valid: %w; %s", what, n, ErrStale, hint)
 	default:
-		return h, fmt.Errorf("there is no %s %d: %w; %s", what, n, ErrUnknownHandle, again)
+		return v, fmt.Errorf("no %s %d: %w; %s", what, n, ErrUnknownHandle, hint)
 	}
 }

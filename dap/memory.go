@@ -11,31 +11,31 @@ import (
 
 // Memory is a part of the program's memory.
 type Memory struct {
-	// Address is where it begins, as the adapter writes it.
+	// Address is its start, as the adapter writes it.
 	Address string
 	Data    []byte
-	// Unreadable is how many bytes behind it can not be read.
+	// Unreadable is the number of bytes after it that cannot be read.
 	Unreadable int
 }
 
-// ReadMemory reads count bytes, offset bytes behind a reference.
+// ReadMemory reads count bytes at offset bytes after a memory reference.
 func (s *Session) ReadMemory(ctx context.Context, reference string, offset, count int) (*Memory, error) {
-	defer s.use()()
-	_, l, err := s.still()
+	defer s.tree.use()()
+	t, err := s.debuggee.stopped()
 	if err != nil {
 		return nil, err
 	}
-	if !s.Capabilities().SupportsReadMemoryRequest {
+	if !s.debuggee.capabilities().SupportsReadMemoryRequest {
 		return nil, unsupported("memory reads")
 	}
 	var body godap.ReadMemoryResponseBody
 	args := &readMemoryArguments{MemoryReference: reference, Offset: offset, Count: count}
-	if err := l.do(ctx, "readMemory", args, &body); err != nil {
+	if err := t.adapter.do(ctx, "readMemory", args, &body); err != nil {
 		return nil, err
 	}
 	data, err := base64.StdEncoding.DecodeString(body.Data)
 	if err != nil {
-		return nil, fmt.Errorf("the debug adapter's memory is no base64: %w", err)
+		return nil, fmt.Errorf("cannot decode the debug adapter's memory: %w", err)
 	}
 	return &Memory{Address: body.Address, Data: data[:min(len(data), count)], Unreadable: body.UnreadableBytes}, nil
 }
@@ -46,65 +46,63 @@ type readMemoryArguments struct {
 	Count           int    `json:"count"`
 }
 
-// WriteMemory writes data and returns how many bytes were written. Partial allows fewer than all.
+// WriteMemory writes data and returns the number of bytes written. Unless partial is set, it writes all or fails.
 func (s *Session) WriteMemory(ctx context.Context, reference string, offset int, data []byte, partial bool) (int, error) {
-	defer s.use()()
-	t, l, err := s.still()
+	defer s.tree.use()()
+	t, err := s.debuggee.stopped()
 	if err != nil {
 		return 0, err
 	}
-	if !s.Capabilities().SupportsWriteMemoryRequest {
+	if !s.debuggee.capabilities().SupportsWriteMemoryRequest {
 		return 0, unsupported("memory writes")
 	}
 	var body struct {
 		BytesWritten *int `json:"bytesWritten"`
 	}
-	err = l.do(ctx, "writeMemory", &godap.WriteMemoryArguments{
+	err = t.adapter.do(ctx, "writeMemory", &godap.WriteMemoryArguments{
 		MemoryReference: reference, Offset: offset, AllowPartial: partial, Data: base64.StdEncoding.EncodeToString(data),
 	}, &body)
 	if err != nil {
 		return 0, err
 	}
-	s.tree.mu.Lock()
-	t.forgetVariables()
-	s.tree.mu.Unlock()
-	if body.BytesWritten == nil { // all of them
+	t.invalidate()
+	if body.BytesWritten == nil { // the adapter wrote all bytes
 		return len(data), nil
 	}
 	return *body.BytesWritten, nil
 }
 
-// Disassemble is which instructions to show.
+// Disassemble selects the instructions that [Session.Disassemble] returns.
 type Disassemble struct {
-	// Reference is where; empty for the current instruction.
+	// Reference is a memory reference; empty for the current instruction.
 	Reference string
-	// Offset is in bytes, InstructionOffset in instructions; Count is how many instructions.
+	// Offset counts bytes, InstructionOffset and Count count instructions.
 	Offset, InstructionOffset, Count int
-	// Symbols asks for names.
+	// Symbols resolves the names of symbols.
 	Symbols bool
 }
 
-// Disassemble returns instructions.
+// Disassemble returns the instructions at a memory reference.
 func (s *Session) Disassemble(ctx context.Context, d Disassemble) ([]godap.DisassembledInstruction, error) {
-	defer s.use()()
-	t, l, err := s.still()
+	defer s.tree.use()()
+	t, err := s.debuggee.stopped()
 	if err != nil {
 		return nil, err
 	}
-	if !s.Capabilities().SupportsDisassembleRequest {
+	if !s.debuggee.capabilities().SupportsDisassembleRequest {
 		return nil, unsupported("disassembly")
 	}
 	if d.Reference == "" {
-		f, err := t.active(ctx)
+		f, err := t.activeFrame(ctx)
 		if err != nil {
 			return nil, err
 		}
 		if d.Reference = f.InstructionPointer; d.Reference == "" {
-			return nil, errors.New("the adapter does not tell the address of the current instruction; give memory_reference")
+			return nil, errors.New("the adapter does not report the address of the current instruction; give memory_reference")
 		}
 	}
 	var body godap.DisassembleResponseBody
-	err = l.do(ctx, "disassemble", &godap.DisassembleArguments{
+	err = t.adapter.do(ctx, "disassemble", &godap.DisassembleArguments{
 		MemoryReference: d.Reference, Offset: d.Offset, InstructionOffset: d.InstructionOffset, InstructionCount: d.Count,
 		ResolveSymbols: d.Symbols,
 	}, &body)

@@ -6,17 +6,17 @@ import (
 )
 
 const (
-	// maxOutput is how much of the output is kept, in bytes.
+	// maxOutput bounds the output that is kept, in bytes.
 	maxOutput = 128 << 10
-	// maxSnapshotOutput is how much of it a snapshot tells.
+	// maxSnapshotOutput bounds the output in a snapshot, in bytes.
 	maxSnapshotOutput = 4 << 10
 )
 
-// output keeps the end of what was printed.
+// output keeps the end of what was printed. tree.mu guards it.
 type output struct {
-	buf   []byte // at most twice maxOutput, so that the copying pays
-	total int64  // bytes printed in all
-	told  int64  // how far snapshots have told it
+	buf      []byte // up to twice maxOutput, so that it is seldom copied
+	total    int64  // the number of bytes printed so far
+	reported int64  // the number of bytes that snapshots have returned
 	// terminal is what was printed in an editor's terminal.
 	terminal string
 }
@@ -34,25 +34,41 @@ func (o *output) add(text string) {
 	o.total += int64(len(text))
 }
 
-// kept is the end of the output, and how much there was before it.
-func (o *output) kept() (text string, dropped int64) {
+// addTerminal adds what was printed since the last call; text is all that the terminal has.
+func (o *output) addTerminal(text string) {
+	rest, ok := strings.CutPrefix(text, o.terminal)
+	if !ok { // the terminal has dropped its oldest output
+		rest = text
+		if tail := o.terminal[max(0, len(o.terminal)-256):]; tail != "" {
+			if i := strings.LastIndex(text, tail); i >= 0 {
+				rest = text[i+len(tail):]
+			}
+		}
+	}
+	o.terminal = text
+	o.add(rest)
+}
+
+// tail returns the end of the output, and the number of bytes before it. Snapshots do not return it again.
+func (o *output) tail() (text string, dropped int64) {
+	o.reported = o.total
 	buf := o.buf[max(0, len(o.buf)-maxOutput):]
 	return valid(string(buf)), o.total - int64(len(buf))
 }
 
-// since is what was printed behind a number of bytes, as far as it is kept.
-func (o *output) since(from int64) string {
-	n := min(o.total-from, int64(len(o.buf)))
+// since returns what was printed after the first n bytes, as far as it is kept.
+func (o *output) since(n int64) string {
+	n = min(o.total-n, int64(len(o.buf)))
 	return valid(string(o.buf[int64(len(o.buf))-n:]))
 }
 
-// take is the end of what no snapshot has told yet, and how much before it was left out.
-func (o *output) take() (text string, dropped int64) {
-	fresh := o.total - o.told
+// unreported returns the end of what no snapshot has returned yet, and the number of bytes before it that were left out.
+func (o *output) unreported() (text string, dropped int64) {
+	fresh := o.total - o.reported
 	n := min(fresh, int64(len(o.buf)), maxSnapshotOutput)
 	text = string(o.buf[int64(len(o.buf))-n:])
-	o.told = o.total
-	if n < fresh { // from the start of a line
+	o.reported = o.total
+	if n < fresh { // begin with a whole line
 		if _, rest, ok := strings.Cut(text, "\n"); ok && rest != "" {
 			text = rest
 		}
@@ -60,19 +76,20 @@ func (o *output) take() (text string, dropped int64) {
 	return valid(text), fresh - int64(len(text))
 }
 
+// valid replaces invalid UTF-8.
 func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 
-// noise reports whether a text is what dlv tells everybody, and nobody needs.
-func noise(text string) bool {
+// isNoise reports whether a text is one that dlv prints in each session.
+func isNoise(text string) bool {
 	return strings.HasPrefix(text, "DAP server listening at:") || text == "Type 'dlv help' for list of commands.\n"
 }
 
-// print takes what the program or the adapter has printed.
-func (l *life) print(category, text string) {
-	if text == "" || category == "telemetry" || noise(text) {
+// print adds what the program or the adapter has printed to the output and passes it to the observers.
+func (a *adapter) print(category, text string) {
+	if text == "" || category == "telemetry" || isNoise(text) {
 		return
 	}
-	t := l.session.tree
+	t := a.debuggee.tree
 	t.mu.Lock()
 	t.output.add(text)
 	observers := t.observers
@@ -84,51 +101,30 @@ func (l *life) print(category, text string) {
 	}
 }
 
-// replaceTerminal takes what an editor's terminal has by now.
-func (t *tree) replaceTerminal(text string) {
+// addTerminalOutput adds the new output of an editor's terminal; text is all that the terminal has.
+func (t *tree) addTerminalOutput(text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.takeTerminalLocked(text)
+	t.output.addTerminal(text)
 }
 
-// takeTerminalLocked adds what has come since the terminal was read last. tree.mu is held.
-func (t *tree) takeTerminalLocked(text string) {
-	rest, ok := strings.CutPrefix(text, t.output.terminal)
-	if !ok { // its start was cut off meanwhile
-		rest = text
-		if tail := t.output.terminal[max(0, len(t.output.terminal)-256):]; tail != "" {
-			if i := strings.LastIndex(text, tail); i >= 0 {
-				rest = text[i+len(tail):]
-			}
-		}
-	}
-	t.output.terminal = text
-	t.output.add(rest)
-}
-
-// readTerminals takes what the program has printed in terminals that show their output themselves.
-func (s *Session) readTerminals(ctx context.Context) {
-	s.tree.mu.Lock()
-	var terminals []Terminal
-	for _, f := range s.tree.root.familyLocked() {
-		if f.life != nil {
-			terminals = append(terminals, f.life.terminals...)
-		}
-	}
-	s.tree.mu.Unlock()
+// readTerminals adds the output of the terminals that do not send it.
+func (t *tree) readTerminals(ctx context.Context) {
+	t.mu.Lock()
+	terminals := t.terminalsLocked()
+	t.mu.Unlock()
 	for _, term := range terminals {
 		if text, err := term.Output(ctx); err == nil && text != "" {
-			s.tree.replaceTerminal(text)
+			t.addTerminalOutput(text)
 		}
 	}
 }
 
-// Output returns what was printed and is still kept, the last 128 KiB; dropped is how many bytes there were before.
+// Output returns the last 128 KiB that were printed, and the number of bytes before them.
 func (s *Session) Output(ctx context.Context) (text string, dropped int64) {
-	defer s.use()()
-	s.readTerminals(ctx)
+	defer s.tree.use()()
+	s.tree.readTerminals(ctx)
 	s.tree.mu.Lock()
 	defer s.tree.mu.Unlock()
-	s.tree.output.told = s.tree.output.total
-	return s.tree.output.kept()
+	return s.tree.output.tail()
 }

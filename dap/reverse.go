@@ -15,46 +15,45 @@ import (
 	"github.com/gajae-code/gjc/internal/proc"
 )
 
-// reverseTimeout bounds the work on a request of the adapter.
+// reverseTimeout bounds the time to answer a request of the adapter.
 const reverseTimeout = 30 * time.Second
 
-// reverse answers the requests of the adapter.
-func (l *life) reverse(ctx context.Context, command string, arguments jsonx.Raw) (any, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, reverseTimeout, fmt.Errorf("%s was not done within %s", command, reverseTimeout))
+// reverse answers a request of the adapter.
+func (a *adapter) reverse(ctx context.Context, command string, arguments jsonx.Raw) (any, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, reverseTimeout, fmt.Errorf("timed out running %s (%s)", command, reverseTimeout))
 	defer cancel()
 	switch command {
 	case "runInTerminal":
-		return l.runInTerminal(ctx, arguments)
+		return a.runInTerminal(ctx, arguments)
 	case "startDebugging":
-		return l.startDebugging(ctx, arguments)
+		return a.startDebugging(ctx, arguments)
 	default:
-		return nil, fmt.Errorf("gjc does not know the request %q", command)
+		return nil, fmt.Errorf("gjc does not support the request %q", command)
 	}
 }
 
-func (l *life) runInTerminal(ctx context.Context, arguments jsonx.Raw) (any, error) {
-	s := l.session
-	d := s.debugger
+func (a *adapter) runInTerminal(ctx context.Context, arguments jsonx.Raw) (any, error) {
+	d := a.debuggee
 	var args godap.RunInTerminalRequestArguments
 	if err := jsonx.Unmarshal(arguments, &args); err != nil {
 		return nil, err
 	}
-	s.tree.mu.Lock()
-	terminals := len(l.terminals)
-	s.tree.mu.Unlock()
+	d.tree.mu.Lock()
+	terminals := len(a.terminals)
+	d.tree.mu.Unlock()
 	switch {
-	case d.opts.RunInTerminal == nil:
-		return nil, errors.New("gjc has no terminal here")
-	case !s.tree.root.start.runsHere():
-		return nil, errors.New("gjc runs no programs for an adapter that it was attached to")
+	case d.debugger.opts.RunInTerminal == nil:
+		return nil, errors.New("gjc has no terminal in this session")
+	case !d.tree.root.start.mayRunPrograms():
+		return nil, errors.New("gjc runs no programs for an adapter that it has attached to")
 	case terminals >= maxTerminals:
-		return nil, fmt.Errorf("runInTerminal: there are %d terminals already", terminals)
+		return nil, fmt.Errorf("runInTerminal: the session has %d terminals already", terminals)
 	case len(args.Args) == 0 || args.Args[0] == "":
-		return nil, errors.New("runInTerminal: args is empty; there is nothing to run")
+		return nil, errors.New("runInTerminal: args is empty")
 	}
-	req := &TerminalRequest{Title: args.Title, Dir: args.Cwd, Args: args.Args, Env: []string{proc.MarkEnv(l.mark)}}
+	req := &TerminalRequest{Title: args.Title, Dir: args.Cwd, Args: args.Args, Env: []string{proc.MarkEnv(a.mark)}}
 	if req.Dir == "" {
-		req.Dir = s.start.Dir
+		req.Dir = d.start.Dir
 	}
 	for name, value := range args.Env {
 		if text, ok := value.(string); ok {
@@ -65,25 +64,25 @@ func (l *life) runInTerminal(ctx context.Context, arguments jsonx.Raw) (any, err
 	}
 	slices.Sort(req.Env)
 	slices.Sort(req.Unset)
-	req.Output = func(b []byte) { l.print("stdout", string(b)) }
-	term, err := d.opts.RunInTerminal(ctx, req)
+	req.Output = func(b []byte) { a.print("stdout", string(b)) }
+	term, err := d.debugger.opts.RunInTerminal(ctx, req)
 	if err != nil {
 		return nil, err
 	}
-	s.tree.mu.Lock()
-	leaving := l.leaving()
-	if !leaving {
-		l.terminals = append(l.terminals, term)
+	d.tree.mu.Lock()
+	stopping := a.isStopping()
+	if !stopping {
+		a.terminals = append(a.terminals, term)
 	}
-	observers := s.tree.observers
-	if pid := term.PID(); pid != 0 && s.pid == 0 {
-		s.pid = pid
+	observers := d.tree.observers
+	if pid := term.PID(); pid != 0 && d.pid == 0 {
+		d.pid = pid
 	}
-	s.tree.mu.Unlock()
-	if leaving || ctx.Err() != nil {
-		bye, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxClose)
+	d.tree.mu.Unlock()
+	if stopping || ctx.Err() != nil {
+		release, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxClose)
 		defer cancel()
-		_ = term.Release(bye) // nobody is there to be told
+		_ = term.Release(release) // the session has ended; no call could return the error
 		return nil, ErrTerminated
 	}
 	for _, o := range observers {
@@ -97,13 +96,13 @@ func (l *life) runInTerminal(ctx context.Context, arguments jsonx.Raw) (any, err
 // maxTerminals bounds the terminals of one adapter.
 const maxTerminals = 16
 
-// runsHere reports whether the adapter may have gjc run programs. One that was there before may be another machine's, or a
-// container's: who attaches to it has not said so.
-func (st *Start) runsHere() bool {
+// mayRunPrograms reports whether gjc runs programs for the adapter. An adapter that gjc has attached to may run on another
+// machine or in a container; the user has not allowed it to run programs here.
+func (st *Start) mayRunPrograms() bool {
 	if st.Address == "" {
 		return true
 	}
-	host, _, _ := net.SplitHostPort(st.Address) // a socket's path has none
+	host, _, _ := net.SplitHostPort(st.Address) // empty for a socket
 	ip := net.ParseIP(host)
 	return st.Request == "launch" && (strings.HasPrefix(st.Address, "unix:") || host == "localhost" || ip != nil && ip.IsLoopback())
 }
@@ -112,11 +111,11 @@ type terminalStarted struct {
 	ProcessID int `json:"processId,omitempty"`
 }
 
-// maxChildren bounds the child sessions of one session, those that have ended too.
+// maxChildren bounds the child sessions of one session, including those that have ended.
 const maxChildren = 64
 
-func (l *life) startDebugging(ctx context.Context, arguments jsonx.Raw) (any, error) {
-	s := l.session
+func (a *adapter) startDebugging(ctx context.Context, arguments jsonx.Raw) (any, error) {
+	d := a.debuggee
 	var args godap.StartDebuggingRequestArguments
 	if err := jsonx.Unmarshal(arguments, &args); err != nil {
 		return nil, err
@@ -128,29 +127,19 @@ func (l *life) startDebugging(ctx context.Context, arguments jsonx.Raw) (any, er
 	if name, ok := args.Configuration["name"].(string); program == "" && ok {
 		program = name
 	}
-	s.tree.mu.Lock()
-	if s.born >= maxChildren || l.leaving() {
-		s.tree.mu.Unlock()
+	d.tree.mu.Lock()
+	if len(d.children) >= maxChildren || a.isStopping() {
+		d.tree.mu.Unlock()
 		return nil, fmt.Errorf("startDebugging: the session has ended, or has had %d child sessions", maxChildren)
 	}
-	child := s.newChildLocked(&Start{
-		Adapter: s.start.Adapter, Request: args.Request, Arguments: args.Configuration, Dir: s.start.Dir, Program: program,
-		Address: l.link.address, // a listening adapter has all its sessions
+	child := d.newChildLocked(&Start{
+		Adapter: d.start.Adapter, Request: args.Request, Arguments: args.Configuration, Dir: d.start.Dir, Program: program,
+		Address: a.transport.address, // a listening adapter serves all its sessions
 	})
-	s.tree.announceLocked()
-	s.tree.mu.Unlock()
-	if err := child.first(ctx); err != nil {
+	d.tree.announceLocked()
+	d.tree.mu.Unlock()
+	if err := child.startFirst(ctx); err != nil {
 		return nil, err
 	}
 	return struct{}{}, nil
-}
-
-// leaving reports whether the end has begun. While tree.mu is held, what is added to the life before will be ended with it.
-func (l *life) leaving() bool {
-	select {
-	case <-l.leave:
-		return true
-	default:
-		return false
-	}
 }

@@ -505,12 +505,12 @@ func TestTerminate_OfAnAttachment(t *testing.T) {
 func TestIdle_EndsTheSession(t *testing.T) {
 	notices := make(chan string, 1)
 	_, s, p := begin(t, dap.Options{Idle: 50 * time.Millisecond, Notice: func(text string) { notices <- text }})
-	if text := <-notices; !strings.Contains(text, "debug-1") || !strings.Contains(text, "nobody used it") {
+	if text := <-notices; !strings.Contains(text, "debug-1") || !strings.Contains(text, "it was idle") {
 		t.Errorf("notice = %q", text)
 	}
 	p.Gone()
 	_, err := s.Threads(within(t))
-	if !errors.Is(err, dap.ErrTerminated) || !strings.Contains(err.Error(), "nobody used it") {
+	if !errors.Is(err, dap.ErrTerminated) || !strings.Contains(err.Error(), "it was idle") {
 		t.Errorf("err = %v", err)
 	}
 	if snap := snapshot(t, s); snap.State != dap.StateTerminated || snap.Ended == nil {

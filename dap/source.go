@@ -13,68 +13,59 @@ import (
 )
 
 const (
-	// aroundLine is how many lines before and behind the current one a snapshot has.
+	// aroundLine is the number of lines before and after the current one in a snapshot.
 	aroundLine = 2
-	// maxSourceLine bounds one of them, in bytes; maxSource a whole source.
+	// maxSourceLine bounds a line in a snapshot, maxSource a whole source, in bytes.
 	maxSourceLine = 400
 	maxSource     = 8 << 20
 )
 
-// sourceArguments are those of the request source.
+// sourceArguments always has a sourceReference; go-dap leaves out zero.
 type sourceArguments struct {
 	Source          *godap.Source `json:"source,omitzero"`
 	SourceReference int           `json:"sourceReference"`
 }
 
-// Source returns the text of a frame's source: from the adapter where it keeps it, else from the disk.
+// Source returns the text and the name of a frame's source: from the adapter if it has the text, otherwise from the disk.
 func (s *Session) Source(ctx context.Context, frame int) (text, name string, err error) {
-	defer s.use()()
-	t, l, err := s.still()
+	defer s.tree.use()()
+	t, err := s.debuggee.stopped()
 	if err != nil {
 		return "", "", err
 	}
-	if frame == 0 {
-		f, err := t.active(ctx)
-		if err != nil {
-			return "", "", err
-		}
-		frame = f.ID
-	}
-	s.tree.mu.Lock()
-	h, err := t.raw(frame, true)
-	s.tree.mu.Unlock()
+	f, err := t.frame(ctx, frame)
 	if err != nil {
 		return "", "", err
 	}
 	switch {
-	case h.source == nil:
-		return "", "", fmt.Errorf("the frame %s has no source", h.name)
-	case h.path != "":
-		text, err := readSource(h.path)
-		return text, h.path, err
+	case f.source == nil:
+		return "", "", fmt.Errorf("the frame %s has no source", f.name)
+	case f.path != "":
+		text, err := readSource(f.path)
+		return text, f.path, err
 	default:
-		text, err := l.source(ctx, h.source)
-		return text, h.source.Name, err
+		text, err := t.adapter.source(ctx, f.source)
+		return text, f.source.Name, err
 	}
 }
 
-// SourceText returns the text of a source that only the adapter has, by its reference.
+// SourceText returns the text of a source that only the adapter has. Reference is its sourceReference.
 func (s *Session) SourceText(ctx context.Context, reference int) (string, error) {
-	defer s.use()()
-	_, l, err := s.current()
+	defer s.tree.use()()
+	t, err := s.debuggee.connected()
 	if err != nil {
 		return "", err
 	}
-	return l.source(ctx, &godap.Source{SourceReference: reference})
+	return t.adapter.source(ctx, &godap.Source{SourceReference: reference})
 }
 
-func (l *life) source(ctx context.Context, src *godap.Source) (string, error) {
+func (a *adapter) source(ctx context.Context, src *godap.Source) (string, error) {
 	var body godap.SourceResponseBody
-	if err := l.do(ctx, "source", &sourceArguments{Source: src, SourceReference: src.SourceReference}, &body); err != nil {
+	if err := a.do(ctx, "source", &sourceArguments{Source: src, SourceReference: src.SourceReference}, &body); err != nil {
 		return "", err
 	}
 	if len(body.Content) > maxSource {
-		return "", fmt.Errorf("the source has %d bytes; at most %d are shown", len(body.Content), maxSource)
+		return "", fmt.Errorf("the source has %d bytes; the limit is %d", len(body.Content), maxSource)
 	}
 	return valid(body.Content), nil
 }
@@ -84,16 +75,29 @@ func readSource(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer f.Close() //nolint:errcheck // it was only read
+	defer f.Close() //nolint:errcheck // read only
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return "", errors.Join(err, fmt.Errorf("%s is no file", path))
+		return "", errors.Join(err, fmt.Errorf("%s is not a regular file", path))
 	}
 	data, err := io.ReadAll(io.LimitReader(f, maxSource))
 	return valid(string(data)), err
 }
 
-// linesAround returns the lines of a file on the disk around one. The disk has what the program was made of; an editor may
-// have newer text.
+// sourceLines returns the lines around the current line of a frame; nil if its source cannot be read.
+func (t target) sourceLines(ctx context.Context, frame *Frame) []SourceLine {
+	if frame.Path != "" {
+		return linesAround(frame.Path, frame.Line)
+	}
+	if frame.Source != nil && frame.Source.SourceReference != 0 {
+		if text, err := t.adapter.source(ctx, frame.Source); err == nil {
+			return scanLines(strings.NewReader(text), frame.Line)
+		}
+	}
+	return nil
+}
+
+// linesAround returns the lines of a file around a line. It reads the disk, which has the text that the program was built
+// from; an editor may have newer text.
 func linesAround(path string, line int) []SourceLine {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() || line <= 0 {
@@ -103,7 +107,7 @@ func linesAround(path string, line int) []SourceLine {
 	if err != nil {
 		return nil
 	}
-	defer f.Close() //nolint:errcheck // it was only read
+	defer f.Close() //nolint:errcheck // read only
 	return scanLines(f, line)
 }
 
@@ -122,7 +126,7 @@ func scanLines(r io.Reader, line int) []SourceLine {
 	return list
 }
 
-// readLine reads a line to its end, and returns its beginning where that is wanted.
+// readLine reads a whole line and returns its start if wanted.
 func readLine(in *bufio.Reader, wanted bool) (string, error) {
 	var text strings.Builder
 	for {

@@ -381,12 +381,12 @@ func TestStart_CannotBeStarted(t *testing.T) {
 		dir  string
 		want []string
 	}{
-		{"missing", dap.Spec{Path: filepath.Join(dir, "none")}, dir, []string{"could not be started", "install it"}},
-		{"not executable", dap.Spec{Path: plain}, dir, []string{"could not be started", "make it executable"}},
-		{"no directory", dap.Spec{Path: script}, filepath.Join(dir, "gone"), []string{"gone can not be used"}},
+		{"missing", dap.Spec{Path: filepath.Join(dir, "none")}, dir, []string{"cannot start", "install it"}},
+		{"not executable", dap.Spec{Path: plain}, dir, []string{"cannot start", "make it executable"}},
+		{"no directory", dap.Spec{Path: script}, filepath.Join(dir, "gone"), []string{"cannot use the directory"}},
 		{"ends at once", dap.Spec{Path: script}, dir, []string{"exited with code 2", "no such option"}},
 		{"ends before it listens", dap.Spec{Path: script, Connect: dap.ConnectSocket}, dir, []string{"exited with code 2", "no such option"}},
-		{"unknown connection", dap.Spec{Path: script, Connect: "pigeon"}, dir, []string{`connect is "pigeon"`}},
+		{"unknown connection", dap.Spec{Path: script, Connect: "pigeon"}, dir, []string{`unknown connect "pigeon"`}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -406,7 +406,7 @@ func TestStart_CannotBeStarted(t *testing.T) {
 	t.Run("nobody listens", func(t *testing.T) {
 		d := newDebugger(t, dap.Options{})
 		_, err := d.Start(within(t), &dap.Start{Request: "attach", Address: "unix:" + filepath.Join(dir, "none"), Dir: dir})
-		if err == nil || !strings.Contains(err.Error(), "no debug adapter could be reached") {
+		if err == nil || !strings.Contains(err.Error(), "cannot reach a debug adapter") {
 			t.Errorf("err = %v", err)
 		}
 	})

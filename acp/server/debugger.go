@@ -18,7 +18,7 @@ func (b *builder) openDebugger(s *session, params *sessionParams, terminal agent
 		return nil, err
 	}
 	return &agent.Debugger{Adapters: found.Adapters, Sessions: dap.NewDebugger(dap.Options{
-		Children: b.children, Env: found.Env, Version: b.opts.Version, Log: b.opts.Log,
+		Children: b.children, Env: found.Env, Log: b.opts.Log,
 		RunInTerminal: func(ctx context.Context, req *dap.TerminalRequest) (dap.Terminal, error) {
 			return runInTerminal(ctx, terminal, req)
 		},

@@ -190,7 +190,7 @@ func TestDebugger_BadPorts(t *testing.T) {
 	t.Parallel()
 	e := startDebugEditor(t, &debugEditorOptions{env: goAdapter().env(t), files: goAdapter().files})
 	port := strconv.Itoa(testenv.FreePort(t))
-	e.do(t, fails("attach adapter=dlv port="+port, "no debug adapter could be reached at 127.0.0.1:"+port, "start the program with its debug server first"))
+	e.do(t, fails("attach adapter=dlv port="+port, "cannot reach a debug adapter at 127.0.0.1:"+port, "start the program with its debug server first"))
 	e.do(t, fails("attach adapter=dlv host=256.256.256.256 port="+port, "256.256.256.256"))
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

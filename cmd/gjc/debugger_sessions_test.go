@@ -87,7 +87,7 @@ func TestDebugger_SeveralSessions(t *testing.T) {
 	e.do(t, does("stack_trace session=debug-2", "b.x:2"))
 	e.do(t, does("stack_trace session=debug-1", "a.x:3"))
 	e.do(t, does("sessions", "debug-1", "debug-2"))
-	e.do(t, fails("stack_trace session=debug-9", "there is no debug session \"debug-9\"; there are debug-1, debug-2"))
+	e.do(t, fails("stack_trace session=debug-9", "no debug session \"debug-9\"; the sessions are debug-1, debug-2"))
 
 	mine, other := e.id, e.open()
 	e.id = other

@@ -139,7 +139,7 @@ func goAdapter() *debugAdapter {
 			saving("scopes", "locals", `- Locals: ref=(\d+)`),
 			does("set_exception_breakpoints", "unrecovered-panic"),
 			does(`set_exception_breakpoints {"filters": ["unrecovered-panic"]}`, "unrecovered-panic"),
-			fails(`set_exception_breakpoints {"filters": ["all"]}`, "there is no exception filter"),
+			fails(`set_exception_breakpoints {"filters": ["all"]}`, "no exception filter"),
 			does("remove_breakpoint file=main.go line=15", "- line 37"),
 			does("run_to file=main.go line=19", "stopped at main.go:19"),
 			saving("scopes", "locals", `- Locals: ref=(\d+)`),

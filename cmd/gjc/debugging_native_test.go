@@ -179,7 +179,7 @@ func cAdapter() *debugAdapter {
 			does("breakpoints", "- greet: verified", "- line 19: verified hits 2"),
 			does("set_exception_breakpoints", "- cpp_throw: C++ Throw", "- cpp_catch: C++ Catch"),
 			does(`set_exception_breakpoints {"filters": ["cpp_throw"]}`, "- cpp_throw: "),
-			fails(`set_exception_breakpoints {"filters": ["all"]}`, "there is no exception filter"),
+			fails(`set_exception_breakpoints {"filters": ["all"]}`, "no exception filter"),
 			does("continue timeout=120", "stopped at bank.c:26", "Stop reason: breakpoint", "Frame: greet (thread "),
 			does("threads", ": bank"),
 			does("remove_breakpoint function=greet", "(none)"),

@@ -62,7 +62,7 @@ func TestDebugger_AttachToGo(t *testing.T) {
 	_, _ = bufio.NewReader(out).ReadString('\n') // it listens
 	h.do(t, does("attach adapter=dlv port="+port, "Session: debug-2"))
 	h.do(t, does("terminate", "Debug session terminated."))
-	h.do(t, fails("attach adapter=dlv port=1", "no debug adapter could be reached at 127.0.0.1:1"))
+	h.do(t, fails("attach adapter=dlv port=1", "cannot reach a debug adapter at 127.0.0.1:1"))
 	// The end of gjc lets a program go, too.
 	_ = server.Process.Kill()
 	_ = server.Wait()

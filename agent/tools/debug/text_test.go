@@ -22,7 +22,9 @@ func TestSnapshotText(t *testing.T) {
 			ID: "debug-1", Adapter: "dlv", Program: w.Path("cmd/app"), Dir: w.Dir, Request: "launch", State: dap.StateStopped,
 			Stop:  &dap.Stop{Reason: "breakpoint", Thread: 1},
 			Frame: &dap.Frame{ID: 1, Name: "main.run", Path: w.Path("main.go"), Line: 10, Column: 3, InstructionPointer: "0x10"},
-			Lines: lines, Variables: []dap.Variable{{Name: "x", Value: "1", Type: "int"}, {Name: "p", Value: "main.P {A: 1}", Type: "main.P", Ref: 7}},
+			Lines: lines, Locals: dap.Locals{
+				Variables: []dap.Variable{{Name: "x", Value: "1", Type: "int"}, {Name: "p", Value: "main.P {A: 1}", Type: "main.P", Ref: 7}},
+			},
 		}
 		if change != nil {
 			change(s)
