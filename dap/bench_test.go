@@ -12,7 +12,7 @@ import (
 	"github.com/gajae-code/gjc/internal/proc"
 )
 
-// benchSession is a session that stands still, with an adapter that answers at once.
+// benchSession returns a stopped session whose adapter answers at once.
 func benchSession(b *testing.B) (*dap.Session, *daptest.Program) {
 	b.Helper()
 	children := proc.NewGroup(nil)
@@ -34,7 +34,7 @@ func benchSession(b *testing.B) (*dap.Session, *daptest.Program) {
 	return s, p
 }
 
-// BenchmarkRequest is a request to an adapter that answers at once, which is all overhead.
+// BenchmarkRequest measures the overhead of a request.
 func BenchmarkRequest(b *testing.B) {
 	s, _ := benchSession(b)
 	b.ReportAllocs()
@@ -45,7 +45,7 @@ func BenchmarkRequest(b *testing.B) {
 	}
 }
 
-// BenchmarkStep is a step with its snapshot: four requests.
+// BenchmarkStep measures a step with its snapshot: four requests.
 func BenchmarkStep(b *testing.B) {
 	s, p := benchSession(b)
 	before := len(p.Seen())
@@ -65,7 +65,7 @@ func BenchmarkStep(b *testing.B) {
 	b.ReportMetric(float64(len(p.Seen())-before)/float64(n), "requests/op")
 }
 
-// BenchmarkOutput is 100,000 output events.
+// BenchmarkOutput measures 100,000 output events.
 func BenchmarkOutput(b *testing.B) {
 	s, p := benchSession(b)
 	var storm []byte

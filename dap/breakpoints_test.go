@@ -15,8 +15,8 @@ import (
 	"github.com/gajae-code/gjc/dap/daptest"
 )
 
-// recorder keeps the arguments of requests, and has them answered as before.
-func recorder(p *daptest.Program, commands ...string) func() []string {
+// recordRequests answers requests for breakpoints and returns a function that returns them.
+func recordRequests(p *daptest.Program, commands ...string) func() []string {
 	var mu sync.Mutex
 	var got []string
 	for _, command := range commands {
@@ -44,7 +44,7 @@ func recorder(p *daptest.Program, commands ...string) func() []string {
 
 func TestBreakpoints_EachKind(t *testing.T) {
 	_, s, p := begin(t, dap.Options{})
-	got := recorder(p, "setBreakpoints", "setFunctionBreakpoints", "setInstructionBreakpoints", "setDataBreakpoints", "setExceptionBreakpoints")
+	got := recordRequests(p, "setBreakpoints", "setFunctionBreakpoints", "setInstructionBreakpoints", "setDataBreakpoints", "setExceptionBreakpoints")
 	for _, b := range []dap.Breakpoint{
 		{Kind: dap.SourceBreakpoint, Path: "/w/a.x", Line: 3, Condition: "i > 2", HitCondition: "5", LogMessage: "i is {i}"},
 		{Kind: dap.SourceBreakpoint, Path: "/w/a.x", Line: 7, Column: 4},
@@ -72,21 +72,21 @@ func TestBreakpoints_EachKind(t *testing.T) {
 	}
 	list, err := s.RemoveBreakpoint(within(t), dap.Breakpoint{Kind: dap.SourceBreakpoint, Path: "/w/a.x", Line: 3})
 	if err != nil || len(list) != 1 || list[0].Line != 7 || !list[0].Verified {
-		t.Errorf("left = %+v, %v", list, err)
+		t.Errorf("remaining = %+v, %v", list, err)
 	}
 	list, err = s.RemoveBreakpoint(within(t), dap.Breakpoint{Kind: dap.SourceBreakpoint, Path: "/w/a.x", Line: 7})
 	if err != nil || len(list) != 0 {
-		t.Errorf("left = %+v, %v", list, err)
+		t.Errorf("remaining = %+v, %v", list, err)
 	}
 	all := got()
 	if last := all[len(all)-1]; !strings.Contains(last, `"breakpoints":[],"lines":[]`) {
-		t.Errorf("the last one is not removed: %s", last)
+		t.Errorf("the last breakpoint was not removed: %s", last)
 	}
 	if list, err := s.RemoveBreakpoint(within(t), dap.Breakpoint{Kind: dap.FunctionBreakpoint, Function: "none"}); err != nil || len(list) != 1 {
-		t.Errorf("left = %+v, %v", list, err)
+		t.Errorf("remaining = %+v, %v", list, err)
 	}
 	if list, err := s.SetExceptionBreakpoints(within(t), nil); err != nil || len(list) != 0 {
-		t.Errorf("left = %+v, %v", list, err)
+		t.Errorf("remaining = %+v, %v", list, err)
 	}
 	all = got()
 	if last := all[len(all)-1]; last != `setExceptionBreakpoints {"filters":[]}` {
@@ -136,11 +136,11 @@ func TestBreakpoints_Events(t *testing.T) {
 	}
 }
 
-// What an adapter can not do is not asked of it, and the error says what it is.
-func TestCapabilities_Off(t *testing.T) {
+// TestCapabilities_Missing checks that an unsupported request is not sent, and that the error names the feature.
+func TestCapabilities_Missing(t *testing.T) {
 	_, s, p := begin(t, dap.Options{}, func(p *daptest.Program) {
 		p.Handle("initialize", func(r *daptest.Request) { r.Respond(nil); p.Event("initialized", nil) })
-		// Without configurationDone the program runs when the adapter knows all.
+		// Without configurationDone the program runs once the breakpoints are set.
 		p.Handle("launch", func(r *daptest.Request) { r.Respond(nil); p.Stop("entry") })
 	})
 	ctx := within(t)
@@ -194,7 +194,7 @@ func TestCapabilities_Off(t *testing.T) {
 	if slices.Contains(before, "configurationDone") || slices.Contains(before, "setExceptionBreakpoints") {
 		t.Errorf("requests = %v", before)
 	}
-	// A later event can change that.
+	// A capabilities event can add a feature.
 	p.Event("capabilities", map[string]any{"capabilities": map[string]any{"supportsModulesRequest": true}})
 	p.Reply("modules", map[string]any{"modules": []any{map[string]any{"id": 1, "name": "libx"}}, "totalModules": 3})
 	if _, err := s.Threads(ctx); err != nil {
@@ -205,7 +205,7 @@ func TestCapabilities_Off(t *testing.T) {
 	}
 }
 
-// Each request beside those of the other tests, with its arguments and its answer.
+// TestRequests covers the arguments and the answer of each request that has no test of its own.
 func TestRequests(t *testing.T) {
 	_, s, p := begin(t, dap.Options{})
 	ctx := within(t)
@@ -337,8 +337,8 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// A source that only the adapter has.
-func TestSource_OfTheAdapter(t *testing.T) {
+// TestSource_FromAdapter covers a source that only the adapter has.
+func TestSource_FromAdapter(t *testing.T) {
 	_, s, p := begin(t, dap.Options{})
 	p.Handle("stackTrace", func(r *daptest.Request) {
 		r.Respond(godap.StackTraceResponseBody{StackFrames: []godap.StackFrame{
@@ -356,7 +356,8 @@ func TestSource_OfTheAdapter(t *testing.T) {
 	}
 }
 
-// An adapter is not told of the end of a breakpoint of a kind that it does not know: some never answer then.
+// TestRemoveBreakpoint_Unsupported checks that gjc does not send a request for breakpoints of an unsupported kind: some
+// adapters never answer it.
 func TestRemoveBreakpoint_Unsupported(t *testing.T) {
 	d := newDebugger(t, dap.Options{})
 	d.Plan(dap.Breakpoint{Kind: dap.FunctionBreakpoint, Function: "f"})
@@ -381,7 +382,7 @@ func TestRemoveBreakpoint_Unsupported(t *testing.T) {
 	}
 	for _, command := range p.Seen() {
 		if strings.HasPrefix(command, "set") {
-			t.Errorf("the adapter was asked for %s", command)
+			t.Errorf("the adapter received %s", command)
 		}
 	}
 	if list := s.Breakpoints(); len(list) != 0 {

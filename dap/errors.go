@@ -16,7 +16,7 @@ var (
 	// ErrStale is wrapped by the error for a handle of an earlier stop.
 	ErrStale = errors.New("it belongs to an earlier stop")
 	// ErrUnknownHandle is wrapped by the error for a handle that was never issued, or is not of the wanted kind.
-	ErrUnknownHandle = errors.New("no such handle")
+	ErrUnknownHandle = errors.New("invalid handle")
 	// ErrRunning is wrapped by the error of a call that needs a stopped program.
 	ErrRunning = errors.New("the program is running")
 	// ErrUnsupported is wrapped by the error of a call that the adapter does not support.

@@ -107,6 +107,6 @@ func (h *handles) lookup(n int, isFrame bool) (handle, error) {
 	case h.counter.issued(n):
 		return v, fmt.Errorf("%s %d is no longer valid: %w; %s", what, n, ErrStale, hint)
 	default:
-		return v, fmt.Errorf("no %s %d: %w; %s", what, n, ErrUnknownHandle, hint)
+		return v, fmt.Errorf("%s %d: %w; %s", what, n, ErrUnknownHandle, hint)
 	}
 }

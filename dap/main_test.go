@@ -19,17 +19,18 @@ func TestMain(m *testing.M) {
 	os.Exit(testenv.Run(m))
 }
 
-// patience bounds every wait of a test, for a machine that is busy.
-const patience = 60 * time.Second
+// timeout bounds every wait of a test. It is long enough for a busy machine.
+const timeout = 60 * time.Second
 
+// within returns a context that ends after the timeout.
 func within(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// newDebugger returns a debugger that is closed with the test, when nothing may be left.
+// newDebugger returns a debugger that is closed at the end of the test. The test fails if a process or goroutine is left.
 func newDebugger(t *testing.T, opts dap.Options) *dap.Debugger {
 	t.Helper()
 	testenv.NoLeaks(t)
@@ -40,7 +41,7 @@ func newDebugger(t *testing.T, opts dap.Options) *dap.Debugger {
 	}
 	d := dap.NewDebugger(opts)
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), timeout)
 		defer cancel()
 		if err := d.Close(ctx); err != nil {
 			t.Errorf("Close: %v", err)
@@ -53,7 +54,7 @@ func newDebugger(t *testing.T, opts dap.Options) *dap.Debugger {
 	return d
 }
 
-// source writes a file of twenty lines and returns its path.
+// source writes a source file of 20 lines and returns its path.
 func source(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "main.x")
@@ -67,7 +68,7 @@ func source(t *testing.T) string {
 	return path
 }
 
-// begin starts a session with an adapter that plays a program, and waits until it stands at its beginning.
+// begin starts a session with an adapter that simulates a program, and waits until the program is stopped at its entry.
 func begin(t *testing.T, opts dap.Options, change ...func(*daptest.Program)) (*dap.Debugger, *dap.Session, *daptest.Program) {
 	t.Helper()
 	d := newDebugger(t, opts)
@@ -86,7 +87,7 @@ func begin(t *testing.T, opts dap.Options, change ...func(*daptest.Program)) (*d
 	return d, s, p
 }
 
-// beginProcess is begin with an adapter that is a process of its own.
+// beginProcess is begin with an adapter in its own process.
 func beginProcess(t *testing.T) (*dap.Debugger, *dap.Session, *daptest.Adapter, *daptest.Program, *dap.Spec) {
 	t.Helper()
 	d := newDebugger(t, dap.Options{})
@@ -102,7 +103,7 @@ func beginProcess(t *testing.T) (*dap.Debugger, *dap.Session, *daptest.Adapter, 
 	return d, s, a, p, spec
 }
 
-// snapshot returns a snapshot, which must be to be had.
+// snapshot returns a snapshot and fails the test on an error.
 func snapshot(t *testing.T, s *dap.Session) *dap.Snapshot {
 	t.Helper()
 	snap, err := s.Snapshot(within(t))

@@ -9,8 +9,8 @@ import (
 	"github.com/gajae-code/gjc/dap/daptest"
 )
 
-// A launch that fails takes no breakpoints with it: the program is mended and launched again.
-func TestStart_FailuresKeepBreakpoints(t *testing.T) {
+// TestStart_FailureKeepsBreakpoints checks that the breakpoints of a failed launch are planned for the next one.
+func TestStart_FailureKeepsBreakpoints(t *testing.T) {
 	for _, failing := range []string{"initialize", "launch"} {
 		t.Run(failing, func(t *testing.T) {
 			d := newDebugger(t, dap.Options{})
@@ -23,18 +23,18 @@ func TestStart_FailuresKeepBreakpoints(t *testing.T) {
 			a.Handle("launch", func(r *daptest.Request) { launch = r })
 			a.Handle("configurationDone", func(r *daptest.Request) {
 				r.Respond(nil)
-				d.Plan(dap.Breakpoint{Kind: dap.SourceBreakpoint, Path: path, Line: 3}) // meanwhile: it counts
+				d.Plan(dap.Breakpoint{Kind: dap.SourceBreakpoint, Path: path, Line: 3}) // planned meanwhile: takes precedence
 				launch.Refuse("it does not build")
 			})
 			if failing == "initialize" {
-				a.Handle("initialize", func(r *daptest.Request) { r.Refuse("not today") })
+				a.Handle("initialize", func(r *daptest.Request) { r.Refuse("refused") })
 			}
 			s, err := d.Start(within(t), &dap.Start{Request: "launch", Address: address, Dir: t.TempDir()})
 			if err == nil {
 				err = s.Wait(within(t))
 			}
 			if err == nil {
-				t.Fatal("it starts")
+				t.Fatal("no error")
 			}
 			want := []dap.Breakpoint{
 				{Kind: dap.SourceBreakpoint, Path: path, Line: 3, Condition: "x > 1"}, {Kind: dap.FunctionBreakpoint, Function: "work"},

@@ -11,7 +11,7 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// TestProtocolDocument holds the table of docs/protocol.md to the protocol: the commands and events of the version that go-dap knows.
+// TestProtocolDocument checks that the table in docs/protocol.md has all commands and events of go-dap.
 func TestProtocolDocument(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(testenv.ModuleRoot(t), "docs", "protocol.md"))
 	if err != nil {
@@ -19,7 +19,7 @@ func TestProtocolDocument(t *testing.T) {
 	}
 	_, table, ok := strings.Cut(string(text), "## Debug Adapter Protocol\n")
 	if !ok {
-		t.Fatal("there is no such part")
+		t.Fatal("docs/protocol.md has no part on the Debug Adapter Protocol")
 	}
 	table, _, _ = strings.Cut(table, "\n## ")
 	for _, name := range names {

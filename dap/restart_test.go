@@ -10,7 +10,7 @@ import (
 	"github.com/gajae-code/gjc/dap/daptest"
 )
 
-// What was planned since the program has ended is known to the adapter before the program runs again.
+// TestRestart_Planned checks that breakpoints that were planned after the end of the program are set before it runs again.
 func TestRestart_Planned(t *testing.T) {
 	d := newDebugger(t, dap.Options{})
 	a, spec := daptest.Process(t)
@@ -25,7 +25,7 @@ func TestRestart_Planned(t *testing.T) {
 	d.Plan(dap.Breakpoint{Kind: dap.SourceBreakpoint, Path: p.Path, Line: 7})
 	b, second := daptest.Process(t)
 	again := daptest.NewProgram(b, p.Path, daptest.All())
-	spec.Env = second.Env // the next process is another script's
+	spec.Env = second.Env // the next process is controlled by the second adapter
 	lines := make(chan int, 9)
 	b.Handle("setBreakpoints", func(r *daptest.Request) {
 		var args godap.SetBreakpointsArguments
@@ -47,7 +47,7 @@ func TestRestart_Planned(t *testing.T) {
 		t.Fatal(err)
 	}
 	if line, done := <-lines, <-lines; line != 7 || done != 0 {
-		t.Errorf("the adapter is told of %d, then %d; want 7, then 0 for the end of the configuration", line, done)
+		t.Errorf("the adapter received line %d, then %d; want 7, then 0 for configurationDone", line, done)
 	}
 	if list := d.Planned(); len(list) > 0 {
 		t.Errorf("still planned: %+v", list)

@@ -13,7 +13,7 @@ import (
 	"github.com/gajae-code/gjc/dap/daptest"
 )
 
-// terminal is a program in a terminal of the test's.
+// terminal is a fake terminal.
 type terminal struct {
 	id       string
 	mu       sync.Mutex
@@ -84,7 +84,7 @@ func TestReverse_Refused(t *testing.T) {
 	_, _, p := begin(t, dap.Options{})
 	for command, args := range map[string]map[string]any{
 		"runInTerminal": {"cwd": "/w", "args": []string{"x"}}, "handshake": {"value": "x"},
-		"startDebugging": {"request": "dance", "configuration": map[string]any{}},
+		"startDebugging": {"request": "unknown", "configuration": map[string]any{}},
 	} {
 		if answer := p.Ask(command, args); answer.Success || answer.Message == "" {
 			t.Errorf("%s: %+v", command, answer)
@@ -92,7 +92,7 @@ func TestReverse_Refused(t *testing.T) {
 	}
 }
 
-// What js-debug does: the session that is launched has no program of its own, and asks for a child session for each process.
+// TestStartDebugging simulates js-debug: the launched session has no program, and starts a child session for each process.
 func TestStartDebugging(t *testing.T) {
 	d := newDebugger(t, dap.Options{})
 	a, address := daptest.Listen(t)
@@ -105,7 +105,7 @@ func TestStartDebugging(t *testing.T) {
 	if _, err := s.SetBreakpoint(within(t), dap.Breakpoint{Kind: dap.SourceBreakpoint, Path: p.Path, Line: 5}); err != nil {
 		t.Fatal(err)
 	}
-	// The child connects to where its parent did.
+	// The child connects to the address of its parent.
 	c := a.Next(t)
 	child := daptest.NewProgram(c, p.Path, daptest.All())
 	launched := make(chan string, 1)
@@ -121,7 +121,7 @@ func TestStartDebugging(t *testing.T) {
 		t.Errorf("launch = %s", got)
 	}
 	if got := strings.Join(c.Seen(), " "); !strings.Contains(got, "setBreakpoints") {
-		t.Errorf("the child does not know the breakpoints: %s", got)
+		t.Errorf("the child did not receive the breakpoints: %s", got)
 	}
 	snap := snapshot(t, s)
 	if snap.State != dap.StateStopped || snap.Frame == nil || len(snap.Children) != 1 || snap.Children[0].ID != "debug-1.1" || snap.Children[0].Program != "worker" {
@@ -143,7 +143,7 @@ func TestStartDebugging(t *testing.T) {
 	c.Gone()
 }
 
-func TestStartDebugging_ByAProcessOfItsOwn(t *testing.T) {
+func TestStartDebugging_OwnProcess(t *testing.T) {
 	_, s, a, p, spec := beginProcess(t)
 	b, second := daptest.Process(t)
 	daptest.NewProgram(b, p.Path, daptest.All())
@@ -158,7 +158,8 @@ func TestStartDebugging_ByAProcessOfItsOwn(t *testing.T) {
 	b.Gone()
 }
 
-// A child session that can not be started is told to the adapter, and does not end its parent.
+// TestStartDebugging_Fails checks that the failed start of a child session is reported to the adapter and does not end the
+// parent.
 func TestStartDebugging_Fails(t *testing.T) {
 	d, s, a, _, spec := beginProcess(t)
 	b, second := daptest.Process(t)

@@ -11,15 +11,15 @@ import (
 	"github.com/gajae-code/gjc/dap/daptest"
 )
 
-// Older versions of lldb-dap have the same references for the scopes of all frames: they mean the frame whose scopes were asked
-// for last. The variables are those of the right frame all the same, whoever asks at the same time.
+// TestVariables_SharedScopes simulates older versions of lldb-dap, which use the same references for the scopes of all frames:
+// they mean the frame of the last scopes request. Concurrent calls must return the variables of the right frame.
 func TestVariables_SharedScopes(t *testing.T) {
 	d := newDebugger(t, dap.Options{})
 	a, spec := daptest.Process(t)
 	spec.Kind = "lldb-dap"
 	p := daptest.NewProgram(a, source(t), daptest.All())
 	names := map[int]string{1: "ours", 2: "theirs"}
-	at := 0 // requests are handled one after the other
+	at := 0 // handlers run one at a time
 	p.Handle("scopes", func(r *daptest.Request) {
 		var args godap.ScopesArguments
 		r.Decode(&args)
@@ -36,7 +36,7 @@ func TestVariables_SharedScopes(t *testing.T) {
 			r.Refuse("no " + args.Name)
 			return
 		}
-		r.Respond(map[string]any{"result": args.Value, "type": "int"}) // in place of value
+		r.Respond(map[string]any{"result": args.Value, "type": "int"}) // instead of value
 	})
 	s, err := d.Start(within(t), &dap.Start{Adapter: spec, Request: "launch", Dir: filepath.Dir(p.Path)})
 	if err != nil {

@@ -25,7 +25,7 @@ func TestSnapshot(t *testing.T) {
 	p.Event("output", map[string]any{"category": "stdout", "output": "hello\n"})
 	p.Event("output", map[string]any{"category": "telemetry", "output": "secret"})
 	p.Event("process", map[string]any{"name": "p", "systemProcessId": 4711})
-	if _, err := s.Threads(within(t)); err != nil { // so that the events are known
+	if _, err := s.Threads(within(t)); err != nil { // the events are handled before the answer
 		t.Fatal(err)
 	}
 	snap := snapshot(t, s)
@@ -42,8 +42,8 @@ func TestSnapshot(t *testing.T) {
 	resume(t, s, "next")
 	before := len(p.Seen())
 	snap = snapshot(t, s)
-	asked := p.Seen()[before:]
-	if diff := cmp.Diff([]string{"stackTrace", "scopes", "variables"}, asked); diff != "" {
+	requests := p.Seen()[before:]
+	if diff := cmp.Diff([]string{"stackTrace", "scopes", "variables"}, requests); diff != "" {
 		t.Errorf("requests of a snapshot (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]dap.Change{{Name: "line", Old: "1", Value: "2", Type: "int"}}, snap.Changes); diff != "" || !snap.Compared || snap.Output != "" {
@@ -51,11 +51,11 @@ func TestSnapshot(t *testing.T) {
 	}
 	before = len(p.Seen())
 	if again := snapshot(t, s); len(again.Changes) != 1 || len(p.Seen()) != before {
-		t.Errorf("a second snapshot of one stop asks anew, or forgets: %+v", again)
+		t.Errorf("the second snapshot of a stop made requests or lost its changes: %+v", again)
 	}
 }
 
-func TestSnapshot_OfAStopInALibrary(t *testing.T) {
+func TestSnapshot_StoppedInLibrary(t *testing.T) {
 	_, s, _ := begin(t, dap.Options{}, func(p *daptest.Program) {
 		p.Handle("stackTrace", func(r *daptest.Request) {
 			var args godap.StackTraceArguments
@@ -74,7 +74,7 @@ func TestSnapshot_OfAStopInALibrary(t *testing.T) {
 	}
 }
 
-func TestHandles_AreGoodForOneStop(t *testing.T) {
+func TestHandles_ValidForOneStop(t *testing.T) {
 	_, s, _ := begin(t, dap.Options{})
 	frames, _, err := s.StackTrace(within(t), 0, 0, 0)
 	if err != nil {
@@ -82,7 +82,7 @@ func TestHandles_AreGoodForOneStop(t *testing.T) {
 	}
 	again, _, err := s.StackTrace(within(t), 0, 0, 0)
 	if err != nil || again[0].ID != frames[0].ID {
-		t.Errorf("a frame has another number when it is asked for again: %v", err)
+		t.Errorf("a second stack trace has another handle for the same frame: %v", err)
 	}
 	scopes, err := s.Scopes(within(t), frames[1].ID)
 	if err != nil {
@@ -90,20 +90,20 @@ func TestHandles_AreGoodForOneStop(t *testing.T) {
 	}
 	resume(t, s, "next")
 	if _, err := s.Scopes(within(t), frames[0].ID); !errors.Is(err, dap.ErrStale) {
-		t.Errorf("a frame of the stop before: %v", err)
+		t.Errorf("a frame of the previous stop: %v", err)
 	}
 	if _, _, err := s.Variables(within(t), scopes[0].Ref, dap.Page{}); !errors.Is(err, dap.ErrStale) {
-		t.Errorf("variables of the stop before: %v", err)
+		t.Errorf("variables of the previous stop: %v", err)
 	}
 	fresh, _, err := s.StackTrace(within(t), 0, 0, 0)
 	if err != nil || fresh[0].ID <= scopes[0].Ref {
-		t.Errorf("a number was used again: %v, %v", fresh, err)
+		t.Errorf("a handle was issued again: %v, %v", fresh, err)
 	}
 	if _, err := s.Scopes(within(t), 9999); !errors.Is(err, dap.ErrUnknownHandle) {
-		t.Errorf("a frame that never was: %v", err)
+		t.Errorf("a handle that was never issued: %v", err)
 	}
 	if _, _, err := s.Variables(within(t), fresh[0].ID, dap.Page{}); !errors.Is(err, dap.ErrUnknownHandle) {
-		t.Errorf("variables of a frame: %v", err)
+		t.Errorf("the handle of a frame as that of variables: %v", err)
 	}
 }
 
@@ -113,16 +113,16 @@ func TestResume_Refused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Handle("next", func(r *daptest.Request) { r.Refuse("can not step here") })
+	p.Handle("next", func(r *daptest.Request) { r.Refuse("cannot step here") })
 	err = s.Resume(within(t), dap.Resume{Command: "next"})
-	if re, ok := errors.AsType[*dap.RequestError](err); !ok || re.Text != "can not step here" {
+	if re, ok := errors.AsType[*dap.RequestError](err); !ok || re.Text != "cannot step here" {
 		t.Errorf("err = %v", err)
 	}
 	if err := s.Wait(within(t)); err != nil || s.State() != dap.StateStopped {
 		t.Errorf("state = %s, %v", s.State(), err)
 	}
 	if _, err := s.Scopes(within(t), frames[0].ID); err != nil {
-		t.Errorf("the frame is not good any more: %v", err)
+		t.Errorf("the frame is no longer valid: %v", err)
 	}
 }
 
@@ -165,19 +165,19 @@ func TestResume_Arguments(t *testing.T) {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 	if err := s.Resume(within(t), dap.Resume{Command: "next", Granularity: "leap"}); err == nil {
-		t.Error("an unknown granularity was taken")
+		t.Error("an unknown granularity was accepted")
 	}
 }
 
-func TestWait_TimeOutLosesNothing(t *testing.T) {
+func TestWait_Timeout(t *testing.T) {
 	_, s, _ := begin(t, dap.Options{})
 	if err := s.Resume(within(t), dap.Resume{Command: "continue"}); err != nil {
 		t.Fatal(err)
 	}
-	over := errors.New("over")
-	ctx, cancel := context.WithTimeoutCause(t.Context(), 20*time.Millisecond, over)
+	cause := errors.New("timeout")
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 20*time.Millisecond, cause)
 	defer cancel()
-	if err := s.Wait(ctx); !errors.Is(err, over) {
+	if err := s.Wait(ctx); !errors.Is(err, cause) {
 		t.Errorf("err = %v", err)
 	}
 	if snap := snapshot(t, s); snap.State != dap.StateRunning || snap.Frame != nil {
@@ -203,7 +203,7 @@ func TestWait_TimeOutLosesNothing(t *testing.T) {
 	}
 }
 
-// A program that comes to its end while somebody waits is told of with its exit code and its last words.
+// TestWait_ProgramEnds checks that the snapshot of a program that ended during Wait has its exit code and its last output.
 func TestWait_ProgramEnds(t *testing.T) {
 	_, s, p := begin(t, dap.Options{})
 	p.Handle("continue", func(r *daptest.Request) {
@@ -220,7 +220,7 @@ func TestWait_ProgramEnds(t *testing.T) {
 	p.Gone()
 }
 
-func TestWait_AdapterTellsTheExitAlone(t *testing.T) {
+func TestWait_ExitedEventOnly(t *testing.T) {
 	_, s, p := begin(t, dap.Options{})
 	p.Handle("continue", func(r *daptest.Request) { r.Respond(nil); p.Event("exited", map[string]any{"exitCode": 0}) })
 	resume(t, s, "continue")
@@ -252,7 +252,7 @@ func TestStopped_OtherThreads(t *testing.T) {
 	}
 }
 
-func TestContinued_ByItself(t *testing.T) {
+func TestContinuedEvent(t *testing.T) {
 	_, s, p := begin(t, dap.Options{})
 	p.Event("continued", godap.ContinuedEventBody{ThreadId: 1, AllThreadsContinued: true})
 	if _, err := s.Threads(within(t)); err != nil {
@@ -263,8 +263,8 @@ func TestContinued_ByItself(t *testing.T) {
 	}
 }
 
-// What an adapter says is no longer so is asked for again.
-func TestInvalidated_AsksAgain(t *testing.T) {
+// TestInvalidatedEvent checks that an invalidated answer is requested again.
+func TestInvalidatedEvent(t *testing.T) {
 	_, s, p := begin(t, dap.Options{})
 	_ = snapshot(t, s)
 	p.Reply("variables", godap.VariablesResponseBody{Variables: []godap.Variable{{Name: "line", Value: "77"}}})
@@ -283,11 +283,11 @@ func TestInvalidated_AsksAgain(t *testing.T) {
 func TestMalformedMessages(t *testing.T) {
 	_, s, p := begin(t, dap.Options{})
 	for _, text := range []string{
-		"Content-Length: 3\r\n\r\n{]}", "Content-Length: 2\r\n\r\n{}", "noise on stdout\n\n", "Content-Length: x\r\n\r\n",
+		"Content-Length: 3\r\n\r\n{]}", "Content-Length: 2\r\n\r\n{}", "text on stdout\n\n", "Content-Length: x\r\n\r\n",
 		"Content-Type: a\r\nContent-Length: 27\r\nX-Other: 1\r\n\r\n" + `{"type":"event","event":""}`,
 		frame(`{"type":"response","request_seq":99999,"success":true}`), frame(`{"type":"response","request_seq":1,"success":true}`),
 		frame(`{"type":"event","event":"stopped","body":[]}`), frame(`{"type":"event","event":"output","body":{"output":5}}`),
-		frame(`{"type":"sermon"}`), frame(`{"seq":"one","type":"event","event":"x"}`), frame(`{"type":"event","type":"event","event":"x"}`),
+		frame(`{"type":"unknown"}`), frame(`{"seq":"one","type":"event","event":"x"}`), frame(`{"type":"event","type":"event","event":"x"}`),
 		frame("{\"type\":\"event\",\"event\":\"output\",\"body\":{\"category\":\"stdout\",\"output\":\"\xff\xfe\"}}"),
 		frame(`{"type":"event","event":"breakpoint","body":{"reason":"new","breakpoint":{"id":1}}}`),
 		frame(`{"type":"event","event":"thread"}`), frame(`{"type":"event","event":"capabilities","body":{"capabilities":7}}`),
@@ -334,10 +334,10 @@ func TestRequestError_Text(t *testing.T) {
 	}
 }
 
-func TestCancel_TellsTheAdapter(t *testing.T) {
+func TestCancel_SendsRequest(t *testing.T) {
 	_, s, p := begin(t, dap.Options{})
-	asked := make(chan int, 1)
-	p.Handle("evaluate", func(r *daptest.Request) { asked <- r.Seq })
+	evaluating := make(chan int, 1)
+	p.Handle("evaluate", func(r *daptest.Request) { evaluating <- r.Seq })
 	cancelled := make(chan string, 1)
 	p.Handle("cancel", func(r *daptest.Request) { cancelled <- string(r.Arguments); r.Respond(nil) })
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -346,10 +346,10 @@ func TestCancel_TellsTheAdapter(t *testing.T) {
 		_, err := s.Evaluate(ctx, "slow()", "watch", 0)
 		done <- err
 	}()
-	seq := <-asked
-	why := errors.New("changed my mind")
-	cancel(why)
-	if err := <-done; !errors.Is(err, why) {
+	seq := <-evaluating
+	cause := errors.New("cancelled")
+	cancel(cause)
+	if err := <-done; !errors.Is(err, cause) {
 		t.Errorf("err = %v", err)
 	}
 	if got, want := <-cancelled, fmt.Sprintf(`{"requestId":%d}`, seq); got != want {
@@ -358,7 +358,7 @@ func TestCancel_TellsTheAdapter(t *testing.T) {
 	resume(t, s, "next")
 }
 
-func TestOutput_StormIsBounded(t *testing.T) {
+func TestOutput_Bounded(t *testing.T) {
 	_, s, p := begin(t, dap.Options{})
 	var before, after runtime.MemStats
 	runtime.GC()
@@ -372,26 +372,26 @@ func TestOutput_StormIsBounded(t *testing.T) {
 		}
 	}})
 	defer release()
-	var storm []byte
+	var flood []byte
 	for i := range 100_000 {
-		storm = append(storm, frame(fmt.Sprintf(`{"seq":%d,"type":"event","event":"output","body":{"category":"stdout","output":"line %d of the storm\n"}}`, i, i))...)
+		flood = append(flood, frame(fmt.Sprintf(`{"seq":%d,"type":"event","event":"output","body":{"category":"stdout","output":"line %d of the flood\n"}}`, i, i))...)
 	}
-	p.Raw(storm)
-	storm = nil
+	p.Raw(flood)
+	flood = nil
 	seen.Wait()
 	text, dropped := s.Output(within(t))
-	if !strings.HasSuffix(text, "line 99999 of the storm\n") || len(text) > 128<<10 || dropped == 0 {
-		t.Errorf("kept %d bytes, %d dropped, ends %q", len(text), dropped, text[max(0, len(text)-40):])
+	if !strings.HasSuffix(text, "line 99999 of the flood\n") || len(text) > 128<<10 || dropped == 0 {
+		t.Errorf("%d bytes, %d dropped, ends with %q", len(text), dropped, text[max(0, len(text)-40):])
 	}
 	runtime.GC()
 	runtime.ReadMemStats(&after)
 	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 8<<20 {
-		t.Errorf("%d bytes are held behind the storm", grown)
+		t.Errorf("%d bytes are still held after the output", grown)
 	}
-	_ = storm
+	_ = flood
 }
 
-func TestVariables_Giant(t *testing.T) {
+func TestVariables_Large(t *testing.T) {
 	_, s, p := begin(t, dap.Options{})
 	p.Reply("evaluate", map[string]any{"result": strings.Repeat("é", 5<<20), "variablesReference": 77, "indexedVariables": 1_000_000})
 	v, err := s.Evaluate(within(t), "huge", "watch", 0)
@@ -419,7 +419,7 @@ func TestVariables_Giant(t *testing.T) {
 	if diff := cmp.Diff([]string{`{"variablesReference":77,"filter":"indexed","start":500000,"count":50}`}, pages); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
-	// An adapter that knows no pages.
+	// An adapter without paging.
 	all := make([]godap.Variable, 1000)
 	for i := range all {
 		all[i].Name = fmt.Sprint(i)
@@ -431,7 +431,7 @@ func TestVariables_Giant(t *testing.T) {
 	}
 }
 
-// A variable that holds itself has one number, so that who follows it sees that.
+// TestVariables_Cycle checks that a variable that contains itself has one handle, so that the caller can detect the cycle.
 func TestVariables_Cycle(t *testing.T) {
 	_, s, p := begin(t, dap.Options{})
 	p.Reply("evaluate", map[string]any{"result": "self", "variablesReference": 5})
@@ -446,7 +446,7 @@ func TestVariables_Cycle(t *testing.T) {
 	}
 }
 
-func TestTerminate_IsIdempotent(t *testing.T) {
+func TestTerminate_Idempotent(t *testing.T) {
 	d, s, p := begin(t, dap.Options{})
 	var all sync.WaitGroup
 	for range 4 {
@@ -467,7 +467,7 @@ func TestTerminate_IsIdempotent(t *testing.T) {
 		}
 	}
 	if n != 1 {
-		t.Errorf("disconnect was said %d times", n)
+		t.Errorf("disconnect was sent %d times", n)
 	}
 	for range 2 {
 		if err := d.Close(within(t)); err != nil {
@@ -475,17 +475,17 @@ func TestTerminate_IsIdempotent(t *testing.T) {
 		}
 	}
 	if _, err := d.Start(within(t), &dap.Start{Request: "launch", Address: "unix:/nowhere", Dir: "/"}); !errors.Is(err, dap.ErrClosed) {
-		t.Errorf("start behind Close: %v", err)
+		t.Errorf("start after Close: %v", err)
 	}
 }
 
-func TestTerminate_OfAnAttachment(t *testing.T) {
+func TestTerminate_Attached(t *testing.T) {
 	for _, kill := range []bool{false, true} {
 		d := newDebugger(t, dap.Options{})
 		a, address := daptest.Listen(t)
 		p := daptest.NewProgram(a, source(t), daptest.All())
-		said := make(chan string, 1)
-		p.Handle("disconnect", func(r *daptest.Request) { said <- string(r.Arguments); r.Respond(nil); p.Hangup() })
+		arguments := make(chan string, 1)
+		p.Handle("disconnect", func(r *daptest.Request) { arguments <- string(r.Arguments); r.Respond(nil); p.Hangup() })
 		s, err := d.Start(within(t), &dap.Start{Request: "attach", Address: address, Dir: t.TempDir()})
 		if err != nil {
 			t.Fatal(err)
@@ -496,7 +496,7 @@ func TestTerminate_OfAnAttachment(t *testing.T) {
 		if err := s.Terminate(within(t), kill); err != nil {
 			t.Fatal(err)
 		}
-		if got, want := <-said, fmt.Sprintf(`{"terminateDebuggee":%v}`, kill); got != want {
+		if got, want := <-arguments, fmt.Sprintf(`{"terminateDebuggee":%v}`, kill); got != want {
 			t.Errorf("disconnect = %s, want %s", got, want)
 		}
 	}
@@ -532,7 +532,7 @@ func TestRestart(t *testing.T) {
 			t.Errorf("state = %s", s.State())
 		}
 	})
-	// As dlv does it: the old program's end is told, and the adapter wants all breakpoints again.
+	// dlv sends exited for the old program, then initialized to receive all breakpoints again.
 	t.Run("by request, with a new configuration", func(t *testing.T) {
 		_, s, p := begin(t, dap.Options{})
 		if _, err := s.SetBreakpoint(within(t), dap.Breakpoint{Kind: dap.SourceBreakpoint, Path: p.Path, Line: 5}); err != nil {
@@ -575,7 +575,7 @@ func TestRestart(t *testing.T) {
 		}
 		b, second := daptest.Process(t)
 		daptest.NewProgram(b, p.Path, caps)
-		spec.Env = second.Env // the next process is another script's
+		spec.Env = second.Env // the next process is controlled by b
 		if err := s.Restart(within(t)); err != nil {
 			t.Fatal(err)
 		}
@@ -587,11 +587,11 @@ func TestRestart(t *testing.T) {
 		}
 		a.Gone()
 		if got := strings.Join(b.Seen(), " "); !strings.Contains(got, "setBreakpoints") {
-			t.Errorf("the breakpoints are gone: %s", got)
+			t.Errorf("the new adapter did not receive the breakpoints: %s", got)
 		}
 	})
-	// As dlv does it with a binary that it was to build anew.
-	t.Run("by request, in vain", func(t *testing.T) {
+	// dlv does this if it cannot rebuild a binary.
+	t.Run("by request, failing", func(t *testing.T) {
 		d := newDebugger(t, dap.Options{})
 		a, spec := daptest.Process(t)
 		p := daptest.NewProgram(a, source(t), daptest.All())
@@ -605,7 +605,7 @@ func TestRestart(t *testing.T) {
 			t.Fatal(err)
 		}
 		spec.Env = second.Env
-		p.Handle("restart", func(r *daptest.Request) { r.Respond(nil); r.Refuse("can not rebuild"); p.End(0) })
+		p.Handle("restart", func(r *daptest.Request) { r.Respond(nil); r.Refuse("cannot rebuild"); p.End(0) })
 		if err := s.Restart(within(t)); err != nil {
 			t.Fatal(err)
 		}
@@ -617,7 +617,7 @@ func TestRestart(t *testing.T) {
 		}
 		a.Gone()
 	})
-	t.Run("as the adapter asks for", func(t *testing.T) {
+	t.Run("requested by the adapter", func(t *testing.T) {
 		d := newDebugger(t, dap.Options{})
 		a, spec := daptest.Process(t)
 		p := daptest.NewProgram(a, source(t), daptest.All())
@@ -655,6 +655,6 @@ func TestCustom(t *testing.T) {
 		t.Errorf("answer = %s, %v", body, err)
 	}
 	if _, err := s.Custom(within(t), "disconnect", nil); err == nil {
-		t.Error("disconnect was sent behind gjc's back")
+		t.Error("disconnect was accepted")
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/gajae-code/gjc/dap/daptest"
 )
 
-func TestStart_OrderOfTheProtocol(t *testing.T) {
+func TestStart_MessageOrder(t *testing.T) {
 	d := newDebugger(t, dap.Options{})
 	a, address := daptest.Listen(t)
 	path := source(t)
@@ -44,7 +44,7 @@ func TestStart_OrderOfTheProtocol(t *testing.T) {
 		}
 	}
 	if _, ok := init["supportsRunInTerminalRequest"]; ok {
-		t.Error("a debugger without terminals says that it has them")
+		t.Error("a debugger without terminals announces them")
 	}
 	r.Respond(daptest.All())
 	s := <-started
@@ -55,7 +55,7 @@ func TestStart_OrderOfTheProtocol(t *testing.T) {
 	if got := string(launch.Arguments); got != `{"n":1,"program":"p"}` {
 		t.Errorf("launch = %s", got)
 	}
-	a.ExpectNone() // nothing is configured before the adapter is ready
+	a.ExpectNone() // configuration waits for the initialized event
 	a.Event("output", map[string]any{"output": "building\n"})
 	a.Event("initialized", nil)
 	got := a.ExpectAll("setBreakpoints", "setFunctionBreakpoints", "setExceptionBreakpoints")
@@ -74,7 +74,7 @@ func TestStart_OrderOfTheProtocol(t *testing.T) {
 	got["setExceptionBreakpoints"].Respond(nil)
 	a.Expect("configurationDone").Respond(nil)
 	a.Event("stopped", map[string]any{"reason": "entry", "threadId": 1})
-	launch.Respond(nil) // behind everything
+	launch.Respond(nil) // the last answer
 	if err := s.Wait(within(t)); err != nil {
 		t.Fatal(err)
 	}
@@ -83,14 +83,15 @@ func TestStart_OrderOfTheProtocol(t *testing.T) {
 		t.Errorf("breakpoints = %+v", bps)
 	}
 	if len(d.Planned()) != 0 {
-		t.Error("what was planned is planned still")
+		t.Error("the breakpoints are still planned")
 	}
 	a.Handle("terminate", func(r *daptest.Request) { r.Respond(nil); a.Event("terminated", nil) })
 	a.Handle("disconnect", func(r *daptest.Request) { r.Respond(nil); a.Hangup() })
 }
 
-// An adapter may say initialized at once, answer launch before it is configured, and tell of stops before that.
-func TestStart_OtherOrders(t *testing.T) {
+// TestStart_OtherMessageOrders covers adapters that send initialized at once, answer launch before they are configured, or
+// report a stop before they answer launch.
+func TestStart_OtherMessageOrders(t *testing.T) {
 	for _, order := range []string{"initialized first", "launch answered first", "stopped before the launch answer"} {
 		t.Run(order, func(t *testing.T) {
 			d := newDebugger(t, dap.Options{})
@@ -152,16 +153,16 @@ func TestStart_LaunchFails(t *testing.T) {
 	}
 	a.Gone()
 	if _, err := s.Threads(within(t)); !errors.Is(err, dap.ErrTerminated) {
-		t.Errorf("a call behind the end: %v", err)
+		t.Errorf("a call after the end: %v", err)
 	}
 }
 
-// phases are the requests at which an adapter can fail, and what brings it there.
+// phases returns the requests at which an adapter fails in the tests below.
 func phases() []string {
 	return []string{"initialize", "launch", "setBreakpoints", "configurationDone", "stackTrace", "variables", "next", "disconnect"}
 }
 
-// drive goes through a session up to its end, and returns the first error.
+// drive runs a session to its end and returns the first error.
 func drive(ctx context.Context, d *dap.Debugger, st *dap.Start, path string) error {
 	d.Plan(dap.Breakpoint{Kind: dap.SourceBreakpoint, Path: path, Line: 2})
 	s, err := d.Start(ctx, st)
@@ -193,7 +194,7 @@ func drive(ctx context.Context, d *dap.Debugger, st *dap.Start, path string) err
 	return s.Terminate(ctx, true)
 }
 
-func TestAdapterDies_AtEachPhase(t *testing.T) {
+func TestAdapterDies(t *testing.T) {
 	for _, phase := range phases() {
 		t.Run(phase, func(t *testing.T) {
 			d := newDebugger(t, dap.Options{})
@@ -207,7 +208,7 @@ func TestAdapterDies_AtEachPhase(t *testing.T) {
 			err := drive(within(t), d, &dap.Start{Adapter: spec, Request: "launch", Dir: filepath.Dir(p.Path)}, p.Path)
 			if phase == "disconnect" {
 				if err != nil {
-					t.Errorf("the end of an adapter that is to end is an error: %v", err)
+					t.Errorf("the exit of an adapter during disconnect is an error: %v", err)
 				}
 				return
 			}
@@ -226,10 +227,10 @@ func TestAdapterDies_AtEachPhase(t *testing.T) {
 	}
 }
 
-func TestAdapterSilent_AtEachPhase(t *testing.T) {
+func TestAdapterSilent(t *testing.T) {
 	for _, phase := range phases() {
 		t.Run(phase, func(t *testing.T) {
-			over := errors.New("the tool's time is over")
+			cause := errors.New("the tool timed out")
 			ctx, end := context.WithCancelCause(within(t))
 			defer end(nil)
 			opts := dap.Options{}
@@ -247,9 +248,9 @@ func TestAdapterSilent_AtEachPhase(t *testing.T) {
 				spec.Slow = 3 * time.Second
 			case "launch":
 				a.Handle("initialize", func(r *daptest.Request) { r.Respond(daptest.All()) })
-				a.Handle("launch", func(*daptest.Request) { end(over) })
+				a.Handle("launch", func(*daptest.Request) { end(cause) })
 			case "next":
-				a.Handle("next", func(*daptest.Request) { end(over) })
+				a.Handle("next", func(*daptest.Request) { end(cause) })
 			}
 			err := drive(ctx, d, &dap.Start{Adapter: spec, Request: "launch", Dir: filepath.Dir(p.Path)}, p.Path)
 			switch phase {
@@ -261,7 +262,7 @@ func TestAdapterSilent_AtEachPhase(t *testing.T) {
 					t.Error("a session is left")
 				}
 			case "launch", "next":
-				if !errors.Is(err, over) {
+				if !errors.Is(err, cause) {
 					t.Errorf("err = %v", err)
 				}
 				if s, err := d.Find(""); err != nil || s.State() == dap.StateTerminated {
@@ -302,7 +303,7 @@ func TestStart_Connections(t *testing.T) {
 			a, spec := daptest.Process(t)
 			change(spec)
 			p := daptest.NewProgram(a, source(t), daptest.All())
-			before := left(t, tmp)
+			before := fileNames(t, tmp)
 			s, err := d.Start(within(t), &dap.Start{Adapter: spec, Request: "launch", Dir: filepath.Dir(p.Path)})
 			if err != nil {
 				t.Fatal(err)
@@ -310,7 +311,7 @@ func TestStart_Connections(t *testing.T) {
 			if err := s.Wait(within(t)); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(before, left(t, tmp)); diff != "" {
+			if diff := cmp.Diff(before, fileNames(t, tmp)); diff != "" {
 				t.Errorf("temporary files (-before +now):\n%s", diff)
 			}
 			if err := s.Terminate(within(t), true); err != nil {
@@ -323,8 +324,8 @@ func TestStart_Connections(t *testing.T) {
 	}
 }
 
-// left are the files in a directory.
-func left(t *testing.T, dir string) []string {
+// fileNames returns the names of the files in a directory.
+func fileNames(t *testing.T, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -350,12 +351,12 @@ func TestStart_NeverConnects(t *testing.T) {
 			_, spec := daptest.Process(t)
 			change(spec)
 			spec.Args, spec.Slow = []string{"--never"}, 300*time.Millisecond
-			before := left(t, tmp)
+			before := fileNames(t, tmp)
 			_, err := d.Start(within(t), &dap.Start{Adapter: spec, Request: "launch", Dir: t.TempDir()})
 			if err == nil || !strings.Contains(err.Error(), "not ready within 300ms") {
 				t.Errorf("err = %v", err)
 			}
-			if diff := cmp.Diff(before, left(t, tmp)); diff != "" {
+			if diff := cmp.Diff(before, fileNames(t, tmp)); diff != "" {
 				t.Errorf("temporary files (-before +now):\n%s", diff)
 			}
 			if len(d.Sessions()) != 0 {
@@ -368,7 +369,7 @@ func TestStart_NeverConnects(t *testing.T) {
 func TestStart_CannotBeStarted(t *testing.T) {
 	dir := t.TempDir()
 	script := filepath.Join(dir, "adapter")
-	if err := os.WriteFile(script, []byte("#!/bin/sh\necho no such option >&2\nexit 2\n"), 0o700); err != nil { //nolint:gosec // it is to be run
+	if err := os.WriteFile(script, []byte("#!/bin/sh\necho no such option >&2\nexit 2\n"), 0o700); err != nil { //nolint:gosec // an executable
 		t.Fatal(err)
 	}
 	plain := filepath.Join(dir, "plain")
@@ -384,9 +385,9 @@ func TestStart_CannotBeStarted(t *testing.T) {
 		{"missing", dap.Spec{Path: filepath.Join(dir, "none")}, dir, []string{"cannot start", "install it"}},
 		{"not executable", dap.Spec{Path: plain}, dir, []string{"cannot start", "make it executable"}},
 		{"no directory", dap.Spec{Path: script}, filepath.Join(dir, "gone"), []string{"cannot use the directory"}},
-		{"ends at once", dap.Spec{Path: script}, dir, []string{"exited with code 2", "no such option"}},
-		{"ends before it listens", dap.Spec{Path: script, Connect: dap.ConnectSocket}, dir, []string{"exited with code 2", "no such option"}},
-		{"unknown connection", dap.Spec{Path: script, Connect: "pigeon"}, dir, []string{`unknown connect "pigeon"`}},
+		{"exits at once", dap.Spec{Path: script}, dir, []string{"exited with code 2", "no such option"}},
+		{"exits before it listens", dap.Spec{Path: script, Connect: dap.ConnectSocket}, dir, []string{"exited with code 2", "no such option"}},
+		{"unknown connection", dap.Spec{Path: script, Connect: "unknown"}, dir, []string{`unknown connect "unknown"`}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -403,7 +404,7 @@ func TestStart_CannotBeStarted(t *testing.T) {
 			}
 		})
 	}
-	t.Run("nobody listens", func(t *testing.T) {
+	t.Run("no listener", func(t *testing.T) {
 		d := newDebugger(t, dap.Options{})
 		_, err := d.Start(within(t), &dap.Start{Request: "attach", Address: "unix:" + filepath.Join(dir, "none"), Dir: dir})
 		if err == nil || !strings.Contains(err.Error(), "cannot reach a debug adapter") {
@@ -437,7 +438,7 @@ func TestStart_TooMany(t *testing.T) {
 		t.Error(err)
 	}
 	if s, err := d.Find(""); err != nil || s.State() == dap.StateTerminated {
-		t.Errorf("the current session is one that has ended: %v", err)
+		t.Errorf("the current session has ended: %v", err)
 	}
 	if _, err := d.Find("debug-9"); err == nil || !strings.Contains(err.Error(), "debug-1, debug-2") {
 		t.Errorf("err = %v", err)

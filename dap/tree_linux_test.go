@@ -14,7 +14,7 @@ import (
 	"github.com/gajae-code/gjc/dap/daptest"
 )
 
-// processesWith returns the processes that have an entry in their environment, but for this one.
+// processesWith returns the other processes that have an entry in their environment.
 func processesWith(t *testing.T, entry string) (pids []int) {
 	t.Helper()
 	dirs, err := filepath.Glob("/proc/[0-9]*")
@@ -31,12 +31,12 @@ func processesWith(t *testing.T, entry string) (pids []int) {
 	return pids
 }
 
-// until waits for a number of such processes.
-func until(t *testing.T, entry string, n int) []int {
+// awaitProcesses waits until there are n processes with an entry in their environment, and returns them.
+func awaitProcesses(t *testing.T, entry string, n int) []int {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(patience); ; {
+	for deadline := time.Now().Add(timeout); ; {
 		pids := processesWith(t, entry)
 		if len(pids) == n {
 			return pids
@@ -48,8 +48,9 @@ func until(t *testing.T, entry string, n int) []int {
 	}
 }
 
-// The debuggee is in a session of its own, as debuggers start it. However the debug session ends, it is gone.
-func TestProcessTree_IsGone(t *testing.T) {
+// TestProcessTree_Ended checks that a debuggee in its own process session, as debuggers start it, does not outlive the debug
+// session, however that ends.
+func TestProcessTree_Ended(t *testing.T) {
 	for _, how := range []string{"terminate", "close", "kill the adapter", "adapter ends", "idle"} {
 		t.Run(how, func(t *testing.T) {
 			opts := dap.Options{}
@@ -66,7 +67,7 @@ func TestProcessTree_IsGone(t *testing.T) {
 			if err := s.Wait(within(t)); err != nil {
 				t.Fatal(err)
 			}
-			// The session is used until the debuggee is there.
+			// Keep the session in use until the debuggee runs.
 			asked := make(chan *daptest.Request, 1)
 			p.Handle("evaluate", func(r *daptest.Request) { asked <- r })
 			done := make(chan error, 1)
@@ -76,7 +77,7 @@ func TestProcessTree_IsGone(t *testing.T) {
 			}()
 			r := <-asked
 			a.Spawn()
-			pids := until(t, spec.Env[0], 2)
+			pids := awaitProcesses(t, spec.Env[0], 2)
 			r.Respond(map[string]any{"result": "1"})
 			if err := <-done; err != nil {
 				t.Fatal(err)
@@ -98,7 +99,7 @@ func TestProcessTree_IsGone(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			until(t, spec.Env[0], 0)
+			awaitProcesses(t, spec.Env[0], 0)
 		})
 	}
 }

@@ -115,7 +115,7 @@ func TestDebugger_BadInput(t *testing.T) {
 		fails("evaluate expression=sum frame_id=77777", "frame"),
 		fails("evaluate {\"expression\": \"sum +\"}", "sum +"),
 		fails("variables variable_ref=-1", "variable"),
-		fails("variables variable_ref=123456", "there is no variables reference 123456"),
+		fails("variables variable_ref=123456", "variables reference 123456: invalid handle"),
 		fails("set_variable variable_ref=123456 name=sum value=1", "123456"),
 		{do: "step_over thread=98765", want: []string{"unknown goroutine 98765"}},
 		fails("custom_request command=nothingLikeIt", "nothingLikeIt"),

@@ -134,7 +134,7 @@ func goAdapter() *debugAdapter {
 			does("variables variable_ref=${locals}", `- name = "`),
 			does("step_in", "Step in stopped"),
 			fails("variables variable_ref=${locals}", "earlier stop"),
-			fails("variables variable_ref=99999", "there is no variables reference 99999"),
+			fails("variables variable_ref=99999", "variables reference 99999: invalid handle"),
 			does("step_over", "Step over stopped"),
 			saving("scopes", "locals", `- Locals: ref=(\d+)`),
 			does("set_exception_breakpoints", "unrecovered-panic"),

@@ -219,7 +219,7 @@ func cAdapter() *debugAdapter {
 			unsupported("loaded_sources", "loaded sources"),
 			does("step_out", "stopped at bank.c:55"),
 			fails("variables variable_ref=${locals}", "earlier stop"),
-			fails("variables variable_ref=99999", "there is no variables reference 99999"),
+			fails("variables variable_ref=99999", "variables reference 99999: invalid handle"),
 			does("step_in_targets", "step_in"),
 			does("step_over", "stopped at bank.c:56", "total 7"),
 			does("restart timeout=120", "Status: stopped"),

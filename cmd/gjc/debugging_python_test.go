@@ -185,7 +185,7 @@ func pythonAdapter() *debugAdapter {
 			does("remove_data_breakpoint data_id=x", "(none)", "There was none at this place."),
 			does("step_out", "stopped at bank.py:48"),
 			fails("variables variable_ref=${locals}", "earlier stop"),
-			fails("variables variable_ref=99999", "there is no variables reference 99999"),
+			fails("variables variable_ref=99999", "variables reference 99999: invalid handle"),
 			// It has no request to restart: another adapter takes over.
 			does("restart timeout=120", "Stop reason: entry", "Location: bank.py:1"),
 			does("sessions", "Status: stopped"),

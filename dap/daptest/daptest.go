@@ -1,6 +1,5 @@
-// Package daptest is a debug adapter under the control of a test: it says what the test wants it to say, when it wants it.
-// It runs in the test's process ([Listen]), or as a process of its own that passes everything on to the test ([Process]):
-// the test binary, re-executed.
+// Package daptest provides a debug adapter that a test controls. The adapter runs in the test's process ([Listen]), or in a
+// process of its own that relays all messages to the test ([Process]): the test binary, executed again.
 package daptest
 
 import (
@@ -20,13 +19,13 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// patience bounds every wait of a test, for a machine that is busy.
-const patience = 60 * time.Second
+// timeout bounds every wait of a test. It is long enough for a busy machine.
+const timeout = 60 * time.Second
 
-// variable has the address of the test in the environment of the process.
+// variable is the environment variable that has the test's address.
 const variable = "GJC_DAPTEST"
 
-// Main plays the adapter's process and does not return, if this is one. Call it first in TestMain.
+// Main relays messages and does not return if this process was started by [Process]. Call it first in TestMain.
 func Main() {
 	address := os.Getenv(variable)
 	if address == "" {
@@ -46,7 +45,7 @@ func Main() {
 		_, _ = io.Copy(conn, from)
 		_ = conn.(*net.UnixConn).CloseWrite()
 	}()
-	// What the test says comes in records: a kind, and a message in the framing of the protocol.
+	// The test sends records in the framing of the protocol: a kind, and data.
 	in := frame.Headers.NewReader(conn, 1<<30)
 	for {
 		record, err := in.Read()
@@ -68,8 +67,8 @@ func Main() {
 	}
 }
 
-// streams are those of the protocol: stdin and stdout, or a connection that the arguments ask for, as those of real adapters
-// do: --listen=unix:PATH, --port=N (listens there), --client-addr=ADDRESS (dials), --never (neither).
+// streams returns the streams of the protocol: stdin and stdout, or a connection that the arguments ask for, as for real
+// adapters: --listen=unix:PATH, --port=N (listens), --client-addr=ADDRESS (dials), --never (neither).
 func streams(args []string) (io.Reader, io.Writer, error) {
 	for _, arg := range args {
 		name, value, _ := strings.Cut(arg, "=")
@@ -105,12 +104,12 @@ const (
 	recordSpawn = 's'
 )
 
-// Adapter is an adapter in the hands of a test. Its methods fail the test when something does not come in time. They are
-// for the test's goroutine, and for handlers.
+// Adapter is an adapter that a test controls. Its methods fail the test on a timeout. They may be called from the test's
+// goroutine and from handlers.
 type Adapter struct {
 	t        testing.TB
 	listener net.Listener
-	// relayed says that what is written goes to a process in records.
+	// relayed says that messages are written to a process, in records.
 	relayed bool
 
 	connected chan struct{} // closed when conn is set
@@ -123,7 +122,7 @@ type Adapter struct {
 	handlers map[string]func(*Request)
 	seen     []string
 	answers  map[int]chan *Answer
-	over     bool // nobody answers any more
+	over     bool // the client has hung up
 }
 
 // Request is a request of the client.
@@ -132,7 +131,7 @@ type Request struct {
 	Type      string    `json:"type"`
 	Command   string    `json:"command"`
 	Arguments jsonx.Raw `json:"arguments"`
-	// The members of an answer to a request of the adapter.
+	// The fields below are those of an answer to a request of the adapter.
 	RequestSeq int       `json:"request_seq"`
 	Success    bool      `json:"success"`
 	Message    string    `json:"message"`
@@ -154,7 +153,7 @@ func Listen(t testing.TB) (a *Adapter, address string) {
 	return a, "unix:" + a.listener.Addr().String()
 }
 
-// Process returns an adapter that speaks over the stdin and stdout of a process, and how to start that.
+// Process returns an adapter that uses the stdin and stdout of a process, and the spec that starts the process.
 func Process(t testing.TB) (*Adapter, *dap.Spec) {
 	self, err := os.Executable()
 	if err != nil {
@@ -182,7 +181,7 @@ func newAdapter(t testing.TB) *Adapter {
 	return a
 }
 
-// run takes the next client of the listener.
+// run accepts the next client of the listener.
 func (a *Adapter) run() {
 	done := make(chan struct{})
 	go func() {
@@ -196,7 +195,7 @@ func (a *Adapter) run() {
 	})
 }
 
-// Next returns an adapter for the next client that comes to the same address: a child session.
+// Next returns an adapter for the next client that connects to the same address, such as a child session.
 func (a *Adapter) Next(t testing.TB) *Adapter {
 	b := newScript(t, a.listener)
 	b.run()
@@ -212,7 +211,7 @@ func newScript(t testing.TB, l net.Listener) *Adapter {
 
 func (a *Adapter) serve() {
 	defer close(a.gone)
-	defer a.unanswered()
+	defer a.failPending()
 	conn, err := a.listener.Accept()
 	if err != nil {
 		return
@@ -238,7 +237,7 @@ func (a *Adapter) serve() {
 			delete(a.answers, r.RequestSeq)
 			a.mu.Unlock()
 			if ch == nil {
-				a.t.Errorf("the client answered %d, which was not asked, or was answered before", r.RequestSeq)
+				a.t.Errorf("the client answered request %d, which is unknown or already answered", r.RequestSeq)
 				continue
 			}
 			ch <- &Answer{Success: r.Success, Message: r.Message, Body: r.Body}
@@ -256,8 +255,8 @@ func (a *Adapter) serve() {
 	}
 }
 
-// unanswered settles the requests that the client did not answer before it hung up.
-func (a *Adapter) unanswered() {
+// failPending answers the requests that the client left open when it hung up.
+func (a *Adapter) failPending() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, ch := range a.answers {
@@ -267,7 +266,7 @@ func (a *Adapter) unanswered() {
 	a.over = true
 }
 
-// Hangup ends the connection; a process behind it ends too.
+// Hangup closes the connection. A process that relays it ends too.
 func (a *Adapter) Hangup() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -284,12 +283,12 @@ func (a *Adapter) Gone() {
 
 func (a *Adapter) await(ch <-chan struct{}, what string) {
 	a.t.Helper()
-	limit := time.NewTimer(patience)
+	limit := time.NewTimer(timeout)
 	defer limit.Stop()
 	select {
 	case <-ch:
 	case <-limit.C:
-		a.t.Fatalf("waiting for %s; requests so far: %v", what, a.Seen())
+		a.t.Fatalf("timed out waiting for %s; requests so far: %v", what, a.Seen())
 	}
 }
 
@@ -300,24 +299,24 @@ func (a *Adapter) Seen() []string {
 	return append([]string(nil), a.seen...)
 }
 
-// Handle answers requests of a command by fn from now on, in the order in which they come. Expect does not see them.
+// Handle makes fn answer all further requests of a command, one at a time. Expect does not return them.
 func (a *Adapter) Handle(command string, fn func(*Request)) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.handlers[command] = fn
 }
 
-// Reply has requests of a command answered with body.
+// Reply answers all further requests of a command with body.
 func (a *Adapter) Reply(command string, body any) {
 	a.Handle(command, func(r *Request) { r.Respond(body) })
 }
 
-// Expect waits for the next request that no handler has taken, which must be of that command.
+// Expect waits for the next request without a handler, which must be of that command.
 func (a *Adapter) Expect(command string) *Request {
 	a.t.Helper()
 	r := a.next(command)
 	if r.Command != command {
-		a.t.Fatalf("the client asked %s %s, want %s", r.Command, r.Arguments, command)
+		a.t.Fatalf("the client sent %s %s, want %s", r.Command, r.Arguments, command)
 	}
 	return r
 }
@@ -332,7 +331,7 @@ func (a *Adapter) ExpectAll(commands ...string) map[string]*Request {
 	}
 	for _, c := range commands {
 		if got[c] == nil {
-			a.t.Fatalf("the client did not ask %s", c)
+			a.t.Fatalf("the client did not send %s", c)
 		}
 	}
 	return got
@@ -340,23 +339,23 @@ func (a *Adapter) ExpectAll(commands ...string) map[string]*Request {
 
 func (a *Adapter) next(what string) *Request {
 	a.t.Helper()
-	limit := time.NewTimer(patience)
+	limit := time.NewTimer(timeout)
 	defer limit.Stop()
 	select {
 	case r := <-a.requests:
 		return r
 	case <-limit.C:
-		a.t.Fatalf("waiting for %s; requests so far: %v", what, a.Seen())
+		a.t.Fatalf("timed out waiting for %s; requests so far: %v", what, a.Seen())
 		return nil
 	}
 }
 
-// ExpectNone fails the test for requests that have come and that nobody has expected.
+// ExpectNone fails the test if a request without a handler has arrived and was not expected.
 func (a *Adapter) ExpectNone() {
 	a.t.Helper()
 	select {
 	case r := <-a.requests:
-		a.t.Errorf("the client asked %s %s", r.Command, r.Arguments)
+		a.t.Errorf("the client sent %s %s", r.Command, r.Arguments)
 	default:
 	}
 }
@@ -379,16 +378,16 @@ func (r *Request) Refuse(message string) {
 	r.adapter.message(map[string]any{"type": "response", "request_seq": r.Seq, "success": false, "command": r.Command, "message": message}, "", nil)
 }
 
-// Event tells the client something.
+// Event sends an event.
 func (a *Adapter) Event(name string, body any) {
 	a.message(map[string]any{"type": "event", "event": name}, "body", body)
 }
 
-// Ask makes a request of the client and waits for its answer.
+// Ask sends a request to the client and waits for its answer.
 func (a *Adapter) Ask(command string, arguments any) *Answer {
 	a.t.Helper()
 	ch := a.AskLater(command, arguments)
-	limit := time.NewTimer(patience)
+	limit := time.NewTimer(timeout)
 	defer limit.Stop()
 	select {
 	case answer := <-ch:
@@ -399,7 +398,7 @@ func (a *Adapter) Ask(command string, arguments any) *Answer {
 	}
 }
 
-// AskLater makes a request of the client and returns where the answer comes.
+// AskLater sends a request to the client and returns the channel that receives the answer.
 func (a *Adapter) AskLater(command string, arguments any) <-chan *Answer {
 	ch := make(chan *Answer, 1)
 	a.mu.Lock()
@@ -429,7 +428,7 @@ func (a *Adapter) message(m map[string]any, name string, value any) {
 	a.writeLocked(frame.Headers.Append(nil, data))
 }
 
-// Raw writes bytes as they are, for what no adapter should say.
+// Raw writes bytes without framing, for malformed messages.
 func (a *Adapter) Raw(data []byte) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -441,17 +440,17 @@ func (a *Adapter) writeLocked(data []byte) {
 		data = frame.Headers.Append(nil, append([]byte{recordOut}, data...))
 	}
 	if a.conn != nil {
-		_, _ = a.conn.Write(data) // the client may have gone
+		_, _ = a.conn.Write(data) // the client may have hung up
 	}
 }
 
-// Complain has the process print to stderr.
+// Complain makes the process print to stderr.
 func (a *Adapter) Complain(text string) { a.record(recordErr, []byte(text)) }
 
-// Exit ends the process.
+// Exit makes the process exit.
 func (a *Adapter) Exit(code int) { a.record(recordExit, []byte{byte(code)}) }
 
-// Spawn has the process start another one, in a session of its own, which lives until it is killed: a debuggee.
+// Spawn makes the process start a debuggee: another process, in a session of its own, which runs until it is killed.
 func (a *Adapter) Spawn() { a.record(recordSpawn, nil) }
 
 func (a *Adapter) record(kind byte, data []byte) {

@@ -6,8 +6,8 @@ import (
 	godap "github.com/google/go-dap"
 )
 
-// Program is a simple program under an adapter that can do everything: it stops in main at line 1 and goes on by a line for
-// each step. It is what a test begins with that is about one thing alone; Handle changes that thing.
+// Program is a simulated program under an adapter that supports every request. It stops in main at line 1 and advances one
+// line at each step. A test of one request changes it with Handle.
 type Program struct {
 	*Adapter
 	// Path is the source file, absolute.
@@ -15,7 +15,7 @@ type Program struct {
 	line int
 }
 
-// All are the capabilities of an adapter that can do everything.
+// All returns the capabilities of an adapter that supports every request.
 func All() godap.Capabilities {
 	return godap.Capabilities{
 		SupportsConfigurationDoneRequest: true, SupportsFunctionBreakpoints: true, SupportsConditionalBreakpoints: true,
@@ -33,7 +33,7 @@ func All() godap.Capabilities {
 	}
 }
 
-// NewProgram has an adapter play a program at path, which stops at its beginning.
+// NewProgram makes an adapter simulate a program whose source is at path, and which stops at its entry.
 func NewProgram(a *Adapter, path string, caps godap.Capabilities) *Program {
 	p := &Program{Adapter: a, Path: path, line: 1}
 	a.Handle("initialize", func(r *Request) { r.Respond(caps); a.Event("initialized", nil) })
@@ -94,12 +94,12 @@ func (p *Program) stack() godap.StackTraceResponseBody {
 	}}
 }
 
-// Stop tells that the program stopped.
+// Stop sends the event of a stop.
 func (p *Program) Stop(reason string) {
 	p.Event("stopped", godap.StoppedEventBody{Reason: reason, ThreadId: 1, AllThreadsStopped: true})
 }
 
-// End tells that the program has ended.
+// End sends the events of the end of the program.
 func (p *Program) End(code int) {
 	p.Event("exited", godap.ExitedEventBody{ExitCode: code})
 	p.Event("terminated", nil)

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// spawn starts a debuggee that leads a session of its own, as debuggers have them.
+// spawn starts a debuggee that leads its own process session, as debuggers start it.
 func spawn() error {
 	cmd := exec.CommandContext(context.Background(), "/bin/sleep", "1000")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

@@ -99,7 +99,7 @@ func TestDebug_DelveValues(t *testing.T) {
 	stale := ref
 	toolstest.Contains(t, runAction(t, w, "step_over", nil), "Step over stopped at main.go:26")
 	toolstest.Contains(t, actionFails(t, w, "variables", toolstest.Input{"variable_ref": stale}), "earlier stop", "run stack_trace and scopes again")
-	toolstest.Contains(t, actionFails(t, w, "variables", toolstest.Input{"variable_ref": 99999}), "none of that number", "scope_id")
+	toolstest.Contains(t, actionFails(t, w, "variables", toolstest.Input{"variable_ref": 99999}), "invalid handle", "scope_id")
 	for action, what := range map[string]string{"modules": "module introspection", "loaded_sources": "loaded sources", "step_back": "", "restart_frame": "", "goto_targets": "", "completions": "", "step_in_targets": "", "set_expression": ""} {
 		in := toolstest.Input{"expression": "total", "value": "1", "file": "main.go", "line": 25, "name": "total", "memory_reference": "0x1", "data": "AA=="}
 		text := actionFails(t, w, action, in)

@@ -16,17 +16,17 @@ import (
 	"github.com/gajae-code/gjc/dap/daptest"
 )
 
-// hanging is an adapter that does not answer initialize. It tells when it was asked.
-func hanging(t *testing.T) (a *daptest.Adapter, spec *dap.Spec, asked chan struct{}) {
+// hangingAdapter returns an adapter that does not answer initialize. received is closed when it receives the request.
+func hangingAdapter(t *testing.T) (spec *dap.Spec, received chan struct{}) {
 	t.Helper()
-	a, spec = daptest.Process(t)
-	asked = make(chan struct{})
-	a.Handle("initialize", func(*daptest.Request) { close(asked) })
-	return a, spec, asked
+	a, spec := daptest.Process(t)
+	received = make(chan struct{})
+	a.Handle("initialize", func(*daptest.Request) { close(received) })
+	return spec, received
 }
 
-// Who closes the debugger, or ends the session, ends a start that is under way too.
-func TestStart_EndedMeanwhile(t *testing.T) {
+// TestStart_EndedDuringStart checks that Close and Terminate end a start that is under way.
+func TestStart_EndedDuringStart(t *testing.T) {
 	for name, end := range map[string]func(*dap.Debugger) error{
 		"Close": func(d *dap.Debugger) error { return d.Close(within(t)) },
 		"Terminate": func(d *dap.Debugger) error {
@@ -40,13 +40,13 @@ func TestStart_EndedMeanwhile(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newDebugger(t, dap.Options{})
-			_, spec, asked := hanging(t)
+			spec, received := hangingAdapter(t)
 			started := make(chan error, 1)
 			go func() {
 				_, err := d.Start(within(t), &dap.Start{Adapter: spec, Request: "launch", Dir: t.TempDir()})
 				started <- err
 			}()
-			<-asked
+			<-received
 			if err := end(d); err != nil {
 				t.Error(err)
 			}
@@ -60,8 +60,8 @@ func TestStart_EndedMeanwhile(t *testing.T) {
 	}
 }
 
-// A session that is ended while it is restarted does not come back.
-func TestRestart_EndedMeanwhile(t *testing.T) {
+// TestRestart_EndedDuringRestart checks that Terminate ends a restart that is under way.
+func TestRestart_EndedDuringRestart(t *testing.T) {
 	d := newDebugger(t, dap.Options{})
 	a, spec := daptest.Process(t)
 	caps := daptest.All()
@@ -75,11 +75,11 @@ func TestRestart_EndedMeanwhile(t *testing.T) {
 		t.Fatal(err)
 	}
 	next := a.Next(t)
-	asked := make(chan struct{})
-	next.Handle("initialize", func(*daptest.Request) { close(asked) })
+	received := make(chan struct{})
+	next.Handle("initialize", func(*daptest.Request) { close(received) })
 	restarted := make(chan error, 1)
 	go func() { restarted <- s.Restart(within(t)) }()
-	<-asked
+	<-received
 	if err := s.Restart(within(t)); err == nil || !strings.Contains(err.Error(), "being started already") {
 		t.Errorf("a second restart: %v", err)
 	}
@@ -94,8 +94,8 @@ func TestRestart_EndedMeanwhile(t *testing.T) {
 	}
 }
 
-// A process that was attached to is not killed to be attached to once more.
-func TestRestart_OfAnAttachedProcess(t *testing.T) {
+// TestRestart_Attached checks that a process that was attached to is not killed for a restart.
+func TestRestart_Attached(t *testing.T) {
 	d := newDebugger(t, dap.Options{})
 	a, spec := daptest.Process(t)
 	caps := daptest.All()
@@ -115,14 +115,15 @@ func TestRestart_OfAnAttachedProcess(t *testing.T) {
 		t.Error(err)
 	}
 	if err := s.Restart(within(t)); !errors.Is(err, dap.ErrUnsupported) {
-		t.Errorf("behind its end: %v", err)
+		t.Errorf("after its end: %v", err)
 	}
 }
 
-// An adapter that was there before may be another machine's: it has nothing run here.
-func TestRunInTerminal_OfAnAttachedAdapter(t *testing.T) {
+// TestRunInTerminal_AttachedAdapter checks that gjc runs no program for an adapter that it has attached to: it may run on
+// another machine.
+func TestRunInTerminal_AttachedAdapter(t *testing.T) {
 	d := newDebugger(t, dap.Options{RunInTerminal: func(context.Context, *dap.TerminalRequest) (dap.Terminal, error) {
-		t.Error("it was run")
+		t.Error("the program was run")
 		return nil, errors.New("no")
 	}})
 	a, address := daptest.Listen(t)
@@ -139,9 +140,9 @@ func TestRunInTerminal_OfAnAttachedAdapter(t *testing.T) {
 	}
 }
 
-// What an adapter that is killed leaves of its files is removed.
+// TestStart_Temporary checks that the temporary files of an adapter that died are removed.
 func TestStart_Temporary(t *testing.T) {
-	for name, hang := range map[string]bool{"running": false, "beginning": true} {
+	for name, hang := range map[string]bool{"running": false, "initializing": true} {
 		t.Run(name, func(t *testing.T) {
 			d := newDebugger(t, dap.Options{})
 			a, spec := daptest.Process(t)
@@ -163,14 +164,14 @@ func TestStart_Temporary(t *testing.T) {
 				_ = s.Wait(within(t)) // it dies
 			}
 			if _, err := os.Stat(left); !errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("the file is there: %v", err)
+				t.Errorf("the file exists: %v", err)
 			}
 		})
 	}
 }
 
-// Frames are counted from zero by gdb: zero is said too.
-func TestEvaluate_InFrameZero(t *testing.T) {
+// TestEvaluate_FrameZero checks that the frame ID zero is sent: gdb counts frames from zero.
+func TestEvaluate_FrameZero(t *testing.T) {
 	_, s, p := begin(t, dap.Options{}, func(p *daptest.Program) {
 		p.Handle("stackTrace", func(r *daptest.Request) {
 			r.Respond(godap.StackTraceResponseBody{StackFrames: []godap.StackFrame{
@@ -205,12 +206,12 @@ func TestEvaluate_InFrameZero(t *testing.T) {
 		t.Error(err)
 	}
 	if len(got) != 4 {
-		t.Errorf("asked: %q", got)
+		t.Errorf("requests: %q", got)
 	}
 }
 
-// A child session that begins makes no old stop of that of another one.
-func TestWait_AChildBeginsBehindAStop(t *testing.T) {
+// TestWait_ChildStartsAfterStop checks that the start of a child session does not hide the stop of another session.
+func TestWait_ChildStartsAfterStop(t *testing.T) {
 	_, s, p := begin(t, dap.Options{})
 	if err := s.Resume(within(t), dap.Resume{Command: "continue"}); err != nil {
 		t.Fatal(err)
@@ -227,12 +228,12 @@ func TestWait_AChildBeginsBehindAStop(t *testing.T) {
 	ctx, cancel := context.WithTimeout(within(t), 5*time.Second)
 	defer cancel()
 	if err := s.Wait(ctx); err != nil {
-		t.Errorf("Wait: %v, and it is %s", err, s.State())
+		t.Errorf("Wait: %v; state %s", err, s.State())
 	}
 }
 
-// What an event says of filters takes nothing over from those that there were.
-func TestCapabilities_FiltersAreReplaced(t *testing.T) {
+// TestCapabilities_FiltersReplaced checks that the filters of a capabilities event replace the earlier ones entirely.
+func TestCapabilities_FiltersReplaced(t *testing.T) {
 	_, s, p := begin(t, dap.Options{}, func(p *daptest.Program) {
 		caps := daptest.All()
 		caps.ExceptionBreakpointFilters = []godap.ExceptionBreakpointsFilter{{Filter: "a", Label: "A", Default: true, Description: "of a"}}
@@ -244,15 +245,15 @@ func TestCapabilities_FiltersAreReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	if before[0].Filter != "a" {
-		t.Errorf("the list that was given out has changed: %+v", before)
+		t.Errorf("the list that was returned before has changed: %+v", before)
 	}
 	if got := s.ExceptionFilters(); len(got) != 1 || got[0] != (godap.ExceptionBreakpointsFilter{Filter: "b", Label: "B"}) {
 		t.Errorf("filters = %+v", got)
 	}
 }
 
-// An adapter that says initialized once more is told nothing of a program that stands still, and that stays so.
-func TestInitialized_AgainWhileStopped(t *testing.T) {
+// TestInitializedEvent_WhileStopped checks that a second initialized event does not change a stopped program.
+func TestInitializedEvent_WhileStopped(t *testing.T) {
 	_, s, p := begin(t, dap.Options{})
 	p.Event("initialized", nil)
 	if _, err := s.Threads(within(t)); err != nil {
@@ -266,8 +267,8 @@ func TestInitialized_AgainWhileStopped(t *testing.T) {
 	}
 }
 
-// Verified is what the adapter of now has verified.
-func TestBreakpoints_VerifiedByThisAdapter(t *testing.T) {
+// TestBreakpoints_VerifiedByPresentAdapter checks that Verified is the answer of the present adapter to the present list.
+func TestBreakpoints_VerifiedByPresentAdapter(t *testing.T) {
 	d := newDebugger(t, dap.Options{})
 	a, spec := daptest.Process(t)
 	caps := daptest.All()
@@ -284,10 +285,10 @@ func TestBreakpoints_VerifiedByThisAdapter(t *testing.T) {
 	if list, err := s.SetBreakpoint(within(t), at); err != nil || !list[0].Verified {
 		t.Fatalf("%+v, %v", list, err)
 	}
-	p.Reply("setBreakpoints", godap.SetBreakpointsResponseBody{}) // it forgets to say
+	p.Reply("setBreakpoints", godap.SetBreakpointsResponseBody{}) // no status
 	at.Condition = "x"
 	if list, err := s.SetBreakpoint(within(t), at); err != nil || list[0].Verified || list[0].Message == "" {
-		t.Errorf("behind an answer without it: %+v, %v", list, err)
+		t.Errorf("after an answer without a status: %+v, %v", list, err)
 	}
 	p.Reply("setBreakpoints", godap.SetBreakpointsResponseBody{Breakpoints: []godap.Breakpoint{{Id: 1, Verified: true}}})
 	if list, err := s.SetBreakpoint(within(t), at); err != nil || !list[0].Verified {
@@ -298,7 +299,7 @@ func TestBreakpoints_VerifiedByThisAdapter(t *testing.T) {
 	daptest.NewProgram(b, p.Path, caps).Handle("launch", func(*daptest.Request) {
 		for _, o := range s.Breakpoints() {
 			if o.Kind == dap.SourceBreakpoint && o.Verified {
-				t.Errorf("before the new adapter was told: %+v", o)
+				t.Errorf("before the new adapter has received it: %+v", o)
 			}
 		}
 		b.Exit(1)
