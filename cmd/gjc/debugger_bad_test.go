@@ -40,14 +40,14 @@ func TestDebugger_BadInput(t *testing.T) {
 		fails("launch program=docs", "docs"),
 		fails("launch program=docs/a.txt adapter=dlv", "a.txt"),
 		fails("launch program=only mode=debug", "mode test"),
-		fails("launch program=bank mode=debug", "bank is no Go source; mode exec debugs a binary"),
+		fails("launch program=bank mode=debug", "bank is not a Go source; mode exec debugs a binary"),
 		fails("launch program=main.go mode=exec", "mode debug builds it first"),
 		fails("launch program=main.go mode=fast", `dlv has no mode "fast"`),
 		fails("launch program=broken timeout=120", "undefined: nothing", "Fix what the compiler says and launch again"),
 		fails("launch program=main.go cwd=nowhere", "Working directory does not exist"),
 		fails("launch program=main.go cwd=go.mod", "is not a directory"),
 		fails("launch program=bank core=core.1", "core.1"),
-		fails("launch program=main.go adapter=dlw", `There is no debugger adapter called "dlw". Did you mean "dlv"?`),
+		fails("launch program=main.go adapter=dlw", `Unknown debugger adapter "dlw". Did you mean "dlv"?`),
 		fails(`launch {"program": "main.go", "env": {"A=B": "x"}}`, "A=B"),
 		fails(`launch {"program": "main.go", "args": ["a\u0000b"]}`, "zero byte"),
 		fails(`launch {"program": "main.go", "arguments": "text"}`, "arguments must be a JSON object"),
@@ -72,7 +72,7 @@ func TestDebugger_BadInput(t *testing.T) {
 		fails("attach pid=1 port=1", "give either pid or port"),
 		fails("attach adapter=dlv listen=true port=1", "listen"),
 		// A configuration.
-		fails("launch configuration=x", `There is no configuration "x" in .vscode/launch.json`),
+		fails("launch configuration=x", `No configuration "x" in .vscode/launch.json`),
 	} {
 		e.do(t, step)
 	}
@@ -178,7 +178,7 @@ func TestDebugger_NotInstalled(t *testing.T) {
 	} {
 		e.silent(t, fails("launch program="+program, "No debugger adapter available", part))
 	}
-	e.silent(t, fails("launch program=main.go adapter=dlv", "dlv can not be used", "go install github.com/go-delve/delve/cmd/dlv"))
+	e.silent(t, fails("launch program=main.go adapter=dlv", "dlv cannot be used", "go install github.com/go-delve/delve/cmd/dlv"))
 	if o := e.prompt(e.id, "/debug"); !strings.Contains(o.words, "go install github.com/go-delve/delve/cmd/dlv") {
 		t.Errorf("/debug does not say how to install dlv:\n%s", o.words)
 	}

@@ -92,7 +92,7 @@ func TestDebugger_LaunchJSON(t *testing.T) {
 	e.do(t, does("output", fmt.Sprintf(`args ["the one" "from the user" "main.go" %q] direct "it is well" file "from the file"`, filepath.Base(e.work))))
 	e.do(t, does("terminate", "terminated"))
 	asked := len(e.asked())
-	e.do(t, fails("launch configuration=Bnak", `There is no configuration "Bnak" in .vscode/launch.json.`, "Bank, No input, Fake"))
+	e.do(t, fails("launch configuration=Bnak", `No configuration "Bnak" in .vscode/launch.json.`, "Bank, No input, Fake"))
 	e.do(t, fails("launch configuration=Bankk", `Did you mean "Bank"?`))
 	e.do(t, fails("launch configuration=Both", "it stands for several configurations; start them one after another: Bank, No input"))
 	e.do(t, fails("launch configuration=Odd", "cobol"))

@@ -12,7 +12,7 @@ import (
 	"github.com/gajae-code/gjc/internal/text"
 )
 
-// choose returns the adapter for what is wanted: the first one of the candidates that can be used.
+// choose returns the first usable candidate. Without one, the error is a [*NotFoundError].
 func (s *snapshot) choose(ctx context.Context, w dap.Wanted) (*dap.Spec, error) {
 	ws := s.projectFor(w)
 	failed := &NotFoundError{Adapter: w.Adapter, Program: w.Program}
@@ -37,7 +37,7 @@ func (s *snapshot) choose(ctx context.Context, w dap.Wanted) (*dap.Spec, error) 
 	return nil, failed
 }
 
-// candidates returns those of the definitions that fit, the best first.
+// candidates returns the definitions that match w, the best first.
 func (s *snapshot) candidates(w dap.Wanted, ws *project, defs []*definition) []*definition {
 	if w.Adapter != "" {
 		return named(w.Adapter, defs)
@@ -59,7 +59,7 @@ func (s *snapshot) candidates(w dap.Wanted, ws *project, defs []*definition) []*
 	return r.list
 }
 
-// named returns the adapter of a name, or those that launch.json knows by it.
+// named returns the adapter with a name, or those that have the name as a type of launch.json.
 func named(name string, defs []*definition) []*definition {
 	for _, same := range []func(a, b string) bool{func(a, b string) bool { return a == b }, strings.EqualFold} {
 		if i := slices.IndexFunc(defs, func(d *definition) bool { return same(d.Name, name) }); i >= 0 {
@@ -69,7 +69,7 @@ func named(name string, defs []*definition) []*definition {
 	return ofType(name, defs)
 }
 
-// ofType returns the adapters that launch.json knows by a type, those first for which it is the first one.
+// ofType returns the adapters for a type of launch.json. Those whose first type it is come first.
 func ofType(name string, defs []*definition) []*definition {
 	all := slices.DeleteFunc(slices.Clone(defs), func(d *definition) bool { return !slices.Contains(d.Strings("types"), name) })
 	place := func(d *definition) int { return slices.Index(d.Strings("types"), name) }
@@ -77,16 +77,16 @@ func ofType(name string, defs []*definition) []*definition {
 	return all
 }
 
-// ranking puts adapters into the order of how well they fit.
+// ranking orders adapters by how well they match.
 type ranking struct {
 	s    *snapshot
 	defs []*definition
-	// depth is how far up the next root marker of an adapter is; adapters without one are not in it.
+	// depth is the number of levels up to the nearest root marker of an adapter; adapters without one are missing.
 	depth map[*definition]int
 	list  []*definition
 }
 
-// measure looks for root markers in dir and above, up to the root and on to the top of its repository.
+// measure finds the root markers in dir and its parents, up to the root and on to the top of its repository.
 func (r *ranking) measure(ws *project, dir string) {
 	dirs := []string{filepath.Clean(dir)}
 	if r.s.RootOf(dirs[0]) == ws.Root && ws.Root != "" {
@@ -106,7 +106,7 @@ func (r *ranking) measure(ws *project, dir string) {
 	}
 }
 
-// add puts the adapters for which fits is true behind the others: those with the nearest root markers first.
+// add appends the adapters for which fits is true, those with the nearest root markers first.
 func (r *ranking) add(fits func(*definition) bool) {
 	var more []*definition
 	for _, d := range r.defs {
@@ -114,18 +114,18 @@ func (r *ranking) add(fits func(*definition) bool) {
 			more = append(more, d)
 		}
 	}
-	far := func(d *definition) int {
+	depth := func(d *definition) int {
 		if n, ok := r.depth[d]; ok {
 			return n
 		}
 		return 1 << 30
 	}
-	slices.SortStableFunc(more, func(a, b *definition) int { return far(a) - far(b) })
+	slices.SortStableFunc(more, func(a, b *definition) int { return depth(a) - depth(b) })
 	r.list = append(r.list, more...)
 }
 
-// natives puts the native debuggers behind the others, in their own order: they fit each program equally well.
-func (r *ranking) natives(fits func(*definition) bool) {
+// addNative appends the native debuggers for which fits is true, in their own order: all debug any compiled program.
+func (r *ranking) addNative(fits func(*definition) bool) {
 	for _, d := range r.defs {
 		if d.native() && fits(d) && !slices.Contains(r.list, d) {
 			r.list = append(r.list, d)
@@ -137,8 +137,8 @@ func (r *ranking) marked(d *definition) bool { _, ok := r.depth[d]; return ok }
 
 func always(*definition) bool { return true }
 
-func speaks(language string) func(*definition) bool {
-	return func(d *definition) bool { return d.speaks(language) }
+func matchesLanguage(language string) func(*definition) bool {
+	return func(d *definition) bool { return d.forLanguage(language) }
 }
 
 func (r *ranking) launch(program string) {
@@ -149,7 +149,7 @@ func (r *ranking) launch(program string) {
 	info, err := os.Stat(program)
 	if err == nil && info.IsDir() {
 		if hasGo(r.s.List(program)) {
-			r.add(speaks("go"))
+			r.add(matchesLanguage("go"))
 		}
 		r.add(func(d *definition) bool { return r.marked(d) && !d.native() })
 		return
@@ -159,18 +159,18 @@ func (r *ranking) launch(program string) {
 		base = file
 	}
 	base = filepath.Base(base)
-	if r.add(func(d *definition) bool { return d.takes(base) }); len(r.list) > 0 {
+	if r.add(func(d *definition) bool { return d.forFile(base) }); len(r.list) > 0 {
 		return
 	}
 	if language := languageOf(program); language != "" {
-		r.add(speaks(language))
+		r.add(matchesLanguage(language))
 	}
-	if compiled(base) {
-		r.natives(always)
+	if isCompiled(base) {
+		r.addNative(always)
 		return
 	}
 	r.add(r.marked)
-	r.natives(always)
+	r.addNative(always)
 }
 
 func hasGo(names map[string]bool) bool {
@@ -182,8 +182,8 @@ func hasGo(names map[string]bool) bool {
 	return false
 }
 
-// compiled reports whether a file of that name is what a compiler makes, as a rule.
-func compiled(base string) bool {
+// isCompiled reports whether a file with that name is usually the output of a compiler.
+func isCompiled(base string) bool {
 	switch strings.ToLower(filepath.Ext(base)) {
 	case "", ".exe", ".out", ".bin", ".elf", ".so", ".dylib", ".test":
 		return true
@@ -192,8 +192,8 @@ func compiled(base string) bool {
 	}
 }
 
-// languageOf returns the language of a program without an ending that tells it: that of a Go binary, and of a script by its
-// first line; else "".
+// languageOf returns the language of a program whose extension does not tell: "go" for a Go binary, the language of a script
+// from its first line, otherwise "".
 func languageOf(program string) string {
 	f, err := os.Open(program)
 	if err != nil {
@@ -220,7 +220,7 @@ func languageOf(program string) string {
 	return ""
 }
 
-// interpreterLanguage is the language that an interpreter of that name runs, or "".
+// interpreterLanguage returns the language that the named interpreter runs, or "".
 func interpreterLanguage(base string) string {
 	base = strings.TrimSuffix(strings.ToLower(base), ".exe")
 	for prefix, language := range map[string]string{
@@ -233,28 +233,28 @@ func interpreterLanguage(base string) string {
 	return ""
 }
 
-// attachPort prefers debugpy, unless root markers speak for others alone.
+// attachPort ranks adapters for an attach to a port. It prefers debugpy, unless only other adapters have root markers.
 func (r *ranking) attachPort() {
 	can := func(d *definition) bool { return len(d.Lacking("remoteForm")) == 0 }
 	python := func(d *definition) bool { return can(d) && d.kind() == kindDebugpy }
 	r.add(func(d *definition) bool { return python(d) && r.marked(d) })
 	r.add(func(d *definition) bool { return can(d) && r.marked(d) && !d.native() })
-	r.natives(func(d *definition) bool { return can(d) && r.marked(d) })
+	r.addNative(func(d *definition) bool { return can(d) && r.marked(d) })
 	r.add(python)
 	r.add(func(d *definition) bool { return can(d) && !d.native() })
-	r.natives(can)
+	r.addNative(can)
 }
 
-// attachProcess goes by the program of the process, and by root markers where that is not known.
+// attachProcess ranks adapters by the program of the process, or by root markers if it is unknown.
 func (r *ranking) attachProcess(pid int) {
 	can := func(d *definition) bool { return len(d.Lacking("processForm")) == 0 }
 	path := ""
 	if pid > 0 {
-		path, _ = r.s.opts.Executable(pid) // where it is not known the markers count
+		path, _ = r.s.opts.Executable(pid) // if unknown, use the root markers
 	}
 	if path == "" {
 		r.add(func(d *definition) bool { return can(d) && r.marked(d) && !d.native() })
-		r.natives(can)
+		r.addNative(can)
 		return
 	}
 	language := interpreterLanguage(filepath.Base(path))
@@ -262,7 +262,7 @@ func (r *ranking) attachProcess(pid int) {
 		language = languageOf(path)
 	}
 	if language != "" {
-		r.add(func(d *definition) bool { return can(d) && d.speaks(language) })
+		r.add(func(d *definition) bool { return can(d) && d.forLanguage(language) })
 	}
-	r.natives(can)
+	r.addNative(can)
 }

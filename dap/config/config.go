@@ -1,6 +1,6 @@
-// Package config knows which debug adapters there are for a workspace: the embedded defaults, the user's and the project's
-// configuration files over them, programs, and what the user has trusted. It reads .vscode/launch.json, and it knows how
-// each adapter wants to be told what to debug.
+// Package config finds the debug adapters of a workspace. It merges the embedded defaults with the configuration files of the
+// user and the project, finds the adapters' programs, and respects which projects the user trusts. It also reads
+// .vscode/launch.json, and translates a program to debug into each adapter's launch arguments.
 package config
 
 import (
@@ -16,50 +16,51 @@ import (
 	"github.com/gajae-code/gjc/internal/trust"
 )
 
-// Options says what a [Catalog] looks at.
+// Options configures a [Catalog].
 type Options struct {
 	// Roots are the workspace's directories, absolute. Required.
 	Roots []string
-	// Home is the user's home directory, AgentDir that of gjc's own files. If empty, nothing is read there.
+	// Home is the user's home directory, AgentDir the directory of gjc's own files. If empty, they are not read.
 	Home, AgentDir string
-	// Env returns the environment of the adapters, as "NAME=value". If nil, it is empty, and no program is on PATH.
+	// Env returns the environment of the adapters, as "NAME=value". If nil, it is empty, and PATH has no programs.
 	Env func(context.Context) []string
-	// Trust knows the user's answers, and takes them. If nil, no project is trusted.
+	// Trust holds the user's answers. If nil, no project is trusted.
 	Trust *trust.Session
-	// Children owns the probes of programs (gdb's version, whether a Python has debugpy). If nil, they are started alone.
+	// Children owns the processes that probe programs (gdb's version, whether a Python has debugpy). If nil, they belong to no
+	// group.
 	Children *proc.Group
-	// GOOS names the operating system. If empty, this one.
+	// GOOS is the operating system. If empty, [runtime.GOOS].
 	GOOS string
 	// LookPath finds a program on the PATH of an environment. If nil, [proc.LookPath].
 	LookPath func(command string, env []string) (string, error)
-	// Executable returns the program of a process. If nil, it is known on Linux only.
+	// Executable returns the program of a process. If nil, a default that works on Linux only.
 	Executable func(pid int) (string, error)
-	// Top is the directory that well-known places of programs (/usr/lib/llvm-19/bin) begin at. If empty, that of the system.
+	// Top is the root of well-known places of programs (/usr/lib/llvm-19/bin). If empty, "/".
 	Top string
-	// MaxAge bounds how long what was read is taken for granted. If zero, [DefaultMaxAge].
+	// MaxAge is the age at which files and programs are read again. If zero, [DefaultMaxAge].
 	MaxAge time.Duration
 }
 
-// DefaultMaxAge is short enough for an adapter that the user has just installed.
+// DefaultMaxAge is short, so that an adapter that the user has just installed is found.
 const DefaultMaxAge = 30 * time.Second
 
-// listAge is how old a list may be: the user asks for it to see whether something has helped.
+// listAge is the maximum age for [Catalog.List], which users call to check the effect of a change.
 const listAge = 2 * time.Second
 
-// Catalog is the [dap.Catalog] of configuration files. It reads at the first use, and again when [Catalog.Changed] tells of
-// a file that matters, when an answer about trust changes, and when what it knows is old. It starts no goroutine and needs
-// no Close.
+// Catalog implements [dap.Catalog] with configuration files. It reads them at the first use, and again after
+// [Catalog.Changed] reports a relevant file, after an answer about trust, and after [Options.MaxAge]. It starts no goroutine
+// and needs no Close.
 type Catalog struct {
 	opts Options
 
-	// turn is held by the one who reads files or probes programs; a lock that a context can end the wait for.
-	turn chan struct{}
-	// What is below belongs to the holder of turn.
+	// lock is held while files are read and programs probed. It is a channel so that a context can end the wait.
+	lock chan struct{}
+	// lock guards the fields below.
 	current *snapshot
 	probes  prober
 
-	mu    sync.Mutex // guards what is below
-	stale bool       // everything is to be read anew
+	mu    sync.Mutex // guards stale
+	stale bool       // all files are to be read again
 }
 
 var _ dap.Catalog = (*Catalog)(nil)
@@ -92,14 +93,14 @@ func New(opts Options) *Catalog {
 		roots[i] = filepath.Clean(r)
 	}
 	opts.Roots = roots
-	return &Catalog{opts: opts, turn: make(chan struct{}, 1), probes: prober{children: opts.Children, known: make(map[string]answer)}}
+	return &Catalog{opts: opts, lock: make(chan struct{}, 1), probes: prober{children: opts.Children, known: make(map[string]answer)}}
 }
 
-// enter waits for the turn and returns what is known of the files, which is no older than maxAge. leave must be called after
-// a nil error.
-func (c *Catalog) enter(ctx context.Context, maxAge time.Duration) (*snapshot, error) {
+// acquire locks the catalog and returns a snapshot that is not older than maxAge. The caller must call release after a nil
+// error.
+func (c *Catalog) acquire(ctx context.Context, maxAge time.Duration) (*snapshot, error) {
 	select {
-	case c.turn <- struct{}{}:
+	case c.lock <- struct{}{}:
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
@@ -117,10 +118,10 @@ func (c *Catalog) enter(ctx context.Context, maxAge time.Duration) (*snapshot, e
 	return s, nil
 }
 
-func (c *Catalog) leave() { <-c.turn }
+func (c *Catalog) release() { <-c.lock }
 
-// Changed tells of files that came, went or have other contents, by absolute path. It only takes note. No paths at all mean
-// that anything may have changed.
+// Changed reports files that were created, deleted or modified, by absolute path. Without paths, any file may have changed.
+// The files are read again at the next use.
 func (c *Catalog) Changed(paths []string) {
 	matters := len(paths) == 0 || slices.ContainsFunc(paths, func(p string) bool {
 		return slices.Contains(FileNames(), filepath.Base(p))
@@ -133,32 +134,32 @@ func (c *Catalog) Changed(paths []string) {
 	c.stale = true
 }
 
-// Find implements [dap.Catalog]. Where no adapter fits or can be used the error is a [*NotFoundError].
+// Find implements [dap.Catalog]. If no adapter matches or can be used, the error is a [*NotFoundError].
 func (c *Catalog) Find(ctx context.Context, w dap.Wanted) (*dap.Spec, error) {
-	s, err := c.enter(ctx, c.opts.MaxAge)
+	s, err := c.acquire(ctx, c.opts.MaxAge)
 	if err != nil {
 		return nil, err
 	}
-	defer c.leave()
+	defer c.release()
 	spec, err := s.choose(ctx, w)
 	if ctx.Err() != nil {
-		return nil, context.Cause(ctx) // half a look is none
+		return nil, context.Cause(ctx) // the search was incomplete
 	}
 	return spec, err
 }
 
-// List implements [dap.Catalog]. What it tells is no older than two seconds.
+// List implements [dap.Catalog]. The result is at most two seconds old.
 func (c *Catalog) List(ctx context.Context) (*dap.Listing, error) {
-	s, err := c.enter(ctx, min(listAge, c.opts.MaxAge))
+	s, err := c.acquire(ctx, min(listAge, c.opts.MaxAge))
 	if err != nil {
 		return nil, err
 	}
-	defer c.leave()
+	defer c.release()
 	l := &dap.Listing{Problems: slices.Clone(s.problems)}
-	told := make(map[string]int) // the places of those that can not be used in the roots that were looked at
+	unused := make(map[string]int) // the index in l.Unused by name; -1 for an adapter that can be used in a root
 	for _, ws := range s.projects {
 		for _, d := range ws.defs {
-			at, known := told[d.Name]
+			at, known := unused[d.Name]
 			if known && at < 0 {
 				continue
 			}
@@ -166,12 +167,12 @@ func (c *Catalog) List(ctx context.Context) (*dap.Listing, error) {
 			switch {
 			case spec != nil:
 				l.Adapters = append(l.Adapters, spec)
-				told[d.Name] = -1
+				unused[d.Name] = -1
 				if known {
 					l.Unused[at].Name = ""
 				}
 			case !known:
-				told[d.Name] = len(l.Unused)
+				unused[d.Name] = len(l.Unused)
 				l.Unused = append(l.Unused, dap.Unused{
 					Name: d.Name, Why: why, FileTypes: d.Strings("fileTypes"), Elsewhere: len(d.Files) == 0 && !s.MarkedRoot(ws.Root, d.markers()),
 				})
@@ -179,22 +180,22 @@ func (c *Catalog) List(ctx context.Context) (*dap.Listing, error) {
 		}
 	}
 	l.Unused = slices.DeleteFunc(l.Unused, func(u dap.Unused) bool { return u.Name == "" })
-	l.Problems = append(l.Problems, s.distrust()...)
+	l.Problems = append(l.Problems, s.untrusted()...)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
 	return l, nil
 }
 
-// Untrusted returns what the user should be asked about: a workspace with debug adapters or programs of its own for which
-// there is no answer yet. It is nil where there is none. A workspace of several roots has a subject for each; ask again
-// after an answer.
+// Untrusted returns the next question for the user: a root with its own debug adapters or programs for which there is no
+// answer yet. It returns nil if there is none. A workspace with several roots has a subject for each; call it again after an
+// answer.
 func (c *Catalog) Untrusted(ctx context.Context) (*trust.Subject, error) {
-	s, err := c.enter(ctx, c.opts.MaxAge)
+	s, err := c.acquire(ctx, c.opts.MaxAge)
 	if err != nil {
 		return nil, err
 	}
-	defer c.leave()
+	defer c.release()
 	for _, ws := range s.projects {
 		for _, d := range ws.all {
 			if !d.disabled() {
@@ -208,14 +209,14 @@ func (c *Catalog) Untrusted(ctx context.Context) (*trust.Subject, error) {
 	return nil, nil
 }
 
-// UntrustedFor is [Catalog.Untrusted] for one search: it is nil too where trust would change nothing about which adapter is
+// UntrustedFor is [Catalog.Untrusted] for one search. It also returns nil if trust would not change the adapter that is
 // found.
 func (c *Catalog) UntrustedFor(ctx context.Context, w dap.Wanted) (*trust.Subject, error) {
-	s, err := c.enter(ctx, c.opts.MaxAge)
+	s, err := c.acquire(ctx, c.opts.MaxAge)
 	if err != nil {
 		return nil, err
 	}
-	defer c.leave()
+	defer c.release()
 	ws := s.projectFor(w)
 	matters := false
 	for _, d := range s.candidates(w, ws, ws.all) {
@@ -232,19 +233,19 @@ func (c *Catalog) UntrustedFor(ctx context.Context, w dap.Wanted) (*trust.Subjec
 	return ws.Question(c.opts.Trust)
 }
 
-// Answer takes the user's answer for a subject from [Catalog.Untrusted]: for good, or for this session. Where keeping it
-// fails it holds for this session, and the error says why.
+// Answer records the user's answer for a subject from [Catalog.Untrusted]: for good if remember is set, otherwise for this
+// session. If it cannot be stored, it holds for this session, and the error says why.
 func (c *Catalog) Answer(ctx context.Context, sub *trust.Subject, state trust.State, remember bool) error {
 	return c.opts.Trust.Answer(ctx, sub, state, remember)
 }
 
-// Environ returns the environment for adapters: without the places on PATH that are relative or lie in a root that is not
-// trusted, so that a script finds no interpreter there.
+// Environ returns the environment for adapters. Its PATH has no relative directories and none in a root that is not trusted,
+// so that no script runs an interpreter from there.
 func (c *Catalog) Environ(ctx context.Context) ([]string, error) {
-	s, err := c.enter(ctx, c.opts.MaxAge)
+	s, err := c.acquire(ctx, c.opts.MaxAge)
 	if err != nil {
 		return nil, err
 	}
-	defer c.leave()
+	defer c.release()
 	return s.Environ(), nil
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/gajae-code/gjc/internal/trust"
 )
 
-// machine is a home directory, a workspace, and the programs that are on PATH.
+// machine is a fake machine: a home directory, a workspace, and the programs on PATH.
 type machine struct {
 	t          *testing.T
 	home, root string
@@ -42,7 +42,7 @@ func newMachine(t *testing.T, onPath ...string) *machine {
 	return m
 }
 
-// write makes a file below the workspace, or below the home directory for a name that begins with ~.
+// write creates a file in the workspace, or in the home directory if the name begins with ~.
 func (m *machine) write(name, text string) string {
 	m.t.Helper()
 	path := m.path(name)
@@ -62,7 +62,7 @@ func (m *machine) path(name string) string {
 	return filepath.Join(m.root, filepath.FromSlash(name))
 }
 
-// usr is where the programs of PATH are.
+// usr returns the directory of the programs on PATH.
 func usr(name string) string {
 	if runtime.GOOS == "windows" {
 		return `C:\usr\` + name + ".exe"
@@ -117,7 +117,7 @@ func why(l *dap.Listing, name string) string {
 	return ""
 }
 
-// native are the debuggers that need no probe.
+// native has the debuggers that need no probe.
 const lldb, codelldb = "lldb-dap", "codelldb"
 
 func TestCatalog_Find(t *testing.T) {
@@ -146,7 +146,7 @@ func TestCatalog_Find(t *testing.T) {
 		{"a Windows binary", all, nil, dap.Wanted{Program: "prog.exe"}, "lldb-dap"},
 		{"C", all, files{"Makefile": ""}, dap.Wanted{Program: "main.c"}, "lldb-dap"},
 		{"Zig", all, nil, dap.Wanted{Program: "main.zig"}, "lldb-dap"},
-		{"a header", []string{codelldb}, nil, dap.Wanted{Program: "a.h"}, "error"}, // gdb alone is for these
+		{"a header", []string{codelldb}, nil, dap.Wanted{Program: "a.h"}, "error"}, // only gdb debugs these
 		{"TypeScript", all, nil, dap.Wanted{Program: "a.ts"}, "js-debug-adapter"},
 		{"capitals", all, nil, dap.Wanted{Program: "A.CS"}, "netcoredbg"},
 		{"a script by its first line", all, files{"run": "#!/usr/bin/env ruby\n"}, dap.Wanted{Program: "run"}, "rdbg"},
@@ -169,7 +169,7 @@ func TestCatalog_Find(t *testing.T) {
 		{"attach to a process of Go", all, nil, dap.Wanted{Attach: true, PID: 1}, "dlv"},
 		{"attach to another process", all, nil, dap.Wanted{Attach: true, PID: 2}, "lldb-dap"},
 		{"attach to .NET", all, nil, dap.Wanted{Attach: true, PID: 3}, "netcoredbg"},
-		{"attach to node", all, nil, dap.Wanted{Attach: true, PID: 4}, "lldb-dap"}, // js-debug-adapter can not
+		{"attach to node", all, nil, dap.Wanted{Attach: true, PID: 4}, "lldb-dap"}, // js-debug-adapter does not support it
 		{"attach to a process that is not known", all, files{"go.mod": ""}, dap.Wanted{Attach: true, PID: 9}, "dlv"},
 		{"attach to a process, nothing known", all, nil, dap.Wanted{Attach: true, PID: 9}, "lldb-dap"},
 		{"attach to a port in Go", all, files{"go.mod": ""}, dap.Wanted{Attach: true, Remote: true}, "dlv"},
@@ -204,7 +204,7 @@ func TestCatalog_Find(t *testing.T) {
 	}
 }
 
-// Where nothing can be used the text says what is missing, how to get it, and what there is.
+// TestNotFound checks that the error says what is missing, how to install it, and what is installed.
 func TestNotFound(t *testing.T) {
 	for _, tt := range []struct {
 		onPath []string
@@ -213,8 +213,8 @@ func TestNotFound(t *testing.T) {
 	}{
 		{nil, dap.Wanted{Program: "main.go"}, []string{"No debugger adapter available. Installed adapters: none. For main.go: dlv: ", "neither in the project nor on PATH; to get it: go install github.com/go-delve"}},
 		{[]string{"rdbg", lldb}, dap.Wanted{Program: "main.go"}, []string{"Installed adapters: lldb-dap, rdbg."}},
-		{[]string{"rdbg"}, dap.Wanted{Adapter: "dlvv"}, []string{`There is no debugger adapter called "dlvv". Did you mean "dlv"? Installed adapters: rdbg.`}},
-		{[]string{"rdbg"}, dap.Wanted{Adapter: "dlv"}, []string{`The debugger adapter dlv can not be used. Installed adapters: rdbg. dlv: the program "dlv" is`, "go install"}},
+		{[]string{"rdbg"}, dap.Wanted{Adapter: "dlvv"}, []string{`Unknown debugger adapter "dlvv". Did you mean "dlv"? Installed adapters: rdbg.`}},
+		{[]string{"rdbg"}, dap.Wanted{Adapter: "dlv"}, []string{`The debugger adapter dlv cannot be used. Installed adapters: rdbg. dlv: the program "dlv" is`, "go install"}},
 		{nil, dap.Wanted{}, []string{"No debugger adapter available. Installed adapters: none."}},
 	} {
 		m := newMachine(t, tt.onPath...)
@@ -263,21 +263,21 @@ func TestCatalog_List(t *testing.T) {
 		}
 	}
 	problems := strings.Join(l.Problems, "\n")
-	for _, part := range []string{`adapter "broken" is none of the known ones, so it needs command`, `adapter "dlv": its args have ${port}`} {
+	for _, part := range []string{`unknown adapter "broken" needs a command`, `adapter "dlv": its args have ${port}`} {
 		if !strings.Contains(problems, part) {
 			t.Errorf("problems:\n%s\nwant %s", problems, part)
 		}
 	}
 	again := m.list(c)
 	if again.Adapters[0] != mine {
-		t.Error("another pointer for the same adapter")
+		t.Error("a second search returned another pointer for the same adapter")
 	}
 	if spec, err := c.Find(t.Context(), dap.Wanted{Adapter: "mine"}); err != nil || spec != mine {
 		t.Errorf("found %v, %v", spec, err)
 	}
 }
 
-// Files of the project count for nothing until the user has said yes; the defaults work all the same.
+// TestCatalog_ProjectFiles checks that files of the project are ignored until the user trusts it, and that the defaults work.
 func TestCatalog_ProjectFiles(t *testing.T) {
 	m := newMachine(t, "dlv")
 	m.write("dap.yaml", "dlv:\n  args: [dap, --evil]\n")
@@ -311,7 +311,7 @@ func TestCatalog_ProjectFiles(t *testing.T) {
 	if spec, err := c.Find(t.Context(), w); err != nil || strings.Join(spec.Args, " ") != "dap --evil" {
 		t.Errorf("after yes: %+v, %v", spec, err)
 	}
-	// Other contents are asked about again.
+	// A modified file needs another answer.
 	m.write("dap.yaml", "dlv:\n  args: [dap, --worse]\n")
 	c.Changed([]string{m.path("dap.yaml")})
 	if spec, err := c.Find(t.Context(), w); err != nil || strings.Join(spec.Args, " ") != "dap" {
@@ -332,7 +332,8 @@ func TestCatalog_ProjectFiles(t *testing.T) {
 	}
 }
 
-// A program of the project's own is run only with trust, also where PATH leads into the project.
+// TestCatalog_LocalPrograms checks that the project's own program is run only if the project is trusted, even if PATH leads
+// into it.
 func TestCatalog_LocalPrograms(t *testing.T) {
 	name := "bin/dlv"
 	if runtime.GOOS == "windows" {
@@ -342,7 +343,7 @@ func TestCatalog_LocalPrograms(t *testing.T) {
 	local := m.write(name, "")
 	c := m.open()
 	w := dap.Wanted{Program: m.path("main.go")}
-	if _, err := c.Find(t.Context(), w); err == nil || !strings.Contains(err.Error(), local+" is a program of the project's own and is not run") {
+	if _, err := c.Find(t.Context(), w); err == nil || !strings.Contains(err.Error(), local+" is the project's own program and is not run") {
 		t.Errorf("error %v", err)
 	}
 	sub, err := c.UntrustedFor(t.Context(), w)
@@ -373,7 +374,7 @@ func TestCatalog_Cancelled(t *testing.T) {
 	}
 }
 
-// What can be used in one root is no adapter that can not be used, whatever the others say.
+// TestCatalog_Roots checks that an adapter that can be used in one root is not listed as unused because of another.
 func TestCatalog_Roots(t *testing.T) {
 	m := newMachine(t, "dlv", "rdbg")
 	other := filepath.Join(m.root, "..", "other")
@@ -396,7 +397,7 @@ func TestCatalog_Roots(t *testing.T) {
 	}
 }
 
-// Without a root there are the defaults and the user's own files.
+// TestCatalog_NoRoots checks that a catalog without roots has the defaults and the user's own files.
 func TestCatalog_NoRoots(t *testing.T) {
 	m := newMachine(t, "dlv")
 	opts := m.options()

@@ -7,19 +7,19 @@ import (
 	"github.com/gajae-code/gjc/internal/configfile"
 )
 
-// defaultsJSON has the adapters that gjc knows by itself, in the form of a configuration file.
+// defaultsJSON is a configuration file with the default adapters.
 //
 //go:embed defaults.json
 var defaultsJSON []byte
 
-// defaults are the adapters of the embedded file, in its order. They are never changed.
+// defaults returns the parsed defaultsJSON. It must not be modified.
 var defaults = sync.OnceValue(func() *configfile.File {
 	f := &configfile.File{Path: "defaults.json", Data: defaultsJSON}
 	parse(f)
 	return f
 })
 
-// The kinds that Go code knows more of than the data says.
+// The names of the default adapters, for code that depends on the adapter.
 const (
 	kindGDB        = "gdb"
 	kindLLDB       = "lldb-dap"
@@ -37,7 +37,7 @@ const (
 	kindElixir     = "elixir-ls-debugger"
 )
 
-// kinds are the names that an adapter's kind may have: those of the defaults, in their order.
+// kinds returns the valid values of an adapter's kind: the names of the defaults, in their order.
 func kinds() []string {
 	return []string{
 		kindGDB, kindLLDB, kindCodeLLDB, kindDebugpy, kindDlv, kindJS, kindNetcoredbg, kindKotlin, kindRdbg, kindPHP, kindBash, kindFlutter, kindDart, kindElixir,

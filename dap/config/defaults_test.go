@@ -12,7 +12,7 @@ import (
 	"github.com/gajae-code/gjc/dap"
 )
 
-// The adapters are those that the documents list, each with what it needs to be found, started and told what to do.
+// TestDefaults checks that the defaults are complete: each can be found, started and launched.
 func TestDefaults(t *testing.T) {
 	f := defaults()
 	if len(f.Problems) > 0 {
@@ -39,7 +39,7 @@ func TestDefaults(t *testing.T) {
 		"processForm": {"pid", "pidText", "program"}, "remoteForm": {"host", "port", "program", "dir"}, "listenForm": {"host", "port"},
 	}
 	for _, d := range defs {
-		if why := d.broken(); why != "" {
+		if why := d.connectError(); why != "" {
 			t.Errorf("%s: %s", d.Name, why)
 		}
 		if missing := d.Lacking("command", "kind", "languages", "fileTypes", "rootMarkers", "types", "launchDefaults", "attachDefaults", "install"); len(missing) > 0 {
@@ -57,7 +57,7 @@ func TestDefaults(t *testing.T) {
 			t.Errorf("%s connects by %s, want %s", d.Name, s.Connect, wanted)
 		}
 		if s.LaunchDefaults["request"] != "launch" || s.AttachDefaults["request"] != "attach" {
-			t.Errorf("%s: the defaults name other requests: %v, %v", d.Name, s.LaunchDefaults, s.AttachDefaults)
+			t.Errorf("%s: the defaults have other requests: %v, %v", d.Name, s.LaunchDefaults, s.AttachDefaults)
 		}
 		for _, ending := range s.FileTypes {
 			if !strings.HasPrefix(ending, ".") {
@@ -91,8 +91,8 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// Nothing of an adapter that is handed out belongs to the defaults.
-func TestDefinition_SpecIsACopy(t *testing.T) {
+// TestDefinition_SpecIsCopy checks that a caller that modifies a spec does not modify the defaults.
+func TestDefinition_SpecIsCopy(t *testing.T) {
 	defs, _ := merge(nil, "linux")
 	s := defs[0].spec("/bin/x", "linux")
 	s.LaunchDefaults["request"], s.Forms.Launch["program"], s.Args[0] = "x", "x", "x"
@@ -114,7 +114,7 @@ func TestMerge_Order(t *testing.T) {
 	}
 }
 
-// Ruby has no Unix sockets on Windows.
+// TestSpec_Windows checks that rdbg listens on a port: Ruby has no Unix sockets on Windows.
 func TestSpec_Windows(t *testing.T) {
 	defs, _ := merge(nil, "windows")
 	for _, d := range defs {

@@ -9,29 +9,29 @@ import (
 	"github.com/gajae-code/gjc/internal/configfile"
 )
 
-// definition is an adapter after all files were put over one another.
+// definition is an adapter after all files were merged.
 type definition struct{ *configfile.Definition }
 
-// merge puts files over the defaults, those that count less first.
+// merge merges files into the defaults. Later files take precedence.
 func merge(files []*configfile.File, goos string) (defs []*definition, problems []string) {
 	for _, merged := range configfile.Merge(defaults().Entries, files) {
 		d := &definition{merged}
 		if len(d.Lacking("command")) > 0 {
 			if !d.disabled() {
-				problems = append(problems, fmt.Sprintf("%s: adapter %s is none of the known ones, so it needs command%s", d.At, configfile.Quote(d.Name), configfile.Meant(d.Name, kinds())))
+				problems = append(problems, fmt.Sprintf("%s: unknown adapter %s needs a command%s", d.At, configfile.Quote(d.Name), configfile.Meant(d.Name, kinds())))
 			}
 			continue
 		}
-		if why := d.broken(); why != "" && !d.disabled() {
+		if why := d.connectError(); why != "" && !d.disabled() {
 			problems = append(problems, fmt.Sprintf("%s: adapter %s: %s", d.At, configfile.Quote(d.Name), why))
 		}
 		defs = append(defs, d)
 	}
-	// The user's own adapters come first: who writes one wants it.
+	// The adapters that files define come first: users who define one want it.
 	slices.SortStableFunc(defs, func(a, b *definition) int {
 		switch {
 		case a.Custom == b.Custom:
-			return behind(a, goos) - behind(b, goos)
+			return order(a, goos) - order(b, goos)
 		case a.Custom:
 			return -1
 		default:
@@ -41,16 +41,16 @@ func merge(files []*configfile.File, goos string) (defs []*definition, problems 
 	return defs, problems
 }
 
-// behind puts gdb after the other native debuggers where it can not debug without being signed.
-func behind(d *definition, goos string) int {
+// order puts gdb after the other native debuggers on macOS, where it cannot debug unless it is signed.
+func order(d *definition, goos string) int {
 	if goos == "darwin" && d.kind() == kindGDB {
 		return 1
 	}
 	return 0
 }
 
-// broken says what is wrong with an adapter's connection, or "".
-func (d *definition) broken() string {
+// connectError returns what is wrong with the settings for the connection, or "".
+func (d *definition) connectError() string {
 	args := strings.Join(d.Strings("args"), " ")
 	port, socket := strings.Contains(args, "${port}"), strings.Contains(args, "${socket}")
 	switch d.connect() {
@@ -83,11 +83,11 @@ func (d *definition) connect() dap.Connect {
 	return dap.ConnectStdio
 }
 
-// native reports whether the adapter debugs what compilers make.
+// native reports whether the adapter debugs compiled programs of any language.
 func (d *definition) native() bool { return d.True("native") }
 
-// takes reports whether the adapter is for files of that name.
-func (d *definition) takes(base string) bool {
+// forFile reports whether the adapter is for files with that name.
+func (d *definition) forFile(base string) bool {
 	return slices.ContainsFunc(d.Strings("fileTypes"), func(t string) bool {
 		if strings.HasPrefix(t, ".") {
 			return len(base) > len(t) && strings.EqualFold(base[len(base)-len(t):], t)
@@ -96,12 +96,12 @@ func (d *definition) takes(base string) bool {
 	})
 }
 
-// speaks reports whether the adapter is for a language.
-func (d *definition) speaks(language string) bool {
+// forLanguage reports whether the adapter is for a language.
+func (d *definition) forLanguage(language string) bool {
 	return slices.Contains(d.Strings("languages"), language)
 }
 
-// markers are the root markers that say something: every project has a .git.
+// markers returns the root markers without .git, which every project has.
 func (d *definition) markers() []string {
 	return slices.DeleteFunc(d.Strings("rootMarkers"), func(m string) bool { return m == ".git" })
 }
@@ -113,7 +113,7 @@ func (d *definition) object(field string) map[string]any {
 	return nil
 }
 
-// spec returns the adapter as package dap wants it, with the program at path.
+// spec returns the [dap.Spec] of the adapter, with the program at path.
 func (d *definition) spec(path string, goos string) *dap.Spec {
 	s := &dap.Spec{
 		Name: d.Name, AdapterID: d.Text("adapterID"), Kind: d.kind(), Path: path, Args: d.Strings("args"), Connect: d.connect(),
@@ -126,7 +126,7 @@ func (d *definition) spec(path string, goos string) *dap.Spec {
 		},
 	}
 	if goos == "windows" {
-		for i, arg := range s.Args { // Ruby has no Unix sockets there
+		for i, arg := range s.Args { // Ruby has no Unix sockets on Windows
 			s.Args[i] = strings.Replace(arg, "--sock-path=${socket}", "--port=${port}", 1)
 		}
 	}

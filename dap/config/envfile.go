@@ -8,11 +8,11 @@ import (
 	"github.com/gajae-code/gjc/internal/configfile"
 )
 
-// pathMembers are members of a configuration that are paths of the workspace where they are not absolute.
+// pathMembers are the members of a configuration whose relative paths are relative to the root.
 var pathMembers = []string{"program", "cwd", "script", "coreFile", "coreFilePath", "projectRoot", "projectDir"}
 
-// absolute makes the paths of a configuration absolute: editors take them from the workspace's directory.
-func (r *resolver) absolute(arguments map[string]any) {
+// makeAbsolute makes the paths of a configuration absolute.
+func (r *resolver) makeAbsolute(arguments map[string]any) {
 	for _, name := range pathMembers {
 		if path, ok := arguments[name].(string); ok && path != "" {
 			arguments[name] = r.path(path)
@@ -30,8 +30,8 @@ func (r *resolver) path(path string) string {
 	return filepath.Join(r.root, path)
 }
 
-// envFile puts the files that envFile names under the arguments' environment. It returns the names whose values are from
-// there: they may be secrets, which people keep in such files.
+// envFile adds the variables in the files that the member envFile names to the arguments' environment, unless it has them. It
+// returns the names of the added variables: their values may be secrets.
 func (r *resolver) envFile(arguments map[string]any) (names []string) {
 	var files []string
 	switch v := arguments["envFile"].(type) {
@@ -53,7 +53,7 @@ func (r *resolver) envFile(arguments map[string]any) (names []string) {
 		f := &configfile.File{Path: r.path(name)}
 		switch {
 		case !f.Read():
-			r.notes = append(r.notes, "envFile "+f.Path+" is not there")
+			r.notes = append(r.notes, "envFile "+f.Path+" does not exist")
 		case f.Data == nil:
 			r.notes = append(r.notes, f.Problems...)
 		default:
@@ -77,7 +77,7 @@ func (r *resolver) envFile(arguments map[string]any) (names []string) {
 	return names
 }
 
-// parseEnv reads lines of the form NAME=value. A value may stand in quotes; what begins with # is a comment.
+// parseEnv parses lines of the form NAME=value. A value may be quoted; a line that begins with # is a comment.
 func parseEnv(f *configfile.File) map[string]string {
 	all := make(map[string]string)
 	line := 0
@@ -91,7 +91,7 @@ func parseEnv(f *configfile.File) map[string]string {
 		name, value, ok := strings.Cut(text, "=")
 		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
 		if !ok || name == "" || strings.ContainsAny(name, " \t\"'\x00") || strings.Contains(value, "\x00") {
-			f.Problem(line, "this is no NAME=value; it is not used")
+			f.Problem(line, "ignored a line that is not NAME=value")
 			continue
 		}
 		all[name] = envValue(value)
@@ -99,7 +99,7 @@ func parseEnv(f *configfile.File) map[string]string {
 	return all
 }
 
-// envValue takes a value out of its quotes; without any, a comment ends it.
+// envValue removes the quotes of a value. An unquoted value ends before " #".
 func envValue(value string) string {
 	if len(value) >= 2 && (value[0] == '"' || value[0] == '\'') {
 		if end := strings.LastIndexByte(value[1:], value[0]); end >= 0 {

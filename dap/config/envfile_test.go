@@ -7,8 +7,9 @@ import (
 	"github.com/gajae-code/gjc/dap/config"
 )
 
-// What the user is asked about names the variables of an environment file, and not what they hold: that may be secret.
-func TestConfiguration_EnvFileIsNotShown(t *testing.T) {
+// TestConfiguration_EnvFileHidden checks that the question to the user has the names of the variables in an environment file
+// and not their values, which may be secret.
+func TestConfiguration_EnvFileHidden(t *testing.T) {
 	m := newMachine(t)
 	m.write(".vscode/launch.json", `{"configurations": [{
 		"name": "x", "type": "go", "request": "launch", "program": ".", "env": {"OWN": "own", "LD_PRELOAD": "/x.so"}, "envFile": ".env",
@@ -19,10 +20,10 @@ func TestConfiguration_EnvFileIsNotShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want := `env: {"LD_PRELOAD":"/x.so","OWN":"own","PASSWORD":"…"}`; !slices.Contains(c.Runs, want) {
-		t.Errorf("it runs %q, want %q among it", c.Runs, want)
+		t.Errorf("runs = %q, want %q in it", c.Runs, want)
 	}
 	env, _ := c.Arguments["env"].(map[string]any)
 	if env["PASSWORD"] != "hunter2" || env["OWN"] != "own" {
-		t.Errorf("the program gets %v", env)
+		t.Errorf("the program receives %v", env)
 	}
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/gajae-code/gjc/internal/text"
 )
 
-// FileNames are the names of a configuration file, those that count more first.
+// FileNames returns the names of a configuration file. Earlier ones take precedence.
 func FileNames() []string { return configfile.Names("dap") }
 
-// fieldTypes are the fields of an adapter. It is never changed.
+// fieldTypes are the fields of an adapter. It is never modified.
 var fieldTypes = map[string]configfile.FieldType{
 	"command":           configfile.AString,
 	"args":              configfile.StringList,
@@ -44,14 +44,14 @@ var fieldTypes = map[string]configfile.FieldType{
 
 func fieldNames() []string { return slices.Sorted(maps.Keys(fieldTypes)) }
 
-// harmless are fields that change nothing in what runs.
+// harmless are the fields that do not change what runs.
 var harmless = []string{"languages", "startTimeoutMs", "install"}
 
 func connectModes() []string {
 	return []string{string(dap.ConnectStdio), string(dap.ConnectSocket), string(dap.ConnectDial), string(dap.ConnectListen)}
 }
 
-// readPlace reads the files of a place, those that count less first.
+// readPlace reads the files of a place. Later ones take precedence.
 func readPlace(p configfile.Place, seen map[string]bool) []*configfile.File {
 	files := configfile.ReadPlace(p, FileNames(), seen)
 	for _, f := range files {
@@ -62,13 +62,13 @@ func readPlace(p configfile.Place, seen map[string]bool) []*configfile.File {
 	return files
 }
 
-// The names at the top of a file.
+// The top-level members of a file.
 const (
 	keyAdapters = "adapters"
 	keySchema   = "$schema"
 )
 
-// parse reads the file's data.
+// parse parses the file's data.
 func parse(f *configfile.File) {
 	top := f.Parse("adapter names")
 	if top == nil {
@@ -87,7 +87,7 @@ func parse(f *configfile.File) {
 				parseAdapter(f, a)
 			}
 		case wrapped:
-			f.Problem(m.Line, "unknown field %s%s; adapters stand below \"adapters\"", configfile.Quote(m.Name), configfile.Meant(m.Name, []string{keySchema}))
+			f.Problem(m.Line, "unknown field %s%s; adapters belong below \"adapters\"", configfile.Quote(m.Name), configfile.Meant(m.Name, []string{keySchema}))
 		case m.Value.Kind == configfile.Object && text.Near(m.Name, []string{keyAdapters}) != "" && onlyObjects(m.Value):
 			f.Problem(m.Line, "unknown field %s; did you mean \"adapters\"?", configfile.Quote(m.Name))
 		default:
@@ -100,10 +100,10 @@ func onlyObjects(n *configfile.Node) bool {
 	return len(n.Members) > 0 && !slices.ContainsFunc(n.Members, func(m configfile.Member) bool { return m.Value.Kind != configfile.Object })
 }
 
-// parseAdapter reads one adapter of the file. What is wrong in it is told and left out.
+// parseAdapter parses one adapter of the file. Invalid fields are added to the problems and left out.
 func parseAdapter(f *configfile.File, m configfile.Member) {
 	if m.Value.Kind != configfile.Object {
-		f.Problem(m.Line, "adapter %s must be a mapping, not %s; to turn an adapter off, say disabled: true in it", configfile.Quote(m.Name), m.Value.Kind)
+		f.Problem(m.Line, "adapter %s must be a mapping, not %s; to turn an adapter off, set disabled: true in it", configfile.Quote(m.Name), m.Value.Kind)
 		return
 	}
 	e := configfile.Entry{Name: m.Name, Line: m.Line, Fields: make(map[string]configfile.Value)}
@@ -132,7 +132,7 @@ func parseAdapter(f *configfile.File, m configfile.Member) {
 	f.Entries = append(f.Entries, e)
 }
 
-// oneOf returns "" for a text among the known ones, and otherwise what it must be.
+// oneOf returns "" if a text is among the known ones, and otherwise what it must be.
 func oneOf(text string, known []string) string {
 	if slices.Contains(known, text) {
 		return ""
@@ -140,31 +140,31 @@ func oneOf(text string, known []string) string {
 	return "one of " + strings.Join(known, ", ") + ", not " + configfile.Quote(text) + configfile.Meant(text, known)
 }
 
-// runs says what a field can make run, for people, or "" where it can do no harm. Arguments of requests are among it because
-// many adapters take commands in them, and so is everything that has an adapter chosen which would not be chosen otherwise.
+// runs describes what a field can run, for the user, or returns "" if it is harmless. Arguments of requests can run
+// something because many adapters take commands in them. Fields that can change which adapter is chosen count too.
 func runs(name string, field configfile.Member, all *configfile.Node) string {
-	who := "adapter " + configfile.Quote(name)
+	subject := "adapter " + configfile.Quote(name)
 	switch {
 	case field.Name == "command":
 		words := []string{field.Value.Text}
 		if args := all.Member("args"); args != nil && fieldTypes["args"].Check(args) == "" {
 			words = append(words, args.Strings()...)
 		}
-		return who + " runs: " + strings.Join(words, " ")
+		return subject + " runs: " + strings.Join(words, " ")
 	case field.Name == "args":
-		// A command that is not used tells nothing of them.
+		// An invalid command is not shown, so its arguments are not shown with it.
 		if command := all.Member("command"); command != nil && fieldTypes["command"].Check(command) == "" {
 			return ""
 		}
-		return who + " has the arguments: " + strings.Join(field.Value.Strings(), " ")
+		return subject + " has the arguments: " + strings.Join(field.Value.Strings(), " ")
 	case field.Name == "disabled":
 		if field.Value.Text == "false" {
-			return who + " is turned on"
+			return subject + " is turned on"
 		}
 		return ""
 	case slices.Contains(harmless, field.Name):
 		return ""
 	default:
-		return who + " has " + field.Name + ": " + string(field.Value.JSON())
+		return subject + " has " + field.Name + ": " + string(field.Value.JSON())
 	}
 }

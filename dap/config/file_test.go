@@ -16,7 +16,7 @@ func parsed(path, text string) *configfile.File {
 	return f
 }
 
-// fields are a file's adapters as JSON, for comparison.
+// fields returns a file's adapters as JSON, for comparison.
 func fields(f *configfile.File) map[string]map[string]string {
 	all := make(map[string]map[string]string)
 	for _, e := range f.Entries {
@@ -28,7 +28,7 @@ func fields(f *configfile.File) map[string]map[string]string {
 	return all
 }
 
-// What is wrong is told with its line and, where it can be guessed, what was meant; the rest of the file holds.
+// TestParse checks that a problem has its line and a suggestion, and that the rest of the file is used.
 func TestParse(t *testing.T) {
 	type all = map[string]map[string]string
 	for _, tt := range []struct {
@@ -67,9 +67,9 @@ func TestParse(t *testing.T) {
 				`:8: startTimeoutMs of adapter "dlv" must be a number of milliseconds above 0, not a number; it is not used`,
 			},
 		},
-		{"beside the wrapper", "dap.json", "{\"adapters\": {},\n\"dlv\": {}}", all{}, []string{`:2: unknown field "dlv"; adapters stand below "adapters"`}},
+		{"beside the wrapper", "dap.json", "{\"adapters\": {},\n\"dlv\": {}}", all{}, []string{`:2: unknown field "dlv"; adapters belong below "adapters"`}},
 		{"wrong wrapper", "dap.json", `{"adapter": {"dlv": {}}}`, all{}, []string{`:1: unknown field "adapter"; did you mean "adapters"?`}},
-		{"no mapping", "dap.json", `{"dlv": false}`, all{}, []string{`:1: adapter "dlv" must be a mapping, not a boolean; to turn an adapter off, say disabled: true in it`}},
+		{"no mapping", "dap.json", `{"dlv": false}`, all{}, []string{`:1: adapter "dlv" must be a mapping, not a boolean; to turn an adapter off, set disabled: true in it`}},
 		{"a list", "dap.yaml", "- dlv\n", all{}, []string{":1: the file must be a mapping of adapter names to settings, not a list; it is not used"}},
 		{"adapters is a list", "dap.yaml", "adapters:\n- dlv\n", all{}, []string{`: adapters must be a mapping of names to settings, not a list`}},
 		{"broken", "dap.json", "{\"dlv\": {\n]}", all{}, []string{":2: the file is not JSON"}},
@@ -91,7 +91,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// What a file can make run is told for the question about trust; what can do no harm needs none.
+// TestRunsOfFiles checks that the question about trust has all that a file can run, and nothing harmless.
 func TestRunsOfFiles(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"x": {"command": "sh", "args": ["-c", "curl evil"]}}`:             `adapter "x" runs: sh -c curl evil`,
@@ -110,15 +110,15 @@ func TestRunsOfFiles(t *testing.T) {
 	}
 }
 
-// Arguments are told of where the command beside them is not used, and they are.
-func TestRunsOfFiles_ArgumentsBesideABrokenCommand(t *testing.T) {
+// TestRunsOfFiles_InvalidCommand checks that the arguments are shown if the command next to them is invalid and they are used.
+func TestRunsOfFiles_InvalidCommand(t *testing.T) {
 	f := parsed("dap.json", `{"debugpy": {"command": 5, "args": ["-c", "evil()"]}}`)
 	if diff := cmp.Diff([]string{`adapter "debugpy" has the arguments: -c evil()`}, f.Runs); diff != "" || len(f.Problems) != 1 {
 		t.Errorf("(-want +got):\n%s\nproblems %q", diff, f.Problems)
 	}
 }
 
-// Every field either needs trust or is among those that are known to do no harm.
+// TestRunsOfFiles_AllFields checks that each field either needs trust or is declared harmless.
 func TestRunsOfFiles_AllFields(t *testing.T) {
 	for _, name := range fieldNames() {
 		value := &configfile.Node{Kind: configfile.Object}

@@ -9,8 +9,8 @@ import (
 	"github.com/gajae-code/gjc/internal/proc"
 )
 
-// expand returns a form (see [dap.Forms]) with its placeholders filled in. A placeholder alone becomes the value itself; a
-// member whose value is not there, and an element of a list, is left out.
+// expand returns a form (see [dap.Forms]) with its placeholders replaced. A string that is a single placeholder becomes the
+// value itself. Members and list elements without a value are left out.
 func expand(form any, values map[string]any) (filled any, ok bool) {
 	switch form := form.(type) {
 	case string:
@@ -38,8 +38,8 @@ func expand(form any, values map[string]any) (filled any, ok bool) {
 
 func expandText(text string, values map[string]any) (any, bool) {
 	if name, ok := strings.CutPrefix(text, "${"); ok && strings.Index(name, "}") == len(name)-1 {
-		v, there := values[name[:len(name)-1]]
-		return v, there
+		v, ok := values[name[:len(name)-1]]
+		return v, ok
 	}
 	var b strings.Builder
 	for {
@@ -49,8 +49,8 @@ func expandText(text string, values map[string]any) (any, bool) {
 			return b.String(), true
 		}
 		name, rest, closed := strings.Cut(rest, "}")
-		v, there := values[name]
-		if !closed || !there {
+		v, ok := values[name]
+		if !closed || !ok {
 			return nil, false
 		}
 		fmt.Fprint(&b, v)
@@ -58,7 +58,7 @@ func expandText(text string, values map[string]any) (any, bool) {
 	}
 }
 
-// formValues are the values for a launch.
+// formValues returns the values of the placeholders for a launch.
 func formValues(program string, args []string, dir string, env map[string]string) map[string]any {
 	values := make(map[string]any)
 	text := func(name, value string) {
@@ -92,10 +92,10 @@ func anyList(list []string) []any {
 	return all
 }
 
-// plainBytes mean nothing to a shell.
+// plainBytes have no meaning to a shell.
 const plainBytes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%"
 
-// joinWords writes words as a shell reads them.
+// joinWords joins words and quotes them for a shell.
 func joinWords(words []string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {
@@ -108,7 +108,7 @@ func joinWords(words []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// splitWords reads words as a shell does, without anything but quotes.
+// splitWords splits a text as a shell does. It supports only quotes and backslashes.
 func splitWords(text string) []string {
 	var all []string
 	var word strings.Builder
@@ -146,7 +146,7 @@ func splitWords(text string) []string {
 	return all
 }
 
-// clone copies a value of arguments with all that is in it. Lists and maps of strings become those of any values.
+// clone returns a deep copy of an argument. Lists and maps of strings become lists and maps of any.
 func clone(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -181,8 +181,9 @@ func cloneMap(m map[string]any) map[string]any {
 	return clone(m).(map[string]any)
 }
 
-// scrub takes the variables out of an argument env that no child may have, whatever its form is, and returns their names.
-func scrub(arguments map[string]any) (names []string) {
+// removeSecrets removes the secret variables (see [proc.IsSecretVariable]) from the environment in the arguments, in any of its
+// forms, and returns their names.
+func removeSecrets(arguments map[string]any) (names []string) {
 	secret := func(name string) bool {
 		if proc.IsSecretVariable(name) {
 			names = append(names, name)
@@ -213,8 +214,8 @@ func scrub(arguments map[string]any) (names []string) {
 	return slices.Compact(names)
 }
 
-// secretEntry reports whether an entry of an environment is one that no child may have.
-func secretEntry(entry string) bool {
+// isSecretEntry reports whether an entry of an environment is a secret variable.
+func isSecretEntry(entry string) bool {
 	name, _, _ := strings.Cut(entry, "=")
 	return proc.IsSecretVariable(name)
 }

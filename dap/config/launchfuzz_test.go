@@ -11,7 +11,7 @@ import (
 	"github.com/gajae-code/gjc/internal/configfile"
 )
 
-// Whatever stands in launch.json, reading it comes to an end, and what is made of it can be sent.
+// FuzzConfiguration checks that parsing any launch.json ends, and that the result can be encoded.
 func FuzzConfiguration(f *testing.F) {
 	for _, text := range []string{
 		`{"version": "0.2.0", "configurations": [{"name": "x", "type": "python", "request": "launch", "a": "${workspaceFolder}/${env:X}${input:i}", "envFile": "none", "linux": {"a": [1]},}],

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// launchGo fills in what dlv does: build and debug a package, its tests, or a binary.
+// launchGo sets the arguments for dlv, which builds and debugs a package or its tests, or debugs a binary.
 func launchGo(p *preparation) error {
 	if p.want.Core != "" {
 		return nil
@@ -40,7 +40,7 @@ func launchGo(p *preparation) error {
 	if strings.HasSuffix(target, ".go") {
 		dir = filepath.Dir(target)
 	}
-	// The module is that of the directory, which may be another one than that of the workspace.
+	// dlv must build in the package's own module, which may differ from that of the workspace.
 	p.Arguments["dlvCwd"] = dir
 	if p.want.TempDir != "" {
 		output := filepath.Join(p.want.TempDir, "gjc-debug-"+rand.Text()+exeSuffix(p.Adapter.Path))
@@ -50,13 +50,13 @@ func launchGo(p *preparation) error {
 		p.Arguments["cwd"] = dir
 		if args, changed := testFlags(p.want.Args); changed {
 			p.Arguments["args"] = anyList(args)
-			p.notef("the arguments are those of a test binary: %s", joinWords(args))
+			p.notef("the arguments were changed to those of a test binary: %s", joinWords(args))
 		}
 	}
 	return nil
 }
 
-// exeSuffix is ".exe" where the adapter has it.
+// exeSuffix returns ".exe" if the adapter has that suffix.
 func exeSuffix(adapter string) string {
 	if strings.EqualFold(filepath.Ext(adapter), ".exe") {
 		return ".exe"
@@ -64,11 +64,11 @@ func exeSuffix(adapter string) string {
 	return ""
 }
 
-// goTarget returns what dlv is to build or run, and how. An empty or "auto" mode is found out.
-func goTarget(program, mode string) (target, how string, err error) {
+// goTarget returns the package or file for dlv, and the mode. An empty mode and "auto" are replaced by the right one.
+func goTarget(program, mode string) (target, actualMode string, err error) {
 	info, err := os.Stat(program)
 	if err != nil {
-		return "", "", fmt.Errorf("there is no program to debug: %w", err)
+		return "", "", fmt.Errorf("no program to debug: %w", err)
 	}
 	isSource := !info.IsDir() && strings.HasSuffix(program, ".go")
 	if mode == "" || mode == "auto" {
@@ -87,27 +87,27 @@ func goTarget(program, mode string) (target, how string, err error) {
 			return filepath.Dir(program), mode, nil
 		}
 		if !info.IsDir() {
-			return "", "", fmt.Errorf("%s is no package; mode test needs the directory of one, and mode exec debugs a test binary", program)
+			return "", "", fmt.Errorf("%s is not a directory; mode test needs the directory of a package, and mode exec debugs a test binary", program)
 		}
 	case "debug":
 		if strings.HasSuffix(program, "_test.go") {
 			return "", "", fmt.Errorf("%s is a test; debug it with mode test", program)
 		}
-		if isSource && !alone(program) {
+		if isSource && !isStandalone(program) {
 			return filepath.Dir(program), mode, nil
 		}
 		if !info.IsDir() && !isSource {
-			return "", "", fmt.Errorf("%s is no Go source; mode exec debugs a binary", program)
+			return "", "", fmt.Errorf("%s is not a Go source file; mode exec debugs a binary", program)
 		}
 		if info.IsDir() && onlyTests(program) {
-			return "", "", fmt.Errorf("%s has no Go files but tests; debug it with mode test", program)
+			return "", "", fmt.Errorf("%s has only tests; debug it with mode test", program)
 		}
 	case "exec":
 		if info.IsDir() || isSource {
-			return "", "", fmt.Errorf("%s is no binary; mode debug builds it first", program)
+			return "", "", fmt.Errorf("%s is not a binary; mode debug builds it first", program)
 		}
 	default:
-		return "", "", fmt.Errorf("dlv has no mode %q; there are debug, test, exec, core and replay", mode)
+		return "", "", fmt.Errorf("unknown mode %q; dlv has debug, test, exec, core and replay", mode)
 	}
 	return program, mode, nil
 }
@@ -129,9 +129,9 @@ func onlyTests(dir string) bool {
 	return tests
 }
 
-// alone reports whether a source file is a program by itself, and not a part of the package in its directory.
-func alone(file string) bool {
-	if strings.Contains(beginning(file), "//go:build ignore") {
+// isStandalone reports whether a source file is a program of its own and not part of the package in its directory.
+func isStandalone(file string) bool {
+	if strings.Contains(readStart(file), "//go:build ignore") {
 		return true
 	}
 	others, err := filepath.Glob(filepath.Join(escapeGlob(filepath.Dir(file)), "*.go"))
@@ -139,7 +139,7 @@ func alone(file string) bool {
 		return false
 	}
 	return slices.ContainsFunc(others, func(other string) bool {
-		return other != file && !strings.HasSuffix(other, "_test.go") && strings.Contains("\n"+beginning(other), "\nfunc main(") && !strings.Contains(beginning(other), "//go:build ignore")
+		return other != file && !strings.HasSuffix(other, "_test.go") && strings.Contains("\n"+readStart(other), "\nfunc main(") && !strings.Contains(readStart(other), "//go:build ignore")
 	})
 }
 
@@ -147,10 +147,10 @@ func escapeGlob(path string) string {
 	return strings.NewReplacer(`*`, `[*]`, `?`, `[?]`, `[`, `[[]`).Replace(path)
 }
 
-// beginning returns the first part of a file, and nothing of what is no file.
-func beginning(path string) string {
+// readStart returns the first 256 KiB of a regular file, or "".
+func readStart(path string) string {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
-		return "" // a pipe would never end
+		return "" // reading a pipe could block
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -158,11 +158,11 @@ func beginning(path string) string {
 	}
 	defer func() { _ = f.Close() }()
 	var b bytes.Buffer
-	_, _ = io.Copy(&b, io.LimitReader(f, 256<<10)) // what could be read counts
+	_, _ = io.Copy(&b, io.LimitReader(f, 256<<10)) // best effort
 	return b.String()
 }
 
-// testFlags returns the arguments of go test as a test binary has them ("-run X" is "-test.run X").
+// testFlags converts arguments of go test to those of a test binary: "-run X" becomes "-test.run X".
 func testFlags(args []string) (all []string, changed bool) {
 	for i, arg := range args {
 		if arg == "-args" || arg == "--args" {

@@ -11,49 +11,49 @@ import (
 	"github.com/gajae-code/gjc/internal/text"
 )
 
-// launchFile is where editors keep what to debug, below a root.
+// launchFile is the file with the editor's debug configurations, relative to a root.
 const launchFile = ".vscode/launch.json"
 
 // Summary is a configuration of launch.json in a list.
 type Summary struct {
 	Name, Type, Request string
-	// Root is the workspace's directory that it is of, File and Line the place.
+	// Root is the directory of the workspace, File and Line are the position of the configuration.
 	Root, File string
 	Line       int
-	// Compound has the names of the configurations that a compound stands for; nil for a plain configuration.
+	// Compound has the names of the configurations in a compound; nil for a plain configuration.
 	Compound []string
-	// Why says why it can not be used; empty where it can, as far as that is known without starting it.
+	// Why is the reason why it cannot be used; empty if it can be, as far as that is known before the start.
 	Why string
 }
 
-// Configuration is a configuration of launch.json with its variables filled in.
+// Configuration is a configuration of launch.json with its variables replaced.
 type Configuration struct {
 	// Name and Type are as in the file; Request is "launch" or "attach".
 	Name, Type, Request string
-	// Adapter is what [dap.Wanted] needs to find the adapter.
+	// Adapter is the value for [dap.Wanted].
 	Adapter string
 	Root    string
 	File    string
 	Line    int
-	// Arguments are those of the request, without what is the editor's.
+	// Arguments are the arguments of the request, without the members for the editor.
 	Arguments map[string]any
-	// Notes are what the reader should know: what was left out, and what to do in its place.
+	// Notes are texts for the reader: what was left out, and what to do instead.
 	Notes []string
-	// Runs says for people what the configuration makes run, or changes in what runs, besides the program and its arguments.
+	// Runs are texts for the user: what the configuration runs or changes in addition to the program and its arguments.
 	Runs []string
-	// Secrets are answers to inputs that are passwords. They are among the arguments and must not be shown.
+	// Secrets are the answers to password inputs. The arguments contain them; they must not be shown.
 	Secrets []string
 }
 
-// Resolve is what variables of launch.json are filled in with.
+// Resolve has the values for variables of launch.json.
 type Resolve struct {
-	// File is the file that ${file} and the like are about, absolute; empty for none.
+	// File is the file for ${file} and similar variables, absolute; empty for none.
 	File string
 	// Dir is ${cwd}, absolute; empty for the root.
 	Dir string
-	// PID is the process that the user would be asked to pick; zero for none.
+	// PID replaces the question which process to attach to; zero for none.
 	PID int
-	// Ask asks the user for an input. If nil, a configuration with inputs can not be used.
+	// Ask asks the user for an input. If nil, a configuration with inputs cannot be used.
 	Ask func(ctx context.Context, in Input) (string, error)
 }
 
@@ -62,31 +62,31 @@ type Input struct {
 	ID, Description, Default string
 	// Password says that the answer must not be shown.
 	Password bool
-	// Options are what the user has to choose from; nil for any text.
+	// Options are the choices; nil for any text.
 	Options []InputOption
 }
 
-// InputOption is one of the things to choose from. The value is the answer; the label is for people.
+// InputOption is a choice. Value is the answer; Label is shown to the user.
 type InputOption struct{ Label, Value string }
 
-// An UnknownConfigurationError says that no launch.json has a configuration of that name.
+// An UnknownConfigurationError is the error for a name that no launch.json has.
 type UnknownConfigurationError struct {
 	Name string
-	// Hint is the name that may have been meant; Names are those that there are.
+	// Hint is a similar name; Names are all names.
 	Hint  string
 	Names []string
-	// Problems are faults of the files, because of which some may be missing.
+	// Problems are errors in the files, which may be why the name is missing.
 	Problems []string
 }
 
 func (e *UnknownConfigurationError) Error() string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "There is no configuration %q in %s.", e.Name, launchFile)
+	fmt.Fprintf(&text, "No configuration %q in %s.", e.Name, launchFile)
 	if e.Hint != "" {
 		fmt.Fprintf(&text, " Did you mean %q?", e.Hint)
 	}
 	if len(e.Names) > 0 {
-		text.WriteString(" There are: " + strings.Join(e.Names, ", ") + ".")
+		text.WriteString(" The configurations are: " + strings.Join(e.Names, ", ") + ".")
 	}
 	for _, p := range configfile.Shorten(e.Problems, 3) {
 		text.WriteString(" " + p + ".")
@@ -94,7 +94,7 @@ func (e *UnknownConfigurationError) Error() string {
 	return text.String()
 }
 
-// launchEntry is a configuration as it stands in a file.
+// launchEntry is a configuration before its variables are replaced.
 type launchEntry struct {
 	Summary
 	node   *configfile.Node
@@ -111,7 +111,7 @@ func readLaunch(root, goos string) (entries []launchEntry, problems []string) {
 	return entries, f.Problems
 }
 
-// parseLaunch reads the file's data. What is wrong is told, and the rest is used.
+// parseLaunch parses the file's data. Errors are added to the problems of the file; the rest is used.
 func parseLaunch(f *configfile.File, root, goos string) []launchEntry {
 	top, err := configfile.ParseJSONC(f.Data)
 	if err != nil {
@@ -154,7 +154,7 @@ func parseLaunch(f *configfile.File, root, goos string) []launchEntry {
 	return all
 }
 
-// systems are the members that hold for one operating system only.
+// systems maps GOOS to the member with settings for that operating system only.
 var systems = map[string]string{"linux": "linux", "darwin": "osx", "windows": "windows"}
 
 func parseEntry(f *configfile.File, n *configfile.Node, compound bool, goos string) (e launchEntry, ok bool) {
@@ -192,7 +192,7 @@ func parseEntry(f *configfile.File, n *configfile.Node, compound bool, goos stri
 				}
 			}
 		}
-		e.Why = "it stands for several configurations; start them one after another: " + strings.Join(e.Compound, ", ")
+		e.Why = "it is a compound; start its configurations one after another: " + strings.Join(e.Compound, ", ")
 		return e, true
 	}
 	switch {
@@ -213,7 +213,7 @@ func (s *snapshot) launches() (all []launchEntry, problems []string) {
 		problems = append(problems, wrong...)
 		for _, e := range entries {
 			if e.Why == "" && len(ofType(adapterType(e), ws.defs)) == 0 && len(named(e.Type, ws.defs)) == 0 {
-				e.Why = "no debug adapter is for the type " + configfile.Quote(e.Type) + configfile.Meant(e.Type, types(ws.defs))
+				e.Why = "no debug adapter for the type " + configfile.Quote(e.Type) + configfile.Meant(e.Type, types(ws.defs))
 			}
 			all = append(all, e)
 		}
@@ -221,7 +221,7 @@ func (s *snapshot) launches() (all []launchEntry, problems []string) {
 	return all, problems
 }
 
-// types are all names by which launch.json knows adapters.
+// types returns all types of launch.json that have an adapter.
 func types(defs []*definition) []string {
 	var all []string
 	for _, d := range defs {
@@ -230,7 +230,7 @@ func types(defs []*definition) []string {
 	return all
 }
 
-// adapterType is the type or the name by which a configuration's adapter is found.
+// adapterType returns the type or name that selects the adapter of a configuration.
 func adapterType(e launchEntry) string {
 	if mode := e.node.Member("MIMode"); e.Type == "cppdbg" && mode != nil && mode.Text == "lldb" {
 		return kindLLDB
@@ -238,13 +238,13 @@ func adapterType(e launchEntry) string {
 	return e.Type
 }
 
-// Configurations lists what the launch.json files of the workspace have, with the faults of these files.
+// Configurations returns the configurations in the launch.json files of the workspace, and the errors in these files.
 func (c *Catalog) Configurations(ctx context.Context) (list []Summary, problems []string, err error) {
-	s, err := c.enter(ctx, c.opts.MaxAge)
+	s, err := c.acquire(ctx, c.opts.MaxAge)
 	if err != nil {
 		return nil, nil, err
 	}
-	defer c.leave()
+	defer c.release()
 	entries, problems := s.launches()
 	for _, e := range entries {
 		list = append(list, e.Summary)
@@ -252,22 +252,22 @@ func (c *Catalog) Configurations(ctx context.Context) (list []Summary, problems 
 	return list, problems, nil
 }
 
-// Configuration returns the configuration of a name with its variables filled in. Capitals do not count where only one name
-// is meant then. Where there is none the error is an [*UnknownConfigurationError].
+// Configuration returns the configuration with a name, with its variables replaced. If no name is equal, it ignores case,
+// provided that only one name matches. Otherwise the error is an [*UnknownConfigurationError].
 func (c *Catalog) Configuration(ctx context.Context, name string, with Resolve) (*Configuration, error) {
-	s, err := c.enter(ctx, c.opts.MaxAge)
+	s, err := c.acquire(ctx, c.opts.MaxAge)
 	if err != nil {
 		return nil, err
 	}
 	entries, problems := s.launches()
 	env, home := s.Env, s.Home
-	c.leave() // the user may take long to answer
-	e, err := pick(name, entries, problems)
+	c.release() // the user may take long to answer
+	e, err := findEntry(name, entries, problems)
 	if err != nil {
 		return nil, err
 	}
 	if e.Why != "" {
-		return nil, fmt.Errorf("%s:%d: configuration %s can not be used: %s", e.File, e.Line, configfile.Quote(e.Name), e.Why)
+		return nil, fmt.Errorf("%s:%d: configuration %s cannot be used: %s", e.File, e.Line, configfile.Quote(e.Name), e.Why)
 	}
 	r := &resolver{
 		Resolve: with, goos: c.opts.GOOS, root: e.Root, roots: c.opts.Roots, home: home, env: env, inputs: e.inputs, answers: make(map[string]string),
@@ -275,61 +275,61 @@ func (c *Catalog) Configuration(ctx context.Context, name string, with Resolve) 
 	return r.configuration(ctx, e)
 }
 
-// pick returns the entry of a name.
-func pick(name string, entries []launchEntry, problems []string) (*launchEntry, error) {
+// findEntry returns the entry with a name.
+func findEntry(name string, entries []launchEntry, problems []string) (*launchEntry, error) {
 	var names []string
-	var loosely []*launchEntry
+	var ignoringCase []*launchEntry
 	for i := range entries {
 		if entries[i].Name == name {
 			return &entries[i], nil
 		}
 		if strings.EqualFold(strings.TrimSpace(entries[i].Name), strings.TrimSpace(name)) {
-			loosely = append(loosely, &entries[i])
+			ignoringCase = append(ignoringCase, &entries[i])
 		}
 		names = append(names, entries[i].Name)
 	}
-	if len(loosely) == 1 {
-		return loosely[0], nil
+	if len(ignoringCase) == 1 {
+		return ignoringCase[0], nil
 	}
 	return nil, &UnknownConfigurationError{Name: name, Hint: text.Near(name, names), Names: names, Problems: problems}
 }
 
-// editors are members of a configuration that are about the editor.
-var editors = []string{
+// editorMembers are the members of a configuration that are for the editor.
+var editorMembers = []string{
 	"name", "type", "request", "presentation", "preLaunchTask", "postDebugTask", "internalConsoleOptions", "serverReadyAction", "suppressMultipleSessionWarning",
 	"linux", "osx", "windows", "$schema", "debugAdapter", "askParameters",
 }
 
-// configuration fills in the variables of an entry.
+// configuration replaces the variables of an entry.
 func (r *resolver) configuration(ctx context.Context, e *launchEntry) (*Configuration, error) {
 	made := &Configuration{
 		Name: e.Name, Type: e.Type, Request: e.Request, Adapter: adapterType(*e), Root: e.Root, File: e.File, Line: e.Line, Arguments: make(map[string]any),
 	}
 	for _, m := range e.node.Members {
-		if slices.Contains(editors, m.Name) {
+		if slices.Contains(editorMembers, m.Name) {
 			continue
 		}
 		if v, ok := r.value(ctx, m.Value); ok {
 			made.Arguments[m.Name] = v
 		}
 	}
-	if len(r.faults) > 0 {
-		return nil, fmt.Errorf("%s:%d: configuration %s can not be used: %w", e.File, e.Line, configfile.Quote(e.Name), r.faults[0])
+	if len(r.errs) > 0 {
+		return nil, fmt.Errorf("%s:%d: configuration %s cannot be used: %w", e.File, e.Line, configfile.Quote(e.Name), r.errs[0])
 	}
 	if task := e.node.Member("preLaunchTask"); task != nil {
 		made.Notes = append(made.Notes, "the editor would run the task "+taskName(task)+" first (preLaunchTask; tasks.json has it); run its command with bash before this")
 	}
-	r.absolute(made.Arguments)
+	r.makeAbsolute(made.Arguments)
 	hidden := r.envFile(made.Arguments)
 	made.Notes = append(made.Notes, r.notes...)
-	if names := scrub(made.Arguments); len(names) > 0 {
-		made.Notes = append(made.Notes, strings.Join(names, ", ")+": kept from the program, as gjc's own keys are")
+	if names := removeSecrets(made.Arguments); len(names) > 0 {
+		made.Notes = append(made.Notes, strings.Join(names, ", ")+": removed from the program's environment, like all provider keys")
 	}
 	made.Secrets = r.secrets
 	shown := cloneMap(made.Arguments)
 	if env, ok := shown["env"].(map[string]any); ok {
 		for _, name := range hidden {
-			if _, kept := env[name]; kept {
+			if _, ok := env[name]; ok {
 				env[name] = "…"
 			}
 		}

@@ -15,7 +15,7 @@ import (
 	"github.com/gajae-code/gjc/dap/config"
 )
 
-// asText is a value as JSON, with the workspace as W and the home directory as H.
+// asText returns a value as JSON, with W for the workspace and H for the home directory.
 func (m *machine) asText(v any) string {
 	m.t.Helper()
 	data, err := json.Marshal(v)
@@ -32,7 +32,7 @@ func unixOnly(t *testing.T) {
 	}
 }
 
-// launchJSON is one configuration with these members.
+// launchJSON returns a launch.json with one configuration that has these members.
 func launchJSON(members string) string {
 	return `{"version": "0.2.0", "configurations": [{"name": "x", "type": "python", "request": "launch", ` + members + `}],
 "inputs": [
@@ -47,35 +47,35 @@ func TestConfiguration_Variables(t *testing.T) {
 	for _, tt := range []struct {
 		name, members string
 		with          config.Resolve
-		want          string // the arguments, or a part of the error behind "!"
+		want          string // the arguments, or "!" and a part of the error
 		notes         string
 	}{
 		{"the workspace", `"a": ["${workspaceFolder}/x", "${workspaceFolderBasename}", "${workspaceRoot}", "${workspaceFolder:work}"]`, config.Resolve{}, `{"a":["W/x","work","W","W"]}`, ""},
-		{"another directory of the workspace", `"a": "${workspaceFolder:other}"`, config.Resolve{}, `!no directory of the workspace is called "other"`, ""},
+		{"another directory of the workspace", `"a": "${workspaceFolder:other}"`, config.Resolve{}, `!no directory of the workspace has the name "other"`, ""},
 		{
 			"the file", `"a": ["${file}", "${fileBasename}", "${fileBasenameNoExtension}", "${fileDirname}", "${fileDirnameBasename}", "${fileExtname}", "${relativeFile}", "${relativeFileDirname}", "${fileWorkspaceFolder}"]`,
 			config.Resolve{File: "W/a/b.test.py"},
 			`{"a":["W/a/b.test.py","b.test.py","b.test","W/a","a",".py","a/b.test.py","a","W"]}`, "",
 		},
-		{"no file", `"program": "${file}"`, config.Resolve{}, "!${file} is about the file that is open in the editor: pass it as file", ""},
+		{"no file", `"program": "${file}"`, config.Resolve{}, "!${file} depends on the file that is open in the editor: pass it as file", ""},
 		{"places", `"a": ["${cwd}", "${pathSeparator}", "${/}", "${userHome}"]`, config.Resolve{}, `{"a":["W","/","/","H"]}`, ""},
 		{"cwd", `"a": "${cwd}"`, config.Resolve{Dir: "/x"}, `{"a":"/x"}`, ""},
 		{"the environment", `"a": "${env:NAME}-${env:NONE}-${env:A}"`, config.Resolve{}, `{"a":"value--${env:NAME}"}`, ""},
 		{"a key of ours", `"a": "x${env:OPENAI_API_KEY}"`, config.Resolve{}, `{"a":"x"}`, "${env:OPENAI_API_KEY} is empty: programs do not get gjc's own keys"},
-		{"a key of ours in env", `"env": {"ANTHROPIC_API_KEY": "x", "B": "y"}`, config.Resolve{}, `{"env":{"B":"y"}}`, "ANTHROPIC_API_KEY: kept from the program"},
-		{"a setting", `"a": "${config:python.path}"`, config.Resolve{}, "!${config:python.path} is a setting of the editor, which is not known here", ""},
+		{"a key of ours in env", `"env": {"ANTHROPIC_API_KEY": "x", "B": "y"}`, config.Resolve{}, `{"env":{"B":"y"}}`, "ANTHROPIC_API_KEY: removed from the program's environment"},
+		{"a setting", `"a": "${config:python.path}"`, config.Resolve{}, "!${config:python.path} is a setting of the editor and unknown to gjc", ""},
 		{"a command", `"a": "${command:cmake.launchTargetPath}"`, config.Resolve{}, "!${command:cmake.launchTargetPath} is a command of the editor", ""},
 		{"the interpreter", `"python": "${command:python.interpreterPath}", "a": 1`, config.Resolve{}, `{"a":1}`, "the debug adapter's is used"},
 		{"a process to pick", `"processId": "${command:pickProcess}"`, config.Resolve{}, "!${command:pickProcess} asks which process to attach to: pass its pid", ""},
 		{"a process", `"processId": "${command:pickProcess}", "a": "p${command:pickGoProcess}"`, config.Resolve{PID: 7}, `{"a":"p7","processId":7}`, ""},
-		{"an unknown one", `"a": "${workspaceFoldr}"`, config.Resolve{}, `!is no variable of launch.json; did you mean "workspaceFolder"?`, ""},
-		{"an unknown file", `"a": "${fileBasenam}"`, config.Resolve{File: "W/x"}, `!is no variable of launch.json; did you mean "fileBasename"?`, ""},
-		{"the editor's window", `"a": "${selectedText}"`, config.Resolve{}, "!is about the editor's window", ""},
+		{"an unknown one", `"a": "${workspaceFoldr}"`, config.Resolve{}, `!in launch.json; did you mean "workspaceFolder"?`, ""},
+		{"an unknown file", `"a": "${fileBasenam}"`, config.Resolve{File: "W/x"}, `!in launch.json; did you mean "fileBasename"?`, ""},
+		{"the editor's window", `"a": "${selectedText}"`, config.Resolve{}, "!depends on the editor's window", ""},
 		{"no variable", `"a": ["${", "$x", "a${b"]`, config.Resolve{}, `{"a":["${","$x","a${b"]}`, ""},
 		{"inputs", `"a": ["${input:port}", "${input:env}", "${input:port}", "${input:secret}"]`, config.Resolve{}, `{"a":["<port Which port? 80>","<env Which? dev dev=dev,Live=prod>","<port Which port? 80>","<secret Password  password>"]}`, ""},
 		{"an input that is a command", `"a": "${input:cmd}"`, config.Resolve{}, "!${input:cmd} is a command of the editor", ""},
 		{"an input without options", `"a": "${input:none}"`, config.Resolve{}, "!${input:none} has no options to choose from (line 6)", ""},
-		{"an input of another type", `"a": "${input:odd}"`, config.Resolve{}, `!${input:odd} has the type "pickMany"`, ""},
+		{"an input of another type", `"a": "${input:odd}"`, config.Resolve{}, `!${input:odd} has the unknown type "pickMany"`, ""},
 		{"an input that is not there", `"a": "${input:prt}"`, config.Resolve{}, `!${input:prt} is not among the inputs of launch.json; did you mean "port"?`, ""},
 		{"a user who does not answer", `"a": "${input:port}"`, config.Resolve{Ask: func(context.Context, config.Input) (string, error) { return "", errors.New("declined") }}, "!${input:port}: declined", ""},
 		{"values", `"a": {"b": [1, 2.5, true, null]}`, config.Resolve{}, `{"a":{"b":[1,2.5,true,null]}}`, ""},
@@ -83,9 +83,9 @@ func TestConfiguration_Variables(t *testing.T) {
 		{"what is the editor's", `"presentation": {}, "preLaunchTask": "build", "postDebugTask": "x", "internalConsoleOptions": "x", "serverReadyAction": {}, "a": 1`, config.Resolve{}, `{"a":1}`, `the task "build" first (preLaunchTask; tasks.json has it); run its command with bash`},
 		{"paths", `"program": "a.py", "cwd": "sub", "script": "/x"`, config.Resolve{}, `{"cwd":"W/sub","program":"W/a.py","script":"/x"}`, ""},
 		{"of systems", `"a": 1, "b": {"x": 1}, "linux": {"a": 2, "b": {"y": 2}}, "osx": {"a": 3}, "windows": {"a": 4}`, config.Resolve{}, `{"a":2,"b":{"x":1,"y":2}}`, ""},
-		{"an environment file", `"envFile": "${workspaceFolder}/.env", "env": {"A": "own"}`, config.Resolve{}, `{"env":{"A":"own","B":"two words","C":"x # y","D":"line\nline","E":"","F":"f"}}`, "W/.env:9: this is no NAME=value; it is not used"},
-		{"environment files", `"envFile": ["other.env", ".env"]`, config.Resolve{}, `{"env":{"A":"file","B":"two words","C":"x # y","D":"line\nline","E":"","F":"f","Z":"z"}}`, "it is not used"},
-		{"an environment file that is not there", `"envFile": "none"`, config.Resolve{}, `{}`, "envFile W/none is not there"},
+		{"an environment file", `"envFile": "${workspaceFolder}/.env", "env": {"A": "own"}`, config.Resolve{}, `{"env":{"A":"own","B":"two words","C":"x # y","D":"line\nline","E":"","F":"f"}}`, "W/.env:9: ignored a line that is not NAME=value"},
+		{"environment files", `"envFile": ["other.env", ".env"]`, config.Resolve{}, `{"env":{"A":"file","B":"two words","C":"x # y","D":"line\nline","E":"","F":"f","Z":"z"}}`, "ignored a line"},
+		{"an environment file that is not there", `"envFile": "none"`, config.Resolve{}, `{}`, "envFile W/none does not exist"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m := newMachine(t)
@@ -113,7 +113,7 @@ func TestConfiguration_Variables(t *testing.T) {
 			c, err := config.New(opts).Configuration(t.Context(), "x", with)
 			if err != nil {
 				got := strings.ReplaceAll(err.Error(), m.root, "W")
-				if want, ok := strings.CutPrefix(tt.want, "!"); !ok || !strings.Contains(got, want) || !strings.HasPrefix(got, `W/.vscode/launch.json:1: configuration "x" can not be used: `) {
+				if want, ok := strings.CutPrefix(tt.want, "!"); !ok || !strings.Contains(got, want) || !strings.HasPrefix(got, `W/.vscode/launch.json:1: configuration "x" cannot be used: `) {
 					t.Errorf("error %s, want %s", got, tt.want)
 				}
 				return
@@ -162,9 +162,9 @@ func TestConfigurations(t *testing.T) {
 	file := m.path(".vscode/launch.json")
 	want := []config.Summary{
 		{Name: "Server", Type: "go", Request: "launch", Root: m.root, File: file, Line: 4},
-		{Name: "Attach", Type: "pwa-nod", Request: "attach", Root: m.root, File: file, Line: 5, Why: `no debug adapter is for the type "pwa-nod"; did you mean "pwa-node"?`},
+		{Name: "Attach", Type: "pwa-nod", Request: "attach", Root: m.root, File: file, Line: 5, Why: `no debug adapter for the type "pwa-nod"; did you mean "pwa-node"?`},
 		{Name: "Odd", Type: "go", Request: "lunch", Root: m.root, File: file, Line: 7, Why: `its request must be "launch" or "attach"`},
-		{Name: "Both", Root: m.root, File: file, Line: 10, Compound: []string{"Server", "Attach"}, Why: "it stands for several configurations; start them one after another: Server, Attach"},
+		{Name: "Both", Root: m.root, File: file, Line: 10, Compound: []string{"Server", "Attach"}, Why: "it is a compound; start its configurations one after another: Server, Attach"},
 	}
 	if diff := cmp.Diff(want, list); diff != "" {
 		t.Errorf("configurations (-want +got):\n%s", diff)
@@ -177,9 +177,9 @@ func TestConfigurations(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"server":  "",
-		"Sever":   `There is no configuration "Sever" in .vscode/launch.json. Did you mean "Server"? There are: Server, Attach, Odd, Both.`,
-		"Both":    `configuration "Both" can not be used: it stands for several configurations; start them one after another: Server, Attach`,
-		"Attach ": `no debug adapter is for the type "pwa-nod"`,
+		"Sever":   `No configuration "Sever" in .vscode/launch.json. Did you mean "Server"? The configurations are: Server, Attach, Odd, Both.`,
+		"Both":    `configuration "Both" cannot be used: it is a compound; start its configurations one after another: Server, Attach`,
+		"Attach ": `no debug adapter for the type "pwa-nod"`,
 	} {
 		_, err := c.Configuration(t.Context(), name, config.Resolve{})
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
@@ -187,13 +187,13 @@ func TestConfigurations(t *testing.T) {
 		}
 	}
 	if _, err := c.Configuration(t.Context(), "zzz", config.Resolve{}); err == nil {
-		t.Error("zzz is there")
+		t.Error("zzz was found")
 	} else if _, ok := errors.AsType[*config.UnknownConfigurationError](err); !ok {
 		t.Errorf("the error is a %T", err)
 	}
 }
 
-// A broken file is told with its line, also to somebody who asks for a configuration of it.
+// TestConfigurations_Broken checks that the error for a broken file has its line, also in a search for a configuration.
 func TestConfigurations_Broken(t *testing.T) {
 	for text, want := range map[string]string{
 		"{\n\"configurations\": [\n}":     ":3: the file is not JSON",
@@ -217,13 +217,13 @@ func TestConfigurations_Broken(t *testing.T) {
 	}
 }
 
-// What editors' extensions do before the adapter is asked is done here.
+// TestPrepareConfiguration covers what the editors' extensions do before they start the adapter.
 func TestPrepareConfiguration(t *testing.T) {
 	unixOnly(t)
 	for _, tt := range []struct {
 		name, text string
 		pid        int
-		want       string // the arguments, or a part of the error behind "!"
+		want       string // the arguments, or "!" and a part of the error
 		check      func(t *testing.T, m *machine, p *config.Prepared)
 	}{
 		{"a Go package", `"type": "go", "request": "launch", "mode": "auto", "program": "${workspaceFolder}/cmd", "args": ["-x"], "showLog": true, "console": "integratedTerminal"`, 0, `{"args":["-x"],"cwd":"W/cmd","dlvCwd":"W/cmd","mode":"debug","program":"W/cmd","request":"launch"}`, func(t *testing.T, _ *machine, p *config.Prepared) {
@@ -237,7 +237,7 @@ func TestPrepareConfiguration(t *testing.T) {
 				t.Errorf("%+v", p.Start)
 			}
 		}},
-		{"a Go program that is not there", `"type": "go", "request": "launch", "program": "none"`, 0, "!launch.json:1: configuration \"x\": there is no program to debug", nil},
+		{"a Go program that is not there", `"type": "go", "request": "launch", "program": "none"`, 0, "!launch.json:1: configuration \"x\": no program to debug", nil},
 		{"dlv elsewhere", `"type": "go", "request": "attach", "mode": "remote", "host": "10.0.0.1", "port": "4000", "substitutePath": []`, 0, `{"mode":"remote","request":"attach","substitutePath":[]}`, func(t *testing.T, _ *machine, p *config.Prepared) {
 			if p.Address != "10.0.0.1:4000" {
 				t.Errorf("the address is %q", p.Address)
@@ -252,12 +252,12 @@ func TestPrepareConfiguration(t *testing.T) {
 			}
 		}},
 		{"an old attach of Python", `"type": "python", "request": "attach", "host": "localhost", "port": 5678`, 0, `{"connect":{"host":"localhost","port":5678},"justMyCode":false,"request":"attach"}`, func(t *testing.T, _ *machine, p *config.Prepared) {
-			if p.Address != "localhost:5678" { // where the program's own adapter listens
+			if p.Address != "localhost:5678" { // the address of the program's adapter
 				t.Errorf("the address is %q", p.Address)
 			}
 		}},
 		{"cppdbg", `"type": "cppdbg", "request": "launch", "program": "${workspaceFolder}/prog", "MIMode": "gdb", "miDebuggerPath": "/usr/bin/gdb", "environment": [{"name": "A", "value": "1"}], "stopAtEntry": true, "externalConsole": false, "setupCommands": [{"text": "-enable-pretty-printing"}]`, 0, `{"cwd":"W","env":["A=1"],"program":"W/prog","request":"launch","stopOnEntry":true}`, func(t *testing.T, _ *machine, p *config.Prepared) {
-			if got := strings.Join(p.Notes, "\n"); p.Adapter.Name != "lldb-dap" || !strings.Contains(got, "setupCommands are for gdb's other interface") || !strings.Contains(got, "miDebuggerPath is not used") {
+			if got := strings.Join(p.Notes, "\n"); p.Adapter.Name != "lldb-dap" || !strings.Contains(got, "setupCommands are for gdb's MI interface") || !strings.Contains(got, "miDebuggerPath is ignored") {
 				t.Errorf("%s, notes %q", p.Adapter.Name, p.Notes)
 			}
 		}},
@@ -309,7 +309,7 @@ func TestPrepareConfiguration(t *testing.T) {
 			if err == nil {
 				spec, missing := c.Find(t.Context(), dap.Wanted{Adapter: made.Adapter})
 				if missing != nil {
-					spec = debugpySpec(t) // there is none on this machine
+					spec = debugpySpec(t) // not installed on this machine
 				}
 				p, err = config.PrepareConfiguration(spec, made)
 			}
@@ -332,7 +332,7 @@ func TestPrepareConfiguration(t *testing.T) {
 	}
 }
 
-// debugpySpec is the adapter for Python, wherever it is.
+// debugpySpec returns the spec of debugpy without a search.
 func debugpySpec(t *testing.T) *dap.Spec {
 	t.Helper()
 	return &dap.Spec{

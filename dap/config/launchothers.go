@@ -10,16 +10,16 @@ import (
 	"strings"
 )
 
-// launchNative turns away sources, which these debuggers do not build.
+// launchNative rejects source files: these debuggers do not build them.
 func launchNative(p *preparation) error {
 	base := filepath.Base(p.want.Program)
 	if ext := strings.ToLower(filepath.Ext(base)); ext != "" && slices.Contains(p.Adapter.FileTypes, ext) {
-		return fmt.Errorf("%s is source code, and %s debugs what is built from it: build it with debug information (for C and C++ -g -O0, for Rust the dev profile) and name the binary", p.want.Program, p.Adapter.Name)
+		return fmt.Errorf("%s is a source file and %s needs a binary: build it with debug information (for C and C++ -g -O0, for Rust the dev profile) and name the binary", p.want.Program, p.Adapter.Name)
 	}
 	return nil
 }
 
-// launchPython fills in modules and tests.
+// launchPython sets the arguments for modules and tests.
 func launchPython(p *preparation) error {
 	program := p.want.Program
 	if _, ok := p.want.Extra["module"]; ok {
@@ -33,13 +33,13 @@ func launchPython(p *preparation) error {
 	if !test && p.want.Mode != "test" {
 		if info, err := os.Stat(program); err == nil && info.IsDir() {
 			if _, err := os.Stat(filepath.Join(program, "__main__.py")); err != nil {
-				return fmt.Errorf("%s is a directory without __main__.py; name a file of it, or a module with arguments {\"module\": …}", program)
+				return fmt.Errorf("%s is a directory without __main__.py; name a file in it, or a module with arguments {\"module\": …}", program)
 			}
 		}
 		return nil
 	}
 	if _, err := os.Stat(file); err != nil {
-		return fmt.Errorf("there is no test to debug: %w", err)
+		return fmt.Errorf("no test to debug: %w", err)
 	}
 	delete(p.Arguments, "program")
 	p.Arguments["module"] = "pytest"
@@ -47,12 +47,12 @@ func launchPython(p *preparation) error {
 	return nil
 }
 
-// launchJS tells what node needs for TypeScript.
+// launchJS adds a note on what node needs for TypeScript.
 func launchJS(p *preparation) error {
 	switch filepath.Ext(p.want.Program) {
 	case ".ts", ".tsx", ".mts", ".cts":
 		if _, ok := p.want.Extra["runtimeExecutable"]; !ok {
-			p.notef("node runs TypeScript by itself from version 22.18 on; else name what runs it with arguments {\"runtimeExecutable\": \"tsx\"}, or the JavaScript that was built from it")
+			p.notef("node runs TypeScript from version 22.18 on; for an older node, pass arguments {\"runtimeExecutable\": \"tsx\"} or name the compiled JavaScript")
 		}
 	}
 	if p.want.Mode == "test" {
@@ -61,12 +61,12 @@ func launchJS(p *preparation) error {
 	return nil
 }
 
-// launchDotnet finds the assembly that was built from a project or a source file.
+// launchDotnet finds the assembly of a project or a source file.
 func launchDotnet(p *preparation) error {
 	program := p.want.Program
 	info, err := os.Stat(program)
 	if err != nil {
-		return fmt.Errorf("there is no program to debug: %w", err)
+		return fmt.Errorf("no program to debug: %w", err)
 	}
 	source := []string{".cs", ".csx", ".fs", ".fsx", ".csproj", ".fsproj", ".sln"}
 	if !info.IsDir() && !slices.Contains(source, strings.ToLower(filepath.Ext(program))) {
@@ -77,23 +77,23 @@ func launchDotnet(p *preparation) error {
 		dir = filepath.Dir(program)
 	}
 	for {
-		projects, _ := filepath.Glob(filepath.Join(escapeGlob(dir), "*.[cf]sproj")) // the pattern is sound
+		projects, _ := filepath.Glob(filepath.Join(escapeGlob(dir), "*.[cf]sproj")) // the pattern is valid
 		if len(projects) == 1 {
 			name := strings.TrimSuffix(filepath.Base(projects[0]), filepath.Ext(projects[0])) + ".dll"
-			built, _ := filepath.Glob(filepath.Join(escapeGlob(dir), "bin", "Debug", "*", escapeGlob(name))) // as above
+			built, _ := filepath.Glob(filepath.Join(escapeGlob(dir), "bin", "Debug", "*", escapeGlob(name))) // the pattern is valid
 			if len(built) == 0 {
 				return fmt.Errorf(`%s is not built yet: run "dotnet build", or name the .dll`, projects[0])
 			}
 			newest := slices.MaxFunc(built, func(a, b string) int { return cmp.Compare(modified(a), modified(b)) })
 			p.Arguments["program"] = newest
-			p.notef("the program is %s, as it was built last", newest)
+			p.notef("the program is %s, which was built last", newest)
 			return nil
 		}
 		if up := filepath.Dir(dir); dir != p.want.Dir && up != dir && len(projects) == 0 {
 			dir = up
 			continue
 		}
-		return fmt.Errorf(`%s is no program: run "dotnet build" and name the .dll (bin/Debug/…)`, program)
+		return fmt.Errorf(`%s is not a program: run "dotnet build" and name the .dll (bin/Debug/…)`, program)
 	}
 }
 
@@ -107,7 +107,7 @@ func modified(path string) int64 {
 
 var kotlinPackage = regexp.MustCompile(`(?m)^\s*package\s+([\w.]+)`)
 
-// launchKotlin names the class that a file's main function is in.
+// launchKotlin sets the class of a file's main function.
 func launchKotlin(p *preparation) error {
 	if p.Arguments["projectRoot"] == "" {
 		p.Arguments["projectRoot"] = p.want.Dir
@@ -117,10 +117,10 @@ func launchKotlin(p *preparation) error {
 	}
 	base := strings.TrimSuffix(filepath.Base(p.want.Program), filepath.Ext(p.want.Program))
 	if base == "" {
-		return fmt.Errorf("%s is no Kotlin file", p.want.Program)
+		return fmt.Errorf("%s is not a Kotlin file", p.want.Program)
 	}
 	class := strings.ToUpper(base[:1]) + base[1:] + "Kt"
-	if m := kotlinPackage.FindStringSubmatch(beginning(p.want.Program)); m != nil {
+	if m := kotlinPackage.FindStringSubmatch(readStart(p.want.Program)); m != nil {
 		class = m[1] + "." + class
 	}
 	p.Arguments["mainClass"] = class
@@ -128,7 +128,7 @@ func launchKotlin(p *preparation) error {
 	return nil
 }
 
-// launchRuby puts the program into the adapter's command line: rdbg runs it itself.
+// launchRuby adds the program to the adapter's command line: rdbg runs it.
 func launchRuby(p *preparation) error {
 	words := []string{"ruby"}
 	if strings.HasSuffix(p.want.Program, "_spec.rb") || p.want.Mode == "test" && strings.Contains(p.want.Program, "spec") {
@@ -160,20 +160,20 @@ func launchRuby(p *preparation) error {
 			spec.Env = append(spec.Env, fmt.Sprint(name, "=", value))
 		}
 	}
-	spec.Env = slices.DeleteFunc(spec.Env, secretEntry)
+	spec.Env = slices.DeleteFunc(spec.Env, isSecretEntry)
 	slices.Sort(spec.Env)
 	p.Adapter = &spec
 	if dir, ok := p.want.Extra["cwd"].(string); ok && filepath.IsAbs(dir) {
 		p.Dir = dir
 	}
 	if p.want.StopOnEntry != nil && *p.want.StopOnEntry {
-		// It lets a launched program run on, and only leaves one alone that it was attached to.
+		// rdbg resumes a launched program; only after an attach it leaves the program stopped.
 		p.Arguments["request"], p.Arguments["nonstop"] = "attach", false
 	}
 	return nil
 }
 
-// launchBash fills in the arguments once more, as one text.
+// launchBash adds the arguments as a single string.
 func launchBash(p *preparation) error {
 	if len(p.want.Args) > 0 {
 		p.Arguments["argsString"] = joinWords(p.want.Args)
@@ -181,7 +181,7 @@ func launchBash(p *preparation) error {
 	return nil
 }
 
-// launchDart chooses the adapter for tests.
+// launchDart makes the adapter run tests.
 func launchDart(p *preparation) error {
 	if p.want.Mode == "test" || strings.HasSuffix(p.want.Program, "_test.dart") {
 		spec := *p.Adapter
@@ -191,7 +191,7 @@ func launchDart(p *preparation) error {
 	return nil
 }
 
-// launchElixir makes a mix task of a script or a test.
+// launchElixir runs a script or a test as a mix task.
 func launchElixir(p *preparation) error {
 	switch program := p.want.Program; {
 	case program == "":

@@ -10,8 +10,8 @@ import (
 	"github.com/gajae-code/gjc/dap/config"
 )
 
-// A port that is taken is told of before the adapter is started: debugpy would never answer.
-func TestPrepareAttach_PortIsTaken(t *testing.T) {
+// TestPrepareAttach_PortTaken checks that a port in use is reported before the adapter is started: debugpy would never answer.
+func TestPrepareAttach_PortTaken(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -14,17 +14,18 @@ import (
 	"github.com/gajae-code/gjc/internal/workspace"
 )
 
-// located is where an adapter's program is, with what the user should know of it, or why it is nowhere.
-type located struct {
+// location is the place of an adapter's program, or why it was not found.
+type location struct {
 	path  string
-	notes []string
-	// launch are defaults for launches that come of where the program is.
+	notes []string // for the user
+	// launch has defaults for launches that depend on the place.
 	launch map[string]any
 	why    string
 }
 
-// locate looks for an adapter's program. What lies in a project it uses only with trust, and notes for the question.
-func (s *snapshot) locate(ctx context.Context, ws *project, d *definition) located {
+// locate finds an adapter's program. It uses a program of a project only if the project is trusted, and records it for the
+// question to the user.
+func (s *snapshot) locate(ctx context.Context, ws *project, d *definition) location {
 	s.noteProgram(ws, d)
 	if d.kind() == kindDebugpy && d.command() == "python" {
 		return s.python(ctx, ws)
@@ -34,47 +35,47 @@ func (s *snapshot) locate(ctx context.Context, ws *project, d *definition) locat
 	case at.path == "":
 	case d.kind() == kindGDB:
 		if why := s.probes.gdb(ctx, at.path, s.Environ()); why != "" {
-			return located{why: why}
+			return location{why: why}
 		}
 	case d.kind() == kindDebugpy && slices.Equal(d.Strings("args"), []string{"-m", "debugpy.adapter"}):
 		if _, why := s.probes.debugpy(ctx, at.path, ws.Root, s.Environ()); why != "" {
-			return located{why: why}
+			return location{why: why}
 		}
 	}
 	return at
 }
 
-// program looks for a command, and for what else the adapter's program may be called.
-func (s *snapshot) program(ws *project, d *definition) located {
+// program finds the adapter's command, or one of its alternative names.
+func (s *snapshot) program(ws *project, d *definition) location {
 	f := s.Find(d.command(), ws.Root, ws.Root)
 	switch {
 	case f.Local != "" && s.Trusts(f.Of):
-		return located{path: f.Local}
+		return location{path: f.Local}
 	case f.Path != "":
-		return located{path: f.Path}
+		return location{path: f.Path}
 	}
 	for _, name := range d.alternatives() {
 		if path := s.alternative(name); path != "" {
-			return located{path: path}
+			return location{path: path}
 		}
 	}
 	if f.Local != "" {
-		return located{why: fmt.Sprintf("%s is a program of the project's own and is not run, because %s", f.Local, s.how(f.Of, ws))}
+		return location{why: fmt.Sprintf("%s is the project's own program and is not run, because %s", f.Local, s.trustReason(f.Of, ws))}
 	}
 	if strings.ContainsAny(d.command(), `/\`) {
-		return located{why: f.Why}
+		return location{why: f.Why}
 	}
-	return located{why: "the program " + configfile.Quote(d.command()) + " is neither in the project nor on PATH"}
+	return location{why: "the program " + configfile.Quote(d.command()) + " is neither in the project nor on PATH"}
 }
 
-func (s *snapshot) how(root string, ws *project) string {
+func (s *snapshot) trustReason(root string, ws *project) string {
 	if of := s.projectAt(root); of != nil {
 		return of.How()
 	}
 	return ws.How()
 }
 
-// alternatives are further names of the program: those of the defaults are for the default's command.
+// alternatives returns further names of the program. Those of the defaults only apply to the default command.
 func (d *definition) alternatives() []string {
 	v, ok := d.Fields["alternatives"]
 	if !ok {
@@ -88,8 +89,8 @@ func (d *definition) alternatives() []string {
 	return v.Strings()
 }
 
-// alternative returns the program that a pattern stands for, or "". A pattern is a name for PATH or a path that begins with
-// /, ~/ or $NAME/; a * in it is a number, of which the highest counts, or part of a name with one.
+// alternative returns the program that matches a pattern, or "". A pattern is a name on PATH, or a path that begins with /, ~/
+// or $NAME/. A * matches a name part that begins with a digit; the match with the highest number is used.
 func (s *snapshot) alternative(pattern string) string {
 	if !strings.ContainsAny(pattern, `/\`) {
 		if !strings.Contains(pattern, "*") {
@@ -112,7 +113,7 @@ func (s *snapshot) alternative(pattern string) string {
 	}
 	for _, top := range tops {
 		if !filepath.IsAbs(top) && top != "/" {
-			continue // the variable is not set, or depends on where one is
+			continue // the variable is not set, or relative
 		}
 		dirs := []string{top}
 		parts := strings.Split(pattern, "/")
@@ -132,16 +133,16 @@ func (s *snapshot) alternative(pattern string) string {
 	return ""
 }
 
-// highest returns the program of the highest number that a pattern has in some directories, the first one of those that
-// are equal. None of a root counts.
+// highest returns the program with the highest number that matches a pattern in some directories; of equal ones the first. It
+// ignores programs in a root.
 func (s *snapshot) highest(pattern string, dirs []string) string {
-	best, most := "", []int(nil)
+	best, bestNumbers := "", []int(nil)
 	for _, dir := range dirs {
 		for _, name := range workspace.ProgramNames(pattern, s.GOOS, workspace.Variable(s.Env, "PATHEXT", s.GOOS)) {
 			for _, path := range s.matches(dir, name) {
 				n := numbers(filepath.Base(path))
-				if (best == "" || slices.Compare(n, most) > 0) && workspace.IsProgram(path, s.GOOS) && s.Owner(path) == "" {
-					best, most = path, n
+				if (best == "" || slices.Compare(n, bestNumbers) > 0) && workspace.IsProgram(path, s.GOOS) && s.Owner(path) == "" {
+					best, bestNumbers = path, n
 				}
 			}
 		}
@@ -149,7 +150,7 @@ func (s *snapshot) highest(pattern string, dirs []string) string {
 	return best
 }
 
-// matches returns the paths in dir that a part of a pattern stands for, those of higher numbers first.
+// matches returns the paths in dir that match a part of a pattern, the highest numbers first.
 func (s *snapshot) matches(dir, part string) []string {
 	before, after, pattern := strings.Cut(part, "*")
 	if !pattern {
@@ -173,17 +174,17 @@ func (s *snapshot) matches(dir, part string) []string {
 
 var digits = regexp.MustCompile(`\d+`)
 
-// numbers are the numbers in a name.
+// numbers returns the numbers in a name.
 func numbers(name string) []int {
 	var all []int
 	for _, d := range digits.FindAllString(name, -1) {
-		n, _ := strconv.Atoi(d) // a very long one is the greatest number
+		n, _ := strconv.Atoi(d) // math.MaxInt if out of range
 		all = append(all, n)
 	}
 	return all
 }
 
-// interpreters are the names of a Python, those that are tried first first.
+// interpreters returns the names of Python interpreters in the order to try them.
 func interpreters(goos string) []string {
 	if goos == "windows" {
 		return []string{"python", "python3", "py"}
@@ -191,14 +192,14 @@ func interpreters(goos string) []string {
 	return []string{"python3", "python"}
 }
 
-// mostPythons bounds how many interpreters are asked for debugpy.
-const mostPythons = 8
+// maxPythons bounds the interpreters that are probed for debugpy.
+const maxPythons = 8
 
-// python returns the first interpreter that has debugpy: the project's own, where it is trusted, then those of PATH.
-func (s *snapshot) python(ctx context.Context, ws *project) located {
+// python returns the first interpreter that has debugpy: the project's own if it is trusted, then those on PATH.
+func (s *snapshot) python(ctx context.Context, ws *project) location {
 	var all []string
 	add := func(path string) {
-		if path != "" && !slices.Contains(all, path) && len(all) < mostPythons {
+		if path != "" && !slices.Contains(all, path) && len(all) < maxPythons {
 			all = append(all, path)
 		}
 	}
@@ -218,9 +219,9 @@ func (s *snapshot) python(ctx context.Context, ws *project) located {
 		}
 	}
 	if len(all) == 0 && untrusted == "" {
-		return located{why: "no Python was found: there is neither a venv in the project (.venv, venv) nor a python3 or python on PATH"}
+		return location{why: "no Python found: the project has no venv (.venv, venv), and PATH has no python3 or python"}
 	}
-	var at located
+	var at location
 	var without []string
 	for _, path := range all {
 		program, why := s.probes.debugpy(ctx, path, ws.Root, s.Environ())
@@ -229,21 +230,21 @@ func (s *snapshot) python(ctx context.Context, ws *project) located {
 			at.why = why
 			continue
 		}
-		at = located{path: program}
+		at = location{path: program}
 		switch {
 		case len(without) > 0 && without[0] == own:
 			at.launch = map[string]any{"python": []any{own}}
-			at.notes = append(at.notes, fmt.Sprintf("debugpy is that of %s, as the project's %s can not import it; programs run in the project's", path, own))
+			at.notes = append(at.notes, fmt.Sprintf("debugpy is that of %s, because the project's %s cannot import it; programs run in the project's", path, own))
 		case len(without) > 0:
-			at.notes = append(at.notes, fmt.Sprintf("debugpy is that of %s, as %s can not import it; programs run in %s too, unless the argument python names another one (or: %s -m pip install debugpy)", path, without[0], path, without[0]))
+			at.notes = append(at.notes, fmt.Sprintf("debugpy is that of %s, because %s cannot import it; programs run in %s too, unless the argument python names another interpreter (or: %s -m pip install debugpy)", path, without[0], path, without[0]))
 		}
 		break
 	}
 	if at.path == "" && len(without) > 1 {
-		at.why = "no Python has debugpy: " + strings.Join(configfile.Shorten(without, 4), ", ") + " can not import it"
+		at.why = "no Python has debugpy: " + strings.Join(configfile.Shorten(without, 4), ", ") + " cannot import it"
 	}
 	if untrusted != "" {
-		note := fmt.Sprintf("%s is a program of the project's own and is not run, because %s", untrusted, ws.How())
+		note := fmt.Sprintf("%s is the project's own program and is not run, because %s", untrusted, ws.How())
 		if at.path != "" {
 			at.notes = append(at.notes, note)
 		} else {
@@ -253,7 +254,12 @@ func (s *snapshot) python(ctx context.Context, ws *project) located {
 	return at
 }
 
-// noteProgram notes the programs of projects that an adapter would run with trust.
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return line
+}
+
+// noteProgram records the programs of projects that an adapter would run if they were trusted.
 func (s *snapshot) noteProgram(ws *project, d *definition) {
 	names := []string{d.command()}
 	if d.kind() == kindDebugpy && d.command() == "python" {
@@ -267,7 +273,7 @@ func (s *snapshot) noteProgram(ws *project, d *definition) {
 	}
 }
 
-// local reports whether an adapter's program would be one of the project's own.
+// local reports whether an adapter's program would be the project's own.
 func (s *snapshot) local(ws *project, d *definition) bool {
 	names := []string{d.command()}
 	if d.kind() == kindDebugpy && d.command() == "python" {

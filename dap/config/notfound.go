@@ -7,16 +7,16 @@ import (
 	"github.com/gajae-code/gjc/dap"
 )
 
-// A NotFoundError says that there is no adapter to use. Its text is a sentence for the model and the user.
+// A NotFoundError is the error of a search without a usable adapter. Its text is for the model and the user.
 type NotFoundError struct {
-	// Adapter is the name that was asked for; empty where any would have done.
+	// Adapter is the requested name; empty for any adapter.
 	Adapter string
-	// Program is what was to be debugged.
+	// Program is the program to debug.
 	Program string
-	// Unknown says that no adapter has that name; Hint is the name that may have been meant.
+	// Unknown says that no adapter has that name; Hint is a similar name.
 	Unknown bool
 	Hint    string
-	// Missing are the adapters that would fit, with what they lack.
+	// Missing are the adapters that match but cannot be used.
 	Missing []dap.Unused
 	// Installed are the names of the adapters that can be used.
 	Installed []string
@@ -26,12 +26,12 @@ func (e *NotFoundError) Error() string {
 	var b strings.Builder
 	switch {
 	case e.Unknown:
-		b.WriteString("There is no debugger adapter called " + `"` + e.Adapter + `"` + ".")
+		b.WriteString("Unknown debugger adapter " + `"` + e.Adapter + `"` + ".")
 		if e.Hint != "" {
 			b.WriteString(` Did you mean "` + e.Hint + `"?`)
 		}
 	case e.Adapter != "":
-		b.WriteString("The debugger adapter " + e.Adapter + " can not be used.")
+		b.WriteString("The debugger adapter " + e.Adapter + " cannot be used.")
 	default:
 		b.WriteString("No debugger adapter available.")
 	}

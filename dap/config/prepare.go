@@ -16,27 +16,27 @@ import (
 
 // Launch is a program to debug, for [PrepareLaunch].
 type Launch struct {
-	// Program is absolute: a source file, a binary, a package's directory, or a test of pytest ("/w/tests/test_a.py::test_b").
-	// It may be empty where Extra says what to run (module, mainClass, task).
+	// Program is an absolute path: of a source file, a binary or a package's directory, or of a pytest test
+	// ("/w/tests/test_a.py::test_b"). It may be empty if Extra says what to run (module, mainClass, task).
 	Program string
-	// Args are those of the program.
+	// Args are the arguments of the program.
 	Args []string
-	// Dir is where adapter and program run, absolute. Required. Tests of Go run in their package, as with go test, unless
-	// Extra has cwd.
+	// Dir is the working directory of adapter and program, absolute. Required. Go tests run in their package, as with go
+	// test, unless Extra has cwd.
 	Dir string
-	// Mode is debug, test, exec, core or replay, as far as the adapter knows such; empty for the one that fits.
+	// Mode is debug, test, exec, core or replay, as far as the adapter supports it; empty to select it by the program.
 	Mode string
 	// Core is a core file of the program, absolute; empty for none.
 	Core string
-	// Env is added to the program's environment. Variables that [proc.IsSecretVariable] knows are left out.
+	// Env is added to the program's environment, without the variables that [proc.IsSecretVariable] reports.
 	Env map[string]string
-	// StopOnEntry says whether the program is to stop at its beginning; nil for the adapter's default.
+	// StopOnEntry says whether the program stops at its entry; nil for the adapter's default.
 	StopOnEntry *bool
-	// Terminal asks for a terminal to run the program in.
+	// Terminal runs the program in a terminal.
 	Terminal bool
-	// TempDir is where a program is built that is debugged from its source; empty for the adapter's choice.
+	// TempDir is the directory for a program that is built from source; empty for the adapter's default.
 	TempDir string
-	// Extra goes over all other arguments, as it is.
+	// Extra overrides all other arguments.
 	Extra map[string]any
 }
 
@@ -44,20 +44,20 @@ type Launch struct {
 type Attach struct {
 	// PID is the process; zero for an attach to a port.
 	PID int
-	// Host and Port are where the program, or its adapter, listens. An empty host is 127.0.0.1. Listen turns it round: the
-	// adapter listens there, and the program connects.
+	// Host and Port are the address where the program or its adapter listens. An empty host is 127.0.0.1. If Listen is set,
+	// the adapter listens there and the program connects.
 	Host   string
 	Port   int
 	Listen bool
-	// Program is the binary, where it is known. Dir is where the adapter runs, absolute. Required.
+	// Program is the binary, if known. Dir is the adapter's working directory, absolute. Required.
 	Program, Dir string
-	// StopOnEntry says whether the program is to be stopped at once; nil for the adapter's default.
+	// StopOnEntry says whether the program is stopped at once; nil for the adapter's default.
 	StopOnEntry *bool
-	// Extra goes over all other arguments, as it is.
+	// Extra overrides all other arguments.
 	Extra map[string]any
 }
 
-// Prepared is what [dap.Debugger.Start] needs, and what the reader should know of it.
+// Prepared is the argument of [dap.Debugger.Start], with notes for the reader.
 type Prepared struct {
 	dap.Start
 	Notes []string
@@ -67,13 +67,13 @@ func (p *Prepared) notef(format string, args ...any) {
 	p.Notes = append(p.Notes, fmt.Sprintf(format, args...))
 }
 
-// preparation is a launch as it comes about.
+// preparation is a launch while it is being prepared.
 type preparation struct {
 	*Prepared
 	want Launch
 }
 
-// launchers know more of some kinds of adapters than their forms say. It is never changed.
+// launchers has the code for launches that forms cannot express, by kind. It is never modified.
 var launchers = map[string]func(*preparation) error{
 	kindGDB:        launchNative,
 	kindLLDB:       launchNative,
@@ -90,7 +90,7 @@ var launchers = map[string]func(*preparation) error{
 	kindElixir:     launchElixir,
 }
 
-// PrepareLaunch returns how to launch a program under an adapter. It looks at the program's files and changes nothing.
+// PrepareLaunch returns how to launch a program under an adapter. It only reads files.
 func PrepareLaunch(spec *dap.Spec, l Launch) (*Prepared, error) {
 	if !filepath.IsAbs(l.Dir) {
 		return nil, fmt.Errorf("the working directory %q is not an absolute path", l.Dir)
@@ -106,14 +106,14 @@ func PrepareLaunch(spec *dap.Spec, l Launch) (*Prepared, error) {
 	values := formValues(l.Program, l.Args, l.Dir, l.Env)
 	if l.Core != "" {
 		if form = spec.Forms.Core; form == nil {
-			return nil, fmt.Errorf("%s reads no core files; gdb, lldb-dap and dlv do", spec.Name)
+			return nil, fmt.Errorf("%s does not support core files; gdb, lldb-dap and dlv do", spec.Name)
 		}
 		if strings.ContainsAny(l.Core+l.Program, "\"\n") {
-			return nil, errors.New("a core file and its program must have no quotes in their names; make links to them")
+			return nil, errors.New("the names of a core file and its program must not contain quotes; create links to them")
 		}
 		values["core"] = l.Core
 	}
-	p.over(form, values)
+	p.apply(form, values)
 	if launcher := launchers[spec.Kind]; launcher != nil && (l.Core == "" || spec.Kind == kindDlv) {
 		if err := launcher(p); err != nil {
 			return nil, err
@@ -126,7 +126,7 @@ func PrepareLaunch(spec *dap.Spec, l Launch) (*Prepared, error) {
 	}
 	if l.Terminal {
 		if spec.TerminalArguments == nil {
-			p.notef("%s can not run the program in a terminal; its output comes from the debugger", spec.Name)
+			p.notef("%s cannot run the program in a terminal; the debugger shows its output", spec.Name)
 		}
 		maps.Copy(p.Arguments, cloneMap(spec.TerminalArguments))
 	}
@@ -134,24 +134,24 @@ func PrepareLaunch(spec *dap.Spec, l Launch) (*Prepared, error) {
 	return p.Prepared, nil
 }
 
-// over puts a form over the arguments.
-func (p *Prepared) over(form map[string]any, values map[string]any) {
+// apply expands a form and adds it to the arguments.
+func (p *Prepared) apply(form map[string]any, values map[string]any) {
 	filled, _ := expand(form, values)
 	maps.Copy(p.Arguments, filled.(map[string]any))
 }
 
-// finish puts the last arguments over the others and takes out what no program may have.
+// finish adds the overriding arguments and removes secret variables.
 func (p *Prepared) finish(extra map[string]any) {
 	maps.Copy(p.Arguments, cloneMap(extra))
-	if names := scrub(p.Arguments); len(names) > 0 {
-		p.notef("%s: kept from the program, as gjc's own keys are", strings.Join(names, ", "))
+	if names := removeSecrets(p.Arguments); len(names) > 0 {
+		p.notef("%s: removed from the program's environment, like all provider keys", strings.Join(names, ", "))
 	}
 	if request, ok := p.Arguments["request"].(string); ok && (request == "launch" || request == "attach") {
 		p.Request = request
 	}
 }
 
-// noProcess says what to do where an adapter can not attach to a process. It is never changed.
+// noProcess says what to do if an adapter cannot attach to a process, by kind. It is never modified.
 var noProcess = map[string]string{
 	kindJS:     `start it with "node --inspect", or open its port with "kill -USR1 PID", and attach to that port (9229)`,
 	kindRdbg:   `start it with "rdbg --open --port PORT -c -- ruby …" and attach to that port`,
@@ -178,7 +178,7 @@ func PrepareAttach(spec *dap.Spec, a Attach) (*Prepared, error) {
 	form, what := spec.Forms.Remote, "to a port"
 	switch {
 	case a.PID > 0:
-		form, what = spec.Forms.Process, "to a process by its id"
+		form, what = spec.Forms.Process, "to a process by its ID"
 		values["pid"], values["pidText"] = a.PID, strconv.Itoa(a.PID)
 	case a.Listen:
 		form, what = spec.Forms.Listen, "by listening"
@@ -186,19 +186,19 @@ func PrepareAttach(spec *dap.Spec, a Attach) (*Prepared, error) {
 		p.Address = net.JoinHostPort(host, strconv.Itoa(a.Port))
 	}
 	if form == nil {
-		text := spec.Name + " can not attach " + what
+		text := spec.Name + " cannot attach " + what
 		if how := noProcess[spec.Kind]; how != "" && a.PID > 0 {
 			text += "; " + how
 		}
 		return nil, errors.New(text)
 	}
 	if a.Listen && a.Port > 0 {
-		if err := listenable(host, a.Port); err != nil {
+		if err := checkListen(host, a.Port); err != nil {
 			return nil, err
 		}
 	}
-	p.over(form, values)
-	if a.StopOnEntry != nil && !slices.Contains([]string{kindDebugpy, kindJS}, spec.Kind) { // these two have it for launches only
+	p.apply(form, values)
+	if a.StopOnEntry != nil && !slices.Contains([]string{kindDebugpy, kindJS}, spec.Kind) { // supported for launches only
 		for _, name := range spec.Forms.StopOnEntry {
 			p.Arguments[name] = *a.StopOnEntry
 		}
@@ -213,13 +213,13 @@ func PrepareAttach(spec *dap.Spec, a Attach) (*Prepared, error) {
 	return p, nil
 }
 
-// listenable complains about an address at which nothing more can listen. Some adapters (debugpy) do not say so: they never
-// answer.
-func listenable(host string, port int) error {
+// checkListen returns an error if an adapter cannot listen at an address. Some adapters (debugpy) would not report it and
+// never answer.
+func checkListen(host string, port int) error {
 	var config net.ListenConfig
-	l, err := config.Listen(context.Background(), "tcp", net.JoinHostPort(host, strconv.Itoa(port))) // it does not wait
+	l, err := config.Listen(context.Background(), "tcp", net.JoinHostPort(host, strconv.Itoa(port))) // does not block
 	if err != nil {
-		return fmt.Errorf("nothing can be made to listen there: %w", err)
+		return fmt.Errorf("the debug adapter cannot listen there: %w", err)
 	}
 	return l.Close()
 }

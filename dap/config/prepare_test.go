@@ -13,7 +13,7 @@ import (
 	"github.com/gajae-code/gjc/dap"
 )
 
-// tree makes files and returns the directory.
+// tree creates files and returns their directory.
 func tree(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -41,8 +41,8 @@ func builtin(t *testing.T, name string) *dap.Spec {
 	return nil
 }
 
-// asJSON returns v as JSON, with dir replaced by W.
-func asJSON(t *testing.T, v any, dir string) string {
+// text returns a value as JSON, with W for a directory.
+func text(t *testing.T, v any, dir string) string {
 	t.Helper()
 	data, err := json.Marshal(v)
 	if err != nil {
@@ -71,7 +71,7 @@ func TestPrepareLaunch(t *testing.T) {
 	for _, tt := range []struct {
 		name, adapter string
 		l             Launch
-		want          string // the arguments, or the beginning of the error behind "!"
+		want          string // the arguments, or "!" and the beginning of the error
 		check         func(t *testing.T, p *Prepared, dir string)
 	}{
 		{"a Go package", "dlv", Launch{Program: "cmd", Args: []string{"-x", "a b"}}, `{"args":["-x","a b"],"cwd":"W","dlvCwd":"W/cmd","mode":"debug","program":"W/cmd","request":"launch","stopOnEntry":true}`, nil},
@@ -89,23 +89,23 @@ func TestPrepareLaunch(t *testing.T) {
 		}},
 		{"a core file of Go", "dlv", Launch{Program: "bin/prog", Core: "core"}, `{"coreFilePath":"W/core","mode":"core","program":"W/bin/prog","request":"launch","stopOnEntry":true}`, nil},
 		{"a recording", "dlv", Launch{Program: "bin", Mode: "replay"}, `{"cwd":"W","mode":"replay","request":"launch","stopOnEntry":true,"traceDirPath":"W/bin"}`, nil},
-		{"a mode that Go has not", "dlv", Launch{Program: "cmd", Mode: "tset"}, `!dlv has no mode "tset"`, nil},
-		{"mode exec for a directory", "dlv", Launch{Program: "cmd", Mode: "exec"}, "!W/cmd is no binary; mode debug builds it first", nil},
+		{"a mode that Go has not", "dlv", Launch{Program: "cmd", Mode: "tset"}, `!unknown mode "tset"`, nil},
+		{"mode exec for a directory", "dlv", Launch{Program: "cmd", Mode: "exec"}, "!W/cmd is not a binary; mode debug builds it first", nil},
 		{"mode debug for a test", "dlv", Launch{Program: "cmd/main_test.go", Mode: "debug"}, "!W/cmd/main_test.go is a test; debug it with mode test", nil},
-		{"mode debug for a binary", "dlv", Launch{Program: "bin/prog", Mode: "debug"}, "!W/bin/prog is no Go source", nil},
-		{"no program", "dlv", Launch{Program: "none"}, "!there is no program to debug", nil},
+		{"mode debug for a binary", "dlv", Launch{Program: "bin/prog", Mode: "debug"}, "!W/bin/prog is not a Go source", nil},
+		{"no program", "dlv", Launch{Program: "none"}, "!no program to debug", nil},
 		{"a place to build in", "dlv", Launch{Program: "cmd", TempDir: "/tmp/t"}, "", func(t *testing.T, p *Prepared, _ string) {
 			if out, _ := p.Arguments["output"].(string); !strings.HasPrefix(out, "/tmp/t/gjc-debug-") || len(out) < 30 {
 				t.Errorf("output %q", out)
 			} else if len(p.Temporary) != 1 || p.Temporary[0] != out {
-				t.Errorf("to be removed: %q", p.Temporary)
+				t.Errorf("temporary files %q", p.Temporary)
 			}
 		}},
 
 		{"Python", "debugpy", Launch{Program: "a.py", Args: []string{"x"}, Terminal: true}, `{"args":["x"],"console":"integratedTerminal","cwd":"W","justMyCode":false,"program":"W/a.py","request":"launch","stopOnEntry":true,"subProcess":false}`, nil},
 		{"a Python test", "debugpy", Launch{Program: "tests/test_a.py::TestX::test_y", Args: []string{"-q"}}, `{"args":["W/tests/test_a.py::TestX::test_y","-q"],"console":"internalConsole","cwd":"W","justMyCode":false,"module":"pytest","request":"launch","stopOnEntry":true,"subProcess":false}`, nil},
 		{"Python tests", "debugpy", Launch{Program: "tests", Mode: "test"}, `{"args":["W/tests"],"console":"internalConsole","cwd":"W","justMyCode":false,"module":"pytest","request":"launch","stopOnEntry":true,"subProcess":false}`, nil},
-		{"a Python test that is not there", "debugpy", Launch{Program: "tests/none.py::test_x"}, "!there is no test to debug", nil},
+		{"a Python test that is not there", "debugpy", Launch{Program: "tests/none.py::test_x"}, "!no test to debug", nil},
 		{"a Python module", "debugpy", Launch{Args: []string{"x"}, Extra: map[string]any{"module": "http.server"}}, `{"args":["x"],"console":"internalConsole","cwd":"W","justMyCode":false,"module":"http.server","request":"launch","stopOnEntry":true,"subProcess":false}`, func(t *testing.T, p *Prepared, _ string) {
 			if p.Program != "module http.server" {
 				t.Errorf("program %q", p.Program)
@@ -120,15 +120,15 @@ func TestPrepareLaunch(t *testing.T) {
 				t.Errorf("the request is %s", p.Request)
 			}
 		}},
-		{"a source of C", "lldb-dap", Launch{Program: "main.c"}, "!W/main.c is source code, and lldb-dap debugs what is built from it", nil},
+		{"a source of C", "lldb-dap", Launch{Program: "main.c"}, "!W/main.c is a source file and lldb-dap needs a binary", nil},
 		{"gdb", "gdb", Launch{Program: "bin/prog", Env: map[string]string{"A": "1"}, StopOnEntry: &no, Terminal: true}, `{"cwd":"W","env":{"A":"1"},"program":"W/bin/prog","request":"launch","stopAtBeginningOfMainSubprogram":false,"stopOnEntry":false}`, func(t *testing.T, p *Prepared, _ string) {
-			if len(p.Notes) != 1 || !strings.Contains(p.Notes[0], "gdb can not run the program in a terminal") {
+			if len(p.Notes) != 1 || !strings.Contains(p.Notes[0], "gdb cannot run the program in a terminal") {
 				t.Errorf("notes %q", p.Notes)
 			}
 		}},
 		{"codelldb", "codelldb", Launch{Program: "bin/prog", Terminal: true}, `{"cwd":"W","program":"W/bin/prog","request":"launch","stopOnEntry":true,"terminal":"integrated"}`, nil},
 		{"codelldb, a core file", "codelldb", Launch{Program: "bin/prog", Core: "core"}, `{"processCreateCommands":[],"request":"launch","stopOnEntry":true,"targetCreateCommands":["target create -c \"W/core\" \"W/bin/prog\""],"terminal":"console"}`, nil},
-		{"a core file of JavaScript", "js-debug-adapter", Launch{Program: "a.js", Core: "core"}, "!js-debug-adapter reads no core files", nil},
+		{"a core file of JavaScript", "js-debug-adapter", Launch{Program: "a.js", Core: "core"}, "!js-debug-adapter does not support core files", nil},
 
 		{"JavaScript", "js-debug-adapter", Launch{Program: "a.js"}, `{"console":"internalConsole","cwd":"W","program":"W/a.js","request":"launch","stopOnEntry":true,"type":"pwa-node"}`, nil},
 		{"TypeScript", "js-debug-adapter", Launch{Program: "a.ts"}, "", func(t *testing.T, p *Prepared, _ string) {
@@ -152,7 +152,7 @@ func TestPrepareLaunch(t *testing.T) {
 		{".NET", "netcoredbg", Launch{Program: "proj/bin/Debug/net8.0/Proj.dll", StopOnEntry: &no}, `{"cwd":"W","program":"W/proj/bin/Debug/net8.0/Proj.dll","request":"launch","stopAtEntry":false}`, nil},
 		{"a source of .NET", "netcoredbg", Launch{Program: "proj/sub/Program.cs"}, `{"cwd":"W","program":"W/proj/bin/Debug/net8.0/Proj.dll","request":"launch","stopAtEntry":true}`, nil},
 		{".NET that is not built", "netcoredbg", Launch{Program: "unbuilt/P.cs"}, `!W/unbuilt/U.csproj is not built yet: run "dotnet build"`, nil},
-		{"no .NET at all", "netcoredbg", Launch{Program: "empty"}, `!W/empty is no program: run "dotnet build"`, nil},
+		{"no .NET at all", "netcoredbg", Launch{Program: "empty"}, `!W/empty is not a program: run "dotnet build"`, nil},
 		{"Kotlin", "kotlin-debug-adapter", Launch{Program: "src/App.kt", Args: []string{"a b"}}, `{"args":"'a b'","cwd":"W","mainClass":"org.example.app.AppKt","projectRoot":"W","request":"launch"}`, nil},
 		{"bash", "bash-debug-adapter", Launch{Program: "s.sh", Args: []string{"a b"}}, `{"args":["a b"],"argsString":"'a b'","cwd":"W","cwdEffective":"W","env":{},"pathBash":"bash","pathBashdb":"bashdb","pathCat":"cat","pathMkfifo":"mkfifo","pathPkill":"pkill","program":"W/s.sh","programEffective":"W/s.sh","request":"launch","terminalKind":"debugConsole","type":"bashdb"}`, nil},
 		{"a Dart test", "dart-debug-adapter", Launch{Program: "test/x_test.dart"}, `{"cwd":"W","program":"W/test/x_test.dart","request":"launch","stopOnEntry":true}`, func(t *testing.T, p *Prepared, _ string) {
@@ -219,12 +219,12 @@ func TestPrepareAttach(t *testing.T) {
 		{"gdbserver", "lldb-dap", Attach{Port: 1234}, `{"attachCommands":["gdb-remote 127.0.0.1:1234"],"request":"attach"}`, ""},
 		{"gdbserver with gdb", "gdb", Attach{Port: 1234, Program: "/x"}, `{"program":"/x","request":"attach","target":"127.0.0.1:1234"}`, ""},
 		{"node", "js-debug-adapter", Attach{Port: 9229}, `{"address":"127.0.0.1","port":9229,"request":"attach","type":"pwa-node"}`, ""},
-		{"a process of node", "js-debug-adapter", Attach{PID: 7}, `!js-debug-adapter can not attach to a process by its id; start it with "node --inspect"`, ""},
+		{"a process of node", "js-debug-adapter", Attach{PID: 7}, `!js-debug-adapter cannot attach to a process by its ID; start it with "node --inspect"`, ""},
 		{"Ruby", "rdbg", Attach{Port: 9}, `{"localfs":true,"request":"attach","type":"rdbg"}`, "127.0.0.1:9"},
 		{".NET", "netcoredbg", Attach{PID: 7}, `{"processId":7,"request":"attach"}`, ""},
-		{"a port of .NET", "netcoredbg", Attach{Port: 7}, "!netcoredbg can not attach to a port", ""},
+		{"a port of .NET", "netcoredbg", Attach{Port: 7}, "!netcoredbg cannot attach to a port", ""},
 		{"PHP that connects", "php-debug-adapter", Attach{Port: 9003, Listen: true}, `{"hostname":"127.0.0.1","port":9003,"request":"launch"}`, ""},
-		{"Go that connects", "dlv", Attach{Port: 9003, Listen: true}, "!dlv can not attach by listening", ""},
+		{"Go that connects", "dlv", Attach{Port: 9003, Listen: true}, "!dlv cannot attach by listening", ""},
 		{"nothing", "dlv", Attach{}, "!to attach, name either a pid or a port", ""},
 		{"both", "dlv", Attach{PID: 1, Port: 2}, "!to attach, name either a pid or a port", ""},
 		{"no port", "dlv", Attach{Port: 70000}, "!to attach, name either a pid or a port", ""},

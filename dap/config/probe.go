@@ -16,59 +16,59 @@ import (
 )
 
 const (
-	// probeTime bounds one question to a program.
-	probeTime = 3 * time.Second
-	// probeAge is how long an answer counts; a no counts for noAge, as the user may do something about it.
-	probeAge, noAge = 10 * time.Minute, 20 * time.Second
-	// probeBytes is how much of an answer is looked at.
+	// probeTimeout bounds one probe of a program.
+	probeTimeout = 3 * time.Second
+	// probeAge is the age at which a program is probed again; failureAge after a failure, which the user may fix.
+	probeAge, failureAge = 10 * time.Minute, 20 * time.Second
+	// probeBytes bounds the output that is kept.
 	probeBytes = 64 << 10
 )
 
-// leastGDB is the first version that speaks the protocol.
-const leastGDB = 14
+// minGDB is the first version that supports the protocol.
+const minGDB = 14
 
 var errProbe = errors.New("it did not answer within 3 seconds")
 
-// prober asks programs what they are and keeps the answers. It belongs to the holder of the catalog's turn.
+// prober runs programs to find out their version or features, and caches the answers. The catalog's lock guards it.
 type prober struct {
 	children *proc.Group
 	known    map[string]answer
 }
 
-// answer is what a program said, or why it did not.
+// answer is the output of a program, or why the probe failed.
 type answer struct {
 	text string
 	why  string
 	when time.Time
 }
 
-// ask runs a program and returns what it prints. It runs in the program's own directory: that of a project could have files
-// which the program would load.
+// ask runs a program and returns its output. It runs in the program's own directory, because the program could load files
+// from the directory of a project.
 func (p *prober) ask(ctx context.Context, path string, args, env []string) answer {
 	info, err := os.Stat(path)
 	if err != nil {
 		return answer{why: err.Error()}
 	}
-	key := strings.Join([]string{path, info.ModTime().String(), strings.Join(args, "\x00"), lastPart(env)}, "\x00")
+	key := strings.Join([]string{path, info.ModTime().String(), strings.Join(args, "\x00"), lastEntry(env)}, "\x00")
 	if known, ok := p.known[key]; ok {
 		age := probeAge
 		if known.why != "" {
-			age = noAge
+			age = failureAge
 		}
 		if time.Since(known.when) < age {
 			return known
 		}
 	}
 	a := p.run(ctx, path, args, env)
-	if ctx.Err() == nil { // half an answer is not kept
+	if ctx.Err() == nil { // do not cache an incomplete answer
 		a.when = time.Now()
 		p.known[key] = a
 	}
 	return a
 }
 
-// lastPart is what is added to the environment for a probe.
-func lastPart(env []string) string {
+// lastEntry returns the entry that a probe has added to the environment.
+func lastEntry(env []string) string {
 	if len(env) == 0 {
 		return ""
 	}
@@ -76,13 +76,13 @@ func lastPart(env []string) string {
 }
 
 func (p *prober) run(ctx context.Context, path string, args, env []string) answer {
-	ctx, cancel := context.WithTimeoutCause(ctx, probeTime, errProbe)
+	ctx, cancel := context.WithTimeoutCause(ctx, probeTimeout, errProbe)
 	defer cancel()
 	start := proc.Start
 	if p.children != nil {
 		start = p.children.Start
 	}
-	out := &head{}
+	out := &prefixWriter{}
 	child, err := start(ctx, &proc.Options{Path: path, Args: args, Env: proc.Environ(env), Dir: filepath.Dir(path), Stdout: out, Mark: proc.NewMark()})
 	if err != nil {
 		return answer{why: err.Error()}
@@ -93,14 +93,14 @@ func (p *prober) run(ctx context.Context, path string, args, env []string) answe
 		return answer{why: err.Error()}
 	}
 	if err := child.Err(); err != nil {
-		said := strings.TrimSpace(child.Stderr().String())
-		if _, last, ok := cutLast(said, "\n"); ok {
-			said = last
+		text := strings.TrimSpace(child.Stderr().String())
+		if _, last, ok := cutLast(text, "\n"); ok {
+			text = last
 		}
-		if said == "" {
-			said = err.Error()
+		if text == "" {
+			text = err.Error()
 		}
-		return answer{text: string(out.text), why: said}
+		return answer{text: string(out.text), why: text}
 	}
 	return answer{text: string(out.text)}
 }
@@ -112,29 +112,29 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return s, "", false
 }
 
-// head keeps the beginning of what is written.
-type head struct{ text []byte }
+// prefixWriter keeps the first probeBytes bytes.
+type prefixWriter struct{ text []byte }
 
-func (h *head) Write(b []byte) (int, error) {
+func (h *prefixWriter) Write(b []byte) (int, error) {
 	h.text = append(h.text, b[:min(len(b), probeBytes-len(h.text))]...)
 	return len(b), nil
 }
 
 var gdbVersion = regexp.MustCompile(`(\d+)\.\d[\d.]*(?:[-\w.]*)\s*$`)
 
-// gdb returns why a gdb can not be used, or "".
+// gdb returns why a gdb cannot be used, or "".
 func (p *prober) gdb(ctx context.Context, path string, env []string) (why string) {
 	a := p.ask(ctx, path, []string{"-nx", "-batch", "-ex", "show version", "-ex", `python print("has Python")`}, env)
 	first := text.FirstLine(a.text)
 	m := gdbVersion.FindStringSubmatch(first)
 	switch {
 	case m == nil && a.why != "":
-		return fmt.Sprintf("%s did not tell its version: %s", path, a.why)
+		return fmt.Sprintf("%s did not print its version: %s", path, a.why)
 	case m == nil:
-		return fmt.Sprintf("%s did not tell its version; gdb %d or newer is needed", path, leastGDB)
+		return fmt.Sprintf("%s did not print its version; gdb %d or newer is needed", path, minGDB)
 	}
-	if n, err := strconv.Atoi(m[1]); err != nil || n < leastGDB {
-		return fmt.Sprintf("%s is version %s, and the Debug Adapter Protocol needs gdb %d or newer", path, strings.TrimSpace(m[0]), leastGDB)
+	if n, err := strconv.Atoi(m[1]); err != nil || n < minGDB {
+		return fmt.Sprintf("%s is version %s, and the Debug Adapter Protocol needs gdb %d or newer", path, strings.TrimSpace(m[0]), minGDB)
 	}
 	if !strings.Contains(a.text, "has Python") {
 		return path + " was built without Python, which the Debug Adapter Protocol needs"
@@ -142,17 +142,18 @@ func (p *prober) gdb(ctx context.Context, path string, env []string) (why string
 	return ""
 }
 
-// hasDebugpy prints the interpreter, as what PATH has may be a shim that chooses one by the directory.
+// hasDebugpy prints the interpreter: the program on PATH may be a shim that chooses one by the directory.
 const hasDebugpy = "import sys, debugpy; print(sys.executable)"
 
-// debugpy returns the interpreter behind path that has debugpy, or why there is none. A shim of pyenv chooses for root.
+// debugpy returns the interpreter that path runs if it has debugpy, or why there is none. A shim of pyenv chooses the one
+// for root.
 func (p *prober) debugpy(ctx context.Context, path, root string, env []string) (program, why string) {
 	a := p.ask(ctx, path, []string{"-c", hasDebugpy}, append(env[:len(env):len(env)], "PYENV_DIR="+root))
 	if a.why != "" {
-		return "", fmt.Sprintf("%s can not import debugpy: %s", path, a.why)
+		return "", fmt.Sprintf("%s cannot import debugpy: %s", path, a.why)
 	}
 	if program = strings.TrimSpace(a.text); !filepath.IsAbs(program) {
-		return "", fmt.Sprintf("%s did not tell whether it has debugpy", path)
+		return "", fmt.Sprintf("%s did not print whether it has debugpy", path)
 	}
 	return program, ""
 }

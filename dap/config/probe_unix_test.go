@@ -17,17 +17,17 @@ import (
 	"github.com/gajae-code/gjc/internal/trust"
 )
 
-// script makes a program of the shell.
+// script creates a shell script.
 func (m *machine) script(name, text string) string {
 	m.t.Helper()
-	// A test beside this one that starts a process while the file is open for writing hands it on to that process for a
-	// moment, in which the script can not be run ("text file busy").
+	// If a parallel test starts a process while the file is open for writing, the process inherits the file for a moment, and
+	// the script cannot be run ("text file busy").
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
 	return m.write(name, "#!/bin/sh\n"+text+"\n")
 }
 
-// real is a machine whose PATH is looked at for real: these places below the home directory.
+// real is a machine whose PATH is searched on the disk: these directories in the home directory.
 func (m *machine) real(path ...string) *config.Catalog {
 	m.t.Helper()
 	for i, p := range path {
@@ -49,7 +49,7 @@ func (m *machine) real(path ...string) *config.Catalog {
 	return config.New(opts)
 }
 
-// An old gdb, and one without Python, are told apart from one that works, and asked once.
+// TestProbe_GDB checks that an old gdb and one without Python are rejected, and that each is probed once.
 func TestProbe_GDB(t *testing.T) {
 	for _, tt := range []struct{ name, script, want string }{
 		{"new", `echo "GNU gdb (Debian 16.3-1) 16.3"; echo has Python`, ""},
@@ -57,8 +57,8 @@ func TestProbe_GDB(t *testing.T) {
 		{"built from git", `echo "GNU gdb (GDB) 17.0.50.20251101-git"; echo has Python`, ""},
 		{"old", `echo "GNU gdb (Debian 13.1-3) 13.1"; echo has Python`, "is version 13.1, and the Debug Adapter Protocol needs gdb 14 or newer"},
 		{"without Python", `echo "GNU gdb (GDB) 16.3"; echo "Python scripting is not supported in this copy of GDB." >&2; exit 1`, "was built without Python"},
-		{"broken", `echo "libfoo.so: cannot open" >&2; exit 127`, "did not tell its version: libfoo.so: cannot open"},
-		{"another program", `echo hello`, "did not tell its version; gdb 14 or newer is needed"},
+		{"broken", `echo "libfoo.so: cannot open" >&2; exit 127`, "did not print its version: libfoo.so: cannot open"},
+		{"another program", `echo hello`, "did not print its version; gdb 14 or newer is needed"},
 		{"a flood", `exec yes 9.9`, "did not answer within 3 seconds"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -88,7 +88,7 @@ const (
 	lacks      = `echo "Traceback" >&2; echo "ModuleNotFoundError: No module named 'debugpy'" >&2; exit 1`
 )
 
-// The first Python that has debugpy is the one, and the reader is told where that is not the one that they have.
+// TestProbe_Python checks that the first Python with debugpy is used, and that a note says so if it is not the first Python.
 func TestProbe_Python(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
@@ -98,18 +98,18 @@ func TestProbe_Python(t *testing.T) {
 		note    string
 	}{
 		{"the first one", map[string]string{"~/a/python3": hasDebugpy, "~/b/python3": hasDebugpy}, false, "~/a/python3", ""},
-		{"the second one", map[string]string{"~/a/python3": lacks, "~/b/python3": hasDebugpy}, false, "~/b/python3", "~/a/python3 can not import it; programs run in ~/b/python3 too"},
+		{"the second one", map[string]string{"~/a/python3": lacks, "~/b/python3": hasDebugpy}, false, "~/b/python3", "~/a/python3 cannot import it; programs run in ~/b/python3 too"},
 		{"python without a 3", map[string]string{"~/b/python": hasDebugpy}, false, "~/b/python", ""},
 		{"a shim", map[string]string{"~/a/python3": `test "$PYENV_DIR" = ` + "WORK && echo /opt/versions/3.12/bin/python3"}, false, "/opt/versions/3.12/bin/python3", ""},
-		{"none has it", map[string]string{"~/a/python3": lacks, "~/b/python3": lacks}, false, "no Python has debugpy: ~/a/python3, ~/b/python3 can not import it; to get it: pip install debugpy", ""},
-		{"one that lacks it", map[string]string{"~/a/python3": lacks}, false, "~/a/python3 can not import debugpy: ModuleNotFoundError: No module named 'debugpy'; to get it", ""},
-		{"no Python", nil, false, "no Python was found", ""},
-		{"a venv that is not trusted", map[string]string{".venv/bin/python3": hasDebugpy, "~/a/python3": hasDebugpy}, false, "~/a/python3", ".venv/bin/python3 is a program of the project's own and is not run"},
-		{"a venv alone that is not trusted", map[string]string{".venv/bin/python3": hasDebugpy}, false, ".venv/bin/python3 is a program of the project's own and is not run", ""},
+		{"none has it", map[string]string{"~/a/python3": lacks, "~/b/python3": lacks}, false, "no Python has debugpy: ~/a/python3, ~/b/python3 cannot import it; to get it: pip install debugpy", ""},
+		{"one that lacks it", map[string]string{"~/a/python3": lacks}, false, "~/a/python3 cannot import debugpy: ModuleNotFoundError: No module named 'debugpy'; to get it", ""},
+		{"no Python", nil, false, "no Python found", ""},
+		{"a venv that is not trusted", map[string]string{".venv/bin/python3": hasDebugpy, "~/a/python3": hasDebugpy}, false, "~/a/python3", ".venv/bin/python3 is the project's own program and is not run"},
+		{"a venv alone that is not trusted", map[string]string{".venv/bin/python3": hasDebugpy}, false, ".venv/bin/python3 is the project's own program and is not run", ""},
 		{"a venv", map[string]string{".venv/bin/python3": hasDebugpy, "~/a/python3": hasDebugpy}, true, ".venv/bin/python3", ""},
 		{"a venv without it", map[string]string{"venv/bin/python": lacks, "~/a/python3": hasDebugpy}, true, "~/a/python3", "programs run in the project's"},
-		{"one that is silent", map[string]string{"~/a/python3": "exit 0", "~/b/python3": hasDebugpy}, false, "~/b/python3", "~/a/python3 can not"},
-		{"one that hangs", map[string]string{"~/a/python3": "sleep 600 & wait", "~/b/python3": hasDebugpy}, false, "~/b/python3", "~/a/python3 can not"},
+		{"one that is silent", map[string]string{"~/a/python3": "exit 0", "~/b/python3": hasDebugpy}, false, "~/b/python3", "~/a/python3 cannot"},
+		{"one that hangs", map[string]string{"~/a/python3": "sleep 600 & wait", "~/b/python3": hasDebugpy}, false, "~/b/python3", "~/a/python3 cannot"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			testenv.NoLeaks(t)
@@ -120,7 +120,7 @@ func TestProbe_Python(t *testing.T) {
 			for name, text := range tt.scripts {
 				m.script(name, put(text))
 			}
-			// Code of the project is not imported by a probe.
+			// A probe must not import code of the project.
 			m.write("debugpy.py", "")
 			c := m.real("~/a", "~/b", "/usr/none")
 			m.env = append(m.env, "HOME="+m.home)
@@ -157,7 +157,7 @@ func TestProbe_Python(t *testing.T) {
 	}
 }
 
-// Programs have other names on other systems; of several versions the highest counts.
+// TestLocate_Alternatives covers other names of a program; the highest version is used.
 func TestLocate_Alternatives(t *testing.T) {
 	for _, tt := range []struct {
 		name, adapter string
@@ -197,7 +197,7 @@ func TestLocate_Alternatives(t *testing.T) {
 	}
 }
 
-// A command that the user has named is the one, whatever else is there.
+// TestLocate_NamedCommand checks that a command in a file overrides the alternatives.
 func TestLocate_NamedCommand(t *testing.T) {
 	m := newMachine(t)
 	m.write("~/a/lldb-dap-19", "")
@@ -224,7 +224,7 @@ func TestLocate_NamedCommand(t *testing.T) {
 	}
 }
 
-// Adapters get no PATH that leads into a project without trust.
+// TestCatalog_Environ checks that PATH has no directory in a project that is not trusted.
 func TestCatalog_Environ(t *testing.T) {
 	m := newMachine(t)
 	m.write("tools/x", "")

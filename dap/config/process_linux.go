@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// executable returns the program of a process; where its file was deleted, the system's own way to it.
+// executable returns the program of a process. If its file was deleted, it returns the path in /proc.
 func executable(pid int) (string, error) {
 	exe := "/proc/" + strconv.Itoa(pid) + "/exe"
 	path, err := os.Readlink(exe)

@@ -4,5 +4,5 @@ package config
 
 import "errors"
 
-// executable returns the program of a process.
+// executable always fails on this system.
 func executable(int) (string, error) { return "", errors.ErrUnsupported }

@@ -15,10 +15,10 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// patience is for adapters on a busy machine.
+// patience is long enough for adapters on a busy machine.
 const patience = 90 * time.Second
 
-// thisMachine is a catalog of the programs that are here, with more places on PATH.
+// thisMachine returns a catalog of the programs on this machine, with more directories on PATH.
 func thisMachine(t *testing.T, root string, path ...string) *config.Catalog {
 	t.Helper()
 	home, err := os.UserHomeDir()
@@ -30,7 +30,7 @@ func thisMachine(t *testing.T, root string, path ...string) *config.Catalog {
 	}})
 }
 
-// The machine's own programs are found, and what is found is a program.
+// TestCatalog_Machine checks that the adapters that are found on this machine are programs.
 func TestCatalog_Machine(t *testing.T) {
 	list, err := thisMachine(t, t.TempDir()).List(t.Context())
 	if err != nil {
@@ -47,7 +47,7 @@ func TestCatalog_Machine(t *testing.T) {
 	}
 }
 
-// run starts what was prepared, with breakpoints, and returns the session at its first stop.
+// run starts a prepared launch with breakpoints, and returns the session at its first stop.
 func run(t *testing.T, p *config.Prepared, breakpoints ...dap.Breakpoint) (*dap.Session, *dap.Snapshot) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -82,7 +82,7 @@ func run(t *testing.T, p *config.Prepared, breakpoints ...dap.Breakpoint) (*dap.
 	return s, snap
 }
 
-// value is what an expression has where the program stands still.
+// value returns the value of an expression in the stopped program.
 func value(t *testing.T, s *dap.Session, expression string) string {
 	t.Helper()
 	v, err := s.Evaluate(t.Context(), expression, "watch", 0)
@@ -92,7 +92,7 @@ func value(t *testing.T, s *dap.Session, expression string) string {
 	return v.Value
 }
 
-// prepared finds an adapter and prepares a launch for it; without the adapter the test is left out.
+// prepared finds an adapter and prepares a launch for it. It skips the test if the adapter is not installed.
 func prepared(t *testing.T, c *config.Catalog, adapter string, l config.Launch) *config.Prepared {
 	t.Helper()
 	spec, err := c.Find(t.Context(), dap.Wanted{Program: l.Program, Adapter: adapter, Dir: l.Dir})
@@ -106,7 +106,7 @@ func prepared(t *testing.T, c *config.Catalog, adapter string, l config.Launch) 
 	return p
 }
 
-// What is prepared for Python is what debugpy understands: program, arguments, environment, directory; and launch.json too.
+// TestReal_Python checks that debugpy understands a prepared launch: program, arguments, environment and directory.
 func TestReal_Python(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -145,8 +145,8 @@ func TestReal_Python(t *testing.T) {
 	}
 }
 
-// pytestOfOurs stands in for pytest, as far as it is of interest here: it runs a test by its id.
-const pytestOfOurs = `import sys
+// fakePytest replaces pytest: it runs a test by its ID.
+const fakePytest = `import sys
 file, name = sys.argv[1].split("::")
 scope = {"__name__": "test"}
 with open(file) as f:
@@ -154,7 +154,7 @@ with open(file) as f:
 scope[name]()
 `
 
-// A test of pytest is run by its id.
+// TestReal_Pytest checks that a pytest test is run by its ID.
 func TestReal_Pytest(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -164,7 +164,7 @@ func TestReal_Pytest(t *testing.T) {
 	write(t, file, "def test_no():\n    assert False\n\ndef test_yes():\n    n = 41\n    n += 1\n    assert n == 42\n")
 	p := prepared(t, thisMachine(t, dir), "", config.Launch{Program: file + "::test_yes", Dir: dir, StopOnEntry: new(false)})
 	if err := exec.CommandContext(t.Context(), p.Adapter.Path, "-c", "import pytest").Run(); err != nil {
-		write(t, filepath.Join(dir, "pytest.py"), pytestOfOurs)
+		write(t, filepath.Join(dir, "pytest.py"), fakePytest)
 	}
 	s, snap := run(t, p, dap.Breakpoint{Kind: dap.SourceBreakpoint, Path: file, Line: 7})
 	if n := value(t, s, "n"); n != "42" || snap.Frame.Name != "test_yes" {
@@ -172,7 +172,7 @@ func TestReal_Pytest(t *testing.T) {
 	}
 }
 
-// What is prepared for C is what lldb-dap understands, also in the words of cppdbg.
+// TestReal_C checks that lldb-dap understands a prepared launch, also one of cppdbg.
 func TestReal_C(t *testing.T) {
 	cc := testenv.NeedsTool(t, "cc")
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -212,7 +212,8 @@ func TestReal_C(t *testing.T) {
 	}
 }
 
-// What is prepared for Go is what dlv understands: a package of a module that is not the directory's own, and a test by name.
+// TestReal_Go checks that dlv understands a prepared launch: of a package in another module than the directory's, and of a
+// test by name.
 func TestReal_Go(t *testing.T) {
 	dlv := testenv.NeedsDelve(t)
 	dir, err := filepath.EvalSymlinks(t.TempDir())

@@ -12,22 +12,22 @@ import (
 	"github.com/gajae-code/gjc/internal/workspace"
 )
 
-// snapshot is everything as it was read at one time. What it lists and finds it keeps.
+// snapshot is the configuration as read at one time. It caches directories and programs.
 type snapshot struct {
 	*workspace.View
 	opts     *Options
 	probes   *prober
-	stamp    string // of the answers about trust
+	stamp    string // see [trust.Session.Stamp]
 	read     time.Time
 	projects []*project
 	problems []string
-	// trustError is why no answer could be read.
+	// trustError is why the answers about trust could not be read.
 	trustError error
-	specs      map[string]made
+	specs      map[string]specResult
 }
 
-// made is a definition's adapter, or why there is none.
-type made struct {
+// specResult is a definition's spec, or why there is none.
+type specResult struct {
 	spec *dap.Spec
 	why  string
 }
@@ -35,14 +35,14 @@ type made struct {
 // project is one root with its own configuration.
 type project struct {
 	*workspace.Consent
-	// defs are the adapters as they hold now, all those that there would be with trust.
+	// defs are the present adapters, all those that a trusted project would have.
 	defs, all []*definition
 }
 
 func newSnapshot(opts *Options, env []string, probes *prober) *snapshot {
 	s := &snapshot{
 		View:   &workspace.View{Roots: opts.Roots, Home: opts.Home, GOOS: opts.GOOS, Env: env, LookPath: opts.LookPath},
-		probes: probes, opts: opts, read: time.Now(), specs: make(map[string]made),
+		probes: probes, opts: opts, read: time.Now(), specs: make(map[string]specResult),
 	}
 	s.Trusts = func(root string) bool {
 		ws := s.projectAt(root)
@@ -53,13 +53,13 @@ func newSnapshot(opts *Options, env []string, probes *prober) *snapshot {
 	for _, p := range configfile.UserPlaces(opts.Home, opts.AgentDir) {
 		user = append(user, readPlace(p, seen)...)
 	}
-	s.tell(user)
+	s.addProblems(user)
 	for _, root := range opts.Roots {
 		var own []*configfile.File
 		for _, p := range configfile.ProjectPlaces(root) {
 			own = append(own, readPlace(p, seen)...)
 		}
-		s.tell(own)
+		s.addProblems(own)
 		s.projects = append(s.projects, s.newProject(root, user, own))
 	}
 	if len(s.projects) == 0 {
@@ -68,8 +68,8 @@ func newSnapshot(opts *Options, env []string, probes *prober) *snapshot {
 	return s
 }
 
-// tell takes over the problems of files.
-func (s *snapshot) tell(files []*configfile.File) {
+// addProblems adds the problems of files.
+func (s *snapshot) addProblems(files []*configfile.File) {
 	for _, f := range files {
 		s.problems = append(s.problems, f.Problems...)
 	}
@@ -105,7 +105,7 @@ func (s *snapshot) projectAt(root string) *project {
 	return nil
 }
 
-// projectFor returns the project that a search is about: that of the program, of the directory, or the first one.
+// projectFor returns the project of the program, of the directory, or the first one.
 func (s *snapshot) projectFor(w dap.Wanted) *project {
 	for _, path := range []string{w.Program, w.Dir} {
 		if path == "" {
@@ -118,8 +118,8 @@ func (s *snapshot) projectFor(w dap.Wanted) *project {
 	return s.projects[0]
 }
 
-// distrust tells what of the project is not used for lack of trust.
-func (s *snapshot) distrust() []string {
+// untrusted returns texts for the user: what is not used because a project is not trusted.
+func (s *snapshot) untrusted() []string {
 	var all []string
 	if s.trustError != nil {
 		all = append(all, s.trustError.Error())
@@ -130,16 +130,15 @@ func (s *snapshot) distrust() []string {
 	return all
 }
 
-// spec returns an adapter as it can be used, or why it can not. It is the same pointer for the same adapter as long as the
-// snapshot lives.
+// spec returns the spec of an adapter, or why it cannot be used. A snapshot always returns the same pointer for an adapter.
 func (s *snapshot) spec(ctx context.Context, ws *project, d *definition) (spec *dap.Spec, why string) {
 	key := ws.Root + "\x00" + d.Name
-	if have, ok := s.specs[key]; ok {
-		return have.spec, have.why
+	if r, ok := s.specs[key]; ok {
+		return r.spec, r.why
 	}
 	spec, why = s.newSpec(ctx, ws, d)
-	if ctx.Err() == nil { // half a look is not kept
-		s.specs[key] = made{spec, why}
+	if ctx.Err() == nil { // do not cache an incomplete search
+		s.specs[key] = specResult{spec, why}
 	}
 	return spec, why
 }
@@ -148,7 +147,7 @@ func (s *snapshot) newSpec(ctx context.Context, ws *project, d *definition) (spe
 	if d.disabled() {
 		return nil, "turned off in " + d.Fields["disabled"].At
 	}
-	if why := d.broken(); why != "" {
+	if why := d.connectError(); why != "" {
 		return nil, why
 	}
 	at := s.locate(ctx, ws, d)

@@ -15,8 +15,8 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// PrepareConfiguration returns how to start a configuration of launch.json with the adapter that was found for it. What
-// editors know of the adapter, and the adapter does not, is put into its own words.
+// PrepareConfiguration returns how to start a configuration of launch.json with an adapter. It translates what the editor's
+// extensions add to the adapter's own arguments.
 func PrepareConfiguration(spec *dap.Spec, c *Configuration) (*Prepared, error) {
 	p := &Prepared{Start: dap.Start{Adapter: spec, Request: c.Request, Dir: c.Root, Arguments: make(map[string]any)}, Notes: slices.Clone(c.Notes)}
 	defaults := spec.LaunchDefaults
@@ -25,7 +25,7 @@ func PrepareConfiguration(spec *dap.Spec, c *Configuration) (*Prepared, error) {
 	}
 	own := cloneMap(c.Arguments)
 	maps.Copy(p.Arguments, cloneMap(defaults))
-	for _, name := range spec.Forms.StopOnEntry { // a configuration says so where it wants that
+	for _, name := range spec.Forms.StopOnEntry { // a configuration must set it
 		delete(p.Arguments, name)
 	}
 	maps.Copy(p.Arguments, own)
@@ -36,7 +36,7 @@ func PrepareConfiguration(spec *dap.Spec, c *Configuration) (*Prepared, error) {
 	for _, name := range []string{"port", "processId", "pid"} {
 		if text, ok := p.Arguments[name].(string); ok {
 			if n, err := strconv.Atoi(text); err == nil {
-				p.Arguments[name] = n // an input gives text
+				p.Arguments[name] = n // inputs are strings
 			}
 		}
 	}
@@ -77,7 +77,7 @@ func (p *Prepared) translate(c *Configuration) error {
 	return nil
 }
 
-// translateGo does what the editor's extension does before dlv is asked.
+// translateGo does what the editor's extension does for dlv.
 func (p *Prepared) translateGo(c *Configuration) error {
 	for _, name := range []string{"console", "dlvToolPath", "dlvFlags", "apiVersion", "showLog", "logOutput", "trace", "hideSystemGoroutines"} {
 		if _, ok := p.Arguments[name]; ok && (name == "console" || name == "dlvToolPath" || name == "dlvFlags") {
@@ -124,12 +124,12 @@ func (p *Prepared) translateGo(c *Configuration) error {
 		p.Arguments["dlvCwd"] = dir
 	}
 	if _, ok := p.Arguments["cwd"]; !ok {
-		p.Arguments["cwd"] = dir // as the editor's extension has it
+		p.Arguments["cwd"] = dir // as the editor's extension does
 	}
 	return nil
 }
 
-// translatePython writes older names in the newer way.
+// translatePython replaces older names by newer ones.
 func (p *Prepared) translatePython() {
 	if python, ok := p.Arguments["pythonPath"]; ok {
 		delete(p.Arguments, "pythonPath")
@@ -140,7 +140,7 @@ func (p *Prepared) translatePython() {
 	if python, ok := p.Arguments["python"].(string); ok {
 		p.Arguments["python"] = []any{python}
 	}
-	if p.Request == "attach" { // host and port at the top are of the first versions
+	if p.Request == "attach" { // the first versions had host and port at the top
 		if port, ok := number(p.Arguments["port"]); ok && p.Arguments["connect"] == nil && p.Arguments["listen"] == nil {
 			host, _ := p.Arguments["host"].(string)
 			if host == "" {
@@ -151,13 +151,13 @@ func (p *Prepared) translatePython() {
 			delete(p.Arguments, "port")
 		}
 	}
-	if at, ok := p.Arguments["connect"].(map[string]any); ok && p.Request == "attach" { // the program has an adapter of its own, which listens there
+	if at, ok := p.Arguments["connect"].(map[string]any); ok && p.Request == "attach" { // the program runs an adapter, which listens there
 		if port, ok := number(at["port"]); ok {
 			host, _ := at["host"].(string)
 			p.Address = net.JoinHostPort(cmp.Or(host, "127.0.0.1"), strconv.Itoa(port))
 		}
 	}
-	if strings.Contains(p.Program, "::") { // a test of pytest
+	if strings.Contains(p.Program, "::") { // a pytest test
 		args, _ := p.Arguments["args"].([]any)
 		p.Arguments["module"], p.Arguments["args"] = "pytest", append([]any{p.Program}, args...)
 		delete(p.Arguments, "program")
@@ -167,7 +167,7 @@ func (p *Prepared) translatePython() {
 	}
 }
 
-// translateRuby makes the adapter's command line, or the address to connect to.
+// translateRuby sets the adapter's command line, or the address to connect to.
 func (p *Prepared) translateRuby(c *Configuration) error {
 	if c.Request == "attach" {
 		place, _ := p.Arguments["debugPort"].(string)
@@ -176,7 +176,7 @@ func (p *Prepared) translateRuby(c *Configuration) error {
 		}
 		switch _, err := strconv.Atoi(place); {
 		case place == "":
-			return fmt.Errorf("debugPort must say where the program listens (a port, host:port or a socket)")
+			return fmt.Errorf("debugPort must be a port, host:port or a socket")
 		case err == nil:
 			p.Address = net.JoinHostPort("127.0.0.1", place)
 		case filepath.IsAbs(place):
@@ -201,13 +201,13 @@ func (p *Prepared) translateRuby(c *Configuration) error {
 	return nil
 }
 
-// miMembers are members for Microsoft's debugger that others have no use for.
+// miMembers are the members for Microsoft's debugger that other debuggers do not support.
 var miMembers = []string{
 	"MIMode", "miDebuggerPath", "miDebuggerArgs", "miDebuggerServerAddress", "externalConsole", "setupCommands", "customLaunchSetupCommands",
 	"launchCompleteCommand", "visualizerFile", "showDisplayString", "additionalSOLibSearchPath", "stopAtEntry", "environment", "logging", "targetArchitecture", "useExtendedRemote", "symbolLoadInfo",
 }
 
-// translateNative puts what cppdbg knows into the words of gdb and lldb.
+// translateNative translates the members of cppdbg for gdb and lldb.
 func (p *Prepared) translateNative(c *Configuration) error {
 	kind := p.Adapter.Kind
 	env := make(map[string]string)
@@ -253,21 +253,21 @@ func (p *Prepared) translateNative(c *Configuration) error {
 		if p.Program != "" {
 			values["program"] = p.Program
 		}
-		p.over(p.Adapter.Forms.Remote, values)
+		p.apply(p.Adapter.Forms.Remote, values)
 		p.Request, p.Arguments["request"] = "attach", "attach"
 	}
 	if commands := miCommands(p.Arguments["setupCommands"]); len(commands) > 0 {
 		if kind == kindGDB || !strings.Contains(fmt.Sprint(c.Arguments["MIMode"]), "lldb") {
-			p.notef("setupCommands are for gdb's other interface and not used: %s", strings.Join(commands, "; "))
+			p.notef("setupCommands are for gdb's MI interface and are ignored: %s", strings.Join(commands, "; "))
 		} else {
 			p.Arguments["initCommands"] = anyList(commands)
 		}
 	}
 	if path, ok := p.Arguments["miDebuggerPath"].(string); ok && path != "" {
-		p.notef("miDebuggerPath is not used; the debugger is %s", p.Adapter.Path)
+		p.notef("miDebuggerPath is ignored; the debugger is %s", p.Adapter.Path)
 	}
 	if _, ok := p.Arguments["cargo"]; ok {
-		return fmt.Errorf(`cargo has the editor build the program: build it with bash ("cargo build", "cargo test --no-run") and launch the binary`)
+		return fmt.Errorf(`the editor would build the program with cargo: build it with bash ("cargo build", "cargo test --no-run") and launch the binary`)
 	}
 	for _, name := range miMembers {
 		delete(p.Arguments, name)
@@ -275,7 +275,7 @@ func (p *Prepared) translateNative(c *Configuration) error {
 	return nil
 }
 
-// miCommands are the texts of commands in setupCommands.
+// miCommands returns the commands in setupCommands.
 func miCommands(v any) []string {
 	list, _ := v.([]any)
 	var all []string
@@ -289,7 +289,7 @@ func miCommands(v any) []string {
 	return all
 }
 
-// jsType is the adapter's own word for a type of launch.json.
+// jsType returns the adapter's own name for a type of launch.json.
 func jsType(name string) string {
 	switch name {
 	case "node", "node2":
@@ -303,7 +303,7 @@ func jsType(name string) string {
 	}
 }
 
-// number returns a whole number.
+// number converts v to an int if it is a whole number.
 func number(v any) (int, bool) {
 	switch v := v.(type) {
 	case int:
@@ -320,8 +320,8 @@ func number(v any) (int, bool) {
 	}
 }
 
-// running are arguments that make something run, or change what runs, with the adapters that we know.
-var running = []string{
+// runningArguments are the arguments of the default adapters that run something or change what runs.
+var runningArguments = []string{
 	"python", "pythonPath", "pythonArgs", "debugLauncherPath", "runtimeExecutable", "runtimeArgs", "runtimeVersion", "command", "useBundler", "rdbgPath", "toolArgs",
 	"initCommands", "preRunCommands", "postRunCommands", "launchCommands", "attachCommands", "stopCommands", "exitCommands", "terminateCommands", "targetCreateCommands",
 	"processCreateCommands", "setupCommands", "customLaunchSetupCommands", "sourceInitFile", "debuggerRoot", "miDebuggerPath", "miDebuggerArgs", "buildFlags", "backend", "output",
@@ -329,12 +329,12 @@ var running = []string{
 	"cargo", "debugServer", "sudo", "launcher",
 }
 
-// Runs says for people what arguments of a launch or an attach make run, or change in what runs, besides the program, its
-// arguments and its module: one line for each. It is to be shown where the user is asked.
+// Runs returns texts for the user about arguments of a launch or an attach: what they run or change in what runs, in addition
+// to the program, its arguments and its module. Show them when you ask the user for permission.
 func Runs(arguments map[string]any) []string {
 	var lines []string
 	for _, name := range slices.Sorted(maps.Keys(arguments)) {
-		if !slices.Contains(running, name) {
+		if !slices.Contains(runningArguments, name) {
 			continue
 		}
 		text, err := jsonx.Marshal(arguments[name])

@@ -13,31 +13,31 @@ import (
 	"github.com/gajae-code/gjc/internal/workspace"
 )
 
-// resolver fills in the variables of one configuration.
+// resolver replaces the variables of one configuration.
 type resolver struct {
 	Resolve
 	goos, root, home string
 	roots            []string
 	env              []string
-	// inputs is the list of questions in the file; nil for none. answers are those that were given, by id.
+	// inputs is the list of inputs in the file; nil for none. answers has the answers so far, by ID.
 	inputs  *configfile.Node
 	answers map[string]string
 
 	notes, secrets []string
-	// faults are why the configuration can not be used.
-	faults []error
+	// errs are the reasons why the configuration cannot be used.
+	errs []error
 }
 
-// interpreterCommands stand for the interpreter that the editor has chosen; the adapter's own is good in its place.
+// interpreterCommands return the interpreter that the editor has selected; gjc uses the adapter's own instead.
 var interpreterCommands = []string{"${command:python.interpreterPath}", "${command:python.getSelectedInterpreter}"}
 
-// value returns a value with its variables filled in; it is not ok where there is to be none.
+// value returns a value with its variables replaced. It returns false if the member is to be left out.
 func (r *resolver) value(ctx context.Context, n *configfile.Node) (v any, ok bool) {
 	switch n.Kind {
 	case configfile.Text:
 		switch {
 		case slices.Contains(interpreterCommands, n.Text):
-			r.notes = append(r.notes, "the editor's Python interpreter is not known here; the debug adapter's is used")
+			r.notes = append(r.notes, "the editor's Python interpreter is unknown; the debug adapter's is used")
 			return nil, false
 		case r.PID > 0 && picksProcess(n.Text):
 			return r.PID, true
@@ -64,14 +64,14 @@ func (r *resolver) value(ctx context.Context, n *configfile.Node) (v any, ok boo
 	}
 }
 
-// picksProcess reports whether a text is a command by which the editor lets the user pick a process.
+// picksProcess reports whether a text is an editor command that lets the user pick a process.
 func picksProcess(text string) bool {
 	name, ok := strings.CutPrefix(text, "${command:")
 	name = strings.ToLower(name)
 	return ok && strings.HasSuffix(name, "}") && strings.Contains(name, "pick") && strings.Contains(name, "process") && strings.Count(text, "${") == 1
 }
 
-// text fills in the variables of a text. What they stand for is not looked at again.
+// text replaces the variables of a text. It does not replace variables in their values.
 func (r *resolver) text(ctx context.Context, text string) string {
 	var b strings.Builder
 	for {
@@ -87,14 +87,14 @@ func (r *resolver) text(ctx context.Context, text string) string {
 		}
 		v, err := r.variable(ctx, name)
 		if err != nil {
-			r.faults = append(r.faults, err)
+			r.errs = append(r.errs, err)
 		}
 		b.WriteString(v)
 		text = after
 	}
 }
 
-// plainVariables are the names of variables without a colon, for did-you-mean.
+// plainVariables returns the names of the variables without a colon, for suggestions.
 func plainVariables() []string {
 	return []string{
 		"workspaceFolder", "workspaceFolderBasename", "workspaceRoot", "file", "fileBasename", "fileBasenameNoExtension", "fileDirname", "fileDirnameBasename",
@@ -113,7 +113,7 @@ func (r *resolver) variable(ctx context.Context, name string) (string, error) {
 		if of != "" {
 			i := slices.IndexFunc(r.roots, func(dir string) bool { return filepath.Base(dir) == of })
 			if i < 0 {
-				return "", fmt.Errorf("${%s}: no directory of the workspace is called %s", name, configfile.Quote(of))
+				return "", fmt.Errorf("${%s}: no directory of the workspace has the name %s", name, configfile.Quote(of))
 			}
 			root = r.roots[i]
 		}
@@ -128,7 +128,7 @@ func (r *resolver) variable(ctx context.Context, name string) (string, error) {
 		return r.root, nil
 	case "userHome":
 		if r.home == "" {
-			return "", errors.New("${userHome}: the home directory is not known")
+			return "", errors.New("${userHome}: the home directory is unknown")
 		}
 		return r.home, nil
 	case "pathSeparator", "/":
@@ -143,7 +143,7 @@ func (r *resolver) variable(ctx context.Context, name string) (string, error) {
 		}
 		return workspace.Variable(r.env, of, r.goos), nil
 	case "config":
-		return "", fmt.Errorf("${%s} is a setting of the editor, which is not known here; write its value into launch.json, or launch with the arguments themselves", name)
+		return "", fmt.Errorf("${%s} is a setting of the editor and unknown to gjc; write its value into launch.json, or launch with explicit arguments", name)
 	case "command":
 		if lower := strings.ToLower(of); strings.Contains(lower, "pick") && strings.Contains(lower, "process") {
 			if r.PID > 0 {
@@ -151,23 +151,23 @@ func (r *resolver) variable(ctx context.Context, name string) (string, error) {
 			}
 			return "", fmt.Errorf("${%s} asks which process to attach to: pass its pid", name)
 		}
-		return "", fmt.Errorf("${%s} is a command of the editor, which can not be run here; write what it returns into launch.json, or launch with the arguments themselves", name)
+		return "", fmt.Errorf("${%s} is a command of the editor that gjc cannot run; write its result into launch.json, or launch with explicit arguments", name)
 	case "input":
 		return r.input(ctx, of)
 	case "selectedText", "lineNumber", "columnNumber", "execPath", "defaultBuildTask", "extensionInstallFolder":
-		return "", fmt.Errorf("${%s} is about the editor's window and not known here; write its value into launch.json, or launch with the arguments themselves", name)
+		return "", fmt.Errorf("${%s} depends on the editor's window and is unknown to gjc; write its value into launch.json, or launch with explicit arguments", name)
 	default:
-		return "", fmt.Errorf("${%s} is no variable of launch.json%s", configfile.Quote(name), configfile.Meant(kind, plainVariables()))
+		return "", fmt.Errorf("unknown variable ${%s} in launch.json%s", configfile.Quote(name), configfile.Meant(kind, plainVariables()))
 	}
 }
 
-// fileVariable returns a variable about the file.
+// fileVariable returns the value of a variable that depends on the file.
 func (r *resolver) fileVariable(kind, name string) (string, error) {
 	if !slices.Contains(plainVariables(), kind) {
-		return "", fmt.Errorf("${%s} is no variable of launch.json%s", configfile.Quote(name), configfile.Meant(kind, plainVariables()))
+		return "", fmt.Errorf("unknown variable ${%s} in launch.json%s", configfile.Quote(name), configfile.Meant(kind, plainVariables()))
 	}
 	if r.File == "" {
-		return "", fmt.Errorf("${%s} is about the file that is open in the editor: pass it as file", name)
+		return "", fmt.Errorf("${%s} depends on the file that is open in the editor: pass it as file", name)
 	}
 	base := filepath.Base(r.File)
 	relative := func(path string) string {
@@ -206,7 +206,7 @@ func (r *resolver) fileVariable(kind, name string) (string, error) {
 	}
 }
 
-// input asks the user, once for each id.
+// input returns the answer to an input. It asks the user once for each ID.
 func (r *resolver) input(ctx context.Context, id string) (string, error) {
 	if answer, ok := r.answers[id]; ok {
 		return answer, nil
@@ -215,11 +215,11 @@ func (r *resolver) input(ctx context.Context, id string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if len(r.faults) > 0 {
-		return "", nil // nobody is asked for what can not be used anyway
+	if len(r.errs) > 0 {
+		return "", nil // do not ask for a configuration that cannot be used
 	}
 	if r.Ask == nil {
-		return "", fmt.Errorf("${input:%s} has to be asked the user (%s), who can not be asked here; launch with the arguments themselves", id, configfile.Quote(in.Description))
+		return "", fmt.Errorf("${input:%s} needs an answer of the user (%s), who cannot be asked here; launch with explicit arguments", id, configfile.Quote(in.Description))
 	}
 	answer, err := r.Ask(ctx, in)
 	if err != nil {
@@ -232,7 +232,7 @@ func (r *resolver) input(ctx context.Context, id string) (string, error) {
 	return answer, nil
 }
 
-// question returns the input of an id as it stands in the file.
+// question returns the input with an ID.
 func (r *resolver) question(id string) (Input, error) {
 	var ids []string
 	if r.inputs != nil {
@@ -259,9 +259,9 @@ func (r *resolver) question(id string) (Input, error) {
 					return in, fmt.Errorf("${input:%s} has no options to choose from (line %d)", id, n.Line)
 				}
 			case "command":
-				return in, fmt.Errorf("${input:%s} is a command of the editor, which can not be run here; launch with the arguments themselves", id)
+				return in, fmt.Errorf("${input:%s} is a command of the editor that gjc cannot run; launch with explicit arguments", id)
 			default:
-				return in, fmt.Errorf("${input:%s} has the type %s, which is none of promptString and pickString (line %d)", id, configfile.Quote(kind), n.Line)
+				return in, fmt.Errorf("${input:%s} has the unknown type %s; use promptString or pickString (line %d)", id, configfile.Quote(kind), n.Line)
 			}
 			return in, nil
 		}

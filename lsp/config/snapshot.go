@@ -308,7 +308,7 @@ func (s *snapshot) program(ws *project, d *definition, root string) (program, wh
 	case f.Path != "":
 		return f.Path, ""
 	case f.Local != "":
-		return "", fmt.Sprintf("%s is a program of the project's own and is not run, because %s", f.Local, s.projectAt(f.Of).How())
+		return "", fmt.Sprintf("%s is the project's own program and is not run, because %s", f.Local, s.projectAt(f.Of).How())
 	default:
 		return "", f.Why
 	}

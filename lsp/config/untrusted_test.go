@@ -112,7 +112,7 @@ func TestCatalog_PathInTheWorkspace(t *testing.T) {
 				}
 			}
 			check("without trust", tt.before)
-			if tt.before == "" && !strings.Contains(why(m.list(c), "gopls"), "a program of the project's own and is not run") {
+			if tt.before == "" && !strings.Contains(why(m.list(c), "gopls"), "the project's own program and is not run") {
 				t.Errorf("gopls: %q", why(m.list(c), "gopls"))
 			}
 			sub, err := c.UntrustedFor(t.Context(), m.path("x.go"))

@@ -296,7 +296,7 @@ func TestLSP_RequestEffects(t *testing.T) {
 		}
 	}
 	err := toolstest.Fails(t, w, "lsp", toolstest.Input{"action": "request", "query": "shutdown"})
-	toolstest.Contains(t, err.Error(), "shutdown is sent by gjc itself")
+	toolstest.Contains(t, err.Error(), "gjc sends shutdown itself")
 }
 
 // Problems of the whole workspace, from a server that offers them: no checker is run then.

@@ -201,8 +201,8 @@ func TestDebug_DelveBadLaunches(t *testing.T) {
 	toolstest.Contains(t, actionFails(t, w, "launch", toolstest.Input{"program": "mian.go"}), "launch program not found", "did you mean main.go?")
 	toolstest.Contains(t, actionFails(t, w, "launch", toolstest.Input{"program": "broken"}), "launch failed", "undefined: undefined", "Fix what the compiler says")
 	toolstest.Contains(t, actionFails(t, w, "launch", toolstest.Input{"program": ".", "cwd": "nowhere"}), "Working directory does not exist")
-	toolstest.Contains(t, actionFails(t, w, "launch", toolstest.Input{"program": ".", "adapter": "dlw"}), `There is no debugger adapter called "dlw"`, `Did you mean "dlv"?`)
-	toolstest.Contains(t, actionFails(t, w, "launch", toolstest.Input{"program": ".", "mode": "fast"}), `dlv has no mode "fast"`)
+	toolstest.Contains(t, actionFails(t, w, "launch", toolstest.Input{"program": ".", "adapter": "dlw"}), `Unknown debugger adapter "dlw"`, `Did you mean "dlv"?`)
+	toolstest.Contains(t, actionFails(t, w, "launch", toolstest.Input{"program": ".", "mode": "fast"}), `unknown mode "fast"; dlv has debug`)
 	toolstest.Contains(t, actionFails(t, w, "launch", toolstest.Input{"program": ".", "core": "core.1"}), "core.1 does not exist")
 	toolstest.Contains(t, actionFails(t, w, "attach", toolstest.Input{"pid": 1 << 22}), "there is no process 4194304")
 	toolstest.Contains(t, actionFails(t, w, "attach", toolstest.Input{"pid": os.Getpid()}), "gjc itself")
@@ -326,7 +326,7 @@ func TestDebug_DelveConfiguration(t *testing.T) {
 		t.Errorf("effects: %+v", p.Effects)
 	}
 	toolstest.Contains(t, runAction(t, w, "step_over", nil), "main.go:27")
-	toolstest.Contains(t, actionFails(t, w, "launch", toolstest.Input{"configuration": "run ti"}), `There is no configuration "run ti"`, "Run it")
+	toolstest.Contains(t, actionFails(t, w, "launch", toolstest.Input{"configuration": "run ti"}), `No configuration "run ti"`, "Run it")
 	toolstest.Contains(t, actionFails(t, w, "launch", toolstest.Input{"configuration": "Run it"}), "how")
 }
 
