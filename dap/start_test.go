@@ -124,6 +124,32 @@ func TestStart_OtherMessageOrders(t *testing.T) {
 	}
 }
 
+// The launch request precedes the configuration, however early the adapter is ready for that.
+func TestStart_LaunchComesFirst(t *testing.T) {
+	for range 20 {
+		d := newDebugger(t, dap.Options{})
+		a, address := daptest.Listen(t)
+		daptest.NewProgram(a, source(t), daptest.All())
+		a.Handle("initialize", func(r *daptest.Request) { a.Event("initialized", nil); r.Respond(daptest.All()) })
+		var order []string
+		a.Handle("launch", func(r *daptest.Request) { order = append(order, r.Command); r.Respond(nil) })
+		a.Handle("setExceptionBreakpoints", func(r *daptest.Request) { order = append(order, r.Command); r.Respond(nil) })
+		s, err := d.Start(within(t), &dap.Start{Request: "launch", Address: address, Dir: t.TempDir()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Wait(within(t)); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Close(within(t)); err != nil {
+			t.Fatal(err)
+		}
+		if len(order) == 0 || order[0] != "launch" {
+			t.Fatalf("the client asked %v", order)
+		}
+	}
+}
+
 func TestStart_LaunchFails(t *testing.T) {
 	d := newDebugger(t, dap.Options{})
 	a, address := daptest.Listen(t)

@@ -12,22 +12,22 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// Call makes a request and decodes the result into result, which may be nil or a *[jsonx.Raw]. It starts the server where
-// it does not run. An error is a *[ResponseError] of the server, a lost process with the end of its stderr
-// ([ErrServerDied]), [ErrTimeout], or ctx's cause; the server is told of a call that nobody waits for any more.
+// Call makes a request and decodes the result into result, which may be nil or a *[jsonx.Raw]. It starts the server if it does
+// not run. The error is a *[ResponseError], wraps [ErrServerDied] with the end of the process's stderr, [ErrTimeout], or is
+// ctx's cause. If ctx ends first, the request is cancelled.
 func (s *Server) Call(ctx context.Context, method string, params, result any) error {
-	if err := s.mayBeSent(method); err != nil {
+	if err := checkMethod(s.Name(), method); err != nil {
 		return err
 	}
-	l, err := s.ready(ctx)
+	ps, err := s.ready(ctx)
 	if err != nil {
 		return err
 	}
-	return s.call(ctx, l, method, params, result)
+	return s.call(ctx, ps, method, params, result)
 }
 
-// call makes a request of a process.
-func (s *Server) call(ctx context.Context, l *life, method string, params, result any) error {
+// call makes a request to a process.
+func (s *Server) call(ctx context.Context, ps *process, method string, params, result any) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.opts.RequestTimeout, ErrTimeout)
 	defer cancel()
 	select {
@@ -36,57 +36,57 @@ func (s *Server) call(ctx context.Context, l *life, method string, params, resul
 	case <-ctx.Done():
 		return fmt.Errorf("%s: %s: too many requests are under way: %w", s.Name(), method, context.Cause(ctx))
 	}
-	return l.callError(method, l.conn.Call(ctx, method, params, result))
+	return ps.callError(method, ps.conn.Call(ctx, method, params, result))
 }
 
 // Notify sends a notification, if the server runs.
 func (s *Server) Notify(ctx context.Context, method string, params any) error {
-	if err := s.mayBeSent(method); err != nil {
+	if err := checkMethod(s.Name(), method); err != nil {
 		return err
 	}
-	l := s.running()
-	if l == nil {
+	ps := s.running()
+	if ps == nil {
 		return nil
 	}
-	return l.callError(method, l.conn.Notify(ctx, method, params))
+	return ps.callError(method, ps.conn.Notify(ctx, method, params))
 }
 
-// mayBeSent refuses what this package keeps account of itself.
-func (s *Server) mayBeSent(method string) error {
+// checkMethod returns an error for the methods that this package sends itself.
+func checkMethod(server, method string) error {
 	switch method {
 	case "initialize", "initialized", "shutdown", "exit", "textDocument/didOpen", "textDocument/didChange", "textDocument/didClose":
-		return fmt.Errorf("%s: %s is sent by gjc itself when it is due", s.Name(), method)
+		return fmt.Errorf("%s: gjc sends %s itself; remove the request", server, method)
 	}
 	return nil
 }
 
-// tryNotify sends a notification at once, or not at all where the server is far behind with reading (errBehind).
-func (l *life) tryNotify(method string, params any) error {
-	err := l.conn.Notify(l.nowait, method, params)
+// tryNotify queues a notification. It does not wait: if the queue is full, it returns errNotReading.
+func (ps *process) tryNotify(method string, params any) error {
+	err := ps.conn.Notify(ps.nowait, method, params)
 	if err != nil && !jsonrpc.IsGone(err) && errors.Is(err, context.Canceled) {
-		return errBehind
+		return errNotReading
 	}
 	return err
 }
 
-var errBehind = errors.New("the server does not read")
+var errNotReading = errors.New("the server does not read its input")
 
-// applier takes the edits that the server makes while a command of ours runs.
+// applier applies the edits that the server requests while Execute runs.
 type applier struct {
 	ctx   context.Context
 	apply func(ctx context.Context, label string, edit *WorkspaceEdit) error
-	turn  sync.Mutex // one edit at a time
+	lock  sync.Mutex // held while an edit is applied
 	work  sync.WaitGroup
-	// waiting counts the edits that are not made yet. It is guarded by the server's mu.
-	waiting int
+	// pending is the number of edits that are not applied yet. The server's mu guards it.
+	pending int
 }
 
-// maxWaiting bounds those.
-const maxWaiting = 16
+// maxPendingEdits bounds the edits that wait to be applied.
+const maxPendingEdits = 16
 
-// Execute runs a command of the server's (workspace/executeCommand). Edits that the server applies meanwhile
-// (workspace/applyEdit) go to apply, one at a time; without a running Execute they are refused. There is one Execute at a
-// time; others wait.
+// Execute runs a command of the server (workspace/executeCommand). Edits that the server requests meanwhile
+// (workspace/applyEdit) are passed to apply, one at a time; without a running Execute they are refused. Calls run one at a
+// time.
 func (s *Server) Execute(ctx context.Context, command *protocol.Command, apply func(ctx context.Context, label string, edit *WorkspaceEdit) error) (jsonx.Raw, error) {
 	select {
 	case s.executing <- struct{}{}:
@@ -103,7 +103,7 @@ func (s *Server) Execute(ctx context.Context, command *protocol.Command, apply f
 			s.mu.Lock()
 			s.apply = nil
 			s.mu.Unlock()
-			a.work.Wait() // an edit that has begun is brought to its end
+			a.work.Wait() // wait for edits under way
 		}()
 	}
 	var result jsonx.Raw
@@ -111,24 +111,24 @@ func (s *Server) Execute(ctx context.Context, command *protocol.Command, apply f
 	return result, err
 }
 
-// applyEdit is workspace/applyEdit. It runs in the reply of the request.
+// applyEdit handles workspace/applyEdit.
 func (s *Server) applyEdit(ctx context.Context, params jsonx.Raw) applyEditResult {
 	refuse := func(why string) applyEditResult { return applyEditResult{FailureReason: why} }
 	s.mu.Lock()
 	a := s.apply
-	if a == nil || a.waiting >= maxWaiting {
+	if a == nil || a.pending >= maxPendingEdits {
 		s.mu.Unlock()
 		if a != nil {
 			return refuse("too many edits at once")
 		}
-		return refuse("nothing was asked of the server that an edit would belong to")
+		return refuse("gjc has not requested an edit")
 	}
-	a.waiting++
-	a.work.Add(1) // while mu is held: Execute takes a away before it waits
+	a.pending++
+	a.work.Add(1) // while mu is held: Execute removes the applier before it waits
 	s.mu.Unlock()
 	defer func() {
 		s.mu.Lock()
-		a.waiting--
+		a.pending--
 		s.mu.Unlock()
 		a.work.Done()
 	}()
@@ -136,8 +136,8 @@ func (s *Server) applyEdit(ctx context.Context, params jsonx.Raw) applyEditResul
 	if err != nil {
 		return refuse(err.Error())
 	}
-	a.turn.Lock()
-	defer a.turn.Unlock()
+	a.lock.Lock()
+	defer a.lock.Unlock()
 	if a.ctx.Err() != nil || ctx.Err() != nil {
 		return refuse("the command was cancelled")
 	}

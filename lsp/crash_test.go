@@ -14,7 +14,7 @@ import (
 	"github.com/gajae-code/gjc/lsp"
 )
 
-func TestServer_CrashInARequest(t *testing.T) {
+func TestServer_CrashDuringRequest(t *testing.T) {
 	s := start(t, script{HangOn: "test/hang"}, nil)
 	first := ask[int](s, "test/pid", nil)
 	pending := make(chan error)
@@ -39,12 +39,12 @@ func TestServer_CrashInARequest(t *testing.T) {
 			if !errors.Is(err, lsp.ErrServerDied) || !strings.Contains(err.Error(), "out of cheese") {
 				t.Errorf("a pending call: %v", err)
 			}
-		case <-time.After(patience):
+		case <-time.After(timeout):
 			t.Fatal("a pending call hangs")
 		}
 	}
 	if again := ask[int](s, "test/pid", nil); again == first {
-		t.Error("the same process")
+		t.Error("the process is the same")
 	}
 	st := s.Status()
 	if st.State != lsp.StateReady || st.Restarts != 1 || !strings.Contains(st.LastError, "out of cheese") {
@@ -73,19 +73,19 @@ func TestServer_KilledWithDocuments(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.until("trying again")
-	for deadline := in(t); s.Status().State != lsp.StateReady; runtime.Gosched() { // by itself: a document is held
+	for deadline := in(t); s.Status().State != lsp.StateReady; runtime.Gosched() { // restarts without a call: a document is held
 		if deadline.Err() != nil {
-			t.Fatalf("it is not started again: %+v", s.Status())
+			t.Fatalf("not restarted: %+v", s.Status())
 		}
 	}
 	if ask[int](s, "test/pid", nil) == pid {
-		t.Error("the same process")
+		t.Error("the process is the same")
 	}
 	if got := s.doc("a b+c.go"); got == nil || got.Text != "BUG\n" || got.Version != int(d.Version) || got.Opened != 1 {
 		t.Errorf("the new process has %+v", got)
 	}
 	if got := s.doc("free.go"); got == nil || got.Text != "two" {
-		t.Errorf("the document that nobody holds: %+v", got)
+		t.Errorf("the idle document: %+v", got)
 	}
 	list, fresh, err := d.Diagnostics(in(t))
 	if err != nil || !fresh || len(list) != 1 {
@@ -93,13 +93,13 @@ func TestServer_KilledWithDocuments(t *testing.T) {
 	}
 }
 
-func TestServer_RestartsHaveALimit(t *testing.T) {
+func TestServer_RestartLimit(t *testing.T) {
 	s := start(t, script{CrashAfter: "initialize"}, nil)
 	var err error
 	for deadline := in(t); !errors.Is(err, lsp.ErrServerFailed) && deadline.Err() == nil; {
 		err = s.Call(deadline, "test/echo", 1, nil)
 	}
-	s.until("given up after 4 attempts")
+	s.until("failed 4 times")
 	if !errors.Is(err, lsp.ErrServerFailed) || !strings.Contains(err.Error(), "out of cheese") || !strings.Contains(err.Error(), "/lsp restart") {
 		t.Error(err)
 	}
@@ -129,7 +129,7 @@ func TestServer_RestartClearsFailures(t *testing.T) {
 	}
 }
 
-func TestServer_CrashInTheStartIsMadeGood(t *testing.T) {
+func TestServer_CrashDuringStart(t *testing.T) {
 	once := filepath.Join(t.TempDir(), "once")
 	s := start(t, script{CrashOn: "textDocument/didOpen", Once: once, Publish: "versioned"}, nil)
 	d := s.hold("a.go", "BUG")
@@ -146,21 +146,21 @@ func TestServer_Rest(t *testing.T) {
 	first := ask[int](s, "test/pid", nil)
 	s.Rest(in(t))
 	if st := s.Status(); st.State != lsp.StateIdle || st.PID != 0 || s.children.Len() != 0 {
-		t.Errorf("at rest: %+v", st)
+		t.Errorf("after Rest: %+v", st)
 	}
 	s.FilesChanged(in(t), []lsp.FileEvent{{Path: d.Path, Type: 2}})
 	if err := s.Notify(in(t), "test/nothing", nil); err != nil || s.children.Len() != 0 {
 		t.Errorf("a notification started it: %v", err)
 	}
 	if ask[int](s, "test/pid", nil) == first || s.doc("a.go").Text != "one" {
-		t.Error("it does not have what it had")
+		t.Error("the document was not opened again")
 	}
 	if st := s.Status(); st.LastError != "" {
 		t.Error(st.LastError)
 	}
 }
 
-func TestServer_StopsAndStartsAtOnce(t *testing.T) {
+func TestServer_ConcurrentStopsAndStarts(t *testing.T) {
 	s := start(t, script{}, nil)
 	ctx, cancel := context.WithTimeout(in(t), 2*time.Second)
 	defer cancel()
@@ -203,7 +203,7 @@ func TestServer_StopsAndStartsAtOnce(t *testing.T) {
 	}
 }
 
-// A process that closes its output, or breaks off inside a message, is lost too.
+// TestServer_OutputEnds checks that a process that closes its output, or ends it inside a message, counts as lost.
 func TestServer_OutputEnds(t *testing.T) {
 	s := start(t, script{Stubborn: true}, nil)
 	first := ask[int](s, "test/pid", nil)

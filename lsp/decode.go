@@ -11,26 +11,26 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// This file decodes diagnostics by hand: servers send many thousand of them at once, and one with a fault must not cost
-// the others. Values that do not fit are left at zero.
+// This file decodes diagnostics by hand: servers send many thousands of them at once, and an invalid one must not invalidate the
+// others. Invalid values are left at zero.
 
 const (
-	// maxDiagnostics bounds those of one file.
+	// maxDiagnostics bounds the diagnostics of one file.
 	maxDiagnostics = 20_000
-	// maxData bounds what of a diagnostic is kept for the server alone, in bytes.
+	// maxData bounds the data of a diagnostic, which only the server uses, in bytes.
 	maxData = 64 << 10
-	// maxRelated bounds the places that one diagnostic refers to.
+	// maxRelated bounds the related information of a diagnostic.
 	maxRelated = 100
 	maxTags    = 16
-	// bytesEach is about what a diagnostic has.
-	bytesEach = 256
+	// typicalSize is the typical size of a diagnostic in bytes.
+	typicalSize = 256
 )
 
-// cursor walks JSON that has been checked.
+// cursor parses valid JSON.
 type cursor struct {
 	raw jsonx.Raw
 	at  int
-	// What is the same in most diagnostics of a list is kept once.
+	// The last values, which are usually the same in all diagnostics of a list and are then shared.
 	source, codeText string
 	description      *protocol.CodeDescription
 }
@@ -49,7 +49,7 @@ func (c *cursor) space() {
 	}
 }
 
-// kind is the first byte of the value that comes.
+// kind returns the first byte of the next value.
 func (c *cursor) kind() byte {
 	c.space()
 	if c.at < len(c.raw) {
@@ -58,7 +58,7 @@ func (c *cursor) kind() byte {
 	return 0
 }
 
-// skip passes over the value that comes and returns it.
+// skip consumes the next value and returns it.
 func (c *cursor) skip() jsonx.Raw {
 	c.space()
 	start, depth := c.at, 0
@@ -73,7 +73,7 @@ func (c *cursor) skip() jsonx.Raw {
 		case '{', '[':
 			depth++
 		case '}', ']':
-			if depth == 0 { // the end of what the value, a number or a word, is in
+			if depth == 0 { // the end of the object or array around a number or literal
 				return c.raw[start:c.at]
 			}
 			if depth--; depth == 0 {
@@ -90,7 +90,7 @@ func (c *cursor) skip() jsonx.Raw {
 	return c.raw[start:]
 }
 
-// quoted passes over a string and returns it with its quotes.
+// quoted consumes a string and returns it with its quotes.
 func (c *cursor) quoted() jsonx.Raw {
 	start := c.at
 	for c.at++; c.at < len(c.raw); {
@@ -108,7 +108,7 @@ func (c *cursor) quoted() jsonx.Raw {
 	return c.raw[start:]
 }
 
-// members calls fn for each member of the object that comes; fn must pass over the value. What is no object is skipped.
+// members calls fn for each member of the next object; fn must consume the value. It skips any other value.
 func (c *cursor) members(fn func(name []byte)) {
 	if c.kind() != '{' {
 		c.skip()
@@ -127,7 +127,7 @@ func (c *cursor) members(fn func(name []byte)) {
 	c.at++
 }
 
-// items calls fn for each item of the array that comes; fn must pass over it.
+// items calls fn for each item of the next array; fn must consume it.
 func (c *cursor) items(fn func()) {
 	if c.kind() != '[' {
 		c.skip()
@@ -161,7 +161,7 @@ func (c *cursor) text() string {
 	return string(plain)
 }
 
-// same is text that is as a rule the text last.
+// same returns the next string, sharing last if it is equal, which is the usual case.
 func (c *cursor) same(last *string) string {
 	if n := len(*last); c.kind() == '"' && n > 0 && len(c.raw)-c.at > n+1 && c.raw[c.at+n+1] == '"' && string(c.raw[c.at+1:c.at+n+1]) == *last &&
 		strings.IndexByte(*last, '\\') < 0 && strings.IndexByte(*last, '"') < 0 {
@@ -172,7 +172,7 @@ func (c *cursor) same(last *string) string {
 	return *last
 }
 
-// number is a whole number from 0 on; what is beyond it is the end of the range.
+// number returns the next number, clamped to the range of uint32.
 func (c *cursor) number() uint32 {
 	v := c.skip()
 	if n, err := strconv.ParseUint(string(v), 10, 32); err == nil {
@@ -217,7 +217,7 @@ func (c *cursor) span() (r protocol.Range) {
 	return r
 }
 
-// code is a number or a string.
+// code returns the code of a diagnostic: a number or a string.
 func (c *cursor) code() any {
 	if c.kind() == '"' {
 		return c.same(&c.codeText)
@@ -267,7 +267,7 @@ func (c *cursor) diagnostic(d *protocol.Diagnostic) {
 			})
 		case "data":
 			if v := c.skip(); len(v) <= maxData && !jsonx.IsNull(v) {
-				d.Data = v // a part of raw, the size of which is what is kept account of
+				d.Data = v // a part of raw, whose size is counted
 			}
 		default:
 			c.skip()
@@ -293,7 +293,7 @@ func (c *cursor) describe() *protocol.CodeDescription {
 	return c.description
 }
 
-// message is text, or since 3.18 marked-up text.
+// message returns a message: a string or, since LSP 3.18, MarkupContent.
 func (c *cursor) message() string {
 	if c.kind() != '{' {
 		return c.text()
@@ -333,7 +333,7 @@ func (c *cursor) related() (r protocol.DiagnosticRelatedInformation) {
 }
 
 func (c *cursor) diagnostics() []protocol.Diagnostic {
-	list := make([]protocol.Diagnostic, 0, min(maxDiagnostics, (len(c.raw)-c.at)/bytesEach+1))
+	list := make([]protocol.Diagnostic, 0, min(maxDiagnostics, (len(c.raw)-c.at)/typicalSize+1))
 	c.items(func() {
 		if c.kind() != '{' || len(list) >= maxDiagnostics {
 			c.skip()
@@ -345,13 +345,13 @@ func (c *cursor) diagnostics() []protocol.Diagnostic {
 	return list
 }
 
-// decodeDiagnostics reads an array of diagnostics. It is never nil.
+// decodeDiagnostics decodes an array of diagnostics. It does not return nil.
 func decodeDiagnostics(raw jsonx.Raw) []protocol.Diagnostic {
 	c := cursor{raw: raw}
 	return c.diagnostics()
 }
 
-// decodePublication reads the params of textDocument/publishDiagnostics.
+// decodePublication decodes the params of textDocument/publishDiagnostics.
 func decodePublication(params jsonx.Raw) (uri string, version int32, versioned bool, list []protocol.Diagnostic) {
 	list = []protocol.Diagnostic{}
 	c := cursor{raw: params}

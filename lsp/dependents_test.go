@@ -8,9 +8,9 @@ import (
 	"github.com/gajae-code/gjc/lsp"
 )
 
-// A server looks at the files that depend on a changed one a while after the change. Who asks for their problems meanwhile
-// is not told what was so before.
-func TestDiagnostics_OfADependentFile(t *testing.T) {
+// TestDiagnostics_DependentFile checks that Diagnostics waits while a server checks the files that depend on a changed one, instead
+// of returning the earlier diagnostics.
+func TestDiagnostics_DependentFile(t *testing.T) {
 	k := newKitchen(t, script{Publish: "versioned"})
 	a, b := k.write("a.txt", "fine\n"), k.write("b.txt", "fine\n")
 	one := k.session()
@@ -30,7 +30,7 @@ func TestDiagnostics_OfADependentFile(t *testing.T) {
 		}
 		asked <- r
 	}()
-	// The answers to these requests come when the question for problems is on its way.
+	// These requests are answered while Diagnostics waits.
 	for range 20 {
 		if err := s.Call(in(t), "test/pid", nil, nil); err != nil {
 			t.Fatal(err)
@@ -39,6 +39,6 @@ func TestDiagnostics_OfADependentFile(t *testing.T) {
 	say(t, s, a, 1, "BUG by b.txt\n")
 	r := <-asked
 	if text := lsp.ReportText([]*lsp.Report{r}, filepath.Base, 50); !strings.Contains(text, "1 error") {
-		t.Errorf("the report is that of before: %s", text)
+		t.Errorf("the report has the earlier diagnostics: %s", text)
 	}
 }

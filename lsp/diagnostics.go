@@ -15,99 +15,100 @@ import (
 )
 
 const (
-	// maxTold bounds what is kept of what a server says of files, in bytes as it came, and maxToldFiles of how many. The
-	// files that it spoke of longest ago go first.
-	maxTold      = 64 << 20
-	maxToldFiles = 20_000
-	// quietAfter is how long a server that says no versions must have been silent on a file for its last word to count:
-	// many say nothing first and the rest right behind.
-	quietAfter = 100 * time.Millisecond
+	// maxPublished bounds the diagnostics of a server that are kept, in bytes as received, and maxPublishedFiles the files that
+	// they are for. The oldest are dropped first.
+	maxPublished      = 64 << 20
+	maxPublishedFiles = 20_000
+	// quietPeriod is how long a server that sends no versions must publish nothing for a file until its last diagnostics count:
+	// many publish an empty list first and the diagnostics right after it.
+	quietPeriod = 100 * time.Millisecond
 )
 
-// told is what a server says of files. It is guarded by the documents' mu.
-type told struct {
+// publications are the diagnostics that a server has published or returned. The documents' mu guards them.
+type publications struct {
 	files map[string]*list.Element // of *publication
-	order *list.List               // the one spoken of last in front
+	order *list.List               // the last published first
 	size  int
-	// count is that of all publications.
-	count uint64
-	moved chan struct{} // closed and replaced at each of them, and when a process ends
-	// stale counts the times that the server said that what was pulled holds no more.
-	stale uint64
+	// count is the number of publications so far.
+	count   uint64
+	changed chan struct{} // closed and replaced at each publication, and when a process ends
+	// refreshes counts the workspace/diagnostic/refresh requests, which invalidate pulled diagnostics.
+	refreshes uint64
 }
 
-// publication is what a server said last of one file.
+// publication is the last diagnostics of one file.
 type publication struct {
 	key, path string
 	size      int
 
-	pushed    []protocol.Diagnostic // nil for never
+	pushed    []protocol.Diagnostic // published by the server; nil for never
 	versioned bool
 	version   int32
-	nth       uint64 // of all publications; zero for never
+	nth       uint64 // the number of the publication; zero for never
 	at        time.Time
-	in        *life
+	in        *process
 
-	// pulled is by identifier, that of the server for one of its sources of problems.
+	// pulled are the answers to requests, by identifier: the server's name for one of its sources of diagnostics.
 	pulled map[string]pulled
 }
 
-// pulled is the last answer to a request for the problems of a file.
+// pulled is the last answer to a request for the diagnostics of a file.
 type pulled struct {
 	resultID string
 	list     []protocol.Diagnostic
-	in       *life
+	in       *process
 }
 
-func newTold() told {
-	return told{files: make(map[string]*list.Element), order: list.New(), moved: make(chan struct{})}
+func newPublications() publications {
+	return publications{files: make(map[string]*list.Element), order: list.New(), changed: make(chan struct{})}
 }
 
-func (t *told) moveLocked() {
-	close(t.moved)
-	t.moved = make(chan struct{})
+// notifyLocked wakes the callers that wait for diagnostics.
+func (pub *publications) notifyLocked() {
+	close(pub.changed)
+	pub.changed = make(chan struct{})
 }
 
-// getLocked returns what was said of a file, or nil.
-func (t *told) getLocked(key string) *publication {
-	if e := t.files[key]; e != nil {
+// getLocked returns the publication of a file, or nil.
+func (pub *publications) getLocked(key string) *publication {
+	if e := pub.files[key]; e != nil {
 		return e.Value.(*publication)
 	}
 	return nil
 }
 
-// touchLocked returns the record of a file that the server speaks of now.
-func (t *told) touchLocked(path string, size int) *publication {
+// touchLocked returns the publication of a file that is about to be updated, and drops the oldest ones over the limits.
+func (pub *publications) touchLocked(path string, size int) *publication {
 	key := pathKey(path)
-	e := t.files[key]
+	e := pub.files[key]
 	if e == nil {
-		e = t.order.PushFront(&publication{key: key, path: path})
-		t.files[key] = e
+		e = pub.order.PushFront(&publication{key: key, path: path})
+		pub.files[key] = e
 	} else {
-		t.order.MoveToFront(e)
+		pub.order.MoveToFront(e)
 	}
 	p := e.Value.(*publication)
-	t.size += size - p.size
+	pub.size += size - p.size
 	p.size = size
-	for t.order.Len() > 1 && (t.size > maxTold || t.order.Len() > maxToldFiles) {
-		oldest := t.order.Back()
+	for pub.order.Len() > 1 && (pub.size > maxPublished || pub.order.Len() > maxPublishedFiles) {
+		oldest := pub.order.Back()
 		old := oldest.Value.(*publication)
-		t.order.Remove(oldest)
-		delete(t.files, old.key)
-		t.size -= old.size
+		pub.order.Remove(oldest)
+		delete(pub.files, old.key)
+		pub.size -= old.size
 	}
 	return p
 }
 
-// resetLocked makes what was said of a file count for no version any more: its versions begin anew.
-func (t *told) resetLocked(key string) {
-	if p := t.getLocked(key); p != nil {
+// resetLocked invalidates the published diagnostics of a closed document.
+func (pub *publications) resetLocked(key string) {
+	if p := pub.getLocked(key); p != nil {
 		p.nth, p.versioned = 0, false
 	}
 }
 
-// publish takes textDocument/publishDiagnostics.
-func (ds *documents) publish(l *life, params jsonx.Raw) {
+// publish handles textDocument/publishDiagnostics.
+func (ds *documents) publish(ps *process, params jsonx.Raw) {
 	uri, version, versioned, list := decodePublication(params)
 	path := pathOf(uri)
 	if path == "" {
@@ -115,23 +116,23 @@ func (ds *documents) publish(l *life, params jsonx.Raw) {
 	}
 	ds.mu.Lock()
 	defer ds.mu.Unlock()
-	t := &ds.told
-	t.count++
-	p := t.touchLocked(path, len(params))
-	p.pushed, p.versioned, p.version, p.nth, p.at, p.in = list, versioned, version, t.count, time.Now(), l
-	t.moveLocked()
+	pub := &ds.published
+	pub.count++
+	p := pub.touchLocked(path, len(params))
+	p.pushed, p.versioned, p.version, p.nth, p.at, p.in = list, versioned, version, pub.count, time.Now(), ps
+	pub.notifyLocked()
 }
 
-// refresh takes workspace/diagnostic/refresh.
+// refresh handles workspace/diagnostic/refresh.
 func (ds *documents) refresh() {
 	ds.mu.Lock()
 	defer ds.mu.Unlock()
-	ds.told.stale++
-	ds.told.moveLocked()
+	ds.published.refreshes++
+	ds.published.notifyLocked()
 }
 
-// freshLocked reports whether what was published is about the text that the document has now: said by the process that has
-// it, after the text was on its way, for this version or a later one. ds.mu is held.
+// freshLocked reports whether published diagnostics are about the document's present text: the process that has the text
+// published them for this version or a later one, or, without a version, after the text was sent. ds.mu is held.
 func (d *document) freshLocked(p *publication, version int32) bool {
 	if p == nil || p.nth == 0 || p.in != d.in || d.in == nil || d.written < version {
 		return false
@@ -142,43 +143,43 @@ func (d *document) freshLocked(p *publication, version int32) bool {
 	return p.nth > d.since
 }
 
-// Diagnostics returns the problems of the document's text: pulled where the server offers that, else as published for this
-// version or a later one. It waits for them until ctx ends. fresh is false where the server has not spoken for this version
-// by then; what it said before is returned then. The ranges are in the server's own encoding.
+// Diagnostics returns the diagnostics of the document's text: it requests them if the server supports that, and otherwise
+// waits until they are published for this version or a later one. If ctx ends first, it returns the earlier diagnostics and
+// fresh is false. The ranges are in the server's own encoding.
 func (d *Document) Diagnostics(ctx context.Context) (list []protocol.Diagnostic, fresh bool, err error) {
 	for {
 		if d.outdated() {
-			return nil, false, nil // of a text that is not the server's any more nothing can be known
+			return nil, false, nil // the server has another text
 		}
-		l, err := d.Server.ready(ctx)
+		ps, err := d.Server.ready(ctx)
 		if err != nil {
-			return d.said(ctx, err)
+			return d.earlier(ctx, err)
 		}
-		if identifiers := l.identifiers("textDocument/diagnostic", d.Path); len(identifiers) > 0 {
-			pulled, err := d.pull(ctx, l, identifiers)
+		if identifiers := ps.identifiers("textDocument/diagnostic", d.Path); len(identifiers) > 0 {
+			pulled, err := d.pull(ctx, ps, identifiers)
 			if err == nil {
 				return d.merge(pulled), !d.outdated(), nil
 			}
 			if !errors.Is(err, ErrServerDied) && !errors.Is(err, errStopped) {
-				return d.said(ctx, err)
+				return d.earlier(ctx, err)
 			}
 			continue
 		}
-		if l.hasTSServer() {
-			if list, ok := d.askTSServer(ctx, l); ok {
+		if ps.hasTSServer() {
+			if list, ok := d.pullTSServer(ctx, ps); ok {
 				return list, !d.outdated(), nil
 			}
 		}
-		if list, ok := d.await(ctx, l); ok {
+		if list, ok := d.await(ctx, ps); ok {
 			return list, true, nil
 		}
 		if ctx.Err() != nil {
-			return d.said(ctx, nil)
+			return d.earlier(ctx, nil)
 		}
 	}
 }
 
-// outdated reports whether the server has got another text since, which takes a released document.
+// outdated reports whether the document was released and the server has received another text.
 func (d *Document) outdated() bool {
 	ds := d.Server.docs
 	ds.mu.Lock()
@@ -186,22 +187,22 @@ func (d *Document) outdated() bool {
 	return d.released && d.doc.version != d.Version
 }
 
-// said returns what was said before, for who could not wait.
-func (d *Document) said(ctx context.Context, err error) ([]protocol.Diagnostic, bool, error) {
+// earlier returns the last diagnostics, whatever text they are for. It drops an error that is due to the end of ctx.
+func (d *Document) earlier(ctx context.Context, err error) ([]protocol.Diagnostic, bool, error) {
 	if ctx.Err() != nil && !errors.Is(err, ErrServerFailed) && !errors.Is(err, ErrClosed) {
 		err = nil
 	}
 	return d.Server.Published(d.Path), false, err
 }
 
-// await waits for a publication for the document's text. ok is false when ctx or the process ended, or the server has
-// registered to be asked instead.
-func (d *Document) await(ctx context.Context, l *life) (list []protocol.Diagnostic, ok bool) {
+// await waits for the published diagnostics of the document's text. It returns false if ctx or the process has ended, or if the
+// server has registered for requests meanwhile.
+func (d *Document) await(ctx context.Context, ps *process) (list []protocol.Diagnostic, ok bool) {
 	ds := d.Server.docs
 	key := pathKey(d.Path)
 	for {
 		ds.mu.Lock()
-		p, moved := ds.told.getLocked(key), ds.told.moved
+		p, changed := ds.published.getLocked(key), ds.published.changed
 		fresh := d.doc.freshLocked(p, d.Version)
 		if d.released && d.doc.version != d.Version {
 			ds.mu.Unlock()
@@ -211,10 +212,10 @@ func (d *Document) await(ctx context.Context, l *life) (list []protocol.Diagnost
 		if fresh {
 			list = p.pushed
 			if !p.versioned {
-				wait = time.Until(p.at.Add(quietAfter))
+				wait = time.Until(p.at.Add(quietPeriod))
 			}
-			if d.patient {
-				wait = max(wait, ds.settlesLocked(key, p.at))
+			if d.waitDependencies {
+				wait = max(wait, ds.dependencyWaitLocked(key, p.at))
 			}
 		}
 		ds.mu.Unlock()
@@ -228,9 +229,9 @@ func (d *Document) await(ctx context.Context, l *life) (list []protocol.Diagnost
 			quiet = timer.C
 		}
 		select {
-		case <-moved:
+		case <-changed:
 		case <-quiet:
-		case <-l.conn.Closing():
+		case <-ps.conn.Closing():
 		case <-ctx.Done():
 		}
 		if timer != nil {
@@ -238,32 +239,32 @@ func (d *Document) await(ctx context.Context, l *life) (list []protocol.Diagnost
 		}
 		switch {
 		case fresh && ctx.Err() != nil:
-			return slices.Clone(list), true // its last word so far
-		case l.isOver() || ctx.Err() != nil:
+			return slices.Clone(list), true // the last ones so far
+		case ps.isEnding() || ctx.Err() != nil:
 			return nil, false
-		case !fresh && len(l.identifiers("textDocument/diagnostic", d.Path)) > 0:
-			return nil, false // it wants to be asked now
+		case !fresh && len(ps.identifiers("textDocument/diagnostic", d.Path)) > 0:
+			return nil, false // the server supports requests now
 		}
 	}
 }
 
-// merge adds to what was pulled for a text what the server published for it.
+// merge adds the published diagnostics of the text to the requested ones.
 func (d *Document) merge(pulled []protocol.Diagnostic) []protocol.Diagnostic {
 	ds := d.Server.docs
 	ds.mu.Lock()
 	defer ds.mu.Unlock()
-	p := ds.told.getLocked(pathKey(d.Path))
+	p := ds.published.getLocked(pathKey(d.Path))
 	if !d.doc.freshLocked(p, d.Version) {
 		return pulled
 	}
 	return mergeDiagnostics(pulled, p.pushed)
 }
 
-// Published returns what the server said last of a file, published or pulled; nil for never.
+// Published returns the last diagnostics of a file, whatever text they are for; nil for never.
 func (s *Server) Published(path string) []protocol.Diagnostic {
 	s.docs.mu.Lock()
 	defer s.docs.mu.Unlock()
-	p := s.docs.told.getLocked(pathKey(filepath.Clean(path)))
+	p := s.docs.published.getLocked(pathKey(filepath.Clean(path)))
 	if p == nil || p.pushed == nil && p.pulled == nil {
 		return nil
 	}
@@ -274,7 +275,7 @@ func (s *Server) Published(path string) []protocol.Diagnostic {
 	return mergeDiagnostics(list, p.pushed)
 }
 
-// mergeDiagnostics adds to a what of b is not there.
+// mergeDiagnostics returns a and the diagnostics of b that a does not have.
 func mergeDiagnostics(a, b []protocol.Diagnostic) []protocol.Diagnostic {
 	switch {
 	case len(b) == 0:
@@ -298,4 +299,106 @@ func mergeDiagnostics(a, b []protocol.Diagnostic) []protocol.Diagnostic {
 		}
 	}
 	return a
+}
+
+// publishedSnapshot is the diagnostics that a server has published, by file, at one moment.
+type publishedSnapshot struct {
+	files map[string][]protocol.Diagnostic
+	count uint64
+}
+
+// snapshot returns the diagnostics that the server has published last, by file.
+func (ds *documents) snapshot() publishedSnapshot {
+	now, _ := ds.publishedSince(publishedSnapshot{})
+	return now
+}
+
+// publishedSince returns a snapshot, and the diagnostics that were published after an earlier one. Those of an open document
+// are included only if they are about its present text.
+func (ds *documents) publishedSince(before publishedSnapshot) (now publishedSnapshot, files map[string][]protocol.Diagnostic) {
+	ds.mu.Lock()
+	defer ds.mu.Unlock()
+	now = publishedSnapshot{files: make(map[string][]protocol.Diagnostic, len(ds.published.files)), count: ds.published.count}
+	files = make(map[string][]protocol.Diagnostic)
+	for e := ds.published.order.Front(); e != nil; e = e.Next() {
+		p := e.Value.(*publication)
+		if p.pushed == nil {
+			continue
+		}
+		now.files[p.path] = p.pushed
+		if p.nth <= before.count {
+			continue
+		}
+		if d := ds.byKey[p.key]; d != nil && d.in != nil && !d.freshLocked(p, d.version) {
+			continue
+		}
+		files[p.path] = p.pushed
+	}
+	return now, files
+}
+
+// hasPublished reports whether the server has published diagnostics of one of the files (by [pathKey]) after a snapshot.
+func (ds *documents) hasPublished(before publishedSnapshot, touched map[string]bool) bool {
+	_, files := ds.publishedSince(before)
+	for path := range files {
+		if touched[pathKey(path)] {
+			return true
+		}
+	}
+	return false
+}
+
+// nextChange returns a channel that is closed when the server publishes next.
+func (ds *documents) nextChange() <-chan struct{} {
+	ds.mu.Lock()
+	defer ds.mu.Unlock()
+	return ds.published.changed
+}
+
+// awaitQuiet waits until the server has published nothing for d, or until ctx ends.
+func (ds *documents) awaitQuiet(ctx context.Context, d time.Duration) {
+	for {
+		changed := ds.nextChange()
+		timer := time.NewTimer(d)
+		select {
+		case <-changed:
+			timer.Stop()
+		case <-timer.C:
+			return
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		}
+	}
+}
+
+// nextPublished waits until the server publishes diagnostics for the document's version again, and returns them. It returns
+// false if ctx ends first or the document has another version.
+func (d *Document) nextPublished(ctx context.Context) (list []protocol.Diagnostic, ok bool) {
+	ds := d.Server.docs
+	key := pathKey(d.Path)
+	first, began := uint64(0), false
+	for {
+		ds.mu.Lock()
+		p, changed := ds.published.getLocked(key), ds.published.changed
+		fresh := d.doc.freshLocked(p, d.Version) && d.doc.version == d.Version
+		if fresh && !began {
+			first, began = p.nth, true
+		}
+		if fresh && p.nth > first {
+			list = p.pushed
+			ds.mu.Unlock()
+			return list, true
+		}
+		other := d.doc.version != d.Version
+		ds.mu.Unlock()
+		if other {
+			return nil, false
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, false
+		}
+	}
 }

@@ -24,7 +24,7 @@ func messages(list []protocol.Diagnostic) []string {
 	return got
 }
 
-// shortly is a context for what will not come.
+// shortly returns a context for a wait that must time out.
 func shortly(t *testing.T) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(in(t), 50*time.Millisecond)
@@ -32,7 +32,7 @@ func shortly(t *testing.T) context.Context {
 	return ctx
 }
 
-func TestDiagnostics_OnlyThoseOfTheText(t *testing.T) {
+func TestDiagnostics_OfPresentText(t *testing.T) {
 	for _, kind := range []string{"versioned", "plain"} {
 		t.Run(kind, func(t *testing.T) {
 			s := start(t, script{Publish: kind, Late: true}, nil)
@@ -46,8 +46,8 @@ func TestDiagnostics_OnlyThoseOfTheText(t *testing.T) {
 			}
 			d.Release()
 			d = s.hold("a b+c.go", "BUG 2")
-			ask[any](s, "test/echo", 1) // so that the text has reached it
-			// What it said of the text before is no news of this one.
+			ask[any](s, "test/echo", 1) // the server has received the text
+			// Diagnostics of the earlier text do not count for this one.
 			if list, fresh, err := d.Diagnostics(shortly(t)); len(list) != 1 || list[0].Message != "a bug: BUG 1" || fresh || err != nil {
 				t.Errorf("of the text before: %v, %v, %v", list, fresh, err)
 			}
@@ -73,7 +73,7 @@ func TestDiagnostics_OnlyThoseOfTheText(t *testing.T) {
 	}
 }
 
-// The same text again needs no new word of the server.
+// TestDiagnostics_SameTextAgain checks that opening the same text again does not need new diagnostics.
 func TestDiagnostics_SameTextAgain(t *testing.T) {
 	s := start(t, script{Publish: "versioned"}, nil)
 	for range 3 {
@@ -82,16 +82,16 @@ func TestDiagnostics_SameTextAgain(t *testing.T) {
 			t.Errorf("%v, %v, %v", list, fresh, err)
 		}
 		d.Release()
-		// A change that did not get through to the server makes no difference.
+		// A change that did not reach the server makes no difference.
 		ended, cancel := context.WithCancel(in(t))
 		cancel()
 		if _, err := s.Hold(ended, d.Path, "something else"); err == nil {
-			t.Error("held behind the end of its context")
+			t.Error("Hold succeeded after the end of its context")
 		}
 	}
 }
 
-func TestDiagnostics_Strange(t *testing.T) {
+func TestDiagnostics_Malformed(t *testing.T) {
 	s := start(t, script{}, nil)
 	d := s.hold("a.go", "x")
 	defer d.Release()
@@ -120,7 +120,7 @@ func TestDiagnostics_Strange(t *testing.T) {
 	if list[1].Message != "**marked**" || list[1].Code != int32(12) {
 		t.Errorf("%+v", list[1])
 	}
-	// What a server has kept for itself goes back as it came.
+	// The data of a diagnostic is returned unchanged.
 	if back, err := jsonx.Marshal(list[0]); err != nil || !strings.Contains(string(back), `"data":{"k":[1,{"a":"}"}]}`) {
 		t.Errorf("%s, %v", back, err)
 	}
@@ -141,7 +141,7 @@ func TestDiagnostics_Pull(t *testing.T) {
 			d.Release()
 			continue
 		}
-		// What it pushes besides is added once.
+		// Published diagnostics are added once.
 		s.tells("textDocument/publishDiagnostics", fmt.Sprintf(`{"uri":%q,"version":%d,"diagnostics":[
 			{"range":{"start":{"line":1,"character":0},"end":{"line":1,"character":3}},"code":12,"message":"a bug: BUG"},
 			{"range":{"start":{"line":0,"character":0},"end":{"line":0,"character":1}},"message":"pushed"}]}`, s.uri("a.go"), d.Version))
@@ -182,7 +182,7 @@ func TestDiagnostics_PullFromSeveralSources(t *testing.T) {
 	}
 }
 
-// A hostile server does not fill the memory: it pushes out what it said itself.
+// TestDiagnostics_Bounded checks that the diagnostics of a hostile server are bounded: newer ones replace its older ones.
 func TestDiagnostics_Bounded(t *testing.T) {
 	s := start(t, script{}, nil)
 	one := `{"range":{"start":{"line":1,"character":0},"end":{"line":1,"character":3}},"message":"m"}`
@@ -190,10 +190,10 @@ func TestDiagnostics_Bounded(t *testing.T) {
 	if n := len(s.Published("/a")); n != 20_000 {
 		t.Errorf("%d of one file", n)
 	}
-	if files, size := lsp.ToldSize(2<<20, 200); files != 64<<20/(2<<20) || size > 64<<20 {
+	if files, size := lsp.PublishedSize(2<<20, 200); files != 64<<20/(2<<20) || size > 64<<20 {
 		t.Errorf("%d files of %d bytes are kept", files, size)
 	}
-	if files, _ := lsp.ToldSize(10, 50_000); files != 20_000 {
+	if files, _ := lsp.PublishedSize(10, 50_000); files != 20_000 {
 		t.Errorf("%d files are kept", files)
 	}
 }
@@ -212,7 +212,7 @@ func FuzzDecodeDiagnostics(f *testing.F) {
 			Diagnostics []jsonx.Raw `json:"diagnostics"`
 		}
 		if jsonx.Unmarshal(data, &want) != nil {
-			return // not of this shape
+			return // not of the expected form
 		}
 		if s, _ := want.URI.(string); s != uri {
 			t.Errorf("%q, want %q", uri, s)

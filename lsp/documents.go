@@ -17,14 +17,14 @@ import (
 )
 
 const (
-	// maxUnheld is how many documents nobody holds stay open, and unheldFor for how long.
-	maxUnheld = 200
-	unheldFor = 5 * time.Minute
-	// maxPast bounds the closed documents whose versions are remembered.
-	maxPast = 20_000
+	// maxIdle is the number of documents that stay open while no caller holds them, and idleTimeout for how long.
+	maxIdle     = 200
+	idleTimeout = 5 * time.Minute
+	// maxClosedVersions bounds the closed documents whose versions are remembered.
+	maxClosedVersions = 20_000
 )
 
-// Document is a text that a server has, held by a caller.
+// Document is an open document with a text that does not change while a caller holds it. The caller must call Release.
 type Document struct {
 	Server  *Server
 	Path    string
@@ -34,88 +34,88 @@ type Document struct {
 
 	doc      *document
 	released bool // guarded by the documents' mu
-	// patient says that what the server said before another file changed does not count yet.
-	patient bool
+	// waitDependencies says that diagnostics from before the change of another file do not count.
+	waitDependencies bool
 }
 
-// documents are what a server has open, or had when it ended, and what it says of files.
+// documents are the documents that a server has open, or had when its process ended, and its diagnostics.
 type documents struct {
 	server *Server
 
-	mu    sync.Mutex // guards what follows, and all documents; held while changes are queued, so that they keep their order
+	mu    sync.Mutex // guards the fields below and all documents; held while changes are queued, to keep them in order
 	byKey map[string]*document
-	// past has the last versions of documents that were closed: what is still said of those must not count for the next.
-	past map[string]int32
-	// handed counts the Documents that are not released.
-	handed int
-	// timer closes those that were not held for long. It is nil while there are none.
-	timer  *time.Timer
-	closed bool
-	told   told
-	// changed has when the server was told last of changes, by file, as long as that matters; the empty key stands for files
-	// that others have changed.
-	changed map[string]time.Time
+	// closedVersions has the last versions of closed documents: late diagnostics of these must not count for a new version.
+	closedVersions map[string]int32
+	// heldCount is the number of Documents that are not released.
+	heldCount int
+	// timer closes idle documents. It is nil if there are none.
+	timer     *time.Timer
+	closed    bool
+	published publications
+	// changes has the times of the last changes that were sent to the server, by file, as long as they matter; the empty key is
+	// for files that were changed on the disk.
+	changes map[string]time.Time
 }
 
-// document is one file. There is one text at a time; who comes with another waits in the queue.
+// document is one open file. It has one text at a time; callers with another text wait in the queue.
 type document struct {
 	key, path, uri string
-	// text is what is held now, or was last.
+	// text is the present text, held or last held.
 	text    *Text
 	version int32
 	holders int
 	queue   []*waiter
-	// in is the process that has it open, with the text sent under the version sentAs; nil where none does.
-	in     *life
+	// in is the process that has it open, with the text sent and its version sentAs; nil for none.
+	in     *process
 	sent   *Text
 	sentAs int32
-	// written is the version that has reached the process, and since the number of publications that were there then.
+	// written is the version that was written to the process, and since the number of publications at that time.
 	written int32
 	since   uint64
-	// unheld is since when nobody holds it.
-	unheld time.Time
-	gone   bool // from disk
+	// idleSince is the time of the last release.
+	idleSince time.Time
+	deleted   bool // from the disk
 }
 
-// waiter waits for its turn with a document.
+// waiter is a caller that waits for a document with another text.
 type waiter struct {
 	text    *Text
 	granted chan struct{}
 }
 
-// sentChange is a change on its way to the process.
+// sentChange is a change that was queued and is not written yet.
 type sentChange struct {
 	doc     *document
 	version int32
 }
 
 func newDocuments(s *Server) *documents {
-	return &documents{server: s, byKey: make(map[string]*document), past: make(map[string]int32), told: newTold()}
+	return &documents{server: s, byKey: make(map[string]*document), closedVersions: make(map[string]int32), published: newPublications()}
 }
 
-// Hold opens a document with a text, or brings it to that text, and keeps it so until the returned document is released:
-// who comes with another text waits. The same text may be held many times at once; who comes with it behind one who waits
-// with another waits too. Released documents stay open, for the next, until they have not been held for a while.
+// Hold opens a document with a text, or changes its text, and keeps the text until the returned document is released. Callers
+// with another text wait; callers with the same text share the document, unless another caller waits already. Released
+// documents stay open for a while.
 func (s *Server) Hold(ctx context.Context, path, text string) (*Document, error) {
 	if !filepath.IsAbs(path) {
 		return nil, fmt.Errorf("%s: the path %q is not absolute", s.Name(), path)
 	}
-	d, err := s.docs.lease(ctx, filepath.Clean(path), text)
+	d, err := s.docs.acquire(ctx, filepath.Clean(path), text)
 	if err != nil {
-		return nil, fmt.Errorf("%s: waiting for %s, which another session works on: %w", s.Name(), path, err)
+		return nil, fmt.Errorf("%s: waiting for %s, which another session uses: %w", s.Name(), path, err)
 	}
-	version, err := s.docs.bring(ctx, d)
+	version, err := s.docs.send(ctx, d)
 	if err != nil {
 		s.docs.mu.Lock()
-		s.docs.letGoLocked(d)
+		s.docs.releaseLocked(d)
 		s.docs.mu.Unlock()
 		return nil, err
 	}
 	return &Document{Server: s, Path: d.path, URI: protocol.DocumentURI(d.uri), Version: version, Text: d.text, doc: d}, nil
 }
 
-// lease waits for the right to have a document with a text.
-func (ds *documents) lease(ctx context.Context, path, content string) (*document, error) {
+// acquire waits until the document can have the text, and counts the caller as a holder.
+func (ds *documents) acquire(ctx context.Context, path, content string) (*document, error) {
 	key := pathKey(path)
 	var text *Text
 	ds.mu.Lock()
@@ -124,12 +124,12 @@ func (ds *documents) lease(ctx context.Context, path, content string) (*document
 	}
 	ds.mu.Unlock()
 	if text == nil {
-		text = NewText(content) // takes a while for a long one
+		text = NewText(content) // slow for a long text
 	}
 	ds.mu.Lock()
 	d := ds.byKey[key]
 	if d == nil {
-		d = &document{key: key, path: path, uri: uriOf(path), version: ds.past[key]}
+		d = &document{key: key, path: path, uri: uriOf(path), version: ds.closedVersions[key]}
 		ds.byKey[key] = d
 	}
 	if len(d.queue) == 0 && (d.holders == 0 || d.text.content == content) {
@@ -154,14 +154,14 @@ func (ds *documents) lease(ctx context.Context, path, content string) (*document
 	defer ds.mu.Unlock()
 	if i := slices.Index(d.queue, w); i >= 0 {
 		d.queue = slices.Delete(d.queue, i, i+1)
-		d.grantLocked() // those behind may be at home with the present text
+		d.grantLocked() // the next waiters may want the present text
 	} else {
-		ds.letGoLocked(d)
+		ds.releaseLocked(d)
 	}
 	return nil, cause
 }
 
-// setLocked makes text the document's, if it is another one.
+// setLocked changes the text and the version, unless the text is the same.
 func (d *document) setLocked(text *Text) {
 	if d.text == nil || d.text.content != text.content {
 		d.text = text
@@ -169,7 +169,7 @@ func (d *document) setLocked(text *Text) {
 	}
 }
 
-// grantLocked gives the document to who is first in the queue and all who want the same text, if it is free or has it.
+// grantLocked gives the document to the first waiter and all waiters with the same text, if it is free or has that text.
 func (d *document) grantLocked() {
 	if len(d.queue) == 0 {
 		return
@@ -189,8 +189,8 @@ func (d *document) grantLocked() {
 	})
 }
 
-// letGoLocked ends one hold. ds.mu is held.
-func (ds *documents) letGoLocked(d *document) {
+// releaseLocked removes one holder. ds.mu is held.
+func (ds *documents) releaseLocked(d *document) {
 	d.holders--
 	if d.holders > 0 {
 		return
@@ -199,20 +199,19 @@ func (ds *documents) letGoLocked(d *document) {
 	if d.holders > 0 {
 		return
 	}
-	d.unheld = time.Now()
-	if d.in == nil || d.gone || ds.closed {
+	d.idleSince = time.Now()
+	if d.in == nil || d.deleted || ds.closed {
 		ds.closeLocked(d)
 		return
 	}
-	ds.thinLocked()
+	ds.closeIdleLocked()
 }
 
-// openText is a document as the server has it, or shall have it.
+// openText is an open document and its text.
 type openText struct{ path, text string }
 
-// openTexts are the documents that the server has.
-func (s *Server) openTexts() []openText {
-	ds := s.docs
+// openTexts returns the documents that are open.
+func (ds *documents) openTexts() []openText {
 	ds.mu.Lock()
 	defer ds.mu.Unlock()
 	all := make([]openText, 0, len(ds.byKey))
@@ -224,25 +223,24 @@ func (s *Server) openTexts() []openText {
 	return all
 }
 
-// offer brings an open document to a text, unless somebody works on it with another one. It waits for nobody.
-func (s *Server) offer(path, content string) {
-	l := s.running()
-	if l == nil {
+// updateIdle changes the text of an open document, unless a caller holds it or waits for it.
+func (ds *documents) updateIdle(path, content string) {
+	ps := ds.server.running()
+	if ps == nil {
 		return
 	}
 	text := NewText(content)
-	ds := s.docs
 	ds.mu.Lock()
 	defer ds.mu.Unlock()
 	d := ds.byKey[pathKey(filepath.Clean(path))]
-	if d == nil || d.in != l || d.holders > 0 || len(d.queue) > 0 {
+	if d == nil || d.in != ps || d.holders > 0 || len(d.queue) > 0 {
 		return
 	}
 	d.setLocked(text)
-	_ = ds.syncLocked(l, d) // one that is behind gets it with the next use
+	_ = ds.syncLocked(ps, d) // if the server does not read, the text is sent at the next use
 }
 
-// Release lets go of the document. It may be called twice.
+// Release ends the hold of the document. It may be called twice.
 func (d *Document) Release() {
 	ds := d.Server.docs
 	ds.mu.Lock()
@@ -251,76 +249,76 @@ func (d *Document) Release() {
 		return
 	}
 	d.released = true
-	ds.handed--
-	ds.letGoLocked(d.doc)
+	ds.heldCount--
+	ds.releaseLocked(d.doc)
 }
 
-// bring brings the server to the document's text and returns its version. Restarts meanwhile are no failure.
-func (ds *documents) bring(ctx context.Context, d *document) (int32, error) {
+// send sends the document's text to the server and returns its version. It survives restarts of the process.
+func (ds *documents) send(ctx context.Context, d *document) (int32, error) {
 	for {
-		l, err := ds.server.ready(ctx)
+		ps, err := ds.server.ready(ctx)
 		if err != nil {
 			return 0, err
 		}
 		ds.mu.Lock()
-		err = ds.syncLocked(l, d)
+		err = ds.syncLocked(ps, d)
 		version := d.version
 		if err == nil {
-			ds.handed++
+			ds.heldCount++
 		}
 		ds.mu.Unlock()
 		switch {
 		case err == nil:
 			return version, nil
-		case errors.Is(err, errBehind):
-			if err := l.conn.Flush(ctx); err != nil {
-				return 0, fmt.Errorf("%s: %w: %w", ds.server.Name(), errBehind, err)
+		case errors.Is(err, errNotReading):
+			if err := ps.conn.Flush(ctx); err != nil {
+				return 0, fmt.Errorf("%s: %w: %w", ds.server.Name(), errNotReading, err)
 			}
-		case jsonrpc.IsGone(err): // ready knows more
+		case jsonrpc.IsGone(err): // ready returns the reason
 		default:
 			return 0, err
 		}
 	}
 }
 
-// syncLocked sends what the process does not have of a document yet. ds.mu is held.
-func (ds *documents) syncLocked(l *life, d *document) error {
+// syncLocked sends the document to the process, unless it has the text already. ds.mu is held.
+func (ds *documents) syncLocked(ps *process, d *document) error {
 	method, params := "", any(nil)
 	switch {
-	case d.in == l && (d.sent == d.text || d.sent.content == d.text.content):
-		d.version = d.sentAs // a change between the two may never have been sent
+	case d.in == ps && (d.sent == d.text || d.sent.content == d.text.content):
+		d.version = d.sentAs // an intermediate text may never have been sent
 		return nil
-	case !l.sync.openClose:
-		d.in, d.sent, d.sentAs, d.written, d.since = l, d.text, d.version, d.version, ds.told.count
+	case !ps.sync.openClose:
+		d.in, d.sent, d.sentAs, d.written, d.since = ps, d.text, d.version, d.version, ds.published.count
 		return nil
-	case d.in != l:
+	case d.in != ps:
 		method = methodOpen
-		params = didOpen{documentItem{URI: d.uri, LanguageID: ds.server.languageID(d.path), Version: d.version, Text: d.text.content}}
-	case l.sync.change == syncNone: // it reads the file on disk, or looks at what it was opened with
-		d.sent, d.sentAs, d.written, d.since = d.text, d.version, d.version, ds.told.count
+		params = didOpen{documentItem{URI: d.uri, LanguageID: ds.server.opts.Spec.languageID(d.path), Version: d.version, Text: d.text.content}}
+	case ps.sync.change == syncNone: // the server does not want changes
+		d.sent, d.sentAs, d.written, d.since = d.text, d.version, d.version, ds.published.count
 		return nil
 	default:
 		method = methodChange
 		change := contentChange{Text: d.text.content}
-		if l.sync.change == syncIncremental {
-			change = difference(d.sent, d.text, l.encoding)
+		if ps.sync.change == syncIncremental {
+			change = difference(d.sent, d.text, ps.encoding)
 		}
 		params = didChange{versionedDocument{d.uri, d.version}, []contentChange{change}}
 	}
 	if d.version > 1 {
-		ds.noteChangeLocked(d.key) // from here on, not only when it is on the wire, what was said before may be outdated
+		ds.recordChangeLocked(d.key) // earlier diagnostics may be outdated from here on, before the change is written
 	}
-	l.expect(sentChange{d, d.version})
-	if err := l.tryNotify(method, params); err != nil {
-		l.unexpect()
+	ps.pushSending(sentChange{d, d.version})
+	if err := ps.tryNotify(method, params); err != nil {
+		ps.popSending()
 		return err
 	}
-	d.in, d.sent, d.sentAs = l, d.text, d.version
+	d.in, d.sent, d.sentAs = ps, d.text, d.version
 	return nil
 }
 
-// reopen gives a new process the documents that the one before it had.
-func (ds *documents) reopen(ctx context.Context, l *life) error {
+// reopen opens the documents of the previous process in a new one.
+func (ds *documents) reopen(ctx context.Context, ps *process) error {
 	ds.mu.Lock()
 	docs := make([]*document, 0, len(ds.byKey))
 	for _, d := range ds.byKey {
@@ -335,25 +333,25 @@ func (ds *documents) reopen(ctx context.Context, l *life) error {
 			ds.mu.Lock()
 			err := error(nil)
 			if ds.byKey[d.key] == d && d.in != nil {
-				err = ds.syncLocked(l, d)
+				err = ds.syncLocked(ps, d)
 			}
 			ds.mu.Unlock()
-			if !errors.Is(err, errBehind) {
+			if !errors.Is(err, errNotReading) {
 				if err != nil {
 					return err
 				}
 				break
 			}
-			if err := l.conn.Flush(ctx); err != nil {
-				return fmt.Errorf("%w: %w", errBehind, err)
+			if err := ps.conn.Flush(ctx); err != nil {
+				return fmt.Errorf("%w: %w", errNotReading, err)
 			}
 		}
 	}
 	return nil
 }
 
-// waiting reports whether there are documents to be opened again.
-func (ds *documents) waiting() bool {
+// hasOpen reports whether there are documents to open again.
+func (ds *documents) hasOpen() bool {
 	ds.mu.Lock()
 	defer ds.mu.Unlock()
 	for _, d := range ds.byKey {
@@ -364,74 +362,74 @@ func (ds *documents) waiting() bool {
 	return false
 }
 
-// held reports whether somebody holds a document.
-func (ds *documents) held() bool {
+// inUse reports whether a caller holds a document.
+func (ds *documents) inUse() bool {
 	ds.mu.Lock()
 	defer ds.mu.Unlock()
-	return ds.handed > 0
+	return ds.heldCount > 0
 }
 
-// open counts the documents that a process has open.
-func (ds *documents) open(l *life) int {
+// countOpen returns the number of documents that a process has open.
+func (ds *documents) countOpen(ps *process) int {
 	ds.mu.Lock()
 	defer ds.mu.Unlock()
 	n := 0
 	for _, d := range ds.byKey {
-		if d.in == l {
+		if d.in == ps {
 			n++
 		}
 	}
 	return n
 }
 
-// closeLocked forgets a document and closes it where a process has it open. ds.mu is held, and nobody holds d.
+// closeLocked removes a document that has no holders, and closes it in its process. ds.mu is held.
 func (ds *documents) closeLocked(d *document) {
 	delete(ds.byKey, d.key)
-	if len(ds.past) >= maxPast {
-		clear(ds.past)
+	if len(ds.closedVersions) >= maxClosedVersions {
+		clear(ds.closedVersions)
 	}
-	ds.past[d.key] = d.version
-	if l := d.in; l != nil && l.sync.openClose && !l.isOver() {
-		if err := l.tryNotify(methodClose, didClose{documentID{d.uri}}); err != nil && !jsonrpc.IsGone(err) {
-			ds.server.logf("[gjc] %s was not closed: %v", d.path, err)
+	ds.closedVersions[d.key] = d.version
+	if ps := d.in; ps != nil && ps.sync.openClose && !ps.isEnding() {
+		if err := ps.tryNotify(methodClose, didClose{documentID{d.uri}}); err != nil && !jsonrpc.IsGone(err) {
+			ds.server.logf("[gjc] cannot close %s: %v", d.path, err)
 		}
 	}
 	d.in = nil
-	ds.told.resetLocked(d.key)
+	ds.published.resetLocked(d.key)
 }
 
-// thinLocked closes documents that nobody has held for long, and the oldest where there are too many of them. ds.mu is held.
-func (ds *documents) thinLocked() {
-	var unheld []*document
+// closeIdleLocked closes the documents that have been idle for too long, and the oldest if there are too many. ds.mu is held.
+func (ds *documents) closeIdleLocked() {
+	var idle []*document
 	for _, d := range ds.byKey {
 		if d.holders == 0 && len(d.queue) == 0 {
-			unheld = append(unheld, d)
+			idle = append(idle, d)
 		}
 	}
-	slices.SortFunc(unheld, func(a, b *document) int { return a.unheld.Compare(b.unheld) })
+	slices.SortFunc(idle, func(a, b *document) int { return a.idleSince.Compare(b.idleSince) })
 	now := time.Now()
-	for len(unheld) > 0 && (len(unheld) > maxUnheld || now.Sub(unheld[0].unheld) >= unheldFor) {
-		ds.closeLocked(unheld[0])
-		unheld = unheld[1:]
+	for len(idle) > 0 && (len(idle) > maxIdle || now.Sub(idle[0].idleSince) >= idleTimeout) {
+		ds.closeLocked(idle[0])
+		idle = idle[1:]
 	}
 	if ds.timer != nil {
 		ds.timer.Stop()
 		ds.timer = nil
 	}
-	if len(unheld) > 0 && !ds.closed {
-		ds.timer = time.AfterFunc(unheld[0].unheld.Add(unheldFor).Sub(now), func() {
+	if len(idle) > 0 && !ds.closed {
+		ds.timer = time.AfterFunc(idle[0].idleSince.Add(idleTimeout).Sub(now), func() {
 			ds.mu.Lock()
 			defer ds.mu.Unlock()
 			if !ds.closed {
-				ds.thinLocked()
+				ds.closeIdleLocked()
 			}
 		})
 	}
 }
 
-// removed closes the document of a file that is gone from disk, or those in a directory: at once where nobody holds it,
-// and otherwise when it is released.
-func (ds *documents) removed(_ context.Context, path string) {
+// fileDeleted closes the document of a deleted file, or those in a deleted directory: at once if it is idle, otherwise when it
+// is released.
+func (ds *documents) fileDeleted(path string) {
 	ds.mu.Lock()
 	defer ds.mu.Unlock()
 	key := pathKey(path)
@@ -442,12 +440,12 @@ func (ds *documents) removed(_ context.Context, path string) {
 		if d.holders == 0 && len(d.queue) == 0 {
 			ds.closeLocked(d)
 		} else {
-			d.gone = true
+			d.deleted = true
 		}
 	}
 }
 
-// close ends what the documents do by themselves.
+// close stops the timer and wakes all callers that wait for diagnostics.
 func (ds *documents) close() {
 	ds.mu.Lock()
 	defer ds.mu.Unlock()
@@ -456,36 +454,37 @@ func (ds *documents) close() {
 		ds.timer.Stop()
 		ds.timer = nil
 	}
-	ds.told.moveLocked()
+	ds.published.notifyLocked()
 }
 
-// wake lets those who wait for news look again.
-func (ds *documents) wake() {
+// notify wakes the callers that wait for diagnostics.
+func (ds *documents) notify() {
 	ds.mu.Lock()
 	defer ds.mu.Unlock()
-	ds.told.moveLocked()
+	ds.published.notifyLocked()
 }
 
-// Save tells the server that the document's text is on disk now (didSave, with the text where it wants that).
+// Save notifies the server that the document's text was written to the disk (didSave). It includes the text if the server
+// wants it.
 func (d *Document) Save(ctx context.Context) error {
-	l := d.Server.running()
-	if l == nil {
-		return nil // who starts later reads it from disk
+	ps := d.Server.running()
+	if ps == nil {
+		return nil // a server that starts later reads the file
 	}
 	ds := d.Server.docs
 	ds.mu.Lock()
-	open := d.doc.in == l
-	d.doc.gone = false
+	open := d.doc.in == ps
+	d.doc.deleted = false
 	ds.mu.Unlock()
-	wants := l.providers("textDocument/didSave", d.Path)
-	if !open || !l.sync.openClose || len(wants) == 0 {
+	options := ps.providers("textDocument/didSave", d.Path)
+	if !open || !ps.sync.openClose || len(options) == 0 {
 		return nil
 	}
 	params := didSave{TextDocument: documentID{string(d.URI)}}
-	for _, options := range wants {
-		if isOn(jsonx.Lookup(options, "includeText")) {
+	for _, o := range options {
+		if isOn(jsonx.Lookup(o, "includeText")) {
 			params.Text = new(d.Text.content)
 		}
 	}
-	return l.callError("textDocument/didSave", l.conn.Notify(ctx, "textDocument/didSave", params))
+	return ps.callError("textDocument/didSave", ps.conn.Notify(ctx, "textDocument/didSave", params))
 }

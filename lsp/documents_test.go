@@ -17,7 +17,7 @@ import (
 	"github.com/gajae-code/gjc/lsp"
 )
 
-func TestHold_SameTextIsShared(t *testing.T) {
+func TestHold_SameTextShared(t *testing.T) {
 	s := start(t, script{}, nil)
 	a, b := s.hold("a.go", "one"), s.hold("a.go", "one")
 	if a.Version != b.Version {
@@ -41,8 +41,8 @@ func TestHold_SameTextIsShared(t *testing.T) {
 	}
 }
 
-// Who waits with another text comes before new holders of the old one, or it would wait for ever.
-func TestHold_WritersDoNotStarve(t *testing.T) {
+// TestHold_NoStarvation checks that a caller that waits with another text precedes new holders of the old text.
+func TestHold_NoStarvation(t *testing.T) {
 	s := start(t, script{}, nil)
 	old := s.hold("a.go", "old")
 	got := make(chan string, 2)
@@ -69,8 +69,8 @@ func TestHold_WritersDoNotStarve(t *testing.T) {
 	}
 }
 
-// One that gives up waiting lets those behind it through.
-func TestHold_WaiterGivesUp(t *testing.T) {
+// TestHold_CancelledWaiter checks that a cancelled waiter does not block the next ones.
+func TestHold_CancelledWaiter(t *testing.T) {
 	s := start(t, script{}, nil)
 	old := s.hold("a.go", "old")
 	defer old.Release()
@@ -139,13 +139,13 @@ func TestHold_TwoSessions(t *testing.T) {
 func TestHold_Refuses(t *testing.T) {
 	s := start(t, script{}, nil)
 	if _, err := s.Hold(in(t), "a.go", ""); err == nil {
-		t.Error("a relative path")
+		t.Error("a relative path was accepted")
 	}
-	d := s.hold("../outside/a.go", "x") // any file is fine
+	d := s.hold("../outside/a.go", "x") // outside the root
 	d.Release()
 }
 
-func TestDocuments_ManyAreClosed(t *testing.T) {
+func TestDocuments_LimitOfIdle(t *testing.T) {
 	s := start(t, script{}, nil)
 	kept := s.hold("kept.go", "")
 	defer kept.Release()
@@ -156,7 +156,7 @@ func TestDocuments_ManyAreClosed(t *testing.T) {
 		t.Errorf("%d documents", n)
 	}
 	if s.doc("kept.go").Closed != 0 || s.doc("4.go").Closed != 1 || s.doc("5.go").Closed != 0 {
-		t.Error("not the oldest ones are closed")
+		t.Error("the oldest documents are not closed")
 	}
 	d := s.hold("4.go", "again")
 	defer d.Release()
@@ -165,48 +165,49 @@ func TestDocuments_ManyAreClosed(t *testing.T) {
 	}
 }
 
-// The clock of what nobody holds: five minutes, and no timer where there is nothing to close.
-func TestDocuments_OldOnesAreClosed(t *testing.T) {
+// TestDocuments_IdleTimeout checks that idle documents are closed after five minutes, and that there is no timer without idle
+// documents.
+func TestDocuments_IdleTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		docs := lsp.NewClock()
+		docs := lsp.NewDocuments()
 		docs.Open("/a")
 		held := docs.Open("/held")
-		docs.Let("/a")
+		docs.Release("/a")
 		time.Sleep(4 * time.Minute)
 		docs.Open("/b")
-		docs.Let("/b")
+		docs.Release("/b")
 		if got := docs.List(); !slices.Equal(got, []string{"/a", "/b", "/held"}) {
 			t.Errorf("%q", got)
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if got := docs.List(); !slices.Equal(got, []string{"/b", "/held"}) {
-			t.Errorf("behind five minutes: %q", got)
+			t.Errorf("after five minutes: %q", got)
 		}
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		if got := docs.List(); !slices.Equal(got, []string{"/held"}) || !held() {
-			t.Errorf("behind an hour: %q", got)
+			t.Errorf("after an hour: %q", got)
 		}
 	})
 }
 
-func TestDocuments_RemovedFilesAreClosed(t *testing.T) {
+func TestDocuments_DeletedFiles(t *testing.T) {
 	s := start(t, script{}, nil)
 	s.hold("d/free.go", "").Release()
 	held := s.hold("d/held.go", "")
 	s.hold("dd.go", "").Release()
 	s.FilesChanged(in(t), []lsp.FileEvent{{Path: s.path("d"), Type: lsp.FileDeleted}})
 	if s.doc("d/free.go").Closed != 1 || s.doc("d/held.go").Closed != 0 || s.doc("dd.go").Closed != 0 {
-		t.Error("not what was removed is closed")
+		t.Error("the document of the deleted file is not closed")
 	}
 	held.Release()
 	if s.doc("d/held.go").Closed != 1 {
-		t.Error("it is open behind its release")
+		t.Error("it is open after its release")
 	}
 }
 
-func TestDocuments_SyncAsTheServerWants(t *testing.T) {
+func TestDocuments_SyncKinds(t *testing.T) {
 	type options = map[string]any
 	for _, tt := range []struct {
 		name string
@@ -287,7 +288,7 @@ func TestLanguageID(t *testing.T) {
 	}
 }
 
-func TestSave_TextWhereItIsWanted(t *testing.T) {
+func TestSave_IncludeText(t *testing.T) {
 	s := start(t, script{}, nil)
 	d := s.hold("a.go", "the text")
 	defer d.Release()

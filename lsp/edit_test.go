@@ -39,7 +39,7 @@ func TestText_Apply(t *testing.T) {
 	}
 }
 
-func TestText_ApplyRefuses(t *testing.T) {
+func TestText_ApplyErrors(t *testing.T) {
 	text := lsp.NewText("abcdef\n")
 	if _, err := text.Apply([]protocol.TextEdit{edit(0, 0, 0, 3, "x"), edit(0, 2, 0, 4, "y")}, lsp.UTF8); !errors.Is(err, lsp.ErrOverlap) ||
 		err.Error() != "overlapping LSP edits: 1:1-1:4 conflicts with 1:3-1:5" {
@@ -49,11 +49,11 @@ func TestText_ApplyRefuses(t *testing.T) {
 		t.Errorf("an insertion inside a replacement: %v", err)
 	}
 	if _, err := text.Apply([]protocol.TextEdit{edit(0, 4, 0, 2, "x")}, lsp.UTF8); err == nil {
-		t.Error("a range that ends before it begins is no error")
+		t.Error("no error for a range that ends before its start")
 	}
 }
 
-// Edits of an unchanged text, each replacing a piece by itself, change nothing.
+// FuzzApply checks that edits that replace pieces by themselves change nothing.
 func FuzzApply(f *testing.F) {
 	f.Add("one\ntwo\r\n𝄞", 1, 5, 8)
 	f.Fuzz(func(t *testing.T, s string, a, b, c int) {

@@ -11,7 +11,7 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// Waiting returns how many wait for a document.
+// Waiting returns the number of callers that wait for a document.
 func (s *Server) Waiting(path string) int {
 	s.docs.mu.Lock()
 	defer s.docs.mu.Unlock()
@@ -21,36 +21,36 @@ func (s *Server) Waiting(path string) int {
 	return 0
 }
 
-// Difference is what is sent for a change.
+// Difference calls difference.
 func Difference(old, now string, e Encoding) (*protocol.Range, string) {
 	c := difference(NewText(old), NewText(now), e)
 	return c.Range, c.Text
 }
 
-// Clock is the documents of a server without its process.
-type Clock struct{ ds *documents }
+// Documents is the documents of a server without a process.
+type Documents struct{ ds *documents }
 
-func NewClock() *Clock { return &Clock{newDocuments(nil)} }
+func NewDocuments() *Documents { return &Documents{newDocuments(nil)} }
 
-// Open makes a held document; held reports whether it still is one.
-func (c *Clock) Open(key string) (held func() bool) {
-	d := &document{key: key, path: key, holders: 1, text: NewText(""), in: &life{}}
-	d.in.want(errStopped)
+// Open adds a held document; held reports whether it is still held.
+func (c *Documents) Open(key string) (held func() bool) {
+	d := &document{key: key, path: key, holders: 1, text: NewText(""), in: &process{}}
+	d.in.requestStop(errStopped)
 	c.ds.mu.Lock()
 	defer c.ds.mu.Unlock()
 	c.ds.byKey[key] = d
 	return func() bool { return d.holders == 1 }
 }
 
-// Let releases it.
-func (c *Clock) Let(key string) {
+// Release releases it.
+func (c *Documents) Release(key string) {
 	c.ds.mu.Lock()
 	defer c.ds.mu.Unlock()
-	c.ds.letGoLocked(c.ds.byKey[key])
+	c.ds.releaseLocked(c.ds.byKey[key])
 }
 
 // List returns the open documents.
-func (c *Clock) List() []string {
+func (c *Documents) List() []string {
 	c.ds.mu.Lock()
 	defer c.ds.mu.Unlock()
 	var list []string
@@ -61,22 +61,22 @@ func (c *Clock) List() []string {
 	return list
 }
 
-// DecodePublication reads textDocument/publishDiagnostics.
+// DecodePublication calls decodePublication.
 func DecodePublication(raw []byte) (uri string, list []protocol.Diagnostic) {
 	uri, _, _, list = decodePublication(raw)
 	return uri, list
 }
 
-// ToldSize returns what is kept of publications of one size for so many files.
-func ToldSize(size, files int) (kept, bytes int) {
-	t := newTold()
+// PublishedSize returns the number and size of the publications that are kept of those for a number of files.
+func PublishedSize(size, files int) (kept, bytes int) {
+	t := newPublications()
 	for i := range files {
 		t.touchLocked(fmt.Sprint("/", i), size)
 	}
 	return len(t.files), t.size
 }
 
-// NewPublisher returns what takes a message with publishDiagnostics as the connection does: checked first, then decoded.
+// NewPublisher returns a function that handles a publishDiagnostics message like the connection: it validates, then decodes it.
 func NewPublisher() func(message []byte) int {
 	s := NewServer(ServerOptions{Spec: &Spec{}})
 	return func(message []byte) int {
@@ -90,23 +90,25 @@ func NewPublisher() func(message []byte) int {
 	}
 }
 
-// Rescan looks at the roots and tells the servers, in full.
+// Rescan calls rescan and waits for the scan.
 func (w *Workspace) Rescan(ctx context.Context) { w.rescan(ctx, 0) }
 
-// Tell passes changes on.
-func (w *Workspace) Tell(ctx context.Context, events []FileEvent) { w.tell(ctx, events) }
+// NotifyChanges calls notifyChanges.
+func (w *Workspace) NotifyChanges(ctx context.Context, events []FileEvent) {
+	w.notifyChanges(ctx, events)
+}
 
-// Listening is how many late words are waited for.
-func (w *Workspace) Listening() int {
+// PendingReports returns the number of pending late reports.
+func (w *Workspace) PendingReports() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.late.waiting)
 }
 
-// Drained waits for what Close did not.
-func (m *Manager) Drained(context.Context) { m.work.Wait() }
+// AwaitBackground waits for the background work that Close has not waited for.
+func (m *Manager) AwaitBackground(context.Context) { m.work.Wait() }
 
-// Status tells of all servers, by name and root.
+// Status returns the status of all servers, sorted by name and root.
 func (m *Manager) Status() []ServerStatus {
 	m.mu.Lock()
 	var all []*Server
@@ -123,3 +125,18 @@ func (m *Manager) Status() []ServerStatus {
 	})
 	return list
 }
+
+// The unexported errors.
+var (
+	ErrNotAFile = errNotAFile
+	ErrBadEdit  = errInvalidEdit
+)
+
+// LanguageID calls languageID.
+func LanguageID(path string) string { return languageID(path) }
+
+// AddFolders calls addFolders.
+func (s *Server) AddFolders(folders []string) bool { return s.addFolders(folders) }
+
+// RemoveFolders calls removeFolders.
+func (s *Server) RemoveFolders(folders []string) { s.removeFolders(folders) }

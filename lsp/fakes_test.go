@@ -23,7 +23,7 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// fakeVariable has the script of the language server that a re-executed test binary plays.
+// fakeVariable is the environment variable with the script of a fake server: the test binary, executed again.
 const fakeVariable = "GJC_LSP_FAKE"
 
 func TestMain(m *testing.M) {
@@ -39,19 +39,19 @@ func TestMain(m *testing.M) {
 	(&fake{script: s, docs: make(map[string]*fakeDoc), answers: make(map[string]chan json.RawMessage), last: make(map[string]json.RawMessage)}).run()
 }
 
-// script is what a fake server does differently from a good one.
+// script is how a fake server differs from a correct one.
 type script struct {
-	// Capabilities are added to those that every fake has.
+	// Capabilities are added to the default ones.
 	Capabilities map[string]any
-	// CrashOn and HangOn name a method; CrashAfter one behind whose answer the server dies. With Once, a file, the server
-	// behaves well once that is there; a crash makes it.
+	// CrashOn and HangOn name a method; CrashAfter names one after whose answer the server dies. If the file Once exists, the
+	// server behaves correctly; a crash creates it.
 	CrashOn, HangOn, CrashAfter string
 	Once                        string
 	// Preamble is printed on stdout before anything else, Stderr on stderr.
 	Preamble, Stderr string
-	// Garbage makes it print lines that are no messages for ever.
+	// Garbage makes it print lines that are not messages, without end.
 	Garbage bool
-	// Early makes it ask before it answers initialize.
+	// Early makes it send requests before it answers initialize.
 	Early bool
 	// Headers is "lower", "type" or "split".
 	Headers string
@@ -60,11 +60,11 @@ type script struct {
 	Late    bool
 	// Stubborn ignores TERM, exit and the end of its input.
 	Stubborn bool
-	// Busy begins a progress behind initialized, which ends with test/release.
+	// Busy begins a progress after initialized, which ends with test/release.
 	Busy bool
-	// Litter makes it put files into the directory for temporary files when it starts, and when it gets the exit notification.
+	// Litter makes it create temporary files when it starts, and when it receives exit.
 	Litter bool
-	// Deaf stops reading behind initialized, and Nag asks without an end too.
+	// Deaf stops reading after initialized; Nag also sends requests without end.
 	Deaf, Nag bool
 }
 
@@ -131,7 +131,7 @@ func (f *fake) run() {
 	os.Exit(0)
 }
 
-// misbehaves reports whether the script is in force, and that it was.
+// misbehaves reports whether the script applies, and records that it has.
 func (f *fake) misbehaves() bool {
 	if f.script.Once == "" {
 		return true
@@ -196,7 +196,7 @@ func (f *fake) take(m *fakeMessage) {
 	answer()
 }
 
-// litter makes a file and a directory with a file in the directory for temporary files.
+// litter creates temporary files.
 func (f *fake) litter(name string) {
 	if !f.script.Litter {
 		return
@@ -235,7 +235,7 @@ func (f *fake) notify(method string, params any) {
 	f.send(map[string]any{"jsonrpc": "2.0", "method": method, "params": params})
 }
 
-// ask sends a request with a string id and waits for the answer.
+// ask sends a request with a string ID and waits for the answer.
 func (f *fake) ask(method string, params any) json.RawMessage {
 	f.mu.Lock()
 	f.asked++
@@ -320,7 +320,7 @@ func (f *fake) answer(m *fakeMessage) (any, *rpcError) {
 		return nil, nil
 	case "test/big":
 		f.bigAnswer(m.ID, p.Size, false)
-		return nil, nil // a second answer, which nobody waits for
+		return nil, nil // a second answer
 	case "test/bigtail":
 		f.bigAnswer(m.ID, p.Size, true)
 		return nil, nil
@@ -334,7 +334,7 @@ func (f *fake) answer(m *fakeMessage) (any, *rpcError) {
 		return nil, &rpcError{Code: -32803, Message: "can not be done", Data: 5}
 	case "test/crash":
 		f.crash()
-	case "test/closeout": // lives on without a voice
+	case "test/closeout": // keeps running without output
 		_ = os.Stdout.Close()
 	case "workspace/executeCommand":
 		if p.Command == "edit" {
@@ -355,7 +355,7 @@ func (f *fake) answer(m *fakeMessage) (any, *rpcError) {
 	return nil, &rpcError{Code: -32601, Message: "no " + m.Method}
 }
 
-// pull answers every first request with "try again", the next in full, and the one behind it with "unchanged".
+// pull answers each first request with "try again", the second one in full, and the third one with "unchanged".
 func (f *fake) pull(uri, identifier, previous string) (any, *rpcError) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -478,7 +478,7 @@ func (f *fake) publish(uri string) {
 	f.mu.Lock()
 	d := *f.docs[uri]
 	f.mu.Unlock()
-	// As other servers write it: fewer characters encoded.
+	// Like other servers, with fewer characters encoded.
 	params := map[string]any{"uri": strings.ReplaceAll(uri, "%2B", "+"), "diagnostics": problems(d.Text)}
 	if f.script.Publish == "versioned" {
 		params["version"] = d.Version
@@ -490,7 +490,7 @@ func (f *fake) publish(uri string) {
 	f.notify("textDocument/publishDiagnostics", params)
 }
 
-// problems has one for each line with a BUG.
+// problems returns a diagnostic for each line with BUG.
 func problems(text string) []any {
 	list := []any{}
 	for n, line := range strings.Split(text, "\n") {
@@ -504,7 +504,7 @@ func problems(text string) []any {
 	return list
 }
 
-// fakeOffset is where a position is, done as simply as can be and by other means than the client does it.
+// fakeOffset returns the offset of a position by a simple algorithm that differs from the client's.
 func fakeOffset(text string, line, character int, encoding string) int {
 	at := 0
 	for ; line > 0; line-- {

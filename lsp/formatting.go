@@ -7,7 +7,7 @@ import (
 	"go.lsp.dev/protocol"
 )
 
-// FormattingOptions is how a text is indented already; four blanks where it is not.
+// FormattingOptions returns the indentation that a text uses; by default, four spaces.
 func FormattingOptions(text string) protocol.FormattingOptions {
 	opts := protocol.FormattingOptions{
 		TabSize: 4, InsertSpaces: true, TrimTrailingWhitespace: true, InsertFinalNewline: true, TrimFinalNewlines: true,
@@ -44,8 +44,8 @@ func FormattingOptions(text string) protocol.FormattingOptions {
 	return opts
 }
 
-// Format returns a file's text as the first server that formats would have it, and that server; text itself and nil
-// where there is none. The text need not be on disk yet.
+// Format returns the text of a file as formatted by the first server that supports it, and that server. It returns the text and
+// nil if there is none. The text need not be on the disk.
 func (w *Workspace) Format(ctx context.Context, path, text string) (string, *Server, error) {
 	servers, err := w.Servers(ctx, path)
 	if err != nil {

@@ -16,13 +16,13 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// framing is the base protocol ([frame.Headers]) with two additions: of a message over the limit both ends are looked at,
-// because they tell which request it answers, so that this request can fail while the connection lives on; and stray
-// output is shown to stray, a few lines of it.
+// framing is the base protocol ([frame.Headers]) with two additions. Of a message over the limit it parses both ends to find the
+// request that it answers: that request fails and the connection stays open. And it passes the first lines of stray output
+// to stray.
 type framing struct {
 	stray func(line string)
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	first string
 	lines int
 }
@@ -31,14 +31,15 @@ func (f *framing) String() string { return frame.Headers.String() }
 
 func (f *framing) Append(dst, msg []byte) []byte { return frame.Headers.Append(dst, msg) }
 
-func (f *framing) NewReader(r io.Reader, most int) frame.Reader {
-	return &messageReader{framing: f, r: bufio.NewReaderSize(r, 64<<10), max: most}
+func (f *framing) NewReader(r io.Reader, limit int) frame.Reader {
+	return &messageReader{framing: f, r: bufio.NewReaderSize(r, 64<<10), max: limit}
 }
 
-// maxStray is how many stray lines of one process are shown.
+// maxStray bounds the stray lines of one process that are passed on.
 const maxStray = 50
 
-func (f *framing) strayed(line []byte) {
+// addStray handles a line that is not part of a message.
+func (f *framing) addStray(line []byte) {
 	if len(bytes.TrimSpace(line)) == 0 {
 		return
 	}
@@ -72,15 +73,15 @@ type messageReader struct {
 }
 
 const (
-	// maxHeaderLine bounds one header line; what is longer is garbage and skipped.
+	// maxHeaderLine bounds one header line. A longer line is not a header and is skipped.
 	maxHeaderLine = 8 << 10
-	// messageEnds is how much is kept of each end of a message over the limit.
+	// messageEnds is the number of bytes at each end of a message over the limit that are parsed.
 	messageEnds = 1 << 10
 	// keepBuffer is the largest buffer that is kept from one message to the next.
 	keepBuffer = 1 << 20
 )
 
-// Read returns the next message. In the place of an answer over the limit it returns an error answer.
+// Read returns the next message. It replaces an answer over the limit by an error response.
 func (m *messageReader) Read() ([]byte, error) {
 	size, err := m.header()
 	if err != nil {
@@ -93,7 +94,7 @@ func (m *messageReader) Read() ([]byte, error) {
 		m.buf = bytes.Buffer{}
 	}
 	m.buf.Reset()
-	// Grown as the bytes come: a header alone costs no memory.
+	// The buffer grows as bytes arrive: a header alone does not allocate memory.
 	if _, err := io.CopyN(&m.buf, m.r, size); err != nil {
 		return nil, unexpected(err)
 	}
@@ -122,8 +123,8 @@ func (m *messageReader) header() (int64, error) {
 			}
 		}
 		if !inBlock {
-			if i := straySuffix(line); i > 0 { // output without a newline stands before the header
-				m.framing.strayed(line[:i])
+			if i := straySuffix(line); i > 0 { // output without a newline before the header
+				m.framing.addStray(line[:i])
 				line = line[i:]
 			}
 		}
@@ -138,14 +139,14 @@ func (m *messageReader) header() (int64, error) {
 		case bytes.EqualFold(name, []byte("Content-Type")):
 			inBlock = true
 		case !inBlock:
-			m.framing.strayed(line)
+			m.framing.addStray(line)
 		}
 	}
 }
 
 const contentLength = "Content-Length:"
 
-// straySuffix returns where a Content-Length header begins behind other text in a line, or 0.
+// straySuffix returns the offset of a Content-Length header after other text in a line, or 0.
 func straySuffix(line []byte) int {
 	i := bytes.LastIndex(line, []byte(contentLength))
 	if i <= 0 {
@@ -157,7 +158,7 @@ func straySuffix(line []byte) int {
 	return i
 }
 
-// line returns the next line without its end. A line over maxHeaderLine comes back cut.
+// line returns the next line without its end. A line over maxHeaderLine is truncated.
 func (m *messageReader) line() ([]byte, error) {
 	line, err := m.r.ReadSlice('\n')
 	if errors.Is(err, bufio.ErrBufferFull) {
@@ -168,14 +169,14 @@ func (m *messageReader) line() ([]byte, error) {
 	}
 	if err != nil {
 		if errors.Is(err, io.EOF) {
-			m.framing.strayed(line)
+			m.framing.addStray(line)
 		}
 		return nil, err
 	}
 	return bytes.TrimRight(line, "\r\n"), nil
 }
 
-// skip reads past a message over the limit. If it is an answer, an error answer takes its place.
+// skip skips a message over the limit. For an answer it returns an error response.
 func (m *messageReader) skip(size int64) ([]byte, error) {
 	head := make([]byte, min(messageEnds, size))
 	if _, err := io.ReadFull(m.r, head); err != nil {
@@ -188,7 +189,7 @@ func (m *messageReader) skip(size int64) ([]byte, error) {
 	if _, err := io.ReadFull(m.r, tail); err != nil {
 		return nil, unexpected(err)
 	}
-	id, ok := answered(head, tail)
+	id, ok := answeredID(head, tail)
 	if !ok {
 		return nil, &frame.TooLongError{Size: size, Max: m.max}
 	}
@@ -196,19 +197,19 @@ func (m *messageReader) skip(size int64) ([]byte, error) {
 	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"error":{"code":%d,"message":%s}}`, id, jsonrpc.CodeInternalError, jsonx.AppendString(nil, text)), nil
 }
 
-// The two places where servers put the id: before the result, or last.
+// Servers write the ID of an answer before the result, or last.
 const (
 	idAtHead = `^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d+)\s*,\s*"(?:jsonrpc|result|error)"`
 	idAtTail = `[,}\]\s]"id"\s*:\s*(\d+)\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$`
 )
 
-// answered returns the id of the request that a message with these ends answers.
-func answered(head, tail []byte) (id int64, ok bool) {
+// answeredID returns the ID of the request that a message with these ends answers.
+func answeredID(head, tail []byte) (id int64, ok bool) {
 	for _, try := range []struct {
 		pattern string
 		text    []byte
 	}{{idAtHead, head}, {idAtTail, tail}} {
-		// Compiled here, because this is needed once in a blue moon.
+		// Compiled at use, which is rare.
 		if m := regexp.MustCompile(try.pattern).FindSubmatch(try.text); m != nil {
 			if id, err := strconv.ParseInt(string(m[1]), 10, 64); err == nil {
 				return id, true

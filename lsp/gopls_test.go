@@ -40,7 +40,7 @@ func TestGopls(t *testing.T) {
 			t.Errorf("%v, %d children", err, children.Len())
 		}
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute) // it reads the standard library first
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute) // gopls reads the standard library first
 	defer cancel()
 	a := filepath.Join(root, "a.go")
 	check := func(text, want string) {
@@ -59,7 +59,7 @@ func TestGopls(t *testing.T) {
 		}
 	}
 	check("package m\n\nfunc A() int { return \"ä\" }\n", "cannot use")
-	if !s.Settled(ctx, patience) {
+	if !s.Settled(ctx, timeout) {
 		t.Errorf("busy with %q", s.Status().Progress)
 	}
 	check("package m\n\nfunc A() int { return 2 }\n", "")
@@ -68,7 +68,7 @@ func TestGopls(t *testing.T) {
 	if err != nil || len(locations) != 1 || !strings.HasSuffix(string(locations[0].URI), "/b.go") {
 		t.Errorf("references: %v, %v", locations, err)
 	}
-	// It registers what it watches; a new file makes itself known.
+	// gopls registers watchers; a new file changes its diagnostics.
 	c := filepath.Join(root, "c.go")
 	if err := os.WriteFile(c, []byte("package m\n\nvar C = A()\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -84,6 +84,6 @@ func TestGopls(t *testing.T) {
 		}
 	}
 	if info := s.Status().Info; !strings.HasPrefix(info, "gopls v") && info != "gopls (devel)" {
-		t.Errorf("it calls itself %q", info)
+		t.Errorf("info = %q", info)
 	}
 }

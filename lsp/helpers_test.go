@@ -17,10 +17,10 @@ import (
 	"github.com/gajae-code/gjc/lsp"
 )
 
-// patience bounds every wait of a test that goes well in no time.
-const patience = time.Minute
+// timeout bounds every wait of a test. It is long enough for a busy machine.
+const timeout = time.Minute
 
-// server is a server under test with what it told.
+// server is a server under test with its notices.
 type server struct {
 	*lsp.Server
 	t        testing.TB
@@ -32,8 +32,8 @@ type server struct {
 	told    chan struct{}
 }
 
-// start makes a server that plays a script, and closes it with the test, which must leave no goroutine and no child.
-// change may adjust the options.
+// start returns a server that runs a script. It is closed at the end of the test, which must leave no goroutine and no child.
+// change may modify the options.
 func start(t testing.TB, s script, change func(*lsp.ServerOptions)) *server {
 	t.Helper()
 	testenv.NoLeaks(t)
@@ -88,7 +88,7 @@ func fakeEnv(script []byte) []string {
 // in bounds what should take no time.
 func in(t testing.TB) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -152,7 +152,7 @@ func (s *server) seen() []string {
 // until waits for a notice with a text in it.
 func (s *server) until(text string) {
 	s.t.Helper()
-	timeout := time.After(patience)
+	timeout := time.After(timeout)
 	for {
 		s.mu.Lock()
 		for _, n := range s.notices {

@@ -15,8 +15,8 @@ import (
 	"github.com/gajae-code/gjc/internal/text"
 )
 
-// clientCapabilities is what this client can do. Snippets and lazily resolved edits other than a code action's are not
-// among it: nobody is there to fill them in.
+// clientCapabilities are the capabilities of this client. They do not include snippets, and lazily resolved edits only for code
+// actions: no user fills them in.
 const clientCapabilities = `{
 "general": {
 	"positionEncodings": ["utf-8", "utf-16", "utf-32"],
@@ -100,14 +100,14 @@ const clientCapabilities = `{
 "experimental": {"serverStatusNotification": true}
 }`
 
-// initialize brings a new process up to where it can be used: initialize, initialized, its settings, and the documents
-// that the process before it had. Nothing else is sent before the answer to initialize.
-func (l *life) initialize(ctx context.Context) error {
-	s := l.server
+// initialize makes a new process ready: it sends initialize, initialized, the settings, and the open documents of the previous
+// process. Nothing else is sent before the answer to initialize.
+func (ps *process) initialize(ctx context.Context) error {
+	s := ps.server
 	s.mu.Lock()
-	l.folders = slices.Clone(s.folders)
+	ps.folders = slices.Clone(s.folders)
 	s.mu.Unlock()
-	folders := l.workspaceFolders(append([]string{s.opts.Root}, l.folders...))
+	folders := workspaceFolders(append([]string{s.opts.Root}, ps.folders...))
 	params := initializeParams{
 		ProcessID: os.Getpid(), ClientInfo: clientInfo{"gjc", s.opts.Version}, RootPath: s.opts.Root, RootURI: uriOf(s.opts.Root),
 		Capabilities: jsonx.Raw(clientCapabilities), InitOptions: s.opts.Spec.InitOptions, WorkspaceFolders: folders, Trace: "off",
@@ -116,49 +116,49 @@ func (l *life) initialize(ctx context.Context) error {
 		params.InitOptions = nil
 	}
 	var result jsonx.Raw
-	if err := l.conn.Call(ctx, "initialize", params, &result); err != nil {
+	if err := ps.conn.Call(ctx, "initialize", params, &result); err != nil {
 		return err
 	}
-	if err := l.introduce(result); err != nil {
+	if err := ps.setFeatures(result); err != nil {
 		return err
 	}
-	if err := l.conn.Notify(ctx, "initialized", struct{}{}); err != nil {
+	if err := ps.conn.Notify(ctx, "initialized", struct{}{}); err != nil {
 		return err
 	}
-	if settings := s.settings(); !jsonx.IsNull(settings) {
-		if err := l.conn.Notify(ctx, "workspace/didChangeConfiguration", settingsChange{settings}); err != nil {
+	if settings := s.opts.Spec.settings(); !jsonx.IsNull(settings) {
+		if err := ps.conn.Notify(ctx, "workspace/didChangeConfiguration", settingsChange{settings}); err != nil {
 			return err
 		}
 	}
-	if s.docs.waiting() {
-		l.awaitConfigured(ctx)
+	if s.docs.hasOpen() {
+		ps.awaitConfigured(ctx)
 	}
-	return s.docs.reopen(ctx, l)
+	return s.docs.reopen(ctx, ps)
 }
 
-// introduce takes note of the answer to initialize.
-func (l *life) introduce(result jsonx.Raw) error {
+// setFeatures decodes the answer to initialize.
+func (ps *process) setFeatures(result jsonx.Raw) error {
 	caps := jsonx.Lookup(result, "capabilities")
 	if caps.Kind() != '{' {
 		return errors.New("its answer to initialize has no capabilities")
 	}
-	l.caps = capabilities{raw: caps}
+	ps.caps = capabilities{raw: caps}
 	if info := jsonx.Lookup(result, "serverInfo"); info.Kind() == '{' {
-		l.info = text.TruncateBytes(strings.TrimSpace(stringOf(jsonx.Lookup(info, "name"))+" "+versionOf(stringOf(jsonx.Lookup(info, "version")))), 100)
+		ps.info = text.TruncateBytes(strings.TrimSpace(stringOf(jsonx.Lookup(info, "name"))+" "+versionOf(stringOf(jsonx.Lookup(info, "version")))), 100)
 	}
 	switch e := Encoding(stringOf(jsonx.Lookup(caps, "positionEncoding"))); e {
 	case UTF8, UTF16, UTF32:
-		l.encoding = e
+		ps.encoding = e
 	case "":
 	default:
-		l.server.logf("[gjc] it wants the position encoding %q, which was not offered; UTF-16 is taken", text.TruncateBytes(string(e), 100))
-		l.server.notice(fmt.Sprintf("The language server %s wants a position encoding that gjc does not know; its positions may be wrong.", l.server.Name()), string(e))
+		ps.server.logf("[gjc] the server chose the position encoding %q, which was not offered; using UTF-16", text.TruncateBytes(string(e), 100))
+		ps.server.notice(fmt.Sprintf("The language server %s uses a position encoding that gjc does not support; its positions may be wrong.", ps.server.Name()), string(e))
 	}
-	l.sync = newSyncOptions(jsonx.Lookup(caps, "textDocumentSync"))
+	ps.sync = parseSyncOptions(jsonx.Lookup(caps, "textDocumentSync"))
 	return nil
 }
 
-// versionOf is a server's version for people. That of gopls is the JSON of its whole build information.
+// versionOf returns a server's version for display. gopls sends its whole build information as JSON.
 func versionOf(version string) string {
 	raw := jsonx.Raw(version)
 	if raw.Kind() != '{' || !jsonx.Valid(raw) {
@@ -172,23 +172,22 @@ func versionOf(version string) string {
 	return ""
 }
 
-// workspaceFolders are directories as the protocol has them.
-// configureWait is how long documents wait for a server to ask for its configuration. Some forget what they are given
-// before they have that.
+// configureWait is how long reopened documents wait for the server to request its configuration. Some servers forget documents
+// that they received before.
 const configureWait = 200 * time.Millisecond
 
-func (l *life) awaitConfigured(ctx context.Context) {
+func (ps *process) awaitConfigured(ctx context.Context) {
 	t := time.NewTimer(configureWait)
 	defer t.Stop()
 	select {
-	case <-l.configured:
+	case <-ps.config.answered:
 	case <-t.C:
-	case <-l.conn.Closing():
+	case <-ps.conn.Closing():
 	case <-ctx.Done():
 	}
 }
 
-func (l *life) workspaceFolders(dirs []string) []workspaceFolder {
+func workspaceFolders(dirs []string) []workspaceFolder {
 	list := make([]workspaceFolder, 0, len(dirs))
 	for _, dir := range dirs {
 		list = append(list, workspaceFolder{URI: uriOf(dir), Name: filepath.Base(dir)})
@@ -196,27 +195,27 @@ func (l *life) workspaceFolders(dirs []string) []workspaceFolder {
 	return list
 }
 
-// settings are those of the configuration, null for none.
-func (s *Server) settings() jsonx.Raw {
-	if jsonx.IsNull(s.opts.Spec.Settings) {
+// settings returns the settings, null for none.
+func (s *Spec) settings() jsonx.Raw {
+	if jsonx.IsNull(s.Settings) {
 		return jsonx.Raw("null")
 	}
-	return s.opts.Spec.Settings
+	return s.Settings
 }
 
-// caresForSettings reports whether the server looks at its settings while it runs.
-func (l *life) caresForSettings() bool {
-	return l.asked.Load() || l.registry.has("workspace/didChangeConfiguration") || !jsonx.IsNull(l.server.opts.Spec.Settings)
+// usesSettings reports whether the server reads its settings while it runs.
+func (ps *process) usesSettings() bool {
+	return ps.config.requested.Load() || ps.registry.has("workspace/didChangeConfiguration") || !jsonx.IsNull(ps.server.opts.Spec.Settings)
 }
 
-func (l *life) isRustAnalyzer() bool {
-	return strings.HasPrefix(l.info, "rust-analyzer") || l.server.Name() == "rust-analyzer"
+func (ps *process) isRustAnalyzer() bool {
+	return strings.HasPrefix(ps.info, "rust-analyzer") || ps.server.Name() == "rust-analyzer"
 }
 
-// uriOf is the URI of a path of this machine.
+// uriOf returns the URI of a path on this machine.
 func uriOf(path string) string { return FileURI(path, runtime.GOOS) }
 
-// pathOf is the path that a server means with a URI, empty where it is none of a file.
+// pathOf returns the path of a file URI, or "".
 func pathOf(uri string) string {
 	path, err := FilePath(uri, runtime.GOOS)
 	if err != nil {
@@ -225,7 +224,7 @@ func pathOf(uri string) string {
 	return filepath.Clean(path)
 }
 
-// pathKey is a path for comparison.
+// pathKey returns a path for comparisons.
 func pathKey(path string) string {
 	if runtime.GOOS == "windows" {
 		return strings.ToLower(path)
@@ -233,7 +232,7 @@ func pathKey(path string) string {
 	return path
 }
 
-// text is a JSON string's value, empty for what is none.
+// text returns the value of a JSON string, or "".
 func stringOf(raw jsonx.Raw) string {
 	var s string
 	if raw.Kind() != '"' || jsonx.Unmarshal(raw, &s) != nil {
@@ -242,7 +241,7 @@ func stringOf(raw jsonx.Raw) string {
 	return s
 }
 
-// isOn reports whether a capability is there: true, options, or an id.
+// isOn reports whether a capability is set: to true, options or an ID.
 func isOn(raw jsonx.Raw) bool {
 	switch raw.Kind() {
 	case 't', '{', '"', '[':

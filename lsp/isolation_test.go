@@ -120,7 +120,7 @@ func TestIsolation_Late(t *testing.T) {
 	}
 	defer d.Release()
 	say(t, s, a, int(d.Version), "BUG of two")
-	for ctx := in(t); one.Listening() > 0 && ctx.Err() == nil; {
+	for ctx := in(t); one.PendingReports() > 0 && ctx.Err() == nil; {
 		if list := one.Late(); list != nil {
 			t.Fatalf("session one is told: %s", lsp.ReportText(list, filepath.Base, 50))
 		}
@@ -156,7 +156,7 @@ func TestIsolation_Elsewhere(t *testing.T) {
 			close(typed)
 		}
 	}
-	text := lsp.ReportText(one.Before(map[string]string{a: "old\n"}).Report(in(t), patience, []string{a}), filepath.Base, 50)
+	text := lsp.ReportText(one.Before(map[string]string{a: "old\n"}).Report(in(t), timeout, []string{a}), filepath.Base, 50)
 	<-typed
 	if strings.Contains(text, "BUG of two") {
 		t.Errorf("the change of session one is said to have broken b.txt: %s", text)
@@ -359,8 +359,8 @@ func TestEdit_ManyFiles(t *testing.T) {
 	for i := range 30 {
 		paths = append(paths, k.write(fmt.Sprintf("f%02d.txt", i), "BUG\n"))
 	}
-	text := lsp.ReportText(e.Before(nil).Report(in(t), patience, paths), filepath.Base, 50)
-	if !strings.Contains(text, "10 more changed files were not looked at, from f20.txt on; nothing is known about them.") {
+	text := lsp.ReportText(e.Before(nil).Report(in(t), timeout, paths), filepath.Base, 50)
+	if !strings.Contains(text, "10 more changed files were not checked, from f20.txt on.") {
 		t.Error(text)
 	}
 }
@@ -386,7 +386,7 @@ func TestManager_CloseIsBounded(t *testing.T) {
 	default:
 		close(free)
 	}
-	k.Drained(in(t))
+	k.AwaitBackground(in(t))
 }
 
 // What a change breaks elsewhere may be found later than the problems of the changed file itself.
@@ -395,7 +395,7 @@ func TestEdit_LateElsewhere(t *testing.T) {
 	a, b := k.write("a.txt", "fine\n"), k.write("b.txt", "b\n")
 	e := k.session()
 	s := e.server(t, a)
-	text := lsp.ReportText(e.Before(map[string]string{a: "old\n"}).Report(in(t), patience, []string{a}), filepath.Base, 50)
+	text := lsp.ReportText(e.Before(map[string]string{a: "old\n"}).Report(in(t), timeout, []string{a}), filepath.Base, 50)
 	if text != "a.txt: no problems (fake)" {
 		t.Errorf("at once: %s", text)
 	}
@@ -416,7 +416,7 @@ func TestEdit_LateElsewhereBehindSilence(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := lsp.ReportText(e.Before(nil).Report(in(t), 200*time.Millisecond, []string{a}), filepath.Base, 50)
-	if text != "a.txt: fake has not answered in time; whether there are problems is not known yet." {
+	if text != "a.txt: fake has not answered in time; there may be problems." {
 		t.Errorf("at once: %s", text)
 	}
 	say(t, s, b, 0, "BUG by the change")
@@ -433,7 +433,7 @@ func TestEdit_LateElsewhereOnce(t *testing.T) {
 	e := k.session()
 	s := e.server(t, a)
 	change := func() string {
-		return lsp.ReportText(e.Before(map[string]string{a: "old\n"}).Report(in(t), patience, []string{a}), filepath.Base, 50)
+		return lsp.ReportText(e.Before(map[string]string{a: "old\n"}).Report(in(t), timeout, []string{a}), filepath.Base, 50)
 	}
 	change()
 	for i := range 20 {

@@ -6,46 +6,62 @@ import (
 	"time"
 )
 
-// lateReports are what came too late for their edits.
+const (
+	// maxLate bounds the late reports that are kept.
+	maxLate = 20
+	// lateWait is how long a report waits for a server that has not answered: loading a large project on a busy machine may
+	// take that long.
+	lateWait = 2 * time.Minute
+	// secondCheck is how long a server may take to check a text again after its first answer.
+	secondCheck = 5 * time.Second
+)
+
+// lateReports are the reports that were not ready when [Edit.Report] returned. The workspace's mu guards them.
 type lateReports struct {
-	waiting map[string]*listener // by server and path
+	waiting map[string]*pendingReport // by server and path
 	reports []*Report
 }
 
-// listener is one who waits for late words.
-type listener struct {
-	end context.CancelFunc
-	// heard is what was published by the time up to which all was told, of who listens for other files.
-	heard published
+// pendingReport is a background wait for the late answer of a server.
+type pendingReport struct {
+	cancel context.CancelFunc
+	// reported is the snapshot up to which all was reported. It is set only for a wait for untouched files.
+	reported publishedSnapshot
 }
 
-// maxLate bounds the late reports that are kept.
-const maxLate = 20
+// Late returns the reports that were not ready for [Edit.Report], each once.
+func (w *Workspace) Late() []*Report {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	late := w.late.reports
+	w.late.reports = nil
+	return late
+}
 
-// listen waits in the background for what a server has to say of a changed file behind the report: its first word, where it
-// was silent, and what it finds when it looks a second time. The next change of the file ends that.
-func (w *Workspace) listen(f *edited, at int) {
-	s, base, heard := f.servers[at], f.baseline[at], f.answers[at]
+// awaitLate waits in the background for what a server reports on a changed file after [Edit.Report] has returned: its first
+// answer if it has not answered, otherwise the result of a second check. The next change of the file ends the wait.
+func (w *Workspace) awaitLate(f *edited, at int) {
+	s, base, reported := f.servers[at], f.baseline[at], f.answers[at]
 	if base.err != nil || !base.fresh {
 		base.list = nil
 	}
-	ctx, over := w.listens(s.Name()+"\x00"+f.path, published{})
+	ctx, done := w.startLateWait(s.Name()+"\x00"+f.path, publishedSnapshot{})
 	started := w.manager.background(func() {
-		defer over()
-		a, first := w.overhear(ctx, s, f, heard.fresh)
+		defer done()
+		a, first := w.nextAnswer(ctx, s, f, reported.fresh)
 		if a.err != nil || !a.fresh || ctx.Err() != nil {
 			return
 		}
 		if now, err := w.read(ctx, f.path); err != nil || now != f.after {
-			return // it is about a text that is gone
+			return // the text has changed
 		}
 		markNew(base.list, a.list, f.before, f.after)
 		if !first {
-			// What was told is told, and what is only advice is not worth a second word.
-			told := slices.Clone(a.list)
-			markNew(heard.list, told, f.after, f.after)
+			// Drop what was reported before, and hints that are not worth a second report.
+			known := slices.Clone(a.list)
+			markNew(reported.list, known, f.after, f.after)
 			for i := range a.list {
-				a.list[i].New = a.list[i].New && told[i].New
+				a.list[i].New = a.list[i].New && known[i].New
 			}
 			a.list = slices.DeleteFunc(a.list, func(d Diagnostic) bool { return !d.New || d.Severity > SeverityWarning })
 			if len(a.list) == 0 {
@@ -62,74 +78,75 @@ func (w *Workspace) listen(f *edited, at int) {
 		}
 	})
 	if !started {
-		over()
+		done()
 	}
 }
 
-// listens begins to wait for late words about something, in place of who did so before. over must be called.
-func (w *Workspace) listens(about string, heard published) (ctx context.Context, over func()) {
+// startLateWait registers a wait under a key and ends the one that was registered before. done must be called.
+func (w *Workspace) startLateWait(key string, reported publishedSnapshot) (ctx context.Context, done func()) {
 	ctx, cancel := context.WithTimeout(w.ctx, lateWait)
-	here := &listener{cancel, heard}
+	wait := &pendingReport{cancel, reported}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.late.waiting == nil {
-		w.late.waiting = make(map[string]*listener)
+		w.late.waiting = make(map[string]*pendingReport)
 	}
-	if former := w.late.waiting[about]; former != nil {
-		former.end()
+	if former := w.late.waiting[key]; former != nil {
+		former.cancel()
 	}
-	w.late.waiting[about] = here
+	w.late.waiting[key] = wait
 	return ctx, func() {
 		cancel()
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		if w.late.waiting[about] == here {
-			delete(w.late.waiting, about)
+		if w.late.waiting[key] == wait {
+			delete(w.late.waiting, key)
 		}
 	}
 }
 
-// untold ends who listens for what a server finds in files that a change did not touch, and returns what was published by
-// the time up to which all was told. What came since is the next report's.
-func (w *Workspace) untold(s *Server) published {
+// endElsewhere ends the wait for what a server finds in files that the last change did not touch, and returns the snapshot up
+// to which all was reported. What was published since belongs to the next report.
+func (w *Workspace) endElsewhere(s *Server) publishedSnapshot {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	former := w.late.waiting[elsewhereOf(s)]
+	former := w.late.waiting[elsewhereKey(s)]
 	if former == nil {
-		return s.published()
+		return s.docs.snapshot()
 	}
-	former.end()
-	delete(w.late.waiting, elsewhereOf(s))
-	return former.heard
+	former.cancel()
+	delete(w.late.waiting, elsewhereKey(s))
+	return former.reported
 }
 
-// elsewhereOf is what who listens for other files listens to.
-func elsewhereOf(s *Server) string { return s.Name() + "\x00" }
+// elsewhereKey is the key of the wait for files that a change did not touch.
+func elsewhereKey(s *Server) string { return s.Name() + "\x00" }
 
-// listenElsewhere waits in the background for what a server finds in files that a change did not touch, behind what is heard.
-// A server that has been silent about the change first says something of the touched files. The next change ends that.
-func (w *Workspace) listenElsewhere(s *Server, heard published, touched map[string]bool, silent bool) {
-	ctx, over := w.listens(elsewhereOf(s), heard)
+// awaitElsewhere waits in the background for what a server finds in files that a change did not touch, after the snapshot. A
+// server that has not answered yet is expected to publish diagnostics of the touched files first. The next change ends the
+// wait.
+func (w *Workspace) awaitElsewhere(s *Server, reported publishedSnapshot, touched map[string]bool, silent bool) {
+	ctx, done := w.startLateWait(elsewhereKey(s), reported)
 	started := w.manager.background(func() {
-		defer over()
+		defer done()
 		var last <-chan time.Time
 		for ctx.Err() == nil {
-			s.quiet(ctx, elsewhereQuiet)
-			moved := s.moved()
-			if last == nil && (!silent || s.spoken(heard, touched)) {
-				last = time.After(secondLook)
+			s.docs.awaitQuiet(ctx, elsewhereQuiet)
+			changed := s.docs.nextChange()
+			if last == nil && (!silent || s.docs.hasPublished(reported, touched)) {
+				last = time.After(secondCheck)
 			}
-			if _, reports := w.broken(ctx, s, heard, touched); len(reports) > 0 {
+			if _, reports := w.newErrors(ctx, s, reported, touched); len(reports) > 0 {
 				w.mu.Lock()
 				defer w.mu.Unlock()
-				if ctx.Err() == nil { // nobody has taken over
+				if ctx.Err() == nil { // no other wait has replaced this one
 					w.late.reports = append(w.late.reports, reports[:min(len(reports), maxLate-len(w.late.reports))]...)
-					delete(w.late.waiting, elsewhereOf(s))
+					delete(w.late.waiting, elsewhereKey(s))
 				}
 				return
 			}
 			select {
-			case <-moved:
+			case <-changed:
 			case <-last:
 				return
 			case <-ctx.Done():
@@ -137,40 +154,23 @@ func (w *Workspace) listenElsewhere(s *Server, heard published, touched map[stri
 		}
 	})
 	if !started {
-		over()
+		done()
 	}
 }
 
-// overhear waits for what a server says of a changed file, without keeping the document from others: for its first word, or
-// for the next where it has spoken.
-func (w *Workspace) overhear(ctx context.Context, s *Server, f *edited, spoken bool) (a answer, first bool) {
-	doc, err := w.take(ctx, s, f.path, f.after, false)
+// nextAnswer waits for what a server reports on a changed file: its first answer, or the next one if it has answered. It does
+// not keep the document from other callers.
+func (w *Workspace) nextAnswer(ctx context.Context, s *Server, f *edited, answered bool) (a answer, first bool) {
+	doc, err := w.openDocument(ctx, s, f.path, f.after, false)
 	if err != nil {
 		return answer{server: s.Name(), err: err}, true
 	}
 	doc.Release()
-	if !spoken {
-		return hear(ctx, s, f.path, doc, nil), true
+	if !answered {
+		return awaitAnswer(ctx, s, f.path, doc, nil), true
 	}
-	short, cancel := context.WithTimeout(ctx, secondLook)
+	short, cancel := context.WithTimeout(ctx, secondCheck)
 	defer cancel()
-	list, ok := doc.next(short)
+	list, ok := doc.nextPublished(short)
 	return answer{server: s.Name(), fresh: ok, list: NewDiagnostics(s.Name(), f.path, doc.Text, s.Encoding(), list)}, false
-}
-
-const (
-	// lateWait is how long a server that was silent is listened to: one that has a large project to look at, on a busy
-	// machine, may take that long.
-	lateWait = 2 * time.Minute
-	// secondLook is how long a server may take to look at a text again behind its first word.
-	secondLook = 5 * time.Second
-)
-
-// Late returns the reports that came too late for their edits, once each.
-func (w *Workspace) Late() []*Report {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	late := w.late.reports
-	w.late.reports = nil
-	return late
 }

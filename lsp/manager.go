@@ -13,48 +13,48 @@ import (
 	"github.com/gajae-code/gjc/internal/proc"
 )
 
-// ManagerOptions says where servers run.
+// ManagerOptions configures a [Manager].
 type ManagerOptions struct {
 	// Children owns the processes. Required.
 	Children *proc.Group
-	// Env returns the environment of servers, still with provider keys. Required.
+	// Env returns the environment of servers; provider keys are removed from it later. Required.
 	Env func(ctx context.Context) []string
-	// Version is that of gjc.
+	// Version is the version of gjc.
 	Version string
 	Log     zerolog.Logger
 }
 
-// Manager has the language servers of the process: one for each command and root, however many workspaces use it.
+// Manager has the language servers of the process: one for each command and root, shared by all workspaces.
 type Manager struct {
 	opts ManagerOptions
-	// ctx ends with the manager, and with it what workspaces do in the background.
+	// ctx ends with the manager and ends the background work of workspaces.
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	work   sync.WaitGroup
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	closed  bool
 	servers map[string]*shared
 }
 
-// shared is a server with those who use it.
+// shared is a server and its users.
 type shared struct {
 	key    string
 	server *Server
-	// The fields below are guarded by the manager's mu.
+	// The manager's mu guards the fields below.
 	users map[*Workspace]bool
-	idle  time.Duration // the longest of what the users want; zero for never
-	rest  *time.Timer
+	idle  time.Duration // the longest of the users; zero for never
+	timer *time.Timer   // ends an idle process
 }
 
-// NewManager returns a manager. It starts nothing. The caller must Close it.
+// NewManager returns a manager without servers. The caller must call Close.
 func NewManager(opts ManagerOptions) *Manager {
 	m := &Manager{opts: opts, servers: make(map[string]*shared)}
 	m.ctx, m.cancel = context.WithCancelCause(context.Background())
 	return m
 }
 
-// Close ends all servers, within ctx and never longer than a second.
+// Close ends all servers. It takes at most a second.
 func (m *Manager) Close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -75,7 +75,7 @@ func (m *Manager) Close(ctx context.Context) error {
 	}
 	ending.Wait()
 	rest := make(chan struct{})
-	go func() { // all of it ends with m.ctx, but for what a file system holds up
+	go func() { // ends with m.ctx, unless a file system blocks
 		defer close(rest)
 		m.work.Wait()
 	}()
@@ -86,7 +86,7 @@ func (m *Manager) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// background runs work that ends with the manager. It reports false when that is over.
+// background runs fn in a goroutine that Close waits for. It returns false if the manager is closed.
 func (m *Manager) background(fn func()) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -97,13 +97,13 @@ func (m *Manager) background(fn func()) bool {
 	return true
 }
 
-// identity tells servers apart: another program, place or configuration is another server.
+// identity returns a key for the server of a candidate: its program, root and configuration.
 func (c *Candidate) identity() string {
 	s := c.Spec
 	return strings.Join(append([]string{s.Name, s.Path, c.Root, string(s.InitOptions), string(s.Settings)}, s.Args...), "\x00")
 }
 
-// use returns the server for a candidate, which it makes where there is none, and counts w among its users.
+// use returns the server of a candidate, creates it if needed, and adds w to its users.
 func (m *Manager) use(ctx context.Context, w *Workspace, c *Candidate, folders []string, idle time.Duration) (*Server, error) {
 	env, err := w.environ(ctx)
 	if err != nil {
@@ -133,27 +133,27 @@ func (m *Manager) use(ctx context.Context, w *Workspace, c *Candidate, folders [
 		}
 		sh.users[w] = true
 	}
-	m.usedLocked(sh)
+	m.resetIdleLocked(sh)
 	return sh.server, nil
 }
 
-// usedLocked puts off the rest of a server that is idle. m.mu is held.
-func (m *Manager) usedLocked(sh *shared) {
+// resetIdleLocked restarts the idle timer of a server. m.mu is held.
+func (m *Manager) resetIdleLocked(sh *shared) {
 	switch {
 	case sh.idle <= 0:
-	case sh.rest == nil:
-		sh.rest = time.AfterFunc(sh.idle, func() { m.rest(sh) })
+	case sh.timer == nil:
+		sh.timer = time.AfterFunc(sh.idle, func() { m.stopIdle(sh) })
 	default:
-		sh.rest.Reset(sh.idle)
+		sh.timer.Reset(sh.idle)
 	}
 }
 
-// rest ends the process of a server that was idle for long. One that somebody waits for is not.
-func (m *Manager) rest(sh *shared) {
+// stopIdle ends the process of a server, unless it is busy.
+func (m *Manager) stopIdle(sh *shared) {
 	m.mu.Lock()
 	busy := sh.server.busy()
 	if busy && !m.closed {
-		sh.rest.Reset(sh.idle)
+		sh.timer.Reset(sh.idle)
 	}
 	m.mu.Unlock()
 	if !busy {
@@ -162,12 +162,12 @@ func (m *Manager) rest(sh *shared) {
 }
 
 func (sh *shared) stopTimer() {
-	if sh.rest != nil {
-		sh.rest.Stop()
+	if sh.timer != nil {
+		sh.timer.Stop()
 	}
 }
 
-// notice tells all who use a server.
+// notice passes a notice to all users of a server.
 func (m *Manager) notice(sh *shared, text, detail string) {
 	m.mu.Lock()
 	users := make([]*Workspace, 0, len(sh.users))
@@ -182,9 +182,9 @@ func (m *Manager) notice(sh *shared, text, detail string) {
 	}
 }
 
-// leave takes w off its servers, or off one of them if that is not nil. Those that nobody else uses end in the background;
-// the others lose the directories that only w had.
-func (m *Manager) leave(w *Workspace, one *Server) {
+// release removes w from the users of its servers, or of one of them if it is not nil. Servers without users end in the
+// background; the others lose the folders that only w has.
+func (m *Manager) release(w *Workspace, one *Server) {
 	m.mu.Lock()
 	var ending []*Server
 	for key, sh := range m.servers {
@@ -197,7 +197,7 @@ func (m *Manager) leave(w *Workspace, one *Server) {
 			ending = append(ending, sh.server)
 			continue
 		}
-		sh.server.RemoveFolders(slices.DeleteFunc(slices.Clone(w.opts.Roots), func(dir string) bool {
+		sh.server.removeFolders(slices.DeleteFunc(slices.Clone(w.opts.Roots), func(dir string) bool {
 			for other := range sh.users {
 				if slices.Contains(other.opts.Roots, dir) {
 					return true
@@ -212,7 +212,7 @@ func (m *Manager) leave(w *Workspace, one *Server) {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 			defer cancel()
 			if err := s.Close(ctx); err != nil {
-				m.opts.Log.Warn().Str("server", s.Name()).Err(err).Msg("lsp: ending a server")
+				m.opts.Log.Warn().Str("server", s.Name()).Err(err).Msg("lsp: cannot end a server")
 			}
 		}
 		if !m.background(end) {

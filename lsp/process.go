@@ -7,6 +7,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -19,61 +21,73 @@ import (
 )
 
 const (
-	// stderrInError is how much of a server's complaints an error quotes, in bytes.
+	// stderrInError bounds the part of a server's stderr in an error, in bytes.
 	stderrInError = 2 << 10
-	// shutdownAnswer is how long a server may take to answer shutdown before it is sent exit.
-	shutdownAnswer = 300 * time.Millisecond
-	// exitSettles is how long the exit status of a process whose output has ended is waited for. It comes at once, but for a
-	// busy machine and a process that has closed its output only.
-	exitSettles = 2 * time.Second
-	// handlerGrace is how long the end of a connection waits for handlers that do not heed their context.
+	// shutdownTimeout is how long gjc waits for the answer to shutdown before it sends exit.
+	shutdownTimeout = 300 * time.Millisecond
+	// exitTimeout bounds the wait for the exit status of a process that has closed its output. It is long only for a busy
+	// machine.
+	exitTimeout = 2 * time.Second
+	// handlerGrace is how long the end of a connection waits for handlers after their context was cancelled.
 	handlerGrace = 200 * time.Millisecond
 )
 
-// life is one process of a server, from its start to its end.
-type life struct {
+// process is one process of a server, from its start to its end, and the connection to it.
+type process struct {
 	server  *Server
 	proc    *proc.Process
 	conn    *jsonrpc.Conn
 	framing *framing
 	started time.Time
-	tempDir string // of its own, removed when it has ended; empty for none
-	// nowait has ended: with it Conn.Notify sends at once or not at all.
+	tempDir string // removed when the process has ended; empty for none
+	// nowait is a cancelled context: with it, Conn.Notify does not wait for room in the queue.
 	nowait context.Context
 
-	// folders are those besides the root that initialize has told.
+	// folders are the folders in initialize, without the root.
 	folders []string
-	// What initialize brought; not changed behind it.
-	info     string
-	caps     capabilities
-	encoding Encoding
-	sync     syncOptions
+	features
+	config         configuration
+	exit           exit
+	pendingAnswers atomic.Int64 // answers that are not written yet
+	progress       *progress
+	registry       registry
 
-	over     chan struct{} // closed when process and connection have ended
-	noted    chan struct{} // closed when the server has taken note of that
-	ended    sync.Once
-	endErr   error
-	owed     atomic.Int64 // answers that the server has not read yet
-	progress *progress
-	asked    atomic.Bool // it asked for its configuration
-	// configured is closed when it has been answered that, by settled.
-	configured chan struct{}
-	settled    sync.Once
-	registry   registry
-	described  atomic.Pointer[string] // how the process ended
-
-	mu   sync.Mutex
-	stop error // why the end is wanted; nil where it is not
-	// sending has the changes of documents that are on their way to the process, in order.
+	mu   sync.Mutex // guards the fields below
+	stop error      // why the process is to end; nil if it is not
+	// sending has the changes of documents that are queued and not written yet, in order.
 	sending []sentChange
 }
 
-// launch starts a process and brings it up to where it can be used. On an error nothing of it is left.
-func (s *Server) launch(ctx context.Context) (*life, error) {
+// features are what a server sent in its answer to initialize. They are set once.
+type features struct {
+	info     string // name and version
+	caps     capabilities
+	encoding Encoding
+	sync     syncOptions
+}
+
+// configuration is the state of the workspace/configuration requests.
+type configuration struct {
+	requested atomic.Bool
+	answered  chan struct{} // closed when the first request was answered
+	once      sync.Once
+}
+
+// exit is the end of a process.
+type exit struct {
+	once        sync.Once
+	done        chan struct{} // closed when process and connection have ended
+	handled     chan struct{} // closed when the server has recorded the end
+	err         error         // of the shutdown
+	description atomic.Pointer[string]
+}
+
+// launch starts a process and initializes it. On an error it leaves no process.
+func (s *Server) launch(ctx context.Context) (*process, error) {
 	spec := s.opts.Spec
 	warmup := spec.Warmup
 	if warmup <= 0 {
-		warmup = DefaultWarmup
+		warmup = defaultWarmup
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, warmup, fmt.Errorf("it did not answer initialize within %s", warmup))
 	defer cancel()
@@ -89,42 +103,41 @@ func (s *Server) launch(ctx context.Context) (*life, error) {
 		s.logf("— start %s —", time.Now().Format(time.TimeOnly))
 	}
 	tempDir, variables := newTempDir(s.opts.Env)
-	// A start that is cut off would leave a child that nobody waits for.
+	// A start that is cancelled would leave a child without a parent that waits for it.
 	p, err := s.opts.Children.Start(context.WithoutCancel(ctx), &proc.Options{
 		Path: spec.Path, Args: args, Dir: s.opts.Root, Env: proc.Environ(s.opts.Env, variables...), Stdin: true, Stderr: s.log, Grace: closeStep,
 	})
 	if err != nil {
-		return nil, errors.Join(s.startError(s.hint(err)), removeTempDir(tempDir))
+		return nil, errors.Join(spec.startError(startHint(err, s.opts.Root)), removeTempDir(tempDir))
 	}
-	l := s.newLife(p)
-	l.tempDir = tempDir
-	if err := l.initialize(ctx); err != nil {
-		err = s.startError(l.explain(err))
-		bye, cancel := context.WithTimeout(context.Background(), maxClose)
+	ps := newProcess(s, p)
+	ps.tempDir = tempDir
+	if err := ps.initialize(ctx); err != nil {
+		err = spec.startError(ps.explain(err))
+		end, cancel := context.WithTimeout(context.Background(), maxClose)
 		defer cancel()
-		l.want(err)
-		if endErr := l.end(bye, false); endErr != nil {
+		ps.requestStop(err)
+		if endErr := ps.end(end, false); endErr != nil {
 			err = errors.Join(err, endErr)
 		}
-		close(l.noted)
+		close(ps.exit.handled)
 		return nil, err
 	}
-	return l, nil
+	return ps, nil
 }
 
-// startError words what kept the server from starting, for people.
-func (s *Server) startError(err error) error {
+// startError returns the error for a server that cannot be started.
+func (s *Spec) startError(err error) error {
 	if errors.Is(err, errStopped) || errors.Is(err, ErrClosed) {
 		return err
 	}
-	spec := s.opts.Spec
-	return fmt.Errorf("the language server %s (%s) could not be started: %w", spec.Name, strings.Join(append([]string{spec.Path}, spec.Args...), " "), err)
+	return fmt.Errorf("cannot start the language server %s (%s): %w", s.Name, strings.Join(append([]string{s.Path}, s.Args...), " "), err)
 }
 
-// hint adds to the failure of a start what the user can do about it.
-func (s *Server) hint(err error) error {
-	if _, gone := os.Stat(s.opts.Root); gone != nil {
-		return fmt.Errorf("%w; the directory that it belongs to can not be used", err)
+// startHint adds to the error of a start what the user can do about it.
+func startHint(err error, root string) error {
+	if _, gone := os.Stat(root); gone != nil {
+		return fmt.Errorf("%w; its directory %s cannot be used", err, root)
 	}
 	switch {
 	case errors.Is(err, os.ErrClosed):
@@ -138,170 +151,227 @@ func (s *Server) hint(err error) error {
 	}
 }
 
-func (s *Server) newLife(p *proc.Process) *life {
+func newProcess(s *Server, p *proc.Process) *process {
 	nowait, cancel := context.WithCancel(context.Background())
 	cancel()
-	l := &life{
-		server: s, proc: p, started: time.Now(), nowait: nowait, encoding: UTF16,
-		over: make(chan struct{}), noted: make(chan struct{}), configured: make(chan struct{}), progress: newProgress(),
+	ps := &process{
+		server: s, proc: p, started: time.Now(), nowait: nowait, features: features{encoding: UTF16}, progress: newProgress(),
+		exit: exit{done: make(chan struct{}), handled: make(chan struct{})}, config: configuration{answered: make(chan struct{})},
 		framing: &framing{stray: func(line string) { s.logf("[stdout] %s", line) }},
 	}
-	l.conn = jsonrpc.NewConn(context.Background(), p.Stdout(), p.Stdin(), jsonrpc.Options{
-		Framing: l.framing, Handler: jsonrpc.HandlerFunc(l.handle), Closer: streams{p.Stdin(), p.Stdout()},
+	ps.conn = jsonrpc.NewConn(context.Background(), p.Stdout(), p.Stdin(), jsonrpc.Options{
+		Framing: ps.framing, Handler: jsonrpc.HandlerFunc(ps.handle), Closer: closers{p.Stdin(), p.Stdout()},
 		MaxMessageSize: s.opts.MaxMessage, CancelMethod: "$/cancelRequest", CancelParam: "id",
-		// What the server says before an answer is known when the answer is.
+		// Notifications before an answer are handled before the call returns.
 		HandleFirst: true,
-		Trace:       l.trace, Dropped: l.dropped,
+		Trace:       ps.trace, Dropped: ps.logDropped,
 		Panicked: func(method string, value any, stack []byte) {
 			s.opts.Log.Error().Str("server", s.Name()).Str("method", method).Any("panic", value).Bytes("stack", stack).Msg("lsp: a handler panicked")
 		},
 		CloseGrace: handlerGrace,
 	})
-	return l
+	return ps
 }
 
-// streams closes several.
-type streams []io.Closer
+// closers closes several streams.
+type closers []io.Closer
 
-func (s streams) Close() error {
+func (c closers) Close() error {
 	var errs []error
-	for _, c := range s {
-		errs = append(errs, c.Close())
+	for _, s := range c {
+		errs = append(errs, s.Close())
 	}
 	return errors.Join(errs...)
 }
 
-// want says that the end is wanted, and why, so that it is no crash.
-func (l *life) want(why error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.stop == nil {
-		l.stop = why
+// requestStop records that the process is to end, so that its end is not a crash. The first reason counts.
+func (ps *process) requestStop(why error) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	if ps.stop == nil {
+		ps.stop = why
 	}
 }
 
-func (l *life) wanted() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.stop
+// stopReason returns why the process is to end; nil if it is not.
+func (ps *process) stopReason() error {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	return ps.stop
 }
 
-// isOver reports that nothing can be asked of the process any more.
-func (l *life) isOver() bool {
-	if l.wanted() != nil {
+// isEnding reports whether the process takes no more requests.
+func (ps *process) isEnding() bool {
+	if ps.stopReason() != nil {
 		return true
 	}
 	select {
-	case <-l.conn.Closing():
+	case <-ps.conn.Closing():
 		return true
-	case <-l.proc.Done():
+	case <-ps.proc.Done():
 		return true
 	default:
 		return false
 	}
 }
 
-// end ends the process and the connection, and returns when nothing of them is left. Who comes second joins the first.
-func (l *life) end(ctx context.Context, polite bool) error {
-	l.ended.Do(func() {
+// end ends the process and the connection and waits for that; polite sends shutdown and exit first. Further calls wait for the
+// first one.
+func (ps *process) end(ctx context.Context, polite bool) error {
+	ps.exit.once.Do(func() {
 		var goodbye func(context.Context) error
 		if polite {
 			goodbye = func(ctx context.Context) error {
-				// A server that is busy answers late. It is told to go in any case, which is kinder than a signal.
-				answer, cancel := context.WithTimeout(ctx, shutdownAnswer)
-				_ = l.conn.Call(answer, "shutdown", nil, nil)
+				// A busy server may answer late. Send exit in any case, before any signal.
+				answer, cancel := context.WithTimeout(ctx, shutdownTimeout)
+				_ = ps.conn.Call(answer, "shutdown", nil, nil)
 				cancel()
-				if err := l.conn.Notify(ctx, "exit", nil); err != nil {
+				if err := ps.conn.Notify(ctx, "exit", nil); err != nil {
 					return err
 				}
-				return l.conn.Flush(ctx)
+				return ps.conn.Flush(ctx)
 			}
 		}
-		l.endErr = l.proc.Shutdown(ctx, goodbye)
-		l.describe()
-		_ = l.conn.Close()
-		if err := removeTempDir(l.tempDir); err != nil {
-			l.server.opts.Log.Warn().Err(err).Msg("lsp: removing the server's temporary files")
+		ps.exit.err = ps.proc.Shutdown(ctx, goodbye)
+		ps.describeExit()
+		_ = ps.conn.Close()
+		if err := removeTempDir(ps.tempDir); err != nil {
+			ps.server.opts.Log.Warn().Err(err).Msg("lsp: cannot remove the server's temporary files")
 		}
-		l.progress.clear()
-		close(l.over)
+		ps.progress.clear()
+		close(ps.exit.done)
 	})
-	<-l.over
-	return l.endErr
+	<-ps.exit.done
+	return ps.exit.err
 }
 
-// describe keeps how the process ended, before its memory of that grows old.
-func (l *life) describe() string {
-	if known := l.described.Load(); known != nil {
+// describeExit describes how the process or the connection ended.
+func (ps *process) describeExit() string {
+	if known := ps.exit.description.Load(); known != nil {
 		return *known
 	}
 	how := ""
 	select {
-	case <-l.proc.Done():
-		state, _ := l.proc.Wait(context.Background())
+	case <-ps.proc.Done():
+		state, _ := ps.proc.Wait(context.Background())
 		how = "its process " + state.String()
 	default:
-		if cause := l.conn.Err(); cause != nil && !errors.Is(cause, jsonrpc.ErrClosed) {
-			return "the connection broke: " + cause.Error()
+		if cause := ps.conn.Err(); cause != nil && !errors.Is(cause, jsonrpc.ErrClosed) {
+			return "the connection failed: " + cause.Error()
 		}
 		return "it closed its output"
 	}
-	if complaints := text.Tail(strings.TrimSpace(l.proc.Stderr().String()), stderrInError); complaints != "" {
-		how += "; its stderr ends:\n" + strings.ToValidUTF8(complaints, "\uFFFD")
+	if tail := text.Tail(strings.TrimSpace(ps.proc.Stderr().String()), stderrInError); tail != "" {
+		how += "; its stderr ends:\n" + strings.ToValidUTF8(tail, "\uFFFD")
 	}
-	l.described.Store(&how)
+	ps.exit.description.Store(&how)
 	return how
 }
 
-// death is why what was under way has failed.
-func (l *life) death() error {
-	if why := l.wanted(); why != nil {
+// exitError returns the error of calls that are under way when the process ends.
+func (ps *process) exitError() error {
+	if why := ps.stopReason(); why != nil {
 		return why
 	}
-	settle := time.NewTimer(exitSettles)
-	defer settle.Stop()
-	select { // where the pipe broke, the process is ending as a rule
-	case <-l.proc.Done():
-	case <-settle.C:
+	timeout := time.NewTimer(exitTimeout)
+	defer timeout.Stop()
+	select { // after the pipe broke, the process usually exits soon
+	case <-ps.proc.Done():
+	case <-timeout.C:
 	}
-	return fmt.Errorf("%w: %s", ErrServerDied, l.describe())
+	return fmt.Errorf("%w: %s", ErrServerDied, ps.describeExit())
 }
 
-// explain adds to the failure of a start what is known of the process.
-func (l *life) explain(err error) error {
+// explain adds to the error of a start what the process has printed and how it ended.
+func (ps *process) explain(err error) error {
 	if jsonrpc.IsGone(err) {
-		settle := time.NewTimer(exitSettles)
-		defer settle.Stop()
+		timeout := time.NewTimer(exitTimeout)
+		defer timeout.Stop()
 		select {
-		case <-l.proc.Done():
-		case <-settle.C:
+		case <-ps.proc.Done():
+		case <-timeout.C:
 		}
-		err = errors.New("it ended during the start: " + l.describe())
-	} else if complaints := text.Tail(strings.TrimSpace(l.proc.Stderr().String()), stderrInError); complaints != "" {
-		err = fmt.Errorf("%w; its stderr ends:\n%s", err, strings.ToValidUTF8(complaints, "\uFFFD"))
+		err = errors.New("it ended during its start: " + ps.describeExit())
+	} else if tail := text.Tail(strings.TrimSpace(ps.proc.Stderr().String()), stderrInError); tail != "" {
+		err = fmt.Errorf("%w; its stderr ends:\n%s", err, strings.ToValidUTF8(tail, "\uFFFD"))
 	}
-	if line := l.framing.firstStray(); line != "" {
-		err = fmt.Errorf("%w\nit printed what is no message, for example: %s", err, line)
+	if line := ps.framing.firstStray(); line != "" {
+		err = fmt.Errorf("%w\nit printed text that is not a message, for example: %s", err, line)
 	}
-	return fmt.Errorf("%w\nCheck that its command in lsp.json starts a language server that speaks over stdin and stdout (many want an option like --stdio)", err)
+	return fmt.Errorf("%w\nCheck that its command in lsp.json starts a language server on stdin and stdout (many need an option like --stdio)", err)
 }
 
-// maxOwed is how many answers may wait for the server to read them. One that asks without an end and does not read would
-// fill the memory with answers.
-const maxOwed = 4096
+// maxPendingAnswers bounds the answers that wait to be read by the server: one that sends requests and does not read must not
+// exhaust the memory.
+const maxPendingAnswers = 4096
 
-// owe takes note of a message that will be answered.
-func (l *life) owe() {
-	if l.owed.Add(1) == maxOwed {
-		l.server.logf("[gjc] the server asks without reading the answers; it is ended")
-		l.proc.Kill()
+// countAnswer counts a message that will be answered. It kills a server that does not read its answers.
+func (ps *process) countAnswer() {
+	if ps.pendingAnswers.Add(1) == maxPendingAnswers {
+		ps.server.logf("[gjc] killed the server: it sends requests and does not read the answers")
+		ps.proc.Kill()
 	}
 }
 
-// dropped is told of what could not be used.
-func (l *life) dropped(reason error) {
+// logDropped logs the error of a message that was dropped.
+func (ps *process) logDropped(reason error) {
 	if errors.Is(reason, jsonrpc.ErrInvalidRequest) || errors.Is(reason, jsonrpc.ErrParse) {
-		l.owe() // such a message is answered with an error
+		ps.countAnswer() // answered with an error
 	}
-	l.server.opts.Log.Debug().Str("server", l.server.Name()).Err(reason).Msg("lsp: a message was dropped")
+	ps.server.opts.Log.Debug().Str("server", ps.server.Name()).Err(reason).Msg("lsp: dropped a message")
+}
+
+// tempPrefix begins the name of a server's directory for temporary files.
+const tempPrefix = "gjc-lsp-"
+
+// tempVariables returns the environment variables for the directory of temporary files, in the order of precedence.
+func tempVariables(goos string) []string {
+	if goos == "windows" {
+		return []string{"TMP", "TEMP"}
+	}
+	return []string{"TMPDIR"}
+}
+
+// newTempDir creates a directory for the temporary files of a process, in the directory that env names, and returns it with the
+// variables for the process. The caller must remove dir with the files that the process leaves. dir is empty if it could not
+// be created.
+func newTempDir(env []string) (dir string, variables []string) {
+	names := tempVariables(runtime.GOOS)
+	parent := lookup(env, names[0])
+	if !filepath.IsAbs(parent) {
+		parent = os.TempDir()
+	}
+	dir, err := os.MkdirTemp(parent, tempPrefix)
+	if err != nil {
+		return "", nil
+	}
+	for _, name := range names {
+		variables = append(variables, name+"="+dir)
+	}
+	return dir, variables
+}
+
+// lookup returns the last value of a variable in env.
+func lookup(env []string, name string) (value string) {
+	for _, kv := range env {
+		n, v, _ := strings.Cut(kv, "=")
+		if n == name || runtime.GOOS == "windows" && strings.EqualFold(n, name) {
+			value = v
+		}
+	}
+	return value
+}
+
+// removeTempDir removes a directory of [newTempDir] and its files. It retries, because a descendant that has left the server's
+// process group may still write there.
+func removeTempDir(dir string) (err error) {
+	if dir == "" {
+		return nil
+	}
+	for range 5 {
+		if err = os.RemoveAll(dir); err == nil {
+			return nil
+		}
+	}
+	return err
 }

@@ -6,8 +6,7 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// The messages below are those of LSP 3.17 and 3.18 that go.lsp.dev/protocol does not have, and those that it has in a
-// shape that does not fit.
+// The types below are messages of LSP 3.17 and 3.18 that go.lsp.dev/protocol does not have, or has with unsuitable types.
 
 type initializeParams struct {
 	ProcessID        int               `json:"processId"`
@@ -72,7 +71,7 @@ type didChange struct {
 	ContentChanges []contentChange   `json:"contentChanges"`
 }
 
-// contentChange is the whole text where Range is nil.
+// contentChange replaces the whole text if Range is nil.
 type contentChange struct {
 	Range *protocol.Range `json:"range,omitzero"`
 	Text  string          `json:"text"`
@@ -108,7 +107,7 @@ type documentDiagnosticParams struct {
 	PreviousResultID string     `json:"previousResultId,omitzero"`
 }
 
-// diagnosticReport is the answer to textDocument/diagnostic, and with a URI one of those to workspace/diagnostic.
+// diagnosticReport is the answer to textDocument/diagnostic; with a URI it is an item of the answer to workspace/diagnostic.
 type diagnosticReport struct {
 	Kind     string                      `json:"kind"` // "full" or "unchanged"
 	ResultID string                      `json:"resultId"`
@@ -119,7 +118,7 @@ type diagnosticReport struct {
 
 type workspaceDiagnosticParams struct {
 	Identifier string `json:"identifier,omitzero"`
-	// PreviousResultIDs stays empty: servers may keep a request that has some until something changes.
+	// PreviousResultIDs is always empty: servers may delay the answer to a request that has some until something changes.
 	PreviousResultIDs []documentID `json:"previousResultIds"`
 }
 
@@ -132,7 +131,7 @@ type registrationParams struct {
 }
 
 type unregistrationParams struct {
-	// The protocol's own spelling, and the one that some servers use in its place.
+	// The protocol has a spelling mistake; some servers use the correct spelling.
 	Unregisterations []unregistration `json:"unregisterations"`
 	Unregistrations  []unregistration `json:"unregistrations"`
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"go.lsp.dev/protocol"
@@ -13,19 +14,19 @@ import (
 )
 
 const (
-	// maxPulls is how often the problems of one text are asked for when the server gives up or says that its answer is old.
+	// maxPulls bounds the requests for one text while the server cancels them or invalidates its answer.
 	maxPulls = 10
-	// pullAgain is the first pause before that; it doubles.
-	pullAgain = 50 * time.Millisecond
-	// maxIdentifiers bounds the sources of problems of one server.
+	// pullPause is the first pause between them; it doubles.
+	pullPause = 50 * time.Millisecond
+	// maxIdentifiers bounds the sources of diagnostics of one server.
 	maxIdentifiers = 16
 )
 
-// identifiers returns the server's names for its sources of problems for a file: one request is made for each. The name is
-// empty for a server with one source.
-func (l *life) identifiers(method, path string) []string {
+// identifiers returns the server's names for its sources of diagnostics for a file; each needs its own request. A server with
+// one source may have an empty name.
+func (ps *process) identifiers(method, path string) []string {
 	var list []string
-	for _, options := range l.providers(method, path) {
+	for _, options := range ps.providers(method, path) {
 		id := stringOf(jsonx.Lookup(options, "identifier"))
 		if !slices.Contains(list, id) && len(list) < maxIdentifiers {
 			list = append(list, id)
@@ -34,20 +35,19 @@ func (l *life) identifiers(method, path string) []string {
 	return list
 }
 
-// pull asks for the problems of the document, from each source. One that fails costs the others nothing, if there is one
-// that does not.
-func (d *Document) pull(ctx context.Context, l *life, identifiers []string) ([]protocol.Diagnostic, error) {
+// pull requests the diagnostics of the document from each source. It fails only if all sources fail.
+func (d *Document) pull(ctx context.Context, ps *process, identifiers []string) ([]protocol.Diagnostic, error) {
 	var all []protocol.Diagnostic
 	var errs []error
 	for _, id := range identifiers {
-		list, err := d.pullFrom(ctx, l, id)
+		list, err := d.pullFrom(ctx, ps, id)
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
 		all = mergeDiagnostics(all, list)
 	}
-	if len(errs) == len(identifiers) || ctx.Err() != nil || l.isOver() {
+	if len(errs) == len(identifiers) || ctx.Err() != nil || ps.isEnding() {
 		return nil, errors.Join(errs...)
 	}
 	for _, err := range errs {
@@ -56,29 +56,29 @@ func (d *Document) pull(ctx context.Context, l *life, identifiers []string) ([]p
 	return all, nil
 }
 
-// pullFrom asks one source until its answer holds.
-func (d *Document) pullFrom(ctx context.Context, l *life, identifier string) ([]protocol.Diagnostic, error) {
+// pullFrom requests the diagnostics from one source, again while its answer is invalidated.
+func (d *Document) pullFrom(ctx context.Context, ps *process, identifier string) ([]protocol.Diagnostic, error) {
 	ds := d.Server.docs
-	pause := pullAgain
+	pause := pullPause
 	for n := 1; ; n++ {
 		ds.mu.Lock()
-		stale := ds.told.stale
+		refreshes := ds.published.refreshes
 		params := documentDiagnosticParams{TextDocument: documentID{string(d.URI)}, Identifier: identifier}
-		params.PreviousResultID = ds.told.previousLocked(l, d.Path, identifier).resultID
+		params.PreviousResultID = ds.published.previousLocked(ps, d.Path, identifier).resultID
 		ds.mu.Unlock()
 		var report diagnosticReport
-		err := d.Server.call(ctx, l, "textDocument/diagnostic", params, &report)
+		err := d.Server.call(ctx, ps, "textDocument/diagnostic", params, &report)
 		again := false
 		switch {
 		case err == nil:
-			list, known := ds.pulled(l, d.Path, identifier, &report)
+			list, known := ds.addPulled(ps, d.Path, identifier, &report)
 			ds.mu.Lock()
-			again = !known || ds.told.stale != stale
+			again = !known || ds.published.refreshes != refreshes
 			ds.mu.Unlock()
 			if !again || n == maxPulls && known {
 				return list, nil
 			}
-			err = fmt.Errorf("%s says that nothing changed since an answer that it did not give", d.Server.Name())
+			err = fmt.Errorf("%s refers to an earlier answer that does not exist", d.Server.Name())
 		case isCode(err, codeServerCancelled):
 			again = retriggers(err)
 		case isCode(err, codeContentModified):
@@ -98,36 +98,36 @@ func (d *Document) pullFrom(ctx context.Context, l *life, identifier string) ([]
 	}
 }
 
-// retriggers reports whether a server that has cancelled a request wants it again; it does where it does not say.
+// retriggers reports whether a server that has cancelled a request wants it again, which is the default.
 func retriggers(err error) bool {
 	e, _ := errors.AsType[*ResponseError](err)
 	return jsonx.Lookup(e.Data, "retriggerRequest").Kind() != 'f'
 }
 
-// previousLocked is the answer before, if it was one of this process. The documents' mu is held.
-func (t *told) previousLocked(l *life, path, identifier string) pulled {
-	if p := t.getLocked(pathKey(path)); p != nil && p.pulled[identifier].in == l {
+// previousLocked returns the previous answer of this process. The documents' mu is held.
+func (pub *publications) previousLocked(ps *process, path, identifier string) pulled {
+	if p := pub.getLocked(pathKey(path)); p != nil && p.pulled[identifier].in == ps {
 		return p.pulled[identifier]
 	}
 	return pulled{}
 }
 
-// pulled keeps a report of a file and of those that it says are concerned too, and returns its list. ok is false where it
-// refers to an answer that there is not.
-func (ds *documents) pulled(l *life, path, identifier string, report *diagnosticReport) (list []protocol.Diagnostic, ok bool) {
+// addPulled keeps a report of a file and of related files, and returns its diagnostics. It returns false if the report refers to
+// an earlier answer that does not exist.
+func (ds *documents) addPulled(ps *process, path, identifier string, report *diagnosticReport) (list []protocol.Diagnostic, ok bool) {
 	ds.mu.Lock()
 	defer ds.mu.Unlock()
-	list, ok = ds.told.keepLocked(l, path, identifier, report)
+	list, ok = ds.published.keepLocked(ps, path, identifier, report)
 	for uri, related := range report.Related {
 		if path := pathOf(uri); path != "" {
-			ds.told.keepLocked(l, path, identifier, &related)
+			ds.published.keepLocked(ps, path, identifier, &related)
 		}
 	}
-	ds.told.moveLocked()
+	ds.published.notifyLocked()
 	return list, ok
 }
 
-// resultID is the name of the answer, if it is of a length to be kept.
+// resultID returns the ID of the answer; empty if it is too long.
 func (r *diagnosticReport) resultID() string {
 	if len(r.ResultID) > maxText {
 		return ""
@@ -135,23 +135,23 @@ func (r *diagnosticReport) resultID() string {
 	return r.ResultID
 }
 
-// keepLocked keeps a report and returns its list. The documents' mu is held.
-func (t *told) keepLocked(l *life, path, identifier string, report *diagnosticReport) ([]protocol.Diagnostic, bool) {
-	before := t.previousLocked(l, path, identifier)
+// keepLocked keeps a report and returns its diagnostics. The documents' mu is held.
+func (pub *publications) keepLocked(ps *process, path, identifier string, report *diagnosticReport) ([]protocol.Diagnostic, bool) {
+	before := pub.previousLocked(ps, path, identifier)
 	if report.Kind == "unchanged" {
 		if before.in == nil {
 			return nil, false
 		}
 		before.resultID = report.resultID()
 	} else {
-		before = pulled{resultID: report.resultID(), list: decodeDiagnostics(report.Items), in: l}
+		before = pulled{resultID: report.resultID(), list: decodeDiagnostics(report.Items), in: ps}
 	}
-	p := t.getLocked(pathKey(path))
+	p := pub.getLocked(pathKey(path))
 	size := len(report.Items)
 	if p != nil {
-		size += p.size / 2 // of what there was; it need not be exact
+		size += p.size / 2 // an estimate of what is kept
 	}
-	p = t.touchLocked(path, size)
+	p = pub.touchLocked(path, size)
 	if p.pulled == nil {
 		p.pulled = make(map[string]pulled)
 	}
@@ -159,14 +159,14 @@ func (t *told) keepLocked(l *life, path, identifier string, report *diagnosticRe
 	return before.list, true
 }
 
-// PullWorkspace asks for the problems of the whole workspace (workspace/diagnostic), by file. ok is false where the server does
-// not offer that. Where one of its sources fails, err tells so and byPath has what the others say.
+// PullWorkspace requests the diagnostics of the whole workspace (workspace/diagnostic), by file. ok is false if the server does
+// not support that. If a source fails, err is set and byPath has the diagnostics of the others.
 func (s *Server) PullWorkspace(ctx context.Context) (byPath map[string][]protocol.Diagnostic, ok bool, err error) {
-	l, err := s.ready(ctx)
+	ps, err := s.ready(ctx)
 	if err != nil {
 		return nil, false, err
 	}
-	identifiers := l.identifiers("workspace/diagnostic", "")
+	identifiers := ps.identifiers("workspace/diagnostic", "")
 	if len(identifiers) == 0 {
 		return nil, false, nil
 	}
@@ -176,7 +176,7 @@ func (s *Server) PullWorkspace(ctx context.Context) (byPath map[string][]protoco
 		var report struct {
 			Items []diagnosticReport `json:"items"`
 		}
-		if err := s.call(ctx, l, "workspace/diagnostic", workspaceDiagnosticParams{Identifier: id}, &report); err != nil {
+		if err := s.call(ctx, ps, "workspace/diagnostic", workspaceDiagnosticParams{Identifier: id}, &report); err != nil {
 			errs = append(errs, err)
 			continue
 		}
@@ -190,4 +190,83 @@ func (s *Server) PullWorkspace(ctx context.Context) (byPath map[string][]protoco
 		}
 	}
 	return byPath, true, errors.Join(errs...)
+}
+
+// tsserverRequest is a command of typescript-language-server that passes a request to tsserver.
+const tsserverRequest = "typescript.tsserverRequest"
+
+// tsserverPosition counts from 1; Offset counts UTF-16 units.
+type tsserverPosition struct {
+	Line   float64 `json:"line"`
+	Offset float64 `json:"offset"`
+}
+
+func (p tsserverPosition) position() position {
+	return position{max(uint32(p.Line), 1) - 1, max(uint32(p.Offset), 1) - 1}
+}
+
+type position struct {
+	Line      uint32 `json:"line"`
+	Character uint32 `json:"character"`
+}
+
+type tsserverAnswer struct {
+	Success bool `json:"success"`
+	Body    []struct {
+		Start    tsserverPosition `json:"start"`
+		End      tsserverPosition `json:"end"`
+		Text     string           `json:"text"`
+		Code     float64          `json:"code"`
+		Category string           `json:"category"`
+		Source   string           `json:"source"`
+	} `json:"body"`
+}
+
+// diagnosticItem is a Diagnostic of the protocol.
+type diagnosticItem struct {
+	Range struct {
+		Start position `json:"start"`
+		End   position `json:"end"`
+	} `json:"range"`
+	Severity int     `json:"severity"`
+	Code     float64 `json:"code"`
+	Source   string  `json:"source"`
+	Message  string  `json:"message"`
+}
+
+// hasTSServer reports whether the server passes requests to tsserver.
+func (ps *process) hasTSServer() bool {
+	return strings.Contains(string(ps.caps.at("executeCommandProvider.commands")), `"`+tsserverRequest+`"`)
+}
+
+// pullTSServer requests the diagnostics of the text from typescript-language-server. Its published diagnostics have no
+// versions, and it publishes nothing if the lists before and after a change are empty.
+func (d *Document) pullTSServer(ctx context.Context, ps *process) ([]protocol.Diagnostic, bool) {
+	items := []diagnosticItem{}
+	for _, request := range []string{"syntacticDiagnosticsSync", "semanticDiagnosticsSync"} {
+		var answer tsserverAnswer
+		params := map[string]any{"command": tsserverRequest, "arguments": []any{request, map[string]string{"file": string(d.URI)}}}
+		if err := d.Server.call(ctx, ps, "workspace/executeCommand", params, &answer); err != nil || !answer.Success {
+			return nil, false
+		}
+		for _, b := range answer.Body {
+			item := diagnosticItem{Severity: 1, Code: b.Code, Source: "typescript", Message: b.Text}
+			item.Range.Start, item.Range.End = b.Start.position(), b.End.position()
+			switch b.Category {
+			case "warning":
+				item.Severity = 2
+			case "suggestion":
+				item.Severity = 4
+			}
+			if b.Source != "" {
+				item.Source = b.Source
+			}
+			items = append(items, item)
+		}
+	}
+	raw, err := jsonx.Marshal(items)
+	if err != nil {
+		return nil, false
+	}
+	return d.Server.docs.addPulled(ps, d.Path, tsserverRequest, &diagnosticReport{Kind: "full", Items: raw})
 }

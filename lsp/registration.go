@@ -13,10 +13,10 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// capabilities are those of a server, as it said them.
+// capabilities are the capabilities of a server as it sent them.
 type capabilities struct{ raw jsonx.Raw }
 
-// at returns the capability at a path of names with dots between them, nil for none.
+// at returns the capability at a path of names separated by dots, or nil.
 func (c capabilities) at(path string) jsonx.Raw {
 	raw := c.raw
 	for name := range strings.SplitSeq(path, ".") {
@@ -27,17 +27,17 @@ func (c capabilities) at(path string) jsonx.Raw {
 	return raw
 }
 
-// provider says where a server tells that it takes a method.
+// provider says how a server announces that it supports a method.
 type provider struct {
 	// capability is the path of its static capability.
 	capability string
-	// registered is the method that it is registered under, where that is another one.
+	// registered is the method that it is registered under, if it differs.
 	registered string
-	// option is the member of the options that must be on too.
+	// option is the member of the options that must be set too.
 	option string
 }
 
-// providerOf returns where method is told of. A method that is not known can be registered only.
+// providerOf returns the provider of a method. An unknown method can only be registered.
 func providerOf(method string) provider {
 	switch method {
 	case "textDocument/formatting":
@@ -86,17 +86,17 @@ func providerOf(method string) provider {
 	}
 }
 
-// registration is what a server registered while it ran.
+// registration is a registration of a server (client/registerCapability).
 type registration struct {
 	method  string
 	options jsonx.Raw
-	// watchers are those of workspace/didChangeWatchedFiles.
+	// watchers is set for workspace/didChangeWatchedFiles.
 	watchers []watcher
 }
 
 const (
-	// maxRegistrations bounds what a server can register, maxWatchers the globs of one registration, and maxRegistered the
-	// bytes of all.
+	// maxRegistrations bounds the registrations of a server, maxWatchers the globs of one of them, and maxRegistered their
+	// total size in bytes.
 	maxRegistrations = 2000
 	maxWatchers      = 2000
 	maxRegistered    = 16 << 20
@@ -104,7 +104,7 @@ const (
 
 // registry has the registrations of a process.
 type registry struct {
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	byID map[string]*registration
 	size int
 }
@@ -125,14 +125,14 @@ func (r *registry) add(id, method string, options jsonx.Raw) error {
 		r.byID = make(map[string]*registration)
 	}
 	if r.byID[id] == nil && len(r.byID) >= maxRegistrations {
-		return fmt.Errorf("there are %d registrations already", maxRegistrations)
+		return fmt.Errorf("too many registrations (limit %d)", maxRegistrations)
 	}
 	size := r.size + reg.size(id)
 	if old := r.byID[id]; old != nil {
 		size -= old.size(id)
 	}
 	if size > maxRegistered {
-		return fmt.Errorf("the registrations have more than %d bytes", maxRegistered)
+		return fmt.Errorf("the registrations are too large (limit %d bytes)", maxRegistered)
 	}
 	r.byID[id], r.size = reg, size
 	return nil
@@ -147,7 +147,7 @@ func (r *registry) remove(id string) {
 	}
 }
 
-// of returns the registrations of a method, in the order of their ids.
+// of returns the registrations of a method, sorted by ID.
 func (r *registry) of(method string) []*registration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -162,22 +162,22 @@ func (r *registry) of(method string) []*registration {
 
 func (r *registry) has(method string) bool { return len(r.of(method)) > 0 }
 
-// providers returns the options of all that says that the server takes a method for a file; none is no. path is empty for
-// what is not about one file.
-func (l *life) providers(method, path string) []jsonx.Raw {
+// providers returns the options of the capability and the registrations by which the server supports a method for a file. It
+// is empty if the server does not support it. path is empty for methods of the workspace.
+func (ps *process) providers(method, path string) []jsonx.Raw {
 	p := providerOf(method)
 	var list []jsonx.Raw
 	add := func(options jsonx.Raw) {
 		if p.option != "" && !isOn(jsonx.Lookup(options, p.option)) {
 			return
 		}
-		if path != "" && !l.selects(options, path) {
+		if path != "" && !ps.selects(options, path) {
 			return
 		}
 		list = append(list, options)
 	}
 	if p.capability != "" {
-		if options := l.caps.at(p.capability); isOn(options) {
+		if options := ps.caps.at(p.capability); isOn(options) {
 			add(options)
 		}
 	}
@@ -185,33 +185,33 @@ func (l *life) providers(method, path string) []jsonx.Raw {
 	if p.registered != "" {
 		registered = p.registered
 	}
-	for _, reg := range l.registry.of(registered) {
+	for _, reg := range ps.registry.of(registered) {
 		add(reg.options)
 	}
 	return list
 }
 
-// selects reports whether options are for a file: by their documentSelector, or the filters of a file operation.
-func (l *life) selects(options jsonx.Raw, path string) bool {
+// selects reports whether options apply to a file: by their documentSelector, or the filters of a file operation.
+func (ps *process) selects(options jsonx.Raw, path string) bool {
 	if filters := jsonx.Lookup(options, "filters"); filters.Kind() == '[' {
 		return anyItem(filters, func(f jsonx.Raw) bool { return matchesFileOperation(f, path) })
 	}
 	selector := jsonx.Lookup(options, "documentSelector")
 	if selector.Kind() != '[' {
-		return true // for all that the server is for
+		return true // all files of the server
 	}
-	return anyItem(selector, func(f jsonx.Raw) bool { return l.matchesFilter(f, path) })
+	return anyItem(selector, func(f jsonx.Raw) bool { return ps.matchesFilter(f, path) })
 }
 
-// matchesFilter reports whether a document filter is for a file.
-func (l *life) matchesFilter(filter jsonx.Raw, path string) bool {
+// matchesFilter reports whether a document filter matches a file.
+func (ps *process) matchesFilter(filter jsonx.Raw, path string) bool {
 	if filter.Kind() == '"' {
-		return stringOf(filter) == l.server.languageID(path)
+		return stringOf(filter) == ps.server.opts.Spec.languageID(path)
 	}
 	if filter.Kind() != '{' || jsonx.Lookup(filter, "notebook") != nil {
 		return false
 	}
-	if language := stringOf(jsonx.Lookup(filter, "language")); language != "" && language != "*" && language != l.server.languageID(path) {
+	if language := stringOf(jsonx.Lookup(filter, "language")); language != "" && language != "*" && language != ps.server.opts.Spec.languageID(path) {
 		return false
 	}
 	if scheme := stringOf(jsonx.Lookup(filter, "scheme")); scheme != "" && scheme != "*" && scheme != "file" {
@@ -219,12 +219,12 @@ func (l *life) matchesFilter(filter jsonx.Raw, path string) bool {
 	}
 	if pattern := jsonx.Lookup(filter, "pattern"); !jsonx.IsNull(pattern) {
 		w, ok := newWatcher(pattern)
-		return ok && w.matches(path, l.server.roots())
+		return ok && w.matches(path, ps.server.roots())
 	}
 	return true
 }
 
-// matchesFileOperation reports whether a FileOperationFilter is for a file or directory.
+// matchesFileOperation reports whether a FileOperationFilter matches a file or directory.
 func matchesFileOperation(filter jsonx.Raw, path string) bool {
 	if scheme := stringOf(jsonx.Lookup(filter, "scheme")); scheme != "" && scheme != "file" {
 		return false

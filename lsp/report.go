@@ -14,10 +14,10 @@ import (
 	"go.lsp.dev/protocol"
 )
 
-// Place is a position for people: line and character (code point), both from 1.
+// Place is a position for display: line and column (in code points) count from 1.
 type Place struct{ Line, Column int }
 
-// NewPlace is what a position in a text is to people.
+// NewPlace returns the place of a position in a text.
 func NewPlace(text *Text, p protocol.Position, e Encoding) Place {
 	at := text.Position(text.Offset(p, e), UTF32)
 	return Place{int(at.Line) + 1, int(at.Character) + 1}
@@ -27,7 +27,7 @@ func (p Place) compare(o Place) int {
 	return cmp.Or(cmp.Compare(p.Line, o.Line), cmp.Compare(p.Column, o.Column))
 }
 
-// Severity is how bad a [Diagnostic] is, in the protocol's numbers.
+// Severity is the severity of a [Diagnostic], as in the protocol.
 type Severity int
 
 // The severities.
@@ -38,21 +38,21 @@ const (
 	SeverityHint
 )
 
-// Diagnostic is a problem that a server tells.
+// Diagnostic is a diagnostic of a server, for display.
 type Diagnostic struct {
 	Path       string
 	Start, End Place
-	// Severity is an error where the server says nothing.
+	// Severity is [SeverityError] if the server sent none.
 	Severity Severity
 	Message  string
 	Source   string
 	Code     string
 	Server   string
-	// New says that it was not there before the change that the report is about.
+	// New says that it did not exist before the reported change.
 	New bool
 }
 
-// NewDiagnostics puts what a server says of a text into words for people.
+// NewDiagnostics converts the diagnostics that a server sent for a text.
 func NewDiagnostics(server, path string, text *Text, e Encoding, list []protocol.Diagnostic) []Diagnostic {
 	out := make([]Diagnostic, 0, len(list))
 	for i := range list {
@@ -79,22 +79,22 @@ func NewDiagnostics(server, path string, text *Text, e Encoding, list []protocol
 	return out
 }
 
-// Report is what the servers say of a file.
+// Report is the diagnostics of all servers for a file.
 type Report struct {
 	Path string
-	// Diagnostics are without duplicates; new ones first, then by severity and place.
+	// Diagnostics has no duplicates. New ones come first, then it is sorted by severity and place.
 	Diagnostics []Diagnostic
-	// Servers are the names of those that were asked.
+	// Servers are the names of all servers for the file.
 	Servers []string
-	// Silent are servers that have not spoken for the text in time.
+	// Silent are the servers that have not reported on the text in time.
 	Silent []string
-	// Failed are servers that could not be asked, with the reason.
+	// Failed are the servers that failed, with the error.
 	Failed map[string]string
-	// Unlooked are further files of a change that nobody was asked about, because there are too many.
-	Unlooked []string
+	// Unchecked are further files of a change that were not checked, because there are too many.
+	Unchecked []string
 }
 
-// sort puts the diagnostics in order and drops what two servers say alike.
+// sort sorts the diagnostics and removes duplicates of different servers.
 func (r *Report) sort() {
 	slices.SortStableFunc(r.Diagnostics, func(a, b Diagnostic) int {
 		switch {
@@ -112,14 +112,14 @@ func (r *Report) sort() {
 	seen := make(map[key]bool, len(r.Diagnostics))
 	r.Diagnostics = slices.DeleteFunc(r.Diagnostics, func(d Diagnostic) bool {
 		k := key{d.Start, d.End, d.Message}
-		twice := seen[k]
+		duplicate := seen[k]
 		seen[k] = true
-		return twice
+		return duplicate
 	})
 	slices.Sort(r.Silent)
 }
 
-// answer is what one server says of one text.
+// answer is the diagnostics of one server for one text.
 type answer struct {
 	server string
 	list   []Diagnostic
@@ -127,8 +127,9 @@ type answer struct {
 	err    error
 }
 
-// take gives a server a text, and says that it is saved where it has just been written. The document must be released.
-func (w *Workspace) take(ctx context.Context, s *Server, path, text string, saved bool) (*Document, error) {
+// openDocument opens a document with a text. If saved is set, it notifies the server that the text was saved. The caller must
+// release the document.
+func (w *Workspace) openDocument(ctx context.Context, s *Server, path, text string, saved bool) (*Document, error) {
 	doc, err := w.hold(ctx, s, path, text)
 	if err != nil {
 		return nil, err
@@ -142,8 +143,8 @@ func (w *Workspace) take(ctx context.Context, s *Server, path, text string, save
 	return doc, nil
 }
 
-// hear waits for what a server says of a document, until ctx ends. err is why the server has not got it, or nil.
-func hear(ctx context.Context, s *Server, path string, doc *Document, err error) answer {
+// awaitAnswer waits for the diagnostics of a document, until ctx ends. If err is not nil, it is why the document was not opened.
+func awaitAnswer(ctx context.Context, s *Server, path string, doc *Document, err error) answer {
 	a := answer{server: s.Name(), err: err}
 	if err != nil {
 		return a
@@ -157,18 +158,18 @@ func hear(ctx context.Context, s *Server, path string, doc *Document, err error)
 	return a
 }
 
-// ask has one server look at a text, and waits for what it says until ctx ends. A patient one waits, too, for what the server
-// may still say because another file has changed.
-func (w *Workspace) ask(ctx context.Context, s *Server, path, text string, patient bool) answer {
-	doc, err := w.take(ctx, s, path, text, false)
+// diagnoseText waits for a server's diagnostics of a text, until ctx ends. If waitDependencies is set, it also waits while the
+// change of another file may change them.
+func (w *Workspace) diagnoseText(ctx context.Context, s *Server, path, text string, waitDependencies bool) answer {
+	doc, err := w.openDocument(ctx, s, path, text, false)
 	if err == nil {
-		doc.patient = patient
+		doc.waitDependencies = waitDependencies
 		defer doc.Release()
 	}
-	return hear(ctx, s, path, doc, err)
+	return awaitAnswer(ctx, s, path, doc, err)
 }
 
-// add takes an answer into the report.
+// add adds an answer to the report.
 func (r *Report) add(a *answer) {
 	r.Servers = append(r.Servers, a.server)
 	switch {
@@ -186,8 +187,8 @@ func (r *Report) add(a *answer) {
 	}
 }
 
-// Diagnostics asks all servers for the problems of a file's text as it is now, and waits for each until ctx ends. A
-// report without servers means that there are none for the file.
+// Diagnostics returns the diagnostics of a file's present text from all its servers. It waits for each until ctx ends. If there
+// are no servers for the file, the report has none.
 func (w *Workspace) Diagnostics(ctx context.Context, path string) (*Report, error) {
 	servers, err := w.Servers(ctx, path)
 	if err != nil {
@@ -202,7 +203,7 @@ func (w *Workspace) Diagnostics(ctx context.Context, path string) (*Report, erro
 		return nil, err
 	}
 	w.Refresh(ctx)
-	for _, a := range each(servers, func(s *Server) answer { return w.ask(ctx, s, path, text, true) }) {
+	for _, a := range each(servers, func(s *Server) answer { return w.diagnoseText(ctx, s, path, text, true) }) {
 		r.add(&a)
 	}
 	if ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
@@ -212,7 +213,7 @@ func (w *Workspace) Diagnostics(ctx context.Context, path string) (*Report, erro
 	return r, nil
 }
 
-// each runs fn for all servers side by side and returns what it returns, in their order.
+// each runs fn for all servers concurrently and returns the results in the order of the servers.
 func each[T any](servers []*Server, fn func(*Server) T) []T {
 	out := make([]T, len(servers))
 	var running sync.WaitGroup
@@ -223,48 +224,48 @@ func each[T any](servers []*Server, fn func(*Server) T) []T {
 	return out
 }
 
-// Edit is a change of files that is being made.
+// Edit is a change of files, for [Edit.Report].
 type Edit struct {
 	w      *Workspace
-	before map[string]string // texts, of the files that were there
+	before map[string]string // the texts of the existing files
 }
 
-// Before is about a change of files: texts are those of the files that there were before, by path, without byte order
+// Before starts a change of files. texts has the texts of the existing files before the change, by path, without byte order
 // marks.
 func (w *Workspace) Before(texts map[string]string) *Edit { return &Edit{w: w, before: texts} }
 
 const (
-	// baselineShare is which part of the time a report may take to learn what was wrong before the change.
+	// baselineShare is the fraction of the time for a report (1/n) that is used for the diagnostics before the change.
 	baselineShare = 4
-	// maxEdited bounds the files of one change that are reported on.
+	// maxEdited bounds the files of one change that are checked.
 	maxEdited = 20
 )
 
-// edited is one changed file on its way to a report.
+// edited is one changed file.
 type edited struct {
 	path          string
 	before, after string
 	created       bool
 	servers       []*Server
 	baseline      []answer // by server
-	answers       []answer // likewise
+	answers       []answer // by server
 	report        *Report
 }
 
-// Report gives the servers the new texts of the changed files, says that they are saved, and returns what the servers
-// say: a report for each file that has servers. It waits for most at most; what a silent server says behind that comes
-// with [Workspace.Late]. events are changes of other kinds: files removed or renamed.
-func (e *Edit) Report(ctx context.Context, most time.Duration, paths []string, events ...FileEvent) []*Report {
+// Report sends the new texts of the changed files to the servers, notifies them that the files were saved, and returns a report
+// for each file that has servers. It waits at most for timeout; [Workspace.Late] returns the answers of slower servers. events
+// are other changes: deleted or renamed files.
+func (e *Edit) Report(ctx context.Context, timeout time.Duration, paths []string, events ...FileEvent) []*Report {
 	w := e.w
-	deadline, cancel := context.WithTimeout(ctx, most)
+	deadline, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	var files []*edited
-	var unlooked []string
+	var unchecked []string
 	var failed []*Report
 	for _, path := range paths {
-		before, was := e.before[path]
+		before, existed := e.before[path]
 		kind := FileCreated
-		if was {
+		if existed {
 			kind = FileChanged
 		}
 		events = append(events, FileEvent{path, kind})
@@ -273,7 +274,7 @@ func (e *Edit) Report(ctx context.Context, most time.Duration, paths []string, e
 			continue
 		}
 		if len(files) == maxEdited {
-			unlooked = append(unlooked, path)
+			unchecked = append(unchecked, path)
 			continue
 		}
 		after := ""
@@ -284,7 +285,7 @@ func (e *Edit) Report(ctx context.Context, most time.Duration, paths []string, e
 			failed = append(failed, &Report{Path: path, Failed: map[string]string{"the file": err.Error()}})
 			continue
 		}
-		files = append(files, &edited{path: path, before: before, after: after, created: !was, servers: servers})
+		files = append(files, &edited{path: path, before: before, after: after, created: !existed, servers: servers})
 	}
 	all := func(step func(*edited)) {
 		var running sync.WaitGroup
@@ -293,62 +294,62 @@ func (e *Edit) Report(ctx context.Context, most time.Duration, paths []string, e
 		}
 		running.Wait()
 	}
-	published, told := w.notePublished(files)
-	// What was wrong before is asked first: then the servers have the old text still.
-	share, done := context.WithTimeout(deadline, most/baselineShare)
+	published, reported := w.publishedBefore(files)
+	// First the diagnostics before the change, while the servers have the old text.
+	share, done := context.WithTimeout(deadline, timeout/baselineShare)
 	all(func(f *edited) {
 		f.baseline = each(f.servers, func(s *Server) answer {
 			if f.created {
 				return answer{fresh: true}
 			}
-			return w.ask(share, s, f.path, f.before, false)
+			return w.diagnoseText(share, s, f.path, f.before, false)
 		})
 	})
 	done()
 	for _, f := range files {
 		for i, s := range f.servers {
-			f.baseline[i].join(published[s], f, s)
+			f.baseline[i].mergePublished(published[s], f, s)
 		}
 	}
-	w.tell(deadline, events)
+	w.notifyChanges(deadline, events)
 	w.diagnose(ctx, deadline, files)
-	broken := w.elsewhere(ctx, deadline, told, files)
+	elsewhere := w.elsewhere(ctx, deadline, reported, files)
 	var reports []*Report
 	for _, f := range files {
 		reports = append(reports, f.report)
 	}
 	reports = append(reports, failed...)
-	if len(unlooked) > 0 {
-		reports = append(reports, &Report{Path: unlooked[0], Unlooked: unlooked})
+	if len(unchecked) > 0 {
+		reports = append(reports, &Report{Path: unchecked[0], Unchecked: unchecked})
 	}
-	return append(reports, broken...)
+	return append(reports, elsewhere...)
 }
 
 const (
-	// elsewhereQuiet is how long a server must have been silent for its news of other files to be complete, and
-	// elsewhereWait how long that is waited for.
+	// elsewhereQuiet is how long a server must publish nothing until its diagnostics of other files count as complete, and
+	// elsewhereWait bounds the wait for that.
 	elsewhereQuiet = 40 * time.Millisecond
 	elsewhereWait  = 400 * time.Millisecond
-	// maxElsewhere bounds the other files that a change is reported to have broken.
+	// maxElsewhere bounds the reports on files that a change did not touch.
 	maxElsewhere = 10
 )
 
-// notePublished notes what the servers of changed files have said of all files by now, and up to where that was told.
-func (w *Workspace) notePublished(files []*edited) (now, told map[*Server]published) {
-	now, told = make(map[*Server]published), make(map[*Server]published)
+// publishedBefore returns snapshots of the servers of changed files: the present ones, and those up to which all was reported.
+func (w *Workspace) publishedBefore(files []*edited) (now, reported map[*Server]publishedSnapshot) {
+	now, reported = make(map[*Server]publishedSnapshot), make(map[*Server]publishedSnapshot)
 	for _, f := range files {
 		for _, s := range f.servers {
-			if _, twice := now[s]; !twice {
-				now[s], told[s] = s.published(), w.untold(s)
+			if _, ok := now[s]; !ok {
+				now[s], reported[s] = s.docs.snapshot(), w.endElsewhere(s)
 			}
 		}
 	}
-	return now, told
+	return now, reported
 }
 
-// elsewhere reports the problems that a change has made in files that it did not touch, as far as servers tell of
-// themselves until deadline. What they tell later comes with [Workspace.Late].
-func (w *Workspace) elsewhere(ctx, deadline context.Context, told map[*Server]published, changed []*edited) []*Report {
+// elsewhere returns reports on the new errors in files that a change did not touch, as far as servers publish them until
+// deadline. [Workspace.Late] returns later ones.
+func (w *Workspace) elsewhere(ctx, deadline context.Context, reported map[*Server]publishedSnapshot, changed []*edited) []*Report {
 	touched := make(map[string]bool, len(changed))
 	silent := make(map[*Server]bool)
 	for _, f := range changed {
@@ -360,16 +361,16 @@ func (w *Workspace) elsewhere(ctx, deadline context.Context, told map[*Server]pu
 	short, cancel := context.WithTimeout(deadline, elsewhereWait)
 	defer cancel()
 	var reports []*Report
-	for _, found := range each(slices.Collect(maps.Keys(told)), func(s *Server) []*Report {
-		if _, files := s.publishedSince(told[s]); len(files) > 0 {
-			s.quiet(short, elsewhereQuiet)
+	for _, found := range each(slices.Collect(maps.Keys(reported)), func(s *Server) []*Report {
+		if _, files := s.docs.publishedSince(reported[s]); len(files) > 0 {
+			s.docs.awaitQuiet(short, elsewhereQuiet)
 		}
-		heard, found := w.broken(deadline, s, told[s], touched)
+		snapshot, found := w.newErrors(deadline, s, reported[s], touched)
 		if deadline.Err() != nil {
-			heard, found = told[s], nil // there was no time to read the files
+			snapshot, found = reported[s], nil // the files were not read completely
 		}
 		if ctx.Err() == nil {
-			w.listenElsewhere(s, heard, touched, silent[s])
+			w.awaitElsewhere(s, snapshot, touched, silent[s])
 		}
 		return found
 	}) {
@@ -379,24 +380,24 @@ func (w *Workspace) elsewhere(ctx, deadline context.Context, told map[*Server]pu
 	return reports[:min(len(reports), maxElsewhere)]
 }
 
-// broken reports the new errors that one server has published of files that are not among those touched, and returns what
-// it had published by then.
-func (w *Workspace) broken(ctx context.Context, s *Server, before published, touched map[string]bool) (heard published, reports []*Report) {
+// newErrors returns reports on the new errors that a server has published since a snapshot in files that were not touched, and the
+// present snapshot.
+func (w *Workspace) newErrors(ctx context.Context, s *Server, before publishedSnapshot, touched map[string]bool) (now publishedSnapshot, reports []*Report) {
 	opened := make(map[string]*string)
-	for _, d := range s.openTexts() {
+	for _, d := range s.docs.openTexts() {
 		opened[d.path] = &d.text
 	}
-	heard, files := s.publishedSince(before)
-	for path, now := range files {
-		if touched[pathKey(path)] || len(now) == 0 || len(reports) == maxElsewhere || !w.inside(path) {
+	now, files := s.docs.publishedSince(before)
+	for path, published := range files {
+		if touched[pathKey(path)] || len(published) == 0 || len(reports) == maxElsewhere || !w.inside(path) {
 			continue
 		}
 		content, err := w.read(ctx, path)
 		if err != nil || opened[path] != nil && *opened[path] != content {
-			continue // it is about a text of another session's
+			continue // another session has changed the text
 		}
 		text := NewText(content)
-		list := NewDiagnostics(s.Name(), path, text, s.Encoding(), now)
+		list := NewDiagnostics(s.Name(), path, text, s.Encoding(), published)
 		markNew(NewDiagnostics(s.Name(), path, text, s.Encoding(), before.files[path]), list, content, content)
 		list = slices.DeleteFunc(list, func(d Diagnostic) bool { return !d.New || d.Severity > SeverityError })
 		if len(list) == 0 {
@@ -406,17 +407,17 @@ func (w *Workspace) broken(ctx context.Context, s *Server, before published, tou
 		r.sort()
 		reports = append(reports, r)
 	}
-	return heard, reports
+	return now, reports
 }
 
-// settleChange is how long a server must have been silent behind the answer for several files that changed at once: what
-// it said of one may be from before it had the others.
-const settleChange = 150 * time.Millisecond
+// changeQuiet is how long a server must publish nothing after its answers for several files that changed at once: an answer for
+// one may be from before it had the others.
+const changeQuiet = 150 * time.Millisecond
 
-// diagnose asks the servers of the changed files for the problems of their new texts. Each server has all of the texts
-// before it is listened to.
+// diagnose fills in the answers and reports of the changed files. Each server receives all of the new texts before its answers
+// count.
 func (w *Workspace) diagnose(ctx, deadline context.Context, files []*edited) {
-	// Always in one order, so that two changes of the same files do not wait for each other.
+	// In a fixed order, to avoid a deadlock of two changes of the same files.
 	slices.SortFunc(files, func(a, b *edited) int { return strings.Compare(a.path, b.path) })
 	type use struct {
 		file *edited
@@ -438,21 +439,21 @@ func (w *Workspace) diagnose(ctx, deadline context.Context, files []*edited) {
 	each(servers, func(s *Server) struct{} {
 		uses := byServer[s]
 		for _, u := range uses {
-			if u.doc, u.err = w.take(deadline, s, u.file.path, u.file.after, true); u.err == nil {
+			if u.doc, u.err = w.openDocument(deadline, s, u.file.path, u.file.after, true); u.err == nil {
 				defer u.doc.Release()
 			}
 		}
-		var hearing sync.WaitGroup
-		hearAll := func() {
+		var waiting sync.WaitGroup
+		awaitAll := func() {
 			for _, u := range uses {
-				hearing.Go(func() { u.file.answers[u.at] = hear(deadline, s, u.file.path, u.doc, u.err) })
+				waiting.Go(func() { u.file.answers[u.at] = awaitAnswer(deadline, s, u.file.path, u.doc, u.err) })
 			}
-			hearing.Wait()
+			waiting.Wait()
 		}
-		hearAll()
+		awaitAll()
 		if len(uses) > 1 && deadline.Err() == nil && !s.Supports("textDocument/diagnostic", uses[0].file.path) {
-			s.quiet(deadline, settleChange)
-			hearAll()
+			s.docs.awaitQuiet(deadline, changeQuiet)
+			awaitAll()
 		}
 		return struct{}{}
 	})
@@ -464,29 +465,29 @@ func (w *Workspace) diagnose(ctx, deadline context.Context, files []*edited) {
 			}
 			f.report.add(a)
 			if ctx.Err() == nil && (a.err == nil || errors.Is(a.err, context.DeadlineExceeded)) {
-				w.listen(f, i)
+				w.awaitLate(f, i)
 			}
 		}
-		w.once(f.report)
+		w.shortenRepeated(f.report)
 		f.report.sort()
 	}
 }
 
-// once shortens failures that a report has told of before.
-func (w *Workspace) once(r *Report) {
+// shortenRepeated shortens the failures that an earlier report had.
+func (w *Workspace) shortenRepeated(r *Report) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for server, why := range r.Failed {
-		if w.told[server] == why {
+		if w.reportedFailures[server] == why {
 			r.Failed[server] = "as before"
 		} else {
-			w.told[server] = why
+			w.reportedFailures[server] = why
 		}
 	}
 }
 
-// markNew marks what was not there before a change. A problem that only moved is an old one: places behind the change
-// are compared as the change has moved them, and what is left by what is said.
+// markNew marks the diagnostics that did not exist before a change. One that only moved is not new: lines after the change are
+// compared as the change has moved them, and the rest by message.
 func markNew(before, after []Diagnostic, old, now string) {
 	type key struct {
 		line     int
@@ -502,7 +503,7 @@ func markNew(before, after []Diagnostic, old, now string) {
 		case line > last:
 			line += shift
 		case line >= first:
-			line = 0 // in what was changed
+			line = 0 // a changed line
 		}
 		exact[key{line, d.Message, d.Code, d.Severity}]++
 		loose[key{0, d.Message, d.Code, d.Severity}]++
@@ -511,25 +512,25 @@ func markNew(before, after []Diagnostic, old, now string) {
 	for i := range after {
 		d := &after[i]
 		d.New = false
-		k, l := key{d.Start.Line, d.Message, d.Code, d.Severity}, key{0, d.Message, d.Code, d.Severity}
-		if exact[k] > 0 {
-			exact[k]--
-			loose[l]--
+		exactKey, looseKey := key{d.Start.Line, d.Message, d.Code, d.Severity}, key{0, d.Message, d.Code, d.Severity}
+		if exact[exactKey] > 0 {
+			exact[exactKey]--
+			loose[looseKey]--
 			continue
 		}
 		left = append(left, d)
 	}
 	for _, d := range left {
-		l := key{0, d.Message, d.Code, d.Severity}
-		if loose[l] > 0 {
-			loose[l]--
+		looseKey := key{0, d.Message, d.Code, d.Severity}
+		if loose[looseKey] > 0 {
+			loose[looseKey]--
 			continue
 		}
 		d.New = true
 	}
 }
 
-// changedLines returns the lines of old that a change touched, from 1, and by how many lines those behind them moved.
+// changedLines returns the first and the last changed line of old, from 1, and by how many lines the following lines moved.
 func changedLines(old, now string) (first, last, shift int) {
 	a, b := strings.Split(old, "\n"), strings.Split(now, "\n")
 	head := 0
@@ -543,9 +544,9 @@ func changedLines(old, now string) (first, last, shift int) {
 	return head + 1, len(a) - tail, len(b) - len(a)
 }
 
-// join takes what a server had published of a file before the change, where that is more: some look twice, and the second
-// look is not over when the first is.
-func (a *answer) join(before published, f *edited, s *Server) {
+// mergePublished replaces an answer by the diagnostics that the server had published before the change, if there are more: some
+// servers check twice, and the answer may be the result of the first check only.
+func (a *answer) mergePublished(before publishedSnapshot, f *edited, s *Server) {
 	if known := before.files[f.path]; a.err == nil && len(known) > len(a.list) && !f.created {
 		a.list = NewDiagnostics(s.Name(), f.path, NewText(f.before), s.Encoding(), known)
 	}

@@ -9,10 +9,10 @@ import (
 	"github.com/gajae-code/gjc/internal/text"
 )
 
-// MaxReported is how many diagnostics a report of a change lists at most.
+// MaxReported bounds the diagnostics in the report of a change.
 const MaxReported = 50
 
-// SeverityName is a severity in a word.
+// SeverityName returns the name of a severity.
 func SeverityName(s Severity) string {
 	switch s {
 	case SeverityWarning:
@@ -26,10 +26,10 @@ func SeverityName(s Severity) string {
 	}
 }
 
-// maxMessage bounds the message of one diagnostic, in bytes: some servers explain types over pages.
+// maxMessage bounds the message of one diagnostic, in bytes: some servers send pages of explanation.
 const maxMessage = 600
 
-// String is a diagnostic in one line, without its file: "3:5 [error] [compiler] undefined: x (UndeclaredName)".
+// String formats a diagnostic without its file: "3:5 [error] [compiler] undefined: x (UndeclaredName)".
 func (d *Diagnostic) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d:%d [%s]", d.Start.Line, d.Start.Column, SeverityName(d.Severity))
@@ -47,7 +47,7 @@ func (d *Diagnostic) String() string {
 	return b.String()
 }
 
-// Summary counts diagnostics by severity: "2 errors, 1 warning (1 new)". It is empty for none.
+// Summary returns the counts by severity: "2 errors, 1 warning (1 new)"; "" for no diagnostics.
 func Summary(list []Diagnostic) string {
 	counts, fresh := [5]int{}, 0
 	for i := range list {
@@ -73,9 +73,9 @@ func Summary(list []Diagnostic) string {
 	return text
 }
 
-// ReportText words the reports of a change for the model and for people; display shortens paths. At most most
-// diagnostics are listed, the new ones of all files first.
-func ReportText(reports []*Report, display func(path string) string, most int) string {
+// ReportText formats the reports of a change for the model and the user; display shortens paths. It lists at most limit
+// diagnostics, the new ones of all files first.
+func ReportText(reports []*Report, display func(path string) string, limit int) string {
 	var all []Diagnostic
 	for _, r := range reports {
 		all = append(all, r.Diagnostics...)
@@ -90,7 +90,7 @@ func ReportText(reports []*Report, display func(path string) string, most int) s
 		return 0
 	})
 	total := len(all)
-	all = all[:min(most, total)]
+	all = all[:min(limit, total)]
 	listed := make(map[string][]*Diagnostic)
 	for i := range all {
 		listed[all[i].Path] = append(listed[all[i].Path], &all[i])
@@ -98,33 +98,33 @@ func ReportText(reports []*Report, display func(path string) string, most int) s
 	var b strings.Builder
 	for _, r := range reports {
 		name := display(r.Path)
-		switch heard := len(r.Servers) - len(r.Silent) - len(r.Failed); {
+		switch answered := len(r.Servers) - len(r.Silent) - len(r.Failed); {
 		case len(r.Diagnostics) > 0:
 			fmt.Fprintf(&b, "%s: %s\n", name, Summary(r.Diagnostics))
 			for _, d := range listed[r.Path] {
 				fmt.Fprintf(&b, "  %s\n", d)
 			}
-		case heard > 0:
-			fmt.Fprintf(&b, "%s: no problems (%s)\n", name, strings.Join(r.heard(), ", "))
+		case answered > 0:
+			fmt.Fprintf(&b, "%s: no problems (%s)\n", name, strings.Join(r.answered(), ", "))
 		}
-		if n := len(r.Unlooked); n > 0 {
-			fmt.Fprintf(&b, "%d more changed files were not looked at, from %s on; nothing is known about them.\n", n, name)
+		if n := len(r.Unchecked); n > 0 {
+			fmt.Fprintf(&b, "%d more changed files were not checked, from %s on.\n", n, name)
 		}
 		for _, server := range r.Silent {
-			fmt.Fprintf(&b, "%s: %s has not answered in time; whether there are problems is not known yet.\n", name, server)
+			fmt.Fprintf(&b, "%s: %s has not answered in time; there may be problems.\n", name, server)
 		}
 		for _, server := range slices.Sorted(maps.Keys(r.Failed)) {
-			fmt.Fprintf(&b, "%s: %s could not be asked: %s\n", name, server, r.Failed[server])
+			fmt.Fprintf(&b, "%s: %s failed: %s\n", name, server, r.Failed[server])
 		}
 	}
 	if left := total - len(all); left > 0 {
-		fmt.Fprintf(&b, "… and %d more; ask for them with the lsp tool's action diagnostics.\n", left)
+		fmt.Fprintf(&b, "… and %d more; list them with the lsp tool's action diagnostics.\n", left)
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// heard are the servers that have spoken.
-func (r *Report) heard() []string {
+// answered returns the servers that have answered.
+func (r *Report) answered() []string {
 	var names []string
 	for _, server := range r.Servers {
 		if _, failed := r.Failed[server]; !failed && !slices.Contains(r.Silent, server) {

@@ -41,7 +41,7 @@ func TestRequests_Answers(t *testing.T) {
 		{"workspace/inlineValue/refresh", `null`, `null`},
 		{"workspace/foldingRange/refresh", `null`, `null`},
 		{"workspace/diagnostic/refresh", `null`, `null`},
-		{"workspace/applyEdit", `{"edit":{"changes":{}}}`, `{"applied":false,"failureReason":"nothing was asked of the server that an edit would belong to"}`},
+		{"workspace/applyEdit", `{"edit":{"changes":{}}}`, `{"applied":false,"failureReason":"gjc has not requested an edit"}`},
 		{"client/registerCapability", `{"registrations":5}`, `{"code":-32602,"message":"invalid params: /registrations: a number does not fit array"}`},
 		{"fake/unknown", `{}`, `{"code":-32601,"message":"method not found: fake/unknown"}`},
 	} {
@@ -160,7 +160,7 @@ func TestExecute_Edits(t *testing.T) {
 	if raw, err := s.Execute(in(t), &protocol.Command{Command: "other"}, nil); err != nil || string(raw) != `"other"` {
 		t.Errorf("%s, %v", raw, err)
 	}
-	// One that is cut off while its edit is being made waits for that edit.
+	// A cancelled Execute waits for its edit.
 	ctx, cancel := context.WithCancel(in(t))
 	release, returned := make(chan struct{}), make(chan error, 1)
 	begun := make(chan struct{})
@@ -204,7 +204,7 @@ func TestSettled(t *testing.T) {
 		t.Error(diff)
 	}
 	settled := make(chan bool)
-	go func() { settled <- s.Settled(in(t), patience) }()
+	go func() { settled <- s.Settled(in(t), timeout) }()
 	ask[any](s, "test/release", nil)
 	if !<-settled || len(s.Status().Progress) != 0 {
 		t.Errorf("not settled: %q", s.Status().Progress)
@@ -214,7 +214,7 @@ func TestSettled(t *testing.T) {
 		t.Error("settled while the server says it is not")
 	}
 	s.tells("experimental/serverStatus", `{"health":"warning","quiescent":true,"message":"no sysroot"}`)
-	if !s.Settled(in(t), patience) || !strings.Contains(s.Status().Log, "no sysroot") {
+	if !s.Settled(in(t), timeout) || !strings.Contains(s.Status().Log, "no sysroot") {
 		t.Error("not settled")
 	}
 }
@@ -297,7 +297,7 @@ func TestFilesChanged(t *testing.T) {
 		return strings.ReplaceAll(string(raw), s.uri("."), "")
 	}
 	if got := change(lsp.FileEvent{Path: "a.go", Type: 1}); got != "" {
-		t.Errorf("one that registered nothing is told %s", got)
+		t.Errorf("a server without registrations received %s", got)
 	}
 	s.asked("client/registerCapability", fmt.Sprintf(`{"registrations":[{"id":"w","method":"workspace/didChangeWatchedFiles","registerOptions":{"watchers":[
 		{"globPattern":"**/*.{go,mod}"},
@@ -318,31 +318,31 @@ func TestFilesChanged(t *testing.T) {
 	}
 	s.asked("client/unregisterCapability", `{"unregisterations":[{"id":"w","method":"workspace/didChangeWatchedFiles"}]}`)
 	if got := change(lsp.FileEvent{Path: "a.go", Type: 1}); got != "" {
-		t.Errorf("told behind the end: %s", got)
+		t.Errorf("notified after its end: %s", got)
 	}
 }
 
-// manyRoots are the capabilities of a server that is told its folders when it starts.
+// manyRoots returns the capabilities of a server that supports workspace folders.
 func manyRoots() map[string]any {
 	return map[string]any{"workspace": map[string]any{"workspaceFolders": map[string]any{"supported": true}}}
 }
 
 func TestAddFolders(t *testing.T) {
 	s := start(t, script{Capabilities: manyRoots()}, nil)
-	if !s.AddFolders(in(t), []string{"/early"}) {
+	if !s.AddFolders([]string{"/early"}) {
 		t.Error("before the start")
 	}
 	if got := s.asked("workspace/workspaceFolders", "null"); !strings.Contains(got, "file:///early") {
 		t.Error(got)
 	}
-	if s.AddFolders(in(t), []string{"/late"}) {
+	if s.AddFolders([]string{"/late"}) {
 		t.Error("it does not take folders")
 	}
-	if !s.AddFolders(in(t), []string{"/early", s.root}) {
+	if !s.AddFolders([]string{"/early", s.root}) {
 		t.Error("it knows these")
 	}
 	s.asked("client/registerCapability", `{"registrations":[{"id":"f","method":"workspace/didChangeWorkspaceFolders"}]}`)
-	if !s.AddFolders(in(t), []string{"/late"}) {
+	if !s.AddFolders([]string{"/late"}) {
 		t.Error("it takes folders now")
 	}
 	last := func() string {
@@ -360,9 +360,9 @@ func TestAddFolders(t *testing.T) {
 	}
 }
 
-// Nobody waits for a start to know what the server takes; one that knows no folders has its root alone, whatever it was
-// made with.
-func TestAddFolders_WhileItStarts(t *testing.T) {
+// TestAddFolders_DuringStart checks that AddFolders does not wait for a start, and that a server without support for folders has
+// only its root.
+func TestAddFolders_DuringStart(t *testing.T) {
 	s := start(t, script{HangOn: "initialize", Once: filepath.Join(t.TempDir(), "once")}, func(o *lsp.ServerOptions) { o.Folders = []string{"/other"} })
 	starting := make(chan error, 1)
 	ctx, cancel := context.WithCancel(in(t))
@@ -372,7 +372,7 @@ func TestAddFolders_WhileItStarts(t *testing.T) {
 			t.Fatal("it does not start")
 		}
 	}
-	if !s.AddFolders(in(t), []string{"/late"}) {
+	if !s.AddFolders([]string{"/late"}) {
 		t.Error("while it starts")
 	}
 	cancel()
@@ -384,7 +384,7 @@ func TestAddFolders_KnownBefore(t *testing.T) {
 	if err := plain.Start(in(t)); err != nil {
 		t.Fatal(err)
 	}
-	if plain.AddFolders(in(t), []string{"/other"}) {
+	if plain.AddFolders([]string{"/other"}) {
 		t.Error("a server without folders has one")
 	}
 	if got := plain.asked("workspace/workspaceFolders", "null"); strings.Contains(got, "other") {

@@ -104,8 +104,8 @@ func TestServer_StartsThatFail(t *testing.T) {
 	}{
 		{"missing", script{}, func(o *lsp.ServerOptions) { o.Spec.Path = "/nowhere/server" }, []string{"fake", "/nowhere/server", "install it"}, false},
 		{"not executable", script{}, func(o *lsp.ServerOptions) { o.Spec.Path = plain }, []string{plain, "make it executable"}, false},
-		{"no root", script{}, func(o *lsp.ServerOptions) { o.Root = "/nowhere/root" }, []string{"/nowhere/root", "the directory that it belongs to"}, false},
-		{"exits", script{CrashOn: "initialize"}, nil, []string{"could not be started", "exited with code 7", "out of cheese", "--stdio"}, false},
+		{"no root", script{}, func(o *lsp.ServerOptions) { o.Root = "/nowhere/root" }, []string{"/nowhere/root", "its directory"}, false},
+		{"exits", script{CrashOn: "initialize"}, nil, []string{"cannot start", "exited with code 7", "out of cheese", "--stdio"}, false},
 		{"hangs", script{HangOn: "initialize", Stderr: "thinking"}, once, []string{"did not answer initialize within 3s", "thinking"}, true},
 		{"garbage", script{Garbage: true}, once, []string{"did not answer", "a long story"}, true},
 		{"stubborn", script{HangOn: "initialize", Stubborn: true}, func(o *lsp.ServerOptions) { o.Spec.Warmup = 100 * time.Millisecond }, []string{"did not answer"}, false},
@@ -137,7 +137,7 @@ func TestServer_StartsThatFail(t *testing.T) {
 			if tt.once {
 				attempts = 1
 			}
-			s.until(fmt.Sprintf("given up after %d attempts", attempts))
+			s.until(fmt.Sprintf("failed %d times", attempts))
 		})
 	}
 }
@@ -256,7 +256,7 @@ func TestServer_ServerThatAsksWithoutReading(t *testing.T) {
 	if err := s.Start(in(t)); err != nil {
 		t.Fatal(err)
 	}
-	s.until("given up")
+	s.until("failed")
 }
 
 func TestServer_CloseInEachPhase(t *testing.T) {

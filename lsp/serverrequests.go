@@ -10,25 +10,25 @@ import (
 	"github.com/gajae-code/gjc/internal/text"
 )
 
-// handle serves what the server sends. It is called for one message at a time and does not block.
-func (l *life) handle(ctx context.Context, req *jsonrpc.Request) (jsonrpc.Reply, error) {
+// handle handles the requests and notifications of the server. It is called for one message at a time and does not block.
+func (ps *process) handle(ctx context.Context, req *jsonrpc.Request) (jsonrpc.Reply, error) {
 	if req.IsNotification() {
-		l.notified(req)
+		ps.handleNotification(req)
 		return nil, nil
 	}
-	l.owe()
-	s := l.server
+	ps.countAnswer()
+	s := ps.server
 	answer := func(v any) (jsonrpc.Reply, error) { return func() (any, error) { return v, nil }, nil }
 	switch req.Method {
 	case "workspace/configuration":
-		l.asked.Store(true)
-		return answer(s.configuration(req.Params))
+		ps.config.requested.Store(true)
+		return answer(s.opts.Spec.configuration(req.Params))
 	case "workspace/workspaceFolders":
-		return answer(l.workspaceFolders(s.roots()))
+		return answer(workspaceFolders(s.roots()))
 	case "workspace/applyEdit":
 		return func() (any, error) { return s.applyEdit(ctx, req.Params), nil }, nil
 	case "client/registerCapability":
-		if err := l.register(req.Params); err != nil {
+		if err := ps.register(req.Params); err != nil {
 			return nil, fmt.Errorf("%w: %w", jsonrpc.ErrInvalidParams, err)
 		}
 		return answer(nil)
@@ -38,14 +38,14 @@ func (l *life) handle(ctx context.Context, req *jsonrpc.Request) (jsonrpc.Reply,
 			return nil, fmt.Errorf("%w: %w", jsonrpc.ErrInvalidParams, err)
 		}
 		for _, u := range append(params.Unregisterations, params.Unregistrations...) {
-			l.registry.remove(u.ID)
+			ps.registry.remove(u.ID)
 		}
 		return answer(nil)
 	case "window/workDoneProgress/create":
-		l.progress.create(token(req.Params))
+		ps.progress.create(token(req.Params))
 		return answer(nil)
-	case "window/showMessageRequest": // nobody is there to choose
-		l.message(req.Params, true)
+	case "window/showMessageRequest": // no user can choose an action
+		ps.message(req.Params, true)
 		return answer(nil)
 	case "window/showDocument":
 		return answer(map[string]bool{"success": false})
@@ -54,32 +54,32 @@ func (l *life) handle(ctx context.Context, req *jsonrpc.Request) (jsonrpc.Reply,
 		return answer(nil)
 	case "workspace/semanticTokens/refresh", "workspace/codeLens/refresh", "workspace/inlayHint/refresh",
 		"workspace/inlineValue/refresh", "workspace/foldingRange/refresh", "workspace/textDocumentContent/refresh":
-		return answer(nil) // nothing of that is kept
+		return answer(nil) // gjc caches none of these
 	default:
 		return nil, fmt.Errorf("%w: %s", jsonrpc.ErrMethodNotFound, req.Method)
 	}
 }
 
-// notified takes a notification of the server. Those that are not known are left alone.
-func (l *life) notified(req *jsonrpc.Request) {
+// handleNotification handles a notification of the server. It ignores unknown ones.
+func (ps *process) handleNotification(req *jsonrpc.Request) {
 	switch req.Method {
 	case "textDocument/publishDiagnostics":
-		l.server.docs.publish(l, req.Params)
+		ps.server.docs.publish(ps, req.Params)
 	case "$/progress":
-		l.progress.update(token(req.Params), jsonx.Lookup(req.Params, "value"))
+		ps.progress.update(token(req.Params), jsonx.Lookup(req.Params, "value"))
 	case "window/showMessage":
-		l.message(req.Params, true)
+		ps.message(req.Params, true)
 	case "window/logMessage":
-		l.message(req.Params, false)
+		ps.message(req.Params, false)
 	case "$/logTrace":
-		l.server.logf("[trace] %s", text.TruncateBytes(stringOf(jsonx.Lookup(req.Params, "message")), maxText))
+		ps.server.logf("[trace] %s", text.TruncateBytes(stringOf(jsonx.Lookup(req.Params, "message")), maxText))
 	case "experimental/serverStatus":
-		l.status(req.Params)
+		ps.status(req.Params)
 	}
 }
 
-// message is one that the server has for the log, or for the user.
-func (l *life) message(params jsonx.Raw, show bool) {
+// message adds a message of the server to its log. If show is set, it passes warnings and errors to the user.
+func (ps *process) message(params jsonx.Raw, show bool) {
 	kind, level := string(jsonx.Lookup(params, "type")), "log"
 	switch kind {
 	case "1":
@@ -90,41 +90,41 @@ func (l *life) message(params jsonx.Raw, show bool) {
 		level = "info"
 	}
 	message := text.TruncateBytes(strings.TrimSpace(stringOf(jsonx.Lookup(params, "message"))), maxText)
-	l.server.logf("[%s] %s", level, message)
+	ps.server.logf("[%s] %s", level, message)
 	if show && message != "" && (kind == "1" || kind == "2") {
-		l.server.notice(fmt.Sprintf("The language server %s tells of a problem (%s).", l.server.Name(), level), message)
+		ps.server.notice(fmt.Sprintf("The language server %s reports a problem (%s).", ps.server.Name(), level), message)
 	}
 }
 
-// status is rust-analyzer's way to say whether it is at work.
-func (l *life) status(params jsonx.Raw) {
+// status handles rust-analyzer's notification on whether it is busy.
+func (ps *process) status(params jsonx.Raw) {
 	const quiescent = "serverStatus"
 	if jsonx.Lookup(params, "quiescent").Kind() == 'f' {
-		l.progress.set(quiescent, "loading the project")
+		ps.progress.set(quiescent, "loading the project")
 	} else {
-		l.progress.end(quiescent)
+		ps.progress.end(quiescent)
 	}
 	if message := strings.TrimSpace(stringOf(jsonx.Lookup(params, "message"))); message != "" {
-		l.server.logf("[status] %s: %s", text.TruncateBytes(stringOf(jsonx.Lookup(params, "health")), 20), text.TruncateBytes(message, maxText))
+		ps.server.logf("[status] %s: %s", text.TruncateBytes(stringOf(jsonx.Lookup(params, "health")), 20), text.TruncateBytes(message, maxText))
 	}
 }
 
-func (l *life) register(raw jsonx.Raw) error {
+func (ps *process) register(raw jsonx.Raw) error {
 	var params registrationParams
 	if err := jsonx.Unmarshal(raw, &params); err != nil {
 		return err
 	}
 	for _, r := range params.Registrations {
-		if err := l.registry.add(r.ID, r.Method, r.Options); err != nil {
+		if err := ps.registry.add(r.ID, r.Method, r.Options); err != nil {
 			return fmt.Errorf("%s: %w", r.Method, err)
 		}
 	}
-	l.server.docs.wake() // who waits for problems may ask for them now
+	ps.server.docs.notify() // waiting callers may request diagnostics now
 	return nil
 }
 
-// configuration answers workspace/configuration: for each item the settings of its section, null for what is not set.
-func (s *Server) configuration(params jsonx.Raw) []jsonx.Raw {
+// configuration returns the answer to workspace/configuration: for each item the settings of its section, null if not set.
+func (s *Spec) configuration(params jsonx.Raw) []jsonx.Raw {
 	var items []struct {
 		Section string `json:"section"`
 	}
@@ -138,8 +138,7 @@ func (s *Server) configuration(params jsonx.Raw) []jsonx.Raw {
 	return answers
 }
 
-// section returns the part of settings with a name of words with dots between them. A member whose own name has dots is
-// found too. It is null where there is none.
+// section returns the part of settings with a dotted name, or null. The name of a member may contain dots itself.
 func section(settings jsonx.Raw, name string) jsonx.Raw {
 	if name == "" {
 		return settings
@@ -160,5 +159,5 @@ func section(settings jsonx.Raw, name string) jsonx.Raw {
 	return jsonx.Raw("null")
 }
 
-// token is a progress token, number or string, as it is written.
+// token returns a progress token, a number or a string, as JSON.
 func token(params jsonx.Raw) string { return string(jsonx.Lookup(params, "token")) }

@@ -21,7 +21,7 @@ import (
 	"github.com/gajae-code/gjc/lsp"
 )
 
-// kitchen is a manager with fakes as its servers, over one directory.
+// kitchen is a manager of fake servers for one directory.
 type kitchen struct {
 	*lsp.Manager
 	t    testing.TB
@@ -72,13 +72,13 @@ func (k *kitchen) write(name, text string) string {
 	return path
 }
 
-// editor is a session's view of the files: its buffers over the disk.
+// editor is a fake editor: its buffers override the disk.
 type editor struct {
 	*lsp.Workspace
 	mu      sync.Mutex
 	buffers map[string]string
 	notices []string
-	// onRead, if set, is called with each path that is read.
+	// onRead is called with each path that is read. Optional.
 	onRead func(path string)
 }
 
@@ -129,7 +129,7 @@ func (e *editor) server(t testing.TB, path string) *lsp.Server {
 	return servers[0]
 }
 
-// has is what the server has of a file.
+// has returns the document that the server has for a file.
 func has(t testing.TB, s *lsp.Server, path string) fakeDoc {
 	t.Helper()
 	var raw jsonx.Raw
@@ -143,17 +143,17 @@ func has(t testing.TB, s *lsp.Server, path string) fakeDoc {
 	return d
 }
 
-// Two sessions with one directory have one process; the last one that leaves ends it.
+// TestManager_SharesServers checks that two sessions with one directory share a process, which ends with the last session.
 func TestManager_SharesServers(t *testing.T) {
 	k := newKitchen(t, script{Publish: "versioned"})
 	path := k.write("a.txt", "one\n")
 	one, two := k.session(), k.session()
 	s := one.server(t, path)
 	if two.server(t, path) != s {
-		t.Fatal("the second session has a server of its own")
+		t.Fatal("the second session has another server")
 	}
 	if got := s.Status().State; got != lsp.StateIdle {
-		t.Errorf("the server is %s before anybody has asked it", got)
+		t.Errorf("the server is %s before the first call", got)
 	}
 	for _, e := range []*editor{one, two} {
 		if r, err := e.Diagnostics(in(t), path); err != nil || len(r.Servers) != 1 || len(r.Silent) > 0 {
@@ -168,24 +168,24 @@ func TestManager_SharesServers(t *testing.T) {
 		t.Errorf("behind the end of the other session: %+v, %v", r, err)
 	}
 	if _, err := one.Servers(in(t), path); err == nil {
-		t.Error("a closed session gets servers")
+		t.Error("a closed session returned servers")
 	}
 	two.Close()
 	if list := k.Status(); len(list) > 0 {
-		t.Errorf("servers without users are known: %+v", list)
+		t.Errorf("servers without users are listed: %+v", list)
 	}
 	for ctx := in(t); !errors.Is(s.Call(ctx, "test/pid", nil, nil), lsp.ErrClosed); {
 		if ctx.Err() != nil {
-			t.Fatal("the server of nobody lives on")
+			t.Fatal("a server without users did not end")
 		}
 	}
 	three := k.session()
 	if three.server(t, path) == s {
-		t.Error("a later session gets the closed server")
+		t.Error("a later session has the closed server")
 	}
 }
 
-// Each session is told of its own text, however the two change theirs.
+// TestManager_SessionsWithDifferentTexts checks that each session receives the diagnostics of its own text.
 func TestManager_SessionsWithDifferentTexts(t *testing.T) {
 	k := newKitchen(t, script{Publish: "versioned"})
 	path := k.write("a.txt", "clean\n")
@@ -213,7 +213,7 @@ func TestManager_SessionsWithDifferentTexts(t *testing.T) {
 	asking.Wait()
 }
 
-// What the user types goes to the server with the next question, also in other documents than the one that it is about.
+// TestWorkspace_FollowsTheEditor checks that a request sends the changes of all open documents first.
 func TestWorkspace_FollowsTheEditor(t *testing.T) {
 	k := newKitchen(t, script{Publish: "plain"})
 	a, b := k.write("a.txt", "a\n"), k.write("b.txt", "b\n")
@@ -238,7 +238,7 @@ func TestWorkspace_FollowsTheEditor(t *testing.T) {
 	if r, err := e.Diagnostics(in(t), b); err != nil || len(r.Diagnostics) != 1 {
 		t.Errorf("%+v, %v", r, err)
 	}
-	// A byte order mark is no part of a text, whatever its kind.
+	// A byte order mark is not part of a text.
 	e.types(a, "\ufeffmarked\n")
 	hold(a)
 	if d := has(t, s, a); d.Text != "marked\n" {
@@ -250,7 +250,7 @@ func TestWorkspace_FollowsTheEditor(t *testing.T) {
 		t.Errorf("UTF-16: %q", d.Text)
 	}
 	e.types(a, "\xff\x00binary")
-	if _, err := e.Hold(in(t), s, a); err == nil || !strings.Contains(err.Error(), "no text") {
+	if _, err := e.Hold(in(t), s, a); err == nil || !strings.Contains(err.Error(), "not a text file") {
 		t.Errorf("no text: %v", err)
 	}
 	if _, err := e.Hold(in(t), s, filepath.Join(k.dir, "none.txt")); !errors.Is(err, fs.ErrNotExist) {
@@ -262,8 +262,9 @@ func TestWorkspace_FollowsTheEditor(t *testing.T) {
 	}
 }
 
-// Changes that nobody tells of are found: files made, changed and removed on disk, behind a command and before a question.
-func TestWorkspace_FindsWhatOthersChanged(t *testing.T) {
+// TestWorkspace_FindsChanges checks that files that were created, modified and deleted on the disk are found after a command and
+// before a request.
+func TestWorkspace_FindsChanges(t *testing.T) {
 	k := newKitchen(t, script{Publish: "versioned"})
 	a, b := k.write("a.txt", "a\n"), k.write("sub/b.txt", "b\n")
 	k.write("node_modules/x.txt", "x\n")
@@ -323,15 +324,15 @@ func TestWorkspace_FindsWhatOthersChanged(t *testing.T) {
 	if d := has(t, s, a); d.Text != "changed by a command\n" {
 		t.Errorf("the server has %q", d.Text)
 	}
-	// What is told is not found again.
+	// Recorded changes are not found again.
 	k.write("c.txt", "c\n")
-	e.Tell(in(t), []lsp.FileEvent{{Path: filepath.Join(k.dir, "c.txt"), Type: lsp.FileCreated}})
+	e.NotifyChanges(in(t), []lsp.FileEvent{{Path: filepath.Join(k.dir, "c.txt"), Type: lsp.FileCreated}})
 	k.write("d.txt", "d\n")
 	e.Rescan(in(t))
 	if d := cmp.Diff(map[string]int{"d.txt": 1}, told()); d != "" {
 		t.Errorf("-want +got:\n%s", d)
 	}
-	// An open document whose file goes is closed.
+	// The document of a deleted file is closed.
 	if err := os.Remove(a); err != nil {
 		t.Fatal(err)
 	}
@@ -341,7 +342,8 @@ func TestWorkspace_FindsWhatOthersChanged(t *testing.T) {
 	}
 }
 
-// A server that is silent is named, and what it says later comes with Late; the next change of the file ends the waiting.
+// TestEdit_LateDiagnostics checks that a report names a slow server, that Late returns its answer, and that the next change of
+// the file ends the wait.
 func TestEdit_LateDiagnostics(t *testing.T) {
 	k := newKitchen(t, script{Publish: "versioned", Late: true})
 	path := k.write("a.txt", "BUG\n")
@@ -354,7 +356,7 @@ func TestEdit_LateDiagnostics(t *testing.T) {
 		t.Helper()
 		return e.Before(nil).Report(in(t), most, []string{path})
 	}
-	// What the server is released to say is of the texts that have reached it.
+	// The server publishes diagnostics of the texts that have reached it.
 	reaches := func(text string) {
 		t.Helper()
 		for ctx := in(t); has(t, s, path).Text != text; {
@@ -365,13 +367,13 @@ func TestEdit_LateDiagnostics(t *testing.T) {
 	}
 	got := report(500 * time.Millisecond)
 	if len(got) != 1 || !slices.Equal(got[0].Silent, []string{"fake"}) || len(got[0].Diagnostics) > 0 {
-		t.Fatalf("the report of a silent server: %+v", got)
+		t.Fatalf("the report of a slow server: %+v", got)
 	}
-	if text := lsp.ReportText(got, filepath.Base, 50); text != "a.txt: fake has not answered in time; whether there are problems is not known yet." {
+	if text := lsp.ReportText(got, filepath.Base, 50); text != "a.txt: fake has not answered in time; there may be problems." {
 		t.Error(text)
 	}
 	if late := e.Late(); late != nil {
-		t.Fatalf("before the server has spoken: %+v", late)
+		t.Fatalf("before the server has answered: %+v", late)
 	}
 	reaches("BUG\n")
 	if err := s.Call(in(t), "test/release", nil, nil); err != nil {
@@ -382,9 +384,9 @@ func TestEdit_LateDiagnostics(t *testing.T) {
 		t.Errorf("late: %s", text)
 	}
 	if again := e.Late(); again != nil {
-		t.Errorf("told twice: %+v", again)
+		t.Errorf("reported twice: %+v", again)
 	}
-	// The second change makes what is said of the first one worthless.
+	// The second change invalidates the diagnostics of the first one.
 	k.write("a.txt", "BUG 1\n")
 	report(500 * time.Millisecond)
 	reaches("BUG 1\n")
@@ -400,21 +402,22 @@ func TestEdit_LateDiagnostics(t *testing.T) {
 	}
 }
 
-// A server that can not be started is told of once, and no report says that all is well.
-func TestEdit_ServerThatDoesNotStart(t *testing.T) {
+// TestEdit_ServerDoesNotStart checks that the error of a server that cannot be started is reported once in full, and that no
+// report says that there are no problems.
+func TestEdit_ServerDoesNotStart(t *testing.T) {
 	k := newKitchen(t, script{CrashOn: "initialize", Stderr: "out of cheese"})
 	path := k.write("a.txt", "BUG\n")
 	e := k.session()
-	first := e.Before(nil).Report(in(t), patience, []string{path})
+	first := e.Before(nil).Report(in(t), timeout, []string{path})
 	text := lsp.ReportText(first, filepath.Base, 50)
 	if !strings.Contains(text, "out of cheese") || strings.Contains(text, "no problems") {
 		t.Errorf("first: %s", text)
 	}
 	k.write("a.txt", "BUG 2\n")
-	if text := lsp.ReportText(e.Before(nil).Report(in(t), patience, []string{path}), filepath.Base, 50); strings.Contains(text, "no problems") {
+	if text := lsp.ReportText(e.Before(nil).Report(in(t), timeout, []string{path}), filepath.Base, 50); strings.Contains(text, "no problems") {
 		t.Errorf("second: %s", text)
 	}
-	// With a program that is not there, and with no server at all.
+	// With a program that does not exist, and without a server.
 	k.spec = &lsp.Spec{Name: "gone", Path: filepath.Join(k.dir, "gone"), FileTypes: []string{".txt"}}
 	e = k.session()
 	r, err := e.Diagnostics(in(t), path)
@@ -426,21 +429,21 @@ func TestEdit_ServerThatDoesNotStart(t *testing.T) {
 	}
 }
 
-// Of a file with many problems the new ones come first, and no more than asked for are listed.
+// TestReportText_Bounds checks that the new diagnostics come first and that the list is bounded.
 func TestReportText_Bounds(t *testing.T) {
 	k := newKitchen(t, script{Publish: "versioned"})
 	before := strings.Repeat("BUG old\n", 70)
 	path := k.write("a.txt", before+"BUG new\n")
 	e := k.session()
-	text := lsp.ReportText(e.Before(map[string]string{path: before}).Report(in(t), patience, []string{path}), filepath.Base, 50)
+	text := lsp.ReportText(e.Before(map[string]string{path: before}).Report(in(t), timeout, []string{path}), filepath.Base, 50)
 	lines := strings.Split(text, "\n")
 	if len(lines) != 52 || lines[0] != "a.txt: 71 errors (1 new)" || lines[1] != "  71:1 [error] [new] [fake] a bug: BUG new (12)" ||
-		lines[51] != "… and 21 more; ask for them with the lsp tool's action diagnostics." {
+		lines[51] != "… and 21 more; list them with the lsp tool's action diagnostics." {
 		t.Errorf("%d lines:\n%s", len(lines), text)
 	}
 }
 
-// A server that nobody has used for a while ends, and comes back at the next need.
+// TestManager_Idle checks that an idle process ends and is started again by the next call.
 func TestManager_Idle(t *testing.T) {
 	k := newKitchen(t, script{Publish: "versioned"})
 	path := k.write("a.txt", "BUG\n")

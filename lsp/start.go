@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// attempt is one try to bring the server up, with all who wait for it.
+// attempt is an attempt to start the process. Several callers may wait for it.
 type attempt struct {
-	cancel context.CancelCauseFunc
-	done   chan struct{} // closed when life or err is set
-	life   *life
-	err    error
+	cancel  context.CancelCauseFunc
+	done    chan struct{} // closed when process or err is set
+	process *process
+	err     error
 }
 
-// ready returns a process that has answered initialize; it starts one where there is none, and waits for it.
-func (s *Server) ready(ctx context.Context) (*life, error) {
+// ready returns an initialized process. It starts one if there is none, and waits for it.
+func (s *Server) ready(ctx context.Context) (*process, error) {
 	for {
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("%s: %w", s.Name(), context.Cause(ctx))
@@ -29,21 +29,21 @@ func (s *Server) ready(ctx context.Context) (*life, error) {
 		case StateFailed:
 			err := s.lastErr
 			s.mu.Unlock()
-			return nil, fmt.Errorf("%w, /lsp restart tries again: %w", ErrServerFailed, err)
+			return nil, fmt.Errorf("%w; run /lsp restart to try again: %w", ErrServerFailed, err)
 		case StateReady:
-			l := s.last
+			ps := s.last
 			s.mu.Unlock()
-			if !l.isOver() {
-				return l, nil
+			if !ps.isEnding() {
+				return ps, nil
 			}
-			select { // its end is being taken note of
-			case <-l.noted:
+			select { // its end is being recorded
+			case <-ps.exit.handled:
 			case <-ctx.Done():
 			}
 			continue
 		case StateIdle, StateStarting, StateRestarting:
 		}
-		a := s.needLocked()
+		a := s.startLocked()
 		s.mu.Unlock()
 		select {
 		case <-a.done:
@@ -55,8 +55,8 @@ func (s *Server) ready(ctx context.Context) (*life, error) {
 	}
 }
 
-// needLocked begins an attempt where none is under way. s.mu is held; the server is neither ready nor closed.
-func (s *Server) needLocked() *attempt {
+// startLocked returns the attempt under way, or begins one. s.mu is held; the server is neither ready nor closed.
+func (s *Server) startLocked() *attempt {
 	if s.attempt != nil {
 		return s.attempt
 	}
@@ -69,19 +69,19 @@ func (s *Server) needLocked() *attempt {
 	}
 	s.work.Go(func() {
 		defer a.cancel(nil)
-		s.try(ctx, a)
+		s.runAttempt(ctx, a)
 	})
 	return a
 }
 
-// try makes an attempt: after the pause that is due, and when the process before is gone.
-func (s *Server) try(ctx context.Context, a *attempt) {
+// runAttempt starts the process after the end of the previous one and the backoff pause.
+func (s *Server) runAttempt(ctx context.Context, a *attempt) {
 	s.mu.Lock()
 	before, pause := s.last, time.Until(s.notBefore)
 	s.mu.Unlock()
-	l, err := (*life)(nil), error(nil)
+	ps, err := (*process)(nil), error(nil)
 	if before != nil {
-		<-before.noted // its end is bounded
+		<-before.exit.handled // its end is bounded
 	}
 	if pause > 0 {
 		t := time.NewTimer(pause)
@@ -92,31 +92,31 @@ func (s *Server) try(ctx context.Context, a *attempt) {
 		t.Stop()
 	}
 	if err = context.Cause(ctx); err == nil {
-		l, err = s.launch(ctx)
+		ps, err = s.launch(ctx)
 	}
 	s.mu.Lock()
 	s.attempt = nil
-	a.life, a.err = l, err
+	a.process, a.err = ps, err
 	notice := ""
 	switch {
 	case s.state == StateClosed:
-		if l != nil {
-			l.want(ErrClosed)
+		if ps != nil {
+			ps.requestStop(ErrClosed)
 		}
 		a.err = fmt.Errorf("%s: %w", s.Name(), ErrClosed)
 	case err == nil:
-		s.state, s.last = StateReady, l
-		s.settleFoldersLocked(l)
+		s.state, s.last = StateReady, ps
+		s.syncFoldersLocked(ps)
 	case errors.Is(err, errStopped):
 		s.state = StateIdle
 	default:
 		notice = s.failLocked(err)
 	}
-	if l != nil {
-		s.work.Go(func() { s.watch(l) })
+	if ps != nil {
+		s.work.Go(func() { s.watch(ps) })
 	}
-	if s.state == StateClosed && l != nil {
-		s.work.Go(func() { _ = l.end(context.Background(), false) })
+	if s.state == StateClosed && ps != nil {
+		s.work.Go(func() { _ = ps.end(context.Background(), false) })
 	}
 	s.mu.Unlock()
 	close(a.done)
@@ -125,18 +125,18 @@ func (s *Server) try(ctx context.Context, a *attempt) {
 	}
 }
 
-// failLocked takes note of a start or a life that came to nothing, and begins the next attempt where documents are held.
-// It returns what the user should be told. s.mu is held.
+// failLocked records a failed start or an exit, and begins the next attempt if documents are held. It returns a notice for the
+// user; empty for none. s.mu is held.
 func (s *Server) failLocked(err error) (notice string) {
 	s.failures++
 	s.lastErr = err
 	if s.failures > len(s.opts.Backoff) {
 		s.state = StateFailed
-		return s.warn("was given up after %d attempts. /lsp shows why, /lsp restart tries again.", s.failures)
+		return s.warn("failed %d times. /lsp shows why, /lsp restart tries again.", s.failures)
 	}
 	s.state, s.notBefore = StateRestarting, time.Now().Add(s.opts.Backoff[s.failures-1])
-	if s.docs.held() {
-		s.needLocked()
+	if s.docs.inUse() {
+		s.startLocked()
 	}
 	if s.failures == 1 {
 		return s.warn("is not available; trying again. /lsp shows why.")
@@ -144,11 +144,11 @@ func (s *Server) failLocked(err error) (notice string) {
 	return ""
 }
 
-// optional is a server that many have as a part of something else and that does not start as often as not. Nobody is
-// warned of that.
+// optional is a server that many users have installed without using it, and that often cannot be started. gjc does not warn
+// about its first start.
 const optional = "rust-analyzer"
 
-// warn words what the user is told of a failure: not the server's own words, which are for those who ask for them.
+// warn returns a notice about a failure, without the error itself, which /lsp shows.
 func (s *Server) warn(format string, args ...any) string {
 	if s.Name() == optional && s.last == nil {
 		return ""
@@ -156,33 +156,32 @@ func (s *Server) warn(format string, args ...any) string {
 	return "The language server " + s.Name() + " " + fmt.Sprintf(format, args...)
 }
 
-// watch takes note of the end of a process.
-func (s *Server) watch(l *life) {
+// watch waits for the end of a process and records it.
+func (s *Server) watch(ps *process) {
 	select {
-	case <-l.conn.Closing():
-	case <-l.proc.Done():
+	case <-ps.conn.Closing():
+	case <-ps.proc.Done():
 	}
-	wanted := l.wanted() != nil
-	if !wanted {
+	if ps.stopReason() == nil {
 		ctx, cancel := context.WithTimeout(context.Background(), maxClose)
-		if err := l.end(ctx, false); err != nil {
-			s.opts.Log.Error().Str("server", s.Name()).Err(err).Msg("lsp: a server can not be killed")
+		if err := ps.end(ctx, false); err != nil {
+			s.opts.Log.Error().Str("server", s.Name()).Err(err).Msg("lsp: cannot kill a server")
 		}
 		cancel()
 	} else {
-		<-l.over
+		<-ps.exit.done
 	}
 	s.mu.Lock()
-	notice, err := "", l.death()
-	if s.state == StateReady && s.last == l {
-		if time.Since(l.started) >= stableAfter {
+	notice, err := "", ps.exitError()
+	if s.state == StateReady && s.last == ps {
+		if time.Since(ps.started) >= stableAfter {
 			s.failures = 0
 		}
 		notice = s.failLocked(err)
 	}
-	close(l.noted)
+	close(ps.exit.handled)
 	s.mu.Unlock()
-	s.docs.wake()
+	s.docs.notify()
 	if notice != "" {
 		s.opts.Notice(notice, "")
 	}
@@ -191,7 +190,7 @@ func (s *Server) watch(l *life) {
 // stop ends the process, or the attempt to start one, and waits for that.
 func (s *Server) stop(ctx context.Context) error {
 	s.mu.Lock()
-	a, l := s.attempt, s.last
+	a, ps := s.attempt, s.last
 	switch {
 	case s.state == StateClosed:
 		s.mu.Unlock()
@@ -199,28 +198,28 @@ func (s *Server) stop(ctx context.Context) error {
 	case a != nil:
 		a.cancel(errStopped)
 	case s.state == StateReady:
-		s.state = StateIdle // nobody gets it any more
-		l.want(errStopped)
+		s.state = StateIdle // no call uses the process from here on
+		ps.requestStop(errStopped)
 	default:
-		l = nil
+		ps = nil
 	}
 	s.mu.Unlock()
-	var over <-chan struct{}
+	var done <-chan struct{}
 	switch {
 	case a != nil:
-		over = a.done
-	case l != nil:
-		bye, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxClose)
+		done = a.done
+	case ps != nil:
+		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxClose)
 		defer cancel()
-		if err := l.end(bye, true); err != nil {
+		if err := ps.end(end, true); err != nil {
 			return err
 		}
-		over = l.noted
+		done = ps.exit.handled
 	default:
 		return nil
 	}
 	select {
-	case <-over:
+	case <-done:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)

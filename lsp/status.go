@@ -1,41 +1,45 @@
 package lsp
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/gajae-code/gjc/internal/text"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// ServerState is where a server is in its life.
+// ServerState is the state of a server.
 type ServerState string
 
 // The states.
 const (
-	StateIdle       ServerState = "idle" // not started yet, or ended for being idle
+	StateIdle       ServerState = "idle" // not started, or ended while idle
 	StateStarting   ServerState = "starting"
 	StateReady      ServerState = "ready"
-	StateRestarting ServerState = "restarting" // died; started anew after a pause, as soon as it is needed
+	StateRestarting ServerState = "restarting" // died; restarts after a pause at the next call
 	StateFailed     ServerState = "failed"
 	StateClosed     ServerState = "closed"
 )
 
-// ServerStatus is a snapshot of a server, for people.
+// ServerStatus is a snapshot of a server, for display.
 type ServerStatus struct {
 	Name, Root string
 	Command    []string
 	State      ServerState
-	PID        int    // zero while there is no process
-	Info       string // name and version as the server tells them
+	PID        int    // zero without a process
+	Info       string // name and version as the server sent them
 	Encoding   Encoding
 	Started    time.Time // of the present process
 	Restarts   int
 	Documents  int
-	Progress   []string // what it is busy with
+	Progress   []string // the active tasks
 	LastError  string
-	Log        string // the end of its stderr and of its log messages
+	Log        string // the end of its stderr and log messages
 }
 
 // Status returns a snapshot.
@@ -48,17 +52,17 @@ func (s *Server) Status() ServerStatus {
 	if s.lastErr != nil {
 		st.LastError = s.lastErr.Error()
 	}
-	l := s.last
+	ps := s.last
 	s.mu.Unlock()
 	st.Log = strings.TrimSpace(s.log.String())
-	if l == nil || l.isOver() {
+	if ps == nil || ps.isEnding() {
 		return st
 	}
-	st.PID, st.Started = l.proc.PID(), l.started
+	st.PID, st.Started = ps.proc.PID(), ps.started
 	if st.State == StateReady {
-		st.Info, st.Encoding = l.info, l.encoding
-		st.Progress = l.progress.list()
-		st.Documents = s.docs.open(l)
+		st.Info, st.Encoding = ps.info, ps.encoding
+		st.Progress = ps.progress.list()
+		st.Documents = s.docs.countOpen(ps)
 	}
 	return st
 }
@@ -68,33 +72,34 @@ func (s *Server) logf(format string, args ...any) {
 	_, _ = fmt.Fprintf(s.log, format+"\n", args...)
 }
 
-// notice tells the user of something that the server can set off again and again, which is therefore bounded.
+// notice passes a notice to the user, at a limited rate: the server can cause any number of them.
 func (s *Server) notice(message, detail string) {
 	s.mu.Lock()
-	ok := s.notices.take(time.Now())
+	ok := s.notices.allow(time.Now())
 	s.mu.Unlock()
 	if ok {
 		s.opts.Notice(message, text.TruncateBytes(detail, maxText))
 	}
 }
 
-// maxText bounds what is quoted of a server in one place, in bytes.
+// maxText bounds a text of a server that is shown or logged, in bytes.
 const maxText = 8 << 10
 
 const (
-	// noticeBurst is how many notices a server can give at once, and noticeEvery how often then.
-	noticeBurst = 10
-	noticeEvery = 30 * time.Second
+	// noticeBurst is the number of notices that a server can cause at once, and noticeInterval the time between later ones.
+	noticeBurst    = 10
+	noticeInterval = 30 * time.Second
 )
 
-// noticeRate bounds the notices that a server can set off.
+// noticeRate limits the notices that a server can cause.
 type noticeRate struct {
 	used  int
 	since time.Time
 }
 
-func (r *noticeRate) take(now time.Time) bool {
-	if back := int(now.Sub(r.since) / noticeEvery); back > 0 {
+// allow reports whether another notice is within the limit, and counts it.
+func (r *noticeRate) allow(now time.Time) bool {
+	if back := int(now.Sub(r.since) / noticeInterval); back > 0 {
 		r.used, r.since = max(0, r.used-back), now
 	}
 	if r.used >= noticeBurst {
@@ -116,4 +121,158 @@ func sorted[T any](m map[string]T) []T {
 		list = append(list, m[k])
 	}
 	return list
+}
+
+const (
+	// maxProgress bounds the tasks of a server that are tracked, and maxToken their tokens, in bytes.
+	maxProgress = 256
+	maxToken    = 1 << 10
+	// startGrace is how long a server may take after its start to report its first task, and progressGrace how long after a
+	// task to report the next one.
+	startGrace    = 300 * time.Millisecond
+	progressGrace = 100 * time.Millisecond
+)
+
+// progress is the tasks that a server has reported and not ended.
+type progress struct {
+	mu     sync.Mutex // guards the fields below
+	active map[string]*task
+	// changed is closed and replaced when active becomes empty or not empty.
+	changed chan struct{}
+	// idleSince is the time since active is empty. reported says that there was a task before.
+	idleSince time.Time
+	reported  bool
+}
+
+type task struct{ title, message string }
+
+func newProgress() *progress {
+	return &progress{active: make(map[string]*task), changed: make(chan struct{}), idleSince: time.Now()}
+}
+
+// create adds a task; its title follows.
+func (p *progress) create(token string) { p.set(token, "") }
+
+// set adds a task, or changes its title.
+func (p *progress) set(token, title string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	t := p.active[token]
+	if t == nil {
+		if len(p.active) >= maxProgress || token == "" || len(token) > maxToken {
+			return
+		}
+		t = &task{}
+		p.active[token] = t
+		p.reported = true
+		if len(p.active) == 1 {
+			p.notifyLocked()
+		}
+	}
+	t.title = text.TruncateBytes(title, 200)
+}
+
+func (p *progress) end(token string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.active[token] == nil {
+		return
+	}
+	delete(p.active, token)
+	if len(p.active) == 0 {
+		p.idleSince = time.Now()
+		p.notifyLocked()
+	}
+}
+
+func (p *progress) clear() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	clear(p.active)
+	p.notifyLocked()
+}
+
+func (p *progress) notifyLocked() {
+	close(p.changed)
+	p.changed = make(chan struct{})
+}
+
+// update handles the value of $/progress. Partial results have no kind and are ignored.
+func (p *progress) update(token string, value jsonx.Raw) {
+	message := text.TruncateBytes(stringOf(jsonx.Lookup(value, "message")), 200)
+	switch stringOf(jsonx.Lookup(value, "kind")) {
+	case "begin":
+		p.set(token, stringOf(jsonx.Lookup(value, "title")))
+		p.report(token, message)
+	case "report":
+		p.report(token, message)
+	case "end":
+		p.end(token)
+	}
+}
+
+func (p *progress) report(token, message string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if t := p.active[token]; t != nil && message != "" {
+		t.message = message
+	}
+}
+
+// list returns the active tasks, for display.
+func (p *progress) list() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var list []string
+	for _, t := range sorted(p.active) {
+		if line := strings.Trim(t.title+": "+t.message, ": "); line != "" {
+			list = append(list, line)
+		}
+	}
+	return list
+}
+
+// idle reports whether the server is idle. If not, it returns what to wait for: a channel, and a time if it is not zero.
+func (p *progress) idle() (ok bool, changed <-chan struct{}, wait time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.active) > 0 {
+		return false, p.changed, 0
+	}
+	pause := startGrace
+	if p.reported {
+		pause = progressGrace
+	}
+	left := time.Until(p.idleSince.Add(pause))
+	return left <= 0, p.changed, left
+}
+
+// Settled waits until the server has ended the tasks that it has reported with progress tokens, such as loading the project,
+// and returns true. It returns false after timeout, when ctx ends, or if the server is not ready.
+func (s *Server) Settled(ctx context.Context, timeout time.Duration) bool {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	for {
+		ps := s.running()
+		if ps == nil {
+			return false
+		}
+		ok, changed, wait := ps.progress.idle()
+		if ok {
+			return true
+		}
+		if wait == 0 {
+			wait = timeout
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-changed:
+		case <-timer.C:
+		case <-ps.conn.Closing():
+		case <-ctx.Done():
+			timer.Stop()
+			return false
+		}
+		timer.Stop()
+	}
 }

@@ -19,7 +19,7 @@ const (
 	methodClose  = "textDocument/didClose"
 )
 
-// syncKind is how a server wants to hear of changes.
+// syncKind is how a server receives changes (TextDocumentSyncKind).
 type syncKind int
 
 const (
@@ -28,14 +28,14 @@ const (
 	syncIncremental
 )
 
-// syncOptions are what a server said of documents.
+// syncOptions are the textDocumentSync capability of a server.
 type syncOptions struct {
 	openClose bool
 	change    syncKind
 }
 
-// newSyncOptions reads textDocumentSync: options, or a number in the manner of old servers, which stands for all of it.
-func newSyncOptions(raw jsonx.Raw) syncOptions {
+// parseSyncOptions parses textDocumentSync: options, or a number from old servers.
+func parseSyncOptions(raw jsonx.Raw) syncOptions {
 	o, kind := syncOptions{}, raw
 	if raw.Kind() == '{' {
 		o.openClose, kind = isOn(jsonx.Lookup(raw, "openClose")), jsonx.Lookup(raw, "change")
@@ -52,8 +52,8 @@ func newSyncOptions(raw jsonx.Raw) syncOptions {
 	return o
 }
 
-// difference is the one change that makes old to now: what is between the longest common start and the longest common end.
-// It never cuts a character, or a line end, in two.
+// difference returns the change from old to now: the text between their longest common prefix and suffix. It never splits a
+// character or a CRLF.
 func difference(old, now *Text, e Encoding) contentChange {
 	a, b := old.content, now.content
 	n := commonStart(a, b)
@@ -67,7 +67,7 @@ func difference(old, now *Text, e Encoding) contentChange {
 	end := len(a) - m
 	start, stop := old.Position(n, e), old.Position(end, e)
 	if !utf8.ValidString(old.Line(int(start.Line))) || !utf8.ValidString(old.Line(int(stop.Line))) {
-		// The server has a replacement character there, of another length.
+		// The server has a replacement character of another length in place of an invalid byte.
 		return contentChange{Text: b}
 	}
 	return contentChange{Range: &protocol.Range{Start: start, End: stop}, Text: b[n : len(b)-m]}
@@ -78,7 +78,7 @@ func splits(s string, i int) bool {
 	return i < len(s) && i > 0 && (!utf8.RuneStart(s[i]) || s[i] == '\n' && s[i-1] == '\r')
 }
 
-// block is how much of two texts is compared at once.
+// block is the number of bytes that are compared at once.
 const block = 64
 
 func commonStart(a, b string) int {
@@ -103,32 +103,32 @@ func commonEnd(a, b string) int {
 	return n
 }
 
-// expect says that a change of a document will be sent next.
-func (l *life) expect(c sentChange) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.sending = append(l.sending, c)
+// pushSending records that a change of a document will be sent next.
+func (ps *process) pushSending(c sentChange) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	ps.sending = append(ps.sending, c)
 }
 
-// unexpect takes back the last one.
-func (l *life) unexpect() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if n := len(l.sending); n > 0 {
-		l.sending = l.sending[:n-1]
+// popSending removes the last record.
+func (ps *process) popSending() {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	if n := len(ps.sending); n > 0 {
+		ps.sending = ps.sending[:n-1]
 	}
 }
 
-// The start of the messages that trace looks for, as package jsonrpc writes them.
+// The prefixes of the messages that trace detects, as package jsonrpc writes them.
 const (
 	openOnWire   = `{"jsonrpc":"2.0","method":"` + methodOpen + `"`
 	changeOnWire = `{"jsonrpc":"2.0","method":"` + methodChange + `"`
 	answerOnWire = `{"jsonrpc":"2.0","id":`
 )
 
-// trace sees each message right before it is written. It takes note of when changes of documents are, so that what a
-// server says from then on counts as said of them, and of answers.
-func (l *life) trace(dir jsonrpc.Direction, data []byte) {
+// trace is called for each message right before it is written. It records when changes of documents are written, so that later
+// diagnostics count for them, and counts answers.
+func (ps *process) trace(dir jsonrpc.Direction, data []byte) {
 	if dir != jsonrpc.Sent {
 		return
 	}
@@ -136,69 +136,69 @@ func (l *life) trace(dir jsonrpc.Direction, data []byte) {
 	start := string(body)
 	switch {
 	case strings.HasPrefix(start, openOnWire), strings.HasPrefix(start, changeOnWire):
-		l.mu.Lock()
+		ps.mu.Lock()
 		var c sentChange
-		if len(l.sending) > 0 {
-			c = l.sending[0]
-			l.sending = l.sending[1:]
+		if len(ps.sending) > 0 {
+			c = ps.sending[0]
+			ps.sending = ps.sending[1:]
 		}
-		l.mu.Unlock()
+		ps.mu.Unlock()
 		if c.doc != nil {
-			l.server.docs.wrote(l, c)
+			ps.server.docs.setWritten(ps, c)
 		}
 	case strings.HasPrefix(start, answerOnWire) && !isRequest(start[len(answerOnWire):]):
-		if l.owed.Add(-1) == 0 && l.asked.Load() {
-			l.settled.Do(func() { close(l.configured) })
+		if ps.pendingAnswers.Add(-1) == 0 && ps.config.requested.Load() {
+			ps.config.once.Do(func() { close(ps.config.answered) })
 		}
 	}
 }
 
-// isRequest reports whether what follows an id makes a request of the message. Ids of our requests are numbers; those of
-// the server can be anything.
+// isRequest reports whether the text after "id": belongs to a request of gjc. Its IDs are numbers; those of the server can be
+// anything.
 func isRequest(rest string) bool {
 	rest = strings.TrimLeft(rest, "0123456789")
 	return strings.HasPrefix(rest, `,"method":`)
 }
 
-// wrote takes note that a change is on the wire.
-func (ds *documents) wrote(l *life, c sentChange) {
+// setWritten records that a change is being written.
+func (ds *documents) setWritten(ps *process, c sentChange) {
 	ds.mu.Lock()
 	defer ds.mu.Unlock()
-	if c.doc.in == l {
-		c.doc.written, c.doc.since = c.version, ds.told.count
+	if c.doc.in == ps {
+		c.doc.written, c.doc.since = c.version, ds.published.count
 	}
 	if c.version > 1 {
-		ds.noteChangeLocked(c.doc.key)
+		ds.recordChangeLocked(c.doc.key)
 	}
 }
 
-// dependentsAfter is how long a server may take to look again at files that depend on a changed one: gopls waits a second.
-const dependentsAfter = 1500 * time.Millisecond
+// dependencyDelay is how long a server may take to check the files that depend on a changed one: gopls waits a second.
+const dependencyDelay = 1500 * time.Millisecond
 
-// noteChange takes note of changes by others.
-func (ds *documents) noteChange() {
+// recordChange records a change of files on the disk.
+func (ds *documents) recordChange() {
 	ds.mu.Lock()
 	defer ds.mu.Unlock()
-	ds.noteChangeLocked("")
+	ds.recordChangeLocked("")
 }
 
-// noteChangeLocked takes note of a change. ds.mu is held.
-func (ds *documents) noteChangeLocked(key string) {
+// recordChangeLocked records a change of a file. ds.mu is held.
+func (ds *documents) recordChangeLocked(key string) {
 	now := time.Now()
-	maps.DeleteFunc(ds.changed, func(_ string, at time.Time) bool { return now.Sub(at) >= dependentsAfter })
-	if ds.changed == nil {
-		ds.changed = make(map[string]time.Time)
+	maps.DeleteFunc(ds.changes, func(_ string, at time.Time) bool { return now.Sub(at) >= dependencyDelay })
+	if ds.changes == nil {
+		ds.changes = make(map[string]time.Time)
 	}
-	ds.changed[key] = now
+	ds.changes[key] = now
 }
 
-// settlesLocked returns how much longer what was published of a file at a time may be outdated by a change of another one. ds.mu
-// is held.
-func (ds *documents) settlesLocked(key string, published time.Time) time.Duration {
+// dependencyWaitLocked returns how much longer the change of another file may replace diagnostics that were published at a time.
+// ds.mu is held.
+func (ds *documents) dependencyWaitLocked(key string, published time.Time) time.Duration {
 	var wait time.Duration
-	for other, at := range ds.changed {
+	for other, at := range ds.changes {
 		if other != key && at.After(published) {
-			wait = max(wait, time.Until(at.Add(dependentsAfter)))
+			wait = max(wait, time.Until(at.Add(dependencyDelay)))
 		}
 	}
 	return wait

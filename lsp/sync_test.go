@@ -10,7 +10,7 @@ import (
 	"github.com/gajae-code/gjc/lsp"
 )
 
-// The change that is sent makes the old text the new one, by the tests' own reading of positions, in each encoding.
+// FuzzDifference checks that the difference converts the old text into the new one, in each encoding.
 func FuzzDifference(f *testing.F) {
 	for _, s := range [][2]string{
 		{"", "a"},
@@ -35,7 +35,7 @@ func FuzzDifference(f *testing.F) {
 	f.Fuzz(func(t *testing.T, old, now string) {
 		for _, e := range []lsp.Encoding{lsp.UTF8, lsp.UTF16, lsp.UTF32} {
 			r, text := lsp.Difference(old, now, e)
-			// The server reads replacement characters where there is no UTF-8.
+			// The server reads replacement characters for invalid UTF-8.
 			have, want := valid(old), valid(now)
 			got := text
 			if r != nil {
@@ -49,18 +49,18 @@ func FuzzDifference(f *testing.F) {
 			}
 			if r != nil && strings.HasPrefix(text, "\n") {
 				if at := offsetAsServer(have, r.Start, e); at > 0 && have[at-1] == '\r' {
-					t.Fatalf("%q to %q: a line end is cut in two", old, now)
+					t.Fatalf("%q to %q: a CRLF is split", old, now)
 				}
 			}
 		}
 	})
 }
 
-// valid has a replacement character for each byte that is no UTF-8, as JSON does.
+// valid replaces each invalid byte by a replacement character, like JSON.
 func valid(s string) string {
 	var b strings.Builder
 	for _, r := range s {
-		b.WriteRune(r) // utf8.RuneError where there is none
+		b.WriteRune(r) // utf8.RuneError for an invalid byte
 	}
 	return b.String()
 }
@@ -73,7 +73,7 @@ func applyAsServer(text string, r protocol.Range, with string, e lsp.Encoding) s
 	return text[:offsetAsServer(text, r.Start, e)] + with + text[offsetAsServer(text, r.End, e):]
 }
 
-func TestDifference_IsSmall(t *testing.T) {
+func TestDifference_Minimal(t *testing.T) {
 	old := strings.Repeat("some line of text\n", 5000)
 	now := old[:40000] + "X" + old[40000:]
 	r, text := lsp.Difference(old, now, lsp.UTF16)

@@ -11,8 +11,8 @@ import (
 	"github.com/gajae-code/gjc/lsp"
 )
 
-// Each process of a server has a directory for its temporary files, which is removed with all that is in it: what the server writes
-// when it gets the exit notification, and what one leaves that has to be killed, or crashes, or does not start.
+// TestServer_TempDir checks that each process has its own directory for temporary files, which is removed after its end: after exit,
+// a kill, a crash or a failed start.
 func TestServer_TempDir(t *testing.T) {
 	for name, tt := range map[string]struct {
 		script script
@@ -21,7 +21,7 @@ func TestServer_TempDir(t *testing.T) {
 		"writes on exit": {script{Litter: true}, func(s *server) { s.Rest(in(s.t)) }},
 		"hangs":          {script{Litter: true, Stubborn: true}, func(s *server) { s.Rest(in(s.t)) }},
 		"hangs in shutdown": {script{Litter: true, Stubborn: true, HangOn: "shutdown"}, func(s *server) {
-			_ = s.Close(context.Background()) // the test's end sees its error
+			_ = s.Close(context.Background()) // the end of the test reports the error
 		}},
 		"crashes": {script{Litter: true}, func(s *server) {
 			if err := s.Call(in(s.t), "test/crash", nil, nil); err == nil {
@@ -35,7 +35,7 @@ func TestServer_TempDir(t *testing.T) {
 			s := start(t, tt.script, func(o *lsp.ServerOptions) { o.Env = proc.Environ(o.Env, "TMPDIR="+temp, "TMP="+temp, "TEMP="+temp) })
 			own := ask[string](s, "test/tempdir", nil)
 			if filepath.Dir(own) != temp || !strings.HasPrefix(filepath.Base(own), "gjc-lsp-") {
-				t.Errorf("the server's temporary files are in %s, which is no directory of its own in %s", own, temp)
+				t.Errorf("the server's temporary files are in %s, want its own directory in %s", own, temp)
 			}
 			if _, err := os.Stat(filepath.Join(own, "start.d", "start")); err != nil {
 				t.Error(err)
@@ -50,7 +50,7 @@ func TestServer_TempDir(t *testing.T) {
 			if name == "hangs in shutdown" {
 				return
 			}
-			// The next process has another one.
+			// The next process has another directory.
 			if next := ask[string](s, "test/tempdir", nil); next == own || filepath.Dir(next) != temp {
 				t.Errorf("the second process has %s, the first had %s", next, own)
 			}
@@ -58,7 +58,7 @@ func TestServer_TempDir(t *testing.T) {
 	}
 }
 
-// A server that cannot be started leaves no directory.
+// TestServer_TempDirOfFailedStart checks that a server that cannot be started leaves no directory.
 func TestServer_TempDirOfFailedStart(t *testing.T) {
 	for name, change := range map[string]func(o *lsp.ServerOptions){
 		"no program": func(o *lsp.ServerOptions) { o.Spec.Path = filepath.Join(o.Root, "missing") },

@@ -20,50 +20,49 @@ const (
 )
 
 const (
-	// rescanAfter is how old a look at the roots may be when servers are asked something.
-	rescanAfter = 2 * time.Second
-	// rescanWait is how long such a look keeps a question waiting; it goes on behind that.
-	rescanWait = 100 * time.Millisecond
-	// maxTree bounds the files that are looked after.
+	// scanAge is the age at which the roots are scanned again before a request.
+	scanAge = 2 * time.Second
+	// scanWait is how long a request waits for the scan, which goes on in the background.
+	scanWait = 100 * time.Millisecond
+	// maxTree bounds the files that are tracked.
 	maxTree = 50_000
 )
 
-// stamp tells the states of a file apart.
+// stamp identifies a state of a file.
 type stamp struct {
 	size     int64
 	modified time.Time
 }
 
-// tree remembers the files below the roots, to see what others changed: commands, version control, the user. Servers
-// that want to know of changes depend on their client for it, and watching large trees with the system's means costs
-// more than a look when it matters.
+// tree tracks the files in the roots, to find changes by commands, version control and the user: servers depend on their client
+// for these. Scanning when it matters costs less than watching a large tree with the means of the operating system.
 type tree struct {
 	roots []string
 
-	mu      sync.Mutex // guards what follows
-	files   map[string]stamp
-	noted   map[string]bool // what was noted since the present look began
-	looked  time.Time
-	looking chan struct{} // closed when the present look is over; nil for none
+	mu        sync.Mutex // guards the fields below
+	files     map[string]stamp
+	recorded  map[string]bool // the changes that were recorded since the present scan began
+	scannedAt time.Time
+	scanning  chan struct{} // closed when the present scan is done; nil for none
 }
 
-// skipped are directories that no project keeps its own sources in.
+// skipped are directories without sources of the project.
 var skipped = map[string]bool{
 	".git": true, ".hg": true, ".svn": true, ".jj": true, "node_modules": true, ".venv": true, "venv": true, "__pycache__": true,
 	".cache": true, ".task": true, ".gradle": true, ".terraform": true,
 }
 
-// look walks the roots and returns what is different from the last time; nothing the first time.
-func (t *tree) look(ctx context.Context) []FileEvent { return t.settle(ctx, t.walk(ctx)) }
+// scan walks the roots and returns the changes since the last scan; nothing the first time.
+func (t *tree) scan(ctx context.Context) []FileEvent { return t.compare(ctx, t.walk(ctx)) }
 
-// walk returns the files that are there.
+// walk returns the files in the roots.
 func (t *tree) walk(ctx context.Context) map[string]stamp {
 	now := make(map[string]stamp)
 	t.mu.Lock()
-	t.noted = make(map[string]bool)
+	t.recorded = make(map[string]bool)
 	t.mu.Unlock()
 	for _, root := range t.roots {
-		// A root may be a link, which is followed this way.
+		// The suffix makes WalkDir follow a root that is a link.
 		_ = filepath.WalkDir(root+string(filepath.Separator)+".", func(path string, d fs.DirEntry, err error) error {
 			switch {
 			case ctx.Err() != nil || len(now) >= maxTree:
@@ -88,28 +87,28 @@ func (t *tree) walk(ctx context.Context) map[string]stamp {
 	return now
 }
 
-// settle makes what a walk has found the state to compare with, and returns what is different from the one before.
-func (t *tree) settle(ctx context.Context, now map[string]stamp) []FileEvent {
+// compare returns the changes from the previous state to the result of a walk, which becomes the new state.
+func (t *tree) compare(ctx context.Context, now map[string]stamp) []FileEvent {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if ctx.Err() != nil {
-		return nil // half a look would make deletions of what it has not seen
+		return nil // after an incomplete walk, missing files are not deleted
 	}
 	before := t.files
-	for path := range t.noted { // it may have been looked at before or behind the change
-		if s, there := before[path]; there {
+	for path := range t.recorded { // the walk may have seen the file before or after the change
+		if s, ok := before[path]; ok {
 			now[path] = s
 		} else {
 			delete(now, path)
 		}
 	}
-	t.files, t.looked, t.noted = now, time.Now(), nil
+	t.files, t.scannedAt, t.recorded = now, time.Now(), nil
 	if before == nil {
 		return nil
 	}
 	var events []FileEvent
 	for path, s := range now {
-		if old, there := before[path]; !there {
+		if old, ok := before[path]; !ok {
 			events = append(events, FileEvent{path, FileCreated})
 		} else if old.size != s.size || !old.modified.Equal(s.modified) {
 			events = append(events, FileEvent{path, FileChanged})
@@ -117,7 +116,7 @@ func (t *tree) settle(ctx context.Context, now map[string]stamp) []FileEvent {
 	}
 	if len(now) < maxTree {
 		for path := range before {
-			if _, there := now[path]; !there && !exists(path) {
+			if _, ok := now[path]; !ok && !exists(path) {
 				events = append(events, FileEvent{path, FileDeleted})
 			}
 		}
@@ -125,22 +124,22 @@ func (t *tree) settle(ctx context.Context, now map[string]stamp) []FileEvent {
 	return events
 }
 
-// exists reports whether a file is there that a look has not found: what could not be read is not gone.
+// exists reports whether a file may exist that a walk has not found. It returns true if that cannot be determined.
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// note takes over changes that are known, so that the next look does not find them again.
-func (t *tree) note(events []FileEvent) {
+// record records known changes, so that the next scan does not return them.
+func (t *tree) record(events []FileEvent) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.files == nil {
 		return
 	}
 	for _, e := range events {
-		if t.noted != nil {
-			t.noted[e.Path] = true
+		if t.recorded != nil {
+			t.recorded[e.Path] = true
 		}
 		if info, err := os.Stat(e.Path); err == nil && info.Mode().IsRegular() {
 			t.files[e.Path] = stamp{info.Size(), info.ModTime()}
@@ -150,47 +149,47 @@ func (t *tree) note(events []FileEvent) {
 	}
 }
 
-// rescan looks at the roots, unless the last look is younger than age, and tells the servers what has changed. It waits
-// a moment for a look that takes long, which goes on in the background; with a zero age it waits for all of it.
+// rescan scans the roots, unless the last scan is younger than age, and notifies the servers of changes. It waits for the scan,
+// but at most scanWait unless age is zero.
 func (w *Workspace) rescan(ctx context.Context, age time.Duration) {
 	if len(w.Active()) == 0 {
 		return
 	}
 	t := &w.tree
 	t.mu.Lock()
-	looking := t.looking
-	fresh := age > 0 && !t.looked.IsZero() && time.Since(t.looked) < age
-	if looking == nil && !fresh {
+	scanning := t.scanning
+	fresh := age > 0 && !t.scannedAt.IsZero() && time.Since(t.scannedAt) < age
+	if scanning == nil && !fresh {
 		done := make(chan struct{})
-		t.looking, looking = done, done
+		t.scanning, scanning = done, done
 		t.mu.Unlock()
-		look := func() {
-			if events := t.look(w.ctx); len(events) > 0 {
-				w.tell(w.ctx, events)
+		scan := func() {
+			if events := t.scan(w.ctx); len(events) > 0 {
+				w.notifyChanges(w.ctx, events)
 			}
 			t.mu.Lock()
-			t.looking = nil
+			t.scanning = nil
 			t.mu.Unlock()
 			close(done)
 		}
-		if !w.manager.background(look) {
+		if !w.manager.background(scan) {
 			return
 		}
 	} else {
 		t.mu.Unlock()
 	}
-	if fresh || looking == nil {
+	if fresh || scanning == nil {
 		return
 	}
-	var most <-chan time.Time
+	var limit <-chan time.Time
 	if age > 0 {
-		timer := time.NewTimer(rescanWait)
+		timer := time.NewTimer(scanWait)
 		defer timer.Stop()
-		most = timer.C
+		limit = timer.C
 	}
 	select {
-	case <-looking:
-	case <-most:
+	case <-scanning:
+	case <-limit:
 	case <-ctx.Done():
 	}
 }

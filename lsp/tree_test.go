@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// What is noted while the roots are looked at is neither lost nor found again, on whichever side of it the look came by.
-func TestTree_NotedDuringALook(t *testing.T) {
+// TestTree_RecordedDuringScan checks that a change that is recorded during a scan is neither lost nor found again.
+func TestTree_RecordedDuringScan(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
 	write := func(name, text string) {
@@ -19,20 +19,20 @@ func TestTree_NotedDuringALook(t *testing.T) {
 	write("gone", "")
 	write("old", "")
 	tr := &tree{roots: []string{dir}}
-	if events := tr.look(t.Context()); events != nil {
-		t.Fatalf("the first look finds %v", events)
+	if events := tr.scan(t.Context()); events != nil {
+		t.Fatalf("the first scan returned %v", events)
 	}
 	seen := tr.walk(t.Context())
 	write("made", "x")
 	if err := os.Remove(path("gone")); err != nil {
 		t.Fatal(err)
 	}
-	tr.note([]FileEvent{{path("made"), FileCreated}, {path("gone"), FileDeleted}})
+	tr.record([]FileEvent{{path("made"), FileCreated}, {path("gone"), FileDeleted}})
 	write("old", "changed by others")
-	if events := tr.settle(t.Context(), seen); events != nil {
-		t.Errorf("told again, or of a file that is there: %v", events)
+	if events := tr.compare(t.Context(), seen); events != nil {
+		t.Errorf("recorded changes were returned again: %v", events)
 	}
-	if events, want := tr.look(t.Context()), []FileEvent{{path("old"), FileChanged}}; !slices.Equal(events, want) {
-		t.Errorf("the next look finds %v, want %v", events, want)
+	if events, want := tr.scan(t.Context()), []FileEvent{{path("old"), FileChanged}}; !slices.Equal(events, want) {
+		t.Errorf("the next scan returned %v, want %v", events, want)
 	}
 }

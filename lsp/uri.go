@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// ErrNotAFile is wrapped by the error for a URI that names no file of this machine.
-var ErrNotAFile = errors.New("not a file URI")
+// errNotAFile is wrapped by the error for a URI that is not one of a file on this machine.
+var errNotAFile = errors.New("not a file URI")
 
-// FileURI returns the URI of an absolute path, of the form that the operating system called goos writes. Everything that
-// a URI does not take as it is, is percent-encoded; servers that compare URIs as text do so with what they were given.
+// FileURI returns the URI of an absolute path in the form of an operating system (GOOS). It percent-encodes all reserved
+// characters.
 func FileURI(path, goos string) string {
 	host := ""
 	if goos == "windows" {
@@ -24,7 +24,7 @@ func FileURI(path, goos string) string {
 			host, path, _ = strings.Cut(rest, "/")
 			path = "/" + path
 		} else {
-			if len(path) > 1 && path[1] == ':' { // drive letters have no case; most servers write them small
+			if len(path) > 1 && path[1] == ':' { // most servers write drive letters in lower case
 				path = strings.ToLower(path[:1]) + path[1:]
 			}
 			path = "/" + path
@@ -33,7 +33,7 @@ func FileURI(path, goos string) string {
 	return "file://" + escape(host, "") + escape(path, "/")
 }
 
-// escape percent-encodes s, but for the unreserved characters and those in keep.
+// escape percent-encodes s, except for unreserved characters and those in keep.
 func escape(s, keep string) string {
 	const hex = "0123456789ABCDEF"
 	var b strings.Builder
@@ -48,21 +48,20 @@ func escape(s, keep string) string {
 	return b.String()
 }
 
-// FilePath returns the path that a file URI names, in the form of the operating system called goos. Encoded and plain
-// characters, and both cases of a drive letter, are the same.
+// FilePath returns the path of a file URI in the form of an operating system (GOOS). A drive letter is returned in upper case.
 func FilePath(uri, goos string) (string, error) {
 	u, err := url.Parse(uri)
 	if err != nil || !strings.EqualFold(u.Scheme, "file") || u.Path == "" {
-		return "", fmt.Errorf("%w: %q", ErrNotAFile, uri)
+		return "", fmt.Errorf("%w: %q", errNotAFile, uri)
 	}
 	path := u.Path
 	if strings.ContainsRune(path, 0) {
-		return "", fmt.Errorf("%w: %q has a zero byte", ErrNotAFile, uri)
+		return "", fmt.Errorf("%w: %q has a zero byte", errNotAFile, uri)
 	}
 	local := u.Host == "" || strings.EqualFold(u.Host, "localhost")
 	if goos != "windows" {
 		if !local {
-			return "", fmt.Errorf("%w: %q is on the host %s", ErrNotAFile, uri, u.Host)
+			return "", fmt.Errorf("%w: %q is on the host %s", errNotAFile, uri, u.Host)
 		}
 		return path, nil
 	}

@@ -53,7 +53,7 @@ func TestFilePath(t *testing.T) {
 	}
 }
 
-// A path comes back from its URI.
+// FuzzFileURI checks that FilePath reverses FileURI.
 func FuzzFileURI(f *testing.F) {
 	for _, s := range []string{"/", "/a b", "/%41", "/ä", "/\xff", "//x", "/a//b"} {
 		f.Add(s)

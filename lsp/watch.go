@@ -18,26 +18,26 @@ type FileEvent struct {
 	Type protocol.FileChangeType
 }
 
-// FilesChanged tells the server of files that changed on disk, of those that it watches (workspace/didChangeWatchedFiles). A
-// document that was removed is closed. It starts nothing.
+// FilesChanged notifies the server of the changed files that it watches (workspace/didChangeWatchedFiles), and closes the
+// documents of deleted files. It does not start the server.
 func (s *Server) FilesChanged(ctx context.Context, events []FileEvent) {
-	l := s.running()
+	ps := s.running()
 	for _, e := range events {
 		if e.Type == protocol.FileChangeTypeDeleted {
-			s.docs.removed(ctx, filepath.Clean(e.Path))
+			s.docs.fileDeleted(filepath.Clean(e.Path))
 		}
 	}
-	if l == nil {
-		return // who starts later reads the files as they are then
+	if ps == nil {
+		return // a server that starts later reads the present files
 	}
 	var watchers []watcher
-	for _, reg := range l.registry.of("workspace/didChangeWatchedFiles") {
+	for _, reg := range ps.registry.of("workspace/didChangeWatchedFiles") {
 		watchers = append(watchers, reg.watchers...)
 	}
 	if len(watchers) == 0 {
 		return
 	}
-	s.docs.noteChange()
+	s.docs.recordChange()
 	roots := s.roots()
 	var changes []watchedFile
 	for _, e := range events {
@@ -52,29 +52,29 @@ func (s *Server) FilesChanged(ctx context.Context, events []FileEvent) {
 	if len(changes) == 0 {
 		return
 	}
-	if err := l.conn.Notify(ctx, "workspace/didChangeWatchedFiles", watchedFiles{changes}); err != nil {
-		s.opts.Log.Debug().Str("server", s.Name()).Err(err).Msg("lsp: the server was not told of changed files")
+	if err := ps.conn.Notify(ctx, "workspace/didChangeWatchedFiles", watchedFiles{changes}); err != nil {
+		s.opts.Log.Debug().Str("server", s.Name()).Err(err).Msg("lsp: cannot notify the server of changed files")
 	}
 }
 
-// roots are the directories of the server, its own first.
+// roots returns the workspace folders of the server, its root first.
 func (s *Server) roots() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]string{filepath.Clean(s.opts.Root)}, s.folders...)
 }
 
-// watcher is a glob that a server wants to hear of.
+// watcher is a glob of files that a server watches.
 type watcher struct {
-	// base is what the pattern is relative to; empty for a pattern of its own.
+	// base is the directory that the pattern is relative to; empty for none.
 	base    string
 	pattern string
-	kinds   int // bits: 1 made, 2 changed, 4 removed
+	kinds   int // bits: 1 created, 2 modified, 4 deleted
 }
 
 const allKinds = 7
 
-// newWatchers reads the options of a registration.
+// newWatchers parses the options of a registration.
 func newWatchers(options jsonx.Raw) ([]watcher, error) {
 	var items []struct {
 		Glob jsonx.Raw `json:"globPattern"`
@@ -86,13 +86,13 @@ func newWatchers(options jsonx.Raw) ([]watcher, error) {
 		}
 	}
 	if len(items) > maxWatchers {
-		return nil, fmt.Errorf("%d watchers are more than the %d that one registration can have", len(items), maxWatchers)
+		return nil, fmt.Errorf("too many watchers (%d, limit %d)", len(items), maxWatchers)
 	}
 	list := make([]watcher, 0, len(items))
 	for _, item := range items {
 		w, ok := newWatcher(item.Glob)
 		if !ok {
-			continue // it costs the server this pattern, not the others
+			continue // ignore only this pattern
 		}
 		if item.Kind != nil {
 			w.kinds = *item.Kind
@@ -102,7 +102,7 @@ func newWatchers(options jsonx.Raw) ([]watcher, error) {
 	return list, nil
 }
 
-// newWatcher reads a GlobPattern: text, or text with what it is relative to.
+// newWatcher parses a GlobPattern: a string, or a pattern with its base.
 func newWatcher(raw jsonx.Raw) (watcher, bool) {
 	w := watcher{kinds: allKinds}
 	if raw.Kind() == '{' {
@@ -119,13 +119,13 @@ func newWatcher(raw jsonx.Raw) (watcher, bool) {
 	return w, w.pattern != "" && doublestar.ValidatePattern(w.pattern)
 }
 
-// wants reports whether the watcher is for a kind of change.
+// wants reports whether the watcher includes a kind of change.
 func (w *watcher) wants(kind protocol.FileChangeType) bool {
 	return kind >= 1 && kind <= 3 && w.kinds&(1<<(int(kind)-1)) != 0
 }
 
-// matches reports whether the pattern is for a file. One without a base is tried on the absolute path and on those
-// relative to the roots: servers mean either.
+// matches reports whether the pattern matches a file. Without a base, it is matched against the absolute path and the paths
+// relative to the roots: servers use either.
 func (w *watcher) matches(path string, roots []string) bool {
 	if w.base != "" {
 		rel, ok := within(w.base, path)
@@ -147,7 +147,7 @@ func globMatch(pattern, path string) bool {
 	return err == nil && ok
 }
 
-// within returns path as seen from dir, with slashes, if it is inside of it.
+// within returns the path relative to dir, with slashes, if it is in dir.
 func within(dir, path string) (string, bool) {
 	rel, err := filepath.Rel(dir, path)
 	if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {

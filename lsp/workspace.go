@@ -14,29 +14,29 @@ import (
 	"unicode/utf8"
 )
 
-// WorkspaceOptions says what one session has of the servers.
+// WorkspaceOptions configures a [Workspace].
 type WorkspaceOptions struct {
 	// Roots are the session's directories, absolute, the working directory first.
 	Roots []string
-	// Catalog knows the servers. Required.
+	// Catalog has the servers. Required.
 	Catalog Catalog
-	// ReadFile gives a file's text as the session sees it: what the editor shows, saved or not. Required.
+	// ReadFile returns a file's text as the editor shows it, saved or not. Required.
 	ReadFile func(ctx context.Context, path string) ([]byte, error)
-	// Notice gets what the user should know. It must not block.
+	// Notice receives texts for the user. It must not block.
 	Notice func(text, detail string)
-	// OnWrite is what is done when a tool writes a file.
+	// OnWrite says what to do when a tool changes a file.
 	OnWrite OnWrite
 }
 
-// OnWrite is what is done when a tool changes a file.
+// OnWrite says what to do when a tool changes a file.
 type OnWrite struct {
-	// Format has the server format what the write tool writes, before it does.
+	// Format formats the text of the write tool before it is written.
 	Format bool
-	// DiagnoseWrites and DiagnoseEdits report what the servers say of the new text.
+	// DiagnoseWrites and DiagnoseEdits report the diagnostics of the new text.
 	DiagnoseWrites, DiagnoseEdits bool
 }
 
-// Workspace is the language servers as one session sees them. All methods are safe for concurrent use.
+// Workspace is the language servers of one session. All methods are safe for concurrent use.
 type Workspace struct {
 	opts    WorkspaceOptions
 	manager *Manager
@@ -44,42 +44,42 @@ type Workspace struct {
 	cancel  context.CancelCauseFunc
 	tree    tree
 
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	used map[string]*usage
 	late lateReports
-	told map[string]string // failures of servers that a report has told of
+	// reportedFailures has the last reported error of servers.
+	reportedFailures map[string]string
 }
 
-// usage is a server that the workspace uses, under the name and root that it has in the catalog.
+// usage is a server that the workspace uses, with its name and root in the catalog.
 type usage struct {
 	server     *Server
 	name, root string
-	// given are documents that the server has got for this workspace.
-	given map[string]bool
+	// opened has the paths of documents that this workspace has opened.
+	opened map[string]bool
 }
 
-// Open returns a workspace. It does no I/O. The caller must Close it.
+// Open returns a workspace. It does no I/O. The caller must call Close.
 func (m *Manager) Open(opts WorkspaceOptions) *Workspace {
-	w := &Workspace{opts: opts, manager: m, used: make(map[string]*usage), told: make(map[string]string)}
+	w := &Workspace{opts: opts, manager: m, used: make(map[string]*usage), reportedFailures: make(map[string]string)}
 	w.ctx, w.cancel = context.WithCancelCause(m.ctx)
 	w.tree.roots = opts.Roots
 	return w
 }
 
-// Close gives the servers back; those that nobody else uses end in the background.
+// Close releases the servers. Those without other users end in the background.
 func (w *Workspace) Close() {
 	w.cancel(ErrClosed)
-	w.manager.leave(w, nil)
+	w.manager.release(w, nil)
 }
 
-// Catalog is the workspace's.
+// Catalog returns the workspace's catalog.
 func (w *Workspace) Catalog() Catalog { return w.opts.Catalog }
 
-// OnWrite is what is to be done when a tool changes a file.
+// OnWrite returns what to do when a tool changes a file.
 func (w *Workspace) OnWrite() OnWrite { return w.opts.OnWrite }
 
-// Servers returns the servers for a file, the ones that know types before the linters. It starts none: the first call of
-// one does.
+// Servers returns the servers for a file, linters last. It does not start them.
 func (w *Workspace) Servers(ctx context.Context, path string) ([]*Server, error) {
 	candidates, err := w.opts.Catalog.For(ctx, path)
 	if err != nil || len(candidates) == 0 {
@@ -92,7 +92,7 @@ func (w *Workspace) Servers(ctx context.Context, path string) ([]*Server, error)
 	return w.use(ctx, candidates, list)
 }
 
-// All returns the servers of the whole workspace, and what the catalog says of them. It starts none.
+// All returns the servers of the whole workspace, and the catalog's listing. It does not start them.
 func (w *Workspace) All(ctx context.Context) ([]*Server, *Listing, error) {
 	list, err := w.opts.Catalog.List(ctx)
 	if err != nil {
@@ -103,7 +103,7 @@ func (w *Workspace) All(ctx context.Context) ([]*Server, *Listing, error) {
 		return nil, nil, err
 	}
 	w.mu.Lock()
-	for _, u := range w.used { // those of directories below the roots
+	for _, u := range w.used { // those for directories in the roots
 		if !slices.Contains(servers, u.server) {
 			servers = append(servers, u.server)
 		}
@@ -123,7 +123,7 @@ func (w *Workspace) Active() []*Server {
 	return list
 }
 
-// use turns candidates into servers.
+// use returns the servers of candidates.
 func (w *Workspace) use(ctx context.Context, candidates []Candidate, list *Listing) ([]*Server, error) {
 	var servers []*Server
 	for _, c := range candidates {
@@ -138,8 +138,8 @@ func (w *Workspace) use(ctx context.Context, candidates []Candidate, list *Listi
 	return servers, nil
 }
 
-// server returns the server of a candidate. One for another root of the session is the first root's server, if there is
-// one that takes more than one root.
+// server returns the server of a candidate. For another root of the session it is the first root's server, if that supports
+// several roots.
 func (w *Workspace) server(ctx context.Context, c Candidate, list *Listing) (*Server, error) {
 	folders := []string{}
 	switch at := slices.Index(w.opts.Roots, c.Root); {
@@ -151,7 +151,7 @@ func (w *Workspace) server(ctx context.Context, c Candidate, list *Listing) (*Se
 		})
 		if first >= 0 {
 			s, err := w.server(ctx, list.Servers[first], list)
-			if err != nil || s.AddFolders(ctx, []string{c.Root}) {
+			if err != nil || s.addFolders([]string{c.Root}) {
 				return s, err
 			}
 		}
@@ -168,35 +168,35 @@ func (w *Workspace) server(ctx context.Context, c Candidate, list *Listing) (*Se
 		return s, nil
 	}
 	if len(folders) > 0 {
-		s.AddFolders(ctx, folders) // where it does not take them, files there get a server of their own
+		s.addFolders(folders) // if the server does not support them, files there get another server
 	}
 	var former []*Server
 	w.mu.Lock()
 	for other, u := range w.used {
-		if other != key && u.name == c.Spec.Name && u.root == c.Root { // it is configured otherwise now
+		if other != key && u.name == c.Spec.Name && u.root == c.Root { // its configuration has changed
 			former = append(former, u.server)
 			delete(w.used, other)
 		}
 	}
-	w.used[key] = &usage{server: s, name: c.Spec.Name, root: c.Root, given: make(map[string]bool)}
+	w.used[key] = &usage{server: s, name: c.Spec.Name, root: c.Root, opened: make(map[string]bool)}
 	w.mu.Unlock()
 	for _, s := range former {
-		w.manager.leave(w, s)
+		w.manager.release(w, s)
 	}
 	return s, nil
 }
 
-// environ is the environment of the session's servers. A catalog that knows what the user trusts may leave something out.
+// environ returns the environment of the session's servers. A catalog may remove directories that are not trusted.
 func (w *Workspace) environ(ctx context.Context) ([]string, error) {
 	if c, ok := w.opts.Catalog.(interface {
 		Environ(ctx context.Context) ([]string, error)
 	}); ok {
 		return c.Environ(ctx)
 	}
-	return w.manager.opts.Env(ctx), nil // may ask a login shell
+	return w.manager.opts.Env(ctx), nil // may run a login shell
 }
 
-// usageOf returns what the workspace has given a server; nil for a server that it does not use.
+// usageOf returns the usage of a server, or nil. w.mu is held.
 func (w *Workspace) usageOf(s *Server) *usage {
 	for _, u := range w.used {
 		if u.server == s {
@@ -209,19 +209,19 @@ func (w *Workspace) usageOf(s *Server) *usage {
 // maxDocument bounds a document, in bytes.
 const maxDocument = 16 << 20
 
-// read returns a file's text as the session sees it.
+// read returns a file's text as the editor shows it.
 func (w *Workspace) read(ctx context.Context, path string) (string, error) {
 	data, err := w.opts.ReadFile(ctx, path)
 	if err != nil {
 		return "", err
 	}
 	if len(data) > maxDocument {
-		return "", fmt.Errorf("%s has %d MB; language servers get files of up to %d MB", path, len(data)>>20, maxDocument>>20)
+		return "", fmt.Errorf("%s has %d MB; the limit for language servers is %d MB", path, len(data)>>20, maxDocument>>20)
 	}
 	return decode(path, data)
 }
 
-// decode drops the byte order mark, which is no part of a document's text.
+// decode removes the byte order mark and decodes UTF-16.
 func decode(path string, data []byte) (string, error) {
 	switch {
 	case len(data) >= 3 && string(data[:3]) == "\xEF\xBB\xBF":
@@ -238,13 +238,13 @@ func decode(path string, data []byte) (string, error) {
 		return string(utf16.Decode(units)), nil
 	}
 	if !utf8.Valid(data) {
-		return "", fmt.Errorf("%s is no text that a language server can read", path)
+		return "", fmt.Errorf("%s is not a text file", path)
 	}
 	return string(data), nil
 }
 
-// Hold gives a server the text of a file as the session sees it, and keeps it so until the document is released. The other
-// documents that the server has from this session are brought up to date with it. An error may wrap [fs.ErrNotExist].
+// Hold opens a file with the text that the editor shows, and keeps the text until the document is released (see [Server.Hold]). It
+// refreshes the other documents of the session first. The error may wrap [fs.ErrNotExist].
 func (w *Workspace) Hold(ctx context.Context, s *Server, path string) (*Document, error) {
 	text, err := w.read(ctx, path)
 	if err != nil {
@@ -262,30 +262,29 @@ func (w *Workspace) hold(ctx context.Context, s *Server, path, text string) (*Do
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if u := w.usageOf(s); u != nil {
-		if len(u.given) >= maxGiven {
-			clear(u.given)
+		if len(u.opened) >= maxOpened {
+			clear(u.opened)
 		}
-		u.given[path] = true
+		u.opened[path] = true
 	}
 	return doc, nil
 }
 
-// maxGiven bounds the documents outside of the roots that are looked at before each use.
-const maxGiven = 1000
+// maxOpened bounds the documents outside the roots that are refreshed.
+const maxOpened = 1000
 
-// Refresh brings what the servers have up to date: the documents that they have open, whoever has opened them, as this
-// session's editor shows them now, and the files that changed on disk by other hands. It starts no server, and leaves alone
-// what another session is working on.
+// Refresh updates the open documents to the texts that the editor shows, and notifies the servers of files that were changed on
+// the disk. It starts no server, and does not change documents that another session holds.
 func (w *Workspace) Refresh(ctx context.Context) {
-	w.rescan(ctx, rescanAfter)
+	w.rescan(ctx, scanAge)
 	type stale struct {
 		server *Server
 		text   string
 	}
 	opened := make(map[string][]stale)
 	for _, s := range w.Active() {
-		for _, d := range s.openTexts() {
-			if w.sees(s, d.path) {
+		for _, d := range s.docs.openTexts() {
+			if w.owns(s, d.path) {
 				opened[d.path] = append(opened[d.path], stale{s, d.text})
 			}
 		}
@@ -302,7 +301,7 @@ func (w *Workspace) Refresh(ctx context.Context) {
 				case errors.Is(err, fs.ErrNotExist):
 					d.server.FilesChanged(ctx, []FileEvent{{path, FileDeleted}})
 				case err == nil && now != d.text:
-					d.server.offer(path, now)
+					d.server.docs.updateIdle(path, now)
 				}
 			}
 		})
@@ -310,18 +309,18 @@ func (w *Workspace) Refresh(ctx context.Context) {
 	reading.Wait()
 }
 
-// sees reports whether a document of a server is this session's to look at: in its roots, or given by it.
-func (w *Workspace) sees(s *Server, path string) bool {
+// owns reports whether a document belongs to this session: it is in its roots, or the session has opened it.
+func (w *Workspace) owns(s *Server, path string) bool {
 	if w.inside(path) {
 		return true
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	u := w.usageOf(s)
-	return u != nil && u.given[path]
+	return u != nil && u.opened[path]
 }
 
-// inside reports whether a path lies in the session's roots.
+// inside reports whether a path is in the session's roots.
 func (w *Workspace) inside(path string) bool {
 	return slices.ContainsFunc(w.opts.Roots, func(root string) bool {
 		rel, err := filepath.Rel(root, path)
@@ -329,8 +328,8 @@ func (w *Workspace) inside(path string) bool {
 	})
 }
 
-// Changed tells the servers that files were made, changed or removed. Without events, something may have changed: a
-// command ran, for one; then the roots are looked through. It starts no server, and the work is done in the background.
+// Changed notifies the servers of files that were created, modified or deleted. Without events, it scans the roots for changes,
+// for example after a command ran. It works in the background and starts no server.
 func (w *Workspace) Changed(events ...FileEvent) {
 	w.manager.background(func() {
 		ctx, cancel := context.WithTimeout(w.ctx, 10*time.Second)
@@ -338,20 +337,20 @@ func (w *Workspace) Changed(events ...FileEvent) {
 		if len(events) == 0 {
 			w.rescan(ctx, 0)
 		} else {
-			w.tell(ctx, events)
+			w.notifyChanges(ctx, events)
 		}
 		w.Refresh(ctx)
 	})
 }
 
-// tell passes changes on to the servers and the catalog.
-func (w *Workspace) tell(ctx context.Context, events []FileEvent) {
+// notifyChanges notifies the catalog and the servers of changes.
+func (w *Workspace) notifyChanges(ctx context.Context, events []FileEvent) {
 	paths := make([]string, 0, len(events))
 	for _, e := range events {
 		paths = append(paths, e.Path)
 	}
 	w.opts.Catalog.Changed(paths)
-	w.tree.note(events)
+	w.tree.record(events)
 	for _, s := range w.Active() {
 		s.FilesChanged(ctx, events)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/gajae-code/gjc/lsp"
 )
 
-// oneServer is a catalog of one server for all files of its types.
+// oneServer is a catalog with one server.
 type oneServer struct {
 	spec *lsp.Spec
 	root string
@@ -86,7 +86,7 @@ func TestWorkspace_Gopls(t *testing.T) {
 		write(name, now)
 		got := report(before, path)
 		if !strings.Contains(got, "\n") && strings.Contains(want, "no problems (gopls)\n") {
-			// What it finds elsewhere comes late where the machine is busy.
+			// On a busy machine, the diagnostics of other files are late.
 			var late []*lsp.Report
 			for late == nil && ctx.Err() == nil {
 				late = w.Late()
@@ -101,13 +101,13 @@ func TestWorkspace_Gopls(t *testing.T) {
 	broken := strings.Replace(one, "1 }", `"one" }`, 1)
 	step("a.go", one, broken, `a.go: 1 error (1 new)
   3:25 [error] [new] [compiler] cannot use "one" (untyped string constant) as int value in return statement (IncompatibleAssign)`)
-	// A problem that only moved is none of the change's.
+	// A diagnostic that only moved is not new.
 	moved := strings.Replace(broken, "func One", "// One is one.\nfunc One", 1) + "\nvar x = y\n"
 	step("a.go", broken, moved, `a.go: 2 errors (1 new)
   6:9 [error] [new] [compiler] undefined: y (UndeclaredName)
   4:25 [error] [compiler] cannot use "one" (untyped string constant) as int value in return statement (IncompatibleAssign)`)
 	step("a.go", moved, one, "a.go: no problems (gopls)")
-	// What a change breaks elsewhere is told too.
+	// New errors in other files are reported too.
 	renamed := strings.ReplaceAll(one, "One", "Eins")
 	step("a.go", one, renamed, `a.go: no problems (gopls)
 b.go: 2 errors (2 new)
@@ -129,14 +129,14 @@ b.go: 2 errors (2 new)
 	step("b.go", two, two+"\nvar three = Three\n", `b.go: 1 error (1 new)
   5:13 [error] [new] [compiler] undefined: Three (UndeclaredName)`)
 	step("c.go", "", "package m\n\nconst Three = 3\n", "c.go: no problems (gopls)")
-	for mended := false; !mended; { // it may say so behind what it says of c.go
+	for mended := false; !mended; { // gopls may publish it after the diagnostics of c.go
 		r, err := w.Diagnostics(ctx, b)
 		if err != nil || len(r.Silent) > 0 || ctx.Err() != nil {
 			t.Fatalf("b.go, mended by c.go: %+v, %v", r, err)
 		}
 		mended = len(r.Diagnostics) == 0
 	}
-	// A change by other hands.
+	// A change on the disk.
 	if err := os.Remove(filepath.Join(dir, "c.go")); err != nil {
 		t.Fatal(err)
 	}
@@ -147,6 +147,6 @@ b.go: 2 errors (2 new)
 		}
 	}
 	if ctx.Err() != nil {
-		t.Error("the servers are not told of a file that was removed")
+		t.Error("the servers were not notified of a deleted file")
 	}
 }

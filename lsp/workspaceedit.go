@@ -12,43 +12,43 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// WorkspaceEdit is a change of many files, in the order in which it is to be made.
+// WorkspaceEdit is a change of several files. Its steps must be applied in order.
 type WorkspaceEdit struct {
 	Changes []DocumentChange
 }
 
-// Empty reports whether the edit changes nothing; a nil one does not.
+// Empty reports whether the edit has no steps. It may be nil.
 func (w *WorkspaceEdit) Empty() bool { return w == nil || len(w.Changes) == 0 }
 
 // DocumentChange is one step of a [WorkspaceEdit]: a *[TextDocumentEdit], *[CreateFile], *[RenameFile] or *[DeleteFile].
 type DocumentChange interface{ documentChange() }
 
-// TextDocumentEdit changes the text of one document. The ranges of all its edits are of the text before them.
+// TextDocumentEdit changes the text of one document. The ranges of all its edits are positions in the original text.
 type TextDocumentEdit struct {
 	URI string
-	// Version is that of the text that the edits are for; nil where the server does not say.
+	// Version is the version of the text that the edits are for; nil if the server did not send it.
 	Version *int32
 	Edits   []protocol.TextEdit
 }
 
-// CreateFile makes an empty file.
+// CreateFile creates an empty file.
 type CreateFile struct {
 	URI string
-	// Overwrite empties a file that is there, and wins over IgnoreIfExists, which leaves it.
+	// Overwrite truncates an existing file. It takes precedence over IgnoreIfExists, which keeps it.
 	Overwrite, IgnoreIfExists bool
 }
 
-// RenameFile moves a file or a directory.
+// RenameFile renames a file or a directory.
 type RenameFile struct {
 	OldURI, NewURI string
-	// Overwrite removes what is at the new place, and wins over IgnoreIfExists, which leaves all as it is.
+	// Overwrite removes an existing target. It takes precedence over IgnoreIfExists, which makes the step a no-op.
 	Overwrite, IgnoreIfExists bool
 }
 
 // DeleteFile removes a file or a directory.
 type DeleteFile struct {
 	URI string
-	// Recursive takes a directory that is not empty.
+	// Recursive allows to remove a directory that is not empty.
 	Recursive, IgnoreIfNotExists bool
 }
 
@@ -57,10 +57,10 @@ func (*CreateFile) documentChange()       {}
 func (*RenameFile) documentChange()       {}
 func (*DeleteFile) documentChange()       {}
 
-// ErrBadEdit is wrapped by the error for an edit that is not one of the protocol's.
-var ErrBadEdit = errors.New("the server's edit cannot be read")
+// errInvalidEdit is wrapped by the error for an edit that does not conform to the protocol.
+var errInvalidEdit = errors.New("invalid edit of the server")
 
-// wirePosition takes any number: there are servers that say "to the end" with more than the protocol's 32 bits hold.
+// wirePosition accepts any number: some servers send numbers over 32 bits for the end of a document.
 type wirePosition struct {
 	Line      float64 `json:"line"`
 	Character float64 `json:"character"`
@@ -79,7 +79,7 @@ type wireEdit struct {
 		End   wirePosition `json:"end"`
 	} `json:"range"`
 	NewText *string `json:"newText"`
-	// Format 2 is a snippet (an extension of some servers, experimental.snippetTextEdit); Snippet is the protocol's own.
+	// Format 2 is a snippet: an extension of some servers (experimental.snippetTextEdit). Snippet is the standard form.
 	Format  float64 `json:"insertTextFormat"`
 	Snippet *struct {
 		Value string `json:"value"`
@@ -92,7 +92,7 @@ func (e *wireEdit) edit() (protocol.TextEdit, error) {
 	case e.Snippet != nil:
 		out.NewText = plainSnippet(e.Snippet.Value)
 	case e.NewText == nil:
-		return out, fmt.Errorf("%w: an edit has no newText", ErrBadEdit)
+		return out, fmt.Errorf("%w: an edit has no newText", errInvalidEdit)
 	case e.Format == 2:
 		out.NewText = plainSnippet(*e.NewText)
 	default:
@@ -112,19 +112,19 @@ func decodeEdits(wire []wireEdit) ([]protocol.TextEdit, error) {
 	return edits, nil
 }
 
-// DecodeTextEdits decodes the edits of one document, as formatting answers with them; null is none.
+// DecodeTextEdits decodes the edits of one document, such as the answer to textDocument/formatting. It accepts null.
 func DecodeTextEdits(raw jsonx.Raw) ([]protocol.TextEdit, error) {
 	if len(raw) == 0 || jsonx.IsNull(raw) {
 		return nil, nil
 	}
 	var wire []wireEdit
 	if err := jsonx.Unmarshal(raw, &wire); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrBadEdit, err)
+		return nil, fmt.Errorf("%w: %w", errInvalidEdit, err)
 	}
 	return decodeEdits(wire)
 }
 
-// wireDocumentChange has the members of all kinds of a document change.
+// wireDocumentChange has the members of all kinds of document changes.
 type wireDocumentChange struct {
 	Kind         string `json:"kind"`
 	TextDocument struct {
@@ -163,12 +163,12 @@ func (c *wireDocumentChange) change() (DocumentChange, error) {
 	case "delete":
 		return &DeleteFile{c.URI, o.Recursive, o.IgnoreIfNotExists}, nil
 	default:
-		return nil, fmt.Errorf("%w: it has a step of the unknown kind %q", ErrBadEdit, c.Kind)
+		return nil, fmt.Errorf("%w: unknown kind of step %q", errInvalidEdit, c.Kind)
 	}
 }
 
-// DecodeWorkspaceEdit decodes the protocol's WorkspaceEdit, in all its forms: documentChanges where there are any, else
-// changes, by URI. Null is an edit that changes nothing. Placeholders of snippets become plain text.
+// DecodeWorkspaceEdit decodes the protocol's WorkspaceEdit. It uses documentChanges if there are any, otherwise changes, sorted by
+// URI. Null is an empty edit. Snippets become plain text.
 func DecodeWorkspaceEdit(raw jsonx.Raw) (*WorkspaceEdit, error) {
 	w := new(WorkspaceEdit)
 	if len(raw) == 0 || jsonx.IsNull(raw) {
@@ -179,7 +179,7 @@ func DecodeWorkspaceEdit(raw jsonx.Raw) (*WorkspaceEdit, error) {
 		DocumentChanges []wireDocumentChange  `json:"documentChanges"`
 	}
 	if err := jsonx.Unmarshal(raw, &wire); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrBadEdit, err)
+		return nil, fmt.Errorf("%w: %w", errInvalidEdit, err)
 	}
 	for i := range wire.DocumentChanges {
 		c, err := wire.DocumentChanges[i].change()
@@ -207,15 +207,110 @@ func DecodeWorkspaceEdit(raw jsonx.Raw) (*WorkspaceEdit, error) {
 	return w, nil
 }
 
-// sortTexts puts an edit that only changes texts in the order of its files: some servers have another one each time. The
-// edits of one document keep theirs.
+// sortTexts sorts an edit that only changes texts by URI, because the order of some servers is random. The edits of one document
+// keep their order.
 func (w *WorkspaceEdit) sortTexts() {
 	for _, c := range w.Changes {
 		if _, ok := c.(*TextDocumentEdit); !ok {
-			return // the order of other steps means something
+			return // the order of other steps matters
 		}
 	}
 	slices.SortStableFunc(w.Changes, func(a, b DocumentChange) int {
 		return strings.Compare(a.(*TextDocumentEdit).URI, b.(*TextDocumentEdit).URI)
 	})
+}
+
+// plainSnippet returns the text of a snippet without user input: placeholders and variables are replaced by their default, or the
+// first choice.
+func plainSnippet(s string) string {
+	p := snippetParser{rest: s}
+	p.text("")
+	return p.out.String()
+}
+
+// snippetParser parses the protocol's snippet grammar. Anything else is plain text.
+type snippetParser struct {
+	rest string
+	out  strings.Builder
+	// depth is the nesting of placeholders.
+	depth int
+}
+
+const maxSnippetDepth = 50
+
+// text parses up to one of the characters in stop, which it does not consume.
+func (p *snippetParser) text(stop string) {
+	for p.rest != "" {
+		c := p.rest[0]
+		switch {
+		case c == '\\' && len(p.rest) > 1 && strings.IndexByte(`\$}|,`, p.rest[1]) >= 0:
+			p.out.WriteByte(p.rest[1])
+			p.rest = p.rest[2:]
+		case strings.IndexByte(stop, c) >= 0:
+			return
+		case c == '$' && p.placeholder():
+		default:
+			p.out.WriteByte(c)
+			p.rest = p.rest[1:]
+		}
+	}
+}
+
+// placeholder parses a placeholder or variable. If there is none, it consumes nothing and returns false.
+func (p *snippetParser) placeholder() bool {
+	rest := p.rest[1:]
+	if name := snippetName(rest); name != "" {
+		p.rest = rest[len(name):]
+		return true
+	}
+	if !strings.HasPrefix(rest, "{") || p.depth == maxSnippetDepth {
+		return false
+	}
+	name := snippetName(rest[1:])
+	after := rest[1+len(name):]
+	if name == "" || after == "" {
+		return false
+	}
+	inner := snippetParser{rest: after[1:], depth: p.depth + 1}
+	switch after[0] {
+	case '}':
+		p.rest = after[1:]
+		return true
+	case ':':
+		inner.text("}")
+	case '|':
+		inner.text(",|")
+		choice := inner.out.String()
+		skip := snippetParser{rest: inner.rest, depth: inner.depth}
+		skip.text("|")
+		inner.rest = strings.TrimPrefix(skip.rest, "|")
+		inner.out.Reset()
+		inner.out.WriteString(choice)
+	case '/': // a transformation of a variable, which has no value
+		inner.text("}")
+		inner.out.Reset()
+	default:
+		return false
+	}
+	if !strings.HasPrefix(inner.rest, "}") {
+		return false
+	}
+	p.out.WriteString(inner.out.String())
+	p.rest = inner.rest[1:]
+	return true
+}
+
+// snippetName returns the number or the name at the start of s.
+func snippetName(s string) string {
+	i := 0
+	for i < len(s) {
+		c := s[i]
+		letter := c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+		digit := '0' <= c && c <= '9'
+		if !letter && !digit || letter && i > 0 && '0' <= s[0] && s[0] <= '9' {
+			break
+		}
+		i++
+	}
+	return s[:i]
 }

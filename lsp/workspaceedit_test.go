@@ -122,7 +122,7 @@ func quote(t testing.TB, s string) []byte {
 	return raw
 }
 
-// files is a disk: paths with their text; a path that ends in "/" is a directory.
+// files is a fake disk: texts by path; a path that ends in "/" is a directory.
 type files map[string]string
 
 func (f files) around() lsp.EditSurroundings {
@@ -252,7 +252,7 @@ func TestWorkspaceEdit_Plan(t *testing.T) {
 	}
 }
 
-func TestWorkspaceEdit_PlanRefuses(t *testing.T) {
+func TestWorkspaceEdit_PlanErrors(t *testing.T) {
 	disk := files{"/a": "aaa\n", "/b": "bbb\n", "/d/x": "x\n", "/held": "h\n"}
 	for _, tt := range []struct {
 		name    string
@@ -324,7 +324,7 @@ func TestWorkspaceEdit_PlanOnWindows(t *testing.T) {
 	}
 }
 
-// Whatever a server sends, decoding and planning end, with a plan that does what it says or an error.
+// FuzzWorkspaceEdit checks that decoding and planning end, with a consistent plan or an error.
 func FuzzWorkspaceEdit(f *testing.F) {
 	for _, raw := range []string{
 		`{"changes":{"file:///a":[{"range":{"start":{"line":0,"character":0},"end":{"line":9,"character":9}},"newText":"${1:x}"}]}}`,
@@ -359,8 +359,8 @@ func FuzzWorkspaceEdit(f *testing.F) {
 	})
 }
 
-// Edits that do not overlap come out as if they were made one by one from the end.
-func FuzzPlanIsReference(f *testing.F) {
+// FuzzPlan checks that the plan of edits without overlaps is the same as applying them one by one from the end.
+func FuzzPlan(f *testing.F) {
 	f.Add("one\ntwo\n𝄞three", []byte{1, 2, 3, 4, 5, 9}, "x")
 	f.Fuzz(func(t *testing.T, text string, cuts []byte, with string) {
 		if strings.ContainsAny(text+with, "\r\n") || len(text) == 0 {
@@ -380,7 +380,7 @@ func FuzzPlanIsReference(f *testing.F) {
 			last = to
 		}
 		want += text[last:]
-		for i, j := 0, len(edits)-1; i < j; i, j = i+2, j-1 { // an order of no meaning, but insertions stay in theirs
+		for i, j := 0, len(edits)-1; i < j; i, j = i+2, j-1 { // any order; insertions at one place keep theirs
 			if edits[i].Range.Start != edits[j].Range.Start {
 				edits[i], edits[j] = edits[j], edits[i]
 			}

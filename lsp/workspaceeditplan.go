@@ -11,7 +11,7 @@ import (
 	"go.lsp.dev/protocol"
 )
 
-// FileKind is what is at a path.
+// FileKind is the kind of file at a path.
 type FileKind int
 
 // The kinds.
@@ -21,32 +21,32 @@ const (
 	Directory
 )
 
-// EditSurroundings are what a [WorkspaceEdit] is planned against.
+// EditSurroundings are the files and documents that a [WorkspaceEdit] is planned for.
 type EditSurroundings struct {
-	// Encoding is how the server counts characters.
+	// Encoding is the position encoding of the server.
 	Encoding Encoding
-	// GOOS is the operating system whose paths the URIs name.
+	// GOOS is the operating system of the paths.
 	GOOS string
-	// Kind says what is at a path. Required.
+	// Kind returns the kind of file at a path. Required.
 	Kind func(path string) (FileKind, error)
 	// Read returns the text of a file as the server has it. Required.
 	Read func(path string) (string, error)
-	// Version is that of the document that the server has for a path; ok is false where it has none. Optional.
+	// Version returns the version of the open document of a path; ok is false if there is none. Optional.
 	Version func(path string) (version int32, ok bool)
 }
 
-// OperationKind is what a [FileOperation] does.
+// OperationKind is the kind of a [FileOperation].
 type OperationKind int
 
 // The kinds.
 const (
-	// WriteFile puts the text New in the place of Old, in the file Path.
+	// WriteFile replaces the text Old of the file Path by New.
 	WriteFile OperationKind = iota
-	// MakeFile makes the file Path with the text New; nothing is there before.
+	// MakeFile creates the file Path with the text New. It does not exist before.
 	MakeFile
-	// MoveFile moves Path to NewPath, where nothing is before.
+	// MoveFile moves Path to NewPath, which does not exist before.
 	MoveFile
-	// RemoveFile removes Path, with what is in it.
+	// RemoveFile removes Path and its contents.
 	RemoveFile
 )
 
@@ -56,13 +56,13 @@ type FileOperation struct {
 	Path     string
 	NewPath  string
 	Old, New string
-	// Directory says that what is moved or removed is one, Recursive that it may have something in it.
+	// Directory says that a directory is moved or removed, Recursive that it may be not empty.
 	Directory, Recursive bool
-	// Edits counts the edits that make New of Old.
+	// Edits is the number of edits from Old to New.
 	Edits int
 }
 
-// Paths are those that the operation changes.
+// Paths returns the paths that the operation changes.
 func (o *FileOperation) Paths() []string {
 	if o.Kind == MoveFile {
 		return []string{o.Path, o.NewPath}
@@ -72,15 +72,15 @@ func (o *FileOperation) Paths() []string {
 
 // Errors of a plan.
 var (
-	// ErrEditVersion is for an edit that was made for another text than the one that is there.
+	// ErrEditVersion is wrapped by the error for an edit of another version of the text.
 	ErrEditVersion = errors.New("the edit is for another version of the text")
-	// ErrEditTarget is for a step whose file is not there, is there already, or is of the wrong kind.
-	ErrEditTarget = errors.New("the edit does not fit the files")
+	// ErrEditTarget is wrapped by the error for a step whose file does not exist, exists already, or is of the wrong kind.
+	ErrEditTarget = errors.New("the edit does not match the files")
 )
 
-// Plan says what is to be done to the files, step by step. It changes nothing. Each step sees those before it: a file that
-// is made can be edited, and one that is renamed can be edited under both its names. Edits of one file after each other are
-// one operation; edits that change nothing are none.
+// Plan returns the operations on files for the edit. It changes nothing. Each step sees the results of the earlier ones: a created
+// file can be edited, and a renamed one can be edited under both names. Edits of one file become one operation, and edits
+// without an effect are left out.
 func (w *WorkspaceEdit) Plan(s EditSurroundings) ([]FileOperation, error) {
 	if w == nil {
 		return nil, nil
@@ -105,18 +105,18 @@ func (w *WorkspaceEdit) Plan(s EditSurroundings) ([]FileOperation, error) {
 	return slices.DeleteFunc(p.ops, func(o FileOperation) bool { return o.Kind == WriteFile && o.Old == o.New }), nil
 }
 
-// planner is a plan on its way. The files are what Kind and Read say, with ops done to them.
+// planner builds a plan. The files are those of Kind and Read after ops.
 type planner struct {
 	EditSurroundings
 	ops []FileOperation
-	// written has the last operation that wrote a path, moved those that moved or removed something.
+	// written has the last operation that wrote a path, moved the operations that moved or removed something.
 	written map[string]int
 	moved   []int
 }
 
-// look says what is at a path behind all operations. at is the one that wrote it, or -1; origin is its path before all
-// operations, where it had one.
-func (p *planner) look(path string) (kind FileKind, at int, origin string, err error) {
+// stat returns the kind of file at a path after all operations. at is the operation that wrote it, or -1; origin is its path
+// before all operations, if it existed.
+func (p *planner) stat(path string) (kind FileKind, at int, origin string, err error) {
 	for i := len(p.moved) - 1; i >= 0; i-- {
 		if w, ok := p.written[path]; ok && w > p.moved[i] {
 			return PlainFile, w, "", nil
@@ -145,7 +145,7 @@ func (p *planner) look(path string) (kind FileKind, at int, origin string, err e
 	return kind, -1, path, err
 }
 
-// parentOfWritten reports whether a file that was made behind the operation after lies in the directory path.
+// parentOfWritten reports whether a file that was created after an operation is in the directory path.
 func (p *planner) parentOfWritten(path string, after int) bool {
 	for i := after + 1; i < len(p.ops); i++ {
 		if o := &p.ops[i]; o.Kind == MakeFile {
@@ -157,7 +157,7 @@ func (p *planner) parentOfWritten(path string, after int) bool {
 	return false
 }
 
-// under reports whether path is root or lies in it, and what comes behind root.
+// under reports whether path is root or in it, and returns the rest of the path.
 func (p *planner) under(root, path string) (rest string, ok bool) {
 	rest, ok = strings.CutPrefix(path, root)
 	separator := byte('/')
@@ -174,12 +174,12 @@ func (p *planner) path(uri string) (string, error) {
 	}
 	clean := cleanPath(name, p.GOOS)
 	if clean == "" {
-		return "", fmt.Errorf("%w: %q has no absolute path", ErrNotAFile, uri)
+		return "", fmt.Errorf("%w: %q has no absolute path", errNotAFile, uri)
 	}
 	return clean, nil
 }
 
-// cleanPath takes "." and ".." out of an absolute path; it is empty for one that is not absolute.
+// cleanPath removes "." and ".." from an absolute path. It returns "" for a relative one.
 func cleanPath(name, goos string) string {
 	if goos != "windows" {
 		if !strings.HasPrefix(name, "/") {
@@ -204,7 +204,7 @@ func cleanPath(name, goos string) string {
 	return volume + strings.ReplaceAll(path.Clean(slashed), "/", `\`)
 }
 
-// text is that of the file at path, as look found it.
+// text returns the text of a file that stat has found.
 func (p *planner) text(at int, origin string) (string, error) {
 	if at >= 0 {
 		return p.ops[at].New, nil
@@ -217,7 +217,7 @@ func (p *planner) edit(c *TextDocumentEdit) error {
 	if err != nil {
 		return err
 	}
-	kind, at, origin, err := p.look(path)
+	kind, at, origin, err := p.stat(path)
 	if err == nil && kind == NoFile {
 		path, kind, at, origin, err = p.renamedTo(path)
 	}
@@ -227,11 +227,11 @@ func (p *planner) edit(c *TextDocumentEdit) error {
 	case kind == NoFile:
 		return &fs.PathError{Op: "edit", Path: path, Err: fs.ErrNotExist}
 	case kind == Directory:
-		return fmt.Errorf("%w: %s is a directory, and its text is to be edited", ErrEditTarget, path)
+		return fmt.Errorf("%w: cannot edit %s, which is a directory", ErrEditTarget, path)
 	}
 	if c.Version != nil && p.Version != nil && at < 0 {
 		if have, ok := p.Version(origin); ok && have != *c.Version {
-			return fmt.Errorf("%w: %s was at %d when the server made it, and is at %d now; ask again", ErrEditVersion, path, *c.Version, have)
+			return fmt.Errorf("%w: %s was at %d when the server made it, and is at %d now; request the edit again", ErrEditVersion, path, *c.Version, have)
 		}
 	}
 	old, err := p.text(at, origin)
@@ -252,7 +252,7 @@ func (p *planner) edit(c *TextDocumentEdit) error {
 	return nil
 }
 
-// renamedTo follows a path that is gone to where it was renamed.
+// renamedTo returns the new path of a file that was renamed.
 func (p *planner) renamedTo(gone string) (path string, kind FileKind, at int, origin string, err error) {
 	for _, i := range p.moved {
 		if o := &p.ops[i]; o.Kind == MoveFile {
@@ -261,12 +261,11 @@ func (p *planner) renamedTo(gone string) (path string, kind FileKind, at int, or
 			}
 		}
 	}
-	kind, at, origin, err = p.look(gone)
+	kind, at, origin, err = p.stat(gone)
 	return gone, kind, at, origin, err
 }
 
-// withLineEnds gives new text the line ends of the document that it goes into. Servers write LF whatever the document
-// has, and editors do the same as this.
+// withLineEnds converts the line ends of new text to those of the document, as editors do: servers always write LF.
 func withLineEnds(text string, edits []protocol.TextEdit) []protocol.TextEdit {
 	feeds, pairs := strings.Count(text, "\n"), strings.Count(text, "\r\n")
 	if feeds == 0 {
@@ -288,7 +287,7 @@ func (p *planner) create(c *CreateFile) error {
 	if err != nil {
 		return err
 	}
-	kind, at, origin, err := p.look(path)
+	kind, at, origin, err := p.stat(path)
 	switch {
 	case err != nil:
 		return err
@@ -311,7 +310,7 @@ func (p *planner) create(c *CreateFile) error {
 	case c.IgnoreIfExists:
 		return nil
 	default:
-		return fmt.Errorf("%w: %s is to be created, and is there already", ErrEditTarget, path)
+		return fmt.Errorf("%w: cannot create %s, which exists already", ErrEditTarget, path)
 	}
 }
 
@@ -327,7 +326,7 @@ func (p *planner) rename(c *RenameFile) error {
 	if from == to {
 		return nil
 	}
-	kind, _, _, err := p.look(from)
+	kind, _, _, err := p.stat(from)
 	if err != nil {
 		return err
 	}
@@ -335,22 +334,22 @@ func (p *planner) rename(c *RenameFile) error {
 		return &fs.PathError{Op: "rename", Path: from, Err: fs.ErrNotExist}
 	}
 	if _, inside := p.under(from, to); inside {
-		return fmt.Errorf("%w: %s is to be moved into itself, to %s", ErrEditTarget, from, to)
+		return fmt.Errorf("%w: cannot move %s into itself, to %s", ErrEditTarget, from, to)
 	}
-	there, _, _, err := p.look(to)
+	target, _, _, err := p.stat(to)
 	switch {
 	case err != nil:
 		return err
-	case there == NoFile:
+	case target == NoFile:
 	case c.Overwrite:
 		if _, inside := p.under(to, from); inside {
-			return fmt.Errorf("%w: %s is to take the place of %s, in which it is", ErrEditTarget, from, to)
+			return fmt.Errorf("%w: cannot move %s over its parent %s", ErrEditTarget, from, to)
 		}
-		p.move(FileOperation{Kind: RemoveFile, Path: to, Directory: there == Directory, Recursive: true})
+		p.move(FileOperation{Kind: RemoveFile, Path: to, Directory: target == Directory, Recursive: true})
 	case c.IgnoreIfExists:
 		return nil
 	default:
-		return fmt.Errorf("%w: %s is to be renamed to %s, which is there already", ErrEditTarget, from, to)
+		return fmt.Errorf("%w: cannot rename %s to %s, which exists already", ErrEditTarget, from, to)
 	}
 	p.move(FileOperation{Kind: MoveFile, Path: from, NewPath: to, Directory: kind == Directory})
 	return nil
@@ -361,7 +360,7 @@ func (p *planner) remove(c *DeleteFile) error {
 	if err != nil {
 		return err
 	}
-	kind, at, origin, err := p.look(path)
+	kind, at, origin, err := p.stat(path)
 	switch {
 	case err != nil:
 		return err
@@ -372,7 +371,7 @@ func (p *planner) remove(c *DeleteFile) error {
 	}
 	o := FileOperation{Kind: RemoveFile, Path: path, Directory: kind == Directory, Recursive: c.Recursive}
 	if kind == PlainFile {
-		// The text is for people; a file that has none can still be removed.
+		// The text is only for display; a file that cannot be read can still be removed.
 		o.Old, _ = p.text(at, origin)
 	}
 	p.move(o)

@@ -1,7 +1,9 @@
 package lsp
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 	"unicode/utf8"
@@ -19,21 +21,21 @@ const (
 	UTF32 Encoding = "utf-32"
 )
 
-// place is a position for people: both numbers count from 1.
+// place formats a position for display: both numbers count from 1.
 func place(p protocol.Position) string { return fmt.Sprintf("%d:%d", p.Line+1, p.Character+1) }
 
-// Text is a document with its lines. It does not change.
+// Text is the text of a document and its lines. It is immutable.
 type Text struct {
 	content string
 	// starts has the offset of each line's first byte.
 	starts []int
 }
 
-// NewText takes a document apart. Lines end with LF, CRLF or CR, as the protocol has it.
+// NewText splits a document into lines. Lines end with LF, CRLF or CR, as in the protocol.
 func NewText(content string) *Text {
 	returns := strings.Count(content, "\r")
 	t := &Text{content: content, starts: make([]int, 1, 1+strings.Count(content, "\n")+returns)}
-	if returns == 0 { // as nearly all documents; a megabyte of them is taken apart at each change
+	if returns == 0 { // the usual case, which must be fast: a document is split at each change
 		for i := 0; ; {
 			n := strings.IndexByte(content[i:], '\n')
 			if n < 0 {
@@ -60,10 +62,10 @@ func NewText(content string) *Text {
 // String returns the document.
 func (t *Text) String() string { return t.content }
 
-// Lines returns how many lines there are; behind a last line end there is an empty one.
+// Lines returns the number of lines. A final line end is followed by an empty line.
 func (t *Text) Lines() int { return len(t.starts) }
 
-// Line returns a line without its end; empty beyond the last one.
+// Line returns a line without its end, or "" after the last one.
 func (t *Text) Line(n int) string {
 	if n < 0 || n >= len(t.starts) {
 		return ""
@@ -71,7 +73,7 @@ func (t *Text) Line(n int) string {
 	return t.content[t.starts[n]:t.end(n)]
 }
 
-// end is the offset of line n's end, before the characters that end it.
+// end returns the offset of the end of line n, before its line end.
 func (t *Text) end(n int) int {
 	if n+1 == len(t.starts) {
 		return len(t.content)
@@ -83,9 +85,8 @@ func (t *Text) end(n int) int {
 	return end
 }
 
-// Offset returns the byte that a position names. A character beyond the end of its line is the line's end, a line beyond
-// the last one the document's end, and one in the middle of a character that character's start: servers send all of
-// these.
+// Offset returns the byte offset of a position. It accepts invalid positions, which servers send: a character after the end of
+// its line is the line's end, a line after the last one is the document's end, and a position inside a character is its start.
 func (t *Text) Offset(p protocol.Position, e Encoding) int {
 	if uint64(p.Line) >= uint64(len(t.starts)) {
 		return len(t.content)
@@ -104,8 +105,7 @@ func (t *Text) Offset(p protocol.Position, e Encoding) int {
 	return at
 }
 
-// Position returns where the byte at offset stands. An offset inside a character, or between the two that end a line, is
-// that of what it is in.
+// Position returns the position of a byte offset. An offset inside a character or a CRLF is the position of its start.
 func (t *Text) Position(offset int, e Encoding) protocol.Position {
 	offset = min(max(offset, 0), len(t.content))
 	line := sort.SearchInts(t.starts, offset+1) - 1
@@ -122,8 +122,8 @@ func (t *Text) Position(offset int, e Encoding) protocol.Position {
 	return protocol.Position{Line: uint32(line), Character: uint32(n)}
 }
 
-// units is how many units a character has. A byte that is no UTF-8 counts as one in each encoding, as the replacement
-// character does that servers read in its place; in UTF-8 that is three bytes to them, which nobody can undo.
+// units returns the number of units of a character. An invalid byte counts as one unit, like the replacement character that
+// servers read instead. In UTF-8 that character has three bytes, so that positions after it are wrong.
 func (e Encoding) units(r rune, size int) int {
 	switch e {
 	case UTF8:
@@ -136,4 +136,43 @@ func (e Encoding) units(r rune, size int) int {
 		}
 		return 1
 	}
+}
+
+// ErrOverlap is wrapped by the error for edits with overlapping ranges.
+var ErrOverlap = errors.New("overlapping LSP edits")
+
+// Apply returns the text with all edits applied. All ranges are positions in t. Insertions at one place keep their order.
+func (t *Text) Apply(edits []protocol.TextEdit, e Encoding) (string, error) {
+	type change struct {
+		from, to int
+		edit     *protocol.TextEdit
+	}
+	changes := make([]change, 0, len(edits))
+	for i := range edits {
+		c := change{t.Offset(edits[i].Range.Start, e), t.Offset(edits[i].Range.End, e), &edits[i]}
+		if c.to < c.from {
+			return "", fmt.Errorf("an LSP edit ends at %s, before its start at %s", place(edits[i].Range.End), place(edits[i].Range.Start))
+		}
+		changes = append(changes, c)
+	}
+	slices.SortStableFunc(changes, func(a, b change) int {
+		if a.from != b.from {
+			return a.from - b.from
+		}
+		return a.to - b.to // an insertion precedes a replacement at the same place
+	})
+	var s strings.Builder
+	at := 0
+	for i, c := range changes {
+		if c.from < at {
+			before := changes[i-1].edit.Range
+			now := c.edit.Range
+			return "", fmt.Errorf("%w: %s-%s conflicts with %s-%s", ErrOverlap, place(before.Start), place(before.End), place(now.Start), place(now.End))
+		}
+		s.WriteString(t.content[at:c.from])
+		s.WriteString(c.edit.NewText)
+		at = c.to
+	}
+	s.WriteString(t.content[at:])
+	return s.String(), nil
 }
