@@ -144,10 +144,13 @@ func (a *adapter) launch() {
 	d := a.debuggee
 	ctx := a.client.ctx // no timeout: the adapter may have to build the program
 	launched := make(chan error, 1)
-	go func() { // ends with the client
-		launched <- a.client.do(ctx, d.start.Request, a.launchArguments(), nil)
-	}()
-	var err error
+	// The request is written before the wait for the initialized event: no configuration may precede it.
+	request, err := a.client.begin(ctx, d.start.Request, a.launchArguments())
+	if err != nil {
+		a.failLaunch(err)
+		return
+	}
+	go func() { launched <- request.wait(ctx, nil) }() // ends with the client
 	answered := false
 	for ready := false; !ready && err == nil; {
 		select {

@@ -222,31 +222,52 @@ type reply struct {
 // do makes a request and decodes the body of the answer into body, which may be nil. If ctx ends first, it cancels the
 // request and returns the cause.
 func (c *client) do(ctx context.Context, command string, arguments, body any) error {
-	p := &pending{command: command, done: make(chan answer, 1)}
-	seq := 0
-	err := c.send(ctx, func(n int) any {
-		seq = n
-		return &call{Seq: n, Type: "request", Command: command, Arguments: arguments}
-	}, p)
+	r, err := c.begin(ctx, command, arguments)
 	if err != nil {
 		return err
 	}
+	return r.wait(ctx, body)
+}
+
+// A sent request has been written and is not answered yet.
+type sent struct {
+	client *client
+	seq    int
+	*pending
+}
+
+// begin sends a request. The caller must call wait.
+func (c *client) begin(ctx context.Context, command string, arguments any) (*sent, error) {
+	r := &sent{client: c, pending: &pending{command: command, done: make(chan answer, 1)}}
+	err := c.send(ctx, func(n int) any {
+		r.seq = n
+		return &call{Seq: n, Type: "request", Command: command, Arguments: arguments}
+	}, r.pending)
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// wait waits for the answer and decodes its body. If ctx ends first, it cancels the request.
+func (r *sent) wait(ctx context.Context, body any) error {
+	c := r.client
 	select {
-	case a := <-p.done:
-		return c.decodeAnswer(command, a, body)
+	case a := <-r.done:
+		return c.decodeAnswer(r.command, a, body)
 	case <-ctx.Done():
 	}
 	c.mu.Lock()
-	_, waiting := c.pending[seq]
-	delete(c.pending, seq)
+	_, waiting := c.pending[r.seq]
+	delete(c.pending, r.seq)
 	c.mu.Unlock()
 	if !waiting { // the answer arrived meanwhile
-		return c.decodeAnswer(command, <-p.done, body)
+		return c.decodeAnswer(r.command, <-r.done, body)
 	}
-	if c.opts.cancels() && command != "cancel" {
+	if c.opts.cancels() && r.command != "cancel" {
 		ignored := &pending{command: "cancel", done: make(chan answer, 1)}
 		_ = c.send(c.ctx, func(n int) any {
-			return &call{Seq: n, Type: "request", Command: "cancel", Arguments: cancelArguments{RequestID: seq}}
+			return &call{Seq: n, Type: "request", Command: "cancel", Arguments: cancelArguments{RequestID: r.seq}}
 		}, ignored) // fails only if the connection has ended
 	}
 	return context.Cause(ctx)
