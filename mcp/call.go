@@ -18,29 +18,29 @@ import (
 	"github.com/gajae-code/gjc/internal/text"
 )
 
-// CallOptions adjusts one call. The zero value is fine.
+// CallOptions configures one call. The zero value is valid.
 type CallOptions struct {
-	// Progress gets what the server reports while the call runs, one report at a time. It must not block.
+	// Progress receives the progress reports of the server, one at a time. It must not block.
 	Progress func(Progress)
-	// Meta goes with the request as its _meta: a trace context (traceparent, tracestate, baggage), for one.
+	// Meta is the _meta of the request, for example a trace context (traceparent, tracestate, baggage).
 	Meta map[string]any
 }
 
-// activeCall is a call that the server may report on.
+// activeCall is a call under way.
 type activeCall struct {
 	token    string
 	progress func(Progress)
-	limit    time.Duration // of silence
+	limit    time.Duration // for the time without a message about the call
 	silence  *time.Timer
-	asking   int // open questions, while which the silence is the user's
-	// posted is set when an HTTP request was made for it.
+	asking   int // open questions to the user, which stop the timer
+	// posted is set when an HTTP request was made for the call.
 	posted atomic.Bool
 }
 
-// callKey is where the context of a request has its [activeCall].
+// callKey is the key of the [activeCall] in the context of a request.
 type callKey struct{}
 
-// The methods below are called with the connection's mu held.
+// The connection's mu is held for the methods below.
 
 func (a *activeCall) alive() {
 	if a.asking == 0 {
@@ -58,10 +58,9 @@ func (a *activeCall) resume() {
 	a.alive()
 }
 
-// Call runs a tool with the given input, an object. An error is a call of which no result came: a refusal of the
-// server's (a [*ServerError]), a lost connection with the end of its stderr, or ctx's cause, at once, when ctx ends; the
-// server is told then. A tool's own failure is a result with IsError. A call that has not reached the server is tried
-// once more on a new connection.
+// Call runs a tool with the given input, an object. A tool's own failure is a result with IsError. The error is a
+// [*ServerError], a lost connection with the end of its stderr, or ctx's cause; if ctx ends, the call is cancelled and
+// Call returns at once. A call that has not reached the server is retried once on a new connection.
 func (s *Set) Call(ctx context.Context, tool *Tool, input jsonx.Raw, opts *CallOptions) (*Result, error) {
 	if opts == nil {
 		opts = new(CallOptions)
@@ -74,12 +73,12 @@ func (s *Set) Call(ctx context.Context, tool *Tool, input jsonx.Raw, opts *CallO
 	}
 	var result *Result
 	err := tool.server.request(ctx, opts.Progress, func(ctx context.Context, c *connection, call *activeCall) error {
-		return c.rounds(ctx, call, func(answers sdk.InputResponseMap, state string) (sdk.InputRequestMap, string, error) {
+		return c.multiRound(ctx, call, func(answers sdk.InputResponseMap, state string) (sdk.InputRequestMap, string, error) {
 			p := params()
 			p.SetProgressToken(call.token)
 			p.InputResponses, p.RequestState = answers, state
 			res, err := c.session.CallTool(ctx, p)
-			if elicitations, ok := wantsVisit(err); ok && c.visit(ctx, call, elicitations) {
+			if elicitations, ok := urlsRequired(err); ok && c.visitURLs(ctx, call, elicitations) {
 				res, err = c.session.CallTool(ctx, p)
 			}
 			if err != nil {
@@ -99,19 +98,18 @@ func (s *Set) Call(ctx context.Context, tool *Tool, input jsonx.Raw, opts *CallO
 	return result, nil
 }
 
-// rawJSON is JSON that passes through the SDK as it is.
+// rawJSON is JSON that the SDK passes on unchanged.
 type rawJSON []byte
 
 // MarshalJSON implements json.Marshaler.
 func (r rawJSON) MarshalJSON() ([]byte, error) { return r, nil }
 
-// request makes one request on the server's connection, bounded by silence. It is tried once more where the server can
-// not have seen it.
+// request makes a request on the server's connection. It retries once if the server cannot have received it.
 func (s *server) request(ctx context.Context, progress func(Progress),
 	do func(ctx context.Context, c *connection, call *activeCall) error,
 ) error {
 	for attempt := 0; ; attempt++ {
-		c, err := s.live(ctx)
+		c, err := s.connected(ctx)
 		if err != nil {
 			return err
 		}
@@ -126,34 +124,34 @@ func (s *server) request(ctx context.Context, progress func(Progress),
 		case attempt > 0 || !unsent(err):
 			return c.failure(err)
 		}
-		c.recover(ctx, err)
+		c.awaitRecovery(ctx, err)
 	}
 }
 
-// closingSettles is how long a session that takes no requests any more may take to be over.
-const closingSettles = 5 * time.Second
+// closeTimeout bounds the wait for the end of a session that takes no more requests.
+const closeTimeout = 5 * time.Second
 
-// recover waits until a connection that could not take a request is over, or has had a moment to come back where err
-// leaves that open.
-func (c *connection) recover(ctx context.Context, err error) {
-	moment := closingSettles
+// awaitRecovery waits until a connection that could not take a request has ended. If err leaves open whether it will, it waits
+// for the first backoff pause only.
+func (c *connection) awaitRecovery(ctx context.Context, err error) {
+	wait := closeTimeout
 	if !errors.Is(err, sdk.ErrConnectionClosed) && !errors.Is(err, errNotSent) {
 		backoff := c.server.set.opts.Backoff
 		if len(backoff) == 0 {
 			return
 		}
-		moment = backoff[0]
+		wait = backoff[0]
 	}
-	t := time.NewTimer(moment)
+	t := time.NewTimer(wait)
 	defer t.Stop()
 	select {
-	case <-c.dead:
+	case <-c.done:
 	case <-t.C:
 	case <-ctx.Done():
 	}
 }
 
-// unsent reports that the server has not seen the request.
+// unsent reports whether the server has certainly not received the request.
 func unsent(err error) bool {
 	if errors.Is(err, sdk.ErrConnectionClosed) || errors.Is(err, sdk.ErrSessionMissing) || errors.Is(err, errNotSent) {
 		return true
@@ -169,38 +167,38 @@ func (c *connection) request(ctx context.Context, progress func(Progress),
 	defer cancel(nil)
 	call := &activeCall{progress: progress, limit: cmp.Or(c.server.spec.Timeout, c.server.set.opts.CallTimeout)}
 	c.mu.Lock()
-	c.nextCall++
-	call.token = "gjc-" + strconv.FormatInt(c.nextCall, 10)
+	c.calls.next++
+	call.token = "gjc-" + strconv.FormatInt(c.calls.next, 10)
 	call.silence = time.AfterFunc(call.limit, func() {
 		c.mu.Lock()
 		silent := call.asking == 0
 		c.mu.Unlock()
 		if silent {
-			cancel(fmt.Errorf("the MCP server %s gave no sign of life for %s", c.server.label(), call.limit))
+			cancel(fmt.Errorf("timed out waiting for the MCP server %s: no message for %s", c.server.label(), call.limit))
 		}
 	})
-	c.calls[call.token] = call
+	c.calls.active[call.token] = call
 	c.mu.Unlock()
-	defer c.ended(call)
+	defer c.endCall(call)
 	err := c.guarded(context.WithValue(ctx, callKey{}, call), call, do)
 	switch {
 	case err == nil:
 		return nil
-	case ctx.Err() != nil && !c.isDead():
+	case ctx.Err() != nil && !c.isDone():
 		return context.Cause(ctx)
 	case c.http != nil && !call.posted.Load():
-		// What is sent on a broken connection fails with what broke it.
+		// A request on a broken connection fails with the error that broke it.
 		return fmt.Errorf("%w: %w", errNotSent, err)
 	case ctx.Err() == nil:
 		return err
 	case errors.Is(err, context.Canceled):
-		return c.deathCause() // it ended the context before it reached the call
+		return c.closeError() // the end of the connection cancelled the call
 	default:
 		return err
 	}
 }
 
-// guarded makes the request. The SDK decodes what the server answers here.
+// guarded makes the request and turns a panic into an error: the SDK decodes the answer of the server here.
 func (c *connection) guarded(ctx context.Context, call *activeCall,
 	do func(ctx context.Context, c *connection, call *activeCall) error,
 ) (err error) {
@@ -208,24 +206,24 @@ func (c *connection) guarded(ctx context.Context, call *activeCall,
 	return do(ctx, c, call)
 }
 
-// ended takes a call off the list, and with the last of its calls a question.
-func (c *connection) ended(call *activeCall) {
+// endCall removes a call, and ends the questions that belong to no other call.
+func (c *connection) endCall(call *activeCall) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.calls, call.token)
-	for q := range c.questions {
+	delete(c.calls.active, call.token)
+	for q := range c.elicit.questions {
 		if delete(q.calls, call); len(q.calls) == 0 {
-			q.end(errNobodyWaits)
+			q.end(errCallEnded)
 		}
 	}
 	call.silence.Stop()
 }
 
-// progressed hands a report to the call that it is about.
+// progressed passes a progress report to its call.
 func (c *connection) progressed(p *sdk.ProgressNotificationParams) {
 	token, _ := p.ProgressToken.(string)
 	c.mu.Lock()
-	call := c.calls[token]
+	call := c.calls.active[token]
 	if call != nil {
 		call.alive()
 	}
@@ -235,7 +233,7 @@ func (c *connection) progressed(p *sdk.ProgressNotificationParams) {
 	}
 }
 
-// A ServerError is a server's refusal of a request, in its own words.
+// A ServerError is an error that a server answered a request with.
 type ServerError struct {
 	Server  string
 	Code    int64
@@ -243,17 +241,17 @@ type ServerError struct {
 }
 
 func (e *ServerError) Error() string {
-	return fmt.Sprintf("the MCP server %s refused: %s (%d)", e.Server, e.Message, e.Code)
+	return fmt.Sprintf("the MCP server %s returned an error: %s (%d)", e.Server, e.Message, e.Code)
 }
 
-// failure words the error of a request.
+// failure returns the error of a request as documented at [Set.Call].
 func (c *connection) failure(err error) error {
 	s := c.server
 	if wire, ok := errors.AsType[*jsonrpc.Error](err); ok && !errors.Is(err, sdk.ErrConnectionClosed) {
 		return &ServerError{Server: s.label(), Code: wire.Code, Message: s.secrets.text(text.TruncateBytes(wire.Message, 4<<10))}
 	}
-	if c.broken(err) {
-		return fmt.Errorf("the connection to the MCP server %s was lost during the call; it is not known whether it took effect: %w",
+	if c.isBroken(err) {
+		return fmt.Errorf("the connection to the MCP server %s was lost during the call, which may have taken effect: %w",
 			s.label(), c.explain(err))
 	}
 	if c.http != nil {
@@ -262,7 +260,7 @@ func (c *connection) failure(err error) error {
 	return fmt.Errorf("the MCP server %s: %w", s.label(), s.secrets.error(err))
 }
 
-// broken reports that the connection is over, or about to be.
-func (c *connection) broken(err error) bool {
-	return c.isDead() || errors.Is(err, errOutputEnded) || errors.Is(err, errEnded) || errors.Is(err, sdk.ErrConnectionClosed)
+// isBroken reports whether the connection has ended or is about to.
+func (c *connection) isBroken(err error) bool {
+	return c.isDone() || errors.Is(err, errOutputEnded) || errors.Is(err, errEnded) || errors.Is(err, sdk.ErrConnectionClosed)
 }

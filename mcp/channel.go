@@ -13,19 +13,17 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// Channel carries MCP requests to servers that live with whoever made the set: the editor, over ACP's mcp/message.
-// It knows requests of ours and their outcome, and notifications about a request that is active, which come in through
-// [Set.ChannelNotification]. Servers have no way to ask anything over it but in a result (as the protocol without a
-// handshake does), and our notifications have none at all: a request is cancelled by the end of its context.
+// Channel carries MCP requests to servers of the editor, over ACP's mcp/message. It supports requests of gjc and their
+// results; notifications about an active request arrive at [Set.ChannelNotification]. Servers can only send questions in
+// results (as in the stateless protocol), and gjc cannot send notifications: the end of the context cancels a request.
 type Channel interface {
-	// Request makes one MCP request of the server and waits for its outcome: a result, which may be JSON null, or the
-	// server's error. err is a failure of the channel itself. It returns soon after ctx has ended. params are absent
-	// if nil.
+	// Request makes an MCP request to the server and waits for the answer: a result, which may be JSON null, or the
+	// server's error. err is an error of the channel itself. It returns soon after ctx has ended. params may be nil.
 	Request(ctx context.Context, serverID, requestID, method string, params jsonx.Raw) (
 		result jsonx.Raw, refusal *ChannelError, err error)
 }
 
-// ChannelError is an MCP server's error.
+// ChannelError is an error that an MCP server answered with.
 type ChannelError struct {
 	Code    int64
 	Message string
@@ -44,30 +42,28 @@ func (c *connection) connectChannel(context.Context) (sdk.Connection, error) {
 	return conn, nil
 }
 
-// maxQueued bounds what a channel connection holds for its reader. The reader is never slow; a peer that sends faster
-// than a machine can read loses notifications.
+// maxQueued bounds the messages that wait for the reader. Further notifications are dropped.
 const maxQueued = 10_000
 
-// channelConn is a connection over a [Channel]. Each active request has a goroutine, which ends with the request.
+// channelConn is a connection over a [Channel]. Each request has a goroutine, which ends with it.
 type channelConn struct {
 	channel Channel
 	server  string
 	life    context.Context
-	// prefix makes request ids of one connection differ from those of all others, in other sets too: two sessions may
-	// have the same server.
+	// prefix makes the request IDs unique among all connections and sets: two sessions may have the same server.
 	prefix string
 	wg     sync.WaitGroup
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	active map[string]bool
 	queue  []jsonrpc.Message
-	more   chan struct{} // gets a token when the queue is not empty
+	more   chan struct{} // has a token if the queue is not empty
 
 	closing sync.Once
 	closed  chan struct{}
 }
 
-// SessionID is for HTTP only.
+// SessionID implements sdk.Connection; only HTTP has session IDs.
 func (c *channelConn) SessionID() string { return "" }
 
 func (c *channelConn) Read(ctx context.Context) (jsonrpc.Message, error) {
@@ -90,8 +86,8 @@ func (c *channelConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// Write begins a request. What the channel can not carry is dropped: notifications, of which "cancelled" is said by
-// the end of the request's context and the others are not needed, and answers, because there are no questions.
+// Write begins a request. It drops notifications and answers, which the channel does not support: a request is cancelled by the
+// end of its context, and servers send no requests.
 func (c *channelConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	req, ok := msg.(*jsonrpc.Request)
 	if !ok || !req.IsCall() {
@@ -141,7 +137,7 @@ func (c *channelConn) notification(id, method string, params jsonx.Raw) {
 	}
 }
 
-// push is called with mu held.
+// push queues a message. mu is held.
 func (c *channelConn) push(msg jsonrpc.Message) {
 	c.queue = append(c.queue, msg)
 	select {
@@ -150,7 +146,7 @@ func (c *channelConn) push(msg jsonrpc.Message) {
 	}
 }
 
-// Close ends Read and refuses new requests. Those that are active end with the connection's life.
+// Close ends Read and refuses new requests. Active requests end with the connection's context.
 func (c *channelConn) Close() error {
 	c.closing.Do(func() {
 		c.mu.Lock()

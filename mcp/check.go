@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// check says why an entry can not be used. Its texts hold no value of a header or of the environment.
+// check returns why an entry cannot be used. Its texts contain no values of headers or the environment.
 func check(s *Server, opts *Options) error {
 	if strings.TrimSpace(s.Name) == "" {
 		return errors.New("the server has no name")
@@ -29,9 +29,9 @@ func check(s *Server, opts *Options) error {
 	case s.HTTP != nil:
 		return checkHTTP(s.HTTP)
 	case s.Channel.ID == "":
-		return errors.New("the server has no id on the editor's channel")
+		return errors.New("the server has no ID on the editor's channel")
 	case opts.Channel == nil:
-		return errors.New("there is no channel to the editor for MCP")
+		return errors.New("the editor has no channel for MCP")
 	}
 	return nil
 }
@@ -43,7 +43,7 @@ func checkStdio(s *Stdio) error {
 	case !filepath.IsAbs(s.Command) && strings.ContainsAny(s.Command, `/\`):
 		return fmt.Errorf("the command %q is relative; give its absolute path or a program's bare name", s.Command)
 	case hasNUL(append([]string{s.Command}, s.Args...)...):
-		return errors.New("the command or an argument holds a NUL byte")
+		return errors.New("the command or an argument contains a NUL byte")
 	}
 	for i, entry := range s.Env {
 		if name, _, ok := strings.Cut(entry, "="); !ok || name == "" || hasNUL(entry) {
@@ -59,7 +59,7 @@ func checkHTTP(h *HTTP) error {
 	u, err := url.Parse(h.URL)
 	switch {
 	case err != nil:
-		return errors.New("the URL can not be read") // url.Error quotes the URL, which may hold a secret
+		return errors.New("the URL is invalid") // url.Error quotes the URL, which may contain a secret
 	case u.Scheme != "http" && u.Scheme != "https":
 		return fmt.Errorf("the URL must begin with http:// or https://, not with %q", u.Scheme)
 	case u.Host == "":
@@ -67,10 +67,10 @@ func checkHTTP(h *HTTP) error {
 	}
 	for i, header := range h.Headers {
 		if !isHeaderName(header.Name) {
-			return fmt.Errorf("the name of header %d is not one that HTTP allows", i+1)
+			return fmt.Errorf("invalid name of header %d", i+1)
 		}
 		if strings.ContainsAny(header.Value, "\r\n\x00") {
-			return fmt.Errorf("the value of the header %s has a line break", header.Name)
+			return fmt.Errorf("the value of the header %s contains a line break", header.Name)
 		}
 	}
 	return nil

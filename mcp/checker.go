@@ -16,35 +16,34 @@ import (
 	"github.com/gajae-code/gjc/internal/text"
 )
 
-// A checker checks values against a server's schema, with bounds. The library that does the work has none: a schema
-// that refers to itself without an end is the end of the stack there, and with it of the process, and one that branches
-// at each of thirty references takes years. So a schema is looked through first, and what a check can cost at most is
-// worked out before it is made.
+// A checker checks values against a server's schema, with bounds. The library that does the work has none: a schema that refers
+// to itself overflows the stack, which ends the process, and one that branches at each of thirty references takes years. So
+// the schema is inspected first, and the maximum cost of a check is computed before the check.
 type checker struct {
 	doc   map[string]any
-	order []*schemaNode // each behind those that are applied to the same value
+	order []*schemaNode // each after those that are applied to the same value
 	root  *schemaNode
 
-	resolve func() *jsonschema.Resolved // nil where the library can not
+	resolve func() *jsonschema.Resolved // returns nil if the library cannot
 }
 
 var (
-	// errSchemaLoops is a schema that is applied to the same value again and again.
-	errSchemaLoops = errors.New("refers to itself without an end")
-	// errSchemaHeavy is a schema that takes too long to check.
-	errSchemaHeavy = errors.New("is too much to check")
-	// errSchemaOdd is a schema that can not be understood, or not with certainty. It is a common thing.
-	errSchemaOdd = errors.New("can not be resolved")
+	// errSchemaLoops is the error for a schema that is applied to the same value without end.
+	errSchemaLoops = errors.New("refers to itself")
+	// errSchemaHeavy is the error for a schema whose check may take too long.
+	errSchemaHeavy = errors.New("is too complex to check")
+	// errSchemaOdd is the error for a schema that is not supported. Such schemas are common.
+	errSchemaOdd = errors.New("is not supported")
 )
 
 const (
 	// maxCheckDepth bounds the nesting of a schema and of a value that is checked.
 	maxCheckDepth = 64
-	// maxCheckStack bounds how many schemas are under way at once.
+	// maxCheckStack bounds the nesting of schemas during a check.
 	maxCheckStack = 500
-	// maxCheckSteps bounds how many schemas are applied to all parts of a value, together.
+	// maxCheckSteps bounds the applications of schemas to parts of a value.
 	maxCheckSteps = 200_000
-	// maxCheckBytes bounds what is read, compared and quoted: schemas times the bytes of the value.
+	// maxCheckBytes bounds the bytes that are read, compared and quoted: schemas times the bytes of the value.
 	maxCheckBytes = 50_000_000
 	// maxPattern bounds a regular expression, and maxPatternSize its compiled form.
 	maxPattern     = 512
@@ -55,14 +54,14 @@ const (
 type schemaNode struct {
 	index int // in order
 	ref   string
-	// same are applied to the same value, named to one member each, and parts to any part of the value.
+	// same are applied to the same value, named to one member each, and parts to all parts of the value.
 	same, named, parts []*schemaNode
-	own                float64 // bytes of what is compared and quoted
+	own                float64 // the bytes that are compared and quoted
 	pattern            float64 // size of the regular expressions
-	state              int     // of the search for loops
+	state              int     // of the detection of loops
 }
 
-// newChecker looks a schema through. Its errors wrap one of those above.
+// newChecker inspects a schema. Its errors wrap one of those above.
 func newChecker(schema any) (*checker, error) {
 	object, ok := schema.(map[string]any)
 	if !ok {
@@ -90,7 +89,7 @@ func newChecker(schema any) (*checker, error) {
 			return nil, err
 		}
 	}
-	// What no value can pay for is told now.
+	// Reject a schema that is too expensive for any value.
 	if !k.affordable(0, 1, 1) {
 		return nil, errSchemaHeavy
 	}
@@ -98,7 +97,7 @@ func newChecker(schema any) (*checker, error) {
 	return k, nil
 }
 
-// resolved prepares the schema when it is first needed.
+// resolved prepares the schema for the library.
 func (k *checker) resolved() *jsonschema.Resolved {
 	raw, err := jsonx.Marshal(k.doc)
 	if err != nil {
@@ -115,7 +114,7 @@ func (k *checker) resolved() *jsonschema.Resolved {
 	return resolved
 }
 
-// validate checks a value of size bytes. What would cost too much is taken as good.
+// validate checks a value of size bytes. It accepts a value whose check would cost too much.
 func (k *checker) validate(value any, size int) error {
 	depth, parts := measure(value, 0)
 	if depth > maxCheckDepth || !k.affordable(depth, parts, max(size, parts)) {
@@ -131,10 +130,10 @@ func (k *checker) validate(value any, size int) error {
 	return nil
 }
 
-// maxQuoted bounds what is said of a value that does not fit.
+// maxQuoted bounds the error for a value, in bytes.
 const maxQuoted = 4 << 10
 
-// measure returns how deep a value is nested and how many parts it has.
+// measure returns the nesting of a value and the number of its parts.
 func measure(value any, depth int) (deepest, parts int) {
 	deepest, parts = depth, 1
 	inner := func(v any) {
@@ -154,39 +153,39 @@ func measure(value any, depth int) (deepest, parts int) {
 	return deepest, parts
 }
 
-// price is what the check of one part of a value can cost.
-type price struct{ steps, own, pattern, stack float64 }
+// cost is the maximum cost of the check of one part of a value.
+type cost struct{ steps, own, pattern, stack float64 }
 
-func (p *price) add(q price) {
+func (p *cost) add(q cost) {
 	p.steps, p.own, p.pattern, p.stack = p.steps+q.steps, p.own+q.own, p.pattern+q.pattern, max(p.stack, q.stack)
 }
 
-func (p *price) most(q price) {
+func (p *cost) max(q cost) {
 	p.steps, p.own, p.pattern, p.stack = max(p.steps, q.steps), max(p.own, q.own), max(p.pattern, q.pattern), max(p.stack, q.stack)
 }
 
-// affordable works out the price of a check of a value that is nested depth deep: level by level, from its leaves up.
-// It never says a price that is too low.
+// affordable reports whether the maximum cost of a check is within the limits. It computes the cost level by level, from the
+// leaves of the value up to its root.
 func (k *checker) affordable(depth, parts, size int) bool {
-	level, below := make([]price, len(k.order)), make([]price, len(k.order))
+	level, below := make([]cost, len(k.order)), make([]cost, len(k.order))
 	for d := range depth + 1 {
 		level, below = below, level
 		for i, n := range k.order {
-			var sum price
+			var sum cost
 			for _, s := range n.same {
 				sum.add(level[s.index])
 			}
 			if d > 0 {
-				var named price
+				var named cost
 				for _, s := range n.named {
-					named.most(below[s.index])
+					named.max(below[s.index])
 				}
 				for _, s := range n.parts {
 					sum.add(below[s.index])
 				}
 				sum.add(named)
 			}
-			sum.add(price{1, n.own, n.pattern, 0})
+			sum.add(cost{1, n.own, n.pattern, 0})
 			sum.stack++
 			level[i] = sum
 		}
@@ -196,19 +195,18 @@ func (k *checker) affordable(depth, parts, size int) bool {
 		(p.steps+p.pattern/8)*bytes <= maxCheckBytes
 }
 
-// sort puts a schema behind those that are applied to the same value as it. There is no such order where schemas go round
-// in a circle.
+// sort appends a schema to the order after those that are applied to the same value. It fails if the schemas form a loop.
 func (k *checker) sort(n *schemaNode, depth int) error {
-	const under, done = 1, 2
+	const visiting, done = 1, 2
 	switch {
 	case n.state == done:
 		return nil
-	case n.state == under:
+	case n.state == visiting:
 		return errSchemaLoops
 	case depth > maxCheckStack:
 		return errSchemaHeavy
 	}
-	n.state = under
+	n.state = visiting
 	for _, s := range n.same {
 		if err := k.sort(s, depth+1); err != nil {
 			return err
@@ -219,8 +217,8 @@ func (k *checker) sort(n *schemaNode, depth int) error {
 	return nil
 }
 
-// inspector copies what matters for checks out of a schema. The copy has no other keywords: the library takes names
-// in any case for them, so that "ALLOF" would be what nobody has looked at.
+// inspector copies the keywords that matter for checks. The copy has no others: the library ignores the case of keywords, so
+// that it would apply an "ALLOF" that was not inspected.
 type inspector struct {
 	at    map[string]*schemaNode // by JSON pointer
 	nodes []*schemaNode
@@ -255,7 +253,7 @@ func (in *inspector) schema(value any, at string, depth int) (any, *schemaNode, 
 	return out, n, nil
 }
 
-// keyword copies the value of one keyword; nil for one that does not matter.
+// keyword copies the value of a keyword; it returns nil for one that does not matter.
 func (in *inspector) keyword(n *schemaNode, keyword string, v any, at string, depth int) (any, error) {
 	one := func(to *[]*schemaNode) (any, error) {
 		out, sub, err := in.schema(v, at+"/"+keyword, depth+1)
@@ -291,8 +289,8 @@ func (in *inspector) keyword(n *schemaNode, keyword string, v any, at string, de
 	case "dependentSchemas":
 		return in.members(&n.same, v, at+"/"+keyword, depth)
 	case "$defs", "definitions":
-		var aside []*schemaNode
-		return in.members(&aside, v, at+"/"+keyword, depth)
+		var unused []*schemaNode
+		return in.members(&unused, v, at+"/"+keyword, depth)
 	case "pattern":
 		s, ok := v.(string)
 		if !ok {
@@ -310,7 +308,7 @@ func (in *inspector) keyword(n *schemaNode, keyword string, v any, at string, de
 		return in.version(v, at)
 	case "$id":
 		if at != "" {
-			return nil, errSchemaOdd // it would change what references mean
+			return nil, errSchemaOdd // it would change the meaning of references
 		}
 		return nil, nil
 	case "$anchor", "$dynamicAnchor", "$dynamicRef", "$recursiveRef", "$recursiveAnchor", "dependencies", "$vocabulary":
@@ -323,7 +321,7 @@ func (in *inspector) keyword(n *schemaNode, keyword string, v any, at string, de
 	return nil, nil
 }
 
-// version takes the versions that the library knows. It would find fault with every value for any other.
+// version accepts the versions that the library supports. It would reject every value for any other.
 func (in *inspector) version(v any, at string) (any, error) {
 	s, _ := v.(string)
 	known := []string{
@@ -339,7 +337,7 @@ func (in *inspector) version(v any, at string) (any, error) {
 	return s, nil
 }
 
-// plain takes the value of a keyword that holds no schema.
+// plain copies the value of a keyword that is not a schema.
 func (in *inspector) plain(n *schemaNode, v any) (any, error) {
 	if !shallow(v, maxSchemaDepth) {
 		return nil, errSchemaHeavy
@@ -353,7 +351,7 @@ func (in *inspector) plain(n *schemaNode, v any) (any, error) {
 	}
 	n.own += float64(len(raw))
 	if v == nil {
-		return nil, errSchemaOdd // const: null can not be told from none below
+		return nil, errSchemaOdd // const: null cannot be distinguished from no const
 	}
 	return v, nil
 }
@@ -396,14 +394,14 @@ func (in *inspector) members(to *[]*schemaNode, v any, at string, depth int) (an
 	return out, nil
 }
 
-// pattern weighs a regular expression before anybody compiles it for good.
+// pattern checks the size of a regular expression before the library compiles it.
 func (in *inspector) pattern(n *schemaNode, s string) error {
 	if len(s) > maxPattern {
 		return fmt.Errorf("%w: a pattern of %d bytes", errSchemaHeavy, len(s))
 	}
 	re, err := syntax.Parse(s, syntax.Perl)
 	if err != nil {
-		return errSchemaOdd // of another dialect, as a rule
+		return errSchemaOdd // usually another dialect
 	}
 	prog, err := syntax.Compile(re.Simplify())
 	if err != nil {
@@ -420,7 +418,7 @@ func (in *inspector) pattern(n *schemaNode, s string) error {
 	return nil
 }
 
-// target is the schema that a reference within the document means.
+// target returns the schema of a reference within the document, or nil.
 func (in *inspector) target(ref string) *schemaNode {
 	fragment, ok := strings.CutPrefix(ref, "#")
 	if !ok {
@@ -433,7 +431,7 @@ func (in *inspector) target(ref string) *schemaNode {
 	return in.at[pointer]
 }
 
-// shallow reports that a value is nested at most depth deep.
+// shallow reports whether the nesting of a value is at most depth.
 func shallow(value any, depth int) bool {
 	switch v := value.(type) {
 	case map[string]any:

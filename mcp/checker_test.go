@@ -112,8 +112,8 @@ func TestTool_EndlessSchemas(t *testing.T) {
 				t.Errorf("a model is shown %s", got)
 			}
 		}
-		if set.wasTold("the tool in", "input schema refers to itself", "the tool out", "output schema refers to itself", "too much") != 1 {
-			t.Errorf("told %q", set.told())
+		if set.countNotices("the tool in", "input schema refers to itself", "the tool out", "output schema refers to itself", "too complex") != 1 {
+			t.Errorf("told %q", set.noticeTexts())
 		}
 	})
 }

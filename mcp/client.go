@@ -10,22 +10,22 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// client makes the protocol's client side for one connection.
+// client returns the SDK client for the connection.
 func (c *connection) client() *sdk.Client {
 	o := &c.server.set.opts
 	opts := &sdk.ClientOptions{
-		// Roots do not change within the life of a set, so there is no listChanged.
+		// The roots of a set do not change, so there is no listChanged.
 		Capabilities: &sdk.ClientCapabilities{RootsV2: &sdk.RootCapabilities{}},
 		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) {
-			c.listAgain(listTools)
+			c.markStale(listTools)
 		},
 		PromptListChangedHandler: func(context.Context, *sdk.PromptListChangedRequest) {
-			c.listAgain(listPrompts)
+			c.markStale(listPrompts)
 		},
 		ResourceListChangedHandler: func(context.Context, *sdk.ResourceListChangedRequest) {
-			c.listAgain(listResources)
+			c.markStale(listResources)
 		},
-		// Questions in results are answered by rounds, which knows the call that they belong to.
+		// multiRound answers questions in results, because it knows the call that they belong to.
 		MultiRoundTrip: &sdk.MultiRoundTripOptions{Disabled: true},
 	}
 	if o.Elicit != nil {
@@ -44,8 +44,8 @@ func (c *connection) client() *sdk.Client {
 	return client
 }
 
-// boundDiscover gives up the question for the stateless protocol early, so that a server that does not answer what it
-// does not know still gets its handshake within the time for the start.
+// boundDiscover bounds server/discover, so that there is time left for the handshake with a server that does not answer unknown
+// requests.
 func boundDiscover(limit time.Duration) sdk.Middleware {
 	return func(next sdk.MethodHandler) sdk.MethodHandler {
 		return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
@@ -69,7 +69,7 @@ func roots(o *Options) []*sdk.Root {
 	return all
 }
 
-// fileURI is an absolute path as a file URI, percent-encoded.
+// fileURI returns the file URI of an absolute path.
 func fileURI(path string) string {
 	path = filepath.ToSlash(path)
 	if !strings.HasPrefix(path, "/") {
@@ -78,7 +78,7 @@ func fileURI(path string) string {
 	return (&url.URL{Scheme: "file", Path: path}).String()
 }
 
-// within returns ctx, ended by the end of the connection's work too.
+// within returns a context that ends with ctx and with the connection's work.
 func (c *connection) within(ctx context.Context) (context.Context, context.CancelCauseFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(c.work, func() { cancel(context.Cause(c.work)) })
@@ -88,7 +88,7 @@ func (c *connection) within(ctx context.Context) (context.Context, context.Cance
 	}
 }
 
-// transport makes the way to the server.
+// transport returns the transport for the server.
 func (c *connection) transport() sdk.Transport {
 	spec := &c.server.spec
 	switch {

@@ -17,53 +17,67 @@ import (
 )
 
 const (
-	// firstStateless is the protocol version from which on there is no handshake.
+	// firstStateless is the first protocol version without a handshake.
 	firstStateless = "2026-07-28"
-	// lastWithHandshake is offered to servers that break over the stateless protocol.
+	// lastWithHandshake is offered to servers that hang up on a request of the stateless protocol.
 	lastWithHandshake = "2025-11-25"
-	// stderrInError is how much of a server's complaints an error quotes, in bytes.
+	// stderrInError bounds the part of a server's stderr in an error, in bytes.
 	stderrInError = 2 << 10
-	// exitSettles is how long the exit status of a process whose output has ended is waited for. It comes at once, but for a
-	// busy machine and a process that has closed its output only.
-	exitSettles = 2 * time.Second
+	// exitTimeout bounds the wait for the exit status of a process that has closed its output. It is long only for a busy
+	// machine.
+	exitTimeout = 2 * time.Second
 )
 
-// connection is one life of a server: from the start of its process or the first request up to its end.
+// connection is one connection to a server, from the start of its process or the first request to its end.
 type connection struct {
 	server *server
-	// ctx is the life: of what the transport has open. work ends before it, with all requests of ours and the server's.
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-	work   context.Context
-	rest   context.CancelCauseFunc
+	// ctx is the context of the transport. work ends before it and ends all requests of both sides.
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	work    context.Context
+	endWork context.CancelCauseFunc
 
-	// The parts below are set while dialling, by the transport.
+	// The transport sets the fields below.
 	raw  sdk.Connection
-	proc *proc.Process // nil but for stdio
-	http *httpClient   // nil but for HTTP
+	proc *proc.Process // only for stdio
+	http *httpClient   // only for HTTP
 
-	session   *sdk.ClientSession
-	protocol  string
-	stateless bool
-	info      string
-	// dead is closed when the session is over, for whatever reason.
-	dead chan struct{}
-	err  error // why, set before dead is closed
+	session *sdk.ClientSession
+	peer
+	// done is closed when the session has ended.
+	done chan struct{}
+	err  error // why it has ended; set before done is closed
 
 	relist chan struct{}
 	stale  atomic.Uint32 // listKind bits
 
-	panicked atomic.Bool // the user was told of one
+	panicked atomic.Bool // a panic was reported to the user
 
-	mu        sync.Mutex // guards what follows
-	calls     map[string]*activeCall
-	nextCall  int64
-	questions map[*question]bool // open
-	asked     []*askedURL        // URLs that the user was sent to, the oldest first
+	mu     sync.Mutex // guards the fields below
+	calls  callTable
+	elicit elicitState
 }
 
-// dial connects to the server: first as the newest protocol wants it and, where the server takes that as a reason to
-// hang up, once more with the handshake of the older ones.
+// peer is what the server sent in its answer to initialize.
+type peer struct {
+	protocol  string // the version
+	stateless bool
+	info      string // name and version
+}
+
+// callTable has the calls under way, by progress token.
+type callTable struct {
+	active map[string]*activeCall
+	next   int64
+}
+
+// elicitState has the open questions to the user.
+type elicitState struct {
+	questions map[*question]bool
+	urls      []*urlElicitation // not completed, the oldest first
+}
+
+// dial connects to the server with the newest protocol. If the server hangs up, it retries with the handshake of the older ones.
 func (s *server) dial(ctx context.Context) (*connection, error) {
 	version := ""
 	if s.legacy {
@@ -82,19 +96,19 @@ func (s *server) dial(ctx context.Context) (*connection, error) {
 }
 
 var (
-	// errHungUp marks a connection that broke during the start.
+	// errHungUp is wrapped by the error of a connection that broke during the start.
 	errHungUp = errors.New("the server hung up")
 	errEnded  = errors.New("the connection is closed")
 )
 
-// dialVersion makes one attempt. An empty version is the newest.
+// dialVersion makes one attempt with a protocol version; empty for the newest.
 func (s *server) dialVersion(ctx context.Context, version string) (*connection, error) {
 	c := &connection{
-		server: s, dead: make(chan struct{}), relist: make(chan struct{}, 1),
-		calls: make(map[string]*activeCall), questions: make(map[*question]bool),
+		server: s, done: make(chan struct{}), relist: make(chan struct{}, 1),
+		calls: callTable{active: make(map[string]*activeCall)}, elicit: elicitState{questions: make(map[*question]bool)},
 	}
 	c.ctx, c.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
-	c.work, c.rest = context.WithCancelCause(c.ctx)
+	c.work, c.endWork = context.WithCancelCause(c.ctx)
 	defer context.AfterFunc(ctx, func() { c.cancel(context.Cause(ctx)) })()
 	timeout := s.initTimeout()
 	watchdog := time.AfterFunc(timeout, func() {
@@ -125,46 +139,46 @@ func (s *server) dialVersion(ctx context.Context, version string) (*connection, 
 	return c, nil
 }
 
-// connect begins the session.
+// connect starts the session.
 func (c *connection) connect(version string) (session *sdk.ClientSession, err error) {
 	defer c.rescue("the start", &err)
 	return c.client().Connect(c.ctx, c.transport(), &sdk.ClientSessionOptions{ProtocolVersion: version})
 }
 
-// watch tells of the end of the session. It ends with the session, which end sees to.
+// watch waits for the end of the session and records it.
 func (c *connection) watch() {
 	c.err = c.session.Wait()
-	close(c.dead)
+	close(c.done)
 	c.cancel(errEnded)
 }
 
-func (c *connection) isDead() bool {
+func (c *connection) isDone() bool {
 	select {
-	case <-c.dead:
+	case <-c.done:
 		return true
 	default:
 		return false
 	}
 }
 
-// deathCause is why a dead connection is dead.
-func (c *connection) deathCause() error {
+// closeError returns why the connection has ended.
+func (c *connection) closeError() error {
 	if c.err != nil {
 		return c.err
 	}
 	return errors.New("the server closed the connection")
 }
 
-// explain adds to err what is known of the server's end, and takes secrets out.
+// explain adds how the server ended to err, and removes secrets.
 func (c *connection) explain(err error) error {
 	if p := c.proc; p != nil {
-		// Where the pipe broke, the process is ending as a rule.
-		settle := time.NewTimer(exitSettles)
-		defer settle.Stop()
+		// After the pipe broke, the process usually exits soon.
+		timeout := time.NewTimer(exitTimeout)
+		defer timeout.Stop()
 		if c.raw != nil && c.raw.(*stdioConn).eof.Load() {
 			select {
 			case <-p.Done():
-			case <-settle.C:
+			case <-timeout.C:
 			case <-c.server.set.ctx.Done():
 			}
 		}
@@ -174,8 +188,8 @@ func (c *connection) explain(err error) error {
 			err = fmt.Errorf("%w; the process %s", err, state)
 		default:
 		}
-		if complaints := strings.TrimSpace(p.Stderr().String()); complaints != "" {
-			err = fmt.Errorf("%w; its stderr ends:\n%s", err, text.Tail(complaints, stderrInError))
+		if stderr := strings.TrimSpace(p.Stderr().String()); stderr != "" {
+			err = fmt.Errorf("%w; its stderr ends:\n%s", err, text.Tail(stderr, stderrInError))
 		}
 	}
 	if c.http != nil {
@@ -184,14 +198,14 @@ func (c *connection) explain(err error) error {
 	return c.server.secrets.error(err)
 }
 
-// end takes the connection down and returns when nothing of it is left; the time for a polite end is bounded. It is
-// called once, by the owner.
+// end closes the connection and waits until nothing of it is left. The time for a polite end is bounded. Only the owner calls it,
+// once.
 func (c *connection) end() {
-	bye, cancel := c.server.set.goodbye()
+	ctx, cancel := c.server.set.closeContext()
 	defer cancel()
-	c.rest(cmp.Or(context.Cause(c.server.set.ctx), errEnded))
+	c.endWork(cmp.Or(context.Cause(c.server.set.ctx), errEnded))
 	closed := make(chan struct{})
-	go func() { // ends when the transport is closed, which the lines below force
+	go func() { // ends when the transport is closed below
 		defer close(closed)
 		if c.session != nil {
 			_ = c.session.Close()
@@ -200,12 +214,12 @@ func (c *connection) end() {
 		}
 	}()
 	if c.http != nil {
-		wait(bye, closed) // the DELETE of the session, which the end of ctx cuts off
+		wait(ctx, closed) // the DELETE request of the session
 	}
 	c.cancel(errEnded)
 	if c.proc != nil {
-		if err := c.proc.Shutdown(bye, nil); err != nil {
-			c.server.set.opts.Log.Error().Str("server", c.server.spec.Name).Err(err).Msg("mcp: a server can not be killed")
+		if err := c.proc.Shutdown(ctx, nil); err != nil {
+			c.server.set.opts.Log.Error().Str("server", c.server.spec.Name).Err(err).Msg("mcp: cannot kill a server")
 		}
 	}
 	if c.raw != nil {
@@ -213,7 +227,7 @@ func (c *connection) end() {
 	}
 	<-closed
 	if c.session != nil {
-		<-c.dead
+		<-c.done
 	}
 	if c.http != nil {
 		c.http.close()

@@ -18,39 +18,39 @@ import (
 const (
 	// maxQuestions bounds the questions of one connection that are open at once.
 	maxQuestions = 8
-	// maxAsked bounds the URLs of one connection that may still be reported as done.
-	maxAsked = 100
-	// maxQuestionText and maxURL bound what a question shows, in bytes.
+	// maxURLs bounds the URLs of one connection that the server has not completed.
+	maxURLs = 100
+	// maxQuestionText and maxURL bound the texts of a question, in bytes.
 	maxQuestionText = 4 << 10
 	maxURL          = 8 << 10
 )
 
-// question is one that the user is being asked. It lives as long as one of the calls that were open when it began:
-// behind the end of a turn nobody must be asked for it any more.
+// question is an open question to the user. It ends with the last of the calls that were under way when it was asked: after the
+// end of a turn, the user must not be asked any more.
 type question struct {
 	calls map[*activeCall]bool
 	end   context.CancelCauseFunc
 }
 
-// askedURL is a URL that the user was sent to.
-type askedURL struct {
-	// theirs is the server's id, and ours what everybody else knows it by: two servers may choose the same.
-	theirs, ours string
-	done         chan struct{} // closed when the server says that it is done
+// urlElicitation is a URL that the user was asked to visit.
+type urlElicitation struct {
+	// serverID is the server's ID. id is used everywhere else: two servers may choose the same ID.
+	serverID, id string
+	done         chan struct{} // closed when the server reports completion
 }
 
-var errNobodyWaits = errors.New("the call that the question belongs to is over")
+var errCallEnded = errors.New("the call of the question has ended")
 
-// ask puts a server's question to the user. call is the call that it is a part of; nil for a question that the server
-// asks on its own, which belongs to all calls that are open now. Without one it is answered with "cancel".
-func (c *connection) ask(ctx context.Context, call *activeCall, p *sdk.ElicitParams) (*sdk.ElicitResult, error) {
+// answerElicitation asks the user a server's question. call is the call that it belongs to; nil for a question outside of a call,
+// which belongs to all calls under way. Without any, the answer is "cancel".
+func (c *connection) answerElicitation(ctx context.Context, call *activeCall, p *sdk.ElicitParams) (*sdk.ElicitResult, error) {
 	if c.server.set.opts.Elicit == nil {
-		return nil, invalidParams("nobody can be asked")
+		return nil, invalidParams("elicitation is not supported")
 	}
 	if p.Mode == "url" {
 		asked, answer, err := c.askURL(ctx, call, p)
 		if err == nil && answer.Action != "accept" {
-			c.forget(asked)
+			c.removeURL(asked)
 		}
 		return answer, err
 	}
@@ -62,56 +62,56 @@ func (c *connection) askForm(ctx context.Context, call *activeCall, p *sdk.Elici
 	case p.Mode != "" && p.Mode != "form":
 		return nil, invalidParams(fmt.Sprintf("unsupported elicitation mode: %q", text.TruncateBytes(p.Mode, 40)))
 	case !c.server.set.opts.ElicitForms:
-		return nil, invalidParams("the user can not be shown forms")
+		return nil, invalidParams("forms are not supported")
 	case p.URL != "":
-		return nil, invalidParams("a form has no url")
+		return nil, invalidParams("a form must not have a url")
 	}
 	form, err := newForm(p.RequestedSchema)
 	if err != nil {
 		return nil, invalidParams("requestedSchema: " + err.Error())
 	}
-	answer, err := c.put(ctx, call, ElicitRequest{Mode: "form", Message: p.Message, Schema: form.schema})
+	answer, err := c.askUser(ctx, call, ElicitRequest{Mode: "form", Message: p.Message, Schema: form.schema})
 	if err != nil {
 		return nil, err
 	}
 	res := &sdk.ElicitResult{Action: answer.Action}
 	if answer.Action == "accept" {
 		if res.Content, err = form.content(answer.Content); err != nil {
-			return nil, invalidParams("the user's answer does not fit requestedSchema: " + err.Error())
+			return nil, invalidParams("the user's answer does not match requestedSchema: " + err.Error())
 		}
 	}
 	return res, nil
 }
 
-// askURL sends the user to a URL. What it returns of it is to be forgotten some time.
-func (c *connection) askURL(ctx context.Context, call *activeCall, p *sdk.ElicitParams) (*askedURL, *sdk.ElicitResult, error) {
+// askURL asks the user to visit a URL. The caller must remove it with removeURL, unless the server completes it.
+func (c *connection) askURL(ctx context.Context, call *activeCall, p *sdk.ElicitParams) (*urlElicitation, *sdk.ElicitResult, error) {
 	switch {
 	case !c.server.set.opts.ElicitURLs:
-		return nil, nil, invalidParams("the user can not be sent to a URL")
+		return nil, nil, invalidParams("URLs are not supported")
 	case p.RequestedSchema != nil:
-		return nil, nil, invalidParams("a URL has no requestedSchema")
+		return nil, nil, invalidParams("a URL must not have a requestedSchema")
 	}
-	if err := checkVisit(p.URL); err != nil {
+	if err := checkURL(p.URL); err != nil {
 		return nil, nil, invalidParams(err.Error())
 	}
-	// Known from before the question on: the user may be fast.
-	asked := &askedURL{theirs: p.ElicitationID, ours: rand.Text(), done: make(chan struct{})}
+	// Add it before the question: the server may complete it before askUser returns.
+	asked := &urlElicitation{serverID: p.ElicitationID, id: rand.Text(), done: make(chan struct{})}
 	c.mu.Lock()
-	c.asked = append(c.asked, asked)
-	if len(c.asked) > maxAsked {
-		c.asked = c.asked[1:]
+	c.elicit.urls = append(c.elicit.urls, asked)
+	if len(c.elicit.urls) > maxURLs {
+		c.elicit.urls = c.elicit.urls[1:]
 	}
 	c.mu.Unlock()
-	answer, err := c.put(ctx, call, ElicitRequest{Mode: "url", Message: p.Message, URL: p.URL, ID: asked.ours})
+	answer, err := c.askUser(ctx, call, ElicitRequest{Mode: "url", Message: p.Message, URL: p.URL, ID: asked.id})
 	if err != nil {
-		c.forget(asked)
+		c.removeURL(asked)
 		return nil, nil, err
 	}
 	return asked, &sdk.ElicitResult{Action: answer.Action}, nil
 }
 
-// checkVisit says why a URL is not one to send a user to: anything but the web may start programs on the user's side.
-func checkVisit(s string) error {
+// checkURL returns an error for a URL that the user must not be sent to: other schemes may start programs on the user's machine.
+func checkURL(s string) error {
 	u, err := url.Parse(s)
 	switch {
 	case s == "":
@@ -119,17 +119,17 @@ func checkVisit(s string) error {
 	case len(s) > maxURL:
 		return fmt.Errorf("the url of %d bytes is too long", len(s))
 	case err != nil:
-		return errors.New("the url can not be read")
+		return errors.New("the url is invalid")
 	case u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.Opaque != "":
 		return errors.New("the url must begin with http:// or https:// and have a host")
 	case u.User != nil:
-		return errors.New("the url must not hold a user name, which can look like a host")
+		return errors.New("the url must not contain a user name, which can look like a host")
 	}
 	return nil
 }
 
-// put asks the user while a call waits for it, and keeps the time that the user needs out of the call's.
-func (c *connection) put(ctx context.Context, call *activeCall, req ElicitRequest) (ElicitResult, error) {
+// askUser asks the user, and stops the timers of the calls meanwhile.
+func (c *connection) askUser(ctx context.Context, call *activeCall, req ElicitRequest) (ElicitResult, error) {
 	ctx, end := c.within(ctx)
 	defer end(nil)
 	q := &question{calls: make(map[*activeCall]bool), end: end}
@@ -137,13 +137,13 @@ func (c *connection) put(ctx context.Context, call *activeCall, req ElicitReques
 	if call != nil {
 		q.calls[call] = true
 	} else {
-		for _, open := range c.calls {
+		for _, open := range c.calls.active {
 			q.calls[open] = true
 		}
 	}
-	owners, busy := len(q.calls), len(c.questions) >= maxQuestions
+	owners, busy := len(q.calls), len(c.elicit.questions) >= maxQuestions
 	if owners > 0 && !busy {
-		c.questions[q] = true
+		c.elicit.questions[q] = true
 		for open := range q.calls {
 			open.pause()
 		}
@@ -151,80 +151,80 @@ func (c *connection) put(ctx context.Context, call *activeCall, req ElicitReques
 	c.mu.Unlock()
 	switch {
 	case owners == 0:
-		if c.server.unasked.CompareAndSwap(false, true) {
-			c.server.notice("asks questions while nothing of it is under way; they are not shown", nil)
+		if c.server.reportedUnasked.CompareAndSwap(false, true) {
+			c.server.notice("asks questions while no call is under way; they are not shown", nil)
 		}
 		return ElicitResult{Action: "cancel"}, nil
 	case busy:
 		return ElicitResult{}, &jsonrpc.Error{
-			Code: jsonrpc.CodeInternalError, Message: fmt.Sprintf("the user is being asked %d questions already", maxQuestions),
+			Code: jsonrpc.CodeInternalError, Message: fmt.Sprintf("too many open questions (limit %d)", maxQuestions),
 		}
 	}
-	defer c.answered(q)
+	defer c.endQuestion(q)
 	req.Server, req.Message = c.server.spec.Name, text.TruncateBytes(req.Message, maxQuestionText)
 	answer, err := c.server.set.opts.Elicit(ctx, req)
 	switch {
-	case errors.Is(context.Cause(ctx), errNobodyWaits):
+	case errors.Is(context.Cause(ctx), errCallEnded):
 		return ElicitResult{Action: "cancel"}, nil
 	case err != nil:
-		return ElicitResult{}, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the user can not be asked: " + err.Error()}
+		return ElicitResult{}, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "cannot ask the user: " + err.Error()}
 	}
 	return answer, nil
 }
 
-// answered ends a question, whatever it came to.
-func (c *connection) answered(q *question) {
+// endQuestion removes a question and restarts the timers of its calls.
+func (c *connection) endQuestion(q *question) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.questions, q)
+	delete(c.elicit.questions, q)
 	for call := range q.calls {
 		call.resume()
 	}
 }
 
-// forget makes a URL one that the server can not report as done any more.
-func (c *connection) forget(asked *askedURL) {
+// removeURL removes a URL, which the server cannot complete any more.
+func (c *connection) removeURL(asked *urlElicitation) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for i, a := range c.asked {
+	for i, a := range c.elicit.urls {
 		if a == asked {
-			c.asked = append(c.asked[:i:i], c.asked[i+1:]...)
+			c.elicit.urls = append(c.elicit.urls[:i:i], c.elicit.urls[i+1:]...)
 			return
 		}
 	}
 }
 
-// elicitationComplete passes on that the server has seen the user at a URL.
+// elicitationComplete forwards the completion of a URL elicitation.
 func (c *connection) elicitationComplete(id string) {
-	var done []*askedURL
+	var done []*urlElicitation
 	c.mu.Lock()
-	rest := make([]*askedURL, 0, len(c.asked))
-	for _, a := range c.asked {
-		if a.theirs == id {
+	rest := make([]*urlElicitation, 0, len(c.elicit.urls))
+	for _, a := range c.elicit.urls {
+		if a.serverID == id {
 			close(a.done)
 			done = append(done, a)
 		} else {
 			rest = append(rest, a)
 		}
 	}
-	c.asked = rest
+	c.elicit.urls = rest
 	c.mu.Unlock()
-	if told := c.server.set.opts.ElicitationComplete; told != nil {
+	if fn := c.server.set.opts.ElicitationComplete; fn != nil {
 		for _, a := range done {
-			told(c.server.spec.Name, a.ours)
+			fn(c.server.spec.Name, a.id)
 		}
 	}
 }
 
 const (
-	// maxRounds bounds how often one request is made again because the server wants to know more first, and maxBusy
-	// how often because it says that it is busy.
+	// maxRounds bounds how often one request is repeated with answers to the server's questions, and maxBusy how often because
+	// the server is busy.
 	maxRounds = 10
 	maxBusy   = 3
 )
 
-// rounds makes a request, and again with answers while its result is a list of questions.
-func (c *connection) rounds(ctx context.Context, call *activeCall,
+// multiRound makes a request, and repeats it with answers while its result is a list of questions.
+func (c *connection) multiRound(ctx context.Context, call *activeCall,
 	send func(answers sdk.InputResponseMap, state string) (questions sdk.InputRequestMap, next string, err error),
 ) error {
 	var answers sdk.InputResponseMap
@@ -240,45 +240,45 @@ func (c *connection) rounds(ctx context.Context, call *activeCall,
 			}
 		}
 		if len(questions) > maxQuestions {
-			return fmt.Errorf("the server asks %d questions at once; %d are the limit", len(questions), maxQuestions)
+			return fmt.Errorf("the server asks too many questions at once (%d, limit %d)", len(questions), maxQuestions)
 		}
 		answers, state = make(sdk.InputResponseMap, len(questions)), next
 		for id, q := range maps.All(questions) {
-			if answers[id], err = c.fulfil(ctx, call, q); err != nil {
+			if answers[id], err = c.answerInput(ctx, call, q); err != nil {
 				return err
 			}
 		}
 	}
-	return fmt.Errorf("the server asks again and again, %d times", maxRounds)
+	return fmt.Errorf("the server asked questions %d times in one call; giving up", maxRounds)
 }
 
-// fulfil answers a question that is part of a result.
-func (c *connection) fulfil(ctx context.Context, call *activeCall, q sdk.InputRequest) (sdk.InputResponse, error) {
+// answerInput answers a question in a result.
+func (c *connection) answerInput(ctx context.Context, call *activeCall, q sdk.InputRequest) (sdk.InputResponse, error) {
 	switch q := q.(type) {
 	case *sdk.ElicitParams:
-		answer, err := c.ask(ctx, call, q)
+		answer, err := c.answerElicitation(ctx, call, q)
 		switch {
 		case err != nil && ctx.Err() != nil:
 			return nil, context.Cause(ctx)
 		case err != nil:
-			return nil, fmt.Errorf("a question of the server's: %w", err)
+			return nil, fmt.Errorf("a question of the server: %w", err)
 		}
 		return answer, nil
 	case *sdk.ListRootsParams:
 		return &sdk.ListRootsResult{Roots: roots(&c.server.set.opts)}, nil
 	default:
-		return nil, errors.New("the server asks for what gjc does not offer (sampling)")
+		return nil, errors.New("the server requests sampling, which gjc does not support")
 	}
 }
 
-// form is a question that is answered with values.
+// form is a question with a schema for the answer.
 type form struct {
-	schema   jsonx.Raw // nil for any
-	check    *checker  // nil for any
+	schema   jsonx.Raw // nil to accept anything
+	check    *checker  // nil to accept anything
 	defaults map[string]any
 }
 
-// newForm takes the subset of JSON Schema that forms have: an object of plain values.
+// newForm parses the schema of a form: an object of plain values.
 func newForm(schema any) (*form, error) {
 	if schema == nil {
 		return &form{}, nil
@@ -288,7 +288,7 @@ func newForm(schema any) (*form, error) {
 		return nil, errors.New("it must be of type object")
 	}
 	if !shallow(object, maxFormDepth) {
-		return nil, errors.New("it is nested too deep")
+		return nil, errors.New("it is nested too deeply")
 	}
 	f := &form{defaults: make(map[string]any)}
 	properties, ok := object["properties"].(map[string]any)
@@ -306,7 +306,7 @@ func newForm(schema any) (*form, error) {
 				return nil, fmt.Errorf("the items of %q must be strings to choose from", text.TruncateBytes(name, 80))
 			}
 		case t != "string" && t != "number" && t != "integer" && t != "boolean":
-			return nil, fmt.Errorf("the type of the property %q is none that a form can have", text.TruncateBytes(name, 80))
+			return nil, fmt.Errorf("the property %q has a type that forms do not support", text.TruncateBytes(name, 80))
 		}
 		if value, ok := property["default"]; ok {
 			f.defaults[name] = value
@@ -317,7 +317,7 @@ func newForm(schema any) (*form, error) {
 		return nil, err
 	}
 	if len(raw) > maxSchema {
-		return nil, fmt.Errorf("its %d bytes are too many", len(raw))
+		return nil, fmt.Errorf("it is too large (%d bytes)", len(raw))
 	}
 	f.schema = raw
 	f.check, err = newChecker(object)
@@ -330,7 +330,7 @@ func newForm(schema any) (*form, error) {
 // maxFormDepth bounds the nesting of a form's schema.
 const maxFormDepth = 8
 
-// content is the filled form.
+// content checks and decodes the filled form, and adds the defaults.
 func (f *form) content(raw jsonx.Raw) (map[string]any, error) {
 	content := map[string]any{}
 	if !jsonx.IsNull(raw) {

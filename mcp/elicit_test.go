@@ -108,7 +108,7 @@ func TestElicit_Unasked(t *testing.T) {
 		t.Error("the user was asked")
 		return mcp.ElicitResult{}, errors.New("no")
 	}}, fake(t, "puppet", puppetLists+"="+asks("q1", aForm))).connected()
-	set.until("it is told", func() bool { return set.wasTold("while nothing of it is under way") == 1 })
+	set.until("it is told", func() bool { return set.countNotices("while no call is under way") == 1 })
 	waitHeard(t, set, `"id":"q1","result":{"action":"cancel"}`)
 }
 
@@ -273,7 +273,7 @@ func TestElicit_TimeOfTheUser_Asked(t *testing.T) {
 	}}, fake(t, "puppet")).connected()
 	begun := time.Now()
 	_, err := set.say(says{Mute: true, Lines: []string{asks("q1", aForm)}})
-	if err == nil || !strings.Contains(err.Error(), "no sign of life") {
+	if err == nil || !strings.Contains(err.Error(), "no message for") {
 		t.Errorf("err = %v", err)
 	}
 	if took := time.Since(begun); took < thinks {

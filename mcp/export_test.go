@@ -24,7 +24,7 @@ func (n Names) Name(server int, serverName, tool string) (name, clash string) {
 }
 
 // Forget is names.forget.
-func (n Names) Forget(server, most int, keep map[string]bool) { n.n.forget(server, most, keep) }
+func (n Names) Forget(server, most int, keep map[string]bool) { n.n.prune(server, most, keep) }
 
 // Held is how many names are given.
 func (n Names) Held() int { return len(n.n.given) }
@@ -53,7 +53,7 @@ var (
 
 // Fairly is fairly.
 func Fairly[T any](all [][]T, most, room int, weight func(T) int) (taken []T, left []int) {
-	return fairly(all, most, room, weight)
+	return takeTurns(all, most, room, weight)
 }
 
 // NewPrompt is newPrompt of encoded JSON.
@@ -67,7 +67,7 @@ func NewPrompt(server, encoded string) (Prompt, bool) {
 type NoticeRate struct{ r noticeRate }
 
 // Take is noticeRate.take.
-func (n *NoticeRate) Take() (ok, first bool) { return n.r.take() }
+func (n *NoticeRate) Take() (ok, first bool) { return n.r.allow() }
 
 // ReadRequests reads all messages of r, answers none of the requests, and returns how many there were.
 func ReadRequests(r io.ReadCloser, w io.WriteCloser) (n int) {
@@ -85,7 +85,7 @@ func ReadRequests(r io.ReadCloser, w io.WriteCloser) (n int) {
 // A Line is what the line reader gives.
 type Line struct {
 	Text string
-	// Size is set for a line that is too long, and ID when it tells which request it answers.
+	// Size is set for a line over the limit, and ID if it is an answer with a known ID.
 	Size int64
 	ID   int64
 }

@@ -67,7 +67,7 @@ var fakes = map[string]func(){
 		fmt.Fprintln(os.Stderr, "no licence for", os.Getenv("KIT_SECRET"))
 		os.Exit(3)
 	},
-	// junk prints what is no message before, between and behind its messages.
+	// junk prints text that is not a message before, between and after its messages.
 	"junk": func() {
 		fmt.Println("Starting server…")
 		fmt.Println(`{"level":"info","msg":"hello"}`)
@@ -92,7 +92,7 @@ var fakes = map[string]func(){
 			return textResult(strings.Repeat("y", 50<<20))
 		}}).run()
 	},
-	// liar describes its tools as nobody should.
+	// liar describes its tools incorrectly.
 	"liar": func() {
 		(&rawServer{tools: []any{
 			map[string]any{"name": "", "inputSchema": map[string]any{"type": "object"}},
@@ -131,7 +131,7 @@ var fakes = map[string]func(){
 		go (&rawServer{call: func(string) any { return textResult(fmt.Sprint(os.Getpid())) }}).run()
 		select {}
 	},
-	// forks starts a child that outlives its parent's will, and tells both ids.
+	// forks starts a child that outlives it, and returns both process IDs.
 	"forks": func() {
 		child := exec.Command(os.Args[0])
 		child.Env = []string{fakeVariable + "=sleeper"}
@@ -156,7 +156,7 @@ var fakes = map[string]func(){
 			return textResult("dry")
 		}}).run()
 	},
-	// asks sends requests that no client knows, and tells what came back.
+	// asks sends unknown requests, and returns the answers.
 	"asks": func() { (&rawServer{asks: true}).run() },
 	// deaf stops reading after its list of tools.
 	"deaf": func() {
@@ -268,7 +268,7 @@ func fake(t testing.TB, name string, env ...string) mcp.Server {
 		t.Fatal(err)
 	}
 	return mcp.Server{Name: name, Stdio: &mcp.Stdio{Command: self, Env: append([]string{
-		// A race-enabled binary sleeps for a second before it exits, unless told otherwise.
+		// A race-enabled binary sleeps for a second before it exits, unless configured otherwise.
 		fakeVariable + "=" + name, "GORACE=atexit_sleep_ms=0",
 	}, env...)}}
 }

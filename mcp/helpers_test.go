@@ -17,7 +17,7 @@ import (
 // patience bounds every wait of a test that goes well in no time.
 const patience = time.Minute
 
-// watched is a set with what it told.
+// watched is a set with its notices.
 type watched struct {
 	*mcp.Set
 	t        testing.TB
@@ -98,7 +98,7 @@ func (w *watched) connected() *watched {
 	return w
 }
 
-// until waits for cond, which depends on what the set tells of.
+// until waits for cond, which is checked at each change and notice.
 func (w *watched) until(what string, cond func() bool) {
 	w.t.Helper()
 	limit := time.NewTimer(patience)
@@ -107,18 +107,18 @@ func (w *watched) until(what string, cond func() bool) {
 		select {
 		case <-w.moved:
 		case <-limit.C:
-			w.t.Fatalf("waited too long until %s\nstatus: %+v\nnotices: %v", what, w.Status(), w.told())
+			w.t.Fatalf("waited too long until %s\nstatus: %+v\nnotices: %v", what, w.Status(), w.noticeTexts())
 		}
 	}
 }
 
-// givenUp waits for the notice that a server was given up.
-func (w *watched) givenUp(server string) {
+// failed waits for the notice that a server has failed.
+func (w *watched) failed(server string) {
 	w.t.Helper()
-	w.until("it is given up", func() bool { return w.wasTold("server "+server, "given up") == 1 })
+	w.until("the server has failed", func() bool { return w.countNotices("server "+server, "giving up") == 1 })
 }
 
-func (w *watched) told() []string {
+func (w *watched) noticeTexts() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var all []string
@@ -128,11 +128,11 @@ func (w *watched) told() []string {
 	return all
 }
 
-// wasTold counts the notices that hold every one of parts.
-func (w *watched) wasTold(parts ...string) int {
+// countNotices counts the notices that hold every one of parts.
+func (w *watched) countNotices(parts ...string) int {
 	count := 0
 notices:
-	for _, n := range w.told() {
+	for _, n := range w.noticeTexts() {
 		for _, part := range parts {
 			if !strings.Contains(n, part) {
 				continue notices

@@ -20,16 +20,16 @@ const (
 	// maxErrorBody bounds what is read of the body of an HTTP error, in bytes.
 	maxErrorBody = 64 << 10
 	maxRedirects = 5
-	// maxExchanges bounds what is under way with one server at once: a server that asks without an end, and takes no
-	// answer, would use up the process's sockets.
+	// maxExchanges bounds the HTTP requests under way with one server: a server that sends requests without end and does not take
+	// the answers must not exhaust the process's sockets.
 	maxExchanges = 256
 )
 
-// connectHTTP speaks Streamable HTTP, or the older SSE with its two endpoints.
+// connectHTTP connects by Streamable HTTP, or the older SSE with its two endpoints.
 func (c *connection) connectHTTP(ctx context.Context) (sdk.Connection, error) {
 	spec, o := c.server.spec.HTTP, &c.server.set.opts
 	c.http = newHTTPClient(c.ctx, spec, o)
-	c.http.reopened = func() { c.listAgain(listAll) }
+	c.http.reopened = func() { c.markStale(listAll) }
 	client := &http.Client{Transport: c.http, CheckRedirect: c.http.redirect}
 	var transport sdk.Transport
 	if spec.SSE {
@@ -45,8 +45,8 @@ func (c *connection) connectHTTP(ctx context.Context) (sdk.Connection, error) {
 	return conn, nil
 }
 
-// httpClient is the HTTP side of one connection to one server: a transport that is nobody else's, the server's headers
-// for its own origin, bounds, and an end to everything with the connection's life.
+// httpClient is the HTTP client of one connection: its own transport, the server's headers for the server's origin, limits, and
+// an end to all requests with the connection.
 type httpClient struct {
 	life    context.Context
 	base    http.RoundTripper
@@ -54,15 +54,15 @@ type httpClient struct {
 	headers []Header
 	max     int64
 	sse     bool
-	// reopened is told that a stream of the server's news was broken for a while.
+	// reopened is called when a stream for messages of the server was opened again after a failure.
 	reopened func()
 
 	streams   sync.WaitGroup
 	exchanges atomic.Int32
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	status string     // the last HTTP error
-	// refused is a request of the SDK's that was not made. What the SDK makes of it does not always say so.
+	// refused is the error of a request that was not made. The error of the SDK does not always contain it.
 	refused error
 }
 
@@ -78,7 +78,7 @@ func newHTTPClient(life context.Context, spec *HTTP, o *Options) *httpClient {
 	return &httpClient{life: life, base: base, origin: origin, headers: spec.Headers, max: int64(o.MaxMessage), sse: spec.SSE}
 }
 
-// close lets go of the idle connections. The others have ended with the life.
+// close closes the idle connections. The others have ended with the context.
 func (h *httpClient) close() {
 	h.streams.Wait()
 	if t, ok := h.base.(*http.Transport); ok {
@@ -86,8 +86,8 @@ func (h *httpClient) close() {
 	}
 }
 
-// errForeign is a request to another origin than the configured one. The server's headers, its secrets among them,
-// would go there, or the user's data without them.
+// errForeign is the error of a request to another origin than the configured one, which must not receive the server's secrets or
+// the user's data.
 var errForeign = errors.New("the server points to another host")
 
 // RoundTrip implements [http.RoundTripper].
@@ -114,30 +114,30 @@ func (h *httpClient) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	if h.exchanges.Add(1) > maxExchanges {
 		done()
-		return nil, fmt.Errorf("more than %d requests and answers are under way with the server", maxExchanges)
+		return nil, fmt.Errorf("too many requests under way with the server (limit %d)", maxExchanges)
 	}
 	ours := req.Clone(ctx)
 	h.addHeaders(ours)
 	resp, err := h.base.RoundTrip(ours)
 	listens := req.Header.Get("Mcp-Method") == "subscriptions/listen"
-	if listens && (err != nil || passes(resp)) {
+	if listens && (err != nil || isTemporary(resp)) {
 		if err == nil {
 			_ = resp.Body.Close()
 		}
 		done()
-		return h.standing(req, nil), nil // nobody but the stream itself would try again
+		return h.standing(req, nil), nil // the stream retries itself
 	}
 	if err != nil {
 		done()
 		return nil, err
 	}
-	h.note(resp, req)
+	h.recordStatus(resp, req)
 	limit := h.max
 	switch {
 	case resp.StatusCode >= 400:
 		limit = maxErrorBody
 	case strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream"):
-		limit = 0 // a stream has no end; its events are bounded by who reads them
+		limit = 0 // a stream has no end; its reader bounds the events
 	}
 	resp.Body = &body{ReadCloser: resp.Body, limit: limit, done: done}
 	if listens && isStream(resp) {
@@ -154,20 +154,20 @@ func (h *httpClient) own(u *url.URL) bool {
 	return h.origin.Scheme == "http" && u.Scheme == "https" && strings.EqualFold(u.Hostname(), h.origin.Hostname())
 }
 
-// redirect is the redirect policy: the same origin, and not such as would turn a POST into a GET.
+// redirect is the redirect policy: it allows the same origin only, and no redirect that turns a POST into a GET.
 func (h *httpClient) redirect(req *http.Request, via []*http.Request) error {
 	switch {
 	case !h.own(req.URL):
 		return fmt.Errorf("%w (%s); configure that URL if you trust it", errForeign, req.URL.Host)
 	case req.Method != via[0].Method:
-		return errors.New("the server redirects in a way that loses the request; configure the URL that it points to")
+		return errors.New("the server redirects in a way that loses the request; configure the URL of the redirect")
 	case len(via) >= maxRedirects:
 		return fmt.Errorf("the server redirects more than %d times", maxRedirects)
 	}
 	return nil
 }
 
-// addHeaders sets the user's headers. Those that the protocol depends on are not the user's to change.
+// addHeaders sets the configured headers, except for those that the protocol depends on.
 func (h *httpClient) addHeaders(req *http.Request) {
 	set := make(map[string]bool, len(h.headers))
 	for _, header := range h.headers {
@@ -185,9 +185,9 @@ func (h *httpClient) addHeaders(req *http.Request) {
 	}
 }
 
-// note keeps an HTTP error for [httpClient.explain]. The optional stream of Streamable HTTP is refused by many a server
-// that is fine.
-func (h *httpClient) note(resp *http.Response, req *http.Request) {
+// recordStatus keeps an HTTP error for [httpClient.explain]. It ignores the optional stream of Streamable HTTP, which many servers
+// refuse.
+func (h *httpClient) recordStatus(resp *http.Response, req *http.Request) {
 	if req.Method != http.MethodPost && !h.sse {
 		return
 	}
@@ -199,7 +199,7 @@ func (h *httpClient) note(resp *http.Response, req *http.Request) {
 	}
 }
 
-// explain adds the last HTTP error to err, and takes the URL, whose query may be a secret, out of it.
+// explain adds the last HTTP error to err, and removes the URL, whose query may be a secret.
 func (h *httpClient) explain(err error) error {
 	h.mu.Lock()
 	status, refused := h.status, h.refused
@@ -216,7 +216,7 @@ func (h *httpClient) explain(err error) error {
 	return err
 }
 
-// body is a response's body with a limit, which frees its request's context when it is closed.
+// body is a response body with a limit. Close cancels the context of the request.
 type body struct {
 	io.ReadCloser
 	limit int64 // zero for none

@@ -51,19 +51,19 @@ func TestHTTP_RefusedForWantOfAKey(t *testing.T) {
 		server := overHTTP(srv.URL + "/?key=q-secret-q")
 		server.HTTP.SSE = sse
 		set := start(t, mcp.Options{}, server)
-		set.givenUp("")
+		set.failed("")
 		st := set.Status()[0]
 		if !strings.Contains(st.LastError, "HTTP 401 Unauthorized") {
 			t.Errorf("sse %v: last error %q", sse, st.LastError)
 		}
-		if all := fmt.Sprint(st, set.told()); strings.Contains(all, "t0k3n") || strings.Contains(all, "q-secret") {
+		if all := fmt.Sprint(st, set.noticeTexts()); strings.Contains(all, "t0k3n") || strings.Contains(all, "q-secret") {
 			t.Errorf("a secret got out: %s", all)
 		}
 	}
 }
 
 func TestHTTP_NobodyThere(t *testing.T) {
-	// The near end of a connection has a port that nobody listens on, and that nobody else is given.
+	// The local end of a connection has a port without a listener, which no other process receives.
 	conn, err := net.Dial("tcp", serve(t, http.NotFound).Listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -74,8 +74,8 @@ func TestHTTP_NobodyThere(t *testing.T) {
 		server := overHTTP(url + "/?key=q-secret-q")
 		server.HTTP.SSE = sse
 		set := start(t, mcp.Options{}, server)
-		set.givenUp("")
-		if all := fmt.Sprint(set.Status(), set.told()); strings.Contains(all, "q-secret") || !strings.Contains(all, "refused") {
+		set.failed("")
+		if all := fmt.Sprint(set.Status(), set.noticeTexts()); strings.Contains(all, "q-secret") || !strings.Contains(all, "refused") {
 			t.Errorf("sse %v: %s", sse, all)
 		}
 	}
@@ -105,7 +105,7 @@ func TestHTTP_OtherOrigin(t *testing.T) {
 			server := overHTTP(serve(t, tt.handler).URL)
 			server.HTTP.SSE = tt.sse
 			set := start(t, mcp.Options{}, server)
-			set.givenUp("")
+			set.failed("")
 			if st := set.Status()[0]; !strings.Contains(st.LastError, "points to another host") {
 				t.Errorf("last error %q", st.LastError)
 			}
@@ -135,7 +135,7 @@ func TestHTTP_RedirectOnTheSameHost(t *testing.T) {
 	}
 }
 
-// TestHTTP_HeadersOfTheProtocol checks that the user's headers can not break the protocol.
+// TestHTTP_HeadersOfTheProtocol checks that the user's headers cannot break the protocol.
 func TestHTTP_HeadersOfTheProtocol(t *testing.T) {
 	srv := kitOverHTTP(t, handshake)
 	server := overHTTP(srv.URL)
@@ -188,7 +188,7 @@ func TestHTTP_SessionIsGone(t *testing.T) {
 	}
 }
 
-// TestHTTP_CallIsNotRepeated breaks the connection behind a request: it must not be made twice.
+// TestHTTP_CallIsNotRepeated breaks the connection after a request, which must not be repeated.
 func TestHTTP_CallIsNotRepeated(t *testing.T) {
 	kit := kitHandler(stateless)
 	var calls atomic.Int32
@@ -286,7 +286,7 @@ func TestHTTP_StandingStream(t *testing.T) {
 			}
 		}
 		set.says("web", "run", "{}")
-		if n := set.told(); len(n) != 0 {
+		if n := set.noticeTexts(); len(n) != 0 {
 			t.Errorf("notices: %v", n)
 		}
 	})
@@ -300,7 +300,7 @@ func TestHTTP_AnswerOverTheLimit(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "over the limit of 65536 bytes") {
 		t.Errorf("err = %v", err)
 	}
-	set.until("it is connected again", func() bool { return set.wasTold("connected again") == 1 })
+	set.until("it is connected again", func() bool { return set.countNotices("connected again") == 1 })
 }
 
 func TestHTTP_CallIsBoundedBySilence(t *testing.T) {
@@ -314,12 +314,12 @@ func TestHTTP_CallIsBoundedBySilence(t *testing.T) {
 	})
 	set := start(t, mcp.Options{CallTimeout: 50 * time.Millisecond}, overHTTP(srv.URL)).connected()
 	_, err := set.Call(t.Context(), set.tool("web", "echo"), jsonx.Raw(`{"text":"x"}`), nil)
-	if err == nil || !strings.Contains(err.Error(), "no sign of life for 50ms") {
+	if err == nil || !strings.Contains(err.Error(), "no message for 50ms") {
 		t.Errorf("err = %v", err)
 	}
 }
 
-// TestHTTP_SSEStreamBreaks cuts the stream of the older transport; the connection is made anew.
+// TestHTTP_SSEStreamBreaks cuts the stream of the older transport, after which the client connects again.
 func TestHTTP_SSEStreamBreaks(t *testing.T) {
 	k := newKit("kit", handshake)
 	sse := sdk.NewSSEHandler(func(*http.Request) *sdk.Server { return k.server }, nil)
@@ -328,7 +328,7 @@ func TestHTTP_SSEStreamBreaks(t *testing.T) {
 	server.HTTP.SSE = true
 	set := start(t, mcp.Options{}, server).connected()
 	srv.CloseClientConnections()
-	set.until("it is connected again", func() bool { return set.wasTold("connected again") == 1 })
+	set.until("it is connected again", func() bool { return set.countNotices("connected again") == 1 })
 	if got := set.says("web", "echo", `{"text":"on"}`); got != "on" {
 		t.Errorf("echo says %q", got)
 	}
@@ -365,12 +365,12 @@ func TestHTTP_SubscriptionBreaks(t *testing.T) {
 	if n := subscriptions.Load(); n != 2 {
 		t.Errorf("%d subscriptions", n)
 	}
-	if n := set.told(); len(n) != 0 {
+	if n := set.noticeTexts(); len(n) != 0 {
 		t.Errorf("notices: %v", n)
 	}
 }
 
-// cutAfterWrite is a response that is cut behind its first write.
+// cutAfterWrite is a response that is cut after its first write.
 type cutAfterWrite struct {
 	http.ResponseWriter
 	cut func()

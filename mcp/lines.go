@@ -9,9 +9,8 @@ import (
 	"strconv"
 )
 
-// lineReader cuts a stream into lines of bounded length. Of a line that is too long it keeps both ends: they tell which
-// request it answers, so that this request can fail while the connection lives on. That is why this is not
-// internal/frame, which drops such a line whole.
+// lineReader splits a stream into lines of bounded length. Unlike internal/frame, it keeps both ends of a line that is too long, to
+// find the request that it answers: that request fails and the connection stays open.
 type lineReader struct {
 	r   *bufio.Reader
 	max int
@@ -19,7 +18,7 @@ type lineReader struct {
 }
 
 const (
-	// lineEnds is how much is kept of each end of a line that is too long.
+	// lineEnds is the number of bytes that are kept at each end of a line over the limit.
 	lineEnds = 512
 	// keepBuffer is the largest buffer that is kept from one line to the next.
 	keepBuffer = 1 << 20
@@ -81,24 +80,24 @@ func (l *lineReader) next() (line []byte, long *longLine, err error) {
 	}
 }
 
-// ends is a line as if it were too long.
+// ends returns the ends of a line.
 func ends(line []byte) *longLine {
 	return &longLine{size: int64(len(line)), head: line[:min(lineEnds, len(line))], tail: line[max(0, len(line)-lineEnds):]}
 }
 
-// The two places where servers put the id: right behind "jsonrpc", or last.
+// Servers write the ID of an answer right after "jsonrpc", or last.
 const (
 	idAtHead = `^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d+)\s*,\s*"(?:jsonrpc|result|error)"`
 	idAtTail = `"id"\s*:\s*(\d+)\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$`
 )
 
-// answers returns the id of the request that the line answers.
+// answers returns the ID of the request that the line answers.
 func (l *longLine) answers() (id int64, ok bool) {
 	for _, try := range []struct {
 		pattern string
 		text    []byte
 	}{{idAtHead, l.head}, {idAtTail, l.tail}} {
-		// Compiled here, because this is needed once in a blue moon.
+		// Compiled at use, which is rare.
 		if m := regexp.MustCompile(try.pattern).FindSubmatch(try.text); m != nil {
 			if id, err := strconv.ParseInt(string(m[1]), 10, 64); err == nil {
 				return id, true
@@ -108,7 +107,7 @@ func (l *longLine) answers() (id int64, ok bool) {
 	return 0, false
 }
 
-// maybeAnswer reports that the line looks like a message that is not a notification.
+// maybeAnswer reports whether the line may be a message that is not a notification.
 func (l *longLine) maybeAnswer() bool {
 	start := bytes.TrimSpace(l.head)
 	return len(start) > 0 && (start[0] == '{' || start[0] == '[') && !bytes.Contains(l.head, []byte(`"method"`))

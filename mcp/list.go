@@ -23,14 +23,14 @@ const (
 )
 
 const (
-	// maxPages, maxListed and maxListBytes bound one list: a server may page for ever.
+	// maxPages, maxListed and maxListBytes bound one list: a server may return pages without end.
 	maxPages     = 200
 	maxListed    = 2000
 	maxListBytes = 16 << 20
 )
 
-// listAgain notes that a list is stale. The owner reads it when it has time; many changes become one reading.
-func (c *connection) listAgain(kind listKind) {
+// markStale marks lists as stale. The owner reads them later, once for several changes.
+func (c *connection) markStale(kind listKind) {
 	c.stale.Or(uint32(kind))
 	select {
 	case c.relist <- struct{}{}:
@@ -38,11 +38,11 @@ func (c *connection) listAgain(kind listKind) {
 	}
 }
 
-// list reads what the server offers, as far as it says that it has such. A list that fails keeps its old state. Only the
-// error of the tools is returned; the others are told.
+// list reads the lists that the server offers. A list that cannot be read stays as it was. It returns the error of the tools only;
+// the user is notified of the others.
 func (c *connection) list(ctx context.Context, kinds listKind) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.server.initTimeout(),
-		fmt.Errorf("the lists did not come within %s", c.server.initTimeout()))
+		fmt.Errorf("timed out reading the lists (%s)", c.server.initTimeout()))
 	defer cancel()
 	ctx, stop := c.within(ctx)
 	defer stop(nil)
@@ -50,7 +50,7 @@ func (c *connection) list(ctx context.Context, kinds listKind) error {
 	if init := c.session.InitializeResult(); init != nil && init.Capabilities != nil {
 		caps = init.Capabilities
 	}
-	c.keep(func(l *lists) {
+	c.updateLists(func(l *lists) {
 		if caps.Tools == nil {
 			l.tools = nil
 		}
@@ -78,17 +78,17 @@ func (c *connection) list(ctx context.Context, kinds listKind) error {
 	wg.Wait()
 	for i, err := range errs {
 		if wire, ok := errors.AsType[*jsonrpc.Error](err); ok && wire.Code == jsonrpc.CodeMethodNotFound {
-			errs[i] = nil // it has no such list after all
+			errs[i] = nil // the server does not have the list
 		}
-		if errs[i] != nil && ctx.Err() != nil && !c.isDead() {
+		if errs[i] != nil && ctx.Err() != nil && !c.isDone() {
 			errs[i] = context.Cause(ctx)
 		}
 	}
-	if c.isDead() {
-		return c.explain(c.deathCause())
+	if c.isDone() {
+		return c.explain(c.closeError())
 	}
 	if err := errors.Join(errs[1:]...); err != nil {
-		c.server.notice("did not list all that it offers", c.explain(err))
+		c.server.notice("failed to list its prompts or resources", c.explain(err))
 	}
 	if errs[0] != nil {
 		return c.explain(errs[0])
@@ -106,12 +106,12 @@ func (c *connection) listTools(ctx context.Context) error {
 		}
 		return res.Tools, res.NextCursor, nil
 	})
-	c.told("tools", err)
+	c.noticeCut("tools", err)
 	if err != nil && !errors.Is(err, errEndlessList) {
 		return err
 	}
-	tools := c.server.adopt(found)
-	c.keep(func(l *lists) { l.tools = tools })
+	tools := c.server.newTools(found)
+	c.updateLists(func(l *lists) { l.tools = tools })
 	return nil
 }
 
@@ -125,7 +125,7 @@ func (c *connection) listPrompts(ctx context.Context) error {
 		}
 		return res.Prompts, res.NextCursor, nil
 	})
-	c.told("prompts", err)
+	c.noticeCut("prompts", err)
 	if err != nil && !errors.Is(err, errEndlessList) {
 		return err
 	}
@@ -136,7 +136,7 @@ func (c *connection) listPrompts(ctx context.Context) error {
 		}
 	}
 	sortBy(prompts, func(p Prompt) string { return p.Name })
-	c.keep(func(l *lists) { l.prompts = prompts })
+	c.updateLists(func(l *lists) { l.prompts = prompts })
 	return nil
 }
 
@@ -150,7 +150,7 @@ func (c *connection) listResources(ctx context.Context) error {
 		}
 		return res.Resources, res.NextCursor, nil
 	})
-	c.told("resources", err)
+	c.noticeCut("resources", err)
 	if err != nil && !errors.Is(err, errEndlessList) {
 		return err
 	}
@@ -163,7 +163,7 @@ func (c *connection) listResources(ctx context.Context) error {
 			})
 		}
 	}
-	c.keep(func(l *lists) { l.resources = resources })
+	c.updateLists(func(l *lists) { l.resources = resources })
 	return nil
 }
 
@@ -177,7 +177,7 @@ func (c *connection) listTemplates(ctx context.Context) error {
 		}
 		return res.ResourceTemplates, res.NextCursor, nil
 	})
-	c.told("resource templates", err)
+	c.noticeCut("resource templates", err)
 	if err != nil && !errors.Is(err, errEndlessList) {
 		return err
 	}
@@ -190,28 +190,28 @@ func (c *connection) listTemplates(ctx context.Context) error {
 			})
 		}
 	}
-	c.keep(func(l *lists) { l.templates = templates })
+	c.updateLists(func(l *lists) { l.templates = templates })
 	return nil
 }
 
-// keep changes the server's lists.
-func (c *connection) keep(change func(*lists)) {
+// updateLists changes the server's lists.
+func (c *connection) updateLists(change func(*lists)) {
 	c.server.mu.Lock()
 	defer c.server.mu.Unlock()
 	change(&c.server.lists)
 }
 
-// told gives notice of a list that was cut.
-func (c *connection) told(what string, err error) {
+// noticeCut notifies the user of a list that was cut.
+func (c *connection) noticeCut(what string, err error) {
 	if errors.Is(err, errEndlessList) {
-		c.server.notice("lists its "+what+" without an end; the rest is left out", err)
+		c.server.notice("lists too many "+what+"; the rest is left out", err)
 	}
 }
 
-// errEndlessList is wrapped by the error of a list that goes round in circles or is too long. What was read is good.
-var errEndlessList = errors.New("the list does not end")
+// errEndlessList is wrapped by the error of a list that repeats or is too long. The entries that were read are valid.
+var errEndlessList = errors.New("the list is too long")
 
-// pages reads all pages of a list, as far as they are within the limits.
+// pages reads all pages of a list within the limits.
 func pages[T any](ctx context.Context, weigh func(*T) int,
 	fetch func(cursor string) (page []*T, next string, err error),
 ) ([]*T, error) {
@@ -238,7 +238,7 @@ func pages[T any](ctx context.Context, weigh func(*T) int,
 		case next == "":
 			return all, nil
 		case seen[next]:
-			return all, fmt.Errorf("%w: the cursor %q came twice", errEndlessList, text.TruncateBytes(next, 80))
+			return all, fmt.Errorf("%w: the cursor %q was repeated", errEndlessList, text.TruncateBytes(next, 80))
 		case ctx.Err() != nil:
 			return all, context.Cause(ctx)
 		}
@@ -247,7 +247,7 @@ func pages[T any](ctx context.Context, weigh func(*T) int,
 	return all, fmt.Errorf("%w: more than %d pages", errEndlessList, maxPages)
 }
 
-// weight is about how many bytes a decoded value takes.
+// weight estimates the size of a decoded value in bytes.
 func weight(value any) int {
 	const each = 16
 	size := each

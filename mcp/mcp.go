@@ -1,10 +1,9 @@
-// Package mcp is the client side of the Model Context Protocol: the servers of one session, over stdio, Streamable
-// HTTP, SSE and the editor's own channel, behind one [Set]. It speaks the stateless protocol of 2026-07-28 and the
-// ones with a handshake before it, knows nothing of agents and editors, and keeps nothing on disk.
+// Package mcp implements the client side of the Model Context Protocol. A [Set] has the servers of one session, over stdio,
+// Streamable HTTP, SSE and the editor's own channel. The package supports the stateless protocol of 2026-07-28 and the older
+// ones with a handshake. It does not depend on agents and editors, and stores nothing on the disk.
 //
-// A [Set] shares nothing with another one: no process, connection, header, environment, tool or name. Each server
-// has one goroutine that connects, lists, watches, retries and ends it (server.go); design and decisions are in
-// docs/design/mcp.md.
+// Sets share nothing: no process, connection, header, environment, tool or name. One goroutine for each server connects,
+// lists, watches, retries and ends it (server.go). The design is described in docs/design/mcp.md.
 package mcp
 
 import (
@@ -18,110 +17,108 @@ import (
 	"github.com/gajae-code/gjc/internal/proc"
 )
 
-// Server says how to reach one MCP server. Exactly one of Stdio, HTTP and Channel is set.
+// Server is the configuration of one MCP server. Exactly one of Stdio, HTTP and Channel is set.
 type Server struct {
-	// Name is what people call the server; unique in its set and not empty.
+	// Name is the name of the server for the user. It is unique in its set and not empty.
 	Name    string
 	Stdio   *Stdio
 	HTTP    *HTTP
 	Channel *ChannelServer
-	// Timeout is in place of InitTimeout and CallTimeout of [Options]. If zero, those hold.
+	// Timeout overrides InitTimeout and CallTimeout of [Options] unless it is zero.
 	Timeout time.Duration
-	// Secrets are further values that are kept out of every text that leaves the package.
+	// Secrets are further values that the package removes from all texts it returns or logs.
 	Secrets []string
 }
 
 // Stdio is a server that runs as a child process.
 type Stdio struct {
-	// Command is an absolute path, or the bare name of a program on the PATH of the server's environment.
+	// Command is an absolute path, or the name of a program on the PATH of the server's environment.
 	Command string
 	Args    []string
-	// Dir is the working directory of the process, absolute. If empty, that of [Options].
+	// Dir is the working directory of the process, absolute. If empty, [Options.Cwd].
 	Dir string
-	// Env is added to the base environment, as "NAME=value". Its values are kept out of every text that leaves the
-	// package.
+	// Env is added to the base environment, as "NAME=value". The package removes its values from all texts it returns or logs.
 	Env []string
 }
 
-// HTTP is a server behind a URL.
+// HTTP is a server at a URL.
 type HTTP struct {
 	// URL is absolute, with the scheme http or https.
 	URL string
-	// Headers go with every request to the URL's own origin, and to no other. Their values are kept out of every text
-	// that leaves the package.
+	// Headers are sent with requests to the origin of the URL only. The package removes their values from all texts it returns or
+	// logs.
 	Headers []Header
-	// SSE asks for the transport of 2024-11-05 with its two endpoints, in place of Streamable HTTP.
+	// SSE selects the transport of 2024-11-05 with its two endpoints instead of Streamable HTTP.
 	SSE bool
 }
 
 // Header is one HTTP header.
 type Header struct{ Name, Value string }
 
-// ChannelServer is a server that lives behind [Options.Channel].
+// ChannelServer is a server that is reached by [Options.Channel].
 type ChannelServer struct {
-	// ID is the id that the owner of the channel gave the server.
+	// ID is the ID of the server on the channel.
 	ID string
 }
 
 // The defaults of [Options].
 const (
-	// DefaultInitTimeout leaves room for a package runner that downloads the server first.
+	// DefaultInitTimeout is long enough for a package runner that downloads the server first.
 	DefaultInitTimeout = 30 * time.Second
-	// DefaultCallTimeout is long, because a tool may build or test something; a report of progress starts it anew.
+	// DefaultCallTimeout is long, because a tool may run a build or tests. Progress reports restart it.
 	DefaultCallTimeout = 10 * time.Minute
-	// DefaultMaxMessage bounds one message from a server. It is far more than a model can be shown.
+	// DefaultMaxMessage bounds one message of a server, in bytes.
 	DefaultMaxMessage = 16 << 20
 )
 
-// Options says what a [Set] works with. The zero value connects servers that need no environment and no channel.
+// Options configures a [Set]. The zero value is valid for servers that need no environment and no channel.
 type Options struct {
-	// Cwd is the working directory of children and the first root; absolute.
+	// Cwd is the working directory of children and the first root, absolute.
 	Cwd string
-	// Roots are further roots that servers are told of; absolute paths.
+	// Roots are further roots, absolute. Servers can list them.
 	Roots []string
-	// Children owns the child processes. If nil, they belong to the Set alone.
+	// Children owns the child processes. If nil, they belong to no group.
 	Children *proc.Group
-	// Env is the base environment of children, as "NAME=value"; provider keys are taken out of it.
+	// Env is the base environment of children, as "NAME=value"; provider keys are removed from it.
 	Env []string
-	// Version is gjc's, for the server's logs.
+	// Version is the version of gjc, which servers receive.
 	Version string
-	// HTTPClient gives the base transport, which is cloned for each server; its other fields are not used. If nil,
+	// HTTPClient has the transport that is cloned for each server; its other fields are not used. If nil,
 	// [http.DefaultTransport] is cloned.
 	HTTPClient *http.Client
-	// Channel carries the messages of [ChannelServer] entries. If nil, these fail.
+	// Channel is for [ChannelServer] entries, which fail if it is nil.
 	Channel Channel
 
-	// Elicit answers a server's question to the user. Its context ends with the calls of that server that were open when
-	// it asked. If nil, servers are told that nobody can be asked.
+	// Elicit asks the user a question of a server. Its context ends with the calls of that server that were under way at the time
+	// of the question. If nil, the capability is not announced and questions are refused.
 	Elicit func(ctx context.Context, req ElicitRequest) (ElicitResult, error)
-	// ElicitForms and ElicitURLs say what Elicit can ask: servers are told so, and a question of the other mode is
-	// refused. If neither is set, both are.
+	// ElicitForms and ElicitURLs are the modes that Elicit supports. They are announced to servers; questions of the other mode are
+	// refused. If neither is set, both are supported.
 	ElicitForms, ElicitURLs bool
-	// ElicitationComplete is told that what the user was asked to do at a URL is done, with the ID that Elicit got.
+	// ElicitationComplete is called when the server reports the completion of a URL elicitation, with the ID that Elicit received.
 	// Optional.
 	ElicitationComplete func(server, elicitationID string)
-	// Changed is told that tools, prompts, resources or a status have changed. Optional.
+	// Changed is called when tools, prompts, resources or a status have changed. Optional.
 	Changed func()
-	// Notice is told what a user should see: failures, recoveries, names that were changed. Optional.
+	// Notice receives texts for the user: failures, recoveries, changed names. Optional.
 	Notice func(Notice)
-	// Log gets what only a developer needs. The zero value logs nothing.
+	// Log is for developers. The zero value logs nothing.
 	Log zerolog.Logger
 
 	// InitTimeout bounds the start of a server up to its first list of tools, and each later list. If zero,
 	// [DefaultInitTimeout].
 	InitTimeout time.Duration
-	// CallTimeout bounds a call without any sign of life. If zero, [DefaultCallTimeout].
+	// CallTimeout bounds the time without a message about a call. If zero, [DefaultCallTimeout].
 	CallTimeout time.Duration
-	// MaxMessage bounds one message from a server in bytes; a longer one fails its call. If zero,
-	// [DefaultMaxMessage].
+	// MaxMessage bounds one message of a server in bytes; a call with a longer answer fails. If zero, [DefaultMaxMessage].
 	MaxMessage int
-	// Backoff is how long to wait before each new attempt; behind the last one the server is given up until
-	// [Set.Reconnect]. If nil, 0.5, 1, 2 and 4 seconds.
+	// Backoff has the pauses before new attempts to connect. After the last one, the server stays failed until [Set.Reconnect]. If
+	// nil, 0.5, 1, 2 and 4 seconds.
 	Backoff []time.Duration
 }
 
-// The functions in Options are called from several goroutines, but never two of Changed and Notice at once. They must
-// not block for long (Elicit may) and must not call [Set.Close].
+// The functions in Options are called from several goroutines, but Changed and Notice never concurrently. They must not block for
+// long, except for Elicit, and must not call [Set.Close].
 
 func (o Options) withDefaults() Options {
 	if o.InitTimeout == 0 {
@@ -142,17 +139,17 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Notice is something that a user should see.
+// Notice is a text for the user.
 type Notice struct {
-	// Server is the name of the server it is about; empty for all of them.
+	// Server is the name of the server; empty for all servers.
 	Server string
 	// Text is one sentence.
 	Text string
-	// Detail is the error behind it, or empty. It may have several lines.
+	// Detail is the error, or empty. It may have several lines.
 	Detail string
 }
 
-// ElicitRequest is a server's question to the user.
+// ElicitRequest is a question of a server to the user.
 type ElicitRequest struct {
 	Server string
 	// Mode is "form" or "url".
@@ -160,8 +157,7 @@ type ElicitRequest struct {
 	Message string
 	// Schema describes the answer of a form: an object with flat properties.
 	Schema jsonx.Raw
-	// URL and ID are set in mode "url". The URL is absolute, with the scheme http or https. The ID is the set's own and
-	// no other question's, in no other set either.
+	// URL and ID are set in mode "url". The URL is absolute, with the scheme http or https. The ID is unique among all sets.
 	URL string
 	ID  string
 }
@@ -170,11 +166,11 @@ type ElicitRequest struct {
 type ElicitResult struct {
 	// Action is "accept", "decline" or "cancel".
 	Action string
-	// Content is the filled form, an object; only with "accept".
+	// Content is the filled form, an object. It is set only for "accept".
 	Content jsonx.Raw
 }
 
-// Progress is a report from a running call.
+// Progress is a progress report of a call.
 type Progress struct {
 	Message string
 	Done    float64

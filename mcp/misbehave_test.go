@@ -22,7 +22,7 @@ func TestSet_ServerThatHangsUpOverTheNewProtocol(t *testing.T) {
 	if st := set.Status()[0]; st.Stateless || st.Protocol != handshake {
 		t.Errorf("status %+v", st)
 	}
-	if n := set.told(); len(n) != 0 {
+	if n := set.noticeTexts(); len(n) != 0 {
 		t.Errorf("notices: %v", n)
 	}
 }
@@ -38,7 +38,7 @@ func TestSet_ServerThatHangs(t *testing.T) {
 	// The other one has this time for its start too.
 	set := start(t, mcp.Options{InitTimeout: 3 * time.Second, Backoff: []time.Duration{time.Millisecond}},
 		fake(t, "hang"), fake(t, "junk")).ready()
-	set.givenUp("")
+	set.failed("")
 	st := set.Status()[0]
 	if !strings.Contains(st.LastError, "did not answer within 3s") {
 		t.Errorf("last error %q", st.LastError)
@@ -46,30 +46,30 @@ func TestSet_ServerThatHangs(t *testing.T) {
 	if _, err := set.ReadResource(t.Context(), "hang", "x://y"); !errors.Is(err, mcp.ErrUnavailable) {
 		t.Errorf("err = %v", err)
 	}
-	if n := set.wasTold("hang", "not available"); n != 1 {
-		t.Errorf("told %d times that it is not available: %v", n, set.told())
+	if n := set.countNotices("hang", "not available"); n != 1 {
+		t.Errorf("told %d times that it is not available: %v", n, set.noticeTexts())
 	}
-	if n := set.wasTold("hang", "given up after 2 attempts"); n != 1 {
-		t.Errorf("told %d times that it was given up: %v", n, set.told())
+	if n := set.countNotices("hang", "failed 2 times; giving up"); n != 1 {
+		t.Errorf("told %d times that it was given up: %v", n, set.noticeTexts())
 	}
-	// One bad server is nobody else's business.
+	// A bad server must not affect the others.
 	set.until("the other server is connected", func() bool { return set.Status()[1].State == mcp.StateConnected })
 }
 
 func TestSet_ServerThatCrashes(t *testing.T) {
 	set := start(t, mcp.Options{}, fake(t, "crash", "KIT_SECRET=s3cr3t-value"))
-	set.givenUp("")
+	set.failed("")
 	st := set.Status()[0]
 	if !strings.Contains(st.LastError, "exited with code 3") || !strings.Contains(st.LastError, "no licence for [hidden]") {
 		t.Errorf("last error %q", st.LastError)
 	}
-	for _, text := range append(set.told(), st.LastError, st.Stderr) {
+	for _, text := range append(set.noticeTexts(), st.LastError, st.Stderr) {
 		if strings.Contains(text, "s3cr3t") {
 			t.Errorf("a value of the environment got out: %q", text)
 		}
 	}
-	if set.wasTold("given up after 3 attempts") != 1 {
-		t.Errorf("notices: %v", set.told())
+	if set.countNotices("failed 3 times; giving up") != 1 {
+		t.Errorf("notices: %v", set.noticeTexts())
 	}
 	if err := set.Reconnect(t.Context(), "crash"); !errors.Is(err, mcp.ErrUnavailable) {
 		t.Errorf("reconnect: %v", err)
@@ -83,8 +83,8 @@ func TestSet_ServerThatPrintsJunk(t *testing.T) {
 			t.Fatalf("run says %q", got)
 		}
 	}
-	if n := set.wasTold("prints other things"); n != 1 {
-		t.Errorf("told %d times: %v", n, set.told())
+	if n := set.countNotices("prints text that is not an MCP message"); n != 1 {
+		t.Errorf("told %d times: %v", n, set.noticeTexts())
 	}
 }
 
@@ -99,9 +99,9 @@ func TestSet_ServerThatDiesInACall(t *testing.T) {
 			t.Errorf("the error lacks %q: %v", want, err)
 		}
 	}
-	set.until("it is connected again", func() bool { return set.wasTold("connected again") == 1 })
-	if set.wasTold("not available") != 1 {
-		t.Errorf("notices: %v", set.told())
+	set.until("it is connected again", func() bool { return set.countNotices("connected again") == 1 })
+	if set.countNotices("not available") != 1 {
+		t.Errorf("notices: %v", set.noticeTexts())
 	}
 }
 
@@ -114,7 +114,7 @@ func TestSet_ServerThatAnswersTooMuch(t *testing.T) {
 	if got := set.says("huge", "again", "{}"); got != "still here" {
 		t.Errorf("again says %q", got)
 	}
-	if n := set.told(); len(n) != 0 {
+	if n := set.noticeTexts(); len(n) != 0 {
 		t.Errorf("the connection was lost: %v", n)
 	}
 }
@@ -143,8 +143,8 @@ func TestSet_ServerThatLies(t *testing.T) {
 		t.Errorf("schemas (-want +got):\n%s", diff)
 	}
 	for _, complaint := range []string{"tool 1 has no name", "list_schema: its input schema is not an object", "long: its description of 1000000 bytes"} {
-		if set.wasTold("not as they should be", complaint) != 1 {
-			t.Errorf("not told of %q: %v", complaint, set.told())
+		if set.countNotices("offers tools with faults", complaint) != 1 {
+			t.Errorf("not told of %q: %v", complaint, set.noticeTexts())
 		}
 	}
 	for range 2 {
@@ -152,15 +152,15 @@ func TestSet_ServerThatLies(t *testing.T) {
 			t.Errorf("promise says %q", got)
 		}
 	}
-	if set.wasTold("mcp__liar_promise", "do not fit its output schema") != 1 {
-		t.Errorf("notices: %v", set.told())
+	if set.countNotices("mcp__liar_promise", "do not match its output schema") != 1 {
+		t.Errorf("notices: %v", set.noticeTexts())
 	}
 }
 
 func TestSet_ServerWhoseListsNeverEnd(t *testing.T) {
 	set := start(t, mcp.Options{}, fake(t, "pages"), fake(t, "endless")).connected()
 	set.until("both are told of", func() bool {
-		return set.wasTold("server pages", "without an end") == 1 && set.wasTold("endless", "without an end") == 1
+		return set.countNotices("server pages", "the rest is left out") == 1 && set.countNotices("endless", "the rest is left out") == 1
 	})
 	if got := set.says("pages", "run", "{}"); got != "ran run" {
 		t.Errorf("run says %q", got)
@@ -188,7 +188,7 @@ func TestSet_ServerThatIsDeaf(t *testing.T) {
 	set := start(t, mcp.Options{CallTimeout: 50 * time.Millisecond}, fake(t, "deaf")).connected()
 	for range 3 { // more than the pipe holds
 		_, err := set.Call(t.Context(), set.tool("deaf", "run"), jsonx.Raw(`{"x":"`+strings.Repeat("z", 100_000)+`"}`), nil)
-		if err == nil || !strings.Contains(err.Error(), "no sign of life for 50ms") {
+		if err == nil || !strings.Contains(err.Error(), "no message for 50ms") {
 			t.Fatalf("err = %v", err)
 		}
 	}
@@ -258,7 +258,7 @@ func TestSet_CloseIsBounded(t *testing.T) {
 }
 
 // untilGone waits for the end of a process that has been killed: that needs a moment on a processor, and the child of a
-// child can not be waited for.
+// child cannot be waited for.
 func untilGone(t *testing.T, pid string) {
 	t.Helper()
 	limit, again := time.NewTimer(patience), time.NewTicker(time.Millisecond)
@@ -289,7 +289,7 @@ func TestSet_TimeoutOfOneServer(t *testing.T) {
 	hangs := fake(t, "hang")
 	hangs.Timeout = 200 * time.Millisecond
 	set := start(t, mcp.Options{InitTimeout: time.Hour, Backoff: []time.Duration{time.Millisecond}}, hangs).ready()
-	set.givenUp("")
+	set.failed("")
 	if st := set.Status()[0]; !strings.Contains(st.LastError, "did not answer within 200ms") {
 		t.Errorf("last error %q", st.LastError)
 	}

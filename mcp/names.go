@@ -7,10 +7,10 @@ import (
 	"sync"
 )
 
-// maxName is what the model APIs take as a tool's name.
+// maxName is the maximum length of a tool's name in the model APIs.
 const maxName = 64
 
-// toolName is the name under which a model knows a server's tool.
+// toolName returns the name of a server's tool for the model.
 func toolName(server, tool string) string {
 	prefix := namePart(server, "server")
 	name := namePart(tool, "tool")
@@ -20,7 +20,7 @@ func toolName(server, tool string) string {
 	return fitName("mcp__" + prefix + "_" + name)
 }
 
-// namePart brings a name to the characters that every model API takes.
+// namePart converts a name to the characters that all model APIs accept.
 func namePart(s, empty string) string {
 	var b strings.Builder
 	gap := false
@@ -45,7 +45,7 @@ func namePart(s, empty string) string {
 	return empty
 }
 
-// fitName cuts a name that is too long, and marks it with a hash of the whole, so that two long names stay two.
+// fitName truncates a name that is too long and adds a hash of the whole name, so that two long names stay different.
 func fitName(name string) string {
 	if len(name) <= maxName {
 		return name
@@ -56,10 +56,10 @@ func fitName(name string) string {
 	return strings.TrimRight(name[:maxName-len(mark)], "_") + mark
 }
 
-// names gives each tool of a set its name, once: a name that was given stays with its tool while other tools come and
-// go, because the model has it in its history.
+// names assigns names to the tools of a set. A tool keeps its name when other tools are added or removed, because the name is in
+// the model's history.
 type names struct {
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	given map[toolKey]string
 	owner map[string]toolKey
 }
@@ -73,7 +73,7 @@ func newNames() *names {
 	return &names{given: make(map[toolKey]string), owner: make(map[string]toolKey)}
 }
 
-// name returns the tool's name; clash is the name that it could not have, when this was just found out.
+// name returns the tool's name. clash is the name that another tool has; it is set only at the first call for the tool.
 func (n *names) name(server int, serverName, tool string) (name, clash string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -95,9 +95,9 @@ func (n *names) name(server int, serverName, tool string) (name, clash string) {
 	return name, clash
 }
 
-// forget lets go of the names that a server holds for tools it does not have any more, except those in keep. It is for
-// a server that makes up new tools without end.
-func (n *names) forget(server, most int, keep map[string]bool) {
+// prune removes the names of a server's former tools, except those in keep, if there are more than limit: a server may create
+// new tools without end.
+func (n *names) prune(server, limit int, keep map[string]bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	held := 0
@@ -106,7 +106,7 @@ func (n *names) forget(server, most int, keep map[string]bool) {
 			held++
 		}
 	}
-	if held <= most {
+	if held <= limit {
 		return
 	}
 	for key, name := range n.given {

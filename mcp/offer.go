@@ -9,28 +9,28 @@ import (
 )
 
 const (
-	// MaxOffered bounds the tools of a set that a model is shown, and MaxOfferedBytes their names, descriptions and
-	// schemas together: they go with every request, and some model APIs refuse one with more than 128 tools.
+	// MaxOffered bounds the tools of a set that are sent to the model, and MaxOfferedBytes their names, descriptions and
+	// schemas: they are part of each request, and some model APIs refuse more than 128 tools.
 	MaxOffered      = 100
 	MaxOfferedBytes = 256 << 10
 	// MaxPrompts bounds the prompts of a set that are listed.
 	MaxPrompts = 200
 )
 
-// Cut is how much of what one server has is left out.
+// Cut is the number of tools and prompts of one server that are left out.
 type Cut struct {
 	Server         string
 	Tools, Prompts int
 }
 
-// Offered returns the tools that a model is to be shown: of [Set.Tools], in the same order, at most [MaxOffered] and
-// [MaxOfferedBytes]. The servers take turns, so that one with very many does not take the place of the others.
+// Offered returns the tools for the model: those of [Set.Tools] in the same order, at limit [MaxOffered] and [MaxOfferedBytes].
+// Tools are taken from the servers in turn, so that a server with many tools does not displace the others.
 func (s *Set) Offered() []*Tool {
 	tools, _ := s.offeredTools()
 	return tools
 }
 
-// Cuts returns the servers of which not all tools and prompts are offered, in the order of the servers.
+// Cuts returns what is left out, for each server of which something is.
 func (s *Set) Cuts() []Cut {
 	_, tools := s.offeredTools()
 	_, prompts := s.offeredPrompts()
@@ -44,16 +44,16 @@ func (s *Set) Cuts() []Cut {
 }
 
 func (s *Set) offeredTools() ([]*Tool, []int) {
-	return fairly(each(s, func(l *lists) []*Tool { return l.tools }), MaxOffered, MaxOfferedBytes, func(t *Tool) int {
+	return takeTurns(each(s, func(l *lists) []*Tool { return l.tools }), MaxOffered, MaxOfferedBytes, func(t *Tool) int {
 		return len(t.Name) + max(len(t.Description), len(t.Title)) + len(t.Schema)
 	})
 }
 
 func (s *Set) offeredPrompts() ([]Prompt, []int) {
-	return fairly(each(s, func(l *lists) []Prompt { return l.prompts }), MaxPrompts, MaxPrompts, func(Prompt) int { return 1 })
+	return takeTurns(each(s, func(l *lists) []Prompt { return l.prompts }), MaxPrompts, MaxPrompts, func(Prompt) int { return 1 })
 }
 
-// each returns a list for each server.
+// each returns a list of each server.
 func each[T any](s *Set, of func(*lists) []T) [][]T {
 	all := make([][]T, len(s.servers))
 	for i, srv := range s.servers {
@@ -66,9 +66,9 @@ func each[T any](s *Set, of func(*lists) []T) [][]T {
 	return all
 }
 
-// fairly takes from each list in turn, from its start on, until there are most things or they weigh more than room.
-// What does not fit is passed over. It returns what was taken, list by list, and how many of each list were not.
-func fairly[T any](all [][]T, most, room int, weight func(T) int) (taken []T, left []int) {
+// takeTurns takes items from the lists in turn, up to limit items with a total weight of room. It skips items that are too large. It
+// returns the items, list by list, and the number of items of each list that were left out.
+func takeTurns[T any](all [][]T, limit, room int, weight func(T) int) (taken []T, left []int) {
 	kept := make([][]T, len(all))
 	left = make([]int, len(all))
 	longest := 0
@@ -76,9 +76,9 @@ func fairly[T any](all [][]T, most, room int, weight func(T) int) (taken []T, le
 		longest, left[i] = max(longest, len(all[i])), len(all[i])
 	}
 	count := 0
-	for turn := 0; turn < longest && count < most; turn++ {
+	for turn := 0; turn < longest && count < limit; turn++ {
 		for i, list := range all {
-			if turn >= len(list) || count >= most {
+			if turn >= len(list) || count >= limit {
 				continue
 			}
 			w := weight(list[turn])
@@ -94,12 +94,12 @@ func fairly[T any](all [][]T, most, room int, weight func(T) int) (taken []T, le
 	return slices.Concat(kept...), left
 }
 
-// noteCuts gives one notice of what is left out, and again when that has changed. It waits until each server has either
-// connected or failed.
-func (s *Set) noteCuts() {
+// noticeCuts notifies the user of what is left out, again when it has changed. It does nothing until each server has connected or
+// failed.
+func (s *Set) noticeCuts() {
 	for _, srv := range s.servers {
 		select {
-		case <-srv.settled:
+		case <-srv.attempted:
 		default:
 			return
 		}
@@ -122,7 +122,7 @@ func (s *Set) noteCuts() {
 	s.mu.Unlock()
 	if cuts != "" && !again {
 		s.notice(Notice{
-			Text: fmt.Sprintf("The MCP servers have more than a model can be shown: %d tools of at most %d KiB, and %d prompts. "+
+			Text: fmt.Sprintf("The MCP servers offer more than the limit of %d tools with %d KiB and %d prompts. "+
 				"The rest is left out.", MaxOffered, MaxOfferedBytes>>10, MaxPrompts),
 			Detail: cuts,
 		})

@@ -32,7 +32,7 @@ func named(server mcp.Server, name string) mcp.Server {
 func TestSet_Offered(t *testing.T) {
 	big, small := named(webPuppet(t, manyTools(1000, 10)), "big"), named(webPuppet(t, manyTools(5, 10)), "small")
 	set := start(t, mcp.Options{}, big, small).connected()
-	set.until("it is told", func() bool { return set.wasTold("more than a model can be shown", "big: 909 tools") == 1 })
+	set.until("it is told", func() bool { return set.countNotices("offer more than the limit", "big: 909 tools") == 1 })
 	if n := len(set.Tools()); n != 1009 {
 		t.Errorf("%d tools", n)
 	}
@@ -58,7 +58,7 @@ func TestSet_Offered(t *testing.T) {
 	if err := set.Reconnect(t.Context(), "small"); err != nil {
 		t.Fatal(err)
 	}
-	if n := set.wasTold("more than a model can be shown"); n != 1 {
+	if n := set.countNotices("offer more than the limit"); n != 1 {
 		t.Errorf("told %d times", n)
 	}
 }
@@ -146,8 +146,8 @@ func TestSet_LongNames(t *testing.T) {
 	if n := len(set.Tools()); n != 2 {
 		t.Errorf("%d tools", n)
 	}
-	if set.wasTold("has a name of 1048576 bytes and is left out") != 1 {
-		t.Errorf("told %q", set.told())
+	if set.countNotices("has a name of 1048576 bytes and is left out") != 1 {
+		t.Errorf("told %q", set.noticeTexts())
 	}
 }
 
@@ -157,8 +157,8 @@ func TestSet_HeavyLists(t *testing.T) {
 	if n := len(set.Tools()); n < 1000 || n > 1500 {
 		t.Errorf("%d tools", n)
 	}
-	if set.wasTold("without an end", "16 MB") != 1 {
-		t.Errorf("told %d notices", len(set.told()))
+	if set.countNotices("the rest is left out", "16 MB") != 1 {
+		t.Errorf("told %d notices", len(set.noticeTexts()))
 	}
 }
 

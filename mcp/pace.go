@@ -3,24 +3,24 @@ package mcp
 import "time"
 
 const (
-	// relistWait is how long behind a change of a list it is read, and maxRelistWait the longest that a server can make
-	// of it by changes without an end.
+	// relistWait is the delay from a change of a list to its reading, and maxRelistWait the longest delay for a server that
+	// changes its lists without end.
 	relistWait    = 100 * time.Millisecond
 	maxRelistWait = 5 * time.Second
 )
 
-// relists paces the reading of lists: a server that changes its lists each time they are read would be read for ever.
-type relists struct {
+// relistPacer delays the reading of lists: a server may change its lists each time they are read.
+type relistPacer struct {
 	wait time.Duration
 	last time.Time // of the end of the last reading
 	due  <-chan time.Time
 }
 
-// want is told of a change.
-func (r *relists) want() {
+// schedule schedules a reading after a change.
+func (r *relistPacer) schedule() {
 	switch {
 	case r.due != nil:
-		return // many changes become one reading
+		return // one reading for several changes
 	case r.last.IsZero() || time.Since(r.last) > 2*maxRelistWait:
 		r.wait = relistWait
 	case time.Since(r.last) < 2*r.wait:
@@ -31,25 +31,25 @@ func (r *relists) want() {
 	r.due = time.After(r.wait)
 }
 
-// done is told that the lists were read.
-func (r *relists) done() { r.due, r.last = nil, time.Now() }
+// done records that the lists were read.
+func (r *relistPacer) done() { r.due, r.last = nil, time.Now() }
 
 const (
-	// noticeBurst is how many notices a server can give at once, and noticeEvery how often then.
-	noticeBurst = 20
-	noticeEvery = 10 * time.Second
+	// noticeBurst is the number of notices that a server can cause at once, and noticeInterval the time between later ones.
+	noticeBurst    = 20
+	noticeInterval = 10 * time.Second
 )
 
-// noticeRate bounds the notices that a server can set off. It is guarded by its owner.
+// noticeRate limits the notices that a server can cause. It is not safe for concurrent use.
 type noticeRate struct {
 	used  int
 	since time.Time
 }
 
-// take reports whether one more may be given, and whether it is the first that may not.
-func (r *noticeRate) take() (ok, first bool) {
+// allow reports whether another notice is within the limit, or whether it is the first over it.
+func (r *noticeRate) allow() (ok, first bool) {
 	now := time.Now()
-	if back := int(now.Sub(r.since) / noticeEvery); back > 0 {
+	if back := int(now.Sub(r.since) / noticeInterval); back > 0 {
 		r.used, r.since = max(0, min(r.used, noticeBurst)-back), now
 	}
 	r.used++

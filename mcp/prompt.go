@@ -8,22 +8,22 @@ import (
 	"github.com/gajae-code/gjc/internal/text"
 )
 
-// Prompt is a text that a server has ready, with gaps to fill.
+// Prompt is a prompt template of a server.
 type Prompt struct {
 	Server                   string
 	Name, Title, Description string
 	Arguments                []PromptArgument
 }
 
-// PromptArgument is a gap in a [Prompt].
+// PromptArgument is an argument of a [Prompt].
 type PromptArgument struct {
 	Name, Title, Description string
-	// Hint is the name as a line for people, at most 40 characters.
+	// Hint is the name for display, at limit 40 characters.
 	Hint     string
 	Required bool
 }
 
-// PromptResult is a prompt with its gaps filled.
+// PromptResult is a prompt with its arguments filled in.
 type PromptResult struct {
 	Description string
 	Messages    []PromptMessage
@@ -37,15 +37,14 @@ type PromptMessage struct {
 }
 
 const (
-	// maxLine bounds a description of a prompt or resource, and maxHint the name of a prompt's argument as it is shown,
-	// in characters.
+	// maxLine bounds the description of a prompt or resource, and maxHint the displayed name of a prompt's argument, in characters.
 	maxLine = 300
 	maxHint = 40
-	// maxArguments bounds the gaps of a prompt.
+	// maxArguments bounds the arguments of a prompt.
 	maxArguments = 50
 )
 
-// newPrompt makes a prompt of what a server lists. It reports false for one that can not be used.
+// newPrompt converts a prompt in a list. It returns false if it cannot be used.
 func newPrompt(server string, p *sdk.Prompt) (Prompt, bool) {
 	if p == nil || p.Name == "" || len(p.Name) > maxRemote || len(p.Arguments) > maxArguments {
 		return Prompt{}, false
@@ -57,7 +56,7 @@ func newPrompt(server string, p *sdk.Prompt) (Prompt, bool) {
 		switch {
 		case a == nil || a.Name == "":
 		case len(a.Name) > maxRemote:
-			return Prompt{}, false // it could not be filled
+			return Prompt{}, false // its arguments could not be filled in
 		default:
 			prompt.Arguments = append(prompt.Arguments, PromptArgument{
 				Name: a.Name, Title: oneLine(a.Title, 100), Description: oneLine(a.Description, maxLine),
@@ -68,12 +67,12 @@ func newPrompt(server string, p *sdk.Prompt) (Prompt, bool) {
 	return prompt, true
 }
 
-// oneLine returns s as one line of at most most characters.
-func oneLine(s string, most int) string {
-	return text.Truncate(text.OneLine(text.TruncateBytes(s, 16*most)), most)
+// oneLine joins the lines of a text and truncates it to limit characters.
+func oneLine(s string, limit int) string {
+	return text.Truncate(text.OneLine(text.TruncateBytes(s, 16*limit)), limit)
 }
 
-// GetPrompt fills a prompt of the server called server. Its errors are those of [Set.Call].
+// GetPrompt fills in a prompt of a server. Its errors are those of [Set.Call].
 func (s *Set) GetPrompt(ctx context.Context, server, name string, args map[string]string) (*PromptResult, error) {
 	srv, err := s.server(server)
 	if err != nil {
@@ -82,7 +81,7 @@ func (s *Set) GetPrompt(ctx context.Context, server, name string, args map[strin
 	var result *PromptResult
 	err = srv.request(ctx, nil, func(ctx context.Context, c *connection, call *activeCall) error {
 		var res *sdk.GetPromptResult
-		err := c.rounds(ctx, call, func(answers sdk.InputResponseMap, state string) (_ sdk.InputRequestMap, _ string, err error) {
+		err := c.multiRound(ctx, call, func(answers sdk.InputResponseMap, state string) (_ sdk.InputRequestMap, _ string, err error) {
 			res, err = c.session.GetPrompt(ctx, &sdk.GetPromptParams{
 				Name: name, Arguments: args, InputResponses: answers, RequestState: state,
 			})

@@ -147,7 +147,7 @@ func runPuppet() {
 	}
 }
 
-// webPuppet is the puppet behind a URL: it answers with streams.
+// webPuppet is the puppet at a URL: it answers with streams.
 func webPuppet(t testing.TB, tools string) mcp.Server {
 	p := newPuppet(tools)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -175,7 +175,7 @@ func webPuppet(t testing.TB, tools string) mcp.Server {
 	return mcp.Server{Name: "puppet", HTTP: &mcp.HTTP{URL: srv.URL}}
 }
 
-// channelPuppet is the puppet behind the editor's channel. Its lines are notifications about the call.
+// channelPuppet is the puppet on the editor's channel. Its lines are notifications about the call.
 type channelPuppet struct {
 	p   *puppet
 	set func() *mcp.Set
@@ -219,7 +219,7 @@ func eachPuppet(t *testing.T, tools string, run func(t *testing.T, open func(tes
 	})
 }
 
-// startChannelPuppet starts the puppet behind the editor's channel, and more servers.
+// startChannelPuppet starts the puppet on the editor's channel, and more servers.
 func startChannelPuppet(t testing.TB, o mcp.Options, tools string, more ...mcp.Server) *watched {
 	ready := make(chan *mcp.Set, 1)
 	set := sync.OnceValue(func() *mcp.Set { return <-ready })

@@ -9,9 +9,9 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// receive is what every request and notification of the server meets first. It runs in goroutines of the SDK, which
-// nobody else recovers: a panic there would be the end of the process. So what needs params and has none goes no
-// further, what gjc answers itself is not handed on, and a panic becomes an error.
+// receive is the middleware for all requests and notifications of the server. It rejects requests without required params, answers
+// those that the SDK must not answer, and turns a panic into an error: it runs in goroutines of the SDK, where a panic would
+// end the process.
 func (c *connection) receive(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, req sdk.Request) (res sdk.Result, err error) {
 		defer c.rescue(method, &err)
@@ -20,9 +20,9 @@ func (c *connection) receive(next sdk.MethodHandler) sdk.MethodHandler {
 			if r.Params == nil {
 				return nil, invalidParams("params are missing")
 			}
-			answer, err := c.ask(ctx, nil, r.Params)
+			answer, err := c.answerElicitation(ctx, nil, r.Params)
 			if err != nil {
-				return nil, err // a nil answer in an interface would not be nil
+				return nil, err // a nil pointer in an interface is not nil
 			}
 			return answer, nil
 		case *sdk.ElicitationCompleteNotificationRequest:
@@ -41,13 +41,13 @@ func (c *connection) receive(next sdk.MethodHandler) sdk.MethodHandler {
 			"notifications/resources/list_changed":
 			return next(ctx, method, req)
 		case "sampling/createMessage":
-			// gjc's models work for its user only.
-			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "sampling is not offered"}
+			// Only the user may use gjc's models.
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "sampling is not supported"}
 		case "completion/complete":
-			// The SDK would send the server its own question.
-			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "completion is the server's"}
+			// The SDK would send the request back to the server.
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "completion is not supported"}
 		}
-		return nil, nil // notifications that nobody here needs
+		return nil, nil // gjc ignores other notifications
 	}
 }
 
@@ -55,17 +55,17 @@ func invalidParams(text string) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: text}
 }
 
-// rescue is deferred. It makes an error of a panic that something from the server has set off, and tells of the first.
+// rescue must be deferred. It turns a panic that input of the server has caused into an error, and notifies the user of the first.
 func (c *connection) rescue(what string, err *error) {
 	p := recover()
 	if p == nil {
 		return
 	}
-	*err = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: fmt.Sprintf("%s can not be dealt with: %v", what, p)}
+	*err = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: fmt.Sprintf("cannot process %s: %v", what, p)}
 	log := &c.server.set.opts.Log
 	log.Error().Str("server", c.server.spec.Name).Str("what", what).Any("panic", p).Bytes("stack", debug.Stack()).
-		Msg("mcp: a message of a server has caused a panic")
+		Msg("mcp: a message of a server caused a panic")
 	if c.panicked.CompareAndSwap(false, true) {
-		c.server.notice("has sent a message that gjc can not deal with; it is left out", *err)
+		c.server.notice("sent a message that gjc cannot process; it is ignored", *err)
 	}
 }

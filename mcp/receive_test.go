@@ -35,7 +35,7 @@ var oddParams = []string{
 	`{"messages":[{"role":"user","content":[null]}]}`, `{"ref":null}`, `{"ref":{"type":"x"}}`, `{"uri":null}`, `{"level":5,"data":null}`,
 }
 
-// TestReceive_OddMessages sends a client what no server should, of every kind, and calls it behind that.
+// TestReceive_OddMessages sends invalid messages of every kind to the client, then makes a call.
 func TestReceive_OddMessages(t *testing.T) {
 	eachPuppet(t, "", func(t *testing.T, open func(testing.TB, mcp.Options) *watched) {
 		t.Run("mute", func(t *testing.T) { sendOddMessages(open(t, mcp.Options{})) })
@@ -64,7 +64,7 @@ func sendOddMessages(set *watched) {
 			set.t.Errorf("%s: %+v, %v", method, res, err)
 		}
 	}
-	if got := set.says("puppet", "heard", "{}"); strings.Contains(got, "can not be dealt with") {
+	if got := set.says("puppet", "heard", "{}"); strings.Contains(got, "cannot process") {
 		set.t.Errorf("a message has caused a panic:\n%s", got)
 	}
 }
@@ -93,7 +93,7 @@ func TestReceive_OddResults(t *testing.T) {
 	})
 }
 
-// TestReceive_Unanswered has a server ask without an end, and take no answer.
+// TestReceive_Unanswered covers a server that sends requests without end and reads no answer.
 func TestReceive_Unanswered(t *testing.T) {
 	r, w := io.Pipe()
 	n := mcp.ReadRequests(io.NopCloser(strings.NewReader(strings.Repeat(`{"jsonrpc":"2.0","id":1,"method":"ping"}`+"\n", 10_000))), w)

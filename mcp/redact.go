@@ -7,11 +7,10 @@ import (
 	"strings"
 )
 
-// minSecret is how long a value must be to be looked for in texts: to blank out every "1" would leave nothing to read.
+// minSecret is the minimum length of a value that is removed from texts: removing each "1" would make them unreadable.
 const minSecret = 6
 
-// redactor blanks out what must not leave the package: values of the environment and of headers, and what a URL has
-// in its query and user part.
+// redactor removes secrets from texts: values of the environment and of headers, and the query and user parts of a URL.
 type redactor struct{ replace *strings.Replacer }
 
 func newRedactor(s *Server) *redactor {
@@ -52,7 +51,7 @@ func newRedactor(s *Server) *redactor {
 	if len(secrets) == 0 {
 		return &redactor{}
 	}
-	// The longest first, so that no part of a secret stays behind where a shorter one is a part of it.
+	// The longest first: a secret may contain a shorter one.
 	slices.SortFunc(secrets, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
 	pairs := make([]string, 0, 2*len(secrets))
 	for _, secret := range slices.Compact(secrets) {
@@ -68,7 +67,7 @@ func (r *redactor) text(s string) string {
 	return r.replace.Replace(s)
 }
 
-// redacted is an error whose text has no secrets. It unwraps to the original, for errors.Is.
+// redacted is an error without secrets in its text. It unwraps to the original error, for errors.Is.
 type redacted struct {
 	text string
 	err  error

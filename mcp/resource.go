@@ -6,7 +6,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Resource is something that a server has to read.
+// Resource is a resource of a server.
 type Resource struct {
 	Server                   string
 	URI                      string
@@ -16,7 +16,7 @@ type Resource struct {
 	Size int64
 }
 
-// ResourceTemplate is a pattern (RFC 6570) of the URIs of resources.
+// ResourceTemplate is a template (RFC 6570) of the URIs of resources.
 type ResourceTemplate struct {
 	Server                   string
 	URITemplate              string
@@ -24,7 +24,7 @@ type ResourceTemplate struct {
 	MIMEType                 string
 }
 
-// ReadResource reads a resource of the server called server. Its errors are those of [Set.Call].
+// ReadResource reads a resource of a server. Its errors are those of [Set.Call].
 func (s *Set) ReadResource(ctx context.Context, server, uri string) (*Result, error) {
 	srv, err := s.server(server)
 	if err != nil {
@@ -33,7 +33,7 @@ func (s *Set) ReadResource(ctx context.Context, server, uri string) (*Result, er
 	var result *Result
 	err = srv.request(ctx, nil, func(ctx context.Context, c *connection, call *activeCall) error {
 		var res *sdk.ReadResourceResult
-		err := c.rounds(ctx, call, func(answers sdk.InputResponseMap, state string) (_ sdk.InputRequestMap, _ string, err error) {
+		err := c.multiRound(ctx, call, func(answers sdk.InputResponseMap, state string) (_ sdk.InputRequestMap, _ string, err error) {
 			res, err = c.session.ReadResource(ctx, &sdk.ReadResourceParams{URI: uri, InputResponses: answers, RequestState: state})
 			if err != nil {
 				return nil, "", err
@@ -48,7 +48,7 @@ func (s *Set) ReadResource(ctx context.Context, server, uri string) (*Result, er
 			b.resource(r, len(res.Contents) == 1)
 		}
 		result = b.result()
-		// The SDK keeps each result for as long as the connection lives.
+		// The SDK would keep each result until the end of the connection.
 		res.Contents, res.TTLMs = nil, 0
 		return nil
 	})

@@ -12,23 +12,23 @@ import (
 )
 
 const (
-	// MaxText bounds [Result.Text] in bytes: what a model is shown of one result.
+	// MaxText bounds [Result.Text] in bytes.
 	MaxText = 50 << 10
-	// headOfText is how much of it is the start of a text that is too long; the rest is its end.
+	// headOfText is the part of it for the start of a text that is too long; the rest is for its end.
 	headOfText = 20 << 10
-	// maxContent bounds all texts of a result together, and all its binary data, in bytes.
+	// maxContent bounds the total size of the texts of a result, and of its binary data, in bytes.
 	maxContent = 10 << 20
 	// maxParts bounds the number of parts of a result.
 	maxParts = 1000
 )
 
-// Result is what a call or a resource came to.
+// Result is the result of a call, or the contents of a resource.
 type Result struct {
-	// Text is the result for a model, at most [MaxText] bytes.
+	// Text is the result for the model, at most [MaxText] bytes.
 	Text string
-	// Full is the whole text where Text is a part of it, and empty otherwise.
+	// Full is the whole text if Text was truncated, otherwise empty.
 	Full string
-	// Parts are the contents in the server's order. They are bounded in size; what was left out is said in a [Text].
+	// Parts are the contents in the server's order. Their size is bounded; a [Text] says what was left out.
 	Parts []Part
 	// Structured is the structured content, or nil.
 	Structured jsonx.Raw
@@ -42,7 +42,7 @@ type Part interface{ isPart() }
 // Text is text.
 type Text struct{ Text string }
 
-// Image is a picture. That its data is one is the server's word.
+// Image is an image. Its data is not checked.
 type Image struct {
 	MIMEType string
 	Data     []byte
@@ -54,7 +54,7 @@ type Audio struct {
 	Data     []byte
 }
 
-// Embedded is a resource that came with its contents: Text, or Data where that is not nil.
+// Embedded is a resource with its contents: Data if it is not nil, otherwise Text.
 type Embedded struct {
 	URI      string
 	MIMEType string
@@ -62,7 +62,7 @@ type Embedded struct {
 	Data     []byte
 }
 
-// Link points at a resource of the server.
+// Link refers to a resource of the server.
 type Link struct {
 	URI                      string
 	Name, Title, Description string
@@ -97,7 +97,7 @@ func newResult(res *sdk.CallToolResult) *Result {
 	return r
 }
 
-// resultBuilder collects a result within the limits.
+// resultBuilder builds a result within the limits.
 type resultBuilder struct {
 	parts      []Part
 	text       strings.Builder
@@ -106,7 +106,7 @@ type resultBuilder struct {
 	dropped    int
 }
 
-// room takes n bytes of what a result may have.
+// room reserves n bytes. It returns false if they exceed the limit.
 func (b *resultBuilder) room(n int) bool {
 	if b.size+n > maxContent || len(b.parts) >= maxParts {
 		b.dropped++
@@ -128,7 +128,7 @@ func (b *resultBuilder) content(c sdk.Content) {
 	case *sdk.AudioContent:
 		if b.room(len(c.Data)) {
 			b.parts = append(b.parts, Audio{c.MIMEType, c.Data})
-			b.line(fmt.Sprintf("[audio, %s, %d bytes: models are not given sound]", clip(c.MIMEType), len(c.Data)))
+			b.line(fmt.Sprintf("[audio, %s, %d bytes: audio is not sent to models]", clip(c.MIMEType), len(c.Data)))
 		}
 	case *sdk.ResourceLink:
 		if b.room(len(c.URI) + len(c.Name) + len(c.Description)) {
@@ -140,7 +140,7 @@ func (b *resultBuilder) content(c sdk.Content) {
 	}
 }
 
-// plain adds text, cut where the limit is reached.
+// plain adds text, truncated at the limit.
 func (b *resultBuilder) plain(s string) {
 	if len(b.parts) >= maxParts {
 		b.dropped++
@@ -159,7 +159,7 @@ func (b *resultBuilder) plain(s string) {
 	b.line(s)
 }
 
-// resource adds a resource's contents; alone says that it is the whole result, so that its name needs no mention.
+// resource adds a resource's contents. If alone is set, it is the whole result and its URI is left out.
 func (b *resultBuilder) resource(r *sdk.ResourceContents, alone bool) {
 	if r == nil {
 		return
@@ -203,9 +203,9 @@ func (b *resultBuilder) result() *Result {
 	return r
 }
 
-// headAndTail is a long text's start and end, cut at lines where there are such.
+// headAndTail returns the start and the end of a long text, cut at line ends if possible.
 func headAndTail(s string) string {
-	const note = 100 // room for what is said between the two
+	const note = 100 // room for the text between the two
 	start, end := s[:headOfText], s[len(s)-(MaxText-headOfText-note):]
 	if i := strings.LastIndexByte(start, '\n'); i > len(start)/2 {
 		start = start[:i+1]
@@ -223,7 +223,7 @@ func headAndTail(s string) string {
 	return fmt.Sprintf("%s\n… %d bytes left out …\n\n%s", strings.TrimSuffix(start, "\n"), left, end)
 }
 
-// clip shortens a word of the server's for a line of ours.
+// clip truncates a MIME type of the server.
 func clip(s string) string {
 	if s == "" {
 		return "unknown type"
@@ -231,8 +231,8 @@ func clip(s string) string {
 	return text.TruncateBytes(s, 80)
 }
 
-// checkOutput tells, once, of a tool whose structured results are not what it promised. The result is used all the
-// same: the model can read it.
+// checkOutput notifies the user, once, of a tool whose structured results do not match its output schema. The result is still used:
+// the model can read it.
 func (t *Tool) checkOutput(r *Result) {
 	if r.IsError || r.Structured == nil || t.output == nil {
 		return
@@ -242,8 +242,8 @@ func (t *Tool) checkOutput(r *Result) {
 		return
 	}
 	if err := t.output.validate(v, len(r.Structured)); err != nil {
-		t.liar.Do(func() {
-			t.server.notice(fmt.Sprintf("has a tool, %s, whose results do not fit its output schema", t.Name), err)
+		t.reportOnce.Do(func() {
+			t.server.notice(fmt.Sprintf("has a tool, %s, whose results do not match its output schema", t.Name), err)
 		})
 	}
 }

@@ -11,18 +11,18 @@ import (
 )
 
 const (
-	// maxSchema bounds a tool's schema in bytes: it goes with every request to the model.
+	// maxSchema bounds a tool's schema in bytes: it is part of each request to the model.
 	maxSchema = 64 << 10
 	// maxSchemaDepth bounds its nesting.
 	maxSchemaDepth = 32
 )
 
-// anyObject is the schema of a tool whose own can not be used.
+// anyObject is the schema for a tool whose own schema cannot be used.
 const anyObject = `{"type":"object"}`
 
-// modelSchema is a server's input schema as the model APIs take it: an object's, without choices at the top and
-// without what is no JSON Schema. One bad schema would make them refuse the whole request. An error says why nothing
-// of the schema could be kept; the schema accepts any object then.
+// modelSchema converts a server's input schema to one that the model APIs accept: of an object, without alternatives at the top
+// level and without invalid keywords. One invalid schema would make them refuse the whole request. If it returns an error,
+// the schema is [anyObject].
 func modelSchema(schema any) (jsonx.Raw, error) {
 	object, ok := schema.(map[string]any)
 	if !ok {
@@ -42,7 +42,7 @@ func modelSchema(schema any) (jsonx.Raw, error) {
 	}
 	raw, err := jsonx.Marshal(clean)
 	if err != nil {
-		return jsonx.Raw(anyObject), fmt.Errorf("its input schema can not be encoded: %w", err)
+		return jsonx.Raw(anyObject), fmt.Errorf("cannot encode its input schema: %w", err)
 	}
 	if len(raw) > maxSchema {
 		return jsonx.Raw(anyObject), fmt.Errorf("its input schema of %d bytes is too long", len(raw))
@@ -50,8 +50,8 @@ func modelSchema(schema any) (jsonx.Raw, error) {
 	return raw, nil
 }
 
-// flattenTop takes the choices out of the top of a schema, where the model APIs do not take them, and lists the
-// properties of all of them.
+// flattenTop replaces the alternatives at the top level of a schema, which the model APIs do not accept, by the properties of all
+// of them.
 func flattenTop(schema map[string]any) {
 	for _, keyword := range []string{"anyOf", "oneOf", "allOf"} {
 		branches, _ := schema[keyword].([]any)
@@ -81,7 +81,7 @@ func flattenTop(schema map[string]any) {
 
 var schemaTypes = []string{"object", "array", "string", "number", "integer", "boolean", "null"}
 
-// cleanSchema copies a schema without the keywords whose values are not what JSON Schema wants.
+// cleanSchema copies a schema without keywords that have invalid values.
 func cleanSchema(schema map[string]any, depth int) map[string]any {
 	out := make(map[string]any, len(schema))
 	if depth > maxSchemaDepth {
@@ -125,7 +125,7 @@ func cleanKeyword(keyword string, value any, depth int) (any, bool) {
 		return value, ok && len(list) > 0
 	case "$ref", "$dynamicRef":
 		ref, ok := value.(string)
-		return value, ok && strings.HasPrefix(ref, "#") // nobody follows references to other documents
+		return value, ok && strings.HasPrefix(ref, "#") // references to other documents are not supported
 	case "title", "description", "pattern", "format", "$id", "$schema", "$anchor":
 		_, ok := value.(string)
 		return value, ok

@@ -14,40 +14,40 @@ import (
 )
 
 const (
-	// stableAfter is how long a connection must have lived for its loss to begin the attempts anew. Without it a
-	// server that dies right after each start would be started for ever.
+	// stableAfter is how long a connection must last to reset the failures. Without it, a server that dies right after each start
+	// would be started without end.
 	stableAfter = 30 * time.Second
-	// maxGoodbye bounds the end of one connection when nobody else does.
-	maxGoodbye = 3 * time.Second
-	// maxWaitForServer is how long a call waits for a server that is about to be connected.
+	// maxEnd bounds the end of a connection while the set is open.
+	maxEnd = 3 * time.Second
+	// maxWaitForServer bounds the time that a call waits for a server that is connecting.
 	maxWaitForServer = 10 * time.Second
 )
 
-// server is one entry of a set. Its owner goroutine (run) is the only one that changes what mu guards.
+// server is one server of a set. Only its owner goroutine (run) modifies the fields that mu guards.
 type server struct {
 	set     *Set
 	index   int
 	spec    Server
 	secrets *redactor
-	// settled is closed when the server has connected or failed for the first time.
-	settled chan struct{}
-	// wake asks the owner for a new connection now.
+	// attempted is closed when the server has connected or failed for the first time.
+	attempted chan struct{}
+	// wake makes the owner connect again now.
 	wake chan struct{}
-	// channel is the connection over the editor's channel, for its notifications.
+	// channel is the connection over the editor's channel, for notifications.
 	channel atomic.Pointer[channelConn]
-	// unasked is set when the user was told of questions that belong to no call.
-	unasked atomic.Bool
+	// reportedUnasked is set when the user was notified of a question that belongs to no call.
+	reportedUnasked atomic.Bool
 
-	mu      sync.Mutex // guards what follows
-	state   State
-	moved   chan struct{} // closed and replaced when state changes
-	lastErr error
-	conn    *connection // nil unless connected
-	lists   lists
-	stderr  *proc.Tail
-	odd     string // the last complaints about its tools
-	strayed bool   // the user was told of stray output
-	// legacy is set when the server broke the connection over the stateless protocol.
+	mu            sync.Mutex // guards the fields below
+	state         State
+	stateChanged  chan struct{} // closed and replaced when state changes
+	lastErr       error
+	conn          *connection // nil unless connected
+	lists         lists
+	stderr        *proc.Tail
+	complaints    string // the last notice about its tools
+	reportedStray bool   // the user was notified of stray output
+	// legacy is set if the server hangs up on a request of the stateless protocol.
 	legacy bool
 	rate   noticeRate
 }
@@ -55,7 +55,7 @@ type server struct {
 func newServer(set *Set, spec Server, invalid error) *server {
 	s := &server{
 		set: set, index: len(set.servers), spec: spec, secrets: newRedactor(&spec),
-		settled: make(chan struct{}), wake: make(chan struct{}, 1), moved: make(chan struct{}), state: StateWaiting,
+		attempted: make(chan struct{}), wake: make(chan struct{}, 1), stateChanged: make(chan struct{}), state: StateWaiting,
 	}
 	if invalid != nil {
 		s.state, s.lastErr = StateFailed, &invalidError{invalid}
@@ -63,31 +63,31 @@ func newServer(set *Set, spec Server, invalid error) *server {
 	return s
 }
 
-// initTimeout bounds the server's start and its lists.
+// initTimeout returns the bound of the server's start and its lists.
 func (s *server) initTimeout() time.Duration { return cmp.Or(s.spec.Timeout, s.set.opts.InitTimeout) }
 
-// invalidError is an entry that no attempt will make better.
+// invalidError is the error for an invalid entry, which is not retried.
 type invalidError struct{ err error }
 
 func (e *invalidError) Error() string { return e.err.Error() }
 func (e *invalidError) Unwrap() error { return e.err }
 
-// errReconnect ends a connection that a user wants anew.
+// errReconnect ends a connection that the user wants to replace.
 var errReconnect = errors.New("the server is being reconnected")
 
 // run owns the server until the set is closed.
 func (s *server) run() {
 	ctx := s.set.ctx
 	if err, ok := errors.AsType[*invalidError](s.lastErr); ok {
-		s.tell("can not be used: "+err.Error(), nil)
-		s.settle()
+		s.noticeState("cannot be used: "+err.Error(), nil)
+		s.markAttempted()
 		s.set.changed()
 		return
 	}
-	defer s.move(StateClosed, nil, nil)
+	defer s.setState(StateClosed, nil, nil)
 	failures := 0
 	for ctx.Err() == nil {
-		s.move(StateConnecting, nil, nil)
+		s.setState(StateConnecting, nil, nil)
 		conn, err := s.dial(ctx)
 		if err == nil {
 			began := time.Now()
@@ -110,7 +110,7 @@ func (s *server) run() {
 	}
 }
 
-// pause tells of a failure and waits for the next attempt. It reports false when the attempts begin anew.
+// pause notifies the user of a failure and waits for the next attempt. It returns false if the failures are reset.
 func (s *server) pause(ctx context.Context, err error, failures int) bool {
 	backoff := s.set.opts.Backoff
 	var again <-chan time.Time
@@ -118,16 +118,16 @@ func (s *server) pause(ctx context.Context, err error, failures int) bool {
 		t := time.NewTimer(backoff[failures-1])
 		defer t.Stop()
 		again = t.C
-		s.move(StateRetrying, err, nil)
+		s.setState(StateRetrying, err, nil)
 		if failures == 1 {
-			s.tell("is not available; trying again", err)
+			s.noticeState("is not available; trying again", err)
 		}
 	} else {
-		s.move(StateFailed, err, nil)
-		s.tell(fmt.Sprintf("was given up after %d attempts", failures), err)
+		s.setState(StateFailed, err, nil)
+		s.noticeState(fmt.Sprintf("failed %d times; giving up", failures), err)
 	}
-	s.settle()
-	s.set.noteCuts()
+	s.markAttempted()
+	s.set.noticeCuts()
 	select {
 	case <-again:
 		return true
@@ -137,32 +137,32 @@ func (s *server) pause(ctx context.Context, err error, failures int) bool {
 	return false
 }
 
-// serve uses a connection until it is lost, and ends it. The error says why it is over.
+// serve uses a connection until it is lost, and ends it. The error says why it has ended.
 func (s *server) serve(ctx context.Context, c *connection, recovered bool) error {
 	defer c.end()
 	if err := c.list(ctx, listAll); err != nil {
 		return err
 	}
-	s.move(StateConnected, nil, c)
+	s.setState(StateConnected, nil, c)
 	if recovered {
-		s.tell("is connected again", nil)
+		s.noticeState("is connected again", nil)
 	}
-	s.settle()
-	s.set.noteCuts()
-	var again relists
+	s.markAttempted()
+	s.set.noticeCuts()
+	var again relistPacer
 	for {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-s.wake:
 			return errReconnect
-		case <-c.dead:
-			return c.explain(c.deathCause())
+		case <-c.done:
+			return c.explain(c.closeError())
 		case <-c.relist:
-			again.want()
+			again.schedule()
 		case <-again.due:
 			if err := c.list(ctx, listKind(c.stale.Swap(0))); err != nil {
-				if c.isDead() || ctx.Err() != nil {
+				if c.isDone() || ctx.Err() != nil {
 					again.done()
 					continue
 				}
@@ -170,55 +170,55 @@ func (s *server) serve(ctx context.Context, c *connection, recovered bool) error
 			}
 			again.done()
 			s.set.changed()
-			s.set.noteCuts()
+			s.set.noticeCuts()
 		}
 	}
 }
 
-// move changes the state and tells of it. conn is set with StateConnected only.
-func (s *server) move(state State, err error, conn *connection) {
+// setState changes the state and calls Options.Changed. conn is set for StateConnected only.
+func (s *server) setState(state State, err error, conn *connection) {
 	s.mu.Lock()
 	s.state, s.conn = state, conn
 	if err != nil {
 		s.lastErr = err
 	}
-	close(s.moved)
-	s.moved = make(chan struct{})
+	close(s.stateChanged)
+	s.stateChanged = make(chan struct{})
 	s.mu.Unlock()
 	s.set.changed()
 }
 
-func (s *server) settle() {
+func (s *server) markAttempted() {
 	select {
-	case <-s.settled:
+	case <-s.attempted:
 	default:
-		close(s.settled)
+		close(s.attempted)
 	}
 }
 
-// notice tells the user of something that the server can set off again and again, which is therefore bounded.
+// notice notifies the user, at a limited rate, because the server can cause any number of notices.
 func (s *server) notice(what string, err error) {
 	s.mu.Lock()
-	ok, first := s.rate.take()
+	ok, first := s.rate.allow()
 	s.mu.Unlock()
 	switch {
 	case ok:
-		s.tell(what, err)
+		s.noticeState(what, err)
 	case first:
-		s.tell("gives cause for more notices than anybody can read; the others are in the log", nil)
+		s.noticeState("causes too many notices; the others are in the log", nil)
 	default:
-		n := s.worded(what, err)
+		n := s.newNotice(what, err)
 		s.set.opts.Log.Info().Str("server", n.Server).Str("detail", n.Detail).Msg("mcp: " + n.Text)
 	}
 }
 
-// tell tells the user of a change of the server's state. How often there can be one is bounded by Backoff.
-func (s *server) tell(what string, err error) { s.set.notice(s.worded(what, err)) }
+// noticeState notifies the user of a change of the server's state. Backoff bounds how often it changes.
+func (s *server) noticeState(what string, err error) { s.set.notice(s.newNotice(what, err)) }
 
-// maxDetail bounds what a notice quotes, in bytes.
+// maxDetail bounds the detail of a notice, in bytes.
 const maxDetail = 8 << 10
 
-func (s *server) worded(what string, err error) Notice {
+func (s *server) newNotice(what string, err error) Notice {
 	n := Notice{Server: s.spec.Name, Text: fmt.Sprintf("The MCP server %s %s.", s.label(), s.secrets.text(what))}
 	if err != nil {
 		n.Detail = text.TruncateBytes(s.secrets.text(err.Error()), maxDetail)
@@ -226,7 +226,7 @@ func (s *server) worded(what string, err error) Notice {
 	return n
 }
 
-// label is the server's name for people.
+// label returns the server's name for display.
 func (s *server) label() string {
 	if s.spec.Name == "" {
 		return "without a name"
@@ -234,17 +234,17 @@ func (s *server) label() string {
 	return text.TruncateBytes(s.spec.Name, 80)
 }
 
-// live returns the server's connection. While one is being made it waits for it, for a bounded time.
-func (s *server) live(ctx context.Context) (*connection, error) {
+// connected returns the server's connection. It waits a bounded time for one that is being made.
+func (s *server) connected(ctx context.Context) (*connection, error) {
 	patience := time.NewTimer(maxWaitForServer)
 	defer patience.Stop()
 	for {
 		s.mu.Lock()
-		state, conn, moved, lastErr := s.state, s.conn, s.moved, s.lastErr
+		state, conn, stateChanged, lastErr := s.state, s.conn, s.stateChanged, s.lastErr
 		s.mu.Unlock()
 		switch state {
 		case StateConnected:
-			if !conn.isDead() {
+			if !conn.isDone() {
 				return conn, nil
 			}
 		case StateClosed:
@@ -254,7 +254,7 @@ func (s *server) live(ctx context.Context) (*connection, error) {
 		case StateWaiting, StateConnecting, StateRetrying:
 		}
 		select {
-		case <-moved:
+		case <-stateChanged:
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		case <-s.set.ctx.Done():
@@ -279,7 +279,7 @@ func (s *server) unavailable(lastErr error) error {
 func (s *server) reconnect(ctx context.Context) error {
 	s.mu.Lock()
 	invalid, ok := errors.AsType[*invalidError](s.lastErr)
-	state, moved := s.state, s.moved
+	state, stateChanged := s.state, s.stateChanged
 	s.mu.Unlock()
 	switch {
 	case ok:
@@ -290,13 +290,13 @@ func (s *server) reconnect(ctx context.Context) error {
 	if state != StateConnecting {
 		select {
 		case s.wake <- struct{}{}:
-		default: // somebody else has asked too
+		default: // another request is pending
 		}
 	}
 	for first := true; ; first = false {
 		if !first {
 			s.mu.Lock()
-			state, moved = s.state, s.moved
+			state, stateChanged = s.state, s.stateChanged
 			err := s.lastErr
 			s.mu.Unlock()
 			switch state {
@@ -310,7 +310,7 @@ func (s *server) reconnect(ctx context.Context) error {
 			}
 		}
 		select {
-		case <-moved:
+		case <-stateChanged:
 		case <-s.set.ctx.Done():
 			return ErrClosed
 		case <-ctx.Done():

@@ -13,8 +13,8 @@ import (
 
 // Set is the MCP servers of one session. All methods are safe for concurrent use.
 //
-// Its goroutines: one owner for each server, which starts and ends everything that server has. All of them end before
-// [Set.Close] returns nil.
+// Its goroutines: one owner for each server, which starts and ends everything of the server. All have ended when [Set.Close]
+// returns nil.
 type Set struct {
 	opts    Options
 	servers []*server
@@ -24,20 +24,19 @@ type Set struct {
 	stop context.CancelCauseFunc
 	wg   sync.WaitGroup
 
-	tellMu sync.Mutex // held while Changed or Notice runs
+	callbackMu sync.Mutex // held while Changed or Notice runs
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	started bool
 	closed  bool
-	bye     context.Context // bounds the ends of the connections once closed
-	cuts    string          // what the user was told is left out
+	closing context.Context // bounds the ends of the connections; nil until Close
+	cuts    string          // the last notice about what is left out
 }
 
 // ErrClosed is wrapped by the error of every call on a set that is closed.
 var ErrClosed = errors.New("the session's MCP servers are closed")
 
-// NewSet returns a set of the given servers. It starts nothing. An entry that can not be used becomes a server that
-// has failed, with the reason in its status.
+// NewSet returns a set of servers. It starts nothing. An invalid entry becomes a failed server with the reason in its status.
 func NewSet(opts Options, servers []Server) *Set {
 	s := &Set{opts: opts.withDefaults(), names: newNames()}
 	s.ctx, s.stop = context.WithCancelCause(context.Background())
@@ -45,7 +44,7 @@ func NewSet(opts Options, servers []Server) *Set {
 	for _, spec := range servers {
 		err := check(&spec, &s.opts)
 		if err == nil && seen[spec.Name] {
-			err = fmt.Errorf("there are two servers called %q; give each its own name", spec.Name)
+			err = fmt.Errorf("duplicate server name %q; give each server its own name", spec.Name)
 		}
 		seen[spec.Name] = true
 		s.servers = append(s.servers, newServer(s, spec, err))
@@ -53,7 +52,7 @@ func NewSet(opts Options, servers []Server) *Set {
 	return s
 }
 
-// Start connects all servers in the background. It returns at once; a second call does nothing.
+// Start connects all servers in the background. It returns at once. Further calls are no-ops.
 func (s *Set) Start() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,7 +69,7 @@ func (s *Set) Start() {
 func (s *Set) Ready(ctx context.Context) error {
 	for _, srv := range s.servers {
 		select {
-		case <-srv.settled:
+		case <-srv.attempted:
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-s.ctx.Done():
@@ -80,13 +79,13 @@ func (s *Set) Ready(ctx context.Context) error {
 	return nil
 }
 
-// Close ends all servers side by side: goodbye, closed stdin, TERM, KILL for a process, DELETE for an HTTP session.
-// It returns when nothing is left, or with ctx's cause soon after ctx has ended; what is left is being killed then.
-// It may be called twice.
+// Close ends all servers concurrently: it closes the stdin of a process, then sends TERM and KILL, and sends DELETE for an HTTP
+// session. It returns when nothing is left, or soon after the end of ctx with its cause, while the rest is being killed. It
+// may be called twice.
 func (s *Set) Close(ctx context.Context) error {
 	s.mu.Lock()
 	if !s.closed {
-		s.closed, s.bye = true, ctx
+		s.closed, s.closing = true, ctx
 	}
 	s.mu.Unlock()
 	s.stop(ErrClosed)
@@ -103,19 +102,19 @@ func (s *Set) Close(ctx context.Context) error {
 	}
 }
 
-// goodbye bounds the end of a connection: by Close's context once there is one.
-func (s *Set) goodbye() (context.Context, context.CancelFunc) {
+// closeContext returns the context for the end of a connection: the one of Close, or one that ends after maxEnd.
+func (s *Set) closeContext() (context.Context, context.CancelFunc) {
 	s.mu.Lock()
-	bye := s.bye
+	bye := s.closing
 	s.mu.Unlock()
 	if bye == nil {
 		bye = context.WithoutCancel(s.ctx)
 	}
-	return context.WithTimeout(bye, maxGoodbye)
+	return context.WithTimeout(bye, maxEnd)
 }
 
-// Reconnect drops the server's connection, if it has one, and connects anew, also when it was given up. It returns when
-// the server is connected or has failed again.
+// Reconnect closes the server's connection, if it has one, and connects again, also after it has failed. It returns when the server
+// is connected or has failed again.
 func (s *Set) Reconnect(ctx context.Context, name string) error {
 	srv, err := s.server(name)
 	if err != nil {
@@ -130,36 +129,34 @@ func (s *Set) server(name string) (*server, error) {
 			return srv, nil
 		}
 	}
-	return nil, fmt.Errorf("there is no MCP server called %q", name)
+	return nil, fmt.Errorf("unknown MCP server %q", name)
 }
 
-// Tools returns what the servers offer now, in the order of the servers and then by name. A server that has lost its
-// connection still offers what it had, until it is given up: a call waits for it. The tools are shared: they must not be
-// changed.
+// Tools returns the tools of all servers, in the order of the servers and then by name. A server that has lost its connection keeps
+// its tools until it has failed: a call waits for it. The caller must not modify the tools.
 func (s *Set) Tools() []*Tool {
 	return collect(s, func(l *lists) []*Tool { return l.tools })
 }
 
-// Prompts returns the prompts of the servers, under the rules of [Set.Tools], but at most [MaxPrompts], for which the
-// servers take turns.
+// Prompts returns the prompts of the servers like [Set.Tools], but at most [MaxPrompts], which are taken from the servers in turn.
 func (s *Set) Prompts() []Prompt {
 	prompts, _ := s.offeredPrompts()
 	return prompts
 }
 
-// Resources returns the resources of the servers, under the rules of [Set.Tools].
+// Resources returns the resources of the servers like [Set.Tools].
 func (s *Set) Resources() []Resource {
 	return collect(s, func(l *lists) []Resource { return l.resources })
 }
 
-// ResourceTemplates returns the resource templates of the servers, under the rules of [Set.Tools].
+// ResourceTemplates returns the resource templates of the servers like [Set.Tools].
 func (s *Set) ResourceTemplates() []ResourceTemplate {
 	return collect(s, func(l *lists) []ResourceTemplate { return l.templates })
 }
 
 func collect[T any](s *Set, of func(*lists) []T) []T { return slices.Concat(each(s, of)...) }
 
-// Status returns how each server is, in the order of the servers.
+// Status returns the status of each server, in the order of the servers.
 func (s *Set) Status() []ServerStatus {
 	all := make([]ServerStatus, len(s.servers))
 	for i, srv := range s.servers {
@@ -168,8 +165,8 @@ func (s *Set) Status() []ServerStatus {
 	return all
 }
 
-// ChannelNotification hands in a notification that came over the channel for the given server and inner request. One
-// for a request that is not active is dropped. It does not block.
+// ChannelNotification handles a notification from the channel about a request of a server. It drops one about a request that is not
+// active. It does not block.
 func (s *Set) ChannelNotification(serverID, requestID, method string, params jsonx.Raw) {
 	for _, srv := range s.servers {
 		if srv.spec.Channel != nil && srv.spec.Channel.ID == serverID {
@@ -184,8 +181,8 @@ func (s *Set) changed() {
 	if s.opts.Changed == nil || s.ctx.Err() != nil {
 		return
 	}
-	s.tellMu.Lock()
-	defer s.tellMu.Unlock()
+	s.callbackMu.Lock()
+	defer s.callbackMu.Unlock()
 	s.opts.Changed()
 }
 
@@ -194,17 +191,17 @@ func (s *Set) notice(n Notice) {
 	if s.opts.Notice == nil || s.ctx.Err() != nil {
 		return
 	}
-	s.tellMu.Lock()
-	defer s.tellMu.Unlock()
+	s.callbackMu.Lock()
+	defer s.callbackMu.Unlock()
 	s.opts.Notice(n)
 }
 
-// offers reports that the server's lists count. It is called with mu held.
+// offers reports whether the server's lists are valid. mu is held.
 func (s *server) offers() bool {
 	return s.state == StateConnected || s.state == StateConnecting || s.state == StateRetrying
 }
 
-// lists is what a server offers.
+// lists are the lists of a server.
 type lists struct {
 	tools     []*Tool
 	prompts   []Prompt

@@ -28,11 +28,11 @@ func TestNewSet_InvalidEntries(t *testing.T) {
 		{"scheme", mcp.Server{Name: "x", HTTP: &mcp.HTTP{URL: "ftp://h/"}}, "http:// or https://"},
 		{"relative URL", mcp.Server{Name: "x", HTTP: &mcp.HTTP{URL: "/mcp"}}, "http:// or https://"},
 		{"no host", mcp.Server{Name: "x", HTTP: &mcp.HTTP{URL: "http:///mcp"}}, "no host"},
-		{"bad URL", mcp.Server{Name: "x", HTTP: &mcp.HTTP{URL: "http://h/%zz?secret-in-url"}}, "can not be read"},
+		{"bad URL", mcp.Server{Name: "x", HTTP: &mcp.HTTP{URL: "http://h/%zz?secret-in-url"}}, "the URL is invalid"},
 		{"header name", mcp.Server{Name: "x", HTTP: &mcp.HTTP{URL: "http://h/", Headers: []mcp.Header{{Name: "a b", Value: "secret"}}}}, "header 1"},
 		{"header value", mcp.Server{Name: "x", HTTP: &mcp.HTTP{URL: "http://h/", Headers: []mcp.Header{{Name: "A", Value: "secret\r\nB: c"}}}}, "line break"},
 		{"no channel", mcp.Server{Name: "x", Channel: &mcp.ChannelServer{ID: "1"}}, "no channel"},
-		{"no channel id", mcp.Server{Name: "x", Channel: &mcp.ChannelServer{}}, "no id"},
+		{"no channel id", mcp.Server{Name: "x", Channel: &mcp.ChannelServer{}}, "no ID"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -41,10 +41,10 @@ func TestNewSet_InvalidEntries(t *testing.T) {
 			if st.State != mcp.StateFailed || !strings.Contains(st.LastError, tt.want) {
 				t.Errorf("status %+v, want %q", st, tt.want)
 			}
-			if set.wasTold("can not be used", tt.want) != 1 {
-				t.Errorf("notices: %v", set.told())
+			if set.countNotices("cannot be used", tt.want) != 1 {
+				t.Errorf("notices: %v", set.noticeTexts())
 			}
-			if all := fmt.Sprint(st, set.told()); strings.Contains(all, "secret") {
+			if all := fmt.Sprint(st, set.noticeTexts()); strings.Contains(all, "secret") {
 				t.Errorf("a secret got out: %s", all)
 			}
 			if err := set.Reconnect(t.Context(), tt.server.Name); err == nil {
@@ -57,7 +57,7 @@ func TestNewSet_InvalidEntries(t *testing.T) {
 func TestNewSet_DuplicateName(t *testing.T) {
 	set := start(t, mcp.Options{}, fake(t, "kit-stateless"), fake(t, "kit-stateless")).ready()
 	st := set.Status()
-	if st[0].State != mcp.StateConnected || st[1].State != mcp.StateFailed || !strings.Contains(st[1].LastError, "two servers called") {
+	if st[0].State != mcp.StateConnected || st[1].State != mcp.StateFailed || !strings.Contains(st[1].LastError, "duplicate server name") {
 		t.Errorf("status %+v", st)
 	}
 }
@@ -162,8 +162,8 @@ func TestSet_NameClash(t *testing.T) {
 	if !names["mcp__my_kit_echo"] || !names["mcp__my_kit_echo_2"] {
 		t.Errorf("names: %v", names)
 	}
-	if set.wasTold("mcp__my_kit_echo is called mcp__my_kit_echo_2 here") != 1 {
-		t.Errorf("notices: %v", set.told())
+	if set.countNotices("mcp__my_kit_echo was renamed to mcp__my_kit_echo_2") != 1 {
+		t.Errorf("notices: %v", set.noticeTexts())
 	}
 	before := set.tool("my-kit", "echo").Name
 	if err := set.Reconnect(t.Context(), "My Kit"); err != nil {

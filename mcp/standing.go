@@ -13,17 +13,16 @@ import (
 )
 
 const (
-	// standingWait is how long a standing stream waits before it is opened again, and maxStandingWait the longest
-	// that failures, or the server, can make of it.
+	// standingWait is the pause before a standing stream is opened again, and maxStandingWait the longest pause
+	// after failures, or as the server requests it.
 	standingWait    = time.Second
 	maxStandingWait = time.Minute
 )
 
-// standing answers the request for a stream on which a server speaks first: the optional one of Streamable HTTP, and the
-// subscription of the stateless protocol, whose first answer is given. The answer is a body without an end, fed by one
-// goroutine: it opens the stream again whenever it breaks, which the proxies in between do every minute, from the last
-// event on where there are such. So neither a server that is slow to begin it, nor one that does not have it, nor one
-// that closes it often is taken for broken.
+// standing returns the response to a request for a stream of messages from the server: the optional stream of Streamable HTTP, or
+// the subscription of the stateless protocol, whose first response is given. Its body has no end. One goroutine feeds it and
+// opens the stream again, from the last event on, whenever it breaks, as it does with many proxies. So a server that opens the
+// stream late, does not support it or closes it often does not count as broken.
 func (h *httpClient) standing(req *http.Request, first *http.Response) *http.Response {
 	ctx, cancel := context.WithCancelCause(req.Context())
 	stop := context.AfterFunc(h.life, func() { cancel(context.Cause(h.life)) })
@@ -43,10 +42,10 @@ func (h *httpClient) standing(req *http.Request, first *http.Response) *http.Res
 type standingStream struct {
 	client *httpClient
 	req    *http.Request
-	first  *http.Response // an answer that is there already
+	first  *http.Response // the first response; nil for none
 	out    io.Writer
-	last   string        // the id of the last event
-	wait   time.Duration // before the next opening, as the server wants it
+	last   string        // the ID of the last event
+	wait   time.Duration // the pause before the next opening, from the server
 	opened int
 }
 
@@ -59,7 +58,7 @@ func (s *standingStream) run(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case !wanted:
-			<-ctx.Done() // the server does not have such a stream
+			<-ctx.Done() // the server does not support the stream
 			return context.Cause(ctx)
 		case opened:
 			delay = s.wait
@@ -76,18 +75,18 @@ func (s *standingStream) run(ctx context.Context) error {
 	}
 }
 
-// once opens the stream and copies it until it breaks. wanted is false when it is of no use to try again.
+// once opens the stream and copies it until it breaks. wanted is false if it must not be opened again.
 func (s *standingStream) once(ctx context.Context) (opened, wanted bool) {
 	resp, err := s.open(ctx)
 	if err != nil {
 		return false, true
 	}
-	// The body of a first answer does not know of ctx.
+	// The body of the first response does not depend on ctx.
 	stop := context.AfterFunc(ctx, func() { _ = resp.Body.Close() })
 	defer stop()
 	defer func() { _ = resp.Body.Close() }()
 	switch {
-	case passes(resp):
+	case isTemporary(resp):
 		return false, true
 	case !isStream(resp):
 		return false, false
@@ -118,8 +117,8 @@ func (s *standingStream) open(ctx context.Context) (*http.Response, error) {
 	return s.client.base.RoundTrip(req)
 }
 
-// passes reports a failure that may be over soon.
-func passes(resp *http.Response) bool {
+// isTemporary reports whether a failure may be temporary.
+func isTemporary(resp *http.Response) bool {
 	return resp.StatusCode >= 500 || resp.StatusCode == http.StatusTooManyRequests
 }
 
@@ -127,8 +126,8 @@ func isStream(resp *http.Response) bool {
 	return resp.StatusCode == http.StatusOK && strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream")
 }
 
-// copy passes whole events on: one that the stream breaks in must not reach the reader, as its rest never comes.
-// It reports false when nobody reads any more.
+// copy passes on whole events only: the rest of an event in which the stream breaks never arrives. It returns false if the reader
+// has closed the body.
 func (s *standingStream) copy(from io.Reader) bool {
 	lines := bufio.NewReaderSize(from, 16<<10)
 	var event []byte
@@ -136,7 +135,7 @@ func (s *standingStream) copy(from io.Reader) bool {
 		line, err := lines.ReadSlice('\n')
 		event = append(event, line...)
 		if int64(len(event)) > s.client.max {
-			return true // begin anew
+			return true // open the stream again
 		}
 		if errors.Is(err, bufio.ErrBufferFull) {
 			continue
@@ -155,7 +154,7 @@ func (s *standingStream) copy(from io.Reader) bool {
 	}
 }
 
-// note takes from an event what the next opening needs.
+// note records the ID and the retry time of an event for the next opening.
 func (s *standingStream) note(event []byte) {
 	for line := range bytes.Lines(event) {
 		field, value, _ := strings.Cut(strings.TrimRight(string(line[:min(len(line), 1024)]), "\r\n"), ":")

@@ -4,24 +4,24 @@ import (
 	"strings"
 )
 
-// State is how a server is.
+// State is the state of a server.
 type State string
 
 // The states.
 const (
 	// StateWaiting is before [Set.Start].
 	StateWaiting State = "waiting"
-	// StateConnecting is while the server starts up.
+	// StateConnecting is while the server starts.
 	StateConnecting State = "connecting"
 	StateConnected  State = "connected"
 	// StateRetrying is between two attempts.
 	StateRetrying State = "retrying"
-	// StateFailed is given up, until [Set.Reconnect].
+	// StateFailed lasts until [Set.Reconnect].
 	StateFailed State = "failed"
 	StateClosed State = "closed"
 )
 
-// ServerStatus is how one server is.
+// ServerStatus is the status of a server.
 type ServerStatus struct {
 	Name  string
 	State State
@@ -31,14 +31,14 @@ type ServerStatus struct {
 	Protocol string
 	// Stateless reports that the server speaks a protocol without a handshake.
 	Stateless bool
-	// Info is what the server calls itself, with its version.
+	// Info is the name and version that the server sent.
 	Info string
 
 	Tools, Prompts, Resources, Templates int
 
 	// LastError is the last failure, also after a recovery; empty for none.
 	LastError string
-	// Stderr is the end of what a stdio server printed there, also after its end.
+	// Stderr is the end of the stderr of a stdio server, also after its end.
 	Stderr string
 }
 

@@ -18,7 +18,7 @@ import (
 	"github.com/gajae-code/gjc/internal/text"
 )
 
-// connectStdio starts the server's process and speaks with it over its pipes.
+// connectStdio starts the server's process and connects to its stdin and stdout.
 func (c *connection) connectStdio(ctx context.Context) (sdk.Connection, error) {
 	o, spec := &c.server.set.opts, c.server.spec.Stdio
 	env := proc.Environ(o.Env, spec.Env...)
@@ -30,7 +30,7 @@ func (c *connection) connectStdio(ctx context.Context) (sdk.Connection, error) {
 	if o.Children != nil {
 		start = o.Children.Start
 	}
-	// A start that is cut off would leave a child that nobody waits for.
+	// A start that is cancelled would leave a child without a parent that waits for it.
 	p, err := start(context.WithoutCancel(ctx), &proc.Options{Path: path, Args: spec.Args, Dir: cmp.Or(spec.Dir, o.Cwd), Env: env, Stdin: true})
 	if err != nil {
 		return nil, err
@@ -39,61 +39,61 @@ func (c *connection) connectStdio(ctx context.Context) (sdk.Connection, error) {
 	c.server.mu.Lock()
 	c.server.stderr = p.Stderr()
 	c.server.mu.Unlock()
-	conn := newStdioConn(p.Stdout(), p.Stdin(), o.MaxMessage, c.junk)
+	conn := newStdioConn(p.Stdout(), p.Stdin(), o.MaxMessage, c.strayLine)
 	c.raw = conn
 	return conn, nil
 }
 
-// maxJunk is how many stray lines of one connection are logged.
-const maxJunk = 20
+// maxStray bounds the stray lines of one connection that are logged.
+const maxStray = 20
 
-// junk tells of output that is no message: the user once, the log a few times for each connection.
-func (c *connection) junk(n int, line string) {
+// strayLine handles output that is not a message: it notifies the user once, and logs a few lines of each connection.
+func (c *connection) strayLine(n int, line string) {
 	line = c.server.secrets.text(text.TruncateBytes(strings.ToValidUTF8(line, "\uFFFD"), 200))
 	c.server.mu.Lock()
-	first := !c.server.strayed
-	c.server.strayed = true
+	first := !c.server.reportedStray
+	c.server.reportedStray = true
 	c.server.mu.Unlock()
 	if first {
-		c.server.notice("prints other things than MCP messages on its standard output; they are skipped", errors.New(line))
+		c.server.notice("prints text that is not an MCP message on its standard output; it is ignored", errors.New(line))
 	}
-	if n <= maxJunk {
+	if n <= maxStray {
 		c.server.set.opts.Log.Debug().Str("server", c.server.spec.Name).Str("line", line).Msg("mcp: stray output")
 	}
 }
 
-// stdioConn is a connection of one message a line. It has two goroutines, a reader and a writer, which end when the
-// streams do; the owner of the streams (the process) sees to that after Close.
+// stdioConn is a connection with one message per line. It has two goroutines, a reader and a writer, which end with the streams; the
+// owner of the process closes these after Close.
 type stdioConn struct {
-	in   io.ReadCloser
-	out  io.WriteCloser
-	max  int
-	junk func(n int, line string)
-	wg   sync.WaitGroup
+	in    io.ReadCloser
+	out   io.WriteCloser
+	max   int
+	stray func(n int, line string)
+	wg    sync.WaitGroup
 
-	incoming chan jsonrpc.Message
-	outgoing chan *outLine
-	asked    atomic.Int32  // requests of the server without an answer
-	eof      atomic.Bool   // the server has closed its output
-	over     chan struct{} // closed when the reader has ended; err is set then
-	err      error
+	incoming   chan jsonrpc.Message
+	outgoing   chan *outLine
+	unanswered atomic.Int32  // requests of the server that are not answered
+	eof        atomic.Bool   // the server has closed its output
+	over       chan struct{} // closed when the reader has ended; err is set then
+	err        error
 
 	closing sync.Once
 	closed  chan struct{}
 }
 
-// outLine is one message on its way to the server.
+// outLine is a message that waits to be written.
 type outLine struct {
 	data []byte
 	done chan error // buffered
 }
 
-// errNotSent marks a message of which the server has seen nothing.
+// errNotSent is wrapped by the error of a message that the server has not received.
 var errNotSent = errors.New("the message was not sent")
 
-func newStdioConn(in io.ReadCloser, out io.WriteCloser, max int, junk func(int, string)) *stdioConn {
+func newStdioConn(in io.ReadCloser, out io.WriteCloser, max int, stray func(int, string)) *stdioConn {
 	s := &stdioConn{
-		in: in, out: out, max: max, junk: junk,
+		in: in, out: out, max: max, stray: stray,
 		incoming: make(chan jsonrpc.Message), outgoing: make(chan *outLine),
 		over: make(chan struct{}), closed: make(chan struct{}),
 	}
@@ -102,7 +102,7 @@ func newStdioConn(in io.ReadCloser, out io.WriteCloser, max int, junk func(int, 
 	return s
 }
 
-// SessionID is for HTTP only.
+// SessionID implements sdk.Connection; only HTTP has session IDs.
 func (s *stdioConn) SessionID() string { return "" }
 
 func (s *stdioConn) Read(ctx context.Context) (jsonrpc.Message, error) {
@@ -118,10 +118,10 @@ func (s *stdioConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// Write returns when the message is in the pipe. If ctx ends first, the message may still get there, whole.
+// Write returns when the message was written. If ctx ends first, the message may still be written.
 func (s *stdioConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	if _, ok := msg.(*jsonrpc.Response); ok {
-		defer s.asked.Add(-1)
+		defer s.unanswered.Add(-1)
 	}
 	data, err := jsonrpc.EncodeMessage(msg)
 	if err != nil {
@@ -143,11 +143,11 @@ func (s *stdioConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	}
 }
 
-// Close hangs up: it closes the server's input, which asks it to end, and frees Read and Write.
+// Close closes the server's input, which asks it to end, and ends Read and Write.
 func (s *stdioConn) Close() error {
 	s.closing.Do(func() {
 		close(s.closed)
-		s.wg.Go(func() { _ = s.out.Close() }) // can block behind a write on Windows
+		s.wg.Go(func() { _ = s.out.Close() }) // can block during a write on Windows
 	})
 	return nil
 }
@@ -167,8 +167,7 @@ func (s *stdioConn) write() {
 	}
 }
 
-// read takes lines until the stream ends. Behind Close it reads on, so that a server that still has something to say
-// is not stuck with a full pipe.
+// read reads lines until the stream ends. It goes on after Close, so that the server does not block on a full pipe.
 func (s *stdioConn) read() {
 	lines, junk := newLineReader(s.in, s.max), 0
 	for {
@@ -188,20 +187,20 @@ func (s *stdioConn) read() {
 			case ok:
 				s.deliver(tooLong(id, long.size, s.max))
 			case long.maybeAnswer():
-				// Whoever waits for it would wait for ever.
-				s.end(fmt.Errorf("a message of %d bytes is over the limit of %d", long.size, s.max))
+				// Its caller would wait without end.
+				s.end(fmt.Errorf("a message of %d bytes exceeds the limit of %d", long.size, s.max))
 				return
 			default:
 				junk++
-				s.junk(junk, fmt.Sprintf("%s (%d bytes, over the limit of %d)", text.TruncateBytes(string(long.head), 100), long.size, s.max))
+				s.stray(junk, fmt.Sprintf("%s (%d bytes, over the limit of %d)", text.TruncateBytes(string(long.head), 100), long.size, s.max))
 			}
 		case len(line) > 0:
 			messages, err := decodeLine(line)
 			if err != nil {
 				junk++
-				s.junk(junk, string(line[:min(len(line), 300)]))
+				s.stray(junk, string(line[:min(len(line), 300)]))
 				if id, ok := ends(line).answers(); ok && len(messages) == 0 {
-					// Whoever waits for it would wait for ever.
+					// Its caller would wait without end.
 					s.deliver(unreadable(id, err))
 				}
 			}
@@ -212,26 +211,26 @@ func (s *stdioConn) read() {
 	}
 }
 
-// end tells Read that nothing more will come.
+// end makes Read return err.
 func (s *stdioConn) end(err error) {
 	s.err = err
 	close(s.over)
 	_ = s.in.Close()
 }
 
-// errOutputEnded is the read error of a server that has ended or closed its output.
+// errOutputEnded is the error of Read after the server has ended or closed its output.
 var errOutputEnded = errors.New("the server closed its output")
 
-// maxUnanswered is how many requests of a server may wait for an answer. One that asks without an end and does not read
-// would fill the memory with answers.
+// maxUnanswered bounds the requests of a server that wait for an answer: one that sends requests and does not read must not exhaust
+// the memory.
 const maxUnanswered = 256
 
 func (s *stdioConn) deliver(msg jsonrpc.Message) {
 	if req, ok := msg.(*jsonrpc.Request); ok && req.IsCall() {
-		if s.asked.Load() >= maxUnanswered {
+		if s.unanswered.Load() >= maxUnanswered {
 			return
 		}
-		s.asked.Add(1)
+		s.unanswered.Add(1)
 	}
 	select {
 	case s.incoming <- msg:
@@ -239,24 +238,24 @@ func (s *stdioConn) deliver(msg jsonrpc.Message) {
 	}
 }
 
-// unreadable is the answer that stands for one that is no message.
+// unreadable returns the error response that replaces an invalid answer.
 func unreadable(id int64, err error) jsonrpc.Message {
-	rid, _ := jsonrpc.MakeID(float64(id)) // a number is always an id
+	rid, _ := jsonrpc.MakeID(float64(id)) // a number is always a valid ID
 	return &jsonrpc.Response{ID: rid, Error: &jsonrpc.Error{
-		Code: jsonrpc.CodeParseError, Message: "the server's answer can not be read: " + text.TruncateBytes(err.Error(), 300),
+		Code: jsonrpc.CodeParseError, Message: "invalid answer of the server: " + text.TruncateBytes(err.Error(), 300),
 	}}
 }
 
-// tooLong is the answer that stands for one over the limit.
+// tooLong returns the error response that replaces an answer over the limit.
 func tooLong(id, size int64, limit int) jsonrpc.Message {
-	rid, _ := jsonrpc.MakeID(float64(id)) // a number is always an id
+	rid, _ := jsonrpc.MakeID(float64(id)) // a number is always a valid ID
 	return &jsonrpc.Response{ID: rid, Error: &jsonrpc.Error{
 		Code:    jsonrpc.CodeInternalError,
 		Message: fmt.Sprintf("the server's answer has %d bytes, over the limit of %d; ask for less at once", size, limit),
 	}}
 }
 
-// decodeLine returns the messages in a line: one, or several in a batch, which the protocols before 2025-06-18 know.
+// decodeLine returns the messages in a line: one, or a batch, which the protocols before 2025-06-18 have.
 func decodeLine(line []byte) ([]jsonrpc.Message, error) {
 	if line[0] != '[' {
 		msg, err := jsonrpc.DecodeMessage(line)

@@ -83,7 +83,7 @@ func each(t *testing.T, fn func(t *testing.T, w way, opts *mcp.Options, open fun
 	eachThat(t, func(way) bool { return true }, fn)
 }
 
-// eachThat runs fn over every way that can do what is tested.
+// eachThat runs fn over every transport that supports the tested feature.
 func eachThat(t *testing.T, can func(way) bool, fn func(t *testing.T, w way, opts *mcp.Options, open func() *watched)) {
 	for _, w := range ways {
 		if !can(w) {
@@ -120,7 +120,7 @@ func TestSet_Status(t *testing.T) {
 		if !slices.IsSorted(names) || !slices.Contains(names, "mcp__kit_was_cancelled") {
 			t.Errorf("tools: %v", names)
 		}
-		if n := set.told(); len(n) != 0 {
+		if n := set.noticeTexts(); len(n) != 0 {
 			t.Errorf("a healthy server made notices: %v", n)
 		}
 	})

@@ -10,7 +10,7 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// elicitation is a URL that the user must visit before a server does what it was asked.
+// elicitation is a URL that the user must visit before the request is repeated.
 type elicitation struct {
 	ID      string `json:"elicitationId"`
 	Mode    string `json:"mode"`
@@ -18,8 +18,8 @@ type elicitation struct {
 	URL     string `json:"url"`
 }
 
-// wantsVisit returns the URLs in an error that asks for a visit before the request is made again.
-func wantsVisit(err error) ([]elicitation, bool) {
+// urlsRequired returns the URLs in an error that asks for a visit before the request is made again.
+func urlsRequired(err error) ([]elicitation, bool) {
 	wire, ok := errors.AsType[*jsonrpc.Error](err)
 	if !ok || wire.Code != sdk.CodeURLElicitationRequired {
 		return nil, false
@@ -38,16 +38,16 @@ func wantsVisit(err error) ([]elicitation, bool) {
 	return data.Elicitations, true
 }
 
-// visit asks the user to visit the URLs and waits until the server has seen them there. It reports whether all of it
-// was done.
-func (c *connection) visit(ctx context.Context, call *activeCall, elicitations []elicitation) bool {
+// visitURLs asks the user to visit the URLs and waits until the server reports their completion. It returns whether all were
+// completed.
+func (c *connection) visitURLs(ctx context.Context, call *activeCall, elicitations []elicitation) bool {
 	if c.server.set.opts.Elicit == nil {
 		return false
 	}
-	var all []*askedURL
+	var all []*urlElicitation
 	defer func() {
 		for _, asked := range all {
-			c.forget(asked)
+			c.removeURL(asked)
 		}
 	}()
 	for _, e := range elicitations {

@@ -26,7 +26,7 @@ func TestMCP_BadEntries(t *testing.T) {
 	if call := h.prompt(id, "!mcp mcp__good_who {}").only(t); call.Status != "completed" {
 		t.Errorf("the good server: %+v", call)
 	}
-	h.told(id, "two servers called", "good")
+	h.told(id, "duplicate server name", "good")
 	h.told(id, "no name")
 	h.told(id, "both", "a command and a URL")
 	h.told(id, "nowhere")
@@ -82,7 +82,7 @@ func TestMCP_BadServers(t *testing.T) {
 	}
 	junk := open("junk")
 	fine(junk, "run", "ran run")
-	h.told(junk, "junk", "prints other things")
+	h.told(junk, "junk", "prints text that is not an MCP message")
 	h.alive(junk)
 
 	// It is waited for, but not for ever, and it holds up nobody else.
@@ -111,8 +111,8 @@ func TestMCP_BadServers(t *testing.T) {
 	fine(liar, "list", "ran list")
 	fine(liar, "wrong", "ran wrong")
 	fine(liar, "promise", "many")
-	h.told(liar, "liar", "not as they should be")
-	h.told(liar, "promise", "do not fit its output schema")
+	h.told(liar, "liar", "offers tools with faults")
+	h.told(liar, "promise", "do not match its output schema")
 	h.alive(liar)
 
 	grows := open("grow")
