@@ -1,9 +1,8 @@
-// Package config knows which language servers there are for a workspace: the embedded defaults, the user's and the
-// project's configuration files over them, root markers, programs, and what the user has trusted.
+// Package config finds the language servers of a workspace. It merges the embedded defaults with the configuration files of the
+// user and the project, finds root markers and the servers' programs, and respects which projects the user trusts.
 //
-// By the documents of the original the presence of any configuration file turns auto-detection off, and "all servers with
-// matching root markers, an available program and not disabled" are loaded instead. That is what auto-detection does too,
-// so there is one rule here.
+// All servers with a matching root marker and an available program are used unless they are disabled, with or without
+// configuration files.
 package config
 
 import (
@@ -20,52 +19,52 @@ import (
 	"github.com/gajae-code/gjc/lsp"
 )
 
-// Options says what a [Catalog] looks at.
+// Options configures a [Catalog].
 type Options struct {
 	// Roots are the workspace's directories, absolute. Required.
 	Roots []string
-	// Home is the user's home directory, AgentDir that of gjc's own files. If empty, nothing is read there.
+	// Home is the user's home directory, AgentDir the directory of gjc's own files. If empty, they are not read.
 	Home, AgentDir string
-	// Env returns the environment of the servers, as "NAME=value". If nil, it is empty, and no program is on PATH.
+	// Env returns the environment of the servers, as "NAME=value". If nil, it is empty, and PATH has no programs.
 	Env func(context.Context) []string
-	// Trust knows the user's answers, and takes them. If nil, no project is trusted.
+	// Trust holds the user's answers. If nil, no project is trusted.
 	Trust *trust.Session
-	// Children owns the probe of lspmux. If nil, the probe is started alone.
+	// Children owns the process that probes lspmux. If nil, it belongs to no group.
 	Children *proc.Group
-	// GOOS names the operating system. If empty, this one.
+	// GOOS is the operating system. If empty, [runtime.GOOS].
 	GOOS string
 	// LookPath finds a program on the PATH of an environment. If nil, [proc.LookPath].
 	LookPath func(command string, env []string) (string, error)
-	// MaxAge bounds how long what was read is taken for granted. If zero, [DefaultMaxAge].
+	// MaxAge is the age at which files and programs are read again. If zero, [DefaultMaxAge].
 	MaxAge time.Duration
 }
 
-// DefaultMaxAge is short enough for a server that the user has just installed.
+// DefaultMaxAge is short, so that a server that the user has just installed is found.
 const DefaultMaxAge = 30 * time.Second
 
-// listAge is how old a list may be: the user asks for it to see whether something has helped, and tools ask for it too.
+// listAge is the maximum age for [Catalog.List], which users call to check the effect of a change.
 const listAge = 2 * time.Second
 
-// Catalog is the [lsp.Catalog] of configuration files. It reads at the first use, and again when [Catalog.Changed] tells
-// of a file that matters, when an answer about trust changes, and when what it knows is old. It starts no goroutine and
-// needs no Close.
+// Catalog implements [lsp.Catalog] with configuration files. It reads them at the first use, and again after
+// [Catalog.Changed] reports a relevant file, after an answer about trust, and after [Options.MaxAge]. It starts no goroutine
+// and needs no Close.
 type Catalog struct {
 	opts Options
 	mux  *lspmux
 
-	// turn is held by the one who reads files; a lock that a context can end the wait for.
-	turn chan struct{}
-	// What is below belongs to the holder of turn.
+	// lock is held while files are read. It is a channel so that a context can end the wait.
+	lock chan struct{}
+	// lock guards the fields below.
 	current *snapshot
-	// visited are files that were asked for, one for each directory and type.
+	// visited are the files that [Catalog.For] was called for, one for each directory and type.
 	visited []string
-	// direct are the rust-analyzers that were handed out as they are, by program and root: one that may run is not
-	// doubled when lspmux comes up later.
+	// direct are the rust-analyzers that were returned without lspmux, by program and root: one that may run must not be started
+	// again when lspmux starts later.
 	direct map[string]bool
 
-	mu      sync.Mutex // guards what is below
-	pending []string   // paths that Changed told of and nobody has looked at yet
-	stale   bool       // everything is to be read anew
+	mu      sync.Mutex // guards the fields below
+	pending []string   // changed paths that are not processed yet
+	stale   bool       // all files are to be read again
 }
 
 var _ lsp.Catalog = (*Catalog)(nil)
@@ -92,31 +91,31 @@ func New(opts Options) *Catalog {
 		roots[i] = filepath.Clean(r)
 	}
 	opts.Roots = roots
-	c := &Catalog{opts: opts, turn: make(chan struct{}, 1), direct: make(map[string]bool)}
+	c := &Catalog{opts: opts, lock: make(chan struct{}, 1), direct: make(map[string]bool)}
 	c.mux = &lspmux{opts: &c.opts}
 	return c
 }
 
-// enter waits for the turn. leave must be called after a nil error.
-func (c *Catalog) enter(ctx context.Context) error {
+// acquire locks the catalog. The caller must call release after a nil error.
+func (c *Catalog) acquire(ctx context.Context) error {
 	select {
-	case c.turn <- struct{}{}:
+	case c.lock <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 }
 
-func (c *Catalog) leave() { <-c.turn }
+func (c *Catalog) release() { <-c.lock }
 
-// mostPending bounds the paths that Changed keeps; with more everything is read anew.
-const mostPending = 4096
+// maxPending bounds the changed paths that are kept; with more, all files are read again.
+const maxPending = 4096
 
-// Changed implements [lsp.Catalog]. It only takes note. No paths at all mean that anything may have changed.
+// Changed implements [lsp.Catalog]. Without paths, any file may have changed. The files are read at the next use.
 func (c *Catalog) Changed(paths []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(paths) == 0 || len(c.pending)+len(paths) > mostPending {
+	if len(paths) == 0 || len(c.pending)+len(paths) > maxPending {
 		c.stale, c.pending = true, nil
 	}
 	if !c.stale {
@@ -124,7 +123,7 @@ func (c *Catalog) Changed(paths []string) {
 	}
 }
 
-// snapshot returns what is known of the files, which is no older than maxAge. The caller has the turn.
+// snapshot returns a snapshot that is not older than maxAge. The caller holds the lock.
 func (c *Catalog) snapshot(ctx context.Context, maxAge time.Duration) *snapshot {
 	c.mu.Lock()
 	changed, stale := c.pending, c.stale
@@ -143,8 +142,8 @@ func (c *Catalog) snapshot(ctx context.Context, maxAge time.Duration) *snapshot 
 	return s
 }
 
-// mostVisited bounds the files that List remembers.
-const mostVisited = 256
+// maxVisited bounds the files that List uses.
+const maxVisited = 256
 
 func (c *Catalog) visit(file string) {
 	key := func(f string) string { return filepath.Dir(f) + "\x00" + filepath.Ext(f) }
@@ -153,21 +152,21 @@ func (c *Catalog) visit(file string) {
 			return
 		}
 	}
-	if len(c.visited) == mostVisited {
+	if len(c.visited) == maxVisited {
 		c.visited = c.visited[1:]
 	}
 	c.visited = append(c.visited, file)
 }
 
-// For implements [lsp.Catalog]. A file outside of the workspace has no servers.
+// For implements [lsp.Catalog]. A file outside the workspace has no servers.
 func (c *Catalog) For(ctx context.Context, file string) ([]lsp.Candidate, error) {
 	if !filepath.IsAbs(file) {
 		return nil, fmt.Errorf("%q is not an absolute path", file)
 	}
-	if err := c.enter(ctx); err != nil {
+	if err := c.acquire(ctx); err != nil {
 		return nil, err
 	}
-	defer c.leave()
+	defer c.release()
 	s := c.snapshot(ctx, c.opts.MaxAge)
 	usable := s.forFile(file)
 	c.visit(file)
@@ -181,8 +180,8 @@ func (c *Catalog) For(ctx context.Context, file string) ([]lsp.Candidate, error)
 	return list, nil
 }
 
-// start returns the server as it is to be started, which may be by way of lspmux. Every call returns the same for the
-// same server, until something is read anew.
+// start returns the spec to start a server with, which may use lspmux. It returns the same pointer for the same server until files
+// are read again.
 func (c *Catalog) start(ctx context.Context, s *snapshot, u usable) *lsp.Spec {
 	if u.spec.Name != rustAnalyzer {
 		return u.spec
@@ -204,13 +203,13 @@ func (c *Catalog) start(ctx context.Context, s *snapshot, u usable) *lsp.Spec {
 	return wrapped
 }
 
-// List implements [lsp.Catalog]. What it tells is no older than two seconds. Servers for directories below a root are among it once a file
-// there was asked for.
+// List implements [lsp.Catalog]. The result is at most two seconds old. It includes servers for directories in a root after
+// [Catalog.For] was called for a file there.
 func (c *Catalog) List(ctx context.Context) (*lsp.Listing, error) {
-	if err := c.enter(ctx); err != nil {
+	if err := c.acquire(ctx); err != nil {
 		return nil, err
 	}
-	defer c.leave()
+	defer c.release()
 	s := c.snapshot(ctx, min(listAge, c.opts.MaxAge))
 	l := &lsp.Listing{Problems: slices.Clone(s.problems), Idle: s.idle}
 	var all []usable
@@ -229,20 +228,20 @@ func (c *Catalog) List(ctx context.Context) (*lsp.Listing, error) {
 		l.Servers = append(l.Servers, lsp.Candidate{Spec: c.start(ctx, s, u), Root: u.root})
 	}
 	l.Unused = s.unused(all)
-	l.Problems = append(l.Problems, s.distrust()...)
+	l.Problems = append(l.Problems, s.untrusted()...)
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}
 	return l, nil
 }
 
-// Untrusted returns what the user should be asked about: a workspace with commands of its own for which there is no answer
-// yet. It is nil where there is none. A workspace of several roots has a subject for each; ask again after an answer.
+// Untrusted returns the next question for the user: a root with its own commands for which there is no answer yet. It returns nil if
+// there is none. A workspace with several roots has a subject for each; call it again after an answer.
 func (c *Catalog) Untrusted(ctx context.Context) (*trust.Subject, error) {
-	if err := c.enter(ctx); err != nil {
+	if err := c.acquire(ctx); err != nil {
 		return nil, err
 	}
-	defer c.leave()
+	defer c.release()
 	s := c.snapshot(ctx, c.opts.MaxAge)
 	for _, ws := range s.projects {
 		if sub, err := c.question(s, ws); sub != nil || err != nil {
@@ -252,13 +251,13 @@ func (c *Catalog) Untrusted(ctx context.Context) (*trust.Subject, error) {
 	return nil, nil
 }
 
-// UntrustedFor is [Catalog.Untrusted] for the work with one file: it is nil too where trust would change nothing for that
-// file, so that nobody is asked about eslint for a README.
+// UntrustedFor is [Catalog.Untrusted] for one file. It also returns nil if trust would not change the servers for the file, so that
+// the user is not asked about eslint for a README.
 func (c *Catalog) UntrustedFor(ctx context.Context, file string) (*trust.Subject, error) {
-	if err := c.enter(ctx); err != nil {
+	if err := c.acquire(ctx); err != nil {
 		return nil, err
 	}
-	defer c.leave()
+	defer c.release()
 	s := c.snapshot(ctx, c.opts.MaxAge)
 	ws := s.projectOf(file)
 	if ws == nil || !s.matters(ws, file) {
@@ -268,24 +267,24 @@ func (c *Catalog) UntrustedFor(ctx context.Context, file string) (*trust.Subject
 	return c.question(s, ws)
 }
 
-// question returns a workspace as the user is to be asked about it, or nil.
+// question returns the question to the user about a root, or nil.
 func (c *Catalog) question(s *snapshot, ws *project) (*trust.Subject, error) {
 	s.forRoot(ws)
 	for _, file := range c.visited {
 		if s.projectOf(file) == ws {
-			s.forFile(file) // finds the programs of the file's directory
+			s.forFile(file) // records the programs for the file's directory
 		}
 	}
 	return ws.Question(c.opts.Trust)
 }
 
-// Answer takes the user's answer for a subject from [Catalog.Untrusted]: for good, or for this session. Where keeping it
-// fails it holds for this session, and the error says why.
+// Answer records the user's answer for a subject from [Catalog.Untrusted]: for good if remember is set, otherwise for this
+// session. If it cannot be stored, it holds for this session, and the error says why.
 func (c *Catalog) Answer(ctx context.Context, sub *trust.Subject, state trust.State, remember bool) error {
 	return c.opts.Trust.Answer(ctx, sub, state, remember)
 }
 
-// LspmuxStatus is a line for people about lspmux; empty where it is not installed, or turned off.
+// LspmuxStatus returns a line about lspmux for the user; "" if it is not installed or turned off.
 func (c *Catalog) LspmuxStatus(ctx context.Context) string {
 	m, err := c.Lspmux(ctx)
 	if err != nil || m.Path == "" {
@@ -294,17 +293,17 @@ func (c *Catalog) LspmuxStatus(ctx context.Context) string {
 	return m.String()
 }
 
-// Lspmux tells whether rust-analyzer is shared by way of lspmux. It looks at most once in five minutes.
+// Lspmux returns whether rust-analyzer is shared through lspmux. It probes at most once in five minutes.
 func (c *Catalog) Lspmux(ctx context.Context) (Lspmux, error) {
-	if err := c.enter(ctx); err != nil {
+	if err := c.acquire(ctx); err != nil {
 		return Lspmux{}, err
 	}
-	defer c.leave()
+	defer c.release()
 	return c.mux.status(ctx, c.opts.view(c.opts.Env(ctx))), nil
 }
 
-// distrust tells what of the project is not used for lack of trust.
-func (s *snapshot) distrust() []string {
+// untrusted returns texts for the user: what is not used because a project is not trusted.
+func (s *snapshot) untrusted() []string {
 	var all []string
 	if s.trustError != nil {
 		all = append(all, s.trustError.Error())
@@ -315,12 +314,12 @@ func (s *snapshot) distrust() []string {
 	return all
 }
 
-// Environ returns the environment for programs that run beside the servers: without the places on PATH that are relative
-// or lie in a root that is not trusted, so that a script finds no interpreter there.
+// Environ returns the environment for the servers and other programs. Its PATH has no relative directories and none in a root that
+// is not trusted, so that no script runs an interpreter from there.
 func (c *Catalog) Environ(ctx context.Context) ([]string, error) {
-	if err := c.enter(ctx); err != nil {
+	if err := c.acquire(ctx); err != nil {
 		return nil, err
 	}
-	defer c.leave()
+	defer c.release()
 	return c.snapshot(ctx, c.opts.MaxAge).Environ(), nil
 }

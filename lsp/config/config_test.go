@@ -19,7 +19,7 @@ import (
 	"github.com/gajae-code/gjc/lsp/config"
 )
 
-// machine is a home directory, a workspace, and the programs that are on PATH.
+// machine is a fake machine: a home directory, a workspace, and the programs on PATH.
 type machine struct {
 	t          *testing.T
 	home, root string
@@ -45,7 +45,7 @@ func newMachine(t *testing.T, onPath ...string) *machine {
 	return m
 }
 
-// write makes a file below the workspace, or below the home directory for a name that begins with ~.
+// write creates a file in the workspace, or in the home directory if the name begins with ~.
 func (m *machine) write(name, text string) string {
 	m.t.Helper()
 	path := m.path(name)
@@ -65,7 +65,7 @@ func (m *machine) path(name string) string {
 	return filepath.Join(m.root, filepath.FromSlash(name))
 }
 
-// program makes a program of the project's own.
+// program creates a program in the project.
 func (m *machine) program(name string) string {
 	if runtime.GOOS == "windows" {
 		name = strings.ReplaceAll(name, "venv/bin", "venv/Scripts") + ".exe"
@@ -73,7 +73,7 @@ func (m *machine) program(name string) string {
 	return m.write(name, "")
 }
 
-// usr is where the programs of PATH are.
+// usr returns the directory of the programs on PATH.
 func usr(name string) string {
 	if runtime.GOOS == "windows" {
 		return `C:\usr\` + name + ".exe"
@@ -97,7 +97,7 @@ func (m *machine) open(roots ...string) *config.Catalog {
 	})
 }
 
-// forFile returns the names of the servers for a file, and where each runs below the workspace.
+// forFile returns the names of the servers for a file, with their roots relative to the workspace.
 func (m *machine) forFile(c *config.Catalog, name string) string {
 	m.t.Helper()
 	list, err := c.For(m.t.Context(), m.path(name))
@@ -203,7 +203,7 @@ func TestCatalog_For(t *testing.T) {
 	}
 }
 
-// Compound extensions and whole names can be configured; the user's own servers come before the defaults.
+// TestCatalog_CustomServer covers compound extensions and whole names, and checks that the user's own servers precede the defaults.
 func TestCatalog_CustomServer(t *testing.T) {
 	m := newMachine(t, "blade-ls", "intelephense", "just-ls")
 	m.write("composer.json", "")
@@ -223,15 +223,14 @@ func TestCatalog_CustomServer(t *testing.T) {
 		t.Errorf("got %+v", s)
 	}
 	problems := strings.Join(m.list(c).Problems, "\n")
-	for _, want := range []string{`lsp.yaml:3: server "lacking" is none of the known ones, so it needs command, fileTypes and rootMarkers; it lacks fileTypes and rootMarkers`, `lsp.yaml:4: server "gopl" is none`, `did you mean "gopls"?`} {
+	for _, want := range []string{`lsp.yaml:3: unknown server "lacking" needs command, fileTypes and rootMarkers; it lacks fileTypes and rootMarkers`, `lsp.yaml:4: unknown server "gopl"`, `did you mean "gopls"?`} {
 		if !strings.Contains(problems, want) {
 			t.Errorf("problems %q lack %q", problems, want)
 		}
 	}
 }
 
-// The files of all places count in the order of the documents: each place sets one setting of its own and the one that
-// the place before it has set too.
+// TestCatalog_Order checks the precedence of the files of all places: each sets one setting of its own and one of the place before.
 func TestCatalog_Order(t *testing.T) {
 	m := newMachine(t, "gopls")
 	m.write("go.mod", "")
@@ -280,7 +279,7 @@ func TestCatalog_List(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"clangd":                     "turned off in " + user + ":2",
-		"omnisharp":                  "csharp-ls is used in its place",
+		"omnisharp":                  "csharp-ls is used instead",
 		"swiftlint":                  "does not speak the Language Server Protocol",
 		"typescript-language-server": "npm install -g typescript-language-server typescript",
 		"zls":                        "none of build.zig, build.zig.zon, zls.json is in " + m.root,
@@ -296,7 +295,7 @@ func TestCatalog_List(t *testing.T) {
 	if l.Unused[0].Name == "zls" {
 		t.Error("what has no marker comes first")
 	}
-	// A directory that was worked in is part of the list.
+	// The list has the servers for directories of files that were asked for.
 	if got := m.forFile(c, "crate/src/x.rs"); got != "rust-analyzer@crate" {
 		t.Errorf("got %q", got)
 	}
@@ -305,7 +304,7 @@ func TestCatalog_List(t *testing.T) {
 	}
 }
 
-// Programs of the project's own come before those of PATH, in a trusted workspace only.
+// TestCatalog_LocalPrograms checks that the project's own programs precede those on PATH in a trusted workspace only.
 func TestCatalog_LocalPrograms(t *testing.T) {
 	m := newMachine(t, "typescript-language-server")
 	m.write("package.json", "")
@@ -354,7 +353,7 @@ func TestCatalog_LocalPrograms(t *testing.T) {
 	if l := m.list(c); len(l.Problems) > 0 {
 		t.Errorf("problems %q", l.Problems)
 	}
-	// What another process revokes ends here too.
+	// A revocation by another process counts.
 	if was, err := m.store.Revoke(t.Context(), m.root); !was || err != nil {
 		t.Fatalf("%v, %v", was, err)
 	}
@@ -363,7 +362,7 @@ func TestCatalog_LocalPrograms(t *testing.T) {
 	}
 }
 
-// Nobody is asked for a file that trust changes nothing for.
+// TestCatalog_UntrustedFor checks that there is no question for a file if trust would not change its servers.
 func TestCatalog_UntrustedFor(t *testing.T) {
 	m := newMachine(t, "gopls", "marksman")
 	m.write("package.json", "")
@@ -400,7 +399,7 @@ func TestCatalog_UntrustedFor(t *testing.T) {
 	check("x.css", 0)
 }
 
-// The project's own files are as good as absent until the user trusts them, and again when one of them changes.
+// TestCatalog_ProjectFiles checks that the project's own files are ignored until the user trusts them, and again after a change.
 func TestCatalog_ProjectFiles(t *testing.T) {
 	m := newMachine(t, "gopls", "evil")
 	m.write("go.mod", "")
@@ -465,7 +464,7 @@ func TestCatalog_ProjectFiles(t *testing.T) {
 	}
 }
 
-// A command that lies in the workspace is the project's, however it is named and whoever names it.
+// TestCatalog_PathsAsCommands checks that a command in the workspace is the project's, however it is written.
 func TestCatalog_PathsAsCommands(t *testing.T) {
 	for _, form := range []string{"tools/ls", "./tools/ls", "absolute", "~/ls", "elsewhere"} {
 		t.Run(form, func(t *testing.T) {
@@ -495,7 +494,7 @@ func TestCatalog_PathsAsCommands(t *testing.T) {
 	}
 }
 
-// In a session in the home directory the user's own files are the user's own.
+// TestCatalog_Home checks that the user's own files need no trust in a session in the home directory.
 func TestCatalog_Home(t *testing.T) {
 	m := newMachine(t, "gopls")
 	m.write("~/go.mod", "")
@@ -509,7 +508,7 @@ func TestCatalog_Home(t *testing.T) {
 	}
 }
 
-// Each root has its own files; the innermost one speaks for a file; one is asked about after the other.
+// TestCatalog_Roots checks that each root has its own files and question, and that the innermost root counts for a file.
 func TestCatalog_Roots(t *testing.T) {
 	m := newMachine(t, "gopls")
 	inner := m.path("inner")
@@ -540,7 +539,7 @@ func TestCatalog_Roots(t *testing.T) {
 	}
 }
 
-// What is known holds until it is told of a file that matters.
+// TestCatalog_Changed checks that files are read again after a relevant change only.
 func TestCatalog_Changed(t *testing.T) {
 	m := newMachine(t, "gopls")
 	c := m.open()
@@ -566,13 +565,13 @@ func TestCatalog_Changed(t *testing.T) {
 			t.Errorf("after the change of %s: %q, want %q", tt.changed, got, tt.want)
 		}
 	}
-	// No path at all means anything.
+	// Without paths, anything may have changed.
 	m.write("a/go.mod", "")
 	c.Changed(nil)
 	if got := m.forFile(c, "a/x.go"); got != "gopls@a" {
 		t.Errorf("got %q", got)
 	}
-	// The same server is the same pointer, so that nobody starts it twice.
+	// The same server has the same pointer, so that it is not started twice.
 	m.write("go.mod", "")
 	c.Changed([]string{m.path("go.mod")})
 	if a, b := spec(t, c, m.path("x.go"), "gopls"), spec(t, c, m.path("b/y.go"), "gopls"); a != b {
@@ -580,7 +579,7 @@ func TestCatalog_Changed(t *testing.T) {
 	}
 }
 
-// A trust file that makes no sense trusts nothing, and says so.
+// TestCatalog_BrokenTrust checks that an invalid trust file trusts nothing and is reported.
 func TestCatalog_BrokenTrust(t *testing.T) {
 	m := newMachine(t, "gopls")
 	m.write("go.mod", "")
@@ -600,7 +599,7 @@ func TestCatalog_BrokenTrust(t *testing.T) {
 	}
 }
 
-// Nothing is read before the first question, and a question that nobody waits for has no answer.
+// TestCatalog_Lazy checks that nothing is read before the first call, and that a cancelled call fails.
 func TestCatalog_Lazy(t *testing.T) {
 	m := newMachine(t)
 	m.env = []string{"X=1"}
@@ -620,7 +619,7 @@ func TestCatalog_Lazy(t *testing.T) {
 	}
 }
 
-// Everything may be asked at once, while files and answers change.
+// TestCatalog_Concurrent calls all methods concurrently while files and answers change.
 func TestCatalog_Concurrent(t *testing.T) {
 	m := newMachine(t, "gopls")
 	m.write("go.mod", "")
@@ -687,7 +686,7 @@ func BenchmarkFor(b *testing.B) {
 	})
 }
 
-// An editor may be open on a part of a repository: what marks a project may lie above. It counts within the repository.
+// TestCatalog_MarkerAboveTheRoot checks that root markers above the root count within the repository: an editor may open a part of it.
 func TestCatalog_MarkerAboveTheRoot(t *testing.T) {
 	m := newMachine(t, "gopls", "yaml-language-server")
 	m.write("go.mod", "")
@@ -706,7 +705,7 @@ func TestCatalog_MarkerAboveTheRoot(t *testing.T) {
 	if got := m.forFile(c, "part/inner/x.go"); got != "" {
 		t.Errorf("above the repository: %q", got)
 	}
-	// What only version control speaks for is not missed; what the project is made of is.
+	// A server whose only marker is that of the version control is not missing.
 	missed := map[string]bool{}
 	for _, u := range m.list(newMachine(t).with(map[string]string{".git/HEAD": "", "go.mod": ""}).open()).Unused {
 		missed[u.Name] = !u.Elsewhere
@@ -716,7 +715,7 @@ func TestCatalog_MarkerAboveTheRoot(t *testing.T) {
 	}
 }
 
-// with makes files in the workspace.
+// with creates files in the workspace.
 func (m *machine) with(files map[string]string) *machine {
 	for name, text := range files {
 		m.write(name, text)

@@ -7,31 +7,31 @@ import (
 	"github.com/gajae-code/gjc/internal/configfile"
 )
 
-// defaultsJSON has the servers that gjc knows by itself, in the form of a configuration file.
+// defaultsJSON is a configuration file with the default servers.
 //
 //go:embed defaults.json
 var defaultsJSON []byte
 
-// defaults are the servers of the embedded file, in its order. They are never changed.
+// defaults returns the parsed defaultsJSON. It must not be modified.
 var defaults = sync.OnceValue(func() *file {
 	f := &file{File: &configfile.File{Path: "defaults.json", Data: defaultsJSON}}
 	f.parse()
 	return f
 })
 
-// ahead names servers that go before another one of the same files where both are in use: a project with the marks of the
-// first one is not quite what the second one takes it for.
-var ahead = map[string]string{
-	"denols":  "typescript-language-server", // which takes Deno's imports for errors
-	"helm-ls": "yamlls",                     // which takes templates for broken YAML
+// precedes maps servers to another server for the same files that they precede: in a project with the markers of the first one, the
+// second one reports false errors.
+var precedes = map[string]string{
+	"denols":  "typescript-language-server", // which reports errors for Deno's imports
+	"helm-ls": "yamlls",                     // which reports errors for templates
 }
 
-// notLSP are the defaults that do not speak the protocol, by command and first argument.
+// notLSP are the defaults that do not support the protocol, by command and first argument.
 var notLSP = map[string]string{
 	"swiftlint lint": "it prints reports and does not speak the Language Server Protocol; sourcekit-lsp reports what the compiler finds",
 }
 
-// install says how the programs of the defaults usually come to a machine.
+// install says how to install the programs of the defaults.
 var install = map[string]string{
 	"astro-ls":                        "npm install -g @astrojs/language-server",
 	"basedpyright-langserver":         "npm install -g basedpyright",

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// names of the servers that the documents list, in their order.
+// names are the servers in the documents, in their order.
 const names = `rust-analyzer tlaplus clangd zls gopls typescript-language-server biome eslint denols
 	vscode-html-language-server vscode-css-language-server vscode-json-language-server tailwindcss svelte
 	vue-language-server astro pyright basedpyright pylsp ruff jdtls kotlin-lsp metals hls ocamllsp elixirls erlangls gleam
@@ -63,13 +63,13 @@ func TestDefaults(t *testing.T) {
 	if got := string(def("typescript-language-server").spec("/t").InitOptions); !strings.Contains(got, `"hostInfo":"gjc-coding-agent"`) {
 		t.Errorf("typescript-language-server has the options %s", got)
 	}
-	// The server throws where one of these is missing.
+	// The server throws an error if one of these is missing.
 	for name := range strings.FieldsSeq("validate run packageManager useESLintClass experimental codeAction codeActionOnSave format nodePath onIgnoredFiles options problems quiet rulesCustomizations") {
 		if def("eslint").Fields["settings"].Member(name) == nil {
 			t.Errorf("eslint has no setting %s", name)
 		}
 	}
-	// What servers load is said of servers that there are.
+	// The servers in loadsProject exist.
 	for command := range loadsProject {
 		if !slices.ContainsFunc(defs, func(d *definition) bool { return d.command() == command }) {
 			t.Errorf("nobody runs %s", command)
@@ -84,9 +84,9 @@ func TestDefaults(t *testing.T) {
 			t.Errorf("%s: linter is %v", d.Name, d.linter())
 		}
 	}
-	for first, second := range ahead {
+	for first, second := range precedes {
 		if at(first) > at(second) {
-			t.Errorf("%s comes behind %s", first, second)
+			t.Errorf("%s comes after %s", first, second)
 		}
 	}
 	for command := range install {
@@ -95,7 +95,7 @@ func TestDefaults(t *testing.T) {
 		}
 	}
 	for words := range notLSP {
-		if !slices.ContainsFunc(defs, func(d *definition) bool { return d.foreign() == notLSP[words] }) {
+		if !slices.ContainsFunc(defs, func(d *definition) bool { return d.unsupported() == notLSP[words] }) {
 			t.Errorf("%q is no default", words)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/gajae-code/gjc/internal/configfile"
 )
 
-// fieldTypes are the fields of a server. It is never changed.
+// fieldTypes are the fields of a server. It is never modified.
 var fieldTypes = map[string]configfile.FieldType{
 	"command":             configfile.AString,
 	"args":                configfile.StringList,

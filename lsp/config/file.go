@@ -9,16 +9,16 @@ import (
 	"github.com/gajae-code/gjc/internal/text"
 )
 
-// FileNames are the names of a configuration file, those that count more first.
+// FileNames returns the names of a configuration file. Earlier ones take precedence.
 func FileNames() []string { return configfile.Names("lsp") }
 
-// file is one configuration file of language servers.
+// file is a configuration file of language servers.
 type file struct {
 	*configfile.File
 	idle *time.Duration
 }
 
-// readPlace reads the files of a place, those that count less first.
+// readPlace reads the files of a place. Later ones take precedence.
 func readPlace(p configfile.Place, seen map[string]bool) []*file {
 	var all []*file
 	for _, f := range configfile.ReadPlace(p, FileNames(), seen) {
@@ -31,14 +31,14 @@ func readPlace(p configfile.Place, seen map[string]bool) []*file {
 	return all
 }
 
-// parse reads the file's data.
+// parse parses the file's data.
 func (f *file) parse() {
 	if top := f.Parse("server names"); top != nil {
 		f.top(top)
 	}
 }
 
-// configFiles are files without what only this package knows of them.
+// configFiles returns the embedded [configfile.File] of each file.
 func configFiles(files []*file) []*configfile.File {
 	all := make([]*configfile.File, len(files))
 	for i, f := range files {
@@ -47,16 +47,15 @@ func configFiles(files []*file) []*configfile.File {
 	return all
 }
 
-// The names at the top of a file.
+// The top-level members of a file.
 const (
 	keyServers = "servers"
 	keyIdle    = "idleTimeoutMs"
 	keySchema  = "$schema"
 )
 
-// leastIdle is the shortest time after which an unused server may be ended: one that is started for each step is slower
-// than none.
-const leastIdle = 10 * time.Second
+// minIdle is the minimum time after which an unused server is ended: starting a server for each step is slower than having none.
+const minIdle = 10 * time.Second
 
 func (f *file) top(top *configfile.Node) {
 	wrapped := top.Member(keyServers) != nil
@@ -66,15 +65,15 @@ func (f *file) top(top *configfile.Node) {
 		case m.Name == keyIdle:
 			idle, ok := configfile.Milliseconds(m.Value)
 			switch {
-			case !ok || idle < 0 || idle > 0 && idle < leastIdle:
-				f.Problem(m.Line, "%s must be a number of milliseconds, at least %d, or 0 for never; it is not used", keyIdle, leastIdle.Milliseconds())
+			case !ok || idle < 0 || idle > 0 && idle < minIdle:
+				f.Problem(m.Line, "%s must be a number of milliseconds, at least %d, or 0 for never; it is not used", keyIdle, minIdle.Milliseconds())
 			default:
 				f.idle = &idle
 				how := "never"
 				if idle > 0 {
 					how = "after " + idle.String()
 				}
-				f.Runs = append(f.Runs, "servers that nobody uses are ended "+how)
+				f.Runs = append(f.Runs, "unused servers are ended "+how)
 			}
 		case m.Name == keyServers:
 			if m.Value.Kind != configfile.Object {
@@ -85,7 +84,7 @@ func (f *file) top(top *configfile.Node) {
 				f.server(s)
 			}
 		case wrapped:
-			f.Problem(m.Line, "unknown field %s%s; servers stand below \"servers\"", configfile.Quote(m.Name), configfile.Meant(m.Name, []string{keyIdle, keySchema}))
+			f.Problem(m.Line, "unknown field %s%s; servers belong below \"servers\"", configfile.Quote(m.Name), configfile.Meant(m.Name, []string{keyIdle, keySchema}))
 		case m.Value.Kind == configfile.Object && text.Near(m.Name, []string{keyServers}) != "" && onlyObjects(m.Value):
 			f.Problem(m.Line, "unknown field %s; did you mean \"servers\"?", configfile.Quote(m.Name))
 		case m.Value.Kind != configfile.Object && text.Near(m.Name, []string{keyIdle}) != "":
@@ -100,10 +99,10 @@ func onlyObjects(n *configfile.Node) bool {
 	return len(n.Members) > 0 && !slices.ContainsFunc(n.Members, func(m configfile.Member) bool { return m.Value.Kind != configfile.Object })
 }
 
-// server reads one server of the file. What is wrong in it is told and left out.
+// server parses one server of the file. Invalid fields are added to the problems and left out.
 func (f *file) server(m configfile.Member) {
 	if m.Value.Kind != configfile.Object {
-		f.Problem(m.Line, "server %s must be a mapping, not %s; to turn a server off, say disabled: true in it", configfile.Quote(m.Name), m.Value.Kind)
+		f.Problem(m.Line, "server %s must be a mapping, not %s; to turn a server off, set disabled: true in it", configfile.Quote(m.Name), m.Value.Kind)
 		return
 	}
 	s := configfile.Entry{Name: m.Name, Line: m.Line, Fields: make(map[string]configfile.Value)}
@@ -111,11 +110,11 @@ func (f *file) server(m configfile.Member) {
 		want, known := fieldTypes[field.Name]
 		switch {
 		case field.Name == "resolvedCommand":
-			f.Problem(field.Line, "%s.resolvedCommand is found out at run time; leave it out", configfile.Quote(m.Name))
+			f.Problem(field.Line, "%s.resolvedCommand is determined at run time; remove it", configfile.Quote(m.Name))
 		case field.Name == keyIdle:
-			f.Problem(field.Line, "%s holds for all servers; it stands at the top of the file", keyIdle)
+			f.Problem(field.Line, "%s applies to all servers; move it to the top of the file", keyIdle)
 		case field.Name == "capabilities":
-			f.Problem(field.Line, "capabilities of server %s: gjc uses no features beyond the protocol; leave it out", configfile.Quote(m.Name))
+			f.Problem(field.Line, "capabilities of server %s: gjc uses no features beyond the protocol; remove it", configfile.Quote(m.Name))
 		case !known:
 			f.Problem(field.Line, "unknown field %s of server %s%s", configfile.Quote(field.Name), configfile.Quote(m.Name), configfile.Meant(field.Name, fieldNames()))
 		default:
@@ -132,30 +131,30 @@ func (f *file) server(m configfile.Member) {
 	f.Entries = append(f.Entries, s)
 }
 
-// run says what a field can make run, for people, or "" where it can do no harm. Settings are among it because many
-// servers take commands in them, and so is everything that starts a server which would not be started otherwise.
+// run describes what a field can run, for the user, or returns "" if it is harmless. Settings can run something because many servers
+// take commands in them. Fields that can start another server count too.
 func (f *file) run(name string, field configfile.Member, all *configfile.Node) string {
-	who := "server " + configfile.Quote(name)
+	subject := "server " + configfile.Quote(name)
 	switch field.Name {
 	case "command":
 		words := []string{field.Value.Text}
 		if args := all.Member("args"); args != nil && fieldTypes["args"].Check(args) == "" {
 			words = append(words, args.Strings()...)
 		}
-		return who + " runs: " + strings.Join(words, " ")
+		return subject + " runs: " + strings.Join(words, " ")
 	case "args":
-		// A command that is not used tells nothing of them.
+		// An invalid command is not shown, so its arguments are not shown with it.
 		if command := all.Member("command"); command != nil && fieldTypes["command"].Check(command) == "" {
 			return ""
 		}
-		return who + " has the arguments: " + strings.Join(field.Value.Strings(), " ")
+		return subject + " has the arguments: " + strings.Join(field.Value.Strings(), " ")
 	case "settings", "initOptions":
-		return who + " has " + field.Name + ": " + string(field.Value.JSON())
+		return subject + " has " + field.Name + ": " + string(field.Value.JSON())
 	case "fileTypes", "rootMarkers":
-		return who + " has " + field.Name + ": " + strings.Join(field.Value.Strings(), " ")
+		return subject + " has " + field.Name + ": " + strings.Join(field.Value.Strings(), " ")
 	case "disabled":
 		if field.Value.Text == "false" {
-			return who + " is turned on"
+			return subject + " is turned on"
 		}
 	}
 	return ""

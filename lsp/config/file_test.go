@@ -11,7 +11,7 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// fields are a file's servers as JSON, for comparison.
+// fields returns a file's servers as JSON, for comparison.
 func fields(f *file) map[string]map[string]string {
 	all := make(map[string]map[string]string)
 	for _, s := range f.Entries {
@@ -23,7 +23,7 @@ func fields(f *file) map[string]map[string]string {
 	return all
 }
 
-// jsonText is a value as JSON, also where it is null.
+// jsonText returns a value as JSON, also for null.
 func jsonText(v configfile.Value) string {
 	if v.Kind == configfile.Null {
 		return "null"
@@ -31,7 +31,7 @@ func jsonText(v configfile.Value) string {
 	return string(v.JSON())
 }
 
-// What is wrong is told with its line and, where it can be guessed, what was meant; the rest of the file holds.
+// TestParse checks that a problem has its line and a suggestion, and that the rest of the file is used.
 func TestParse(t *testing.T) {
 	type all = map[string]map[string]string
 	for _, tt := range []struct {
@@ -78,7 +78,7 @@ func TestParse(t *testing.T) {
 			"",
 			[]string{`:2: unknown field "Settings" of server "gopls"; did you mean "settings"?`, `:3: unknown field "zzz" of server "gopls"`},
 		},
-		{"unknown field at the top", "lsp.json", "{\"servers\": {},\n\"idleTimeout\": 5}", all{}, "", []string{`:2: unknown field "idleTimeout"; did you mean "idleTimeoutMs"?; servers stand below "servers"`}},
+		{"unknown field at the top", "lsp.json", "{\"servers\": {},\n\"idleTimeout\": 5}", all{}, "", []string{`:2: unknown field "idleTimeout"; did you mean "idleTimeoutMs"?; servers belong below "servers"`}},
 		{"unknown field at the flat top", "lsp.json", "{\n\"idleTimeoutMS\": 5}", all{}, "", []string{`:2: unknown field "idleTimeoutMS"; did you mean "idleTimeoutMs"?`}},
 		{"wrong wrapper", "lsp.json", `{"server": {"gopls": {}}}`, all{}, "", []string{`:1: unknown field "server"; did you mean "servers"?`}},
 		{
@@ -93,7 +93,7 @@ func TestParse(t *testing.T) {
 				`:7: fileTypes of server "gopls" must be a list of at least one string, none of them empty; it is not used`,
 				`:8: rootMarkers of server "gopls" must be a list of at least one string, none of them empty; it is not used`,
 				`:9: settings of server "gopls" must be a mapping, not null; it is not used`,
-				`:10: capabilities of server "gopls": gjc uses no features beyond the protocol; leave it out`,
+				`:10: capabilities of server "gopls": gjc uses no features beyond the protocol; remove it`,
 				`:11: extensionToLanguage of server "gopls" must be a mapping of names to strings; it is not used`,
 				`:13: idleTimeoutMs must be a number of milliseconds, at least 10000, or 0 for never; it is not used`,
 			},
@@ -102,24 +102,24 @@ func TestParse(t *testing.T) {
 			"capabilities", "lsp.json", `{"rust-analyzer": {"capabilities": {"ssr": true}}}`,
 			all{"rust-analyzer": {}},
 			"",
-			[]string{`:1: capabilities of server "rust-analyzer": gjc uses no features beyond the protocol; leave it out`},
+			[]string{`:1: capabilities of server "rust-analyzer": gjc uses no features beyond the protocol; remove it`},
 		},
 		{
 			"misplaced", "lsp.json", `{"a": {"idleTimeoutMs": 1, "resolvedCommand": "x"}}`,
 			all{"a": {}},
 			"",
-			[]string{`:1: idleTimeoutMs holds for all servers; it stands at the top of the file`, `:1: "a".resolvedCommand is found out at run time; leave it out`},
+			[]string{`:1: idleTimeoutMs applies to all servers; move it to the top of the file`, `:1: "a".resolvedCommand is determined at run time; remove it`},
 		},
 		{
 			"server is no mapping", "lsp.json", "{\n\"eslint\": false, \"gopls\": {\"args\": []}}",
 			all{"gopls": {"args": "[]"}},
 			"",
-			[]string{`:2: server "eslint" must be a mapping, not a boolean; to turn a server off, say disabled: true in it`},
+			[]string{`:2: server "eslint" must be a mapping, not a boolean; to turn a server off, set disabled: true in it`},
 		},
 		{"servers is no mapping", "lsp.yaml", "servers:\n  - gopls\n", all{}, "", []string{`:1: servers must be a mapping of names to settings, not a list`}},
 		{"a list", "lsp.json", "[]", all{}, "", []string{":1: the file must be a mapping of server names to settings, not a list; it is not used"}},
 		{"comment", "lsp.json", "{\n  // mine\n  \"gopls\": {}}", all{}, "", []string{":2: JSON has no comments; YAML has; nothing of the file is used"}},
-		{"comment behind a value", "lsp.json", "{\n\"gopls\": {} /* mine */ }", all{}, "", []string{":2: JSON has no comments"}},
+		{"comment after a value", "lsp.json", "{\n\"gopls\": {} /* mine */ }", all{}, "", []string{":2: JSON has no comments"}},
 		{"trailing comma", "lsp.json", "{\"gopls\": {\n\"args\": [],\n}}", all{}, "", []string{":3: the file is not JSON"}},
 		{"cut off", "lsp.json", "{\"gopls\":\n\n{\"args\": [", all{}, "", []string{":3: the file is not JSON"}},
 		{"twice", "lsp.json", "{\"gopls\": {},\n\"gopls\": {}}", all{}, "", []string{"the file is not JSON: "}},
@@ -158,7 +158,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// What a file can make run is told for the question about trust; what can do no harm needs none.
+// TestRuns checks that the question about trust has all that a file can run, and nothing harmless.
 func TestRuns(t *testing.T) {
 	for _, tt := range []struct{ text, want string }{
 		{`{"x": {"command": "sh", "args": ["-c", "curl evil"]}}`, `server "x" runs: sh -c curl evil`},
@@ -168,8 +168,8 @@ func TestRuns(t *testing.T) {
 		{`{"a": {"fileTypes": [".x"], "rootMarkers": ["."]}}`, `server "a" has fileTypes: .x|server "a" has rootMarkers: .`},
 		{`{"a": {"disabled": false}}`, `server "a" is turned on`},
 		{`{"a": {"disabled": true, "isLinter": true, "warmupTimeoutMs": 1, "supersedes": ["b"], "extensionToLanguage": {".x": "y"}}}`, ""},
-		{`{"idleTimeoutMs": 10000}`, `servers that nobody uses are ended after 10s`},
-		{`{"idleTimeoutMs": 0}`, `servers that nobody uses are ended never`},
+		{`{"idleTimeoutMs": 10000}`, `unused servers are ended after 10s`},
+		{`{"idleTimeoutMs": 0}`, `unused servers are ended never`},
 	} {
 		f := &file{File: &configfile.File{Path: "lsp.json", Data: []byte(tt.text)}}
 		f.parse()
@@ -179,8 +179,8 @@ func TestRuns(t *testing.T) {
 	}
 }
 
-// Arguments are told of where the command beside them is not used, and they are.
-func TestRuns_ArgumentsBesideABrokenCommand(t *testing.T) {
+// TestRuns_InvalidCommand checks that the arguments are shown if the command next to them is invalid and they are used.
+func TestRuns_InvalidCommand(t *testing.T) {
 	f := &file{File: &configfile.File{Path: "lsp.json", Data: []byte(`{"gopls": {"command": 5, "args": ["-evil"]}}`)}}
 	f.parse()
 	if got := strings.Join(f.Runs, "|"); got != `server "gopls" has the arguments: -evil` || len(f.Problems) != 1 {

@@ -15,12 +15,12 @@ import (
 
 const (
 	typescriptServer = "typescript-language-server"
-	// tsserver is where a TypeScript has what that server runs, from node_modules.
+	// tsserver is the path of the file in node_modules that typescript-language-server runs.
 	tsserver = "typescript/lib/tsserver.js"
 )
 
-// loadsProject says, by the server's command, which things of a project the server would load and run: markers, the first
-// ones those to be told first. A server from PATH that does so runs code of the project.
+// loadsProject has the markers of project files that a server would load and run, by the server's command, the most important
+// first. Such a server runs code of the project even if its program is on PATH.
 var loadsProject = map[string][]string{
 	typescriptServer:                {"node_modules/typescript", ".yarn/sdks/typescript", ".vscode/pnpify/typescript"},
 	"vscode-eslint-language-server": {"node_modules/eslint", "eslint.config.*", ".eslintrc", ".eslintrc.*"},
@@ -31,10 +31,10 @@ var loadsProject = map[string][]string{
 	rustAnalyzer:                    {rustToolchain + ".toml", rustToolchain},
 }
 
-// rustToolchain is the file by which a project chooses its compiler; it may name a directory of its own.
+// rustToolchain is the file that selects the compiler of a project; it may name a directory of the project.
 const rustToolchain = "rust-toolchain"
 
-// loads are the markers of loadsProject for a server, however its program is written.
+// loads returns the markers of loadsProject for a server.
 func (d *definition) loads() []string {
 	name := filepath.Base(filepath.ToSlash(d.command()))
 	for _, ext := range []string{".exe", ".cmd", ".bat", ".ps1"} {
@@ -43,15 +43,15 @@ func (d *definition) loads() []string {
 	return loadsProject[name]
 }
 
-// loaded returns what of the project a server would load for work in dir, absolute, or "". Such things are looked for as
-// the servers do it: from the directory upwards, here to the top of the repository.
+// loaded returns the path of a project file that a server would load for files in dir, or "". Like the servers, it searches dir and
+// its parents, up to the top of the repository.
 func (s *snapshot) loaded(ws *project, d *definition, dir string) string {
 	markers := d.loads()
 	if len(markers) == 0 {
 		return ""
 	}
 	dirs := s.upwards(ws.Root, dir)
-	if r := workspace.Real(ws.Root); r != ws.Root || workspace.Real(dir) != dir { // some servers follow links first
+	if r := workspace.Real(ws.Root); r != ws.Root || workspace.Real(dir) != dir { // some servers resolve links first
 		dirs = append(dirs, s.upwards(r, workspace.Real(dir))...)
 	}
 	for _, at := range dirs {
@@ -78,7 +78,7 @@ func (s *snapshot) loaded(ws *project, d *definition, dir string) string {
 	return ""
 }
 
-// upwards returns dir and the directories above it, up to root and on to the top of the repository that root lies in.
+// upwards returns dir and its parents, up to root and on to the top of its repository.
 func (s *snapshot) upwards(root, dir string) []string {
 	dirs := []string{dir}
 	for at := dir; ; {
@@ -92,10 +92,10 @@ func (s *snapshot) upwards(root, dir string) []string {
 	return append(dirs, s.Above(root)...)
 }
 
-// choosesPath reports whether a toolchain file may choose a directory. A name may be written with escapes.
+// choosesPath reports whether a toolchain file may select a directory. It also accepts escaped names.
 func choosesPath(file string) bool {
 	if !workspace.IsFile(file) {
-		return false // a pipe would never end
+		return false // reading a pipe could block
 	}
 	f, err := os.Open(file)
 	if err != nil {
@@ -106,15 +106,15 @@ func choosesPath(file string) bool {
 	return err != nil || len(data) > 64<<10 || strings.Contains(string(data), "path") || strings.Contains(string(data), `\`)
 }
 
-// without returns a definition that loads nothing of the project, or why there is none. loaded is what it would load.
-func (s *snapshot) without(ws *project, d *definition, program, loaded string) (harmless *definition, why string) {
+// withoutLoads returns a definition that loads nothing of the project, or why there is none. loaded is what it would load.
+func (s *snapshot) withoutLoads(ws *project, d *definition, program, loaded string) (harmless *definition, why string) {
 	why = fmt.Sprintf("it would run %s, which is the project's own, and is not used, because %s", loaded, ws.How())
 	if len(d.loads()) == 0 || !slices.Equal(d.loads(), loadsProject[typescriptServer]) {
 		return nil, why
 	}
 	lib := s.typescript(d, program)
 	if lib == "" {
-		return nil, why + "; it needs no trust where there is a TypeScript outside of the project: npm install -g typescript"
+		return nil, why + "; it needs no trust with a TypeScript outside the project: npm install -g typescript"
 	}
 	leaf := func(name string, value *configfile.Node) *configfile.Node {
 		return &configfile.Node{Kind: configfile.Object, Members: []configfile.Member{{Name: name, Value: value}}}
@@ -129,8 +129,8 @@ func (s *snapshot) without(ws *project, d *definition, program, loaded string) (
 	return &definition{&made, d.rank}, ""
 }
 
-// typescript returns the tsserver.js outside of all roots for a server: what its configuration says, what stands beside
-// the server, or what belongs to the tsc on PATH. The path is without links, so that nobody turns it round.
+// typescript returns a tsserver.js outside all roots for a server: the configured one, the one next to the server, or the one of the
+// tsc on PATH. It resolves links, so that the path cannot be redirected later.
 func (s *snapshot) typescript(d *definition, program string) string {
 	usable := func(path string) string {
 		if !filepath.IsAbs(path) {

@@ -14,34 +14,34 @@ import (
 
 const (
 	rustAnalyzer = "rust-analyzer"
-	// probeTime bounds the question to lspmux, probeAge is how long its answer counts.
-	probeTime = time.Second
-	probeAge  = 5 * time.Minute
+	// probeTimeout bounds the probe of lspmux, probeAge is the age at which it is repeated.
+	probeTimeout = time.Second
+	probeAge     = 5 * time.Minute
 )
 
-// Lspmux is what is known of lspmux, a program that lets several editors share one rust-analyzer.
+// Lspmux is the status of lspmux, a program that lets several editors share one rust-analyzer.
 type Lspmux struct {
-	// Path is the program; empty where there is none, or no configuration of it, or where it is turned off.
+	// Path is the program; empty if it is not installed, not configured or turned off.
 	Path string
-	// Running says that its server answered.
+	// Running says that its server has answered.
 	Running bool
-	// Why says what is missing where it does not run.
+	// Why says why it does not run.
 	Why string
 }
 
-// String is a line for people.
+// String returns a line for the user.
 func (m Lspmux) String() string {
 	switch {
 	case m.Running:
 		return "lspmux runs; rust-analyzer is shared through it"
 	case m.Path != "":
-		return "lspmux is there and not used: " + m.Why
+		return "lspmux is installed but not used: " + m.Why
 	default:
 		return "lspmux is not used: " + m.Why
 	}
 }
 
-// wrap returns the server as it is reached through lspmux. The path must be absolute: lspmux looks at no PATH.
+// wrap returns the spec to run a server through lspmux. The path must be absolute: lspmux does not search PATH.
 func (m Lspmux) wrap(s *lsp.Spec) *lsp.Spec {
 	wrapped := *s
 	wrapped.Path = m.Path
@@ -52,7 +52,7 @@ func (m Lspmux) wrap(s *lsp.Spec) *lsp.Spec {
 	return &wrapped
 }
 
-// lspmux asks lspmux and keeps the answer. It belongs to the holder of the catalog's turn.
+// lspmux probes lspmux and caches the answer. The catalog's lock guards it.
 type lspmux struct {
 	opts  *Options
 	known Lspmux
@@ -65,7 +65,7 @@ func (m *lspmux) status(ctx context.Context, view *workspace.View) Lspmux {
 	}
 	known := m.look(ctx, view)
 	if ctx.Err() != nil {
-		return known // half an answer is not kept
+		return known // do not cache an incomplete answer
 	}
 	m.known, m.asked = known, time.Now()
 	return known
@@ -95,9 +95,9 @@ func (m *lspmux) look(ctx context.Context, view *workspace.View) Lspmux {
 
 var errProbe = errors.New("lspmux status did not answer within a second")
 
-// probe runs lspmux status, which fails where no server of it listens.
+// probe runs lspmux status, which fails if its server does not listen.
 func (m *lspmux) probe(ctx context.Context, path string, env []string) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, probeTime, errProbe)
+	ctx, cancel := context.WithTimeoutCause(ctx, probeTimeout, errProbe)
 	defer cancel()
 	start := proc.Start
 	if m.opts.Children != nil {
@@ -115,7 +115,7 @@ func (m *lspmux) probe(ctx context.Context, path string, env []string) error {
 	return p.Err()
 }
 
-// lspmuxConfig is where lspmux looks for its configuration.
+// lspmuxConfig returns the path of the configuration of lspmux.
 func lspmuxConfig(goos, home string, getenv func(string) string) string {
 	switch goos {
 	case "windows":

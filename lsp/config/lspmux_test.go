@@ -18,7 +18,7 @@ import (
 	"github.com/gajae-code/gjc/lsp/config"
 )
 
-// asLspmux names the environment variable that makes the test binary lspmux, by what it does.
+// asLspmux is the environment variable that makes the test binary act as lspmux; its value says how.
 const asLspmux = "GJC_TEST_LSPMUX"
 
 func TestMain(m *testing.M) {
@@ -81,7 +81,7 @@ func TestLspmux(t *testing.T) {
 			if err != nil || status.Running != tt.runs || (status.Path != "") != tt.there || !strings.Contains(status.String(), tt.says) {
 				t.Errorf("%+v (%s), %v", status, status, err)
 			}
-			// However often it matters, the question is put once.
+			// It is probed once.
 			text, _ := os.ReadFile(log)
 			n := strings.Count(string(text), "[status]")
 			early := tt.does == "hangs" && n == 0 // it was ended before it came so far
@@ -97,13 +97,13 @@ func TestLspmux(t *testing.T) {
 				try(t)
 				return
 			}
-			// In a bubble the second that the question may take does not pass while a process starts, however long that takes.
+			// In a synctest bubble, the timeout of the probe does not pass while a process starts.
 			synctest.Test(t, try)
 		})
 	}
 }
 
-// muxMachine is a machine with rust-analyzer and lspmux, which is the test binary and writes its arguments to log.
+// muxMachine returns a machine with rust-analyzer and lspmux, which is the test binary and writes its arguments to log.
 func muxMachine(t *testing.T, missing string, env func() []string) (m *machine, c *config.Catalog, log string, children *proc.Group) {
 	t.Helper()
 	self, err := os.Executable()
@@ -148,7 +148,8 @@ func muxMachine(t *testing.T, missing string, env func() []string) (m *machine, 
 	return m, c, log, children
 }
 
-// An lspmux that comes up later does not double a rust-analyzer that may run; one that goes away is not called again.
+// TestLspmux_ComesAndGoes checks that an lspmux that starts later does not start a second rust-analyzer, and that one that has ended
+// is not used again.
 func TestLspmux_ComesAndGoes(t *testing.T) {
 	does := "fails"
 	synctest.Test(t, func(t *testing.T) {
@@ -164,7 +165,7 @@ func TestLspmux_ComesAndGoes(t *testing.T) {
 		time.Sleep(6 * time.Minute)
 		check("there too late", false)
 		c.Changed(nil)
-		check("there behind a restart", true)
+		check("there after a restart", true)
 		does = "fails"
 		check("gone just now", true)
 		time.Sleep(6 * time.Minute)
@@ -172,7 +173,7 @@ func TestLspmux_ComesAndGoes(t *testing.T) {
 	})
 }
 
-// A server that is installed later is found without a word from anybody, soon.
+// TestCatalog_MaxAge checks that a server that is installed later is found after MaxAge.
 func TestCatalog_MaxAge(t *testing.T) {
 	m := newMachine(t)
 	m.write("go.mod", "")

@@ -11,14 +11,14 @@ import (
 	"github.com/gajae-code/gjc/lsp"
 )
 
-// definition is a server after all files were put over one another.
+// definition is a server after all files were merged.
 type definition struct {
 	*configfile.Definition
-	// rank is the definition's place among the others of its kind.
+	// rank is the position of the definition among the others of its kind.
 	rank int
 }
 
-// merge puts files over the defaults, those that count less first.
+// merge merges files into the defaults. Later files take precedence.
 func merge(files []*configfile.File) (defs []*definition, problems []string) {
 	byName := make(map[string]*definition)
 	var builtin []string
@@ -30,18 +30,18 @@ func merge(files []*configfile.File) (defs []*definition, problems []string) {
 			builtin = append(builtin, d.Name)
 		}
 	}
-	for first, second := range ahead {
+	for first, second := range precedes {
 		byName[first].rank = byName[second].rank - 1
 	}
 	defs = slices.DeleteFunc(defs, func(d *definition) bool {
 		missing := d.Lacking("command", "fileTypes", "rootMarkers")
 		if len(missing) > 0 && !d.disabled() {
-			problems = append(problems, fmt.Sprintf("%s: server %s is none of the known ones, so it needs command, fileTypes and rootMarkers; it lacks %s%s",
+			problems = append(problems, fmt.Sprintf("%s: unknown server %s needs command, fileTypes and rootMarkers; it lacks %s%s",
 				d.At, configfile.Quote(d.Name), strings.Join(missing, " and "), configfile.Meant(d.Name, builtin)))
 		}
 		return len(missing) > 0
 	})
-	// The user's own servers come first: who writes one wants it.
+	// The servers that files define come first: users who define one want it.
 	slices.SortStableFunc(defs, func(a, b *definition) int {
 		if a.Custom != b.Custom {
 			if a.Custom {
@@ -60,7 +60,7 @@ func (d *definition) linter() bool { return d.True("isLinter") }
 
 func (d *definition) command() string { return d.Text("command") }
 
-// spec returns the server as package lsp wants it, with the program at path.
+// spec returns the [lsp.Spec] of the server, with its program.
 func (d *definition) spec(program string) *lsp.Spec {
 	s := &lsp.Spec{
 		Name: d.Name, Path: program, Args: d.Strings("args"), FileTypes: d.Strings("fileTypes"), RootMarkers: d.Strings("rootMarkers"),

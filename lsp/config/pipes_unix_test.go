@@ -12,7 +12,7 @@ import (
 	"github.com/gajae-code/gjc/internal/trust"
 )
 
-// A pipe, a device or a circle of links under a name that is looked at keeps nobody waiting.
+// TestCatalog_Pipes checks that pipes, devices and loops of links do not block.
 func TestCatalog_Pipes(t *testing.T) {
 	names := []string{
 		"lsp.json", ".gjc/lsp.yaml", ".gemini", "bin", "node_modules", ".venv/bin", "venv", ".git", "prisma", "rust-toolchain",

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// Program returns where a helper program is that is no language server: the one of the machine, or else, where the user trusts
-// a workspace to run programs of its own, the one in that. The error for none wraps [fs.ErrNotExist].
+// Program returns the path of a helper program: the one on PATH, otherwise one in a root that is trusted to run its own programs. If
+// there is none, the error wraps [fs.ErrNotExist].
 func (c *Catalog) Program(ctx context.Context, name string) (string, error) {
-	if err := c.enter(ctx); err != nil {
+	if err := c.acquire(ctx); err != nil {
 		return "", err
 	}
-	defer c.leave()
+	defer c.release()
 	if strings.ContainsAny(name, `/\`) {
 		return "", fmt.Errorf("the program %q is a path, not a name: %w", name, fs.ErrInvalid)
 	}
@@ -29,7 +29,7 @@ func (c *Catalog) Program(ctx context.Context, name string) (string, error) {
 		}
 	}
 	if own == "" {
-		return "", fmt.Errorf("the program %q is neither on PATH nor in a workspace that is trusted: %w", name, fs.ErrNotExist)
+		return "", fmt.Errorf("the program %q is neither on PATH nor in a trusted workspace: %w", name, fs.ErrNotExist)
 	}
 	return own, nil
 }

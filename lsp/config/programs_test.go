@@ -10,7 +10,7 @@ import (
 	"github.com/gajae-code/gjc/internal/trust"
 )
 
-// A project's own program is found with trust alone, and the machine's comes first.
+// TestCatalog_Program checks that a project's own program is found only with trust, and that the one on PATH precedes it.
 func TestCatalog_Program(t *testing.T) {
 	m, c := pathMachine(t, "~/bin")
 	put := func(path string) {

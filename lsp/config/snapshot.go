@@ -12,19 +12,19 @@ import (
 	"github.com/gajae-code/gjc/lsp"
 )
 
-// snapshot is everything as it was read at one time. What it lists and finds it keeps.
+// snapshot is the configuration as read at one time. It caches directories and programs.
 type snapshot struct {
 	*workspace.View
 	opts     *Options
-	stamp    string // of the answers about trust
+	stamp    string // see [trust.Session.Stamp]
 	read     time.Time
 	projects []*project
 	problems []string
 	idle     time.Duration
-	// trustError is why no answer could be read.
+	// trustError is why the answers about trust could not be read.
 	trustError error
 
-	// markers are the names in all root markers, globs those with wildcards; folded where the system folds names.
+	// markers are the names in all root markers, globs those with wildcards; in lower case if the file system ignores case.
 	markers map[string]bool
 	globs   []string
 
@@ -35,7 +35,7 @@ type snapshot struct {
 // project is one root with its own configuration.
 type project struct {
 	*workspace.Consent
-	// defs are the servers as they hold now, all those that there would be with trust.
+	// defs are the present servers, all those that a trusted project would have.
 	defs, all []*definition
 }
 
@@ -53,13 +53,13 @@ func newSnapshot(opts *Options, env []string) *snapshot {
 	for _, p := range configfile.UserPlaces(opts.Home, opts.AgentDir) {
 		user = append(user, readPlace(p, seen)...)
 	}
-	s.tell(user)
+	s.addProblems(user)
 	for _, root := range opts.Roots {
 		var own []*file
 		for _, p := range configfile.ProjectPlaces(root) {
 			own = append(own, readPlace(p, seen)...)
 		}
-		s.tell(own)
+		s.addProblems(own)
 		ws := s.newProject(root, user, own)
 		s.projects = append(s.projects, ws)
 		for _, d := range ws.all {
@@ -70,12 +70,12 @@ func newSnapshot(opts *Options, env []string) *snapshot {
 	return s
 }
 
-// view is what the workspaces and the machine look like now.
+// view returns a view of the workspaces and the machine.
 func (o *Options) view(env []string) *workspace.View {
 	return &workspace.View{Roots: o.Roots, Home: o.Home, GOOS: o.GOOS, Env: env, LookPath: o.LookPath}
 }
 
-// watch remembers the names in root markers.
+// watch records the names in root markers.
 func (s *snapshot) watch(markers []string) {
 	for _, m := range markers {
 		for part := range strings.SplitSeq(filepath.ToSlash(m), "/") {
@@ -91,7 +91,7 @@ func (s *snapshot) watch(markers []string) {
 	}
 }
 
-// concerns reports whether a change of a file can make the snapshot wrong.
+// concerns reports whether the change of a file may invalidate the snapshot.
 func (s *snapshot) concerns(file string) bool {
 	file = filepath.Clean(file)
 	base := filepath.Base(file)
@@ -101,7 +101,7 @@ func (s *snapshot) concerns(file string) bool {
 	for _, ws := range s.projects {
 		rel, in := workspace.Within(ws.Root, file, s.GOOS)
 		if !in {
-			// The file may be a directory above.
+			// The path may be a parent directory.
 			if _, above := workspace.Within(file, ws.Root, s.GOOS); above {
 				return true
 			}
@@ -122,12 +122,12 @@ func (s *snapshot) concerns(file string) bool {
 			}
 		}
 	}
-	// A directory that came or went took along what was in it.
+	// A created or deleted directory changes the files in it too.
 	return s.Listed(file)
 }
 
-// tell takes over the problems of files.
-func (s *snapshot) tell(files []*file) {
+// addProblems adds the problems of files.
+func (s *snapshot) addProblems(files []*file) {
 	for _, f := range files {
 		s.problems = append(s.problems, f.Problems...)
 	}
@@ -151,7 +151,7 @@ func (s *snapshot) newProject(root string, user, own []*file) *project {
 			s.problems = append(s.problems, p)
 		}
 	}
-	if len(s.projects) == 0 { // servers are shared among roots, so the first root speaks for all
+	if len(s.projects) == 0 { // servers are shared among roots, so the first root decides
 		for _, f := range slices.Concat(user, own) {
 			if f.idle != nil && !slices.Contains(consent.Ignored, f.File) {
 				s.idle = *f.idle
@@ -161,7 +161,7 @@ func (s *snapshot) newProject(root string, user, own []*file) *project {
 	return ws
 }
 
-// usable is a server that can be used, and where.
+// usable is a server that can be used, and its root.
 type usable struct {
 	def  *definition
 	ws   *project
@@ -189,7 +189,7 @@ func (s *snapshot) projectAt(root string) *project {
 	return nil
 }
 
-// forFile returns the servers for a file, those that know types first.
+// forFile returns the servers for a file, linters last.
 func (s *snapshot) forFile(file string) []usable {
 	ws := s.projectOf(file)
 	if ws == nil {
@@ -204,7 +204,7 @@ func (s *snapshot) forFile(file string) []usable {
 	})
 }
 
-// forRoot returns the servers that have a marker in the workspace's root itself.
+// forRoot returns the servers that have a marker in the workspace's root.
 func (s *snapshot) forRoot(ws *project) []usable {
 	return s.choose(ws, ws.Root, func(d *definition) string {
 		if s.rootMarked(ws, d) {
@@ -214,14 +214,13 @@ func (s *snapshot) forRoot(ws *project) []usable {
 	})
 }
 
-// rootMarked reports whether a workspace's root, or the repository that it lies in, has a marker. The server looks for the
-// rest itself; it runs in the root in either case.
+// rootMarked reports whether a workspace's root or its repository has a marker of a server, which runs in the root in either case.
 func (s *snapshot) rootMarked(ws *project, d *definition) bool {
 	return s.MarkedRoot(ws.Root, d.Strings("rootMarkers"))
 }
 
-// markedRoot returns the directory to run a server in for files in dir: the workspace's root if it has a marker, else the
-// nearest directory above the file that has one, else "".
+// markedRoot returns the root of a server for files in dir: the workspace's root if it has a marker, otherwise the nearest parent
+// with a marker, otherwise "".
 func (s *snapshot) markedRoot(ws *project, d *definition, dir string) string {
 	if s.rootMarked(ws, d) {
 		return ws.Root
@@ -238,32 +237,32 @@ func (s *snapshot) markedRoot(ws *project, d *definition, dir string) string {
 	}
 }
 
-// choose returns the servers that are usable for work in dir among those that rootOf has a directory for.
+// choose returns the usable servers for files in dir for which rootOf returns a root.
 func (s *snapshot) choose(ws *project, dir string, rootOf func(*definition) string) []usable {
 	var all []usable
 	if !ws.FilesTrusted {
-		// What the servers of the project's files would run is part of the question.
+		// Record what the servers in the project's files would run, for the question.
 		for _, d := range ws.all {
 			if root := rootOf(d); root != "" && !d.disabled() {
-				s.note(s.find(d, root, ws))
+				s.noteProgram(s.find(d, root, ws))
 			}
 		}
 	}
 	for _, d := range ws.defs {
 		root := rootOf(d)
-		if root == "" || d.disabled() || d.foreign() != "" {
+		if root == "" || d.disabled() || d.unsupported() != "" {
 			continue
 		}
 		if spec, _ := s.spec(ws, d, root, dir); spec != nil {
 			all = append(all, usable{def: d, ws: ws, root: root, spec: spec})
 		}
 	}
-	all = slices.DeleteFunc(slices.Clone(all), func(u usable) bool { return superseding(u, all) != "" })
+	all = slices.DeleteFunc(slices.Clone(all), func(u usable) bool { return supersededBy(u, all) != "" })
 	slices.SortStableFunc(all, func(a, b usable) int { return linterOrder(a) - linterOrder(b) })
 	return all
 }
 
-// matters reports whether trust would change anything about the servers for a file.
+// matters reports whether trust would change the servers for a file.
 func (s *snapshot) matters(ws *project, file string) bool {
 	base := filepath.Base(file)
 	return slices.ContainsFunc(ws.all, func(d *definition) bool {
@@ -280,8 +279,8 @@ func (s *snapshot) matters(ws *project, file string) bool {
 	})
 }
 
-// superseding returns the name of the server in all that makes u superfluous, or "".
-func superseding(u usable, all []usable) string {
+// supersededBy returns the name of the server in all that supersedes u, or "".
+func supersededBy(u usable, all []usable) string {
 	for _, o := range all {
 		if o.def != u.def && slices.Contains(o.def.Strings("supersedes"), u.def.Name) && !slices.Contains(u.def.Strings("supersedes"), o.def.Name) {
 			return o.def.Name
@@ -290,8 +289,8 @@ func superseding(u usable, all []usable) string {
 	return ""
 }
 
-// foreign says why a server can not be one, or "".
-func (d *definition) foreign() string {
+// unsupported returns why a program cannot be used as a language server, or "".
+func (d *definition) unsupported() string {
 	if args := d.Strings("args"); len(args) > 0 {
 		return notLSP[d.command()+" "+args[0]]
 	}
@@ -301,7 +300,7 @@ func (d *definition) foreign() string {
 // program returns the program of a server, or why there is none.
 func (s *snapshot) program(ws *project, d *definition, root string) (program, why string) {
 	f := s.find(d, root, ws)
-	s.note(f)
+	s.noteProgram(f)
 	switch {
 	case f.Local != "" && s.Trusts(f.Of):
 		return f.Local, ""
@@ -314,7 +313,7 @@ func (s *snapshot) program(ws *project, d *definition, root string) (program, wh
 	}
 }
 
-// find looks for a server's program.
+// find finds a server's program.
 func (s *snapshot) find(d *definition, root string, ws *project) workspace.Found {
 	f := s.Find(d.command(), root, ws.Root)
 	if how := install[d.command()]; f.Why != "" && how != "" {
@@ -323,15 +322,15 @@ func (s *snapshot) find(d *definition, root string, ws *project) workspace.Found
 	return f
 }
 
-// note remembers a program of a project for the question about trust.
-func (s *snapshot) note(f workspace.Found) {
+// noteProgram records a program of a project for the question about trust.
+func (s *snapshot) noteProgram(f workspace.Found) {
 	if ws := s.projectAt(f.Of); f.Local != "" && ws != nil {
 		ws.Note(f.Local, s.GOOS)
 	}
 }
 
-// loadsFrom is the directory that a server begins to look in for what it loads, for work in dir. TypeScript's is the same
-// for all files, as it looks once.
+// loadsFrom returns the directory in which a server starts to search for files to load, for files in dir. For TypeScript it is the
+// same for all files, because it searches once.
 func (s *snapshot) loadsFrom(d *definition, root, dir string) string {
 	if slices.Equal(d.loads(), loadsProject[typescriptServer]) {
 		return root
@@ -339,8 +338,8 @@ func (s *snapshot) loadsFrom(d *definition, root, dir string) string {
 	return dir
 }
 
-// spec returns a server as it can be used for work in dir, or why it can not. It is the same pointer for the same server
-// as long as the snapshot lives.
+// spec returns the spec of a server for files in dir, or why it cannot be used. A snapshot always returns the same pointer for a
+// server.
 func (s *snapshot) spec(ws *project, d *definition, root, dir string) (spec *lsp.Spec, why string) {
 	program, why := s.program(ws, d, root)
 	if program == "" {
@@ -350,31 +349,31 @@ func (s *snapshot) spec(ws *project, d *definition, root, dir string) (spec *lsp
 	if !ws.ProgramsTrusted {
 		if loaded := s.loaded(ws, d, s.loadsFrom(d, root, dir)); loaded != "" {
 			ws.Note(loaded, s.GOOS)
-			if d, why = s.without(ws, d, program, loaded); d == nil {
+			if d, why = s.withoutLoads(ws, d, program, loaded); d == nil {
 				return nil, why
 			}
 			key += "\x00without"
 		}
 	}
-	if have, ok := s.specs[key]; ok {
-		return have, ""
+	if spec, ok := s.specs[key]; ok {
+		return spec, ""
 	}
 	made := d.spec(program)
 	s.specs[key] = made
 	return made, ""
 }
 
-// unused tells why servers are not used, those first that lack least.
+// unused returns the servers that are not used, those that lack least first.
 func (s *snapshot) unused(used []usable) []lsp.Unused {
 	var lists [5][]lsp.Unused
-	told := make(map[string]bool)
+	seen := make(map[string]bool)
 	for _, ws := range s.projects {
 		ready := s.forRoot(ws)
 		for _, d := range ws.defs {
-			if told[d.Name] || slices.ContainsFunc(used, func(u usable) bool { return u.def.Name == d.Name }) {
+			if seen[d.Name] || slices.ContainsFunc(used, func(u usable) bool { return u.def.Name == d.Name }) {
 				continue
 			}
-			told[d.Name] = true
+			seen[d.Name] = true
 			rank, why := s.reason(ws, d, ready)
 			lists[rank] = append(lists[rank], lsp.Unused{
 				Name: d.Name, Why: why, FileTypes: d.Strings("fileTypes"), Elsewhere: rank == unmarked || rank == 0 && s.onlyVersioned(ws, d),
@@ -384,33 +383,33 @@ func (s *snapshot) unused(used []usable) []lsp.Unused {
 	return slices.Concat(lists[:]...)
 }
 
-// onlyVersioned reports whether all that speaks for a server is that the workspace is under version control.
+// onlyVersioned reports whether the only marker of a server is that of the version control.
 func (s *snapshot) onlyVersioned(ws *project, d *definition) bool {
 	markers := slices.DeleteFunc(slices.Clone(d.Strings("rootMarkers")), func(m string) bool { return m == ".git" })
 	return !s.Marked(ws.Root, markers)
 }
 
-// unmarked is the rank of servers of which a workspace has no root marker.
+// unmarked is the rank of servers without a root marker in the workspace.
 const unmarked = 4
 
-// reason says why a server is not used in a workspace's root, and how near to use it is.
+// reason returns why a server is not used in a workspace's root, and its rank: lower ranks lack less.
 func (s *snapshot) reason(ws *project, d *definition, ready []usable) (rank int, why string) {
 	if d.disabled() {
 		return 3, "turned off in " + d.Fields["disabled"].At
 	}
 	markers := d.Strings("rootMarkers")
 	if !s.rootMarked(ws, d) {
-		return unmarked, fmt.Sprintf("none of %s is in %s; a file below a directory that has one starts it", strings.Join(configfile.Shorten(markers, 6), ", "), ws.Root)
+		return unmarked, fmt.Sprintf("none of %s is in %s; it starts for a file in a directory that has one", strings.Join(configfile.Shorten(markers, 6), ", "), ws.Root)
 	}
-	if why := d.foreign(); why != "" {
+	if why := d.unsupported(); why != "" {
 		return 2, why
 	}
 	spec, why := s.spec(ws, d, ws.Root, ws.Root)
 	if spec == nil {
 		return 0, why
 	}
-	if by := superseding(usable{def: d}, ready); by != "" {
-		return 1, by + " is used in its place"
+	if by := supersededBy(usable{def: d}, ready); by != "" {
+		return 1, by + " is used instead"
 	}
-	return 0, "it is not used here" // another root's server of the same name has its file types
+	return 0, "it is not used here" // another root has a server of the same name
 }

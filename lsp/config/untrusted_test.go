@@ -17,7 +17,7 @@ import (
 	"github.com/gajae-code/gjc/lsp/config"
 )
 
-// pathMachine is a machine whose PATH is looked at for real.
+// pathMachine is a machine whose PATH is searched on the disk.
 func pathMachine(t *testing.T, path ...string) (m *machine, c *config.Catalog) {
 	t.Helper()
 	m = newMachine(t)
@@ -48,7 +48,7 @@ func (m *machine) trusts(c *config.Catalog, file string) {
 	}
 }
 
-// A program that lies in the project is the project's own, also where PATH has it.
+// TestCatalog_PathInTheWorkspace checks that a program in the project is the project's own, even if it is on PATH.
 func TestCatalog_PathInTheWorkspace(t *testing.T) {
 	exe := ""
 	if runtime.GOOS == "windows" {
@@ -58,12 +58,12 @@ func TestCatalog_PathInTheWorkspace(t *testing.T) {
 		name  string
 		path  []string
 		links map[string]string // new name to what it leads to
-		// before and behind are the program without and with trust; empty for none.
-		before, behind string
+		// before and after are the program without and with trust; empty for none.
+		before, after string
 	}{
 		{"direnv", []string{"tools", "~/bin"}, nil, "~/bin/gopls", ""}, // a relative place never counts
 		{"absolute", []string{"tools/.", "~/bin"}, nil, "~/bin/gopls", "tools/gopls"},
-		{"behind the machine's", []string{"~/bin", "tools/."}, nil, "~/bin/gopls", "~/bin/gopls"},
+		{"after the machine's", []string{"~/bin", "tools/."}, nil, "~/bin/gopls", "~/bin/gopls"},
 		{"nowhere else", []string{"tools/."}, nil, "", "tools/gopls"},
 		{"twice", []string{"tools/.", "tools/../tools", "~/bin"}, nil, "~/bin/gopls", "tools/gopls"},
 		{"empty places", []string{"", ".", "~/bin"}, nil, "~/bin/gopls", ""},
@@ -119,17 +119,17 @@ func TestCatalog_PathInTheWorkspace(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if asks := tt.behind != "" && tt.behind != tt.before; asks != (sub != nil) {
+			if asks := tt.after != "" && tt.after != tt.before; asks != (sub != nil) {
 				t.Fatalf("question %+v", sub)
 			} else if asks {
 				m.trusts(c, "x.go")
-				check("with trust", tt.behind)
+				check("with trust", tt.after)
 			}
 		})
 	}
 }
 
-// A program of one root needs that root's trust, also for files of the other.
+// TestCatalog_PathInAnotherRoot checks that a program of one root needs that root's trust, also for files of another root.
 func TestCatalog_PathInAnotherRoot(t *testing.T) {
 	m := newMachine(t)
 	exe := ""
@@ -159,7 +159,7 @@ func TestCatalog_PathInAnotherRoot(t *testing.T) {
 	}
 }
 
-// Programs that look for others find none in a project that is not trusted.
+// TestCatalog_Environ checks that PATH has no directory in a project that is not trusted.
 func TestCatalog_Environ(t *testing.T) {
 	m, c := pathMachine(t, "tools/.", "", ".", "tools", "~/bin")
 	m.write("tools/node", "")
@@ -181,7 +181,7 @@ func TestCatalog_Environ(t *testing.T) {
 	}
 }
 
-// lspmux is never that of the project.
+// TestLspmux_InTheWorkspace checks that the project's own lspmux is never used.
 func TestLspmux_InTheWorkspace(t *testing.T) {
 	m, c := pathMachine(t, "tools/.")
 	m.write("tools/lspmux", "")
@@ -192,7 +192,7 @@ func TestLspmux_InTheWorkspace(t *testing.T) {
 	}
 }
 
-// Servers from PATH that would load code of the project are not used without trust, and are with it.
+// TestCatalog_LoadsProject checks that servers on PATH that would load code of the project are used only with trust.
 func TestCatalog_LoadsProject(t *testing.T) {
 	for _, tt := range []struct {
 		name, program string
@@ -235,7 +235,7 @@ func TestCatalog_LoadsProject(t *testing.T) {
 			}
 		})
 	}
-	// Where there is nothing to load there is no question.
+	// Without such code there is no question.
 	m := newMachine(t, "vue-language-server", "rust-analyzer", "typescript-language-server")
 	m.with(map[string]string{"package.json": "", "Cargo.toml": "", "rust-toolchain.toml": "[toolchain]\nchannel = 'stable'\n"})
 	c := m.open()
@@ -247,15 +247,15 @@ func TestCatalog_LoadsProject(t *testing.T) {
 	if sub, err := c.Untrusted(t.Context()); sub != nil || err != nil {
 		t.Errorf("question %+v, %v", sub, err)
 	}
-	// What comes later counts as soon as it is told.
+	// A file that is created later counts after Changed.
 	m.write("node_modules/typescript/lib/tsserver.js", "")
 	c.Changed([]string{m.path("node_modules/typescript")})
 	if got := m.forFile(c, "x.ts"); got != "" {
-		t.Errorf("behind npm install %s is used", got)
+		t.Errorf("after npm install %s is used", got)
 	}
 }
 
-// Without trust TypeScript's server runs a TypeScript from outside of the project, wherever there is one.
+// TestCatalog_TypeScriptOutside checks that without trust, TypeScript's server runs a TypeScript from outside the project.
 func TestCatalog_TypeScriptOutside(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("npm has other places on Windows")
@@ -305,7 +305,7 @@ func TestCatalog_TypeScriptOutside(t *testing.T) {
 				if got := m.forFile(c, "x.ts"); got != "" {
 					t.Errorf("%s is used", got)
 				}
-				if got := why(m.list(c), "typescript-language-server"); !strings.Contains(got, "outside of the project") {
+				if got := why(m.list(c), "typescript-language-server"); !strings.Contains(got, "outside the project") {
 					t.Errorf("why: %q", got)
 				}
 				return
@@ -326,7 +326,7 @@ func TestCatalog_TypeScriptOutside(t *testing.T) {
 	}
 }
 
-// How long servers live is not for a project to say.
+// TestCatalog_IdleOfTheProject checks that a project cannot set the idle timeout without trust.
 func TestCatalog_IdleOfTheProject(t *testing.T) {
 	m := newMachine(t, "gopls")
 	m.write("lsp.json", `{"idleTimeoutMs": 10000}`)
@@ -346,7 +346,7 @@ func TestCatalog_IdleOfTheProject(t *testing.T) {
 	}
 }
 
-// The real server runs the TypeScript that it is pointed to.
+// TestCatalog_TypeScriptOutside_Real checks that the real server runs the configured TypeScript.
 func TestCatalog_TypeScriptOutside_Real(t *testing.T) {
 	bin := testenv.NeedsLanguageServers(t)
 	m := newMachine(t)
@@ -400,8 +400,8 @@ func TestCatalog_TypeScriptOutside_Real(t *testing.T) {
 	}
 }
 
-// Settings can have a server run something (gopls a tool for each compilation, rust-analyzer a command in the place of cargo), so
-// those of a workspace need its trust as commands do; settings of an editor's own are no configuration of gjc's.
+// TestCatalog_SettingsThatRun checks that the settings of a workspace need trust, because servers can run commands in them (gopls, rust-
+// analyzer), and that gjc does not read the editor's own settings.
 func TestCatalog_SettingsThatRun(t *testing.T) {
 	for name, text := range map[string]string{
 		".gjc/lsp.json":         `{"gopls": {"settings": {"gopls": {"build.buildFlags": ["-toolexec=./planted"]}}}}`,
