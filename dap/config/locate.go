@@ -70,9 +70,9 @@ func (s *snapshot) program(ws *project, d *definition) location {
 
 func (s *snapshot) trustReason(root string, ws *project) string {
 	if of := s.projectAt(root); of != nil {
-		return of.How()
+		return of.Reason()
 	}
-	return ws.How()
+	return ws.Reason()
 }
 
 // alternatives returns further names of the program. Those of the defaults only apply to the default command.
@@ -244,7 +244,7 @@ func (s *snapshot) python(ctx context.Context, ws *project) location {
 		at.why = "no Python has debugpy: " + strings.Join(configfile.Shorten(without, 4), ", ") + " cannot import it"
 	}
 	if untrusted != "" {
-		note := fmt.Sprintf("%s is the project's own program and is not run, because %s", untrusted, ws.How())
+		note := fmt.Sprintf("%s is the project's own program and is not run, because %s", untrusted, ws.Reason())
 		if at.path != "" {
 			at.notes = append(at.notes, note)
 		} else {
@@ -268,7 +268,7 @@ func (s *snapshot) noteProgram(ws *project, d *definition) {
 	for _, name := range names {
 		f := s.Find(name, ws.Root, ws.Root)
 		if of := s.projectAt(f.Of); f.Local != "" && of != nil {
-			of.Note(f.Local, s.GOOS)
+			of.AddProgram(f.Local, s.GOOS)
 		}
 	}
 }

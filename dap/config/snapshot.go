@@ -125,7 +125,7 @@ func (s *snapshot) untrusted() []string {
 		all = append(all, s.trustError.Error())
 	}
 	for _, ws := range s.projects {
-		all = append(all, ws.Distrust()...)
+		all = append(all, ws.Untrusted()...)
 	}
 	return all
 }

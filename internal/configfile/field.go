@@ -10,7 +10,7 @@ import (
 	"github.com/gajae-code/gjc/internal/trust"
 )
 
-// FieldType is what a field's value must be. It is told as the end of "… must be".
+// FieldType is the type of a field's value. Its text completes "must be".
 type FieldType string
 
 // The types of fields.
@@ -25,7 +25,7 @@ const (
 	Texts       FieldType = "a mapping of names to strings"
 )
 
-// Check returns "" for a value of the type, and otherwise what it must be.
+// Check returns "" if a value has the type, and otherwise what it must be.
 func (t FieldType) Check(n *Node) string {
 	ok := false
 	each := func(k Kind) bool {
@@ -55,12 +55,12 @@ func (t FieldType) Check(n *Node) string {
 		return ""
 	}
 	if n.Kind == List || n.Kind == Object {
-		return string(t) // the kind may well be right, and something in it wrong
+		return string(t) // the kind may be right and an element wrong
 	}
 	return string(t) + ", not " + n.Kind.String()
 }
 
-// Milliseconds reads a whole or broken number of milliseconds, of at most a year.
+// Milliseconds parses a number of milliseconds, at most a year.
 func Milliseconds(n *Node) (time.Duration, bool) {
 	if n.Kind != Number {
 		return 0, false
@@ -72,10 +72,10 @@ func Milliseconds(n *Node) (time.Duration, bool) {
 	return time.Duration(ms * float64(time.Millisecond)), true
 }
 
-// Quote returns s in quotes as [trust.Printable] writes it.
+// Quote quotes s with the escapes of [trust.Printable].
 func Quote(s string) string { return `"` + trust.Printable(s) + `"` }
 
-// Meant is the end of a complaint about a name that is none of the known ones: which of them was probably meant, if any.
+// Meant returns a suggestion for the end of a message about an unknown name, or "".
 func Meant(name string, known []string) string {
 	if k := text.Near(name, known); k != "" {
 		return fmt.Sprintf("; did you mean %q?", k)
@@ -83,7 +83,7 @@ func Meant(name string, known []string) string {
 	return ""
 }
 
-// Shorten returns the first of a list, and how many there are besides.
+// Shorten returns the first items of a list, and the number of the others.
 func Shorten(list []string, most int) []string {
 	if len(list) <= most {
 		return list

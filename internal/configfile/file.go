@@ -11,7 +11,7 @@ import (
 	"github.com/gajae-code/gjc/internal/trust"
 )
 
-// Names are the names of the configuration file of a subject ("lsp"), those that count more first.
+// Names returns the names of the configuration file of a subject ("lsp"). Earlier ones take precedence.
 func Names(subject string) []string {
 	return []string{subject + ".json", "." + subject + ".json", subject + ".yaml", "." + subject + ".yaml", subject + ".yml", "." + subject + ".yml"}
 }
@@ -19,12 +19,12 @@ func Names(subject string) []string {
 // Place is a directory that may hold configuration files.
 type Place struct {
 	Dir string
-	// Within is the place's path below the workspace, with slashes; Project says that it is one of the workspace's own.
+	// Within is the path relative to the workspace, with slashes; Project says that the place is in the workspace.
 	Within  string
 	Project bool
 }
 
-// UserPlaces are the user's own directories, those that count less first.
+// UserPlaces returns the user's own directories. Later ones take precedence.
 func UserPlaces(home, agentDir string) []Place {
 	var all []Place
 	if home != "" {
@@ -36,7 +36,7 @@ func UserPlaces(home, agentDir string) []Place {
 	return all
 }
 
-// ProjectPlaces are the directories of a workspace, those that count less first.
+// ProjectPlaces returns the directories of a workspace. Later ones take precedence.
 func ProjectPlaces(root string) []Place {
 	return []Place{
 		{Dir: filepath.Join(root, ".gemini"), Within: ".gemini", Project: true},
@@ -45,27 +45,27 @@ func ProjectPlaces(root string) []Place {
 	}
 }
 
-// File is one configuration file. Its reader fills in what it says.
+// File is a configuration file. Its parser sets the entries.
 type File struct {
 	Path string
-	// Name is the path below the workspace, for a project's own.
+	// Name is the path relative to the workspace, for a project's file.
 	Name string
 	Data []byte
 	// Entries are the things that the file configures (servers, adapters).
 	Entries  []Entry
 	Problems []string
-	// Runs tells people what the file can make run, or change in what runs. If it is empty, the file needs no trust.
+	// Runs describes what the file can run or change in what runs, for the user. If it is empty, the file needs no trust.
 	Runs []string
 }
 
-// Entry is what a file says of one thing.
+// Entry is one thing that a file configures.
 type Entry struct {
 	Name   string
 	Line   int
 	Fields map[string]Value
 }
 
-// Value is a field and where it stands: "file:line".
+// Value is a field and its position: "file:line".
 type Value struct {
 	*Node
 	At string
@@ -74,13 +74,13 @@ type Value struct {
 const (
 	// MaxBytes bounds a configuration file.
 	MaxBytes = 1 << 20
-	// mostProblems bounds what is told of one.
-	mostProblems = 50
+	// maxProblems bounds the problems of one file.
+	maxProblems = 50
 )
 
-// ReadPlace reads the files of those names in a place, those that count less first; names has those that count more first.
-// Seen has the paths that were read already: a session in the home directory must not take the user's own files for a
-// project's. What can not be read is among the files, with its problem and without data.
+// ReadPlace reads the files with the given names in a place, in reverse order: later files take precedence. seen has the paths that were
+// read before, so that in a session in the home directory the user's own files do not count as a project's. A file that cannot be
+// read is returned with its problem and without data.
 func ReadPlace(p Place, names []string, seen map[string]bool) []*File {
 	var all []*File
 	for _, name := range slices.Backward(names) {
@@ -97,11 +97,11 @@ func ReadPlace(p Place, names []string, seen map[string]bool) []*File {
 	return all
 }
 
-// Read reads the file's data and reports whether the file is there. What keeps it from being read is a problem.
+// Read reads the file's data and reports whether the file exists. An error is added to the problems.
 func (f *File) Read() (there bool) {
 	data, err := ReadFile(f.Path)
 	if e, ok := err.(*fs.PathError); ok && e.Op == "stat" { //nolint:errorlint // the error of os itself
-		return false // also where a part of the path is no directory
+		return false // also if a part of the path is not a directory
 	}
 	if err != nil {
 		f.Problems = []string{fmt.Sprintf("%s: %v; it is not used", f.Path, pathless(err))}
@@ -110,16 +110,16 @@ func (f *File) Read() (there bool) {
 	return true
 }
 
-// pathless is the reason of a file error without the path, which stands before it already.
+// pathless returns the reason of a file error without the path.
 func pathless(err error) error {
-	if e, ok := err.(*fs.PathError); ok { //nolint:errorlint // the error of os itself; a wrapped one is told as it is
+	if e, ok := err.(*fs.PathError); ok { //nolint:errorlint // the error of os itself; a wrapped one stays as it is
 		return e.Err
 	}
 	return err
 }
 
-// Parse reads the file's data by the ending of its name. Of a file that can not be used it returns nil, and a problem; what
-// says what such a file has ("server names").
+// Parse parses the file's data by the extension of its name. For an invalid file it returns nil and adds a problem; what is the contents
+// of such a file ("server names").
 func (f *File) Parse(what string) *Node {
 	read := ParseYAML
 	if path.Ext(f.Path) == ".json" {
@@ -140,19 +140,19 @@ func (f *File) Parse(what string) *Node {
 	return top
 }
 
-// Broken takes down an error of a reader, because of which nothing of the file is used.
+// Broken adds the error of a parser to the problems; nothing of the file is used.
 func (f *File) Broken(err error) {
 	line, reason := 1, err.Error()
-	if e, ok := err.(*LineError); ok { //nolint:errorlint // the readers return it as it is
+	if e, ok := err.(*LineError); ok { //nolint:errorlint // the parsers return it unwrapped
 		line, reason = e.Line, e.Text
 	}
 	f.Problem(line, "%s; nothing of the file is used", reason)
 }
 
-// Problem takes down what is wrong at a line.
+// Problem adds a problem at a line.
 func (f *File) Problem(line int, format string, args ...any) {
-	if len(f.Problems) >= mostProblems {
-		if len(f.Problems) == mostProblems {
+	if len(f.Problems) >= maxProblems {
+		if len(f.Problems) == maxProblems {
 			f.Problems = append(f.Problems, f.At(line)+": and from here on more is wrong")
 		}
 		return
@@ -160,8 +160,8 @@ func (f *File) Problem(line int, format string, args ...any) {
 	f.Problems = append(f.Problems, fmt.Sprintf("%s:%d: ", f.Path, line)+fmt.Sprintf(format, args...))
 }
 
-// At is a line of the file: "file:line".
+// At returns the position of a line: "file:line".
 func (f *File) At(line int) string { return f.Path + ":" + strconv.Itoa(line) }
 
-// TrustFile is the file as something to be trusted.
+// TrustFile returns the file for a question about trust.
 func (f *File) TrustFile() trust.File { return trust.NewFile(f.Name, f.Data, f.Runs...) }

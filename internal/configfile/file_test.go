@@ -27,14 +27,14 @@ func TestParse_Bomb(t *testing.T) {
 // A project's file is read before anybody trusts it, so one that would take much time or memory is refused first.
 func TestParse_TooMuch(t *testing.T) {
 	var keys, levels strings.Builder
-	for i := range mostEntries + 1 {
+	for i := range maxEntries + 1 {
 		fmt.Fprintf(&keys, "k%d: 1\n", i)
 	}
-	for i := range mostDepth + 1 {
+	for i := range maxDepth + 1 {
 		levels.WriteString(strings.Repeat(" ", i) + "a:\n")
 	}
 	for name, tt := range map[string]struct{ text, want string }{
-		"large":                   {strings.Repeat("#", mostYAML+1), ":1: a YAML file may have 64 KiB; write a larger one as JSON"},
+		"large":                   {strings.Repeat("#", maxYAML+1), ":1: a YAML file may have 64 KiB; write a larger one as JSON"},
 		"lists in lists":          {strings.Repeat("[", 32_000), ":1: the file is nested more than 100 deep"},
 		"mappings in mappings":    {"a: 1\nb:" + strings.Repeat("{a: ", 16_000), ":2: the file is nested more than 100 deep"},
 		"hidden lists":            {strings.Repeat("[ # ]\n ']' ,", 1000), "the file is nested more than 100 deep"},
@@ -43,9 +43,9 @@ func TestParse_TooMuch(t *testing.T) {
 		"anchors":                 {strings.Repeat("&a ", 20_000), ":1: the file is nested more than 100 deep"},
 		"blocks":                  {levels.String(), ":101: the file is nested more than 100 deep"},
 		"keys":                    {keys.String(), ":4001: the file has more than 4000 entries"},
-		"items":                   {"a:\n" + strings.Repeat("- 1\n", mostEntries+1), "the file has more than 4000 entries"},
-		"flow":                    {"{" + strings.Repeat("a,", mostEntries+1) + "}", "the file has more than 4000 entries"},
-		"long aliases":            {"a: &a " + strings.Repeat("x", 30_000) + "\nb:\n" + strings.Repeat("- *a\n", mostEntries-10), "the file is too large"},
+		"items":                   {"a:\n" + strings.Repeat("- 1\n", maxEntries+1), "the file has more than 4000 entries"},
+		"flow":                    {"{" + strings.Repeat("a,", maxEntries+1) + "}", "the file has more than 4000 entries"},
+		"long aliases":            {"a: &a " + strings.Repeat("x", 30_000) + "\nb:\n" + strings.Repeat("- *a\n", maxEntries-10), "the file is too large"},
 	} {
 		f := &File{Path: "lsp.yaml", Data: []byte(tt.text)}
 		f.Parse("names")
@@ -56,11 +56,11 @@ func TestParse_TooMuch(t *testing.T) {
 	// What is allowed is read.
 	var most strings.Builder
 	most.WriteString("gopls:\n  settings:\n")
-	for i := range mostEntries - 10 {
+	for i := range maxEntries - 10 {
 		fmt.Fprintf(&most, "    k%d: 1\n", i)
 	}
 	f := &File{Path: "lsp.yaml", Data: []byte(most.String())}
-	if top := f.Parse("names"); top == nil || len(top.Member("gopls").Member("settings").Members) != mostEntries-10 {
+	if top := f.Parse("names"); top == nil || len(top.Member("gopls").Member("settings").Members) != maxEntries-10 {
 		t.Errorf("problems %q", f.Problems)
 	}
 	// Very many faults are told as some.
@@ -68,7 +68,7 @@ func TestParse_TooMuch(t *testing.T) {
 	for i := range 5000 {
 		f.Problem(i+1, "wrong")
 	}
-	if len(f.Problems) != mostProblems+1 || !strings.HasSuffix(f.Problems[mostProblems], ":51: and from here on more is wrong") {
+	if len(f.Problems) != maxProblems+1 || !strings.HasSuffix(f.Problems[maxProblems], ":51: and from here on more is wrong") {
 		t.Errorf("%d problems", len(f.Problems))
 	}
 }

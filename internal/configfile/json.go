@@ -10,7 +10,7 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// ParseJSON reads a JSON file. An empty one is nil. Its errors are of type [*LineError].
+// ParseJSON parses a JSON file. It returns nil for an empty file. Its errors are of type [*LineError].
 func ParseJSON(data []byte) (*Node, error) {
 	data, err := source(data)
 	if err != nil {
@@ -38,11 +38,11 @@ func ParseJSON(data []byte) (*Node, error) {
 type jsonParser struct {
 	data []byte
 	dec  jsonx.Decoder
-	// line is that of the offset up to which newlines were counted.
+	// line is the line of the offset up to which newlines were counted.
 	line, counted int
 }
 
-// at is the line where the token that was read last ended.
+// at returns the line of the end of the last token.
 func (p *jsonParser) at() int {
 	end := min(int(p.dec.InputOffset()), len(p.data))
 	p.line += bytes.Count(p.data[p.counted:end], []byte("\n"))
@@ -50,7 +50,7 @@ func (p *jsonParser) at() int {
 	return p.line
 }
 
-// broken says what is wrong with the syntax, and where: at the first thing that was not read.
+// broken returns the error for invalid syntax at the first token that was not read.
 func (p *jsonParser) broken() error {
 	line := p.at()
 	rest := p.data[p.counted:]

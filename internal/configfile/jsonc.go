@@ -2,8 +2,8 @@ package configfile
 
 import "bytes"
 
-// ParseJSONC reads JSON with comments and with commas behind the last member, as editors have it. An empty file is nil. Its
-// errors are of type [*LineError], and lines are those of the file.
+// ParseJSONC parses JSON with comments and trailing commas, as editors do. It returns nil for an empty file. Its errors are of type
+// [*LineError].
 func ParseJSONC(data []byte) (*Node, error) {
 	plain, err := plainJSON(data)
 	if err != nil {
@@ -12,11 +12,11 @@ func ParseJSONC(data []byte) (*Node, error) {
 	return ParseJSON(plain)
 }
 
-// plainJSON returns the data with spaces in place of comments and of commas that nothing follows.
+// plainJSON replaces comments and trailing commas by spaces.
 func plainJSON(data []byte) ([]byte, error) {
 	data = bytes.Clone(data)
-	comma := -1       // the last comma behind a value, with nothing but space behind it so far
-	last := byte('[') // the last thing that was not space
+	comma := -1       // the last comma after a value, followed only by space so far
+	last := byte('[') // the last byte that was not space
 	for i := 0; i < len(data); i++ {
 		switch c := data[i]; {
 		case c == '"':
@@ -51,7 +51,7 @@ func plainJSON(data []byte) ([]byte, error) {
 	return data, nil
 }
 
-// stringEnd returns the offset of the quote that ends the string at i, or the end of its line, as a string has no newlines.
+// stringEnd returns the offset of the closing quote of the string at i, or the end of its line.
 func stringEnd(data []byte, i int) int {
 	for i++; i < len(data); i++ {
 		switch data[i] {
@@ -64,7 +64,7 @@ func stringEnd(data []byte, i int) int {
 	return i
 }
 
-// commentEnd returns the offset behind the comment at i, or -1 where it does not end.
+// commentEnd returns the offset after the comment at i, or -1 if it does not end.
 func commentEnd(data []byte, i int) int {
 	end, more := []byte("\n"), 0
 	if data[i+1] == '*' {

@@ -5,24 +5,24 @@ import (
 	"slices"
 )
 
-// Definition is a thing (a server, an adapter) after all files were put over one another.
+// Definition is a thing (a server, an adapter) after all files were merged.
 type Definition struct {
 	Name   string
 	Custom bool // not among the defaults
-	// Rank is the definition's place in the order of the defaults, and behind them that of the files.
+	// Rank is the position in the order of the defaults, followed by those in files.
 	Rank   int
 	Fields map[string]Value
-	At     string   // where a file mentions it last
+	At     string   // the last position in a file
 	Files  []string // the paths of all files that mention it
 }
 
-// From reports whether a file says something of it.
+// From reports whether a file mentions it.
 func (d *Definition) From(f *File) bool { return slices.Contains(d.Files, f.Path) }
 
-// Strings are the texts of a field that is a list.
+// Strings returns the texts of a field that is a list.
 func (d *Definition) Strings(field string) []string { return d.Fields[field].Strings() }
 
-// Text is the text of a field.
+// Text returns the text of a field.
 func (d *Definition) Text(field string) string {
 	if v, ok := d.Fields[field]; ok {
 		return v.Text
@@ -33,7 +33,7 @@ func (d *Definition) Text(field string) string {
 // True reports whether a field is true.
 func (d *Definition) True(field string) bool { return d.Fields[field].True() }
 
-// Lacking returns those of the fields that the definition does not have.
+// Lacking returns the fields that the definition does not have.
 func (d *Definition) Lacking(fields ...string) []string {
 	return slices.DeleteFunc(fields, func(name string) bool {
 		_, ok := d.Fields[name]
@@ -41,8 +41,8 @@ func (d *Definition) Lacking(fields ...string) []string {
 	})
 }
 
-// Merge puts files over the defaults, those that count less first. A field counts as a whole, but objects are merged member
-// by member. Ranks are two apart, so that there is room between them.
+// Merge merges files into the defaults. Later files take precedence. A field is replaced as a whole, but objects are merged member by
+// member. Ranks have a distance of two, so that there is room between them.
 func Merge(defaults []Entry, files []*File) []*Definition {
 	byName := make(map[string]*Definition)
 	var all []*Definition

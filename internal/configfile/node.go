@@ -1,5 +1,5 @@
-// Package configfile reads configuration files of people, JSON or YAML: each value with the line where it stands, faults in
-// words with their place, and what of it the user has to be asked about before it counts.
+// Package configfile reads configuration files in JSON or YAML. Each value has its line, problems have their position, and files report
+// what the user must trust before it counts.
 package configfile
 
 import (
@@ -10,15 +10,15 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// Node is a value of a configuration file with the place where it stands. It must not be changed.
+// Node is a value of a configuration file with its line. It must not be modified.
 type Node struct {
 	Line int
 	Kind Kind
-	// Text is a string's value, a number as JSON writes it, or true or false.
+	// Text is the value of a string, a number in JSON syntax, or true or false.
 	Text    string
 	List    []*Node
 	Members []Member
-	// size counts this node and all below it, a long text as several, so that YAML's aliases can not make a small file large.
+	// size is the number of nodes in this value; a long text counts as several. It bounds the effect of YAML's aliases.
 	size int
 }
 
@@ -29,7 +29,7 @@ type Member struct {
 	Value *Node
 }
 
-// Kind is what a value is.
+// Kind is the kind of a value.
 type Kind byte
 
 // The kinds.
@@ -46,13 +46,13 @@ func (k Kind) String() string {
 	return [...]string{"null", "a boolean", "a number", "a string", "a list", "a mapping"}[k]
 }
 
-// A LineError is what is wrong at a line of a file.
+// A LineError is an error at a line of a file.
 type LineError struct {
 	Line int
-	// Column counts from 1; 0 means that it is not known.
+	// Column counts from 1; 0 if unknown.
 	Column int
 	Text   string
-	// Plain says that the text quotes nothing of the file, which may hold secrets.
+	// Plain says that the text quotes nothing of the file, which may contain secrets.
 	Plain bool
 }
 
@@ -69,10 +69,10 @@ func plainf(line int, format string, args ...any) *LineError {
 	return e
 }
 
-// mostNodes bounds one file with its aliases written out.
-const mostNodes = 200_000
+// maxNodes bounds one file with its aliases expanded.
+const maxNodes = 200_000
 
-// measure sets the node's size.
+// measure sets the node's size. It fails if the size is over the limit.
 func (n *Node) measure() error {
 	const unit = 32 // bytes of text that count as a node
 	n.size = 1 + len(n.Text)/unit
@@ -82,7 +82,7 @@ func (n *Node) measure() error {
 	for _, m := range n.Members {
 		n.size += m.Value.size + len(m.Name)/unit
 	}
-	if n.size > mostNodes {
+	if n.size > maxNodes {
 		return plainf(n.Line, "the file is too large")
 	}
 	return nil
@@ -101,7 +101,7 @@ func (n *Node) Member(name string) *Node {
 	return nil
 }
 
-// Strings are the texts of a list of strings.
+// Strings returns the texts of a list of strings.
 func (n *Node) Strings() []string {
 	if n == nil {
 		return nil
@@ -154,7 +154,7 @@ func (n *Node) append(to []byte) []byte {
 	}
 }
 
-// Any returns the value as Go has it: nil, bool, int64 or float64, string, []any, map[string]any. It is a copy.
+// Any returns a copy of the value as nil, bool, int64, float64, string, []any or map[string]any.
 func (n *Node) Any() any {
 	if n == nil {
 		return nil
@@ -166,7 +166,7 @@ func (n *Node) Any() any {
 		if i, err := strconv.ParseInt(n.Text, 10, 64); err == nil {
 			return i
 		}
-		f, _ := strconv.ParseFloat(n.Text, 64) // what is out of range is an infinity, which the readers do not let through
+		f, _ := strconv.ParseFloat(n.Text, 64) // the parsers reject numbers out of range
 		return f
 	case Text:
 		return n.Text
@@ -187,14 +187,14 @@ func (n *Node) Any() any {
 	}
 }
 
-// Over returns the node put over a lower one: objects member by member, everything else as a whole. Neither is changed.
+// Over merges the node into a lower one: objects member by member, everything else as a whole. It modifies neither.
 func (n *Node) Over(lower *Node) *Node {
 	if lower == nil || n.Kind != Object || lower.Kind != Object {
 		return n
 	}
 	merged := &Node{Line: n.Line, Kind: Object, size: n.size + lower.size}
 	merged.Members = append(merged.Members, lower.Members...)
-	places := make(map[string]int, len(lower.Members)) // a file may have very many
+	places := make(map[string]int, len(lower.Members)) // fast for many members
 	for i := range lower.Members {
 		places[lower.Members[i].Name] = i
 	}
@@ -210,7 +210,7 @@ func (n *Node) Over(lower *Node) *Node {
 	return merged
 }
 
-// float returns a YAML number as JSON writes it.
+// float returns a YAML number in JSON syntax.
 func float(f float64) (string, bool) {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return "", false

@@ -10,13 +10,12 @@ import (
 	"unicode/utf8"
 )
 
-// ErrNotFile says that something lies under the name of a file that is none: a directory, a pipe, a device, or a link to
-// nothing.
+// ErrNotFile is wrapped by the error for a path that is not a regular file: a directory, a pipe, a device, or a broken link.
 var ErrNotFile = errors.New("this is no regular file")
 
-// ReadFile reads a file of at most [MaxBytes] bytes. It comes to an end whatever lies there: a pipe or a device would not,
-// and is an error like [ErrNotFile], but for the null device, which is an empty file. Errors are of type [*fs.PathError];
-// [fs.ErrNotExist] says that there is nothing of that name, not even a link.
+// ReadFile reads a file of at most [MaxBytes] bytes. It does not block: a pipe or a device is an error that wraps [ErrNotFile], except
+// for the null device, which is an empty file. Errors are of type [*fs.PathError]; they wrap [fs.ErrNotExist] only if there is
+// not even a link.
 func ReadFile(path string) ([]byte, error) {
 	fail := func(err error) error { return &fs.PathError{Op: "read", Path: path, Err: err} }
 	info, err := os.Stat(path)
@@ -42,7 +41,7 @@ func ReadFile(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = f.Close() }() // it was only read
+	defer func() { _ = f.Close() }() // read only
 	data, err := io.ReadAll(io.LimitReader(f, MaxBytes+1))
 	if err != nil {
 		return nil, err
@@ -53,7 +52,7 @@ func ReadFile(path string) ([]byte, error) {
 	return data, nil
 }
 
-// Bare returns data without the mark that some editors put before UTF-8.
+// Bare returns data without a byte order mark.
 func Bare(data []byte) []byte {
 	mark := []byte("\ufeff")
 	for bytes.HasPrefix(data, mark) {
@@ -62,10 +61,10 @@ func Bare(data []byte) []byte {
 	return data
 }
 
-// IsText reports whether data is UTF-8 text. One in UTF-16 is not, and says nothing to who looks for words in its bytes.
+// IsText reports whether data is UTF-8 text.
 func IsText(data []byte) bool { return badText(data) < 0 }
 
-// badText is where data stops to be text, or -1.
+// badText returns the offset of the first byte that is not text, or -1.
 func badText(data []byte) int {
 	end := bytes.IndexByte(data, 0)
 	if end < 0 {
@@ -86,7 +85,7 @@ func badText(data []byte) int {
 	return -1
 }
 
-// source is the text of a file, which a reader begins with.
+// source returns the text of a file.
 func source(data []byte) ([]byte, error) {
 	data = Bare(data)
 	if at := badText(data); at >= 0 {

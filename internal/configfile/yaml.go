@@ -13,21 +13,21 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// The parser takes time and memory by the square of how much there is and how deep it is nested, and the files of a
-// project are read before anybody has trusted it. So what is parsed is bounded; what is found to be too much is not.
+// The time and memory of the parser are quadratic in the size and the nesting of the file, and the files of a project
+// are read before the user trusts it. So the input is bounded, and larger files are rejected.
 const (
-	mostYAML    = 64 << 10 // bytes
-	mostDepth   = 100      // mappings and lists in one another
-	mostEntries = 4000     // of all mappings and lists
+	maxYAML    = 64 << 10 // bytes
+	maxDepth   = 100      // nesting of mappings and lists
+	maxEntries = 4000     // of all mappings and lists
 )
 
-// bounded looks at a file's tokens, which is quick whatever they are, before they are parsed.
+// bounded checks a file's tokens against the limits before they are parsed, which is fast.
 func bounded(data []byte) error {
-	if len(data) > mostYAML {
-		return plainf(1, "a YAML file may have %d KiB; write a larger one as JSON", mostYAML>>10)
+	if len(data) > maxYAML {
+		return plainf(1, "a YAML file may have %d KiB; write a larger one as JSON", maxYAML>>10)
 	}
 	flow, entries := 0, 0
-	var columns []int // of what the blocks around a token begin with
+	var columns []int // the columns of the blocks around a token
 	for _, t := range lexer.Tokenize(string(data)) {
 		switch t.Type {
 		case token.SequenceStartType, token.MappingStartType:
@@ -47,17 +47,17 @@ func bounded(data []byte) error {
 			}
 			columns = append(columns, at)
 		}
-		if flow+len(columns) > mostDepth {
-			return plainf(t.Position.Line, "the file is nested more than %d deep", mostDepth)
+		if flow+len(columns) > maxDepth {
+			return plainf(t.Position.Line, "the file is nested more than %d deep", maxDepth)
 		}
-		if entries > mostEntries {
-			return plainf(t.Position.Line, "the file has more than %d entries", mostEntries)
+		if entries > maxEntries {
+			return plainf(t.Position.Line, "the file has more than %d entries", maxEntries)
 		}
 	}
 	return nil
 }
 
-// ParseYAML reads a YAML file. An empty one is nil. Its errors are of type [*LineError].
+// ParseYAML parses a YAML file. It returns nil for an empty file. Its errors are of type [*LineError].
 func ParseYAML(data []byte) (*Node, error) {
 	data, err := source(data)
 	if err != nil {
@@ -98,8 +98,8 @@ func ParseYAML(data []byte) (*Node, error) {
 	return n, err
 }
 
-// quoteless removes from a message of the parser what it quotes of the file, which may hold secrets. What the parser quotes
-// itself, such as a bracket that is missing, is in single quotes and stays.
+// quoteless removes quotations of the file, which may contain secrets, from a message of the parser. The parser's own quotations, such
+// as a missing bracket, are in single quotes and stay.
 func quoteless(message string) string {
 	var b strings.Builder
 	for {
@@ -130,14 +130,42 @@ type yamlReader struct {
 }
 
 func (r *yamlReader) value(in ast.Node) (*Node, error) {
-	if r.depth++; r.depth > 2*mostDepth {
+	if r.depth++; r.depth > 2*maxDepth {
 		return nil, plainf(lineOf(in), "the file is nested too deeply")
 	}
 	defer func() { r.depth-- }()
 	if in == nil {
 		return &Node{Line: 1, size: 1}, nil
 	}
+	switch in := in.(type) {
+	case *ast.AnchorNode:
+		v, err := r.value(in.Value)
+		if err == nil && in.Name != nil {
+			r.anchors[in.Name.GetToken().Value] = v
+		}
+		return v, err
+	case *ast.AliasNode:
+		name := in.Value.GetToken().Value
+		if v, ok := r.anchors[name]; ok {
+			return v, nil
+		}
+		return nil, faultf(lineOf(in), "there is no anchor &%s before this", name)
+	case *ast.TagNode:
+		v, err := r.value(in.Value)
+		if err == nil && in.Start.Value == "!!str" && v.Kind != List && v.Kind != Object {
+			return &Node{Line: v.Line, Kind: Text, Text: in.Value.GetToken().Value, size: 1}, nil
+		}
+		return v, err
+	}
 	n := &Node{Line: lineOf(in)}
+	if err := r.set(n, in); err != nil {
+		return nil, err
+	}
+	return n, n.measure()
+}
+
+// set sets the kind and the contents of a node. in is a scalar, a sequence or a mapping.
+func (r *yamlReader) set(n *Node, in ast.Node) error {
 	switch in := in.(type) {
 	case *ast.NullNode:
 	case *ast.BoolNode:
@@ -147,7 +175,7 @@ func (r *yamlReader) value(in ast.Node) (*Node, error) {
 	case *ast.FloatNode:
 		s, ok := float(in.Value)
 		if !ok {
-			return nil, plainf(n.Line, "the number is too large")
+			return plainf(n.Line, "the number is too large")
 		}
 		n.Kind, n.Text = Number, s
 	case *ast.StringNode:
@@ -162,45 +190,23 @@ func (r *yamlReader) value(in ast.Node) (*Node, error) {
 		for _, v := range in.Values {
 			item, err := r.value(v)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			n.List = append(n.List, item)
 		}
 	case *ast.MappingNode:
 		n.Kind = Object
-		if err := r.members(n, in.Values); err != nil {
-			return nil, err
-		}
+		return r.members(n, in.Values)
 	case *ast.MappingValueNode:
 		n.Kind, n.Line = Object, lineOf(in.Key)
-		if err := r.members(n, []*ast.MappingValueNode{in}); err != nil {
-			return nil, err
-		}
-	case *ast.AnchorNode:
-		v, err := r.value(in.Value)
-		if err == nil && in.Name != nil {
-			r.anchors[in.Name.GetToken().Value] = v
-		}
-		return v, err
-	case *ast.AliasNode:
-		name := in.Value.GetToken().Value
-		if v, ok := r.anchors[name]; ok {
-			return v, nil
-		}
-		return nil, faultf(n.Line, "there is no anchor &%s before this", name)
-	case *ast.TagNode:
-		v, err := r.value(in.Value)
-		if err == nil && in.Start.Value == "!!str" && v.Kind != List && v.Kind != Object {
-			return &Node{Line: v.Line, Kind: Text, Text: in.Value.GetToken().Value, size: 1}, nil
-		}
-		return v, err
+		return r.members(n, []*ast.MappingValueNode{in})
 	default:
-		return nil, plainf(n.Line, "a value like this can not stand here")
+		return plainf(n.Line, "unsupported kind of value")
 	}
-	return n, n.measure()
+	return nil
 }
 
-// missedNumber returns a number that the parser takes for a string: YAML has also 1e5, and whole numbers of any size.
+// missedNumber returns a number that the parser treats as a string: 1e5, or a large whole number.
 func missedNumber(in *ast.StringNode) (string, bool) {
 	if in.Token.Type != token.StringType || strings.Trim(in.Value, "+-.0123456789eE") != "" {
 		return "", false

@@ -8,19 +8,19 @@ import (
 	"time"
 )
 
-// Session is a store with answers over it that hold for one session only. It is safe for concurrent use.
+// Session is a store with additional answers that hold for one session only. It is safe for concurrent use.
 type Session struct {
 	store *Store
 
-	mu      sync.Mutex // guards what is below
+	mu      sync.Mutex // guards the fields below
 	answers []Entry
 	changes int
 }
 
-// NewSession returns a session without answers of its own. Without a store nothing is remembered beyond it.
+// NewSession returns a session without answers. store may be nil.
 func NewSession(store *Store) *Session { return &Session{store: store} }
 
-// Look says what is known of a subject. What was answered for this session comes first.
+// Look returns the verdict for a subject. Answers for this session take precedence.
 func (s *Session) Look(sub *Subject) (Verdict, error) {
 	own := s.own(sub)
 	if own.State != Unknown || s.store == nil {
@@ -43,13 +43,13 @@ func (s *Session) own(sub *Subject) Verdict {
 	return Verdict{}
 }
 
-// Answer takes the user's answer for a subject: for good, or for this session. Where keeping it fails, it holds for this
-// session, and the error says why.
+// Answer records the user's answer for a subject, for good if remember is set, otherwise for this session. If it cannot be stored,
+// it holds for this session, and the error says why.
 func (s *Session) Answer(ctx context.Context, sub *Subject, state State, remember bool) error {
 	path := Canonical(sub.Path)
 	var err error
 	if remember {
-		err = errors.New("there is no place to remember the answer; it holds for this session")
+		err = errors.New("no store for the answer; it holds for this session")
 		if s.store != nil {
 			err = s.store.Set(ctx, sub, state)
 		}
@@ -59,7 +59,7 @@ func (s *Session) Answer(ctx context.Context, sub *Subject, state State, remembe
 	s.changes++
 	i := find(s.answers, path)
 	if remember && err == nil {
-		if i >= 0 { // the newer word counts
+		if i >= 0 { // the newer answer counts
 			s.answers = append(s.answers[:i], s.answers[i+1:]...)
 		}
 		return nil
@@ -72,7 +72,7 @@ func (s *Session) Answer(ctx context.Context, sub *Subject, state State, remembe
 	return err
 }
 
-// Stamp changes when any answer does, here or in another process.
+// Stamp returns a value that changes when any answer changes, here or in another process.
 func (s *Session) Stamp() string {
 	s.mu.Lock()
 	n := s.changes

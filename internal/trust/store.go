@@ -17,7 +17,7 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// FileError is a trust file that can not be understood. Nothing is trusted then, and the file is left as it is.
+// FileError is the error for an invalid trust file. Nothing is trusted then, and the file is not modified.
 type FileError struct {
 	Path, Reason string
 }
@@ -26,19 +26,18 @@ func (e *FileError) Error() string {
 	return fmt.Sprintf("%s: %s; no workspace is trusted until you mend it or move it away", e.Path, e.Reason)
 }
 
-// Store keeps answers in a file, which other processes may write too. It is safe for concurrent use and holds nothing in
-// memory.
+// Store stores answers in a file, which other processes may write too. It is safe for concurrent use and caches nothing.
 type Store struct {
 	path string
 }
 
-// Open returns the store in a file, which need not exist. It does no I/O.
+// Open returns the store for a file, which need not exist. It does no I/O.
 func Open(path string) *Store { return &Store{path: path} }
 
-// Path is the file.
+// Path returns the path of the file.
 func (s *Store) Path() string { return s.path }
 
-// fileVersion is the one version of the format that there is.
+// fileVersion is the version of the format.
 const fileVersion = 1
 
 type storedFile struct {
@@ -46,24 +45,24 @@ type storedFile struct {
 	Workspaces []Entry `json:"workspaces"`
 }
 
-// decode reads a trust file strictly in what it means, so that no slip can pass for an answer.
+// decode decodes a trust file strictly, so that no mistake can count as an answer.
 func decode(data []byte) ([]Entry, error) {
 	var f storedFile
 	if err := jsonx.Unmarshal(data, &f); err != nil {
 		return nil, err
 	}
 	if f.Version != fileVersion {
-		return nil, fmt.Errorf("has version %d; this program knows version %d", f.Version, fileVersion)
+		return nil, fmt.Errorf("has version %d; this program supports version %d", f.Version, fileVersion)
 	}
 	for i := range f.Workspaces {
 		e := &f.Workspaces[i]
 		switch {
 		case e.State != Trusted && e.State != Denied:
-			return nil, fmt.Errorf("workspace %d has the state %q, not trusted or denied", i+1, e.State)
+			return nil, fmt.Errorf("workspace %d has the state %q, want trusted or denied", i+1, e.State)
 		case e.Path == "":
 			return nil, fmt.Errorf("workspace %d has no path", i+1)
 		case slices.ContainsFunc(f.Workspaces[:i], func(o Entry) bool { return o.Path == e.Path }):
-			return nil, fmt.Errorf("workspace %q is there twice", e.Path)
+			return nil, fmt.Errorf("duplicate workspace %q", e.Path)
 		}
 	}
 	return f.Workspaces, nil
@@ -89,7 +88,7 @@ func find(list []Entry, path string) int {
 	return slices.IndexFunc(list, func(e Entry) bool { return samePath(e.Path, path, runtime.GOOS) })
 }
 
-// Look says what is known of a subject. With an error nothing is.
+// Look returns the verdict for a subject. With an error it is Unknown.
 func (s *Store) Look(sub *Subject) (Verdict, error) {
 	list, err := s.read()
 	if err != nil {
@@ -108,10 +107,10 @@ func (s *Store) List() ([]Entry, error) {
 	return list, err
 }
 
-// Set keeps an answer, which must not be Unknown: that is what Revoke is for.
+// Set stores an answer, which must not be Unknown; use Revoke for that.
 func (s *Store) Set(ctx context.Context, sub *Subject, state State) error {
 	if state != Trusted && state != Denied {
-		return fmt.Errorf("%q is no answer", state)
+		return fmt.Errorf("invalid answer %q", state)
 	}
 	if !filepath.IsAbs(sub.Path) {
 		return fmt.Errorf("the workspace %q is not an absolute path", sub.Path)
@@ -128,9 +127,9 @@ func (s *Store) Set(ctx context.Context, sub *Subject, state State) error {
 	})
 }
 
-// Revoke forgets the answer for a workspace, and reports whether there was one.
+// Revoke removes the answer for a workspace, and reports whether there was one.
 func (s *Store) Revoke(ctx context.Context, path string) (was bool, err error) {
-	names := []string{Canonical(path), filepath.Clean(path)} // the directory may be gone, or a link by now
+	names := []string{Canonical(path), filepath.Clean(path)} // the directory may have been deleted or replaced by a link
 	err = s.change(ctx, func(list []Entry) ([]Entry, bool) {
 		list = slices.DeleteFunc(list, func(e Entry) bool {
 			hit := find([]Entry{e}, names[0]) >= 0 || find([]Entry{e}, names[1]) >= 0
@@ -142,7 +141,7 @@ func (s *Store) Revoke(ctx context.Context, path string) (was bool, err error) {
 	return was && err == nil, err
 }
 
-// RevokeAll forgets all answers and returns how many there were.
+// RevokeAll removes all answers and returns their number.
 func (s *Store) RevokeAll(ctx context.Context) (n int, err error) {
 	err = s.change(ctx, func(list []Entry) ([]Entry, bool) {
 		n = len(list)
@@ -151,7 +150,7 @@ func (s *Store) RevokeAll(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-// Stamp changes when the file does. It costs one look at the file's metadata.
+// Stamp returns a value that changes with the file. It only reads the file's metadata.
 func (s *Store) Stamp() string {
 	info, err := os.Stat(s.path)
 	if err != nil {
@@ -160,10 +159,10 @@ func (s *Store) Stamp() string {
 	return fmt.Sprintf("%d %d", info.ModTime().UnixNano(), info.Size())
 }
 
-// lockWait bounds how long another process may hold the file; it takes milliseconds.
+// lockWait bounds the wait for the lock, which is held for milliseconds.
 const lockWait = 5 * time.Second
 
-// change rewrites the file in one step, with the right to do so among processes. fn says whether it changed anything.
+// change replaces the file atomically under the lock. fn reports whether it has changed anything.
 func (s *Store) change(ctx context.Context, fn func([]Entry) ([]Entry, bool)) error {
 	dir := filepath.Dir(s.path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -188,10 +187,10 @@ func (s *Store) change(ctx context.Context, fn func([]Entry) ([]Entry, bool)) er
 	return nil
 }
 
-// lock takes an advisory lock on a file beside the store. The file stays: it could not go without a race.
+// lock takes an advisory lock on a file next to the store. The file is not removed, because that would be a race.
 func (s *Store) lock(ctx context.Context) (unlock func(), err error) {
 	f := flock.New(s.path+".lock", flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))
-	ctx, cancel := context.WithTimeoutCause(ctx, lockWait, errors.New("another process holds the lock for too long"))
+	ctx, cancel := context.WithTimeoutCause(ctx, lockWait, errors.New("timed out waiting for the lock of another process"))
 	defer cancel()
 	switch _, err := f.TryLockContext(ctx, 5*time.Millisecond); {
 	case err == nil:
@@ -210,12 +209,12 @@ func (s *Store) write(list []Entry) error {
 	if err != nil {
 		return err
 	}
-	// CreateTemp makes the file with mode 0600.
+	// CreateTemp creates the file with mode 0600.
 	tmp, err := os.CreateTemp(filepath.Dir(s.path), ".trust-*.json")
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.Remove(tmp.Name()) }() // fails when the rename has worked
+	defer func() { _ = os.Remove(tmp.Name()) }() // fails after a successful rename
 	_, err = tmp.Write(append(data, '\n'))
 	if err = errors.Join(err, tmp.Sync(), tmp.Close()); err != nil {
 		return err

@@ -1,6 +1,6 @@
-// Package trust keeps which workspaces may run commands that their own files name: language servers today, adapters,
-// hooks and MCP servers by the same rule. An answer holds for a directory and for the contents that the user was shown;
-// it is gone as soon as one of the files says something else.
+// Package trust stores which workspaces may run the commands in their own files: language servers, debug adapters, hooks and MCP
+// servers. An answer is valid for a directory and for the contents that the user has seen; it becomes invalid when one of the
+// files changes.
 package trust
 
 import (
@@ -26,37 +26,37 @@ const (
 
 // File is a file of the workspace that names commands.
 type File struct {
-	// Name is the path below the workspace, with slashes.
+	// Name is the path relative to the workspace, with slashes.
 	Name string
 	// Sum is the SHA-256 of the contents, in hex.
 	Sum string
-	// Runs says for people what the file would have run, one command or setting each. It may be empty.
+	// Runs describes what the file would run, for the user, one command or setting each. It may be empty.
 	Runs []string
 }
 
-// NewFile returns a file by its contents.
+// NewFile returns a file with the given contents.
 func NewFile(name string, data []byte, runs ...string) File {
 	sum := sha256.Sum256(data)
 	return File{Name: filepath.ToSlash(name), Sum: hex.EncodeToString(sum[:]), Runs: runs}
 }
 
-// Subject is what is to be trusted: a workspace, as it is now.
+// Subject is what the user is asked to trust: a workspace in its present state.
 type Subject struct {
 	// Path is the workspace's directory, absolute. It is compared by [Canonical].
 	Path string
-	// Files name commands.
+	// Files contain commands.
 	Files []File
-	// Programs are programs that lie in the workspace itself, and code there that programs from elsewhere would load, as
-	// paths below it; they are trusted all together, present and future ones.
+	// Programs are the programs in the workspace, and code there that other programs would load, as relative paths. They are trusted
+	// together, present and future ones.
 	Programs []string
-	// Changed names what is not as it was when the user last answered. It is for people; nobody compares it.
+	// Changed describes what has changed since the user's last answer. It is for display only.
 	Changed []string
 }
 
-// Empty reports that there is nothing to trust.
+// Empty reports whether there is nothing to trust.
 func (s *Subject) Empty() bool { return len(s.Files) == 0 && len(s.Programs) == 0 }
 
-// Merge returns a subject with what both have, for one question about the same workspace. Either may be nil.
+// Merge returns a subject with the contents of both, for one question about the same workspace. Either may be nil.
 func Merge(a, b *Subject) *Subject {
 	if a == nil || b == nil {
 		return cmp.Or(a, b)
@@ -68,8 +68,7 @@ func Merge(a, b *Subject) *Subject {
 	return &merged
 }
 
-// Describe says in lines of plain text what trust would allow. Nothing in it can move a terminal's cursor or begin a line
-// of its own.
+// Describe returns lines of plain text about what trust would allow. It escapes control characters and line breaks.
 func (s *Subject) Describe() []string {
 	var lines []string
 	for _, f := range s.Files {
@@ -100,11 +99,11 @@ func (s *Subject) Describe() []string {
 	return lines
 }
 
-// changedPrograms stands in Changed for programs that there were none of.
+// changedPrograms is in Changed if the workspace had no programs before.
 const changedPrograms = "programs"
 
-// Printable returns s with each character that is not printable as its Go escape, so that a file can not forge what a
-// person reads, and with its middle left out where it is long.
+// Printable returns s with unprintable characters as Go escapes, so that a file cannot forge what the user reads, and without its middle
+// if it is long.
 func Printable(s string) string {
 	const most = 400
 	if r := []rune(s); len(r) > most {
@@ -112,7 +111,7 @@ func Printable(s string) string {
 	}
 	var b strings.Builder
 	for _, r := range s {
-		// No control character is printable, no line separator, and nothing that turns the direction of writing.
+		// Control characters, line separators and characters that change the direction of writing are not printable.
 		if strconv.IsPrint(r) {
 			b.WriteRune(r)
 		} else {
@@ -123,33 +122,32 @@ func Printable(s string) string {
 	return b.String()
 }
 
-// Entry is an answer that is kept.
+// Entry is a stored answer.
 type Entry struct {
 	// Path is the canonical path of the workspace.
 	Path  string    `json:"path"`
 	State State     `json:"state"`
 	When  time.Time `json:"when"`
 	Files []Sum     `json:"files"`
-	// Programs says that the answer is for programs in the workspace too.
+	// Programs says that the answer includes programs in the workspace.
 	Programs bool `json:"programs,omitempty"`
 }
 
-// Sum is a file as it was when the user answered.
+// Sum is the checksum of a file at the time of the answer.
 type Sum struct {
 	Name   string `json:"name"`
 	SHA256 string `json:"sha256"`
 }
 
-// Verdict is what is known of a subject.
+// Verdict is the answer for a subject, if it is valid.
 type Verdict struct {
 	State State
-	// Changed says what is not as it was when the user answered; only for Unknown. Empty where the user was never asked.
+	// Changed describes what has changed since the user's answer. It is set only for Unknown, and empty without an answer.
 	Changed []string
 }
 
-// judge compares an answer with the workspace as it is. Everything in the subject must have been answered for; what has
-// gone from the workspace since does not matter, so that one answer can be for files that different parts of the
-// program look at.
+// judge compares an answer with the present workspace. The answer must include everything in the subject. It may include more: files
+// that were deleted, or that other parts of the program use.
 func (e *Entry) judge(s *Subject) Verdict {
 	var changed []string
 	for _, f := range s.Files {
@@ -166,7 +164,7 @@ func (e *Entry) judge(s *Subject) Verdict {
 	return Verdict{State: e.State}
 }
 
-// record puts an answer for a subject over what an entry holds. A second answer of the same kind adds to the first.
+// record adds an answer for a subject to an entry. A second answer of the same kind adds to the first; another one replaces it.
 func (e *Entry) record(s *Subject, state State, now time.Time) {
 	if e.State != state {
 		e.Files, e.Programs = nil, false
@@ -183,8 +181,7 @@ func (e *Entry) record(s *Subject, state State, now time.Time) {
 	e.Programs = e.Programs || len(s.Programs) > 0
 }
 
-// Canonical returns the path by which a workspace is known: without symbolic links. Where it does not exist it is only
-// cleaned.
+// Canonical returns the path of a workspace without symbolic links. It only cleans a path that does not exist.
 func Canonical(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real
@@ -192,7 +189,7 @@ func Canonical(path string) string {
 	return filepath.Clean(path)
 }
 
-// samePath compares canonical paths of the operating system called goos.
+// samePath compares canonical paths by the rules of an operating system (GOOS).
 func samePath(a, b, goos string) bool {
 	if goos == "windows" {
 		return strings.EqualFold(strings.ReplaceAll(a, "/", `\`), strings.ReplaceAll(b, "/", `\`))

@@ -191,7 +191,7 @@ func TestStore_Broken(t *testing.T) {
 		{`{"version":1,"workspaces":[{"path":"/w","state":"yes","when":"2026-01-02T03:04:05Z","files":[]}]}`, `"yes"`},
 		{`{"version":1,"workspaces":[{"path":"","state":"trusted","when":"2026-01-02T03:04:05Z","files":[]}]}`, "no path"},
 		{`{"version":1,"workspaces":[{"path":"/w","state":"trusted","when":"never","files":[]}]}`, "when"},
-		{`{"version":1,"workspaces":[{"path":"/w","state":"trusted","when":"2026-01-02T03:04:05Z","files":[]},{"path":"/w","state":"denied","when":"2026-01-02T03:04:05Z","files":[]}]}`, "twice"},
+		{`{"version":1,"workspaces":[{"path":"/w","state":"trusted","when":"2026-01-02T03:04:05Z","files":[]},{"path":"/w","state":"denied","when":"2026-01-02T03:04:05Z","files":[]}]}`, "duplicate"},
 		{`{"version":1,"workspaces":[{"path":"/w","state":"denied","state":"trusted","when":"2026-01-02T03:04:05Z","files":[]}]}`, ""},
 	} {
 		dir := tempDir(t)

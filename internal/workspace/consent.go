@@ -9,20 +9,20 @@ import (
 	"github.com/gajae-code/gjc/internal/trust"
 )
 
-// Consent is what one root has that needs trust, and what the user has said of it.
+// Consent is what needs trust in one root, and the user's answer.
 type Consent struct {
 	Root string
-	// Files need trust; Ignored are those of them that do not have it.
+	// Files need trust; Ignored are the ones that are not trusted.
 	Files, Ignored []*configfile.File
-	// Programs are those of the project that would be run with trust, and what other programs would load, as paths below
-	// the root.
+	// Programs are the programs in the project that would be run with trust, and files that other programs would load, as paths
+	// relative to the root.
 	Programs                      []string
 	FilesTrusted, ProgramsTrusted bool
 	state                         trust.State
 }
 
-// NewConsent looks at what is known of a root with these files of its own. An error says why no answer could be read; nothing
-// is trusted then.
+// NewConsent returns the consent for a root with its own files. The error says why the answer could not be read; nothing is trusted
+// then.
 func NewConsent(root string, own []*configfile.File, answers *trust.Session) (*Consent, error) {
 	c := &Consent{Root: root}
 	for _, f := range own {
@@ -44,7 +44,7 @@ func NewConsent(root string, own []*configfile.File, answers *trust.Session) (*C
 		verdict := ask(files)
 		c.FilesTrusted, c.state = verdict.State == trust.Trusted, verdict.State
 	}
-	// Which programs there are is found out as they are looked for; the answer does not depend on it.
+	// Programs are added when they are found; the answer does not depend on them.
 	files.Programs = []string{"any"}
 	verdict := ask(files)
 	c.ProgramsTrusted = verdict.State == trust.Trusted
@@ -57,12 +57,12 @@ func NewConsent(root string, own []*configfile.File, answers *trust.Session) (*C
 	return c, failed
 }
 
-// Usable are those of the root's own files that may be used.
+// Usable returns the files that are trusted.
 func (c *Consent) Usable(own []*configfile.File) []*configfile.File {
 	return slices.DeleteFunc(slices.Clone(own), func(f *configfile.File) bool { return slices.Contains(c.Ignored, f) })
 }
 
-// Subject is the root as the user is asked about it.
+// Subject returns the subject of the question to the user.
 func (c *Consent) Subject() *trust.Subject {
 	sub := &trust.Subject{Path: c.Root, Programs: slices.Sorted(slices.Values(c.Programs))}
 	for _, f := range c.Files {
@@ -71,7 +71,7 @@ func (c *Consent) Subject() *trust.Subject {
 	return sub
 }
 
-// Question is the root as the user is to be asked about it; nil where there is nothing to ask, or an answer already.
+// Question returns the subject to ask the user about; nil if there is nothing to ask or an answer exists.
 func (c *Consent) Question(answers *trust.Session) (*trust.Subject, error) {
 	sub := c.Subject()
 	if sub.Empty() {
@@ -85,8 +85,8 @@ func (c *Consent) Question(answers *trust.Session) (*trust.Subject, error) {
 	return sub, nil
 }
 
-// Note remembers a program of the root for the question.
-func (c *Consent) Note(path, goos string) {
+// AddProgram adds a program in the root to the question.
+func (c *Consent) AddProgram(path, goos string) {
 	rel, in := Within(c.Root, path, goos)
 	if !in {
 		rel = path
@@ -96,22 +96,22 @@ func (c *Consent) Note(path, goos string) {
 	}
 }
 
-// How says why the root's own things are not used, and what the user can do.
-func (c *Consent) How() string {
+// Reason says why the files and programs of the root are not used, and what the user can do.
+func (c *Consent) Reason() string {
 	if c.state == trust.Denied {
 		return "you have denied this workspace to run commands of its own; \"gjc trust add " + c.Root + "\" allows it"
 	}
 	return "the workspace is not trusted yet; trust it when the editor asks, or with \"gjc trust add " + c.Root + "\""
 }
 
-// Distrust tells what of the root is not used for lack of trust.
-func (c *Consent) Distrust() []string {
+// Untrusted returns texts for the user: what is not used because the root is not trusted.
+func (c *Consent) Untrusted() []string {
 	var all []string
 	for _, f := range c.Ignored {
-		all = append(all, fmt.Sprintf("%s: not used, because %s", f.Path, c.How()))
+		all = append(all, fmt.Sprintf("%s: not used, because %s", f.Path, c.Reason()))
 	}
 	if !c.ProgramsTrusted && len(c.Programs) > 0 {
-		all = append(all, fmt.Sprintf("%s: programs of the project's own (%s) are not run, because %s", c.Root, strings.Join(configfile.Shorten(c.Programs, 3), ", "), c.How()))
+		all = append(all, fmt.Sprintf("%s: programs of the project's own (%s) are not run, because %s", c.Root, strings.Join(configfile.Shorten(c.Programs, 3), ", "), c.Reason()))
 	}
 	return all
 }

@@ -9,12 +9,12 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// Directory is what a directory holds, by name.
+// Directory is the names in a directory.
 type Directory map[string]bool
 
-// readNames lists a directory; one that is not there is empty.
+// readNames lists a directory. One that does not exist is empty.
 func readNames(dir string) Directory {
-	// Opening a pipe of that name would never end.
+	// Opening a pipe could block.
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return nil
 	}
@@ -23,7 +23,7 @@ func readNames(dir string) Directory {
 		return nil
 	}
 	defer func() { _ = f.Close() }()
-	names, _ := f.Readdirnames(-1) // what could be read counts
+	names, _ := f.Readdirnames(-1) // best effort
 	all := make(Directory, len(names))
 	for _, name := range names {
 		all[name] = true
@@ -31,8 +31,8 @@ func readNames(dir string) Directory {
 	return all
 }
 
-// HasMarker reports whether one of the markers is in dir. A marker may be a path and have wildcards in each of its parts;
-// ** is no more than one part. list gives the names in a directory.
+// HasMarker reports whether dir has one of the markers. A marker may be a path with wildcards; ** matches one part only. list returns
+// the names in a directory.
 func HasMarker(dir string, markers []string, goos string, list func(string) Directory) bool {
 	return slices.ContainsFunc(markers, func(m string) bool {
 		return hasPath(dir, strings.Split(filepath.ToSlash(m), "/"), goos, list)
@@ -48,7 +48,7 @@ func hasPath(dir string, parts []string, goos string, list func(string) Director
 	if names[parts[0]] && (last || hasPath(filepath.Join(dir, parts[0]), parts[1:], goos, list)) {
 		return true
 	}
-	// These systems do not tell a from A, so a name that is written otherwise has to be looked for.
+	// These systems ignore case, so a name in another case must be searched for.
 	fold := Folds(goos)
 	if !fold && !IsPattern(parts[0]) {
 		return false
@@ -61,13 +61,13 @@ func hasPath(dir string, parts []string, goos string, list func(string) Director
 	return false
 }
 
-// Folds reports whether names that differ in case only are the same, as a rule.
+// Folds reports whether file systems usually ignore case.
 func Folds(goos string) bool { return goos == "windows" || goos == "darwin" }
 
 // IsPattern reports whether a part of a marker has wildcards.
 func IsPattern(name string) bool { return strings.ContainsAny(name, "*?[{") }
 
-// MatchName matches one part of a marker; a pattern that is none is a name.
+// MatchName matches one part of a marker. An invalid pattern matches as a name.
 func MatchName(pattern, name string, fold bool) bool {
 	if fold {
 		pattern, name = strings.ToLower(pattern), strings.ToLower(name)

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// LocalDirs are where projects keep programs of their own, below their root, with slashes.
+// LocalDirs returns the directories of a project's own programs, relative to its root, with slashes.
 func LocalDirs(goos string) []string {
 	if goos == "windows" {
 		return []string{"node_modules/.bin", ".venv/Scripts", "venv/Scripts", ".env/Scripts", "vendor/bundle/bin", "bin"}
@@ -14,7 +14,7 @@ func LocalDirs(goos string) []string {
 	return []string{"node_modules/.bin", ".venv/bin", "venv/bin", ".env/bin", "vendor/bundle/bin", "bin"}
 }
 
-// ProgramNames are the files that a command may be. pathext is the variable of that name, which counts on Windows only.
+// ProgramNames returns the file names of a command. pathext is the variable PATHEXT, which counts on Windows only.
 func ProgramNames(command, goos, pathext string) []string {
 	if goos != "windows" {
 		return []string{command}
@@ -41,7 +41,7 @@ func IsProgram(path, goos string) bool {
 	return err == nil && info.Mode().IsRegular() && (goos == "windows" || info.Mode()&0o111 != 0)
 }
 
-// IsFile reports whether there is a regular file.
+// IsFile reports whether a path is a regular file.
 func IsFile(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular()
@@ -52,7 +52,7 @@ func hasSeparator(command, goos string) bool {
 	return strings.Contains(command, "/") || goos == "windows" && strings.Contains(command, `\`)
 }
 
-// Variable reads an environment; the last value counts.
+// Variable returns the value of a variable in an environment. The last one counts.
 func Variable(env []string, name, goos string) string {
 	for i := len(env) - 1; i >= 0; i-- {
 		k, v, _ := strings.Cut(env[i], "=")
@@ -63,17 +63,17 @@ func Variable(env []string, name, goos string) string {
 	return ""
 }
 
-// Found is where a command was found.
+// Found is the result of a search for a command.
 type Found struct {
-	// Local is a program of a workspace's own, absolute, Of is the root that it belongs to, and Path is the one of the
-	// machine. Local and Path may be empty.
+	// Local is a program in a workspace, absolute, and Of its root. Path is a program outside all workspaces. Local and Path may be
+	// empty.
 	Local, Of, Path string
-	// Why says what is wrong where both are empty.
+	// Why is the reason if both are empty.
 	Why string
 }
 
-// Find looks for a command: as an absolute path, as a path below the root ws, or as a name in the project's own directories,
-// those of dir before those of ws, and on PATH.
+// Find finds a command: an absolute path, a path relative to the root ws, or a name in the project's own directories, those of dir
+// before those of ws, and on PATH.
 func (v *View) Find(command, dir, ws string) Found {
 	key := command + "\x00" + dir + "\x00" + ws
 	if f, ok := v.programs[key]; ok {
@@ -107,7 +107,7 @@ func (v *View) find(command, dir, ws string) Found {
 			if filepath.IsAbs(command) {
 				return Found{Path: name}
 			}
-			return Found{Local: name, Of: ws} // a way out of the workspace is still the project's word
+			return Found{Local: name, Of: ws} // a path out of the workspace is still the project's choice
 		}
 		return Found{Why: "the program " + quote(command) + " is not there or can not be run"}
 	}
@@ -139,14 +139,13 @@ func (v *View) names(command string) []string {
 	return ProgramNames(command, v.GOOS, Variable(v.Env, "PATHEXT", v.GOOS))
 }
 
-// Hits is what a PATH has of a name.
+// Hits are the programs with a name on PATH.
 type Hits struct {
-	// Inside is a program that lies in a root and comes before Outside, which lies in none. Either may be empty.
+	// Inside is a program in a root that precedes Outside, which is in none. Either may be empty.
 	Inside, Outside string
 }
 
-// OnPath looks for a command on PATH. Tools put directories of a project there (direnv, npx), so that a hit alone says
-// nothing about whose program it is.
+// OnPath finds a command on PATH. It may be in a project, because some tools add directories of a project to PATH (direnv, npx).
 func (v *View) OnPath(command string) Hits {
 	var h Hits
 	for env := v.Env; ; {
@@ -169,13 +168,13 @@ func (v *View) OnPath(command string) Hits {
 	}
 }
 
-// Environ returns the environment for programs that run in the workspaces: without the places on PATH that are relative or
-// lie in a root that is not trusted, so that a script finds no interpreter there.
+// Environ returns the environment for programs in the workspaces. Its PATH has no relative directories and none in a root that is not
+// trusted, so that no script runs an interpreter from there.
 func (v *View) Environ() []string {
 	return withPath(v.Env, v.PathDirs())
 }
 
-// PathDirs are the places of such a PATH.
+// PathDirs returns the directories of that PATH.
 func (v *View) PathDirs() []string {
 	var kept []string
 	for _, entry := range filepath.SplitList(Variable(v.Env, "PATH", v.GOOS)) {
@@ -189,7 +188,7 @@ func (v *View) PathDirs() []string {
 	return kept
 }
 
-// withoutDir returns an environment without a directory on its PATH, and whether it was there.
+// withoutDir returns an environment without a directory on its PATH, and whether PATH had it.
 func withoutDir(env []string, dir, goos string) (rest []string, less bool) {
 	var kept []string
 	for _, entry := range filepath.SplitList(Variable(env, "PATH", goos)) {
@@ -206,8 +205,7 @@ func withPath(env, entries []string) []string {
 	return append(env[:len(env):len(env)], "PATH="+strings.Join(entries, string(filepath.ListSeparator)))
 }
 
-// Every returns all programs of a name on PATH that lie in no root, or in one whose programs may be run, in the order of
-// PATH.
+// Every returns all programs with a name on PATH that are in no root or in a trusted one, in the order of PATH.
 func (v *View) Every(command string) []string {
 	var all []string
 	for env := v.Env; ; {

@@ -1,5 +1,5 @@
-// Package workspace looks at the directories that somebody works in: which root markers they have, which programs of their
-// own, whose program a command of PATH is, and what of it the user has trusted.
+// Package workspace inspects the directories of a workspace: their root markers, their own programs, whether a command on PATH is in
+// the workspace, and what the user trusts.
 package workspace
 
 import (
@@ -9,25 +9,24 @@ import (
 	"strings"
 )
 
-// A View is what workspaces and the machine around them look like at one time. What it has looked at it keeps. It is not safe
-// for concurrent use.
+// A View is a view of workspaces and the machine at one time. It caches what it has read. It is not safe for concurrent use.
 type View struct {
 	// Roots are the workspaces' directories, absolute and clean.
 	Roots []string
-	// Home is the user's home directory; empty for none. GOOS names the operating system.
+	// Home is the user's home directory; empty for none. GOOS is the operating system.
 	Home, GOOS string
-	// Env has the PATH that programs are looked for on.
+	// Env has the PATH for programs.
 	Env []string
 	// LookPath finds a program on the PATH of an environment.
 	LookPath func(command string, env []string) (string, error)
-	// Trusts says whether programs of a root may be run.
+	// Trusts reports whether programs in a root may be run.
 	Trusts func(root string) bool
 
 	dirs     map[string]Directory
 	programs map[string]Found
 }
 
-// List gives the names in a directory.
+// List returns the names in a directory.
 func (v *View) List(dir string) Directory {
 	names, ok := v.dirs[dir]
 	if !ok {
@@ -51,14 +50,12 @@ func (v *View) Marked(dir string, markers []string) bool {
 	return HasMarker(dir, markers, v.GOOS, v.List)
 }
 
-// MarkedRoot reports whether a root has one of the markers, or lies in a repository that has one above it: an editor may be
-// open on a part of a project.
+// MarkedRoot reports whether a root has one of the markers, or its repository has one above it: an editor may open a part of a project.
 func (v *View) MarkedRoot(root string, markers []string) bool {
 	return v.Marked(root, markers) || slices.ContainsFunc(v.Above(root), func(dir string) bool { return v.Marked(dir, markers) })
 }
 
-// Above returns the directories between dir and the top of the repository that it lies in, both but dir; none where dir
-// is the top, or in no repository.
+// Above returns the parents of dir up to the top of its repository; none if dir is the top, or in no repository.
 func (v *View) Above(dir string) []string {
 	var dirs []string
 	for at := dir; ; {
@@ -74,7 +71,7 @@ func (v *View) Above(dir string) []string {
 	}
 }
 
-// RootOf returns the innermost root that contains a file by its name, or "".
+// RootOf returns the innermost root that contains the path of a file, or "".
 func (v *View) RootOf(file string) string {
 	best := ""
 	for _, root := range v.Roots {
@@ -85,8 +82,7 @@ func (v *View) RootOf(file string) string {
 	return best
 }
 
-// Owner returns the innermost root that a file lies in, or "": by its name, or by where the links on its way or its
-// directory's lead.
+// Owner returns the innermost root that contains a file, or "", by its path or after resolving the links of the file or its directory.
 func (v *View) Owner(file string) string {
 	names := []string{file, Real(file), filepath.Join(Real(filepath.Dir(file)), filepath.Base(file))}
 	best := ""
@@ -102,7 +98,7 @@ func (v *View) Owner(file string) string {
 	return best
 }
 
-// Real is a path without links; one that is not there is as it is.
+// Real resolves the links of a path. It returns a path that does not exist unchanged.
 func Real(path string) string {
 	if r, err := filepath.EvalSymlinks(path); err == nil {
 		return r
@@ -110,7 +106,7 @@ func Real(path string) string {
 	return path
 }
 
-// Within returns the path of a file below a directory, with slashes, as the operating system called goos compares paths.
+// Within returns the path of a file relative to a directory, with slashes, by the rules of an operating system (GOOS).
 func Within(dir, file, goos string) (rel string, ok bool) {
 	if goos == "windows" {
 		dir, file = slashed(dir), slashed(file)
@@ -129,7 +125,7 @@ func Within(dir, file, goos string) (rel string, ok bool) {
 	return "", false
 }
 
-// slashed is a Windows path with slashes and without the prefix of long paths.
+// slashed returns a Windows path with slashes and without the prefix of long paths.
 func slashed(p string) string {
 	p = strings.ReplaceAll(p, `\`, "/")
 	if rest, ok := strings.CutPrefix(p, "//?/UNC/"); ok {

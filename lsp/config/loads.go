@@ -108,7 +108,7 @@ func choosesPath(file string) bool {
 
 // withoutLoads returns a definition that loads nothing of the project, or why there is none. loaded is what it would load.
 func (s *snapshot) withoutLoads(ws *project, d *definition, program, loaded string) (harmless *definition, why string) {
-	why = fmt.Sprintf("it would run %s, which is the project's own, and is not used, because %s", loaded, ws.How())
+	why = fmt.Sprintf("it would run %s, which is the project's own, and is not used, because %s", loaded, ws.Reason())
 	if len(d.loads()) == 0 || !slices.Equal(d.loads(), loadsProject[typescriptServer]) {
 		return nil, why
 	}

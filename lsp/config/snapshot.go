@@ -307,7 +307,7 @@ func (s *snapshot) program(ws *project, d *definition, root string) (program, wh
 	case f.Path != "":
 		return f.Path, ""
 	case f.Local != "":
-		return "", fmt.Sprintf("%s is the project's own program and is not run, because %s", f.Local, s.projectAt(f.Of).How())
+		return "", fmt.Sprintf("%s is the project's own program and is not run, because %s", f.Local, s.projectAt(f.Of).Reason())
 	default:
 		return "", f.Why
 	}
@@ -325,7 +325,7 @@ func (s *snapshot) find(d *definition, root string, ws *project) workspace.Found
 // noteProgram records a program of a project for the question about trust.
 func (s *snapshot) noteProgram(f workspace.Found) {
 	if ws := s.projectAt(f.Of); f.Local != "" && ws != nil {
-		ws.Note(f.Local, s.GOOS)
+		ws.AddProgram(f.Local, s.GOOS)
 	}
 }
 
@@ -348,7 +348,7 @@ func (s *snapshot) spec(ws *project, d *definition, root, dir string) (spec *lsp
 	key := strings.Join([]string{ws.Root, d.Name, root, program}, "\x00")
 	if !ws.ProgramsTrusted {
 		if loaded := s.loaded(ws, d, s.loadsFrom(d, root, dir)); loaded != "" {
-			ws.Note(loaded, s.GOOS)
+			ws.AddProgram(loaded, s.GOOS)
 			if d, why = s.withoutLoads(ws, d, program, loaded); d == nil {
 				return nil, why
 			}
