@@ -9,24 +9,23 @@ import (
 	"time"
 )
 
-// Group owns children, of the whole program or of one session, and ends them together. The zero value is not ready;
-// use [NewGroup].
+// Group owns the children of the program or of one session, and ends them together. Use [NewGroup] to create one.
 type Group struct {
 	parent *Group
-	// guard is that of the outermost group; nil for none.
+	// guard is the guard of the outermost group; nil for none.
 	guard *guard
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	children map[*Process]struct{}
 	closed   bool
-	// most bounds what Terminate gives a child; zero for no bound.
-	most time.Duration
+	// maxGrace bounds the grace of Terminate; zero for no bound.
+	maxGrace time.Duration
 
 	sweeps sync.WaitGroup
 }
 
-// NewGroup returns an empty group. A child of it belongs to parent too, which may be nil: the program's group holds
-// what all session groups hold, so that its Close leaves nothing.
+// NewGroup returns an empty group. Its children also belong to parent, which may be nil: the Close of the program's group ends the
+// children of all sessions.
 func NewGroup(parent *Group) *Group {
 	g := &Group{parent: parent, children: make(map[*Process]struct{})}
 	if parent != nil {
@@ -48,17 +47,16 @@ func (g *Group) Start(ctx context.Context, opts *Options) (*Process, error) {
 	return start(ctx, opts, g)
 }
 
-// Len returns how many children have not ended. Background children that outlive their leader count as one.
+// Len returns the number of children that have not ended. Background children that outlive their leader count as one.
 func (g *Group) Len() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return len(g.children)
 }
 
-// Close ends all children side by side, each by [Process.Shutdown] without a goodbye, and refuses new ones. It returns
-// when nothing is left: within three times the longest Grace, or soon after ctx has ended, whichever comes first. What does
-// not die of a kill is waited for two seconds longer. A guarded group also ends what has got away from its children. It may be
-// called twice.
+// Close ends all children concurrently by [Process.Shutdown] without a goodbye, and refuses new ones. It returns when nothing is left:
+// within three times the longest Grace, or soon after ctx has ended. It waits two seconds longer for children that do not end
+// after a kill. A guarded group also ends descendants that have left the groups of its children. It may be called twice.
 func (g *Group) Close(ctx context.Context) error {
 	g.mu.Lock()
 	g.closed = true
@@ -85,7 +83,7 @@ func (g *Group) Close(ctx context.Context) error {
 	return nil
 }
 
-// Sweep is the function [Sweep] in the background. Close waits for it.
+// Sweep calls the function [Sweep] in the background. Close waits for it.
 func (g *Group) Sweep(mark string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -94,13 +92,12 @@ func (g *Group) Sweep(mark string) {
 	}
 }
 
-// Hasten has no child of the group be given longer than most by [Process.Terminate] from now on, also by one that is under way:
-// the program is about to end.
-func (g *Group) Hasten(most time.Duration) {
+// Hasten limits the grace of [Process.Terminate] for all children of the group, also of calls under way: the program is about to end.
+func (g *Group) Hasten(limit time.Duration) {
 	g.mu.Lock()
-	g.most = most
+	g.maxGrace = limit
 	g.mu.Unlock()
-	time.AfterFunc(most, func() {
+	time.AfterFunc(limit, func() {
 		g.mu.Lock()
 		children := make([]*Process, 0, len(g.children))
 		for p := range g.children {
@@ -108,26 +105,26 @@ func (g *Group) Hasten(most time.Duration) {
 		}
 		g.mu.Unlock()
 		for _, p := range children {
-			if p.isAsked() {
+			if p.isTerminating() {
 				p.Kill()
 			}
 		}
 	})
 }
 
-// patience is what is left of a grace, here and in all parents.
-func (g *Group) patience(grace time.Duration) time.Duration {
+// limitGrace applies the limits of the group and all parents to a grace.
+func (g *Group) limitGrace(grace time.Duration) time.Duration {
 	for ; g != nil; g = g.parent {
 		g.mu.Lock()
-		if g.most > 0 {
-			grace = min(grace, g.most)
+		if g.maxGrace > 0 {
+			grace = min(grace, g.maxGrace)
 		}
 		g.mu.Unlock()
 	}
 	return grace
 }
 
-// add takes p in, here and in all parents, or reports false when one of them is closed. A nil group takes all.
+// add adds p to the group and all parents. It returns false if one of them is closed. It does nothing for a nil group.
 func (g *Group) add(p *Process) bool {
 	if g == nil {
 		return true

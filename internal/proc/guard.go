@@ -11,50 +11,50 @@ import (
 	"time"
 )
 
-// GuardOptions say how the guard of a program's children is started. Path is required.
+// GuardOptions configures the guard of a program's children. Path is required.
 type GuardOptions struct {
-	// Path and Args start a program that calls [RunGuard] with its stdin, and does nothing else. It gets no environment to speak of.
+	// Path and Args start a program that calls [RunGuard] with its stdin and does nothing else. Its environment is nearly empty.
 	Path string
 	Args []string
-	// Failed is called with the error of a guard that could not be started; the next child tries again. Optional.
+	// Failed is called with the error of a guard that cannot be started; the start of the next child retries. Optional.
 	Failed func(error)
 }
 
-// guard is a process that ends the children of this one when this one is killed. It is started with the first child. It holds the
-// reading end of a pipe whose other end only this process has, so it notices the end however that comes about. On
-// Windows there is none: the system ends a job with its owner.
+// guard is a process that ends the children of this process when this one is killed. It starts with the first child. It reads from a
+// pipe whose other end only this process has, so it notices any end of it. Windows has none: there the system ends a job with
+// its owner.
 type guard struct {
 	opts GuardOptions
 
-	mu     sync.Mutex // guards what follows
-	pipe   *os.File   // nil while no guard runs
+	mu     sync.Mutex // guards the fields below
+	pipe   *os.File   // nil if no guard runs
 	pid    int
 	groups map[int]bool // of the children that have not ended
 	ended  bool
-	swept  bool // whether the children of dead owners have been looked for
-	// reaper reaps orphans that this process has adopted; nil before the first child.
+	swept  bool // the children of dead owners were searched for
+	// reaper reaps the orphans of this process; nil before the first child.
 	reaper *reaper
 
 	sweeping sync.WaitGroup
 }
 
-// NewGuardedGroup returns an empty group for all children of a program: should the program be killed, a guard ends them. Only
-// one group of a program may be guarded, because its Close ends all descendants of the process.
+// NewGuardedGroup returns an empty group for all children of a program. If the program is killed, a guard ends them. A program must have
+// only one guarded group, because its Close ends all descendants of the process.
 func NewGuardedGroup(opts GuardOptions) *Group {
 	g := NewGroup(nil)
 	g.guard = &guard{opts: opts, groups: make(map[int]bool)}
 	return g
 }
 
-// The words of the pipe, one a line. What comes after its end needs no word.
+// The messages in the pipe, one per line.
 const (
-	guardOwner = "owner " // the identity by which children are found
+	guardOwner = "owner " // the identity that marks children
 	guardAdd   = "+"      // a process group
 	guardDrop  = "-"
-	guardEnd   = "end" // nothing is left to end
+	guardEnd   = "end" // no children are left
 )
 
-// begin makes sure that the guard runs. A nil guard does nothing.
+// begin starts the guard if it does not run. It does nothing for a nil guard.
 func (g *guard) begin() {
 	if g == nil || !hasGuard {
 		return
@@ -76,7 +76,7 @@ func (g *guard) begin() {
 	}
 }
 
-// owns reports whether a process is a child that was started by this package and has not been reaped.
+// owns reports whether a process is a child of this package that is not reaped.
 func (g *guard) owns(pid int) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -89,9 +89,9 @@ func (g *guard) startLocked() error {
 		return err
 	}
 	g.pid, err = startGuard(&g.opts, r)
-	_ = r.Close() // the guard has it
+	_ = r.Close() // the guard has a copy
 	if err != nil {
-		_ = w.Close() // it has no reader
+		_ = w.Close() // the guard did not start
 		return err
 	}
 	g.pipe = w
@@ -102,20 +102,20 @@ func (g *guard) startLocked() error {
 	return nil
 }
 
-// sayLocked writes a line. A guard that is stopped is not waited for; one that is gone is replaced with the next child.
+// sayLocked writes a message. It does not wait for a stopped guard; one that has ended is replaced at the start of the next child.
 func (g *guard) sayLocked(line string) {
 	if g.pipe == nil {
 		return
 	}
 	const patience = 10 * time.Millisecond
-	_ = g.pipe.SetWriteDeadline(time.Now().Add(patience)) // best effort, as is the guard
+	_ = g.pipe.SetWriteDeadline(time.Now().Add(patience)) // best effort
 	if _, err := io.WriteString(g.pipe, line+"\n"); err != nil && !os.IsTimeout(err) {
 		_ = g.pipe.Close()
 		g.pipe = nil
 	}
 }
 
-// add and drop follow the process group of a child.
+// add adds the process group of a child; drop removes it.
 func (g *guard) add(group int) {
 	if g == nil || !hasGuard {
 		return
@@ -136,7 +136,7 @@ func (g *guard) drop(group int) {
 	g.sayLocked(guardDrop + strconv.Itoa(group))
 }
 
-// end ends all descendants of this process, and the guard, which has nothing to do any more.
+// end ends all descendants of this process, and the guard.
 func (g *guard) end() {
 	if g == nil || !hasGuard {
 		return
@@ -146,10 +146,10 @@ func (g *guard) end() {
 	g.ended = true
 	g.mu.Unlock()
 	if !first || reaper == nil {
-		return // there never was a child, or nothing is left
+		return // no child was started, or none is left
 	}
 	g.sweeping.Wait()
-	killDescendants(but, sweepMost)
+	killDescendants(but, maxSweep)
 	reaper.stop()
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -160,8 +160,8 @@ func (g *guard) end() {
 	}
 }
 
-// RunGuard is the guard's process. It returns when the owner of the other end of r has ended, in good order or not, and then
-// nothing is left of what that owner has started, but for what has cleared its mark and left its process group.
+// RunGuard runs the guard. When the owner of the other end of r has ended, it ends all processes that the owner has started, except for
+// those that have cleared their mark and left their process group, and returns.
 func RunGuard(r io.Reader) {
 	becomeGuard()
 	t := target{groups: make(map[int]bool), but: os.Getpid()}
@@ -185,6 +185,6 @@ func RunGuard(r io.Reader) {
 			}
 		}
 	}
-	const most = 10 * time.Second // two seconds are aimed at; a busy machine may take longer
+	const most = 10 * time.Second // usually less than two seconds; longer on a busy machine
 	sweep(&t, most)
 }

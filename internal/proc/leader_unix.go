@@ -74,8 +74,8 @@ func (l *leader) terminate() error {
 	return l.signal(unix.SIGCONT)
 }
 
-// askMarked asks what carries a mark to end, and reports whether there is anything.
-func askMarked(entry string) bool {
+// terminateMarked asks what carries a mark to end, and reports whether there is anything.
+func terminateMarked(entry string) bool {
 	if signalMarked(entry, unix.SIGTERM) == 0 {
 		return false
 	}
@@ -90,9 +90,9 @@ func (l *leader) signal(sig unix.Signal) error {
 	return nil
 }
 
-// settle waits, for a moment, until the killed rest of the group has ended. There is no event for that: the rest are
+// awaitGroupEnd waits for a bounded time until the killed rest of the group has ended. There is no event for that: the rest are
 // not our children. Zombies that nobody reaps, as in containers without an init, are not waited for much longer.
-func (l *leader) settle() {
+func (l *leader) awaitGroupEnd() {
 	const step, limit = time.Millisecond, 50 * time.Millisecond
 	var waited time.Duration
 	tick := time.NewTicker(step)

@@ -103,15 +103,15 @@ func (l *leader) reap(seen ExitState) ExitState {
 	return seen
 }
 
-// settle has nothing to wait for: ending a job ends all of it.
-func (l *leader) settle() {}
+// awaitGroupEnd does nothing: ending a job ends all of it.
+func (l *leader) awaitGroupEnd() {}
 
 func (l *leader) kill() error { return windows.TerminateJobObject(l.job, 1) }
 
 // terminate fails: a process without a console of ours can not be asked to end.
 func (l *leader) terminate() error { return errors.ErrUnsupported }
 
-func askMarked(string) bool { return false }
+func terminateMarked(string) bool { return false }
 
 func (l *leader) closeJob() {
 	_ = windows.CloseHandle(l.job)

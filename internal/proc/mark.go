@@ -8,30 +8,29 @@ import (
 	"time"
 )
 
-// markVariable holds a child's mark in the environment of the child and of all that it starts.
+// markVariable is the environment variable with the mark of a child, which its descendants inherit.
 const markVariable = "GJC_CHILD"
 
-// NewMark returns a unique mark. It begins with the identity of this process, so that a mark whose owner is dead
-// can be told from others. A mark that continues another one with a dot is a part of it: [Sweep] of the whole ends it too.
+// NewMark returns a unique mark. It begins with the identity of this process, so that marks of dead owners can be recognized. A mark that
+// continues another one after a dot is a part of it: [Sweep] of the whole includes its parts.
 func NewMark() string { return identity() + "." + rand.Text() }
 
 // PartOf returns a new mark that is a part of another one.
 func PartOf(mark string) string { return mark + "." + rand.Text() }
 
-// identity names this process among all that run on the machine now or did before; empty where the system does not tell.
+// identity returns a unique identity of this process on the machine, also among earlier processes; "" if unknown.
 var identity = sync.OnceValue(ownIdentity)
 
-// MarkEnv returns the environment entry by which a process that something else starts (an editor's terminal) counts as marked.
+// MarkEnv returns the environment entry that marks a process which is started by other means, such as an editor's terminal.
 func MarkEnv(mark string) string { return markVariable + "=" + mark }
 
-// Sweep kills what carries a mark, or a part of it, on this machine. It returns when two looks in a row have found nothing.
-func Sweep(mark string) { sweep(&target{entry: MarkEnv(mark)}, sweepMost) }
+// Sweep kills all processes with a mark or a part of it. It returns when two consecutive scans have found none.
+func Sweep(mark string) { sweep(&target{entry: MarkEnv(mark)}, maxSweep) }
 
-// End asks what carries a mark, or a part of it, to end (SIGTERM), and kills what is left after grace. It returns when nothing is
-// left.
+// End asks all processes with a mark or a part of it to end (SIGTERM), and kills the rest after grace. It returns when none is left.
 func End(mark string, grace time.Duration) {
 	entry := MarkEnv(mark)
-	if askMarked(entry) {
+	if terminateMarked(entry) {
 		const step = 5 * time.Millisecond
 		tick := time.NewTicker(step)
 		defer tick.Stop()
@@ -42,28 +41,28 @@ func End(mark string, grace time.Duration) {
 	Sweep(mark)
 }
 
-// SweepDead kills what carries the mark of a process that is no longer there, which had no chance to do that itself.
-func SweepDead() { sweep(&target{deadOwners: true}, sweepMost) }
+// SweepDead kills all processes with the mark of a process that has ended without ending them.
+func SweepDead() { sweep(&target{deadOwners: true}, maxSweep) }
 
-// sweepMost bounds a sweep against processes that are started faster than they are found.
-const sweepMost = 500 * time.Millisecond
+// maxSweep bounds a sweep: processes may be started faster than they are found.
+const maxSweep = 500 * time.Millisecond
 
-// target says which processes a sweep is for.
+// target selects the processes of a sweep.
 type target struct {
 	// entry is a mark's environment entry; empty for none.
 	entry string
-	// groups are the ids of process groups and sessions.
+	// groups are the IDs of process groups and sessions.
 	groups map[int]bool
-	// deadOwners stands for all marks whose owner is dead.
+	// deadOwners selects all marks whose owner has ended.
 	deadOwners bool
-	// but is a process that is spared.
+	// but is a process to exclude.
 	but int
-	// blank counts the looks that have found no environment in a process.
+	// blank counts the scans that have found no environment in a process.
 	blank map[int]int
 }
 
-// sweep kills what a target names until two looks in a row find nothing: each look may miss what is being started, and what
-// another program is just executed in shows no environment.
+// sweep kills the processes of a target until two consecutive scans find none: a scan may miss processes that are being started, and a
+// process that is executing another program shows no environment.
 func sweep(t *target, most time.Duration) {
 	const step = 2 * time.Millisecond
 	tick := time.NewTicker(step)
@@ -75,13 +74,12 @@ func sweep(t *target, most time.Duration) {
 			quiet = 0
 		}
 		if found > 0 {
-			<-tick.C // dying takes a moment
+			<-tick.C // wait for them to end
 		}
 	}
 }
 
-// signalMarked sends a signal to the processes that carry a mark, or a part of it, and returns how many there were; signal 0
-// only counts them.
+// signalMarked sends a signal to the processes with a mark or a part of it, and returns their number. Signal 0 only counts them.
 func signalMarked(entry string, sig syscall.Signal) int {
 	found, _ := (&target{entry: entry}).signal(sig)
 	return found
@@ -90,7 +88,7 @@ func signalMarked(entry string, sig syscall.Signal) int {
 // isMark reports whether an entry of an environment is a mark.
 func isMark(entry string) bool { return strings.HasPrefix(entry, markVariable+"=") }
 
-// names reports whether an entry of an environment is one of the target's.
+// names reports whether an entry of an environment is a mark of the target.
 func (t *target) names(field string) bool {
 	if t.entry != "" && carries(field, t.entry) {
 		return true
@@ -106,7 +104,7 @@ func (t *target) names(field string) bool {
 	return isDead(owner)
 }
 
-// carries reports whether an entry of an environment is that of a mark, or of a part of it.
+// carries reports whether an entry of an environment has a mark or a part of it.
 func carries(field, entry string) bool {
 	rest, ok := strings.CutPrefix(field, entry)
 	return ok && (rest == "" || rest[0] == '.')

@@ -1,14 +1,13 @@
-// Package proc starts, watches and ends every child process of the program: language servers, debug adapters, MCP
-// servers, shell commands.
+// Package proc starts and ends all child processes of the program: language servers, debug adapters, MCP servers and shell
+// commands.
 //
-// Each child leads its own process group (on Windows: a job object), so that it ends together with what it started.
-// A child ends by a ladder of bounded steps ([Process.Shutdown]), and a [Group] ends many at once. [Process.Terminate] is the
-// shorter ladder of commands: TERM, time for all of them, KILL.
+// Each child leads its own process group (on Windows: a job object), so that it ends together with the processes it has started.
+// [Process.Shutdown] ends a child in bounded steps, and a [Group] ends many children at once. [Process.Terminate] is for commands:
+// it sends TERM, gives all processes of the group time, and sends KILL.
 //
-// Every child carries a mark in its environment, which what it starts inherits. By it a process is found that has left its
-// group (setsid, a daemon). The children of a [NewGuardedGroup] end with the program even if that is killed without a chance
-// to clean up. Only a process that has cleared its mark and left its group and session gets away from that, and on Linux not
-// from an end in good order, which reaches all descendants.
+// Each child has a mark in its environment, which its descendants inherit. The mark finds processes that have left their group
+// (setsid, daemons). The children of a [NewGuardedGroup] end with the program even if it is killed. Only a process that has cleared
+// its mark and left its group and session escapes that; on Linux, Close ends such a process too.
 package proc
 
 import (
@@ -22,10 +21,10 @@ import (
 
 // The defaults of [Options].
 const (
-	// DefaultStderrTail holds the last screens of a server's complaints.
+	// DefaultStderrTail is enough for the last screens of a server's stderr.
 	DefaultStderrTail = 16 << 10
-	// DefaultGrace lets goodbye, closed stdin and TERM pass within 1.5 s, so that a whole ladder fits into the two
-	// seconds that the program has after its own stdin ended.
+	// DefaultGrace bounds goodbye, closing of stdin and TERM to 1.5 s together, which fits into the two seconds that the program has
+	// after the end of its own stdin.
 	DefaultGrace = 500 * time.Millisecond
 	// DefaultDrainQuiet and DefaultDrainMax bound how long output is read from background children that outlive
 	// the leader.
@@ -36,29 +35,29 @@ const (
 	DefaultRows = 24
 )
 
-// Options says what to start and how.
+// Options describes a process to start.
 type Options struct {
 	// Path is the program's absolute path. Required.
 	Path string
-	// Args are the arguments behind the program's name. Optional.
+	// Args are the arguments without the program's name. Optional.
 	Args []string
 	// Dir is the working directory. If empty, the one of this process.
 	Dir string
-	// Env is the whole environment, as "NAME=value"; nothing is inherited. [Environ] makes one without provider
+	// Env is the whole environment, as "NAME=value"; nothing is inherited. [Environ] returns one without provider
 	// keys. If nil, the environment is empty.
 	Env []string
 
-	// Stdin asks for a pipe to the child: [Process.Stdin]. If false, the child reads end of file.
+	// Stdin creates a pipe to the child: [Process.Stdin]. If false, the child reads end of file.
 	Stdin bool
-	// Stdout gets the child's output as it comes, never concurrently, and never after [Process.Done]. It must
+	// Stdout receives the child's output, never concurrently, and never after [Process.Done]. It must
 	// not block for long: the end of the process waits for it. An error from it kills the child. If nil, the
 	// output is read from [Process.Stdout].
 	Stdout io.Writer
-	// Stderr gets the child's stderr under the same rules; its errors are ignored. If nil, only the tail is kept.
+	// Stderr receives the child's stderr by the same rules; its errors are ignored. If nil, only the tail is kept.
 	Stderr io.Writer
-	// StderrTail is how many bytes of stderr [Process.Stderr] keeps. If zero, [DefaultStderrTail].
+	// StderrTail is the number of bytes of stderr that [Process.Stderr] keeps. If zero, [DefaultStderrTail].
 	StderrTail int
-	// MergeStderr sends stderr where stdout goes, in the order of writing. The tail stays empty then.
+	// MergeStderr sends stderr to stdout, in the order of writing. The tail stays empty then.
 	MergeStderr bool
 
 	// PTY runs the child in a pseudo-terminal as the leader of its own session. It implies MergeStderr. Starting
@@ -67,22 +66,22 @@ type Options struct {
 	// Cols and Rows are the size of the pseudo-terminal. If zero, [DefaultCols] and [DefaultRows].
 	Cols, Rows int
 
-	// Mark, if set, is the child's mark, from [NewMark] or [PartOf]: when the process ends, what carries it is killed with its
-	// group, because debuggees and daemons leave the group of what has started them. If empty, the child gets a mark that
-	// counts only when the program ends. On other systems than Linux and macOS it does nothing.
+	// Mark, if set, is the child's mark, from [NewMark] or [PartOf]: when the process ends, all processes with the mark are killed,
+	// because debuggees and daemons leave the group of their parent. If empty, the child has a mark that is used only at the
+	// end of the program. It has no effect on systems other than Linux and macOS.
 	Mark string
-	// KeepMarked lets what has the mark and has left the group run on when the process ends by itself; Terminate, Shutdown and
-	// Kill of a process that runs, and [Sweep], reach it. If false, it is killed in any case.
+	// KeepMarked lets processes with the mark that have left the group run on when the process ends by itself. Terminate, Shutdown
+	// and Kill of a running process, and [Sweep], still end them.
 	KeepMarked bool
 
 	// Grace bounds each step of [Process.Shutdown]. If zero, [DefaultGrace].
 	Grace time.Duration
-	// KeepBackground lets the rest of the process group run on when the leader has ended, until Kill, Shutdown or
+	// KeepBackground lets the rest of the process group run on after the end of the leader, until Kill, Shutdown or
 	// the group's Close; one of them must be called. If false, the rest is killed when the output is drained.
 	KeepBackground bool
-	// DrainQuiet and DrainMax bound how long the output of such a rest is waited for after the leader's end:
-	// until nothing came for DrainQuiet, and never longer than DrainMax. If zero, [DefaultDrainQuiet] and
-	// [DefaultDrainMax]. They hold for Stdout and Stderr writers; who reads from a pipe gets what is in it.
+	// DrainQuiet and DrainMax bound the wait for output of the rest of the group after the end of the leader: until there was none for
+	// DrainQuiet, and never longer than DrainMax. If zero, [DefaultDrainQuiet] and [DefaultDrainMax]. They apply to the Stdout and
+	// Stderr writers; a pipe can be read to its end.
 	DrainQuiet time.Duration
 	DrainMax   time.Duration
 }
@@ -114,9 +113,9 @@ func setDefault[T comparable](field *T, value T) {
 	}
 }
 
-// Start starts a child. ctx bounds the start alone: the child belongs to the caller, who must see to its end with
-// [Process.Shutdown], [Process.Kill] or a [Group]. If ctx ends first, Start returns its cause, and a child that still
-// comes up is killed at once. A program that can not be started gives an [*fs.PathError] or [*exec.Error] inside.
+// Start starts a child. ctx bounds only the start: the caller must end the child with [Process.Shutdown], [Process.Kill] or a [Group]. If
+// ctx ends first, Start returns its cause and kills the child. The error for a program that cannot be started wraps an
+// [*fs.PathError] or [*exec.Error].
 func Start(ctx context.Context, opts *Options) (*Process, error) {
 	return start(ctx, opts, nil)
 }

@@ -14,52 +14,62 @@ import (
 	"time"
 )
 
-// Process is a child that was started. All methods are safe for concurrent use.
+// Process is a child process. All methods are safe for concurrent use.
 //
 // Its goroutines, all of which end before [Group.Close] or [Process.Shutdown] returns nil:
 //
-//   - the owner starts the child, blocks until the leader has ended, drains the output, kills what is left of the
-//     group, reaps the leader. It is locked to its OS thread while the leader lives, because Linux ties the
-//     parent-death signal to the thread that forked. With KeepBackground it then waits for Kill or Shutdown.
+//   - the owner starts the child, waits for the end of the leader, drains the output, kills the rest of the group, and
+//     reaps the leader. It is locked to its OS thread while the leader runs, because Linux ties the parent-death signal
+//     to the thread that forked. With KeepBackground it waits for Kill or Shutdown after the end of the leader.
 //   - one pump for each of stdout and stderr that goes to a writer; it blocks in read and ends with the stream, at
 //     the latest DrainQuiet after the group was killed.
-//   - during Shutdown, one that says the goodbye, which must heed its context, and one that closes stdin.
+//   - during Shutdown, one that calls goodbye, which must end with its context, and one that closes stdin.
 type Process struct {
 	name   string
 	opts   Options
 	group  *Group // nil for none
 	leader leader
 	stdin  io.WriteCloser // nil without Options.Stdin
-	stdout *stream        // nil where a pump reads it
+	stdout *stream        // nil if a pump reads it
 	stderr *Tail
 	pumps  []*pump
-	ours   []*os.File // our ends, to close when the start fails
-	theirs []*os.File // the child's ends, to close in this process after the start
+	files  pipeFiles
 
-	active chan struct{} // a token after each read of a pump
-	hurry  chan struct{} // closed when the end is wanted now
-	last   chan struct{} // closed when nobody is given time any more
-	done   chan struct{} // closed when state is set
-	gone   chan struct{} // closed when nothing is left: group killed, leader reaped, pumps ended
-	state  ExitState     // set before done is closed
+	active   chan struct{} // has a token after each read of a pump
+	stopping chan struct{} // closed when the process is to end now
+	killing  chan struct{} // closed when the process is to be killed
+	done     chan struct{} // closed when state is set
+	cleaned  chan struct{} // closed when nothing is left: group killed, leader reaped, pumps ended
+	state    ExitState     // set before done is closed
 
-	mu      sync.Mutex // guards what follows, and that no signal is sent once the leader is reaped
-	phase   phase
-	hurried bool
-	asked   bool // Terminate gives the group time to end
-	killed  bool // Kill came; also while the start was under way
-	ladder  bool // a Shutdown is on the ladder
+	mu  sync.Mutex // guards end; while it is held, the leader is not reaped, so that it can be signalled
+	end endState
+}
+
+// pipeFiles are the ends of the pipes or the pseudo-terminal.
+type pipeFiles struct {
+	parent []*os.File // to close if the start fails
+	child  []*os.File // to close in this process after the start
+}
+
+// endState is the progress of a process to its end.
+type endState struct {
+	phase           phase
+	stopRequested   bool // stopping is closed
+	terminating     bool // Terminate gives the group time to end
+	killed          bool // Kill was called, perhaps during the start
+	shutdownStarted bool
 }
 
 type phase int
 
 const (
 	phaseStarting phase = iota
-	phaseRunning        // the group id is ours: the leader lives or is a zombie
+	phaseRunning        // the group ID is reserved: the leader runs or is a zombie
 	phaseReaped
 )
 
-// errClosedGroup is wrapped by the error of a start in a group that is closed.
+// errClosedGroup is wrapped by the error of a start in a closed group.
 var errClosedGroup = fmt.Errorf("the program is shutting down: %w", os.ErrClosed)
 
 func start(ctx context.Context, opts *Options, group *Group) (*Process, error) {
@@ -72,15 +82,15 @@ func start(ctx context.Context, opts *Options, group *Group) (*Process, error) {
 	}
 	p := &Process{
 		name: filepath.Base(o.Path), opts: o, group: group, stderr: NewTail(o.StderrTail),
-		active: make(chan struct{}, 1), hurry: make(chan struct{}), last: make(chan struct{}),
-		done: make(chan struct{}), gone: make(chan struct{}),
+		active: make(chan struct{}, 1), stopping: make(chan struct{}), killing: make(chan struct{}),
+		done: make(chan struct{}), cleaned: make(chan struct{}),
 	}
 	if err := p.connect(); err != nil {
-		p.closeFiles(p.ours, p.theirs)
+		p.closeFiles(p.files.parent, p.files.child)
 		return nil, fmt.Errorf("starting %s: %w", p.name, err)
 	}
 	if !group.add(p) {
-		p.closeFiles(p.ours, p.theirs)
+		p.closeFiles(p.files.parent, p.files.child)
 		return nil, fmt.Errorf("starting %s: %w", p.name, errClosedGroup)
 	}
 	started := make(chan error, 1)
@@ -94,19 +104,19 @@ func start(ctx context.Context, opts *Options, group *Group) (*Process, error) {
 	case <-ctx.Done():
 		p.Kill()
 		go func() { // ends with the owner goroutine
-			<-p.gone
-			p.closeFiles(p.ours)
+			<-p.cleaned
+			p.closeFiles(p.files.parent)
 		}()
 		return nil, context.Cause(ctx)
 	}
 }
 
-// connect makes the pipes or the pseudo-terminal and the command on them.
+// connect creates the pipes or the pseudo-terminal, and the command.
 func (p *Process) connect() error {
 	o := &p.opts
 	cmd := &exec.Cmd{
 		Path: o.Path, Args: append([]string{o.Path}, o.Args...), Dir: o.Dir, Env: o.Env,
-		// Our pipes are files, so Wait has nothing to copy; this holds should that ever change.
+		// Wait has nothing to copy, because the pipes are files; WaitDelay is a safeguard.
 		WaitDelay: o.DrainMax,
 	}
 	if cmd.Env == nil {
@@ -115,7 +125,7 @@ func (p *Process) connect() error {
 	switch {
 	case o.Mark != "":
 		cmd.Env = append(cmd.Env[:len(cmd.Env):len(cmd.Env)], MarkEnv(o.Mark))
-	case identity() != "" && !slices.ContainsFunc(cmd.Env, isMark): // the caller may have given it one
+	case identity() != "" && !slices.ContainsFunc(cmd.Env, isMark): // the caller may have set one
 		cmd.Env = append(cmd.Env[:len(cmd.Env):len(cmd.Env)], MarkEnv(NewMark()))
 	}
 	p.leader.prepare(cmd, o.PTY)
@@ -127,7 +137,7 @@ func (p *Process) connect() error {
 		if err != nil {
 			return err
 		}
-		p.ours, p.theirs = append(p.ours, w), append(p.theirs, r)
+		p.files.parent, p.files.child = append(p.files.parent, w), append(p.files.child, r)
 		cmd.Stdin, p.stdin = r, w
 	}
 	w, err := p.output(o.Stdout, true)
@@ -138,7 +148,7 @@ func (p *Process) connect() error {
 	if !o.MergeStderr {
 		to := io.Writer(p.stderr)
 		if o.Stderr != nil {
-			to = io.MultiWriter(p.stderr, lenient{o.Stderr})
+			to = io.MultiWriter(p.stderr, ignoreErrors{o.Stderr})
 		}
 		if cmd.Stderr, err = p.output(to, false); err != nil {
 			return err
@@ -147,13 +157,13 @@ func (p *Process) connect() error {
 	return nil
 }
 
-// output makes one pipe from the child and returns the child's end. Where to is nil the caller of Start reads it.
+// output creates a pipe and returns the child's end. If to is nil, the caller of Start reads it.
 func (p *Process) output(to io.Writer, fatal bool) (*os.File, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
-	p.ours, p.theirs = append(p.ours, r), append(p.theirs, w)
+	p.files.parent, p.files.child = append(p.files.parent, r), append(p.files.child, w)
 	p.read(r, to, fatal)
 	return w, nil
 }
@@ -176,7 +186,7 @@ func (p *Process) connectPTY(cmd *exec.Cmd) error {
 	if err != nil {
 		return fmt.Errorf("opening a pseudo-terminal: %w", err)
 	}
-	p.ours, p.theirs = append(p.ours, master), append(p.theirs, tty)
+	p.files.parent, p.files.child = append(p.files.parent, master), append(p.files.child, tty)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
 	if p.opts.Stdin {
 		p.stdin = terminalInput{master}
@@ -195,7 +205,7 @@ func (p *Process) closeFiles(lists ...[]*os.File) {
 
 // own is the owner goroutine.
 func (p *Process) own(started chan<- error) {
-	defer close(p.gone)
+	defer close(p.cleaned)
 	defer p.group.remove(p)
 	runtime.LockOSThread()
 	guard := p.group.guarded()
@@ -204,20 +214,20 @@ func (p *Process) own(started chan<- error) {
 	if err == nil {
 		guard.add(p.PID())
 	}
-	p.closeFiles(p.theirs)
+	p.closeFiles(p.files.child)
 	p.mu.Lock()
-	p.phase = phaseRunning
+	p.end.phase = phaseRunning
 	switch {
 	case err != nil:
-		p.phase = phaseReaped
-	case p.killed:
+		p.end.phase = phaseReaped
+	case p.end.killed:
 		_ = p.leader.kill()
 	}
 	p.mu.Unlock()
 	if err != nil {
 		runtime.UnlockOSThread()
-		p.closeFiles(p.ours)
-		p.group.remove(p) // before the caller knows
+		p.closeFiles(p.files.parent)
+		p.group.remove(p) // before Start returns
 		p.finish(ExitState{Code: -1})
 		started <- p.explain(err)
 		return
@@ -230,32 +240,32 @@ func (p *Process) own(started chan<- error) {
 	state := p.leader.wait()
 	runtime.UnlockOSThread()
 	p.drain()
-	if p.opts.KeepBackground && !p.wantsEnd() {
+	if p.opts.KeepBackground && !p.isStopping() {
 		p.finish(state)
-		<-p.hurry
+		<-p.stopping
 	}
-	p.spare()
+	p.awaitGroup()
 
 	p.mu.Lock()
 	_ = p.leader.kill()
 	state = p.leader.reap(state)
-	p.phase = phaseReaped
+	p.end.phase = phaseReaped
 	p.mu.Unlock()
-	p.leader.settle()
+	p.leader.awaitGroupEnd()
 	guard.drop(p.PID())
-	if p.opts.Mark != "" && (!p.opts.KeepMarked || p.wantsEnd()) {
+	if p.opts.Mark != "" && (!p.opts.KeepMarked || p.isStopping()) {
 		Sweep(p.opts.Mark)
 	}
 
-	if p.stdin != nil && !p.opts.PTY { // nobody is left whom a key could tell anything
+	if p.stdin != nil && !p.opts.PTY { // a pseudo-terminal has no reader any more
 		_ = p.stdin.Close()
 	}
 	p.endStreams()
-	p.group.remove(p) // before anybody can see that it is done
+	p.group.remove(p) // before Done is closed
 	p.finish(state)
 }
 
-// explain says which of the two paths of a start was the wrong one; the system's error does not.
+// explain adds whether the program or the working directory does not exist; the system's error does not say.
 func (p *Process) explain(err error) error {
 	if p.opts.Dir == "" {
 		return err
@@ -266,12 +276,12 @@ func (p *Process) explain(err error) error {
 	return err
 }
 
-// spare waits for the rest of the group, and what carries the mark, to end by itself, where it was asked to.
-func (p *Process) spare() {
+// awaitGroup waits for the group and the marked processes to end by themselves, if Terminate was called.
+func (p *Process) awaitGroup() {
 	p.mu.Lock()
-	asked := p.asked
+	terminating := p.end.terminating
 	p.mu.Unlock()
-	if !asked {
+	if !terminating {
 		return
 	}
 	const step = 5 * time.Millisecond
@@ -280,18 +290,18 @@ func (p *Process) spare() {
 	for {
 		select {
 		case <-next.C:
-		case <-p.last:
+		case <-p.killing:
 			return
 		}
 		begin := time.Now()
 		if !groupLives(p.PID()) && (p.opts.Mark == "" || signalMarked(MarkEnv(p.opts.Mark), 0) == 0) {
 			return
 		}
-		next.Reset(max(step, 10*time.Since(begin))) // a machine with many processes has other things to do
+		next.Reset(max(step, 10*time.Since(begin))) // scan less often on a machine with many processes
 	}
 }
 
-// drain reads on for a while where background children of the ended leader hold the output open.
+// drain reads for a while if background children of the ended leader hold the output open.
 func (p *Process) drain() {
 	quiet := time.NewTimer(p.opts.DrainQuiet)
 	defer quiet.Stop()
@@ -311,15 +321,14 @@ func (p *Process) drain() {
 				return
 			case <-limit.C:
 				return
-			case <-p.hurry:
+			case <-p.stopping:
 				return
 			}
 		}
 	}
 }
 
-// catchUp waits for the pumps to have carried what the leader has printed, where they go on behind its end: that nothing
-// came for a while may be for want of a processor.
+// catchUp waits until the pumps have copied the output of the leader, if they go on after its end: on a busy machine they may be late.
 func (p *Process) catchUp(limit <-chan time.Time) {
 	for _, u := range p.pumps {
 		empty := u.stream.empty()
@@ -331,15 +340,14 @@ func (p *Process) catchUp(limit <-chan time.Time) {
 		case <-u.ended:
 		case <-limit:
 			return
-		case <-p.hurry:
+		case <-p.stopping:
 			return
 		}
 	}
 }
 
-// endStreams sees to it that the streams and the pumps end, now that the group is dead: by themselves as a rule, by force where
-// something that has left the group holds them. A stream that even force does not end (a terminal on a system where it has no
-// deadlines) is left to its pump, which ends with whoever holds it.
+// endStreams ends the streams and the pumps after the end of the group. It uses a deadline if a process that has left the group holds
+// them open. A stream without deadlines (a terminal on some systems) is left to its pump, which ends with that process.
 func (p *Process) endStreams() {
 	limit := time.NewTimer(p.opts.DrainQuiet + p.opts.DrainMax)
 	defer limit.Stop()
@@ -348,7 +356,7 @@ func (p *Process) endStreams() {
 			select {
 			case <-u.ended:
 			case <-limit.C:
-				limit.Reset(0) // the others have waited as long
+				limit.Reset(0) // the others have had the same time
 			}
 		}
 	}()
@@ -359,7 +367,7 @@ func (p *Process) endStreams() {
 		case <-u.ended:
 			continue
 		case <-quiet.C:
-			quiet.Reset(0) // the others have waited as long
+			quiet.Reset(0) // the others have had the same time
 		}
 		u.stream.end()
 	}
@@ -368,7 +376,7 @@ func (p *Process) endStreams() {
 	}
 }
 
-// finish publishes the state, once.
+// finish sets the state and closes done, once.
 func (p *Process) finish(state ExitState) {
 	select {
 	case <-p.done:
@@ -382,25 +390,25 @@ func (p *Process) finish(state ExitState) {
 	close(p.done)
 }
 
-func (p *Process) wantsEnd() bool {
+func (p *Process) isStopping() bool {
 	select {
-	case <-p.hurry:
+	case <-p.stopping:
 		return true
 	default:
 		return false
 	}
 }
 
-// PID returns the process id of the leader. It may belong to another process once [Process.Done] is closed; signal
-// only through this package.
+// PID returns the process ID of the leader. It may belong to another process once [Process.Done] is closed: signal only through
+// this package.
 func (p *Process) PID() int { return p.leader.pid() }
 
-// Stdin returns the pipe to the child, or nil without Options.Stdin. Closing it, which may be done twice, shows the
-// child end of file, and frees a Write that blocks; on a pseudo-terminal it types the end-of-file key.
+// Stdin returns the pipe to the child, or nil without Options.Stdin. Close may be called twice. It makes the child read end of file,
+// and ends a blocked Write; on a pseudo-terminal it types the end-of-file key.
 func (p *Process) Stdin() io.WriteCloser { return p.stdin }
 
 // Stdout returns the pipe from the child, or nil with Options.Stdout. It ends with [io.EOF] and is closed then; a
-// caller who stops earlier closes it. What the child printed before its end can still be read after [Process.Done].
+// caller that stops earlier must close it. The output of the child can still be read after [Process.Done].
 func (p *Process) Stdout() io.ReadCloser {
 	if p.stdout == nil {
 		return nil
@@ -414,8 +422,8 @@ func (p *Process) Stderr() *Tail { return p.stderr }
 // Done is closed when the leader has ended and its output is drained.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Wait returns how the process ended, whatever its code; [Process.Err] makes an error of that. If ctx ends first,
-// Wait returns ctx's cause and the child runs on.
+// Wait returns how the process ended; [Process.Err] returns an error for a failure. If ctx ends first, Wait returns ctx's cause and the
+// child runs on.
 func (p *Process) Wait(ctx context.Context) (ExitState, error) {
 	if p.ended() {
 		return p.state, nil
@@ -428,16 +436,16 @@ func (p *Process) Wait(ctx context.Context) (ExitState, error) {
 	}
 }
 
-// Kill ends the process and its group at once. It does not wait: [Process.Done] tells. It may be called at any time.
+// Kill kills the process and its group. It does not wait for [Process.Done]. It may be called at any time.
 func (p *Process) Kill() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.hurryLocked()
-	if !p.killed {
-		p.killed = true
-		close(p.last)
+	p.stopLocked()
+	if !p.end.killed {
+		p.end.killed = true
+		close(p.killing)
 	}
-	switch p.phase {
+	switch p.end.phase {
 	case phaseStarting:
 	case phaseRunning:
 		_ = p.leader.kill()
@@ -445,42 +453,42 @@ func (p *Process) Kill() {
 	}
 }
 
-// terminate asks the group to end. It fails where the system has no way to ask. patient says that all of it, and what carries
-// the mark, is asked and given time.
-func (p *Process) terminate(patient bool) error {
+// terminate asks the group to end. It fails if the system has no way to do that. all includes the marked processes, and gives all of
+// them time to end.
+func (p *Process) terminate(all bool) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.asked = p.asked || patient
-	p.hurryLocked()
-	if p.phase != phaseRunning {
+	p.end.terminating = p.end.terminating || all
+	p.stopLocked()
+	if p.end.phase != phaseRunning {
 		return nil
 	}
-	if err := p.leader.terminate(); err != nil || !patient || p.opts.Mark == "" {
+	if err := p.leader.terminate(); err != nil || !all || p.opts.Mark == "" {
 		return err
 	}
-	askMarked(MarkEnv(p.opts.Mark))
+	terminateMarked(MarkEnv(p.opts.Mark))
 	return nil
 }
 
-// isAsked reports that a Terminate is under way.
-func (p *Process) isAsked() bool {
+// isTerminating reports whether a Terminate is under way.
+func (p *Process) isTerminating() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.asked
+	return p.end.terminating
 }
 
-func (p *Process) hurryLocked() {
-	if !p.hurried {
-		p.hurried = true
-		close(p.hurry)
+func (p *Process) stopLocked() {
+	if !p.end.stopRequested {
+		p.end.stopRequested = true
+		close(p.stopping)
 	}
 }
 
-// lenient is a writer whose errors do not matter.
-type lenient struct{ w io.Writer }
+// ignoreErrors is a writer that ignores the errors of another one.
+type ignoreErrors struct{ w io.Writer }
 
-func (l lenient) Write(b []byte) (int, error) {
-	_, _ = l.w.Write(b)
+func (w ignoreErrors) Write(b []byte) (int, error) {
+	_, _ = w.w.Write(b)
 	return len(b), nil
 }
 
