@@ -1,5 +1,5 @@
-// Package frame cuts a byte stream into messages and back: newline-delimited ([Lines], ACP and MCP) and
-// Content-Length ([Headers], LSP and DAP). It knows nothing of what is inside a message.
+// Package frame splits a byte stream into messages: newline-delimited ([Lines], for ACP and MCP) and with Content-Length ([Headers], for
+// LSP and DAP). It does not parse the messages.
 package frame
 
 import (
@@ -9,36 +9,35 @@ import (
 	"io"
 )
 
-// DefaultMaxSize is the inbound cap of a message where none is given: 64 MiB.
+// DefaultMaxSize is the default limit of an inbound message: 64 MiB.
 const DefaultMaxSize = 64 << 20
 
-// Framing is a way to put messages on a stream.
+// Framing is a way to send messages over a stream.
 type Framing interface {
-	// NewReader returns a reader of r's messages. Messages over max bytes are skipped; if max is zero,
-	// [DefaultMaxSize] holds.
+	// NewReader returns a reader of the messages in r. It skips messages over max bytes; zero means [DefaultMaxSize].
 	NewReader(r io.Reader, max int) Reader
 	// Append appends msg, framed, to dst.
 	Append(dst, msg []byte) []byte
-	// String names the framing.
+	// String returns the name of the framing.
 	String() string
 }
 
-// Reader reads framed messages. It is for one goroutine.
+// Reader reads framed messages. It is not safe for concurrent use.
 type Reader interface {
 	// Read returns the next message. The bytes are valid until the next Read.
 	//
-	// A [*TooLongError] or [*HeaderError] concerns one message, which has been skipped; the next Read goes on
-	// behind it. Any other error ends the stream: [io.EOF] between two messages, [io.ErrUnexpectedEOF] inside one.
+	// After a [*TooLongError] or [*HeaderError], one message was skipped and the next Read continues after it. Any
+	// other error ends the stream: [io.EOF] between two messages, [io.ErrUnexpectedEOF] inside one.
 	Read() ([]byte, error)
 }
 
-// A TooLongError is a message over the cap. It was read past and dropped.
+// A TooLongError is the error for a message over the limit, which was skipped.
 type TooLongError struct {
 	// Size is the size of the message in bytes.
 	Size int64
 	Max  int
-	// Head and Tail are the first and the last bytes of the message, at most 4 KiB each. They overlap in a message that
-	// is not longer than both.
+	// Head and Tail are the first and the last bytes of the message, at most 4 KiB each. They overlap if the message
+	// is shorter than both.
 	Head, Tail []byte
 }
 
@@ -48,7 +47,7 @@ const keepEnds = 4 << 10
 // head returns a copy of the first bytes of a message.
 func head(msg []byte) []byte { return bytes.Clone(msg[:min(len(msg), keepEnds)]) }
 
-// appendTail appends more of a message to the last bytes of what came before, and drops what is no longer among them.
+// appendTail appends more of a message to its tail, and drops bytes over the limit from the start.
 func appendTail(tail, more []byte) []byte {
 	more = more[max(len(more)-keepEnds, 0):]
 	if excess := len(tail) + len(more) - keepEnds; excess > 0 {
@@ -61,12 +60,12 @@ func (e *TooLongError) Error() string {
 	return fmt.Sprintf("message of %d bytes is over the limit of %d", e.Size, e.Max)
 }
 
-// A HeaderError is a header block that cannot be used, for example one without Content-Length.
+// A HeaderError is the error for an invalid header block, for example one without Content-Length.
 type HeaderError struct{ Reason string }
 
 func (e *HeaderError) Error() string { return "message header: " + e.Reason }
 
-// Recoverable reports whether the stream goes on behind err.
+// Recoverable reports whether the next Read after err can succeed.
 func Recoverable(err error) bool {
 	if _, ok := errors.AsType[*TooLongError](err); ok {
 		return true

@@ -9,9 +9,8 @@ import (
 	"strconv"
 )
 
-// Headers is a block of header lines with Content-Length, a blank line, and as many bytes of message: the base
-// protocol of LSP and DAP. Other headers are accepted and ignored. Lines that are no header at all are skipped,
-// because some servers print a banner or a warning before they speak.
+// Headers is the base protocol of LSP and DAP: header lines with Content-Length, a blank line, and the message. Other headers are ignored.
+// Lines that are not headers are skipped, because some servers print a banner or a warning first.
 var Headers Framing = headers{}
 
 type headers struct{}
@@ -38,7 +37,7 @@ type headerReader struct {
 	buf []byte
 }
 
-// maxHeaderLine bounds one header line; what is longer is garbage and skipped.
+// maxHeaderLine bounds one header line. A longer line is not a header and is skipped.
 const maxHeaderLine = 8 << 10
 
 func (h *headerReader) Read() ([]byte, error) {
@@ -59,7 +58,7 @@ func (h *headerReader) Read() ([]byte, error) {
 	return h.buf, nil
 }
 
-// skip reads past a message over the cap. The error is a [*TooLongError] unless reading fails.
+// skip skips a message over the limit. The error is a [*TooLongError] unless reading fails.
 func (h *headerReader) skip(size int64) error {
 	ends := make([]byte, min(size, 2*keepEnds))
 	first := ends[:min(size, keepEnds)]
@@ -101,10 +100,10 @@ func (h *headerReader) header() (int64, error) {
 		}
 		name, value, ok := bytes.Cut(line, []byte(":"))
 		if !ok || !isToken(name) {
-			continue // not a header: output that strayed into the stream
+			continue // not a header: stray output
 		}
 		if !bytes.EqualFold(name, []byte("Content-Length")) {
-			// "WARNING: …" looks like a header too. Only a block that has Content-Length counts as one.
+			// "WARNING: …" looks like a header. Only a block with Content-Length counts as one.
 			inBlock = inBlock || isKnownHeader(name)
 			continue
 		}
@@ -121,7 +120,7 @@ func (h *headerReader) header() (int64, error) {
 	}
 }
 
-// line returns the next line without its end. A line over maxHeaderLine comes back cut.
+// line returns the next line without its end. A line over maxHeaderLine is truncated.
 func (h *headerReader) line() ([]byte, error) {
 	line, err := h.r.ReadSlice('\n')
 	if errors.Is(err, bufio.ErrBufferFull) {

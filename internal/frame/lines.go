@@ -7,8 +7,8 @@ import (
 	"io"
 )
 
-// Lines is one message a line. A message holds no newline of its own. Blank lines are passed over, and a carriage
-// return before the newline is dropped.
+// Lines is one message per line. A message must not contain a newline. Blank lines are skipped, and a carriage return before the newline
+// is removed.
 var Lines Framing = lines{}
 
 type lines struct{}
@@ -29,11 +29,10 @@ func (lines) NewReader(r io.Reader, max int) Reader {
 type lineReader struct {
 	r   *bufio.Reader
 	max int
-	buf []byte // a line that did not fit into r's buffer
+	buf []byte // a line that is longer than r's buffer
 }
 
-// keepBuffer is the largest buffer that a reader keeps between two messages: one huge message must not hold its
-// memory for the rest of the day.
+// keepBuffer is the largest buffer that a reader keeps between two messages, so that one large message does not hold its memory.
 const keepBuffer = 1 << 20
 
 func (l *lineReader) Read() ([]byte, error) {
@@ -62,7 +61,7 @@ func (l *lineReader) line() ([]byte, error) {
 	}
 	l.buf = append(l.buf[:0], chunk...)
 	size := int64(len(chunk))
-	var tail []byte // of a line over the cap
+	var tail []byte // of a line over the limit
 	for errors.Is(err, bufio.ErrBufferFull) {
 		chunk, err = l.r.ReadSlice('\n')
 		size += int64(len(chunk))
@@ -79,12 +78,12 @@ func (l *lineReader) line() ([]byte, error) {
 	case err == nil:
 		if size-1 > int64(l.max) {
 			long := &TooLongError{Size: size - 1, Max: l.max, Head: head(l.buf), Tail: bytes.TrimSuffix(tail, []byte("\n"))}
-			l.buf = nil // as large as the cap
+			l.buf = nil // as large as the limit
 			return nil, long
 		}
 		return l.buf, nil
 	case errors.Is(err, io.EOF):
-		// A last line without its newline: the writer died inside it, or it is blank.
+		// A last line without a newline: the writer died inside it, or it is blank.
 		if size > int64(len(l.buf)) || len(bytes.TrimSpace(l.buf)) > 0 {
 			return nil, io.ErrUnexpectedEOF
 		}

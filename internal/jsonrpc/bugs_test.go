@@ -129,7 +129,7 @@ func TestConn_BadInput(t *testing.T) {
 		{"params a string", `{"jsonrpc":"2.0","id":1,"method":"echo","params":"x"}`, `{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"invalid request: params must be an object"}}`},
 		{"no id", `{"jsonrpc":"2.0","method":"echo"}`, ""},
 		{"null id", `{"jsonrpc":"2.0","id":null,"method":"echo","params":{}}`, `{"jsonrpc":"2.0","id":null,"result":{}}`},
-		{"boolean id", `{"jsonrpc":"2.0","id":true,"method":"echo"}`, `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"invalid request: an id is a string, a number or null"}}`},
+		{"boolean id", `{"jsonrpc":"2.0","id":true,"method":"echo"}`, `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"invalid request: an ID must be a string, a number or null"}}`},
 		{"no version", `{"id":1,"method":"echo"}`, `{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"invalid request: \"jsonrpc\" must be \"2.0\""}}`},
 		{"unknown method", `{"jsonrpc":"2.0","id":"a","method":"nope"}`, `{"jsonrpc":"2.0","id":"a","error":{"code":-32601,"message":"method not found: nope"}}`},
 		{"unknown notification", `{"jsonrpc":"2.0","method":"nope"}`, ""},

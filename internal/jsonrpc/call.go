@@ -9,7 +9,7 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// Call is a request of ours that waits for its answer.
+// Call is an outgoing request.
 type Call struct {
 	conn   *Conn
 	id     ID
@@ -19,31 +19,29 @@ type Call struct {
 	err    error
 }
 
-// Go sends a request. It is on its way in the order of the calls to Go and Notify when Go returns; Go waits for
-// nothing. The caller must Await the call.
+// Go queues a request, in the order of the calls to Go and Notify. It does not block. The caller must call Await.
 func (c *Conn) Go(method string, params any) *Call {
 	call := &Call{conn: c, method: method, done: make(chan struct{})}
 	c.update(func(s *connState) {
 		if s.cause != nil {
-			call.settle(nil, fmt.Errorf("%s: %w", method, s.cause))
+			call.fail(nil, fmt.Errorf("%s: %w", method, s.cause))
 			return
 		}
 		s.nextID++
 		call.id = NumberID(s.nextID)
-		// Known before it is written, so that no answer can come too early.
+		// Add it before it is written, so that an early answer finds it.
 		s.outgoing[call.id] = call
 	})
 	if !call.id.IsValid() {
 		return call
 	}
 	if err := c.send(call.id, method, params); err != nil && c.retire(call) {
-		call.settle(nil, err)
+		call.fail(nil, err)
 	}
 	return call
 }
 
-// Call sends a request and waits for its answer, which it decodes into result unless that is nil. When ctx has ended
-// already it sends nothing.
+// Call sends a request, waits for the answer, and decodes it into result unless that is nil. If ctx has ended already, it sends nothing.
 func (c *Conn) Call(ctx context.Context, method string, params, result any) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("%s: %w", method, context.Cause(ctx))
@@ -51,10 +49,10 @@ func (c *Conn) Call(ctx context.Context, method string, params, result any) erro
 	return c.Go(method, params).Await(ctx, result)
 }
 
-// Await waits for the answer and decodes it into result unless that is nil. An error answer is an [*Error]. When
-// ctx ends first, Await forgets the call, tells the peer where the protocol has a way to, and returns ctx's cause
-// without waiting for anything more; a late answer is dropped. An answer without a result and an error counts as null;
-// one that cannot be read, or does not fit result, is an [*AnswerError].
+// Await waits for the answer and decodes it into result unless that is nil. The error is an [*Error] for an error answer, and an
+// [*AnswerError] for an answer that is invalid or does not match result. An answer without a result and an error counts as null.
+// If ctx ends first, Await drops the call, notifies the peer if the protocol supports it, and returns ctx's cause at once; a late
+// answer is dropped.
 func (call *Call) Await(ctx context.Context, result any) error {
 	select {
 	case <-call.done:
@@ -63,7 +61,7 @@ func (call *Call) Await(ctx context.Context, result any) error {
 			call.cancel()
 			return fmt.Errorf("%s: %w", call.method, context.Cause(ctx))
 		}
-		// The answer is in, or about to be: it is the better result, unless it waits its turn.
+		// The answer has arrived or is about to: prefer it, unless it waits for notifications before it.
 		select {
 		case <-call.done:
 		default:
@@ -85,8 +83,8 @@ func (call *Call) Await(ctx context.Context, result any) error {
 	return nil
 }
 
-// AnswerError is the error of a call whose answer came and cannot be used. Err is a [*frame.TooLongError] for an answer
-// over [Options.MaxMessageSize], and else usually a [*jsonx.DecodeError].
+// AnswerError is the error of a call with an invalid answer. Err is a [*frame.TooLongError] for an answer over
+// [Options.MaxMessageSize], otherwise usually a [*jsonx.DecodeError].
 type AnswerError struct {
 	Method string
 	Err    error
@@ -101,7 +99,7 @@ func (e *AnswerError) Error() string {
 
 func (e *AnswerError) Unwrap() error { return e.Err }
 
-// mebibytes returns a size for people.
+// mebibytes formats a size.
 func mebibytes(n int) string {
 	if n >= 1<<20 && n%(1<<20) == 0 {
 		return fmt.Sprintf("%d MiB", n>>20)
@@ -109,17 +107,17 @@ func mebibytes(n int) string {
 	return fmt.Sprintf("%d bytes", n)
 }
 
-// cancel tells the peer that nobody waits any more.
+// cancel notifies the peer that the call was cancelled.
 func (call *Call) cancel() {
 	c := call.conn
 	if c.opts.CancelMethod == "" {
 		return
 	}
-	// Queued, not written: the caller's deadline has passed already. A connection that is closing needs none.
+	// Do not wait for the write: the caller's deadline has passed. A connection that is closing needs no notification.
 	_ = c.send(ID{}, c.opts.CancelMethod, map[string]ID{c.opts.CancelParam: call.id})
 }
 
-// retire forgets a call and reports whether it was still open.
+// retire removes a call and reports whether it was open.
 func (c *Conn) retire(call *Call) bool {
 	open := false
 	c.update(func(s *connState) {
@@ -130,14 +128,13 @@ func (c *Conn) retire(call *Call) bool {
 	return open
 }
 
-// settle ends a call with an error of ours. It is called once, by whoever took the call out of the table.
-func (call *Call) settle(resp *response, err error) {
+// fail completes a call with a local error. Only the caller that has removed the call from the table may call it, once.
+func (call *Call) fail(resp *response, err error) {
 	call.resp, call.err = resp, err
 	close(call.done)
 }
 
-// Notify sends a notification. It is on its way, in order, when Notify returns. Notify waits only while the
-// peer is more than Options.HighWater behind, and no longer than ctx.
+// Notify queues a notification, in order. It blocks only while more than Options.HighWater bytes wait for the peer, and until ctx ends.
 func (c *Conn) Notify(ctx context.Context, method string, params any) error {
 	if err := c.outbox.wait(ctx); err != nil {
 		return fmt.Errorf("%s: the peer does not read: %w", method, err)
@@ -145,8 +142,8 @@ func (c *Conn) Notify(ctx context.Context, method string, params any) error {
 	return c.send(ID{}, method, params)
 }
 
-// NotifyMergeable sends a notification that may absorb later ones while it waits for the peer. The connection
-// owns params from here on.
+// NotifyMergeable queues a notification that may absorb later ones while it waits for the peer. The caller must not use params
+// afterwards.
 func (c *Conn) NotifyMergeable(ctx context.Context, method string, params Mergeable) error {
 	if err := c.outbox.wait(ctx); err != nil {
 		return fmt.Errorf("%s: the peer does not read: %w", method, err)
@@ -157,7 +154,7 @@ func (c *Conn) NotifyMergeable(ctx context.Context, method string, params Mergea
 	return nil
 }
 
-// Flush waits until what was sent before has been written, or the connection ends, or ctx does.
+// Flush waits until everything that was queued before has been written, or the connection or ctx ends.
 func (c *Conn) Flush(ctx context.Context) error { return c.outbox.flush(ctx) }
 
 func (c *Conn) send(id ID, method string, params any) error {
@@ -182,7 +179,7 @@ func (c *Conn) closedError(method string) error {
 	return fmt.Errorf("%s: %w", method, cause)
 }
 
-// IsGone reports whether err means that the connection ended, on either side.
+// IsGone reports whether err is due to the end of the connection, by either side.
 func IsGone(err error) bool {
 	return errors.Is(err, ErrClosed) || errors.Is(err, ErrPeerGone)
 }

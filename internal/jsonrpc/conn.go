@@ -14,24 +14,24 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// Handler serves what the peer sends.
+// Handler handles the requests and notifications of the peer.
 //
-// Handle is called on the dispatcher, for one message at a time, in the order of the wire; it must not block.
-// What takes time goes into the [Reply], which runs concurrently. For a notification the Reply may be nil.
+// Handle is called by the dispatcher for one message at a time, in the order of arrival. It must not block: longer work belongs into
+// the [Reply], which runs concurrently. For a notification the Reply may be nil.
 type Handler interface {
 	Handle(ctx context.Context, req *Request) (Reply, error)
 }
 
-// Reply makes the result of a request. It runs in a goroutine of its own.
+// Reply returns the result of a request. It runs in its own goroutine.
 type Reply func() (result any, err error)
 
-// HandlerFunc is a function as a [Handler].
+// HandlerFunc implements [Handler] with a function.
 type HandlerFunc func(ctx context.Context, req *Request) (Reply, error)
 
 // Handle implements [Handler].
 func (f HandlerFunc) Handle(ctx context.Context, req *Request) (Reply, error) { return f(ctx, req) }
 
-// Direction says which way a message went.
+// Direction is the direction of a message.
 type Direction bool
 
 // The directions.
@@ -42,44 +42,43 @@ const (
 
 // Options configures a [Conn].
 type Options struct {
-	// Framing is how messages are put on the stream. Required.
+	// Framing is the framing of the messages. Required.
 	Framing frame.Framing
-	// Handler serves the peer's requests and notifications. If nil, requests get -32601.
+	// Handler handles the peer's requests and notifications. If nil, requests are answered with -32601.
 	Handler Handler
-	// Closer, if set, is closed once when the connection ends, to free a blocked Read or Write.
+	// Closer, if set, is closed once at the end of the connection, to end a blocked Read or Write.
 	Closer io.Closer
-	// MaxMessageSize caps an inbound message in bytes. If zero, [frame.DefaultMaxSize].
+	// MaxMessageSize bounds an inbound message in bytes. If zero, [frame.DefaultMaxSize].
 	MaxMessageSize int
-	// CancelMethod is the notification that cancels a request, and CancelParam the name of its id member:
-	// "$/cancel_request" and "requestId" in ACP. If empty, nothing is cancelled on the wire.
+	// CancelMethod is the notification that cancels a request, and CancelParam the name of its ID member:
+	// "$/cancel_request" and "requestId" in ACP. If empty, the protocol has none.
 	CancelMethod, CancelParam string
-	// HandleFirst makes a response wait until the notifications that came before it have been handled.
-	// A handler must then not await a call in its ordered phase.
+	// HandleFirst delays a response until the notifications before it have been handled. A handler must then not await a
+	// call in its ordered phase.
 	HandleFirst bool
-	// MapError turns a handler's error into what goes on the wire. If nil, [WireError].
+	// MapError converts a handler's error to the one that is sent. If nil, [WireError].
 	MapError func(error) *Error
-	// Trace, if set, sees every frame in both directions. The bytes are valid during the call.
+	// Trace, if set, is called with every message in both directions. The bytes are valid during the call.
 	Trace func(dir Direction, frame []byte)
-	// Dropped, if set, is told of inbound messages that could not be used, and of late responses.
+	// Dropped, if set, is called with the errors of invalid inbound messages and of late responses.
 	Dropped func(reason error)
-	// Panicked, if set, is told of a panic in a handler. The peer gets -32603 either way.
+	// Panicked, if set, is called after a panic in a handler. The peer receives -32603 in any case.
 	Panicked func(method string, value any, stack []byte)
-	// Unheard, if set, reports whether the answer to a method is of no use to a peer that has closed its side. When only such
-	// requests are left then, the connection ends at once; other requests may go on for a moment.
+	// Unheard, if set, reports whether a peer that has closed its side does not need the answer to a method. If only such requests are
+	// left, the connection ends at once; other requests may go on for a bounded time.
 	Unheard func(method string) bool
-	// HighWater is how many bytes may wait for the peer to read before Notify waits too. If zero, 4 MiB.
+	// HighWater is the number of queued bytes above which Notify blocks. If zero, 4 MiB.
 	HighWater int
-	// CloseGrace is how long Close waits for handlers to return, and again for queued messages to be written.
-	// If zero, one second.
+	// CloseGrace bounds the time that Close waits for handlers, and then for queued messages to be written. If zero, one second.
 	CloseGrace time.Duration
 }
 
-// Conn is one end of a connection. Its methods may be called from anywhere, also from handlers.
+// Conn is one end of a connection. Its methods are safe for concurrent use and may be called from handlers.
 //
-// It owns these goroutines: the reader, which decodes, settles calls, cancels requests and queues the rest, and
-// never runs a handler; the dispatcher, which runs the ordered phase of handlers; one goroutine for each running
-// [Reply]; the writer, which alone touches the io.Writer. [Conn.Done] is closed when all but the reader have
-// ended; the reader ends when Read returns, which Options.Closer should see to.
+// Its goroutines: the reader, which decodes messages, completes calls, cancels requests and queues the rest, and never runs a
+// handler; the dispatcher, which runs the ordered phase of handlers; one for each running [Reply]; the writer, which alone uses
+// the io.Writer. [Conn.Done] is closed when all but the reader have ended. The reader ends when Read returns, which
+// Options.Closer should cause.
 type Conn struct {
 	opts   Options
 	ctx    context.Context // parent of every request; ends with the connection, with a cause
@@ -101,16 +100,16 @@ type connState struct {
 	handlers int
 	// draining refuses new requests; the connection ends when handlers is zero.
 	draining bool
-	// inputOver says that the peer has closed its side; the connection ends when handlers is zero, or soon.
+	// inputOver says that the peer has closed its side; the connection ends when handlers is zero, or after a bounded time.
 	inputOver bool
-	// cause is why the connection ended; nil while it lives.
+	// cause is why the connection ended; nil while it is open.
 	cause error
 	// forced stops waiting for handlers.
 	forced bool
-	// flushing says that the outbox is closed and the writer on its way out; written that it is out, or given up.
+	// flushing says that the outbox is closed and the writer is ending; written that it has ended or timed out.
 	flushing, written bool
 	finished          bool
-	// timer bounds the phase of the end that the connection is in.
+	// timer bounds the present phase of the end.
 	timer *time.Timer
 }
 
@@ -122,13 +121,13 @@ type inbound struct {
 	after  []func()
 }
 
-// inboxItem is an inbound message, or a settled call of ours that waits its turn behind notifications.
+// inboxItem is an inbound message, or a completed call that waits for the notifications before its answer.
 type inboxItem struct {
 	msg  *inbound
 	call *Call
 }
 
-// NewConn starts a connection over r and w. When ctx ends the connection closes with ctx's cause.
+// NewConn starts a connection over r and w. If ctx ends, the connection closes with ctx's cause.
 func NewConn(ctx context.Context, r io.Reader, w io.Writer, opts Options) *Conn {
 	if opts.HighWater == 0 {
 		opts.HighWater = 4 << 20
@@ -147,7 +146,7 @@ func NewConn(ctx context.Context, r io.Reader, w io.Writer, opts Options) *Conn 
 	}
 	c.state.outgoing = make(map[ID]*Call)
 	c.state.incoming = make(map[ID]*inbound)
-	// Handlers are cancelled by the connection, with its cause, after it has taken note of the end.
+	// The connection cancels handlers with its cause, after recording it.
 	c.ctx, c.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { c.end(context.Cause(ctx)) })
 	go func() {
@@ -160,31 +159,30 @@ func NewConn(ctx context.Context, r io.Reader, w io.Writer, opts Options) *Conn 
 	return c
 }
 
-// Done is closed when the connection has ended and all its handlers have returned or been given up on.
+// Done returns a channel that is closed when the connection has ended and all handlers have returned or timed out.
 func (c *Conn) Done() <-chan struct{} { return c.done }
 
-// Closing is closed when the connection begins to end: the peer went away, or we closed it.
+// Closing returns a channel that is closed when the connection begins to end, by either side.
 func (c *Conn) Closing() <-chan struct{} { return c.ctx.Done() }
 
-// Err returns why the connection ended: [ErrClosed], something that wraps [ErrPeerGone], or the cause of the
-// context that it was started with. It is nil while the connection lives.
+// Err returns why the connection ended: [ErrClosed], an error that wraps [ErrPeerGone], or the cause of the context of [NewConn]. It
+// returns nil while the connection is open.
 func (c *Conn) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.state.cause
 }
 
-// Close ends the connection now: handlers are cancelled, calls fail with [ErrClosed], what is queued is still
-// written. It returns when that is done, or when Options.CloseGrace has run out. It must not be called from a
-// handler's ordered phase.
+// Close ends the connection: it cancels handlers, fails calls with [ErrClosed], and writes queued messages. It returns when that is done,
+// or after Options.CloseGrace. It must not be called from a handler's ordered phase.
 func (c *Conn) Close() error {
 	c.end(ErrClosed)
 	<-c.done
 	return nil
 }
 
-// Shutdown refuses new requests, waits for the running ones to be answered, and closes. When ctx ends first it
-// closes at once and returns ctx's cause.
+// Shutdown refuses new requests, waits until the running ones are answered, and closes. If ctx ends first, it closes at once and returns
+// ctx's cause.
 func (c *Conn) Shutdown(ctx context.Context) error {
 	c.update(func(s *connState) { s.draining = true })
 	select {
@@ -196,7 +194,7 @@ func (c *Conn) Shutdown(ctx context.Context) error {
 	}
 }
 
-// update makes every change of the connection's state and every transition that follows from it.
+// update changes the connection's state and makes the transitions that follow. All changes go through it.
 func (c *Conn) update(change func(*connState)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -213,7 +211,7 @@ func (c *Conn) update(change func(*connState)) {
 		c.endLocked(ErrClosed)
 	}
 	if s.cause != nil && (s.handlers == 0 || s.forced) && !s.flushing {
-		// Nobody is left who would answer: let the writer finish.
+		// No handlers are left: let the writer finish.
 		s.flushing = true
 		c.inbox.close()
 		c.outbox.close()
@@ -224,14 +222,14 @@ func (c *Conn) update(change func(*connState)) {
 		s.timer.Stop()
 		go func() {
 			if c.opts.Closer != nil {
-				_ = c.opts.Closer.Close() // the stream is over whatever this says
+				_ = c.opts.Closer.Close() // the stream has ended in any case
 			}
 			close(c.done)
 		}()
 	}
 }
 
-// unheardLocked reports whether a peer that has closed its side waits for no answer. c.mu is held.
+// unheardLocked reports whether a peer that has closed its side needs none of the open answers. c.mu is held.
 func (c *Conn) unheardLocked() bool {
 	n := 0
 	if c.opts.Unheard != nil {
@@ -260,7 +258,7 @@ func (c *Conn) endLocked(cause error) {
 	c.cancel(cause)
 	for id, call := range s.outgoing {
 		delete(s.outgoing, id)
-		call.settle(nil, fmt.Errorf("%s: %w", call.method, cause))
+		call.fail(nil, fmt.Errorf("%s: %w", call.method, cause))
 	}
 	c.restartTimer(s, c.opts.CloseGrace, func() { c.update(func(s *connState) { s.forced = true }) })
 }
@@ -304,11 +302,10 @@ func (c *Conn) read(r frame.Reader) {
 	}
 }
 
-// answerGrace is how long what the peer asked before it closed its side may go on: "echo request | program" wants an
-// answer, but nobody waits for a long one.
+// answerGrace bounds the requests that are open when the peer closes its side: "echo request | program" expects an answer.
 const answerGrace = 100 * time.Millisecond
 
-// inputOver takes note that the peer closed its side between two messages.
+// inputOver records that the peer has closed its side between two messages.
 func (c *Conn) inputOver() {
 	c.update(func(s *connState) {
 		s.inputOver = true
@@ -318,14 +315,14 @@ func (c *Conn) inputOver() {
 	})
 }
 
-// receive sorts one inbound message. It runs on the reader.
+// receive handles one inbound message. It runs on the reader.
 func (c *Conn) receive(data []byte) {
 	req, resp, bad := decodeMessage(data)
 	switch {
 	case bad != nil:
 		c.refuse(bad)
 	case resp != nil:
-		c.settle(resp)
+		c.complete(resp)
 	case req.IsNotification() && req.Method == c.opts.CancelMethod && c.opts.CancelMethod != "":
 		c.cancelInbound(req)
 	default:
@@ -333,7 +330,7 @@ func (c *Conn) receive(data []byte) {
 	}
 }
 
-// refuse answers a message that cannot be used, or settles the call that it should have answered.
+// refuse answers an invalid message, or fails the call that it answers.
 func (c *Conn) refuse(bad *inboundError) {
 	answered, id := bad.dropped, bad.id
 	c.update(func(s *connState) {
@@ -341,12 +338,12 @@ func (c *Conn) refuse(bad *inboundError) {
 		case bad.answer != nil && (!bad.unsure || s.issued(bad.id)):
 			answered = true
 		case s.incoming[bad.id.key()] != nil:
-			// The peer would take the refusal for the answer to its open request.
+			// The peer would treat the refusal as the answer to its open request.
 			id = NullID()
 		}
 	})
 	if answered && bad.answer != nil {
-		c.settle(bad.answer)
+		c.complete(bad.answer)
 		return
 	}
 	if c.opts.Dropped != nil {
@@ -357,15 +354,14 @@ func (c *Conn) refuse(bad *inboundError) {
 	}
 }
 
-// issued reports whether id was given to one of this side's requests, open or not.
+// issued reports whether id belongs to a request of this side, open or not.
 func (s *connState) issued(id ID) bool {
 	id = id.ours()
 	return id.kind == idNumber && id.num >= 1 && id.num <= s.nextID
 }
 
-// settle completes the call that resp answers. An answer to a call that is not open is dropped: it is late, or the
-// second, or to a request that was never made.
-func (c *Conn) settle(resp *response) {
+// complete completes the call that resp answers. It drops an answer to a call that is not open.
+func (c *Conn) complete(resp *response) {
 	var call *Call
 	c.update(func(s *connState) {
 		if call = s.outgoing[resp.id.ours()]; call != nil {
@@ -387,8 +383,8 @@ func (c *Conn) settle(resp *response) {
 	}
 }
 
-// cancelInbound cancels the request that a cancel notification names. An unknown id is no error: the answer may
-// have crossed the notification.
+// cancelInbound cancels the request with the ID in a cancel notification. It ignores an unknown ID: the request may have been answered
+// meanwhile.
 func (c *Conn) cancelInbound(req *Request) {
 	var id ID
 	err := jsonx.ReadObject(req.Params, func(name []byte, value jsonx.Raw) error {
@@ -424,7 +420,7 @@ func (c *Conn) accept(req *Request) {
 		case s.draining && !req.IsNotification():
 			refused = fmt.Errorf("%w: the connection is closing", ErrInvalidRequest)
 		case req.ID.kind > idNull && s.incoming[req.ID.key()] != nil:
-			// The answer must not carry the id: the peer would take it for that of the first request.
+			// The answer must not have the ID: the peer would treat it as the answer to the first request.
 			refused = fmt.Errorf("%w: id %v is in use by a request that has not been answered", ErrInvalidRequest, req.ID)
 			req.ID = NullID()
 		default:
@@ -444,7 +440,7 @@ func (c *Conn) accept(req *Request) {
 	}
 }
 
-// respond queues a response. A result that does not encode is our bug; the peer gets an internal error for it.
+// respond queues a response. If the result cannot be encoded, which is a bug, it queues an internal error.
 func (c *Conn) respond(id ID, result any, rerr *Error) {
 	buf := buffers.Get().(*[]byte)
 	defer recycle(buf)

@@ -24,16 +24,15 @@ func (c *inboundContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// AfterResponse makes fn run right behind the response to the request that ctx belongs to: what fn sends follows
-// the response on the wire. It is to be called from that request's handler, before its [Reply] returns; elsewhere
-// it does nothing. fn must not block.
+// AfterResponse runs fn right after the response to the request of ctx was queued: messages of fn follow the response. It must be called
+// by the handler of that request before its [Reply] returns; otherwise it does nothing. fn must not block.
 func AfterResponse(ctx context.Context, fn func()) {
 	if in, ok := ctx.Value(inboundKey{}).(*inbound); ok {
 		in.after = append(in.after, fn)
 	}
 }
 
-// dispatch runs the ordered phase of every handler, in the order of the wire.
+// dispatch runs the ordered phase of all handlers, in the order of arrival.
 func (c *Conn) dispatch() {
 	var items []inboxItem
 	for {
@@ -54,7 +53,7 @@ func (c *Conn) dispatch() {
 // handle runs both phases of a handler. It runs on the dispatcher.
 func (c *Conn) handle(in *inbound) {
 	if in.req.IsNotification() {
-		// Also behind the end of the stream: the peer sent it before it went.
+		// Also after the end of the stream: the peer has sent it before.
 		reply, err := c.ordered(in)
 		if err != nil && c.opts.Dropped != nil {
 			c.opts.Dropped(fmt.Errorf("%s: %w", in.req.Method, err))
@@ -92,14 +91,14 @@ func (c *Conn) handle(in *inbound) {
 	}
 }
 
-// answer sends the response, then what was put behind it, and forgets the request.
+// answer sends the response and the messages after it, and removes the request.
 func (c *Conn) answer(in *inbound, result any, err error) {
 	var rerr *Error
 	if err != nil {
 		result = nil
 		rerr = c.opts.MapError(err)
 	}
-	// The id is free again before the peer can see the answer.
+	// Release the ID before the peer can receive the answer.
 	c.update(func(s *connState) { delete(s.incoming, in.req.ID.key()) })
 	c.respond(in.req.ID, result, rerr)
 	for _, fn := range in.after {
@@ -122,8 +121,7 @@ func (c *Conn) concurrent(in *inbound, reply Reply) (result any, err error) {
 	return reply()
 }
 
-// recover turns a panic of a handler into an internal error: one bad request must not take down the sessions of
-// a whole day. Nowhere else is a panic recovered.
+// recover turns a panic of a handler into an internal error: one bad request must not end all sessions. No other panics are recovered.
 func (c *Conn) recover(in *inbound, err *error) {
 	v := recover()
 	if v == nil {
@@ -135,8 +133,8 @@ func (c *Conn) recover(in *inbound, err *error) {
 	*err = fmt.Errorf("%w: %s panicked: %v", ErrInternal, in.req.Method, v)
 }
 
-// WireError is the edge where errors become codes: the code and data of the first [*Error] in err's tree, under
-// err's whole text; -32800 for a cancelled context; -32603 for the rest. It returns nil for nil.
+// WireError converts an error to the one that is sent: with the code and data of the first [*Error] in err's tree and err's whole text,
+// -32800 for a cancelled context, otherwise -32603. It returns nil for nil.
 func WireError(err error) *Error {
 	if err == nil {
 		return nil

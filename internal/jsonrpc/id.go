@@ -9,14 +9,14 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// ID identifies a request: a string, a number or null. The zero value is no id, that of a notification.
-// IDs are comparable; 1 and 1.0 are the same id, 1 and "1" are not.
+// ID is the ID of a request: a string, a number or null. The zero value means no ID, as in a notification. IDs are comparable; 1 and 1.0
+// are the same ID, 1 and "1" are not.
 type ID struct {
 	kind idKind
 	num  int64
-	// str is a string id, or the text of a number that is not an int64.
+	// str is a string ID, or the text of a number that is not an int64.
 	str string
-	// raw is a number as the peer wrote it, where that is not its canonical text. It is what goes back.
+	// raw is a number as the peer has written it, if that differs from its canonical text. It is sent back.
 	raw string
 }
 
@@ -30,25 +30,25 @@ const (
 	idOddNumber
 )
 
-// NumberID returns a numeric id.
+// NumberID returns a numeric ID.
 func NumberID(n int64) ID { return ID{kind: idNumber, num: n} }
 
-// StringID returns a string id.
+// StringID returns a string ID.
 func StringID(s string) ID { return ID{kind: idString, str: s} }
 
-// NullID returns the id null. JSON-RPC allows a request to have it and discourages it.
+// NullID returns the ID null, which JSON-RPC allows in requests but discourages.
 func NullID() ID { return ID{kind: idNull} }
 
-// IsValid reports whether there is an id at all.
+// IsValid reports whether the ID is not the zero value.
 func (id ID) IsValid() bool { return id.kind != idNone }
 
-// key is id without its spelling: equal for ids that are the same.
+// key returns the ID without its spelling: equal IDs have equal keys.
 func (id ID) key() ID {
 	id.raw = ""
 	return id
 }
 
-// ours returns the key of an id in a response. Our own ids are numbers; some peers send them back as strings.
+// ours returns the key of the ID in a response. The IDs of this side are numbers; some peers send them back as strings.
 func (id ID) ours() ID {
 	if id.kind == idString {
 		if n, err := strconv.ParseInt(id.str, 10, 64); err == nil && strconv.FormatInt(n, 10) == id.str {
@@ -73,7 +73,7 @@ func (id ID) append(dst []byte) []byte {
 	}
 }
 
-// String returns the id as JSON.
+// String returns the ID as JSON.
 func (id ID) String() string {
 	if !id.IsValid() {
 		return "none"
@@ -98,7 +98,7 @@ func (id *ID) UnmarshalJSON(data []byte) error {
 	case '0':
 		*id = parseNumberID(strings.TrimSpace(string(data)))
 	default:
-		return errors.New("an id is a string, a number or null")
+		return errors.New("an ID must be a string, a number or null")
 	}
 	return nil
 }

@@ -1,6 +1,5 @@
-// Package jsonrpc is a symmetric JSON-RPC 2.0 connection over any framing (https://www.jsonrpc.org/specification).
-// ACP, LSP and, for its framing, MCP share it. It knows no protocol: which methods exist, and what they mean, is
-// its caller's.
+// Package jsonrpc implements a symmetric JSON-RPC 2.0 connection over any framing (https://www.jsonrpc.org/specification). ACP and LSP
+// use it. It does not know the methods of a protocol.
 package jsonrpc
 
 import (
@@ -10,21 +9,21 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// Request is an inbound request, or a notification where ID is the zero value.
+// Request is an inbound request, or a notification if ID is the zero value.
 type Request struct {
 	ID     ID
 	Method string
-	// Params is the parameter object as it came; nil where it was absent or null.
+	// Params is the parameter object as received; nil if it was absent or null.
 	Params jsonx.Raw
 }
 
-// IsNotification reports that no response is wanted.
+// IsNotification reports whether the request is a notification.
 func (r *Request) IsNotification() bool { return !r.ID.IsValid() }
 
 // Code is a JSON-RPC error code.
 type Code int64
 
-// The codes of JSON-RPC 2.0, and the one that LSP and ACP share for cancellation.
+// The codes of JSON-RPC 2.0, and the cancellation code of LSP and ACP.
 const (
 	CodeParseError     Code = -32700
 	CodeInvalidRequest Code = -32600
@@ -34,7 +33,7 @@ const (
 	CodeCancelled      Code = -32800
 )
 
-// Error is a JSON-RPC error object. Wrap one with %w to keep its code under a fuller text.
+// Error is a JSON-RPC error object. Wrap it with %w to add text and keep its code.
 type Error struct {
 	Code    Code      `json:"code"`
 	Message string    `json:"message"`
@@ -43,7 +42,7 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Message }
 
-// Is matches errors of the same code.
+// Is reports whether target is an [*Error] with the same code.
 func (e *Error) Is(target error) bool {
 	t, ok := target.(*Error)
 	return ok && t != nil && e != nil && t.Code == e.Code
@@ -60,15 +59,15 @@ var (
 )
 
 var (
-	// ErrClosed is the cause of everything that ends because the connection was closed on our side.
+	// ErrClosed is the cause if this side has closed the connection.
 	ErrClosed = errors.New("connection closed")
-	// ErrPeerGone is the cause of everything that ends because the peer closed its side or broke the stream.
+	// ErrPeerGone is the cause if the peer has closed its side or broken the stream.
 	ErrPeerGone = errors.New("peer is gone")
-	// ErrPeerCancelled is the cause of a request's context when the peer cancelled that request.
+	// ErrPeerCancelled is the cause of a request's context if the peer has cancelled the request.
 	ErrPeerCancelled = errors.New("cancelled by the peer")
 )
 
-// message is the wire form of everything inbound. A nil member is absent.
+// message is an inbound message. A nil member is absent.
 type message struct {
 	version, id, method, params, result, err jsonx.Raw
 }
@@ -91,21 +90,21 @@ func (m *message) set(name []byte, value jsonx.Raw) error {
 	return nil
 }
 
-// inboundError is an inbound message that cannot be used.
+// inboundError is the error for an invalid inbound message.
 type inboundError struct {
-	// id is that of the message, if it can be read.
+	// id is the ID of the message, if it can be decoded.
 	id  ID
 	err error
-	// dropped marks a response without a usable id. It is neither answered nor settles anything.
+	// dropped marks a response without a usable ID. It is not answered and completes no call.
 	dropped bool
-	// answer, if set, settles the call that id names. A peer's response is never answered, so the rest of the error
-	// counts only if the id was never one of this side's and unsure is set.
+	// answer, if set, completes the call with the ID. A response is never answered, so the rest of the error
+	// counts only if the ID never belonged to this side and unsure is set.
 	answer *response
-	// unsure marks a message that may be a request as well as a response.
+	// unsure marks a message that may be a request or a response.
 	unsure bool
 }
 
-// decodeMessage sorts one frame into a request or a response. What it returns aliases data.
+// decodeMessage decodes a message as a request or a response. The results alias data.
 func decodeMessage(data []byte) (*Request, *response, *inboundError) {
 	invalid := func(id ID, format string, args ...any) (*Request, *response, *inboundError) {
 		return nil, nil, &inboundError{id: id, err: fmt.Errorf("%w: "+format, append([]any{ErrInvalidRequest}, args...)...)}
@@ -135,7 +134,7 @@ func decodeMessage(data []byte) (*Request, *response, *inboundError) {
 	if m.method == nil {
 		switch {
 		case id.IsValid():
-			// Without a result and an error too: it is what JavaScript makes of a result that is undefined.
+			// Also without a result and an error: JavaScript omits an undefined result.
 			return nil, m.response(id), nil
 		case m.answers():
 			return nil, nil, &inboundError{err: errors.New("a response without an id"), dropped: true}
@@ -151,7 +150,7 @@ func decodeMessage(data []byte) (*Request, *response, *inboundError) {
 		return nil, nil, bad
 	}
 	if string(m.version) != `"2.0"` {
-		// A response is settled whatever it calls its version: a caller waits for it.
+		// Accept a response with any version: a caller waits for it.
 		return invalid(id, `"jsonrpc" must be "2.0"`)
 	}
 	var method string
@@ -186,16 +185,16 @@ func (m *message) response(id ID) *response {
 	return resp
 }
 
-// response is an inbound answer to a call of ours.
+// response is an inbound answer to a call.
 type response struct {
 	id     ID
 	result jsonx.Raw
 	err    *Error
-	// broken says why the answer cannot be read. It stands in for a result and an error.
+	// broken is why the answer is invalid. It replaces a result and an error.
 	broken error
 }
 
-// appendRequest appends the wire form of a request, or of a notification where id is the zero value.
+// appendRequest appends the encoding of a request, or of a notification if id is the zero value.
 func appendRequest(dst []byte, id ID, method string, params any) ([]byte, error) {
 	dst = append(dst, `{"jsonrpc":"2.0"`...)
 	if id.IsValid() {
@@ -214,7 +213,7 @@ func appendRequest(dst []byte, id ID, method string, params any) ([]byte, error)
 	return append(dst, '}'), nil
 }
 
-// appendResponse appends the wire form of a response.
+// appendResponse appends the encoding of a response.
 func appendResponse(dst []byte, id ID, result any, rerr *Error) ([]byte, error) {
 	dst = append(dst, `{"jsonrpc":"2.0","id":`...)
 	if id.IsValid() {
@@ -236,8 +235,8 @@ func appendResponse(dst []byte, id ID, result any, rerr *Error) ([]byte, error) 
 	return append(dst, '}'), err
 }
 
-// idOfBroken returns the id of a request with a member that is there twice: who sent it waits for an answer. It is
-// none where the id itself is in doubt, and for what is no request.
+// idOfBroken returns the ID of a request with a duplicate member, because its sender waits for an answer. It returns no ID if the ID
+// itself is in doubt, or if the message is not a request.
 func idOfBroken(data []byte, err error) (id ID) {
 	derr, ok := errors.AsType[*jsonx.DecodeError](err)
 	if !ok || derr.Pointer == "/id" || derr.Pointer == "/method" || jsonx.Lookup(data, "method") == nil {

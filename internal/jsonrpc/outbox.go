@@ -8,22 +8,21 @@ import (
 	"github.com/gajae-code/gjc/internal/frame"
 )
 
-// Mergeable is the params of a notification that can absorb the next one while both wait for a slow peer, as
-// streamed text does.
+// Mergeable is the params of a notification that can absorb the next one while both wait for a slow peer, such as streamed text.
 type Mergeable interface {
-	// Merge takes next into the receiver and reports whether it could. The connection never uses next again then.
+	// Merge merges next into the receiver if possible and reports whether it has. The connection does not use next afterwards.
 	Merge(next Mergeable) bool
 }
 
-// outgoing is one queued message: framed bytes, or a notification that is encoded when its turn comes.
+// outgoing is a queued message: framed bytes, or a notification that is encoded when it is written.
 type outgoing struct {
 	framed *[]byte
 	method string
 	params Mergeable
 }
 
-// outbox is the one way out: a FIFO, drained by one goroutine that owns the writer. No lock is held across a
-// Write, so a peer that stops reading blocks nobody but the writer.
+// outbox is the queue of all outgoing messages. One goroutine owns the writer and drains it. No lock is held during a Write, so that a peer
+// that does not read blocks only the writer.
 type outbox struct {
 	framing frame.Framing
 	limit   int
@@ -32,10 +31,10 @@ type outbox struct {
 	items  []outgoing
 	bytes  int
 	closed bool
-	room   chan struct{} // closed when bytes falls under limit again; nil while nobody waits
-	// taken counts the items that were ever put, out those of them that are written.
+	room   chan struct{} // closed when bytes falls below limit; nil if no call waits
+	// taken is the number of items that were put, out the number that were written.
 	taken, out uint64
-	progress   chan struct{} // closed when out grows; nil while nobody waits
+	progress   chan struct{} // closed when out grows; nil if no call waits
 
 	wake chan struct{}
 }
@@ -47,7 +46,7 @@ func newOutbox(framing frame.Framing, limit int) *outbox {
 // buffers recycles the memory of encoded messages.
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// maxPooled is the largest buffer worth keeping.
+// maxPooled is the largest buffer that is kept.
 const maxPooled = 64 << 10
 
 func recycle(b *[]byte) {
@@ -56,7 +55,7 @@ func recycle(b *[]byte) {
 	}
 }
 
-// put queues one encoded message and reports whether the box still took it. It copies msg.
+// put queues an encoded message, which it copies. It returns false if the outbox is closed.
 func (o *outbox) put(msg []byte) bool {
 	buf := buffers.Get().(*[]byte)
 	*buf = o.framing.Append((*buf)[:0], msg)
@@ -111,7 +110,7 @@ func (o *outbox) wait(ctx context.Context) error {
 	}
 }
 
-// flush waits until what was put before is written.
+// flush waits until everything that was put before is written.
 func (o *outbox) flush(ctx context.Context) error {
 	o.mu.Lock()
 	target := o.taken
@@ -144,7 +143,7 @@ func (o *outbox) close() {
 	o.signal()
 }
 
-// advance takes note of n more written items.
+// advance records n more written items.
 func (o *outbox) advance(n int) {
 	o.out += uint64(n)
 	if o.progress != nil {
@@ -167,7 +166,7 @@ func (o *outbox) signal() {
 	}
 }
 
-// maxWrite is about how much goes into one Write: many small messages share a system call.
+// maxWrite is the approximate size of a Write: small messages share a system call.
 const maxWrite = 64 << 10
 
 // drain writes until the box is closed and empty, or until a write fails.
@@ -228,7 +227,7 @@ func (o *outbox) drain(w io.Writer, trace func(Direction, []byte), encodeFailed 
 	}
 }
 
-// written gives back the memory and the room of items.
+// written releases the buffers and the room of items.
 func (o *outbox) written(items []outgoing) {
 	n := 0
 	for i := range items {

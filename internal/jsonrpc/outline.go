@@ -9,17 +9,17 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// outline describes a message that cannot be decoded: its kind and its id.
+// outline describes a message that cannot be decoded: its kind and its ID.
 type outline struct {
 	id ID
-	// request says that there is a member that only requests and notifications have, answer the same of responses.
+	// request says that the message has a member that only requests and notifications have; answer is the same for responses.
 	request, answer bool
-	// torn says that the id is in doubt.
+	// torn says that the ID is in doubt.
 	torn bool
 }
 
-// outlineOf reads the outer members of a message by its first and last bytes, or by all of it where tail is nil. It
-// stops at what it cannot read.
+// outlineOf parses the outer members of a message from its first and last bytes, or from the whole message if tail is nil. It stops at
+// the first invalid byte.
 func outlineOf(head, tail []byte) outline {
 	var o outline
 	for name, value := range jsonx.Members(jsonx.Raw(head)) {
@@ -32,8 +32,8 @@ func outlineOf(head, tail []byte) outline {
 	return o
 }
 
-// readTail reads members backwards from the end of a message, as long as their values are strings, numbers or words.
-// Nothing else can stand there: what is directly before the last brace belongs to the outermost object.
+// readTail parses members backwards from the end of a message, as long as their values are strings, numbers or literals. Members directly
+// before the last brace belong to the outermost object.
 func (o *outline) readTail(b []byte) {
 	b, ok := bytes.CutSuffix(bytes.TrimSpace(b), []byte("}"))
 	for ok {
@@ -55,7 +55,7 @@ func (o *outline) readTail(b []byte) {
 	}
 }
 
-// scalarStart returns where the string, number or word begins that b ends with; len(b) if there is none.
+// scalarStart returns the offset of the string, number or literal at the end of b; len(b) if there is none.
 func scalarStart(b []byte) int {
 	if !bytes.HasSuffix(b, []byte(`"`)) {
 		return bytes.LastIndexAny(b, " \t\r\n:,{}[]\"") + 1
@@ -71,7 +71,7 @@ func scalarStart(b []byte) int {
 	return len(b)
 }
 
-// member takes in one outer member. A value of nil cannot be read.
+// member records an outer member. The value is nil if it cannot be parsed.
 func (o *outline) member(name string, value jsonx.Raw) {
 	switch name {
 	case "method", "params":
@@ -88,7 +88,7 @@ func (o *outline) member(name string, value jsonx.Raw) {
 	}
 }
 
-// brokenAnswer returns the error for a message that cannot be decoded if that is a response, else nil.
+// brokenAnswer returns the error for an invalid message if it is a response, otherwise nil.
 func brokenAnswer(o outline, err error) *inboundError {
 	switch {
 	case o.request || !o.answer:
@@ -99,7 +99,7 @@ func brokenAnswer(o outline, err error) *inboundError {
 	return &inboundError{id: o.id, err: err, answer: &response{id: o.id, broken: err}}
 }
 
-// skipped returns the error for a message that the framing has passed over.
+// skipped returns the error for a message that the framing has skipped.
 func skipped(err error) *inboundError {
 	refused := &inboundError{err: fmt.Errorf("%w: %w", ErrInvalidRequest, err)}
 	long, ok := errors.AsType[*frame.TooLongError](err)
@@ -115,7 +115,7 @@ func skipped(err error) *inboundError {
 	}
 	refused.id = o.id
 	if !o.request {
-		// Neither is among the bytes that are left.
+		// The kept bytes contain neither.
 		refused.answer, refused.unsure = &response{id: o.id, broken: long}, true
 	}
 	return refused

@@ -2,21 +2,20 @@ package jsonrpc
 
 import "sync"
 
-// queue is an unbounded FIFO for one consumer. It is unbounded because a reader that blocked on it could never
-// reach the response which the consumer is waiting for; what bounds it is the size of one message and the
-// peer's patience.
+// queue is an unbounded FIFO for one consumer. It is unbounded because a reader that blocks could not read the response that the consumer
+// waits for.
 type queue[T any] struct {
 	mu     sync.Mutex // guards items, closed
 	items  []T
 	closed bool
-	wake   chan struct{} // holds one token while items may be there
+	wake   chan struct{} // has a token if there may be items
 }
 
 func newQueue[T any]() *queue[T] {
 	return &queue[T]{wake: make(chan struct{}, 1)}
 }
 
-// put appends item and reports whether the queue still took it.
+// put appends an item. It returns false if the queue is closed.
 func (q *queue[T]) put(item T) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -28,8 +27,8 @@ func (q *queue[T]) put(item T) bool {
 	return true
 }
 
-// take returns everything queued, in order, waiting for at least one item. It returns false when the queue is
-// closed and empty. The slice that it got last is reused as the next buffer.
+// take waits for at least one item and returns all items in order. It returns false if the queue is closed and empty. The last slice is
+// reused as the next buffer.
 func (q *queue[T]) take(last []T) ([]T, bool) {
 	clear(last)
 	for {
@@ -49,7 +48,7 @@ func (q *queue[T]) take(last []T) ([]T, bool) {
 	}
 }
 
-// close ends the queue: what is in it can still be taken.
+// close closes the queue. Its items can still be taken.
 func (q *queue[T]) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

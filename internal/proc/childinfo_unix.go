@@ -4,7 +4,7 @@ package proc
 
 import "syscall"
 
-// What waitid calls the ways to end.
+// The codes of waitid.
 const (
 	codeExited = 1
 	codeKilled = 2

@@ -9,10 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// reaper makes this process the parent of every descendant whose own parent ends (a subreaper, see prctl(2)), so that none gets
-// out of sight, and reaps those that have ended.
+// reaper makes this process the parent of all orphaned descendants (a subreaper, see prctl(2)), so that all can be found, and reaps them.
 type reaper struct {
-	// owned reports whether a child is one that its owner waits for.
+	// owned reports whether a child is waited for by its owner.
 	owned   func(pid int) bool
 	signals chan os.Signal
 	quit    chan struct{}
@@ -21,7 +20,7 @@ type reaper struct {
 
 func newReaper(owned func(pid int) bool) *reaper {
 	r := &reaper{owned: owned, signals: make(chan os.Signal, 1), quit: make(chan struct{}), done: make(chan struct{})}
-	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) // without it orphans are found by their marks
+	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) // if it fails, orphans are found by their marks
 	signal.Notify(r.signals, syscall.SIGCHLD)
 	go r.run()
 	return r
@@ -33,14 +32,13 @@ func (r *reaper) stop() {
 	signal.Stop(r.signals)
 }
 
-// run reaps zombies that have been there for a while and that are not owned. Children that are started by other means than
-// this package are waited for within that time.
+// run reaps zombies that are not owned after some time, which is enough for the owners of children that were started by other means.
 func (r *reaper) run() {
 	defer close(r.done)
 	const patience = time.Second
 	look := time.NewTimer(patience)
 	defer look.Stop()
-	seen := make(map[int]string) // the zombies of the last look, and when they were started
+	seen := make(map[int]string) // the zombies of the last scan, and their start times
 	for {
 		select {
 		case <-r.signals:
@@ -55,7 +53,7 @@ func (r *reaper) run() {
 	}
 }
 
-// reapOld reaps the zombie children of this process that were zombies before. It returns the others that are not owned.
+// reapOld reaps the children that were zombies before. It returns the other zombies that are not owned.
 func (r *reaper) reapOld(before map[int]string) map[int]string {
 	now := make(map[int]string)
 	for pid := range processes() {
@@ -64,7 +62,7 @@ func (r *reaper) reapOld(before map[int]string) map[int]string {
 			continue
 		}
 		if before[pid] == s.start {
-			_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil) // one that is reaped already is no matter
+			_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil) // it may have been reaped
 			continue
 		}
 		now[pid] = s.start
@@ -72,7 +70,7 @@ func (r *reaper) reapOld(before map[int]string) map[int]string {
 	return now
 }
 
-// killDescendants kills what descends from this process, but for one child, until two looks in a row find nothing.
+// killDescendants kills all descendants of this process except one child, until two consecutive scans find none.
 func killDescendants(but int, most time.Duration) {
 	const step = time.Millisecond
 	tick := time.NewTicker(step)
@@ -103,7 +101,7 @@ func killDescendantsOnce(but int) (found int) {
 		next = append(next, children[pid]...)
 		found++
 		if fd, err := unix.PidfdOpen(pid, 0); err == nil {
-			// The id may have gone to another process before it was held: a descendant has a parent among those that were found.
+			// The ID may belong to another process since the scan: check that the parent is a descendant.
 			if s, ok := readStat(pid); ok && (s.parent == os.Getpid() || children[s.parent] != nil) {
 				_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
 			}

@@ -4,7 +4,7 @@ package proc
 
 import "time"
 
-// reaper does nothing: this system gives orphans to its first process. They are found by their marks.
+// reaper does nothing: on this system, orphans become children of the first process. They are found by their marks.
 type reaper struct{}
 
 func newReaper(func(pid int) bool) *reaper { return new(reaper) }

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// providerKeys are the variables that hold a key to a model or to a service of ours. General tokens that the user's
-// own commands need (GITHUB_TOKEN, AWS_*) are not among them.
+// providerKeys are the variables with keys for models and services of gjc. They do not include general tokens that the user's own
+// commands need (GITHUB_TOKEN, AWS_*).
 var providerKeys = map[string]bool{
 	"AI_GATEWAY_API_KEY":            true,
 	"ALIBABA_CODING_PLAN_API_KEY":   true,
@@ -72,8 +72,8 @@ var providerKeys = map[string]bool{
 	"ZENMUX_API_KEY":                true,
 }
 
-// IsSecretVariable reports whether [Environ] keeps the variable called name from children: the known provider keys,
-// and every GJC_ variable that ends in API_KEY, _TOKEN or _SECRET.
+// IsSecretVariable reports whether [Environ] removes a variable: the known provider keys, and GJC_ variables that end in API_KEY, _TOKEN
+// or _SECRET.
 func IsSecretVariable(name string) bool {
 	name = strings.ToUpper(name)
 	if providerKeys[name] {
@@ -83,9 +83,9 @@ func IsSecretVariable(name string) bool {
 		strings.HasSuffix(name, "_TOKEN") || strings.HasSuffix(name, "_SECRET"))
 }
 
-// Environ returns the environment of a child: base, which is the program's own, without [IsSecretVariable] and the mark of who
-// started this program, then extra, which is meant for this child and passes as it is. The last value of a name wins. Entries of base without a
-// name are dropped.
+// Environ returns the environment of a child: base, which is the program's own, without secret variables (see [IsSecretVariable]) and the
+// mark of this program, followed by extra, which is not filtered. The last value of a name counts. Entries of base without a name
+// are dropped.
 func Environ(base []string, extra ...string) []string {
 	return environ(base, extra, runtime.GOOS == "windows")
 }
@@ -94,7 +94,7 @@ func environ(base, extra []string, foldCase bool) []string {
 	env := make([]string, 0, len(base)+len(extra))
 	at := make(map[string]int, len(base)+len(extra))
 	add := func(entry string, scrub bool) {
-		// Windows keeps the current directory of each drive in names that begin with "=".
+		// Windows stores the current directory of each drive in names that begin with "=".
 		i := strings.IndexByte(entry[min(1, len(entry)):], '=')
 		if i < 0 {
 			return

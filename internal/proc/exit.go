@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// ExitState is how a process ended: by Code, or by Signal when that is not empty.
+// ExitState is how a process ended: with Code, or by Signal if it is not empty.
 type ExitState struct {
-	// Code is the exit code; -1 for a process that a signal ended.
+	// Code is the exit code; -1 after a signal.
 	Code int
-	// Signal is the signal's name, as "SIGTERM". It stays empty on Windows.
+	// Signal is the name of the signal, such as "SIGTERM". It is always empty on Windows.
 	Signal string
 }
 
-// Success reports an exit with code 0.
+// Success reports whether the exit code is 0.
 func (s ExitState) Success() bool { return s.Code == 0 && s.Signal == "" }
 
 func (s ExitState) String() string {
@@ -23,12 +23,12 @@ func (s ExitState) String() string {
 	return fmt.Sprintf("exited with code %d", s.Code)
 }
 
-// An ExitError is a process that ended with something else than code 0.
+// An ExitError is the error for a process that did not exit with code 0.
 type ExitError struct {
-	// Program is the base name of what ran.
+	// Program is the base name of the program.
 	Program string
 	State   ExitState
-	// Stderr is the end of what it printed there, without surrounding white space.
+	// Stderr is the end of its stderr, without surrounding white space.
 	Stderr string
 }
 
@@ -40,7 +40,7 @@ func (e *ExitError) Error() string {
 	return s
 }
 
-// Err returns nil while the process runs or when it ended with code 0, and an [*ExitError] otherwise.
+// Err returns nil while the process runs or if it has exited with code 0, otherwise an [*ExitError].
 func (p *Process) Err() error {
 	select {
 	case <-p.done:

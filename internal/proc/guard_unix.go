@@ -11,11 +11,11 @@ import (
 
 const hasGuard = true
 
-// guardEnv is the guard's environment: a process that has none is looked at more often.
+// guardEnv is the guard's environment. Sweeps scan a process without any more often.
 const guardEnv = "GJC_GUARD=1"
 
-// startGuard starts the guard in a session of its own, out of reach of what is sent to this process's group, and without any of
-// its files but the pipe.
+// startGuard starts the guard in its own session, so that signals to this process's group do not reach it, and with the pipe as its only
+// file.
 func startGuard(o *GuardOptions, stdin *os.File) (pid int, err error) {
 	cmd := &exec.Cmd{
 		Path: o.Path, Args: append([]string{"gjc-guard"}, o.Args...), Env: []string{guardEnv}, Dir: "/", Stdin: stdin,
@@ -28,10 +28,10 @@ func startGuard(o *GuardOptions, stdin *os.File) (pid int, err error) {
 	return cmd.Process.Pid, nil
 }
 
-// becomeGuard gives the guard a name, and keeps it alive through what is sent to everything that belongs to a program.
+// becomeGuard names the guard, and makes it ignore signals that are sent to all processes of a program.
 func becomeGuard() {
 	if f, err := os.OpenFile("/proc/self/comm", os.O_WRONLY, 0); err == nil {
-		_, _ = f.WriteString("gjc-guard") // the name that ps(1) shows, on Linux
+		_, _ = f.WriteString("gjc-guard") // the name in ps(1) on Linux
 		_ = f.Close()
 	}
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// hasGuard is false: a job object ends with its last handle, which the system closes with this process.
+// hasGuard is false: a job object ends with its last handle, which the system closes at the end of this process.
 const hasGuard = false
 
 func startGuard(*GuardOptions, *os.File) (pid int, err error) { return 0, errors.ErrUnsupported }

@@ -5,10 +5,10 @@ import (
 	"unsafe"
 )
 
-// dieWithParent does nothing: this system can not tie a child to its parent.
+// dieWithParent does nothing: this system does not support it.
 func dieWithParent(*syscall.SysProcAttr) {}
 
-// childInfo is siginfo_t as far as waitid fills it.
+// childInfo is the part of siginfo_t that waitid sets.
 type childInfo struct {
 	_      [2]int32 // signal, errno
 	code   int32

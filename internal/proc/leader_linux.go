@@ -7,11 +7,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dieWithParent makes the kernel kill the leader when the thread that started it ends, which is when this process
-// ends: see the owner goroutine.
+// dieWithParent makes the kernel kill the leader when the thread that started it ends, which is the end of this process: see the owner
+// goroutine.
 func dieWithParent(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGKILL }
 
-// childInfo is the kernel's siginfo as far as waitid fills it.
+// childInfo is the part of the kernel's siginfo that waitid sets.
 type childInfo struct {
 	_      [2]int32 // signal, errno
 	code   int32

@@ -14,15 +14,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// leader is the child that leads the group. Who calls kill and terminate makes sure that it is not reaped.
+// leader is the child that leads the group. The caller of kill and terminate must make sure that it is not reaped.
 type leader struct {
 	cmd  *exec.Cmd
 	pty  bool
-	send func(pid int, sig syscall.Signal) error // [unix.Kill], but for tests
+	send func(pid int, sig syscall.Signal) error // [unix.Kill], except in tests
 }
 
 func (l *leader) prepare(cmd *exec.Cmd, pty bool) {
-	// A session of its own makes the child lead a new group too.
+	// Setsid also makes the child the leader of a new group.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: !pty, Setsid: pty, Setctty: pty}
 	dieWithParent(cmd.SysProcAttr)
 	l.cmd, l.pty, l.send = cmd, pty, unix.Kill
@@ -37,19 +37,19 @@ func (l *leader) pid() int {
 	return l.cmd.Process.Pid
 }
 
-// wait blocks until the leader has ended and leaves it a zombie, so that its process id, which names the group, can
-// not be given to another process before the rest of the group is killed.
+// wait waits for the end of the leader and leaves it a zombie, so that its process ID, which is also that of the group, is not used again
+// before the rest of the group is killed.
 func (l *leader) wait() ExitState {
 	state, err := waitNoReap(l.pid())
 	if err != nil {
-		// Not seen to happen. The group id is unprotected from here to the kill, a matter of microseconds.
+		// Not known to happen. The group ID is not reserved from here to the kill, for microseconds.
 		_ = l.cmd.Wait()
 		return exitState(l.cmd.ProcessState)
 	}
 	return state
 }
 
-// reap frees the zombie. It returns the state as the reaping tells it.
+// reap reaps the zombie and returns its state.
 func (l *leader) reap(seen ExitState) ExitState {
 	if l.cmd.ProcessState == nil {
 		_ = l.cmd.Wait()
@@ -70,16 +70,16 @@ func (l *leader) terminate() error {
 	if err := l.signal(unix.SIGTERM); err != nil {
 		return err
 	}
-	// A stopped process gets to its signals only when it is continued.
+	// A stopped process handles its signals only after SIGCONT.
 	return l.signal(unix.SIGCONT)
 }
 
-// terminateMarked asks what carries a mark to end, and reports whether there is anything.
+// terminateMarked asks the processes with a mark to end, and reports whether there are any.
 func terminateMarked(entry string) bool {
 	if signalMarked(entry, unix.SIGTERM) == 0 {
 		return false
 	}
-	signalMarked(entry, unix.SIGCONT) // a stopped process gets its signals only then
+	signalMarked(entry, unix.SIGCONT) // a stopped process handles its signals only then
 	return true
 }
 
@@ -91,13 +91,13 @@ func (l *leader) signal(sig unix.Signal) error {
 }
 
 // awaitGroupEnd waits for a bounded time until the killed rest of the group has ended. There is no event for that: the rest are
-// not our children. Zombies that nobody reaps, as in containers without an init, are not waited for much longer.
+// not children of this process. In a container without an init, its zombies are never reaped.
 func (l *leader) awaitGroupEnd() {
 	const step, limit = time.Millisecond, 50 * time.Millisecond
 	var waited time.Duration
 	tick := time.NewTicker(step)
 	defer tick.Stop()
-	// Signal 0 reaches nobody, so it does no harm should the id be another group's by now.
+	// Signal 0 has no effect, even if the ID belongs to another group.
 	for unix.Kill(-l.pid(), 0) == nil && waited < limit {
 		<-tick.C
 		waited += step
@@ -140,8 +140,8 @@ func openPTY(cols, rows int) (master, tty *os.File, err error) {
 	return master, tty, err
 }
 
-// withDeadlines returns a file whose reads can be ended. Asking for the descriptor of the one that it is made of, as package pty
-// does, has taken that from it: who has left the group and holds the terminal open would keep a reader for ever.
+// withDeadlines returns a file that supports read deadlines. A file loses them when its descriptor is requested, as package pty does.
+// Without them, a process that has left the group and holds the terminal open would block a reader without end.
 func withDeadlines(f *os.File) (*os.File, error) {
 	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {

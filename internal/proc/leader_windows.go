@@ -13,16 +13,16 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// leader is the child and the job object that holds it and all it starts. The job dies with its last handle, so also
-// when this process is killed.
+// leader is the child and the job object of the child and its descendants. The job ends with its last handle, also if this process is
+// killed.
 type leader struct {
 	cmd *exec.Cmd
 	job windows.Handle
 }
 
 func (l *leader) prepare(cmd *exec.Cmd, _ bool) {
-	// Suspended: nothing of it may run before it is in the job. Without the window flag each child of a program that
-	// has no console would open one on the user's screen.
+	// Suspended: it must not run before it is in the job. Without CREATE_NO_WINDOW, each child of a program without a
+	// console would open a console window.
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		CreationFlags: windows.CREATE_SUSPENDED | windows.CREATE_NO_WINDOW | windows.CREATE_NEW_PROCESS_GROUP,
 		CmdLine:       shellCommandLine(cmd),
@@ -30,8 +30,8 @@ func (l *leader) prepare(cmd *exec.Cmd, _ bool) {
 	l.cmd = cmd
 }
 
-// shellCommandLine is the command line of a cmd.exe that runs a line; empty for any other program, whose arguments the
-// usual rules quote. With /s, cmd.exe takes what stands between the first quote and the last as it is.
+// shellCommandLine returns the command line of cmd.exe that runs a line; "" for any other program, whose arguments are quoted by the
+// usual rules. With /s, cmd.exe uses the text between the first and the last quote unchanged.
 func shellCommandLine(cmd *exec.Cmd) string {
 	n := len(cmd.Args)
 	if n < 3 || !strings.EqualFold(filepath.Base(cmd.Path), "cmd.exe") || !strings.EqualFold(cmd.Args[n-2], "/c") {
@@ -73,8 +73,7 @@ func (l *leader) start() error {
 	return nil
 }
 
-// resume lets a process run that was created suspended. The call goes by the process, for os/exec keeps no handle of
-// its first thread.
+// resume resumes a process that was created suspended. It uses the process, because os/exec keeps no handle of its first thread.
 func resume(process windows.Handle) error {
 	status, _, _ := windows.NewLazySystemDLL("ntdll.dll").NewProc("NtResumeProcess").Call(uintptr(process))
 	if status != 0 {
@@ -108,7 +107,7 @@ func (l *leader) awaitGroupEnd() {}
 
 func (l *leader) kill() error { return windows.TerminateJobObject(l.job, 1) }
 
-// terminate fails: a process without a console of ours can not be asked to end.
+// terminate always fails: a process without a shared console cannot be asked to end.
 func (l *leader) terminate() error { return errors.ErrUnsupported }
 
 func terminateMarked(string) bool { return false }

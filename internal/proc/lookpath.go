@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// LookPath returns the absolute path of a command: itself if it is absolute, and otherwise what the PATH of env, the
-// child's environment, has of that name. Relative places on PATH are passed over, as they would depend on the workspace.
-// Where there is none the error wraps [fs.ErrNotExist] and names the PATH.
+// LookPath returns the absolute path of a command: the command itself if it is absolute, otherwise the program with that name on the PATH
+// of env. It ignores relative directories on PATH, which depend on the workspace. If there is none, the error wraps
+// [fs.ErrNotExist] and contains the PATH.
 func LookPath(command string, env []string) (string, error) {
 	if filepath.IsAbs(command) {
 		return executable(command, extensions(env))
@@ -28,13 +28,12 @@ func LookPath(command string, env []string) (string, error) {
 	return "", fmt.Errorf("the program %q is not on the PATH %q: %w", command, path, fs.ErrNotExist)
 }
 
-// executable returns path, with the first extension that makes it a program.
+// executable returns path with the first extension that makes it a program.
 func executable(path string, extensions []string) (string, error) {
 	var err error
 	for _, ext := range append([]string{""}, extensions...) {
 		var found string
-		// A path with a separator is looked at as it is: no environment of ours is consulted, but for Windows'
-		// extensions.
+		// exec.LookPath does not use the environment for a path with a separator, except for the extensions on Windows.
 		if found, err = exec.LookPath(path + ext); err == nil {
 			return found, nil
 		}

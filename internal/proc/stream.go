@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// maxRest is how much is read from a pipe that something outside the process group still holds when the process is
-// over. It is more than any pipe buffers, so nothing of the process's own output is lost.
+// maxRest bounds the bytes that are read, after the end of the process, from a pipe that another process still holds. It is more than a
+// pipe buffers, so that no output of the process is lost.
 const maxRest = 1 << 20
 
-// stream reads a child's output. It turns the ways in which a pipe or a pseudo-terminal ends into [io.EOF], and
-// it ends for sure once the process is over, whoever else still holds the other side.
+// stream reads a child's output. It returns [io.EOF] for any end of a pipe or a pseudo-terminal, and ends after the end of the process
+// even if another process holds the other side.
 type stream struct {
 	f     *os.File
 	quiet time.Duration
@@ -46,7 +46,7 @@ func (s *stream) Read(p []byte) (int, error) {
 			n, err = s.f.Read(p)
 		}
 		if asked != nil || errors.Is(err, os.ErrDeadlineExceeded) {
-			// That the time is over does not say that nothing has come: on a busy machine nobody may have looked.
+			// After the deadline there may still be output: on a busy machine this read may be late.
 			n, err = readNow(s.f, p)
 			if n == 0 && errors.Is(err, os.ErrDeadlineExceeded) {
 				if asked != nil {
@@ -65,7 +65,7 @@ func (s *stream) Read(p []byte) (int, error) {
 		case err == nil || n > 0:
 			return n, nil
 		case errors.Is(err, io.EOF), errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, os.ErrClosed),
-			errors.Is(err, syscall.EIO): // what Linux says when a terminal has lost its last user
+			errors.Is(err, syscall.EIO): // the error on Linux when a terminal has no more users
 			return 0, s.eof()
 		default:
 			return 0, err
@@ -73,12 +73,12 @@ func (s *stream) Read(p []byte) (int, error) {
 	}
 }
 
-// empty returns a channel that is closed when the reader has asked for more with nothing there, so that all that came
-// before this call has been dealt with. It is nil where the system has no deadlines (Windows). It is called once.
+// empty returns a channel that is closed when a read finds nothing: all output before this call has been handled then. It returns nil if
+// the system has no deadlines (Windows). It must be called at most once.
 func (s *stream) empty() <-chan struct{} {
 	asked := make(chan struct{})
 	s.asked.Store(&asked)
-	if err := s.f.SetReadDeadline(time.Unix(1, 0)); err != nil { // a Read that waits looks again
+	if err := s.f.SetReadDeadline(time.Unix(1, 0)); err != nil { // wakes a waiting Read
 		return nil
 	}
 	return asked
@@ -89,7 +89,7 @@ func (s *stream) eof() error {
 	return io.EOF
 }
 
-// Close makes the reader see end of file; a child that writes on gets a broken pipe.
+// Close makes Read return end of file. A child that continues to write receives a broken pipe.
 func (s *stream) Close() error {
 	if err := s.f.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
 		return err
@@ -97,23 +97,23 @@ func (s *stream) Close() error {
 	return nil
 }
 
-// end is called when the process and its group are gone: from now on no Read waits longer than quiet.
+// end is called after the end of the process and its group: from then on no Read waits longer than quiet.
 func (s *stream) end() {
 	s.over.Store(true)
 	if err := s.f.SetReadDeadline(time.Now().Add(s.quiet)); err != nil {
-		// No deadlines here (Windows). Nothing of the job is left that could write, so nothing is lost.
+		// No deadlines (Windows). No process of the job is left, so that no output is lost.
 		_ = s.f.Close()
 	}
 }
 
-// pump carries a stream to a writer. It owns one goroutine, which ends with the stream.
+// pump copies a stream to a writer. It has one goroutine, which ends with the stream.
 type pump struct {
 	stream *stream
-	active chan<- struct{} // gets a token, or has one, after each read
-	failed func(error)     // told once when the writer refuses
+	active chan<- struct{} // has a token after each read
+	failed func(error)     // called once with the error of the writer
 	ended  chan struct{}
 
-	mu sync.Mutex // guards to; held while to is written, so that mute returns behind the last write
+	mu sync.Mutex // guards to; held during writes, so that mute returns after the last write
 	to io.Writer
 }
 
@@ -152,7 +152,7 @@ func (u *pump) write(b []byte) {
 	}
 }
 
-// mute makes the pump throw away what comes. When mute returns, the writer is not called any more.
+// mute makes the pump discard further output. The writer is not called after mute has returned.
 func (u *pump) mute() {
 	u.mu.Lock()
 	defer u.mu.Unlock()

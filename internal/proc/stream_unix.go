@@ -11,8 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// readNow reads what is there, without waiting and whatever the deadline was, which it takes away. Where nothing is
-// there the error is [os.ErrDeadlineExceeded].
+// readNow reads without waiting, and removes the deadline. If there is nothing to read, the error is [os.ErrDeadlineExceeded].
 func readNow(f *os.File, p []byte) (n int, err error) {
 	if err := f.SetReadDeadline(time.Time{}); err != nil {
 		return 0, err

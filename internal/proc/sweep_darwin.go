@@ -11,11 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// zombie is the state of a process that has ended and was not waited for: SZOMB.
+// zombie is the state of a process that has ended and is not reaped: SZOMB.
 const zombie = 5
 
-// signal sends a signal to the processes of a target that are this user's, and returns how many there were; signal 0 only counts
-// them.
+// signal sends a signal to this user's processes of a target, and returns their number. Signal 0 only counts them.
 func (t *target) signal(sig syscall.Signal) (found, unsure int) {
 	list, err := unix.SysctlKinfoProcSlice("kern.proc.uid", os.Getuid())
 	if err != nil {
@@ -54,7 +53,7 @@ func (t *target) has(pid, group int) bool {
 	return false
 }
 
-// groupLives reports whether a process of a group runs. A zombie does not.
+// groupLives reports whether a process of a group runs, not counting zombies.
 func groupLives(group int) bool {
 	list, err := unix.SysctlKinfoProcSlice("kern.proc.pgrp", group)
 	if err != nil {
@@ -84,7 +83,7 @@ func ownIdentity() string {
 	return fmt.Sprintf("0-%d-%s", os.Getpid(), start)
 }
 
-// isDead reports whether an identity is that of a process that is no longer there.
+// isDead reports whether the process with an identity has ended.
 func isDead(owner string) bool {
 	_, rest, _ := strings.Cut(owner, "-")
 	id, start, ok := strings.Cut(rest, "-")

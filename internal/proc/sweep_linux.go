@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// signal sends a signal to the processes of a target, and returns how many there were; signal 0 only counts them. Unsure are
-// those that show nothing, because another program is just being executed in them. The environment is as it was when a program
-// was started. Those of other users cannot be read and do not count.
+// signal sends a signal to the processes of a target, and returns their number. Signal 0 only counts them. unsure is the number of
+// processes without a visible environment, because they are executing another program. The environment is that of the start of a
+// program. Processes of other users cannot be read and do not count.
 func (t *target) signal(sig syscall.Signal) (found, unsure int) {
 	for pid := range processes() {
 		if pid == t.but {
@@ -35,7 +35,7 @@ func (t *target) signal(sig syscall.Signal) (found, unsure int) {
 			_ = unix.Kill(pid, sig) // an old kernel
 			continue
 		}
-		// The id may have gone to another process before it was held.
+		// The ID may belong to another process since the scan.
 		if named, _ := t.has(pid); named {
 			_ = unix.PidfdSendSignal(fd, sig, nil, 0)
 		}
@@ -44,7 +44,7 @@ func (t *target) signal(sig syscall.Signal) (found, unsure int) {
 	return found, unsure
 }
 
-// has reports whether a process belongs to a target; sure is false where that cannot be told at present.
+// has reports whether a process belongs to a target; sure is false if that is unknown at present.
 func (t *target) has(pid int) (named, sure bool) {
 	if len(t.groups) > 0 {
 		if s, ok := readStat(pid); ok && s.runs() && (t.groups[s.group] || t.groups[s.session]) {
@@ -70,9 +70,9 @@ func (t *target) has(pid int) (named, sure bool) {
 	return false, true
 }
 
-// isBare reports whether a process has shown no environment for so long that it has none: executing a program takes less.
+// isBare reports whether a process has no environment, because it has shown none for longer than executing a program takes.
 func (t *target) isBare(pid int) bool {
-	const most = 3 // looks
+	const most = 3 // scans
 	if t.blank == nil {
 		t.blank = make(map[int]int)
 	}
@@ -80,7 +80,7 @@ func (t *target) isBare(pid int) bool {
 	return t.blank[pid] > most
 }
 
-// groupLives reports whether a process of a group runs. A zombie does not.
+// groupLives reports whether a process of a group runs, not counting zombies.
 func groupLives(group int) bool {
 	for pid := range processes() {
 		if s, ok := readStat(pid); ok && s.group == group && s.runs() {
@@ -90,7 +90,7 @@ func groupLives(group int) bool {
 	return false
 }
 
-// processes yields the ids of all processes but this one.
+// processes yields the IDs of all other processes.
 func processes() func(yield func(pid int) bool) {
 	return func(yield func(int) bool) {
 		dirs, err := os.ReadDir("/proc")
@@ -107,12 +107,12 @@ func processes() func(yield func(pid int) bool) {
 
 func procFile(pid int, name string) string { return "/proc/" + strconv.Itoa(pid) + "/" + name }
 
-// stat holds the public facts of a process, as in proc_pid_stat(5).
+// stat is the public status of a process, see proc_pid_stat(5).
 type stat struct {
 	state                  byte
 	parent, group, session int
 	kernel                 bool
-	// start is when the process was started, in clock ticks since the system was.
+	// start is the start time of the process, in clock ticks since boot.
 	start string
 }
 
@@ -121,7 +121,7 @@ func readStat(pid int) (stat, bool) {
 	if err != nil {
 		return stat{}, false
 	}
-	// pid (name) state ppid pgrp session …; the name may hold anything.
+	// pid (name) state ppid pgrp session …; the name may contain anything.
 	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 	if len(fields) < 20 {
 		return stat{}, false
@@ -135,10 +135,10 @@ func readStat(pid int) (stat, bool) {
 	return s, true
 }
 
-// runs reports whether a process is more than a zombie.
+// runs reports whether a process is not a zombie.
 func (s *stat) runs() bool { return s.state != 'Z' && s.state != 'X' }
 
-// ownIdentity has the namespace of process ids too: a container's processes are seen from outside under other ids.
+// ownIdentity includes the namespace of process IDs: the processes of a container have other IDs outside it.
 func ownIdentity() string {
 	space, err := os.Readlink("/proc/self/ns/pid")
 	if err != nil {
@@ -152,7 +152,7 @@ func ownIdentity() string {
 	return fmt.Sprintf("%s-%d-%s", space, os.Getpid(), s.start)
 }
 
-// isDead reports whether an identity is that of a process that is no longer there. Of another namespace nothing is known.
+// isDead reports whether the process with an identity has ended. It returns false for another namespace.
 func isDead(owner string) bool {
 	space, rest, _ := strings.Cut(owner, "-")
 	id, start, ok := strings.Cut(rest, "-")

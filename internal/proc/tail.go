@@ -5,18 +5,17 @@ import (
 	"unicode/utf8"
 )
 
-// Tail is an [io.Writer] that keeps the last bytes of what is written. It is safe for concurrent use and never
-// returns an error.
+// Tail is an [io.Writer] that keeps the last bytes. It is safe for concurrent use and never returns an error.
 type Tail struct {
 	limit int
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	buf   []byte     // grows up to limit, then is a ring that starts at start
 	start int
 	total int64
 }
 
-// NewTail returns a tail of at most limit bytes. It allocates as output comes, not at once.
+// NewTail returns a tail of at most limit bytes. It allocates memory when it is written to.
 func NewTail(limit int) *Tail { return &Tail{limit: max(limit, 0)} }
 
 func (t *Tail) Write(p []byte) (int, error) {
@@ -40,8 +39,7 @@ func (t *Tail) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// String returns what is kept. Where the start was cut off inside a UTF-8 sequence, the rest of that sequence is left
-// out.
+// String returns the kept bytes, without the rest of a truncated UTF-8 sequence at the start.
 func (t *Tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -56,14 +54,14 @@ func (t *Tail) String() string {
 	return string(b)
 }
 
-// Total returns how many bytes were written in all.
+// Total returns the number of bytes written.
 func (t *Tail) Total() int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.total
 }
 
-// Truncated reports that the start of the output is gone.
+// Truncated reports whether the start of the output was dropped.
 func (t *Tail) Truncated() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
