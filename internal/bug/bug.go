@@ -1,5 +1,5 @@
-// Package bug reports what can not happen but did: once for each place in the code. Where no handler is set, as in
-// every test, a report panics; the program sets one that logs.
+// Package bug reports states that should be impossible, once for each place in the code. Without a handler, as in
+// every test, a report panics; the program sets a handler that logs.
 package bug
 
 import (
@@ -8,30 +8,30 @@ import (
 	"sync"
 )
 
-// A Report is one bug that showed itself.
+// A Report describes one bug that occurred.
 type Report struct {
-	// Site is the file and line that reported, as "file.go:12".
+	// Site is the file and line of the call that reported it, as "file.go:12".
 	Site    string
 	Message string
-	// Stack is the goroutine that reported.
+	// Stack is the stack of the goroutine that reported it.
 	Stack string
 }
 
-// The table is the one state of the process here: bugs belong to the program, not to a session.
+// The table is global to the process: bugs belong to the program, not to a session.
 var table struct {
 	mu      sync.Mutex
 	count   map[string]int
 	handler func(Report)
 }
 
-// Handle makes fn receive the first report of each site. Only cmd calls it, once, at start.
+// Handle sets fn as the handler of the first report of each site. Only cmd calls it, once, at start.
 func Handle(fn func(Report)) {
 	table.mu.Lock()
 	defer table.mu.Unlock()
 	table.handler = fn
 }
 
-// Reportf reports a bug. Without a handler it panics, so that no test passes over one.
+// Reportf reports a bug. Without a handler it panics, so that a test cannot miss it.
 func Reportf(format string, args ...any) {
 	report(fmt.Sprintf(format, args...))
 }

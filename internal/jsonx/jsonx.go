@@ -1,11 +1,11 @@
-// Package jsonx is the one JSON seam of the wire paths: every message that enters or leaves the process is
-// decoded and encoded here, so that the rules below hold everywhere and the engine can change in one place.
+// Package jsonx decodes and encodes every JSON message that enters or leaves the process, so that the rules below hold
+// everywhere and the JSON library can be changed in one place.
 //
 //   - Member names match exactly: "sessionid" is not "sessionId".
-//   - A duplicate member name is an error, so no second spelling of a value can hide behind the first.
+//   - A duplicate member name is an error, so that two programs cannot read different values from one message.
 //   - A nil slice encodes as [] and a nil map as {}, never as null.
-//   - Output is one line and leaves <, > and & alone.
-//   - Bytes that are not UTF-8 become U+FFFD: refusing them would cost a whole message.
+//   - Output is one line and does not escape <, > and &.
+//   - Bytes that are not UTF-8 become U+FFFD: an error would lose the whole message.
 package jsonx
 
 import (
@@ -39,8 +39,8 @@ type DecodeError struct {
 	// Reason is what is wrong there, in one clause.
 	Reason string
 	err    error
-	// placed says that Pointer counts from the root of the decoder that is at work, so that nothing is to be put
-	// before it on the way out.
+	// placed reports that Pointer is relative to the root of the running decoder already, so that nothing is put before
+	// it when the error is passed up.
 	placed bool
 }
 
@@ -50,13 +50,13 @@ func (e *DecodeError) Error() string {
 	}
 	p := e.Pointer
 	if len(p) > maxPointer {
-		// A pointer into a very deep value is no help to anybody.
+		// A pointer into a very deep value does not help.
 		p = strings.ToValidUTF8(p[:maxPointer], "") + "…"
 	}
 	return p + ": " + e.Reason
 }
 
-// maxPointer is how much of a pointer an error's text has, in bytes.
+// maxPointer limits the pointer in the text of an error, in bytes.
 const maxPointer = 200
 
 func (e *DecodeError) Unwrap() error { return e.err }
@@ -69,7 +69,7 @@ func Marshal(v any, opts ...Options) ([]byte, error) {
 	return json.Marshal(v, json.JoinOptions(append([]Options{encodeOptions}, opts...)...))
 }
 
-// Append encodes v behind dst, so that a caller who keeps dst allocates nothing for the output.
+// Append appends the encoded v to dst, so that a caller that reuses dst allocates nothing for the output.
 func Append(dst []byte, v any, opts ...Options) ([]byte, error) {
 	w := bytes.NewBuffer(dst)
 	o := encodeOptions
@@ -82,9 +82,9 @@ func Append(dst []byte, v any, opts ...Options) ([]byte, error) {
 	return w.Bytes(), nil
 }
 
-// AppendString encodes s as a JSON string behind dst.
+// AppendString appends s to dst as a JSON string.
 func AppendString(dst []byte, s string) []byte {
-	// AppendQuote fails only on invalid UTF-8, and still appends the replaced text then.
+	// AppendQuote fails only on invalid UTF-8, and appends the text with replacements even then.
 	dst, _ = jsontext.AppendQuote(dst, s)
 	return dst
 }
@@ -106,7 +106,7 @@ func Valid(data []byte) bool {
 	return Raw(data).IsValid(jsontext.AllowInvalidUTF8(true))
 }
 
-// Truncated reports whether data is the beginning of a JSON value and not all of it.
+// Truncated reports whether data is an incomplete JSON value.
 func Truncated(data []byte) bool {
 	dec := jsontext.NewDecoder(bytes.NewReader(data), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
 	return errors.Is(dec.SkipValue(), io.ErrUnexpectedEOF)
@@ -129,8 +129,8 @@ func Invalid(dec *Decoder, reason string) *DecodeError {
 }
 
 // Within returns err as seen from the value that holds the decoded one at pointer. An error that is not a
-// [*DecodeError] becomes one. A custom unmarshaler that hands a part of its value to [Unmarshal] puts the decoder's
-// StackPointer before the error.
+// [*DecodeError] becomes one. A custom unmarshaler that passes a part of its value to [Unmarshal] calls it with the
+// decoder's StackPointer.
 func Within(pointer string, err error) *DecodeError {
 	inner, ok := errors.AsType[*DecodeError](err)
 	if !ok {
@@ -143,7 +143,7 @@ func Within(pointer string, err error) *DecodeError {
 
 func decodeError(err error) error {
 	if own, ok := errors.AsType[*DecodeError](err); ok {
-		// From a custom unmarshaler. It knows the place, or the place within the value that it was given.
+		// From a custom unmarshaler. Its pointer is complete, or relative to the value that the unmarshaler was given.
 		found := *own
 		if sem, ok := errors.AsType[*json.SemanticError](err); ok && !own.placed {
 			found.Pointer = string(sem.JSONPointer) + own.Pointer

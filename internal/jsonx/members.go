@@ -9,7 +9,7 @@ import (
 )
 
 // Members yields the names and values of the JSON object raw, in order. The values are slices of raw.
-// A raw that is not an object has no members, and raw must be valid JSON: it is walked, not checked.
+// If raw is not an object, it has no members. raw must be valid JSON: it is not checked.
 func Members(raw Raw) iter.Seq2[string, Raw] {
 	return func(yield func(string, Raw) bool) {
 		for name, value := range members(raw) {
@@ -31,7 +31,7 @@ func Lookup(raw Raw, name string) Raw {
 	return nil
 }
 
-// Sole returns the element of the JSON array raw, as a slice of raw, if there is exactly one, and nil else.
+// Sole returns the element of the JSON array raw, as a slice of raw, if there is exactly one, otherwise nil.
 // As for [Members], raw must be valid JSON.
 func Sole(raw Raw) Raw {
 	i := skipSpace(raw, 0)
@@ -93,7 +93,7 @@ func skipSpace(raw []byte, i int) int {
 	return i
 }
 
-// skipString returns the offset behind the string that begins at i.
+// skipString returns the offset after the string that begins at i.
 func skipString(raw []byte, i int) int {
 	for i++; i < len(raw); i++ {
 		switch raw[i] {
@@ -106,7 +106,7 @@ func skipString(raw []byte, i int) int {
 	return len(raw)
 }
 
-// skipValue returns the offset behind the value that begins at i.
+// skipValue returns the offset after the value that begins at i.
 func skipValue(raw []byte, i int) int {
 	depth := 0
 	for i < len(raw) {

@@ -10,7 +10,7 @@ import (
 
 var errNotObject = errors.New("not an object")
 
-// objectReader is a decoder over bytes that are already there; pooled, because every inbound message needs one.
+// objectReader is a decoder of bytes in memory. It is pooled because every incoming message needs one.
 type objectReader struct {
 	buf bytes.Buffer
 	dec jsontext.Decoder
@@ -19,12 +19,12 @@ type objectReader struct {
 var objectReaders = sync.Pool{New: func() any { return new(objectReader) }}
 
 // ReadObject checks that data is one JSON object and calls fn for each of its members, in order. The value
-// aliases data; the name is valid during the call. Its errors are of type [*DecodeError], and those of fn as they
-// are. It is for bytes from a peer; [Members] walks what has been checked.
+// aliases data; the name is valid during the call. Its own errors are of type [*DecodeError]; those of fn are returned
+// unchanged. It is for bytes from a peer; [Members] is for JSON that has been checked.
 func ReadObject(data []byte, fn func(name []byte, value Raw) error) error {
 	r := objectReaders.Get().(*objectReader)
 	defer func() {
-		r.buf = bytes.Buffer{} // let go of data
+		r.buf = bytes.Buffer{} // release data
 		objectReaders.Put(r)
 	}()
 	r.buf = *bytes.NewBuffer(data)

@@ -14,8 +14,8 @@ type Encoder = jsontext.Encoder
 // Kind is the kind of a JSON value, named by its first byte: '{', '[', '"', '0' for every number, 't', 'f', 'n'.
 type Kind = jsontext.Kind
 
-// WithUnmarshalers decodes the types that the given functions name by those functions: the way to decode a
-// field whose static type is an interface.
+// WithUnmarshalers decodes the types of the given functions with those functions, for example fields whose static type
+// is an interface.
 func WithUnmarshalers(u ...*json.Unmarshalers) Options {
 	return json.WithUnmarshalers(json.JoinUnmarshalers(u...))
 }

@@ -9,10 +9,10 @@ import (
 )
 
 // A stream of JSON values can break a character outside the Basic Multilingual Plane in two: one string ends with the
-// escape \ud83d and the next begins with \ude00. Decoding each by itself loses both halves to U+FFFD. So a half that
-// stands alone is marked before the value is decoded: by the noncharacter markStart, followed by the three last
-// hexadecimal digits of the half as noncharacters from markDigit on. No text has these: Unicode keeps noncharacters for
-// use inside programs.
+// escape \ud83d and the next begins with \ude00. Decoded separately, both halves would become U+FFFD. So a single half is
+// replaced by a mark before the value is decoded: the noncharacter markStart, followed by the last three hexadecimal
+// digits of the half as noncharacters from markDigit on. Text does not contain them: Unicode reserves noncharacters for
+// internal use.
 const (
 	markStart = '\uFDEF'
 	markDigit = '\uFDD0'
@@ -20,7 +20,7 @@ const (
 	surrogates = 0xD000
 )
 
-// MarkSurrogates returns JSON text in which every surrogate escape without its other half is a mark, for
+// MarkSurrogates replaces every surrogate escape without its other half in the JSON text data by a mark, for
 // [JoinSurrogates]. It returns data itself if there is none.
 func MarkSurrogates(data []byte) []byte {
 	if !bytes.Contains(data, []byte(`\ud`)) && !bytes.Contains(data, []byte(`\uD`)) {
@@ -74,9 +74,9 @@ func followedByLow(b []byte) bool {
 
 func isHigh(surrogate rune) bool { return surrogate < 0xDC00 }
 
-// JoinSurrogates returns s with the characters that its marks stand for, and U+FFFD for a half that stays alone. Held is
-// the first half that the text before s ended with, or zero. A first half at the end of s is not in the text: it is
-// returned, to be held for what follows.
+// JoinSurrogates replaces the marks in s by the characters that they stand for, or by U+FFFD if the other half is missing.
+// held is the first half that the text before s ended with, or zero. A first half at the end of s is not in the returned
+// text but returned separately, to be passed as held with the next text.
 func JoinSurrogates(s string, held rune) (text string, half rune) {
 	if held == 0 && !strings.ContainsRune(s, markStart) || s == "" {
 		return s, held
@@ -118,7 +118,7 @@ func JoinSurrogates(s string, held rune) (text string, half rune) {
 	return b.String(), held
 }
 
-// marked returns the surrogate whose mark s begins with and the length of the mark; markStart itself if it is none.
+// marked returns the surrogate whose mark s begins with and the length of the mark, or markStart if it is no mark.
 func marked(s string) (r rune, size int) {
 	r, size = surrogates, utf8.RuneLen(markStart)
 	for shift := 8; shift >= 0; shift -= 4 {

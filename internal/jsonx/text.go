@@ -7,7 +7,7 @@ import (
 )
 
 // Text returns the value of the JSON string raw. It reports false for everything else, and for a string with bytes that
-// are no UTF-8, which the decoder replaces.
+// are not UTF-8, which the decoder replaces.
 func Text(raw Raw) (s string, ok bool) {
 	n := len(raw)
 	if n < 2 || raw[0] != '"' || raw[n-1] != '"' {
@@ -31,7 +31,7 @@ func Text(raw Raw) (s string, ok bool) {
 }
 
 // EachMember calls fn for the members of the JSON object raw, in order, until fn returns false. The name is valid during
-// the call. As for [Members], raw must be valid JSON; it is for what comes thousands of times.
+// the call. As for [Members], raw must be valid JSON; it is for values that are read thousands of times.
 func EachMember(raw Raw, fn func(name []byte, value Raw) bool) {
 	for quoted, value := range members(raw) {
 		if !fn(unquoteName(quoted), value) {

@@ -2,7 +2,7 @@ package jsonx
 
 import "github.com/go-json-experiment/json/jsontext"
 
-// Token is one piece of JSON as a [Decoder] reads it and an [Encoder] writes it. A token that was read is good
+// Token is one piece of JSON as a [Decoder] reads it and an [Encoder] writes it. A token that was read is valid
 // until the next read.
 type Token = jsontext.Token
 
@@ -15,14 +15,14 @@ var (
 	EndArray    = jsontext.EndArray
 )
 
-// String makes the token of a JSON string or of a member name.
+// String returns the token of a JSON string or of a member name.
 func String(s string) Token { return jsontext.String(s) }
 
-// Int makes the token of an integer.
+// Int returns the token of an integer.
 func Int(n int64) Token { return jsontext.Int(n) }
 
-// Float makes the token of a number. NaN and the infinities become strings.
+// Float returns the token of a number. NaN and the infinities become strings.
 func Float(n float64) Token { return jsontext.Float(n) }
 
-// Bool makes the token of a boolean.
+// Bool returns the token of a boolean.
 func Bool(b bool) Token { return jsontext.Bool(b) }

@@ -1,6 +1,6 @@
-// Package sandbox runs programs that can write only below some directories and, unless they may, open no sockets. On Linux
-// Landlock and seccomp do that, in a process that begins as this program and becomes the other one; where the kernel has no
-// Landlock, bubblewrap does the first half of it. Other systems have none.
+// Package sandbox runs programs that can write only below given directories and cannot open sockets without permission. On
+// Linux, a process of this program restricts itself with Landlock and seccomp and then executes the other program. Where the
+// kernel has no Landlock, bubblewrap restricts the access to files. Other systems have no sandbox.
 package sandbox
 
 import (
@@ -8,19 +8,19 @@ import (
 	"fmt"
 )
 
-// Policy is what a program in a sandbox may do beside reading and running what its user can.
+// Policy is what a program in a sandbox may do in addition to reading and running what its user can.
 type Policy struct {
-	// Write are the directories below which it may change files, absolute and real. What is not there is left out. Devices like
-	// /dev/null are always writable.
+	// Write are the directories below which it may change files, as absolute paths without symbolic links. A directory that
+	// does not exist is ignored. Devices like /dev/null are always writable.
 	Write []string
-	// Network lets it open sockets.
+	// Network allows it to open sockets.
 	Network bool
 }
 
-// ErrUnavailable is wrapped by the error for a machine without a sandbox.
+// ErrUnavailable is wrapped by the errors of [Find] and [FindKind] on a machine without a sandbox.
 var ErrUnavailable = errors.New("there is no sandbox")
 
-// Kind is what makes a sandbox.
+// Kind is the mechanism of a sandbox.
 type Kind string
 
 // The kinds.
@@ -29,17 +29,17 @@ const (
 	Bubblewrap Kind = "bubblewrap"
 )
 
-// Sandbox is what this machine has.
+// Sandbox is a sandbox that this machine supports.
 type Sandbox struct {
 	Kind Kind
-	// program is what is started: this program, or bwrap.
+	// program is the path of the program to start: this program, or bwrap.
 	program string
-	// filter is this program where it filters the system calls of what bwrap starts; empty where the kernel cannot do that.
+	// filter is the path of this program if it filters the system calls of what bwrap starts; empty if the kernel cannot.
 	filter string
 }
 
-// Find returns the sandbox that this machine has. self is the path of a program that hands its arguments to [Enter] where the
-// first one is [Command]; lookPath finds bwrap.
+// Find returns the sandbox that this machine supports. self is the path of a program that passes its arguments to [Enter] if
+// the first one is [Command]; lookPath finds bwrap.
 func Find(self string, lookPath func(string) (string, error)) (*Sandbox, error) {
 	s, err := FindKind(Landlock, self, lookPath)
 	if err == nil {
@@ -70,10 +70,10 @@ func FindKind(kind Kind, self string, lookPath func(string) (string, error)) (*S
 	return &Sandbox{Kind: Landlock, program: self}, nil
 }
 
-// Command is the first argument of a call of this program that becomes another one in a sandbox.
+// Command is the first argument of this program when it is to execute another program in a sandbox.
 const Command = "__sandboxed"
 
-// Wrap returns what to start so that the program at path runs with args in the sandbox.
+// Wrap returns the program to start, and its arguments, so that the program at path runs with args in the sandbox.
 func (s *Sandbox) Wrap(p *Policy, path string, args []string) (program string, all []string) {
 	if s.Kind == Bubblewrap {
 		all = bubblewrapArgs(p)
@@ -97,8 +97,8 @@ func (s *Sandbox) Wrap(p *Policy, path string, args []string) (program string, a
 	return s.program, append(all, args...)
 }
 
-// Enter becomes the program that the arguments behind [Command] name, in a sandbox, with the environment env. It returns only
-// if it could not; nothing has been run then.
+// Enter executes the program that the arguments after [Command] name in place of this one, in a sandbox, with the environment
+// env. It returns only if that fails.
 func Enter(args, env []string) error {
 	p, callsOnly := new(Policy), false
 	for len(args) > 0 {

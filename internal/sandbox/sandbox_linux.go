@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// leastABI is the version of Landlock from which on it knows of all ways to change a file: truncation came with 3 (Linux 6.2).
-const leastABI = 3
+// minABI is the first version of Landlock that covers all ways to change a file: truncation came with 3 (Linux 6.2).
+const minABI = 3
 
-// scopesABI is the version that keeps signals and abstract sockets in (Linux 6.12).
+// scopesABI is the first version that can restrict signals and abstract sockets to the sandbox (Linux 6.12).
 const scopesABI = 6
 
 func landlockABI() (int, error) {
@@ -25,44 +25,44 @@ func landlockABI() (int, error) {
 	return int(v), nil
 }
 
-// landlockError says why there is no sandbox by Landlock; nil where there is one.
+// landlockError returns why Landlock cannot be used, or nil if it can.
 func landlockError() error {
 	abi, err := landlockABI()
 	switch {
 	case err != nil:
 		return fmt.Errorf("the kernel has no Landlock (%w)", err)
-	case abi < leastABI:
-		return fmt.Errorf("the kernel's Landlock is too old (version %d of %d, Linux 6.2)", abi, leastABI)
+	case abi < minABI:
+		return fmt.Errorf("the kernel's Landlock is too old (version %d of %d, Linux 6.2)", abi, minABI)
 	}
 	return seccompError()
 }
 
-// seccompError says why sockets cannot be kept from a process; nil where they can.
+// seccompError returns why system calls cannot be filtered, or nil if they can.
 func seccompError() error {
 	if _, ok := arches[runtime.GOARCH]; !ok {
 		return fmt.Errorf("no filters for system calls of %s", runtime.GOARCH)
 	}
-	// With filters the kernel looks for the filter at the address, and there is none.
+	// A kernel with seccomp filters reads the filter at the address, which is nil, and returns EFAULT.
 	if err := unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, 0, 0, 0); !errors.Is(err, unix.EFAULT) {
 		return errors.New("the kernel has no seccomp filters")
 	}
 	return nil
 }
 
-// writing are all rights by which files are changed.
+// writing is the set of access rights that allow files to be changed.
 const writing = unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE |
 	unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_REG |
 	unix.LANDLOCK_ACCESS_FS_MAKE_SOCK | unix.LANDLOCK_ACCESS_FS_MAKE_FIFO | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK |
 	unix.LANDLOCK_ACCESS_FS_MAKE_SYM | unix.LANDLOCK_ACCESS_FS_REFER | unix.LANDLOCK_ACCESS_FS_TRUNCATE
 
-// onFiles are those of them that a rule for a file, and not for a directory, may have.
+// onFiles is the subset of writing that a rule for a file, as opposed to a directory, may have.
 const onFiles = unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE
 
 // devices are always writable.
 var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx", "/dev/pts", "/dev/shm"}
 
-// enter restricts this thread, and becomes the program: the restrictions of the thread that does so are those of the process.
-// callsOnly leaves files to whoever has started it.
+// enter restricts this thread and executes the program: the restrictions of the thread that does so apply to the process.
+// callsOnly filters the system calls only, for a process whose access to files is restricted already.
 func enter(p *Policy, callsOnly bool, command, env []string) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -85,7 +85,7 @@ func restrict(p *Policy) error {
 	if err != nil {
 		return err
 	}
-	if abi < leastABI {
+	if abi < minABI {
 		return errors.New("too old")
 	}
 	attr := unix.LandlockRulesetAttr{Handled_access_fs: writing}
@@ -100,7 +100,7 @@ func restrict(p *Policy) error {
 		return errno
 	}
 	rules := int(fd)
-	defer func() { _ = unix.Close(rules) }() // the restriction stays
+	defer func() { _ = unix.Close(rules) }() // the restriction does not depend on it
 	for _, path := range append(p.Write, devices...) {
 		if err := allow(rules, path); err != nil {
 			return err
@@ -112,7 +112,7 @@ func restrict(p *Policy) error {
 	return nil
 }
 
-// allow lets all below path be changed. What is not there cannot be.
+// allow permits changes of everything below path. A path that does not exist is ignored.
 func allow(rules int, path string) error {
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EACCES) {
@@ -121,7 +121,7 @@ func allow(rules int, path string) error {
 	if err != nil {
 		return &os.PathError{Op: "open", Path: path, Err: err}
 	}
-	defer func() { _ = unix.Close(fd) }() // the rule stays
+	defer func() { _ = unix.Close(fd) }() // the rule does not depend on it
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
 		return err
@@ -136,13 +136,13 @@ func allow(rules int, path string) error {
 	return nil
 }
 
-// arches are how seccomp calls the architectures.
+// arches are the seccomp constants of the architectures.
 var arches = map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64}
 
-// x32 is a bit of the system calls of an ABI of amd64 that has all of them a second time.
+// x32 is the bit that marks the system calls of the x32 ABI of amd64, which has a second number for each of them.
 const x32 = 0x40000000
 
-// How seccomp's programs are written.
+// The instructions of a seccomp program (classic BPF).
 const (
 	load  = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS
 	and   = unix.BPF_ALU | unix.BPF_AND | unix.BPF_K
@@ -150,7 +150,7 @@ const (
 	least = unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K
 	bits  = unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K
 	ret   = unix.BPF_RET | unix.BPF_K
-	// Where seccomp_data has them. Of an argument it is the lower half.
+	// The offsets in seccomp_data; that of an argument is the offset of its lower half.
 	number, architecture, firstArg, argSize = 0, 4, 16, 8
 
 	allowed = 0x7fff0000
@@ -158,30 +158,30 @@ const (
 
 func refuse(errno unix.Errno) uint32 { return unix.SECCOMP_RET_ERRNO | uint32(errno) }
 
-// modeCall is a system call that sets the mode of a file, with the number of the argument that has it. One that opens says in
-// another argument whether it makes the file; if not, there may be anything in the place of a mode.
+// modeCall is a system call that sets the mode of a file, with the index of the mode argument. A call that opens a file has
+// flags in another argument; unless they create the file, the mode argument is undefined.
 type modeCall struct {
 	call, mode, flags uint32
 	opens             bool
 }
 
-// makes are the flags of open that make a file.
+// makes are the flags of open that create a file.
 const makes = unix.O_CREAT | unix.O_TMPFILE&^unix.O_DIRECTORY
 
-// filter is what the kernel asks before each system call: no sockets but those that ask the kernel for routes, unless there is a
-// network. io_uring can open sockets too. Pairs of streams that are connected to each other stay; of another type, one of a pair
-// can be sent to anybody. Whether a mode is set inside or outside of the directories cannot be seen here, but no mode has a bit by
-// which others get the user's rights.
+// filter returns the program that the kernel runs before each system call. Without network, it refuses all sockets except
+// route sockets (netlink), and io_uring, which can open sockets too. Connected pairs of stream sockets are allowed; with other
+// types, one socket of a pair could send to any address. The filter cannot see whether a mode is set inside or outside of the
+// writable directories, so it refuses the setuid and setgid bits everywhere.
 func filter(network bool) []unix.SockFilter {
 	prog := []unix.SockFilter{
 		{Code: load, K: architecture},
 		{Code: equal, Jt: 1, K: arches[runtime.GOARCH]},
-		{Code: ret, K: refuse(unix.EACCES)}, // the system calls of another architecture have other numbers
+		{Code: ret, K: refuse(unix.EACCES)}, // other architectures number their system calls differently
 		{Code: load, K: number},
 		{Code: least, Jf: 1, K: x32},
 		{Code: ret, K: refuse(unix.EACCES)},
 	}
-	// Each rule ends the program where it is for the call.
+	// Each rule returns a result if it applies to the call.
 	rule := func(call uint32, body ...unix.SockFilter) {
 		prog = append(append(prog, unix.SockFilter{Code: equal, Jf: uint8(len(body)), K: call}), body...)
 	}
@@ -220,12 +220,12 @@ func filter(network bool) []unix.SockFilter {
 		}
 		rule(m.call, body...)
 	}
-	// Its flags and mode lie in memory, where a filter cannot look. Programs do without it.
+	// The flags and the mode of openat2 are in memory, which a filter cannot read. Programs fall back to openat.
 	rule(unix.SYS_OPENAT2, unix.SockFilter{Code: ret, K: refuse(unix.ENOSYS)})
 	return append(prog, unix.SockFilter{Code: ret, K: allowed})
 }
 
-// filterCalls puts the filter before the system calls of this thread and of what it becomes.
+// filterCalls installs the filter for the system calls of this thread and of the program that it executes.
 func filterCalls(network bool) error {
 	list := filter(network)
 	prog := unix.SockFprog{Len: uint16(len(list)), Filter: &list[0]}
@@ -242,9 +242,9 @@ func bubblewrap(lookPath func(string) (string, error)) (string, bool) {
 	return path, err == nil
 }
 
-// bubblewrapArgs are the arguments before the program.
+// bubblewrapArgs returns the arguments of bwrap before the program.
 func bubblewrapArgs(p *Policy) []string {
-	// Without processes of its own, /proc/PID/root of any other leads out; without users of its own, root could mount what it likes.
+	// Without a PID namespace, /proc/PID/root of any other process leads out; without a user namespace, root could mount anything.
 	args := []string{
 		"--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--die-with-parent", "--unshare-user-try", "--unshare-pid", "--unshare-ipc",
 	}

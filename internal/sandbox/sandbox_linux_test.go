@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// kinds are the sandboxes that this machine has.
+// kinds are the sandboxes that this machine supports.
 func kinds(t *testing.T, suite func(t *testing.T, s *sandbox.Sandbox)) {
 	self, err := os.Executable()
 	if err != nil {
@@ -47,7 +47,7 @@ func kinds(t *testing.T, suite func(t *testing.T, s *sandbox.Sandbox)) {
 	}
 }
 
-// probe runs a line of shell in a sandbox.
+// probe runs a shell command in a sandbox.
 func probe(t *testing.T, s *sandbox.Sandbox, p *sandbox.Policy, line string) (string, error) {
 	t.Helper()
 	program, args := s.Wrap(p, "/bin/sh", []string{"-c", line})
@@ -55,7 +55,7 @@ func probe(t *testing.T, s *sandbox.Sandbox, p *sandbox.Policy, line string) (st
 	return string(out), err
 }
 
-// What changes files outside of the directories fails, in every way that there is; what is inside works.
+// Every way to change a file outside of the writable directories fails; inside, it works.
 func TestSandbox_Files(t *testing.T) {
 	kinds(t, func(t *testing.T, s *sandbox.Sandbox) {
 		work, home := t.TempDir(), t.TempDir()
@@ -73,7 +73,7 @@ func TestSandbox_Files(t *testing.T) {
 			"mv $H/file $W/file", "cp /etc/passwd $H/new", "ln -s $H/file $W/link && echo x > $W/link", "cd $W && echo x > ../../../../../../../../$H/file",
 			"sh -c 'echo x > $H/file'", "ln $H/file $W/hard && echo x > $W/hard", "truncate -s 0 $H/file", "rmdir $H", "echo x > /etc/gjc-sandbox-test",
 			"echo x > /proc/$OUT/root$H/new", "echo x > /proc/$OUT/cwd/gjc-sandbox-test",
-			// What the user has is not to give others the user's rights.
+			// No file of the user can get a bit that gives others the user's rights.
 			"chmod 4777 $H/file", "chmod g+s $H/file", python + ` -c 'import os; os.open(os.environ["W"] + "/new", os.O_CREAT | os.O_WRONLY, 0o4755)'`,
 			python + ` -c 'import os, stat; os.mknod(os.environ["W"] + "/new", stat.S_IFREG | 0o2755)'`, python + ` -c 'import os; os.fchmod(os.open(os.environ["H"] + "/file", os.O_RDONLY), 0o4777)'`,
 		} {
@@ -93,7 +93,7 @@ func TestSandbox_Files(t *testing.T) {
 	})
 }
 
-// No program in it opens a socket, but where the network is allowed.
+// A program can open a socket only if the network is allowed.
 func TestSandbox_Network(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {
@@ -115,7 +115,7 @@ r.send(b"x")'`
 				t.Errorf("%s without the network: %v: %s", kind, err, out)
 			}
 		}
-		// Somebody listens outside: files are all that a path leads to.
+		// A listener outside of the sandbox cannot be reached through the path of its socket.
 		dir := t.TempDir()
 		path := filepath.Join(dir, "s")
 		l, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", path)
@@ -137,7 +137,7 @@ print(b.recv(1))'`)
 		if err != nil {
 			t.Errorf("a pair of sockets: %v: %s", err, out)
 		}
-		for _, kind := range []string{"DGRAM", "SEQPACKET"} { // one of these can be connected to somebody else
+		for _, kind := range []string{"DGRAM", "SEQPACKET"} { // a socket of these types can be connected to another address
 			line := python + ` -c 'import socket; socket.socketpair(socket.AF_UNIX, socket.SOCK_` + kind + ` | socket.SOCK_CLOEXEC)'`
 			if out, err := probe(t, s, new(sandbox.Policy), line); err == nil {
 				t.Errorf("a pair of %s sockets worked: %s", kind, out)
@@ -146,14 +146,14 @@ print(b.recv(1))'`)
 				t.Errorf("a pair of %s sockets with the network: %v: %s", kind, err, out)
 			}
 		}
-		// What multiprocessing needs.
+		// Python's multiprocessing needs this.
 		if out, err := probe(t, s, new(sandbox.Policy), python+` -c 'import multiprocessing; multiprocessing.Lock()'`); err != nil {
 			t.Errorf("a lock between processes: %v: %s", err, out)
 		}
 	})
 }
 
-// What comes out of it, comes out as without it.
+// Output and exit code are the same as without a sandbox.
 func TestSandbox_Transparent(t *testing.T) {
 	kinds(t, func(t *testing.T, s *sandbox.Sandbox) {
 		out, err := probe(t, s, new(sandbox.Policy), `echo "a  b"; echo $0; exit 3`)

@@ -15,13 +15,13 @@ const (
 	runVariable = "GJC_TEST_RUN"
 	// reportsVariable names the directory for the reports of [ReportProcess].
 	reportsVariable = "GJC_TEST_REPORTS"
-	// guardVariable makes a test binary the guard of the run that it names.
+	// guardVariable names the run that a test binary is the guard of.
 	guardVariable = "GJC_TESTENV_GUARD"
 )
 
 // Run runs the tests of a package with m.Run, and returns the exit code. Every process that a test starts with [RunEnv] in its
-// environment ends with the run: a guard process kills it, also where the run itself is killed, panics or times out. If the tests
-// pass and such a process is left nevertheless, Run names it on stderr and returns 1. On other systems than Linux there is no guard.
+// environment ends with the run: a guard process kills it, even if the run itself is killed, panics or times out. If the tests
+// pass but leave such a process running, Run names it on stderr and returns 1. Only Linux has the guard.
 func Run(m interface{ Run() int }) (code int) {
 	g, err := startGuard()
 	if err != nil {
@@ -40,7 +40,7 @@ func Run(m interface{ Run() int }) (code int) {
 	return code
 }
 
-// RunEnv returns the variables by which a process belongs to this run (see [Run]), for an environment that is not inherited.
+// RunEnv returns the variables that mark a process as part of this run (see [Run]), for an environment that is not inherited.
 func RunEnv() (env []string) {
 	for _, name := range []string{runVariable, reportsVariable} {
 		if value := os.Getenv(name); value != "" {
@@ -75,5 +75,5 @@ func ReportProcess() error {
 	return os.Rename(f.Name(), filepath.Join(dir, strconv.Itoa(os.Getpid())))
 }
 
-// leftPatience bounds the time that a killed process takes to end on a busy machine.
+// leftPatience limits the wait for a killed process to end, on a busy machine.
 const leftPatience = 10 * time.Second

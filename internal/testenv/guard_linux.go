@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// Processes returns the processes whose environment holds text, by id, with their command lines. It sees those of other users only
-// where this user may read them, and those that hide their environment if they have called [ReportProcess]. A zombie has no
-// environment and does not count.
+// Processes returns the command lines of the processes whose environment contains text, by process ID. It finds processes of other
+// users only if this user may read their environment, and processes that hide it only if they have called [ReportProcess]. Zombies
+// have no environment and are not found.
 func Processes(text string) (map[int]string, error) {
 	dirs, err := os.ReadDir("/proc")
 	if err != nil {
@@ -57,18 +57,18 @@ func reported(pid int) []byte {
 	}
 	started, env, _ := bytes.Cut(text, []byte{0})
 	if now, ok := startTime(pid); !ok || now != string(started) {
-		return nil // the id belongs to another process now
+		return nil // the ID belongs to another process now
 	}
 	return env
 }
 
-// startTime returns when a process was started, in the kernel's words. It fails for a process that has ended.
+// startTime returns the start time of a process as the kernel prints it. It fails for a process that has ended.
 func startTime(pid int) (ticks string, ok bool) {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
 		return "", false
 	}
-	// pid (name) state …; the start time is field 22, and the name may hold anything.
+	// pid (name) state …; the start time is field 22, and the name may contain any character.
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 	if len(fields) < 20 || fields[0] == "Z" || fields[0] == "X" {
 		return "", false
@@ -76,7 +76,7 @@ func startTime(pid int) (ticks string, ok bool) {
 	return fields[19], true
 }
 
-// guard is a process that outlives the test run and ends what is left of it.
+// guard is a process that outlives the test run and kills the processes that are left of it.
 type guard struct {
 	cmd     *exec.Cmd
 	mark    string
@@ -97,7 +97,7 @@ func startGuard() (*guard, error) {
 	_, value, _ := strings.Cut(g.mark, "=")                             // the guard itself must not carry the mark
 	g.cmd = exec.CommandContext(context.Background(), "/proc/self/exe") // it outlives every context of the run
 	g.cmd.Env = []string{guardVariable + "=" + value, reportsVariable + "=" + g.reports}
-	g.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // the keys that end the run do not end the guard
+	g.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // Ctrl+C in the terminal does not end the guard
 	g.cmd.Dir = "/"
 	if g.stdin, err = g.cmd.StdinPipe(); err == nil {
 		err = g.cmd.Start()
@@ -111,7 +111,7 @@ func startGuard() (*guard, error) {
 	return g, nil
 }
 
-// left returns the processes of the run that do not end by themselves.
+// left returns the processes of the run that are still running after a grace period.
 func (g *guard) left() (lines []string) {
 	var found map[int]string
 	for begin := time.Now(); ; time.Sleep(10 * time.Millisecond) {
@@ -119,7 +119,7 @@ func (g *guard) left() (lines []string) {
 		if found, err = Processes(g.mark); err != nil {
 			return []string{err.Error()}
 		}
-		delete(found, os.Getpid()) // where this run is a process of another one
+		delete(found, os.Getpid()) // if this run is a process of another one
 		if len(found) == 0 {
 			return nil
 		}
@@ -137,13 +137,13 @@ func (g *guard) stop() error {
 	return errors.Join(g.stdin.Close(), g.cmd.Wait())
 }
 
-func init() { // before anything else of the test binary runs
+func init() { // runs before everything else in the test binary
 	if run := os.Getenv(guardVariable); run != "" {
 		os.Exit(runGuard(runVariable + "=" + run))
 	}
 }
 
-// runGuard waits for the end of the run, which closes stdin, and kills what is left of it.
+// runGuard waits for the end of the run, which closes stdin, and kills the processes that are left of it.
 func runGuard(mark string) (code int) {
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	KillProcesses(mark)
@@ -153,8 +153,8 @@ func runGuard(mark string) (code int) {
 	return 0
 }
 
-// KillProcesses kills the processes of [Processes], until two looks in a row find none: one that is being started shows no
-// environment for a moment.
+// KillProcesses kills the processes that [Processes] finds, until it finds none twice in a row: the environment of a process
+// that is being started cannot be read for a moment.
 func KillProcesses(text string) {
 	const pause = 20 * time.Millisecond
 	quiet := 0
@@ -169,7 +169,7 @@ func KillProcesses(text string) {
 				continue
 			}
 			quiet = 0
-			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
+			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended already
 		}
 	}
 }

@@ -16,5 +16,5 @@ func KillProcesses(string) {}
 
 func startTime(int) (string, bool) { return "", false }
 
-// Processes finds none.
+// Processes returns nothing.
 func Processes(string) (map[int]string, error) { return nil, nil }

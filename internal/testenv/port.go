@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// FreePort returns a port of the loopback that nobody listens on, for a program that can not choose one itself. It is below
-// those that systems choose from, so that no connection or listener of another test takes it before the program does.
+// FreePort returns an unused port of the loopback interface, for a program that cannot choose one itself. It is below the
+// ephemeral ports, so that no connection or listener of another test takes it before the program does.
 func FreePort(t testing.TB) int {
 	t.Helper()
 	var err error

@@ -2,5 +2,5 @@
 
 package testenv
 
-// Race reports that the race detector is on. It adds allocations and time, so budgets do not hold under it.
+// Race reports whether the race detector is on. It adds allocations and time, so limits on those do not apply with it.
 const Race = true

@@ -1,4 +1,4 @@
-// Package testenv says what a test needs from the machine and checks what it leaves behind.
+// Package testenv declares what a test needs from the machine and checks that it leaves nothing running.
 package testenv
 
 import (
@@ -21,7 +21,7 @@ func Update() bool { return *update }
 
 var update = flag.Bool("update", false, "rewrite golden files")
 
-// Skip skips the test because the machine lacks something, or fails it where [StrictVariable] is set.
+// Skip skips the test because the machine lacks something, or fails it if [StrictVariable] is set.
 func Skip(t testing.TB, format string, args ...any) {
 	t.Helper()
 	if os.Getenv(StrictVariable) != "" {
@@ -40,8 +40,8 @@ func NeedsTool(t testing.TB, name string) string {
 	return path
 }
 
-// NeedsInterop returns the directory with the interop clients' node_modules. Where "npm ci" has not been run
-// there the test skips, or fails in a strict run.
+// NeedsInterop returns the directory with the node_modules of the interop clients. If "npm ci" has not been run
+// there, the test skips, or fails in a strict run.
 func NeedsInterop(t testing.TB) string {
 	t.Helper()
 	dir := filepath.Join(ModuleRoot(t), "testdata", "interop")
@@ -51,13 +51,13 @@ func NeedsInterop(t testing.TB) string {
 	return dir
 }
 
-// NeedsGopls returns the path of gopls, of the version in tools/go.mod, which is built if need be.
+// NeedsGopls returns the path of gopls, of the version in tools/go.mod, which is built if necessary.
 func NeedsGopls(t testing.TB) string {
 	t.Helper()
 	return goTool(t, "gopls")
 }
 
-// NeedsDelve returns the path of dlv, of the version in tools/go.mod, which is built if need be.
+// NeedsDelve returns the path of dlv, of the version in tools/go.mod, which is built if necessary.
 func NeedsDelve(t testing.TB) string {
 	t.Helper()
 	return goTool(t, "dlv")
@@ -78,12 +78,12 @@ func NeedsDebugpy(t testing.TB) string {
 	return ""
 }
 
-// NeedsLLDB returns the path of lldb-dap, also where a version is in its name. Without it the test skips, or fails in a strict
+// NeedsLLDB returns the path of lldb-dap or of lldb-dap-VERSION. Without it the test skips, or fails in a strict
 // run.
 func NeedsLLDB(t testing.TB) string {
 	t.Helper()
 	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
-		names, _ := filepath.Glob(filepath.Join(dir, "lldb-dap-[0-9]*")) // the pattern is right
+		names, _ := filepath.Glob(filepath.Join(dir, "lldb-dap-[0-9]*")) // the pattern is valid
 		for _, name := range append([]string{filepath.Join(dir, "lldb-dap")}, names...) {
 			if path, err := exec.LookPath(name); err == nil {
 				return path
@@ -117,8 +117,8 @@ func goTool(t testing.TB, name string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// NeedsLanguageServers returns the directory with the programs of the language servers that are npm packages. Where
-// "npm ci" has not been run the test skips, or fails in a strict run.
+// NeedsLanguageServers returns the directory with the programs of the language servers that are npm packages. If
+// "npm ci" has not been run, the test skips, or fails in a strict run.
 func NeedsLanguageServers(t testing.TB) string {
 	t.Helper()
 	dir := filepath.Join(ModuleRoot(t), "testdata", "lsp", "node_modules", ".bin")
@@ -149,13 +149,13 @@ func ModuleRoot(t testing.TB) string {
 }
 
 // NoLeaks fails the test if it ends with more goroutines than it began with. Call it first, so that it runs
-// behind every other clean-up. It does not go with parallel tests.
+// after every other cleanup function. It does not work with parallel tests.
 func NoLeaks(t testing.TB) {
 	t.Helper()
 	ignore := goleak.IgnoreCurrent()
 	t.Cleanup(func() {
 		if t.Failed() {
-			return // the failure left things open; its own message says more
+			return // a failed test may leave goroutines, and its own message is more useful
 		}
 		err := goleak.Find(ignore)
 		for begin := time.Now(); err != nil && time.Since(begin) < leakPatience; {
@@ -167,8 +167,7 @@ func NoLeaks(t testing.TB) {
 	})
 }
 
-// leakPatience is what a goroutine that is on its way out gets on a busy machine, where the half second of goleak is short.
-// One that waits for a longer time than this is a leak all the same.
+// leakPatience limits the wait for goroutines to end. On a busy machine, the half second of goleak is too short.
 const leakPatience = 2 * time.Second
 
 func trim(s string) string {

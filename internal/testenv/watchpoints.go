@@ -2,9 +2,9 @@ package testenv
 
 import "testing"
 
-// NeedsWatchpoints skips the test where the processor does not stop a program at a hardware watchpoint: on some virtual
-// machines the debug registers can be set and nothing comes of it, and a debugger can not know. No run on such a machine can
-// have them, so it skips in a strict run too.
+// NeedsWatchpoints skips the test if the processor does not stop a program at a hardware watchpoint: on some virtual machines
+// the debug registers can be set without effect, and a debugger cannot detect it. As nothing can be installed to change that,
+// it skips in a strict run too.
 func NeedsWatchpoints(t testing.TB) {
 	t.Helper()
 	works, err := watchpoints()

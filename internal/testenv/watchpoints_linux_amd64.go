@@ -13,24 +13,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watchedVariable makes a test binary the program that [watchpoints] watches.
+// watchedVariable makes a test binary the process that [watchpoints] traces.
 const watchedVariable = "GJC_TESTENV_WATCHED"
 
 var watched atomic.Uint32
 
-func init() { // which the main thread runs: it is the one that is traced
+func init() { // runs on the main thread, which is the traced one
 	if os.Getenv(watchedVariable) == "" {
 		return
 	}
 	fmt.Printf("%p\n", &watched)
-	_, _ = syscall.Read(0, make([]byte, 1)) // on this thread; what comes says only that the watchpoint is set
+	_, _ = syscall.Read(0, make([]byte, 1)) // on this thread; the byte says that the watchpoint is set
 	watched.Store(1)
 	os.Exit(0)
 }
 
-// watchpoints reports whether a process that writes to a watched variable stops.
+// watchpoints reports whether a process stops when it writes to a watched variable.
 var watchpoints = sync.OnceValues(func() (works bool, err error) {
-	runtime.LockOSThread() // which is the tracer
+	runtime.LockOSThread() // only this thread is the tracer
 	defer runtime.UnlockOSThread()
 
 	self, err := os.Executable()
@@ -96,7 +96,7 @@ var watchpoints = sync.OnceValues(func() (works bool, err error) {
 	}
 	for {
 		signal := 0
-		if s := status.StopSignal(); s != unix.SIGSTOP { // which is the attachment's
+		if s := status.StopSignal(); s != unix.SIGSTOP { // SIGSTOP is from attaching
 			signal = int(s)
 		}
 		if err := unix.PtraceCont(process.Pid, signal); err != nil {
@@ -106,7 +106,7 @@ var watchpoints = sync.OnceValues(func() (works bool, err error) {
 			return false, err
 		}
 		switch {
-		case status.Exited() && status.ExitStatus() == 0: // it has written and gone on
+		case status.Exited() && status.ExitStatus() == 0: // it has written without a stop
 			reaped = true
 			return false, nil
 		case !status.Stopped():
