@@ -94,7 +94,7 @@ func TestDebugger_LaunchJSON(t *testing.T) {
 	asked := len(e.asked())
 	e.do(t, fails("launch configuration=Bnak", `No configuration "Bnak" in .vscode/launch.json.`, "Bank, No input, Fake"))
 	e.do(t, fails("launch configuration=Bankk", `Did you mean "Bank"?`))
-	e.do(t, fails("launch configuration=Both", "it stands for several configurations; start them one after another: Bank, No input"))
+	e.do(t, fails("launch configuration=Both", "it is a compound; start its configurations one after another: Bank, No input"))
 	e.do(t, fails("launch configuration=Odd", "cobol"))
 	e.do(t, fails("launch configuration=Incomplete", "launch.json", "config:x.y"))
 	e.do(t, fails("launch configuration=Fake", "launch.json", "file"))

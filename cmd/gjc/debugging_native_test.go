@@ -169,7 +169,7 @@ func cAdapter() *debugAdapter {
 			does("sessions", "Status: terminated"),
 			fails("attach", "pid or port"),
 			fails("attach pid=2147483646", "2147483646"),
-			fails("launch program=bank.c", "bank.c is source code"),
+			fails("launch program=bank.c", "bank.c is a source file"),
 			fails("launch program=none", "none does not exist"),
 			does("launch program=bank timeout=120", "Session: debug-", "Status: stopped"),
 			does("set_breakpoint function=greet", "Function breakpoints:", "greet: verified at bank.c:26"),
@@ -276,7 +276,7 @@ func TestDebugger_Rust(t *testing.T) {
 	mark := markOf(t)
 	h := a.start(t, mark)
 	h.all(t, []debugStep{
-		fails("launch program=main.rs", "main.rs is source code"),
+		fails("launch program=main.rs", "main.rs is a source file"),
 		does("set_breakpoint file=main.rs line=10 condition=i==1"),
 		does("launch program=bank timeout=120", "Adapter: lldb-dap", "Location: main.rs:10", "- i = 1", "- sum = 10"),
 		does("step_over", "stopped at main.rs:"),
