@@ -124,7 +124,7 @@ func TestStart_OtherMessageOrders(t *testing.T) {
 	}
 }
 
-// The launch request precedes the configuration, however early the adapter is ready for that.
+// The launch request is sent before the configuration, even if the adapter sends its initialized event at once.
 func TestStart_LaunchComesFirst(t *testing.T) {
 	for range 20 {
 		d := newDebugger(t, dap.Options{})

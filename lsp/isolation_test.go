@@ -13,7 +13,7 @@ import (
 	"github.com/gajae-code/gjc/lsp"
 )
 
-// hold gives a server the session's text of a file.
+// hold opens a file in a server with the session's text.
 func (e *editor) hold(t *testing.T, s *lsp.Server, path string) {
 	t.Helper()
 	d, err := e.Hold(in(t), s, path)
@@ -23,7 +23,8 @@ func (e *editor) hold(t *testing.T, s *lsp.Server, path string) {
 	d.Release()
 }
 
-// What another session has typed is not there while this one asks, also about other files, and not when the other is closed.
+// The unsaved text of another session is not visible in the answers for this one, also about other files, nor after the other
+// session is closed.
 func TestIsolation_OtherSessionsText(t *testing.T) {
 	k := newKitchen(t, script{Publish: "versioned"})
 	a, b := k.write("a.txt", "saved\n"), k.write("b.txt", "b\n")
@@ -70,8 +71,8 @@ func TestIsolation_ManyDocuments(t *testing.T) {
 	}
 }
 
-// Who holds a document can hold another one while the user types in the first, and nobody waits for what another session
-// works on elsewhere.
+// A caller that uses a document can use another one while the user types in the first, and no session waits for the work of
+// another one on other documents.
 func TestIsolation_NobodyWaitsForOtherFiles(t *testing.T) {
 	k := newKitchen(t, script{Publish: "versioned"})
 	a, b := k.write("a.txt", "a\n"), k.write("b.txt", "b\n")
@@ -95,7 +96,7 @@ func TestIsolation_NobodyWaitsForOtherFiles(t *testing.T) {
 	}
 }
 
-// Late words are about the session's own text.
+// Diagnostics that arrive late are those of the session's own text.
 func TestIsolation_Late(t *testing.T) {
 	k := newKitchen(t, script{Publish: "versioned", Late: true})
 	a := k.write("a.txt", "fine\n")
@@ -130,7 +131,7 @@ func TestIsolation_Late(t *testing.T) {
 	}
 }
 
-// say has a server publish problems.
+// say makes a server publish diagnostics.
 func say(t *testing.T, s *lsp.Server, path string, version int, text string) {
 	t.Helper()
 	params := map[string]any{"uri": lsp.FileURI(path, "linux"), "version": version, "diagnostics": problems(text)}
@@ -139,7 +140,7 @@ func say(t *testing.T, s *lsp.Server, path string, version int, text string) {
 	}
 }
 
-// What another session types is not what this one's change has broken.
+// Problems in the unsaved text of another session are not reported as caused by a change of this one.
 func TestIsolation_Elsewhere(t *testing.T) {
 	k := newKitchen(t, script{Publish: "versioned"})
 	a, b := k.write("a.txt", "fine\n"), k.write("b.txt", "b\n")
@@ -187,7 +188,8 @@ func (c *rootsCatalog) List(context.Context) (*lsp.Listing, error) {
 
 func (c *rootsCatalog) Changed([]string) {}
 
-// A server that takes no workspace folders has a process for each root; one that starts is not waited for to know.
+// A server without support for workspace folders has a process for each root; to know that, nothing waits for a process that
+// is starting.
 func TestWorkspace_TwoRoots(t *testing.T) {
 	for name, s := range map[string]script{
 		"one root":   {Publish: "versioned"},
@@ -245,7 +247,7 @@ func TestWorkspace_StartIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-// A working directory may be reached through a link.
+// The path of a working directory may contain a symbolic link.
 func TestWorkspace_LinkedRoot(t *testing.T) {
 	k := newKitchen(t, script{Publish: "versioned"})
 	k.write("real/a.txt", "a\n")
@@ -274,7 +276,7 @@ func TestWorkspace_LinkedRoot(t *testing.T) {
 	}
 }
 
-// A server that somebody waits for is not idle.
+// A server with a pending request is not idle.
 func TestManager_IdleIsNotBusy(t *testing.T) {
 	k := newKitchen(t, script{Publish: "versioned", HangOn: "textDocument/hover"})
 	path := k.write("a.txt", "a\n")
@@ -302,7 +304,7 @@ func TestManager_IdleIsNotBusy(t *testing.T) {
 	}
 }
 
-// A server that is configured otherwise takes the place of the one before.
+// A server with a changed configuration replaces the running one.
 func TestManager_OtherConfiguration(t *testing.T) {
 	k := newKitchen(t, script{Publish: "versioned"})
 	path := k.write("a.txt", "a\n")
@@ -319,7 +321,7 @@ func TestManager_OtherConfiguration(t *testing.T) {
 	}
 }
 
-// What is said of a document that was closed does not count for the next of its name.
+// Diagnostics of a closed document do not apply to the next document of the same name.
 func TestDocument_LateOfClosed(t *testing.T) {
 	k := newKitchen(t, script{Publish: "versioned", Late: true})
 	path := k.write("a.txt", "x\n")
@@ -351,7 +353,7 @@ func TestDocument_LateOfClosed(t *testing.T) {
 	}
 }
 
-// Of a change of very many files, what nobody was asked about is named.
+// After a change of very many files, the report names those that were not checked.
 func TestEdit_ManyFiles(t *testing.T) {
 	k := newKitchen(t, script{Publish: "versioned"})
 	e := k.session()
@@ -365,7 +367,7 @@ func TestEdit_ManyFiles(t *testing.T) {
 	}
 }
 
-// Close does not wait for a file system that hangs.
+// Close does not wait for a hanging file system.
 func TestManager_CloseIsBounded(t *testing.T) {
 	k := newKitchen(t, script{Publish: "versioned"})
 	path := k.write("a.txt", "a\n")
@@ -389,7 +391,7 @@ func TestManager_CloseIsBounded(t *testing.T) {
 	k.AwaitBackground(in(t))
 }
 
-// What a change breaks elsewhere may be found later than the problems of the changed file itself.
+// Problems in other files may be published later than those of the changed file.
 func TestEdit_LateElsewhere(t *testing.T) {
 	k := newKitchen(t, script{Publish: "versioned"})
 	a, b := k.write("a.txt", "fine\n"), k.write("b.txt", "b\n")
@@ -406,7 +408,7 @@ func TestEdit_LateElsewhere(t *testing.T) {
 	}
 }
 
-// Nor is it lost where the server has not answered in time about the changed file.
+// They are not lost either if the server has not answered in time about the changed file.
 func TestEdit_LateElsewhereBehindSilence(t *testing.T) {
 	k := newKitchen(t, script{Publish: "versioned", Late: true})
 	a, b := k.write("a.txt", "fine\n"), k.write("b.txt", "b\n")
@@ -426,7 +428,7 @@ func TestEdit_LateElsewhereBehindSilence(t *testing.T) {
 	}
 }
 
-// Nor told twice, or by nobody, where the next change comes meanwhile.
+// They are reported exactly once if another change follows in the meantime.
 func TestEdit_LateElsewhereOnce(t *testing.T) {
 	k := newKitchen(t, script{Publish: "versioned"})
 	a, b := k.write("a.txt", "fine\n"), k.write("b.txt", "b\n")

@@ -65,7 +65,8 @@ func TestText_OffsetsOfStrangePositions(t *testing.T) {
 	}
 }
 
-// A character's start comes back as the same offset in every encoding, and UTF-16 counts as the standard library does.
+// The start of each character is converted to a position and back in every encoding, and UTF-16 lengths match the standard
+// library's.
 func FuzzPositions(f *testing.F) {
 	for _, s := range []string{"", "a", "\r\n", "\r\r\n\n", "ä𝄞\n", "a\xffb", "e\u0301", "\u2028"} {
 		f.Add(s, 3)
@@ -97,7 +98,7 @@ func FuzzPositions(f *testing.F) {
 	})
 }
 
-// Texts with and without CR are taken apart in two ways; both find the same lines.
+// Texts with and without CR are split into lines by different code; both find the same lines.
 func TestText_LinesOfBothKinds(t *testing.T) {
 	for _, s := range []string{"", "\n", "a", "a\n", "\n\na\n\n", "ä\n𝄞"} {
 		plain, other := lsp.NewText(s), lsp.NewText(strings.ReplaceAll(s, "\n", "\r\n"))
