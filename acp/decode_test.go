@@ -6,9 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/internal/jsonx"
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestFaultsNameTheirPlace(t *testing.T) {

@@ -4,9 +4,10 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/internal/jsonx"
-	"github.com/google/go-cmp/cmp"
 )
 
 // golden has the exact encoding of one value of each kind of type.

@@ -7,9 +7,10 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/internal/jsonx"
-	"github.com/google/go-cmp/cmp"
 )
 
 // fakeAgent answers the methods that the tests below call. Others are nil dereferences.

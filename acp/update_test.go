@@ -3,10 +3,11 @@ package acp_test
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/testenv"
-	"github.com/google/go-cmp/cmp"
 )
 
 func chunk() *acp.SessionNotification {

@@ -11,10 +11,9 @@ import (
 	"path/filepath"
 	"unicode/utf8"
 
-	"github.com/gajae-code/gjc/agent/approval"
-
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 )
 
 // clientFS reads and writes text files through the editor, including text that is not saved. Files that editors do not

@@ -8,9 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gajae-code/gjc/internal/text"
-
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 // ServerState is the state of a server.

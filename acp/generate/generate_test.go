@@ -7,8 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gajae-code/gjc/internal/testenv"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/gajae-code/gjc/internal/testenv"
 )
 
 func schemaDir(t *testing.T) string {

@@ -6,11 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gajae-code/gjc/agent/tools/files"
-
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/tools"
+	"github.com/gajae-code/gjc/agent/tools/files"
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 

@@ -6,10 +6,9 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/gajae-code/gjc/agent/approval"
-
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/providers"
 )
 

@@ -7,13 +7,12 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/gajae-code/gjc/agent/tools/mcptools"
-
 	"github.com/rs/zerolog"
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/acp/server/slash"
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/tools/mcptools"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/proc"
 	"github.com/gajae-code/gjc/mcp"

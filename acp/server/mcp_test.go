@@ -128,7 +128,7 @@ func TestMCP_BadServers(t *testing.T) {
 		"command and URL": {[]any{obj{"name": "both", "command": "/bin/true", "args": []any{}, "env": []any{}, "url": "http://127.0.0.1:1"}}, []string{"both"}},
 		"unknown type":    {[]any{obj{"type": "carrier-pigeon", "name": "coo"}}, []string{"coo"}},
 		"no such program": {[]any{obj{"name": "gone", "command": "/no/such/program", "args": []any{}, "env": []any{}}}, []string{"gone", "/no/such/program"}},
-		"no server":    {[]any{httpSpec("void", "http://127.0.0.1:1", "")}, []string{"void"}},
+		"no server":       {[]any{httpSpec("void", "http://127.0.0.1:1", "")}, []string{"void"}},
 		"no channel":      {[]any{obj{"type": "acp", "name": "mute", "serverId": "1"}}, []string{"mute", "mcp/message"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -6,10 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gajae-code/gjc/agent/approval"
-
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/internal/bug"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/sessions"

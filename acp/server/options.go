@@ -3,12 +3,11 @@ package server
 import (
 	"context"
 
-	"github.com/gajae-code/gjc/agent/approval"
-
 	"github.com/rs/zerolog"
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/hooks"
 	"github.com/gajae-code/gjc/dap"
 	"github.com/gajae-code/gjc/internal/proc"

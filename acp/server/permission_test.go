@@ -7,12 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gajae-code/gjc/agent/approval"
-
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/acp/acptest"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/providers/providertest"
 )

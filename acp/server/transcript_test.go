@@ -14,9 +14,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"golang.org/x/tools/txtar"
-
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
 
 	"github.com/gajae-code/gjc/acp/server"
 	"github.com/gajae-code/gjc/agent"

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
+
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/internal/lazyregexp"
 )

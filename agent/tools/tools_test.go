@@ -10,13 +10,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gajae-code/gjc/agent/tools/toolstest"
-
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/tools"
 	"github.com/gajae-code/gjc/agent/tools/files"
+	"github.com/gajae-code/gjc/agent/tools/toolstest"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/testenv"
 )

@@ -41,8 +41,8 @@ func builtin(t *testing.T, name string) *dap.Spec {
 	return nil
 }
 
-// text returns a value as JSON, with W for a directory.
-func text(t *testing.T, v any, dir string) string {
+// asJSON returns a value as JSON, with W for a directory.
+func asJSON(t *testing.T, v any, dir string) string {
 	t.Helper()
 	data, err := json.Marshal(v)
 	if err != nil {

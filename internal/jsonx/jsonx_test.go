@@ -5,8 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
 type params struct {

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
-
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/providers/google"
 	"github.com/gajae-code/gjc/providers/providertest"

@@ -1,10 +1,9 @@
 package slash
 
 import (
-	"github.com/gajae-code/gjc/internal/text"
-
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 // builtin is one of gjc's own commands.

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/gajae-code/gjc/agent/tools/mcptools"
-
 	"github.com/gajae-code/gjc/mcp"
 )
 

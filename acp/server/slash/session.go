@@ -6,9 +6,8 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/gajae-code/gjc/agent/tools/shell"
-
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/tools/shell"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/sessions"
 )

@@ -4,9 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/gajae-code/gjc/agent/approval"
-
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/providers"
 )
 

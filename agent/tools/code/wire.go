@@ -8,9 +8,8 @@ import (
 	"go.lsp.dev/protocol"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
-	"github.com/gajae-code/gjc/lsp"
-
 	"github.com/gajae-code/gjc/internal/lazyregexp"
+	"github.com/gajae-code/gjc/lsp"
 )
 
 // The messages that the tool reads. They take what servers really send: numbers of any size, and either form where the

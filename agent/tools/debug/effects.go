@@ -9,7 +9,6 @@ import (
 
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/toolkit"
-
 	"github.com/gajae-code/gjc/internal/lazyregexp"
 	"github.com/gajae-code/gjc/internal/text"
 )

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/gajae-code/gjc/agent/tools/toolstest"
-
 	"github.com/gajae-code/gjc/dap/daptest"
 )
 

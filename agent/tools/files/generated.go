@@ -8,7 +8,6 @@ import (
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/toolkit"
-
 	"github.com/gajae-code/gjc/internal/lazyregexp"
 )
 

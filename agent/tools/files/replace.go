@@ -8,7 +8,6 @@ import (
 
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/agent/toolkit/lines"
-
 	"github.com/gajae-code/gjc/internal/lazyregexp"
 )
 

@@ -12,10 +12,9 @@ import (
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/toolkit"
-	"github.com/gajae-code/gjc/lsp"
-
 	"github.com/gajae-code/gjc/internal/lazyregexp"
 	"github.com/gajae-code/gjc/internal/text"
+	"github.com/gajae-code/gjc/lsp"
 )
 
 //go:embed astedit.md

@@ -15,9 +15,8 @@ import (
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/internal/jsonx"
-	"github.com/gajae-code/gjc/internal/text"
-
 	"github.com/gajae-code/gjc/internal/lazyregexp"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 // astProgram is the program that ast_grep and ast_edit work with. "sg", its other name, is another program on most systems.
