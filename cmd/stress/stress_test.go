@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -107,10 +109,17 @@ func TestWantNothingLeft(t *testing.T) {
 		t.Skip("processes are found on Linux alone, after some seconds")
 	}
 	const mark = "GJC_STRESS_RUN=test-of-stress;"
-	cmd := exec.Command(testenv.NeedsTool(t, "sleep"), "600")
+	cmd := exec.Command(testenv.NeedsTool(t, "sh"), "-c", "echo ready; read forever")
 	cmd.Env = []string{mark}
-	if err := cmd.Start(); err != nil {
+	stdin, ierr := cmd.StdinPipe()
+	stdout, oerr := cmd.StdoutPipe()
+	if err := errors.Join(ierr, oerr, cmd.Start()); err != nil {
 		t.Fatal(err)
+	}
+	defer func() { _ = stdin.Close() }() // Wait has closed it
+	// A process has its environment a moment after Start returns: it is there once the process runs.
+	if line, err := bufio.NewReader(stdout).ReadString('\n'); line != "ready\n" {
+		t.Fatalf("%q: %v", line, err)
 	}
 	err := wantNothingLeft(mark)
 	ended := make(chan error, 1)
@@ -121,7 +130,7 @@ func TestWantNothingLeft(t *testing.T) {
 		t.Error("the process was not killed")
 		_ = cmd.Process.Kill()
 	}
-	if err == nil || !strings.Contains(err.Error(), "sleep 600") {
+	if err == nil || !strings.Contains(err.Error(), "read forever") {
 		t.Errorf("error %v", err)
 	}
 }
