@@ -155,6 +155,22 @@ func TestImportDirection(t *testing.T) {
 	}
 }
 
+// TestToolsImportNoSibling keeps the packages of tools apart: what they share is in agent/toolkit.
+func TestToolsImportNoSibling(t *testing.T) {
+	const tools = "agent/tools/"
+	for _, p := range list(t) {
+		name := strings.TrimPrefix(p.ImportPath, module)
+		if !strings.HasPrefix(name, tools) || name == tools+"toolstest" {
+			continue
+		}
+		for _, imp := range p.Imports {
+			if strings.HasPrefix(imp, module+tools) {
+				t.Errorf("%s imports %s; move what both need to agent/toolkit", name, strings.TrimPrefix(imp, module))
+			}
+		}
+	}
+}
+
 // forbidden are imports that only some packages may have, with the reason.
 var forbidden = []struct {
 	path   string
