@@ -102,7 +102,7 @@ func TestCompact_IsTriedAgain(t *testing.T) {
 		},
 		providertest.Step{providertest.Text("answer")},
 		providertest.Step{providertest.Fail(busy)},
-		providertest.Step{providertest.Text("half"), providertest.Tell(providers.Usage{Input: 3, Output: 1}), providertest.Fail(busy)},
+		providertest.Step{providertest.Text("half"), providertest.ReportUsage(providers.Usage{Input: 3, Output: 1}), providertest.Fail(busy)},
 		providertest.Step{providertest.Text("all of it"), providertest.Use(providers.Usage{Input: 30, Output: 7})},
 	)
 	// What was used for nothing was used all the same.

@@ -17,7 +17,7 @@ import (
 )
 
 func told(input, output int) providertest.Action {
-	return providertest.Tell(providers.Usage{Input: input, Output: output})
+	return providertest.ReportUsage(providers.Usage{Input: input, Output: output})
 }
 
 // spent checks the sums of the session, of the log, and of a session that is made of the log: how many answers there are,

@@ -76,7 +76,7 @@ func FindShell(preferred string) Shell {
 type Options struct {
 	// Client calls the editor.
 	Client acp.Caller
-	// Capabilities is what the editor advertised. Other methods are never called.
+	// Capabilities were advertised by the editor. Other methods are never called.
 	Capabilities acp.ClientCapabilities
 	SessionID    acp.SessionID
 	Workspace    agent.Workspace

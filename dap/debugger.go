@@ -66,7 +66,7 @@ type Start struct {
 	Adapter *Spec
 	// Request is "launch" or "attach". Required.
 	Request string
-	// Arguments are all arguments of the request.
+	// Arguments holds the arguments of the request.
 	Arguments map[string]any
 	// Dir is the adapter's working directory, absolute. Required.
 	Dir string

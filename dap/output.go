@@ -17,7 +17,7 @@ type output struct {
 	buf      []byte // up to twice maxOutput, so that it is seldom copied
 	total    int64  // the number of bytes printed so far
 	reported int64  // the number of bytes that snapshots have returned
-	// terminal is what was printed in an editor's terminal.
+	// terminal holds what was printed in an editor's terminal.
 	terminal string
 }
 

@@ -58,7 +58,7 @@ func (s *Session) Snapshot(ctx context.Context) (*Snapshot, error) {
 	return snap, nil
 }
 
-// inspection is what a snapshot asks of the adapter about a stop. notes say what is missing.
+// inspection holds the adapter's answers about a stop. notes say what is missing.
 type inspection struct {
 	at        location
 	variables *frameVariables

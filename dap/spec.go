@@ -82,7 +82,7 @@ type Unused struct {
 	Elsewhere bool
 }
 
-// Listing is all adapters of a workspace.
+// Listing lists the adapters of a workspace.
 type Listing struct {
 	Adapters []*Spec
 	Unused   []Unused

@@ -21,7 +21,7 @@ var (
 	errNoThreads = errors.New("Debugger reported no threads.")
 )
 
-// target is what a call on a session applies to: a debuggee, and its adapter at the time of the call.
+// A target is the object of a call on a session: a debuggee, and its adapter at the time of the call.
 type target struct {
 	debuggee *debuggee
 	adapter  *adapter

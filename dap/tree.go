@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// tree is what a session and its child sessions share.
+// tree holds the state that a session and its child sessions share.
 type tree struct {
 	mu      sync.Mutex    // guards the fields below and the guarded fields of each debuggee, adapter and execution of the tree
 	changed chan struct{} // closed and replaced at each change that a call may wait for

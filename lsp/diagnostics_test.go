@@ -96,7 +96,7 @@ func TestDiagnostics_Malformed(t *testing.T) {
 	d := s.hold("a.go", "x")
 	defer d.Release()
 	uri := strings.Replace(s.uri("a.go"), "a.go", "%61.go", 1) // encoded without need
-	s.tells("textDocument/publishDiagnostics", fmt.Sprintf(`{"uri":%q,"version":null,"diagnostics":[
+	s.notifies("textDocument/publishDiagnostics", fmt.Sprintf(`{"uri":%q,"version":null,"diagnostics":[
 		{"range":{"start":{"line":-1,"character":1e3},"end":{"line":4294967296,"character":2.0}},"severity":9,"message":"\u00e4\n\"x\"","code":"C\u00e4","tags":[1,2],
 		 "codeDescription":{"href":"https://example.invalid/"},"relatedInformation":[{"location":{"uri":"file:///r","range":{"start":{"line":1,"character":2},"end":{"line":3,"character":4}}},"message":"see"}],"data":{"k":[1,{"a":"}"}]},"unknown":[{"x":1}]},
 		5, null, "text", [], {"message":{"kind":"markdown","value":"**marked**"},"code":12,"range":null}, {}
@@ -125,7 +125,7 @@ func TestDiagnostics_Malformed(t *testing.T) {
 		t.Errorf("%s, %v", back, err)
 	}
 	for _, params := range []string{`{}`, `[]`, `{"uri":5,"diagnostics":{}}`, `{"uri":"untitled:x","diagnostics":[]}`} {
-		s.tells("textDocument/publishDiagnostics", params)
+		s.notifies("textDocument/publishDiagnostics", params)
 	}
 }
 
@@ -142,7 +142,7 @@ func TestDiagnostics_Pull(t *testing.T) {
 			continue
 		}
 		// Published diagnostics are added once.
-		s.tells("textDocument/publishDiagnostics", fmt.Sprintf(`{"uri":%q,"version":%d,"diagnostics":[
+		s.notifies("textDocument/publishDiagnostics", fmt.Sprintf(`{"uri":%q,"version":%d,"diagnostics":[
 			{"range":{"start":{"line":1,"character":0},"end":{"line":1,"character":3}},"code":12,"message":"a bug: BUG"},
 			{"range":{"start":{"line":0,"character":0},"end":{"line":0,"character":1}},"message":"pushed"}]}`, s.uri("a.go"), d.Version))
 		list, _, err = d.Diagnostics(in(t))
@@ -186,7 +186,7 @@ func TestDiagnostics_PullFromSeveralSources(t *testing.T) {
 func TestDiagnostics_Bounded(t *testing.T) {
 	s := start(t, script{}, nil)
 	one := `{"range":{"start":{"line":1,"character":0},"end":{"line":1,"character":3}},"message":"m"}`
-	s.tells("textDocument/publishDiagnostics", `{"uri":"file:///a","diagnostics":[`+strings.Repeat(one+",", 30_000)+one+`]}`)
+	s.notifies("textDocument/publishDiagnostics", `{"uri":"file:///a","diagnostics":[`+strings.Repeat(one+",", 30_000)+one+`]}`)
 	if n := len(s.Published("/a")); n != 20_000 {
 		t.Errorf("%d of one file", n)
 	}

@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 	(&fake{script: s, docs: make(map[string]*fakeDoc), answers: make(map[string]chan json.RawMessage), last: make(map[string]json.RawMessage)}).run()
 }
 
-// script is how a fake server differs from a correct one.
+// A script makes a fake server differ from a correct one.
 type script struct {
 	// Capabilities are added to the default ones.
 	Capabilities map[string]any

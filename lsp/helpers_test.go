@@ -117,8 +117,8 @@ func (s *server) asked(method, params string) string {
 	return string(ask[json.RawMessage](s, "test/ask", map[string]any{"method": method, "params": json.RawMessage(params)}))
 }
 
-// tells makes the server send a notification.
-func (s *server) tells(method, params string) {
+// notifies makes the server send a notification.
+func (s *server) notifies(method, params string) {
 	s.t.Helper()
 	ask[any](s, "test/notify", map[string]any{"method": method, "params": json.RawMessage(params)})
 }

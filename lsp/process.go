@@ -58,7 +58,7 @@ type process struct {
 	sending []sentChange
 }
 
-// features are what a server sent in its answer to initialize. They are set once.
+// features holds what a server sent in its answer to initialize. They are set once.
 type features struct {
 	info     string // name and version
 	caps     capabilities

@@ -104,11 +104,11 @@ func TestInitialize_Params(t *testing.T) {
 
 func TestMessages(t *testing.T) {
 	s := start(t, script{Stderr: "a complaint\n"}, nil)
-	s.tells("window/logMessage", `{"type":4,"message":"for the log"}`)
-	s.tells("$/logTrace", `{"message":"for the trace"}`)
-	s.tells("telemetry/event", `{"secret":1}`)
-	s.tells("window/showMessage", `{"type":3,"message":"just so"}`)
-	s.tells("window/showMessage", `{"type":1,"message":"the sky falls"}`)
+	s.notifies("window/logMessage", `{"type":4,"message":"for the log"}`)
+	s.notifies("$/logTrace", `{"message":"for the trace"}`)
+	s.notifies("telemetry/event", `{"secret":1}`)
+	s.notifies("window/showMessage", `{"type":3,"message":"just so"}`)
+	s.notifies("window/showMessage", `{"type":1,"message":"the sky falls"}`)
 	s.until("the sky falls")
 	log := s.Status().Log
 	for _, want := range []string{"a complaint", "[log] for the log", "[trace] for the trace", "[info] just so", "[error] the sky falls"} {
@@ -117,7 +117,7 @@ func TestMessages(t *testing.T) {
 		}
 	}
 	for n := range 100 {
-		s.tells("window/showMessage", fmt.Sprintf(`{"type":2,"message":"%d%s"}`, n, strings.Repeat("x", 5000)))
+		s.notifies("window/showMessage", fmt.Sprintf(`{"type":2,"message":"%d%s"}`, n, strings.Repeat("x", 5000)))
 	}
 	s.mu.Lock()
 	if n := len(s.notices); n > 11 {
@@ -209,11 +209,11 @@ func TestSettled(t *testing.T) {
 	if !<-settled || len(s.Status().Progress) != 0 {
 		t.Errorf("not settled: %q", s.Status().Progress)
 	}
-	s.tells("experimental/serverStatus", `{"health":"ok","quiescent":false}`)
+	s.notifies("experimental/serverStatus", `{"health":"ok","quiescent":false}`)
 	if s.Settled(in(t), 10*time.Millisecond) {
 		t.Error("settled while the server says it is not")
 	}
-	s.tells("experimental/serverStatus", `{"health":"warning","quiescent":true,"message":"no sysroot"}`)
+	s.notifies("experimental/serverStatus", `{"health":"warning","quiescent":true,"message":"no sysroot"}`)
 	if !s.Settled(in(t), timeout) || !strings.Contains(s.Status().Log, "no sysroot") {
 		t.Error("not settled")
 	}

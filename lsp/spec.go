@@ -62,7 +62,7 @@ type Unused struct {
 	Elsewhere bool
 }
 
-// Listing is all servers of a workspace.
+// Listing lists the servers of a workspace.
 type Listing struct {
 	// Servers can be used. Linters come last.
 	Servers []Candidate

@@ -19,7 +19,7 @@ const (
 	methodClose  = "textDocument/didClose"
 )
 
-// syncKind is how a server receives changes (TextDocumentSyncKind).
+// syncKind says in which form a server receives changes (TextDocumentSyncKind).
 type syncKind int
 
 const (

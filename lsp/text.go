@@ -11,7 +11,7 @@ import (
 	"go.lsp.dev/protocol"
 )
 
-// Encoding is how a server counts the characters of a line (general.positionEncodings).
+// Encoding says in which units a server counts the characters of a line (general.positionEncodings).
 type Encoding string
 
 // The encodings.

@@ -10,7 +10,7 @@ import (
 	"github.com/gajae-code/gjc/mcp"
 )
 
-// BenchmarkStart is what a new session pays for its servers before its answer goes out ("start"), and how long it takes
+// BenchmarkStart measures what a new session pays for its servers before its answer goes out ("start"), and how long it takes
 // to start and to end them again.
 func BenchmarkStart(b *testing.B) {
 	for _, n := range []int{0, 1, 5} {

@@ -58,7 +58,7 @@ type connection struct {
 	elicit elicitState
 }
 
-// peer is what the server sent in its answer to initialize.
+// peer holds what the server sent in its answer to initialize.
 type peer struct {
 	protocol  string // the version
 	stateless bool

@@ -210,7 +210,7 @@ func (r *rawServer) run() {
 		if in.Decode(&m) != nil {
 			return
 		}
-		if m.Method == "" { // an answer to one of ours
+		if m.Method == "" { // an answer to a request of the fake
 			answers[string(m.ID)] = "ok"
 			if m.Error != nil {
 				answers[string(m.ID)] = fmt.Sprint(m.Error.Code)

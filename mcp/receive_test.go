@@ -11,7 +11,7 @@ import (
 	"github.com/gajae-code/gjc/mcp"
 )
 
-// clientMethods are all that a server can send a client, and more.
+// clientMethods lists the methods that a server can send, and some that do not exist.
 var clientMethods = []string{
 	"ping", "roots/list", "sampling/createMessage", "elicitation/create", "completion/complete", "nobody/knows", "",
 	"notifications/cancelled", "notifications/tools/list_changed", "notifications/prompts/list_changed",
@@ -20,7 +20,7 @@ var clientMethods = []string{
 	"notifications/roots/list_changed", "notifications/initialized", "initialize", "tools/call",
 }
 
-// oddParams are what params can be and should not.
+// oddParams lists params that are valid JSON and not what a method takes, and invalid ones.
 var oddParams = []string{
 	"", "null", "{}", "[]", "5", `""`, `{"_meta":null}`, `{"_meta":5}`, `{"progressToken":null,"progress":"x"}`,
 	`{"progressToken":{},"progress":1}`, `{"progressToken":7.5,"progress":1e308}`, `{"elicitationId":null}`, `{"elicitationId":{}}`,

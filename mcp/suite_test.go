@@ -23,8 +23,8 @@ import (
 // way is a transport in one generation of the protocol.
 type way struct {
 	transport, version string
-	// twoWay says that the server can speak on its own: the editor's channel carries what is about an active request of
-	// ours only, and servers with a handshake have no request that stays open.
+	// twoWay says that the server can speak on its own: the editor's channel carries messages about an active request of
+	// the client only, and servers with a handshake have no request that stays open.
 	twoWay bool
 	// server sets a kit up.
 	server func(t *testing.T, opts *mcp.Options, version string) mcp.Server
@@ -408,7 +408,7 @@ func (e *editorChannel) Request(ctx context.Context, server, request, method str
 		if wire, ok := errors.AsType[*jsonrpc.Error](resp.Error); ok {
 			return nil, &mcp.ChannelError{Code: wire.Code, Message: wire.Message, Data: jsonx.Raw(wire.Data)}, nil
 		}
-		if method == "initialize" { // the one who has the server tells it so: the channel has no way for it
+		if method == "initialize" { // the owner of the server sends the notification: the channel cannot
 			_ = e.conn.Write(ctx, &jsonrpc.Request{Method: "notifications/initialized"})
 		}
 		return jsonx.Raw(resp.Result), nil, nil

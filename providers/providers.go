@@ -95,7 +95,7 @@ type Message struct {
 	ToolCallID string
 	ToolName   string
 	IsError    bool
-	// Details is what the editor showed in addition to the text (diffs, locations, a terminal), as JSON. It is kept for replay
+	// Details holds what the editor showed in addition to the text (diffs, locations, a terminal), as JSON. It is kept for replay
 	// and never sent to a model.
 	Details jsonx.Raw
 }
@@ -288,7 +288,7 @@ func RoundUSD(usd float64) float64 {
 	return rounded
 }
 
-// Price is what model calls cost, in US dollars. The zero value stands for an unknown price.
+// Price holds the cost of model calls, in US dollars. The zero value stands for an unknown price.
 type Price struct{ Input, Output, CacheRead, CacheWrite, Total float64 }
 
 // Add returns the sum of two prices.

@@ -21,7 +21,7 @@ import (
 // EditorOptions configures an [Editor]. The zero value is an editor with files, terminals, and a user who allows
 // everything once.
 type EditorOptions struct {
-	// Capabilities is what the editor advertises. If nil, [AllCapabilities].
+	// Capabilities are advertised by the editor. If nil, [AllCapabilities].
 	Capabilities *acp.ClientCapabilities
 	// Info is the name and version of the editor. If nil, acptest.
 	Info *acp.Implementation

@@ -14,7 +14,7 @@ import (
 type Profile struct {
 	Name string
 	Info *acp.Implementation
-	// Capabilities is what the editor advertises. Nothing else may be used.
+	// Capabilities are advertised by the editor. Nothing else may be used.
 	Capabilities *acp.ClientCapabilities
 	// Timeout bounds how long the editor waits for the response to anything except a prompt. Zero is no bound.
 	Timeout time.Duration

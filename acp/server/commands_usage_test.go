@@ -53,9 +53,9 @@ func TestUsage_CutOff(t *testing.T) {
 	cost, gate := 3+2+1+8., providertest.NewGate()
 	invalid := providertest.Fail(&providers.Error{Kind: providers.KindInvalid, Provider: "test", Message: "no"})
 	e := start(t, priced(
-		providertest.Step{providertest.Text("half"), providertest.Tell(used), gate.Hold()},
+		providertest.Step{providertest.Text("half"), providertest.ReportUsage(used), gate.Hold()},
 		providertest.Step{providertest.Text("ok"), providertest.Use(providers.Usage{Input: 10, Output: 5})},
-		providertest.Step{providertest.Tell(used), invalid},
+		providertest.Step{providertest.ReportUsage(used), invalid},
 		providertest.Step{providertest.Text("half"), invalid},
 	))
 	id := e.session()

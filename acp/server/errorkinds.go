@@ -12,7 +12,7 @@ import (
 // errorKind describes one value of an error's data.kind.
 type errorKind struct {
 	kind string
-	// means is what has happened, next what the user can do. next is empty if the message says it.
+	// means describes what has happened, next what the user can do. next is empty if the message says it.
 	means, next string
 }
 

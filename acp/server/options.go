@@ -186,7 +186,7 @@ type Bridges struct {
 type BridgeOptions struct {
 	// Client calls the editor.
 	Client acp.Caller
-	// Capabilities is what the editor advertised. Methods outside of it must not be called.
+	// Capabilities were advertised by the editor. Methods outside of it must not be called.
 	Capabilities acp.ClientCapabilities
 	SessionID    acp.SessionID
 	Workspace    agent.Workspace

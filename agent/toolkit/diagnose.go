@@ -12,15 +12,17 @@ import (
 // diagnoseTime bounds how long a change waits for the language servers.
 const diagnoseTime = 5 * time.Second
 
-// ReportsWrites, reportsEdits and formatsWrites say what the user wants of the language servers when files change.
+// ReportsWrites reports whether the user wants to see diagnostics after a file is written.
 func ReportsWrites(call *agent.Call) bool {
 	return call.Languages != nil && call.Languages.OnWrite().DiagnoseWrites
 }
 
+// ReportsEdits reports whether the user wants to see diagnostics after a file is edited.
 func ReportsEdits(call *agent.Call) bool {
 	return call.Languages != nil && call.Languages.OnWrite().DiagnoseEdits
 }
 
+// FormatsWrites reports whether the user wants language servers to format files before they are written.
 func FormatsWrites(call *agent.Call) bool {
 	return call.Languages != nil && call.Languages.OnWrite().Format
 }

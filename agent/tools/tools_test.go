@@ -41,7 +41,7 @@ func TestAll(t *testing.T) {
 	}
 }
 
-// What a model is told is part of the product: a change of it must be seen in review.
+// The text that a model receives is part of the product: a change of it must be seen in review.
 func TestSpecs(t *testing.T) {
 	for _, tool := range tools.All(toolstest.Settings()) {
 		checkSpec(t, tool.Spec(), tool.Spec().Name)

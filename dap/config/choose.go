@@ -192,7 +192,7 @@ func isCompiled(base string) bool {
 	}
 }
 
-// languageOf returns the language of a program whose extension does not tell: "go" for a Go binary, the language of a script
+// languageOf returns the language of a program whose extension does not reveal it: "go" for a Go binary, the language of a script
 // from its first line, otherwise "".
 func languageOf(program string) string {
 	f, err := os.Open(program)

@@ -254,11 +254,6 @@ func (s *snapshot) python(ctx context.Context, ws *project) location {
 	return at
 }
 
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	return line
-}
-
 // noteProgram records the programs of projects that an adapter would run if they were trusted.
 func (s *snapshot) noteProgram(ws *project, d *definition) {
 	names := []string{d.command()}

@@ -63,7 +63,7 @@ func TestParse_TooMuch(t *testing.T) {
 	if top := f.Parse("names"); top == nil || len(top.Member("gopls").Member("settings").Members) != maxEntries-10 {
 		t.Errorf("problems %q", f.Problems)
 	}
-	// Very many faults are told as some.
+	// Of very many faults, only some are reported.
 	f = &File{Path: "lsp.json"}
 	for i := range 5000 {
 		f.Problem(i+1, "wrong")

@@ -59,7 +59,7 @@ func (p *rawPeer) send(format string, args ...any) {
 	}
 }
 
-// got returns everything that the connection has said by now.
+// got returns everything that the connection has sent so far.
 func (p *rawPeer) got() []string {
 	synctest.Wait()
 	var lines []string
@@ -234,7 +234,7 @@ func TestConn_CloseWithASilentPeer(t *testing.T) {
 			if _, err := a.Write(msg); err != nil {
 				t.Fatal(err)
 			}
-			synctest.Wait() // the writer is stuck in its first Write: nobody reads a
+			synctest.Wait() // the writer is stuck in its first Write: a has no reader
 			begin := time.Now()
 			_ = conn.Close()
 			if d := time.Since(begin); d > 2*time.Second {
@@ -267,7 +267,7 @@ func TestConn_CloseWithAStuckHandler(t *testing.T) {
 }
 
 // Bug class 7: a caller is back at its own deadline though the writer is stuck. Bug class 9: its entry is gone,
-// and a late answer finds nobody.
+// and a late answer is dropped.
 func TestConn_DeadlineWithAStuckWriter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := net.Pipe()

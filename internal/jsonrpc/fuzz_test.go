@@ -96,7 +96,7 @@ func FuzzDecodeMessage(f *testing.F) {
 	})
 }
 
-// FuzzOutline checks that what the two ends of a message tell of it is never wrong: no other id, and no other sort of message.
+// FuzzOutline checks that the outline read from the two ends of a message never has another ID or another kind of message.
 func FuzzOutline(f *testing.F) {
 	for _, s := range []string{
 		`{"jsonrpc":"2.0","id":1,"result":{"id":2}}`, `{"result":"\",\"id\":2}","id":"a\\"}`, `{"_":[{"id":3}],"id":12,"error":{"id":4}}`,

@@ -42,7 +42,7 @@ func TestConn_MergesWhileThePeerIsBehind(t *testing.T) {
 			}
 		}
 		say("a", "1")
-		synctest.Wait() // the writer holds the first chunk; nobody reads yet
+		synctest.Wait() // the writer holds the first chunk; it is not read yet
 		say("a", "2")
 		say("a", "3")
 		say("b", "4")

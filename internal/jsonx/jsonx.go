@@ -36,7 +36,7 @@ type DecodeError struct {
 	Pointer string
 	// Syntax reports that the bytes are not JSON, as opposed to JSON of the wrong shape.
 	Syntax bool
-	// Reason is what is wrong there, in one clause.
+	// Reason describes the fault, in one clause.
 	Reason string
 	err    error
 	// placed reports that Pointer is relative to the root of the running decoder already, so that nothing is put before
@@ -177,7 +177,7 @@ func semanticReason(e *json.SemanticError) string {
 	return kindName(e.JSONKind) + " does not fit " + typeName(e.GoType)
 }
 
-// typeName is what JSON Schema calls the values of a type.
+// typeName returns the name that JSON Schema has for the values of a type.
 func typeName(t reflect.Type) string {
 	for t != nil && t.Kind() == reflect.Pointer {
 		t = t.Elem()

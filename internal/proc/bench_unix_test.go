@@ -36,7 +36,7 @@ func BenchmarkStart(b *testing.B) {
 	})
 }
 
-// BenchmarkSweep looks for what nobody carries, among all processes of the machine.
+// BenchmarkSweep looks for a mark that no process of the machine carries.
 func BenchmarkSweep(b *testing.B) {
 	for b.Loop() {
 		proc.Sweep("none")

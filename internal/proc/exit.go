@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// ExitState is how a process ended: with Code, or by Signal if it is not empty.
+// ExitState describes how a process ended: with Code, or by Signal if it is not empty.
 type ExitState struct {
 	// Code is the exit code; -1 after a signal.
 	Code int

@@ -85,7 +85,7 @@ var fakes = map[string]func(args []string){
 			}
 		}
 	},
-	// print writes as many bytes as it is told to.
+	// print writes the given number of bytes.
 	"print": func(args []string) {
 		var n int
 		_, _ = fmt.Sscan(args[0], &n)
@@ -98,7 +98,7 @@ var fakes = map[string]func(args []string){
 			fmt.Fprintln(os.Stderr, "err", i)
 		}
 	},
-	// terminal tells the size of its terminal and reads it to the end.
+	// terminal prints the size of its terminal and reads it to the end.
 	"terminal": func([]string) {
 		size, err := unix.IoctlGetWinsize(1, unix.TIOCGWINSZ)
 		if err != nil {

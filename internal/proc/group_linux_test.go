@@ -56,7 +56,7 @@ func membersOf(t *testing.T, group int) (pids []int) {
 	return pids
 }
 
-// untilGone waits until a process, of whoever, has ended.
+// untilGone waits until a process of any user has ended.
 func untilGone(t *testing.T, pid int) {
 	t.Helper()
 	fd, err := unix.PidfdOpen(pid, 0)
@@ -80,8 +80,8 @@ func untilGone(t *testing.T, pid int) {
 	}
 }
 
-// untilGroupGone waits until no process of a group runs. They have been killed by then, but who is killed needs a moment on
-// a processor to die, and nobody can wait for the children of a child.
+// untilGroupGone waits until no process of a group runs. They have been killed, but a killed process needs a moment on a
+// processor to die, and the children of a child cannot be waited for.
 func untilGroupGone(t *testing.T, group int) {
 	t.Helper()
 	for _, pid := range membersOf(t, group) {

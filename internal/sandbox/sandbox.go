@@ -8,7 +8,7 @@ import (
 	"fmt"
 )
 
-// Policy is what a program in a sandbox may do in addition to reading and running what its user can.
+// Policy says what a program in a sandbox may do in addition to reading and running what its user can.
 type Policy struct {
 	// Write are the directories below which it may change files, as absolute paths without symbolic links. A directory that
 	// does not exist is ignored. Devices like /dev/null are always writable.

@@ -40,7 +40,7 @@ func NewFile(name string, data []byte, runs ...string) File {
 	return File{Name: filepath.ToSlash(name), Sum: hex.EncodeToString(sum[:]), Runs: runs}
 }
 
-// Subject is what the user is asked to trust: a workspace in its present state.
+// A Subject is the object of a question about trust: a workspace in its present state.
 type Subject struct {
 	// Path is the workspace's directory, absolute. It is compared by [Canonical].
 	Path string

@@ -141,7 +141,7 @@ func TestStore_Links(t *testing.T) {
 	if v := look(t, s, subject(link, false, "f=1")); v.State != trust.Unknown {
 		t.Errorf("%+v", v)
 	}
-	// What is gone can be revoked by the name that the list tells.
+	// A workspace that no longer exists can be revoked by the name in the list.
 	if err := os.Remove(a); err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +217,7 @@ func TestStore_Broken(t *testing.T) {
 		if text, _ := os.ReadFile(path); string(text) != tt.text {
 			t.Errorf("%s was overwritten with %s", tt.text, text)
 		}
-		// The session goes on with what it is told.
+		// The session keeps the answer.
 		session := trust.NewSession(s)
 		check(session.Answer(t.Context(), subject(dir, true), trust.Trusted, true))
 		if v := look(t, session, subject(dir, true)); v.State != trust.Trusted {
@@ -272,7 +272,7 @@ func TestStore_Refuses(t *testing.T) {
 	}
 }
 
-// An answer for a session is nobody else's; one to remember outlives it; the newer one counts.
+// An answer for a session applies to no other session; one to remember outlives it; the newer one counts.
 func TestSession(t *testing.T) {
 	dir := tempDir(t)
 	store := trust.Open(filepath.Join(dir, "trust.json"))

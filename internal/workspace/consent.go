@@ -9,7 +9,7 @@ import (
 	"github.com/gajae-code/gjc/internal/trust"
 )
 
-// Consent is what needs trust in one root, and the user's answer.
+// Consent lists what needs trust in one root, and holds the user's answer.
 type Consent struct {
 	Root string
 	// Files need trust; Ignored are the ones that are not trusted.

@@ -59,11 +59,11 @@ func (w *openAIWriter) end(b []byte, stop providers.StopReason, u providers.Usag
 	}[stop]
 	b = append(b, `data: {"id":"chatcmpl-test","object":"chat.completion.chunk","created":1,"model":"test",`+
 		`"choices":[{"index":0,"delta":{},"logprobs":null,"finish_reason":"`+reason+`"}]}`+"\n\n"...)
-	b = w.tell(b, u)
+	b = w.reportUsage(b, u)
 	return append(b, "data: [DONE]\n\n"...)
 }
 
-func (w *openAIWriter) tell(b []byte, u providers.Usage) []byte {
+func (w *openAIWriter) reportUsage(b []byte, u providers.Usage) []byte {
 	prompt := u.Input + u.CacheRead + u.CacheWrite
 	return append(b, `data: {"id":"chatcmpl-test","object":"chat.completion.chunk","created":1,"model":"test","choices":[],`+
 		`"usage":{"prompt_tokens":`+strconv.Itoa(prompt)+`,"completion_tokens":`+strconv.Itoa(u.Output)+

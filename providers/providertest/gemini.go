@@ -86,7 +86,7 @@ func (w *geminiWriter) end(b []byte, stop providers.StopReason, u providers.Usag
 		geminiUsage(u)+`,"modelVersion":"test","responseId":"resp_test"}`)
 }
 
-func (w *geminiWriter) tell(b []byte, u providers.Usage) []byte {
+func (w *geminiWriter) reportUsage(b []byte, u providers.Usage) []byte {
 	return w.event(w.pending(b), `{`+geminiUsage(u)+`,"modelVersion":"test","responseId":"resp_test"}`)
 }
 

@@ -158,7 +158,7 @@ func (w *anthropicWriter) messageDelta(b []byte, reason, counts string, u provid
 		`,"output_tokens_details":{"thinking_tokens":`+strconv.Itoa(u.Thinking)+`}}}`)
 }
 
-func (w *anthropicWriter) tell(b []byte, u providers.Usage) []byte {
+func (w *anthropicWriter) reportUsage(b []byte, u providers.Usage) []byte {
 	return w.messageDelta(b, "null", `"input_tokens":`+strconv.Itoa(u.Input)+`,"cache_creation_input_tokens":`+strconv.Itoa(u.CacheWrite)+
 		`,"cache_read_input_tokens":`+strconv.Itoa(u.CacheRead)+`,"output_tokens":`+strconv.Itoa(u.Output), u)
 }

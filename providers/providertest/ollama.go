@@ -63,7 +63,7 @@ func (w *ollamaWriter) input(b []byte, piece string) []byte {
 	return b
 }
 
-func (w *ollamaWriter) tell(b []byte, u providers.Usage) []byte {
+func (w *ollamaWriter) reportUsage(b []byte, u providers.Usage) []byte {
 	return w.line(w.pending(b), `"content":""`, `"done":false,"prompt_eval_count":`+strconv.Itoa(u.Input)+`,"eval_count":`+strconv.Itoa(u.Output))
 }
 

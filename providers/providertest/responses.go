@@ -152,7 +152,7 @@ func (w *responsesWriter) end(b []byte, stop providers.StopReason, u providers.U
 		`],`+responsesUsage(u)))
 }
 
-func (w *responsesWriter) tell(b []byte, u providers.Usage) []byte {
+func (w *responsesWriter) reportUsage(b []byte, u providers.Usage) []byte {
 	return w.event(b, "response.in_progress", w.response("in_progress", `"error":null,"incomplete_details":null,"output":[],`+responsesUsage(u)))
 }
 

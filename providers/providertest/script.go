@@ -31,26 +31,26 @@ type (
 		id, name string
 		pieces   []string
 	}
-	stopAction  struct{ reason providers.StopReason }
-	usageAction struct{ usage providers.Usage }
-	tellAction  struct{ usage providers.Usage }
-	errAction   struct{ err error }
-	holdAction  struct {
+	stopAction   struct{ reason providers.StopReason }
+	usageAction  struct{ usage providers.Usage }
+	reportAction struct{ usage providers.Usage }
+	errAction    struct{ err error }
+	holdAction   struct {
 		gate   *Gate
 		silent bool
 	}
 	checkAction struct{ fn func(*providers.Request) }
 )
 
-func (textAction) isAction()  {}
-func (thinkAction) isAction() {}
-func (callAction) isAction()  {}
-func (stopAction) isAction()  {}
-func (usageAction) isAction() {}
-func (tellAction) isAction()  {}
-func (errAction) isAction()   {}
-func (holdAction) isAction()  {}
-func (checkAction) isAction() {}
+func (textAction) isAction()   {}
+func (thinkAction) isAction()  {}
+func (callAction) isAction()   {}
+func (stopAction) isAction()   {}
+func (usageAction) isAction()  {}
+func (reportAction) isAction() {}
+func (errAction) isAction()    {}
+func (holdAction) isAction()   {}
+func (checkAction) isAction()  {}
 
 // Text writes text in one delta.
 func Text(text string) Action { return textAction{text} }
@@ -70,8 +70,8 @@ func Stop(reason providers.StopReason) Action { return stopAction{reason} }
 // Use sets the usage of the step.
 func Use(usage providers.Usage) Action { return usageAction{usage} }
 
-// Tell reports the usage so far, in the middle of the step. A [Server] does so if the API can express it.
-func Tell(usage providers.Usage) Action { return tellAction{usage} }
+// ReportUsage reports the usage so far, in the middle of the step. A [Server] does so if the API can express it.
+func ReportUsage(usage providers.Usage) Action { return reportAction{usage} }
 
 // Fail ends the step with err.
 func Fail(err error) Action { return errAction{err} }
@@ -253,7 +253,7 @@ func (s *Script) play(ctx context.Context, req *providers.Request, step Step, yi
 			stop = a.reason
 		case usageAction:
 			usage = a.usage
-		case tellAction:
+		case reportAction:
 			ok = send(providers.UsageSoFar{Usage: a.usage})
 		case checkAction:
 			a.fn(req)

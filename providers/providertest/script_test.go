@@ -25,7 +25,7 @@ func TestScript_PlaysSteps(t *testing.T) {
 	boom := errors.New("boom")
 	s := providertest.NewScript(providers.ModelInfo{},
 		providertest.Step{providertest.SignedThink("t", "s"), providertest.Text("a"), providertest.Call("1", "x", `{`, `}`), providertest.Use(providers.Usage{Input: 7})},
-		providertest.Step{providertest.Tell(providers.Usage{Input: 7}), providertest.Text("a"), providertest.Fail(boom)})
+		providertest.Step{providertest.ReportUsage(providers.Usage{Input: 7}), providertest.Text("a"), providertest.Fail(boom)})
 	last, n, err := play(t.Context(), s)
 	want := providers.Done{Message: providers.Message{
 		Role: providers.RoleAssistant, API: "test", Provider: "test", Model: "scripted", StopReason: providers.StopTools,

@@ -178,8 +178,8 @@ type eventWriter interface {
 	think(b []byte, text, signature string) []byte
 	call(b []byte, id, name string) []byte
 	input(b []byte, piece string) []byte
-	// tell reports the usage so far.
-	tell(b []byte, usage providers.Usage) []byte
+	// reportUsage reports the usage so far.
+	reportUsage(b []byte, usage providers.Usage) []byte
 	end(b []byte, stop providers.StopReason, usage providers.Usage) []byte
 	fail(b []byte, message string, kind providers.ErrorKind) []byte
 	failBody(message string, kind providers.ErrorKind) string
@@ -253,9 +253,9 @@ func (p *player) action(a Action) bool {
 		if p.stop == "" {
 			p.stop = providers.StopTools
 		}
-	case tellAction:
+	case reportAction:
 		p.begin()
-		p.buf = p.ew.tell(p.buf, a.usage)
+		p.buf = p.ew.reportUsage(p.buf, a.usage)
 	case stopAction:
 		p.stop = a.reason
 	case holdAction:

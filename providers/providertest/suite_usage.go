@@ -67,7 +67,7 @@ func testCutOff(t *testing.T, target Target) {
 	for name, end := range map[string]Action{
 		"broken": Drop(), "ended": Quit(), "failed": Fail(&providers.Error{Kind: providers.KindOverloaded, Message: "busy"}),
 	} {
-		f := target.start(t, nil, Step{Text("so"), Tell(first), Text("far"), Tell(then), end})
+		f := target.start(t, nil, Step{Text("so"), ReportUsage(first), Text("far"), ReportUsage(then), end})
 		reported, said, _, err := ask(f, never)
 		if n := len(reported); err == nil || said != 2 || n < 2 || reported[n-2] != first || reported[n-1] != then {
 			t.Errorf("%s: err %v after %d events, reported %+v, want %+v and %+v", name, err, said, reported, first, then)
@@ -80,7 +80,7 @@ func testCutOff(t *testing.T, target Target) {
 	}
 
 	gate := NewGate()
-	f := target.start(t, nil, Step{Text("so far"), Tell(then), gate.Hold()})
+	f := target.start(t, nil, Step{Text("so far"), ReportUsage(then), gate.Hold()})
 	reported, said, _, err := ask(f, then)
 	<-f.server.Disconnected()
 	gate.Open()
@@ -88,7 +88,7 @@ func testCutOff(t *testing.T, target Target) {
 		t.Errorf("cancelled: err %v, reported %+v, want %+v", err, reported, then)
 	}
 
-	f = target.start(t, nil, Step{Text("x"), Tell(first), Text("y"), Use(then)})
+	f = target.start(t, nil, Step{Text("x"), ReportUsage(first), Text("y"), Use(then)})
 	if reported, _, done, err := ask(f, never); err != nil || done == nil || done.Usage != then || reported[len(reported)-1] != then {
 		t.Errorf("an answer with an end: reported %+v, then %+v, err %v", reported, done, err)
 	}

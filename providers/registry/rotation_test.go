@@ -21,7 +21,7 @@ func TestRegistry_RotationAfterBegin(t *testing.T) {
 		{providers.Usage{Input: 3}, []string{"a"}},
 	} {
 		r, used := rotationWorld(t, time.Now, map[string]func() providertest.Step{
-			"a": func() providertest.Step { return providertest.Step{providertest.Tell(tt.told), limited} },
+			"a": func() providertest.Step { return providertest.Step{providertest.ReportUsage(tt.told), limited} },
 			"b": func() providertest.Step { return providertest.Step{providertest.Text("ok")} },
 		})
 		info, _, err := r.Find("anthropic/claude-opus-5-5")

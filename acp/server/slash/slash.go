@@ -14,7 +14,7 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// Session is what commands need from the server's side of the session that they run in. Its methods may be called from any
+// Session gives commands access to the server's side of the session that they run in. Its methods may be called from any
 // goroutine.
 type Session interface {
 	// Change applies a change to the session, sends the new values to the client, and returns the state after the change.

@@ -314,6 +314,8 @@ func OpenServers(t testing.TB, w *World, catalog *Servers, env []string) {
 		if err := manager.Close(ctx); err != nil {
 			t.Errorf("closing the servers: %v", err)
 		}
-		group.Close(ctx)
+		if err := group.Close(ctx); err != nil {
+			t.Errorf("closing the processes: %v", err)
+		}
 	})
 }
