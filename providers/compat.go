@@ -144,7 +144,7 @@ type RequestTransform struct {
 	ExtraBody map[string]jsonx.Raw
 }
 
-// CacheRetention is how long a provider keeps its cache of a request.
+// CacheRetention selects the lifetime of a provider's cache of a request.
 type CacheRetention string
 
 // The retentions.

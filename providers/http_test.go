@@ -41,7 +41,7 @@ func TestHTTPOptions_Client(t *testing.T) {
 	defer stranger.CloseIdleConnections()
 	if res, err := stranger.Get(server.URL); err == nil {
 		_ = res.Body.Close()
-		t.Error("a certificate that nobody vouches for is trusted")
+		t.Error("an unknown certificate is trusted")
 	}
 }
 

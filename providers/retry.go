@@ -9,7 +9,7 @@ import (
 
 // RetryPolicy decides whether to retry a failed model call, and how long to wait before. The zero value is a good policy.
 type RetryPolicy struct {
-	// Attempts is how often a request is sent altogether. If zero, 4.
+	// Attempts is the number of times that a request is sent, including the first. If zero, 4.
 	Attempts int
 	// Base is the wait before the second attempt; every further wait is twice as long. If zero, two seconds.
 	Base time.Duration

@@ -44,7 +44,7 @@ type model struct {
 	// address requests a stream too.
 	version string
 	streams bool
-	// ttl is how long the cache keeps what a request writes; empty for the API's default.
+	// ttl is the lifetime of what a request writes to the cache; empty for the API's default.
 	ttl sdk.CacheControlEphemeralTTL
 }
 

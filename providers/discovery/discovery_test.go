@@ -380,7 +380,7 @@ func FuzzDiscover(f *testing.F) {
 			src.Client = client
 			models, err := discovery.Discover(t.Context(), src)
 			if e, ok := errors.AsType[*providers.Error](err); err != nil && (!ok || e.Message == "" || models != nil) {
-				t.Errorf("%s: %v beside %v", kind, models, err)
+				t.Errorf("%s: %v with error %v", kind, models, err)
 			}
 			seen := map[string]bool{}
 			for _, m := range models {

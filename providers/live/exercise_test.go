@@ -77,7 +77,7 @@ func useTool(t *testing.T, m providers.Model, level providers.ThinkingLevel) {
 	})
 	got = must(t, m, req)
 	if !says(&got, "marmalade") {
-		t.Errorf("behind the result it says %q", got.Text())
+		t.Errorf("after the result it says %q", got.Text())
 	}
 	req.Messages = append(req.Messages, got, user("Thanks. Say goodbye, without opening a box."))
 	got = must(t, m, req)

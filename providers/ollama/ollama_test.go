@@ -256,7 +256,7 @@ func FuzzAnswer(f *testing.F) {
 		req := hello()
 		got := respond(t, providers.Config{}, req, lines)
 		if ok := got.message.Role != ""; ok == (got.err != nil) {
-			t.Fatalf("message %+v beside error %v", got.message, got.err)
+			t.Fatalf("message %+v with error %v", got.message, got.err)
 		}
 		req.Messages = append(req.Messages, got.message)
 		if again := respond(t, providers.Config{}, req, end); again.err != nil || !jsonx.Valid([]byte(again.body)) {

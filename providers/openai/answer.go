@@ -28,7 +28,7 @@ type choice struct {
 	// Message replaces Delta in the answer of a server that does not stream. MiniMax sends it after the deltas.
 	Message      delta  `json:"message"`
 	FinishReason string `json:"finish_reason"`
-	// Usage is where Moonshot reports it.
+	// Usage is Moonshot's place for the usage.
 	Usage dialect.Object[usage] `json:"usage"`
 }
 

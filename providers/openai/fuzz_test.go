@@ -41,7 +41,7 @@ func FuzzAnswer(f *testing.F) {
 			req := hello()
 			for ev, err := range m.Stream(t.Context(), req) {
 				if ends > 0 {
-					t.Fatal("the stream goes on behind its end")
+					t.Fatal("the stream continues after its end")
 				}
 				done, ok := ev.(providers.Done)
 				if ok || err != nil {

@@ -139,7 +139,7 @@ func testRepeatedIDs(t *testing.T, target Target) {
 		req.Messages = append(req.Messages, m)
 		for i, c := range m.ToolCalls() {
 			if want := []string{`{"path":"a"}`, `{"path":"b"}`}[i]; string(c.Input) != want || c.ID == "" || seen[c.ID] {
-				t.Errorf("a call is %+v behind the ids %v, want the input %s", c, seen, want)
+				t.Errorf("call %+v after the ids %v, want the input %s", c, seen, want)
 			}
 			seen[c.ID] = true
 			req.Messages = append(req.Messages, ResultOf(c, "ok"))
@@ -225,7 +225,7 @@ func testHugeMessage(t *testing.T, target Target) {
 	for _, before := range []Step{nil, {Text("x")}} {
 		e := target.start(t, nil, append(before, Fail(&providers.Error{Kind: providers.KindServer, Message: message}))).mustFail(hello())
 		if len(e.Message) > 8000 || strings.ContainsAny(e.Message, "\x1b\x00\x07\u009b") {
-			t.Errorf("behind %v: %d bytes, %.80q", before, len(e.Message), e.Message)
+			t.Errorf("after %v: %d bytes, %.80q", before, len(e.Message), e.Message)
 		}
 		if before != nil && !strings.HasPrefix(e.Message, "red ä b") {
 			t.Errorf("%.80q", e.Message)

@@ -84,7 +84,7 @@ func TestRegistry_LinkToNothing(t *testing.T) {
 	}
 	r := w.registry()
 	if err := r.Load(t.Context()); err == nil || !strings.Contains(err.Error(), "models.yml: this is no regular file but a link to nothing") {
-		t.Errorf("it is told as %v", err)
+		t.Errorf("reported as %v", err)
 	}
 	info, _, err := r.Find("openai/gpt-4.1")
 	if err != nil {

@@ -213,7 +213,7 @@ func (k *Keys) hasFile() bool {
 // process or for the keyring, so that models can be opened meanwhile.
 func (k *Keys) change(apply func(*credentialFile) error) error {
 	if k.opts.AgentDir == "" {
-		return errors.New("there is no agent directory to store keys in")
+		return errors.New("no agent directory to store keys in; set one with --agent-dir")
 	}
 	path := filepath.Join(k.opts.AgentDir, "auth.json")
 	unlock, err := lockCredentials(path)

@@ -210,7 +210,7 @@ func TestRegistry_Keyring(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := r.Logout(); err != nil || len(ring.secrets) != 0 || r.CredentialSource("anthropic") != "" {
-		t.Errorf("behind the logout: %v, %d secrets", err, len(ring.secrets))
+		t.Errorf("after the logout: %v, %d secrets", err, len(ring.secrets))
 	}
 	if err := w.registry().StoreKey("anthropic", "k", registry.StoreOptions{Keyring: true}); !errors.Is(err, registry.ErrNoKeyring) {
 		t.Errorf("without a keyring: %v", err)
@@ -504,6 +504,6 @@ func TestRegistry_StoreKeyThroughALink(t *testing.T) {
 	}
 	data, err := os.ReadFile(real)
 	if info, lerr := os.Lstat(link); err != nil || lerr != nil || info.Mode()&os.ModeSymlink == 0 || !strings.Contains(string(data), "k-1") {
-		t.Errorf("%v, %v; the file behind the link: %s", err, lerr, data)
+		t.Errorf("%v, %v; the target of the link: %s", err, lerr, data)
 	}
 }

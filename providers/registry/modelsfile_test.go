@@ -322,7 +322,7 @@ func TestModelsFile_JSON(t *testing.T) {
 	}
 	w.write("models.yml", "providers: {}\n", 0o600)
 	if r := w.registry(); len(refs(r.Models())) != 1 {
-		t.Errorf("models.json counts beside models.yml: %v", refs(r.Models()))
+		t.Errorf("models.json is used in addition to models.yml: %v", refs(r.Models()))
 	}
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)

@@ -150,7 +150,7 @@ func TestSetProvider_ReplacesTheWholeConfiguration(t *testing.T) {
 		t.Errorf("config = %+v", cfg)
 	}
 	if text := fmt.Sprintf("%+v %+v", r.Providers(), r.Accounts()); strings.Contains(text, "from-editor") {
-		t.Errorf("a secret is told: %s", text)
+		t.Errorf("the text contains a secret: %s", text)
 	}
 }
 
@@ -325,7 +325,7 @@ func TestAccounts(t *testing.T) {
 		t.Errorf("accounts (-want +got):\n%s", diff)
 	}
 	if text := fmt.Sprintf("%+v", r.Accounts()); strings.Contains(text, "secret") {
-		t.Errorf("a secret is told: %s", text)
+		t.Errorf("the text contains a secret: %s", text)
 	}
 	if err := errors.Join(r.DisableProvider("openai"),
 		r.SetProvider("gateway", "openai", "https://gw2.example", map[string]string{"Authorization": "secret"})); err != nil {

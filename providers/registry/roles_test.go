@@ -259,13 +259,13 @@ func TestRegistry_Fallback(t *testing.T) {
 		return m.Ref()
 	}
 	if got := next("local/large", providers.KindOverloaded); got != "local/small" {
-		t.Errorf("behind large comes %q, want the next one that can be used", got)
+		t.Errorf("after large comes %q, want the next usable one", got)
 	}
 	if got := next("local/other", providers.KindQuota); got != "local/large" {
-		t.Errorf("behind other comes %q", got)
+		t.Errorf("after other comes %q", got)
 	}
 	if got := next("local/small", providers.KindServer); got != "" {
-		t.Errorf("behind the last one comes %q", got)
+		t.Errorf("after the last one comes %q", got)
 	}
 	for _, kind := range []providers.ErrorKind{providers.KindInvalid, providers.KindContextOverflow, providers.KindAuth, providers.KindModel} {
 		if got := next("local/large", kind); got != "" {
@@ -311,7 +311,7 @@ func TestRegistry_FallbackNames(t *testing.T) {
 		info, _, _ := r.Find(tt.from)
 		next, level, ok := r.Fallback(info, &providers.Error{Kind: providers.KindServer}, tried)
 		if ok != (tt.want != "") || ok && next.Ref() != tt.want || level != tt.level {
-			t.Errorf("%s: behind %s comes %s at %q, want %s at %q", tt.lists, tt.from, next.Ref(), level, tt.want, tt.level)
+			t.Errorf("%s: after %s comes %s at %q, want %s at %q", tt.lists, tt.from, next.Ref(), level, tt.want, tt.level)
 		}
 		if missing := strings.Contains(tt.lists, "nobody"); missing != (len(r.Warnings()) > 0) {
 			t.Errorf("%s: warnings %v", tt.lists, r.Warnings())
@@ -450,7 +450,7 @@ providers:
 	// A model that the server no longer lists is gone.
 	list.models["box"] = nil
 	if _, err := r.Discover(t.Context()); err == nil {
-		t.Error("the server that is off is not told")
+		t.Error("the server that is off is not reported")
 	}
 	if _, _, err := r.Find("box/found"); err == nil {
 		t.Error("a model that its server has no more is listed")

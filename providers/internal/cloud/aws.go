@@ -190,7 +190,7 @@ func (a AWS) next(ctx context.Context) (aws.Credentials, time.Time, error) {
 	return aws.Credentials{}, time.Time{}, failed(providers.KindAuth, "no AWS credentials found; %s", howToSignIn)
 }
 
-// unsaid is how long credentials without an expiry time are kept that do expire. Getting them may take a second.
+// unsaid is the lifetime of credentials that expire at an unknown time. Getting them may take a second.
 const unsaid = 5 * time.Minute
 
 // process runs the program that the profile names.

@@ -39,7 +39,7 @@ func readFile(read func(string) ([]byte, error), path string) ([]byte, error) {
 	return read(path)
 }
 
-// early is how long before its expiry a credential is no longer used.
+// early is the time before its expiry from which a credential is no longer used.
 const early = time.Minute
 
 // kept caches a credential until shortly before its expiry. One caller at a time gets the next one; the others wait for it.

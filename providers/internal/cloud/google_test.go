@@ -158,7 +158,7 @@ func TestGoogle_TokensAreKept(t *testing.T) {
 		time.Sleep(90 * time.Second)
 		all()
 		if fetched != 2 {
-			t.Errorf("%d tokens behind it", fetched)
+			t.Errorf("%d tokens after it", fetched)
 		}
 	})
 }

@@ -117,7 +117,7 @@ func checkGemini(t *testing.T, schema jsonx.Raw) {
 	}
 	anyOf, kind := jsonx.Lookup(schema, "anyOf"), jsonx.Lookup(schema, "type")
 	if (anyOf == nil) == (kind == nil) || anyOf != nil && members != 1 {
-		t.Errorf("it has both or neither of a type and alternatives, or more beside them: %s", schema)
+		t.Errorf("want either a type or only alternatives: %s", schema)
 	}
 	if string(kind) == `"array"` && jsonx.Lookup(schema, "items") == nil {
 		t.Errorf("an array of nothing: %s", schema)

@@ -109,7 +109,7 @@ func FuzzStrict(f *testing.F) {
 		once, _, ok := makeStrict(schema)
 		if !ok {
 			if once != nil {
-				t.Errorf("%s: %s beside false", schema, once)
+				t.Errorf("%s: %s with false", schema, once)
 			}
 			return
 		}

@@ -54,7 +54,7 @@ func TestSaidWait(t *testing.T) {
 			t.Errorf("%s: %+v, want %s", words, e, want)
 		}
 		if e := failed(t, 429, http.Header{"Retry-After": {"7"}}, strings.NewReader(body)); e.RetryAfter != 7*time.Second {
-			t.Errorf("%s beside a header: %s", words, e.RetryAfter)
+			t.Errorf("%s with a header: %s", words, e.RetryAfter)
 		}
 		if e := failed(t, 400, nil, strings.NewReader(`{"error":"`+words+`"}`)); e.RetryAfter != 0 {
 			t.Errorf("%s of no limit: %s", words, e.RetryAfter)
