@@ -27,7 +27,7 @@ func (r *toolRun) refused() error {
 }
 
 // start settles whether the call may run, and tells that it does. A question takes its time: where the mode has changed
-// meanwhile, all is judged anew, but for what the user has said yes to.
+// meanwhile, everything is judged again, except what the user has allowed.
 func (r *toolRun) start(ctx context.Context) error {
 	t := r.turn
 	if len(r.plan.Effects) == 0 {
@@ -51,7 +51,7 @@ func (r *toolRun) start(ctx context.Context) error {
 		if err := t.do(func(st *state) error {
 			changed, mode = st.mode != mode, st.mode
 			if ev := (ToolProgress{CallID: r.call.ID, Running: true}); !changed && t.note(ev) {
-				t.session.emit(ev) // in this step: a change of the mode that is answered comes before or behind it
+				t.session.emit(ev) // in this step: a change of the mode that is answered comes before or after it
 			}
 			return nil
 		}); err != nil || !changed {

@@ -16,7 +16,7 @@ type terminal struct {
 	output  *proc.Tail
 }
 
-// defaultOutputLimit is how much output a terminal keeps by default, in bytes.
+// defaultOutputLimit bounds the output that a terminal keeps by default, in bytes.
 const defaultOutputLimit = 1 << 20
 
 // CreateTerminal implements [acp.Client].

@@ -8,7 +8,7 @@ import (
 // Effect is one thing that a call does to the world.
 type Effect struct {
 	Action Action
-	// Path is what is read, changed or removed; absolute. Empty for a command.
+	// Path names the file that is read, changed or removed; absolute. Empty for a command.
 	Path string
 	// Paths are several in the place of Path, for what the user should be asked about once. Each is judged by itself: one
 	// that may not be touched forbids all.
@@ -18,7 +18,7 @@ type Effect struct {
 	Command, Dir string
 	// Host is where the step goes, for [ActionNetwork]; empty for many places.
 	Host string
-	// Subject is what exactly is debugged or done there, for [ActionDebug]. An "always" answer is remembered for the same
+	// Subject identifies the debugged program or the step, for [ActionDebug]. An "always" answer is remembered for the same
 	// subject alone; without one it is good for this once. Covers says in words what that is. With [ActionMCP], Subject stands
 	// for what the tool is said to be, and a yes ends when that is another.
 	Subject, Covers string

@@ -13,7 +13,7 @@ import (
 	"github.com/gajae-code/gjc/agent/approval/shell"
 )
 
-// Scope is what an "always" answer to an effect covers: the commands of a line, a directory, what is debugged, or a tool.
+// Scope describes the reach of an "always" answer to an effect: the commands of a line, a directory, what is debugged, or a tool.
 type Scope struct {
 	action   Action
 	commands []commandScope
@@ -23,7 +23,7 @@ type Scope struct {
 	Special bool
 	// subject and covers are the effect's, for [ActionDebug]; subject also for tools.
 	subject, covers string
-	// Path is the effect's, behind all symbolic links: a link must not lead a grant to another place. dir is the
+	// Path is the path of the effect with all symbolic links resolved: a link must not lead a grant to another place. dir is the
 	// directory that it is in, or path itself if that is one. Both are empty for what is not about a file. Of a command dir is
 	// where it runs.
 	Path, dir string
@@ -34,7 +34,7 @@ type Scope struct {
 	tool    string
 	// host is where a step on the network goes.
 	host string
-	// Name is what the user reads of it.
+	// Name describes it to the user.
 	Name string
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/gajae-code/gjc/agent/approval/shell"
 )
 
-// Policy is what a user has said beforehand of what may be done. The zero value says nothing.
+// Policy holds the rules that the user has set in advance. The zero value has none.
 type Policy struct {
 	Rules Rules
 	// Home is the user's directory, Own are those with gjc's own state.
@@ -19,7 +19,7 @@ type Policy struct {
 	Broken error
 }
 
-// Facts are what is known of one effect on one path, or of one command.
+// Facts holds what is known of one effect on one path, or of one command.
 type Facts struct {
 	// outside says that it reaches outside the roots.
 	outside bool
@@ -50,7 +50,7 @@ func Judge(mode Mode, e *Effect, f *Facts) (v Verdict, reason string) {
 	return v, ""
 }
 
-// judgeMode is what a mode says of an effect that no rule is about.
+// judgeMode returns the verdict of a mode on an effect to which no rule applies.
 func judgeMode(mode Mode, e *Effect, f *Facts) Verdict {
 	if f.outside || len(f.Special) > 0 {
 		return Ask

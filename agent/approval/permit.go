@@ -10,7 +10,7 @@ import (
 	"github.com/gajae-code/gjc/agent/approval/shell"
 )
 
-// Permit is what a running call may touch: the files that were judged before it ran, and where each of them led then, behind all
+// Permit lists what a running call may touch: the files that were judged before it ran, and where each of them led then, behind all
 // symbolic links. It comes with the context of [Tool.Run], and implementations of [FS] hold to it: what a path leads to can
 // change between the user's answer and the work.
 type Permit struct {

@@ -12,7 +12,7 @@ import (
 	"github.com/gajae-code/gjc/agent/approval/shell"
 )
 
-// Verdict is what a rule says of a step.
+// Verdict is the decision of a rule on a step.
 type Verdict int
 
 // The verdicts. Of several rules the strictest counts.
@@ -82,7 +82,7 @@ func (r *Rule) Known(tools []string) bool {
 // exact reports whether the rule names one thing, and not a kind of things.
 func (r *Rule) exact() bool { return r.about != "" && !strings.ContainsAny(r.about, "*?[{") }
 
-// Step is what a rule is asked about.
+// Step describes a step to rules.
 type Step struct {
 	// Tool is the tool's name, Action the kind of the step: read, edit, delete, move, bash, network, mcp, debug; empty for none.
 	Tool, Action string
