@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/toolkit/walk"
 )
 
 // Bounds of the look for files that could have been meant.
@@ -31,7 +32,7 @@ func Reason(err error) error {
 // Missing is the error for a path that is not there. It names files that could have been meant.
 func Missing(ctx context.Context, call *agent.Call, path string) error {
 	name := Display(&call.Workspace, path)
-	if real, link := linked(call, path); link {
+	if real, link := LinkTarget(call, path); link {
 		return &MissingError{Text: name + " is a link to " + Display(&call.Workspace, real) + ", which does not exist"}
 	}
 	near := nearest(ctx, call, path)
@@ -46,6 +47,12 @@ func Missing(ctx context.Context, call *agent.Call, path string) error {
 	default:
 		return &MissingError{Text: name + " does not exist; did you mean one of " + strings.Join(near, ", ") + "?"}
 	}
+}
+
+// LinkTarget reports whether a path is a symbolic link itself, and where it leads.
+func LinkTarget(call *agent.Call, path string) (real string, is bool) {
+	real = call.FS.RealPath(path)
+	return real, real != filepath.Join(call.FS.RealPath(filepath.Dir(path)), filepath.Base(path))
 }
 
 // MissingError is a file that is not there. It wraps [fs.ErrNotExist], whose own words would say it a second time.
@@ -64,7 +71,7 @@ func nearest(ctx context.Context, call *agent.Call, path string) []string {
 	base := strings.ToLower(filepath.Base(path))
 	var suffix, same, similar []string
 	seen := 0
-	w := NewWalker(call)
+	w := walk.New(call)
 	// What was found until the bounds were reached is good enough.
 	_ = w.Walk(ctx, ws.Cwd, func(p string, d fs.DirEntry) error {
 		if seen++; seen > maxLookedAt {

@@ -15,7 +15,7 @@ import (
 // The zero value is the whole file.
 type Selector struct {
 	// Ranges are sorted and do not touch.
-	Ranges []lineRange
+	Ranges []LineRange
 	Raw    bool
 	// Conflicts asks for the merge conflicts in place of lines.
 	Conflicts bool
@@ -26,8 +26,8 @@ type Selector struct {
 // Whole reports whether the file is asked for as it comes, with nothing said of lines.
 func (s *Selector) Whole() bool { return len(s.Ranges) == 0 && !s.Raw && !s.Conflicts }
 
-// lineRange is a run of lines, 1-based and inclusive. A last of zero is the end of the file.
-type lineRange struct{ First, last int }
+// LineRange is a run of lines, 1-based and inclusive. A last of zero is the end of the file.
+type LineRange struct{ First, Last int }
 
 // SplitSelector splits a path from the selector behind it. Without one, sel is the zero value and base is path. An
 // error is a selector that cannot be meant: line 0, an end before the start.
@@ -81,8 +81,8 @@ func plainNumber(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
 }
 
-func ParseRanges(list string) ([]lineRange, error) {
-	var ranges []lineRange
+func ParseRanges(list string) ([]LineRange, error) {
+	var ranges []LineRange
 	for item := range strings.SplitSeq(list, ",") {
 		r, err := parseRange(item)
 		if err != nil {
@@ -93,38 +93,38 @@ func ParseRanges(list string) ([]lineRange, error) {
 	return mergeRanges(ranges), nil
 }
 
-func parseRange(item string) (lineRange, error) {
+func parseRange(item string) (LineRange, error) {
 	end := strings.IndexAny(item, "+-")
 	if end < 0 {
 		first, err := parseLine(item)
-		return lineRange{First: first}, err
+		return LineRange{First: first}, err
 	}
 	first, err := parseLine(item[:end])
 	if err != nil {
-		return lineRange{}, err
+		return LineRange{}, err
 	}
 	rest := item[end+1:]
 	if item[end] == '+' {
 		n, err := strconv.Atoi(rest)
 		if err != nil || n > maxLine {
-			return lineRange{}, fmt.Errorf("%q is no number of lines", rest)
+			return LineRange{}, fmt.Errorf("%q is no number of lines", rest)
 		}
 		if n < 1 {
-			return lineRange{}, fmt.Errorf("it asks for %d lines; ask for at least 1", n)
+			return LineRange{}, fmt.Errorf("it asks for %d lines; ask for at least 1", n)
 		}
-		return lineRange{first, first + n - 1}, nil
+		return LineRange{first, first + n - 1}, nil
 	}
 	if rest == "" {
-		return lineRange{First: first}, nil
+		return LineRange{First: first}, nil
 	}
 	last, err := parseLine(rest)
 	if err != nil {
-		return lineRange{}, err
+		return LineRange{}, err
 	}
 	if last < first {
-		return lineRange{}, fmt.Errorf("it ends at line %d, before it starts at line %d", last, first)
+		return LineRange{}, fmt.Errorf("it ends at line %d, before it starts at line %d", last, first)
 	}
-	return lineRange{first, last}, nil
+	return LineRange{first, last}, nil
 }
 
 // maxLine is beyond any file; sums of two stay far from overflow on every platform.
@@ -145,13 +145,13 @@ func parseLine(s string) (int, error) {
 }
 
 // mergeRanges sorts ranges and joins those that overlap or touch.
-func mergeRanges(ranges []lineRange) []lineRange {
-	slices.SortFunc(ranges, func(a, b lineRange) int { return cmp.Compare(a.First, b.First) })
+func mergeRanges(ranges []LineRange) []LineRange {
+	slices.SortFunc(ranges, func(a, b LineRange) int { return cmp.Compare(a.First, b.First) })
 	merged := ranges[:0]
 	for _, r := range ranges {
-		if n := len(merged); n > 0 && (merged[n-1].last == 0 || r.First <= merged[n-1].last+1) {
-			if merged[n-1].last != 0 && (r.last == 0 || r.last > merged[n-1].last) {
-				merged[n-1].last = r.last
+		if n := len(merged); n > 0 && (merged[n-1].Last == 0 || r.First <= merged[n-1].Last+1) {
+			if merged[n-1].Last != 0 && (r.Last == 0 || r.Last > merged[n-1].Last) {
+				merged[n-1].Last = r.Last
 			}
 			continue
 		}

@@ -1,8 +1,8 @@
-// Package toolkit holds what the tools share: reading and writing a file through the editor, what the model has seen of it, undo,
-// text encodings, globs and walks that honour ignore files, commands' output, and texts for the model.
+// Package toolkit holds what several tools need: text encodings, windows of a file's lines, commands' output within bounds, pictures,
+// web pages, and the wording of results.
 //
-// A tool reaches the world only through its [agent.Call]. The exceptions are ignore files and the search without ripgrep, which read
-// the disk directly; see [Disk].
+// A tool reaches the world only through its [agent.Call]. [github.com/gajae-code/gjc/agent/toolkit/walk] is the exception: it reads ignore
+// files and searched files from the disk.
 package toolkit
 
 import (

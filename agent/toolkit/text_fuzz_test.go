@@ -24,10 +24,10 @@ func FuzzSelector(f *testing.F) {
 		}
 		last := -1
 		for _, r := range sel.Ranges {
-			if r.First < 1 || r.last != 0 && r.last < r.First || last == 0 || last > 0 && r.First <= last+1 {
+			if r.First < 1 || r.Last != 0 && r.Last < r.First || last == 0 || last > 0 && r.First <= last+1 {
 				t.Errorf("%q: ranges %v", path, sel.Ranges)
 			}
-			last = r.last
+			last = r.Last
 		}
 		if base == path && (sel.Raw || sel.Ranges != nil) {
 			t.Errorf("%q: a selector out of nothing", path)

@@ -77,13 +77,13 @@ func (w *Window) Prefix(n int, line string) string {
 }
 
 // Show writes ranges, or the start of the text if there are none, to out. The ranges are sorted and do not touch.
-func (w *Window) Show(ranges []lineRange) error {
+func (w *Window) Show(ranges []LineRange) error {
 	if len(ranges) == 0 {
 		most := readLines
 		if w.Raw {
 			most = MaxLines
 		}
-		if err := w.run(lineRange{1, most}, 1, ""); err != nil {
+		if err := w.run(LineRange{1, most}, 1, ""); err != nil {
 			return err
 		}
 		if w.Shown == most && !w.full {
@@ -96,13 +96,13 @@ func (w *Window) Show(ranges []lineRange) error {
 	if !w.Raw {
 		for i, r := range around {
 			around[i].First = max(1, r.First-linesBefore)
-			if r.last > 0 {
-				around[i].last += linesBehind
+			if r.Last > 0 {
+				around[i].Last += linesBehind
 			}
 		}
 	}
 	for _, r := range mergeRanges(around) {
-		asked := ranges[slices.IndexFunc(ranges, func(a lineRange) bool { return a.First >= r.First })]
+		asked := ranges[slices.IndexFunc(ranges, func(a LineRange) bool { return a.First >= r.First })]
 		between := ""
 		if w.Out.Len() > 0 && !w.Raw {
 			between = "  ...\n"
@@ -125,13 +125,13 @@ func (w *Window) Show(ranges []lineRange) error {
 }
 
 // run writes the lines of one range, and between before the first. Nothing is written unless line asked is there.
-func (w *Window) run(r lineRange, asked int, between string) error {
+func (w *Window) run(r LineRange, asked int, between string) error {
 	if err := w.Lines.Skip(r.First - 1 - w.at); err != nil {
 		return err
 	}
 	w.at = r.First - 1
 	var held strings.Builder
-	for r.last == 0 || w.at < r.last {
+	for r.Last == 0 || w.at < r.Last {
 		line, cut, err := w.Lines.Next()
 		if errors.Is(err, io.EOF) {
 			return nil

@@ -14,6 +14,7 @@ import (
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/toolkit"
+	"github.com/gajae-code/gjc/agent/toolkit/edits"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/lsp"
 )
@@ -364,15 +365,15 @@ func (p *preparedAction) run(ctx context.Context, c *lspCall) (*agent.Result, er
 		return p.edit.run(ctx, c)
 	}
 	c.notes = append(c.notes, p.edit.notes...)
-	all := &toolkit.WorkspaceChange{Call: c.call, Before: make(map[string]string)}
+	all := &edits.WorkspaceChange{Call: c.call, Before: make(map[string]string)}
 	text := "Applied " + p.edit.what + ":\n"
 	if len(p.edit.ops) > 0 {
-		done, err := toolkit.ApplyOperations(ctx, c.call, p.edit.ops, p.edit.seen)
+		done, err := edits.ApplyOperations(ctx, c.call, p.edit.ops, p.edit.seen)
 		if err != nil {
 			return nil, err
 		}
 		all.Join(done)
-		changes := toolkit.Operations{Call: c.call, Ops: p.edit.ops}
+		changes := edits.Operations{Call: c.call, Ops: p.edit.ops}
 		text += changes.List() + changes.DiffText()
 	}
 	said, err := c.execute(ctx, p.server, p.command, all)
@@ -388,7 +389,7 @@ func (p *preparedAction) run(ctx context.Context, c *lspCall) (*agent.Result, er
 
 // execute runs a command of a server. The edits that the server asks for meanwhile are made and join all; they stay in the
 // roots, for what is outside nobody was asked. It returns what was done, for the model.
-func (c *lspCall) execute(ctx context.Context, s *lsp.Server, command *protocol.Command, all *toolkit.WorkspaceChange) (string, error) {
+func (c *lspCall) execute(ctx context.Context, s *lsp.Server, command *protocol.Command, all *edits.WorkspaceChange) (string, error) {
 	var b strings.Builder
 	err := c.within(ctx, func(ctx context.Context) error {
 		c.asked = s.Name()
@@ -411,12 +412,12 @@ func (c *lspCall) execute(ctx context.Context, s *lsp.Server, command *protocol.
 					}
 				}
 			}
-			done, err := toolkit.ApplyOperations(ctx, c.call, ops, nil)
+			done, err := edits.ApplyOperations(ctx, c.call, ops, nil)
 			if err != nil {
 				return err
 			}
 			all.Join(done)
-			changes := toolkit.Operations{Call: c.call, Ops: ops}
+			changes := edits.Operations{Call: c.call, Ops: ops}
 			b.WriteString(changes.List() + changes.DiffText())
 			c.w.Refresh(ctx) // what the server has open is what it has just changed
 			return nil

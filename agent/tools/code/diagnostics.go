@@ -15,6 +15,7 @@ import (
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/toolkit"
+	"github.com/gajae-code/gjc/agent/toolkit/walk"
 	"github.com/gajae-code/gjc/lsp"
 )
 
@@ -30,7 +31,7 @@ const (
 	answerTime = time.Second
 )
 
-func isGlob(file string) bool { return toolkit.HasMeta(file) }
+func isGlob(file string) bool { return walk.HasMeta(file) }
 
 // planDiagnostics adds what may be read, and for the workspace the project's checker.
 func planDiagnostics(ctx context.Context, c *lspCall, plan *agent.CallPlan) error {
@@ -40,7 +41,7 @@ func planDiagnostics(ctx context.Context, c *lspCall, plan *agent.CallPlan) erro
 	case file == "*":
 		return planWorkspaceDiagnostics(ctx, c, plan)
 	case isGlob(file):
-		g, err := toolkit.SplitGlob(ctx, c.call, file)
+		g, err := walk.SplitGlob(ctx, c.call, file)
 		if errors.Is(err, agent.ErrBadInput) {
 			return err
 		}
@@ -109,7 +110,7 @@ func (c *lspCall) diagnosedPaths(ctx context.Context) (paths []string, note stri
 		}
 		return []string{c.path}, "", nil
 	}
-	g, err := toolkit.SplitGlob(ctx, c.call, strings.TrimSpace(c.in.File))
+	g, err := walk.SplitGlob(ctx, c.call, strings.TrimSpace(c.in.File))
 	switch {
 	case errors.Is(err, agent.ErrBadInput):
 		return nil, "", err
@@ -119,7 +120,7 @@ func (c *lspCall) diagnosedPaths(ctx context.Context) (paths []string, note stri
 		return []string{g.Base}, "", nil
 	}
 	more := 0
-	err = toolkit.NewWalker(c.call).Walk(ctx, g.Base, func(path string, d fs.DirEntry) error {
+	err = walk.New(c.call).Walk(ctx, g.Base, func(path string, d fs.DirEntry) error {
 		if d.IsDir() || !g.Match(path) {
 			return nil
 		}
@@ -247,7 +248,7 @@ func (c *lspCall) workspaceReports(ctx context.Context, servers []*lsp.Server) [
 		})
 		reports = append(reports, r)
 	}
-	slices.SortFunc(reports, func(a, b *lsp.Report) int { return toolkit.ComparePaths(a.Path, b.Path) })
+	slices.SortFunc(reports, func(a, b *lsp.Report) int { return walk.ComparePaths(a.Path, b.Path) })
 	return reports
 }
 
@@ -258,7 +259,7 @@ func (c *lspCall) workspaceFiles(ctx context.Context) []string {
 	files := []string{}
 	for _, root := range append([]string{c.call.Workspace.Cwd}, c.call.Workspace.Additional...) {
 		// What was found until an error is good enough.
-		_ = toolkit.NewWalker(c.call).Walk(ctx, root, func(path string, d fs.DirEntry) error {
+		_ = walk.New(c.call).Walk(ctx, root, func(path string, d fs.DirEntry) error {
 			if !d.IsDir() {
 				files = append(files, path)
 			}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/toolkit"
+	"github.com/gajae-code/gjc/agent/toolkit/edits"
+	"github.com/gajae-code/gjc/agent/toolkit/walk"
 	"github.com/gajae-code/gjc/lsp"
 )
 
@@ -42,8 +44,8 @@ func (c *lspCall) prepare(ctx context.Context, plan *agent.CallPlan, e *prepared
 	if e.preview || len(e.ops) == 0 {
 		return
 	}
-	e.seen = toolkit.SeenFiles(ctx, c.call, e.ops)
-	changes := toolkit.Operations{Call: c.call, Ops: e.ops}
+	e.seen = edits.SeenFiles(ctx, c.call, e.ops)
+	changes := edits.Operations{Call: c.call, Ops: e.ops}
 	plan.Effects = append(plan.Effects, changes.Effects(plan.Title)...)
 	plan.Content = changes.Preview()
 	plan.Locations = changes.Places()
@@ -55,7 +57,7 @@ func runEditAction(context.Context, *lspCall) (*agent.Result, error) {
 
 func (e *preparedEdit) run(ctx context.Context, c *lspCall) (*agent.Result, error) {
 	c.notes = append(c.notes, e.notes...)
-	changes := toolkit.Operations{Call: c.call, Ops: e.ops}
+	changes := edits.Operations{Call: c.call, Ops: e.ops}
 	switch {
 	case len(e.ops) == 0:
 		return c.result(ctx, e.none), nil
@@ -65,7 +67,7 @@ func (e *preparedEdit) run(ctx context.Context, c *lspCall) (*agent.Result, erro
 		res.Content, res.Locations = changes.Preview(), changes.Places()
 		return res, nil
 	}
-	done, err := toolkit.ApplyOperations(ctx, c.call, e.ops, e.seen)
+	done, err := edits.ApplyOperations(ctx, c.call, e.ops, e.seen)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +82,7 @@ func (e *preparedEdit) run(ctx context.Context, c *lspCall) (*agent.Result, erro
 }
 
 // applied is the result of a change that was made, with what the servers say of it.
-func (c *lspCall) applied(ctx context.Context, text string, done *toolkit.WorkspaceChange, files [][2]string) *agent.Result {
+func (c *lspCall) applied(ctx context.Context, text string, done *edits.WorkspaceChange, files [][2]string) *agent.Result {
 	c.notes = append(c.notes, done.Notes...)
 	res := c.result(ctx, text)
 	res.Content, res.Locations = done.Content, done.Locations
@@ -88,7 +90,7 @@ func (c *lspCall) applied(ctx context.Context, text string, done *toolkit.Worksp
 	for _, f := range files {
 		events = append(events, lsp.FileEvent{Path: f[0], Type: lsp.FileDeleted}, lsp.FileEvent{Path: f[1], Type: lsp.FileCreated})
 	}
-	toolkit.Diagnose(ctx, c.call, res, true, done.Before, done.Changed, events...)
+	edits.Diagnose(ctx, c.call, res, true, done.Before, done.Changed, events...)
 	return res
 }
 
@@ -158,7 +160,7 @@ func (c *lspCall) unsaved(ctx context.Context, path string) bool {
 	if err != nil {
 		return false
 	}
-	saved, err := toolkit.Disk{}.ReadFile(path, toolkit.MaxReadFile)
+	saved, err := walk.ReadFile(path, toolkit.MaxReadFile)
 	return err != nil || !bytes.Equal(shown, saved)
 }
 
@@ -166,12 +168,12 @@ func (c *lspCall) unsaved(ctx context.Context, path string) bool {
 func (c *lspCall) surroundings(ctx context.Context, e lsp.Encoding, docs map[string]*lsp.Document) lsp.EditSurroundings {
 	return lsp.EditSurroundings{
 		Encoding: e, GOOS: runtime.GOOS,
-		Kind: func(path string) (lsp.FileKind, error) { return toolkit.FileKind(ctx, c.call, path) },
+		Kind: func(path string) (lsp.FileKind, error) { return edits.FileKind(ctx, c.call, path) },
 		Read: func(path string) (string, error) {
 			if doc := docs[path]; doc != nil {
 				return doc.Text.String(), nil
 			}
-			file, err := toolkit.OpenText(ctx, c.call, path)
+			file, err := edits.OpenText(ctx, c.call, path)
 			if err != nil {
 				return "", err
 			}

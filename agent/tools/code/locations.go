@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/gajae-code/gjc/agent"
-	"github.com/gajae-code/gjc/agent/toolkit"
+	"github.com/gajae-code/gjc/agent/toolkit/edits"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/lsp"
 )
@@ -55,7 +55,7 @@ func runDefinition(ctx context.Context, c *lspCall) (*agent.Result, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Found %s:\n", plural(len(list), noun))
 	for i := range list {
-		if i < toolkit.MaxFollowed {
+		if i < edits.MaxFollowed {
 			c.show(ctx, &b, &list[i])
 		} else {
 			fmt.Fprintf(&b, "%s\n", &list[i])
@@ -119,12 +119,12 @@ func runReferences(ctx context.Context, c *lspCall) (*agent.Result, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Found %s:\n", plural(len(list), "reference"))
 	for i := range list {
-		if i < toolkit.MaxFollowed {
+		if i < edits.MaxFollowed {
 			c.show(ctx, &b, &list[i])
 			continue
 		}
-		if i == toolkit.MaxFollowed {
-			fmt.Fprintf(&b, "... %d additional reference(s) shown without context\n", len(list)-toolkit.MaxFollowed)
+		if i == edits.MaxFollowed {
+			fmt.Fprintf(&b, "... %d additional reference(s) shown without context\n", len(list)-edits.MaxFollowed)
 		}
 		fmt.Fprintf(&b, "%s\n", &list[i])
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/toolkit"
+	"github.com/gajae-code/gjc/agent/toolkit/edits"
 	"github.com/gajae-code/gjc/lsp"
 )
 
@@ -292,7 +293,7 @@ type prepared interface {
 
 // present complains about a file that is not there or that is no file.
 func (c *lspCall) present(ctx context.Context) error {
-	kind, err := toolkit.FileKind(ctx, c.call, c.path)
+	kind, err := edits.FileKind(ctx, c.call, c.path)
 	switch {
 	case err != nil:
 		return err

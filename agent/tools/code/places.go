@@ -9,6 +9,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/toolkit"
+	"github.com/gajae-code/gjc/agent/toolkit/edits"
 	"github.com/gajae-code/gjc/lsp"
 )
 
@@ -43,7 +44,7 @@ func (p *places) text(ctx context.Context, path string) *lsp.Text {
 	}
 	var text *lsp.Text
 	if toolkit.Inside(p.call, path) {
-		if file, err := toolkit.OpenText(ctx, p.call, path); err == nil {
+		if file, err := edits.OpenText(ctx, p.call, path); err == nil {
 			text = lsp.NewText(file.Text)
 		}
 	}
@@ -73,7 +74,7 @@ func (p *places) place(ctx context.Context, s site) place {
 
 // follow adds a place to those of the result.
 func (p *places) follow(at *place) {
-	if at.path == "" || len(p.followed) >= toolkit.MaxFollowed {
+	if at.path == "" || len(p.followed) >= edits.MaxFollowed {
 		return
 	}
 	l := agent.Location{Path: at.path, Line: at.at.Line}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/toolkit"
+	"github.com/gajae-code/gjc/agent/toolkit/edits"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/lsp"
 )
@@ -115,7 +116,7 @@ func planRenameFile(ctx context.Context, c *lspCall, plan *agent.CallPlan) error
 		return fmt.Errorf("%w for lsp: rename_file needs file and new_name", agent.ErrBadInput)
 	}
 	from, to := c.path, c.call.Workspace.Resolve(strings.TrimSpace(c.in.NewName))
-	switch kind, err := toolkit.FileKind(ctx, c.call, from); {
+	switch kind, err := edits.FileKind(ctx, c.call, from); {
 	case err != nil:
 		return err
 	case kind == lsp.NoFile:
@@ -125,7 +126,7 @@ func planRenameFile(ctx context.Context, c *lspCall, plan *agent.CallPlan) error
 	case strings.HasPrefix(to, from+string(filepath.Separator)):
 		return fmt.Errorf("%w for lsp: %s cannot be moved into itself", agent.ErrBadInput, c.name(from))
 	}
-	switch kind, err := toolkit.FileKind(ctx, c.call, to); {
+	switch kind, err := edits.FileKind(ctx, c.call, to); {
 	case err != nil:
 		return err
 	case kind != lsp.NoFile:
@@ -164,7 +165,7 @@ func (c *lspCall) movedFiles(ctx context.Context, from, to string) ([][2]string,
 	var files [][2]string
 	var look func(path string) error
 	look = func(path string) error {
-		kind, err := toolkit.FileKind(ctx, c.call, path)
+		kind, err := edits.FileKind(ctx, c.call, path)
 		if err != nil || kind != lsp.Directory {
 			if err == nil && kind == lsp.PlainFile {
 				files = append(files, [2]string{path, to + strings.TrimPrefix(path, from)})
@@ -323,24 +324,25 @@ func before(a, b protocol.Position) bool {
 	return a.Line < b.Line || a.Line == b.Line && a.Character < b.Character
 }
 
-// utf8 is the edits of a document with positions that count bytes.
+// utf8 returns the edits of a document with positions that count bytes. It returns them unchanged if the file cannot be read: planning
+// the rename reports that error.
 func (r *fileRename) utf8(ctx context.Context, doc *lsp.TextDocumentEdit, e lsp.Encoding) []protocol.TextEdit {
-	edits := slices.Clone(doc.Edits)
+	list := slices.Clone(doc.Edits)
 	path, err := pathOf(doc.URI)
 	if err != nil {
-		return edits // the plan will say
+		return list
 	}
-	file, err := toolkit.OpenText(ctx, r.call.call, filepath.Clean(path))
+	file, err := edits.OpenText(ctx, r.call.call, filepath.Clean(path))
 	if err != nil {
-		return edits
+		return list
 	}
 	text := lsp.NewText(file.Text)
-	for i := range edits {
-		rng := &edits[i].Range
+	for i := range list {
+		rng := &list[i].Range
 		rng.Start = text.Position(text.Offset(rng.Start, e), lsp.UTF8)
 		rng.End = text.Position(text.Offset(rng.End, e), lsp.UTF8)
 	}
-	return edits
+	return list
 }
 
 // after tells the servers that the files have other names now: the old documents are closed first.

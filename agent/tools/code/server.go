@@ -9,6 +9,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/toolkit"
+	"github.com/gajae-code/gjc/agent/toolkit/edits"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/lsp"
 )
@@ -194,7 +195,7 @@ func (c *lspCall) runCommand(ctx context.Context, s *lsp.Server, params jsonx.Ra
 	if err != nil {
 		return nil, err
 	}
-	all := &toolkit.WorkspaceChange{Call: c.call, Before: make(map[string]string)}
+	all := &edits.WorkspaceChange{Call: c.call, Before: make(map[string]string)}
 	text, err := c.execute(ctx, s, command, all)
 	if err != nil && len(all.Content) == 0 {
 		return nil, err

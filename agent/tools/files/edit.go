@@ -11,6 +11,7 @@ import (
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/toolkit"
+	"github.com/gajae-code/gjc/agent/toolkit/edits"
 )
 
 //go:embed edit.md
@@ -42,7 +43,7 @@ func edit(s *EditSettings) agent.Tool {
 			return &agent.CallPlan{
 				Title:     "Edit " + toolkit.Display(&call.Workspace, path),
 				Locations: []agent.Location{{Path: path}},
-				Content: toolkit.Preview(ctx, call, path, func(old *toolkit.TextFile) (string, error) {
+				Content: edits.Preview(ctx, call, path, func(old *edits.TextFile) (string, error) {
 					if old == nil {
 						return "", fs.ErrNotExist
 					}
@@ -93,12 +94,12 @@ func runEdit(ctx context.Context, call *agent.Call, in *editInput, s *EditSettin
 		return nil, err
 	}
 	name := toolkit.Display(&call.Workspace, path)
-	if toolkit.ReportsEdits(call) { // before the file is read: the user may type while the question is open
+	if edits.ReportsEdits(call) { // before the file is read: the user may type while the question is open
 		if err := toolkit.TrustWorkspace(ctx, call, path); err != nil {
 			return nil, err
 		}
 	}
-	old, err := toolkit.OpenText(ctx, call, path)
+	old, err := edits.OpenText(ctx, call, path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, toolkit.Missing(ctx, call, path)
 	}
@@ -109,17 +110,17 @@ func runEdit(ctx context.Context, call *agent.Call, in *editInput, s *EditSettin
 		return nil, err
 	}
 	text, loose, err := applyEdits(name, old.Text, in.Edits)
-	stale := toolkit.StaleRegions(call, path, old.Text)
+	stale := edits.StaleRegions(call, path, old.Text)
 	if err != nil {
 		if len(stale) > 0 {
-			return nil, fmt.Errorf("%w\n%w", err, s.changedError(call, path, old.Text, stale, toolkit.ByOthers))
+			return nil, fmt.Errorf("%w\n%w", err, s.changedError(call, path, old.Text, stale, edits.ByOthers))
 		}
 		return nil, err
 	}
-	if hit := toolkit.Touched(stale, toolkit.AsSplices(old.Text, text)); len(hit) > 0 {
-		return nil, s.changedError(call, path, old.Text, hit, toolkit.RightThere)
+	if hit := edits.Touched(stale, edits.AsSplices(old.Text, text)); len(hit) > 0 {
+		return nil, s.changedError(call, path, old.Text, hit, edits.RightThere)
 	}
-	c := toolkit.Change{Call: call, Path: path, Old: old}
+	c := edits.Change{Call: call, Path: path, Old: old}
 	if err := c.Write(ctx, toolkit.EncodeText(text, old.Encoding), text); err != nil {
 		return nil, err
 	}
@@ -129,14 +130,14 @@ func runEdit(ctx context.Context, call *agent.Call, in *editInput, s *EditSettin
 		notes = append(notes, looseNote(loose, len(in.Edits)))
 	}
 	if len(stale) > 0 {
-		notes = append(notes, toolkit.ChangedElsewhere)
+		notes = append(notes, edits.ChangedElsewhere)
 	}
 	res := &agent.Result{
 		Text:      toolkit.JoinNotes("Edited "+name+".\n"+toolkit.ShortDiff(name, toolkit.LineFeeds(old.Text), toolkit.LineFeeds(c.Now)), append(notes, c.Notes...)),
 		Content:   []agent.Content{c.Diff()},
 		Locations: []agent.Location{{Path: path, Line: c.FirstLine()}},
 	}
-	toolkit.DiagnoseChange(ctx, &c, res, toolkit.ReportsEdits(call))
+	edits.DiagnoseChange(ctx, &c, res, edits.ReportsEdits(call))
 	return res, nil
 }
 

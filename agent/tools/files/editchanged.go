@@ -5,14 +5,15 @@ import (
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/toolkit"
+	"github.com/gajae-code/gjc/agent/toolkit/edits"
 	"github.com/gajae-code/gjc/agent/toolkit/lines"
 )
 
 // changedError explains that a text is another one than the model knows, with the lines of it that are new. From then on the
 // model knows them.
 func (s *EditSettings) changedError(call *agent.Call, path, text string, regions []lines.Region, where string) error {
-	toolkit.KnownOf(call).Put(path, text)
+	edits.KnownOf(call).Put(path, text)
 	name := toolkit.Display(&call.Workspace, path)
 	return fmt.Errorf("%s: %w, %s. Nothing was changed. Make the edit for the lines as they are now:\n%s",
-		name, toolkit.ErrChanged, where, toolkit.FreshLines(text, regions, s.anchors(&call.Model)))
+		name, edits.ErrChanged, where, edits.FreshLines(text, regions, s.anchors(&call.Model)))
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/toolkit"
+	"github.com/gajae-code/gjc/agent/toolkit/edits"
 	"github.com/gajae-code/gjc/agent/toolkit/hashline"
 	"github.com/gajae-code/gjc/agent/toolkit/lines"
 	"github.com/gajae-code/gjc/lsp"
@@ -99,5 +100,5 @@ func anchorError(text *lines.Text, e *hashline.MismatchError) error {
 	for _, n := range e.Lines {
 		regions = append(regions, lines.Region{Start: n - 1, End: n})
 	}
-	return fmt.Errorf("%w. Nothing was changed. The lines there, with their anchors:\n%s", e, toolkit.FreshLines(strings.Join(text.Lines(), "\n"), regions, true))
+	return fmt.Errorf("%w. Nothing was changed. The lines there, with their anchors:\n%s", e, edits.FreshLines(strings.Join(text.Lines(), "\n"), regions, true))
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/toolkit"
+	"github.com/gajae-code/gjc/agent/toolkit/edits"
 	"github.com/gajae-code/gjc/agent/toolkit/lines"
 	"github.com/gajae-code/gjc/lsp"
 )
@@ -65,18 +66,18 @@ func (f *fileEdits) plan(ctx context.Context) *agent.CallPlan {
 		if e.newPath != "" {
 			asked = append(asked, lsp.FileOperation{Kind: lsp.MoveFile, Path: e.path, NewPath: e.newPath})
 		}
-		if !slices.ContainsFunc(plan.Locations, func(l agent.Location) bool { return l.Path == e.path }) && len(plan.Locations) < toolkit.MaxFollowed {
+		if !slices.ContainsFunc(plan.Locations, func(l agent.Location) bool { return l.Path == e.path }) && len(plan.Locations) < edits.MaxFollowed {
 			plan.Locations = append(plan.Locations, agent.Location{Path: e.path})
 		}
 	}
 	plan.Title, plan.Kind = f.title()
-	plan.Effects = (&toolkit.Operations{Call: f.call, Ops: asked}).Effects(plan.Title)
-	ctx, cancel := context.WithTimeout(ctx, toolkit.PreviewTime)
+	plan.Effects = (&edits.Operations{Call: f.call, Ops: asked}).Effects(plan.Title)
+	ctx, cancel := context.WithTimeout(ctx, edits.PreviewTime)
 	defer cancel()
 	look := newFileEdits(f.call, f.settings, f.edits)
 	look.settings = &EditSettings{Mode: f.settings.Mode, AllowGenerated: true}
 	if look.workOut(ctx, true) == nil {
-		plan.Content = (&toolkit.Operations{Call: f.call, Ops: look.ops}).Preview()
+		plan.Content = (&edits.Operations{Call: f.call, Ops: look.ops}).Preview()
 	}
 	return plan
 }
@@ -160,8 +161,8 @@ func (f *fileEdits) stillKnown(look bool) error {
 		if look || o.Kind != lsp.WriteFile || !f.again[o.Path] {
 			continue
 		}
-		if hit := toolkit.Touched(toolkit.StaleRegions(f.call, o.Path, o.Old), toolkit.AsSplices(o.Old, o.New)); len(hit) > 0 {
-			return f.settings.changedError(f.call, o.Path, o.Old, hit, toolkit.RightThere)
+		if hit := edits.Touched(edits.StaleRegions(f.call, o.Path, o.Old), edits.AsSplices(o.Old, o.New)); len(hit) > 0 {
+			return f.settings.changedError(f.call, o.Path, o.Old, hit, edits.RightThere)
 		}
 	}
 	return nil
@@ -171,7 +172,7 @@ func (f *fileEdits) create(ctx context.Context, e *fileEdit) error {
 	if _, twice := f.at[e.path]; twice {
 		return fmt.Errorf("%w: %s is made or changed twice by this call", agent.ErrBadInput, f.name(e.path))
 	}
-	switch kind, err := toolkit.FileKind(ctx, f.call, e.path); {
+	switch kind, err := edits.FileKind(ctx, f.call, e.path); {
 	case err != nil:
 		return err
 	case kind == lsp.Directory:
@@ -188,7 +189,7 @@ func (f *fileEdits) remove(ctx context.Context, e *fileEdit, look bool) error {
 	if _, twice := f.at[e.path]; twice {
 		return fmt.Errorf("%w: %s is changed and deleted by this call", agent.ErrBadInput, f.name(e.path))
 	}
-	switch kind, err := toolkit.FileKind(ctx, f.call, e.path); {
+	switch kind, err := edits.FileKind(ctx, f.call, e.path); {
 	case err != nil:
 		return err
 	case kind == lsp.Directory:
@@ -197,9 +198,9 @@ func (f *fileEdits) remove(ctx context.Context, e *fileEdit, look bool) error {
 		return toolkit.Missing(ctx, f.call, e.path)
 	}
 	op := lsp.FileOperation{Kind: lsp.RemoveFile, Path: e.path}
-	if file, err := toolkit.OpenText(ctx, f.call, e.path); err == nil {
-		if regions := toolkit.StaleRegions(f.call, e.path, file.Text); len(regions) > 0 && !look {
-			return f.settings.changedError(f.call, e.path, file.Text, regions, toolkit.ByOthers)
+	if file, err := edits.OpenText(ctx, f.call, e.path); err == nil {
+		if regions := edits.StaleRegions(f.call, e.path, file.Text); len(regions) > 0 && !look {
+			return f.settings.changedError(f.call, e.path, file.Text, regions, edits.ByOthers)
 		}
 		op.Old = file.Text
 	}
@@ -210,7 +211,7 @@ func (f *fileEdits) remove(ctx context.Context, e *fileEdit, look bool) error {
 
 func (f *fileEdits) move(ctx context.Context, e *fileEdit) error {
 	if e.place == nil {
-		if kind, err := toolkit.FileKind(ctx, f.call, e.path); err != nil {
+		if kind, err := edits.FileKind(ctx, f.call, e.path); err != nil {
 			return err
 		} else if kind == lsp.NoFile {
 			return toolkit.Missing(ctx, f.call, e.path)
@@ -219,7 +220,7 @@ func (f *fileEdits) move(ctx context.Context, e *fileEdit) error {
 	if e.newPath == e.path {
 		return nil
 	}
-	switch kind, err := toolkit.FileKind(ctx, f.call, e.newPath); {
+	switch kind, err := edits.FileKind(ctx, f.call, e.newPath); {
 	case err != nil:
 		return err
 	case kind != lsp.NoFile && f.gone[e.newPath] == "":
@@ -244,7 +245,7 @@ func (f *fileEdits) update(ctx context.Context, e *fileEdit, look bool) error {
 		f.remark(e.path, p.notes)
 		return nil
 	}
-	file, err := toolkit.OpenText(ctx, f.call, e.path)
+	file, err := edits.OpenText(ctx, f.call, e.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return toolkit.Missing(ctx, f.call, e.path)
 	}
@@ -255,22 +256,22 @@ func (f *fileEdits) update(ctx context.Context, e *fileEdit, look bool) error {
 		return err
 	}
 	text := lines.Parse(file.Text)
-	regions := toolkit.StaleRegions(f.call, e.path, file.Text)
+	regions := edits.StaleRegions(f.call, e.path, file.Text)
 	var old *lines.Text
-	if known, ok := toolkit.KnownOf(f.call).Get(e.path); ok && len(regions) > 0 {
+	if known, ok := edits.KnownOf(f.call).Get(e.path); ok && len(regions) > 0 {
 		old = lines.Parse(known)
 	}
 	p, err := e.place(text, old)
 	if err != nil {
 		if len(regions) > 0 && !look {
-			return fmt.Errorf("%w\n%w", err, f.settings.changedError(f.call, e.path, file.Text, regions, toolkit.ByOthers))
+			return fmt.Errorf("%w\n%w", err, f.settings.changedError(f.call, e.path, file.Text, regions, edits.ByOthers))
 		}
 		return fmt.Errorf("%s: %w", f.name(e.path), err)
 	}
-	if hit := toolkit.Touched(regions, p.splices); len(hit) > 0 && !look {
-		return f.settings.changedError(f.call, e.path, file.Text, hit, toolkit.RightThere)
+	if hit := edits.Touched(regions, p.splices); len(hit) > 0 && !look {
+		return f.settings.changedError(f.call, e.path, file.Text, hit, edits.RightThere)
 	} else if len(regions) > 0 && len(hit) == 0 {
-		p.notes = append(p.notes, toolkit.ChangedElsewhere)
+		p.notes = append(p.notes, edits.ChangedElsewhere)
 	}
 	now, err := text.Apply(p.splices)
 	if err != nil {
@@ -296,7 +297,7 @@ func (f *fileEdits) remark(path string, notes []string) {
 
 // run makes the edits.
 func (f *fileEdits) run(ctx context.Context) (*agent.Result, error) {
-	if toolkit.ReportsEdits(f.call) { // before the files are read: the user may type while the question is open
+	if edits.ReportsEdits(f.call) { // before the files are read: the user may type while the question is open
 		if err := toolkit.TrustWorkspace(ctx, f.call, f.edits[0].path); err != nil {
 			return nil, err
 		}
@@ -307,7 +308,7 @@ func (f *fileEdits) run(ctx context.Context) (*agent.Result, error) {
 		}
 		return nil, err
 	}
-	done, err := toolkit.ApplyOperations(ctx, f.call, f.ops, toolkit.SeenFiles(ctx, f.call, f.ops))
+	done, err := edits.ApplyOperations(ctx, f.call, f.ops, edits.SeenFiles(ctx, f.call, f.ops))
 	if err != nil {
 		return nil, err
 	}
@@ -315,12 +316,12 @@ func (f *fileEdits) run(ctx context.Context) (*agent.Result, error) {
 		Text:    toolkit.JoinNotes(f.text(done), append(f.notes, done.Notes...)),
 		Content: done.Content, Locations: done.Locations,
 	}
-	toolkit.Diagnose(ctx, f.call, res, toolkit.ReportsEdits(f.call), done.Before, done.Changed, done.Events...)
+	edits.Diagnose(ctx, f.call, res, edits.ReportsEdits(f.call), done.Before, done.Changed, done.Events...)
 	return res, nil
 }
 
 // text tells the model what was done.
-func (f *fileEdits) text(done *toolkit.WorkspaceChange) string {
+func (f *fileEdits) text(done *edits.WorkspaceChange) string {
 	var b strings.Builder
 	for i := range f.ops {
 		o := &f.ops[i]
@@ -354,7 +355,7 @@ func (f *fileEdits) text(done *toolkit.WorkspaceChange) string {
 // shown are the changed lines of a file: as a diff, or with the anchors for the next edit.
 func (f *fileEdits) shown(path, old, now string) string {
 	if f.settings.anchors(&f.call.Model) {
-		return toolkit.FreshLines(now, lines.Changed(lines.Parse(old), lines.Parse(now)), true)
+		return edits.FreshLines(now, lines.Changed(lines.Parse(old), lines.Parse(now)), true)
 	}
 	return strings.TrimSuffix(toolkit.ShortDiff(f.name(path), toolkit.LineFeeds(old), toolkit.LineFeeds(now)), "\n")
 }

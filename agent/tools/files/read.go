@@ -14,6 +14,7 @@ import (
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/toolkit"
+	"github.com/gajae-code/gjc/agent/toolkit/edits"
 	"github.com/gajae-code/gjc/internal/ipynb"
 	"github.com/gajae-code/gjc/internal/picture"
 	"github.com/gajae-code/gjc/internal/webclient"
@@ -149,7 +150,7 @@ func runRead(ctx context.Context, call *agent.Call, t *target, s *EditSettings) 
 	if err != nil {
 		return nil, fmt.Errorf("%s cannot be read: %w", name, toolkit.Reason(err))
 	}
-	toolkit.Saw(call, t.path, data)
+	edits.Saw(call, t.path, data)
 	t.sel.Anchors = s.anchors(&call.Model)
 	return showData(ctx, call, name, data, t.sel)
 }

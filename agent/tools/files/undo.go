@@ -11,6 +11,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/toolkit"
+	"github.com/gajae-code/gjc/agent/toolkit/edits"
 	"github.com/gajae-code/gjc/lsp"
 )
 
@@ -29,7 +30,7 @@ func Undo() agent.Tool {
 				return nil, err
 			}
 			call.Prepared = p
-			set, changes := p.set, toolkit.Operations{Call: call, Ops: p.ops}
+			set, changes := p.set, edits.Operations{Call: call, Ops: p.ops}
 			plan := &agent.CallPlan{Title: "Undo: " + set.What, Content: changes.Preview(), Locations: changes.Places()}
 			plan.Effects = changes.Effects(plan.Title)
 			return plan, nil
@@ -40,14 +41,14 @@ func Undo() agent.Tool {
 
 // undoPlan is the change to take back, and what of it is left to do.
 type undoPlan struct {
-	set *toolkit.ChangeSet
+	set *edits.ChangeSet
 	ops []lsp.FileOperation
 	// gone are made files that somebody else has removed since.
 	gone []string
 }
 
 func planUndo(ctx context.Context, call *agent.Call) (*undoPlan, error) {
-	set := toolkit.ChangeSetsOf(call).Last()
+	set := edits.ChangeSetsOf(call).Last()
 	switch {
 	case set == nil:
 		return nil, errors.New("there is nothing to undo: no change of this session's tools is left; changes by commands are not kept")
@@ -77,12 +78,12 @@ func isGone(ctx context.Context, call *agent.Call, path string) bool {
 
 // touchedBefore reports whether an operation before the one at i is about its path.
 func touchedBefore(ops []lsp.FileOperation, i int) bool {
-	return slices.ContainsFunc(ops[:i], func(o lsp.FileOperation) bool { return toolkit.Touches(&o, ops[i].Path) })
+	return slices.ContainsFunc(ops[:i], func(o lsp.FileOperation) bool { return edits.Touches(&o, ops[i].Path) })
 }
 
 // forget gives up on a change that cannot be undone, so that it does not stand before the others for ever, and says so.
-func forget(call *agent.Call, set *toolkit.ChangeSet, err error) error {
-	all := toolkit.ChangeSetsOf(call)
+func forget(call *agent.Call, set *edits.ChangeSet, err error) error {
+	all := edits.ChangeSetsOf(call)
 	all.Drop(set)
 	next := "There is no other change to undo."
 	if before := all.Last(); before != nil {
@@ -112,7 +113,7 @@ func runUndo(ctx context.Context, call *agent.Call, _ *undoInput) (*agent.Result
 		notes = append(notes, "Gone already: "+strings.Join(p.gone, ", ")+".")
 	}
 	if len(p.ops) == 0 {
-		toolkit.ChangeSetsOf(call).Drop(set)
+		edits.ChangeSetsOf(call).Drop(set)
 		return &agent.Result{Text: toolkit.JoinNotes("Undone: "+set.What+". There was nothing left to do.", notes)}, nil
 	}
 	if err := p.untouched(ctx, call); err != nil {
@@ -122,17 +123,17 @@ func runUndo(ctx context.Context, call *agent.Call, _ *undoInput) (*agent.Result
 		}
 		return nil, forget(call, set, err)
 	}
-	w := toolkit.NewWorkspaceChange(call, p.ops, toolkit.SeenFiles(ctx, call, p.ops))
+	w := edits.NewWorkspaceChange(call, p.ops, edits.SeenFiles(ctx, call, p.ops))
 	w.Raw, w.Modes, w.Undoing = set.Bytes, set.Modes, true
 	done, err := w.Apply(ctx)
 	if err != nil {
 		return nil, err
 	}
-	toolkit.ChangeSetsOf(call).Drop(set)
-	changes := toolkit.Operations{Call: call, Ops: p.ops}
+	edits.ChangeSetsOf(call).Drop(set)
+	changes := edits.Operations{Call: call, Ops: p.ops}
 	text := "Undone: " + set.What + ".\n" + strings.TrimSuffix(changes.List()+changes.DiffText(), "\n")
 	res := &agent.Result{Text: toolkit.JoinNotes(text, append(notes, done.Notes...)), Content: done.Content, Locations: done.Locations}
-	toolkit.Diagnose(ctx, call, res, toolkit.ReportsEdits(call), done.Before, done.Changed, done.Events...)
+	edits.Diagnose(ctx, call, res, edits.ReportsEdits(call), done.Before, done.Changed, done.Events...)
 	return res, nil
 }
 
@@ -143,7 +144,7 @@ func (p *undoPlan) untouched(ctx context.Context, call *agent.Call) error {
 		if touchedBefore(p.ops, i) || o.Directory || o.Kind != lsp.WriteFile && o.Kind != lsp.RemoveFile {
 			continue
 		}
-		file, err := toolkit.OpenText(ctx, call, o.Path)
+		file, err := edits.OpenText(ctx, call, o.Path)
 		if errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("%s was deleted since; write it anew if it is wanted", toolkit.Display(&call.Workspace, o.Path))
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/toolkit"
+	"github.com/gajae-code/gjc/agent/toolkit/edits"
 	"github.com/gajae-code/gjc/agent/toolkit/hashline"
 )
 
@@ -45,7 +46,7 @@ func Write(s *EditSettings) agent.Tool {
 			return &agent.CallPlan{
 				Title:     "Write " + toolkit.Display(&call.Workspace, path),
 				Locations: []agent.Location{{Path: path}},
-				Content: toolkit.Preview(ctx, call, path, func(old *toolkit.TextFile) (string, error) {
+				Content: edits.Preview(ctx, call, path, func(old *edits.TextFile) (string, error) {
 					content, _ := s.bare(call, in.Content)
 					text, _, _ := replacement(old, content)
 					return text, nil
@@ -96,12 +97,12 @@ func runWrite(ctx context.Context, call *agent.Call, in *writeInput, s *EditSett
 	if strings.ContainsRune(in.Content, 0) {
 		return nil, fmt.Errorf("%w for write: the content has zero bytes; write is for text", agent.ErrBadInput)
 	}
-	if toolkit.ReportsWrites(call) || toolkit.FormatsWrites(call) { // before the file is read: the user may type while the question is open
+	if edits.ReportsWrites(call) || edits.FormatsWrites(call) { // before the file is read: the user may type while the question is open
 		if err := toolkit.TrustWorkspace(ctx, call, path); err != nil {
 			return nil, err
 		}
 	}
-	old, err := toolkit.OpenText(ctx, call, path)
+	old, err := edits.OpenText(ctx, call, path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -111,7 +112,7 @@ func runWrite(ctx context.Context, call *agent.Call, in *writeInput, s *EditSett
 		notes = append(notes, note)
 	}
 	if old != nil && content == old.Text {
-		toolkit.KnownOf(call).Put(path, old.Text)
+		edits.KnownOf(call).Put(path, old.Text)
 		return &agent.Result{Text: name + " has this text already; nothing changed."}, nil
 	}
 	if old != nil {
@@ -122,16 +123,16 @@ func runWrite(ctx context.Context, call *agent.Call, in *writeInput, s *EditSett
 			return nil, err
 		}
 	}
-	if toolkit.FormatsWrites(call) {
-		if formatted, note := toolkit.FormatWrite(ctx, call, path, content); note != "" {
+	if edits.FormatsWrites(call) {
+		if formatted, note := edits.FormatWrite(ctx, call, path, content); note != "" {
 			content, notes = formatted, append(notes, note)
 		}
-		if err := toolkit.Unchanged(ctx, call, path, old); err != nil {
+		if err := edits.Unchanged(ctx, call, path, old); err != nil {
 			return nil, err
 		}
 	}
 	data := toolkit.EncodeText(content, enc)
-	c := toolkit.Change{Call: call, Path: path, Old: old}
+	c := edits.Change{Call: call, Path: path, Old: old}
 	if err := c.Write(ctx, data, content); err != nil {
 		return nil, err
 	}
@@ -139,7 +140,7 @@ func runWrite(ctx context.Context, call *agent.Call, in *writeInput, s *EditSett
 	verb := "created"
 	if old != nil {
 		verb = "replaced"
-	} else if note := toolkit.MarkExecutable(ctx, call, path, c.Now); note != "" {
+	} else if note := edits.MarkExecutable(ctx, call, path, c.Now); note != "" {
 		notes = append(notes, note)
 	}
 	text := fmt.Sprintf("Wrote %s to %s (%s).", toolkit.Count(len(data), "byte"), name, verb)
@@ -148,21 +149,21 @@ func runWrite(ctx context.Context, call *agent.Call, in *writeInput, s *EditSett
 		Content:   []agent.Content{c.Diff()},
 		Locations: []agent.Location{{Path: path, Line: c.FirstLine()}},
 	}
-	toolkit.DiagnoseChange(ctx, &c, res, toolkit.ReportsWrites(call))
+	edits.DiagnoseChange(ctx, &c, res, edits.ReportsWrites(call))
 	return res, nil
 }
 
 // overwritable refuses to replace a text that the model knew and that is another one now: what has come in would be lost. A
 // file that it has never read it may replace; the diff shows what was there.
 func overwritable(call *agent.Call, path, text string) error {
-	known, isKnown := toolkit.KnownOf(call).Get(path)
+	known, isKnown := edits.KnownOf(call).Get(path)
 	if !isKnown || toolkit.LineFeeds(known) == toolkit.LineFeeds(text) {
 		return nil
 	}
-	toolkit.KnownOf(call).Put(path, text)
+	edits.KnownOf(call).Put(path, text)
 	name := toolkit.Display(&call.Workspace, path)
 	return fmt.Errorf("%s: %w, %s. Nothing was written. What has changed:\n%s\nTake that into account and write again",
-		name, toolkit.ErrChanged, toolkit.ByOthers, strings.TrimSuffix(toolkit.ShortDiff(name, toolkit.LineFeeds(known), toolkit.LineFeeds(text)), "\n"))
+		name, edits.ErrChanged, edits.ByOthers, strings.TrimSuffix(toolkit.ShortDiff(name, toolkit.LineFeeds(known), toolkit.LineFeeds(text)), "\n"))
 }
 
 // bare returns the text without the anchors that read shows to the model, if the model has copied them with the lines, and a note
@@ -181,7 +182,7 @@ func (s *EditSettings) bare(call *agent.Call, content string) (text, note string
 // replacement is the text to put in place of old, which is nil for a new file. An existing file keeps its encoding and
 // its CRLF line ends: the read tool shows neither, so the model cannot give them back, and a file that changes in
 // every line is never what was asked for.
-func replacement(old *toolkit.TextFile, content string) (text string, enc toolkit.Encoding, notes []string) {
+func replacement(old *edits.TextFile, content string) (text string, enc toolkit.Encoding, notes []string) {
 	if old == nil {
 		return content, toolkit.PlainUTF8, nil
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/toolkit"
+	"github.com/gajae-code/gjc/agent/toolkit/edits"
 	"github.com/gajae-code/gjc/internal/archive"
 )
 
@@ -98,7 +99,7 @@ func (m *member) open(ctx context.Context, call *agent.Call) (a *archive.Archive
 	if a, err = archive.Open(bytes.NewReader(data), int64(len(data))); err != nil {
 		return nil, nil, fmt.Errorf("%s cannot be changed: %w", name, err)
 	}
-	if was, err := a.ReadFile(ctx, m.name, toolkit.MaxPreview); err == nil {
+	if was, err := a.ReadFile(ctx, m.name, edits.MaxPreview); err == nil {
 		if text, _, err := toolkit.DecodeText(was); err == nil {
 			old = &text
 		}
@@ -119,9 +120,9 @@ func (m *member) plan(ctx context.Context, call *agent.Call, content string) (*a
 		Locations: []agent.Location{{Path: m.path}},
 		Effects:   []approval.Effect{{Action: approval.ActionEdit, Path: m.path}},
 	}
-	ctx, cancel := context.WithTimeout(ctx, toolkit.PreviewTime)
+	ctx, cancel := context.WithTimeout(ctx, edits.PreviewTime)
 	defer cancel()
-	if _, old, err := m.open(ctx, call); err == nil && len(content) <= toolkit.MaxPreview {
+	if _, old, err := m.open(ctx, call); err == nil && len(content) <= edits.MaxPreview {
 		plan.Content = []agent.Content{m.diff(old, content)}
 	}
 	return plan, nil
@@ -156,7 +157,7 @@ func (m *member) write(ctx context.Context, call *agent.Call, content string) (*
 	if replaced && old == nil {
 		old = new("")
 	}
-	toolkit.ChangeSetsOf(call).Push(&toolkit.ChangeSet{What: "Write " + name, Never: "what was in an archive is not kept"})
+	edits.ChangeSetsOf(call).Push(&edits.ChangeSet{What: "Write " + name, Never: "what was in an archive is not kept"})
 	return &agent.Result{
 		Text:      fmt.Sprintf("Wrote %s to %s (%s).", toolkit.Count(len(content), "byte"), name, verb),
 		Content:   []agent.Content{m.diff(old, content)},

@@ -11,6 +11,7 @@ import (
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/toolkit"
+	"github.com/gajae-code/gjc/agent/toolkit/edits"
 	"github.com/gajae-code/gjc/internal/json5"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/sqlitefile"
@@ -169,7 +170,7 @@ func (r *row) now(ctx context.Context) (string, error) {
 	if r.change.Key == nil {
 		return "", nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, toolkit.PreviewTime)
+	ctx, cancel := context.WithTimeout(ctx, edits.PreviewTime)
 	defer cancel()
 	db, err := sqlitefile.Open(ctx, r.path)
 	if err != nil {
@@ -206,7 +207,7 @@ func (r *row) write(ctx context.Context, call *agent.Call) (*agent.Result, error
 		}
 		return nil, fmt.Errorf("%s: %w. Nothing was changed", name, err)
 	}
-	toolkit.ChangeSetsOf(call).Push(&toolkit.ChangeSet{What: r.what(call), Never: "rows of databases are not kept"})
+	edits.ChangeSetsOf(call).Push(&edits.ChangeSet{What: r.what(call), Never: "rows of databases are not kept"})
 	d := agent.DiffContent{Path: r.path + ":" + done.Table, Old: done.Old}
 	verb := "Inserted a row into"
 	if r.change.Delete {

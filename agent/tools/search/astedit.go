@@ -12,6 +12,8 @@ import (
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/toolkit"
+	"github.com/gajae-code/gjc/agent/toolkit/edits"
+	"github.com/gajae-code/gjc/agent/toolkit/walk"
 	"github.com/gajae-code/gjc/internal/lazyregexp"
 	"github.com/gajae-code/gjc/internal/text"
 	"github.com/gajae-code/gjc/lsp"
@@ -68,7 +70,7 @@ func (in *astEditInput) title() string {
 // metaVariable matches the names in patterns.
 var metaVariable = lazyregexp.New(`\$\$?\$?[A-Z_][A-Z0-9_]*`)
 
-func (in *astEditInput) check(ctx context.Context, call *agent.Call) (scopes []toolkit.GlobPath, language string, err error) {
+func (in *astEditInput) check(ctx context.Context, call *agent.Call) (scopes []walk.Glob, language string, err error) {
 	switch {
 	case len(in.Ops) == 0:
 		return nil, "", fmt.Errorf("%w for ast_edit: ops is empty; give at least one", agent.ErrBadInput)
@@ -123,7 +125,7 @@ func runASTEdit(ctx context.Context, call *agent.Call, in *astEditInput, globalI
 	if pending.put(newStagedEdit(in.title(), s.ops, s.count)) {
 		s.notes = append(s.notes, "This preview takes the place of the one before, which was neither applied nor discarded.")
 	}
-	changes := &toolkit.Operations{Call: call, Ops: s.ops}
+	changes := &edits.Operations{Call: call, Ops: s.ops}
 	summary := fmt.Sprintf("%s in %s. Nothing is changed yet: call resolve with action apply, or discard.", toolkit.Count(s.count, "replacement"), toolkit.Count(len(s.ops), "file"))
 	s.notes = append(s.notes, summary)
 	text, left := astDiffs(changes)
@@ -134,7 +136,7 @@ func runASTEdit(ctx context.Context, call *agent.Call, in *astEditInput, globalI
 }
 
 // astDiffs are the diffs of the files, as far as there is room, and how many files found none.
-func astDiffs(c *toolkit.Operations) (text string, left int) {
+func astDiffs(c *edits.Operations) (text string, left int) {
 	var b strings.Builder
 	for i := range c.Ops {
 		o := &c.Ops[i]
@@ -199,22 +201,22 @@ func (s *astStaging) find(ctx context.Context, op *astOp, number int, files []as
 
 // plan makes the operations.
 func (s *astStaging) plan(ctx context.Context) error {
-	slices.SortFunc(s.order, toolkit.ComparePaths)
+	slices.SortFunc(s.order, walk.ComparePaths)
 	texts, nested := 0, 0
 	for _, path := range s.order {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		name := toolkit.Display(&s.call.Workspace, path)
-		file, err := toolkit.OpenText(ctx, s.call, path)
+		file, err := edits.OpenText(ctx, s.call, path)
 		if errors.Is(err, fs.ErrNotExist) {
-			return toolkit.StaleError(s.call, path)
+			return edits.StaleError(s.call, path)
 		}
 		if err != nil {
 			return err
 		}
 		data := toolkit.EncodeText(file.Text, file.Encoding)
-		saved, err := toolkit.Disk{}.ReadFile(path, toolkit.MaxReadFile)
+		saved, err := walk.ReadFile(path, toolkit.MaxReadFile)
 		if err != nil || !bytes.Equal(saved, data) {
 			s.notes = append(s.notes, name+" is left out: the editor has changes of it that are not saved, and ast-grep sees the disk.")
 			continue
@@ -226,7 +228,7 @@ func (s *astStaging) plan(ctx context.Context) error {
 		nested += inside
 		now, err := replaceAt(data, changes)
 		if err != nil {
-			return fmt.Errorf("%s: %w", name, toolkit.ErrStale)
+			return fmt.Errorf("%s: %w", name, edits.ErrStale)
 		}
 		text, encoding, err := toolkit.DecodeText(now)
 		if err != nil || encoding != file.Encoding {
@@ -284,7 +286,7 @@ func replaceAt(data []byte, changes []astChange) ([]byte, error) {
 	at := 0
 	for _, c := range changes {
 		if c.start < at || c.end < c.start || c.end > len(data) || !bytes.HasPrefix(data[c.start:], []byte(c.old)) {
-			return nil, toolkit.ErrStale
+			return nil, edits.ErrStale
 		}
 		out = append(append(out, data[at:c.start]...), c.text...)
 		at = c.end

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/toolkit"
+	"github.com/gajae-code/gjc/agent/toolkit/walk"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/lazyregexp"
 	"github.com/gajae-code/gjc/internal/text"
@@ -81,10 +83,10 @@ type astFile struct{ path, language string }
 
 // astFiles returns the files of the scopes that have a language, in order; language is the one wanted, or "" for any. notes say
 // what is left out.
-func astFiles(ctx context.Context, call *agent.Call, scopes []toolkit.GlobPath, language, globalIgnore string) (files []astFile, notes []string, err error) {
+func astFiles(ctx context.Context, call *agent.Call, scopes []walk.Glob, language, globalIgnore string) (files []astFile, notes []string, err error) {
 	languageOf := astFileLanguages()
 	large := 0
-	w := &toolkit.Walker{Fs: toolkit.Scanning(call), Ignore: true, GlobalIgnore: globalIgnore}
+	w := &walk.Walker{FS: call.FS, Ignore: true, GlobalIgnore: globalIgnore}
 	for i := range scopes {
 		g := &scopes[i]
 		if g.File {
@@ -108,7 +110,7 @@ func astFiles(ctx context.Context, call *agent.Call, scopes []toolkit.GlobPath, 
 			if l == "" || language != "" && l != language || !match(path) {
 				return c, false, false
 			}
-			info, err := toolkit.Disk{}.Stat(path)
+			info, err := os.Lstat(path)
 			return candidate{astFile{path, l}, err == nil && info.Size() > maxASTFile}, err == nil, false
 		})
 		if err != nil {
@@ -126,7 +128,7 @@ func astFiles(ctx context.Context, call *agent.Call, scopes []toolkit.GlobPath, 
 		}
 	}
 	if len(scopes) > 1 {
-		slices.SortFunc(files, func(a, b astFile) int { return toolkit.ComparePaths(a.path, b.path) })
+		slices.SortFunc(files, func(a, b astFile) int { return walk.ComparePaths(a.path, b.path) })
 		files = slices.Compact(files)
 	}
 	if large > 0 {
@@ -137,7 +139,7 @@ func astFiles(ctx context.Context, call *agent.Call, scopes []toolkit.GlobPath, 
 		files = files[:maxASTFiles]
 	}
 	named := func(path string) bool { // the user has been asked about it
-		return slices.ContainsFunc(scopes, func(g toolkit.GlobPath) bool { return g.Base == path })
+		return slices.ContainsFunc(scopes, func(g walk.Glob) bool { return g.Base == path })
 	}
 	all := len(files)
 	files = slices.DeleteFunc(files, func(f astFile) bool { return call.Readable != nil && !named(f.path) && !call.Readable(f.path) })
@@ -195,7 +197,7 @@ func (r *astRun) matches(ctx context.Context, files []astFile, enough func(n int
 			part = append(part, found...)
 		}
 		slices.SortFunc(part, func(a, b astMatch) int {
-			return cmp.Or(toolkit.ComparePaths(a.File, b.File), cmp.Compare(a.Range.ByteOffset.Start, b.Range.ByteOffset.Start),
+			return cmp.Or(walk.ComparePaths(a.File, b.File), cmp.Compare(a.Range.ByteOffset.Start, b.Range.ByteOffset.Start),
 				cmp.Compare(b.Range.ByteOffset.End, a.Range.ByteOffset.End))
 		})
 		if all = append(all, part...); enough(len(all)) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/toolkit"
+	"github.com/gajae-code/gjc/agent/toolkit/walk"
 )
 
 //go:embed astgrep.md
@@ -56,7 +57,7 @@ func planASTGrep(ctx context.Context, call *agent.Call, in *astGrepInput) (*agen
 }
 
 // astScopes checks what the calls of both tools have in common.
-func astScopes(ctx context.Context, call *agent.Call, tool, pattern string, paths []string, lang string) (scopes []toolkit.GlobPath, language string, err error) {
+func astScopes(ctx context.Context, call *agent.Call, tool, pattern string, paths []string, lang string) (scopes []walk.Glob, language string, err error) {
 	switch {
 	case strings.TrimSpace(pattern) == "":
 		return nil, "", fmt.Errorf("%w for %s: the pattern is empty", agent.ErrBadInput, tool)

@@ -8,13 +8,13 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/gajae-code/gjc/agent/toolkit"
+	"github.com/gajae-code/gjc/agent/toolkit/walk"
 )
 
 // collect goes through the directories below root side by side and returns what visit takes, in the order of a walk. visit is
 // called for what a walk would visit, for several entries at a time; take keeps the value, and enter goes into a directory.
 // The goroutines end before it returns. Directories that cannot be read are passed over, except root.
-func collect[T any](ctx context.Context, w *toolkit.Walker, root string, visit func(path string, d fs.DirEntry) (value T, take, enter bool)) ([]T, error) {
+func collect[T any](ctx context.Context, w *walk.Walker, root string, visit func(path string, d fs.DirEntry) (value T, take, enter bool)) ([]T, error) {
 	c := &collector[T]{walker: w, visit: visit}
 	c.idle.L = &c.mu
 	top := &collected[T]{dir: root, rules: w.RulesAt(root)}
@@ -42,7 +42,7 @@ func collect[T any](ctx context.Context, w *toolkit.Walker, root string, visit f
 // collected is what was found in one directory.
 type collected[T any] struct {
 	dir   string
-	rules *toolkit.IgnoreRules
+	rules *walk.IgnoreRules
 	parts []collectedPart[T]
 }
 
@@ -68,7 +68,7 @@ func (d *collected[T]) append(all []T) []T {
 
 // collector is what the workers share.
 type collector[T any] struct {
-	walker *toolkit.Walker
+	walker *walk.Walker
 	visit  func(path string, d fs.DirEntry) (value T, take, enter bool)
 
 	mu   sync.Mutex // guards what follows
@@ -108,7 +108,7 @@ func (c *collector[T]) list(ctx context.Context, d *collected[T]) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	entries, err := c.walker.Fs.ReadDir(ctx, d.dir)
+	entries, err := c.walker.FS.ReadDir(ctx, d.dir)
 	if err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func (c *collector[T]) list(ctx context.Context, d *collected[T]) error {
 	if c.walker.Ignore {
 		rules = c.walker.DirRules(d.dir, entries, rules)
 	}
-	prefix, below := toolkit.SlashPrefix(d.dir), strings.TrimSuffix(d.dir, string(filepath.Separator))+string(filepath.Separator)
+	prefix, below := walk.SlashPrefix(d.dir), strings.TrimSuffix(d.dir, string(filepath.Separator))+string(filepath.Separator)
 	var more []*collected[T]
 	for _, e := range entries {
 		name := e.Name()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/toolkit"
+	"github.com/gajae-code/gjc/agent/toolkit/walk"
 )
 
 //go:embed find.md
@@ -53,7 +55,7 @@ func planFind(ctx context.Context, call *agent.Call, in *findInput) (*agent.Call
 	return &agent.CallPlan{Title: "Find " + strings.Join(in.Paths, ", "), Effects: globEffects(globs)}, nil
 }
 
-func globEffects(globs []toolkit.GlobPath) []approval.Effect {
+func globEffects(globs []walk.Glob) []approval.Effect {
 	var effects []approval.Effect
 	for _, g := range globs {
 		effects = append(effects, approval.Effect{Action: approval.ActionRead, Path: g.Base})
@@ -62,14 +64,14 @@ func globEffects(globs []toolkit.GlobPath) []approval.Effect {
 }
 
 // findGlobs takes the patterns of a call apart.
-func findGlobs(ctx context.Context, call *agent.Call, in *findInput) ([]toolkit.GlobPath, error) {
+func findGlobs(ctx context.Context, call *agent.Call, in *findInput) ([]walk.Glob, error) {
 	if len(in.Paths) == 0 {
 		return nil, fmt.Errorf("%w for find: paths is empty; give at least one glob", agent.ErrBadInput)
 	}
 	if in.Limit < 0 {
 		return nil, fmt.Errorf("%w for find: limit is %d; it must be at least 1", agent.ErrBadInput, in.Limit)
 	}
-	var globs []toolkit.GlobPath
+	var globs []walk.Glob
 	for _, p := range in.Paths {
 		if strings.TrimSpace(p) == "" {
 			return nil, fmt.Errorf("%w for find: a path is empty", agent.ErrBadInput)
@@ -80,14 +82,14 @@ func findGlobs(ctx context.Context, call *agent.Call, in *findInput) ([]toolkit.
 				input = "**/" + bare
 			}
 		}
-		g, err := toolkit.SplitGlob(ctx, call, input)
+		g, err := walk.SplitGlob(ctx, call, input)
 		switch {
 		case errors.Is(err, agent.ErrBadInput):
 			return nil, err
 		case err != nil && g.Pattern == "":
-			return nil, fmt.Errorf("%s: %w; find takes globs such as **/%s", p, err, filepath.Base(p))
+			return nil, fmt.Errorf("%s: %w; find takes globs such as **/%s", p, toolkit.Reason(err), filepath.Base(p))
 		case err != nil:
-			return nil, fmt.Errorf("%s: the directory %s cannot be searched: %w", p, toolkit.Display(&call.Workspace, g.Base), err)
+			return nil, fmt.Errorf("%s: the directory %s cannot be searched: %w", p, toolkit.Display(&call.Workspace, g.Base), toolkit.Reason(err))
 		}
 		globs = append(globs, g)
 	}
@@ -108,8 +110,8 @@ func runFind(ctx context.Context, call *agent.Call, in *findInput, globalIgnore 
 	}
 	f := finder{
 		call: call, limit: findLimit, seen: make(map[string]bool),
-		walker: &toolkit.Walker{
-			Fs: toolkit.Scanning(call), Hidden: in.Hidden == nil || *in.Hidden,
+		walker: &walk.Walker{
+			FS: call.FS, Hidden: in.Hidden == nil || *in.Hidden,
 			Ignore: in.Gitignore == nil || *in.Gitignore, GlobalIgnore: globalIgnore,
 		},
 	}
@@ -137,7 +139,7 @@ func runFind(ctx context.Context, call *agent.Call, in *findInput, globalIgnore 
 // finder collects what matches.
 type finder struct {
 	call   *agent.Call
-	walker *toolkit.Walker
+	walker *walk.Walker
 	limit  int
 	seen   map[string]bool
 	found  []foundEntry
@@ -150,7 +152,7 @@ type foundEntry struct {
 	dir      bool
 }
 
-func (f *finder) find(ctx context.Context, g *toolkit.GlobPath) error {
+func (f *finder) find(ctx context.Context, g *walk.Glob) error {
 	if g.File {
 		info, err := f.call.FS.Stat(ctx, g.Base)
 		if err == nil {
@@ -160,11 +162,11 @@ func (f *finder) find(ctx context.Context, g *toolkit.GlobPath) error {
 	}
 	deep := strings.Contains(g.Pattern, "**") || g.Pattern == ""
 	depth := strings.Count(g.Pattern, "/")
-	base := len(toolkit.SlashPrefix(g.Base))
+	base := len(walk.SlashPrefix(g.Base))
 	match := g.Matcher()
 	found, err := collect(ctx, f.walker, g.Base, func(path string, d fs.DirEntry) (e foundEntry, take, enter bool) {
 		if match(path) {
-			if info, err := (toolkit.Disk{}).Stat(path); err == nil { // else it is gone again
+			if info, err := os.Lstat(path); err == nil { // else it is gone again
 				e, take = foundEntry{path, info.ModTime(), d.IsDir()}, true
 			}
 		}
@@ -188,7 +190,7 @@ func (f *finder) result() *agent.Result {
 		if c := b.modified.Compare(a.modified); c != 0 {
 			return c
 		}
-		return toolkit.ComparePaths(a.path, b.path)
+		return walk.ComparePaths(a.path, b.path)
 	})
 	var b strings.Builder
 	shown := 0

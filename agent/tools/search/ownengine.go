@@ -12,11 +12,12 @@ import (
 	"sync"
 
 	"github.com/gajae-code/gjc/agent/toolkit"
+	"github.com/gajae-code/gjc/agent/toolkit/walk"
 	"github.com/gajae-code/gjc/internal/linematch"
 )
 
 // ownEngine searches with gjc's own automaton, where there is no ripgrep.
-type ownEngine struct{ fs toolkit.DirLister }
+type ownEngine struct{ fs walk.DirLister }
 
 var _ searchEngine = (*ownEngine)(nil)
 
@@ -40,7 +41,7 @@ func (e *ownEngine) search(ctx context.Context, req *searchRequest) (*searchResu
 // files returns the files to search, in order, and which of them the call named itself.
 func (e *ownEngine) files(ctx context.Context, req *searchRequest) (paths []string, explicit map[string]bool, err error) {
 	explicit = make(map[string]bool)
-	w := &toolkit.Walker{Fs: e.fs, Hidden: req.hidden, Ignore: req.ignore, GlobalIgnore: req.globalIgnore}
+	w := &walk.Walker{FS: e.fs, Hidden: req.hidden, Ignore: req.ignore, GlobalIgnore: req.globalIgnore}
 	for i := range req.scopes {
 		g := &req.scopes[i]
 		if g.File {
@@ -61,7 +62,7 @@ func (e *ownEngine) files(ctx context.Context, req *searchRequest) (paths []stri
 		paths = append(paths, below...)
 	}
 	if len(req.scopes) > 1 {
-		slices.SortFunc(paths, toolkit.ComparePaths)
+		slices.SortFunc(paths, walk.ComparePaths)
 		paths = slices.Compact(paths)
 	}
 	return paths, explicit, nil
@@ -85,7 +86,7 @@ func searchFiles(ctx context.Context, paths []string, explicit map[string]bool, 
 				if explicit[paths[i]] {
 					limit = toolkit.MaxReadFile
 				}
-				data, err := toolkit.Disk{}.ReadInto(buf, paths[i], limit)
+				data, err := walk.ReadInto(buf, paths[i], limit)
 				var hits *fileHits
 				if err == nil && data != nil { // one that cannot be read is passed over, as ripgrep does
 					hits = searchFile(scanner, req, paths[i], data)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/toolkit"
+	"github.com/gajae-code/gjc/agent/toolkit/edits"
 	"github.com/gajae-code/gjc/lsp"
 )
 
@@ -105,7 +106,7 @@ func planResolve(_ context.Context, call *agent.Call, in *resolveInput) (*agent.
 	if in.Action == "discard" {
 		return &agent.CallPlan{Title: "Discard " + e.Title, Kind: agent.KindOther}, nil
 	}
-	title, changes := "Apply "+e.Title, &toolkit.Operations{Call: call, Ops: e.ops}
+	title, changes := "Apply "+e.Title, &edits.Operations{Call: call, Ops: e.ops}
 	return &agent.CallPlan{Title: title, Effects: changes.Effects(title), Content: changes.Preview(), Locations: changes.Places()}, nil
 }
 
@@ -117,11 +118,11 @@ func runResolve(ctx context.Context, call *agent.Call, in *resolveInput) (*agent
 	if in.Action == "discard" {
 		return &agent.Result{Text: "Discarded: " + e.Title + ". Nothing was changed."}, nil
 	}
-	done, err := toolkit.ApplyOperations(ctx, call, e.ops, nil)
+	done, err := edits.ApplyOperations(ctx, call, e.ops, nil)
 	if err != nil {
 		return nil, fmt.Errorf("the edit was not applied and is pending no longer: %w", err)
 	}
-	changes := &toolkit.Operations{Call: call, Ops: e.ops}
+	changes := &edits.Operations{Call: call, Ops: e.ops}
 	var list strings.Builder
 	for i := range e.ops {
 		if list.Len() > toolkit.MaxDiff {
@@ -132,6 +133,6 @@ func runResolve(ctx context.Context, call *agent.Call, in *resolveInput) (*agent
 	}
 	text := fmt.Sprintf("Applied %s in %s:\n%s", toolkit.Count(e.edits, "replacement"), toolkit.Count(len(e.ops), "file"), list.String())
 	res := &agent.Result{Text: toolkit.JoinNotes(strings.TrimSuffix(text, "\n"), done.Notes), Content: done.Content, Locations: done.Locations}
-	toolkit.Diagnose(ctx, call, res, toolkit.ReportsEdits(call), done.Before, done.Changed, done.Events...)
+	edits.Diagnose(ctx, call, res, edits.ReportsEdits(call), done.Before, done.Changed, done.Events...)
 	return res, nil
 }

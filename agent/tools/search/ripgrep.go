@@ -12,6 +12,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/toolkit"
+	"github.com/gajae-code/gjc/agent/toolkit/walk"
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
@@ -42,8 +43,8 @@ var errEmpty = errors.New("the pattern matches where no text is")
 
 // anchored reports whether an ignore file has patterns that depend on where they hold.
 func anchored(ignoreFile string) bool {
-	rules := toolkit.RulesFrom("", []string{ignoreFile}, nil)
-	return ignoreFile != "" && rules != nil && slices.ContainsFunc(rules.Rules, func(r toolkit.IgnoreRule) bool { return !r.NameOnly })
+	rules := walk.RulesFrom("", []string{ignoreFile}, nil)
+	return ignoreFile != "" && rules != nil && slices.ContainsFunc(rules.Rules, func(r walk.IgnoreRule) bool { return !r.NameOnly })
 }
 
 func (r *ripgrep) search(ctx context.Context, req *searchRequest) (*searchResult, error) {
@@ -59,7 +60,7 @@ func (r *ripgrep) search(ctx context.Context, req *searchRequest) (*searchResult
 		files = append(files, found...)
 	}
 	if len(req.scopes) > 1 {
-		slices.SortStableFunc(files, func(a, b fileHits) int { return toolkit.ComparePaths(a.path, b.path) })
+		slices.SortStableFunc(files, func(a, b fileHits) int { return walk.ComparePaths(a.path, b.path) })
 		files = slices.CompactFunc(files, func(a, b fileHits) bool { return a.path == b.path })
 	}
 	all := new(searchResult)
@@ -72,8 +73,8 @@ func (r *ripgrep) search(ctx context.Context, req *searchRequest) (*searchResult
 }
 
 // scope searches one file or directory.
-func (r *ripgrep) scope(ctx context.Context, req *searchRequest, g *toolkit.GlobPath) ([]fileHits, error) {
-	repository := toolkit.GitRoot(g.Base)
+func (r *ripgrep) scope(ctx context.Context, req *searchRequest, g *walk.Glob) ([]fileHits, error) {
+	repository := walk.GitRoot(g.Base)
 	if req.ignore && repository != "" && anchored(req.globalIgnore) {
 		return nil, errAnchored
 	}
@@ -88,14 +89,14 @@ func (r *ripgrep) scope(ctx context.Context, req *searchRequest, g *toolkit.Glob
 	if err := reader.read(out); err != nil {
 		return nil, err
 	}
-	slices.SortFunc(reader.files, func(a, b fileHits) int { return toolkit.ComparePaths(a.path, b.path) })
+	slices.SortFunc(reader.files, func(a, b fileHits) int { return walk.ComparePaths(a.path, b.path) })
 	return reader.files, nil
 }
 
 // maxCount is how many matching lines rg is asked for: lines behind the last match that is wanted may match too.
 func maxCount(perFile, behind int) int { return perFile + behind + 1 }
 
-func (r *ripgrep) args(req *searchRequest, g *toolkit.GlobPath, repository string) []string {
+func (r *ripgrep) args(req *searchRequest, g *walk.Glob, repository string) []string {
 	args := []string{
 		"--no-config", "--json", "--no-messages", "--crlf", "--no-ignore-global", "--no-mmap", "--case-sensitive",
 		"--before-context=" + strconv.Itoa(req.before), "--after-context=" + strconv.Itoa(req.behind),
@@ -186,7 +187,7 @@ type ripgrepReader struct {
 	perFile int
 	behind  int
 	hidden  bool
-	scope   *toolkit.GlobPath
+	scope   *walk.Glob
 	match   func(path string) bool
 
 	files []fileHits
@@ -228,7 +229,7 @@ func (r *ripgrepReader) end(e *ripgrepEvent) {
 		return
 	}
 	if hits.seen >= maxCount(r.perFile, r.behind) { // rg has read no further, and what lies behind may be binary
-		data, err := toolkit.Disk{}.ReadFile(path, toolkit.MaxReadFile)
+		data, err := walk.ReadFile(path, toolkit.MaxReadFile)
 		if _, isText := searchable(data); err != nil || !isText {
 			return
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/toolkit"
+	"github.com/gajae-code/gjc/agent/toolkit/walk"
 	"github.com/gajae-code/gjc/internal/linematch"
 )
 
@@ -84,7 +85,7 @@ func planSearch(ctx context.Context, call *agent.Call, in *searchInput) (*agent.
 }
 
 // searchScopes checks a call's input and takes its paths apart.
-func searchScopes(ctx context.Context, call *agent.Call, in *searchInput) ([]toolkit.GlobPath, error) {
+func searchScopes(ctx context.Context, call *agent.Call, in *searchInput) ([]walk.Glob, error) {
 	if in.Pattern == "" {
 		return nil, fmt.Errorf("%w for search: pattern is empty", agent.ErrBadInput)
 	}
@@ -94,7 +95,7 @@ func searchScopes(ctx context.Context, call *agent.Call, in *searchInput) ([]too
 	if in.Context != nil && (*in.Context < 0 || *in.Context > maxContext) {
 		return nil, fmt.Errorf("%w for search: context is %d; it can be 0 to %d lines", agent.ErrBadInput, *in.Context, maxContext)
 	}
-	names, err := toolkit.TypeGlobs(in.Types)
+	names, err := walk.TypeGlobs(in.Types)
 	if err != nil {
 		return nil, err
 	}
@@ -110,13 +111,13 @@ func searchScopes(ctx context.Context, call *agent.Call, in *searchInput) ([]too
 }
 
 // pathScopes takes the paths of a call of a tool apart: files, directories and globs, all of which must be there.
-func pathScopes(ctx context.Context, call *agent.Call, tool string, paths []string) ([]toolkit.GlobPath, error) {
-	var scopes []toolkit.GlobPath
+func pathScopes(ctx context.Context, call *agent.Call, tool string, paths []string) ([]walk.Glob, error) {
+	var scopes []walk.Glob
 	for _, p := range paths {
 		if strings.TrimSpace(p) == "" {
 			return nil, fmt.Errorf("%w for %s: a path is empty", agent.ErrBadInput, tool)
 		}
-		g, err := toolkit.SplitGlob(ctx, call, p)
+		g, err := walk.SplitGlob(ctx, call, p)
 		if err == nil && g.File {
 			if err := searchableFile(ctx, call, g.Base); err != nil {
 				return nil, err
@@ -127,16 +128,16 @@ func pathScopes(ctx context.Context, call *agent.Call, tool string, paths []stri
 			scopes = append(scopes, g)
 		case errors.Is(err, agent.ErrBadInput):
 			return nil, err
-		case strings.Contains(p, ",") && !toolkit.HasMeta(p):
+		case strings.Contains(p, ",") && !walk.HasMeta(p):
 			return nil, fmt.Errorf("%w for %s: %q does not exist; give several paths as several elements of paths, not joined by commas", agent.ErrBadInput, tool, p)
-		case g.Pattern == "" && errors.Is(err, fs.ErrNotExist) && toolkit.Disk{}.Exists(g.Base):
+		case g.Pattern == "" && errors.Is(err, fs.ErrNotExist) && walk.Exists(g.Base):
 			return nil, fmt.Errorf("%s is a link to something that is not there", toolkit.Display(&call.Workspace, g.Base))
 		case g.Pattern == "" && errors.Is(err, fs.ErrNotExist):
 			return nil, toolkit.Missing(ctx, call, g.Base)
 		case g.Pattern == "":
-			return nil, fmt.Errorf("%s cannot be searched: %w", toolkit.Display(&call.Workspace, g.Base), err)
+			return nil, fmt.Errorf("%s cannot be searched: %w", toolkit.Display(&call.Workspace, g.Base), toolkit.Reason(err))
 		default:
-			return nil, fmt.Errorf("%s: the directory %s cannot be searched: %w", p, toolkit.Display(&call.Workspace, g.Base), err)
+			return nil, fmt.Errorf("%s: the directory %s cannot be searched: %w", p, toolkit.Display(&call.Workspace, g.Base), toolkit.Reason(err))
 		}
 	}
 	return scopes, nil
@@ -183,7 +184,7 @@ type searchRequest struct {
 	hidden, ignore bool
 	globalIgnore   string
 
-	scopes []toolkit.GlobPath
+	scopes []walk.Glob
 	// perFile is how many matches of a file are wanted.
 	perFile int
 	// before and behind are the lines shown around a match.
@@ -258,10 +259,10 @@ func runSearch(ctx context.Context, call *agent.Call, in *searchInput, globalIgn
 
 // withoutSecrets drops what was found in files that are not read without a question, unless a scope is that very file: the user
 // has been asked about it then.
-func (r *searchResult) withoutSecrets(call *agent.Call, scopes []toolkit.GlobPath) (notes []string) {
+func (r *searchResult) withoutSecrets(call *agent.Call, scopes []walk.Glob) (notes []string) {
 	var dropped []string
 	r.files = slices.DeleteFunc(r.files, func(f fileHits) bool {
-		if call.Readable == nil || call.Readable(f.path) || slices.ContainsFunc(scopes, func(g toolkit.GlobPath) bool { return g.Base == f.path }) {
+		if call.Readable == nil || call.Readable(f.path) || slices.ContainsFunc(scopes, func(g walk.Glob) bool { return g.Base == f.path }) {
 			return false
 		}
 		dropped = append(dropped, toolkit.ShownName(toolkit.Display(&call.Workspace, f.path)))
@@ -289,7 +290,7 @@ func runEngines(ctx context.Context, call *agent.Call, req *searchRequest) (*sea
 			}
 		}
 	}
-	return (&ownEngine{fs: toolkit.Scanning(call)}).search(ctx, req)
+	return (&ownEngine{fs: call.FS}).search(ctx, req)
 }
 
 func (f *fileHits) firstMatch() int {

@@ -18,6 +18,7 @@ import (
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/approval/shell"
 	"github.com/gajae-code/gjc/agent/toolkit"
+	"github.com/gajae-code/gjc/agent/toolkit/walk"
 )
 
 // shellState is what the commands of a session leave behind for the next: the directory that they were in, and the variables that
@@ -186,7 +187,7 @@ func environOf(exec agent.Execution) map[string]string {
 
 // stateFile reads the file at path as [parseState] does.
 func stateFile(path string) (vars map[string]string, dir string) {
-	data, err := toolkit.Disk{}.ReadFile(path, maxStateFile)
+	data, err := walk.ReadFile(path, maxStateFile)
 	if err != nil {
 		return nil, ""
 	}

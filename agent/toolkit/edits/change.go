@@ -1,44 +1,46 @@
-package toolkit
+// Package edits is the one way in which tools change files. It reads a text, writes it through the editor, records what the model knows
+// of each file and how to undo each change, and applies changes of several files completely or not at all.
+package edits
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/lsp"
 )
 
 // TextFile is a file's text as it was read.
 type TextFile struct {
 	Text     string
-	Encoding Encoding
+	Encoding toolkit.Encoding
 }
 
 // OpenText reads a file to change. Errors say why it cannot be changed; one for a file that is not there wraps
 // [fs.ErrNotExist].
 func OpenText(ctx context.Context, call *agent.Call, path string) (*TextFile, error) {
-	name := Display(&call.Workspace, path)
+	name := toolkit.Display(&call.Workspace, path)
 	switch info, err := call.FS.Stat(ctx, path); {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%s cannot be changed: %w", name, Reason(err))
+		return nil, fmt.Errorf("%s cannot be changed: %w", name, toolkit.Reason(err))
 	case err != nil: // it may still be a new file in the editor that was never saved
 	case info.IsDir():
 		return nil, fmt.Errorf("%s is a directory; give the path of a file in it", name)
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("%s is a device, a pipe or a socket, not a file that can be changed", name)
-	case info.Size() > MaxReadFile:
-		return nil, fmt.Errorf("%s has %s, too much to change with this tool; use a command", name, Size(info.Size()))
+	case info.Size() > toolkit.MaxReadFile:
+		return nil, fmt.Errorf("%s has %s, too much to change with this tool; use a command", name, toolkit.Size(info.Size()))
 	}
 	data, err := call.FS.ReadFile(ctx, path)
 	if err != nil {
-		return nil, fmt.Errorf("%s cannot be read: %w", name, Reason(err))
+		return nil, fmt.Errorf("%s cannot be read: %w", name, toolkit.Reason(err))
 	}
-	text, enc, err := DecodeText(data)
+	text, enc, err := toolkit.DecodeText(data)
 	if err != nil {
 		return nil, fmt.Errorf("%s cannot be changed with this tool: %w", name, err)
 	}
@@ -62,7 +64,7 @@ func Unchanged(ctx context.Context, call *agent.Call, path string, old *TextFile
 }
 
 func StaleError(call *agent.Call, path string) error {
-	return fmt.Errorf("%s: %w; call the tool again", Display(&call.Workspace, path), ErrStale)
+	return fmt.Errorf("%s: %w; call the tool again", toolkit.Display(&call.Workspace, path), ErrStale)
 }
 
 // Bounds of a preview.
@@ -103,20 +105,20 @@ type Change struct {
 
 // Write writes data, which encodes text, and looks at what the editor made of it.
 func (c *Change) Write(ctx context.Context, data []byte, text string) error {
-	name := Display(&c.Call.Workspace, c.Path)
+	name := toolkit.Display(&c.Call.Workspace, c.Path)
 	if err := c.Call.FS.WriteFile(ctx, c.Path, data); err != nil {
-		return fmt.Errorf("%s cannot be written: %w", name, Reason(err))
+		return fmt.Errorf("%s cannot be written: %w", name, toolkit.Reason(err))
 	}
 	c.Now = text
 	// The write is done: a failure from here on is a remark at most.
 	data, err := c.Call.FS.ReadFile(ctx, c.Path)
 	if err != nil {
-		c.Notes = append(c.Notes, fmt.Sprintf("The file could not be read again: %v", Reason(err)))
+		c.Notes = append(c.Notes, fmt.Sprintf("The file could not be read again: %v", toolkit.Reason(err)))
 		return nil
 	}
-	if now, _, err := DecodeText(data); err == nil && now != text {
+	if now, _, err := toolkit.DecodeText(data); err == nil && now != text {
 		c.Now = now
-		if LineFeeds(now) != LineFeeds(text) {
+		if toolkit.LineFeeds(now) != toolkit.LineFeeds(text) {
 			c.Notes = append(c.Notes, "The editor changed the text on saving, by formatting perhaps; read the file before the next edit.")
 		}
 	}
@@ -130,25 +132,19 @@ func (c *Change) Done() {
 	if c.Call.Name == "write" {
 		what = "Write "
 	}
-	ChangeSetsOf(c.Call).Push(&ChangeSet{What: what + Display(&c.Call.Workspace, c.Path), Ops: []lsp.FileOperation{c.back()}})
+	ChangeSetsOf(c.Call).Push(&ChangeSet{What: what + toolkit.Display(&c.Call.Workspace, c.Path), Ops: []lsp.FileOperation{c.back()}})
 }
 
 // back is what takes the write back.
 func (c *Change) back() lsp.FileOperation {
 	if c.Old == nil {
 		path := c.Path
-		if real, link := linked(c.Call, path); link { // one that led nowhere, and stays
+		if real, link := toolkit.LinkTarget(c.Call, path); link { // one that led nowhere, and stays
 			path = real
 		}
 		return lsp.FileOperation{Kind: lsp.RemoveFile, Path: path, Old: c.Now}
 	}
 	return lsp.FileOperation{Path: c.Path, Old: c.Now, New: c.Old.Text, Edits: 1}
-}
-
-// linked reports whether a path is a symbolic link itself, and where it leads.
-func linked(call *agent.Call, path string) (real string, is bool) {
-	real = call.FS.RealPath(path)
-	return real, real != filepath.Join(call.FS.RealPath(filepath.Dir(path)), filepath.Base(path))
 }
 
 func (c *Change) Diff() agent.DiffContent {

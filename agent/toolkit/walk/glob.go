@@ -1,4 +1,4 @@
-package toolkit
+package walk
 
 import (
 	"context"
@@ -14,8 +14,8 @@ import (
 	"github.com/gajae-code/gjc/internal/lazyregexp"
 )
 
-// GlobPath is a glob taken apart: what lies below base and matches pattern.
-type GlobPath struct {
+// Glob is a glob taken apart: what lies below base and matches pattern.
+type Glob struct {
 	// Base is an existing file or directory, absolute.
 	Base string
 	// Pattern is relative to base, in slash form; empty for base itself.
@@ -26,7 +26,7 @@ type GlobPath struct {
 }
 
 // Matcher returns what tells whether a path that lies below base matches.
-func (g *GlobPath) Matcher() func(path string) bool {
+func (g *Glob) Matcher() func(path string) bool {
 	if len(g.Names) > 0 {
 		all := *g
 		all.Names = nil
@@ -55,17 +55,17 @@ func (g *GlobPath) Matcher() func(path string) bool {
 }
 
 // Match reports whether one path matches; [globPath.matcher] is for many.
-func (g *GlobPath) Match(path string) bool { return g.Matcher()(path) }
+func (g *Glob) Match(path string) bool { return g.Matcher()(path) }
 
 // SplitGlob takes an absolute glob apart.
-func SplitGlob(ctx context.Context, call *agent.Call, input string) (GlobPath, error) {
+func SplitGlob(ctx context.Context, call *agent.Call, input string) (Glob, error) {
 	path := call.Workspace.Resolve(input)
 	info, err := call.FS.Stat(ctx, path)
 	if err == nil {
-		return GlobPath{Base: path, File: !info.IsDir()}, nil
+		return Glob{Base: path, File: !info.IsDir()}, nil
 	}
 	if !HasMeta(input) {
-		return GlobPath{Base: path}, Reason(err)
+		return Glob{Base: path}, err
 	}
 	// The directories above may have names that look like globs.
 	root := call.Workspace.Cwd
@@ -75,11 +75,11 @@ func SplitGlob(ctx context.Context, call *agent.Call, input string) (GlobPath, e
 	}
 	base, pattern := doublestar.SplitPattern(literalBraces(filepath.ToSlash(rel)))
 	if !doublestar.ValidatePattern(pattern) {
-		return GlobPath{}, fmt.Errorf("%w: %q is no valid glob: a bracket is not closed", agent.ErrBadInput, input)
+		return Glob{}, fmt.Errorf("%w: %q is no valid glob: a bracket is not closed", agent.ErrBadInput, input)
 	}
-	g := GlobPath{Base: filepath.Join(root, filepath.FromSlash(base)), Pattern: pattern}
+	g := Glob{Base: filepath.Join(root, filepath.FromSlash(base)), Pattern: pattern}
 	if info, err = call.FS.Stat(ctx, g.Base); err != nil {
-		return g, Reason(err)
+		return g, err
 	}
 	if !info.IsDir() {
 		return g, errors.New("it is a file")
@@ -91,7 +91,7 @@ func HasMeta(glob string) bool { return strings.ContainsAny(glob, `*?[{`) }
 
 // Last is the last element of a glob, where that means the same to rg, and how deep below the base the files lie; 0 for any
 // depth.
-func (g *GlobPath) Last() (name string, depth int) {
+func (g *Glob) Last() (name string, depth int) {
 	name = g.Pattern[strings.LastIndexByte(g.Pattern, '/')+1:]
 	if !plainGlob().MatchString(name) || strings.Contains(name, "**") {
 		return "", 0

@@ -1,4 +1,4 @@
-package toolkit_test
+package edits_test
 
 import (
 	"strings"

@@ -1,4 +1,4 @@
-package toolkit
+package edits
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/toolkit"
 )
 
 // executables is implemented by files that can be made executable.
@@ -22,7 +23,7 @@ func MarkExecutable(ctx context.Context, call *agent.Call, path, text string) st
 		return ""
 	}
 	if err := files.MakeExecutable(ctx, path); err != nil {
-		return fmt.Sprintf("The file could not be made executable: %v", Reason(err))
+		return fmt.Sprintf("The file could not be made executable: %v", toolkit.Reason(err))
 	}
 	return "The file is executable."
 }
@@ -40,7 +41,7 @@ func setMode(ctx context.Context, call *agent.Call, path string, mode fs.FileMod
 		return nil
 	}
 	if err := files.SetMode(ctx, path, mode); err != nil {
-		return []string{fmt.Sprintf("The file could not be given its permissions (%v): %v", mode.Perm(), Reason(err))}
+		return []string{fmt.Sprintf("The file could not be given its permissions (%v): %v", mode.Perm(), toolkit.Reason(err))}
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package toolkit
+package edits
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/lsp"
 )
 
@@ -57,7 +58,7 @@ func DiagnoseChange(ctx context.Context, c *Change, res *agent.Result, report bo
 
 // addReports puts what language servers say behind a result.
 func addReports(call *agent.Call, res *agent.Result, reports []*lsp.Report) {
-	text := lsp.ReportText(reports, func(path string) string { return Display(&call.Workspace, path) }, lsp.MaxReported)
+	text := lsp.ReportText(reports, func(path string) string { return toolkit.Display(&call.Workspace, path) }, lsp.MaxReported)
 	if text == "" {
 		return
 	}

@@ -1,4 +1,4 @@
-package toolkit
+package walk
 
 import (
 	"bytes"
@@ -31,7 +31,7 @@ func kept(t testing.TB, dir string) []string {
 // keptUnder is [kept] for a user whose git ignores by the file globalIgnore in every repository.
 func keptUnder(t testing.TB, dir, globalIgnore string) []string {
 	t.Helper()
-	w := &Walker{Fs: osDirs{}, Hidden: true, Ignore: true, GlobalIgnore: globalIgnore}
+	w := &Walker{FS: osDirs{}, Hidden: true, Ignore: true, GlobalIgnore: globalIgnore}
 	var files []string
 	err := w.Walk(t.Context(), dir, func(path string, d fs.DirEntry) error {
 		if !d.IsDir() {
@@ -239,7 +239,7 @@ func TestComparePathsIsTheOrderOfAWalk(t *testing.T) {
 	dir := t.TempDir()
 	putAll(t, dir, map[string]string{"a/b": "", "a-b/c": "", "a.go": "", "a b": "", "ab": "", "a/b c/d": "", "a/b-c": "", "Z": "", "é/x": ""})
 	var walked []string
-	w := &Walker{Fs: osDirs{}, Hidden: true}
+	w := &Walker{FS: osDirs{}, Hidden: true}
 	if err := w.Walk(t.Context(), dir, func(path string, _ fs.DirEntry) error {
 		walked = append(walked, path)
 		return nil

@@ -1,4 +1,4 @@
-package toolkit
+package walk
 
 import (
 	"path/filepath"
@@ -21,7 +21,7 @@ func FuzzGlob(f *testing.F) {
 			t.Skip()
 		}
 		base := filepath.FromSlash("/base/dir")
-		g := GlobPath{Base: base, Pattern: pattern}
+		g := Glob{Base: base, Pattern: pattern}
 		want := pattern == "" || doublestar.MatchUnvalidated(pattern, rel)
 		if got := g.Match(base + string(filepath.Separator) + filepath.FromSlash(rel)); got != want {
 			t.Errorf("%q on %q: %v, want %v", pattern, rel, got, want)

@@ -1,4 +1,4 @@
-package toolkit_test
+package edits_test
 
 import (
 	"context"
@@ -13,14 +13,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gajae-code/gjc/agent"
-	"github.com/gajae-code/gjc/agent/toolkit"
+	"github.com/gajae-code/gjc/agent/toolkit/edits"
 	"github.com/gajae-code/gjc/agent/tools/toolstest"
 	"github.com/gajae-code/gjc/lsp"
 )
 
 // applyOperations carries out operations on files as they are now.
-func applyOperations(ctx context.Context, call *agent.Call, ops []lsp.FileOperation) (*toolkit.WorkspaceChange, error) {
-	return toolkit.ApplyOperations(ctx, call, ops, toolkit.SeenFiles(ctx, call, ops))
+func applyOperations(ctx context.Context, call *agent.Call, ops []lsp.FileOperation) (*edits.WorkspaceChange, error) {
+	return edits.ApplyOperations(ctx, call, ops, edits.SeenFiles(ctx, call, ops))
 }
 
 // everything is a change with a step of each kind, and steps on what other steps made.

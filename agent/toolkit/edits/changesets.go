@@ -1,4 +1,4 @@
-package toolkit
+package edits
 
 import (
 	"io/fs"

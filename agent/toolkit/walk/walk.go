@@ -1,4 +1,6 @@
-package toolkit
+// Package walk walks directories as git sees them: it reads ignore files, matches globs, and knows which file names belong to a type of
+// files. It reads ignore files, and the files that search reads without ripgrep, from the disk and not through the editor.
+package walk
 
 import (
 	"context"
@@ -10,10 +12,15 @@ import (
 	"github.com/gajae-code/gjc/agent"
 )
 
+// DirLister lists a directory, sorted by name.
+type DirLister interface {
+	ReadDir(ctx context.Context, path string) ([]fs.DirEntry, error)
+}
+
 // Walker goes through directories in the order of the entries' names, without following symbolic links. It never
 // goes into .git.
 type Walker struct {
-	Fs DirLister
+	FS DirLister
 	// Hidden includes what starts with a dot.
 	Hidden bool
 	// Ignore keeps out what ignore files name.
@@ -22,16 +29,16 @@ type Walker struct {
 	GlobalIgnore string
 }
 
-// NewWalker returns a walker that shows all but what is ignored.
-func NewWalker(call *agent.Call) *Walker {
-	return &Walker{Fs: Scanning(call), Hidden: true, Ignore: true}
+// New returns a walker that shows all but what is ignored.
+func New(call *agent.Call) *Walker {
+	return &Walker{FS: call.FS, Hidden: true, Ignore: true}
 }
 
 // Walk calls visit for everything below root, which must be a directory. visit may return [fs.SkipDir] to stay out
 // of a directory, or [fs.SkipAll] to end the walk. Directories that cannot be read are passed over, except root.
 func (w *Walker) Walk(ctx context.Context, root string, visit func(path string, d fs.DirEntry) error) error {
 	rules := w.RulesAt(root)
-	entries, err := w.Fs.ReadDir(ctx, root)
+	entries, err := w.FS.ReadDir(ctx, root)
 	if err != nil {
 		return err
 	}
@@ -65,7 +72,7 @@ func (w *Walker) walkEntries(ctx context.Context, dir string, entries []fs.DirEn
 		if !e.IsDir() {
 			continue
 		}
-		below, err := w.Fs.ReadDir(ctx, path)
+		below, err := w.FS.ReadDir(ctx, path)
 		if err != nil {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)

@@ -1,4 +1,4 @@
-package toolkit
+package walk
 
 import (
 	"path/filepath"
@@ -63,7 +63,7 @@ func (r *IgnoreRule) match(above, name string) bool {
 // parseIgnore reads the patterns of an ignore file. A pattern that git would not understand matches nothing.
 func parseIgnore(text string) []IgnoreRule {
 	var rules []IgnoreRule
-	for line := range strings.SplitSeq(strings.TrimPrefix(text, Utf8BOM), "\n") {
+	for line := range strings.SplitSeq(strings.TrimPrefix(text, "\uFEFF"), "\n") {
 		if rule, ok := parseIgnoreLine(strings.TrimSuffix(line, "\r")); ok {
 			rules = append(rules, rule)
 		}
@@ -180,7 +180,7 @@ func trimBlanks(line string) string {
 // GitRoot returns the nearest directory from dir upward that holds a .git, or "".
 func GitRoot(dir string) string {
 	for {
-		if (Disk{}).Exists(filepath.Join(dir, ".git")) {
+		if Exists(filepath.Join(dir, ".git")) {
 			return dir
 		}
 		parent := filepath.Dir(dir)
@@ -240,7 +240,7 @@ func RulesFrom(dir string, names []string, parent *IgnoreRules) *IgnoreRules {
 		if !filepath.IsAbs(name) {
 			name = filepath.Join(dir, name)
 		}
-		data, err := Disk{}.ReadFile(name, maxIgnoreFile)
+		data, err := ReadFile(name, maxIgnoreFile)
 		if err == nil { // an ignore file that cannot be read ignores nothing
 			rules = append(rules, parseIgnore(string(data))...)
 		}

@@ -1,9 +1,9 @@
-package toolkit
+package walk
 
 import "os"
 
-// ReadInto reads the file at path as [Disk.ReadFile] does, into buf if it is large enough.
-func (Disk) ReadInto(buf []byte, path string, limit int64) ([]byte, error) {
+// ReadInto is [ReadFile] into buf, or into a larger buffer if buf is too small.
+func ReadInto(buf []byte, path string, limit int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err

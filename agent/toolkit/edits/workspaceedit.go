@@ -1,4 +1,4 @@
-package toolkit
+package edits
 
 import (
 	"bytes"
@@ -18,6 +18,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/lsp"
 )
 
@@ -161,7 +162,7 @@ func SeenFiles(ctx context.Context, call *agent.Call, ops []lsp.FileOperation) m
 
 // readSeen reads a file of any kind of content, within the bounds of what is compared.
 func readSeen(ctx context.Context, call *agent.Call, path string) ([]byte, error) {
-	if info, err := call.FS.Stat(ctx, path); err == nil && (info.Size() > MaxReadFile || !info.Mode().IsRegular()) {
+	if info, err := call.FS.Stat(ctx, path); err == nil && (info.Size() > toolkit.MaxReadFile || !info.Mode().IsRegular()) {
 		return nil, errors.ErrUnsupported
 	}
 	data, err := call.FS.ReadFile(ctx, path)
@@ -187,11 +188,11 @@ func (w *WorkspaceChange) asSeen(ctx context.Context, o *lsp.FileOperation) erro
 	}
 	data, err := readSeen(ctx, w.Call, o.Path)
 	if err != nil {
-		return fmt.Errorf("%s was to be deleted, and whether it is as it was cannot be told: %w", w.name(o.Path), Reason(err))
+		return fmt.Errorf("%s was to be deleted, and whether it is as it was cannot be told: %w", w.name(o.Path), toolkit.Reason(err))
 	}
 	same := !known || bytes.Equal(seen, data)
 	if same && (written || o.Old != "") { // the text of the plan is what the user was shown
-		now, _, err := DecodeText(data)
+		now, _, err := toolkit.DecodeText(data)
 		same = err == nil && now == text
 	}
 	if !same {
@@ -234,10 +235,10 @@ func (w *WorkspaceChange) what() string {
 			return "Delete " + w.name(o.Path)
 		}
 	}
-	return w.Call.Name + ", " + Count(len(w.ops), "change")
+	return w.Call.Name + ", " + toolkit.Count(len(w.ops), "change")
 }
 
-func (w *WorkspaceChange) name(path string) string { return Display(&w.Call.Workspace, path) }
+func (w *WorkspaceChange) name(path string) string { return toolkit.Display(&w.Call.Workspace, path) }
 
 func (w *WorkspaceChange) step(ctx context.Context, o *lsp.FileOperation) error {
 	switch o.Kind {
@@ -266,14 +267,14 @@ func (w *WorkspaceChange) write(ctx context.Context, o *lsp.FileOperation) error
 	}
 	w.later("the text of "+w.name(o.Path), func(ctx context.Context) error {
 		// A write that failed may have changed the file all the same.
-		data := EncodeText(old.Text, old.Encoding)
+		data := toolkit.EncodeText(old.Text, old.Encoding)
 		if now, err := w.Call.FS.ReadFile(ctx, o.Path); err == nil && string(now) == string(data) {
 			return nil
 		}
 		return w.Call.FS.WriteFile(ctx, o.Path, data)
 	})
 	c := Change{Call: w.Call, Path: o.Path, Old: old}
-	if err := c.Write(ctx, EncodeText(o.New, old.Encoding), o.New); err != nil {
+	if err := c.Write(ctx, toolkit.EncodeText(o.New, old.Encoding), o.New); err != nil {
 		return err
 	}
 	w.back = append(w.back, c.back())
@@ -398,14 +399,14 @@ func linkReason(err error) error {
 	if le, ok := errors.AsType[*os.LinkError](err); ok {
 		return le.Err
 	}
-	return Reason(err)
+	return toolkit.Reason(err)
 }
 
 func (w *WorkspaceChange) remove(ctx context.Context, o *lsp.FileOperation) error {
 	if o.Directory && !o.Recursive {
 		entries, err := w.Call.FS.ReadDir(ctx, o.Path)
 		if err != nil {
-			return fmt.Errorf("%s cannot be deleted: %w", w.name(o.Path), Reason(err))
+			return fmt.Errorf("%s cannot be deleted: %w", w.name(o.Path), toolkit.Reason(err))
 		}
 		if len(entries) > 0 {
 			return fmt.Errorf("%s was to be deleted, and is a directory that is not empty", w.name(o.Path))
@@ -415,7 +416,7 @@ func (w *WorkspaceChange) remove(ctx context.Context, o *lsp.FileOperation) erro
 		return err
 	}
 	data, err := readSeen(ctx, w.Call, o.Path)
-	switch _, link := linked(w.Call, o.Path); {
+	switch _, link := toolkit.LinkTarget(w.Call, o.Path); {
 	case o.Directory || err != nil:
 		w.never = w.name(o.Path) + " was deleted and is not kept"
 	case link:
@@ -433,7 +434,7 @@ func (w *WorkspaceChange) remove(ctx context.Context, o *lsp.FileOperation) erro
 	w.later(w.name(o.Path)+", which lies at "+w.name(aside)+" now", func(ctx context.Context) error {
 		return w.Call.FS.Rename(ctx, aside, o.Path)
 	})
-	text, _, err := DecodeText(data)
+	text, _, err := toolkit.DecodeText(data)
 	if err != nil {
 		text = ""
 	}
@@ -456,7 +457,7 @@ func (w *WorkspaceChange) sweep(ctx context.Context) {
 	defer cancel()
 	for _, path := range w.aside {
 		if err := w.Call.FS.Remove(ctx, path); err != nil {
-			w.Notes = append(w.Notes, fmt.Sprintf("What was deleted is still there as %s, because it could not be removed: %v", w.name(path), Reason(err)))
+			w.Notes = append(w.Notes, fmt.Sprintf("What was deleted is still there as %s, because it could not be removed: %v", w.name(path), toolkit.Reason(err)))
 		}
 	}
 	size := 0
@@ -482,7 +483,7 @@ func (w *WorkspaceChange) rollback(ctx context.Context, err error) error {
 	var left []string
 	for _, u := range slices.Backward(w.undo) {
 		if uerr := u.do(ctx); uerr != nil {
-			left = append(left, fmt.Sprintf("%s (%v)", u.what, Reason(uerr)))
+			left = append(left, fmt.Sprintf("%s (%v)", u.what, toolkit.Reason(uerr)))
 		}
 	}
 	if len(left) > 0 {
@@ -499,7 +500,7 @@ func FileKind(ctx context.Context, call *agent.Call, path string) (lsp.FileKind,
 	case err == nil:
 		return lsp.PlainFile, nil
 	case !errors.Is(err, fs.ErrNotExist):
-		return lsp.NoFile, fmt.Errorf("%s: %w", Display(&call.Workspace, path), Reason(err))
+		return lsp.NoFile, fmt.Errorf("%s: %w", toolkit.Display(&call.Workspace, path), toolkit.Reason(err))
 	}
 	switch _, err := call.FS.ReadFile(ctx, path); {
 	case err == nil:
@@ -507,7 +508,7 @@ func FileKind(ctx context.Context, call *agent.Call, path string) (lsp.FileKind,
 	case errors.Is(err, fs.ErrNotExist):
 		return lsp.NoFile, nil
 	default:
-		return lsp.NoFile, fmt.Errorf("%s: %w", Display(&call.Workspace, path), Reason(err))
+		return lsp.NoFile, fmt.Errorf("%s: %w", toolkit.Display(&call.Workspace, path), toolkit.Reason(err))
 	}
 }
 

@@ -1,4 +1,4 @@
-package toolkit
+package edits
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/lsp"
 )
 
@@ -16,7 +17,7 @@ type Operations struct {
 	Ops  []lsp.FileOperation
 }
 
-func (c *Operations) Name(path string) string { return Display(&c.Call.Workspace, path) }
+func (c *Operations) Name(path string) string { return toolkit.Display(&c.Call.Workspace, path) }
 
 // Effects is what operations do, for the policy. Edits inside a root are one effect with all their paths: nobody wants to
 // be asked for each file of a rename. What is outside is asked for one by one.
@@ -32,7 +33,7 @@ func (c *Operations) Effects(title string) []approval.Effect {
 		o := &c.Ops[i]
 		switch o.Kind {
 		case lsp.WriteFile, lsp.MakeFile:
-			if Inside(c.Call, o.Path) {
+			if toolkit.Inside(c.Call, o.Path) {
 				edited = append(edited, o.Path)
 				continue
 			}
@@ -60,7 +61,7 @@ func (c *Operations) Effects(title string) []approval.Effect {
 		case 1:
 			add(approval.Effect{Action: approval.ActionEdit, Path: here[0], Title: title})
 		default:
-			effects = append(effects, approval.Effect{Action: approval.ActionEdit, Paths: here, Title: fmt.Sprintf("%s (%s)", title, Count(len(here), "file"))})
+			effects = append(effects, approval.Effect{Action: approval.ActionEdit, Paths: here, Title: fmt.Sprintf("%s (%s)", title, toolkit.Count(len(here), "file"))})
 		}
 	}
 	return effects
@@ -88,7 +89,7 @@ func (c *Operations) Preview() []agent.Content {
 	}
 	if len(left) > 0 {
 		rest := Operations{Call: c.Call, Ops: left}
-		content = append(content, agent.TextContent{Text: "… and " + Count(len(left), "more change") + ":\n" + rest.List()})
+		content = append(content, agent.TextContent{Text: "… and " + toolkit.Count(len(left), "more change") + ":\n" + rest.List()})
 	}
 	return content
 }
@@ -97,7 +98,7 @@ func (c *Operations) Preview() []agent.Content {
 func (c *Operations) describe(o *lsp.FileOperation) string {
 	switch o.Kind {
 	case lsp.WriteFile:
-		return c.Name(o.Path) + ": " + Count(o.Edits, "edit")
+		return c.Name(o.Path) + ": " + toolkit.Count(o.Edits, "edit")
 	case lsp.MakeFile:
 		return "CREATE " + c.Name(o.Path)
 	case lsp.MoveFile:
@@ -140,12 +141,12 @@ func (c *Operations) DiffText() string {
 		if o.Kind != lsp.WriteFile && o.Kind != lsp.MakeFile {
 			continue
 		}
-		if b.Len() > MaxDiff {
+		if b.Len() > toolkit.MaxDiff {
 			b.WriteString("… more files changed\n")
 			break
 		}
 		name := c.Name(o.Path)
-		fmt.Fprintf(&b, "%s\n%s\n", name, strings.TrimSuffix(ShortDiff(name, LineFeeds(o.Old), LineFeeds(o.New)), "\n"))
+		fmt.Fprintf(&b, "%s\n%s\n", name, strings.TrimSuffix(toolkit.ShortDiff(name, toolkit.LineFeeds(o.Old), toolkit.LineFeeds(o.New)), "\n"))
 	}
 	return b.String()
 }

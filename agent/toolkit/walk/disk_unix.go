@@ -1,6 +1,6 @@
 //go:build unix
 
-package toolkit
+package walk
 
 import (
 	"errors"
@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// ReadInto is readFile into buf, or a larger buffer where that is too small. It does not wait for what is no regular file, and
-// asks for no more than it needs: a search reads thousands of files.
-func (Disk) ReadInto(buf []byte, path string, limit int64) ([]byte, error) {
+// ReadInto is [ReadFile] into buf, or into a larger buffer if buf is too small. It makes as few system calls as it can: a search reads
+// thousands of files.
+func ReadInto(buf []byte, path string, limit int64) ([]byte, error) {
 	fd, err := retry(func() (int, error) {
 		return syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
 	})
@@ -34,7 +34,7 @@ func (Disk) ReadInto(buf []byte, path string, limit int64) ([]byte, error) {
 	return data, nil
 }
 
-// retry goes on where a signal came between.
+// retry calls again on EINTR.
 func retry(call func() (int, error)) (int, error) {
 	for {
 		n, err := call()

@@ -1,4 +1,4 @@
-package toolkit
+package edits
 
 import (
 	"container/list"
@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/agent/toolkit/hashline"
 	"github.com/gajae-code/gjc/agent/toolkit/lines"
 )
@@ -119,7 +120,7 @@ func Saw(call *agent.Call, path string, data []byte) {
 	if len(data) > maxSeenBytes/2 {
 		return
 	}
-	if text, _, err := DecodeText(data); err == nil {
+	if text, _, err := toolkit.DecodeText(data); err == nil {
 		KnownOf(call).Put(path, text)
 	}
 }
@@ -175,18 +176,18 @@ const maxFresh = 60
 // FreshLines are the lines in and around regions of a text, as read shows them.
 func FreshLines(text string, regions []lines.Region, anchors bool) string {
 	all := lines.Parse(text)
-	var ranges []lineRange
+	var ranges []toolkit.LineRange
 	for _, r := range regions {
-		ranges = append(ranges, lineRange{max(1, r.Start+1-staleLines), min(all.Len(), max(r.End, r.Start+1)+staleLines)})
+		ranges = append(ranges, toolkit.LineRange{First: max(1, r.Start+1-staleLines), Last: min(all.Len(), max(r.End, r.Start+1)+staleLines)})
 	}
 	var b strings.Builder
 	shown, last := 0, 0
 	for _, r := range ranges {
 		r.First = max(r.First, last+1)
-		if last > 0 && r.First > last+1 && r.First <= r.last {
+		if last > 0 && r.First > last+1 && r.First <= r.Last {
 			b.WriteString("  ...\n")
 		}
-		for n := r.First; n <= r.last; n++ {
+		for n := r.First; n <= r.Last; n++ {
 			if shown == maxFresh {
 				b.WriteString("  ... and more; read the file")
 				return b.String()
@@ -194,7 +195,7 @@ func FreshLines(text string, regions []lines.Region, anchors bool) string {
 			b.WriteString(numberedLine(n, all.Line(n-1), anchors) + "\n")
 			shown++
 		}
-		last = max(last, r.last)
+		last = max(last, r.Last)
 	}
 	if all.Len() == 0 {
 		return "(the file is empty)"
@@ -205,7 +206,7 @@ func FreshLines(text string, regions []lines.Region, anchors bool) string {
 // numberedLine is line n, from 1, as read shows it: with its number, or its anchor.
 func numberedLine(n int, line string, anchors bool) string {
 	if anchors {
-		return fmt.Sprintf("%7s|%s", hashline.Anchor(n, line), CutLine(line, MaxColumns))
+		return fmt.Sprintf("%7s|%s", hashline.Anchor(n, line), toolkit.CutLine(line, toolkit.MaxColumns))
 	}
-	return fmt.Sprintf("%5d|%s", n, CutLine(line, MaxColumns))
+	return fmt.Sprintf("%5d|%s", n, toolkit.CutLine(line, toolkit.MaxColumns))
 }
