@@ -2,6 +2,7 @@ package gjc
 
 import (
 	"cmp"
+	"html"
 	"io/fs"
 	"maps"
 	"os"
@@ -230,6 +231,55 @@ func TestChangelog(t *testing.T) {
 		if _, known := kinds[kind]; !known || strings.TrimSpace(rest) == "" || filepath.Ext(path) != ".md" || !strings.HasSuffix(rest, "\n") {
 			t.Errorf("%s must be Markdown that begins with one of %s, a colon and a blank, and ends its last line", filepath.ToSlash(path),
 				strings.Join(slices.SortedFunc(maps.Keys(kinds), cmp.Compare), ", "))
+		}
+	}
+}
+
+// TestTroubleshooting checks that gjc has every message that docs/troubleshooting.md quotes as a symptom. An ellipsis stands for any text.
+func TestTroubleshooting(t *testing.T) {
+	text, err := os.ReadFile("docs/troubleshooting.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var code strings.Builder
+	sources(t, func(_ string, text []byte) { code.Write(text) })
+	symptoms := regexp.MustCompile("(?m)^\\| `([^`]+)` \\|").FindAllStringSubmatch(string(text), -1)
+	if len(symptoms) < 25 {
+		t.Errorf("%d quoted symptoms; has their form changed?", len(symptoms))
+	}
+	for _, m := range symptoms {
+		for part := range strings.SplitSeq(m[1], "…") {
+			if part = strings.TrimSpace(part); !strings.Contains(code.String(), strings.ReplaceAll(part, `"`, `\"`)) {
+				t.Errorf("docs/troubleshooting.md quotes %q; no code has %q", m[1], part)
+			}
+		}
+	}
+}
+
+// TestPicture checks that the picture of the demo shows lines of the demo's output.
+func TestPicture(t *testing.T) {
+	picture, err := os.ReadFile("docs/demo.svg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	steady := func(line string) string { // without durations, and with single blanks
+		return regexp.MustCompile(`[0-9.]+s\b`).ReplaceAllString(strings.Join(strings.Fields(line), " "), "0s")
+	}
+	shown := make(map[string]bool)
+	for line := range strings.Lines(string(readme)) {
+		shown[steady(line)] = true
+	}
+	lines := regexp.MustCompile(`<text [^>]*>([^<]*)</text>`).FindAllStringSubmatch(string(picture), -1)
+	if len(lines) < 20 || len(picture) > 100_000 {
+		t.Errorf("docs/demo.svg has %d lines in %d bytes", len(lines), len(picture))
+	}
+	for _, m := range lines {
+		if line := steady(html.UnescapeString(m[1])); !shown[line] {
+			t.Errorf("docs/demo.svg shows %q, which the README's transcript does not have", line)
 		}
 	}
 }
