@@ -66,7 +66,7 @@ var layers = map[string][]string{
 	"internal/text":              {},
 	"agent/approval/shell":       {"internal/lazyregexp", "internal/text"},
 	"agent/approval":             {"agent/approval/shell"},
-	"agent":                      {"agent/approval", "agent/approval/shell", "agent/hooks", "agent/rules", "dap", "internal/bug", "internal/jsonx", "internal/text", "lsp", "providers", "sessions"},
+	"agent":                      {"agent/approval", "agent/approval/shell", "agent/hooks", "agent/rules", "internal/bug", "internal/jsonx", "internal/text", "providers", "sessions"},
 	"agent/commands":             {"agent/approval", "internal/configfile", "internal/text"},
 	"agent/hooks":                {"internal/configfile", "internal/jsonx", "internal/text", "internal/trust"},
 	"agent/rules":                {"agent/approval", "internal/configfile", "internal/jsonx", "internal/lazyregexp", "internal/text"},
@@ -92,11 +92,11 @@ var layers = map[string][]string{
 	"agent/tools/talk":           {"agent", "agent/toolkit", "internal/bug", "internal/jsonx"},
 	"agent/tools/web":            {"agent", "agent/approval", "agent/toolkit", "internal/jsonx", "internal/webclient"},
 	"agent/tools":                {"agent", "agent/tools/code", "agent/tools/debug", "agent/tools/files", "agent/tools/search", "agent/tools/shell", "agent/tools/talk", "agent/tools/web", "internal/webclient"},
-	"agent/tools/toolstest":      {"agent", "agent/tools", "agent/tools/files", "agent/tools/shell", "internal/jsonx", "internal/proc", "internal/testenv", "internal/webclient", "lsp", "providers"},
+	"agent/tools/toolstest":      {"agent", "agent/toolkit", "agent/tools", "agent/tools/debug", "agent/tools/files", "agent/tools/shell", "internal/jsonx", "internal/proc", "internal/testenv", "internal/webclient", "lsp", "providers"},
 	"agent/transcript":           {"agent", "internal/jsonx", "internal/text", "providers", "sessions"},
 	"internal/linematch":         {},
 	"bridges":                    {"acp", "acp/content", "agent", "agent/approval", "internal/jsonx", "internal/proc", "internal/text"},
-	"acp/server":                 {"acp", "acp/content", "acp/server/slash", "agent", "agent/agents", "agent/approval", "agent/commands", "agent/hooks", "agent/rules", "agent/tools/mcptools", "dap", "internal/bug", "internal/jsonx", "internal/proc", "lsp", "mcp", "providers", "sessions"},
+	"acp/server":                 {"acp", "acp/content", "acp/server/slash", "agent", "agent/agents", "agent/approval", "agent/commands", "agent/hooks", "agent/rules", "agent/toolkit", "agent/tools/debug", "agent/tools/mcptools", "dap", "internal/bug", "internal/jsonx", "internal/proc", "lsp", "mcp", "providers", "sessions"},
 	"acp/acptest":                {"acp", "internal/jsonx", "internal/proc"},
 	"conformance":                {"internal/jsonx", "internal/proc"},
 	"cmd/gjc":                    {"*"},
@@ -105,7 +105,7 @@ var layers = map[string][]string{
 	"cmd/checksize":              {},
 	"cmd/stress":                 {"internal/jsonx", "internal/testenv"},
 	"acp/content":                {"acp", "agent", "providers"},
-	"acp/server/slash":           {"acp", "acp/content", "agent", "agent/approval", "agent/commands", "agent/tools/mcptools", "agent/tools/shell", "agent/transcript", "dap", "internal/jsonx", "internal/text", "lsp", "mcp", "providers", "sessions"},
+	"acp/server/slash":           {"acp", "acp/content", "agent", "agent/approval", "agent/commands", "agent/tools/debug", "agent/tools/mcptools", "agent/tools/shell", "agent/transcript", "dap", "internal/jsonx", "internal/text", "lsp", "mcp", "providers", "sessions"},
 }
 
 type listed struct {
@@ -168,6 +168,21 @@ func TestToolsImportNoSibling(t *testing.T) {
 		for _, imp := range p.Imports {
 			if strings.HasPrefix(imp, module+tools) {
 				t.Errorf("%s imports %s; move what both need to agent/toolkit", name, strings.TrimPrefix(imp, module))
+			}
+		}
+	}
+}
+
+// TestAgentImportsNoProtocol keeps package agent apart from the protocols: it declares the interfaces that it needs.
+func TestAgentImportsNoProtocol(t *testing.T) {
+	for _, p := range list(t) {
+		if p.ImportPath != module+"agent" {
+			continue
+		}
+		for _, imp := range p.Imports {
+			protocol, _, _ := strings.Cut(strings.TrimPrefix(imp, module), "/")
+			if slices.Contains([]string{"acp", "dap", "lsp", "mcp"}, protocol) {
+				t.Errorf("agent imports %s; declare the interface that it needs in agent, or use one of the session's values", protocol)
 			}
 		}
 	}

@@ -112,11 +112,11 @@ func TestConsent_Cancelled(t *testing.T) {
 	}, providertest.Step{providertest.Call("c1", "ask", `{}`)})
 }
 
-// Tools for language servers are not offered where there are none.
-func TestOffered_WithoutLanguages(t *testing.T) {
+// A tool that is not available is not offered, and a call of it fails.
+func TestOffered_Unavailable(t *testing.T) {
 	run(t, func(o *agent.Options) {
 		o.Tools = agent.Tools{
-			agent.NewTool(agent.ToolFuncs[input]{Name: "lsp", Languages: true, Run: func(context.Context, *agent.Call, *input) (*agent.Result, error) {
+			agent.NewTool(agent.ToolFuncs[input]{Name: "lsp", Available: func(*agent.Values) bool { return false }, Run: func(context.Context, *agent.Call, *input) (*agent.Result, error) {
 				return &agent.Result{Text: "ran"}, nil
 			}}),
 			testTool("other", false, nil, nil),

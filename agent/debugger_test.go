@@ -123,22 +123,24 @@ func TestToolRun_RefusedBeforeItIsWorkedOut(t *testing.T) {
 	}, providertest.Step{providertest.Call("c1", "debug", `{}`)}, providertest.Step{providertest.Text("ok")})
 }
 
-// The tool of the debugger is there where a debugger is, and a call of it has it; children have none.
-func TestOffered_Debugger(t *testing.T) {
+// A tool is offered if the session has the value that it needs, and its calls get that value.
+func TestOffered_Available(t *testing.T) {
+	type debugger struct{}
+	type languages struct{}
 	for _, there := range []bool{false, true} {
-		debugger := new(agent.Debugger)
+		want := new(debugger)
 		run(t, func(o *agent.Options) {
-			if there {
-				o.Debugger = debugger
+			if o.Values = agent.NewValues(nil); there {
+				agent.SetValue(o.Values, want)
 			}
 			o.Tools = agent.Tools{
-				agent.NewTool(agent.ToolFuncs[input]{Name: "debug", Debugger: true, Run: func(_ context.Context, call *agent.Call, _ *input) (*agent.Result, error) {
-					if call.Debugger != debugger {
-						t.Errorf("the call has %v", call.Debugger)
+				agent.NewTool(agent.ToolFuncs[input]{Name: "debug", Available: has[*debugger], Run: func(_ context.Context, call *agent.Call, _ *input) (*agent.Result, error) {
+					if got, _ := agent.LookupValue[*debugger](call.Values); got != want {
+						t.Errorf("the call has %v", got)
 					}
 					return &agent.Result{Text: "ran"}, nil
 				}}),
-				agent.NewTool(agent.ToolFuncs[input]{Name: "lsp", Languages: true, Run: func(context.Context, *agent.Call, *input) (*agent.Result, error) {
+				agent.NewTool(agent.ToolFuncs[input]{Name: "lsp", Available: has[*languages], Run: func(context.Context, *agent.Call, *input) (*agent.Result, error) {
 					return &agent.Result{Text: "ran"}, nil
 				}}),
 				testTool("other", false, nil, nil),
@@ -149,15 +151,20 @@ func TestOffered_Debugger(t *testing.T) {
 			for _, tool := range w.script.Requests()[0].Tools {
 				names = append(names, tool.Name)
 			}
-			want := "other"
+			offered := "other"
 			if there {
-				want = "debug other"
+				offered = "debug other"
 			}
-			if strings.Join(names, " ") != want {
+			if strings.Join(names, " ") != offered {
 				t.Errorf("offered: %v", names)
 			}
 		}, providertest.Step{providertest.Call("c1", "debug", `{}`)}, providertest.Step{providertest.Text("ok")})
 	}
+}
+
+func has[T any](v *agent.Values) bool {
+	_, ok := agent.LookupValue[T](v)
+	return ok
 }
 
 // Where a program stops while a call runs is told, so that the editor follows.

@@ -22,8 +22,7 @@ type ToolFuncs[In any] struct {
 	Description string
 	Kind        ToolKind
 	Exclusive   bool
-	Languages   bool
-	Debugger    bool
+	Available   func(*Values) bool
 	Program     string
 	For         func(*providers.ModelInfo) bool
 	// Schema returns the schema of In as [Derive] would, from a file: deriving it delays the first answer of a session. If Schema is
@@ -50,7 +49,7 @@ func NewTool[In any](f ToolFuncs[In]) Tool {
 		}
 		return &ToolSpec{
 			Name: f.Name, Description: f.Description, Kind: f.Kind, Schema: raw,
-			Exclusive: f.Exclusive, Languages: f.Languages, Debugger: f.Debugger, Program: f.Program, For: f.For,
+			Exclusive: f.Exclusive, Available: f.Available, Program: f.Program, For: f.For,
 		}
 	})}
 }

@@ -16,17 +16,14 @@ type Preview struct {
 	Reminder string
 }
 
-// A PreviewHolder is a kept value that may hold a pending preview. Preview returns nil for none, and the same pointer for the
+// A PreviewHolder is one of a session's [Values] that may hold a pending preview. Preview returns nil for none, and the same pointer for the
 // same preview. It must not block.
 type PreviewHolder interface{ Preview() *Preview }
 
-// PreviewOf returns the pending preview of the newest kept value that holds one; nil for none.
-func PreviewOf(k *Kept) *Preview {
-	k.mu.Lock()
-	values := slices.Clone(k.values)
-	k.mu.Unlock()
-	for _, v := range slices.Backward(values) {
-		if h, ok := v.(PreviewHolder); ok {
+// PreviewOf returns the pending preview of the newest value that holds one; nil for none.
+func PreviewOf(v *Values) *Preview {
+	for _, value := range slices.Backward(v.all()) {
+		if h, ok := value.(PreviewHolder); ok {
 			if p := h.Preview(); p != nil {
 				return p
 			}
@@ -53,7 +50,7 @@ type previewState struct {
 // preview returns the pending preview. If it is another than at the last call, st.preview starts from zero. It runs on the
 // actor.
 func (s *Session) preview(st *state) *Preview {
-	p := PreviewOf(s.opts.Kept)
+	p := PreviewOf(s.opts.Values)
 	if p != st.preview.pending {
 		st.preview = previewState{pending: p}
 	}

@@ -14,15 +14,15 @@ import (
 	"github.com/gajae-code/gjc/providers/providertest"
 )
 
-// shownWork is a kept value with a preview.
+// shownWork is a value with a preview.
 type shownWork struct{ preview *agent.Preview }
 
 func (s *shownWork) Preview() *agent.Preview { return s.preview }
 
 // previewTools are show, which makes a preview, settle, which takes it away, and echo.
 func previewTools(o *agent.Options) {
-	o.Kept = agent.NewKept(nil)
-	work := agent.Keep(o.Kept, func() *shownWork { return new(shownWork) })
+	o.Values = agent.NewValues(nil)
+	work := agent.Value(o.Values, func() *shownWork { return new(shownWork) })
 	o.Tools = agent.Tools{
 		testTool("show", true, nil, func(_ context.Context, in *input) (*agent.Result, error) {
 			work.preview = &agent.Preview{Tool: "settle", Title: "work " + in.Say, Reminder: "Work " + in.Say + " is pending."}

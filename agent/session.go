@@ -11,7 +11,6 @@ import (
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/hooks"
 	"github.com/gajae-code/gjc/internal/text"
-	"github.com/gajae-code/gjc/lsp"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/sessions"
 )
@@ -74,10 +73,6 @@ type Options struct {
 	Approver Approver
 	// Elicitor is optional.
 	Elicitor Elicitor
-	// Languages are the language servers; nil for none. They are their owner's to close.
-	Languages *lsp.Workspace
-	// Debugger is what programs are debugged with; nil for none. It is its owner's to close. Child sessions have none.
-	Debugger *Debugger
 	// Artifacts is optional.
 	Artifacts Artifacts
 	// Subagent gives a child session its surroundings; with nil, tools can start none.
@@ -118,8 +113,8 @@ type Options struct {
 
 	// Policy is what the user has said beforehand of what may be done. Optional.
 	Policy approval.Policy
-	// Kept is what tools keep between calls. If nil, it is made; the session closes it in either case.
-	Kept *Kept
+	// Values are what the calls of the session share. If nil, New makes them. The session closes them in either case.
+	Values *Values
 
 	// Emit is told every event, in order, by one goroutine. It may block for a slow editor; the turn waits then.
 	Emit func(Event)
@@ -233,8 +228,8 @@ func New(opts Options) *Session {
 	if opts.Tools == nil {
 		opts.Tools = Tools(nil)
 	}
-	if opts.Kept == nil {
-		opts.Kept = NewKept(nil)
+	if opts.Values == nil {
+		opts.Values = NewValues(nil)
 	}
 	opts.Workspace.settle(opts.FS)
 	if opts.MaxRequests == 0 {
@@ -286,8 +281,8 @@ func New(opts Options) *Session {
 // ID returns the session's id.
 func (s *Session) ID() string { return s.opts.ID }
 
-// Kept is what the session's tools keep between calls. The session closes it.
-func (s *Session) Kept() *Kept { return s.opts.Kept }
+// Values returns what the calls of the session share. The session closes them.
+func (s *Session) Values() *Values { return s.opts.Values }
 
 // Hide returns text with placeholders in the place of secrets, as people and models are shown it.
 func (s *Session) Hide(text string) string { return s.opts.Secrets.Hide(text) }
@@ -424,7 +419,7 @@ func (s *Session) Close(ctx context.Context) error {
 	}
 	s.sessionEnd(ctx)
 	s.end(ErrSessionClosed)
-	s.opts.Kept.Close(ctx)
+	s.opts.Values.Close(ctx)
 	s.beside.Wait()
 	return s.opts.Log.Close()
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/internal/text"
-	"github.com/gajae-code/gjc/lsp"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/sessions"
 )
@@ -33,8 +32,8 @@ type Surroundings struct {
 	Programs Programs
 	Approver Approver
 	Elicitor Elicitor
-	// Languages are the language servers; nil for none.
-	Languages *lsp.Workspace
+	// Provide adds the child's own values, such as language servers. Optional.
+	Provide func(*Values)
 	// Emit is told the child's events. They come in the order of the parent's.
 	Emit func(Event)
 	// Subagent gives the child's own children theirs. If nil, it can have none.
@@ -109,7 +108,10 @@ func (r *toolRun) runTask(ctx context.Context, task Task) (TaskResult, error) {
 	around := s.opts.Subagent(about)
 	opts := s.opts
 	opts.ID, opts.Title, opts.History, opts.Uses, opts.Plan, opts.Subagent = about.ID, about.Title, nil, nil, nil, nil
-	opts.Kept = NewKept(s.opts.Kept)
+	opts.Values = NewValues(s.opts.Values)
+	if around.Provide != nil {
+		around.Provide(opts.Values)
+	}
 	opts.Log = newMemoryLog()
 	if helper.Tools != nil {
 		opts.Tools = newHelperTools(s.opts.Tools, helper.Tools)
@@ -117,8 +119,7 @@ func (r *toolRun) runTask(ctx context.Context, task Task) (TaskResult, error) {
 	if s.depth+1 < s.maxDepth() && len(helper.Spawns) > 0 {
 		opts.Subagent = around.Subagent
 	}
-	opts.Debugger = nil // the program under it is the parent's: one of them at a time drives it
-	opts.FS, opts.Terminal, opts.Programs, opts.Languages = around.FS, around.Terminal, around.Programs, around.Languages
+	opts.FS, opts.Terminal, opts.Programs = around.FS, around.Terminal, around.Programs
 	opts.Approver, opts.Elicitor = childApprover{around.Approver, t}, around.Elicitor
 	if around.Elicitor != nil {
 		opts.Elicitor = childElicitor{around.Elicitor, t}
@@ -159,9 +160,7 @@ func (r *toolRun) runTask(ctx context.Context, task Task) (TaskResult, error) {
 	closeCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.opts.CancelGrace)
 	defer cancel()
 	err = started.Close(closeCtx)
-	if s.opts.Languages != nil {
-		s.opts.Languages.Changed() // whatever the child did
-	}
+	s.opts.Values.FilesChanged() // whatever the child did
 	_ = t.do(func(st *state) error { // a turn that is over has told the child's end with its own
 		st.children = remove(st.children, kept)
 		s.chargeChild(st, t, sum.uses)

@@ -5,7 +5,6 @@ import (
 
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/internal/jsonx"
-	"github.com/gajae-code/gjc/lsp"
 	"github.com/gajae-code/gjc/providers"
 )
 
@@ -48,10 +47,8 @@ type ToolSpec struct {
 	Schema jsonx.Raw
 	// Exclusive tools run alone in their session; the others of one model answer run side by side.
 	Exclusive bool
-	// Languages tools are for language servers: a session without has them not.
-	Languages bool
-	// Debugger tools are for debugging programs: a session without a debugger has them not.
-	Debugger bool
+	// Available reports whether a session with these values can offer the tool. Nil is for always.
+	Available func(*Values) bool
 	// Program is a program that the tool works with: a session where there is none of that name has the tool not. Empty for
 	// none.
 	Program string
@@ -78,12 +75,8 @@ type Call struct {
 	Model providers.ModelInfo
 	// Tools are the names of the tools that it was offered.
 	Tools []string
-	// Kept is what tools keep from one call of the session to the next.
-	Kept *Kept
-	// Languages are the language servers; nil for none.
-	Languages *lsp.Workspace
-	// Debugger is what programs are debugged with; nil for none.
-	Debugger *Debugger
+	// Values are what the calls of the session share.
+	Values *Values
 	// Trace is that of the prompt; nil for none.
 	Trace Trace
 	// Elicitor asks the user; nil where nobody can be asked.

@@ -207,7 +207,7 @@ func (r *toolRun) newCall(input jsonx.Raw) *Call {
 	return &Call{
 		ID: r.call.ID, Name: r.call.Name, Input: input,
 		Workspace: o.Workspace, FS: o.FS, Terminal: o.Terminal, Programs: o.Programs, Artifacts: o.Artifacts,
-		Languages: o.Languages, Debugger: o.Debugger, Model: t.offeredTo, Tools: names(t.tools), Kept: o.Kept,
+		Model: t.offeredTo, Tools: names(t.tools), Values: o.Values,
 		Elicitor: t.elicitor(), Trace: t.trace,
 		Update:  r.update,
 		Consent: r.consent,

@@ -365,7 +365,7 @@ func (t *Turn) run() (r TurnResult) {
 		t.prompt, shown = p.Parts, p.Shown
 		t.openToSteers()
 	}
-	shown = t.withLate(shown)
+	shown = t.withReports(shown)
 	user := &providers.Message{ID: s.opts.NewID(), Role: providers.RoleUser, Parts: t.prompt}
 	if err := t.recordShown(shown); err != nil {
 		return t.ended(err)
@@ -446,7 +446,7 @@ func (t *Turn) call(stop StopReason, calls []providers.ToolCall) error {
 	if err := t.runTools(t.ctx, calls); err != nil {
 		return err
 	}
-	if err := t.addLate(); err != nil {
+	if err := t.addReports(); err != nil {
 		return err
 	}
 	if _, err := t.addMatches(); err != nil {

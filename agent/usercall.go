@@ -34,7 +34,7 @@ func (t *Turn) RunTool(name string, input jsonx.Raw) (text string, err error) {
 	if result.IsError {
 		return "", errors.New(shown)
 	}
-	Keep(s.opts.Kept, func() *userCalls { return new(userCalls) }).add("The user has called the tool " + name + ":\n" + text)
+	Value(s.opts.Values, func() *userCalls { return new(userCalls) }).add("The user has called the tool " + name + ":\n" + text)
 	return shown, nil
 }
 
@@ -74,7 +74,7 @@ func (c *userCall) message() (providers.ToolCall, *providers.Message) {
 	return call, &m
 }
 
-// userCalls is what the model has not been told yet of calls of the user's. It is a [LateTeller].
+// userCalls holds the results of the user's calls that the model has not seen yet. It is a [Reporter].
 type userCalls struct {
 	mu    sync.Mutex // guards texts
 	texts []string
@@ -86,11 +86,11 @@ func (u *userCalls) add(text string) {
 	u.texts = append(u.texts, text)
 }
 
-// Late implements [LateTeller]. The user knows.
-func (u *userCalls) Late() (about, text string) {
+// Report implements [Reporter]. The user has seen the results.
+func (u *userCalls) Report() Report {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	text = strings.Join(u.texts, "\n\n")
+	text := strings.Join(u.texts, "\n\n")
 	u.texts = nil
-	return "", text
+	return Report{Text: text}
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/agents"
 	"github.com/gajae-code/gjc/agent/rules"
+	"github.com/gajae-code/gjc/agent/toolkit"
+	"github.com/gajae-code/gjc/agent/tools/debug"
 	"github.com/gajae-code/gjc/internal/proc"
 	"github.com/gajae-code/gjc/lsp"
 	"github.com/gajae-code/gjc/sessions"
@@ -54,10 +56,14 @@ func (b *builder) build(s *session, log *sessions.Log, params *sessionParams, op
 	o.commands = b.commands(s, o, params, bridges.FS)
 	opts.ID, opts.Workspace, opts.Log, opts.Uses = log.ID(), params.Workspace, log, log.Uses()
 	opts.FS, opts.Terminal, opts.Programs, opts.Approver, opts.Elicitor = bridges.FS, bridges.Terminal, bridges.Programs, bridges.Approver, bridges.Elicitor
-	opts.Languages, opts.Debugger = o.languages, o.debugger
+	opts.Values = agent.NewValues(nil)
+	toolkit.SetLanguages(opts.Values, o.languages, params.Workspace.Display)
+	if o.debugger != nil {
+		debug.SetDebugger(opts.Values, o.debugger)
+	}
 	opts.Models, opts.Tools = b.opts.Models.Models, o.tools // not b.models: the agent looks for optional methods
 	opts.Artifacts = log.Artifacts()
-	children := &childBuilder{out: s.out, languages: languages.forSubagents(), bridges: func(id acp.SessionID) Bridges {
+	children := &childBuilder{out: s.out, workspace: params.Workspace, languages: languages.forSubagents(), bridges: func(id acp.SessionID) Bridges {
 		set := b.bridges(s, id, params.Workspace)
 		set.Programs = sessionPrograms{set.Programs, params.Workspace, o.languages}
 		return set

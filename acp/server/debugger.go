@@ -5,11 +5,12 @@ import (
 	"errors"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/tools/debug"
 	"github.com/gajae-code/gjc/dap"
 )
 
 // openDebugger gives a session its debugger; nil for none. It starts nothing. The error is about the configuration.
-func (b *builder) openDebugger(s *session, params *sessionParams, terminal agent.Terminal) (*agent.Debugger, error) {
+func (b *builder) openDebugger(s *session, params *sessionParams, terminal agent.Terminal) (*debug.Debugger, error) {
 	if b.opts.Machine.Debugging == nil {
 		return nil, nil
 	}
@@ -17,7 +18,7 @@ func (b *builder) openDebugger(s *session, params *sessionParams, terminal agent
 	if found.Adapters == nil {
 		return nil, err
 	}
-	return &agent.Debugger{Adapters: found.Adapters, Sessions: dap.NewDebugger(dap.Options{
+	return &debug.Debugger{Adapters: found.Adapters, Sessions: dap.NewDebugger(dap.Options{
 		Children: b.children, Env: found.Env, Log: b.opts.Log,
 		RunInTerminal: func(ctx context.Context, req *dap.TerminalRequest) (dap.Terminal, error) {
 			return runInTerminal(ctx, terminal, req)

@@ -8,6 +8,7 @@ import (
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/acp/server/slash"
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/tools/debug"
 	"github.com/gajae-code/gjc/internal/proc"
 	"github.com/gajae-code/gjc/lsp"
 )
@@ -45,7 +46,7 @@ type opened struct {
 	tools     *toolbox
 	commands  *slash.Commands
 	languages *lsp.Workspace  // nil for none
-	debugger  *agent.Debugger // nil for none
+	debugger  *debug.Debugger // nil for none
 }
 
 // opening is the queue of calls for a session that is being opened.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/lsp"
 )
 
@@ -59,6 +60,7 @@ type childBuilder struct {
 	out *outlet
 	// bridges returns the bridges of a child session that the client knows by an ID.
 	bridges   func(id acp.SessionID) Bridges
+	workspace agent.Workspace
 	languages *lsp.Workspace // nil for none
 }
 
@@ -66,7 +68,8 @@ type childBuilder struct {
 // Otherwise its calls appear as calls of the outermost session, under names that distinguish them.
 func (c *childBuilder) surroundings(above parent, about agent.Subagent) agent.Surroundings {
 	around := agent.Surroundings{
-		FS: above.bridges.FS, Terminal: above.bridges.Terminal, Programs: above.bridges.Programs, Languages: c.languages,
+		FS: above.bridges.FS, Terminal: above.bridges.Terminal, Programs: above.bridges.Programs,
+		Provide: func(values *agent.Values) { toolkit.SetLanguages(values, c.languages, c.workspace.Display) },
 	}
 	own := parent{id: above.id, bridges: above.bridges, names: above.names.child(&about)}
 	around.Subagent = func(about agent.Subagent) agent.Surroundings { return c.surroundings(own, about) }

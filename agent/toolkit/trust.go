@@ -20,10 +20,11 @@ type trusting interface {
 // TrustWorkspace asks the user whether language servers that the workspace's own files name may be started: those for a
 // file, or all where path is empty. It asks once; whatever the answer is, the call goes on. It fails only where the turn ends.
 func TrustWorkspace(ctx context.Context, call *agent.Call, path string) error {
-	if call.Languages == nil || call.Consent == nil {
+	servers := Languages(call.Values)
+	if servers == nil || call.Consent == nil {
 		return nil
 	}
-	catalog, ok := call.Languages.Catalog().(trusting)
+	catalog, ok := servers.Catalog().(trusting)
 	if !ok {
 		return nil
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/tools"
+	"github.com/gajae-code/gjc/agent/tools/debug"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/testenv"
 )
@@ -237,7 +238,9 @@ func debugActions(t *testing.T) []string {
 		if tool.Spec().Name != "debug" {
 			continue
 		}
-		_, err := tool.Plan(t.Context(), &agent.Call{Input: jsonx.Raw(`{"action": "?"}`), Debugger: new(agent.Debugger)})
+		values := agent.NewValues(nil)
+		debug.SetDebugger(values, new(debug.Debugger))
+		_, err := tool.Plan(t.Context(), &agent.Call{Input: jsonx.Raw(`{"action": "?"}`), Values: values})
 		_, list, ok := strings.Cut(fmt.Sprint(err), "there are ")
 		if !ok {
 			t.Fatalf("the tool does not list its actions: %v", err)

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/tools/debug"
 	"github.com/gajae-code/gjc/dap"
 	"github.com/gajae-code/gjc/lsp"
 )
@@ -30,7 +30,7 @@ func debugSessions(c *call) error {
 }
 
 // debugStatus shows the debug sessions, the adapters that can be used, and why others are not used.
-func debugStatus(c *call, d *agent.Debugger) error {
+func debugStatus(c *call, d *debug.Debugger) error {
 	var b strings.Builder
 	sessions := d.Sessions.Sessions()
 	if len(sessions) == 0 {
@@ -86,7 +86,7 @@ func writeDebugSession(b *strings.Builder, s *dap.Snapshot, indent string) {
 }
 
 // debugStop ends the session with an ID, or all sessions if it is empty.
-func debugStop(c *call, d *agent.Debugger, id string) error {
+func debugStop(c *call, d *debug.Debugger, id string) error {
 	var b strings.Builder
 	for _, s := range d.Sessions.Sessions() {
 		if s.State() == dap.StateTerminated || id != "" && s.ID() != id {

@@ -104,9 +104,9 @@ func jobs(c *call) error {
 	ids := strings.FieldsFunc(names, func(r rune) bool { return unicode.IsSpace(r) || r == ',' })
 	switch {
 	case verb == "":
-		return c.say(c.session.Hide(shell.DescribeJobs(c.session.Kept())), nil)
+		return c.say(c.session.Hide(shell.DescribeJobs(c.session.Values())), nil)
 	case verb == "stop" && len(ids) > 0:
-		text, err := shell.CancelJobs(c, c.session.Kept(), ids)
+		text, err := shell.CancelJobs(c, c.session.Values(), ids)
 		return c.say(c.session.Hide(text), err)
 	default:
 		return c.say("Use /jobs or /jobs stop <job>….", nil)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/commands"
+	"github.com/gajae-code/gjc/agent/tools/debug"
 	"github.com/gajae-code/gjc/lsp"
 	"github.com/gajae-code/gjc/mcp"
 	"github.com/gajae-code/gjc/providers"
@@ -52,7 +53,7 @@ type Options struct {
 	Workspace agent.Workspace
 	Files     agent.FS
 	Languages *lsp.Workspace  // nil for none
-	Debugger  *agent.Debugger // nil for none
+	Debugger  *debug.Debugger // nil for none
 	Store     *sessions.Store
 	Models    Models
 	// Tools returns gjc's own tools, whose calls a transcript shows.

@@ -45,10 +45,10 @@ type changeSets struct {
 }
 
 func ChangeSetsOf(call *agent.Call) *changeSets {
-	if call.Kept == nil {
+	if call.Values == nil {
 		return new(changeSets)
 	}
-	return agent.Keep(call.Kept, func() *changeSets { return new(changeSets) })
+	return agent.Value(call.Values, func() *changeSets { return new(changeSets) })
 }
 
 // Push keeps a change. The oldest ones go where there are too many, or too much text is in them.

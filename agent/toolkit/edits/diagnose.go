@@ -15,26 +15,35 @@ const diagnoseTime = 5 * time.Second
 
 // ReportsWrites reports whether the user wants to see diagnostics after a file is written.
 func ReportsWrites(call *agent.Call) bool {
-	return call.Languages != nil && call.Languages.OnWrite().DiagnoseWrites
+	return onWrite(call).DiagnoseWrites
 }
 
 // ReportsEdits reports whether the user wants to see diagnostics after a file is edited.
 func ReportsEdits(call *agent.Call) bool {
-	return call.Languages != nil && call.Languages.OnWrite().DiagnoseEdits
+	return onWrite(call).DiagnoseEdits
 }
 
 // FormatsWrites reports whether the user wants language servers to format files before they are written.
 func FormatsWrites(call *agent.Call) bool {
-	return call.Languages != nil && call.Languages.OnWrite().Format
+	return onWrite(call).Format
+}
+
+// onWrite returns what the user wants language servers to do for a file that is written.
+func onWrite(call *agent.Call) lsp.OnWrite {
+	if servers := toolkit.Languages(call.Values); servers != nil {
+		return servers.OnWrite()
+	}
+	return lsp.OnWrite{}
 }
 
 // Diagnose tells the language servers of a change that was made, and adds to res what they say of it, if report is set.
 // before has the texts of the files that there were before the change.
 func Diagnose(ctx context.Context, call *agent.Call, res *agent.Result, report bool, before map[string]string, paths []string, events ...lsp.FileEvent) {
+	servers := toolkit.Languages(call.Values)
 	switch {
-	case call.Languages == nil:
+	case servers == nil:
 	case report:
-		addReports(call, res, call.Languages.Before(before).Report(ctx, diagnoseTime, paths, events...))
+		addReports(call, res, servers.Before(before).Report(ctx, diagnoseTime, paths, events...))
 	default:
 		for _, path := range paths {
 			kind := lsp.FileCreated
@@ -43,7 +52,7 @@ func Diagnose(ctx context.Context, call *agent.Call, res *agent.Result, report b
 			}
 			events = append(events, lsp.FileEvent{Path: path, Type: kind})
 		}
-		call.Languages.Changed(events...)
+		servers.Changed(events...)
 	}
 }
 
@@ -87,7 +96,7 @@ const formatTime = 2 * time.Second
 func FormatWrite(ctx context.Context, call *agent.Call, path, text string) (formatted, note string) {
 	ctx, cancel := context.WithTimeout(ctx, formatTime)
 	defer cancel()
-	formatted, server, err := call.Languages.Format(ctx, path, text)
+	formatted, server, err := toolkit.Languages(call.Values).Format(ctx, path, text)
 	switch {
 	case err != nil && server != nil:
 		return text, fmt.Sprintf("%s could not format the text: %v", server.Name(), err)

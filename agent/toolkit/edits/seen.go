@@ -32,10 +32,10 @@ type seenTexts struct {
 type seenText struct{ path, text string }
 
 func seenOf(call *agent.Call) *seenTexts {
-	if call.Kept == nil {
+	if call.Values == nil {
 		return newSeenTexts()
 	}
-	return agent.Keep(call.Kept, newSeenTexts)
+	return agent.Value(call.Values, newSeenTexts)
 }
 
 func newSeenTexts() *seenTexts {

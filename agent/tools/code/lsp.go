@@ -48,7 +48,7 @@ type lspInput struct {
 func Tool(check Checker) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[lspInput]{
 		Schema: schema[lspInput],
-		Name:   "lsp", Description: toolkit.Description(lspText), Kind: agent.KindSearch, Exclusive: true, Languages: true,
+		Name:   "lsp", Description: toolkit.Description(lspText), Kind: agent.KindSearch, Exclusive: true, Available: toolkit.HasLanguages,
 		Plan: planLSP,
 		Run: func(ctx context.Context, call *agent.Call, in *lspInput) (*agent.Result, error) {
 			return runLSP(ctx, call, in, check)
@@ -153,7 +153,7 @@ func newLSPCall(call *agent.Call, in *lspInput) (*lspCall, error) {
 	if !ok {
 		return nil, fmt.Errorf("%w for lsp: there is no action %q; there are %s", agent.ErrBadInput, in.Action, strings.Join(lspActions(), ", "))
 	}
-	c := &lspCall{call: call, in: in, action: action, w: call.Languages, places: places{call: call}}
+	c := &lspCall{call: call, in: in, action: action, w: toolkit.Languages(call.Values), places: places{call: call}}
 	switch {
 	case c.w == nil:
 		return nil, errors.New("this session has no language servers; use search, read and the project's own tools instead")

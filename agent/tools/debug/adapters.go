@@ -32,7 +32,7 @@ var (
 
 // adapter returns the debug adapter to use. The user is asked first about one that the workspace brings along.
 func (c *debugCall) adapter(ctx context.Context, w dap.Wanted) (*dap.Spec, error) {
-	catalog := c.call.Debugger.Adapters
+	catalog := c.adapters
 	if t, ok := catalog.(trustingAdapters); ok {
 		err := toolkit.AskTrust(ctx, c.call, toolkit.TrustQuestion{
 			Title:     "Trust this workspace to start its own debug adapters?",
@@ -49,7 +49,7 @@ func (c *debugCall) adapter(ctx context.Context, w dap.Wanted) (*dap.Spec, error
 
 // configuration reads one of launch.json. Its inputs are asked of the user.
 func (c *debugCall) configuration(ctx context.Context) (*dapconfig.Configuration, error) {
-	catalog, ok := c.call.Debugger.Adapters.(configurations)
+	catalog, ok := c.adapters.(configurations)
 	if !ok {
 		return nil, errors.New("this session reads no launch.json; give program and args instead")
 	}

@@ -130,7 +130,7 @@ func (s *scalar) UnmarshalJSON(data []byte) error {
 func Tool() agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[debugInput]{
 		Schema: schema[debugInput],
-		Name:   "debug", Description: toolkit.Description(debugText), Kind: agent.KindExecute, Exclusive: true, Debugger: true,
+		Name:   "debug", Description: toolkit.Description(debugText), Kind: agent.KindExecute, Exclusive: true, Available: hasDebugger,
 		Plan: planDebug, Run: runDebug,
 	})
 }
@@ -141,6 +141,8 @@ type debugCall struct {
 	in     *debugInput
 	action debugAction
 	d      *dap.Debugger
+	// adapters lists the debug adapters.
+	adapters dap.Catalog
 	// turn is the context of the turn: where it ends, so does the debug session. The action's own ends with its time.
 	turn context.Context //nolint:containedctx // it bounds what the action's context does not
 	// path is the file, absolute; empty for none.
@@ -181,10 +183,11 @@ func newDebugCall(call *agent.Call, in *debugInput) (*debugCall, error) {
 	if !ok {
 		return nil, fmt.Errorf("%w for debug: there is no action %q; there are %s", agent.ErrBadInput, in.Action, strings.Join(debugActions(), ", "))
 	}
-	if call.Debugger == nil || call.Debugger.Sessions == nil {
+	debugger := debuggerOf(call.Values)
+	if debugger == nil || debugger.Sessions == nil {
 		return nil, errors.New("this session has no debugger; use bash, with prints or tests, instead")
 	}
-	c := &debugCall{call: call, in: in, action: action, d: call.Debugger.Sessions, seconds: debugTimeout, release: func() {}}
+	c := &debugCall{call: call, in: in, action: action, d: debugger.Sessions, adapters: debugger.Adapters, seconds: debugTimeout, release: func() {}}
 	if in.Timeout != 0 {
 		c.seconds = min(max(in.Timeout, minDebugTimeout), maxDebugTimeout)
 		if c.seconds != in.Timeout {

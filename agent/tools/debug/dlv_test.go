@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/tools/debug"
 	"github.com/gajae-code/gjc/agent/tools/toolstest"
 	"github.com/gajae-code/gjc/dap"
 	dapconfig "github.com/gajae-code/gjc/dap/config"
@@ -24,7 +25,7 @@ func withDebugger(t testing.TB, w *toolstest.World, path string) {
 	env := append(os.Environ(), "PATH="+path, "GOFLAGS=-mod=mod", "GOPROXY=off", "GOTELEMETRY=off")
 	group := proc.NewGroup(nil)
 	environ := func(context.Context) []string { return env }
-	w.Debugger = &agent.Debugger{
+	w.Debugger = &debug.Debugger{
 		Adapters: dapconfig.New(dapconfig.Options{Roots: []string{w.Dir}, Env: environ, Children: group}),
 		Sessions: dap.NewDebugger(dap.Options{Children: group, Env: environ}),
 	}

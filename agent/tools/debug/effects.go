@@ -172,7 +172,7 @@ func (c *debugCall) bareCalls(ctx context.Context) bool {
 	if bareFile(snap.Program) {
 		return true
 	}
-	list, err := c.call.Debugger.Adapters.List(ctx)
+	list, err := c.adapters.List(ctx)
 	if err != nil {
 		return true // not known: what asks too much does no harm
 	}

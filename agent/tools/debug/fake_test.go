@@ -61,7 +61,7 @@ func play(t testing.TB, languages ...string) *played {
 	}
 	p := &played{World: w, Program: daptest.NewProgram(a, w.Path("main.x"), daptest.All())}
 	group := proc.NewGroup(nil)
-	w.Debugger = &agent.Debugger{
+	w.Debugger = &debug.Debugger{
 		Adapters: fixedAdapters{spec},
 		Sessions: dap.NewDebugger(dap.Options{Children: group, Env: func(context.Context) []string { return os.Environ() }}),
 	}

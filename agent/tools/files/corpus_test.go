@@ -80,7 +80,7 @@ func TestEditModes_Corpus(t *testing.T) {
 				}
 				done++
 				w.Put(t, "f", p.old)
-				w.Kept = agent.NewKept(nil) // nothing was seen of the file of this name before
+				w.Values = agent.NewValues(nil) // nothing was seen of the file of this name before
 				_, res, err := toolstest.Do(t.Context(), editTool, w.Call(t, editTool.Spec().Name, mode.input(p)))
 				switch got := w.Disk(t, "f"); {
 				case err != nil:

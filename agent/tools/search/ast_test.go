@@ -218,24 +218,24 @@ func TestASTEdit_Preview(t *testing.T) {
 	w := astWorld(t, map[string]string{"a.py": "f(1)\n"})
 	in := toolstest.Input{"paths": []string{"."}, "ops": []toolstest.Input{{"pat": "none($A)", "out": "g($A)"}}}
 	toolstest.Run(t, w, "ast_edit", in)
-	if p := agent.PreviewOf(w.Kept); p != nil {
+	if p := agent.PreviewOf(w.Values); p != nil {
 		t.Errorf("nothing would change, and %+v is pending", p)
 	}
 	for _, action := range []string{"discard", "apply"} {
 		in["ops"] = []toolstest.Input{{"pat": "f($A)", "out": "g($A)"}}
 		toolstest.Run(t, w, "ast_edit", in)
-		first := agent.PreviewOf(w.Kept)
+		first := agent.PreviewOf(w.Values)
 		toolstest.Run(t, w, "ast_edit", in)
 		want := &agent.Preview{
 			Tool: "resolve", Title: "rewriting f($A) to g($A) in .",
 			Reminder: "The preview of rewriting f($A) to g($A) in . is pending: nothing is changed yet. Call resolve with action apply, or discard.",
 		}
-		second := agent.PreviewOf(w.Kept)
-		if diff := cmp.Diff(want, second); diff != "" || first == second || agent.PreviewOf(w.Kept) != second {
+		second := agent.PreviewOf(w.Values)
+		if diff := cmp.Diff(want, second); diff != "" || first == second || agent.PreviewOf(w.Values) != second {
 			t.Errorf("%p, then %p (-want +got):\n%s", first, second, diff)
 		}
 		toolstest.Run(t, w, "resolve", toolstest.Input{"action": action, "reason": "x"})
-		if p := agent.PreviewOf(w.Kept); p != nil {
+		if p := agent.PreviewOf(w.Values); p != nil {
 			t.Errorf("%s leaves %+v pending", action, p)
 		}
 	}

@@ -118,7 +118,7 @@ func runASTEdit(ctx context.Context, call *agent.Call, in *astEditInput, globalI
 	if err := s.plan(ctx); err != nil {
 		return nil, err
 	}
-	pending := agent.Keep(call.Kept, newPendingEdit)
+	pending := agent.Value(call.Values, newPendingEdit)
 	if len(s.ops) == 0 {
 		return &agent.Result{Text: toolkit.JoinNotes("Nothing would change.", s.notes)}, nil
 	}

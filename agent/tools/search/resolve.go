@@ -98,7 +98,7 @@ func planResolve(_ context.Context, call *agent.Call, in *resolveInput) (*agent.
 	if strings.TrimSpace(in.Reason) == "" {
 		return nil, fmt.Errorf("%w for resolve: reason is empty", agent.ErrBadInput)
 	}
-	e := agent.Keep(call.Kept, newPendingEdit).get()
+	e := agent.Value(call.Values, newPendingEdit).get()
 	if e == nil {
 		return nil, errNothingPending
 	}
@@ -112,7 +112,7 @@ func planResolve(_ context.Context, call *agent.Call, in *resolveInput) (*agent.
 
 func runResolve(ctx context.Context, call *agent.Call, in *resolveInput) (*agent.Result, error) {
 	e, ok := call.Prepared.(*stagedEdit)
-	if !ok || !agent.Keep(call.Kept, newPendingEdit).take(e) { // whatever comes of it, it is not tried twice
+	if !ok || !agent.Value(call.Values, newPendingEdit).take(e) { // whatever comes of it, it is not tried twice
 		return nil, errNothingPending
 	}
 	if in.Action == "discard" {

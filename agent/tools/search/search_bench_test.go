@@ -25,7 +25,7 @@ func ratioOf(b *testing.B, w *toolstest.World, name string, in toolstest.Input, 
 		start := time.Now()
 		call.Decoded = nil
 		if first {
-			call.Kept = agent.NewKept(nil)
+			call.Values = agent.NewValues(nil)
 		}
 		if _, err := tool.Run(b.Context(), call); err != nil {
 			b.Fatal(err)

@@ -38,8 +38,8 @@ func goSays(t testing.TB, args ...string) string {
 
 // treeWorld is a world in a tree that is not its own: nothing may be written there.
 func treeWorld(t testing.TB, dir string) *toolstest.World {
-	w := &toolstest.World{Dir: dir, FS: &toolstest.FS{Buffers: make(map[string]string)}, Kept: agent.NewKept(nil)}
-	t.Cleanup(func() { w.Kept.Close(context.Background()) })
+	w := &toolstest.World{Dir: dir, FS: &toolstest.FS{Buffers: make(map[string]string)}, Values: agent.NewValues(nil)}
+	t.Cleanup(func() { w.Values.Close(context.Background()) })
 	return w
 }
 

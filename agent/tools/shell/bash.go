@@ -357,9 +357,7 @@ const noBashTimeout = 100 * 365 * 24 * time.Hour
 func (r *bashRun) close(ctx, waitCtx context.Context, status agent.ExitStatus, werr error, foreground bool) (result *agent.Result, err error) {
 	defer r.live.Close()
 	after := context.WithoutCancel(ctx)
-	if r.call.Languages != nil {
-		defer r.call.Languages.Changed() // whatever the command did
-	}
+	defer r.call.Values.FilesChanged() // whatever the command did
 	defer func() {
 		if rerr := r.exec.Release(after); rerr != nil && result != nil {
 			result.Text = "[" + rerr.Error() + "]\n" + result.Text // the outcome stays last

@@ -67,7 +67,7 @@ func TestBash_State(t *testing.T) {
 	wantText(t, bash(toolstest.Input{"command": "export A='1 2'; X=3; export LD_PRELOAD= GIT_SSH_COMMAND=evil; cd sub"}), "(no output)", "The shell is in sub now")
 	toolstest.Same(t, "the next one", bash(toolstest.Input{"command": `echo "$A|$X|$GIT_SSH_COMMAND"; pwd`}).Text, "1 2||\n"+w.Path("sub"))
 	toolstest.Same(t, "of another session", toolstest.Run(t, &toolstest.World{
-		Dir: w.Dir, FS: w.FS, Terminal: w.Terminal, Kept: agent.NewKept(nil),
+		Dir: w.Dir, FS: w.FS, Terminal: w.Terminal, Values: agent.NewValues(nil),
 	}, "bash", toolstest.Input{"command": `echo "$A|"; pwd`}).Text, "|\n"+w.Dir)
 	toolstest.Same(t, "by a call's env", bash(toolstest.Input{"command": "echo $A", "env": toolstest.Input{"A": "mine"}}).Text, "mine")
 	toolstest.Same(t, "behind it", bash(toolstest.Input{"command": "echo $A"}).Text, "1 2")
@@ -105,7 +105,7 @@ func TestBash_StateFiles(t *testing.T) {
 	if info, err := os.Stat(all[0]); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("others can look at it: %v, %v", info.Mode(), err)
 	}
-	w.Kept.Close(t.Context())
+	w.Values.Close(t.Context())
 	if all, _ := filepath.Glob(filepath.Join(temp, "gjc-shell-*")); len(all) > 0 {
 		t.Errorf("%q is left", all)
 	}
@@ -147,7 +147,12 @@ func TestJob(t *testing.T) {
 }
 
 // late is what a session would tell the model behind its calls.
-func late(w *toolstest.World) (about, text string) { return agent.LateOf(w.Kept) }
+func late(w *toolstest.World) (title, text string) {
+	for _, r := range w.Values.Reports() {
+		title, text = title+r.Title, text+r.Text
+	}
+	return title, text
+}
 
 // A job that is ended takes all that it has started along, also one that heeds no signal; so does the session's end.
 func TestJob_Ends(t *testing.T) {
@@ -161,7 +166,7 @@ func TestJob_Ends(t *testing.T) {
 	}
 	wantText(t, toolstest.Run(t, w, "job", toolstest.Input{"cancel": []string{"job-1"}}), "job-1 has failed", "Command cancelled")
 	wantText(t, toolstest.Run(t, w, "job", toolstest.Input{"list": true}), "job-1 failed", "job-2 runs")
-	w.Kept.Close(t.Context())
+	w.Values.Close(t.Context())
 	pids := strings.Fields(diskOr(w, "pids"))
 	if len(pids) != 4 {
 		t.Fatalf("there were %d processes", len(pids))

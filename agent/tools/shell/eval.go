@@ -128,9 +128,7 @@ func (e *evalRun) run(ctx context.Context) (*agent.Result, error) {
 	shown := e.in.plan().Content
 	live := toolkit.NewLiveOutput(e.call.Update, shown)
 	defer live.Close()
-	if e.call.Languages != nil {
-		defer e.call.Languages.Changed() // whatever the code did
-	}
+	defer e.call.Values.FilesChanged() // whatever the code did
 	failed := ""
 	for i := range e.in.Cells {
 		var err error

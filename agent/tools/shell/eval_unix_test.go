@@ -215,7 +215,7 @@ func TestEval_EndsWithSession(t *testing.T) {
 	pids := strings.Fields(res.Text)
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	w.Kept.Close(ctx)
+	w.Values.Close(ctx)
 	for _, text := range pids[:2] {
 		pid, err := strconv.Atoi(text)
 		if err != nil || !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) && !zombie(pid) {

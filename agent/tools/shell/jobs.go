@@ -53,18 +53,18 @@ var (
 	errTooManyJobs  = fmt.Errorf("there are %d jobs already; cancel one with the tool job, or wait for one to end", maxJobs)
 )
 
-func jobsOf(call *agent.Call) *jobs { return keptJobs(call.Kept) }
+func jobsOf(call *agent.Call) *jobs { return keptJobs(call.Values) }
 
-func keptJobs(k *agent.Kept) *jobs {
-	return agent.Keep(k, func() *jobs { return new(jobs) })
+func keptJobs(k *agent.Values) *jobs {
+	return agent.Value(k, func() *jobs { return new(jobs) })
 }
 
 // DescribeJobs returns the background jobs of a session for people, one on each line.
-func DescribeJobs(k *agent.Kept) string { return keptJobs(k).listing() }
+func DescribeJobs(k *agent.Values) string { return keptJobs(k).listing() }
 
 // CancelJobs ends background jobs of a session for its user, and returns what they are by then. The model is told with the next
 // request, as of all jobs that end.
-func CancelJobs(ctx context.Context, k *agent.Kept, ids []string) (string, error) {
+func CancelJobs(ctx context.Context, k *agent.Values, ids []string) (string, error) {
 	all := keptJobs(k)
 	ending, err := all.find(ids)
 	if err != nil {
@@ -165,20 +165,20 @@ func (j *jobs) Close(ctx context.Context) {
 	}
 }
 
-// Late implements [agent.LateTeller]: jobs that have ended.
-func (j *jobs) Late() (about, text string) {
+// Report implements [agent.Reporter]: the jobs that have ended.
+func (j *jobs) Report() agent.Report {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	var abouts, texts []string
+	var titles, texts []string
 	for _, b := range j.list {
 		if b.result == nil || b.told {
 			continue
 		}
 		b.told = true
-		abouts = append(abouts, fmt.Sprintf("%s has ended: %s", b.id, b.title))
+		titles = append(titles, fmt.Sprintf("%s has ended: %s", b.id, b.title))
 		texts = append(texts, b.describeLocked(maxTold))
 	}
-	return strings.Join(abouts, "; "), strings.Join(texts, "\n\n")
+	return agent.Report{Title: strings.Join(titles, "; "), Text: strings.Join(texts, "\n\n")}
 }
 
 // find returns the jobs of the ids, which must be there.

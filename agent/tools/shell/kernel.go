@@ -38,12 +38,12 @@ type kernels struct {
 }
 
 func kernelsOf(call *agent.Call) *kernels {
-	return agent.Keep(call.Kept, func() *kernels { return new(kernels) })
+	return agent.Value(call.Values, func() *kernels { return new(kernels) })
 }
 
-var _ agent.KeptCloser = (*kernels)(nil)
+var _ agent.ValueCloser = (*kernels)(nil)
 
-// Close implements [agent.KeptCloser].
+// Close implements [agent.ValueCloser].
 func (k *kernels) Close(ctx context.Context) {
 	k.mu.Lock()
 	now := k.now

@@ -40,7 +40,7 @@ const (
 )
 
 func shellStateOf(call *agent.Call) *shellState {
-	return agent.Keep(call.Kept, func() *shellState { return new(shellState) })
+	return agent.Value(call.Values, func() *shellState { return new(shellState) })
 }
 
 // Close removes the files.

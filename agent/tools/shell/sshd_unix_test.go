@@ -244,11 +244,11 @@ func TestSSH_Server(t *testing.T) {
 
 	// A child session uses the connection, and its end is not that of the connection.
 	child := w.Call(t, "ssh", toolstest.Input{"host": "here", "command": "echo child"})
-	child.Kept = agent.NewKept(w.Kept)
+	child.Values = agent.NewValues(w.Values)
 	if _, res, err := toolstest.Do(t.Context(), ssh, child); err != nil || res.Text != "child" {
 		t.Errorf("%v %+v", err, res)
 	}
-	child.Kept.Close(t.Context())
+	child.Values.Close(t.Context())
 	if res := do(toolstest.Input{"host": "here", "command": "echo still"}); res.IsError || res.Text != "still" {
 		t.Errorf("%q", res.Text)
 	}
@@ -272,7 +272,7 @@ func TestSSH_Server(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.Kept.Close(t.Context())
+	w.Values.Close(t.Context())
 	gone(t, master)
 	if left, err := filepath.Glob(filepath.Join(temp, "gjc-ssh-*")); err != nil || len(left) > 0 {
 		t.Errorf("left are %q, %v", left, err)

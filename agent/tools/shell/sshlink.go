@@ -37,10 +37,10 @@ type sshLink struct {
 	ssh, socket, address string
 }
 
-var _ agent.KeptCloser = (*sshLinks)(nil)
+var _ agent.ValueCloser = (*sshLinks)(nil)
 
 func sshLinksOf(call *agent.Call) *sshLinks {
-	return agent.Keep(call.Kept.Root(), func() *sshLinks { return new(sshLinks) })
+	return agent.Value(call.Values.Root(), func() *sshLinks { return new(sshLinks) })
 }
 
 // options are those by which ssh uses the connection to a host, and makes it where there is none. Windows's ssh cannot share one.
@@ -83,7 +83,7 @@ func socketDir() string {
 	return ""
 }
 
-// Close implements [agent.KeptCloser].
+// Close implements [agent.ValueCloser].
 func (s *sshLinks) Close(ctx context.Context) {
 	s.mu.Lock()
 	dir, links := s.dir, s.links

@@ -14,6 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/toolkit"
+	"github.com/gajae-code/gjc/agent/tools/debug"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/lsp"
 	"github.com/gajae-code/gjc/providers"
@@ -29,13 +31,13 @@ type World struct {
 	// Languages are nil where there are no language servers.
 	Languages *lsp.Workspace
 	// Debugger is nil where there is none.
-	Debugger *agent.Debugger
+	Debugger *debug.Debugger
 	// Artifacts is nil where the session keeps no outputs.
 	Artifacts *Artifacts
 	// Additional are further roots.
 	Additional []string
-	// Kept is what the tools keep from one call to the next. It is closed with the test.
-	Kept *agent.Kept
+	// Values are what the calls share. They are closed with the test.
+	Values *agent.Values
 	// Model is what the calls come from, Tools are what it was offered.
 	Model providers.ModelInfo
 	Tools []string
@@ -54,8 +56,8 @@ func NewWorld(t testing.TB, files map[string]string) *World {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &World{Dir: dir, FS: &FS{Buffers: make(map[string]string)}, Artifacts: new(Artifacts), Kept: agent.NewKept(nil)}
-	t.Cleanup(func() { w.Kept.Close(context.Background()) })
+	w := &World{Dir: dir, FS: &FS{Buffers: make(map[string]string)}, Artifacts: new(Artifacts), Values: agent.NewValues(nil)}
+	t.Cleanup(func() { w.Values.Close(context.Background()) })
 	for name, text := range files {
 		w.Put(t, name, text)
 	}
@@ -101,8 +103,8 @@ func (w *World) Call(t testing.TB, tool string, input any) *agent.Call {
 	call := &agent.Call{
 		ID: "call", Name: tool, Input: jsonx.Raw(raw),
 		Workspace: agent.Workspace{Cwd: w.Dir, Additional: w.Additional},
-		FS:        w.FS, Terminal: w.Terminal, Programs: w.Programs, Languages: w.Languages, Debugger: w.Debugger,
-		Kept: w.Kept, Model: w.Model, Tools: w.Tools, Readable: w.Readable,
+		FS:        w.FS, Terminal: w.Terminal, Programs: w.Programs,
+		Values: w.Values, Model: w.Model, Tools: w.Tools, Readable: w.Readable,
 		Update: func(p agent.Progress) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
@@ -116,6 +118,10 @@ func (w *World) Call(t testing.TB, tool string, input any) *agent.Call {
 	}
 	if w.Artifacts != nil {
 		call.Artifacts = w.Artifacts
+	}
+	if w.Values != nil {
+		toolkit.SetLanguages(w.Values, w.Languages, call.Workspace.Display)
+		debug.SetDebugger(w.Values, w.Debugger)
 	}
 	return call
 }

@@ -94,7 +94,7 @@ type searchTurn struct {
 }
 
 func turnOf(call *agent.Call) *searchTurn {
-	return agent.Keep(call.Kept.Root(), func() *searchTurn { return &searchTurn{over: make(map[webclient.SearchProvider]bool)} })
+	return agent.Value(call.Values.Root(), func() *searchTurn { return &searchTurn{over: make(map[webclient.SearchProvider]bool)} })
 }
 
 // choose returns whom to ask: the first one that has not failed, else the first one.

@@ -1,0 +1,149 @@
+package agent
+
+import (
+	"context"
+	"reflect"
+	"slices"
+	"sync"
+)
+
+// Values are what the calls of a session share, one value for each type: the state of a shell, jobs, the texts that the model
+// has read, language servers. They end with the session. Values are safe for concurrent use.
+type Values struct {
+	root *Values
+
+	mu     sync.Mutex // guards the fields below
+	closed bool
+	values []any // in the order in which they were added
+}
+
+// A ValueCloser is a value with resources to release. Values call Close once, when the session ends. Close returns when ctx
+// ends at the latest.
+type ValueCloser interface{ Close(ctx context.Context) }
+
+// A Reporter is a value that learns of events between the session's calls, for example that a background job has ended.
+type Reporter interface {
+	// Report returns the events since the last call of Report; the zero Report for none. It must not block.
+	Report() Report
+}
+
+// Report describes events that happened between two calls.
+type Report struct {
+	// Title and Detail are for the user. Without a title the user is not notified.
+	Title, Detail string
+	// Text is for the model.
+	Text string
+}
+
+// A FileWatcher is a value that must learn when files may have changed in a way that it cannot see, such as by a command.
+type FileWatcher interface{ FilesChanged() }
+
+// NewValues returns the values of a session whose parent session has the values parent; nil for no parent.
+func NewValues(parent *Values) *Values {
+	v := new(Values)
+	v.root = v
+	if parent != nil {
+		v.root = parent.root
+	}
+	return v
+}
+
+// Root returns the values of the outermost session, which its child sessions share.
+func (v *Values) Root() *Values { return v.root }
+
+// Value returns the value of type T. It calls make if there is none. A value that is made after the end of the session is
+// closed at once.
+func Value[T any](v *Values, make func() T) T {
+	v.mu.Lock()
+	if i := indexOf[T](v); i >= 0 {
+		defer v.mu.Unlock()
+		return v.values[i].(T)
+	}
+	made := make()
+	closed := v.closed
+	if !closed {
+		v.values = append(v.values, made)
+	}
+	v.mu.Unlock()
+	if c, ok := any(made).(ValueCloser); ok && closed {
+		over, cancel := context.WithCancel(context.Background())
+		cancel()
+		c.Close(over)
+	}
+	return made
+}
+
+// LookupValue returns the value of type T; the zero value and false if there is none.
+func LookupValue[T any](v *Values) (value T, ok bool) {
+	if v == nil {
+		return value, false
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	i := indexOf[T](v)
+	if i < 0 {
+		return value, false
+	}
+	return v.values[i].(T), true
+}
+
+// SetValue sets the value of type T. It does not close the value that it replaces.
+func SetValue[T any](v *Values, value T) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if i := indexOf[T](v); i >= 0 {
+		v.values[i] = value
+		return
+	}
+	v.values = append(v.values, value)
+}
+
+// indexOf returns the index of the value of type T, or -1. The caller holds v.mu.
+func indexOf[T any](v *Values) int {
+	return slices.IndexFunc(v.values, func(value any) bool { return reflect.TypeOf(value) == reflect.TypeFor[T]() })
+}
+
+// all returns the values in the order in which they were added.
+func (v *Values) all() []any {
+	if v == nil {
+		return nil
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return slices.Clone(v.values)
+}
+
+// Close closes the values, the newest first. The session calls it.
+func (v *Values) Close(ctx context.Context) {
+	v.mu.Lock()
+	values := v.values
+	v.values, v.closed = nil, true
+	v.mu.Unlock()
+	for _, value := range slices.Backward(values) {
+		if c, ok := value.(ValueCloser); ok {
+			c.Close(ctx)
+		}
+	}
+}
+
+// Reports returns the reports of the values that are not empty.
+func (v *Values) Reports() []Report {
+	var all []Report
+	for _, value := range v.all() {
+		if r, ok := value.(Reporter); ok {
+			if report := r.Report(); report != (Report{}) {
+				all = append(all, report)
+			}
+		}
+	}
+	return all
+}
+
+// FilesChanged notifies the values that are a [FileWatcher].
+func (v *Values) FilesChanged() {
+	for _, value := range v.all() {
+		if w, ok := value.(FileWatcher); ok {
+			w.FilesChanged()
+		}
+	}
+}
