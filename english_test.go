@@ -35,7 +35,7 @@ var unread = []string{
 	"agent/toolkit", "agent/toolkit/edits", "agent/toolkit/hashline", "agent/toolkit/lines", "agent/toolkit/patch", "agent/toolkit/walk",
 	"agent/tools/code", "agent/tools/debug", "agent/tools/files", "agent/tools/mcptools", "agent/tools/search", "agent/tools/shell", "agent/tools/talk",
 	"agent/tools/toolstest", "agent/tools/web", "agent/transcript", "cmd/bench", "cmd/checksize", "cmd/gjc",
-	"conformance", "internal/archive", "internal/ipynb", "internal/linematch", "internal/picture", "internal/sqlitefile",
+	"conformance", "internal/archive", "internal/ipynb", "internal/picture", "internal/sqlitefile",
 	"internal/webclient", "sessions", "sessions/sessionstest",
 }
 

@@ -13,7 +13,6 @@ import (
 
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/agent/toolkit/walk"
-	"github.com/gajae-code/gjc/internal/linematch"
 )
 
 // ownEngine searches with gjc's own automaton, where there is no ripgrep.
@@ -75,7 +74,7 @@ func searchFiles(ctx context.Context, paths []string, explicit map[string]bool, 
 	var workers sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), len(paths)) {
 		workers.Go(func() {
-			scanner := req.pattern.NewScanner(func() bool { return ctx.Err() != nil })
+			lines := req.pattern.newScanner()
 			var buf []byte
 			for ctx.Err() == nil {
 				i := s.take()
@@ -89,7 +88,7 @@ func searchFiles(ctx context.Context, paths []string, explicit map[string]bool, 
 				data, err := walk.ReadInto(buf, paths[i], limit)
 				var hits *fileHits
 				if err == nil && data != nil { // one that cannot be read is passed over, as ripgrep does
-					hits = searchFile(scanner, req, paths[i], data)
+					hits = searchFile(ctx, lines, req, paths[i], data)
 				}
 				if cap(data) > cap(buf) && cap(data) <= maxSearched+1 {
 					buf = data
@@ -135,15 +134,16 @@ func (s *fileSearch) finish(i int, hits *fileHits) {
 }
 
 // searchFile returns the matches in a file, or nil if there are none or the file is binary. It may change data.
-func searchFile(scanner *linematch.Scanner, req *searchRequest, path string, data []byte) *fileHits {
-	if !toolkit.IsUTF16(data) && !scanner.Possible(data) {
+func searchFile(ctx context.Context, lines *scanner, req *searchRequest, path string, data []byte) *fileHits {
+	if !toolkit.IsUTF16(data) && !lines.reset(data) {
 		return nil
 	}
 	text, ok := searchable(data)
 	if !ok {
 		return nil
 	}
-	matched := matchingLines(scanner, text, req.perFile+1)
+	lines.reset(text)
+	matched := lines.matching(ctx, req.perFile+1)
 	if len(matched) == 0 {
 		return nil
 	}
@@ -200,16 +200,16 @@ func unixLines(data []byte) []byte {
 // lineSpan is a line in a text: its 1-based number and where it is, without the line feed.
 type lineSpan struct{ number, start, end int }
 
-// matchingLines returns the lines that match, so many at most.
-func matchingLines(scanner *linematch.Scanner, text []byte, most int) []lineSpan {
+// matching returns the lines of the scanner's text that match, most at most.
+func (s *scanner) matching(ctx context.Context, most int) []lineSpan {
 	var found []lineSpan
 	number, at := 1, 0
 	for len(found) < most {
-		start, end := scanner.Next(text, at)
+		start, end := s.next(ctx, at)
 		if start < 0 {
 			break
 		}
-		number += bytes.Count(text[at:start], []byte("\n"))
+		number += bytes.Count(s.text[at:start], []byte("\n"))
 		found = append(found, lineSpan{number, start, end})
 		number++
 		at = end + 1

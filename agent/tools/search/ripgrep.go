@@ -48,7 +48,7 @@ func anchored(ignoreFile string) bool {
 }
 
 func (r *ripgrep) search(ctx context.Context, req *searchRequest) (*searchResult, error) {
-	if req.pattern.CanBeEmpty() {
+	if req.pattern.canBeEmpty() {
 		return nil, errEmpty
 	}
 	var files []fileHits

@@ -16,7 +16,6 @@ import (
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/toolkit"
 	"github.com/gajae-code/gjc/agent/toolkit/walk"
-	"github.com/gajae-code/gjc/internal/linematch"
 )
 
 //go:embed search.md
@@ -159,27 +158,27 @@ func searchableFile(ctx context.Context, call *agent.Call, path string) error {
 }
 
 // searchPattern reads the pattern of a call.
-func searchPattern(in *searchInput) (*linematch.Pattern, error) {
+func searchPattern(in *searchInput) (*pattern, error) {
 	if len(in.Pattern) > maxPattern {
 		return nil, fmt.Errorf("%w for search: the pattern has %s; at most %s are taken", agent.ErrBadInput, toolkit.Size(int64(len(in.Pattern))), toolkit.Size(maxPattern))
 	}
-	pattern, err := linematch.Compile(in.Pattern, in.IgnoreCase)
+	p, err := compilePattern(in.Pattern, in.IgnoreCase)
 	if se, ok := errors.AsType[*syntax.Error](err); ok {
 		return nil, fmt.Errorf("%w: %w (%s: %s). Put a backslash before characters that stand for themselves, as in \\( or \\[",
 			agent.ErrBadInput, errPattern, se.Code, toolkit.CutLine(se.Expr, toolkit.MaxCommandTitle))
 	}
+	if errors.Is(err, errLineFeed) {
+		return nil, fmt.Errorf("%w: search works line by line, so a pattern with a line feed finds nothing; search for one of the lines", agent.ErrBadInput)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w: %w", agent.ErrBadInput, errPattern, err)
 	}
-	if pattern.HasLineFeed() {
-		return nil, fmt.Errorf("%w: search works line by line, so a pattern with a line feed finds nothing; search for one of the lines", agent.ErrBadInput)
-	}
-	return pattern, nil
+	return p, nil
 }
 
 // searchRequest is what a search engine is asked for.
 type searchRequest struct {
-	pattern *linematch.Pattern
+	pattern *pattern
 	// hidden includes what starts with a dot; ignore leaves out what ignore files name, globalIgnore is as in [Settings].
 	hidden, ignore bool
 	globalIgnore   string

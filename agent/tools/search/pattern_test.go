@@ -1,7 +1,9 @@
-package linematch_test
+package search
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"math/rand/v2"
 	"regexp"
 	"strings"
@@ -9,16 +11,15 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/gajae-code/gjc/internal/linematch"
 )
 
-// matching returns the lines of text that a scanner finds.
-func matching(p *linematch.Pattern, text string) []string {
-	s := p.NewScanner(nil)
+// matching returns the lines of text that match.
+func matching(p *pattern, text string) []string {
 	var lines []string
+	s := p.newScanner()
+	s.reset([]byte(text))
 	for at := 0; ; {
-		start, end := s.Next([]byte(text), at)
+		start, end := s.next(context.Background(), at)
 		if start < 0 {
 			return lines
 		}
@@ -42,27 +43,27 @@ var patterns = []string{
 	"a", "abc", "é", "日本", "a|b", "(a|b)+c", "a*", "^", "$", "^$", `^a`, `a$`, `\Aab`, `ab\z`, `\bab\b`, `\Bb`, `\b`, `\B`, ".", "..",
 	`a.c`, `[a-c]{3}`, `[^a-c]`, `\w+ \w+`, `\W`, `\d`, `\s`, `\S+$`, `\pL`, `\PL`, `\p{Greek}+`, `(?i)ABC`, `(?i)k`, `(?i)ſ`, `(?i:É)`,
 	`x{2,3}`, `(ab){2}`, `(?:)`, `(a?)*b`, `(a*)*`, `(a|ab)(c|bcd)`, `[\x{80}-\x{10FFFF}]`, `[\x{D7FF}-\x{E000}]`, `\x{FFFD}`, `[[:upper:]]`,
-	`(?s).`, `(?U)a+`, `(?-m)^a$`, `^\s*$`, `b\b$`, `(^|b)a`, `[^\n]`, `\n`, `[\n]`, `a(?:^b|$)`, `(?:^|\b)b`, `a??b`, `\Q.*\E`, `[αβ]+[^γ]`,
+	`(?s).`, `(?U)a+`, `(?-m)^a$`, `^\s*$`, `b\b$`, `(^|b)a`, `[^\n]`, `a(?:^b|$)`, `(?:^|\b)b`, `a??b`, `\Q.*\E`, `[αβ]+[^γ]`,
 	"abcd|xxx|日本", "(?i)abcd|xx", "(?i)ask", "(?i)skab", "(?i:ab)c|x", "(abc|abcd)e?f?", "ab|", "(?:ab|cd)+$", "(?i)é1|αβ", "aa|bb|cc|dd|ee|ff|gg|hh|ab|cd",
 }
 
-var text = strings.Join([]string{
+var patternText = strings.Join([]string{
 	"", "a", "b", "abc", "xabcx", "ab", "ab cd", "a b c", "xx", "xxx", "ABC", "Abc", "ĸKk", "ſs", "é", "É", "日本語", "αβγ", "ααδ", " ", "\t",
 	"1", "a1", "_", "  x  ", "\uD7FF\uE000", "\U0010FFFF", "\uFFFD", "a.*b", "abab", "aab", "abcd", "", "end",
 }, "\n")
 
-func TestNext(t *testing.T) {
+func TestPattern(t *testing.T) {
 	for _, expr := range patterns {
 		for _, fold := range []bool{false, true} {
 			flags := "(?m)"
 			if fold {
 				flags = "(?mi)"
 			}
-			p, err := linematch.Compile(expr, fold)
+			p, err := compilePattern(expr, fold)
 			if err != nil {
 				t.Fatalf("%s: %v", expr, err)
 			}
-			for _, text := range []string{text, text + "\n", "\n", ""} {
+			for _, text := range []string{patternText, patternText + "\n", "\n", ""} {
 				if d := cmp.Diff(naive(regexp.MustCompile(flags+expr), text), matching(p, text)); d != "" {
 					t.Errorf("%q, fold %v (-Go +ours):\n%s", expr, fold, d)
 				}
@@ -71,13 +72,13 @@ func TestNext(t *testing.T) {
 	}
 }
 
-func TestNext_NoUTF8(t *testing.T) {
+func TestPattern_NoUTF8(t *testing.T) {
 	text := "a\xFFb\n\xFF\nok\n\xC3(\n\xED\xA0\x80\n"
 	for expr, want := range map[string][]string{
-		"a.b": nil, "^.$": nil, "^..$": {"ok"}, `[^x]\n?$`: {"a\xFFb", "ok", "\xC3("}, `\x{FFFD}`: nil, "a$|^b": nil, `\bb\b`: {"a\xFFb"},
+		"a.b": nil, "^.$": nil, "^..$": {"ok"}, `[^x]$`: {"a\xFFb", "ok", "\xC3("}, `\x{FFFD}`: nil, "a$|^b": nil, `\bb\b`: {"a\xFFb"},
 		"": {"a\xFFb", "\xFF", "ok", "\xC3(", "\xED\xA0\x80"},
 	} {
-		p, err := linematch.Compile(expr, false)
+		p, err := compilePattern(expr, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -87,58 +88,75 @@ func TestNext_NoUTF8(t *testing.T) {
 	}
 }
 
-// A pattern whose automaton has more states than are kept goes on, and one that is given up ends.
-func TestNext_ManyStates(t *testing.T) {
-	p, err := linematch.Compile(`[ab]*a[ab]{14}c`, false)
+// A pattern with many states matches a line that is longer than [maxWhole].
+func TestPattern_ManyStates(t *testing.T) {
+	p, err := compilePattern(`[ab]*a[ab]{14}c`, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var b strings.Builder
-	for i := range 1 << 15 {
+	for i := range 1 << 12 {
 		for bit := range 15 {
 			b.WriteByte("ab"[i>>bit&1])
 		}
 	}
-	text := b.String() + "\n" + b.String()[:100] + "abbbbbbbbbbbbbbc"
-	if got := matching(p, text); len(got) != 1 || len(got[0]) != 116 {
+	text := b.String() + "\n" + b.String()[:100] + "abbbbbbbbbbbbbbc\n" + b.String() + "abbbbbbbbbbbbbbc"
+	got := matching(p, text)
+	if len(got) != 2 || len(got[0]) != 116 || len(got[1]) != b.Len()+16 {
 		t.Errorf("%d lines", len(got))
-	}
-	asked := 0
-	s := p.NewScanner(func() bool { asked++; return true })
-	if start, _ := s.Next([]byte(text), 0); start >= 0 || asked != 1 {
-		t.Errorf("start %d, asked %d times", start, asked)
 	}
 }
 
-// A text that begins everywhere and is nowhere can be given up.
-func TestNext_GivesUp(t *testing.T) {
-	text := bytes.Repeat([]byte("a"), 1<<20)
-	for _, expr := range []string{strings.Repeat("a", 8000) + "b", strings.Repeat("a", 20) + "b"} {
-		p, err := linematch.Compile(expr, true)
+// A cancelled search ends, in the middle of a long line too.
+func TestPattern_Cancelled(t *testing.T) {
+	for _, text := range []string{strings.Repeat("a", 64<<20), strings.Repeat("a\n", 32<<20)} {
+		p, err := compilePattern(`[ab]*a[ab]{900}c`, false)
 		if err != nil {
 			t.Fatal(err)
 		}
-		asked := 0
-		s := p.NewScanner(func() bool { asked++; return asked == 3 })
-		if start, _ := s.Next(text, 0); start >= 0 || asked != 3 {
-			t.Errorf("%d letters: start %d, asked %d times", len(expr), start, asked)
+		ctx := &countingContext{Context: t.Context(), left: 3}
+		s := p.newScanner()
+		s.reset([]byte(text))
+		if start, _ := s.next(ctx, 0); start >= 0 || ctx.left != 0 {
+			t.Errorf("start %d; %d looks at the context are left", start, ctx.left)
 		}
-		if s.Possible(text[:len(expr)-1]) && len(expr) < 30 {
-			t.Errorf("%d letters are possible in fewer", len(expr))
+	}
+}
+
+// countingContext is cancelled once Err has been called a number of times.
+type countingContext struct {
+	context.Context
+	left int
+}
+
+func (c *countingContext) Err() error {
+	if c.left > 0 {
+		c.left--
+	}
+	if c.left > 0 {
+		return nil
+	}
+	return context.Canceled
+}
+
+func TestPattern_LineFeed(t *testing.T) {
+	for _, expr := range []string{`a\n`, "a\n", `a|(?:\nb)+`, `(\r\n)?`, `[\n]`} {
+		if _, err := compilePattern(expr, false); !errors.Is(err, errLineFeed) {
+			t.Errorf("%q: %v", expr, err)
 		}
 	}
 }
 
 func TestCanBeEmpty(t *testing.T) {
 	for expr, want := range map[string]bool{
-		"": true, "$": true, "^$": true, `[ ]*$`: true, `\b`: true, "a?": true, "a|b*": true, "(a*)+": true, "(?:a|b)": false, "a$": false, ".": false, `\n`: false,
+		"": true, "$": true, "^$": true, `[ ]*$`: true, `\b`: true, "a?": true, "a|b*": true, "(a*)+": true, "(?:a|b)": false, "a$": false, ".": false,
 		"[^\\x00-\\x{10FFFF}]": false, "a*b": false,
 	} {
-		p, err := linematch.Compile(expr, false)
+		p, err := compilePattern(expr, false)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p.CanBeEmpty() != want {
+		if p.canBeEmpty() != want {
 			t.Errorf("%q: %v", expr, !want)
 		}
 	}
@@ -156,7 +174,7 @@ func TestRust(t *testing.T) {
 		`a{2}`:        `aa`,
 		`\$\{name\}-`: `\x{24}\x{7B}name\x{7D}\x{2D}`,
 	} {
-		p, err := linematch.Compile(expr, false)
+		p, err := compilePattern(expr, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -166,9 +184,9 @@ func TestRust(t *testing.T) {
 	}
 }
 
-// Patterns of several texts, in either case, agree with Go's engine: texts that begin others, that are longer than what is looked for
-// of them, more of them than a byte has bits, and letters that are also others behind ASCII.
-func TestNext_Texts(t *testing.T) {
+// Patterns of several texts, in either case, agree with Go's engine: texts that begin others, and letters that fold to others outside
+// of ASCII.
+func TestPattern_Texts(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	word := func(letters []rune, most int) string {
 		var b strings.Builder
@@ -193,23 +211,23 @@ func TestNext_Texts(t *testing.T) {
 		if fold {
 			flags = "(?mi)"
 		}
-		p, err := linematch.Compile(expr, fold)
+		p, err := compilePattern(expr, fold)
 		if err != nil {
 			t.Fatal(err)
 		}
 		want := naive(regexp.MustCompile(flags+expr), text)
+		if !p.newScanner().reset([]byte(text)) && len(want) > 0 {
+			t.Fatalf("%q, fold %v, is ruled out in %q", expr, fold, text)
+		}
 		if d := cmp.Diff(want, matching(p, text)); d != "" {
 			t.Fatalf("%q, fold %v, in %q (-Go +ours):\n%s", expr, fold, text, d)
-		}
-		if !p.NewScanner(nil).Possible([]byte(text)) && len(want) > 0 {
-			t.Fatalf("%q, fold %v, is not possible in %q", expr, fold, text)
 		}
 	}
 }
 
-func FuzzNext(f *testing.F) {
+func FuzzPattern(f *testing.F) {
 	for _, expr := range patterns {
-		f.Add(expr, text, false)
+		f.Add(expr, patternText, false)
 	}
 	f.Fuzz(func(t *testing.T, expr, text string, fold bool) {
 		if len(expr) > 60 || len(text) > 400 || !utf8.ValidString(text) || strings.Contains(text, "\r") || strings.Contains(expr, `\C`) {
@@ -220,7 +238,10 @@ func FuzzNext(f *testing.F) {
 			flags = "(?mi)"
 		}
 		re, err := regexp.Compile(flags + expr)
-		p, perr := linematch.Compile(expr, fold)
+		p, perr := compilePattern(expr, fold)
+		if errors.Is(perr, errLineFeed) {
+			t.Skip()
+		}
 		if (err == nil) != (perr == nil) {
 			t.Fatalf("Go says %v, we say %v", err, perr)
 		}
@@ -240,18 +261,19 @@ func FuzzNext(f *testing.F) {
 	})
 }
 
-func BenchmarkNext(b *testing.B) {
+func BenchmarkPattern(b *testing.B) {
 	data := bytes.Repeat([]byte("func something(ctx context.Context, name string) (int, error) { return 0, nil }\n"), 10_000)
 	for name, expr := range map[string]string{"literal": "nowhere", "class": `[0-9]{12,}`, "fold": "(?i)nowhere", "words": `\b[xyz]+\b`, "choice": "nowhere|no-one"} {
 		b.Run(name, func(b *testing.B) {
-			p, err := linematch.Compile(expr, false)
+			p, err := compilePattern(expr, false)
 			if err != nil {
 				b.Fatal(err)
 			}
-			s := p.NewScanner(nil)
 			b.SetBytes(int64(len(data)))
+			s := p.newScanner()
 			for b.Loop() {
-				if start, _ := s.Next(data, 0); start >= 0 {
+				s.reset(data)
+				if start, _ := s.next(b.Context(), 0); start >= 0 {
 					b.Fatal("a match")
 				}
 			}

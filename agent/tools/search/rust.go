@@ -1,4 +1,4 @@
-package linematch
+package search
 
 import (
 	"fmt"
@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// writeRust writes re so that nothing depends on what Rust takes for a letter, a digit or a word.
+// writeRust writes re so that nothing depends on which characters Rust counts as letters, digits or parts of words.
 func writeRust(b *strings.Builder, re *syntax.Regexp) {
 	switch re.Op {
 	case syntax.OpNoMatch:
@@ -27,7 +27,7 @@ func writeRust(b *strings.Builder, re *syntax.Regexp) {
 	case syntax.OpCharClass:
 		b.WriteByte('[')
 		for i := 0; i < len(re.Rune); i += 2 {
-			// There are no surrogates there.
+			// Rust rejects surrogates.
 			for _, r := range withoutSurrogates(re.Rune[i], re.Rune[i+1]) {
 				writeRustRune(b, r[0])
 				if r[0] != r[1] {
@@ -63,7 +63,7 @@ func writeRust(b *strings.Builder, re *syntax.Regexp) {
 			writeRust(b, sub)
 		}
 		b.WriteByte(')')
-	default: // compile and Simplify leave no others
+	default: // forLines and Simplify leave no others
 	}
 }
 
@@ -74,4 +74,16 @@ func writeRustRune(b *strings.Builder, r rune) {
 	default:
 		fmt.Fprintf(b, `\x{%X}`, r)
 	}
+}
+
+// withoutSurrogates returns the parts of a range that a text can hold.
+func withoutSurrogates(lo, hi rune) [][2]rune {
+	var parts [][2]rune
+	if lo < 0xD800 {
+		parts = append(parts, [2]rune{lo, min(hi, 0xD7FF)})
+	}
+	if hi > 0xDFFF {
+		parts = append(parts, [2]rune{max(lo, 0xE000), hi})
+	}
+	return parts
 }
