@@ -41,8 +41,8 @@ type Check struct {
 	run func(*trial)
 }
 
-// Area returns the first part of the check's id.
-func (c *Check) Area() string {
+// area returns the first part of the check's id.
+func (c *Check) area() string {
 	area, _, _ := strings.Cut(c.ID, ".")
 	return area
 }

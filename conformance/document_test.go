@@ -19,7 +19,7 @@ func TestDocument(t *testing.T) {
 	counts := map[Tier]int{}
 	for _, c := range Checks() {
 		counts[c.Tier]++
-		if a := c.Area(); a != area {
+		if a := c.area(); a != area {
 			area = a
 			fmt.Fprintf(&doc, "\n### %s\n\n| Check | Tier | Requirement | From |\n|---|---|---|---|\n", area)
 		}
@@ -59,7 +59,7 @@ func TestChecks(t *testing.T) {
 			t.Errorf("the id %q is taken, or odd", c.ID)
 		}
 		seen[c.ID] = true
-		if a := c.Area(); a != area {
+		if a := c.area(); a != area {
 			if areas[a] {
 				t.Errorf("%s stands apart from its area", c.ID)
 			}

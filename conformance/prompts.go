@@ -34,8 +34,8 @@ const (
 // the agent; the checks that need it are skipped.
 type Prompts map[Purpose]string
 
-// DefaultPrompts are for a language model.
-func DefaultPrompts() Prompts {
+// defaultPrompts are for a language model.
+func defaultPrompts() Prompts {
 	return Prompts{
 		PurposeSay:   "Answer with exactly this one word and nothing else, and use no tools: {text}",
 		PurposeThink: "Think step by step about how many prime numbers lie between 100 and 120, then answer with the number. Use no tools.",
@@ -73,13 +73,13 @@ func GJCPrompts() Prompts {
 	}
 }
 
-// ReadPrompts reads a file of prompts by purpose, in YAML or JSON. What it leaves out is taken from [DefaultPrompts].
+// ReadPrompts reads a file of prompts by purpose, in YAML or JSON. What it leaves out is taken from [defaultPrompts].
 // The name "gjc" is no file but [GJCPrompts].
 func ReadPrompts(name string) (Prompts, error) {
 	if name == "gjc" {
 		return GJCPrompts(), nil
 	}
-	prompts := DefaultPrompts()
+	prompts := defaultPrompts()
 	known := GJCPrompts()
 	data, err := os.ReadFile(name)
 	if err != nil {

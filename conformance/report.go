@@ -85,7 +85,7 @@ func (r *Report) WriteText(w io.Writer, onlyFailed bool) error {
 		if onlyFailed && c.Status == StatusPassed {
 			continue
 		}
-		if a := c.Area(); a != area {
+		if a := c.area(); a != area {
 			area = a
 			fmt.Fprintf(&b, "\n%s\n", area)
 		}

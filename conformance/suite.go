@@ -23,7 +23,7 @@ type Options struct {
 	// Home is a home directory for all agents. If empty, each check has an empty one of its own; give one to an agent
 	// that keeps its credentials there.
 	Home string
-	// Prompts are what makes the agent's model do things. If nil, [DefaultPrompts].
+	// Prompts are what makes the agent's model do things. If nil, [defaultPrompts].
 	Prompts Prompts
 	// Select picks checks by their ids. If nil, all.
 	Select *regexp.Regexp
@@ -43,7 +43,7 @@ type Options struct {
 
 func (o *Options) setDefaults() {
 	if o.Prompts == nil {
-		o.Prompts = DefaultPrompts()
+		o.Prompts = defaultPrompts()
 	}
 	if o.Parallel <= 0 {
 		o.Parallel = runtime.GOMAXPROCS(0)

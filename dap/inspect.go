@@ -12,8 +12,8 @@ import (
 const (
 	// maxValue bounds a value that is kept, in bytes. Adapters may send megabytes for one string.
 	maxValue = 16 << 10
-	// DefaultCount is the number of variables in a page by default, maxCount the most it can have.
-	DefaultCount = 200
+	// defaultCount is the number of variables in a page by default, maxCount the most it can have.
+	defaultCount = 200
 	maxCount     = 5000
 )
 
@@ -72,7 +72,7 @@ func (s *Session) Scopes(ctx context.Context, frame int) ([]Scope, error) {
 type Page struct {
 	// Filter is "indexed" or "named"; empty for both.
 	Filter string
-	// Start is the number of the first child. Count is the number of children; zero means [DefaultCount].
+	// Start is the number of the first child. Count is the number of children; zero means [defaultCount].
 	Start, Count int
 }
 
@@ -89,7 +89,7 @@ func (s *Session) Variables(ctx context.Context, ref int, p Page) (list []Variab
 		return nil, false, err
 	}
 	if p.Count <= 0 {
-		p.Count = DefaultCount
+		p.Count = defaultCount
 	}
 	p.Count = min(p.Count, maxCount)
 	var body godap.VariablesResponseBody

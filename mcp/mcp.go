@@ -63,10 +63,10 @@ type ChannelServer struct {
 
 // The defaults of [Options].
 const (
-	// DefaultInitTimeout is long enough for a package runner that downloads the server first.
-	DefaultInitTimeout = 30 * time.Second
-	// DefaultCallTimeout is long, because a tool may run a build or tests. Progress reports restart it.
-	DefaultCallTimeout = 10 * time.Minute
+	// defaultInitTimeout is long enough for a package runner that downloads the server first.
+	defaultInitTimeout = 30 * time.Second
+	// defaultCallTimeout is long, because a tool may run a build or tests. Progress reports restart it.
+	defaultCallTimeout = 10 * time.Minute
 	// DefaultMaxMessage bounds one message of a server, in bytes.
 	DefaultMaxMessage = 16 << 20
 )
@@ -106,9 +106,9 @@ type Options struct {
 	Log zerolog.Logger
 
 	// InitTimeout bounds the start of a server up to its first list of tools, and each later list. If zero,
-	// [DefaultInitTimeout].
+	// [defaultInitTimeout].
 	InitTimeout time.Duration
-	// CallTimeout bounds the time without a message about a call. If zero, [DefaultCallTimeout].
+	// CallTimeout bounds the time without a message about a call. If zero, [defaultCallTimeout].
 	CallTimeout time.Duration
 	// MaxMessage bounds one message of a server in bytes; a call with a longer answer fails. If zero, [DefaultMaxMessage].
 	MaxMessage int
@@ -122,10 +122,10 @@ type Options struct {
 
 func (o Options) withDefaults() Options {
 	if o.InitTimeout == 0 {
-		o.InitTimeout = DefaultInitTimeout
+		o.InitTimeout = defaultInitTimeout
 	}
 	if o.CallTimeout == 0 {
-		o.CallTimeout = DefaultCallTimeout
+		o.CallTimeout = defaultCallTimeout
 	}
 	if o.MaxMessage == 0 {
 		o.MaxMessage = DefaultMaxMessage

@@ -13,8 +13,8 @@ const (
 	// schemas: they are part of each request, and some model APIs refuse more than 128 tools.
 	MaxOffered      = 100
 	MaxOfferedBytes = 256 << 10
-	// MaxPrompts bounds the prompts of a set that are listed.
-	MaxPrompts = 200
+	// maxPrompts bounds the prompts of a set that are listed.
+	maxPrompts = 200
 )
 
 // Cut is the number of tools and prompts of one server that are left out.
@@ -50,7 +50,7 @@ func (s *Set) offeredTools() ([]*Tool, []int) {
 }
 
 func (s *Set) offeredPrompts() ([]Prompt, []int) {
-	return takeTurns(each(s, func(l *lists) []Prompt { return l.prompts }), MaxPrompts, MaxPrompts, func(Prompt) int { return 1 })
+	return takeTurns(each(s, func(l *lists) []Prompt { return l.prompts }), maxPrompts, maxPrompts, func(Prompt) int { return 1 })
 }
 
 // each returns a list of each server.
@@ -123,7 +123,7 @@ func (s *Set) noticeCuts() {
 	if cuts != "" && !again {
 		s.notice(Notice{
 			Text: fmt.Sprintf("The MCP servers offer more than the limit of %d tools with %d KiB and %d prompts. "+
-				"The rest is left out.", MaxOffered, MaxOfferedBytes>>10, MaxPrompts),
+				"The rest is left out.", MaxOffered, MaxOfferedBytes>>10, maxPrompts),
 			Detail: cuts,
 		})
 	}

@@ -138,7 +138,7 @@ func (s *Set) Tools() []*Tool {
 	return collect(s, func(l *lists) []*Tool { return l.tools })
 }
 
-// Prompts returns the prompts of the servers like [Set.Tools], but at most [MaxPrompts], which are taken from the servers in turn.
+// Prompts returns the prompts of the servers like [Set.Tools], but at most [maxPrompts], which are taken from the servers in turn.
 func (s *Set) Prompts() []Prompt {
 	prompts, _ := s.offeredPrompts()
 	return prompts

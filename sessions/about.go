@@ -9,8 +9,8 @@ import (
 // The types of the [Custom] entries that tell of the session and not of the conversation. Like the title they hold in
 // all branches.
 const (
-	CustomDirectories  = "gjc.directories"
-	CustomSystemPrompt = "gjc.system_prompt"
+	customDirectories  = "gjc.directories"
+	customSystemPrompt = "gjc.system_prompt"
 )
 
 // SystemPrompt is what a client wants a model to be told.
@@ -47,12 +47,12 @@ func (a *about) add(e Entry) {
 		if jsonx.Unmarshal(c.Data, &t) == nil && a.title.gives(t) {
 			a.title = t
 		}
-	case CustomDirectories:
+	case customDirectories:
 		var d directoriesData
 		if jsonx.Unmarshal(c.Data, &d) == nil {
 			a.directories = noneAsNil(d.Directories)
 		}
-	case CustomSystemPrompt:
+	case customSystemPrompt:
 		var p SystemPrompt
 		if jsonx.Unmarshal(c.Data, &p) == nil {
 			a.systemPrompt = p
@@ -74,7 +74,7 @@ func (l *Log) SetDirectories(dirs []string) error {
 	if slices.Equal(l.about.directories, dirs) {
 		return l.writableLocked()
 	}
-	return l.tellLocked(CustomDirectories, directoriesData{dirs})
+	return l.tellLocked(customDirectories, directoriesData{dirs})
 }
 
 // SetSystemPrompt keeps what the client wants a model to be told. It writes nothing if that is so already. An empty
@@ -89,5 +89,5 @@ func (l *Log) SetSystemPrompt(mode, text string) error {
 	if l.about.systemPrompt == p {
 		return l.writableLocked()
 	}
-	return l.tellLocked(CustomSystemPrompt, p)
+	return l.tellLocked(customSystemPrompt, p)
 }

@@ -14,8 +14,8 @@ import (
 	"sync"
 )
 
-// ArtifactScheme begins the URL of an artifact: "artifact://3".
-const ArtifactScheme = "artifact://"
+// artifactScheme begins the URL of an artifact: "artifact://3".
+const artifactScheme = "artifact://"
 
 // Artifacts keeps a session's full tool outputs as "<n>.<tool>.log" files beside its session file. The numbers go on
 // across restarts. It is safe for concurrent use.
@@ -75,7 +75,7 @@ func (a *Artifacts) Put(ctx context.Context, tool string, data []byte) (string, 
 		return "", errors.Join(err, a.fs.Remove(path))
 	}
 	a.next++
-	return ArtifactScheme + strconv.Itoa(n), nil
+	return artifactScheme + strconv.Itoa(n), nil
 }
 
 // Get returns what Put stored under url. The error for an unknown one wraps [fs.ErrNotExist] and names those there are.
@@ -83,10 +83,10 @@ func (a *Artifacts) Get(ctx context.Context, url string) ([]byte, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	number, ok := strings.CutPrefix(url, ArtifactScheme)
+	number, ok := strings.CutPrefix(url, artifactScheme)
 	n, err := strconv.Atoi(number)
 	if !ok || err != nil || n < 0 || strconv.Itoa(n) != number {
-		return nil, fmt.Errorf("%.200q is no artifact; they are called %s0, %s1 and so on: %w", url, ArtifactScheme, ArtifactScheme, fs.ErrNotExist)
+		return nil, fmt.Errorf("%.200q is no artifact; they are called %s0, %s1 and so on: %w", url, artifactScheme, artifactScheme, fs.ErrNotExist)
 	}
 	entries, err := a.fs.ReadDir(a.dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -128,7 +128,7 @@ func (l *Log) forkLines(c *content, data []byte, leaf string) ([]forkLine, error
 		if err != nil {
 			return nil, err
 		}
-		more = append(more, Custom{CustomType: CustomSystemPrompt, Data: data})
+		more = append(more, Custom{CustomType: customSystemPrompt, Data: data})
 	}
 	more = append(more, l.choicesLeft(places)...)
 	parent := leaf
@@ -245,7 +245,7 @@ func (l *Log) forkText(lines []forkLine) ([]byte, error) {
 		return add(Custom{CustomType: customType, Data: data}.withRef(ref), nil)
 	}
 	if !slices.Equal(l.about.directories, directories) {
-		if err := tell(CustomDirectories, directoriesData{directories}); err != nil {
+		if err := tell(customDirectories, directoriesData{directories}); err != nil {
 			return nil, err
 		}
 	}

@@ -319,14 +319,14 @@ func (d *scanFold) count(kind Kind, at time.Time) {
 
 // custom takes in what an entry says of the session, by the rule of [about].
 func (d *scanFold) custom(text []byte) {
-	if !bytes.Contains(text, []byte(CustomTitle)) && !bytes.Contains(text, []byte(CustomDirectories)) {
+	if !bytes.Contains(text, []byte(CustomTitle)) && !bytes.Contains(text, []byte(customDirectories)) {
 		return
 	}
 	var v struct {
 		CustomType string    `json:"customType"`
 		Data       jsonx.Raw `json:"data"`
 	}
-	if jsonx.Unmarshal(text, &v) != nil || v.CustomType != CustomTitle && v.CustomType != CustomDirectories {
+	if jsonx.Unmarshal(text, &v) != nil || v.CustomType != CustomTitle && v.CustomType != customDirectories {
 		return
 	}
 	a := about{title: d.title, directories: d.directories}

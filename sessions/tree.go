@@ -14,8 +14,8 @@ const (
 	customClear  = "context_clear"
 )
 
-// FromRoot is [BranchSummary].FromID of a branch that begins before the first entry.
-const FromRoot = "root"
+// fromRoot is [BranchSummary].FromID of a branch that begins before the first entry.
+const fromRoot = "root"
 
 // Leaf returns the id of the last entry, which the next one follows; empty for a session without entries.
 func (l *Log) Leaf() string {
@@ -46,7 +46,7 @@ func (l *Log) BranchWithSummary(id string, summary BranchSummary) (string, error
 		return "", err
 	}
 	if summary.FromID = id; id == "" {
-		summary.FromID = FromRoot
+		summary.FromID = fromRoot
 	}
 	return l.appendLocked(summary, id)
 }

@@ -13,20 +13,20 @@ import (
 	"github.com/gajae-code/gjc/agent/approval"
 )
 
-// ErrSkillFile is wrapped by the error for a file of a skill that can not be read.
-var ErrSkillFile = errors.New("this file of the skill can not be read")
+// errSkillFile is wrapped by the error for a file of a skill that can not be read.
+var errSkillFile = errors.New("this file of the skill can not be read")
 
 // ReadSkill returns the text of a skill, without front matter, or a file that lies at a path below its directory, with slashes.
 func (s *Set) ReadSkill(name, file string) ([]byte, error) {
 	e := s.byName[SkillPrefix+name]
 	if e == nil {
-		return nil, fmt.Errorf("%w: there is no skill %q", ErrSkillFile, name)
+		return nil, fmt.Errorf("%w: there is no skill %q", errSkillFile, name)
 	}
 	if file == "" || file == "SKILL.md" {
 		return []byte(e.body), nil
 	}
 	fail := func(why string) error {
-		return fmt.Errorf("%w: %s of the skill %s %s", ErrSkillFile, file, name, why)
+		return fmt.Errorf("%w: %s of the skill %s %s", errSkillFile, file, name, why)
 	}
 	if strings.Contains(file, `\`) || !fs.ValidPath(file) {
 		return nil, fail("must be a path below the skill's directory, without \"..\"")

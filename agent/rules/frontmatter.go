@@ -212,7 +212,7 @@ func (d *document) trigger(r *Rule) error {
 	var mode InterruptMode
 	if m, name, ok := d.pick("interruptMode"); ok {
 		mode = InterruptMode(strings.Join(m.texts, " "))
-		if !slices.Contains(InterruptModes(), mode) {
+		if !slices.Contains(interruptModes(), mode) {
 			return faultf(m.line, "%s must be always, never, prose-only or tool-only", name)
 		}
 	}

@@ -40,8 +40,8 @@ const (
 	InterruptTool   InterruptMode = "tool-only"
 )
 
-// InterruptModes lists all modes.
-func InterruptModes() []InterruptMode {
+// interruptModes lists all modes.
+func interruptModes() []InterruptMode {
 	return []InterruptMode{InterruptAlways, InterruptNever, InterruptProse, InterruptTool}
 }
 

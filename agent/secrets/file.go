@@ -11,8 +11,8 @@ import (
 	"github.com/gajae-code/gjc/internal/configfile"
 )
 
-// A FileError is what is wrong with a file of secrets. It quotes nothing of the file.
-type FileError struct {
+// A fileError is what is wrong with a file of secrets. It quotes nothing of the file.
+type fileError struct {
 	Path string
 	Line int
 	// Field is the member of the entry; empty for what is about the whole of it.
@@ -20,7 +20,7 @@ type FileError struct {
 	Reason string
 }
 
-func (e *FileError) Error() string {
+func (e *fileError) Error() string {
 	if e.Field == "" {
 		return fmt.Sprintf("%s:%d: %s", e.Path, e.Line, e.Reason)
 	}
@@ -63,7 +63,7 @@ func same(a, b *Entry) bool {
 func parse(path string, data []byte) ([]Entry, error) {
 	file, err := configfile.ParseYAML(data)
 	if err != nil {
-		fault := &FileError{Path: path, Line: 1, Reason: "the file is not YAML with a list of secrets"}
+		fault := &fileError{Path: path, Line: 1, Reason: "the file is not YAML with a list of secrets"}
 		if e, ok := errors.AsType[*configfile.LineError](err); ok {
 			fault.Line = e.Line
 			if e.Plain {
@@ -76,7 +76,7 @@ func parse(path string, data []byte) ([]Entry, error) {
 		return nil, nil
 	}
 	if file.Kind != configfile.List {
-		return nil, &FileError{Path: path, Line: file.Line, Reason: "the file must be a list of secrets, each with type and content"}
+		return nil, &fileError{Path: path, Line: file.Line, Reason: "the file must be a list of secrets, each with type and content"}
 	}
 	entries := make([]Entry, 0, len(file.List))
 	for _, n := range file.List {
@@ -94,7 +94,7 @@ var fields = []string{"type", "content", "mode", "replacement", "flags"}
 
 func parseEntry(path string, n *configfile.Node) (Entry, error) {
 	fail := func(line int, field, reason string) (Entry, error) {
-		return Entry{}, &FileError{path, line, field, reason}
+		return Entry{}, &fileError{path, line, field, reason}
 	}
 	if n.Kind != configfile.Object {
 		return fail(n.Line, "", "a secret must be a mapping with type and content")

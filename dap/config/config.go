@@ -37,12 +37,12 @@ type Options struct {
 	Executable func(pid int) (string, error)
 	// Top is the root of well-known places of programs (/usr/lib/llvm-19/bin). If empty, "/".
 	Top string
-	// MaxAge is the age at which files and programs are read again. If zero, [DefaultMaxAge].
+	// MaxAge is the age at which files and programs are read again. If zero, [defaultMaxAge].
 	MaxAge time.Duration
 }
 
-// DefaultMaxAge is short, so that an adapter that the user has just installed is found.
-const DefaultMaxAge = 30 * time.Second
+// defaultMaxAge is short, so that an adapter that the user has just installed is found.
+const defaultMaxAge = 30 * time.Second
 
 // listAge is the maximum age for [Catalog.List], which users call to check the effect of a change.
 const listAge = 2 * time.Second
@@ -77,7 +77,7 @@ func New(opts Options) *Catalog {
 		opts.Top = "/"
 	}
 	if opts.MaxAge == 0 {
-		opts.MaxAge = DefaultMaxAge
+		opts.MaxAge = defaultMaxAge
 	}
 	if opts.Env == nil {
 		opts.Env = func(context.Context) []string { return nil }
@@ -124,7 +124,7 @@ func (c *Catalog) release() { <-c.lock }
 // The files are read again at the next use.
 func (c *Catalog) Changed(paths []string) {
 	matters := len(paths) == 0 || slices.ContainsFunc(paths, func(p string) bool {
-		return slices.Contains(FileNames(), filepath.Base(p))
+		return slices.Contains(fileNames(), filepath.Base(p))
 	})
 	if !matters {
 		return

@@ -10,8 +10,8 @@ import (
 	"github.com/gajae-code/gjc/internal/text"
 )
 
-// FileNames returns the names of a configuration file. Earlier ones take precedence.
-func FileNames() []string { return configfile.Names("dap") }
+// fileNames returns the names of a configuration file. Earlier ones take precedence.
+func fileNames() []string { return configfile.Names("dap") }
 
 // fieldTypes are the fields of an adapter. It is never modified.
 var fieldTypes = map[string]configfile.FieldType{
@@ -53,7 +53,7 @@ func connectModes() []string {
 
 // readPlace reads the files of a place. Later ones take precedence.
 func readPlace(p configfile.Place, seen map[string]bool) []*configfile.File {
-	files := configfile.ReadPlace(p, FileNames(), seen)
+	files := configfile.ReadPlace(p, fileNames(), seen)
 	for _, f := range files {
 		if f.Data != nil {
 			parse(f)

@@ -35,12 +35,12 @@ const (
 var (
 	// ErrFormat is a file that is no archive of a known kind.
 	ErrFormat = errors.New("not an archive")
-	// ErrBroken is an archive that cannot be read, or not to its end.
-	ErrBroken = errors.New("the archive is broken")
-	// ErrEncrypted is a member that needs a password.
-	ErrEncrypted = errors.New("it is encrypted")
-	// ErrTooLarge is an archive or a member beyond what is read.
-	ErrTooLarge = errors.New("it is too large")
+	// errBroken is an archive that cannot be read, or not to its end.
+	errBroken = errors.New("the archive is broken")
+	// errEncrypted is a member that needs a password.
+	errEncrypted = errors.New("it is encrypted")
+	// errTooLarge is an archive or a member beyond what is read.
+	errTooLarge = errors.New("it is too large")
 )
 
 // Entry is a member of an archive.
@@ -83,10 +83,10 @@ func Open(file io.ReaderAt, size int64) (a *Archive, err error) {
 		list := &bounded{file, maxDirectory}
 		a.zip, err = zip.NewReader(list, size)
 		switch {
-		case errors.Is(err, ErrTooLarge):
-			return nil, fmt.Errorf("%w: its list of members has more than %d MB", ErrTooLarge, maxDirectory>>20)
+		case errors.Is(err, errTooLarge):
+			return nil, fmt.Errorf("%w: its list of members has more than %d MB", errTooLarge, maxDirectory>>20)
 		case err != nil && !errors.Is(err, zip.ErrInsecurePath):
-			return nil, fmt.Errorf("%w: %w", ErrBroken, err)
+			return nil, fmt.Errorf("%w: %w", errBroken, err)
 		}
 		list.left = math.MaxInt64 // the members have bounds of their own
 		return a, nil
@@ -94,12 +94,12 @@ func Open(file io.ReaderAt, size int64) (a *Archive, err error) {
 		a.Kind = "tar.gz"
 		gz, err := gzip.NewReader(io.NewSectionReader(file, 0, size))
 		if err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrBroken, err)
+			return nil, fmt.Errorf("%w: %w", errBroken, err)
 		}
 		inner, err := io.ReadAll(io.LimitReader(gz, 512))
 		switch {
 		case err != nil:
-			return nil, fmt.Errorf("%w: %w", ErrBroken, err)
+			return nil, fmt.Errorf("%w: %w", errBroken, err)
 		case !isTar(inner):
 			return nil, ErrFormat
 		}
@@ -119,7 +119,7 @@ type bounded struct {
 
 func (b *bounded) ReadAt(p []byte, at int64) (int, error) {
 	if b.left -= int64(len(p)); b.left < 0 {
-		return 0, ErrTooLarge
+		return 0, errTooLarge
 	}
 	return b.file.ReadAt(p, at)
 }
@@ -162,7 +162,7 @@ func (a *Archive) each(ctx context.Context, fn func(e *Entry, open func() (io.Re
 	if a.Kind == "tar.gz" {
 		gz, err := gzip.NewReader(r)
 		if err != nil {
-			return fmt.Errorf("%w: %w", ErrBroken, err)
+			return fmt.Errorf("%w: %w", errBroken, err)
 		}
 		r = gz
 	}
@@ -173,10 +173,10 @@ func (a *Archive) each(ctx context.Context, fn func(e *Entry, open func() (io.Re
 		case errors.Is(err, io.EOF):
 			return nil
 		case errors.Is(err, tar.ErrInsecurePath):
-		case errors.Is(err, ErrTooLarge), errors.Is(err, errSlow), ctx.Err() != nil:
+		case errors.Is(err, errTooLarge), errors.Is(err, errSlow), ctx.Err() != nil:
 			return err
 		case err != nil:
-			return fmt.Errorf("%w: %w", ErrBroken, err)
+			return fmt.Errorf("%w: %w", errBroken, err)
 		}
 		e := &Entry{Name: h.Name, Size: h.Size, Mode: h.FileInfo().Mode(), Link: h.Linkname}
 		if h.Typeflag == tar.TypeDir && !e.Dir() {
@@ -191,20 +191,20 @@ func (a *Archive) each(ctx context.Context, fn func(e *Entry, open func() (io.Re
 
 func openZip(f *zip.File, stop *watched) (io.Reader, error) {
 	if f.Flags&1 != 0 {
-		return nil, ErrEncrypted
+		return nil, errEncrypted
 	}
 	r, err := f.Open()
 	switch {
 	case errors.Is(err, zip.ErrAlgorithm):
 		return nil, fmt.Errorf("it is packed in a way (method %d) that cannot be read here", f.Method)
 	case err != nil:
-		return nil, fmt.Errorf("%w: %w", ErrBroken, err)
+		return nil, fmt.Errorf("%w: %w", errBroken, err)
 	}
 	return &watched{ctx: stop.ctx, deadline: stop.deadline, r: r}, nil
 }
 
 // errSlow is an archive that takes too long.
-var errSlow = fmt.Errorf("%w: going through it takes longer than %v", ErrTooLarge, maxTime)
+var errSlow = fmt.Errorf("%w: going through it takes longer than %v", errTooLarge, maxTime)
 
 // watched is a reader that ends with its context and its time.
 type watched struct {
@@ -238,7 +238,7 @@ type limited struct {
 
 func (l *limited) Read(p []byte) (int, error) {
 	if l.left <= 0 {
-		return 0, fmt.Errorf("%w: it unpacks to more than %d GB", ErrTooLarge, int64(maxStream)>>30)
+		return 0, fmt.Errorf("%w: it unpacks to more than %d GB", errTooLarge, int64(maxStream)>>30)
 	}
 	n, err := l.r.Read(p[:min(int64(len(p)), l.left)])
 	l.left -= int64(n)
@@ -303,11 +303,11 @@ func readMember(open func() (io.Reader, error), limit int64) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(r, limit+1))
 	switch {
 	case int64(len(data)) > limit:
-		return nil, fmt.Errorf("%w: it unpacks to more than %d MB", ErrTooLarge, limit>>20)
-	case errors.Is(err, ErrTooLarge), errors.Is(err, context.Canceled):
+		return nil, fmt.Errorf("%w: it unpacks to more than %d MB", errTooLarge, limit>>20)
+	case errors.Is(err, errTooLarge), errors.Is(err, context.Canceled):
 		return nil, err
 	case err != nil:
-		return nil, fmt.Errorf("%w: %w", ErrBroken, err)
+		return nil, fmt.Errorf("%w: %w", errBroken, err)
 	case data == nil:
 		return []byte{}, nil
 	}

@@ -74,7 +74,7 @@ func (a *Archive) Put(ctx context.Context, name string, data []byte) (out []byte
 		return nil, false, err
 	}
 	if a.size > maxRewritten {
-		return nil, false, fmt.Errorf("%w: only archives of up to %d MB are written", ErrTooLarge, maxRewritten>>20)
+		return nil, false, fmt.Errorf("%w: only archives of up to %d MB are written", errTooLarge, maxRewritten>>20)
 	}
 	var b bytes.Buffer
 	if a.Kind == "zip" {
@@ -87,7 +87,7 @@ func (a *Archive) Put(ctx context.Context, name string, data []byte) (out []byte
 	if a.Kind == "tar.gz" {
 		in, err := gzip.NewReader(src)
 		if err != nil {
-			return nil, false, fmt.Errorf("%w: %w", ErrBroken, err)
+			return nil, false, fmt.Errorf("%w: %w", errBroken, err)
 		}
 		gz = gzip.NewWriter(&b)
 		src, w = in, gz
@@ -168,10 +168,10 @@ func rewriteTar(ctx context.Context, w io.Writer, src io.Reader, name string, da
 			break
 		}
 		if err != nil && !errors.Is(err, tar.ErrInsecurePath) {
-			if errors.Is(err, ErrTooLarge) {
+			if errors.Is(err, errTooLarge) {
 				return false, err
 			}
-			return false, fmt.Errorf("%w: %w", ErrBroken, err)
+			return false, fmt.Errorf("%w: %w", errBroken, err)
 		}
 		have := Clean(h.Name)
 		if have == want {
@@ -199,7 +199,7 @@ func rewriteTar(ctx context.Context, w io.Writer, src io.Reader, name string, da
 			return false, err
 		}
 		if _, err := io.Copy(out, in); err != nil {
-			return false, fmt.Errorf("%w: %w", ErrBroken, err)
+			return false, fmt.Errorf("%w: %w", errBroken, err)
 		}
 	}
 	if !replaced {

@@ -72,8 +72,8 @@ type Value struct {
 }
 
 const (
-	// MaxBytes bounds a configuration file.
-	MaxBytes = 1 << 20
+	// maxBytes bounds a configuration file.
+	maxBytes = 1 << 20
 	// maxProblems bounds the problems of one file.
 	maxProblems = 50
 )

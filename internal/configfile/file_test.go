@@ -79,7 +79,7 @@ func TestReadPlace_Odd(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "lsp.json"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "lsp.yaml"), make([]byte, MaxBytes+1), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "lsp.yaml"), make([]byte, maxBytes+1), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	files := ReadPlace(Place{Dir: dir, Project: true}, Names("lsp"), map[string]bool{})

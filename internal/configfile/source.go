@@ -13,7 +13,7 @@ import (
 // ErrNotFile is wrapped by the error for a path that is not a regular file: a directory, a pipe, a device, or a broken link.
 var ErrNotFile = errors.New("this is no regular file")
 
-// ReadFile reads a file of at most [MaxBytes] bytes. It does not block: a pipe or a device is an error that wraps [ErrNotFile], except
+// ReadFile reads a file of at most [maxBytes] bytes. It does not block: a pipe or a device is an error that wraps [ErrNotFile], except
 // for the null device, which is an empty file. Errors are of type [*fs.PathError]; they wrap [fs.ErrNotExist] only if there is
 // not even a link.
 func ReadFile(path string) ([]byte, error) {
@@ -33,8 +33,8 @@ func ReadFile(path string) ([]byte, error) {
 		}
 		return nil, fail(ErrNotFile)
 	}
-	tooLarge := fail(fmt.Errorf("the file is larger than %d bytes", MaxBytes))
-	if info.Size() > MaxBytes {
+	tooLarge := fail(fmt.Errorf("the file is larger than %d bytes", maxBytes))
+	if info.Size() > maxBytes {
 		return nil, tooLarge
 	}
 	f, err := os.Open(path)
@@ -42,11 +42,11 @@ func ReadFile(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }() // read only
-	data, err := io.ReadAll(io.LimitReader(f, MaxBytes+1))
+	data, err := io.ReadAll(io.LimitReader(f, maxBytes+1))
 	if err != nil {
 		return nil, err
 	}
-	if len(data) > MaxBytes {
+	if len(data) > maxBytes {
 		return nil, tooLarge
 	}
 	return data, nil

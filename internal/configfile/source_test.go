@@ -57,9 +57,9 @@ func TestReadFile(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write("most", make([]byte, MaxBytes))
-	write("more", make([]byte, MaxBytes+1))
-	if data, err := ReadFile(at("most")); err != nil || len(data) != MaxBytes {
+	write("most", make([]byte, maxBytes))
+	write("more", make([]byte, maxBytes+1))
+	if data, err := ReadFile(at("most")); err != nil || len(data) != maxBytes {
 		t.Errorf("%d bytes, %v", len(data), err)
 	}
 	if _, err := ReadFile(at("more")); err == nil || !strings.Contains(err.Error(), "larger than") {

@@ -9,12 +9,12 @@ import (
 	"io"
 )
 
-// DefaultMaxSize is the default limit of an inbound message: 64 MiB.
-const DefaultMaxSize = 64 << 20
+// defaultMaxSize is the default limit of an inbound message: 64 MiB.
+const defaultMaxSize = 64 << 20
 
 // Framing is a way to send messages over a stream.
 type Framing interface {
-	// NewReader returns a reader of the messages in r. It skips messages over max bytes; zero means [DefaultMaxSize].
+	// NewReader returns a reader of the messages in r. It skips messages over max bytes; zero means [defaultMaxSize].
 	NewReader(r io.Reader, max int) Reader
 	// Append appends msg, framed, to dst.
 	Append(dst, msg []byte) []byte

@@ -26,7 +26,7 @@ func (headers) Append(dst, msg []byte) []byte {
 
 func (headers) NewReader(r io.Reader, max int) Reader {
 	if max <= 0 {
-		max = DefaultMaxSize
+		max = defaultMaxSize
 	}
 	return &headerReader{r: bufio.NewReaderSize(r, 64<<10), max: max}
 }

@@ -21,7 +21,7 @@ func (lines) Append(dst, msg []byte) []byte {
 
 func (lines) NewReader(r io.Reader, max int) Reader {
 	if max <= 0 {
-		max = DefaultMaxSize
+		max = defaultMaxSize
 	}
 	return &lineReader{r: bufio.NewReaderSize(r, 64<<10), max: max}
 }

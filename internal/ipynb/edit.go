@@ -36,18 +36,18 @@ type Edit struct {
 	Type string
 }
 
-// ErrEdit is wrapped by the error for an edit that a notebook does not allow.
-var ErrEdit = errors.New("the notebook cannot be changed so")
+// errEdit is wrapped by the error for an edit that a notebook does not allow.
+var errEdit = errors.New("the notebook cannot be changed so")
 
 // Edited returns a notebook with a change made, and the number of its cells then. All that the change does not mean stays
 // as it is, byte by byte.
 func Edited(data []byte, e *Edit) (now []byte, cells int, err error) {
 	var n notebook
 	if err := jsonx.Unmarshal(data, &n); err != nil {
-		return nil, 0, fmt.Errorf("%w: %w", ErrNotNotebook, err)
+		return nil, 0, fmt.Errorf("%w: %w", errNotNotebook, err)
 	}
 	if n.Cells == nil {
-		return nil, 0, fmt.Errorf("%w: it has no list of cells", ErrNotNotebook)
+		return nil, 0, fmt.Errorf("%w: it has no list of cells", errNotNotebook)
 	}
 	top := object(data, space(data, 0))
 	list, _ := find(top, "cells")
@@ -59,7 +59,7 @@ func Edited(data []byte, e *Edit) (now []byte, cells int, err error) {
 	}
 	switch {
 	case e.Cell < 0 || e.Cell > most:
-		return nil, 0, fmt.Errorf("%w: there is no cell %d; %s", ErrEdit, e.Cell, bounds(e.Action, count))
+		return nil, 0, fmt.Errorf("%w: there is no cell %d; %s", errEdit, e.Cell, bounds(e.Action, count))
 	case e.Action == Replace:
 		now, err = l.replace(e, (*n.Cells)[e.Cell].Type)
 	case e.Action == Insert:
@@ -69,13 +69,13 @@ func Edited(data []byte, e *Edit) (now []byte, cells int, err error) {
 		now = l.remove(e.Cell)
 		count--
 	default:
-		return nil, 0, fmt.Errorf("%w: there is no action %q; there are replace, insert and delete", ErrEdit, e.Action)
+		return nil, 0, fmt.Errorf("%w: there is no action %q; there are replace, insert and delete", errEdit, e.Action)
 	}
 	if err != nil {
 		return nil, 0, err
 	}
 	if !jsonx.Valid(now) {
-		return nil, 0, fmt.Errorf("%w: what comes of it is no JSON", ErrEdit)
+		return nil, 0, fmt.Errorf("%w: what comes of it is no JSON", errEdit)
 	}
 	return now, count, nil
 }
@@ -165,12 +165,12 @@ func (l *layout) source(text string, asList bool) string {
 
 func (l *layout) replace(e *Edit, kind string) ([]byte, error) {
 	if e.Type != "" && e.Type != kind {
-		return nil, fmt.Errorf("%w: cell %d is of type %s; to change that, delete it and insert another", ErrEdit, e.Cell, oneLine(kind))
+		return nil, fmt.Errorf("%w: cell %d is of type %s; to change that, delete it and insert another", errEdit, e.Cell, oneLine(kind))
 	}
 	members := object(l.data, l.cells[e.Cell].start)
 	at, ok := find(members, "source")
 	if !ok {
-		return nil, fmt.Errorf("%w: cell %d has no source", ErrEdit, e.Cell)
+		return nil, fmt.Errorf("%w: cell %d has no source", errEdit, e.Cell)
 	}
 	if joined(l.data[at.start:at.end]) == e.Source {
 		return l.data, nil
@@ -214,7 +214,7 @@ func (l *layout) insert(e *Edit) ([]byte, error) {
 	case "code", "markdown", "raw":
 		add("cell_type", `"`+kind+`"`)
 	default:
-		return nil, fmt.Errorf("%w: there is no type of cell %q; there are code, markdown and raw", ErrEdit, kind)
+		return nil, fmt.Errorf("%w: there is no type of cell %q; there are code, markdown and raw", errEdit, kind)
 	}
 	if kind == "code" {
 		add("execution_count", "null")

@@ -125,19 +125,19 @@ func TestEdited_Fails(t *testing.T) {
 		is   error
 		want string
 	}{
-		{spread, Edit{Action: Replace, Cell: 2}, ErrEdit, "there is no cell 2; the notebook has cells 0 to 1"},
-		{spread, Edit{Action: Delete, Cell: -1}, ErrEdit, "no cell -1"},
-		{spread, Edit{Action: Insert, Cell: 3}, ErrEdit, "2 is behind all"},
-		{spread, Edit{Action: "run"}, ErrEdit, "no action"},
-		{spread, Edit{Action: Insert, Type: "sql"}, ErrEdit, "no type of cell"},
-		{spread, Edit{Action: Replace, Type: "markdown", Cell: 1}, ErrEdit, "is of type code"},
-		{`{"cells":[{"cell_type":"code"}]}`, Edit{Action: Replace}, ErrEdit, "no source"},
-		{`{"cells":[]}`, Edit{Action: Delete}, ErrEdit, "has none"},
-		{`{"cells":[1]}`, Edit{Action: Delete}, ErrNotNotebook, ""},
-		{`{"cells":7}`, Edit{Action: Delete}, ErrNotNotebook, ""},
-		{`{}`, Edit{Action: Delete}, ErrNotNotebook, "no list of cells"},
-		{`{"cells":[`, Edit{Action: Delete}, ErrNotNotebook, ""},
-		{``, Edit{Action: Delete}, ErrNotNotebook, ""},
+		{spread, Edit{Action: Replace, Cell: 2}, errEdit, "there is no cell 2; the notebook has cells 0 to 1"},
+		{spread, Edit{Action: Delete, Cell: -1}, errEdit, "no cell -1"},
+		{spread, Edit{Action: Insert, Cell: 3}, errEdit, "2 is behind all"},
+		{spread, Edit{Action: "run"}, errEdit, "no action"},
+		{spread, Edit{Action: Insert, Type: "sql"}, errEdit, "no type of cell"},
+		{spread, Edit{Action: Replace, Type: "markdown", Cell: 1}, errEdit, "is of type code"},
+		{`{"cells":[{"cell_type":"code"}]}`, Edit{Action: Replace}, errEdit, "no source"},
+		{`{"cells":[]}`, Edit{Action: Delete}, errEdit, "has none"},
+		{`{"cells":[1]}`, Edit{Action: Delete}, errNotNotebook, ""},
+		{`{"cells":7}`, Edit{Action: Delete}, errNotNotebook, ""},
+		{`{}`, Edit{Action: Delete}, errNotNotebook, "no list of cells"},
+		{`{"cells":[`, Edit{Action: Delete}, errNotNotebook, ""},
+		{``, Edit{Action: Delete}, errNotNotebook, ""},
 	} {
 		got, _, err := Edited([]byte(c.data), &c.edit)
 		if !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.want) {

@@ -17,8 +17,8 @@ const (
 	maxOutput      = 4 << 10 // bytes
 )
 
-// ErrNotNotebook is a file that is no notebook of version 4 or later.
-var ErrNotNotebook = errors.New("not a notebook")
+// errNotNotebook is a file that is no notebook of version 4 or later.
+var errNotNotebook = errors.New("not a notebook")
 
 type notebook struct {
 	Cells  *[]cell `json:"cells"`
@@ -47,13 +47,13 @@ type output struct {
 func Text(data []byte) (text string, cells int, err error) {
 	var n notebook
 	if err := jsonx.Unmarshal(data, &n); err != nil {
-		return "", 0, fmt.Errorf("%w: %w", ErrNotNotebook, err)
+		return "", 0, fmt.Errorf("%w: %w", errNotNotebook, err)
 	}
 	if n.Cells == nil {
 		if n.Format > 0 && n.Format < 4 {
-			return "", 0, fmt.Errorf("%w of a format that is understood (it has format %d, which is older than 4)", ErrNotNotebook, n.Format)
+			return "", 0, fmt.Errorf("%w of a format that is understood (it has format %d, which is older than 4)", errNotNotebook, n.Format)
 		}
-		return "", 0, fmt.Errorf("%w: it has no list of cells", ErrNotNotebook)
+		return "", 0, fmt.Errorf("%w: it has no list of cells", errNotNotebook)
 	}
 	var b strings.Builder
 	for i, c := range *n.Cells {

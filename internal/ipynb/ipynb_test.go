@@ -24,7 +24,7 @@ func TestText_CutsOutputs(t *testing.T) {
 
 func TestText_NoNotebook(t *testing.T) {
 	for _, text := range []string{"", "null", "[]", `{"cells": null}`, `{"cells": {}}`, `{"cells": [1]}`, `{"nbformat": 3}`, `{"cells": [{"outputs": [{"data": 7}]}]}`} {
-		if _, _, err := Text([]byte(text)); !errors.Is(err, ErrNotNotebook) {
+		if _, _, err := Text([]byte(text)); !errors.Is(err, errNotNotebook) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

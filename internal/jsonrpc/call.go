@@ -28,11 +28,11 @@ func (c *Conn) Go(method string, params any) *Call {
 			return
 		}
 		s.nextID++
-		call.id = NumberID(s.nextID)
+		call.id = numberID(s.nextID)
 		// Add it before it is written, so that an early answer finds it.
 		s.outgoing[call.id] = call
 	})
-	if !call.id.IsValid() {
+	if !call.id.isValid() {
 		return call
 	}
 	if err := c.send(call.id, method, params); err != nil && c.retire(call) {

@@ -339,7 +339,7 @@ func (c *Conn) refuse(bad *inboundError) {
 			answered = true
 		case s.incoming[bad.id.key()] != nil:
 			// The peer would treat the refusal as the answer to its open request.
-			id = NullID()
+			id = nullID()
 		}
 	})
 	if answered && bad.answer != nil {
@@ -393,7 +393,7 @@ func (c *Conn) cancelInbound(req *Request) {
 		}
 		return nil
 	})
-	if err != nil || !id.IsValid() {
+	if err != nil || !id.isValid() {
 		if c.opts.Dropped != nil {
 			c.opts.Dropped(fmt.Errorf("%s without a usable %s", req.Method, c.opts.CancelParam))
 		}
@@ -422,7 +422,7 @@ func (c *Conn) accept(req *Request) {
 		case req.ID.kind > idNull && s.incoming[req.ID.key()] != nil:
 			// The answer must not have the ID: the peer would treat it as the answer to the first request.
 			refused = fmt.Errorf("%w: id %v is in use by a request that has not been answered", ErrInvalidRequest, req.ID)
-			req.ID = NullID()
+			req.ID = nullID()
 		default:
 			s.handlers++
 			if req.ID.kind > idNull {

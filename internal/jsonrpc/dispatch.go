@@ -130,7 +130,7 @@ func (c *Conn) recover(in *inbound, err *error) {
 	if c.opts.Panicked != nil {
 		c.opts.Panicked(in.req.Method, v, debug.Stack())
 	}
-	*err = fmt.Errorf("%w: %s panicked: %v", ErrInternal, in.req.Method, v)
+	*err = fmt.Errorf("%w: %s panicked: %v", errInternal, in.req.Method, v)
 }
 
 // WireError converts an error to the one that is sent: with the code and data of the first [*Error] in err's tree and err's whole text,

@@ -33,7 +33,7 @@ func FuzzID(f *testing.F) {
 			}
 			return
 		}
-		if !id.IsValid() {
+		if !id.isValid() {
 			t.Fatalf("%s: not valid", text)
 		}
 		out := id.append(nil)
@@ -113,11 +113,11 @@ func FuzzOutline(f *testing.F) {
 		req, resp, _ := decodeMessage(data)
 		switch {
 		case req != nil:
-			if o.answer || o.id.IsValid() && !o.torn && o.id.key() != req.ID.key() {
+			if o.answer || o.id.isValid() && !o.torn && o.id.key() != req.ID.key() {
 				t.Fatalf("%q is taken for %+v by %d and %d bytes", data, o, head, tail)
 			}
 		case resp != nil && resp.broken == nil:
-			if o.id.IsValid() && !o.torn && o.id.key() != resp.id.key() || o.request && jsonx.Lookup(data, "params") == nil {
+			if o.id.isValid() && !o.torn && o.id.key() != resp.id.key() || o.request && jsonx.Lookup(data, "params") == nil {
 				t.Fatalf("%q is taken for %+v by %d and %d bytes", data, o, head, tail)
 			}
 		}

@@ -30,17 +30,17 @@ const (
 	idOddNumber
 )
 
-// NumberID returns a numeric ID.
-func NumberID(n int64) ID { return ID{kind: idNumber, num: n} }
+// numberID returns a numeric ID.
+func numberID(n int64) ID { return ID{kind: idNumber, num: n} }
 
-// StringID returns a string ID.
-func StringID(s string) ID { return ID{kind: idString, str: s} }
+// stringID returns a string ID.
+func stringID(s string) ID { return ID{kind: idString, str: s} }
 
-// NullID returns the ID null, which JSON-RPC allows in requests but discourages.
-func NullID() ID { return ID{kind: idNull} }
+// nullID returns the ID null, which JSON-RPC allows in requests but discourages.
+func nullID() ID { return ID{kind: idNull} }
 
-// IsValid reports whether the ID is not the zero value.
-func (id ID) IsValid() bool { return id.kind != idNone }
+// isValid reports whether the ID is not the zero value.
+func (id ID) isValid() bool { return id.kind != idNone }
 
 // key returns the ID without its spelling: equal IDs have equal keys.
 func (id ID) key() ID {
@@ -52,7 +52,7 @@ func (id ID) key() ID {
 func (id ID) ours() ID {
 	if id.kind == idString {
 		if n, err := strconv.ParseInt(id.str, 10, 64); err == nil && strconv.FormatInt(n, 10) == id.str {
-			return NumberID(n)
+			return numberID(n)
 		}
 	}
 	return id.key()
@@ -75,7 +75,7 @@ func (id ID) append(dst []byte) []byte {
 
 // String returns the ID as JSON.
 func (id ID) String() string {
-	if !id.IsValid() {
+	if !id.isValid() {
 		return "none"
 	}
 	return string(id.append(nil))
@@ -88,13 +88,13 @@ func (id ID) MarshalJSON() ([]byte, error) { return id.append(nil), nil }
 func (id *ID) UnmarshalJSON(data []byte) error {
 	switch jsonx.Raw(data).Kind() {
 	case 'n':
-		*id = NullID()
+		*id = nullID()
 	case '"':
 		var s string
 		if err := jsonx.Unmarshal(data, &s); err != nil {
 			return err
 		}
-		*id = StringID(s)
+		*id = stringID(s)
 	case '0':
 		*id = parseNumberID(strings.TrimSpace(string(data)))
 	default:
@@ -106,9 +106,9 @@ func (id *ID) UnmarshalJSON(data []byte) error {
 func parseNumberID(text string) ID {
 	id := ID{kind: idOddNumber, str: text}
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
-		id = NumberID(n)
+		id = numberID(n)
 	} else if f, err := strconv.ParseFloat(text, 64); err == nil && f == math.Trunc(f) && math.Abs(f) < 1<<53 {
-		id = NumberID(int64(f))
+		id = numberID(int64(f))
 	}
 	if canonical := string(id.append(nil)); canonical != text {
 		id.raw = text

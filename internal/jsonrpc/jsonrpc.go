@@ -18,7 +18,7 @@ type Request struct {
 }
 
 // IsNotification reports whether the request is a notification.
-func (r *Request) IsNotification() bool { return !r.ID.IsValid() }
+func (r *Request) IsNotification() bool { return !r.ID.isValid() }
 
 // Code is a JSON-RPC error code.
 type Code int64
@@ -54,8 +54,8 @@ var (
 	ErrInvalidRequest = &Error{Code: CodeInvalidRequest, Message: "invalid request"}
 	ErrMethodNotFound = &Error{Code: CodeMethodNotFound, Message: "method not found"}
 	ErrInvalidParams  = &Error{Code: CodeInvalidParams, Message: "invalid params"}
-	ErrInternal       = &Error{Code: CodeInternalError, Message: "internal error"}
-	ErrCancelled      = &Error{Code: CodeCancelled, Message: "request cancelled"}
+	errInternal       = &Error{Code: CodeInternalError, Message: "internal error"}
+	errCancelled      = &Error{Code: CodeCancelled, Message: "request cancelled"}
 )
 
 var (
@@ -133,7 +133,7 @@ func decodeMessage(data []byte) (*Request, *response, *inboundError) {
 	}
 	if m.method == nil {
 		switch {
-		case id.IsValid():
+		case id.isValid():
 			// Also without a result and an error: JavaScript omits an undefined result.
 			return nil, m.response(id), nil
 		case m.answers():
@@ -144,7 +144,7 @@ func decodeMessage(data []byte) (*Request, *response, *inboundError) {
 	}
 	if m.answers() {
 		bad := &inboundError{id: id, err: fmt.Errorf("%w: a message has either a method or a result", ErrInvalidRequest), unsure: true}
-		if id.IsValid() {
+		if id.isValid() {
 			bad.answer = m.response(id)
 		}
 		return nil, nil, bad
@@ -197,7 +197,7 @@ type response struct {
 // appendRequest appends the encoding of a request, or of a notification if id is the zero value.
 func appendRequest(dst []byte, id ID, method string, params any) ([]byte, error) {
 	dst = append(dst, `{"jsonrpc":"2.0"`...)
-	if id.IsValid() {
+	if id.isValid() {
 		dst = append(dst, `,"id":`...)
 		dst = id.append(dst)
 	}
@@ -216,7 +216,7 @@ func appendRequest(dst []byte, id ID, method string, params any) ([]byte, error)
 // appendResponse appends the encoding of a response.
 func appendResponse(dst []byte, id ID, result any, rerr *Error) ([]byte, error) {
 	dst = append(dst, `{"jsonrpc":"2.0","id":`...)
-	if id.IsValid() {
+	if id.isValid() {
 		dst = id.append(dst)
 	} else {
 		dst = append(dst, "null"...)

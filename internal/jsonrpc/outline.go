@@ -80,7 +80,7 @@ func (o *outline) member(name string, value jsonx.Raw) {
 		o.answer = true
 	case "id":
 		var id ID
-		if value == nil || !jsonx.Valid(value) || id.UnmarshalJSON(value) != nil || o.id.IsValid() && o.id.key() != id.key() {
+		if value == nil || !jsonx.Valid(value) || id.UnmarshalJSON(value) != nil || o.id.isValid() && o.id.key() != id.key() {
 			o.torn = true
 			return
 		}
@@ -93,7 +93,7 @@ func brokenAnswer(o outline, err error) *inboundError {
 	switch {
 	case o.request || !o.answer:
 		return nil
-	case o.torn || !o.id.IsValid():
+	case o.torn || !o.id.isValid():
 		return &inboundError{err: fmt.Errorf("a response without a usable id: %w", err), dropped: true}
 	}
 	return &inboundError{id: o.id, err: err, answer: &response{id: o.id, broken: err}}
@@ -110,7 +110,7 @@ func skipped(err error) *inboundError {
 	if bad := brokenAnswer(o, long); bad != nil {
 		return bad
 	}
-	if o.torn || !o.id.IsValid() {
+	if o.torn || !o.id.isValid() {
 		return refused
 	}
 	refused.id = o.id

@@ -35,9 +35,9 @@ const (
 
 // Why a picture cannot be used.
 var (
-	ErrNotPicture = errors.New("not a picture of a known format")
+	errNotPicture = errors.New("not a picture of a known format")
 	ErrBroken     = errors.New("the picture is broken")
-	ErrTooLarge   = errors.New("the picture is too large")
+	errTooLarge   = errors.New("the picture is too large")
 )
 
 // Picture is a picture that a model can be shown.
@@ -102,7 +102,7 @@ func Fit(data []byte, limits Limits) (pic *Picture, err error) {
 	mime := Type(data)
 	config, decode := decoders(mime)
 	if decode == nil {
-		return nil, ErrNotPicture
+		return nil, errNotPicture
 	}
 	// Decoders of files that people send around have had their faults.
 	defer func() {
@@ -118,7 +118,7 @@ func Fit(data []byte, limits Limits) (pic *Picture, err error) {
 		return nil, fmt.Errorf("%w: it has no pixels", ErrBroken)
 	}
 	if size.Width > maxPixels/size.Height {
-		return nil, fmt.Errorf("%w: it has %d x %d pixels, at most %d million can be read", ErrTooLarge, size.Width, size.Height, maxPixels/1_000_000)
+		return nil, fmt.Errorf("%w: it has %d x %d pixels, at most %d million can be read", errTooLarge, size.Width, size.Height, maxPixels/1_000_000)
 	}
 	img, err := decode(bytes.NewReader(data))
 	if err != nil {
@@ -159,7 +159,7 @@ func (p *Picture) shrink(img image.Image, edge, most int) error {
 			}
 		}
 	}
-	return fmt.Errorf("%w: it cannot be made small enough", ErrTooLarge)
+	return fmt.Errorf("%w: it cannot be made small enough", errTooLarge)
 }
 
 // scaled returns img with no side longer than edge.

@@ -49,7 +49,7 @@ func TestFit_Bytes(t *testing.T) {
 			}
 		}
 	}
-	if _, err := Fit(encode(t, noise(300, 200, false)), Limits{Bytes: 10}); !errors.Is(err, ErrTooLarge) {
+	if _, err := Fit(encode(t, noise(300, 200, false)), Limits{Bytes: 10}); !errors.Is(err, errTooLarge) {
 		t.Errorf("%v", err)
 	}
 }

@@ -72,7 +72,7 @@ func (g *guard) begin() {
 	}
 	if !g.swept {
 		g.swept = true
-		g.sweeping.Go(SweepDead)
+		g.sweeping.Go(sweepDead)
 	}
 }
 

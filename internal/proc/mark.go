@@ -41,8 +41,8 @@ func End(mark string, grace time.Duration) {
 	Sweep(mark)
 }
 
-// SweepDead kills all processes with the mark of a process that has ended without ending them.
-func SweepDead() { sweep(&target{deadOwners: true}, maxSweep) }
+// sweepDead kills all processes with the mark of a process that has ended without ending them.
+func sweepDead() { sweep(&target{deadOwners: true}, maxSweep) }
 
 // maxSweep bounds a sweep: processes may be started faster than they are found.
 const maxSweep = 500 * time.Millisecond

@@ -21,18 +21,18 @@ import (
 
 // The defaults of [Options].
 const (
-	// DefaultStderrTail is enough for the last screens of a server's stderr.
-	DefaultStderrTail = 16 << 10
+	// defaultStderrTail is enough for the last screens of a server's stderr.
+	defaultStderrTail = 16 << 10
 	// DefaultGrace bounds goodbye, closing of stdin and TERM to 1.5 s together, which fits into the two seconds that the program has
 	// after the end of its own stdin.
 	DefaultGrace = 500 * time.Millisecond
-	// DefaultDrainQuiet and DefaultDrainMax bound how long output is read from background children that outlive
+	// defaultDrainQuiet and defaultDrainMax bound how long output is read from background children that outlive
 	// the leader.
-	DefaultDrainQuiet = 250 * time.Millisecond
-	DefaultDrainMax   = 2 * time.Second
-	// DefaultCols and DefaultRows are the size of a pseudo-terminal.
-	DefaultCols = 80
-	DefaultRows = 24
+	defaultDrainQuiet = 250 * time.Millisecond
+	defaultDrainMax   = 2 * time.Second
+	// defaultCols and defaultRows are the size of a pseudo-terminal.
+	defaultCols = 80
+	defaultRows = 24
 )
 
 // Options describes a process to start.
@@ -55,7 +55,7 @@ type Options struct {
 	Stdout io.Writer
 	// Stderr receives the child's stderr by the same rules; its errors are ignored. If nil, only the tail is kept.
 	Stderr io.Writer
-	// StderrTail is the number of bytes of stderr that [Process.Stderr] keeps. If zero, [DefaultStderrTail].
+	// StderrTail is the number of bytes of stderr that [Process.Stderr] keeps. If zero, [defaultStderrTail].
 	StderrTail int
 	// MergeStderr sends stderr to stdout, in the order of writing. The tail stays empty then.
 	MergeStderr bool
@@ -63,7 +63,7 @@ type Options struct {
 	// PTY runs the child in a pseudo-terminal as the leader of its own session. It implies MergeStderr. Starting
 	// fails with [errors.ErrUnsupported] on Windows.
 	PTY bool
-	// Cols and Rows are the size of the pseudo-terminal. If zero, [DefaultCols] and [DefaultRows].
+	// Cols and Rows are the size of the pseudo-terminal. If zero, [defaultCols] and [defaultRows].
 	Cols, Rows int
 
 	// Mark, if set, is the child's mark, from [NewMark] or [PartOf]: when the process ends, all processes with the mark are killed,
@@ -80,7 +80,7 @@ type Options struct {
 	// the group's Close; one of them must be called. If false, the rest is killed when the output is drained.
 	KeepBackground bool
 	// DrainQuiet and DrainMax bound the wait for output of the rest of the group after the end of the leader: until there was none for
-	// DrainQuiet, and never longer than DrainMax. If zero, [DefaultDrainQuiet] and [DefaultDrainMax]. They apply to the Stdout and
+	// DrainQuiet, and never longer than DrainMax. If zero, [defaultDrainQuiet] and [defaultDrainMax]. They apply to the Stdout and
 	// Stderr writers; a pipe can be read to its end.
 	DrainQuiet time.Duration
 	DrainMax   time.Duration
@@ -97,12 +97,12 @@ func (o *Options) withDefaults() (Options, error) {
 	if d.PTY {
 		d.MergeStderr = true
 	}
-	setDefault(&d.StderrTail, DefaultStderrTail)
+	setDefault(&d.StderrTail, defaultStderrTail)
 	setDefault(&d.Grace, DefaultGrace)
-	setDefault(&d.DrainQuiet, DefaultDrainQuiet)
-	setDefault(&d.DrainMax, DefaultDrainMax)
-	setDefault(&d.Cols, DefaultCols)
-	setDefault(&d.Rows, DefaultRows)
+	setDefault(&d.DrainQuiet, defaultDrainQuiet)
+	setDefault(&d.DrainMax, defaultDrainMax)
+	setDefault(&d.Cols, defaultCols)
+	setDefault(&d.Rows, defaultRows)
 	return d, nil
 }
 

@@ -17,8 +17,8 @@ type Policy struct {
 	Network bool
 }
 
-// ErrUnavailable is wrapped by the errors of [Find] and [FindKind] on a machine without a sandbox.
-var ErrUnavailable = errors.New("there is no sandbox")
+// errUnavailable is wrapped by the errors of [Find] and [FindKind] on a machine without a sandbox.
+var errUnavailable = errors.New("there is no sandbox")
 
 // Kind is the mechanism of a sandbox.
 type Kind string
@@ -56,7 +56,7 @@ func FindKind(kind Kind, self string, lookPath func(string) (string, error)) (*S
 	if kind == Bubblewrap {
 		path, ok := bubblewrap(lookPath)
 		if !ok {
-			return nil, fmt.Errorf("%w: bubblewrap (bwrap) is not installed", ErrUnavailable)
+			return nil, fmt.Errorf("%w: bubblewrap (bwrap) is not installed", errUnavailable)
 		}
 		s := &Sandbox{Kind: Bubblewrap, program: path}
 		if seccompError() == nil {
@@ -65,7 +65,7 @@ func FindKind(kind Kind, self string, lookPath func(string) (string, error)) (*S
 		return s, nil
 	}
 	if err := landlockError(); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+		return nil, fmt.Errorf("%w: %w", errUnavailable, err)
 	}
 	return &Sandbox{Kind: Landlock, program: self}, nil
 }

@@ -9,9 +9,9 @@ import (
 
 func landlockError() error { return errors.New("there is none for " + runtime.GOOS) }
 
-func seccompError() error { return ErrUnavailable }
+func seccompError() error { return errUnavailable }
 
-func enter(*Policy, bool, []string, []string) error { return ErrUnavailable }
+func enter(*Policy, bool, []string, []string) error { return errUnavailable }
 
 func bubblewrap(func(string) (string, error)) (string, bool) { return "", false }
 

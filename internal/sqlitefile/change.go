@@ -40,10 +40,10 @@ type Changed struct {
 
 // What keeps a row from being changed.
 var (
-	// ErrChange is a change that does not fit the table.
-	ErrChange = errors.New("the row cannot be changed so")
-	// ErrNoRow is a key that no row has.
-	ErrNoRow = errors.New("there is no such row")
+	// errChange is a change that does not fit the table.
+	errChange = errors.New("the row cannot be changed so")
+	// errNoRow is a key that no row has.
+	errNoRow = errors.New("there is no such row")
 )
 
 // Apply makes a change of the database at path, which is absolute and must exist, in one transaction: all of it or nothing.
@@ -129,10 +129,10 @@ func (d *DB) apply(c *Change) (*Changed, error) {
 		return nil, err
 	}
 	if table != nil && strings.HasPrefix(strings.ToLower(table.SQL), "create virtual") {
-		return nil, fmt.Errorf("%w: %s is a virtual table", ErrChange, table.Name)
+		return nil, fmt.Errorf("%w: %s is a virtual table", errChange, table.Name)
 	}
 	if table == nil || table.Kind != "table" || strings.HasPrefix(strings.ToLower(table.Name), "sqlite_") {
-		return nil, fmt.Errorf("%w: there is no table %s", ErrChange, strconv.Quote(c.Table))
+		return nil, fmt.Errorf("%w: there is no table %s", errChange, strconv.Quote(c.Table))
 	}
 	columns, key, err := d.Columns(table.Name)
 	if err != nil {
@@ -140,14 +140,14 @@ func (d *DB) apply(c *Change) (*Changed, error) {
 	}
 	for _, v := range c.Values {
 		if !slices.ContainsFunc(columns, func(name string) bool { return strings.EqualFold(name, v.Column) }) {
-			return nil, fmt.Errorf("%w: %s has no column %s; it has %s", ErrChange, table.Name, strconv.Quote(v.Column), strings.Join(columns, ", "))
+			return nil, fmt.Errorf("%w: %s has no column %s; it has %s", errChange, table.Name, strconv.Quote(v.Column), strings.Join(columns, ", "))
 		}
 	}
 	if c.Key == nil {
 		return d.insert(table.Name, c)
 	}
 	if key == "" {
-		return nil, fmt.Errorf("%w: the key of %s has several columns", ErrChange, table.Name)
+		return nil, fmt.Errorf("%w: the key of %s has several columns", errChange, table.Name)
 	}
 	done := &Changed{Table: table.Name, Key: *c.Key}
 	old, bound, err := d.ByKey(table.Name, key, *c.Key)
@@ -157,7 +157,7 @@ func (d *DB) apply(c *Change) (*Changed, error) {
 	done.Old = old.row()
 	where := " WHERE " + quoteKey(key) + " = ?"
 	if done.Old == nil {
-		return nil, fmt.Errorf("%w: %s has none with %s %s", ErrNoRow, table.Name, key, strconv.Quote(*c.Key))
+		return nil, fmt.Errorf("%w: %s has none with %s %s", errNoRow, table.Name, key, strconv.Quote(*c.Key))
 	}
 	if c.Delete {
 		if err := d.exec("DELETE FROM "+Quote(table.Name)+where, bound); err != nil {
@@ -166,7 +166,7 @@ func (d *DB) apply(c *Change) (*Changed, error) {
 		return done, d.one()
 	}
 	if len(c.Values) == 0 {
-		return nil, fmt.Errorf("%w: there is no value to set", ErrChange)
+		return nil, fmt.Errorf("%w: there is no value to set", errChange)
 	}
 	var sets []string
 	var args []any
@@ -174,7 +174,7 @@ func (d *DB) apply(c *Change) (*Changed, error) {
 		sets = append(sets, Quote(v.Column)+" = ?")
 		args = append(args, v.Value)
 		if strings.EqualFold(v.Column, key) {
-			return nil, fmt.Errorf("%w: %s is the key; delete the row and insert another", ErrChange, key)
+			return nil, fmt.Errorf("%w: %s is the key; delete the row and insert another", errChange, key)
 		}
 	}
 	if err := d.exec("UPDATE "+Quote(table.Name)+" SET "+strings.Join(sets, ", ")+where, append(args, bound)...); err != nil {
@@ -198,9 +198,9 @@ func (d *DB) one() error {
 	case 1:
 		return nil
 	case 0:
-		return fmt.Errorf("%w: the database ignores it, by a trigger with RAISE(IGNORE) or a constraint with ON CONFLICT IGNORE; read the table for the statements that made it", ErrChange)
+		return fmt.Errorf("%w: the database ignores it, by a trigger with RAISE(IGNORE) or a constraint with ON CONFLICT IGNORE; read the table for the statements that made it", errChange)
 	default:
-		return fmt.Errorf("%w: it would change %d rows", ErrChange, n)
+		return fmt.Errorf("%w: it would change %d rows", errChange, n)
 	}
 }
 

@@ -46,7 +46,7 @@ func TestApply_OtherPrograms(t *testing.T) {
 	if done, err := Apply(t.Context(), path, &Change{Table: "t", Key: &key, Delete: true}); err != nil || done.New != nil || *done.Old != "id: 1\nn: 5\n" {
 		t.Errorf("%v %+v", err, done)
 	}
-	if _, err := Apply(t.Context(), path, &Change{Table: "t", Key: &key, Delete: true}); !errors.Is(err, ErrNoRow) {
+	if _, err := Apply(t.Context(), path, &Change{Table: "t", Key: &key, Delete: true}); !errors.Is(err, errNoRow) {
 		t.Errorf("%v", err)
 	}
 	if _, err := Apply(t.Context(), filepath.Join(t.TempDir(), "none.db"), &Change{Table: "t"}); err == nil {

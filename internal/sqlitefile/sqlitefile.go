@@ -34,12 +34,12 @@ const (
 
 // What can be wrong with a database.
 var (
-	// ErrNotDatabase is a file that is no SQLite database.
-	ErrNotDatabase = errors.New("not a SQLite database")
-	// ErrSlow is a query that takes too long.
-	ErrSlow = fmt.Errorf("it takes longer than %v; ask for less", maxTime)
-	// ErrStatement is a statement that is not one that only reads.
-	ErrStatement = errors.New("only one SELECT statement can be run")
+	// errNotDatabase is a file that is no SQLite database.
+	errNotDatabase = errors.New("not a SQLite database")
+	// errSlow is a query that takes too long.
+	errSlow = fmt.Errorf("it takes longer than %v; ask for less", maxTime)
+	// errStatement is a statement that is not one that only reads.
+	errStatement = errors.New("only one SELECT statement can be run")
 )
 
 // magic begins every database.
@@ -94,7 +94,7 @@ func Open(ctx context.Context, path string) (*DB, error) {
 // prepare bounds what a connection can do.
 func prepare(ctx context.Context, conn *sqlite.Conn, authorize func(sqlite.Action) sqlite.AuthResult) (*DB, error) {
 	d := &DB{conn: conn}
-	d.ctx, d.cancel = context.WithTimeoutCause(ctx, maxTime, ErrSlow)
+	d.ctx, d.cancel = context.WithTimeoutCause(ctx, maxTime, errSlow)
 	conn.SetInterrupt(d.ctx.Done())
 	conn.SetBusyTimeout(busyTime)
 	conn.Limit(sqlite.LimitAttached, 0)
@@ -120,7 +120,7 @@ func usesWAL(path string) (bool, error) {
 	defer func() { _ = f.Close() }() // read only
 	head := make([]byte, 20)
 	if _, err := io.ReadFull(f, head); err != nil || string(head[:len(magic)]) != magic {
-		return false, ErrNotDatabase
+		return false, errNotDatabase
 	}
 	return head[18] == 2, nil
 }
@@ -170,18 +170,18 @@ type Rows struct {
 // int64 or float64.
 func (d *DB) Query(statement string, most int, args ...any) (rows *Rows, err error) {
 	if strings.ContainsRune(statement, 0) {
-		return nil, ErrStatement
+		return nil, errStatement
 	}
 	stmt, rest, err := d.conn.PrepareTransient(statement)
 	if err != nil {
 		return nil, d.explain(err)
 	}
 	if stmt == nil {
-		return nil, ErrStatement
+		return nil, errStatement
 	}
 	defer func() { err = errors.Join(err, d.explain(stmt.Finalize())) }()
 	if left := strings.TrimSpace(statement[len(statement)-rest:]); left != "" {
-		return nil, ErrStatement
+		return nil, errStatement
 	}
 	for i, arg := range args {
 		switch v := arg.(type) {
@@ -198,7 +198,7 @@ func (d *DB) Query(statement string, most int, args ...any) (rows *Rows, err err
 		rows.Columns = append(rows.Columns, strings.ToValidUTF8(stmt.ColumnName(i), "\uFFFD"))
 	}
 	if len(rows.Columns) == 0 {
-		return nil, ErrStatement
+		return nil, errStatement
 	}
 	for {
 		more, err := stmt.Step()
@@ -249,13 +249,13 @@ func explain(err error) error {
 	}
 	switch sqlite.ErrCode(err).ToPrimary() {
 	case sqlite.ResultNotADB:
-		return fmt.Errorf("%w, or an encrypted one", ErrNotDatabase)
+		return fmt.Errorf("%w, or an encrypted one", errNotDatabase)
 	case sqlite.ResultCorrupt:
 		return fmt.Errorf("the database is broken: %w", err)
 	case sqlite.ResultBusy, sqlite.ResultLocked:
 		return errors.New("another program has locked the database; try again")
 	case sqlite.ResultAuth:
-		return fmt.Errorf("%w: the statement does more than read", ErrStatement)
+		return fmt.Errorf("%w: the statement does more than read", errStatement)
 	case sqlite.ResultCantOpen, sqlite.ResultReadOnly:
 		return fmt.Errorf("the database cannot be opened without writing to it, as after a crash: %w", err)
 	case sqlite.ResultNoMem, sqlite.ResultTooBig:

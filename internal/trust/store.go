@@ -34,9 +34,6 @@ type Store struct {
 // Open returns the store for a file, which need not exist. It does no I/O.
 func Open(path string) *Store { return &Store{path: path} }
 
-// Path returns the path of the file.
-func (s *Store) Path() string { return s.path }
-
 // fileVersion is the version of the format.
 const fileVersion = 1
 

@@ -34,11 +34,11 @@ var closedPrefixes = [...]string{
 func checkAddr(addr netip.Addr) error {
 	addr = addr.Unmap().WithZone("")
 	if !addr.IsValid() || !addr.IsGlobalUnicast() || addr.IsPrivate() || addr.IsLoopback() || addr.IsLinkLocalUnicast() {
-		return ErrPrivate
+		return errPrivate
 	}
 	for _, text := range closedPrefixes {
 		if netip.MustParsePrefix(text).Contains(addr) {
-			return ErrPrivate
+			return errPrivate
 		}
 	}
 	if inner, ok := embedded(addr); ok {
@@ -67,7 +67,7 @@ func embedded(addr netip.Addr) (netip.Addr, bool) {
 func refusePrivate(_ context.Context, _, address string, _ syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
-		return ErrPrivate
+		return errPrivate
 	}
 	return checkAddr(at.Addr())
 }

@@ -24,9 +24,9 @@ const (
 	leastMain = 200
 )
 
-// Markdown returns the content of an HTML page as Markdown: its main part where the page says which that is, without menus,
+// markdown returns the content of an HTML page as markdown: its main part where the page says which that is, without menus,
 // forms, scripts and what a reader does not see. Links are made absolute by base.
-func Markdown(page string, base *url.URL) string {
+func markdown(page string, base *url.URL) string {
 	root, err := html.Parse(strings.NewReader(page[:min(len(page), maxHTML)]))
 	if err != nil {
 		return page
@@ -104,7 +104,7 @@ func hiddenNode(n *html.Node) bool {
 	return has(n, "hidden") || attribute(n, "aria-hidden") == "true" || strings.Contains(style, "display:none") || strings.Contains(style, "visibility:hidden")
 }
 
-// converter writes Markdown. Blocks are lines with a prefix; the inline text of a block is gathered before it is written.
+// converter writes markdown. Blocks are lines with a prefix; the inline text of a block is gathered before it is written.
 type converter struct {
 	base   *url.URL
 	out    strings.Builder

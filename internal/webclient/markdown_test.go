@@ -29,7 +29,7 @@ func TestMarkdown(t *testing.T) {
 		"base":      {"<base href='https://cdn.example.org/x/'><a href=y>z</a>", "[z](https://cdn.example.org/x/y)\n"},
 		"nothing":   {"", "\n"},
 	} {
-		if d := cmp.Diff(c.want, Markdown(c.page, base)); d != "" {
+		if d := cmp.Diff(c.want, markdown(c.page, base)); d != "" {
 			t.Errorf("%s (-want +got):\n%s", name, d)
 		}
 	}
@@ -42,7 +42,7 @@ func TestMarkdown_Bounded(t *testing.T) {
 		"tables": strings.Repeat("<table><tr><td>", 50_000) + strings.Repeat("x ", 500_000), "bold": strings.Repeat("<b><i>", 50_000) + "x", "divs": strings.Repeat("<div>", 500_000) + "x",
 	} {
 		start := time.Now()
-		got := Markdown(page, base)
+		got := markdown(page, base)
 		if took := time.Since(start); took > 30*time.Second || len(got) > 50<<20 {
 			t.Errorf("%s: %v, %d bytes", name, took, len(got))
 		}
@@ -53,7 +53,7 @@ func FuzzMarkdown(f *testing.F) {
 	f.Add("<title>x</title><ul><li>a<ol><li><blockquote>b<pre>c")
 	f.Add("<table><tr><td>a<td><table><tr><td>b<td>c|</table><br><a href='x y'><img alt=q src=z></a>")
 	f.Fuzz(func(t *testing.T, page string) {
-		got := Markdown(page, base)
+		got := markdown(page, base)
 		if utf8.ValidString(page) && !utf8.ValidString(got) {
 			t.Errorf("no UTF-8: %q", got)
 		}

@@ -51,8 +51,8 @@ type SearchOptions struct {
 
 // Bounds of a search.
 const (
-	// DefaultResults is how many results are asked for where nobody says a number, MaxResults how many at most.
-	DefaultResults = 10
+	// defaultResults is how many results are asked for where nobody says a number, MaxResults how many at most.
+	defaultResults = 10
 	MaxResults     = 20
 	maxSearchBody  = 4 << 20
 	maxTitle       = 200
@@ -76,7 +76,7 @@ type Query struct {
 	Text string
 	// Recency is empty for results of any age.
 	Recency Recency
-	// Limit is at most [MaxResults]; [DefaultResults] if zero.
+	// Limit is at most [MaxResults]; [defaultResults] if zero.
 	Limit int
 }
 
@@ -163,7 +163,7 @@ func (s *Searcher) Search(ctx context.Context, q Query) (*Results, error) {
 		return nil, s.failed(0, "cannot be asked: the address that is set for it must be a URL with http:// or https://, without a password in it")
 	}
 	if q.Limit <= 0 {
-		q.Limit = DefaultResults
+		q.Limit = defaultResults
 	}
 	q.Limit = min(q.Limit, MaxResults)
 	limit := min(max(s.client.opts.Timeout, DefaultTimeout), maxTimeout)

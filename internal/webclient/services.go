@@ -97,7 +97,7 @@ func askPerplexity(s *Searcher, q *Query) request {
 	return request{
 		path: "/chat/completions", header: "Authorization", value: "Bearer " + s.key,
 		body: perplexityRequest{
-			Model: "sonar-pro", Messages: []perplexityMessage{{"user", q.Text}}, SearchMode: "web", NumSearchResults: max(q.Limit, DefaultResults),
+			Model: "sonar-pro", Messages: []perplexityMessage{{"user", q.Text}}, SearchMode: "web", NumSearchResults: max(q.Limit, defaultResults),
 			RecencyFilter: q.Recency, MaxTokens: 8192, Temperature: 0.2,
 		},
 	}

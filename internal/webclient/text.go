@@ -12,7 +12,7 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// Text returns a page as text that can be read: HTML as Markdown, JSON with indentation, other texts as they are. It reports
+// Text returns a page as text that can be read: HTML as markdown, JSON with indentation, other texts as they are. It reports
 // false for what is no text. With raw nothing is changed but the encoding.
 func (p *Page) Text(raw bool) (text string, ok bool) {
 	if !p.isText() {
@@ -26,7 +26,7 @@ func (p *Page) Text(raw bool) (text string, ok bool) {
 		if err != nil {
 			base = new(url.URL)
 		}
-		text = Markdown(text, base)
+		text = markdown(text, base)
 	case p.MediaType == "application/json" || strings.HasSuffix(p.MediaType, "+json"):
 		v := jsonx.Raw(text)
 		if jsonx.Valid(v) && v.Indent() == nil {

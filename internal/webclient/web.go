@@ -52,18 +52,18 @@ const (
 
 // What keeps a page from being fetched.
 var (
-	// ErrAddress is a URL that is not fetched: of another scheme, with a password in it, or broken.
-	ErrAddress = errors.New("the address cannot be fetched")
-	// ErrPrivate is an address of this machine or of a private network.
-	ErrPrivate = errors.New("addresses of this machine and of private networks are not fetched; the setting web.allowPrivate allows them")
-	// ErrTimeout is a server that takes too long.
-	ErrTimeout = errors.New("the server takes too long")
+	// errAddress is a URL that is not fetched: of another scheme, with a password in it, or broken.
+	errAddress = errors.New("the address cannot be fetched")
+	// errPrivate is an address of this machine or of a private network.
+	errPrivate = errors.New("addresses of this machine and of private networks are not fetched; the setting web.allowPrivate allows them")
+	// errTimeout is a server that takes too long.
+	errTimeout = errors.New("the server takes too long")
 )
 
-// A RedirectError is a page that has moved to another host, which nobody has agreed to yet.
-type RedirectError struct{ To string }
+// A redirectError is a page that has moved to another host, which nobody has agreed to yet.
+type redirectError struct{ To string }
 
-func (e *RedirectError) Error() string {
+func (e *redirectError) Error() string {
 	return "it has moved to " + e.To + ", on another host; fetch that address if it is what you want"
 }
 
@@ -135,18 +135,18 @@ type Page struct {
 // Parse returns the address that a text stands for, if it can be fetched.
 func Parse(text string) (*url.URL, error) {
 	if len(text) > maxURL {
-		return nil, fmt.Errorf("%w: it has more than %d characters", ErrAddress, maxURL)
+		return nil, fmt.Errorf("%w: it has more than %d characters", errAddress, maxURL)
 	}
 	u, err := url.Parse(text)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("%w: it is no URL", ErrAddress)
+		return nil, fmt.Errorf("%w: it is no URL", errAddress)
 	case u.Scheme != "http" && u.Scheme != "https":
-		return nil, fmt.Errorf("%w: it must begin with http:// or https://", ErrAddress)
+		return nil, fmt.Errorf("%w: it must begin with http:// or https://", errAddress)
 	case u.Hostname() == "":
-		return nil, fmt.Errorf("%w: it names no host", ErrAddress)
+		return nil, fmt.Errorf("%w: it names no host", errAddress)
 	case u.User != nil:
-		return nil, fmt.Errorf("%w: there is a user name or a password in it", ErrAddress)
+		return nil, fmt.Errorf("%w: there is a user name or a password in it", errAddress)
 	}
 	u.Fragment, u.RawFragment = "", ""
 	return u, nil
@@ -162,7 +162,7 @@ func (c *Client) Fetch(ctx context.Context, address string) (*Page, error) {
 		return nil, fmt.Errorf("the network settings cannot be read: %s", c.opts.Unknown)
 	}
 	limit := min(cmp.Or(c.opts.Timeout, DefaultTimeout), maxTimeout)
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w: more than %v", ErrTimeout, limit))
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w: more than %v", errTimeout, limit))
 	defer cancel()
 	page, err := c.follow(ctx, at)
 	if err != nil && ctx.Err() != nil {
@@ -192,7 +192,7 @@ func (c *Client) follow(ctx context.Context, at *url.URL) (*Page, error) {
 			return nil, fmt.Errorf("it leads on to a place that is not followed: %w", err)
 		}
 		if bareHost(next) != bareHost(at) || next.Scheme == "http" && at.Scheme == "https" {
-			return nil, &RedirectError{next.String()}
+			return nil, &redirectError{next.String()}
 		}
 		at = next
 	}
@@ -215,7 +215,7 @@ func (c *Client) get(ctx context.Context, at *url.URL) (*http.Response, error) {
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrAddress, err)
+		return nil, fmt.Errorf("%w: %w", errAddress, err)
 	}
 	req.Header.Set("User-Agent", "gjc")
 	req.Header.Set("Accept", "text/markdown, text/html;q=0.9, text/plain;q=0.9, */*;q=0.5")
@@ -247,10 +247,10 @@ func (c *Client) checkName(ctx context.Context, host string) error {
 		return checkAddr(addr)
 	}
 	if last := name[strings.LastIndexByte(name, '.')+1:]; last != "" && '0' <= last[0] && last[0] <= '9' {
-		return ErrPrivate // 127.1, 0x7f.1: numbers that a proxy may read as an address, and no name ends with one
+		return errPrivate // 127.1, 0x7f.1: numbers that a proxy may read as an address, and no name ends with one
 	}
 	if name == "localhost" || strings.HasSuffix(name, ".localhost") || strings.HasSuffix(name, ".internal") || strings.HasSuffix(name, ".local") || !strings.Contains(name, ".") {
-		return ErrPrivate
+		return errPrivate
 	}
 	looked, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
@@ -268,8 +268,8 @@ func (c *Client) checkName(ctx context.Context, host string) error {
 
 // plainError takes a request's wrapping off an error: its words repeat the address.
 func plainError(err error) error {
-	if errors.Is(err, ErrPrivate) {
-		return ErrPrivate
+	if errors.Is(err, errPrivate) {
+		return errPrivate
 	}
 	if e, ok := errors.AsType[*net.DNSError](err); ok && e.IsNotFound {
 		return fmt.Errorf("there is no host %s", e.Name)

@@ -27,7 +27,7 @@ func TestCheckAddr(t *testing.T) {
 		"::127.0.0.1": false, "64:ff9b::7f00:1": false, "64:ff9b::a9fe:a9fe": false, "2002:7f00:1::1": false, "2001:db8::1": false, "fec0::1": false, "2001::1": false,
 	} {
 		err := checkAddr(netip.MustParseAddr(text))
-		if open != (err == nil) || err != nil && !errors.Is(err, ErrPrivate) {
+		if open != (err == nil) || err != nil && !errors.Is(err, errPrivate) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
@@ -35,7 +35,7 @@ func TestCheckAddr(t *testing.T) {
 
 func TestParse(t *testing.T) {
 	for _, text := range []string{"", "ftp://a/", "file:///etc/passwd", "http://", "https:///x", "http://user:pw@host/", "http://user@host/", "http://[::1", "//host/x", "http://a/" + strings.Repeat("x", 9000), "ht\ntp://a"} {
-		if _, err := Parse(text); !errors.Is(err, ErrAddress) {
+		if _, err := Parse(text); !errors.Is(err, errAddress) {
 			t.Errorf("%.40q: %v", text, err)
 		}
 	}
@@ -60,7 +60,7 @@ func TestFetch_RefusesPrivate(t *testing.T) {
 	}
 	c := client(Options{})
 	for _, host := range []string{"127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "0.0.0.0", "[::]", "[::1]"} {
-		if _, err := c.Fetch(t.Context(), "http://"+host+":"+port+"/"); !errors.Is(err, ErrPrivate) {
+		if _, err := c.Fetch(t.Context(), "http://"+host+":"+port+"/"); !errors.Is(err, errPrivate) {
 			t.Errorf("%s: %v", host, err)
 		}
 	}
@@ -84,7 +84,7 @@ func TestFetch_OverProxy(t *testing.T) {
 		t.Fatalf("%+v, %v", page, err)
 	}
 	for _, host := range []string{"10.1.2.3", "169.254.169.254", "[fd00::1]", "intranet", "metadata.google.internal", "127.1", "0177.0.0.1", "169.254.43518", "0xa9.0xfe.0xa9.0xfe", "169.254.169.254."} {
-		if _, err := c.Fetch(t.Context(), "http://"+host+"/"); !errors.Is(err, ErrPrivate) {
+		if _, err := c.Fetch(t.Context(), "http://"+host+"/"); !errors.Is(err, errPrivate) {
 			t.Errorf("%s: %v", host, err)
 		}
 	}
@@ -162,10 +162,10 @@ func TestFetch(t *testing.T) {
 	if _, err := get("/on/xxxxxx"); err == nil || !strings.Contains(err.Error(), "more than 5 times") {
 		t.Errorf("%v", err)
 	}
-	if _, err := get("/file"); !errors.Is(err, ErrAddress) {
+	if _, err := get("/file"); !errors.Is(err, errAddress) {
 		t.Errorf("%v", err)
 	}
-	if e, ok := errors.AsType[*RedirectError](func() error { _, err := get("/away"); return err }()); !ok || e.To != "http://other.example/x" {
+	if e, ok := errors.AsType[*redirectError](func() error { _, err := get("/away"); return err }()); !ok || e.To != "http://other.example/x" {
 		t.Errorf("%v", e)
 	}
 	stop := errors.New("stop now")
@@ -175,7 +175,7 @@ func TestFetch(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	slow := client(Options{AllowPrivate: true, Timeout: 50 * time.Millisecond})
-	if _, err := slow.Fetch(t.Context(), s.URL+"/hang"); !errors.Is(err, ErrTimeout) {
+	if _, err := slow.Fetch(t.Context(), s.URL+"/hang"); !errors.Is(err, errTimeout) {
 		t.Errorf("%v", err)
 	}
 }

@@ -38,7 +38,7 @@ func NewConsent(root string, own []*configfile.File, answers *trust.Session) (*C
 		}
 		return v
 	}
-	files := c.Subject()
+	files := c.subject()
 	c.FilesTrusted = files.Empty()
 	if !files.Empty() {
 		verdict := ask(files)
@@ -62,8 +62,8 @@ func (c *Consent) Usable(own []*configfile.File) []*configfile.File {
 	return slices.DeleteFunc(slices.Clone(own), func(f *configfile.File) bool { return slices.Contains(c.Ignored, f) })
 }
 
-// Subject returns the subject of the question to the user.
-func (c *Consent) Subject() *trust.Subject {
+// subject returns the subject of the question to the user.
+func (c *Consent) subject() *trust.Subject {
 	sub := &trust.Subject{Path: c.Root, Programs: slices.Sorted(slices.Values(c.Programs))}
 	for _, f := range c.Files {
 		sub.Files = append(sub.Files, f.TrustFile())
@@ -73,7 +73,7 @@ func (c *Consent) Subject() *trust.Subject {
 
 // Question returns the subject to ask the user about; nil if there is nothing to ask or an answer exists.
 func (c *Consent) Question(answers *trust.Session) (*trust.Subject, error) {
-	sub := c.Subject()
+	sub := c.subject()
 	if sub.Empty() {
 		return nil, nil
 	}

@@ -31,9 +31,9 @@ func readNames(dir string) Directory {
 	return all
 }
 
-// HasMarker reports whether dir has one of the markers. A marker may be a path with wildcards; ** matches one part only. list returns
+// hasMarker reports whether dir has one of the markers. A marker may be a path with wildcards; ** matches one part only. list returns
 // the names in a directory.
-func HasMarker(dir string, markers []string, goos string, list func(string) Directory) bool {
+func hasMarker(dir string, markers []string, goos string, list func(string) Directory) bool {
 	return slices.ContainsFunc(markers, func(m string) bool {
 		return hasPath(dir, strings.Split(filepath.ToSlash(m), "/"), goos, list)
 	})

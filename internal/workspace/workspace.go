@@ -47,7 +47,7 @@ func (v *View) Listed(dir string) bool {
 
 // Marked reports whether dir has one of the markers.
 func (v *View) Marked(dir string, markers []string) bool {
-	return HasMarker(dir, markers, v.GOOS, v.List)
+	return hasMarker(dir, markers, v.GOOS, v.List)
 }
 
 // MarkedRoot reports whether a root has one of the markers, or its repository has one above it: an editor may open a part of a project.

@@ -84,7 +84,7 @@ func TestHasMarker(t *testing.T) {
 		{"linux", "Makefile/x", false},
 		{"linux", "", false},
 	} {
-		if got := HasMarker("/w", []string{"nothing", tt.marker}, tt.goos, list); got != tt.want {
+		if got := hasMarker("/w", []string{"nothing", tt.marker}, tt.goos, list); got != tt.want {
 			t.Errorf("%s: %q is %v", tt.goos, tt.marker, got)
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/gajae-code/gjc/internal/text"
 )
 
-// FileNames returns the names of a configuration file. Earlier ones take precedence.
-func FileNames() []string { return configfile.Names("lsp") }
+// fileNames returns the names of a configuration file. Earlier ones take precedence.
+func fileNames() []string { return configfile.Names("lsp") }
 
 // file is a configuration file of language servers.
 type file struct {
@@ -21,7 +21,7 @@ type file struct {
 // readPlace reads the files of a place. Later ones take precedence.
 func readPlace(p configfile.Place, seen map[string]bool) []*file {
 	var all []*file
-	for _, f := range configfile.ReadPlace(p, FileNames(), seen) {
+	for _, f := range configfile.ReadPlace(p, fileNames(), seen) {
 		read := &file{File: f}
 		if f.Data != nil {
 			read.parse()

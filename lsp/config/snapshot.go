@@ -95,7 +95,7 @@ func (s *snapshot) watch(markers []string) {
 func (s *snapshot) concerns(file string) bool {
 	file = filepath.Clean(file)
 	base := filepath.Base(file)
-	if slices.Contains(FileNames(), base) {
+	if slices.Contains(fileNames(), base) {
 		return true
 	}
 	for _, ws := range s.projects {

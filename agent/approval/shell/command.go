@@ -481,16 +481,16 @@ func (a *analysis) writes(path string) {
 		return
 	}
 	if a.unknown && !filepath.IsAbs(path) && !strings.HasPrefix(path, "~") {
-		a.risk("it changes %s in a directory that only the shell knows", Show(path))
+		a.risk("it changes %s in a directory that only the shell knows", show(path))
 		return
 	}
 	for _, p := range a.places(path) {
 		a.cmd.Changed = append(a.cmd.Changed, p)
 		switch why := a.paths.Protected(p); {
 		case why != "":
-			a.risk("it changes %s (%s)", Show(p), why)
+			a.risk("it changes %s (%s)", show(p), why)
 		case a.paths.Outside(p):
-			a.risk("it changes %s, outside the workspace", Show(p))
+			a.risk("it changes %s, outside the workspace", show(p))
 		default:
 			continue
 		}
@@ -505,7 +505,7 @@ func (a *analysis) reads(path string) {
 	}
 	for _, p := range a.places(path) {
 		if a.paths.Secret(p) {
-			a.risk("it reads %s, which holds secrets by its name", Show(p))
+			a.risk("it reads %s, which holds secrets by its name", show(p))
 			return
 		}
 	}
@@ -531,7 +531,7 @@ func (a *analysis) cd(path string, known bool) {
 	}
 }
 
-// Show is a path or a word on one line, for people: no longer than can be read, and without characters that fool the eye.
-func Show(s string) string {
+// show is a path or a word on one line, for people: no longer than can be read, and without characters that fool the eye.
+func show(s string) string {
 	return text.VisibleLine(text.Truncate(s, 120))
 }

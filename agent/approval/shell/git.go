@@ -43,7 +43,7 @@ func (a *analysis) git(args []Arg) {
 		case sub == "" && (t == "--namespace" || t == "--super-prefix" || t == "--attr-source"):
 			i++
 		case strings.HasPrefix(t, "ext::") || runsByOption(t, sub):
-			a.risk("it runs a program by an option of git (%s)", Show(t))
+			a.risk("it runs a program by an option of git (%s)", show(t))
 		case abbreviates(t, "--output", 4) && sub != "grep" && t != "--out", abbreviates(t, "--output-directory", 10),
 			t == "-o" && (sub == "archive" || sub == "format-patch" || sub == "bugreport" || sub == "diagnose"), abbreviates(t, "--separate-git-dir", 5):
 			if _, to, ok := strings.Cut(t, "="); ok {
@@ -53,14 +53,14 @@ func (a *analysis) git(args []Arg) {
 			}
 		case sub == "clone" && (t == "-c" || t == "--config") && i+1 < len(args):
 			if i++; !args[i].Known || !harmless(args[i].Text) {
-				a.risk("it gives git a setting by which it can run programs (%s)", Show(args[i].Text))
+				a.risk("it gives git a setting by which it can run programs (%s)", show(args[i].Text))
 			}
 		case sub == "clone" && strings.HasPrefix(t, "--config=") && !harmless(strings.TrimPrefix(t, "--config=")):
-			a.risk("it gives git a setting by which it can run programs (%s)", Show(t))
+			a.risk("it gives git a setting by which it can run programs (%s)", show(t))
 		case sub == "clone" && (t == "-u" || strings.HasPrefix(t, "-u")), sub == "send-email" && strings.HasPrefix(t, "--s"), sub == "rebase" && strings.HasPrefix(t, "-x") && len(t) > 2:
-			a.risk("it runs a program by an option of git (%s)", Show(t))
+			a.risk("it runs a program by an option of git (%s)", show(t))
 		case sub == "grep" && bundled(t, 'O', "efABCm"):
-			a.risk("it runs a program by an option of git (%s)", Show(t))
+			a.risk("it runs a program by an option of git (%s)", show(t))
 		case strings.HasPrefix(t, "-o") && (sub == "archive" || sub == "format-patch"):
 			a.target(t[2:], args[i].Known)
 		case sub == "" && (t == "-c" || t == "--git-dir" || t == "--work-tree" || t == "-C"):
@@ -69,7 +69,7 @@ func (a *analysis) git(args []Arg) {
 			}
 			switch {
 			case t == "-c" && !harmless(args[i].Text):
-				a.risk("it gives git a setting by which it can run programs (%s)", Show(args[i].Text))
+				a.risk("it gives git a setting by which it can run programs (%s)", show(args[i].Text))
 			case t == "-C":
 				a.outsideRepository(args[i])
 			case t != "-c":
@@ -77,7 +77,7 @@ func (a *analysis) git(args []Arg) {
 			}
 		case sub == "" && strings.HasPrefix(t, "-c") && len(t) > 2:
 			if !harmless(t[2:]) {
-				a.risk("it gives git a setting by which it can run programs (%s)", Show(t[2:]))
+				a.risk("it gives git a setting by which it can run programs (%s)", show(t[2:]))
 			}
 		case sub == "" && (strings.HasPrefix(t, "--git-dir=") || strings.HasPrefix(t, "--work-tree=")):
 			_, dir, _ := strings.Cut(t, "=")
@@ -209,7 +209,7 @@ func (a *analysis) outsideRepository(dir Arg) {
 	}
 	for _, p := range a.places(dir.Text) {
 		if a.paths.Outside(p) {
-			a.risk("it has git work in %s, outside the workspace", Show(p))
+			a.risk("it has git work in %s, outside the workspace", show(p))
 			return
 		}
 	}
@@ -248,6 +248,6 @@ func (a *analysis) gitConfig(args []Arg, harmless func(string) bool) {
 		plain = plain[1:]
 	}
 	if len(plain) > 1 && (!plain[0].Known || !harmless(plain[0].Text+"="+plain[1].Text)) {
-		a.risk("it changes a setting of git by which it can run programs (%s)", Show(plain[0].Text))
+		a.risk("it changes a setting of git by which it can run programs (%s)", show(plain[0].Text))
 	}
 }

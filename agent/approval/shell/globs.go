@@ -129,13 +129,13 @@ func (a *analysis) globRead(text string) {
 	for _, at := range a.places(text) {
 		dir, base := filepath.Dir(at), filepath.Base(at)
 		if slices.ContainsFunc(Names(dir), secretDirectory) {
-			a.risk("it reads %s, which may hold secrets by its name", Show(at))
+			a.risk("it reads %s, which may hold secrets by its name", show(at))
 			return
 		}
 		for _, known := range globSecrets {
 			// A glob for all of a directory is for what has no dot in front; one for something of a kind is meant.
 			if ok, _ := doublestar.Match(base, known); ok && strings.HasPrefix(base, ".") == strings.HasPrefix(known, ".") && strings.TrimLeft(base, "*") != "" && strings.IndexByte(base, '*') != 0 {
-				a.risk("it reads %s, which may be %s, a file with secrets by its name", Show(at), known)
+				a.risk("it reads %s, which may be %s, a file with secrets by its name", show(at), known)
 				return
 			}
 		}
@@ -146,7 +146,7 @@ func (a *analysis) globRead(text string) {
 			}
 			for _, entry := range entries {
 				if ok, _ := doublestar.Match(base, entry.Name()); ok && strings.HasPrefix(base, ".") == strings.HasPrefix(entry.Name(), ".") && a.secretEntry(dir, entry) {
-					a.risk("it reads %s, which holds secrets by its name", Show(filepath.Join(dir, entry.Name())))
+					a.risk("it reads %s, which holds secrets by its name", show(filepath.Join(dir, entry.Name())))
 					return
 				}
 			}

@@ -65,9 +65,9 @@ func (a *analysis) writer(name, what string, args []Arg) {
 			}
 			for _, p := range a.places(from.Text) {
 				if why := a.paths.Protected(p); why != "" {
-					a.risk("it makes a link to %s (%s)", Show(p), why)
+					a.risk("it makes a link to %s (%s)", show(p), why)
 				} else if a.paths.Outside(p) {
-					a.risk("it makes a link to %s, outside the workspace", Show(p))
+					a.risk("it makes a link to %s, outside the workspace", show(p))
 				}
 			}
 		}
