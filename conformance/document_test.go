@@ -2,18 +2,14 @@ package conformance
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// TestDocument holds the list in docs/conformance.md to the checks. -update rewrites it.
-func TestDocument(t *testing.T) {
+// TestReference holds docs/reference/conformance.md to the checks. -update rewrites it.
+func TestReference(t *testing.T) {
 	var doc strings.Builder
 	area := ""
 	counts := map[Tier]int{}
@@ -21,32 +17,12 @@ func TestDocument(t *testing.T) {
 		counts[c.Tier]++
 		if a := c.area(); a != area {
 			area = a
-			fmt.Fprintf(&doc, "\n### %s\n\n| Check | Tier | Requirement | From |\n|---|---|---|---|\n", area)
+			fmt.Fprintf(&doc, "\n## %s\n\n| Check | Tier | Requirement | From |\n|---|---|---|---|\n", area)
 		}
 		fmt.Fprintf(&doc, "| `%s` | %s | %s | %s |\n", c.ID, c.Tier, c.Requirement, c.Spec)
 	}
-	list := fmt.Sprintf("\n%d checks: %d must, %d capability, %d should. Made by `go test ./conformance -run Document -update`.\n%s",
-		len(Checks()), counts[TierMust], counts[TierCapability], counts[TierShould], doc.String())
-	path := filepath.Join(testenv.ModuleRoot(t), "docs", "conformance.md")
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	const heading = "## The checks\n"
-	before, _, ok := strings.Cut(string(text), heading)
-	if !ok {
-		t.Fatalf("%s has no heading %q", path, heading)
-	}
-	want := before + heading + list
-	if testenv.Update() {
-		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if diff := cmp.Diff(want, string(text)); diff != "" {
-		t.Errorf("the document is not what the checks are; run the test with -update (-want +got):\n%s", diff)
-	}
+	testenv.Document(t, "docs/reference/conformance.md", fmt.Sprintf("# Checks of the conformance suite\n\n%d checks: %d must, %d capability, %d should. [Conformance](../conformance.md) "+
+		"explains the tiers. `gjc-conformance --list` prints the same list.\n%s", len(Checks()), counts[TierMust], counts[TierCapability], counts[TierShould], doc.String()))
 }
 
 // The table of checks is well formed.

@@ -1,6 +1,6 @@
 package server_test
 
-// row is the hand-written part of a row about a method or an update in docs/protocol.md.
+// row is the hand-written part of a row about a method or an update in docs/reference/protocol.md.
 type row struct {
 	// when is the condition, such as a capability of the client; empty for always.
 	when string

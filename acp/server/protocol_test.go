@@ -10,9 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gajae-code/gjc/acp"
+	"github.com/gajae-code/gjc/acp/server"
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
@@ -23,20 +22,17 @@ var called = []string{
 	"terminal/wait_for_exit",
 }
 
-// byHand begins the hand-written part of docs/protocol.md.
-const byHand = "\n## Beyond the protocol\n"
-
-// docs/protocol.md agrees with the method table, with the schema's updates and with the server's responses. -update rewrites its
-// tables.
-func TestProtocolDocument(t *testing.T) {
+// TestReference holds docs/reference/protocol.md to the method table, the schema's updates, the server's responses and the kinds of
+// errors. -update rewrites it.
+func TestReference(t *testing.T) {
 	var doc strings.Builder
-	doc.WriteString(`# Protocol
+	doc.WriteString(`# ACP methods, updates and errors
 
-ACP version 1, every method and update of the schema in @agentclientprotocol/sdk 2.4.0, its unstable parts too. The two tables are made from the method table, the schema and what the server answers (` + "`go test ./acp/server -run ProtocolDocument -update`" + `); the tests that they name exist (` + "`go test .`" + `). A client that asks for another version is answered with 1.
+ACP version 1: every method and update of the schema in @agentclientprotocol/sdk 2.4.0, its unstable parts too. [Protocol](../protocol.md) has what goes beyond it.
 
 ## Methods
 
-Served: the agent answers it. Called: the agent calls it, if the condition holds. Refused: answered -32601. Methods that do not stand here are refused, unknown notifications ignored; that holds for next edit suggestions (nes/*), document/* and proxies.
+Served: the agent answers it. Called: the agent calls it, if the condition holds. Refused: answered -32601. Methods that are not listed are refused, and unknown notifications ignored; that includes nes/*, document/* and proxies.
 
 | Method | Kind | Handled by | Schema | gjc | If | Shown by |
 |---|---|---|---|---|---|---|
@@ -49,24 +45,11 @@ Served: the agent answers it. Called: the agent calls it, if the condition holds
 |---|---|---|---|
 `)
 	updateTable(t, &doc)
-	path := filepath.Join(testenv.ModuleRoot(t), "docs", "protocol.md")
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
+	doc.WriteString("\n## Kinds of errors\n\n| data.kind | What |\n|---|---|\n")
+	for _, k := range server.ErrorKinds() {
+		fmt.Fprintf(&doc, "| `%s` | %s |\n", k[0], k[1])
 	}
-	have, rest, found := strings.Cut(string(data), byHand)
-	if !found {
-		t.Fatalf("%s has no section %q", path, byHand)
-	}
-	if testenv.Update() {
-		if err := os.WriteFile(path, []byte(doc.String()+byHand+rest), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if diff := cmp.Diff(have, doc.String()); diff != "" {
-		t.Errorf("docs/protocol.md (-have +want), run with -update:\n%s", diff)
-	}
+	testenv.Document(t, "docs/reference/protocol.md", doc.String())
 }
 
 func methodTable(t *testing.T, doc *strings.Builder) {

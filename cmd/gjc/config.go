@@ -105,50 +105,50 @@ type section struct {
 func (c *config) sections() map[string]section {
 	compaction, branch := &c.context.Compaction, &c.context.BranchSummary
 	all := map[string]map[string]setting{
-		"mcp": {"discover": orStrict(boolean(&c.discoverMCP), &c.discoverMCP, false)},
+		"mcp": {"discover": orStrict(boolean(&c.discoverMCP), &c.discoverMCP, false)}, // give every session the servers of mcp.json, too
 		"lsp": {
-			"enabled":            boolean(&c.lsp.enabled),
-			"formatOnWrite":      boolean(&c.lsp.formatOnWrite),
-			"diagnosticsOnWrite": boolean(&c.lsp.diagnosticsOnWrite),
-			"diagnosticsOnEdit":  boolean(&c.lsp.diagnosticsOnEdit),
+			"enabled":            boolean(&c.lsp.enabled),            // use language servers
+			"formatOnWrite":      boolean(&c.lsp.formatOnWrite),      // format the text that the write tool writes
+			"diagnosticsOnWrite": boolean(&c.lsp.diagnosticsOnWrite), // report problems after each write
+			"diagnosticsOnEdit":  boolean(&c.lsp.diagnosticsOnEdit),  // report problems after each edit
 		},
-		"debug": {"enabled": boolean(&c.debug.enabled)},
+		"debug": {"enabled": boolean(&c.debug.enabled)}, // offer the debugger
 		"task":  c.taskSettings(),
 		"compaction": {
-			"enabled":             boolean(&compaction.Enabled),
-			"strategy":            oneOf(&compaction.Strategy, agent.CompactionStrategies()),
-			"reserveTokens":       number(&compaction.ReserveTokens, 0, mostTokens),
-			"keepRecentTokens":    number(&compaction.KeepRecentTokens, 0, mostTokens),
-			"autoContinue":        boolean(&compaction.AutoContinue),
-			"remoteEnabled":       orStrict(boolean(&compaction.RemoteEnabled), &compaction.RemoteEnabled, false),
-			"remoteEndpoint":      orStrict(httpURL(&compaction.RemoteEndpoint), &compaction.RemoteEndpoint, ""),
-			"thresholdPercent":    number(&compaction.ThresholdPercent, -1, 100),
-			"thresholdTokens":     number(&compaction.ThresholdTokens, -1, mostTokens),
-			"idleEnabled":         boolean(&compaction.IdleEnabled),
-			"idleThresholdTokens": number(&compaction.IdleThresholdTokens, 1, mostTokens),
-			"idleTimeoutSeconds":  number(&compaction.IdleTimeoutSeconds, 1, 7*24*3600),
-			"handoffSaveToDisk":   boolean(&compaction.HandoffSaveToDisk),
+			"enabled":             boolean(&compaction.Enabled),                                                   // shorten conversations; false: only /compact and /handoff do
+			"strategy":            oneOf(&compaction.Strategy, agent.CompactionStrategies()),                      // context-full: a summary replaces the older part; handoff: a document does; off: nothing
+			"reserveTokens":       number(&compaction.ReserveTokens, 0, mostTokens),                               // tokens of the window to keep free, at most half of it
+			"keepRecentTokens":    number(&compaction.KeepRecentTokens, 0, mostTokens),                            // tokens of the newest conversation that stay as they are
+			"autoContinue":        boolean(&compaction.AutoContinue),                                              // let the model go on if its plan was not done
+			"remoteEnabled":       orStrict(boolean(&compaction.RemoteEnabled), &compaction.RemoteEnabled, false), // let remoteEndpoint write the summaries
+			"remoteEndpoint":      orStrict(httpURL(&compaction.RemoteEndpoint), &compaction.RemoteEndpoint, ""),  // gets POST {"systemPrompt", "prompt"} and answers {"summary"}
+			"thresholdPercent":    number(&compaction.ThresholdPercent, -1, 100),                                  // compact above this share of the window; -1: above 85 % of it
+			"thresholdTokens":     number(&compaction.ThresholdTokens, -1, mostTokens),                            // compact above this number of tokens; -1: no such number
+			"idleEnabled":         boolean(&compaction.IdleEnabled),                                               // compact while a session is idle; this costs money
+			"idleThresholdTokens": number(&compaction.IdleThresholdTokens, 1, mostTokens),                         // tokens from which an idle session is compacted
+			"idleTimeoutSeconds":  number(&compaction.IdleTimeoutSeconds, 1, 7*24*3600),                           // seconds until a session counts as idle
+			"handoffSaveToDisk":   boolean(&compaction.HandoffSaveToDisk),                                         // keep the documents of strategy handoff as artifacts
 		},
 		"branchSummary": {
-			"enabled":       boolean(&branch.Enabled),
-			"reserveTokens": number(&branch.ReserveTokens, 0, mostTokens),
+			"enabled":       boolean(&branch.Enabled),                     // summarize the branch that is left
+			"reserveTokens": number(&branch.ReserveTokens, 0, mostTokens), // tokens of the window to keep free for that
 		},
 		"ttsr": {
-			"enabled":     boolean(&c.context.Rules.Stream),
-			"contextMode": discarding(&c.context.Rules.Discard),
-			"repeatMode":  oneOf(&c.context.Rules.Repeat, agent.RepeatModes()),
-			"repeatGap":   number(&c.context.Rules.RepeatGap, 1, 10_000),
+			"enabled":     boolean(&c.context.Rules.Stream),                    // interrupt answers that match a rule's condition
+			"contextMode": discarding(&c.context.Rules.Discard),                // discard: drop the interrupted answer from the conversation
+			"repeatMode":  oneOf(&c.context.Rules.Repeat, agent.RepeatModes()), // after-gap: a rule can match again after repeatGap turns
+			"repeatGap":   number(&c.context.Rules.RepeatGap, 1, 10_000),       // turns until a rule can match again
 		},
-		"secrets":          {"enabled": orStrict(boolean(&c.secrets), &c.secrets, true)},
-		"contextPromotion": {"enabled": boolean(&c.context.ContextPromotion)},
+		"secrets":          {"enabled": orStrict(boolean(&c.secrets), &c.secrets, true)}, // show models placeholders for keys of the environment and of secrets.yml
+		"contextPromotion": {"enabled": boolean(&c.context.ContextPromotion)},            // switch to a larger model before compacting
 		"retry": {
-			"enabled":     boolean(&c.retry.enabled),
-			"maxRetries":  number(&c.retry.maxRetries, 0, 100),
-			"baseDelayMs": number(&c.retry.baseDelayMs, 1, 600_000),
+			"enabled":     boolean(&c.retry.enabled),                // repeat failed model calls that may succeed later
+			"maxRetries":  number(&c.retry.maxRetries, 0, 100),      // how often
+			"baseDelayMs": number(&c.retry.baseDelayMs, 1, 600_000), // milliseconds before the first retry; each retry doubles them
 		},
-		"title":        {"generate": boolean(&c.generateTitles)},
-		"modelRoles":   c.roleSettings(),
-		"modelProfile": {"default": name(&c.models.Profile)},
+		"title":        {"generate": boolean(&c.generateTitles)}, // let a model name sessions; false: the first line of the first prompt does
+		"modelRoles":   c.roleSettings(),                         // the model of a role, as provider/id or provider/id:level
+		"modelProfile": {"default": name(&c.models.Profile)},     // the profile that is always in use
 		"network":      c.network.settings(),
 		"permissions":  c.permissionSettings(),
 	}

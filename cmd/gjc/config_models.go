@@ -14,10 +14,10 @@ import (
 // lists are the settings outside of sections, by name. Path is that of the file.
 func (c *config) lists(path string) map[string]setting {
 	return map[string]setting{
-		"enabledModels":      orStop(scoped(&c.models.EnabledModels, "models", filepath.Dir(path)), stopsModels),
-		"disabledProviders":  orStop(scoped(&c.models.DisabledProviders, "providers", filepath.Dir(path)), stopsModels),
-		"modelProviderOrder": words(&c.models.ProviderOrder),
-		"instructions":       c.instructions(path),
+		"enabledModels":      orStop(scoped(&c.models.EnabledModels, "models", filepath.Dir(path)), stopsModels),        // list only these models, everywhere or below a path; * stands for any part
+		"disabledProviders":  orStop(scoped(&c.models.DisabledProviders, "providers", filepath.Dir(path)), stopsModels), // do not use these providers, everywhere or below a path
+		"modelProviderOrder": words(&c.models.ProviderOrder),                                                            // the provider to prefer for a model that several have
+		"instructions":       c.instructions(path),                                                                      // a text for every prompt, after the agent directory's AGENTS.md
 	}
 }
 

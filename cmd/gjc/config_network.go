@@ -31,15 +31,15 @@ func newNetworkSettings() networkSettings {
 func (s *networkSettings) settings() map[string]setting {
 	protects := func(one setting) setting { return orStop(one, stopsModels|stopsPages) }
 	return map[string]setting{
-		"proxy":                   protects(proxyURL(&s.proxy)),
-		"noProxy":                 protects(words(&s.noProxy)),
-		"caFiles":                 protects(words(&s.caFiles)),
-		"clientCertFile":          protects(name(&s.certFile)),
-		"clientKeyFile":           protects(name(&s.keyFile)),
-		"connectTimeoutSeconds":   number(&s.connect, 1, 600),
-		"firstByteTimeoutSeconds": number(&s.firstByte, 1, 24*3600),
-		"idleTimeoutSeconds":      number(&s.idle, 1, 24*3600),
-		"preconnect":              orStrict(boolean(&s.preconnect), &s.preconnect, false),
+		"proxy":                   protects(proxyURL(&s.proxy)),                           // http, https or socks5; if empty, HTTPS_PROXY, HTTP_PROXY and NO_PROXY count
+		"noProxy":                 protects(words(&s.noProxy)),                            // hosts, domains and networks that are reached without the proxy
+		"caFiles":                 protects(words(&s.caFiles)),                            // certificates to trust in addition to the system's, relative to the agent directory
+		"clientCertFile":          protects(name(&s.certFile)),                            // a certificate to show to servers that ask
+		"clientKeyFile":           protects(name(&s.keyFile)),                             // its key, if it is in another file
+		"connectTimeoutSeconds":   number(&s.connect, 1, 600),                             // until a connection stands
+		"firstByteTimeoutSeconds": number(&s.firstByte, 1, 24*3600),                       // until the first byte of an answer
+		"idleTimeoutSeconds":      number(&s.idle, 1, 24*3600),                            // without a byte in an answer
+		"preconnect":              orStrict(boolean(&s.preconnect), &s.preconnect, false), // connect when a session begins
 	}
 }
 

@@ -47,7 +47,11 @@ func (c *config) permissionSettings() map[string]setting {
 			return "must be a list of rules"
 		}}
 	}
-	return map[string]setting{"allow": rules(approval.Allow), "ask": rules(approval.Ask), "deny": rules(approval.Deny)}
+	return map[string]setting{
+		"allow": rules(approval.Allow), // rules for steps that run without a question
+		"ask":   rules(approval.Ask),   // rules for steps that ask
+		"deny":  rules(approval.Deny),  // rules for steps that are refused
+	}
 }
 
 // policy returns what the user and the project have said beforehand of what a session in a directory may do. While a rule

@@ -282,7 +282,7 @@ func TestModelsDocument_Variables(t *testing.T) {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && (d.Name() == "testdata" || d.Name() == "docs" || strings.HasPrefix(d.Name(), ".") && path != root):
+		case d.IsDir() && path != root && (d.Name() == "testdata" || d.Name() == "docs" || strings.HasPrefix(d.Name(), ".")):
 			return fs.SkipDir
 		case d.Name() != "catalogue.json" && (!strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go")):
 			return nil

@@ -111,11 +111,11 @@ func parseModelsFile(path string, data []byte, apis []string, builtIn func(strin
 	r := &fileReader{path: path, lines: map[string]int{}}
 	f.lines = r.lines
 	r.object(top, "", map[string]field{
-		"providers":     func(r *fileReader, n *configfile.Node, path string) { f.readProviders(r, n, path) },
-		"equivalence":   func(r *fileReader, n *configfile.Node, path string) { f.readEquivalence(r, n, path) },
-		"profiles":      func(r *fileReader, n *configfile.Node, path string) { f.readProfiles(r, n, path) },
-		"modelBindings": func(r *fileReader, n *configfile.Node, path string) { f.readBindings(r, n, path) },
-		"fallbacks":     func(r *fileReader, n *configfile.Node, path string) { f.readFallbacks(r, n, path) },
+		"providers":     func(r *fileReader, n *configfile.Node, path string) { f.readProviders(r, n, path) },   // by name, without a slash, colon or blank; see provider below
+		"equivalence":   func(r *fileReader, n *configfile.Node, path string) { f.readEquivalence(r, n, path) }, // which models are the same: overrides {provider/id: the maker's id}, exclude [provider/id]
+		"profiles":      func(r *fileReader, n *configfile.Node, path string) { f.readProfiles(r, n, path) },    // by name: required_providers, model_mapping by role, extends
+		"modelBindings": func(r *fileReader, n *configfile.Node, path string) { f.readBindings(r, n, path) },    // modelRoles: models by role, which count last; agentModelOverrides: models by helper agent, which count first
+		"fallbacks":     func(r *fileReader, n *configfile.Node, path string) { f.readFallbacks(r, n, path) },   // lists of models that replace each other, each provider/id or provider/id:level
 	})
 	for i := range f.providers {
 		f.providers[i].check(r, apis, builtIn(f.providers[i].name))

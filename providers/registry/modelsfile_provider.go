@@ -16,24 +16,24 @@ import (
 func (p *fileProvider) read(r *fileReader, n *configfile.Node, path string) {
 	p.configured = len(n.Members) > 0
 	r.object(n, path, map[string]field{
-		"baseUrl":            stringField(&p.baseURL),
-		"apiKey":             keyOrName(&p.apiKey),
-		"apiKeyEnv":          variable(&p.apiKeyEnv),
-		"auth":               choice(&p.auth, "apiKey", "none", "oauth"),
-		"authHeader":         flag(&p.authHeader),
-		"api":                stringField(&p.api),
-		"headers":            headers(&p.headers),
-		"disableStrictTools": flag(&p.noStrictTools),
-		"cacheRetention":     choice(&p.cacheRetention, providers.CacheNone, providers.CacheShort, providers.CacheLong),
-		"compat":             compat(&p.compat),
-		"requestTransform":   transform(&p.transform),
-		"discovery": func(r *fileReader, n *configfile.Node, path string) {
+		"baseUrl":            stringField(&p.baseURL),                                                                   // the server's address, up to what the API appends (/chat/completions, /v1/messages, …)
+		"apiKey":             keyOrName(&p.apiKey),                                                                      // the key itself, or the name of its variable in capitals; $NAME is not expanded
+		"apiKeyEnv":          variable(&p.apiKeyEnv),                                                                    // the variable that holds the key; child processes do not see it
+		"auth":               choice(&p.auth, "apiKey", "none", "oauth"),                                                // apiKey (default; oauth is the same), or none for a server without keys
+		"authHeader":         flag(&p.authHeader),                                                                       // send the key as Authorization: Bearer, for an API that has another header
+		"api":                stringField(&p.api),                                                                       // openai-completions, openai-responses, azure-openai-responses, anthropic-messages, anthropic-messages-bedrock, anthropic-messages-vertex, google-generative-ai, google-vertex or ollama-chat
+		"headers":            headers(&p.headers),                                                                       // more headers of every request; names in any case
+		"disableStrictTools": flag(&p.noStrictTools),                                                                    // do not promise that calls fit the tools' schemas
+		"cacheRetention":     choice(&p.cacheRetention, providers.CacheNone, providers.CacheShort, providers.CacheLong), // how long the provider keeps its cache: none, short or long
+		"compat":             compat(&p.compat),                                                                         // where the server differs from its API; see compat below
+		"requestTransform":   transform(&p.transform),                                                                   // changes of every request; see requestTransform below
+		"discovery": func(r *fileReader, n *configfile.Node, path string) { // ask the server for its models: {type: ollama, lm-studio, llama.cpp or openai}
 			r.object(n, path, map[string]field{"type": choice(&p.discovery, discoveryTypes()...)})
 			if n.Kind == configfile.Object && n.Member("type") == nil {
 				r.fault(n.Line, path+".type", "is missing; it is one of: %s", joined(discoveryTypes()))
 			}
 		},
-		"modelOverrides": func(r *fileReader, n *configfile.Node, path string) {
+		"modelOverrides": func(r *fileReader, n *configfile.Node, path string) { // by id: fields of a model, except id and api, over a built-in or discovered one
 			r.named(n, path, func(m *configfile.Member, path string) {
 				o := fileModel{id: m.Name, line: m.Line}
 				fields := o.fields()
@@ -43,7 +43,7 @@ func (p *fileProvider) read(r *fileReader, n *configfile.Node, path string) {
 				p.overrides = append(p.overrides, o)
 			})
 		},
-		"models": func(r *fileReader, n *configfile.Node, path string) {
+		"models": func(r *fileReader, n *configfile.Node, path string) { // a list of models
 			if !r.is(n, path, configfile.List) {
 				return
 			}
@@ -63,14 +63,18 @@ func (p *fileProvider) read(r *fileReader, n *configfile.Node, path string) {
 // fields returns the readers of a model's fields.
 func (m *fileModel) fields() map[string]field {
 	return map[string]field{
-		"id": stringField(&m.id), "name": stringField(&m.name), "api": stringField(&m.api), "wireModelId": stringField(&m.wireModelID),
-		"contextWindow": tokens(&m.contextWindow), "maxTokens": tokens(&m.maxTokens),
-		"reasoning": flag(&m.reasoning),
-		"thinking": func(r *fileReader, n *configfile.Node, path string) {
+		"id":            stringField(&m.id),          // the id; the only required field
+		"name":          stringField(&m.name),        // the name that people see
+		"api":           stringField(&m.api),         // another API than the provider's
+		"wireModelId":   stringField(&m.wireModelID), // the id that the server gets instead
+		"contextWindow": tokens(&m.contextWindow),    // the window, in tokens
+		"maxTokens":     tokens(&m.maxTokens),        // the longest answer, in tokens
+		"reasoning":     flag(&m.reasoning),          // whether it reasons; true has the levels low, medium and high unless thinking says more
+		"thinking": func(r *fileReader, n *configfile.Node, path string) { // its levels: {levels: [...]} or {minLevel, maxLevel}, with defaultLevel and mode; see thinking below
 			m.thinking = new(fileThinking)
 			m.thinking.read(r, n, path)
 		},
-		"input": func(r *fileReader, n *configfile.Node, path string) {
+		"input": func(r *fileReader, n *configfile.Node, path string) { // [text] or [text, image]; without image, the model gets a note
 			texts(&m.input)(r, n, path)
 			for i, in := range m.input {
 				if in != "text" && in != "image" {
@@ -78,7 +82,7 @@ func (m *fileModel) fields() map[string]field {
 				}
 			}
 		},
-		"cost": func(r *fileReader, n *configfile.Node, path string) {
+		"cost": func(r *fileReader, n *configfile.Node, path string) { // US dollars per million tokens: input, output, cacheRead, cacheWrite, and long {above, …} for prompts of more tokens
 			m.cost = new(providers.Cost)
 			r.object(n, path, map[string]field{
 				"input": price(&m.cost.Input), "output": price(&m.cost.Output),
@@ -90,11 +94,11 @@ func (m *fileModel) fields() map[string]field {
 				cachesAsInput(m.costFields, m.cost.Input, &m.cost.CacheRead, &m.cost.CacheWrite)
 			}
 		},
-		"headers":                headers(&m.headers),
-		"cacheRetention":         choice(&m.cacheRetention, providers.CacheNone, providers.CacheShort, providers.CacheLong),
-		"compat":                 compat(&m.compat),
-		"requestTransform":       transform(&m.transform),
-		"contextPromotionTarget": stringField(&m.promotion),
+		"headers":                headers(&m.headers),                                                                       // as for the provider, and over it
+		"cacheRetention":         choice(&m.cacheRetention, providers.CacheNone, providers.CacheShort, providers.CacheLong), // as for the provider, and over it
+		"compat":                 compat(&m.compat),                                                                         // as for the provider, and over it, flag by flag
+		"requestTransform":       transform(&m.transform),                                                                   // as for the provider, and over it
+		"contextPromotionTarget": stringField(&m.promotion),                                                                 // the model that takes over when the window is full: provider/id, or an id of this provider
 	}
 }
 
@@ -147,9 +151,11 @@ func readLongCost(r *fileReader, n *configfile.Node, path string, to *providers.
 func (t *fileThinking) read(r *fileReader, n *configfile.Node, path string) {
 	level := func(to *providers.ThinkingLevel) field { return choice(to, providers.ThinkingLevels()[1:]...) }
 	r.object(n, path, map[string]field{
-		"minLevel": level(&t.minimum), "maxLevel": level(&t.maximum), "defaultLevel": choice(&t.standard, providers.ThinkingLevels()...),
-		"mode": choice(&t.mode, providers.ThinkingEffort, providers.ThinkingEffortNone, providers.ThinkingEffortBetween, providers.ThinkingEffortAlways, providers.ThinkingBudget),
-		"levels": func(r *fileReader, n *configfile.Node, path string) {
+		"minLevel":     level(&t.minimum),                                                                                                                                                  // the lowest level
+		"maxLevel":     level(&t.maximum),                                                                                                                                                  // the highest level
+		"defaultLevel": choice(&t.standard, providers.ThinkingLevels()...),                                                                                                                 // the level unless one is chosen
+		"mode":         choice(&t.mode, providers.ThinkingEffort, providers.ThinkingEffortNone, providers.ThinkingEffortBetween, providers.ThinkingEffortAlways, providers.ThinkingBudget), // effort: the level is sent; effort-none: off is sent, too; effort-always: off is the lowest level; effort-between-tools: off leaves out the reasoning before the first word; budget: a number of tokens is sent
+		"levels": func(r *fileReader, n *configfile.Node, path string) { // the levels: off, minimal, low, medium, high, xhigh, max
 			if !r.is(n, path, configfile.List) {
 				return
 			}
@@ -261,27 +267,27 @@ func compat(to *providers.Compat) field {
 			}
 		}
 		r.object(n, path, map[string]field{
-			"supportsStore":                        flag(&to.SupportsStore),
-			"supportsDeveloperRole":                flag(&to.SupportsDeveloperRole),
-			"supportsReasoningEffort":              flag(&to.SupportsReasoningEffort),
-			"supportsUsageInStreaming":             flag(&to.SupportsUsageInStreaming),
-			"supportsToolChoice":                   flag(&to.SupportsToolChoice),
-			"disableReasoningOnForcedToolChoice":   flag(&to.DisableReasoningOnForcedToolChoice),
-			"maxTokensField":                       choice(&to.MaxTokensField, "max_completion_tokens", "max_tokens"),
-			"thinkingFormat":                       choice(&to.ThinkingFormat, "openai", "openrouter", "zai", "qwen", "qwen-chat-template"),
-			"reasoningContentField":                choice(&to.ReasoningContentField, "reasoning_content", "reasoning", "reasoning_text"),
-			"requiresReasoningContentForToolCalls": flag(&to.RequiresReasoningContentForToolCalls),
-			"requiresAssistantContentForToolCalls": flag(&to.RequiresAssistantContentForToolCalls),
-			"requiresToolResultName":               flag(&to.RequiresToolResultName),
-			"requiresAssistantAfterToolResult":     flag(&to.RequiresAssistantAfterToolResult),
-			"requiresThinkingAsText":               flag(&to.RequiresThinkingAsText),
-			"requiresMistralToolIds":               flag(&to.RequiresMistralToolIDs),
-			"supportsStrictMode":                   flag(&to.SupportsStrictMode),
-			"toolStrictMode":                       choice(&to.ToolStrictMode, "all_strict", "none"),
-			"openRouterRouting":                    routing(&to.OpenRouterRouting),
-			"vercelGatewayRouting":                 routing(&to.VercelGatewayRouting),
-			"extraBody":                            extraBody(&to.ExtraBody),
-			"reasoningEffortMap": func(r *fileReader, n *configfile.Node, path string) {
+			"supportsStore":                        flag(&to.SupportsStore),                                                                 // send store: false, so that OpenAI keeps nothing
+			"supportsDeveloperRole":                flag(&to.SupportsDeveloperRole),                                                         // the system prompt of a model that reasons has the role developer
+			"supportsReasoningEffort":              flag(&to.SupportsReasoningEffort),                                                       // send the thinking level (default true; openai-responses, too)
+			"supportsUsageInStreaming":             flag(&to.SupportsUsageInStreaming),                                                      // ask for the usage at the end of the stream (default true)
+			"supportsToolChoice":                   flag(&to.SupportsToolChoice),                                                            // a request may force a tool (default true)
+			"disableReasoningOnForcedToolChoice":   flag(&to.DisableReasoningOnForcedToolChoice),                                            // send no level with a forced tool (default for Claude and Kimi)
+			"maxTokensField":                       choice(&to.MaxTokensField, "max_completion_tokens", "max_tokens"),                       // the name of the limit: max_tokens (default) or max_completion_tokens
+			"thinkingFormat":                       choice(&to.ThinkingFormat, "openai", "openrouter", "zai", "qwen", "qwen-chat-template"), // openai: reasoning_effort (default); openrouter: reasoning; zai: thinking, and reasoning_effort unless supportsReasoningEffort is false; qwen: enable_thinking; qwen-chat-template: chat_template_kwargs
+			"reasoningContentField":                choice(&to.ReasoningContentField, "reasoning_content", "reasoning", "reasoning_text"),   // where answers have their reasoning: reasoning_content, reasoning or reasoning_text (default: all are read)
+			"requiresReasoningContentForToolCalls": flag(&to.RequiresReasoningContentForToolCalls),                                          // answers with calls go back with their reasoning
+			"requiresAssistantContentForToolCalls": flag(&to.RequiresAssistantContentForToolCalls),                                          // answers with calls go back with some text
+			"requiresToolResultName":               flag(&to.RequiresToolResultName),                                                        // a tool's result has the tool's name
+			"requiresAssistantAfterToolResult":     flag(&to.RequiresAssistantAfterToolResult),                                              // an answer stands between a result and the user's next text
+			"requiresThinkingAsText":               flag(&to.RequiresThinkingAsText),                                                        // reasoning goes back as text between <thinking> tags
+			"requiresMistralToolIds":               flag(&to.RequiresMistralToolIDs),                                                        // ids of calls have nine letters and digits
+			"supportsStrictMode":                   flag(&to.SupportsStrictMode),                                                            // send strict for each tool whose schema allows it
+			"toolStrictMode":                       choice(&to.ToolStrictMode, "all_strict", "none"),                                        // all_strict: all tools or none; none: no tool
+			"openRouterRouting":                    routing(&to.OpenRouterRouting),                                                          // {only, order}: providers for OpenRouter to use; sent only there
+			"vercelGatewayRouting":                 routing(&to.VercelGatewayRouting),                                                       // {only, order}: the same for Vercel's gateway
+			"extraBody":                            extraBody(&to.ExtraBody),                                                                // more members of every request, for all APIs; gjc's own (model, messages, input, contents, stream, tools, tool_choice, toolConfig) cannot be set
+			"reasoningEffortMap": func(r *fileReader, n *configfile.Node, path string) { // the server's names of levels, by level (openai-responses and ollama-chat, too)
 				textMap(&to.ReasoningEffortMap)(r, n, path)
 				for _, m := range n.Members {
 					if _, ok := providers.ParseThinkingLevel(m.Name); !ok {
@@ -309,8 +315,8 @@ func extraBody(to *map[string]jsonx.Raw) field {
 func transform(to *fileTransform) field {
 	return func(r *fileReader, n *configfile.Node, path string) {
 		r.object(n, path, map[string]field{
-			"profile": choice(&to.profile, "openai-proxy"),
-			"stripHeaders": func(r *fileReader, n *configfile.Node, path string) {
+			"profile": choice(&to.profile, "openai-proxy"), // openai-proxy: remove what SDKs reveal, and call the client gjc
+			"stripHeaders": func(r *fileReader, n *configfile.Node, path string) { // headers that are not sent; a name may end in *
 				texts(&to.StripHeaders)(r, n, path)
 				to.stripGiven = true
 				for i, v := range n.List {
@@ -321,7 +327,7 @@ func transform(to *fileTransform) field {
 					}
 				}
 			},
-			"setHeaders": func(r *fileReader, n *configfile.Node, path string) {
+			"setHeaders": func(r *fileReader, n *configfile.Node, path string) { // headers to send after that; null removes one
 				to.SetHeaders = map[string]*string{}
 				r.named(n, path, func(m *configfile.Member, path string) {
 					if m.Value.Kind == configfile.Null {
@@ -331,7 +337,7 @@ func transform(to *fileTransform) field {
 					}
 				})
 			},
-			"extraBody": extraBody(&to.ExtraBody),
+			"extraBody": extraBody(&to.ExtraBody), // as in compat, and over it
 		})
 	}
 }
