@@ -324,37 +324,6 @@ func TestSecretsSetting(t *testing.T) {
 	}
 }
 
-// What the documentation shows is what the program takes, and its defaults.
-func TestReadConfig_Documented(t *testing.T) {
-	doc, err := os.ReadFile(filepath.Join("..", "..", "docs", "configuration.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, _ := strings.Cut(string(doc), "## config.yml")
-	_, rest, _ = strings.Cut(rest, "```yaml\n")
-	block, _, found := strings.Cut(rest, "```")
-	if !found {
-		t.Fatal("the section config.yml has no example")
-	}
-	dir := t.TempDir()
-	writeFile(t, filepath.Join(dir, "config.yml"), block)
-	got, err := readAll(dir, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := newConfig()
-	want.models = got.models
-	if d := diffConfig(want, got); d != "" {
-		t.Errorf("the example does not show the defaults (-want +got):\n%s", d)
-	}
-	for section, known := range newConfig().sections() {
-		names := sortedKeys(known.settings)
-		if i := slices.IndexFunc(names, func(n string) bool { return !strings.Contains(block, "\n  "+n+":") }); i >= 0 || !strings.Contains("\n"+block, "\n"+section+":") {
-			t.Errorf("the example lacks section %s or one of %v", section, names)
-		}
-	}
-}
-
 // A link to nothing was meant to be a configuration, which may have said that there are secrets.
 func TestReadConfig_LinkToNothing(t *testing.T) {
 	dir := t.TempDir()

@@ -21,14 +21,18 @@ import (
 	"github.com/gajae-code/gjc/providers/offline"
 )
 
-func modelsDocument(t *testing.T) (path, text string) {
+// documented returns the texts of documents, one after the other.
+func documented(t *testing.T, paths ...string) string {
 	t.Helper()
-	path = filepath.Join(testenv.ModuleRoot(t), "docs", "models.md")
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
+	var b strings.Builder
+	for _, path := range paths {
+		data, err := os.ReadFile(filepath.Join(testenv.ModuleRoot(t), filepath.FromSlash(path)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Write(data)
 	}
-	return path, string(data)
+	return b.String()
 }
 
 // documentedHost has a key for everybody.
@@ -80,7 +84,7 @@ func derived(provider string) string {
 
 // What the document shows as models.yml is loaded without a complaint, and what it shows as config.yml is read.
 func TestModelsDocument_Examples(t *testing.T) {
-	_, doc := modelsDocument(t)
+	doc := documented(t, "docs/models.md")
 	top := []string{"providers", "equivalence", "profiles", "modelBindings", "fallbacks"}
 	seen := map[string]int{}
 	for i, block := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(doc, -1) {
@@ -138,7 +142,7 @@ func at(n *configfile.Node, name string) *configfile.Node {
 
 // Every field that models.yml can have, every flag, API, level, mode and profile is named.
 func TestModelsDocument_NamesEverything(t *testing.T) {
-	_, doc := modelsDocument(t)
+	doc := documented(t, "docs/models.md", "docs/reference/models-yml.md", "docs/reference/config.md")
 	want := map[string]bool{}
 	files, err := filepath.Glob(filepath.Join(testenv.ModuleRoot(t), "providers", "registry", "modelsfile*.go"))
 	if err != nil || len(files) < 3 {
@@ -174,12 +178,12 @@ func TestModelsDocument_NamesEverything(t *testing.T) {
 	}
 	delete(want, "")
 	for name := range newConfig().network.settings() {
-		if !strings.Contains(doc, "\n  "+name+":") {
+		if !strings.Contains(doc, "| `network."+name+"` |") {
 			t.Errorf("the document lacks network.%s", name)
 		}
 	}
 	for name := range want {
-		if !strings.Contains(doc, "`"+name+"`") {
+		if !regexp.MustCompile(`[^\w-]` + regexp.QuoteMeta(name) + `[^\w-]`).MatchString(doc) {
 			t.Errorf("the document lacks %s", name)
 		}
 	}
@@ -223,58 +227,9 @@ func types(e ast.Expr) string {
 	return ""
 }
 
-// TestModelsDocument_Providers holds the table of providers to the catalogue. -update rewrites it.
-func TestModelsDocument_Providers(t *testing.T) {
-	path, doc := modelsDocument(t)
-	const head = "| Provider | Key | Address |\n|---|---|---|\n"
-	before, rest, ok := strings.Cut(doc, head)
-	if !ok {
-		t.Fatal("the document has no table of providers")
-	}
-	shown, after, _ := strings.Cut(rest, "\n\n")
-	var rows []string
-	for _, p := range readCatalogue(t) {
-		key := code(p.KeyEnv)
-		switch {
-		case p.Keyless:
-			key = "none, or " + key
-		case key == "":
-			key = "[Google's credentials](#clouds)"
-		case p.Name == "google-vertex", p.Name == "amazon-bedrock":
-			key += ", or [others](#clouds)"
-		}
-		address := code(p.BaseURLEnv)
-		if p.NeedsURL {
-			if address == "" {
-				address = code([]string{derived(p.Name)})
-			}
-			address += ", needed"
-		}
-		rows = append(rows, "| `"+p.Name+"` | "+key+" | "+address+" |")
-	}
-	table := strings.Join(rows, "\n")
-	if testenv.Update() {
-		if err := os.WriteFile(path, []byte(before+head+table+"\n\n"+after), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if shown != table {
-		t.Errorf("the table of providers differs from the catalogue; run with -update. It must be:\n%s", table)
-	}
-}
-
-func code(names []string) string {
-	var quoted []string
-	for _, n := range names {
-		quoted = append(quoted, "`"+n+"`")
-	}
-	return strings.Join(quoted, " or ")
-}
-
 // The program knows every environment variable that the document names, but for those that examples make up.
 func TestModelsDocument_Variables(t *testing.T) {
-	_, doc := modelsDocument(t)
+	doc := documented(t, "docs/models.md", "docs/reference/providers.md")
 	doc = regexp.MustCompile("(?s)```yaml\n.*?```").ReplaceAllString(doc, "")
 	root := testenv.ModuleRoot(t)
 	var code strings.Builder
@@ -301,7 +256,7 @@ func TestModelsDocument_Variables(t *testing.T) {
 	}
 	for _, name := range names {
 		// HTTPS_PROXY and its like are read by net/http; the others are made from the name of a provider.
-		if !strings.Contains(known, name) && !slices.Contains([]string{"_BASE_URL", "MY_PROXY_BASE_URL", "MISTRAL_BASE_URL", "VLLM_BASE_URL", "LITELLM_BASE_URL"}, name) {
+		if !strings.Contains(known, name) && !slices.Contains([]string{"NAME_BASE_URL", "VLLM_BASE_URL", "LITELLM_BASE_URL"}, name) {
 			t.Errorf("no code knows %s", name)
 		}
 	}
