@@ -2,6 +2,10 @@ package gjc
 
 import (
 	"cmp"
+	"fmt"
+	"go/doc"
+	"go/parser"
+	"go/token"
 	"html"
 	"io/fs"
 	"maps"
@@ -15,57 +19,24 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// row is a row of the table of packages: the packages that it names, what they hold, and what they may import.
-var row = regexp.MustCompile("(?m)^\\| (`[a-z0-9/, `-]+`) \\| (.*) \\| (.*) \\|\n")
-
-// TestArchitectureDocument holds the table of docs/architecture.md to the table of this test: every package has a row, below those
-// of the packages that it may import, and the row names them. -update sorts the rows and writes the last column.
+// TestArchitectureDocument holds docs/reference/packages.md to the package comments and the layers table: every package is below those
+// that it may import. -update rewrites the page.
 func TestArchitectureDocument(t *testing.T) {
-	const document = "docs/architecture.md"
-	text, err := os.ReadFile(document)
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := row.FindAllSubmatchIndex(text, -1)
-	if len(at) == 0 {
-		t.Fatalf("%s has no table of packages; has its form changed?", document)
-	}
-	type entry struct {
-		names []string
-		text  string
-	}
-	var rows []entry
-	place := make(map[string]int)
-	for i, m := range at {
-		if i > 0 && at[i-1][1] != m[0] {
-			t.Fatalf("%s: the table of packages is in several parts", document)
+	comments := make(map[string]string)
+	sources(t, func(path string, text []byte) {
+		file, err := parser.ParseFile(token.NewFileSet(), path, text, parser.ParseComments|parser.PackageClauseOnly)
+		if err != nil {
+			t.Error(err)
+			return
 		}
-		names := strings.Split(strings.ReplaceAll(string(text[m[2]:m[3]]), "`", ""), ", ")
-		for _, name := range names {
-			if _, known := layers[name]; !known {
-				t.Errorf("%s names %s, which the layers table does not", document, name)
-			}
-			if _, twice := place[name]; twice {
-				t.Errorf("%s has two rows for %s", document, name)
-			}
-			place[name] = i
-			if mayImport(name) != mayImport(names[0]) {
-				t.Errorf("%s: %s and %s have one row and may import different packages", document, names[0], name)
-			}
+		if file.Doc != nil {
+			_, says, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(new(doc.Package).Synopsis(file.Doc.Text()), "Package "), "Command "), " ")
+			comments[filepath.ToSlash(filepath.Dir(path))] = strings.NewReplacer("[", "", "]", "", "|", `\|`, "<", `\<`).Replace(strings.TrimRight(says, ".:"))
 		}
-		rows = append(rows, entry{names, "| " + string(text[m[2]:m[3]]) + " | " + string(text[m[4]:m[5]]) + " | " + mayImport(names[0]) + " |\n"})
-	}
-	for name := range layers {
-		if _, ok := place[name]; !ok {
-			t.Errorf("%s has no row for `%s`", document, name)
-		}
-	}
-	if t.Failed() {
-		return
-	}
-
-	// Each row comes as soon as those that it needs are there, in the order that the document has.
-	var sorted strings.Builder
+	})
+	var b strings.Builder
+	b.WriteString("# Packages\n\nA package may import only those that its row names, which are above it, and those below it in its own folder. [Architecture](../architecture.md) explains the direction.\n\n" +
+		"| Package | What it does | May import |\n|---|---|---|\n")
 	done := make(map[string]bool)
 	waits := func(name string) bool {
 		needs := layers[name]
@@ -74,28 +45,19 @@ func TestArchitectureDocument(t *testing.T) {
 		}
 		return slices.ContainsFunc(needs, func(dep string) bool { return !done[dep] })
 	}
-	for left := rows; len(left) > 0; {
-		i := slices.IndexFunc(left, func(r entry) bool { return !slices.ContainsFunc(r.names, waits) })
+	for left := slices.Sorted(maps.Keys(layers)); len(left) > 0; {
+		i := slices.IndexFunc(left, func(name string) bool { return !waits(name) })
 		if i < 0 {
 			t.Fatalf("the layers table has a circle, or names a package that it does not have: %v", left)
 		}
-		sorted.WriteString(left[i].text)
-		for _, name := range left[i].names {
-			done[name] = true
+		if comments[left[i]] == "" {
+			t.Errorf("package %s has no comment, or no files", left[i])
 		}
-		left = slices.Delete(slices.Clone(left), i, i+1)
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", left[i], comments[left[i]], mayImport(left[i]))
+		done[left[i]] = true
+		left = slices.Delete(left, i, i+1)
 	}
-	want := string(text[:at[0][0]]) + sorted.String() + string(text[at[len(at)-1][1]:])
-	if want == string(text) {
-		return
-	}
-	if testenv.Update() {
-		if err := os.WriteFile(document, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	t.Errorf("the table of packages of %s is not that of arch_test.go; run go test . -update", document)
+	testenv.Document(t, "docs/reference/packages.md", b.String())
 }
 
 // mayImport words what a package may import.
