@@ -185,20 +185,23 @@ func hasMember(raw jsonx.Raw, name string) bool {
 	return err == nil && found
 }
 
+// memberNames returns the names of the JSON members of t, those of embedded structs included.
 func memberNames(t reflect.Type) string {
 	var names []string
-	for f := range t.Fields() {
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		names = append(names, name)
+	for _, f := range reflect.VisibleFields(t) {
+		if !f.Anonymous {
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			names = append(names, name)
+		}
 	}
 	return strings.Join(names, ", ")
 }
 
+// requiredMembers returns the names of the JSON members of t that cannot be omitted.
 func requiredMembers(t reflect.Type) []string {
 	var names []string
-	for f := range t.Fields() {
-		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if !strings.Contains(options, "omit") {
+	for _, f := range reflect.VisibleFields(t) {
+		if name, options, _ := strings.Cut(f.Tag.Get("json"), ","); !f.Anonymous && !strings.Contains(options, "omit") {
 			names = append(names, name)
 		}
 	}

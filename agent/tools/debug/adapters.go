@@ -31,7 +31,7 @@ var (
 )
 
 // adapter returns the debug adapter to use. The user is asked first about one that the workspace brings along.
-func (c *debugCall) adapter(ctx context.Context, w dap.Wanted) (*dap.Spec, error) {
+func (c launcher) adapter(ctx context.Context, w dap.Wanted) (*dap.Spec, error) {
 	catalog := c.adapters
 	if t, ok := catalog.(trustingAdapters); ok {
 		err := toolkit.AskTrust(ctx, c.call, toolkit.TrustQuestion{
@@ -48,7 +48,7 @@ func (c *debugCall) adapter(ctx context.Context, w dap.Wanted) (*dap.Spec, error
 }
 
 // configuration reads one of launch.json. Its inputs are asked of the user.
-func (c *debugCall) configuration(ctx context.Context) (*dapconfig.Configuration, error) {
+func (c launcher) configuration(ctx context.Context) (*dapconfig.Configuration, error) {
 	catalog, ok := c.adapters.(configurations)
 	if !ok {
 		return nil, errors.New("this session reads no launch.json; give program and args instead")
@@ -67,7 +67,7 @@ func (c *debugCall) configuration(ctx context.Context) (*dapconfig.Configuration
 }
 
 // askInput asks the user for an input of launch.json.
-func (c *debugCall) askInput(ctx context.Context, in dapconfig.Input) (string, error) {
+func (c launcher) askInput(ctx context.Context, in dapconfig.Input) (string, error) {
 	about := in.Description
 	if about == "" {
 		about = in.ID
@@ -96,7 +96,7 @@ func (c *debugCall) askInput(ctx context.Context, in dapconfig.Input) (string, e
 	return in.Options[i].Value, nil
 }
 
-func (c *debugCall) askInputForm(ctx context.Context, message, about string, in *dapconfig.Input) (string, error) {
+func (c launcher) askInputForm(ctx context.Context, message, about string, in *dapconfig.Input) (string, error) {
 	field := toolkit.FormField{Type: "string", Title: about}
 	if in.Default != "" {
 		field.Default = in.Default

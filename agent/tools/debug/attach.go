@@ -23,7 +23,7 @@ func address(in *debugInput) string {
 	return net.JoinHostPort(host, strconv.Itoa(in.Port))
 }
 
-func (c *debugCall) planAttach(ctx context.Context, dir string, extra map[string]any) (*debugStart, error) {
+func (c launcher) planAttach(ctx context.Context, dir string, extra map[string]any) (*debugStart, error) {
 	in := c.in
 	switch {
 	case in.PID != 0 && in.Port != 0:
@@ -43,7 +43,7 @@ func (c *debugCall) planAttach(ctx context.Context, dir string, extra map[string
 		a.Program = st.program
 	}
 	if in.PID != 0 {
-		if err := c.attachable(in.PID); err != nil { // before anything is asked about an adapter for it
+		if err := attachable(in.PID); err != nil { // before anything is asked about an adapter for it
 			return nil, err
 		}
 	}
@@ -61,7 +61,7 @@ func (c *debugCall) planAttach(ctx context.Context, dir string, extra map[string
 
 // processes looks at the processes that a start would attach to: the call may name one, and so may a configuration or the
 // arguments.
-func (c *debugCall) processes(st *debugStart) error {
+func (st *debugStart) processes() error {
 	if st.start.Request != "attach" {
 		return nil
 	}
@@ -73,7 +73,7 @@ func (c *debugCall) processes(st *debugStart) error {
 		if err != nil || pid <= 0 {
 			continue
 		}
-		if err := c.attachable(pid); err != nil {
+		if err := attachable(pid); err != nil {
 			return err
 		}
 		st.identity += " " + processIdentity(pid)
@@ -85,7 +85,7 @@ func (c *debugCall) processes(st *debugStart) error {
 }
 
 // attachable complains about a process that is not there, or not the user's own.
-func (c *debugCall) attachable(pid int) error {
+func attachable(pid int) error {
 	switch {
 	case pid == os.Getpid():
 		return fmt.Errorf("process %d is gjc itself, which can not debug itself", pid)

@@ -41,7 +41,7 @@ func runSetBreakpoint(ctx context.Context, c *debugCall) (*agent.Result, error) 
 		}
 	}
 	if c.session == nil {
-		return c.planned(ctx, &b, c.d.Plan(b)), nil
+		return c.planned(ctx, &b, c.debugger.Plan(b)), nil
 	}
 	list, err := c.session.SetBreakpoint(ctx, b)
 	if err != nil {
@@ -53,7 +53,7 @@ func runSetBreakpoint(ctx context.Context, c *debugCall) (*agent.Result, error) 
 func runRemoveBreakpoint(ctx context.Context, c *debugCall) (*agent.Result, error) {
 	b := c.breakpoint()
 	if c.session == nil {
-		return c.planned(ctx, &b, c.d.Unplan(b)), nil
+		return c.planned(ctx, &b, c.debugger.Unplan(b)), nil
 	}
 	before := len(c.session.Breakpoints())
 	list, err := c.session.RemoveBreakpoint(ctx, b)
@@ -106,14 +106,14 @@ func (c *debugCall) planned(ctx context.Context, b *dap.Breakpoint, all []dap.Br
 }
 
 // listText is the breakpoints of b's file or kind.
-func (c *debugCall) listText(b *dap.Breakpoint, list []dap.Breakpoint, planned bool) string {
+func (p *printer) listText(b *dap.Breakpoint, list []dap.Breakpoint, planned bool) string {
 	if len(list) == 0 {
-		return c.listHead(b) + "(none)\n"
+		return p.listHead(b) + "(none)\n"
 	}
-	return c.breakpointsText(list, planned)
+	return p.breakpointsText(list, planned)
 }
 
-func (c *debugCall) listHead(b *dap.Breakpoint) string {
+func (p *printer) listHead(b *dap.Breakpoint) string {
 	switch b.Kind {
 	case dap.FunctionBreakpoint:
 		return "Function breakpoints:\n"
@@ -124,21 +124,21 @@ func (c *debugCall) listHead(b *dap.Breakpoint) string {
 	case dap.ExceptionBreakpoint:
 		return "Exception breakpoints:\n"
 	default:
-		return "Breakpoints for " + c.place(b.Path, 0, 0) + ":\n"
+		return "Breakpoints for " + p.place(b.Path, 0, 0) + ":\n"
 	}
 }
 
 // breakpointsText lists breakpoints under a head for each file and kind.
-func (c *debugCall) breakpointsText(list []dap.Breakpoint, planned bool) string {
+func (p *printer) breakpointsText(list []dap.Breakpoint, planned bool) string {
 	var heads []string
 	groups := make(map[string][]string)
 	for i := range list {
 		b := &list[i]
-		head := c.listHead(b)
+		head := p.listHead(b)
 		if groups[head] == nil {
 			heads = append(heads, head)
 		}
-		groups[head] = append(groups[head], "- "+c.breakpointText(b, planned)+"\n")
+		groups[head] = append(groups[head], "- "+p.breakpointText(b, planned)+"\n")
 	}
 	var text strings.Builder
 	for _, head := range heads {
@@ -149,7 +149,7 @@ func (c *debugCall) breakpointsText(list []dap.Breakpoint, planned bool) string 
 
 // breakpointText is one breakpoint: where it is wanted and where it came to lie, whether the adapter has found code there,
 // and its conditions.
-func (c *debugCall) breakpointText(b *dap.Breakpoint, planned bool) string {
+func (p *printer) breakpointText(b *dap.Breakpoint, planned bool) string {
 	var text string
 	switch b.Kind {
 	case dap.FunctionBreakpoint:
@@ -183,7 +183,7 @@ func (c *debugCall) breakpointText(b *dap.Breakpoint, planned bool) string {
 		text += ": pending"
 	}
 	if b.ActualPath != "" && b.Kind == dap.FunctionBreakpoint {
-		text += " at " + c.place(b.ActualPath, b.ActualLine, 0)
+		text += " at " + p.place(b.ActualPath, b.ActualLine, 0)
 	}
 	if b.Condition != "" {
 		text += " if " + b.Condition
@@ -210,7 +210,7 @@ func runBreakpoints(ctx context.Context, c *debugCall) (*agent.Result, error) {
 			parts = append(parts, c.breakpointsText(list, false))
 		}
 	}
-	if list := c.d.Planned(); len(list) > 0 {
+	if list := c.debugger.Planned(); len(list) > 0 {
 		parts = append(parts, c.breakpointsText(list, true))
 	}
 	if len(parts) == 0 {
@@ -236,14 +236,14 @@ func runExceptionBreakpoints(ctx context.Context, c *debugCall) (*agent.Result, 
 	case c.session == nil && in.Filters == nil:
 		return c.result(ctx, "Which exceptions there are, the adapter tells once a program is launched. Common ones: raised, uncaught (debugpy); cpp_throw, cpp_catch (lldb-dap); all, uncaught (js-debug). filters keeps some for the next launch."), nil
 	case c.session == nil:
-		for _, b := range c.d.Planned() {
+		for _, b := range c.debugger.Planned() {
 			if b.Kind == dap.ExceptionBreakpoint {
-				c.d.Unplan(b)
+				c.debugger.Unplan(b)
 			}
 		}
-		all := c.d.Planned()
+		all := c.debugger.Planned()
 		for _, b := range wanted {
-			all = c.d.Plan(b)
+			all = c.debugger.Plan(b)
 		}
 		return c.planned(ctx, kind, all), nil
 	case in.Filters == nil:

@@ -6,7 +6,6 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -30,102 +29,6 @@ const (
 	endTime = 2 * time.Second
 )
 
-type debugInput struct {
-	Action  string `json:"action" jsonschema:"what to do, as the description lists it"`
-	Session string `json:"session,omitzero" jsonschema:"debug session, such as debug-1 (child: debug-1.1); the one used last if absent"`
-
-	Program       string            `json:"program,omitzero" jsonschema:"launch: source file, binary, Go package directory or pytest node id"`
-	Args          []string          `json:"args,omitzero" jsonschema:"launch: arguments of the program"`
-	Cwd           string            `json:"cwd,omitzero" jsonschema:"launch: directory to run in"`
-	Env           map[string]string `json:"env,omitzero" jsonschema:"launch: environment variables to set"`
-	Mode          string            `json:"mode,omitzero" jsonschema:"launch: debug, test, exec or core; the one that fits if absent"`
-	StopOnEntry   *bool             `json:"stop_on_entry,omitzero" jsonschema:"launch, attach: stop at once; if absent true, or false where breakpoints are set"`
-	Terminal      bool              `json:"terminal,omitzero" jsonschema:"launch: run in the user's terminal, for programs that read from it"`
-	Core          string            `json:"core,omitzero" jsonschema:"launch: core file to look at"`
-	Adapter       string            `json:"adapter,omitzero" jsonschema:"debug adapter, such as dlv, debugpy, lldb-dap; the one that fits if absent"`
-	Configuration string            `json:"configuration,omitzero" jsonschema:"launch, attach: name of a configuration in .vscode/launch.json"`
-	Arguments     jsonText          `json:"arguments,omitzero" jsonschema:"JSON object: launch, attach: members for the adapter, over all others; custom_request: its arguments"`
-	PID           int               `json:"pid,omitzero" jsonschema:"attach: process id"`
-	Host          string            `json:"host,omitzero" jsonschema:"attach: host of port; 127.0.0.1 if absent"`
-	Port          int               `json:"port,omitzero" jsonschema:"attach: port"`
-	Listen        bool              `json:"listen,omitzero" jsonschema:"attach: wait on port for the program to connect"`
-
-	File         string            `json:"file,omitzero" jsonschema:"source file, for breakpoints, run_to, goto"`
-	Line         int               `json:"line,omitzero" jsonschema:"line in file, from 1"`
-	Function     string            `json:"function,omitzero" jsonschema:"breakpoint on a function in place of file and line"`
-	Condition    string            `json:"condition,omitzero" jsonschema:"breakpoint: expression that must be true"`
-	HitCondition scalar            `json:"hit_condition,omitzero" jsonschema:"breakpoint: how often to pass, such as >= 5"`
-	LogMessage   string            `json:"log_message,omitzero" jsonschema:"breakpoint: print this in place of stopping; {x} prints an expression"`
-	Filters      []string          `json:"filters,omitzero" jsonschema:"set_exception_breakpoints: which to stop at, all of them; empty for none; absent lists them"`
-	Conditions   map[string]string `json:"conditions,omitzero" jsonschema:"set_exception_breakpoints: conditions by filter"`
-
-	FrameID     int    `json:"frame_id,omitzero" jsonschema:"frame, from stack_trace; the top one if absent"`
-	ScopeID     int    `json:"scope_id,omitzero" jsonschema:"scope, from scopes (ref)"`
-	VariableRef int    `json:"variable_ref,omitzero" jsonschema:"variable with others in it (ref)"`
-	Name        string `json:"name,omitzero" jsonschema:"variable, for set_variable and data_breakpoint_info"`
-	Value       scalar `json:"value,omitzero" jsonschema:"set_variable, set_expression: new value"`
-	Expression  string `json:"expression,omitzero" jsonschema:"evaluate, set_expression; completions: text to complete"`
-	Context     string `json:"context,omitzero" jsonschema:"evaluate: watch, repl, hover, variables or clipboard"`
-	Column      int    `json:"column,omitzero" jsonschema:"completions: where in the text, from 1; its end if absent"`
-	Depth       int    `json:"depth,omitzero" jsonschema:"inspect: frames, 1 to 10; 3 if absent"`
-	Levels      int    `json:"levels,omitzero" jsonschema:"stack_trace: frames; 20 if absent"`
-	Thread      int    `json:"thread,omitzero" jsonschema:"thread or goroutine; the one that stopped if absent"`
-	Target      *int   `json:"target,omitzero" jsonschema:"step_in, goto: id from step_in_targets, goto_targets"`
-	Granularity string `json:"granularity,omitzero" jsonschema:"steps: statement, line or instruction"`
-
-	MemoryReference      string `json:"memory_reference,omitzero" jsonschema:"address or reference, for memory and disassemble"`
-	InstructionReference string `json:"instruction_reference,omitzero" jsonschema:"instruction breakpoint: address"`
-	Offset               int    `json:"offset,omitzero" jsonschema:"bytes behind the reference; variables, stack_trace: how many to skip"`
-	Count                int    `json:"count,omitzero" jsonschema:"read_memory: bytes; variables: how many"`
-	InstructionCount     int    `json:"instruction_count,omitzero" jsonschema:"disassemble: how many instructions"`
-	InstructionOffset    int    `json:"instruction_offset,omitzero" jsonschema:"disassemble: instructions behind the reference"`
-	ResolveSymbols       bool   `json:"resolve_symbols,omitzero" jsonschema:"disassemble: with symbols"`
-	Data                 string `json:"data,omitzero" jsonschema:"write_memory: bytes in base64"`
-	AllowPartial         bool   `json:"allow_partial,omitzero" jsonschema:"write_memory: fewer bytes may be written"`
-	DataID               string `json:"data_id,omitzero" jsonschema:"data breakpoint: id from data_breakpoint_info"`
-	AccessType           string `json:"access_type,omitzero" jsonschema:"data breakpoint: read, write or readWrite"`
-	SourceReference      int    `json:"source_reference,omitzero" jsonschema:"source: reference from loaded_sources"`
-	StartModule          int    `json:"start_module,omitzero" jsonschema:"modules: first one, from 0"`
-	ModuleCount          int    `json:"module_count,omitzero" jsonschema:"modules: how many"`
-	Command              string `json:"command,omitzero" jsonschema:"custom_request: the DAP request"`
-
-	Timeout float64 `json:"timeout,omitzero" jsonschema:"seconds to wait, 5 to 300; 30 if absent"`
-}
-
-// jsonText is a JSON value that a model can give as such or as text.
-type jsonText string
-
-// UnmarshalJSON implements the decoding of [jsonx].
-func (j *jsonText) UnmarshalJSON(data []byte) error {
-	raw := jsonx.Raw(data)
-	if raw.Kind() != '"' {
-		*j = jsonText(data)
-		return nil
-	}
-	var text string
-	if err := jsonx.Unmarshal(raw, &text); err != nil {
-		return err
-	}
-	*j = jsonText(strings.TrimSpace(text))
-	return nil
-}
-
-// scalar is a text that a model may give as a number or a truth value too.
-type scalar string
-
-// UnmarshalJSON implements the decoding of [jsonx].
-func (s *scalar) UnmarshalJSON(data []byte) error {
-	switch raw := jsonx.Raw(data); raw.Kind() {
-	case '"':
-		return jsonx.Unmarshal(raw, (*string)(s))
-	case '{', '[':
-		return errors.New("it must be a text or a number")
-	default:
-		*s = scalar(data)
-		return nil
-	}
-}
-
 // Tool is the tool of the debugger. Calls of one answer keep their order: each is about where the last one stopped.
 func Tool() agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[debugInput]{
@@ -137,10 +40,10 @@ func Tool() agent.Tool {
 
 // debugCall is a call of the tool on its way.
 type debugCall struct {
+	printer
 	call   *agent.Call
 	in     *debugInput
 	action debugAction
-	d      *dap.Debugger
 	// adapters lists the debug adapters.
 	adapters dap.Catalog
 	// turn is the context of the turn: where it ends, so does the debug session. The action's own ends with its time.
@@ -187,7 +90,10 @@ func newDebugCall(call *agent.Call, in *debugInput) (*debugCall, error) {
 	if debugger == nil || debugger.Sessions == nil {
 		return nil, errors.New("this session has no debugger; use bash, with prints or tests, instead")
 	}
-	c := &debugCall{call: call, in: in, action: action, d: debugger.Sessions, adapters: debugger.Adapters, seconds: debugTimeout, release: func() {}}
+	c := &debugCall{
+		printer: printer{debugger: debugger.Sessions, workspace: &call.Workspace},
+		call:    call, in: in, action: action, adapters: debugger.Adapters, seconds: debugTimeout, release: func() {},
+	}
 	if in.Timeout != 0 {
 		c.seconds = min(max(in.Timeout, minDebugTimeout), maxDebugTimeout)
 		if c.seconds != in.Timeout {
@@ -232,14 +138,14 @@ func planDebug(_ context.Context, call *agent.Call, in *debugInput) (*agent.Call
 	}
 	switch {
 	case c.action.starts:
-		if err := c.roomForMore(); err != nil {
+		if err := (launcher{c}).roomForMore(); err != nil {
 			return nil, err
 		}
 		plan.Effects = []approval.Effect{{Action: approval.ActionDebug, Title: plan.Title}} // what exactly is found out below
 		plan.Complete = func(ctx context.Context) error {
 			ctx, cancel := c.limit(ctx)
 			defer cancel()
-			return c.explain(ctx, c.planStart(ctx, plan, prep))
+			return c.explain(ctx, launcher{c}.planStart(ctx, plan, prep))
 		}
 	case c.evaluates():
 		plan.Complete = func(ctx context.Context) error {
@@ -284,7 +190,7 @@ func runDebug(ctx context.Context, call *agent.Call, in *debugInput) (*agent.Res
 	}
 	var res *agent.Result
 	if c.action.starts {
-		res, err = c.start(limited, prep.start)
+		res, err = launcher{c}.start(limited, prep.start)
 	} else {
 		res, err = c.action.run(limited, c)
 	}
@@ -307,7 +213,7 @@ func (c *debugCall) find() error {
 	if c.action.session == noSession {
 		return nil
 	}
-	s, err := c.d.Find(c.in.Session)
+	s, err := c.debugger.Find(c.in.Session)
 	switch {
 	case err != nil && (c.in.Session != "" || c.action.session == openSession):
 		return err
@@ -349,7 +255,7 @@ func (c *debugCall) cancelled(ctx context.Context) *agent.Result {
 	s := c.session
 	if s != nil {
 		if name, _, child := strings.Cut(s.ID(), "."); child { // its program does not run without the others
-			if root, err := c.d.Find(name); err == nil {
+			if root, err := c.debugger.Find(name); err == nil {
 				s = root
 			}
 		}
@@ -375,16 +281,4 @@ func (c *debugCall) follow(path string, line int) {
 	if path != "" {
 		c.followed = append(c.followed, agent.Location{Path: path, Line: line})
 	}
-}
-
-// place is a path and a line for people.
-func (c *debugCall) place(path string, line, column int) string {
-	text := toolkit.Display(&c.call.Workspace, path)
-	if line > 0 {
-		text += ":" + strconv.Itoa(line)
-		if column > 0 {
-			text += ":" + strconv.Itoa(column)
-		}
-	}
-	return text
 }

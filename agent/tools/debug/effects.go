@@ -35,51 +35,56 @@ func (c *debugCall) evaluates() bool {
 	}
 }
 
-// sideEffects are those of the call. Each is asked about by itself and remembered as what it is: an answer to one opens no
-// other, but for changes of variables to plain values, which are remembered by program.
+// sideEffects returns the side effects of the call. The user is asked about each by itself, and an answer to one permits no other. Changes of
+// variables to plain values are the exception: an answer permits all of them in the same program.
 func (c *debugCall) sideEffects(bare bool) []sideEffect {
+	return append(c.conditionEffects(bare), c.actionEffects(bare)...)
+}
+
+// conditionEffects returns the side effects of what the program evaluates at breakpoints.
+func (c *debugCall) conditionEffects(bare bool) []sideEffect {
 	in := c.in
 	var list []sideEffect
-	exact := func(title, shown string) {
-		list = append(list, c.sideEffect(title, shown, "this exact step", shown))
-	}
-	condition := func(what, text string, plain bool) {
+	add := func(what, text string, plain bool) {
 		if text != "" && !plain {
-			exact(c.title(), fmt.Sprintf("%s: %s of %s\nIt is evaluated in the program each time.", c.title(), what, text))
+			list = append(list, c.exactly(fmt.Sprintf("%s: %s of %s\nIt is evaluated in the program each time.", c.title(), what, text)))
 		}
 	}
-	condition("condition", in.Condition, plainExpression(in.Condition, bare))
-	condition("hit condition", string(in.HitCondition), plainHits(string(in.HitCondition)))
-	condition("log message", in.LogMessage, plainLog(in.LogMessage, bare))
+	add("condition", in.Condition, plainExpression(in.Condition, bare))
+	add("hit condition", string(in.HitCondition), plainHits(string(in.HitCondition)))
+	add("log message", in.LogMessage, plainLog(in.LogMessage, bare))
 	for _, filter := range in.Filters {
 		if text := in.Conditions[filter]; !plainTypes(text, bare) {
-			condition("condition for "+filter, text, plainExpression(text, bare))
+			add("condition for "+filter, text, plainExpression(text, bare))
 		}
 	}
+	return list
+}
+
+// exactly returns a side effect that an answer permits only in these words.
+func (c *debugCall) exactly(shown string) sideEffect {
+	return c.sideEffect(c.title(), shown, "this exact step", shown)
+}
+
+// actionEffects returns the side effects of the action itself.
+func (c *debugCall) actionEffects(bare bool) (list []sideEffect) {
+	in := c.in
+	exact := func(shown string) { list = append(list, c.exactly(shown)) }
 	switch in.Action {
 	case "evaluate":
 		if context := c.evaluateContext(bare); !plainExpression(in.Expression, bare) || !slices.Contains(evaluateContexts, context) {
-			exact(c.title(), fmt.Sprintf("Evaluate (%s):\n%s", context, in.Expression))
+			exact(fmt.Sprintf("Evaluate (%s):\n%s", context, in.Expression))
 		}
 	case "completions":
 		if text := strings.TrimRight(in.Expression, "."); text != "" && !plainExpression(text, bare) {
-			exact(c.title(), "Complete, which may evaluate:\n"+in.Expression)
+			exact("Complete, which may evaluate:\n" + in.Expression)
 		}
 	case "data_breakpoint_info":
 		if !plainExpression(in.Name, bare) {
-			exact(c.title(), "Evaluate for a data breakpoint:\n"+in.Name)
+			exact("Evaluate for a data breakpoint:\n" + in.Name)
 		}
 	case "set_variable", "set_expression":
-		target, plain := in.Name, plainExpression(in.Name, false) // some adapters make one text of name and value, and run it
-		if in.Action == "set_expression" {
-			target, plain = in.Expression, plainExpression(in.Expression, bare)
-		}
-		shown := target + " = " + string(in.Value)
-		if plain && plainExpression(string(in.Value), bare) {
-			list = append(list, c.sideEffect(c.title(), shown, "changes of variables of "+c.programName(), "variables"))
-		} else {
-			exact(c.title(), shown)
-		}
+		list = append(list, c.assignment(bare))
 	case "write_memory":
 		shown := fmt.Sprintf("Write to %s + %d:\n", in.MemoryReference, in.Offset)
 		if data, err := memoryData(in); err == nil {
@@ -87,23 +92,37 @@ func (c *debugCall) sideEffects(bare bool) []sideEffect {
 		}
 		list = append(list, c.sideEffect(c.title(), shown, "this exact step", fmt.Sprintf("write %q %d %q", in.MemoryReference, in.Offset, in.Data)))
 	case "custom_request":
-		exact(c.title(), "Debug adapter request "+in.Command+"\n"+string(in.Arguments))
+		exact("Debug adapter request " + in.Command + "\n" + string(in.Arguments))
 	case "goto":
 		list = append(list, c.sideEffect(c.title(), c.title()+": what lies between is not run.", "jumps in "+c.programName(), "goto"))
 	case "read_memory", "disassemble":
 		if !plainReference(in.MemoryReference) {
-			exact(c.title(), c.title())
+			exact(c.title())
 		}
 	case "set_instruction_breakpoint":
 		if !plainReference(in.InstructionReference) {
-			exact(c.title(), c.title())
+			exact(c.title())
 		}
 	case "set_breakpoint":
 		if !plainFunction(in.Function) {
-			exact(c.title(), c.title())
+			exact(c.title())
 		}
 	}
 	return list
+}
+
+// assignment returns the side effect of set_variable and set_expression.
+func (c *debugCall) assignment(bare bool) sideEffect {
+	in := c.in
+	target, plain := in.Name, plainExpression(in.Name, false) // some adapters join name and value to one text and run it
+	if in.Action == "set_expression" {
+		target, plain = in.Expression, plainExpression(in.Expression, bare)
+	}
+	shown := target + " = " + string(in.Value)
+	if plain && plainExpression(string(in.Value), bare) {
+		return c.sideEffect(c.title(), shown, "changes of variables of "+c.programName(), "variables")
+	}
+	return c.exactly(shown)
 }
 
 // again is a restart: the program may be another one by now, and is asked about as at its launch.

@@ -5,27 +5,27 @@ import (
 	"github.com/gajae-code/gjc/dap"
 )
 
-// PlainExpression is plainExpression for tests, and so on.
+// PlainExpression exports plainExpression.
 func PlainExpression(text string, bareCalls bool) bool { return plainExpression(text, bareCalls) }
 
-// PlainHits is told of above.
+// PlainHits exports plainHits.
 func PlainHits(text string) bool { return plainHits(text) }
 
-// PlainLog is told of above.
+// PlainLog exports plainLog.
 func PlainLog(text string) bool { return plainLog(text, false) }
 
-// PlainFunction is told of above.
+// PlainFunction exports plainFunction.
 func PlainFunction(name string) bool { return plainFunction(name) }
 
-// SnapshotText is a snapshot's text in a call.
+// SnapshotText returns the text of a snapshot in a call.
 func SnapshotText(call *agent.Call, s *dap.Snapshot, verb string, full bool) string {
-	return (&debugCall{call: call, in: new(debugInput)}).snapshotText(s, verb, full)
+	return (&printer{workspace: &call.Workspace, debugger: new(dap.Debugger)}).snapshotText(s, verb, full)
 }
 
-// BreakpointText is a breakpoint's text in a call.
+// BreakpointText returns the text of a breakpoint in a call.
 func BreakpointText(call *agent.Call, b *dap.Breakpoint) string {
-	return (&debugCall{call: call, in: new(debugInput)}).breakpointText(b, false)
+	return (&printer{workspace: &call.Workspace}).breakpointText(b, false)
 }
 
-// DebugActions are the names of all actions.
+// DebugActions returns the names of all actions.
 func DebugActions() []string { return debugActions() }

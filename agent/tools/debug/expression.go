@@ -85,20 +85,7 @@ func (p *plainParser) token() bool {
 	case identifierStart(r) || (r == '$' || r == '@') && len(p.rest) > 1:
 		return p.word(member)
 	case '0' <= r && r <= '9':
-		if p.operand {
-			return false
-		}
-		n := strings.IndexFunc(p.rest, func(r rune) bool { return !identifierPart(r) && r != '.' })
-		if n < 0 {
-			n = len(p.rest)
-		}
-		if strings.Contains(p.rest[:n], "..") { // a range
-			n = strings.Index(p.rest, "..")
-		}
-		if p.bareCalls && numberCall().MatchString(p.rest[:n]) {
-			return false
-		}
-		return p.took(n)
+		return p.number()
 	case r == '"' || r == '\'':
 		return p.text(r)
 	case r == '(' || r == '[':
@@ -119,6 +106,24 @@ func (p *plainParser) token() bool {
 	default:
 		return p.operator()
 	}
+}
+
+// number takes a number.
+func (p *plainParser) number() bool {
+	if p.operand {
+		return false
+	}
+	n := strings.IndexFunc(p.rest, func(r rune) bool { return !identifierPart(r) && r != '.' })
+	if n < 0 {
+		n = len(p.rest)
+	}
+	if strings.Contains(p.rest[:n], "..") { // a range
+		n = strings.Index(p.rest, "..")
+	}
+	if p.bareCalls && numberCall().MatchString(p.rest[:n]) {
+		return false
+	}
+	return p.took(n)
 }
 
 // took takes n bytes that end an operand.

@@ -178,9 +178,9 @@ func opaque(v *dap.Variable) bool {
 	return !strings.ContainsAny(value, "{[(")
 }
 
-func (c *debugCall) inspectedText(f *inspected, n int) string {
+func (p *printer) inspectedText(f *inspected, n int) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "#%d %s [frame_id=%d]\n", n, c.frameText(&f.frame), f.frame.ID)
+	fmt.Fprintf(&b, "#%d %s [frame_id=%d]\n", n, p.frameText(&f.frame), f.frame.ID)
 	if f.err != nil {
 		fmt.Fprintf(&b, "  (no scopes: %s)\n", oneLine(f.err.Error(), maxShownValue))
 	}
@@ -217,11 +217,11 @@ func (c *debugCall) inspectedText(f *inspected, n int) string {
 }
 
 // frameText is a frame on one line.
-func (c *debugCall) frameText(f *dap.Frame) string {
+func (p *printer) frameText(f *dap.Frame) string {
 	text := oneLine(f.Name, toolkit.MaxShownColumns)
 	switch {
 	case f.Path != "":
-		text += " @ " + c.place(f.Path, f.Line, f.Column)
+		text += " @ " + p.place(f.Path, f.Line, f.Column)
 	case f.Source != nil && f.Source.Name != "":
 		text += fmt.Sprintf(" @ %s:%d", oneLine(f.Source.Name, toolkit.MaxShownColumns), f.Line)
 	case f.InstructionPointer != "":

@@ -41,8 +41,11 @@ type debugStart struct {
 	secrets []string
 }
 
+// A launcher plans and starts the session of a launch or an attach.
+type launcher struct{ *debugCall }
+
 // roomForMore complains where there are as many sessions as there may be.
-func (c *debugCall) roomForMore() error {
+func (c launcher) roomForMore() error {
 	if open := c.openSessions(); len(open) >= dap.MaxSessions {
 		return fmt.Errorf("Debug session %s is still active. Terminate it before launching another.", open[0].ID())
 	}
@@ -50,7 +53,7 @@ func (c *debugCall) roomForMore() error {
 }
 
 // planStart finds out what a launch or an attach would run, for the question to the user.
-func (c *debugCall) planStart(ctx context.Context, plan *agent.CallPlan, prep *debugPrepared) error {
+func (c launcher) planStart(ctx context.Context, plan *agent.CallPlan, prep *debugPrepared) error {
 	dir, err := c.startDir(ctx)
 	if err != nil {
 		return err
@@ -71,7 +74,7 @@ func (c *debugCall) planStart(ctx context.Context, plan *agent.CallPlan, prep *d
 	if err != nil {
 		return err
 	}
-	if err := c.processes(st); err != nil {
+	if err := st.processes(); err != nil {
 		return err
 	}
 	st.start.Roots = append([]string{c.call.Workspace.Cwd}, c.call.Workspace.Additional...)
@@ -109,7 +112,7 @@ func (st *debugStart) look() {
 }
 
 // startDir is the directory to run in.
-func (c *debugCall) startDir(ctx context.Context) (string, error) {
+func (c launcher) startDir(ctx context.Context) (string, error) {
 	if c.in.Cwd == "" {
 		return c.call.Workspace.Cwd, nil
 	}
@@ -133,7 +136,7 @@ func nodeID(program string) (file, test string) {
 	return program, ""
 }
 
-func (c *debugCall) planLaunch(ctx context.Context, dir string, extra map[string]any) (*debugStart, error) {
+func (c launcher) planLaunch(ctx context.Context, dir string, extra map[string]any) (*debugStart, error) {
 	in := c.in
 	for name, value := range in.Env {
 		if !toolkit.VariableName(name) || strings.ContainsRune(value, 0) {
@@ -163,12 +166,12 @@ func (c *debugCall) planLaunch(ctx context.Context, dir string, extra map[string
 	spec, err := c.adapter(ctx, dap.Wanted{Adapter: in.Adapter, Program: l.Program, Dir: dir})
 	if err != nil {
 		if isDir && in.Adapter == "" && ctx.Err() == nil {
-			return nil, fmt.Errorf("%w (%w)", c.directory(st.program), err)
+			return nil, fmt.Errorf("%w (%w)", notLaunchable(st.program), err)
 		}
 		return nil, err
 	}
 	if isDir && !takesDirectories(spec) {
-		return nil, c.directory(st.program)
+		return nil, notLaunchable(st.program)
 	}
 	prepared, err := dapconfig.PrepareLaunch(spec, l)
 	if err != nil {
@@ -183,7 +186,7 @@ func (c *debugCall) planLaunch(ctx context.Context, dir string, extra map[string
 }
 
 // launchable looks at a program that is to be launched.
-func (c *debugCall) launchable(ctx context.Context, path string) (isDir bool, err error) {
+func (c launcher) launchable(ctx context.Context, path string) (isDir bool, err error) {
 	info, err := c.call.FS.Stat(ctx, path)
 	switch {
 	case err != nil && ctx.Err() != nil:
@@ -196,7 +199,7 @@ func (c *debugCall) launchable(ctx context.Context, path string) (isDir bool, er
 	return info.IsDir(), nil
 }
 
-func (c *debugCall) directory(path string) error {
+func notLaunchable(path string) error {
 	return fmt.Errorf("launch program resolves to a directory: %s. Give the source file or the binary to run", path)
 }
 
@@ -211,7 +214,7 @@ func takesDirectories(spec *dap.Spec) bool {
 }
 
 // executable complains about a binary that the system would not run.
-func (c *debugCall) executable(ctx context.Context, spec *dap.Spec, path string) error {
+func (c launcher) executable(ctx context.Context, spec *dap.Spec, path string) error {
 	if !spec.Native || path == "" || runtime.GOOS == "windows" || c.in.Core != "" {
 		return nil
 	}
@@ -223,16 +226,16 @@ func (c *debugCall) executable(ctx context.Context, spec *dap.Spec, path string)
 
 // stopOnEntry is whether the program stops at its beginning: where nothing else would stop it, unless the call says
 // otherwise.
-func (c *debugCall) stopOnEntry() *bool {
+func (c launcher) stopOnEntry() *bool {
 	if c.in.StopOnEntry != nil {
 		return c.in.StopOnEntry
 	}
-	stops := slices.ContainsFunc(c.d.Planned(), func(b dap.Breakpoint) bool { return b.Kind != dap.ExceptionBreakpoint })
+	stops := slices.ContainsFunc(c.debugger.Planned(), func(b dap.Breakpoint) bool { return b.Kind != dap.ExceptionBreakpoint })
 	return new(!stops)
 }
 
 // planConfiguration is a launch or an attach as launch.json has it, with what the call gives over it.
-func (c *debugCall) planConfiguration(ctx context.Context, extra map[string]any) (*debugStart, error) {
+func (c launcher) planConfiguration(ctx context.Context, extra map[string]any) (*debugStart, error) {
 	cfg, err := c.configuration(ctx)
 	if err != nil {
 		return nil, err
@@ -297,7 +300,7 @@ func (c *debugCall) planConfiguration(ctx context.Context, extra map[string]any)
 }
 
 // startEffects are what the user is asked about.
-func (c *debugCall) startEffects(st *debugStart, dir, title string) ([]approval.Effect, error) {
+func (c launcher) startEffects(st *debugStart, dir, title string) ([]approval.Effect, error) {
 	e := approval.Effect{Action: approval.ActionDebug, Path: st.program, Title: title, Covers: "this exact " + st.start.Request}
 	real := c.call.FS.RealPath(st.program)
 	if st.plain && c.call.Workspace.Contains(st.program) && real != "" {
@@ -330,7 +333,7 @@ func (c *debugCall) startEffects(st *debugStart, dir, title string) ([]approval.
 }
 
 // startText is what would run, for the user.
-func (c *debugCall) startText(st *debugStart) (string, error) {
+func (c launcher) startText(st *debugStart) (string, error) {
 	var b strings.Builder
 	start := &st.start
 	fmt.Fprintf(&b, "%s %s", strings.ToUpper(start.Request[:1])+start.Request[1:], text.VisibleLine(toolkit.Display(&c.call.Workspace, start.Program)))
@@ -396,11 +399,11 @@ func quoteArg(arg string) string {
 }
 
 // start starts a session and waits for its first stop.
-func (c *debugCall) start(ctx context.Context, st *debugStart) (*agent.Result, error) {
+func (c launcher) start(ctx context.Context, st *debugStart) (*agent.Result, error) {
 	if st == nil {
 		return nil, errors.New("internal error: the launch was not planned")
 	}
-	s, err := c.d.Start(ctx, &st.start)
+	s, err := c.debugger.Start(ctx, &st.start)
 	if err != nil {
 		return nil, err
 	}
@@ -435,7 +438,7 @@ const attachTime = 3 * time.Second
 var errAttached = errors.New("the program that was attached to runs on")
 
 // firstStop waits for the first stop, or for the end.
-func (c *debugCall) firstStop(ctx context.Context, st *debugStart) error {
+func (c launcher) firstStop(ctx context.Context, st *debugStart) error {
 	if st.start.Request != "attach" || len(c.session.Breakpoints()) > 0 {
 		return c.session.Wait(ctx)
 	}
@@ -454,7 +457,7 @@ func (c *debugCall) firstStop(ctx context.Context, st *debugStart) error {
 }
 
 // noteBreakpoints tells of those that were set before the launch and are not where they were wanted.
-func (c *debugCall) noteBreakpoints() {
+func (c launcher) noteBreakpoints() {
 	for _, b := range c.session.Breakpoints() {
 		moved := b.ActualLine != 0 && b.ActualLine != b.Line && b.Kind == dap.SourceBreakpoint
 		if b.Verified && !moved || b.Kind == dap.ExceptionBreakpoint && b.Message == "" {

@@ -55,27 +55,27 @@ func standing(s *dap.Snapshot) *dap.Snapshot {
 }
 
 // snapshotText is a snapshot for the model: what came of it, then what there is to see.
-func (c *debugCall) snapshotText(s *dap.Snapshot, verb string, full bool) string {
+func (p *printer) snapshotText(s *dap.Snapshot, verb string, full bool) string {
 	var b strings.Builder
 	at := standing(s)
-	if said := c.outcome(s, at, verb); said != "" {
+	if said := p.outcome(s, at, verb); said != "" {
 		b.WriteString(said + "\n")
 	}
 	switch {
 	case full:
-		c.writeHead(&b, s)
-	case at != s || len(c.openSessions()) > 1:
+		p.writeHead(&b, s)
+	case at != s || len(p.openSessions()) > 1:
 		fmt.Fprintf(&b, "Session: %s\n", at.ID)
 	}
-	c.writeStop(&b, at, full)
+	p.writeStop(&b, at, full)
 	writeVariables(&b, at, full)
-	c.writeOutput(&b, s)
+	p.writeOutput(&b, s)
 	if s.ExitCode != nil && (full || verb == "") {
 		fmt.Fprintf(&b, "Exit code: %d\n", *s.ExitCode)
 	}
 	if len(s.Children) > 0 {
 		b.WriteString("Child sessions:\n")
-		c.writeChildren(&b, s.Children)
+		p.writeChildren(&b, s.Children)
 	}
 	for _, note := range s.Notes {
 		b.WriteString(note + "\n")
@@ -84,7 +84,7 @@ func (c *debugCall) snapshotText(s *dap.Snapshot, verb string, full bool) string
 }
 
 // outcome says in a sentence what a step came to.
-func (c *debugCall) outcome(s, at *dap.Snapshot, verb string) string {
+func (p *printer) outcome(s, at *dap.Snapshot, verb string) string {
 	switch {
 	case s.State == dap.StateTerminated:
 		return ending(s)
@@ -93,11 +93,11 @@ func (c *debugCall) outcome(s, at *dap.Snapshot, verb string) string {
 	case at.Stop != nil && at.Frame == nil:
 		return verb + " stopped; there is no stack."
 	case at.Stop != nil && at.Top != nil:
-		return fmt.Sprintf("%s stopped in %s, called at %s.", verb, c.frameText(at.Top), c.place(at.Frame.Path, at.Frame.Line, at.Frame.Column))
+		return fmt.Sprintf("%s stopped in %s, called at %s.", verb, p.frameText(at.Top), p.place(at.Frame.Path, at.Frame.Line, at.Frame.Column))
 	case at.Stop != nil && at.Frame.Path == "":
 		return fmt.Sprintf("%s stopped in %s, which has no source on disk.", verb, oneLine(at.Frame.Name, toolkit.MaxShownColumns))
 	case at.Stop != nil:
-		return fmt.Sprintf("%s stopped at %s.", verb, c.place(at.Frame.Path, at.Frame.Line, at.Frame.Column))
+		return fmt.Sprintf("%s stopped at %s.", verb, p.place(at.Frame.Path, at.Frame.Line, at.Frame.Column))
 	case s.State == dap.StateRunning:
 		return "Program is running."
 	default:
@@ -118,7 +118,7 @@ func ending(s *dap.Snapshot) string {
 }
 
 // writeHead says what is debugged.
-func (c *debugCall) writeHead(b *strings.Builder, s *dap.Snapshot) {
+func (p *printer) writeHead(b *strings.Builder, s *dap.Snapshot) {
 	fmt.Fprintf(b, "Session: %s\n", s.ID)
 	if s.Adapter != "" {
 		fmt.Fprintf(b, "Adapter: %s\n", s.Adapter)
@@ -128,7 +128,7 @@ func (c *debugCall) writeHead(b *strings.Builder, s *dap.Snapshot) {
 		fmt.Fprintf(b, "CWD: %s\n", s.Dir)
 	}
 	if s.Program != "" {
-		fmt.Fprintf(b, "Program: %s\n", toolkit.Display(&c.call.Workspace, s.Program))
+		fmt.Fprintf(b, "Program: %s\n", toolkit.Display(p.workspace, s.Program))
 	}
 	if s.PID != 0 {
 		fmt.Fprintf(b, "PID: %d\n", s.PID)
@@ -139,7 +139,7 @@ func (c *debugCall) writeHead(b *strings.Builder, s *dap.Snapshot) {
 }
 
 // writeStop says where the program stands and why.
-func (c *debugCall) writeStop(b *strings.Builder, s *dap.Snapshot, full bool) {
+func (p *printer) writeStop(b *strings.Builder, s *dap.Snapshot, full bool) {
 	if stop := s.Stop; stop != nil {
 		reason := oneLine(stop.Reason, toolkit.MaxShownColumns)
 		for _, more := range []string{stop.Description, stop.Text} {
@@ -153,7 +153,7 @@ func (c *debugCall) writeStop(b *strings.Builder, s *dap.Snapshot, full bool) {
 		fmt.Fprintf(b, "Exception: %s\n", oneLine(strings.TrimSuffix(e.ExceptionId+": "+e.Description, ": "), toolkit.MaxColumns))
 	}
 	if s.Top != nil && full {
-		fmt.Fprintf(b, "Top frame: %s\n", c.frameText(s.Top))
+		fmt.Fprintf(b, "Top frame: %s\n", p.frameText(s.Top))
 	}
 	if f := s.Frame; f != nil {
 		fmt.Fprintf(b, "Frame: %s", oneLine(f.Name, toolkit.MaxShownColumns))
@@ -162,7 +162,7 @@ func (c *debugCall) writeStop(b *strings.Builder, s *dap.Snapshot, full bool) {
 		}
 		b.WriteString("\n")
 		if full && f.Path != "" {
-			fmt.Fprintf(b, "Location: %s\n", c.place(f.Path, f.Line, f.Column))
+			fmt.Fprintf(b, "Location: %s\n", p.place(f.Path, f.Line, f.Column))
 		}
 		if f.InstructionPointer != "" && (full || f.Path == "") {
 			fmt.Fprintf(b, "Instruction pointer: %s\n", f.InstructionPointer)
@@ -247,7 +247,7 @@ func oneLine(value string, most int) string {
 }
 
 // writeOutput shows what was printed since the last stop.
-func (c *debugCall) writeOutput(b *strings.Builder, s *dap.Snapshot) {
+func (p *printer) writeOutput(b *strings.Builder, s *dap.Snapshot) {
 	out := strings.TrimRight(s.Output, "\n")
 	if strings.TrimSpace(out) == "" && s.Dropped == 0 {
 		return
@@ -268,35 +268,22 @@ func (c *debugCall) writeOutput(b *strings.Builder, s *dap.Snapshot) {
 	b.WriteString(toolkit.TidyOutput(out) + "\n")
 }
 
-func (c *debugCall) writeChildren(b *strings.Builder, children []*dap.Snapshot) {
+func (p *printer) writeChildren(b *strings.Builder, children []*dap.Snapshot) {
 	for _, s := range children {
 		fmt.Fprintf(b, "- %s: %s", s.ID, s.State)
 		if s.Program != "" {
-			b.WriteString(", " + toolkit.Display(&c.call.Workspace, s.Program))
+			b.WriteString(", " + toolkit.Display(p.workspace, s.Program))
 		}
 		if s.Frame != nil {
-			b.WriteString(", at " + c.place(s.Frame.Path, s.Frame.Line, 0))
+			b.WriteString(", at " + p.place(s.Frame.Path, s.Frame.Line, 0))
 		}
 		b.WriteString("\n")
-		c.writeChildren(b, s.Children)
+		p.writeChildren(b, s.Children)
 	}
-}
-
-func (c *debugCall) openSessions() []*dap.Session {
-	var open []*dap.Session
-	if c.d == nil {
-		return nil
-	}
-	for _, s := range c.d.Sessions() {
-		if s.State() != dap.StateTerminated {
-			open = append(open, s)
-		}
-	}
-	return open
 }
 
 func runDebugSessions(ctx context.Context, c *debugCall) (*agent.Result, error) {
-	sessions := c.d.Sessions()
+	sessions := c.debugger.Sessions()
 	var blocks []string
 	for _, s := range sessions {
 		snap := s.Peek()
@@ -313,7 +300,7 @@ func runDebugSessions(ctx context.Context, c *debugCall) (*agent.Result, error) 
 	if len(blocks) == 0 {
 		blocks = append(blocks, "No debug sessions.")
 	}
-	if planned := c.d.Planned(); len(planned) > 0 {
+	if planned := c.debugger.Planned(); len(planned) > 0 {
 		blocks = append(blocks, "Kept for the next launch:\n"+strings.TrimRight(c.breakpointsText(planned, true), "\n"))
 	}
 	return c.result(ctx, strings.Join(blocks, "\n\n")), nil

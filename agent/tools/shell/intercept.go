@@ -12,15 +12,15 @@ import (
 	"github.com/gajae-code/gjc/agent/toolkit"
 )
 
-// InterceptRule sends commands to a tool that does them better. It counts only where the model has that tool.
+// InterceptRule refuses commands that a tool does better. It applies only if the model has that tool.
 type InterceptRule struct {
 	Pattern *regexp.Regexp
 	Tool    string
-	// Message says what to do instead.
+	// Message is what the model is to do instead.
 	Message string
 }
 
-// intercept refuses a command that a tool of the model's does better.
+// intercept returns an error for a command that one of the model's tools does better.
 func (s *BashSettings) intercept(call *agent.Call, line string) error {
 	if !s.Intercept {
 		return nil
@@ -41,8 +41,7 @@ func intercepted(message, line string) error {
 	return fmt.Errorf("Blocked: %s\n\nThe command was: %s", message, toolkit.CutLine(line, toolkit.MaxColumns))
 }
 
-// betterTool names the tool that does what a line of one simple command does; empty for none. A command that is a part of a
-// pipeline is one for the shell.
+// betterTool returns the tool that does what a line of one simple command does, or "". A command in a pipeline is one for the shell.
 func betterTool(line string) (tool, message string) {
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(line), "")
 	if err != nil || len(file.Stmts) != 1 {
@@ -53,47 +52,70 @@ func betterTool(line string) (tool, message string) {
 	if !ok || len(call.Args) == 0 || stmt.Background {
 		return "", ""
 	}
-	name := call.Args[0].Lit()
-	writes := slices.ContainsFunc(stmt.Redirs, func(r *syntax.Redirect) bool {
-		return (r.Op == syntax.RdrOut || r.Op == syntax.AppOut) && !strings.HasPrefix(r.Word.Lit(), "/dev/")
-	})
-	option := func(names ...string) bool {
-		return slices.ContainsFunc(call.Args[1:], func(w *syntax.Word) bool {
-			return slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(w.Lit(), n) })
-		})
-	}
-	switch name {
-	case "echo", "printf", "cat", "tee":
-		if writes {
-			return "write", "use the tool write to write a file; the user sees it as a diff, and the editor knows of it."
-		}
-		if name == "cat" && len(call.Args) > 1 && len(stmt.Redirs) == 0 {
-			return "read", "use the tool read to look at files; it sees what is not saved yet, and takes line ranges."
-		}
-	case "head", "tail", "less", "more":
-		if len(stmt.Redirs) == 0 && len(call.Args) > 1 && !option("-f", "-F", "--follow") {
-			return "read", "use the tool read with a line range (path:10-40) instead."
-		}
-	case "grep", "rg", "egrep", "fgrep", "ag", "ack":
-		if !writes && len(call.Args) > 1 {
-			return "search", "use the tool search instead; it knows .gitignore, and its results can be opened in the editor."
-		}
-	case "find", "fd", "fdfind":
-		if !writes && !option("-exec", "-ok", "-delete", "-x", "-X", "-printf", "-newer", "-mtime", "-size", "-perm", "-user") {
-			return "find", "use the tool find instead; it knows .gitignore, and sorts by time."
-		}
-	case "sed":
-		if option("-i", "--in-place") {
-			return "edit", "use the tool edit to change files; the user sees the change as a diff."
-		}
-	case "perl", "ruby":
-		if option("-i", "-pi", "-ni") {
-			return "edit", "use the tool edit to change files; the user sees the change as a diff."
-		}
-	case "awk", "gawk":
-		if option("-i") && slices.ContainsFunc(call.Args[1:], func(w *syntax.Word) bool { return w.Lit() == "inplace" }) {
-			return "edit", "use the tool edit to change files; the user sees the change as a diff."
+	c := simpleCommand{name: call.Args[0].Lit(), args: call.Args[1:], redirects: stmt.Redirs}
+	for _, r := range betterTools {
+		if slices.Contains(strings.Fields(r.commands), c.name) && r.does(&c) {
+			return r.tool, r.message
 		}
 	}
 	return "", ""
+}
+
+// A simpleCommand is a command with its arguments and redirections.
+type simpleCommand struct {
+	name      string
+	args      []*syntax.Word
+	redirects []*syntax.Redirect
+}
+
+// writes reports whether the output goes to a file.
+func (c *simpleCommand) writes() bool {
+	return slices.ContainsFunc(c.redirects, func(r *syntax.Redirect) bool {
+		return (r.Op == syntax.RdrOut || r.Op == syntax.AppOut) && !strings.HasPrefix(r.Word.Lit(), "/dev/")
+	})
+}
+
+// reads reports whether the command has arguments and no redirections.
+func (c *simpleCommand) reads() bool { return len(c.args) > 0 && len(c.redirects) == 0 }
+
+// option reports whether an argument begins with one of names.
+func (c *simpleCommand) option(names ...string) bool {
+	return slices.ContainsFunc(c.args, func(w *syntax.Word) bool {
+		return slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(w.Lit(), n) })
+	})
+}
+
+const editMessage = "use the tool edit to change files; the user sees the change as a diff."
+
+// betterTools has the tools that do what commands do. The first entry that applies wins.
+var betterTools = []struct {
+	commands, tool, message string
+	does                    func(c *simpleCommand) bool
+}{
+	{
+		"echo printf cat tee", "write", "use the tool write to write a file; the user sees it as a diff, and the editor knows of it.",
+		(*simpleCommand).writes,
+	},
+	{"cat", "read", "use the tool read to look at files; it sees what is not saved yet, and takes line ranges.", (*simpleCommand).reads},
+	{
+		"head tail less more", "read", "use the tool read with a line range (path:10-40) instead.",
+		func(c *simpleCommand) bool { return c.reads() && !c.option("-f", "-F", "--follow") },
+	},
+	{
+		"grep rg egrep fgrep ag ack", "search", "use the tool search instead; it knows .gitignore, and its results can be opened in the editor.",
+		func(c *simpleCommand) bool { return !c.writes() && len(c.args) > 0 },
+	},
+	{
+		"find fd fdfind", "find", "use the tool find instead; it knows .gitignore, and sorts by time.",
+		func(c *simpleCommand) bool {
+			return !c.writes() && !c.option("-exec", "-ok", "-delete", "-x", "-X", "-printf", "-newer", "-mtime", "-size", "-perm", "-user")
+		},
+	},
+	{"sed", "edit", editMessage, func(c *simpleCommand) bool { return c.option("-i", "--in-place") }},
+	{"perl ruby", "edit", editMessage, func(c *simpleCommand) bool { return c.option("-i", "-pi", "-ni") }},
+	{
+		"awk gawk", "edit", editMessage, func(c *simpleCommand) bool {
+			return c.option("-i") && slices.ContainsFunc(c.args, func(w *syntax.Word) bool { return w.Lit() == "inplace" })
+		},
+	},
 }
