@@ -66,7 +66,8 @@ var layers = map[string][]string{
 	"internal/text":              {},
 	"agent/approval/shell":       {"internal/lazyregexp", "internal/text"},
 	"agent/approval":             {"agent/approval/shell"},
-	"agent":                      {"agent/approval", "agent/approval/shell", "agent/hooks", "agent/rules", "internal/bug", "internal/jsonx", "internal/text", "providers", "sessions"},
+	"agent/contextwindow":        {"internal/jsonx", "internal/text", "providers", "sessions"},
+	"agent":                      {"agent/approval", "agent/approval/shell", "agent/contextwindow", "agent/hooks", "agent/rules", "internal/bug", "internal/jsonx", "internal/text", "providers", "sessions"},
 	"agent/commands":             {"agent/approval", "internal/configfile", "internal/text"},
 	"agent/hooks":                {"internal/configfile", "internal/jsonx", "internal/text", "internal/trust"},
 	"agent/rules":                {"agent/approval", "internal/configfile", "internal/jsonx", "internal/lazyregexp", "internal/text"},
@@ -95,7 +96,7 @@ var layers = map[string][]string{
 	"agent/tools/toolstest":      {"agent", "agent/toolkit", "agent/tools", "agent/tools/debug", "agent/tools/files", "agent/tools/shell", "internal/jsonx", "internal/proc", "internal/testenv", "internal/webclient", "lsp", "providers"},
 	"agent/transcript":           {"agent", "internal/jsonx", "internal/text", "providers", "sessions"},
 	"bridges":                    {"acp", "acp/content", "agent", "agent/approval", "internal/jsonx", "internal/proc", "internal/text"},
-	"acp/server":                 {"acp", "acp/content", "acp/server/slash", "agent", "agent/agents", "agent/approval", "agent/commands", "agent/hooks", "agent/rules", "agent/toolkit", "agent/tools/debug", "agent/tools/mcptools", "dap", "internal/bug", "internal/jsonx", "internal/proc", "lsp", "mcp", "providers", "sessions"},
+	"acp/server":                 {"acp", "acp/content", "acp/server/slash", "agent", "agent/agents", "agent/approval", "agent/commands", "agent/contextwindow", "agent/hooks", "agent/rules", "agent/toolkit", "agent/tools/debug", "agent/tools/mcptools", "dap", "internal/bug", "internal/jsonx", "internal/proc", "lsp", "mcp", "providers", "sessions"},
 	"acp/acptest":                {"acp", "internal/jsonx", "internal/proc"},
 	"conformance":                {"internal/jsonx", "internal/proc"},
 	"cmd/gjc":                    {"*"},
@@ -104,7 +105,7 @@ var layers = map[string][]string{
 	"cmd/checksize":              {},
 	"cmd/stress":                 {"internal/jsonx", "internal/testenv"},
 	"acp/content":                {"acp", "agent", "providers"},
-	"acp/server/slash":           {"acp", "acp/content", "agent", "agent/approval", "agent/commands", "agent/tools/debug", "agent/tools/mcptools", "agent/tools/shell", "agent/transcript", "dap", "internal/jsonx", "internal/text", "lsp", "mcp", "providers", "sessions"},
+	"acp/server/slash":           {"acp", "acp/content", "agent", "agent/approval", "agent/commands", "agent/contextwindow", "agent/tools/debug", "agent/tools/mcptools", "agent/tools/shell", "agent/transcript", "dap", "internal/jsonx", "internal/text", "lsp", "mcp", "providers", "sessions"},
 }
 
 type listed struct {

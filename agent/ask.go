@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/gajae-code/gjc/agent/contextwindow"
 	"github.com/gajae-code/gjc/internal/bug"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/providers"
@@ -71,7 +72,7 @@ func (t *Turn) again(ctx context.Context, failed int, err error) error {
 // request assembles the next request from the session's state.
 func (t *Turn) request(ctx context.Context) (providers.Model, *providers.Request, error) {
 	s := t.session
-	var snap state
+	var view requestState
 	if err := t.do(func(st *state) error {
 		if err := s.takeSteers(st, t); err != nil {
 			return err
@@ -81,20 +82,20 @@ func (t *Turn) request(ctx context.Context) (providers.Model, *providers.Request
 		}
 		t.closed = t.closed || t.last
 		t.model, t.tier = st.model, st.tier
-		snap = st.copied()
+		view = st.request()
 		return nil
 	}); err != nil {
 		return nil, nil, err
 	}
-	model, err := s.opts.Models.Open(ctx, snap.model)
+	model, err := s.opts.Models.Open(ctx, view.model)
 	if err != nil {
 		return nil, nil, err
 	}
-	t.tools, t.offeredTo = s.offered(&snap.model, snap.mode), snap.model
-	req := s.assemble(ctx, &snap, t.tools)
-	overhead := requestOverhead(req)
+	t.tools, t.offeredTo = s.offered(&view.model, view.mode), view.model
+	req := s.assemble(ctx, &view, t.tools)
+	overhead := contextwindow.RequestOverhead(req)
 	err = t.do(func(st *state) error {
-		st.overhead = overhead
+		st.window.SetOverhead(overhead)
 		req.ForceTool = s.forcedTool(st, t.tools)
 		return nil
 	})
@@ -110,7 +111,7 @@ func (t *Turn) stream(ctx context.Context, model providers.Model, req *providers
 	speech := speech{turn: t, ahead: make(chan struct{}, deltasAhead)}
 	for ev, err := range model.Stream(ctx, req) {
 		if err != nil {
-			return said.message(), modelError(ctx, err)
+			return said.message(), contextwindow.StreamError(ctx, err)
 		}
 		said.add(ev)
 		switch ev := ev.(type) {
@@ -167,102 +168,28 @@ func (s *speech) say(ev MessageDelta) {
 	}
 }
 
-// modelError prefers why the turn was ended over how the model's client took it.
-func modelError(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); cause != nil {
-		return cause
-	}
-	if errors.Is(err, context.Canceled) {
-		return fmt.Errorf("the model call was cut off: %w", err)
-	}
-	return err
-}
-
 // partial is an answer while it comes.
 type partial struct {
 	id    string
 	info  *providers.ModelInfo
 	build providers.Builder
-	used  meter
+	used  contextwindow.Meter
 }
 
 func (p *partial) add(ev providers.Event) {
 	p.build.Add(ev)
-	p.used.add(ev)
+	p.used.Add(ev)
 }
 
 // message is what has come so far; nil for nothing.
 func (p *partial) message() *providers.Message {
-	if !p.used.begun {
+	if !p.used.Begun {
 		return nil
 	}
 	msg := p.build.Message()
 	msg.ID, msg.API, msg.Provider, msg.Model = p.id, p.info.API, p.info.Provider, p.info.ID
-	msg.Usage = p.used.usage
+	msg.Usage = p.used.Usage
 	return &msg
-}
-
-// conversation prepares a history for a request: what a model must not see is left out, and every tool call gets one result, in
-// the order of the calls, also where the process died before it could record one.
-func conversation(history []providers.Message, images bool) []providers.Message {
-	msgs := make([]providers.Message, 0, len(history))
-	add := func(m providers.Message) {
-		if !images {
-			m.Parts = withoutImages(m.Parts)
-		}
-		msgs = append(msgs, m)
-	}
-	var calls []providers.ToolCall
-	var results []*providers.Message // of calls; nil for none yet
-	flush := func() {
-		for i, m := range results {
-			if m == nil {
-				m = new(toolMessage(calls[i], "The call was interrupted; it is not known whether it took effect.", true))
-			}
-			add(*m)
-		}
-		calls, results = nil, nil
-	}
-	for _, m := range history {
-		if m.Role == providers.RoleTool {
-			for i := range calls {
-				if calls[i].ID == m.ToolCallID && results[i] == nil {
-					results[i] = &m
-					break
-				}
-			}
-			continue // a result of no call is left out
-		}
-		flush()
-		if len(m.Parts) == 0 {
-			continue
-		}
-		add(m)
-		if m.Role == providers.RoleAssistant {
-			calls = m.ToolCalls()
-			results = make([]*providers.Message, len(calls))
-		}
-	}
-	flush()
-	return msgs
-}
-
-func withoutImages(parts []providers.Part) []providers.Part {
-	out := parts[:0:0]
-	for _, p := range parts {
-		if _, isImage := p.(providers.Image); isImage {
-			p = providers.Text{Text: "[An image was here. This model cannot see images.]"}
-		}
-		out = append(out, p)
-	}
-	return out
-}
-
-func toolMessage(c providers.ToolCall, text string, isError bool) providers.Message {
-	return providers.Message{
-		Role: providers.RoleTool, ToolCallID: c.ID, ToolName: c.Name, IsError: isError,
-		Parts: []providers.Part{providers.Text{Text: text}},
-	}
 }
 
 // validInput returns a call's input as an object, or what is wrong with it.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/contextwindow"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/providers/providertest"
@@ -79,7 +80,7 @@ func TestSummarizeBranch(t *testing.T) {
 		if ask := w.script.Requests()[1].Messages[0].Text(); !strings.HasSuffix(ask, "Only the tests.") || strings.Contains(ask, "a branch that the user has left") {
 			t.Errorf("asked %.100s", ask)
 		}
-		if _, err := summarizeBranch(w, []sessions.Entry{sessions.ModelChange{Model: "x/y"}}, ""); !errors.Is(err, agent.ErrNothingToSummarize) {
+		if _, err := summarizeBranch(w, []sessions.Entry{sessions.ModelChange{Model: "x/y"}}, ""); !errors.Is(err, contextwindow.ErrNothingToSummarize) {
 			t.Errorf("of nothing: %v", err)
 		}
 		if _, err := summarizeBranch(w, entries, ""); err == nil {

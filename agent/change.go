@@ -49,7 +49,7 @@ func (st *state) settings() settings {
 func (st *state) snapshot() Snapshot {
 	return Snapshot{
 		Mode: st.mode, Model: st.model, Thinking: st.thinking, ServiceTier: st.tier, Title: st.title, UpdatedAt: st.updated,
-		Plan: st.plan, Usage: st.usage, CostUSD: st.cost(), Messages: len(st.history), Busy: st.turn != nil || len(st.waiting) > 0,
+		Plan: st.plan, Usage: st.window.Usage(), CostUSD: st.cost(), Messages: len(st.window.Messages), Busy: st.turn != nil || len(st.waiting) > 0,
 	}
 }
 
@@ -86,7 +86,8 @@ func ToModel(info providers.ModelInfo, level providers.ThinkingLevel) Change {
 				return err
 			}
 			// Another model counts differently: what was measured is a guess now.
-			st.model, st.ratio = info, 0
+			st.model = info
+			st.window.ModelChanged()
 		}
 		return s.fitToModel(st, level)
 	}}

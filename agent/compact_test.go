@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/contextwindow"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/providers/providertest"
 )
@@ -34,8 +35,8 @@ func remember(t *testing.T, o *agent.Options, messages ...providers.Message) {
 }
 
 // compact runs a compaction as a command does.
-func compact(w *world) (agent.Compaction, agent.TurnResult, error) {
-	var done agent.Compaction
+func compact(w *world) (contextwindow.Compaction, agent.TurnResult, error) {
+	var done contextwindow.Compaction
 	var err error
 	r := w.session.Answer(func(ctx context.Context, t *agent.Turn) error {
 		done, err = t.Compact(ctx, "")

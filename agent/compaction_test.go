@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/contextwindow"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/providers/providertest"
@@ -126,7 +127,7 @@ func TestCompact_KeepsTheNewest(t *testing.T) {
 			t.Errorf("details %s", got)
 		}
 		ev := agent.CompactionEvent("id", &c)
-		if ev.Reason != agent.CompactionManual || ev.Before != done.Before || ev.After != done.After || ev.Summary != want || ev.ShortSummary == "" {
+		if ev.Reason != contextwindow.ReasonManual || ev.Before != done.Before || ev.After != done.After || ev.Summary != want || ev.ShortSummary == "" {
 			t.Errorf("replayed as %+v", ev)
 		}
 		w.script.Add(providertest.Step{providertest.Text("ok")})
@@ -247,7 +248,7 @@ func TestCompact_Iterates(t *testing.T) {
 				t.Errorf("extension %v: %q", extension, c.Summary)
 			}
 			// Twice in a row is refused: there is nothing new.
-			if _, _, err := compact(w); !errors.Is(err, agent.ErrNothingToCompact) {
+			if _, _, err := compact(w); !errors.Is(err, contextwindow.ErrNothingToCompact) {
 				t.Errorf("again: %v", err)
 			}
 			if n := len(w.script.Requests()); n != 1 {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/text"
 	"github.com/gajae-code/gjc/providers"
 )
 
@@ -44,7 +45,7 @@ func (r *replay) describe(started *ToolStarted, c providers.ToolCall) {
 		}
 		started.Locations = args.locations(&r.Workspace)
 		if started.Kind == KindExecute && args.Command != "" {
-			started.Content = []Content{TextContent{cutMiddle("$ "+args.Command, maxShown)}}
+			started.Content = []Content{TextContent{text.Middle("$ "+args.Command, maxShown)}}
 		}
 		return
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/gajae-code/gjc/internal/bug"
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/text"
 	"github.com/gajae-code/gjc/providers"
 )
 
@@ -132,15 +133,15 @@ func decodeContent(content []contentJSON, printed string) []Content {
 		case "diff":
 			out = append(out, DiffContent{c.Path, c.Old, c.New})
 		case "terminal":
-			// What was said of the command beside its output is part of the result too, and has its own place here.
-			text := printed
+			// The result also has the texts of the other blocks, which have their own places here.
+			output := printed
 			for _, other := range content {
 				if other.Type == "text" && other.Text != "" {
-					text = strings.TrimRight(strings.TrimSuffix(text, other.Text), "\n")
+					output = strings.TrimRight(strings.TrimSuffix(output, other.Text), "\n")
 				}
 			}
-			if text != "" {
-				out = append(out, TextContent{cutMiddle(text, maxShown)})
+			if output != "" {
+				out = append(out, TextContent{text.Middle(output, maxShown)})
 			}
 		case "link":
 			out = append(out, LinkContent{c.URI, c.Name})

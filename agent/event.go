@@ -3,6 +3,7 @@ package agent
 import (
 	"time"
 
+	"github.com/gajae-code/gjc/agent/contextwindow"
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
@@ -107,7 +108,7 @@ type CompactionChanged struct {
 	ID     string
 	Status CompactionStatus
 	// Reason is empty in a replay of what another program compacted.
-	Reason CompactionReason
+	Reason contextwindow.Reason
 	// Before and After are how full the model's window was and is, in tokens; zero where that is not known. After comes
 	// with the end, and is an estimate.
 	Before, After int

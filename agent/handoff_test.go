@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/contextwindow"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/providers/providertest"
 	"github.com/gajae-code/gjc/sessions"
@@ -60,7 +61,7 @@ func TestHandoff(t *testing.T) {
 		},
 		providertest.Step{providertest.Text("ok")},
 	)
-	message := agent.HandoffMessage(" doc ")
+	message := contextwindow.HandoffMessage(" doc ")
 	if text := message.Parts[0].(providers.Text).Text; message.CustomType != "handoff" || !message.Display || message.Attribution != "agent" ||
 		!strings.HasPrefix(text, "<handoff-context>\ndoc\n</handoff-context>\n\n") {
 		t.Errorf("%+v", message)
@@ -75,7 +76,7 @@ func TestHandoff_Failures(t *testing.T) {
 		steps []providertest.Step
 		want  error
 	}{
-		{"nothing said", []providertest.Step{{providertest.Call("c", "echo", `{}`)}}, agent.ErrEmptyHandoff},
+		{"nothing said", []providertest.Step{{providertest.Call("c", "echo", `{}`)}}, contextwindow.ErrEmptyHandoff},
 		{"broken", []providertest.Step{{providertest.Fail(broken)}}, broken},
 		{"cut off", []providertest.Step{{providertest.Text("x"), providertest.Stop(providers.StopLength)}}, nil},
 		{"busy for too long", []providertest.Step{{providertest.Fail(busy)}, {providertest.Fail(busy)}, {providertest.Fail(busy)}, {providertest.Fail(busy)}}, busy},
@@ -93,7 +94,7 @@ func TestHandoff_Failures(t *testing.T) {
 		})
 	}
 	run(t, nil, func(w *world) {
-		if _, _, err := handoff(w, ""); !errors.Is(err, agent.ErrNothingToHandOff) {
+		if _, _, err := handoff(w, ""); !errors.Is(err, contextwindow.ErrNothingToHandOff) {
 			t.Errorf("err %v", err)
 		}
 	})
@@ -135,7 +136,7 @@ func TestStrategyHandoff(t *testing.T) {
 	settings := func(o *agent.Options) {
 		window(o, 40_000)
 		c := &set(o).Compaction
-		c.Strategy, c.ThresholdTokens, c.KeepRecentTokens, c.HandoffSaveToDisk = agent.StrategyHandoff, 10_000, 2000, true
+		c.Strategy, c.ThresholdTokens, c.KeepRecentTokens, c.HandoffSaveToDisk = contextwindow.StrategyHandoff, 10_000, 2000, true
 		o.Artifacts = kept
 	}
 	doc := providertest.Step{providertest.Text("THE DOCUMENT")}

@@ -215,8 +215,8 @@ func inputLeaks(input jsonx.Raw, isTool func(string) bool) bool {
 func (t *Turn) toldOfLeaks() bool {
 	told := false
 	_ = t.do(func(st *state) error { // a turn that is over runs no calls
-		for i := range st.history {
-			if m := &st.history[i]; m.Role != providers.RoleAssistant && strings.Contains(m.Text(), leakMarker) {
+		for i := range st.window.Messages {
+			if m := &st.window.Messages[i]; m.Role != providers.RoleAssistant && strings.Contains(m.Text(), leakMarker) {
 				told = true
 				return nil
 			}

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gajae-code/gjc/agent/contextwindow"
 	"github.com/gajae-code/gjc/agent/hooks"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/providers"
@@ -263,7 +264,7 @@ func (s *Session) sessionEnd(ctx context.Context) {
 }
 
 // compactHooks runs the hooks around a compaction. What those before it say goes into what the summary has to keep.
-func (t *Turn) compactHooks(ctx context.Context, ev hooks.Event, reason CompactionReason) (string, error) {
+func (t *Turn) compactHooks(ctx context.Context, ev hooks.Event, reason contextwindow.Reason) (string, error) {
 	words, err := t.around(ctx, ev, func(in *hooks.Input) { in.Reason = string(reason) })
 	return strings.Join(words, "\n"), err
 }

@@ -4,13 +4,15 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/gajae-code/gjc/agent/contextwindow"
 )
 
 // watchIdle begins to wait for the moment in which a long conversation is compacted because nobody goes on with it. It
 // runs on the actor, when a turn is over and no other waits.
 func (s *Session) watchIdle(st *state) {
 	c := &s.settings.Compaction
-	if !c.auto() || !c.IdleEnabled || c.IdleTimeoutSeconds <= 0 || s.child || st.closing || st.next() < c.IdleThresholdTokens {
+	if !c.Automatic() || !c.IdleEnabled || c.IdleTimeoutSeconds <= 0 || s.child || st.closing || st.window.Next(&st.model) < c.IdleThresholdTokens {
 		return
 	}
 	st.idle = time.AfterFunc(time.Duration(c.IdleTimeoutSeconds)*time.Second, func() {
@@ -46,14 +48,14 @@ func compactIdle(ctx context.Context, t *Turn) error {
 	still := false
 	if err == nil {
 		err = t.do(func(st *state) error {
-			still = st.next() >= t.session.settings.Compaction.IdleThresholdTokens
+			still = st.window.Next(&st.model) >= t.session.settings.Compaction.IdleThresholdTokens
 			return nil
 		})
 	}
 	if err == nil && still {
-		_, err = t.compact(ctx, compacting{reason: CompactionIdle})
+		_, err = t.compact(ctx, compacting{reason: contextwindow.ReasonIdle})
 	}
-	if err != nil && ctx.Err() == nil && !errors.Is(err, ErrNothingToCompact) && !errors.Is(err, errTurnOver) {
+	if err != nil && ctx.Err() == nil && !errors.Is(err, contextwindow.ErrNothingToCompact) && !errors.Is(err, errTurnOver) {
 		t.emit(Noticed{Severity: SeverityWarning, Title: "Auto-compaction failed: " + err.Error()})
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/contextwindow"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/providers/providertest"
 )
@@ -57,7 +58,7 @@ func TestIdle_Not(t *testing.T) {
 			o.Settings.Compaction.IdleEnabled = agent.DefaultSettings().Compaction.IdleEnabled
 		},
 		"short":    func(o *agent.Options) { o.Settings.Compaction.IdleThresholdTokens = 50_000 },
-		"strategy": func(o *agent.Options) { o.Settings.Compaction.Strategy = agent.StrategyOff },
+		"strategy": func(o *agent.Options) { o.Settings.Compaction.Strategy = contextwindow.StrategyOff },
 	} {
 		t.Run(name, func(t *testing.T) {
 			run(t, func(o *agent.Options) { idleSettings(t)(o); fn(o) }, func(w *world) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent/approval"
 	"github.com/gajae-code/gjc/agent/approval/shell"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
 const (
@@ -74,7 +75,7 @@ func bound(files []instruction, own int) {
 		case room < 1<<10:
 			f.text = "(left out: the instructions are longer than a prompt may have)"
 		default:
-			f.text = cutMiddle(f.text, room)
+			f.text = text.Middle(f.text, room)
 		}
 		room = max(room-len(f.text), 0)
 	}

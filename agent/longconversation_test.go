@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/contextwindow"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/providers/providertest"
 	"github.com/gajae-code/gjc/sessions"
@@ -93,7 +94,7 @@ func (m *modelOf) answer(req *providers.Request) providertest.Step {
 // wants.
 func TestLongConversation(t *testing.T) {
 	const windowSize = 24_000
-	for _, strategy := range []agent.CompactionStrategy{agent.StrategyContextFull, agent.StrategyHandoff} {
+	for _, strategy := range []contextwindow.Strategy{contextwindow.StrategyContextFull, contextwindow.StrategyHandoff} {
 		model := &modelOf{t: t, window: windowSize, rand: rand.New(rand.NewPCG(1, 2))}
 		run(t, func(o *agent.Options) {
 			window(o, windowSize)
@@ -116,7 +117,7 @@ func TestLongConversation(t *testing.T) {
 			if model.overflowing > 0 || len(ended(w)) < 10 || len(notices(w)) > 0 {
 				t.Errorf("%s: %d requests, %d summaries, the largest of %d tokens, %d did not fit; noticed %q", strategy, model.requests, model.summaries, model.largest, model.overflowing, notices(w))
 			}
-			if strategy == agent.StrategyHandoff {
+			if strategy == contextwindow.StrategyHandoff {
 				return // the conversation is another
 			}
 			// People are shown all of it.

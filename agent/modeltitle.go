@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/gajae-code/gjc/agent/contextwindow"
+	"github.com/gajae-code/gjc/internal/text"
 	"github.com/gajae-code/gjc/providers"
 )
 
@@ -30,7 +32,7 @@ func (s *Session) nameByModel(st *state) {
 	if s.opts.TitleModel == nil || st.named || st.closing || s.child {
 		return
 	}
-	said, answered := firstExchange(st.history)
+	said, answered := firstExchange(st.window.Messages)
 	if answered == "" {
 		return
 	}
@@ -45,10 +47,10 @@ func (s *Session) nameByModel(st *state) {
 				s.opts.Panicked("naming a session", v, debug.Stack())
 			}
 		}()
-		var used meter
+		var used contextwindow.Meter
 		title, err := s.askTitle(s.ctx, info, said, answered, &used)
 		s.do(func(st *state) error {
-			if used.begun {
+			if used.Begun {
 				s.chargeBeside(st, nil, sideUsage("a title", &info, &used, ""))
 			}
 			if err != nil || title == st.title || s.opts.Log.SetTitle(title, "auto") != nil {
@@ -75,22 +77,22 @@ func firstExchange(history []providers.Message) (said, answered string) {
 }
 
 // askTitle asks a model for a title, once. It tells used what that took.
-func (s *Session) askTitle(ctx context.Context, info providers.ModelInfo, said, answered string, used *meter) (string, error) {
+func (s *Session) askTitle(ctx context.Context, info providers.ModelInfo, said, answered string, used *contextwindow.Meter) (string, error) {
 	model, err := s.opts.Models.Open(ctx, info)
 	if err != nil {
 		return "", err
 	}
 	hide := s.opts.Secrets.Hide // before the cut: nobody finds half of a secret
-	said, answered = cutMiddle(hide(said), maxTitled), cutMiddle(hide(answered), maxTitled)
+	said, answered = text.Middle(hide(said), maxTitled), text.Middle(hide(answered), maxTitled)
 	req := &providers.Request{
 		System: strings.TrimSpace(titlePrompt), Thinking: info.ClampThinking(providers.ThinkingOff), SessionID: s.opts.ID,
-		Messages: []providers.Message{userText("<user>\n" + said + "\n</user>\n\n<agent>\n" + answered + "\n</agent>")},
+		Messages: []providers.Message{contextwindow.UserMessage("<user>\n" + said + "\n</user>\n\n<agent>\n" + answered + "\n</agent>")},
 	}
 	for ev, err := range model.Stream(ctx, req) {
 		if err != nil {
 			return "", err
 		}
-		used.add(ev)
+		used.Add(ev)
 		if done, ok := ev.(providers.Done); ok {
 			title, ok := titleIn(done.Message.Text())
 			if !ok {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/agent/contextwindow"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/sessions"
 )
@@ -61,7 +62,7 @@ func (t *Turn) Navigate(ctx context.Context, id string, opts NavigateOptions) (N
 	var summary sessions.BranchSummary
 	if opts.Summarize && len(left) > 0 {
 		summary, err = t.SummarizeBranch(ctx, left, opts.Instructions)
-		if err != nil && !errors.Is(err, ErrNothingToSummarize) {
+		if err != nil && !errors.Is(err, contextwindow.ErrNothingToSummarize) {
 			return Navigation{}, err
 		}
 		done.Summary = summary.Summary
@@ -85,15 +86,16 @@ func (s *Session) goTo(st *state, branch, path []sessions.Entry, to *Navigation,
 		return err
 	}
 	st.branch++
-	if st.history, err = log.Messages(); err != nil {
+	messages, err := log.Messages()
+	if err != nil {
 		return err
 	}
-	st.usage, st.measured = lastUsage(st.history)
+	st.window.Load(messages)
 	if plan := PlanOf(path); !slices.Equal(plan, st.plan) {
 		st.plan = plan
 		s.emit(PlanChanged{Entries: append([]PlanEntry{}, plan...)})
 	}
-	s.emit(st.used(st.next()))
+	s.emit(st.used(st.window.Next(&st.model)))
 	return nil
 }
 

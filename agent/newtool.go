@@ -12,6 +12,7 @@ import (
 
 	"github.com/gajae-code/gjc/internal/bug"
 	"github.com/gajae-code/gjc/internal/jsonx"
+	"github.com/gajae-code/gjc/internal/text"
 	"github.com/gajae-code/gjc/providers"
 )
 
@@ -140,11 +141,11 @@ func bounded(err error) error {
 	if err == nil {
 		return nil
 	}
-	text := err.Error()
-	if len(text) <= maxErrorText {
+	message := err.Error()
+	if len(message) <= maxErrorText {
 		return err
 	}
-	return &boundedError{err, cutMiddle(text, maxErrorText)}
+	return &boundedError{err, text.Middle(message, maxErrorText)}
 }
 
 // ErrBadInput is wrapped by every complaint about a tool call's input.

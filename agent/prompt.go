@@ -21,14 +21,14 @@ type SystemPrompt struct {
 
 // systemPrompt assembles the system prompt. It has the day but not the time, so that the prompt caches of a day's
 // requests hold.
-func (s *Session) systemPrompt(ctx context.Context, st *state, tools []Tool) string {
+func (s *Session) systemPrompt(ctx context.Context, current approval.Mode, tools []Tool) string {
 	ws := &s.opts.Workspace
 	roots := ""
 	if len(ws.Additional) > 0 {
 		roots = "Further directories: " + strings.Join(ws.Additional, ", ") + "\n"
 	}
 	mode := ""
-	if st.mode == approval.ModePlan {
+	if current == approval.ModePlan {
 		mode = "\nYou are in plan mode: nothing may be changed and no command may run. Read, think, and write a plan with todo_write and in your answer; the user leaves plan mode when they agree.\n"
 	}
 	guidance := s.guidance(ctx)

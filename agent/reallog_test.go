@@ -12,6 +12,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/agent/contextwindow"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/providers/providertest"
 	"github.com/gajae-code/gjc/sessions"
@@ -21,7 +22,7 @@ import (
 // conversation, and nearly the same count of what it fills.
 func TestCompaction_Loaded(t *testing.T) {
 	const windowSize = 24_000
-	for _, strategy := range []agent.CompactionStrategy{agent.StrategyContextFull, agent.StrategyHandoff} {
+	for _, strategy := range []contextwindow.Strategy{contextwindow.StrategyContextFull, contextwindow.StrategyHandoff} {
 		synctest.Test(t, func(t *testing.T) {
 			now := time.Now()
 			clock := func() time.Time { now = now.Add(time.Second); return now }

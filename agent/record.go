@@ -46,7 +46,7 @@ func (t *Turn) keep(st *state, m *providers.Message) error {
 		st.charge(t, answerUse(&t.model, m))
 	}
 	kept.Details = nil // what people are shown of a result is in the log, and large
-	st.history = append(st.history, kept)
+	st.window.Append(kept)
 	if m.Role == providers.RoleUser && st.rules != nil {
 		st.rules.turns++
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/agent/contextwindow"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/sessions"
 )
@@ -30,7 +31,7 @@ func (e *recoveryError) Error() string {
 	switch {
 	case e.why == nil:
 		return e.what + ": " + text
-	case overflowed(e.why):
+	case contextwindow.Overflowed(e.why):
 		return e.what + ": what is to be summarized does not fit either: " + text
 	}
 	return e.what + ": " + e.why.Error() + "; the model's answer was: " + text
@@ -52,10 +53,10 @@ func (e *recoveryError) Unwrap() []error {
 func (t *Turn) ask(ctx context.Context) (*providers.Message, error) {
 	for tried := 0; ; {
 		msg, err := t.attempt(ctx)
-		if err == nil || ctx.Err() != nil || !overflowed(err) {
+		if err == nil || ctx.Err() != nil || !contextwindow.Overflowed(err) {
 			return msg, err
 		}
-		if t.remodelled() && tried < deepest {
+		if t.remodelled() && tried < contextwindow.MaxDepth {
 			t.drop(t.model, msg)
 			tried++
 			continue // the user has chosen another model meanwhile
@@ -66,17 +67,17 @@ func (t *Turn) ask(ctx context.Context) (*providers.Message, error) {
 		} else if perr != nil {
 			return msg, perr
 		}
-		if !t.session.settings.Compaction.auto() {
+		if !t.session.settings.Compaction.Automatic() {
 			return msg, err
 		}
-		if tried >= deepest {
+		if tried >= contextwindow.MaxDepth {
 			return msg, &recoveryError{"Context overflow recovery failed", err, nil}
 		}
 		// What came of the answer before it failed is no part of the conversation.
-		_, cerr := t.compact(ctx, compacting{reason: CompactionOverflow, deeper: tried})
-		for errors.Is(cerr, ErrNothingToCompact) && tried < deepest-1 {
+		_, cerr := t.compact(ctx, compacting{reason: contextwindow.ReasonOverflow, depth: tried})
+		for errors.Is(cerr, contextwindow.ErrNothingToCompact) && tried < contextwindow.MaxDepth-1 {
 			tried++ // there is nothing new, or nothing that is old enough: less is kept
-			_, cerr = t.compact(ctx, compacting{reason: CompactionOverflow, deeper: tried})
+			_, cerr = t.compact(ctx, compacting{reason: contextwindow.ReasonOverflow, depth: tried})
 		}
 		switch {
 		case ctx.Err() != nil:
@@ -104,14 +105,13 @@ func (t *Turn) remodelled() bool {
 // and the turn goes on without. It reports whether the conversation is another now.
 func (t *Turn) makeRoom(ctx context.Context) bool {
 	settings := &t.session.settings.Compaction
-	if !settings.auto() || t.noRoom {
+	if !settings.Automatic() || t.noRoom {
 		return false
 	}
 	over := func() bool {
 		is := false
 		_ = t.do(func(st *state) error { // a turn that is over needs no room
-			limit, used := settings.threshold(st.model.ContextWindow), st.next()
-			is = limit > 0 && used > limit && (st.tight == 0 || used > st.tight+st.model.ContextWindow/leastGain || used < st.tight)
+			is = st.window.Over(&st.model, settings)
 			return nil
 		})
 		return is
@@ -130,14 +130,14 @@ func (t *Turn) makeRoom(ctx context.Context) bool {
 		}
 	}
 	if err == nil {
-		err = t.shorten(ctx, CompactionThreshold)
+		err = t.shorten(ctx, contextwindow.ReasonThreshold)
 	}
 	return t.shortened(ctx, err, "Auto-compaction failed")
 }
 
 // shorten compacts as the strategy says.
-func (t *Turn) shorten(ctx context.Context, reason CompactionReason) error {
-	if t.session.settings.Compaction.Strategy == StrategyHandoff {
+func (t *Turn) shorten(ctx context.Context, reason contextwindow.Reason) error {
+	if t.session.settings.Compaction.Strategy == contextwindow.StrategyHandoff {
 		err := t.handOver(ctx, reason)
 		if err == nil || ctx.Err() != nil {
 			return err
@@ -153,9 +153,9 @@ func (t *Turn) shortened(ctx context.Context, err error, failed string) bool {
 	case err == nil:
 		return true
 	case ctx.Err() != nil, errors.Is(err, errTurnOver):
-	case errors.Is(err, ErrNothingToCompact):
+	case errors.Is(err, contextwindow.ErrNothingToCompact):
 		_ = t.do(func(st *state) error { // a turn that is over needs no room
-			st.tight = st.next()
+			st.window.NothingToCompact(&st.model)
 			return nil
 		})
 	default:
@@ -173,11 +173,12 @@ func (t *Turn) completes(ctx context.Context, msg *providers.Message) bool {
 	if msg.StopReason != providers.StopLength || t.completed || t.last {
 		return false
 	}
-	full, auto := false, settings.auto()
+	full, auto := false, settings.Automatic()
 	var model providers.ModelInfo
 	_ = t.do(func(st *state) error { // a turn that is over completes nothing
 		model = t.model
-		full = st.model.Ref() == t.model.Ref() && windowFull(&st.model, settings, msg)
+		info := &st.model
+		full = info.Ref() == t.model.Ref() && settings.FilledBy(info.ContextWindow, info.MaxOutput, msg.Usage.Context(), msg.Usage.Output)
 		return nil
 	})
 	if !full {
@@ -187,7 +188,7 @@ func (t *Turn) completes(ctx context.Context, msg *providers.Message) bool {
 	again, err := t.promote(ctx)
 	if !again && (err != nil || auto) {
 		if err == nil {
-			err = t.shorten(ctx, CompactionIncomplete)
+			err = t.shorten(ctx, contextwindow.ReasonIncomplete)
 		}
 		again = t.shortened(ctx, err, "Incomplete response recovery failed")
 	}
@@ -195,19 +196,6 @@ func (t *Turn) completes(ctx context.Context, msg *providers.Message) bool {
 		t.drop(model, msg)
 	}
 	return again
-}
-
-// windowFull reports whether it was the window that cut an answer off, and not how long an answer of the model may be:
-// against that a shorter conversation is of no use.
-func windowFull(info *providers.ModelInfo, settings *CompactionSettings, msg *providers.Message) bool {
-	used := msg.Usage.Context()
-	if info.ContextWindow <= 0 || used == 0 {
-		return false
-	}
-	if info.MaxOutput > 0 && msg.Usage.Output >= info.MaxOutput {
-		return false
-	}
-	return used >= settings.threshold(info.ContextWindow) || info.MaxOutput > 0 && used-msg.Usage.Output+info.MaxOutput > info.ContextWindow
 }
 
 // tidy makes room behind a turn's last answer. It reports whether the turn goes on, because the compaction came between
@@ -245,6 +233,6 @@ func (s *Session) appendMessage(st *state, m sessions.CustomMessage) error {
 	if _, err := s.opts.Log.Append(m); err != nil {
 		return s.unsaved(st, err)
 	}
-	st.history = append(st.history, providers.Message{Role: providers.RoleUser, Parts: m.Parts, Time: s.opts.Clock()})
+	st.window.Append(providers.Message{Role: providers.RoleUser, Parts: m.Parts, Time: s.opts.Clock()})
 	return nil
 }

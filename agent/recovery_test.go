@@ -11,6 +11,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/agent/contextwindow"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/providers/providertest"
 	"github.com/gajae-code/gjc/sessions"
@@ -100,10 +101,10 @@ func TestThreshold(t *testing.T) {
 			}
 		}, summary, providertest.Step{providertest.Text("done")})
 	})
-	for name, change := range map[string]func(*agent.CompactionSettings){
-		"not enabled":    func(c *agent.CompactionSettings) { c.Enabled = false },
-		"strategy off":   func(c *agent.CompactionSettings) { c.Strategy = agent.StrategyOff },
-		"a high percent": func(c *agent.CompactionSettings) { c.ThresholdTokens, c.ThresholdPercent = -1, 90 },
+	for name, change := range map[string]func(*contextwindow.CompactionSettings){
+		"not enabled":    func(c *contextwindow.CompactionSettings) { c.Enabled = false },
+		"strategy off":   func(c *contextwindow.CompactionSettings) { c.Strategy = contextwindow.StrategyOff },
+		"a high percent": func(c *contextwindow.CompactionSettings) { c.ThresholdTokens, c.ThresholdPercent = -1, 90 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			run(t, func(o *agent.Options) { settings(o); change(&set(o).Compaction) }, func(w *world) {
@@ -113,30 +114,6 @@ func TestThreshold(t *testing.T) {
 				}
 			}, providertest.Step{providertest.Text("ok"), full(12_000)})
 		})
-	}
-}
-
-func TestSettings_Threshold(t *testing.T) {
-	for _, tt := range []struct {
-		percent        float64
-		tokens, window int
-		want           int
-	}{
-		{-1, -1, 200_000, 170_000},      // 15 % are more than the reserve
-		{-1, -1, 100_000, 83_616},       // the reserve is more
-		{-1, -1, 20_000, 10_000},        // half in any case
-		{-1, -1, 0, 0},                  // nobody knows
-		{50, -1, 200_000, 100_000},      // a percentage
-		{50, 7000, 200_000, 7000},       // tokens before it
-		{0, 0, 200_000, 170_000},        // zero is as good as nothing
-		{-1, 500_000, 200_000, 200_000}, // no more than there is
-		{-1, 500_000, 0, 500_000},
-	} {
-		c := agent.DefaultSettings().Compaction
-		c.ThresholdPercent, c.ThresholdTokens = tt.percent, tt.tokens
-		if got := agent.Threshold(c, tt.window); got != tt.want {
-			t.Errorf("%v %%, %d tokens of %d: %d, want %d", tt.percent, tt.tokens, tt.window, got, tt.want)
-		}
 	}
 }
 

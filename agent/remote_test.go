@@ -99,16 +99,3 @@ func TestCompact_RemoteHangs(t *testing.T) {
 		}
 	}, providertest.Step{providertest.Text("LOCAL")})
 }
-
-func TestShortSummary(t *testing.T) {
-	for _, tt := range []struct{ summary, want string }{
-		{"## Goal\n\n- Fix   the **bug**\n", "Fix the **bug**"},
-		{"---\n<read-files>\na\n", "a"},
-		{"", ""},
-		{strings.Repeat("é", 200), strings.Repeat("é", 119) + "…"},
-	} {
-		if got := agent.ShortSummary(tt.summary); got != tt.want {
-			t.Errorf("%q: %q", tt.summary, got)
-		}
-	}
-}

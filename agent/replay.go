@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/gajae-code/gjc/agent/contextwindow"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/sessions"
@@ -494,4 +495,13 @@ func (r *replay) call(c providers.ToolCall, result *providers.Message) bool {
 		return false
 	}
 	return d.Say == "" || r.yield(MessageDelta{MessageID: c.ID + saidSuffix, Speaker: SpeakerAgent, Text: d.Say})
+}
+
+// compactionEvent returns the event of a stored compaction.
+func compactionEvent(id string, e *sessions.Compaction) CompactionChanged {
+	ev := CompactionChanged{
+		ID: id, Status: CompactionCompleted, Summary: e.Summary, ShortSummary: e.ShortSummary, Before: e.TokensBefore,
+	}
+	ev.Reason, ev.After = contextwindow.Details(e)
+	return ev
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/agent/contextwindow"
 	"github.com/gajae-code/gjc/agent/hooks"
 	"github.com/gajae-code/gjc/internal/text"
 	"github.com/gajae-code/gjc/providers"
@@ -177,26 +178,15 @@ type Session struct {
 
 // state is what the actor owns.
 type state struct {
-	mode     approval.Mode
-	model    providers.ModelInfo
-	thinking providers.ThinkingLevel
-	tier     string
-	title    string
-	updated  time.Time
-	plan     []PlanEntry
-	history  []providers.Message
-	usage    providers.Usage // of the last model call; a guess behind a compaction
-	told     UsageChanged    // what was told last, or with the load
+	choices
+	title   string
+	updated time.Time
+	plan    []PlanEntry
+	window  contextwindow.Window
+	told    UsageChanged // what was told last, or with the load
 	// uses is what the session has used, lastTurn what its last turn that asked a model has; repriced is of [Spending].
 	uses, lastTurn []sessions.Use
 	repriced       int
-	// measured counts the messages of history that usage covers. overhead is what a request has beside its messages, by an
-	// estimate; ratio is how many real tokens an estimated one is. All are zero where that is not known.
-	measured, overhead int
-	ratio              float64
-	// tight is how full the window was when there was nothing to compact; zero for not yet. Until there is much more it is not
-	// tried again: it takes a look at the whole log.
-	tight int
 	// idle ends when nobody has gone on with the conversation for a while; nil as long as that is of no interest.
 	idle *time.Timer
 
@@ -218,6 +208,14 @@ type state struct {
 	closing  bool
 	// question is what calls said that ended the turn; of a child.
 	question string
+}
+
+// choices are the settings that a [Change] can change.
+type choices struct {
+	mode     approval.Mode
+	model    providers.ModelInfo
+	thinking providers.ThinkingLevel
+	tier     string
 }
 
 // New starts a session. The caller must Close it.
@@ -245,8 +243,8 @@ func New(opts Options) *Session {
 	s := &Session{
 		opts: opts, box: newMailbox(), done: make(chan struct{}), asking: make(chan struct{}, 1), grants: new(approval.Grants), hooked: new(hookState),
 		st: state{
-			mode: opts.Mode, model: opts.Model, thinking: opts.Model.ClampThinking(opts.Thinking),
-			title: opts.Title, plan: opts.Plan, tier: opts.ServiceTier, history: opts.History, updated: opts.Clock(),
+			choices: choices{opts.Mode, opts.Model, opts.Model.ClampThinking(opts.Thinking), opts.ServiceTier},
+			title:   opts.Title, plan: opts.Plan, window: contextwindow.NewWindow(opts.History), updated: opts.Clock(),
 		},
 	}
 	if n := len(opts.History); n > 0 && !opts.History[n-1].Time.IsZero() {
@@ -261,7 +259,6 @@ func New(opts Options) *Session {
 	// A loaded session has been named behind its first answer.
 	_, answered := firstExchange(opts.History)
 	s.st.named = opts.Title != "" && answered != ""
-	s.st.usage, s.st.measured = lastUsage(opts.History)
 	uses := opts.Uses
 	if uses == nil {
 		for i := range opts.History {
@@ -269,7 +266,7 @@ func New(opts Options) *Session {
 		}
 	}
 	s.loadUses(&s.st, uses)
-	s.st.used(s.st.usage.Context())
+	s.st.used(s.st.window.Usage().Context())
 	s.ctx, s.end = context.WithCancelCause(context.Background())
 	go func() {
 		defer close(s.done)
@@ -428,7 +425,7 @@ func (s *Session) Close(ctx context.Context) error {
 func (s *Session) Context() ([]providers.Message, error) {
 	var history []providers.Message
 	err := s.do(func(st *state) error {
-		history = append(history, st.history...)
+		history = append(history, st.window.Messages...)
 		return nil
 	})()
 	return history, err

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
@@ -32,8 +31,8 @@ const (
 func shownContent(content []Content) []Content {
 	out := excerpts(content)
 	for i, c := range out {
-		if text, ok := c.(TextContent); ok {
-			out[i] = TextContent{cutMiddle(text.Text, maxShown)}
+		if block, ok := c.(TextContent); ok {
+			out[i] = TextContent{text.Middle(block.Text, maxShown)}
 		}
 	}
 	return out
@@ -44,15 +43,15 @@ func boundContent(content []Content) []Content {
 	out := excerpts(content)
 	left := maxShownTexts
 	for i, c := range out {
-		text, ok := c.(TextContent)
+		block, ok := c.(TextContent)
 		if !ok {
 			continue
 		}
-		if most := min(maxShown, left); len(text.Text) > most+maxCutMark {
-			text.Text = cutMiddle(text.Text, most)
-			out[i] = text
+		if most := min(maxShown, left); len(block.Text) > most+maxCutMark {
+			block.Text = text.Middle(block.Text, most)
+			out[i] = block
 		}
-		left = max(left-len(text.Text), 0)
+		left = max(left-len(block.Text), 0)
 	}
 	return out
 }
@@ -129,14 +128,14 @@ func shownInput(input jsonx.Raw) jsonx.Raw {
 			return short
 		}
 	}
-	text, _ := jsonx.Marshal(cutMiddle(string(input), maxShown)) // a string always encodes
+	text, _ := jsonx.Marshal(text.Middle(string(input), maxShown)) // a string always encodes
 	return text
 }
 
 func cutStrings(v any) any {
 	switch v := v.(type) {
 	case string:
-		return cutMiddle(v, maxShownString)
+		return text.Middle(v, maxShownString)
 	case []any:
 		for i := range v {
 			v[i] = cutStrings(v[i])
@@ -151,12 +150,3 @@ func cutStrings(v any) any {
 
 // cutTitle bounds the title of a call.
 func cutTitle(s string) string { return text.Truncate(s, maxCallTitle) }
-
-// cutMiddle shortens s to about most bytes, keeping both ends.
-func cutMiddle(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	head, tail := s[:most/2], s[len(s)-most/2:]
-	return strings.ToValidUTF8(head, "") + fmt.Sprintf("\n… %d bytes left out …\n", len(s)-most) + strings.ToValidUTF8(tail, "")
-}

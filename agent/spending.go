@@ -3,6 +3,7 @@ package agent
 import (
 	"slices"
 
+	"github.com/gajae-code/gjc/agent/contextwindow"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/sessions"
 )
@@ -95,30 +96,9 @@ func (s *Session) chargeBeside(st *state, t *Turn, u *sessions.SideUsage) {
 	}
 }
 
-// A meter takes down what one answer uses while it comes. The zero value is ready.
-type meter struct {
-	// begun says that there is an answer: one that failed before is not paid for.
-	begun bool
-	// whole says that the answer has come to its end.
-	whole bool
-	// usage is what is known; zero for nothing.
-	usage providers.Usage
-}
-
-func (m *meter) add(ev providers.Event) {
-	m.begun = true
-	switch ev := ev.(type) {
-	case providers.UsageSoFar:
-		m.usage = ev.Usage
-	case providers.Done:
-		m.usage, m.whole = ev.Message.Usage, true
-	default:
-	}
-}
-
 // spend takes note of what was used beside the conversation, whether it was of use or not.
-func (t *Turn) spend(what string, info providers.ModelInfo, used *meter, tier string) {
-	if used.begun {
+func (t *Turn) spend(what string, info providers.ModelInfo, used *contextwindow.Meter, tier string) {
+	if used.Begun {
 		t.account(func(*state) *sessions.SideUsage { return sideUsage(what, &info, used, tier) })
 	}
 }
@@ -151,7 +131,7 @@ func (t *Turn) account(fn func(st *state) *sessions.SideUsage) {
 // tellUsage tells how full the window is behind an answer of the conversation.
 func (t *Turn) tellUsage(msg *providers.Message) {
 	_ = t.do(func(st *state) error {
-		st.measure(msg.Usage)
+		st.window.Measure(&st.model, msg.Usage)
 		if used := msg.Usage.Context(); used > 0 {
 			ev := st.used(used)
 			ev.Size = t.model.ContextWindow
@@ -189,9 +169,9 @@ func (s *Session) chargeChild(st *state, t *Turn, uses []sessions.Use) {
 }
 
 // sideUsage is what one request of a service tier has used.
-func sideUsage(what string, info *providers.ModelInfo, used *meter, tier string) *sessions.SideUsage {
-	u := &sessions.SideUsage{For: what, Provider: info.Provider, Model: info.ID, Usage: used.usage, Price: info.Price(used.usage, tier)}
-	if !used.whole {
+func sideUsage(what string, info *providers.ModelInfo, used *contextwindow.Meter, tier string) *sessions.SideUsage {
+	u := &sessions.SideUsage{For: what, Provider: info.Provider, Model: info.ID, Usage: used.Usage, Price: info.Price(used.Usage, tier)}
+	if !used.Complete {
 		u.Cut = 1
 	}
 	return u

@@ -56,7 +56,7 @@ func (s *Session) takeSteers(st *state, t *Turn) error {
 		if _, err := s.opts.Log.AppendMessage(m); err != nil {
 			return s.unsaved(st, err)
 		}
-		st.history = append(st.history, *m)
+		st.window.Append(*m)
 		t.steers = t.steers[1:]
 	}
 	return nil

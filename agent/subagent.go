@@ -160,7 +160,7 @@ func (r *toolRun) runTask(ctx context.Context, task Task) (TaskResult, error) {
 	closeCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.opts.CancelGrace)
 	defer cancel()
 	err = started.Close(closeCtx)
-	s.opts.Values.FilesChanged() // whatever the child did
+	s.opts.Values.FilesChanged()     // whatever the child did
 	_ = t.do(func(st *state) error { // a turn that is over has told the child's end with its own
 		st.children = remove(st.children, kept)
 		s.chargeChild(st, t, sum.uses)
@@ -282,8 +282,8 @@ func (s *Session) summary() ending {
 	var e ending
 	_ = s.do(func(st *state) error { // a closed session has nothing to say
 		e.question, e.uses, e.overBudget = st.question, st.uses, s.finishing
-		for i := len(st.history) - 1; i >= 0 && e.text == ""; i-- {
-			if m := &st.history[i]; m.Role == providers.RoleAssistant {
+		for i := len(st.window.Messages) - 1; i >= 0 && e.text == ""; i-- {
+			if m := &st.window.Messages[i]; m.Role == providers.RoleAssistant {
 				e.text = m.Text()
 			}
 		}

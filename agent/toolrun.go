@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/agent/contextwindow"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/internal/text"
 	"github.com/gajae-code/gjc/providers"
@@ -287,7 +288,7 @@ func (r *toolRun) update(p Progress) {
 			ev.Output = cmp.Or(r.turn.session.opts.Secrets.Hide(p.Raw), p.Text)
 		}
 		r.output.WriteString(p.Text)
-		ev.Content = append(r.shown[:len(r.shown):len(r.shown)], TextContent{cutMiddle(r.output.String(), maxShown)})
+		ev.Content = append(r.shown[:len(r.shown):len(r.shown)], TextContent{text.Middle(r.output.String(), maxShown)})
 	}
 	r.mu.Unlock()
 	r.turn.emit(ev)
@@ -320,7 +321,7 @@ func (r *toolRun) end(res *Result, words []string) error {
 	d.Calls = slices.Clone(d.Calls)
 	r.mu.Unlock()
 	ev.Content = append(ev.Content[:len(ev.Content):len(ev.Content)], d.nestedContent()...)
-	msg := toolMessage(r.call, res.Text, res.IsError)
+	msg := contextwindow.ToolMessage(r.call, res.Text, res.IsError)
 	if res.Text == "" {
 		msg.Parts = []providers.Part{providers.Text{Text: "(no output)"}}
 	}

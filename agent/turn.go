@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/agent/contextwindow"
 	"github.com/gajae-code/gjc/internal/bug"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/sessions"
@@ -87,12 +88,10 @@ type Turn struct {
 // checkpoint is a place in a session to go back to.
 type checkpoint struct {
 	leaf     string // of the log
-	messages int
+	window   contextwindow.Mark
 	mode     approval.Mode
 	model    string
 	thinking providers.ThinkingLevel
-	usage    providers.Usage
-	measured int
 }
 
 // Trace is the W3C trace context of a prompt (traceparent, tracestate, baggage), for what its calls ask of others.
@@ -203,7 +202,7 @@ func (s *Session) next(st *state) {
 	st.waiting = st.waiting[1:]
 	st.turn = t
 	t.before = checkpoint{
-		s.opts.Log.Leaf(), len(st.history), st.mode, st.model.Ref(), st.thinking, st.usage, st.measured,
+		s.opts.Log.Leaf(), st.window.Mark(), st.mode, st.model.Ref(), st.thinking,
 	}
 	go func() {
 		r := t.run()
@@ -273,9 +272,9 @@ func (s *Session) goBack(st *state, c checkpoint) {
 	// What the turn has compacted is back too, so the log says what there is.
 	history, err := log.Messages()
 	if err != nil {
-		history = st.history[:min(c.messages, len(st.history))]
+		history = st.window.Messages[:min(c.window.Messages, len(st.window.Messages))]
 	}
-	st.history, st.usage, st.measured = history, c.usage, c.measured
+	st.window.Return(c.window, history)
 	st.branch++
 	if branch, err := log.Branch(); err == nil {
 		if plan := PlanOf(branch); !slices.Equal(plan, st.plan) {
@@ -488,7 +487,7 @@ func (t *Turn) Clear() error {
 		if err := t.session.opts.Log.Clear(); err != nil {
 			return err
 		}
-		st.history, st.usage, st.measured = nil, providers.Usage{}, 0
+		st.window.Clear()
 		st.branch++
 		if st.plan != nil {
 			t.session.emit(PlanChanged{Entries: []PlanEntry{}})

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/agent/contextwindow"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/sessions"
@@ -69,7 +70,7 @@ func (s *Session) keepUserCall(st *state, input jsonx.Raw, result *providers.Mes
 // message returns the call and its result as they would stand in a conversation.
 func (c *userCall) message() (providers.ToolCall, *providers.Message) {
 	call := providers.ToolCall{ID: c.ID, Name: c.Name, Input: c.Input}
-	m := toolMessage(call, c.Text, c.IsError)
+	m := contextwindow.ToolMessage(call, c.Text, c.IsError)
 	m.Details = c.Details
 	return call, &m
 }

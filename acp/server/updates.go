@@ -10,6 +10,7 @@ import (
 	"github.com/gajae-code/gjc/acp"
 	"github.com/gajae-code/gjc/acp/content"
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/contextwindow"
 )
 
 // features are the optional capabilities of a client that updates depend on.
@@ -225,13 +226,13 @@ func (m *mapper) compacted(ev agent.CompactionChanged) []acp.SessionUpdate {
 func compactionLine(ev *agent.CompactionChanged) string {
 	text := "The conversation so far was compacted"
 	switch ev.Reason {
-	case agent.CompactionThreshold:
+	case contextwindow.ReasonThreshold:
 		text += ", because the model's window was nearly full"
-	case agent.CompactionOverflow:
+	case contextwindow.ReasonOverflow:
 		text += ", because it no longer fit the model's window"
-	case agent.CompactionIncomplete:
+	case contextwindow.ReasonIncomplete:
 		text += ", because there was no room for the whole answer"
-	case agent.CompactionIdle:
+	case contextwindow.ReasonIdle:
 		text += " while the session was idle"
 	default:
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/agent/contextwindow"
 	"github.com/gajae-code/gjc/agent/tools"
 	"github.com/gajae-code/gjc/agent/tools/files"
 	"github.com/gajae-code/gjc/agent/tools/shell"
@@ -116,7 +117,7 @@ func (c *config) sections() map[string]section {
 		"task":  c.taskSettings(),
 		"compaction": {
 			"enabled":             boolean(&compaction.Enabled),                                                   // shorten conversations; false: only /compact and /handoff do
-			"strategy":            oneOf(&compaction.Strategy, agent.CompactionStrategies()),                      // context-full: a summary replaces the older part; handoff: a document does; off: nothing
+			"strategy":            oneOf(&compaction.Strategy, contextwindow.Strategies()),                        // context-full: a summary replaces the older part; handoff: a document does; off: nothing
 			"reserveTokens":       number(&compaction.ReserveTokens, 0, mostTokens),                               // tokens of the window to keep free, at most half of it
 			"keepRecentTokens":    number(&compaction.KeepRecentTokens, 0, mostTokens),                            // tokens of the newest conversation that stay as they are
 			"autoContinue":        boolean(&compaction.AutoContinue),                                              // let the model go on if its plan was not done

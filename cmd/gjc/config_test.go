@@ -13,6 +13,7 @@ import (
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/approval"
+	"github.com/gajae-code/gjc/agent/contextwindow"
 	"github.com/gajae-code/gjc/bridges"
 	"github.com/gajae-code/gjc/providers"
 	"github.com/gajae-code/gjc/providers/registry"
@@ -173,12 +174,12 @@ modelRoles: {default: "anthropic/a:high", smol: openai/b, mine: x/y/z}
 		t.Fatal(err)
 	}
 	want := agent.Settings{
-		Compaction: agent.CompactionSettings{
-			Strategy: agent.StrategyHandoff, ReserveTokens: 1, KeepRecentTokens: 2, RemoteEndpoint: "https://sums.example.com/compact",
+		Compaction: contextwindow.CompactionSettings{
+			Strategy: contextwindow.StrategyHandoff, ReserveTokens: 1, KeepRecentTokens: 2, RemoteEndpoint: "https://sums.example.com/compact",
 			ThresholdPercent: 62.5, ThresholdTokens: 3, IdleEnabled: true, IdleThresholdTokens: 4, IdleTimeoutSeconds: 5,
 			HandoffSaveToDisk: true,
 		},
-		BranchSummary:    agent.BranchSummarySettings{Enabled: true, ReserveTokens: 6},
+		BranchSummary:    contextwindow.BranchSummarySettings{Enabled: true, ReserveTokens: 6},
 		Rules:            agent.RuleSettings{Discard: true, Repeat: agent.RepeatAfterGap, RepeatGap: 7},
 		ContextPromotion: true,
 		Tasks:            agent.TaskSettings{MaxConcurrency: 3, MaxDepth: 1, MaxTokens: 7, Disabled: []string{"critic"}},
@@ -208,7 +209,7 @@ modelRoles: {default: "anthropic/a:high", smol: openai/b, mine: x/y/z}
 	if c, err = readAll(dir, []string{overlay}); err != nil {
 		t.Fatal(err)
 	}
-	if c.context.Compaction.Strategy != agent.StrategyOff || c.context.Compaction.RemoteEndpoint != "" || c.models.Roles["smol"] != "" ||
+	if c.context.Compaction.Strategy != contextwindow.StrategyOff || c.context.Compaction.RemoteEndpoint != "" || c.models.Roles["smol"] != "" ||
 		c.context.Compaction.ReserveTokens != 1 {
 		t.Errorf("behind the overlay: %+v", c.context)
 	}

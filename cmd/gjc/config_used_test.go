@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/contextwindow"
 	"github.com/gajae-code/gjc/agent/hooks"
 	"github.com/gajae-code/gjc/agent/tools"
 	"github.com/gajae-code/gjc/agent/tools/files"
@@ -33,8 +34,8 @@ func TestConfig_FieldsAreUsed(t *testing.T) {
 		retrySettings{},
 		networkSettings{},
 		agent.Settings{},
-		agent.CompactionSettings{},
-		agent.BranchSummarySettings{},
+		contextwindow.CompactionSettings{},
+		contextwindow.BranchSummarySettings{},
 		agent.RuleSettings{},
 		agent.TaskSettings{},
 		agent.Helper{},

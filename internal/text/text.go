@@ -2,6 +2,7 @@
 package text
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"unicode"
@@ -67,4 +68,13 @@ func Count(n int, noun string) string {
 		noun += "s"
 	}
 	return strconv.Itoa(n) + " " + noun
+}
+
+// Middle shortens s to about most bytes. It keeps both ends, and says how many bytes are missing between them.
+func Middle(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	head, tail := s[:most/2], s[len(s)-most/2:]
+	return strings.ToValidUTF8(head, "") + fmt.Sprintf("\n… %d bytes left out …\n", len(s)-most) + strings.ToValidUTF8(tail, "")
 }

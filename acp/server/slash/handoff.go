@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/contextwindow"
 	"github.com/gajae-code/gjc/sessions"
 )
 
@@ -13,7 +13,7 @@ import (
 func handoff(c *call) error {
 	document, err := c.turn.Handoff(c, c.args)
 	switch {
-	case errors.Is(err, agent.ErrNothingToHandOff):
+	case errors.Is(err, contextwindow.ErrNothingToHandOff):
 		return c.say("Nothing to hand off (no messages yet).", nil)
 	case err != nil:
 		return c.fail(fmt.Errorf("%w; this session is unchanged", err))
@@ -46,7 +46,7 @@ func (c *call) createSession(document string) (*sessions.Log, error) {
 		sessions.ModelChange{Model: snap.Model.Ref()},
 		sessions.ThinkingChange{Level: snap.Thinking},
 		sessions.ModeChange{Mode: string(snap.Mode)},
-		agent.HandoffMessage(document),
+		contextwindow.HandoffMessage(document),
 	}
 	for _, e := range entries {
 		if _, err := log.Append(e); err != nil {

@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"github.com/gajae-code/gjc/agent"
+	"github.com/gajae-code/gjc/agent/contextwindow"
 	"github.com/gajae-code/gjc/agent/tools/shell"
 	"github.com/gajae-code/gjc/internal/jsonx"
 	"github.com/gajae-code/gjc/sessions"
@@ -137,7 +138,7 @@ func rename(c *call) error {
 // compact runs /compact.
 func compact(c *call) error {
 	done, err := c.turn.Compact(c, c.args)
-	if errors.Is(err, agent.ErrNothingToCompact) {
+	if errors.Is(err, contextwindow.ErrNothingToCompact) {
 		return c.say("There is nothing to compact yet.", nil)
 	}
 	if err != nil {

@@ -1,4 +1,4 @@
-package agent
+package contextwindow
 
 import (
 	"bytes"
@@ -14,33 +14,40 @@ import (
 )
 
 const (
-	// remoteTimeout bounds how long a remote endpoint may take for a summary.
+	// remoteTimeout bounds the time of a remote endpoint for a summary.
 	remoteTimeout = 2 * time.Minute
 	// maxRemoteSummary bounds its answer, in bytes.
 	maxRemoteSummary = 1 << 20
 )
 
-// remoteSummary asks an endpoint for a summary. It is asked once: the model is there.
-func (t *Turn) remoteSummary(ctx context.Context, endpoint, prompt string) (string, error) {
+// Remote is an HTTP endpoint that writes summaries.
+type Remote struct {
+	Endpoint string
+	// Transport carries the requests. If nil, [http.DefaultTransport].
+	Transport http.RoundTripper
+}
+
+// ask requests a summary, once: if it fails, a model writes the summary.
+func (r *Remote) ask(ctx context.Context, prompt string) (string, error) {
 	body, err := jsonx.Marshal(struct {
 		SystemPrompt string `json:"systemPrompt"`
 		Prompt       string `json:"prompt"`
-	}{strings.TrimSpace(summarySystem), t.session.opts.Secrets.Hide(prompt)})
+	}{strings.TrimSpace(summarySystem), prompt})
 	if err != nil {
 		return "", err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, remoteTimeout, fmt.Errorf("no answer within %s", remoteTimeout))
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.Endpoint, bytes.NewReader(body))
 	if err != nil {
 		return "", fmt.Errorf("compaction.remoteEndpoint: %w", err)
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json")
-	req.Close = true // it is seldom: no connection waits for the next
+	req.Close = true // requests are rare, so no connection stays open for the next
 	client := &http.Client{
-		Transport: t.session.opts.HTTP,
-		// A conversation goes where the settings say and nowhere else.
+		Transport: r.Transport,
+		// The conversation goes only where the settings say.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	resp, err := client.Do(req)
@@ -50,7 +57,7 @@ func (t *Turn) remoteSummary(ctx context.Context, endpoint, prompt string) (stri
 		}
 		return "", err
 	}
-	defer func() { _ = resp.Body.Close() }() // it was read as far as it is of use
+	defer func() { _ = resp.Body.Close() }() // only read
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxRemoteSummary+1))
 	switch {
 	case resp.StatusCode != http.StatusOK:
@@ -66,7 +73,7 @@ func (t *Turn) remoteSummary(ctx context.Context, endpoint, prompt string) (stri
 	if err := jsonx.Unmarshal(data, &answer); err != nil {
 		return "", fmt.Errorf("the endpoint's answer: %w", err)
 	}
-	summary := withoutTags(strings.ToValidUTF8(answer.Summary, "\uFFFD"))
+	summary := withoutFileLists(strings.ToValidUTF8(answer.Summary, "\uFFFD"))
 	if summary == "" {
 		return "", errors.New("the endpoint gave an empty summary")
 	}

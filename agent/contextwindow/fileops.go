@@ -1,4 +1,4 @@
-package agent
+package contextwindow
 
 import (
 	"fmt"
@@ -10,12 +10,12 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// fileOps is which files the calls of a conversation have read and changed.
+// fileOps records the files that the calls of a conversation have read and changed.
 type fileOps struct {
 	read, modified map[string]bool
 }
 
-// fileDetails is how an entry keeps them. A compaction has more of it; see [compactionDetails].
+// fileDetails is the form of fileOps in the details of an entry. Those of a compaction are [compactionDetails].
 type fileDetails struct {
 	ReadFiles     []string `json:"readFiles"`
 	ModifiedFiles []string `json:"modifiedFiles"`
@@ -23,7 +23,7 @@ type fileDetails struct {
 
 func newFileOps() *fileOps { return &fileOps{make(map[string]bool), make(map[string]bool)} }
 
-// entries takes note of what calls among entries did, and of what summaries among them tell.
+// entries records the successful calls in entries, and the files that summaries in entries list.
 func (f *fileOps) entries(entries []sessions.Entry) {
 	for i, e := range entries {
 		switch e := e.(type) {
@@ -42,8 +42,8 @@ func (f *fileOps) entries(entries []sessions.Entry) {
 	}
 }
 
-// failedCall reports whether the call of an answer failed; rest is what follows the answer. Some models give calls the
-// same ids over and over.
+// failedCall reports whether a call of an answer failed. rest are the entries after the answer: some models use the IDs of calls
+// again in later answers.
 func failedCall(rest []sessions.Entry, id string) bool {
 	for _, e := range rest {
 		m, ok := e.(sessions.MessageEntry)
@@ -58,7 +58,7 @@ func failedCall(rest []sessions.Entry, id string) bool {
 	return false
 }
 
-// details takes over what an earlier summary has noted. What an extension has written means what it likes.
+// details records the files in the details of an earlier summary. Details of an extension have no known form.
 func (f *fileOps) details(raw jsonx.Raw, fromExtension bool) {
 	if fromExtension || len(raw) == 0 {
 		return
@@ -75,7 +75,7 @@ func (f *fileOps) details(raw jsonx.Raw, fromExtension bool) {
 	}
 }
 
-// call takes note of one call. The names are those of the tools that take a path, here and in other programs.
+// call records one call. It knows the tools that take a path, of gjc and of other programs.
 func (f *fileOps) call(c providers.ToolCall) {
 	var set map[string]bool
 	switch c.Name {
@@ -91,7 +91,7 @@ func (f *fileOps) call(c providers.ToolCall) {
 		FilePath string `json:"file_path"`
 	}
 	if jsonx.Unmarshal(c.Input, &in) != nil {
-		return // a model broke off
+		return // the model stopped in the middle
 	}
 	path := strings.TrimSpace(in.Path)
 	if path == "" {
@@ -99,17 +99,17 @@ func (f *fileOps) call(c providers.ToolCall) {
 	}
 	if c.Name == "read" {
 		if strings.Contains(path, "://") {
-			return // an artifact is no file
+			return // such as an artifact
 		}
 		path = withoutSelector(path)
 	}
 	if path == "" || strings.ContainsAny(path, "\n<>") {
-		return // such a path would break the list
+		return // it would break the list
 	}
 	set[path] = true
 }
 
-// withoutSelector takes the lines off a path that the read tool was asked for: "a.go:40-60".
+// withoutSelector removes the selector of lines from a path of the read tool: "a.go:40-60".
 func withoutSelector(path string) string {
 	for range 2 {
 		i := strings.LastIndexByte(path, ':')
@@ -125,7 +125,7 @@ func withoutSelector(path string) string {
 	return path
 }
 
-// lists returns both sets, sorted. What was changed does not count as read.
+// lists returns both sets, sorted. A modified file does not count as read.
 func (f *fileOps) lists() fileDetails {
 	d := fileDetails{ReadFiles: []string{}, ModifiedFiles: []string{}}
 	for path := range f.read {
@@ -141,11 +141,11 @@ func (f *fileOps) lists() fileDetails {
 	return d
 }
 
-// maxListed bounds how many files a summary names; the details have all.
+// maxListed bounds how many files a summary names. The details of the entry have all of them.
 const maxListed = 20
 
-// tag returns the files as they stand at the end of a summary: a tree with what was done to each. It is empty for no file.
-// Modified files come before read ones where there are too many.
+// tag returns the files for the end of a summary, as a tree; empty for no files. If there are too many, it prefers the modified
+// ones.
 func (f *fileOps) tag() string {
 	d := f.lists()
 	all := slices.Concat(d.ModifiedFiles, d.ReadFiles)
@@ -168,7 +168,7 @@ func (f *fileOps) tag() string {
 	return b.String()
 }
 
-// access returns what was done to a file.
+// access returns how a file was used.
 func (f *fileOps) access(path string) string {
 	switch {
 	case !f.modified[path]:
@@ -179,7 +179,7 @@ func (f *fileOps) access(path string) string {
 	return "Write"
 }
 
-// fileNode is a directory of the tree. The lines and names are in the order in which they were added.
+// fileNode is a directory of the tree. Lines and names are in the order in which they were added.
 type fileNode struct {
 	lines, names []string
 	dirs         map[string]*fileNode
@@ -204,7 +204,7 @@ func (n *fileNode) add(path, access string) {
 	n.lines = append(n.lines, path+" ("+access+")")
 }
 
-// write writes the files and then the directories of n, with a heading for each. A directory that holds nothing but one other
+// write writes the files of n and then its directories, each with a heading. A directory that only contains one other directory
 // shares its heading.
 func (n *fileNode) write(b *strings.Builder, depth int) {
 	for _, line := range n.lines {
@@ -223,8 +223,8 @@ func (n *fileNode) write(b *strings.Builder, depth int) {
 	}
 }
 
-// withoutTags takes file lists off a summary: those of a model's own making, and those of a summary that is gone on with.
-func withoutTags(summary string) string {
+// withoutFileLists removes lists of files from a summary: those that a model made up, and those of a previous summary.
+func withoutFileLists(summary string) string {
 	for _, name := range []string{"read-files", "modified-files", "files"} {
 		for {
 			before, rest, found := strings.Cut(summary, "<"+name+">")
