@@ -79,7 +79,7 @@ const tempSuffix = ".tmp"
 // cut.
 func (s *Store) replace(path string, data []byte, sync bool) (err error) {
 	dir := filepath.Dir(path)
-	temp := filepath.Join(dir, "."+filepath.Base(path)+"."+s.tempID()+tempSuffix)
+	temp := filepath.Join(dir, "."+filepath.Base(path)+"."+tempID()+tempSuffix)
 	f, err := s.fs.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, filePerm)
 	if err != nil {
 		return err

@@ -48,8 +48,8 @@ type Pruned struct {
 func (l *Log) Messages() ([]providers.Message, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	places := l.contextLocked()
-	if err := l.recallLocked(places); err != nil {
+	places := l.context()
+	if err := l.recall(places); err != nil {
 		return nil, err
 	}
 	var branch []Entry // of what stays in memory: that is enough
@@ -128,8 +128,8 @@ func (l *Log) Compacted() bool {
 	return false
 }
 
-// recallLocked brings entries back into memory that a model sees again.
-func (l *Log) recallLocked(places []int32) error {
+// recall brings entries back into memory that a model sees again.
+func (l *logState) recall(places []int32) error {
 	var missing []int32
 	for _, i := range places {
 		if l.nodes[i].entry == nil {
@@ -137,7 +137,7 @@ func (l *Log) recallLocked(places []int32) error {
 		}
 	}
 	slices.Sort(missing)
-	all, err := l.readLocked(missing)
+	all, err := l.read(missing)
 	if err != nil {
 		return err
 	}
@@ -153,14 +153,14 @@ func prunedMessage(m providers.Message) providers.Message {
 	return m
 }
 
-// contextLocked returns the places of the entries that a model sees: those of the active branch, but for what the last
+// context returns the places of the entries that a model sees: those of the active branch, but for what the last
 // compaction replaces, which stands first itself.
-func (l *Log) contextLocked() []int32 {
-	path := l.pathLocked(int32(len(l.nodes) - 1))
+func (l *logState) context() []int32 {
+	path := l.pathTo(int32(len(l.nodes) - 1))
 	boundary := -1
 	for k, i := range slices.Backward(path) {
 		if l.nodes[i].kind == KindCompaction {
-			if e, err := l.entryLocked(i); err == nil {
+			if e, err := l.entry(i); err == nil {
 				if _, ok := e.(Compaction); ok {
 					l.nodes[i].entry = e
 					boundary = k
@@ -212,14 +212,14 @@ func userMessage(b Base, text string) providers.Message {
 func (l *Log) State() State {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s := l.choicesLocked(l.historyLocked(int32(len(l.nodes) - 1)))
+	s := l.choices(l.history(int32(len(l.nodes) - 1)))
 	s.Title, s.TitleSource = l.about.title.Title, l.about.title.Source
 	s.Directories, s.SystemPrompt = l.about.directories, l.about.systemPrompt
 	return s
 }
 
-// choicesLocked returns what entries say of a [State], which are the oldest first.
-func (l *Log) choicesLocked(history []int32) State {
+// choices returns what entries say of a [State], which are the oldest first.
+func (l *logState) choices(history []int32) State {
 	s := State{Thinking: providers.ThinkingOff}
 	for _, i := range history {
 		switch e := l.nodes[i].entry.(type) {
@@ -241,18 +241,18 @@ func (l *Log) choicesLocked(history []int32) State {
 		}
 	}
 	if s.Model == "" {
-		s.Model = l.answeredLocked(history)
+		s.Model = l.lastAnswering(history)
 	}
 	return s
 }
 
-// answeredLocked returns the model that has answered last; empty for none.
-func (l *Log) answeredLocked(history []int32) string {
+// lastAnswering returns the model that has answered last; empty for none.
+func (l *logState) lastAnswering(history []int32) string {
 	for _, i := range slices.Backward(history) {
 		if l.nodes[i].kind != KindMessage {
 			continue
 		}
-		e, err := l.entryLocked(i)
+		e, err := l.entry(i)
 		if err != nil {
 			return "" // the next use of the log tells
 		}
@@ -261,19 +261,4 @@ func (l *Log) answeredLocked(history []int32) string {
 		}
 	}
 	return ""
-}
-
-// historyLocked is the branch that ends with leaf and, where it begins with a [Log.Clear], what was before that.
-func (l *Log) historyLocked(leaf int32) []int32 {
-	var history []int32
-	for i := leaf; i >= 0; {
-		history = append(history, i)
-		if l.nodes[i].parent < 0 && isClear(l.nodes[i].entry) {
-			i-- // a clear stands right behind the leaf of its time
-		} else {
-			i = l.nodes[i].parent
-		}
-	}
-	slices.Reverse(history)
-	return history
 }

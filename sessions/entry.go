@@ -207,3 +207,28 @@ func (e ServiceTierChange) withRef(b Base) Entry { e.Base = b; return e }
 func (e RuleInjection) withRef(b Base) Entry     { e.Base = b; return e }
 func (e ToolSelection) withRef(b Base) Entry     { e.Base = b; return e }
 func (u Unknown) withRef(b Base) Entry           { u.Base = b; return u }
+
+// Version is the version of the files that this package writes. Older ones are migrated, newer ones refused.
+const Version = 3
+
+// Header is the first line of a session file.
+type Header struct {
+	// Version is the version that the file had when it was opened; [Store.Create] ignores it.
+	Version int
+	// ID names the session. [Store.Create] makes one if it is empty.
+	ID string
+	// Time is when the session began. If zero, [Store.Create] takes the clock's.
+	Time time.Time
+	// Cwd is the absolute working directory. Required.
+	Cwd string
+	// AdditionalDirectories are further roots, absolute. Other programs do not know them.
+	AdditionalDirectories []string
+	// Title is the name that the session began with. [State] has the present one.
+	Title string
+	// TitleSource is "auto" or "user".
+	TitleSource string
+	// ParentSession is the id or the path of the session that this one was forked from; only a remark.
+	ParentSession string
+}
+
+const kindSession = "session"

@@ -3,6 +3,7 @@ package sessions
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
@@ -173,4 +174,55 @@ func (d *decoder) customMessage(line []byte) (Entry, error) {
 	return CustomMessage{
 		CustomType: w.CustomType, Parts: parts, Display: w.Display, Details: w.Details, Attribution: w.Attribution,
 	}, nil
+}
+
+func (h *Header) encode() ([]byte, error) {
+	return jsonx.Marshal(wireHeader{
+		Type: kindSession, Version: Version, ID: h.ID, Timestamp: formatTime(h.Time), Cwd: h.Cwd,
+		AdditionalDirectories: h.AdditionalDirectories, Title: h.Title, TitleSource: h.TitleSource,
+		ParentSession: h.ParentSession,
+	})
+}
+
+type wireHeader struct {
+	Type                  string   `json:"type"`
+	Version               int      `json:"version"`
+	ID                    string   `json:"id"`
+	Timestamp             string   `json:"timestamp"`
+	Cwd                   string   `json:"cwd"`
+	AdditionalDirectories []string `json:"additionalDirectories,omitempty"`
+	Title                 string   `json:"title,omitzero"`
+	TitleSource           string   `json:"titleSource,omitzero"`
+	ParentSession         string   `json:"parentSession,omitzero"`
+}
+
+func decodeHeader(line []byte) (Header, error) {
+	var w wireHeader
+	if err := jsonx.Unmarshal(line, &w); err != nil {
+		return Header{}, errors.New("this is not a session header: " + err.Error())
+	}
+	switch {
+	case w.Type != kindSession || w.ID == "":
+		return Header{}, errors.New("this is not a session header")
+	case w.Version > Version:
+		return Header{}, errors.New("the session was written by a newer program; update this one")
+	}
+	return Header{
+		Version: max(w.Version, 1), ID: w.ID, Time: parseTime(w.Timestamp), Cwd: w.Cwd,
+		AdditionalDirectories: w.AdditionalDirectories, Title: w.Title, TitleSource: w.TitleSource,
+		ParentSession: w.ParentSession,
+	}, nil
+}
+
+const timeLayout = "2006-01-02T15:04:05.000Z"
+
+func formatTime(t time.Time) string { return t.UTC().Format(timeLayout) }
+
+// parseTime returns the zero time for what is none: no entry is lost for its date.
+func parseTime(s string) time.Time {
+	t, err := time.Parse(time.RFC3339Nano, s)
+	if err != nil {
+		return time.Time{}
+	}
+	return t.UTC()
 }

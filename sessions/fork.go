@@ -64,7 +64,7 @@ func (s *Store) Fork(ctx context.Context, id string, opts ForkOptions) (*Log, er
 		return nil, fmt.Errorf("forking session %s: %w", id, err)
 	}
 	title := l.about.title
-	fork := &Log{store: s}
+	fork := newLog(s, "")
 	fork.fill(&content{header: Header{
 		Version: Version, ID: opts.NewID, Time: s.now(), Cwd: opts.Cwd, AdditionalDirectories: opts.AdditionalDirectories,
 		Title: title.Title, TitleSource: title.Source, ParentSession: id,
@@ -83,7 +83,7 @@ type forkLine struct {
 }
 
 // forkLines returns what a fork takes over. data is the source's file.
-func (l *Log) forkLines(c *content, data []byte, leaf string) ([]forkLine, error) {
+func (l *logState) forkLines(c *content, data []byte, leaf string) ([]forkLine, error) {
 	if c.migrated != nil {
 		data = c.migrated
 	}
@@ -93,10 +93,10 @@ func (l *Log) forkLines(c *content, data []byte, leaf string) ([]forkLine, error
 			places = append(places, int32(i))
 		}
 	} else {
-		if err := l.knowsLocked(leaf); err != nil {
+		if err := l.checkEntry(leaf); err != nil {
 			return nil, err
 		}
-		places = l.pathLocked(l.byID[leaf])
+		places = l.pathTo(l.byID[leaf])
 	}
 	lines := make([]forkLine, 0, len(places)+len(l.labels))
 	message := false
@@ -133,7 +133,7 @@ func (l *Log) forkLines(c *content, data []byte, leaf string) ([]forkLine, error
 	more = append(more, l.choicesLeft(places)...)
 	parent := leaf
 	for _, e := range more {
-		ref := Base{ID: l.newIDLocked(), ParentID: parent, Time: later(l.latest, l.store.now())}
+		ref := Base{ID: l.newID(), ParentID: parent, Time: later(l.latest, l.store.now())}
 		lines = append(lines, forkLine{entry: e.withRef(ref)})
 		l.byID[ref.ID], parent = 0, ref.ID // taken
 	}
@@ -141,13 +141,13 @@ func (l *Log) forkLines(c *content, data []byte, leaf string) ([]forkLine, error
 }
 
 // choicesLeft returns the choices that hold at the end of a path and were made before the [Log.Clear] that it begins with.
-func (l *Log) choicesLeft(path []int32) []Entry {
-	history := l.historyLocked(path[len(path)-1])
+func (l *logState) choicesLeft(path []int32) []Entry {
+	history := l.history(path[len(path)-1])
 	if len(history) == len(path) {
 		return nil
 	}
 	var left []Entry
-	is, was := l.choicesLocked(path), l.choicesLocked(history)
+	is, was := l.choices(path), l.choices(history)
 	if is.Model != was.Model {
 		left = append(left, ModelChange{Model: was.Model})
 	}
@@ -205,12 +205,12 @@ func (s *Store) beginFork(ctx context.Context, l *Log, source string, lines []fo
 		return errors.Join(err, s.fs.Remove(l.path))
 	}
 	l.unlock = unlock
-	l.opened(file, int64(len(text)))
+	l.setFile(file, int64(len(text)))
 	return nil
 }
 
 // forkText makes the file of a fork and takes note of what is in it.
-func (l *Log) forkText(lines []forkLine) ([]byte, error) {
+func (l *logState) forkText(lines []forkLine) ([]byte, error) {
 	title, directories := l.about.title, l.about.directories
 	var file bytes.Buffer
 	header, err := l.header.encode()
@@ -225,7 +225,7 @@ func (l *Log) forkText(lines []forkLine) ([]byte, error) {
 				return err
 			}
 		}
-		l.link(e, span{int64(file.Len()), int32(len(text))})
+		l.link(e, span{int64(file.Len()), int32(len(text))}, l.readable())
 		file.Write(text)
 		file.WriteByte('\n')
 		return nil
@@ -241,7 +241,7 @@ func (l *Log) forkText(lines []forkLine) ([]byte, error) {
 		if err != nil {
 			return err
 		}
-		ref := Base{ID: l.newIDLocked(), ParentID: l.leafLocked(), Time: later(l.latest, l.store.now())}
+		ref := Base{ID: l.newID(), ParentID: l.leaf(), Time: later(l.latest, l.store.now())}
 		return add(Custom{CustomType: customType, Data: data}.withRef(ref), nil)
 	}
 	if !slices.Equal(l.about.directories, directories) {

@@ -231,7 +231,7 @@ func (gc *collector) remove(path, why string) error {
 // take removes a file or a directory. A blob that is written anew at the same moment is put back.
 func (gc *collector) take(path string) error {
 	s := gc.store
-	aside := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+"."+s.tempID()+tempSuffix)
+	aside := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+"."+tempID()+tempSuffix)
 	if err := s.fs.Rename(path, aside); err != nil {
 		return err
 	}

@@ -164,7 +164,7 @@ func (h *listHistory) closed() (sessions.Info, bool) {
 	return all[h.rand.IntN(len(all))], true
 }
 
-// opened returns any open session, opening one if need be; nil if there is none.
+// setFile returns any open session, opening one if need be; nil if there is none.
 func (h *listHistory) opened() *sessions.Log {
 	for _, l := range h.logs {
 		return l

@@ -1,6 +1,7 @@
 package sessions
 
 import (
+	"bytes"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -400,4 +401,130 @@ func (d *decoder) image(b *readBlock) providers.Part {
 		return providers.Text{Text: "[an image that is no longer stored]"}
 	}
 	return providers.Image{MIMEType: b.MIMEType, Data: data}
+}
+
+// foreignMessage makes user content of the messages that the interactive program writes and this one does not:
+// commands that the user ran there, files that were mentioned, summaries. Hidden ones are not for a model.
+func (d *decoder) foreignMessage(role string, raw jsonx.Raw) (parts []providers.Part, hidden bool, err error) {
+	var w struct {
+		Command  string   `json:"command"`
+		Code     string   `json:"code"`
+		Output   string   `json:"output"`
+		ExitCode *float64 `json:"exitCode"`
+		Exclude  bool     `json:"excludeFromContext"`
+		Summary  string   `json:"summary"`
+		Files    []struct {
+			Path    string     `json:"path"`
+			Content string     `json:"content"`
+			Image   *readBlock `json:"image"`
+		} `json:"files"`
+	}
+	if err := jsonx.Unmarshal(raw, &w); err != nil {
+		return nil, false, err
+	}
+	text := func(s string) []providers.Part { return []providers.Part{providers.Text{Text: s}} }
+	switch role {
+	case "bashExecution":
+		return text(ranText("the command", w.Command, w.Output, w.ExitCode)), w.Exclude, nil
+	case "pythonExecution":
+		return text(ranText("this Python code", w.Code, w.Output, w.ExitCode)), w.Exclude, nil
+	case "branchSummary":
+		return text(branchText(w.Summary)), false, nil
+	case "compactionSummary":
+		return text(compactionText(w.Summary)), false, nil
+	case "fileMention":
+		for _, f := range w.Files {
+			parts = append(parts, providers.Text{Text: fmt.Sprintf("The file %s:\n\n%s", f.Path, f.Content)})
+			if f.Image != nil {
+				parts = append(parts, d.image(f.Image))
+			}
+		}
+		return parts, false, nil
+	default:
+		return nil, false, fmt.Errorf("unknown role %q", role)
+	}
+}
+
+func ranText(what, source, output string, code *float64) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "I ran %s\n\n%s\n\n", what, source)
+	if output == "" {
+		b.WriteString("It printed nothing.")
+	} else {
+		fmt.Fprintf(&b, "It printed:\n\n%s", output)
+	}
+	if code != nil && *code != 0 {
+		fmt.Fprintf(&b, "\n\nIt exited with code %d.", int(*code))
+	}
+	return b.String()
+}
+
+func compactionText(summary string) string {
+	return "The conversation before this point was replaced by this summary of it:\n\n" + summary
+}
+
+func branchText(summary string) string {
+	return "Another branch of this conversation was left here. A summary of it:\n\n" + summary
+}
+
+// plainStart is how a message that this program wrote begins.
+var plainStart = []byte(`{"type":"message",`)
+
+// plainLine is a line with a message of the shape that this program writes.
+type plainLine struct {
+	envelope
+	Message struct {
+		Role         string      `json:"role"`
+		Content      []readBlock `json:"content"`
+		Timestamp    float64     `json:"timestamp"`
+		API          string      `json:"api"`
+		Provider     string      `json:"provider"`
+		Model        string      `json:"model"`
+		StopReason   string      `json:"stopReason"`
+		ErrorMessage string      `json:"errorMessage"`
+		Usage        plainUsage  `json:"usage"`
+		ToolCallID   string      `json:"toolCallId"`
+		ToolName     string      `json:"toolName"`
+		Details      jsonx.Raw   `json:"details"`
+		IsError      bool        `json:"isError"`
+		MessageID    string      `json:"messageId"`
+	} `json:"message"`
+}
+
+// plainUsage is an answer's usage as this program writes it.
+type plainUsage struct {
+	readUsage
+	readCosts
+}
+
+// plainMessage decodes a message in one pass, because messages are nearly all of a file. What it does not take, the
+// lenient way through [decoder.entry] may; both give the same entry.
+func (d *decoder) plainMessage(text []byte) (Entry, bool) {
+	if !bytes.HasPrefix(text, plainStart) {
+		return nil, false
+	}
+	var l plainLine
+	if err := jsonx.Unmarshal(text, &l); err != nil || l.ID == "" {
+		return nil, false
+	}
+	w := &l.Message
+	base := l.base()
+	m := providers.Message{ID: w.MessageID, Time: millis(w.Timestamp, base.Time)}
+	switch w.Role {
+	case roleUser:
+		m.Role = providers.RoleUser
+	case roleAssistant:
+		m.Role, m.API, m.Provider, m.Model = providers.RoleAssistant, w.API, w.Provider, w.Model
+		m.StopReason, m.Error = providers.StopReason(w.StopReason), w.ErrorMessage
+		m.Usage, m.Price = w.Usage.usage(), w.Usage.Cost.price()
+	case roleToolResult:
+		m.Role, m.ToolCallID, m.ToolName, m.IsError = providers.RoleTool, w.ToolCallID, w.ToolName, w.IsError
+		m.Details = d.intoDetails(w.Details)
+	default:
+		return nil, false
+	}
+	if w.Content != nil {
+		m.Parts = d.blocks(w.Content)
+	}
+	return MessageEntry{Base: base, Message: m, Role: w.Role}, true
 }

@@ -112,7 +112,7 @@ func (s *Store) Create(ctx context.Context, h Header) (*Log, error) {
 	if err := s.fs.MkdirAll(dir, dirPerm); err != nil {
 		return nil, fmt.Errorf("creating the session directory: %w", err)
 	}
-	l := &Log{store: s, path: filepath.Join(dir, fileName(h.Time, h.ID))}
+	l := newLog(s, filepath.Join(dir, fileName(h.Time, h.ID)))
 	l.fill(&content{header: h})
 	if err := s.begin(l, dir); err != nil {
 		return nil, fmt.Errorf("creating session %s: %w", h.ID, err)
@@ -142,7 +142,7 @@ func (s *Store) begin(l *Log, dir string) (err error) {
 		}
 	}()
 	l.newIn = dir
-	return l.writeLocked(append(text, '\n'), s.opts.Sync == SyncAll)
+	return l.write(append(text, '\n'), s.opts.Sync == SyncAll)
 }
 
 func fileName(t time.Time, id string) string {
@@ -205,7 +205,7 @@ func (s *Store) open(path, id string) (_ *Log, err error) {
 		}
 		l.file = file
 	}
-	l.opened(l.file, size)
+	l.setFile(l.file, size)
 	if !slices.ContainsFunc(l.nodes, func(n node) bool { return SyncMessages.covers(n.kind) }) {
 		l.newIn = filepath.Dir(path) // nothing has asked for its name to be on the disk yet
 	}
@@ -225,7 +225,7 @@ func (s *Store) stream(path, id string) (_ *Log, _ *content, err error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("opening session %s: %w", id, err)
 	}
-	l, c := &Log{store: s, path: path}, new(content)
+	l, c := newLog(s, path), new(content)
 	defer func() {
 		if err != nil || l.file == nil {
 			_ = file.Close() // nothing was written
@@ -246,9 +246,9 @@ func (s *Store) stream(path, id string) (_ *Log, _ *content, err error) {
 			l.begin(c.header)
 			l.file, l.size = file, info.Size()
 		}
-		l.take(entries, spans)
+		l.take(entries, spans, l.readable())
 		if slices.ContainsFunc(entries, movesContext) {
-			l.trimLocked() // no other goroutine has the log yet
+			l.trim() // no other goroutine has the log yet
 		}
 		return nil
 	})
@@ -258,22 +258,6 @@ func (s *Store) stream(path, id string) (_ *Log, _ *content, err error) {
 	}
 	l.notices, l.unended = append(c.notices, l.notices...), c.unended
 	return l, c, nil
-}
-
-// cutTo removes what follows the whole lines, unless the file has changed since it was read.
-func (l *Log) cutTo(keep int64) error {
-	info, err := l.file.Stat()
-	if err != nil {
-		return err
-	}
-	if info.Size() != l.size {
-		return errors.New("another program writes to it; try again")
-	}
-	if err := l.file.Truncate(keep); err != nil {
-		return err
-	}
-	l.size = keep
-	return nil
 }
 
 // View opens a session to be read: it takes no lock, changes nothing on disk (but that it gives a file its name back that
@@ -323,7 +307,7 @@ func (s *Store) parse(path, id string, data []byte) (*Log, *content, error) {
 	if c.header.ID != id {
 		return nil, nil, wrongHeader(path, c.header.ID)
 	}
-	l := &Log{store: s, path: path}
+	l := newLog(s, path)
 	l.fill(c)
 	return l, c, nil
 }

@@ -21,7 +21,7 @@ const fromRoot = "root"
 func (l *Log) Leaf() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.leafLocked()
+	return l.leaf()
 }
 
 // Rewind makes the conversation go on from the entry called id, or from the beginning where id is empty: what came
@@ -30,10 +30,10 @@ func (l *Log) Leaf() string {
 func (l *Log) Rewind(id string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.knowsLocked(id); err != nil {
+	if err := l.checkEntry(id); err != nil {
 		return err
 	}
-	_, err := l.appendLocked(Custom{CustomType: customRewind}, id)
+	_, err := l.append(Custom{CustomType: customRewind}, id)
 	return err
 }
 
@@ -42,21 +42,13 @@ func (l *Log) Rewind(id string) error {
 func (l *Log) BranchWithSummary(id string, summary BranchSummary) (string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.knowsLocked(id); err != nil {
+	if err := l.checkEntry(id); err != nil {
 		return "", err
 	}
 	if summary.FromID = id; id == "" {
 		summary.FromID = fromRoot
 	}
-	return l.appendLocked(summary, id)
-}
-
-// knowsLocked checks the id of an entry; empty stands for the beginning.
-func (l *Log) knowsLocked(id string) error {
-	if _, ok := l.byID[id]; !ok && id != "" {
-		return fmt.Errorf("%w: it has no entry %.80q", ErrNotFound, id)
-	}
-	return nil
+	return l.append(summary, id)
 }
 
 // Clear empties the conversation: [Log.Messages] and [Log.Branch] begin anew behind it. What was said stays in the
@@ -65,10 +57,10 @@ func (l *Log) knowsLocked(id string) error {
 func (l *Log) Clear() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.contextLocked()) == 0 {
-		return l.writableLocked()
+	if len(l.context()) == 0 {
+		return l.checkWritable()
 	}
-	_, err := l.appendLocked(Custom{CustomType: customClear}, "")
+	_, err := l.append(Custom{CustomType: customClear}, "")
 	return err
 }
 
@@ -86,9 +78,9 @@ func (l *Log) SetLabel(id, label string) error {
 		return fmt.Errorf("%w: it has no entry %.80q", ErrNotFound, id)
 	}
 	if l.labels[id] == label {
-		return l.writableLocked()
+		return l.checkWritable()
 	}
-	_, err := l.appendLocked(Label{TargetID: id, Label: label}, l.leafLocked())
+	_, err := l.append(Label{TargetID: id, Label: label}, l.leaf())
 	return err
 }
 
@@ -119,7 +111,7 @@ func (l *Log) Tree() ([]*TreeNode, error) {
 	for i := range places {
 		places[i] = int32(i)
 	}
-	entries, err := l.wholeLocked(places)
+	entries, err := l.whole(places)
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +129,7 @@ func (l *Log) Tree() ([]*TreeNode, error) {
 			roots = append(roots, nodes[i])
 		}
 	}
-	for _, i := range l.pathLocked(int32(len(l.nodes) - 1)) {
+	for _, i := range l.pathTo(int32(len(l.nodes) - 1)) {
 		nodes[i].Active = true
 	}
 	oldestFirst(roots)
@@ -179,12 +171,12 @@ func Abandoned(branch, target []Entry) []Entry {
 func (l *Log) PathTo(id string) ([]Entry, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.knowsLocked(id); err != nil {
+	if err := l.checkEntry(id); err != nil {
 		return nil, err
 	}
 	leaf := int32(-1)
 	if id != "" {
 		leaf = l.byID[id]
 	}
-	return l.wholeLocked(l.pathLocked(leaf))
+	return l.whole(l.pathTo(leaf))
 }

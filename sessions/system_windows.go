@@ -1,6 +1,10 @@
 package sessions
 
-import "syscall"
+import (
+	"syscall"
+
+	"golang.org/x/sys/windows"
+)
 
 // alive reports whether there is a process of that id, of whatever user.
 func alive(pid int) bool {
@@ -13,3 +17,9 @@ func alive(pid int) bool {
 	var code uint32
 	return syscall.GetExitCodeProcess(h, &code) != nil || code == stillActive
 }
+
+// diskFull are the system's errors for a disk or a quota that is full.
+var diskFull = []error{windows.ERROR_DISK_FULL, windows.ERROR_HANDLE_DISK_FULL, windows.ERROR_DISK_QUOTA_EXCEEDED}
+
+// syncDir does nothing: this system writes names through.
+func syncDir(string) error { return nil }

@@ -1,0 +1,211 @@
+package sessions
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"slices"
+	"time"
+
+	"github.com/gajae-code/gjc/providers"
+)
+
+// entryTree holds the entries of a session in memory.
+type entryTree struct {
+	header  Header
+	nodes   []node
+	byID    map[string]int32  // the last entry of that ID
+	labels  map[string]string // by entry ID
+	about   about
+	uses    []Use
+	calls   callIDs
+	latest  time.Time // of the entries
+	notices []string
+}
+
+// history is the branch that ends with leaf and, where it begins with a [Log.Clear], what was before that.
+func (l *entryTree) history(leaf int32) []int32 {
+	var history []int32
+	for i := leaf; i >= 0; {
+		history = append(history, i)
+		if l.nodes[i].parent < 0 && isClear(l.nodes[i].entry) {
+			i-- // a clear stands right behind the leaf of its time
+		} else {
+			i = l.nodes[i].parent
+		}
+	}
+	slices.Reverse(history)
+	return history
+}
+
+func (l *entryTree) leaf() string {
+	if n := len(l.nodes); n > 0 {
+		return l.nodes[n-1].id
+	}
+	return ""
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// newID returns an entry id that the file does not have.
+func (l *entryTree) newID() string {
+	for {
+		var b [4]byte
+		_, _ = rand.Read(b[:]) // never fails
+		id := hex.EncodeToString(b[:])
+		if _, taken := l.byID[id]; !taken {
+			return id
+		}
+	}
+}
+
+// node is an entry of a log: its place in the tree and in the file, and what it says where that is needed often.
+type node struct {
+	id   string
+	kind Kind
+	// parent is the entry that this one follows; -1 for a root.
+	parent int32
+	span
+	// entry is nil where only the file has it. That of a message lacks its details, but in a view.
+	entry Entry
+}
+
+// span is where a line stands in a file, without its newline.
+type span struct {
+	at   int64
+	size int32
+}
+
+// begin makes a log empty.
+func (l *entryTree) begin(h Header) {
+	l.header = h
+	l.byID = make(map[string]int32)
+	l.labels = make(map[string]string)
+	l.about = aboutHeader(&l.header)
+}
+
+// take adds entries that were read; see link.
+func (l *entryTree) take(entries []Entry, spans []span, strip bool) {
+	for i, e := range entries {
+		ref := e.Ref()
+		if _, twice := l.byID[ref.ID]; twice {
+			l.notices = append(l.notices, fmt.Sprintf("two entries are called %s; what follows them follows the second one", ref.ID))
+		}
+		if ref.ParentID != "" {
+			if _, ok := l.byID[ref.ParentID]; !ok {
+				l.notices = append(l.notices, fmt.Sprintf(
+					"entry %s follows %s, which is not in the file before it; what came before it is not reachable", ref.ID, ref.ParentID,
+				))
+			}
+		}
+		l.link(e, spans[i], strip)
+	}
+}
+
+// link adds an entry to the tree. With strip the tree keeps it without the details of a message.
+func (l *entryTree) link(e Entry, where span, strip bool) {
+	ref := e.Ref()
+	n := node{id: ref.ID, kind: e.Kind(), parent: -1, span: where, entry: e}
+	if i, ok := l.byID[ref.ParentID]; ok {
+		n.parent = i
+	}
+	l.latest = later(l.latest, ref.Time)
+	l.about.add(e)
+	l.uses = addUse(l.uses, e)
+	l.calls.add(e)
+	if label, ok := e.(Label); ok {
+		if label.Label == "" {
+			delete(l.labels, label.TargetID)
+		} else {
+			l.labels[label.TargetID] = label.Label
+		}
+	}
+	if strip {
+		n.entry = stripped(e)
+	}
+	l.byID[ref.ID] = int32(len(l.nodes))
+	l.nodes = append(l.nodes, n)
+}
+
+func (s span) end() int64 { return s.at + int64(s.size) }
+
+var errOther = errors.New("another entry stands there")
+
+func (l *entryTree) checkPlaces(entries []Entry, places []int32) error {
+	for k, e := range entries {
+		if e.Ref().ID != l.nodes[places[k]].id {
+			return errOther
+		}
+	}
+	return nil
+}
+
+// pathTo returns the places of the entries from the root to leaf, which is -1 for none.
+func (l *entryTree) pathTo(leaf int32) []int32 {
+	var path []int32
+	for i := leaf; i >= 0; i = l.nodes[i].parent {
+		path = append(path, i)
+	}
+	slices.Reverse(path)
+	return path
+}
+
+// checkEntry checks the id of an entry; empty stands for the beginning.
+func (l *entryTree) checkEntry(id string) error {
+	if _, ok := l.byID[id]; !ok && id != "" {
+		return fmt.Errorf("%w: it has no entry %.80q", ErrNotFound, id)
+	}
+	return nil
+}
+
+// callIDs is the ids of all tool calls of a log, on all branches, as hashes. The zero value is empty.
+type callIDs struct {
+	seed   maphash.Seed
+	hashes map[uint64]struct{}
+}
+
+func (c *callIDs) add(e Entry) {
+	m, ok := e.(MessageEntry)
+	if !ok {
+		return
+	}
+	if m.Message.Role == providers.RoleTool {
+		c.put(m.Message.ToolCallID) // its call may be missing
+		return
+	}
+	for _, p := range m.Message.Parts {
+		if call, ok := p.(providers.ToolCall); ok {
+			c.put(call.ID)
+		}
+	}
+}
+
+func (c *callIDs) put(id string) {
+	if c.hashes == nil {
+		c.seed, c.hashes = maphash.MakeSeed(), make(map[uint64]struct{})
+	}
+	c.hashes[maphash.String(c.seed, id)] = struct{}{}
+}
+
+func (c *callIDs) has(id string) bool {
+	if c.hashes == nil {
+		return false
+	}
+	_, ok := c.hashes[maphash.String(c.seed, id)]
+	return ok
+}
+
+// HasCall reports whether the log has a tool call of that id, on any branch, compacted or cleared since. It may report one
+// that the log does not have, as rarely as hashes of 64 bits collide.
+func (l *Log) HasCall(id string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.calls.has(id)
+}

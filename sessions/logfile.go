@@ -1,0 +1,145 @@
+package sessions
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"runtime"
+)
+
+// logFile is the open file of a session. Every write checks first that the file is what this log has written.
+type logFile struct {
+	fs      FileSystem
+	path    string
+	dir     string      // of the store
+	file    File        // nil for a view
+	opening fs.FileInfo // of file, from before the first write; nil until then
+	size    int64       // of the file, without what a failed write left
+	newIn   string      // the directory whose new entry is not synced yet; empty for none
+	unended bool        // the last line lacks its newline
+	torn    []byte      // what the last failed write may have left after size
+}
+
+// errForeign is wrapped by the errors about a session file that another program has changed, removed or replaced.
+var errForeign = errors.New("open the session again")
+
+func errChanged(path string) error {
+	return fmt.Errorf("%s was changed by another program; %w", path, errForeign)
+}
+
+// write appends text in one write.
+func (l *logFile) write(text []byte, sync bool) error {
+	info, err := l.stat()
+	if err != nil {
+		return err
+	}
+	if info.Size() != l.size {
+		return errChanged(l.path)
+	}
+	n, err := l.file.Write(text)
+	if err == nil && n < len(text) {
+		err = io.ErrShortWrite
+	}
+	l.torn = text[:n]
+	if err != nil {
+		l.takeBack(n, &err)
+		return err
+	}
+	if sync {
+		if err := l.sync(); err != nil {
+			// Nobody may count on a line of which the disk has said that it may not have it.
+			l.takeBack(n, &err)
+			return err
+		}
+	}
+	l.size, l.torn = l.size+int64(n), nil
+	return nil
+}
+
+// stat looks at the file by its name, and makes sure that it still is the one that is open: nobody would find what
+// is written to another. Windows does not let anybody remove or replace an open file.
+func (l *logFile) stat() (fs.FileInfo, error) {
+	if l.opening == nil {
+		var err error
+		if l.opening, err = l.file.Stat(); err != nil {
+			return nil, err
+		}
+	}
+	if runtime.GOOS == "windows" {
+		return l.file.Stat()
+	}
+	info, err := l.fs.Lstat(l.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, errReplaced(l.path)
+	case err != nil:
+		return nil, err
+	}
+	return info, l.checkSame(info)
+}
+
+// checkSame reports a file that is not the one that the log has opened.
+func (l *logFile) checkSame(info fs.FileInfo) error {
+	isReal := l.opening != nil && os.SameFile(l.opening, l.opening) // a file system of tests cannot tell
+	if isReal && !os.SameFile(l.opening, info) {
+		return errReplaced(l.path)
+	}
+	return nil
+}
+
+func errReplaced(path string) error {
+	return fmt.Errorf("%s was removed or replaced by another program; %w", path, errForeign)
+}
+
+func (l *logFile) sync() error {
+	if err := l.file.Sync(); err != nil {
+		return err
+	}
+	if l.newIn == "" {
+		return nil
+	}
+	// The directory itself may be new too.
+	for _, dir := range []string{l.newIn, l.dir} {
+		if err := l.fs.SyncDir(dir); err != nil {
+			return err
+		}
+	}
+	l.newIn = ""
+	return nil
+}
+
+// takeBack removes the n bytes that a failed write left. Should that fail too, the torn line is dropped when the
+// file is opened again.
+func (l *logFile) takeBack(n int, err *error) {
+	if n <= 0 {
+		return
+	}
+	info, statErr := l.file.Stat()
+	if statErr != nil || info.Size() != l.size+int64(n) {
+		return
+	}
+	if cut := l.file.Truncate(l.size); cut != nil {
+		*err = errors.Join(*err, cut)
+	}
+}
+
+// readable reports whether what is not in memory can be read from the file.
+func (l *logFile) readable() bool { return l.file != nil }
+
+// cutTo removes what follows the whole lines, unless the file has changed since it was read.
+func (l *logFile) cutTo(keep int64) error {
+	info, err := l.file.Stat()
+	if err != nil {
+		return err
+	}
+	if info.Size() != l.size {
+		return errors.New("another program writes to it; try again")
+	}
+	if err := l.file.Truncate(keep); err != nil {
+		return err
+	}
+	l.size = keep
+	return nil
+}
