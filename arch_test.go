@@ -82,7 +82,7 @@ var layers = map[string][]string{
 	"internal/sqlitefile":        {},
 	"internal/webclient":         {"internal/jsonx"},
 	"agent/toolkit/walk":         {"agent", "internal/lazyregexp"},
-	"agent/toolkit":              {"agent", "agent/approval", "agent/toolkit/hashline", "agent/toolkit/walk", "internal/jsonx", "internal/picture", "internal/trust", "internal/webclient", "lsp", "providers"},
+	"agent/toolkit":              {"agent", "agent/approval", "agent/toolkit/hashline", "agent/toolkit/walk", "internal/jsonx", "internal/picture", "internal/text", "internal/trust", "internal/webclient", "lsp", "providers"},
 	"agent/toolkit/edits":        {"agent", "agent/approval", "agent/toolkit", "agent/toolkit/hashline", "agent/toolkit/lines", "lsp"},
 	"agent/tools/code":           {"agent", "agent/approval", "agent/toolkit", "agent/toolkit/edits", "agent/toolkit/walk", "internal/jsonx", "internal/lazyregexp", "lsp"},
 	"agent/tools/debug":          {"agent", "agent/approval", "agent/toolkit", "dap", "dap/config", "internal/jsonx", "internal/lazyregexp", "internal/text", "internal/trust"},

@@ -8,8 +8,8 @@ import (
 	"github.com/gajae-code/gjc/agent"
 )
 
-// BoundedText is text for the model, within its bounds, and the notes behind it; what does not fit is kept as an artifact of
-// the tool.
+// BoundedText returns text within the bounds of what the model gets, and the notes after it. If text does not fit, all of it is stored as
+// an artifact of the tool.
 func BoundedText(ctx context.Context, call *agent.Call, tool, text string, notes []string) string {
 	text = strings.TrimRight(text, "\n")
 	if lines := strings.Count(text, "\n") + 1; len(text) > MaxText || lines > MaxLines {
@@ -35,7 +35,7 @@ func BoundedText(ctx context.Context, call *agent.Call, tool, text string, notes
 	return JoinNotes(text, notes)
 }
 
-// lineStarts yields where each line begins, and its number from 0.
+// lineStarts yields the offset of each line and its number from 0.
 func lineStarts(text string) func(yield func(at, n int) bool) {
 	return func(yield func(at, n int) bool) {
 		at, n := 0, 0

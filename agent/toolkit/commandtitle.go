@@ -13,7 +13,7 @@ const (
 	MaxBashTimeout = 3600.0
 	// MaxCommandTitle bounds the title, in characters.
 	MaxCommandTitle = 80
-	// AfterTimeout bounds what is still asked of a terminal once the command was killed.
+	// AfterTimeout bounds how long a terminal may take to answer after its command was killed.
 	AfterTimeout = 3 * time.Second
 )
 
@@ -31,7 +31,7 @@ func VariableName(s string) bool {
 	return s != ""
 }
 
-// CommandTitle is the command's first line, cut.
+// CommandTitle returns the first line of a command, shortened to MaxCommandTitle.
 func CommandTitle(command string) string {
 	line, rest, _ := strings.Cut(strings.TrimSpace(command), "\n")
 	line = strings.TrimSpace(line)

@@ -2,7 +2,7 @@ package toolkit
 
 import "strconv"
 
-// Count says "1 line" or "3 lines".
+// Count returns a number and its noun in singular or plural: "1 line", "3 lines".
 func Count(n int, noun string) string {
 	s := strconv.Itoa(n) + " " + noun
 	switch {

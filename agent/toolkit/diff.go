@@ -7,10 +7,10 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 )
 
-// MaxDiff bounds in bytes the diff that the model gets.
+// MaxDiff bounds the diff that the model gets, in bytes.
 const MaxDiff = 8 << 10
 
-// ShortDiff is a unified diff without the file header, within maxDiff.
+// ShortDiff returns a unified diff without the file header, at most MaxDiff.
 func ShortDiff(name, from, to string) string {
 	diff := udiff.Unified(name, name, from, to)
 	if _, body, ok := strings.Cut(diff, "\n+++ "); ok {

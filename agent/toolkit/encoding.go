@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// Encoding is how a file's text is laid down in bytes.
+// Encoding is the encoding of a file's text.
 type Encoding int
 
 const (
@@ -34,15 +34,15 @@ func (e Encoding) String() string {
 	}
 }
 
-// Complaints about what a file holds.
+// Errors about a file's content.
 var (
 	ErrBinary  = errors.New("the file is binary, not text")
 	ErrNotUTF8 = errors.New("the file is text in an encoding other than UTF-8 or UTF-16")
 	ErrHalves  = errors.New("the file is UTF-16 with halves of characters (lone surrogates), which would be lost; use a command")
 )
 
-// DecodeText returns the text in data, with the line ends as they are, and how it was encoded. On errNotUTF8 and errHalves the
-// text is still returned, with a replacement character for what could not be read.
+// DecodeText returns the text in data, with its line ends, and its encoding. With ErrNotUTF8 and ErrHalves it still returns the text, with
+// a replacement character for what could not be decoded.
 func DecodeText(data []byte) (string, Encoding, error) {
 	switch {
 	case bytes.HasPrefix(data, []byte(Utf8BOM)):
@@ -60,7 +60,7 @@ func DecodeText(data []byte) (string, Encoding, error) {
 	}
 }
 
-// IsUTF16 reports whether data starts as UTF-16 with a byte order mark does.
+// IsUTF16 reports whether data begins with a byte order mark of UTF-16.
 func IsUTF16(data []byte) bool {
 	return bytes.HasPrefix(data, []byte("\xFF\xFE")) || bytes.HasPrefix(data, []byte("\xFE\xFF"))
 }
@@ -78,7 +78,7 @@ func decodeUTF8(data []byte) (string, error) {
 	return strings.ToValidUTF8(string(data), "\uFFFD"), ErrNotUTF8
 }
 
-// LooksBinary judges data that is no UTF-8 by its control characters: an old 8-bit text has next to none.
+// LooksBinary reports whether data that is not UTF-8 is binary, by its control characters: an 8-bit text has hardly any.
 func LooksBinary(data []byte) bool {
 	data = data[:min(len(data), 8<<10)]
 	control := 0
@@ -90,7 +90,7 @@ func LooksBinary(data []byte) bool {
 	return control*50 > len(data)
 }
 
-// decodeWholeUTF16 fails for text that [encodeText] would not give back as it is.
+// decodeWholeUTF16 returns an error for text that [EncodeText] would not encode to the same bytes.
 func decodeWholeUTF16(data []byte, order binary.ByteOrder) (string, error) {
 	text := DecodeUTF16(data, order)
 	at := 0
@@ -111,7 +111,7 @@ func DecodeUTF16(data []byte, order binary.ByteOrder) string {
 	return string(utf16.Decode(units))
 }
 
-// EncodeText is the inverse of [decodeText] for text without errors.
+// EncodeText is the inverse of [DecodeText] for text without errors.
 func EncodeText(text string, e Encoding) []byte {
 	switch e {
 	case BomUTF8:
@@ -133,10 +133,10 @@ func encodeUTF16(text string, order binary.AppendByteOrder) []byte {
 	return out
 }
 
-// LineFeeds returns text with every CRLF as LF.
+// LineFeeds returns text with every CRLF replaced by LF.
 func LineFeeds(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }
 
-// LineEnd returns the line end that most lines of text have, LF where there is none.
+// LineEnd returns the line end of most lines of text, or LF if it has none.
 func LineEnd(text string) string {
 	crlf := strings.Count(text, "\r\n")
 	if crlf > strings.Count(text, "\n")-crlf {

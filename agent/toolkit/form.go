@@ -1,6 +1,6 @@
 package toolkit
 
-// A form's schema, in the subset that editors show.
+// The schema of a form, in the subset that editors show.
 type (
 	FormSchema struct {
 		Type       string               `json:"type"`

@@ -11,11 +11,10 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// maxImage bounds a picture's file in bytes.
+// maxImage bounds the file of a picture, in bytes.
 const maxImage = 20 << 20
 
-// imageLimits is what a model takes of a picture. What is larger would be made smaller by the service, after it was paid for
-// and sent.
+// imageLimits returns the largest picture that a model uses. The service would scale down a larger one after it was sent and paid for.
 func imageLimits(model *providers.ModelInfo) picture.Limits {
 	switch {
 	case strings.Contains(model.API, "anthropic"), strings.Contains(model.API, "bedrock"):
@@ -27,7 +26,7 @@ func imageLimits(model *providers.ModelInfo) picture.Limits {
 	}
 }
 
-// ShowImage is the result for a picture: the picture, made smaller where the model takes no larger one.
+// ShowImage returns the result for a picture, scaled down if it is larger than the model uses.
 func ShowImage(ctx context.Context, call *agent.Call, name string, data []byte) (*agent.Result, error) {
 	if len(data) > maxImage {
 		return nil, fmt.Errorf("%s is an image of %s; images up to %s can be shown", name, Size(int64(len(data))), Size(maxImage))
@@ -48,7 +47,7 @@ func ShowImage(ctx context.Context, call *agent.Call, name string, data []byte) 
 	if pic.Changed {
 		text += fmt.Sprintf("\n\n[It is shown as %s with %d x %d pixels.]", pic.MIMEType, pic.Width, pic.Height)
 	}
-	// A model without eyes gets a note in its place with each request; one that the session goes over to later sees it.
+	// A model without image input gets a note in its place with each request; a later model of the session sees the picture.
 	res.Text, res.Images = text, []providers.Image{img}
 	return res, nil
 }

@@ -2,7 +2,7 @@ package toolkit
 
 import "github.com/gajae-code/gjc/internal/picture"
 
-// ImageType returns the media type of a picture that models take as it is, or "".
+// ImageType returns the media type of a picture that models accept without conversion, or "".
 func ImageType(data []byte) string {
 	if mime := picture.Type(data); mime != "image/bmp" {
 		return mime

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Marked puts a text that others have written between two lines that they cannot have known: a page of the web, a search result,
-// what an MCP server says. The model is told that it is data.
+// Marked puts a text that others wrote (a web page, a search result, the result of an MCP server) between two lines with a random name that
+// its author cannot know, and adds that it is data.
 func Marked(source, text string) string {
 	var id [8]byte
 	_, _ = rand.Read(id[:]) // never fails

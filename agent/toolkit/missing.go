@@ -12,16 +12,17 @@ import (
 
 	"github.com/gajae-code/gjc/agent"
 	"github.com/gajae-code/gjc/agent/toolkit/walk"
+	"github.com/gajae-code/gjc/internal/text"
 )
 
-// Bounds of the look for files that could have been meant.
+// Limits of the search for files that could have been meant.
 const (
 	maxLookedAt = 20_000
 	maxLookTime = 2 * time.Second
 	maxNearest  = 5
 )
 
-// Reason takes the path out of a file error: the message around it names it, in the shorter form.
+// Reason removes the path from a file error, for messages that name it in its shorter form.
 func Reason(err error) error {
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return pe.Err
@@ -29,7 +30,7 @@ func Reason(err error) error {
 	return err
 }
 
-// Missing is the error for a path that is not there. It names files that could have been meant.
+// Missing returns the error for a path that does not exist. It names files that could have been meant.
 func Missing(ctx context.Context, call *agent.Call, path string) error {
 	name := Display(&call.Workspace, path)
 	if real, link := LinkTarget(call, path); link {
@@ -49,20 +50,19 @@ func Missing(ctx context.Context, call *agent.Call, path string) error {
 	}
 }
 
-// LinkTarget reports whether a path is a symbolic link itself, and where it leads.
+// LinkTarget reports whether a path itself is a symbolic link, and its target.
 func LinkTarget(call *agent.Call, path string) (real string, is bool) {
 	real = call.FS.RealPath(path)
 	return real, real != filepath.Join(call.FS.RealPath(filepath.Dir(path)), filepath.Base(path))
 }
 
-// MissingError is a file that is not there. It wraps [fs.ErrNotExist], whose own words would say it a second time.
+// MissingError reports a file that does not exist. It wraps [fs.ErrNotExist] without repeating its text.
 type MissingError struct{ Text string }
 
 func (e *MissingError) Error() string { return e.Text }
 func (e *MissingError) Unwrap() error { return fs.ErrNotExist }
 
-// nearest looks in the working directory for files whose path ends as path does, else for files of the same name,
-// else for names that differ little.
+// nearest searches the working directory for files whose path ends like path, then for files of the same name, then for similar names.
 func nearest(ctx context.Context, call *agent.Call, path string) []string {
 	ctx, cancel := context.WithTimeout(ctx, maxLookTime)
 	defer cancel()
@@ -72,7 +72,7 @@ func nearest(ctx context.Context, call *agent.Call, path string) []string {
 	var suffix, same, similar []string
 	seen := 0
 	w := walk.New(call)
-	// What was found until the bounds were reached is good enough.
+	// What was found within the limits is good enough.
 	_ = w.Walk(ctx, ws.Cwd, func(p string, d fs.DirEntry) error {
 		if seen++; seen > maxLookedAt {
 			return fs.SkipAll
@@ -97,8 +97,7 @@ func nearest(ctx context.Context, call *agent.Call, path string) []string {
 	return nil
 }
 
-// endsWith reports whether path ends in rel, in whole elements and more than just the name: "/repo/src/a.go" for
-// "src/a.go".
+// endsWith reports whether path ends in rel, in whole elements and more than the name: "/repo/src/a.go" for "src/a.go".
 func endsWith(path, rel string) bool {
 	return strings.Contains(rel, "/") && strings.HasSuffix(path, "/"+rel)
 }
@@ -111,30 +110,10 @@ func CloseNames(a, b string) bool {
 	if len(a) < 4 || len(b) < 4 || max(len(a), len(b))-min(len(a), len(b)) > 2 {
 		return false
 	}
-	return distance(a, b) <= 2
+	return text.Distance(a, b) <= 2
 }
 
-// distance is the number of bytes to insert, delete or replace to turn a into b.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			diagonal, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, diagonal+cost)
-		}
-	}
-	return row[len(b)]
-}
-
-// Size is a number of bytes for people.
+// Size returns a number of bytes for people.
 func Size(n int64) string {
 	switch {
 	case n < 10<<10:

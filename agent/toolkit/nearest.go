@@ -5,8 +5,7 @@ import "strings"
 // maxCompared bounds how many lines of a file are compared by likeness.
 const maxCompared = 20_000
 
-// NearestLines returns the run of n lines of text, from the line with index at, that is most like old, and says in
-// what way. n is zero if nothing is like it.
+// NearestLines returns the run of n lines of text, from index at, that is most like old, and in what way. n is zero if nothing is similar.
 func NearestLines(text, old string) (at, n int, why string) {
 	lines, want := trimAll(SplitLines(text)), trimAll(SplitLines(strings.Trim(old, "\n")))
 	n = min(len(want), len(lines))
@@ -26,7 +25,7 @@ func NearestLines(text, old string) (at, n int, why string) {
 		lines = lines[:maxCompared]
 		n = min(n, len(lines))
 	}
-	if len(want) > 5 { // the ends of a long text say enough, and cost less
+	if len(want) > 5 { // the start of a long text is enough, and cheaper
 		want = want[:5]
 	}
 	at, best = likeliest(lines, want, likeness)
@@ -67,7 +66,7 @@ func trimAll(lines []string) []string {
 	return lines
 }
 
-// likeness is the share of byte pairs that two lines have in common, from 0 to 1.
+// likeness returns the share of byte pairs that two lines have in common, from 0 to 1.
 func likeness(a, b string) float64 {
 	if a == b {
 		if a == "" {

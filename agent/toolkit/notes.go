@@ -15,12 +15,12 @@ func EncodingNotes(enc Encoding, invalid bool) []string {
 	}
 }
 
-// SplitLines splits text into lines without their line ends. A line end at the end of the text opens no line.
+// SplitLines splits text into lines without their line ends. A line end at the end of the text begins no line.
 func SplitLines(text string) []string {
 	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 }
 
-// JoinNotes puts remarks under a text, each in brackets on a line of its own.
+// JoinNotes appends notes to a text, each in brackets on a line of its own.
 func JoinNotes(text string, notes []string) string {
 	var b strings.Builder
 	b.WriteString(strings.TrimSuffix(text, "\n"))

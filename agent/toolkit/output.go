@@ -13,20 +13,20 @@ import (
 
 // Limits of a command's output.
 const (
-	// headKept is how much of the start the model gets of an output that is too long, in bytes. The end is maxText.
+	// headKept is how much of the start of a long output the model gets, in bytes. Of the end it gets MaxText.
 	headKept = 20 << 10
-	// MaxArtifact bounds what is kept of one output for later, in bytes.
+	// MaxArtifact bounds what is stored of one output, in bytes.
 	MaxArtifact = 10 << 20
 	// LiveEvery is the shortest time between two reports of new output.
 	LiveEvery = 100 * time.Millisecond
-	// maxLive is how much output is reported piece by piece, in bytes; from then on only the end is.
+	// maxLive is how much output is reported in pieces, in bytes. After that, only its end is reported.
 	maxLive = 64 << 10
-	// liveTail is how much of the end is reported then.
+	// liveTail is how much of the end is reported then, in bytes.
 	liveTail = 8 << 10
 )
 
-// LiveOutput takes a local command's output as it comes, keeps what the result will need, and reports it at most every
-// liveEvery. Its one timer is stopped by close.
+// LiveOutput collects a local command's output for the result and reports it while it arrives, at most once every LiveEvery. Close stops
+// its one timer.
 type LiveOutput struct {
 	update func(agent.Progress)
 	shown  []agent.Content
@@ -59,7 +59,7 @@ func (l *LiveOutput) Write(b []byte) {
 	}
 	l.pending = append(l.pending, b...)
 	if len(l.pending) > maxLive {
-		l.reported = maxLive // too fast to show it all
+		l.reported = maxLive // too fast to show all of it
 	}
 	if over := len(l.pending) - liveTail; l.reported >= maxLive && over > 0 {
 		l.pending = append(l.pending[:0], l.pending[over:]...)
@@ -81,7 +81,7 @@ func (l *LiveOutput) tick() {
 	}
 }
 
-// report tells of what is pending. It is called with mu held.
+// report reports the pending output. The caller holds mu.
 func (l *LiveOutput) report() {
 	if len(l.pending) == 0 {
 		return
@@ -102,7 +102,7 @@ func (l *LiveOutput) report() {
 	l.update(agent.Progress{Content: append(content, agent.TextContent{Text: "…" + text})})
 }
 
-// BrokenRune is how many bytes at the end of b are the start of a character whose rest has yet to come.
+// BrokenRune returns how many bytes at the end of b are the start of an incomplete character.
 func BrokenRune(b []byte) int {
 	for n := 1; n < utf8.UTFMax && n <= len(b); n++ {
 		if last := b[len(b)-n]; utf8.RuneStart(last) {
@@ -115,7 +115,7 @@ func BrokenRune(b []byte) int {
 	return 0
 }
 
-// Detach stops the reports; what comes from here on is kept only.
+// Detach stops the reports. Later output is only kept.
 func (l *LiveOutput) Detach() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -127,7 +127,7 @@ func (l *LiveOutput) Detach() {
 	}
 }
 
-// Close reports what was not reported yet, and nothing more: the editor may show the pieces and not the result.
+// Close reports the pending output and nothing more: the editor may show the pieces and not the result.
 func (l *LiveOutput) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -143,7 +143,7 @@ func (l *LiveOutput) Close() {
 	}
 }
 
-// Bounded joins the start and the end, which is tail, of an output. All of it goes into an artifact where that is too long.
+// Bounded joins the start and the end, which is tail, of an output. If that is not all, it stores the output as an artifact.
 func (l *LiveOutput) Bounded(ctx context.Context, call *agent.Call, tool, tail string) BashOutput {
 	l.mu.Lock()
 	total, full := l.total, l.full
@@ -181,7 +181,7 @@ func (l *LiveOutput) Bounded(ctx context.Context, call *agent.Call, tool, tail s
 	return b
 }
 
-// TidyOutput makes a command's output readable for the model.
+// TidyOutput returns a command's output without control characters and with its lines shortened to MaxColumns.
 func TidyOutput(text string) string {
 	text = PlainOutput(strings.ToValidUTF8(text, "\uFFFD"))
 	lines := strings.Split(text, "\n")
@@ -191,7 +191,7 @@ func TidyOutput(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// BashOutput is a command's output for the model.
+// BashOutput holds a command's output for the model.
 type BashOutput struct {
 	Text      string
 	Truncated bool

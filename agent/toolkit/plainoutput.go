@@ -5,14 +5,14 @@ import (
 	"unicode/utf8"
 )
 
-// PlainOutput takes out of a terminal's output what is not text: escape sequences, control characters, and what a
-// carriage return overwrote.
+// PlainOutput removes from a terminal's output what is not text: escape sequences, control characters, and what a carriage return
+// overwrote.
 func PlainOutput(s string) string {
 	if !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r == 0x7F || r >= 0x80 && r < 0xA0 }) {
 		return s
 	}
 	out := make([]byte, 0, len(s))
-	line := 0 // where the current line starts in out
+	line := 0 // offset of the current line in out
 	for i := 0; i < len(s); {
 		switch c := s[i]; {
 		case c == 0x1B:
@@ -44,7 +44,7 @@ func PlainOutput(s string) string {
 	return string(out)
 }
 
-// escapeLen is the length of the escape sequence that s starts with.
+// escapeLen returns the length of the escape sequence that s begins with.
 func escapeLen(s string) int {
 	if len(s) < 2 {
 		return len(s)
@@ -56,7 +56,7 @@ func escapeLen(s string) int {
 				return i + 1
 			}
 			if s[i] < 0x20 || s[i] > 0x7E {
-				return i // broken off
+				return i // incomplete
 			}
 		}
 		return len(s)
@@ -71,7 +71,7 @@ func escapeLen(s string) int {
 				}
 				return i
 			case '\n':
-				return i // broken off
+				return i // incomplete
 			}
 		}
 		return len(s)

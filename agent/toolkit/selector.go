@@ -11,26 +11,26 @@ import (
 	"github.com/gajae-code/gjc/agent"
 )
 
-// Selector is the part of a read path behind the colon: which lines to show, and whether to show them bare.
-// The zero value is the whole file.
+// Selector is the part of a read path after the colon: which lines to show, and whether to show them without line numbers. The zero value
+// is the whole file.
 type Selector struct {
 	// Ranges are sorted and do not touch.
 	Ranges []LineRange
 	Raw    bool
-	// Conflicts asks for the merge conflicts in place of lines.
+	// Conflicts asks for the merge conflicts instead of lines.
 	Conflicts bool
-	// Anchors has lines shown with the anchors that hashline edits name them by. The model decides that, not the path.
+	// Anchors shows lines with the anchors that hashline edits use. The model decides that, not the path.
 	Anchors bool
 }
 
-// Whole reports whether the file is asked for as it comes, with nothing said of lines.
+// Whole reports whether the selector is that of a path without one.
 func (s *Selector) Whole() bool { return len(s.Ranges) == 0 && !s.Raw && !s.Conflicts }
 
-// LineRange is a run of lines, 1-based and inclusive. A last of zero is the end of the file.
+// LineRange is a run of lines, 1-based and inclusive. A Last of zero is the end of the file.
 type LineRange struct{ First, Last int }
 
-// SplitSelector splits a path from the selector behind it. Without one, sel is the zero value and base is path. An
-// error is a selector that cannot be meant: line 0, an end before the start.
+// SplitSelector splits a path from its selector. Without one, sel is the zero value and base is path. It returns an error for an invalid
+// selector, such as line 0 or an end before the start.
 func SplitSelector(path string) (base string, sel Selector, err error) {
 	base = path
 	var parts []string
@@ -67,8 +67,7 @@ func SplitSelector(path string) (base string, sel Selector, err error) {
 	return base, sel, nil
 }
 
-// selectorLike reports whether s can only be a selector, right or wrong: "raw", "conflicts", or digits and what
-// joins them.
+// selectorLike reports whether s can only be a selector, valid or not: "raw", "conflicts", or digits and what joins them.
 func selectorLike(s string) bool {
 	if s == "raw" || s == "conflicts" {
 		return true
@@ -127,7 +126,7 @@ func parseRange(item string) (LineRange, error) {
 	return LineRange{first, last}, nil
 }
 
-// maxLine is beyond any file; sums of two stay far from overflow on every platform.
+// maxLine is beyond any file. Sums of two of them do not overflow on any platform.
 const maxLine = 1 << 29
 
 func parseLine(s string) (int, error) {

@@ -6,9 +6,8 @@ import (
 	"github.com/gajae-code/gjc/agent/approval"
 )
 
-// ServerEffect is what a server does at our request, and nobody knows before what that is: it is judged as a command. The
-// line begins with exec, so that an "always" is for this very request: the policy takes a line that may run anything as
-// a whole.
+// ServerEffect returns the effect of a request to a server, whose result is not known before: it is judged as a command. The line begins
+// with exec, so that "always" permits only this request.
 func ServerEffect(title string, words ...string) approval.Effect {
 	var line strings.Builder
 	line.WriteString("exec")

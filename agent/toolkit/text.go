@@ -17,7 +17,7 @@ import (
 
 // Limits that several tools share.
 const (
-	// MaxText bounds in bytes what a tool gives the model.
+	// MaxText bounds the text that a tool returns to the model, in bytes.
 	MaxText = 50 << 10
 	// MaxLines bounds it in lines.
 	MaxLines = 3000
@@ -25,16 +25,15 @@ const (
 	MaxColumns = 768
 )
 
-// Description prepares an embedded description.
+// Description returns an embedded description without white space at its ends.
 func Description(text string) string { return strings.TrimSpace(text) }
 
-// Display is a path as people and the model should see it: relative to the working directory where it lies inside,
-// with forward slashes.
+// Display returns a path for people and the model: relative to the working directory if it lies inside, with forward slashes.
 func Display(ws *agent.Workspace, path string) string {
 	return filepath.ToSlash(ws.Display(path))
 }
 
-// CutLine shortens a line to most characters and says how many are missing.
+// CutLine shortens a line to most characters and appends how many are missing.
 func CutLine(line string, most int) string {
 	if len(line) <= most {
 		return line
@@ -49,7 +48,7 @@ func CutLine(line string, most int) string {
 	return line
 }
 
-// CutBytes shortens s to at most most bytes, at a character's boundary.
+// CutBytes shortens s to at most most bytes, at the boundary of a character.
 func CutBytes(s string, most int) string {
 	if len(s) <= most {
 		return s
@@ -60,7 +59,7 @@ func CutBytes(s string, most int) string {
 	return s[:most]
 }
 
-// ShownName is a name as it is, unless there is something in it that would not show.
+// ShownName returns a name as it is, or quoted if it has characters that are not visible.
 func ShownName(name string) string {
 	for _, r := range name {
 		if !unicode.IsPrint(r) || r == unicode.ReplacementChar {

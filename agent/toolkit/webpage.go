@@ -11,7 +11,7 @@ import (
 	"github.com/gajae-code/gjc/internal/webclient"
 )
 
-// WebPage is a page to fetch: its address, and the selector for what to show of it.
+// WebPage is the address of a page, and the selector of the lines to show.
 type WebPage struct {
 	Address string
 	Sel     Selector
@@ -51,7 +51,7 @@ func PlanFetch(t *WebPage) (*agent.CallPlan, error) {
 	}, nil
 }
 
-// FetchPage is the result for a page of the web.
+// FetchPage returns the result for a web page.
 func FetchPage(ctx context.Context, call *agent.Call, client *webclient.Client, t *WebPage) (*agent.Result, error) {
 	page, err := client.Fetch(ctx, t.Address)
 	if err != nil {
@@ -83,13 +83,13 @@ func FetchPage(ctx context.Context, call *agent.Call, client *webclient.Client, 
 	return res, err
 }
 
-// webText is a page's text, marked as what others have written.
+// webText returns the result for a page with text, marked as data.
 func webText(ctx context.Context, call *agent.Call, page *webclient.Page, text string, sel Selector, notes []string) (*agent.Result, error) {
 	if strings.TrimSpace(text) == "" {
 		return &agent.Result{Text: JoinNotes("("+page.URL+" has no text)", notes)}, nil
 	}
 	lines := SplitLines(text)
-	// The raw source too comes in windows: nobody means ten megabytes of it.
+	// The raw source is shown in windows too, as it may have megabytes.
 	w := Window{Name: "the page", Lines: &TextLines{Lines: lines}, Made: true}
 	ranges := sel.Ranges
 	if err := w.Show(ranges); err != nil {

@@ -11,20 +11,20 @@ import (
 	"github.com/gajae-code/gjc/agent/toolkit/hashline"
 )
 
-// Lines shown around a range that was asked for.
+// Lines shown around a requested range.
 const (
 	linesBefore = 1
 	linesBehind = 3
 )
 
-// lineSource gives the lines of a text one by one, without their line ends.
+// lineSource returns the lines of a text one by one, without their line ends.
 type lineSource interface {
-	// Next returns the Next line, or [io.EOF]. Of a line that is longer than any result it may give the start; cut is how
-	// many bytes are missing then.
+	// Next returns the next line, or [io.EOF]. It may return only the start of a line that is longer than any result; cut is the number of
+	// missing bytes.
 	Next() (line string, cut int64, err error)
-	// Skip passes over n lines, or up to the end.
+	// Skip skips n lines, or up to the end.
 	Skip(n int) error
-	// Total is how many lines there are; zero where that is not known yet.
+	// Total returns the number of lines, or zero if it is not known yet.
 	Total() int
 }
 
@@ -49,26 +49,26 @@ func (t *TextLines) Skip(n int) error {
 
 func (t *TextLines) Total() int { return len(t.Lines) }
 
-// Window picks lines of a text within the read tool's limits.
+// Window selects lines of a text within the limits of the read tool.
 type Window struct {
 	Name  string
 	Lines lineSource
 	Raw   bool
-	// Made says that the lines were made from the file and are not its own: nothing to name in an edit.
+	// Made reports that the lines were made from the file and are not its own: no edit can name them.
 	Made bool
-	// Anchors has lines shown with the anchors that hashline edits name them by.
+	// Anchors shows lines with the anchors that hashline edits use.
 	Anchors bool
-	// Long says how much there is, for a text whose lines have not been counted.
+	// Long describes the size of a text whose lines have not been counted.
 	Long string
 
 	Out   strings.Builder
 	Shown int
-	at    int // the line that was taken last
+	at    int // the last line that was read
 	full  bool
 	Notes []string
 }
 
-// Prefix is what stands before line n in what the model sees.
+// Prefix returns what the model sees before line n.
 func (w *Window) Prefix(n int, line string) string {
 	if w.Anchors && !w.Made {
 		return fmt.Sprintf("%7s|", hashline.Anchor(n, line))
@@ -76,7 +76,7 @@ func (w *Window) Prefix(n int, line string) string {
 	return fmt.Sprintf("%5d|", n)
 }
 
-// Show writes ranges, or the start of the text if there are none, to out. The ranges are sorted and do not touch.
+// Show writes ranges to Out, or the start of the text if there are none. The ranges are sorted and do not touch.
 func (w *Window) Show(ranges []LineRange) error {
 	if len(ranges) == 0 {
 		most := readLines
@@ -87,11 +87,11 @@ func (w *Window) Show(ranges []LineRange) error {
 			return err
 		}
 		if w.Shown == most && !w.full {
-			return w.tellMore()
+			return w.noteMore()
 		}
 		return nil
 	}
-	// What is shown around a range may reach into the next one.
+	// The lines shown around a range may reach into the next one.
 	around := slices.Clone(ranges)
 	if !w.Raw {
 		for i, r := range around {
@@ -124,7 +124,7 @@ func (w *Window) Show(ranges []LineRange) error {
 	return nil
 }
 
-// run writes the lines of one range, and between before the first. Nothing is written unless line asked is there.
+// run writes the lines of one range, with between before the first. It writes nothing if line asked does not exist.
 func (w *Window) run(r LineRange, asked int, between string) error {
 	if err := w.Lines.Skip(r.First - 1 - w.at); err != nil {
 		return err
@@ -172,8 +172,8 @@ func (w *Window) run(r LineRange, asked int, between string) error {
 	return nil
 }
 
-// tellMore says how to go on behind the last line, if there is more.
-func (w *Window) tellMore() error {
+// noteMore adds a note on how to continue after the last line, if there is more.
+func (w *Window) noteMore() error {
 	if total := w.Lines.Total(); total > 0 {
 		w.more(w.at + 1)
 		return nil
@@ -186,7 +186,7 @@ func (w *Window) tellMore() error {
 	return err
 }
 
-// more says how to go on from line next.
+// more adds a note on how to continue from line next.
 func (w *Window) more(next int) {
 	total := w.Lines.Total()
 	if total > 0 && next > total {
@@ -203,7 +203,7 @@ func (w *Window) more(next int) {
 	w.Notes = append(w.Notes, fmt.Sprintf("%s has %s; go on with %s:%d%s", w.Name, much, w.Name, next, raw))
 }
 
-// cutLong is [cutLine] for a line of which cut bytes are missing already.
+// cutLong is [CutLine] for a line of which cut bytes are already missing.
 func cutLong(line string, cut int64, most int) string {
 	if cut == 0 {
 		return CutLine(line, most)

@@ -15,14 +15,13 @@ import (
 	"github.com/gajae-code/gjc/lsp"
 )
 
-// TextFile is a file's text as it was read.
+// TextFile holds a file's text as it was read.
 type TextFile struct {
 	Text     string
 	Encoding toolkit.Encoding
 }
 
-// OpenText reads a file to change. Errors say why it cannot be changed; one for a file that is not there wraps
-// [fs.ErrNotExist].
+// OpenText reads a file to change. The error says why it cannot be changed; it wraps [fs.ErrNotExist] if the file does not exist.
 func OpenText(ctx context.Context, call *agent.Call, path string) (*TextFile, error) {
 	name := toolkit.Display(&call.Workspace, path)
 	switch info, err := call.FS.Stat(ctx, path); {
@@ -47,11 +46,11 @@ func OpenText(ctx context.Context, call *agent.Call, path string) (*TextFile, er
 	return &TextFile{text, enc}, nil
 }
 
-// ErrStale is wrapped by the error for a file that is not as it was when the edit was made for it.
+// ErrStale is wrapped by the error for a file that has changed since the edit was prepared for it.
 var ErrStale = errors.New("the file has changed since the edit was worked out")
 
-// Unchanged fails if the text of a file is not old any more, which is nil for a file that was not there. It is for what
-// took a while since the file was read.
+// Unchanged returns an error if the text of a file is no longer old, which is nil if the file did not exist. Callers use it if time has
+// passed since they read the file.
 func Unchanged(ctx context.Context, call *agent.Call, path string, old *TextFile) error {
 	now, err := OpenText(ctx, call, path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -67,15 +66,15 @@ func StaleError(call *agent.Call, path string) error {
 	return fmt.Errorf("%s: %w; call the tool again", toolkit.Display(&call.Workspace, path), ErrStale)
 }
 
-// Bounds of a preview.
+// Limits of a preview.
 const (
 	PreviewTime = 2 * time.Second
-	// MaxPreview bounds both texts of a preview together, in bytes. A larger change is shown once it is made.
+	// MaxPreview bounds both texts of a preview together, in bytes. A larger change is shown after it is made.
 	MaxPreview = 256 << 10
 )
 
-// Preview is the diff of a change before it is made, so that the user can see what is asked for. Where it cannot be
-// told there is none: the call itself will say why. apply gets nil for a file that is not there.
+// Preview returns the diff of a change before it is made, for the question to the user. It returns nil if the change fails or is too large:
+// the call itself reports the error. apply receives nil if the file does not exist.
 func Preview(ctx context.Context, call *agent.Call, path string, apply func(old *TextFile) (string, error)) []agent.Content {
 	ctx, cancel := context.WithTimeout(ctx, PreviewTime)
 	defer cancel()
@@ -97,20 +96,19 @@ type Change struct {
 	Path string
 	// Old is nil for a new file.
 	Old *TextFile
-	// Now is the text that is there after the write; it may differ from what was written when the editor
-	// formats on save.
+	// Now is the text after the write. It differs from the text that was written if the editor formats on save.
 	Now   string
 	Notes []string
 }
 
-// Write writes data, which encodes text, and looks at what the editor made of it.
+// Write writes data, which encodes text, and reads back what the editor saved.
 func (c *Change) Write(ctx context.Context, data []byte, text string) error {
 	name := toolkit.Display(&c.Call.Workspace, c.Path)
 	if err := c.Call.FS.WriteFile(ctx, c.Path, data); err != nil {
 		return fmt.Errorf("%s cannot be written: %w", name, toolkit.Reason(err))
 	}
 	c.Now = text
-	// The write is done: a failure from here on is a remark at most.
+	// The file is written: an error from here on is only a note.
 	data, err := c.Call.FS.ReadFile(ctx, c.Path)
 	if err != nil {
 		c.Notes = append(c.Notes, fmt.Sprintf("The file could not be read again: %v", toolkit.Reason(err)))
@@ -125,7 +123,7 @@ func (c *Change) Write(ctx context.Context, data []byte, text string) error {
 	return nil
 }
 
-// Done takes note of a write that stays: what the model knows of the file now, and how to undo it.
+// Done records a finished write: what the model knows of the file now, and how to undo it.
 func (c *Change) Done() {
 	KnownOf(c.Call).Put(c.Path, c.Now)
 	what := "Edit "
@@ -135,11 +133,11 @@ func (c *Change) Done() {
 	ChangeSetsOf(c.Call).Push(&ChangeSet{What: what + toolkit.Display(&c.Call.Workspace, c.Path), Ops: []lsp.FileOperation{c.back()}})
 }
 
-// back is what takes the write back.
+// back returns the operation that reverses the write.
 func (c *Change) back() lsp.FileOperation {
 	if c.Old == nil {
 		path := c.Path
-		if real, link := toolkit.LinkTarget(c.Call, path); link { // one that led nowhere, and stays
+		if real, link := toolkit.LinkTarget(c.Call, path); link { // a link whose target did not exist stays
 			path = real
 		}
 		return lsp.FileOperation{Kind: lsp.RemoveFile, Path: path, Old: c.Now}
@@ -155,7 +153,7 @@ func (c *Change) Diff() agent.DiffContent {
 	return d
 }
 
-// FirstLine is the first line that is different now, 1-based.
+// FirstLine returns the number of the first line that differs, from 1.
 func (c *Change) FirstLine() int {
 	if c.Old == nil {
 		return 1
@@ -165,7 +163,7 @@ func (c *Change) FirstLine() int {
 	for same < min(len(old), len(c.Now)) && old[same] == c.Now[same] {
 		same++
 	}
-	if same == len(c.Now) && same > 0 { // lines were cut off the end
+	if same == len(c.Now) && same > 0 { // lines were removed from the end
 		return strings.Count(c.Now[:same-1], "\n") + 1
 	}
 	return strings.Count(c.Now[:same], "\n") + 1

@@ -8,22 +8,22 @@ import (
 	"github.com/gajae-code/gjc/lsp"
 )
 
-// How many changes are kept to be undone, and how many bytes of text in all.
+// Limits of the changes that are kept for undo: their number, and the bytes of all their texts.
 const (
 	maxUndone     = 20
 	maxUndoneSize = 16 << 20
 )
 
-// ChangeSet is what one call has changed, as what takes it back.
+// ChangeSet holds what one call changed, as operations that reverse it.
 type ChangeSet struct {
-	// What was done, as "Edit a.go".
+	// What names the change, such as "Edit a.go".
 	What string
-	// Ops take the change back, in the order to do them.
+	// Ops reverse the change, in this order.
 	Ops []lsp.FileOperation
-	// Bytes are what deleted files held, modes the permissions that they had.
+	// Bytes are the contents of deleted files, and Modes their permissions.
 	Bytes map[string][]byte
 	Modes map[string]fs.FileMode
-	// Never says why the change cannot be undone; empty where it can.
+	// Never is the reason why the change cannot be undone, or "".
 	Never string
 }
 
@@ -38,7 +38,7 @@ func (s *ChangeSet) size() int {
 	return n
 }
 
-// changeSets are the changes of a session that can be undone, the latest last.
+// changeSets holds the changes of a session that can be undone, the latest last.
 type changeSets struct {
 	mu   sync.Mutex // guards sets
 	sets []*ChangeSet
@@ -51,7 +51,7 @@ func ChangeSetsOf(call *agent.Call) *changeSets {
 	return agent.Value(call.Values, func() *changeSets { return new(changeSets) })
 }
 
-// Push keeps a change. The oldest ones go where there are too many, or too much text is in them.
+// Push adds a change. It drops the oldest ones if there are too many or their texts are too large.
 func (c *changeSets) Push(s *ChangeSet) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -63,7 +63,7 @@ func (c *changeSets) Push(s *ChangeSet) {
 		}
 		from--
 	}
-	if from == len(c.sets) { // one that is larger than all may be
+	if from == len(c.sets) { // it alone is too large
 		c.sets = []*ChangeSet{{What: s.What, Never: "it is too large"}}
 		return
 	}
@@ -79,7 +79,7 @@ func (c *changeSets) Last() *ChangeSet {
 	return c.sets[len(c.sets)-1]
 }
 
-// Drop takes the last change off, if it is s.
+// Drop removes the last change if it is s.
 func (c *changeSets) Drop(s *ChangeSet) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"github.com/gajae-code/gjc/lsp"
 )
 
-// A file that changes between the first look and its turn stays too.
+// A file that changes between the check and its own operation is not deleted.
 func TestApplyOperations_DeleteOfChangedFile(t *testing.T) {
 	w := toolstest.NewWorld(t, map[string]string{"a.txt": "a\n", "b.txt": "b\n"})
 	w.FS.Saved = func(_, text string) string {

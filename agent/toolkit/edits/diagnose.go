@@ -36,8 +36,8 @@ func onWrite(call *agent.Call) lsp.OnWrite {
 	return lsp.OnWrite{}
 }
 
-// Diagnose tells the language servers of a change that was made, and adds to res what they say of it, if report is set.
-// before has the texts of the files that there were before the change.
+// Diagnose notifies the language servers of a change. If report is set, it adds their diagnostics to res. before has the texts of the files
+// that existed before the change.
 func Diagnose(ctx context.Context, call *agent.Call, res *agent.Result, report bool, before map[string]string, paths []string, events ...lsp.FileEvent) {
 	servers := toolkit.Languages(call.Values)
 	switch {
@@ -56,7 +56,7 @@ func Diagnose(ctx context.Context, call *agent.Call, res *agent.Result, report b
 	}
 }
 
-// DiagnoseChange is [diagnose] for one file that a tool has written.
+// DiagnoseChange calls [Diagnose] for one file that a tool has written.
 func DiagnoseChange(ctx context.Context, c *Change, res *agent.Result, report bool) {
 	before := make(map[string]string, 1)
 	if c.Old != nil {
@@ -65,7 +65,7 @@ func DiagnoseChange(ctx context.Context, c *Change, res *agent.Result, report bo
 	Diagnose(ctx, c.Call, res, report, before, []string{c.Path})
 }
 
-// addReports puts what language servers say behind a result.
+// addReports appends the diagnostics of language servers to a result.
 func addReports(call *agent.Call, res *agent.Result, reports []*lsp.Report) {
 	text := lsp.ReportText(reports, func(path string) string { return toolkit.Display(&call.Workspace, path) }, lsp.MaxReported)
 	if text == "" {
@@ -85,14 +85,13 @@ func addReports(call *agent.Call, res *agent.Result, reports []*lsp.Report) {
 	}
 }
 
-// maxDiagnosed bounds the places of a result to which an editor can go.
+// maxDiagnosed bounds the locations in a result.
 const maxDiagnosed = 20
 
-// formatTime bounds how long a language server may format what is to be written.
+// formatTime bounds how long a language server may take to format a text.
 const formatTime = 2 * time.Second
 
-// FormatWrite has a language server format what is about to be written. The note says what came
-// of it; it is empty where nothing did.
+// FormatWrite returns text as a language server formats it. note is for the model; it is empty if nothing changed.
 func FormatWrite(ctx context.Context, call *agent.Call, path, text string) (formatted, note string) {
 	ctx, cancel := context.WithTimeout(ctx, formatTime)
 	defer cancel()

@@ -10,13 +10,13 @@ import (
 	"github.com/gajae-code/gjc/agent/toolkit"
 )
 
-// executables is implemented by files that can be made executable.
+// executables is implemented by file systems that can make a file executable.
 type executables interface {
-	// MakeExecutable lets those run a file that can read it. It does nothing where the file is not on the disk.
+	// MakeExecutable lets everyone execute a file who can read it. It is a no-op if the file is not on the disk.
 	MakeExecutable(ctx context.Context, path string) error
 }
 
-// MarkExecutable makes a new script executable where that is possible, and says so.
+// MarkExecutable makes a new script executable if the file system can, and returns a note about it, or "".
 func MarkExecutable(ctx context.Context, call *agent.Call, path, text string) string {
 	files, ok := call.FS.(executables)
 	if !ok || !strings.HasPrefix(text, "#!") {
@@ -28,13 +28,13 @@ func MarkExecutable(ctx context.Context, call *agent.Call, path, text string) st
 	return "The file is executable."
 }
 
-// modeSetter is implemented by files with permissions.
+// modeSetter is implemented by file systems with permissions.
 type modeSetter interface {
-	// SetMode gives a file the permissions in mode. It does nothing where the file is not on the disk.
+	// SetMode gives a file the permissions in mode. It is a no-op if the file is not on the disk.
 	SetMode(ctx context.Context, path string, mode fs.FileMode) error
 }
 
-// setMode gives a file that is made again the permissions that it had.
+// setMode gives a restored file the permissions that it had.
 func setMode(ctx context.Context, call *agent.Call, path string, mode fs.FileMode) (notes []string) {
 	files, ok := call.FS.(modeSetter)
 	if !ok {

@@ -11,7 +11,7 @@ import (
 	"github.com/gajae-code/gjc/lsp"
 )
 
-// Operations are changes of files that a call is about to make, as they are told of.
+// Operations describes changes of files that a call is about to make.
 type Operations struct {
 	Call *agent.Call
 	Ops  []lsp.FileOperation
@@ -19,8 +19,8 @@ type Operations struct {
 
 func (c *Operations) Name(path string) string { return toolkit.Display(&c.Call.Workspace, path) }
 
-// Effects is what operations do, for the policy. Edits inside a root are one effect with all their paths: nobody wants to
-// be asked for each file of a rename. What is outside is asked for one by one.
+// Effects returns the effects of the operations. Edits inside a root are one effect with all their paths, so that the user answers one
+// question for a rename. Each edit outside the roots is an effect of its own.
 func (c *Operations) Effects(title string) []approval.Effect {
 	var effects []approval.Effect
 	add := func(e approval.Effect) {
@@ -67,7 +67,7 @@ func (c *Operations) Effects(title string) []approval.Effect {
 	return effects
 }
 
-// Preview is the change as the user sees it before it is made, within bounds.
+// Preview returns the change as the user sees it before it is made, at most MaxPreview.
 func (c *Operations) Preview() []agent.Content {
 	var content []agent.Content
 	size := 0
@@ -94,7 +94,7 @@ func (c *Operations) Preview() []agent.Content {
 	return content
 }
 
-// describe is an operation in a line.
+// describe returns one line about an operation.
 func (c *Operations) describe(o *lsp.FileOperation) string {
 	switch o.Kind {
 	case lsp.WriteFile:
@@ -116,7 +116,7 @@ func (c *Operations) List() string {
 	return b.String()
 }
 
-// Places are where an editor can follow the change.
+// Places returns the locations of the changes, for editors that follow them.
 func (c *Operations) Places() []agent.Location {
 	var list []agent.Location
 	for i := range c.Ops {
@@ -133,7 +133,7 @@ func (c *Operations) Places() []agent.Location {
 	return list
 }
 
-// DiffText is the changed lines of the operations, for the model, within maxDiff.
+// DiffText returns the changed lines of the operations for the model, at most MaxDiff.
 func (c *Operations) DiffText() string {
 	var b strings.Builder
 	for i := range c.Ops {

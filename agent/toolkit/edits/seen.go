@@ -14,14 +14,14 @@ import (
 	"github.com/gajae-code/gjc/agent/toolkit/lines"
 )
 
-// What is kept of the texts that the model has seen.
+// Limits of the texts that are kept.
 const (
 	maxSeenFiles = 30
 	maxSeenBytes = 8 << 20
 )
 
-// seenTexts are the texts of files as the model of a session knows them: what it has read, and what came of its changes. An
-// edit is made for the text that the model knows; where that is not the one that is there, it must learn of it first.
+// seenTexts holds the texts of files as the model of a session knows them: what it has read, and the results of its changes. An edit is
+// made for the text that the model knows. If the file has another text, the model must read it first.
 type seenTexts struct {
 	mu    sync.Mutex // guards what follows
 	files map[string]*list.Element
@@ -42,7 +42,7 @@ func newSeenTexts() *seenTexts {
 	return &seenTexts{files: make(map[string]*list.Element), order: list.New()}
 }
 
-// put takes note of a file's text.
+// put records a file's text.
 func (s *seenTexts) put(path, text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,7 +74,7 @@ func (s *seenTexts) get(path string) (text string, known bool) {
 	return "", false
 }
 
-// moved is for a file or a directory that is elsewhere now, or nowhere where to is empty.
+// moved records that a file or a directory was moved, or removed if to is empty.
 func (s *seenTexts) moved(path, to string) {
 	var moved []seenText // the oldest first
 	s.mu.Lock()
@@ -94,7 +94,7 @@ func (s *seenTexts) moved(path, to string) {
 	}
 }
 
-// knownTexts are the [seenTexts] of a call's session, for paths as they are given: a file may have several names.
+// knownTexts gives access to the [seenTexts] of a call's session by paths as they are given: a file may have several names.
 type knownTexts struct {
 	seen  *seenTexts
 	files agent.FS
@@ -115,7 +115,7 @@ func (k knownTexts) moved(path, to string) {
 	k.seen.moved(k.files.RealPath(path), to)
 }
 
-// Saw takes note of what a file holds that the model is shown.
+// Saw records the content of a file that is shown to the model.
 func Saw(call *agent.Call, path string, data []byte) {
 	if len(data) > maxSeenBytes/2 {
 		return
@@ -125,20 +125,20 @@ func Saw(call *agent.Call, path string, data []byte) {
 	}
 }
 
-// ErrChanged is wrapped by the refusal of a change that was made for a text that is not there any more.
+// ErrChanged is wrapped by the error for an edit of a text that the file no longer has.
 var ErrChanged = errors.New("the file has changed since you read it")
 
 // staleLines is how many lines around an edit must be as the model knows them.
 const staleLines = 3
 
-// What there is to say of a text that changed.
+// Parts of messages about a text that changed.
 const (
 	ByOthers         = "by somebody else or by a command"
 	RightThere       = "right where the edit goes"
 	ChangedElsewhere = "The file has changed since you read it, but not where the edit goes."
 )
 
-// StaleRegions are the regions of a text that the model does not know, in a file of which it knows another text.
+// StaleRegions returns the regions of a text that the model does not know. It returns nil if the model knows no other text of the file.
 func StaleRegions(call *agent.Call, path, text string) []lines.Region {
 	known, isKnown := KnownOf(call).Get(path)
 	if !isKnown || known == text {
@@ -147,7 +147,7 @@ func StaleRegions(call *agent.Call, path, text string) []lines.Region {
 	return lines.Changed(lines.Parse(known), lines.Parse(text))
 }
 
-// AsSplices are the places at which a text is changed to another.
+// AsSplices returns the places at which now differs from text.
 func AsSplices(text, now string) []lines.Splice {
 	var all []lines.Splice
 	for _, r := range lines.Changed(lines.Parse(text), lines.Parse(now)) {
@@ -156,7 +156,7 @@ func AsSplices(text, now string) []lines.Splice {
 	return all
 }
 
-// Touched returns the regions that lie in, or next to, what splices change.
+// Touched returns the regions that lie in, or next to, the lines that splices change.
 func Touched(regions []lines.Region, splices []lines.Splice) []lines.Region {
 	var hit []lines.Region
 	for _, r := range regions {
@@ -170,10 +170,10 @@ func Touched(regions []lines.Region, splices []lines.Splice) []lines.Region {
 	return hit
 }
 
-// maxFresh bounds how many lines an error shows.
+// maxFresh bounds the lines in an error.
 const maxFresh = 60
 
-// FreshLines are the lines in and around regions of a text, as read shows them.
+// FreshLines returns the lines in and around regions of a text, in the format of read.
 func FreshLines(text string, regions []lines.Region, anchors bool) string {
 	all := lines.Parse(text)
 	var ranges []toolkit.LineRange
@@ -203,7 +203,7 @@ func FreshLines(text string, regions []lines.Region, anchors bool) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// numberedLine is line n, from 1, as read shows it: with its number, or its anchor.
+// numberedLine returns line n, from 1, in the format of read: with its number, or its anchor.
 func numberedLine(n int, line string, anchors bool) string {
 	if anchors {
 		return fmt.Sprintf("%7s|%s", hashline.Anchor(n, line), toolkit.CutLine(line, toolkit.MaxColumns))

@@ -22,19 +22,19 @@ import (
 	"github.com/gajae-code/gjc/lsp"
 )
 
-// WorkspaceChange is a change of many files: all of it is made, or nothing. It goes through the same files as every other
-// write, so that the user sees each text change in the editor.
+// WorkspaceChange changes several files completely or not at all. It writes through the same file system as every other write, so that the
+// user sees each change in the editor.
 type WorkspaceChange struct {
 	Call *agent.Call
 	ops  []lsp.FileOperation
-	// seen has the files to remove as the plan saw them, written what the files hold that this change has written.
+	// seen has the contents of the files to remove at planning time, written the texts that this change has written.
 	seen    map[string][]byte
 	written map[string]string
-	// undo are the steps that put back what was done so far, in the order of what was done.
+	// undo are the steps that restore what was done so far, in the order of what was done.
 	undo []undoStep
-	// back are the operations that take the change back, in the order of what was done; never says why there are none.
-	// deleted has what removed files held, had their permissions. raw and modes are the same of files that are made again;
-	// undoing says that the change takes another one back.
+	// back are the operations that reverse the change, in the order of what was done, and never is the reason why there are none. deleted
+	// has the contents of removed files, and had their permissions. Raw and Modes are the same for files that are restored. Undoing is set
+	// if the change undoes another one.
 	back    []lsp.FileOperation
 	deleted map[string][]byte
 	had     map[string]fs.FileMode
@@ -42,37 +42,37 @@ type WorkspaceChange struct {
 	Raw     map[string][]byte
 	Modes   map[string]fs.FileMode
 	Undoing bool
-	// aside are removed files and directories, moved out of the way until all is done.
+	// aside are removed files and directories: they are renamed until everything is done.
 	aside []string
 
-	// Content, locations and notes are for the result.
+	// Content, Locations and Notes are parts of the result.
 	Content   []agent.Content
 	Locations []agent.Location
 	Notes     []string
-	// Before are the texts of the files that there were, changed the files that have another text now, events what else
-	// happened to files; for the language servers.
+	// Before are the texts of files before the change, Changed the files that have another text now, and Events what else happened to files.
+	// Language servers need them.
 	Before  map[string]string
 	Changed []string
 	Events  []lsp.FileEvent
 }
 
-// undoStep puts one thing back.
+// undoStep restores one thing.
 type undoStep struct {
 	what string
 	do   func(ctx context.Context) error
 }
 
 const (
-	// undoTime bounds putting back what was done.
+	// undoTime bounds a rollback.
 	undoTime = 20 * time.Second
-	// maxShownDiffs bounds the texts of all diffs of one change, in bytes. Files beyond that are only named.
+	// maxShownDiffs bounds the texts of all diffs of one change, in bytes. Further files are only named.
 	maxShownDiffs = 4 << 20
-	// MaxFollowed bounds the places of a result that an editor can follow.
+	// MaxFollowed bounds the locations in a result.
 	MaxFollowed = 50
 )
 
-// ApplyOperations makes the changes. On an error all is as it was, or the error says what is not. seen is what [seenFiles]
-// found when the operations were planned; nil where nothing could happen since.
+// ApplyOperations makes the changes. If it fails, all files are as they were, or the error names those that are not. seen is the result of
+// [SeenFiles] at planning time, or nil if no time has passed since.
 func ApplyOperations(ctx context.Context, call *agent.Call, ops []lsp.FileOperation, seen map[string][]byte) (*WorkspaceChange, error) {
 	return NewWorkspaceChange(call, ops, seen).Apply(ctx)
 }
@@ -102,7 +102,7 @@ func (w *WorkspaceChange) Apply(ctx context.Context) (*WorkspaceChange, error) {
 	return w, nil
 }
 
-// remember takes note of what the model knows of the files now, and of how to undo the change.
+// remember records what the model knows of the files now, and how to undo the change.
 func (w *WorkspaceChange) remember() {
 	if !w.Undoing {
 		slices.Reverse(w.back)
@@ -120,8 +120,7 @@ func (w *WorkspaceChange) remember() {
 	}
 }
 
-// check looks at the files that are changed before anything else is done to them, so that most failures come before the
-// first change.
+// check checks the files before the first change, so that most errors come before it.
 func (w *WorkspaceChange) check(ctx context.Context) error {
 	for i := range w.ops {
 		o := &w.ops[i]
@@ -143,9 +142,8 @@ func (w *WorkspaceChange) check(ctx context.Context) error {
 	return nil
 }
 
-// SeenFiles are the files that operations remove, as they are now, in the editor if they are open there: so that nothing
-// is removed that nobody has seen. A file that an operation before touches, that cannot be read, or that is too large is not
-// known.
+// SeenFiles returns the contents of the files that operations remove, as the editor has them, so that a file with unknown content is not
+// removed. It leaves out a file that an earlier operation changes, that cannot be read, or that is too large.
 func SeenFiles(ctx context.Context, call *agent.Call, ops []lsp.FileOperation) map[string][]byte {
 	seen := make(map[string][]byte)
 	for i := range ops {
@@ -160,7 +158,7 @@ func SeenFiles(ctx context.Context, call *agent.Call, ops []lsp.FileOperation) m
 	return seen
 }
 
-// readSeen reads a file of any kind of content, within the bounds of what is compared.
+// readSeen reads a file of any content, within the bounds of what is compared.
 func readSeen(ctx context.Context, call *agent.Call, path string) ([]byte, error) {
 	if info, err := call.FS.Stat(ctx, path); err == nil && (info.Size() > toolkit.MaxReadFile || !info.Mode().IsRegular()) {
 		return nil, errors.ErrUnsupported
@@ -172,8 +170,8 @@ func readSeen(ctx context.Context, call *agent.Call, path string) ([]byte, error
 	return data, err
 }
 
-// asSeen fails if a file that is to be removed holds something else than the plan saw, or this change wrote into it. What
-// the plan could not read it cannot tell.
+// asSeen returns an error if a file that is to be removed has another content than at planning time or than this change wrote. A file that
+// could not be read at planning time passes.
 func (w *WorkspaceChange) asSeen(ctx context.Context, o *lsp.FileOperation) error {
 	if o.Directory {
 		return nil
@@ -191,7 +189,7 @@ func (w *WorkspaceChange) asSeen(ctx context.Context, o *lsp.FileOperation) erro
 		return fmt.Errorf("%s was to be deleted, and whether it is as it was cannot be told: %w", w.name(o.Path), toolkit.Reason(err))
 	}
 	same := !known || bytes.Equal(seen, data)
-	if same && (written || o.Old != "") { // the text of the plan is what the user was shown
+	if same && (written || o.Old != "") { // the user was shown the text of the plan
 		now, _, err := toolkit.DecodeText(data)
 		same = err == nil && now == text
 	}
@@ -201,14 +199,14 @@ func (w *WorkspaceChange) asSeen(ctx context.Context, o *lsp.FileOperation) erro
 	return nil
 }
 
-// Touches reports whether an operation is about path, or a directory above it.
+// Touches reports whether an operation changes path or a directory above it.
 func Touches(o *lsp.FileOperation, path string) bool {
 	return slices.ContainsFunc(o.Paths(), func(p string) bool {
 		return p == path || strings.HasPrefix(path, strings.TrimSuffix(p, string(filepath.Separator))+string(filepath.Separator))
 	})
 }
 
-// open reads the file of a write, which must be as it was planned.
+// open reads the file of a write. Its text must be that of the plan.
 func (w *WorkspaceChange) open(ctx context.Context, o *lsp.FileOperation) (*TextFile, error) {
 	file, err := OpenText(ctx, w.Call, o.Path)
 	if err != nil {
@@ -220,7 +218,7 @@ func (w *WorkspaceChange) open(ctx context.Context, o *lsp.FileOperation) (*Text
 	return file, nil
 }
 
-// what names the change in a few words.
+// what returns a short name of the change.
 func (w *WorkspaceChange) what() string {
 	if len(w.ops) == 1 {
 		o := &w.ops[0]
@@ -266,7 +264,7 @@ func (w *WorkspaceChange) write(ctx context.Context, o *lsp.FileOperation) error
 		w.Before[o.Path] = old.Text
 	}
 	w.later("the text of "+w.name(o.Path), func(ctx context.Context) error {
-		// A write that failed may have changed the file all the same.
+		// A failed write may have changed the file.
 		data := toolkit.EncodeText(old.Text, old.Encoding)
 		if now, err := w.Call.FS.ReadFile(ctx, o.Path); err == nil && string(now) == string(data) {
 			return nil
@@ -282,7 +280,7 @@ func (w *WorkspaceChange) write(ctx context.Context, o *lsp.FileOperation) error
 	return nil
 }
 
-// wrote takes a written file into the result.
+// wrote adds a written file to the result.
 func (w *WorkspaceChange) wrote(c *Change) {
 	w.written[c.Path] = c.Now
 	w.Content = append(w.Content, c.Diff())
@@ -333,7 +331,7 @@ func (w *WorkspaceChange) create(ctx context.Context, o *lsp.FileOperation) erro
 	return nil
 }
 
-// parents has the directories that a step is about to make removed if all is put back.
+// parents adds undo steps for the directories that a step is about to make.
 func (w *WorkspaceChange) parents(ctx context.Context, path string) {
 	var missing []string
 	for dir := filepath.Dir(path); dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
@@ -377,7 +375,7 @@ func (w *WorkspaceChange) move(ctx context.Context, o *lsp.FileOperation) error 
 			w.written[o.NewPath+rest] = text
 		}
 	}
-	for i, path := range w.Changed { // the text is elsewhere now
+	for i, path := range w.Changed { // the text has moved
 		if rest, ok := strings.CutPrefix(path, o.Path); ok && (rest == "" || rest[0] == filepath.Separator) {
 			w.Changed[i] = o.NewPath + rest
 			if text, known := w.Before[path]; known {
@@ -394,7 +392,7 @@ func (w *WorkspaceChange) move(ctx context.Context, o *lsp.FileOperation) error 
 	return nil
 }
 
-// linkReason is [reason] for errors that name two paths.
+// linkReason is [toolkit.Reason] for errors that name two paths.
 func linkReason(err error) error {
 	if le, ok := errors.AsType[*os.LinkError](err); ok {
 		return le.Err
@@ -451,7 +449,7 @@ func (w *WorkspaceChange) remove(ctx context.Context, o *lsp.FileOperation) erro
 	return nil
 }
 
-// sweep ends the change: what was removed is gone now.
+// sweep ends the change by deleting the removed files.
 func (w *WorkspaceChange) sweep(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
 	defer cancel()
@@ -476,7 +474,7 @@ func (w *WorkspaceChange) sweep(ctx context.Context) {
 	}
 }
 
-// rollback puts back what was done before err, and says so.
+// rollback restores what was done before err and adds to err whether that succeeded.
 func (w *WorkspaceChange) rollback(ctx context.Context, err error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
 	defer cancel()
@@ -492,7 +490,7 @@ func (w *WorkspaceChange) rollback(ctx context.Context, err error) error {
 	return fmt.Errorf("%w\nAll changes were undone; the files are as they were", err)
 }
 
-// FileKind says what is at a path, for the editor: a text that was never saved is a file.
+// FileKind returns the kind of file at a path, as the editor sees it: a text that was never saved is a file.
 func FileKind(ctx context.Context, call *agent.Call, path string) (lsp.FileKind, error) {
 	switch info, err := call.FS.Stat(ctx, path); {
 	case err == nil && info.IsDir():
@@ -512,7 +510,7 @@ func FileKind(ctx context.Context, call *agent.Call, path string) (lsp.FileKind,
 	}
 }
 
-// Join adds a change that was made behind this one.
+// Join adds a change that was made after this one.
 func (w *WorkspaceChange) Join(done *WorkspaceChange) {
 	w.Content = append(w.Content, done.Content...)
 	w.Locations = append(w.Locations, done.Locations[:min(len(done.Locations), MaxFollowed-len(w.Locations))]...)

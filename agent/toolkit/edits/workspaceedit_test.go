@@ -23,7 +23,7 @@ func applyOperations(ctx context.Context, call *agent.Call, ops []lsp.FileOperat
 	return edits.ApplyOperations(ctx, call, ops, edits.SeenFiles(ctx, call, ops))
 }
 
-// everything is a change with a step of each kind, and steps on what other steps made.
+// everything is a change with a step of each kind, and steps on the results of other steps.
 func everything(w *toolstest.World) []lsp.FileOperation {
 	return []lsp.FileOperation{
 		{Path: w.Path("a.txt"), Old: "a\n", New: "A\n"},
@@ -75,7 +75,7 @@ func TestApplyOperations(t *testing.T) {
 	toolstest.Same(t, "notes", got.Notes, nil)
 }
 
-// Whichever operation on the files fails, once, all is as it was.
+// Whichever operation on the files fails once, all files are as they were.
 func TestApplyOperations_RollsBack(t *testing.T) {
 	fails := 0
 	for n := 0; ; n++ {
@@ -94,10 +94,10 @@ func TestApplyOperations_RollsBack(t *testing.T) {
 		}
 		got, err := applyOperations(t.Context(), w.Call(t, "lsp", "{}"), everything(w))
 		if err == nil && seen <= n {
-			break // every one has failed by now
+			break // each operation has failed once
 		}
 		fails++
-		if err == nil { // the last steps remove what lies aside: too late to turn back
+		if err == nil { // the last steps remove renamed files: too late for a rollback
 			if len(got.Notes) != 1 || !strings.Contains(got.Notes[0], "is still there as .gjc-removed-") {
 				t.Errorf("failure %d is not told: %q", n, got.Notes)
 			}
@@ -115,7 +115,7 @@ func TestApplyOperations_RollsBack(t *testing.T) {
 	}
 }
 
-// A write that fails half way is put back too.
+// A write that fails half way is undone too.
 func TestApplyOperations_HalfAWrite(t *testing.T) {
 	w := toolstest.NewWorld(t, map[string]string{"a.txt": "a\n", "b.txt": "b\n"})
 	broken := true
@@ -136,7 +136,7 @@ func TestApplyOperations_HalfAWrite(t *testing.T) {
 	toolstest.Same(t, "the disk", toolstest.Tree(t, w), map[string]string{"a.txt": "a\n", "b.txt": "b\n"})
 }
 
-// What cannot be put back is named.
+// The error names what cannot be restored.
 func TestApplyOperations_SaysWhatIsLeft(t *testing.T) {
 	w := toolstest.NewWorld(t, map[string]string{"a.txt": "a\n", "b.txt": "b\n"})
 	w.FS.Fail = func(op, path string) error {
@@ -212,7 +212,7 @@ func TestApplyOperations_ReadOnlyDirectory(t *testing.T) {
 	}
 }
 
-// A cancelled change is put back: the context's end does not keep that from being done.
+// A cancelled change is undone in spite of its context.
 func TestApplyOperations_Cancelled(t *testing.T) {
 	w := everythingFiles(t)
 	before := toolstest.Tree(t, w)

@@ -8,20 +8,20 @@ import (
 	"github.com/gajae-code/gjc/agent/toolkit/lines"
 )
 
-// Result is where the operations of a section go.
+// Result holds the places of a section's operations.
 type Result struct {
 	Splices []lines.Splice
-	// Moved says that lines were found elsewhere than the anchors say, because others came or went before them.
+	// Moved reports that lines were found elsewhere than the anchors say, because lines were added or removed before them.
 	Moved bool
 }
 
-// MismatchError is for anchors that are not those of the text.
+// MismatchError reports anchors that do not match the text.
 type MismatchError struct {
-	// Anchors are the wrong ones, as the input has them.
+	// Anchors are the wrong ones, as written in the input.
 	Anchors []string
-	// Lines are the lines about them, from 1; those that are not in the text are left out.
+	// Lines are the numbers of the lines around them, from 1, as far as the text has them.
 	Lines []int
-	// Total is how many lines the text has.
+	// Total is the number of lines of the text.
 	Total int
 }
 
@@ -30,8 +30,8 @@ func (e *MismatchError) Error() string {
 	return fmt.Sprintf("%s: the file has other lines there now", strings.Join(e.Anchors, ", "))
 }
 
-// Apply finds the places of the operations in a text. old is the text as it was when the anchors were made, or nil where
-// that is not known: with it, lines that only moved are found again.
+// Apply finds the places of the operations in a text. old is the text for which the anchors were made, or nil if it is not known. With old,
+// Apply also finds lines that only moved.
 func Apply(text, old *lines.Text, ops []Op) (*Result, error) {
 	r := &resolver{text: text, old: old}
 	res := new(Result)
@@ -54,7 +54,7 @@ func Apply(text, old *lines.Text, ops []Op) (*Result, error) {
 	if old == nil {
 		return nil, wrong
 	}
-	// The text has changed since: all anchors are taken as the old text's, none by its number here.
+	// The text has changed since: all anchors refer to the old text, and none by its number to this one.
 	r.changed = lines.Changed(old, text)
 	for i := range ops {
 		s, bad := r.splice(&ops[i], true)
@@ -72,7 +72,8 @@ type resolver struct {
 	changed   []lines.Region
 }
 
-// splice is one operation in the text; moved has the anchors looked up in the old text. bad are the anchors that do not fit.
+// splice returns the splice of one operation. If moved is set, it looks the anchors up in the old text. bad are the anchors that do not
+// match.
 func (r *resolver) splice(o *Op, moved bool) (s lines.Splice, bad []anchor) {
 	n := r.text.Len()
 	place := func(a anchor) int { // from 0; -1 for the beginning, n for the end
@@ -117,14 +118,14 @@ func (r *resolver) splice(o *Op, moved bool) (s lines.Splice, bad []anchor) {
 	return s, bad
 }
 
-// differs reports whether lines of the text, from start to end, are others than in the old text.
+// differs reports whether the lines from start to end differ from those of the old text.
 func (r *resolver) differs(start, end int) bool {
 	return slices.ContainsFunc(r.changed, func(c lines.Region) bool {
 		return c.Start < end && c.End > start || c.Start == c.End && c.Start > start && c.Start < end
 	})
 }
 
-// check refuses operations that touch the same lines.
+// check returns an error for operations that change the same lines.
 func check(ops []Op, splices []lines.Splice) error {
 	for i, a := range splices {
 		for j, b := range splices[:i] {

@@ -1,5 +1,5 @@
-// Package hashline changes texts by their line numbers, each with two letters that say what the line held when it was read:
-// an edit never hits a line that has become another one.
+// Package hashline edits texts by line numbers. Each number has two letters computed from the line's content, so that an edit never changes
+// a line that differs from the one that was read.
 package hashline
 
 import (
@@ -13,25 +13,25 @@ import (
 	"github.com/gajae-code/gjc/internal/lazyregexp"
 )
 
-// tags is how many pairs of letters there are; a prime, so that they are spread well.
+// tags is the number of pairs of letters. It is a prime, so that they are spread evenly.
 const tags = 647
 
-// Tag is the two letters of a line. Blanks at its end do not count.
+// Tag returns the two letters of a line. They do not depend on white space at its end.
 func Tag(line string) string {
 	n := crc32.ChecksumIEEE([]byte(strings.TrimRight(line, " \t\r"))) % tags
 	return string([]byte{'a' + byte(n/26), 'a' + byte(n%26)})
 }
 
-// Anchor is how line n, from 1, is called.
+// Anchor returns the name of line n, from 1.
 func Anchor(n int, line string) string { return strconv.Itoa(n) + Tag(line) }
 
-// anchor is a line that an operation names. Line is from 1; zero for [begin] and [end].
+// An anchor names a line in an operation. line is from 1, and zero for [begin] and [end].
 type anchor struct {
 	line int
 	tag  string
 }
 
-// What the ends of a file are called.
+// The names of the ends of a file.
 const (
 	begin = "BOF"
 	end   = "EOF"
@@ -44,7 +44,7 @@ func (a anchor) String() string {
 	return strconv.Itoa(a.line) + a.tag
 }
 
-// Runes that begin a section and the operations.
+// The characters that begin a section and the operations.
 const (
 	section = "§"
 	after   = "»"
@@ -57,17 +57,17 @@ type Op struct {
 	kind        string
 	first, last anchor
 	with        []string
-	// number is the operation's place in the input, from 1.
+	// number is the operation's position in the input, from 1.
 	number int
 }
 
-// Section is what an input does to one file.
+// Section holds the operations on one file.
 type Section struct {
 	Path string
 	Ops  []Op
 }
 
-// Creates reports whether the operations can make a file: they name nothing but its ends.
+// Creates reports whether the operations can create a file: they name only its ends.
 func (s *Section) Creates() bool {
 	for i := range s.Ops {
 		if s.Ops[i].first.line != 0 || s.Ops[i].last.line != 0 {
@@ -77,14 +77,14 @@ func (s *Section) Creates() bool {
 	return true
 }
 
-// ErrSyntax is wrapped by every complaint about an input that cannot be read.
+// ErrSyntax is wrapped by every error about an input that cannot be parsed.
 var ErrSyntax = errors.New("the input cannot be read")
 
 func syntaxError(line int, format string, args ...any) error {
 	return fmt.Errorf("%w: line %d: %s", ErrSyntax, line, fmt.Sprintf(format, args...))
 }
 
-// anchorForm matches an anchor; what read shows behind it may stand there.
+// anchorForm matches an anchor. The text that read shows after it may follow.
 var anchorForm = lazyregexp.New(`^(?:([0-9]{1,9})([a-z]{2})|(BOF|EOF))(?:\|.*)?$`)
 
 func parseAnchor(text string) (anchor, bool) {
@@ -99,7 +99,7 @@ func parseAnchor(text string) (anchor, bool) {
 	return anchor{n, m[2]}, err == nil && n > 0
 }
 
-// Parse reads an input. path is the file of what stands before the first section; it may be empty.
+// Parse parses an input. path is the file of the operations before the first section; it may be empty.
 func Parse(input, path string) ([]Section, error) {
 	text := strings.TrimSuffix(strings.ReplaceAll(input, "\r\n", "\n"), "\n")
 	var sections []Section
@@ -183,7 +183,7 @@ func unescape(line string) string {
 	return line
 }
 
-// Escape is a line of text as an input has it.
+// Escape returns a line of text as it is written in an input.
 func Escape(line string) string {
 	if isOp(line) || strings.HasPrefix(line, section) || unescape(line) != line {
 		return `\` + line
@@ -219,10 +219,10 @@ func parseOp(line string, number int) (*Op, error) {
 	return o, nil
 }
 
-// pasted matches a line as it is shown with its anchor.
+// pasted matches a line that is shown with its anchor.
 var pasted = lazyregexp.New(`^ *[0-9]{1,9}([a-z]{2})\|(.*)$`)
 
-// Bare takes the anchors off lines that were pasted with them: all of them must have one, and of one it must be right.
+// Bare removes the anchors from lines that were pasted with them. All lines must have one, and at least one must be right.
 func Bare(with []string) []string {
 	right := false
 	out := make([]string, len(with))
@@ -240,7 +240,7 @@ func Bare(with []string) []string {
 	return out
 }
 
-// BareText is [Bare] for a whole text. It reports whether the lines had anchors.
+// BareText is [Bare] for a text. It reports whether the lines had anchors.
 func BareText(text string) (bare string, had bool) {
 	body, end := text, ""
 	if rest, ok := strings.CutSuffix(text, "\n"); ok {

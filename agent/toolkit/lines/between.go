@@ -6,14 +6,14 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 )
 
-// Region is lines of one text, from Start up to, but without, End, that stand where another text has those from OldStart
-// to OldEnd. All count from zero.
+// Region is the lines of one text from Start up to, but without, End that replace those from OldStart to OldEnd of another. All count from
+// zero.
 type Region struct {
 	OldStart, OldEnd int
 	Start, End       int
 }
 
-// Changed returns the regions in which a text differs from an older one, in order. Line ends do not count.
+// Changed returns the regions in which a text differs from an older one, in order. It ignores line ends.
 func Changed(old, now *Text) []Region {
 	if a, b := old.Lines(), now.Lines(); len(a)+len(b) > 0 {
 		return changed(a, b)
@@ -22,7 +22,7 @@ func Changed(old, now *Text) []Region {
 }
 
 func changed(a, b []string) []Region {
-	// What is the same at both ends need not be compared.
+	// The common lines at both ends need no comparison.
 	head := 0
 	for head < min(len(a), len(b)) && a[head] == b[head] {
 		head++
@@ -57,7 +57,7 @@ func changed(a, b []string) []Region {
 	return regions
 }
 
-// Now returns where a line of the old text is in the new one; ok is false for a line that is gone or was changed.
+// Now returns the position in the new text of a line of the old one. ok is false if the line was removed or changed.
 func Now(regions []Region, line int) (now int, ok bool) {
 	shift := 0
 	for _, r := range regions {

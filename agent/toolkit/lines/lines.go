@@ -1,5 +1,5 @@
-// Package lines changes texts line by line. What a change does not touch keeps its bytes: line ends, blanks, and whether
-// the last line has a line end.
+// Package lines changes texts line by line. Every byte outside a change stays: line ends, white space, and whether the last line has a line
+// end.
 package lines
 
 import (
@@ -10,15 +10,15 @@ import (
 	"strings"
 )
 
-// Text is a text, cut into lines.
+// Text is a text, split into lines.
 type Text struct {
 	// parts are the lines with their line ends.
 	parts []string
-	// end is the line end that most lines have.
+	// end is the line end of most lines.
 	end string
 }
 
-// Parse cuts a text into lines. A line ends with LF or CRLF; the last may have no end.
+// Parse splits a text into lines. A line ends with LF or CRLF; the last may have no line end.
 func Parse(text string) *Text {
 	t := &Text{end: "\n"}
 	if text == "" {
@@ -35,13 +35,13 @@ func Parse(text string) *Text {
 	return t
 }
 
-// Len is the number of lines.
+// Len returns the number of lines.
 func (t *Text) Len() int { return len(t.parts) }
 
-// Line is a line without its line end; i counts from zero.
+// Line returns a line without its line end; i counts from zero.
 func (t *Text) Line(i int) string { return withoutEnd(t.parts[i]) }
 
-// Lines are all lines without their line ends.
+// Lines returns all lines without their line ends.
 func (t *Text) Lines() []string {
 	all := make([]string, len(t.parts))
 	for i, p := range t.parts {
@@ -62,36 +62,35 @@ func (t *Text) Open() bool {
 	return len(t.parts) > 0 && !strings.HasSuffix(t.parts[len(t.parts)-1], "\n")
 }
 
-// Final says what a splice makes of the end of the text.
+// Final says whether the text ends with a line end after a splice.
 type Final int
 
-// Keep leaves the last line with a line end, or without, as it was; a text that was empty gets one. Close puts one there,
-// Leave takes it off.
+// Keep keeps the last line with or without a line end, and gives one to a text that was empty. Close adds one, and Leave removes it.
 const (
 	Keep Final = iota
 	Close
 	Leave
 )
 
-// Splice puts lines in the place of those from Start up to, but without, End; both count from zero.
+// Splice replaces the lines from Start up to, but without, End; both count from zero.
 type Splice struct {
 	Start, End int
 	With       []string
-	// Final counts only where the splice reaches the end of the text.
+	// Final applies only if the splice reaches the end of the text.
 	Final Final
 }
 
-// ErrOverlap is wrapped by the error for splices that touch the same lines.
+// ErrOverlap is wrapped by the error for splices that change the same lines.
 var ErrOverlap = errors.New("two changes touch the same lines")
 
-// Apply makes the splices, all of them relative to the text as it is. What is put in at the same place stays in order.
+// Apply makes the splices, all of them relative to the text as it is. Insertions at the same place stay in order.
 func (t *Text) Apply(splices []Splice) (string, error) {
 	splices = slices.Clone(splices)
 	slices.SortStableFunc(splices, func(a, b Splice) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End)) })
 	open := t.Open()
 	var b strings.Builder
-	last := t.end                   // the line end of what was put in last, if it has one
-	put := func(line, end string) { // what a line follows has a line end
+	last := t.end                   // the line end of what was inserted last, if it has one
+	put := func(line, end string) { // what follows a line has a line end
 		if s := b.Len(); s > 0 && !strings.HasSuffix(lastBytes(&b), "\n") {
 			b.WriteString(t.end)
 		}
@@ -132,7 +131,7 @@ func (t *Text) Apply(splices []Splice) (string, error) {
 	return text, nil
 }
 
-// lastBytes is what was written last.
+// lastBytes returns what was written last.
 func lastBytes(b *strings.Builder) string {
 	s := b.String()
 	return s[len(s)-1:]

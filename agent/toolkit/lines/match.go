@@ -2,11 +2,11 @@ package lines
 
 import "strings"
 
-// Level is how closely lines are compared.
+// Level is how exactly lines are compared.
 type Level int
 
-// The levels, the strictest first. Trailing leaves blanks at the ends of lines out, Indent those at their starts too,
-// Typography also takes typeset quotes, dashes and spaces for plain ones.
+// The levels, the strictest first. Trailing ignores white space at the ends of lines, Indent also at their starts, and Typography also
+// treats typographic quotes, dashes and spaces as plain ones.
 const (
 	Exact Level = iota
 	Trailing
@@ -16,7 +16,7 @@ const (
 
 const blanks = " \t\r\f\v"
 
-// Fold is a line as it is compared at a level.
+// Fold returns a line as it is compared at a level.
 func (l Level) Fold(line string) string {
 	switch l {
 	case Exact:
@@ -37,7 +37,7 @@ var plain = strings.NewReplacer(
 	"\u00A0", " ", "\u2002", " ", "\u2003", " ", "\u2009", " ", "\u200A", " ", "\u202F", " ", "\u205F", " ", "\u3000", " ",
 )
 
-// Places returns where want is among all, at or behind from, compared at a level; most bounds how many.
+// Places returns the positions of want in all from position from on, compared at a level, at most most of them.
 func Places(all, want []string, from int, level Level, most int) []int {
 	folded := make([]string, len(want))
 	for i, w := range want {
@@ -58,8 +58,8 @@ next:
 	return at
 }
 
-// Reindent gives lines that were written for given, which has other indents than the lines that were found, the indents
-// of these. A line whose indent cannot be told keeps its own.
+// Reindent returns lines, which were written for given, with the indentation of the lines that were found. A line whose indentation cannot
+// be derived stays.
 func Reindent(given, found, lines []string) []string {
 	known := make(map[string]string)
 	var order []string
@@ -69,7 +69,7 @@ func Reindent(given, found, lines []string) []string {
 		}
 		g, f := indentOf(given[i]), indentOf(found[i])
 		if was, ok := known[g]; ok && was != f {
-			return lines // there is no rule to it
+			return lines // no rule applies
 		} else if !ok {
 			known[g] = f
 			order = append(order, g)
@@ -87,7 +87,7 @@ func Reindent(given, found, lines []string) []string {
 			continue
 		}
 		best := -1
-		for j, g := range order { // the longest known indent that this one begins with
+		for j, g := range order { // the longest known indentation that this one begins with
 			if strings.HasPrefix(indent, g) && (best < 0 || len(g) > len(order[best])) {
 				best = j
 			}
@@ -100,8 +100,7 @@ func Reindent(given, found, lines []string) []string {
 	return out
 }
 
-// deeper is how the found lines would write a further indent: in tabs, where they write what the given lines have in
-// spaces in tabs.
+// deeper returns a further indentation in the style of the found lines: in tabs if they have tabs for the spaces of the given lines.
 func deeper(more string, order []string, known map[string]string) string {
 	for _, g := range order {
 		if f := known[g]; g != "" && f != "" && strings.Trim(g, " ") == "" && strings.Trim(f, "\t") == "" && len(g)%len(f) == 0 {

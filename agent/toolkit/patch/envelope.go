@@ -5,7 +5,7 @@ import (
 	"unicode"
 )
 
-// Op is what a section of an envelope does.
+// Op is the operation of a section of an envelope.
 type Op int
 
 // The operations.
@@ -15,19 +15,19 @@ const (
 	Delete
 )
 
-// File is what an envelope does to one file.
+// File holds the operation on one file.
 type File struct {
 	Op   Op
 	Path string
-	// MoveTo is the new path of an updated file; empty where it stays.
+	// MoveTo is the new path of an updated file, or "".
 	MoveTo string
 	// Content is the text of an added file.
 	Content string
-	// Hunks are the changes of an updated file. There may be none where it only moves.
+	// Hunks are the changes of an updated file. There may be none if it only moves.
 	Hunks []Hunk
 }
 
-// Lines of the envelope.
+// The marker lines of the envelope.
 const (
 	beginPatch = "*** Begin Patch"
 	endPatch   = "*** End Patch"
@@ -38,7 +38,7 @@ const (
 	endOfFile  = "*** End of File"
 )
 
-// ParseEnvelope reads the input of apply_patch.
+// ParseEnvelope parses the input of apply_patch.
 func ParseEnvelope(input string) ([]File, error) {
 	p := envelope{lines: splitPatch(unwrap(input))}
 	for p.at < len(p.lines) && strings.TrimSpace(p.lines[p.at]) == "" {
@@ -76,7 +76,7 @@ func ParseEnvelope(input string) ([]File, error) {
 	return nil, syntaxError(len(p.lines), "the last line must be %q; was the patch cut off?", endPatch)
 }
 
-// unwrap takes off what some models put around a patch: a here document, or a code fence.
+// unwrap removes what some models put around a patch: a here document, or a code fence.
 func unwrap(input string) string {
 	lines := strings.Split(strings.TrimSpace(input), "\n")
 	first, last := strings.TrimSpace(lines[0]), strings.TrimSpace(lines[len(lines)-1])
@@ -89,16 +89,16 @@ func unwrap(input string) string {
 	return input
 }
 
-// envelope is an envelope that is being read.
+// envelope is the state of parsing an envelope.
 type envelope struct {
 	lines []string
 	at    int
 }
 
-// trimRight takes white space off the end of a line. What stands before a marker counts: with a blank it is a line of context.
+// trimRight removes white space from the end of a line. White space before a marker stays: a line that begins with a space is context.
 func trimRight(line string) string { return strings.TrimRightFunc(line, unicode.IsSpace) }
 
-// unindentEnd makes the marker of the end of a last line that is one but for its indent. Nothing else can end a patch.
+// unindentEnd removes the indentation of a last line that is an end marker otherwise. Nothing else can end a patch.
 func (p *envelope) unindentEnd() {
 	for i := len(p.lines) - 1; i >= p.at; i-- {
 		if line := strings.TrimSpace(p.lines[i]); line != "" {
@@ -116,7 +116,7 @@ func (p *envelope) file(line string) (*File, error) {
 		p.at++
 		f := &File{Op: Add, Path: strings.TrimSpace(path)}
 		var b strings.Builder
-		blank := 0 // lines without a + since the last one that has it: a part of the text only where more of it follows
+		blank := 0 // lines without a + since the last one that has it: they belong to the text only if more of it follows
 		for ; p.at < len(p.lines) && !p.section(); p.at++ {
 			l := p.lines[p.at]
 			text, ok := strings.CutPrefix(l, "+")
@@ -170,7 +170,7 @@ func (*envelope) named(f *File, line int) error {
 	return nil
 }
 
-// section reports whether the line begins something else than a hunk.
+// section reports whether the line begins something other than a hunk.
 func (p *envelope) section() bool {
 	l := p.lines[p.at]
 	return trimRight(l) == endPatch || strings.HasPrefix(l, addFile) || strings.HasPrefix(l, deleteFile) || strings.HasPrefix(l, updateFile)
@@ -202,7 +202,7 @@ func (p *envelope) hunks(f *File) error {
 				h = &Hunk{Number: len(f.Hunks) + 1}
 			}
 			if m := hunkHeader().FindStringSubmatch(line); m != nil && m[1] != "" {
-				h.header(line) // a unified diff's
+				h.header(line) // that of a unified diff
 			} else if anchor := strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(line, "@@"), " "), " @@"); strings.TrimSpace(anchor) != "" {
 				h.Anchors = append(h.Anchors, anchor)
 			}

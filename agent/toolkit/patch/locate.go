@@ -17,25 +17,25 @@ const maxPlaces = 8
 
 // Errors of [Apply], wrapped in a [*HunkError].
 var (
-	// ErrNoPlace is for a hunk whose lines are not in the text.
+	// ErrNoPlace reports a hunk whose lines are not in the text.
 	ErrNoPlace = errors.New("its lines are not in the file")
-	// ErrPlaces is for a hunk that fits in several places.
+	// ErrPlaces reports a hunk that fits in several places.
 	ErrPlaces = errors.New("it fits in several places")
-	// ErrNoAnchor is for a hunk whose "@@" line is not in the text.
+	// ErrNoAnchor reports a hunk whose "@@" line is not in the text.
 	ErrNoAnchor = errors.New("the line of its @@ is not in the file")
-	// ErrSame is for a hunk that changes nothing.
+	// ErrSame reports a hunk that changes nothing.
 	ErrSame = errors.New("it changes nothing")
-	// ErrOrder is for a hunk whose place is before that of the hunk before it.
+	// ErrOrder reports a hunk whose place precedes that of the hunk before it.
 	ErrOrder = errors.New("its lines are there only before those of the hunk before it; hunks must be in the order of the file")
 )
 
-// HunkError is a hunk that cannot be applied.
+// HunkError reports a hunk that cannot be applied.
 type HunkError struct {
 	Hunk *Hunk
 	Err  error
-	// Lines are the places where it would fit, from 1.
+	// Lines are the numbers of the lines where it would fit, from 1.
 	Lines []int
-	// Old are the lines that were looked for.
+	// Old are the lines that were searched for.
 	Old []string
 }
 
@@ -56,18 +56,17 @@ func (e *HunkError) Error() string {
 	return text
 }
 
-// Unwrap implements errors.Unwrap.
+// Unwrap returns the cause.
 func (e *HunkError) Unwrap() error { return e.Err }
 
-// Result is where hunks go.
+// Result holds the places of hunks.
 type Result struct {
 	Splices []lines.Splice
-	// Loose are the numbers of the hunks whose lines were found only with white space left out, or with some wrong lines of
-	// context.
+	// Loose are the numbers of the hunks that were found only by ignoring white space or some wrong lines of context.
 	Loose []int
 }
 
-// Apply finds the places of hunks in a text. Nothing is found twice: each hunk is behind the one before it.
+// Apply finds the places of hunks in a text. Each hunk follows the one before it.
 func Apply(text *lines.Text, hunks []Hunk) (*Result, error) {
 	l := &locator{all: text.Lines(), open: text.Open()}
 	res := new(Result)
@@ -92,11 +91,11 @@ func Apply(text *lines.Text, hunks []Hunk) (*Result, error) {
 	return res, nil
 }
 
-// place is where a hunk goes.
+// place is the place of a hunk.
 type place struct {
-	// at is the first line, n how many lines of the text the hunk's old lines are.
+	// at is the first line, and n the number of lines of the text that match the hunk's old lines.
 	at, n int
-	// skip is how many of the hunk's first lines are left out, cut how many of its last.
+	// skip is how many of the hunk's first lines are ignored, and cut how many of its last.
 	skip, cut int
 	level     lines.Level
 	loose     bool
@@ -105,7 +104,7 @@ type place struct {
 type locator struct {
 	all  []string
 	open bool
-	// from is the line behind the last place, drift by how much the places differ from the line numbers of the hunks.
+	// from is the line after the last place, and drift the difference between the places and the line numbers of the hunks.
 	from, drift int
 }
 
@@ -147,7 +146,7 @@ func (l *locator) find(h *Hunk) (*place, error) {
 	return nil, fail(ErrNoPlace)
 }
 
-// distinct reports whether lines say enough to be looked for with less context: more than brackets.
+// distinct reports whether lines are specific enough to be searched for with less context: they hold more than brackets.
 func distinct(want []string) bool {
 	n := 0
 	for _, w := range want {
@@ -156,7 +155,7 @@ func distinct(want []string) bool {
 	return n >= 6
 }
 
-// context counts the lines of context at the start and the end of a hunk.
+// context returns the number of lines of context at the start and at the end of a hunk.
 func (h *Hunk) context() (lead, trail int) {
 	for lead < len(h.Lines) && h.Lines[lead].Op == ' ' {
 		lead++
@@ -167,15 +166,15 @@ func (h *Hunk) context() (lead, trail int) {
 	return lead, trail
 }
 
-// anchors returns the lines behind which a hunk may be, where it has anchors.
+// anchors returns the lines after which a hunk may lie, if it has anchors.
 func (l *locator) anchors(h *Hunk) ([]int, error) {
 	if len(h.Anchors) == 0 {
 		return nil, nil
 	}
 	starts := []int{l.from}
 	for _, a := range h.Anchors {
-		// Each start leads to all places behind it, at the first level that has any there. So one search from the first of the
-		// starts does for all but those that lie behind the last place; a search from each would be quadratic, in memory too.
+		// Each start leads to all places after it, at the first level that has any. So one search from the first start finds all but those
+		// after the last place. A search from each start would be quadratic in time and memory.
 		var next []int
 		for level := lines.Exact; level <= lines.Typography && len(starts) > 0; level++ {
 			if at := lines.Places(l.all, []string{a}, starts[0], level, 0); len(at) > 0 {
@@ -192,8 +191,8 @@ func (l *locator) anchors(h *Hunk) ([]int, error) {
 	return starts, nil
 }
 
-// places are where want may be meant to be: all places, or the first one behind each anchor. A place that is exactly
-// where the hunk says that it is wins.
+// places returns the places that want may mean: all places, or the first one after each anchor. A place at exactly the hunk's line number
+// wins.
 func (l *locator) places(h *Hunk, want []string, starts []int, level lines.Level, skip, cut int) []int {
 	all := lines.Places(l.all, want, l.from, level, 0)
 	if h.AtEnd && cut == 0 || h.OldOpen {
@@ -217,7 +216,7 @@ func (l *locator) places(h *Hunk, want []string, starts []int, level lines.Level
 	return all
 }
 
-// insertion is the place of a hunk without old lines: behind its anchor, at the line that it names, or at the end.
+// insertion returns the place of a hunk without old lines: after its anchor, at its line number, or at the end.
 func (l *locator) insertion(h *Hunk, starts []int, fail func(error, ...int) error) (*place, error) {
 	switch {
 	case h.AtEnd || len(l.all) == 0:
@@ -235,7 +234,7 @@ func (l *locator) insertion(h *Hunk, starts []int, fail func(error, ...int) erro
 	}
 }
 
-// splices are the changes of a hunk at its place. The lines of context stay as they are in the text.
+// splices returns the changes of a hunk at its place. Lines of context stay as they are in the text.
 func (l *locator) splices(h *Hunk, p *place) []lines.Splice {
 	hunk := h.Lines
 	hunk = hunk[p.skip : len(hunk)-p.cut]

@@ -1,6 +1,5 @@
-// Package patch reads patches that models write, unified diffs and the envelope of apply_patch, and finds the places in a
-// text that they mean. Line numbers are a hint at most: what counts is the context, and a place counts only if there is no
-// other.
+// Package patch parses patches that models write, unified diffs and the envelope of apply_patch, and finds their places in a text. Line
+// numbers are only hints: the context decides, and it must be unique.
 package patch
 
 import (
@@ -11,17 +10,17 @@ import (
 
 // Hunk is one change of a text, with lines around it.
 type Hunk struct {
-	// OldLine is the line, from 1, at which the hunk says that it begins; zero where it does not say.
+	// OldLine is the line, from 1, at which the hunk claims to begin, or zero.
 	OldLine int
-	// Anchors are lines that come before the hunk, each somewhere behind the one before it.
+	// Anchors are lines that precede the hunk, each somewhere after the one before it.
 	Anchors []string
 	// Lines are the lines of the hunk in order.
 	Lines []Line
-	// OldOpen and NewOpen say that the last old or new line has no line end.
+	// OldOpen and NewOpen report that the last old or new line has no line end.
 	OldOpen, NewOpen bool
-	// AtEnd says that the hunk is at the end of the text.
+	// AtEnd reports that the hunk is at the end of the text.
 	AtEnd bool
-	// Number is the hunk's place among its file's, from 1.
+	// Number is the hunk's position among its file's, from 1.
 	Number int
 }
 
@@ -31,7 +30,7 @@ type Line struct {
 	Text string
 }
 
-// old are the lines that the hunk expects.
+// old returns the lines that the hunk expects.
 func (h *Hunk) old() []string {
 	var all []string
 	for _, l := range h.Lines {
@@ -52,14 +51,14 @@ func (h *Hunk) changes() bool {
 	return false
 }
 
-// ErrSyntax is wrapped by every complaint about a patch that cannot be read.
+// ErrSyntax is wrapped by every error about a patch that cannot be parsed.
 var ErrSyntax = errors.New("the patch cannot be read")
 
 func syntaxError(line int, format string, args ...any) error {
 	return fmt.Errorf("%w: line %d: %s", ErrSyntax, line, fmt.Sprintf(format, args...))
 }
 
-// splitPatch cuts a patch into lines. Its own line ends do not count.
+// splitPatch splits a patch into lines without their line ends.
 func splitPatch(text string) []string {
 	text = strings.TrimSuffix(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
 	if text == "" {
@@ -68,7 +67,7 @@ func splitPatch(text string) []string {
 	return strings.Split(text, "\n")
 }
 
-// body takes one line of a hunk; ok is false for a line that is none. Models leave out the blank of an empty line.
+// body parses one line of a hunk; ok is false if it is not one. Models omit the space of an empty line.
 func (h *Hunk) body(line string) (ok bool) {
 	switch {
 	case line == "":
@@ -90,7 +89,7 @@ func (h *Hunk) body(line string) (ok bool) {
 	return true
 }
 
-// trimTail takes empty lines off the end of a hunk that only part it from what follows.
+// trimTail removes empty lines from the end of a hunk that only separate it from what follows.
 func (h *Hunk) trimTail(raw []string) {
 	for n := len(h.Lines); n > 0 && len(raw) > 0 && raw[len(raw)-1] == "" && h.Lines[n-1] == (Line{' ', ""}); n = len(h.Lines) {
 		h.Lines, raw = h.Lines[:n-1], raw[:len(raw)-1]

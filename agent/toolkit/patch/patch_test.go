@@ -13,7 +13,7 @@ import (
 	"github.com/gajae-code/gjc/agent/toolkit/patch"
 )
 
-// Whatever two texts are, the unified diff between them makes one of the other.
+// The unified diff between any two texts turns one into the other.
 func FuzzUnified(f *testing.F) {
 	f.Add("a\nb\nc\n", "a\nx\nc\n")
 	f.Add("a\na\na\na\na\na\na\na\na\n", "a\na\na\na\nb\na\na\na\na\na\n")
@@ -41,7 +41,7 @@ func FuzzUnified(f *testing.F) {
 	})
 }
 
-// Any input is read or refused; what is read can be looked for in any text.
+// Every input is parsed or refused, and what is parsed can be searched for in any text.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{
 		"@@\n a\n-b\n+c\n", "@@ -1 +1 @@\n-a\n+b", "-a", "@@ x @@\n+y", "*** Begin Patch\n*** Update File: a\n@@ x\n@@ y\n a\n-b\n*** End of File\n*** End Patch",
@@ -101,7 +101,7 @@ func TestParseEnvelope_Added(t *testing.T) {
 	}
 }
 
-// A file may have the lines of an envelope: with a blank before them they are context.
+// A file may contain the lines of an envelope: with a space before them they are context.
 func TestParseEnvelope_Markers(t *testing.T) {
 	const end = "*** End Patch"
 	for name, tt := range map[string]struct {
@@ -175,7 +175,7 @@ func TestApply_Places(t *testing.T) {
 	}
 }
 
-// Anchors that are in the text many times are found without a search for each pair of them.
+// Anchors that occur many times are found without a search for each pair of them.
 func TestApply_ManyAnchors(t *testing.T) {
 	const n = 4000
 	for name, tt := range map[string]struct{ line, anchors string }{
@@ -203,7 +203,7 @@ func TestApply_ManyAnchors(t *testing.T) {
 	}
 }
 
-// A line that is as the anchor says only but for its indent counts where no better one is behind it.
+// A line that differs from the anchor only in its indentation counts if no better one follows.
 func TestApply_LooseAnchors(t *testing.T) {
 	const text = "class A:\n  run():\n    return 0\n  run():\n    return 1\nclass A:\n    run():\n    return 1\n"
 	for name, tt := range map[string]struct {

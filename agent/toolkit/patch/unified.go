@@ -7,11 +7,11 @@ import (
 	"github.com/gajae-code/gjc/internal/lazyregexp"
 )
 
-// hunkHeader matches the first line of a unified hunk; its numbers may be left out.
+// hunkHeader matches the first line of a unified hunk. Its numbers are optional.
 var hunkHeader = lazyregexp.New(`^@@(?: -(\d+)(?:,(\d+))?(?: \+(\d+)(?:,(\d+))?)?)?(?: @@)?(.*)$`)
 
-// ParseUnified reads the hunks of a unified diff of one file. File headers before the first hunk are passed over. Hunks
-// may leave their line numbers out; what stands behind a bare "@@" is then a line that comes before the hunk.
+// ParseUnified parses the hunks of a unified diff of one file. It skips file headers before the first hunk. Hunks may omit their line
+// numbers; the text after a bare "@@" is then a line that precedes the hunk.
 func ParseUnified(diff string) ([]Hunk, error) {
 	var hunks []Hunk
 	var raw []string
@@ -31,7 +31,7 @@ func ParseUnified(diff string) ([]Hunk, error) {
 		if h == nil && fileHeader(line) {
 			continue
 		}
-		// A line "-- a" that a hunk takes away looks like "--- a": the numbers of the header tell.
+		// A removed line "-- a" looks like "--- a": the numbers of the header decide.
 		inside := counted && (oldLeft > 0 || newLeft > 0)
 		switch {
 		case strings.HasPrefix(line, "@@"):
@@ -74,7 +74,7 @@ func ParseUnified(diff string) ([]Hunk, error) {
 	return hunks, end(strings.Count(diff, "\n"))
 }
 
-// fileHeader reports whether a line is one of those that name the file of the hunks behind it.
+// fileHeader reports whether a line is one of those that name the file of the hunks after it.
 func fileHeader(line string) bool {
 	for _, p := range []string{"--- ", "+++ ", "diff --git ", "index ", "new file mode", "deleted file mode", "old mode", "new mode", "similarity index", "rename from", "rename to"} {
 		if strings.HasPrefix(line, p) {
@@ -84,7 +84,7 @@ func fileHeader(line string) bool {
 	return false
 }
 
-// header reads the first line of a hunk: how many old and new lines follow, if it says.
+// header parses the first line of a hunk: how many old and new lines follow, if it has numbers.
 func (h *Hunk) header(line string) (oldLines, newLines int, counted bool) {
 	m := hunkHeader().FindStringSubmatch(line)
 	if m == nil {
@@ -98,7 +98,7 @@ func (h *Hunk) header(line string) (oldLines, newLines int, counted bool) {
 	}
 	h.OldLine = number(m[1], 0)
 	oldLines, newLines = number(m[2], 1), number(m[4], 1)
-	if oldLines == 0 { // such a hunk puts lines behind the line that it names
+	if oldLines == 0 { // such a hunk inserts lines after the line that it names
 		h.OldLine++
 	}
 	return oldLines, newLines, m[3] != ""
@@ -112,7 +112,7 @@ func number(digits string, without int) int {
 	return n
 }
 
-// short is a line as an error quotes it.
+// short returns a line for an error message.
 func short(line string) string {
 	const most = 80
 	if r := []rune(line); len(r) > most {

@@ -23,7 +23,7 @@ func readWhole(buf []byte, size, limit int64, read func([]byte) (int, error)) ([
 		switch {
 		case err != nil && !errors.Is(err, io.EOF):
 			return nil, err
-		case int64(at) > limit: // it has grown meanwhile
+		case int64(at) > limit: // it has grown since
 			return nil, nil
 		case n <= 0 || err != nil || int64(at) == size:
 			return buf[:at], nil

@@ -9,7 +9,7 @@ import (
 	"github.com/gajae-code/gjc/agent"
 )
 
-// fileTypes are the names of files by kind, as globs.
+// fileTypes returns the names of files by type, as globs.
 func fileTypes() map[string][]string {
 	return map[string][]string{
 		"c": {"*.c", "*.h"}, "cmake": {"CMakeLists.txt", "*.cmake"}, "cpp": {"*.cpp", "*.cc", "*.cxx", "*.hpp", "*.hh", "*.hxx", "*.h", "*.inl"},
@@ -24,13 +24,13 @@ func fileTypes() map[string][]string {
 	}
 }
 
-// typeAliases are other words for them.
+// typeAliases are other names of types.
 var typeAliases = map[string]string{
 	"c++": "cpp", "csharp": "cs", "golang": "go", "javascript": "js", "markdown": "md", "python": "py", "ruby": "rb", "rs": "rust", "shell": "sh",
 	"bash": "sh", "terraform": "tf", "typescript": "ts", "yml": "yaml", "kt": "kotlin", "hs": "haskell", "text": "txt",
 }
 
-// TypeGlobs returns the globs of kinds of files.
+// TypeGlobs returns the globs of types of files.
 func TypeGlobs(types []string) ([]string, error) {
 	var names []string
 	known := fileTypes()

@@ -14,18 +14,18 @@ import (
 	"github.com/gajae-code/gjc/internal/lazyregexp"
 )
 
-// Glob is a glob taken apart: what lies below base and matches pattern.
+// Glob is a glob, split into a directory and a pattern for what lies below it.
 type Glob struct {
 	// Base is an existing file or directory, absolute.
 	Base string
-	// Pattern is relative to base, in slash form; empty for base itself.
+	// Pattern is relative to Base, in slash form; it is empty for Base itself.
 	Pattern string
 	File    bool
-	// Names are globs of which the name of a file must match one; none for all files.
+	// Names are globs. The name of a file must match one of them, if there are any.
 	Names []string
 }
 
-// Matcher returns what tells whether a path that lies below base matches.
+// Matcher returns a function that reports whether a path below Base matches.
 func (g *Glob) Matcher() func(path string) bool {
 	if len(g.Names) > 0 {
 		all := *g
@@ -54,10 +54,7 @@ func (g *Glob) Matcher() func(path string) bool {
 	}
 }
 
-// Match reports whether one path matches; [globPath.matcher] is for many.
-func (g *Glob) Match(path string) bool { return g.Matcher()(path) }
-
-// SplitGlob takes an absolute glob apart.
+// SplitGlob splits a glob, absolute or relative to the working directory. Its error may be a [*fs.PathError].
 func SplitGlob(ctx context.Context, call *agent.Call, input string) (Glob, error) {
 	path := call.Workspace.Resolve(input)
 	info, err := call.FS.Stat(ctx, path)
@@ -89,8 +86,7 @@ func SplitGlob(ctx context.Context, call *agent.Call, input string) (Glob, error
 
 func HasMeta(glob string) bool { return strings.ContainsAny(glob, `*?[{`) }
 
-// Last is the last element of a glob, where that means the same to rg, and how deep below the base the files lie; 0 for any
-// depth.
+// Last returns the last element of a glob, if it means the same to rg, and the depth of the files below Base, or 0 for any depth.
 func (g *Glob) Last() (name string, depth int) {
 	name = g.Pattern[strings.LastIndexByte(g.Pattern, '/')+1:]
 	if !plainGlob().MatchString(name) || strings.Contains(name, "**") {
@@ -102,9 +98,9 @@ func (g *Glob) Last() (name string, depth int) {
 	return name, strings.Count(g.Pattern, "/") + 1
 }
 
-// literalBraces escapes the opening braces of a glob that no closing one follows: they stand for themselves, as in a shell.
+// literalBraces escapes the opening braces of a glob that are not closed: they stand for themselves, as in a shell.
 func literalBraces(glob string) string {
-	var open []int // of the braces that are not closed
+	var open []int // offsets of the braces that are not closed
 	for i := 0; i < len(glob); i++ {
 		switch glob[i] {
 		case '\\':
@@ -121,5 +117,5 @@ func literalBraces(glob string) string {
 	return glob
 }
 
-// plainGlob matches globs for names that mean the same to rg. A question mark does not: for rg it is a byte, not a character.
+// plainGlob matches globs for names that mean the same to rg. To rg a question mark is a byte, not a character.
 var plainGlob = lazyregexp.New(`^[*A-Za-z0-9_.-]+$`)

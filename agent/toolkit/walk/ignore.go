@@ -7,33 +7,33 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// ignoreFiles are the files whose patterns keep files out of a walk; a later one wins over an earlier.
+// ignoreFiles are the files with patterns of ignored files. A later one wins over an earlier.
 var ignoreFiles = [...]string{".gitignore", ".ignore", ".rgignore"}
 
-// maxIgnoreFile bounds an ignore file in bytes; a larger one is no ignore file.
+// maxIgnoreFile bounds an ignore file in bytes. A larger one has no effect.
 const maxIgnoreFile = 1 << 20
 
-// IgnoreRules are the patterns of one directory's ignore files. A parent's count where a directory's own say nothing.
+// IgnoreRules are the patterns of one directory's ignore files. Those of the parent apply if none of them matches.
 type IgnoreRules struct {
 	parent *IgnoreRules
-	// prefix is the directory with a slash behind it, in slash form.
+	// prefix is the directory in slash form, with a slash at its end.
 	prefix string
 	Rules  []IgnoreRule
 }
 
 type IgnoreRule struct {
 	glob string
-	// negate lets in again what an earlier pattern kept out.
+	// negate re-includes what an earlier pattern ignores.
 	negate  bool
 	dirOnly bool
-	// NameOnly patterns are for names in any directory, the others for the path from their own directory.
+	// NameOnly patterns match names in any directory, the others match the path relative to their own directory.
 	NameOnly bool
-	// shape is how glob is matched; all but generalShape need no more than a look at text.
+	// shape selects how glob is matched. All but generalShape only compare text.
 	shape globShape
 	text  string
 }
 
-// match reports whether the entry called name is kept out; dir is its directory, in slash form with a slash behind it.
+// match reports whether the entry called name is ignored. dir is its directory, in slash form with a slash at its end.
 func (r *IgnoreRules) match(dir, name string, isDir bool) bool {
 	for ; r != nil; r = r.parent {
 		above, ok := strings.CutPrefix(dir, r.prefix)
@@ -60,7 +60,7 @@ func (r *IgnoreRule) match(above, name string) bool {
 	return r.shape.match(r.text, r.glob, subject)
 }
 
-// parseIgnore reads the patterns of an ignore file. A pattern that git would not understand matches nothing.
+// parseIgnore parses the patterns of an ignore file. A pattern that is invalid to git matches nothing.
 func parseIgnore(text string) []IgnoreRule {
 	var rules []IgnoreRule
 	for line := range strings.SplitSeq(strings.TrimPrefix(text, "\uFEFF"), "\n") {
@@ -88,18 +88,18 @@ func parseIgnoreLine(line string) (rule IgnoreRule, ok bool) {
 	if rule.shape, rule.text = shapeOf(line, rule.NameOnly); rule.shape != generalShape {
 		return rule, true
 	}
-	// Braces mean themselves in ignore files.
+	// Braces are literal in ignore files.
 	rule.glob = strings.NewReplacer("{", `\{`, "}", `\}`, `\{`, `\{`, `\}`, `\}`, `\\`, `\\`).Replace(escapeFirst(line))
 	for strings.Contains(rule.glob, "***") {
 		rule.glob = strings.ReplaceAll(rule.glob, "***", "**")
 	}
 	if strings.HasSuffix(rule.glob, "/**") {
-		rule.glob += "/*" // all that is inside, but not the directory itself
+		rule.glob += "/*" // everything inside, but not the directory itself
 	}
 	return rule, doublestar.ValidatePattern(rule.glob)
 }
 
-// escapeFirst escapes a ] that comes first in a class: for git it is one of the class, for doublestar its end.
+// escapeFirst escapes a ] that comes first in a class: git takes it as a member of the class, doublestar as its end.
 func escapeFirst(glob string) string {
 	var b strings.Builder
 	inClass := false
@@ -126,7 +126,7 @@ func escapeFirst(glob string) string {
 	return b.String()
 }
 
-// globShape is a kind of glob that is matched fast.
+// globShape is a kind of glob that is matched without doublestar.
 type globShape uint8
 
 const (
@@ -137,7 +137,7 @@ const (
 	prefixShape
 )
 
-// shapeOf takes a glob apart; name says that what it is matched with has no slash.
+// shapeOf returns the shape of a glob and its text. name reports that the glob matches names, which have no slash.
 func shapeOf(glob string, name bool) (shape globShape, text string) {
 	const wild = `*?[\{`
 	switch {
@@ -165,7 +165,7 @@ func (s globShape) match(text, glob, subject string) bool {
 	}
 }
 
-// trimBlanks cuts trailing spaces that no backslash protects.
+// trimBlanks removes trailing spaces that no backslash escapes.
 func trimBlanks(line string) string {
 	for strings.HasSuffix(line, " ") {
 		cut := line[:len(line)-1]
@@ -191,24 +191,24 @@ func GitRoot(dir string) string {
 	}
 }
 
-// RulesAt returns the rules with which a walk begins in dir: those of the git repository around it. Without a repository there
-// are none, so that a stray ignore file far up does not empty a search.
+// RulesAt returns the rules with which a walk of dir begins: those of the git repository around it. Without a repository there are none, so
+// that an ignore file far above does not empty a search.
 func (w *Walker) RulesAt(dir string) *IgnoreRules {
 	if !w.Ignore {
 		return nil
 	}
 	root := GitRoot(dir)
 	if root == "" {
-		w.GlobalIgnore = "" // as ripgrep does in such a place
+		w.GlobalIgnore = "" // as ripgrep does without a repository
 		return nil
 	}
 	if root == dir {
-		return nil // dirRules has them
+		return nil // DirRules returns them
 	}
 	return rulesAbove(root, dir, w.GlobalIgnore)
 }
 
-// rulesAbove returns the rules that a repository at root has for dir, which is below, from the directories above dir.
+// rulesAbove returns the rules that apply in dir from the directories above it, up to its repository at root.
 func rulesAbove(root, dir, globalIgnore string) *IgnoreRules {
 	rules := RulesFrom(root, ignoreFiles[:], repositoryRules(root, globalIgnore))
 	rel, err := filepath.Rel(root, filepath.Dir(dir))
@@ -223,7 +223,7 @@ func rulesAbove(root, dir, globalIgnore string) *IgnoreRules {
 	return rules
 }
 
-// repositoryRules returns the rules that hold in all of a repository: the user's for every one, and those it keeps for itself.
+// repositoryRules returns the rules that apply in all of a repository: the user's global ones, and those in .git.
 func repositoryRules(root, globalIgnore string) *IgnoreRules {
 	var global *IgnoreRules
 	if globalIgnore != "" {
@@ -233,7 +233,7 @@ func repositoryRules(root, globalIgnore string) *IgnoreRules {
 }
 
 // RulesFrom returns the rules of the ignore files called names in dir, on top of parent. An absolute name is a file elsewhere whose
-// patterns are for dir.
+// patterns apply to dir.
 func RulesFrom(dir string, names []string, parent *IgnoreRules) *IgnoreRules {
 	var rules []IgnoreRule
 	for _, name := range names {
@@ -241,7 +241,7 @@ func RulesFrom(dir string, names []string, parent *IgnoreRules) *IgnoreRules {
 			name = filepath.Join(dir, name)
 		}
 		data, err := ReadFile(name, maxIgnoreFile)
-		if err == nil { // an ignore file that cannot be read ignores nothing
+		if err == nil { // an ignore file that cannot be read has no effect
 			rules = append(rules, parseIgnore(string(data))...)
 		}
 	}

@@ -22,13 +22,13 @@ type osDirs struct{}
 
 func (osDirs) ReadDir(_ context.Context, path string) ([]fs.DirEntry, error) { return os.ReadDir(path) }
 
-// kept walks dir and returns the files that no ignore file keeps out, relative and in slash form.
+// kept walks dir and returns the files that are not ignored, relative and in slash form.
 func kept(t testing.TB, dir string) []string {
 	t.Helper()
 	return keptUnder(t, dir, "")
 }
 
-// keptUnder is [kept] for a user whose git ignores by the file globalIgnore in every repository.
+// keptUnder is [kept] for a user with the global ignore file globalIgnore.
 func keptUnder(t testing.TB, dir, globalIgnore string) []string {
 	t.Helper()
 	w := &Walker{FS: osDirs{}, Hidden: true, Ignore: true, GlobalIgnore: globalIgnore}
@@ -50,7 +50,7 @@ func keptUnder(t testing.TB, dir, globalIgnore string) []string {
 	return files
 }
 
-// gitKept asks git which files are not ignored.
+// gitKept returns the files that git does not ignore.
 func gitKept(t testing.TB, git, dir string) []string {
 	t.Helper()
 	return gitKeptUnder(t, git, dir, "/dev/null")
@@ -96,7 +96,7 @@ func putAll(t testing.TB, dir string, files map[string]string) {
 	}
 }
 
-// ignoreCases are ignore files with something to say about ignoreTree.
+// ignoreCases are ignore files with patterns for ignoreTree.
 var ignoreCases = map[string]string{
 	"name":                 "a.txt\n",
 	"name in a dir":        "d/a.txt\n",
@@ -163,7 +163,7 @@ func TestIgnoreAgreesWithGit(t *testing.T) {
 	}
 }
 
-// The user's patterns for every repository count least: a repository's own let in again what they keep out.
+// The user's global patterns have the lowest priority: a repository's own re-include what they ignore.
 func TestGlobalIgnoreAgreesWithGit(t *testing.T) {
 	git := testenv.NeedsTool(t, "git")
 	global := filepath.Join(t.TempDir(), "ignore")
@@ -188,7 +188,7 @@ func TestGlobalIgnoreAgreesWithGit(t *testing.T) {
 	}
 }
 
-// Random patterns over a small alphabet find what nobody thought of.
+// Random patterns over a small alphabet find cases that were not foreseen.
 func TestRandomIgnoreAgreesWithGit(t *testing.T) {
 	git := testenv.NeedsTool(t, "git")
 	random := rand.New(rand.NewPCG(1, 2))
@@ -217,7 +217,7 @@ func TestRandomIgnoreAgreesWithGit(t *testing.T) {
 	}
 }
 
-// What lies above the directory that is searched counts too, up to the repository's root and no further.
+// Ignore files above the searched directory apply too, up to the repository's root.
 func TestRulesFromAbove(t *testing.T) {
 	outer := t.TempDir()
 	putAll(t, outer, map[string]string{

@@ -17,25 +17,24 @@ type DirLister interface {
 	ReadDir(ctx context.Context, path string) ([]fs.DirEntry, error)
 }
 
-// Walker goes through directories in the order of the entries' names, without following symbolic links. It never
-// goes into .git.
+// Walker walks directories in the order of the entries' names, without following symbolic links. It never enters .git.
 type Walker struct {
 	FS DirLister
-	// Hidden includes what starts with a dot.
+	// Hidden includes names that begin with a dot.
 	Hidden bool
-	// Ignore keeps out what ignore files name.
+	// Ignore leaves out what ignore files name.
 	Ignore bool
-	// GlobalIgnore is as in [Settings].
+	// GlobalIgnore is the path of the user's global ignore file, or "".
 	GlobalIgnore string
 }
 
-// New returns a walker that shows all but what is ignored.
+// New returns a walker that leaves out only what is ignored.
 func New(call *agent.Call) *Walker {
 	return &Walker{FS: call.FS, Hidden: true, Ignore: true}
 }
 
-// Walk calls visit for everything below root, which must be a directory. visit may return [fs.SkipDir] to stay out
-// of a directory, or [fs.SkipAll] to end the walk. Directories that cannot be read are passed over, except root.
+// Walk calls visit for everything below root, which must be a directory. visit may return [fs.SkipDir] to skip a directory, or [fs.SkipAll]
+// to end the walk. Walk skips directories that cannot be read, except root.
 func (w *Walker) Walk(ctx context.Context, root string, visit func(path string, d fs.DirEntry) error) error {
 	rules := w.RulesAt(root)
 	entries, err := w.FS.ReadDir(ctx, root)
@@ -77,7 +76,7 @@ func (w *Walker) walkEntries(ctx context.Context, dir string, entries []fs.DirEn
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			continue // one that may not be read hides nothing else
+			continue // a directory that cannot be read hides nothing else
 		}
 		if err := w.walkEntries(ctx, path, below, rules, visit); err != nil {
 			return err
@@ -86,13 +85,12 @@ func (w *Walker) walkEntries(ctx context.Context, dir string, entries []fs.DirEn
 	return nil
 }
 
-// LeavesOut reports whether a walk passes over what is called name below prefix, a directory with a slash behind it.
+// LeavesOut reports whether a walk skips the entry called name. prefix is its directory, with a slash at its end.
 func (w *Walker) LeavesOut(rules *IgnoreRules, prefix, name string, dir bool) bool {
 	return name == ".git" || !w.Hidden && strings.HasPrefix(name, ".") || rules != nil && rules.match(prefix, name, dir)
 }
 
-// DirRules returns the rules inside dir, which holds entries, where rules hold above. A repository inside another
-// has rules of its own.
+// DirRules returns the rules inside dir, which holds entries. rules apply above it. A repository inside another has rules of its own.
 func (w *Walker) DirRules(dir string, entries []fs.DirEntry, rules *IgnoreRules) *IgnoreRules {
 	var names []string
 	for _, e := range entries {
@@ -109,7 +107,7 @@ func (w *Walker) DirRules(dir string, entries []fs.DirEntry, rules *IgnoreRules)
 	return RulesFrom(dir, names, rules)
 }
 
-// ComparePaths orders paths as a walk does: by the names, element by element.
+// ComparePaths orders paths as a walk does: by their names, element by element.
 func ComparePaths(a, b string) int {
 	for i := range min(len(a), len(b)) {
 		if a[i] != b[i] {

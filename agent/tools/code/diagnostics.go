@@ -119,9 +119,9 @@ func (c *lspCall) diagnosedPaths(ctx context.Context) (paths []string, note stri
 	case g.File:
 		return []string{g.Base}, "", nil
 	}
-	more := 0
+	more, match := 0, g.Matcher()
 	err = walk.New(c.call).Walk(ctx, g.Base, func(path string, d fs.DirEntry) error {
-		if d.IsDir() || !g.Match(path) {
+		if d.IsDir() || !match(path) {
 			return nil
 		}
 		if len(paths) == maxDiagnosedFiles {

@@ -46,7 +46,6 @@ type World struct {
 
 	mu       sync.Mutex // guards what follows
 	progress []agent.Progress
-	plan     []agent.PlanEntry
 }
 
 // NewWorld makes a world over a temporary directory with files, named by paths in slash form.
@@ -110,11 +109,7 @@ func (w *World) Call(t testing.TB, tool string, input any) *agent.Call {
 			defer w.mu.Unlock()
 			w.progress = append(w.progress, p)
 		},
-		SetPlan: func(entries []agent.PlanEntry) {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			w.plan = entries
-		},
+		SetPlan: func([]agent.PlanEntry) {},
 	}
 	if w.Artifacts != nil {
 		call.Artifacts = w.Artifacts
@@ -131,13 +126,6 @@ func (w *World) Progress() []agent.Progress {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return append([]agent.Progress(nil), w.progress...)
-}
-
-// Plan returns the plan that was set last.
-func (w *World) Plan() []agent.PlanEntry {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.plan
 }
 
 // Do plans and runs a call as a session does. The error is the first of the two steps'.
