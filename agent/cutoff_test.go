@@ -37,7 +37,7 @@ func (w *world) spent(requests, input, output, untold int) (cut int) {
 		if requests > 0 {
 			price := float64(input + 10*output)
 			want = []sessions.Use{{
-				Provider: "test", Model: w.script.Info().ID, Requests: requests, Untold: untold, Cut: cut, Usage: providers.Usage{Input: input, Output: output},
+				Provider: "test", Model: w.script.Info().ID, Requests: requests, Unreported: untold, Cut: cut, Usage: providers.Usage{Input: input, Output: output},
 				Price: providers.Price{Input: float64(input), Output: 10 * float64(output), Total: price},
 			}}
 		}

@@ -23,7 +23,7 @@ func Cost(uses []sessions.Use) (usd float64, unpriced, untold int) {
 	for i := range uses {
 		usd += uses[i].Price.Total
 		unpriced += uses[i].Unpriced
-		untold += uses[i].Untold
+		untold += uses[i].Unreported
 	}
 	return providers.RoundUSD(usd), unpriced, untold
 }
@@ -162,9 +162,9 @@ func (s *Session) chargeChild(st *state, t *Turn, uses []sessions.Use) {
 				cut = 0
 			}
 		}
-		charge(use.Requests-use.Unpriced-use.Untold, less(use.Usage, use.UnpricedUsage), use.Price)
+		charge(use.Requests-use.Unpriced-use.Unreported, less(use.Usage, use.UnpricedUsage), use.Price)
 		charge(use.Unpriced, use.UnpricedUsage, providers.Price{})
-		charge(use.Untold, providers.Usage{}, providers.Price{})
+		charge(use.Unreported, providers.Usage{}, providers.Price{})
 	}
 }
 

@@ -11,16 +11,16 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// The types of the [Custom] entries that tell of the session and not of the conversation. Like the title they hold in
-// all branches.
+// Types of the [Custom] entries that describe the session and not its conversation. Like the title, they apply to all
+// branches.
 const (
 	customDirectories  = "gjc.directories"
 	customSystemPrompt = "gjc.system_prompt"
 )
 
-// SystemPrompt is what a client wants a model to be told.
+// SystemPrompt is an addition to the system prompt, or a replacement of it, that a client has set.
 type SystemPrompt struct {
-	// Mode says what becomes of the program's own prompt: "append" or "override".
+	// Mode is "append" or "override".
 	Mode string `json:"mode"`
 	Text string `json:"text"`
 }
@@ -29,7 +29,7 @@ type directoriesData struct {
 	Directories []string `json:"directories"`
 }
 
-// about is what is known of a session as a whole: the header's, then each entry's that says otherwise.
+// about holds what describes a session as a whole: the values of the header, replaced by those of later entries.
 type about struct {
 	title        titleData
 	directories  []string
@@ -40,7 +40,7 @@ func aboutHeader(h *Header) about {
 	return about{title: titleData{h.Title, h.TitleSource}, directories: h.AdditionalDirectories}
 }
 
-// add takes note of what e says.
+// add applies an entry.
 func (a *about) add(e Entry) {
 	c, ok := e.(Custom)
 	if !ok {
@@ -49,7 +49,7 @@ func (a *about) add(e Entry) {
 	switch c.CustomType {
 	case CustomTitle:
 		var t titleData
-		if jsonx.Unmarshal(c.Data, &t) == nil && a.title.gives(t) {
+		if jsonx.Unmarshal(c.Data, &t) == nil && a.title.yields(t) {
 			a.title = t
 		}
 	case customDirectories:
@@ -72,7 +72,7 @@ func noneAsNil(list []string) []string {
 	return list
 }
 
-// SetDirectories keeps the session's further roots, a complete list. It writes nothing if they are those already.
+// SetDirectories stores the complete list of additional roots. It writes nothing if the list is unchanged.
 func (l *Log) SetDirectories(dirs []string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -82,8 +82,7 @@ func (l *Log) SetDirectories(dirs []string) error {
 	return l.appendCustom(customDirectories, directoriesData{dirs})
 }
 
-// SetSystemPrompt keeps what the client wants a model to be told. It writes nothing if that is so already. An empty
-// text takes it away; a client that says nothing of it leaves it as it is, so do not call it then.
+// SetSystemPrompt stores the client's system prompt. It writes nothing if it is unchanged. An empty text deletes it.
 func (l *Log) SetSystemPrompt(mode, text string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -100,7 +99,7 @@ func (l *Log) SetSystemPrompt(mode, text string) error {
 // CustomTitle is the type of the [Custom] entries that hold a session's title.
 const CustomTitle = "gjc.title"
 
-// Who has made a title.
+// Sources of a title.
 const (
 	titleAuto = "auto"
 	titleUser = "user"
@@ -112,27 +111,27 @@ type titleData struct {
 	Source string `json:"source,omitzero"`
 }
 
-// gives reports whether t gives way to next: a title of the user's does only to another one of the user's.
-func (t titleData) gives(next titleData) bool {
+// yields reports whether next may replace t. Only a user may replace a title that a user has set.
+func (t titleData) yields(next titleData) bool {
 	return t.Source != titleUser || t.Title == "" || next.Source == titleUser
 }
 
-// SetTitle names the session. source is "auto" or "user". An automatic title never replaces one of the user's: it is
-// refused with [ErrUserTitle]. An empty title of the user's takes the name away. The name goes into an entry; the
-// header stays as it is.
+// SetTitle names the session. source is "auto" or "user". An automatic title never replaces one that the user has set;
+// SetTitle returns [ErrUserTitle] then. An empty title with source "user" deletes the title. The title is stored in an
+// entry, and the header stays unchanged.
 func (l *Log) SetTitle(title, source string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	next := titleData{title, source}
-	if !l.about.title.gives(next) {
+	if !l.about.title.yields(next) {
 		return ErrUserTitle
 	}
 	return l.appendCustom(CustomTitle, next)
 }
 
-// SetTitle names a session, with "user" as the source. It opens the session for that, so it fails as [Store.Open]
-// does: with a [*LockedError] while the session is open, here or in another process. [Log.SetTitle] is for one that
-// is open here.
+// SetTitle names a session, with "user" as the source. It opens the session, so it returns the errors of [Store.Open]:
+// a [*LockedError] while the session is open, here or in another process. Use [Log.SetTitle] for a session that is open
+// here.
 func (s *Store) SetTitle(ctx context.Context, id, title string) error {
 	l, err := s.Open(ctx, id)
 	if err != nil {
@@ -151,11 +150,11 @@ func (l *logState) appendCustom(customType string, value any) error {
 	return err
 }
 
-// Archive hides a session from [Store.List] until [Store.Unarchive]; it stays what it is otherwise and can be opened.
-// One that is archived already stays so. An unknown id gives an [ErrNotFound].
+// Archive hides a session from [Store.List] until [Store.Unarchive]. An archived session can still be opened. Archive
+// is idempotent. It returns [ErrNotFound] for an unknown ID.
 //
-// The mark is an empty file beside the session's. So it needs no lock, works while the session is open
-// here or in another process, and leaves the time of the last activity alone.
+// The mark is an empty file next to the session's file. It needs no lock, works while the session is open here or in
+// another process, and does not change the time of the last activity.
 func (s *Store) Archive(ctx context.Context, id string) error {
 	at, err := s.find(ctx, id)
 	if err != nil {
@@ -167,7 +166,7 @@ func (s *Store) Archive(ctx context.Context, id string) error {
 		err = mark.Close()
 	}
 	if _, gone := s.fs.Lstat(path); errors.Is(gone, fs.ErrNotExist) {
-		// Deleted in the meantime: nothing of it must stay.
+		// The session was deleted meanwhile; do not leave its mark.
 		_ = s.fs.Remove(archivedMark(path))
 		return fmt.Errorf("%w: %s", ErrNotFound, id)
 	}
@@ -177,7 +176,7 @@ func (s *Store) Archive(ctx context.Context, id string) error {
 	return nil
 }
 
-// Unarchive takes back [Store.Archive]. A session that is not archived stays so.
+// Unarchive undoes [Store.Archive]. It is a no-op for a session that is not archived.
 func (s *Store) Unarchive(ctx context.Context, id string) error {
 	at, err := s.find(ctx, id)
 	if err != nil {
@@ -193,5 +192,5 @@ func (s *Store) Unarchive(ctx context.Context, id string) error {
 
 const archivedSuffix = ".archived"
 
-// archivedMark is the file whose presence says that a session is archived.
+// archivedMark returns the path of the file that marks a session as archived.
 func archivedMark(path string) string { return artifactDir(path) + archivedSuffix }

@@ -14,15 +14,15 @@ import (
 	"sync"
 )
 
-// artifactScheme begins the URL of an artifact: "artifact://3".
+// artifactScheme is the start of an artifact's URL: "artifact://3".
 const artifactScheme = "artifact://"
 
-// Artifacts keeps a session's full tool outputs as "<n>.<tool>.log" files beside its session file. The numbers go on
-// across restarts. It is safe for concurrent use.
+// Artifacts stores full outputs of tools as "<n>.<tool>.log" files in a directory next to the session file. Numbers
+// continue after a restart. It is safe for concurrent use.
 type Artifacts struct {
 	dir string
 	fs  FileSystem
-	// sync makes what is stored survive a power cut, as the messages do that name it.
+	// sync makes artifacts survive a power cut, like the messages that name them.
 	sync bool
 
 	mu      sync.Mutex // guards what follows
@@ -30,7 +30,7 @@ type Artifacts struct {
 	next    int
 }
 
-// Artifacts returns those of the session. It does no I/O.
+// Artifacts returns the session's artifacts. It does no I/O.
 func (l *Log) Artifacts() *Artifacts {
 	return &Artifacts{dir: l.ArtifactDir(), fs: l.store.fs, sync: l.store.opts.Sync != SyncNever}
 }
@@ -78,7 +78,8 @@ func (a *Artifacts) Put(ctx context.Context, tool string, data []byte) (string, 
 	return artifactScheme + strconv.Itoa(n), nil
 }
 
-// Get returns what Put stored under url. The error for an unknown one wraps [fs.ErrNotExist] and names those there are.
+// Get returns the data that Put stored under url. The error for an unknown URL wraps [fs.ErrNotExist] and lists the
+// artifacts that exist.
 func (a *Artifacts) Get(ctx context.Context, url string) ([]byte, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -104,7 +105,7 @@ func (a *Artifacts) Get(ctx context.Context, url string) ([]byte, error) {
 	return nil, fmt.Errorf("there is no artifact %s; %s: %w", url, available(numbers), fs.ErrNotExist)
 }
 
-// available names artifacts, the last ones of many.
+// available lists the newest artifacts.
 func available(numbers []int) string {
 	if len(numbers) == 0 {
 		return "the session has none"
@@ -126,7 +127,7 @@ func available(numbers []int) string {
 	return text.String()
 }
 
-// numbers returns the numbers that are taken.
+// numbers returns the numbers in use.
 func (a *Artifacts) numbers() ([]int, error) {
 	files, err := a.fs.ReadDir(a.dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

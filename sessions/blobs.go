@@ -14,18 +14,19 @@ import (
 	"time"
 )
 
-// blobPrefix begins a reference to a file in the blob directory: the SHA-256 of its bytes in hex follows.
+// blobPrefix is the start of a reference to a file in the blob directory. The SHA-256 of the file's bytes follows in
+// hex.
 const blobPrefix = "blob:sha256:"
 
 const (
-	// blobThreshold is how long an image is in base64 that does not stand in the session file itself.
+	// blobThreshold is the length, in base64, from which an image is stored as a blob and not in the session file.
 	blobThreshold = 1024
-	// blobFresh is how old a blob may be that a new reference counts on as it is. An older one is written anew: the
-	// collection of garbage may be about to remove it.
+	// blobFresh is the age up to which a new reference may use an existing blob. An older blob is written again,
+	// because [Store.GC] may be about to remove it.
 	blobFresh = time.Hour
 )
 
-// blobName checks a reference and returns the name of its file.
+// blobName checks a reference and returns the name of the blob's file.
 func blobName(ref string) (string, error) {
 	sum, ok := strings.CutPrefix(ref, blobPrefix)
 	if b, err := hex.DecodeString(sum); !ok || err != nil || len(b) != sha256.Size || strings.ToLower(sum) != sum {
@@ -34,7 +35,7 @@ func blobName(ref string) (string, error) {
 	return sum, nil
 }
 
-// readBlob returns the bytes behind a reference. What is not what it was when it was written is an error.
+// readBlob returns the bytes of a reference. It returns an error if they do not match their hash.
 func (s *Store) readBlob(ref string) ([]byte, error) {
 	name, err := blobName(ref)
 	if err != nil {
@@ -46,12 +47,12 @@ func (s *Store) readBlob(ref string) ([]byte, error) {
 		return nil, err
 	}
 	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != name {
-		return nil, fmt.Errorf("%s is damaged: its content does not fit its name", path)
+		return nil, fmt.Errorf("%s is damaged: its content does not match its hash", path)
 	}
 	return data, nil
 }
 
-// putBlob stores data, once whoever stores it, and returns its reference. With sync it survives a power cut.
+// putBlob stores data, unless it is stored already, and returns its reference. With sync the data survives a power cut.
 func (s *Store) putBlob(data []byte, sync bool) (ref string, err error) {
 	sum := sha256.Sum256(data)
 	name := hex.EncodeToString(sum[:])
@@ -75,8 +76,7 @@ func (s *Store) putBlob(data []byte, sync bool) (ref string, err error) {
 
 const tempSuffix = ".tmp"
 
-// replace puts a file on the disk in one step, whether there is one of that name or not. With sync it survives a power
-// cut.
+// replace creates or replaces a file atomically. With sync it survives a power cut.
 func (s *Store) replace(path string, data []byte, sync bool) (err error) {
 	dir := filepath.Dir(path)
 	temp := filepath.Join(dir, "."+filepath.Base(path)+"."+tempID()+tempSuffix)

@@ -8,23 +8,23 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// State is where a session stands: what its entries, from the root to the last one, add up to.
+// State is the state of a session: the result of its entries from the root to the leaf.
 type State struct {
-	// Model is "provider/id"; empty as long as none was chosen and none has answered.
+	// Model is "provider/id"; empty if no model was chosen and none has answered.
 	Model string
-	// Thinking is [providers.ThinkingOff] as long as none was chosen.
+	// Thinking is [providers.ThinkingOff] if no level was chosen.
 	Thinking providers.ThinkingLevel
-	// Mode is empty as long as none was chosen.
+	// Mode is empty if none was chosen.
 	Mode string
-	// ModeData is what the last [ModeChange] carried.
+	// ModeData is the data of the last [ModeChange].
 	ModeData jsonx.Raw
-	// Title is the last title that was set in any branch, else the header's. Once the user has set one, those that
-	// were made automatically count no more.
+	// Title is the last title that was set in any branch, or else the header's. Automatic titles do not replace one
+	// that the user has set.
 	Title       string
 	TitleSource string
-	// Directories are the further roots that were last set in any branch, else the header's.
+	// Directories are the additional roots that were set last in any branch, or else the header's.
 	Directories []string
-	// SystemPrompt is what the client gave last, in any branch; zero for none.
+	// SystemPrompt is the last one that the client set in any branch.
 	SystemPrompt SystemPrompt
 	// ServiceTier is a JSON string; nil for the default.
 	ServiceTier jsonx.Raw
@@ -32,19 +32,19 @@ type State struct {
 	MCPTools []string
 }
 
-// CustomPruned is the type of the [Custom] entries that take old tool results out of a model's sight. Their data is a
-// [Pruned]. The file keeps the results, and so does what people are shown.
+// CustomPruned is the type of the [Custom] entries that remove old tool results from what the model receives. Their
+// data is a [Pruned]. The file and the transcript keep the results.
 const CustomPruned = "gjc.pruned"
 
 // Pruned is the data of a [CustomPruned] entry.
 type Pruned struct {
-	// Entries are the ids of the results.
+	// Entries are the IDs of the entries with the results.
 	Entries []string `json:"entries"`
 }
 
-// Messages returns the conversation as a model is to see it: the messages of the active branch, with the last
-// compaction's summary in the place of what it replaces, and without details. A crash can leave tool calls at the end
-// without a result.
+// Messages returns the conversation as the model receives it: the messages of the active branch, without details, where
+// the summary of the last compaction replaces the messages before it. After a crash, tool calls at the end can lack
+// their results.
 func (l *Log) Messages() ([]providers.Message, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -52,7 +52,7 @@ func (l *Log) Messages() ([]providers.Message, error) {
 	if err := l.recall(places); err != nil {
 		return nil, err
 	}
-	var branch []Entry // of what stays in memory: that is enough
+	var branch []Entry // entries that are not in memory do not matter here
 	for i := int32(len(l.nodes) - 1); i >= 0; i = l.nodes[i].parent {
 		branch = append(branch, l.nodes[i].entry)
 	}
@@ -63,7 +63,7 @@ func (l *Log) Messages() ([]providers.Message, error) {
 	return messagesOf(seen, PrunedOf(branch)), nil
 }
 
-// MessagesOf is [Log.Messages] for a branch that is in memory, the first entry first.
+// MessagesOf returns what [Log.Messages] returns, for a branch in memory, oldest entry first.
 func MessagesOf(branch []Entry) []providers.Message {
 	seen := branch
 	for at, e := range slices.Backward(branch) {
@@ -82,7 +82,7 @@ func MessagesOf(branch []Entry) []providers.Message {
 	return messagesOf(seen, PrunedOf(branch))
 }
 
-// messagesOf makes messages of what a model sees; only a compaction that stands first counts.
+// messagesOf converts the entries that a model receives to messages. A compaction counts only at the start.
 func messagesOf(seen []Entry, pruned map[string]bool) []providers.Message {
 	messages := make([]providers.Message, 0, len(seen))
 	for k, e := range seen {
@@ -102,7 +102,7 @@ func messagesOf(seen []Entry, pruned map[string]bool) []providers.Message {
 	return messages
 }
 
-// PrunedOf returns the ids of the results that a branch has taken out of a model's sight. Entries may be nil.
+// PrunedOf returns the IDs of the results that were pruned in a branch. Entries may be nil.
 func PrunedOf(branch []Entry) map[string]bool {
 	pruned := make(map[string]bool)
 	for _, e := range branch {
@@ -116,7 +116,7 @@ func PrunedOf(branch []Entry) map[string]bool {
 	return pruned
 }
 
-// Compacted reports whether the active branch has more than a model sees.
+// Compacted reports whether the active branch has a compaction.
 func (l *Log) Compacted() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -128,7 +128,7 @@ func (l *Log) Compacted() bool {
 	return false
 }
 
-// recall brings entries back into memory that a model sees again.
+// recall loads entries that a model receives again into memory.
 func (l *logState) recall(places []int32) error {
 	var missing []int32
 	for _, i := range places {
@@ -147,14 +147,14 @@ func (l *logState) recall(places []int32) error {
 	return nil
 }
 
-// prunedMessage is a tool's result that is too old to be worth its place.
+// prunedMessage replaces a tool's result by a note of its size.
 func prunedMessage(m providers.Message) providers.Message {
 	m.Parts = []providers.Part{providers.Text{Text: fmt.Sprintf("[Output truncated - %d tokens]", (len(m.Text())+3)/4)}}
 	return m
 }
 
-// context returns the places of the entries that a model sees: those of the active branch, but for what the last
-// compaction replaces, which stands first itself.
+// context returns the places of the entries that a model receives: those of the active branch, with the last compaction
+// first and without the entries that it replaces.
 func (l *logState) context() []int32 {
 	path := l.pathTo(int32(len(l.nodes) - 1))
 	boundary := -1
@@ -190,7 +190,8 @@ func (l *logState) context() []int32 {
 	})
 }
 
-// MessageOf returns what a model sees of e, if anything. A compaction has its place before all others, so it is none.
+// MessageOf returns the message that a model receives for e, if any. A compaction has none here, because its message
+// precedes all others.
 func MessageOf(e Entry) (providers.Message, bool) {
 	switch e := e.(type) {
 	case MessageEntry:
@@ -208,7 +209,7 @@ func userMessage(b Base, text string) providers.Message {
 	return providers.Message{Role: providers.RoleUser, Parts: []providers.Part{providers.Text{Text: text}}, Time: b.Time}
 }
 
-// State returns where the session stands.
+// State returns the state of the session.
 func (l *Log) State() State {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -218,7 +219,7 @@ func (l *Log) State() State {
 	return s
 }
 
-// choices returns what entries say of a [State], which are the oldest first.
+// choices returns the part of the [State] that results from entries, given oldest first.
 func (l *logState) choices(history []int32) State {
 	s := State{Thinking: providers.ThinkingOff}
 	for _, i := range history {
@@ -246,7 +247,7 @@ func (l *logState) choices(history []int32) State {
 	return s
 }
 
-// lastAnswering returns the model that has answered last; empty for none.
+// lastAnswering returns the model that has answered last, or "".
 func (l *logState) lastAnswering(history []int32) string {
 	for _, i := range slices.Backward(history) {
 		if l.nodes[i].kind != KindMessage {
@@ -254,7 +255,7 @@ func (l *logState) lastAnswering(history []int32) string {
 		}
 		e, err := l.entry(i)
 		if err != nil {
-			return "" // the next use of the log tells
+			return "" // the next read of the log returns the error
 		}
 		if m, ok := e.(MessageEntry); ok && m.Message.Role == providers.RoleAssistant && m.Message.Model != "" {
 			return m.Message.Provider + "/" + m.Message.Model

@@ -9,15 +9,16 @@ import (
 )
 
 const (
-	// maxDirName is the length of a directory's name, in bytes. File systems take 255, some of them fewer.
+	// maxDirName is the maximum length of a directory's name, in bytes. Most file systems permit 255, some fewer.
 	maxDirName = 200
-	// dirNameHash is the number of hexadecimal digits of a hash that make a shortened name unique.
+	// dirNameHash is the number of hexadecimal digits of the hash in a shortened name.
 	dirNameHash = 16
 )
 
-// dirName returns the name of the directory for sessions that work in cwd: "-" and the path inside home, "-tmp-" and
-// the path inside the temporary directory, or "--", the whole path and "--". Separators and colons become dashes, so
-// the name does not lead back to cwd; the header does. A name of more than [maxDirName] bytes is shortened and ends in a hash of cwd.
+// dirName returns the name of the directory for the sessions of cwd: "-" and the path relative to home, "-tmp-" and the
+// path relative to the temporary directory, or "--", the whole path and "--". Separators and colons become dashes, so
+// the name does not determine cwd; the header has it. A name longer than [maxDirName] is shortened and ends with a hash
+// of cwd.
 func dirName(cwd, home, temp string) string {
 	name := fullDirName(cwd, home, temp)
 	if len(name) <= maxDirName {
@@ -51,7 +52,8 @@ func absoluteDirName(cwd string) string {
 	return "--" + dashes(cwd) + "--"
 }
 
-// inside returns the path of dir relative to root, empty for root itself, and whether it lies there.
+// inside returns the path of dir relative to root, which is empty for root itself, and reports whether root contains
+// dir.
 func inside(root, dir string) (string, bool) {
 	if root == "" {
 		return "", false

@@ -7,11 +7,11 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// Entry is one line of a session file behind the header: a [MessageEntry], [ModelChange], [ThinkingChange],
-// [ModeChange], [Compaction], [BranchSummary], [Custom], [CustomMessage], [Label], [SessionInit],
-// [ServiceTierChange], [RuleInjection], [ToolSelection] or [Unknown]. Entries are values and are not changed.
+// Entry is one line of a session file after the header: a [MessageEntry], [ModelChange], [ThinkingChange],
+// [ModeChange], [Compaction], [BranchSummary], [Custom], [CustomMessage], [Label], [SessionInit], [ServiceTierChange],
+// [RuleInjection], [ToolSelection] or [Unknown]. Entries are immutable values.
 type Entry interface {
-	// Ref returns the entry's place in the tree. [Log.Append] fills it in.
+	// Ref returns the entry's place in the tree, which [Log.Append] sets.
 	Ref() Base
 	// Kind returns the entry's type in the file.
 	Kind() Kind
@@ -20,7 +20,7 @@ type Entry interface {
 
 // Base is an entry's place in the tree of a session.
 type Base struct {
-	// ID names the entry within its file.
+	// ID is unique within the file.
 	ID string
 	// ParentID is the entry that this one follows; empty for a root.
 	ParentID string
@@ -54,63 +54,63 @@ const (
 type MessageEntry struct {
 	Base    `json:"-"`
 	Message providers.Message
-	// Role is the role in the file. Other programs write more roles than there are in [providers.Role]
-	// ("bashExecution", "fileMention"); Message is a user message then, made of their content.
+	// Role is the role in the file. Other programs write roles that [providers.Role] does not have ("bashExecution",
+	// "fileMention"); Message is then a user message with their content.
 	Role string
-	// Hidden messages are shown and never sent to a model.
+	// Hidden messages are shown to the user and never sent to a model.
 	Hidden bool
 }
 
-// ModelChange says that another model answers from here on.
+// ModelChange selects the model for what follows.
 type ModelChange struct {
 	Base `json:"-"`
 	// Model is "provider/id".
 	Model string `json:"model"`
-	// Role is what the model is for; empty means "default".
+	// Role is the model's role; empty means "default".
 	Role          string `json:"role,omitzero"`
 	PreviousModel string `json:"previousModel,omitzero"`
 	Reason        string `json:"reason,omitzero"`
 	ThinkingLevel string `json:"thinkingLevel,omitzero"`
 }
 
-// ThinkingChange says that the reasoning effort is another from here on.
+// ThinkingChange selects the reasoning effort for what follows.
 type ThinkingChange struct {
 	Base  `json:"-"`
 	Level providers.ThinkingLevel `json:"thinkingLevel"`
 }
 
-// ModeChange says that the session is in another mode from here on.
+// ModeChange selects the session's mode for what follows.
 type ModeChange struct {
 	Base `json:"-"`
 	Mode string `json:"mode"`
-	// Data belongs to the mode (the plan file's path); nil for none.
+	// Data is the mode's own data, for example the path of a plan; nil for none.
 	Data jsonx.Raw `json:"data,omitzero"`
 }
 
-// Compaction puts a summary in the place of all that came before FirstKeptEntryID.
+// Compaction is a summary that replaces all entries before FirstKeptEntryID.
 type Compaction struct {
 	Base             `json:"-"`
 	Summary          string `json:"summary"`
 	ShortSummary     string `json:"shortSummary,omitzero"`
 	FirstKeptEntryID string `json:"firstKeptEntryId"`
-	// TokensBefore is how full the model's window was.
+	// TokensBefore is the number of tokens in the context before the compaction.
 	TokensBefore  int       `json:"tokensBefore"`
 	Details       jsonx.Raw `json:"details,omitzero"`
 	PreserveData  jsonx.Raw `json:"preserveData,omitzero"`
 	FromExtension bool      `json:"fromExtension,omitzero"`
 }
 
-// BranchSummary tells in a new branch what happened in the one that was left.
+// BranchSummary is, in a new branch, a summary of the branch that was left.
 type BranchSummary struct {
 	Base `json:"-"`
-	// FromID is where the branches part; "root" before the first entry.
+	// FromID is the entry at which the branches part, or "root".
 	FromID        string    `json:"fromId"`
 	Summary       string    `json:"summary"`
 	Details       jsonx.Raw `json:"details,omitzero"`
 	FromExtension bool      `json:"fromExtension,omitzero"`
 }
 
-// Custom is state of some part of the program, or of an extension. No model sees it.
+// Custom is data of a part of the program or of an extension. It is not sent to a model.
 type Custom struct {
 	Base       `json:"-"`
 	CustomType string `json:"customType"`
@@ -118,27 +118,27 @@ type Custom struct {
 	Data jsonx.Raw `json:"data,omitzero"`
 }
 
-// CustomMessage is a message that the program or an extension puts into the conversation; a model sees it as the
-// user's.
+// CustomMessage is a message that the program or an extension adds to the conversation. A model receives it as a user
+// message.
 type CustomMessage struct {
 	Base
 	CustomType string
 	Parts      []providers.Part
-	// Display says whether the user is shown it.
+	// Display reports whether the message is shown to the user.
 	Display bool
 	Details jsonx.Raw
-	// Attribution is who began it: "user" or "agent".
+	// Attribution is the originator: "user" or "agent".
 	Attribution string
 }
 
-// Label names an entry, or takes the name away when Label is empty.
+// Label names an entry. An empty Label deletes the name.
 type Label struct {
 	Base     `json:"-"`
 	TargetID string `json:"targetId"`
 	Label    string `json:"label,omitzero"`
 }
 
-// SessionInit is how a sub-agent's session began.
+// SessionInit describes the start of a sub-agent's session.
 type SessionInit struct {
 	Base         `json:"-"`
 	SystemPrompt string    `json:"systemPrompt"`
@@ -148,26 +148,26 @@ type SessionInit struct {
 	ForkContext  jsonx.Raw `json:"forkContext,omitzero"`
 }
 
-// ServiceTierChange says that requests go out with another service tier from here on.
+// ServiceTierChange selects the service tier for what follows.
 type ServiceTierChange struct {
 	Base `json:"-"`
 	// ServiceTier is a string, or null for the default.
 	ServiceTier jsonx.Raw `json:"serviceTier"`
 }
 
-// RuleInjection lists rules that were put into the conversation while a model spoke.
+// RuleInjection lists the rules that were added to the conversation during a model's answer.
 type RuleInjection struct {
 	Base          `json:"-"`
 	InjectedRules []string `json:"injectedRules"`
 }
 
-// ToolSelection is the set of MCP tools that is offered from here on.
+// ToolSelection is the set of MCP tools for what follows.
 type ToolSelection struct {
 	Base              `json:"-"`
 	SelectedToolNames []string `json:"selectedToolNames"`
 }
 
-// Unknown is an entry of a kind, or of a shape, that this program does not know. It keeps its place in the tree.
+// Unknown is an entry of a kind or shape that this program does not know. It keeps its place in the tree.
 type Unknown struct {
 	Base
 	Type Kind
@@ -208,26 +208,26 @@ func (e RuleInjection) withRef(b Base) Entry     { e.Base = b; return e }
 func (e ToolSelection) withRef(b Base) Entry     { e.Base = b; return e }
 func (u Unknown) withRef(b Base) Entry           { u.Base = b; return u }
 
-// Version is the version of the files that this package writes. Older ones are migrated, newer ones refused.
+// Version is the version of the format that this package writes. Older files are migrated, newer ones refused.
 const Version = 3
 
 // Header is the first line of a session file.
 type Header struct {
-	// Version is the version that the file had when it was opened; [Store.Create] ignores it.
+	// Version is the file's version when it was opened; [Store.Create] ignores it.
 	Version int
-	// ID names the session. [Store.Create] makes one if it is empty.
+	// ID identifies the session. If empty, [Store.Create] generates one.
 	ID string
-	// Time is when the session began. If zero, [Store.Create] takes the clock's.
+	// Time is the start of the session. If zero, [Store.Create] uses the current time.
 	Time time.Time
 	// Cwd is the absolute working directory. Required.
 	Cwd string
-	// AdditionalDirectories are further roots, absolute. Other programs do not know them.
+	// AdditionalDirectories are additional roots, absolute. Other programs ignore them.
 	AdditionalDirectories []string
-	// Title is the name that the session began with. [State] has the present one.
+	// Title is the initial title. [State] has the current one.
 	Title string
 	// TitleSource is "auto" or "user".
 	TitleSource string
-	// ParentSession is the id or the path of the session that this one was forked from; only a remark.
+	// ParentSession is the ID or the path of the session that this one was forked from. It is informative.
 	ParentSession string
 }
 

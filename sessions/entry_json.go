@@ -8,7 +8,7 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// envelope is what every entry has.
+// envelope has the members that all entries have.
 type envelope struct {
 	Type      Kind    `json:"type"`
 	ID        string  `json:"id"`
@@ -51,7 +51,7 @@ func (enc *encoder) entry(e Entry) ([]byte, error) {
 	return joinObjects(line, body), nil
 }
 
-// joinObjects makes one object of two that share no member.
+// joinObjects merges two JSON objects that share no member.
 func joinObjects(a, b []byte) []byte {
 	if len(b) <= len("{}") {
 		return a
@@ -96,13 +96,13 @@ type wireCustomMessage struct {
 
 // decoder decodes the entries of one file.
 type decoder struct {
-	// blob returns the bytes behind a "blob:" reference.
+	// blob returns the bytes of a "blob:" reference.
 	blob func(ref string) ([]byte, error)
-	// notice is told what could not be read and was left out.
+	// notice reports what could not be read and is left out.
 	notice func(format string, args ...any)
 }
 
-// entry decodes a line whose envelope is known. A body that does not fit its kind makes an [Unknown].
+// entry decodes a line whose envelope is decoded. It returns an [Unknown] for a body that does not match its kind.
 func (d *decoder) entry(v *envelope, line []byte) Entry {
 	base := v.base()
 	e, err := d.body(v.Type, line, base)
@@ -218,7 +218,7 @@ const timeLayout = "2006-01-02T15:04:05.000Z"
 
 func formatTime(t time.Time) string { return t.UTC().Format(timeLayout) }
 
-// parseTime returns the zero time for what is none: no entry is lost for its date.
+// parseTime returns the zero time for an invalid value, so that no entry is lost because of its date.
 func parseTime(s string) time.Time {
 	t, err := time.Parse(time.RFC3339Nano, s)
 	if err != nil {

@@ -25,13 +25,13 @@ type entryTree struct {
 	notices []string
 }
 
-// history is the branch that ends with leaf and, where it begins with a [Log.Clear], what was before that.
+// history returns the branch that ends with leaf and, if the branch begins with a [Log.Clear], the branch before that.
 func (l *entryTree) history(leaf int32) []int32 {
 	var history []int32
 	for i := leaf; i >= 0; {
 		history = append(history, i)
 		if l.nodes[i].parent < 0 && isClear(l.nodes[i].entry) {
-			i-- // a clear stands right behind the leaf of its time
+			i-- // a clear directly follows the leaf of its time
 		} else {
 			i = l.nodes[i].parent
 		}
@@ -54,7 +54,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// newID returns an entry id that the file does not have.
+// newID returns an entry ID that the file does not have.
 func (l *entryTree) newID() string {
 	for {
 		var b [4]byte
@@ -66,24 +66,24 @@ func (l *entryTree) newID() string {
 	}
 }
 
-// node is an entry of a log: its place in the tree and in the file, and what it says where that is needed often.
+// node is an entry of a log: its place in the tree and in the file, and the entry itself if it is in memory.
 type node struct {
 	id   string
 	kind Kind
-	// parent is the entry that this one follows; -1 for a root.
+	// parent is the index of the parent; -1 for a root.
 	parent int32
 	span
-	// entry is nil where only the file has it. That of a message lacks its details, but in a view.
+	// entry is nil if it is only in the file. A message lacks its details, except in a view.
 	entry Entry
 }
 
-// span is where a line stands in a file, without its newline.
+// span is the position of a line in a file, without its newline.
 type span struct {
 	at   int64
 	size int32
 }
 
-// begin makes a log empty.
+// begin resets the tree to an empty one.
 func (l *entryTree) begin(h Header) {
 	l.header = h
 	l.byID = make(map[string]int32)
@@ -91,7 +91,7 @@ func (l *entryTree) begin(h Header) {
 	l.about = aboutHeader(&l.header)
 }
 
-// take adds entries that were read; see link.
+// take adds entries that were read. See link for strip.
 func (l *entryTree) take(entries []Entry, spans []span, strip bool) {
 	for i, e := range entries {
 		ref := e.Ref()
@@ -109,7 +109,7 @@ func (l *entryTree) take(entries []Entry, spans []span, strip bool) {
 	}
 }
 
-// link adds an entry to the tree. With strip the tree keeps it without the details of a message.
+// link adds an entry to the tree. With strip, a message is kept without its details.
 func (l *entryTree) link(e Entry, where span, strip bool) {
 	ref := e.Ref()
 	n := node{id: ref.ID, kind: e.Kind(), parent: -1, span: where, entry: e}
@@ -136,7 +136,7 @@ func (l *entryTree) link(e Entry, where span, strip bool) {
 
 func (s span) end() int64 { return s.at + int64(s.size) }
 
-var errOther = errors.New("another entry stands there")
+var errOther = errors.New("unexpected entry at its place")
 
 func (l *entryTree) checkPlaces(entries []Entry, places []int32) error {
 	for k, e := range entries {
@@ -147,7 +147,7 @@ func (l *entryTree) checkPlaces(entries []Entry, places []int32) error {
 	return nil
 }
 
-// pathTo returns the places of the entries from the root to leaf, which is -1 for none.
+// pathTo returns the places of the entries from the root to leaf. A leaf of -1 stands for none.
 func (l *entryTree) pathTo(leaf int32) []int32 {
 	var path []int32
 	for i := leaf; i >= 0; i = l.nodes[i].parent {
@@ -157,7 +157,7 @@ func (l *entryTree) pathTo(leaf int32) []int32 {
 	return path
 }
 
-// checkEntry checks the id of an entry; empty stands for the beginning.
+// checkEntry returns [ErrNotFound] for an unknown entry ID. An empty ID stands for the start of the session.
 func (l *entryTree) checkEntry(id string) error {
 	if _, ok := l.byID[id]; !ok && id != "" {
 		return fmt.Errorf("%w: it has no entry %.80q", ErrNotFound, id)
@@ -165,7 +165,7 @@ func (l *entryTree) checkEntry(id string) error {
 	return nil
 }
 
-// callIDs is the ids of all tool calls of a log, on all branches, as hashes. The zero value is empty.
+// callIDs is the set of the IDs of all tool calls of a log, in all branches, as hashes. The zero value is empty.
 type callIDs struct {
 	seed   maphash.Seed
 	hashes map[uint64]struct{}
@@ -177,7 +177,7 @@ func (c *callIDs) add(e Entry) {
 		return
 	}
 	if m.Message.Role == providers.RoleTool {
-		c.put(m.Message.ToolCallID) // its call may be missing
+		c.put(m.Message.ToolCallID) // the call itself may be missing
 		return
 	}
 	for _, p := range m.Message.Parts {
@@ -202,8 +202,8 @@ func (c *callIDs) has(id string) bool {
 	return ok
 }
 
-// HasCall reports whether the log has a tool call of that id, on any branch, compacted or cleared since. It may report one
-// that the log does not have, as rarely as hashes of 64 bits collide.
+// HasCall reports whether the log has a tool call with this ID, in any branch, including compacted and cleared ones.
+// Since IDs are compared by 64-bit hashes, a false positive is possible but very unlikely.
 func (l *Log) HasCall(id string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -6,26 +6,26 @@ import (
 	"os"
 )
 
-// FileSystem is all that a [Store] does to the disk, so that tests can break it at any step. Names are absolute. Errors
-// are those of package os: [fs.ErrNotExist] and [fs.ErrExist] must be told apart. It is safe for concurrent use.
+// FileSystem has the file operations of a [Store], so that tests can make each of them fail. Names are absolute. Errors
+// match [fs.ErrNotExist] and [fs.ErrExist] like those of package os. It is safe for concurrent use.
 type FileSystem interface {
 	OpenFile(name string, flag int, perm fs.FileMode) (File, error)
 	ReadFile(name string) ([]byte, error)
-	// ReadDir lists a directory in any order.
+	// ReadDir lists a directory, in no particular order.
 	ReadDir(name string) ([]fs.DirEntry, error)
 	// Stat follows links, Lstat does not.
 	Stat(name string) (fs.FileInfo, error)
 	Lstat(name string) (fs.FileInfo, error)
 	MkdirAll(name string, perm fs.FileMode) error
 	Rename(from, to string) error
-	// Link gives a file a second name. It may fail with [errors.ErrUnsupported] where there are no hard links.
+	// Link creates a hard link. It may return [errors.ErrUnsupported].
 	Link(from, to string) error
 	Remove(name string) error
 	RemoveAll(name string) error
 	// SyncDir makes the names in a directory survive a power cut.
 	SyncDir(name string) error
-	// Lock takes the right to write the file called name; a file beside it stands for that. It fails with a
-	// [*LockedError] where somebody else has it. Whatever way the process ends, the right ends with it.
+	// Lock acquires the right to write the named file, represented by a lock file next to it. It returns a
+	// [*LockedError] if another owner has it. The lock ends with the process, however the process ends.
 	Lock(name string) (unlock func(), err error)
 }
 
@@ -39,7 +39,7 @@ type File interface {
 	Close() error
 }
 
-// Disk returns the file system that there is.
+// Disk returns the file system of the operating system.
 func Disk() FileSystem { return diskFS{} }
 
 type diskFS struct{}

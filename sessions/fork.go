@@ -13,29 +13,29 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// ForkOptions says where a fork works, and what it takes over.
+// ForkOptions adjusts [Store.Fork].
 type ForkOptions struct {
 	// Cwd is the absolute working directory. Required.
 	Cwd string
-	// AdditionalDirectories are the complete further roots; the source's are not taken over.
+	// AdditionalDirectories are all additional roots; those of the source are not copied.
 	AdditionalDirectories []string
-	// NewID names the fork. If empty, one is made.
+	// NewID is the ID of the fork. If empty, one is generated.
 	NewID string
-	// Leaf is the id of an entry: the fork has the entries that lead to it, and it, and no other branch. If empty, the
-	// fork has all entries and stands where the source does.
+	// Leaf is the ID of an entry: the fork gets that entry and its ancestors. If empty, the fork gets all entries and
+	// the source's leaf.
 	Leaf string
 }
 
-// Fork begins a session with the history of another one, and returns it open; the caller closes the log.
+// Fork creates a session with the history of another one and returns it open. The caller closes the log.
 //
-// Entries are taken over with their ids, those of left branches too, so that every entry which names another one still
-// finds it; title, mode and the rest of the [State] come along. Artifacts are taken over, blobs are shared, the mark of
-// [Store.Archive] is not. The header's ParentSession is the source's id.
+// Entries keep their IDs, so references between entries stay valid. The title, the mode and the rest of the [State] are
+// copied. Artifacts are copied, blobs are shared, and the mark of [Store.Archive] is not copied. The header's
+// ParentSession is the source's ID.
 //
-// The source may be open, here or in another process: what counts is the whole lines that its file has now. It is
-// only read. The fork appears in one step, when all that belongs to it is there; a crash before that leaves at most
-// files that no session names. Errors: [ErrNotFound], also for a leaf that is not there,
-// [ErrNothingToFork] for a source without a message, [*CorruptError], and those of the file system.
+// The source may be open, here or in another process; the fork gets the complete lines that its file has at the call.
+// Fork does not write to the source. The fork appears atomically; a crash before that leaves at most files that no
+// session names. Fork returns [ErrNotFound], also for an unknown leaf, [ErrNothingToFork] for a source without a
+// message, a [*CorruptError], or an error of the file system.
 func (s *Store) Fork(ctx context.Context, id string, opts ForkOptions) (*Log, error) {
 	if !filepath.IsAbs(opts.Cwd) {
 		return nil, fmt.Errorf("a session's working directory must be an absolute path, not %q", opts.Cwd)
@@ -76,13 +76,13 @@ func (s *Store) Fork(ctx context.Context, id string, opts ForkOptions) (*Log, er
 	return fork, nil
 }
 
-// forkLine is an entry of a fork, as a line of the source.
+// forkLine is an entry of a fork. A text of nil stands for a new entry.
 type forkLine struct {
 	entry Entry
 	text  []byte
 }
 
-// forkLines returns what a fork takes over. data is the source's file.
+// forkLines returns the lines of a fork. data is the source's file.
 func (l *logState) forkLines(c *content, data []byte, leaf string) ([]forkLine, error) {
 	if c.migrated != nil {
 		data = c.migrated
@@ -103,7 +103,7 @@ func (l *logState) forkLines(c *content, data []byte, leaf string) ([]forkLine, 
 	for _, i := range places {
 		n := &l.nodes[i]
 		if _, ok := n.entry.(Label); ok && leaf != "" {
-			// Its target may be left behind; those that are not get their names back below.
+			// The label's target may not be part of the fork. Labels whose target is are added below.
 			lines = append(lines, forkLine{entry: Custom{CustomType: customRewind}.withRef(n.entry.Ref())})
 			continue
 		}
@@ -116,7 +116,7 @@ func (l *logState) forkLines(c *content, data []byte, leaf string) ([]forkLine, 
 	if leaf == "" {
 		return lines, nil
 	}
-	// What holds in all branches may have been said in one that is left behind.
+	// Add what applies to all branches and may have been set in a branch that is not part of the fork.
 	var more []Entry
 	for _, i := range places {
 		if id := l.nodes[i].id; l.labels[id] != "" && l.byID[id] == i {
@@ -135,12 +135,12 @@ func (l *logState) forkLines(c *content, data []byte, leaf string) ([]forkLine, 
 	for _, e := range more {
 		ref := Base{ID: l.newID(), ParentID: parent, Time: later(l.latest, l.store.now())}
 		lines = append(lines, forkLine{entry: e.withRef(ref)})
-		l.byID[ref.ID], parent = 0, ref.ID // taken
+		l.byID[ref.ID], parent = 0, ref.ID // mark the ID as used
 	}
 	return lines, nil
 }
 
-// choicesLeft returns the choices that hold at the end of a path and were made before the [Log.Clear] that it begins with.
+// choicesLeft returns the choices that apply at the end of a path and were made before the [Log.Clear] that starts it.
 func (l *logState) choicesLeft(path []int32) []Entry {
 	history := l.history(path[len(path)-1])
 	if len(history) == len(path) {
@@ -166,7 +166,7 @@ func (l *logState) choicesLeft(path []int32) []Entry {
 	return left
 }
 
-// beginFork brings the fork to disk and opens it. On an error nothing is left.
+// beginFork writes the fork and opens it. On an error it leaves nothing.
 func (s *Store) beginFork(ctx context.Context, l *Log, source string, lines []forkLine) (err error) {
 	dir := filepath.Join(s.dir, dirName(filepath.Clean(l.header.Cwd), s.opts.Home, s.opts.TempDir))
 	if err := s.fs.MkdirAll(dir, dirPerm); err != nil {
@@ -209,7 +209,7 @@ func (s *Store) beginFork(ctx context.Context, l *Log, source string, lines []fo
 	return nil
 }
 
-// forkText makes the file of a fork and takes note of what is in it.
+// forkText encodes a fork and links its entries.
 func (l *logState) forkText(lines []forkLine) ([]byte, error) {
 	title, directories := l.about.title, l.about.directories
 	var file bytes.Buffer
@@ -235,8 +235,8 @@ func (l *logState) forkText(lines []forkLine) ([]byte, error) {
 			return nil, err
 		}
 	}
-	// An entry that was taken over may say otherwise.
-	tell := func(customType string, value any) error {
+	// A copied entry may have replaced these.
+	custom := func(customType string, value any) error {
 		data, err := jsonx.Marshal(value)
 		if err != nil {
 			return err
@@ -245,20 +245,20 @@ func (l *logState) forkText(lines []forkLine) ([]byte, error) {
 		return add(Custom{CustomType: customType, Data: data}.withRef(ref), nil)
 	}
 	if !slices.Equal(l.about.directories, directories) {
-		if err := tell(customDirectories, directoriesData{directories}); err != nil {
+		if err := custom(customDirectories, directoriesData{directories}); err != nil {
 			return nil, err
 		}
 	}
 	if l.about.title != title {
-		if err := tell(CustomTitle, title); err != nil {
+		if err := custom(CustomTitle, title); err != nil {
 			return nil, err
 		}
 	}
 	return file.Bytes(), nil
 }
 
-// copyArtifacts takes over what [Artifacts] keeps. An artifact never changes once it is named in a session, so a
-// second name for the same file will do where the file system has such.
+// copyArtifacts copies the artifacts of a session. Artifacts are immutable, so a hard link suffices where the file
+// system has them.
 func (s *Store) copyArtifacts(ctx context.Context, from, to string) error {
 	entries, err := s.fs.ReadDir(from)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -275,7 +275,7 @@ func (s *Store) copyArtifacts(ctx context.Context, from, to string) error {
 			return err
 		}
 		if err := s.linkOrCopy(filepath.Join(from, e.Name()), filepath.Join(to, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err // not one that was deleted just now
+			return err // ignore one that was deleted meanwhile
 		}
 	}
 	return nil

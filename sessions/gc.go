@@ -15,31 +15,31 @@ import (
 	"time"
 )
 
-// DefaultGCAge is how old garbage must be as a rule: what is younger may belong to something that is being written.
+// DefaultGCAge is the default of [GCOptions].MinAge. Younger files may belong to a write in progress.
 const DefaultGCAge = 24 * time.Hour
 
 // GCOptions adjusts [Store.GC]. Every field is optional.
 type GCOptions struct {
-	// DryRun finds and removes nothing.
+	// DryRun reports garbage without removing it.
 	DryRun bool
-	// MinAge is how long ago garbage was written last. If zero, [DefaultGCAge].
+	// MinAge is the minimum time since the last write. If zero, [DefaultGCAge].
 	MinAge time.Duration
 }
 
-// Garbage is a file, or a directory with all that is in it, that belongs to no session.
+// Garbage is a file, or a directory with its content, that belongs to no session.
 type Garbage struct {
 	Path string
-	// Why is what it is, in a few words.
+	// Why is the reason, in a few words.
 	Why string
 	// Size is in bytes.
 	Size int64
 }
 
-// GC removes what nothing refers to: blobs that no session file names, artifacts and marks without a session, and what
-// was being written when a process died. Sessions themselves it leaves alone. It returns what it has removed, or would,
-// sorted by path; with an error, what it had come to by then. Sessions may be open and written to meanwhile.
+// GC removes files that no session refers to: blobs, artifacts and marks without a session, and temporary files of dead
+// processes. It does not remove sessions. It returns what it removed, or would remove, sorted by path; with an error,
+// what it removed before the error. Sessions may be open and written to meanwhile.
 //
-// A session file that cannot be read may name any blob, so with one of those no blob is removed, and the error says so.
+// If a session file cannot be read, GC removes no blob, since that session could refer to any, and returns an error.
 func (s *Store) GC(ctx context.Context, opts GCOptions) ([]Garbage, error) {
 	gc := &collector{
 		store: s, dryRun: opts.DryRun, named: make(map[string]bool), looked: make(map[string]bool),
@@ -53,15 +53,15 @@ func (s *Store) GC(ctx context.Context, opts GCOptions) ([]Garbage, error) {
 type collector struct {
 	store  *Store
 	dryRun bool
-	before time.Time       // what was written later is left alone
-	named  map[string]bool // blobs by the names of their files
-	looked map[string]bool // the files that were looked through for them
+	before time.Time       // leave files that were written later
+	named  map[string]bool // the referenced blobs, by file name
+	looked map[string]bool // the session files that were scanned for references
 	found  []Garbage
 }
 
 func (gc *collector) run(ctx context.Context) error {
 	var errs []error
-	// Before the sessions: what is stored from now on is young, whoever names it.
+	// List blobs before sessions are read: a blob that is stored later is too young to remove.
 	blobs, err := gc.store.fs.ReadDir(gc.store.opts.BlobDir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		errs = append(errs, err)
@@ -78,7 +78,7 @@ func (gc *collector) run(ctx context.Context) error {
 			errs = append(errs, err)
 		}
 	}
-	// A session may have gone from a directory that was not looked at yet to one that was.
+	// A session may have moved from a directory not yet read to one that was.
 	dirs, err = gc.dirs()
 	if err != nil {
 		errs = append(errs, err)
@@ -109,8 +109,8 @@ func (gc *collector) run(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// dirs returns the directories that may hold session files. An error says that there are more, which cannot be read just
-// now: a link to a disk that is away, or another user's.
+// dirs returns the directories that may hold session files. On an error there are more that cannot be read, for example
+// a link to a disk that is not mounted.
 func (gc *collector) dirs() ([]string, error) {
 	dirs, err := gc.store.dirs()
 	if err != nil {
@@ -134,7 +134,7 @@ func (gc *collector) dirs() ([]string, error) {
 	return dirs, errors.Join(errs...)
 }
 
-// newcomers takes note of the blobs that the session files of a directory name which were not looked at before.
+// newcomers collects the blob references of session files that were not scanned before.
 func (gc *collector) newcomers(dir string) error {
 	entries, err := gc.store.fs.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -153,13 +153,13 @@ func (gc *collector) newcomers(dir string) error {
 	return errors.Join(errs...)
 }
 
-// directory looks through the sessions of one directory. An error says that not all of them could be read.
+// directory scans the sessions of one directory. On an error some could not be read.
 func (gc *collector) directory(ctx context.Context, dir string) error {
 	entries, err := gc.store.fs.ReadDir(dir)
 	if err != nil {
 		return err
 	}
-	sessions := make(map[string]bool) // by the file's name without its suffix
+	sessions := make(map[string]bool) // by file name without its suffix
 	for _, e := range entries {
 		if base, _, ok := strings.Cut(e.Name(), fileSuffix); ok && !strings.HasPrefix(base, ".") && !strings.HasSuffix(e.Name(), lockSuffix) {
 			sessions[base] = true
@@ -197,20 +197,20 @@ func (gc *collector) directory(ctx context.Context, dir string) error {
 	return errors.Join(errs...)
 }
 
-// empty reports whether a file has nothing in it: a process died before it had written the header, so nobody was ever
-// told of the session.
+// empty reports whether a file is empty: the process died before it wrote the header, so no client received the
+// session's ID.
 func (*collector) empty(e fs.DirEntry) bool {
 	info, err := e.Info()
 	return err == nil && info.Mode().IsRegular() && info.Size() == 0
 }
 
-// isArtifactDir reports whether a directory can be a session's: its name begins with a time and has an id.
+// isArtifactDir reports whether a directory has the name of a session's artifacts: a time and an ID.
 func isArtifactDir(name string) bool {
 	_, id, ok := strings.Cut(name, "_")
 	return ok && len(name) > 20 && name[0] >= '0' && name[0] <= '9' && checkID(id) == nil
 }
 
-// remove removes what is old enough.
+// remove removes files that are old enough.
 func (gc *collector) remove(path, why string) error {
 	size, latest, err := gc.measure(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && latest.After(gc.before) {
@@ -228,7 +228,7 @@ func (gc *collector) remove(path, why string) error {
 	return nil
 }
 
-// take removes a file or a directory. A blob that is written anew at the same moment is put back.
+// take removes a file or a directory. It restores a blob that was written again at the same moment.
 func (gc *collector) take(path string) error {
 	s := gc.store
 	aside := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+"."+tempID()+tempSuffix)
@@ -241,7 +241,7 @@ func (gc *collector) take(path string) error {
 	return s.fs.RemoveAll(aside)
 }
 
-// measure returns how large a file is, or all in a directory, and when it was written last.
+// measure returns the size of a file or a directory tree, and the time of its last write.
 func (gc *collector) measure(path string) (size int64, latest time.Time, err error) {
 	info, err := gc.store.fs.Lstat(path)
 	if err != nil {
@@ -268,7 +268,7 @@ func (gc *collector) measure(path string) (size int64, latest time.Time, err err
 	return size, latest, nil
 }
 
-// references takes note of the blobs that a file names, wherever in it. A file that is gone names none.
+// references collects the blobs that a file refers to. A missing file refers to none.
 func (gc *collector) references(path string) error {
 	gc.looked[path] = true
 	f, err := gc.store.fs.OpenFile(path, os.O_RDONLY, 0)

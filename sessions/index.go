@@ -17,74 +17,74 @@ import (
 )
 
 const (
-	// listSettled is how much older than its reading a directory's time must be to be believed: within one tick of
-	// the file system's clock a change after the reading may leave it as it is.
+	// listSettled is the minimum age of a directory's mtime, when the directory is read, for the mtime to be usable: a
+	// change within the same tick of the file system's clock can leave the mtime unchanged.
 	listSettled = 2 * time.Second
-	// listTrust is how long a directory is believed. Programs that write to a session without a lock beside it leave
-	// no trace in the directory; the list finds what they wrote after this time at the latest.
+	// listTrust is how long an unchanged directory mtime is relied on. Programs that write to a session without a lock
+	// file do not change the directory; List notices their changes after this time.
 	listTrust = 30 * time.Second
-	// listWorkers look at files side by side, unless there are only a few.
+	// listWorkers is the number of goroutines that read files, if there are more than fewFiles.
 	listWorkers = 8
 	fewFiles    = 4
 )
 
-// index is what a store knows of its session files. The truth is the disk: what the index file told, and what was
-// seen before, counts for a session file only as long as its size and time are the same.
+// index is a store's cache of its session files. An entry is valid only while the size and mtime of its file are
+// unchanged.
 //
-// To look at all files takes too long. But whoever writes to a session here has a lock file beside it, so that its
-// directory's time changes when it is opened and when it is closed. So in a directory whose time has not changed only
-// the files that had a lock beside them are looked at; see listSettled and listTrust.
+// Checking all files takes too long. But gjc creates a lock file next to a session that it opens, which changes the
+// directory's mtime. So in a directory with an unchanged mtime only files that had a lock file are checked; see
+// listSettled and listTrust.
 type index struct {
-	mu     sync.Mutex // guards all; held while the disk is read
-	loaded bool       // the index file was read, or there is none
+	mu     sync.Mutex // guards all fields; held while the disk is read
+	loaded bool       // the index file was read or does not exist
 	dirs   map[string]*indexDir
 
-	rows      []*indexFile          // what the list shows, in order; not changed once it is made
-	byID      map[string]*indexFile // those of rows
-	copies    bool                  // there are several files with the same id
+	rows      []*indexFile          // sorted; immutable once made
+	byID      map[string]*indexFile // the files in rows
+	copies    bool                  // several files have the same ID
 	changed   rowsChange            // since rows was made
-	snapshots []snapshot            // the one that was used last comes last
+	snapshots []snapshot            // least recently used first
 
-	unsaved      int   // changes that the index file does not have
-	forget       bool  // among them are sessions that are gone, of which nothing must stay
-	unsavedBytes int64 // what it would cost to find them again
+	unsaved      int   // changes not yet in the index file
+	forget       bool  // sessions were removed, and no trace of them may stay
+	unsavedBytes int64 // the cost of finding the changes again
 }
 
-// rowsChange is what has to be done about the rows of the list.
+// rowsChange is the work needed to update the rows of the list.
 type rowsChange int
 
 const (
 	sameRows  rowsChange = iota
-	sameFiles            // they may be in another order
+	sameFiles            // the order may have changed
 	otherRows
 )
 
 // indexDir is a directory of session files.
 type indexDir struct {
 	name, path string
-	// mtime (nanoseconds) is the directory's before it was read, readAt (nanoseconds of the store's clock) when that
-	// was. A readAt of zero makes it be read again.
+	// mtime (nanoseconds) is the directory's mtime before it was read, and readAt (nanoseconds of the store's clock)
+	// the time of that read. A readAt of zero forces a read.
 	mtime, readAt int64
 	files         map[string]*indexFile
 }
 
-// indexFile is a file that may be a session.
+// indexFile is a file that may be a session file.
 type indexFile struct {
 	name, dir string // dir is the path of the directory
 	locked    bool   // a lock file exists next to it
 	archived  bool
-	listed    bool // it is in the rows of the list
+	listed    bool // it is in the list's rows
 	record
 }
 
-// projectDir is a directory in the store's, or a link to one.
+// projectDir is a directory of the store, or a link to one.
 type projectDir struct {
 	name, path string
 	info       fs.FileInfo
 }
 
-// projectDirs returns the directories that may hold session files, by name. Links are followed; of two names for one
-// directory the one that is no link counts, else the first.
+// projectDirs returns the directories that may hold session files, sorted by name. It follows links. If a directory has
+// several names, the one that is not a link wins, or else the first.
 func (s *Store) projectDirs() ([]projectDir, error) {
 	entries, err := s.fs.ReadDir(s.dir)
 	if err != nil {
@@ -111,7 +111,7 @@ func (s *Store) projectDirs() ([]projectDir, error) {
 		path := filepath.Join(s.dir, e.Name())
 		info, err := s.fs.Stat(path)
 		if err != nil || !info.IsDir() {
-			continue // gone since, or not ours to read
+			continue // removed meanwhile, or not readable
 		}
 		if isLink(e) && slices.ContainsFunc(dirs, func(d projectDir) bool { return os.SameFile(d.info, info) }) {
 			continue
@@ -121,7 +121,7 @@ func (s *Store) projectDirs() ([]projectDir, error) {
 	return dirs, nil
 }
 
-// refreshLocked brings the index up to date with the disk.
+// refreshLocked updates the index from the disk.
 func (x *index) refreshLocked(ctx context.Context, s *Store) error {
 	x.loadLocked(s)
 	dirs, err := s.projectDirs()
@@ -165,7 +165,7 @@ func (x *index) refreshLocked(ctx context.Context, s *Store) error {
 	return nil
 }
 
-// forgetDirs drops what is not there any more.
+// forgetDirs removes directories that no longer exist.
 func (x *index) forgetDirs(dirs []projectDir) {
 	there := make(map[string]bool, len(dirs))
 	for i := range dirs {
@@ -180,13 +180,13 @@ func (x *index) forgetDirs(dirs []projectDir) {
 	}
 }
 
-// noteLocked takes note of changes.
+// noteLocked records changes.
 func (x *index) noteLocked(rows rowsChange, changes int) {
 	x.changed = max(x.changed, rows)
 	x.unsaved += changes
 }
 
-// setLocked takes over what was read of a file.
+// setLocked stores the result of reading a file.
 func (x *index) setLocked(f *indexFile, r record) {
 	rows := otherRows
 	if f.listed && r.id == f.id && r.begun() && !x.copies {
@@ -196,7 +196,7 @@ func (x *index) setLocked(f *indexFile, r record) {
 	x.noteLocked(rows, 1)
 }
 
-// parallel does work for each of n things, with few of them one after the other.
+// parallel calls work for each of n items, sequentially if there are few.
 func parallel(n, few int, work func(i int, sc *scanner)) {
 	if n <= few {
 		sc := new(scanner)
@@ -225,16 +225,16 @@ func parallel(n, few int, work func(i int, sc *scanner)) {
 	wg.Wait()
 }
 
-// dirLook is one look at a directory.
+// dirLook is the result of one check of a directory.
 type dirLook struct {
 	dir     *indexDir
 	mtime   int64
-	files   []fileLook // to be looked at
+	files   []fileLook // files to check
 	changes int
-	rows    rowsChange // because of files that are gone
+	rows    rowsChange // because files were removed
 }
 
-// look reads the directory, if it may have changed.
+// look reads the directory if it may have changed.
 func (l *dirLook) look(s *Store, now int64) {
 	d := l.dir
 	if d.believed(l.mtime, now) {
@@ -248,12 +248,12 @@ func (l *dirLook) look(s *Store, now int64) {
 	entries, err := s.fs.ReadDir(d.path)
 	if err != nil {
 		l.changes, l.rows = len(d.files), otherRows
-		clear(d.files) // gone since, or not ours to read
+		clear(d.files) // removed meanwhile, or not readable
 		d.readAt = 0
 		return
 	}
 	d.mtime, d.readAt = l.mtime, now
-	there := make(map[string]bool, len(entries)) // what may be beside a session file
+	there := make(map[string]bool, len(entries)) // what may stand next to a session file
 	sessions := 0
 	for _, e := range entries {
 		switch {
@@ -289,13 +289,13 @@ func isSessionFile(e fs.DirEntry) bool {
 	return strings.HasSuffix(e.Name(), fileSuffix) && !strings.HasPrefix(e.Name(), ".") && e.Type().IsRegular()
 }
 
-// believed reports whether the directory is as it was when it was read.
+// believed reports whether the directory is unchanged since it was read.
 func (d *indexDir) believed(mtime, now int64) bool {
-	age := now - d.readAt // negative after the clock went back
+	age := now - d.readAt // negative if the clock was set back
 	return d.mtime == mtime && d.readAt > mtime && d.readAt-mtime >= int64(listSettled) && age >= 0 && age <= int64(listTrust)
 }
 
-// file returns what is known of a file in d.
+// file returns the index's entry for a file in d.
 func (d *indexDir) file(name string) *indexFile {
 	f := d.files[name]
 	if f == nil {
@@ -305,14 +305,14 @@ func (d *indexDir) file(name string) *indexFile {
 	return f
 }
 
-// fileLook is one look at a file. It changes nothing, so that it may be done beside others.
+// fileLook is the result of one check of a file. Making one changes nothing, so that files can be checked concurrently.
 type fileLook struct {
 	dir     *indexDir
 	file    *indexFile
 	changed bool
 	record  record // if changed
 	read    int64  // bytes
-	again   bool   // the disk failed, so look again next time
+	again   bool   // reading failed; check again next time
 }
 
 func (l *fileLook) look(s *Store, sc *scanner) {
@@ -331,14 +331,14 @@ func (l *fileLook) look(s *Store, sc *scanner) {
 			l.read -= known.offset
 		}
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
-		// Not now. What is remembered is not believed when it is there again.
+		// The file is unreadable now. Do not reuse the record when it becomes readable again.
 		l.changed, l.record = known.size >= 0, record{size: -1, bad: true}
 	default:
 		l.again = true
 	}
 }
 
-// takeLocked takes over what was seen.
+// takeLocked applies the results of a check.
 func (x *index) takeLocked(files []fileLook) {
 	for i := range files {
 		l := &files[i]
@@ -353,8 +353,8 @@ func (x *index) takeLocked(files []fileLook) {
 	}
 }
 
-// orderLocked makes the rows of the list: sessions that hold a message and that can be opened by their ids. Of several
-// files with one id the one that was written last counts, as for [Store.Open].
+// orderLocked makes the list's rows: sessions that have a message and can be opened by ID. If several files have the
+// same ID, the one written last wins, as in [Store.Open].
 func (x *index) orderLocked() {
 	if x.changed == sameRows {
 		return
@@ -363,7 +363,7 @@ func (x *index) orderLocked() {
 	if x.changed == otherRows {
 		rows = x.collectLocked(rows[:0])
 	}
-	// The times are read once for each row, not for each comparison.
+	// Read the times once for each row, not for each comparison.
 	type placed struct {
 		listPlace
 
@@ -380,7 +380,7 @@ func (x *index) orderLocked() {
 	x.rows, x.changed = rows, sameRows
 }
 
-// collectLocked appends what is to be in the list to rows, what was there already in its order.
+// collectLocked appends the files of the list to rows. Existing rows keep their order.
 func (x *index) collectLocked(rows []*indexFile) []*indexFile {
 	n := 0
 	for _, d := range x.dirs {
@@ -416,13 +416,13 @@ func (x *index) collectLocked(rows []*indexFile) []*indexFile {
 
 func (f *indexFile) path() string { return f.dir + string(filepath.Separator) + f.name }
 
-// named reports whether the file's name is one of its session, so that it is found by its id.
+// named reports whether the file's name has the session's ID, so that [Store.Open] finds it.
 func (f *indexFile) named() bool {
 	base := strings.TrimSuffix(f.name, fileSuffix)
 	return strings.HasSuffix(base, f.id) && strings.HasSuffix(base[:len(base)-len(f.id)], "_") && checkID(f.id) == nil
 }
 
-// listPlace is where a session stands in the list.
+// listPlace is the position of a session in the list.
 type listPlace struct {
 	updated time.Time
 	name    string // of the file
@@ -430,8 +430,8 @@ type listPlace struct {
 
 func (f *indexFile) place() listPlace { return listPlace{updated: f.updated(), name: f.name} }
 
-// compare orders by time, latest first, then by name. It compares the names only if the times are equal: all names
-// begin alike, which makes that the slower part of a sort.
+// compare orders by time, latest first, then by name. Names are compared only for equal times: they have long common
+// prefixes, which makes comparing them slow.
 func (p listPlace) compare(other listPlace) int {
 	if c := other.updated.Compare(p.updated); c != 0 {
 		return c
@@ -439,7 +439,7 @@ func (p listPlace) compare(other listPlace) int {
 	return cmp.Compare(p.name, other.name)
 }
 
-// info returns what the list tells of a session.
+// info returns the list's information about a session.
 func (f *indexFile) info() Info {
 	return Info{
 		ID: f.id, Cwd: f.cwd, AdditionalDirectories: slices.Clone(f.directories), ParentSession: f.parent,

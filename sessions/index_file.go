@@ -15,12 +15,12 @@ import (
 )
 
 const (
-	// indexName is the index file in the store's directory. Older installations look at directories there only.
+	// indexName is the index file in the store's directory. Older installations read only directories there.
 	indexName = "index"
-	indexTemp = ".index.tmp" // one that a crash leaves is written over
-	// indexMagic ends with the version of the format. Files of other versions are written anew.
+	indexTemp = ".index.tmp" // a leftover of a crash is overwritten
+	// indexMagic ends with the version of the format. Files of other versions are rebuilt.
 	indexMagic = "gjc index\x00\x01"
-	// maxIndexSize is what would be a few million sessions.
+	// maxIndexSize is the maximum size of the index file, enough for a few million sessions.
 	maxIndexSize = 1 << 30
 )
 
@@ -50,22 +50,22 @@ func (x *index) loadLocked(s *Store) {
 	x.dirs = dirs
 }
 
-// saveLocked writes the index file if it is worth it. It does not matter whether that works, nor who else does it at
-// the same time: the index is a cache, it has a checksum, and its reader believes the disk.
+// saveLocked writes the index file if enough has changed. It is best effort, and other processes may do the same
+// concurrently: the index is a cache with a checksum, and its readers check it against the disk.
 func (x *index) saveLocked(s *Store) {
 	files := 0
 	for _, d := range x.dirs {
 		files += len(d.files)
 	}
-	// Each process that lists can afford to look for some changes again.
+	// A process can afford to find a few changes again.
 	if few := x.unsaved*64 < files && x.unsavedBytes < 1<<20; x.unsaved == 0 || few && !x.forget {
 		return
 	}
-	x.unsaved, x.unsavedBytes, x.forget = 0, 0, false // also if it fails: not at each list
+	x.unsaved, x.unsavedBytes, x.forget = 0, 0, false // also after a failure, so that not every list retries
 	name := filepath.Join(s.dir, indexName)
 	unlock, err := s.fs.Lock(name)
 	if err != nil {
-		return // somebody else writes it, or nobody can
+		return // another process writes it, or it is not writable
 	}
 	defer unlock()
 	temp := filepath.Join(s.dir, indexTemp)
@@ -84,19 +84,19 @@ func (x *index) saveLocked(s *Store) {
 	}
 }
 
-// What a record has, in its first byte.
+// Flags of a record, in its first byte.
 const (
 	flagBad = 1 << iota
 	flagLocked
 	flagArchived
-	flagSameCwd  // as the record before
-	flagIDInName // the id is the last part of the file's name
-	flagAbout    // a parent, directories or a title
-	flagSaid     // the program has put something into the conversation
+	flagSameCwd  // same as in the previous record
+	flagIDInName // the ID is the last part of the file's name
+	flagAbout    // it has a parent, directories or a title
+	flagSaid     // the program added a message to the conversation
 )
 
-// encodeIndex makes an index file: the magic, the directories with their files, and a CRC-32C of all that. Numbers are
-// varints, strings have their length before them.
+// encodeIndex encodes an index file: the magic, the directories with their files, and a CRC-32C of these. Numbers are
+// varints; strings are preceded by their length.
 func encodeIndex(dirs map[string]*indexDir) []byte {
 	size := 64
 	for _, d := range dirs {
@@ -182,7 +182,7 @@ func decodeIndex(data []byte, root string) (map[string]*indexDir, error) {
 	if crc32.Checksum(body, castagnoli()) != binary.LittleEndian.Uint32(data[len(body):]) {
 		return nil, errBadIndex
 	}
-	// The strings of the records are parts of this one.
+	// The strings of records share the memory of this one.
 	d := &indexDecoder{rest: string(body[len(indexMagic):])}
 	n := d.count(4)
 	dirs := make(map[string]*indexDir, n)
@@ -210,7 +210,7 @@ func decodeIndex(data []byte, root string) (map[string]*indexDir, error) {
 	return dirs, nil
 }
 
-// indexDecoder reads numbers and strings. Behind the end there are zeros, and failed is set.
+// indexDecoder reads numbers and strings. Past the end it returns zero values and sets failed.
 type indexDecoder struct {
 	rest   string
 	failed bool
@@ -304,7 +304,7 @@ func (d *indexDecoder) varint() int64 {
 	return int64(v>>1) ^ -int64(v&1)
 }
 
-// int reads what is not negative.
+// int reads a number that is not negative.
 func (d *indexDecoder) int() int {
 	v := d.uvarint()
 	if v > 1<<31-1 {
@@ -314,7 +314,7 @@ func (d *indexDecoder) int() int {
 	return int(v)
 }
 
-// count reads how many things of at least so many bytes follow.
+// count reads the number of items, each of which takes at least size bytes.
 func (d *indexDecoder) count(size int) int {
 	n := d.int()
 	if n > len(d.rest)/size {
@@ -331,21 +331,21 @@ func (d *indexDecoder) time() time.Time {
 	return time.Unix(sec, int64(nsec)).UTC()
 }
 
-// maxSnapshots is how many lists are remembered for the cursors into them.
+// maxSnapshots is the number of lists that are kept for cursors.
 const maxSnapshots = 16
 
 type snapshotToken [8]byte
 
-// snapshot is the order of the sessions at one moment.
+// snapshot is the order of the sessions at one time.
 type snapshot struct {
 	token snapshotToken
 	ids   []string
-	// rows is what ids was made from, to tell whether that is still the order.
+	// rows are the rows that ids was made from, to check whether the order is still current.
 	rows []*indexFile
 }
 
-// cursor is the last row of a page: its place in a snapshot, and where it stood in the list, for those who do not have
-// the snapshot.
+// cursor identifies the last row of a page: its index in a snapshot, and its place in the list for a process that does
+// not have the snapshot.
 type cursor struct {
 	token snapshotToken
 	row   int
@@ -363,7 +363,7 @@ func (c *cursor) String() string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// parseCursor returns [ErrBadCursor] for what String has not made.
+// parseCursor parses the result of String. It returns [ErrBadCursor] for anything else.
 func parseCursor(s string) (*cursor, error) {
 	b, err := base64.RawURLEncoding.DecodeString(s)
 	if err != nil || len(b) < 4 {
@@ -385,13 +385,13 @@ func parseCursor(s string) (*cursor, error) {
 	return c, nil
 }
 
-// listWalk is a walk over the rows of the list.
+// listWalk is an iteration over the rows of the list.
 type listWalk struct {
-	snapshot *snapshot // nil for the list as it is now
-	next     int       // the row to go on with
+	snapshot *snapshot // nil for the current list
+	next     int       // the next row
 }
 
-// beginLocked returns where the page behind c begins; c is nil for the first page.
+// beginLocked returns the start of the page after c; nil stands for the first page.
 func (x *index) beginLocked(c *cursor) (listWalk, error) {
 	if c == nil {
 		return listWalk{}, nil
@@ -405,14 +405,14 @@ func (x *index) beginLocked(c *cursor) (listWalk, error) {
 	return listWalk{next: sort.Search(len(x.rows), func(i int) bool { return x.rows[i].place().compare(c.place) > 0 })}, nil
 }
 
-// useLocked moves a snapshot to the end, where it is kept for the longest.
+// useLocked marks a snapshot as the most recently used.
 func (x *index) useLocked(i int) *snapshot {
 	used := x.snapshots[i]
 	x.snapshots = append(slices.Delete(x.snapshots, i, i+1), used)
 	return &x.snapshots[len(x.snapshots)-1]
 }
 
-// snapshotLocked remembers the list as it is now.
+// snapshotLocked stores the current order.
 func (x *index) snapshotLocked() *snapshot {
 	for i := range x.snapshots {
 		if rows := x.snapshots[i].rows; len(rows) == len(x.rows) && &rows[0] == &x.rows[0] {
@@ -431,7 +431,7 @@ func (x *index) snapshotLocked() *snapshot {
 	return &x.snapshots[len(x.snapshots)-1]
 }
 
-// nextLocked returns the next session of the walk as it is now, and its row; false behind the last one.
+// nextLocked returns the next session, with its current information, and its row; false after the last one.
 func (x *index) nextLocked(p *listWalk) (f *indexFile, row int, ok bool) {
 	for {
 		row = p.next
@@ -451,7 +451,7 @@ func (x *index) nextLocked(p *listWalk) (f *indexFile, row int, ok bool) {
 	}
 }
 
-// cursorLocked returns the cursor behind the given row.
+// cursorLocked returns the cursor after a row.
 func (x *index) cursorLocked(p *listWalk, row int, last listPlace) string {
 	if p.snapshot == nil {
 		p.snapshot = x.snapshotLocked()

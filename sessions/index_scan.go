@@ -17,26 +17,25 @@ import (
 )
 
 const (
-	// scanBuffer is what a file is read by. A line that does not fit makes it grow, up to maxScanLine; of longer lines
-	// only the first scanHead bytes are looked at.
+	// scanBuffer is the initial buffer size for reading a file. The buffer grows for a longer line, up to maxScanLine;
+	// of longer lines only the first scanHead bytes are read.
 	scanBuffer  = 64 << 10
 	maxScanLine = 1 << 20
 	scanHead    = 512
-	// scanTail is how many bytes before the place where a scan stopped must be the same when it goes on.
+	// scanTail is the number of bytes before a scan's end that must be unchanged for the next scan to continue there.
 	scanTail   = 64
 	titleRunes = 80
 )
 
-// record is what the list knows of one session file: what follows from its lines up to offset.
+// record is the list's information about one session file, from its lines up to offset.
 type record struct {
-	// size and mtime (nanoseconds) are the file's when it was read. A negative size stands for one that was not.
+	// size and mtime (nanoseconds) are those of the file when it was read. A negative size stands for an unread file.
 	size, mtime int64
-	// offset is where the next line begins that was not looked at, to go on from when the file has grown; zero if
-	// that can not be done. headLen, headSum and tailSum tell whether it is the same file then: the sums are of the
-	// lines up to the header, and of what precedes offset.
+	// offset is where the next scan of a grown file continues; zero if it cannot. headLen, headSum and tailSum identify
+	// the file's content: the sums are of the lines up to the header, and of the bytes before offset.
 	offset, headLen  int64
 	headSum, tailSum uint32
-	// bad: it is no session file. The rest is empty then.
+	// bad marks a file that is not a session file. The other fields are empty then.
 	bad bool
 
 	id, cwd, parent string
@@ -46,11 +45,11 @@ type record struct {
 	prompt          string // the first line of the first prompt
 	summary         string // the first line of the last compaction's short summary
 	messages        int
-	said            bool      // the program has put something into the conversation: a handoff
-	last            time.Time // of the last entry that has one
+	said            bool      // the program added a message to the conversation
+	last            time.Time // of the last entry with a time
 }
 
-// updated is when the session was written last.
+// updated is the time of the last write.
 func (r *record) updated() time.Time {
 	if r.last.IsZero() {
 		return time.Unix(0, r.mtime).UTC()
@@ -58,20 +57,20 @@ func (r *record) updated() time.Time {
 	return r.last
 }
 
-// begun reports whether there is anything in the session that somebody has said.
+// begun reports whether the session has a message.
 func (r *record) begun() bool { return r.messages > 0 || r.said }
 
-// shownTitle is the title in the list.
+// shownTitle returns the title for the list.
 func (r *record) shownTitle() string { return cmp.Or(r.title.Title, r.prompt, r.summary) }
 
-// castagnoli is made when it is first needed: it takes a tenth of a millisecond.
+// castagnoli is made on first use, which takes 0.1 ms.
 var castagnoli = sync.OnceValue(func() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) })
 
-// scanner reads session files, one after the other.
+// scanner reads session files, one at a time.
 type scanner struct{ buf []byte }
 
-// file reads the session file at path, from where known ends if that is a part of it. The error is the file system's;
-// reason says why the file is no session.
+// file reads the session file at path, starting where known ends if that is a prefix of it. err is an error of the file
+// system; reason is why the file is not a session file.
 func (sc *scanner) file(fsys FileSystem, path string, known *record) (r record, no int, reason, err error) {
 	f, err := fsys.OpenFile(path, os.O_RDONLY, 0)
 	if err != nil {
@@ -109,8 +108,8 @@ func (sc *scanner) scan(f io.ReaderAt, info fs.FileInfo, known *record) (_ recor
 	return fold.record, fold.no, fold.reason, nil
 }
 
-// continues reports whether the file that known is of has grown since, and nothing else. One that has another time and
-// not another size was written anew.
+// continues reports whether the file of known has only grown since. A file with a new mtime and the same size was
+// rewritten.
 func (sc *scanner) continues(f io.ReaderAt, size int64, known *record) bool {
 	if known.bad || size <= known.size || known.offset <= 0 || known.offset > known.size || known.headLen <= 0 || known.headLen > maxScanLine {
 		return false
@@ -123,12 +122,12 @@ func (sc *scanner) continues(f io.ReaderAt, size int64, known *record) bool {
 	return err == nil && tail == known.tailSum
 }
 
-// tailSum is the sum of what precedes offset; an error if that is no end of a line.
+// tailSum returns the checksum of the bytes before offset. It returns an error if no line ends there.
 func (sc *scanner) tailSum(f io.ReaderAt, offset int64) (uint32, error) {
 	n := min(offset, scanTail)
 	sum, err := sc.sum(f, offset-n, n)
 	if err == nil && sc.buf[n-1] != '\n' {
-		err = errors.New("no end of a line")
+		err = errors.New("no line ends there")
 	}
 	return sum, err
 }
@@ -147,14 +146,14 @@ func (sc *scanner) grow(size int) {
 	}
 }
 
-// lines hands the lines of f between fold.offset and size to fold. A file that ends before is none of its business.
+// lines passes the lines of f between fold.offset and size to fold. It stops without an error if the file ends earlier.
 func (sc *scanner) lines(f io.ReaderAt, size int64, fold *scanFold) error {
 	sc.grow(scanBuffer)
 	var (
-		n    int // bytes in buf; buf[0] is at fold.offset, or later in a long line
+		n    int // the number of bytes in buf; buf[0] is at fold.offset or, in a long line, later
 		read = fold.offset
-		long []byte // the beginning of a line that does not fit
-		// summed: fold.tailSum is that of fold.offset, without reading it once more.
+		long []byte // the start of a line that is too long
+		// fold.tailSum is that of fold.offset, computed without another read.
 		summed bool
 	)
 	for read < size && fold.reason == nil {
@@ -215,14 +214,14 @@ func (sc *scanner) lines(f io.ReaderAt, size int64, fold *scanFold) error {
 	return err
 }
 
-// scanFold makes a record of a file's lines.
+// scanFold accumulates a record from a file's lines.
 type scanFold struct {
 	record
-	no     int   // lines, until the header is found
-	reason error // why it is no session
+	no     int   // number of lines before the header was found
+	reason error // why the file is not a session file
 }
 
-// line takes in a line without its newline.
+// line processes a line without its newline.
 func (d *scanFold) line(text []byte) {
 	if d.headLen == 0 {
 		d.headSum = crc32.Update(crc32.Update(d.headSum, castagnoli(), text), castagnoli(), []byte{'\n'})
@@ -238,7 +237,7 @@ func (d *scanFold) line(text []byte) {
 	}
 }
 
-// longLine takes in the beginning of a line.
+// longLine processes the start of a long line.
 func (d *scanFold) longLine(head []byte) {
 	if d.headLen == 0 {
 		d.no++
@@ -250,8 +249,8 @@ func (d *scanFold) longLine(head []byte) {
 	}
 }
 
-// unended takes in what follows the last newline. Where a crash has cut it off it is no object; else somebody may
-// still write its newline, or anything else behind it, so this scan can not be gone on with.
+// unended processes what follows the last newline. A line that a crash has cut off is not a JSON object; any other may
+// still get its newline or more, so the next scan cannot continue from here.
 func (d *scanFold) unended(text []byte) {
 	text = bytes.TrimSpace(text)
 	if len(text) == 0 || text[0] != '{' || !jsonx.Valid(text) {
@@ -267,7 +266,7 @@ func (d *scanFold) header(text []byte) {
 		d.reason = err
 		return
 	}
-	d.headLen = max(d.offset, 1) // of an unended one it does not count
+	d.headLen = max(d.offset, 1) // the last line does not count yet
 	a := aboutHeader(&h)
 	d.id, d.cwd, d.parent, d.created = h.ID, h.Cwd, h.ParentSession, h.Time
 	d.title, d.directories = a.title, a.directories
@@ -317,7 +316,7 @@ func (d *scanFold) count(kind Kind, at time.Time) {
 	}
 }
 
-// custom takes in what an entry says of the session, by the rule of [about].
+// custom applies a Custom entry by the rules of [about].
 func (d *scanFold) custom(text []byte) {
 	if !bytes.Contains(text, []byte(CustomTitle)) && !bytes.Contains(text, []byte(customDirectories)) {
 		return
@@ -334,8 +333,8 @@ func (d *scanFold) custom(text []byte) {
 	d.title, d.directories = a.title, a.directories
 }
 
-// entryHead reads what an entry begins with, where it has the shape that this program and the older installations
-// write: type, id, parentId, timestamp. rest is what follows. It spares the list to decode nearly all lines.
+// entryHead parses the start of an entry in the shape that this program and older installations write: type, id,
+// parentId, timestamp. rest is what follows. It avoids decoding nearly all lines.
 func entryHead(text []byte) (kind string, at time.Time, rest []byte, ok bool) {
 	head := text[:min(len(text), scanHead)]
 	kindText, head, ok1 := quoted(head, `{"type":`)
@@ -352,14 +351,14 @@ func entryHead(text []byte) (kind string, at time.Time, rest []byte, ok bool) {
 	if !ok || len(head) == 0 || head[0] != ',' && head[0] != '}' {
 		return "", time.Time{}, nil, false
 	}
-	kind = string(KindMessage) // which is nearly always so, and then costs nothing
+	kind = string(KindMessage) // the usual case, which needs no allocation
 	if string(kindText) != kind {
 		kind = string(kindText)
 	}
 	return kind, parseTime(string(stamp)), head, true
 }
 
-// quoted reads a member's name and its string, which has no escapes.
+// quoted parses a member with a string value that has no escapes.
 func quoted(text []byte, name string) (value, rest []byte, ok bool) {
 	if len(text) <= len(name) || string(text[:len(name)]) != name || text[len(name)] != '"' {
 		return nil, nil, false
@@ -372,13 +371,13 @@ func quoted(text []byte, name string) (value, rest []byte, ok bool) {
 	return text[:end], text[end+1:], true
 }
 
-// mayBeOf reports false if the message in the rest of an entry is of another role for sure.
+// mayBeOf reports whether the message in the rest of an entry may have the role. False is certain.
 func mayBeOf(role string, rest []byte) bool {
 	found, _, ok := quoted(rest, `,"message":{"role":`)
 	return !ok || string(found) == role
 }
 
-// promptText returns the text of a user's message; empty for any other.
+// promptText returns the text of a user message, or "".
 func promptText(text []byte) string {
 	var v struct {
 		Message struct {
@@ -392,7 +391,7 @@ func promptText(text []byte) string {
 	content := v.Message.Content
 	if content.Kind() == '"' {
 		var s string
-		_ = jsonx.Unmarshal(content, &s) // it has been read once
+		_ = jsonx.Unmarshal(content, &s) // it was decoded before
 		return s
 	}
 	var blocks []struct {
@@ -411,5 +410,5 @@ func promptText(text []byte) string {
 	return b.String()
 }
 
-// firstLine returns the first line of a text as a title. The result does not keep the text in memory.
+// firstLine returns the first line of a text as a title. The result is a copy, so it does not keep the text in memory.
 func firstLine(s string) string { return strings.Clone(text.Truncate(text.FirstLine(s), titleRunes)) }

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// DefaultListLimit is the size of the first page. A client that asks for more usually wants all of them, so each later page doubles the
-// number of sessions that the client has, by at most maxListLimit.
+// DefaultListLimit is the size of the first page. Each later page doubles the number of sessions that the client has
+// received, by at most maxListLimit, since a client that pages usually wants all of them.
 const (
 	DefaultListLimit = 50
 	maxListLimit     = 1000
@@ -17,18 +17,17 @@ const (
 
 // ListOptions selects sessions. Every field is optional.
 type ListOptions struct {
-	// Cwd selects the sessions of one working directory, compared lexically with what their headers say. It need not
-	// exist.
+	// Cwd selects the sessions of one working directory, compared lexically with the headers. It need not exist.
 	Cwd string
-	// Cursor continues behind a page: its [Page].Next.
+	// Cursor continues after a page: its [Page].Next.
 	Cursor string
-	// Limit is the size of a page. If zero, it begins with [DefaultListLimit] and grows from page to page.
+	// Limit is the size of the page. If zero, it starts with [DefaultListLimit] and grows from page to page.
 	Limit int
-	// Archived says what to do with archived sessions. If zero, [ArchivedExclude].
+	// Archived selects by archived state. If zero, [ArchivedExclude].
 	Archived ArchivedFilter
 }
 
-// ArchivedFilter selects sessions by whether they are archived.
+// ArchivedFilter selects sessions by their archived state.
 type ArchivedFilter int
 
 // The filters.
@@ -42,32 +41,32 @@ func (f ArchivedFilter) takes(archived bool) bool {
 	return f == ArchivedInclude || archived == (f == ArchivedOnly)
 }
 
-// Page is a part of the list, the session that was written last first.
+// Page is a part of the list, latest activity first.
 type Page struct {
 	Sessions []Info
-	// Next is the cursor of the next page; empty behind the last one.
+	// Next is the cursor of the next page; empty after the last one.
 	//
-	// The pages show the order of the moment when the first one was asked for: no session comes twice and none is left
-	// out when sessions are written, created, deleted or archived in between. Those that are deleted are not shown any
-	// more, nor those that the options do not take any more; what is shown is as it is now. A store remembers the
-	// last 16 of such moments. A cursor of an older one, or of another process, goes on behind the place that its last
-	// session had; there a session that was written in between has moved to the front and may be missed.
+	// All pages have the order of the time of the first one: no session is repeated or missed when sessions are
+	// written, created, deleted or archived meanwhile. Sessions that were deleted or that no longer match the options
+	// are left out, and the information is current. A store keeps the last 16 such orders. A cursor of an older one, or
+	// of another process, continues after the place of its last session in the current order; a session that was
+	// written to meanwhile may be missed.
 	Next string
 }
 
-// Info is what the list knows of a session.
+// Info describes a session in the list.
 type Info struct {
 	ID  string
 	Cwd string
-	// AdditionalDirectories are those that were last set, else the header's.
+	// AdditionalDirectories are those that were set last, or else the header's.
 	AdditionalDirectories []string
-	// ParentSession is the header's: the id or the path of the session that this one was forked from.
+	// ParentSession is the header's: the ID or path of the session that this one was forked from.
 	ParentSession string
 	Archived      bool
-	// Title is the last title that was set, else the header's, else the first line of the first prompt, else that of
-	// the last compaction's short summary. An automatic title never replaces one of the user's.
+	// Title is the last title that was set, or else the header's, or else the first line of the first prompt, or else
+	// that of the last compaction's short summary. Automatic titles do not replace one that the user has set.
 	Title string
-	// UpdatedAt is the last entry's time; the file's where there is none.
+	// UpdatedAt is the time of the last entry, or else the file's mtime.
 	UpdatedAt time.Time
 	CreatedAt time.Time
 	// Messages counts the messages of all branches.
@@ -77,8 +76,8 @@ type Info struct {
 	Path string
 }
 
-// List returns the sessions that hold a message, or begin with what another one has handed over, from an index; it reads only files that have changed. What is no
-// session file is left out.
+// List returns a page of the sessions that have a message or start with a handoff. It uses an index and reads only
+// files that have changed. Files that are not session files are left out.
 func (s *Store) List(ctx context.Context, opts ListOptions) (Page, error) {
 	var after *cursor
 	if opts.Cursor != "" {
@@ -124,7 +123,7 @@ func (s *Store) List(ctx context.Context, opts ListOptions) (Page, error) {
 	}
 }
 
-// filter returns what tells whether a session is to be listed.
+// filter returns a predicate for the options.
 func (o *ListOptions) filter() func(*indexFile) bool {
 	archived, cwd := o.Archived, o.Cwd
 	if cwd == "" {
@@ -134,7 +133,7 @@ func (o *ListOptions) filter() func(*indexFile) bool {
 	return func(f *indexFile) bool { return archived.takes(f.archived) && cwdKey(f.cwd) == cwd }
 }
 
-// cwdKey is the same for two names of a directory that are lexically the same.
+// cwdKey returns a key that is equal for lexically equal directories.
 func cwdKey(cwd string) string {
 	cwd = filepath.Clean(cwd)
 	if filepath.Separator == '\\' {
@@ -143,8 +142,8 @@ func cwdKey(cwd string) string {
 	return cwd
 }
 
-// Info returns what the list knows of one session, archived or not, with or without messages. Its errors are
-// [ErrNotFound], [*CorruptError] and those of the file system.
+// Info returns the information about one session, archived or not, with or without messages. It returns [ErrNotFound],
+// a [*CorruptError], or an error of the file system.
 func (s *Store) Info(ctx context.Context, id string) (Info, error) {
 	at, err := s.find(ctx, id)
 	if err != nil {
@@ -177,18 +176,18 @@ func (s *Store) Info(ctx context.Context, id string) (Info, error) {
 	return info, nil
 }
 
-// Project is a working directory that has sessions.
+// Project is a working directory with sessions.
 type Project struct {
 	Cwd string
-	// Sessions is how many it has.
+	// Sessions is the number of sessions.
 	Sessions     int
 	LastActivity time.Time
-	// LastTitle is the title of the session that was written last.
+	// LastTitle is the title of the session with the latest activity.
 	LastTitle string
 }
 
-// ListAll returns the sessions of all directories that hold a message and are not archived, the one that was written
-// last first, at most limit of them; all if limit is zero. total is how many there are.
+// ListAll returns the sessions of all directories that have a message and are not archived, latest activity first, at
+// most limit of them, or all if limit is zero. total is their number.
 func (s *Store) ListAll(ctx context.Context, limit int) (list []Info, total int, err error) {
 	list, err = s.all(ctx)
 	if err != nil {
@@ -201,8 +200,7 @@ func (s *Store) ListAll(ctx context.Context, limit int) (list []Info, total int,
 	return list, total, nil
 }
 
-// Projects returns the working directories of the sessions that [Store.ListAll] returns, the one with the latest
-// activity first.
+// Projects returns the working directories of the sessions of [Store.ListAll], latest activity first.
 func (s *Store) Projects(ctx context.Context) ([]Project, error) {
 	list, err := s.all(ctx)
 	if err != nil {
@@ -225,7 +223,7 @@ func (s *Store) Projects(ctx context.Context) ([]Project, error) {
 	return projects, nil
 }
 
-// all returns all sessions that the list shows.
+// all returns all sessions of the list.
 func (s *Store) all(ctx context.Context) ([]Info, error) {
 	x := &s.index
 	x.mu.Lock()

@@ -11,18 +11,18 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// content is a session file, read.
+// content is the content of a session file.
 type content struct {
 	header  Header
 	entries []Entry
-	// spans are where the entries stand, in the file or in migrated.
+	// spans are the positions of the entries, in the file or in migrated.
 	spans []span
-	// keep is how many bytes of the file are whole lines; the rest is torn.
+	// keep is the length of the complete lines, in bytes; what follows is torn.
 	keep int64
-	// unended reports that the last whole line lacks its newline.
+	// unended reports whether the last complete line lacks its newline.
 	unended bool
 	notices []string
-	// migrated is the file in the present version, for one of an older version; nil otherwise.
+	// migrated is the file in the current version, if the file has an older one; nil otherwise.
 	migrated []byte
 }
 
@@ -34,10 +34,10 @@ func (c *content) notice(format string, args ...any) {
 type line struct {
 	text []byte
 	no   int   // 1-based
-	at   int64 // where it begins
+	at   int64 // its offset
 }
 
-// load reads a whole session file. path is for errors alone. Errors are of type [*CorruptError].
+// load parses a whole session file. path is used in errors, which are of type [*CorruptError].
 func load(path string, data []byte, blob func(ref string) ([]byte, error)) (*content, error) {
 	c := new(content)
 	lines, rest, next := c.split(data, 0, 1)
@@ -64,7 +64,7 @@ func load(path string, data []byte, blob func(ref string) ([]byte, error)) (*con
 	return c, nil
 }
 
-// begin reads the header, which is the first of the first lines of a file. Errors are of type [*CorruptError].
+// begin parses the header, the first of lines. Errors are of type [*CorruptError].
 func (c *content) begin(path string, lines []line, empty bool) (err error) {
 	switch {
 	case empty:
@@ -94,11 +94,11 @@ func (c *content) decode(path string, lines []line, blob func(ref string) ([]byt
 	return entries, spans, nil
 }
 
-// maxPart is the size of the parts in which a file is read, unless a line is longer.
+// maxPart is the size of the parts in which a file is read. A longer line makes a part longer.
 const maxPart = 1 << 20
 
-// stream reads a session file of the present version part by part; r is that file, of this size. What the parts hold goes to
-// take, in order. It reports false, and has read the header alone, for a file of an older version.
+// stream reads a session file of the current version in parts and passes the entries to take, in order. r is the file,
+// with the given size. For a file of an older version it returns false after the header.
 func (c *content) stream(path string, r io.ReaderAt, size int64, blob func(ref string) ([]byte, error), take func([]Entry, []span) error) (bool, error) {
 	var rest []byte
 	next := 1
@@ -139,7 +139,7 @@ func (c *content) stream(path string, r io.ReaderAt, size int64, blob func(ref s
 	return true, nil
 }
 
-// A lineError is a line that is no entry.
+// A lineError reports a line that is not an entry.
 type lineError struct {
 	no     int
 	reason string
@@ -147,16 +147,16 @@ type lineError struct {
 
 func (e *lineError) Error() string { return e.reason }
 
-// decodeLines decodes entries on all cores. Notices come in the order of the lines.
+// decodeLines decodes entries on all cores. Notices are in the order of the lines.
 func decodeLines(lines []line, blob func(ref string) ([]byte, error)) (entries []Entry, notices []string, err error) {
-	const atLeast = 64 << 10 // bytes, or they are not worth a goroutine
+	const atLeast = 64 << 10 // minimum number of bytes per goroutine
 	size := 0
 	for i := range lines {
 		size += len(lines[i].text)
 	}
 	workers := max(1, min(runtime.GOMAXPROCS(0), len(lines), size/atLeast))
 	entries = make([]Entry, len(lines))
-	told, errs := make([][]string, workers), make([]error, workers)
+	noted, errs := make([][]string, workers), make([]error, workers)
 	var wg sync.WaitGroup
 	for w := range workers {
 		from, to := w*len(lines)/workers, (w+1)*len(lines)/workers
@@ -164,7 +164,7 @@ func decodeLines(lines []line, blob func(ref string) ([]byte, error)) (entries [
 			d := &decoder{blob: blob}
 			for i := from; i < to && errs[w] == nil; i++ {
 				d.notice = func(format string, args ...any) {
-					told[w] = append(told[w], fmt.Sprintf("line %d: "+format, append([]any{lines[i].no}, args...)...))
+					noted[w] = append(noted[w], fmt.Sprintf("line %d: "+format, append([]any{lines[i].no}, args...)...))
 				}
 				entries[i], errs[w] = d.line(lines[i])
 			}
@@ -175,7 +175,7 @@ func decodeLines(lines []line, blob func(ref string) ([]byte, error)) (entries [
 		if errs[w] != nil {
 			return nil, nil, errs[w]
 		}
-		notices = append(notices, told[w]...)
+		notices = append(notices, noted[w]...)
 	}
 	return entries, notices, nil
 }
@@ -194,8 +194,8 @@ func (d *decoder) line(l line) (Entry, error) {
 	return d.entry(&v, l.text), nil
 }
 
-// split cuts a part of a file into lines, the first of which is line no and begins at a place of the file. What follows the
-// last newline is returned as rest, with the number of its line. Empty lines are skipped.
+// split splits a part of a file into lines. at is the part's offset and no the number of its first line. It returns
+// what follows the last newline as rest, with its line number. It skips empty lines.
 func (c *content) split(part []byte, at int64, no int) (lines []line, rest []byte, next int) {
 	lines = make([]line, 0, bytes.Count(part, []byte{'\n'})+1)
 	for rest = part; ; no++ {
@@ -210,9 +210,9 @@ func (c *content) split(part []byte, at int64, no int) (lines []line, rest []byt
 	}
 }
 
-// end takes in what follows the last newline of a file. A crash leaves a line that is not whole there, or the zero bytes that
-// some file systems leave after a power cut: those are set aside. A line that was cut is never a JSON object, so one without
-// its newline may still be whole.
+// end processes what follows the last newline of a file. After a crash this is an incomplete line, or the zero bytes
+// that some file systems leave after a power cut; end drops both. An incomplete line is never a JSON object, so a line
+// that only lacks its newline is kept.
 func (c *content) end(rest []byte, at int64, no int) []line {
 	switch {
 	case len(rest) == 0:
@@ -234,7 +234,7 @@ func appendLine(lines []line, text []byte, at int64, no int) []line {
 	return append(lines, line{text: trimmed, no: no, at: at + int64(len(text)-len(trimmed))})
 }
 
-// blank is what may stand around the JSON of a line.
+// blank are the bytes that may surround the JSON of a line.
 const blank = " \t\r"
 
 func isObject(text []byte) bool {

@@ -18,29 +18,30 @@ import (
 
 const lockSuffix = ".lock"
 
-// lockOwner is what a lock file says of its owner, behind its first byte, which on Windows nobody else may read while
-// the file is locked.
+// lockOwner is the content of a lock file after its first byte, which on Windows other processes cannot read while the
+// file is locked.
 type lockOwner struct {
 	PID  int    `json:"pid"`
 	Host string `json:"host"`
-	// Token tells one lock from the next one of the same process.
+	// Token distinguishes the locks of one process.
 	Token string `json:"token"`
 	Since string `json:"since"`
-	// Held says that the file's presence is the lock, because the file system knows no other.
+	// Held reports that the file's existence is the lock, because the file system has no locks.
 	Held bool `json:"held,omitzero"`
 }
 
 func newLockOwner() lockOwner {
 	var token [8]byte
 	_, _ = rand.Read(token[:]) // never fails
-	host, _ := os.Hostname()   // a lock without it is never taken for stale
+	host, _ := os.Hostname()   // a lock without a host never counts as stale
 	return lockOwner{PID: os.Getpid(), Host: host, Token: hex.EncodeToString(token[:]), Since: formatTime(time.Now())}
 }
 
-// lock takes the right to write a session file: an advisory lock on a file beside it, because the session file itself
-// can be replaced. The system frees it when the process dies, however it dies.
+// lock acquires the right to write a session file with an advisory lock on a file next to it, because the session file
+// itself can be replaced. The system releases the lock when the process dies.
 //
-// The lock file goes away with the lock. So whoever gets the lock makes sure that its file still has its name.
+// The lock file is removed with the lock. After acquiring a lock, the new owner therefore checks that its file still
+// has its name.
 func lock(path string) (unlock func(), err error) {
 	name := path + lockSuffix
 	for range 100 {
@@ -61,17 +62,17 @@ func lock(path string) (unlock func(), err error) {
 			continue
 		}
 		if owner, err := readOwner(name); err == nil && owner.Held && !owner.stale() {
-			_ = f.Close() // of a process that sees the same files by another file system
+			_ = f.Close() // of a process that mounts the same files another way
 			return nil, lockedError(path)
 		}
-		_ = writeOwner(name, newLockOwner()) // the lock holds without
+		_ = writeOwner(name, newLockOwner()) // best effort: the lock is held without it
 		return func() { release(f, name) }, nil
 	}
 	return nil, lockedError(path)
 }
 
-// lockByPresence is lock where the file system has no locks: the file's presence is one. A file whose owner is dead is
-// taken over.
+// lockByPresence implements lock on file systems without locks: the existence of the file is the lock. It takes over
+// the file of a dead owner.
 func lockByPresence(path string) (unlock func(), err error) {
 	name := path + lockSuffix
 	mine := newLockOwner()
@@ -95,20 +96,20 @@ func lockByPresence(path string) (unlock func(), err error) {
 		if err != nil || owner.Held && !owner.stale() {
 			return nil, presenceError(path)
 		}
-		// Of two that find it stale one renames it.
+		// Only one process succeeds in renaming a stale file.
 		old := name + "." + mine.Token
 		if os.Rename(name, old) != nil {
 			continue
 		}
 		if is, err := readOwner(old); err == nil && is.Token != owner.Token {
-			_ = os.Link(old, name) // it was a new one already
+			_ = os.Link(old, name) // it was replaced by a new one
 		}
 		_ = os.Remove(old)
 	}
 	return nil, presenceError(path)
 }
 
-// stale reports whether the owner is known to be dead.
+// stale reports whether the owner is certainly dead.
 func (o lockOwner) stale() bool {
 	host, err := os.Hostname()
 	return err == nil && o.Host == host && o.PID > 0 && o.PID != os.Getpid() && !alive(o.PID)
@@ -129,8 +130,8 @@ func lockedError(path string) *LockedError {
 	return e
 }
 
-// presenceError is lockedError where the file alone is the lock. It may have outlived its owner: a process died before
-// it had written its name into it, or another one has the same id now.
+// presenceError returns the error for a lock by presence. The file may have outlived its owner: a process died before
+// it wrote the owner, or another process has the same PID now.
 func presenceError(path string) *LockedError {
 	e := lockedError(path)
 	e.LockFile = path + lockSuffix
@@ -148,7 +149,7 @@ func stillThere(f *flock.Flock, name string) bool {
 
 func release(f *flock.Flock, name string) {
 	if runtime.GOOS == "windows" {
-		_ = f.Close() // an open file can not be removed there, nor one that a new owner has opened
+		_ = f.Close() // an open file cannot be removed there, nor one that a new owner has opened
 		_ = os.Remove(name)
 		return
 	}

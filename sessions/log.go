@@ -12,16 +12,16 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// Log is an open session. It is safe for concurrent use. Close it, so that others may open it.
+// Log is an open session. It is safe for concurrent use. Close it so that others can open the session.
 //
-// It keeps in memory what [Log.Messages] and [Log.State] need, and of all else only where it stands in the file: a
-// session that was compacted costs no more than what its model sees.
+// In memory it keeps the entries that [Log.Messages] and [Log.State] need, and the file positions of all others. A
+// compacted session therefore takes no more memory than what its model receives.
 type Log struct {
 	mu       sync.Mutex // guards logState; held across the write of one line
-	logState            // its header, path and store do not change
+	logState            // header, path and store are immutable
 }
 
-// logState is all that a [Log] has. Its methods need the log's mutex.
+// logState is the state of a [Log]. Callers of its methods hold the log's mutex.
 type logState struct {
 	entryTree
 	logFile
@@ -38,26 +38,26 @@ func newLog(s *Store, path string) *Log {
 // Header returns the file's first line.
 func (l *Log) Header() Header { return l.header }
 
-// ID returns the session's id.
+// ID returns the session's ID.
 func (l *Log) ID() string { return l.header.ID }
 
-// Path returns the session file.
+// Path returns the path of the session file.
 func (l *Log) Path() string { return l.path }
 
-// ArtifactDir returns the directory for files that belong to the session. It need not exist yet.
+// ArtifactDir returns the directory of the session's artifacts, which may not exist yet.
 func (l *Log) ArtifactDir() string { return artifactDir(l.path) }
 
 func artifactDir(path string) string { return strings.TrimSuffix(path, fileSuffix) }
 
-// Notices returns what the user should know about how the file was read: what a crash cut off, what was left out.
+// Notices returns messages for the user about how the file was read: what a crash cut off and what was left out.
 func (l *Log) Notices() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.notices)
 }
 
-// AppendMessage appends m and returns the id of its entry. A zero m.Time becomes now in the file. The log keeps m's
-// parts: they must not be changed any more.
+// AppendMessage appends m and returns the ID of its entry. A zero m.Time becomes the current time. The log keeps m's
+// parts; do not modify them.
 func (l *Log) AppendMessage(m *providers.Message) (entryID string, err error) {
 	kept := *m
 	if kept.Time.IsZero() {
@@ -66,24 +66,23 @@ func (l *Log) AppendMessage(m *providers.Message) (entryID string, err error) {
 	return l.Append(MessageEntry{Message: kept})
 }
 
-// Append appends e behind the last entry and returns the id that it got; e's own place in the tree is ignored. When
-// Append returns nil the line is in the file, and on the disk as [StoreOptions].Sync says.
+// Append appends e after the last entry and returns its new ID; it ignores e's own place in the tree. When Append
+// returns nil, the line is in the file, and on the disk as far as [StoreOptions].Sync requires.
 //
-// After a failed write, whose error wraps [ErrReadOnly], the next Append opens the file again, makes sure that it ends with
-// the last acknowledged line, and goes on from there. As long as that fails, so does every Append, and what is in the file
-// stays whole.
+// After a failed write, whose error wraps [ErrReadOnly], the next Append reopens the file, checks that it ends with the
+// last acknowledged line, and continues there. While that fails, so does every Append, and the file stays valid.
 func (l *Log) Append(e Entry) (string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.append(e, l.leaf())
 }
 
-// append appends e as a child of the entry called parent; empty for a root.
+// append appends e as a child of the entry parent; empty for a root.
 func (l *logState) append(e Entry, parent string) (string, error) {
 	if err := l.checkWritable(); err != nil {
 		return "", err
 	}
-	// A clock that was set back must not put an entry before the one that it follows.
+	// If the clock was set back, an entry must not precede its parent.
 	l.latest = later(l.latest, l.store.now())
 	ref := Base{ID: l.newID(), Time: l.latest, ParentID: parent}
 	if m, ok := e.(MessageEntry); ok {
@@ -134,13 +133,13 @@ func (l *logState) checkWritable() error {
 	}
 }
 
-// recover makes a log writable again whose last write failed. It opens the file again, because the old descriptor may be
-// what is broken, and removes what the failed write left.
+// recover makes a log writable again after a failed write. It reopens the file, because the descriptor may be broken,
+// and removes what the failed write left.
 func (l *logState) recover() error {
 	f, err := l.store.fs.OpenFile(l.path, os.O_RDWR|os.O_APPEND, filePerm)
 	if err == nil {
 		if err = l.adopt(f); err != nil {
-			_ = f.Close() // nothing was written through it
+			_ = f.Close() // nothing was written
 		}
 	}
 	if err != nil {
@@ -151,7 +150,7 @@ func (l *logState) recover() error {
 	return nil
 }
 
-// adopt goes over to another descriptor of the log's file, if the file is what this log has made of it.
+// adopt switches to another descriptor of the log's file, if the file has the content that this log has written.
 func (l *logState) adopt(f File) error {
 	info, err := f.Stat()
 	if err != nil {
@@ -185,18 +184,18 @@ func (l *logState) adopt(f File) error {
 			return err
 		}
 	}
-	_ = old.Close() // what it has written is synced, or was taken back
+	_ = old.Close() // its writes are synced or undone
 	return nil
 }
 
-// Err returns the error of the last write, if it failed; then the log takes entries again only once it can.
+// Err returns the error of the last write, if it failed.
 func (l *Log) Err() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.writeErr
 }
 
-// Close closes the file and lets others open the session. It may be called twice.
+// Close closes the file and releases the session's lock. It is idempotent.
 func (l *Log) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -213,6 +212,6 @@ func (l *Log) Close() error {
 }
 
 func (s *Store) now() time.Time {
-	// Files hold milliseconds; memory should hold the same.
+	// Files have milliseconds, and memory has the same.
 	return s.opts.Clock().UTC().Truncate(time.Millisecond)
 }

@@ -9,11 +9,11 @@ import (
 	"runtime"
 )
 
-// logFile is the open file of a session. Every write checks first that the file is what this log has written.
+// logFile is the open file of a session. Every write first checks that the file is as this log has written it.
 type logFile struct {
 	fs      FileSystem
 	path    string
-	dir     string      // of the store
+	dir     string      // the store's directory
 	file    File        // nil for a view
 	opening fs.FileInfo // of file, from before the first write; nil until then
 	size    int64       // of the file, without what a failed write left
@@ -22,7 +22,7 @@ type logFile struct {
 	torn    []byte      // what the last failed write may have left after size
 }
 
-// errForeign is wrapped by the errors about a session file that another program has changed, removed or replaced.
+// errForeign is wrapped by errors about a session file that another program has changed, removed or replaced.
 var errForeign = errors.New("open the session again")
 
 func errChanged(path string) error {
@@ -49,7 +49,7 @@ func (l *logFile) write(text []byte, sync bool) error {
 	}
 	if sync {
 		if err := l.sync(); err != nil {
-			// Nobody may count on a line of which the disk has said that it may not have it.
+			// A line whose sync failed must not be acknowledged.
 			l.takeBack(n, &err)
 			return err
 		}
@@ -58,8 +58,8 @@ func (l *logFile) write(text []byte, sync bool) error {
 	return nil
 }
 
-// stat looks at the file by its name, and makes sure that it still is the one that is open: nobody would find what
-// is written to another. Windows does not let anybody remove or replace an open file.
+// stat returns the file's information by name and checks that the name still refers to the open file. Windows does not
+// permit removing or replacing an open file.
 func (l *logFile) stat() (fs.FileInfo, error) {
 	if l.opening == nil {
 		var err error
@@ -80,9 +80,9 @@ func (l *logFile) stat() (fs.FileInfo, error) {
 	return info, l.checkSame(info)
 }
 
-// checkSame reports a file that is not the one that the log has opened.
+// checkSame returns an error if info is not of the file that the log has opened.
 func (l *logFile) checkSame(info fs.FileInfo) error {
-	isReal := l.opening != nil && os.SameFile(l.opening, l.opening) // a file system of tests cannot tell
+	isReal := l.opening != nil && os.SameFile(l.opening, l.opening) // file systems in tests have no identity
 	if isReal && !os.SameFile(l.opening, info) {
 		return errReplaced(l.path)
 	}
@@ -100,7 +100,7 @@ func (l *logFile) sync() error {
 	if l.newIn == "" {
 		return nil
 	}
-	// The directory itself may be new too.
+	// The directory itself may be new.
 	for _, dir := range []string{l.newIn, l.dir} {
 		if err := l.fs.SyncDir(dir); err != nil {
 			return err
@@ -110,8 +110,8 @@ func (l *logFile) sync() error {
 	return nil
 }
 
-// takeBack removes the n bytes that a failed write left. Should that fail too, the torn line is dropped when the
-// file is opened again.
+// takeBack removes the n bytes that a failed write left. If that fails too, the torn line is dropped when the file is
+// opened again.
 func (l *logFile) takeBack(n int, err *error) {
 	if n <= 0 {
 		return
@@ -125,10 +125,10 @@ func (l *logFile) takeBack(n int, err *error) {
 	}
 }
 
-// readable reports whether what is not in memory can be read from the file.
+// readable reports whether entries can be read from the file.
 func (l *logFile) readable() bool { return l.file != nil }
 
-// cutTo removes what follows the whole lines, unless the file has changed since it was read.
+// cutTo truncates the file after the complete lines, unless the file has changed since it was read.
 func (l *logFile) cutTo(keep int64) error {
 	info, err := l.file.Stat()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// The roles of messages in files. The member messageId, which holds [providers.Message].ID, is ours alone.
+// Roles of messages in files. The member messageId, which holds [providers.Message].ID, is specific to gjc.
 const (
 	roleUser       = "user"
 	roleAssistant  = "assistant"
@@ -61,7 +61,7 @@ type wireUsage struct {
 	Cost            wireCost `json:"cost"`
 }
 
-// wireCost is in US dollars; zero where the prices were not known.
+// wireCost is in US dollars; zero if the prices are unknown.
 type wireCost struct {
 	Input      float64 `json:"input"`
 	Output     float64 `json:"output"`
@@ -77,7 +77,7 @@ func wireUsageOf(u providers.Usage, p providers.Price) wireUsage {
 	}
 }
 
-// wireBlock is any content block. Members that a type must have even when they are empty are pointers.
+// wireBlock is a content block of any type. Members that are required even when empty are pointers.
 type wireBlock struct {
 	Type              string    `json:"type"`
 	Text              *string   `json:"text,omitzero"`
@@ -134,7 +134,7 @@ func (enc *encoder) parts(parts []providers.Part) ([]wireBlock, error) {
 		case providers.Thinking:
 			if p.Redacted {
 				if len(p.Signature) > maxString {
-					continue // it is all signature
+					continue // it has nothing but the signature
 				}
 				b = wireBlock{Type: "redactedThinking", Data: &p.Signature}
 			} else {
@@ -163,7 +163,7 @@ func (enc *encoder) parts(parts []providers.Part) ([]wireBlock, error) {
 	return blocks, nil
 }
 
-// image returns an image's bytes as they stand in a file, or a reference to them.
+// image returns an image's bytes in base64, or a reference to a blob.
 func (enc *encoder) image(data []byte) (string, error) {
 	if base64.StdEncoding.EncodedLen(len(data)) < blobThreshold {
 		return base64.StdEncoding.EncodeToString(data), nil
@@ -171,7 +171,7 @@ func (enc *encoder) image(data []byte) (string, error) {
 	return enc.put(data)
 }
 
-// encodeArguments keeps what is not an object (a model can break off) as a JSON string of the text.
+// encodeArguments encodes arguments that are not an object, for example of an interrupted model, as a JSON string.
 func encodeArguments(input jsonx.Raw) (jsonx.Raw, error) {
 	switch {
 	case len(input) == 0:
@@ -183,7 +183,7 @@ func encodeArguments(input jsonx.Raw) (jsonx.Raw, error) {
 	}
 }
 
-// wireMessage is any message as it may stand in a file.
+// wireMessage is a message of any role.
 type wireMessage struct {
 	Role         string    `json:"role"`
 	Content      jsonx.Raw `json:"content"`
@@ -241,7 +241,7 @@ func (d *decoder) messageEntry(line []byte, base Base) (Entry, error) {
 	return e, nil
 }
 
-// readUsage is wireUsage as other programs may have written it.
+// readUsage is wireUsage as other programs may write it.
 type readUsage struct {
 	Input           float64 `json:"input"`
 	Output          float64 `json:"output"`
@@ -250,12 +250,12 @@ type readUsage struct {
 	ReasoningTokens float64 `json:"reasoningTokens"`
 }
 
-// readCosts is the rest of it.
+// readCosts is the part of the usage with the costs.
 type readCosts struct {
 	Cost wireCost `json:"cost"`
 }
 
-// decodeUsage is lenient: a count is not worth a message, and a price is not worth a count.
+// decodeUsage decodes a usage leniently: invalid counts do not lose a message, nor invalid costs the counts.
 func decodeUsage(raw jsonx.Raw) (providers.Usage, providers.Price) {
 	var w readUsage
 	if jsonx.IsNull(raw) || jsonx.Unmarshal(raw, &w) != nil {
@@ -268,7 +268,7 @@ func decodeUsage(raw jsonx.Raw) (providers.Usage, providers.Price) {
 	return w.usage(), c.Cost.price()
 }
 
-// price takes what stands there. Some programs write no total; a negative price is none.
+// price converts c. It computes a missing total and returns zero for a negative price.
 func (c wireCost) price() providers.Price {
 	if c.Total == 0 {
 		c.Total = c.Input + c.Output + c.CacheRead + c.CacheWrite
@@ -301,7 +301,7 @@ func millis(ms float64, otherwise time.Time) time.Time {
 	return time.UnixMilli(int64(ms)).UTC()
 }
 
-// readBlock is wireBlock as other programs and older versions may have written it.
+// readBlock is wireBlock as other programs and older versions may write it.
 type readBlock struct {
 	Type              string    `json:"type"`
 	Text              string    `json:"text"`
@@ -319,10 +319,11 @@ type readBlock struct {
 	ThoughtSignature  string    `json:"thoughtSignature"`
 }
 
-// thinkingFields are the fields of thinking that stand in files as its signature: other programs look for them there.
+// thinkingFields are the names of fields of thinking that a file has in place of the signature, where other programs
+// expect them.
 var thinkingFields = [...]string{"reasoning_content", "reasoning", "reasoning_text"}
 
-// parts decodes content: a string, or a list of blocks. Blocks of unknown types are left out with a notice.
+// parts decodes content: a string, or a list of blocks. It leaves out blocks of unknown types with a notice.
 func (d *decoder) parts(content jsonx.Raw) ([]providers.Part, error) {
 	if jsonx.IsNull(content) {
 		return nil, nil
@@ -403,8 +404,8 @@ func (d *decoder) image(b *readBlock) providers.Part {
 	return providers.Image{MIMEType: b.MIMEType, Data: data}
 }
 
-// foreignMessage makes user content of the messages that the interactive program writes and this one does not:
-// commands that the user ran there, files that were mentioned, summaries. Hidden ones are not for a model.
+// foreignMessage converts messages that only the interactive program writes to user content: commands that the user ran
+// there, mentioned files, summaries. Hidden ones are not for a model.
 func (d *decoder) foreignMessage(role string, raw jsonx.Raw) (parts []providers.Part, hidden bool, err error) {
 	var w struct {
 		Command  string   `json:"command"`
@@ -467,10 +468,10 @@ func branchText(summary string) string {
 	return "Another branch of this conversation was left here. A summary of it:\n\n" + summary
 }
 
-// plainStart is how a message that this program wrote begins.
+// plainStart is the start of a line with a message that this program wrote.
 var plainStart = []byte(`{"type":"message",`)
 
-// plainLine is a line with a message of the shape that this program writes.
+// plainLine is a line with a message in the shape that this program writes.
 type plainLine struct {
 	envelope
 	Message struct {
@@ -491,14 +492,14 @@ type plainLine struct {
 	} `json:"message"`
 }
 
-// plainUsage is an answer's usage as this program writes it.
+// plainUsage is a usage in the shape that this program writes.
 type plainUsage struct {
 	readUsage
 	readCosts
 }
 
-// plainMessage decodes a message in one pass, because messages are nearly all of a file. What it does not take, the
-// lenient way through [decoder.entry] may; both give the same entry.
+// plainMessage decodes a message in one pass, because nearly all lines are messages. [decoder.entry] decodes what it
+// does not accept; both return the same entry.
 func (d *decoder) plainMessage(text []byte) (Entry, bool) {
 	if !bytes.HasPrefix(text, plainStart) {
 		return nil, false

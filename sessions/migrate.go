@@ -12,11 +12,11 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// migrate brings the lines of a file of an older version, header included, to the present one, members that it does
-// not know included. On an error bad is the line at fault.
+// migrate converts the lines of a file of an older version, header included, to the current one. Unknown members are
+// kept. On an error bad is the number of the invalid line.
 //
-// Version 1 had no tree: entries get ids by their place, so that they are the same each time, and each follows the
-// one before it. Version 2 had the role "hookMessage" for "custom".
+// Version 1 had no tree: entries get IDs by their position, so that they are stable, and each follows the previous one.
+// Version 2 had the role "hookMessage" for "custom".
 func migrate(lines []line, version int) (out []line, bad int, err error) {
 	out = make([]line, 0, len(lines))
 	for i, l := range lines {
@@ -45,7 +45,7 @@ func migrate(lines []line, version int) (out []line, bad int, err error) {
 	return out, 0, nil
 }
 
-// plant puts the entry at the given place of a version 1 file into a tree. Place 0 is the header.
+// plant gives an entry of a version 1 file its place in a tree. Place 0 is the header.
 func plant(m map[string]jsonx.Raw, place int) error {
 	id := func(place int) jsonx.Raw { return jsonx.Raw(fmt.Sprintf("%q", fmt.Sprintf("%08x", place))) }
 	m["id"], m["parentId"] = id(place), jsonx.Raw("null")
@@ -85,7 +85,7 @@ func renameHookMessage(m map[string]jsonx.Raw) error {
 	return err
 }
 
-// orderedObject encodes m with the named members first, for the people who read the file.
+// orderedObject encodes m with the named members first, for human readers.
 func orderedObject(m map[string]jsonx.Raw, first ...string) ([]byte, error) {
 	head := []byte{'{'}
 	rest := maps.Clone(m)
@@ -109,15 +109,15 @@ func orderedObject(m map[string]jsonx.Raw, first ...string) ([]byte, error) {
 
 const backupSuffix = ".bak"
 
-// tempID makes the names of temporary files differ.
+// tempID returns a random part for the name of a temporary file.
 func tempID() string {
 	var b [6]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return hex.EncodeToString(b[:])
 }
 
-// rewrite replaces a session file in one step. Until the new one is sure to be on the disk, the old one stays there
-// with the suffix ".bak" behind its name.
+// rewrite replaces a session file atomically. Until the new file is on the disk, the old one is kept with the suffix
+// ".bak".
 func (s *Store) rewrite(path string, data []byte) error {
 	backup := path + backupSuffix
 	if err := s.keepCopy(path, backup); err != nil {
@@ -126,12 +126,12 @@ func (s *Store) rewrite(path string, data []byte) error {
 	if err := s.replace(path, data, true); err != nil {
 		return err
 	}
-	// One that cannot be removed is removed when the session is opened the next time.
+	// If it cannot be removed, the next opening removes it.
 	_ = s.fs.Remove(backup)
 	return nil
 }
 
-// keepCopy gives a file a second name. What had that name is what an earlier rewrite left.
+// keepCopy gives a file a second name. It replaces the leftover of an earlier rewrite.
 func (s *Store) keepCopy(path, backup string) error {
 	if err := s.fs.Remove(backup); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -9,9 +9,8 @@ import (
 	"path/filepath"
 )
 
-// Move gives a session another working directory, with its artifacts. It fails with a [*LockedError] while the session
-// is open; after any other error, too, the session is where it was. A crash in the middle is made good when the session
-// is opened.
+// Move changes a session's working directory and moves its artifacts. It returns a [*LockedError] while the session is
+// open. After an error the session is where it was. A crash during a move is repaired when the session is opened.
 func (s *Store) Move(ctx context.Context, id, cwd string) error {
 	if !filepath.IsAbs(cwd) {
 		return fmt.Errorf("a session's working directory must be an absolute path, not %q", cwd)
@@ -72,16 +71,16 @@ func (s *Store) move(l *Log, c *content, cwd string) (err error) {
 		}
 		return err
 	}
-	if err := s.moveBeside(l.path, to); err != nil {
+	if err := s.moveAttachments(l.path, to); err != nil {
 		return errors.Join(err, s.fs.Remove(to))
 	}
 	if err := s.fs.Remove(l.path); err != nil {
-		return errors.Join(err, s.moveBeside(to, l.path), s.fs.Remove(to))
+		return errors.Join(err, s.moveAttachments(to, l.path), s.fs.Remove(to))
 	}
 	return nil
 }
 
-// linesOf returns the whole lines behind the header of a session file that was read.
+// linesOf returns the complete lines after the header of a session file.
 func (s *Store) linesOf(path string, c *content) ([]byte, error) {
 	data := c.migrated
 	if data == nil {
@@ -101,9 +100,8 @@ func (s *Store) linesOf(path string, c *content) ([]byte, error) {
 	return lines, nil
 }
 
-// moveBeside moves what belongs to a session file: its artifacts and the mark that it is archived. On an error it moves
-// them back.
-func (s *Store) moveBeside(from, to string) error {
+// moveAttachments moves a session's artifacts and archived mark. On an error it moves them back.
+func (s *Store) moveAttachments(from, to string) error {
 	var done [][2]string
 	for _, pair := range [][2]string{{artifactDir(from), artifactDir(to)}, {archivedMark(from), archivedMark(to)}} {
 		err := s.fs.Rename(pair[0], pair[1])
@@ -123,8 +121,8 @@ func (s *Store) moveBeside(from, to string) error {
 	return nil
 }
 
-// finishMoves removes what a crash in the middle of [Store.Move] has left: another file with the same entries, whose
-// artifacts may not have come along yet. A file with other entries is somebody's copy and stays.
+// finishMoves repairs a [Store.Move] that a crash interrupted: it removes the other file with the same entries and
+// moves its artifacts. It leaves a file with other entries.
 func (s *Store) finishMoves(l *Log, others []string) {
 	if len(others) == 0 {
 		return
@@ -139,10 +137,10 @@ func (s *Store) finishMoves(l *Log, others []string) {
 		}
 		unlock, err := s.fs.Lock(path)
 		if err != nil {
-			continue // its owner knows better
+			continue // it is in use
 		}
 		if theirs, err := s.fs.ReadFile(path); err == nil && bytes.HasPrefix(afterHeader(mine), afterHeader(theirs)) {
-			if s.moveBeside(path, l.path) == nil {
+			if s.moveAttachments(path, l.path) == nil {
 				_ = s.fs.Remove(path)
 			}
 		}
@@ -150,7 +148,7 @@ func (s *Store) finishMoves(l *Log, others []string) {
 	}
 }
 
-// afterHeader returns the lines behind the first one that is not empty.
+// afterHeader returns the lines after the first one that is not empty.
 func afterHeader(data []byte) []byte {
 	for {
 		line, rest, found := bytes.Cut(data, []byte{'\n'})

@@ -11,16 +11,17 @@ import (
 )
 
 const (
-	// maxString is how long a text in a session file may be, in characters. A longer one is cut and ends with cutNotice.
+	// maxString is the maximum length of a text in a session file, in characters. A longer text is truncated and ends
+	// with cutNotice.
 	maxString = 500_000
 	cutNotice = "\n\n[Session persistence truncated large content]"
 )
 
-// signatures are the members that are worth nothing when they are cut: a long one is taken away.
+// signatures are members that are useless when truncated. They are emptied if they are too long.
 var signatures = []string{"thinkingSignature", "thoughtSignature", "textSignature"}
 
-// encode returns an entry as a line without its newline. Images go to the blobs, with sync so that they survive a power
-// cut, and what is too long is cut.
+// encode returns an entry as a line without its newline. It stores images as blobs, with sync so that they survive a
+// power cut, and truncates long texts.
 func (s *Store) encode(e Entry, sync bool) ([]byte, error) {
 	enc := &encoder{put: func(data []byte) (string, error) { return s.putBlob(data, sync) }}
 	text, err := enc.entry(e)
@@ -30,7 +31,7 @@ func (s *Store) encode(e Entry, sync bool) ([]byte, error) {
 	return shorten(text, "type", "id", "parentId", "timestamp")
 }
 
-// shorten cuts the long texts in a JSON value. An object that is changed has the named members first.
+// shorten truncates the long texts in a JSON value. In an object that changes, the named members come first.
 func shorten(v jsonx.Raw, first ...string) (jsonx.Raw, error) {
 	if len(v) <= maxString {
 		return v, nil
@@ -91,7 +92,7 @@ func shortenObject(v jsonx.Raw, first []string) (jsonx.Raw, error) {
 	return orderedObject(m, first...)
 }
 
-// cutString cuts a long text.
+// cutString truncates a text to maxString characters.
 func cutString(s string) string {
 	if len(s) <= maxString || utf8.RuneCountInString(s) <= maxString {
 		return s
@@ -106,10 +107,10 @@ func cutString(s string) string {
 	return s
 }
 
-// imageStart is in every value that may hold an image.
+// imageStart occurs in every value with an image.
 var imageStart = []byte(`"image"`)
 
-// mapImages gives every image block in a value, at any depth, the data that a function makes of its data.
+// mapImages applies data to the data of every image block in a value, at any depth.
 func mapImages(v jsonx.Raw, data func(jsonx.Raw) (jsonx.Raw, error)) (jsonx.Raw, error) {
 	if !bytes.Contains(v, imageStart) {
 		return v, nil
@@ -149,7 +150,7 @@ func mapImages(v jsonx.Raw, data func(jsonx.Raw) (jsonx.Raw, error)) (jsonx.Raw,
 	}
 }
 
-// outOfDetails puts the images in a tool result's details into blobs.
+// outOfDetails stores the images of a tool result's details as blobs.
 func (enc *encoder) outOfDetails(details jsonx.Raw) (jsonx.Raw, error) {
 	if len(details) < blobThreshold {
 		return details, nil
@@ -168,10 +169,10 @@ func (enc *encoder) outOfDetails(details jsonx.Raw) (jsonx.Raw, error) {
 	})
 }
 
-// refStart is in every value that refers to a blob.
+// refStart occurs in every value with a reference to a blob.
 var refStart = []byte(`"` + blobPrefix)
 
-// intoDetails brings back the images of a tool result's details. One that is lost stays a reference.
+// intoDetails restores the images of a tool result's details. A missing blob stays a reference.
 func (d *decoder) intoDetails(details jsonx.Raw) jsonx.Raw {
 	if !bytes.Contains(details, refStart) {
 		return details

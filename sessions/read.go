@@ -6,14 +6,14 @@ import (
 	"slices"
 )
 
-// fill takes over what was read. It links the tree: a parent stands before its child, so there are no cycles.
+// fill links what was read. A parent precedes its children in the file, so there are no cycles.
 func (l *logState) fill(c *content) {
 	l.begin(c.header)
 	l.notices, l.unended = c.notices, c.unended
 	l.take(c.entries, c.spans, l.readable())
 }
 
-// setFile takes note of that the log can read its file from now on, and keeps no more in memory than it needs.
+// setFile sets the file from which the log reads entries, and drops those that need not be in memory.
 func (l *logState) setFile(f File, size int64) {
 	l.file, l.size = f, size
 	for i := range l.nodes {
@@ -22,7 +22,7 @@ func (l *logState) setFile(f File, size int64) {
 	l.trim()
 }
 
-// stripped is a message without what only people are shown of it.
+// stripped returns a message without its details, and any other entry unchanged.
 func stripped(e Entry) Entry {
 	if m, ok := e.(MessageEntry); ok && m.Message.Details != nil {
 		m.Message.Details = nil
@@ -31,7 +31,7 @@ func stripped(e Entry) Entry {
 	return e
 }
 
-// staysInMemory reports whether an entry is kept whatever the model sees: it says how the session stands.
+// staysInMemory reports whether an entry stays in memory because the [State] depends on it.
 func staysInMemory(e Entry) bool {
 	switch e := e.(type) {
 	case ModelChange, ThinkingChange, ModeChange, ServiceTierChange, ToolSelection:
@@ -45,7 +45,7 @@ func staysInMemory(e Entry) bool {
 	return false
 }
 
-// movesContext reports whether the context is another one behind e.
+// movesContext reports whether e changes which entries the model receives.
 func movesContext(e Entry) bool {
 	switch e := e.(type) {
 	case Compaction:
@@ -58,7 +58,7 @@ func movesContext(e Entry) bool {
 	return false
 }
 
-// trim drops what can be read from the file again and what no model sees.
+// trim drops entries that the model does not receive and that can be read from the file.
 func (l *logState) trim() {
 	if !l.readable() {
 		return
@@ -87,7 +87,7 @@ func (l *logState) entry(i int32) (Entry, error) {
 	return all[0], nil
 }
 
-// whole returns entries as the file has them. The places are in ascending order.
+// whole returns entries with their details. places are in ascending order.
 func (l *logState) whole(places []int32) ([]Entry, error) {
 	if l.readable() {
 		return l.read(places)
@@ -99,10 +99,10 @@ func (l *logState) whole(places []int32) ([]Entry, error) {
 	return all, nil
 }
 
-// maxRead is how much of a file is read at once, where entries stand side by side.
+// maxRead is the maximum number of bytes that are read at once from adjacent entries.
 const maxRead = 8 << 20
 
-// read reads entries from the file. The places are in ascending order.
+// read reads entries from the file. places are in ascending order.
 func (l *logState) read(places []int32) ([]Entry, error) {
 	if l.closed {
 		return nil, ErrClosed
@@ -137,7 +137,7 @@ func (l *logState) read(places []int32) ([]Entry, error) {
 	return all, nil
 }
 
-// Entries returns all entries of the file, oldest first, those of left branches too. It reads them from the disk.
+// Entries returns all entries of the file, oldest first, of all branches. It reads them from the disk.
 func (l *Log) Entries() ([]Entry, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -148,20 +148,19 @@ func (l *Log) Entries() ([]Entry, error) {
 	return l.whole(places)
 }
 
-// Branch returns the active branch: the last entry and all that lead to it, the root first. It reads them from the
-// disk.
+// Branch returns the active branch, root first. It reads it from the disk.
 func (l *Log) Branch() ([]Entry, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.whole(l.pathTo(int32(len(l.nodes) - 1)))
 }
 
-// maxWalk is the size of the parts in which a walk reads a file.
+// maxWalk is the size of the parts in which Walk reads a file.
 const maxWalk = 1 << 20
 
-// Walk yields the entries of the conversation as it is at the call, the first one first: those of [Log.Branch], from the last
-// [Log.Clear] on. It reads them from the disk part by part, so that a long session costs no more memory than a short one. An
-// error ends the walk. What is appended meanwhile is not part of it.
+// Walk returns an iterator over the entries of the conversation at the time of the call, oldest first: those of
+// [Log.Branch], starting at the last [Log.Clear]. It reads them from the disk in parts, so its memory use does not
+// depend on the session's length. It stops after an error. It does not yield entries that are appended meanwhile.
 func (l *Log) Walk() iter.Seq2[Entry, error] {
 	l.mu.Lock()
 	path := l.pathTo(int32(len(l.nodes) - 1))
@@ -189,7 +188,7 @@ func (l *Log) Walk() iter.Seq2[Entry, error] {
 	}
 }
 
-// part reads the first of some entries, at least one.
+// part reads the first of the given entries, at least one.
 func (l *Log) part(places []int32) ([]Entry, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,9 +1,8 @@
-// Package sessions keeps conversations on disk: one JSON Lines file for each session, a header line and then a tree
-// of entries, in the format of the product's version 3, so that older installations and this one read each other's
-// files.
+// Package sessions stores conversations on disk: one JSON Lines file for each session, with a header line and a tree of
+// entries, in version 3 of the product's format, so that older installations and this one read each other's files.
 //
-// A file is only ever appended to, one write for each line, so that a crash between any two bytes costs at most the
-// last line. A [Store] is a directory of them, a [Log] is one that is open.
+// A file is only appended to, with one write for each line, so a crash at any point loses at most the last line. A
+// [Store] is a directory of sessions, a [Log] an open session.
 package sessions
 
 import (
@@ -16,26 +15,26 @@ import (
 	"time"
 )
 
-// Errors of this package. More may be known of them: see [CorruptError] and [LockedError].
+// Errors of this package. [CorruptError] and [LockedError] have details.
 var (
-	// ErrNotFound: there is no session, or no entry, with that id.
+	// ErrNotFound reports an unknown session ID or entry ID.
 	ErrNotFound = errors.New("session not found")
-	// ErrLocked: another process has the session open for writing.
+	// ErrLocked reports that another process has the session open for writing.
 	ErrLocked = errors.New("session is in use")
-	// ErrReadOnly: the log takes no entries, because it cannot be written at present or was opened by [Store.View].
+	// ErrReadOnly reports that the log cannot be written at present, or was opened by [Store.View].
 	ErrReadOnly = errors.New("session cannot be written")
-	// ErrClosed: the log is closed.
+	// ErrClosed reports a closed log.
 	ErrClosed = errors.New("session is closed")
-	// ErrNothingToFork: the session that was to be forked holds no message.
+	// ErrNothingToFork reports that the source of a fork has no message.
 	ErrNothingToFork = errors.New("session has no message yet, so there is nothing to fork")
-	// ErrUserTitle: an automatic title was refused, because the user has given the session one.
+	// ErrUserTitle reports that an automatic title was refused because the user has set one.
 	ErrUserTitle = errors.New("session was named by the user, so an automatic title is not taken")
-	// ErrBadCursor: the cursor does not come from [Store.List].
+	// ErrBadCursor reports a cursor that does not come from [Store.List].
 	ErrBadCursor = errors.New("unknown list cursor; start again without one")
 )
 
-// A CorruptError is a file that is not a session file, or is damaged elsewhere than at its very end. It is left as it
-// is: nothing here writes to it.
+// A CorruptError reports a file that is not a session file, or that is damaged elsewhere than at its end. The package
+// does not write to such a file.
 type CorruptError struct {
 	Path string
 	// Line is 1-based.
@@ -47,16 +46,16 @@ func (e *CorruptError) Error() string {
 	return fmt.Sprintf("%s, line %d: %s; the file was left as it is, repair it or move it away", e.Path, e.Line, e.Reason)
 }
 
-// A LockedError names who has a session open. It is an [ErrLocked].
+// A LockedError describes the owner of a locked session. It matches [ErrLocked].
 type LockedError struct {
 	Path string
-	// PID is the owner's process id; zero where it could not be found out.
+	// PID is the owner's process ID; zero if unknown.
 	PID int
 	// Host is the owner's machine; empty for this one.
 	Host string
-	// Since is when the owner has opened it; zero where it could not be found out.
+	// Since is the time at which the owner opened the session; zero if unknown.
 	Since time.Time
-	// LockFile is set where nobody here can tell whether the owner still lives: the user may delete that file.
+	// LockFile is set if it is unknown whether the owner is alive. The user may delete this file.
 	LockFile string
 }
 
@@ -81,8 +80,8 @@ func (e *LockedError) Error() string {
 // Is reports whether target is [ErrLocked].
 func (e *LockedError) Is(target error) bool { return target == ErrLocked }
 
-// WriteAdvice returns why a log could not be written and what the user can do about it, in one sentence without paths:
-// "the disk is full; make room, then send the prompt again". err is an error of [Log.Append].
+// WriteAdvice returns the cause of a failed write and what the user can do, in one sentence without paths: "the disk is
+// full; make room, then send the prompt again". err is an error of [Log.Append].
 func WriteAdvice(err error) string {
 	const again = ", then send the prompt again"
 	is := func(target error) bool { return errors.Is(err, target) }

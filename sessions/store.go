@@ -20,18 +20,18 @@ const (
 	dirPerm    = 0o700
 )
 
-// SyncPolicy says which lines are on the disk, and not only handed to the system, before an append returns. A killed
-// process loses nothing either way; a power cut can cost what was not synced.
+// SyncPolicy selects which lines are synced to disk before an append returns. A killed process loses nothing with any
+// policy; a power cut can lose lines that were not synced.
 type SyncPolicy int
 
 // The policies.
 const (
-	// SyncMessages syncs every message, and with the first one all that came before it. A session without a message is
-	// nothing that a power cut could cost anybody.
+	// SyncMessages syncs every message, together with all lines before it. A session without a message has nothing to
+	// lose.
 	SyncMessages SyncPolicy = iota
 	// SyncAll syncs every line.
 	SyncAll
-	// SyncNever leaves it to the system.
+	// SyncNever leaves syncing to the operating system.
 	SyncNever
 )
 
@@ -41,18 +41,18 @@ func (p SyncPolicy) covers(k Kind) bool {
 
 // StoreOptions adjusts a [Store]. Every field is optional.
 type StoreOptions struct {
-	// Home and TempDir are absolute; the names of session directories are made shorter by them. If empty, they are not.
+	// Home and TempDir are absolute. They shorten the names of session directories. Optional.
 	Home    string
 	TempDir string
-	// BlobDir is where images are kept. If empty, "blobs" beside the store's directory.
+	// BlobDir is the directory for images. If empty, "blobs" next to the store's directory.
 	BlobDir string
-	// Sync says what is on the disk when an append returns. If zero, [SyncMessages].
+	// Sync selects what is synced when an append returns. If zero, [SyncMessages].
 	Sync SyncPolicy
-	// Clock gives the time. If nil, [time.Now].
+	// Clock returns the current time. If nil, [time.Now].
 	Clock func() time.Time
-	// NewID makes session ids. If nil, they are version 7 UUIDs, which sort by time.
+	// NewID generates session IDs. If nil, they are version 7 UUIDs, which sort by time.
 	NewID func() string
-	// FS is the disk. If nil, the real one.
+	// FS is the file system. If nil, [Disk].
 	FS FileSystem
 }
 
@@ -90,7 +90,7 @@ func NewStore(dir string, opts *StoreOptions) *Store {
 // Dir returns the store's directory.
 func (s *Store) Dir() string { return s.dir }
 
-// Create begins a session: its file with the header line is there when Create returns. The caller closes the log.
+// Create creates a session. Its file with the header exists when Create returns. The caller closes the log.
 func (s *Store) Create(ctx context.Context, h Header) (*Log, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -120,7 +120,7 @@ func (s *Store) Create(ctx context.Context, h Header) (*Log, error) {
 	return l, nil
 }
 
-// begin writes the header. On an error nothing is left.
+// begin writes the header. On an error it leaves nothing.
 func (s *Store) begin(l *Log, dir string) (err error) {
 	text, err := l.header.encode()
 	if err != nil {
@@ -149,7 +149,7 @@ func fileName(t time.Time, id string) string {
 	return strings.NewReplacer(":", "-", ".", "-").Replace(formatTime(t)) + "_" + id + fileSuffix
 }
 
-// checkID keeps ids from leading out of the store.
+// checkID rejects IDs that could escape the store's directory.
 func checkID(id string) error {
 	if id == "" || len(id) > 128 || strings.Trim(id, ".") == "" || strings.ContainsAny(id, "/\\:*?\"<>|\x00\n") {
 		return fmt.Errorf("%w: %.140q is not a session id", ErrNotFound, id)
@@ -157,9 +157,9 @@ func checkID(id string) error {
 	return nil
 }
 
-// Open opens a session to be continued, wherever it was started. The caller closes the log. Its errors are
-// [ErrNotFound], [*CorruptError], [*LockedError] and those of the file system. What a crash left of a last line is cut
-// off; a file of an older version is rewritten.
+// Open opens a session for writing, whatever its working directory. The caller closes the log. It returns
+// [ErrNotFound], a [*CorruptError], a [*LockedError], or an error of the file system. It truncates an incomplete last
+// line of a crash, and rewrites a file of an older version.
 func (s *Store) Open(ctx context.Context, id string) (*Log, error) {
 	at, err := s.find(ctx, id)
 	if err != nil {
@@ -177,7 +177,7 @@ func (s *Store) Open(ctx context.Context, id string) (*Log, error) {
 	l.unlock = unlock
 	s.finishMoves(l, at.others)
 	for _, backup := range at.backups {
-		_ = s.fs.Remove(backup) // of a rewrite that a crash cut short; the next opening tries again
+		_ = s.fs.Remove(backup) // of an interrupted rewrite; the next opening tries again
 	}
 	return l, nil
 }
@@ -207,7 +207,7 @@ func (s *Store) open(path, id string) (_ *Log, err error) {
 	}
 	l.setFile(l.file, size)
 	if !slices.ContainsFunc(l.nodes, func(n node) bool { return SyncMessages.covers(n.kind) }) {
-		l.newIn = filepath.Dir(path) // nothing has asked for its name to be on the disk yet
+		l.newIn = filepath.Dir(path) // its directory entry may not be synced yet
 	}
 	if c.keep < size {
 		if err := l.cutTo(c.keep); err != nil {
@@ -218,8 +218,8 @@ func (s *Store) open(path, id string) (_ *Log, err error) {
 	return l, nil
 }
 
-// stream opens a session of the present version and takes in its entries part by part, so that it holds no more of them than
-// the log keeps. The log has no file for a session of an older version.
+// stream opens a session of the current version and links its entries in parts, so that it needs no more memory than
+// the log. The log has no file for a session of an older version.
 func (s *Store) stream(path, id string) (_ *Log, _ *content, err error) {
 	file, err := s.fs.OpenFile(path, os.O_RDWR|os.O_APPEND, filePerm)
 	if err != nil {
@@ -260,8 +260,8 @@ func (s *Store) stream(path, id string) (_ *Log, _ *content, err error) {
 	return l, c, nil
 }
 
-// View opens a session to be read: it takes no lock, changes nothing on disk (but that it gives a file its name back that
-// a rewrite has set aside and never replaced), and its log takes no entries.
+// View opens a session for reading. It takes no lock, and its log accepts no entries. It changes nothing on disk,
+// except that it restores a file from the backup of an interrupted rewrite.
 func (s *Store) View(ctx context.Context, id string) (*Log, error) {
 	at, err := s.find(ctx, id)
 	if err != nil {
@@ -271,7 +271,7 @@ func (s *Store) View(ctx context.Context, id string) (*Log, error) {
 	return l, err
 }
 
-// maxFile bounds a session file, in bytes: one of an older version is read whole.
+// maxFile is the maximum size of a session file, in bytes: older versions are read as a whole.
 const maxFile = 1 << 30
 
 func checkSize(path, id string, size int64) error {
@@ -298,7 +298,7 @@ func (s *Store) read(path, id string) (*Log, *content, int64, error) {
 	return l, c, int64(len(data)), err
 }
 
-// parse makes a log of the session file at path. It writes nothing, and the log has no file.
+// parse returns a log of the session file at path, without a file. It writes nothing.
 func (s *Store) parse(path, id string, data []byte) (*Log, *content, error) {
 	c, err := load(path, data, s.readBlob)
 	if err != nil {
@@ -316,16 +316,16 @@ func wrongHeader(path, id string) error {
 	return &CorruptError{Path: path, Line: 1, Reason: fmt.Sprintf("the header belongs to session %.140q", id)}
 }
 
-// found is where a session is.
+// found is the location of a session.
 type found struct {
 	path string
-	// others are further files of that session: a copied directory, a move that was cut off.
+	// others are other files of the session, from a copied directory or an interrupted move.
 	others []string
-	// backups are what rewrites have set aside.
+	// backups are the backups of rewrites.
 	backups []string
 }
 
-// find looks for a session in all directories. Of several files it is the one that was written last.
+// find searches all directories for a session. If it has several files, the one written last wins.
 func (s *Store) find(ctx context.Context, id string) (found, error) {
 	if err := checkID(id); err != nil {
 		return found{}, err
@@ -342,7 +342,7 @@ func (s *Store) find(ctx context.Context, id string) (found, error) {
 		}
 		files, err := s.fs.ReadDir(dir)
 		if err != nil {
-			continue // gone since, or not ours to read
+			continue // removed meanwhile, or not readable
 		}
 		for _, f := range files {
 			name := filepath.Join(dir, f.Name())
@@ -382,7 +382,7 @@ func (s *Store) find(ctx context.Context, id string) (found, error) {
 	return at, nil
 }
 
-// isBackupOf reports whether a file is what a rewrite of a session's file has set aside, here or in another program.
+// isBackupOf reports whether a file is a backup of a rewrite of the session's file, by this or another program.
 func isBackupOf(name, id string) bool {
 	start, ok := strings.CutSuffix(name, backupSuffix)
 	if !ok {
@@ -392,7 +392,7 @@ func isBackupOf(name, id string) bool {
 	return ok && (rest == "" || rest[0] == '.' && !strings.Contains(rest[1:], "."))
 }
 
-// restore gives the last one of the files that were set aside its name back: the rewrite never came to its end.
+// restore renames the last backup to the session file, since its rewrite was interrupted.
 func (s *Store) restore(lost []string) (string, error) {
 	last := slices.Max(lost)
 	at := strings.Index(filepath.Base(last), fileSuffix) + len(fileSuffix)
@@ -416,8 +416,8 @@ func (s *Store) dirs() ([]string, error) {
 	return dirs, nil
 }
 
-// Delete removes a session with everything that belongs to it. It fails with [ErrNotFound], and with a
-// [*LockedError] while the session is open, in this process or in another.
+// Delete removes a session and everything that belongs to it. It returns [ErrNotFound], or a [*LockedError] while the
+// session is open, in this process or another.
 func (s *Store) Delete(ctx context.Context, id string) error {
 	at, err := s.find(ctx, id)
 	if err != nil {
@@ -428,7 +428,7 @@ func (s *Store) Delete(ctx context.Context, id string) error {
 		return err
 	}
 	defer unlock()
-	// What would bring the session back goes first, what is nothing without it last.
+	// Remove first the files from which the session could be restored, and last the session file.
 	files := append(append(at.backups, at.others...), at.path)
 	var errs []error
 	for _, path := range append(files, archivedMark(at.path)) {

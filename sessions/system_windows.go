@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// alive reports whether there is a process of that id, of whatever user.
+// alive reports whether a process with this ID exists, of any user.
 func alive(pid int) bool {
 	const queryLimited, stillActive = 0x1000, 259
 	h, err := syscall.OpenProcess(queryLimited, false, uint32(pid))
@@ -18,8 +18,8 @@ func alive(pid int) bool {
 	return syscall.GetExitCodeProcess(h, &code) != nil || code == stillActive
 }
 
-// diskFull are the system's errors for a disk or a quota that is full.
+// diskFull are the system's errors for a full disk or an exceeded quota.
 var diskFull = []error{windows.ERROR_DISK_FULL, windows.ERROR_HANDLE_DISK_FULL, windows.ERROR_DISK_QUOTA_EXCEEDED}
 
-// syncDir does nothing: this system writes names through.
+// syncDir does nothing: Windows writes directory entries through.
 func syncDir(string) error { return nil }

@@ -8,25 +8,25 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// The types of the [Custom] entries that [Log.Rewind] and [Log.Clear] leave. Other programs know the second one.
+// Types of the [Custom] entries of [Log.Rewind] and [Log.Clear]. Other programs know the second one.
 const (
 	customRewind = "gjc.rewind"
 	customClear  = "context_clear"
 )
 
-// fromRoot is [BranchSummary].FromID of a branch that begins before the first entry.
+// fromRoot is the [BranchSummary].FromID of a branch that starts before the first entry.
 const fromRoot = "root"
 
-// Leaf returns the id of the last entry, which the next one follows; empty for a session without entries.
+// Leaf returns the ID of the last entry, or "".
 func (l *Log) Leaf() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.leaf()
 }
 
-// Rewind makes the conversation go on from the entry called id, or from the beginning where id is empty: what came
-// behind it stays in the file as a branch of its own. It leaves an entry, because the last one of a file is where a
-// session stands. An id that is not in the file gives an [ErrNotFound].
+// Rewind continues the conversation after the entry id, or from the start if id is empty. What followed it stays in the
+// file as a branch. Rewind appends an entry, because the last entry of a file is the session's leaf. It returns
+// [ErrNotFound] for an unknown ID.
 func (l *Log) Rewind(id string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -37,8 +37,8 @@ func (l *Log) Rewind(id string) error {
 	return err
 }
 
-// BranchWithSummary is [Log.Rewind] with a summary of what is left, which a model sees. It returns the summary's id;
-// its FromID is filled in.
+// BranchWithSummary is like [Log.Rewind], with a summary of the branch that is left, which the model receives. It sets
+// the summary's FromID and returns its entry ID.
 func (l *Log) BranchWithSummary(id string, summary BranchSummary) (string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -51,9 +51,8 @@ func (l *Log) BranchWithSummary(id string, summary BranchSummary) (string, error
 	return l.append(summary, id)
 }
 
-// Clear empties the conversation: [Log.Messages] and [Log.Branch] begin anew behind it. What was said stays in the
-// file, and the model, the mode and all else that [Log.State] tells stay as they are. Where there is nothing to clear
-// it does nothing.
+// Clear empties the conversation: [Log.Messages] and [Log.Branch] start after it. The earlier entries stay in the file,
+// and the model, the mode and the rest of the [State] stay unchanged. It is a no-op for an empty conversation.
 func (l *Log) Clear() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -69,8 +68,7 @@ func isClear(e Entry) bool {
 	return ok && c.CustomType == customClear
 }
 
-// SetLabel names an entry for people, or takes the name away where label is empty. An id that is not in the file gives
-// an [ErrNotFound].
+// SetLabel names an entry for users. An empty label deletes the name. It returns [ErrNotFound] for an unknown ID.
 func (l *Log) SetLabel(id, label string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -84,26 +82,26 @@ func (l *Log) SetLabel(id, label string) error {
 	return err
 }
 
-// Labels returns the names of entries, by id.
+// Labels returns the names of entries by entry ID.
 func (l *Log) Labels() map[string]string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return maps.Clone(l.labels)
 }
 
-// TreeNode is an entry with what follows it.
+// TreeNode is an entry with its descendants.
 type TreeNode struct {
 	Entry Entry
-	// Children are what follows, oldest first.
+	// Children are the entries that follow, oldest first.
 	Children []*TreeNode
-	// Label is the entry's name; empty for none.
+	// Label is the entry's name; may be empty.
 	Label string
-	// Active says that the entry is part of the active branch.
+	// Active reports whether the entry is part of the active branch.
 	Active bool
 }
 
-// Tree returns the entries that follow none, oldest first, with all that follow them. An entry that follows one that is
-// not there is among them. It reads the whole file.
+// Tree returns the roots with their descendants, oldest first. An entry whose parent is missing is a root. It reads the
+// whole file.
 func (l *Log) Tree() ([]*TreeNode, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -118,7 +116,7 @@ func (l *Log) Tree() ([]*TreeNode, error) {
 	nodes := make([]*TreeNode, len(entries))
 	var roots []*TreeNode
 	for i, e := range entries {
-		// Of two entries with one id the label is the last one's.
+		// If two entries have the same ID, the label belongs to the last one.
 		nodes[i] = &TreeNode{Entry: e}
 		if id := e.Ref().ID; l.byID[id] == int32(i) {
 			nodes[i].Label = l.labels[id]
@@ -143,8 +141,8 @@ func oldestFirst(nodes []*TreeNode) {
 	slices.SortStableFunc(nodes, func(a, b *TreeNode) int { return a.Entry.Ref().Time.Compare(b.Entry.Ref().Time) })
 }
 
-// ToNavigate returns where the conversation goes on when a user picks an entry of the tree: behind it, or, where it is
-// the user's words, before it, with them to be changed and sent again. leaf is empty for the very beginning.
+// ToNavigate returns the leaf at which the conversation continues when the user selects an entry of the tree: the entry
+// itself or, for a user's message, its parent, with the message's parts for editing. leaf is empty for the start.
 func ToNavigate(e Entry) (leaf string, words []providers.Part) {
 	switch e := e.(type) {
 	case MessageEntry:
@@ -157,8 +155,8 @@ func ToNavigate(e Entry) (leaf string, words []providers.Part) {
 	return e.Ref().ID, nil
 }
 
-// Abandoned returns the entries that are left when the conversation goes on behind leaf: those of the active branch
-// that do not lead to it, oldest first. The branch is that of [Log.Branch], target leads to leaf.
+// Abandoned returns the entries of the active branch that do not lead to a new leaf, oldest first. branch is that of
+// [Log.Branch]; target leads to the leaf.
 func Abandoned(branch, target []Entry) []Entry {
 	common := 0
 	for common < len(branch) && common < len(target) && branch[common].Ref().ID == target[common].Ref().ID {
@@ -167,7 +165,7 @@ func Abandoned(branch, target []Entry) []Entry {
 	return branch[common:]
 }
 
-// PathTo returns the entries from the root to the one called id, which is empty for none. It reads them from the disk.
+// PathTo returns the entries from the root to the entry id; none for an empty ID. It reads them from the disk.
 func (l *Log) PathTo(id string) ([]Entry, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

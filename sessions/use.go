@@ -7,21 +7,21 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// CustomUsage is the type of the [Custom] entries that say what was used beside the conversation: for summaries, titles,
-// helper agents, and answers that were dropped. Their data is a [SideUsage].
+// CustomUsage is the type of the [Custom] entries with the usage of requests outside the conversation: summaries,
+// titles, sub-agents, and discarded answers. Their data is a [SideUsage].
 const CustomUsage = "gjc.usage"
 
 // SideUsage is the data of a [CustomUsage] entry.
 type SideUsage struct {
-	// For is what it was used for, in a word or two.
+	// For is the purpose, in a word or two.
 	For      string
 	Provider string
 	Model    string
-	// Requests is how many model calls it were; zero for one.
+	// Requests is the number of model calls; zero stands for one.
 	Requests int
-	// Cut is how many of them were cut off, so that they may have used more than was known by then.
+	// Cut is the number of calls that were interrupted and may have used more than is known.
 	Cut int
-	// Usage is zero where nobody has told it, and Price where it is not known.
+	// Usage is zero if the provider reported none, and Price if it is unknown.
 	Usage providers.Usage
 	Price providers.Price
 }
@@ -35,7 +35,7 @@ type sideUsageJSON struct {
 	Usage    jsonx.Raw `json:"usage"`
 }
 
-// Entry is the entry that keeps u.
+// Entry returns the entry that stores u.
 func (u *SideUsage) Entry() (Custom, error) {
 	usage, err := jsonx.Marshal(wireUsageOf(u.Usage, u.Price))
 	if err != nil {
@@ -45,27 +45,27 @@ func (u *SideUsage) Entry() (Custom, error) {
 	return Custom{CustomType: CustomUsage, Data: data}, err
 }
 
-// Use is what one model was used for in a session.
+// Use is the use of one model in a session.
 type Use struct {
 	Provider, Model string
-	// Requests counts the answers that a model gave, Usage what they used, and Price what they cost as far as that is
-	// stored.
+	// Requests is the number of answers, Usage their total usage, and Price their total price as far as it is stored.
 	Requests int
 	Usage    providers.Usage
 	Price    providers.Price
-	// Unpriced counts the answers of which no price is stored, and UnpricedUsage is what they used.
+	// Unpriced is the number of answers without a stored price, and UnpricedUsage their usage.
 	Unpriced      int
 	UnpricedUsage providers.Usage
-	// Untold counts the answers of which nobody has told what they used, as those that were cut off too early.
-	Untold int
-	// Cut counts those that were cut off and of which something is known: they may have used more than Usage says.
+	// Unreported is the number of answers without a reported usage, for example because they were interrupted too
+	// early.
+	Unreported int
+	// Cut is the number of interrupted answers with a known usage, which may be too low.
 	Cut int
 }
 
 // Ref returns "provider/id".
 func (u *Use) Ref() string { return u.Provider + "/" + u.Model }
 
-// AddUse adds answers of a model to uses and returns them.
+// AddUse adds u to uses and returns them.
 func AddUse(uses []Use, u *SideUsage) []Use {
 	at := slices.IndexFunc(uses, func(have Use) bool { return have.Provider == u.Provider && have.Model == u.Model })
 	if at < 0 {
@@ -78,7 +78,7 @@ func AddUse(uses []Use, u *SideUsage) []Use {
 	to.Price = to.Price.Add(u.Price)
 	none := u.Price == (providers.Price{})
 	if none && u.Usage == (providers.Usage{}) {
-		to.Untold += n
+		to.Unreported += n
 		return uses
 	}
 	to.Cut += u.Cut
@@ -89,8 +89,8 @@ func AddUse(uses []Use, u *SideUsage) []Use {
 	return uses
 }
 
-// AddAnswer adds a message to uses, if it is a model's answer, and returns them. A request that failed before there was
-// an answer, of which other programs keep a message, used nothing.
+// AddAnswer adds a message to uses, if it is a model's answer, and returns them. A request that failed without an
+// answer, for which other programs store a message, used nothing.
 func AddAnswer(uses []Use, m *providers.Message) []Use {
 	failed := m.StopReason == providers.StopError || m.StopReason == providers.StopAborted
 	if m.Role != providers.RoleAssistant || m.Model == "" || failed && len(m.Parts) == 0 && m.Usage == (providers.Usage{}) {
@@ -103,7 +103,7 @@ func AddAnswer(uses []Use, m *providers.Message) []Use {
 	return AddUse(uses, &u)
 }
 
-// UsesOf is what the entries tell of the models that were used, in the order of their first use.
+// UsesOf returns the use of models in entries, in the order of first use.
 func UsesOf(entries []Entry) []Use {
 	var uses []Use
 	for _, e := range entries {
@@ -128,8 +128,7 @@ func addUse(uses []Use, e Entry) []Use {
 	return uses
 }
 
-// Uses returns what the models were used for that answered in the session, in all of its branches: what was paid for
-// stays paid for.
+// Uses returns the use of models in all branches of the session, since all of them were paid for.
 func (l *Log) Uses() []Use {
 	l.mu.Lock()
 	defer l.mu.Unlock()

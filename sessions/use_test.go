@@ -69,9 +69,9 @@ func TestUses(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []sessions.Use{
-		{Provider: "acme", Model: "m1", Requests: 4, Usage: usage.Add(usage).Add(usage), Price: price.Add(price).Add(price), Untold: 1, Cut: 1},
+		{Provider: "acme", Model: "m1", Requests: 4, Usage: usage.Add(usage).Add(usage), Price: price.Add(price).Add(price), Unreported: 1, Cut: 1},
 		{Provider: "acme", Model: "free", Requests: 1, Usage: usage, Unpriced: 1, UnpricedUsage: usage},
-		{Provider: "acme", Model: "small", Requests: 4, Usage: usage.Add(usage), Price: price.Add(price), Untold: 1, Cut: 1},
+		{Provider: "acme", Model: "small", Requests: 4, Usage: usage.Add(usage), Price: price.Add(price), Unreported: 1, Cut: 1},
 	}
 	if d := cmp.Diff(want, log.Uses()); d != "" {
 		t.Errorf("live (-want +got):\n%s", d)
