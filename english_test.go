@@ -36,7 +36,7 @@ var unread = []string{
 	"agent/tools/code", "agent/tools/debug", "agent/tools/files", "agent/tools/mcptools", "agent/tools/search", "agent/tools/shell", "agent/tools/talk",
 	"agent/tools/toolstest", "agent/tools/web", "agent/transcript", "cmd/bench", "cmd/checksize", "cmd/gjc",
 	"conformance", "internal/archive", "internal/ipynb", "internal/picture", "internal/sqlitefile",
-	"internal/webclient", "sessions", "sessions/sessionstest",
+	"internal/webclient",
 }
 
 // TestEnglish finds wordings of [stumbles] in the comments of Go files, tests included.

@@ -37,7 +37,7 @@ func TestArchive_HidesUntilTakenBack(t *testing.T) {
 		sessions.ArchivedInclude: {"s6", "s5", "s4", "s3", "s2", "s1"},
 		sessions.ArchivedOnly:    {"s5", "s4", "s2"},
 	} {
-		// The filter comes before the pages: none is short but the last.
+		// The filter applies before paging: only the last page may be short.
 		for limit := 1; limit <= 4; limit++ {
 			var got []string
 			o := sessions.ListOptions{Archived: filter, Limit: limit}
@@ -116,7 +116,8 @@ func TestArchive_NotFound(t *testing.T) {
 	}
 }
 
-// Two processes toggle the mark of a session that a third one deletes: no call fails but for that, and nothing stays.
+// Two processes toggle the mark of a session that a third one deletes. No call fails for another reason, and no file is
+// left.
 func TestArchive_BetweenProcessesAndDelete(t *testing.T) {
 	s := newStore(t)
 	for round := range 5 {
@@ -136,7 +137,7 @@ func TestArchive_BetweenProcessesAndDelete(t *testing.T) {
 			}
 		}
 		if round%2 == 0 {
-			// The other process meets the deletion in any state.
+			// The deletion may happen at any point of the other process.
 			if err := s.Delete(context.Background(), l.ID()); err != nil && !errors.Is(err, os.ErrExist) && !isNotEmpty(err) {
 				t.Fatal(err)
 			}
@@ -166,5 +167,5 @@ func TestArchive_BetweenProcessesAndDelete(t *testing.T) {
 	}
 }
 
-// isNotEmpty: a directory in which somebody made a file while it was being removed.
+// isNotEmpty reports the error for a directory in which a file was created while it was removed.
 func isNotEmpty(err error) bool { return errors.Is(err, syscall.ENOTEMPTY) }

@@ -21,7 +21,7 @@ func BenchmarkCreate(b *testing.B) {
 	}
 }
 
-// BenchmarkAppend is one message of a kilobyte, by what is synced. Aim: at most 20 µs without a sync.
+// BenchmarkAppend appends a message of 1 KB with each sync policy. Goal: at most 20 µs without a sync.
 func BenchmarkAppend(b *testing.B) {
 	for name, policy := range map[string]sessions.SyncPolicy{"messages": sessions.SyncMessages, "never": sessions.SyncNever} {
 		b.Run("sync="+name, func(b *testing.B) {
@@ -36,7 +36,7 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
-// filled fills a session with n messages of size bytes and returns its id.
+// filled adds n messages of size bytes to a session and returns its ID.
 func filled(b *testing.B, s *sessions.Store, n, size int) (id string, bytes int64) {
 	b.Helper()
 	l := create(b, s)
@@ -56,8 +56,8 @@ func filled(b *testing.B, s *sessions.Store, n, size int) (id string, bytes int6
 	return l.ID(), int64(len(readFile(b, l.Path())))
 }
 
-// BenchmarkLoad opens a session and builds its context. Aims: 300 ms for 50 MB in 20,000 entries, and a cost that grows
-// as the entries do.
+// BenchmarkLoad opens a session and builds its context. Goals: 300 ms for 50 MB in 20,000 entries, and a cost linear in
+// the number of entries.
 func BenchmarkLoad(b *testing.B) {
 	for _, c := range []struct{ n, size int }{{1000, 2500}, {10_000, 2500}, {20_000, 2500}, {100_000, 250}} {
 		b.Run(fmt.Sprintf("%d entries of %d bytes", c.n, c.size), func(b *testing.B) {
@@ -76,7 +76,7 @@ func BenchmarkLoad(b *testing.B) {
 	}
 }
 
-// BenchmarkContext builds the context of an open session. Aim: at most 30 ms for 20,000 entries.
+// BenchmarkContext builds the context of an open session. Goal: at most 30 ms for 20,000 entries.
 func BenchmarkContext(b *testing.B) {
 	for _, n := range []int{1000, 10_000, 20_000, 100_000} {
 		b.Run(fmt.Sprintf("%d entries", n), func(b *testing.B) {
@@ -94,7 +94,8 @@ func BenchmarkContext(b *testing.B) {
 	}
 }
 
-// BenchmarkMemory is what an open session holds, as a multiple of the bytes that its model sees. Aim: at most 2.
+// BenchmarkMemory measures the memory of an open session as a multiple of the bytes that the model receives. Goal: at
+// most 2.
 func BenchmarkMemory(b *testing.B) {
 	for name, compacted := range map[string]bool{"whole": false, "compacted": true} {
 		b.Run(name, func(b *testing.B) {

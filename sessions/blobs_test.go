@@ -114,7 +114,7 @@ func TestBlobs_MissingOrDamagedIsANotice(t *testing.T) {
 		if n := l.Notices(); len(n) != 1 || !strings.Contains(n[0], "image is lost") {
 			t.Errorf("%s: notices = %q", name, n)
 		}
-		// The reference stays in the file, and the same image makes the blob whole again.
+		// The reference stays in the file, and storing the same image restores the blob.
 		appendMessage(t, l, imageMessage(data))
 		closeLog(t, l)
 		l = open(t, s, l.ID())
@@ -194,7 +194,7 @@ func TestBlobs_OldOneIsWrittenAnew(t *testing.T) {
 	}
 }
 
-// What refers to a blob leads nowhere else.
+// A reference to a blob cannot point to another file.
 func FuzzBlobReference(f *testing.F) {
 	for _, ref := range []string{refOf([]byte("x")), "blob:sha256:", "blob:sha256:../../etc/passwd", "blob:sha256:" + strings.Repeat("A", 64), "blob:md5:00"} {
 		f.Add(ref)

@@ -14,7 +14,7 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// drawn is a tree as text: an entry a line, indented by its depth, the active branch with a star.
+// drawn returns a tree as text: one entry a line, indented by depth, the active branch marked with a star.
 func drawn(nodes []*sessions.TreeNode, depth int) []string {
 	var out []string
 	for _, n := range nodes {
@@ -271,7 +271,7 @@ type failingDisk struct {
 	left *int
 }
 
-// fails reports whether this step is the one. One step breaks, not the disk.
+// fails reports whether this step fails. Only one step does.
 func (d failingDisk) fails() bool {
 	*d.left--
 	if *d.left >= 0 {
@@ -342,7 +342,7 @@ func TestMove_FailsAsAWhole(t *testing.T) {
 	}
 }
 
-// A process that dies in the middle of a move leaves two files, of which the next opening makes one.
+// A process that dies during a move leaves two files, which the next opening merges.
 func TestMove_FinishedAfterACrash(t *testing.T) {
 	s := newStore(t)
 	l := create(t, s)

@@ -8,7 +8,7 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// A log knows the calls of all its branches, cleared or not, when it is opened again too.
+// A log has the calls of all branches, including cleared ones, also after a restart.
 func TestLog_HasCall(t *testing.T) {
 	store := sessions.NewStore(t.TempDir(), nil)
 	log, err := store.Create(t.Context(), sessions.Header{Cwd: t.TempDir()})

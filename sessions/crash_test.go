@@ -19,8 +19,8 @@ import (
 
 const fakeVariable = "GJC_SESSIONS_FAKE"
 
-// The fakes are the test binary re-executed: another process that uses a store. Their arguments are the store's
-// directory and a session id.
+// The fakes are the test binary, re-executed: other processes that use a store. Their arguments are the store's
+// directory and a session ID.
 func TestMain(m *testing.M) {
 	switch os.Getenv(fakeVariable) {
 	case "":
@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// writer appends for ever and tells each message once it is appended.
+// writer appends messages forever and prints each one after it was appended.
 func writer(dir, id string) {
 	l, err := sessions.NewStore(dir, &sessions.StoreOptions{Sync: sessions.SyncNever}).Open(context.Background(), id)
 	if err != nil {
@@ -62,7 +62,7 @@ func writer(dir, id string) {
 	}
 }
 
-// holder opens a session and keeps it until its stdin ends.
+// holder opens a session and keeps it open until the end of stdin.
 func holder(dir, id string) {
 	if _, err := sessions.NewStore(dir, nil).Open(context.Background(), id); err != nil {
 		fmt.Println("error:", err)
@@ -98,7 +98,7 @@ func stepper(dir, id string) {
 	}
 }
 
-// forker forks for ever and tells each fork once it is there.
+// forker forks forever and prints each fork after it was created.
 func forker(dir, id string) {
 	s := sessions.NewStore(dir, &sessions.StoreOptions{Sync: sessions.SyncNever})
 	for {
@@ -112,7 +112,7 @@ func forker(dir, id string) {
 	}
 }
 
-// archiver archives for ever and tells each time.
+// archiver archives forever and prints each time.
 func archiver(dir, id string) {
 	s := sessions.NewStore(dir, nil)
 	for {
@@ -126,7 +126,7 @@ func archiver(dir, id string) {
 	}
 }
 
-// fake starts a fake and returns it with its output. It is dead when the test ends.
+// fake starts a fake and returns it with its output. It is killed at the end of the test.
 func fake(t *testing.T, name string, args ...string) (*exec.Cmd, *bufio.Reader) {
 	t.Helper()
 	cmd, _, out := fakeWithInput(t, name, args...)
@@ -176,7 +176,7 @@ func TestCrash_CutAtEveryByteKeepsTheLinesBefore(t *testing.T) {
 			want := lines(whole[:cut]) - 1
 			atLine := whole[cut-1] == '\n'
 			if tail == "" && cut < len(whole) && whole[cut] == '\n' {
-				want++ // the line is whole but for its newline
+				want++ // the line is complete except for its newline
 				atLine = true
 			}
 			re := open(t, s, l.ID())
@@ -224,13 +224,13 @@ func TestCrash_KilledWriterLosesNothingThatItTold(t *testing.T) {
 	}
 	for round := range rounds {
 		cmd, out := fake(t, "writer", s.Dir(), id)
-		told := -1
+		known := -1
 		for range 1 + rand.IntN(60) {
 			line, err := out.ReadString('\n')
 			if err != nil {
 				t.Fatalf("round %d: %v", round, err)
 			}
-			if told, err = strconv.Atoi(strings.TrimSpace(line)); err != nil {
+			if known, err = strconv.Atoi(strings.TrimSpace(line)); err != nil {
 				t.Fatalf("round %d: %s", round, line)
 			}
 		}
@@ -238,10 +238,10 @@ func TestCrash_KilledWriterLosesNothingThatItTold(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = cmd.Wait()
-		l := open(t, s, id) // the lock of the dead does not hold
+		l := open(t, s, id) // the lock of a dead process does not hold
 		got := allMessages(t, l)
-		if len(got) <= told {
-			t.Fatalf("round %d: %d messages are there, message %d was told", round, len(got), told)
+		if len(got) <= known {
+			t.Fatalf("round %d: %d messages are there, message %d was acknowledged", round, len(got), known)
 		}
 		for i := range got {
 			if n, _, _ := strings.Cut(got[i].Text(), " "); n != strconv.Itoa(i) {

@@ -13,7 +13,8 @@ import (
 
 var errBroken = errors.New("the disk is broken")
 
-// disk opens files that take room bytes in all and then fail with ENOSPC, writing what still fits.
+// disk is a file system whose files may use room bytes in total. A write beyond that writes what fits and returns
+// ENOSPC.
 type disk struct {
 	room      int
 	truncates bool // whether Truncate works
@@ -22,7 +23,7 @@ type disk struct {
 	writes    int
 }
 
-// diskFS is the real disk but for the files that are written.
+// diskFS is the real file system, except for the files that are written.
 type diskFS struct {
 	sessions.FileSystem
 	disk *disk
@@ -90,7 +91,7 @@ func TestFullDisk_KeepsWholeLinesAndRecovers(t *testing.T) {
 			if !errors.Is(failed, sessions.ErrReadOnly) || !errors.Is(failed, syscall.ENOSPC) {
 				t.Fatalf("room %d: err = %v", room, failed)
 			}
-			// As long as there is no room, nothing is taken.
+			// While there is no room, no entry is accepted.
 			if err := l.SetTitle("t", "user"); !errors.Is(err, sessions.ErrReadOnly) || l.Err() == nil {
 				t.Fatalf("room %d: SetTitle: %v", room, err)
 			}
@@ -101,7 +102,7 @@ func TestFullDisk_KeepsWholeLinesAndRecovers(t *testing.T) {
 			if !strings.HasPrefix(got, before) || truncates && (lines(got) != 2+kept || !strings.HasSuffix(got, "\n")) {
 				t.Fatalf("room %d: the file is %q", room, got)
 			}
-			// With room again, the log goes on by itself, and so does one that is opened then.
+			// With room again, the log continues, and so does a log that is opened then.
 			d.room, d.truncates = 1<<20, true
 			for range 2 {
 				appendMessage(t, l, user("writable again"))
@@ -154,7 +155,7 @@ func TestSync_FailureIsTakenBack(t *testing.T) {
 	}
 }
 
-// A log whose file another program has changed after a failed write is not written again: what that program wrote stays.
+// A log does not write to a file that another program has changed after a failed write: the other program's data stays.
 func TestRecovery_NoticesAnotherWriter(t *testing.T) {
 	d := &disk{room: 1 << 20}
 	s := newStore(t, withDisk(d))
@@ -180,7 +181,7 @@ func TestRecovery_NoticesAnotherWriter(t *testing.T) {
 	}
 }
 
-// noHandles is a disk on which no file can be opened while it is short of descriptors.
+// noHandles is a file system on which no file can be opened while the process is out of descriptors.
 type noHandles struct {
 	sessions.FileSystem
 	short bool
@@ -200,7 +201,7 @@ func (n *noHandles) SyncDir(name string) error {
 	return n.FileSystem.SyncDir(name)
 }
 
-// A process that is short of descriptors for a moment does not lose the use of its sessions.
+// A process that is temporarily out of descriptors keeps its sessions usable.
 func TestRecovery_TooManyOpenFiles(t *testing.T) {
 	n := &noHandles{FileSystem: sessions.Disk()}
 	s := newStore(t, func(o *sessions.StoreOptions) { o.FS = n })

@@ -10,17 +10,17 @@ import (
 	"time"
 )
 
-// MaxSnapshots is how many lists are remembered.
+// MaxSnapshots is the number of lists that are kept.
 const MaxSnapshots = maxSnapshots
 
-// The limits of a scan.
+// Limits of a scan.
 const (
 	ScanBuffer  = scanBuffer
 	MaxScanLine = maxScanLine
 )
 
-// IndexRoundTrip gives the body of an index file its magic and its checksum, and reads it. It reports whether that
-// went well, and whether what was read is the same when it is written and read again.
+// IndexRoundTrip adds the magic and checksum to the body of an index file and decodes it. It reports whether that
+// succeeded, and whether decoding the encoded result gives the same.
 func IndexRoundTrip(body []byte) (read, same bool) {
 	data := append([]byte(indexMagic), body...)
 	data = binary.LittleEndian.AppendUint32(data, crc32.Checksum(data, castagnoli()))
@@ -35,7 +35,7 @@ func IndexRoundTrip(body []byte) (read, same bool) {
 // IndexBody returns the body of an index file.
 func IndexBody(file []byte) []byte { return file[len(indexMagic) : len(file)-4] }
 
-// Scan is what a scan knows of a session file.
+// Scan is the result of scanning a session file.
 type Scan struct {
 	ID, Title, Reason string
 	Messages          int
@@ -44,7 +44,7 @@ type Scan struct {
 	record            record
 }
 
-// ScanParts scans a file that grows: its first part, then with the next one, and so on.
+// ScanParts scans a growing file: first its first part, then with the second, and so on.
 func ScanParts(parts ...[]byte) (Scan, error) {
 	var files [][]byte
 	for i := range parts {
@@ -53,7 +53,7 @@ func ScanParts(parts ...[]byte) (Scan, error) {
 	return ScanReplaced(files...)
 }
 
-// ScanReplaced scans a file that has one content after the other.
+// ScanReplaced scans a file with one content and then with another.
 func ScanReplaced(files ...[]byte) (Scan, error) {
 	var (
 		sc     scanner
@@ -76,10 +76,10 @@ func ScanReplaced(files ...[]byte) (Scan, error) {
 	return s, nil
 }
 
-// Same reports whether two scans know the same.
+// Same reports whether two scans have the same result.
 func (s *Scan) Same(other *Scan) bool { return reflect.DeepEqual(s, other) }
 
-// growing is a file of so many bytes.
+// growing is a file with a given number of bytes.
 type growing int
 
 func (g growing) Size() int64      { return int64(g) }

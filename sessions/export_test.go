@@ -7,7 +7,7 @@ import (
 )
 
 var (
-	// DirName is the name of a session directory.
+	// DirName returns the name of a session directory.
 	DirName = dirName
 	// Lock locks a session file.
 	Lock = lock
@@ -16,8 +16,8 @@ var (
 // NewArtifacts returns the artifacts in a directory.
 func NewArtifacts(dir string) *Artifacts { return &Artifacts{dir: dir, fs: diskFS{}} }
 
-// DecodeBothWays decodes a line as the fast way does and as the lenient one does. It reports false for one that the
-// fast way does not take.
+// DecodeBothWays decodes a line with the fast decoder and with the lenient one. It reports false if the fast one does
+// not accept the line.
 func DecodeBothWays(text []byte) (fast, lenient Entry, ok bool) {
 	d := &decoder{
 		blob:   func(string) ([]byte, error) { return nil, os.ErrNotExist },

@@ -17,7 +17,7 @@ import (
 type ForkOptions struct {
 	// Cwd is the absolute working directory. Required.
 	Cwd string
-	// AdditionalDirectories are all additional roots; those of the source are not copied.
+	// AdditionalDirectories are the additional roots of the fork; those of the source are not copied.
 	AdditionalDirectories []string
 	// NewID is the ID of the fork. If empty, one is generated.
 	NewID string

@@ -253,8 +253,8 @@ func TestFork_FullDiskLeavesNothing(t *testing.T) {
 	}
 }
 
-// A source that another process writes to, and forkers that are killed at any moment: every fork that can be seen is
-// whole, and holds a beginning of its source.
+// While another process writes to the source and forkers are killed at random moments, every visible fork is complete
+// and has a prefix of its source.
 func TestFork_BetweenProcesses(t *testing.T) {
 	s := newStore(t)
 	l := create(t, s)
@@ -317,8 +317,8 @@ func TestFork_BetweenProcesses(t *testing.T) {
 	}
 }
 
-// TestForkAtKeepsWhatHolds: what holds in all branches holds in a fork of one, and so do the choices that were made
-// before the conversation was cleared.
+// TestForkAtKeepsWhatHolds checks that state that applies to all branches also applies in a fork of one of them, and so
+// do choices made before the conversation was cleared.
 func TestForkAtKeepsWhatHolds(t *testing.T) {
 	t.Parallel()
 	s := newStore(t, unsynced)

@@ -17,7 +17,7 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// everyPart is a conversation with all that a message can hold.
+// everyPart is a conversation with all kinds of parts.
 func everyPart() []providers.Message {
 	return []providers.Message{
 		{
@@ -61,7 +61,7 @@ func TestMessages_SurviveTheFile(t *testing.T) {
 	for _, m := range want {
 		appendMessage(t, l, m)
 	}
-	// A model is not sent what only people are shown.
+	// A model does not receive details.
 	lean := slices.Clone(want)
 	for i := range lean {
 		lean[i].Details = nil
@@ -140,7 +140,7 @@ func TestEntries_SurviveTheFile(t *testing.T) {
 
 var anyID = regexp.MustCompile(`"(id|parentId)":"[0-9a-f]{8}"`)
 
-// The file is what other installations read, so it is compared byte for byte.
+// Other installations read the file, so it is compared byte for byte.
 func TestFile_IsTheProductsFormat(t *testing.T) {
 	s := newStore(t)
 	l, err := s.Create(t.Context(), sessions.Header{

@@ -11,7 +11,7 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// lookingFS does something before a directory is read for the first time.
+// lookingFS calls a function before a directory is read for the first time.
 type lookingFS struct {
 	sessions.FileSystem
 	before func(dir string)
@@ -22,14 +22,14 @@ func (f *lookingFS) ReadDir(name string) ([]fs.DirEntry, error) {
 	return f.FileSystem.ReadDir(name)
 }
 
-// TestGC_WhileASessionChangesItsPlace: a session that is moved, or forked and deleted, from a directory that was not
-// looked at yet into one that was keeps its images.
+// TestGC_WhileASessionChangesItsPlace checks that a session keeps its images when it is moved, or forked and deleted,
+// from a directory that was not yet read to one that was.
 func TestGC_WhileASessionChangesItsPlace(t *testing.T) {
 	for _, how := range []string{"move", "fork and delete"} {
 		t.Run(how, func(t *testing.T) {
 			s := newStore(t, realClock)
 			image := bytes.Repeat([]byte{1}, 2000)
-			// Directories are looked at by name: the session goes from the last to the first.
+			// Directories are read in order of their names; the session moves from the last to the first.
 			first, err := s.Create(t.Context(), sessions.Header{Cwd: "/w/a"})
 			if err != nil {
 				t.Fatal(err)
@@ -80,7 +80,7 @@ func TestGC_WhileASessionChangesItsPlace(t *testing.T) {
 	}
 }
 
-// TestGC_DirectoryThatIsAway: sessions on a disk that is not there just now have images too.
+// TestGC_DirectoryThatIsAway checks that images of sessions on an unmounted disk are kept.
 func TestGC_DirectoryThatIsAway(t *testing.T) {
 	s := newStore(t, realClock)
 	l := create(t, s)

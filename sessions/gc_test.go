@@ -47,7 +47,7 @@ func TestGC_RemovesWhatNothingRefersTo(t *testing.T) {
 	l := create(t, s)
 	used, left, gone := bytes.Repeat([]byte{1}, 2000), bytes.Repeat([]byte{2}, 2000), bytes.Repeat([]byte{3}, 2000)
 	keep := appendMessage(t, l, imageMessage(used))
-	appendMessage(t, l, imageMessage(left)) // in a branch that is left
+	appendMessage(t, l, imageMessage(left)) // in an abandoned branch
 	if err := l.Rewind(keep); err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func TestGC_RemovesWhatNothingRefersTo(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := filepath.Dir(l.Path())
-	// A file that no longer loads still names what is in it, in whatever place.
+	// An unreadable file still refers to the blobs in it, anywhere in the file.
 	place(t, s, "broken", "{{{ "+refOf([]byte("in a broken file")))
 	writeFile(t, filepath.Join(blobDir(s), strings.TrimPrefix(refOf([]byte("in a broken file")), "blob:sha256:")), "in a broken file")
 	want := map[string]string{
@@ -152,7 +152,7 @@ func TestGC_KeepsImagesWhereASessionCannotBeRead(t *testing.T) {
 	}
 }
 
-// unreadable is a disk on which sessions called "secret" cannot be read.
+// unreadable is a file system on which sessions called "secret" cannot be read.
 type unreadable struct{ sessions.FileSystem }
 
 func (u unreadable) OpenFile(name string, flag int, perm os.FileMode) (sessions.File, error) {
@@ -162,7 +162,7 @@ func (u unreadable) OpenFile(name string, flag int, perm os.FileMode) (sessions.
 	return u.FileSystem.OpenFile(name, flag, perm)
 }
 
-// Where a reference stands in a file makes no difference.
+// The position of a reference in a file does not matter.
 func TestGC_ReferencesAtEveryOffset(t *testing.T) {
 	s := newStore(t, realClock)
 	data := []byte("data")

@@ -14,12 +14,12 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// bg is the context of those who have no test.
+// bg is the context of functions that have no test.
 var bg = context.Background()
 
 var epoch = time.Date(2026, 2, 16, 10, 20, 30, 0, time.UTC)
 
-// newStore returns a store in a new directory, with a clock that moves a second at each look and countable ids.
+// newStore returns a store in a new directory, with a clock that advances by a second at each call, and sequential IDs.
 func newStore(t testing.TB, adjust ...func(*sessions.StoreOptions)) *sessions.Store {
 	t.Helper()
 	now, n := epoch, 0
@@ -33,7 +33,7 @@ func newStore(t testing.TB, adjust ...func(*sessions.StoreOptions)) *sessions.St
 	return sessions.NewStore(filepath.Join(t.TempDir(), "agent", "sessions"), &o)
 }
 
-// unsynced spares tests that look at no power cut the time.
+// unsynced disables syncing in tests that do not simulate power cuts.
 func unsynced(o *sessions.StoreOptions) { o.Sync = sessions.SyncNever }
 
 func create(t testing.TB, s *sessions.Store) *sessions.Log {
@@ -120,7 +120,7 @@ func assistant(text string) providers.Message {
 
 func raw(s string) jsonx.Raw { return jsonx.Raw(s) }
 
-// place puts a file where the store finds it as the session called id.
+// place stores a file where the store finds it as session id.
 func place(t testing.TB, s *sessions.Store, id, content string) string {
 	t.Helper()
 	dir := filepath.Join(s.Dir(), "--w-demo--")
@@ -143,7 +143,7 @@ func readFile(t testing.TB, path string) string {
 	return string(b)
 }
 
-// texts returns the text of each message, with the role's first letter.
+// texts returns the text of each message, after the first letter of its role.
 func texts(messages []providers.Message) []string {
 	out := []string{}
 	for i := range messages {
@@ -154,7 +154,7 @@ func texts(messages []providers.Message) []string {
 
 const header3 = `{"type":"session","version":3,"id":"x","timestamp":"2026-02-16T10:20:30.000Z","cwd":"/w/demo"}` + "\n"
 
-// entryLine is a line with a user's message.
+// entryLine returns a line with a user message.
 func entryLine(id, parent, text string) string {
 	p := "null"
 	if parent != "" {

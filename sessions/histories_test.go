@@ -21,9 +21,9 @@ import (
 	"github.com/gajae-code/gjc/sessions/sessionstest"
 )
 
-// A history is a random life of a few sessions on a disk that breaks once. Whatever breaks, and whenever: what was
-// acknowledged is there afterwards, in order, with nothing between and at most the step behind it that was under way;
-// and every session can be written to again.
+// A history is a random sequence of operations on a few sessions, on a disk that fails once. After any failure, all
+// acknowledged entries are present and in order, with nothing between them and at most the interrupted operation after
+// them, and every session can be written to again.
 type history struct {
 	r       *rand.Rand
 	disk    *sessionstest.Disk
@@ -31,23 +31,23 @@ type history struct {
 	store   *sessions.Store
 	clock   time.Time
 	ids     int
-	// told is what was acknowledged of each session.
-	told map[string]*told
-	open map[string]*sessions.Log
-	// doing is the session of the step that is under way.
+	// known has the acknowledged state of each session.
+	known map[string]*known
+	open  map[string]*sessions.Log
+	// doing is the session of the current operation.
 	doing string
 }
 
-// told is what is known of a session.
-type told struct {
+// known is the acknowledged state of a session.
+type known struct {
 	entries []string // their ids, in order
 	texts   map[string]string
-	synced  int // how many of entries a power cut must leave
-	// message says that one was acknowledged, so that a power cut must leave the session.
+	synced  int // the number of entries that survive a power cut
+	// message reports that a message was acknowledged, so that the session survives a power cut.
 	message bool
-	// deleted and created: acknowledged; a step under way may go either way.
+	// deleted and created were acknowledged; an interrupted operation may have either result.
 	created, deleted, deleting bool
-	// failed says that a write has failed: its line may be there, whole, all the same.
+	// failed reports a failed write, whose line may be complete anyway.
 	failed bool
 }
 
@@ -56,7 +56,7 @@ const historyDir = "/agent/sessions"
 func newHistory(seed uint64, fault sessionstest.Fault) *history {
 	h := &history{
 		r: rand.New(rand.NewPCG(seed, 1)), clock: epoch,
-		told: make(map[string]*told), open: make(map[string]*sessions.Log),
+		known: make(map[string]*known), open: make(map[string]*sessions.Log),
 	}
 	h.disk = sessionstest.NewDisk(epoch)
 	h.boot(sessionstest.Fault{})
@@ -71,7 +71,7 @@ func (h *history) boot(fault sessionstest.Fault) {
 	h.store = sessions.NewStore(historyDir, &sessions.StoreOptions{
 		FS: h.process,
 		Clock: func() time.Time {
-			// It is set back now and then.
+			// The clock is sometimes set back.
 			h.clock = h.clock.Add(time.Duration(h.r.IntN(2000)-100) * time.Millisecond)
 			return h.clock
 		},
@@ -80,7 +80,7 @@ func (h *history) boot(fault sessionstest.Fault) {
 	clear(h.open)
 }
 
-// seed puts files of older versions on the disk, from long ago.
+// seed creates old files of older versions.
 func (h *history) seed() {
 	for id, text := range map[string]string{
 		"old1": `{"type":"session","id":"old1","timestamp":"2025-01-01T00:00:00.000Z","cwd":"/w/a"}
@@ -102,16 +102,17 @@ func (h *history) seed() {
 		if err := errors.Join(err, f.Sync(), f.Close(), h.process.SyncDir(dir)); err != nil {
 			panic(err)
 		}
-		t := &told{created: true, message: true, texts: make(map[string]string)}
+		t := &known{created: true, message: true, texts: make(map[string]string)}
 		for i := range strings.Count(text, "\n") - 1 {
 			t.entries = append(t.entries, fmt.Sprintf("%08x", i+1))
 		}
 		t.synced = len(t.entries)
-		h.told[id] = t
+		h.known[id] = t
 	}
 }
 
-// run lives n steps. It reports whether the process was killed, and the first error that was none of the fault's.
+// run performs n operations. It reports whether the process was killed, and returns the first error that the fault does
+// not explain.
 func (h *history) run(n int) (killed bool, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -131,7 +132,7 @@ func (h *history) run(n int) (killed bool, err error) {
 
 func (h *history) any() string {
 	var ids []string
-	for id, t := range h.told {
+	for id, t := range h.known {
 		if t.created && !t.deleted && !t.deleting {
 			ids = append(ids, id)
 		}
@@ -147,7 +148,7 @@ func (h *history) any() string {
 func (h *history) log(id string) (*sessions.Log, error) {
 	if l := h.open[id]; l != nil {
 		if l.Err() == nil || h.r.IntN(2) == 0 {
-			return l, nil // a log whose last write failed goes on by itself
+			return l, nil // a log continues by itself after a failed write
 		}
 		h.shut(id)
 	}
@@ -160,7 +161,7 @@ func (h *history) log(id string) (*sessions.Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := h.told[id]
+	t := h.known[id]
 	got := idsOf(all)
 	if err := compare(t, got, false, false); err != nil {
 		return nil, err
@@ -184,7 +185,7 @@ func (h *history) shut(id string) {
 	}
 }
 
-// expected reports whether err is what a fault may lead to.
+// expected reports whether a fault explains err.
 func expected(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EIO)
 }
@@ -204,9 +205,9 @@ func (h *history) step() error {
 	return nil
 }
 
-// act does something with a session.
+// act performs an operation on a session.
 func (h *history) act(id string, what int) (string, error) {
-	t := h.told[id]
+	t := h.known[id]
 	switch what {
 	case 0:
 		return "create", h.create()
@@ -221,7 +222,7 @@ func (h *history) act(id string, what int) (string, error) {
 		err := h.store.Move(bg, id, cwd)
 		return "move", err
 	case 4:
-		if len(h.told) < 4 {
+		if len(h.known) < 4 {
 			return "", nil
 		}
 		h.shut(id)
@@ -294,8 +295,8 @@ func (h *history) act(id string, what int) (string, error) {
 	return "writing", err
 }
 
-// entry returns the id of some entry; empty for the beginning.
-func (h *history) entry(t *told) string {
+// entry returns the ID of a random entry; "" for the start.
+func (h *history) entry(t *known) string {
 	if len(t.entries) == 0 || h.r.IntN(8) == 0 {
 		return ""
 	}
@@ -304,8 +305,8 @@ func (h *history) entry(t *told) string {
 
 func (h *history) create() error {
 	id := fmt.Sprintf("s%d", h.ids+1)
-	t := &told{texts: make(map[string]string)}
-	h.told[id], h.doing = t, id
+	t := &known{texts: make(map[string]string)}
+	h.known[id], h.doing = t, id
 	l, err := h.store.Create(bg, sessions.Header{Cwd: fmt.Sprintf("/w/%d", h.r.IntN(4))})
 	if err == nil {
 		t.created = true
@@ -315,7 +316,7 @@ func (h *history) create() error {
 }
 
 func (h *history) fork(id string) error {
-	source := h.told[id]
+	source := h.known[id]
 	if !source.message {
 		return nil
 	}
@@ -324,11 +325,11 @@ func (h *history) fork(id string) error {
 		leaf = h.entry(source)
 	}
 	next := fmt.Sprintf("s%d", h.ids+1)
-	t := &told{texts: source.texts}
-	h.told[next], h.doing = t, next
+	t := &known{texts: source.texts}
+	h.known[next], h.doing = t, next
 	l, err := h.store.Fork(bg, id, sessions.ForkOptions{Cwd: fmt.Sprintf("/w/%d", h.r.IntN(4)), Leaf: leaf})
 	if errors.Is(err, sessions.ErrNothingToFork) {
-		delete(h.told, next)
+		delete(h.known, next)
 		return nil
 	}
 	if err != nil {
@@ -346,7 +347,7 @@ func (h *history) fork(id string) error {
 	return nil
 }
 
-// shown is what tells messages apart.
+// shown identifies a message.
 func shown(m *providers.Message) string {
 	var text strings.Builder
 	text.WriteString(m.Text())
@@ -358,19 +359,19 @@ func shown(m *providers.Message) string {
 	return text.String()
 }
 
-// check looks at what is on the disk, as another process, and writes on.
+// check reads the disk as another process does, and then writes.
 func (h *history) check(powerCut bool) error {
 	doing := h.doing
 	h.boot(sessionstest.Fault{})
-	ids := make([]string, 0, len(h.told))
-	for id := range h.told {
+	ids := make([]string, 0, len(h.known))
+	for id := range h.known {
 		ids = append(ids, id)
 	}
 	slices.Sort(ids)
 	listed := make(map[string]bool)
 	for round := range 2 {
 		for _, id := range ids {
-			t := h.told[id]
+			t := h.known[id]
 			if err := h.checkSession(id, t, powerCut && round == 0, id == doing && round == 0); err != nil {
 				return fmt.Errorf("session %s, round %d: %w", id, round, err)
 			}
@@ -383,7 +384,7 @@ func (h *history) check(powerCut bool) error {
 		for _, info := range page.Sessions {
 			listed[info.ID] = true
 		}
-		for id, t := range h.told {
+		for id, t := range h.known {
 			if t.created && !t.deleted && t.message && !listed[id] {
 				return fmt.Errorf("session %s is not listed", id)
 			}
@@ -403,8 +404,8 @@ func (h *history) check(powerCut bool) error {
 	return nil
 }
 
-// checkSession opens one session, compares it with what was told, and appends to it. It makes t what is there.
-func (h *history) checkSession(id string, t *told, powerCut, doing bool) error {
+// checkSession opens one session, compares it with the acknowledged state, appends to it, and updates the state.
+func (h *history) checkSession(id string, t *known, powerCut, doing bool) error {
 	l, err := h.store.Open(bg, id)
 	mayLack := !t.created || t.deleted || t.deleting || powerCut && !t.message
 	if errors.Is(err, sessions.ErrNotFound) {
@@ -416,7 +417,7 @@ func (h *history) checkSession(id string, t *told, powerCut, doing bool) error {
 	}
 	if !t.created || powerCut && !t.message {
 		if _, ok := errors.AsType[*sessions.CorruptError](err); ok {
-			// A header that never came to the disk.
+			// A header that was not written completely.
 			t.deleted = true
 			return h.store.Delete(bg, id)
 		}
@@ -460,14 +461,14 @@ func (h *history) checkSession(id string, t *told, powerCut, doing bool) error {
 	return nil
 }
 
-// compare checks the entries of a file against those that were told. doing says that a step was under way.
-func compare(t *told, got []string, powerCut, doing bool) error {
+// compare compares the entries of a file with the acknowledged ones. doing reports that an operation was interrupted.
+func compare(t *known, got []string, powerCut, doing bool) error {
 	if !t.created || t.deleting {
-		return nil // a fork or a deletion that was under way: all that is there was told of another session
+		return nil // an interrupted fork or deletion: all entries are those of another session
 	}
 	common := min(len(got), len(t.entries))
 	if !slices.Equal(got[:common], t.entries[:common]) {
-		return fmt.Errorf("other entries: %v, told %v", got, t.entries)
+		return fmt.Errorf("other entries: %v, known %v", got, t.entries)
 	}
 	least := len(t.entries)
 	if powerCut {
@@ -477,12 +478,12 @@ func compare(t *told, got []string, powerCut, doing bool) error {
 		return fmt.Errorf("%d entries, %d were acknowledged", len(got), least)
 	}
 	if len(got) > len(t.entries)+1 || len(got) > len(t.entries) && !doing && !t.failed {
-		return fmt.Errorf("%d entries, only %d were told", len(got), len(t.entries))
+		return fmt.Errorf("%d entries, only %d were known", len(got), len(t.entries))
 	}
 	return nil
 }
 
-// live runs one history. It returns whether the fault has happened.
+// live runs one history. It reports whether the fault has happened.
 func live(seed uint64) (hit bool, err error) {
 	choose := rand.New(rand.NewPCG(seed, 2))
 	steps := 4 + choose.IntN(24)
@@ -516,7 +517,7 @@ func live(seed uint64) (hit bool, err error) {
 	return hit, nil
 }
 
-// histories is how many are lived; fewer where each is slow.
+// histories is the number of histories; fewer where each is slow.
 func histories() int {
 	n := 10_000
 	if testenv.Race {

@@ -41,7 +41,7 @@ func FuzzIndex(f *testing.F) {
 	})
 }
 
-// scanSamples are session files, good and bad.
+// scanSamples are valid and invalid session files.
 var scanSamples = []string{
 	"",
 	"\n \n" + header3 + entryLine("a", "", "hello") + entryLine("b", "a", "more"),
@@ -58,7 +58,7 @@ var scanSamples = []string{
 	`{"type":"session","id":"old","timestamp":"2025-01-01T00:00:00.000Z","cwd":"/w"}`,
 }
 
-// A scan in steps knows what a scan of the whole file knows, wherever it stopped.
+// A scan in steps has the same result as a scan of the whole file, wherever the steps end.
 func FuzzScan(f *testing.F) {
 	for i, s := range scanSamples {
 		f.Add([]byte(s), uint16(i*37), uint16(i*91))

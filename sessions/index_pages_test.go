@@ -12,7 +12,7 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// pages returns the ids of all pages behind a cursor.
+// pages returns the IDs of all pages after a cursor.
 func pages(t testing.TB, s *sessions.Store, o sessions.ListOptions) []string {
 	t.Helper()
 	got := []string{}
@@ -41,7 +41,7 @@ func TestPages_AllThatCanHappenInBetween(t *testing.T) {
 		touch(t, l.Path(), epoch.AddDate(0, 0, 1))
 	}
 	write("s11")                                                 // shown
-	write("s2")                                                  // not yet
+	write("s2")                                                  // not yet shown
 	addSession(t, s, sessions.Header{Cwd: "/w"}, 5, user("new")) // in the middle
 	for _, err := range []error{
 		s.Delete(t.Context(), "s9"), s.Delete(t.Context(), "s10"), // the next one, and the one of the cursor
@@ -88,7 +88,7 @@ func TestPages_OlderSnapshotsGoOnByPlace(t *testing.T) {
 	for i := range sessions.MaxSnapshots - 1 {
 		addSession(t, s, sessions.Header{Cwd: "/w"}, 100+i, user("x"))
 		list(t, s, sessions.ListOptions{Limit: 2})
-		list(t, s, sessions.ListOptions{Limit: 1}) // takes no further one
+		list(t, s, sessions.ListOptions{Limit: 1}) // is full
 	}
 	if diff := cmp.Diff([]string{"s4", "s3", "s2", "s1"}, rest(s)); diff != "" {
 		t.Errorf("the last of the snapshots (-want +got):\n%s", diff)

@@ -19,8 +19,8 @@ const (
 	createdSessions = 25
 )
 
-// creator creates sessions and tells each one once it holds its messages. Every fifth one is open until the end. It
-// lists them too, so that processes write the index at once.
+// creator creates sessions and prints each one once it has its messages. It keeps every fifth one open. It also lists,
+// so that several processes write the index concurrently.
 func creator(dir, id string) {
 	s := sessions.NewStore(dir, &sessions.StoreOptions{Sync: sessions.SyncNever})
 	ctx := context.Background()
@@ -51,12 +51,12 @@ func creator(dir, id string) {
 	fmt.Println("done")
 }
 
-// Eight processes create sessions in one directory while another one lists: what was told is in every list, once and
-// with all its messages.
+// Eight processes create sessions in one directory while another one lists. Every acknowledged session is in every
+// list, once and with all its messages.
 func TestIndex_BetweenProcesses(t *testing.T) {
 	s := sessions.NewStore(filepath.Join(t.TempDir(), "sessions"), nil)
-	var mu sync.Mutex // guards told
-	told := make(map[string]bool)
+	var mu sync.Mutex // guards created
+	created := make(map[string]bool)
 	var wg sync.WaitGroup
 	for p := range creators {
 		_, out := fake(t, "creator", s.Dir(), fmt.Sprint("p", p))
@@ -72,7 +72,7 @@ func TestIndex_BetweenProcesses(t *testing.T) {
 					return
 				}
 				mu.Lock()
-				told[line] = true
+				created[line] = true
 				mu.Unlock()
 			}
 		})
@@ -86,8 +86,8 @@ func TestIndex_BetweenProcesses(t *testing.T) {
 		default:
 		}
 		mu.Lock()
-		want := make([]string, 0, len(told))
-		for id := range told {
+		want := make([]string, 0, len(created))
+		for id := range created {
 			want = append(want, id)
 		}
 		mu.Unlock()

@@ -21,7 +21,7 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// readSession reads what the list should tell of a session file, the slow and simple way.
+// readSession reads a session file without the index.
 func readSession(path string) (sessions.Info, bool) {
 	data, err := os.ReadFile(path)
 	stat, statErr := os.Stat(path)
@@ -85,7 +85,7 @@ func readSession(path string) (sessions.Info, bool) {
 	return info, header && strings.HasSuffix(path, "_"+info.ID+".jsonl")
 }
 
-// readSessions reads all files of a store: the list, archived ones included.
+// readSessions reads all files of a store and returns the list, with archived sessions.
 func readSessions(t *testing.T, root string) []sessions.Info {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(root, "*", "*.jsonl"))
@@ -119,19 +119,19 @@ func readSessions(t *testing.T, root string) []sessions.Info {
 	return all
 }
 
-// pageWalk is somebody who reads page by page, slowly.
+// pageWalk is a client that reads page by page, slowly.
 type pageWalk struct {
 	options sessions.ListOptions
-	order   []string // what is left of the order of the first page's moment
+	order   []string // the rest of the order at the time of the first page
 }
 
-// listHistory is a random history of a store, in a time of its own: after each step the directories' times are set to it.
+// listHistory is a random sequence of operations on a store. It sets the times of directories after each operation.
 type listHistory struct {
 	t        *testing.T
 	rand     *rand.Rand
 	now      time.Time
 	root     string
-	stores   []*sessions.Store // of one process each
+	stores   []*sessions.Store // one for each process
 	logs     map[string]*sessions.Log
 	dirTimes map[string]time.Time
 	walks    [2]*pageWalk
@@ -155,7 +155,7 @@ func (h *listHistory) check(what string, err error) {
 	}
 }
 
-// closed returns the file of any session that is not open; false if there is none.
+// closed returns the file of a session that is not open; false if there is none.
 func (h *listHistory) closed() (sessions.Info, bool) {
 	all := slices.DeleteFunc(readSessions(h.t, h.root), func(i sessions.Info) bool { return h.logs[i.ID] != nil })
 	if len(all) == 0 {
@@ -164,7 +164,7 @@ func (h *listHistory) closed() (sessions.Info, bool) {
 	return all[h.rand.IntN(len(all))], true
 }
 
-// setFile returns any open session, opening one if need be; nil if there is none.
+// opened returns an open session, opening one if necessary; nil if there is none.
 func (h *listHistory) opened() *sessions.Log {
 	for _, l := range h.logs {
 		return l
@@ -181,10 +181,10 @@ func (h *listHistory) opened() *sessions.Log {
 
 func (h *listHistory) cwd() string { return fmt.Sprint("/w/", h.rand.IntN(3)) }
 
-// do makes one step. It returns how long the list may take to notice.
+// do performs one operation. It returns the time after which the list must show its effect.
 func (h *listHistory) do(what string) time.Duration {
 	t, ctx := h.t, h.t.Context()
-	foreign := 31 * time.Second // no lock, so no trace
+	foreign := 31 * time.Second // without a lock, the directory does not change
 	info, ok := h.closed()
 	switch what {
 	case "create":
@@ -230,7 +230,7 @@ func (h *listHistory) do(what string) time.Duration {
 	switch what {
 	case "raw", "spaced", "torn":
 		if !strings.HasSuffix(readFile(t, info.Path), "\n") {
-			return 0 // it would be a line that nobody can read
+			return 0 // this would make a line invalid
 		}
 	}
 	switch what {
@@ -253,7 +253,7 @@ func (h *listHistory) do(what string) time.Duration {
 	case "torn":
 		appendRaw(t, info.Path, entryLine("t", "", "torn")[:h.rand.IntN(120)])
 		return foreign
-	case "rewrite": // as the interactive program does for a title: all anew, in one step
+	case "rewrite": // as the interactive program sets a title: by replacing the file
 		line, rest, _ := strings.Cut(readFile(t, info.Path), "\n")
 		var header map[string]any
 		h.check(what, json.Unmarshal([]byte(line), &header))
@@ -271,9 +271,9 @@ func (h *listHistory) do(what string) time.Duration {
 	return 0
 }
 
-// settle gives the directories that have changed the time of the history.
+// settle sets the times of changed directories to the time of the history.
 func (h *listHistory) settle() {
-	h.now = h.now.Add(time.Nanosecond) // no two changes have the same time
+	h.now = h.now.Add(time.Nanosecond) // all changes have different times
 	entries, err := os.ReadDir(h.root)
 	h.check("settle", err)
 	for _, e := range entries {
@@ -289,7 +289,7 @@ func (h *listHistory) settle() {
 	}
 }
 
-// pass lets time go by, and the clock go back now and then.
+// pass advances the clock, and sometimes sets it back.
 func (h *listHistory) pass(atLeast time.Duration) {
 	switch n := h.rand.IntN(12); {
 	case n == 0:
@@ -307,7 +307,7 @@ func taken(all []sessions.Info, o sessions.ListOptions) []sessions.Info {
 	})
 }
 
-// compare compares what all stores list with what is in the files.
+// compare compares the lists of all stores with the files.
 func (h *listHistory) compare() {
 	t := h.t
 	all := readSessions(t, h.root)
@@ -335,10 +335,10 @@ func (h *listHistory) compare() {
 	}
 }
 
-// sameWhenEmpty: a list of nothing is none.
+// sameWhenEmpty treats an empty list and a nil one as equal.
 var sameWhenEmpty = gocmp.Comparer(func(a, b []string) bool { return slices.Equal(a, b) })
 
-// walk reads a further page, always with the first store.
+// walk reads another page, always with the first store.
 func (h *listHistory) walk(i int, all []sessions.Info) {
 	t := h.t
 	w := h.walks[i]
@@ -362,7 +362,7 @@ func (h *listHistory) walk(i int, all []sessions.Info) {
 		}
 		want, behind = append(want, all[at]), n+1
 	}
-	w.order = w.order[behind:] // with those that were passed over: they may be back for the next page
+	w.order = w.order[behind:] // including those that were skipped: they may be back for the next page
 	got := list(t, h.stores[0], w.options)
 	if diff := gocmp.Diff(want, append([]sessions.Info{}, got.Sessions...), sameWhenEmpty); diff != "" || more != (got.Next != "") {
 		t.Fatalf("page behind %q, more: %t, next %q (-want +got):\n%s\nafter %s", w.options.Cursor, more, got.Next, diff, strings.Join(h.did, ", "))
@@ -372,7 +372,7 @@ func (h *listHistory) walk(i int, all []sessions.Info) {
 	}
 }
 
-// Whatever happens to the files, here and elsewhere, all lists tell what is in them.
+// After any change of the files, all lists show their content.
 func TestIndex_RandomHistories(t *testing.T) {
 	histories, steps := 40, 60
 	if testing.Short() || testenv.Race {

@@ -19,11 +19,11 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// watchedFS counts what is done to session files, and can be read-only.
+// watchedFS counts operations on session files, and can be read-only.
 type watchedFS struct {
 	sessions.FileSystem
 	opens, looks, reads atomic.Int32 // of session files; of directories
-	writeErr            error        // of whoever wants to write the index
+	writeErr            error        // of attempts to write the index
 }
 
 func (w *watchedFS) OpenFile(name string, flag int, perm fs.FileMode) (sessions.File, error) {
@@ -48,12 +48,12 @@ func (w *watchedFS) ReadDir(name string) ([]fs.DirEntry, error) {
 	return w.FileSystem.ReadDir(name)
 }
 
-// counts returns what was done since the last call.
+// counts returns the number of operations since the last call.
 func (w *watchedFS) counts() string {
 	return fmt.Sprintf("%d opened, %d looked at, %d directories read", w.opens.Swap(0), w.looks.Swap(0), w.reads.Swap(0))
 }
 
-// settle makes all directories of a store look as if nothing had happened there for an hour.
+// settle sets the times of all directories of a store to an hour ago.
 func settle(t testing.TB, s *sessions.Store) {
 	t.Helper()
 	dirs, err := filepath.Glob(filepath.Join(s.Dir(), "*"))
@@ -67,7 +67,7 @@ func settle(t testing.TB, s *sessions.Store) {
 	}
 }
 
-// watched returns another store in the directory of s, with a clock of its own.
+// watched returns another store in the directory of s, with its own clock.
 func watched(s *sessions.Store) (*sessions.Store, *watchedFS, *time.Time) {
 	now := time.Now()
 	w := &watchedFS{FileSystem: sessions.Disk()}
@@ -136,7 +136,7 @@ func TestIndex_LooksOnlyAtWhatMayHaveChanged(t *testing.T) {
 	closeLog(t, l)
 	step("it was written and closed", first, w, "1 opened, 3 looked at, 2 directories read")
 
-	// A program that takes no lock.
+	// A program without a lock.
 	settle(t, s)
 	list(t, first, sessions.ListOptions{})
 	w.counts()
@@ -155,7 +155,7 @@ func TestIndex_LooksOnlyAtWhatMayHaveChanged(t *testing.T) {
 	}
 }
 
-// A directory that has changed just now can change again without a trace in its time.
+// A directory that has just changed can change again within the same tick.
 func TestIndex_FreshDirectoriesAreNotBelieved(t *testing.T) {
 	s := newStore(t, unsynced)
 	l := addSession(t, s, sessions.Header{Cwd: "/w"}, 0, user("x"))
@@ -181,7 +181,7 @@ func TestIndex_NoSessionsAreRemembered(t *testing.T) {
 	bad := map[string]string{
 		"zero": "", "binary": "\x7fELF\x00\n\n", "newer": strings.Replace(header3, `"version":3`, `"version":9`, 1) + entryLine("a", "", "x"),
 		"cut": header3[:40], "foreign": "{\"hello\":1}\n" + entryLine("a", "", "x"), "huge": strings.Repeat("x", 3<<20),
-		"other": header3 + entryLine("a", "", "x"), // its id is x, so nobody finds it
+		"other": header3 + entryLine("a", "", "x"), // its ID is x, so it cannot be found
 		"up":    strings.Replace(header3, `"id":"x"`, `"id":"../../up"`, 1) + entryLine("a", "", "x"),
 	}
 	var grows string
@@ -191,7 +191,7 @@ func TestIndex_NoSessionsAreRemembered(t *testing.T) {
 			grows = path
 		}
 	}
-	// An id that leads out of the directory where its file is.
+	// An ID that escapes the directory of its file.
 	nested := filepath.Join(s.Dir(), "--w-demo--", "t_a")
 	if err := os.MkdirAll(nested, 0o700); err != nil {
 		t.Fatal(err)
@@ -223,7 +223,7 @@ func TestIndex_NoSessionsAreRemembered(t *testing.T) {
 			t.Errorf("info of %s: %v", id, err)
 		}
 	}
-	// What becomes a session is one.
+	// A file that becomes a session file is listed.
 	appendRaw(t, grows, strings.Replace(header3, `"x"`, `"cut"`, 1)[40:]+entryLine("a", "", "now"))
 	if n := len(list(t, sessions.NewStore(s.Dir(), nil), sessions.ListOptions{}).Sessions); n != 1 {
 		t.Errorf("%d sessions: the header names another one", n)
@@ -314,7 +314,7 @@ func TestIndex_DiskThatTakesNothing(t *testing.T) {
 	}
 }
 
-// The index file is written for many changes at once, but a session that is deleted leaves it with the next list.
+// The index file is written after many changes, but a deleted session is removed with the next list.
 func TestIndex_WhenItIsWritten(t *testing.T) {
 	s := newStore(t, unsynced)
 	for i := range 200 {
@@ -349,7 +349,7 @@ func TestIndex_WhenItIsWritten(t *testing.T) {
 	}
 }
 
-// What a crash has left of the index is in nobody's way; while somebody writes it, nobody else does.
+// A leftover index does no harm; only one process writes the index at a time.
 func TestIndex_WrittenByOneAtATime(t *testing.T) {
 	s := newStore(t, unsynced)
 	addSession(t, s, sessions.Header{Cwd: "/w"}, 0, user("x"))
@@ -412,7 +412,7 @@ func TestIndex_LinkedDirectories(t *testing.T) {
 	}
 }
 
-// Of copies of a session the last one counts, as when it is opened.
+// Of several copies of a session the last one counts, as for Open.
 func TestIndex_Copies(t *testing.T) {
 	s := newStore(t, unsynced)
 	l := addSession(t, s, sessions.Header{Cwd: "/w/a"}, 0, user("x"))
@@ -438,7 +438,7 @@ func TestIndex_Copies(t *testing.T) {
 	}
 }
 
-// Sessions are written while the index is made again and again.
+// Sessions are written while the index is rebuilt repeatedly.
 func TestIndex_RebuiltWhileWritten(t *testing.T) {
 	s := newStore(t)
 	root := s.Dir()

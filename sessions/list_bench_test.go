@@ -17,7 +17,7 @@ const (
 	benchDirs     = 20
 )
 
-// benchStore makes 10,000 sessions of 20 entries, about 1 KB each, in 20 directories; all of it an hour old.
+// benchStore creates 10,000 sessions of 20 entries, about 1 KB each, in 20 directories, all an hour old.
 func benchStore(b *testing.B) string {
 	b.Helper()
 	root := filepath.Join(b.TempDir(), "sessions")
@@ -69,7 +69,7 @@ func benchList(b *testing.B, s *sessions.Store, o sessions.ListOptions, want int
 }
 
 // BenchmarkList10k lists ten thousand sessions: with all in memory (warm), without an index file (rebuild), in a new
-// process with one (cold), and when one session has grown or one directory has changed.
+// process with one (cold), and after one session has grown or one directory has changed.
 func BenchmarkList10k(b *testing.B) {
 	root := benchStore(b)
 	all := sessions.ListOptions{Limit: benchSessions}
@@ -115,7 +115,7 @@ func BenchmarkList10k(b *testing.B) {
 			benchList(b, sessions.NewStore(root, nil), sessions.ListOptions{}, sessions.DefaultListLimit)
 		}
 	})
-	// No directory is believed: what a list costs that comes more than 30 seconds after the last one.
+	// No directory is trusted: the cost of a list more than 30 seconds after the last one.
 	b.Run("full", func(b *testing.B) {
 		now := time.Now()
 		s := sessions.NewStore(root, &sessions.StoreOptions{Clock: func() time.Time { now = now.Add(time.Minute); return now }})

@@ -15,7 +15,7 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// touch sets when a session was written last: the times of its last entry and of its file.
+// touch sets the time of a session's last write, in its entries and its file.
 func touch(t testing.TB, path string, at time.Time) {
 	t.Helper()
 	text := readFile(t, path)
@@ -29,7 +29,7 @@ func touch(t testing.TB, path string, at time.Time) {
 	touchFile(t, path, at)
 }
 
-// touchFile sets when a file, or what is in a directory, was changed last.
+// touchFile sets the mtime of a file or directory.
 func touchFile(t testing.TB, path string, at time.Time) {
 	t.Helper()
 	if err := os.Chtimes(path, at, at); err != nil {
@@ -37,7 +37,7 @@ func touchFile(t testing.TB, path string, at time.Time) {
 	}
 }
 
-// addSession makes a closed session that was written last at the given minute.
+// addSession creates a closed session that was last written at the given minute.
 func addSession(t testing.TB, s *sessions.Store, h sessions.Header, minute int, messages ...providers.Message) *sessions.Log {
 	t.Helper()
 	l, err := s.Create(t.Context(), h)
@@ -153,7 +153,7 @@ func TestList_Titles(t *testing.T) {
 			if len(test.set) == 0 {
 				return
 			}
-			// What the list knows is in the session file alone.
+			// The list has only information from session files.
 			if err := os.RemoveAll(l.ArtifactDir()); err != nil {
 				t.Fatal(err)
 			}
@@ -230,7 +230,7 @@ func TestList_PagesHoldTheirPlace(t *testing.T) {
 	}
 }
 
-// What the list says follows from the entries, also where other programs have written them.
+// The list reflects the entries, also those that other programs have written.
 func TestList_WhatEntriesSay(t *testing.T) {
 	custom := func(customType, data string) string {
 		return `{"type":"custom","id":"c","parentId":null,"timestamp":"2026-02-16T10:20:31.000Z","customType":"` + customType + `","data":` + data + "}\n"
@@ -286,7 +286,7 @@ func TestList_WhatEntriesSay(t *testing.T) {
 	}
 }
 
-// The order is that of the last entries; the files' times count only where those have none.
+// The order is by the last entry; a file's mtime counts only if there is none.
 func TestList_Order(t *testing.T) {
 	s := newStore(t)
 	for id, minute := range map[string]int{"a": 3, "b": 1, "c": 2} {
@@ -309,7 +309,7 @@ func TestList_Order(t *testing.T) {
 	}
 }
 
-// Sessions are found by what their headers say, wherever their files are; the directory itself may be gone.
+// Sessions are found by their headers, wherever their files are; the directory may be gone.
 func TestList_CwdOfHeaders(t *testing.T) {
 	s := newStore(t)
 	gone := t.TempDir()
@@ -350,7 +350,7 @@ func TestDirName(t *testing.T) {
 	}
 }
 
-// A long name is cut between two characters and stays unique.
+// A long name is truncated between two characters and stays unique.
 func TestDirName_Long(t *testing.T) {
 	for n := 190; n < 215; n++ {
 		cwd := "/" + strings.Repeat("ü", n/2) + strings.Repeat("x", n%2)

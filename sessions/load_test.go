@@ -265,7 +265,7 @@ func TestLoad_MillionLines(t *testing.T) {
 	}
 }
 
-// A file of an older version is one of the present version once it was opened, with the same conversation.
+// A file of an older version has the current version after it was opened, and the same conversation.
 func FuzzMigrate(f *testing.F) {
 	for _, name := range []string{"v1", "v2"} {
 		_, body, _ := strings.Cut(readFile(f, filepath.Join("testdata", name+".jsonl")), "\n")
@@ -318,7 +318,7 @@ func FuzzLoad(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		const id = "x"
 		s := newStore(t, unsynced)
-		// Whatever the header says, the file is to be found under one id.
+		// A file is found under one ID only, whatever its header says.
 		first, rest, ok := strings.Cut(string(data), "\n")
 		for _, old := range []string{"0190a000-0000-7000-8000-000000000001", "0190a000-0000-7000-8000-000000000002", "0190a000-0000-7000-8000-000000000003"} {
 			first = strings.Replace(first, old, id, 1)

@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// TestLockByPresence_SaysWhatToDo: where a lock file may have outlived its owner and nobody can tell, the error names it.
+// TestLockByPresence_SaysWhatToDo checks that the error names the lock file if it may have outlived its owner.
 func TestLockByPresence_SaysWhatToDo(t *testing.T) {
 	mine := newLockOwner()
-	mine.Held = true // of this process id, which an earlier process may have had
+	mine.Held = true // with this process's ID, which an earlier process may have had
 	for name, write := range map[string]func(path string) error{
 		"of nobody":       func(path string) error { return os.WriteFile(path, nil, filePerm) },
 		"of this very id": func(path string) error { return errors.Join(os.WriteFile(path, nil, filePerm), writeOwner(path, mine)) },

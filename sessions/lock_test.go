@@ -58,7 +58,7 @@ func TestLock_BetweenProcesses(t *testing.T) {
 	open(t, s, l.ID())
 }
 
-// Whoever unlocks removes the lock file; nobody may come in by an old one.
+// Unlocking removes the lock file; a process that has opened the old file must not get the lock.
 func TestLock_NeverTwoOwners(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.jsonl")
 	var owners, locked atomic.Int32

@@ -18,8 +18,8 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// TestReopenedIsLikeLive does random things to a session and compares it after each with what others see of its file:
-// one who only reads it, and one who opens a copy of it.
+// TestReopenedIsLikeLive performs random operations on a session. After each it compares the log with a view of the
+// file and with an open copy of it.
 func TestReopenedIsLikeLive(t *testing.T) {
 	t.Parallel()
 	seeds := 16
@@ -39,7 +39,7 @@ func liveOrReopened(t *testing.T, r *rand.Rand) {
 	var l *sessions.Log
 	switch r.IntN(3) {
 	case 0:
-		// Another program's file: blank lines, line ends of Windows, two entries of one id, an end without a newline.
+		// Another program's file: blank lines, CRLF line endings, two entries with one ID, no final newline.
 		text := strings.ReplaceAll(header3, "\n", "\r\n") + "\n \r\n" + entryLine("a", "", "one") + "\t" + entryLine("b", "a", "two") +
 			entryLine("a", "b", "three") + "\r\n" + `{"type":"label","id":"c","parentId":"a","timestamp":"","targetId":"a","label":"L"}` + "\r\n" +
 			entryLine("d", "nowhere", "four") + strings.TrimSuffix(entryLine("e", "b", "five"), "\n")
@@ -76,14 +76,14 @@ func liveOrReopened(t *testing.T, r *rand.Rand) {
 	}
 }
 
-// viewOf is all that a log tells, in lines.
+// viewOf returns all that a log reports, in lines.
 func viewOf(t *testing.T, l *sessions.Log) (all []string) {
 	t.Helper()
 	add := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	add("leaf %s, labels %v", l.Leaf(), l.Labels())
 	add("state %+v", l.State())
 	all = append(all, messagesOf(t, l)...)
-	// What is made of a branch in memory is the same.
+	// The functions for a branch in memory return the same.
 	if diff := cmp.Diff(allMessages(t, l), sessions.MessagesOf(allBranch(t, l)), cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("messages of the branch (-log +branch):\n%s", diff)
 	}
@@ -229,7 +229,7 @@ func oneStep(t *testing.T, r *rand.Rand, s *sessions.Store, l **sessions.Log) st
 			if !slices.Equal(ids(path), ids(allBranch(t, fork))[:len(path)]) {
 				t.Fatalf("fork at %s: has %v, want %v", opts.Leaf, ids(allBranch(t, fork)), ids(path))
 			}
-			// As the source would be if it went on from there.
+			// As the source would be if it continued from there.
 			twin := newStore(t, unsynced, func(o *sessions.StoreOptions) { o.BlobDir = filepath.Join(filepath.Dir(s.Dir()), "blobs") })
 			place(t, twin, log.ID(), readFile(t, log.Path()))
 			for _, e := range globs(t, filepath.Join(filepath.Dir(s.Dir()), "blobs")) {

@@ -9,7 +9,7 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// TestAppend_FileIsGone: what goes to a file that has lost its name is not acknowledged.
+// TestAppend_FileIsGone checks that a write to an unlinked file is not acknowledged.
 func TestAppend_FileIsGone(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("an open file keeps its name there")

@@ -12,8 +12,8 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// What was paid is in the file at the prices of its time, and comes back with it: of answers in branches that were left,
-// and of what was used beside the conversation. What other programs wrote counts as far as it says something.
+// Prices are stored with the answers and are restored: for answers in abandoned branches, and for usage outside the
+// conversation. Data of other programs counts as far as it is complete.
 func TestUses(t *testing.T) {
 	store := sessions.NewStore(t.TempDir(), nil)
 	log, err := store.Create(t.Context(), sessions.Header{Cwd: "/w"})
@@ -44,7 +44,7 @@ func TestUses(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := log.Rewind(""); err != nil { // what was paid for stays paid for
+	if err := log.Rewind(""); err != nil { // abandoned answers count too
 		t.Fatal(err)
 	}
 	side, err := (&sessions.SideUsage{For: "a title", Provider: "acme", Model: "small", Usage: usage, Price: price}).Entry()
@@ -103,7 +103,7 @@ func TestUses(t *testing.T) {
 	}
 }
 
-// A price that makes no sense is none, and takes no count with it.
+// An invalid price is ignored and does not affect the counts.
 func TestUses_OtherPrograms(t *testing.T) {
 	for _, tt := range []struct {
 		cost string

@@ -10,7 +10,7 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// A walk yields what the branch has from the last clear on, however long its entries are, and nothing that is appended
+// A walk yields the branch since the last clear, whatever the length of its entries, without entries appended
 // meanwhile.
 func TestLog_Walk(t *testing.T) {
 	s := newStore(t, unsynced)

@@ -1,4 +1,4 @@
-// Package sessionstest has a disk in memory that breaks when it is told to, for tests of package sessions.
+// Package sessionstest provides an in-memory file system with fault injection, for tests of package sessions.
 package sessionstest
 
 import (
@@ -19,12 +19,12 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// Disk is a file system in memory. Processes come and go on it: see [Disk.Process]. What is written is there for all of
-// them at once, but on the disk itself only once it was synced: see [Disk.PowerCut].
+// Disk is a file system in memory. Several processes can use it: see [Disk.Process]. Written data is visible to all of
+// them at once, but survives [Disk.PowerCut] only if it was synced.
 type Disk struct {
 	mu    sync.Mutex // guards all below, and every node
 	names map[string]*node
-	// journal holds the changes of names that no directory was synced behind, in order.
+	// journal holds the changes of names since the last sync of a directory, in order.
 	journal []change
 	synced  map[string]*node
 	locks   map[string]*Process
@@ -36,14 +36,14 @@ type node struct {
 	dir      bool
 	data     []byte
 	modified time.Time
-	// synced is the data that a power cut leaves for sure.
+	// synced is the data that survives a power cut.
 	synced []byte
 }
 
-// change is a step that a journal takes as a whole: names that get a node, or lose it.
+// change is an atomic step of the journal: the names that a node gets or loses.
 type change map[string]*node
 
-// NewDisk returns an empty disk. Its clock moves a millisecond with each change.
+// NewDisk returns an empty disk. Its clock advances by a millisecond with each change.
 func NewDisk(start time.Time) *Disk {
 	return &Disk{
 		names: map[string]*node{"/": {dir: true}}, synced: map[string]*node{"/": {dir: true}},
@@ -51,10 +51,10 @@ func NewDisk(start time.Time) *Disk {
 	}
 }
 
-// Process is a process's sight of a disk. It is a [sessions.FileSystem]; the zero Fault never happens.
+// Process is one process's use of a disk. It is a [sessions.FileSystem]. With the zero Fault nothing fails.
 type Process struct {
 	disk *Disk
-	// Steps counts the steps that change something.
+	// Steps returns the number of steps that change something.
 	Steps int
 	fault Fault
 	dead  bool
@@ -62,21 +62,21 @@ type Process struct {
 
 var _ sessions.FileSystem = (*Process)(nil)
 
-// Fault is what happens at one step.
+// Fault describes a failure at one step.
 type Fault struct {
 	// At is the step, 1 for the first.
 	At int
-	// Kill ends the process at that step: it panics with [ErrKilled].
+	// Kill makes the step end the process: it panics with [ErrKilled].
 	Kill bool
-	// Err is the step's error otherwise. A write that fails has written a part. If Lasting, all later steps that need
+	// Err is the step's error if Kill is false. A failing write writes a part. With Lasting, all later steps that need
 	// room fail too.
 	Err     error
 	Lasting bool
-	// Rand chooses how much of a step is done. If nil, nothing of it.
+	// Rand chooses how much of the step is done. If nil, nothing.
 	Rand *rand.Rand
 }
 
-// some chooses a number below n.
+// some returns a number below n.
 func (f *Fault) some(n int) int {
 	if f.Rand == nil {
 		return 0
@@ -84,13 +84,13 @@ func (f *Fault) some(n int) int {
 	return f.Rand.IntN(n)
 }
 
-// ErrKilled is the panic of a process that a [Fault] has ended.
+// ErrKilled is the panic value of a process that a [Fault] has ended.
 var ErrKilled = errors.New("killed")
 
 // Process starts a process. Its file descriptors and locks end with [Process.Kill], or with its fault.
 func (d *Disk) Process(fault Fault) *Process { return &Process{disk: d, fault: fault} }
 
-// Kill ends the process: whatever it still does has no effect.
+// Kill ends the process: its later operations have no effect.
 func (p *Process) Kill() {
 	p.disk.mu.Lock()
 	defer p.disk.mu.Unlock()
@@ -101,13 +101,13 @@ func (p *Process) kill() {
 	p.dead = true
 	for name, owner := range p.disk.locks {
 		if owner == p {
-			delete(p.disk.locks, name) // as the system does; the lock file stays
+			delete(p.disk.locks, name) // as the operating system does; the lock file stays
 		}
 	}
 }
 
-// PowerCut leaves what was synced, and of the rest what r chooses: of the changes of names a first part, of each file's
-// data a first part, perhaps with zero bytes behind. No process may live.
+// PowerCut keeps what was synced and a random part of the rest: a prefix of the changes of names, and a prefix of each
+// file's data, perhaps followed by zero bytes. No process may be alive.
 func (d *Disk) PowerCut(r *rand.Rand) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -158,8 +158,8 @@ func (d *Disk) Names() []string {
 	return all
 }
 
-// step begins a change of the process. With an error nothing more must be done; part says that a part must be done
-// before that, and finish is to be called behind it.
+// step starts a change by the process. On an error the caller must not continue; if part is set, it first does a part
+// of the step. It calls finish at the end.
 func (p *Process) step() (part bool, finish func(), err error) {
 	none := func() {}
 	if p.dead {
@@ -178,7 +178,7 @@ func (p *Process) step() (part bool, finish func(), err error) {
 	return true, func() { panic(ErrKilled) }, ErrKilled
 }
 
-// change makes a change of names, as one step.
+// change changes names, as one step.
 func (p *Process) change(c change) error {
 	_, finish, err := p.step()
 	if err == nil || errors.Is(err, ErrKilled) && p.fault.some(2) == 1 {
@@ -201,7 +201,7 @@ func pathError(op, name string, err error) error {
 	return &fs.PathError{Op: op, Path: name, Err: err}
 }
 
-// find returns what a name stands for.
+// find returns the node with a name.
 func (p *Process) find(op, name string) (*node, error) {
 	if p.dead {
 		return nil, pathError(op, name, os.ErrClosed)
@@ -269,7 +269,7 @@ func (f *file) Write(b []byte) (int, error) {
 	if f.appends {
 		f.at = len(f.node.data)
 	}
-	// A new array each time: what was synced must not change.
+	// Use a new array: synced data must not change.
 	data := slices.Clone(f.node.data[:min(f.at, len(f.node.data))])
 	data = append(data, b...)
 	if rest := f.at + len(b); rest < len(f.node.data) {
@@ -499,8 +499,8 @@ func (p *Process) RemoveAll(name string) error {
 	return nil
 }
 
-// SyncDir implements [sessions.FileSystem]. As with the journals of real file systems, it brings all that was done to
-// names before it to the disk.
+// SyncDir implements [sessions.FileSystem]. As in real journaling file systems, it makes all earlier changes of names
+// durable.
 func (p *Process) SyncDir(name string) error {
 	p.disk.mu.Lock()
 	defer p.disk.mu.Unlock()
@@ -541,11 +541,11 @@ func (p *Process) Lock(name string) (func(), error) {
 			return
 		}
 		delete(p.disk.locks, name)
-		_ = p.change(change{lock: nil}) // who unlocks cannot do anything about it
+		_ = p.change(change{lock: nil}) // the caller cannot handle an error
 	}, nil
 }
 
-// info is what Stat tells.
+// info implements [fs.FileInfo].
 func (n *node) info(name string) fs.FileInfo {
 	return fileInfo{filepath.Base(name), int64(len(n.data)), n.modified, n.dir}
 }

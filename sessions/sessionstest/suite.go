@@ -12,7 +12,7 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// FileSystem checks what package sessions counts on, in dir, which is there and empty.
+// FileSystem tests that a file system behaves as package sessions requires, in the empty directory dir.
 func FileSystem(t *testing.T, fsys sessions.FileSystem, dir string) {
 	t.Helper()
 	at := func(name string) string { return filepath.Join(dir, filepath.FromSlash(name)) }
