@@ -17,7 +17,7 @@ import (
 	"github.com/gajae-code/gjc/agent/tools/toolstest"
 )
 
-// allTools are the tools of every setting.
+// allTools returns the tools of every setting.
 func allTools() []agent.Tool {
 	all := tools.All(toolstest.Settings())
 	for _, mode := range []files.EditMode{files.EditPatch, files.EditHashline} {
@@ -30,11 +30,10 @@ func allTools() []agent.Tool {
 	return all
 }
 
-// badTime is how long a tool may take to say what is wrong, on a busy machine.
+// badTime bounds how long a tool may take to refuse an input, on a busy machine.
 const badTime = 30 * time.Second
 
-// Every tool refuses what its schema does not take, names the tool, and does nothing: no argument, null, other types, more members
-// than there are.
+// Every tool refuses what its schema does not accept, names itself, and does nothing: no argument, null, other types, extra members.
 func TestBadInput_EveryTool(t *testing.T) {
 	for _, tool := range allTools() {
 		spec := tool.Spec()
@@ -89,7 +88,7 @@ func TestBadInput_EveryTool(t *testing.T) {
 	}
 }
 
-// An argument of megabytes is dealt with in bounded time, whatever comes of it, and the answer is bounded too.
+// An argument of megabytes takes bounded time, and the answer is bounded too.
 func TestBadInput_Enormous(t *testing.T) {
 	huge := strings.Repeat("a/", 4<<20)
 	for _, tool := range allTools() {
@@ -125,10 +124,10 @@ func TestBadInput_Enormous(t *testing.T) {
 	}
 }
 
-// maxAnswer bounds what a tool says, in bytes: an output with its notes.
+// maxAnswer bounds the answer of a tool, in bytes: an output with its notes.
 const maxAnswer = 80 << 10
 
-// goodInput is an input that a schema takes.
+// goodInput returns an input that a schema accepts.
 func goodInput(s *jsonschema.Schema) map[string]any {
 	in := make(map[string]any)
 	for _, name := range s.Required {
@@ -158,7 +157,7 @@ func goodValue(s *jsonschema.Schema) any {
 	}
 }
 
-// other is a value that a schema does not take.
+// other returns a value that a schema does not accept.
 func other(s *jsonschema.Schema) any {
 	if s.Type == "string" {
 		return 12

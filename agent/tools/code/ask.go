@@ -15,8 +15,7 @@ import (
 	"github.com/gajae-code/gjc/lsp"
 )
 
-// servers returns those for the file that the action can ask: all, or only those that know types. An error says why there
-// are none.
+// servers returns the servers for the file that the action can use: all, or only those that know types. The error says why there are none.
 func (c *lspCall) servers(ctx context.Context, linters bool) ([]*lsp.Server, error) {
 	servers, err := c.w.Servers(ctx, c.path)
 	if err != nil {
@@ -31,10 +30,10 @@ func (c *lspCall) servers(ctx context.Context, linters bool) ([]*lsp.Server, err
 	return servers, nil
 }
 
-// maxReasons bounds how many servers that are not used are listed with their reasons.
+// maxReasons bounds the unused servers that are listed with their reasons.
 const maxReasons = 8
 
-// noServer says that there is none, and why: nothing is known then, which is not the same as that all is well.
+// noServer returns the error for a file without a server, with the reasons: no answer does not mean that the code is correct.
 func (c *lspCall) noServer(ctx context.Context, text string) error {
 	_, list, err := c.w.All(ctx)
 	if err != nil {
@@ -57,8 +56,8 @@ func (c *lspCall) noServer(ctx context.Context, text string) error {
 	return errors.New(b.String())
 }
 
-// ask runs fn for each of the servers that takes method for the file, with the document held there. What a server answers
-// with an error, and what it can not do, becomes a note as long as another one has answered; else it is the error.
+// ask runs fn for each of the servers that has method for the file, with the document open there. An error of one server becomes a note if
+// another server has answered, and is returned otherwise.
 func (c *lspCall) ask(ctx context.Context, servers []*lsp.Server, method string, fn func(ctx context.Context, s *lsp.Server, doc *lsp.Document) error) error {
 	var failed []error
 	answered := 0
@@ -86,7 +85,7 @@ func (c *lspCall) ask(ctx context.Context, servers []*lsp.Server, method string,
 	return nil
 }
 
-// joinOnce is [errors.Join] for errors of which several say the same.
+// joinOnce is [errors.Join] without repeated texts.
 func joinOnce(errs []error) error {
 	said := make(map[string]bool)
 	return errors.Join(slices.DeleteFunc(errs, func(err error) bool {
@@ -96,7 +95,7 @@ func joinOnce(errs []error) error {
 	})...)
 }
 
-// lackError is a server that does not do what is asked.
+// lackError reports a server that does not support a request.
 type lackError struct{ server, method string }
 
 func (e *lackError) Error() string {
@@ -119,7 +118,7 @@ func (c *lspCall) askOne(ctx context.Context, s *lsp.Server, method string, fn f
 	return lacking(fn(ctx, s, doc))
 }
 
-// lacking makes a lackError of the answer of a server that does not know a method, whatever it says of its capabilities.
+// lacking returns a lackError if err is the answer of a server that does not know a method, whatever its capabilities say.
 func lacking(err error) error {
 	if re, ok := errors.AsType[*lsp.ResponseError](err); ok && re.Code == codeMethodNotFound {
 		return &lackError{re.Server, re.Method}
@@ -127,7 +126,7 @@ func lacking(err error) error {
 	return err
 }
 
-// holdError is for a file that no server can be given: gone since it was looked at, for one.
+// holdError reports a file that could not be opened in any server, for example because it was deleted.
 func (c *lspCall) holdError(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return &toolkit.MissingError{Text: "File not found: " + c.name(c.path) + " does not exist any more"}
@@ -135,7 +134,7 @@ func (c *lspCall) holdError(err error) error {
 	return err
 }
 
-// settle waits for a server that loads the project, as far as the time of the call allows to ask it anything afterwards.
+// settle waits for a server that loads the project, but leaves time of the call for its requests.
 func (c *lspCall) settle(ctx context.Context, s *lsp.Server) {
 	most := settleTime
 	if end, ok := ctx.Deadline(); ok {
@@ -147,17 +146,17 @@ func (c *lspCall) settle(ctx context.Context, s *lsp.Server) {
 }
 
 const (
-	// codeMethodNotFound is JSON-RPC's.
+	// codeMethodNotFound is the code of JSON-RPC.
 	codeMethodNotFound = -32601
-	// codeContentModified is the answer of a server whose work was overtaken by a change, codeServerCancelled that of one
-	// that has given up for now. Both may be asked again.
+	// codeContentModified is the code of a request that a change has overtaken, codeServerCancelled that of one that the server gave up.
+	// Both requests may be repeated.
 	codeContentModified = -32801
 	codeServerCancelled = -32802
 	overtakenTries      = 4
 	overtakenPause      = 250 * time.Millisecond
 )
 
-// request is [lsp.Server.Call], again where the server says that its answer would be old.
+// request is [lsp.Server.Call], repeated if the server reports that its answer would be outdated.
 func (c *lspCall) request(ctx context.Context, s *lsp.Server, method string, params any, result *jsonx.Raw) error {
 	for try := 1; ; try++ {
 		err := s.Call(ctx, method, params, result)
@@ -171,7 +170,7 @@ func (c *lspCall) request(ctx context.Context, s *lsp.Server, method string, par
 	}
 }
 
-// pause waits, for most as long as ctx lives.
+// pause waits for d or until ctx ends.
 func pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -183,14 +182,14 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// note adds a remark to the result, once.
+// note adds a note to the result, at most once.
 func (c *lspCall) note(text string) {
 	if text != "" && !slices.Contains(c.notes, text) {
 		c.notes = append(c.notes, text)
 	}
 }
 
-// uriOf and pathOf are the URIs of this machine.
+// uriOf and pathOf convert paths of this machine to URIs and back.
 func uriOf(path string) string { return lsp.FileURI(path, runtime.GOOS) }
 
 func pathOf(uri string) (string, error) { return lsp.FilePath(uri, runtime.GOOS) }

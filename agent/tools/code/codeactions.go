@@ -19,11 +19,11 @@ import (
 	"github.com/gajae-code/gjc/lsp"
 )
 
-// codeAction is a CodeAction, or a Command in its place.
+// codeAction is a CodeAction or a Command.
 type codeAction struct {
 	server *lsp.Server
 	raw    jsonx.Raw
-	// bare says that it is a Command.
+	// bare reports that it is a Command.
 	bare bool
 
 	Title     string    `json:"title"`
@@ -58,7 +58,7 @@ func decodeCodeActions(raw jsonx.Raw, s *lsp.Server) ([]codeAction, error) {
 	return list, nil
 }
 
-// command is what an action runs behind its edit; nil for nothing.
+// command returns the command that an action runs after its edit, or nil.
 func (a *codeAction) command() (*protocol.Command, error) {
 	if len(a.Command) == 0 || jsonx.IsNull(a.Command) {
 		return nil, nil
@@ -66,7 +66,7 @@ func (a *codeAction) command() (*protocol.Command, error) {
 	return decodeCommand(a.Command)
 }
 
-// decodeCommand keeps the arguments as they are: they are the server's.
+// decodeCommand keeps the arguments as the server sent them.
 func decodeCommand(raw jsonx.Raw) (*protocol.Command, error) {
 	var c struct {
 		Title     string      `json:"title"`
@@ -83,14 +83,14 @@ func decodeCommand(raw jsonx.Raw) (*protocol.Command, error) {
 	return out, nil
 }
 
-// isKind reports whether a query is a kind of code actions, and no title.
+// isKind reports whether a query is a kind of code actions, and not a title.
 func isKind(query string) bool {
 	head, _, _ := strings.Cut(query, ".")
 	return slices.Contains([]string{"quickfix", "refactor", "source", "notebook"}, head) && !strings.ContainsAny(query, " \t")
 }
 
-// diagnosed is what a server says of a document, for which it waits up to half of the call's time: actions are fixes for
-// that. Where the server has not said it by then, a note tells so.
+// diagnosed returns a server's diagnostics of a document, because actions are fixes for them. It waits up to half of the call's timeout;
+// without an answer it adds a note.
 func (c *lspCall) diagnosed(ctx context.Context, doc *lsp.Document) []protocol.Diagnostic {
 	most := settleTime
 	if end, ok := ctx.Deadline(); ok {
@@ -105,7 +105,7 @@ func (c *lspCall) diagnosed(ctx context.Context, doc *lsp.Document) []protocol.D
 	return list
 }
 
-// codeActions asks all servers for what they offer at the place of the call: the symbol, else the line, else the file.
+// codeActions requests the actions of all servers at the place of the call: the symbol, else the line, else the file.
 func (c *lspCall) codeActions(ctx context.Context) ([]codeAction, error) {
 	const method = "textDocument/codeAction"
 	servers, err := c.servers(ctx, true)
@@ -145,7 +145,7 @@ func (c *lspCall) codeActions(ctx context.Context) ([]codeAction, error) {
 	return all, err
 }
 
-// diagnosticParams is a diagnostic as the server sent it: nothing that it left out, for a severity of 0 is none.
+// diagnosticParams is a diagnostic as the server sent it. Members that it omitted stay omitted: a severity of 0 is invalid.
 func diagnosticParams(d *protocol.Diagnostic) map[string]any {
 	p := map[string]any{"range": d.Range, "message": d.Message}
 	if d.Severity != 0 {
@@ -226,7 +226,7 @@ func runCodeActions(ctx context.Context, c *lspCall) (*agent.Result, error) {
 	return c.result(ctx, b.String()), nil
 }
 
-// pickAction finds the action that the query means: by number, by kind, or by a part of the title.
+// pickAction finds the action that the query names: by number, by kind, or by a part of the title.
 func (c *lspCall) pickAction(list []codeAction) (*codeAction, error) {
 	query := strings.TrimSpace(c.in.Query)
 	if query == "" {
@@ -264,8 +264,8 @@ func (c *lspCall) pickAction(list []codeAction) (*codeAction, error) {
 	return nil, errors.New(strings.TrimSpace(b.String()))
 }
 
-// planCodeActions works out the action to apply, where one is. What its command does nobody knows before: it asks like a
-// command of the shell, beside an edit of the file.
+// planCodeActions plans the action to apply, if there is one. The effect of its command is unknown, so it is judged like a shell command,
+// in addition to the edit of the file.
 func planCodeActions(ctx context.Context, c *lspCall, plan *agent.CallPlan) error {
 	if c.in.Apply == nil || !*c.in.Apply {
 		return nil
@@ -302,14 +302,14 @@ func planCodeActions(ctx context.Context, c *lspCall, plan *agent.CallPlan) erro
 	return nil
 }
 
-// preparedAction is a code action that is to be applied: its edit, then its command.
+// preparedAction is a code action to apply: its edit, then its command.
 type preparedAction struct {
 	server  *lsp.Server
 	edit    preparedEdit
 	command *protocol.Command
 }
 
-// resolve asks for the edit of an action that came without, and plans it.
+// resolve requests the edit of an action that came without one, and plans it.
 func (p *preparedAction) resolve(ctx context.Context, c *lspCall, a *codeAction) error {
 	s := a.server
 	c.asked = s.Name()
@@ -387,8 +387,8 @@ func (p *preparedAction) run(ctx context.Context, c *lspCall) (*agent.Result, er
 	return c.applied(ctx, text, all, nil), nil
 }
 
-// execute runs a command of a server. The edits that the server asks for meanwhile are made and join all; they stay in the
-// roots, for what is outside nobody was asked. It returns what was done, for the model.
+// execute runs a command of a server and returns a description for the model. It makes the edits that the server requests meanwhile and
+// joins them, but only inside the roots: the user was not asked about other files.
 func (c *lspCall) execute(ctx context.Context, s *lsp.Server, command *protocol.Command, all *edits.WorkspaceChange) (string, error) {
 	var b strings.Builder
 	err := c.within(ctx, func(ctx context.Context) error {
@@ -419,7 +419,7 @@ func (c *lspCall) execute(ctx context.Context, s *lsp.Server, command *protocol.
 			all.Join(done)
 			changes := edits.Operations{Call: c.call, Ops: ops}
 			b.WriteString(changes.List() + changes.DiffText())
-			c.w.Refresh(ctx) // what the server has open is what it has just changed
+			c.w.Refresh(ctx) // the server has just changed what it has open
 			return nil
 		})
 		if err == nil && !isNull(answer) && answer.String() != "{}" {

@@ -10,8 +10,8 @@ import (
 	"github.com/gajae-code/gjc/lsp"
 )
 
-// runsCommand reports whether a server runs a command: those that it does not list are for the editor. A server that says
-// nothing of commands in the beginning may have registered some since.
+// runsCommand reports whether a server runs a command: the editor has to run those that the server does not list. A server that listed none
+// at first may have registered some since.
 func runsCommand(s *lsp.Server, command string) bool {
 	provider := jsonx.Lookup(s.Capabilities(), "executeCommandProvider")
 	if isNull(provider) {
@@ -26,8 +26,8 @@ func runsCommand(s *lsp.Server, command string) bool {
 	return slices.Contains(options.Commands, command)
 }
 
-// editOfCommand is the edit that an editor makes for a command with the arguments of VS Code's own extensions: a URI, the
-// document's version, and the edits of its text. It is nil for other commands.
+// editOfCommand returns the edit that an editor makes for a command with the arguments of VS Code's own extensions: a URI, the document's
+// version, and the edits of its text. It returns nil for other commands.
 func editOfCommand(command *protocol.Command) (*lsp.WorkspaceEdit, error) {
 	if len(command.Arguments) != 3 {
 		return nil, nil

@@ -19,21 +19,21 @@ import (
 	"github.com/gajae-code/gjc/lsp"
 )
 
-// Bounds of the action diagnostics.
+// Limits of the action diagnostics.
 const (
 	// maxDiagnosedFiles bounds the files of a glob.
 	maxDiagnosedFiles = 20
-	// diagnosedAtOnce is how many of them are asked about side by side.
+	// diagnosedAtOnce is how many files are requested concurrently.
 	diagnosedAtOnce = 4
 	// maxListed bounds the problems that are listed.
 	maxListed = 200
-	// answerTime is kept of a call's time to word what was found.
+	// answerTime is reserved of a call's timeout for writing the result.
 	answerTime = time.Second
 )
 
 func isGlob(file string) bool { return walk.HasMeta(file) }
 
-// planDiagnostics adds what may be read, and for the workspace the project's checker.
+// planDiagnostics adds the effects of reading the files, and of the project's checker for the workspace.
 func planDiagnostics(ctx context.Context, c *lspCall, plan *agent.CallPlan) error {
 	switch file := strings.TrimSpace(c.in.File); {
 	case file == "":
@@ -102,7 +102,7 @@ func runDiagnostics(ctx context.Context, c *lspCall) (*agent.Result, error) {
 	return c.reportResult(ctx, told), nil
 }
 
-// diagnosedPaths are the files that the call names; note says what is left out.
+// diagnosedPaths returns the files that the call names; note says what is left out.
 func (c *lspCall) diagnosedPaths(ctx context.Context) (paths []string, note string, err error) {
 	if !isGlob(c.in.File) {
 		if err := c.present(ctx); err != nil {
@@ -115,7 +115,7 @@ func (c *lspCall) diagnosedPaths(ctx context.Context) (paths []string, note stri
 	case errors.Is(err, agent.ErrBadInput):
 		return nil, "", err
 	case err != nil:
-		return nil, "", nil // what it would be in is not there
+		return nil, "", nil // its directory does not exist
 	case g.File:
 		return []string{g.Base}, "", nil
 	}
@@ -137,7 +137,7 @@ func (c *lspCall) diagnosedPaths(ctx context.Context) (paths []string, note stri
 	return paths, note, err
 }
 
-// reportResult is the result for what servers say of files, the model's text and the people's.
+// reportResult returns the result for the servers' reports, with one text for the model and one for people.
 func (c *lspCall) reportResult(ctx context.Context, reports []*lsp.Report) *agent.Result {
 	text := lsp.ReportText(reports, c.name, maxListed)
 	for _, r := range reports {
@@ -151,7 +151,7 @@ func (c *lspCall) reportResult(ctx context.Context, reports []*lsp.Report) *agen
 	return res
 }
 
-// maxForPeople bounds the problems that an editor shows with the call; it has them in its own list too, as a rule.
+// maxForPeople bounds the problems that an editor shows with the call. It usually lists them elsewhere too.
 const maxForPeople = 50
 
 func (c *lspCall) reportMarkdown(reports []*lsp.Report) string {
@@ -185,13 +185,13 @@ func (c *lspCall) reportMarkdown(reports []*lsp.Report) string {
 	return b.String()
 }
 
-// workspaceReports is what the servers know of all files: asked for where they offer that, else what they have published.
+// workspaceReports returns the problems of all files: requested from servers that offer it, else as published.
 func (c *lspCall) workspaceReports(ctx context.Context, servers []*lsp.Server) []*lsp.Report {
 	byPath := make(map[string]*lsp.Report)
 	add := func(s *lsp.Server, path string, list func(text *lsp.Text) []lsp.Diagnostic) {
 		text := c.text(ctx, path)
 		if text == nil {
-			return // it is gone, or not the session's
+			return // it was deleted or is not the session's
 		}
 		r := byPath[path]
 		if r == nil {
@@ -252,13 +252,13 @@ func (c *lspCall) workspaceReports(ctx context.Context, servers []*lsp.Server) [
 	return reports
 }
 
-// maxWorkspaceFiles bounds the files that are looked through for published problems.
+// maxWorkspaceFiles bounds the files that are checked for published problems.
 const maxWorkspaceFiles = 20_000
 
 func (c *lspCall) workspaceFiles(ctx context.Context) []string {
 	files := []string{}
 	for _, root := range append([]string{c.call.Workspace.Cwd}, c.call.Workspace.Additional...) {
-		// What was found until an error is good enough.
+		// What was found before an error is good enough.
 		_ = walk.New(c.call).Walk(ctx, root, func(path string, d fs.DirEntry) error {
 			if !d.IsDir() {
 				files = append(files, path)
@@ -272,10 +272,10 @@ func (c *lspCall) workspaceFiles(ctx context.Context) []string {
 	return files
 }
 
-// checker is a project's own program that tells its problems.
+// checker is a project's own program that reports its problems.
 type checker struct{ kind, line string }
 
-// findChecker looks for the marker of a project in the working directory.
+// findChecker searches for the marker of a project in the working directory.
 func findChecker(ctx context.Context, call *agent.Call) (checker, bool) {
 	for _, m := range []struct {
 		marker string
@@ -283,7 +283,7 @@ func findChecker(ctx context.Context, call *agent.Call) (checker, bool) {
 	}{
 		{"Cargo.toml", checker{"rust", "cargo check --message-format=short"}},
 		{"tsconfig.json", checker{"typescript", "npx --no-install tsc --noEmit"}},
-		{"go.mod", checker{"go", "go build -o " + os.DevNull + " ./..."}}, // a program is not to be left behind
+		{"go.mod", checker{"go", "go build -o " + os.DevNull + " ./..."}}, // the build must not leave a binary
 		{"pyproject.toml", checker{"python", "pyright"}},
 		{"pyrightconfig.json", checker{"python", "pyright"}},
 	} {
@@ -294,10 +294,10 @@ func findChecker(ctx context.Context, call *agent.Call) (checker, bool) {
 	return checker{}, false
 }
 
-// workspaceDiagnostics is the action for the whole workspace, as it was planned.
+// workspaceDiagnostics runs the planned action for the whole workspace.
 type workspaceDiagnostics struct {
 	servers []*lsp.Server
-	// check is the command to run; its line is empty for none.
+	// check is the command to run; its line is empty if there is none.
 	check checker
 }
 
@@ -315,7 +315,7 @@ func planWorkspaceDiagnostics(ctx context.Context, c *lspCall, plan *agent.CallP
 			if ctx.Err() != nil {
 				return err
 			}
-			continue // its state tells
+			continue // its exit status says it
 		}
 		w.servers = append(w.servers, s)
 		pulls = pulls || s.Supports("workspace/diagnostic", "")
@@ -332,7 +332,7 @@ func planWorkspaceDiagnostics(ctx context.Context, c *lspCall, plan *agent.CallP
 	return nil
 }
 
-// maxCheckerLines bounds what is shown of a checker's output.
+// maxCheckerLines bounds the lines of a checker's output that are shown.
 const maxCheckerLines = 50
 
 func (w *workspaceDiagnostics) run(ctx context.Context, c *lspCall) (*agent.Result, error) {
@@ -383,7 +383,7 @@ func (w *workspaceDiagnostics) run(ctx context.Context, c *lspCall) (*agent.Resu
 	return res, nil
 }
 
-// checked runs the checker. Its time is that of a command: a first build takes longer than a language server may.
+// checked runs the checker with the timeout of a command: a first build takes longer than a language server may.
 func (w *workspaceDiagnostics) checked(ctx context.Context, c *lspCall) (*agent.Result, error) {
 	res, err := c.check(ctx, c.call, w.check.line)
 	if err != nil {

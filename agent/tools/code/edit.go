@@ -15,28 +15,28 @@ import (
 	"github.com/gajae-code/gjc/lsp"
 )
 
-// preparedEdit is an edit that a server has worked out for a call: planned, so that the policy can judge what it does and
-// the user can see it, and made when the call runs, if the files are as they were.
+// preparedEdit is an edit that a server has computed for a call. It is planned, so that its effects can be judged and the user can see it,
+// and made when the call runs if the files have not changed.
 type preparedEdit struct {
-	// what it is, for "Applied rename:".
+	// what names the edit, for "Applied rename:".
 	what string
 	ops  []lsp.FileOperation
-	// seen are the files that ops remove, as they were when the edit was planned.
+	// seen are the contents of the files that ops remove, at planning time.
 	seen map[string][]byte
-	// none is what there is to say where nothing is to be done.
+	// none is the text if there is nothing to do.
 	none string
-	// preview shows the edit and does not make it.
+	// preview shows the edit without making it.
 	preview bool
 	// diffs puts the changed lines into the text for the model.
 	diffs bool
 	notes []string
 	// files are those that move with a directory: old and new path.
 	files [][2]string
-	// after runs when the files are changed, before anybody is asked about them; nil for nothing.
+	// after runs when the files are changed, before servers are asked about them; it may be nil.
 	after func(ctx context.Context)
 }
 
-// prepare takes an edit into the plan of its call: what it changes, for the policy, and the diffs, for the user.
+// prepare adds an edit to the plan of its call: its effects, and the diffs for the user.
 func (c *lspCall) prepare(ctx context.Context, plan *agent.CallPlan, e *preparedEdit) {
 	e.notes = append(e.notes, c.notes...)
 	e.preview = e.preview || c.in.Apply != nil && !*c.in.Apply
@@ -81,7 +81,7 @@ func (e *preparedEdit) run(ctx context.Context, c *lspCall) (*agent.Result, erro
 	return c.applied(ctx, text, done, e.files), nil
 }
 
-// applied is the result of a change that was made, with what the servers say of it.
+// applied returns the result of a finished change, with the servers' diagnostics.
 func (c *lspCall) applied(ctx context.Context, text string, done *edits.WorkspaceChange, files [][2]string) *agent.Result {
 	c.notes = append(c.notes, done.Notes...)
 	res := c.result(ctx, text)
@@ -97,15 +97,14 @@ func (c *lspCall) applied(ctx context.Context, text string, done *edits.Workspac
 func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 const (
-	// maxRounds is how often a server is asked again because it did not know an unsaved text.
+	// maxRounds bounds how often a server is asked again because it did not know an unsaved text.
 	maxRounds = 3
-	// maxHeld bounds the documents that are held for one edit.
+	// maxHeld bounds the documents that are open in a server for one edit.
 	maxHeld = 200
 )
 
-// workOut has a server make an edit, and plans it. A server knows of the files that are not open what the disk has; where
-// the editor has another, unsaved text of a file that the edit changes, the server gets that and is asked again. held are
-// the documents that the caller holds; they stay the caller's.
+// workOut asks a server for an edit, and plans it. A server reads files that are not open from the disk. If the editor has an unsaved text
+// of a file that the edit changes, workOut opens that text in the server and asks again. The caller keeps and closes the documents in held.
 func (c *lspCall) workOut(ctx context.Context, s *lsp.Server, held []*lsp.Document, ask func(ctx context.Context) (*lsp.WorkspaceEdit, error)) (*lsp.WorkspaceEdit, []lsp.FileOperation, error) {
 	docs := make(map[string]*lsp.Document)
 	for _, doc := range held {
@@ -141,7 +140,7 @@ func (c *lspCall) workOut(ctx context.Context, s *lsp.Server, held []*lsp.Docume
 	}
 }
 
-// editedPaths are the files whose text an edit changes.
+// editedPaths returns the files whose text an edit changes.
 func editedPaths(edit *lsp.WorkspaceEdit) []string {
 	var paths []string
 	for _, change := range edit.Changes {
@@ -164,7 +163,7 @@ func (c *lspCall) unsaved(ctx context.Context, path string) bool {
 	return err != nil || !bytes.Equal(shown, saved)
 }
 
-// surroundings are the files as the servers and the editor have them.
+// surroundings gives access to the files as the servers and the editor have them.
 func (c *lspCall) surroundings(ctx context.Context, e lsp.Encoding, docs map[string]*lsp.Document) lsp.EditSurroundings {
 	return lsp.EditSurroundings{
 		Encoding: e, GOOS: runtime.GOOS,

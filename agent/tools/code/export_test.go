@@ -5,7 +5,7 @@ import (
 	"github.com/gajae-code/gjc/lsp"
 )
 
-// FindSpot is findSpot for tests.
+// FindSpot exports findSpot.
 func FindSpot(text *lsp.Text, file string, line int, symbol string) (foundLine, offset int, note string, err error) {
 	s, err := findSpot(text, file, line, symbol)
 	if err != nil {
@@ -14,8 +14,8 @@ func FindSpot(text *lsp.Text, file string, line int, symbol string) (foundLine, 
 	return s.line, s.offset, s.note, nil
 }
 
-// Markup is markup for tests.
+// Markup exports markup.
 func Markup(raw string) string { return markup(jsonx.Raw(raw)) }
 
-// ParameterLabel is parameterLabel for tests.
+// ParameterLabel exports parameterLabel.
 func ParameterLabel(signature, raw string) string { return parameterLabel(signature, jsonx.Raw(raw)) }

@@ -8,14 +8,14 @@ import (
 	"github.com/gajae-code/gjc/lsp"
 )
 
-// formatsUnsaid reports whether a server takes textDocument/formatting without saying so: that of ESLint does, as soon as its
-// setting "format" is on.
+// formatsUnsaid reports whether a server accepts textDocument/formatting without declaring it: that of ESLint does if its setting "format"
+// is on.
 func formatsUnsaid(s *lsp.Server, method string) bool {
 	spec := s.Spec()
 	return method == "textDocument/formatting" && spec.Linter && jsonx.Lookup(spec.Settings, "format").String() == "true"
 }
 
-// planFormat has the first server that formats do so, in the way in which the file is indented already.
+// planFormat formats the file with the first server that can, with the indentation that the file has.
 func planFormat(ctx context.Context, c *lspCall, plan *agent.CallPlan) error {
 	const method = "textDocument/formatting"
 	if err := c.present(ctx); err != nil {
@@ -28,7 +28,7 @@ func planFormat(ctx context.Context, c *lspCall, plan *agent.CallPlan) error {
 	e := &preparedEdit{what: "format", diffs: true}
 	err = c.first(ctx, servers, method, func(ctx context.Context, s *lsp.Server, doc *lsp.Document) error {
 		if !s.Supports(method, c.path) {
-			c.diagnosed(ctx, doc) // it mends what it has found
+			c.diagnosed(ctx, doc) // it fixes the problems that it has found
 		}
 		params := documentParams(doc)
 		params["options"] = lsp.FormattingOptions(doc.Text.String())

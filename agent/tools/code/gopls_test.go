@@ -173,7 +173,7 @@ func TestLSP_GoplsReads(t *testing.T) {
 	}
 }
 
-// edits runs an action that changes files, looks at its plan, and returns its result.
+// edits runs an action that changes files, checks its plan, and returns its result.
 func lspEdits(t *testing.T, w *toolstest.World, in toolstest.Input, effects ...approval.Effect) *agent.Result {
 	t.Helper()
 	in["timeout"] = 60
@@ -233,7 +233,7 @@ func TestLSP_GoplsRename(t *testing.T) {
 	toolstest.Contains(t, again.Text, "Found 4 references:")
 }
 
-// The user takes a while to answer; the file changes meanwhile.
+// The file changes before the user answers.
 func TestLSP_GoplsStaleEdit(t *testing.T) {
 	w := gopls(t)
 	call := w.Call(t, "lsp", toolstest.Input{"action": "rename", "file": "main.go", "line": 11, "symbol": "list", "new_name": "shapes", "timeout": 60})
@@ -311,7 +311,7 @@ func TestLSP_GoplsRenameFile(t *testing.T) {
 	}
 }
 
-// The whole workspace: what the servers know, and the project's own checker, which asks like a command.
+// The whole workspace: the problems that the servers know, and the project's own checker, which asks like a command.
 func TestLSP_GoplsWorkspaceDiagnostics(t *testing.T) {
 	w := gopls(t)
 	term := &toolstest.Terminal{Chunks: []toolstest.Chunk{{Text: "./bad.go:4:9: cannot use \"text\"\n"}}, Exit: agent.ExitStatus{Code: 1}}

@@ -13,7 +13,7 @@ import (
 	"github.com/gajae-code/gjc/lsp"
 )
 
-// hierarchyItem is a CallHierarchyItem or a TypeHierarchyItem. The server gets back what it sent, whatever else is in it.
+// hierarchyItem is a CallHierarchyItem or a TypeHierarchyItem. The server receives it back as it was sent.
 type hierarchyItem struct {
 	raw       jsonx.Raw
 	Name      string    `json:"name"`
@@ -51,7 +51,7 @@ func (h *hierarchyItem) site(e lsp.Encoding) site {
 // maxHierarchy bounds the entries of each direction.
 const maxHierarchy = 100
 
-// direction checks the parameter of that name.
+// direction checks the parameter direction.
 func (c *lspCall) direction(names ...string) ([]string, error) {
 	switch d := c.in.Direction; {
 	case d == "" || d == "both":
@@ -63,10 +63,10 @@ func (c *lspCall) direction(names ...string) ([]string, error) {
 	}
 }
 
-// hierarchy is one of the two kinds.
+// hierarchy describes one of the two kinds.
 type hierarchy struct {
 	prepare string
-	// directions are the names of both, with the method and the headline of each.
+	// directions are the names of both directions, with the method and the headline of each.
 	directions [2]string
 	methods    [2]string
 	headlines  [2]string
@@ -75,7 +75,7 @@ type hierarchy struct {
 	entries func(raw jsonx.Raw) ([]hierarchyEntry, error)
 }
 
-// hierarchyEntry is an item, and in which lines of its caller a call stands.
+// hierarchyEntry is an item, and the lines of its caller that have the calls.
 type hierarchyEntry struct {
 	hierarchyItem
 	lines []int
@@ -147,7 +147,7 @@ func runHierarchy(ctx context.Context, c *lspCall, h *hierarchy) (*agent.Result,
 	var b strings.Builder
 	err = c.ask(ctx, servers, h.prepare, func(ctx context.Context, s *lsp.Server, doc *lsp.Document) error {
 		if b.Len() > 0 {
-			return nil // one server's is enough
+			return nil // one server's answer is enough
 		}
 		at, err := c.spot(doc.Text)
 		if err != nil {
@@ -171,7 +171,7 @@ func runHierarchy(ctx context.Context, c *lspCall, h *hierarchy) (*agent.Result,
 					continue
 				}
 				err := lacking(c.branch(ctx, &b, s, h, n, roots[i].raw))
-				if lack, ok := errors.AsType[*lackError](err); ok && len(wanted) > 1 { // the other one is worth telling
+				if lack, ok := errors.AsType[*lackError](err); ok && len(wanted) > 1 { // the other direction is worth showing
 					fmt.Fprintf(&b, "  %s: not known, %s does not support %s\n", h.headlines[n], lack.server, lack.method)
 					continue
 				}

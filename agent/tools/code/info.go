@@ -75,7 +75,7 @@ func runSignature(ctx context.Context, c *lspCall) (*agent.Result, error) {
 		}
 		c.note(at.note)
 		c.follow(&place{path: c.path, at: lsp.Place{Line: at.line + 1}})
-		// Servers tell of a call whose arguments the position is in: behind the parenthesis, for the name of a function.
+		// Servers answer for the call around a position: after the parenthesis, for the name of a function.
 		for _, offset := range []int{behindParenthesis(doc.Text, at), at.offset} {
 			if offset < 0 {
 				continue
@@ -104,7 +104,7 @@ func runSignature(ctx context.Context, c *lspCall) (*agent.Result, error) {
 	return c.result(ctx, b.String()), nil
 }
 
-// behindParenthesis is the offset behind the parenthesis that follows a symbol, or -1.
+// behindParenthesis returns the offset after the parenthesis that follows a symbol, or -1.
 func behindParenthesis(text *lsp.Text, at *spot) int {
 	rest := text.String()[at.end:]
 	trimmed := strings.TrimLeft(rest, " \t")
@@ -121,7 +121,7 @@ func (h *signatureHelp) write(b *strings.Builder) {
 			mark = " (this one)"
 		}
 		fmt.Fprintf(b, "%s%s\n", sig.Label, mark)
-		active := 0 // where a server does not say
+		active := 0 // if a server does not say which
 		if a := cmp.Or(sig.ActiveParameter, h.ActiveParameter); a != nil {
 			active = int(*a)
 		}
@@ -146,7 +146,7 @@ func (h *signatureHelp) write(b *strings.Builder) {
 	}
 }
 
-// parameterLabel is a parameter's name: a string, or a part of the signature in UTF-16 units.
+// parameterLabel returns a parameter's name: a string, or a part of the signature in UTF-16 units.
 func parameterLabel(signature string, raw jsonx.Raw) string {
 	if raw.Kind() == '"' {
 		return markup(raw)
@@ -193,7 +193,7 @@ func (h *inlayHint) text() string {
 	return text
 }
 
-// hintLines is how many lines are shown behind the one that was asked for.
+// hintLines is how many lines are shown after the requested one.
 const hintLines = 40
 
 func runInlayHints(ctx context.Context, c *lspCall) (*agent.Result, error) {
@@ -240,9 +240,9 @@ func runInlayHints(ctx context.Context, c *lspCall) (*agent.Result, error) {
 	return c.result(ctx, b.String()), nil
 }
 
-// addHints puts hints into the lines that they are for.
+// addHints inserts hints into their lines.
 func addHints(lines map[int]string, hints []inlayHint, text *lsp.Text, e lsp.Encoding) {
-	slices.SortStableFunc(hints, func(a, b inlayHint) int { // from the end, so that what is before stays in its place
+	slices.SortStableFunc(hints, func(a, b inlayHint) int { // from the end, so that earlier offsets stay valid
 		return text.Offset(b.Position.position(), e) - text.Offset(a.Position.position(), e)
 	})
 	for i := range hints {
@@ -266,7 +266,7 @@ func runFolding(ctx context.Context, c *lspCall) (*agent.Result, error) {
 	found := 0
 	err = c.ask(ctx, servers, method, func(ctx context.Context, s *lsp.Server, doc *lsp.Document) error {
 		if found > 0 {
-			return nil // one server's are enough
+			return nil // one server's hints are enough
 		}
 		var raw jsonx.Raw
 		if err := c.request(ctx, s, method, documentParams(doc), &raw); err != nil {

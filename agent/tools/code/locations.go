@@ -64,7 +64,7 @@ func runDefinition(ctx context.Context, c *lspCall) (*agent.Result, error) {
 	return c.result(ctx, b.String()), nil
 }
 
-// plural is "1 definition", or "2 definitions".
+// plural returns "1 definition", or "2 definitions".
 func plural(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -72,7 +72,7 @@ func plural(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// Servers that are behind with their index find nothing, or the declaration alone.
+// A server that has not finished its index finds nothing, or only the declaration.
 const (
 	referenceTries = 3
 	referencePause = 250 * time.Millisecond
@@ -131,7 +131,7 @@ func runReferences(ctx context.Context, c *lspCall) (*agent.Result, error) {
 	return c.result(ctx, b.String()), nil
 }
 
-// isSpot reports whether a site is the very symbol that was asked about.
+// isSpot reports whether a site is the symbol that the call is about.
 func (c *lspCall) isSpot(s *site, at *spot, doc *lsp.Document) bool {
 	path, err := pathOf(s.uri)
 	if err != nil || path != c.path {

@@ -1,4 +1,4 @@
-// Package code holds the tool lsp: what language servers know of a workspace, and the changes that they work out.
+// Package code holds the tool lsp, which uses language servers to navigate and change code.
 package code
 
 import (
@@ -42,9 +42,8 @@ type lspInput struct {
 	Timeout   float64 `json:"timeout,omitzero" jsonschema:"seconds, 5 to 60; 20 if absent"`
 }
 
-// Tool is the tool of the language servers. It is exclusive, because some of its actions change files: an edit is worked
-// out from texts that no other call may change meanwhile. Its kind is that of most of its actions. check runs the project's own
-// checker.
+// Tool returns the language servers as a tool. It is exclusive because some actions change files, and no other call may change the texts
+// from which an edit is computed. Its kind is that of most of its actions. check runs the project's own checker.
 func Tool(check Checker) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[lspInput]{
 		Schema: schema[lspInput],
@@ -56,25 +55,25 @@ func Tool(check Checker) agent.Tool {
 	})
 }
 
-// A Checker runs a command line in the session's directory and returns what it printed, as the tool bash would.
+// A Checker runs a command line in the session's directory and returns what it printed, as the tool bash does.
 type Checker func(ctx context.Context, call *agent.Call, line string) (*agent.Result, error)
 
-// lspAction is what one value of action does.
+// lspAction describes one value of the parameter action.
 type lspAction struct {
 	// title has a verb for %s.
 	title string
-	// file says that the action is about one file, which must be there.
+	// file reports that the action needs an existing file.
 	file bool
-	// symbol says that the action makes no sense without one.
+	// symbol reports that the action needs a symbol.
 	symbol bool
-	// edits says that it changes files, if it is not told to only show how.
+	// edits reports that it changes files, unless the call only asks for a preview.
 	edits bool
-	// plan adds to the plan of an action that does more than read; nil for none.
+	// plan adds to the plan of an action that does more than read; it may be nil.
 	plan func(ctx context.Context, c *lspCall, plan *agent.CallPlan) error
 	run  func(ctx context.Context, c *lspCall) (*agent.Result, error)
 }
 
-// lspActions lists the actions in the order of the description.
+// lspActions returns the actions in the order of the description.
 func lspActions() []string {
 	return []string{
 		"diagnostics", "definition", "type_definition", "implementation", "references", "hover", "signature", "symbols", "call_hierarchy",
@@ -130,16 +129,16 @@ func newLSPAction(name string) (lspAction, bool) {
 	}
 }
 
-// lspCall is a call of the tool on its way.
+// lspCall is the state of one call.
 type lspCall struct {
 	call   *agent.Call
 	in     *lspInput
 	action lspAction
 	w      *lsp.Workspace
 	check  Checker
-	// path is the file, absolute; empty for none and for "*".
+	// path is the file, absolute; empty if there is none and for "*".
 	path string
-	// asked is the server that is being waited for.
+	// asked is the server that the call waits for.
 	asked string
 	notes []string
 	places
@@ -180,7 +179,7 @@ func newLSPCall(call *agent.Call, in *lspInput) (*lspCall, error) {
 	return c, nil
 }
 
-// within runs fn with the time that the call gives the servers.
+// within runs fn with the call's timeout for servers.
 func (c *lspCall) within(ctx context.Context, fn func(ctx context.Context) error) error {
 	seconds := lspTimeout
 	if c.in.Timeout != 0 {
@@ -208,7 +207,7 @@ func (c *lspCall) within(ctx context.Context, fn func(ctx context.Context) error
 	return err
 }
 
-// title is the call in a few words.
+// title returns the call in a few words.
 func (c *lspCall) title() string {
 	if !strings.Contains(c.action.title, "%s") {
 		return c.action.title
@@ -269,13 +268,13 @@ func runLSP(ctx context.Context, call *agent.Call, in *lspInput, check Checker) 
 			return nil, err
 		}
 	}
-	if in.Action != "status" { // which starts none
+	if in.Action != "status" { // it starts no server
 		if err := toolkit.TrustWorkspace(ctx, call, c.path); err != nil {
 			return nil, err
 		}
 	}
 	if e, ok := call.Prepared.(prepared); ok {
-		return e.run(ctx, c) // it has its own times
+		return e.run(ctx, c) // it has its own timeouts
 	}
 	var res *agent.Result
 	err = c.within(ctx, func(ctx context.Context) error {
@@ -286,12 +285,12 @@ func runLSP(ctx context.Context, call *agent.Call, in *lspInput, check Checker) 
 	return res, err
 }
 
-// prepared is what planning left to be done.
+// prepared is the part of the plan that remains to be done.
 type prepared interface {
 	run(ctx context.Context, c *lspCall) (*agent.Result, error)
 }
 
-// present complains about a file that is not there or that is no file.
+// present returns an error for a file that does not exist or is not a file.
 func (c *lspCall) present(ctx context.Context) error {
 	kind, err := edits.FileKind(ctx, c.call, c.path)
 	switch {
@@ -311,7 +310,7 @@ func (c *lspCall) present(ctx context.Context) error {
 
 func (c *lspCall) name(path string) string { return toolkit.Display(&c.call.Workspace, path) }
 
-// result is text for the model, within its bounds; what does not fit is kept as an artifact.
+// result returns text for the model within its bounds. What does not fit is stored as an artifact.
 func (c *lspCall) result(ctx context.Context, text string) *agent.Result {
 	return &agent.Result{Text: toolkit.BoundedText(ctx, c.call, "lsp", text, c.notes), Locations: c.followed}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/gajae-code/gjc/lsp"
 )
 
-// All forms of an answer, and what two servers say alike; a linter is not asked.
+// The result merges all forms of an answer and equal answers of two servers; a linter is not asked.
 func TestLSP_Definitions(t *testing.T) {
 	outside := filepath.Join(filepath.Dir(t.TempDir()), "outside.x")
 	w := toolstest.NewWorld(t, map[string]string{"a.x": "zero\n𝄞 one\ntwo\n", "b.x": "first\n"})
@@ -40,7 +40,7 @@ b.x:1:3
   1: first
 jdt://contents/x:1:1`)
 	toolstest.Same(t, "locations", res.Locations, []agent.Location{{Path: outside, Line: 5}, {Path: w.Path("a.x"), Line: 2}, {Path: w.Path("b.x"), Line: 1}})
-	// The position goes to each server in its own units.
+	// Each server receives the position in its own units.
 	if h := toolstest.Received(t, specs[0]); !strings.Contains(h, `"position":{"line":1,"character":3}`) {
 		t.Errorf("the server with UTF-16 heard\n%s", h)
 	}
@@ -59,7 +59,7 @@ jdt://contents/x:1:1`)
 	toolstest.Contains(t, err.Error(), "one does not support textDocument/hover", "two does not support textDocument/hover")
 }
 
-// A server that is behind with its index is asked again.
+// A server that has not finished its index is asked again.
 func TestLSP_ReferencesAreRetried(t *testing.T) {
 	w, _ := toolstest.ServerWorld(t, map[string]string{"a.x": "name name\n"}, toolstest.ServerScript{Capabilities: toolstest.Provides("referencesProvider"), Answers: map[string][]any{
 		"textDocument/references": {nil, []any{toolstest.At("a.x", 0, 0, 4)}, []any{toolstest.At("a.x", 0, 0, 4), toolstest.At("a.x", 0, 5, 9)}},
@@ -143,7 +143,7 @@ func TestLSP_RenameWithFiles(t *testing.T) {
 	toolstest.Same(t, "the disk", toolstest.Tree(t, w), map[string]string{"a.x": "\ufeff𝄞 two\r\nend\r\n", "two.x": "two\n", "new.x": ""})
 }
 
-// What is outside of the roots is an effect of its own: the policy asks for it. So is what a link leads to.
+// Each file outside the roots is an effect of its own, also one that a link leads to.
 func TestLSP_RenameOutside(t *testing.T) {
 	outside := filepath.Join(t.TempDir(), "o.x")
 	if err := os.WriteFile(outside, []byte("one\n"), 0o666); err != nil {
@@ -185,7 +185,7 @@ func TestLSP_RenameRefused(t *testing.T) {
 	toolstest.Same(t, "text", res.Text, "Rename returned no edits")
 }
 
-// A server makes its edit from the disk; where the editor has unsaved text it is asked again.
+// A server makes its edit from the disk; if the editor has unsaved text, the server is asked again.
 func TestLSP_RenameKnowsUnsavedText(t *testing.T) {
 	edit := func(line int) toolstest.Object {
 		return toolstest.Object{"changes": toolstest.Object{"file://$W/a.x": []any{toolstest.Object{"range": toolstest.Span(0, 0, 3), "newText": "two"}}, "file://$W/b.x": []any{toolstest.Object{"range": toolstest.Span(line, 0, 3), "newText": "two"}}}}
@@ -200,7 +200,7 @@ func TestLSP_RenameKnowsUnsavedText(t *testing.T) {
 	toolstest.Contains(t, toolstest.Received(t, spec), `"text":"unsaved\none\n"`)
 }
 
-// The edits of two servers for one rename of a file are joined; of what both change, the first one's counts.
+// The edits of two servers for one rename of a file are joined; the first one's counts if both change the same text.
 func TestLSP_RenameFileOfTwoServers(t *testing.T) {
 	filters := func(glob string) toolstest.Object {
 		return toolstest.Object{"workspace": toolstest.Object{"fileOperations": toolstest.Object{
@@ -283,7 +283,7 @@ func TestLSP_CodeActions(t *testing.T) {
 	}
 }
 
-// A method that may do anything asks like a command, each call for itself.
+// A method with unknown effects asks like a command, each call separately.
 func TestLSP_RequestEffects(t *testing.T) {
 	w, _ := toolstest.ServerWorld(t, map[string]string{"a.x": "x\n"}, toolstest.ServerScript{})
 	for query, asks := range map[string]bool{
@@ -299,7 +299,7 @@ func TestLSP_RequestEffects(t *testing.T) {
 	toolstest.Contains(t, err.Error(), "gjc sends shutdown itself")
 }
 
-// Problems of the whole workspace, from a server that offers them: no checker is run then.
+// Problems of the whole workspace from a server that offers them: no checker is run then.
 func TestLSP_WorkspaceDiagnostics(t *testing.T) {
 	w, _ := toolstest.ServerWorld(t, map[string]string{"a.x": "𝄞x\n", "go.mod": "module m\n"}, toolstest.ServerScript{
 		Capabilities: toolstest.Object{"diagnosticProvider": toolstest.Object{"interFileDependencies": true, "workspaceDiagnostics": true}},
@@ -314,7 +314,7 @@ func TestLSP_WorkspaceDiagnostics(t *testing.T) {
 	toolstest.Same(t, "locations", res.Locations, []agent.Location{{Path: w.Path("a.x"), Line: 1}})
 }
 
-// A server that does not tell is not one that finds nothing.
+// A server without an answer does not count as one that finds nothing.
 func TestLSP_SilentServer(t *testing.T) {
 	w, _ := toolstest.ServerWorld(t, map[string]string{"a.x": "x\n"}, toolstest.ServerScript{Silent: true})
 	res := toolstest.Run(t, w, "lsp", toolstest.Input{"action": "diagnostics", "file": "a.x", "timeout": 5})
@@ -324,7 +324,7 @@ func TestLSP_SilentServer(t *testing.T) {
 	toolstest.Contains(t, res.Text, "fake has not answered in time")
 }
 
-// What is too long for the model is kept.
+// A text that is too long for the model is stored.
 func TestLSP_LongAnswer(t *testing.T) {
 	w, _ := toolstest.ServerWorld(t, map[string]string{"a.x": "x\n"}, toolstest.ServerScript{Capabilities: toolstest.Provides("hoverProvider"), Answers: map[string][]any{
 		"textDocument/hover": {toolstest.Object{"contents": []any{toolstest.Object{"language": "x", "value": "x"}, strings.Repeat("long line\n", 10_000)}}},
@@ -336,7 +336,7 @@ func TestLSP_LongAnswer(t *testing.T) {
 	toolstest.Contains(t, res.Text, "KiB left out. All of it is in artifact://1; read takes line ranges of it.]")
 }
 
-// The file goes while the server works.
+// The file is deleted while the server works.
 func TestLSP_FileIsDeletedMeanwhile(t *testing.T) {
 	edit := toolstest.Object{"changes": toolstest.Object{"file://$W/a.x": []any{toolstest.Object{"range": toolstest.Span(0, 0, 1), "newText": "y"}}, "file://$W/gone.x": []any{toolstest.Object{"range": toolstest.Span(0, 0, 1), "newText": "y"}}}}
 	w, _ := toolstest.ServerWorld(t, map[string]string{"a.x": "x\n"}, toolstest.ServerScript{Capabilities: toolstest.Provides("renameProvider"), Answers: map[string][]any{"textDocument/rename": {edit}}})
@@ -345,7 +345,7 @@ func TestLSP_FileIsDeletedMeanwhile(t *testing.T) {
 	toolstest.Same(t, "the disk", toolstest.Tree(t, w), map[string]string{"a.x": "x\n"})
 }
 
-// A server that was overtaken by a change is asked again.
+// A request that a change has overtaken is repeated.
 func TestLSP_Overtaken(t *testing.T) {
 	w, _ := toolstest.ServerWorld(t, map[string]string{"a.x": "x\n"}, toolstest.ServerScript{Capabilities: toolstest.Provides("hoverProvider"), Answers: map[string][]any{
 		"textDocument/hover": {"overtaken", toolstest.Object{"contents": "by now"}},
@@ -354,7 +354,7 @@ func TestLSP_Overtaken(t *testing.T) {
 	toolstest.Same(t, "text", res.Text, "by now")
 }
 
-// A name that looks like a glob is one file for all actions, and asked for as such.
+// A name that looks like a glob is one file for all actions, and for their effects.
 func TestLSP_NamesLikeGlobs(t *testing.T) {
 	w, _ := toolstest.ServerWorld(t, map[string]string{"[id].x": "x\n", "i.x": "x\n"}, toolstest.ServerScript{Capabilities: toolstest.Provides("hoverProvider"), Answers: map[string][]any{
 		"textDocument/hover": {toolstest.Object{"contents": "here"}},

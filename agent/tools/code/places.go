@@ -13,18 +13,18 @@ import (
 	"github.com/gajae-code/gjc/lsp"
 )
 
-// places words the places that servers name, and collects those that an editor can follow.
+// places writes the places that servers name, and collects those that an editor can follow.
 type places struct {
 	call *agent.Call
-	// texts are the files that were read so far; nil for one that cannot be.
+	// texts are the files that were read so far; nil for one that cannot be read.
 	texts    map[string]*lsp.Text
 	followed []agent.Location
 }
 
 // place is a site for people.
 type place struct {
-	// path is absolute; name is how it is shown: relative in the working directory, absolute elsewhere, a URI for what is
-	// no file.
+	// path is absolute. name is how it is shown: relative inside the working directory, absolute elsewhere, and a URI for what is not a
+	// file.
 	path, name string
 	// at is zero for a whole file.
 	at lsp.Place
@@ -37,7 +37,7 @@ func (p *place) String() string {
 	return fmt.Sprintf("%s:%d:%d", p.name, p.at.Line, p.at.Column)
 }
 
-// text returns a file's text as the editor shows it. Files outside of the roots are not read: nobody was asked for that.
+// text returns a file's text as the editor shows it. It does not read files outside the roots, because the user was not asked about them.
 func (p *places) text(ctx context.Context, path string) *lsp.Text {
 	if text, known := p.texts[path]; known {
 		return text
@@ -55,7 +55,7 @@ func (p *places) text(ctx context.Context, path string) *lsp.Text {
 	return text
 }
 
-// place words a site. Columns are characters; where the text is not known, the server's own count stands.
+// place converts a site. Columns count characters, or the server's units if the text is unknown.
 func (p *places) place(ctx context.Context, s site) place {
 	out := place{name: s.uri, at: lsp.Place{Line: int(s.start.Line) + 1, Column: int(s.start.Character) + 1}}
 	if s.whole {
@@ -83,7 +83,7 @@ func (p *places) follow(at *place) {
 	}
 }
 
-// merge words sites once each, in the order of their files and lines.
+// merge converts sites, each once, in the order of their files and lines.
 func (p *places) merge(ctx context.Context, sites []site) []place {
 	seen := make(map[string]bool, len(sites))
 	var list []place
@@ -100,7 +100,7 @@ func (p *places) merge(ctx context.Context, sites []site) []place {
 	return list
 }
 
-// contextLines is how many lines are shown before and behind a place.
+// contextLines is how many lines are shown before and after a place.
 const contextLines = 1
 
 // show writes a place and the lines around it.

@@ -15,13 +15,13 @@ import (
 	"github.com/gajae-code/gjc/lsp"
 )
 
-// spot is a place in a text that line and symbol name.
+// spot is the place in a text that line and symbol name.
 type spot struct {
 	// line counts from 0; offset is in bytes, of the symbol's last part.
 	line, offset int
-	// end is behind the symbol.
+	// end is after the symbol.
 	end int
-	// note says what was guessed; empty for nothing.
+	// note says what was guessed, or is empty.
 	note string
 }
 
@@ -29,7 +29,7 @@ func (s *spot) position(doc *lsp.Document) protocol.Position {
 	return doc.Text.Position(s.offset, doc.Server.Encoding())
 }
 
-// spot finds the place that the call is about. The text is the one that the server has.
+// spot finds the place that the call is about, in the text that the server has.
 func (c *lspCall) spot(text *lsp.Text) (*spot, error) {
 	return findSpot(text, c.name(c.path), c.in.Line, c.in.Symbol)
 }
@@ -38,7 +38,7 @@ func lineStart(text *lsp.Text, line int) int {
 	return text.Offset(protocol.Position{Line: uint32(line)}, lsp.UTF8)
 }
 
-// findSpot finds a symbol on a line, which counts from 1; without a line its first occurrence in the text; without a symbol
+// findSpot finds a symbol on a line, which counts from 1. Without a line it finds the first occurrence in the text, and without a symbol
 // the first character of the line that is not blank.
 func findSpot(text *lsp.Text, file string, line int, symbol string) (*spot, error) {
 	last := text.Lines()
@@ -69,8 +69,7 @@ func findSpot(text *lsp.Text, file string, line int, symbol string) (*spot, erro
 	return &spot{line: line - 1, offset: at + found[nth-1].at, end: at + found[nth-1].end}, nil
 }
 
-// firstSpot finds the nth occurrence of a name in the whole text: as it is written before other cases, and in comments
-// last.
+// firstSpot finds the nth occurrence of a name in the whole text. The exact case wins over others, and comments come last.
 func firstSpot(text *lsp.Text, file, name string, nth int) (*spot, error) {
 	var all []spot
 	for _, find := range []func(line, symbol string) []occurrence{written, inAnyCase} {
@@ -101,7 +100,7 @@ func firstSpot(text *lsp.Text, file, name string, nth int) (*spot, error) {
 	return &s, nil
 }
 
-// isComment reports whether a line looks like one that is all comment.
+// isComment reports whether a line looks like a comment.
 func isComment(line string) bool {
 	line = strings.TrimLeftFunc(line, unicode.IsSpace)
 	for _, mark := range []string{"//", "/*", "*", "#", "--", ";", "<!--", `"""`} {
@@ -112,10 +111,10 @@ func isComment(line string) bool {
 	return false
 }
 
-// maxElsewhere bounds the lines that are named for a symbol that is not where it was looked for.
+// maxElsewhere bounds the lines that are named for a symbol that is not on its line.
 const maxElsewhere = 8
 
-// elsewhere says on which lines a name is.
+// elsewhere names the lines that have a name.
 func elsewhere(text *lsp.Text, name string) string {
 	var lines []string
 	for n := range text.Lines() {
@@ -138,7 +137,7 @@ func elsewhere(text *lsp.Text, name string) string {
 	}
 }
 
-// splitOccurrence takes "name#2" apart.
+// splitOccurrence splits "name#2".
 func splitOccurrence(symbol string) (name string, nth int) {
 	if i := strings.LastIndexByte(symbol, '#'); i > 0 {
 		if n, err := strconv.Atoi(symbol[i+1:]); err == nil && n > 0 {
@@ -148,10 +147,10 @@ func splitOccurrence(symbol string) (name string, nth int) {
 	return symbol, 1
 }
 
-// occurrence is where a symbol stands in a line, in bytes; at is where its last name begins.
+// occurrence is the position of a symbol in a line, in bytes; at is where its last name begins.
 type occurrence struct{ at, end int }
 
-// symbolsIn finds a symbol in a line: as it is written, else with letters of the other case.
+// symbolsIn finds a symbol in a line, in its exact case or else in any.
 func symbolsIn(line, symbol string) []occurrence {
 	if found := written(line, symbol); len(found) > 0 {
 		return found
@@ -159,7 +158,7 @@ func symbolsIn(line, symbol string) []occurrence {
 	return inAnyCase(line, symbol)
 }
 
-// written finds a symbol as it is written.
+// written finds a symbol in its exact case.
 func written(line, symbol string) []occurrence {
 	return matches(line, symbol, func(s string) bool { return s == symbol })
 }
@@ -168,8 +167,8 @@ func inAnyCase(line, symbol string) []occurrence {
 	return matches(line, symbol, func(s string) bool { return strings.EqualFold(s, symbol) })
 }
 
-// matches finds what is as many characters long as symbol and is same, without overlaps. A bare name is found as a whole
-// name only.
+// matches finds texts with as many characters as symbol for which same returns true, without overlaps. A plain name matches only a whole
+// name.
 func matches(line, symbol string, same func(string) bool) []occurrence {
 	whole := strings.IndexFunc(symbol, func(r rune) bool { return !identifierRune(r) }) < 0
 	n := utf8.RuneCountInString(symbol)
@@ -200,7 +199,7 @@ func matches(line, symbol string, same func(string) bool) []occurrence {
 	return found
 }
 
-// lastName is where in a qualified name, as "pkg.Type" or "A::b", the last name begins; in other text the first name does.
+// lastName returns where the last name begins in a qualified name, such as "pkg.Type" or "A::b", and in other text the first name.
 func lastName(symbol string) int {
 	first, last := -1, 0
 	qualified, in := true, false
@@ -221,7 +220,7 @@ func lastName(symbol string) int {
 	return max(first, 0)
 }
 
-// identifierRune reports whether a character can be part of a name in some language. Combining marks are.
+// identifierRune reports whether a character can be part of a name in some language, combining marks included.
 func identifierRune(r rune) bool {
 	return r == '_' || r == '$' || unicode.In(r, unicode.L, unicode.N, unicode.M, unicode.Pc)
 }

@@ -16,7 +16,7 @@ func TestFindSpot(t *testing.T) {
 		name   string
 		line   int
 		symbol string
-		// want is the line and the text from the place on.
+		// want is the line and the text after the place.
 		wantLine int
 		want     string
 		note     bool
@@ -75,7 +75,7 @@ func TestFindSpot(t *testing.T) {
 	}
 }
 
-// Whatever is asked for, a place is in the text and at the start of a character, and it is where the symbol is.
+// Every place lies in the text, at the start of a character, and at the symbol.
 func FuzzFindSpot(f *testing.F) {
 	f.Add("a b\nname name\n", 2, "name#2")
 	f.Add("\r\n\rK k\n", 0, "K")

@@ -18,10 +18,10 @@ import (
 	"github.com/gajae-code/gjc/lsp"
 )
 
-// errEnough ends the question to further servers: one has answered.
+// errEnough ends the requests to further servers: one has answered.
 var errEnough = errors.New("answered")
 
-// first is [lspCall.ask] for what one server is enough for: fn returns errEnough when there is no need of another one.
+// first is [lspCall.ask] for a request that one server can answer: fn returns errEnough if no other is needed.
 func (c *lspCall) first(ctx context.Context, servers []*lsp.Server, method string, fn func(ctx context.Context, s *lsp.Server, doc *lsp.Document) error) error {
 	done := false
 	return c.ask(ctx, servers, method, func(ctx context.Context, s *lsp.Server, doc *lsp.Document) error {
@@ -80,7 +80,7 @@ func planRename(ctx context.Context, c *lspCall, plan *agent.CallPlan) error {
 	return nil
 }
 
-// callEdit makes a request that is answered with a WorkspaceEdit.
+// callEdit makes a request whose answer is a WorkspaceEdit.
 func (c *lspCall) callEdit(ctx context.Context, s *lsp.Server, method string, params any) (*lsp.WorkspaceEdit, error) {
 	var raw jsonx.Raw
 	if err := c.request(ctx, s, method, params, &raw); err != nil {
@@ -89,12 +89,12 @@ func (c *lspCall) callEdit(ctx context.Context, s *lsp.Server, method string, pa
 	return lsp.DecodeWorkspaceEdit(raw)
 }
 
-// mayRename asks whether there is something to rename.
+// mayRename asks the server whether there is something to rename.
 func (c *lspCall) mayRename(ctx context.Context, s *lsp.Server, position map[string]any) error {
 	var raw jsonx.Raw
 	err := c.request(ctx, s, "textDocument/prepareRename", position, &raw)
 	if _, lacks := errors.AsType[*lackError](lacking(err)); lacks {
-		return nil // it renames without
+		return nil // it renames without preparing
 	}
 	if re, ok := errors.AsType[*lsp.ResponseError](err); ok {
 		return fmt.Errorf("%s refuses to rename %s: %s", s.Name(), c.in.Symbol, re.Message)
@@ -160,7 +160,7 @@ func planRenameFile(ctx context.Context, c *lspCall, plan *agent.CallPlan) error
 	return nil
 }
 
-// movedFiles are the files that move with a path: itself, or all in the directory.
+// movedFiles returns the files that move with a path: itself, or all in the directory.
 func (c *lspCall) movedFiles(ctx context.Context, from, to string) ([][2]string, error) {
 	var files [][2]string
 	var look func(path string) error
@@ -181,7 +181,7 @@ func (c *lspCall) movedFiles(ctx context.Context, from, to string) ([][2]string,
 		}
 		for _, entry := range entries {
 			if entry.Type()&fs.ModeSymlink != 0 {
-				continue // it moves, and where it leads to stays
+				continue // the link moves, and its target stays
 			}
 			if err := look(filepath.Join(path, entry.Name())); err != nil {
 				return err
@@ -198,20 +198,20 @@ type fileRename struct {
 	call     *lspCall
 	from, to string
 	files    [][2]string
-	// failed are servers that could not say what refers to the files.
+	// failed are the servers that could not find what refers to the files.
 	failed    []string
 	discarded int
 	// answers counts the servers whose edits were joined.
 	answers int
 }
 
-// renamed is FileRename.
+// renamed is a FileRename.
 type renamed struct {
 	OldURI string `json:"oldUri"`
 	NewURI string `json:"newUri"`
 }
 
-// of are the renames that a server has registered for with method: the directory, or the files in it.
+// of returns the renames that a server has registered for with method: the directory, or the files in it.
 func (r *fileRename) of(s *lsp.Server, method string) []renamed {
 	if s.Supports(method, r.from) {
 		return []renamed{{uriOf(r.from), uriOf(r.to)}}
@@ -225,8 +225,8 @@ func (r *fileRename) of(s *lsp.Server, method string) []renamed {
 	return list
 }
 
-// edits asks all servers what the rename changes elsewhere, and joins that: of what two of them want to change, the first
-// one's change is made. Positions are UTF-8 then.
+// edits asks all servers what the rename changes elsewhere, and joins the answers with UTF-8 positions. If two servers change the same
+// text, the first one's change counts.
 func (r *fileRename) edits(ctx context.Context) (*lsp.WorkspaceEdit, error) {
 	c := r.call
 	servers, err := c.w.Servers(ctx, r.from)
@@ -286,7 +286,7 @@ func (r *fileRename) join(ctx context.Context, joined, edit *lsp.WorkspaceEdit, 
 	for _, change := range edit.Changes {
 		doc, ok := change.(*lsp.TextDocumentEdit)
 		if !ok {
-			if r.answers == 0 { // files are made and moved by one server only
+			if r.answers == 0 { // only one server creates and moves files
 				joined.Changes = append(joined.Changes, change)
 			} else {
 				r.discarded++
@@ -315,7 +315,7 @@ func (r *fileRename) join(ctx context.Context, joined, edit *lsp.WorkspaceEdit, 
 	r.answers++
 }
 
-// meet reports whether two ranges have text in common, or are at the same place.
+// meet reports whether two ranges share text or begin at the same place.
 func meet(a, b protocol.Range) bool {
 	return a == b || before(a.Start, b.End) && before(b.Start, a.End)
 }
@@ -345,7 +345,7 @@ func (r *fileRename) utf8(ctx context.Context, doc *lsp.TextDocumentEdit, e lsp.
 	return list
 }
 
-// after tells the servers that the files have other names now: the old documents are closed first.
+// after notifies the servers of the new names. It closes the old documents first.
 func (r *fileRename) after(ctx context.Context) {
 	var gone []lsp.FileEvent
 	for _, f := range r.files {
@@ -354,7 +354,7 @@ func (r *fileRename) after(ctx context.Context) {
 	for _, s := range r.call.w.Active() {
 		s.FilesChanged(ctx, gone)
 		if files := r.of(s, "workspace/didRenameFiles"); len(files) > 0 {
-			// A server that can not be told finds out by itself.
+			// A server that cannot be notified finds out by itself.
 			_ = s.Notify(ctx, "workspace/didRenameFiles", map[string]any{"files": files})
 		}
 	}

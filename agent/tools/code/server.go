@@ -79,7 +79,7 @@ func (c *lspCall) writeStatus(b *strings.Builder, st lsp.ServerStatus, linter bo
 	b.WriteString("\n")
 }
 
-// chosen are the servers that an action for servers is about: those of the file, or all.
+// chosen returns the servers that an action on servers is about: those of the file, or all.
 func (c *lspCall) chosen(ctx context.Context) ([]*lsp.Server, error) {
 	if c.path != "" {
 		return c.servers(ctx, true)
@@ -111,7 +111,7 @@ func runCapabilities(ctx context.Context, c *lspCall) (*agent.Result, error) {
 	return c.result(ctx, b.String()), nil
 }
 
-// pretty is JSON for reading.
+// pretty returns JSON with indentation.
 func pretty(raw jsonx.Raw) string {
 	if len(raw) == 0 {
 		return "null"
@@ -147,7 +147,7 @@ func runReload(ctx context.Context, c *lspCall) (*agent.Result, error) {
 	return res, nil
 }
 
-// readsOnly reports whether a method changes nothing, by what the protocol says of it.
+// readsOnly reports whether a method changes nothing according to the protocol.
 func readsOnly(method string) bool {
 	switch method {
 	case "textDocument/definition", "textDocument/declaration", "textDocument/typeDefinition", "textDocument/implementation",
@@ -167,7 +167,7 @@ func readsOnly(method string) bool {
 	}
 }
 
-// planRequest has the user asked about a method that may do something.
+// planRequest asks the user about a method that may have effects.
 func planRequest(_ context.Context, c *lspCall, plan *agent.CallPlan) error {
 	method := strings.TrimSpace(c.in.Query)
 	if method == "" {
@@ -189,7 +189,7 @@ func payloadError(payload string) error {
 	return fmt.Errorf("Error: invalid JSON in payload: %w", err)
 }
 
-// runCommand is the request workspace/executeCommand: the edits that the server makes of it go the way of all edits.
+// runCommand sends workspace/executeCommand. The edits that the server requests meanwhile are made like all others.
 func (c *lspCall) runCommand(ctx context.Context, s *lsp.Server, params jsonx.Raw) (*agent.Result, error) {
 	command, err := decodeCommand(params)
 	if err != nil {
@@ -216,7 +216,7 @@ func runRequest(ctx context.Context, c *lspCall) (*agent.Result, error) {
 		return nil, err
 	}
 	s := servers[0]
-	for _, other := range servers { // the one that says that it takes the method, if one does
+	for _, other := range servers { // prefer one that declares the method
 		if other.Supports(method, c.path) {
 			s = other
 			break
@@ -227,7 +227,7 @@ func runRequest(ctx context.Context, c *lspCall) (*agent.Result, error) {
 		return nil, payloadError(c.in.Payload)
 	}
 	if method == "workspace/executeCommand" {
-		return c.runCommand(ctx, s, jsonx.Raw(c.in.Payload)) // it may change the file, which nobody must hold then
+		return c.runCommand(ctx, s, jsonx.Raw(c.in.Payload)) // it may change the file, which must not be open then
 	}
 	var params any
 	var doc *lsp.Document

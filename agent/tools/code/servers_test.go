@@ -9,7 +9,7 @@ import (
 	"github.com/gajae-code/gjc/lsp"
 )
 
-// A server that knows one direction of a hierarchy, or has a capability for a method that it does not know.
+// A server that knows one direction of a hierarchy, or declares a method that it does not know.
 func TestLSP_UnknownMethods(t *testing.T) {
 	item := toolstest.Object{"name": "one", "kind": 12, "uri": "file://$W/a.x", "range": toolstest.Span(0, 0, 3), "selectionRange": toolstest.Span(0, 0, 3)}
 	w, _ := toolstest.ServerWorld(t, map[string]string{"a.x": "one\n"}, toolstest.ServerScript{
@@ -40,7 +40,7 @@ func TestLSP_UnknownMethods(t *testing.T) {
 	toolstest.Same(t, "a.x", w.Disk(t, "a.x"), "two\n")
 }
 
-// Commands that a server does not list are for the editor: those that bring an edit are made, others are named.
+// The editor has to run commands that a server does not list: those with an edit are made, others are named.
 func TestLSP_CommandsOfTheEditor(t *testing.T) {
 	edits := []any{toolstest.Object{"range": toolstest.Span(0, 0, 3), "newText": "two"}}
 	command := func(name string, args ...any) toolstest.Object {
@@ -79,7 +79,7 @@ func TestLSP_CommandsOfTheEditor(t *testing.T) {
 	}
 }
 
-// A linter that mends files when it is asked to format them, and does not say so, is asked if its settings allow it.
+// A linter that fixes files when it is asked to format them, and does not declare it, is asked if its settings allow it.
 func TestLSP_FormatsUnsaid(t *testing.T) {
 	for settings, says := range map[string]string{`{"format":true}`: "Applied format:\n", `{"format":false}`: "fake does not support textDocument/formatting", "": "fake does not support textDocument/formatting"} {
 		t.Run(settings, func(t *testing.T) {
@@ -103,7 +103,7 @@ func TestLSP_FormatsUnsaid(t *testing.T) {
 	}
 }
 
-// Fixes are for problems: a server that has not told them yet may have more.
+// Fixes need problems: a server that has not reported them yet may have more.
 func TestLSP_CodeActionsBeforeProblems(t *testing.T) {
 	w, _ := toolstest.ServerWorld(t, map[string]string{"a.x": "one\n"}, toolstest.ServerScript{Silent: true, Capabilities: toolstest.Provides("codeActionProvider")})
 	res := toolstest.Run(t, w, "lsp", toolstest.Input{"action": "code_actions", "file": "a.x", "timeout": 5})

@@ -11,7 +11,7 @@ import (
 	"github.com/gajae-code/gjc/lsp"
 )
 
-// What is deleted is what was shown, in the editor too; a file without text is compared as well.
+// A file is deleted only with the content that was shown, in the editor too; a file without text is compared as well.
 func TestLSP_DeletesWhatWasSeen(t *testing.T) {
 	remove := toolstest.Object{"kind": "delete", "uri": "file://$W/b.x"}
 	for _, tt := range []struct {
@@ -63,7 +63,7 @@ func TestLSP_DeletesWhatWasSeen(t *testing.T) {
 	}
 }
 
-// An edit of files in two roots is judged by its files, one effect for each root.
+// An edit of files in two roots has one effect for each root.
 func TestLSP_EffectsOfTwoRoots(t *testing.T) {
 	w := toolstest.NewWorld(t, map[string]string{"a.x": "one\n", "sub/b.x": "one\n"})
 	other := t.TempDir()

@@ -26,7 +26,7 @@ type lspSymbol struct {
 	Container string       `json:"containerName"`
 }
 
-// maxSymbols bounds those of the workspace.
+// maxSymbols bounds the symbols of the workspace.
 const maxSymbols = 200
 
 func runSymbols(ctx context.Context, c *lspCall) (*agent.Result, error) {
@@ -67,7 +67,7 @@ func runSymbols(ctx context.Context, c *lspCall) (*agent.Result, error) {
 	return c.result(ctx, "Symbols in "+c.name(c.path)+":\n"+b.String()), nil
 }
 
-// maxOutline bounds how deep an outline goes.
+// maxOutline bounds the depth of an outline.
 const maxOutline = 20
 
 func writeOutline(b *strings.Builder, list []lspSymbol, depth int) {
@@ -181,8 +181,8 @@ func workspaceSymbols(ctx context.Context, c *lspCall, s *lsp.Server) ([]lspSymb
 	return decodeList[lspSymbol](raw)
 }
 
-// matchSymbols drops what is there twice, and what does not have the query in its name, unless nothing has: servers match
-// in many ways, some of them not at all. What is called exactly so comes first.
+// matchSymbols removes duplicates and symbols without the query in their names, unless none has it: servers match in many ways, some not by
+// name. Exact names come first.
 func matchSymbols(all []foundSymbol, query string) []foundSymbol {
 	seen := make(map[string]bool, len(all))
 	all = slices.DeleteFunc(all, func(f foundSymbol) bool {

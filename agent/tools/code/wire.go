@@ -12,8 +12,7 @@ import (
 	"github.com/gajae-code/gjc/lsp"
 )
 
-// The messages that the tool reads. They take what servers really send: numbers of any size, and either form where the
-// protocol has two.
+// The messages that the tool reads. They accept what servers really send: numbers of any size, and either form if the protocol has two.
 
 type lspPosition struct {
 	Line      float64 `json:"line"`
@@ -30,7 +29,7 @@ type lspRange struct {
 	End   lspPosition `json:"end"`
 }
 
-// lspLocation is a Location or a LocationLink. A WorkspaceSymbol's has a URI alone.
+// lspLocation is a Location or a LocationLink. That of a WorkspaceSymbol may have only a URI.
 type lspLocation struct {
 	URI             string    `json:"uri"`
 	Range           *lspRange `json:"range"`
@@ -42,7 +41,7 @@ type lspLocation struct {
 // site is a place that a server names.
 type site struct {
 	uri string
-	// whole says that it is the file, and no place in it.
+	// whole reports that it is the file, and no place in it.
 	whole      bool
 	start, end protocol.Position
 	encoding   lsp.Encoding
@@ -81,7 +80,7 @@ func decodeList[T any](raw jsonx.Raw) ([]T, error) {
 	}
 }
 
-// answerError is for an answer that is not what the protocol says.
+// answerError returns the error for an answer that does not follow the protocol.
 func answerError(err error) error {
 	if err != nil {
 		return fmt.Errorf("the server's answer cannot be read: %w", err)
@@ -100,10 +99,10 @@ func decodeSites(raw jsonx.Raw, e lsp.Encoding) ([]site, error) {
 	return sites, err
 }
 
-// markup is the text of MarkupContent, MarkedString, or an array of those, with blank lines between.
+// markup returns the text of MarkupContent, MarkedString, or an array of those, with blank lines between.
 func markup(raw jsonx.Raw) string { return dataImage().ReplaceAllString(plainMarkup(raw), "") }
 
-// dataImage is a picture within the text, which says nothing to a model and is long.
+// dataImage matches a picture within the text, which is long and useless to a model.
 var dataImage = lazyregexp.New(`!\[[^\]]*\]\(data:[^)]*\)`)
 
 func plainMarkup(raw jsonx.Raw) string {
@@ -139,7 +138,7 @@ func plainMarkup(raw jsonx.Raw) string {
 	}
 }
 
-// documentParams and positionParams are what most requests take.
+// documentParams and positionParams are the parameters of most requests.
 func documentParams(doc *lsp.Document) map[string]any {
 	return map[string]any{"textDocument": map[string]any{"uri": string(doc.URI)}}
 }
@@ -150,7 +149,7 @@ func positionParams(doc *lsp.Document, p protocol.Position) map[string]any {
 	return params
 }
 
-// symbolKind is a SymbolKind in a word.
+// symbolKind returns a SymbolKind as a word.
 func symbolKind(kind float64) string {
 	names := []string{
 		"", "file", "module", "namespace", "package", "class", "method", "property", "field", "constructor", "enum", "interface",

@@ -11,42 +11,42 @@ import (
 	"github.com/gajae-code/gjc/internal/text"
 )
 
-// sessionNeed is what an action wants of debug sessions.
+// sessionNeed is the kind of debug session that an action needs.
 type sessionNeed int
 
 const (
-	// openSession is for one that has not ended.
+	// openSession is one that has not ended.
 	openSession sessionNeed = iota
-	// anySession is for one that may have ended, or none.
+	// anySession is one that may have ended, or none.
 	anySession
-	// maybeSession is for an open one, or none.
+	// maybeSession is an open one, or none.
 	maybeSession
 	noSession
 )
 
-// debugAction is what one value of action does.
+// debugAction describes one value of the parameter action.
 type debugAction struct {
 	name string
-	// title is the call in a few words; about says of what.
+	// title names the action in a few words, and about returns what it is about.
 	title string
 	about func(c *debugCall) string
-	// kind is empty for what does more than read.
+	// kind is empty for an action that does more than read.
 	kind    agent.ToolKind
 	session sessionNeed
-	// starts is for launch and attach, resumes for what lets a program run on.
+	// starts marks launch and attach, resumes the actions that let a program run on.
 	starts, resumes bool
-	// needs are parameters without which there is no call.
+	// needs are the required parameters.
 	needs []parameter
 	run   func(ctx context.Context, c *debugCall) (*agent.Result, error)
 }
 
-// parameter is one that an action needs, or several of which it needs one.
+// parameter is a required parameter, or several of which one is required.
 type parameter struct {
 	name  string
 	given func(in *debugInput) bool
 }
 
-// missing complains about the first parameter that is not there.
+// missing returns an error for the first required parameter that is missing.
 func (a *debugAction) missing(c *debugCall) error {
 	for _, p := range a.needs {
 		if !p.given(c.in) {
@@ -56,7 +56,7 @@ func (a *debugAction) missing(c *debugCall) error {
 	return nil
 }
 
-// The parameters that actions need.
+// The parameters that actions require.
 func needsProgram() parameter {
 	return parameter{"program (or configuration)", func(in *debugInput) bool {
 		return in.Program != "" || in.Configuration != "" || in.Arguments != ""
@@ -109,7 +109,7 @@ func needsDataID() parameter {
 	return needs("data_id", func(in *debugInput) string { return in.DataID })
 }
 
-// Values may be empty, but they have to be meant.
+// A value may be empty, but it must be given.
 func needsValue() parameter {
 	return needs("value", func(in *debugInput) string { return string(in.Value) })
 }
@@ -128,7 +128,7 @@ func aboutMemory(c *debugCall) string { return c.in.MemoryReference }
 
 func aboutVariable(c *debugCall) string { return c.in.Name }
 
-// allDebugActions are the actions in the order in which a model is told of them.
+// allDebugActions returns the actions in the order of the description.
 func allDebugActions() []debugAction {
 	const read = agent.KindRead
 	return []debugAction{
@@ -200,7 +200,7 @@ func newDebugAction(name string) (debugAction, bool) {
 	return all[i], true
 }
 
-// title is the call in a few words.
+// title returns the call in a few words.
 func (c *debugCall) title() string {
 	if c.action.about == nil {
 		return c.action.title

@@ -13,7 +13,7 @@ import (
 	"github.com/gajae-code/gjc/internal/trust"
 )
 
-// trustingAdapters is a catalog of debug adapters that leaves out what the user has not said yes to.
+// trustingAdapters is a catalog of debug adapters that leaves out what the user does not trust.
 type trustingAdapters interface {
 	Untrusted(ctx context.Context) (*trust.Subject, error)
 	UntrustedFor(ctx context.Context, w dap.Wanted) (*trust.Subject, error)
@@ -30,7 +30,7 @@ var (
 	_ configurations   = (*dapconfig.Catalog)(nil)
 )
 
-// adapter returns the debug adapter to use. The user is asked first about one that the workspace brings along.
+// adapter returns the debug adapter to use. It first asks the user about one that the workspace defines.
 func (c launcher) adapter(ctx context.Context, w dap.Wanted) (*dap.Spec, error) {
 	catalog := c.adapters
 	if t, ok := catalog.(trustingAdapters); ok {
@@ -47,7 +47,7 @@ func (c launcher) adapter(ctx context.Context, w dap.Wanted) (*dap.Spec, error) 
 	return catalog.Find(ctx, w)
 }
 
-// configuration reads one of launch.json. Its inputs are asked of the user.
+// configuration reads a configuration of launch.json. It asks the user for its inputs.
 func (c launcher) configuration(ctx context.Context) (*dapconfig.Configuration, error) {
 	catalog, ok := c.adapters.(configurations)
 	if !ok {
@@ -132,7 +132,7 @@ func (c launcher) askInputForm(ctx context.Context, message, about string, in *d
 	return got.Value, nil
 }
 
-// argumentsOf is the object that the call has for the adapter; nil for none.
+// argumentsOf returns the object that the call has for the adapter, or nil.
 func (in *debugInput) argumentsOf() (map[string]any, error) {
 	if in.Arguments == "" {
 		return nil, nil

@@ -14,7 +14,7 @@ import (
 	dapconfig "github.com/gajae-code/gjc/dap/config"
 )
 
-// address is the place to attach to.
+// address returns the address to attach to.
 func address(in *debugInput) string {
 	host := in.Host
 	if host == "" {
@@ -43,7 +43,7 @@ func (c launcher) planAttach(ctx context.Context, dir string, extra map[string]a
 		a.Program = st.program
 	}
 	if in.PID != 0 {
-		if err := attachable(in.PID); err != nil { // before anything is asked about an adapter for it
+		if err := attachable(in.PID); err != nil { // before the user is asked about an adapter for it
 			return nil, err
 		}
 	}
@@ -59,8 +59,7 @@ func (c launcher) planAttach(ctx context.Context, dir string, extra map[string]a
 	return st, nil
 }
 
-// processes looks at the processes that a start would attach to: the call may name one, and so may a configuration or the
-// arguments.
+// processes checks the processes that a start would attach to. The call, a configuration or the arguments may name one.
 func (st *debugStart) processes() error {
 	if st.start.Request != "attach" {
 		return nil
@@ -84,7 +83,7 @@ func (st *debugStart) processes() error {
 	return nil
 }
 
-// attachable complains about a process that is not there, or not the user's own.
+// attachable returns an error for a process that does not exist or is not the user's own.
 func attachable(pid int) error {
 	switch {
 	case pid == os.Getpid():

@@ -11,7 +11,7 @@ import (
 	"github.com/gajae-code/gjc/dap"
 )
 
-// breakpoint is the one that the call is about.
+// breakpoint returns the breakpoint that the call is about.
 func (c *debugCall) breakpoint() dap.Breakpoint {
 	in := c.in
 	b := dap.Breakpoint{Kind: dap.SourceBreakpoint, Condition: in.Condition, HitCondition: string(in.HitCondition), LogMessage: in.LogMessage}
@@ -66,7 +66,7 @@ func runRemoveBreakpoint(ctx context.Context, c *debugCall) (*agent.Result, erro
 	return c.result(ctx, c.listText(&b, list, false)), nil
 }
 
-// sourceThere complains about a breakpoint in a file that is not there, or behind its end.
+// sourceThere returns an error for a breakpoint in a file that does not exist.
 func (c *debugCall) sourceThere(ctx context.Context) error {
 	info, err := c.call.FS.Stat(ctx, c.path)
 	switch {
@@ -90,7 +90,7 @@ func (c *debugCall) sourceThere(ctx context.Context) error {
 	return nil
 }
 
-// planned is the result of an action on the breakpoints that are kept for the next launch.
+// planned returns the result of an action on the breakpoints that are kept for the next launch.
 func (c *debugCall) planned(ctx context.Context, b *dap.Breakpoint, all []dap.Breakpoint) *agent.Result {
 	var list []dap.Breakpoint
 	for _, o := range all {
@@ -105,7 +105,7 @@ func (c *debugCall) planned(ctx context.Context, b *dap.Breakpoint, all []dap.Br
 	return c.result(ctx, text)
 }
 
-// listText is the breakpoints of b's file or kind.
+// listText returns the breakpoints of b's file or kind.
 func (p *printer) listText(b *dap.Breakpoint, list []dap.Breakpoint, planned bool) string {
 	if len(list) == 0 {
 		return p.listHead(b) + "(none)\n"
@@ -128,7 +128,7 @@ func (p *printer) listHead(b *dap.Breakpoint) string {
 	}
 }
 
-// breakpointsText lists breakpoints under a head for each file and kind.
+// breakpointsText lists breakpoints under a heading for each file and kind.
 func (p *printer) breakpointsText(list []dap.Breakpoint, planned bool) string {
 	var heads []string
 	groups := make(map[string][]string)
@@ -147,8 +147,7 @@ func (p *printer) breakpointsText(list []dap.Breakpoint, planned bool) string {
 	return text.String()
 }
 
-// breakpointText is one breakpoint: where it is wanted and where it came to lie, whether the adapter has found code there,
-// and its conditions.
+// breakpointText returns one breakpoint: its requested and its actual place, whether the adapter has found code there, and its conditions.
 func (p *printer) breakpointText(b *dap.Breakpoint, planned bool) string {
 	var text string
 	switch b.Kind {
@@ -219,7 +218,7 @@ func runBreakpoints(ctx context.Context, c *debugCall) (*agent.Result, error) {
 	return c.result(ctx, strings.Join(parts, "")), nil
 }
 
-// runExceptionBreakpoints chooses the exceptions to stop at, or lists those that there are.
+// runExceptionBreakpoints sets the exceptions to stop at, or lists those that exist.
 func runExceptionBreakpoints(ctx context.Context, c *debugCall) (*agent.Result, error) {
 	in := c.in
 	for filter := range in.Conditions {
@@ -256,7 +255,7 @@ func runExceptionBreakpoints(ctx context.Context, c *debugCall) (*agent.Result, 
 	return c.result(ctx, c.listText(kind, list, false)), nil
 }
 
-// filters lists the kinds of exceptions that the adapter knows.
+// filters lists the exception filters of the adapter.
 func (c *debugCall) filters(ctx context.Context) (*agent.Result, error) {
 	filters := c.session.ExceptionFilters()
 	if len(filters) == 0 {

@@ -25,11 +25,11 @@ const (
 	debugTimeout    = 30.0 // seconds
 	minDebugTimeout = 5.0
 	maxDebugTimeout = 300.0
-	// endTime bounds how long a cancelled call takes to end its debug session.
+	// endTime bounds how long a cancelled call may take to end its debug session.
 	endTime = 2 * time.Second
 )
 
-// Tool is the tool of the debugger. Calls of one answer keep their order: each is about where the last one stopped.
+// Tool returns the debugger as a tool. The calls of one answer run in order: each refers to where the last one stopped.
 func Tool() agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[debugInput]{
 		Schema: schema[debugInput],
@@ -38,7 +38,7 @@ func Tool() agent.Tool {
 	})
 }
 
-// debugCall is a call of the tool on its way.
+// debugCall is the state of one call.
 type debugCall struct {
 	printer
 	call   *agent.Call
@@ -46,11 +46,11 @@ type debugCall struct {
 	action debugAction
 	// adapters lists the debug adapters.
 	adapters dap.Catalog
-	// turn is the context of the turn: where it ends, so does the debug session. The action's own ends with its time.
-	turn context.Context //nolint:containedctx // it bounds what the action's context does not
-	// path is the file, absolute; empty for none.
+	// turn is the context of the turn: when it ends, so does the debug session. The context of the action ends with its timeout.
+	turn context.Context //nolint:containedctx // it outlives the action's context
+	// path is the file, absolute, or "".
 	path string
-	// session is the one that the call is about; nil for none.
+	// session is the session that the call is about, or nil.
 	session *dap.Session
 	seconds float64
 	// stopped, if set, is called when the wait for the program is over.
@@ -61,7 +61,7 @@ type debugCall struct {
 	followed []agent.Location
 }
 
-// debugPrepared is what planning has found out for the run.
+// debugPrepared holds the results of planning for the run.
 type debugPrepared struct {
 	session *dap.Session
 	start   *debugStart
@@ -70,13 +70,13 @@ type debugPrepared struct {
 // errDebugTimeout ends the wait for the program or the adapter.
 var errDebugTimeout = errors.New("the time for the debugger is over")
 
-// debugInputError is a call that lacks something.
+// debugInputError reports an invalid call.
 type debugInputError struct{ text string }
 
 func (e *debugInputError) Error() string { return e.text }
 func (e *debugInputError) Unwrap() error { return agent.ErrBadInput }
 
-// required complains about a parameter that is missing.
+// required returns the error for a missing parameter.
 func required(what, action string) error {
 	return &debugInputError{what + " is required for " + action}
 }
@@ -141,7 +141,7 @@ func planDebug(_ context.Context, call *agent.Call, in *debugInput) (*agent.Call
 		if err := (launcher{c}).roomForMore(); err != nil {
 			return nil, err
 		}
-		plan.Effects = []approval.Effect{{Action: approval.ActionDebug, Title: plan.Title}} // what exactly is found out below
+		plan.Effects = []approval.Effect{{Action: approval.ActionDebug, Title: plan.Title}} // the exact effects are found out below
 		plan.Complete = func(ctx context.Context) error {
 			ctx, cancel := c.limit(ctx)
 			defer cancel()
@@ -203,12 +203,12 @@ func runDebug(ctx context.Context, call *agent.Call, in *debugInput) (*agent.Res
 	return res, nil
 }
 
-// limit is ctx with the time of the call.
+// limit returns ctx with the timeout of the call.
 func (c *debugCall) limit(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, time.Duration(c.seconds*float64(time.Second)), errDebugTimeout)
 }
 
-// find sets the session that the action is about. Where it needs none, there may be none.
+// find sets the session that the action is about. It leaves it nil if the action needs none and there is none.
 func (c *debugCall) find() error {
 	if c.action.session == noSession {
 		return nil
@@ -222,19 +222,19 @@ func (c *debugCall) find() error {
 	case s.State() != dap.StateTerminated:
 		c.session = s
 	case c.in.Session != "" || c.action.session == anySession:
-		c.session = s // it can tell how it ended
+		c.session = s // it reports how it ended
 	case c.action.session == openSession:
 		return fmt.Errorf("%w The last one, %s, has ended: %s", dap.ErrNoSession, s.ID(), ending(s.Peek()))
 	}
 	return nil
 }
 
-// observe shows the user what the program prints and where it stops, as long as the call runs.
+// observe shows the user the program's output and where it stops while the call runs.
 func (c *debugCall) observe(s *dap.Session) {
 	c.live = toolkit.NewLiveOutput(c.call.Update, nil)
 	terminal := func(id string) { c.call.Update(agent.Progress{TerminalID: id}) }
 	if !c.action.starts && !c.action.resumes {
-		terminal = nil // nothing happens there
+		terminal = nil // this action does not run the program
 	}
 	release := s.Observe(dap.Observer{
 		Output:   func(_, text string) { c.live.Write([]byte(text)) },
@@ -249,7 +249,7 @@ func (c *debugCall) observe(s *dap.Session) {
 	}
 }
 
-// cancelled ends the debug session of a call whose turn was cancelled: nothing of the program is left running.
+// cancelled ends the debug session of a call whose turn was cancelled, so that no part of the program is left running.
 func (c *debugCall) cancelled(ctx context.Context) *agent.Result {
 	text := context.Cause(ctx).Error()
 	s := c.session
@@ -272,7 +272,7 @@ func (c *debugCall) cancelled(ctx context.Context) *agent.Result {
 	return &agent.Result{Text: text, IsError: true}
 }
 
-// result is text for the model, within its bounds; what does not fit is kept as an artifact.
+// result returns text for the model within its bounds. What does not fit is stored as an artifact.
 func (c *debugCall) result(ctx context.Context, words string) *agent.Result {
 	return &agent.Result{Text: text.Visible(toolkit.BoundedText(ctx, c.call, "debug", words, c.notes)), Locations: c.followed}
 }

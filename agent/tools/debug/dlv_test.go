@@ -129,7 +129,7 @@ func withAction(action string, in toolstest.Input) toolstest.Input {
 	return all
 }
 
-// The planted bug is found through the tool alone.
+// The model finds the bug with the tool alone.
 func TestDebug_DelveFindsTheBug(t *testing.T) {
 	w := delve(t)
 	show := func(action string, in toolstest.Input) string {

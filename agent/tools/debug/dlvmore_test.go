@@ -108,7 +108,7 @@ func TestDebug_DelveValues(t *testing.T) {
 	}
 }
 
-// What was set is what the program goes on with.
+// The program continues with the value that was set.
 func TestDebug_DelveSetVariable(t *testing.T) {
 	w := delve(t)
 	stoppedAt(t, w, 25)
@@ -118,7 +118,7 @@ func TestDebug_DelveSetVariable(t *testing.T) {
 	toolstest.Contains(t, runAction(t, w, "output", nil), "ann 6")
 }
 
-// A program that runs on outlives the call's time; it can be paused, and another launch goes beside it.
+// A program that runs on outlives the call's timeout; it can be paused, and another launch can follow.
 func TestDebug_DelveRunsOn(t *testing.T) {
 	w := delve(t)
 	runAction(t, w, "launch", toolstest.Input{"program": ".", "args": []string{"loop"}, "timeout": 120})
@@ -141,8 +141,7 @@ func TestDebug_DelveRunsOn(t *testing.T) {
 	toolstest.Contains(t, runAction(t, w, "terminate", toolstest.Input{"session": "debug-1"}), "Session: debug-1", "Debug session terminated.")
 }
 
-// run_to says where the program stopped in its place, leaves a breakpoint of the user's as it was, and runs nothing where
-// there is no code.
+// run_to reports where the program stopped instead, leaves the user's breakpoint as it was, and runs nothing if the line has no code.
 func TestDebug_DelveRunTo(t *testing.T) {
 	w := delve(t)
 	stoppedAt(t, w, 23)
@@ -165,7 +164,7 @@ func TestDebug_DelveStopsAtAPanic(t *testing.T) {
 	toolstest.Contains(t, runAction(t, w, "exception_info", nil), "boom")
 }
 
-// A turn that is cancelled leaves nothing of the program behind.
+// A cancelled turn leaves no process of the program.
 func TestDebug_DelveCancelled(t *testing.T) {
 	w := delve(t)
 	runAction(t, w, "launch", toolstest.Input{"program": ".", "args": []string{"loop"}})
@@ -283,7 +282,7 @@ func refOf(t testing.TB, text string) int {
 	return n
 }
 
-// chooser is an editor that can let the user choose, and no more.
+// chooser is an editor that can only let the user choose.
 type chooser struct {
 	agent.Elicitor
 	take  int
@@ -297,7 +296,7 @@ func (c chooser) Choose(_ context.Context, choice agent.Choice) (int, agent.Elic
 	return c.take, agent.ElicitAccept, nil
 }
 
-// A configuration of launch.json is launched by name; its inputs are asked, and the question shows all of it.
+// A configuration of launch.json is launched by name; the user is asked for its inputs, and the question shows all of it.
 func TestDebug_DelveConfiguration(t *testing.T) {
 	w := delve(t)
 	w.Put(t, ".vscode/launch.json", `{
@@ -330,7 +329,7 @@ func TestDebug_DelveConfiguration(t *testing.T) {
 	toolstest.Contains(t, actionFails(t, w, "launch", toolstest.Input{"configuration": "Run it"}), "how")
 }
 
-// An adapter that the workspace names is used with the user's leave only.
+// An adapter that the workspace defines is used only if the user allows it.
 func TestDebug_AsksForTrust(t *testing.T) {
 	dlv := testenv.NeedsDelve(t)
 	for _, answer := range []agent.Decision{agent.AllowOnce, agent.RejectOnce} {

@@ -13,13 +13,13 @@ import (
 	"github.com/gajae-code/gjc/internal/text"
 )
 
-// sideEffect is what an action does to the program beyond looking, and what the user is shown of it.
+// sideEffect is a change of the program by an action, and its description for the user.
 type sideEffect struct {
 	effect approval.Effect
 	shown  string
 }
 
-// evaluates reports whether there is anything in the call that the adapter could evaluate, or that changes the program.
+// evaluates reports whether the call has anything that the adapter could evaluate, or changes the program.
 func (c *debugCall) evaluates() bool {
 	switch in := c.in; in.Action {
 	case "evaluate", "completions", "set_variable", "set_expression", "write_memory", "custom_request", "goto":
@@ -125,7 +125,7 @@ func (c *debugCall) assignment(bare bool) sideEffect {
 	return c.exactly(shown)
 }
 
-// again is a restart: the program may be another one by now, and is asked about as at its launch.
+// again returns the side effect of a restart: the program may have changed, so the user is asked as for a launch.
 func (c *debugCall) again() sideEffect {
 	st := c.session.Started()
 	program, _ := nodeID(st.Program)
@@ -137,10 +137,10 @@ func (c *debugCall) again() sideEffect {
 	return sideEffect{e, "Start " + name + " anew, as it is now."}
 }
 
-// typeNames is a list of exceptions' types, as some adapters want it for a condition.
+// typeNames matches a list of exception types, which some adapters take as a condition.
 var typeNames = lazyregexp.New(`^\s*[A-Z_a-z][\w.:]*(\s*,\s*[A-Z_a-z][\w.:]*)*\s*$`)
 
-// constants is the same where other names can be calls.
+// constants is typeNames for languages in which other names can be calls.
 var constants = lazyregexp.New(`^\s*[A-Z][\w:]*(\s*,\s*[A-Z][\w:]*)*\s*$`)
 
 func plainTypes(text string, bareCalls bool) bool {
@@ -150,7 +150,7 @@ func plainTypes(text string, bareCalls bool) bool {
 	return typeNames().MatchString(text)
 }
 
-// sideEffect makes one. What it is remembered by has the program in it, so that it is for no other.
+// sideEffect returns a side effect. Its subject names the program, so that an answer applies to no other program.
 func (c *debugCall) sideEffect(title, shown, covers, subject string) sideEffect {
 	if c.session != nil {
 		snap := c.session.Peek()
@@ -161,7 +161,7 @@ func (c *debugCall) sideEffect(title, shown, covers, subject string) sideEffect 
 	return sideEffect{approval.Effect{Action: approval.ActionDebug, Subject: subject, Covers: covers, Title: title}, text.Visible(shown)}
 }
 
-// programName is the program of the session, for people.
+// programName returns the program of the session, for people.
 func (c *debugCall) programName() string {
 	if c.session == nil {
 		return "the program"
@@ -193,11 +193,11 @@ func (c *debugCall) bareCalls(ctx context.Context) bool {
 	}
 	list, err := c.adapters.List(ctx)
 	if err != nil {
-		return true // not known: what asks too much does no harm
+		return true // unknown: an extra question does no harm
 	}
 	for _, spec := range list.Adapters {
 		if spec.Name == snap.Adapter {
-			// What a project says of the languages needs no trust, so that the kind counts too.
+			// A project's definition of the languages needs no trust, so the kind counts too.
 			return slices.Contains(bareKinds, spec.Kind) || slices.ContainsFunc(spec.Languages, func(l string) bool { return slices.Contains(bareCallers, strings.ToLower(l)) })
 		}
 	}

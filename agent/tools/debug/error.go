@@ -11,7 +11,7 @@ import (
 	"github.com/gajae-code/gjc/internal/text"
 )
 
-// explain words an error for the model: what it means, and the next sensible step. ctx is the one with the call's time.
+// explain returns err worded for the model, with the next sensible step. ctx is the one with the call's timeout.
 func (c *debugCall) explain(ctx context.Context, err error) error {
 	if err = c.worded(ctx, err); err == nil {
 		return nil
@@ -67,7 +67,7 @@ func (c *debugCall) worded(ctx context.Context, err error) error {
 	return &debugError{err, text + "."}
 }
 
-// debugError is an error with help.
+// debugError is an error with advice.
 type debugError struct {
 	err  error
 	text string
@@ -76,7 +76,7 @@ type debugError struct {
 func (e *debugError) Error() string { return e.text }
 func (e *debugError) Unwrap() error { return e.err }
 
-// kept says that a session outlives a timeout.
+// kept returns a sentence on the session after a timeout.
 func (c *debugCall) kept() string {
 	if c.session == nil || c.session.State() == dap.StateTerminated {
 		return " Try again with a longer timeout."
@@ -84,7 +84,7 @@ func (c *debugCall) kept() string {
 	return fmt.Sprintf(" Session %s is kept and is %s; try again with a longer timeout, pause it, or terminate it.", c.session.ID(), c.session.State())
 }
 
-// instead says what does nearly the same as an action that the adapter does not support.
+// instead returns what to do instead of an action that the adapter does not support, or "".
 func (c *debugCall) instead() string {
 	switch c.in.Action {
 	case "set_data_breakpoint", "data_breakpoint_info":
@@ -112,7 +112,7 @@ const noDebugInfo = `The program has no debug information: build it with -g (Go:
 
 const noAttach = "The system may not allow it (Linux: /proc/sys/kernel/yama/ptrace_scope): launch the program under the debugger instead of attaching"
 
-// failureHint knows what adapters say when something else has to be done first.
+// failureHint returns the advice for known errors of adapters that need another step first, or "".
 func failureHint(text string) string {
 	lower := strings.ToLower(text)
 	has := func(parts ...string) bool {

@@ -9,19 +9,19 @@ import (
 	"github.com/gajae-code/gjc/internal/lazyregexp"
 )
 
-// maxPlain is how long an expression may be to be looked at, in bytes. A longer one is not plain.
+// maxPlain is the length in bytes of the longest expression that is parsed. A longer one is not plain.
 const maxPlain = 2000
 
-// plainExpression reports whether an expression only looks: names, members, indexes, literals, comparisons and arithmetic,
-// whatever the language. It knows no language, so what one of them could read as a call, an assignment, a command or a
-// second statement is not plain, also inside a string. With bareCalls a name can be a call by itself, as in Ruby: only names
-// that begin with @ or $ are plain then.
+// plainExpression reports whether an expression only reads: names, members, indexes, literals, comparisons and arithmetic, in any language.
+// It does not know the language, so an expression that any language could read as a call, an assignment, a command or a second statement is
+// not plain, even inside a string. With bareCalls a name can be a call by itself, as in Ruby: only names that begin with @ or $ are plain
+// then.
 func plainExpression(text string, bareCalls bool) bool {
 	if len(text) > maxPlain || !utf8.ValidString(text) {
 		return false
 	}
 	text = strings.Trim(text, " \t")
-	if strings.HasPrefix(text, "!") { // a command for a shell or a debugger
+	if strings.HasPrefix(text, "!") { // a command of a shell or a debugger
 		return false
 	}
 	p := plainParser{rest: text, bareCalls: bareCalls}
@@ -33,17 +33,16 @@ func plainExpression(text string, bareCalls bool) bool {
 	return p.operand && len(p.open) == 0
 }
 
-// plainParser reads an expression token by token. Between two operands there must be an operator, which is what keeps
-// commands with arguments out.
+// plainParser parses an expression token by token. Two operands need an operator between them, which rules out commands with arguments.
 type plainParser struct {
 	rest      string
 	bareCalls bool
-	// operand says that the last token ended an operand, member that it was a dot or an arrow.
+	// operand reports that the last token ended an operand, member that it was a dot or an arrow.
 	operand, member bool
-	// open are the brackets that are open, choices the question marks without their colon.
+	// open are the open brackets, choices the number of question marks without their colon.
 	open    []byte
 	choices int
-	// less says that there was a <, which may begin a list of types.
+	// less reports that there was a <, which may begin a list of types.
 	less bool
 }
 
@@ -53,28 +52,28 @@ var (
 	wordPrefixes  = []string{"not", "sizeof", "typeof"}
 )
 
-// actingWords do something in one language or another, alone or before an operand that can begin with an operator. They
-// are plain as members only.
+// actingWords have an effect in one language or another, alone or before an operand that can begin with an operator. They are plain only as
+// members.
 var actingWords = map[string]bool{
 	"await": true, "break": true, "co_await": true, "co_return": true, "co_yield": true, "continue": true, "defer": true,
 	"del": true, "delete": true, "die": true, "exit": true, "go": true, "goto": true, "halt": true, "import": true, "new": true,
 	"quit": true, "raise": true, "return": true, "throw": true, "yield": true,
 }
 
-// Operators, the longest first: one that is no operator of a plain expression hides none that is.
+// Operators, the longest first, so that a changing operator is not read as a plain one that it begins with.
 var (
 	changing  = []string{">>>=", "<<=", ">>=", "&&=", "||=", "??=", "**=", "//=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "~=", ":=", "++", "--", "<-", "=>", "=~", "|>", "<|", "?=", ".=", "@="}
 	operators = []string{"===", "!==", "<=>", ">>>", "==", "!=", "<=", ">=", "<<", ">>", "&&", "||", "->", "?.", "::", "??", "**", "//", "..", "+", "-", "*", "/", "%", "&", "|", "^", "<", ">", "?", ":", "."}
 	prefixes  = []string{"::", "**", "&&", "-", "+", "*", "&", "~", "!"}
 )
 
-// cast is a type in parentheses before an operand.
+// cast matches a type in parentheses before an operand.
 var cast = lazyregexp.New(`^\([ \t]*(?:(?:const|volatile|struct|enum|union|unsigned|signed|long|short)[ \t]+)*[A-Za-z_][A-Za-z0-9_]*(?:(?:::|\.)[A-Za-z_][A-Za-z0-9_]*)*(?:[ \t]+(?:int|long|char|short|double|const))*[ \t*&]*\)[ \t]*(?:[A-Za-z0-9_$"'*&-])`)
 
-// numberCall is a call of a method of a number, as in Ruby.
+// numberCall matches a method call on a number, as in Ruby.
 var numberCall = lazyregexp.New(`\.\pL|\._`)
 
-// token takes one token off the rest and reports whether it is a plain one at this place.
+// token consumes one token and reports whether it is plain at this place.
 func (p *plainParser) token() bool {
 	r, size := utf8.DecodeRuneInString(p.rest)
 	member := p.member
@@ -108,7 +107,7 @@ func (p *plainParser) token() bool {
 	}
 }
 
-// number takes a number.
+// number consumes a number.
 func (p *plainParser) number() bool {
 	if p.operand {
 		return false
@@ -126,10 +125,10 @@ func (p *plainParser) number() bool {
 	return p.took(n)
 }
 
-// took takes n bytes that end an operand.
+// took consumes n bytes that end an operand.
 func (p *plainParser) took(n int) bool {
 	p.rest, p.operand, p.member = p.rest[n:], true, false
-	// A string, a call's arguments or a further name right behind an operand belong to it.
+	// A string, a call's arguments or a further name directly after an operand belong to it.
 	return p.rest == "" || !strings.ContainsRune("\"'`(", rune(p.rest[0]))
 }
 
@@ -139,7 +138,7 @@ func identifierPart(r rune) bool {
 	return identifierStart(r) || unicode.IsDigit(r) || unicode.In(r, unicode.Mn, unicode.Mc)
 }
 
-// word takes a name.
+// word consumes a name.
 func (p *plainParser) word(member bool) bool {
 	start := 0
 	for start < len(p.rest) && (p.rest[start] == '$' || p.rest[start] == '@') {
@@ -171,7 +170,7 @@ func (p *plainParser) word(member bool) bool {
 	return p.took(len(name))
 }
 
-// text takes a string. It must be one for every language: without escapes, and without what some of them evaluate in it.
+// text consumes a string. It must be a string in every language: without escapes, and without what some of them evaluate in it.
 func (p *plainParser) text(quote rune) bool {
 	n := strings.IndexRune(p.rest[1:], quote)
 	if n < 0 || p.operand || strings.Contains(p.rest[:n+1], "++") || strings.Contains(p.rest[:n+1], "--") {
@@ -185,7 +184,7 @@ func (p *plainParser) text(quote rune) bool {
 	return p.took(n + 2)
 }
 
-// bracket opens a group, a list or an index; a parenthesis behind an operand would be a call.
+// bracket opens a group, a list or an index. A parenthesis after an operand would be a call.
 func (p *plainParser) bracket(b byte) bool {
 	if b == '(' {
 		if p.operand || p.member {
@@ -194,7 +193,7 @@ func (p *plainParser) bracket(b byte) bool {
 		if m := cast().FindString(p.rest); m != "" {
 			n := strings.IndexByte(m, ')') + 1
 			p.rest = p.rest[n:]
-			// A function in parentheses with a string behind is a call in Lua.
+			// In Lua, a function in parentheses followed by a string is a call.
 			text := strings.ContainsAny(m[len(m)-1:], `"'`) && !strings.Contains(m, "*")
 			return !p.bareCalls && !text
 		}
@@ -247,7 +246,7 @@ func (p *plainParser) operator() bool {
 	return true
 }
 
-// prefix returns the first of list that s begins with.
+// prefix returns the first element of list that s begins with, or "".
 func prefix(s string, list []string) string {
 	for _, op := range list {
 		if strings.HasPrefix(s, op) {
@@ -257,12 +256,12 @@ func prefix(s string, list []string) string {
 	return ""
 }
 
-// hitCondition is what counts how often a breakpoint was hit, in the ways of all adapters.
+// hitCondition matches a hit condition in the syntax of any adapter.
 var hitCondition = lazyregexp.New(`^\s*(?:>=?|<=?|={0,3}|!=|%)\s*\d+\s*(?:==?\s*\d+\s*)?$`)
 
 func plainHits(text string) bool { return hitCondition().MatchString(text) }
 
-// plainLog reports whether all that a log message has in braces is plain.
+// plainLog reports whether everything in braces in a log message is plain.
 func plainLog(message string, bareCalls bool) bool {
 	if strings.ContainsAny(message, "`\n\r") || strings.Contains(message, "$(") {
 		return false
@@ -280,13 +279,13 @@ func plainLog(message string, bareCalls bool) bool {
 	}
 }
 
-// plainReference reports whether a place in memory is a number or a plain expression: some adapters evaluate it.
+// plainReference reports whether a memory reference is a number or a plain expression: some adapters evaluate it.
 func plainReference(text string) bool { return text == "" || plainExpression(text, false) }
 
-// functionCondition is what makes a place of gdb's a condition.
+// functionCondition matches what makes gdb read a place as one with a condition.
 var functionCondition = lazyregexp.New(`\s(?:if|thread|task|inferior)\b|\s-`)
 
-// plainFunction reports whether the name of a function is a name, a pattern or a signature, and no condition or command.
+// plainFunction reports whether the name of a function is a name, a pattern or a signature, and has no condition or command.
 func plainFunction(name string) bool {
 	return !strings.ContainsAny(name, "`;\n\r\"'{}=") && !strings.Contains(name, "$(") && !functionCondition().MatchString(name)
 }

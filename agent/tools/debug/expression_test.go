@@ -35,7 +35,7 @@ func TestPlainExpression(t *testing.T) {
 	}
 }
 
-// Where a name can be a call, a name is not plain.
+// A name is not plain in a language in which it can be a call.
 func TestPlainExpression_BareCalls(t *testing.T) {
 	for s, want := range map[string]bool{
 		"@count > 3": true, "@@all[0]": true, "$x": true, "nil == @a": true, "1 + 2": true,
@@ -80,7 +80,7 @@ var (
 	assignment = regexp.MustCompile(`[^=!<>]=[^=]|^=|=$|[^<]<<=[^=]|>>=|\+\+|--`)
 )
 
-// Whatever text there is, one that holds a call, an assignment, a second statement or a command is not plain.
+// A text with a call, an assignment, a second statement or a command is not plain, whatever else it holds.
 func FuzzPlainExpression(f *testing.F) {
 	for _, s := range []string{"x", "f(x)", "a[0](1)", "x = 1", "x == 1", "a <= b", "a; b", "`a`", "!a", "$(a)", "(int)x", "not x", "'a' + \"b\"", "a<b>c", "x++", "a :: b", "1..2"} {
 		f.Add(s)

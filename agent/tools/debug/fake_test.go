@@ -38,13 +38,13 @@ func (f fixedAdapters) List(context.Context) (*dap.Listing, error) {
 	return &dap.Listing{Adapters: f}, nil
 }
 
-// played is a world with a debugger whose adapter is in the test's hands.
+// played is a world with a debugger whose adapter the test controls.
 type played struct {
 	*toolstest.World
 	*daptest.Program
 }
 
-// play makes one. The program is main.x.
+// play returns one. The program is main.x.
 func play(t testing.TB, languages ...string) *played {
 	t.Helper()
 	testenv.NoLeaks(t)
@@ -77,13 +77,13 @@ func play(t testing.TB, languages ...string) *played {
 	return p
 }
 
-// launch begins a session, which stands still then.
+// launch begins a session, which is stopped then.
 func (p *played) launch(t testing.TB) {
 	t.Helper()
 	wants2(t, runAction(t, p.World, "launch", toolstest.Input{"program": "main.x"}), "Session: debug-1", "Adapter: fake", "Stop reason: entry", "Location: main.x:1:1")
 }
 
-// effects are what a call asks for, in words.
+// effects returns the effects of a call as text.
 func effects(t *testing.T, w *toolstest.World, action string, in toolstest.Input) []string {
 	t.Helper()
 	var list []string
@@ -106,7 +106,7 @@ func effects(t *testing.T, w *toolstest.World, action string, in toolstest.Input
 	return list
 }
 
-// What each action asks for. An action that is not here fails the test.
+// The effects of each action. An action that is missing here fails the test.
 func TestDebug_Effects(t *testing.T) {
 	p := play(t)
 	p.launch(t)
@@ -128,7 +128,7 @@ func TestDebug_Effects(t *testing.T) {
 		{"sessions", nil, nil},
 		{"output", nil, nil},
 		{"terminate", nil, nil},
-		{"restart", nil, []string{"debug: launches of main.x with fake"}}, // it may be another program by now
+		{"restart", nil, []string{"debug: launches of main.x with fake"}}, // it may be another program now
 		{"set_breakpoint", toolstest.Input{"file": "main.x", "line": 3, "condition": "x > 3", "hit_condition": ">= 2", "log_message": "x is {x}"}, nil},
 		{"set_breakpoint", toolstest.Input{"file": "main.x", "line": 3, "condition": "f(x)"}, []string{exact}},
 		{"set_breakpoint", toolstest.Input{"file": "main.x", "line": 3, "hit_condition": "f()"}, []string{exact}},
@@ -203,7 +203,7 @@ func TestDebug_Effects(t *testing.T) {
 	}
 }
 
-// An answer for all times opens nothing else: other programs, other arguments where they matter, other expressions.
+// A permanent answer permits nothing else: no other program, no other arguments where they matter, no other expression.
 func TestDebug_SubjectsDiffer(t *testing.T) {
 	p := play(t)
 	p.launch(t)
@@ -258,7 +258,7 @@ func TestDebug_SubjectsDiffer(t *testing.T) {
 	}
 }
 
-// In a language in which a name alone can be a call, evaluating a name asks.
+// In a language in which a name alone can be a call, evaluating a name asks the user.
 func TestDebug_BareCalls(t *testing.T) {
 	p := play(t, "ruby")
 	p.launch(t)
@@ -356,7 +356,7 @@ func TestDebug_WithoutASession(t *testing.T) {
 	toolstest.Contains(t, runAction(t, p.World, "breakpoints", nil), "- line 3: verified if x > 1", "- uncaught: verified")
 }
 
-// Every action has its text.
+// Each action has its text.
 func TestDebug_Actions(t *testing.T) {
 	p := play(t)
 	p.Reply("evaluate", godap.EvaluateResponseBody{Result: "42", Type: "int", VariablesReference: 1001, MemoryReference: "0x20"})
@@ -435,7 +435,7 @@ func TestDebug_Actions(t *testing.T) {
 	p.Gone()
 }
 
-// The location of every stop is told while the call runs and with its result; the program's output as it comes.
+// The location of every stop is reported while the call runs and with its result; the program's output as it arrives.
 func TestDebug_ToldWhileItRuns(t *testing.T) {
 	p := play(t)
 	p.Handle("continue", func(r *daptest.Request) {
@@ -470,7 +470,7 @@ func TestDebug_SlowAdapter(t *testing.T) {
 	toolstest.Contains(t, runAction(t, p.World, "step_over", nil), "Step over stopped at main.x:2:1.")
 }
 
-// A run_to that the adapter does not let go leaves no breakpoint behind.
+// A run_to that the adapter does not start leaves no breakpoint.
 func TestDebug_RunToRefused(t *testing.T) {
 	p := play(t)
 	p.Handle("continue", func(r *daptest.Request) { r.Refuse("not now") })
@@ -481,7 +481,7 @@ func TestDebug_RunToRefused(t *testing.T) {
 	}
 }
 
-// The end of the adapter is told with the next sensible step.
+// The end of the adapter is reported with the next sensible step.
 func TestDebug_AdapterDies(t *testing.T) {
 	p := play(t)
 	p.Handle("threads", func(*daptest.Request) { p.Hangup() })
@@ -500,7 +500,7 @@ func TestDebug_AdapterDies(t *testing.T) {
 	toolstest.Contains(t, actionFails(t, p.World, "step_over", nil), "No active debug session. Launch or attach first. The last one, debug-1, has ended: Program terminated: the debug adapter died")
 }
 
-// However much there is in the frames, inspect stays small, and opens what does not show what is in it.
+// The result of inspect stays small for frames of any size, and opens values that do not show their content.
 func TestDebug_InspectIsBounded(t *testing.T) {
 	p := play(t)
 	p.Handle("stackTrace", func(r *daptest.Request) {

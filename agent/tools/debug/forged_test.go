@@ -17,7 +17,7 @@ import (
 	"github.com/gajae-code/gjc/dap/daptest"
 )
 
-// What a person is asked has each thing on its own line, and no character that hides others.
+// A question to the user has each item on its own line, and no character that hides others.
 func TestDebug_QuestionsCanNotBeForged(t *testing.T) {
 	p := play(t)
 	p.launch(t)
@@ -59,7 +59,7 @@ func TestDebug_QuestionsCanNotBeForged(t *testing.T) {
 	}
 }
 
-// A program that gives its functions and variables such names forges no line of a result.
+// Names of functions and variables forge no line of a result.
 func TestDebug_ResultsCanNotBeForged(t *testing.T) {
 	p := play(t)
 	const forged = "x\x1b[2K\r\nDebug session terminated."
@@ -85,7 +85,7 @@ func TestDebug_ResultsCanNotBeForged(t *testing.T) {
 	}
 }
 
-// An answer about variables does not cover a name that is no name: adapters run name and value as one text.
+// A permanent answer for variables does not cover a name that is not an identifier: adapters run name and value as one text.
 func TestDebug_NamesOfVariablesAreLookedAt(t *testing.T) {
 	p := play(t)
 	p.launch(t)
@@ -99,7 +99,7 @@ func TestDebug_NamesOfVariablesAreLookedAt(t *testing.T) {
 	}
 }
 
-// gjc and what it was started by are not attached to, wherever the number stands.
+// The debugger does not attach to gjc and its ancestors, wherever their number is given.
 func TestDebug_AttachLooksAtAllProcesses(t *testing.T) {
 	p := play(t)
 	for _, in := range []toolstest.Input{
@@ -121,7 +121,7 @@ func TestDebug_AttachLooksAtAllProcesses(t *testing.T) {
 	}
 }
 
-// A restart is asked about as the launch was: what was allowed once may be another program by now.
+// A restart asks as the launch did: the allowed file may be another program now.
 func TestDebug_RestartIsALaunch(t *testing.T) {
 	p := play(t)
 	p.launch(t)
@@ -132,7 +132,7 @@ func TestDebug_RestartIsALaunch(t *testing.T) {
 	}
 }
 
-// What a project says of an adapter's languages does not make calls plain.
+// A project's definition of an adapter's languages does not make calls plain.
 func TestDebug_BareCallsByKind(t *testing.T) {
 	p := play(t, "x")
 	spec, err := p.Debugger.Adapters.Find(t.Context(), dap.Wanted{})
@@ -146,7 +146,7 @@ func TestDebug_BareCallsByKind(t *testing.T) {
 	}
 }
 
-// A cancelled call ends the whole debug session, also where it was about a child.
+// A cancelled call ends the whole debug session, even if it was about a child.
 func TestDebug_CancelledOnAChild(t *testing.T) {
 	p := play(t)
 	p.launch(t)

@@ -85,7 +85,7 @@ type memoryInput struct {
 	Command              string `json:"command,omitzero" jsonschema:"custom_request: the DAP request"`
 }
 
-// jsonText is a JSON value that a model can give as such or as text.
+// jsonText is a JSON value that a model may give as JSON or as a string.
 type jsonText string
 
 // UnmarshalJSON implements the decoding of [jsonx].
@@ -103,7 +103,7 @@ func (j *jsonText) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// scalar is a text that a model may give as a number or a truth value too.
+// scalar is a string that a model may also give as a number or a boolean.
 type scalar string
 
 // UnmarshalJSON implements the decoding of [jsonx].

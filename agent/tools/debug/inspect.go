@@ -12,22 +12,22 @@ import (
 	"github.com/gajae-code/gjc/dap"
 )
 
-// Bounds of inspect.
+// Limits of inspect.
 const (
 	inspectDepth    = 3
 	maxInspectDepth = 10
-	// maxInspect is how long the text is, in bytes.
+	// maxInspect bounds the text, in bytes.
 	maxInspect = 12 << 10
-	// maxInspected is how many variables of a scope are shown, maxNested how many there may be in one that is opened.
+	// maxInspected bounds the variables of a scope that are shown, maxNested those inside a variable that is opened.
 	maxInspected = 30
 	maxNested    = 8
-	// maxOpened is how many variables are opened.
+	// maxOpened bounds the variables that are opened.
 	maxOpened = 24
-	// maxAtOnce is how many requests are under way at once.
+	// maxAtOnce bounds the concurrent requests.
 	maxAtOnce = 8
 )
 
-// inspected is a frame with what is in it.
+// inspected is a frame with its scopes.
 type inspected struct {
 	frame  dap.Frame
 	scopes []inspectedScope
@@ -38,12 +38,12 @@ type inspectedScope struct {
 	dap.Scope
 	variables []dap.Variable
 	more      bool
-	// nested are the variables in one of the variables, by its ref.
+	// nested holds the variables inside a variable, by its reference.
 	nested map[int][]dap.Variable
 	err    error
 }
 
-// runInspect tells of the top frames in one text. What it asks the adapter, it asks side by side.
+// runInspect shows the top frames in one text. It sends its requests to the adapter concurrently.
 func runInspect(ctx context.Context, c *debugCall) (*agent.Result, error) {
 	depth := inspectDepth
 	if c.in.Depth != 0 {
@@ -91,7 +91,7 @@ func runInspect(ctx context.Context, c *debugCall) (*agent.Result, error) {
 	case left > 0:
 		fmt.Fprintf(&b, "… %s left out: scopes with their frame_id shows them\n", toolkit.Count(left, "frame"))
 	case total > len(frames):
-		b.WriteString("… more frames below\n") // how many, not all adapters know
+		b.WriteString("… more frames below\n") // not all adapters know how many
 	}
 	c.follow(frames[0].Path, frames[0].Line)
 	return c.result(ctx, b.String()), nil
@@ -99,7 +99,7 @@ func runInspect(ctx context.Context, c *debugCall) (*agent.Result, error) {
 
 var errNoFrame = errors.New("No active stack frame. Run stack_trace first or supply frame_id.")
 
-// look asks for the scopes of a frame and the variables in them.
+// look requests the scopes of a frame and their variables.
 func (c *debugCall) look(ctx context.Context, f *inspected, top bool, slots chan struct{}) {
 	slots <- struct{}{}
 	scopes, err := c.session.Scopes(ctx, f.frame.ID)
@@ -127,7 +127,7 @@ func (c *debugCall) look(ctx context.Context, f *inspected, top bool, slots chan
 	wg.Wait()
 }
 
-// wide is for scopes that belong to more than a frame.
+// wide reports whether a scope belongs to more than a frame.
 func wide(s *dap.Scope) bool {
 	name := strings.ToLower(s.Name)
 	for _, word := range []string{"global", "register", "static", "builtin", "module"} {
@@ -138,7 +138,7 @@ func wide(s *dap.Scope) bool {
 	return false
 }
 
-// open asks for what is in small variables whose values do not show it.
+// open requests the content of small variables whose values do not show it.
 func (c *debugCall) open(ctx context.Context, all []inspected, slots chan struct{}) {
 	var wg sync.WaitGroup
 	opened := 0
@@ -157,7 +157,7 @@ func (c *debugCall) open(ctx context.Context, all []inspected, slots chan struct
 					defer func() { <-slots }()
 					list, more, err := c.session.Variables(ctx, v.Ref, dap.Page{Count: maxNested})
 					if err != nil || more || len(list) > maxNested {
-						return // what it is alone has to do
+						return // the value alone has to do
 					}
 					mu.Lock()
 					defer mu.Unlock()
@@ -169,7 +169,7 @@ func (c *debugCall) open(ctx context.Context, all []inspected, slots chan struct
 	wg.Wait()
 }
 
-// opaque reports whether a value does not show what is in it: some adapters write it out, some only name the type.
+// opaque reports whether a value does not show its content: some adapters write it out, some only name the type.
 func opaque(v *dap.Variable) bool {
 	value := strings.TrimSpace(v.Value)
 	if value == "" || strings.Contains(value, "...") || strings.Contains(value, "…") || strings.HasPrefix(value, "0x") || strings.HasPrefix(value, "<") {
@@ -216,7 +216,7 @@ func (p *printer) inspectedText(f *inspected, n int) string {
 	return b.String()
 }
 
-// frameText is a frame on one line.
+// frameText returns a frame on one line.
 func (p *printer) frameText(f *dap.Frame) string {
 	text := oneLine(f.Name, toolkit.MaxShownColumns)
 	switch {
@@ -255,7 +255,7 @@ func runStackTrace(ctx context.Context, c *debugCall) (*agent.Result, error) {
 	return c.result(ctx, b.String()), nil
 }
 
-// maxThreads bounds how many are listed: a Go program has thousands.
+// maxThreads bounds the list of threads: a Go program has thousands.
 const maxThreads = 200
 
 func runThreads(ctx context.Context, c *debugCall) (*agent.Result, error) {
@@ -328,7 +328,7 @@ func runVariables(ctx context.Context, c *debugCall) (*agent.Result, error) {
 	return c.result(ctx, b.String()), nil
 }
 
-// ref is the scope or the variable that the call is about; zero for none.
+// ref returns the scope or the variable that the call is about, or zero.
 func (c *debugCall) ref() int {
 	if c.in.VariableRef != 0 {
 		return c.in.VariableRef

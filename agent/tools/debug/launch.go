@@ -22,29 +22,29 @@ import (
 	"github.com/gajae-code/gjc/internal/text"
 )
 
-// debugStart is a session that planning has got ready.
+// debugStart is a planned session.
 type debugStart struct {
 	start dap.Start
 	notes []string
-	// program is what runs, absolute, where that is a file.
+	// program is the absolute path of the program, or "" if it is not a file.
 	program string
-	// plain says that adapter, mode and program say all of it that matters for leave: what runs is a program of the
-	// workspace, and nothing else is told to the adapter. shown is what else the user is to see.
+	// plain reports that adapter, mode and program identify the launch: the program is in the workspace, and the adapter gets nothing else.
+	// shown is what else the user is to see.
 	plain bool
 	mode  string
 	shown []string
-	// dir is where the program runs, if that is not where the adapter does.
+	// dir is the directory of the program, if it differs from the adapter's.
 	dir string
-	// identity tells the processes to attach to from others: ids are used again.
+	// identity distinguishes the processes to attach to from later ones with the same ids.
 	identity string
-	// secrets are not to be shown.
+	// secrets must not be shown.
 	secrets []string
 }
 
 // A launcher plans and starts the session of a launch or an attach.
 type launcher struct{ *debugCall }
 
-// roomForMore complains where there are as many sessions as there may be.
+// roomForMore returns an error if the limit of sessions is reached.
 func (c launcher) roomForMore() error {
 	if open := c.openSessions(); len(open) >= dap.MaxSessions {
 		return fmt.Errorf("Debug session %s is still active. Terminate it before launching another.", open[0].ID())
@@ -92,7 +92,7 @@ func (c launcher) planStart(ctx context.Context, plan *agent.CallPlan, prep *deb
 	return err
 }
 
-// look takes the program and the directory from the arguments, where something has put others there.
+// look takes the program and the directory from the arguments, which may replace them.
 func (st *debugStart) look() {
 	abs := func(name string) string {
 		path, _ := st.start.Arguments[name].(string)
@@ -111,7 +111,7 @@ func (st *debugStart) look() {
 	st.dir = abs("cwd")
 }
 
-// startDir is the directory to run in.
+// startDir returns the directory to run in.
 func (c launcher) startDir(ctx context.Context) (string, error) {
 	if c.in.Cwd == "" {
 		return c.call.Workspace.Cwd, nil
@@ -128,7 +128,7 @@ func (c launcher) startDir(ctx context.Context) (string, error) {
 	return dir, nil
 }
 
-// nodeID takes the name of a test off the file that it is in ("tests/test_a.py::test_b").
+// nodeID splits the name of a test from its file ("tests/test_a.py::test_b").
 func nodeID(program string) (file, test string) {
 	if i := strings.Index(program, "::"); i > 0 {
 		return program[:i], program[i:]
@@ -185,7 +185,7 @@ func (c launcher) planLaunch(ctx context.Context, dir string, extra map[string]a
 	return st, nil
 }
 
-// launchable looks at a program that is to be launched.
+// launchable checks a program that is to be launched.
 func (c launcher) launchable(ctx context.Context, path string) (isDir bool, err error) {
 	info, err := c.call.FS.Stat(ctx, path)
 	switch {
@@ -203,7 +203,7 @@ func notLaunchable(path string) error {
 	return fmt.Errorf("launch program resolves to a directory: %s. Give the source file or the binary to run", path)
 }
 
-// takesDirectories reports whether a program can be a package's or a project's directory.
+// takesDirectories reports whether the program of an adapter can be the directory of a package or a project.
 func takesDirectories(spec *dap.Spec) bool {
 	if spec.Kind == "dlv" || spec.Kind == "debugpy" {
 		return true
@@ -213,7 +213,7 @@ func takesDirectories(spec *dap.Spec) bool {
 	})
 }
 
-// executable complains about a binary that the system would not run.
+// executable returns an error for a binary that is not executable.
 func (c launcher) executable(ctx context.Context, spec *dap.Spec, path string) error {
 	if !spec.Native || path == "" || runtime.GOOS == "windows" || c.in.Core != "" {
 		return nil
@@ -224,8 +224,7 @@ func (c launcher) executable(ctx context.Context, spec *dap.Spec, path string) e
 	return nil
 }
 
-// stopOnEntry is whether the program stops at its beginning: where nothing else would stop it, unless the call says
-// otherwise.
+// stopOnEntry reports whether the program stops at its beginning: if no breakpoint would stop it, unless the call decides.
 func (c launcher) stopOnEntry() *bool {
 	if c.in.StopOnEntry != nil {
 		return c.in.StopOnEntry
@@ -234,7 +233,7 @@ func (c launcher) stopOnEntry() *bool {
 	return new(!stops)
 }
 
-// planConfiguration is a launch or an attach as launch.json has it, with what the call gives over it.
+// planConfiguration plans a launch or an attach of launch.json. The parameters of the call win over it.
 func (c launcher) planConfiguration(ctx context.Context, extra map[string]any) (*debugStart, error) {
 	cfg, err := c.configuration(ctx)
 	if err != nil {
@@ -299,7 +298,7 @@ func (c launcher) planConfiguration(ctx context.Context, extra map[string]any) (
 	return st, nil
 }
 
-// startEffects are what the user is asked about.
+// startEffects returns the effects that the user is asked about.
 func (c launcher) startEffects(st *debugStart, dir, title string) ([]approval.Effect, error) {
 	e := approval.Effect{Action: approval.ActionDebug, Path: st.program, Title: title, Covers: "this exact " + st.start.Request}
 	real := c.call.FS.RealPath(st.program)
@@ -310,7 +309,7 @@ func (c launcher) startEffects(st *debugStart, dir, title string) ([]approval.Ef
 	} else {
 		arguments := maps.Clone(st.start.Arguments)
 		if c.in.Arguments == "" && c.in.Configuration == "" {
-			delete(arguments, "output") // where a program is built is chosen anew each time
+			delete(arguments, "output") // each launch builds the program in a new place
 		}
 		args, err := jsonx.Marshal(arguments)
 		if err != nil {
@@ -332,7 +331,7 @@ func (c launcher) startEffects(st *debugStart, dir, title string) ([]approval.Ef
 	return effects, nil
 }
 
-// startText is what would run, for the user.
+// startText returns what would run, for the user.
 func (c launcher) startText(st *debugStart) (string, error) {
 	var b strings.Builder
 	start := &st.start
@@ -373,7 +372,7 @@ func (c launcher) startText(st *debugStart) (string, error) {
 	return text, nil
 }
 
-// maskEnv is arguments with the names of environment variables alone: a configuration may take secrets from files.
+// maskEnv returns arguments with only the names of environment variables: a configuration may read secrets from files.
 func maskEnv(args map[string]any) map[string]any {
 	env, ok := args["env"].(map[string]any)
 	if !ok {
@@ -388,7 +387,7 @@ func maskEnv(args map[string]any) map[string]any {
 	return args
 }
 
-// quoteArg is an argument as a shell would need it.
+// quoteArg returns an argument quoted for a shell.
 func quoteArg(arg string) string {
 	if arg != "" && !strings.ContainsFunc(arg, func(r rune) bool {
 		return !identifierPart(r) && !strings.ContainsRune("-./:=,+@%", r)
@@ -415,11 +414,11 @@ func (c launcher) start(ctx context.Context, st *debugStart) (*agent.Result, err
 	case c.turn.Err() != nil:
 		return nil, context.Cause(c.turn)
 	case errors.Is(err, errAttached):
-		return c.tell(ctx, "Attach", true)
+		return c.report(ctx, "Attach", true)
 	case err != nil && ctx.Err() == nil:
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
 		defer cancel()
-		_ = s.Terminate(end, st.start.Request == "launch") // the failure says more
+		_ = s.Terminate(end, st.start.Request == "launch") // its error is less important
 		return nil, err
 	case err != nil:
 		return c.stillRunning("", true)
@@ -428,16 +427,16 @@ func (c launcher) start(ctx context.Context, st *debugStart) (*agent.Result, err
 	if snap := s.Peek(); st.start.Request == "launch" && snap.Stop != nil && snap.Stop.Reason == "entry" {
 		c.notes = append(c.notes, "It stands before its own first line: set breakpoints and continue, or use run_to.")
 	}
-	return c.tell(ctx, "", true)
+	return c.report(ctx, "", true)
 }
 
-// attachTime is how long a program that was attached to, and that nothing is to stop, is waited for.
+// attachTime bounds the wait for the stop of an attached program without breakpoints.
 const attachTime = 3 * time.Second
 
-// errAttached says that a program runs on under the debugger.
+// errAttached reports that an attached program runs on under the debugger.
 var errAttached = errors.New("the program that was attached to runs on")
 
-// firstStop waits for the first stop, or for the end.
+// firstStop waits for the first stop or the end of the program.
 func (c launcher) firstStop(ctx context.Context, st *debugStart) error {
 	if st.start.Request != "attach" || len(c.session.Breakpoints()) > 0 {
 		return c.session.Wait(ctx)
@@ -456,7 +455,7 @@ func (c launcher) firstStop(ctx context.Context, st *debugStart) error {
 	}
 }
 
-// noteBreakpoints tells of those that were set before the launch and are not where they were wanted.
+// noteBreakpoints adds a note for each breakpoint that is not where it was set before the launch.
 func (c launcher) noteBreakpoints() {
 	for _, b := range c.session.Breakpoints() {
 		moved := b.ActualLine != 0 && b.ActualLine != b.Line && b.Kind == dap.SourceBreakpoint

@@ -14,7 +14,7 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// Bounds of one look at memory.
+// Limits of one call on memory.
 const (
 	maxMemory       = 64 << 10
 	maxInstructions = 500
@@ -61,7 +61,7 @@ func runDisassemble(ctx context.Context, c *debugCall) (*agent.Result, error) {
 		}
 		fmt.Fprintf(w, "%s %s\t%s\t%s\n", mark, ins.Address, ins.InstructionBytes, text)
 	}
-	_ = w.Flush() // into memory
+	_ = w.Flush() // it writes to memory
 	if b.Len() == 0 {
 		return c.result(ctx, "No instructions there."), nil
 	}
@@ -94,7 +94,7 @@ func runReadMemory(ctx context.Context, c *debugCall) (*agent.Result, error) {
 	return c.result(ctx, text), nil
 }
 
-// hexdump shows bytes, 16 on a line.
+// hexdump returns bytes as text, 16 a line.
 func hexdump(address string, data []byte) string {
 	start, err := strconv.ParseUint(address, 0, 64)
 	var b strings.Builder
@@ -127,7 +127,7 @@ func hexdump(address string, data []byte) string {
 	return b.String()
 }
 
-// memoryData decodes what write_memory is to write.
+// memoryData decodes the data of write_memory.
 func memoryData(in *debugInput) ([]byte, error) {
 	data, err := base64.StdEncoding.DecodeString(strings.TrimSpace(in.Data))
 	switch {
@@ -166,7 +166,7 @@ func runModules(ctx context.Context, c *debugCall) (*agent.Result, error) {
 		m := &list[i]
 		fmt.Fprintf(w, "%v\t%s\t%s\t%s\t%s\n", m.Id, oneLine(m.Name, toolkit.MaxShownColumns), oneLine(toolkit.Display(&c.call.Workspace, m.Path), toolkit.MaxColumns), m.SymbolStatus, m.AddressRange)
 	}
-	_ = w.Flush() // into memory
+	_ = w.Flush() // it writes to memory
 	if shown := c.in.StartModule + len(list); total > shown {
 		fmt.Fprintf(&b, "… %s; start_module %d shows them\n", toolkit.Count(total-shown, "more module"), shown)
 	}

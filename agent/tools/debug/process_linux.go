@@ -17,7 +17,7 @@ func procFile(pid int, name string) string {
 	return filepath.Join("/proc", strconv.Itoa(pid), name)
 }
 
-// ownProcess complains about a process that is not there, or that belongs to another user.
+// ownProcess returns an error for a process that does not exist or belongs to another user.
 func ownProcess(pid int) error {
 	info, err := os.Stat(filepath.Join("/proc", strconv.Itoa(pid)))
 	if err != nil {
@@ -32,7 +32,7 @@ func ownProcess(pid int) error {
 	return nil
 }
 
-// processStat returns the fields of a process's stat file behind its name: the state first.
+// processStat returns the fields of a process's stat file after its name: the state first.
 func processStat(pid int) []string {
 	data, err := os.ReadFile(procFile(pid, "stat"))
 	if err != nil {
@@ -42,20 +42,20 @@ func processStat(pid int) []string {
 	return strings.Fields(rest)
 }
 
-// ancestors are the processes that gjc was started by, and those by which they were.
+// ancestors returns the ids of gjc's parent process, its parent, and so on.
 func ancestors() []int {
 	var all []int
 	for pid := os.Getppid(); pid > 0 && !slices.Contains(all, pid); {
 		all = append(all, pid)
 		pid = 0
 		if fields := processStat(all[len(all)-1]); len(fields) > 1 {
-			pid, _ = strconv.Atoi(fields[1]) // none where it is no number
+			pid, _ = strconv.Atoi(fields[1]) // zero ends the loop
 		}
 	}
 	return all
 }
 
-// processIdentity tells one process of an id from another: when it was started.
+// processIdentity returns the start time of a process, which differs for a later process with the same id.
 func processIdentity(pid int) string {
 	const startTime = 22 - 3 // the field of that number, counted from the state, which is the third
 	if fields := processStat(pid); len(fields) > startTime {
@@ -64,7 +64,7 @@ func processIdentity(pid int) string {
 	return ""
 }
 
-// processCommand is a process's command line; empty where it is not known.
+// processCommand returns a process's command line, or "" if it is unknown.
 func processCommand(pid int) string {
 	data, err := os.ReadFile(procFile(pid, "cmdline"))
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// ownProcess complains about a process that is not there, or that belongs to another user.
+// ownProcess returns an error for a process that does not exist or belongs to another user.
 func ownProcess(pid int) error {
 	switch err := syscall.Kill(pid, 0); {
 	case errors.Is(err, syscall.ESRCH):

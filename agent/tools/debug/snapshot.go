@@ -12,17 +12,17 @@ import (
 	"github.com/gajae-code/gjc/dap"
 )
 
-// Bounds of what a snapshot shows.
+// Limits of a snapshot's text.
 const (
-	// maxShownValue is how long a value is shown among others, in characters.
+	// maxShownValue bounds a value among others, in characters.
 	maxShownValue = 200
-	// maxSnapshotOutput is how much of the end of the output is shown with a stop, in bytes.
+	// maxSnapshotOutput bounds the end of the output that is shown with a stop, in bytes.
 	maxSnapshotOutput = 8 << 10
 )
 
-// tell is the result of an action behind which the program stands still, runs or has ended: one snapshot. A full one says
-// what program it is; steps leave that out.
-func (c *debugCall) tell(ctx context.Context, verb string, full bool) (*agent.Result, error) {
+// report returns the result of an action after which the program is stopped, runs or has ended: one snapshot. A full one has the program and
+// the directory; steps omit them.
+func (c *debugCall) report(ctx context.Context, verb string, full bool) (*agent.Result, error) {
 	snap, err := c.session.Snapshot(ctx)
 	if err != nil {
 		if c.turn.Err() != nil {
@@ -41,7 +41,7 @@ func (c *debugCall) tell(ctx context.Context, verb string, full bool) (*agent.Re
 	return c.result(ctx, text), nil
 }
 
-// standing is the session that a snapshot is about: a child that stands still, if the session itself does not.
+// standing returns the session that a snapshot is about: a stopped child if the session itself is not stopped.
 func standing(s *dap.Snapshot) *dap.Snapshot {
 	if s.Stop != nil || s.State == dap.StateStopped {
 		return s
@@ -54,7 +54,7 @@ func standing(s *dap.Snapshot) *dap.Snapshot {
 	return s
 }
 
-// snapshotText is a snapshot for the model: what came of it, then what there is to see.
+// snapshotText returns a snapshot for the model: the outcome, then the state.
 func (p *printer) snapshotText(s *dap.Snapshot, verb string, full bool) string {
 	var b strings.Builder
 	at := standing(s)
@@ -83,7 +83,7 @@ func (p *printer) snapshotText(s *dap.Snapshot, verb string, full bool) string {
 	return b.String()
 }
 
-// outcome says in a sentence what a step came to.
+// outcome returns a sentence on the result of a step.
 func (p *printer) outcome(s, at *dap.Snapshot, verb string) string {
 	switch {
 	case s.State == dap.StateTerminated:
@@ -105,7 +105,7 @@ func (p *printer) outcome(s, at *dap.Snapshot, verb string) string {
 	}
 }
 
-// ending says how a session has ended.
+// ending returns a sentence on how a session has ended.
 func ending(s *dap.Snapshot) string {
 	text := "Program terminated"
 	if s.ExitCode != nil {
@@ -117,7 +117,7 @@ func ending(s *dap.Snapshot) string {
 	return text + "."
 }
 
-// writeHead says what is debugged.
+// writeHead writes the program and its session.
 func (p *printer) writeHead(b *strings.Builder, s *dap.Snapshot) {
 	fmt.Fprintf(b, "Session: %s\n", s.ID)
 	if s.Adapter != "" {
@@ -138,7 +138,7 @@ func (p *printer) writeHead(b *strings.Builder, s *dap.Snapshot) {
 	}
 }
 
-// writeStop says where the program stands and why.
+// writeStop writes where the program is stopped and why.
 func (p *printer) writeStop(b *strings.Builder, s *dap.Snapshot, full bool) {
 	if stop := s.Stop; stop != nil {
 		reason := oneLine(stop.Reason, toolkit.MaxShownColumns)
@@ -171,7 +171,7 @@ func (p *printer) writeStop(b *strings.Builder, s *dap.Snapshot, full bool) {
 	}
 }
 
-// writeLines shows source with an arrow at the current line.
+// writeLines writes source with an arrow at the current line.
 func writeLines(b *strings.Builder, lines []dap.SourceLine, current int) {
 	width := 0
 	for _, l := range lines {
@@ -190,7 +190,7 @@ func tidySource(line string) string {
 	return strings.ReplaceAll(toolkit.PlainOutput(strings.ToValidUTF8(line, "\uFFFD")), "\t", "    ")
 }
 
-// writeVariables shows what has changed, or all variables where there is nothing to compare them with.
+// writeVariables writes the variables that have changed, or all if there is nothing to compare them with.
 func writeVariables(b *strings.Builder, s *dap.Snapshot, all bool) {
 	if s.Frame == nil {
 		return
@@ -223,7 +223,7 @@ func writeVariables(b *strings.Builder, s *dap.Snapshot, all bool) {
 	}
 }
 
-// valueText is a variable on one line.
+// valueText returns a variable on one line.
 func valueText(name, value, typ string, ref int) string {
 	value = oneLine(value, maxShownValue)
 	text := oneLine(name, toolkit.MaxShownColumns) + " = " + value
@@ -236,9 +236,9 @@ func valueText(name, value, typ string, ref int) string {
 	return text
 }
 
-// oneLine is a value on one line and of at most most characters.
+// oneLine returns a value on one line with at most most characters.
 func oneLine(value string, most int) string {
-	if len(value) > 8*most { // a value of megabytes: only its start is looked at
+	if len(value) > 8*most { // a value of megabytes: only its start counts
 		value = toolkit.CutBytes(value, 8*most) + "…"
 	}
 	value = toolkit.PlainOutput(strings.ToValidUTF8(value, "\uFFFD"))
@@ -246,7 +246,7 @@ func oneLine(value string, most int) string {
 	return toolkit.CutLine(value, most)
 }
 
-// writeOutput shows what was printed since the last stop.
+// writeOutput writes the output since the last stop.
 func (p *printer) writeOutput(b *strings.Builder, s *dap.Snapshot) {
 	out := strings.TrimRight(s.Output, "\n")
 	if strings.TrimSpace(out) == "" && s.Dropped == 0 {
@@ -291,7 +291,7 @@ func runDebugSessions(ctx context.Context, c *debugCall) (*agent.Result, error) 
 		if snap.State == dap.StateTerminated {
 			text = fmt.Sprintf("Session: %s\nStatus: %s\nProgram: %s\n%s\n", snap.ID, snap.State, toolkit.Display(&c.call.Workspace, snap.Program), ending(snap))
 		}
-		// What an adapter tells in events of its own may be what custom_request is about.
+		// An adapter's own events may be what custom_request is about.
 		for _, e := range s.Events() {
 			text = strings.TrimRight(text, "\n") + fmt.Sprintf("\nEvent of the adapter: %q %s", e.Name, toolkit.CutLine(strconv.Quote(e.Body), toolkit.MaxShownColumns))
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/gajae-code/gjc/dap/daptest"
 )
 
-// What the program has printed before its first stop, or its end, is told with that.
+// The output before the first stop, or the end, is reported with it.
 func TestDebug_LaunchTellsOutput(t *testing.T) {
 	p := play(t)
 	p.Handle("configurationDone", func(r *daptest.Request) {
@@ -25,7 +25,7 @@ func TestDebug_LaunchTellsOutput(t *testing.T) {
 	wants2(t, runAction(t, p.World, "continue", nil), "Output since the last stop:\nbye", "Program terminated with exit code 0.")
 }
 
-// Models give numbers where texts are meant.
+// Models give numbers for strings.
 func TestDebug_ValueAsANumber(t *testing.T) {
 	p := play(t)
 	p.launch(t)
@@ -39,11 +39,11 @@ func TestDebug_ValueAsANumber(t *testing.T) {
 	toolstest.Contains(t, actionFails(t, p.World, "set_expression", toolstest.Input{"expression": "line", "value": []int{5}}), "it must be a text or a number")
 }
 
-// What an adapter tells in events of its own is not lost.
+// An adapter's own events are reported.
 func TestDebug_EventsOfTheAdapter(t *testing.T) {
 	p := play(t)
 	p.launch(t)
 	p.Event("myOwn", map[string]any{"a": 1})
-	runAction(t, p.World, "threads", nil) // behind it
+	runAction(t, p.World, "threads", nil) // after it
 	toolstest.Contains(t, runAction(t, p.World, "sessions", nil), `Event of the adapter: "myOwn" "{\"a\":1}"`)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/gajae-code/gjc/dap"
 )
 
-// stepCommand is the request of an action that lets the program run on, and the word for it.
+// stepCommand returns the request of an action that lets the program run on, and its name for people.
 func stepCommand(action string) (command, verb string) {
 	switch action {
 	case "step_over":
@@ -36,7 +36,7 @@ func stepCommand(action string) (command, verb string) {
 	}
 }
 
-// wait waits for the next stop or the end, and tells what came of it. Where the time is over the program runs on.
+// wait waits for the next stop or the end and reports it. After a timeout the program runs on.
 func (c *debugCall) wait(ctx context.Context, verb string, full bool) (*agent.Result, error) {
 	err := c.session.Wait(ctx)
 	if c.stopped != nil {
@@ -46,7 +46,7 @@ func (c *debugCall) wait(ctx context.Context, verb string, full bool) (*agent.Re
 	case c.turn.Err() != nil:
 		return nil, context.Cause(c.turn)
 	case err == nil:
-		return c.tell(c.after(ctx), verb, full)
+		return c.report(c.after(ctx), verb, full)
 	case ctx.Err() != nil:
 		return c.stillRunning(verb, full)
 	default:
@@ -54,8 +54,7 @@ func (c *debugCall) wait(ctx context.Context, verb string, full bool) (*agent.Re
 	}
 }
 
-// after is the context for what is asked once the program stands still: the time that the program took is not the
-// adapter's.
+// after returns the context for requests after the program has stopped: the time that the program took does not count against the adapter.
 func (c *debugCall) after(ctx context.Context) context.Context {
 	if ctx.Err() == nil {
 		return ctx
@@ -63,7 +62,7 @@ func (c *debugCall) after(ctx context.Context) context.Context {
 	return c.turn
 }
 
-// stillRunning tells of a program that has not stopped in time.
+// stillRunning reports a program that has not stopped in time.
 func (c *debugCall) stillRunning(verb string, full bool) (*agent.Result, error) {
 	ctx, cancel := context.WithTimeout(c.turn, toolkit.AfterTimeout)
 	defer cancel()
@@ -74,8 +73,8 @@ func (c *debugCall) stillRunning(verb string, full bool) (*agent.Result, error) 
 	text := c.snapshotText(snap, "", full)
 	said := fmt.Sprintf("Program is still running after %ss. Use pause to interrupt and inspect state.", toolkit.Seconds(c.seconds))
 	switch {
-	case snap.Stop != nil || snap.State == dap.StateTerminated: // just now
-		return c.tell(ctx, verb, full)
+	case snap.Stop != nil || snap.State == dap.StateTerminated: // it has stopped since
+		return c.report(ctx, verb, full)
 	case snap.State == dap.StateLaunching || snap.State == dap.StateConfiguring:
 		said = fmt.Sprintf("The program is still being started after %ss: the adapter builds or loads it. Use continue to wait for its first stop.", toolkit.Seconds(c.seconds))
 	}
@@ -95,7 +94,7 @@ func (c *debugCall) resume(ctx context.Context, r dap.Resume) (*agent.Result, er
 	return c.wait(ctx, c.verb(), false)
 }
 
-// runContinue also waits for a program that runs already.
+// runContinue also waits for a program that already runs.
 func runContinue(ctx context.Context, c *debugCall) (*agent.Result, error) {
 	if c.session.State() != dap.StateStopped {
 		return c.wait(ctx, c.verb(), false)
@@ -137,7 +136,7 @@ func runPause(ctx context.Context, c *debugCall) (*agent.Result, error) {
 	case err != nil:
 		return nil, err
 	}
-	res, err := c.tell(ctx, "", false)
+	res, err := c.report(ctx, "", false)
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +150,7 @@ func runPause(ctx context.Context, c *debugCall) (*agent.Result, error) {
 	return res, nil
 }
 
-// runRestart starts the program anew.
+// runRestart restarts the program.
 func runRestart(ctx context.Context, c *debugCall) (*agent.Result, error) {
 	if c.session == nil {
 		return nil, dap.ErrNoSession
@@ -162,7 +161,7 @@ func runRestart(ctx context.Context, c *debugCall) (*agent.Result, error) {
 	return c.wait(ctx, "Restart", true)
 }
 
-// runRunTo lets the program run to a line. The breakpoint for it goes in any case, and one that is there comes back as it was.
+// runRunTo lets the program run to a line. It always removes its breakpoint, and restores one that was there before.
 func runRunTo(ctx context.Context, c *debugCall) (*agent.Result, error) {
 	if c.session.State() != dap.StateStopped {
 		return nil, fmt.Errorf("run_to needs a program that stands still; %w", dap.ErrRunning)
@@ -217,7 +216,7 @@ func runRunTo(ctx context.Context, c *debugCall) (*agent.Result, error) {
 	return res, nil
 }
 
-// restore takes the breakpoint of run_to away, or gives the one that was there before its conditions back.
+// restore removes the breakpoint of run_to, or restores the conditions of the one that was there before.
 func (c *debugCall) restore(before []dap.Breakpoint, at int, temporary *dap.Breakpoint) {
 	if c.session.State() == dap.StateTerminated {
 		return
@@ -239,7 +238,7 @@ func samePlace(a, b *dap.Breakpoint) bool {
 	return a.Kind == dap.SourceBreakpoint && sameFile(a.Path, b.Path) && a.Line == b.Line
 }
 
-// sameFile compares paths as adapters write them: some change the case of a drive's letter.
+// sameFile compares paths of adapters: some change the case of a drive letter.
 func sameFile(a, b string) bool {
 	a, b = filepath.Clean(a), filepath.Clean(b)
 	return a == b || filepath.VolumeName(a) != "" && strings.EqualFold(a, b)

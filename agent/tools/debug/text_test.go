@@ -123,7 +123,7 @@ Child sessions:
 	}
 }
 
-// However much a program and its adapter say, a snapshot stays small.
+// A snapshot stays small, whatever a program and its adapter send.
 func TestSnapshotText_Bounded(t *testing.T) {
 	w := toolstest.NewWorld(t, nil)
 	s := &dap.Snapshot{

@@ -15,17 +15,18 @@ import (
 )
 
 const (
-	// maxResult is how long the value of an expression is shown, in characters.
+	// maxResult bounds the value of an expression, in characters.
 	maxResult = 8 << 10
-	// scopeTime bounds the look for names in scope, for the help with an expression.
+	// scopeTime bounds the search for names in scope, for the advice after a failed expression.
 	scopeTime = 2 * time.Second
 	maxNames  = 40
 )
 
-// evaluateContexts are the contexts in which adapters evaluate an expression and no command.
+// evaluateContexts are the contexts in which adapters evaluate an expression and not a command.
 var evaluateContexts = []string{"watch", "hover", "variables", "clipboard"}
 
-// evaluateContext is the one to evaluate in. repl may run commands of the debugger, so it is for what is not plain only.
+// evaluateContext returns the context of the call's expression. repl may run debugger commands, so it is only for an expression that is not
+// plain.
 func (c *debugCall) evaluateContext(bareCalls bool) string {
 	switch {
 	case c.in.Context != "":
@@ -45,7 +46,7 @@ func runEvaluate(ctx context.Context, c *debugCall) (*agent.Result, error) {
 	return c.result(ctx, c.valueOf(v)), nil
 }
 
-// valueOf is the value of an expression.
+// valueOf returns the value of an expression as text.
 func (c *debugCall) valueOf(v *dap.Variable) string {
 	var b strings.Builder
 	value := toolkit.PlainOutput(strings.ToValidUTF8(v.Value, "\uFFFD"))
@@ -62,7 +63,7 @@ func (c *debugCall) valueOf(v *dap.Variable) string {
 	return b.String()
 }
 
-// inScope adds to an adapter's complaint about an expression what names there are.
+// inScope adds the names in scope to an adapter's error about an expression.
 func (c *debugCall) inScope(ctx context.Context, err error) error {
 	if _, ok := errors.AsType[*dap.RequestError](err); !ok || ctx.Err() != nil {
 		return err

@@ -17,8 +17,8 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// MCP returns the tools that the servers of set offer now, as far as a model can be shown them, and two for their
-// resources where they have such. Each call takes a new snapshot; a tool of an old one still runs while its server has it.
+// MCP returns the tools that the servers of set offer now, as far as a model can be shown them, and two for their resources if they have
+// any. Each call takes a new snapshot. A tool of an old one still runs while its server has it.
 func MCP(set *mcp.Set) []agent.Tool {
 	var all []agent.Tool
 	for _, t := range set.Offered() {
@@ -44,7 +44,7 @@ func newMCPTool(set *mcp.Set, t *mcp.Tool) *mcpTool {
 	}
 	return &mcpTool{set: set, tool: t, spec: agent.ToolSpec{
 		Name: t.Name, Description: description, Kind: mcpKind(t), Schema: t.Schema,
-		// What may change something must not run beside another call that may.
+		// A tool that may change something must not run with another call that may.
 		Exclusive: !t.ReadOnly,
 	}}
 }
@@ -62,8 +62,7 @@ func mcpKind(t *mcp.Tool) agent.ToolKind {
 
 func (t *mcpTool) Spec() *agent.ToolSpec { return &t.spec }
 
-// Plan says what the call would do. The server's word that a tool only reads spares the question, and nothing else
-// that it says does.
+// Plan returns what the call does. A server's hint that a tool only reads avoids the question; other hints have no effect.
 func (t *mcpTool) Plan(_ context.Context, call *agent.Call) (*agent.CallPlan, error) {
 	title := mcpTitle(t.tool)
 	plan := &agent.CallPlan{Title: title}
@@ -82,7 +81,7 @@ func (t *mcpTool) Plan(_ context.Context, call *agent.Call) (*agent.CallPlan, er
 	return plan, nil
 }
 
-// mcpTitle names the server and the tool itself before the title that the server gives: that may say anything.
+// mcpTitle names the server and the tool before the title that the server gives, which may say anything.
 func mcpTitle(t *mcp.Tool) string {
 	name := strings.Join(strings.Fields(t.Remote), " ")
 	title := t.Server + ": " + name
@@ -92,7 +91,7 @@ func mcpTitle(t *mcp.Tool) string {
 	return title
 }
 
-// mcpDefinition stands for all that a server says of a tool: an "always" was for a tool that was said to be this.
+// mcpDefinition identifies everything that a server says of a tool: "always" permits only the tool with this definition.
 func mcpDefinition(t *mcp.Tool) string {
 	h := sha256.New()
 	for _, s := range []string{t.Remote, t.Title, t.Description, string(t.Schema), strconv.FormatBool(t.Destructive)} {
@@ -109,7 +108,7 @@ func (t *mcpTool) Run(ctx context.Context, call *agent.Call) (*agent.Result, err
 	return mcpResult(ctx, call, t.tool.Server, res), nil
 }
 
-// mcpProgress shows a server's reports, not more often than anybody can read.
+// mcpProgress shows a server's reports, at a bounded rate.
 func mcpProgress(update func(agent.Progress)) func(mcp.Progress) {
 	if update == nil {
 		return nil
@@ -136,7 +135,7 @@ func progressLine(p mcp.Progress) string {
 	return p.Message + " (" + done + ")"
 }
 
-// mcpResult makes the agent's result of a server's. The model gets its text as the words of others, the user as it is.
+// mcpResult converts a server's result. The model gets its text marked as data, the user as it is.
 func mcpResult(ctx context.Context, call *agent.Call, server string, res *mcp.Result) *agent.Result {
 	out := &agent.Result{Text: toolkit.Marked("the MCP server "+server, res.Text), IsError: res.IsError}
 	shown := res.Text
@@ -162,7 +161,7 @@ func mcpResult(ctx context.Context, call *agent.Call, server string, res *mcp.Re
 	return out
 }
 
-// addMCPPart adds one piece of content, for the editor and, where it is a picture that models can see, for the model.
+// addMCPPart adds one piece of content for the editor, and for the model if it is a picture that models can see.
 func addMCPPart(out *agent.Result, part mcp.Part) {
 	text := func(s string) { out.Content = append(out.Content, agent.TextContent{Text: s}) }
 	picture := func(data []byte) bool {
@@ -204,7 +203,7 @@ func addMCPPart(out *agent.Result, part mcp.Part) {
 	}
 }
 
-// mcpTrace is the trace context of a prompt as a server gets it.
+// mcpTrace returns the trace context of a prompt for a server.
 func mcpTrace(trace agent.Trace) map[string]any {
 	if len(trace) == 0 {
 		return nil

@@ -26,7 +26,7 @@ import (
 
 const pngHead = "\x89PNG\r\n\x1a\n"
 
-// mcpSet is a connected set with one server, called web, of which add makes what is tested.
+// mcpSet is a connected set with one server, called web, to which add adds what is tested.
 func mcpSet(t *testing.T, add func(*sdk.Server)) *mcp.Set {
 	t.Helper()
 	server := sdk.NewServer(&sdk.Implementation{Name: "web", Version: "1"}, nil)
@@ -69,7 +69,7 @@ func sdkTool(s *sdk.Server, tool *sdk.Tool, res *sdk.CallToolResult) {
 	s.AddTool(tool, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) { return res, nil })
 }
 
-// TestMCP_Effects checks what a server's word about its tools is worth: no question for one that only reads.
+// TestMCP_Effects checks which hints of a server count: no question for a tool that only reads.
 func TestMCP_Effects(t *testing.T) {
 	hints := map[string]*sdk.ToolAnnotations{
 		"none":        nil,
@@ -135,7 +135,7 @@ func TestMCP_Result(t *testing.T) {
 	set := mcpSet(t, func(s *sdk.Server) {
 		sdkTool(s, &sdk.Tool{Name: "mixed"}, &sdk.CallToolResult{Content: []sdk.Content{
 			&sdk.TextContent{Text: "one"},
-			&sdk.ImageContent{MIMEType: "image/gif", Data: []byte(pngHead)}, // it is what it is
+			&sdk.ImageContent{MIMEType: "image/gif", Data: []byte(pngHead)}, // the content decides the type
 			&sdk.ImageContent{MIMEType: "image/svg+xml", Data: []byte("<svg/>")},
 			&sdk.AudioContent{MIMEType: "audio/wav", Data: []byte("RIFF")},
 			&sdk.ResourceLink{URI: "kit://a", Name: "a", Title: "The A"},
@@ -194,7 +194,7 @@ func TestMCP_Result(t *testing.T) {
 func TestMCP_Progress(t *testing.T) {
 	set := mcpSet(t, func(s *sdk.Server) {
 		s.AddTool(&sdk.Tool{Name: "slow", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-			for i := range 1000 { // more than anybody can read
+			for i := range 1000 { // more than a person can read
 				_ = r.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{
 					ProgressToken: r.Params.GetProgressToken(), Message: "Indexing", Progress: float64(i + 1), Total: 1000,
 				})
@@ -270,7 +270,7 @@ func TestMCP_Snapshot(t *testing.T) {
 	}
 }
 
-// TestMCP_Many checks that a model is not shown more tools than its API takes.
+// TestMCP_Many checks that a model is not shown more tools than its API accepts.
 func TestMCP_Many(t *testing.T) {
 	set := mcpSet(t, func(s *sdk.Server) {
 		for i := range 300 {

@@ -21,7 +21,7 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// realASTGrep has the real ast-grep, and knows no other program.
+// realASTGrep runs the real ast-grep and no other program.
 type realASTGrep struct{ ripgrepOnly }
 
 func (p realASTGrep) LookPath(name string) (string, error) {
@@ -213,7 +213,7 @@ b/crlf.js: 2 replacements
 	}
 }
 
-// A session sees the edit that was shown last, until it is applied or discarded.
+// A session keeps the edit that was shown last, until it is applied or discarded.
 func TestASTEdit_Preview(t *testing.T) {
 	w := astWorld(t, map[string]string{"a.py": "f(1)\n"})
 	in := toolstest.Input{"paths": []string{"."}, "ops": []toolstest.Input{{"pat": "none($A)", "out": "g($A)"}}}
@@ -252,7 +252,7 @@ func TestASTEdit_Stale(t *testing.T) {
 		t.Error(err)
 	}
 	toolstest.Same(t, "the other file", w.Disk(t, "a.py"), "f(1)\n")
-	// Discarded, nothing is left.
+	// Nothing is left of a discarded edit.
 	toolstest.Run(t, w, "ast_edit", in)
 	toolstest.Same(t, "text", toolstest.Run(t, w, "resolve", toolstest.Input{"action": "discard", "reason": "x"}).Text, "Discarded: rewriting f($A) to g($A) in .. Nothing was changed.")
 	toolstest.Fails(t, w, "resolve", apply)
@@ -265,7 +265,7 @@ func TestASTEdit_Stale(t *testing.T) {
 	toolstest.Run(t, w, "resolve", apply)
 	toolstest.Same(t, "the first", w.Disk(t, "a.py"), "h()\n")
 	toolstest.Same(t, "the second", w.Disk(t, "b.py"), "f(3)\n")
-	// A plan that waited for an answer while another preview came is not applied to that.
+	// A plan that waited for an answer is not applied to a later preview.
 	toolstest.Run(t, w, "ast_edit", toolstest.Input{"paths": []string{"b.py"}, "ops": []toolstest.Input{{"pat": "f($A)", "out": "g($A)"}}})
 	call := w.Call(t, "resolve", apply)
 	if _, err := toolstest.Tool(t, "resolve").Plan(t.Context(), call); err != nil {
@@ -276,7 +276,7 @@ func TestASTEdit_Stale(t *testing.T) {
 		t.Error("what was approved is not what was applied")
 	}
 	toolstest.Same(t, "the second", w.Disk(t, "b.py"), "f(3)\n")
-	// A text that is not saved is not what ast-grep has seen.
+	// ast-grep has not read an unsaved text.
 	w.FS.Buffers[w.Path("a.py")] = "f(9)\n"
 	if text := toolstest.Run(t, w, "ast_edit", toolstest.Input{"paths": []string{"a.py"}, "ops": []toolstest.Input{{"pat": "h()", "out": "g()"}}}).Text; !strings.Contains(text, "a.py is left out") {
 		t.Error(text)
@@ -312,7 +312,7 @@ func TestASTEdit_Refused(t *testing.T) {
 	toolstest.Same(t, "no change", toolstest.Run(t, w, "ast_edit", toolstest.Input{"paths": []string{"."}, "ops": []toolstest.Input{{"pat": "f($A)", "out": "f($A)"}}}).Text, "Nothing would change.")
 }
 
-// brokenASTGrep is an ast-grep that does something else.
+// brokenASTGrep is an ast-grep that misbehaves.
 type brokenASTGrep struct {
 	output func(ctx context.Context, prog agent.Program, limit int) ([]byte, error)
 }
@@ -371,7 +371,7 @@ func TestASTGrep_Broken(t *testing.T) {
 	}
 }
 
-// What runs must not be what files of the workspace say: no configuration is read there, and a pattern is no option.
+// Files of the workspace must not decide what runs: no configuration there is read, and a pattern is never an option.
 func TestASTGrep_Command(t *testing.T) {
 	w := toolstest.NewWorld(t, map[string]string{"-U.py": "f(1)\n"})
 	var progs []agent.Program

@@ -26,7 +26,7 @@ var astEditText string
 const (
 	maxASTEdited = 1000
 	maxASTOps    = 50
-	// maxASTTexts bounds what is kept of the files to change, before and after, in bytes.
+	// maxASTTexts bounds the texts of the files to change, before and after, in bytes.
 	maxASTTexts = 64 << 20
 )
 
@@ -135,7 +135,7 @@ func runASTEdit(ctx context.Context, call *agent.Call, in *astEditInput, globalI
 	return &agent.Result{Text: toolkit.JoinNotes(text, s.notes), Locations: changes.Places()}, nil
 }
 
-// astDiffs are the diffs of the files, as far as there is room, and how many files found none.
+// astDiffs returns the diffs of the files that fit, and how many files do not.
 func astDiffs(c *edits.Operations) (text string, left int) {
 	var b strings.Builder
 	for i := range c.Ops {
@@ -154,11 +154,11 @@ func astDiffs(c *edits.Operations) (text string, left int) {
 type astChange struct {
 	start, end int
 	old, text  string
-	// op is the number of the one that makes it.
+	// op is the index of the op that makes it.
 	op int
 }
 
-// astStaging works out what a call would change.
+// astStaging computes what a call would change.
 type astStaging struct {
 	call  *agent.Call
 	edits map[string][]astChange
@@ -199,7 +199,7 @@ func (s *astStaging) find(ctx context.Context, op *astOp, number int, files []as
 	return nil
 }
 
-// plan makes the operations.
+// plan creates the operations.
 func (s *astStaging) plan(ctx context.Context) error {
 	slices.SortFunc(s.order, walk.ComparePaths)
 	texts, nested := 0, 0
@@ -256,7 +256,7 @@ func countVerb(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// outermost leaves out changes inside another of the same op, and says how many. Changes of two ops must not overlap.
+// outermost removes changes inside another of the same op, and returns how many. Changes of two ops must not overlap.
 func outermost(changes []astChange) (outer []astChange, inside int, err error) {
 	slices.SortStableFunc(changes, func(a, b astChange) int {
 		if a.start != b.start {
@@ -280,7 +280,7 @@ func outermost(changes []astChange) (outer []astChange, inside int, err error) {
 	return outer, inside, nil
 }
 
-// replaceAt makes the changes, which are in order and do not overlap. It fails where data is not what they were found in.
+// replaceAt makes the changes, which are in order and do not overlap. It fails if data has changed since they were found.
 func replaceAt(data []byte, changes []astChange) ([]byte, error) {
 	var out []byte
 	at := 0

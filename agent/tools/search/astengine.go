@@ -21,26 +21,26 @@ import (
 	"github.com/gajae-code/gjc/internal/text"
 )
 
-// astProgram is the program that ast_grep and ast_edit work with. "sg", its other name, is another program on most systems.
+// astProgram is the program of ast_grep and ast_edit. Its other name, "sg", is another program on most systems.
 const astProgram = "ast-grep"
 
-// Limits of what ast-grep does for one call.
+// Limits of ast-grep in one call.
 const (
-	// maxASTFiles bounds the files that are looked at, maxASTFile one of them, in bytes.
+	// maxASTFiles bounds the files that are searched, maxASTFile one of them, in bytes.
 	maxASTFiles = 50_000
 	maxASTFile  = 2 << 20
-	// maxASTOutput bounds what is read of one run, in bytes; maxASTArgs what the names of its files may have together, as
-	// Windows takes a command line of 32 KiB.
+	// maxASTOutput bounds the output of one run that is read, in bytes. maxASTArgs bounds the names of its files: Windows limits a command
+	// line to 32 KiB.
 	maxASTOutput = 16 << 20
 	maxASTArgs   = 20 << 10
-	// maxASTPattern bounds a pattern or what stands in its place, in bytes.
+	// maxASTPattern bounds a pattern or its replacement, in bytes.
 	maxASTPattern = 8 << 10
 	maxASTTime    = 60 * time.Second
 )
 
 var errASTTime = fmt.Errorf("ast-grep was stopped after %g seconds; narrow the paths", maxASTTime.Seconds())
 
-// astMatch is a place that a pattern matches, as ast-grep tells it.
+// astMatch is a match, as ast-grep prints it.
 type astMatch struct {
 	Text  string `json:"text"`
 	Range struct {
@@ -55,7 +55,7 @@ type astMatch struct {
 	} `json:"range"`
 	File  string `json:"file"`
 	Lines string `json:"lines"`
-	// Replacement stands in the place of the bytes of ReplacementOffsets.
+	// Replacement replaces the bytes of ReplacementOffsets.
 	Replacement        string `json:"replacement"`
 	ReplacementOffsets struct {
 		Start int `json:"start"`
@@ -71,18 +71,18 @@ type astText struct {
 	Text string `json:"text"`
 }
 
-// astSearch is what ast-grep is asked for.
+// astSearch is a search, or a rewrite.
 type astSearch struct {
 	pattern string
-	// rewrite stands in the place of what matches; nil for a search alone.
+	// rewrite replaces what matches; nil for a search.
 	rewrite *string
 }
 
-// astFile is a file to look at.
+// astFile is a file to search.
 type astFile struct{ path, language string }
 
-// astFiles returns the files of the scopes that have a language, in order; language is the one wanted, or "" for any. notes say
-// what is left out.
+// astFiles returns the files of the scopes that have a language, in order. language is the requested one, or "" for any. notes say what is
+// left out.
 func astFiles(ctx context.Context, call *agent.Call, scopes []walk.Glob, language, globalIgnore string) (files []astFile, notes []string, err error) {
 	languageOf := astFileLanguages()
 	large := 0
@@ -149,15 +149,15 @@ func astFiles(ctx context.Context, call *agent.Call, scopes []walk.Glob, languag
 	return files, notes, nil
 }
 
-// astRun is a run of ast-grep over files, part by part.
+// astRun runs ast-grep over files in parts.
 type astRun struct {
 	call   *agent.Call
 	path   string
 	search astSearch
-	// complaints are what ast-grep says of the pattern, by language; tried are the languages it was asked about.
+	// complaints are the errors of ast-grep about the pattern, by language. tried are the languages that were searched.
 	complaints map[string]string
 	tried      map[string]bool
-	// cut says that some output was too long to be read whole.
+	// cut reports that some output was too long to be read whole.
 	cut bool
 }
 
@@ -172,7 +172,7 @@ func newASTRun(call *agent.Call, search astSearch) (*astRun, error) {
 	return &astRun{call: call, path: path, search: search, complaints: make(map[string]string), tried: make(map[string]bool)}, nil
 }
 
-// matches looks at files, which are in order, and returns the matches in order, until enough says that there are enough.
+// matches searches files, which are in order, and returns the matches in order. It stops when enough returns true.
 func (r *astRun) matches(ctx context.Context, files []astFile, enough func(n int) bool) (all []astMatch, err error) {
 	for len(files) > 0 {
 		n, length := 0, 0
@@ -207,7 +207,7 @@ func (r *astRun) matches(ctx context.Context, files []astFile, enough func(n int
 	return all, r.complaint(len(all))
 }
 
-// complaint is the error where ast-grep could use the pattern for no language.
+// complaint returns an error if ast-grep could use the pattern for no language.
 func (r *astRun) complaint(matches int) error {
 	if matches > 0 || len(r.complaints) < len(r.tried) || len(r.complaints) == 0 {
 		return nil
@@ -230,12 +230,12 @@ func (r *astRun) complained() []string {
 	return all
 }
 
-// run asks about files of one language. It runs in the root directory, so that no sgconfig.yml of the workspace is read: one
-// can name libraries to load.
+// run searches files of one language. It runs in the root directory, so that ast-grep reads no sgconfig.yml of the workspace: it can name
+// libraries to load.
 func (r *astRun) run(ctx context.Context, language string, paths []string) ([]astMatch, error) {
 	args := []string{"run", "--lang=" + language, "--json=stream", "--color=never"}
 	if language == "go" && isCall(r.search.pattern) {
-		// By itself it would be taken for the conversion to a type.
+		// By itself it would be parsed as the conversion to a type.
 		args = append(args, "--pattern=func t() { "+r.search.pattern+" }", "--selector=call_expression")
 	} else {
 		args = append(args, "--pattern="+r.search.pattern)
@@ -244,7 +244,7 @@ func (r *astRun) run(ctx context.Context, language string, paths []string) ([]as
 		args = append(args, "--rewrite="+*r.search.rewrite)
 	}
 	for _, kind := range []string{"hidden", "dot", "exclude", "global", "parent", "vcs"} {
-		args = append(args, "--no-ignore="+kind) // these files are wanted
+		args = append(args, "--no-ignore="+kind) // walks have applied them already
 	}
 	args = append(append(args, "--"), paths...)
 	r.tried[language] = true
@@ -263,17 +263,17 @@ func (r *astRun) run(ctx context.Context, language string, paths []string) ([]as
 			return nil, nil
 		}
 		return nil, fmt.Errorf("ast-grep failed with status %d: %s", exit.Code, text.VisibleLine(toolkit.CutLine(strings.TrimSpace(exit.Stderr), toolkit.MaxColumns)))
-	case len(out) == 0: // it says so if it does not understand the pattern, and ends well
+	case len(out) == 0: // it prints an error but succeeds if it cannot parse the pattern
 		r.complaints[language] = "the pattern is no complete code"
 		return nil, nil
 	}
 	return r.read(out)
 }
 
-// callStart matches how a call of a function by its name starts.
+// callStart matches the start of a call of a function by its name.
 var callStart = lazyregexp.New(`^[A-Za-z_$][A-Za-z0-9_.$]*\(`)
 
-// isCall reports whether code is one call of a function by its name, to the end of it.
+// isCall reports whether code is exactly one call of a function by its name.
 func isCall(code string) bool {
 	open := len(callStart().FindString(code))
 	if open == 0 || strings.HasPrefix(code, "func(") {
@@ -283,7 +283,7 @@ func isCall(code string) bool {
 	for i := open; i < len(code); i++ {
 		switch code[i] {
 		case '"', '`', '\'':
-			return strings.HasSuffix(code, ")") // what is in a text does not count, and few patterns have one
+			return strings.HasSuffix(code, ")") // strings are not parsed, and few patterns have one
 		case '(':
 			depth++
 		case ')':
@@ -295,7 +295,7 @@ func isCall(code string) bool {
 	return false
 }
 
-// astComplaint is what ast-grep says is wrong with a pattern, in one line; "" for another failure.
+// astComplaint returns ast-grep's error about a pattern in one line, or "" for another failure.
 func astComplaint(stderr string) string {
 	if !strings.Contains(stderr, "Cannot parse query") {
 		return ""

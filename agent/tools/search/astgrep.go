@@ -19,9 +19,9 @@ var astGrepText string
 // Limits of the ast_grep tool.
 const (
 	astPage = 50
-	// maxASTLines is how many lines of one match are shown.
+	// maxASTLines bounds the lines of one match that are shown.
 	maxASTLines = 12
-	// maxASTVariable bounds what a metavariable stands for, in characters.
+	// maxASTVariable bounds the text of a metavariable, in characters.
 	maxASTVariable = 120
 )
 
@@ -56,7 +56,7 @@ func planASTGrep(ctx context.Context, call *agent.Call, in *astGrepInput) (*agen
 	}, nil
 }
 
-// astScopes checks what the calls of both tools have in common.
+// astScopes checks the parameters that both tools have.
 func astScopes(ctx context.Context, call *agent.Call, tool, pattern string, paths []string, lang string) (scopes []walk.Glob, language string, err error) {
 	switch {
 	case strings.TrimSpace(pattern) == "":
@@ -105,7 +105,7 @@ func runASTGrep(ctx context.Context, call *agent.Call, in *astGrepInput, globalI
 	return astPageOf(call, files, matches, in.Skip, notes), nil
 }
 
-// astPageOf is one page of matches for the model.
+// astPageOf returns one page of matches for the model.
 func astPageOf(call *agent.Call, files []astFile, matches []astMatch, skip int, notes []string) *agent.Result {
 	res := new(agent.Result)
 	switch {

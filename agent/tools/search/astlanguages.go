@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// astExtensions are the languages that ast-grep parses, by its names for them, with the ends of the names of their files.
+// astExtensions has the languages that ast-grep parses, by its names for them, with their file name extensions.
 var astExtensions = map[string]string{
 	"bash": ".sh .bash .bats .zsh .ksh", "c": ".c .h", "cpp": ".cc .cpp .cxx .c++ .hh .hpp .hxx .cu .ino", "csharp": ".cs", "css": ".css .scss",
 	"elixir": ".ex .exs", "go": ".go", "haskell": ".hs", "hcl": ".hcl .tf .tfvars", "html": ".html .htm .xhtml", "java": ".java",
@@ -16,13 +16,13 @@ var astExtensions = map[string]string{
 	"tsx": ".tsx", "typescript": ".ts .mts .cts", "yaml": ".yaml .yml",
 }
 
-// astAliases are other names for languages.
+// astAliases has other names of languages.
 var astAliases = map[string]string{
 	"sh": "bash", "c++": "cpp", "cc": "cpp", "cs": "csharp", "c#": "csharp", "ex": "elixir", "golang": "go", "hs": "haskell", "terraform": "hcl",
 	"js": "javascript", "jsx": "javascript", "kt": "kotlin", "py": "python", "rb": "ruby", "rs": "rust", "sol": "solidity", "ts": "typescript", "yml": "yaml",
 }
 
-// astLanguage is the language called name; "" for one that is not known.
+// astLanguage returns the language called name, or "".
 func astLanguage(name string) string {
 	name = strings.ToLower(strings.TrimSpace(name))
 	if full, ok := astAliases[name]; ok {
@@ -34,10 +34,10 @@ func astLanguage(name string) string {
 	return ""
 }
 
-// astLanguages are the names of all.
+// astLanguages returns the names of all languages.
 func astLanguages() []string { return slices.Sorted(maps.Keys(astExtensions)) }
 
-// astFileLanguages returns what says which language a file has by its name; "" for none.
+// astFileLanguages returns a function that returns a file's language by its name, or "".
 func astFileLanguages() func(path string) string {
 	byExtension := make(map[string]string)
 	for language, ends := range astExtensions {

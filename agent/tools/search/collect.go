@@ -11,9 +11,9 @@ import (
 	"github.com/gajae-code/gjc/agent/toolkit/walk"
 )
 
-// collect goes through the directories below root side by side and returns what visit takes, in the order of a walk. visit is
-// called for what a walk would visit, for several entries at a time; take keeps the value, and enter goes into a directory.
-// The goroutines end before it returns. Directories that cannot be read are passed over, except root.
+// collect walks the directories below root concurrently and returns what visit selects, in the order of a walk. visit is called,
+// concurrently, for each entry that a walk visits: take selects value, and enter enters a directory. The goroutines end before collect
+// returns. It skips directories that cannot be read, except root.
 func collect[T any](ctx context.Context, w *walk.Walker, root string, visit func(path string, d fs.DirEntry) (value T, take, enter bool)) ([]T, error) {
 	c := &collector[T]{walker: w, visit: visit}
 	c.idle.L = &c.mu
@@ -26,7 +26,7 @@ func collect[T any](ctx context.Context, w *walk.Walker, root string, visit func
 		for range runtime.GOMAXPROCS(0) {
 			workers.Go(func() {
 				for d := c.take(ctx); d != nil; d = c.take(ctx) {
-					_ = c.list(ctx, d) // one that may not be read hides nothing else
+					_ = c.list(ctx, d) // a directory that cannot be read hides nothing else
 					c.finish()
 				}
 			})
@@ -39,14 +39,14 @@ func collect[T any](ctx context.Context, w *walk.Walker, root string, visit func
 	return top.append(nil), nil
 }
 
-// collected is what was found in one directory.
+// collected holds what was found in one directory.
 type collected[T any] struct {
 	dir   string
 	rules *walk.IgnoreRules
 	parts []collectedPart[T]
 }
 
-// collectedPart is one entry: a value that was taken, what is below a directory, or both.
+// collectedPart is one entry: a selected value, the content of a directory, or both.
 type collectedPart[T any] struct {
 	value T
 	taken bool
@@ -66,19 +66,19 @@ func (d *collected[T]) append(all []T) []T {
 	return all
 }
 
-// collector is what the workers share.
+// collector is the state that the workers share.
 type collector[T any] struct {
 	walker *walk.Walker
 	visit  func(path string, d fs.DirEntry) (value T, take, enter bool)
 
 	mu   sync.Mutex // guards what follows
 	idle sync.Cond
-	// waiting are directories to list, busy how many are being listed: they may have more.
+	// waiting are directories to list. busy counts those that are being listed, which may add more.
 	waiting []*collected[T]
 	busy    int
 }
 
-// take returns a directory to list; nil if there are no more.
+// take returns a directory to list, or nil if there are no more.
 func (c *collector[T]) take(ctx context.Context) *collected[T] {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -103,7 +103,7 @@ func (c *collector[T]) finish() {
 	}
 }
 
-// list lists one directory and has those in it wait.
+// list lists one directory and adds its subdirectories to waiting.
 func (c *collector[T]) list(ctx context.Context, d *collected[T]) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -63,7 +63,7 @@ func globEffects(globs []walk.Glob) []approval.Effect {
 	return effects
 }
 
-// findGlobs takes the patterns of a call apart.
+// findGlobs parses the patterns of a call.
 func findGlobs(ctx context.Context, call *agent.Call, in *findInput) ([]walk.Glob, error) {
 	if len(in.Paths) == 0 {
 		return nil, fmt.Errorf("%w for find: paths is empty; give at least one glob", agent.ErrBadInput)
@@ -136,7 +136,7 @@ func runFind(ctx context.Context, call *agent.Call, in *findInput, globalIgnore 
 	return f.result(), nil
 }
 
-// finder collects what matches.
+// finder collects the entries that match.
 type finder struct {
 	call   *agent.Call
 	walker *walk.Walker
@@ -166,7 +166,7 @@ func (f *finder) find(ctx context.Context, g *walk.Glob) error {
 	match := g.Matcher()
 	found, err := collect(ctx, f.walker, g.Base, func(path string, d fs.DirEntry) (e foundEntry, take, enter bool) {
 		if match(path) {
-			if info, err := os.Lstat(path); err == nil { // else it is gone again
+			if info, err := os.Lstat(path); err == nil { // else it was deleted since
 				e, take = foundEntry{path, info.ModTime(), d.IsDir()}, true
 			}
 		}

@@ -17,7 +17,7 @@ import (
 	"github.com/gajae-code/gjc/agent/tools/toolstest"
 )
 
-// age gives files modification times, the first the newest.
+// age sets modification times, the first file's the newest.
 func age(t testing.TB, w *toolstest.World, names ...string) {
 	t.Helper()
 	for i, name := range names {
@@ -33,7 +33,7 @@ func findWorld(t testing.TB) *toolstest.World {
 		"a.go": "", "b.go": "", "sub/c.go": "", "sub/deep/d.go": "", "sub/deep/e.txt": "", ".hid/h.go": "", ".env": "",
 		"out/x.go": "", ".gitignore": "out/\n", ".git/x.go": "", "sub/.git/y.go": "", "[x]/z.go": "",
 	})
-	// Directories change when a file comes into them; give all the same age, and the rest an order.
+	// A directory changes when a file is created in it; give each directory one time, and the files an order.
 	age(t, w, "sub/deep/d.go", "b.go", ".hid/h.go", "a.go", "sub/c.go", "[x]/z.go", "out/x.go", "sub/deep/e.txt", ".env", ".gitignore", "sub/deep", "sub", ".hid", "out", "[x]")
 	return w
 }
@@ -109,7 +109,7 @@ func TestFindRefuses(t *testing.T) {
 	}
 }
 
-// What was found when the time is over is worth more than an error.
+// What was found before a timeout is worth more than an error.
 func TestFindTimeout(t *testing.T) {
 	for seconds, want := range map[float64]string{0: "5", 0.1: "0.5", 7: "7", 1000: "60"} {
 		w := findWorld(t)

@@ -15,7 +15,7 @@ import (
 	"github.com/gajae-code/gjc/agent/toolkit/walk"
 )
 
-// ownEngine searches with gjc's own automaton, where there is no ripgrep.
+// ownEngine searches with Go's regexp. It is used without ripgrep.
 type ownEngine struct{ fs walk.DirLister }
 
 var _ searchEngine = (*ownEngine)(nil)
@@ -37,7 +37,7 @@ func (e *ownEngine) search(ctx context.Context, req *searchRequest) (*searchResu
 	return found, nil
 }
 
-// files returns the files to search, in order, and which of them the call named itself.
+// files returns the files to search, in order, and which of them the call names itself.
 func (e *ownEngine) files(ctx context.Context, req *searchRequest) (paths []string, explicit map[string]bool, err error) {
 	explicit = make(map[string]bool)
 	w := &walk.Walker{FS: e.fs, Hidden: req.hidden, Ignore: req.ignore, GlobalIgnore: req.globalIgnore}
@@ -67,8 +67,8 @@ func (e *ownEngine) files(ctx context.Context, req *searchRequest) (paths []stri
 	return paths, explicit, nil
 }
 
-// searchFiles searches paths side by side and returns the results in their order; nil for a file without matches. It stops
-// behind the file with which the first of them have maxMatches. The goroutines end before it returns.
+// searchFiles searches paths concurrently and returns the results in their order, nil for a file without matches. It stops after the file
+// that reaches maxMatches. The goroutines end before it returns.
 func searchFiles(ctx context.Context, paths []string, explicit map[string]bool, req *searchRequest) []*fileHits {
 	s := fileSearch{results: make([]*fileHits, len(paths)), done: make([]bool, len(paths))}
 	var workers sync.WaitGroup
@@ -87,7 +87,7 @@ func searchFiles(ctx context.Context, paths []string, explicit map[string]bool, 
 				}
 				data, err := walk.ReadInto(buf, paths[i], limit)
 				var hits *fileHits
-				if err == nil && data != nil { // one that cannot be read is passed over, as ripgrep does
+				if err == nil && data != nil { // ripgrep skips files that cannot be read, too
 					hits = searchFile(ctx, lines, req, paths[i], data)
 				}
 				if cap(data) > cap(buf) && cap(data) <= maxSearched+1 {
@@ -101,17 +101,17 @@ func searchFiles(ctx context.Context, paths []string, explicit map[string]bool, 
 	return s.results
 }
 
-// fileSearch is what the workers of one search share.
+// fileSearch is the state that the workers of one search share.
 type fileSearch struct {
 	results []*fileHits
 
 	mu   sync.Mutex // guards what follows
 	done []bool
-	// next is the file to search next, all before whole are done and have so many matches.
+	// next is the file to search next. All files before whole are done and have this many matches.
 	next, whole, matches int
 }
 
-// take returns the file to search next; -1 if there is none or enough was found.
+// take returns the file to search next, or -1 if there is none or enough was found.
 func (s *fileSearch) take() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -156,7 +156,7 @@ func searchFile(ctx context.Context, lines *scanner, req *searchRequest, path st
 	return hits
 }
 
-// searchable is a file's text with LF line ends, if it is text: what holds a zero byte is none. It may change data.
+// searchable returns a file's text with LF line ends. ok is false if it has a zero byte. It may change data.
 func searchable(data []byte) ([]byte, bool) {
 	switch {
 	case bytes.HasPrefix(data, []byte("\xFF\xFE")):
@@ -184,7 +184,7 @@ func fromUTF16(data []byte, order binary.ByteOrder) []byte {
 	return []byte(text)
 }
 
-// unixLines makes every CRLF a LF, in place. A carriage return at the very end goes too.
+// unixLines replaces every CRLF by LF, in place. It also removes a carriage return at the very end.
 func unixLines(data []byte) []byte {
 	to := 0
 	for i, b := range data {
@@ -197,7 +197,7 @@ func unixLines(data []byte) []byte {
 	return data[:to]
 }
 
-// lineSpan is a line in a text: its 1-based number and where it is, without the line feed.
+// lineSpan is a line in a text: its number from 1, and its offsets without the line feed.
 type lineSpan struct{ number, start, end int }
 
 // matching returns the lines of the scanner's text that match, most at most.
@@ -250,7 +250,7 @@ func linesAround(text []byte, matched []lineSpan, before, behind int) []hitLine 
 	return out
 }
 
-// shownLine is a line as the model sees it. It holds nothing of line.
+// shownLine returns a line as the model sees it. The result does not share memory with line.
 func shownLine(line []byte) string {
 	return toolkit.CutLine(strings.ToValidUTF8(string(line), "\uFFFD"), maxMatchLine)
 }

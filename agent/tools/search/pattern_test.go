@@ -28,7 +28,7 @@ func matching(p *pattern, text string) []string {
 	}
 }
 
-// naive asks Go's engine line by line.
+// naive matches line by line with Go's regexp.
 func naive(re *regexp.Regexp, text string) []string {
 	var lines []string
 	for line := range strings.Lines(text) {
@@ -251,7 +251,7 @@ func FuzzPattern(f *testing.F) {
 		if d := cmp.Diff(naive(re, text), matching(p, text)); d != "" {
 			t.Errorf("%q in %q (-Go +ours):\n%s", expr, text, d)
 		}
-		// What Rust gets means the same: all of it is Go's syntax too, but for the flag.
+		// The pattern for Rust means the same: except for the flag, it is in Go's syntax too.
 		rust := strings.ReplaceAll(p.Rust(), "(?-u:", "(?:")
 		if re, err := regexp.Compile(rust); err != nil {
 			t.Errorf("%q gives %q: %v", expr, rust, err)

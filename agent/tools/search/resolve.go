@@ -22,7 +22,7 @@ type resolveInput struct {
 	Reason string `json:"reason" jsonschema:"why, in a few words"`
 }
 
-// Resolve is told of whenever ast_edit is, pending edit or not, so that the tools of a session stay the same.
+// Resolve returns the tool resolve. A session has it even without a pending edit, so that its tools stay the same.
 func Resolve() agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[resolveInput]{
 		Schema: schema[resolveInput],
@@ -39,7 +39,7 @@ type stagedEdit struct {
 	edits int
 }
 
-// pendingEdit is what a session keeps of it: the last one.
+// pendingEdit holds the last staged edit of a session.
 type pendingEdit struct {
 	mu   sync.Mutex // guards edit
 	edit *stagedEdit
@@ -78,7 +78,7 @@ func (p *pendingEdit) get() *stagedEdit {
 	return p.edit
 }
 
-// take forgets e and reports whether it was the pending one.
+// take removes e and reports whether it was the pending edit.
 func (p *pendingEdit) take(e *stagedEdit) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -112,7 +112,7 @@ func planResolve(_ context.Context, call *agent.Call, in *resolveInput) (*agent.
 
 func runResolve(ctx context.Context, call *agent.Call, in *resolveInput) (*agent.Result, error) {
 	e, ok := call.Prepared.(*stagedEdit)
-	if !ok || !agent.Value(call.Values, newPendingEdit).take(e) { // whatever comes of it, it is not tried twice
+	if !ok || !agent.Value(call.Values, newPendingEdit).take(e) { // it is not tried twice, whatever happens
 		return nil, errNothingPending
 	}
 	if in.Action == "discard" {

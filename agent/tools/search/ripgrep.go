@@ -19,29 +19,28 @@ import (
 // ripgrep searches with the program rg. Its flags make it see the files that [ownEngine] sees.
 type ripgrep struct {
 	programs agent.Programs
-	// path is rg's.
+	// path is the path of rg.
 	path string
-	// dir is where it runs.
+	// dir is its working directory.
 	dir string
 }
 
 var _ searchEngine = (*ripgrep)(nil)
 
-// maxOutput bounds what is read of a run, in bytes. One that prints more has not said all, in an order that is a matter of
-// chance.
+// maxOutput bounds the output of a run that is read, in bytes. The order of a longer output is random, so its start is not usable.
 const maxOutput = 4 << 20
 
-// errMuch is a run that prints too much.
+// errMuch reports a run with too much output.
 var errMuch = errors.New("ripgrep finds more than is read")
 
-// errAnchored is what ripgrep can not be told: where the patterns of --ignore-file begin.
+// errAnchored reports patterns whose directory cannot be given to ripgrep: --ignore-file has none.
 var errAnchored = errors.New("the user's global ignore file has patterns for paths")
 
-// errEmpty is a pattern that ripgrep is not asked for: where it meets an empty match before a carriage return at the end of a line,
-// a thread of ripgrep 13 panics and the program hangs.
+// errEmpty reports a pattern that ripgrep must not search for: at an empty match before a carriage return at the end of a line, a thread of
+// ripgrep 13 panics and the program hangs.
 var errEmpty = errors.New("the pattern matches where no text is")
 
-// anchored reports whether an ignore file has patterns that depend on where they hold.
+// anchored reports whether an ignore file has patterns that are relative to a directory.
 func anchored(ignoreFile string) bool {
 	rules := walk.RulesFrom("", []string{ignoreFile}, nil)
 	return ignoreFile != "" && rules != nil && slices.ContainsFunc(rules.Rules, func(r walk.IgnoreRule) bool { return !r.NameOnly })
@@ -93,7 +92,7 @@ func (r *ripgrep) scope(ctx context.Context, req *searchRequest, g *walk.Glob) (
 	return reader.files, nil
 }
 
-// maxCount is how many matching lines rg is asked for: lines behind the last match that is wanted may match too.
+// maxCount is how many matching lines rg is asked for: lines after the last wanted match may match too.
 func maxCount(perFile, behind int) int { return perFile + behind + 1 }
 
 func (r *ripgrep) args(req *searchRequest, g *walk.Glob, repository string) []string {
@@ -123,7 +122,7 @@ func (r *ripgrep) args(req *searchRequest, g *walk.Glob, repository string) []st
 			args = append(args, "--type-add=gjc:"+n)
 		}
 		if len(names) > 0 {
-			// A type keeps the ignore files in force, which --glob does not.
+			// Unlike --glob, a type does not override the ignore files.
 			args = append(args, "--type=gjc")
 		}
 		if name != "" {
@@ -135,7 +134,7 @@ func (r *ripgrep) args(req *searchRequest, g *walk.Glob, repository string) []st
 	return append(args, "--regexp="+req.pattern.Rust(), "--", g.Base)
 }
 
-// output runs rg. That nothing was found is no error.
+// output runs rg. Exit status 1 means that nothing was found.
 func (r *ripgrep) output(ctx context.Context, args []string, limit int) ([]byte, error) {
 	out, err := r.programs.Output(ctx, agent.Program{Path: r.path, Args: args, Dir: r.dir}, limit)
 	exit, failed := errors.AsType[*agent.ExitError](err)
@@ -151,13 +150,13 @@ func (r *ripgrep) output(ctx context.Context, args []string, limit int) ([]byte,
 	}
 }
 
-// hiddenBelow reports whether path has a name that starts with a dot, below base.
+// hiddenBelow reports whether path has a name that begins with a dot, below base.
 func hiddenBelow(base, path string) bool {
 	rel, err := filepath.Rel(base, path)
 	return err == nil && strings.Contains("/"+filepath.ToSlash(rel), "/.")
 }
 
-// ripgrepEvent is a line of rg's output, as far as it matters here.
+// ripgrepEvent is a line of rg's output, as far as it is used.
 type ripgrepEvent struct {
 	Type string `json:"type"`
 	Data struct {
@@ -169,7 +168,7 @@ type ripgrepEvent struct {
 	} `json:"data"`
 }
 
-// ripgrepText is a text, or the bytes of one that is not UTF-8.
+// ripgrepText is a text, or its bytes if it is not UTF-8.
 type ripgrepText struct {
 	Text  string `json:"text"`
 	Bytes []byte `json:"bytes"`
@@ -182,7 +181,7 @@ func (t *ripgrepText) bytes() []byte {
 	return []byte(t.Text)
 }
 
-// ripgrepReader reads rg's output.
+// ripgrepReader parses rg's output.
 type ripgrepReader struct {
 	perFile int
 	behind  int
@@ -194,7 +193,7 @@ type ripgrepReader struct {
 	lines []hitLine
 }
 
-// read reads out.
+// read parses out.
 func (r *ripgrepReader) read(out []byte) error {
 	for {
 		line, rest, whole := bytes.Cut(out, []byte("\n"))
@@ -218,7 +217,7 @@ func (r *ripgrepReader) read(out []byte) error {
 	}
 }
 
-// end takes in the file that has ended.
+// end adds the file that has ended.
 func (r *ripgrepReader) end(e *ripgrepEvent) {
 	path := filepath.Clean(string(e.Data.Path.bytes()))
 	if e.Data.BinaryOffset != nil || !r.scope.File && (!r.hidden && hiddenBelow(r.scope.Base, path) || !r.match(path)) {
@@ -228,7 +227,7 @@ func (r *ripgrepReader) end(e *ripgrepEvent) {
 	if hits == nil {
 		return
 	}
-	if hits.seen >= maxCount(r.perFile, r.behind) { // rg has read no further, and what lies behind may be binary
+	if hits.seen >= maxCount(r.perFile, r.behind) { // rg has read no further, and the rest may be binary
 		data, err := walk.ReadFile(path, toolkit.MaxReadFile)
 		if _, isText := searchable(data); err != nil || !isText {
 			return
@@ -238,13 +237,13 @@ func (r *ripgrepReader) end(e *ripgrepEvent) {
 	r.files = append(r.files, *hits.fileHits)
 }
 
-// pickedHits are the hits that count; seen is how many there were.
+// pickedHits holds the selected hits; seen is the number of all matches.
 type pickedHits struct {
 	*fileHits
 	seen int
 }
 
-// pickLines keeps the first perFile matches and what is around them.
+// pickLines selects the first perFile matches and the lines around them.
 func pickLines(lines []hitLine, perFile, behind int) *pickedHits {
 	hits := pickedHits{fileHits: new(fileHits)}
 	var matches []int

@@ -11,7 +11,7 @@ import (
 	"github.com/gajae-code/gjc/agent"
 )
 
-// ripgrepOnly runs the rg at path and knows no other program.
+// ripgrepOnly runs the rg at path and no other program.
 type ripgrepOnly struct{ path string }
 
 func (p ripgrepOnly) LookPath(name string) (string, error) {

@@ -1,5 +1,5 @@
-// Package search holds the tools that search files: search, find, ast_grep, ast_edit, and resolve, which applies or drops what
-// ast_edit has prepared.
+// Package search holds the tools that search files: search, find, ast_grep, ast_edit, and resolve, which applies or discards an edit of
+// ast_edit.
 package search
 
 import (
@@ -24,15 +24,15 @@ var searchText string
 // Limits of the search tool.
 const (
 	filesPerPage = 20
-	// fileMatches is how many matches of one file are shown; oneFileMatches when only one is searched.
+	// fileMatches bounds the matches of one file that are shown, oneFileMatches those of the only file that is searched.
 	fileMatches    = 20
 	oneFileMatches = 200
-	// maxMatches is where a search stops.
+	// maxMatches is the number of matches at which a search stops.
 	maxMatches = 2000
 	// matchBefore and matchAfter are the lines shown around a match.
 	matchBefore = 1
 	matchAfter  = 3
-	// maxContext bounds the lines around a match that can be asked for.
+	// maxContext bounds the lines around a match that a call can request.
 	maxContext = 20
 	// maxMatchLine bounds a line that is shown, in characters.
 	maxMatchLine = 1024
@@ -44,7 +44,7 @@ const (
 	maxSearchTime = 60 * time.Second
 )
 
-// errPattern is wrapped by complaints about a pattern, errSearchTime ends a search that takes too long.
+// errPattern is wrapped by errors about a pattern. errSearchTime ends a search that takes too long.
 var (
 	errPattern    = errors.New("the pattern is no valid regular expression")
 	errSearchTime = fmt.Errorf("the search was given up after %g seconds; narrow the pattern or the paths", maxSearchTime.Seconds())
@@ -83,7 +83,7 @@ func planSearch(ctx context.Context, call *agent.Call, in *searchInput) (*agent.
 	return &agent.CallPlan{Title: title, Effects: globEffects(scopes)}, nil
 }
 
-// searchScopes checks a call's input and takes its paths apart.
+// searchScopes checks a call's input and parses its paths.
 func searchScopes(ctx context.Context, call *agent.Call, in *searchInput) ([]walk.Glob, error) {
 	if in.Pattern == "" {
 		return nil, fmt.Errorf("%w for search: pattern is empty", agent.ErrBadInput)
@@ -109,7 +109,7 @@ func searchScopes(ctx context.Context, call *agent.Call, in *searchInput) ([]wal
 	return scopes, err
 }
 
-// pathScopes takes the paths of a call of a tool apart: files, directories and globs, all of which must be there.
+// pathScopes parses the paths of a call: files, directories and globs, all of which must exist.
 func pathScopes(ctx context.Context, call *agent.Call, tool string, paths []string) ([]walk.Glob, error) {
 	var scopes []walk.Glob
 	for _, p := range paths {
@@ -142,7 +142,7 @@ func pathScopes(ctx context.Context, call *agent.Call, tool string, paths []stri
 	return scopes, nil
 }
 
-// searchableFile fails for what is named and can not be searched: nothing must wait for a pipe, or read a device to its end.
+// searchableFile returns an error for a path that cannot be searched: a search must not wait for a pipe, or read a device.
 func searchableFile(ctx context.Context, call *agent.Call, path string) error {
 	info, err := call.FS.Stat(ctx, path)
 	switch {
@@ -157,7 +157,7 @@ func searchableFile(ctx context.Context, call *agent.Call, path string) error {
 	}
 }
 
-// searchPattern reads the pattern of a call.
+// searchPattern compiles the pattern of a call.
 func searchPattern(in *searchInput) (*pattern, error) {
 	if len(in.Pattern) > maxPattern {
 		return nil, fmt.Errorf("%w for search: the pattern has %s; at most %s are taken", agent.ErrBadInput, toolkit.Size(int64(len(in.Pattern))), toolkit.Size(maxPattern))
@@ -176,42 +176,43 @@ func searchPattern(in *searchInput) (*pattern, error) {
 	return p, nil
 }
 
-// searchRequest is what a search engine is asked for.
+// searchRequest is a request to a search engine.
 type searchRequest struct {
 	pattern *pattern
-	// hidden includes what starts with a dot; ignore leaves out what ignore files name, globalIgnore is as in [Settings].
+	// hidden includes names that begin with a dot. ignore leaves out what ignore files name. globalIgnore is the path of the user's global
+	// ignore file.
 	hidden, ignore bool
 	globalIgnore   string
 
 	scopes []walk.Glob
-	// perFile is how many matches of a file are wanted.
+	// perFile bounds the matches of one file.
 	perFile int
-	// before and behind are the lines shown around a match.
+	// before and behind are the numbers of lines shown around a match.
 	before, behind int
 }
 
-// fileHits are the matches in one file.
+// fileHits holds the matches in one file.
 type fileHits struct {
 	path string
-	// lines are the matches and what is around them, in order.
+	// lines are the matches and the lines around them, in order.
 	lines   []hitLine
 	matches int
-	// more reports that the file has more matches than were wanted.
+	// more reports that the file has more matches than perFile.
 	more bool
 }
 
 type hitLine struct {
 	number int
-	// text is what is shown: see [shownLine].
+	// text is the text to show: see [shownLine].
 	text  string
 	match bool
 }
 
-// searchResult is what an engine found.
+// searchResult holds the matches that an engine found.
 type searchResult struct {
-	// files are in the order of [comparePaths], each once.
+	// files are in the order of [walk.ComparePaths], each once.
 	files []fileHits
-	// stopped reports that the search ended before it had seen everything, at maxMatches as a rule.
+	// stopped reports that the search ended early, usually at maxMatches.
 	stopped bool
 
 	matches int
@@ -256,8 +257,8 @@ func runSearch(ctx context.Context, call *agent.Call, in *searchInput, globalIgn
 	return res, nil
 }
 
-// withoutSecrets drops what was found in files that are not read without a question, unless a scope is that very file: the user
-// has been asked about it then.
+// withoutSecrets removes matches in files that are not read without a question. A file that a scope names stays: the user has been asked
+// about it.
 func (r *searchResult) withoutSecrets(call *agent.Call, scopes []walk.Glob) (notes []string) {
 	var dropped []string
 	r.files = slices.DeleteFunc(r.files, func(f fileHits) bool {
@@ -279,7 +280,7 @@ func (r *searchResult) withoutSecrets(call *agent.Call, scopes []walk.Glob) (not
 // maxNamed bounds how many files a note names.
 const maxNamed = 5
 
-// runEngines searches with ripgrep where it is installed and able, and with our own engine otherwise.
+// runEngines searches with ripgrep if it is installed and can, and with Go's regexp otherwise.
 func runEngines(ctx context.Context, call *agent.Call, req *searchRequest) (*searchResult, error) {
 	if call.Programs != nil {
 		if path, err := call.Programs.LookPath("rg"); err == nil {
@@ -301,7 +302,7 @@ func (f *fileHits) firstMatch() int {
 	return 0
 }
 
-// formatHits is one page of results for the model, and the files on it.
+// formatHits returns one page of results for the model, and the files on it.
 func formatHits(ws *agent.Workspace, found *searchResult, skip int) (string, []fileHits) {
 	files := found.files
 	if len(files) == 0 {

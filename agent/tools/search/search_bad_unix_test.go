@@ -18,7 +18,7 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// oddTree is a workspace of what is no plain file, beside two that are.
+// oddTree is a workspace of files that are not regular, with two that are.
 func oddTree(t testing.TB) *toolstest.World {
 	w := toolstest.NewWorld(t, map[string]string{"a.txt": "needle\n", "new\nline.txt": "needle\n", "weird/\xFF.txt": "needle\n"})
 	if err := syscall.Mkfifo(w.Path("pipe"), 0o600); err != nil {
@@ -45,8 +45,7 @@ func oddTree(t testing.TB) *toolstest.World {
 	return w
 }
 
-// What is no file that can be searched is passed over in a directory and refused by name, with both engines; nothing waits for
-// a pipe.
+// Both engines skip a file that cannot be searched in a directory, refuse it by name, and never wait for a pipe.
 func TestSearch_OddFiles(t *testing.T) {
 	testenv.NoLeaks(t)
 	w := oddTree(t)
@@ -93,13 +92,13 @@ func TestSearch_BadPatterns(t *testing.T) {
 			t.Errorf("%q: %v, want %q", name, err, want)
 		}
 	}
-	// What makes other engines take for ever is done in one go over the text.
+	// Patterns that take backtracking engines for ever take one pass over the text.
 	for _, pattern := range []string{"(a*)*b", "(a|a)*b", "(a|aa)+$b", "(?:a?){50}a{50}b", "[a-z]{500}b"} {
 		toolstest.Same(t, pattern, toolstest.Run(t, w, "search", toolstest.Input{"pattern": pattern}).Text, "No matches.")
 	}
 }
 
-// A search that is given up in the middle ends, with its cause, and leaves no goroutine.
+// A search that is cancelled in the middle returns the cause and leaves no goroutine.
 func TestSearch_Cancelled(t *testing.T) {
 	testenv.NoLeaks(t)
 	files := make(map[string]string)
@@ -118,7 +117,7 @@ func TestSearch_Cancelled(t *testing.T) {
 	}
 }
 
-// cancelling is given up when a directory is listed.
+// cancelling is cancelled when a directory is listed.
 type cancelling struct {
 	*toolstest.FS
 	cancel context.CancelCauseFunc

@@ -10,8 +10,8 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// ratio runs a tool and a program by turns and reports the fastest of each, and how many times the program's time the tool
-// takes. Each call of the tool is the first in its session.
+// ratio runs a tool and a program in turns and reports the fastest time of each, and their ratio. Each call of the tool is the first in its
+// session.
 func ratio(b *testing.B, w *toolstest.World, name string, in toolstest.Input, program string, args ...string) {
 	b.Helper()
 	ratioOf(b, w, name, in, true, program, args...)
@@ -34,7 +34,7 @@ func ratioOf(b *testing.B, w *toolstest.World, name string, in toolstest.Input, 
 		start = time.Now()
 		cmd := exec.CommandContext(b.Context(), program, args...)
 		cmd.Dir = w.Dir
-		_, _ = cmd.Output() // that nothing is found is a failure too
+		_, _ = cmd.Output() // it also fails if nothing is found
 		theirs = min(theirs, time.Since(start))
 	}
 	for b.Loop() {
@@ -48,7 +48,7 @@ func ratioOf(b *testing.B, w *toolstest.World, name string, in toolstest.Input, 
 	b.ReportMetric(ours.Seconds()/theirs.Seconds(), "ratio")
 }
 
-// BenchmarkSearchTree searches the standard library with our own engine and with ripgrep. The budget is a ratio of 2.
+// BenchmarkSearchTree searches the standard library with gjc's own engine and with ripgrep.
 func BenchmarkSearchTree(b *testing.B) {
 	rg := testenv.NeedsTool(b, "rg")
 	w := treeWorld(b, standardLibrary(b))
@@ -62,9 +62,8 @@ func BenchmarkSearchTree(b *testing.B) {
 	}
 }
 
-// BenchmarkFindTree finds in the standard library, against programs that list all files. The budget is a ratio of 1.2. "newest"
-// is what find does with all that there is: it looks at the time of each file. "again" is a second call in a session, which knows the
-// directories.
+// BenchmarkFindTree finds files in the standard library, against programs that list all files. The budget is a ratio of 1.2. "newest" reads
+// the time of each file. "again" is a second call in a session.
 func BenchmarkFindTree(b *testing.B) {
 	rg := testenv.NeedsTool(b, "rg")
 	w := treeWorld(b, standardLibrary(b))

@@ -26,7 +26,7 @@ func (b brokenRipgrep) Output(context.Context, agent.Program, int) ([]byte, erro
 	return []byte(b.out), b.err
 }
 
-// A ripgrep that does not do its work must not cost the model its search.
+// A failure of ripgrep must not cost the model its search.
 func TestSearchWithoutRipgrep(t *testing.T) {
 	w := toolstest.NewWorld(t, map[string]string{"a.txt": "needle\n"})
 	for name, programs := range map[string]agent.Programs{
@@ -53,7 +53,7 @@ func TestSearchPlan(t *testing.T) {
 	toolstest.Same(t, "effects", p.Effects, []approval.Effect{{Action: approval.ActionRead, Path: w.Path("d")}, {Action: approval.ActionRead, Path: w.Path("..")}})
 }
 
-// Search works on the disk and must not ask the editor for every file.
+// Search reads the disk and must not ask the editor for every file.
 func TestSearchAsksTheEditorForNothing(t *testing.T) {
 	w := toolstest.NewWorld(t, map[string]string{"a.txt": "needle\n"})
 	w.FS.Buffers[w.Path("a.txt")] = "not here\n"
@@ -103,7 +103,7 @@ func TestSearchMissingPath(t *testing.T) {
 	toolstest.Same(t, "text", toolstest.Run(t, w, "search", toolstest.Input{"pattern": "x", "paths": []string{"a,b.txt"}}).Text, "a,b.txt\n    1:x")
 }
 
-// What is in files with secrets is found only where they are named, which asks.
+// Files with secrets are searched only if the call names them, which asks the user.
 func TestSearch_Secrets(t *testing.T) {
 	w := toolstest.NewWorld(t, map[string]string{".env": "KEY=needle\n", "sub/x.pem": "needle\n", "a.txt": "needle\n", ".env.example": "KEY=needle\n"})
 	w.Readable = func(path string) bool { return path != w.Path(".env") && path != w.Path("sub/x.pem") }

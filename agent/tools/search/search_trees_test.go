@@ -17,8 +17,7 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// standardLibrary is the directory of Go's own packages, module that of a module this one needs. Both are there wherever the
-// tests are.
+// standardLibrary returns the directory of Go's own packages, and module that of a module in go.mod. Both exist wherever the tests run.
 func standardLibrary(t testing.TB) string { return filepath.Join(goSays(t, "env", "GOROOT"), "src") }
 
 func module(t testing.TB, path string) string {
@@ -36,14 +35,14 @@ func goSays(t testing.TB, args ...string) string {
 	return dir
 }
 
-// treeWorld is a world in a tree that is not its own: nothing may be written there.
+// treeWorld is a world in a tree that the test must not change.
 func treeWorld(t testing.TB, dir string) *toolstest.World {
 	w := &toolstest.World{Dir: dir, FS: &toolstest.FS{Buffers: make(map[string]string)}, Values: agent.NewValues(nil)}
 	t.Cleanup(func() { w.Values.Close(context.Background()) })
 	return w
 }
 
-// treeSearches are searches of real trees. Paths that start with "!" are for the standard library alone.
+// treeSearches are searches of real trees. Paths that begin with "!" are only for the standard library.
 var treeSearches = []toolstest.Input{
 	// Texts.
 	{"pattern": "TODO"},
@@ -131,8 +130,8 @@ var treeSearches = []toolstest.Input{
 	{"pattern": "zip", "paths": []string{"!archive/zip/testdata"}},
 }
 
-// What the two engines find in real trees must be the same, to the byte. The searches that are about one tree run there; in the
-// other cases the two large trees share what the small ones all get, as each search of them takes a second.
+// The two engines find the same bytes in real trees. Searches of a certain tree run there. The two large trees share the others, as each
+// search of them takes a second.
 func TestSearchEnginesAgreeOnRealTrees(t *testing.T) {
 	rg := testenv.NeedsTool(t, "rg")
 	std := standardLibrary(t)
@@ -159,8 +158,7 @@ func TestSearchEnginesAgreeOnRealTrees(t *testing.T) {
 	}
 }
 
-// searchIn returns a search without the marks of its paths. marked says that it had any, ok is false for one that is not for this
-// tree.
+// searchIn returns a search without the marks of its paths. marked reports that it had any, ok is false if it is not for this tree.
 func searchIn(in toolstest.Input, std bool) (search toolstest.Input, marked, ok bool) {
 	paths, ok := in["paths"].([]string)
 	if !ok {

@@ -33,41 +33,41 @@ type bashInput struct {
 	Async   bool              `json:"async,omitzero" jsonschema:"run it in the background, as a job; the call returns at once"`
 }
 
-// BashSettings is how commands run.
+// BashSettings are the settings of commands.
 type BashSettings struct {
-	// MaxTimeout is how long a command may take at most, in seconds. If zero, an hour.
+	// MaxTimeout bounds the timeout of a command, in seconds. Zero means an hour.
 	MaxTimeout float64
-	// AutoBackground is how long a command is waited for before it goes on as a background job. If zero, to its end.
+	// AutoBackground is how long a call waits for a command before it becomes a background job. Zero means to its end.
 	AutoBackground time.Duration
 	Sandbox        SandboxMode
-	// SandboxNetwork lets commands in the sandbox open sockets, SandboxWrite are directories that they may change beside the
-	// roots and those for temporary files, absolute.
+	// SandboxNetwork lets commands in the sandbox open sockets. SandboxWrite are absolute directories that they may change in addition to
+	// the roots and those for temporary files.
 	SandboxNetwork bool
 	SandboxWrite   []string
-	// SandboxKeep are directories that commands in the sandbox do not change because they lie among temporary files: the user's
-	// home directory and gjc's own. Absolute.
+	// SandboxKeep are absolute directories that commands in the sandbox do not change although they lie in a directory for temporary files:
+	// the user's home directory and gjc's own.
 	SandboxKeep []string
-	// Intercept sends commands that another tool does better to that tool.
+	// Intercept refuses commands that another tool does better.
 	Intercept bool
-	// Rules are looked at before the built-in ones of Intercept.
+	// Rules are checked before the built-in ones of Intercept.
 	Rules []InterceptRule
 }
 
-// SandboxMode says whether commands run in a sandbox.
+// SandboxMode decides whether commands run in a sandbox.
 type SandboxMode string
 
-// The modes. Auto runs commands without one where the machine has none, Require does not run them then. The zero value is off.
+// The modes. Auto runs commands without a sandbox if the machine has none, and Require refuses to. The zero value is off.
 const (
 	SandboxOff     SandboxMode = "off"
 	SandboxAuto    SandboxMode = "auto"
 	SandboxRequire SandboxMode = "require"
 )
 
-// SandboxModes lists all.
+// SandboxModes lists all modes.
 func SandboxModes() []SandboxMode { return []SandboxMode{SandboxOff, SandboxAuto, SandboxRequire} }
 
-// sandbox returns what a command of a call may do, or nil if it may do what the user may. temp is the directory for its temporary
-// files where it cannot be the usual one.
+// sandbox returns what a command of a call may do, or nil if it may do what the user may. temp is the directory for its temporary files if
+// it cannot be the usual one.
 func (s *BashSettings) sandbox(call *agent.Call) (box *agent.Sandbox, temp string) {
 	if s.Sandbox == "" || s.Sandbox == SandboxOff {
 		return nil, ""
@@ -101,7 +101,7 @@ func (s *BashSettings) sandbox(call *agent.Call) (box *agent.Sandbox, temp strin
 	return box, temp
 }
 
-// protects reports whether a directory for temporary files holds one of SandboxKeep, so that commands may not change all of it.
+// protects reports whether a directory for temporary files contains one of SandboxKeep, so that commands may not change all of it.
 func (s *BashSettings) protects(call *agent.Call, dir string) bool {
 	dir = call.FS.RealPath(dir)
 	return slices.ContainsFunc(s.SandboxKeep, func(keep string) bool {
@@ -138,10 +138,10 @@ type bashCommand struct {
 	env  []string
 	// timeout is in seconds; zero for none.
 	timeout float64
-	// head and tail are how many lines of the output the model gets; zero for all.
+	// head and tail bound the lines of the output that the model gets; zero for all.
 	head, tail int
 	notes      []string
-	// gone says that the directory that the shell was in is not there any more.
+	// gone reports that the shell's last directory no longer exists.
 	gone bool
 }
 
@@ -196,7 +196,7 @@ func (s *BashSettings) command(ctx context.Context, call *agent.Call, in *bashIn
 	return c, nil
 }
 
-// inSeconds is a time as a sentence has it.
+// inSeconds returns a time for a sentence.
 func inSeconds(s float64) string {
 	if s == 1 {
 		return "1 second"
@@ -217,8 +217,8 @@ func (s *BashSettings) plan(ctx context.Context, call *agent.Call, in *bashInput
 			return nil, err
 		}
 	}
-	// A variable can make any program run another one (BASH_ENV, PAGER), so what is asked for and remembered has them: as lines
-	// of their own, because before "!", "for" or "export" they would make another command of it.
+	// A variable can make any program run another one (BASH_ENV, PAGER), so the question and the remembered answer include them. They are
+	// lines of their own, because before "!", "for" or "export" they would change the command.
 	title := toolkit.CommandTitle(c.assignments(" ") + in.Command)
 	plan := &agent.CallPlan{
 		Title:   title,
@@ -231,7 +231,7 @@ func (s *BashSettings) plan(ctx context.Context, call *agent.Call, in *bashInput
 	return plan, nil
 }
 
-// assignments is the environment of the call as a shell would be given it, with end behind each; empty for none.
+// assignments returns the environment of the call as shell assignments, each followed by end; empty for none.
 func (c *bashCommand) assignments(end string) string {
 	var s strings.Builder
 	for _, kv := range c.env {
@@ -241,7 +241,7 @@ func (c *bashCommand) assignments(end string) string {
 	return s.String()
 }
 
-// shown is the command as the editor shows it.
+// shown returns the command as the editor shows it.
 func (c *bashCommand) shown(call *agent.Call, in *bashInput) []agent.Content {
 	text := "$ " + c.assignments(" ") + strings.TrimSpace(in.Command)
 	if c.dir != call.Workspace.Cwd && c.line == strings.TrimSpace(in.Command) {
@@ -280,19 +280,19 @@ func (s *BashSettings) run(ctx context.Context, call *agent.Call, in *bashInput)
 	return r.wait(ctx, s.AutoBackground)
 }
 
-// bashRun is a command on its way.
+// bashRun is a running command.
 type bashRun struct {
 	call    *agent.Call
 	command *bashCommand
 	name    string
 	sandbox *agent.Sandbox
-	// temp is the directory for temporary files where the sandbox does not let it be the usual one.
+	// temp is the directory for temporary files if the sandbox does not allow the usual one.
 	temp string
-	// shown is what the editor shows above the output.
+	// shown has the content that the editor shows above the output.
 	shown []agent.Content
 	live  *toolkit.LiveOutput
 	exec  agent.Execution
-	// state is where the shell tells what it leaves behind.
+	// state is where the shell writes its state at its end.
 	state string
 }
 
@@ -323,7 +323,7 @@ func (r *bashRun) start(ctx context.Context, pty bool) (err error) {
 	return nil
 }
 
-// wait waits for the command, to its end or until it goes on in the background.
+// wait waits for the command until it ends or becomes a background job.
 func (r *bashRun) wait(ctx context.Context, patience time.Duration) (*agent.Result, error) {
 	waitCtx, cancel := context.WithTimeoutCause(ctx, r.limit(), errBashTimeout)
 	defer cancel()
@@ -339,10 +339,10 @@ func (r *bashRun) wait(ctx context.Context, patience time.Duration) (*agent.Resu
 	return r.close(ctx, waitCtx, status, err, true)
 }
 
-// errBashPatience ends the wait for a command that goes on.
+// errBashPatience ends the wait for a command that becomes a background job.
 var errBashPatience = errors.New("the command takes long")
 
-// limit is how long the command may take.
+// limit returns the timeout of the command.
 func (r *bashRun) limit() time.Duration {
 	if r.command.timeout == 0 {
 		return noBashTimeout
@@ -350,17 +350,17 @@ func (r *bashRun) limit() time.Duration {
 	return time.Duration(r.command.timeout * float64(time.Second))
 }
 
-// noBashTimeout is for commands in the background: they end with the session.
+// noBashTimeout is the timeout of background commands: they end with the session.
 const noBashTimeout = 100 * 365 * 24 * time.Hour
 
-// close ends a command that was waited for, and makes its result. foreground commands leave their state for the next.
+// close ends a command and returns its result. The state of foreground commands is kept for the next one.
 func (r *bashRun) close(ctx, waitCtx context.Context, status agent.ExitStatus, werr error, foreground bool) (result *agent.Result, err error) {
 	defer r.live.Close()
 	after := context.WithoutCancel(ctx)
 	defer r.call.Values.FilesChanged() // whatever the command did
 	defer func() {
 		if rerr := r.exec.Release(after); rerr != nil && result != nil {
-			result.Text = "[" + rerr.Error() + "]\n" + result.Text // the outcome stays last
+			result.Text = "[" + rerr.Error() + "]\n" + result.Text // the outcome comes last
 		}
 	}()
 	switch {
@@ -376,7 +376,7 @@ func (r *bashRun) close(ctx, waitCtx context.Context, status agent.ExitStatus, w
 	}
 }
 
-// background has the command go on as a job; how has a verb for its id.
+// background turns the command into a background job; how is a format with a verb for the job's ID.
 func (r *bashRun) background(ctx context.Context, how string) *agent.Result {
 	r.live.Detach()
 	all := jobsOf(r.call)
@@ -398,7 +398,7 @@ func (r *bashRun) background(ctx context.Context, how string) *agent.Result {
 	}
 }
 
-// ended is the result of a command that came to its end.
+// ended returns the result of a command that ended by itself.
 func (r *bashRun) ended(ctx context.Context, status agent.ExitStatus) (*agent.Result, error) {
 	out, err := r.output(ctx)
 	if err != nil {
@@ -422,7 +422,7 @@ func (r *bashRun) ended(ctx context.Context, status agent.ExitStatus) (*agent.Re
 	return r.result(out, last, raw), nil
 }
 
-// stopped is the result of a command that ran out of time or was cancelled.
+// stopped returns the result of a command that timed out or was cancelled.
 func (r *bashRun) stopped(ctx context.Context, cancelled bool) (*agent.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, toolkit.AfterTimeout)
 	defer cancel()
@@ -449,11 +449,11 @@ type bashRaw struct {
 	TimedOut  bool   `json:"timedOut,omitzero"`
 	Cancelled bool   `json:"cancelled,omitzero"`
 	Truncated bool   `json:"truncated,omitzero"`
-	// Job is the id of the background job that the command goes on as.
+	// Job is the ID of the background job that the command became.
 	Job string `json:"job,omitzero"`
 }
 
-// result puts the parts together. last is how the command failed; empty for success.
+// result joins the parts of a result. last is how the command failed; empty for success.
 func (r *bashRun) result(out toolkit.BashOutput, last string, raw bashRaw) *agent.Result {
 	text := strings.TrimRight(out.Text, "\n")
 	if text == "" {
@@ -481,7 +481,7 @@ func (r *bashRun) result(out toolkit.BashOutput, last string, raw bashRaw) *agen
 	return &agent.Result{Text: text, Content: content, Raw: raw, IsError: last != ""}
 }
 
-// headTail returns the first lines of a text, and of those the last; zero is for all of them. cut says what was left out.
+// headTail returns the first head lines of a text, and the last tail of those; zero means all. cut says what was left out.
 func headTail(text string, head, tail int) (shown, cut string) {
 	lines := strings.Split(text, "\n")
 	all := len(lines)
@@ -497,7 +497,7 @@ func headTail(text string, head, tail int) (shown, cut string) {
 	return strings.Join(lines, "\n"), fmt.Sprintf("%d of %s, by head and tail", len(lines), toolkit.Count(all, "line"))
 }
 
-// signalCode is the exit code by which shells tell of a signal: 128 and its number.
+// signalCode is the exit code by which shells report a signal: 128 and its number.
 func signalCode(name string) int {
 	switch strings.TrimPrefix(name, "SIG") {
 	case "HUP":
@@ -516,12 +516,12 @@ func signalCode(name string) int {
 		return 141
 	case "TERM":
 		return 143
-	default: // KILL, and what is rare
+	default: // KILL, and rare ones
 		return 137
 	}
 }
 
-// sandboxNote explains why a command may have failed.
+// sandboxNote explains why a command may have failed in the sandbox.
 func sandboxNote(s *agent.Sandbox) string {
 	note := "Commands run in a sandbox: they can change files only in the workspace and in the directory for temporary files"
 	if !s.Network {
@@ -530,7 +530,7 @@ func sandboxNote(s *agent.Sandbox) string {
 	return note + ". If that is what it failed for, tell the user; bash.sandbox in config.yml decides."
 }
 
-// RunCheck runs a command line that a tool has put together, in the session's own directory and in the foreground.
+// RunCheck runs a command line of a tool in the session's own directory and in the foreground.
 func RunCheck(ctx context.Context, call *agent.Call, line string) (*agent.Result, error) {
 	r := &bashRun{
 		call: call, command: &bashCommand{line: line, dir: call.Workspace.Cwd, timeout: toolkit.BashTimeout},

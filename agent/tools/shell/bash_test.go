@@ -30,7 +30,7 @@ func TestBashResults(t *testing.T) {
 	for name, c := range map[string]struct {
 		term    *toolstest.Terminal
 		timeout float64
-		want    string // the text, or what the error says
+		want    string // the text, or part of the error
 		failed  bool   // IsError
 		err     bool
 		calls   []string
@@ -142,7 +142,7 @@ func TestBashShowsTheEditorsTerminal(t *testing.T) {
 	toolstest.Same(t, "output limit", term.Command().OutputLimit, 50<<10)
 }
 
-// head and tail are for the model; people see all of the output, and how the command ended is not lost.
+// head and tail are for the model. People see all of the output, and how the command ended is not lost.
 func TestBashHeadAndTail(t *testing.T) {
 	for _, tt := range []struct {
 		head, tail int
@@ -200,7 +200,7 @@ func TestBashCancel(t *testing.T) {
 	}
 }
 
-// A chatty command must not flood the editor, and a quiet one must not be held back.
+// A command with much output must not flood the editor, and one with little must not be held back.
 func TestBashStreams(t *testing.T) {
 	var chunks []toolstest.Chunk
 	for i := range 1000 {
@@ -392,7 +392,7 @@ func TestBashRefuses(t *testing.T) {
 	}
 }
 
-// With variables a line is judged as what it is: before "!" or "for" they would make another command of it.
+// A line with variables is judged as it is: before "!" or "for" they would change the command.
 func TestBashPlan_JudgesTheLine(t *testing.T) {
 	w := bashWorld(t, &toolstest.Terminal{})
 	for line, risky := range map[string]bool{
@@ -414,7 +414,7 @@ func TestBashPlan_JudgesTheLine(t *testing.T) {
 	}
 }
 
-// A call's variables are part of what is asked for: one like BASH_ENV makes a harmless command run another.
+// The question includes a call's variables: one like BASH_ENV makes a harmless command run another.
 func TestBashPlan_NamesTheEnvironment(t *testing.T) {
 	w := bashWorld(t, &toolstest.Terminal{})
 	p := toolstest.MustPlan(t, w, "bash", toolstest.Input{"command": "git status", "env": map[string]string{"BASH_ENV": "it's evil.sh", "A": "1"}})

@@ -38,7 +38,7 @@ func shellWorld(t *testing.T) *toolstest.World {
 	return w
 }
 
-// with runs a tool as it is set.
+// with runs a tool with settings.
 func with(t *testing.T, w *toolstest.World, set *tools.Settings, name string, in any) (*agent.Result, error) {
 	t.Helper()
 	for _, tool := range tools.All(set) {
@@ -60,7 +60,7 @@ func wantText(t *testing.T, res *agent.Result, want ...string) {
 	}
 }
 
-// What a command leaves behind is there for the next, in this session alone.
+// The next command of the same session begins with the directory and the variables of the last one.
 func TestBash_State(t *testing.T) {
 	w := shellWorld(t)
 	bash := func(in toolstest.Input) *agent.Result { return toolstest.Run(t, w, "bash", in) }
@@ -83,7 +83,7 @@ func TestBash_State(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantText(t, bash(toolstest.Input{"command": "pwd"}), w.Dir, "is not there any more")
-	// A trap of the command's own, a shell that becomes another program, and one that is killed, tell nothing, and nothing breaks.
+	// A command's own trap, a shell that executes another program, and one that is killed leave no state and break nothing.
 	for _, line := range []string{"trap 'echo bye' EXIT", "exec true", "kill -9 $$"} {
 		if _, err := with(t, w, new(tools.Settings), "bash", toolstest.Input{"command": line}); err != nil {
 			t.Errorf("%s: %v", line, err)
@@ -92,7 +92,7 @@ func TestBash_State(t *testing.T) {
 	toolstest.Same(t, "at last", bash(toolstest.Input{"command": "pwd"}).Text, w.Dir)
 }
 
-// No files of it stay when the session ends.
+// Its files are deleted when the session ends.
 func TestBash_StateFiles(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
@@ -111,7 +111,7 @@ func TestBash_StateFiles(t *testing.T) {
 	}
 }
 
-// A command in the background is told of, looked at, waited for and ended; its end is told once, unasked.
+// A background command is listed, polled and cancelled; its end is reported once, without a question.
 func TestJob(t *testing.T) {
 	w := shellWorld(t)
 	fifo := w.Path("go")
@@ -120,7 +120,7 @@ func TestJob(t *testing.T) {
 	wantText(t, res, "in the background as job-1")
 	wantText(t, toolstest.Run(t, w, "job", toolstest.Input{"list": true}), "job-1 runs for", "echo begun; cat go")
 	for !strings.Contains(toolstest.Run(t, w, "job", toolstest.Input{"poll": []string{"job-1"}}).Text, "begun") {
-		// what it prints comes when it comes
+		// its output arrives at any time
 	}
 	if about, text := late(w); text != "" {
 		t.Errorf("told of a job that runs: %s: %s", about, text)
@@ -135,7 +135,7 @@ func TestJob(t *testing.T) {
 	toolstest.Run(t, w, "bash", toolstest.Input{"command": "echo alone", "async": true})
 	wantText(t, toolstest.Run(t, w, "bash", toolstest.Input{"command": "echo other"}), "other")
 	for strings.Contains(toolstest.Run(t, w, "job", toolstest.Input{"list": true}).Text, "job-2 runs for ") && t.Context().Err() == nil {
-		// a poll would tell of its end
+		// a poll would report its end
 	}
 	about, text := late(w)
 	if !strings.Contains(text, "job-2 has ended") || !strings.Contains(text, "alone") || !strings.Contains(about, "job-2") {
@@ -146,7 +146,7 @@ func TestJob(t *testing.T) {
 	}
 }
 
-// late is what a session would tell the model behind its calls.
+// late returns what a session reports to the model after its calls.
 func late(w *toolstest.World) (title, text string) {
 	for _, r := range w.Values.Reports() {
 		title, text = title+r.Title, text+r.Text
@@ -154,7 +154,7 @@ func late(w *toolstest.World) (title, text string) {
 	return title, text
 }
 
-// A job that is ended takes all that it has started along, also one that heeds no signal; so does the session's end.
+// A job that is cancelled takes all its processes with it, even one that ignores signals; so does the session's end.
 func TestJob_Ends(t *testing.T) {
 	w := shellWorld(t)
 	stubborn := "trap '' TERM; (trap '' TERM; sleep 1000) & echo $! >> pids; echo $$ >> pids; wait; sleep 1000"
@@ -172,7 +172,7 @@ func TestJob_Ends(t *testing.T) {
 		t.Fatalf("there were %d processes", len(pids))
 	}
 	for _, pid := range pids {
-		for lives(t, pid) { // who is killed takes a moment to die
+		for lives(t, pid) { // a killed process takes a moment to end
 			if time.Now().After(deadline) {
 				t.Fatalf("the process %s lives on", pid)
 			}
@@ -181,7 +181,7 @@ func TestJob_Ends(t *testing.T) {
 	}
 }
 
-// lives reports whether a process is there and has not ended: one that nobody has asked for yet is a name without a program.
+// lives reports whether a process exists and has not ended: a zombie has a name without a program.
 func lives(t *testing.T, pid string) bool {
 	t.Helper()
 	if _, err := os.Stat("/proc/self/exe"); err == nil {
@@ -196,11 +196,11 @@ func lives(t *testing.T, pid string) bool {
 }
 
 func diskOr(w *toolstest.World, name string) string {
-	data, _ := os.ReadFile(w.Path(name)) // there is none before it is written
+	data, _ := os.ReadFile(w.Path(name)) // it does not exist before it is written
 	return string(data)
 }
 
-// A command that takes long goes on in the background, where that is set.
+// A command that takes long becomes a background job, if that is set.
 func TestBash_AutoBackground(t *testing.T) {
 	w := shellWorld(t)
 	toolstest.Run(t, w, "bash", toolstest.Input{"command": "mkfifo go"})
@@ -268,7 +268,7 @@ func TestBash_Intercept(t *testing.T) {
 	}
 }
 
-// A sandbox that is required and not there keeps a command from running; one that is only wanted does not.
+// A required sandbox that does not exist keeps a command from running; an optional one does not.
 func TestBash_NoSandbox(t *testing.T) {
 	w := shellWorld(t)
 	set := &tools.Settings{Bash: shell.BashSettings{Sandbox: shell.SandboxRequire}}

@@ -6,7 +6,7 @@ import (
 	"github.com/gajae-code/gjc/agent/toolkit"
 )
 
-// output collects what the command has printed.
+// output collects the output of a command.
 func (r *bashRun) output(ctx context.Context) (toolkit.BashOutput, error) {
 	out, err := r.exec.Output(ctx)
 	if err != nil {

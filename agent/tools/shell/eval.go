@@ -88,8 +88,8 @@ func (in *evalInput) check() error {
 	return nil
 }
 
-// plan shows all of the code. What Python does nobody can tell before, so it is judged as a command that may do anything, and
-// an "always" is for this very code.
+// plan shows all of the code. The effects of Python code are unknown, so it is judged as a command that may do anything, and "always"
+// permits only this code.
 func (in *evalInput) plan() *agent.CallPlan {
 	words, shown := []string{"python3", "-c"}, make([]string, 0, len(in.Cells))
 	for _, c := range in.Cells {
@@ -110,14 +110,14 @@ func (in *evalInput) plan() *agent.CallPlan {
 	}
 }
 
-// evalRun is a call on its way.
+// evalRun is a running call.
 type evalRun struct {
 	call    *agent.Call
 	set     *BashSettings
 	in      *evalInput
 	kernels *kernels
 	notes   []string
-	// tail is the end of the output: the last [maxText] bytes of it, and some more.
+	// tail holds at least the last [toolkit.MaxText] bytes of the output.
 	tail []byte
 }
 
@@ -221,7 +221,7 @@ func (e *evalRun) cell(ctx context.Context, i int, live *toolkit.LiveOutput) (fa
 	}
 }
 
-// keep keeps the end of the output.
+// keep adds to the end of the output.
 func (e *evalRun) keep(b []byte) {
 	e.tail = append(e.tail, b...)
 	if len(e.tail) > 4*toolkit.MaxText {
@@ -229,7 +229,7 @@ func (e *evalRun) keep(b []byte) {
 	}
 }
 
-// output is what the cells have printed.
+// output returns the output of the cells.
 func (e *evalRun) output(ctx context.Context, live *toolkit.LiveOutput) toolkit.BashOutput {
 	return live.Bounded(context.WithoutCancel(ctx), e.call, "eval", string(e.tail[max(0, len(e.tail)-toolkit.MaxText):]))
 }

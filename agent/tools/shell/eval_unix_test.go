@@ -54,7 +54,7 @@ const newInterpreter = "A new interpreter was started"
 
 func TestEval(t *testing.T) {
 	w := pythonWorld(t)
-	for _, name := range []string{"json", "queue", "io", "traceback"} { // which are not the runner's
+	for _, name := range []string{"json", "queue", "io", "traceback"} { // not the runner's
 		w.Put(t, name+".py", "1/0")
 	}
 	w.Put(t, "mine.py", "a = 'of the workspace'")
@@ -86,7 +86,7 @@ func TestEval(t *testing.T) {
 	}
 }
 
-// Of a traceback there is the user's part, with its lines.
+// A traceback has only the user's part, with its lines.
 func TestEval_Errors(t *testing.T) {
 	w := pythonWorld(t)
 	py(t, w, "def f():\n    return 1 / 0")
@@ -162,7 +162,7 @@ func TestEval_MuchOutput(t *testing.T) {
 	}
 }
 
-// A cell that takes too long is interrupted and leaves its state; one that does not listen is killed with it.
+// A cell that times out is interrupted and keeps its state; one that ignores the interrupt is killed with it.
 func TestEval_Timeout(t *testing.T) {
 	w := pythonWorld(t)
 	py(t, w, "x = 5")
@@ -208,7 +208,7 @@ func TestEval_Cancel(t *testing.T) {
 	}
 }
 
-// The interpreter ends with its session, with all that it has started in its process group.
+// The interpreter ends with its session, with all processes in its process group.
 func TestEval_EndsWithSession(t *testing.T) {
 	w := pythonWorld(t)
 	res := py(t, w, "import os, subprocess\np = subprocess.Popen(['sleep', '1000'])\nprint(os.getpid(), p.pid)")
@@ -227,7 +227,7 @@ func TestEval_EndsWithSession(t *testing.T) {
 	}
 }
 
-// zombie reports whether a process has ended and only waits for whoever inherited it.
+// zombie reports whether a process has ended and waits to be reaped.
 func zombie(pid int) bool {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err == nil && strings.Contains(string(data), ") Z ")

@@ -12,7 +12,7 @@ import (
 	"github.com/gajae-code/gjc/agent"
 )
 
-// Whatever a variable holds, what "export -p" of a shell prints is read as the value that it has, and the directory after it.
+// For any value of a variable, the output of "export -p" is parsed to that value, and the directory after it.
 func TestParseState(t *testing.T) {
 	values := map[string]string{
 		"GJC_EMPTY": "", "GJC_PLAIN": "value", "GJC_LINES": "one\ntwo\n", "GJC_QUOTES": `it's "quoted" \ and $HOME and ` + "`id`",

@@ -16,7 +16,7 @@ import (
 type InterceptRule struct {
 	Pattern *regexp.Regexp
 	Tool    string
-	// Message is what the model is to do instead.
+	// Message gives the alternative to the model.
 	Message string
 }
 

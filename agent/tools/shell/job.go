@@ -73,7 +73,7 @@ func runJob(ctx context.Context, call *agent.Call, in *jobInput) (*agent.Result,
 	return &agent.Result{Text: strings.Join(texts, "\n\n")}, nil
 }
 
-// waitForOne waits until one of the jobs has ended, for d at most.
+// waitForOne waits until one of the jobs has ended, at most for d.
 func waitForOne(ctx context.Context, polled []*job, d time.Duration) error {
 	if d <= 0 || len(polled) == 0 {
 		return nil
@@ -104,7 +104,7 @@ func waitForOne(ctx context.Context, polled []*job, d time.Duration) error {
 // errJobWait ends the wait of a poll.
 var errJobWait = errors.New("the time to wait is over")
 
-// listing is one line for each job.
+// listing returns one line for each job.
 func (j *jobs) listing() string {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -15,16 +15,16 @@ import (
 
 // Limits of background jobs.
 const (
-	maxJobs = 15 // that run
-	// maxEndedJobs is how many are kept that have ended.
+	maxJobs = 15 // running ones
+	// maxEndedJobs bounds the ended jobs that are kept.
 	maxEndedJobs = 30
-	// maxTold bounds what the model is told unasked of the output of a job that has ended, in bytes.
+	// maxTold bounds the output in the report on an ended job, in bytes.
 	maxTold = 2 << 10
 	// maxJobWait bounds how long a poll waits, in seconds.
 	maxJobWait = 300.0
 )
 
-// jobs are the background jobs of a session. They are kept in it and end with it.
+// jobs holds the background jobs of a session, which end with it.
 type jobs struct {
 	mu   sync.Mutex // guards the list, and the jobs in it
 	list []*job
@@ -33,14 +33,14 @@ type jobs struct {
 	over bool
 }
 
-// job is a command that runs on behind its call.
+// job is a command that runs on after its call.
 type job struct {
 	id    string
 	title string
 	run   *bashRun
 	began time.Time
 	end   context.CancelCauseFunc
-	done  chan struct{} // closed behind the result
+	done  chan struct{} // closed after the result is set
 
 	// Guarded by jobs.mu.
 	result *agent.Result
@@ -62,8 +62,8 @@ func keptJobs(k *agent.Values) *jobs {
 // DescribeJobs returns the background jobs of a session for people, one on each line.
 func DescribeJobs(k *agent.Values) string { return keptJobs(k).listing() }
 
-// CancelJobs ends background jobs of a session for its user, and returns what they are by then. The model is told with the next
-// request, as of all jobs that end.
+// CancelJobs ends background jobs of a session for its user, and returns their descriptions. The next request reports them to the model,
+// like all jobs that end.
 func CancelJobs(ctx context.Context, k *agent.Values, ids []string) (string, error) {
 	all := keptJobs(k)
 	ending, err := all.find(ids)
@@ -91,7 +91,7 @@ func endJobs(ctx context.Context, ending []*job) error {
 	return nil
 }
 
-// room reports whether another job may begin.
+// room returns an error if no other job may begin.
 func (j *jobs) room() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -111,7 +111,7 @@ func (j *jobs) runningLocked() int {
 	return n
 }
 
-// adopt makes a job of a command that runs. wait is called on a goroutine of the job's, with a context that ends with the job.
+// adopt turns a running command into a job. It calls wait on a goroutine of the job, with a context that ends with the job.
 func (j *jobs) adopt(ctx context.Context, run *bashRun, wait func(ctx context.Context) *agent.Result) *job {
 	ctx, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	j.mu.Lock()
@@ -134,7 +134,7 @@ func (j *jobs) adopt(ctx context.Context, run *bashRun, wait func(ctx context.Co
 	return b
 }
 
-// pruneLocked forgets the oldest jobs that have ended.
+// pruneLocked removes the oldest jobs that have ended.
 func (j *jobs) pruneLocked() {
 	over := len(j.list) - j.runningLocked() - maxEndedJobs
 	j.list = slices.DeleteFunc(j.list, func(b *job) bool {
@@ -165,7 +165,7 @@ func (j *jobs) Close(ctx context.Context) {
 	}
 }
 
-// Report implements [agent.Reporter]: the jobs that have ended.
+// Report implements [agent.Reporter]: it returns the jobs that have ended.
 func (j *jobs) Report() agent.Report {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -181,7 +181,7 @@ func (j *jobs) Report() agent.Report {
 	return agent.Report{Title: strings.Join(titles, "; "), Text: strings.Join(texts, "\n\n")}
 }
 
-// find returns the jobs of the ids, which must be there.
+// find returns the jobs with the given IDs, which must exist.
 func (j *jobs) find(ids []string) ([]*job, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -203,7 +203,7 @@ func (j *jobs) find(ids []string) ([]*job, error) {
 	return found, nil
 }
 
-// describe tells of a job, with at most most bytes of its output, from the end.
+// describe describes a job, with at most most bytes from the end of its output.
 func (j *jobs) describe(ctx context.Context, b *job, most int) string {
 	j.mu.Lock()
 	if b.result != nil {
@@ -228,7 +228,7 @@ func (b *job) describeLocked(most int) string {
 	return fmt.Sprintf("Background job %s %s after %s: %s\n%s", b.id, how, b.took.Round(100*time.Millisecond), b.title, lastBytes(b.result.Text, most))
 }
 
-// lastBytes is the end of a text, from the beginning of a line where one is near.
+// lastBytes returns the end of a text, from the beginning of a line if one is near.
 func lastBytes(text string, most int) string {
 	if len(text) <= most {
 		return text

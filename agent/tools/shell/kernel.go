@@ -20,13 +20,13 @@ import (
 var runnerSource string
 
 const (
-	// interruptGrace is how long a cell may take to end once it is interrupted.
+	// interruptGrace is how long a cell may take to end after an interrupt.
 	interruptGrace = 2 * time.Second
-	// maxStray bounds what is kept of output that comes while no cell runs.
+	// maxStray bounds the output between cells that is kept.
 	maxStray = 4 << 10
 )
 
-// kernels holds the Python interpreter of a session. Its owner is the session, which closes it.
+// kernels holds the Python interpreter of a session. The session owns and closes it.
 type kernels struct {
 	running sync.Mutex // held while cells run: two calls never share it
 
@@ -54,10 +54,10 @@ func (k *kernels) Close(ctx context.Context) {
 	}
 }
 
-// errKernelEnded is a kernel that the session has taken with it.
+// errKernelEnded reports a kernel that ended with its session.
 var errKernelEnded = errors.New("the session has ended")
 
-// get returns the kernel that runs, and starts one where there is none. fresh says that it was started now.
+// get returns the running kernel, or starts one. fresh reports that it was started.
 func (k *kernels) get(ctx context.Context, call *agent.Call, set *BashSettings) (now *kernel, fresh bool, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -82,7 +82,7 @@ func (k *kernels) drop(ctx context.Context) {
 	}
 }
 
-// name is that of the next cell.
+// name returns the name of the next cell.
 func (k *kernels) name() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -90,14 +90,14 @@ func (k *kernels) name() string {
 	return fmt.Sprintf("<cell %d>", k.cells)
 }
 
-// kernel is an interpreter that runs. The goroutines of its pipes belong to the program and end with it.
+// kernel is a running interpreter. The goroutines of its pipes belong to the program and end with it.
 type kernel struct {
 	program agent.RunningProgram
 
 	mu sync.Mutex // guards what follows
-	// sink gets the output of the cell that runs; nil between cells.
+	// sink receives the output of the running cell; nil between cells.
 	sink func([]byte)
-	// mark ends the output of that cell, with how it ended behind it and a zero byte.
+	// mark ends the output of that cell. How the cell ended and a zero byte follow it.
 	mark []byte
 	// held is the end of the output that may be the start of the mark.
 	held  []byte
@@ -135,12 +135,12 @@ func (k *kernel) ended() bool {
 	}
 }
 
-// stop ends the program and all that it has started.
+// stop ends the program and its children.
 func (k *kernel) stop(ctx context.Context) {
-	_ = k.program.Terminate(ctx) // what cannot be killed is told by the end of the server
+	_ = k.program.Terminate(ctx) // the end of the server reports what cannot be killed
 }
 
-// take gets what the program prints.
+// take receives what the program prints.
 func (k *kernel) take(b []byte) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -175,7 +175,7 @@ func (k *kernel) pass(b []byte) {
 	}
 }
 
-// beginning is how many bytes at the end of data are the start of mark.
+// beginning returns how many bytes at the end of data are the start of mark.
 func beginning(data, mark []byte) int {
 	for n := min(len(data), len(mark)-1); n > 0; n-- {
 		if bytes.Equal(data[len(data)-n:], mark[:n]) {
@@ -192,22 +192,22 @@ type cellRequest struct {
 	Mark string `json:"mark"`
 }
 
-// cellEnd is how a cell ended.
+// cellEnd is the end of a cell.
 type cellEnd int
 
 const (
 	cellOK cellEnd = iota
-	// cellError is a cell that raised an error, cellExit one that called sys.exit.
+	// cellError is the end of a cell that raised an error, cellExit of one that called sys.exit.
 	cellError
 	cellExit
-	// cellInterrupted is a cell that was stopped and has left its state, cellKilled one that did not stop: the state is gone.
+	// cellInterrupted is the end of a cell that was interrupted and kept its state, cellKilled of one that did not stop: the state is lost.
 	cellInterrupted
 	cellKilled
-	// cellDied is a kernel that ended by itself.
+	// cellDied is the end of a kernel that ended by itself.
 	cellDied
 )
 
-// run runs a cell. sink gets its output. When ctx ends it is interrupted, and killed if that is not enough.
+// run runs a cell. sink receives its output. When ctx ends, run interrupts the cell, and kills it if that is not enough.
 func (k *kernel) run(ctx context.Context, name, code string, sink func([]byte)) (cellEnd, error) {
 	var id [16]byte
 	_, _ = rand.Read(id[:]) // never fails
@@ -224,8 +224,8 @@ func (k *kernel) run(ctx context.Context, name, code string, sink func([]byte)) 
 		k.pass(append(bytes.TrimRight(stray, "\n"), '\n'))
 	}
 	k.mu.Unlock()
-	// The pipe takes a long cell only as the program reads; both goroutines end with it.
-	go func() { _, _ = k.program.Write(append(line, '\n')) }() // that it failed is seen by the end of the program
+	// The pipe accepts a long cell only as the program reads it; both goroutines end with the program.
+	go func() { _, _ = k.program.Write(append(line, '\n')) }() // the end of the program reports the failure
 	select {
 	case status := <-over:
 		return cellStatus(status), nil
@@ -248,7 +248,7 @@ func (k *kernel) run(ctx context.Context, name, code string, sink func([]byte)) 
 	return cellKilled, nil
 }
 
-// died ends a cell whose kernel is gone. What was held back is output after all.
+// died ends a cell whose kernel is gone. It reports the held output.
 func (k *kernel) died(over chan string) cellEnd {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -277,7 +277,7 @@ func cellStatus(s string) cellEnd {
 	}
 }
 
-// how tells how a program ended.
+// how describes how a program ended.
 func how(s agent.ExitStatus) string {
 	if s.Signal != "" {
 		return "it was ended by " + s.Signal
@@ -285,7 +285,7 @@ func how(s agent.ExitStatus) string {
 	return fmt.Sprintf("it ended with code %d", s.Code)
 }
 
-// codeBlock is Python for a Markdown reader.
+// codeBlock returns Python code for a Markdown reader.
 func codeBlock(code string) string {
 	fence := "```"
 	for strings.Contains(code, fence) {

@@ -21,18 +21,18 @@ import (
 	"github.com/gajae-code/gjc/agent/toolkit/walk"
 )
 
-// shellState is what the commands of a session leave behind for the next: the directory that they were in, and the variables that
-// they have exported. No shell lives on between two commands, so none is shared: each tells its state into files when it ends
-// ([agent.Command.StateDir]). It is kept in the session.
+// shellState is the state that the commands of a session leave for the next one: their directory, and the variables that they have
+// exported. No shell lives on between two commands, so none is shared: each writes its state into files when it ends
+// ([agent.Command.StateDir]). The session keeps it.
 type shellState struct {
 	mu    sync.Mutex // guards what follows
 	cwd   string     // empty for the session's own
 	vars  map[string]string
-	temp  string // where the files are; empty as long as there are none
+	temp  string // the directory of the files; empty if there are none
 	calls int
 }
 
-// Limits of what is kept.
+// Limits of the state.
 const (
 	maxVariables  = 200
 	maxStateBytes = 64 << 10
@@ -53,7 +53,7 @@ func (s *shellState) Close(context.Context) {
 	}
 }
 
-// directory is where the next command begins. gone is a directory that was to be that and is not there any more.
+// directory returns where the next command begins. gone is the last directory if it no longer exists.
 func (s *shellState) directory(ctx context.Context, call *agent.Call) (dir, gone string) {
 	s.mu.Lock()
 	cwd := s.cwd
@@ -67,14 +67,14 @@ func (s *shellState) directory(ctx context.Context, call *agent.Call) (dir, gone
 	return cwd, ""
 }
 
-// leave has the next command begin in the session's own directory.
+// leave makes the next command begin in the session's own directory.
 func (s *shellState) leave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.cwd = ""
 }
 
-// environment is what was exported, for the next command.
+// environment returns the exported variables for the next command.
 func (s *shellState) environment() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,7 +86,7 @@ func (s *shellState) environment() []string {
 	return env
 }
 
-// files returns a directory for what the next command tells; empty where there can be none.
+// files returns a directory for the state of the next command; empty if there can be none.
 func (s *shellState) files() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,8 +101,8 @@ func (s *shellState) files() string {
 	return filepath.Join(s.temp, strconv.Itoa(s.calls))
 }
 
-// learn reads the state that the command of exec has written to the directory files, keeps it for the next command, and returns
-// notes about it for the model. dir is where the command began.
+// learn reads the state that the command of exec has written to the directory files, keeps it for the next command, and returns notes about
+// it for the model. dir is where the command began.
 func (s *shellState) learn(ctx context.Context, call *agent.Call, exec agent.Execution, files, dir string) (notes []string) {
 	if files == "" {
 		return nil
@@ -112,7 +112,7 @@ func (s *shellState) learn(ctx context.Context, call *agent.Call, exec agent.Exe
 	if before == nil {
 		before, _ = stateFile(filepath.Join(files, "before"))
 	}
-	after, cwd := stateFile(filepath.Join(files, "after")) // it may not have got that far
+	after, cwd := stateFile(filepath.Join(files, "after")) // the command may not have written it
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if filepath.IsAbs(cwd) && cwd != call.FS.RealPath(dir) {
@@ -154,8 +154,8 @@ func (s *shellState) learn(ctx context.Context, call *agent.Call, exec agent.Exe
 // childMark is the variable that marks the children of gjc; each command has a value of its own.
 const childMark = "GJC_CHILD"
 
-// keepsVariable reports whether what a command has exported is kept. Variables by which programs run others are not, but for
-// PATH: nobody sees them in the command that they would change.
+// keepsVariable reports whether an exported variable is kept. Except for PATH, variables by which programs run others are not: the user
+// does not see them in the command that they would change.
 func keepsVariable(name string) bool {
 	switch name {
 	case "PWD", "OLDPWD", "SHLVL", "_", "HOME", childMark:
@@ -194,9 +194,9 @@ func stateFile(path string) (vars map[string]string, dir string) {
 	return parseState(data)
 }
 
-// parseState returns the variables in what "export -p" prints, and the directory that follows them and the line [agent.StateEnd].
-// The declarations are those that a shell can read. It returns nil for what is not whole. Arrays and variables without a value
-// are left out, as they are in an environment.
+// parseState returns the variables in the output of "export -p", and the directory that follows it and the line [agent.StateEnd]. The
+// declarations are those that a shell can read. It returns nil for incomplete output. It omits arrays and variables without a value, as an
+// environment does.
 func parseState(text []byte) (vars map[string]string, dir string) {
 	const end = "\n" + agent.StateEnd + "\n"
 	text = append([]byte("\n"), text...)
@@ -211,7 +211,7 @@ func parseState(text []byte) (vars map[string]string, dir string) {
 	if err != nil {
 		return nil, dir
 	}
-	nothing := &expand.Config{Env: expand.ListEnviron()} // all that could be expanded is quoted
+	nothing := &expand.Config{Env: expand.ListEnviron()} // everything that could be expanded is quoted
 	vars = make(map[string]string)
 	for _, stmt := range file.Stmts {
 		decl, ok := stmt.Cmd.(*syntax.DeclClause)
@@ -234,10 +234,10 @@ func parseState(text []byte) (vars map[string]string, dir string) {
 	return vars, dir
 }
 
-// firstVeiled stands for the byte 0 in what [veil] returns, and so on up to 255. It is for private use.
+// firstVeiled represents the byte 0 in the result of [veil], and the following characters those up to 255. It is for private use.
 const firstVeiled = '\U0010fe00'
 
-// veil makes a text of bytes that the parser would refuse or drop: what is not UTF-8, and carriage returns.
+// veil replaces bytes that the parser would refuse or drop: invalid UTF-8, and carriage returns.
 func veil(text []byte) string {
 	var b strings.Builder
 	for len(text) > 0 {
@@ -258,7 +258,7 @@ func unveil(text string) string {
 		if r >= firstVeiled && r <= firstVeiled+0xff {
 			b.WriteByte(byte(r - firstVeiled))
 		} else {
-			b.WriteString(text[:size]) // which need not be UTF-8: bash escapes such bytes
+			b.WriteString(text[:size]) // they need not be UTF-8: bash escapes such bytes
 		}
 		text = text[size:]
 	}

@@ -20,24 +20,24 @@ var sshText string
 const (
 	sshTimeout    = 60.0 // seconds
 	maxSSHTimeout = 3600.0
-	// maxHosts is how many hosts the model is told of.
+	// maxHosts bounds the hosts in the description.
 	maxHosts = 30
 )
 
 // SSHHost is a machine that the user lets models reach.
 type SSHHost struct {
-	// Name is what the model calls it.
+	// Name is the model's name for it.
 	Name string
-	// Address is a host name, an address, or a host of the user's configuration of ssh.
+	// Address is a host name, an address, or a host of the user's ssh configuration.
 	Address string
-	// User, Port and Key are as that configuration says if they are empty; Key is the path of a file.
+	// User, Port and Key override that configuration unless they are empty; Key is the path of a file.
 	User, Key string
 	Port      int
 	// Description is for the model.
 	Description string
 }
 
-// Check returns which part of a host cannot be used (name, host, user, port), and why; empty where it can.
+// Check returns which part of a host is invalid (name, host, user, port), and why; empty if the host is valid.
 func (h *SSHHost) Check() (part, why string) {
 	odd := func(s string) bool {
 		return strings.HasPrefix(s, "-") || strings.ContainsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) })
@@ -55,7 +55,7 @@ func (h *SSHHost) Check() (part, why string) {
 	return "", ""
 }
 
-// target is the machine for people.
+// target returns the machine for people.
 func (h *SSHHost) target() string {
 	s := h.Address
 	if h.User != "" {
@@ -67,8 +67,8 @@ func (h *SSHHost) target() string {
 	return s
 }
 
-// args are those of ssh for a command; options are those of the connection. No question is asked at a terminal, and nothing of this
-// machine is lent to the other one. Whether a machine's key is known is for the user's configuration.
+// args returns the arguments of ssh for a command; options are those of the connection. ssh asks no question at a terminal, and forwards
+// nothing of this machine to the other one. The user's configuration decides which keys are known.
 func (h *SSHHost) args(options []string, command string) []string {
 	args := []string{"-T", "-n", "-a", "-x"}
 	for _, o := range append([]string{"BatchMode=yes", "ClearAllForwardings=yes", "PermitLocalCommand=no", "ConnectTimeout=15"}, options...) {
@@ -93,7 +93,7 @@ type sshInput struct {
 	Timeout float64 `json:"timeout,omitzero" jsonschema:"seconds, 1 to 3600; 60 if absent"`
 }
 
-// SSH is the tool for hosts, of which there is at least one.
+// SSH returns the tool for hosts, of which there is at least one.
 func SSH(hosts []SSHHost, set *BashSettings) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[sshInput]{
 		Schema: schema[sshInput],
@@ -118,7 +118,7 @@ func SSH(hosts []SSHHost, set *BashSettings) agent.Tool {
 	})
 }
 
-// listed is what the model is told of hosts.
+// listed returns the part of the description on hosts.
 func listed(hosts []SSHHost) string {
 	var b strings.Builder
 	b.WriteString("Hosts:")
@@ -138,7 +138,7 @@ func listed(hosts []SSHHost) string {
 // sshCommand is a checked call.
 type sshCommand struct {
 	host *SSHHost
-	// line is what the shell there gets.
+	// line is the command line for the remote shell.
 	line    string
 	timeout float64
 	notes   []string
@@ -183,7 +183,7 @@ func (in *sshInput) command(call *agent.Call, hosts []SSHHost, set *BashSettings
 	return c, nil
 }
 
-// remoteDir quotes a directory for a shell that knows what ~ is.
+// remoteDir quotes a directory for a shell that knows ~.
 func remoteDir(dir string) string {
 	quote := func(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 	switch rest, inHome := strings.CutPrefix(dir, "~/"); {

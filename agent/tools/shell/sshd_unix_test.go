@@ -30,8 +30,8 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// Variables of the environment by which the fake becomes the real ssh with a configuration of the test's: ssh takes its own from
-// the user's home directory whatever HOME says.
+// Variables of the environment by which the fake becomes the real ssh with the test's configuration: ssh reads its own from the user's home
+// directory, whatever HOME is.
 const (
 	realSSHVariable   = "GJC_TEST_SSH"
 	sshConfigVariable = "GJC_TEST_SSH_CONFIG"
@@ -95,7 +95,7 @@ func startSSHServer(t *testing.T) *sshServer {
 	}
 	s.env = []string{realSSHVariable + "=" + ssh, sshConfigVariable + "=" + client}
 	s.run(t, exec.CommandContext(t.Context(), sshd, "-D", "-e", "-f", config))
-	// Accounts of the system are locked, or have a shell that runs nothing.
+	// System accounts are locked, or have a shell that runs nothing.
 	login := exec.CommandContext(t.Context(), ssh, "-F", client, "-p", strconv.Itoa(s.port), "-i", s.key, "-o", "BatchMode=yes", "127.0.0.1", "true")
 	if out, err := login.CombinedOutput(); err != nil {
 		testenv.Skip(t, "this user cannot log in through sshd (%v): %s", err, bytes.TrimSpace(out))
@@ -115,7 +115,7 @@ func (s *sshServer) run(t *testing.T, cmd *exec.Cmd) {
 		t.Fatal(err)
 	}
 	listens, over := make(chan struct{}), make(chan struct{})
-	var log strings.Builder // read behind the end of the goroutine
+	var log strings.Builder // read after the end of the goroutine
 	go func() {
 		defer close(over)
 		once := sync.OnceFunc(func() { close(listens) })
@@ -131,7 +131,7 @@ func (s *sshServer) run(t *testing.T, cmd *exec.Cmd) {
 	}()
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
-		_ = logged.Close() // children of a broken test may hold the other end
+		_ = logged.Close() // children of a failed test may hold the other end
 		<-over
 		_ = cmd.Wait()
 		if t.Failed() {
@@ -145,7 +145,7 @@ func (s *sshServer) run(t *testing.T, cmd *exec.Cmd) {
 	}
 }
 
-// gone waits until a process has ended; one that nobody has reaped has.
+// gone waits until a process has ended, a zombie included.
 func gone(t *testing.T, pid int) {
 	t.Helper()
 	for begin := time.Now(); syscall.Kill(pid, 0) == nil; runtime.Gosched() {
@@ -159,8 +159,7 @@ func gone(t *testing.T, pid int) {
 	}
 }
 
-// A real server: what commands print and how they end, what goes wrong, and one connection for all of them that ends with the
-// session.
+// A real server: the output and the end of commands, failures, and one connection for all of them that ends with the session.
 func TestSSH_Server(t *testing.T) {
 	temp, err := os.MkdirTemp("/tmp", "gjc-") //nolint:usetesting // the path of a socket must be short
 	if err != nil {
@@ -209,7 +208,7 @@ func TestSSH_Server(t *testing.T) {
 		}
 	}
 
-	// The command there ends when nobody reads it any more.
+	// The remote command ends when its output is no longer read.
 	const endless = "echo pid $$; while echo; do sleep 0.1; done"
 	pid := regexp.MustCompile(`pid (\d+)`)
 	ended := func(text string) {
@@ -242,7 +241,7 @@ func TestSSH_Server(t *testing.T) {
 	}
 	ended(res.Text)
 
-	// A child session uses the connection, and its end is not that of the connection.
+	// A child session uses the connection, and its end does not end it.
 	child := w.Call(t, "ssh", toolstest.Input{"host": "here", "command": "echo child"})
 	child.Values = agent.NewValues(w.Values)
 	if _, res, err := toolstest.Do(t.Context(), ssh, child); err != nil || res.Text != "child" {

@@ -14,26 +14,26 @@ import (
 )
 
 const (
-	// sshIdle is how long a connection stays without a command, in seconds. It bounds what is left of a session that was killed.
+	// sshIdle is how long a connection stays without a command, in seconds. It bounds what remains of a session that was killed.
 	sshIdle = 600
 	// sshExitTime is how long a connection may take to end.
 	sshExitTime = 2 * time.Second
-	// maxSocketPath bounds the path of a socket in bytes: systems take 104 or more, and ssh first makes it with 17 more.
+	// maxSocketPath bounds the path of a socket in bytes: systems allow 104 or more, and ssh first makes it with 17 more.
 	maxSocketPath = 80
 )
 
-// sshLinks are the connections that commands share. ssh keeps each of them in a process that belongs to no call, behind a socket
-// in a directory that only the user can enter. They are kept by the outermost session, whose end is theirs.
+// sshLinks holds the connections that commands share. ssh keeps each of them in a process that belongs to no call, with a socket in a
+// directory that only the user can enter. The outermost session keeps them, and they end with it.
 type sshLinks struct {
 	mu     sync.Mutex // guards what follows
 	closed bool
-	dir    string // empty as long as there is none
+	dir    string // empty if there is none yet
 	links  map[SSHHost]*sshLink
 }
 
 type sshLink struct {
 	programs agent.Programs
-	// ssh is the program, socket the path of the connection's.
+	// ssh is the program, socket the path of the connection's socket.
 	ssh, socket, address string
 }
 
@@ -43,7 +43,7 @@ func sshLinksOf(call *agent.Call) *sshLinks {
 	return agent.Value(call.Values.Root(), func() *sshLinks { return new(sshLinks) })
 }
 
-// options are those by which ssh uses the connection to a host, and makes it where there is none. Windows's ssh cannot share one.
+// options returns the options by which ssh uses the connection to a host, or makes it. ssh for Windows cannot share one.
 func (s *sshLinks) options(call *agent.Call, ssh string, h *SSHHost) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,12 +63,12 @@ func (s *sshLinks) options(call *agent.Call, ssh string, h *SSHHost) []string {
 	}
 	return []string{
 		"ControlMaster=auto", "ControlPersist=" + strconv.Itoa(sshIdle), "ControlPath=" + link.socket,
-		// A connection that is dead must not take every later command along.
+		// A dead connection must not make every later command fail.
 		"ServerAliveInterval=15", "ServerAliveCountMax=3",
 	}
 }
 
-// socketDir makes a directory for sockets, with a path that is short enough and that ssh reads as it is; empty where there is none.
+// socketDir makes a directory for sockets, with a path that is short enough and that ssh reads literally; empty if it cannot.
 func socketDir() string {
 	for _, parent := range []string{os.TempDir(), "/tmp"} {
 		dir, err := os.MkdirTemp(parent, "gjc-ssh-")
@@ -100,7 +100,7 @@ func (s *sshLinks) Close(ctx context.Context) {
 			continue // it was never made, or has ended
 		}
 		ends.Go(func() {
-			// One that does not answer ends when it has been idle for long enough.
+			// One that does not answer ends after its idle time.
 			_, _ = l.programs.Output(ctx, agent.Program{Path: l.ssh, Args: []string{"-O", "exit", "-o", "ControlPath=" + l.socket, "--", l.address}, Dir: dir}, 1<<10)
 		})
 	}

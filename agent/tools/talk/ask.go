@@ -1,4 +1,4 @@
-// Package talk holds the tools that reach the user and other agents: ask, todo_write and task.
+// Package talk holds the tools that ask the user and start other agents: ask, todo_write and task.
 package talk
 
 import (
@@ -79,7 +79,7 @@ func planAsk(_ context.Context, _ *agent.Call, in *askInput) (*agent.CallPlan, e
 	}, nil
 }
 
-// questionText is the questions for people.
+// questionText returns the questions for people.
 func questionText(in *askInput) string {
 	var s strings.Builder
 	for i, q := range in.Questions {
@@ -140,7 +140,7 @@ func runAsk(ctx context.Context, call *agent.Call, in *askInput) (*agent.Result,
 // maxAnswer bounds what the model gets of one answer, in bytes.
 const maxAnswer = 16 << 10
 
-// boundAnswer cuts an answer that is too long for the conversation; the whole of it is kept where that is possible.
+// boundAnswer shortens an answer that is too long for the conversation, and stores the whole if that is possible.
 func boundAnswer(ctx context.Context, call *agent.Call, answer string) string {
 	if len(answer) <= maxAnswer {
 		return answer
@@ -154,8 +154,8 @@ func boundAnswer(ctx context.Context, call *agent.Call, answer string) string {
 	return toolkit.CutBytes(answer, maxAnswer) + note + "]"
 }
 
-// askAsText ends the turn with the question: the answer is what the user says next. A child's user does not see what it
-// says: its parent gets the question.
+// askAsText ends the turn with the question: the user's next message is the answer. The user does not see what a child session says, so its
+// parent gets the question.
 func askAsText(call *agent.Call, in *askInput) *agent.Result {
 	said := "The question was put to the user as text. The answer is the next message."
 	if call.Child {
@@ -164,7 +164,8 @@ func askAsText(call *agent.Call, in *askInput) *agent.Result {
 	return &agent.Result{Text: said, Say: questionText(in), EndTurn: true}
 }
 
-// askOther ends the turn for an answer that is none of the options. A child's user cannot be heard: its parent gets the question.
+// askOther ends the turn for an answer that is none of the options. A child session has no next message of the user, so its parent gets the
+// question.
 func askOther(call *agent.Call, in *askInput) *agent.Result {
 	if call.Child {
 		return askAsText(call, in)
@@ -176,7 +177,7 @@ func askOther(call *agent.Call, in *askInput) *agent.Result {
 	}
 }
 
-// labelOther is the option for an answer in own words, where there is no form to type it into.
+// labelOther is the option for another answer, for editors without forms.
 const labelOther = "Something else (type it as your next message)"
 
 var (
@@ -216,7 +217,7 @@ func actionError(a agent.ElicitAction) error {
 	}
 }
 
-// mark is what an option's label gets to show that it is recommended.
+// mark is appended to the label of the recommended option.
 func (q *askQuestion) mark(i int) string {
 	if q.Recommended != nil && *q.Recommended == i {
 		return " (recommended)"
@@ -258,7 +259,7 @@ func askForm(ctx context.Context, call *agent.Call, in *askInput) ([]string, err
 	return answers, nil
 }
 
-// fieldName names the field of question i. Editors may show fields in the order of their names.
+// fieldName returns the name of the field of question i. Editors may show fields in the order of their names.
 func fieldName(in *askInput, i int) string {
 	if len(in.Questions) == 1 {
 		return "value"
@@ -296,7 +297,7 @@ func (q *askQuestion) field(schema *toolkit.FormSchema, name string, titled bool
 	schema.Properties[name+otherSuffix] = toolkit.FormField{Type: "string", Title: "Something else", Description: "Your own answer, if none of the options is right"}
 }
 
-// formAnswer is what was chosen or typed for the field called name.
+// formAnswer returns what was chosen or typed for the field called name.
 func formAnswer(values map[string]jsonx.Raw, name string) string {
 	var parts []string
 	for _, n := range []string{name, name + otherSuffix} {

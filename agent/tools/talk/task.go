@@ -20,7 +20,7 @@ var taskText string
 // Limits of one call of task.
 const (
 	maxTasks = 20
-	// planlessTasks is how many a call may have without a spawnPlan.
+	// planlessTasks bounds the tasks of a call without a spawnPlan.
 	planlessTasks = 4
 	maxTaskID     = 48
 )
@@ -38,7 +38,7 @@ type taskItem struct {
 	Assignment  string `json:"assignment" jsonschema:"complete instructions, with what the report has to contain"`
 }
 
-// spawnPlan makes a model think before it starts many helpers. The user sees it.
+// spawnPlan makes a model plan before it starts many helpers. The user sees it.
 type spawnPlan struct {
 	WhyParallel          string `json:"whyParallel" jsonschema:"why the work is done side by side"`
 	WhyNotLocal          string `json:"whyNotLocal" jsonschema:"why you do not do it yourself"`
@@ -55,7 +55,7 @@ func Task() agent.Tool {
 	})
 }
 
-// validTaskID reports whether id can be part of the ids of calls, and of the name of a file.
+// validTaskID reports whether id can be part of the IDs of calls, and of the name of a file.
 func validTaskID(id string) bool {
 	return id != "" && len(id) <= maxTaskID && id[0] != '-' && id[0] != '_' && !strings.ContainsFunc(id, func(r rune) bool {
 		return r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
@@ -123,7 +123,7 @@ func (in *taskInput) title() string {
 	return strings.Join(all, ", ")
 }
 
-// title is the task for people.
+// title returns the task for people.
 func (t *taskItem) title() string {
 	if title := toolkit.CommandTitle(t.Description); title != "" {
 		return title
@@ -131,7 +131,7 @@ func (t *taskItem) title() string {
 	return t.ID
 }
 
-// text is the tasks for people.
+// text returns the tasks for people.
 func (in *taskInput) text() string {
 	var parts []string
 	if p := in.SpawnPlan; p != nil {
@@ -150,7 +150,7 @@ func (in *taskInput) text() string {
 	return strings.Join(parts, "\n\n")
 }
 
-// prompt is what the helper of a task is told.
+// prompt returns the prompt of a task's helper.
 func (in *taskInput) prompt(t *taskItem) string {
 	text := strings.TrimSpace(t.Assignment)
 	if c := strings.TrimSpace(in.Context); c != "" {
@@ -162,7 +162,7 @@ func (in *taskInput) prompt(t *taskItem) string {
 	return text
 }
 
-// taskState is how far a task is.
+// taskState is the progress of a task.
 type taskState int
 
 const (
@@ -171,12 +171,12 @@ const (
 	taskFailed
 )
 
-// taskRun is one call on its way.
+// taskRun is a running call.
 type taskRun struct {
 	call *agent.Call
 	in   *taskInput
 
-	mu     sync.Mutex // guards states; held while progress is told, so that it is told in order
+	mu     sync.Mutex // guards states; held during reports, so that they stay in order
 	states []taskState
 }
 
@@ -200,11 +200,11 @@ func runTask(ctx context.Context, call *agent.Call, in *taskInput) (*agent.Resul
 	return run.result(ctx, reports)
 }
 
-// one has a helper do one task.
+// one runs one task in a helper.
 func (r *taskRun) one(ctx context.Context, t *taskItem) (report taskReport) {
 	report.task = t
 	defer func() {
-		if v := recover(); v != nil { // the panic of one is the failure of one
+		if v := recover(); v != nil { // a panic in one is a failure of one
 			bug.Reportf("a helper panicked: %v\n%s", v, debug.Stack())
 			report.err = fmt.Errorf("internal error: %v", v)
 		}
@@ -215,7 +215,7 @@ func (r *taskRun) one(ctx context.Context, t *taskItem) (report taskReport) {
 	return report
 }
 
-// ended tells how far several tasks are.
+// ended describes the progress of several tasks.
 func (r *taskRun) ended(i int, failed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -22,7 +22,7 @@ func someTasks(n int) []toolstest.Input {
 	return all
 }
 
-// What makes no sense is refused before any helper starts.
+// Invalid input is refused before any helper starts.
 func TestTask_BadInput(t *testing.T) {
 	one := func(id, assignment string) []toolstest.Input {
 		return []toolstest.Input{{"id": id, "description": "d", "assignment": assignment}}
@@ -67,7 +67,7 @@ func TestTask_BadInput(t *testing.T) {
 	}
 }
 
-// Several tasks run side by side, each with its own words; one that fails leaves the others their reports, in order.
+// Several tasks run concurrently, each with its own prompt. If one fails, the others keep their reports, in order.
 func TestTask_Several(t *testing.T) {
 	call := toolstest.NewWorld(t, nil).Call(t, "task", toolstest.Input{
 		"agent": "critic", "context": "all about it",
@@ -134,7 +134,7 @@ partly
 	}
 }
 
-// A long report is kept whole, within bounds, and the model is given its beginning.
+// A long report is stored, within limits, and the model gets its beginning.
 func TestTask_LongReports(t *testing.T) {
 	lines := strings.Repeat("line\n", 6000)
 	for _, tt := range []struct {
@@ -185,7 +185,7 @@ func (l lockedArtifacts) Put(ctx context.Context, tool string, data []byte) (str
 	return l.Artifacts.Put(ctx, tool, data)
 }
 
-// The end of the call is the end of all; where there are no helpers that is said.
+// The end of the call ends all helpers. A session without helpers reports that.
 func TestTask_Ends(t *testing.T) {
 	cause := errors.New("over")
 	ctx, cancel := context.WithCancelCause(t.Context())

@@ -10,26 +10,26 @@ import (
 	"github.com/gajae-code/gjc/agent/toolkit"
 )
 
-// Bounds of what is kept of one report, and of what a model is given of it at once. All reports of a call together stay within
-// maxText.
+// Limits of one report: what is stored of it, and what the model gets at once. All reports of a call together stay within
+// [toolkit.MaxText].
 const (
 	maxReport      = 500_000
 	maxReportLines = 5000
 	maxInline      = 12_000
 	// maxInlineAll is shared by the reports of one call.
 	maxInlineAll = 44 << 10
-	// bytesPerToken is a guess.
+	// bytesPerToken is an estimate.
 	bytesPerToken = 4
 )
 
-// taskReport is what came of one task.
+// taskReport is the result of one task.
 type taskReport struct {
 	task *taskItem
 	done agent.TaskResult
 	err  error
 }
 
-// result puts the reports of all tasks together, in their order.
+// result joins the reports of all tasks, in their order.
 func (r *taskRun) result(ctx context.Context, reports []taskReport) (*agent.Result, error) {
 	if len(reports) == 1 {
 		if err := reports[0].err; err != nil {
@@ -58,7 +58,7 @@ func cancelledNote(err error) string {
 	return ""
 }
 
-// receipt is what the model is given of one report.
+// receipt returns what the model gets of one report.
 func (r *taskRun) receipt(ctx context.Context, report *taskReport) string {
 	done := &report.done
 	text := strings.TrimSpace(done.Text)
@@ -68,7 +68,7 @@ func (r *taskRun) receipt(ctx context.Context, report *taskReport) string {
 	text = r.bounded(ctx, text)
 	switch {
 	case done.Question != "":
-		// First, so that a long report does not cut it off.
+		// The question comes first, so that a long report does not cut it off.
 		question := strings.TrimSpace(done.Question)
 		if len(question) > maxInline {
 			question = toolkit.CutBytes(question, maxInline) + " [The rest was cut off.]"
@@ -85,7 +85,7 @@ func (r *taskRun) receipt(ctx context.Context, report *taskReport) string {
 	return text
 }
 
-// bounded is the part of a report that the model is given at once. The whole is kept where there is a place for it.
+// bounded returns the part of a report that the model gets at once. It stores the whole report if the session can.
 func (r *taskRun) bounded(ctx context.Context, text string) string {
 	most := min(maxInline, maxInlineAll/len(r.in.Tasks))
 	if p := r.in.SpawnPlan; p != nil && p.MaxInlineTokens > 0 && p.MaxInlineTokens < most/bytesPerToken {
@@ -107,7 +107,7 @@ func (r *taskRun) bounded(ctx context.Context, text string) string {
 	return strings.TrimRight(toolkit.CutBytes(text, most), "\n") + "\n" + note + "]"
 }
 
-// boundedReport is what is kept of a report, and whether that is less than the whole.
+// boundedReport returns what is stored of a report, and whether that is less than the whole.
 func boundedReport(text string) (kept string, cut bool) {
 	kept = toolkit.CutBytes(text, maxReport)
 	at := 0

@@ -49,15 +49,15 @@ func Provides(names ...string) map[string]any {
 // serverArgument makes the test binary a language server that follows the script in the file named by the next argument.
 const serverArgument = "-fake-language-server"
 
-// ServerScript says how a fake language server answers.
+// ServerScript holds the answers of a fake language server.
 type ServerScript struct {
 	// Encoding is its position encoding; UTF-16 if empty.
 	Encoding string `json:"encoding"`
 	// Capabilities are further ones.
 	Capabilities map[string]any `json:"capabilities"`
-	// Answers are the results of a method, one for each call in turn; the last one repeats. The strings "hang" and "die" are
-	// carried out; "unknown" is the error for an unknown method, "overtaken" that for modified content, and a string that begins
-	// with "error " an error with that text.
+	// Answers are the results of a method, one for each call in turn; the last one repeats. The strings "hang" and "die" are carried out;
+	// "unknown" is the error for an unknown method, "overtaken" that for modified content, and a string that begins with "error " an error
+	// with that text.
 	Answers map[string][]any `json:"answers"`
 	// Applies are the edits that it sends to the client during workspace/executeCommand.
 	Applies []any `json:"applies"`
@@ -297,7 +297,7 @@ func OpenServers(t testing.TB, w *World, catalog *Servers, env []string) {
 	t.Helper()
 	testenv.NoLeaks(t)
 	catalog.Root = w.Dir
-	// A race-enabled fake sleeps for a second before it exits, unless told otherwise, and a server's end is bounded by one.
+	// A race-enabled fake sleeps for a second before it exits, unless GORACE says otherwise, and a server's end is bounded by one.
 	env = append(env[:len(env):len(env)], "GORACE=atexit_sleep_ms=0")
 	group := proc.NewGroup(nil)
 	manager := lsp.NewManager(lsp.ManagerOptions{

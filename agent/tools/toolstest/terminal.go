@@ -14,8 +14,7 @@ type Chunk struct {
 	Text  string
 }
 
-// Terminal runs commands that follow a script. It is for one command at a time; use it inside a synctest bubble where
-// its chunks wait.
+// Terminal runs commands that follow a script, one at a time. Use it inside a synctest bubble if its chunks wait.
 type Terminal struct {
 	// ID makes it an editor's terminal.
 	ID     string
@@ -23,7 +22,7 @@ type Terminal struct {
 	Exit   agent.ExitStatus
 	// Hang keeps the command running until it is killed.
 	Hang bool
-	// Errors are what the calls fail with: "start", "wait", "output", "kill", "release".
+	// Errors are the errors of calls: "start", "wait", "output", "kill", "release".
 	Errors map[string]error
 
 	mu      sync.Mutex // guards what follows

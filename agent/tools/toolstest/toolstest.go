@@ -21,7 +21,7 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// World is what the calls of one test share. Its zero value has no working directory; see [NewWorld].
+// World holds the state that the calls of one test share. Its zero value has no working directory; see [NewWorld].
 type World struct {
 	// Dir is the working directory, a fresh one.
 	Dir      string
@@ -36,9 +36,9 @@ type World struct {
 	Artifacts *Artifacts
 	// Additional are further roots.
 	Additional []string
-	// Values are what the calls share. They are closed with the test.
+	// Values hold state that the calls share. They are closed with the test.
 	Values *agent.Values
-	// Model is what the calls come from, Tools are what it was offered.
+	// Model is the model of the calls, Tools are the names of its tools.
 	Model providers.ModelInfo
 	Tools []string
 	// Readable is as in [agent.Call].

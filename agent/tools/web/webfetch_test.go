@@ -118,7 +118,7 @@ func TestWebFetch(t *testing.T) {
 	if _, err := do("web_fetch", toolstest.Input{"url": s.URL + "/zip"}); err == nil || !strings.Contains(err.Error(), "it is application/zip") {
 		t.Errorf("%v", err)
 	}
-	// As they are set usually, the tools fetch nothing from here.
+	// With the usual settings, the tools fetch nothing from this machine.
 	if err := toolstest.Fails(t, w, "web_fetch", toolstest.Input{"url": s.URL + "/page"}); !strings.Contains(err.Error(), "web.allowPrivate") {
 		t.Errorf("%v", err)
 	}

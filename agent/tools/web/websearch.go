@@ -19,7 +19,7 @@ import (
 //go:embed websearch.md
 var webSearchText string
 
-// maxQuery bounds what is searched for, in characters.
+// maxQuery bounds a query, in characters.
 const maxQuery = 2000
 
 type webSearchInput struct {
@@ -28,7 +28,7 @@ type webSearchInput struct {
 	Limit   int    `json:"limit,omitzero" jsonschema:"how many results to show, 1 to 20; 10 if absent"`
 }
 
-// Search is the tool over what can be asked, the first choice first.
+// Search returns the tool for providers, in order of preference.
 func Search(searchers []*webclient.Searcher) agent.Tool {
 	return agent.NewTool(agent.ToolFuncs[webSearchInput]{
 		Schema: schema[webSearchInput],
@@ -39,7 +39,7 @@ func Search(searchers []*webclient.Searcher) agent.Tool {
 				return nil, err
 			}
 			s := turnOf(call).choose(searchers)
-			call.Prepared = s // what the user is asked about is what is done
+			call.Prepared = s // the user is asked about exactly this search
 			title := "Search with " + s.Label() + ": " + toolkit.CutLine(q.Text, toolkit.MaxColumns)
 			return &agent.CallPlan{
 				Title: title, Effects: []approval.Effect{{Action: approval.ActionNetwork, Host: s.Host(), Title: title}},
@@ -87,7 +87,7 @@ func (in *webSearchInput) query() (webclient.Query, error) {
 	return q, nil
 }
 
-// searchTurn knows which providers have failed in a session.
+// searchTurn records which providers have failed in a session.
 type searchTurn struct {
 	mu   sync.Mutex // guards what follows
 	over map[webclient.SearchProvider]bool
@@ -97,7 +97,7 @@ func turnOf(call *agent.Call) *searchTurn {
 	return agent.Value(call.Values.Root(), func() *searchTurn { return &searchTurn{over: make(map[webclient.SearchProvider]bool)} })
 }
 
-// choose returns whom to ask: the first one that has not failed, else the first one.
+// choose returns the provider to ask: the first one that has not failed, else the first one.
 func (t *searchTurn) choose(searchers []*webclient.Searcher) *webclient.Searcher {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -110,7 +110,7 @@ func (t *searchTurn) choose(searchers []*webclient.Searcher) *webclient.Searcher
 	return searchers[0]
 }
 
-// failed passes over a provider for the searches to come, and returns the one that they go to; nil if there is no other.
+// failed makes later searches skip a provider, and returns the next one, or nil if there is no other.
 func (t *searchTurn) failed(searchers []*webclient.Searcher, s *webclient.Searcher, err error) *webclient.Searcher {
 	if e, ok := errors.AsType[*webclient.SearchError](err); ok && e.Status == http.StatusBadRequest {
 		return nil // the query is at fault
@@ -124,7 +124,7 @@ func (t *searchTurn) failed(searchers []*webclient.Searcher, s *webclient.Search
 	return nil
 }
 
-// webResults is what a model sees, marked as what others have written.
+// webResults returns what a model sees, marked as data.
 func webResults(s *webclient.Searcher, res *webclient.Results) *agent.Result {
 	if res.Answer == "" && len(res.Sources) == 0 {
 		return &agent.Result{Text: s.Label() + " finds nothing. Other words may help, or a longer time."}
