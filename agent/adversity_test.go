@@ -77,7 +77,7 @@ func TestRefusal_KeepsTheOptions(t *testing.T) {
 		ID: log.ID(), Workspace: agent.Workspace{Cwd: "/w"}, FS: noFiles{}, Models: &world{script: script}, Log: log,
 		Model: info, Mode: approval.ModeDefault, Emit: func(agent.Event) {}, NewID: func() string { return "m" }, OS: "linux",
 	})
-	turn := s.Prompt([]providers.Part{providers.Text{Text: "go"}})
+	turn := s.Prompt(agent.Prompt{Parts: []providers.Part{providers.Text{Text: "go"}}})
 	<-gate.Reached()
 	for _, change := range []agent.Pending{s.SetMode(approval.ModeStrict), s.SetModel(other, "high")} {
 		if err := change(); err != nil {
@@ -111,7 +111,7 @@ func TestUsage_OfTheModelThatAnswered(t *testing.T) {
 	}, func(w *world) {
 		gate := providertest.NewGate()
 		w.speak(providertest.Step{gate.Hold(), providertest.Text("x"), providertest.Use(providers.Usage{Input: 1, Output: 5})})
-		turn := w.session.Prompt([]providers.Part{providers.Text{Text: "go"}})
+		turn := w.session.Prompt(agent.Prompt{Parts: []providers.Part{providers.Text{Text: "go"}}})
 		synctest.Wait()
 		if err := w.session.SetModel(providers.ModelInfo{Provider: "test", ID: "free", ContextWindow: 7}, "")(); err != nil {
 			t.Fatal(err)
@@ -135,7 +135,7 @@ func TestUsage_OfTheTierThatWasAsked(t *testing.T) {
 	}, func(w *world) {
 		gate := providertest.NewGate()
 		w.speak(providertest.Step{gate.Hold(), providertest.Text("x"), providertest.Use(providers.Usage{Input: 1, Output: 5})})
-		turn := w.session.Prompt([]providers.Part{providers.Text{Text: "go"}})
+		turn := w.session.Prompt(agent.Prompt{Parts: []providers.Part{providers.Text{Text: "go"}}})
 		synctest.Wait()
 		if err := w.session.Change(agent.ToServiceTier("priority"), nil)(); err != nil {
 			t.Fatal(err)

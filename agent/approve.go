@@ -50,8 +50,8 @@ func (r *toolRun) start(ctx context.Context) error {
 		changed := false
 		if err := t.do(func(st *state) error {
 			changed, mode = st.mode != mode, st.mode
-			if ev := (ToolProgress{CallID: r.call.ID, Running: true}); !changed && t.note(ev) {
-				t.session.emit(ev) // in this step: a change of the mode that is answered comes before or after it
+			if ev := (ToolProgress{CallID: r.call.ID, Running: true}); !changed && st.turn.note(ev) {
+				st.emit(ev) // in this step: a change of the mode that is answered comes before or after it
 			}
 			return nil
 		}); err != nil || !changed {

@@ -15,7 +15,7 @@ import (
 
 // attempt makes one model request and tells what the model says while it speaks. A failure that may pass is tried
 // again, visibly. With an error comes what was said before it; nil if no answer had begun.
-func (t *Turn) attempt(ctx context.Context) (*providers.Message, error) {
+func (t *requester) attempt(ctx context.Context) (*providers.Message, error) {
 	for failed := 1; ; failed++ {
 		model, req, err := t.request(ctx)
 		if err != nil {
@@ -47,7 +47,7 @@ func (t *Turn) attempt(ctx context.Context) (*providers.Message, error) {
 
 // again waits for the next attempt of a model call that has failed for the failed-th time, and says so. It returns the
 // error that the call has in the end if there is none.
-func (t *Turn) again(ctx context.Context, failed int, err error) error {
+func (t *requester) again(ctx context.Context, failed int, err error) error {
 	policy := t.session.opts.Retry
 	wait, again := policy.Next(failed, err)
 	if !again {
@@ -70,17 +70,17 @@ func (t *Turn) again(ctx context.Context, failed int, err error) error {
 }
 
 // request assembles the next request from the session's state.
-func (t *Turn) request(ctx context.Context) (providers.Model, *providers.Request, error) {
+func (t *requester) request(ctx context.Context) (providers.Model, *providers.Request, error) {
 	s := t.session
 	var view requestState
 	if err := t.do(func(st *state) error {
-		if err := s.takeSteers(st, t); err != nil {
+		if err := st.takeSteers(); err != nil {
 			return err
 		}
-		if err := s.remindLeft(st); err != nil {
+		if err := (previews{st}).remindLeft(); err != nil {
 			return err
 		}
-		t.closed = t.closed || t.last
+		st.turn.closed = st.turn.closed || t.last
 		t.model, t.tier = st.model, st.tier
 		view = st.request()
 		return nil
@@ -91,12 +91,12 @@ func (t *Turn) request(ctx context.Context) (providers.Model, *providers.Request
 	if err != nil {
 		return nil, nil, err
 	}
-	t.tools, t.offeredTo = s.offered(&view.model, view.mode), view.model
+	t.tools = s.offered(&view.model, view.mode)
 	req := s.assemble(ctx, &view, t.tools)
 	overhead := contextwindow.RequestOverhead(req)
 	err = t.do(func(st *state) error {
 		st.window.SetOverhead(overhead)
-		req.ForceTool = s.forcedTool(st, t.tools)
+		req.ForceTool = previews{st}.forcedTool(t.tools)
 		return nil
 	})
 	return model, req, err
@@ -104,11 +104,11 @@ func (t *Turn) request(ctx context.Context) (providers.Model, *providers.Request
 
 // stream runs one request and returns the whole answer. With an error comes what was said before it, and what is known of
 // its usage; nil if no answer had begun.
-func (t *Turn) stream(ctx context.Context, model providers.Model, req *providers.Request) (*providers.Message, error) {
+func (t *requester) stream(ctx context.Context, model providers.Model, req *providers.Request) (*providers.Message, error) {
 	id := t.session.opts.NewID()
 	said := partial{id: id, info: new(model.Info())}
 	var watch repetitionWatch
-	speech := speech{turn: t, ahead: make(chan struct{}, deltasAhead)}
+	speech := speech{turn: t.Turn, ahead: make(chan struct{}, deltasAhead)}
 	for ev, err := range model.Stream(ctx, req) {
 		if err != nil {
 			return said.message(), contextwindow.StreamError(ctx, err)
@@ -157,13 +157,13 @@ type speech struct {
 
 func (s *speech) say(ev MessageDelta) {
 	s.ahead <- struct{}{}
-	told := s.turn.session.box.post(func() {
+	posted := s.turn.session.box.post(func(st *state) {
 		defer func() { <-s.ahead }()
-		if st := &s.turn.session.st; st.turn == s.turn && s.turn.note(ev) {
-			s.turn.session.emit(ev)
+		if st.runs(s.turn) && st.turn.note(ev) {
+			st.emit(ev)
 		}
 	})
-	if !told {
+	if !posted {
 		<-s.ahead
 	}
 }

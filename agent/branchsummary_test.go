@@ -15,10 +15,10 @@ import (
 )
 
 func summarizeBranch(w *world, entries []sessions.Entry, instructions string) (s sessions.BranchSummary, err error) {
-	w.session.Answer(func(ctx context.Context, t *agent.Turn) error {
+	w.session.Prompt(agent.Prompt{Answer: func(ctx context.Context, t *agent.RunningTurn) error {
 		s, err = t.SummarizeBranch(ctx, entries, instructions)
 		return nil
-	}).Wait(w.t.Context())
+	}}).Wait(w.t.Context())
 	return s, err
 }
 

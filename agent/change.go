@@ -89,7 +89,7 @@ func ToModel(info providers.ModelInfo, level providers.ThinkingLevel) Change {
 			st.model = info
 			st.window.ModelChanged()
 		}
-		return s.fitToModel(st, level)
+		return st.fitToModel(level)
 	}}
 }
 
@@ -104,13 +104,13 @@ func FromProvider(provider string, c Change) Change {
 }
 
 // fitToModel sets what depends on the model to what it knows.
-func (s *Session) fitToModel(st *state, level providers.ThinkingLevel) error {
+func (st *state) fitToModel(level providers.ThinkingLevel) error {
 	if !slices.Contains(st.model.ServiceTiers, st.tier) {
-		if err := s.setTier(st, ""); err != nil {
+		if err := st.setTier(""); err != nil {
 			return err
 		}
 	}
-	return s.setThinking(st, st.model.ClampThinking(level))
+	return st.setThinking(st.model.ClampThinking(level))
 }
 
 // ErrThinkingLevel is wrapped by the error for a level that the model does not have.
@@ -122,7 +122,7 @@ func ToThinking(level providers.ThinkingLevel) Change {
 		if got := st.model.ClampThinking(level); got != level {
 			return fmt.Errorf("%w %q for %s; it has %v", ErrThinkingLevel, level, st.model.Ref(), ThinkingLevels(st.model))
 		}
-		return s.setThinking(st, level)
+		return st.setThinking(level)
 	}}
 }
 
@@ -135,7 +135,7 @@ func ToServiceTier(tier string) Change {
 		if tier != "" && !slices.Contains(st.model.ServiceTiers, tier) {
 			return fmt.Errorf("%w %q for %s; it has %v", ErrServiceTier, tier, st.model.Ref(), st.model.ServiceTiers)
 		}
-		return s.setTier(st, tier)
+		return st.setTier(tier)
 	}}
 }
 
@@ -157,7 +157,8 @@ func ThinkingLevels(info providers.ModelInfo) []providers.ThinkingLevel {
 	return append([]providers.ThinkingLevel{providers.ThinkingOff}, info.Thinking...)
 }
 
-func (s *Session) setThinking(st *state, level providers.ThinkingLevel) error {
+func (st *state) setThinking(level providers.ThinkingLevel) error {
+	s := st.session
 	if level == st.thinking {
 		return nil
 	}
@@ -168,7 +169,8 @@ func (s *Session) setThinking(st *state, level providers.ThinkingLevel) error {
 	return nil
 }
 
-func (s *Session) setTier(st *state, tier string) error {
+func (st *state) setTier(tier string) error {
+	s := st.session
 	if st.tier == tier {
 		return nil
 	}

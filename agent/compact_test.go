@@ -38,10 +38,10 @@ func remember(t *testing.T, o *agent.Options, messages ...providers.Message) {
 func compact(w *world) (contextwindow.Compaction, agent.TurnResult, error) {
 	var done contextwindow.Compaction
 	var err error
-	r := w.session.Answer(func(ctx context.Context, t *agent.Turn) error {
+	r := w.session.Prompt(agent.Prompt{Answer: func(ctx context.Context, t *agent.RunningTurn) error {
 		done, err = t.Compact(ctx, "")
 		return nil
-	}).Wait(w.t.Context())
+	}}).Wait(w.t.Context())
 	return done, r, err
 }
 

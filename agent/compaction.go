@@ -12,9 +12,9 @@ import (
 
 // Compact replaces the older part of the conversation with a summary; focus, if not empty, says what the summary has to
 // preserve. If the conversation is no longer than what a compaction keeps, the summary covers all of it. The replaced part stays
-// in the log. Compact is for functions of [Session.Answer].
-func (t *Turn) Compact(ctx context.Context, focus string) (contextwindow.Compaction, error) {
-	return t.compact(ctx, compacting{reason: contextwindow.ReasonManual, focus: strings.TrimSpace(focus)})
+// in the log. Compact is for the functions of a [Prompt].
+func (t *RunningTurn) Compact(ctx context.Context, focus string) (contextwindow.Compaction, error) {
+	return t.compactor.compact(ctx, compacting{reason: contextwindow.ReasonManual, focus: strings.TrimSpace(focus)})
 }
 
 // compacting describes a compaction to make.
@@ -26,7 +26,7 @@ type compacting struct {
 }
 
 // compact makes a compaction and emits its events. After an error the conversation is unchanged.
-func (t *Turn) compact(ctx context.Context, how compacting) (contextwindow.Compaction, error) {
+func (t *compactor) compact(ctx context.Context, how compacting) (contextwindow.Compaction, error) {
 	none := contextwindow.Compaction{}
 	view, branch, err := t.look(ctx)
 	if err != nil {
@@ -42,7 +42,7 @@ func (t *Turn) compact(ctx context.Context, how compacting) (contextwindow.Compa
 	if err != nil {
 		return none, err
 	}
-	words, err := t.compactHooks(ctx, hooks.BeforeCompact, how.reason)
+	words, err := t.hooks.compactHooks(ctx, hooks.BeforeCompact, how.reason)
 	if err != nil {
 		return none, err
 	}
@@ -80,12 +80,12 @@ func (t *Turn) compact(ctx context.Context, how compacting) (contextwindow.Compa
 	if err != nil {
 		return none, err
 	}
-	_, _ = t.compactHooks(ctx, hooks.AfterCompact, how.reason) // it fails only if the turn ends
+	_, _ = t.hooks.compactHooks(ctx, hooks.AfterCompact, how.reason) // it fails only if the turn ends
 	return done, nil
 }
 
 // look returns the state for a request, with the overhead of a request, and the branch.
-func (t *Turn) look(ctx context.Context) (view requestState, branch []sessions.Entry, err error) {
+func (t *compactor) look(ctx context.Context) (view requestState, branch []sessions.Entry, err error) {
 	s := t.session
 	err = t.do(func(st *state) error {
 		t.model = st.model
@@ -106,11 +106,11 @@ func (t *Turn) look(ctx context.Context) (view requestState, branch []sessions.E
 }
 
 // newSummaryWriter returns a writer that asks the model of the turn and then those of the settings.
-func (t *Turn) newSummaryWriter(ctx context.Context, info providers.ModelInfo) (*contextwindow.Writer, error) {
+func (t *compactor) newSummaryWriter(ctx context.Context, info providers.ModelInfo) (*contextwindow.Writer, error) {
 	s := t.session
 	o := &s.opts
 	w := &contextwindow.Writer{
-		SessionID: o.ID, Hide: o.Secrets.Hide, Retry: o.Retry, Again: t.again,
+		SessionID: o.ID, Hide: o.Secrets.Hide, Retry: o.Retry, Again: t.requester.again,
 		Used: func(model providers.ModelInfo, used *contextwindow.Meter) { t.spend("a summary", model, used, "") },
 		Warn: func(title, detail string) {
 			t.emit(Noticed{Severity: SeverityWarning, Title: title, Detail: detail})
@@ -139,7 +139,7 @@ func (t *Turn) newSummaryWriter(ctx context.Context, info providers.ModelInfo) (
 }
 
 // recordCompaction makes a compaction durable and part of the conversation. It sets done.After.
-func (t *Turn) recordCompaction(ctx context.Context, cut *contextwindow.Cut, done *contextwindow.Compaction, reason contextwindow.Reason) error {
+func (t *compactor) recordCompaction(ctx context.Context, cut *contextwindow.Cut, done *contextwindow.Compaction, reason contextwindow.Reason) error {
 	return t.do(func(st *state) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -151,7 +151,7 @@ func (t *Turn) recordCompaction(ctx context.Context, cut *contextwindow.Cut, don
 			return err
 		}
 		if _, err := log.Append(entry); err != nil {
-			return t.session.unsaved(st, err)
+			return st.unsaved(err)
 		}
 		st.branch++
 		messages, err := log.Messages()
@@ -159,13 +159,13 @@ func (t *Turn) recordCompaction(ctx context.Context, cut *contextwindow.Cut, don
 			return err
 		}
 		st.window.Compacted(&st.model, messages)
-		t.session.emit(st.used(st.window.Next(&st.model)))
+		st.emit(st.used(st.window.Next(&st.model)))
 		return nil
 	})
 }
 
 // prune removes old results from what the model sees, if that is worth it.
-func (t *Turn) prune() error {
+func (t *compactor) prune() error {
 	return t.do(func(st *state) error {
 		log := t.session.opts.Log
 		branch, err := log.Branch()
@@ -177,22 +177,21 @@ func (t *Turn) prune() error {
 			return err
 		}
 		if _, err := log.Append(entry); err != nil {
-			return t.session.unsaved(st, err)
+			return st.unsaved(err)
 		}
 		messages, err := log.Messages()
 		if err != nil {
 			return err
 		}
-		t.session.emit(st.used(st.window.Pruned(&st.model, messages, saved)))
+		st.emit(st.used(st.window.Pruned(&st.model, messages, saved)))
 		return nil
 	})
 }
 
 // SummarizeBranch has the model write what happened in entries, those of a branch that the conversation leaves, oldest first.
-// instructions, if not empty, replace gjc's own. The caller sets FromID of the result and appends it. SummarizeBranch is for
-// functions of [Session.Answer].
-func (t *Turn) SummarizeBranch(ctx context.Context, entries []sessions.Entry, instructions string) (sessions.BranchSummary, error) {
-	view, _, err := t.look(ctx)
+// instructions, if not empty, replace gjc's own. The caller sets FromID of the result and appends it. SummarizeBranch is for the functions of a [Prompt].
+func (t *RunningTurn) SummarizeBranch(ctx context.Context, entries []sessions.Entry, instructions string) (sessions.BranchSummary, error) {
+	view, _, err := t.compactor.look(ctx)
 	if err != nil {
 		return sessions.BranchSummary{}, err
 	}
@@ -201,7 +200,7 @@ func (t *Turn) SummarizeBranch(ctx context.Context, entries []sessions.Entry, in
 	if err != nil {
 		return sessions.BranchSummary{}, err
 	}
-	w, err := t.newSummaryWriter(ctx, view.model)
+	w, err := t.compactor.newSummaryWriter(ctx, view.model)
 	if err != nil {
 		return sessions.BranchSummary{}, err
 	}

@@ -441,7 +441,7 @@ func TestCompact_CancelledAnywhere(t *testing.T) {
 					w.script.Add(providertest.Step{providertest.Text("HISTORY")}, providertest.Step{providertest.Text("TURN")})
 				}
 				before, _ := w.session.Context()
-				turn := w.session.Answer(func(ctx context.Context, turn *agent.Turn) error {
+				turn := w.session.Prompt(agent.Prompt{Answer: func(ctx context.Context, turn *agent.RunningTurn) error {
 					if at == "the end" {
 						var cancel context.CancelCauseFunc
 						ctx, cancel = context.WithCancelCause(ctx)
@@ -457,7 +457,7 @@ func TestCompact_CancelledAnywhere(t *testing.T) {
 						t.Errorf("err %v", err)
 					}
 					return err
-				})
+				}})
 				switch at {
 				case "first summary", "second summary":
 					<-gate.Reached()

@@ -199,7 +199,7 @@ func TestCutOff_Cancelled(t *testing.T) {
 				if r := w.prompt("go"); r.Err != nil {
 					t.Fatal(r.Err)
 				}
-				turn := w.session.Prompt(words("more"))
+				turn := w.session.Prompt(agent.Prompt{Parts: words("more")})
 				<-gate.Reached()
 				synctest.Wait()
 				w.session.Cancel()
@@ -232,7 +232,7 @@ func TestCutOff_NothingBegan(t *testing.T) {
 	run(t, priced, func(w *world) {
 		gate := providertest.NewGate()
 		w.speak(providertest.Step{gate.Hold()})
-		turn := w.session.Prompt(words("go"))
+		turn := w.session.Prompt(agent.Prompt{Parts: words("go")})
 		<-gate.Reached()
 		w.session.Cancel()
 		if r := turn.Wait(w.t.Context()); r.Stop != agent.StopCancelled || r.Usage != (providers.Usage{}) {
@@ -282,7 +282,7 @@ func TestCutOff_OfATurnThatIsOver(t *testing.T) {
 			ID: "s1", Workspace: agent.Workspace{Cwd: "/w"}, FS: noFiles{}, Approver: w, Models: opening{w, model}, Log: w.log,
 			Model: w.script.Info(), Emit: w.emit, NewID: func() string { return "m" },
 		})
-		turn := w.session.Prompt(words("go"))
+		turn := w.session.Prompt(agent.Prompt{Parts: words("go")})
 		synctest.Wait()
 		w.session.Cancel()
 		if r := turn.Wait(w.t.Context()); r.Stop != agent.StopCancelled {

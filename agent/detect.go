@@ -24,7 +24,7 @@ const (
 	mostLeaks   = 2
 )
 
-// odd counts what was wrong with the answers of a turn. It is the turn's goroutine's.
+// odd counts what was wrong with the answers of a turn.
 type odd struct {
 	empty, repeats, leaks int
 	// rejected are the calls of the present answer that must not run.
@@ -40,7 +40,7 @@ const (
 
 // checked looks at what came of a request, which err is not nil for when it failed. It reports whether the model is asked
 // again, else the error that ends the turn; msg may be another one then.
-func (t *Turn) checked(msg *providers.Message, err error) (again bool, _ error) {
+func (t *requester) checked(msg *providers.Message, err error) (again bool, _ error) {
 	t.odd.rejected = nil
 	if len(t.rules.broke) > 0 && t.ctx.Err() == nil {
 		return t.interrupted(msg)
@@ -86,7 +86,7 @@ func (t *Turn) checked(msg *providers.Message, err error) (again bool, _ error) 
 }
 
 // askAgain keeps an answer that was cut, tells the user, and has the model know why it is asked again.
-func (t *Turn) askAgain(msg *providers.Message, notice, nudge string) (bool, error) {
+func (t *requester) askAgain(msg *providers.Message, notice, nudge string) (bool, error) {
 	if msg != nil {
 		msg.Parts = withoutCalls(msg.Parts)
 		if len(msg.Parts) > 0 {
@@ -105,7 +105,7 @@ func (t *Turn) askAgain(msg *providers.Message, notice, nudge string) (bool, err
 		return true, nil
 	}
 	err := t.do(func(st *state) error {
-		return t.session.appendMessage(st, sessions.CustomMessage{
+		return st.appendMessage(sessions.CustomMessage{
 			CustomType: "nudge", Attribution: "agent", Parts: []providers.Part{providers.Text{Text: nudge}},
 		})
 	})

@@ -108,10 +108,10 @@ func TestEvents_AreRecordedFirst(t *testing.T) {
 		if r := w.prompt("go"); r.Err != nil || !quick {
 			t.Fatalf("%+v, quick call ended: %v", r, quick)
 		}
-		if err := w.session.Answer(func(_ context.Context, t *agent.Turn) error {
+		if err := w.session.Prompt(agent.Prompt{Answer: func(_ context.Context, t *agent.RunningTurn) error {
 			_, err := t.RunTool("echo", []byte(`{"say":"by the user"}`))
 			return err
-		}).Wait(w.t.Context()).Err; err != nil {
+		}}).Wait(w.t.Context()).Err; err != nil {
 			t.Fatal(err)
 		}
 		// The model gets the results in the order of its calls, whichever ended first.

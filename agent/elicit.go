@@ -133,10 +133,10 @@ func (e turnElicitor) Choose(ctx context.Context, c Choice) (int, ElicitAction, 
 }
 
 // elicitor is [Call.Elicitor].
-func (t *Turn) elicitor() Elicitor {
+func (t *RunningTurn) elicitor() Elicitor {
 	asker := t.session.Elicitor()
 	if asker == nil {
 		return nil
 	}
-	return turnElicitor{asker, t}
+	return turnElicitor{asker, t.Turn}
 }

@@ -20,7 +20,7 @@ type failure struct {
 
 // recordFailure keeps why the turn failed, so that a session that is loaded or exported later says more than that the turn
 // has no end. It does nothing for a turn that ended otherwise or whose prompt is not in the log.
-func (t *Turn) recordFailure(r TurnResult) {
+func (t *RunningTurn) recordFailure(r TurnResult) {
 	if r.Err == nil || !t.prompted {
 		return
 	}

@@ -172,8 +172,9 @@ type givenRules struct {
 	turns  int
 }
 
-// given returns what the model was given in the branch as it is. It runs on the actor.
-func (s *Session) given(st *state) *givenRules {
+// given returns what the model was given in the branch as it is.
+func (st *state) given() *givenRules {
+	s := st.session
 	if st.rules != nil && st.rules.branch == st.branch {
 		return st.rules
 	}
@@ -211,15 +212,16 @@ func (s *Session) given(st *state) *givenRules {
 	return g
 }
 
-// give notes that the model gets a rule. It runs on the actor.
-func (s *Session) give(st *state, name string, stream bool) error {
+// give notes that the model gets a rule.
+func (st *state) give(name string, stream bool) error {
+	s := st.session
 	raw, err := jsonx.Marshal(givenRule{name, stream})
 	if err != nil {
 		return err
 	}
-	g := s.given(st)
+	g := st.given()
 	if _, err := s.opts.Log.Append(sessions.Custom{CustomType: customRule, Data: raw}); err != nil {
-		return s.unsaved(st, err)
+		return st.unsaved(err)
 	}
 	if stream {
 		g.stream[name] = g.turns
@@ -230,7 +232,7 @@ func (s *Session) give(st *state, name string, stream bool) error {
 }
 
 // addRules adds the rules about the files that calls have touched to the conversation, each once.
-func (t *Turn) addRules(ctx context.Context, runs []*toolRun) error {
+func (t *RunningTurn) addRules(ctx context.Context, runs []*toolRun) error {
 	s := t.session
 	var book *rules.Book
 	roots := append([]string{s.opts.Workspace.Cwd}, s.opts.Workspace.Additional...)
@@ -248,7 +250,7 @@ func (t *Turn) addRules(ctx context.Context, runs []*toolRun) error {
 			if len(about) == 0 {
 				continue
 			}
-			if err := t.do(func(st *state) error { return s.giveAbout(st, about, path) }); err != nil {
+			if err := t.do(func(st *state) error { return st.giveAbout(about, path) }); err != nil {
 				return err
 			}
 		}
@@ -256,14 +258,15 @@ func (t *Turn) addRules(ctx context.Context, runs []*toolRun) error {
 	return nil
 }
 
-// giveAbout adds rules about a file to the conversation, unless the model still has them. It runs on the actor.
-func (s *Session) giveAbout(st *state, about []*rules.Rule, path string) error {
+// giveAbout adds rules about a file to the conversation, unless the model still has them.
+func (st *state) giveAbout(about []*rules.Rule, path string) error {
+	s := st.session
 	var blocks []string
 	for _, rule := range about {
-		if s.given(st).byPath[rule.Name] {
+		if st.given().byPath[rule.Name] {
 			continue
 		}
-		if err := s.give(st, rule.Name, false); err != nil {
+		if err := st.give(rule.Name, false); err != nil {
 			return err
 		}
 		blocks = append(blocks, "This rule of the workspace is about "+s.opts.Workspace.Display(path)+":\n"+ruleBlock(rule))
@@ -271,7 +274,7 @@ func (s *Session) giveAbout(st *state, about []*rules.Rule, path string) error {
 	if len(blocks) == 0 {
 		return nil
 	}
-	return s.remind(st, "rule", strings.Join(blocks, "\n\n"))
+	return st.remind("rule", strings.Join(blocks, "\n\n"))
 }
 
 // touched are the files that a call has read or changed.

@@ -172,7 +172,7 @@ func TestRules(t *testing.T) {
 	run(
 		t, func(o *agent.Options) { o.Guidance, o.Tools = guidance, agent.Tools{toucher()} }, func(w *world) {
 			w.prompt("go")
-			if err := w.session.Answer(func(_ context.Context, t *agent.Turn) error { return t.Clear() }).Wait(w.t.Context()).Err; err != nil {
+			if err := w.session.Prompt(agent.Prompt{Answer: func(_ context.Context, t *agent.RunningTurn) error { return t.Clear() }}).Wait(w.t.Context()).Err; err != nil {
 				t.Fatal(err)
 			}
 			w.prompt("anew")
@@ -367,7 +367,7 @@ func TestStreamRule_Reopened(t *testing.T) {
 	run(t, func(o *agent.Options) { o.Guidance = guidance }, func(w *world) {
 		gate := providertest.NewGate()
 		w.speak(providertest.Step{providertest.Text("console."), gate.Hold(), providertest.Text("log ")})
-		turn := w.session.Prompt([]providers.Part{providers.Text{Text: "go"}})
+		turn := w.session.Prompt(agent.Prompt{Parts: []providers.Part{providers.Text{Text: "go"}}})
 		<-gate.Reached()
 		turn.Cancel()
 		if r := turn.Wait(w.t.Context()); r.Stop != agent.StopCancelled {

@@ -14,8 +14,8 @@ import (
 //
 // The request is the next one of the conversation with one more message, at the same thinking level, so that it uses the
 // provider's cache.
-func (t *Turn) Handoff(ctx context.Context, focus string) (document string, err error) {
-	view, _, err := t.look(ctx)
+func (t *RunningTurn) Handoff(ctx context.Context, focus string) (document string, err error) {
+	view, _, err := t.compactor.look(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -38,7 +38,7 @@ func (t *Turn) Handoff(ctx context.Context, focus string) (document string, err 
 		if ctx.Err() != nil {
 			return "", context.Cause(ctx)
 		}
-		if err := t.again(ctx, failed, err); err != nil {
+		if err := t.requester.again(ctx, failed, err); err != nil {
 			return "", err
 		}
 	}
@@ -46,13 +46,15 @@ func (t *Turn) Handoff(ctx context.Context, focus string) (document string, err 
 
 // Restored returns a document with the values of secrets, for the log of another session: that session does not know the
 // placeholders of this one, and hides the values itself.
-func (t *Turn) Restored(document string) string { return t.session.opts.Secrets.Restore(document) }
+func (t *RunningTurn) Restored(document string) string {
+	return t.session.opts.Secrets.Restore(document)
+}
 
 // handOver replaces the conversation with a handoff document and the prompt that has no answer yet, if there is one. After an
 // error the conversation is unchanged.
-func (t *Turn) handOver(ctx context.Context, reason contextwindow.Reason) error {
+func (t *compactor) handOver(ctx context.Context, reason contextwindow.Reason) error {
 	s := t.session
-	words, err := t.compactHooks(ctx, hooks.BeforeCompact, reason)
+	words, err := t.hooks.compactHooks(ctx, hooks.BeforeCompact, reason)
 	if err != nil {
 		return err
 	}
@@ -85,7 +87,7 @@ func (t *Turn) handOver(ctx context.Context, reason contextwindow.Reason) error 
 }
 
 // beginWith records a handoff document as a compaction of the conversation, and returns the size of the new one.
-func (t *Turn) beginWith(ctx context.Context, document string, ev *CompactionChanged) (after int, err error) {
+func (t *compactor) beginWith(ctx context.Context, document string, ev *CompactionChanged) (after int, err error) {
 	_, branch, err := t.look(ctx)
 	if err != nil {
 		return 0, err
@@ -102,7 +104,7 @@ func (t *Turn) beginWith(ctx context.Context, document string, ev *CompactionCha
 
 // saveHandoff saves the document of an automatic handoff as an artifact, if the settings say so. The conversation has the
 // document anyway, so the user is notified of a failure and the turn continues.
-func (t *Turn) saveHandoff(ctx context.Context, document string) {
+func (t *compactor) saveHandoff(ctx context.Context, document string) {
 	s := t.session
 	if !s.settings.Compaction.HandoffSaveToDisk || s.opts.Artifacts == nil {
 		return
@@ -116,7 +118,8 @@ func (t *Turn) saveHandoff(ctx context.Context, document string) {
 }
 
 // promotionTarget returns the model with a larger window that the session changes to; false for none.
-func (s *Session) promotionTarget(ctx context.Context, from *providers.ModelInfo) (providers.ModelInfo, bool) {
+func (t *compactor) promotionTarget(ctx context.Context, from *providers.ModelInfo) (providers.ModelInfo, bool) {
+	s := t.session
 	p := contextwindow.Promotion{
 		Find: func(ref string) (providers.ModelInfo, error) {
 			info, _, err := s.opts.Models.Find(ref)

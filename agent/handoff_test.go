@@ -18,10 +18,10 @@ import (
 
 // handoff asks for a document as a command does.
 func handoff(w *world, focus string) (document string, r agent.TurnResult, err error) {
-	r = w.session.Answer(func(ctx context.Context, t *agent.Turn) error {
+	r = w.session.Prompt(agent.Prompt{Answer: func(ctx context.Context, t *agent.RunningTurn) error {
 		document, err = t.Handoff(ctx, focus)
 		return nil
-	}).Wait(w.t.Context())
+	}}).Wait(w.t.Context())
 	return document, r, err
 }
 
@@ -104,10 +104,10 @@ func TestHandoff_Failures(t *testing.T) {
 		w.speak(providertest.Step{providertest.Text("ok")}, providertest.Step{providertest.Text("half"), gate.Hold()})
 		w.prompt("go")
 		var err error
-		turn := w.session.Answer(func(ctx context.Context, turn *agent.Turn) error {
+		turn := w.session.Prompt(agent.Prompt{Answer: func(ctx context.Context, turn *agent.RunningTurn) error {
 			_, err = turn.Handoff(ctx, "")
 			return err
-		})
+		}})
 		<-gate.Reached()
 		w.session.Cancel()
 		if r := turn.Wait(w.t.Context()); r.Stop != agent.StopCancelled || !errors.Is(err, agent.ErrCancelled) {

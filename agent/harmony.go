@@ -133,7 +133,7 @@ func junkStart(text string, marker int) int {
 
 // cleanse takes leaks out of an answer: texts are cut before them, and calls that have one are rejected. It reports whether
 // there were any. Who talks about such words has been shown them, so a conversation that has them is left alone.
-func (t *Turn) cleanse(msg *providers.Message) bool {
+func (t *requester) cleanse(msg *providers.Message) bool {
 	suspect := slices.ContainsFunc(msg.Parts, func(p providers.Part) bool {
 		switch p := p.(type) {
 		case providers.Text:
@@ -212,7 +212,7 @@ func inputLeaks(input jsonx.Raw, isTool func(string) bool) bool {
 }
 
 // toldOfLeaks reports whether the user or a tool has shown the model a marker.
-func (t *Turn) toldOfLeaks() bool {
+func (t *requester) toldOfLeaks() bool {
 	told := false
 	_ = t.do(func(st *state) error { // a turn that is over runs no calls
 		for i := range st.window.Messages {

@@ -79,7 +79,7 @@ func PickHelper(all []Helper, name string) (*Helper, error) {
 const maxHelperLine = 300
 
 // helperList is what the description of the task tool says of the helpers that there are.
-func (s *Session) helperList(ctx context.Context) string {
+func (s prompter) helperList(ctx context.Context) string {
 	var b strings.Builder
 	for _, h := range s.knownHelpers(ctx) {
 		line := text.Truncate(text.OneLine(h.Description), maxHelperLine)
@@ -95,15 +95,15 @@ func (s *Session) helperList(ctx context.Context) string {
 }
 
 // briefed is a system prompt with what a child is told of its part.
-func (s *Session) briefed(prompt string) string {
+func (s prompter) briefed(prompt string) string {
 	if s.helper == nil || strings.TrimSpace(s.helper.Prompt) == "" {
 		return prompt
 	}
 	return prompt + "\n\n" + strings.TrimSpace(s.helper.Prompt)
 }
 
-// keeps reports whether a child is not offered a tool that its parent has.
-func (s *Session) keeps(spec *ToolSpec, mode approval.Mode) bool {
+// withheld reports whether a child session is not offered a tool of its parent.
+func withheld(s *Session, spec *ToolSpec, mode approval.Mode) bool {
 	switch {
 	case !s.child:
 		return false

@@ -226,7 +226,7 @@ func TestHelper_Below(t *testing.T) {
 			providertest.Step{providertest.Text("middle"), used},
 			providertest.Step{providertest.Text("top"), used},
 		)
-		turn := w.session.Prompt(words("go"))
+		turn := w.session.Prompt(agent.Prompt{Parts: words("go")})
 		synctest.Wait()
 		if err := w.session.SetMode(approval.ModePlan)(); err != nil {
 			t.Fatal(err)
@@ -336,7 +336,7 @@ func TestHelper_Cancelled(t *testing.T) {
 				if how == "grandchild" {
 					w.script.Add(providertest.Step{providertest.Text("the other one")}, providertest.Step{providertest.Text("middle")}, providertest.Step{providertest.Text("top")})
 				}
-				turn := w.session.Prompt(words("go"))
+				turn := w.session.Prompt(agent.Prompt{Parts: words("go")})
 				<-asked
 				synctest.Wait()
 				switch how {
@@ -383,7 +383,7 @@ func TestHelper_GrandchildLeftBehind(t *testing.T) {
 			providertest.Step{providertest.Call("c2", "task", `{"names":["b"]}`)},
 			providertest.Step{providertest.Call("c3", "stuck", `{}`)},
 		)
-		turn := w.session.Prompt(words("go"))
+		turn := w.session.Prompt(agent.Prompt{Parts: words("go")})
 		synctest.Wait()
 		w.session.Cancel()
 		if r := turn.Wait(w.t.Context()); r.Stop != agent.StopCancelled {

@@ -75,13 +75,13 @@ func TestSecrets(t *testing.T) {
 		}
 		synctest.Wait() // for the title
 		branch := branchOf(t, w.log)
-		w.session.Answer(func(ctx context.Context, turn *agent.Turn) error {
+		w.session.Prompt(agent.Prompt{Answer: func(ctx context.Context, turn *agent.RunningTurn) error {
 			_, err := turn.Handoff(ctx, "mind "+hush)
 			if err == nil {
 				_, err = turn.SummarizeBranch(ctx, branch, "")
 			}
 			return err
-		}).Wait(w.t.Context())
+		}}).Wait(w.t.Context())
 		if _, _, err := compact(w); err != nil {
 			w.t.Error(err)
 		}

@@ -73,7 +73,7 @@ func (s *Session) hookInput(ev hooks.Event) hooks.Input {
 
 // hookSet reads the hooks that there are now. It asks the user about those of the workspace that are for the event and that
 // nobody was asked about; call is the call that this is for, empty for none. Without trust they are not run, which is told once.
-func (t *Turn) hookSet(ctx context.Context, ev hooks.Event, tool, call string) (*hooks.Set, error) {
+func (t *turnHooks) hookSet(ctx context.Context, ev hooks.Event, tool, call string) (*hooks.Set, error) {
 	s := t.session
 	if s.opts.Hooks == nil {
 		return new(hooks.Set), nil
@@ -107,7 +107,7 @@ func (t *Turn) hookSet(ctx context.Context, ev hooks.Event, tool, call string) (
 	return set, nil
 }
 
-func (t *Turn) tellOnce(title, detail string) {
+func (t *turnHooks) tellOnce(title, detail string) {
 	if t.session.hooked.once(title + "\x00" + detail) {
 		t.emit(Noticed{Severity: SeverityWarning, Title: title, Detail: detail})
 	}
@@ -115,7 +115,7 @@ func (t *Turn) tellOnce(title, detail string) {
 
 // askAboutHooks asks the user whether hooks of the workspace may run. It reports whether there is an answer; it fails only where
 // the turn ends. A question belongs to a call: without one, one is shown for it.
-func (t *Turn) askAboutHooks(ctx context.Context, q *hooks.Question, call string) (bool, error) {
+func (t *turnHooks) askAboutHooks(ctx context.Context, q *hooks.Question, call string) (bool, error) {
 	s := t.session
 	const title = "Trust this workspace to run its own hooks?"
 	text := "Files of this workspace name programs that gjc would run, around the agent's steps:\n\n" + strings.Join(q.Lines, "\n") +
@@ -123,7 +123,7 @@ func (t *Turn) askAboutHooks(ctx context.Context, q *hooks.Question, call string
 	content := []Content{TextContent{text}}
 	if call == "" {
 		call = s.opts.NewID()
-		run := &toolRun{turn: t, call: providers.ToolCall{ID: call, Name: "hooks", Input: jsonx.Raw("{}")}, byUser: true}
+		run := &toolRun{turn: t.RunningTurn, call: providers.ToolCall{ID: call, Name: "hooks", Input: jsonx.Raw("{}")}, byUser: true}
 		run.announce(&CallPlan{Title: title, Content: content})
 		defer func() {
 			_ = run.end(&Result{Content: content}, nil) // a log that cannot be written refuses what follows too
@@ -153,7 +153,7 @@ func (t *Turn) askAboutHooks(ctx context.Context, q *hooks.Question, call string
 
 // runHooks runs the hooks of a set for an event, one after the other, and returns what they have to tell the model. An error is
 // why a call must not run, or why the turn ends.
-func (t *Turn) runHooks(ctx context.Context, set *hooks.Set, in hooks.Input, tool string) (words []string, err error) {
+func (t *turnHooks) runHooks(ctx context.Context, set *hooks.Set, in hooks.Input, tool string) (words []string, err error) {
 	_ = t.do(func(st *state) error { in.Mode = string(st.mode); return nil }) // a turn that is over runs none
 	for _, h := range set.Hooks {
 		if !h.For(in.Event, tool) {
@@ -187,7 +187,7 @@ func hookWords(h *hooks.Hook, ev hooks.Event, text string) string {
 
 // around runs the hooks for an event that is about no call. It returns what they have to tell the model; it fails only where the
 // turn ends.
-func (t *Turn) around(ctx context.Context, ev hooks.Event, fill func(*hooks.Input)) (words []string, err error) {
+func (t *turnHooks) around(ctx context.Context, ev hooks.Event, fill func(*hooks.Input)) (words []string, err error) {
 	set, err := t.hookSet(ctx, ev, "", "")
 	if err != nil {
 		return nil, err
@@ -201,7 +201,7 @@ func (t *Turn) around(ctx context.Context, ev hooks.Event, fill func(*hooks.Inpu
 
 // promptHooks runs the hooks for a prompt, and those for the session's start before the first one. What they say stands behind
 // the prompt.
-func (t *Turn) promptHooks() error {
+func (t *turnHooks) promptHooks() error {
 	s := t.session
 	if s.opts.Hooks == nil || s.child {
 		return nil
@@ -218,7 +218,7 @@ func (t *Turn) promptHooks() error {
 		}
 		words = said
 	}
-	said, err := t.around(t.ctx, hooks.Prompt, func(in *hooks.Input) { in.Prompt = (&providers.Message{Parts: t.prompt}).Text() })
+	said, err := t.around(t.ctx, hooks.Prompt, func(in *hooks.Input) { in.Prompt = (&providers.Message{Parts: t.parts}).Text() })
 	if err != nil {
 		return err
 	}
@@ -226,14 +226,14 @@ func (t *Turn) promptHooks() error {
 		return nil
 	}
 	return t.do(func(st *state) error {
-		return s.appendMessage(st, sessions.CustomMessage{
+		return st.appendMessage(sessions.CustomMessage{
 			CustomType: "hook", Attribution: "agent", Parts: []providers.Part{providers.Text{Text: strings.Join(words, "\n\n")}},
 		})
 	})
 }
 
 // endHooks runs the hooks for the end of a turn that was not cancelled.
-func (t *Turn) endHooks(r *TurnResult) {
+func (t *turnHooks) endHooks(r *TurnResult) {
 	if t.session.opts.Hooks == nil || t.session.child || t.idle || t.ctx.Err() != nil {
 		return
 	}
@@ -264,7 +264,7 @@ func (s *Session) sessionEnd(ctx context.Context) {
 }
 
 // compactHooks runs the hooks around a compaction. What those before it say goes into what the summary has to keep.
-func (t *Turn) compactHooks(ctx context.Context, ev hooks.Event, reason contextwindow.Reason) (string, error) {
+func (t *turnHooks) compactHooks(ctx context.Context, ev hooks.Event, reason contextwindow.Reason) (string, error) {
 	words, err := t.around(ctx, ev, func(in *hooks.Input) { in.Reason = string(reason) })
 	return strings.Join(words, "\n"), err
 }
@@ -291,13 +291,13 @@ func (r *toolRun) toolInput(call *Call) *hooks.ToolInput {
 // where they took their time, the mode must allow it still.
 func (r *toolRun) callHooks(ctx context.Context, call *Call) (words []string, err error) {
 	t := r.turn
-	set, err := t.hookSet(ctx, hooks.ToolCall, call.Name, call.ID)
+	set, err := t.hooks.hookSet(ctx, hooks.ToolCall, call.Name, call.ID)
 	if err != nil || !slices.ContainsFunc(set.Hooks, func(h *hooks.Hook) bool { return h.For(hooks.ToolCall, call.Name) }) {
 		return nil, err
 	}
 	in := t.session.hookInput(hooks.ToolCall)
 	in.Tool = r.toolInput(call)
-	if words, err = t.runHooks(ctx, set, in, call.Name); err != nil {
+	if words, err = t.hooks.runHooks(ctx, set, in, call.Name); err != nil {
 		return nil, err
 	}
 	return words, r.refused()
@@ -306,12 +306,12 @@ func (r *toolRun) callHooks(ctx context.Context, call *Call) (words []string, er
 // resultHooks runs the hooks that follow a call that ran, and returns what they add to its result for the model.
 func (r *toolRun) resultHooks(ctx context.Context, call *Call, res *Result) []string {
 	t := r.turn
-	set, err := t.hookSet(ctx, hooks.ToolResult, call.Name, call.ID)
+	set, err := t.hooks.hookSet(ctx, hooks.ToolResult, call.Name, call.ID)
 	if err != nil || !slices.ContainsFunc(set.Hooks, func(h *hooks.Hook) bool { return h.For(hooks.ToolResult, call.Name) }) {
 		return nil
 	}
 	in := t.session.hookInput(hooks.ToolResult)
 	in.Tool, in.Result = r.toolInput(call), &hooks.ResultInput{Text: res.Text, IsError: res.IsError}
-	words, _ := t.runHooks(ctx, set, in, call.Name) // an error is that the turn ends
+	words, _ := t.hooks.runHooks(ctx, set, in, call.Name) // an error is that the turn ends
 	return words
 }

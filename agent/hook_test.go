@@ -187,7 +187,7 @@ func TestHooks_Cancel(t *testing.T) {
 	p := new(hookPrograms)
 	h := &hooks.Hook{Name: "h", Events: []hooks.Event{hooks.ToolCall}, Command: []string{"hangs"}, Blocking: true, Timeout: 10 * time.Minute}
 	run(t, withHooks(t, p, h), func(w *world) {
-		turn := w.session.Prompt([]providers.Part{providers.Text{Text: "go"}})
+		turn := w.session.Prompt(agent.Prompt{Parts: []providers.Part{providers.Text{Text: "go"}}})
 		time.Sleep(time.Second) // fake time
 		turn.Cancel()
 		if r := turn.Wait(w.t.Context()); r.Stop != agent.StopCancelled {

@@ -10,7 +10,8 @@ import (
 
 // watchIdle begins to wait for the moment in which a long conversation is compacted because nobody goes on with it. It
 // runs on the actor, when a turn is over and no other waits.
-func (s *Session) watchIdle(st *state) {
+func (st *state) watchIdle() {
+	s := st.session
 	c := &s.settings.Compaction
 	if !c.Automatic() || !c.IdleEnabled || c.IdleTimeoutSeconds <= 0 || s.child || st.closing || st.window.Next(&st.model) < c.IdleThresholdTokens {
 		return
@@ -21,30 +22,28 @@ func (s *Session) watchIdle(st *state) {
 				return nil
 			}
 			st.idle = nil
-			t := &Turn{session: s, local: compactIdle, idle: true, done: make(chan struct{})}
-			t.ctx, t.cancel = context.WithCancelCause(s.ctx)
-			st.waiting = append(st.waiting, t)
-			s.next(st)
+			t := s.newTurn(Prompt{Answer: compactIdle})
+			t.idle = true
+			st.queue(t)
 			return nil
 		})
 	})
 }
 
-// stopIdle ends the wait, and a compaction that nobody has asked for: what comes now must not wait for it. It runs on the
-// actor.
-func (s *Session) stopIdle(st *state) {
+// stopIdle ends the wait, and a compaction that nobody has asked for: what comes now must not wait for it.
+func (st *state) stopIdle() {
 	if st.idle != nil {
 		st.idle.Stop()
 		st.idle = nil
 	}
 	if st.turn != nil && st.turn.idle {
-		s.cancelTurn(st, st.turn, ErrCancelled)
+		st.cancelTurn(st.turn, ErrCancelled)
 	}
 }
 
 // compactIdle is the turn of a compaction that nobody has asked for.
-func compactIdle(ctx context.Context, t *Turn) error {
-	err := t.prune()
+func compactIdle(ctx context.Context, t *RunningTurn) error {
+	err := t.compactor.prune()
 	still := false
 	if err == nil {
 		err = t.do(func(st *state) error {
@@ -53,7 +52,7 @@ func compactIdle(ctx context.Context, t *Turn) error {
 		})
 	}
 	if err == nil && still {
-		_, err = t.compact(ctx, compacting{reason: contextwindow.ReasonIdle})
+		_, err = t.compactor.compact(ctx, compacting{reason: contextwindow.ReasonIdle})
 	}
 	if err != nil && ctx.Err() == nil && !errors.Is(err, contextwindow.ErrNothingToCompact) && !errors.Is(err, errTurnOver) {
 		t.emit(Noticed{Severity: SeverityWarning, Title: "Auto-compaction failed: " + err.Error()})

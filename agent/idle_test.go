@@ -76,7 +76,7 @@ func TestIdle_Not(t *testing.T) {
 		w.speak(providertest.Step{providertest.Text("ok"), full(30_000)}, providertest.Step{providertest.Text("ok"), gate.Hold(), full(30_000)})
 		w.prompt("go")
 		time.Sleep(50 * time.Second)
-		turn := w.session.Prompt(words("on"))
+		turn := w.session.Prompt(agent.Prompt{Parts: words("on")})
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		if n := len(w.script.Requests()); n != 2 {

@@ -28,7 +28,7 @@ type instruction struct{ path, text string }
 // instructions are the user's and the workspace's own, for the prompt: the user's file of the agent directory, the texts of the
 // configuration, then AGENTS.md of each directory from the top of the repository down to the working directory, then those of the additional directories. Where
 // they are too long together, those next to the working directory are kept.
-func (s *Session) instructions(ctx context.Context, g *Guidance) string {
+func (s prompter) instructions(ctx context.Context, g *Guidance) string {
 	var files []instruction
 	if path, text := g.Rules.Instructions(); text != "" {
 		files = append(files, instruction{path, text})
@@ -90,7 +90,7 @@ func bound(files []instruction, own int) {
 // instructionDirs are the working directory and those above it: up to the top of the repository that it lies in, or, where it is
 // in none, up to the user's home directory or the top of the file system. top is where links may lead to: the repository, or
 // nothing.
-func (s *Session) instructionDirs(ctx context.Context) (dirs []string, top string) {
+func (s prompter) instructionDirs(ctx context.Context) (dirs []string, top string) {
 	files, cwd := s.opts.FS, s.opts.Workspace.Cwd
 	for dir := cwd; len(dirs) < mostInstructionDirs; dir = filepath.Dir(dir) {
 		dirs = append(dirs, dir)
@@ -112,7 +112,7 @@ func (s *Session) instructionDirs(ctx context.Context) (dirs []string, top strin
 }
 
 // instructionIn reads the instructions of a directory. seen has the files that were read.
-func (s *Session) instructionIn(ctx context.Context, dir, top string, seen map[string]bool) (instruction, bool) {
+func (s prompter) instructionIn(ctx context.Context, dir, top string, seen map[string]bool) (instruction, bool) {
 	files := s.opts.FS
 	for _, name := range instructionNames {
 		path := filepath.Join(dir, name)

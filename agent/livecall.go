@@ -14,23 +14,23 @@ type liveCall struct {
 	progress *ToolProgress
 }
 
-// recorded makes the calls of an answer live. It runs on the actor, in the step that makes m part of the log.
-func (t *Turn) recorded(m *providers.Message) {
+// recorded makes the calls of an answer live, in the step that makes m part of the log.
+func (t *turnState) recorded(m *providers.Message) {
 	for _, c := range m.ToolCalls() {
 		t.calls = append(t.calls, &liveCall{id: c.ID})
 	}
 }
 
 // forget removes a live call.
-func (t *Turn) forget(id string) {
+func (t *turnState) forget(id string) {
 	if i := slices.IndexFunc(t.calls, func(c *liveCall) bool { return c.id == id }); i >= 0 {
 		t.calls = slices.Delete(t.calls, i, i+1)
 	}
 }
 
 // note follows an event about a live call and reports whether it is to be emitted: each call starts and ends once, and has
-// no other event outside of that. It runs on the actor.
-func (t *Turn) note(ev Event) bool {
+// no other event outside of that.
+func (t *turnState) note(ev Event) bool {
 	switch ev := ev.(type) {
 	case ToolStarted:
 		for _, c := range t.calls {
@@ -67,7 +67,7 @@ func (t *Turn) note(ev Event) bool {
 }
 
 // live returns the live call of that id; nil for none.
-func (t *Turn) live(id string) *liveCall {
+func (t *turnState) live(id string) *liveCall {
 	for _, c := range t.calls {
 		if c.id == id {
 			return c
@@ -77,7 +77,7 @@ func (t *Turn) live(id string) *liveCall {
 }
 
 // open returns the live call of that id that has been announced.
-func (t *Turn) open(id string) *liveCall {
+func (t *turnState) open(id string) *liveCall {
 	for _, c := range t.calls {
 		if c.id == id && c.started != nil {
 			return c
@@ -87,7 +87,7 @@ func (t *Turn) open(id string) *liveCall {
 }
 
 // openCalls counts the announced calls that have not ended.
-func (t *Turn) openCalls() int {
+func (t *turnState) openCalls() int {
 	n := 0
 	for _, c := range t.calls {
 		if c.started != nil {
@@ -97,11 +97,11 @@ func (t *Turn) openCalls() int {
 	return n
 }
 
-// endOpenCalls brings every open call of t to its terminal status. It runs on the actor.
-func (s *Session) endOpenCalls(t *Turn, why string) {
+// endOpenCalls emits the end of every open call of a turn.
+func (st *state) endOpenCalls(t *turnState, why string) {
 	for _, c := range t.calls {
 		if c.started != nil {
-			s.emit(ToolEnded{CallID: c.id, Failed: true, Content: []Content{TextContent{why}}})
+			st.emit(ToolEnded{CallID: c.id, Failed: true, Content: []Content{TextContent{why}}})
 		}
 	}
 	t.calls = nil

@@ -2,19 +2,19 @@ package agent
 
 import "sync"
 
-// mailbox is the actor's queue of things to do. It is unbounded, because those who post must not wait: they are
-// the connection's dispatcher and running turns. Turns wait for what they post, which bounds it.
+// mailbox is the queue of what a session's actor does. It has no limit, because the connection's dispatcher and running turns
+// must not block when they post. Turns wait for what they post, which bounds the queue.
 type mailbox struct {
-	mu     sync.Mutex // guards todo, closed
-	todo   []func()
+	mu     sync.Mutex // guards todo and closed
+	todo   []func(*state)
 	closed bool
 	wake   chan struct{}
 }
 
 func newMailbox() *mailbox { return &mailbox{wake: make(chan struct{}, 1)} }
 
-// post adds fn and reports whether it will run.
-func (m *mailbox) post(fn func()) bool {
+// post adds fn and reports whether the actor will run it.
+func (m *mailbox) post(fn func(st *state)) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
@@ -25,9 +25,9 @@ func (m *mailbox) post(fn func()) bool {
 	return true
 }
 
-// run runs what is posted, in order, until the box is closed and empty.
-func (m *mailbox) run() {
-	var batch []func()
+// run runs what is posted in order, with the state that only those functions see, until the mailbox is closed and empty.
+func (m *mailbox) run(st *state) {
+	var batch []func(*state)
 	for {
 		m.mu.Lock()
 		clear(batch)
@@ -35,7 +35,7 @@ func (m *mailbox) run() {
 		closed := m.closed
 		m.mu.Unlock()
 		for _, fn := range batch {
-			fn()
+			fn(st)
 		}
 		if len(batch) == 0 {
 			if closed {
@@ -46,6 +46,7 @@ func (m *mailbox) run() {
 	}
 }
 
+// close ends run after what is posted.
 func (m *mailbox) close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

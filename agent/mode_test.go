@@ -52,7 +52,7 @@ func TestMode_ChangesWhileAQuestionIsOpen(t *testing.T) {
 					}
 					return agent.AllowOnce, nil
 				}
-				turn := w.session.Prompt(words("go"))
+				turn := w.session.Prompt(agent.Prompt{Parts: words("go")})
 				synctest.Wait()
 				if err := w.session.SetMode(tt.to)(); err != nil {
 					t.Fatal(err)

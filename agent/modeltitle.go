@@ -27,8 +27,9 @@ const (
 )
 
 // nameByModel has a model name the session behind its first answer, beside what goes on. A title that the user has
-// given stays; without an answer the one that was made of the first prompt does. It runs on the actor.
-func (s *Session) nameByModel(st *state) {
+// given stays; without an answer the one that was made of the first prompt does.
+func (st *state) nameByModel() {
+	s := st.session
 	if s.opts.TitleModel == nil || st.named || st.closing || s.child {
 		return
 	}
@@ -48,16 +49,16 @@ func (s *Session) nameByModel(st *state) {
 			}
 		}()
 		var used contextwindow.Meter
-		title, err := s.askTitle(s.ctx, info, said, answered, &used)
+		title, err := askTitle(s.ctx, s, info, said, answered, &used)
 		s.do(func(st *state) error {
 			if used.Begun {
-				s.chargeBeside(st, nil, sideUsage("a title", &info, &used, ""))
+				st.chargeBeside(nil, sideUsage("a title", &info, &used, ""))
 			}
 			if err != nil || title == st.title || s.opts.Log.SetTitle(title, "auto") != nil {
 				return nil // the title that there is will do
 			}
 			st.title = title
-			s.tellInfo(st)
+			st.tellInfo()
 			return nil
 		})
 	})
@@ -77,7 +78,7 @@ func firstExchange(history []providers.Message) (said, answered string) {
 }
 
 // askTitle asks a model for a title, once. It tells used what that took.
-func (s *Session) askTitle(ctx context.Context, info providers.ModelInfo, said, answered string, used *contextwindow.Meter) (string, error) {
+func askTitle(ctx context.Context, s *Session, info providers.ModelInfo, said, answered string, used *contextwindow.Meter) (string, error) {
 	model, err := s.opts.Models.Open(ctx, info)
 	if err != nil {
 		return "", err
@@ -132,7 +133,7 @@ func cutPrefixFold(s, prefix string) (string, bool) {
 }
 
 // title names a session by its first prompt.
-func (t *Turn) title(prompt string) {
+func (t *RunningTurn) title(prompt string) {
 	_ = t.do(func(st *state) error {
 		title := quickTitle(prompt)
 		if st.title != "" || title == "" {
@@ -142,7 +143,7 @@ func (t *Turn) title(prompt string) {
 			return err // the next prompt tries again
 		}
 		st.title = title
-		t.session.tellInfo(st)
+		st.tellInfo()
 		return nil
 	})
 }

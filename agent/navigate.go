@@ -34,8 +34,8 @@ type Navigation struct {
 
 // Navigate makes the conversation go on from the entry called id: behind it, or before it where it is the user's words.
 // What is left stays in the log as a branch of its own. Mode, model and thinking level stay as they are. An unknown id
-// gives a [sessions.ErrNotFound]. It is for the function that [Session.Answer] runs.
-func (t *Turn) Navigate(ctx context.Context, id string, opts NavigateOptions) (Navigation, error) {
+// gives a [sessions.ErrNotFound]. It is for the functions of a [Prompt].
+func (t *RunningTurn) Navigate(ctx context.Context, id string, opts NavigateOptions) (Navigation, error) {
 	log := t.session.opts.Log
 	if id == log.Leaf() {
 		return Navigation{Leaf: id}, nil
@@ -67,11 +67,12 @@ func (t *Turn) Navigate(ctx context.Context, id string, opts NavigateOptions) (N
 		}
 		done.Summary = summary.Summary
 	}
-	return done, t.do(func(st *state) error { return t.session.goTo(st, branch, path, &done, summary) })
+	return done, t.do(func(st *state) error { return st.goTo(branch, path, &done, summary) })
 }
 
-// goTo moves the leaf of the log from branch behind path. It runs on the actor.
-func (s *Session) goTo(st *state, branch, path []sessions.Entry, to *Navigation, summary sessions.BranchSummary) error {
+// goTo moves the leaf of the log from branch behind path.
+func (st *state) goTo(branch, path []sessions.Entry, to *Navigation, summary sessions.BranchSummary) error {
+	s := st.session
 	log := s.opts.Log
 	var err error
 	if summary.Summary != "" {
@@ -80,9 +81,9 @@ func (s *Session) goTo(st *state, branch, path []sessions.Entry, to *Navigation,
 		err = log.Rewind(to.Leaf)
 	}
 	if err != nil {
-		return s.unsaved(st, err)
+		return st.unsaved(err)
 	}
-	if err := s.keepChoices(st, branch, path); err != nil {
+	if err := st.keepChoices(branch, path); err != nil {
 		return err
 	}
 	st.branch++
@@ -93,14 +94,15 @@ func (s *Session) goTo(st *state, branch, path []sessions.Entry, to *Navigation,
 	st.window.Load(messages)
 	if plan := PlanOf(path); !slices.Equal(plan, st.plan) {
 		st.plan = plan
-		s.emit(PlanChanged{Entries: append([]PlanEntry{}, plan...)})
+		st.emit(PlanChanged{Entries: append([]PlanEntry{}, plan...)})
 	}
-	s.emit(st.used(st.window.Next(&st.model)))
+	st.emit(st.used(st.window.Next(&st.model)))
 	return nil
 }
 
-// keepChoices says in a branch what the session is set to, where that branch says otherwise. It runs on the actor.
-func (s *Session) keepChoices(st *state, branch, path []sessions.Entry) error {
+// keepChoices says in a branch what the session is set to, where that branch says otherwise.
+func (st *state) keepChoices(branch, path []sessions.Entry) error {
+	s := st.session
 	mode, model, thinking := approval.ModeDefault, "", providers.ThinkingOff
 	for _, e := range path {
 		switch e := e.(type) {
@@ -129,7 +131,7 @@ func (s *Session) keepChoices(st *state, branch, path []sessions.Entry) error {
 	}
 	for _, e := range changes {
 		if _, err := s.opts.Log.Append(e); err != nil {
-			return s.unsaved(st, err)
+			return st.unsaved(err)
 		}
 	}
 	return nil
@@ -145,8 +147,8 @@ func selection(branch []sessions.Entry) *sessions.ToolSelection {
 	return nil
 }
 
-// SelectTools keeps which tools of MCP servers are offered. It is for the function that [Session.Answer] runs.
-func (t *Turn) SelectTools(names []string) error {
+// SelectTools keeps which tools of MCP servers are offered. It is for the functions of a [Prompt].
+func (t *RunningTurn) SelectTools(names []string) error {
 	return t.do(func(*state) error {
 		_, err := t.session.opts.Log.Append(sessions.ToolSelection{SelectedToolNames: names})
 		return err
@@ -154,7 +156,7 @@ func (t *Turn) SelectTools(names []string) error {
 }
 
 // Label names an entry for people, or takes the name away where name is empty. An unknown id gives a
-// [sessions.ErrNotFound]. It is for the function that [Session.Answer] runs.
-func (t *Turn) Label(id, name string) error {
+// [sessions.ErrNotFound]. It is for the functions of a [Prompt].
+func (t *RunningTurn) Label(id, name string) error {
 	return t.do(func(*state) error { return t.session.opts.Log.SetLabel(id, name) })
 }

@@ -67,11 +67,11 @@ func entryWith(t *testing.T, store *sessions.Store, text string) string {
 
 func (w *world) navigate(id string, opts agent.NavigateOptions) (agent.Navigation, error) {
 	var done agent.Navigation
-	r := w.session.Answer(func(ctx context.Context, t *agent.Turn) error {
+	r := w.session.Prompt(agent.Prompt{Answer: func(ctx context.Context, t *agent.RunningTurn) error {
 		var err error
 		done, err = t.Navigate(ctx, id, opts)
 		return err
-	}).Wait(w.t.Context())
+	}}).Wait(w.t.Context())
 	return done, r.Err
 }
 
@@ -290,10 +290,10 @@ func TestNavigate_Usage(t *testing.T) {
 	run(t, func(o *agent.Options) { window(o, 100_000); with(o) }, func(w *world) {
 		w.prompt("go on")
 		w.prompt("go on")
-		turn := w.session.Answer(func(ctx context.Context, turn *agent.Turn) error {
+		turn := w.session.Prompt(agent.Prompt{Answer: func(ctx context.Context, turn *agent.RunningTurn) error {
 			_, err := turn.Navigate(ctx, entryWith(t, store, "first"), agent.NavigateOptions{})
 			return err
-		})
+		}})
 		if r := turn.Wait(context.Background()); r.Err != nil {
 			t.Error(r.Err)
 		}

@@ -126,14 +126,14 @@ func TestTrace_OfCommands(t *testing.T) {
 			},
 		})}
 	}, func(w *world) {
-		w.session.PromptWithTraced(func(_ context.Context, turn *agent.Turn) (agent.Prepared, error) {
+		w.session.Prompt(agent.Prompt{Prepare: func(_ context.Context, turn *agent.RunningTurn) (agent.Prepared, error) {
 			seen = append(seen, turn.Trace())
 			return agent.Prepared{Parts: words("made")}, nil
-		}, trace).Wait(w.t.Context())
-		w.session.AnswerTraced(func(_ context.Context, turn *agent.Turn) error {
+		}, Trace: trace}).Wait(w.t.Context())
+		w.session.Prompt(agent.Prompt{Answer: func(_ context.Context, turn *agent.RunningTurn) error {
 			seen = append(seen, turn.Trace())
 			return nil
-		}, trace).Wait(w.t.Context())
+		}, Trace: trace}).Wait(w.t.Context())
 		if diff := cmp.Diff([]agent.Trace{trace, trace, trace}, seen); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}

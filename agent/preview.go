@@ -35,7 +35,7 @@ func PreviewOf(v *Values) *Preview {
 // maxPreviewReminders bounds how often the model is asked again because of the same preview.
 const maxPreviewReminders = 2
 
-// previewState holds the session's record of its pending preview. It belongs to the actor.
+// previewState holds the session's record of its pending preview.
 type previewState struct {
 	pending *Preview
 	// free says that requests no longer force the call: a model has answered one that did, or the turn that made the
@@ -47,9 +47,12 @@ type previewState struct {
 	noticed, left bool
 }
 
-// preview returns the pending preview. If it is another than at the last call, st.preview starts from zero. It runs on the
-// actor.
-func (s *Session) preview(st *state) *Preview {
+// previews are the part of the actor that handles previews.
+type previews struct{ *state }
+
+// pendingPreview returns the pending preview. If it is another than at the last call, st.preview starts from zero.
+func (st previews) pendingPreview() *Preview {
+	s := st.session
 	p := PreviewOf(s.opts.Values)
 	if p != st.preview.pending {
 		st.preview = previewState{pending: p}
@@ -57,63 +60,65 @@ func (s *Session) preview(st *state) *Preview {
 	return p
 }
 
-// forcedTool returns the name of the tool that the next answer has to call; empty for none. It runs on the actor.
-func (s *Session) forcedTool(st *state, tools []Tool) string {
-	p := s.preview(st)
+// forcedTool returns the name of the tool that the next answer has to call; empty for none.
+func (st previews) forcedTool(tools []Tool) string {
+	p := st.pendingPreview()
 	if p == nil || st.preview.free || find(tools, p.Tool) == nil {
 		return ""
 	}
 	return p.Tool
 }
 
-// remindLeft reminds the model of a preview that an earlier turn left pending. It runs on the actor.
-func (s *Session) remindLeft(st *state) error {
-	p := s.preview(st)
+// remindLeft reminds the model of a preview that an earlier turn left pending.
+func (st previews) remindLeft() error {
+	p := st.pendingPreview()
 	if p == nil || !st.preview.left {
 		return nil
 	}
 	st.preview.left = false
-	return s.remindPreview(st, p)
+	return st.remindPreview(p)
 }
 
-// remindPreview adds a reminder of p to the conversation. It runs on the actor.
-func (s *Session) remindPreview(st *state, p *Preview) error {
+// remindPreview adds a reminder of p to the conversation.
+func (st previews) remindPreview(p *Preview) error {
+	s := st.session
 	st.preview.reminders++
-	return s.remind(st, p.Tool+"-reminder", s.opts.Secrets.Hide(p.Reminder))
+	return st.remind(p.Tool+"-reminder", s.opts.Secrets.Hide(p.Reminder))
 }
 
 // checkPreview reminds the model of a preview that was pending before its answer and still is, unless one of the answer's
 // calls tried to apply or discard it. It reports whether it did, so that the model is asked again.
-func (t *Turn) checkPreview(calls []providers.ToolCall) (again bool, err error) {
+func (t *RunningTurn) checkPreview(calls []providers.ToolCall) (again bool, err error) {
 	if t.ctx.Err() != nil {
 		return false, nil
 	}
 	err = t.do(func(st *state) error {
 		before := st.preview.pending
-		p := t.session.preview(st)
+		p := previews{st}.pendingPreview()
 		if p == nil || p != before {
 			return nil
 		}
 		st.preview.free = true
 		tried := slices.ContainsFunc(calls, func(c providers.ToolCall) bool { return c.Name == p.Tool })
-		if tried || t.last || t.ending || find(t.tools, p.Tool) == nil || st.preview.reminders >= maxPreviewReminders {
+		if tried || t.last || st.turn.ending || find(t.tools, p.Tool) == nil || st.preview.reminders >= maxPreviewReminders {
 			return nil
 		}
 		again = true
-		return t.session.remindPreview(st, p)
+		return previews{st}.remindPreview(p)
 	})
 	return again && err == nil, err
 }
 
 // leavePreview notifies the user of a preview that is pending at the end of a turn, once. The preview stays pending, and the
-// next turn begins with a reminder. It runs on the actor.
-func (s *Session) leavePreview(st *state) {
-	p := s.preview(st)
+// next turn begins with a reminder.
+func (st previews) leavePreview() {
+	s := st.session
+	p := st.pendingPreview()
 	if p == nil || st.preview.noticed {
 		return
 	}
 	st.preview.free, st.preview.noticed, st.preview.left = true, true, true
-	s.emit(Noticed{
+	st.emit(Noticed{
 		Severity: SeverityWarning, Title: s.opts.Secrets.Hide("Neither applied nor discarded: " + p.Title),
 		Detail: "Nothing was changed. Say in the next prompt whether to apply or to discard it.",
 	})

@@ -134,7 +134,7 @@ func TestPreview_Left(t *testing.T) {
 	run(t, previewTools, func(w *world) {
 		gate := providertest.NewGate()
 		w.speak(providertest.Step{providertest.Call("a", "show", `{"say":"1"}`)}, providertest.Step{providertest.Text("so"), gate.Hold()})
-		turn := w.session.Prompt(words("go"))
+		turn := w.session.Prompt(agent.Prompt{Parts: words("go")})
 		<-gate.Reached()
 		turn.Cancel()
 		if r := turn.Wait(w.t.Context()); r.Stop != agent.StopCancelled {

@@ -19,9 +19,12 @@ type SystemPrompt struct {
 	Override bool
 }
 
+// prompter assembles the system prompt of a session.
+type prompter struct{ *Session }
+
 // systemPrompt assembles the system prompt. It has the day but not the time, so that the prompt caches of a day's
 // requests hold.
-func (s *Session) systemPrompt(ctx context.Context, current approval.Mode, tools []Tool) string {
+func (s prompter) systemPrompt(ctx context.Context, current approval.Mode, tools []Tool) string {
 	ws := &s.opts.Workspace
 	roots := ""
 	if len(ws.Additional) > 0 {

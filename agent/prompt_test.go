@@ -86,7 +86,7 @@ func TestSystemPrompt(t *testing.T) {
 // A model without eyes is told that there was an image, and so is the user's conversation kept.
 func TestConversation_WithoutImages(t *testing.T) {
 	run(t, nil, func(w *world) {
-		w.session.Prompt([]providers.Part{providers.Text{Text: "look"}, providers.Image{MIMEType: "image/png", Data: []byte{1}}}).Wait(w.t.Context())
+		w.session.Prompt(agent.Prompt{Parts: []providers.Part{providers.Text{Text: "look"}, providers.Image{MIMEType: "image/png", Data: []byte{1}}}}).Wait(w.t.Context())
 	}, providertest.Step{providertest.Check(func(req *providers.Request) {
 		if got := req.Messages[0].Text(); got != "look[An image was here. This model cannot see images.]" {
 			t.Errorf("the model got %q", got)

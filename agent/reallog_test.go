@@ -55,7 +55,7 @@ func TestCompaction_Loaded(t *testing.T) {
 				if i == 0 {
 					text = "GOAL-1: never stop."
 				}
-				if r := session.Prompt(words(text)).Wait(t.Context()); r.Err != nil || r.Stop != agent.StopEndTurn {
+				if r := session.Prompt(agent.Prompt{Parts: words(text)}).Wait(t.Context()); r.Err != nil || r.Stop != agent.StopEndTurn {
 					t.Fatalf("%s, turn %d: %+v", strategy, i, r)
 				}
 				if i%7 != 6 {

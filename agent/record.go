@@ -9,13 +9,13 @@ import (
 )
 
 // record makes messages durable and part of the conversation. Of a turn that is over, answers only count.
-func (t *Turn) record(msgs ...*providers.Message) error {
+func (t *RunningTurn) record(msgs ...*providers.Message) error {
 	err := t.do(func(st *state) error {
 		for _, m := range msgs {
 			if err := t.keep(st, m); err != nil {
 				return err
 			}
-			t.recorded(m)
+			st.turn.recorded(m)
 		}
 		return nil
 	})
@@ -29,8 +29,8 @@ func (t *Turn) record(msgs ...*providers.Message) error {
 	return err
 }
 
-// keep appends a message to the log and to the conversation. It runs on the actor.
-func (t *Turn) keep(st *state, m *providers.Message) error {
+// keep appends a message to the log and to the conversation.
+func (t *RunningTurn) keep(st *state, m *providers.Message) error {
 	if m.Time.IsZero() {
 		m.Time = t.session.opts.Clock()
 	}
@@ -38,12 +38,12 @@ func (t *Turn) keep(st *state, m *providers.Message) error {
 		m.Price = t.model.Price(m.Usage, t.tier)
 	}
 	if _, err := t.session.opts.Log.AppendMessage(m); err != nil {
-		return t.session.unsaved(st, err)
+		return st.unsaved(err)
 	}
-	t.session.saved(st)
+	st.saved()
 	kept := *m
 	if m.Role == providers.RoleAssistant {
-		st.charge(t, answerUse(&t.model, m))
+		st.charge(st.turn, answerUse(&t.model, m))
 	}
 	kept.Details = nil // what people are shown of a result is in the log, and large
 	st.window.Append(kept)
@@ -57,7 +57,7 @@ func (t *Turn) keep(st *state, m *providers.Message) error {
 const customShown = "gjc.shown"
 
 // recordShown keeps what the user typed, if the prompt is something else.
-func (t *Turn) recordShown(text string) error {
+func (t *RunningTurn) recordShown(text string) error {
 	if text == "" {
 		return nil
 	}
@@ -67,7 +67,7 @@ func (t *Turn) recordShown(text string) error {
 	}
 	return t.do(func(st *state) error {
 		if _, err := t.session.opts.Log.Append(sessions.Custom{CustomType: customShown, Data: raw}); err != nil {
-			return t.session.unsaved(st, err)
+			return st.unsaved(err)
 		}
 		return nil
 	})

@@ -50,7 +50,7 @@ func (e *recoveryError) Unwrap() []error {
 // ask gets an answer to the conversation. Where it does not fit into the model's window, the session goes over to a
 // larger model or is compacted, and the request is sent again, some times at most. With an error comes what was said
 // before it, if anything.
-func (t *Turn) ask(ctx context.Context) (*providers.Message, error) {
+func (t *requester) ask(ctx context.Context) (*providers.Message, error) {
 	for tried := 0; ; {
 		msg, err := t.attempt(ctx)
 		if err == nil || ctx.Err() != nil || !contextwindow.Overflowed(err) {
@@ -61,7 +61,7 @@ func (t *Turn) ask(ctx context.Context) (*providers.Message, error) {
 			tried++
 			continue // the user has chosen another model meanwhile
 		}
-		if promoted, perr := t.promote(ctx); promoted {
+		if promoted, perr := t.compactor.promote(ctx); promoted {
 			t.drop(t.model, msg)
 			continue // which comes to an end: each model is larger than the one before
 		} else if perr != nil {
@@ -74,10 +74,10 @@ func (t *Turn) ask(ctx context.Context) (*providers.Message, error) {
 			return msg, &recoveryError{"Context overflow recovery failed", err, nil}
 		}
 		// What came of the answer before it failed is no part of the conversation.
-		_, cerr := t.compact(ctx, compacting{reason: contextwindow.ReasonOverflow, depth: tried})
+		_, cerr := t.compactor.compact(ctx, compacting{reason: contextwindow.ReasonOverflow, depth: tried})
 		for errors.Is(cerr, contextwindow.ErrNothingToCompact) && tried < contextwindow.MaxDepth-1 {
 			tried++ // there is nothing new, or nothing that is old enough: less is kept
-			_, cerr = t.compact(ctx, compacting{reason: contextwindow.ReasonOverflow, depth: tried})
+			_, cerr = t.compactor.compact(ctx, compacting{reason: contextwindow.ReasonOverflow, depth: tried})
 		}
 		switch {
 		case ctx.Err() != nil:
@@ -92,7 +92,7 @@ func (t *Turn) ask(ctx context.Context) (*providers.Message, error) {
 }
 
 // remodelled reports whether the session has another model than the last request.
-func (t *Turn) remodelled() bool {
+func (t *requester) remodelled() bool {
 	is := false
 	_ = t.do(func(st *state) error { // a turn that is over asks no model
 		is = st.model.Ref() != t.model.Ref()
@@ -103,7 +103,7 @@ func (t *Turn) remodelled() bool {
 
 // makeRoom compacts a conversation that has grown over the threshold, so that the next request fits. A failure is told,
 // and the turn goes on without. It reports whether the conversation is another now.
-func (t *Turn) makeRoom(ctx context.Context) bool {
+func (t *compactor) makeRoom(ctx context.Context) bool {
 	settings := &t.session.settings.Compaction
 	if !settings.Automatic() || t.noRoom {
 		return false
@@ -136,7 +136,7 @@ func (t *Turn) makeRoom(ctx context.Context) bool {
 }
 
 // shorten compacts as the strategy says.
-func (t *Turn) shorten(ctx context.Context, reason contextwindow.Reason) error {
+func (t *compactor) shorten(ctx context.Context, reason contextwindow.Reason) error {
 	if t.session.settings.Compaction.Strategy == contextwindow.StrategyHandoff {
 		err := t.handOver(ctx, reason)
 		if err == nil || ctx.Err() != nil {
@@ -148,7 +148,7 @@ func (t *Turn) shorten(ctx context.Context, reason contextwindow.Reason) error {
 }
 
 // shortened tells what came of an attempt and reports whether the conversation is another now.
-func (t *Turn) shortened(ctx context.Context, err error, failed string) bool {
+func (t *compactor) shortened(ctx context.Context, err error, failed string) bool {
 	switch {
 	case err == nil:
 		return true
@@ -168,7 +168,7 @@ func (t *Turn) shortened(ctx context.Context, err error, failed string) bool {
 
 // completes reports whether an answer that was cut off is asked for once more: the window was full, and there is room
 // now. The answer that was cut off is no part of the conversation then.
-func (t *Turn) completes(ctx context.Context, msg *providers.Message) bool {
+func (t *compactor) completes(ctx context.Context, msg *providers.Message) bool {
 	settings := &t.session.settings.Compaction
 	if msg.StopReason != providers.StopLength || t.completed || t.last {
 		return false
@@ -200,8 +200,8 @@ func (t *Turn) completes(ctx context.Context, msg *providers.Message) bool {
 
 // tidy makes room behind a turn's last answer. It reports whether the turn goes on, because the compaction came between
 // the model and its work: the plan has open items.
-func (t *Turn) tidy(ctx context.Context) bool {
-	if t.ending || !t.makeRoom(ctx) || !t.session.settings.Compaction.AutoContinue || t.last || ctx.Err() != nil {
+func (t *compactor) tidy(ctx context.Context) bool {
+	if t.ending() || !t.makeRoom(ctx) || !t.session.settings.Compaction.AutoContinue || t.last || ctx.Err() != nil {
 		return false
 	}
 	inWork := false
@@ -210,7 +210,7 @@ func (t *Turn) tidy(ctx context.Context) bool {
 		if !inWork {
 			return nil
 		}
-		return t.session.appendMessage(st, sessions.CustomMessage{
+		return st.appendMessage(sessions.CustomMessage{
 			CustomType: "auto-continue", Attribution: "agent",
 			Parts: []providers.Part{providers.Text{Text: strings.TrimSpace(continuePrompt)}},
 		})
@@ -220,18 +220,19 @@ func (t *Turn) tidy(ctx context.Context) bool {
 
 // remind adds a text of the program's to the conversation, marked so that the model does not take it for the user's words. It
 // runs on the actor.
-func (s *Session) remind(st *state, kind, text string) error {
+func (st *state) remind(kind, text string) error {
 	const tag = "system-reminder"
 	text = "<" + tag + ">\n" + strings.ReplaceAll(text, "</"+tag+">", "<\\/"+tag+">") + "\n</" + tag + ">"
-	return s.appendMessage(st, sessions.CustomMessage{
+	return st.appendMessage(sessions.CustomMessage{
 		CustomType: kind, Attribution: "agent", Parts: []providers.Part{providers.Text{Text: text}},
 	})
 }
 
-// appendMessage makes a message of the program durable and part of the conversation. It runs on the actor.
-func (s *Session) appendMessage(st *state, m sessions.CustomMessage) error {
+// appendMessage makes a message of the program durable and part of the conversation.
+func (st *state) appendMessage(m sessions.CustomMessage) error {
+	s := st.session
 	if _, err := s.opts.Log.Append(m); err != nil {
-		return s.unsaved(st, err)
+		return st.unsaved(err)
 	}
 	st.window.Append(providers.Message{Role: providers.RoleUser, Parts: m.Parts, Time: s.opts.Clock()})
 	return nil

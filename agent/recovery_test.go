@@ -435,7 +435,7 @@ func TestRecovery_Cancelled(t *testing.T) {
 		}, func(w *world) {
 			gate := providertest.NewGate()
 			w.speak(first, providertest.Step{providertest.Text("S"), gate.Hold()})
-			turn := w.session.Prompt(words("go"))
+			turn := w.session.Prompt(agent.Prompt{Parts: words("go")})
 			synctest.Wait()
 			w.session.Cancel()
 			if r := turn.Wait(w.t.Context()); r.Stop != agent.StopCancelled || r.Err != nil {
@@ -461,7 +461,7 @@ func TestOverflow_OfAModelThatWasLeft(t *testing.T) {
 	}, func(w *world) {
 		gate := providertest.NewGate()
 		w.speak(providertest.Step{gate.Hold(), providertest.Fail(overflow())})
-		turn := w.session.Prompt(words("go"))
+		turn := w.session.Prompt(agent.Prompt{Parts: words("go")})
 		<-gate.Reached()
 		if err := w.session.SetModel(other.Info(), "")(); err != nil {
 			t.Fatal(err)
@@ -519,7 +519,7 @@ func TestThreshold_Steered(t *testing.T) {
 		gate := providertest.NewGate()
 		w.speak(providertest.Step{providertest.Text("ok"), full(12_000)}, providertest.Step{providertest.Text("SUM"), gate.Hold()},
 			providertest.Step{providertest.Text("yes")})
-		turn := w.session.Prompt(words("go"))
+		turn := w.session.Prompt(agent.Prompt{Parts: words("go")})
 		synctest.Wait()
 		if ok, err := w.session.Steer(words("also")); !ok || err != nil {
 			t.Errorf("%v, %v", ok, err)

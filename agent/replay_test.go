@@ -56,7 +56,7 @@ func TestReplay_OfRunningCalls(t *testing.T) {
 			},
 			providertest.Step{providertest.Text("done")},
 		)
-		turn := w.session.Prompt(words("go"))
+		turn := w.session.Prompt(agent.Prompt{Parts: words("go")})
 		synctest.Wait()
 		got := replayed(w)
 		want := []string{
@@ -86,7 +86,7 @@ func TestReplay_HoldsTheSessionStill(t *testing.T) {
 		})}
 	}, func(w *world) {
 		w.script.Add(providertest.Step{providertest.Call("c1", "slow", `{}`)}, providertest.Step{providertest.Text("ok")})
-		turn := w.session.Prompt(words("go"))
+		turn := w.session.Prompt(agent.Prompt{Parts: words("go")})
 		synctest.Wait()
 		events, err := w.session.Replay()
 		if err != nil {
@@ -124,7 +124,7 @@ func TestReplay_HoldsTheSessionStill(t *testing.T) {
 		})}
 	}, func(w *world) {
 		w.script.Add(providertest.Step{providertest.Call("c1", "slow", `{}`)}, providertest.Step{providertest.Text("ok")})
-		turn := w.session.Prompt(words("go"))
+		turn := w.session.Prompt(agent.Prompt{Parts: words("go")})
 		synctest.Wait()
 		events, err := w.session.Replay()
 		if err != nil {

@@ -7,7 +7,7 @@ import (
 )
 
 // reports returns what the session's values report to the model; empty for nothing. It notifies the user too.
-func (t *Turn) reports() string {
+func (t *RunningTurn) reports() string {
 	o := &t.session.opts
 	var texts []string
 	for _, r := range o.Values.Reports() {
@@ -22,19 +22,19 @@ func (t *Turn) reports() string {
 }
 
 // addReports adds the reports to the conversation.
-func (t *Turn) addReports() error {
+func (t *RunningTurn) addReports() error {
 	text := t.reports()
 	if text == "" {
 		return nil
 	}
-	return t.do(func(st *state) error { return t.session.remind(st, "late", text) })
+	return t.do(func(st *state) error { return st.remind("late", text) })
 }
 
 // withReports appends the reports to a prompt that is all text, and returns what the user typed if shown is empty. Other
 // prompts leave the reports to the first tool call.
-func (t *Turn) withReports(shown string) string {
+func (t *RunningTurn) withReports(shown string) string {
 	var typed []string
-	for _, p := range t.prompt {
+	for _, p := range t.parts {
 		text, ok := p.(providers.Text)
 		if !ok {
 			return shown
@@ -45,7 +45,7 @@ func (t *Turn) withReports(shown string) string {
 	if text == "" {
 		return shown
 	}
-	t.prompt = append(t.prompt[:len(t.prompt):len(t.prompt)], providers.Text{Text: text})
+	t.parts = append(t.parts[:len(t.parts):len(t.parts)], providers.Text{Text: text})
 	if shown == "" {
 		shown = strings.Join(typed, "")
 	}

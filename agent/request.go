@@ -31,7 +31,7 @@ func (s *Session) ContextUse(ctx context.Context) (ContextUse, error) {
 	w := &view.window
 	use := ContextUse{
 		Used: w.Usage().Context(), Size: view.model.ContextWindow, Conversation: contextwindow.Estimate(&view.model, w.Messages),
-		ToolCount: len(tools), Messages: len(w.Messages), System: contextwindow.Tokens(len(s.systemPrompt(ctx, view.mode, tools))),
+		ToolCount: len(tools), Messages: len(w.Messages), System: contextwindow.Tokens(len(prompter{s}.systemPrompt(ctx, view.mode, tools))),
 	}
 	for _, tool := range tools {
 		spec := tool.Spec()
@@ -54,7 +54,7 @@ func (st *state) request() requestState { return requestState{st.choices, st.win
 // assemble makes a request.
 func (s *Session) assemble(ctx context.Context, view *requestState, tools []Tool) *providers.Request {
 	req := &providers.Request{
-		System:   s.briefed(s.systemPrompt(ctx, view.mode, tools)),
+		System:   prompter{s}.briefed(prompter{s}.systemPrompt(ctx, view.mode, tools)),
 		Messages: contextwindow.Messages(view.window.Messages, view.model.Images),
 		Thinking: view.thinking, ServiceTier: view.tier,
 		SessionID: s.opts.ID,
@@ -64,7 +64,7 @@ func (s *Session) assemble(ctx context.Context, view *requestState, tools []Tool
 		spec := tool.Spec()
 		description := spec.Description
 		if spec.Name == TaskTool {
-			description += s.helperList(ctx)
+			description += prompter{s}.helperList(ctx)
 		}
 		req.Tools = append(req.Tools, providers.Tool{Name: spec.Name, Description: description, Schema: spec.Schema})
 	}

@@ -89,7 +89,7 @@ func TestRetry_AsTheProviderAsks(t *testing.T) {
 // A turn that is cancelled while it waits ends at once.
 func TestRetry_Cancelled(t *testing.T) {
 	run(t, noJitter, func(w *world) {
-		turn := w.session.Prompt(words("go"))
+		turn := w.session.Prompt(agent.Prompt{Parts: words("go")})
 		synctest.Wait()
 		start := time.Now()
 		w.session.Cancel()

@@ -172,21 +172,18 @@ type Session struct {
 
 	programs seenPrograms
 	hooked   *hookState // shared with child sessions
-
-	st state // the actor's alone
 }
 
-// state is what the actor owns.
+// state is the state of a session. Only the actor has it: the functions that are posted to the mailbox.
 type state struct {
+	session *Session
 	choices
 	title   string
 	updated time.Time
 	plan    []PlanEntry
 	window  contextwindow.Window
 	told    UsageChanged // what was told last, or with the load
-	// uses is what the session has used, lastTurn what its last turn that asked a model has; repriced is of [Spending].
-	uses, lastTurn []sessions.Use
-	repriced       int
+	ledger
 	// idle ends when nobody has gone on with the conversation for a while; nil as long as that is of no interest.
 	idle *time.Timer
 
@@ -201,8 +198,8 @@ type state struct {
 	// be written last and that the user has been notified.
 	named, readOnly bool
 
-	turn    *Turn // the running one
-	waiting []*Turn
+	turn    *turnState // the running one
+	waiting []*turnState
 	// children are the sessions that the running turn has started.
 	children []*child
 	closing  bool
@@ -242,13 +239,14 @@ func New(opts Options) *Session {
 	}
 	s := &Session{
 		opts: opts, box: newMailbox(), done: make(chan struct{}), asking: make(chan struct{}, 1), grants: new(approval.Grants), hooked: new(hookState),
-		st: state{
-			choices: choices{opts.Mode, opts.Model, opts.Model.ClampThinking(opts.Thinking), opts.ServiceTier},
-			title:   opts.Title, plan: opts.Plan, window: contextwindow.NewWindow(opts.History), updated: opts.Clock(),
-		},
+	}
+	st := &state{
+		session: s,
+		choices: choices{opts.Mode, opts.Model, opts.Model.ClampThinking(opts.Thinking), opts.ServiceTier},
+		title:   opts.Title, plan: opts.Plan, window: contextwindow.NewWindow(opts.History), updated: opts.Clock(),
 	}
 	if n := len(opts.History); n > 0 && !opts.History[n-1].Time.IsZero() {
-		s.st.updated = opts.History[n-1].Time
+		st.updated = opts.History[n-1].Time
 	}
 	if opts.Settings != nil {
 		s.settings = *opts.Settings
@@ -258,19 +256,19 @@ func New(opts Options) *Session {
 	s.tree = newTaskTree(&s.settings.Tasks)
 	// A loaded session has been named behind its first answer.
 	_, answered := firstExchange(opts.History)
-	s.st.named = opts.Title != "" && answered != ""
+	st.named = opts.Title != "" && answered != ""
 	uses := opts.Uses
 	if uses == nil {
 		for i := range opts.History {
 			uses = sessions.AddAnswer(uses, &opts.History[i])
 		}
 	}
-	s.loadUses(&s.st, uses)
-	s.st.used(s.st.window.Usage().Context())
+	st.loadUses(uses)
+	st.used(st.window.Usage().Context())
 	s.ctx, s.end = context.WithCancelCause(context.Background())
 	go func() {
 		defer close(s.done)
-		s.box.run()
+		s.box.run(st)
 	}()
 	return s
 }
@@ -293,7 +291,7 @@ type Pending func() error
 // do queues fn for the actor and returns how to wait for it. Things are done in the order of the calls to do.
 func (s *Session) do(fn func(st *state) error) Pending {
 	result := make(chan error, 1)
-	if !s.box.post(func() { result <- fn(&s.st) }) {
+	if !s.box.post(func(st *state) { result <- fn(st) }) {
 		return func() error { return ErrSessionClosed }
 	}
 	return func() error { return <-result }
@@ -302,8 +300,8 @@ func (s *Session) do(fn func(st *state) error) Pending {
 // hold runs fn on the actor, which then stands still until release is called: meanwhile the session tells nothing.
 func (s *Session) hold(fn func(st *state)) (release func(), err error) {
 	ran, released := make(chan struct{}), make(chan struct{})
-	if !s.box.post(func() {
-		fn(&s.st)
+	if !s.box.post(func(st *state) {
+		fn(st)
 		close(ran)
 		<-released
 	}) {
@@ -375,7 +373,7 @@ func CleanTitle(title string) string {
 func (s *Session) Cancel() {
 	s.do(func(st *state) error {
 		if st.turn != nil {
-			s.cancelTurn(st, st.turn, ErrCancelled)
+			st.cancelTurn(st.turn, ErrCancelled)
 		}
 		for _, t := range st.waiting {
 			t.finish(TurnResult{Stop: StopCancelled})
@@ -390,7 +388,7 @@ func (s *Session) Cancel() {
 func (s *Session) Close(ctx context.Context) error {
 	s.do(func(st *state) error {
 		st.closing = true
-		s.stopIdle(st)
+		st.stopIdle()
 		for _, t := range st.waiting {
 			t.finish(TurnResult{Stop: StopCancelled})
 		}
@@ -399,7 +397,7 @@ func (s *Session) Close(ctx context.Context) error {
 			s.box.close()
 			return nil
 		}
-		s.cancelTurn(st, st.turn, ErrSessionClosed)
+		st.cancelTurn(st.turn, ErrSessionClosed)
 		return nil
 	})
 	select {
@@ -408,7 +406,7 @@ func (s *Session) Close(ctx context.Context) error {
 		// The turn does not stop in time: disown it.
 		s.do(func(st *state) error {
 			if st.turn != nil {
-				s.abandon(st, st.turn)
+				st.abandon(st.turn)
 			}
 			return nil
 		})
@@ -458,12 +456,12 @@ func (e *UnsavedError) Error() string {
 
 func (e *UnsavedError) Unwrap() error { return e.Err }
 
-// unsaved wraps an error of the log, and notifies the user of the first one in a row. It runs on the actor.
-func (s *Session) unsaved(st *state, err error) error {
+// unsaved wraps an error of the log, and notifies the user of the first one in a row.
+func (st *state) unsaved(err error) error {
 	unsaved := &UnsavedError{err}
 	if errors.Is(err, sessions.ErrReadOnly) && !st.readOnly {
 		st.readOnly = true
-		s.emit(Noticed{
+		st.emit(Noticed{
 			Severity: SeverityError, Title: "The session cannot be saved.",
 			Detail: "Everything shown as completed before is safe. Reason: " + sessions.WriteAdvice(err) + ".",
 		})
@@ -471,28 +469,27 @@ func (s *Session) unsaved(st *state, err error) error {
 	return unsaved
 }
 
-// saved notifies the user that the log takes entries again. It runs on the actor.
-func (s *Session) saved(st *state) {
+// saved notifies the user that the log takes entries again.
+func (st *state) saved() {
 	if st.readOnly {
 		st.readOnly = false
-		s.emit(Noticed{Severity: SeverityInfo, Title: "The session is saved again."})
+		st.emit(Noticed{Severity: SeverityInfo, Title: "The session is saved again."})
 	}
 }
 
-// emit tells one event. It runs on the actor.
-func (s *Session) emit(ev Event) {
-	switch ev := ev.(type) {
-	case PlanChanged:
-		s.st.plan = ev.Entries
-	default:
+// emit tells one event.
+func (st *state) emit(ev Event) {
+	if ev, ok := ev.(PlanChanged); ok {
+		st.plan = ev.Entries
 	}
-	s.opts.Emit(ev)
+	st.session.opts.Emit(ev)
 }
 
-// tellInfo tells title and time. It runs on the actor.
-func (s *Session) tellInfo(st *state) {
+// tellInfo tells title and time.
+func (st *state) tellInfo() {
+	s := st.session
 	st.updated = s.opts.Clock()
-	s.emit(InfoChanged{Title: st.title, UpdatedAt: st.updated})
+	st.emit(InfoChanged{Title: st.title, UpdatedAt: st.updated})
 }
 
 // ForgetGrants forgets the "always" answers for the tools whose names drop reports, in the session and its children: what

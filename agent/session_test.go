@@ -194,7 +194,7 @@ func TestTurn_QueueIsFIFO(t *testing.T) {
 		w.speak(providertest.Step{gate.Hold(), providertest.Text("1")}, providertest.Step{providertest.Text("3")})
 		var turns []*agent.Turn
 		for _, text := range []string{"one", "two", "three"} {
-			turns = append(turns, w.session.Prompt([]providers.Part{providers.Text{Text: text}}))
+			turns = append(turns, w.session.Prompt(agent.Prompt{Parts: []providers.Part{providers.Text{Text: text}}}))
 		}
 		<-gate.Reached()
 		synctest.Wait()
@@ -281,7 +281,7 @@ func TestCancel(t *testing.T) {
 					<-ctx.Done()
 					return agent.RejectOnce, ctx.Err()
 				}
-				turn := w.session.Prompt([]providers.Part{providers.Text{Text: "go"}})
+				turn := w.session.Prompt(agent.Prompt{Parts: []providers.Part{providers.Text{Text: "go"}}})
 				synctest.Wait()
 				w.session.Cancel()
 				if r := turn.Wait(w.t.Context()); r.Stop != agent.StopCancelled || r.Err != nil {
@@ -329,7 +329,7 @@ func TestCancel_Overstay(t *testing.T) {
 			return &agent.Result{Text: "late"}, nil
 		})}
 	}, func(w *world) {
-		turn := w.session.Prompt([]providers.Part{providers.Text{Text: "go"}})
+		turn := w.session.Prompt(agent.Prompt{Parts: []providers.Part{providers.Text{Text: "go"}}})
 		synctest.Wait()
 		begin := time.Now()
 		w.session.Cancel()
@@ -504,8 +504,8 @@ func TestClose_WhileATurnRuns(t *testing.T) {
 	run(t, nil, func(w *world) {
 		gate := providertest.NewGate()
 		w.speak(providertest.Step{gate.HoldAll()})
-		running := w.session.Prompt([]providers.Part{providers.Text{Text: "one"}})
-		waiting := w.session.Prompt([]providers.Part{providers.Text{Text: "two"}})
+		running := w.session.Prompt(agent.Prompt{Parts: []providers.Part{providers.Text{Text: "one"}}})
+		waiting := w.session.Prompt(agent.Prompt{Parts: []providers.Part{providers.Text{Text: "two"}}})
 		<-gate.Reached()
 		if err := w.session.Close(w.t.Context()); err != nil {
 			t.Error(err)

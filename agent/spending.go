@@ -41,8 +41,8 @@ func (s *Session) Spending() (Spending, error) {
 // cost is what the session has cost in US dollars; zero where prices are not known, for a part is not the whole. An answer
 // that was cut off before anything was told of its usage does not count: it would hide the cost for good, and there is one
 // wherever a user has pressed stop early. [Spending] has their number.
-func (st *state) cost() float64 {
-	usd, unpriced, _ := Cost(st.uses)
+func (l *ledger) cost() float64 {
+	usd, unpriced, _ := Cost(l.uses)
 	if unpriced > 0 {
 		return 0
 	}
@@ -57,7 +57,8 @@ func (st *state) used(tokens int) UsageChanged {
 }
 
 // loadUses takes over what was used before. What has no price gets the one of today, if there is one.
-func (s *Session) loadUses(st *state, uses []sessions.Use) {
+func (st *state) loadUses(uses []sessions.Use) {
+	s := st.session
 	st.uses = slices.Clone(uses)
 	for i := range st.uses {
 		use := &st.uses[i]
@@ -80,16 +81,17 @@ func (s *Session) loadUses(st *state, uses []sessions.Use) {
 	}
 }
 
-// charge counts answers. It runs on the actor.
-func (st *state) charge(t *Turn, u *sessions.SideUsage) {
+// charge counts answers.
+func (st *state) charge(t *turnState, u *sessions.SideUsage) {
 	st.uses = sessions.AddUse(st.uses, u)
 	if t != nil {
 		t.uses = sessions.AddUse(t.uses, u)
 	}
 }
 
-// chargeBeside counts answers that are no part of the conversation, and keeps that in the log. It runs on the actor.
-func (s *Session) chargeBeside(st *state, t *Turn, u *sessions.SideUsage) {
+// chargeBeside counts answers that are no part of the conversation, and keeps that in the log.
+func (st *state) chargeBeside(t *turnState, u *sessions.SideUsage) {
+	s := st.session
 	st.charge(t, u)
 	if e, err := u.Entry(); err == nil {
 		_, _ = s.opts.Log.Append(e) // a log that fails here fails the next message too
@@ -97,14 +99,14 @@ func (s *Session) chargeBeside(st *state, t *Turn, u *sessions.SideUsage) {
 }
 
 // spend takes note of what was used beside the conversation, whether it was of use or not.
-func (t *Turn) spend(what string, info providers.ModelInfo, used *contextwindow.Meter, tier string) {
+func (t *RunningTurn) spend(what string, info providers.ModelInfo, used *contextwindow.Meter, tier string) {
 	if used.Begun {
 		t.account(func(*state) *sessions.SideUsage { return sideUsage(what, &info, used, tier) })
 	}
 }
 
 // drop takes note of an answer of a model that is no part of the conversation; nil for none.
-func (t *Turn) drop(info providers.ModelInfo, msg *providers.Message) {
+func (t *RunningTurn) drop(info providers.ModelInfo, msg *providers.Message) {
 	if msg != nil {
 		t.account(func(*state) *sessions.SideUsage {
 			u := answerUse(&info, msg)
@@ -115,48 +117,47 @@ func (t *Turn) drop(info providers.ModelInfo, msg *providers.Message) {
 }
 
 // account charges what fn returns. What a turn has used that was disowned meanwhile is the session's all the same.
-func (t *Turn) account(fn func(st *state) *sessions.SideUsage) {
+func (t *RunningTurn) account(fn func(st *state) *sessions.SideUsage) {
 	s := t.session
 	_ = s.do(func(st *state) error { // a session that is closed keeps no account
-		if st.turn == t {
-			s.chargeBeside(st, t, fn(st))
+		if st.runs(t.Turn) {
+			st.chargeBeside(st.turn, fn(st))
 			return nil
 		}
-		s.chargeBeside(st, nil, fn(st))
-		s.tellCost(st)
+		st.chargeBeside(nil, fn(st))
+		st.tellCost()
 		return nil
 	})()
 }
 
 // tellUsage tells how full the window is behind an answer of the conversation.
-func (t *Turn) tellUsage(msg *providers.Message) {
+func (t *RunningTurn) tellUsage(msg *providers.Message) {
 	_ = t.do(func(st *state) error {
 		st.window.Measure(&st.model, msg.Usage)
 		if used := msg.Usage.Context(); used > 0 {
 			ev := st.used(used)
 			ev.Size = t.model.ContextWindow
-			t.session.emit(ev)
+			st.emit(ev)
 		}
 		return nil
 	})
 }
 
-// tellCost tells what the session costs if that is not what was told last. The window is as full as it was. It runs on the
-// actor.
-func (s *Session) tellCost(st *state) {
+// tellCost tells what the session costs if that is not what was told last. The window is as full as it was.
+func (st *state) tellCost() {
 	if told := st.told; st.cost() != told.CostUSD {
-		s.emit(st.used(told.Used))
+		st.emit(st.used(told.Used))
 	}
 }
 
-// chargeChild counts what a child session has used. It runs on the actor.
-func (s *Session) chargeChild(st *state, t *Turn, uses []sessions.Use) {
+// chargeChild counts what a child session has used.
+func (st *state) chargeChild(uses []sessions.Use) {
 	for i := range uses {
 		use := &uses[i]
 		cut := use.Cut // of whichever
 		charge := func(requests int, usage providers.Usage, price providers.Price) {
 			if requests > 0 {
-				s.chargeBeside(st, t, &sessions.SideUsage{
+				st.chargeBeside(st.turn, &sessions.SideUsage{
 					For: "a helper agent", Provider: use.Provider, Model: use.Model, Requests: requests, Cut: cut, Usage: usage, Price: price,
 				})
 				cut = 0
@@ -202,4 +203,12 @@ func less(u, v providers.Usage) providers.Usage {
 		Input: u.Input - v.Input, Output: u.Output - v.Output, CacheRead: u.CacheRead - v.CacheRead,
 		CacheWrite: u.CacheWrite - v.CacheWrite, Thinking: u.Thinking - v.Thinking,
 	}
+}
+
+// ledger is the part of a session's state that says what the session has used.
+type ledger struct {
+	uses []sessions.Use
+	// lastTurn is the use of the last turn that called a model.
+	lastTurn []sessions.Use
+	repriced int // as in [Spending]
 }

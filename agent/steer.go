@@ -1,8 +1,6 @@
 package agent
 
 import (
-	"context"
-
 	"github.com/gajae-code/gjc/providers"
 )
 
@@ -27,7 +25,7 @@ func (s *Session) Steer(parts []providers.Part) (injected bool, err error) {
 func (s *Session) QueueSteer(parts []providers.Part, orPrompt bool) func() (Steered, error) {
 	var result Steered
 	pending := s.do(func(st *state) error {
-		if t := st.turn; t != nil && !t.cancelling && !t.closed && t.local == nil {
+		if t := st.turn; t != nil && !t.cancelling && !t.closed && t.prompt.Answer == nil {
 			result.Injected = true
 			t.steers = append(t.steers, parts)
 			return nil
@@ -35,12 +33,8 @@ func (s *Session) QueueSteer(parts []providers.Part, orPrompt bool) func() (Stee
 		if !orPrompt || st.closing {
 			return nil
 		}
-		t := &Turn{session: s, prompt: parts, done: make(chan struct{})}
-		t.ctx, t.cancel = context.WithCancelCause(s.ctx)
-		result.Turn = t
-		s.stopIdle(st)
-		st.waiting = append(st.waiting, t)
-		s.next(st)
+		result.Turn = s.newTurn(Prompt{Parts: parts})
+		st.queue(result.Turn)
 		return nil
 	})
 	return func() (Steered, error) {
@@ -49,12 +43,13 @@ func (s *Session) QueueSteer(parts []providers.Part, orPrompt bool) func() (Stee
 	}
 }
 
-// takeSteers makes what was steered into t part of the conversation. It runs on the actor.
-func (s *Session) takeSteers(st *state, t *Turn) error {
+// takeSteers makes what was steered into t part of the conversation.
+func (st *state) takeSteers() error {
+	s, t := st.session, st.turn
 	for len(t.steers) > 0 {
 		m := &providers.Message{ID: s.opts.NewID(), Role: providers.RoleUser, Parts: t.steers[0], Time: s.opts.Clock()}
 		if _, err := s.opts.Log.AppendMessage(m); err != nil {
-			return s.unsaved(st, err)
+			return st.unsaved(err)
 		}
 		st.window.Append(*m)
 		t.steers = t.steers[1:]
@@ -64,13 +59,14 @@ func (s *Session) takeSteers(st *state, t *Turn) error {
 
 // goesOn reports whether a turn that would end with stop has to go on for what was steered into it. If not, it takes no
 // more, from the same moment on. Behind a refusal the turn is over in any case: what was not taken is left to the next.
-func (t *Turn) goesOn(stop StopReason) bool {
+func (t *RunningTurn) goesOn(stop StopReason) bool {
 	more := false
-	_ = t.do(func(*state) error { // a turn that is over takes no more either
-		more = len(t.steers) > 0 && !t.cancelling && (stop == StopEndTurn || stop == StopMaxTokens)
-		t.closed = !more
+	_ = t.do(func(st *state) error { // a turn that is over takes no more either
+		now := st.turn
+		more = len(now.steers) > 0 && !now.cancelling && (stop == StopEndTurn || stop == StopMaxTokens)
+		now.closed = !more
 		if more {
-			t.ending = false
+			now.ending = false
 		}
 		return nil
 	})
@@ -78,9 +74,19 @@ func (t *Turn) goesOn(stop StopReason) bool {
 }
 
 // openToSteers lets the turn be steered. Before that nothing says that it will come to a model request at all.
-func (t *Turn) openToSteers() {
-	_ = t.do(func(*state) error { // a turn that is over stays closed
-		t.closed = false
+func (t *RunningTurn) openToSteers() {
+	_ = t.do(func(st *state) error { // a turn that is over stays closed
+		st.turn.closed = false
 		return nil
 	})
+}
+
+// ending reports whether a tool has asked for the end of the turn.
+func (t *RunningTurn) ending() bool {
+	is := false
+	_ = t.do(func(st *state) error { // a turn that is over ends anyway
+		is = st.turn.ending
+		return nil
+	})
+	return is
 }

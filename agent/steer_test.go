@@ -26,7 +26,7 @@ func TestSteer_AtTheEnd(t *testing.T) {
 			providertest.Step{providertest.Text("done?"), gate.Hold()},
 			providertest.Step{providertest.Text("done.")},
 		)
-		turn := w.session.Prompt(words("begin"))
+		turn := w.session.Prompt(agent.Prompt{Parts: words("begin")})
 		synctest.Wait()
 		if ok, err := w.session.Steer(words("one")); !ok || err != nil {
 			t.Errorf("into a model that speaks: %v, %v", ok, err)
@@ -54,11 +54,11 @@ func TestSteer_AtTheEnd(t *testing.T) {
 func TestSteer_NotIntoACommand(t *testing.T) {
 	run(t, nil, func(w *world) {
 		release := make(chan struct{})
-		turn := w.session.Answer(func(_ context.Context, turn *agent.Turn) error {
+		turn := w.session.Prompt(agent.Prompt{Answer: func(_ context.Context, turn *agent.RunningTurn) error {
 			<-release
 			turn.Say("answer")
 			return nil
-		})
+		}})
 		synctest.Wait()
 		if ok, _ := w.session.Steer(words("x")); ok {
 			t.Error("a command was steered")
@@ -74,7 +74,7 @@ func TestSteer_DiskFull(t *testing.T) {
 	run(t, nil, func(w *world) {
 		gate := providertest.NewGate()
 		w.script.Add(providertest.Step{providertest.Text("done?"), gate.Hold()}, providertest.Step{providertest.Text("never")})
-		turn := w.session.Prompt(words("begin"))
+		turn := w.session.Prompt(agent.Prompt{Parts: words("begin")})
 		synctest.Wait()
 		if ok, _ := w.session.Steer(words("one")); !ok {
 			t.Error("not taken")
@@ -121,7 +121,7 @@ func TestSteer_IsAnswered(t *testing.T) {
 				gate := providertest.NewGate()
 				w.script.Add(append(providertest.Step{providertest.Text("x"), gate.Hold()}, tt.first...),
 					providertest.Step{providertest.Call("c9", "unknown", `{}`)}, providertest.Step{providertest.Text("fine")})
-				turn := w.session.Prompt(words("begin"))
+				turn := w.session.Prompt(agent.Prompt{Parts: words("begin")})
 				synctest.Wait()
 				if ok, err := w.session.Steer(words("one")); !ok || err != nil {
 					t.Fatalf("steered %v, %v", ok, err)
@@ -149,7 +149,7 @@ func TestSteer_IsKept(t *testing.T) {
 			run(t, nil, func(w *world) {
 				gate := providertest.NewGate()
 				w.script.Add(append(providertest.Step{gate.Hold()}, last...), providertest.Step{providertest.Text("fine")})
-				turn := w.session.Prompt(words("begin"))
+				turn := w.session.Prompt(agent.Prompt{Parts: words("begin")})
 				synctest.Wait()
 				if ok, err := w.session.Steer(words("one")); !ok || err != nil {
 					t.Fatalf("steered %v, %v", ok, err)
@@ -175,7 +175,7 @@ func TestSteer_NotTaken(t *testing.T) {
 			providertest.Step{first.Hold(), providertest.Call("c1", "echo", `{}`)},
 			providertest.Step{last.Hold(), providertest.Call("c2", "echo", `{}`)},
 		)
-		turn := w.session.Prompt(words("begin"))
+		turn := w.session.Prompt(agent.Prompt{Parts: words("begin")})
 		synctest.Wait()
 		if ok, _ := w.session.Steer(words("one")); !ok {
 			t.Error("not taken before the last request")
@@ -194,10 +194,10 @@ func TestSteer_NotTaken(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			run(t, nil, func(w *world) {
 				release := make(chan struct{})
-				turn := w.session.PromptWith(func(context.Context, *agent.Turn) (agent.Prepared, error) {
+				turn := w.session.Prompt(agent.Prompt{Prepare: func(context.Context, *agent.RunningTurn) (agent.Prepared, error) {
 					<-release
 					return agent.Prepared{}, fails
-				})
+				}})
 				synctest.Wait()
 				if ok, _ := w.session.Steer(words("x")); ok {
 					t.Error("a prompt that is yet to be made was steered")
@@ -210,9 +210,9 @@ func TestSteer_NotTaken(t *testing.T) {
 	run(t, nil, func(w *world) {
 		gate := providertest.NewGate()
 		w.script.Add(providertest.Step{gate.Hold()}, providertest.Step{providertest.Text("fine")})
-		turn := w.session.PromptWith(func(context.Context, *agent.Turn) (agent.Prepared, error) {
+		turn := w.session.Prompt(agent.Prompt{Prepare: func(context.Context, *agent.RunningTurn) (agent.Prepared, error) {
 			return agent.Prepared{Parts: words("made")}, nil
-		})
+		}})
 		synctest.Wait()
 		if ok, _ := w.session.Steer(words("x")); !ok {
 			t.Error("a prompt that was made is not steered")
@@ -270,7 +270,7 @@ func TestSubagent(t *testing.T) {
 			providertest.Step{providertest.Text("done")},
 		)
 		w.answer = func(context.Context, agent.Question) (agent.Decision, error) { return agent.AllowAlways, nil }
-		turn := w.session.Prompt(words("go"))
+		turn := w.session.Prompt(agent.Prompt{Parts: words("go")})
 		synctest.Wait() // the child has touched twice, and its model holds
 		if len(w.asked) != 1 || touched != 2 {
 			t.Errorf("asked %d times, touched %d", len(w.asked), touched)
@@ -311,7 +311,7 @@ func TestSubagent_Ends(t *testing.T) {
 			providertest.Step{providertest.Call("c1", "task", `{"say":"it"}`)},
 			providertest.Step{providertest.Text("hm"), gate.HoldAll()},
 		)
-		turn := w.session.Prompt(words("go"))
+		turn := w.session.Prompt(agent.Prompt{Parts: words("go")})
 		synctest.Wait()
 		w.session.Cancel()
 		if r := turn.Wait(w.t.Context()); r.Stop != agent.StopCancelled {
@@ -346,7 +346,7 @@ func TestSubagent_DoesNotStop(t *testing.T) {
 			providertest.Step{providertest.Call("c2", "stuck", `{}`)},
 			providertest.Step{providertest.Text("next")},
 		)
-		turn := w.session.Prompt(words("go"))
+		turn := w.session.Prompt(agent.Prompt{Parts: words("go")})
 		synctest.Wait()
 		w.session.Cancel()
 		if r := turn.Wait(w.t.Context()); r.Stop != agent.StopCancelled {
@@ -392,7 +392,7 @@ func TestSubagent_LeftBehind(t *testing.T) {
 		})}
 	}, func(w *world) {
 		w.script.Add(providertest.Step{providertest.Call("c1", "task", `{"say":"it"}`)}, providertest.Step{providertest.Call("c2", "stuck", `{}`)})
-		turn := w.session.Prompt(words("go"))
+		turn := w.session.Prompt(agent.Prompt{Parts: words("go")})
 		synctest.Wait()
 		now, cancel := context.WithCancel(w.t.Context())
 		cancel()

@@ -39,7 +39,7 @@ const (
 // RepeatModes lists all modes.
 func RepeatModes() []RepeatMode { return []RepeatMode{RepeatOnce, RepeatAfterGap} }
 
-// streamRules is what a turn knows of the rules that its model ran into. It is the turn's goroutine's.
+// streamRules is what a turn knows of the rules that its model ran into.
 type streamRules struct {
 	watch *rules.Watch
 	// broke are those that broke off the present answer, later those that the model is given behind it.
@@ -47,7 +47,7 @@ type streamRules struct {
 }
 
 // watchRules begins to look at an answer. No answer is broken off that no other can follow.
-func (t *Turn) watchRules(ctx context.Context) {
+func (t *requester) watchRules(ctx context.Context) {
 	t.rules = streamRules{}
 	s := t.session
 	if !s.settings.Rules.Stream || t.last {
@@ -62,7 +62,7 @@ func (t *Turn) watchRules(ctx context.Context) {
 		gap = max(s.settings.Rules.RepeatGap, 1)
 	}
 	_ = t.do(func(st *state) error { // a turn that is over asks no model
-		g := s.given(st)
+		g := st.given()
 		t.rules.watch = rules.NewWatch(book, func(r *rules.Rule) bool {
 			at, was := g.stream[r.Name]
 			return !was || gap > 0 && g.turns-at >= gap
@@ -106,7 +106,7 @@ func brokenOff(info *providers.ModelInfo) error {
 }
 
 // interrupted has the model asked again with the rules that its answer ran into; msg is what came of the answer.
-func (t *Turn) interrupted(msg *providers.Message) (again bool, err error) {
+func (t *requester) interrupted(msg *providers.Message) (again bool, err error) {
 	notice := "The answer was broken off, because it ran into " + ruleNames(t.rules.broke) + "; asking the model again."
 	if msg != nil {
 		msg.Parts = withoutCalls(msg.Parts)
@@ -136,23 +136,23 @@ func ruleNames(matches []rules.Match) string {
 }
 
 // inject gives the model rules as a message of the program's.
-func (t *Turn) inject(matches []rules.Match, tag, why string) error {
+func (t *requester) inject(matches []rules.Match, tag, why string) error {
 	return t.do(func(st *state) error {
-		text, err := t.session.giveMatches(st, matches, tag, why)
+		text, err := st.giveMatches(matches, tag, why)
 		if err != nil {
 			return err
 		}
-		return t.session.appendMessage(st, sessions.CustomMessage{
+		return st.appendMessage(sessions.CustomMessage{
 			CustomType: "ttsr-injection", Attribution: "agent", Parts: []providers.Part{providers.Text{Text: text}},
 		})
 	})
 }
 
-// giveMatches notes that the model gets rules, and returns their text. It runs on the actor.
-func (s *Session) giveMatches(st *state, matches []rules.Match, tag, why string) (string, error) {
+// giveMatches notes that the model gets rules, and returns their text.
+func (st *state) giveMatches(matches []rules.Match, tag, why string) (string, error) {
 	var texts []string
 	for _, m := range matches {
-		if err := s.give(st, m.Name, true); err != nil {
+		if err := st.give(m.Name, true); err != nil {
 			return "", err
 		}
 		text := strings.ReplaceAll(m.Text, "</"+tag+">", "<\\/"+tag+">")
@@ -165,7 +165,7 @@ const whyLater = "What you have said or called runs into this rule. Keep to it f
 
 // addMatches adds the rules that did not interrupt the answer to the conversation. It reports whether there were any, so that
 // the model is asked again.
-func (t *Turn) addMatches() (again bool, err error) {
+func (t *requester) addMatches() (again bool, err error) {
 	later := t.rules.later
 	t.rules.later = nil
 	if len(later) == 0 || t.ctx.Err() != nil {

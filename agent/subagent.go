@@ -116,13 +116,13 @@ func (r *toolRun) runTask(ctx context.Context, task Task) (TaskResult, error) {
 	if helper.Tools != nil {
 		opts.Tools = newHelperTools(s.opts.Tools, helper.Tools)
 	}
-	if s.depth+1 < s.maxDepth() && len(helper.Spawns) > 0 {
+	if s.depth+1 < maxDepth(s) && len(helper.Spawns) > 0 {
 		opts.Subagent = around.Subagent
 	}
 	opts.FS, opts.Terminal, opts.Programs = around.FS, around.Terminal, around.Programs
-	opts.Approver, opts.Elicitor = childApprover{around.Approver, t}, around.Elicitor
+	opts.Approver, opts.Elicitor = childApprover{around.Approver, t.Turn}, around.Elicitor
 	if around.Elicitor != nil {
-		opts.Elicitor = childElicitor{around.Elicitor, t}
+		opts.Elicitor = childElicitor{around.Elicitor, t.Turn}
 	}
 	kept := &child{about: about, emit: around.Emit}
 	opts.Emit = func(ev Event) {
@@ -145,17 +145,17 @@ func (r *toolRun) runTask(ctx context.Context, task Task) (TaskResult, error) {
 		kept.session = New(opts)
 		kept.session.asking, kept.session.grants, kept.session.child = s.asking, s.grants, true
 		kept.session.lineage = lineage{
-			tree: s.tree, parent: t, depth: s.depth + 1, helper: helper, kept: kept, readOnly: readOnly, slot: slot,
+			tree: s.tree, parent: t.Turn, depth: s.depth + 1, helper: helper, kept: kept, readOnly: readOnly, slot: slot,
 		}
 		kept.session.hooked = s.hooked
 		st.children = append(st.children, kept)
-		s.tellChild(kept, SubagentChanged{Subagent: about, Running: true, Prompt: s.opts.Secrets.Hide(task.Prompt)}, "")
+		st.tellChild(kept, SubagentChanged{Subagent: about, Running: true, Prompt: s.opts.Secrets.Hide(task.Prompt)}, "")
 		return nil
 	}); err != nil {
 		return TaskResult{}, err
 	}
 	started := kept.session
-	result := started.PromptTraced([]providers.Part{providers.Text{Text: task.Prompt}}, t.trace).Wait(ctx)
+	result := started.Prompt(Prompt{Parts: []providers.Part{providers.Text{Text: task.Prompt}}, Trace: t.Trace()}).Wait(ctx)
 	sum := started.summary()
 	closeCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.opts.CancelGrace)
 	defer cancel()
@@ -163,8 +163,8 @@ func (r *toolRun) runTask(ctx context.Context, task Task) (TaskResult, error) {
 	s.opts.Values.FilesChanged()     // whatever the child did
 	_ = t.do(func(st *state) error { // a turn that is over has told the child's end with its own
 		st.children = remove(st.children, kept)
-		s.chargeChild(st, t, sum.uses)
-		s.tellChild(kept, SubagentChanged{Subagent: about, Stop: result.Stop, Err: result.Err}, "The task is over.")
+		st.chargeChild(sum.uses)
+		st.tellChild(kept, SubagentChanged{Subagent: about, Stop: result.Stop, Err: result.Err}, "The task is over.")
 		return nil
 	})
 	switch {
@@ -239,15 +239,16 @@ func (c *child) end(why string) {
 }
 
 // tellChild tells that a child of the session is there or has ended, with the end of all that it has open. Above it is known in
-// the same step, so that a turn above that is given up meanwhile tells its end, once. It runs on the actor.
-func (s *Session) tellChild(c *child, ev SubagentChanged, why string) {
+// the same step, so that a turn above that is given up meanwhile tells its end, once.
+func (st *state) tellChild(c *child, ev SubagentChanged, why string) {
+	s := st.session
 	s.up(func() {
 		if !ev.Running {
 			c.end(why)
 		}
 		switch {
 		case s.kept == nil:
-			s.emit(ev)
+			st.emit(ev)
 			return
 		case ev.Running:
 			s.kept.below = append(s.kept.below, c)
@@ -258,10 +259,10 @@ func (s *Session) tellChild(c *child, ev SubagentChanged, why string) {
 	})
 }
 
-// endChildren tells the end of the children that the turn leaves behind: they do not stop in time. It runs on the actor.
-func (s *Session) endChildren(st *state, why string) {
+// endChildren tells the end of the children that the turn leaves behind: they do not stop in time.
+func (st *state) endChildren(why string) {
 	for _, c := range st.children {
-		s.tellChild(c, SubagentChanged{Subagent: c.about, Stop: StopCancelled}, why)
+		st.tellChild(c, SubagentChanged{Subagent: c.about, Stop: StopCancelled}, why)
 	}
 	st.children = nil
 }

@@ -30,7 +30,7 @@ const (
 )
 
 // promote changes to a model with a larger window, if the settings allow that and there is one. It reports whether it did.
-func (t *Turn) promote(ctx context.Context) (bool, error) {
+func (t *compactor) promote(ctx context.Context) (bool, error) {
 	s := t.session
 	if !s.settings.ContextPromotion || ctx.Err() != nil {
 		return false, nil
@@ -40,18 +40,18 @@ func (t *Turn) promote(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	from := snap.Model
-	to, ok := s.promotionTarget(ctx, &from)
+	to, ok := t.promotionTarget(ctx, &from)
 	if !ok {
 		return false, nil
 	}
-	return t.switchModel(sessions.ModelChange{Model: to.Ref(), PreviousModel: from.Ref(), Reason: promotionReason}, to, "", Noticed{
+	return t.requester.switchModel(sessions.ModelChange{Model: to.Ref(), PreviousModel: from.Ref(), Reason: promotionReason}, to, "", Noticed{
 		Severity: SeverityInfo, Title: fmt.Sprintf("The conversation has outgrown %s; going on with %s.", from.Ref(), to.Ref()),
 	})
 }
 
 // fallBack changes to the next model after a call that failed and is not tried again, if there is one that this turn has not
 // tried. It reports whether it did.
-func (t *Turn) fallBack(ctx context.Context, failed error) (bool, error) {
+func (t *requester) fallBack(ctx context.Context, failed error) (bool, error) {
 	s := t.session
 	chain, ok := s.opts.Models.(Fallbacks)
 	if !ok || ctx.Err() != nil {
@@ -79,7 +79,7 @@ func (t *Turn) fallBack(ctx context.Context, failed error) (bool, error) {
 
 // switchModel changes the session's model and notifies the user, unless the user has chosen another model meanwhile. It reports
 // whether it changed the model. An empty level is the present one.
-func (t *Turn) switchModel(change sessions.ModelChange, to providers.ModelInfo, level providers.ThinkingLevel, notice Noticed) (bool, error) {
+func (t *requester) switchModel(change sessions.ModelChange, to providers.ModelInfo, level providers.ThinkingLevel, notice Noticed) (bool, error) {
 	s := t.session
 	switched := false
 	err := t.do(func(st *state) error {
@@ -87,17 +87,17 @@ func (t *Turn) switchModel(change sessions.ModelChange, to providers.ModelInfo, 
 			return nil
 		}
 		if _, err := s.opts.Log.Append(change); err != nil {
-			return s.unsaved(st, err)
+			return st.unsaved(err)
 		}
 		st.model = to
 		st.window.ModelChanged()
 		switched = true
-		if err := s.fitToModel(st, cmp.Or(level, st.thinking)); err != nil {
+		if err := st.fitToModel(cmp.Or(level, st.thinking)); err != nil {
 			return err
 		}
-		s.emit(ConfigChanged{Now: st.snapshot()})
-		s.emit(notice)
-		s.emit(st.used(st.window.Next(&st.model)))
+		st.emit(ConfigChanged{Now: st.snapshot()})
+		st.emit(notice)
+		st.emit(st.used(st.window.Next(&st.model)))
 		return nil
 	})
 	return switched && err == nil, err

@@ -116,7 +116,7 @@ func (s *taskSlot) release() {
 }
 
 // maxDepth is how deep children go below the outermost session.
-func (s *Session) maxDepth() int { return cmp.Or(s.settings.Tasks.MaxDepth, DefaultTaskDepth) }
+func maxDepth(s *Session) int { return cmp.Or(s.settings.Tasks.MaxDepth, DefaultTaskDepth) }
 
 // finishRequests is how many requests a child has to finish in.
 const finishRequests = 3
@@ -129,7 +129,7 @@ func spentTokens(uses []sessions.Use) int {
 
 // withinBudget reports whether a child may ask its model again. One that has used its budget is told to finish, and has a few
 // requests for that.
-func (t *Turn) withinBudget() bool {
+func (t *requester) withinBudget() bool {
 	s := t.session
 	most := s.settings.Tasks.MaxTokens
 	if !s.child || most <= 0 {
@@ -141,7 +141,7 @@ func (t *Turn) withinBudget() bool {
 		case spentTokens(st.uses) < most:
 		case !s.finishing:
 			s.finishing, s.left = true, finishRequests-1
-			t.steers = append(t.steers, []providers.Part{providers.Text{Text: fmt.Sprintf(
+			st.turn.steers = append(st.turn.steers, []providers.Part{providers.Text{Text: fmt.Sprintf(
 				"You have used your budget of %d tokens. Call no more tools: write your report now, with what you know and what is left to do.", most,
 			)}})
 		case s.left == 0:

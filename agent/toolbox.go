@@ -36,7 +36,7 @@ const settleTools = 2 * time.Second
 func (s *Session) offered(model *providers.ModelInfo, mode approval.Mode) []Tool {
 	return slices.DeleteFunc(slices.Clone(s.opts.Tools.Tools()), func(t Tool) bool {
 		spec := t.Spec()
-		return s.keeps(spec, mode) || spec.Available != nil && !spec.Available(s.opts.Values) || spec.For != nil && !spec.For(model) ||
+		return withheld(s, spec, mode) || spec.Available != nil && !spec.Available(s.opts.Values) || spec.For != nil && !spec.For(model) ||
 			spec.Program != "" && !s.programs.there(spec.Program, s.opts.Programs)
 	})
 }

@@ -24,7 +24,7 @@ const maxParallel = 8
 // tools run side by side; an exclusive one waits for those before it and runs alone. The calls are announced in order,
 // because an editor shows them in the order of their announcements. When ctx ends, every call still gets a result. An error is
 // the log's: then no further call begins.
-func (t *Turn) runTools(ctx context.Context, calls []providers.ToolCall) error {
+func (t *RunningTurn) runTools(ctx context.Context, calls []providers.ToolCall) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var runs []*toolRun
@@ -71,13 +71,13 @@ func (t *Turn) runTools(ctx context.Context, calls []providers.ToolCall) error {
 	return t.addRules(ctx, runs)
 }
 
-func (t *Turn) exclusive(name string) bool {
+func (t *RunningTurn) exclusive(name string) bool {
 	tool := find(t.tools, name)
 	return tool != nil && tool.Spec().Exclusive
 }
 
 // refuseCalls records a failed result for every call without running it.
-func (t *Turn) refuseCalls(calls []providers.ToolCall, why string) error {
+func (t *RunningTurn) refuseCalls(calls []providers.ToolCall, why string) error {
 	for _, c := range calls {
 		run := &toolRun{turn: t, call: c}
 		run.announce(nil)
@@ -90,7 +90,7 @@ func (t *Turn) refuseCalls(calls []providers.ToolCall, why string) error {
 
 // toolRun is one call on its way.
 type toolRun struct {
-	turn *Turn
+	turn *RunningTurn
 	call providers.ToolCall
 	tool Tool
 	// byUser says that the user has asked for the call, not the model.
@@ -208,8 +208,8 @@ func (r *toolRun) newCall(input jsonx.Raw) *Call {
 	return &Call{
 		ID: r.call.ID, Name: r.call.Name, Input: input,
 		Workspace: o.Workspace, FS: o.FS, Terminal: o.Terminal, Programs: o.Programs, Artifacts: o.Artifacts,
-		Model: t.offeredTo, Tools: names(t.tools), Values: o.Values,
-		Elicitor: t.elicitor(), Trace: t.trace,
+		Model: t.model, Tools: names(t.tools), Values: o.Values,
+		Elicitor: t.elicitor(), Trace: t.Trace(),
 		Update:  r.update,
 		Consent: r.consent,
 		SetPlan: func(entries []PlanEntry) {
@@ -342,7 +342,7 @@ func (r *toolRun) end(res *Result, words []string) error {
 	err := t.do(func(st *state) error {
 		var err error
 		if r.byUser {
-			err = t.session.keepUserCall(st, r.call.Input, &msg)
+			err = st.keepUserCall(r.call.Input, &msg)
 		} else {
 			err = t.keep(st, &msg)
 		}
@@ -350,12 +350,12 @@ func (r *toolRun) end(res *Result, words []string) error {
 			return err
 		}
 		for _, ev := range events {
-			if t.note(ev) {
-				t.session.emit(ev)
+			if st.turn.note(ev) {
+				st.emit(ev)
 			}
 		}
 		if res.EndTurn {
-			t.ending = true
+			st.turn.ending = true
 			if t.session.child {
 				st.question = strings.TrimSpace(st.question + "\n" + res.Say)
 			}

@@ -35,54 +35,72 @@ type TurnResult struct {
 	Err   error
 }
 
-// Turn is one prompt and all that follows from it.
+// Turn is a queued prompt and everything that follows from it. It is safe for concurrent use.
 type Turn struct {
 	session *Session
-	prompt  []providers.Part
-	trace   Trace
-	// prepare, if set, makes the prompt.
-	prepare func(context.Context, *Turn) (Prepared, error)
-	// local, if set, answers instead of a model.
-	local  func(context.Context, *Turn) error
+	prompt  Prompt
+	idle    bool // whether it compacts an idle session, without a prompt
+
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-
 	done   chan struct{} // closed when result is set
 	result TurnResult
+}
 
-	// tools are those of the last request, offeredTo is its model. They are the turn's goroutine's.
-	tools     []Tool
-	offeredTo providers.ModelInfo
-
-	// Of the actor: whether the turn has been told to stop, its tool calls without a result in order, the model and the
-	// service tier of its last request, and how the session stood before the prompt.
+// turnState is what the actor knows of a turn.
+type turnState struct {
+	*Turn
 	cancelling bool
-	overstay   *time.Timer
-	calls      []*liveCall
-	model      providers.ModelInfo
-	tier       string
-	before     checkpoint
-	// steers is what was steered into the turn and has not been taken yet; closed says that it takes no more.
+	overstay   *time.Timer // disowns a cancelled turn that does not end
+	before     checkpoint  // before the prompt
+	calls      []*liveCall // the tool calls without a result, in order
+	uses       []sessions.Use
+	// steers are the messages that the next request takes; closed is set if the turn takes no more.
 	steers [][]providers.Part
 	closed bool
-	// ending says that a tool has asked for the turn's end.
+	// ending is set if a tool has asked for the end of the turn.
 	ending bool
-	// uses is what the turn has used. It is the actor's.
-	uses []sessions.Use
-	// idle says that nobody has asked for the turn.
-	idle bool
-	// unanswered is the prompt until the model has answered it. It is the turn's goroutine's, as are completed, which says
-	// that an answer that was cut off was asked for once more, and noRoom, which says that making room has failed.
-	unanswered        *providers.Message
+}
+
+// RunningTurn is what a turn works with while it runs. It belongs to the goroutine of the turn, and to the function of a
+// [Prompt] that this goroutine calls.
+type RunningTurn struct {
+	*Turn
+	parts []providers.Part
+	// prompted is set when the prompt is in the log, and unanswered is the prompt until the model has answered it.
+	prompted   bool
+	unanswered *providers.Message
+	// model, tier and tools are those of the last request.
+	model providers.ModelInfo
+	tier  string
+	tools []Tool
+	// last is set if no request may follow the present one.
+	last bool
+	// completed is set if an answer that was cut off was requested again, and noRoom if making room has failed.
 	completed, noRoom bool
-	// tried are the models that this turn has asked in vain. It belongs to the goroutine of the turn.
+	// tried are the models that failed in this turn, by reference.
 	tried map[string]bool
 	odd   odd
 	rules streamRules
-	// prompted says that the prompt is in the log. It is the turn's goroutine's.
-	prompted bool
-	// last says that no request may come behind the one that is on its way. It is the turn's goroutine's.
-	last bool
+
+	compactor *compactor
+	requester *requester
+	hooks     *turnHooks
+}
+
+// compactor makes room in the model's window for the requests of a turn.
+type compactor struct{ *RunningTurn }
+
+// requester requests the answers of a turn, and requests them again if they are faulty.
+type requester struct{ *RunningTurn }
+
+// turnHooks runs the hooks of a turn.
+type turnHooks struct{ *RunningTurn }
+
+func newRunningTurn(t *Turn) *RunningTurn {
+	run := &RunningTurn{Turn: t, parts: t.prompt.Parts}
+	run.compactor, run.requester, run.hooks = &compactor{run}, &requester{run}, &turnHooks{run}
+	return run
 }
 
 // checkpoint is a place in a session to go back to.
@@ -97,63 +115,56 @@ type checkpoint struct {
 // Trace is the W3C trace context of a prompt (traceparent, tracestate, baggage), for what its calls ask of others.
 type Trace map[string]string
 
-// Prompt queues a turn with what the user said. It returns at once; turns run one after the other in the order of
-// the calls.
-func (s *Session) Prompt(parts []providers.Part) *Turn { return s.PromptTraced(parts, nil) }
-
-// PromptTraced is [Session.Prompt] for a prompt that is part of a trace.
-func (s *Session) PromptTraced(parts []providers.Part, trace Trace) *Turn {
-	return s.queue(&Turn{session: s, prompt: parts, trace: trace, done: make(chan struct{})})
+// Prompt describes a turn. It has one of Parts, Prepare and Answer.
+type Prompt struct {
+	// Parts is what the user said.
+	Parts []providers.Part
+	// Prepare makes the prompt when the turn begins. If it fails, the turn fails. Without parts the turn ends at once.
+	Prepare func(ctx context.Context, t *RunningTurn) (Prepared, error)
+	// Answer answers in place of a model. The conversation does not include what it says with [RunningTurn.Say]. If it fails,
+	// the turn fails.
+	Answer func(ctx context.Context, t *RunningTurn) error
+	// Trace is the trace that the prompt is part of. Optional.
+	Trace Trace
 }
 
-// Prepared is a prompt that had to be made first: a slash command's.
+// Prepared is a prompt that [Prompt.Prepare] made, such as that of a slash command.
 type Prepared struct {
 	Parts []providers.Part
-	// Shown is what the user typed; a replay shows it instead of the text that was made of it.
+	// Shown is what the user typed. A replay shows it in place of Parts.
 	Shown string
 }
 
-// PromptWith queues a turn whose prompt prepare makes when the turn's time has come. An error of prepare is the
-// turn's; with no parts the turn ends at once.
-func (s *Session) PromptWith(prepare func(ctx context.Context, t *Turn) (Prepared, error)) *Turn {
-	return s.PromptWithTraced(prepare, nil)
-}
-
-// PromptWithTraced is [Session.PromptWith] for a prompt that is part of a trace.
-func (s *Session) PromptWithTraced(prepare func(ctx context.Context, t *Turn) (Prepared, error), trace Trace) *Turn {
-	return s.queue(&Turn{session: s, prepare: prepare, trace: trace, closed: true, done: make(chan struct{})})
-}
-
-// Answer queues a turn that fn makes, in its place behind the turns before it. The conversation does not remember what
-// fn says with [Turn.Say]. An error of fn is the turn's.
-func (s *Session) Answer(fn func(ctx context.Context, t *Turn) error) *Turn {
-	return s.AnswerTraced(fn, nil)
-}
-
-// AnswerTraced is [Session.Answer] for a prompt that is part of a trace; [Turn.Trace] has it.
-func (s *Session) AnswerTraced(fn func(ctx context.Context, t *Turn) error, trace Trace) *Turn {
-	return s.queue(&Turn{session: s, local: fn, trace: trace, done: make(chan struct{})})
-}
-
-// Trace returns the trace that the prompt is part of; nil for none.
-func (t *Turn) Trace() Trace { return t.trace }
-
-func (s *Session) queue(t *Turn) *Turn {
-	t.ctx, t.cancel = context.WithCancelCause(s.ctx)
-	queued := s.box.post(func() {
-		if s.st.closing {
-			t.finish(TurnResult{Err: ErrSessionClosed})
-			return
-		}
-		s.stopIdle(&s.st)
-		s.st.waiting = append(s.st.waiting, t)
-		s.next(&s.st)
-	})
-	if !queued {
+// Prompt queues a turn. It returns at once. Turns run one after the other, in the order of the calls.
+func (s *Session) Prompt(p Prompt) *Turn {
+	t := s.newTurn(p)
+	if !s.box.post(func(st *state) { st.queue(t) }) {
 		t.finish(TurnResult{Err: ErrSessionClosed})
 	}
 	return t
 }
+
+func (s *Session) newTurn(p Prompt) *Turn {
+	t := &Turn{session: s, prompt: p, done: make(chan struct{})}
+	t.ctx, t.cancel = context.WithCancelCause(s.ctx)
+	return t
+}
+
+// queue adds a turn, and starts it if no other is running.
+func (st *state) queue(t *Turn) {
+	if st.closing {
+		t.finish(TurnResult{Err: ErrSessionClosed})
+		return
+	}
+	if !t.idle {
+		st.stopIdle()
+	}
+	st.waiting = append(st.waiting, &turnState{Turn: t, closed: t.prompt.Prepare != nil})
+	st.next()
+}
+
+// Trace returns the trace that the prompt is part of; nil for none.
+func (t *Turn) Trace() Trace { return t.prompt.Trace }
 
 // Wait returns how the turn ended. When ctx ends first it cancels the turn and goes on waiting for its end, which
 // is bounded by Options.CancelGrace.
@@ -171,12 +182,12 @@ func (t *Turn) Wait(ctx context.Context) TurnResult {
 func (t *Turn) Cancel() {
 	s := t.session
 	s.do(func(st *state) error {
-		if st.turn == t {
-			s.cancelTurn(st, t, ErrCancelled)
+		if st.runs(t) {
+			st.cancelTurn(st.turn, ErrCancelled)
 			return nil
 		}
 		for i, w := range st.waiting {
-			if w == t {
+			if w.Turn == t {
 				st.waiting = append(st.waiting[:i:i], st.waiting[i+1:]...)
 				t.finish(TurnResult{Stop: StopCancelled})
 				break
@@ -193,8 +204,9 @@ func (t *Turn) finish(r TurnResult) {
 	close(t.done)
 }
 
-// next starts the next waiting turn if none runs. It runs on the actor.
-func (s *Session) next(st *state) {
+// next starts the next waiting turn if none runs.
+func (st *state) next() {
+	s := st.session
 	if st.turn != nil || len(st.waiting) == 0 {
 		return
 	}
@@ -205,17 +217,19 @@ func (s *Session) next(st *state) {
 		s.opts.Log.Leaf(), st.window.Mark(), st.mode, st.model.Ref(), st.thinking,
 	}
 	go func() {
-		r := t.run()
-		t.recordFailure(r)
+		run := newRunningTurn(t.Turn)
+		r := run.run()
+		run.recordFailure(r)
 		s.do(func(st *state) error {
-			s.turnOver(st, t, r)
+			st.turnOver(t, r)
 			return nil
 		})
 	}()
 }
 
-// turnOver takes note of a turn's end and starts the next one. It runs on the actor.
-func (s *Session) turnOver(st *state, t *Turn, r TurnResult) {
+// turnOver takes note of a turn's end and starts the next one.
+func (st *state) turnOver(t *turnState, r TurnResult) {
+	s := st.session
 	if st.turn != t {
 		return // disowned before
 	}
@@ -228,25 +242,25 @@ func (s *Session) turnOver(st *state, t *Turn, r TurnResult) {
 	} else if n := t.openCalls(); n > 0 && !t.cancelling {
 		bug.Reportf("a turn ended with %d open tool calls", n)
 	}
-	s.endChildren(st, why)
-	s.endOpenCalls(t, why)
+	st.endChildren(why)
+	st.endOpenCalls(t, why)
 	if r.Stop == StopRefusal {
 		// The refused prompt and what followed stays out of the next one.
-		s.goBack(st, t.before)
+		st.goBack(t.before)
 	}
 	// What was steered in and never asked is not lost: the next turn sees it. A log that fails here fails the next prompt
 	// too.
-	_ = s.takeSteers(st, t)
+	_ = st.takeSteers()
 	if t.cancelling {
 		// Also where the end and the cancellation crossed: who cancels waits for this answer.
 		r = TurnResult{Stop: StopCancelled}
 	}
 	r.Usage = usageOf(t.uses)
-	s.leavePreview(st)
-	s.tellCost(st)
+	previews{st}.leavePreview()
+	st.tellCost()
 	if !t.idle {
-		s.tellInfo(st)
-		s.nameByModel(st)
+		st.tellInfo()
+		st.nameByModel()
 	}
 	if len(t.uses) > 0 {
 		st.lastTurn = t.uses
@@ -257,14 +271,15 @@ func (s *Session) turnOver(st *state, t *Turn, r TurnResult) {
 		s.box.close()
 		return
 	}
-	s.next(st)
+	st.next()
 	if st.turn == nil && !t.idle {
-		s.watchIdle(st)
+		st.watchIdle()
 	}
 }
 
-// goBack takes back the conversation since c, but not what was chosen since. It runs on the actor.
-func (s *Session) goBack(st *state, c checkpoint) {
+// goBack takes back the conversation since c, but not what was chosen since.
+func (st *state) goBack(c checkpoint) {
+	s := st.session
 	log := s.opts.Log
 	if log.Rewind(c.leaf) != nil {
 		return // a log that cannot be written refuses the next prompt too
@@ -278,7 +293,7 @@ func (s *Session) goBack(st *state, c checkpoint) {
 	st.branch++
 	if branch, err := log.Branch(); err == nil {
 		if plan := PlanOf(branch); !slices.Equal(plan, st.plan) {
-			s.emit(PlanChanged{Entries: append([]PlanEntry{}, plan...)})
+			st.emit(PlanChanged{Entries: append([]PlanEntry{}, plan...)})
 			st.plan = plan
 		}
 	}
@@ -294,8 +309,9 @@ func (s *Session) goBack(st *state, c checkpoint) {
 	}
 }
 
-// cancelTurn tells the running turn to stop and bounds how long that may take. It runs on the actor.
-func (s *Session) cancelTurn(st *state, t *Turn, cause error) {
+// cancelTurn tells the running turn to stop and bounds how long that may take.
+func (st *state) cancelTurn(t *turnState, cause error) {
+	s := st.session
 	if t.cancelling {
 		return
 	}
@@ -304,27 +320,30 @@ func (s *Session) cancelTurn(st *state, t *Turn, cause error) {
 	t.overstay = time.AfterFunc(s.opts.CancelGrace, func() {
 		s.do(func(st *state) error {
 			if st.turn == t {
-				s.abandon(st, t)
+				st.abandon(t)
 			}
 			return nil
 		})
 	})
 }
 
-// abandon disowns a turn that did not stop in time. It runs on the actor.
-func (s *Session) abandon(st *state, t *Turn) {
+// abandon disowns a turn that did not stop in time.
+func (st *state) abandon(t *turnState) {
 	t.cancelling = true
 	t.cancel(ErrCancelled)
-	s.turnOver(st, t, TurnResult{Stop: StopCancelled})
+	st.turnOver(t, TurnResult{Stop: StopCancelled})
 }
 
 // errTurnOver tells a turn's goroutine that the turn has been disowned.
 var errTurnOver = errors.New("the turn is over")
 
+// runs reports whether t is the running turn.
+func (st *state) runs(t *Turn) bool { return st.turn != nil && st.turn.Turn == t }
+
 // do runs fn on the actor and waits, unless the turn is over.
 func (t *Turn) do(fn func(st *state) error) error {
 	return t.session.do(func(st *state) error {
-		if st.turn != t {
+		if !st.runs(t) {
 			return errTurnOver
 		}
 		return fn(st)
@@ -333,16 +352,16 @@ func (t *Turn) do(fn func(st *state) error) error {
 
 // emit tells an event of this turn, unless it is over.
 func (t *Turn) emit(ev Event) {
-	_ = t.do(func(*state) error { // a turn that is over has nothing to tell
-		if t.note(ev) {
-			t.session.emit(ev)
+	_ = t.do(func(st *state) error { // a turn that is over emits nothing
+		if st.turn.note(ev) {
+			st.emit(ev)
 		}
 		return nil
 	})
 }
 
-// run is the turn. It runs in a goroutine of its own.
-func (t *Turn) run() (r TurnResult) {
+// run runs the turn. A panic is the failure of the turn.
+func (t *RunningTurn) run() (r TurnResult) {
 	defer func() {
 		if v := recover(); v != nil {
 			if t.session.opts.Panicked != nil {
@@ -351,21 +370,20 @@ func (t *Turn) run() (r TurnResult) {
 			r = TurnResult{Err: fmt.Errorf("internal error in the turn: %v", v)}
 		}
 	}()
-	s := t.session
-	if t.local != nil {
+	if t.prompt.Answer != nil {
 		return t.answer()
 	}
 	shown := ""
-	if t.prepare != nil {
-		p, err := t.prepare(t.ctx, t)
+	if t.prompt.Prepare != nil {
+		p, err := t.prompt.Prepare(t.ctx, t)
 		if err != nil || len(p.Parts) == 0 {
 			return t.ended(err)
 		}
-		t.prompt, shown = p.Parts, p.Shown
+		t.parts, shown = p.Parts, p.Shown
 		t.openToSteers()
 	}
 	shown = t.withReports(shown)
-	user := &providers.Message{ID: s.opts.NewID(), Role: providers.RoleUser, Parts: t.prompt}
+	user := &providers.Message{ID: t.session.opts.NewID(), Role: providers.RoleUser, Parts: t.parts}
 	if err := t.recordShown(shown); err != nil {
 		return t.ended(err)
 	}
@@ -373,8 +391,8 @@ func (t *Turn) run() (r TurnResult) {
 		return t.ended(err)
 	}
 	t.prompted = true
-	defer func() { t.endHooks(&r) }()
-	if err := t.promptHooks(); err != nil {
+	defer func() { t.hooks.endHooks(&r) }()
+	if err := t.hooks.promptHooks(); err != nil {
 		return t.ended(err)
 	}
 	t.unanswered = user
@@ -383,62 +401,64 @@ func (t *Turn) run() (r TurnResult) {
 	}
 	t.title(shown)
 	t.settle()
-	for left := s.opts.MaxRequests; left > 0; left-- {
+	for left := t.session.opts.MaxRequests; left > 0; left-- {
 		t.last = left == 1
-		t.makeRoom(t.ctx)
-		if t.ctx.Err() != nil {
-			return t.ended(nil)
-		}
-		if !t.withinBudget() {
-			return TurnResult{Stop: StopMaxTokens}
-		}
-		msg, err := t.ask(t.ctx)
-		again, err := t.checked(msg, err)
-		if err != nil {
-			return t.failed(msg, err)
-		}
-		if again {
-			continue
-		}
-		if t.completes(t.ctx, msg) {
-			continue
-		}
-		if err := t.record(msg); err != nil {
-			return t.ended(err)
-		}
-		t.unanswered = nil
-		t.tellUsage(msg)
-		stop, over := stopReason(msg.StopReason), true
-		if calls := msg.ToolCalls(); len(calls) > 0 {
-			if err := t.call(stop, calls); err != nil {
-				return t.ended(err)
-			}
-			over = stop != StopEndTurn || t.ending
-			if t.ctx.Err() != nil {
-				return TurnResult{Stop: StopCancelled}
-			}
-		}
-		if over && stop == StopEndTurn && !t.ending {
-			again, err := t.notDone()
-			if err != nil {
-				return t.ended(err)
-			}
-			if again {
-				continue
-			}
-		}
-		if over && stop == StopEndTurn && t.tidy(t.ctx) {
-			continue
-		}
-		if over && !t.goesOn(stop) {
-			return TurnResult{Stop: stop}
+		if r, over := t.step(); over {
+			return r
 		}
 	}
 	return TurnResult{Stop: StopMaxTurnRequests}
 }
 
+// step makes one request and runs the calls of its answer. It reports whether the turn is over, and how it ended.
+func (t *RunningTurn) step() (r TurnResult, over bool) {
+	t.compactor.makeRoom(t.ctx)
+	if t.ctx.Err() != nil {
+		return t.ended(nil), true
+	}
+	if !t.requester.withinBudget() {
+		return TurnResult{Stop: StopMaxTokens}, true
+	}
+	msg, err := t.requester.ask(t.ctx)
+	again, err := t.requester.checked(msg, err)
+	if err != nil {
+		return t.failed(msg, err), true
+	}
+	if again || t.compactor.completes(t.ctx, msg) {
+		return r, false
+	}
+	if err := t.record(msg); err != nil {
+		return t.ended(err), true
+	}
+	t.unanswered = nil
+	t.tellUsage(msg)
+	stop, over := stopReason(msg.StopReason), true
+	if calls := msg.ToolCalls(); len(calls) > 0 {
+		if err := t.call(stop, calls); err != nil {
+			return t.ended(err), true
+		}
+		over = stop != StopEndTurn || t.ending()
+		if t.ctx.Err() != nil {
+			return TurnResult{Stop: StopCancelled}, true
+		}
+	}
+	if over && stop == StopEndTurn && !t.ending() {
+		again, err := t.notDone()
+		if err != nil {
+			return t.ended(err), true
+		}
+		if again {
+			return r, false
+		}
+	}
+	if over && stop == StopEndTurn && t.compactor.tidy(t.ctx) {
+		return r, false
+	}
+	return TurnResult{Stop: stop}, over && !t.goesOn(stop)
+}
+
 // call runs the calls of an answer that stopped in this way, and adds what the model is to know next to their results.
-func (t *Turn) call(stop StopReason, calls []providers.ToolCall) error {
+func (t *RunningTurn) call(stop StopReason, calls []providers.ToolCall) error {
 	if stop != StopEndTurn {
 		return t.refuseCalls(calls, "The answer was cut off before this call was complete; it did not run.")
 	}
@@ -448,7 +468,7 @@ func (t *Turn) call(stop StopReason, calls []providers.ToolCall) error {
 	if err := t.addReports(); err != nil {
 		return err
 	}
-	if _, err := t.addMatches(); err != nil {
+	if _, err := t.requester.addMatches(); err != nil {
 		return err
 	}
 	_, err := t.checkPreview(calls)
@@ -457,32 +477,30 @@ func (t *Turn) call(stop StopReason, calls []providers.ToolCall) error {
 
 // notDone reports whether the model is asked again after an answer that would end the turn: it ran into rules, or left a
 // preview pending.
-func (t *Turn) notDone() (again bool, err error) {
-	if again, err = t.addMatches(); again || err != nil {
+func (t *RunningTurn) notDone() (again bool, err error) {
+	if again, err = t.requester.addMatches(); again || err != nil {
 		return again, err
 	}
 	return t.checkPreview(nil)
 }
 
-// answer is the turn of [Session.Answer].
-func (t *Turn) answer() TurnResult {
-	if err := t.local(t.ctx, t); err != nil {
+// answer is the turn of [Prompt.Answer].
+func (t *RunningTurn) answer() TurnResult {
+	if err := t.prompt.Answer(t.ctx, t); err != nil {
 		return t.ended(err)
 	}
 	return TurnResult{Stop: StopEndTurn}
 }
 
-// Say tells the user something that is not part of the conversation. It is for the function that [Session.Answer]
-// runs.
-func (t *Turn) Say(text string) {
+// Say tells the user something that is not part of the conversation. It is for the functions of a [Prompt].
+func (t *RunningTurn) Say(text string) {
 	if text != "" {
 		t.emit(MessageDelta{MessageID: t.session.opts.NewID(), Speaker: SpeakerAgent, Text: text})
 	}
 }
 
-// Clear begins the conversation anew. The session, its title and its choices stay. It is for the function that
-// [Session.Answer] runs.
-func (t *Turn) Clear() error {
+// Clear begins the conversation anew. The session, its title and its choices stay. It is for the functions of a [Prompt].
+func (t *RunningTurn) Clear() error {
 	return t.do(func(st *state) error {
 		if err := t.session.opts.Log.Clear(); err != nil {
 			return err
@@ -490,23 +508,23 @@ func (t *Turn) Clear() error {
 		st.window.Clear()
 		st.branch++
 		if st.plan != nil {
-			t.session.emit(PlanChanged{Entries: []PlanEntry{}})
+			st.emit(PlanChanged{Entries: []PlanEntry{}})
 			st.plan = nil
 		}
-		t.session.emit(st.used(0))
+		st.emit(st.used(0))
 		return nil
 	})
 }
 
 // settle waits for tools that are on their way, within bounds.
-func (t *Turn) settle() {
+func (t *RunningTurn) settle() {
 	ctx, cancel := context.WithTimeout(t.ctx, settleTools)
 	defer cancel()
 	t.session.opts.Tools.Settle(ctx)
 }
 
 // ended is the result of a turn that does not go on, because of err if that is not nil.
-func (t *Turn) ended(err error) TurnResult {
+func (t *RunningTurn) ended(err error) TurnResult {
 	t.goesOn("")
 	if t.ctx.Err() != nil || errors.Is(err, errTurnOver) {
 		return TurnResult{Stop: StopCancelled}
@@ -519,7 +537,7 @@ func (t *Turn) ended(err error) TurnResult {
 
 // failed ends a turn whose model call broke off. What the user has seen of the answer is kept; partial is nil where no
 // answer had begun.
-func (t *Turn) failed(partial *providers.Message, err error) TurnResult {
+func (t *RunningTurn) failed(partial *providers.Message, err error) TurnResult {
 	if partial == nil {
 		return t.ended(err)
 	}

@@ -15,16 +15,15 @@ import (
 // RunTool runs a tool of the session because the user has asked for it, and returns what it says, for people. The editor is shown the call
 // like one of the model's, and hooks, rules and plan mode have their say. It asks for what asks in auto mode too: to the rest
 // the user's own word is the answer. The conversation does not have the call; the model is told behind it what has come of
-// it, unless that is nothing. An error is the tool's, or says why it did not run. It is for the function that
-// [Session.Answer] runs.
-func (t *Turn) RunTool(name string, input jsonx.Raw) (text string, err error) {
+// it, unless that is nothing. An error is the tool's, or says why it did not run. It is for the functions of a [Prompt].
+func (t *RunningTurn) RunTool(name string, input jsonx.Raw) (text string, err error) {
 	s := t.session
 	var model providers.ModelInfo
 	var mode approval.Mode
 	if err := t.do(func(st *state) error { model, mode = st.model, st.mode; return nil }); err != nil {
 		return "", err
 	}
-	t.tools, t.offeredTo = s.offered(&model, mode), model
+	t.tools, t.model = s.offered(&model, mode), model
 	run := &toolRun{turn: t, call: providers.ToolCall{ID: s.opts.NewID(), Name: name, Input: input}, tool: find(t.tools, name), byUser: true}
 	result, err := run.do(t.ctx)
 	if err != nil {
@@ -52,8 +51,9 @@ type userCall struct {
 	Details jsonx.Raw `json:"details,omitzero"`
 }
 
-// keepUserCall records a call of the user's with its result. It runs on the actor.
-func (s *Session) keepUserCall(st *state, input jsonx.Raw, result *providers.Message) error {
+// keepUserCall records a call of the user's with its result.
+func (st *state) keepUserCall(input jsonx.Raw, result *providers.Message) error {
+	s := st.session
 	data, err := jsonx.Marshal(userCall{
 		ID: result.ToolCallID, Name: result.ToolName, Input: input,
 		Text: result.Text(), IsError: result.IsError, Details: result.Details,
@@ -62,7 +62,7 @@ func (s *Session) keepUserCall(st *state, input jsonx.Raw, result *providers.Mes
 		return err
 	}
 	if _, err := s.opts.Log.Append(sessions.Custom{CustomType: customUserCall, Data: data}); err != nil {
-		return s.unsaved(st, err)
+		return st.unsaved(err)
 	}
 	return nil
 }

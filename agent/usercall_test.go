@@ -49,13 +49,13 @@ func TestRunTool(t *testing.T) {
 			}, func(w *world) {
 				w.answer = func(context.Context, agent.Question) (agent.Decision, error) { return agent.RejectOnce, nil }
 				got := ""
-				w.session.Answer(func(_ context.Context, turn *agent.Turn) error {
+				w.session.Prompt(agent.Prompt{Answer: func(_ context.Context, turn *agent.RunningTurn) error {
 					text, err := turn.RunTool(tt.tool, jsonx.Raw("{}"))
 					if got = text; err != nil {
 						got = "error: " + err.Error()
 					}
 					return nil
-				}).Wait(w.t.Context())
+				}}).Wait(w.t.Context())
 				if !strings.HasPrefix(got, tt.want) || len(w.asked) != tt.asked {
 					t.Errorf("%q, want %q; asked %d times, want %d", got, tt.want, len(w.asked), tt.asked)
 				}

@@ -115,7 +115,7 @@ func (w *world) story() []string {
 }
 
 func (w *world) prompt(text string) agent.TurnResult {
-	return w.session.Prompt([]providers.Part{providers.Text{Text: text}}).Wait(w.t.Context())
+	return w.session.Prompt(agent.Prompt{Parts: []providers.Part{providers.Text{Text: text}}}).Wait(w.t.Context())
 }
 
 // speak gives the model another script. Gates belong to the bubble, so steps with one are made inside it.

@@ -57,10 +57,10 @@ func (h *branchHandlers) branch(ctx context.Context, p *branchParams) (func() (a
 			return
 		}
 		s.out.beginTurn()
-		begun <- started{turn: o.Answer(func(ctx context.Context, t *agent.Turn) error {
+		begun <- started{turn: o.Prompt(agent.Prompt{Answer: func(ctx context.Context, t *agent.RunningTurn) error {
 			done, err = h.navigate(ctx, t, o.ID(), p)
 			return err
-		})}
+		}})}
 	})
 	return func() (any, error) {
 		b := <-begun
@@ -83,7 +83,7 @@ func (h *branchHandlers) branch(ctx context.Context, p *branchParams) (func() (a
 	}, nil
 }
 
-func (h *branchHandlers) navigate(ctx context.Context, t *agent.Turn, session string, p *branchParams) (agent.Navigation, error) {
+func (h *branchHandlers) navigate(ctx context.Context, t *agent.RunningTurn, session string, p *branchParams) (agent.Navigation, error) {
 	id := p.EntryID
 	if id == "" {
 		entries, err := entriesFrom(ctx, h.store, session, string(p.MessageID))

@@ -29,10 +29,10 @@ func TestSession_CloseHurries(t *testing.T) {
 		})}
 		s.settle(o, nil)
 		deaf := make(chan struct{})
-		o.Answer(func(context.Context, *agent.Turn) error {
+		o.Prompt(agent.Prompt{Answer: func(context.Context, *agent.RunningTurn) error {
 			<-deaf
 			return nil
-		})
+		}})
 		begin := time.Now()
 		closed := make(chan struct{})
 		go func() {

@@ -72,7 +72,7 @@ func newTurn(p *acp.PromptRequest) (func(*opened) *agent.Turn, error) {
 	if err != nil {
 		return nil, invalidParams("%v", err)
 	}
-	return func(o *opened) *agent.Turn { return o.PromptTraced(parts, trace) }, nil
+	return func(o *opened) *agent.Turn { return o.Prompt(agent.Prompt{Parts: parts, Trace: trace}) }, nil
 }
 
 // traceOf returns the W3C trace context in a request's _meta.

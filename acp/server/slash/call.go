@@ -51,7 +51,7 @@ type call struct {
 	*Typed
 	commands *Commands
 	session  *agent.Session
-	turn     *agent.Turn
+	turn     *agent.RunningTurn
 }
 
 // Start queues the turn of a command and returns it. A command that is unknown is sent to the model unchanged.
@@ -59,17 +59,17 @@ func (c *Commands) Start(session *agent.Session, typed *Typed, trace agent.Trace
 	own := builtins()
 	at := slices.IndexFunc(own, func(b builtin) bool { return b.name == typed.name })
 	if at >= 0 && own[at].run != nil {
-		return session.AnswerTraced(func(ctx context.Context, t *agent.Turn) error {
+		return session.Prompt(agent.Prompt{Answer: func(ctx context.Context, t *agent.RunningTurn) error {
 			return own[at].run(&call{ctx, typed, c, session, t})
-		}, trace)
+		}, Trace: trace})
 	}
-	return session.PromptWithTraced(func(ctx context.Context, t *agent.Turn) (agent.Prepared, error) {
+	return session.Prompt(agent.Prompt{Prepare: func(ctx context.Context, t *agent.RunningTurn) (agent.Prepared, error) {
 		call := &call{ctx, typed, c, session, t}
 		if at >= 0 {
 			return own[at].prompt(call)
 		}
 		return call.expand()
-	}, trace)
+	}, Trace: trace})
 }
 
 // expand makes the prompt of a command of a file, a skill or an MCP server. An unknown command is sent to the model unchanged.
