@@ -13,7 +13,7 @@ func BenchmarkRead(b *testing.B) {
 	toolstest.Bench(b, w, "read", toolstest.Input{"path": "a.go:10000-10100"})
 }
 
-// BenchmarkEdit changes a file of 1 MB to and fro.
+// BenchmarkEdit changes a file of 1 MB back and forth.
 func BenchmarkEdit(b *testing.B) {
 	for name, eol := range map[string]string{"lf": "\n", "crlf": "\r\n"} {
 		b.Run(name, func(b *testing.B) {
@@ -35,7 +35,7 @@ func BenchmarkEdit(b *testing.B) {
 	}
 }
 
-// BenchmarkEditMiss looks for the nearest lines in a file of 1 MB.
+// BenchmarkEditMiss searches a file of 1 MB for the nearest lines.
 func BenchmarkEditMiss(b *testing.B) {
 	var text strings.Builder
 	for i := range 25_000 {

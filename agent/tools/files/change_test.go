@@ -17,7 +17,7 @@ func oneEdit(path, from, to string) toolstest.Input {
 	return toolstest.Input{"path": path, "edits": []any{toolstest.Input{"old_text": from, "new_text": to}}}
 }
 
-// The diff is of the whole file, true to the byte, and shown before the file is changed.
+// The diff has the whole file, exact to the byte, and is shown before the file is changed.
 func TestChangeDiffs(t *testing.T) {
 	w := toolstest.NewWorld(t, map[string]string{"a.txt": "one\r\ntwo\r\n"})
 	path := w.Path("a.txt")
@@ -51,7 +51,7 @@ func TestChangeDiffs(t *testing.T) {
 	toolstest.Same(t, "an empty file is no new file", res.Content, []agent.Content{agent.DiffContent{Path: w.Path("empty"), Old: &empty, New: "x"}})
 }
 
-// What the editor makes of a text on saving is what the model and the user must see.
+// The model and the user see the text as the editor has saved it.
 func TestFormatOnSave(t *testing.T) {
 	w := toolstest.NewWorld(t, map[string]string{"a.go": "package a\n"})
 	w.FS.Saved = func(_, text string) string { return strings.ReplaceAll(text, "x:=1", "x := 1") }
@@ -68,7 +68,7 @@ func TestFormatOnSave(t *testing.T) {
 	}
 }
 
-// The buffer is what is edited, not the file below it.
+// The buffer is edited, not the file below it.
 func TestEditWorksOnTheBuffer(t *testing.T) {
 	w := toolstest.NewWorld(t, map[string]string{"a.txt": "on disk\n"})
 	w.FS.Buffers[w.Path("a.txt")] = "in the editor\n"
@@ -96,7 +96,7 @@ func TestChangeFailures(t *testing.T) {
 		}
 		toolstest.Same(t, "file", w.Disk(t, "a"), "x")
 	}
-	// Once the text is written, a failure to read it back is not a failed edit: the model would try again.
+	// An edit whose text cannot be read back has succeeded: otherwise the model would try again.
 	w := toolstest.NewWorld(t, map[string]string{"a": "x"})
 	w.FS.Fail = func(op, _ string) error {
 		if op == "read" && len(w.FS.Writes) > 0 {

@@ -8,20 +8,20 @@ import (
 	"github.com/gajae-code/gjc/agent/toolkit"
 )
 
-// conflict is one region that a merge has left for people to decide. Lines are 1-based.
+// conflict is one region that a merge has left to people. Lines count from 1.
 type conflict struct {
 	first, last        int
 	ours, base, theirs conflictSide
 }
 
-// conflictSide is the lines of one side: those behind the line marker, up to the one before the next marker.
+// conflictSide is the lines of one side, from the line after its marker to the one before the next marker.
 type conflictSide struct {
 	label  string
-	marker int // zero for a side that is not there
+	marker int // zero for a side that does not exist
 	end    int
 }
 
-// findConflicts returns the conflicts in lines that are complete. open is the line of a conflict that does not end, or zero.
+// findConflicts returns the complete conflicts in lines. open is the line of a conflict without an end, or zero.
 func findConflicts(lines []string) (found []conflict, open int) {
 	var c conflict
 	side := &c.ours
@@ -29,7 +29,7 @@ func findConflicts(lines []string) (found []conflict, open int) {
 		n := i + 1
 		marker, label := conflictMarker(line)
 		switch {
-		case marker == '<': // one that never ended is dropped
+		case marker == '<': // drop one that never ended
 			c = conflict{first: n, ours: conflictSide{label: label, marker: n}}
 			side = &c.ours
 		case c.first == 0:
@@ -51,7 +51,7 @@ func findConflicts(lines []string) (found []conflict, open int) {
 	return found, c.first
 }
 
-// conflictMarker returns the character of a marker line and the name behind it; zero for any other line.
+// conflictMarker returns the character of a marker line and the name after it, or zero for any other line.
 func conflictMarker(line string) (marker byte, label string) {
 	line = strings.TrimSuffix(line, "\r")
 	if len(line) < 7 || strings.IndexByte("<|=>", line[0]) < 0 || line[:7] != strings.Repeat(line[:1], 7) {
@@ -63,7 +63,7 @@ func conflictMarker(line string) (marker byte, label string) {
 	return line[0], strings.TrimSpace(line[7:])
 }
 
-// showConflicts is the read tool's result for the selector conflicts.
+// showConflicts returns the result of read for the selector conflicts.
 func showConflicts(name string, lines []string) *agent.Result {
 	found, open := findConflicts(lines)
 	if len(found) == 0 {

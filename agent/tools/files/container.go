@@ -11,21 +11,20 @@ import (
 	"github.com/gajae-code/gjc/agent/toolkit"
 )
 
-// container is a kind of file in which more is found than the lines of a text. What a path names in it stands behind the file's
-// name: "a.zip:docs/a.md:1-20".
+// container is a kind of file with parts that a path can name, after the file's name: "a.zip:docs/a.md:1-20".
 type container struct {
-	// suffixes end the names of such files, in lower case.
+	// suffixes are the ends of the names of such files, in lower case.
 	suffixes []string
-	// queries says that a question mark may follow the name.
+	// queries reports that a question mark may follow the name.
 	queries bool
-	// show makes the result. It may return errNotContainer for a file that is something else, whatever its name.
+	// show returns the result. It may return errNotContainer for a file of another kind, whatever its name.
 	show func(ctx context.Context, call *agent.Call, f agent.OpenFile, name string, t *target) (*agent.Result, error)
 }
 
-// errNotContainer is a file that only has the name of a container: it is shown as any other.
+// errNotContainer reports a file that only has the name of a container. It is shown like any other.
 var errNotContainer = errors.New("not what its name says")
 
-// containers are the kinds that there are.
+// containers lists the kinds.
 func containers() []*container {
 	return []*container{
 		{suffixes: []string{".zip", ".tar", ".tar.gz", ".tgz"}, show: readArchive},
@@ -33,10 +32,10 @@ func containers() []*container {
 	}
 }
 
-// longestSuffix is one more than the longest suffix has, in bytes.
+// longestSuffix is one more than the length of the longest suffix.
 const longestSuffix = len(".sqlite3") + 1
 
-// containerOf returns the kind that a file's name says, or nil.
+// containerOf returns the kind of a file by its name, or nil.
 func containerOf(name string) *container {
 	name = strings.ToLower(name[max(0, len(name)-longestSuffix):])
 	for _, c := range containers() {
@@ -49,7 +48,7 @@ func containerOf(name string) *container {
 	return nil
 }
 
-// inContainer returns what a path names in a container that is there, or nil.
+// inContainer returns what a path names in an existing container, or nil.
 func inContainer(ctx context.Context, call *agent.Call, input string) *target {
 	looked := 0
 	for end := 1; end <= len(input) && looked < 10; end++ {
@@ -69,7 +68,7 @@ func inContainer(ctx context.Context, call *agent.Call, input string) *target {
 	return nil
 }
 
-// read is the read tool's result for a container.
+// read returns the result of read for a container.
 func (c *container) read(ctx context.Context, call *agent.Call, name string, t *target) (*agent.Result, error) {
 	opener, ok := call.FS.(agent.Opener)
 	if !ok {
@@ -87,7 +86,7 @@ func (c *container) read(ctx context.Context, call *agent.Call, name string, t *
 	if !errors.Is(err, errNotContainer) {
 		return res, err
 	}
-	// Its name says one thing and its bytes another.
+	// The name says one kind and the content another.
 	_, sel, err := toolkit.SplitSelector("x" + t.inner)
 	if err != nil {
 		return nil, err

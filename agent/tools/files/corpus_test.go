@@ -27,7 +27,7 @@ import (
 	"github.com/gajae-code/gjc/internal/testenv"
 )
 
-// corpusModules are dependencies of this module with versions that follow each other.
+// corpusModules are dependencies of this module with consecutive versions.
 var corpusModules = [][]string{
 	{"golang.org/x/tools@v0.10.0", "golang.org/x/tools@v0.20.0", "golang.org/x/tools@v0.27.0", "golang.org/x/tools@v0.30.0", "golang.org/x/tools@v0.33.0", "golang.org/x/tools@v0.36.0", "golang.org/x/tools@v0.38.0"},
 	{"github.com/spf13/cobra@v1.7.0", "github.com/spf13/cobra@v1.8.0", "github.com/spf13/cobra@v1.9.1"},
@@ -37,18 +37,18 @@ var corpusModules = [][]string{
 }
 
 const (
-	// corpusPairs is how many edits there must be.
+	// corpusPairs is the least number of edits.
 	corpusPairs = 2000
-	// maxCorpusFile bounds the files in bytes: larger ones are generated tables.
+	// maxCorpusFile bounds the files, in bytes: larger ones are generated tables.
 	maxCorpusFile = 100 << 10
-	// maxCorpusDownload bounds the wait for the modules.
+	// maxCorpusDownload bounds the download of the modules.
 	maxCorpusDownload = 2 * time.Minute
 )
 
 // pair is a file in two versions.
 type pair struct{ name, old, now string }
 
-// Real changes of real files, said in the way of each mode, come out to the byte.
+// Real changes of real files, written in each mode, give the exact result.
 func TestEditModes_Corpus(t *testing.T) {
 	if testing.Short() || testenv.Race {
 		t.Skip("thousands of edits")
@@ -60,7 +60,7 @@ func TestEditModes_Corpus(t *testing.T) {
 	for _, mode := range []struct {
 		mode  files.EditMode
 		input func(p *pair) any
-		// final says whether the mode can change how a file ends.
+		// final reports whether the mode can change how a file ends.
 		final bool
 	}{
 		{files.EditReplace, replaceInput, true},
@@ -80,7 +80,7 @@ func TestEditModes_Corpus(t *testing.T) {
 				}
 				done++
 				w.Put(t, "f", p.old)
-				w.Values = agent.NewValues(nil) // nothing was seen of the file of this name before
+				w.Values = agent.NewValues(nil) // no file of this name was seen before
 				_, res, err := toolstest.Do(t.Context(), editTool, w.Call(t, editTool.Spec().Name, mode.input(p)))
 				switch got := w.Disk(t, "f"); {
 				case err != nil:
@@ -104,7 +104,7 @@ func TestEditModes_Corpus(t *testing.T) {
 	}
 }
 
-// corpus are the files that differ between two versions of a module.
+// corpus returns the files that differ between two versions of a module.
 func corpus(t *testing.T) []pair {
 	var pairs []pair
 	for _, versions := range corpusModules {
@@ -139,18 +139,18 @@ func corpus(t *testing.T) []pair {
 	return pairs
 }
 
-// usable leaves out what is no text, and what mixes line ends, which no mode can tell.
+// usable reports whether a file is text with one kind of line ends: no mode can change mixed ones.
 func usable(data []byte) bool {
 	crlf := bytes.Count(data, []byte("\r\n"))
 	return len(data) > 0 && len(data) <= maxCorpusFile && bytes.IndexByte(data, 0) < 0 && utf8.Valid(data) && !bytes.HasPrefix(data, []byte("\uFEFF")) && (crlf == 0 || crlf == bytes.Count(data, []byte("\n")))
 }
 
-// moduleDir has the go command put a module into its cache. Where it cannot, the test is skipped.
+// moduleDir makes the go command download a module. The test is skipped if it cannot.
 func moduleDir(t *testing.T, module string) string {
 	ctx, cancel := context.WithTimeout(t.Context(), maxCorpusDownload)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "go", "mod", "download", "-json", module)
-	cmd.Dir = t.TempDir() // no module's directory: go.sum stays as it is
+	cmd.Dir = t.TempDir() // outside a module: go.sum stays as it is
 	cmd.Env = append(os.Environ(), "GOWORK=off")
 	cmd.Stderr = io.Discard
 	out, err := cmd.Output()
@@ -167,13 +167,13 @@ func moduleDir(t *testing.T, module string) string {
 	return info.Dir
 }
 
-// changedLines are the regions in which the versions differ.
+// changedLines returns the regions in which the versions differ.
 func (p *pair) changedLines() (old, now *linetext.Text, regions []linetext.Region) {
 	old, now = linetext.Parse(p.old), linetext.Parse(p.now)
 	return old, now, linetext.Changed(old, now)
 }
 
-// editTool is the tool of a mode, which changes generated files too.
+// editTool returns the tool of a mode, which changes generated files too.
 func editTool(t testing.TB, mode files.EditMode) agent.Tool {
 	t.Helper()
 	for _, tool := range tools.All(&tools.Settings{Edit: files.EditSettings{Mode: mode, AllowGenerated: true}}) {
@@ -185,8 +185,7 @@ func editTool(t testing.TB, mode files.EditMode) agent.Tool {
 	return nil
 }
 
-// replaceInput has a chunk of old text for each region, with as much around it as makes it unique, over several where
-// they grow together.
+// replaceInput has a chunk of old text for each region, with as many lines around it as make it unique. Regions that meet share a chunk.
 func replaceInput(p *pair) any {
 	old, now := splitAfter(p.old), splitAfter(p.now)
 	_, _, regions := p.changedLines()
@@ -195,7 +194,7 @@ func replaceInput(p *pair) any {
 	} else if last := &regions[len(regions)-1]; strings.HasSuffix(p.old, "\n") != strings.HasSuffix(p.now, "\n") && last.OldEnd < len(old) {
 		regions = append(regions, linetext.Region{OldStart: len(old) - 1, OldEnd: len(old), Start: len(now) - 1, End: len(now)})
 	}
-	// Edits apply one on the other, so each must be unique in the text as it is by then: all from behind, and wide enough.
+	// Each edit applies to the result of the ones before it, so each must be unique in the text at that point: the last region comes first.
 	type edit = map[string]any
 	var edits []edit
 	text := p.old
@@ -212,7 +211,7 @@ func replaceInput(p *pair) any {
 			chunk := strings.Join(old[lo:r.OldEnd], "")
 			with := strings.Join(old[lo:r.OldStart], "") + strings.Join(now[r.Start:r.End], "")
 			_ = head
-			// Behind the region the text is the new one already.
+			// The text after the region is already the new one.
 			behind := splitAfter(rest)
 			behind = behind[:min(tail, len(behind))]
 			chunk += strings.Join(behind, "")
@@ -252,7 +251,7 @@ func envelopeInput(p *pair) any {
 	out.WriteString("*** Begin Patch\n*** Update File: f\n")
 	from := 0
 	for i := 0; i < len(regions); {
-		// Regions grow together while their context meets.
+		// Regions whose contexts meet share a hunk.
 		j := i
 		context := 3
 		for {
@@ -313,5 +312,5 @@ func hashlineInput(p *pair) any {
 	return map[string]any{"input": out.String()}
 }
 
-// anchorOf is the anchor of line n, from 1, of a text.
+// anchorOf returns the anchor of line n, from 1, of a text.
 func anchorOf(text string, n int) string { return hashline.Anchor(n, linetext.Parse(text).Line(n-1)) }

@@ -59,7 +59,7 @@ func edit(s *EditSettings) agent.Tool {
 	})
 }
 
-// checkEdits refuses edits that are wrong whatever the file holds.
+// checkEdits returns an error for edits that are wrong for any file.
 func checkEdits(edits []textEdit) error {
 	if len(edits) == 0 {
 		return fmt.Errorf("%w for edit: edits is empty", agent.ErrBadInput)
@@ -77,7 +77,7 @@ func checkEdits(edits []textEdit) error {
 	return nil
 }
 
-// editName says which of several edits is meant.
+// editName returns the name of one of several edits for messages.
 func editName(edits []textEdit, i int) string {
 	if len(edits) == 1 {
 		return ""
@@ -141,7 +141,7 @@ func runEdit(ctx context.Context, call *agent.Call, in *editInput, s *EditSettin
 	return res, nil
 }
 
-// looseNote says which of several edits fit only with white space left out.
+// looseNote returns a note on the edits that matched only without white space.
 func looseNote(loose []int, edits int) string {
 	what := "old_text was"
 	if edits > 1 {

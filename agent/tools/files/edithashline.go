@@ -78,7 +78,7 @@ func (in *hashlineInput) fileEdits(ctx context.Context, call *agent.Call) ([]fil
 	return all, nil
 }
 
-// placeOps finds where operations go.
+// placeOps finds the places of operations.
 func placeOps(text, old *lines.Text, ops []hashline.Op) (placed, error) {
 	res, err := hashline.Apply(text, old, ops)
 	if e, ok := errors.AsType[*hashline.MismatchError](err); ok {
@@ -94,7 +94,7 @@ func placeOps(text, old *lines.Text, ops []hashline.Op) (placed, error) {
 	return p, nil
 }
 
-// anchorError shows the lines that are where anchors said that others are.
+// anchorError shows the lines at which anchors do not match.
 func anchorError(text *lines.Text, e *hashline.MismatchError) error {
 	var regions []lines.Region
 	for _, n := range e.Lines {

@@ -7,19 +7,18 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// EditSettings says how files are changed.
+// EditSettings are the settings of edits.
 type EditSettings struct {
-	// Mode is how the model says what to change; empty for [EditAuto].
+	// Mode is the format of edits; empty means [EditAuto].
 	Mode EditMode
-	// AllowGenerated has files changed that say they are generated, and lock files.
+	// AllowGenerated permits changes of generated files and lock files.
 	AllowGenerated bool
 }
 
-// EditMode is a way to say what to change in a file.
+// EditMode is a format of edits.
 type EditMode string
 
-// The modes. [EditAuto] takes what a model was trained for: apply_patch for the GPT models that know it, replace for all
-// others.
+// The modes. [EditAuto] is the format that a model was trained for: apply_patch for the GPT models that know it, replace for all others.
 const (
 	EditAuto       EditMode = "auto"
 	EditReplace    EditMode = "replace"
@@ -33,7 +32,7 @@ func EditModes() []EditMode {
 	return []EditMode{EditAuto, EditReplace, EditPatch, EditApplyPatch, EditHashline}
 }
 
-// mode is the mode for a model.
+// mode returns the mode for a model.
 func (s *EditSettings) mode(model *providers.ModelInfo) EditMode {
 	switch {
 	case s.Mode != "" && s.Mode != EditAuto:
@@ -48,8 +47,8 @@ func (s *EditSettings) mode(model *providers.ModelInfo) EditMode {
 // anchors reports whether read shows a model the anchors that hashline edits need.
 func (s *EditSettings) anchors(model *providers.ModelInfo) bool { return s.mode(model) == EditHashline }
 
-// knowsApplyPatch reports whether a model is one of the GPT family that was trained for apply_patch: 4.1 and later, the open
-// ones, and what is called codex.
+// knowsApplyPatch reports whether a model is of the GPT family that was trained for apply_patch: 4.1 and later, the open ones, and those
+// called codex.
 func knowsApplyPatch(model *providers.ModelInfo) bool {
 	id := strings.ToLower(model.ID)
 	if i := strings.LastIndexAny(id, "/."); i >= 0 && strings.Contains(id[i:], "gpt-") {
@@ -70,7 +69,7 @@ func knowsApplyPatch(model *providers.ModelInfo) bool {
 	}
 }
 
-// EditTools are the tools that change parts of files, one of which each model is offered.
+// EditTools returns the tools that change parts of files. Each model is offered one of them.
 func EditTools(s *EditSettings) []agent.Tool {
 	make := map[EditMode]func(*EditSettings) agent.Tool{
 		EditReplace: edit, EditPatch: editPatch, EditApplyPatch: applyPatch, EditHashline: editHashline,
@@ -81,7 +80,7 @@ func EditTools(s *EditSettings) []agent.Tool {
 	return []agent.Tool{edit(s), applyPatch(s)}
 }
 
-// only returns what offers a tool to the models that a mode is for.
+// only returns a function that reports whether a model uses mode.
 func (s *EditSettings) only(mode EditMode) func(*providers.ModelInfo) bool {
 	return func(model *providers.ModelInfo) bool { return s.mode(model) == mode }
 }

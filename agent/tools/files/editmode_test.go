@@ -48,7 +48,7 @@ func offered(mode files.EditMode, id string) []string {
 	return names
 }
 
-// Every mode keeps the bytes that it does not touch, through the editor.
+// Every mode keeps the bytes that it does not change, through the editor.
 func TestEditModes_KeepBytes(t *testing.T) {
 	const bom = "\xEF\xBB\xBF"
 	inputs := map[files.EditMode]toolstest.Input{

@@ -113,7 +113,7 @@ func (e *patchEdit) fileEdit(call *agent.Call, path string) (*fileEdit, error) {
 	return f, nil
 }
 
-// createdText is the text of a file to make: the diff itself, or its added lines if it has no others.
+// createdText returns the text of a file to create: the diff itself, or its added lines if it has no others.
 func createdText(diff string) (string, error) {
 	if strings.ContainsRune(diff, 0) {
 		return "", errors.New("diff has a zero byte")
@@ -123,7 +123,7 @@ func createdText(diff string) (string, error) {
 	}
 	hunks, err := patch.ParseUnified(diff)
 	if err != nil || len(hunks) != 1 {
-		return diff, nil //nolint:nilerr // it is a text that looks like a diff
+		return diff, nil //nolint:nilerr // a text that looks like a diff
 	}
 	var b strings.Builder
 	for _, l := range hunks[0].Lines {
@@ -199,7 +199,7 @@ func (in *applyPatchInput) fileEdits(call *agent.Call) ([]fileEdit, error) {
 	return all, nil
 }
 
-// placeHunks finds where hunks go.
+// placeHunks finds the places of hunks.
 func placeHunks(hunks []patch.Hunk) func(text, old *lines.Text) (placed, error) {
 	return func(text, _ *lines.Text) (placed, error) {
 		res, err := patch.Apply(text, hunks)
@@ -218,7 +218,7 @@ func placeHunks(hunks []patch.Hunk) func(text, old *lines.Text) (placed, error) 
 	}
 }
 
-// explainHunk adds the lines of a text that come nearest to those of a hunk.
+// explainHunk adds the lines of a text that are most similar to those of a hunk.
 func explainHunk(text *lines.Text, err error) error {
 	e, ok := errors.AsType[*patch.HunkError](err)
 	if !ok || len(e.Old) == 0 || !errors.Is(err, patch.ErrNoPlace) && !errors.Is(err, patch.ErrNoAnchor) {

@@ -15,34 +15,34 @@ import (
 	"github.com/gajae-code/gjc/lsp"
 )
 
-// fileEdit is what a call asks for with one file.
+// fileEdit is the edit of one file by a call.
 type fileEdit struct {
 	kind lsp.OperationKind
-	// path is absolute; newPath, if set, is where a file goes that is edited, or only moved.
+	// path is absolute. newPath, if set, is the new path of a file that is edited or only moved.
 	path, newPath string
 	// content is the text of a new file.
 	content string
-	// place finds what is to be changed in a text; nil where the text stays. old is the text as the model knows it, nil where
-	// that is the same or not known.
+	// place finds what to change in a text; nil if the text stays. old is the text as the model knows it, or nil if that is the same or
+	// unknown.
 	place func(text, old *lines.Text) (placed, error)
 }
 
-// placed is where an edit goes.
+// placed holds the places of an edit.
 type placed struct {
 	splices []lines.Splice
 	notes   []string
 }
 
-// fileEdits are the edits of one call: all of them are made, or none.
+// fileEdits are the edits of one call. All of them are made, or none.
 type fileEdits struct {
 	call     *agent.Call
 	settings *EditSettings
 	edits    []fileEdit
 
-	// ops are what is to be done, notes what there is to say of it.
+	// ops are the operations, notes the notes for the model.
 	ops   []lsp.FileOperation
 	notes []string
-	// at has the operation that writes or makes a path, again the paths with several edits, gone those that are moved or deleted.
+	// at has the operation that writes or creates a path, again the paths with several edits, gone those that are moved or deleted.
 	at    map[string]int
 	again map[string]bool
 	gone  map[string]string
@@ -54,7 +54,7 @@ func newFileEdits(call *agent.Call, s *EditSettings, edits []fileEdit) *fileEdit
 
 func (f *fileEdits) name(path string) string { return toolkit.Display(&f.call.Workspace, path) }
 
-// plan is the plan of the call. What the files hold does not count for its effects.
+// plan returns the plan of the call. Its effects do not depend on the contents of the files.
 func (f *fileEdits) plan(ctx context.Context) *agent.CallPlan {
 	plan := new(agent.CallPlan)
 	var asked []lsp.FileOperation
@@ -110,12 +110,12 @@ func countPaths(edits []fileEdit) int {
 	return len(paths)
 }
 
-// workOut makes operations of the edits. It changes no file. look is for a preview: nothing is remembered of it.
+// workOut computes the operations of the edits. It changes no file. look is set for a preview, which must not record what the model knows.
 func (f *fileEdits) workOut(ctx context.Context, look bool) error {
 	names := make(map[string]string)
 	for i := range f.edits {
 		e := &f.edits[i]
-		if e.place != nil { // what one name changes, the other would find changed
+		if e.place != nil { // a change under one name would make the other stale
 			real := f.call.FS.RealPath(e.path)
 			if other, known := names[real]; known && other != e.path {
 				return fmt.Errorf("%w: %s and %s are one file; use one of the names", agent.ErrBadInput, f.name(other), f.name(e.path))
@@ -153,8 +153,8 @@ func (f *fileEdits) workOut(ctx context.Context, look bool) error {
 	return nil
 }
 
-// stillKnown fails if files with several edits have changed where those go: the edits behind the first one are made for a text
-// that nobody has read, so they are looked at together.
+// stillKnown returns an error if files with several edits have changed at the places of the edits: the later edits are made for a text that
+// the model has not read, so all are checked together.
 func (f *fileEdits) stillKnown(look bool) error {
 	for i := range f.ops {
 		o := &f.ops[i]
@@ -232,7 +232,7 @@ func (f *fileEdits) move(ctx context.Context, e *fileEdit) error {
 }
 
 func (f *fileEdits) update(ctx context.Context, e *fileEdit, look bool) error {
-	if i, again := f.at[e.path]; again { // on what the edit before it has made
+	if i, again := f.at[e.path]; again { // on the result of the edit before it
 		f.again[e.path] = true
 		p, err := e.place(lines.Parse(f.ops[i].New), nil)
 		if err == nil {
@@ -320,7 +320,7 @@ func (f *fileEdits) run(ctx context.Context) (*agent.Result, error) {
 	return res, nil
 }
 
-// text tells the model what was done.
+// text returns the model's text about what was done.
 func (f *fileEdits) text(done *edits.WorkspaceChange) string {
 	var b strings.Builder
 	for i := range f.ops {
@@ -352,7 +352,7 @@ func (f *fileEdits) text(done *edits.WorkspaceChange) string {
 	return b.String()
 }
 
-// shown are the changed lines of a file: as a diff, or with the anchors for the next edit.
+// shown returns the changed lines of a file: as a diff, or with the anchors for the next edit.
 func (f *fileEdits) shown(path, old, now string) string {
 	if f.settings.anchors(&f.call.Model) {
 		return edits.FreshLines(now, lines.Changed(lines.Parse(old), lines.Parse(now)), true)

@@ -7,7 +7,7 @@ import (
 	"github.com/gajae-code/gjc/agent/toolkit"
 )
 
-// naiveEdit is an edit by the letter, for texts without carriage returns.
+// naiveEdit makes an edit literally, for texts without carriage returns.
 func naiveEdit(text string, e *textEdit) (string, bool) {
 	first := strings.Index(text, e.OldText)
 	if first < 0 || !e.All && first != strings.LastIndex(text, e.OldText) {
@@ -41,12 +41,12 @@ func FuzzEdit(f *testing.F) {
 		ok = ok && want != text
 		got, loose, err := applyEdits("f", text, edits)
 		if err == nil && len(loose) > 0 {
-			return // found with white space left out, which the letter knows nothing of
+			return // found without white space, which naiveEdit does not try
 		}
 		if (err == nil) != ok || ok && got != want {
 			t.Fatalf("%q %v: got %q, %v; want %q, %v", text, edits, got, err, want, ok)
 		}
-		// The same text with CRLF line ends must become the same with CRLF line ends, whichever the edits use.
+		// The same text with CRLF line ends gives the same result with CRLF line ends, whichever the edits have.
 		if !strings.Contains(text, "\n") {
 			return
 		}
@@ -65,7 +65,7 @@ func FuzzEdit(f *testing.F) {
 	})
 }
 
-// In a file of mixed line ends, what an edit does not touch keeps its bytes.
+// An edit keeps the bytes outside its place in a file with mixed line ends.
 func FuzzEditMixedLineEnds(f *testing.F) {
 	f.Add("a\r\n", "x", "\nb\r\n")
 	f.Add("\n\r\n\r", "\r\nmid\n", "\r\n")

@@ -14,7 +14,7 @@ import (
 	"github.com/gajae-code/gjc/agent/tools/toolstest"
 )
 
-// A write that fails in the middle takes the changes before it back, to the byte.
+// A write that fails in the middle undoes the changes before it, to the byte.
 func TestApplyPatch_RollsBack(t *testing.T) {
 	texts := map[string]string{"a.txt": "\xEF\xBB\xBFone\r\ntwo\n", "b.txt": "b\n", "c.txt": "c\n", "d.txt": "d\n"}
 	w := toolstest.NewWorld(t, texts)
@@ -38,7 +38,7 @@ func TestApplyPatch_RollsBack(t *testing.T) {
 	}
 }
 
-// The policy is told of every path before anything is done.
+// The plan has every path before anything is done.
 func TestApplyPatch_Effects(t *testing.T) {
 	w := toolstest.NewWorld(t, map[string]string{"a": "a\n", "b": "b\n", "c": "c\n"})
 	outside := filepath.Join(t.TempDir(), "x")
@@ -60,7 +60,7 @@ func TestApplyPatch_Effects(t *testing.T) {
 	}
 }
 
-// Anchors are followed where lines only moved, and refused where the lines themselves changed.
+// Anchors follow lines that only moved, and are refused if the lines themselves changed.
 func TestEditHashline_Recovers(t *testing.T) {
 	text := "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n"
 	w := toolstest.NewWorld(t, map[string]string{"f": text})
@@ -89,7 +89,7 @@ func TestEditHashline_Recovers(t *testing.T) {
 	}
 }
 
-// scriptFS takes note of what is to be executable.
+// scriptFS records which files are made executable.
 type scriptFS struct {
 	*toolstest.FS
 	marked []string
@@ -100,7 +100,7 @@ func (f *scriptFS) MakeExecutable(_ context.Context, path string) error {
 	return nil
 }
 
-// A new script can be run.
+// A new script is executable.
 func TestWrite_MakesScriptsExecutable(t *testing.T) {
 	w := toolstest.NewWorld(t, map[string]string{"old.sh": "#!/bin/sh\n"})
 	fsys := &scriptFS{FS: w.FS}
@@ -118,7 +118,7 @@ func TestWrite_MakesScriptsExecutable(t *testing.T) {
 	toolstest.Same(t, "executable", fsys.marked, []string{"run.sh", "added"})
 }
 
-// Plan mode and the other modes judge by effects: no tool that changes files may come without.
+// The modes, plan mode included, judge by effects: every tool that changes files must have some.
 func TestEditTools_HaveEffects(t *testing.T) {
 	w := toolstest.NewWorld(t, map[string]string{"f": "one\ntwo\n"})
 	toolstest.Run(t, w, "write", toolstest.Input{"path": "made", "content": "x\n"})

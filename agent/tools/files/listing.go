@@ -17,7 +17,7 @@ const (
 	listEntries = 12
 )
 
-// listDirectory is the read tool's result for a directory: a tree of two levels.
+// listDirectory returns the result of read for a directory: a tree of two levels.
 func listDirectory(ctx context.Context, call *agent.Call, dir string) (*agent.Result, error) {
 	l := lister{fs: call.FS}
 	if err := l.list(ctx, dir, 1); err != nil {
@@ -39,7 +39,7 @@ type lister struct {
 	fs      agent.FS
 	out     strings.Builder
 	entries int
-	// left counts entries of the top directory that found no room.
+	// left counts the entries of the top directory that are not shown.
 	left int
 }
 

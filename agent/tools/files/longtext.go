@@ -17,18 +17,18 @@ import (
 	"github.com/gajae-code/gjc/agent/toolkit"
 )
 
-// Bounds of reading a file that is too long to be read whole.
+// Limits of reading a file that is too long to be read whole.
 const (
-	// readBlock is how much of the file is looked at in one go, in bytes.
+	// readBlock is how much of the file is read at once, in bytes.
 	readBlock = 128 << 10
-	// maxScan is how long lines are counted up to the one that was asked for.
+	// maxScan bounds how long lines are counted up to the requested one.
 	maxScan = 10 * time.Second
 )
 
-// errScan is a line so far down that finding it would take too long.
+// errScan reports a line so far down that finding it would take too long.
 var errScan = errors.New("the lines are too far down to count up to them here; sed -n or tail in a command can show them")
 
-// readLong shows lines of a file that is not read whole. It goes no further than the last line that is asked for.
+// readLong shows lines of a file that is not read whole. It reads no further than the last requested line.
 func readLong(ctx context.Context, call *agent.Call, name string, t *target) (*agent.Result, error) {
 	opener, ok := call.FS.(agent.Opener)
 	if !ok || t.sel.Conflicts {
@@ -58,14 +58,14 @@ func readLong(ctx context.Context, call *agent.Call, name string, t *target) (*a
 	return &agent.Result{Text: toolkit.JoinNotes(w.Out.String(), append(notes, w.Notes...))}, nil
 }
 
-// longLines is the [lineSource] of a long file.
+// longLines is the line source of a long file.
 type longLines struct {
 	ctx      context.Context
 	deadline time.Time
 	r        *bufio.Reader
 	taken    int
 	ended    bool
-	// invalid reports that a line was not in UTF-8.
+	// invalid reports that a line was not UTF-8.
 	invalid bool
 }
 
@@ -97,7 +97,7 @@ func newLongLines(ctx context.Context, r io.Reader) (*longLines, toolkit.Encodin
 	return l, enc, err
 }
 
-// sniffed is how much of a file is looked at to tell text from binary.
+// sniffed is how much of a file is read to distinguish text from binary.
 const sniffed = 8 << 10
 
 func (l *longLines) Total() int {
@@ -118,7 +118,7 @@ func (l *longLines) check() error {
 	return nil
 }
 
-// block returns what is at hand of the current line, and whether the line ends with it.
+// block returns the buffered part of the current line, and whether the line ends with it.
 func (l *longLines) block() (part []byte, last bool, err error) {
 	part, err = l.r.ReadSlice('\n')
 	switch {
@@ -233,7 +233,7 @@ func (u *utf16Reader) Read(p []byte) (int, error) {
 			if next, err := u.r.Peek(2); err == nil {
 				if pair := utf16.DecodeRune(rune(unit), rune(u.order.Uint16(next))); pair != utf8.RuneError {
 					char = pair
-					_, _ = u.r.Discard(2) // they were just looked at
+					_, _ = u.r.Discard(2) // Peek has returned them
 				}
 			}
 		}
@@ -250,7 +250,7 @@ func (u *utf16Reader) Read(p []byte) (int, error) {
 func (u *utf16Reader) unit() (uint16, error) {
 	var b [2]byte
 	if _, err := io.ReadFull(u.r, b[:]); err != nil {
-		return 0, io.EOF // a half character at the end is nothing
+		return 0, io.EOF // half a character at the end is dropped
 	}
 	return u.order.Uint16(b[:]), nil
 }

@@ -46,7 +46,7 @@ func Notebook(s *EditSettings) agent.Tool {
 	})
 }
 
-// fileEdits is the change of the file that an input stands for.
+// fileEdits returns the edit of the file for an input.
 func (in *notebookInput) fileEdits(call *agent.Call) ([]fileEdit, error) {
 	path, err := changePath(call, "notebook", in.Path)
 	if err != nil {
@@ -71,10 +71,10 @@ func (in *notebookInput) fileEdits(call *agent.Call) ([]fileEdit, error) {
 	return []fileEdit{{path: path, place: func(text, old *lines.Text) (placed, error) { return placeCell(edit, text, old) }}}, nil
 }
 
-// placeCell makes splices of a change of a notebook.
+// placeCell returns the splices of a change of a notebook.
 func placeCell(edit *ipynb.Edit, text, old *lines.Text) (placed, error) {
 	if old != nil {
-		// Cells are counted: what the model counts may be another one by now.
+		// Cells are addressed by number: the model's number may be another cell now.
 		return placed{}, errors.New("the notebook has changed since you read it, and a cell may have another number now")
 	}
 	whole, err := text.Apply(nil)

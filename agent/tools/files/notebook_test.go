@@ -29,7 +29,7 @@ func TestNotebook(t *testing.T) {
 	if !strings.Contains(res.Text, "The notebook has 1 cell now.") || !strings.Contains(res.Text, "x = 2") {
 		t.Errorf("%s", res.Text)
 	}
-	// A second change goes on from the first, and undo takes it back.
+	// A second change builds on the first, and undo reverses it.
 	toolstest.Run(t, w, "notebook", toolstest.Input{"path": "a.ipynb", "action": "insert", "cell": 1, "source": "# text", "type": "markdown"})
 	if got := w.Disk(t, "a.ipynb"); !strings.Contains(got, "  },\r\n  {\r\n   \"cell_type\": \"markdown\",\r\n   \"metadata\": {},\r\n   \"source\": [\r\n    \"# text\"\r\n   ]\r\n  }\r\n ],") {
 		t.Errorf("%q", got)
@@ -41,12 +41,12 @@ func TestNotebook(t *testing.T) {
 	if err := toolstest.Fails(t, w, "notebook", toolstest.Input{"path": "a.ipynb", "action": "replace", "cell": 0, "source": "x = 2\ny = 3"}); !strings.Contains(err.Error(), "nothing would change") {
 		t.Errorf("%v", err)
 	}
-	// Somebody else's change may have moved the cells.
+	// Another program's change may have moved the cells.
 	w.Put(t, "a.ipynb", strings.Replace(want, "x = 2", "x = 9", 1))
 	if err := toolstest.Fails(t, w, "notebook", toolstest.Input{"path": "a.ipynb", "action": "delete", "cell": 0}); !strings.Contains(err.Error(), "another number now") || !strings.Contains(err.Error(), "x = 9") {
 		t.Errorf("%v", err)
 	}
-	toolstest.Run(t, w, "notebook", toolstest.Input{"path": "a.ipynb", "action": "delete", "cell": 0}) // which is known now
+	toolstest.Run(t, w, "notebook", toolstest.Input{"path": "a.ipynb", "action": "delete", "cell": 0}) // the model knows it now
 	if got := w.Disk(t, "a.ipynb"); !strings.HasPrefix(got, "{\r\n \"cells\": [],") {
 		t.Errorf("%q", got)
 	}

@@ -47,25 +47,24 @@ func Read(s *EditSettings, pages *webclient.Client) agent.Tool {
 
 const artifactScheme = "artifact://"
 
-// target is what a read path names.
+// target is the parsed path of a read call.
 type target struct {
 	// path is absolute, or the URL of an artifact or of a page.
 	path string
 	sel  toolkit.Selector
-	// container is set for a file that is more than a text: an archive, a database, a document. inner is what is asked for
-	// in it, as it stands behind the file's name.
+	// container is set for a file with parts: an archive, a database, a document. inner is the part of the path after the file's name.
 	container *container
 	inner     string
 }
 
-// artifact reports whether it is no file but something that the session keeps: an output, a rule or a skill.
+// artifact reports whether it is not a file but something that the session keeps: an output, a rule or a skill.
 func (t *target) artifact() bool { return isArtifact(t.path) }
 
 func isArtifact(path string) bool {
 	return strings.HasPrefix(path, artifactScheme) || agent.IsDocument(path)
 }
 
-// resolveTarget takes a path with its selector apart. A file that is really called "a:3" wins over line 3 of "a".
+// resolveTarget splits a path from its selector. A file that is really called "a:3" wins over line 3 of "a".
 func resolveTarget(ctx context.Context, call *agent.Call, input string) (*target, error) {
 	if strings.TrimSpace(input) == "" {
 		return nil, fmt.Errorf("%w for read: path is empty", agent.ErrBadInput)
@@ -176,7 +175,7 @@ func readArtifact(ctx context.Context, call *agent.Call, t *target) (*agent.Resu
 	return showText(t.path, data, t.sel)
 }
 
-// showData is the result for the bytes of a file, by what they are.
+// showData returns the result for the bytes of a file, by their kind.
 func showData(ctx context.Context, call *agent.Call, name string, data []byte, sel toolkit.Selector) (*agent.Result, error) {
 	switch {
 	case sel.Whole() && picture.Type(data) != "":
@@ -199,7 +198,7 @@ func showData(ctx context.Context, call *agent.Call, name string, data []byte, s
 	}
 }
 
-// showText is the result for text: the lines that were asked for, within the limits.
+// showText returns the result for text: the requested lines, within the limits.
 func showText(name string, data []byte, sel toolkit.Selector) (*agent.Result, error) {
 	text, enc, err := toolkit.DecodeText(data)
 	invalid := errors.Is(err, toolkit.ErrNotUTF8) || errors.Is(err, toolkit.ErrHalves)
@@ -221,7 +220,7 @@ func showText(name string, data []byte, sel toolkit.Selector) (*agent.Result, er
 	return &agent.Result{Text: toolkit.JoinNotes(w.Out.String(), append(notes, w.Notes...))}, nil
 }
 
-// showMade is the result for text that was made from a file: its lines are not the file's.
+// showMade returns the result for text that was made from a file: its lines are not the file's.
 func showMade(name, text string, sel toolkit.Selector, notes ...string) (*agent.Result, error) {
 	if text == "" {
 		return &agent.Result{Text: toolkit.JoinNotes("", notes)}, nil

@@ -12,10 +12,10 @@ import (
 	"github.com/gajae-code/gjc/internal/archive"
 )
 
-// maxMembers is how many members of an archive are listed.
+// maxMembers bounds the members of an archive that are listed.
 const maxMembers = 500
 
-// readArchive is the read tool's result for an archive, or for what a path names in it.
+// readArchive returns the result of read for an archive, or for what a path names in it.
 func readArchive(ctx context.Context, call *agent.Call, f agent.OpenFile, name string, t *target) (*agent.Result, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -60,7 +60,7 @@ func splitMember(member string) (base string, sel toolkit.Selector, err error) {
 	return strings.TrimPrefix(base, "/"), sel, err
 }
 
-// memberData is [archive.Archive.ReadFile], where no name is the archive's root.
+// memberData is [archive.Archive.ReadFile], with no name for the archive's root.
 func memberData(ctx context.Context, a *archive.Archive, member string) ([]byte, error) {
 	if archive.Clean(member) == "" {
 		return nil, fs.ErrInvalid

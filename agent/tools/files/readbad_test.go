@@ -10,7 +10,7 @@ import (
 	"github.com/gajae-code/gjc/agent/tools/toolstest"
 )
 
-// Whatever a model sends, it gets a text back that says what is wrong.
+// Every invalid input gets a text that says what is wrong.
 func TestRead_BadInput(t *testing.T) {
 	w := toolstest.NewWorld(t, map[string]string{"a.go": "package a\n"})
 	for _, in := range []string{
@@ -27,7 +27,7 @@ func TestRead_BadInput(t *testing.T) {
 	}
 }
 
-// Paths that are no plain files.
+// Paths that are not regular files.
 func TestRead_OddPaths(t *testing.T) {
 	w := toolstest.NewWorld(t, map[string]string{"a\nb.txt": "odd\n", "dir.zip/x": "y", "a.zip.txt": "text\n"})
 	if err := os.Symlink("nowhere", w.Path("broken")); err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// pictureOf makes a picture of a format.
+// pictureOf returns a picture in a format.
 func pictureOf(t testing.TB, format string, w, h int) string {
 	t.Helper()
 	img := image.NewPaletted(image.Rect(0, 0, w, h), color.Palette{color.White, color.Black})
@@ -85,7 +85,7 @@ func TestReadImage(t *testing.T) {
 			t.Errorf("%s: %s", api, got)
 		}
 	}
-	// A model that sees no pictures gets a note in its place with each request: another one may come to see it.
+	// A model without image input gets a note in its place with each request: a later one may see it.
 	w.Model.Images = false
 	res := toolstest.Run(t, w, "read", toolstest.Input{"path": "a.png"})
 	if len(res.Images) != 1 || len(res.Content) != 1 {

@@ -14,7 +14,7 @@ import (
 	"github.com/gajae-code/gjc/agent/tools/toolstest"
 )
 
-// makeLong writes a file of at least n bytes with numbered lines and returns how many there are.
+// makeLong writes a file of at least n bytes with numbered lines and returns their number.
 func makeLong(t testing.TB, path string, n int64, end string) (lines int) {
 	t.Helper()
 	f, err := os.Create(path)
@@ -41,7 +41,7 @@ func makeLong(t testing.TB, path string, n int64, end string) (lines int) {
 	return lines
 }
 
-// A file beyond what is read whole shows the same windows, and is never read whole.
+// A file that is too long to be read whole shows the same windows, and is never read whole.
 func TestReadLong(t *testing.T) {
 	w := toolstest.NewWorld(t, nil)
 	total := makeLong(t, w.Path("big.log"), 65<<20, "\r\n")
@@ -86,7 +86,7 @@ func TestReadLong(t *testing.T) {
 	}
 }
 
-// What is in a long file may be anything.
+// A long file may have any content.
 func TestReadLong_OddFiles(t *testing.T) {
 	w := toolstest.NewWorld(t, map[string]string{
 		"line":  strings.Repeat("0123456789abcdef", 65<<16) + "\nsecond\n",
@@ -113,7 +113,7 @@ func TestReadLong_OddFiles(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		return
 	}
-	// Ten gigabytes of nothing cost nothing.
+	// A sparse file of ten gigabytes takes no time.
 	if err := os.WriteFile(w.Path("sparse"), []byte("text\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ const (
 	maxValueShown = 2000
 )
 
-// readSQLite is the read tool's result for a database: its tables, a table, a row, or what a query finds.
+// readSQLite returns the result of read for a database: its tables, a table, a row, or the rows of a query.
 func readSQLite(ctx context.Context, call *agent.Call, f agent.OpenFile, name string, t *target) (*agent.Result, error) {
 	if !sqlitefile.Is(f) {
 		return nil, errNotContainer
@@ -38,7 +38,7 @@ func readSQLite(ctx context.Context, call *agent.Call, f agent.OpenFile, name st
 	if err != nil {
 		return nil, fmt.Errorf("%w for read: %w", agent.ErrBadInput, err)
 	}
-	// What was judged is what is read, links or no links.
+	// The file that was judged is read, with links resolved.
 	path := call.FS.RealPath(t.path)
 	opened, err := f.Stat()
 	if err == nil {
@@ -71,10 +71,10 @@ func readSQLite(ctx context.Context, call *agent.Call, f agent.OpenFile, name st
 	return &agent.Result{Text: toolkit.JoinNotes(text, notes)}, nil
 }
 
-// dbPath is what a path asks of a database.
+// dbPath is the parsed part of a path inside a database.
 type dbPath struct {
 	table, key    string
-	hasKey, asked bool // asked: something stands behind the question mark
+	hasKey, asked bool // asked: something follows the question mark
 	query         string
 	where, order  string
 	limit, offset int
@@ -240,7 +240,7 @@ func moreRows(rows *sqlitefile.Rows, how string) []string {
 	return []string{fmt.Sprintf("There are more rows than the %d; %s.", len(rows.Cells), how)}
 }
 
-// grid shows rows as a table with columns of one width each.
+// grid returns rows as a table with aligned columns.
 func grid(rows *sqlitefile.Rows) string {
 	if len(rows.Cells) == 0 {
 		return strings.Join(rows.Columns, " | ") + "\n(no rows)\n"
@@ -279,7 +279,7 @@ func grid(rows *sqlitefile.Rows) string {
 	return b.String()
 }
 
-// cellText is a value on one line of at most cellColumns characters.
+// cellText returns a value on one line of at most cellColumns characters.
 func cellText(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' || r == '\r' {

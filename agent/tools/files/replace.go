@@ -11,9 +11,8 @@ import (
 	"github.com/gajae-code/gjc/internal/lazyregexp"
 )
 
-// applyEdits applies edits to text one after the other and returns the result. Texts are compared with line ends as
-// LF; what an edit does not touch keeps its bytes, and what it puts in gets the line ends that most of the file has. loose
-// are the numbers of the edits that fit only with white space left out.
+// applyEdits applies edits to text one after the other and returns the result. It compares texts with LF line ends. Bytes outside an edit
+// stay, and new lines get the line end of most of the file. loose are the numbers of the edits that match only without white space.
 func applyEdits(name, text string, edits []textEdit) (now string, loose []int, err error) {
 	eol := toolkit.LineEnd(text)
 	now = text
@@ -68,11 +67,11 @@ func applyEdit(text string, e *textEdit, eol string) (now string, loose bool, er
 	return b.String(), false, nil
 }
 
-// minLoose is how much beside white space a text must have to be looked for without it.
+// minLoose is the least number of characters that are not white space for a search that ignores white space.
 const minLoose = 4
 
-// looseEdit replaces old, as whole lines, where it is there but for white space at the ends of its lines, or for other
-// indents, which the new lines then get too. found is false where it is not there once.
+// looseEdit replaces old, as whole lines, ignoring white space at the ends of lines, or other indentation, which the new lines then get
+// too. found is false unless there is exactly one match.
 func looseEdit(text, old, with string) (now string, found bool, err error) {
 	if len(strings.Join(strings.Fields(old), "")) < minLoose || strings.HasSuffix(old, "\n") && with != "" && !strings.HasSuffix(with, "\n") {
 		return "", false, nil
@@ -111,7 +110,7 @@ func looseEdit(text, old, with string) (now string, found bool, err error) {
 	return "", false, nil
 }
 
-// occurrences returns where old is in text. Without all the places may overlap: each would be a way to read the edit.
+// occurrences returns the positions of old in text. Unless all is set, they may overlap: each would be a way to read the edit.
 func occurrences(text, old string, all bool) []int {
 	var places []int
 	for from := 0; ; {
@@ -128,10 +127,10 @@ func occurrences(text, old string, all bool) []int {
 	}
 }
 
-// flatText is a text with LF line ends that knows where it came from.
+// flatText is a text with LF line ends that knows its original offsets.
 type flatText struct {
 	text string
-	// returns are the places in text of the line feeds that had a carriage return before them.
+	// returns are the offsets in text of the line feeds that followed a carriage return.
 	returns []int
 }
 
@@ -150,8 +149,7 @@ func newFlatText(text string) flatText {
 	}
 }
 
-// offset returns where a place in the flat text is in the original. The place of a line feed is that of its
-// carriage return.
+// offset returns the original position of one in the flat text. That of a line feed is that of its carriage return.
 func (f *flatText) offset(at int) int {
 	lo, hi := 0, len(f.returns)
 	for lo < hi {
@@ -193,16 +191,16 @@ func lineNumbers(text string, places []int) string {
 	return "lines " + b.String()
 }
 
-// errNoMatch is wrapped by the complaint that old_text is not in a file.
+// errNoMatch is wrapped by the error for an old_text that is not in a file.
 var errNoMatch = errors.New("old_text is not in the file")
 
 // numbered matches a line as the read tool shows it.
 var numbered = lazyregexp.New(`^ *[0-9]+\|`)
 
-// maxNearestLines is how many lines of a file are shown for an edit that does not match.
+// maxNearestLines bounds the lines of a file that are shown for an edit that does not match.
 const maxNearestLines = 30
 
-// notFound explains why old is not in text, with the lines that come nearest.
+// notFound explains why old is not in text, with the most similar lines.
 func notFound(text, old, replacement string) error {
 	var hints []string
 	if trimmed := strings.TrimSpace(replacement); len(trimmed) >= 8 && !strings.Contains(replacement, old) && strings.Contains(text, replacement) {

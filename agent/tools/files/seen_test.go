@@ -11,8 +11,8 @@ import (
 	"github.com/gajae-code/gjc/agent/tools/toolstest"
 )
 
-// What the user has changed since it was read is not lost: by a second edit in a call, under another name of the file, below a
-// directory that was renamed, or by deleting the file.
+// The user's changes since the file was read are kept: by a second edit in a call, under another name of the file, below a directory that
+// was renamed, or when the file is deleted.
 func TestSeen_UserWork(t *testing.T) {
 	var b strings.Builder
 	for i := range 40 {

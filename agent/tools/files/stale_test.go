@@ -14,7 +14,7 @@ import (
 	"github.com/gajae-code/gjc/lsp"
 )
 
-// askingServers is a catalog that has programs of the workspace's until the user has answered.
+// askingServers is a catalog with programs of the workspace until the user has answered.
 type askingServers struct {
 	*toolstest.Servers
 	answered bool
@@ -36,7 +36,7 @@ func (a *askingServers) Answer(context.Context, *trust.Subject, trust.State, boo
 	return nil
 }
 
-// openLanguages gives a world servers with what they do when files change.
+// openLanguages gives a world language servers and settings for writes.
 func openLanguages(t *testing.T, w *toolstest.World, catalog lsp.Catalog, onWrite lsp.OnWrite) {
 	t.Helper()
 	testenv.NoLeaks(t)
@@ -52,7 +52,7 @@ func openLanguages(t *testing.T, w *toolstest.World, catalog lsp.Catalog, onWrit
 	})
 }
 
-// What the user types while a question about trust is open is in the file that an edit or a write is of.
+// What the user types while a question about trust is open is in the file that an edit or a write changes.
 func TestChange_TypingWhileAsked(t *testing.T) {
 	const typed = "one\ntwo\ntyped while the question was open\n"
 	for name, in := range map[string]toolstest.Input{
@@ -83,7 +83,7 @@ func TestChange_TypingWhileAsked(t *testing.T) {
 	}
 }
 
-// A file that changes while a server formats what is to replace it is not replaced.
+// A file that changes while a server formats its new text is not overwritten.
 func TestWrite_ChangedWhileFormatting(t *testing.T) {
 	for _, name := range []string{"a.x", "new.x"} {
 		t.Run(name, func(t *testing.T) {
@@ -100,7 +100,7 @@ func TestWrite_ChangedWhileFormatting(t *testing.T) {
 	}
 }
 
-// typingServers has the user type whenever servers are looked for.
+// typingServers makes the user type whenever servers are looked up.
 type typingServers struct {
 	*toolstest.Servers
 	typed func()

@@ -39,11 +39,11 @@ func Undo() agent.Tool {
 	})
 }
 
-// undoPlan is the change to take back, and what of it is left to do.
+// undoPlan is the change to undo, and its remaining operations.
 type undoPlan struct {
 	set *edits.ChangeSet
 	ops []lsp.FileOperation
-	// gone are made files that somebody else has removed since.
+	// gone are created files that were removed since.
 	gone []string
 }
 
@@ -67,7 +67,7 @@ func planUndo(ctx context.Context, call *agent.Call) (*undoPlan, error) {
 	return p, nil
 }
 
-// isGone reports whether there is no file, in the editor neither.
+// isGone reports whether a file exists neither on the disk nor in the editor.
 func isGone(ctx context.Context, call *agent.Call, path string) bool {
 	if _, err := call.FS.Stat(ctx, path); !errors.Is(err, fs.ErrNotExist) {
 		return false
@@ -76,12 +76,12 @@ func isGone(ctx context.Context, call *agent.Call, path string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// touchedBefore reports whether an operation before the one at i is about its path.
+// touchedBefore reports whether an operation before the one at i changes its path.
 func touchedBefore(ops []lsp.FileOperation, i int) bool {
 	return slices.ContainsFunc(ops[:i], func(o lsp.FileOperation) bool { return edits.Touches(&o, ops[i].Path) })
 }
 
-// forget gives up on a change that cannot be undone, so that it does not stand before the others for ever, and says so.
+// forget drops a change that cannot be undone, so that it does not block those before it, and returns an error about it.
 func forget(call *agent.Call, set *edits.ChangeSet, err error) error {
 	all := edits.ChangeSetsOf(call)
 	all.Drop(set)
@@ -103,7 +103,7 @@ func runUndo(ctx context.Context, call *agent.Call, _ *undoInput) (*agent.Result
 			return nil, errors.New("another change came in between; call the tool again")
 		}
 		for _, name := range planned.gone {
-			if !slices.Contains(p.gone, name) { // nobody was asked about it
+			if !slices.Contains(p.gone, name) { // the user was not asked about it
 				return nil, fmt.Errorf("%s, which was gone, is there again; look at it and call the tool again", name)
 			}
 		}
@@ -137,7 +137,7 @@ func runUndo(ctx context.Context, call *agent.Call, _ *undoInput) (*agent.Result
 	return res, nil
 }
 
-// untouched fails if a file is not as the change left it.
+// untouched returns an error if a file is not as the change left it.
 func (p *undoPlan) untouched(ctx context.Context, call *agent.Call) error {
 	for i := range p.ops {
 		o := &p.ops[i]
@@ -159,5 +159,5 @@ func (p *undoPlan) untouched(ctx context.Context, call *agent.Call) error {
 	return nil
 }
 
-// errChangedSince is wrapped by the refusal to undo a change in a file that has changed since.
+// errChangedSince is wrapped by the error for an undo in a file that has changed since.
 var errChangedSince = errors.New("the file has changed since")

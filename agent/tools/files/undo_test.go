@@ -8,14 +8,14 @@ import (
 	"github.com/gajae-code/gjc/agent/tools/toolstest"
 )
 
-// A change that cannot be taken back any more does not stand before the others.
+// A change that cannot be undone does not block the others.
 func TestUndo_GoesOn(t *testing.T) {
 	for _, test := range []struct {
 		name string
-		// change is made by the tools, behind that of a; meanwhile by somebody else.
+		// change is made by the tools after that of a, and meanwhile by another program.
 		change    func(t *testing.T, w *toolstest.World)
 		meanwhile func(t *testing.T, w *toolstest.World)
-		// want is what undo says, as a result or with fails as an error.
+		// want is the text of undo, as a result or, with fails, as an error.
 		want  []string
 		fails bool
 	}{

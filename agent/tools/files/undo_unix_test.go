@@ -13,7 +13,7 @@ import (
 	"github.com/gajae-code/gjc/bridges"
 )
 
-// What comes back has the permissions that it had. A link does not come back as a copy of what it led to.
+// A restored file has its permissions. A link is not restored as a copy of its target.
 func TestUndo_Permissions(t *testing.T) {
 	w := toolstest.NewWorld(t, map[string]string{"secret": "key\n", "tool": "\x7fELF\x00", "run.sh": "#!/bin/sh\n"})
 	do := func(tl agent.Tool, in toolstest.Input) (string, error) {
@@ -60,7 +60,7 @@ func TestUndo_Permissions(t *testing.T) {
 	}
 }
 
-// A file that was made through a link goes, and the link stays.
+// A file that was created through a link is removed, and the link stays.
 func TestUndo_BehindALink(t *testing.T) {
 	w := toolstest.NewWorld(t, nil)
 	if err := os.Symlink("there", w.Path("link")); err != nil {
@@ -76,7 +76,7 @@ func TestUndo_BehindALink(t *testing.T) {
 	}
 }
 
-// A link that leads nowhere is called that, and two names of a file are not taken for two files.
+// A link without a target is reported as such, and two names of a file do not count as two files.
 func TestLinks_Named(t *testing.T) {
 	w := toolstest.NewWorld(t, map[string]string{"a.txt": "one\ntwo\n"})
 	for link, to := range map[string]string{"b.txt": "a.txt", "gone.txt": "nowhere"} {

@@ -12,7 +12,7 @@ import (
 )
 
 // In the mode hashline a model sees lines with anchors, and may copy them into what it writes. They do not get into files, the editor's
-// preview or archives. In the other modes, and where one line has none, the text is taken as it is.
+// preview or archives. In the other modes, and if one line has none, the text stays as it is.
 func TestWrite_CopiedAnchors(t *testing.T) {
 	const plain = "package x\n\nfunc f() {}\n"
 	var copied strings.Builder

@@ -15,24 +15,23 @@ import (
 	"github.com/gajae-code/gjc/internal/archive"
 )
 
-// member is a file in an archive that is to be written.
+// member is a file in an archive to write.
 type member struct {
 	// path is the archive's, name that of the member.
 	path, name string
 }
 
-// maxArchive bounds the archives that are written anew, in bytes.
+// maxArchive bounds the archives that are rewritten, in bytes.
 const maxArchive = 256 << 20
 
-// archiveSuffixes end the names of archives in which files are written, otherArchives those of some in which none are.
+// archiveSuffixes are the ends of names of archives that can be written, otherArchives those of some that cannot.
 var (
 	archiveSuffixes = []string{".zip", ".tar", ".tar.gz", ".tgz"}
 	otherArchives   = []string{".tar.xz", ".tar.bz2", ".7z", ".jar"}
 )
 
-// memberOf returns what a path names in an archive, which may still have to be made; nil for a plain file. A file that is
-// really called so wins. What can only be meant for an archive and cannot be written there is an error: a file with a colon in
-// its name is not what was wanted.
+// memberOf returns what a path names in an archive, which may not exist yet, or nil for a plain file. An existing file of that name wins. A
+// path that can only mean an archive that cannot be written is an error: a file with a colon in its name is not what was meant.
 func memberOf(ctx context.Context, call *agent.Call, input string) (*member, error) {
 	for at, r := range input {
 		if r != ':' || strings.Contains(input, "://") {
@@ -74,13 +73,12 @@ func endsIn(name string, suffixes []string) bool {
 	return false
 }
 
-// label is the member as people see it.
+// label returns the member for people.
 func (m *member) label(call *agent.Call) string {
 	return toolkit.Display(&call.Workspace, m.path) + ":" + archive.Clean(m.name)
 }
 
-// open reads the archive; nil for one that is not there yet. old is the member's text, nil where there is none, or none that
-// is text.
+// open reads the archive, or returns nil if it does not exist. old is the member's text, or nil if it has none or is not text.
 func (m *member) open(ctx context.Context, call *agent.Call) (a *archive.Archive, old *string, err error) {
 	name := toolkit.Display(&call.Workspace, m.path)
 	info, err := call.FS.Stat(ctx, m.path)

@@ -17,14 +17,14 @@ import (
 	"github.com/gajae-code/gjc/internal/sqlitefile"
 )
 
-// row is a row of a database that is to be written.
+// row is a row of a database to write.
 type row struct {
 	// path is the database's.
 	path   string
 	change *sqlitefile.Change
 }
 
-// rowOf returns what a path names in a database; nil for a plain file. A file that is really called so wins, and one that is no
+// rowOf returns what a path names in a database, or nil for a plain file. An existing file of that name wins, as does one that is not a
 // database.
 func rowOf(ctx context.Context, call *agent.Call, input, content string) (*row, error) {
 	for at, r := range input {
@@ -37,7 +37,7 @@ func rowOf(ctx context.Context, call *agent.Call, input, content string) (*row, 
 		if _, err := call.FS.Stat(ctx, call.Workspace.Resolve(input)); err == nil {
 			return nil, nil
 		}
-		// What is judged is what is written, links or no links.
+		// The file that was judged is written, with links resolved.
 		path := call.FS.RealPath(call.Workspace.Resolve(input[:at]))
 		name := toolkit.Display(&call.Workspace, path)
 		info, err := call.FS.Stat(ctx, path)
@@ -71,7 +71,7 @@ func isDatabase(ctx context.Context, call *agent.Call, path string) bool {
 	return sqlitefile.Is(f)
 }
 
-// parseRow makes a change of what stands behind the database's name, and of the content.
+// parseRow parses a change from the path after the database's name and from the content.
 func parseRow(inner, content string) (*sqlitefile.Change, error) {
 	if strings.Contains(inner, "?") {
 		return nil, errors.New("a path with ? is for reading; write takes db:table for a new row, and db:table:key")
@@ -101,7 +101,7 @@ func parseRow(inner, content string) (*sqlitefile.Change, error) {
 	}
 	err = jsonx.ReadObject(object, func(name []byte, raw jsonx.Raw) error {
 		for _, have := range c.Values {
-			if strings.EqualFold(have.Column, string(name)) { // the database would take one of them and say nothing
+			if strings.EqualFold(have.Column, string(name)) { // the database would silently take one of them
 				return fmt.Errorf("%s and %s are one column; name it once", strconv.Quote(have.Column), strconv.Quote(string(name)))
 			}
 		}
@@ -141,7 +141,7 @@ func columnValue(raw jsonx.Raw) (any, error) {
 	}
 }
 
-// what names the change for people.
+// what returns the change in a few words.
 func (r *row) what(call *agent.Call) string {
 	name := toolkit.Display(&call.Workspace, r.path) + ":" + r.change.Table
 	switch {
@@ -158,14 +158,14 @@ func (r *row) plan(ctx context.Context, call *agent.Call) *agent.CallPlan {
 	plan := &agent.CallPlan{
 		Title: r.what(call), Locations: []agent.Location{{Path: r.path}}, Effects: []approval.Effect{{Action: approval.ActionEdit, Path: r.path}},
 	}
-	// The row as it is: the change itself would lock the database, and may not be allowed.
+	// The current row: making the change would lock the database, and may not be permitted.
 	if old, err := r.now(ctx); err == nil {
 		plan.Content = []agent.Content{r.wanted(old)}
 	}
 	return plan
 }
 
-// now is the row as it is; empty for a new one.
+// now returns the current row; empty for a new one.
 func (r *row) now(ctx context.Context) (string, error) {
 	if r.change.Key == nil {
 		return "", nil
@@ -180,7 +180,7 @@ func (r *row) now(ctx context.Context) (string, error) {
 	return text, errors.Join(err, db.Close())
 }
 
-// wanted is what the user is asked about: the row, and what is to be set.
+// wanted returns what the user is asked about: the row, and the new values.
 func (r *row) wanted(old string) agent.Content {
 	var b strings.Builder
 	for _, v := range r.change.Values {
