@@ -74,8 +74,14 @@ func TestRefusal_KeepsTheOptions(t *testing.T) {
 	gate := providertest.NewGate()
 	script := providertest.NewScript(info, providertest.Step{gate.Hold(), providertest.Text("no"), providertest.Stop(providers.StopRefusal)})
 	s := agent.New(agent.Options{
-		ID: log.ID(), Workspace: agent.Workspace{Cwd: "/w"}, FS: noFiles{}, Models: &world{script: script}, Log: log,
-		Model: info, Mode: approval.ModeDefault, Emit: func(agent.Event) {}, NewID: func() string { return "m" }, OS: "linux",
+		ID:           log.ID(),
+		Environment:  agent.Environment{Workspace: agent.Workspace{Cwd: "/w"}, FS: noFiles{}},
+		ModelOptions: agent.ModelOptions{Models: &world{script: script}, Model: info},
+		Conversation: agent.Conversation{Log: log},
+		Mode:         approval.ModeDefault,
+		Emit:         func(agent.Event) {},
+		NewID:        func() string { return "m" },
+		OS:           "linux",
 	})
 	turn := s.Prompt(agent.Prompt{Parts: []providers.Part{providers.Text{Text: "go"}}})
 	<-gate.Reached()

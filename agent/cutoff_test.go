@@ -60,8 +60,12 @@ func (w *world) spent(requests, input, output, untold int) (cut int) {
 		w.t.Fatal(err)
 	}
 	again := agent.New(agent.Options{
-		ID: "s2", Workspace: agent.Workspace{Cwd: "/w"}, FS: noFiles{}, Approver: w, Models: w, Log: new(memoryLog), Model: before.Model,
-		Emit: func(agent.Event) {}, History: history, Uses: sessions.UsesOf(branchOf(w.t, w.log)),
+		ID:           "s2",
+		Environment:  agent.Environment{Workspace: agent.Workspace{Cwd: "/w"}, FS: noFiles{}},
+		Interaction:  agent.Interaction{Approver: w},
+		ModelOptions: agent.ModelOptions{Models: w, Model: before.Model},
+		Conversation: agent.Conversation{Log: new(memoryLog), History: history, Uses: sessions.UsesOf(branchOf(w.t, w.log))},
+		Emit:         func(agent.Event) {},
 	})
 	defer func() {
 		if err := again.Close(w.t.Context()); err != nil {
@@ -279,8 +283,13 @@ func TestCutOff_OfATurnThatIsOver(t *testing.T) {
 		w := &world{t: t, log: new(memoryLog), script: providertest.NewScript(providers.ModelInfo{Provider: "test", ID: "script", Cost: dear})}
 		model := stubborn{w.script, make(chan struct{})}
 		w.session = agent.New(agent.Options{
-			ID: "s1", Workspace: agent.Workspace{Cwd: "/w"}, FS: noFiles{}, Approver: w, Models: opening{w, model}, Log: w.log,
-			Model: w.script.Info(), Emit: w.emit, NewID: func() string { return "m" },
+			ID:           "s1",
+			Environment:  agent.Environment{Workspace: agent.Workspace{Cwd: "/w"}, FS: noFiles{}},
+			Interaction:  agent.Interaction{Approver: w},
+			ModelOptions: agent.ModelOptions{Models: opening{w, model}, Model: w.script.Info()},
+			Conversation: agent.Conversation{Log: w.log},
+			Emit:         w.emit,
+			NewID:        func() string { return "m" },
 		})
 		turn := w.session.Prompt(agent.Prompt{Parts: words("go")})
 		synctest.Wait()

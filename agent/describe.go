@@ -68,8 +68,12 @@ func (r *replay) planOf(tool Tool, c providers.ToolCall, input jsonx.Raw) (plan 
 		}
 	}()
 	plan, err := tool.Plan(r.ctx, &Call{
-		ID: c.ID, Name: c.Name, Input: input, Workspace: r.Workspace, FS: pastFiles{},
-		Update: func(Progress) {}, SetPlan: func([]PlanEntry) {},
+		ID:          c.ID,
+		Name:        c.Name,
+		Input:       input,
+		Environment: Environment{Workspace: r.Workspace, FS: pastFiles{}},
+		Update:      func(Progress) {},
+		SetPlan:     func([]PlanEntry) {},
 	})
 	if err != nil {
 		return nil

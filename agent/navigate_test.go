@@ -258,9 +258,14 @@ func TestModelTitle_NotOverTheUsers(t *testing.T) {
 		w := &world{t: t, script: script}
 		ids := 0
 		o := agent.Options{
-			ID: "s1", Workspace: agent.Workspace{Cwd: "/w"}, FS: noFiles{}, Approver: w, Models: w, Tools: agent.Tools{},
-			Model: script.Info(), Mode: approval.ModeDefault, Emit: w.emit, NewID: func() string { ids++; return fmt.Sprint(ids) },
-			TitleModel: func(m providers.ModelInfo) (providers.ModelInfo, bool) { return m, true },
+			ID:           "s1",
+			Environment:  agent.Environment{Workspace: agent.Workspace{Cwd: "/w"}, FS: noFiles{}},
+			Interaction:  agent.Interaction{Approver: w},
+			ModelOptions: agent.ModelOptions{Models: w, Model: script.Info(), TitleModel: func(m providers.ModelInfo) (providers.ModelInfo, bool) { return m, true }},
+			Tools:        agent.Tools{},
+			Mode:         approval.ModeDefault,
+			Emit:         w.emit,
+			NewID:        func() string { ids++; return fmt.Sprint(ids) },
 		}
 		with(&o)
 		w.session = agent.New(o)

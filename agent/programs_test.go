@@ -32,7 +32,7 @@ func TestOffered_Programs(t *testing.T) {
 		return NewTool(ToolFuncs[struct{}]{Name: name, Program: program})
 	}
 	p := &lookedFor{there: map[string]bool{"here": true}}
-	s := &Session{opts: Options{Tools: Tools{needs("a", ""), needs("b", "here"), needs("c", "gone"), needs("d", "gone")}, Programs: p}}
+	s := &Session{opts: Options{Tools: Tools{needs("a", ""), needs("b", "here"), needs("c", "gone"), needs("d", "gone")}, Environment: Environment{Programs: p}}}
 	model := new(providers.ModelInfo)
 	for range 2 {
 		if d := cmp.Diff([]string{"a", "b"}, names(s.offered(model, approval.ModeDefault))); d != "" {

@@ -41,9 +41,17 @@ func TestCompaction_Loaded(t *testing.T) {
 			ids := 0
 			begin := func(log *sessions.Log, history []providers.Message) *agent.Session {
 				return agent.New(agent.Options{
-					ID: id, Workspace: agent.Workspace{Cwd: "/w"}, FS: noFiles{}, Approver: w, Models: w, Log: log, Model: info,
-					Mode: approval.ModeDefault, Emit: w.emit, OS: "linux", Clock: clock, Settings: &settings, History: history,
-					NewID: func() string { ids++; return fmt.Sprint("m", ids) },
+					ID:             id,
+					Environment:    agent.Environment{Workspace: agent.Workspace{Cwd: "/w"}, FS: noFiles{}},
+					Interaction:    agent.Interaction{Approver: w},
+					ModelOptions:   agent.ModelOptions{Models: w, Model: info},
+					Conversation:   agent.Conversation{Log: log, History: history},
+					Mode:           approval.ModeDefault,
+					Emit:           w.emit,
+					OS:             "linux",
+					Clock:          clock,
+					ContextOptions: agent.ContextOptions{Settings: &settings},
+					NewID:          func() string { ids++; return fmt.Sprint("m", ids) },
 					Tools: agent.Tools{testTool("big", false, nil, func(context.Context, *input) (*agent.Result, error) {
 						return &agent.Result{Text: chars("result ", model.rand.IntN(3000))}, nil
 					})},

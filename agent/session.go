@@ -65,81 +65,105 @@ type Log interface {
 
 // Options configures a [Session]. All fields are required unless they say otherwise.
 type Options struct {
-	ID        string
-	Workspace Workspace
+	ID string
+	Environment
+	Interaction
+	Subagents
+	Conversation
+	ModelOptions
+	ContextOptions
 
-	FS       FS
-	Terminal Terminal
-	Programs Programs
-	Approver Approver
-	// Elicitor is optional.
-	Elicitor Elicitor
-	// Artifacts is optional.
-	Artifacts Artifacts
-	// Subagent gives a child session its surroundings; with nil, tools can start none.
-	Subagent func(Subagent) Surroundings
-	// Helpers returns the kinds of child sessions that there are by now. Optional: without it there is one, which has all that
-	// its parent has.
-	Helpers func(context.Context) []Helper
-	// HelperModel finds the model for a helper, and its level or "". Without a model the child has its parent's; an error says
-	// why, for the user. Optional.
-	HelperModel func(*Helper) (providers.ModelInfo, providers.ThinkingLevel, error)
-
-	Models Models
-	Log    Log
-	// Secrets keeps values from the models. Optional.
-	Secrets Secrets
 	// Tools are offered to the model. If nil, there are none.
 	Tools Toolbox
-	// Guidance returns the rules and skills that there are now. It is asked for each request, so it must be quick. Optional.
-	Guidance func(ctx context.Context) *Guidance
-	// Hooks reads the hooks that there are now. Optional.
-	Hooks func() *hooks.Set
-	// SystemPrompt is what the client wants the model to be told. Optional.
-	SystemPrompt SystemPrompt
+	// Values are what the calls of the session share. If nil, New makes them. The session closes them in either case.
+	Values *Values
+	Mode   approval.Mode
 
-	// History is what was said before, of a loaded session.
+	// Emit receives every event, in order, from one goroutine. While it blocks, the turn waits.
+	Emit func(Event)
+	// NewID returns an ID for a message or a child, unique within the session. It must be safe for concurrent use.
+	NewID func() string
+	// OS is the name of the operating system for the system prompt: "linux".
+	OS string
+	// Clock returns the time. If nil, [time.Now].
+	Clock Clock
+	// MaxRequests bounds the model requests of one turn. If zero, [DefaultMaxRequests].
+	MaxRequests int
+	// CancelGrace bounds the time that a cancelled turn has to end. If zero, [DefaultCancelGrace].
+	CancelGrace time.Duration
+	// Panicked, if set, is called after a panic in a tool. The model receives an error result in either case.
+	Panicked func(where string, value any, stack []byte)
+}
+
+// Environment is where the calls of a session work.
+type Environment struct {
+	Workspace Workspace
+	FS        FS
+	Terminal  Terminal
+	Programs  Programs
+	// Artifacts stores output that is too long for the model; nil if the session stores none.
+	Artifacts Artifacts
+}
+
+// Interaction is how a session asks the user, and what the user has decided in advance.
+type Interaction struct {
+	Approver Approver
+	// Elicitor asks for more than permission. Optional.
+	Elicitor Elicitor
+	// Policy holds the permissions of the configuration. Optional.
+	Policy approval.Policy
+}
+
+// Subagents configures child sessions. All fields are optional.
+type Subagents struct {
+	// Subagent connects a child session. If nil, the session starts no children.
+	Subagent func(Subagent) Surroundings
+	// Helpers returns the present kinds of child sessions. If nil, there is one, which has everything that its parent has.
+	Helpers func(context.Context) []Helper
+	// HelperModel returns the model for a helper, and its level or "". Without a model the child has its parent's. An error
+	// explains to the user why the helper does not have the model of its choice.
+	HelperModel func(*Helper) (providers.ModelInfo, providers.ThinkingLevel, error)
+}
+
+// Conversation is the log of a session, and what was loaded from it.
+type Conversation struct {
+	Log Log
+	// History holds the messages of a loaded session.
 	History []providers.Message
-	// Uses is what the session has used before. If nil, what the answers in History say counts.
+	// Uses is what the session has used before. If nil, it is computed from History.
 	Uses []sessions.Use
 	// Title and Plan are those of a loaded session.
 	Title string
 	Plan  []PlanEntry
+}
 
+// ModelOptions says which models a session uses.
+type ModelOptions struct {
+	Models   Models
 	Model    providers.ModelInfo
 	Thinking providers.ThinkingLevel
 	// ServiceTier is one of Model.ServiceTiers; empty for the provider's default.
 	ServiceTier string
-	Mode        approval.Mode
-
-	// Policy is what the user has said beforehand of what may be done. Optional.
-	Policy approval.Policy
-	// Values are what the calls of the session share. If nil, New makes them. The session closes them in either case.
-	Values *Values
-
-	// Emit is told every event, in order, by one goroutine. It may block for a slow editor; the turn waits then.
-	Emit func(Event)
-	// NewID makes ids for messages and children. They must be unique within the session. It is safe for concurrent use.
-	NewID func() string
-	// OS names the operating system for the system prompt: "linux".
-	OS string
-	// Clock is for time stamps. If nil, [time.Now].
-	Clock Clock
 	// Retry says when a failed model call is tried again. The zero value is a good policy.
 	Retry providers.RetryPolicy
-	// Settings say how the context is kept. If nil, [DefaultSettings].
+	// TitleModel chooses the model that names the session after its first answer. If nil, the title is made of the first prompt.
+	TitleModel TitleModel
+}
+
+// ContextOptions says what models are sent besides the conversation. All fields are optional.
+type ContextOptions struct {
+	// Secrets hides values from the models.
+	Secrets Secrets
+	// Guidance returns the present rules and skills. It is called for each request, so it must be quick.
+	Guidance func(ctx context.Context) *Guidance
+	// Hooks returns the present hooks.
+	Hooks func() *hooks.Set
+	// SystemPrompt is the client's.
+	SystemPrompt SystemPrompt
+	// Settings configures compactions, rules and child sessions. If nil, [DefaultSettings].
 	Settings *Settings
 	// HTTP carries the requests to a remote endpoint for summaries. If nil, [http.DefaultTransport].
 	HTTP http.RoundTripper
-	// TitleModel chooses the model that names the session behind its first answer. If nil, the first prompt alone does.
-	TitleModel TitleModel
-	// MaxRequests is how many model requests one turn may make. If zero, [DefaultMaxRequests].
-	MaxRequests int
-	// CancelGrace is how long a cancelled turn may clean up before it is given up on. If zero,
-	// [DefaultCancelGrace].
-	CancelGrace time.Duration
-	// Panicked, if set, is told of a panic in a tool. The model gets an error result either way.
-	Panicked func(where string, value any, stack []byte)
 }
 
 // Defaults of [Options].

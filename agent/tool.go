@@ -56,51 +56,45 @@ type ToolSpec struct {
 	For func(*providers.ModelInfo) bool
 }
 
-// Call is one call of a tool, with all that it may touch.
+// Call is one call of a tool, with everything that it may use.
 type Call struct {
 	ID    string
 	Name  string
 	Input jsonx.Raw
-	// Decoded is Input in the tool's own input type; it is set before Plan and Run by [NewTool].
+	// Decoded is Input in the tool's own input type. [NewTool] sets it before Plan and Run.
 	Decoded any
-	// Prepared is what Plan worked out for Run, for a tool whose effects are known only from the work itself. Run must
-	// look whether it still holds: the user may have taken a while to answer.
+	// Prepared is what Plan passes to Run, if the effects of a call are known only from its work. Run must check that it still
+	// holds: the user may have taken a while to answer.
 	Prepared any
 
-	Workspace Workspace
-	FS        FS
-	Terminal  Terminal
-	Programs  Programs
-	// Model is the one that has made the call.
-	Model providers.ModelInfo
-	// Tools are the names of the tools that it was offered.
-	Tools []string
+	Environment
 	// Values are what the calls of the session share.
 	Values *Values
+	// Model is the one that made the call, and Tools are the names of the tools that it was offered.
+	Model providers.ModelInfo
+	Tools []string
 	// Trace is that of the prompt; nil for none.
 	Trace Trace
-	// Elicitor asks the user; nil where nobody can be asked.
+	// Elicitor asks the user; nil if the user cannot be asked.
 	Elicitor Elicitor
-	// Consent asks the user for leave to something that only a running call finds out about. What the call is known to do
-	// belongs into its plan's effects instead. It is nil where nobody can be asked.
+	// Consent asks the user's permission for something that becomes known only while the call runs. Other effects belong to the
+	// call's plan. It is nil if the user cannot be asked.
 	Consent func(context.Context, Consent) (Decision, error)
-	// Update reports progress while the call runs. It never blocks on the user.
+	// Update reports progress while the call runs. It does not wait for the user.
 	Update func(Progress)
 	// SetPlan replaces the session's plan.
 	SetPlan func([]PlanEntry)
-	// Artifacts keeps output that is too long for the model; nil where the session keeps none.
-	Artifacts Artifacts
-	// Readable reports whether a file may be read without a question, where the user's rules and its name are asked and not
-	// where it lies: for what is read of directories, whose files no effect names. Nil for no limits.
+	// Readable reports whether a file may be read without a question, judged by the user's rules and by its name, and not by its
+	// directory. It is for files below a directory, which no effect names. Nil for no limits.
 	Readable func(path string) bool
-	// Document reads a rule or a skill by its address; see [IsDocument]. The error says what there is.
+	// Document returns the rule or skill at an address; see [IsDocument]. The error lists what exists.
 	Document func(ctx context.Context, address string) ([]byte, error)
-	// Child says that the session is another's child: its user sees nothing of what it says, its parent gets the last of
-	// it. What a call of a child says with [Result.Say] while it ends the turn is a question to the parent.
+	// Child is set in a child session. Its user does not see what it says; its parent receives its last answer. What a call of a
+	// child says with [Result.Say] while it ends the turn is a question to the parent.
 	Child bool
-	// Task runs a child session to its end; nil where there can be none.
+	// Task runs a child session to its end; nil if the session starts no children.
 	Task func(ctx context.Context, task Task) (TaskResult, error)
-	// Helpers returns the kinds of child sessions that Task takes; nil like it.
+	// Helpers returns the kinds of child sessions for Task; nil if Task is nil.
 	Helpers func(ctx context.Context) []Helper
 }
 

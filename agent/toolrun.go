@@ -206,19 +206,28 @@ func (r *toolRun) explain(ctx context.Context, err error) error {
 func (r *toolRun) newCall(input jsonx.Raw) *Call {
 	t, o := r.turn, &r.turn.session.opts
 	return &Call{
-		ID: r.call.ID, Name: r.call.Name, Input: input,
-		Workspace: o.Workspace, FS: o.FS, Terminal: o.Terminal, Programs: o.Programs, Artifacts: o.Artifacts,
-		Model: t.model, Tools: names(t.tools), Values: o.Values,
-		Elicitor: t.elicitor(), Trace: t.Trace(),
-		Update:  r.update,
-		Consent: r.consent,
+		ID:          r.call.ID,
+		Name:        r.call.Name,
+		Input:       input,
+		Environment: o.Environment,
+		Model:       t.model,
+		Tools:       names(t.tools),
+		Values:      o.Values,
+		Elicitor:    t.elicitor(),
+		Trace:       t.Trace(),
+		Update:      r.update,
+		Consent:     r.consent,
 		SetPlan: func(entries []PlanEntry) {
 			changed := PlanChanged{Entries: hiddenPlan(o.Secrets, entries)}
 			r.mu.Lock()
 			r.changed = &changed
 			r.mu.Unlock()
 		},
-		Child: t.session.child, Task: r.task(), Helpers: r.helpers(), Document: t.session.document, Readable: t.session.readable,
+		Child:    t.session.child,
+		Task:     r.task(),
+		Helpers:  r.helpers(),
+		Document: t.session.document,
+		Readable: t.session.readable,
 	}
 }
 

@@ -171,9 +171,16 @@ func run(t *testing.T, change func(*agent.Options), fn func(w *world), steps ...
 		w := &world{t: t, log: new(memoryLog), script: providertest.NewScript(info, steps...)}
 		var ids atomic.Int64 // children of one call get theirs side by side
 		opts := agent.Options{
-			ID: "s1", Workspace: agent.Workspace{Cwd: "/w"}, FS: noFiles{}, Approver: w, Models: w, Log: w.log,
-			Tools: agent.Tools{echoTool()}, Model: info, Mode: approval.ModeDefault, Emit: w.emit, OS: "linux",
-			NewID: func() string { return fmt.Sprintf("m%d", ids.Add(1)) },
+			ID:           "s1",
+			Environment:  agent.Environment{Workspace: agent.Workspace{Cwd: "/w"}, FS: noFiles{}},
+			Interaction:  agent.Interaction{Approver: w},
+			ModelOptions: agent.ModelOptions{Models: w, Model: info},
+			Conversation: agent.Conversation{Log: w.log},
+			Tools:        agent.Tools{echoTool()},
+			Mode:         approval.ModeDefault,
+			Emit:         w.emit,
+			OS:           "linux",
+			NewID:        func() string { return fmt.Sprintf("m%d", ids.Add(1)) },
 		}
 		opts.Subagent = around(w)
 		if change != nil {

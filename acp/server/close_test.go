@@ -24,8 +24,13 @@ func TestSession_CloseHurries(t *testing.T) {
 		}
 		s := newSession("s", "/w", newOutlet(nil, "s", features{}), nil)
 		o := &opened{tools: new(toolbox), Session: agent.New(agent.Options{
-			ID: "s", Log: log, Model: providers.ModelInfo{Provider: "p", ID: "m"}, Mode: approval.ModeDefault,
-			Emit: func(agent.Event) {}, NewID: func() string { return "id" }, CancelGrace: time.Hour,
+			ID:           "s",
+			Conversation: agent.Conversation{Log: log},
+			ModelOptions: agent.ModelOptions{Model: providers.ModelInfo{Provider: "p", ID: "m"}},
+			Mode:         approval.ModeDefault,
+			Emit:         func(agent.Event) {},
+			NewID:        func() string { return "id" },
+			CancelGrace:  time.Hour,
 		})}
 		s.settle(o, nil)
 		deaf := make(chan struct{})

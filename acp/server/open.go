@@ -101,7 +101,7 @@ func (h *openHandlers) NewSession(ctx context.Context, p *acp.NewSessionRequest)
 		if err != nil {
 			return nil, err
 		}
-		s, snap, err := h.begin(ctx, log, params, agent.Options{Model: info, Thinking: level, Mode: approval.ModeDefault})
+		s, snap, err := h.begin(ctx, log, params, agent.Options{ModelOptions: agent.ModelOptions{Model: info, Thinking: level}, Mode: approval.ModeDefault})
 		if err != nil {
 			return nil, err
 		}
@@ -365,8 +365,9 @@ func (h *openHandlers) restored(ctx context.Context, log *sessions.Log, cwd stri
 		plan = agent.PlanOf(branch)
 	}
 	opts := agent.Options{
-		History: history, Title: state.Title, Mode: approval.ModeDefault, Thinking: state.Thinking,
-		Plan: plan,
+		Conversation: agent.Conversation{History: history, Title: state.Title, Plan: plan},
+		Mode:         approval.ModeDefault,
+		ModelOptions: agent.ModelOptions{Thinking: state.Thinking},
 	}
 	warnings := log.Notices()
 	if mode, err := approval.ParseMode(state.Mode); err == nil {

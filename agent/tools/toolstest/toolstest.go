@@ -100,10 +100,14 @@ func (w *World) Call(t testing.TB, tool string, input any) *agent.Call {
 		raw = string(data)
 	}
 	call := &agent.Call{
-		ID: "call", Name: tool, Input: jsonx.Raw(raw),
-		Workspace: agent.Workspace{Cwd: w.Dir, Additional: w.Additional},
-		FS:        w.FS, Terminal: w.Terminal, Programs: w.Programs,
-		Values: w.Values, Model: w.Model, Tools: w.Tools, Readable: w.Readable,
+		ID:          "call",
+		Name:        tool,
+		Input:       jsonx.Raw(raw),
+		Environment: agent.Environment{Workspace: agent.Workspace{Cwd: w.Dir, Additional: w.Additional}, FS: w.FS, Terminal: w.Terminal, Programs: w.Programs},
+		Values:      w.Values,
+		Model:       w.Model,
+		Tools:       w.Tools,
+		Readable:    w.Readable,
 		Update: func(p agent.Progress) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
