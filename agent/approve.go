@@ -12,7 +12,7 @@ import (
 	"github.com/gajae-code/gjc/internal/text"
 )
 
-// refused says why the mode does not allow what the call is known to do, before anything is asked or worked out for it.
+// refused returns an error if the mode forbids a known effect of the call, before the user is asked.
 func (r *toolRun) refused() error {
 	var mode approval.Mode
 	if err := r.turn.do(func(st *state) error { mode = st.mode; return nil }); err != nil {
@@ -26,8 +26,8 @@ func (r *toolRun) refused() error {
 	return nil
 }
 
-// start settles whether the call may run, and tells that it does. A question takes its time: where the mode has changed
-// meanwhile, everything is judged again, except what the user has allowed.
+// start decides whether the call may run, and emits that it does. If the mode changes while the user answers, it judges
+// everything again, except what the user has allowed.
 func (r *toolRun) start(ctx context.Context) error {
 	t := r.turn
 	if len(r.plan.Effects) == 0 {
@@ -60,13 +60,13 @@ func (r *toolRun) start(ctx context.Context) error {
 	}
 }
 
-// answer is what the user has said of one effect, and where its paths led when that was asked.
+// answer holds the user's answer about one effect, and the real paths that the question was about.
 type answer struct {
 	yes   bool
 	paths []string
 }
 
-// approveEffect settles one effect. The answer is what the user has said of it, now or before.
+// approveEffect decides on one effect. It reads and sets the user's answer.
 func (r *toolRun) approveEffect(ctx context.Context, e *approval.Effect, answered *answer) error {
 	s := r.turn.session
 	parts := e.Each()
@@ -162,7 +162,7 @@ func (s *Session) ask(ctx context.Context) (done func(), err error) {
 // the mode is, always says what an answer for all times covers.
 func (r *toolRun) question(ctx context.Context, e *approval.Effect, open []*approval.Scope, special []string, always string) error {
 	s := r.turn.session
-	// The model is told the title as it is, people with placeholders.
+	// The model gets the title as it is, people get placeholders.
 	title, shown := cmp.Or(e.Title, cutTitle(r.plan.Title)), cmp.Or(s.opts.Secrets.Hide(e.Title), r.title(r.plan.Title))
 	for _, sc := range open {
 		if sc.Outside && s.opts.Workspace.Contains(sc.Given) {

@@ -13,8 +13,8 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// attempt makes one model request and tells what the model says while it speaks. A failure that may pass is tried
-// again, visibly. With an error comes what was said before it; nil if no answer had begun.
+// attempt makes one model request and emits the answer while it arrives. It tries again after a temporary failure, and notifies
+// the user. With an error it returns the part of the answer that arrived; nil for none.
 func (t *requester) attempt(ctx context.Context) (*providers.Message, error) {
 	for failed := 1; ; failed++ {
 		model, req, err := t.request(ctx)
@@ -126,7 +126,7 @@ func (t *requester) stream(ctx context.Context, model providers.Model, req *prov
 				return &msg, brokenOff(said.info)
 			}
 			return &msg, nil
-		default: // a call is told when it is whole
+		default: // a call is emitted when it is complete
 		}
 		if block := watch.add(ev); block > 0 && t.model.API != offlineAPI {
 			msg := said.message()
@@ -147,11 +147,10 @@ func (t *requester) stream(ctx context.Context, model providers.Model, req *prov
 // goroutine for every few words; not waiting at all would leave a slow editor's backlog without bounds.
 const deltasAhead = 32
 
-// speech tells the deltas of one answer, in order. What is told behind it waits for them, as they are all in the actor's
-// queue.
+// speech emits the deltas of one answer, in order. Later events follow them in the actor's queue.
 type speech struct {
 	turn *Turn
-	// ahead has a token for each delta that the actor has not told yet.
+	// ahead holds a token for each delta that the actor has not emitted yet.
 	ahead chan struct{}
 }
 
@@ -168,7 +167,7 @@ func (s *speech) say(ev MessageDelta) {
 	}
 }
 
-// partial is an answer while it comes.
+// partial collects an answer while it arrives.
 type partial struct {
 	id    string
 	info  *providers.ModelInfo
@@ -181,7 +180,7 @@ func (p *partial) add(ev providers.Event) {
 	p.used.Add(ev)
 }
 
-// message is what has come so far; nil for nothing.
+// message returns the part that has arrived; nil for none.
 func (p *partial) message() *providers.Message {
 	if !p.used.Begun {
 		return nil

@@ -88,7 +88,7 @@ type Command struct {
 	OnOutput func([]byte)
 }
 
-// Sandbox is what a command in a sandbox may do beside reading and running what its user can.
+// Sandbox is what a command in a sandbox may do in addition to reading and running what its user can.
 type Sandbox struct {
 	// Write are the directories below which it may change files, absolute.
 	Write []string
@@ -130,18 +130,18 @@ type EnvironExecution interface {
 	Environ() []string
 }
 
-// ExitStatus is how a command ended: by Code, or by Signal when that is not empty.
+// ExitStatus says how a command ended: by Code, or by Signal when that is not empty.
 type ExitStatus struct {
 	Code   int
 	Signal string
 }
 
-// Output is what a command printed.
+// Output holds what a command printed.
 type Output struct {
 	Text string
 	// Truncated reports that the start was cut off.
 	Truncated bool
-	// Total is how many bytes were printed in all; zero where the editor does not tell.
+	// Total is how many bytes were printed in all; zero if the editor does not say.
 	Total int64
 }
 
@@ -166,7 +166,7 @@ type Program struct {
 // A ProgramStarter is [Programs] that can keep a program running: an interpreter that a tool talks to.
 type ProgramStarter interface {
 	// StartProgram begins a program and returns at once. ctx bounds the start only. The program ends with the session at the
-	// latest; whoever has started it kills it before.
+	// latest; its starter should kill it before.
 	StartProgram(ctx context.Context, prog LongProgram) (RunningProgram, error)
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// What a model can do wrong that no provider tells as an error.
+// Faults of models that no provider reports as an error.
 const (
 	// ErrorEmptyResponse: the model answered nothing, again and again.
 	ErrorEmptyResponse providers.ErrorKind = "empty_response"
@@ -85,7 +85,7 @@ func (t *requester) checked(msg *providers.Message, err error) (again bool, _ er
 	return t.askAgain(nil, "The model answered nothing; asking it again.", nudge)
 }
 
-// askAgain keeps an answer that was cut, tells the user, and has the model know why it is asked again.
+// askAgain records the good part of an answer, notifies the user, and explains to the model why it is asked again.
 func (t *requester) askAgain(msg *providers.Message, notice, nudge string) (bool, error) {
 	if msg != nil {
 		msg.Parts = withoutCalls(msg.Parts)

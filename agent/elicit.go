@@ -14,7 +14,7 @@ type Elicitor interface {
 	// URL sends the user to a page, for what must not go through a form: secrets, payments, sign-ins. The answer
 	// is only whether the user agrees to go there. It fails with [ErrNoElicitation] where the editor cannot.
 	URL(ctx context.Context, u URLRequest) (ElicitAction, error)
-	// Completed tells that what a URL was for has happened.
+	// Completed reports that the purpose of a URL is fulfilled.
 	Completed(ctx context.Context, id string) error
 	// Choose offers options where there are no forms, and returns the index of the one that was chosen. It fails
 	// with [ErrNoElicitation] where that cannot be asked either. [ElicitStop] is an answer of its alone.
@@ -37,7 +37,7 @@ type Form struct {
 	Schema jsonx.Raw
 }
 
-// FormAnswer is what came of a form. Content is set, and has been held against the schema, for [ElicitAccept].
+// FormAnswer is the answer to a form. Content is set, and has been held against the schema, for [ElicitAccept].
 type FormAnswer struct {
 	Action  ElicitAction
 	Content jsonx.Raw
@@ -59,7 +59,7 @@ type Choice struct {
 	Options    []string
 }
 
-// ElicitAction is what the user did with a question. The zero value is the one to assume of an answer that makes no
+// ElicitAction is the user's reaction to a question. The zero value is the one to assume of an answer that makes no
 // sense.
 type ElicitAction int
 
@@ -117,7 +117,7 @@ func (q queuedElicitor) Choose(ctx context.Context, c Choice) (int, ElicitAction
 	return q.Elicitor.Choose(ctx, c)
 }
 
-// turnElicitor is what the calls of a turn ask with.
+// turnElicitor is the elicitor of the calls of a turn.
 type turnElicitor struct {
 	Elicitor
 	turn *Turn

@@ -7,8 +7,8 @@ import (
 	"github.com/gajae-code/gjc/internal/jsonx"
 )
 
-// Event is one thing that happened in a session, for whoever shows it. A [Session] tells its events in order, and
-// [Replay] tells those of a stored conversation in the same words.
+// Event is one step of a session, for display. A [Session] emits its events in order, and [Replay] returns those of a stored
+// conversation in the same form.
 type Event interface{ isEvent() }
 
 // MessageDelta is more of a message. Text is never empty. Deltas of one message share its id, text and thought
@@ -42,14 +42,14 @@ type ToolStarted struct {
 	Locations []Location
 }
 
-// ToolProgress tells how a call goes on. Nil fields have not changed.
+// ToolProgress reports the progress of a call. Nil fields have not changed.
 type ToolProgress struct {
 	CallID string
 	// Running reports that the call runs now.
 	Running bool
-	// Content is all that is shown for the call by now; nil if that has not changed.
+	// Content is everything shown for the call; nil if it has not changed.
 	Content []Content
-	// Locations are all places of the call by now; nil if they have not changed.
+	// Locations are all places of the call; nil if they have not changed.
 	Locations []Location
 	// Output is what a command has printed since the last report of it; it is part of Content too. Other tools' words
 	// are in Content alone.
@@ -69,15 +69,15 @@ type ToolEnded struct {
 // PlanChanged carries the whole plan.
 type PlanChanged struct{ Entries []PlanEntry }
 
-// UsageChanged tells how full the model's window is.
+// UsageChanged reports how full the model's window is.
 type UsageChanged struct {
 	// Used and Size are in tokens of the current context.
 	Used, Size int
-	// CostUSD is what the session has cost so far; zero where the prices of a part of it are not known.
+	// CostUSD is the cost of the session so far; zero if the price of a part of it is unknown.
 	CostUSD float64
 }
 
-// InfoChanged tells the session's title and when it was last used.
+// InfoChanged reports the session's title and when it was last used.
 type InfoChanged struct {
 	Title     string
 	UpdatedAt time.Time
@@ -85,7 +85,7 @@ type InfoChanged struct {
 
 // Noticed is a line for the user about something that concerns the session.
 type Noticed struct {
-	// ID names it where it has to be told as a message; empty for a name that nobody has used.
+	// ID is the ID for a client that shows it as a message; empty for a new one.
 	ID       string
 	Severity Severity
 	Title    string
@@ -102,7 +102,7 @@ const (
 	SeverityError   Severity = "error"
 )
 
-// CompactionChanged tells how far a compaction is. Its summary comes as [CompactionDelta] in between, or, in a replay,
+// CompactionChanged reports the progress of a compaction. Its summary comes as [CompactionDelta] in between, or, in a replay,
 // whole with the end.
 type CompactionChanged struct {
 	ID     string
@@ -134,7 +134,7 @@ const (
 	CompactionCancelled CompactionStatus = "cancelled"
 )
 
-// SubagentChanged tells of a child session: first that it is there, then what it does. Its own events go to the
+// SubagentChanged reports the start and the end of a child session. Its own events go to the
 // surroundings that [Options.Subagent] has given it.
 type SubagentChanged struct {
 	Subagent

@@ -39,7 +39,7 @@ func (t *RunningTurn) recordFailure(r TurnResult) {
 	})
 }
 
-// failed tells why a turn failed; false to stop.
+// failed replays why a turn failed. It returns false to stop.
 func (r *replay) failed(e *sessions.Custom) bool {
 	var why failure
 	if jsonx.Unmarshal(e.Data, &why) != nil || why.Message == "" {

@@ -12,7 +12,7 @@ import (
 	"github.com/gajae-code/gjc/providers"
 )
 
-// Helper is a kind of child session: what it is told, and what it may use of what its parent has.
+// Helper is a kind of child session: its prompt, and which tools and models of its parent it uses.
 type Helper struct {
 	Name string
 	// Description says what it is for, on one line.
@@ -75,10 +75,10 @@ func PickHelper(all []Helper, name string) (*Helper, error) {
 	return &all[i], nil
 }
 
-// maxHelperLine bounds what a model is told of one helper, in characters.
+// maxHelperLine bounds the description of one helper, in characters.
 const maxHelperLine = 300
 
-// helperList is what the description of the task tool says of the helpers that there are.
+// helperList returns the list of helpers for the description of the task tool.
 func (s prompter) helperList(ctx context.Context) string {
 	var b strings.Builder
 	for _, h := range s.knownHelpers(ctx) {
@@ -94,7 +94,7 @@ func (s prompter) helperList(ctx context.Context) string {
 	return "\n\nHelpers (`agent`):" + b.String()
 }
 
-// briefed is a system prompt with what a child is told of its part.
+// briefed returns a system prompt followed by the prompt of the helper.
 func (s prompter) briefed(prompt string) string {
 	if s.helper == nil || strings.TrimSpace(s.helper.Prompt) == "" {
 		return prompt

@@ -23,14 +23,14 @@ var ErrHook = errors.New("a hook forbids this call")
 // sessionEndHooks bounds how long the hooks may take together that run when a session ends.
 const sessionEndHooks = 3 * time.Second
 
-// hookState is what a session and its children keep of hooks.
+// hookState is the state of hooks that a session shares with its children.
 type hookState struct {
 	mu    sync.Mutex      // guards what follows
-	told  map[string]bool // what the user has been told
+	told  map[string]bool // notices that the user has got
 	begun bool            // whether the hooks for the session's start have run
 }
 
-// once reports whether a thing is told for the first time.
+// once reports whether a notice is new.
 func (h *hookState) once(what string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -65,7 +65,7 @@ func (r hookRunner) Run(ctx context.Context, path string, args []string, dir str
 	return out, 0, "", err
 }
 
-// hookInput is what hooks are told of every event.
+// hookInput returns the part of the input that all events have.
 func (s *Session) hookInput(ev hooks.Event) hooks.Input {
 	ws := &s.opts.Workspace
 	return hooks.Input{Event: ev, SessionID: s.opts.ID, Cwd: ws.Cwd, Roots: append([]string{ws.Cwd}, ws.Additional...)}
@@ -141,12 +141,12 @@ func (t *turnHooks) askAboutHooks(ctx context.Context, q *hooks.Question, call s
 	case ctx.Err() != nil:
 		return false, context.Cause(ctx)
 	case err != nil:
-		return false, nil // nobody can be asked
+		return false, nil // the user cannot be asked
 	case decision == Cancelled:
 		t.Cancel()
 		return false, ErrCancelled
 	}
-	// An answer that cannot be kept holds for the session all the same.
+	// An answer that cannot be saved still holds for the session.
 	_ = q.Answer(ctx, decision == AllowOnce || decision == AllowAlways, decision == AllowAlways || decision == RejectAlways)
 	return true, nil
 }
@@ -258,7 +258,7 @@ func (s *Session) sessionEnd(ctx context.Context) {
 	defer cancel()
 	for _, h := range s.opts.Hooks().Hooks {
 		if h.For(hooks.SessionEnd, "") && ctx.Err() == nil {
-			_, _ = h.Run(ctx, hookRunner{s.opts.Programs}, s.hookInput(hooks.SessionEnd)) // nobody is left to be told
+			_, _ = h.Run(ctx, hookRunner{s.opts.Programs}, s.hookInput(hooks.SessionEnd)) // no client is left
 		}
 	}
 }
@@ -269,7 +269,7 @@ func (t *turnHooks) compactHooks(ctx context.Context, ev hooks.Event, reason con
 	return strings.Join(words, "\n"), err
 }
 
-// toolInput is the call as hooks are told of it.
+// toolInput returns the call for the input of hooks.
 func (r *toolRun) toolInput(call *Call) *hooks.ToolInput {
 	in := &hooks.ToolInput{CallID: call.ID, Name: call.Name, Kind: string(r.details.Kind), Input: call.Input, Paths: []string{}}
 	for i := range r.plan.Effects {

@@ -8,8 +8,8 @@ import (
 	"github.com/gajae-code/gjc/agent/contextwindow"
 )
 
-// watchIdle begins to wait for the moment in which a long conversation is compacted because nobody goes on with it. It
-// runs on the actor, when a turn is over and no other waits.
+// watchIdle starts the timer that compacts a long conversation without a prompt. It is called when a turn is over and no other
+// waits.
 func (st *state) watchIdle() {
 	s := st.session
 	c := &s.settings.Compaction
@@ -41,7 +41,7 @@ func (st *state) stopIdle() {
 	}
 }
 
-// compactIdle is the turn of a compaction that nobody has asked for.
+// compactIdle compacts the conversation of an idle session.
 func compactIdle(ctx context.Context, t *RunningTurn) error {
 	err := t.compactor.prune()
 	still := false

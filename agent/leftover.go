@@ -29,7 +29,7 @@ func (s *Session) RemoveLeftovers() {
 	dirs = slices.Compact(dirs)
 	s.do(func(st *state) error {
 		if !st.closing {
-			s.beside.Go(func() { fs.RemoveLeftovers(s.ctx, dirs) })
+			s.background.Go(func() { fs.RemoveLeftovers(s.ctx, dirs) })
 		}
 		return nil
 	})

@@ -42,7 +42,7 @@ func (st *state) nameByModel() {
 	if !ok {
 		return
 	}
-	s.beside.Go(func() { // ends with the session's context
+	s.background.Go(func() { // ends with the session's context
 		defer func() {
 			if v := recover(); v != nil && s.opts.Panicked != nil {
 				s.opts.Panicked("naming a session", v, debug.Stack())
@@ -58,7 +58,7 @@ func (st *state) nameByModel() {
 				return nil // the title that there is will do
 			}
 			st.title = title
-			st.tellInfo()
+			st.emitInfo()
 			return nil
 		})
 	})
@@ -83,7 +83,7 @@ func askTitle(ctx context.Context, s *Session, info providers.ModelInfo, said, a
 	if err != nil {
 		return "", err
 	}
-	hide := s.opts.Secrets.Hide // before the cut: nobody finds half of a secret
+	hide := s.opts.Secrets.Hide // before the cut: half of a secret would not be found
 	said, answered = text.Middle(hide(said), maxTitled), text.Middle(hide(answered), maxTitled)
 	req := &providers.Request{
 		System: strings.TrimSpace(titlePrompt), Thinking: info.ClampThinking(providers.ThinkingOff), SessionID: s.opts.ID,
@@ -143,7 +143,7 @@ func (t *RunningTurn) title(prompt string) {
 			return err // the next prompt tries again
 		}
 		st.title = title
-		st.tellInfo()
+		st.emitInfo()
 		return nil
 	})
 }

@@ -101,8 +101,8 @@ func (t *requester) remodelled() bool {
 	return is
 }
 
-// makeRoom compacts a conversation that has grown over the threshold, so that the next request fits. A failure is told,
-// and the turn goes on without. It reports whether the conversation is another now.
+// makeRoom compacts a conversation that has grown over the threshold, so that the next request fits. After a failure
+// the turn continues without it. It reports whether the conversation is another now.
 func (t *compactor) makeRoom(ctx context.Context) bool {
 	settings := &t.session.settings.Compaction
 	if !settings.Automatic() || t.noRoom {
@@ -147,7 +147,7 @@ func (t *compactor) shorten(ctx context.Context, reason contextwindow.Reason) er
 	return err
 }
 
-// shortened tells what came of an attempt and reports whether the conversation is another now.
+// shortened handles the result of an attempt and reports whether the conversation has changed.
 func (t *compactor) shortened(ctx context.Context, err error, failed string) bool {
 	switch {
 	case err == nil:
@@ -218,8 +218,7 @@ func (t *compactor) tidy(ctx context.Context) bool {
 	return err == nil && inWork
 }
 
-// remind adds a text of the program's to the conversation, marked so that the model does not take it for the user's words. It
-// runs on the actor.
+// remind adds a text of gjc to the conversation, marked so that the model does not take it for the user's.
 func (st *state) remind(kind, text string) error {
 	const tag = "system-reminder"
 	text = "<" + tag + ">\n" + strings.ReplaceAll(text, "</"+tag+">", "<\\/"+tag+">") + "\n</" + tag + ">"

@@ -408,7 +408,7 @@ func (w *words) say(speaker Speaker, text string) bool {
 	return true
 }
 
-// flush tells what was said and not told yet.
+// flush yields the text collected so far.
 func (w *words) flush() bool {
 	if w.text.Len() == 0 {
 		return true

@@ -47,7 +47,7 @@ type Log interface {
 	SetLabel(id, label string) error
 	// PathTo returns the entries that lead to the one named id, and it, the first one first.
 	PathTo(id string) ([]sessions.Entry, error)
-	// Clear makes the conversation begin anew: nothing before is part of Messages any more.
+	// Clear begins a new conversation: Messages returns nothing from before it.
 	Clear() error
 	// Messages returns the conversation as a model is to see it, with summaries for what was compacted. Their details are
 	// left out.
@@ -174,8 +174,8 @@ const (
 
 // Session is one conversation.
 //
-// One goroutine, the actor, owns its state and tells its events; each running turn is a goroutine that works on
-// copies and asks the actor to record and tell things. The actor ends with Close. A turn ends by itself, or on
+// One goroutine, the actor, owns its state and emits its events. Each running turn is a goroutine that works on copies and asks
+// the actor to record and emit. The actor ends with Close. A turn ends by itself, or on
 // cancellation within Options.CancelGrace; a turn that overstays is disowned: whatever it still says is dropped.
 type Session struct {
 	opts Options
@@ -186,8 +186,8 @@ type Session struct {
 	box      *mailbox
 	done     chan struct{} // closed when the actor has ended
 
-	// beside is what runs beside the turns. It ends with ctx.
-	beside sync.WaitGroup
+	// background counts the goroutines that run next to the turns. They end with ctx.
+	background sync.WaitGroup
 
 	asking chan struct{}    // holds a token while a question to the user is open: one at a time
 	grants *approval.Grants // shared with child sessions, like asking
@@ -206,7 +206,7 @@ type state struct {
 	updated time.Time
 	plan    []PlanEntry
 	window  contextwindow.Window
-	told    UsageChanged // what was told last, or with the load
+	told    UsageChanged // the last one that was emitted
 	ledger
 	// idle ends when nobody has gone on with the conversation for a while; nil as long as that is of no interest.
 	idle *time.Timer
@@ -321,7 +321,7 @@ func (s *Session) do(fn func(st *state) error) Pending {
 	return func() error { return <-result }
 }
 
-// hold runs fn on the actor, which then stands still until release is called: meanwhile the session tells nothing.
+// hold runs fn on the actor, which then stands still until release is called: meanwhile the session emits nothing.
 func (s *Session) hold(fn func(st *state)) (release func(), err error) {
 	ran, released := make(chan struct{}), make(chan struct{})
 	if !s.box.post(func(st *state) {
@@ -439,7 +439,7 @@ func (s *Session) Close(ctx context.Context) error {
 	s.sessionEnd(ctx)
 	s.end(ErrSessionClosed)
 	s.opts.Values.Close(ctx)
-	s.beside.Wait()
+	s.background.Wait()
 	return s.opts.Log.Close()
 }
 
@@ -501,7 +501,7 @@ func (st *state) saved() {
 	}
 }
 
-// emit tells one event.
+// emit emits an event.
 func (st *state) emit(ev Event) {
 	if ev, ok := ev.(PlanChanged); ok {
 		st.plan = ev.Entries
@@ -509,8 +509,8 @@ func (st *state) emit(ev Event) {
 	st.session.opts.Emit(ev)
 }
 
-// tellInfo tells title and time.
-func (st *state) tellInfo() {
+// emitInfo emits the title and the time.
+func (st *state) emitInfo() {
 	s := st.session
 	st.updated = s.opts.Clock()
 	st.emit(InfoChanged{Title: st.title, UpdatedAt: st.updated})

@@ -42,7 +42,7 @@ const (
 	DefaultTaskDepth       = 2
 )
 
-// DefaultSettings returns the settings of a session that is told none.
+// DefaultSettings returns the settings of a session without a configuration.
 func DefaultSettings() Settings {
 	return Settings{
 		Compaction:    contextwindow.DefaultCompaction(),

@@ -8,7 +8,7 @@ import (
 	"github.com/gajae-code/gjc/sessions"
 )
 
-// Spending is what a session has used and paid for.
+// Spending lists what a session has used and its cost.
 type Spending struct {
 	// Models are those that were asked, in the order of their first use: for the conversation, and for summaries, titles,
 	// handoffs and helper agents. LastTurn is the part of the last turn that asked any.
@@ -98,14 +98,14 @@ func (st *state) chargeBeside(t *turnState, u *sessions.SideUsage) {
 	}
 }
 
-// spend takes note of what was used beside the conversation, whether it was of use or not.
+// spend records the use of a request that is not part of the conversation.
 func (t *RunningTurn) spend(what string, info providers.ModelInfo, used *contextwindow.Meter, tier string) {
 	if used.Begun {
 		t.account(func(*state) *sessions.SideUsage { return sideUsage(what, &info, used, tier) })
 	}
 }
 
-// drop takes note of an answer of a model that is no part of the conversation; nil for none.
+// drop records the use of an answer that is not part of the conversation; nil for none.
 func (t *RunningTurn) drop(info providers.ModelInfo, msg *providers.Message) {
 	if msg != nil {
 		t.account(func(*state) *sessions.SideUsage {
@@ -125,13 +125,13 @@ func (t *RunningTurn) account(fn func(st *state) *sessions.SideUsage) {
 			return nil
 		}
 		st.chargeBeside(nil, fn(st))
-		st.tellCost()
+		st.emitCost()
 		return nil
 	})()
 }
 
-// tellUsage tells how full the window is behind an answer of the conversation.
-func (t *RunningTurn) tellUsage(msg *providers.Message) {
+// emitUsage emits how full the window is after an answer.
+func (t *RunningTurn) emitUsage(msg *providers.Message) {
 	_ = t.do(func(st *state) error {
 		st.window.Measure(&st.model, msg.Usage)
 		if used := msg.Usage.Context(); used > 0 {
@@ -143,8 +143,8 @@ func (t *RunningTurn) tellUsage(msg *providers.Message) {
 	})
 }
 
-// tellCost tells what the session costs if that is not what was told last. The window is as full as it was.
-func (st *state) tellCost() {
+// emitCost tells what the session costs if that is not what was told last. The window is as full as it was.
+func (st *state) emitCost() {
 	if told := st.told; st.cost() != told.CostUSD {
 		st.emit(st.used(told.Used))
 	}
@@ -169,7 +169,7 @@ func (st *state) chargeChild(uses []sessions.Use) {
 	}
 }
 
-// sideUsage is what one request of a service tier has used.
+// sideUsage returns the use of one request.
 func sideUsage(what string, info *providers.ModelInfo, used *contextwindow.Meter, tier string) *sessions.SideUsage {
 	u := &sessions.SideUsage{For: what, Provider: info.Provider, Model: info.ID, Usage: used.Usage, Price: info.Price(used.Usage, tier)}
 	if !used.Complete {
@@ -178,7 +178,7 @@ func sideUsage(what string, info *providers.ModelInfo, used *contextwindow.Meter
 	return u
 }
 
-// answerUse is what an answer of a model has used.
+// answerUse returns the use of an answer.
 func answerUse(info *providers.ModelInfo, m *providers.Message) *sessions.SideUsage {
 	u := &sessions.SideUsage{Provider: info.Provider, Model: info.ID, Usage: m.Usage, Price: m.Price}
 	switch m.StopReason {

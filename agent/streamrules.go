@@ -71,7 +71,7 @@ func (t *requester) watchRules(ctx context.Context) {
 	})
 }
 
-// look takes note of an event of the answer. It reports whether the answer is broken off.
+// look inspects an event of the answer. It reports whether the answer is broken off.
 func (r *streamRules) look(ev providers.Event) bool {
 	if r.watch == nil {
 		return false

@@ -14,18 +14,18 @@ import (
 )
 
 // Subagent names a child session: one that a tool call of another session has started, and that ends with it. It has
-// its own conversation, which nobody keeps.
+// its own conversation, which is not saved.
 type Subagent struct {
 	// ID is the child's session id.
 	ID string
 	// CallID is the tool call of the parent's.
 	CallID string
-	// Name tells the children of one call apart. It may be empty.
+	// Name distinguishes the children of one call. It may be empty.
 	Name  string
 	Title string
 }
 
-// Surroundings is what a child session has instead of its parent's.
+// Surroundings replace those of the parent in a child session.
 type Surroundings struct {
 	FS       FS
 	Terminal Terminal
@@ -34,7 +34,7 @@ type Surroundings struct {
 	Elicitor Elicitor
 	// Provide adds the child's own values, such as language servers. Optional.
 	Provide func(*Values)
-	// Emit is told the child's events. They come in the order of the parent's.
+	// Emit receives the child's events, in order with those of the parent.
 	Emit func(Event)
 	// Subagent gives the child's own children theirs. If nil, it can have none.
 	Subagent func(Subagent) Surroundings
@@ -43,9 +43,9 @@ type Surroundings struct {
 // TaskTool is the name of the tool that starts child sessions.
 const TaskTool = "task"
 
-// Task is what a child session has to do.
+// Task is the work of a child session.
 type Task struct {
-	// Name tells the children of one call apart. It is optional where there is one.
+	// Name distinguishes the children of one call. It is optional for a single child.
 	Name string
 	// Helper names the kind of child; empty for the usual one.
 	Helper string
@@ -53,14 +53,14 @@ type Task struct {
 	Prompt string
 }
 
-// TaskResult is what it came to.
+// TaskResult is the result of a task.
 type TaskResult struct {
 	// Text is the child's last answer.
 	Text string
 	// Question is what the child needs to know, if it ended with a question that it could not put to the user.
 	Question string
 	Stop     StopReason
-	// OverBudget says that the child was told to finish, because it had used its tokens.
+	// OverBudget is set if the child had to finish early because it had used its tokens.
 	OverBudget bool
 	Usage      providers.Usage
 }
@@ -149,7 +149,7 @@ func (r *toolRun) runTask(ctx context.Context, task Task) (TaskResult, error) {
 		}
 		kept.session.hooked = s.hooked
 		st.children = append(st.children, kept)
-		st.tellChild(kept, SubagentChanged{Subagent: about, Running: true, Prompt: s.opts.Secrets.Hide(task.Prompt)}, "")
+		st.emitChild(kept, SubagentChanged{Subagent: about, Running: true, Prompt: s.opts.Secrets.Hide(task.Prompt)}, "")
 		return nil
 	}); err != nil {
 		return TaskResult{}, err
@@ -164,7 +164,7 @@ func (r *toolRun) runTask(ctx context.Context, task Task) (TaskResult, error) {
 	_ = t.do(func(st *state) error { // a turn that is over has told the child's end with its own
 		st.children = remove(st.children, kept)
 		st.chargeChild(sum.uses)
-		st.tellChild(kept, SubagentChanged{Subagent: about, Stop: result.Stop, Err: result.Err}, "The task is over.")
+		st.emitChild(kept, SubagentChanged{Subagent: about, Stop: result.Stop, Err: result.Err}, "The task is over.")
 		return nil
 	})
 	switch {
@@ -238,9 +238,9 @@ func (c *child) end(why string) {
 	}
 }
 
-// tellChild tells that a child of the session is there or has ended, with the end of all that it has open. Above it is known in
+// emitChild tells that a child of the session is there or has ended, with the end of all that it has open. Above it is known in
 // the same step, so that a turn above that is given up meanwhile tells its end, once.
-func (st *state) tellChild(c *child, ev SubagentChanged, why string) {
+func (st *state) emitChild(c *child, ev SubagentChanged, why string) {
 	s := st.session
 	s.up(func() {
 		if !ev.Running {
@@ -262,7 +262,7 @@ func (st *state) tellChild(c *child, ev SubagentChanged, why string) {
 // endChildren tells the end of the children that the turn leaves behind: they do not stop in time.
 func (st *state) endChildren(why string) {
 	for _, c := range st.children {
-		st.tellChild(c, SubagentChanged{Subagent: c.about, Stop: StopCancelled}, why)
+		st.emitChild(c, SubagentChanged{Subagent: c.about, Stop: StopCancelled}, why)
 	}
 	st.children = nil
 }

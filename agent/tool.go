@@ -37,10 +37,10 @@ type Tool interface {
 	Run(ctx context.Context, call *Call) (*Result, error)
 }
 
-// ToolSpec is what is known of a tool without a call.
+// ToolSpec describes a tool.
 type ToolSpec struct {
 	Name string
-	// Description is what the model is told.
+	// Description is for the model.
 	Description string
 	Kind        ToolKind
 	// Schema is the JSON Schema of the input.
@@ -127,7 +127,7 @@ func (w *Workspace) settle(files FS) {
 	}
 }
 
-// CallPlan is what a call is about to do.
+// CallPlan describes the effects of a call before it runs.
 type CallPlan struct {
 	// Title is the call in a few words. If empty, the tool's name.
 	Title string
@@ -156,11 +156,11 @@ type Progress struct {
 	Locations []Location
 }
 
-// Result is what a call came to.
+// Result is the result of a call.
 type Result struct {
 	// Text is for the model, already bounded.
 	Text string
-	// Images go to the model beside the text.
+	// Images go to the model with the text.
 	Images []providers.Image
 	// Content is for the editor. If nil, Text is shown.
 	Content   []Content

@@ -231,7 +231,7 @@ func (r *toolRun) newCall(input jsonx.Raw) *Call {
 	}
 }
 
-// announce tells of the call before anything is done for it.
+// announce emits the start of the call before its work begins.
 func (r *toolRun) announce(plan *CallPlan) {
 	if r.announced != nil {
 		defer close(r.announced)
@@ -269,7 +269,7 @@ func (r *toolRun) title(title string) string {
 	return cutTitle(text.VisibleLine(r.turn.session.opts.Secrets.Hide(title)))
 }
 
-// completed tells what the plan has got since the call was announced.
+// completed emits what the plan has got since the call was announced.
 func (r *toolRun) completed() {
 	r.mu.Lock()
 	r.shown = r.showing(r.plan.Content)
@@ -278,7 +278,7 @@ func (r *toolRun) completed() {
 	r.turn.emit(ToolProgress{CallID: r.call.ID, Content: r.shown, Locations: r.plan.Locations})
 }
 
-// update tells progress of the running call.
+// update emits progress of the running call.
 func (r *toolRun) update(p Progress) {
 	r.mu.Lock()
 	if p.Content != nil {

@@ -227,7 +227,7 @@ func (st *state) next() {
 	}()
 }
 
-// turnOver takes note of a turn's end and starts the next one.
+// turnOver ends a turn and starts the next one.
 func (st *state) turnOver(t *turnState, r TurnResult) {
 	s := st.session
 	if st.turn != t {
@@ -257,9 +257,9 @@ func (st *state) turnOver(t *turnState, r TurnResult) {
 	}
 	r.Usage = usageOf(t.uses)
 	previews{st}.leavePreview()
-	st.tellCost()
+	st.emitCost()
 	if !t.idle {
-		st.tellInfo()
+		st.emitInfo()
 		st.nameByModel()
 	}
 	if len(t.uses) > 0 {
@@ -309,7 +309,7 @@ func (st *state) goBack(c checkpoint) {
 	}
 }
 
-// cancelTurn tells the running turn to stop and bounds how long that may take.
+// cancelTurn cancels the running turn and bounds how long its end may take.
 func (st *state) cancelTurn(t *turnState, cause error) {
 	s := st.session
 	if t.cancelling {
@@ -334,7 +334,7 @@ func (st *state) abandon(t *turnState) {
 	st.turnOver(t, TurnResult{Stop: StopCancelled})
 }
 
-// errTurnOver tells a turn's goroutine that the turn has been disowned.
+// errTurnOver is the error of a turn that was disowned.
 var errTurnOver = errors.New("the turn is over")
 
 // runs reports whether t is the running turn.
@@ -350,7 +350,7 @@ func (t *Turn) do(fn func(st *state) error) error {
 	})()
 }
 
-// emit tells an event of this turn, unless it is over.
+// emit emits an event of this turn, unless it is over.
 func (t *Turn) emit(ev Event) {
 	_ = t.do(func(st *state) error { // a turn that is over emits nothing
 		if st.turn.note(ev) {
@@ -431,7 +431,7 @@ func (t *RunningTurn) step() (r TurnResult, over bool) {
 		return t.ended(err), true
 	}
 	t.unanswered = nil
-	t.tellUsage(msg)
+	t.emitUsage(msg)
 	stop, over := stopReason(msg.StopReason), true
 	if calls := msg.ToolCalls(); len(calls) > 0 {
 		if err := t.call(stop, calls); err != nil {
@@ -492,14 +492,14 @@ func (t *RunningTurn) answer() TurnResult {
 	return TurnResult{Stop: StopEndTurn}
 }
 
-// Say tells the user something that is not part of the conversation. It is for the functions of a [Prompt].
+// Say sends the user a text that is not part of the conversation. It is for the functions of a [Prompt].
 func (t *RunningTurn) Say(text string) {
 	if text != "" {
 		t.emit(MessageDelta{MessageID: t.session.opts.NewID(), Speaker: SpeakerAgent, Text: text})
 	}
 }
 
-// Clear begins the conversation anew. The session, its title and its choices stay. It is for the functions of a [Prompt].
+// Clear begins a new conversation. The session, its title and its choices stay. It is for the functions of a [Prompt].
 func (t *RunningTurn) Clear() error {
 	return t.do(func(st *state) error {
 		if err := t.session.opts.Log.Clear(); err != nil {
